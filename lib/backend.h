@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* backend.h - what a place can do: memory, block operations, operations on
+ * the matrix.  Arguments are checked by the callers (lib/); bodies trust them.
+ *
+ * Rules: work is queued on ctx->stream and may be asynchronous unless a
+ * result goes to host memory (then it is complete on return).  Nothing
+ * allocates after reserve(): scratch is taken there.  Sums have a fixed order
+ * that depends on shapes and the device alone (no float atomics, no
+ * dependence on the thread count).  Read the contract of each operation in
+ * block.h; shapes k up to 1024, ld any, data 8-byte aligned at least. */
+#ifndef SPS_BACKEND_H
+#define SPS_BACKEND_H
+
+#include "block.h"
+#include "csr.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sps_backend {
+    const char *name;                 /* "cpu", "cuda" */
+    sps_place place;
+    /* --- life.  open fills ctx->device, ctx->backend_data, ctx->stream. */
+    sps_status (*open)(sps_context *ctx);
+    void (*close)(sps_context *ctx);
+    sps_status (*sync)(sps_context *ctx);
+    /* Scratch for blocks up to n x k, so that no later call allocates. */
+    sps_status (*reserve)(sps_context *ctx, int64_t n, int k);
+    sps_status (*memory)(sps_context *ctx, size_t *free_p, size_t *total_p);
+    void (*phase_begin)(sps_context *ctx, sps_phase phase);
+    void (*phase_end)(sps_context *ctx, sps_phase phase);
+    /* --- memory of the place; alloc does not clear; 256-byte aligned. */
+    sps_status (*alloc)(sps_context *ctx, size_t bytes, void **p_p);
+    void (*release)(sps_context *ctx, void *p, size_t bytes);
+    sps_status (*upload)(sps_context *ctx, void *to, const void *from_host,
+                         size_t bytes);          /* host -> place, complete */
+    sps_status (*download)(sps_context *ctx, void *to_host, const void *from,
+                           size_t bytes);        /* place -> host, complete */
+    sps_status (*copy)(sps_context *ctx, void *to, const void *from,
+                       size_t bytes);            /* inside the place */
+    /* --- blocks; see block.h for each. */
+    sps_status (*fill)(sps_block *X, double value);
+    sps_status (*random)(sps_block *X, uint64_t seed);
+    sps_status (*set)(sps_block *X, const double *data, int64_t ld,
+                      sps_order order, sps_place place);
+    sps_status (*get)(const sps_block *X, double *data, int64_t ld,
+                      sps_order order, sps_place place);
+    sps_status (*gather)(const sps_block *X, const int *index, sps_block *Y);
+    sps_status (*scatter)(const sps_block *X, const int *index, sps_block *Y);
+    sps_status (*axpby)(double a, const sps_block *X, double b, sps_block *Y);
+    sps_status (*axpby_cols)(const double *a, const sps_block *X,
+                             const double *b, sps_block *Y);
+    sps_status (*scale_rows)(const sps_block *d, const sps_block *X,
+                             sps_block *Y);
+    sps_status (*dots)(const sps_block *X, const sps_block *Y, double *out);
+    /* out[j] = max_i |x_ij|, NaN when one is met: for scaled norms. */
+    sps_status (*maxabs)(const sps_block *X, double *out);
+    sps_status (*gram)(const sps_block *X, const sps_block *Y, sps_small *C);
+    sps_status (*mul_small)(double a, const sps_block *X, const sps_small *C,
+                            double b, sps_block *Y);
+    /* For each component c: X -= mean of X over the rows of c, column by
+     * column; rows in no component stay. */
+    sps_status (*remove_means)(const sps_components *c, sps_block *X);
+    /* --- fused blocks; NULL: lib/block.c composes them. */
+    sps_status (*gram_pair)(const sps_block *P, const sps_block *Q,
+                            const sps_block *R, sps_small *G, sps_small *C);
+    sps_status (*update_pair)(const sps_block *P, const sps_block *Q,
+                              const sps_small *a, sps_block *X, sps_block *R,
+                              double *norm2);
+    sps_status (*update_pair_cols)(const sps_block *P, const sps_block *Q,
+                                   const double *a, sps_block *X, sps_block *R,
+                                   double *norm2);
+    sps_status (*combine)(const sps_block *Z, const sps_small *b, sps_block *P,
+                          sps_small *G);
+    /* --- the matrix; A host csr, results host arrays; NULL on a GPU means
+     *     the CPU body serves (set-up on the device can come without touching
+     *     any preconditioner). */
+    sps_status (*csr_diagonal)(sps_context *ctx, const sps_csr *A,
+                               double *diagonal);
+    /* Inverses of the diagonal blocks rows start[b] .. start[b+1]-1, each
+     * column-major, one after another in inverse; *bad: first block that is
+     * singular or -1. */
+    sps_status (*csr_block_inverse)(sps_context *ctx, const sps_csr *A,
+                                    const int64_t *start, int64_t blocks,
+                                    double *inverse, int64_t *bad);
+} sps_backend;
+
+extern const sps_backend spsi_backend_cpu;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

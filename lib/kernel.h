@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kernel.h - the contract of a kernel.
+ *
+ * A kernel looks at a problem, says whether it fits and what it would cost,
+ * and makes a plan.  One const table in one file; the file's line in the build
+ * list registers it.
+ *
+ * spmm:   Y = alpha A X + beta Y.  Asynchronous on ctx->stream, allocates
+ *         nothing; runs for every width 1 .. plan->k; any ld, 8-byte aligned
+ *         data; beta = 0 does not read Y; alpha = 0 reads neither A nor X;
+ *         every row of Y is written once; padding columns are not touched.
+ * sddmm:  val[p] = alpha (u_i . v_j) [* a_p] + beta val[p] for stored (i, j).
+ */
+#ifndef SPS_KERNEL_H
+#define SPS_KERNEL_H
+
+#include "backend.h"
+#include "features.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum sps_opcode { SPS_OP_SPMM, SPS_OP_SDDMM } sps_opcode;
+
+/* Guarantees; a kernel may bid when it gives all that the problem needs. */
+enum {
+    SPS_REPRODUCIBLE = 1,    /* same bits at every run */
+    SPS_FULL_PRECISION = 2,  /* no bits of the values or of X dropped */
+    SPS_NAN_STAYS_IN_ROW = 4 /* 0 * NaN of absent entries never appears */
+};
+
+typedef struct sps_problem {
+    sps_opcode op;
+    const sps_csr *A;          /* host arrays, sorted, unique */
+    const sps_csr_local *local;/* the same in the place of the context */
+    const sps_features *f;
+    int k;                     /* width of the block; SpMV is k = 1 */
+    unsigned need;
+    double bandwidth;          /* bytes/s of the place, for cost */
+    bool timed;                /* measure: plans will be timed, not guessed */
+} sps_problem;
+
+struct sps_kernel;
+
+/* First member of each kernel's own plan. */
+typedef struct sps_plan {
+    const struct sps_kernel *kernel;
+    sps_context *ctx;
+    const sps_csr_local *A;
+    int k;
+    size_t bytes;              /* of the place, held by the plan */
+    char detail[48];           /* e.g. the vendor's algorithm; for reports */
+} sps_plan;
+
+/* Argument of spmm: a struct, so that fused forms need no new slot. */
+typedef struct sps_spmm_args {
+    double alpha;
+    const sps_block *X;
+    double beta;
+    sps_block *Y;
+} sps_spmm_args;
+
+typedef struct sps_sddmm_args {
+    double alpha;
+    const sps_block *U, *V;
+    bool multiply;
+    double beta;
+    void *val;                 /* nnz values of A's dtype, in the place */
+} sps_sddmm_args;
+
+typedef struct sps_kernel {
+    const char *name;          /* "spmm.plain": reports, wisdom, tests */
+    sps_opcode op;
+    sps_place where;
+    unsigned gives;
+    /* Whether it can run; *why_not a static text when not. */
+    bool (*fits)(const sps_problem *p, const char **why_not);
+    /* Predicted seconds of one run. */
+    double (*cost)(const sps_problem *p);
+    /* *plan_p is calloc-like zeroed memory got by spsi_new, with super filled
+     * by the kernel through spsi_plan_new; on failure the planner destroys
+     * whatever *plan_p holds. */
+    sps_status (*plan)(sps_context *ctx, const sps_problem *p,
+                       sps_plan **plan_p);
+    sps_status (*spmm)(const sps_plan *plan, const sps_spmm_args *args);
+    sps_status (*sddmm)(const sps_plan *plan, const sps_sddmm_args *args);
+    /* The values of plan->A changed, pattern did not; NULL: nothing to do. */
+    sps_status (*refresh)(sps_plan *plan);
+    void (*destroy)(sps_plan *plan);  /* what it owns; NULL: nothing but itself */
+} sps_kernel;
+
+/* A zeroed plan of size bytes with its first member filled in. */
+sps_status spsi_plan_new(sps_context *ctx, const sps_kernel *kernel,
+                         const sps_problem *p, size_t size,
+                         sps_plan **plan_p);
+
+/* Bytes that Y = A X must move at width k: A, X and Y once, with fp64 or fp32
+ * values and int32 columns and offsets (doc/numerics.md). */
+double spsi_spmm_floor(const sps_features *f, sps_dtype dtype, int k);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

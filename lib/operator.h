@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* operator.h - the handle over a plan or a callback. */
+#ifndef SPS_OPERATOR_H
+#define SPS_OPERATOR_H
+
+#include "planner.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sps_operator {
+    sps_context *ctx;
+    int64_t n, ncol;          /* rows, columns */
+    unsigned props;
+    int width;
+    /* csr */
+    sps_csr *A;               /* host arrays: the caller's, or own_A */
+    sps_csr *own_A;           /* sorted copy, or read back from the device */
+    int64_t *order;           /* entry of own_A that a caller's entry is added
+                                 to; NULL: the same order */
+    int64_t caller_nnz;       /* length of order, or nnz */
+    sps_csr_local local;
+    size_t local_bytes[4];    /* of rowptr, rowptr32, col, val; 0: not ours */
+    sps_features f;
+    sps_plan *block;          /* for blocks of up to width columns */
+    sps_plan *vector;         /* for k = 1; may equal block */
+    sps_plan *plain;          /* for verification; may equal block */
+    sps_plan *sddmm;          /* made at the first sample */
+    sps_bids bids[2];         /* of block, vector */
+    double norm;              /* estimate of ||A||_2, < 0: not yet */
+    /* callback */
+    sps_apply_fn apply;
+    void *data;
+};
+
+/* Y = alpha A X + beta Y by the plain kernel (a callback: a fresh apply). */
+sps_status spsi_operator_apply_plain(const sps_operator *op, double alpha,
+                                     const sps_block *X, double beta,
+                                     sps_block *Y);
+/* Device bytes held by local copy and plans. */
+size_t spsi_operator_bytes(const sps_operator *op);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

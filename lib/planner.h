@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* planner.h - asks for bids, chooses by estimate or measurement, pins. */
+#ifndef SPS_PLANNER_H
+#define SPS_PLANNER_H
+
+#include "kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sps_bid {
+    const sps_kernel *kernel;
+    const char *why_not;     /* NULL: it bids */
+    double predicted;        /* seconds */
+    double measured;         /* seconds, 0: not timed */
+    bool chosen, remembered; /* remembered: the choice came from wisdom */
+    char detail[48];
+} sps_bid;
+
+typedef struct sps_bids {
+    sps_opcode op;
+    int k;
+    int count;
+    sps_bid *bid;            /* sorted, cheapest first, refusals last */
+} sps_bids;
+
+/* Chooses and plans.  name: "auto", "measure" or a kernel's name (EUNFIT with
+ * the reason when it does not fit, EINVAL with a suggestion when unknown; a
+ * name of another opcode is ignored).  wisdom: file or NULL.  *bids is filled
+ * for the table, freed by spsi_bids_clear. */
+sps_status spsi_planner_choose(sps_context *ctx, const sps_problem *p,
+                               const char *name, const char *wisdom,
+                               sps_bids *bids, sps_plan **plan_p);
+void spsi_bids_clear(sps_context *ctx, sps_bids *bids);
+/* The table as text; returns its whole length. */
+size_t spsi_bids_print(const sps_bids *bids, char *text, size_t size);
+/* Plans one named kernel, no bidding (tests, verification, benchmarks). */
+sps_status spsi_planner_pin(sps_context *ctx, const sps_problem *p,
+                            const sps_kernel *kernel, sps_plan **plan_p);
+void spsi_plan_destroy(sps_plan **plan_p);
+
+/* wisdom.c: measured winners, one line each in a text file:
+ *   op k-class dtype place device hash version kernel microseconds */
+const char *spsi_wisdom_find(sps_context *ctx, const char *file,
+                             const sps_problem *p, double *seconds);
+sps_status spsi_wisdom_add(sps_context *ctx, const char *file,
+                           const sps_problem *p, const char *kernel,
+                           double seconds);
+void spsi_wisdom_clear(sps_context *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

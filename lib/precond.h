@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* precond.h - the contract of a preconditioner: built through the backend's
+ * matrix operations, made of operators and row scalings, applied to blocks. */
+#ifndef SPS_PRECOND_H
+#define SPS_PRECOND_H
+
+#include "operator.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    SPS_NEEDS_CSR = 1,        /* not a callback operator */
+    SPS_NEEDS_SPD = 2,        /* meant for SPD matrices */
+    SPS_NEEDS_SYMMETRIC = 4
+};
+
+typedef struct sps_precond_type {
+    const char *name;
+    unsigned needs;
+    bool symmetric;           /* M is symmetric when A is */
+    size_t size;              /* of its struct, whose first member is sps_precond */
+    sps_status (*build)(sps_precond *M, const sps_options *opt);
+    sps_status (*update)(sps_precond *M);    /* same pattern, new values */
+    sps_status (*apply)(const sps_precond *M, const sps_block *R,
+                        sps_block *Z);       /* Z = M R; R != Z */
+    void (*destroy)(sps_precond *M);         /* what it owns; may be NULL */
+} sps_precond_type;
+
+struct sps_precond {
+    const sps_precond_type *type;
+    sps_context *ctx;
+    const sps_operator *A;
+    int64_t n;
+    int width;                /* widest block it will see */
+    sps_apply_fn user;        /* of sps_precond_user */
+    void *user_data;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
