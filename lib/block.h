@@ -53,7 +53,8 @@ sps_status spsi_gather(const sps_block *X, const int *index, sps_block *Y);
 sps_status spsi_scatter(const sps_block *X, const int *index, sps_block *Y);
 /* Y = a X + b Y; b = 0 does not read Y. */
 sps_status spsi_axpby(double a, const sps_block *X, double b, sps_block *Y);
-/* Y_j = a[j] X_j + b[j] Y_j (host arrays); b == NULL means zero, not read. */
+/* Y_j = a[j] X_j + b[j] Y_j (host arrays); b == NULL means zero, not read; Y
+ * may be X. */
 sps_status spsi_axpby_cols(const double *a, const sps_block *X,
                            const double *b, sps_block *Y);
 /* Y = diag(d) X; d is n x 1; Y may be X. */

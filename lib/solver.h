@@ -2,20 +2,21 @@
 /* solver.h - the contract of a method, and what the one driver shares with
  * it.
  *
- * The driver (solve.c) owns the loop: it projects B, calls start, then test /
- * monitor / step until every column is done or a reason stops it, verifies
- * with recomputed residuals, asks for a replacement when the recurrence lied,
- * and keeps the best iterate.  A method owns the mathematics of one step.
+ * The driver (solve.c) owns the loop: it scales and projects the right-hand
+ * sides, computes the true residual, calls start, then test / monitor / step
+ * until every column is below its threshold or a reason stops it; it verifies
+ * with recomputed residuals, replaces the residual when the recurrence lied,
+ * lets converged columns leave, and keeps the best iterate.  A method owns
+ * the mathematics of one step and sees only the columns still at work.
  *
- *   setup   once: every work block, small matrix and array.
- *   start   from s->X (guess) and s->R (true residual, already computed by
- *           the driver): forget directions, fill s->resnorm.  Called again
- *           after a residual replacement.
- *   step    one iteration: updates s->X and s->R (recurrence), s->resnorm
- *           (k norms of R's columns), s->width.  May set s->stop to
- *           BREAKDOWN, INDEFINITE, NOT_FINITE, SINGULAR.  s->done[j], set by
- *           the driver, marks columns below their threshold: they may leave
- *           the work.
+ *   setup   once: small matrices and arrays; n x k blocks are s->work.
+ *   start   from s->R, the true residual of s->X: forget all directions.
+ *   step    one iteration: X, R (recurrence) and s->resnorm, the norms of
+ *           R's columns; s->width, the number of search directions.  May set
+ *           s->stop to a negative reason; then X must still be usable.
+ *   permute the columns of X and R were re-ordered: new position p holds what
+ *           was at from[p]; count of them stay at work (s->k is count then).
+ *           NULL for methods whose directions are not tied to columns.
  */
 #ifndef SPS_SOLVER_H
 #define SPS_SOLVER_H
@@ -26,35 +27,62 @@
 extern "C" {
 #endif
 
+#define SPS_SOLVER_BLOCKS 4
+
 typedef struct sps_solver_type {
     const char *name;
     unsigned needs;           /* SPS_NEEDS_... of the operator */
-    size_t size;              /* of its struct, whose first member is sps_solver */
-    sps_status (*setup)(sps_solver *s);
-    sps_status (*start)(sps_solver *s);
-    sps_status (*step)(sps_solver *s);
-    void (*destroy)(sps_solver *s);
+    size_t size;              /* of its struct, a struct of its own */
+    int blocks;               /* work blocks wanted, <= SPS_SOLVER_BLOCKS */
+    sps_status (*setup)(sps_solver *s, void *method);
+    sps_status (*start)(sps_solver *s, void *method);
+    sps_status (*step)(sps_solver *s, void *method);
+    sps_status (*permute)(sps_solver *s, void *method, const int *from,
+                          int count);
+    void (*destroy)(sps_solver *s, void *method);
 } sps_solver_type;
 
+struct sps_nullspace;
+
 struct sps_solver {
-    const sps_solver_type *type;
     sps_context *ctx;
     const sps_operator *A;
-    sps_precond *M;
+    sps_precond *M;           /* NULL: none */
     bool own_M;
     sps_options opt;
     int64_t n;
-    int k;
-    const sps_block *rhs;     /* projected right-hand sides */
-    sps_block *X, *R;         /* iterate and residual, driver's blocks */
-    double *resnorm;          /* k, written by start and step */
-    bool *done;               /* k, written by the driver */
-    double norm_A;
-    int iteration, width;     /* width: search directions of this step */
-    int64_t applies_A, applies_M;
+
+    /* The method at work, and the one that auto falls back to (or NULL). */
+    const sps_solver_type *type, *fallback;
+    void *method, *fallback_method;
+    bool automatic;
+
+    /* What a method sees. */
+    int k;                    /* columns at work */
+    sps_block X, R;           /* n x k views: iterate and residual */
+    sps_block *work[SPS_SOLVER_BLOCKS];   /* n x width */
+    double *resnorm;          /* norms of R's columns, written by step */
+    double norm_A;            /* estimate of ||A||_2 from below */
+    int width;                /* search directions of the last step */
     sps_stop stop;
     const char *event;        /* for the monitor; static text */
-    struct sps_driver *driver;/* solve.c's own */
+
+    /* The driver's (solve.c, verify.c). */
+    int columns;              /* right-hand sides in all */
+    sps_block *residual;      /* behind R */
+    sps_block *best;          /* snapshot of the best columns */
+    sps_block *projected;     /* B without its null-space part, or NULL */
+    struct sps_nullspace *null;
+    int *column;              /* position -> right-hand side */
+    int *order;               /* scratch for permutations */
+    bool *done;               /* by position */
+    double *scale;            /* by right-hand side: powers of two */
+    double *norm_b, *norm_x, *threshold, *best_norm, *relative, *scratch;
+    double *result_residual, *result_backward;
+    sps_stop *result_column;
+    int64_t applies_A, applies_M;
+    int iteration, replacements, min_width;
+    double started, removed;
 };
 
 /* Y = A X, counted and timed. */
@@ -63,6 +91,30 @@ sps_status spsi_solver_apply(sps_solver *s, const sps_block *X, sps_block *Y);
  * preconditioner Z is a copy of R. */
 sps_status spsi_solver_precondition(sps_solver *s, const sps_block *R,
                                     sps_block *Z);
+
+/* nullspace.c: what is projected away, NULL when there is nothing. */
+typedef struct sps_nullspace {
+    int64_t dimension;
+    sps_components *components;   /* either these */
+    sps_block *basis;             /* or an orthonormal n x q block */
+    sps_small *coefficients;      /* q x k scratch */
+} sps_nullspace;
+sps_status spsi_nullspace_create(const sps_operator *A, int k,
+                                 const sps_options *opt, sps_nullspace **N_p);
+/* X -= N N'X; N may be NULL. */
+sps_status spsi_nullspace_project(const sps_nullspace *N, sps_block *X);
+void spsi_nullspace_destroy(sps_nullspace **N_p);
+
+/* verify.c: R = B - A X by the plain kernel, norms of R and X by column (host
+ * arrays). */
+sps_status spsi_verify(const sps_operator *A, const sps_block *B,
+                       const sps_block *X, sps_block *R, double *norm_r,
+                       double *norm_x);
+/* Estimate of ||A||_2 from below: power steps on the block V (overwritten, as
+ * is W; both n x k), fixed seed.  Kept in the operator until its values
+ * change. */
+sps_status spsi_norm_estimate(const sps_operator *A, sps_block *V,
+                              sps_block *W, double *scratch, double *norm);
 
 #ifdef __cplusplus
 }

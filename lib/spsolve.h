@@ -321,7 +321,7 @@ typedef struct sps_options {
     const char *solver;       /**< auto block_cg cg */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev */
     const char *kernel;       /**< auto, measure, or a kernel's name */
-    const char *nullspace;    /**< none auto constant components */
+    const char *nullspace;    /**< auto (default) none constant components */
     const sps_block *nullspace_basis; /**< own basis, n x q; or NULL */
     const char *wisdom;       /**< file of measured choices, or NULL */
     double rtol, atol;        /**< 1e-8, 0 */
@@ -332,14 +332,13 @@ typedef struct sps_options {
     int degree;               /**< of chebyshev, 4 */
     double rank_tolerance;    /**< direction dropped below this relative
                                    singular value; 1e-8 */
-    int check_every;          /**< steps between reads of the norms, 1 */
     int true_residual_every;  /**< recomputed every so many steps, 50 */
     bool full_precision;      /**< kernels that drop bits may not bid (true) */
     sps_monitor_fn monitor;   /**< or NULL */
     void *monitor_data;
 } sps_options;
 
-/** Fills in the defaults. */
+/** Fills in the defaults; auto where a name may be auto. */
 void sps_options_default(sps_options *opt);
 /** Sets members from text, "rtol=1e-8 solver=cg"; separators are blanks,
  *  commas or newlines, '#' comments to the end of the line.  EINVAL names the
