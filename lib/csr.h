@@ -40,6 +40,14 @@ sps_status spsi_components_find(sps_context *ctx, const sps_csr *A, double tol,
                                 bool all, sps_components **c_p);
 void spsi_components_destroy(sps_components **c_p);
 
+/* Checks offsets and columns of a host csr (EMATRIX names the first bad row);
+ * *sorted: rows rise strictly, so there are no duplicates. */
+sps_status spsi_csr_inspect(sps_context *ctx, const sps_csr *A, bool *sorted);
+/* A sorted copy of an inspected host csr, duplicates summed, with a note;
+ * (*order_p)[p], freed by spsi_free: entry of the copy that entry p of A is
+ * part of.  order_p may be NULL. */
+sps_status spsi_csr_sorted(sps_context *ctx, const sps_csr *A, sps_csr **B_p,
+                           int64_t **order_p);
 /* Host csr: the transpose as an own host csr. */
 sps_status spsi_csr_transpose(sps_context *ctx, const sps_csr *A,
                               sps_csr **T_p);

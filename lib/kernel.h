@@ -15,7 +15,7 @@
 #define SPS_KERNEL_H
 
 #include "backend.h"
-#include "features.h"
+#include "traits.h"
 
 #ifdef __cplusplus
 extern "C" {

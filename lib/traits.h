@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* features.h - what planning may know of a matrix; measured once, in one pass
- * over the pattern plus a sample of windows. */
-#ifndef SPS_FEATURES_H
-#define SPS_FEATURES_H
+/* traits.h - what planning may know of a matrix; measured once, in one pass
+ * over the pattern plus a sample of windows (features.c).  Not called
+ * features.h: glibc has <features.h>, and -I lib would put ours before it. */
+#ifndef SPS_TRAITS_H
+#define SPS_TRAITS_H
 
 #include "csr.h"
 
