@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* zoo.c - the families.  Each writes the columns of one row; sorting and
+ * dropping repeats is done for all in one place. */
+#include "zoo.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/philox.h"
+
+typedef struct row {
+    int64_t i, nrow, ncol;
+    uint64_t seed;
+    int64_t count, room;
+    int32_t *col;
+} row;
+
+static void *must(void *p)
+{
+    if (!p) abort();   /* a test program out of memory has nothing to say */
+    return p;
+}
+
+static void put(row *r, int64_t j)
+{
+    if (j < 0 || j >= r->ncol) return;
+    if (r->count == r->room) {
+        r->room = 2 * r->room + 16;
+        r->col = must(realloc(r->col, (size_t)r->room * sizeof *r->col));
+    }
+    r->col[r->count++] = (int32_t)j;
+}
+
+/* A number in 0 .. limit-1 that depends on (seed, row, t). */
+static int64_t draw(const row *r, int t, int64_t limit)
+{
+    double u = spsi_philox_at(r->seed, r->i, t) + 0.5;
+
+    return limit > 0 ? (int64_t)(u * (double)limit) : 0;
+}
+
+/* --- families */
+
+static void empty(row *r) { (void)r; }
+
+static void diagonal(row *r) { put(r, r->i); }
+
+static void bidiagonal(row *r)
+{
+    put(r, r->i);
+    put(r, r->i + 1);
+}
+
+static void tridiagonal(row *r)
+{
+    for (int d = -1; d <= 1; d++) put(r, r->i + d);
+}
+
+static void band(row *r)
+{
+    for (int d = -6; d <= 6; d++) put(r, r->i + d);
+}
+
+static int64_t root(int64_t n, int dimension)
+{
+    int64_t m = 1;
+
+    while (pow((double)(m + 1), dimension) <= (double)n + 0.5) m++;
+    return m;
+}
+
+/* Neighbours of point i in an m^3 (flat: m^2) grid within the stencil that
+ * `all` chooses; rows beyond the grid have their diagonal. */
+static void grid(row *r, int64_t point, int64_t m, bool flat, bool all,
+                 int dof)
+{
+    int64_t x = point % m, y = point / m % m, z = point / m / m;
+    int64_t depth = flat ? 1 : m;
+
+    if (point >= m * m * depth) {
+        put(r, r->i);
+        return;
+    }
+    for (int c = -1; c <= 1; c++)
+        for (int b = -1; b <= 1; b++)
+            for (int a = -1; a <= 1; a++) {
+                if (x + a < 0 || x + a >= m || y + b < 0 || y + b >= m ||
+                    z + c < 0 || z + c >= depth)
+                    continue;
+                if (!all && abs(a) + abs(b) + abs(c) > 1) continue;
+                for (int d = 0; d < dof; d++)
+                    put(r, (((z + c) * m + y + b) * m + x + a) * dof + d);
+            }
+}
+
+static void grid5(row *r)
+{
+    grid(r, r->i, root(r->nrow, 2), true, false, 1);
+}
+
+static void grid7(row *r)
+{
+    grid(r, r->i, root(r->nrow, 3), false, false, 1);
+}
+
+static void grid27(row *r)
+{
+    grid(r, r->i, root(r->nrow, 3), false, true, 1);
+}
+
+static void grid27_dof3(row *r)
+{
+    grid(r, r->i / 3, root(r->nrow / 3, 3), false, true, 3);
+}
+
+static void dense(row *r)
+{
+    for (int64_t j = 0; j < r->ncol; j++) put(r, j);
+}
+
+static void dense_row(row *r)
+{
+    if (r->i == r->nrow / 2) dense(r);
+    else put(r, r->i);
+}
+
+static void dense_column(row *r)
+{
+    put(r, r->i);
+    put(r, r->ncol / 2);
+}
+
+static void arrow(row *r)
+{
+    if (r->i == 0) dense(r);
+    put(r, r->i);
+    put(r, 0);
+}
+
+static void block_dense(row *r)
+{
+    for (int d = 0; d < 4; d++) put(r, r->i / 4 * 4 + d);
+}
+
+/* Two dense 5 x 5 blocks apart from each other in every block row. */
+static void blocks5(row *r)
+{
+    int64_t count = r->ncol / 5, other = count ? (r->i / 5 * 7 + 3) % count : 0;
+
+    for (int d = 0; d < 5; d++) {
+        put(r, r->i / 5 * 5 + d);
+        put(r, other * 5 + d);
+    }
+}
+
+static void uniform(row *r)
+{
+    int64_t length = draw(r, 0, 17);
+
+    for (int t = 1; t <= length; t++) put(r, draw(r, t, r->ncol));
+}
+
+/* Few rows are long and few columns are popular. */
+static void power_law(row *r)
+{
+    double u = spsi_philox_at(r->seed, r->i, 0) + 0.5;
+    int64_t length = (int64_t)(1 / (u + 1e-3));
+
+    for (int t = 1; t <= length; t++) {
+        double v = spsi_philox_at(r->seed, r->i, t) + 0.5;
+
+        put(r, (int64_t)(v * v * v * (double)r->ncol));
+    }
+}
+
+static void alternating(row *r)
+{
+    if (r->i % 2) uniform(r);
+}
+
+static void last_row(row *r)
+{
+    if (r->i == r->nrow - 1)
+        for (int t = 0; t < 20; t++) put(r, draw(r, t, r->ncol));
+}
+
+/* Rows whose lengths stand at the edges that kernels care about. */
+static void edges(row *r)
+{
+    static const int length[] = {
+        0,  1,  2,  3,   4,   5,   7,   8,   9,   15,  16,  17,   31,   32,  33,
+        63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025,
+    };
+    const int kinds = (int)(sizeof length / sizeof *length);
+    int64_t want = length[r->i % kinds];
+    int64_t step = want && r->ncol > 3 * want ? 3 : 1;
+
+    for (int64_t t = 0; t < want; t++) put(r, (r->i / 3 + t * step) % r->ncol);
+}
+
+/* A ring with chords: each vertex has neighbours at fixed distances. */
+static void ring(row *r)
+{
+    static const int chord[] = {1, 2, 17, 101, 1009};
+
+    put(r, r->i);
+    for (int c = 0; c < 5 && chord[c] < r->nrow; c++) {
+        put(r, (r->i + chord[c]) % r->nrow);
+        put(r, (r->i - chord[c] + r->nrow) % r->nrow);
+    }
+}
+
+/* Paths of seven vertices; every fourth path falls into single vertices. */
+static void components(row *r)
+{
+    bool alone = r->i / 7 % 4 == 3;
+
+    put(r, r->i);
+    if (alone) return;
+    if (r->i % 7 > 0) put(r, r->i - 1);
+    if (r->i % 7 < 6) put(r, r->i + 1);
+}
+
+typedef struct family {
+    const char *name;
+    void (*fill)(row *r);
+    bool symmetric;
+    int up, down;   /* columns = rows * up / down */
+} family;
+
+static const family families[] = {
+    {"empty", empty, false, 1, 1},
+    {"diagonal", diagonal, true, 1, 1},
+    {"bidiagonal", bidiagonal, false, 1, 1},
+    {"tridiagonal", tridiagonal, true, 1, 1},
+    {"band", band, true, 1, 1},
+    {"grid5", grid5, true, 1, 1},
+    {"grid7", grid7, true, 1, 1},
+    {"grid27", grid27, true, 1, 1},
+    {"grid27_dof3", grid27_dof3, true, 1, 1},
+    {"dense_row", dense_row, false, 1, 1},
+    {"dense_column", dense_column, false, 1, 1},
+    {"arrow", arrow, true, 1, 1},
+    {"block_dense", block_dense, true, 1, 1},
+    {"blocks5", blocks5, false, 1, 1},
+    {"uniform", uniform, false, 1, 1},
+    {"power_law", power_law, false, 1, 1},
+    {"alternating", alternating, false, 1, 1},
+    {"last_row", last_row, false, 1, 1},
+    {"edges", edges, false, 1, 1},
+    {"ring", ring, true, 1, 1},
+    {"components", components, true, 1, 1},
+    {"wide", uniform, false, 3, 1},
+    {"tall", uniform, false, 1, 3},
+};
+
+int zoo_count(void) { return (int)(sizeof families / sizeof *families); }
+
+const char *zoo_name(int f) { return families[f].name; }
+
+bool zoo_symmetric(int f) { return families[f].symmetric; }
+
+int zoo_find(const char *name)
+{
+    for (int f = 0; f < zoo_count(); f++)
+        if (!strcmp(families[f].name, name)) return f;
+    return -1;
+}
+
+/* --- assembly */
+
+static int ascending(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void sort_unique(row *r)
+{
+    int64_t kept = 0;
+
+    if (r->count > 1)
+        qsort(r->col, (size_t)r->count, sizeof *r->col, ascending);
+    for (int64_t t = 0; t < r->count; t++)
+        if (!kept || r->col[t] != r->col[kept - 1]) r->col[kept++] = r->col[t];
+    r->count = kept;
+}
+
+static double whole(double u)   /* [-1/2, 1/2) -> nonzero integer */
+{
+    double v = floor(u * 2048);   /* -1024 .. 1023 */
+
+    return v >= 0 ? v + 1 : v;
+}
+
+/* The value at (i, j); the diagonal of SPD and LAPLACIAN follows later. */
+static double value(zoo_values kind, uint64_t seed, int64_t i, int64_t j)
+{
+    int64_t low = i < j ? i : j, high = i < j ? j : i;
+    int r, c;
+
+    switch (kind) {
+    case ZOO_INTEGER:
+        return whole(spsi_philox_at(seed, i, (int)j));
+    case ZOO_RANDOM:
+        return spsi_philox_at(seed, i, (int)j);
+    case ZOO_SCALES:
+        r = (int)(81 * (spsi_philox_at(seed + 1, i, 0) + 0.5)) - 40;
+        c = (int)(81 * (spsi_philox_at(seed + 2, j, 0) + 0.5)) - 40;
+        return ldexp(spsi_philox_at(seed, i, (int)j), r + c);
+    case ZOO_SPD:
+        return i == j ? 0 : spsi_philox_at(seed, low, (int)high);
+    case ZOO_LAPLACIAN:
+        return i == j ? 0 : -1;
+    }
+    return 0;
+}
+
+static void fill_diagonal(sps_csr *A, double *v, zoo_values kind)
+{
+    for (int64_t i = 0; i < A->nrow; i++) {
+        double sum = kind == ZOO_SPD ? 0.25 : 0;
+
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            sum += fabs(v[p]);
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            if (A->col[p] == i) v[p] = sum;
+    }
+}
+
+static void fill_values(sps_csr *A, uint64_t seed, zoo_values kind)
+{
+    double *v = must(malloc((size_t)(A->nnz + 1) * sizeof *v));
+
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            v[p] = value(kind, seed, i, A->col[p]);
+    if (kind == ZOO_SPD || kind == ZOO_LAPLACIAN) fill_diagonal(A, v, kind);
+    A->val = v;
+    if (A->dtype == SPS_F32) {
+        float *w = must(malloc((size_t)(A->nnz + 1) * sizeof *w));
+
+        for (int64_t p = 0; p < A->nnz; p++) w[p] = (float)v[p];
+        A->val = w;
+        free(v);
+    }
+}
+
+sps_csr *zoo_matrix(int f, int64_t n, uint64_t seed, zoo_values values,
+                    sps_dtype dtype)
+{
+    sps_csr *A = must(calloc(1, sizeof *A));
+    row r = {.nrow = n, .seed = seed};
+    int64_t room = 16;
+
+    r.ncol = n * families[f].up / families[f].down;
+    A->nrow = n;
+    A->ncol = r.ncol;
+    A->dtype = dtype;
+    A->place = SPS_HOST;
+    A->own = SPS_BORROW;
+    A->props = SPS_SORTED;
+    if (values == ZOO_SPD) A->props |= SPS_SYMMETRIC | SPS_SPD;
+    if (values == ZOO_LAPLACIAN) A->props |= SPS_SYMMETRIC;
+    A->rowptr = must(calloc((size_t)n + 1, sizeof *A->rowptr));
+    A->col = must(malloc((size_t)room * sizeof *A->col));
+    for (r.i = 0; r.i < n; r.i++) {
+        r.count = 0;
+        families[f].fill(&r);
+        sort_unique(&r);
+        if (A->nnz + r.count > room) {
+            room = 2 * room + r.count;
+            A->col = must(realloc(A->col, (size_t)room * sizeof *A->col));
+        }
+        if (r.count)
+            memcpy(A->col + A->nnz, r.col, (size_t)r.count * sizeof *r.col);
+        A->nnz += r.count;
+        A->rowptr[r.i + 1] = A->nnz;
+    }
+    free(r.col);
+    fill_values(A, seed, values);
+    return A;
+}
+
+void zoo_free(sps_csr **A_p)
+{
+    sps_csr *A = *A_p;
+
+    *A_p = NULL;
+    if (!A) return;
+    free(A->rowptr);
+    free(A->col);
+    free(A->val);
+    free(A);
+}
+
+double *zoo_block(int64_t n, int k, int64_t ld, uint64_t seed,
+                  zoo_values values)
+{
+    double *x = must(malloc((size_t)(n * ld + 1) * sizeof *x));
+
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < ld; j++) {
+            double u = spsi_philox_at(seed ^ 0x5eed, i, (int)j);
+
+            x[i * ld + j] = j >= k ? NAN
+                                   : values == ZOO_INTEGER ? whole(u) : u;
+        }
+    return x;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* zoo.h - matrices and blocks for tests, as functions of (family, n, seed).
+ *
+ * A family is a pattern; the values are chosen apart from it, so that each
+ * pattern can be had with exact integers, with random numbers, or as an SPD
+ * matrix.  Rows are sorted and unique.  Memory is plain malloc: the zoo needs
+ * no context.  n is a wish: rectangular families have n rows and another
+ * number of columns, all others are n x n; n = 0 and n = 1 are legal. */
+#ifndef SPS_TEST_ZOO_H
+#define SPS_TEST_ZOO_H
+
+#include "spsolve.h"
+
+typedef enum zoo_values {
+    ZOO_INTEGER,   /* nonzero integers, |v| <= 1024: every sum is exact */
+    ZOO_RANDOM,    /* uniform in [-1/2, 1/2) */
+    ZOO_SCALES,    /* random times 2^(r_i + c_j), r and c in -40 .. 40 */
+    ZOO_SPD,       /* symmetric, diagonally dominant; symmetric families */
+    ZOO_LAPLACIAN  /* -1 off the diagonal, row sums 0; symmetric families */
+} zoo_values;
+
+int zoo_count(void);
+const char *zoo_name(int family);
+int zoo_find(const char *name);            /* -1: no such family */
+bool zoo_symmetric(int family);            /* the pattern is symmetric and has
+                                              the whole diagonal */
+/* F32 values are the same numbers rounded.  Destroy with zoo_free. */
+sps_csr *zoo_matrix(int family, int64_t n, uint64_t seed, zoo_values values,
+                    sps_dtype dtype);
+void zoo_free(sps_csr **A_p);
+
+/* n x k row-major numbers, element (i, j) at x[i * ld + j]; the padding is
+ * filled with NaN.  ZOO_INTEGER or ZOO_RANDOM.  Free with free(). */
+double *zoo_block(int64_t n, int k, int64_t ld, uint64_t seed,
+                  zoo_values values);
+
+#endif
