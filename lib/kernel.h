@@ -27,7 +27,9 @@ typedef enum sps_opcode { SPS_OP_SPMM, SPS_OP_SDDMM } sps_opcode;
 enum {
     SPS_REPRODUCIBLE = 1,    /* same bits at every run */
     SPS_FULL_PRECISION = 2,  /* no bits of the values or of X dropped */
-    SPS_NAN_STAYS_IN_ROW = 4 /* 0 * NaN of absent entries never appears */
+    SPS_NAN_STAYS_IN_ROW = 4,/* 0 * NaN of absent entries never appears */
+    SPS_VENDOR = 8           /* no guarantee, a mark: "measure" always times
+                                the best of the vendor's kernels */
 };
 
 typedef struct sps_problem {
@@ -66,7 +68,8 @@ typedef struct sps_sddmm_args {
     const sps_block *U, *V;
     bool multiply;
     double beta;
-    void *val;                 /* nnz values of A's dtype, in the place */
+    double *val;               /* nnz doubles in the place, whatever A's dtype:
+                                  as sps_operator_sample promises */
 } sps_sddmm_args;
 
 typedef struct sps_kernel {
