@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* small.c - k x k matrices on the host.  The only file that calls LAPACKE.
+ *
+ * Products are own loops: their bits do not depend on the threads of a BLAS,
+ * and at k = 1024 the 2 k^3 operations still vanish beside the block's
+ * 2 n k^2.  Numbers that are not finite never reach LAPACK (some versions
+ * loop for ever on infinities): the results are NaN instead, which callers
+ * find where they look at the result.
+ *
+ * Behind the max_rows x max_cols numbers of a matrix lie 2 max_rows more,
+ * scratch for scalings and eigenvalues, so that nothing allocates later. */
+#include "small.h"
+
+#include <assert.h>
+#include <float.h>
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+sps_status spsi_small_create(sps_context *ctx, int max_rows, int max_cols,
+                             sps_small **C_p)
+{
+    sps_status st;
+    sps_small *C = NULL;
+    int64_t ld = max_rows > 0 ? max_rows : 1;
+    int64_t cols = max_cols > 0 ? max_cols : 1;
+
+    SPS_TRY(SPS_NEW(ctx, 1, &C));
+    C->ctx = ctx;
+    C->max_rows = (int)ld;
+    C->max_cols = (int)cols;
+    SPS_TRY(SPS_NEW(ctx, ld * cols + 2 * ld, &C->v));
+    C->rows = max_rows;
+    C->cols = max_cols;
+    *C_p = C;
+    return SPS_OK;
+
+fail:
+    spsi_small_destroy(&C);
+    return st;
+}
+
+void spsi_small_destroy(sps_small **C_p)
+{
+    sps_small *C = *C_p;
+
+    *C_p = NULL;
+    if (!C) return;
+    spsi_free(C->ctx, C->v);
+    spsi_free(C->ctx, C);
+}
+
+void spsi_small_shape(sps_small *C, int rows, int cols)
+{
+    assert(0 <= rows && rows <= C->max_rows);
+    assert(0 <= cols && cols <= C->max_cols);
+    C->rows = rows;
+    C->cols = cols;
+}
+
+static double *scratch(const sps_small *C)
+{
+    return C->v + (size_t)C->max_rows * (size_t)C->max_cols;
+}
+
+bool spsi_small_finite(const sps_small *C)
+{
+    for (int j = 0; j < C->cols; j++)
+        for (int i = 0; i < C->rows; i++)
+            if (!isfinite(*spsi_small_at(C, i, j))) return false;
+    return true;
+}
+
+sps_status spsi_small_copy(const sps_small *A, sps_small *B)
+{
+    spsi_small_shape(B, A->rows, A->cols);
+    for (int j = 0; j < A->cols; j++)
+        memcpy(spsi_small_at(B, 0, j), spsi_small_at(A, 0, j),
+               (size_t)A->rows * sizeof(double));
+    return SPS_OK;
+}
+
+void spsi_small_symmetrise(sps_small *A)
+{
+    assert(A->rows == A->cols);
+    for (int j = 0; j < A->cols; j++)
+        for (int i = 0; i < j; i++) {
+            double *upper = spsi_small_at(A, i, j);
+            double *lower = spsi_small_at(A, j, i);
+
+            *upper = *lower = 0.5 * *upper + 0.5 * *lower;
+        }
+}
+
+/* --- product */
+
+/* c += s a, and a'b, over m numbers. */
+static void add_scaled(int m, double s, const double *restrict a,
+                       double *restrict c)
+{
+#pragma omp simd
+    for (int i = 0; i < m; i++) c[i] += s * a[i];
+}
+
+static double dot(int m, const double *a, const double *b)
+{
+    double sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < m; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* c = b c over m numbers; b = 0 clears whatever stood there. */
+static void scale(int m, double b, double *c)
+{
+    for (int i = 0; i < m; i++) c[i] = b == 0 ? 0 : b * c[i];
+}
+
+sps_status spsi_small_mul(double a, const sps_small *A, bool trans_A,
+                          const sps_small *B, bool trans_B, double b,
+                          sps_small *C)
+{
+    int rows = trans_A ? A->cols : A->rows;
+    int inner = trans_A ? A->rows : A->cols;
+    int cols = trans_B ? B->rows : B->cols;
+    double gathered[256];
+
+    assert(C != A && C != B && inner == (trans_B ? B->cols : B->rows));
+    if (b == 0) spsi_small_shape(C, rows, cols);
+    assert(C->rows == rows && C->cols == cols);
+    for (int j = 0; j < cols; j++) {
+        double *c = spsi_small_at(C, 0, j);
+
+        scale(rows, b, c);
+        for (int from = 0; from < inner; from += 256) {
+            int m = inner - from < 256 ? inner - from : 256;
+            const double *x = gathered;
+
+            if (!trans_B) x = spsi_small_at(B, from, j);
+            else
+                for (int l = 0; l < m; l++)
+                    gathered[l] = *spsi_small_at(B, j, from + l);
+            if (trans_A)
+                for (int i = 0; i < rows; i++)
+                    c[i] += a * dot(m, spsi_small_at(A, from, i), x);
+            else
+                for (int l = 0; l < m; l++)
+                    add_scaled(rows, a * x[l], spsi_small_at(A, 0, from + l),
+                               c);
+        }
+    }
+    return SPS_OK;
+}
+
+/* --- LAPACK */
+
+static void fill(int m, double *x, double value)
+{
+    for (int i = 0; i < m; i++) x[i] = value;
+}
+
+sps_status spsi_small_eigen(sps_small *A, double *w)
+{
+    sps_status st;
+    lapack_int info;
+
+    assert(A->rows == A->cols);
+    if (A->rows == 0) return SPS_OK;
+    info = -1;
+    if (spsi_small_finite(A))
+        info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', A->rows, A->v,
+                              A->max_rows, w);
+    SPS_REQUIRE(A->ctx, info != LAPACK_WORK_MEMORY_ERROR, SPS_ENOMEM,
+                "no memory for the eigenvectors of a %d x %d matrix", A->rows,
+                A->rows);
+    if (info != 0) {   /* not finite, or no convergence */
+        fill(A->rows, w, NAN);
+        for (int j = 0; j < A->cols; j++)
+            fill(A->rows, spsi_small_at(A, 0, j), NAN);
+    }
+    return SPS_OK;
+
+fail:
+    return st;
+}
+
+/* d_j = a_jj^-1/2, or 0 where a_jj is not a positive finite number; returns
+ * the number of those. */
+static int diagonal_scaling(const sps_small *A, double *d)
+{
+    int bad = 0;
+
+    for (int j = 0; j < A->cols; j++) {
+        double a = *spsi_small_at(A, j, j);
+        bool good = a > 0 && a <= DBL_MAX;
+
+        d[j] = good ? 1 / sqrt(a) : 0;
+        bad += !good;
+    }
+    return bad;
+}
+
+/* A = diag(d) A diag(d); a zero in d clears its row and column, NaN too. */
+static void scale_both(sps_small *A, const double *d)
+{
+    for (int j = 0; j < A->cols; j++)
+        for (int i = 0; i < A->rows; i++) {
+            double *a = spsi_small_at(A, i, j);
+
+            *a = d[i] == 0 || d[j] == 0 ? 0 : *a * d[i] * d[j];
+        }
+}
+
+static void scale_rows(sps_small *C, const double *d)
+{
+    for (int j = 0; j < C->cols; j++)
+        for (int i = 0; i < C->rows; i++) *spsi_small_at(C, i, j) *= d[i];
+}
+
+/* Order of the first leading minor with something wrong on its border. */
+static int first_bad(const sps_small *A, const double *d)
+{
+    for (int j = 0; j < A->cols; j++) {
+        if (d[j] == 0) return j + 1;
+        for (int i = 0; i <= j; i++)
+            if (!isfinite(*spsi_small_at(A, i, j))) return j + 1;
+    }
+    return 0;
+}
+
+sps_status spsi_small_solve_spd(sps_small *A, sps_small *C, int *info)
+{
+    sps_status st;
+    double *d = scratch(A);
+    lapack_int failed;
+
+    assert(A->rows == A->cols && C->rows == A->rows);
+    *info = 0;
+    if (A->rows == 0 || C->cols == 0) return SPS_OK;
+    diagonal_scaling(A, d);
+    *info = first_bad(A, d);
+    if (*info) return SPS_OK;
+    scale_both(A, d);
+    scale_rows(C, d);
+    failed = LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'U', A->rows, C->cols, A->v,
+                                A->max_rows, C->v, C->max_rows);
+    SPS_REQUIRE(A->ctx, failed >= 0, SPS_EBUG,
+                "dposv refused its argument %d", (int)-failed);
+    *info = (int)failed;
+    scale_rows(C, d);
+    return SPS_OK;
+
+fail:
+    return st;
+}
+
+/* --- rank-revealing orthonormalisation (SVQB: Stathopoulos and Wu, A block
+ *     orthogonalization procedure with constant synchronization requirements,
+ *     SISC 23(6), 2002)
+ *
+ *     S = D^-1/2 G D^-1/2 = V W V',  T = D^-1/2 V W^-1/2
+ *
+ * Eigenvalues below m eps wmax are rounding errors of S itself and never
+ * count as directions, however small the tolerance. */
+
+static int kept(int m, const double *w, double tolerance)
+{
+    double least = fmax(tolerance * tolerance, m * DBL_EPSILON) * w[m - 1];
+    int rank = 0;
+
+    if (!(w[m - 1] > 0)) return 0;   /* NaN too */
+    while (rank < m && w[m - 1 - rank] > least) rank++;
+    return rank;
+}
+
+sps_status spsi_small_orthonormaliser(sps_small *G, double tolerance,
+                                      sps_small *T, int *rank,
+                                      double *condition)
+{
+    sps_status st;
+    int m = G->rows;
+    double *d = scratch(G), *w = d + G->max_rows;
+
+    assert(G->rows == G->cols && G != T);
+    *rank = 0;
+    *condition = 1;
+    if (m == 0) {
+        spsi_small_shape(T, 0, 0);
+        return SPS_OK;
+    }
+    diagonal_scaling(G, d);
+    scale_both(G, d);
+    SPS_TRY(spsi_small_eigen(G, w));
+    *rank = kept(m, w, tolerance);
+    spsi_small_shape(T, m, *rank);
+    for (int t = 0; t < *rank; t++) {   /* strongest direction first */
+        const double *v = spsi_small_at(G, 0, m - 1 - t);
+        double s = 1 / sqrt(w[m - 1 - t]);
+
+        for (int i = 0; i < m; i++) *spsi_small_at(T, i, t) = d[i] * v[i] * s;
+    }
+    if (*rank) *condition = sqrt(w[m - 1] / w[m - *rank]);
+    return SPS_OK;
+
+fail:
+    return st;
+}
