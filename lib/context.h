@@ -55,6 +55,12 @@ sps_status spsi_new_raw(sps_context *ctx, size_t bytes, void **p_p);
 sps_status spsi_resize(sps_context *ctx, size_t bytes, void **p_p);
 char *spsi_strdup(sps_context *ctx, const char *text); /* NULL: no memory */
 
+/* Whether sps_cancel asked to stop; another thread may be writing it. */
+static inline bool spsi_cancelled(const sps_context *ctx)
+{
+    return __atomic_load_n(&ctx->cancelled, __ATOMIC_RELAXED) != 0;
+}
+
 /* Device memory counted the same way; used by backends. */
 void spsi_count_device(sps_context *ctx, int64_t bytes);
 

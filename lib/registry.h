@@ -31,6 +31,11 @@ typedef struct sps_module {
 /* Kernel number i that can run in the place of ctx, NULL past the last. */
 const sps_kernel *spsi_registry_kernel(const sps_context *ctx, int i);
 
+/* The name of sps_list(ctx, kind, .) that is nearest to word by edit distance,
+ * for "did you mean"; NULL when none is near. */
+const char *spsi_nearest(const sps_context *ctx, const char *kind,
+                         const char *word);
+
 /* module.c: finds and loads the module; NULL and a text in why when there is
  * none.  Loaded once per process, never unloaded. */
 const sps_module *spsi_module_load(char *why, size_t size);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* alloc.c - the one door to host memory.
+ *
+ * A block as the allocator gave it, and what the caller of spsi_new sees:
+ *
+ *   base                            p, a multiple of 64
+ *   [ slack ][ header: base, bytes ][ the caller's bytes ][ slack ]
+ *
+ * The header tells spsi_free the size that was asked for, which a caller's
+ * allocator wants to hear again; the slack makes the alignment, whatever the
+ * allocator aligns to.  Zeroed memory comes from calloc, so that pages nobody
+ * writes are never touched and the first thread to write one places it.
+ *
+ * A context belongs to one thread: allocate outside parallel regions. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+
+#define ALIGN ((size_t)64)
+#define OVERHEAD (ALIGN + sizeof(header))
+
+typedef struct header {
+    void *base;
+    size_t total; /* asked of the allocator */
+} header;
+
+static header *header_of(void *p)
+{
+    return (header *)p - 1;
+}
+
+static void *take(sps_context *ctx, size_t total, bool zero)
+{
+    const sps_allocator *hook = &ctx->opt.host;
+    void *base;
+
+    if (!hook->alloc) return zero ? calloc(1, total) : malloc(total);
+    base = hook->alloc(total, hook->data);
+    return base && zero ? memset(base, 0, total) : base;
+}
+
+static sps_status allocate(sps_context *ctx, size_t bytes, bool zero,
+                           void **p_p)
+{
+    size_t total = bytes + OVERHEAD;
+    void *base = total > bytes ? take(ctx, total, zero) : NULL;
+    uintptr_t p;
+
+    if (!base)
+        return spsi_fail(ctx, SPS_ENOMEM,
+                         "no host memory for %zu bytes; %zu are held already",
+                         bytes, ctx->host_bytes);
+    p = ((uintptr_t)base + sizeof(header) + ALIGN - 1) & ~(ALIGN - 1);
+    *header_of((void *)p) = (header){base, total};
+    ctx->host_bytes += total;
+    if (ctx->host_peak < ctx->host_bytes) ctx->host_peak = ctx->host_bytes;
+    *p_p = (void *)p;
+    return SPS_OK;
+}
+
+sps_status spsi_new(sps_context *ctx, size_t bytes, void **p_p)
+{
+    return allocate(ctx, bytes, true, p_p);
+}
+
+sps_status spsi_new_raw(sps_context *ctx, size_t bytes, void **p_p)
+{
+    return allocate(ctx, bytes, false, p_p);
+}
+
+sps_status spsi_new_array(sps_context *ctx, int64_t count, size_t size,
+                          void **p_p)
+{
+    if (count < 0 || (uint64_t)count > (SIZE_MAX - OVERHEAD) / size)
+        return spsi_fail(ctx, SPS_ENOMEM,
+                         "%lld items of %zu bytes are more than an address "
+                         "can hold", (long long)count, size);
+    return spsi_new(ctx, (size_t)count * size, p_p);
+}
+
+void spsi_free(sps_context *ctx, void *p)
+{
+    header h;
+
+    if (!p) return;
+    h = *header_of(p);
+    ctx->host_bytes -= h.total;
+    if (ctx->opt.host.free)
+        ctx->opt.host.free(h.base, h.total, ctx->opt.host.data);
+    else
+        free(h.base);
+}
+
+/* Bytes from p to the end of its allocation; at least what was asked for. */
+static size_t usable(void *p)
+{
+    const header *h = header_of(p);
+
+    return h->total - (size_t)((char *)p - (char *)h->base);
+}
+
+sps_status spsi_resize(sps_context *ctx, size_t bytes, void **p_p)
+{
+    void *old = *p_p, *p = NULL;
+    sps_status st = spsi_new_raw(ctx, bytes, &p);
+
+    if (st != SPS_OK) return st; /* *p_p stays as it was */
+    if (old) {
+        size_t held = usable(old);
+
+        memcpy(p, old, held < bytes ? held : bytes);
+        spsi_free(ctx, old);
+    }
+    *p_p = p;
+    return SPS_OK;
+}
+
+char *spsi_strdup(sps_context *ctx, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    void *p = NULL;
+
+    if (spsi_new_raw(ctx, bytes, &p) != SPS_OK) return NULL;
+    return memcpy(p, text, bytes);
+}
+
+void spsi_count_device(sps_context *ctx, int64_t bytes)
+{
+    ctx->device_bytes += (size_t)bytes; /* modulo 2^64: subtracts as well */
+    if (ctx->device_peak < ctx->device_bytes)
+        ctx->device_peak = ctx->device_bytes;
+}

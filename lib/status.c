@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* status.c - texts of codes and of stop reasons, and the record of the last
+ * failure.  The lists are the X-macros of spsolve.h, so that a code without a
+ * text cannot exist. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "context.h"
+
+#define STRING(x) #x
+#define VERSION(a, b, c) STRING(a) "." STRING(b) "." STRING(c)
+
+const char *sps_version(void)
+{
+    return VERSION(SPS_VERSION_MAJOR, SPS_VERSION_MINOR, SPS_VERSION_PATCH);
+}
+
+const char *sps_status_string(sps_status status)
+{
+    switch ((int)status) {
+#define SPS_X(name, number, text) case number: return text;
+        SPS_STATUS_LIST(SPS_X)
+#undef SPS_X
+    }
+    return "unknown status";
+}
+
+const char *sps_stop_string(sps_stop stop)
+{
+    switch ((int)stop) {
+#define SPS_X(name, number, text) case number: return text;
+        SPS_STOP_LIST(SPS_X)
+#undef SPS_X
+    }
+    return "unknown reason";
+}
+
+/* The enum's own word in lower case; the preprocessor cannot lower it, so the
+ * names stand here once more and a test compares them with the list. */
+const char *sps_stop_name(sps_stop stop)
+{
+    switch (stop) {
+    case SPS_STOP_RUNNING: return "running";
+    case SPS_STOP_CONVERGED: return "converged";
+    case SPS_STOP_MAX_ITERATIONS: return "max_iterations";
+    case SPS_STOP_MAX_TIME: return "max_time";
+    case SPS_STOP_STAGNATED: return "stagnated";
+    case SPS_STOP_BREAKDOWN: return "breakdown";
+    case SPS_STOP_INDEFINITE: return "indefinite";
+    case SPS_STOP_NOT_FINITE: return "not_finite";
+    case SPS_STOP_SINGULAR: return "singular";
+    case SPS_STOP_INTERRUPTED: return "interrupted";
+    case SPS_STOP_PRECOND_INDEFINITE: return "precond_indefinite";
+    }
+    return "unknown";
+}
+
+sps_status spsi_fail(sps_context *ctx, sps_status code, const char *format,
+                     ...)
+{
+    char text[SPS_ERROR_SIZE]; /* the arguments may lie in ctx->error */
+    va_list args;
+
+    if (!ctx) return code;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    memcpy(ctx->error, text, sizeof text);
+    return code;
+}
+
+static bool known(const sps_context *ctx, const char *text)
+{
+    for (int i = 0; i < ctx->note_count; i++)
+        if (strcmp(ctx->notes[i], text) == 0) return true;
+    return false;
+}
+
+/* A note is a courtesy: when there is no memory for it, it is lost, and the
+ * text of the last failure stays what it was.  The same note is kept once, so
+ * that a thousand solves do not pile up a thousand notes. */
+void spsi_note(sps_context *ctx, const char *format, ...)
+{
+    char text[SPS_ERROR_SIZE], error[SPS_ERROR_SIZE];
+    char *copy;
+    va_list args;
+
+    if (!ctx) return;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (known(ctx, text)) return;
+
+    memcpy(error, ctx->error, sizeof error);
+    copy = spsi_strdup(ctx, text);
+    if (copy && spsi_resize(ctx, ((size_t)ctx->note_count + 1) * sizeof copy,
+                            (void **)&ctx->notes) == SPS_OK)
+        ctx->notes[ctx->note_count++] = copy;
+    else
+        spsi_free(ctx, copy);
+    memcpy(ctx->error, error, sizeof error);
+}
