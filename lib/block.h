@@ -19,6 +19,8 @@
 extern "C" {
 #endif
 
+#define SPS_BLOCK_MAX 1024 /* columns of a block, at most */
+
 struct sps_block {
     sps_context *ctx;
     int64_t n;

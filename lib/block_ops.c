@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* block_ops.c - block operations as solvers call them.  Shapes are asserted,
+ * empty blocks are dealt with here and never reach a backend, sums pass the
+ * reduction over processes, and fused forms that a backend lacks are composed
+ * of the plain ones. */
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "backend.h"
+
+static const sps_backend *of(const sps_block *X)
+{
+    return X->ctx->backend;
+}
+
+static bool empty(const sps_block *X)
+{
+    return X->n == 0 || X->k == 0;
+}
+
+static inline bool alike(const sps_block *X, const sps_block *Y)
+{
+    return X->n == Y->n && X->k == Y->k && X->ctx == Y->ctx;
+}
+
+/* Sums over processes; every dot product and Gram matrix passes here. */
+static sps_status reduce(sps_context *ctx, double *values, int count)
+{
+    int code;
+
+    if (!ctx->opt.reduce || count == 0) return SPS_OK;
+    code = ctx->opt.reduce(values, count, ctx->opt.reduce_data);
+    if (code == 0) return SPS_OK;
+    return spsi_fail(ctx, SPS_EUSER, "the reduction callback returned %d",
+                     code);
+}
+
+/* The columns of C in use are reduced in one go, with the unused rows between
+ * them: their sums are as meaningless as they are. */
+static sps_status reduce_small(sps_context *ctx, sps_small *C)
+{
+    if (C->rows == 0 || C->cols == 0) return SPS_OK;
+    return reduce(ctx, C->v, (C->cols - 1) * C->max_rows + C->rows);
+}
+
+sps_status spsi_fill(sps_block *X, double value)
+{
+    return empty(X) ? SPS_OK : of(X)->fill(X, value);
+}
+
+sps_status spsi_copy(const sps_block *X, sps_block *Y)
+{
+    return spsi_axpby(1.0, X, 0.0, Y);
+}
+
+sps_status spsi_gather(const sps_block *X, const int *index, sps_block *Y)
+{
+    assert(X->n == Y->n && X->data != Y->data);
+    return empty(Y) ? SPS_OK : of(X)->gather(X, index, Y);
+}
+
+sps_status spsi_scatter(const sps_block *X, const int *index, sps_block *Y)
+{
+    assert(X->n == Y->n && X->data != Y->data);
+    return empty(X) ? SPS_OK : of(X)->scatter(X, index, Y);
+}
+
+sps_status spsi_axpby(double a, const sps_block *X, double b, sps_block *Y)
+{
+    assert(alike(X, Y));
+    return empty(X) ? SPS_OK : of(X)->axpby(a, X, b, Y);
+}
+
+sps_status spsi_axpby_cols(const double *a, const sps_block *X,
+                           const double *b, sps_block *Y)
+{
+    assert(alike(X, Y));
+    return empty(X) ? SPS_OK : of(X)->axpby_cols(a, X, b, Y);
+}
+
+sps_status spsi_scale_rows(const sps_block *d, const sps_block *X,
+                           sps_block *Y)
+{
+    assert(alike(X, Y) && d->n == X->n && d->k == 1);
+    return empty(X) ? SPS_OK : of(X)->scale_rows(d, X, Y);
+}
+
+sps_status spsi_dots(const sps_block *X, const sps_block *Y, double *out)
+{
+    sps_status st;
+
+    assert(alike(X, Y));
+    if (X->n == 0)
+        memset(out, 0, (size_t)X->k * sizeof *out);
+    else if (X->k > 0)
+        SPS_TRY(of(X)->dots(X, Y, out));
+    SPS_TRY(reduce(X->ctx, out, X->k));
+fail:
+    return st;
+}
+
+/* ------------------------------------------------------------------- norms */
+
+/* A sum of squares above TINY has lost to underflow at most n squares below
+ * DBL_MIN: nothing that a double could show.  One that is finite has lost
+ * nothing to overflow. */
+#define TINY (DBL_MIN / (DBL_EPSILON * DBL_EPSILON))
+#define CHUNK 2048
+
+/* out[j] = sum over rows (x_ij / scale_j)^2, the slow way: rows come to the
+ * host by and by.  Only columns whose squares leave the range of doubles are
+ * worth it, and those are rare. */
+static sps_status scaled_squares(const sps_block *X, const double *scale,
+                                 double *out)
+{
+    double rows[CHUNK];
+    int64_t step = CHUNK / X->k;
+    sps_block part = *X;
+    sps_status st = SPS_OK;
+
+    memset(out, 0, (size_t)X->k * sizeof *out);
+    for (int64_t i = 0; i < X->n; i += step) {
+        part.n = X->n - i < step ? X->n - i : step;
+        part.data = (double *)X->data + i * X->ld;
+        SPS_TRY(of(X)->get(&part, rows, X->k, SPS_ROW_MAJOR, SPS_HOST));
+        for (int64_t p = 0; p < part.n * X->k; p++) {
+            double x = rows[p] / scale[p % X->k];
+
+            out[p % X->k] += x * x;
+        }
+    }
+fail:
+    return st;
+}
+
+/* Norms with the largest |x_ij| taken out first: m sqrt(sum (x/m)^2).  Over
+ * several processes m is the sum of their maxima, which serves as well. */
+static sps_status scaled_norms(const sps_block *X, double *out)
+{
+    double top[SPS_BLOCK_MAX], scale[SPS_BLOCK_MAX];
+    bool plain = true;
+    sps_status st;
+
+    memset(top, 0, sizeof top);
+    if (X->n > 0) SPS_TRY(of(X)->maxabs(X, top));
+    SPS_TRY(reduce(X->ctx, top, X->k));
+    for (int j = 0; j < X->k; j++) {
+        bool usable = top[j] > 0 && top[j] < HUGE_VAL;
+
+        scale[j] = usable ? top[j] : 1.0;
+        plain = plain && !usable;
+    }
+    if (!plain) {
+        SPS_TRY(scaled_squares(X, scale, out));
+        SPS_TRY(reduce(X->ctx, out, X->k));
+    }
+    for (int j = 0; j < X->k; j++) /* 0, infinity and NaN are their own norm */
+        out[j] = top[j] > 0 && top[j] < HUGE_VAL ? top[j] * sqrt(out[j])
+                                                 : top[j];
+fail:
+    return st;
+}
+
+static bool in_range(const double *squares, int k)
+{
+    for (int j = 0; j < k; j++)
+        if (!(squares[j] >= TINY && squares[j] <= DBL_MAX)) return false;
+    return true;
+}
+
+sps_status spsi_norms(const sps_block *X, double *out)
+{
+    double safe[SPS_BLOCK_MAX];
+    sps_status st;
+
+    SPS_TRY(spsi_dots(X, X, out));
+    if (!in_range(out, X->k)) {
+        SPS_TRY(scaled_norms(X, safe));
+        for (int j = 0; j < X->k; j++)
+            out[j] = in_range(&out[j], 1) ? sqrt(out[j]) : safe[j];
+    } else {
+        for (int j = 0; j < X->k; j++) out[j] = sqrt(out[j]);
+    }
+fail:
+    return st;
+}
+
+/* ---------------------------------------------------------- small products */
+
+static void clear_small(sps_small *C)
+{
+    for (int j = 0; j < C->cols; j++)
+        for (int i = 0; i < C->rows; i++) *spsi_small_at(C, i, j) = 0.0;
+}
+
+sps_status spsi_gram(const sps_block *X, const sps_block *Y, sps_small *C)
+{
+    sps_status st;
+
+    assert(X->n == Y->n && X->k <= C->max_rows && Y->k <= C->max_cols);
+    spsi_small_shape(C, X->k, Y->k);
+    if (empty(X) || empty(Y))
+        clear_small(C);
+    else
+        SPS_TRY(of(X)->gram(X, Y, C));
+    SPS_TRY(reduce_small(X->ctx, C));
+fail:
+    return st;
+}
+
+sps_status spsi_mul_small(double a, const sps_block *X, const sps_small *C,
+                          double b, sps_block *Y)
+{
+    assert(X->n == Y->n && C->rows == X->k && C->cols == Y->k);
+    if (empty(Y)) return SPS_OK;
+    if (X->k == 0) return b == 1.0 ? SPS_OK : of(Y)->axpby(0.0, Y, b, Y);
+    return of(X)->mul_small(a, X, C, b, Y);
+}
+
+/* ------------------------------------------------------------- fused forms */
+
+sps_status spsi_gram_pair(const sps_block *P, const sps_block *Q,
+                          const sps_block *R, sps_small *G, sps_small *C)
+{
+    sps_status st;
+
+    if (!of(P)->gram_pair || empty(P) || empty(Q) || empty(R)) {
+        SPS_TRY(spsi_gram(P, Q, G));
+        SPS_TRY(spsi_gram(P, R, C));
+        return SPS_OK;
+    }
+    assert(P->n == Q->n && P->n == R->n);
+    spsi_small_shape(G, P->k, Q->k);
+    spsi_small_shape(C, P->k, R->k);
+    SPS_TRY(of(P)->gram_pair(P, Q, R, G, C));
+    SPS_TRY(reduce_small(P->ctx, G));
+    SPS_TRY(reduce_small(P->ctx, C));
+fail:
+    return st;
+}
+
+sps_status spsi_update_pair(const sps_block *P, const sps_block *Q,
+                            const sps_small *a, sps_block *X, sps_block *R,
+                            double *norm2)
+{
+    sps_status st;
+
+    assert(alike(P, Q) && alike(X, R) && a->rows == P->k && a->cols == X->k);
+    if (!of(X)->update_pair || empty(P) || empty(X)) {
+        SPS_TRY(spsi_mul_small(1.0, P, a, 1.0, X));
+        SPS_TRY(spsi_mul_small(-1.0, Q, a, 1.0, R));
+        SPS_TRY(spsi_dots(R, R, norm2));
+        return SPS_OK;
+    }
+    SPS_TRY(of(X)->update_pair(P, Q, a, X, R, norm2));
+    SPS_TRY(reduce(X->ctx, norm2, X->k));
+fail:
+    return st;
+}
+
+static sps_status update_cols(const sps_block *P, const sps_block *Q,
+                              const double *a, sps_block *X, sps_block *R)
+{
+    double one[SPS_BLOCK_MAX], minus[SPS_BLOCK_MAX];
+    sps_status st;
+
+    for (int j = 0; j < X->k; j++) {
+        one[j] = 1.0;
+        minus[j] = -a[j];
+    }
+    SPS_TRY(spsi_axpby_cols(a, P, one, X));
+    SPS_TRY(spsi_axpby_cols(minus, Q, one, R));
+fail:
+    return st;
+}
+
+sps_status spsi_update_pair_cols(const sps_block *P, const sps_block *Q,
+                                 const double *a, sps_block *X, sps_block *R,
+                                 double *norm2)
+{
+    sps_status st;
+
+    assert(alike(P, Q) && alike(P, X) && alike(X, R));
+    if (!of(X)->update_pair_cols || empty(X)) {
+        SPS_TRY(update_cols(P, Q, a, X, R));
+        SPS_TRY(spsi_dots(R, R, norm2));
+        return SPS_OK;
+    }
+    SPS_TRY(of(X)->update_pair_cols(P, Q, a, X, R, norm2));
+    SPS_TRY(reduce(X->ctx, norm2, X->k));
+fail:
+    return st;
+}
+
+/* The widened P is the same memory as the narrow one, which mul_small allows:
+ * each row is read before it is written. */
+static sps_status combine(const sps_block *Z, const sps_small *b, sps_block *P)
+{
+    sps_block old = *P;
+    sps_status st;
+
+    spsi_block_narrow(P, Z->k);
+    SPS_TRY(spsi_mul_small(1.0, &old, b, 0.0, P));
+    SPS_TRY(spsi_axpby(1.0, Z, 1.0, P));
+fail:
+    return st;
+}
+
+sps_status spsi_combine(const sps_block *Z, const sps_small *b, sps_block *P,
+                        sps_small *G)
+{
+    sps_status st;
+
+    assert(Z->n == P->n && Z->k <= P->width);
+    assert(b->rows == P->k && b->cols == Z->k);
+    if (!of(Z)->combine || empty(Z) || empty(P)) {
+        SPS_TRY(combine(Z, b, P));
+        if (G) SPS_TRY(spsi_gram(P, P, G));
+        return SPS_OK;
+    }
+    if (G) spsi_small_shape(G, Z->k, Z->k);
+    SPS_TRY(of(Z)->combine(Z, b, P, G));
+    if (G) SPS_TRY(reduce_small(P->ctx, G));
+fail:
+    return st;
+}
