@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mtxgen.c - writes generated matrices as Matrix Market files.
+ *
+ * Rows go out in pieces of some thousand: threads turn pieces into text (and
+ * compress them, each as a member of its own, which gzip allows), the pieces
+ * are written in order.  Memory does not grow with a grid.  A file is written
+ * under another name and renamed when it is whole. */
+#include "digits.h"
+#include "gen.h"
+#include "spsolve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef HAVE_ZLIB
+#include <zlib.h>
+#endif
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { USAGE = 2, MEMORY = 5, OUTPUT = 7 };
+enum { PIECE = 4096, PER_THREAD = 4 };   /* rows; pieces in flight */
+
+typedef struct job {
+    gen_spec spec;
+    const char *out;             /* NULL: standard output */
+    const char *command;
+    int threads;
+    bool quiet, gzip;
+} job;
+
+typedef struct piece {
+    char *text, *packed;
+    size_t length, room, packed_length, packed_room;
+    bool failed;
+} piece;
+
+static int fail(int code, const char *what, const char *detail)
+{
+    fprintf(stderr, "mtxgen: %s%s\n", what, detail);
+    return code;
+}
+
+/* ----------------------------------------------------------------- pieces */
+
+static bool reserve(char **p, size_t *room, size_t need)
+{
+    char *more;
+
+    if (need <= *room)
+        return true;
+    need += need / 2;
+    more = realloc(*p, need);
+    if (!more)
+        return false;
+    *p = more;
+    *room = need;
+    return true;
+}
+
+/* Lines "i j v" of rows first .. end-1, the lower triangle if symmetric. */
+static bool write_rows(const gen *g, int64_t first, int64_t end, int32_t *col,
+                       double *val, piece *to)
+{
+    const size_t line = 2 * 11 + DIGITS_MOST + 1;
+    char number[16], *tail;
+
+    to->length = 0;
+    for (int64_t i = first; i < end; i++) {
+        int64_t count = gen_row(g, i, col, val);
+        char *p;
+
+        if (!reserve(&to->text, &to->room, to->length + (size_t)count * line))
+            return false;
+        p = to->text + to->length;
+        tail = digits_int(number, i + 1);
+        *tail++ = ' ';
+        for (int64_t q = 0; q < count; q++) {
+            if (g->symmetric && col[q] > i)
+                break;
+            memcpy(p, number, (size_t)(tail - number));
+            p = digits_int(p + (tail - number), (int64_t)col[q] + 1);
+            *p++ = ' ';
+            p = digits_double(p, val[q]);
+            *p++ = '\n';
+        }
+        to->length = (size_t)(p - to->text);
+    }
+    return true;
+}
+
+/* Compresses text into packed, a whole gzip member. */
+static bool pack(piece *to)
+{
+#ifdef HAVE_ZLIB
+    z_stream z = {0};
+    bool good;
+
+    if (deflateInit2(&z, 3, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY))
+        return false;
+    good = reserve(&to->packed, &to->packed_room,
+                   deflateBound(&z, (uLong)to->length));
+    if (good) {
+        z.next_in = (Bytef *)to->text;
+        z.avail_in = (uInt)to->length;
+        z.next_out = (Bytef *)to->packed;
+        z.avail_out = (uInt)to->packed_room;
+        good = deflate(&z, Z_FINISH) == Z_STREAM_END;
+        to->packed_length = z.total_out;
+    }
+    deflateEnd(&z);
+    return good;
+#else
+    return !to;
+#endif
+}
+
+static bool put(FILE *f, const piece *p, bool gzip)
+{
+    size_t length = gzip ? p->packed_length : p->length;
+
+    return fwrite(gzip ? p->packed : p->text, 1, length, f) == length;
+}
+
+static bool put_head(const gen *g, const job *j, FILE *f, piece *p)
+{
+    int64_t stored = g->symmetric ? (g->nnz + g->diagonal) / 2 : g->nnz;
+    size_t need = strlen(j->command) + 256;
+
+    if (!reserve(&p->text, &p->room, need))
+        return false;
+    p->length = (size_t)snprintf(
+        p->text, need,
+        "%%%%MatrixMarket matrix coordinate real %s\n%% %s\n%lld %lld %lld\n",
+        g->symmetric ? "symmetric" : "general", j->command,
+        (long long)g->rows, (long long)g->rows, (long long)stored);
+    return (!j->gzip || pack(p)) && put(f, p, j->gzip);
+}
+
+static void drop(piece *pieces, int count)
+{
+    for (int i = 0; pieces && i < count; i++) {
+        free(pieces[i].text);
+        free(pieces[i].packed);
+    }
+    free(pieces);
+}
+
+/* One round: fills up to count pieces from row first on, in parallel. */
+static void fill_round(const gen *g, const job *j, int64_t first, int count,
+                       piece *pieces)
+{
+#pragma omp parallel num_threads(j->threads)
+    {
+        size_t widest = (size_t)g->widest + 1;
+        int32_t *col = malloc(widest * sizeof *col);
+        double *val = malloc(widest * sizeof *val);
+
+#pragma omp for schedule(dynamic, 1)
+        for (int i = 0; i < count; i++) {
+            int64_t from = first + (int64_t)i * PIECE, to = from + PIECE;
+
+            to = to < g->rows ? to : g->rows;
+            pieces[i].length = 0;
+            pieces[i].failed = !col || !val ||
+                (from < to &&
+                 !write_rows(g, from, to, col, val, &pieces[i])) ||
+                (j->gzip && !pack(&pieces[i]));
+        }
+        free(col);
+        free(val);
+    }
+}
+
+/* Writes it all; 0 or an exit code. */
+static int write_matrix(const gen *g, const job *j, FILE *f)
+{
+    int count = PER_THREAD * j->threads, code = 0;
+    piece *pieces = calloc((size_t)count, sizeof *pieces);
+
+    if (!pieces)
+        return fail(MEMORY, "out of memory", "");
+    if (!put_head(g, j, f, pieces))
+        code = OUTPUT;
+    for (int64_t first = 0; first < g->rows && !code;
+         first += (int64_t)count * PIECE) {
+        int64_t left = (g->rows - first + PIECE - 1) / PIECE;
+        int now = left < count ? (int)left : count;
+
+        fill_round(g, j, first, now, pieces);
+        for (int i = 0; i < now && !code; i++)
+            if (pieces[i].failed)
+                code = fail(MEMORY, "out of memory", "");
+            else if (!put(f, &pieces[i], j->gzip))
+                code = OUTPUT;
+    }
+    if (!code && fflush(f))
+        code = OUTPUT;
+    drop(pieces, count);
+    return code;
+}
+
+/* --------------------------------------------------------------- the file */
+
+static int cannot_write(const char *name)
+{
+    fprintf(stderr, "mtxgen: %s cannot be written: %s\n", name,
+            strerror(errno));
+    return OUTPUT;
+}
+
+/* Whether name is there and is no plain file (a device, a pipe): it is then
+ * written as it is, since a rename would take its place. */
+static bool special(const char *name)
+{
+    struct stat s;
+
+    return !stat(name, &s) && !S_ISREG(s.st_mode);
+}
+
+/* Writes to name and, if it is only a part, renames it to j->out. */
+static int write_named(const gen *g, const job *j, const char *name)
+{
+    FILE *f = fopen(name, "wb");
+    bool part = name != j->out;
+    int code;
+
+    if (!f)
+        return cannot_write(name);
+    code = write_matrix(g, j, f);
+    if (code == OUTPUT)
+        cannot_write(name);
+    if (fclose(f) && !code)
+        code = cannot_write(name);
+    if (part && !code && rename(name, j->out))
+        code = cannot_write(j->out);
+    if (part && code)
+        unlink(name);
+    return code;
+}
+
+static int write_file(const gen *g, const job *j)
+{
+    size_t room = j->out ? strlen(j->out) + 32 : 0;
+    char *part;
+    int code;
+
+    if (!j->out) {
+        code = write_matrix(g, j, stdout);
+        return code == OUTPUT ? cannot_write("standard output") : code;
+    }
+    if (special(j->out))
+        return write_named(g, j, j->out);
+    part = malloc(room);
+    if (!part)
+        return fail(MEMORY, "out of memory", "");
+    snprintf(part, room, "%s.%ld.part", j->out, (long)getpid());
+    code = write_named(g, j, part);
+    free(part);
+    return code;
+}
+
+/* ----------------------------------------------------------- command line */
+
+static void help(void)
+{
+    printf("usage: mtxgen KIND SIZE [options] [-o FILE]\n"
+           "Writes a generated matrix as a Matrix Market file.\n\n%s\n"
+           "  -o FILE         written when whole; .gz compresses; without it\n"
+           "                  or with -, standard output\n"
+           "  -threads N      all cores\n"
+           "  -quiet          no line about what was written\n"
+           "  -version -help\n\n"
+           "Exit codes: 0 written, 2 wrong usage, 5 out of memory, 7 the\n"
+           "output could not be written.\n\n"
+           "  mtxgen poisson7 100 -perturb 1 -o p100.mtx\n"
+           "  mtxgen elasticity 40 -o beam.mtx.gz\n"
+           "  mtxgen rmat 16 8 -laplacian | solve -A - -nrhs 4\n",
+           gen_help());
+}
+
+/* The option at argv[0] that is not of a generator; words taken, 0 unknown,
+ * -1 wrong. */
+static int own_option(job *j, int argc, char **argv, char error[160])
+{
+    if (!strcmp(argv[0], "-quiet"))
+        return j->quiet = true, 1;
+    if (strcmp(argv[0], "-o") && strcmp(argv[0], "-threads"))
+        return 0;
+    if (argc < 2) {
+        snprintf(error, 160, "%s needs a value", argv[0]);
+        return -1;
+    }
+    if (!strcmp(argv[0], "-o")) {
+        j->out = strcmp(argv[1], "-") ? argv[1] : NULL;
+        return 2;
+    }
+    j->threads = atoi(argv[1]);
+    if (j->threads < 1 || j->threads > 1024) {
+        snprintf(error, 160, "-threads is 1 to 1024, not %.60s", argv[1]);
+        return -1;
+    }
+    return 2;
+}
+
+/* Fills the job; 0, or -1 with a text. */
+static int read_words(job *j, int argc, char **argv, char error[160])
+{
+    bool kind = false;
+
+    for (int i = 1, taken; i < argc; i += taken) {
+        taken = gen_parse(&j->spec, argc - i, argv + i, error);
+        if (taken > 0 && kind) {
+            snprintf(error, 160, "one matrix at a time: %.60s", argv[i]);
+            return -1;
+        }
+        kind |= taken > 0;
+        if (!taken)
+            taken = gen_option(&j->spec, argc - i, argv + i, error);
+        if (!taken)
+            taken = own_option(j, argc - i, argv + i, error);
+        if (!taken) {
+            snprintf(error, 160, "unknown word %.100s", argv[i]);
+            return -1;
+        }
+        if (taken < 0)
+            return -1;
+    }
+    if (!kind)
+        snprintf(error, 160, "which matrix?");
+    return kind ? 0 : -1;
+}
+
+/* The command line as one string for the head of the file. */
+static char *join(int argc, char **argv)
+{
+    size_t length = 8;
+    char *text;
+
+    for (int i = 1; i < argc; i++)
+        length += strlen(argv[i]) + 1;
+    text = malloc(length);
+    if (!text)
+        return NULL;
+    strcpy(text, "mtxgen");
+    for (int i = 1; i < argc; i++) {
+        strcat(text, " ");
+        strcat(text, argv[i]);
+    }
+    for (char *p = text; *p; p++)
+        if (*p == '\n' || *p == '\r')
+            *p = ' ';
+    return text;
+}
+
+static int run(const job *j)
+{
+    char error[160] = "";
+    gen g;
+    int code;
+
+    if (!gen_open(&j->spec, &g, error))
+        return fail(strncmp(error, "out of memory", 13) ? USAGE : MEMORY,
+                    error, "");
+    code = write_file(&g, j);
+    if (!code && !j->quiet)
+        fprintf(stderr, "mtxgen: %s: %lld rows, %lld nonzeros%s\n",
+                j->out ? j->out : "standard output", (long long)g.rows,
+                (long long)g.nnz, g.symmetric ? ", symmetric" : "");
+    gen_close(&g);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    job j = {.threads = 1};
+    char error[160] = "", *command;
+    size_t length;
+    int code;
+
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "-help") || !strcmp(argv[i], "--help"))
+            return help(), 0;
+        if (!strcmp(argv[i], "-version"))
+            return printf("mtxgen %d.%d.%d\n", SPS_VERSION_MAJOR,
+                          SPS_VERSION_MINOR, SPS_VERSION_PATCH), 0;
+    }
+#ifdef _OPENMP
+    j.threads = omp_get_max_threads();
+#endif
+    gen_default(&j.spec);
+    if (read_words(&j, argc, argv, error))
+        return fail(USAGE, error, " (see mtxgen -help)");
+    length = j.out ? strlen(j.out) : 0;
+    j.gzip = length > 3 && !strcmp(j.out + length - 3, ".gz");
+#ifndef HAVE_ZLIB
+    if (j.gzip)
+        return fail(USAGE, "built without zlib: no .gz", "");
+#endif
+    command = join(argc, argv);
+    if (!command)
+        return fail(MEMORY, "out of memory", "");
+    j.command = command;
+    digits_init();
+    code = run(&j);
+    free(command);
+    return code;
+}
