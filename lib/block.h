@@ -43,6 +43,10 @@ sps_status spsi_block_create(sps_context *ctx, int64_t n, int k,
 /* ld of an own block of k columns. */
 int64_t spsi_block_ld(int k);
 
+/* Takes the scratch of the place for operations on blocks up to n x k, so that
+ * none of them allocates.  For whoever computes outside a solver. */
+sps_status spsi_reserve(sps_context *ctx, int64_t n, int k);
+
 /* Block operations: thin, checked by assert, straight to the backend.  All
  * blocks double, of the same n.  In-place use is allowed exactly where said.
  * "host array" results are complete on return. */

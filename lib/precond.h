@@ -38,6 +38,18 @@ struct sps_precond {
     void *user_data;
 };
 
+/* matrix.c: what a build may ask of the matrix; host results.  They run on
+ * the backend where it has a body, else on the CPU. */
+
+/* diagonal[i] = a_ii, 0 where none is stored; n numbers. */
+sps_status spsi_matrix_diagonal(const sps_operator *A, double *diagonal);
+/* Inverses of the diagonal blocks of rows start[b] .. start[b+1]-1, column by
+ * column, one after another; *bad: the first singular block, or -1 (its
+ * inverse is then undefined, as are those behind it). */
+sps_status spsi_matrix_block_inverse(const sps_operator *A,
+                                     const int64_t *start, int64_t blocks,
+                                     double *inverse, int64_t *bad);
+
 #ifdef __cplusplus
 }
 #endif

@@ -73,11 +73,14 @@ struct sps_solver {
     sps_block *best;          /* snapshot of the best columns */
     sps_block *projected;     /* B without its null-space part, or NULL */
     struct sps_nullspace *null;
+    const sps_block *rhs;     /* B, or projected */
     int *column;              /* position -> right-hand side */
     int *order;               /* scratch for permutations */
     bool *done;               /* by position */
     double *scale;            /* by right-hand side: powers of two */
-    double *norm_b, *norm_x, *threshold, *best_norm, *relative, *scratch;
+    /* By right-hand side, norms in the caller's units, the other scaled: */
+    double *norm_b, *norm_x, *norm_start, *threshold, *best_norm, *relative;
+    double *scratch;          /* 2 k */
     double *result_residual, *result_backward;
     sps_stop *result_column;
     int64_t applies_A, applies_M;
@@ -94,6 +97,7 @@ sps_status spsi_solver_precondition(sps_solver *s, const sps_block *R,
 
 /* nullspace.c: what is projected away, NULL when there is nothing. */
 typedef struct sps_nullspace {
+    sps_context *ctx;
     int64_t dimension;
     sps_components *components;   /* either these */
     sps_block *basis;             /* or an orthonormal n x q block */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* columns.h - the right-hand sides during a solve: units, order, thresholds,
+ * and which of them are at work. */
+#ifndef SPS_COLUMNS_H
+#define SPS_COLUMNS_H
+
+#include "solver.h"
+
+/* Projects B, scales X, zeroes what must be zero, measures norms. */
+sps_status spsi_columns_open(sps_solver *s, const sps_block *B, sps_block *X);
+/* Best columns, user's order, user's units, projected.  failed: the operator
+ * cannot be asked any more, the snapshot is taken as it is. */
+sps_status spsi_columns_close(sps_solver *s, sps_block *X, bool failed);
+/* R = B - A X for the columns at work, scaled; plain: by the plain kernel. */
+sps_status spsi_columns_residual(sps_solver *s, sps_block *R, bool plain);
+/* Threshold of right-hand side j in the caller's units. */
+double spsi_columns_threshold(const sps_solver *s, int j, double norm_x);
+/* What relative residuals of right-hand side j are relative to, scaled. */
+double spsi_columns_reference(const sps_solver *s, int j);
+/* Thresholds anew (scaled); those of norm backward follow ||x||. */
+sps_status spsi_columns_thresholds(sps_solver *s);
+/* Keeps the columns at work whose norm is the lowest so far. */
+sps_status spsi_columns_snapshot(sps_solver *s, const double *norm);
+/* Moves undone columns to the front and lets the others leave; unless forced,
+ * only when a quarter of them is done. */
+sps_status spsi_columns_compact(sps_solver *s, bool forced);
+/* All columns at work again. */
+void spsi_columns_widen(sps_solver *s);
+/* Puts the snapshot back where it is better than what X holds now. */
+sps_status spsi_columns_restore(sps_solver *s, bool failed);
+
+#endif

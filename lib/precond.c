@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* precond.c - preconditioners by name or by callback. */
+#include "precond.h"
+
+#include <string.h>
+
+#include "registry.h"
+
+static const sps_precond_type *find(const char *name)
+{
+    for (int i = 0; spsi_preconds[i]; i++)
+        if (!strcmp(spsi_preconds[i]->name, name)) return spsi_preconds[i];
+    return NULL;
+}
+
+static sps_status new_precond(sps_context *ctx, const sps_precond_type *type,
+                              int64_t n, sps_precond **M_p)
+{
+    sps_status st = spsi_new(ctx, type->size, (void **)M_p);
+
+    if (st != SPS_OK) return st;
+    (*M_p)->type = type;
+    (*M_p)->ctx = ctx;
+    (*M_p)->n = n;
+    ctx->live++;
+    return SPS_OK;
+}
+
+sps_status sps_precond_create(const sps_operator *A, int width,
+                              const sps_options *opt, sps_precond **M_p)
+{
+    sps_status st = SPS_OK;
+    sps_precond *M = NULL;
+    sps_options def;
+    const sps_precond_type *type;
+    const char *name;
+
+    if (!A || !M_p)
+        return spsi_fail(A ? A->ctx : NULL, SPS_EINVAL, "A or M_p is NULL");
+    sps_options_default(&def);
+    if (!opt) opt = &def;
+    name = opt->precond ? opt->precond : "auto";
+    if (!strcmp(name, "auto")) name = A->A ? "jacobi" : "none";
+    type = find(name);
+    SPS_REQUIRE(A->ctx, width >= 1, SPS_EINVAL, "width %d", width);
+    SPS_REQUIRE(A->ctx, type, SPS_EINVAL,
+                "unknown preconditioner '%s'; sps_list(\"precond\") names them",
+                name);
+    SPS_REQUIRE(A->ctx, A->n == A->ncol, SPS_EUNFIT,
+                "the matrix is %lld x %lld; %s needs a square one",
+                (long long)A->n, (long long)A->ncol, name);
+    SPS_REQUIRE(A->ctx, A->A || !(type->needs & SPS_NEEDS_CSR), SPS_EUNFIT,
+                "%s needs the entries of the matrix, and this operator is a "
+                "callback; use none or a preconditioner of your own", name);
+    SPS_TRY(new_precond(A->ctx, type, A->n, &M));
+    M->A = A;
+    M->width = width;
+    SPS_TRY(type->build(M, opt));
+    *M_p = M;
+    return SPS_OK;
+
+fail:
+    sps_precond_destroy(&M);
+    return st;
+}
+
+static sps_status apply_user(const sps_precond *M, const sps_block *R,
+                             sps_block *Z)
+{
+    int code = M->user(1.0, R->data, R->ld, 0.0, Z->data, Z->ld, R->n, R->k,
+                       M->ctx->stream, M->user_data);
+
+    if (code)
+        return spsi_fail(M->ctx, SPS_EUSER,
+                         "the preconditioner callback returned %d", code);
+    return SPS_OK;
+}
+
+static const sps_precond_type user_type = {
+    .name = "user", .symmetric = true, .size = sizeof(sps_precond),
+    .apply = apply_user,
+};
+
+sps_status sps_precond_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
+                            void *data, sps_precond **M_p)
+{
+    sps_status st = SPS_OK;
+    sps_precond *M = NULL;
+
+    if (!ctx || !apply || !M_p)
+        return spsi_fail(ctx, SPS_EINVAL, "ctx, apply or M_p is NULL");
+    SPS_REQUIRE(ctx, n >= 0, SPS_EINVAL, "%lld rows", (long long)n);
+    SPS_TRY(new_precond(ctx, &user_type, n, &M));
+    M->user = apply;
+    M->user_data = data;
+    *M_p = M;
+fail:
+    return st;
+}
+
+sps_status sps_precond_update(sps_precond *M)
+{
+    if (!M) return SPS_EINVAL;
+    return M->type->update ? M->type->update(M) : SPS_OK;
+}
+
+sps_status sps_precond_apply(const sps_precond *M, const sps_block *R,
+                             sps_block *Z)
+{
+    sps_status st = SPS_OK;
+
+    if (!M || !R || !Z)
+        return spsi_fail(M ? M->ctx : NULL, SPS_EINVAL, "a handle is NULL");
+    SPS_REQUIRE(M->ctx, R->n == M->n && Z->n == M->n && R->k == Z->k,
+                SPS_ESHAPE, "Z = M R: R is %lld x %d, Z is %lld x %d, M has "
+                "%lld rows", (long long)R->n, R->k, (long long)Z->n, Z->k,
+                (long long)M->n);
+    SPS_REQUIRE(M->ctx, M->type == &user_type || R->k <= M->width, SPS_ESHAPE,
+                "blocks of %d columns; this preconditioner was made for %d",
+                R->k, M->width);
+    SPS_REQUIRE(M->ctx, R->data != Z->data || R->n == 0, SPS_EINVAL,
+                "Z and R are the same block");
+    st = M->type->apply(M, R, Z);
+fail:
+    return st;
+}
+
+const char *sps_precond_name(const sps_precond *M)
+{
+    return M ? M->type->name : "none";
+}
+
+void sps_precond_destroy(sps_precond **M_p)
+{
+    sps_precond *M = M_p ? *M_p : NULL;
+
+    if (!M) return;
+    if (M->type->destroy) M->type->destroy(M);
+    M->ctx->live--;
+    spsi_free(M->ctx, M);
+    *M_p = NULL;
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* solve.c - the one driver loop: test, monitor, step, and the verdict.
+ *
+ * The unknown is solved for in scaled columns, x_j' = d_j x_j with d_j the
+ * power of two that brings ||b_j|| near 1: exact, and it keeps dots away from
+ * overflow whatever the units of b.  Inside the loop everything is indexed by
+ * position; s->column[p] is the right-hand side at position p, the first s->k
+ * positions are at work (columns.c moves them).
+ *
+ * Truth: the recurrence of a method only proposes.  A column counts as
+ * converged when the residual recomputed from A, B and X is below its
+ * threshold; where it is not, the residual is replaced and the work goes on,
+ * at most SPS_REPLACEMENTS times (van der Vorst and Ye, SIAM J. Sci. Comput.
+ * 22, 2000, for the idea).  The best columns seen at such checks are kept. */
+#include "columns.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "timer.h"
+
+#define SPS_REPLACEMENTS 3
+/* The recurrence aims a little lower than the threshold, so that rounding
+ * between it and the true residual does not cost a replacement. */
+#define AIM 0.98
+
+/* ---------------------------------------------------------- tests by column */
+
+static bool reached(const sps_solver *s, int p, double aim)
+{
+    return s->resnorm[p] <= aim * s->threshold[s->column[p]];
+}
+
+/* Marks done columns at work by the recurrence; false when a norm is NaN. */
+static bool test_columns(sps_solver *s, int *open)
+{
+    bool finite = true;
+
+    *open = 0;
+    for (int p = 0; p < s->k; p++) {
+        s->done[p] = reached(s, p, AIM);
+        if (!isfinite(s->resnorm[p])) finite = false;
+        if (!s->done[p]) ++*open;
+    }
+    return finite;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static bool report(sps_solver *s)
+{
+    sps_progress g = { .iteration = s->iteration, .k = s->columns };
+    double reference;
+
+    for (int p = 0; p < s->k; p++) {
+        reference = spsi_columns_reference(s, s->column[p]);
+        s->relative[s->column[p]] =
+            reference > 0 ? s->resnorm[p] / reference : 0;
+    }
+    if (!s->opt.monitor) return true;
+    memcpy(s->scratch, s->relative, (size_t)s->columns * sizeof(double));
+    qsort(s->scratch, (size_t)s->columns, sizeof(double), by_value);
+    g.residual = s->relative;
+    g.worst = s->scratch[s->columns - 1];
+    g.median = s->scratch[s->columns / 2];
+    g.converged = s->columns - s->k;
+    for (int p = 0; p < s->k; p++) g.converged += s->done[p];
+    g.width = s->width;
+    g.seconds = spsi_now() - s->started;
+    g.event = s->event;
+    s->event = NULL;
+    return s->opt.monitor(&g, s->opt.monitor_data);
+}
+
+/* ------------------------------------------------------------ true residuals */
+
+/* R = true residual of all columns, norms in resnorm; better columns go to
+ * the snapshot.  *worse: some column still at work is above its threshold. */
+static sps_status judge_all(sps_solver *s, int *open)
+{
+    sps_status st = SPS_OK;
+
+    spsi_columns_widen(s);
+    SPS_TRY(spsi_columns_residual(s, &s->R, true));
+    SPS_TRY(spsi_norms(&s->R, s->resnorm));
+    SPS_TRY(spsi_columns_thresholds(s));
+    SPS_TRY(spsi_columns_snapshot(s, s->resnorm));
+    *open = 0;
+    for (int p = 0; p < s->k; p++) {
+        s->done[p] = s->result_column[s->column[p]] < 0 ||
+                     reached(s, p, 1 - 1e-9);
+        if (!s->done[p]) ++*open;
+    }
+fail:
+    return st;
+}
+
+/* Sets the open columns to work from their true residual, which is in R. */
+static sps_status restart(sps_solver *s, const char *event)
+{
+    sps_status st = SPS_OK;
+
+    SPS_TRY(spsi_columns_compact(s, true));
+    s->event = event;
+    SPS_TRY(s->type->start(s, s->method));
+fail:
+    return st;
+}
+
+/* Every so often the recurrence is compared with the truth; far apart (a
+ * factor 10, above the threshold) it is replaced. */
+static sps_status compare(sps_solver *s, int *replace)
+{
+    sps_status st = SPS_OK;
+    double *truth = s->scratch;
+    sps_block T;
+
+    *replace = 0;
+    spsi_block_view(s->work[1], 0, s->k, &T);
+    SPS_TRY(spsi_columns_residual(s, &T, false));
+    SPS_TRY(spsi_norms(&T, truth));
+    if (s->opt.norm == SPS_NORM_BACKWARD) SPS_TRY(spsi_columns_thresholds(s));
+    SPS_TRY(spsi_columns_snapshot(s, truth));
+    for (int p = 0; p < s->k; p++)
+        if (!s->done[p] && truth[p] > 10 * s->resnorm[p] &&
+            truth[p] > s->threshold[s->column[p]])
+            *replace = 1;
+fail:
+    return st;
+}
+
+/* -------------------------------------------------------------- why to stop */
+
+/* No gain of 1 % in the worst ratio over so many iterations: CG may stand
+ * still for a long time on ill-conditioned systems, so the window is wide. */
+static bool stalled(sps_solver *s, double *best, int *since)
+{
+    double worst = 0, ratio;
+    int window = 2000;
+
+    if (s->n / 2 > window) window = s->n < 40000 ? (int)(s->n / 2) : 20000;
+    for (int p = 0; p < s->k; p++) {
+        ratio = s->resnorm[p] / fmax(s->threshold[s->column[p]], 1e-300);
+        if (!s->done[p] && ratio > worst) worst = ratio;
+    }
+    if (worst < 0.99 * *best) {
+        *best = worst;
+        *since = s->iteration;
+    }
+    return s->iteration - *since > window;
+}
+
+static sps_stop limit(const sps_solver *s)
+{
+    if (s->ctx->cancelled) return SPS_STOP_INTERRUPTED;
+    if (s->iteration >= s->opt.max_iterations) return SPS_STOP_MAX_ITERATIONS;
+    if (s->opt.max_seconds > 0 &&
+        spsi_now() - s->started >= s->opt.max_seconds)
+        return SPS_STOP_MAX_TIME;
+    return SPS_STOP_RUNNING;
+}
+
+/* ----------------------------------------------------------------- the loop */
+
+/* All columns at work look done: the truth decides. */
+static sps_status settle(sps_solver *s)
+{
+    sps_status st = SPS_OK;
+    int open;
+
+    SPS_TRY(judge_all(s, &open));
+    if (!open) {
+        s->stop = SPS_STOP_CONVERGED;
+    } else if (s->replacements >= SPS_REPLACEMENTS) {
+        s->stop = SPS_STOP_STAGNATED;
+    } else {
+        s->replacements++;
+        SPS_TRY(restart(s, "residual replaced"));
+    }
+fail:
+    return st;
+}
+
+/* One turn: test, monitor, limits, step.  Sets s->stop to end. */
+static sps_status turn(sps_solver *s, double *best, int *since)
+{
+    sps_status st = SPS_OK;
+    int open, replace = 0;
+
+    if (!test_columns(s, &open)) {
+        s->stop = SPS_STOP_NOT_FINITE;
+        return SPS_OK;
+    }
+    if (!report(s)) s->stop = SPS_STOP_INTERRUPTED;
+    if (s->stop) return SPS_OK;
+    if (!open) return settle(s);
+    s->stop = limit(s);
+    if (!s->stop && stalled(s, best, since)) s->stop = SPS_STOP_STAGNATED;
+    if (s->stop) return SPS_OK;
+    if (s->iteration && s->iteration % s->opt.true_residual_every == 0)
+        SPS_TRY(compare(s, &replace));
+    if (replace) return settle(s);
+    SPS_TRY(spsi_columns_compact(s, false));
+    SPS_TRY(s->type->step(s, s->method));
+    s->iteration++;
+    if (s->width > 0 && s->width < s->min_width) s->min_width = s->width;
+fail:
+    return st;
+}
+
+/* The block method gave up where a simpler one may still go on. */
+static bool falls_back(const sps_solver *s)
+{
+    return s->fallback && s->type != s->fallback &&
+           (s->stop == SPS_STOP_BREAKDOWN || s->stop == SPS_STOP_STAGNATED);
+}
+
+static sps_status swap_method(sps_solver *s)
+{
+    const sps_solver_type *type = s->type;
+    void *method = s->method;
+
+    s->type = s->fallback;
+    s->fallback = type;
+    s->method = s->fallback_method;
+    s->fallback_method = method;
+    return SPS_OK;
+}
+
+static sps_status run(sps_solver *s)
+{
+    sps_status st = SPS_OK;
+    double best = INFINITY;
+    int since = s->iteration, open;
+
+    SPS_TRY(judge_all(s, &open));
+    if (!open) {
+        s->stop = SPS_STOP_CONVERGED;
+        report(s);
+        return SPS_OK;
+    }
+    SPS_TRY(restart(s, NULL));
+    while (!s->stop) SPS_TRY(turn(s, &best, &since));
+    if (falls_back(s)) {
+        SPS_TRY(spsi_columns_restore(s, false));
+        SPS_TRY(swap_method(s));
+        spsi_note(s->ctx, "%s ended (%s) after %d iterations; went on with %s",
+                  s->fallback->name, sps_stop_string(s->stop), s->iteration,
+                  s->type->name);
+        s->stop = SPS_STOP_RUNNING;
+        s->replacements = 0;
+        best = INFINITY;
+        since = s->iteration;
+        SPS_TRY(judge_all(s, &open));
+        if (!open) s->stop = SPS_STOP_CONVERGED;
+        if (open) SPS_TRY(restart(s, "fell back to cg"));
+        while (!s->stop) SPS_TRY(turn(s, &best, &since));
+    }
+fail:
+    return st;
+}
+
+/* --------------------------------------------------------------- the result */
+
+static sps_status verdict(sps_solver *s, const sps_block *B, sps_block *X)
+{
+    sps_status st = SPS_OK;
+    double *norm_r = s->scratch, *norm_x = s->scratch + s->columns;
+    double base, t;
+    bool all = true;
+
+    SPS_TRY(spsi_verify(s->A, B, X, s->residual, norm_r, norm_x));
+    for (int j = 0; j < s->columns; j++) {
+        t = spsi_columns_threshold(s, j, norm_x[j]);
+        base = s->norm_A * norm_x[j] + s->norm_b[j];
+        s->result_residual[j] =
+            s->norm_b[j] > 0 ? norm_r[j] / s->norm_b[j] : norm_r[j];
+        s->result_backward[j] = base > 0 ? norm_r[j] / base : norm_r[j];
+        if (s->result_column[j] < 0) {
+            all = false;
+        } else if (norm_r[j] <= t) {
+            s->result_column[j] = SPS_STOP_CONVERGED;
+        } else {
+            all = false;
+            s->result_column[j] = s->stop < 0 ? s->stop : SPS_STOP_STAGNATED;
+        }
+    }
+    if (!all && s->stop == SPS_STOP_CONVERGED) {
+        s->stop = SPS_STOP_STAGNATED;
+        for (int j = 0; j < s->columns; j++)
+            if (s->result_column[j] == SPS_STOP_NOT_FINITE)
+                s->stop = SPS_STOP_NOT_FINITE;
+    }
+    if (all) s->stop = SPS_STOP_CONVERGED;
+fail:
+    return st;
+}
+
+/* The largest number that is no NaN; NaN counts as infinite. */
+static double worst_of(const double *v, int k)
+{
+    double worst = 0;
+
+    for (int j = 0; j < k; j++) {
+        double x = isnan(v[j]) ? INFINITY : v[j];
+        if (x > worst) worst = x;
+    }
+    return worst;
+}
+
+static void fill_result(const sps_solver *s, double solve_seconds,
+                        double verify_seconds, sps_result *r)
+{
+    const double *phase = s->ctx->phase_seconds;
+    size_t size = r->struct_size;
+
+    memset(r, 0, sizeof *r);
+    r->struct_size = size;
+    r->stop = s->stop;
+    r->k = s->columns;
+    r->iterations = s->iteration;
+    for (int j = 0; j < s->columns; j++)
+        r->columns_converged += s->result_column[j] == SPS_STOP_CONVERGED;
+    r->restarts = s->replacements;
+    r->applies_A = s->applies_A;
+    r->applies_M = s->applies_M;
+    r->min_width = s->min_width;
+    r->worst_residual = worst_of(s->result_residual, s->columns);
+    r->worst_backward = worst_of(s->result_backward, s->columns);
+    r->norm_A = s->norm_A;
+    r->removed = s->removed;
+    r->nullspace = s->null ? (int)s->null->dimension : 0;
+    r->residual = s->result_residual;
+    r->backward = s->result_backward;
+    r->column = s->result_column;
+    r->solver = s->type->name;
+    r->precond = sps_precond_name(s->M);
+    r->kernel = sps_operator_kernel(s->A);
+    r->seconds = (sps_seconds){
+        .solve = solve_seconds, .verify = verify_seconds,
+        .spmm = phase[SPS_PHASE_SPMM], .precond = phase[SPS_PHASE_PRECOND],
+        .gram = phase[SPS_PHASE_GRAM], .small = phase[SPS_PHASE_SMALL],
+    };
+}
+
+static sps_status check_arguments(sps_solver *s, const sps_block *B,
+                                  sps_block *X, const sps_result *r)
+{
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(s->ctx, B && X, SPS_EINVAL, "B or X is NULL");
+    SPS_REQUIRE(s->ctx, B->ctx == s->ctx && X->ctx == s->ctx, SPS_EINVAL,
+                "B, X and the solver belong to different contexts");
+    SPS_REQUIRE(s->ctx, B->n == s->n && X->n == s->n && B->k == s->columns &&
+                X->k == s->columns, SPS_ESHAPE,
+                "B is %lld x %d, X is %lld x %d; the solver was made for "
+                "%lld x %d", (long long)B->n, B->k, (long long)X->n, X->k,
+                (long long)s->n, s->columns);
+    SPS_REQUIRE(s->ctx, B->data != X->data || s->n == 0, SPS_EINVAL,
+                "B and X are the same block");
+    SPS_REQUIRE(s->ctx, !r || r->struct_size == sizeof *r, SPS_EINVAL,
+                "result->struct_size must be sizeof(sps_result)");
+fail:
+    return st;
+}
+
+/* The fallback of an earlier solve gives way to the first choice again. */
+static void reset(sps_solver *s)
+{
+    if (s->automatic && s->fallback && s->columns > 1 &&
+        !strcmp(s->type->name, "cg"))
+        swap_method(s);
+    s->stop = SPS_STOP_RUNNING;
+    s->event = NULL;
+    s->applies_A = s->applies_M = 0;
+    s->iteration = s->replacements = 0;
+    s->width = 0;
+    s->min_width = s->columns;
+    s->removed = 0;
+}
+
+sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
+                             sps_result *result)
+{
+    sps_status st, closed;
+    double t0, t1;
+    const sps_block *b;
+
+    if (!s) return SPS_EINVAL;
+    st = check_arguments(s, B, X, result);
+    if (st != SPS_OK) return st;
+    reset(s);
+    s->started = t0 = spsi_now();
+    spsi_phase_reset(s->ctx);
+    st = spsi_columns_open(s, B, X);
+    if (st == SPS_OK) st = run(s);
+    /* Whatever happened: the best columns, in the caller's order and units. */
+    closed = spsi_columns_close(s, X, st != SPS_OK);
+    if (st != SPS_OK || closed != SPS_OK) return st != SPS_OK ? st : closed;
+    t1 = spsi_now();
+    b = s->projected ? s->projected : B;
+    st = verdict(s, b, X);
+    if (st == SPS_OK && result)
+        fill_result(s, t1 - t0, spsi_now() - t1, result);
+    return st;
+}

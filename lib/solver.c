@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* solver.c - making a solver: names, needs, memory.  Everything that a solve
+ * uses is taken here. */
+#include "solver.h"
+
+#include <string.h>
+
+#include "registry.h"
+#include "timer.h"
+
+static const sps_solver_type *find(const char *name)
+{
+    for (int i = 0; spsi_solvers[i]; i++)
+        if (!strcmp(spsi_solvers[i]->name, name)) return spsi_solvers[i];
+    return NULL;
+}
+
+/* auto: block CG for several right-hand sides with CG behind it. */
+static sps_status choose(sps_solver *s)
+{
+    sps_status st = SPS_OK;
+    const char *name = s->opt.solver ? s->opt.solver : "auto";
+
+    s->automatic = !strcmp(name, "auto");
+    if (s->automatic) name = s->columns > 1 ? "block_cg" : "cg";
+    s->type = find(name);
+    SPS_REQUIRE(s->ctx, s->type, SPS_EINVAL,
+                "unknown solver '%s'; sps_list(\"solver\") names them", name);
+    if (s->automatic && s->columns > 1) s->fallback = find("cg");
+fail:
+    return st;
+}
+
+/* CG needs a symmetric matrix: claimed, or compared with its transpose. */
+static sps_status check_needs(sps_solver *s)
+{
+    sps_status st = SPS_OK;
+    const sps_operator *A = s->A;
+    bool symmetric = (A->props & (SPS_SYMMETRIC | SPS_SPD)) != 0;
+    double difference = 0;
+
+    SPS_REQUIRE(s->ctx, A->n == A->ncol, SPS_EUNFIT,
+                "the matrix is %lld x %lld; %s needs a square one",
+                (long long)A->n, (long long)A->ncol, s->type->name);
+    if (!(s->type->needs & (SPS_NEEDS_SYMMETRIC | SPS_NEEDS_SPD))) return st;
+    if (!symmetric && A->A)
+        SPS_TRY(sps_csr_symmetric(s->ctx, A->A, 1e-10, &symmetric,
+                                  &difference));
+    SPS_REQUIRE(s->ctx, symmetric, SPS_EUNFIT,
+                A->A ? "%s needs a symmetric matrix; this one differs from "
+                       "its transpose by up to %.3g"
+                     : "%s needs a symmetric operator; say SPS_SYMMETRIC when "
+                       "yours is (difference unknown: %.0g)",
+                s->type->name, difference);
+fail:
+    return st;
+}
+
+static sps_status take_precond(sps_solver *s, sps_precond *M)
+{
+    sps_status st = SPS_OK;
+    const char *name = s->opt.precond ? s->opt.precond : "auto";
+
+    s->M = M;
+    if (M) {
+        SPS_REQUIRE(s->ctx, M->n == s->n, SPS_ESHAPE,
+                    "the preconditioner has %lld rows, the matrix %lld",
+                    (long long)M->n, (long long)s->n);
+        return st;
+    }
+    if (!strcmp(name, "none") || (!strcmp(name, "auto") && !s->A->A))
+        return st;
+    SPS_TRY(sps_precond_create(s->A, s->columns, &s->opt, &s->M));
+    s->own_M = true;
+fail:
+    return st;
+}
+
+static sps_status take_arrays(sps_solver *s)
+{
+    sps_status st = SPS_OK;
+    int k = s->columns;
+
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->resnorm));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->column));
+    SPS_TRY(SPS_NEW(s->ctx, 3 * (int64_t)k, &s->order));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->done));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->scale));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->norm_b));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->norm_x));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->norm_start));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->threshold));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->best_norm));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->relative));
+    SPS_TRY(SPS_NEW(s->ctx, 2 * (int64_t)k, &s->scratch));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->result_residual));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->result_backward));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->result_column));
+fail:
+    return st;
+}
+
+static sps_status take_blocks(sps_solver *s)
+{
+    sps_status st = SPS_OK;
+    int blocks = s->type->blocks;
+
+    if (s->fallback && s->fallback->blocks > blocks)
+        blocks = s->fallback->blocks;
+    SPS_TRY(spsi_reserve(s->ctx, s->n, s->columns));
+    SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->residual));
+    SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->best));
+    if (s->null)
+        SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->projected));
+    for (int i = 0; i < blocks; i++)
+        SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->work[i]));
+fail:
+    return st;
+}
+
+static sps_status take_methods(sps_solver *s)
+{
+    sps_status st = SPS_OK;
+
+    s->k = s->columns;
+    SPS_TRY(spsi_new(s->ctx, s->type->size, &s->method));
+    SPS_TRY(s->type->setup(s, s->method));
+    if (s->fallback) {
+        SPS_TRY(spsi_new(s->ctx, s->fallback->size, &s->fallback_method));
+        SPS_TRY(s->fallback->setup(s, s->fallback_method));
+    }
+fail:
+    return st;
+}
+
+static sps_status check_options(sps_context *ctx, const sps_options *o)
+{
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(ctx, o->struct_size == sizeof *o, SPS_EINVAL,
+                "options not set up by sps_options_default");
+    SPS_REQUIRE(ctx, o->rtol >= 0 && o->atol >= 0, SPS_EINVAL,
+                "tolerances must not be negative: rtol %g, atol %g", o->rtol,
+                o->atol);
+    SPS_REQUIRE(ctx, o->rtol > 0 || o->atol > 0, SPS_EINVAL,
+                "rtol and atol are both zero; one must be positive");
+    SPS_REQUIRE(ctx, o->norm != SPS_NORM_ABSOLUTE || o->atol > 0, SPS_EINVAL,
+                "norm absolute needs atol > 0");
+    SPS_REQUIRE(ctx, o->max_iterations >= 0 && o->max_seconds >= 0, SPS_EINVAL,
+                "limits must not be negative: %d iterations, %g seconds",
+                o->max_iterations, o->max_seconds);
+fail:
+    return st;
+}
+
+sps_status sps_solver_create(const sps_operator *A, sps_precond *M, int k,
+                             const sps_options *opt, sps_solver **s_p)
+{
+    sps_status st = SPS_OK;
+    sps_solver *s = NULL;
+    sps_context *ctx = A ? A->ctx : NULL;
+
+    if (!A || !s_p) return spsi_fail(ctx, SPS_EINVAL, "A or s_p is NULL");
+    SPS_REQUIRE(ctx, k >= 1 && k <= 1024, SPS_EINVAL,
+                "%d right-hand sides; 1 to 1024 are possible", k);
+    SPS_TRY(spsi_new(ctx, sizeof *s, (void **)&s));
+    ctx->live++;
+    s->ctx = ctx;
+    s->A = A;
+    s->n = A->n;
+    s->columns = k;
+    sps_options_default(&s->opt);
+    if (opt) {
+        SPS_TRY(check_options(ctx, opt));
+        s->opt = *opt;
+    }
+    SPS_TRY(choose(s));
+    SPS_TRY(check_needs(s));
+    SPS_TRY(take_precond(s, M));
+    SPS_TRY(spsi_nullspace_create(A, k, &s->opt, &s->null));
+    SPS_TRY(take_arrays(s));
+    SPS_TRY(take_blocks(s));
+    SPS_TRY(take_methods(s));
+    *s_p = s;
+    return SPS_OK;
+
+fail:
+    sps_solver_destroy(&s);
+    return st;
+}
+
+static void release_arrays(sps_solver *s)
+{
+    void *arrays[] = { s->resnorm, s->column, s->order, s->done, s->scale,
+                       s->norm_b, s->norm_x, s->norm_start, s->threshold,
+                       s->best_norm, s->relative, s->scratch,
+                       s->result_residual, s->result_backward,
+                       s->result_column };
+
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        spsi_free(s->ctx, arrays[i]);
+}
+
+void sps_solver_destroy(sps_solver **s_p)
+{
+    sps_solver *s = s_p ? *s_p : NULL;
+
+    if (!s) return;
+    if (s->method && s->type->destroy) s->type->destroy(s, s->method);
+    if (s->fallback_method && s->fallback->destroy)
+        s->fallback->destroy(s, s->fallback_method);
+    spsi_free(s->ctx, s->method);
+    spsi_free(s->ctx, s->fallback_method);
+    for (int i = 0; i < SPS_SOLVER_BLOCKS; i++)
+        sps_block_destroy(&s->work[i]);
+    sps_block_destroy(&s->residual);
+    sps_block_destroy(&s->best);
+    sps_block_destroy(&s->projected);
+    spsi_nullspace_destroy(&s->null);
+    if (s->own_M) sps_precond_destroy(&s->M);
+    release_arrays(s);
+    s->ctx->live--;
+    spsi_free(s->ctx, s);
+    *s_p = NULL;
+}
+
+sps_status spsi_solver_apply(sps_solver *s, const sps_block *X, sps_block *Y)
+{
+    sps_status st;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_SPMM);
+    st = sps_operator_apply(s->A, 1.0, X, 0.0, Y);
+    spsi_phase_end(s->ctx, SPS_PHASE_SPMM);
+    s->applies_A++;
+    return st;
+}
+
+sps_status spsi_solver_precondition(sps_solver *s, const sps_block *R,
+                                    sps_block *Z)
+{
+    sps_status st;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_PRECOND);
+    if (s->M) {
+        st = sps_precond_apply(s->M, R, Z);
+        s->applies_M++;
+    } else {
+        st = spsi_copy(R, Z);
+    }
+    if (st == SPS_OK) st = spsi_nullspace_project(s->null, Z);
+    spsi_phase_end(s->ctx, SPS_PHASE_PRECOND);
+    return st;
+}

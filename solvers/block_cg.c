@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* block_cg.c - block conjugate gradients without breakdown, for SPD A.
+ *
+ * O'Leary, Linear Algebra Appl. 29 (1980), with the directions of Ji and Li,
+ * BIT 57 (2017): the search block is replaced by a well-conditioned basis of
+ * its span, so dependent right-hand sides and columns that converge early
+ * only make it narrower.  One step, P of r columns, X and R of k:
+ *
+ *     Q = A P;   a = (P'Q)^-1 P'R;   X += P a;   R -= Q a;
+ *     Z = M R;   b = -(P'Q)^-1 Q'Z;  P = orth(Z + P b).
+ *
+ * R always equals the true residual up to rounding, whatever was left out of
+ * P: dropping a direction can cost an iteration, never the truth.
+ *
+ * A step in n x k block reads and writes (doc/numerics.md):
+ *   SpMM 2 | P'Q, P'R 3 | X, R 6 | Z = D^-1 R 2 | Q'Z 2 | Z + P b 3
+ *   | orth 2, only when the condition of P asks for it. */
+#include "solver.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "timer.h"
+
+/* P is orthonormalised when the condition of its unit columns passes this:
+ * the small systems then keep some ten good digits. */
+#define CONDITION_LIMIT 1e3
+/* Once more above this: one pass leaves an error of eps condition^2. */
+#define CONDITION_TWICE 1e4
+
+struct block_cg {
+    sps_small *G;       /* P'Q, r x r */
+    sps_small *C;       /* P'R, then a; Q'Z, then b: r x k */
+    sps_small *F;       /* r x r scratch: factor, or eigenvectors */
+    sps_small *S;       /* P'P, k x k */
+    sps_small *T;       /* k x r' */
+    sps_small *V;       /* r x k scratch */
+    double *norm2;      /* k */
+    double *length;     /* r: 1 / ||p_i|| */
+    double *w;          /* r: eigenvalues of the scaled G */
+    bool pseudo;        /* G is solved through its eigenvalues */
+};
+
+static sps_status setup(sps_solver *s, void *method)
+{
+    struct block_cg *m = method;
+    sps_status st = SPS_OK;
+    int k = s->columns;
+    sps_small **all[] = { &m->G, &m->C, &m->F, &m->S, &m->T, &m->V };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        SPS_TRY(spsi_small_create(s->ctx, k, k, all[i]));
+    SPS_TRY(SPS_NEW(s->ctx, k, &m->norm2));
+    SPS_TRY(SPS_NEW(s->ctx, k, &m->length));
+    SPS_TRY(SPS_NEW(s->ctx, k, &m->w));
+fail:
+    return st;
+}
+
+/* P = P T, narrowed to the rank. */
+static sps_status apply_basis(sps_solver *s, sps_block *P, const sps_small *T,
+                              int rank)
+{
+    sps_block view;
+    sps_status st;
+
+    spsi_block_view(P, 0, rank, &view);
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = spsi_mul_small(1.0, P, T, 0.0, &view);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    spsi_block_narrow(P, rank);
+    return st;
+}
+
+/* With S = P'P: T and rank of the basis, 1 / ||p_i|| in length. */
+static sps_status basis(sps_solver *s, struct block_cg *m, int *rank,
+                        double *condition)
+{
+    sps_status st;
+
+    if (!spsi_small_finite(m->S)) {
+        s->stop = SPS_STOP_NOT_FINITE;
+        return SPS_OK;
+    }
+    for (int i = 0; i < m->S->rows; i++)
+        m->length[i] = 1 / sqrt(*spsi_small_at(m->S, i, i));
+    spsi_phase_begin(s->ctx, SPS_PHASE_SMALL);
+    st = spsi_small_orthonormaliser(m->S, s->opt.rank_tolerance, m->T, rank,
+                                    condition);
+    spsi_phase_end(s->ctx, SPS_PHASE_SMALL);
+    if (st == SPS_OK && *rank == 0) s->stop = SPS_STOP_BREAKDOWN;
+    return st;
+}
+
+/* Leaves in P a basis of its span whose unit columns are well conditioned. */
+static sps_status orth(sps_solver *s, struct block_cg *m, sps_block *P)
+{
+    sps_status st = SPS_OK;
+    double condition = 1;
+    int rank = 0;
+
+    SPS_TRY(basis(s, m, &rank, &condition));
+    if (!s->stop && (rank < P->k || condition > CONDITION_LIMIT)) {
+        SPS_TRY(apply_basis(s, P, m->T, rank));
+        for (int i = 0; i < rank; i++) m->length[i] = 1;
+        if (condition > CONDITION_TWICE) {
+            SPS_TRY(spsi_gram(P, P, m->S));
+            SPS_TRY(basis(s, m, &rank, &condition));
+            if (!s->stop) SPS_TRY(apply_basis(s, P, m->T, rank));
+            for (int i = 0; i < rank; i++) m->length[i] = 1;
+        }
+    }
+    s->width = P->k;
+fail:
+    return st;
+}
+
+static sps_status start(sps_solver *s, void *method)
+{
+    struct block_cg *m = method;
+    sps_block *P = s->work[0];
+    sps_status st = SPS_OK;
+
+    spsi_block_narrow(P, s->k);
+    SPS_TRY(spsi_solver_precondition(s, &s->R, P));
+    SPS_TRY(spsi_gram(P, P, m->S));
+    SPS_TRY(orth(s, m, P));
+fail:
+    return st;
+}
+
+/* Eigenvalues of D G D, D = diag(length), vectors in F.  A negative one
+ * beyond rounding says that A is indefinite: v'A v < 0 for a v of norm about
+ * one.  Directions with eigenvalues of rounding size are left out. */
+static sps_status decompose(sps_solver *s, struct block_cg *m)
+{
+    sps_status st = SPS_OK;
+    int r = m->G->rows;
+
+    spsi_small_shape(m->F, r, r);
+    for (int j = 0; j < r; j++)
+        for (int i = 0; i < r; i++)
+            *spsi_small_at(m->F, i, j) = m->length[i] * m->length[j] *
+                                         *spsi_small_at(m->G, i, j);
+    SPS_TRY(spsi_small_eigen(m->F, m->w));
+    if (m->w[0] < -1e3 * DBL_EPSILON * s->norm_A)
+        s->stop = SPS_STOP_INDEFINITE;
+    else if (!(m->w[r - 1] > 1e3 * DBL_EPSILON * s->norm_A))
+        s->stop = SPS_STOP_SINGULAR;
+    m->pseudo = true;
+fail:
+    return st;
+}
+
+static void scale_small_rows(sps_small *C, const double *d)
+{
+    for (int j = 0; j < C->cols; j++)
+        for (int i = 0; i < C->rows; i++) *spsi_small_at(C, i, j) *= d[i];
+}
+
+/* C = D V w^+ V' D C. */
+static sps_status solve_pseudo(struct block_cg *m)
+{
+    sps_status st = SPS_OK;
+    int r = m->G->rows;
+    double least = 1e-13 * m->w[r - 1];
+
+    scale_small_rows(m->C, m->length);
+    spsi_small_shape(m->V, r, m->C->cols);
+    SPS_TRY(spsi_small_mul(1.0, m->F, true, m->C, false, 0.0, m->V));
+    for (int j = 0; j < m->C->cols; j++)
+        for (int i = 0; i < r; i++)
+            *spsi_small_at(m->V, i, j) *= m->w[i] > least ? 1 / m->w[i] : 0;
+    SPS_TRY(spsi_small_mul(1.0, m->F, false, m->V, false, 0.0, m->C));
+    scale_small_rows(m->C, m->length);
+fail:
+    return st;
+}
+
+/* C = G^-1 C by Cholesky; by eigenvalues when that fails. */
+static sps_status solve_gram(sps_solver *s, struct block_cg *m)
+{
+    sps_status st = SPS_OK;
+    int info = 0;
+
+    if (!spsi_small_finite(m->G) || !spsi_small_finite(m->C)) {
+        s->stop = SPS_STOP_NOT_FINITE;
+        return SPS_OK;
+    }
+    spsi_phase_begin(s->ctx, SPS_PHASE_SMALL);
+    if (!m->pseudo) {
+        SPS_TRY(spsi_small_copy(m->G, m->F));
+        SPS_TRY(spsi_small_copy(m->C, m->V));
+        SPS_TRY(spsi_small_solve_spd(m->F, m->V, &info));
+        if (info == 0) SPS_TRY(spsi_small_copy(m->V, m->C));
+        if (info != 0) SPS_TRY(decompose(s, m));
+    }
+    if (m->pseudo && !s->stop) SPS_TRY(solve_pseudo(m));
+fail:
+    spsi_phase_end(s->ctx, SPS_PHASE_SMALL);
+    return st;
+}
+
+/* X += P a, R -= Q a with a = (P'Q)^-1 P'R. */
+static sps_status advance(sps_solver *s, struct block_cg *m,
+                          const sps_block *P, const sps_block *Q)
+{
+    sps_status st = SPS_OK;
+
+    m->pseudo = false;
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = spsi_gram_pair(P, Q, &s->R, m->G, m->C);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    if (st != SPS_OK) return st;
+    spsi_small_symmetrise(m->G);
+    SPS_TRY(solve_gram(s, m));
+    if (s->stop) return st;
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = spsi_update_pair(P, Q, m->C, &s->X, &s->R, m->norm2);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    for (int p = 0; p < s->k; p++) s->resnorm[p] = sqrt(m->norm2[p]);
+fail:
+    return st;
+}
+
+/* P = orth(Z + P b) with b = -(P'Q)^-1 Q'Z. */
+static sps_status redirect(sps_solver *s, struct block_cg *m, sps_block *P,
+                           const sps_block *Q, sps_block *Z)
+{
+    sps_status st = SPS_OK;
+
+    SPS_TRY(spsi_solver_precondition(s, &s->R, Z));
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = spsi_gram(Q, Z, m->C);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    if (st != SPS_OK) return st;
+    for (int j = 0; j < m->C->cols; j++)
+        for (int i = 0; i < m->C->rows; i++)
+            *spsi_small_at(m->C, i, j) *= -1;
+    SPS_TRY(solve_gram(s, m));
+    if (s->stop) return st;
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = spsi_combine(Z, m->C, P, m->S);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    if (st == SPS_OK) st = orth(s, m, P);
+fail:
+    return st;
+}
+
+static sps_status step(sps_solver *s, void *method)
+{
+    struct block_cg *m = method;
+    sps_block *P = s->work[0], *Q = s->work[1], *Z = s->work[2];
+    sps_status st = SPS_OK;
+    bool zero = true;
+
+    spsi_block_narrow(Q, P->k);
+    spsi_block_narrow(Z, s->k);
+    SPS_TRY(spsi_solver_apply(s, P, Q));
+    SPS_TRY(advance(s, m, P, Q));
+    if (s->stop) return st;
+    /* Nothing left to direct: the driver will look at the truth. */
+    for (int p = 0; p < s->k; p++) zero = zero && s->resnorm[p] == 0;
+    if (!zero) SPS_TRY(redirect(s, m, P, Q, Z));
+fail:
+    return st;
+}
+
+static void destroy(sps_solver *s, void *method)
+{
+    struct block_cg *m = method;
+
+    spsi_small_destroy(&m->G);
+    spsi_small_destroy(&m->C);
+    spsi_small_destroy(&m->F);
+    spsi_small_destroy(&m->S);
+    spsi_small_destroy(&m->T);
+    spsi_small_destroy(&m->V);
+    spsi_free(s->ctx, m->norm2);
+    spsi_free(s->ctx, m->length);
+    spsi_free(s->ctx, m->w);
+}
+
+SPS_DEFINE(sps_solver_type, spsi_solver_block_cg) = {
+    .name = "block_cg",
+    .needs = SPS_NEEDS_SPD | SPS_NEEDS_SYMMETRIC,
+    .size = sizeof(struct block_cg),
+    .blocks = 3,
+    .setup = setup,
+    .start = start,
+    .step = step,
+    .destroy = destroy,
+};

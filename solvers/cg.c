@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cg.c - conjugate gradients (Hestenes and Stiefel 1952) for many right-hand
+ * sides side by side: one shared SpMM, own scalars for each column.
+ *
+ *     Q = A P;  a_j = r_j'z_j / p_j'q_j;  X += P diag(a);  R -= Q diag(a);
+ *     Z = M R;  b_j = r_j'z_j (new) / r_j'z_j (old);  P = Z + P diag(b).
+ *
+ * A step in n x k block reads and writes: SpMM 2 | p'q 2 | X, R 6 |
+ * Z = D^-1 R 2 | r'z 2 | Z + P b 3. */
+#include "solver.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "timer.h"
+
+struct cg {
+    double *rz, *a, *b, *pq, *norm2, *one;   /* k each */
+};
+
+static sps_status setup(sps_solver *s, void *method)
+{
+    struct cg *m = method;
+    sps_status st = SPS_OK;
+    double **all[] = { &m->rz, &m->a, &m->b, &m->pq, &m->norm2, &m->one };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        SPS_TRY(SPS_NEW(s->ctx, s->columns, all[i]));
+    for (int j = 0; j < s->columns; j++) m->one[j] = 1;
+fail:
+    return st;
+}
+
+static sps_status timed_dots(sps_solver *s, const sps_block *X,
+                             const sps_block *Y, double *out)
+{
+    sps_status st;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = spsi_dots(X, Y, out);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    return st;
+}
+
+static sps_status start(sps_solver *s, void *method)
+{
+    struct cg *m = method;
+    sps_block *P = s->work[0];
+    sps_status st = SPS_OK;
+
+    spsi_block_narrow(P, s->k);
+    SPS_TRY(spsi_solver_precondition(s, &s->R, P));
+    SPS_TRY(timed_dots(s, &s->R, P, m->rz));
+    s->width = s->k;
+fail:
+    return st;
+}
+
+/* a_j, or the reason why there is none.  A curvature p'Ap that is negative
+ * beyond rounding says that A is indefinite. */
+static sps_status lengths(sps_solver *s, struct cg *m, const sps_block *P)
+{
+    sps_status st = SPS_OK;
+    bool flat = false;
+
+    s->width = 0;
+    for (int p = 0; p < s->k; p++) {
+        m->a[p] = 0;
+        if (s->done[p]) continue;
+        s->width++;
+        if (!isfinite(m->pq[p]) || !isfinite(m->rz[p]))
+            s->stop = SPS_STOP_NOT_FINITE;
+        else if (m->rz[p] < 0)
+            s->stop = SPS_STOP_PRECOND_INDEFINITE;
+        else if (m->pq[p] <= 0)
+            flat = true;
+        else
+            m->a[p] = m->rz[p] / m->pq[p];
+    }
+    if (!flat || s->stop) return st;
+    SPS_TRY(timed_dots(s, P, P, m->b));
+    for (int p = 0; p < s->k; p++) {
+        if (s->done[p] || m->pq[p] > 0) continue;
+        s->stop = m->pq[p] < -1e3 * DBL_EPSILON * s->norm_A * m->b[p]
+                      ? SPS_STOP_INDEFINITE
+                      : SPS_STOP_SINGULAR;
+    }
+fail:
+    return st;
+}
+
+static sps_status redirect(sps_solver *s, struct cg *m, sps_block *P,
+                           sps_block *Z)
+{
+    sps_status st = SPS_OK;
+
+    SPS_TRY(spsi_solver_precondition(s, &s->R, Z));
+    SPS_TRY(timed_dots(s, &s->R, Z, m->pq));
+    for (int p = 0; p < s->k; p++) {
+        m->b[p] = m->rz[p] > 0 ? m->pq[p] / m->rz[p] : 0;
+        m->rz[p] = m->pq[p];
+    }
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = spsi_axpby_cols(m->one, Z, m->b, P);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+fail:
+    return st;
+}
+
+static sps_status step(sps_solver *s, void *method)
+{
+    struct cg *m = method;
+    sps_block *P = s->work[0], *Q = s->work[1], *Z = s->work[2];
+    sps_status st = SPS_OK;
+
+    spsi_block_narrow(Q, s->k);
+    spsi_block_narrow(Z, s->k);
+    SPS_TRY(spsi_solver_apply(s, P, Q));
+    SPS_TRY(timed_dots(s, P, Q, m->pq));
+    SPS_TRY(lengths(s, m, P));
+    if (s->stop) return st;
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = spsi_update_pair_cols(P, Q, m->a, &s->X, &s->R, m->norm2);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    if (st != SPS_OK) return st;
+    for (int p = 0; p < s->k; p++) s->resnorm[p] = sqrt(m->norm2[p]);
+    SPS_TRY(redirect(s, m, P, Z));
+fail:
+    return st;
+}
+
+/* Directions belong to columns: they move along. */
+static sps_status permute(sps_solver *s, void *method, const int *from,
+                          int count)
+{
+    struct cg *m = method;
+    sps_block *P = s->work[0], *T = s->work[1];
+    sps_status st = SPS_OK;
+
+    spsi_block_narrow(T, count);
+    SPS_TRY(spsi_gather(P, from, T));
+    spsi_block_narrow(P, count);
+    SPS_TRY(spsi_copy(T, P));
+    for (int p = 0; p < count; p++) m->b[p] = m->rz[from[p]];
+    for (int p = 0; p < count; p++) m->rz[p] = m->b[p];
+fail:
+    return st;
+}
+
+static void destroy(sps_solver *s, void *method)
+{
+    struct cg *m = method;
+
+    spsi_free(s->ctx, m->rz);
+    spsi_free(s->ctx, m->a);
+    spsi_free(s->ctx, m->b);
+    spsi_free(s->ctx, m->pq);
+    spsi_free(s->ctx, m->norm2);
+    spsi_free(s->ctx, m->one);
+}
+
+SPS_DEFINE(sps_solver_type, spsi_solver_cg) = {
+    .name = "cg",
+    .needs = SPS_NEEDS_SPD | SPS_NEEDS_SYMMETRIC,
+    .size = sizeof(struct cg),
+    .blocks = 3,
+    .setup = setup,
+    .start = start,
+    .step = step,
+    .permute = permute,
+    .destroy = destroy,
+};

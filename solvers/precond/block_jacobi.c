@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* block_jacobi.c - Z = diag(A_11, A_22, ...)^-1 R: the inverses of the
+ * diagonal blocks form a block-diagonal matrix, applied by SpMM like any.
+ *
+ * Blocks: opt->block_size rows each; or, with 0, found: the node blocks of
+ * the pattern (several unknowns at a node), else runs of consecutive rows with
+ * equal patterns, else 8 rows each.  A block that is singular falls back to
+ * its diagonal, with a note. */
+#include "precond.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LARGEST_BLOCK 64
+#define LARGEST_FOUND 16
+#define DEFAULT_BLOCK 8
+
+struct block_jacobi {
+    sps_precond super;
+    int64_t blocks, entries;
+    int64_t *start;          /* blocks + 1 row numbers */
+    double *inverse;         /* entries: blocks column by column */
+    double *diagonal;        /* n */
+    sps_csr *csr;            /* the block-diagonal matrix */
+    sps_operator *op;
+};
+
+/* Rows i and i + 1 store the same columns. */
+static bool same_pattern(const sps_csr *A, int64_t i)
+{
+    int64_t a = A->rowptr[i], b = A->rowptr[i + 1], c = A->rowptr[i + 2];
+
+    return b - a == c - b &&
+           !memcmp(A->col + a, A->col + b, (size_t)(b - a) * sizeof *A->col);
+}
+
+/* The block of row i ends before the returned row. */
+static int64_t block_end(const sps_precond *M, int64_t i, int size, bool runs)
+{
+    int64_t end = i + 1;
+
+    if (!runs) return i + size < M->n ? i + size : M->n;
+    while (end < M->n && end - i < LARGEST_FOUND &&
+           same_pattern(M->A->A, end - 1))
+        end++;
+    return end;
+}
+
+static int64_t count_blocks(const sps_precond *M, int size, bool runs)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < M->n; i = block_end(M, i, size, runs)) count++;
+    return count;
+}
+
+static sps_status find_blocks(struct block_jacobi *m, int size)
+{
+    sps_precond *M = &m->super;
+    sps_status st = SPS_OK;
+    bool runs = false;
+    int64_t i = 0, b = 0;
+
+    if (size == 0 && M->A->f.block > 1) size = M->A->f.block;
+    if (size == 0) {
+        m->blocks = count_blocks(M, 0, true);
+        runs = 2 * m->blocks <= M->n;
+        size = DEFAULT_BLOCK;
+    }
+    m->blocks = count_blocks(M, size, runs);
+    SPS_TRY(SPS_NEW(M->ctx, m->blocks + 1, &m->start));
+    for (; i < M->n; i = block_end(M, i, size, runs)) m->start[b++] = i;
+    m->start[b] = M->n;
+    for (b = 0; b < m->blocks; b++) {
+        int64_t r = m->start[b + 1] - m->start[b];
+        m->entries += r * r;
+    }
+fail:
+    return st;
+}
+
+/* Column-major inverse of a block, made symmetric: rounding must not cost CG
+ * the symmetry of M. */
+static void symmetrise(double *a, int64_t r)
+{
+    for (int64_t j = 0; j < r; j++)
+        for (int64_t i = 0; i < j; i++)
+            a[j * r + i] = a[i * r + j] = 0.5 * (a[j * r + i] + a[i * r + j]);
+}
+
+static void use_diagonal(const struct block_jacobi *m, int64_t b, double *a)
+{
+    int64_t r = m->start[b + 1] - m->start[b];
+
+    memset(a, 0, (size_t)(r * r) * sizeof *a);
+    for (int64_t i = 0; i < r; i++) {
+        double d = fabs(m->diagonal[m->start[b] + i]);
+        a[i * r + i] = d > 0 && isfinite(1 / d) ? 1 / d : 1;
+    }
+}
+
+/* All inverses; singular blocks are replaced one by one. */
+static sps_status invert(struct block_jacobi *m)
+{
+    sps_precond *M = &m->super;
+    sps_status st = SPS_OK;
+    int64_t first = 0, bad, offset = 0, replaced = 0, r;
+
+    SPS_TRY(spsi_matrix_diagonal(M->A, m->diagonal));
+    while (first < m->blocks) {
+        SPS_TRY(spsi_matrix_block_inverse(M->A, m->start + first,
+                                          m->blocks - first,
+                                          m->inverse + offset, &bad));
+        if (bad < 0) break;
+        for (; bad >= 0; bad--, first++) {
+            r = m->start[first + 1] - m->start[first];
+            if (bad == 0) use_diagonal(m, first, m->inverse + offset);
+            offset += r * r;
+        }
+        replaced++;
+    }
+    offset = 0;
+    for (int64_t b = 0; b < m->blocks; b++) {
+        r = m->start[b + 1] - m->start[b];
+        symmetrise(m->inverse + offset, r);
+        offset += r * r;
+    }
+    if (replaced)
+        spsi_note(M->ctx, "block_jacobi: %lld of %lld blocks are singular, "
+                  "their diagonal is used", (long long)replaced,
+                  (long long)m->blocks);
+fail:
+    return st;
+}
+
+/* The block-diagonal csr: row i of block b holds columns start[b] .. . */
+static sps_status fill_pattern(struct block_jacobi *m)
+{
+    sps_precond *M = &m->super;
+    sps_status st = SPS_OK;
+    int64_t p = 0;
+
+    SPS_TRY(sps_csr_create(M->ctx, M->n, M->n, m->entries, SPS_F64, &m->csr));
+    for (int64_t b = 0; b < m->blocks; b++)
+        for (int64_t i = m->start[b]; i < m->start[b + 1]; i++) {
+            m->csr->rowptr[i] = p;
+            for (int64_t j = m->start[b]; j < m->start[b + 1]; j++)
+                m->csr->col[p++] = (int32_t)j;
+        }
+    m->csr->rowptr[M->n] = p;
+    m->csr->props = SPS_SYMMETRIC;
+fail:
+    return st;
+}
+
+/* A symmetric inverse reads the same by rows as by columns. */
+static sps_status build(sps_precond *M, const sps_options *opt)
+{
+    struct block_jacobi *m = (struct block_jacobi *)M;
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(M->ctx, opt->block_size >= 0 &&
+                opt->block_size <= LARGEST_BLOCK, SPS_EINVAL,
+                "block size %d; 1 to %d are possible, 0 finds blocks",
+                opt->block_size, LARGEST_BLOCK);
+    SPS_TRY(find_blocks(m, opt->block_size));
+    SPS_TRY(SPS_NEW(M->ctx, m->entries, &m->inverse));
+    SPS_TRY(SPS_NEW(M->ctx, M->n, &m->diagonal));
+    SPS_TRY(invert(m));
+    SPS_TRY(fill_pattern(m));
+    if (m->entries)
+        memcpy(m->csr->val, m->inverse,
+               (size_t)m->entries * sizeof *m->inverse);
+    SPS_TRY(sps_operator_csr(M->ctx, m->csr, M->width, NULL, &m->op));
+fail:
+    return st;
+}
+
+static sps_status update(sps_precond *M)
+{
+    struct block_jacobi *m = (struct block_jacobi *)M;
+    sps_status st = SPS_OK;
+
+    SPS_TRY(invert(m));
+    SPS_TRY(sps_operator_set_values(m->op, m->inverse, SPS_HOST));
+fail:
+    return st;
+}
+
+static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
+{
+    return sps_operator_apply(((const struct block_jacobi *)M)->op, 1.0, R,
+                              0.0, Z);
+}
+
+static void destroy(sps_precond *M)
+{
+    struct block_jacobi *m = (struct block_jacobi *)M;
+
+    sps_operator_destroy(&m->op);
+    sps_csr_destroy(M->ctx, &m->csr);
+    spsi_free(M->ctx, m->start);
+    spsi_free(M->ctx, m->inverse);
+    spsi_free(M->ctx, m->diagonal);
+}
+
+SPS_DEFINE(sps_precond_type, spsi_precond_block_jacobi) = {
+    .name = "block_jacobi", .needs = SPS_NEEDS_CSR, .symmetric = true,
+    .size = sizeof(struct block_jacobi),
+    .build = build, .update = update, .apply = apply, .destroy = destroy,
+};

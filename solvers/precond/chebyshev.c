@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* chebyshev.c - Z = p(D^-1 A) D^-1 R, p the Chebyshev polynomial of degree
+ * opt->degree on [lambda / RATIO, lambda] (Saad, Iterative Methods for Sparse
+ * Linear Systems, 2003, algorithm 12.1).
+ *
+ *   theta, delta: middle and half-width of the interval, sigma = theta / delta
+ *   d = D^-1 r / theta, z = d, rho = 1 / sigma
+ *   repeat:  r -= A d;  rho' = 1 / (2 sigma - rho);
+ *            d = rho' rho d + (2 rho' / delta) D^-1 r;  z += d;  rho = rho'
+ *
+ * z = p(..) is symmetric positive definite in the inner product that matters
+ * as long as the spectrum of D^-1 A lies in (0, lambda]: hence the margin on
+ * the estimate of lambda, from a few Lanczos steps on a block of random
+ * vectors.  One degree: one SpMM and 8 block reads and writes. */
+#include "precond.h"
+
+#include <math.h>
+
+#define RATIO 30.0
+#define MARGIN 1.1
+#define LANCZOS_STEPS 12
+#define LANCZOS_WIDTH 8
+
+struct chebyshev {
+    sps_precond super;
+    int degree;
+    double upper, lower;
+    sps_block *inverse;         /* n x 1: D^-1 */
+    double *host;               /* n */
+    sps_block *D, *R, *W;       /* n x width: direction, residual, scratch */
+};
+
+static sps_status set_diagonal(struct chebyshev *m)
+{
+    sps_precond *M = &m->super;
+    sps_status st = SPS_OK;
+
+    SPS_TRY(spsi_matrix_diagonal(M->A, m->host));
+    for (int64_t i = 0; i < M->n; i++) {
+        double d = fabs(m->host[i]);
+        m->host[i] = d > 0 && isfinite(1 / d) ? 1 / d : 1;
+    }
+    SPS_TRY(sps_block_set(m->inverse, 0, 1, m->host, M->n > 0 ? M->n : 1,
+                          SPS_COL_MAJOR, SPS_HOST));
+fail:
+    return st;
+}
+
+/* Coefficients of LANCZOS_STEPS preconditioned CG steps on k random columns:
+ * alpha, beta by step and column.  X of CG is not needed. */
+struct lanczos {
+    int k, steps[LANCZOS_WIDTH];
+    double alpha[LANCZOS_STEPS][LANCZOS_WIDTH];
+    double beta[LANCZOS_STEPS][LANCZOS_WIDTH];
+};
+
+static sps_status lanczos_run(struct chebyshev *m, struct lanczos *l)
+{
+    sps_status st = SPS_OK;
+    sps_block *R = m->R, *P = m->D, *Q = m->W;
+    double rz[LANCZOS_WIDTH], pq[LANCZOS_WIDTH], a[LANCZOS_WIDTH],
+        b[LANCZOS_WIDTH], one[LANCZOS_WIDTH];
+
+    SPS_TRY(sps_block_random(R, 7));
+    SPS_TRY(spsi_scale_rows(m->inverse, R, P));
+    SPS_TRY(spsi_dots(R, P, rz));
+    for (int t = 0; t < LANCZOS_STEPS; t++) {
+        SPS_TRY(sps_operator_apply(m->super.A, 1.0, P, 0.0, Q));
+        SPS_TRY(spsi_dots(P, Q, pq));
+        for (int j = 0; j < l->k; j++) {
+            bool go = l->steps[j] == t && pq[j] > 0 && rz[j] > 0;
+            a[j] = go ? -rz[j] / pq[j] : 0;
+            l->alpha[t][j] = -a[j];
+            l->steps[j] += go;
+            one[j] = 1;
+        }
+        SPS_TRY(spsi_axpby_cols(a, Q, one, R));
+        SPS_TRY(spsi_scale_rows(m->inverse, R, Q));
+        SPS_TRY(spsi_dots(R, Q, pq));
+        for (int j = 0; j < l->k; j++) {
+            b[j] = rz[j] > 0 ? pq[j] / rz[j] : 0;
+            l->beta[t][j] = b[j];
+            rz[j] = pq[j];
+        }
+        SPS_TRY(spsi_axpby_cols(one, Q, b, P));
+    }
+fail:
+    return st;
+}
+
+/* Largest eigenvalue of the tridiagonal matrix of column j:
+ * t_ii = 1 / alpha_i + beta_(i-1) / alpha_(i-1),
+ * t_i,i+1 = sqrt(beta_i) / alpha_i. */
+static sps_status ritz(sps_context *ctx, const struct lanczos *l, int j,
+                       double *largest)
+{
+    sps_status st = SPS_OK;
+    sps_small *T = NULL;
+    double w[LANCZOS_STEPS], a, b;
+    int steps = l->steps[j];
+
+    if (steps == 0) return SPS_OK;
+    SPS_TRY(spsi_small_create(ctx, steps, steps, &T));
+    spsi_small_shape(T, steps, steps);
+    for (int c = 0; c < steps; c++)
+        for (int r = 0; r < steps; r++) *spsi_small_at(T, r, c) = 0;
+    for (int i = 0; i < steps; i++) {
+        a = l->alpha[i][j];
+        b = l->beta[i][j];
+        *spsi_small_at(T, i, i) += 1 / a;
+        if (i + 1 == steps) break;
+        *spsi_small_at(T, i + 1, i + 1) += b / a;
+        *spsi_small_at(T, i, i + 1) = *spsi_small_at(T, i + 1, i) =
+            sqrt(b) / a;
+    }
+    SPS_TRY(spsi_small_eigen(T, w));
+    if (w[steps - 1] > *largest) *largest = w[steps - 1];
+fail:
+    spsi_small_destroy(&T);
+    return st;
+}
+
+static sps_status set_interval(struct chebyshev *m)
+{
+    sps_status st = SPS_OK;
+    struct lanczos l = { .k = m->R->width };
+    double largest = 0;
+
+    if (l.k > LANCZOS_WIDTH) l.k = LANCZOS_WIDTH;
+    spsi_block_narrow(m->R, l.k);
+    spsi_block_narrow(m->D, l.k);
+    spsi_block_narrow(m->W, l.k);
+    SPS_TRY(lanczos_run(m, &l));
+    for (int j = 0; j < l.k; j++)
+        SPS_TRY(ritz(m->super.ctx, &l, j, &largest));
+    m->upper = largest > 0 && isfinite(largest) ? MARGIN * largest : 1;
+    m->lower = m->upper / RATIO;
+fail:
+    return st;
+}
+
+static sps_status build(sps_precond *M, const sps_options *opt)
+{
+    struct chebyshev *m = (struct chebyshev *)M;
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(M->ctx, opt->degree >= 1 && opt->degree <= 100, SPS_EINVAL,
+                "degree %d; 1 to 100 are possible", opt->degree);
+    m->degree = opt->degree;
+    SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
+    SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->inverse));
+    SPS_TRY(SPS_NEW(M->ctx, M->n, &m->host));
+    SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->D));
+    SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->R));
+    SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->W));
+    SPS_TRY(set_diagonal(m));
+    SPS_TRY(set_interval(m));
+fail:
+    return st;
+}
+
+static sps_status update(sps_precond *M)
+{
+    struct chebyshev *m = (struct chebyshev *)M;
+    sps_status st = SPS_OK;
+
+    SPS_TRY(set_diagonal(m));
+    SPS_TRY(set_interval(m));
+fail:
+    return st;
+}
+
+static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
+{
+    const struct chebyshev *m = (const struct chebyshev *)M;
+    sps_status st = SPS_OK;
+    double theta = 0.5 * (m->upper + m->lower);
+    double delta = 0.5 * (m->upper - m->lower);
+    double sigma = theta / delta, rho = 1 / sigma, next;
+
+    spsi_block_narrow(m->D, R->k);
+    spsi_block_narrow(m->R, R->k);
+    spsi_block_narrow(m->W, R->k);
+    SPS_TRY(spsi_scale_rows(m->inverse, R, m->W));
+    SPS_TRY(spsi_axpby(1 / theta, m->W, 0.0, m->D));
+    SPS_TRY(spsi_copy(m->D, Z));
+    if (m->degree > 1) SPS_TRY(spsi_copy(R, m->R));
+    for (int i = 1; i < m->degree; i++) {
+        SPS_TRY(sps_operator_apply(M->A, -1.0, m->D, 1.0, m->R));
+        next = 1 / (2 * sigma - rho);
+        SPS_TRY(spsi_scale_rows(m->inverse, m->R, m->W));
+        SPS_TRY(spsi_axpby(2 * next / delta, m->W, next * rho, m->D));
+        SPS_TRY(spsi_axpby(1.0, m->D, 1.0, Z));
+        rho = next;
+    }
+fail:
+    return st;
+}
+
+static void destroy(sps_precond *M)
+{
+    struct chebyshev *m = (struct chebyshev *)M;
+
+    sps_block_destroy(&m->inverse);
+    sps_block_destroy(&m->D);
+    sps_block_destroy(&m->R);
+    sps_block_destroy(&m->W);
+    spsi_free(M->ctx, m->host);
+}
+
+SPS_DEFINE(sps_precond_type, spsi_precond_chebyshev) = {
+    .name = "chebyshev", .needs = SPS_NEEDS_CSR, .symmetric = true,
+    .size = sizeof(struct chebyshev),
+    .build = build, .update = update, .apply = apply, .destroy = destroy,
+};

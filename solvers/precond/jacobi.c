@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* jacobi.c - Z = D^-1 R, D the diagonal of A: one read, one write.
+ *
+ * Where a_ii is 0 or absent 1 stands instead; where it is negative |a_ii|
+ * stands, so that M stays positive definite and CG can find out the truth
+ * about A by itself.  Both are noted. */
+#include "precond.h"
+
+#include <math.h>
+
+struct jacobi {
+    sps_precond super;
+    sps_block *inverse;    /* n x 1 */
+    double *host;          /* n */
+};
+
+static sps_status fill(struct jacobi *m, bool note)
+{
+    sps_precond *M = &m->super;
+    sps_status st = SPS_OK;
+    int64_t zero = 0, negative = 0;
+
+    SPS_TRY(spsi_matrix_diagonal(M->A, m->host));
+    for (int64_t i = 0; i < M->n; i++) {
+        double d = m->host[i];
+        zero += d == 0;
+        negative += d < 0;
+        m->host[i] = d == 0 || !isfinite(1 / d) ? 1 : 1 / fabs(d);
+    }
+    if (note && zero)
+        spsi_note(M->ctx, "jacobi: %lld diagonal entries are zero, 1 is used "
+                  "there", (long long)zero);
+    if (note && negative)
+        spsi_note(M->ctx, "jacobi: %lld diagonal entries are negative: the "
+                  "matrix is not positive definite", (long long)negative);
+    SPS_TRY(sps_block_set(m->inverse, 0, 1, m->host, M->n > 0 ? M->n : 1,
+                          SPS_COL_MAJOR, SPS_HOST));
+fail:
+    return st;
+}
+
+static sps_status build(sps_precond *M, const sps_options *opt)
+{
+    struct jacobi *m = (struct jacobi *)M;
+    sps_status st = SPS_OK;
+
+    (void)opt;
+    SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->inverse));
+    SPS_TRY(SPS_NEW(M->ctx, M->n, &m->host));
+    SPS_TRY(fill(m, true));
+fail:
+    return st;
+}
+
+static sps_status update(sps_precond *M)
+{
+    return fill((struct jacobi *)M, false);
+}
+
+static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
+{
+    return spsi_scale_rows(((const struct jacobi *)M)->inverse, R, Z);
+}
+
+static void destroy(sps_precond *M)
+{
+    struct jacobi *m = (struct jacobi *)M;
+
+    sps_block_destroy(&m->inverse);
+    spsi_free(M->ctx, m->host);
+}
+
+SPS_DEFINE(sps_precond_type, spsi_precond_jacobi) = {
+    .name = "jacobi", .needs = SPS_NEEDS_CSR, .symmetric = true,
+    .size = sizeof(struct jacobi),
+    .build = build, .update = update, .apply = apply, .destroy = destroy,
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* none.c - the identity, so that "none" is a name like any other. */
+#include "precond.h"
+
+static sps_status build(sps_precond *M, const sps_options *opt)
+{
+    (void)M;
+    (void)opt;
+    return SPS_OK;
+}
+
+static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
+{
+    (void)M;
+    return spsi_copy(R, Z);
+}
+
+SPS_DEFINE(sps_precond_type, spsi_precond_none) = {
+    .name = "none", .symmetric = true, .size = sizeof(sps_precond),
+    .build = build, .apply = apply,
+};
