@@ -208,3 +208,8 @@ void sps_cancel(sps_context *ctx, bool stop)
 {
     if (ctx) __atomic_store_n(&ctx->cancelled, stop ? 1 : 0, __ATOMIC_RELAXED);
 }
+
+sps_status sps_context_sync(sps_context *ctx)
+{
+    return ctx ? ctx->backend->sync(ctx) : SPS_EINVAL;
+}

@@ -176,6 +176,9 @@ sps_status sps_context_information(const sps_context *ctx,
 /** Asks running and later solves of this context to stop (INTERRUPTED).
  *  Async-signal-safe.  sps_cancel(ctx, false) clears the wish. */
 void sps_cancel(sps_context *ctx, bool stop);
+/** Waits for all work queued on the GPU; nothing to do on the host.  For
+ *  timing, and before the caller's own stream reads a block.  EDEVICE. */
+sps_status sps_context_sync(sps_context *ctx);
 
 /* -------------------------------------------------------------------- csr */
 
