@@ -88,7 +88,8 @@ typedef struct sps_kernel {
                        sps_plan **plan_p);
     sps_status (*spmm)(const sps_plan *plan, const sps_spmm_args *args);
     sps_status (*sddmm)(const sps_plan *plan, const sps_sddmm_args *args);
-    /* The values of plan->A changed, pattern did not; NULL: nothing to do. */
+    /* The values of plan->A changed, pattern did not; plan->A->val may point
+     * elsewhere now.  NULL: nothing to do. */
     sps_status (*refresh)(sps_plan *plan);
     void (*destroy)(sps_plan *plan);  /* what it owns; NULL: nothing but itself */
 } sps_kernel;

@@ -16,7 +16,9 @@ struct sps_operator {
     int width;
     /* csr */
     sps_csr *A;               /* host arrays: the caller's, or own_A */
-    sps_csr *own_A;           /* sorted copy, or read back from the device */
+    sps_csr *own_A;           /* sorted copy, or read back from the device, or
+                                 the caller's pattern with own_val */
+    void *own_val;            /* values given to set_values */
     int64_t *order;           /* entry of own_A that a caller's entry is added
                                  to; NULL: the same order */
     int64_t caller_nnz;       /* length of order, or nnz */
@@ -27,7 +29,7 @@ struct sps_operator {
     sps_plan *vector;         /* for k = 1; may equal block */
     sps_plan *plain;          /* for verification; may equal block */
     sps_plan *sddmm;          /* made at the first sample */
-    sps_bids bids[2];         /* of block, vector */
+    sps_bids bids[2];         /* of block, vector; [1] empty when equal */
     double norm;              /* estimate of ||A||_2, < 0: not yet */
     /* callback */
     sps_apply_fn apply;
@@ -38,6 +40,10 @@ struct sps_operator {
 sps_status spsi_operator_apply_plain(const sps_operator *op, double alpha,
                                      const sps_block *X, double beta,
                                      sps_block *Y);
+/* operator_csr.c: host arrays in order (op->A) and the copy in the place
+ * (op->local), of the caller's A; and their end. */
+sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A);
+void spsi_operator_drop_csr(sps_operator *op);
 /* Device bytes held by local copy and plans. */
 size_t spsi_operator_bytes(const sps_operator *op);
 

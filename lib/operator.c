@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* operator.c - the handle over plans of a csr, or over the caller's function.
+ *
+ * Two plans serve: one for blocks of the declared width, one for single
+ * vectors (spmv kernels bid only there).  Wider blocks go in slices, so any
+ * width works.  A third, plain, kernel verifies: it shares no code with the
+ * fast ones and needs no format of its own. */
+#include <stdio.h>
+#include <string.h>
+
+#include "block.h"
+#include "operator.h"
+#include "options.h"
+#include "registry.h"
+
+enum { WIDEST = 1024 };    /* of a plan: the widest block of the contract */
+
+/* ------------------------------------------------------------------ plans */
+
+/* Bytes/s that predictions assume.  Bids are compared with each other only,
+ * so the order of size is enough. */
+static double guess_bandwidth(const sps_context *ctx)
+{
+    if (ctx->backend->place == SPS_CUDA) return 3e12;
+    return 1e10 * (ctx->threads < 16 ? ctx->threads : 16);
+}
+
+static sps_problem problem(const sps_operator *op, sps_opcode code, int k,
+                           const sps_options *opt)
+{
+    const sps_context *ctx = op->ctx;
+
+    return (sps_problem){
+        .op = code, .A = op->A, .local = &op->local, .f = &op->f,
+        .k = k < WIDEST ? k : WIDEST,
+        .need = (ctx->opt.reproducible ? SPS_REPRODUCIBLE : 0u) |
+                (!opt || opt->full_precision ? SPS_FULL_PRECISION : 0u),
+        .bandwidth = guess_bandwidth(ctx),
+    };
+}
+
+static const sps_kernel *find_kernel(const sps_context *ctx, const char *name)
+{
+    const sps_kernel *kernel;
+
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
+        if (strcmp(kernel->name, name) == 0) return kernel;
+    return NULL;
+}
+
+/* Whether a pinned name cannot serve this width, though it may the other. */
+static bool unfit(const sps_operator *op, const sps_problem *p,
+                  const char *name)
+{
+    const sps_kernel *kernel = find_kernel(op->ctx, name);
+    const char *why;
+
+    return kernel && kernel->op == SPS_OP_SPMM && !kernel->fits(p, &why);
+}
+
+/* A name pins the plans that it fits; it must fit one of them.  The other is
+ * chosen freely: a kernel for single vectors leaves blocks to others. */
+static sps_status plan_csr(sps_operator *op, const sps_options *opt)
+{
+    sps_context *ctx = op->ctx;
+    const sps_problem wide = problem(op, SPS_OP_SPMM, op->width, opt);
+    const sps_problem one = problem(op, SPS_OP_SPMM, 1, opt);
+    const bool no_wide = unfit(op, &wide, opt->kernel);
+    const bool no_one = unfit(op, &one, opt->kernel);
+    sps_status st;
+
+    if (op->width > 1 && no_wide && !no_one)
+        spsi_note(ctx, "kernel %s serves single vectors only; blocks of %d "
+                  "go by another", opt->kernel, op->width);
+    SPS_TRY(spsi_planner_choose(ctx, &wide, no_wide && !no_one ? "auto" :
+                                opt->kernel, opt->wisdom, &op->bids[0],
+                                &op->block));
+    op->vector = op->block;
+    if (op->width == 1) return SPS_OK;
+    op->vector = NULL;
+    SPS_TRY(spsi_planner_choose(ctx, &one, no_one ? "auto" : opt->kernel,
+                                opt->wisdom, &op->bids[1], &op->vector));
+fail:
+    return st;
+}
+
+static sps_status plan_plain(sps_operator *op, const sps_options *opt)
+{
+    const bool host = op->ctx->backend->place == SPS_HOST;
+    const sps_kernel *kernel = find_kernel(op->ctx, host ? "spmm.ref"
+                                                         : "spmm.plain");
+    const sps_problem p = problem(op, SPS_OP_SPMM, op->width, opt);
+
+    if (!kernel || kernel == op->block->kernel) {
+        op->plain = op->block;
+        return SPS_OK;
+    }
+    return spsi_planner_pin(op->ctx, &p, kernel, &op->plain);
+}
+
+/* ------------------------------------------------------------------- life */
+
+static sps_status check_csr(sps_context *ctx, const sps_csr *A, int width)
+{
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(ctx, A, SPS_EINVAL, "sps_operator_csr: NULL matrix");
+    SPS_REQUIRE(ctx, width >= 1, SPS_EINVAL,
+                "width %d: an operator serves blocks of at least 1 column",
+                width);
+    SPS_REQUIRE(ctx, A->nrow >= 0 && A->ncol >= 0 && A->nnz >= 0 &&
+                A->ncol <= INT32_MAX, SPS_EMATRIX,
+                "a matrix of %lld x %lld with %lld entries is out of range",
+                (long long)A->nrow, (long long)A->ncol, (long long)A->nnz);
+    SPS_REQUIRE(ctx, A->rowptr && (A->nnz == 0 || (A->col && A->val)),
+                SPS_EINVAL, "sps_operator_csr: an array of the matrix is "
+                "NULL");
+    SPS_REQUIRE(ctx, A->place == SPS_HOST || ctx->backend->place == SPS_CUDA,
+                SPS_EINVAL, "a matrix on the GPU needs a context on the GPU");
+fail:
+    return st;
+}
+
+sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
+                            const sps_options *opt, sps_operator **op_p)
+{
+    sps_operator *op = NULL;
+    sps_options o;
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && op_p, SPS_EINVAL, "sps_operator_csr: NULL "
+                "argument");
+    SPS_TRY(check_csr(ctx, A, width));
+    SPS_TRY(spsi_options_take(ctx, opt, &o));
+    SPS_TRY(SPS_NEW(ctx, 1, &op));
+    ctx->live++;
+    op->ctx = ctx;
+    op->n = A->nrow;
+    op->ncol = A->ncol;
+    op->width = width;
+    op->norm = -1.0;
+    op->props = A->props & (SPS_SYMMETRIC | SPS_SPD | SPS_INTERLEAVED);
+    SPS_TRY(spsi_operator_take_csr(op, A));
+    SPS_TRY(spsi_features_measure(ctx, op->A, &op->f));
+    SPS_TRY(plan_csr(op, &o));
+    SPS_TRY(plan_plain(op, &o));
+    *op_p = op;
+    return SPS_OK;
+
+fail:
+    sps_operator_destroy(&op);
+    return st;
+}
+
+sps_status sps_operator_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
+                             void *data, unsigned props, sps_operator **op_p)
+{
+    sps_operator *op = NULL;
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && op_p && apply, SPS_EINVAL,
+                "sps_operator_user: NULL argument");
+    SPS_REQUIRE(ctx, n >= 0, SPS_EINVAL, "sps_operator_user: %lld rows",
+                (long long)n);
+    SPS_REQUIRE(ctx, !(props & ~(unsigned)(SPS_SYMMETRIC | SPS_SPD)),
+                SPS_EINVAL, "sps_operator_user: props may hold SPS_SYMMETRIC "
+                "and SPS_SPD only");
+    SPS_TRY(SPS_NEW(ctx, 1, &op));
+    ctx->live++;
+    op->ctx = ctx;
+    op->n = op->ncol = n;
+    op->width = WIDEST;
+    op->norm = -1.0;
+    op->props = props;
+    op->apply = apply;
+    op->data = data;
+    *op_p = op;
+    return SPS_OK;
+
+fail:
+    return st;
+}
+
+void sps_operator_destroy(sps_operator **op_p)
+{
+    sps_operator *op = op_p ? *op_p : NULL;
+    sps_context *ctx;
+
+    if (!op) return;
+    ctx = op->ctx;
+    if (op->plain != op->block) spsi_plan_destroy(&op->plain);
+    if (op->vector != op->block) spsi_plan_destroy(&op->vector);
+    spsi_plan_destroy(&op->block);
+    spsi_plan_destroy(&op->sddmm);
+    spsi_bids_clear(ctx, &op->bids[0]);
+    spsi_bids_clear(ctx, &op->bids[1]);
+    spsi_operator_drop_csr(op);
+    spsi_free(ctx, op);
+    ctx->live--;
+    *op_p = NULL;
+}
+
+/* ------------------------------------------------------------------ apply */
+
+static sps_status check_blocks(const sps_operator *op, const sps_block *X,
+                               const sps_block *Y)
+{
+    sps_context *ctx = op->ctx;
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(ctx, X->ctx == ctx && Y->ctx == ctx, SPS_EINVAL,
+                "operator and blocks belong to different contexts");
+    SPS_REQUIRE(ctx, X->n == op->ncol && Y->n == op->n && X->k == Y->k,
+                SPS_ESHAPE, "an operator of %lld x %lld times a block of "
+                "%lld x %d does not give one of %lld x %d",
+                (long long)op->n, (long long)op->ncol, (long long)X->n, X->k,
+                (long long)Y->n, Y->k);
+    SPS_REQUIRE(ctx, X->dtype == SPS_F64 && Y->dtype == SPS_F64, SPS_EINVAL,
+                "operators take blocks of doubles");
+    SPS_REQUIRE(ctx, X->data != Y->data || X->n == 0 || X->k == 0, SPS_EINVAL,
+                "X and Y must not be the same memory");
+fail:
+    return st;
+}
+
+static sps_status call_user(const sps_operator *op, double alpha,
+                            const sps_block *X, double beta, sps_block *Y)
+{
+    const int code = op->apply(alpha, (const double *)X->data, X->ld, beta,
+                               (double *)Y->data, Y->ld, op->n, X->k,
+                               op->ctx->stream, op->data);
+
+    if (code == 0) return SPS_OK;
+    return spsi_fail(op->ctx, SPS_EUSER, "the operator's callback returned "
+                     "%d", code);
+}
+
+/* Slices of at most plan->k columns; a last single one goes by vector. */
+static sps_status multiply(const sps_plan *plan, const sps_plan *vector,
+                           double alpha, const sps_block *X, double beta,
+                           sps_block *Y)
+{
+    sps_status st = SPS_OK;
+
+    for (int j = 0, k; j < X->k; j += k) {
+        sps_block x, y;
+        const sps_plan *with;
+
+        k = X->k - j < plan->k ? X->k - j : plan->k;
+        with = k == 1 ? vector : plan;
+        spsi_block_view(X, j, k, &x);
+        spsi_block_view(Y, j, k, &y);
+        SPS_TRY(with->kernel->spmm(with, &(sps_spmm_args){ alpha, &x, beta,
+                                                           &y }));
+    }
+fail:
+    return st;
+}
+
+sps_status sps_operator_apply(const sps_operator *op, double alpha,
+                              const sps_block *X, double beta, sps_block *Y)
+{
+    sps_status st = SPS_OK;
+
+    if (!op || !X || !Y)
+        return spsi_fail(op ? op->ctx : NULL, SPS_EINVAL,
+                         "sps_operator_apply: NULL argument");
+    SPS_TRY(check_blocks(op, X, Y));
+    if (op->n == 0 || X->k == 0) return SPS_OK;
+    if (op->apply) return call_user(op, alpha, X, beta, Y);
+    return multiply(op->block, op->vector, alpha, X, beta, Y);
+
+fail:
+    return st;
+}
+
+sps_status spsi_operator_apply_plain(const sps_operator *op, double alpha,
+                                     const sps_block *X, double beta,
+                                     sps_block *Y)
+{
+    if (op->apply || op->n == 0 || X->k == 0)
+        return sps_operator_apply(op, alpha, X, beta, Y);
+    return multiply(op->plain, op->plain, alpha, X, beta, Y);
+}
+
+/* ----------------------------------------------------------------- sample */
+
+static sps_status check_sample(const sps_operator *op, const sps_block *U,
+                               const sps_block *V, const double *val)
+{
+    sps_context *ctx = op->ctx;
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(ctx, !op->apply, SPS_EUNFIT,
+                "a callback has no pattern to sample on");
+    SPS_REQUIRE(ctx, !op->order, SPS_EUNFIT, "the rows of this matrix were "
+                "sorted into a copy, so the samples have no place in the "
+                "caller's order: call sps_csr_check first");
+    SPS_REQUIRE(ctx, U->n == op->n && V->n == op->ncol && U->k == V->k &&
+                U->k >= 1, SPS_ESHAPE, "sampling %lld x %lld needs blocks of "
+                "so many rows and equal widths, not %lld x %d and %lld x %d",
+                (long long)op->n, (long long)op->ncol, (long long)U->n, U->k,
+                (long long)V->n, V->k);
+    SPS_REQUIRE(ctx, U->dtype == SPS_F64 && V->dtype == SPS_F64, SPS_EINVAL,
+                "sampling takes blocks of doubles");
+    SPS_REQUIRE(ctx, val || op->local.nnz == 0, SPS_EINVAL,
+                "sps_operator_sample: val is NULL");
+fail:
+    return st;
+}
+
+/* The plan is made at the first call and kept: a cache, so op stays const to
+ * the caller. */
+static sps_status plan_sddmm(const sps_operator *op, int k)
+{
+    sps_operator *cache = (sps_operator *)(uintptr_t)op;
+    const sps_problem p = problem(op, SPS_OP_SDDMM, k, NULL);
+    sps_bids bids;
+    sps_status st = SPS_OK;
+
+    if (op->sddmm) return SPS_OK;
+    SPS_TRY(spsi_planner_choose(op->ctx, &p, "auto", NULL, &bids,
+                                &cache->sddmm));
+    spsi_bids_clear(op->ctx, &bids);
+fail:
+    return st;
+}
+
+sps_status sps_operator_sample(const sps_operator *op, double alpha,
+                               const sps_block *U, const sps_block *V,
+                               bool multiply_by_A, double beta, double *val)
+{
+    sps_status st = SPS_OK;
+
+    if (!op || !U || !V)
+        return spsi_fail(op ? op->ctx : NULL, SPS_EINVAL,
+                         "sps_operator_sample: NULL argument");
+    SPS_TRY(check_sample(op, U, V, val));
+    if (op->local.nnz == 0) return SPS_OK;
+    SPS_TRY(plan_sddmm(op, U->k));
+    /* A wide inner dimension is a sum over slices. */
+    for (int j = 0, k; j < U->k; j += k) {
+        sps_block u, v;
+
+        k = U->k - j < op->sddmm->k ? U->k - j : op->sddmm->k;
+        spsi_block_view(U, j, k, &u);
+        spsi_block_view(V, j, k, &v);
+        SPS_TRY(op->sddmm->kernel->sddmm(op->sddmm, &(sps_sddmm_args){
+            alpha, &u, &v, multiply_by_A, j == 0 ? beta : 1.0, val }));
+    }
+fail:
+    return st;
+}
+
+/* --------------------------------------------------------------- describe */
+
+const char *sps_operator_kernel(const sps_operator *op)
+{
+    if (!op) return "";
+    return op->apply ? "callback" : op->block->kernel->name;
+}
+
+size_t sps_operator_describe(const sps_operator *op, char *text, size_t size)
+{
+    size_t length;
+
+    if (size > 0) text[0] = '\0';
+    if (!op) return 0;
+    if (op->apply)
+        return (size_t)snprintf(text, size, "callback of the caller\n");
+    length = spsi_bids_print(&op->bids[0], text, size);
+    if (op->bids[1].count > 0) {
+        const bool room = length < size;
+
+        length += spsi_bids_print(&op->bids[1], room ? text + length : NULL,
+                                  room ? size - length : 0);
+    }
+    return length;
+}
+
+size_t spsi_operator_bytes(const sps_operator *op)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < 4; i++) bytes += op->local_bytes[i];
+    if (op->block) bytes += op->block->bytes;
+    if (op->vector && op->vector != op->block) bytes += op->vector->bytes;
+    if (op->plain && op->plain != op->block) bytes += op->plain->bytes;
+    return op->sddmm ? bytes + op->sddmm->bytes : bytes;
+}

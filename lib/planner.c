@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* planner.c - asks kernels for bids, chooses one, makes its plan.
+ *
+ * A kernel says whether it fits and what a run would cost; no threshold
+ * stands here.  "auto" takes the cheapest prediction, "measure" times the
+ * best three (measure.c), a name pins.  What was chosen, and why the others
+ * were not, stays in the table of bids. */
+#include <stdio.h>
+#include <string.h>
+
+#include "measure.h"
+#include "registry.h"
+
+sps_status spsi_plan_new(sps_context *ctx, const sps_kernel *kernel,
+                         const sps_problem *p, size_t size,
+                         sps_plan **plan_p)
+{
+    sps_status st;
+    sps_plan *plan = NULL;
+
+    SPS_TRY(spsi_new(ctx, size, (void **)&plan));
+    plan->kernel = kernel;
+    plan->ctx = ctx;
+    plan->A = p->local;
+    plan->k = p->k;
+    *plan_p = plan;
+fail:
+    return st;
+}
+
+void spsi_plan_destroy(sps_plan **plan_p)
+{
+    sps_plan *plan = plan_p ? *plan_p : NULL;
+    sps_context *ctx;
+
+    if (!plan) return;
+    ctx = plan->ctx;
+    if (plan->kernel->destroy) plan->kernel->destroy(plan);
+    spsi_free(ctx, plan);
+    *plan_p = NULL;
+}
+
+sps_status spsi_planner_pin(sps_context *ctx, const sps_problem *p,
+                            const sps_kernel *kernel, sps_plan **plan_p)
+{
+    sps_status st = SPS_OK;
+    const char *why = "it does not say why";
+    sps_plan *plan = NULL;
+
+    SPS_REQUIRE(ctx, kernel->op == p->op && kernel->where ==
+                ctx->backend->place, SPS_EUNFIT, "kernel %s is made for "
+                "another operation or place", kernel->name);
+    SPS_REQUIRE(ctx, kernel->fits(p, &why), SPS_EUNFIT,
+                "kernel %s does not fit: %s", kernel->name, why);
+    SPS_TRY(kernel->plan(ctx, p, &plan));
+    *plan_p = plan;
+    return SPS_OK;
+
+fail:
+    spsi_plan_destroy(&plan);
+    return st;
+}
+
+/* Bytes of one product at the least: A, X and Y once each. */
+double spsi_spmm_floor(const sps_features *f, sps_dtype dtype, int k)
+{
+    const double value = dtype == SPS_F64 ? 8.0 : 4.0;
+
+    return (double)f->nnz * (value + 4.0) + (double)(f->nrow + 1) * 4.0 +
+           (double)(f->nrow + f->ncol) * k * 8.0;
+}
+
+/* ------------------------------------------------------------------- bids */
+
+/* What of the guarantees asked for is missing; NULL: nothing. */
+static const char *lacking(unsigned need, unsigned gives)
+{
+    if (need & ~gives & SPS_REPRODUCIBLE)
+        return "does not give the same bits at every run";
+    if (need & ~gives & SPS_FULL_PRECISION) return "drops bits of the values";
+    if (need & ~gives & SPS_NAN_STAYS_IN_ROW) return "lets NaN leave its row";
+    return NULL;
+}
+
+static void ask(const sps_kernel *kernel, const sps_problem *p, sps_bid *bid)
+{
+    bid->kernel = kernel;
+    bid->why_not = lacking(p->need, kernel->gives);
+    if (bid->why_not) return;
+    bid->why_not = "does not fit";
+    if (!kernel->fits(p, &bid->why_not)) return;
+    bid->why_not = NULL;
+    bid->predicted = kernel->cost(p);
+}
+
+/* Bidders before refusals, cheap before dear; else as listed. */
+static bool before(const sps_bid *a, const sps_bid *b)
+{
+    if (!a->why_not != !b->why_not) return !a->why_not;
+    return !a->why_not && a->predicted < b->predicted;
+}
+
+static sps_status collect(sps_context *ctx, const sps_problem *p,
+                          sps_bids *bids)
+{
+    sps_status st;
+    const sps_kernel *kernel;
+    int count = 0;
+
+    *bids = (sps_bids){ .op = p->op, .k = p->k };
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
+        count += kernel->op == p->op;
+    SPS_TRY(SPS_NEW(ctx, count, &bids->bid));
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++) {
+        sps_bid bid = { 0 };
+        int at = bids->count;
+
+        if (kernel->op != p->op) continue;
+        ask(kernel, p, &bid);
+        for (; at > 0 && before(&bid, &bids->bid[at - 1]); at--)
+            bids->bid[at] = bids->bid[at - 1];
+        bids->bid[at] = bid;
+        bids->count++;
+    }
+fail:
+    return st;
+}
+
+void spsi_bids_clear(sps_context *ctx, sps_bids *bids)
+{
+    spsi_free(ctx, bids->bid);
+    memset(bids, 0, sizeof *bids);
+}
+
+/* ---------------------------------------------------------------- choices */
+
+static void mark(sps_bids *bids, int i, const sps_plan *plan)
+{
+    bids->bid[i].chosen = true;
+    memcpy(bids->bid[i].detail, plan->detail, sizeof plan->detail);
+}
+
+/* A failure that another kernel may not meet. */
+static bool may_try_next(sps_status st)
+{
+    return st == SPS_ENOMEM || st == SPS_EDEVMEM || st == SPS_EUNFIT;
+}
+
+/* The first bidder whose plan can be made. */
+static sps_status choose_cheapest(sps_context *ctx, const sps_problem *p,
+                                  sps_bids *bids, sps_plan **plan_p)
+{
+    sps_status st = spsi_fail(ctx, SPS_EUNFIT, "no kernel fits: the first "
+                              "one says \"%s\"", bids->count > 0 &&
+                              bids->bid[0].why_not ? bids->bid[0].why_not
+                                                   : "nothing is built in");
+
+    for (int i = 0; i < bids->count; i++) {
+        if (bids->bid[i].why_not) continue;
+        st = spsi_planner_pin(ctx, p, bids->bid[i].kernel, plan_p);
+        if (st == SPS_OK) {
+            mark(bids, i, *plan_p);
+            return SPS_OK;
+        }
+        if (!may_try_next(st)) return st;
+        bids->bid[i].why_not = st == SPS_EUNFIT ? "its plan was refused"
+                                                : "no memory for its plan";
+    }
+    return st;
+}
+
+/* Number of the bid of this kernel, -1: none, or it refused. */
+static int bidder(const sps_bids *bids, const char *name)
+{
+    for (int i = 0; name && i < bids->count; i++)
+        if (!bids->bid[i].why_not &&
+            strcmp(bids->bid[i].kernel->name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* *done: wisdom knew a kernel that still bids, and its plan is made. */
+static sps_status choose_remembered(sps_context *ctx, const sps_problem *p,
+                                    const char *wisdom, sps_bids *bids,
+                                    sps_plan **plan_p, bool *done)
+{
+    sps_status st = SPS_OK;
+    double seconds = 0.0;
+    const int i = bidder(bids, spsi_wisdom_find(ctx, wisdom, p, &seconds));
+
+    *done = i >= 0;
+    if (i < 0) return SPS_OK;
+    SPS_TRY(spsi_planner_pin(ctx, p, bids->bid[i].kernel, plan_p));
+    bids->bid[i].remembered = true;
+    bids->bid[i].measured = seconds;
+    mark(bids, i, *plan_p);
+fail:
+    return st;
+}
+
+static sps_status choose_measured(sps_context *ctx, const sps_problem *p,
+                                  const char *wisdom, sps_bids *bids,
+                                  sps_plan **plan_p)
+{
+    sps_status st;
+    int best = -1;
+
+    SPS_TRY(spsi_measure_bids(ctx, p, bids, plan_p, &best));
+    if (best < 0) return choose_cheapest(ctx, p, bids, plan_p);
+    mark(bids, best, *plan_p);
+    SPS_TRY(spsi_wisdom_add(ctx, wisdom, p, bids->bid[best].kernel->name,
+                            bids->bid[best].measured));
+    return SPS_OK;
+
+fail:
+    spsi_plan_destroy(plan_p);
+    return st;
+}
+
+static sps_status fail_unknown(sps_context *ctx, const char *name)
+{
+    const bool host = ctx->backend->place == SPS_HOST;
+    const char *kind = host ? "kernel.cpu" : "kernel.cuda";
+    const char *near = spsi_nearest(ctx, kind, name);
+
+    if (near)
+        return spsi_fail(ctx, SPS_EINVAL, "unknown kernel \"%s\": did you "
+                         "mean \"%s\"?", name, near);
+    return spsi_fail(ctx, SPS_EINVAL, "unknown kernel \"%s\": use auto, "
+                     "measure, or a name that sps_list(ctx, \"%s\", i) gives",
+                     name, kind);
+}
+
+/* The caller's word is above the guarantees, but not silently. */
+static sps_status choose_pinned(sps_context *ctx, const sps_problem *p,
+                                const sps_kernel *kernel, sps_bids *bids,
+                                sps_plan **plan_p)
+{
+    const char *lack = lacking(p->need, kernel->gives);
+    sps_status st;
+
+    SPS_TRY(spsi_planner_pin(ctx, p, kernel, plan_p));
+    for (int i = 0; i < bids->count; i++) {
+        if (bids->bid[i].kernel != kernel) continue;
+        bids->bid[i].why_not = NULL;
+        if (lack) bids->bid[i].predicted = kernel->cost(p);
+        mark(bids, i, *plan_p);
+    }
+    if (lack)
+        spsi_note(ctx, "kernel %s was asked for by name, although it %s",
+                  kernel->name, lack);
+fail:
+    return st;
+}
+
+static const sps_kernel *by_name(const sps_context *ctx, const char *name)
+{
+    const sps_kernel *kernel;
+
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
+        if (strcmp(kernel->name, name) == 0) break;
+    return kernel;
+}
+
+static sps_status choose(sps_context *ctx, const sps_problem *p,
+                         const char *name, const char *wisdom, sps_bids *bids,
+                         sps_plan **plan_p)
+{
+    const bool measure = strcmp(name, "measure") == 0;
+    const sps_kernel *pinned = NULL;
+    sps_status st;
+    bool done = false;
+
+    if (!measure && strcmp(name, "auto") != 0) {
+        pinned = by_name(ctx, name);
+        if (!pinned) return fail_unknown(ctx, name);
+    }
+    SPS_TRY(collect(ctx, p, bids));
+    if (pinned && pinned->op == p->op)
+        return choose_pinned(ctx, p, pinned, bids, plan_p);
+    if (measure || wisdom)
+        SPS_TRY(choose_remembered(ctx, p, wisdom, bids, plan_p, &done));
+    if (done) return SPS_OK;
+    if (measure) return choose_measured(ctx, p, wisdom, bids, plan_p);
+    return choose_cheapest(ctx, p, bids, plan_p);
+
+fail:
+    return st;
+}
+
+sps_status spsi_planner_choose(sps_context *ctx, const sps_problem *p,
+                               const char *name, const char *wisdom,
+                               sps_bids *bids, sps_plan **plan_p)
+{
+    sps_plan *plan = NULL;
+    sps_status st;
+
+    memset(bids, 0, sizeof *bids);
+    SPS_TRY(choose(ctx, p, name ? name : "auto", wisdom, bids, &plan));
+    *plan_p = plan;
+    return SPS_OK;
+
+fail:
+    spsi_plan_destroy(&plan);
+    spsi_bids_clear(ctx, bids);
+    return st;
+}
+
+/* ------------------------------------------------------------------ table */
+
+/* snprintf onto the end of a text that may be too small: the length grows on,
+ * so that the caller learns what the whole needs. */
+static size_t print_bid(const sps_bid *b, char *text, size_t size)
+{
+    const double seconds = b->measured > 0.0 ? b->measured : b->predicted;
+    const char *how = b->remembered ? "remembered"
+                      : b->measured > 0.0 ? "measured" : "predicted";
+    int n;
+
+    if (b->why_not)
+        n = snprintf(text, size, "  %-24s no: %s\n", b->kernel->name,
+                     b->why_not);
+    else
+        n = snprintf(text, size, "  %-24s %10.1f us %-10s%s%s%s\n",
+                     b->kernel->name, 1e6 * seconds, how,
+                     b->chosen ? " chosen" : "", b->detail[0] ? "  " : "",
+                     b->detail);
+    return n > 0 ? (size_t)n : 0;
+}
+
+size_t spsi_bids_print(const sps_bids *bids, char *text, size_t size)
+{
+    const int n = snprintf(text, size, "%s k=%d\n",
+                           bids->op == SPS_OP_SPMM ? "spmm" : "sddmm",
+                           bids->k);
+    size_t length = n > 0 ? (size_t)n : 0;
+
+    for (int i = 0; i < bids->count; i++) {
+        const bool room = length < size;
+
+        length += print_bid(&bids->bid[i], room ? text + length : NULL,
+                            room ? size - length : 0);
+    }
+    return length;
+}

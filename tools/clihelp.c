@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* clihelp.c - the texts made from the option table: -help, the manual page
+ * solve(1) and the completion for bash. */
+#include "cli.h"
+
+#include <string.h>
+
+enum { LEFT = 23, WIDTH = 79 };
+
+static const struct {
+    const char *code, *text;
+} codes[] = {
+    {"0", "every column converged, by recomputed residuals"},
+    {"1", "some did not (limits, stagnation); the best iterate is written"},
+    {"2", "wrong usage, or a method that does not fit the problem"},
+    {"3", "an input file is missing, broken or not square"},
+    {"4", "numerical breakdown: indefinite, singular, NaN or infinity"},
+    {"5", "out of memory, of the host or of the GPU"},
+    {"6", "the GPU failed or there is none"},
+    {"7", "output could not be written"},
+    {"70", "internal error"},
+    {"130, 143", "interrupted (128 + signal); the best iterate is written"},
+};
+enum { CODES = sizeof codes / sizeof *codes };
+
+static const struct {
+    const char *command, *text;
+} examples[] = {
+    {"solve -A A.mtx -B B.mtx -o X.mtx", "solve for every column of B"},
+    {"solve -A A.mtx -nrhs 16", "try a matrix on 16 random columns"},
+    {"solve -A A.mtx -nrhs 16 -plot r.svg -json r.json",
+     "keep the history and the report"},
+    {"solve -A laplacian.mtx -nullspace auto",
+     "a graph Laplacian: project the null space out"},
+    {"zcat A.mtx.gz | solve -A - -o - -quiet | gzip > X.mtx.gz",
+     "in a pipe"},
+    {"solve -A A.mtx -nrhs 64 -dry-run", "how much memory will it take?"},
+};
+enum { EXAMPLES = sizeof examples / sizeof *examples };
+
+/* Prints text from column at on, wrapped; the cursor stands at column. */
+static void wrap(FILE *f, const char *text, int column, int at)
+{
+    while (*text) {
+        int length = (int)strcspn(text, " ");
+        if (column < at || column + 1 + length > WIDTH) {
+            if (column > at) fprintf(f, "\n"), column = 0;
+            fprintf(f, "%*s", at - column, "");
+            column = at;
+        } else if (column > at) {
+            fputc(' ', f);
+            column++;
+        }
+        fprintf(f, "%.*s", length, text);
+        column += length;
+        text += length;
+        text += strspn(text, " ");
+    }
+    fputc('\n', f);
+}
+
+/* The help text of o with its default and its choices. */
+static void describe(const cli_option *o, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "%s", o->help);
+    char word[64];
+
+    if (o->kind == CLI_CHOICE && strcmp(o->name, "norm") != 0) {
+        for (int i = 0; cli_choice(o, i, word, sizeof word); i++)
+            used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                     i ? ", " : ": ", word);
+    }
+    if (o->standard)
+        snprintf(text + used, size - used, " (default %s)", o->standard);
+}
+
+static const char *separator(const cli_option *o)
+{
+    return o->arg && o->arg[0] == '=' ? "[" : " ";
+}
+
+static const char *closing(const cli_option *o)
+{
+    return o->arg && o->arg[0] == '=' ? "]" : "";
+}
+
+void cli_help(FILE *f, const char *program)
+{
+    const char *section = "";
+    char text[1024];
+
+    fprintf(f, "%s: solves A X = B for many right-hand sides at once, A sparse"
+               "\n\nusage: %s -A FILE [option ...]\n", program, program);
+    for (const cli_option *o = cli_options; o->name; o++) {
+        if (strcmp(section, o->section) != 0)
+            fprintf(f, "\n%s:\n", section = o->section);
+        int column = fprintf(f, "  -%s%s%s%s", o->name,
+                             o->arg ? separator(o) : "", o->arg ? o->arg : "",
+                             closing(o));
+        describe(o, text, sizeof text);
+        if (column >= LEFT) fputc('\n', f), column = 0;
+        wrap(f, text, column, LEFT);
+    }
+    fprintf(f, "\nExit status:\n");
+    for (int i = 0; i < CODES; i++)
+        wrap(f, codes[i].text, fprintf(f, "  %s", codes[i].code), LEFT);
+    fprintf(f, "\nExamples:\n");
+    for (int i = 0; i < EXAMPLES; i++)
+        fprintf(f, "  %s\n      %s\n", examples[i].command, examples[i].text);
+}
+
+/* roff: a minus sign for every '-', no control character first. */
+static void roff(FILE *f, const char *text)
+{
+    if (*text == '.' || *text == '\'') fputs("\\&", f);
+    for (; *text; text++) {
+        if (*text == '-') fputs("\\-", f);
+        else if (*text == '\\') fputs("\\e", f);
+        else fputc(*text, f);
+    }
+}
+
+static void tagged(FILE *f, const char *tag, const char *argument,
+                   const char *mark, const char *text)
+{
+    fprintf(f, ".TP\n.B ");
+    roff(f, tag);
+    if (argument && *mark == '[') {
+        fprintf(f, "\\fR[=\\fI%s\\fR]", argument + 1);
+    } else if (argument) {
+        fprintf(f, " \\fI%s\\fR", argument);
+    }
+    fputc('\n', f);
+    roff(f, text);
+    fputc('\n', f);
+}
+
+static const char man_head[] =
+    ".SH NAME\n"
+    "solve \\- sparse linear systems with many right\\-hand sides\n"
+    ".SH SYNOPSIS\n"
+    ".B solve\n"
+    "\\fB\\-A\\fR \\fIFILE\\fR [\\fIoption\\fR ...]\n"
+    ".SH DESCRIPTION\n"
+    "Solves A X = B for all columns of B at once by preconditioned block\n"
+    "methods, on the CPU or on an NVIDIA GPU.\n"
+    "One sparse product serves all columns, so many right\\-hand sides cost\n"
+    "far less than as many single solves.\n"
+    ".PP\n"
+    "After the iteration the residual b \\- A x of every column is computed\n"
+    "again in double precision; only that decides whether a column has\n"
+    "converged, and the exit status says the truth about it.\n"
+    "Whatever ends a solve, a limit, a breakdown or Ctrl\\-C, the best\n"
+    "iterate found is written.\n"
+    ".SH OPTIONS\n"
+    "Names are exact; abbreviations and unknown names are errors.\n"
+    "A value follows as the next argument or behind an equals sign.\n";
+
+static const char man_tail[] =
+    ".SH FILES\n"
+    "Input is Matrix Market: coordinate or array; real, integer, pattern or\n"
+    "complex; general, symmetric, skew\\-symmetric or hermitian; plain text\n"
+    "or gzip, told apart by content.\n"
+    "A complex system is solved as the equivalent real one of twice the size;\n"
+    "sizes are reported and X is written as complex.\n"
+    "Outputs appear under their names only when they are complete, except\n"
+    "the table of \\-monitor, which grows as the solve goes on.\n"
+    ".PP\n"
+    "A configuration file holds one option a line:\n"
+    ".PP\n"
+    ".nf\n"
+    "    # for the nightly run\n"
+    "    precond = jacobi\n"
+    "    rtol = 1e\\-10\n"
+    "    explain = yes\n"
+    ".fi\n"
+    ".SH REPORT\n"
+    "The JSON report has a schema_version and these members at least:\n"
+    "status, exit_code, message, solver, precond, device, kernel, n, nnz,\n"
+    "nrhs, iterations, columns_converged, max_relative_residual,\n"
+    "max_backward_error, residuals, seconds (read, setup, solve, verify,\n"
+    "total, and inside solve spmm, precond, gram, small), bytes_device,\n"
+    "bytes_host, options, notes.\n"
+    "Where there is no number there is null, and the member null_reasons\n"
+    "says why.\n"
+    ".SH SIGNALS\n"
+    "The first SIGINT, SIGTERM or SIGXCPU ends the solve after the current\n"
+    "iteration and writes the best iterate and the report; the second ends\n"
+    "the program at once. SIGUSR1 prints one line of progress.\n";
+
+void cli_man(FILE *f)
+{
+    const char *section = "";
+    char text[1024];
+
+    fprintf(f, ".\\\" SPDX-License-Identifier: BSD-3-Clause\n"
+               ".\\\" Made by: solve -help=man\n"
+               ".TH SOLVE 1 \"\" \"libspsolve %s\" \"User commands\"\n%s",
+            sps_version(), man_head);
+    for (const cli_option *o = cli_options; o->name; o++) {
+        if (strcmp(section, o->section) != 0)
+            fprintf(f, ".SS %s\n", section = o->section);
+        snprintf(text, sizeof text, "-%s", o->name);
+        char help[1024];
+        describe(o, help, sizeof help);
+        tagged(f, text, o->arg, separator(o), help);
+    }
+    fprintf(f, ".SH EXIT STATUS\n");
+    for (int i = 0; i < CODES; i++)
+        tagged(f, codes[i].code, NULL, "", codes[i].text);
+    fputs(man_tail, f);
+    fprintf(f, ".SH EXAMPLES\n");
+    for (int i = 0; i < EXAMPLES; i++)
+        tagged(f, examples[i].command, NULL, "", examples[i].text);
+    fprintf(f, ".SH SEE ALSO\n.BR spsolve (3)\n");
+}
+
+void cli_completion(FILE *f)
+{
+    char word[64];
+
+    fprintf(f, "# SPDX-License-Identifier: BSD-3-Clause\n"
+               "# Completion of solve(1) for bash.  Made by: solve "
+               "-help=completion\n"
+               "_solve()\n{\n"
+               "    local cur=${COMP_WORDS[COMP_CWORD]}\n"
+               "    local prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+               "    case $prev in\n");
+    for (const cli_option *o = cli_options; o->name; o++) {
+        if (o->kind == CLI_FLAG || o->kind == CLI_OPTIONAL) continue;
+        fprintf(f, "    -%s)", o->name);
+        if (o->choices) {
+            fprintf(f, "\n        COMPREPLY=($(compgen -W '");
+            for (int i = 0; cli_choice(o, i, word, sizeof word); i++)
+                fprintf(f, "%s%s", i ? " " : "", word);
+            fprintf(f, "' -- \"$cur\"))\n        return ;;\n");
+        } else if (o->kind == CLI_FILE) {
+            fprintf(f, " COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n");
+        } else {
+            fprintf(f, " COMPREPLY=(); return ;;\n");
+        }
+    }
+    fprintf(f, "    esac\n    COMPREPLY=($(compgen -W '");
+    for (const cli_option *o = cli_options; o->name; o++)
+        fprintf(f, "%s-%s", o == cli_options ? "" : "\n        ", o->name);
+    fprintf(f, "' -- \"$cur\"))\n}\ncomplete -o filenames -F _solve solve\n");
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* job.c - the steps of a run: context, reading, set-up, solve.  Each returns
+ * an exit code; the first that is not 0 ends the run.  This file alone turns
+ * codes of the library into exit codes. */
+#include "job.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+
+int job_fail(job *j, int code, const char *status, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(j->message, sizeof j->message, format, list);
+    va_end(list);
+    j->status = status;
+    j->exit_code = code;
+    return code;
+}
+
+/* The exit code of a failure of the library; reading: while the named file
+ * was read. */
+static int exit_of_status(sps_status st, bool reading)
+{
+    switch (st) {
+    case SPS_OK: return EXIT_CONVERGED;
+    case SPS_EINVAL:
+    case SPS_EUNFIT: return EXIT_USAGE;
+    case SPS_EABSENT: return reading ? EXIT_INPUT : EXIT_USAGE;
+    case SPS_ESHAPE:
+    case SPS_EMATRIX:
+    case SPS_EPARSE: return EXIT_INPUT;
+    case SPS_EIO: return reading ? EXIT_INPUT : EXIT_OUTPUT;
+    case SPS_ENOMEM:
+    case SPS_EDEVMEM: return EXIT_MEMORY;
+    case SPS_EDEVICE: return EXIT_GPU;
+    case SPS_EUSER:
+    case SPS_EBUG: break;
+    }
+    return EXIT_BUG;
+}
+
+/* The exit code of a solve that ran. */
+static int exit_of_stop(sps_stop stop)
+{
+    switch (stop) {
+    case SPS_STOP_CONVERGED: return EXIT_CONVERGED;
+    case SPS_STOP_MAX_ITERATIONS:
+    case SPS_STOP_MAX_TIME:
+    case SPS_STOP_STAGNATED: return EXIT_NOT_CONVERGED;
+    case SPS_STOP_BREAKDOWN:
+    case SPS_STOP_INDEFINITE:
+    case SPS_STOP_NOT_FINITE:
+    case SPS_STOP_SINGULAR:
+    case SPS_STOP_PRECOND_INDEFINITE: return EXIT_BREAKDOWN;
+    case SPS_STOP_INTERRUPTED:
+        return 128 + (signals_caught() ? signals_caught() : SIGINT);
+    case SPS_STOP_RUNNING: break;
+    }
+    return EXIT_BUG;
+}
+
+static const char *name_of_exit(int code)
+{
+    switch (code) {
+    case EXIT_USAGE: return "usage";
+    case EXIT_INPUT: return "bad_input";
+    case EXIT_MEMORY: return "out_of_memory";
+    case EXIT_GPU: return "gpu_failure";
+    case EXIT_OUTPUT: return "output_failed";
+    }
+    return "internal_error";
+}
+
+/* The library failed: its text, our code. */
+static int failed(job *j, sps_status st, bool reading)
+{
+    int code = exit_of_status(st, reading);
+    const char *text = sps_context_error(j->ctx);
+
+    if (signals_caught() && reading)
+        return job_fail(j, 128 + signals_caught(), "interrupted",
+                    "interrupted while reading: there is no iterate yet");
+    return job_fail(j, code,
+                    st == SPS_EUNFIT ? "unfit" : name_of_exit(code), "%s",
+                    *text ? text : sps_status_string(st));
+}
+
+/* Memory of this process now, without what is only reserved. */
+static size_t resident(void)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    char text[128] = "", *second = NULL;
+
+    if (!f) return 0;
+    if (fgets(text, sizeof text, f)) second = strchr(text, ' ');
+    fclose(f);
+    return second ? (size_t)strtoull(second, NULL, 10) *
+                        (size_t)sysconf(_SC_PAGESIZE)
+                  : 0;
+}
+
+static int known_kernel(job *j)
+{
+    const char *kind = j->info.place == SPS_CUDA ? "kernel.cuda"
+                                                 : "kernel.cpu";
+    const char *names[128], *name, *near;
+    int n = 0;
+
+    if (strcmp(j->opt.kernel, "auto") == 0) return 0;
+    if (strcmp(j->opt.kernel, "measure") == 0) return 0;
+    while (n < 128 && (name = sps_list(j->ctx, kind, n)) != NULL) {
+        names[n++] = name;
+        if (strcmp(name, j->opt.kernel) == 0) return 0;
+    }
+    near = cli_nearest(j->opt.kernel, names, n);
+    return job_fail(j, EXIT_USAGE, "usage",
+                "-kernel: unknown name '%s'%s%s%s; 'solve -list' has all",
+                j->opt.kernel, near ? "; did you mean " : "",
+                near ? near : "", near ? "?" : "");
+}
+
+int job_context(job *j)
+{
+    sps_context_options co;
+    const char *error = NULL;
+    sps_status st;
+
+    sps_context_options_default(&co);
+    co.place = j->opt.place;
+    co.device = j->opt.ordinal;
+    co.threads = j->opt.threads;
+    co.seed = j->opt.seed;
+    st = sps_context_create(&co, &j->ctx, &error);
+    if (st != SPS_OK) {
+        int code = st == SPS_EABSENT ? EXIT_GPU : exit_of_status(st, false);
+        return job_fail(j, code, name_of_exit(code), "%s",
+                    error ? error : sps_status_string(st));
+    }
+    signals_context(j->ctx);
+    j->info.struct_size = sizeof j->info;
+    st = sps_context_information(j->ctx, &j->info);
+    if (st != SPS_OK) return failed(j, st, false);
+    size_t now = resident();
+    j->base_bytes = now > j->info.host_bytes ? now - j->info.host_bytes : 0;
+    return known_kernel(j);
+}
+
+static void read_options(job *j, sps_read_options *ro)
+{
+    memset(ro, 0, sizeof *ro);
+    ro->struct_size = sizeof *ro;
+    ro->lenient = j->opt.lenient;
+    ro->strict = j->opt.strict;
+    ro->allow_nonfinite = j->opt.allow_nonfinite;
+    ro->max_bytes = j->opt.maxmem;
+    ro->progress = progress_reading;
+    ro->progress_data = &j->progress;
+}
+
+static int interrupted_early(job *j)
+{
+    if (!signals_caught()) return 0;
+    return job_fail(j, 128 + signals_caught(), "interrupted",
+                "interrupted while reading: there is no iterate yet");
+}
+
+static int read_matrix(job *j)
+{
+    sps_read_options ro;
+    sps_status st;
+    int64_t n;
+
+    read_options(j, &ro);
+    j->read.struct_size = sizeof j->read;
+    st = sps_csr_read(j->ctx, j->opt.A, &ro, &j->read, &j->A);
+    if (st != SPS_OK) return failed(j, st, true);
+    n = j->A->nrow;
+    j->complex_system = (j->A->props & SPS_INTERLEAVED) != 0;
+    j->n = j->complex_system ? n / 2 : n;
+    j->nnz = j->complex_system ? j->A->nnz / 4 : j->A->nnz;
+    if (n != j->A->ncol)
+        return job_fail(j, EXIT_INPUT, "bad_input",
+                    "%s: the matrix has %lld rows and %lld columns; only "
+                    "square systems are solved, least squares (LSQR) is not "
+                    "offered", j->opt.A, (long long)n,
+                    (long long)j->A->ncol);
+    if (n == 0)
+        return job_fail(j, EXIT_INPUT, "bad_input", "%s: the matrix is empty",
+                    j->opt.A);
+    return interrupted_early(j);
+}
+
+/* A block from a file, of the rows that A has. */
+static int read_block(job *j, const char *path, sps_block **X_p)
+{
+    sps_read_options ro;
+    sps_status st;
+    int64_t rows;
+
+    read_options(j, &ro);
+    st = sps_block_read(j->ctx, path, &ro, j->complex_system, X_p);
+    if (st != SPS_OK) return failed(j, st, true);
+    sps_block_shape(*X_p, &rows, NULL);
+    if (rows != j->A->nrow)
+        return job_fail(j, EXIT_INPUT, "bad_input",
+                    "%s: %lld rows, but the matrix has %lld", path,
+                    (long long)(j->complex_system ? rows / 2 : rows),
+                    (long long)j->n);
+    return interrupted_early(j);
+}
+
+static int right_hand_sides(job *j)
+{
+    sps_status st;
+    int code;
+
+    if (j->opt.B) {
+        code = read_block(j, j->opt.B, &j->B);
+        if (code) return code;
+        sps_block_shape(j->B, NULL, &j->k);
+        if (j->opt.given_nrhs && j->opt.nrhs != j->k)
+            return job_fail(j, EXIT_USAGE, "usage",
+                        "-nrhs says %d, but %s has %d columns", j->opt.nrhs,
+                        j->opt.B, j->k);
+        return 0;
+    }
+    j->k = j->opt.nrhs;
+    st = sps_block_create(j->ctx, j->A->nrow, j->k, &j->B);
+    if (st == SPS_OK) st = sps_block_random(j->B, j->opt.seed);
+    return st == SPS_OK ? 0 : failed(j, st, false);
+}
+
+static int guess(job *j)
+{
+    sps_status st;
+    int code, k;
+
+    if (!j->opt.x0) {
+        st = sps_block_create(j->ctx, j->A->nrow, j->k, &j->X);
+        return st == SPS_OK ? 0 : failed(j, st, false);
+    }
+    code = read_block(j, j->opt.x0, &j->X);
+    if (code) return code;
+    sps_block_shape(j->X, NULL, &k);
+    if (k != j->k)
+        return job_fail(j, EXIT_INPUT, "bad_input",
+                    "%s: %d columns, but there are %d right-hand sides",
+                    j->opt.x0, k, j->k);
+    return 0;
+}
+
+static bool named_nullspace(const char *name)
+{
+    static const char *const names[] = {"none", "auto", "constant",
+                                        "components"};
+
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
+int job_read(job *j)
+{
+    double began = job_now();
+    int code = read_matrix(j);
+
+    if (code == 0) code = right_hand_sides(j);
+    if (code == 0) code = guess(j);
+    if (code == 0 && !named_nullspace(j->opt.nullspace))
+        code = read_block(j, j->opt.nullspace, &j->basis);
+    j->sec_read = job_now() - began;
+    return code;
+}
+
+static void solver_options(job *j, sps_options *o)
+{
+    const cli_values *v = &j->opt;
+
+    sps_options_default(o);
+    o->solver = v->solver;
+    o->precond = v->precond;
+    o->kernel = v->kernel;
+    o->nullspace = j->basis ? "none" : v->nullspace;
+    o->nullspace_basis = j->basis;
+    o->wisdom = v->wisdom;
+    o->rtol = v->rtol;
+    o->atol = v->atol;
+    o->norm = v->norm_kind;
+    o->max_iterations = v->maxit;
+    o->max_seconds = v->maxtime;
+    o->block_size = v->precond_block;
+    o->degree = v->precond_degree;
+    o->rank_tolerance = v->rank_tol;
+    o->monitor = progress_iteration;   /* SIGUSR1 asks it too */
+    o->monitor_data = &j->progress;
+}
+
+int job_set_up(job *j)
+{
+    double began = job_now();
+    sps_options o;
+    sps_status st;
+
+    progress_say(&j->progress, true, "setting up");
+    solver_options(j, &o);
+    st = sps_operator_csr(j->ctx, j->A, j->k, &o, &j->op);
+    if (st == SPS_OK)
+        st = sps_solver_create(j->op, NULL, j->k, &o, &j->solver);
+    j->sec_setup = job_now() - began;
+    return st == SPS_OK ? 0 : failed(j, st, false);
+}
+
+int job_solve(job *j)
+{
+    sps_status st;
+
+    j->progress.target = j->opt.norm_kind == SPS_NORM_ABSOLUTE ? j->opt.atol
+                                                               : j->opt.rtol;
+    j->progress.limit = j->opt.maxit;
+    j->progress.seconds_limit = j->opt.maxtime;
+    j->result.struct_size = sizeof j->result;
+    st = sps_solver_linear(j->solver, j->B, j->X, &j->result);
+    if (st != SPS_OK) return failed(j, st, false);
+    j->solved = true;
+    j->exit_code = exit_of_stop(j->result.stop);
+    j->status = sps_stop_name(j->result.stop);
+    snprintf(j->message, sizeof j->message, "%s",
+             sps_stop_string(j->result.stop));
+    return 0;
+}
+
+/* What to try when the solve did not get there. */
+const char *job_advice(const job *j)
+{
+    const sps_result *r = &j->result;
+
+    if (!j->solved) return "";
+    switch (r->stop) {
+    case SPS_STOP_MAX_ITERATIONS:
+    case SPS_STOP_MAX_TIME:
+        if (strcmp(r->precond, "none") == 0)
+            return "-precond jacobi or chebyshev, or a larger limit "
+                   "(-maxit, -maxtime)";
+        return "another -precond (block_jacobi, chebyshev), a larger limit "
+               "(-maxit, -maxtime), or start from this X with -x0";
+    case SPS_STOP_STAGNATED:
+        if (r->worst_backward < 1e-12)
+            return "-norm backward: the backward error is at rounding level, "
+                   "so double precision holds no better X";
+        return "another -precond, or -rtol above the residual reached; "
+               "-nullspace auto if the matrix is singular";
+    case SPS_STOP_INDEFINITE:
+        return "the methods here need a positive definite matrix; check its "
+               "sign (-A has this direction p with p'Ap <= 0)";
+    case SPS_STOP_SINGULAR:
+        return "-nullspace auto, or -nullspace FILE with a basis";
+    case SPS_STOP_PRECOND_INDEFINITE: return "-precond none";
+    case SPS_STOP_BREAKDOWN: return "-solver cg, or another -precond";
+    case SPS_STOP_NOT_FINITE:
+        return "look for huge or undefined numbers in A, B and x0";
+    case SPS_STOP_INTERRUPTED:
+        return j->opt.out ? "go on from the X written with -x0" : "";
+    case SPS_STOP_RUNNING:
+    case SPS_STOP_CONVERGED: break;
+    }
+    return "";
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* job.h - one run of `solve`: what was asked, what exists, what came out.
+ * solve.c fills it; report.c, json.c and plot.c only read it. */
+#ifndef JOB_H
+#define JOB_H
+
+#include "cli.h"
+#include "progress.h"
+
+typedef struct job {
+    cli_values opt;
+    double start;                /* now() when the program began */
+
+    sps_context *ctx;
+    sps_csr *A;
+    sps_block *B, *X, *basis;
+    sps_operator *op;
+    sps_solver *solver;
+    sps_result result;           /* arrays belong to solver */
+    bool solved;                 /* result is filled */
+
+    sps_read_info read;
+    bool complex_system;
+    int64_t n, nnz;              /* as the user counts; 0: not known yet */
+    int k;
+    sps_context_info info;
+    size_t base_bytes;           /* resident before the library took any */
+    size_t host_bytes;           /* peak: measured, or predicted (dry run) */
+
+    double sec_read, sec_setup, sec_total;
+    progress progress;
+    bool wrote;                  /* X lies under its name */
+
+    int exit_code;
+    const char *status;          /* "converged", "bad_input", ... */
+    char message[1200];          /* one sentence when there is one to say */
+    char advice[400];            /* what to try next, or "" */
+} job;
+
+/* Monotonic seconds. */
+double job_now(void);
+
+/* job.c: the steps.  Each returns 0 or the exit code, kept in j too. */
+int job_context(job *j);
+int job_read(job *j);
+int job_set_up(job *j);
+int job_solve(job *j);
+int job_fail(job *j, int code, const char *status, const char *format, ...)
+    CLI_PRINTF(4, 5);
+/* What to try when the solve did not get there; "" if nothing. */
+const char *job_advice(const job *j);
+
+/* signals.c */
+void signals_catch(progress *p);
+/* Number of the signal that asked for the end, 0 if none did. */
+int signals_caught(void);
+/* The context to cancel, or NULL. */
+void signals_context(sps_context *ctx);
+
+/* report.c */
+void report_print(const job *j, FILE *f);
+void report_explain(const job *j, FILE *f);
+double report_median(const double *x, int k);
+/* "12.3 MB" */
+const char *report_bytes(double bytes, char *text, size_t size);
+
+/* json.c: EXIT_CONVERGED or EXIT_OUTPUT with a text in error. */
+int json_write(const job *j, const char *path, char *error, size_t size);
+
+/* plot.c: the same. */
+int plot_write(const job *j, const char *path, char *error, size_t size);
+
+/* A file that appears under its name only when it is complete: written beside
+ * it, synced, then renamed.  Devices and pipes are written directly, "-" is
+ * standard output. */
+typedef struct output {
+    FILE *f;
+    const char *path;
+    char temporary[4096];        /* "" when written directly */
+} output;
+
+bool output_open(output *out, const char *path, char *error, size_t size);
+/* False, with a text, when anything could not be written. */
+bool output_close(output *out, char *error, size_t size);
+/* Whether path could be written at all, asked before the work begins. */
+bool output_possible(const char *path, char *error, size_t size);
+
+#endif

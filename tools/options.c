@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* options.c - the option table of `solve`.  Adding an option is one entry
+ * here and one member of cli_values. */
+#include "cli.h"
+
+#include <limits.h>
+#include <float.h>
+
+#define AT(member) offsetof(cli_values, member)
+#define PROBLEM "Problem"
+#define METHOD "Method"
+#define STOPPING "Stopping"
+#define MACHINE "Machine"
+#define OUTPUT "Output"
+#define OTHER "Other"
+
+const cli_option cli_options[] = {
+    {"A", "FILE", NULL, CLI_FILE, AT(A), 0, 0, NULL, PROBLEM,
+     "the matrix: Matrix Market coordinate or array file, plain or gzip; - is "
+     "standard input"},
+    {"B", "FILE", NULL, CLI_FILE, AT(B), 0, 0, NULL, PROBLEM,
+     "right-hand sides, one per column, array or coordinate file; without it "
+     "they are drawn from the seed, uniform in [-1/2, 1/2)"},
+    {"nrhs", "K", "1", CLI_INT, AT(nrhs), 1, 1024, NULL, PROBLEM,
+     "number of right-hand sides to draw when there is no -B"},
+    {"x0", "FILE", NULL, CLI_FILE, AT(x0), 0, 0, NULL, PROBLEM,
+     "initial guess, the shape of X; zero without it"},
+    {"nullspace", "WHICH", "none", CLI_TEXT, AT(nullspace), 0, 0,
+     "none auto constant components", PROBLEM,
+     "null space of a singular A, projected out of B and X: none, auto "
+     "(found by zero row sums), constant, components (one constant for each "
+     "connected component), or a file of basis vectors"},
+    {"lenient", NULL, NULL, CLI_FLAG, AT(lenient), 0, 0, NULL, PROBLEM,
+     "accept a symmetric file with entries in both triangles when they agree"},
+    {"strict", NULL, NULL, CLI_FLAG, AT(strict), 0, 0, NULL, PROBLEM,
+     "refuse duplicate entries, which are summed otherwise"},
+    {"allow-nonfinite", NULL, NULL, CLI_FLAG, AT(allow_nonfinite), 0, 0, NULL,
+     PROBLEM, "read NaN and infinity as they stand"},
+    {"maxmem", "BYTES", "0", CLI_SIZE, AT(maxmem), 0, 0, NULL, PROBLEM,
+     "refuse an input that needs more memory than this (K, M, G or T may "
+     "follow the number); 0 means no limit"},
+
+    {"solver", "NAME", "auto", CLI_CHOICE, AT(solver), 0, 0, "auto @solver",
+     METHOD, "iterative method; auto chooses and the report says why"},
+    {"precond", "NAME", "auto", CLI_CHOICE, AT(precond), 0, 0,
+     "auto @precond", METHOD, "preconditioner"},
+    {"precond-block", "N", "0", CLI_INT, AT(precond_block), 0, 64, NULL,
+     METHOD, "block size of block_jacobi; 0 finds it in the pattern"},
+    {"precond-degree", "N", "4", CLI_INT, AT(precond_degree), 1, 100, NULL,
+     METHOD, "degree of the chebyshev polynomial"},
+    {"rank-tol", "X", "1e-8", CLI_REAL, AT(rank_tol), 0, 1, NULL, METHOD,
+     "block methods drop a search direction below this relative singular "
+     "value"},
+
+    {"rtol", "X", "1e-8", CLI_REAL, AT(rtol), 0, 1, NULL, STOPPING,
+     "relative tolerance of every column"},
+    {"atol", "X", "0", CLI_REAL, AT(atol), 0, DBL_MAX, NULL, STOPPING,
+     "absolute tolerance; a column is done below the larger of the two"},
+    {"norm", "WHICH", "rhs", CLI_CHOICE, AT(norm), 0, 0,
+     "rhs backward start absolute", STOPPING,
+     "what the residual is compared with: rhs, rtol ||b||; backward, rtol "
+     "(||A|| ||x|| + ||b||); start, rtol times the first residual; absolute, "
+     "-atol alone"},
+    {"maxit", "N", "10000", CLI_INT, AT(maxit), 0, INT_MAX, NULL, STOPPING,
+     "iterations at most"},
+    {"maxtime", "S", "0", CLI_REAL, AT(maxtime), 0, 1e9, NULL, STOPPING,
+     "seconds of iterating at most, the best iterate is kept; 0 means no "
+     "limit"},
+
+    {"device", "WHERE", "auto", CLI_TEXT, AT(device), 0, 0, "auto cpu cuda",
+     MACHINE,
+     "auto (a GPU when there is one), cpu, cuda, or cuda:N for the GPU of "
+     "that number"},
+    {"kernel", "NAME", "auto", CLI_TEXT, AT(kernel), 0, 0,
+     "auto measure @kernel.cpu", MACHINE,
+     "sparse product: auto (predicted best), measure (timed best), or a name "
+     "of -list"},
+    {"wisdom", "FILE", NULL, CLI_FILE, AT(wisdom), 0, 0, NULL, MACHINE,
+     "remember the measured choices of -kernel measure in this file"},
+    {"threads", "N", "0", CLI_INT, AT(threads), 0, 4096, NULL, MACHINE,
+     "host threads; 0 means every core this process may use"},
+    {"seed", "N", "1", CLI_NATURAL, AT(seed), 0, 0, NULL, MACHINE,
+     "of every random number; the same seed gives the same numbers on every "
+     "machine"},
+
+    {"o", "FILE", NULL, CLI_FILE, AT(out), 0, 0, NULL, OUTPUT,
+     "write X as Matrix Market array file; .gz compresses, - is standard "
+     "output"},
+    {"json", "FILE", NULL, CLI_FILE, AT(json), 0, 0, NULL, OUTPUT,
+     "write the report as JSON; - is standard output, and the text report "
+     "goes to standard error then"},
+    {"monitor", "=FILE", NULL, CLI_OPTIONAL, AT(monitor), 0, 0, NULL, OUTPUT,
+     "write the residuals of every iteration as a table to the file, or to "
+     "standard error"},
+    {"plot", "FILE.svg", NULL, CLI_FILE, AT(plot), 0, 0, NULL, OUTPUT,
+     "draw the history of the residuals"},
+    {"explain", NULL, NULL, CLI_FLAG, AT(explain), 0, 0, NULL, OUTPUT,
+     "print which kernels bid for the matrix, and why the winner won"},
+    {"dry-run", NULL, NULL, CLI_FLAG, AT(dry_run), 0, 0, NULL, OUTPUT,
+     "read and set up but do not solve; print the memory that a run will "
+     "take, and the bids"},
+    {"quiet", NULL, NULL, CLI_FLAG, AT(quiet), 0, 0, NULL, OUTPUT,
+     "no report and no progress line; errors are still told"},
+
+    {"config", "FILE", NULL, CLI_FILE, AT(config), 0, 0, NULL, OTHER,
+     "read options from lines of the form name = value; the command line "
+     "wins"},
+    {"list", NULL, NULL, CLI_FLAG, AT(list), 0, 0, NULL, OTHER,
+     "list solvers, preconditioners and kernels of this machine"},
+    {"version", NULL, NULL, CLI_FLAG, AT(version), 0, 0, NULL, OTHER,
+     "print version, device and state of the CUDA module"},
+    {"help", "=WHAT", NULL, CLI_OPTIONAL, AT(help), 0, 0, "man completion",
+     OTHER,
+     "print this text; -help=man prints the manual page, -help=completion "
+     "the completion for bash"},
+    {NULL, NULL, NULL, CLI_FLAG, 0, 0, 0, NULL, NULL, NULL},
+};

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* progress.c - the line on the terminal, at most ten times a second and never
+ * in a pipe; the -monitor table; the history. */
+#include "job.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+double job_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void progress_init(progress *p, bool quiet)
+{
+    const char *term = getenv("TERM");
+    bool plain = !term || strcmp(term, "dumb") == 0;
+
+    p->terminal = !quiet && !plain && isatty(STDERR_FILENO) ? stderr : NULL;
+}
+
+void progress_say(progress *p, bool now, const char *format, ...)
+{
+    char text[160];
+    double time;
+    va_list list;
+
+    if (!p->terminal) return;
+    time = job_now();
+    if (!now && time - p->last < 0.1) return;
+    p->last = time;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    fprintf(p->terminal, "\r\033[K%.78s", text);
+    fflush(p->terminal);
+    p->drawn = true;
+}
+
+void progress_clear(progress *p)
+{
+    if (!p->drawn) return;
+    fprintf(p->terminal, "\r\033[K");
+    fflush(p->terminal);
+    p->drawn = false;
+}
+
+void progress_reading(uint64_t done, uint64_t total, void *data)
+{
+    progress *p = data;
+
+    if (total)
+        progress_say(p, false, "reading: %.0f of %.0f MB (%.0f %%)",
+                     1e-6 * (double)done, 1e-6 * (double)total,
+                     100.0 * (double)done / (double)total);
+    else
+        progress_say(p, false, "reading: %.0f MB", 1e-6 * (double)done);
+}
+
+/* Seconds left, if the worst residual goes on falling as it fell from the
+ * first iteration to this one; negative when that cannot be said. */
+static double left(const progress *p, const sps_progress *s)
+{
+    double fallen = log(p->first_worst / s->worst);
+    double ahead = log(s->worst / p->target), time = -1;
+    int done = s->iteration - p->first_iteration;
+
+    if (done > 0 && s->seconds > 0 && p->target > 0 && isfinite(ahead)) {
+        double each = s->seconds / s->iteration;
+        if (fallen > 0.1 && ahead > 0) time = each * done * ahead / fallen;
+        double most = each * (p->limit - s->iteration);
+        if (time > most) time = most;
+    }
+    if (p->seconds_limit > 0 && time > p->seconds_limit - s->seconds)
+        time = p->seconds_limit - s->seconds;
+    return time;
+}
+
+static void line(const progress *p, const sps_progress *s, char *text,
+                 size_t size)
+{
+    double time = left(p, s);
+    char rest[32] = "";
+
+    if (time >= 3600) snprintf(rest, sizeof rest, ", %.1f h left", time / 3600);
+    else if (time >= 90) snprintf(rest, sizeof rest, ", %.0f min left",
+                                  time / 60);
+    else if (time >= 0) snprintf(rest, sizeof rest, ", %.0f s left", time);
+    snprintf(text, size,
+             "iteration %d: worst %.1e, median %.1e, %d of %d done%s",
+             s->iteration, s->worst, s->median, s->converged, s->k, rest);
+}
+
+static double least(const sps_progress *s)
+{
+    double best = INFINITY;
+
+    for (int j = 0; j < s->k; j++)
+        if (s->residual[j] < best) best = s->residual[j];
+    return best;
+}
+
+/* A history that does not fit in memory is not worth a failure. */
+static void remember(progress *p, const sps_progress *s)
+{
+    if (p->count == p->room) {
+        int room = p->room ? 2 * p->room : 1024;
+        progress_point *more = realloc(p->point,
+                                       (size_t)room * sizeof *more);
+        if (!more) {
+            p->keep = false;
+            return;
+        }
+        p->point = more;
+        p->room = room;
+    }
+    p->point[p->count++] = (progress_point){s->iteration, s->converged,
+                                            s->worst, s->median, least(s)};
+}
+
+static void table(progress *p, const sps_progress *s)
+{
+    FILE *f = p->table;
+
+    if (!p->table_begun)
+        fprintf(f, "# iteration seconds worst median converged width "
+                   "residual_of_each_column\n");
+    p->table_begun = true;
+    if (s->event) fprintf(f, "# %s\n", s->event);
+    fprintf(f, "%d\t%.6f\t%.6e\t%.6e\t%d\t%d", s->iteration, s->seconds,
+            s->worst, s->median, s->converged, s->width);
+    for (int j = 0; j < s->k; j++) fprintf(f, "\t%.6e", s->residual[j]);
+    fputc('\n', f);
+}
+
+bool progress_iteration(const sps_progress *s, void *data)
+{
+    progress *p = data;
+    char text[160];
+
+    if (p->first_worst == 0 && s->worst > 0) {
+        p->first_worst = s->worst;
+        p->first_iteration = s->iteration;
+    }
+    if (p->keep) remember(p, s);
+    if (p->table) table(p, s);
+    if (p->asked) {
+        p->asked = 0;
+        line(p, s, text, sizeof text);
+        progress_clear(p);
+        fprintf(stderr, "solve: %s\n", text);
+    }
+    if (p->terminal && job_now() - p->last >= 0.1) {
+        line(p, s, text, sizeof text);
+        progress_say(p, true, "%s", text);
+    }
+    return true;
+}
+
+void progress_free(progress *p)
+{
+    free(p->point);
+    p->point = NULL;
+    p->count = p->room = 0;
+}

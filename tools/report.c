@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report.c - the report as text: what was read, what was chosen and why, what
+ * came out, what it cost, and what to try next.  Every residual printed here
+ * was recomputed from A, X and B after the iteration. */
+#include "job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *report_bytes(double bytes, char *text, size_t size)
+{
+    static const char *const unit[] = {"bytes", "kB", "MB", "GB", "TB"};
+    int i = 0;
+
+    while (bytes >= 1000 && i < 4) bytes /= 1000, i++;
+    snprintf(text, size, i == 0 || bytes >= 99.95 ? "%.0f %s" : "%.1f %s",
+             bytes, unit[i]);
+    return text;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    if (isnan(x) || isnan(y)) return (isnan(x) != 0) - (isnan(y) != 0);
+    return (x > y) - (x < y);
+}
+
+double report_median(const double *x, int k)
+{
+    double *y = k > 0 ? malloc((size_t)k * sizeof *y) : NULL, m = NAN;
+
+    if (!y) return m;
+    memcpy(y, x, (size_t)k * sizeof *y);
+    qsort(y, (size_t)k, sizeof *y, ascending);
+    m = k % 2 ? y[k / 2] : 0.5 * (y[k / 2 - 1] + y[k / 2]);
+    free(y);
+    return m;
+}
+
+static void label(FILE *f, const char *name)
+{
+    fprintf(f, "  %-11s ", name);
+}
+
+/* Number with thousands set apart: 4 096 000. */
+static const char *grouped(int64_t x, char *text, size_t size)
+{
+    char plain[32];
+    int length = snprintf(plain, sizeof plain, "%lld", (long long)x);
+    size_t at = 0;
+
+    for (int i = 0; i < length && at + 2 < size; i++) {
+        if (i && (length - i) % 3 == 0) text[at++] = ' ';
+        text[at++] = plain[i];
+    }
+    text[at] = 0;
+    return text;
+}
+
+static void matrix(const job *j, FILE *f)
+{
+    char n[40], nnz[40];
+
+    if (!j->A) return;
+    label(f, "matrix");
+    fprintf(f, "%s: %s rows, %s entries, %s %s%s\n",
+            strcmp(j->opt.A, "-") ? j->opt.A : "standard input",
+            grouped(j->n, n, sizeof n), grouped(j->nnz, nnz, sizeof nnz),
+            j->read.field, j->read.symmetry, j->read.array ? ", dense" : "");
+    if (j->complex_system) {
+        label(f, "");
+        fprintf(f, "solved as the equivalent real system of twice the size\n");
+    }
+    if (j->k == 0) return;
+    label(f, "rhs");
+    if (j->opt.B) fprintf(f, "%s: %d column%s\n", j->opt.B, j->k,
+                          j->k == 1 ? "" : "s");
+    else fprintf(f, "%d column%s drawn from seed %llu, uniform in "
+                    "[-1/2, 1/2)\n", j->k, j->k == 1 ? "" : "s",
+                 (unsigned long long)j->opt.seed);
+}
+
+static void notes(const job *j, FILE *f)
+{
+    const char *note;
+
+    for (int i = 0; j->ctx && (note = sps_context_note(j->ctx, i)); i++) {
+        label(f, "note");
+        fprintf(f, "%s\n", note);
+    }
+}
+
+static void method(const job *j, FILE *f)
+{
+    if (j->ctx) {
+        label(f, "device");
+        fprintf(f, "%s\n", j->info.device);
+    }
+    if (!j->solved && j->op) {
+        label(f, "kernel");
+        fprintf(f, "%s\n", sps_operator_kernel(j->op));
+    }
+    if (j->solved) {
+        label(f, "method");
+        fprintf(f, "%s, preconditioner %s, kernel %s\n", j->result.solver,
+                j->result.precond, j->result.kernel);
+    }
+    notes(j, f);
+}
+
+static void outcome(const job *j, FILE *f)
+{
+    const sps_result *r = &j->result;
+
+    label(f, "status");
+    if (!j->solved) {
+        fprintf(f, "%s%s%s\n", j->status, *j->message ? ": " : "", j->message);
+        return;
+    }
+    fprintf(f, "%s; %d of %d columns converged in %d iterations\n",
+            sps_stop_string(r->stop), r->columns_converged, r->k,
+            r->iterations);
+    label(f, "residual");
+    fprintf(f, "worst %.2e, median %.2e   ||b - A x|| / ||b||, recomputed\n",
+            r->worst_residual, report_median(r->residual, r->k));
+    label(f, "backward");
+    fprintf(f, "worst %.2e, median %.2e   ||b - A x|| / (||A|| ||x|| + "
+               "||b||)\n", r->worst_backward,
+            report_median(r->backward, r->k));
+    label(f, "");
+    fprintf(f, "with ||A|| estimated as %.3e (2-norm, from below)\n",
+            r->norm_A);
+    if (r->nullspace > 0) {
+        label(f, "null space");
+        fprintf(f, "dimension %d projected out; it held %.2e of ||B||\n",
+                r->nullspace, r->removed);
+    }
+    if (r->restarts > 0) {
+        label(f, "replaced");
+        fprintf(f, "the residual %d time%s, the recurrence had drifted\n",
+                r->restarts, r->restarts == 1 ? "" : "s");
+    }
+    if (r->min_width > 0 && r->min_width < r->k) {
+        label(f, "width");
+        fprintf(f, "%d search directions at the narrowest\n", r->min_width);
+    }
+}
+
+static void costs(const job *j, FILE *f)
+{
+    const sps_seconds *t = &j->result.seconds;
+    char host[32], device[32];
+
+    label(f, "seconds");
+    fprintf(f, "read %.3g, set-up %.3g, ", j->sec_read, j->sec_setup);
+    if (j->solved)
+        fprintf(f, "solve %.3g (product %.3g, preconditioner %.3g,\n"
+                   "%14sdot products %.3g, small %.3g), verify %.3g, ",
+                t->solve, t->spmm, t->precond, "", t->gram, t->small,
+                t->verify);
+    fprintf(f, "total %.3g\n", j->sec_total);
+    label(f, "memory");
+    fprintf(f, "host %s at most", report_bytes((double)j->host_bytes, host,
+                                               sizeof host));
+    if (j->info.place == SPS_CUDA)
+        fprintf(f, ", GPU %s", report_bytes((double)j->info.device_peak,
+                                            device, sizeof device));
+    fputc('\n', f);
+}
+
+static void predicted(const job *j, FILE *f)
+{
+    char text[32];
+
+    fprintf(f, "  dry run: set up, not solved. A run will take at most\n");
+    fprintf(f, "    host memory   %s (%zu bytes)\n",
+            report_bytes((double)j->host_bytes, text, sizeof text),
+            j->host_bytes);
+    if (j->info.place == SPS_CUDA)
+        fprintf(f, "    GPU memory    %s (%zu bytes), %s free before\n",
+                report_bytes((double)j->info.device_peak, text, sizeof text),
+                j->info.device_peak,
+                report_bytes((double)(j->info.device_free +
+                                      j->info.device_bytes),
+                             (char[32]){""}, 32));
+}
+
+void report_explain(const job *j, FILE *f)
+{
+    size_t size;
+    char *text, none[1];
+
+    if (!j->op) return;
+    size = sps_operator_describe(j->op, none, sizeof none) + 1;
+    text = malloc(size);
+    if (!text) return;
+    sps_operator_describe(j->op, text, size);
+    fprintf(f, "\n%s%s", text, size > 1 && text[size - 2] == '\n' ? "" : "\n");
+    free(text);
+}
+
+void report_print(const job *j, FILE *f)
+{
+    fprintf(f, "solve %s: A X = B\n", sps_version());
+    matrix(j, f);
+    method(j, f);
+    if (j->opt.dry_run && j->exit_code == 0) {
+        predicted(j, f);
+    } else {
+        outcome(j, f);
+        costs(j, f);
+    }
+    if (j->wrote && strcmp(j->opt.out, "-") != 0) {
+        label(f, "written");
+        fprintf(f, "%s\n", j->opt.out);
+    }
+    if (*j->advice) {
+        label(f, "try next");
+        fprintf(f, "%s\n", j->advice);
+    }
+    if (j->opt.explain || j->opt.dry_run) report_explain(j, f);
+}

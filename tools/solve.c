@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* solve.c - the command: parses, runs the steps of job.c, writes X and the
+ * reports.  What exists when a step fails is still reported. */
+#include "job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+/* Freed blocks go back to the system at once, so that the peak is what the
+ * library held and not what the heap kept. */
+static void tame_heap(void)
+{
+#if defined(__GLIBC__) && defined(M_MMAP_THRESHOLD)
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+#endif
+}
+
+static void measure_memory(job *j)
+{
+    struct rusage use;
+
+    if (!j->ctx) return;
+    sps_context_information(j->ctx, &j->info);
+    if (j->opt.dry_run) {
+        j->host_bytes = j->base_bytes + j->info.host_peak;
+    } else if (getrusage(RUSAGE_SELF, &use) == 0) {
+        j->host_bytes = (size_t)use.ru_maxrss * 1024;
+    }
+}
+
+/* Output failures outrank a good or unconverged end, not a failure. */
+static void output_failed(job *j, const char *text)
+{
+    fprintf(stderr, "solve: %s\n", text);
+    if (j->exit_code != EXIT_CONVERGED &&
+        j->exit_code != EXIT_NOT_CONVERGED && j->exit_code < 128)
+        return;
+    j->exit_code = EXIT_OUTPUT;
+    snprintf(j->message, sizeof j->message, "%s", text);
+}
+
+static void write_results(job *j)
+{
+    char text[1200];
+
+    if (j->solved && j->opt.out) {
+        progress_say(&j->progress, true, "writing %s", j->opt.out);
+        if (sps_block_write(j->X, j->opt.out, j->complex_system) == SPS_OK)
+            j->wrote = true;
+        else output_failed(j, sps_context_error(j->ctx));
+        progress_clear(&j->progress);
+    }
+    if (j->solved && j->opt.plot &&
+        plot_write(j, j->opt.plot, text, sizeof text))
+        output_failed(j, text);
+    if (j->progress.table) {
+        bool good = fflush(j->progress.table) == 0 &&
+                    !ferror(j->progress.table);
+        if (j->progress.table != stderr && j->progress.table != stdout)
+            good = fclose(j->progress.table) == 0 && good;
+        j->progress.table = NULL;
+        if (!good) output_failed(j, "the table of -monitor could not be "
+                                    "written");
+    }
+}
+
+static bool takes_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static void reports(job *j)
+{
+    const cli_values *v = &j->opt;
+    bool taken = takes_stdout(v->out) || takes_stdout(v->json) ||
+                 takes_stdout(v->plot) || takes_stdout(v->monitor);
+    char text[1200];
+
+    j->sec_total = job_now() - j->start;
+    if (!j->solved && j->exit_code != 0)
+        fprintf(stderr, "solve: %s\n", j->message);
+    else if (!v->quiet)
+        report_print(j, taken ? stderr : stdout);
+    else if (j->exit_code != 0)
+        fprintf(stderr, "solve: %s; %d of %d columns converged\n",
+                j->message, j->result.columns_converged, j->k);
+    if (!taken && (fflush(stdout) != 0 || ferror(stdout))) {
+        snprintf(text, sizeof text, "standard output: %s", strerror(errno));
+        output_failed(j, text);
+    }
+    if (v->json && json_write(j, v->json, text, sizeof text))
+        output_failed(j, text);
+}
+
+static int open_outputs(job *j)
+{
+    const cli_values *v = &j->opt;
+    const char *path[] = {v->out, v->json, v->plot, v->monitor};
+    char text[1200];
+
+    for (int i = 0; i < 4; i++)
+        if (path[i] && *path[i] && !output_possible(path[i], text,
+                                                    sizeof text))
+            return job_fail(j, EXIT_OUTPUT, "output_failed", "%s", text);
+    j->progress.keep = v->plot != NULL;
+    if (!v->monitor) return 0;
+    if (!*v->monitor) {
+        j->progress.table = stderr;
+        j->progress.terminal = NULL;
+        return 0;
+    }
+    j->progress.table = takes_stdout(v->monitor) ? stdout
+                                                 : fopen(v->monitor, "w");
+    if (j->progress.table) return 0;
+    return job_fail(j, EXIT_OUTPUT, "output_failed", "%s: %s", v->monitor,
+                strerror(errno));
+}
+
+static void run(job *j)
+{
+    int code = open_outputs(j);
+
+    if (code == 0) code = job_context(j);
+    if (code == 0) code = job_read(j);
+    if (code == 0) code = job_set_up(j);
+    if (code == 0 && j->opt.dry_run) j->status = "dry_run";
+    else if (code == 0) job_solve(j);
+    progress_clear(&j->progress);
+    snprintf(j->advice, sizeof j->advice, "%s", job_advice(j));
+    write_results(j);
+    measure_memory(j);
+    reports(j);
+}
+
+static void release(job *j)
+{
+    sps_solver_destroy(&j->solver);
+    sps_operator_destroy(&j->op);
+    sps_block_destroy(&j->basis);
+    sps_block_destroy(&j->X);
+    sps_block_destroy(&j->B);
+    if (j->A) sps_csr_destroy(j->ctx, &j->A);
+    signals_context(NULL);
+    if (j->ctx) sps_context_destroy(&j->ctx);
+    progress_free(&j->progress);
+    cli_free();
+}
+
+static void list_kind(job *j, const char *title, const char *kind)
+{
+    const char *name;
+
+    printf("%s:", title);
+    for (int i = 0; (name = sps_list(j->ctx, kind, i)) != NULL; i++)
+        printf(" %s", name);
+    printf("\n");
+}
+
+/* -version and -list: facts of this build and machine. */
+static int facts(job *j)
+{
+    int code = job_context(j);
+
+    if (j->opt.version) printf("solve (libspsolve) %s\n", sps_version());
+    if (code) fprintf(stderr, "solve: %s\n", j->message);
+    if (j->opt.version && code == 0)
+        printf("device: %s\ncuda module: %s\n", j->info.device,
+               j->info.module);
+    if (j->opt.list && code == 0) {
+        list_kind(j, "solvers", "solver");
+        list_kind(j, "preconditioners", "precond");
+        list_kind(j, "kernels (cpu)", "kernel.cpu");
+        if (j->info.place == SPS_CUDA)
+            list_kind(j, "kernels (cuda)", "kernel.cuda");
+    }
+    return code;
+}
+
+static int finish_stdout(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    fprintf(stderr, "solve: standard output: %s\n", strerror(errno));
+    return EXIT_OUTPUT;
+}
+
+int main(int argc, char **argv)
+{
+    job j;
+    char error[1024];
+    int code;
+
+    memset(&j, 0, sizeof j);
+    j.start = job_now();
+    j.status = "internal_error";
+    tame_heap();
+    signals_catch(&j.progress);
+    code = cli_parse(argc, argv, &j.opt, error, sizeof error);
+    if (code) {
+        fprintf(stderr, "solve: %s\n", error);
+        cli_free();
+        return code;
+    }
+    if (j.opt.help) {
+        if (strcmp(j.opt.help, "man") == 0) cli_man(stdout);
+        else if (strcmp(j.opt.help, "completion") == 0) cli_completion(stdout);
+        else cli_help(stdout, "solve");
+        code = finish_stdout(0);
+    } else if (j.opt.version || j.opt.list) {
+        j.opt.kernel = "auto";
+        code = finish_stdout(facts(&j));
+    } else {
+        progress_init(&j.progress, j.opt.quiet);
+        run(&j);
+        code = j.exit_code;
+    }
+    release(&j);
+    return code;
+}
