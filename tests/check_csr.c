@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_csr.c - matrices: making, checking, sorting, symmetry, transpose,
+ * components, features. */
+#include <check.h>
+#include <math.h>
+
+#include "backend.h"
+#include "fixture.h"
+#include "runner.h"
+#include "traits.h"
+#include "zoo.h"
+
+static sps_context *ctx;
+
+static void open_context(void) { ctx = fixture_open_with(SPS_HOST, 2, true); }
+static void close_context(void) { fixture_close(&ctx); }
+
+/* A 3 x 3 matrix over the arrays of the test. */
+static sps_csr *wrap(int64_t nnz, int64_t *rowptr, int32_t *col, double *val)
+{
+    sps_csr *A = NULL;
+
+    OK(ctx, sps_csr_wrap(ctx, 3, 3, nnz, rowptr, col, val, SPS_F64, SPS_HOST,
+                         SPS_BORROW, &A));
+    return A;
+}
+
+/* ------------------------------------------------------------------- life */
+
+START_TEST(create_gives_zeroed_arrays)
+{
+    sps_csr *A = NULL;
+
+    OK(ctx, sps_csr_create(ctx, 4, 5, 7, SPS_F32, &A));
+    ck_assert_int_eq(A->nrow, 4);
+    ck_assert_int_eq(A->ncol, 5);
+    ck_assert_int_eq(A->nnz, 7);
+    for (int i = 0; i <= 4; i++) ck_assert_int_eq(A->rowptr[i], 0);
+    sps_csr_destroy(ctx, &A);
+    ck_assert_ptr_null(A);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+START_TEST(empty_matrices_are_legal)
+{
+    const int64_t shape[][2] = { { 0, 0 }, { 0, 3 }, { 3, 0 }, { 2, 2 } };
+
+    for (int i = 0; i < 4; i++) {
+        sps_csr *A = NULL, *T = NULL;
+
+        OK(ctx, sps_csr_create(ctx, shape[i][0], shape[i][1], 0, SPS_F64, &A));
+        OK(ctx, sps_csr_check(ctx, A));
+        OK(ctx, spsi_csr_transpose(ctx, A, &T));
+        ck_assert_int_eq(T->nrow, shape[i][1]);
+        sps_csr_destroy(ctx, &T);
+        sps_csr_destroy(ctx, &A);
+    }
+}
+END_TEST
+
+START_TEST(shapes_out_of_range_are_refused)
+{
+    sps_csr *A = NULL;
+
+    ck_assert_int_eq(sps_csr_create(ctx, -1, 1, 0, SPS_F64, &A), SPS_EINVAL);
+    ck_assert_int_eq(sps_csr_create(ctx, 1, 1, -1, SPS_F64, &A), SPS_EINVAL);
+    ck_assert_int_eq(sps_csr_create(ctx, 1, INT64_C(1) << 31, 0, SPS_F64, &A),
+                     SPS_EMATRIX);
+    ck_assert_int_eq(sps_csr_create(ctx, 1, 1, INT64_MAX / 4, SPS_F64, &A),
+                     SPS_ENOMEM);
+    ck_assert_int_eq(sps_csr_create(ctx, INT64_MAX, 1, 1, SPS_F64, &A),
+                     SPS_ENOMEM);
+    ck_assert_int_eq(sps_csr_create(ctx, 1, 1, 1, (sps_dtype)9, &A),
+                     SPS_EINVAL);
+    ck_assert_ptr_null(A);
+}
+END_TEST
+
+START_TEST(wrapped_copies_are_apart_from_the_callers_arrays)
+{
+    int64_t rowptr[] = { 0, 1, 2, 3 };
+    int32_t col[] = { 0, 1, 2 };
+    double val[] = { 1.0, 2.0, 3.0 };
+    sps_csr *A = NULL;
+
+    OK(ctx, sps_csr_wrap(ctx, 3, 3, 3, rowptr, col, val, SPS_F64, SPS_HOST,
+                         SPS_COPY, &A));
+    val[1] = 99.0;
+    ck_assert_double_eq(spsi_csr_value(A, 1), 2.0);
+    sps_csr_destroy(ctx, &A);
+    ck_assert_double_eq(val[0], 1.0);
+}
+END_TEST
+
+START_TEST(adopted_arrays_are_freed_with_the_matrix)
+{
+    int64_t *rowptr = calloc(3, sizeof *rowptr);
+    int32_t *col = calloc(1, sizeof *col);
+    double *val = calloc(1, sizeof *val);
+    sps_csr *A = NULL;
+
+    rowptr[1] = rowptr[2] = 1;
+    OK(ctx, sps_csr_wrap(ctx, 2, 2, 1, rowptr, col, val, SPS_F64, SPS_HOST,
+                         SPS_ADOPT, &A));
+    sps_csr_destroy(ctx, &A);   /* the leak checker is the judge */
+}
+END_TEST
+
+START_TEST(wrong_wraps_are_refused)
+{
+    int64_t rowptr[] = { 0, 1 };
+    int32_t col[] = { 0 };
+    double val[] = { 1.0 };
+    sps_csr *A = NULL;
+
+#define WRAP(rows, p, c, v, place, own)                                        \
+    sps_csr_wrap(ctx, rows, 1, 1, p, c, v, SPS_F64, place, own, &A)
+    ck_assert_int_eq(WRAP(1, NULL, col, val, SPS_HOST, SPS_BORROW),
+                     SPS_EINVAL);
+    ck_assert_int_eq(WRAP(1, rowptr, NULL, val, SPS_HOST, SPS_BORROW),
+                     SPS_EINVAL);
+    ck_assert_int_eq(WRAP(1, rowptr, col, NULL, SPS_HOST, SPS_BORROW),
+                     SPS_EINVAL);
+    ck_assert_int_eq(WRAP(-1, rowptr, col, val, SPS_HOST, SPS_BORROW),
+                     SPS_EINVAL);
+    ck_assert_int_eq(WRAP(1, rowptr, col, val, SPS_AUTO, SPS_BORROW),
+                     SPS_EINVAL);
+    ck_assert_int_eq(WRAP(1, rowptr, col, val, SPS_CUDA, SPS_BORROW),
+                     SPS_EINVAL);
+    ck_assert_int_eq(WRAP(1, rowptr, col, val, SPS_HOST, (sps_own)7),
+                     SPS_EINVAL);
+#undef WRAP
+    ck_assert_ptr_null(A);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ check */
+
+/* Checks a broken matrix: EMATRIX with the words in its text. */
+static void refuse(int64_t *rowptr, int32_t *col, const char *words)
+{
+    double val[8] = { 0.0 };
+    sps_csr *A = wrap(4, rowptr, col, val);
+
+    ck_assert_int_eq(sps_csr_check(ctx, A), SPS_EMATRIX);
+    ck_assert_msg(strstr(sps_context_error(ctx), words) != NULL,
+                  "\"%s\" does not say \"%s\"", sps_context_error(ctx), words);
+    sps_csr_destroy(ctx, &A);
+}
+
+START_TEST(broken_structures_are_named_by_their_first_row)
+{
+    int32_t good[] = { 0, 1, 2, 0 };
+
+    refuse((int64_t[]){ 1, 2, 3, 4 }, good, "rowptr[0] is 1");
+    refuse((int64_t[]){ 0, 3, 1, 4 }, good, "row 1 ");
+    refuse((int64_t[]){ 0, 1, 2, 3 }, good, "end at 3");
+    refuse((int64_t[]){ 0, 2, 3, 4 }, (int32_t[]){ 0, 1, 3, -7 }, "row 1 ");
+    refuse((int64_t[]){ 0, 2, 3, 4 }, (int32_t[]){ 0, 1, 2, -7 },
+           "column -7");
+    refuse((int64_t[]){ 0, -5, 3, 4 }, good, "row 0 ");
+}
+END_TEST
+
+START_TEST(unsorted_rows_are_sorted_with_a_note)
+{
+    int64_t rowptr[] = { 0, 3, 3, 5 };
+    int32_t col[] = { 2, 0, 1, 1, 0 };
+    double val[] = { 3.0, 1.0, 2.0, 5.0, 4.0 };
+    sps_csr *A = wrap(5, rowptr, col, val);
+
+    OK(ctx, sps_csr_check(ctx, A));
+    ck_assert(fixture_noted(ctx, "sorted"));
+    ck_assert(A->props & SPS_SORTED);
+    for (int p = 0; p < 5; p++) {
+        ck_assert_int_eq(A->col[p], (int[]){ 0, 1, 2, 0, 1 }[p]);
+        ck_assert_double_eq(spsi_csr_value(A, p), 1.0 + p);
+    }
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+START_TEST(duplicates_are_summed_in_their_order)
+{
+    int64_t rowptr[] = { 0, 4, 4, 6 };
+    int32_t col[] = { 1, 0, 1, 1, 2, 2 };
+    /* 1e16 + 1 + 1 from the left stays 1e16: the order is visible. */
+    double val[] = { 1e16, 7.0, 1.0, 1.0, 2.0, 3.0 };
+    sps_csr *A = wrap(6, rowptr, col, val);
+
+    OK(ctx, sps_csr_check(ctx, A));
+    ck_assert_int_eq(A->nnz, 3);
+    ck_assert_int_eq(A->rowptr[1], 2);
+    ck_assert_int_eq(A->rowptr[2], 2);
+    ck_assert_int_eq(A->rowptr[3], 3);
+    ck_assert_double_eq(spsi_csr_value(A, 0), 7.0);
+    ck_assert_double_eq(spsi_csr_value(A, 1), 1e16);
+    ck_assert_double_eq(spsi_csr_value(A, 2), 5.0);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+START_TEST(sorted_matrices_stay_untouched_and_unnoted)
+{
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, 50, 1, ZOO_RANDOM, SPS_F64);
+        const int64_t nnz = A->nnz;
+
+        OK(ctx, sps_csr_check(ctx, A));
+        ck_assert_int_eq(A->nnz, nnz);
+        zoo_free(&A);
+    }
+    ck_assert(!fixture_noted(ctx, "sorted"));
+}
+END_TEST
+
+/* Reverses each row and stores its first entry twice, as halves. */
+static sps_csr *scramble(const sps_csr *A)
+{
+    sps_csr *B = NULL;
+    int64_t at = 0;
+
+    OK(ctx, sps_csr_create(ctx, A->nrow, A->ncol, A->nnz + A->nrow, A->dtype,
+                           &B));
+    for (int64_t i = 0; i < A->nrow; i++) {
+        const int64_t first = A->rowptr[i], last = A->rowptr[i + 1];
+
+        for (int64_t p = last - 1; p >= first; p--) {
+            const double a = spsi_csr_value(A, p);
+            const int halves = p == first ? 2 : 1;
+
+            for (int h = 0; h < halves; h++, at++) {
+                B->col[at] = A->col[p];
+                if (A->dtype == SPS_F64)
+                    ((double *)B->val)[at] = a / halves;
+                else
+                    ((float *)B->val)[at] = (float)(a / halves);
+            }
+        }
+        B->rowptr[i + 1] = at;
+    }
+    B->nnz = at;
+    return B;
+}
+
+START_TEST(scrambled_zoo_comes_back_bit_for_bit)
+{
+    for (int f = 0; f < zoo_count(); f++) {
+        const sps_dtype dtype = f % 2 ? SPS_F32 : SPS_F64;
+        sps_csr *A = zoo_matrix(f, 1500, 3, ZOO_INTEGER, dtype);
+        sps_csr *B = scramble(A);
+
+        OK(ctx, sps_csr_check(ctx, B));
+        ck_assert_int_eq(B->nnz, A->nnz);
+        ck_assert(!memcmp(B->rowptr, A->rowptr,
+                          (size_t)(A->nrow + 1) * sizeof *A->rowptr));
+        for (int64_t p = 0; p < A->nnz; p++) {
+            ck_assert_int_eq(B->col[p], A->col[p]);
+            ck_assert_double_eq(spsi_csr_value(B, p), spsi_csr_value(A, p));
+        }
+        sps_csr_destroy(ctx, &B);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+/* --------------------------------------------------- symmetry, transpose */
+
+START_TEST(transposing_twice_is_the_identity)
+{
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, 200, 5, ZOO_RANDOM, SPS_F64);
+        sps_csr *T = NULL, *B = NULL;
+
+        OK(ctx, spsi_csr_transpose(ctx, A, &T));
+        OK(ctx, sps_csr_check(ctx, T));
+        OK(ctx, spsi_csr_transpose(ctx, T, &B));
+        ck_assert_int_eq(B->nnz, A->nnz);
+        for (int64_t i = 0; i <= A->nrow; i++)
+            ck_assert_int_eq(B->rowptr[i], A->rowptr[i]);
+        for (int64_t p = 0; p < A->nnz; p++) {
+            ck_assert_int_eq(B->col[p], A->col[p]);
+            ck_assert_double_eq(spsi_csr_value(B, p), spsi_csr_value(A, p));
+        }
+        sps_csr_destroy(ctx, &T);
+        sps_csr_destroy(ctx, &B);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+START_TEST(symmetry_agrees_with_the_transpose)
+{
+    for (int f = 0; f < zoo_count(); f++) {
+        const bool spd = zoo_symmetric(f);
+        sps_csr *A = zoo_matrix(f, 200, 5, spd ? ZOO_SPD : ZOO_RANDOM,
+                                SPS_F64);
+        sps_csr *T = NULL;
+        bool symmetric, same;
+        double gap = -1.0;
+
+        OK(ctx, spsi_csr_transpose(ctx, A, &T));
+        same = T->nrow == A->nrow && T->nnz == A->nnz &&
+               !memcmp(T->rowptr, A->rowptr,
+                       (size_t)(A->nrow + 1) * sizeof *A->rowptr) &&
+               !memcmp(T->col, A->col, (size_t)A->nnz * sizeof *A->col) &&
+               !memcmp(T->val, A->val, (size_t)A->nnz * sizeof(double));
+        OK(ctx, sps_csr_check(ctx, A));
+        OK(ctx, sps_csr_symmetric(ctx, A, 0.0, &symmetric, &gap));
+        ck_assert_msg(symmetric == same, "%s", zoo_name(f));
+        if (spd) ck_assert(symmetric && gap == 0.0);
+        sps_csr_destroy(ctx, &T);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+START_TEST(symmetry_measures_the_largest_difference)
+{
+    int64_t rowptr[] = { 0, 2, 4, 5 };
+    int32_t col[] = { 0, 1, 0, 1, 2 };
+    double val[] = { 1.0, 2.0, 2.5, 1.0, 1.0 };
+    sps_csr *A = wrap(5, rowptr, col, val);
+    bool symmetric;
+    double gap;
+
+    OK(ctx, sps_csr_check(ctx, A));
+    OK(ctx, sps_csr_symmetric(ctx, A, 0.0, &symmetric, &gap));
+    ck_assert(!symmetric && gap == 0.5);
+    OK(ctx, sps_csr_symmetric(ctx, A, 0.2, &symmetric, NULL));
+    ck_assert(symmetric);
+    col[2] = 2;       /* (1,2) instead of (1,0): both lack their images */
+    col[3] = 2;
+    rowptr[2] = 3;
+    sps_csr_destroy(ctx, &A);
+    val[0] = NAN;
+    col[2] = 0;
+    col[3] = 1;
+    rowptr[2] = 4;
+    A = wrap(5, rowptr, col, val);
+    OK(ctx, sps_csr_check(ctx, A));
+    OK(ctx, sps_csr_symmetric(ctx, A, 1.0, &symmetric, &gap));
+    ck_assert(!symmetric);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+/* ------------------------------------------------------------- components */
+
+static int64_t laplacian_components(int family, int64_t n, int64_t *rows)
+{
+    sps_csr *A = zoo_matrix(family, n, 5, ZOO_LAPLACIAN, SPS_F64);
+    sps_components *c = NULL, *all = NULL;
+    int64_t count;
+
+    OK(ctx, spsi_components_find(ctx, A, 1e-12, false, &c));
+    OK(ctx, spsi_components_find(ctx, A, 0.0, true, &all));
+    ck_assert_int_eq(c->count, all->count);
+    ck_assert_int_eq(all->rows, A->nrow);
+    for (int64_t m = 0; m < c->count; m++)
+        for (int64_t s = c->host_start[m] + 1; s < c->host_start[m + 1]; s++)
+            ck_assert_int_lt(c->row[s - 1], c->row[s]);
+    count = c->count;
+    *rows = c->rows;
+    spsi_components_destroy(&c);
+    spsi_components_destroy(&all);
+    zoo_free(&A);
+    return count;
+}
+
+START_TEST(laplacians_have_a_null_vector_for_each_component)
+{
+    int64_t rows;
+
+    ck_assert_int_eq(laplacian_components(zoo_find("tridiagonal"), 100,
+                                          &rows), 1);
+    ck_assert_int_eq(rows, 100);
+    ck_assert_int_eq(laplacian_components(zoo_find("ring"), 60, &rows), 1);
+    ck_assert_int_eq(laplacian_components(zoo_find("diagonal"), 17, &rows),
+                     17);
+    ck_assert_int_gt(laplacian_components(zoo_find("components"), 90, &rows),
+                     1);
+    ck_assert_int_eq(rows, 90);
+}
+END_TEST
+
+START_TEST(one_row_with_a_sum_takes_its_component_out)
+{
+    /* 0 - 1 and 2 - 3 - 4, path Laplacians; (2, 2) is raised.  5 is alone. */
+    int64_t rowptr[] = { 0, 2, 4, 6, 9, 11, 11 };
+    int32_t col[] = { 0, 1, 0, 1, 2, 3, 2, 3, 4, 3, 4 };
+    double val[] = { 1, -1, -1, 1, 1.5, -1, -1, 2, -1, -1, 1 };
+    sps_components *c = NULL;
+    sps_csr *A = NULL;
+
+    OK(ctx, sps_csr_wrap(ctx, 6, 6, 11, rowptr, col, val, SPS_F64, SPS_HOST,
+                         SPS_BORROW, &A));
+    OK(ctx, spsi_components_find(ctx, A, 1e-12, false, &c));
+    ck_assert_int_eq(c->count, 2);
+    ck_assert_int_eq(c->rows, 3);
+    ck_assert_int_eq(c->row[0], 0);
+    ck_assert_int_eq(c->row[1], 1);
+    ck_assert_int_eq(c->row[2], 5);
+    spsi_components_destroy(&c);
+    val[10] = 2.0;
+    val[0] = 2.0;
+    OK(ctx, spsi_components_find(ctx, A, 1e-12, false, &c));
+    ck_assert_int_eq(c->count, 1);
+    spsi_components_destroy(&c);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+START_TEST(one_way_links_join_components)
+{
+    /* Only (0, 2) and (1, 2) link the rows: the pattern of A + A' counts. */
+    int64_t rowptr[] = { 0, 1, 2, 2 };
+    int32_t col[] = { 2, 2 };
+    double val[] = { 1, 1 };
+    sps_components *c = NULL;
+    sps_csr *A = wrap(2, rowptr, col, val);
+
+    OK(ctx, spsi_components_find(ctx, A, 0.0, true, &c));
+    ck_assert_int_eq(c->count, 1);
+    spsi_components_destroy(&c);
+    OK(ctx, spsi_components_find(ctx, A, 1e-12, false, &c));
+    ck_assert_int_eq(c->count, 0);   /* row 2 is empty, rows 0 and 1 are not */
+    spsi_components_destroy(&c);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+/* --------------------------------------------------------------- features */
+
+static sps_features measure(const sps_csr *A)
+{
+    sps_features f;
+
+    OK(ctx, spsi_features_measure(ctx, A, &f));
+    return f;
+}
+
+START_TEST(features_count_rows_exactly)
+{
+    for (int t = 0; t < zoo_count(); t++) {
+        sps_csr *A = zoo_matrix(t, 333, 7, ZOO_RANDOM, SPS_F64);
+        const sps_features f = measure(A);
+        int64_t rows = 0, widest = 0, longest = 0, shortest = INT64_MAX;
+
+        for (int b = 0; b < SPS_LENGTH_BINS; b++) rows += f.lengths[b];
+        ck_assert_int_eq(rows, A->nrow);
+        for (int64_t i = 0; i < A->nrow; i++) {
+            const int64_t l = A->rowptr[i + 1] - A->rowptr[i];
+
+            longest = l > longest ? l : longest;
+            shortest = l < shortest ? l : shortest;
+            for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+                if (llabs(i - A->col[p]) > widest)
+                    widest = llabs(i - A->col[p]);
+        }
+        ck_assert_int_eq(f.max_length, longest);
+        ck_assert_int_eq(f.min_length, shortest);
+        ck_assert_int_eq(f.bandwidth, widest);
+        ck_assert(f.distinct8 >= 0.0 && f.distinct8 <= 1.0);
+        ck_assert(f.distinct64 <= f.distinct8 + 1e-12 || A->nrow < 64 ||
+                  f.distinct64 <= 1.0);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+START_TEST(features_find_blocks)
+{
+    const struct { const char *family; int block; } known[] = {
+        { "grid27_dof3", 3 }, { "blocks5", 5 }, { "diagonal", 1 },
+        { "tridiagonal", 1 }, { "grid7", 1 },
+    };
+
+    for (int i = 0; i < 5; i++) {
+        sps_csr *A = zoo_matrix(zoo_find(known[i].family), 1500, 7,
+                                ZOO_RANDOM, SPS_F64);
+        const sps_features f = measure(A);
+
+        ck_assert_msg(f.block == known[i].block, "%s: block %d fill %g",
+                      known[i].family, f.block, f.block_fill);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+START_TEST(features_see_reuse_of_columns)
+{
+    sps_csr *band = zoo_matrix(zoo_find("band"), 2000, 7, ZOO_RANDOM, SPS_F64);
+    sps_csr *diagonal = zoo_matrix(zoo_find("diagonal"), 2000, 7, ZOO_RANDOM,
+                                   SPS_F64);
+    const sps_features f = measure(band), g = measure(diagonal);
+
+    /* 8 rows of 13 side by side touch 20 columns, 64 rows touch 76. */
+    ck_assert_double_eq_tol(f.distinct8, 20.0 / 104.0, 0.01);
+    ck_assert_double_eq_tol(f.distinct64, 76.0 / 832.0, 0.01);
+    ck_assert_double_eq(g.distinct8, 1.0);
+    zoo_free(&band);
+    zoo_free(&diagonal);
+}
+END_TEST
+
+START_TEST(hash_sees_the_pattern_and_nothing_else)
+{
+    sps_csr *A = zoo_matrix(zoo_find("uniform"), 20000, 7, ZOO_RANDOM,
+                            SPS_F64);
+    sps_context *one = fixture_open_with(SPS_HOST, 1, true);
+    sps_features f = measure(A), g;
+    int32_t *last = &A->col[A->nnz - 1];
+
+    OK(one, spsi_features_measure(one, A, &g));
+    ck_assert(!memcmp(&f, &g, sizeof f));     /* whatever the threads */
+    ((double *)A->val)[0] += 1.0;
+    ck_assert(measure(A).hash == f.hash);
+    *last += *last + 1 < A->ncol ? 1 : -1;
+    ck_assert(measure(A).hash != f.hash);
+    fixture_close(&one);
+    zoo_free(&A);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("csr");
+    TCase *t = tcase_create("csr");
+
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, open_context, close_context);
+    tcase_add_test(t, create_gives_zeroed_arrays);
+    tcase_add_test(t, empty_matrices_are_legal);
+    tcase_add_test(t, shapes_out_of_range_are_refused);
+    tcase_add_test(t, wrapped_copies_are_apart_from_the_callers_arrays);
+    tcase_add_test(t, adopted_arrays_are_freed_with_the_matrix);
+    tcase_add_test(t, wrong_wraps_are_refused);
+    tcase_add_test(t, broken_structures_are_named_by_their_first_row);
+    tcase_add_test(t, unsorted_rows_are_sorted_with_a_note);
+    tcase_add_test(t, duplicates_are_summed_in_their_order);
+    tcase_add_test(t, sorted_matrices_stay_untouched_and_unnoted);
+    tcase_add_test(t, scrambled_zoo_comes_back_bit_for_bit);
+    tcase_add_test(t, transposing_twice_is_the_identity);
+    tcase_add_test(t, symmetry_agrees_with_the_transpose);
+    tcase_add_test(t, symmetry_measures_the_largest_difference);
+    tcase_add_test(t, laplacians_have_a_null_vector_for_each_component);
+    tcase_add_test(t, one_row_with_a_sum_takes_its_component_out);
+    tcase_add_test(t, one_way_links_join_components);
+    tcase_add_test(t, features_count_rows_exactly);
+    tcase_add_test(t, features_find_blocks);
+    tcase_add_test(t, features_see_reuse_of_columns);
+    tcase_add_test(t, hash_sees_the_pattern_and_nothing_else);
+    suite_add_tcase(s, t);
+    return s;
+}
