@@ -201,22 +201,17 @@ static double block_share(const sps_csr *A, int b)
     return seen > 0 ? (double)full / (double)seen : 0.0;
 }
 
-/* The widest block that nearly all entries fall into; else the one with most,
- * when that is at least half. */
+/* The widest block that nearly all entries fall into. */
 static void measure_blocks(const sps_csr *A, sps_features *f)
 {
     f->block = 1;
     f->block_fill = 1.0;
-    for (int b = 8; b >= 2; b--) {
+    for (int b = 8; b >= 2 && f->block == 1; b--) {
         const double share = block_share(A, b);
-        const bool better = f->block == 1 ? share >= 0.5
-                                          : share > f->block_fill;
 
-        if (better) {
-            f->block = b;
-            f->block_fill = share;
-        }
-        if (share >= 0.95) break;
+        if (share < 0.9) continue;
+        f->block = b;
+        f->block_fill = share;
     }
 }
 

@@ -208,6 +208,8 @@ static sps_status check_blocks(const sps_operator *op, const sps_block *X,
     sps_context *ctx = op->ctx;
     sps_status st = SPS_OK;
 
+    SPS_REQUIRE(ctx, !ctx->dead, SPS_EDEVICE, "the GPU failed before; this "
+                "context can only be destroyed");
     SPS_REQUIRE(ctx, X->ctx == ctx && Y->ctx == ctx, SPS_EINVAL,
                 "operator and blocks belong to different contexts");
     SPS_REQUIRE(ctx, X->n == op->ncol && Y->n == op->n && X->k == Y->k,
