@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gram.c - reductions over rows: C = X'Y, dot products, largest numbers.
+ *
+ * A chunk of rows is summed strip by strip into its own partial result; the
+ * partial results are added pairwise in order.  C = X'Y of a strip is made of
+ * 8 x 8 tiles held in registers: for each row 8 numbers of x times one vector
+ * of 8 numbers of y.  Narrow tiles take several rows at once, so that there
+ * are always 8 independent sums.
+ *
+ * Bytes: X and Y once; n kx ky multiply-adds. */
+#include "rows.h"
+
+#include <math.h>
+
+/* C[a * ldc + ..] += x_a y, a < TX, for one vector of columns of y.
+ * TX divides 8 and is constant where it is inlined. */
+#define TILE(name, V)                                                          \
+    INLINE void name(const int TX, int64_t m, const double *x, int64_t ldx,    \
+                     const double *y, int64_t ldy, double *C, int64_t ldc)     \
+    {                                                                          \
+        const int U = 8 / TX;                                                  \
+        V acc[8] = {0};                                                        \
+        int64_t i = 0;                                                         \
+                                                                               \
+        for (; i + U <= m; i += U)                                             \
+            _Pragma("GCC unroll 8") for (int u = 0; u < U; u++)                \
+            {                                                                  \
+                V yv = *(const V *)(y + (i + u) * ldy);                        \
+                _Pragma("GCC unroll 8") for (int a = 0; a < TX; a++)           \
+                    acc[u * TX + a] += x[(i + u) * ldx + a] * yv;              \
+            }                                                                  \
+        for (; i < m; i++)                                                     \
+            _Pragma("GCC unroll 8") for (int a = 0; a < TX; a++)               \
+                acc[a] += x[i * ldx + a] * *(const V *)(y + i * ldy);          \
+        _Pragma("GCC unroll 8") for (int u = 1; u < U; u++)                    \
+            _Pragma("GCC unroll 8") for (int a = 0; a < TX; a++)               \
+                acc[a] += acc[u * TX + a];                                     \
+        _Pragma("GCC unroll 8") for (int a = 0; a < TX; a++)                   \
+            *(V *)(C + a * ldc) += acc[a];                                     \
+    }
+
+TILE(tile8, v8)
+TILE(tile4, v4)
+TILE(tile2, v2)
+TILE(tile1, v1)
+
+/* TX columns of x against all of y. */
+INLINE void tiles(const int TX, int64_t m, const double *x, int64_t ldx,
+                  const double *y, int64_t ldy, int ky, double *C,
+                  int64_t ldc)
+{
+    int b = 0;
+
+    for (; b + 8 <= ky; b += 8) tile8(TX, m, x, ldx, y + b, ldy, C + b, ldc);
+    if (ky & 4) {
+        tile4(TX, m, x, ldx, y + b, ldy, C + b, ldc);
+        b += 4;
+    }
+    if (ky & 2) {
+        tile2(TX, m, x, ldx, y + b, ldy, C + b, ldc);
+        b += 2;
+    }
+    if (ky & 1) tile1(TX, m, x, ldx, y + b, ldy, C + b, ldc);
+}
+
+CLONES void spsi_cpu_strip_gram(int64_t m, const double *x, int64_t ldx,
+                                int kx, const double *y, int64_t ldy, int ky,
+                                double *C, int64_t ldc)
+{
+    int a = 0;
+
+    for (; a + 8 <= kx; a += 8)
+        tiles(8, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc);
+    if (kx & 4) {
+        tiles(4, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc);
+        a += 4;
+    }
+    if (kx & 2) {
+        tiles(2, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc);
+        a += 2;
+    }
+    if (kx & 1) tiles(1, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc);
+}
+
+/* out[..] += x y for one vector of columns, four rows at once. */
+#define DOT(name, V)                                                           \
+    INLINE void name(int64_t m, const double *x, int64_t ldx, const double *y, \
+                     int64_t ldy, double *out)                                 \
+    {                                                                          \
+        V acc[4] = {0};                                                        \
+        int64_t i = 0;                                                         \
+                                                                               \
+        for (; i + 4 <= m; i += 4)                                             \
+            _Pragma("GCC unroll 4") for (int u = 0; u < 4; u++)                \
+                acc[u] += *(const V *)(x + (i + u) * ldx) *                    \
+                          *(const V *)(y + (i + u) * ldy);                     \
+        for (; i < m; i++)                                                     \
+            acc[0] += *(const V *)(x + i * ldx) * *(const V *)(y + i * ldy);   \
+        *(V *)out += (acc[0] + acc[1]) + (acc[2] + acc[3]);                    \
+    }
+
+DOT(dot8, v8)
+DOT(dot4, v4)
+DOT(dot2, v2)
+DOT(dot1, v1)
+
+CLONES void spsi_cpu_strip_dots(int64_t m, const double *x, int64_t ldx,
+                                const double *y, int64_t ldy, int k,
+                                double *out)
+{
+    int j = 0;
+
+    for (; j + 8 <= k; j += 8) dot8(m, x + j, ldx, y + j, ldy, out + j);
+    if (k & 4) {
+        dot4(m, x + j, ldx, y + j, ldy, out + j);
+        j += 4;
+    }
+    if (k & 2) {
+        dot2(m, x + j, ldx, y + j, ldy, out + j);
+        j += 2;
+    }
+    if (k & 1) dot1(m, x + j, ldx, y + j, ldy, out + j);
+}
+
+/* --- sums over chunks */
+
+void spsi_cpu_sum_chunks(int threads, int64_t count, int64_t items,
+                         double *partial)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)                 \
+    if (count * items > 65536)
+    for (int64_t first = 0; first < items; first += 64) {
+        int64_t last = first + 64 < items ? first + 64 : items;
+
+        for (int64_t step = 1; step < count; step *= 2)
+            for (int64_t c = 0; c + step < count; c += 2 * step)
+#pragma omp simd
+                for (int64_t t = first; t < last; t++)
+                    partial[c * items + t] += partial[(c + step) * items + t];
+    }
+}
+
+sps_status spsi_cpu_dots(const sps_block *X, const sps_block *Y, double *out)
+{
+    sps_status st;
+    chunks c = chunks_of(X->n, X->k);
+    int threads = X->ctx->threads;
+    double *partial;
+
+    SPS_TRY(spsi_cpu_scratch(X->ctx, c.count * X->k, &partial));
+#pragma omp parallel for num_threads(threads) schedule(static) if (c.count > 1)
+    for (int64_t i = 0; i < c.count; i++) {
+        double *sum = partial + i * X->k;
+
+        memset(sum, 0, (size_t)X->k * sizeof *sum);
+        spsi_cpu_strip_dots(chunk_end(c, i) - i * c.rows,
+                            row_of(X, i * c.rows), X->ld,
+                            row_of(Y, i * c.rows), Y->ld, X->k, sum);
+    }
+    spsi_cpu_sum_chunks(threads, c.count, X->k, partial);
+    memcpy(out, partial, (size_t)X->k * sizeof *out);
+    return SPS_OK;
+
+fail:
+    return st;
+}
+
+/* The larger one, or NaN when one of them is. */
+static inline double larger(double m, double a)
+{
+    return a > m || a != a ? a : m;
+}
+
+CLONES void spsi_cpu_strip_maxabs(int64_t m, const double *x, int64_t ldx,
+                                  int k, double *out);
+
+CLONES void spsi_cpu_strip_maxabs(int64_t m, const double *x, int64_t ldx,
+                                  int k, double *out)
+{
+    for (int64_t i = 0; i < m; i++)
+#pragma omp simd
+        for (int j = 0; j < k; j++)
+            out[j] = larger(out[j], fabs(x[i * ldx + j]));
+}
+
+sps_status spsi_cpu_maxabs(const sps_block *X, double *out)
+{
+    sps_status st;
+    chunks c = chunks_of(X->n, X->k);
+    int threads = X->ctx->threads;
+    double *partial;
+
+    SPS_TRY(spsi_cpu_scratch(X->ctx, c.count * X->k, &partial));
+#pragma omp parallel for num_threads(threads) schedule(static) if (c.count > 1)
+    for (int64_t i = 0; i < c.count; i++) {
+        double *top = partial + i * X->k;
+
+        memset(top, 0, (size_t)X->k * sizeof *top);
+        spsi_cpu_strip_maxabs(chunk_end(c, i) - i * c.rows,
+                              row_of(X, i * c.rows), X->ld, X->k, top);
+    }
+    memset(out, 0, (size_t)X->k * sizeof *out);
+    for (int64_t i = 0; i < c.count; i++)
+        for (int j = 0; j < X->k; j++)
+            out[j] = larger(out[j], partial[i * X->k + j]);
+    return SPS_OK;
+
+fail:
+    return st;
+}
+
+/* --- Gram matrices */
+
+/* Wide X is cut into panels of columns as well, which gives parallel work
+ * where few chunks are left. */
+#define PANEL 64
+
+/* The partial sums of X'Y of rows first .. last-1 for columns a0 .. of X. */
+static void chunk_gram(const sps_block *X, const sps_block *Y, int64_t first,
+                       int64_t last, int a0, double *sum)
+{
+    int kx = X->k - a0 < PANEL ? X->k - a0 : PANEL;
+    int64_t step = strip_rows(X->k > Y->k ? X->k : Y->k);
+
+    sum += (int64_t)a0 * Y->k;
+    memset(sum, 0, (size_t)kx * (size_t)Y->k * sizeof *sum);
+    for (int64_t i = first; i < last; i += step) {
+        int64_t m = last - i < step ? last - i : step;
+
+        spsi_cpu_strip_gram(m, row_of(X, i) + a0, X->ld, kx, row_of(Y, i),
+                            Y->ld, Y->k, sum, Y->k);
+    }
+}
+
+/* C(a, b) = sum[a * cols + b]. */
+static void unpack(const double *sum, int rows, int cols, sps_small *C)
+{
+    for (int b = 0; b < cols; b++)
+        for (int a = 0; a < rows; a++)
+            *spsi_small_at(C, a, b) = sum[(int64_t)a * cols + b];
+}
+
+sps_status spsi_cpu_gram(const sps_block *X, const sps_block *Y, sps_small *C)
+{
+    sps_status st;
+    int64_t items = (int64_t)X->k * Y->k;
+    int64_t panels = (X->k + PANEL - 1) / PANEL;
+    chunks c = chunks_of(X->n, items);
+    int threads = X->ctx->threads;
+    double *partial;
+
+    SPS_TRY(spsi_cpu_scratch(X->ctx, c.count * items, &partial));
+#pragma omp parallel for num_threads(threads) schedule(static)                 \
+    if (c.count * panels > 1)
+    for (int64_t t = 0; t < c.count * panels; t++) {
+        int64_t i = t / panels;
+
+        chunk_gram(X, Y, i * c.rows, chunk_end(c, i),
+                   (int)(t % panels) * PANEL, partial + i * items);
+    }
+    spsi_cpu_sum_chunks(threads, c.count, items, partial);
+    unpack(partial, X->k, Y->k, C);
+    return SPS_OK;
+
+fail:
+    return st;
+}
+
+/* G = P'Q and C = P'R strip by strip, so that P comes from memory once. */
+static void chunk_pair(const sps_block *P, const sps_block *Q,
+                       const sps_block *R, int64_t first, int64_t last,
+                       double *sum)
+{
+    int64_t step = strip_rows(P->k > Q->k ? P->k : Q->k);
+    int64_t items = (int64_t)P->k * (Q->k + R->k);
+    double *other = sum + (int64_t)P->k * Q->k;
+
+    memset(sum, 0, (size_t)items * sizeof *sum);
+    for (int64_t i = first; i < last; i += step) {
+        int64_t m = last - i < step ? last - i : step;
+
+        spsi_cpu_strip_gram(m, row_of(P, i), P->ld, P->k, row_of(Q, i), Q->ld,
+                            Q->k, sum, Q->k);
+        spsi_cpu_strip_gram(m, row_of(P, i), P->ld, P->k, row_of(R, i), R->ld,
+                            R->k, other, R->k);
+    }
+}
+
+sps_status spsi_cpu_gram_pair(const sps_block *P, const sps_block *Q,
+                              const sps_block *R, sps_small *G, sps_small *C)
+{
+    sps_status st;
+    int64_t items = (int64_t)P->k * (Q->k + R->k);
+    chunks c = chunks_of(P->n, items);
+    int threads = P->ctx->threads;
+    double *partial;
+
+    if (P->k > PANEL) {   /* bound by arithmetic: nothing to win */
+        SPS_TRY(spsi_cpu_gram(P, Q, G));
+        return spsi_cpu_gram(P, R, C);
+    }
+    SPS_TRY(spsi_cpu_scratch(P->ctx, c.count * items, &partial));
+#pragma omp parallel for num_threads(threads) schedule(static) if (c.count > 1)
+    for (int64_t i = 0; i < c.count; i++)
+        chunk_pair(P, Q, R, i * c.rows, chunk_end(c, i), partial + i * items);
+    spsi_cpu_sum_chunks(threads, c.count, items, partial);
+    unpack(partial, P->k, Q->k, G);
+    unpack(partial + (int64_t)P->k * Q->k, P->k, R->k, C);
+    return SPS_OK;
+
+fail:
+    return st;
+}

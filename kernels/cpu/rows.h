@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rows.h - what the bodies of the CPU share: the fixed cut of rows into
+ * chunks, short vectors, and the choice of instruction set.
+ *
+ * A chunk is the unit of parallel work and of partial sums.  Its size follows
+ * from shapes alone, so that sums do not depend on the number of threads.
+ * Inside a chunk the work goes on in strips that stay in the first-level
+ * caches: fused operations run one strip through all of their parts. */
+#ifndef SPS_CPU_ROWS_H
+#define SPS_CPU_ROWS_H
+
+#include "lib/backend.h"
+
+#include <string.h>
+
+/* One body, compiled for three generations of x86 and chosen when the program
+ * is loaded.  Names must be unique in the library (they become ifuncs).
+ * Sanitizers do not work before the choice is made. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&         \
+    __GNUC__ >= 12 && defined(__gnu_linux__) &&                                \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&         \
+    !defined(SPS_NO_CLONES)
+#define CLONES                                                                 \
+    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",          \
+                                 "default")))
+#else
+#define CLONES
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+/* Eight, four, two doubles at any 8-byte address. */
+typedef double v8 __attribute__((vector_size(64), aligned(8), may_alias));
+typedef double v4 __attribute__((vector_size(32), aligned(8), may_alias));
+typedef double v2 __attribute__((vector_size(16), aligned(8), may_alias));
+typedef double v1 __attribute__((may_alias));
+
+/* Rows of a strip: 16 KB of one block; at least 64, so that the k x k sums of
+ * wide blocks are not carried to and fro too often. */
+static inline int64_t strip_rows(int k)
+{
+    int64_t rows = 2048 / (k > 0 ? k : 1);
+
+    return rows < 64 ? 64 : rows / 8 * 8;
+}
+
+typedef struct chunks {
+    int64_t n, rows, count;
+} chunks;
+
+/* Cuts n rows into chunks, each of which leaves `items` numbers behind: at
+ * most 1024 chunks and 16 MB of partial results. */
+static inline chunks chunks_of(int64_t n, int64_t items)
+{
+    chunks c = {n, 1024, 0};
+
+    c.count = (n + c.rows - 1) / c.rows;
+    while (c.count > 1 &&
+           (c.count > 1024 || c.count * items > (int64_t)1 << 21)) {
+        c.rows *= 2;
+        c.count = (n + c.rows - 1) / c.rows;
+    }
+    return c;
+}
+
+static inline int64_t chunk_end(chunks c, int64_t i)
+{
+    return (i + 1) * c.rows < c.n ? (i + 1) * c.rows : c.n;
+}
+
+static inline double *row_of(const sps_block *X, int64_t i)
+{
+    return (double *)X->data + i * X->ld;
+}
+
+/* Scratch of the context; grows only where reserve() asked for too little. */
+sps_status spsi_cpu_scratch(sps_context *ctx, int64_t doubles, double **p_p);
+
+/* The parts of the strips; blocks by address and leading dimension. */
+
+/* C[a * ldc + b] += sum over m rows of x_a y_b, a < kx, b < ky. */
+void spsi_cpu_strip_gram(int64_t m, const double *x, int64_t ldx, int kx,
+                         const double *y, int64_t ldy, int ky, double *C,
+                         int64_t ldc);
+/* out[j] += sum of x_j y_j. */
+void spsi_cpu_strip_dots(int64_t m, const double *x, int64_t ldx,
+                         const double *y, int64_t ldy, int k, double *out);
+/* y = x c + b y; c is packed by spsi_cpu_pack.  y may be x. */
+void spsi_cpu_strip_mul(int64_t m, const double *x, int64_t ldx, int kx,
+                        const double *c, int ky, double b, double *y,
+                        int64_t ldy);
+/* p = z + p c: p has r columns before, k after. */
+void spsi_cpu_strip_combine(int64_t m, const double *z, int64_t ldz, int r,
+                            const double *c, int k, double *p, int64_t ldp);
+
+/* a C by rows, each filled up with zeros to a multiple of 8 columns. */
+static inline int64_t packed_cols(int cols) { return (cols + 7) / 8 * 8; }
+void spsi_cpu_pack(double a, const sps_small *C, double *packed);
+
+/* Sums the partial results of the chunks, pairwise and in order, into the
+ * first; items numbers each. */
+void spsi_cpu_sum_chunks(int threads, int64_t count, int64_t items,
+                         double *partial);
+
+/* Slots, by file. */
+sps_status spsi_cpu_fill(sps_block *X, double value);
+sps_status spsi_cpu_random(sps_block *X, uint64_t seed);
+sps_status spsi_cpu_set(sps_block *X, const double *data, int64_t ld,
+                        sps_order order, sps_place place);
+sps_status spsi_cpu_get(const sps_block *X, double *data, int64_t ld,
+                        sps_order order, sps_place place);
+sps_status spsi_cpu_gather(const sps_block *X, const int *index, sps_block *Y);
+sps_status spsi_cpu_scatter(const sps_block *X, const int *index,
+                            sps_block *Y);
+
+sps_status spsi_cpu_axpby(double a, const sps_block *X, double b,
+                          sps_block *Y);
+sps_status spsi_cpu_axpby_cols(const double *a, const sps_block *X,
+                               const double *b, sps_block *Y);
+sps_status spsi_cpu_scale_rows(const sps_block *d, const sps_block *X,
+                               sps_block *Y);
+
+sps_status spsi_cpu_dots(const sps_block *X, const sps_block *Y, double *out);
+sps_status spsi_cpu_maxabs(const sps_block *X, double *out);
+sps_status spsi_cpu_gram(const sps_block *X, const sps_block *Y, sps_small *C);
+sps_status spsi_cpu_gram_pair(const sps_block *P, const sps_block *Q,
+                              const sps_block *R, sps_small *G, sps_small *C);
+
+sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
+                              double b, sps_block *Y);
+sps_status spsi_cpu_update_pair(const sps_block *P, const sps_block *Q,
+                                const sps_small *a, sps_block *X, sps_block *R,
+                                double *norm2);
+sps_status spsi_cpu_update_pair_cols(const sps_block *P, const sps_block *Q,
+                                     const double *a, sps_block *X,
+                                     sps_block *R, double *norm2);
+sps_status spsi_cpu_combine(const sps_block *Z, const sps_small *b,
+                            sps_block *P, sps_small *G);
+
+sps_status spsi_cpu_remove_means(const sps_components *c, sps_block *X);
+sps_status spsi_cpu_csr_diagonal(sps_context *ctx, const sps_csr *A,
+                                 double *diagonal);
+sps_status spsi_cpu_csr_block_inverse(sps_context *ctx, const sps_csr *A,
+                                      const int64_t *start, int64_t blocks,
+                                      double *inverse, int64_t *bad);
+
+#endif

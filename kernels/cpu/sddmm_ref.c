@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sddmm_ref.c - val = alpha (u_i . v_j) [a_ij] + beta val for the stored
+ * (i, j), as plain loops; rows are shared among the threads, each number has
+ * one owner and one order of summation. */
+#include "lib/kernel.h"
+
+static bool fits(const sps_problem *p, const char **why_not)
+{
+    (void)p, (void)why_not;
+    return true;
+}
+
+/* Each entry reads a row of U and one of V from near memory. */
+static double cost(const sps_problem *p)
+{
+    return 16.0 * (double)p->f->nnz * p->k / p->bandwidth;
+}
+
+static sps_status plan(sps_context *ctx, const sps_problem *p,
+                       sps_plan **plan_p);
+
+static double value(const sps_csr_local *A, int64_t p)
+{
+    return A->dtype == SPS_F64 ? ((const double *)A->val)[p]
+                               : (double)((const float *)A->val)[p];
+}
+
+static double dot(int k, const double *u, const double *v)
+{
+    double sum = 0;
+
+    for (int j = 0; j < k; j++) sum += u[j] * v[j];
+    return sum;
+}
+
+static sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
+{
+    const sps_csr_local *A = plan->A;
+    const double *u = args->U->data, *v = args->V->data;
+    double alpha = args->alpha, beta = args->beta, *val = args->val;
+
+#pragma omp parallel for num_threads(plan->ctx->threads) schedule(static)
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            double s = 0, old = beta != 0 ? beta * val[p] : 0;
+
+            if (alpha != 0) {
+                s = alpha * dot(args->U->k, u + i * args->U->ld,
+                                v + A->col[p] * args->V->ld);
+                if (args->multiply) s *= value(A, p);
+            }
+            val[p] = s + old;
+        }
+    return SPS_OK;
+}
+
+SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_ref) = {
+    .name = "sddmm.ref",
+    .op = SPS_OP_SDDMM,
+    .where = SPS_HOST,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .fits = fits,
+    .cost = cost,
+    .plan = plan,
+    .sddmm = sddmm,
+};
+
+static sps_status plan(sps_context *ctx, const sps_problem *p,
+                       sps_plan **plan_p)
+{
+    return spsi_plan_new(ctx, &spsi_kernel_sddmm_ref, p, sizeof(sps_plan),
+                         plan_p);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmm_omp.c - the fast Y = alpha A X + beta Y of the CPU.
+ *
+ * A row of Y is made whole, in registers: up to 32 columns at once, each entry
+ * of A once for them.  Even and odd entries of a row are summed apart and then
+ * together, at every width, so that a column gets the same bits whatever
+ * columns stand beside it.  Rows are dealt out in pieces of about equal
+ * nonzeros; a row has one owner.
+ *
+ * Bytes: A once for 32 columns, X as the caches allow, Y once. */
+#include "rows.h"
+#include "lib/kernel.h"
+
+typedef struct omp_plan {
+    sps_plan super;
+    int64_t pieces;
+    int64_t *start;      /* pieces + 1 rows */
+} omp_plan;
+
+/* How many entries ahead the rows of X are asked for: far enough to hide the
+ * memory, near enough to stay in the first cache. */
+#define AHEAD 24
+/* Pieces per thread: enough to even out what nonzeros do not tell. */
+#define PIECES 16
+
+static bool fits(const sps_problem *p, const char **why_not)
+{
+    (void)p, (void)why_not;
+    return true;
+}
+
+/* At the floor, but for rows of X that come from memory more than once and
+ * for the work of an entry where rows are in cache. */
+static double cost(const sps_problem *p)
+{
+    double again = 8.0 * p->k * (double)p->f->nnz * p->f->distinct64 * 0.25;
+
+    return (1.3 * spsi_spmm_floor(p->f, p->A->dtype, p->k) + again) /
+           p->bandwidth;
+}
+
+/* --- rows */
+
+typedef struct task {
+    const sps_csr_local *A;
+    double alpha, beta;
+    const double *x;
+    int64_t ldx;
+    double *y;
+    int64_t ldy;
+    int k;
+    int64_t first, last;   /* rows */
+} task;
+
+INLINE double load(const void *val, const bool f32, int64_t p)
+{
+    return f32 ? (double)((const float *)val)[p] : ((const double *)val)[p];
+}
+
+/* y = alpha s + beta y, where beta = 0 does not read y. */
+#define STORE(V, y, s)                                                         \
+    do {                                                                       \
+        V *out_ = (V *)(y);                                                    \
+        V sum_ = t->alpha * (s);                                               \
+        if (t->beta != 0) sum_ += t->beta * *out_;                             \
+        *out_ = sum_;                                                          \
+    } while (0)
+
+/* All rows of the task for N vectors V beginning at column j.  N, f32 and far
+ * (prefetch) are constants where this is inlined. */
+#define ROWS(name, V)                                                          \
+    INLINE void name(const task *t, const int N, const bool f32,               \
+                     const bool far, int j)                                    \
+    {                                                                          \
+        enum { W = sizeof(V) / sizeof(double) };                               \
+        const int32_t *col = t->A->col;                                        \
+        const void *val = t->A->val;                                           \
+        const double *x = t->x + j;                                            \
+        const int64_t ldx = t->ldx, end = t->A->nnz;                           \
+                                                                               \
+        for (int64_t i = t->first; i < t->last; i++) {                         \
+            int64_t p = t->A->rowptr[i], stop = t->A->rowptr[i + 1];           \
+            V even[4] = {0}, odd[4] = {0};                                     \
+                                                                               \
+            for (; p + 2 <= stop; p += 2) {                                    \
+                const double *x0 = x + col[p] * ldx;                           \
+                const double *x1 = x + col[p + 1] * ldx;                       \
+                double a0 = load(val, f32, p), a1 = load(val, f32, p + 1);     \
+                                                                               \
+                if (far && p + AHEAD + 1 < end) {                              \
+                    const double *f0 = x + col[p + AHEAD] * ldx;               \
+                    const double *f1 = x + col[p + AHEAD + 1] * ldx;           \
+                    _Pragma("GCC unroll 4") for (int v = 0; v < N * W; v += 8) \
+                    {                                                          \
+                        __builtin_prefetch(f0 + v);                            \
+                        __builtin_prefetch(f1 + v);                            \
+                    }                                                          \
+                }                                                              \
+                _Pragma("GCC unroll 4") for (int v = 0; v < N; v++)            \
+                {                                                              \
+                    even[v] += a0 * *(const V *)(x0 + v * W);                  \
+                    odd[v] += a1 * *(const V *)(x1 + v * W);                   \
+                }                                                              \
+            }                                                                  \
+            if (p < stop) {                                                    \
+                const double *x0 = x + col[p] * ldx;                           \
+                double a0 = load(val, f32, p);                                 \
+                                                                               \
+                _Pragma("GCC unroll 4") for (int v = 0; v < N; v++)            \
+                    even[v] += a0 * *(const V *)(x0 + v * W);                  \
+            }                                                                  \
+            _Pragma("GCC unroll 4") for (int v = 0; v < N; v++)                \
+                STORE(V, t->y + i * t->ldy + j + v * W, even[v] + odd[v]);     \
+        }                                                                      \
+    }
+
+ROWS(rows8, v8)
+ROWS(rows4, v4)
+ROWS(rows2, v2)
+ROWS(rows1, v1)
+
+/* The columns of the task in the widest vectors that fit. */
+INLINE void columns(const task *t, const bool f32, const bool far)
+{
+    int j = 0;
+
+    for (; j + 32 <= t->k; j += 32) rows8(t, 4, f32, far, j);
+    if (t->k & 16) {
+        rows8(t, 2, f32, far, j);
+        j += 16;
+    }
+    if (t->k & 8) {
+        rows8(t, 1, f32, far, j);
+        j += 8;
+    }
+    if (t->k & 4) {
+        rows4(t, 1, f32, far, j);
+        j += 4;
+    }
+    if (t->k & 2) {
+        rows2(t, 1, f32, far, j);
+        j += 2;
+    }
+    if (t->k & 1) rows1(t, 1, f32, far, j);
+}
+
+CLONES void spsi_cpu_spmm_rows(const task *t);
+
+CLONES void spsi_cpu_spmm_rows(const task *t)
+{
+    if (t->A->dtype == SPS_F64)
+        columns(t, false, true);
+    else
+        columns(t, true, true);
+}
+
+/* alpha = 0: neither A nor X is read. */
+static void scale_rows(const task *t)
+{
+    for (int64_t i = t->first; i < t->last; i++)
+        for (int j = 0; j < t->k; j++) {
+            double *y = t->y + i * t->ldy + j;
+
+            *y = t->beta != 0 ? t->beta * *y : 0;
+        }
+}
+
+/* Wide blocks pass over A once for each 32 columns: in strips of rows whose
+ * entries stay in the second cache. */
+static void run_piece(const task *whole, int64_t first, int64_t last)
+{
+    const int64_t limit = whole->k > 32 ? 16384 : INT64_MAX;
+    const int64_t *rowptr = whole->A->rowptr;
+    task t = *whole;
+
+    while (first < last) {
+        t.first = first;
+        do first++;
+        while (first < last && rowptr[first + 1] - rowptr[t.first] < limit);
+        t.last = first;
+        if (t.alpha == 0)
+            scale_rows(&t);
+        else
+            spsi_cpu_spmm_rows(&t);
+    }
+}
+
+static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
+{
+    const omp_plan *self = (const omp_plan *)plan;
+    task t = {
+        .A = plan->A, .alpha = args->alpha, .beta = args->beta,
+        .x = args->X->data, .ldx = args->X->ld,
+        .y = args->Y->data, .ldy = args->Y->ld, .k = args->Y->k,
+    };
+
+#pragma omp parallel for num_threads(plan->ctx->threads) schedule(dynamic)     \
+    if (self->pieces > 1)
+    for (int64_t i = 0; i < self->pieces; i++)
+        run_piece(&t, self->start[i], self->start[i + 1]);
+    return SPS_OK;
+}
+
+/* --- plan */
+
+/* First row at or past which rows and entries together reach `share`. */
+static int64_t find_row(const sps_csr_local *A, double share)
+{
+    double total = (double)A->nnz + 2.0 * (double)A->nrow;
+    int64_t low = 0, high = A->nrow;
+
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        double sum = (double)A->rowptr[middle] + 2.0 * (double)middle;
+
+        if (sum < share * total) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static sps_status plan(sps_context *ctx, const sps_problem *p,
+                       sps_plan **plan_p);
+static void destroy(sps_plan *plan);
+
+SPS_DEFINE(sps_kernel, spsi_kernel_spmm_omp) = {
+    .name = "spmm.omp",
+    .op = SPS_OP_SPMM,
+    .where = SPS_HOST,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .fits = fits,
+    .cost = cost,
+    .plan = plan,
+    .spmm = spmm,
+    .destroy = destroy,
+};
+
+static sps_status plan(sps_context *ctx, const sps_problem *p,
+                       sps_plan **plan_p)
+{
+    sps_status st;
+    omp_plan *self;
+    int64_t pieces = (int64_t)PIECES * ctx->threads;
+    int64_t most = 1 + (p->local->nnz + p->local->nrow) / 2048;
+
+    SPS_TRY(spsi_plan_new(ctx, &spsi_kernel_spmm_omp, p, sizeof *self,
+                          plan_p));
+    self = (omp_plan *)*plan_p;
+    self->pieces = pieces < most ? pieces : most;
+    SPS_TRY(SPS_NEW(ctx, self->pieces + 1, &self->start));
+    for (int64_t i = 1; i < self->pieces; i++)
+        self->start[i] =
+            find_row(p->local, (double)i / (double)self->pieces);
+    self->start[self->pieces] = p->local->nrow;
+    self->super.bytes = (size_t)(self->pieces + 1) * sizeof *self->start;
+fail:
+    return st;
+}
+
+static void destroy(sps_plan *plan)
+{
+    spsi_free(plan->ctx, ((omp_plan *)plan)->start);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* update.c - blocks times small matrices: Y = a X C + b Y, and the fused
+ * steps of block methods made of it.
+ *
+ * Four rows of X at a time meet the packed C (by rows, a multiple of 8
+ * columns, a folded in); the products of the four rows stand in a small
+ * buffer until all columns are done, so that Y may be X.
+ *
+ * Bytes: mul_small X, Y (and Y again when b != 0); update_pair 4 reads and
+ * 2 writes; combine 2 reads and 1 write. */
+#include "rows.h"
+
+#define ROWS 4
+
+void spsi_cpu_pack(double a, const sps_small *C, double *packed)
+{
+    int64_t ld = packed_cols(C->cols);
+
+    for (int l = 0; l < C->rows; l++)
+        for (int64_t j = 0; j < ld; j++)
+            packed[l * ld + j] =
+                j < C->cols ? a * *spsi_small_at(C, l, (int)j) : 0;
+}
+
+/* t = x c for R rows and 8 columns; R is constant where it is inlined. */
+INLINE void product_tile(const int R, const double *x, int64_t ldx, int kx,
+                         const double *c, int64_t ldc, double *t)
+{
+    v8 acc[ROWS] = {{0}};
+
+    for (int l = 0; l < kx; l++) {
+        v8 cl = *(const v8 *)(c + l * ldc);
+
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) acc[r] += x[r * ldx + l] * cl;
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < R; r++) *(v8 *)(t + r * ldc) = acc[r];
+}
+
+INLINE void product(const int R, const double *x, int64_t ldx, int kx,
+                    const double *c, int64_t ldc, double *t)
+{
+    for (int64_t j = 0; j < ldc; j += 8)
+        product_tile(R, x, ldx, kx, c + j, ldc, t + j);
+}
+
+/* t = x c for up to ROWS rows. */
+INLINE void products(int64_t rows, const double *x, int64_t ldx, int kx,
+                     const double *c, int64_t ldc, double *t)
+{
+    if (rows == ROWS) {
+        product(ROWS, x, ldx, kx, c, ldc, t);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        product(1, x + r * ldx, ldx, kx, c, ldc, t + r * ldc);
+}
+
+/* y = t + b z over k columns; b = 0 does not read z. */
+INLINE void row_out(int k, const double *t, double b, const double *z,
+                    double *y)
+{
+    int j = 0;
+
+    if (b == 0) {
+        for (; j + 8 <= k; j += 8) *(v8 *)(y + j) = *(const v8 *)(t + j);
+        for (; j < k; j++) y[j] = t[j];
+        return;
+    }
+    for (; j + 8 <= k; j += 8)
+        *(v8 *)(y + j) = *(const v8 *)(t + j) + b * *(const v8 *)(z + j);
+    for (; j < k; j++) y[j] = t[j] + b * z[j];
+}
+
+CLONES void spsi_cpu_strip_mul(int64_t m, const double *x, int64_t ldx, int kx,
+                               const double *c, int ky, double b, double *y,
+                               int64_t ldy)
+{
+    double t[ROWS * SPS_BLOCK_MAX] __attribute__((aligned(64)));
+    int64_t ldc = packed_cols(ky);
+
+    for (int64_t i = 0; i < m; i += ROWS) {
+        int64_t rows = m - i < ROWS ? m - i : ROWS;
+
+        products(rows, x + i * ldx, ldx, kx, c, ldc, t);
+        for (int64_t r = 0; r < rows; r++)
+            row_out(ky, t + r * ldc, b, y + (i + r) * ldy, y + (i + r) * ldy);
+    }
+}
+
+CLONES void spsi_cpu_strip_combine(int64_t m, const double *z, int64_t ldz,
+                                   int r, const double *c, int k, double *p,
+                                   int64_t ldp)
+{
+    double t[ROWS * SPS_BLOCK_MAX] __attribute__((aligned(64)));
+    int64_t ldc = packed_cols(k);
+
+    for (int64_t i = 0; i < m; i += ROWS) {
+        int64_t rows = m - i < ROWS ? m - i : ROWS;
+
+        products(rows, p + i * ldp, ldp, r, c, ldc, t);
+        for (int64_t q = 0; q < rows; q++)
+            row_out(k, t + q * ldc, 1.0, z + (i + q) * ldz, p + (i + q) * ldp);
+    }
+}
+
+/* --- slots */
+
+sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
+                              double b, sps_block *Y)
+{
+    sps_status st;
+    chunks c = chunks_of(X->n, 1);
+    double *packed;
+
+    SPS_TRY(spsi_cpu_scratch(X->ctx, X->k * packed_cols(Y->k), &packed));
+    spsi_cpu_pack(a, C, packed);
+#pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
+    if (c.count > 1)
+    for (int64_t i = 0; i < c.count; i++)
+        spsi_cpu_strip_mul(chunk_end(c, i) - i * c.rows, row_of(X, i * c.rows),
+                           X->ld, X->k, packed, Y->k, b,
+                           row_of(Y, i * c.rows), Y->ld);
+    return SPS_OK;
+
+fail:
+    return st;
+}
+
+sps_status spsi_cpu_update_pair(const sps_block *P, const sps_block *Q,
+                                const sps_small *a, sps_block *X, sps_block *R,
+                                double *norm2)
+{
+    sps_status st;
+    chunks c = chunks_of(X->n, X->k);
+    int64_t size = P->k * packed_cols(X->k), step = strip_rows(X->k);
+    int threads = X->ctx->threads;
+    double *plus, *minus, *partial;
+
+    SPS_TRY(spsi_cpu_scratch(X->ctx, 2 * size + c.count * X->k, &plus));
+    minus = plus + size;
+    partial = minus + size;
+    spsi_cpu_pack(1.0, a, plus);
+    spsi_cpu_pack(-1.0, a, minus);
+#pragma omp parallel for num_threads(threads) schedule(static) if (c.count > 1)
+    for (int64_t t = 0; t < c.count; t++) {
+        double *sum = partial + t * X->k;
+
+        memset(sum, 0, (size_t)X->k * sizeof *sum);
+        for (int64_t i = t * c.rows; i < chunk_end(c, t); i += step) {
+            int64_t left = chunk_end(c, t) - i, m = left < step ? left : step;
+
+            spsi_cpu_strip_mul(m, row_of(P, i), P->ld, P->k, plus, X->k, 1.0,
+                               row_of(X, i), X->ld);
+            spsi_cpu_strip_mul(m, row_of(Q, i), Q->ld, Q->k, minus, R->k, 1.0,
+                               row_of(R, i), R->ld);
+            spsi_cpu_strip_dots(m, row_of(R, i), R->ld, row_of(R, i), R->ld,
+                                R->k, sum);
+        }
+    }
+    spsi_cpu_sum_chunks(threads, c.count, X->k, partial);
+    memcpy(norm2, partial, (size_t)X->k * sizeof *norm2);
+    return SPS_OK;
+
+fail:
+    return st;
+}
+
+/* x += a p, r -= a q, column by column. */
+INLINE void row_cols(int k, const double *a, const double *p, const double *q,
+                     double *x, double *r)
+{
+    int j = 0;
+
+    for (; j + 8 <= k; j += 8) {
+        v8 aj = *(const v8 *)(a + j);
+
+        *(v8 *)(x + j) += aj * *(const v8 *)(p + j);
+        *(v8 *)(r + j) -= aj * *(const v8 *)(q + j);
+    }
+    for (; j < k; j++) {
+        x[j] += a[j] * p[j];
+        r[j] -= a[j] * q[j];
+    }
+}
+
+CLONES void spsi_cpu_strip_cols(int64_t m, int k, const double *a,
+                                const double *p, int64_t ldp, const double *q,
+                                int64_t ldq, double *x, int64_t ldx, double *r,
+                                int64_t ldr);
+
+CLONES void spsi_cpu_strip_cols(int64_t m, int k, const double *a,
+                                const double *p, int64_t ldp, const double *q,
+                                int64_t ldq, double *x, int64_t ldx, double *r,
+                                int64_t ldr)
+{
+    for (int64_t i = 0; i < m; i++)
+        row_cols(k, a, p + i * ldp, q + i * ldq, x + i * ldx, r + i * ldr);
+}
+
+sps_status spsi_cpu_update_pair_cols(const sps_block *P, const sps_block *Q,
+                                     const double *a, sps_block *X,
+                                     sps_block *R, double *norm2)
+{
+    sps_status st;
+    chunks c = chunks_of(X->n, X->k);
+    int64_t step = strip_rows(X->k);
+    int threads = X->ctx->threads, k = X->k;
+    double *partial;
+
+    SPS_TRY(spsi_cpu_scratch(X->ctx, c.count * k, &partial));
+#pragma omp parallel for num_threads(threads) schedule(static) if (c.count > 1)
+    for (int64_t t = 0; t < c.count; t++) {
+        double *sum = partial + t * k;
+
+        memset(sum, 0, (size_t)k * sizeof *sum);
+        for (int64_t i = t * c.rows; i < chunk_end(c, t); i += step) {
+            int64_t left = chunk_end(c, t) - i, m = left < step ? left : step;
+
+            spsi_cpu_strip_cols(m, k, a, row_of(P, i), P->ld, row_of(Q, i),
+                                Q->ld, row_of(X, i), X->ld, row_of(R, i),
+                                R->ld);
+            spsi_cpu_strip_dots(m, row_of(R, i), R->ld, row_of(R, i), R->ld, k,
+                                sum);
+        }
+    }
+    spsi_cpu_sum_chunks(threads, c.count, k, partial);
+    memcpy(norm2, partial, (size_t)k * sizeof *norm2);
+    return SPS_OK;
+
+fail:
+    return st;
+}
+
+/* One chunk of combine: sum gets P'P of the new P, or is NULL. */
+static void chunk_combine(const sps_block *Z, int r, const double *packed,
+                          sps_block *P, int64_t first, int64_t last,
+                          double *sum)
+{
+    int64_t step = strip_rows(Z->k);
+    int k = Z->k;
+
+    if (sum) memset(sum, 0, (size_t)k * (size_t)k * sizeof *sum);
+    for (int64_t i = first; i < last; i += step) {
+        int64_t m = last - i < step ? last - i : step;
+
+        spsi_cpu_strip_combine(m, row_of(Z, i), Z->ld, r, packed, k,
+                               row_of(P, i), P->ld);
+        if (sum)
+            spsi_cpu_strip_gram(m, row_of(P, i), P->ld, k, row_of(P, i), P->ld,
+                                k, sum, k);
+    }
+}
+
+sps_status spsi_cpu_combine(const sps_block *Z, const sps_small *b,
+                            sps_block *P, sps_small *G)
+{
+    sps_status st;
+    bool fuse = G && Z->k <= 64;
+    int64_t items = fuse ? (int64_t)Z->k * Z->k : 1;
+    chunks c = chunks_of(Z->n, items);
+    int64_t size = P->k * packed_cols(Z->k);
+    int threads = Z->ctx->threads;
+    double *packed, *partial;
+
+    SPS_TRY(spsi_cpu_scratch(Z->ctx, size + c.count * items, &packed));
+    partial = packed + size;
+    spsi_cpu_pack(1.0, b, packed);
+#pragma omp parallel for num_threads(threads) schedule(static) if (c.count > 1)
+    for (int64_t t = 0; t < c.count; t++)
+        chunk_combine(Z, P->k, packed, P, t * c.rows, chunk_end(c, t),
+                      fuse ? partial + t * items : NULL);
+    spsi_block_narrow(P, Z->k);
+    if (G && !fuse) return spsi_cpu_gram(P, P, G);
+    if (!G) return SPS_OK;
+    spsi_cpu_sum_chunks(threads, c.count, items, partial);
+    for (int j = 0; j < Z->k; j++)
+        for (int i = 0; i < Z->k; i++)
+            *spsi_small_at(G, i, j) = partial[(int64_t)i * Z->k + j];
+    return SPS_OK;
+
+fail:
+    return st;
+}
