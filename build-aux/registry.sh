@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Turns build lists into a C file of NULL-terminated tables: the line of a
+# file in a list is its registration.  Order in the list breaks ties.
+#   usage: registry.sh {TYPE PREFIX ARRAY {FILE} --}...
+# FILE dir/NAME.c or .cu must define  const TYPE PREFIX_NAME.
+echo "/* Made by build-aux/registry.sh from the build lists. */"
+echo '#include "registry.h"'
+echo '#include "solver.h"'
+while [ $# -ge 3 ]; do
+    type=$1 prefix=$2 array=$3 rows=
+    shift 3
+    echo
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        name=${1##*/}
+        name=${prefix}_${name%.*}
+        echo "extern const $type $name;"
+        rows="$rows    &$name,
+"
+        shift
+    done
+    [ $# -gt 0 ] && shift
+    echo "extern const $type *const $array[];"
+    echo "const $type *const $array[] = {"
+    echo "$rows    NULL"
+    echo "};"
+done

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* runner.h - main for a Check suite, and the place that it tests.
+ *
+ *     START_TEST(a_claim) { sps_context *ctx = runner_context(); ... }
+ *     END_TEST
+ *     static const runner_test tests[] = {
+ *         RUNNER_TEST(a_claim),
+ *     };
+ *     RUNNER_MAIN("room", tests)
+ *
+ * or a Suite of one's own, given to runner_run().
+ *
+ * SPS_TEST_PLACE  cpu (default) or cuda; runner_place() tells it.
+ * CK_FORK=no      all tests in one process, for debuggers and sanitizers of
+ *                 the device.
+ *
+ * A CUDA context does not survive fork.  So the parent never touches CUDA:
+ * the probe for a device runs in a child, and each test, forked by Check,
+ * opens a context of its own.  Without the place the suite exits 77. */
+#ifndef SPS_TEST_RUNNER_H
+#define SPS_TEST_RUNNER_H
+
+#include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "spsolve.h"
+
+typedef struct runner_test {
+    const TTest *test;
+    const char *name;
+} runner_test;
+
+#define RUNNER_TEST(name) { &name##_ttest, #name }
+#define RUNNER_TIMEOUT 300 /* seconds for one test, under sanitizers too */
+
+static inline sps_place runner_place(void)
+{
+    const char *place = getenv("SPS_TEST_PLACE");
+
+    return place && strcmp(place, "cuda") == 0 ? SPS_CUDA : SPS_HOST;
+}
+
+/* A context in the place under test; the test fails when there is none. */
+static inline sps_context *runner_context(void)
+{
+    sps_context_options o;
+    sps_context *ctx = NULL;
+    const char *why = "";
+
+    sps_context_options_default(&o);
+    o.place = runner_place();
+    o.threads = 2;
+    ck_assert_msg(sps_context_create(&o, &ctx, &why) == SPS_OK, "%s", why);
+    return ctx;
+}
+
+/* Exit code of a child that opens a context in the place. */
+static inline int runner_probe_(sps_place place)
+{
+    int status = 0;
+    pid_t pid;
+
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        sps_context_options o;
+        sps_context *ctx = NULL;
+        const char *why = "";
+
+        sps_context_options_default(&o);
+        o.place = place;
+        if (sps_context_create(&o, &ctx, &why) != SPS_OK) {
+            fprintf(stderr, "skipped: %s\n", why);
+            _exit(77);
+        }
+        sps_context_destroy(&ctx);
+        _exit(0);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid) return 99;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+
+/* Runs the suite; the exit code of main. */
+static inline int runner_run(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    int failed, absent = 0;
+
+    if (runner_place() == SPS_CUDA) absent = runner_probe_(SPS_CUDA);
+    if (absent) {
+        srunner_free(runner);
+        return absent;
+    }
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static inline int runner_main_(const char *name, const runner_test *tests,
+                               size_t count)
+{
+    Suite *suite = suite_create(name);
+    TCase *all = tcase_create(name);
+
+    tcase_set_timeout(all, RUNNER_TIMEOUT);
+    for (size_t i = 0; i < count; i++) tcase_add_test(all, tests[i].test);
+    suite_add_tcase(suite, all);
+    return runner_run(suite);
+}
+
+#define RUNNER_MAIN(name, tests)                                               \
+    int main(void)                                                             \
+    {                                                                          \
+        return runner_main_(name, tests, sizeof tests / sizeof *tests);        \
+    }
+
+#endif
