@@ -87,6 +87,8 @@ const char *cli_nearest(const char *word, const char *const *candidates,
 const char *cli_alias(const char *word);
 
 /* clihelp.c: writes the texts made from the table. */
+/* Prints text from column at on, wrapped; the cursor stands at column. */
+void cli_wrap(FILE *f, const char *text, int column, int at);
 void cli_help(FILE *f, const char *program);
 void cli_man(FILE *f);
 void cli_completion(FILE *f);

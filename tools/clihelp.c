@@ -38,8 +38,7 @@ static const struct {
 };
 enum { EXAMPLES = sizeof examples / sizeof *examples };
 
-/* Prints text from column at on, wrapped; the cursor stands at column. */
-static void wrap(FILE *f, const char *text, int column, int at)
+void cli_wrap(FILE *f, const char *text, int column, int at)
 {
     while (*text) {
         int length = (int)strcspn(text, " ");
@@ -99,11 +98,11 @@ void cli_help(FILE *f, const char *program)
                              closing(o));
         describe(o, text, sizeof text);
         if (column >= LEFT) fputc('\n', f), column = 0;
-        wrap(f, text, column, LEFT);
+        cli_wrap(f, text, column, LEFT);
     }
     fprintf(f, "\nExit status:\n");
     for (int i = 0; i < CODES; i++)
-        wrap(f, codes[i].text, fprintf(f, "  %s", codes[i].code), LEFT);
+        cli_wrap(f, codes[i].text, fprintf(f, "  %s", codes[i].code), LEFT);
     fprintf(f, "\nExamples:\n");
     for (int i = 0; i < EXAMPLES; i++)
         fprintf(f, "  %s\n      %s\n", examples[i].command, examples[i].text);

@@ -356,8 +356,8 @@ const char *job_advice(const job *j)
         return "another -precond, or -rtol above the residual reached; "
                "-nullspace auto if the matrix is singular";
     case SPS_STOP_INDEFINITE:
-        return "the methods here need a positive definite matrix; check its "
-               "sign (-A has this direction p with p'Ap <= 0)";
+        return "a positive definite matrix: there is no method for indefinite "
+               "ones yet; if all signs are turned round, negate A and B";
     case SPS_STOP_SINGULAR:
         return "-nullspace auto, or -nullspace FILE with a basis";
     case SPS_STOP_PRECOND_INDEFINITE: return "-precond none";

@@ -25,7 +25,7 @@ const cli_option cli_options[] = {
      "number of right-hand sides to draw when there is no -B"},
     {"x0", "FILE", NULL, CLI_FILE, AT(x0), 0, 0, NULL, PROBLEM,
      "initial guess, the shape of X; zero without it"},
-    {"nullspace", "WHICH", "none", CLI_TEXT, AT(nullspace), 0, 0,
+    {"nullspace", "WHICH", "auto", CLI_TEXT, AT(nullspace), 0, 0,
      "none auto constant components", PROBLEM,
      "null space of a singular A, projected out of B and X: none, auto "
      "(found by zero row sums), constant, components (one constant for each "

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { INDENT = 14 };
+
 const char *report_bytes(double bytes, char *text, size_t size)
 {
     static const char *const unit[] = {"bytes", "kB", "MB", "GB", "TB"};
@@ -42,6 +44,12 @@ double report_median(const double *x, int k)
 static void label(FILE *f, const char *name)
 {
     fprintf(f, "  %-11s ", name);
+}
+
+static void wrapped(FILE *f, const char *name, const char *text)
+{
+    label(f, name);
+    cli_wrap(f, text, INDENT, INDENT);
 }
 
 /* Number with thousands set apart: 4 096 000. */
@@ -86,10 +94,8 @@ static void notes(const job *j, FILE *f)
 {
     const char *note;
 
-    for (int i = 0; j->ctx && (note = sps_context_note(j->ctx, i)); i++) {
-        label(f, "note");
-        fprintf(f, "%s\n", note);
-    }
+    for (int i = 0; j->ctx && (note = sps_context_note(j->ctx, i)); i++)
+        wrapped(f, "note", note);
 }
 
 static void method(const job *j, FILE *f)
@@ -123,14 +129,13 @@ static void outcome(const job *j, FILE *f)
             sps_stop_string(r->stop), r->columns_converged, r->k,
             r->iterations);
     label(f, "residual");
-    fprintf(f, "worst %.2e, median %.2e   ||b - A x|| / ||b||, recomputed\n",
+    fprintf(f, "worst %.2e, median %.2e of ||b||, recomputed from X\n",
             r->worst_residual, report_median(r->residual, r->k));
     label(f, "backward");
-    fprintf(f, "worst %.2e, median %.2e   ||b - A x|| / (||A|| ||x|| + "
-               "||b||)\n", r->worst_backward,
-            report_median(r->backward, r->k));
+    fprintf(f, "worst %.2e, median %.2e of ||A|| ||x|| + ||b||,\n",
+            r->worst_backward, report_median(r->backward, r->k));
     label(f, "");
-    fprintf(f, "with ||A|| estimated as %.3e (2-norm, from below)\n",
+    fprintf(f, "with ||A|| at least %.4g (estimate of the 2-norm)\n",
             r->norm_A);
     if (r->nullspace > 0) {
         label(f, "null space");
@@ -144,7 +149,8 @@ static void outcome(const job *j, FILE *f)
     }
     if (r->min_width > 0 && r->min_width < r->k) {
         label(f, "width");
-        fprintf(f, "%d search directions at the narrowest\n", r->min_width);
+        fprintf(f, "%d search direction%s at the narrowest\n", r->min_width,
+                r->min_width == 1 ? "" : "s");
     }
 }
 
@@ -154,13 +160,16 @@ static void costs(const job *j, FILE *f)
     char host[32], device[32];
 
     label(f, "seconds");
-    fprintf(f, "read %.3g, set-up %.3g, ", j->sec_read, j->sec_setup);
-    if (j->solved)
-        fprintf(f, "solve %.3g (product %.3g, preconditioner %.3g,\n"
-                   "%14sdot products %.3g, small %.3g), verify %.3g, ",
-                t->solve, t->spmm, t->precond, "", t->gram, t->small,
-                t->verify);
-    fprintf(f, "total %.3g\n", j->sec_total);
+    if (!j->solved) {
+        fprintf(f, "read %.3f, set-up %.3f\n", j->sec_read, j->sec_setup);
+    } else {
+        fprintf(f, "read %.3f, set-up %.3f, solve %.3f, verify %.3f, total "
+                   "%.3f\n", j->sec_read, j->sec_setup, t->solve, t->verify,
+                j->sec_total);
+        label(f, "");
+        fprintf(f, "in the solve: product %.3f, precond %.3f, Gram %.3f, "
+                   "small %.3f\n", t->spmm, t->precond, t->gram, t->small);
+    }
     label(f, "memory");
     fprintf(f, "host %s at most", report_bytes((double)j->host_bytes, host,
                                                sizeof host));
@@ -216,9 +225,6 @@ void report_print(const job *j, FILE *f)
         label(f, "written");
         fprintf(f, "%s\n", j->opt.out);
     }
-    if (*j->advice) {
-        label(f, "try next");
-        fprintf(f, "%s\n", j->advice);
-    }
+    if (*j->advice) wrapped(f, "try next", j->advice);
     if (j->opt.explain || j->opt.dry_run) report_explain(j, f);
 }

@@ -20,17 +20,30 @@ static void tame_heap(void)
 #endif
 }
 
+/* Peak of this program's own memory.  ru_maxrss would count the parent's
+ * pages too, where the program was started by vfork. */
+static size_t peak(void)
+{
+    FILE *f = fopen("/proc/self/status", "r");
+    struct rusage use;
+    char line[256];
+    size_t bytes = 0;
+
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            bytes = (size_t)strtoull(line + 6, NULL, 10) * 1024;
+    if (f) fclose(f);
+    if (bytes == 0 && getrusage(RUSAGE_SELF, &use) == 0)
+        bytes = (size_t)use.ru_maxrss * 1024;
+    return bytes;
+}
+
 static void measure_memory(job *j)
 {
-    struct rusage use;
-
     if (!j->ctx) return;
     sps_context_information(j->ctx, &j->info);
-    if (j->opt.dry_run) {
-        j->host_bytes = j->base_bytes + j->info.host_peak;
-    } else if (getrusage(RUSAGE_SELF, &use) == 0) {
-        j->host_bytes = (size_t)use.ru_maxrss * 1024;
-    }
+    j->host_bytes = j->opt.dry_run ? j->base_bytes + j->info.host_peak
+                                   : peak();
 }
 
 /* Output failures outrank a good or unconverged end, not a failure. */

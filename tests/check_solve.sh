@@ -1,0 +1,158 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The command line of `solve`: help and what is made from it, option errors,
+# exit codes.  Needs nothing but a shell.
+solve=${SOLVE:-./tools/solve}
+src=${srcdir:-.}
+data=$src/data
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+failures=0
+
+fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
+
+# expect CODE WORDS ARGUMENT...: exit code, and words on standard error
+expect() {
+    code=$1 words=$2; shift 2
+    "$solve" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null; got=$?
+    if [ $got -ne "$code" ]; then
+        fail "solve $*: exit $got, not $code"; cat "$tmp/err"
+    elif [ -n "$words" ] && ! grep -qF -- "$words" "$tmp/err"; then
+        fail "solve $*: '$words' is not in:"; cat "$tmp/err"
+    fi
+}
+
+p2=$data/poisson2d.mtx
+quick="-nrhs 2 -device cpu -threads 1"
+
+# --- help, manual page, completion: made from one table, kept in the tree
+expect 0 "" -help
+for o in A B nrhs x0 o solver precond nullspace rtol atol norm maxit maxtime \
+    device kernel threads seed json monitor plot explain dry-run config quiet \
+    version help lenient strict allow-nonfinite precond-block precond-degree \
+    rank-tol wisdom list maxmem; do
+    grep -q -- "^  -$o\\b" "$tmp/out" || fail "-help does not list -$o"
+done
+awk 'length > 80 { exit 1 }' "$tmp/out" || fail "-help is wider than 80"
+"$solve" -help=man >"$tmp/man" || fail "-help=man"
+cmp -s "$tmp/man" "$src/doc/solve.1" ||
+    fail "doc/solve.1 is old: tools/solve -help=man > doc/solve.1"
+"$solve" -help=completion >"$tmp/bash" || fail "-help=completion"
+cmp -s "$tmp/bash" "$src/tools/solve.bash" ||
+    fail "tools/solve.bash is old: tools/solve -help=completion > \
+tools/solve.bash"
+if command -v bash >/dev/null; then
+    words=$(bash -c '. "$1"; COMP_WORDS=(solve -precond jac); COMP_CWORD=2
+        _solve; echo "${COMPREPLY[@]}"' x "$tmp/bash")
+    [ "$words" = jacobi ] || fail "completion of -precond jac: '$words'"
+    words=$(bash -c '. "$1"; COMP_WORDS=(solve -pl); COMP_CWORD=1
+        _solve; echo "${COMPREPLY[@]}"' x "$tmp/bash")
+    [ "$words" = -plot ] || fail "completion of -pl: '$words'"
+fi
+expect 0 "" -version
+grep -q '^cuda module:' "$tmp/out" || fail "-version tells no module state"
+expect 0 "" -list
+grep -q 'block_cg' "$tmp/out" || fail "-list has no block_cg"
+
+# --- usage errors: exit 2 and the nearest name
+expect 2 "-A FILE"
+expect 2 "did you mean -nrhs?" -A $p2 -nrsh 4
+expect 2 "did you mean -nrhs?" -A $p2 -n 4
+expect 2 "did you mean -rtol?" -A $p2 -tol 1e-6
+expect 2 "did you mean -help?" --help
+expect 2 "did you mean -A?" -a $p2
+expect 2 "did you mean -precond?" -A $p2 -precon jacobi
+expect 2 "did you mean -maxit?" -A $p2 -maxiter=5
+expect 2 "unknown option -zzzzzzz" -A $p2 -zzzzzzz
+expect 2 "is not an option" $p2
+expect 2 "-nrhs needs a value" -A $p2 -nrhs
+expect 2 "-o needs a value" -A $p2 -o -quiet
+expect 2 "takes no value" -A $p2 -quiet=1
+expect 2 "not a whole number" -A $p2 -nrhs four
+expect 2 "not a whole number" -A $p2 -nrhs 4x
+expect 2 "outside 1 .. 1024" -A $p2 -nrhs 0
+expect 2 "outside 1 .. 1024" -A $p2 -nrhs 1025
+expect 2 "outside" -A $p2 -nrhs 99999999999999999999
+expect 2 "not a number" -A $p2 -rtol 1e-8x
+expect 2 "not a number" -A $p2 -rtol nan
+expect 2 "outside" -A $p2 -rtol -1
+expect 2 "whole number" -A $p2 -seed -1
+expect 2 "number of bytes" -A $p2 -maxmem 5Q
+expect 2 "did you mean jacobi?" -A $p2 -precond jacobbi
+expect 2 "did you mean block_cg?" -A $p2 -solver blok_cg
+expect 2 "did you mean backward?" -A $p2 -norm backwards
+expect 2 "did you mean cuda?" -A $p2 -device cud
+expect 2 "unknown name 'gpu:x'" -A $p2 -device gpu:x
+expect 2 "-kernel: unknown name" -A $p2 -device cpu -kernel spmm_omb
+expect 2 "-norm absolute needs -atol" -A $p2 -norm absolute
+expect 2 "-rtol or -atol must be above 0" -A $p2 -rtol 0
+expect 2 "only one of -A" -A - -B -
+expect 2 "only one of -o" -A $p2 -o - -json -
+expect 2 "known are man and completion" -help=html
+expect 2 "the name is empty" -A ""
+
+# --- a configuration file; the command line wins
+cat >"$tmp/good.conf" <<END
+# nightly
+nrhs = 3
+-device = cpu
+quiet = yes   # no report
+maxit 7
+END
+expect 1 "" -A $p2 -config "$tmp/good.conf" -json "$tmp/c.json" -rtol 1e-14
+grep -q '"nrhs": 3' "$tmp/c.json" || fail "-config: nrhs is not 3"
+grep -q '"maxit": 7' "$tmp/c.json" || fail "-config: maxit is not 7"
+expect 1 "" -A $p2 -maxit 5 -config "$tmp/good.conf" -json "$tmp/c.json" \
+    -rtol 1e-14
+grep -q '"maxit": 5' "$tmp/c.json" || fail "-config beats the command line"
+printf 'nrhs = 3\nprecnd = jacobi\n' >"$tmp/bad.conf"
+expect 2 "bad.conf:2: unknown option precnd; did you mean precond?" -A $p2 \
+    -config "$tmp/bad.conf"
+printf 'nrhs = many\n' >"$tmp/bad.conf"
+expect 2 "bad.conf:1: -nrhs: 'many'" -A $p2 -config "$tmp/bad.conf"
+expect 3 "nowhere.conf" -A $p2 -config "$tmp/nowhere.conf"
+
+# --- exit codes
+expect 0 "" -A $p2 $quick
+expect 1 "" -A $p2 $quick -maxit 3
+expect 1 "" -A $data/poisson3d.mtx -device cpu -nrhs 64 -maxtime 1e-9
+expect 3 "nowhere.mtx" -A "$tmp/nowhere.mtx"
+printf '%%%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1.0\n' \
+    >"$tmp/range.mtx"
+expect 3 "range.mtx:3" -A "$tmp/range.mtx"
+printf '%%%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1.0\n' \
+    >"$tmp/wide.mtx"
+expect 3 "least squares" -A "$tmp/wide.mtx"
+printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n1\n' >"$tmp/b2.mtx"
+expect 3 "900" -A $p2 -B "$tmp/b2.mtx"
+expect 4 "" -A $data/indefinite.mtx $quick -solver cg -precond none
+expect 4 "" -A $data/indefinite.mtx $quick -solver block_cg -precond none
+expect 2 "" -A $data/convection.mtx $quick -solver cg
+expect 0 "" -A $data/graph.mtx $quick -nullspace auto
+expect 0 "" -A $data/hermitian.mtx $quick
+expect 0 "" -A $data/elasticity2d.mtx $quick -precond block_jacobi
+CUDA_VISIBLE_DEVICES= expect 6 "" -A $p2 -device cuda
+expect 5 "" -A $p2 $quick -maxmem 1K
+expect 7 "nowhere" -A $p2 $quick -o "$tmp/nowhere/x.mtx"
+expect 7 "nowhere" -A $p2 $quick -json "$tmp/nowhere/x.json"
+expect 7 "nowhere" -A $p2 $quick -plot "$tmp/nowhere/x.svg"
+expect 7 "nowhere" -A $p2 $quick -monitor="$tmp/nowhere/x.tsv"
+expect 7 "directory" -A $p2 $quick -o "$tmp"
+if [ -c /dev/full ]; then
+    expect 7 "" -A $p2 $quick -o /dev/full
+    expect 7 "" -A $p2 $quick -json /dev/full
+    [ -c /dev/full ] || fail "/dev/full was replaced"
+    "$solve" -A $p2 $quick >/dev/full 2>"$tmp/err"
+    [ $? -eq 7 ] || fail "report to a full device: not 7"
+fi
+
+# --- quiet says nothing; pipes get no progress line
+expect 0 "" -A $p2 $quick -quiet
+[ -s "$tmp/out" ] || [ -s "$tmp/err" ] && fail "-quiet is not quiet"
+expect 0 "" -A $p2 $quick
+[ -s "$tmp/err" ] && fail "something on standard error of a good run"
+grep -q "$(printf '\r')" "$tmp/out" && fail "a progress line in a pipe"
+expect 1 "columns converged" -A $p2 $quick -maxit 3 -quiet
+
+[ $failures -eq 0 ] && echo "all good"
+exit $((failures > 0))

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Completion of solve(1) for bash.  Made by: solve -help=completion
+_solve()
+{
+    local cur=${COMP_WORDS[COMP_CWORD]}
+    local prev=${COMP_WORDS[COMP_CWORD-1]}
+    case $prev in
+    -A) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    -B) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    -nrhs) COMPREPLY=(); return ;;
+    -x0) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    -nullspace)
+        COMPREPLY=($(compgen -W 'none auto constant components' -- "$cur"))
+        return ;;
+    -maxmem) COMPREPLY=(); return ;;
+    -solver)
+        COMPREPLY=($(compgen -W 'auto block_cg cg' -- "$cur"))
+        return ;;
+    -precond)
+        COMPREPLY=($(compgen -W 'auto none block_jacobi chebyshev jacobi' -- "$cur"))
+        return ;;
+    -precond-block) COMPREPLY=(); return ;;
+    -precond-degree) COMPREPLY=(); return ;;
+    -rank-tol) COMPREPLY=(); return ;;
+    -rtol) COMPREPLY=(); return ;;
+    -atol) COMPREPLY=(); return ;;
+    -norm)
+        COMPREPLY=($(compgen -W 'rhs backward start absolute' -- "$cur"))
+        return ;;
+    -maxit) COMPREPLY=(); return ;;
+    -maxtime) COMPREPLY=(); return ;;
+    -device)
+        COMPREPLY=($(compgen -W 'auto cpu cuda' -- "$cur"))
+        return ;;
+    -kernel)
+        COMPREPLY=($(compgen -W 'auto measure sddmm.ref spmm.omp spmm.ref' -- "$cur"))
+        return ;;
+    -wisdom) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    -threads) COMPREPLY=(); return ;;
+    -seed) COMPREPLY=(); return ;;
+    -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    -json) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    -plot) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    -config) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    esac
+    COMPREPLY=($(compgen -W '-A
+        -B
+        -nrhs
+        -x0
+        -nullspace
+        -lenient
+        -strict
+        -allow-nonfinite
+        -maxmem
+        -solver
+        -precond
+        -precond-block
+        -precond-degree
+        -rank-tol
+        -rtol
+        -atol
+        -norm
+        -maxit
+        -maxtime
+        -device
+        -kernel
+        -wisdom
+        -threads
+        -seed
+        -o
+        -json
+        -monitor
+        -plot
+        -explain
+        -dry-run
+        -quiet
+        -config
+        -list
+        -version
+        -help' -- "$cur"))
+}
+complete -o filenames -F _solve solve
