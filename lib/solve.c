@@ -142,9 +142,8 @@ fail:
 static bool stalled(sps_solver *s, double *best, int *since)
 {
     double worst = 0, ratio;
-    int window = 2000;
+    int64_t window = s->n < 400 ? 2000 : s->n < 4000 ? 5 * s->n : 20000;
 
-    if (s->n / 2 > window) window = s->n < 40000 ? (int)(s->n / 2) : 20000;
     for (int p = 0; p < s->k; p++) {
         ratio = s->resnorm[p] / fmax(s->threshold[s->column[p]], 1e-300);
         if (!s->done[p] && ratio > worst) worst = ratio;
