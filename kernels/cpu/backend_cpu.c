@@ -6,7 +6,6 @@
  * pages and are touched first by the threads that will work on them. */
 #include "rows.h"
 
-#include <omp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +27,6 @@ static sps_status open_cpu(sps_context *ctx)
     state *s = NULL;
 
     SPS_TRY(SPS_NEW(ctx, 1, &s));
-    if (ctx->threads <= 0) ctx->threads = omp_get_num_procs();
     snprintf(ctx->device, sizeof ctx->device, "cpu, %d thread%s", ctx->threads,
              ctx->threads == 1 ? "" : "s");
     ctx->backend_data = s;

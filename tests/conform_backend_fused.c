@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conform_backend_fused.c - the fused forms give what their parts give, every
+ * sum has the same bits at any number of threads, and nothing allocates after
+ * reserve(). */
+#include "conform_backend.h"
+
+static void try_gram_pair(sps_context *ctx, const shape *s, int kr)
+{
+    shape other = {.n = s->n, .k = kr, .ld = kr + s->offset,
+                   .offset = s->offset};
+    double *p, *q, *r, *c = zeros((int64_t)s->k * (kr > s->k ? kr : s->k));
+    frame P = shape_frame(ctx, s, 8, ZOO_INTEGER, &p);
+    frame Q = shape_frame(ctx, s, 9, ZOO_INTEGER, &q);
+    frame R = shape_frame(ctx, &other, 10, ZOO_INTEGER, &r);
+    sps_small *G = shape_small(ctx, s->k, s->k, 7, ZOO_RANDOM, NULL);
+    sps_small *C = shape_small(ctx, s->k, kr, 7, ZOO_RANDOM, NULL);
+
+    OK(ctx, spsi_gram_pair(P.X, Q.X, R.X, G, C));
+    oracle_gram(s->n, p, s->k, s->k, q, s->k, s->k, c, s->k, NULL);
+    small_equals(G, s->k, s->k, c, "gram_pair, P'Q");
+    oracle_gram(s->n, p, s->k, s->k, r, kr, kr, c, s->k, NULL);
+    small_equals(C, s->k, kr, c, "gram_pair, P'R");
+    spsi_small_destroy(&G);
+    spsi_small_destroy(&C);
+    frame_free(&P);
+    frame_free(&Q);
+    frame_free(&R);
+    free(p);
+    free(q);
+    free(r);
+    free(c);
+}
+
+START_TEST(gram_pair_is_both_gram_matrices)
+{
+    sps_context *ctx = runner_context();
+
+    EACH_SHAPE(s)
+    {
+        try_gram_pair(ctx, &s, s.k);
+        try_gram_pair(ctx, &s, s_ % 13 + 1);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* P and Q have r columns, X and R have s.k. */
+static void try_update_pair(sps_context *ctx, const shape *s, int r)
+{
+    shape thin = {.n = s->n, .k = r, .ld = r + s->offset,
+                  .offset = s->offset};
+    double norm[128], sum, *p, *q, *x, *res, *a;
+    frame P = shape_frame(ctx, &thin, 16, ZOO_INTEGER, &p);
+    frame Q = shape_frame(ctx, &thin, 17, ZOO_INTEGER, &q);
+    frame X = shape_frame(ctx, s, 18, ZOO_INTEGER, &x);
+    frame R = shape_frame(ctx, s, 19, ZOO_INTEGER, &res);
+    sps_small *C = shape_small(ctx, r, s->k, 20, ZOO_RANDOM, &a);
+
+    for (int j = 0; j < s->k; j++)     /* |R| stays small: squares are exact */
+        for (int l = 0; l < r; l++)
+            *spsi_small_at(C, l, j) = a[j * r + l] = (l + j) % 3 - 1;
+    OK(ctx, spsi_update_pair(P.X, Q.X, C, X.X, R.X, norm));
+    oracle_mul_small(s->n, 1, p, r, r, a, r, s->k, 1, x, s->k, NULL);
+    oracle_mul_small(s->n, -1, q, r, r, a, r, s->k, 1, res, s->k, NULL);
+    shape_equals(&X, s->k, x, "update_pair, X");
+    shape_equals(&R, s->k, res, "update_pair, R");
+    for (int j = 0; j < s->k; j++) {
+        sum = 0;
+        for (int64_t i = 0; i < s->n; i++)
+            sum += res[i * s->k + j] * res[i * s->k + j];
+        ck_assert_msg(norm[j] == sum, "update_pair, n %ld k %d r %d, norm %d: "
+                      "%.17g, not %.17g", (long)s->n, s->k, r, j, norm[j], sum);
+    }
+    spsi_small_destroy(&C);
+    frame_free(&P);
+    frame_free(&Q);
+    frame_free(&X);
+    frame_free(&R);
+    free(p);
+    free(q);
+    free(x);
+    free(res);
+    free(a);
+}
+
+START_TEST(update_pair_is_two_products_and_norms)
+{
+    sps_context *ctx = runner_context();
+
+    EACH_SHAPE(s)
+    {
+        try_update_pair(ctx, &s, s.k);
+        try_update_pair(ctx, &s, s_ % 15 + 1);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(update_pair_cols_uses_the_scalars_of_each_column)
+{
+    sps_context *ctx = runner_context();
+
+    EACH_SHAPE(s)
+    {
+        double a[128], norm[128], sum[128] = {0}, *p, *q, *x, *r;
+        frame P = shape_frame(ctx, &s, 21, ZOO_INTEGER, &p);
+        frame Q = shape_frame(ctx, &s, 22, ZOO_INTEGER, &q);
+        frame X = shape_frame(ctx, &s, 23, ZOO_INTEGER, &x);
+        frame R = shape_frame(ctx, &s, 24, ZOO_INTEGER, &r);
+
+        for (int j = 0; j < s.k; j++) a[j] = j % 7 - 2;
+        OK(ctx, spsi_update_pair_cols(P.X, Q.X, a, X.X, R.X, norm));
+        for (int64_t t = 0; t < s.n * s.k; t++) {
+            x[t] += a[t % s.k] * p[t];
+            r[t] -= a[t % s.k] * q[t];
+            sum[t % s.k] += r[t] * r[t];
+        }
+        shape_equals(&X, s.k, x, "update_pair_cols, X");
+        shape_equals(&R, s.k, r, "update_pair_cols, R");
+        for (int j = 0; j < s.k; j++) ck_assert(norm[j] == sum[j]);
+        frame_free(&P);
+        frame_free(&Q);
+        frame_free(&X);
+        frame_free(&R);
+        free(p);
+        free(q);
+        free(x);
+        free(r);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* P has room for s.k columns and enters with r of them; Z has kz. */
+static void try_combine(sps_context *ctx, const shape *s, int r, int kz,
+                        bool gram)
+{
+    shape thin = {.n = s->n, .k = kz, .ld = kz + s->offset,
+                  .offset = s->offset};
+    double *p, *z, *b, *g = zeros((int64_t)kz * kz);
+    frame P = shape_frame(ctx, s, 25, ZOO_INTEGER, &p);
+    frame Z = shape_frame(ctx, &thin, 26, ZOO_INTEGER, &z);
+    sps_small *B = shape_small(ctx, r, kz, 27, ZOO_RANDOM, &b), *G = NULL;
+
+    for (int j = 0; j < kz; j++)
+        for (int l = 0; l < r; l++)
+            *spsi_small_at(B, l, j) = b[j * r + l] = (l + 2 * j) % 3 - 1;
+    if (gram) OK(ctx, spsi_small_create(ctx, s->k, s->k, &G));
+    spsi_block_narrow(P.X, r);
+    OK(ctx, spsi_combine(Z.X, B, P.X, G));
+    ck_assert_int_eq(P.X->k, kz);
+    oracle_mul_small(s->n, 1, p, s->k, r, b, r, kz, 1, z, kz, NULL);
+    shape_equals(&P, kz, z, "combine");
+    oracle_gram(s->n, z, kz, kz, z, kz, kz, g, kz, NULL);
+    if (gram) small_equals(G, kz, kz, g, "combine, P'P");
+    spsi_small_destroy(&B);
+    spsi_small_destroy(&G);
+    frame_free(&P);
+    frame_free(&Z);
+    free(p);
+    free(z);
+    free(b);
+    free(g);
+}
+
+START_TEST(combine_narrows_and_widens_the_directions)
+{
+    sps_context *ctx = runner_context();
+
+    EACH_SHAPE(s)
+    {
+        try_combine(ctx, &s, s.k, s.k, true);
+        try_combine(ctx, &s, s.k, s.k, false);
+        try_combine(ctx, &s, (s.k + 1) / 2, s.k, true);
+        try_combine(ctx, &s, s.k, (s.k + 2) / 3, true);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* --- threads and memory */
+
+/* Numbers of every reduction on random blocks, for one number of threads. */
+static int all_sums(int threads, int64_t n, int k, double *out)
+{
+    sps_context_options o;
+    sps_context *ctx = NULL;
+    sps_block *P, *Q, *X, *R;
+    sps_small *G, *C;
+    int at = 0;
+
+    sps_context_options_default(&o);
+    o.place = runner_place();
+    o.threads = threads;
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    OK(ctx, sps_block_create(ctx, n, k, &P));
+    OK(ctx, sps_block_create(ctx, n, k, &Q));
+    OK(ctx, sps_block_create(ctx, n, k, &X));
+    OK(ctx, sps_block_create(ctx, n, k, &R));
+    OK(ctx, spsi_small_create(ctx, k, k, &G));
+    OK(ctx, spsi_small_create(ctx, k, k, &C));
+    OK(ctx, sps_block_random(P, 1));
+    OK(ctx, sps_block_random(Q, 2));
+    OK(ctx, sps_block_random(R, 3));
+    OK(ctx, spsi_gram_pair(P, Q, R, G, C));
+    memcpy(out + at, C->v, (size_t)(k * k) * sizeof *out);
+    at += k * k;
+    OK(ctx, spsi_update_pair(P, Q, C, X, R, out + at));
+    OK(ctx, spsi_update_pair_cols(P, Q, out, X, R, out + at + k));
+    OK(ctx, spsi_dots(X, R, out + at + 2 * k));
+    at += 3 * k;
+    OK(ctx, spsi_combine(X, C, P, G));
+    memcpy(out + at, G->v, (size_t)(k * k) * sizeof *out);
+    spsi_small_destroy(&G);
+    spsi_small_destroy(&C);
+    sps_block_destroy(&P);
+    sps_block_destroy(&Q);
+    sps_block_destroy(&X);
+    sps_block_destroy(&R);
+    sps_context_destroy(&ctx);
+    return at + k * k;
+}
+
+START_TEST(any_number_of_threads_gives_the_same_bits)
+{
+    static const int k[] = {1, 5, 16, 70};
+
+    for (int t = 0; t < 4; t++) {
+        double *one = zeros(3 * 70 * 70), *more = zeros(3 * 70 * 70);
+        int64_t n = k[t] > 20 ? 3000 : 20011;
+        int count = all_sums(1, n, k[t], one);
+
+        for (int threads = 2; threads < 5; threads++) {
+            all_sums(threads, n, k[t], more);
+            ck_assert_int_eq(oracle_differs(1, count, one, count, more, count),
+                             -1);
+        }
+        free(one);
+        free(more);
+    }
+}
+END_TEST
+
+static int allowed;
+
+static void *rationed(size_t bytes, void *data)
+{
+    (void)data;
+    return allowed ? malloc(bytes) : NULL;
+}
+
+static void give_back(void *p, size_t bytes, void *data)
+{
+    (void)bytes, (void)data;
+    free(p);
+}
+
+START_TEST(nothing_allocates_host_memory_after_reserve)
+{
+    sps_context_options o;
+    sps_context *ctx = NULL;
+    sps_block *B[4];
+    sps_small *G, *C;
+    double a[33] = {0}, norm[33];
+    const int k = 33;
+
+    allowed = 1;
+    sps_context_options_default(&o);
+    o.place = runner_place();
+    o.threads = 2;
+    o.host = (sps_allocator){rationed, give_back, NULL};
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    for (int t = 0; t < 4; t++) {
+        OK(ctx, sps_block_create(ctx, 9000, k, &B[t]));
+        OK(ctx, sps_block_random(B[t], (uint64_t)t));
+    }
+    OK(ctx, spsi_small_create(ctx, k, k, &G));
+    OK(ctx, spsi_small_create(ctx, k, k, &C));
+    OK(ctx, ctx->backend->reserve(ctx, 9000, k));
+    allowed = 0;
+    OK(ctx, spsi_gram_pair(B[0], B[1], B[2], G, C));
+    OK(ctx, spsi_gram(B[0], B[1], G));
+    OK(ctx, spsi_mul_small(1, B[0], C, 0, B[1]));
+    OK(ctx, spsi_update_pair(B[0], B[1], C, B[2], B[3], norm));
+    OK(ctx, spsi_update_pair_cols(B[0], B[1], a, B[2], B[3], norm));
+    OK(ctx, spsi_combine(B[0], C, B[1], G));
+    OK(ctx, spsi_norms(B[0], norm));
+    allowed = 1;
+    spsi_small_destroy(&G);
+    spsi_small_destroy(&C);
+    for (int t = 0; t < 4; t++) sps_block_destroy(&B[t]);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+void conform_fused(TCase *t)
+{
+    tcase_add_test(t, gram_pair_is_both_gram_matrices);
+    tcase_add_test(t, update_pair_is_two_products_and_norms);
+    tcase_add_test(t, update_pair_cols_uses_the_scalars_of_each_column);
+    tcase_add_test(t, combine_narrows_and_widens_the_directions);
+    tcase_add_test(t, any_number_of_threads_gives_the_same_bits);
+    tcase_add_test(t, nothing_allocates_host_memory_after_reserve);
+}
