@@ -105,9 +105,11 @@ fail:
     return st;
 }
 
-/* Plans and times bid i; keeps the plan in *plan_p when it is the best. */
+/* Plans and times bid i; keeps the plan in *plan_p when it is the best.  One
+ * that cannot be planned is out of the race, *refused says why. */
 static sps_status try_bid(const bench *b, const sps_problem *p, sps_bids *bids,
-                          int i, sps_plan **plan_p, int *best)
+                          int i, sps_plan **plan_p, int *best,
+                          sps_status *refused)
 {
     sps_bid *bid = &bids->bid[i];
     sps_plan *plan = NULL;
@@ -116,6 +118,7 @@ static sps_status try_bid(const bench *b, const sps_problem *p, sps_bids *bids,
     if (st == SPS_ENOMEM || st == SPS_EDEVMEM || st == SPS_EUNFIT) {
         bid->why_not = st == SPS_EUNFIT ? "its plan was refused"
                                         : "no memory for its plan";
+        *refused = st;
         return SPS_OK;
     }
     if (st != SPS_OK) return st;
@@ -138,7 +141,7 @@ sps_status spsi_measure_bids(sps_context *ctx, const sps_problem *p,
                              sps_bids *bids, sps_plan **plan_p, int *best)
 {
     sps_problem timed = *p;
-    sps_status st;
+    sps_status st, refused = SPS_OK;
     bench b = { 0 };
     bool vendor = false;
 
@@ -149,10 +152,12 @@ sps_status spsi_measure_bids(sps_context *ctx, const sps_problem *p,
         const bool theirs = bids->bid[i].kernel->gives & SPS_VENDOR;
 
         if (n >= CANDIDATES && !(theirs && !vendor)) continue;
-        SPS_TRY(try_bid(&b, &timed, bids, i, plan_p, best));
+        SPS_TRY(try_bid(&b, &timed, bids, i, plan_p, best, &refused));
         n += !bids->bid[i].why_not;
         vendor = vendor || theirs;
     }
+    if (*best < 0 && refused != SPS_OK && refused != SPS_EUNFIT)
+        SPS_TRY(refused); /* the text is that of the last plan */
     bench_close(&b);
     return SPS_OK;
 

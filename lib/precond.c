@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "options.h"
 #include "registry.h"
 
 static const sps_precond_type *find(const char *name)
@@ -31,15 +32,15 @@ sps_status sps_precond_create(const sps_operator *A, int width,
 {
     sps_status st = SPS_OK;
     sps_precond *M = NULL;
-    sps_options def;
+    sps_options def; /* the effective ones */
     const sps_precond_type *type;
     const char *name;
 
     if (!A || !M_p)
         return spsi_fail(A ? A->ctx : NULL, SPS_EINVAL, "A or M_p is NULL");
-    sps_options_default(&def);
-    if (!opt) opt = &def;
-    name = opt->precond ? opt->precond : "auto";
+    SPS_TRY(spsi_options_take(A->ctx, opt, &def));
+    opt = &def;
+    name = def.precond;
     if (!strcmp(name, "auto")) name = A->A ? "jacobi" : "none";
     type = find(name);
     SPS_REQUIRE(A->ctx, width >= 1, SPS_EINVAL, "width %d", width);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "options.h"
 #include "registry.h"
 #include "timer.h"
 
@@ -133,22 +134,15 @@ fail:
     return st;
 }
 
+/* What ranges alone do not say. */
 static sps_status check_options(sps_context *ctx, const sps_options *o)
 {
     sps_status st = SPS_OK;
 
-    SPS_REQUIRE(ctx, o->struct_size == sizeof *o, SPS_EINVAL,
-                "options not set up by sps_options_default");
-    SPS_REQUIRE(ctx, o->rtol >= 0 && o->atol >= 0, SPS_EINVAL,
-                "tolerances must not be negative: rtol %g, atol %g", o->rtol,
-                o->atol);
     SPS_REQUIRE(ctx, o->rtol > 0 || o->atol > 0, SPS_EINVAL,
                 "rtol and atol are both zero; one must be positive");
     SPS_REQUIRE(ctx, o->norm != SPS_NORM_ABSOLUTE || o->atol > 0, SPS_EINVAL,
                 "norm absolute needs atol > 0");
-    SPS_REQUIRE(ctx, o->max_iterations >= 0 && o->max_seconds >= 0, SPS_EINVAL,
-                "limits must not be negative: %d iterations, %g seconds",
-                o->max_iterations, o->max_seconds);
 fail:
     return st;
 }
@@ -169,11 +163,8 @@ sps_status sps_solver_create(const sps_operator *A, sps_precond *M, int k,
     s->A = A;
     s->n = A->n;
     s->columns = k;
-    sps_options_default(&s->opt);
-    if (opt) {
-        SPS_TRY(check_options(ctx, opt));
-        s->opt = *opt;
-    }
+    SPS_TRY(spsi_options_take(ctx, opt, &s->opt));
+    SPS_TRY(check_options(ctx, &s->opt));
     SPS_TRY(choose(s));
     SPS_TRY(check_needs(s));
     SPS_TRY(take_precond(s, M));

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_context.c - contexts: options, places, allocators, threads, cancel,
+ * and the CUDA module, there or not. */
+#include <check.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "context.h"
+#include "fail_alloc.h"
+#include "registry.h"
+#include "runner.h"
+
+static sps_context_options host_options(void)
+{
+    sps_context_options o;
+
+    sps_context_options_default(&o);
+    o.place = SPS_HOST;
+    return o;
+}
+
+static sps_context_info facts(const sps_context *ctx)
+{
+    sps_context_info info = {.struct_size = sizeof info};
+
+    ck_assert_int_eq(sps_context_information(ctx, &info), SPS_OK);
+    return info;
+}
+
+START_TEST(a_host_context_tells_its_facts)
+{
+    sps_context_options o = host_options();
+    sps_context *ctx = NULL;
+    sps_context_info info;
+    const char *error = NULL;
+
+    o.threads = 3;
+    ck_assert_int_eq(sps_context_create(&o, &ctx, &error), SPS_OK);
+    ck_assert_str_eq(error, "");
+    info = facts(ctx);
+    ck_assert_int_eq(info.place, SPS_HOST);
+    ck_assert_int_eq(info.threads, 3);
+    ck_assert_ptr_nonnull(strstr(info.device, "cpu"));
+    ck_assert_str_ne(info.module, "");
+    ck_assert_uint_gt(info.host_bytes, 0);
+    ck_assert_uint_ge(info.host_peak, info.host_bytes);
+    ck_assert_uint_eq(info.device_bytes, 0);
+    ck_assert_int_eq((int)info.live_objects, 0);
+    ck_assert_str_eq(sps_context_error(ctx), "");
+    ck_assert_ptr_null(sps_context_note(ctx, 0));
+    sps_context_destroy(&ctx);
+    ck_assert_ptr_null(ctx);
+    sps_context_destroy(&ctx);
+    sps_context_destroy(NULL);
+}
+END_TEST
+
+START_TEST(threads_default_to_the_cores_of_this_process)
+{
+    sps_context_options o = host_options();
+    sps_context *ctx = NULL;
+    cpu_set_t set, one;
+
+    ck_assert_int_eq(sched_getaffinity(0, sizeof set, &set), 0);
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    ck_assert_int_eq(facts(ctx).threads, CPU_COUNT(&set));
+    sps_context_destroy(&ctx);
+
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &set)) CPU_SET(i, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    ck_assert_int_eq(facts(ctx).threads, 1);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+static void *some_alloc(size_t bytes, void *data)
+{
+    (void)data;
+    return malloc(bytes);
+}
+
+START_TEST(bad_options_are_refused_with_a_text)
+{
+    sps_context *ctx = NULL;
+
+    for (int i = 0; i < 9; i++) {
+        sps_context_options o = host_options();
+        const char *error = NULL;
+
+        switch (i) {
+        case 0: o.struct_size = 0; break;
+        case 1: o.struct_size = sizeof o + 8; break;
+        case 2: o.place = (sps_place)7; break;
+        case 3: o.device = -1; break;
+        case 4: o.threads = -1; break;
+        case 5: o.threads = 1 << 20; break;
+        case 6: o.host.alloc = some_alloc; break;
+        case 7: o.gpu.alloc = some_alloc; break;
+        case 8: o.place = (sps_place)-1; break;
+        }
+        ck_assert_int_eq(sps_context_create(&o, &ctx, &error), SPS_EINVAL);
+        ck_assert_msg(error && *error, "case %d has no text", i);
+        ck_assert_ptr_null(ctx);
+        ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_EINVAL);
+    }
+    ck_assert_int_eq(sps_context_create(NULL, NULL, NULL), SPS_EINVAL);
+    sps_context_options_default(NULL);
+}
+END_TEST
+
+/* ------------------------------------------------------------------- memory */
+
+START_TEST(memory_is_zeroed_aligned_and_counted)
+{
+    sps_context_options o = host_options();
+    fail_alloc f = {.allowed = -1};
+    sps_context *ctx = NULL;
+    size_t before;
+
+    o.host = fail_alloc_host(&f); /* gives NaNs at odd addresses */
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    before = ctx->host_bytes;
+    for (size_t bytes = 0; bytes < 5000; bytes = bytes * 3 + 1) {
+        unsigned char *p = NULL;
+
+        ck_assert_int_eq(spsi_new(ctx, bytes, (void **)&p), SPS_OK);
+        ck_assert_uint_eq((uintptr_t)p % 64, 0);
+        for (size_t i = 0; i < bytes; i++) ck_assert_int_eq(p[i], 0);
+        ck_assert_uint_ge(ctx->host_bytes, before + bytes);
+        ck_assert_uint_eq(ctx->host_bytes, f.bytes);
+        spsi_free(ctx, p);
+        ck_assert_uint_eq(ctx->host_bytes, before);
+    }
+    spsi_free(ctx, NULL);
+    sps_context_destroy(&ctx);
+    ck_assert_int_eq(f.live, 0);
+    ck_assert_int_eq(f.mismatches, 0);
+}
+END_TEST
+
+START_TEST(resizing_keeps_the_contents_and_the_old_block_on_failure)
+{
+    sps_context_options o = host_options();
+    fail_alloc f = {.allowed = -1};
+    sps_context *ctx = NULL;
+    int *p = NULL, *same;
+
+    o.host = fail_alloc_host(&f);
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    ck_assert_int_eq(spsi_resize(ctx, 4 * sizeof *p, (void **)&p), SPS_OK);
+    for (int i = 0; i < 4; i++) p[i] = i + 10;
+    ck_assert_int_eq(spsi_resize(ctx, 4000 * sizeof *p, (void **)&p), SPS_OK);
+    for (int i = 0; i < 4; i++) ck_assert_int_eq(p[i], i + 10);
+    ck_assert_int_eq(spsi_resize(ctx, 2 * sizeof *p, (void **)&p), SPS_OK);
+    ck_assert(p[0] == 10 && p[1] == 11);
+    same = p;
+    fail_alloc_allow(&f, 0);
+    ck_assert_int_eq(spsi_resize(ctx, 99, (void **)&p), SPS_ENOMEM);
+    ck_assert(p == same && p[0] == 10 && p[1] == 11);
+    spsi_free(ctx, p);
+    sps_context_destroy(&ctx);
+    ck_assert_int_eq(f.live, 0);
+    ck_assert_int_eq(f.mismatches, 0);
+}
+END_TEST
+
+START_TEST(sizes_beyond_addresses_are_enomem_not_overflow)
+{
+    sps_context_options o = host_options();
+    sps_context *ctx = NULL;
+    double *p = NULL;
+    void *q = NULL;
+
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    ck_assert_int_eq(SPS_NEW(ctx, INT64_MAX, &p), SPS_ENOMEM);
+    ck_assert_int_eq(SPS_NEW(ctx, INT64_MAX / 4 + 1, &p), SPS_ENOMEM);
+    ck_assert_int_eq(SPS_NEW(ctx, -1, &p), SPS_ENOMEM);
+    ck_assert_int_eq(spsi_new(ctx, SIZE_MAX, &q), SPS_ENOMEM);
+    ck_assert_int_eq(spsi_new(ctx, SIZE_MAX - 70, &q), SPS_ENOMEM);
+    ck_assert(!p && !q);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "bytes"));
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(a_context_without_memory_is_enomem)
+{
+    sps_context_options o = host_options();
+    fail_alloc f = {.allowed = 0};
+    sps_context *ctx = NULL;
+    const char *error = NULL;
+
+    o.host = fail_alloc_host(&f);
+    ck_assert_int_eq(sps_context_create(&o, &ctx, &error), SPS_ENOMEM);
+    ck_assert_ptr_null(ctx);
+    ck_assert_ptr_nonnull(strstr(error, "memory"));
+    ck_assert_int_eq(f.live, 0);
+}
+END_TEST
+
+START_TEST(a_note_without_memory_is_lost_and_harmless)
+{
+    sps_context_options o = host_options();
+    fail_alloc f = {.allowed = -1};
+    sps_context *ctx = NULL;
+
+    o.host = fail_alloc_host(&f);
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    spsi_fail(ctx, SPS_EIO, "kept");
+    for (long n = 0; n < 2; n++) {
+        fail_alloc_allow(&f, n);
+        spsi_note(ctx, "a note");
+        ck_assert(f.fired);
+        ck_assert_ptr_null(sps_context_note(ctx, 0));
+    }
+    fail_alloc_allow(&f, -1);
+    spsi_note(ctx, "a note");
+    ck_assert_str_eq(sps_context_note(ctx, 0), "a note");
+    ck_assert_str_eq(sps_context_error(ctx), "kept");
+    sps_context_destroy(&ctx);
+    ck_assert_int_eq(f.live, 0);
+    ck_assert_int_eq(f.mismatches, 0);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ threads */
+
+/* A tridiagonal system, solved in a context of the calling thread alone. */
+static double solve_once(int n, int k)
+{
+    sps_context_options o = host_options();
+    sps_context *ctx = NULL;
+    sps_csr *A = NULL;
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_block *B = NULL, *X = NULL;
+    sps_result result = {.struct_size = sizeof result};
+    double *v;
+    int64_t p = 0;
+
+    o.threads = 2;
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    ck_assert_int_eq(sps_csr_create(ctx, n, n, 3 * (int64_t)n - 2, SPS_F64, &A),
+                     SPS_OK);
+    v = A->val;
+    for (int i = 0; i < n; i++) {
+        for (int j = i - 1; j <= i + 1; j++)
+            if (j >= 0 && j < n) {
+                A->col[p] = j;
+                v[p++] = i == j ? 2.5 : -1;
+            }
+        A->rowptr[i + 1] = p;
+    }
+    ck_assert_int_eq(sps_operator_csr(ctx, A, k, NULL, &op), SPS_OK);
+    ck_assert_int_eq(sps_block_create(ctx, n, k, &B), SPS_OK);
+    ck_assert_int_eq(sps_block_create(ctx, n, k, &X), SPS_OK);
+    ck_assert_int_eq(sps_block_random(B, 5), SPS_OK);
+    ck_assert_int_eq(sps_solver_create(op, NULL, k, NULL, &s), SPS_OK);
+    ck_assert_int_eq(sps_solver_linear(s, B, X, &result), SPS_OK);
+    ck_assert_int_eq(result.stop, SPS_STOP_CONVERGED);
+    sps_solver_destroy(&s);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+    ck_assert_int_eq((int)facts(ctx).live_objects, 0);
+    sps_context_destroy(&ctx);
+    return result.worst_residual;
+}
+
+static void *solve_in_thread(void *data)
+{
+    double *out = data;
+
+    for (int i = 0; i < 3; i++) *out = solve_once(500, 8);
+    return NULL;
+}
+
+START_TEST(contexts_of_several_threads_do_not_meet)
+{
+    enum { THREADS = 6 };
+    pthread_t thread[THREADS];
+    double worst[THREADS], alone = solve_once(500, 8);
+
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, solve_in_thread,
+                                        &worst[i]), 0);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+        ck_assert_double_eq(worst[i], alone); /* the same bits, always */
+    }
+}
+END_TEST
+
+static void *fail_in_thread(void *data)
+{
+    sps_context_options o = host_options();
+    sps_context *ctx = NULL;
+    const char *error = NULL;
+
+    o.threads = -*(int *)data;
+    for (int i = 0; i < 200; i++) {
+        char want[32];
+
+        sps_context_create(&o, &ctx, &error);
+        snprintf(want, sizeof want, "%d threads", o.threads);
+        if (!error || !strstr(error, want)) return NULL;
+    }
+    return data;
+}
+
+START_TEST(texts_of_failed_creations_belong_to_their_thread)
+{
+    pthread_t thread[4];
+    int number[4] = {11, 22, 33, 44};
+    void *ok;
+
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, fail_in_thread,
+                                        &number[i]), 0);
+    for (int i = 0; i < 4; i++) {
+        pthread_join(thread[i], &ok);
+        ck_assert_ptr_nonnull(ok);
+    }
+}
+END_TEST
+
+static void *cancel_soon(void *data)
+{
+    usleep(20000);
+    sps_cancel(data, true);
+    return NULL;
+}
+
+START_TEST(cancelling_from_another_thread_is_seen)
+{
+    sps_context_options o = host_options();
+    sps_context *ctx = NULL;
+    pthread_t thread;
+
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    ck_assert(!spsi_cancelled(ctx));
+    ck_assert_int_eq(pthread_create(&thread, NULL, cancel_soon, ctx), 0);
+    for (int i = 0; i < 5000 && !spsi_cancelled(ctx); i++) usleep(1000);
+    ck_assert(spsi_cancelled(ctx));
+    pthread_join(thread, NULL);
+    sps_cancel(ctx, false);
+    ck_assert(!spsi_cancelled(ctx));
+    sps_cancel(NULL, true);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* ------------------------------------------------------------------- module */
+
+/* Each test is a process of its own, so each may have its own module. */
+static void wish(const char *path)
+{
+    ck_assert_int_eq(setenv("SPSOLVE_MODULE_PATH", path, 1), 0);
+}
+
+static void refused_with(const char *says)
+{
+    sps_context_options o;
+    sps_context *ctx = NULL;
+    const char *error = NULL;
+
+    sps_context_options_default(&o);
+    o.place = SPS_CUDA;
+    ck_assert_int_eq(sps_context_create(&o, &ctx, &error), SPS_EABSENT);
+    ck_assert_ptr_null(ctx);
+    ck_assert_msg(strstr(error, says), "\"%s\" does not say \"%s\"", error,
+                  says);
+}
+
+START_TEST(an_absent_module_is_eabsent_with_the_path_tried)
+{
+    wish("/nonexistent/module.so");
+    refused_with("/nonexistent/module.so");
+}
+END_TEST
+
+START_TEST(a_folder_without_module_is_eabsent_with_the_file_tried)
+{
+    wish("/");
+    refused_with("/spsolve_cuda.so (absent)");
+}
+END_TEST
+
+START_TEST(a_garbage_file_as_module_is_eabsent_with_the_linkers_reason)
+{
+    char path[] = "/tmp/spsolve-garbage-XXXXXX";
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq((int)write(fd, "not a library", 13), 13);
+    close(fd);
+    wish(path);
+    refused_with(path);
+    unlink(path);
+}
+END_TEST
+
+START_TEST(a_library_that_is_no_module_is_eabsent)
+{
+    wish("libm.so.6"); /* no such path here: names are paths, not searched */
+    refused_with("libm.so.6 (absent)");
+}
+END_TEST
+
+START_TEST(auto_without_module_runs_on_the_host_with_one_note)
+{
+    sps_context *ctx = NULL;
+    const char *note;
+
+    wish("/nonexistent/module.so");
+    ck_assert_int_eq(sps_context_create(NULL, &ctx, NULL), SPS_OK);
+    ck_assert_int_eq(facts(ctx).place, SPS_HOST);
+    note = sps_context_note(ctx, 0);
+    ck_assert_ptr_nonnull(note);
+    ck_assert_ptr_nonnull(strstr(note, "/nonexistent/module.so"));
+    ck_assert_ptr_null(sps_context_note(ctx, 1));
+    ck_assert_str_eq(sps_context_error(ctx), "");
+    ck_assert_ptr_nonnull(strstr(facts(ctx).module, "absent"));
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(asking_for_cuda_gives_a_gpu_or_a_reason)
+{
+    sps_context_options o;
+    sps_context *ctx = NULL;
+    const char *error = NULL;
+    sps_status st;
+
+    sps_context_options_default(&o);
+    o.place = SPS_CUDA;
+    st = sps_context_create(&o, &ctx, &error);
+    if (st == SPS_OK) {
+        ck_assert_int_eq(facts(ctx).place, SPS_CUDA);
+        ck_assert_uint_gt(facts(ctx).device_total, 0);
+        sps_context_destroy(&ctx);
+    } else {
+        ck_assert(st == SPS_EABSENT || st == SPS_EDEVICE);
+        ck_assert_str_ne(error, "");
+    }
+    o.device = 4096;
+    st = sps_context_create(&o, &ctx, &error);
+    ck_assert(st == SPS_EABSENT || st == SPS_EDEVICE);
+    ck_assert_str_ne(error, "");
+}
+END_TEST
+
+/* SPS_TEST_MODULE is set where the build made one: a module that does not
+ * load would otherwise only make everything run on the host. */
+START_TEST(the_module_loads_where_it_was_built)
+{
+    char why[SPS_ERROR_SIZE];
+    const char *built = getenv("SPS_TEST_MODULE");
+    const sps_module *m = spsi_module_load(why, sizeof why);
+
+    if (!built || !*built) return;
+    ck_assert_msg(m, "%s", why);
+    ck_assert_int_eq(m->abi, SPS_MODULE_ABI);
+    ck_assert_str_eq(m->version, sps_version());
+    ck_assert_str_ne(m->architectures, "");
+    ck_assert_int_eq(m->backend->place, SPS_CUDA);
+    ck_assert_ptr_nonnull(m->kernels[0]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("check_context");
+    TCase *tc = tcase_create("all");
+
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, a_host_context_tells_its_facts);
+    tcase_add_test(tc, threads_default_to_the_cores_of_this_process);
+    tcase_add_test(tc, bad_options_are_refused_with_a_text);
+    tcase_add_test(tc, memory_is_zeroed_aligned_and_counted);
+    tcase_add_test(tc,
+                   resizing_keeps_the_contents_and_the_old_block_on_failure);
+    tcase_add_test(tc, sizes_beyond_addresses_are_enomem_not_overflow);
+    tcase_add_test(tc, a_context_without_memory_is_enomem);
+    tcase_add_test(tc, a_note_without_memory_is_lost_and_harmless);
+    tcase_add_test(tc, contexts_of_several_threads_do_not_meet);
+    tcase_add_test(tc, texts_of_failed_creations_belong_to_their_thread);
+    tcase_add_test(tc, cancelling_from_another_thread_is_seen);
+    tcase_add_test(tc, an_absent_module_is_eabsent_with_the_path_tried);
+    tcase_add_test(tc, a_folder_without_module_is_eabsent_with_the_file_tried);
+    tcase_add_test(tc,
+                   a_garbage_file_as_module_is_eabsent_with_the_linkers_reason);
+    tcase_add_test(tc, a_library_that_is_no_module_is_eabsent);
+    tcase_add_test(tc, auto_without_module_runs_on_the_host_with_one_note);
+    tcase_add_test(tc, asking_for_cuda_gives_a_gpu_or_a_reason);
+    tcase_add_test(tc, the_module_loads_where_it_was_built);
+    suite_add_tcase(suite, tc);
+    return runner_run(suite);
+}
