@@ -189,8 +189,9 @@ static void last_row(row *r)
 static void edges(row *r)
 {
     static const int length[] = {
-        0,  1,  2,  3,   4,   5,   7,   8,   9,   15,  16,  17,   31,   32,  33,
-        63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025,
+        0,   1,   2,   3,   4,   5,   7,   8,    9,    15,
+        16,  17,  31,  32,  33,  63,  64,  65,   127,  128,
+        129, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025,
     };
     const int kinds = (int)(sizeof length / sizeof *length);
     int64_t want = length[r->i % kinds];
