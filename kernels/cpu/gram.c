@@ -3,8 +3,8 @@
  *
  * A chunk of rows is summed strip by strip into its own partial result; the
  * partial results are added pairwise in order.  C = X'Y of a strip is made of
- * 8 x 8 tiles held in registers: for each row 8 numbers of x times one vector
- * of 8 numbers of y.  Narrow tiles take several rows at once, so that there
+ * 8 x 16 or 8 x 8 tiles held in registers: for each row 8 numbers of x times
+ * one or two vectors of 8 numbers of y.  Narrow tiles take several rows at once, so that there
  * are always 8 independent sums.
  *
  * Bytes: X and Y once; n kx ky multiply-adds. */
@@ -39,6 +39,28 @@
             *(V *)(C + a * ldc) += acc[a];                                     \
     }
 
+/* 8 x 16: each number of x serves two vectors of y. */
+INLINE void tile16(int64_t m, const double *x, int64_t ldx, const double *y,
+                   int64_t ldy, double *C, int64_t ldc)
+{
+    v8 a0[8] = {{0}}, a1[8] = {{0}};
+
+    for (int64_t i = 0; i < m; i++) {
+        v8 y0 = *(const v8 *)(y + i * ldy), y1 = *(const v8 *)(y + i * ldy + 8);
+
+#pragma GCC unroll 8
+        for (int a = 0; a < 8; a++) {
+            a0[a] += x[i * ldx + a] * y0;
+            a1[a] += x[i * ldx + a] * y1;
+        }
+    }
+#pragma GCC unroll 8
+    for (int a = 0; a < 8; a++) {
+        *(v8 *)(C + a * ldc) += a0[a];
+        *(v8 *)(C + a * ldc + 8) += a1[a];
+    }
+}
+
 TILE(tile8, v8)
 TILE(tile4, v4)
 TILE(tile2, v2)
@@ -51,6 +73,9 @@ INLINE void tiles(const int TX, int64_t m, const double *x, int64_t ldx,
 {
     int b = 0;
 
+    if (TX == 8)
+        for (; b + 16 <= ky; b += 16)
+            tile16(m, x, ldx, y + b, ldy, C + b, ldc);
     for (; b + 8 <= ky; b += 8) tile8(TX, m, x, ldx, y + b, ldy, C + b, ldc);
     if (ky & 4) {
         tile4(TX, m, x, ldx, y + b, ldy, C + b, ldc);

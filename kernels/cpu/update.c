@@ -3,8 +3,10 @@
  * steps of block methods made of it.
  *
  * Four rows of X at a time meet the packed C (by rows, a multiple of 8
- * columns, a folded in); the products of the four rows stand in a small
- * buffer until all columns are done, so that Y may be X.
+ * columns, a folded in), 16 columns at once where there are as many: eight
+ * independent sums, and each number of X serves two of them.  The products of
+ * the four rows stand in a small buffer until all columns are done, so that Y
+ * may be X.
  *
  * Bytes: mul_small X, Y (and Y again when b != 0); update_pair 4 reads and
  * 2 writes; combine 2 reads and 1 write. */
@@ -38,11 +40,36 @@ INLINE void product_tile(const int R, const double *x, int64_t ldx, int kx,
     for (int r = 0; r < R; r++) *(v8 *)(t + r * ldc) = acc[r];
 }
 
+/* The same for 16 columns. */
+INLINE void product_wide(const int R, const double *x, int64_t ldx, int kx,
+                         const double *c, int64_t ldc, double *t)
+{
+    v8 a0[ROWS] = {{0}}, a1[ROWS] = {{0}};
+
+    for (int l = 0; l < kx; l++) {
+        v8 c0 = *(const v8 *)(c + l * ldc), c1 = *(const v8 *)(c + l * ldc + 8);
+
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+            a0[r] += x[r * ldx + l] * c0;
+            a1[r] += x[r * ldx + l] * c1;
+        }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < R; r++) {
+        *(v8 *)(t + r * ldc) = a0[r];
+        *(v8 *)(t + r * ldc + 8) = a1[r];
+    }
+}
+
 INLINE void product(const int R, const double *x, int64_t ldx, int kx,
                     const double *c, int64_t ldc, double *t)
 {
-    for (int64_t j = 0; j < ldc; j += 8)
-        product_tile(R, x, ldx, kx, c + j, ldc, t + j);
+    int64_t j = 0;
+
+    for (; j + 16 <= ldc; j += 16)
+        product_wide(R, x, ldx, kx, c + j, ldc, t + j);
+    if (j < ldc) product_tile(R, x, ldx, kx, c + j, ldc, t + j);
 }
 
 /* t = x c for up to ROWS rows. */
