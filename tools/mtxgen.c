@@ -15,9 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#ifdef HAVE_ZLIB
 #include <zlib.h>
-#endif
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -96,7 +94,6 @@ static bool write_rows(const gen *g, int64_t first, int64_t end, int32_t *col,
 /* Compresses text into packed, a whole gzip member. */
 static bool pack(piece *to)
 {
-#ifdef HAVE_ZLIB
     z_stream z = {0};
     bool good;
 
@@ -114,9 +111,6 @@ static bool pack(piece *to)
     }
     deflateEnd(&z);
     return good;
-#else
-    return !to;
-#endif
 }
 
 static bool put(FILE *f, const piece *p, bool gzip)
@@ -397,10 +391,6 @@ int main(int argc, char **argv)
         return fail(USAGE, error, " (see mtxgen -help)");
     length = j.out ? strlen(j.out) : 0;
     j.gzip = length > 3 && !strcmp(j.out + length - 3, ".gz");
-#ifndef HAVE_ZLIB
-    if (j.gzip)
-        return fail(USAGE, "built without zlib: no .gz", "");
-#endif
     command = join(argc, argv);
     if (!command)
         return fail(MEMORY, "out of memory", "");

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bench_solve.c - whole solves: set-up (operator, preconditioner, solver) and
+ * loop, once cold and once again with everything made anew.
+ *
+ * The floor of an iteration is counted for the method as shipped, see
+ * doc/numerics.md: block passes of 8 n k bytes, and the matrix once. */
+#include "bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct solve {
+    bench *b;
+    const char *solver;
+    int k;
+    sps_block *B, *X;
+    double setup;
+    sps_result r;
+} solve;
+
+/* Reads and writes of blocks in one iteration with Jacobi. */
+static int passes(const char *solver)
+{
+    return !strcmp(solver, "block_cg") ? 18 : !strcmp(solver, "cg") ? 17 : 0;
+}
+
+static double floor_seconds(const solve *s)
+{
+    const sps_csr *A = s->b->A;
+    double matrix = 12.0 * (double)A->nnz + 4.0 * (double)(A->nrow + 1);
+
+    return (matrix + 8.0 * (double)A->nrow * s->k * passes(s->r.solver)) /
+           s->b->bandwidth;
+}
+
+static void print_row(const solve *s, const char *when)
+{
+    const sps_seconds *t = &s->r.seconds;
+    double each = t->solve / (s->r.iterations > 0 ? s->r.iterations : 1);
+    char ratio[16] = "-";
+
+    if (passes(s->r.solver))
+        snprintf(ratio, sizeof ratio, "%.2f", each / floor_seconds(s));
+    printf("| %-8s | %4d | %-5s | %5d | %8.4f | %8.4f | %8.4f | %8.4f | %6s "
+           "| %7.3f | %7.3f | %7.3f | %7.3f | %.1e | %.1e | %s |\n",
+           s->r.solver, s->k, when, s->r.iterations, s->setup, t->solve,
+           t->verify, each * 1e3, ratio, t->spmm, t->precond, t->gram,
+           t->small, s->r.worst_residual, s->r.worst_backward, s->r.kernel);
+    if (s->r.stop <= 0)
+        printf("not converged: %s, %d of %d columns\n",
+               sps_stop_string(s->r.stop), s->r.columns_converged, s->k);
+    fflush(stdout);
+}
+
+/* One whole solve, everything made for it; the row is printed inside because
+ * the result's names and arrays end with the solver. */
+static sps_status run(solve *s, const char *when)
+{
+    bench *b = s->b;
+    sps_operator *A = NULL;
+    sps_precond *M = NULL;
+    sps_solver *solver = NULL;
+    sps_options opt;
+    sps_status st;
+    double start = bench_now();
+
+    sps_options_default(&opt);
+    opt.solver = s->solver;
+    opt.precond = b->precond;
+    opt.kernel = b->kernel ? b->kernel : "auto";
+    opt.rtol = b->rtol;
+    opt.max_iterations = b->maxit;
+    st = sps_operator_csr(b->ctx, b->A, s->k, &opt, &A);
+    if (st == SPS_OK)
+        st = sps_precond_create(A, s->k, &opt, &M);
+    if (st == SPS_OK)
+        st = sps_solver_create(A, M, s->k, &opt, &solver);
+    if (st == SPS_OK)
+        st = sps_context_sync(b->ctx);
+    s->setup = bench_now() - start;
+    s->r.struct_size = sizeof s->r;
+    if (st == SPS_OK)
+        st = sps_solver_linear(solver, s->B, s->X, &s->r);
+    if (st == SPS_OK)
+        print_row(s, when);
+    sps_solver_destroy(&solver);
+    sps_precond_destroy(&M);
+    sps_operator_destroy(&A);
+    return st;
+}
+
+static sps_status one(bench *b, const char *name, int k, int *wrong)
+{
+    static const char *const when[] = {"first", "again"};
+    solve s = {.b = b, .solver = name, .k = k};
+    sps_status st = sps_block_create(b->ctx, b->A->nrow, k, &s.B);
+
+    if (st == SPS_OK)
+        st = sps_block_random(s.B, 1);
+    for (int i = 0; i < 2 && st == SPS_OK; i++) {
+        st = sps_block_create(b->ctx, b->A->nrow, k, &s.X);    /* guess 0 */
+        if (st == SPS_OK)
+            st = run(&s, when[i]);
+        sps_block_destroy(&s.X);
+    }
+    *wrong += st == SPS_OK && s.r.stop <= 0;
+    sps_block_destroy(&s.B);
+    return st;
+}
+
+sps_status bench_solves(bench *b, int *wrong)
+{
+    static const char *const both[] = {"block_cg", "cg"};
+    sps_status st = SPS_OK;
+
+    printf("\nsolve: %s, %lld rows, %lld nonzeros, %s, rtol %.0e; %s, copy "
+           "%.1f GB/s\nseconds; ms: of an iteration; floor: times its byte "
+           "floor\n\n"
+           "| solver   |    k | run   | iter. |  set-up  |   loop   |  verify  "
+           "|    ms    | floor  |  spmm   | precond |  gram   |  small  | "
+           "resid.  | backw.  | kernel |\n"
+           "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---"
+           "|\n", b->title, (long long)b->A->nrow, (long long)b->A->nnz,
+           b->precond, b->rtol, b->device, b->bandwidth / 1e9);
+    for (int i = 0; i < b->widths && st == SPS_OK; i++) {
+        if (b->solver)
+            st = one(b, b->solver, b->k[i], wrong);
+        for (int j = 0; j < 2 && !b->solver && st == SPS_OK; j++)
+            st = one(b, both[j], b->k[i], wrong);
+    }
+    return st;
+}

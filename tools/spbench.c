@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spbench.c - measures kernels, block operations and whole solves on a
+ * generated system or a file, and checks what it measures. */
+#include "bench.h"
+#include "gen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WRONG = 1, USAGE = 2, INPUT = 3, MEMORY = 5, GPU = 6, BUG = 70 };
+
+typedef struct job {
+    bench b;
+    gen_spec spec;
+    bool generated, solve, blocks;
+    const char *file, *command;
+    sps_place place;
+    int ordinal, threads;
+} job;
+
+static int fail(int code, const char *what, const char *detail)
+{
+    fprintf(stderr, "spbench: %s%s\n", what, detail);
+    return code;
+}
+
+static void help(void)
+{
+    printf("usage: spbench SYSTEM|-A FILE [options]\n"
+           "       spbench -blocks [options]\n"
+           "Times every kernel that fits, or whole solves, and checks the "
+           "results.\n\n%s\n"
+           "  -A FILE         a Matrix Market file instead\n"
+           "  -solve          whole solves instead of kernels\n"
+           "  -blocks         block operations instead; no system\n"
+           "  -n N            rows of -blocks (4000000 on a GPU, 400000)\n"
+           "  -k LIST         widths, as 1,4,16 (1,4,8,16,32,64; -solve 16)\n"
+           "  -op spmm|sddmm  which kernels (spmm)\n"
+           "  -kernel NAME    this kernel alone\n"
+           "  -solver NAME    this method alone (block_cg and cg)\n"
+           "  -precond NAME   jacobi\n"
+           "  -rtol X         1e-8\n"
+           "  -maxit N        20000\n"
+           "  -seconds S      of sampling for each measurement (0.2)\n"
+           "  -cold           also with the caches flushed before each run\n"
+           "  -device auto|cpu|cuda[:N]\n"
+           "  -threads N      of the host\n"
+           "  -version -help\n\n"
+           "floor%%: bytes that must move (A as fp64 and int32, X and Y once) "
+           "over copy\nbandwidth of the same run, as a share of the time; "
+           "ratio: the best cuSPARSE\nkernel's time over this one's.\n"
+           "Exit codes: 0 all right, 1 a wrong result or no convergence, 2 "
+           "usage,\n3 input, 5 memory, 6 GPU, 70 internal.\n",
+           gen_help());
+}
+
+/* ---------------------------------------------------------------- options */
+
+static bool widths(const char *text, bench *b)
+{
+    char *end;
+
+    b->widths = 0;
+    do {
+        long k = strtol(text, &end, 10);
+
+        if (end == text || k < 1 || k > 1024 || b->widths == BENCH_WIDTHS)
+            return false;
+        b->k[b->widths++] = (int)k;
+        text = end + 1;
+    } while (*end == ',');
+    return !*end;
+}
+
+static bool device(const char *text, job *j)
+{
+    char *end;
+
+    if (!strcmp(text, "auto") || !strcmp(text, "cpu")) {
+        j->place = *text == 'a' ? SPS_AUTO : SPS_HOST;
+        return true;
+    }
+    if (strncmp(text, "cuda", 4) || (text[4] && text[4] != ':'))
+        return false;
+    j->place = SPS_CUDA;
+    j->ordinal = text[4] ? (int)strtol(text + 5, &end, 10) : 0;
+    return !text[4] || (end != text + 5 && !*end && j->ordinal >= 0);
+}
+
+static bool real(const char *text, double low, double *p)
+{
+    char *end;
+
+    *p = strtod(text, &end);
+    return end != text && !*end && *p >= low && *p <= 1e18;
+}
+
+/* Options with a value: 0 unknown, 2 taken, -1 wrong. */
+static int value_option(job *j, const char *name, const char *value)
+{
+    bench *b = &j->b;
+    const struct { const char *name; const char **p; } texts[] = {
+        {"-A", &j->file},           {"-op", &b->op},
+        {"-kernel", &b->kernel},    {"-solver", &b->solver},
+        {"-precond", &b->precond},
+    };
+    const struct { const char *name; double least; } numbers[] = {
+        {"-n", 1}, {"-rtol", 0}, {"-maxit", 1}, {"-seconds", 0},
+        {"-threads", 1},
+    };
+    double x;
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!strcmp(name, texts[i].name))
+            return value ? (*texts[i].p = value, 2) : -1;
+    if (!strcmp(name, "-k"))
+        return value && widths(value, b) ? 2 : -1;
+    if (!strcmp(name, "-device"))
+        return value && device(value, j) ? 2 : -1;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (strcmp(name, numbers[i].name))
+            continue;
+        if (!value || !real(value, numbers[i].least, &x))
+            return -1;
+        switch (i) {
+        case 0: b->n = (int64_t)x; break;
+        case 1: b->rtol = x; break;
+        case 2: b->maxit = x < 1e9 ? (int)x : 1000000000; break;
+        case 3: b->seconds = x; break;
+        default: j->threads = x < 1024 ? (int)x : 1024; break;
+        }
+        return 2;
+    }
+    return 0;
+}
+
+static int flag(job *j, const char *name)
+{
+    if (!strcmp(name, "-solve"))
+        return j->solve = true, 1;
+    if (!strcmp(name, "-blocks"))
+        return j->blocks = true, 1;
+    if (!strcmp(name, "-cold"))
+        return j->b.cold = true, 1;
+    return 0;
+}
+
+/* 0, or -1 with a text in error. */
+static int read_words(job *j, int argc, char **argv, char error[160])
+{
+    for (int i = 1, taken; i < argc; i += taken) {
+        *error = 0;
+        taken = gen_parse(&j->spec, argc - i, argv + i, error);
+        j->generated |= taken > 0;
+        if (!taken)
+            taken = gen_option(&j->spec, argc - i, argv + i, error);
+        if (!taken)
+            taken = flag(j, argv[i]);
+        if (!taken)
+            taken = value_option(j, argv[i], i + 1 < argc ? argv[i + 1]
+                                                          : NULL);
+        if (taken > 0)
+            continue;
+        if (!*error)
+            snprintf(error, 160, "%s %.60s", taken < 0 ? "bad or no value for"
+                                                       : "unknown word",
+                     argv[i]);
+        return -1;
+    }
+    if (j->b.op && strcmp(j->b.op, "spmm") && strcmp(j->b.op, "sddmm")) {
+        snprintf(error, 160, "-op is spmm or sddmm");
+        return -1;
+    }
+    if (!j->blocks && j->generated == (j->file != NULL)) {
+        snprintf(error, 160, "name one system, or -A FILE, or -blocks");
+        return -1;
+    }
+    if (!j->b.widths)
+        widths(j->solve && !j->blocks ? "16" : "1,4,8,16,32,64", &j->b);
+    return 0;
+}
+
+/* ----------------------------------------------------------------- system */
+
+static int code_of(sps_status st)
+{
+    switch (st) {
+    case SPS_OK: return 0;
+    case SPS_EINVAL: case SPS_EUNFIT: return USAGE;
+    case SPS_EPARSE: case SPS_EIO: case SPS_EMATRIX: return INPUT;
+    case SPS_ENOMEM: case SPS_EDEVMEM: return MEMORY;
+    case SPS_EDEVICE: case SPS_EABSENT: return GPU;
+    default: return BUG;
+    }
+}
+
+static int generate(job *j)
+{
+    char error[160];
+    gen g;
+    sps_status st;
+
+    if (!gen_open(&j->spec, &g, error))
+        return fail(strncmp(error, "out of memory", 13) ? USAGE : MEMORY,
+                    error, "");
+    st = sps_csr_create(j->b.ctx, g.rows, g.rows, g.nnz, SPS_F64, &j->b.A);
+    if (st == SPS_OK) {
+        gen_fill(&g, j->b.A->rowptr, j->b.A->col, j->b.A->val);
+        j->b.A->props = SPS_SORTED;
+        if (g.symmetric)
+            j->b.A->props |= SPS_SYMMETRIC;
+    }
+    gen_close(&g);
+    return st == SPS_OK ? 0 : fail(code_of(st),
+                                   sps_context_error(j->b.ctx), "");
+}
+
+static int open_system(job *j)
+{
+    sps_status st;
+
+    if (j->generated)
+        return generate(j);
+    st = sps_csr_read(j->b.ctx, j->file, NULL, NULL, &j->b.A);
+    if (st == SPS_OK)
+        st = sps_csr_check(j->b.ctx, j->b.A);
+    return st == SPS_OK ? 0 : fail(code_of(st),
+                                   sps_context_error(j->b.ctx), "");
+}
+
+static int measure(job *j)
+{
+    int wrong = 0;
+    sps_status st = bench_open(&j->b);
+
+    if (st == SPS_OK)
+        st = j->blocks ? bench_blocks(&j->b, &wrong)
+             : j->solve ? bench_solves(&j->b, &wrong)
+                        : bench_kernels(&j->b, &wrong);
+    bench_close(&j->b);
+    if (st != SPS_OK)
+        return fail(code_of(st), sps_status_string(st),
+                    sps_context_error(j->b.ctx));
+    return wrong ? WRONG : 0;
+}
+
+static int run(job *j)
+{
+    sps_context_options where;
+    sps_context_info info = {.struct_size = sizeof info};
+    const char *why = "";
+    sps_status st;
+    int code = 0;
+
+    sps_context_options_default(&where);
+    where.place = j->place;
+    where.device = j->ordinal;
+    where.threads = j->threads;
+    st = sps_context_create(&where, &j->b.ctx, &why);
+    if (st != SPS_OK)
+        return fail(code_of(st), why, "");
+    sps_context_information(j->b.ctx, &info);
+    j->b.place = info.place;
+    j->b.device = info.device;
+    if (!j->blocks)
+        code = open_system(j);
+    if (!code)
+        code = measure(j);
+    sps_csr_destroy(j->b.ctx, &j->b.A);
+    sps_context_destroy(&j->b.ctx);
+    return code;
+}
+
+/* The words that name the system, for headings. */
+static void make_title(const job *j, int argc, char **argv, char title[200])
+{
+    size_t at = 0;
+
+    if (j->file)
+        at = (size_t)snprintf(title, 200, "%.190s", j->file);
+    for (int i = 1, taken; !j->file && i < argc; i += taken) {
+        char error[160];
+        gen_spec spec;
+
+        taken = gen_parse(&spec, argc - i, argv + i, error);
+        if (taken <= 0)
+            taken = gen_option(&spec, argc - i, argv + i, error);
+        for (int q = 0; q < taken && at < 190; q++)
+            at += (size_t)snprintf(title + at, 200 - at, "%s%s",
+                                   at ? " " : "", argv[i + q]);
+        taken = taken > 0 ? taken : 1;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    job j = {.b = {.precond = "jacobi", .rtol = 1e-8, .maxit = 20000,
+                   .seconds = 0.2}};
+    char error[160] = "", title[200] = "";
+
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "-help") || !strcmp(argv[i], "--help"))
+            return help(), 0;
+        if (!strcmp(argv[i], "-version"))
+            return printf("spbench %s\n", sps_version()), 0;
+    }
+    gen_default(&j.spec);
+    if (read_words(&j, argc, argv, error))
+        return fail(USAGE, error, " (see spbench -help)");
+    make_title(&j, argc, argv, title);
+    j.b.title = title;
+    return run(&j);
+}
