@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_gen.c - generated matrices are what their names say: symmetric bit for
+ * bit, positive definite, with the row sums, null vectors and eigenvalues that
+ * theory gives them; and the printer of mtxgen loses no bit. */
+#include <check.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runner.h"
+#include "tools/digits.h"
+#include "tools/gen.h"
+
+/* A whole generated matrix. */
+typedef struct whole {
+    gen g;
+    int64_t *rowptr;
+    int32_t *col;
+    double *val;
+} whole;
+
+/* Makes "KIND SIZES [options]". */
+static whole make(const char *line)
+{
+    char text[200], error[160] = "", *word[24];
+    int words = 0;
+    gen_spec spec;
+    whole w;
+
+    snprintf(text, sizeof text, "%s", line);
+    for (char *p = strtok(text, " "); p; p = strtok(NULL, " "))
+        word[words++] = p;
+    gen_default(&spec);
+    for (int i = 0, taken; i < words; i += taken) {
+        taken = gen_parse(&spec, words - i, word + i, error);
+        if (!taken)
+            taken = gen_option(&spec, words - i, word + i, error);
+        ck_assert_msg(taken > 0, "%s: %s", line, error);
+    }
+    ck_assert_msg(gen_open(&spec, &w.g, error), "%s: %s", line, error);
+    w.rowptr = malloc(((size_t)w.g.rows + 1) * sizeof *w.rowptr);
+    w.col = malloc(((size_t)w.g.nnz + 1) * sizeof *w.col);
+    w.val = malloc(((size_t)w.g.nnz + 1) * sizeof *w.val);
+    gen_fill(&w.g, w.rowptr, w.col, w.val);
+    return w;
+}
+
+static void drop(whole *w)
+{
+    gen_close(&w->g);
+    free(w->rowptr);
+    free(w->col);
+    free(w->val);
+}
+
+/* Entry (i, j), or NULL. */
+static const double *find(const whole *w, int64_t i, int64_t j)
+{
+    for (int64_t p = w->rowptr[i]; p < w->rowptr[i + 1]; p++)
+        if (w->col[p] == j)
+            return &w->val[p];
+    return NULL;
+}
+
+static double row_times(const whole *w, int64_t i, const double *x)
+{
+    double sum = 0;
+
+    for (int64_t p = w->rowptr[i]; p < w->rowptr[i + 1]; p++)
+        sum += w->val[p] * (x ? x[w->col[p]] : 1);
+    return sum;
+}
+
+/* Eigenvalues, ascending; the caller frees them. */
+static double *eigenvalues(const whole *w)
+{
+    lapack_int n = (lapack_int)w->g.rows;
+    double *a = calloc((size_t)n * (size_t)n, sizeof *a);
+    double *e = malloc((size_t)n * sizeof *e);
+
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t p = w->rowptr[i]; p < w->rowptr[i + 1]; p++)
+            a[i * n + w->col[p]] = w->val[p];
+    ck_assert_int_eq(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', n, a, n, e),
+                     0);
+    free(a);
+    return e;
+}
+
+static const char *const symmetric[] = {
+    "poisson7 7 5 6", "poisson7 1", "poisson7 6 -perturb 1",
+    "poisson7 9 4 10 -jump -aniso 0.1 -perturb 2",
+    "laplace27 5 6 4", "laplace27 2 1 1", "laplace27 6 -perturb 1",
+    "laplace27 10 4 9 -jump -aniso 5 -perturb 9",
+    "elasticity 4 5 3", "elasticity 1 2 2", "elasticity 4 -perturb 1",
+    "elasticity 9 3 3 -jump -aniso 0.2 -perturb 2",
+    "rmat 8 6 -laplacian -shift 0.25", "rmat 8 6 -laplacian -shift 1 "
+    "-perturb 3",
+};
+enum { SYMMETRIC = (int)(sizeof symmetric / sizeof *symmetric) };
+
+static void check_rows(const whole *w, const char *line)
+{
+    int64_t diagonal = 0, widest = 0;
+
+    ck_assert_msg(w->rowptr[w->g.rows] == w->g.nnz, "%s", line);
+    for (int64_t i = 0; i < w->g.rows; i++) {
+        int64_t length = w->rowptr[i + 1] - w->rowptr[i];
+
+        widest = length > widest ? length : widest;
+        diagonal += find(w, i, i) != NULL;
+        for (int64_t p = w->rowptr[i]; p < w->rowptr[i + 1]; p++) {
+            ck_assert_int_ge(w->col[p], 0);
+            ck_assert_int_lt(w->col[p], w->g.rows);
+            ck_assert(isfinite(w->val[p]));
+            if (p > w->rowptr[i])
+                ck_assert_int_lt(w->col[p - 1], w->col[p]);
+        }
+    }
+    ck_assert_msg(diagonal == w->g.diagonal, "%s", line);
+    ck_assert_msg(widest <= w->g.widest, "%s", line);
+}
+
+START_TEST(rows_are_ascending_and_counted)
+{
+    for (int i = 0; i < SYMMETRIC; i++) {
+        whole w = make(symmetric[i]);
+
+        check_rows(&w, symmetric[i]);
+        drop(&w);
+    }
+    whole w = make("rmat 9 5"), c = make("convection 5 4 3");
+    check_rows(&w, "rmat");
+    check_rows(&c, "convection");
+    drop(&w);
+    drop(&c);
+}
+END_TEST
+
+START_TEST(symmetric_bit_for_bit)
+{
+    for (int q = 0; q < SYMMETRIC; q++) {
+        whole w = make(symmetric[q]);
+
+        ck_assert(w.g.symmetric);
+        for (int64_t i = 0; i < w.g.rows; i++)
+            for (int64_t p = w.rowptr[i]; p < w.rowptr[i + 1]; p++) {
+                const double *other = find(&w, w.col[p], i);
+
+                ck_assert_msg(other && !memcmp(other, &w.val[p], 8),
+                              "%s: row %d, column %d", symmetric[q], (int)i,
+                              (int)w.col[p]);
+            }
+        drop(&w);
+    }
+}
+END_TEST
+
+START_TEST(positive_definite)
+{
+    for (int q = 0; q < SYMMETRIC; q++) {
+        whole w = make(symmetric[q]);
+        double *e = eigenvalues(&w);
+
+        ck_assert_msg(e[0] > 1e-12 * e[w.g.rows - 1], "%s: %g to %g",
+                      symmetric[q], e[0], e[w.g.rows - 1]);
+        free(e);
+        drop(&w);
+    }
+}
+END_TEST
+
+START_TEST(poisson_has_the_known_eigenvalues)
+{
+    whole w = make("poisson7 7 5 6");
+    double *e = eigenvalues(&w), low = 0;
+
+    for (int axis = 0; axis < 3; axis++)
+        low += 4 * pow(sin(acos(-1) / (2.0 * (double)w.g.spec.n[axis] + 2)),
+                       2);
+    ck_assert_double_eq_tol(e[0], low, 1e-13);
+    ck_assert_double_eq_tol(e[w.g.rows - 1], 12 - low, 1e-12);
+    free(e);
+    drop(&w);
+}
+END_TEST
+
+/* Rows with all their neighbours see no boundary: constants give zero. */
+START_TEST(constants_vanish_inside)
+{
+    static const char *const line[] = {
+        "poisson7 11 5 6 -jump -aniso 0.3 -perturb 4",
+        "laplace27 11 5 6 -jump -aniso 0.3 -perturb 4", "convection 6 5 4",
+    };
+
+    for (int q = 0; q < 3; q++) {
+        whole w = make(line[q]);
+        int64_t inside = 0;
+
+        for (int64_t i = 0; i < w.g.rows; i++) {
+            double sum = row_times(&w, i, NULL);
+
+            if (gen_count(&w.g, i) == w.g.widest) {
+                inside++;
+                ck_assert_double_le(fabs(sum), 1e-9);
+            } else if (q != 1) {    /* the boundary takes its part */
+                ck_assert_double_gt(sum, -1e-9);
+            }
+        }
+        ck_assert_int_eq(inside, (w.g.spec.n[0] - 2) * (w.g.spec.n[1] - 2) *
+                                 (w.g.spec.n[2] - 2));
+        drop(&w);
+    }
+}
+END_TEST
+
+/* Translations and rotations cost no energy, but at the clamped face. */
+START_TEST(elasticity_knows_rigid_motions)
+{
+    static const double nx = 5, ny = 4, h = 0.5;
+    whole w = make("elasticity 5 4 3 -jump -aniso 0.5 -perturb 2");
+    double *x = malloc((size_t)w.g.rows * sizeof *x);
+
+    for (int motion = 0; motion < 6; motion++) {
+        double clamped = 0;
+
+        for (int64_t i = 0; i < w.g.rows; i++) {
+            double at[3] = {fmod((double)(i / 3), nx),
+                            fmod(floor((double)(i / 3) / nx), ny),
+                            floor((double)(i / 3) / (nx * ny)) * h};
+            int axis = (int)(i % 3), a = motion % 3, b = (motion + 1) % 3;
+
+            x[i] = motion < 3 ? axis == motion
+                   : axis == a ? -at[b] : axis == b ? at[a] : 0;
+        }
+        for (int64_t i = 0; i < w.g.rows; i++) {
+            double force = fabs(row_times(&w, i, x));
+
+            if (i / 3 % 5 > 0)
+                ck_assert_double_le(force, 1e-10);
+            else
+                clamped = fmax(clamped, force);
+        }
+        ck_assert_double_gt(clamped, 1e-3);
+    }
+    free(x);
+    drop(&w);
+}
+END_TEST
+
+START_TEST(perturb_changes_every_value)
+{
+    static const char *const line[][3] = {
+        {"poisson7 6", "poisson7 6 -perturb 1", "poisson7 6 -perturb 2"},
+        {"laplace27 5", "laplace27 5 -perturb 1", "laplace27 5 -perturb 2"},
+        {"elasticity 4", "elasticity 4 -perturb 1",
+         "elasticity 4 -perturb 2"},
+        {"convection 5", "convection 5 -perturb 1",
+         "convection 5 -perturb 2"},
+        {"rmat 8 4", "rmat 8 4 -perturb 1", "rmat 8 4 -perturb 2"},
+    };
+
+    for (int q = 0; q < 5; q++) {
+        whole a = make(line[q][0]), b = make(line[q][1]), c = make(line[q][2]);
+        int64_t single = 0;
+
+        ck_assert_int_eq(a.g.nnz, b.g.nnz);
+        for (int64_t p = 0; p < a.g.nnz; p++) {
+            ck_assert_int_eq(a.col[p], b.col[p]);
+            ck_assert(b.val[p] != 0);
+            ck_assert(b.val[p] != a.val[p] && b.val[p] != c.val[p]);
+            single += b.val[p] == (double)(float)b.val[p];
+        }
+        ck_assert_int_lt(single, 3);        /* full precision */
+        drop(&a);
+        drop(&b);
+        drop(&c);
+    }
+}
+END_TEST
+
+START_TEST(convection_is_a_nonsymmetric_m_matrix)
+{
+    whole w = make("convection 6 5 4 -velocity 3");
+    int64_t different = 0;
+
+    ck_assert(!w.g.symmetric);
+    for (int64_t i = 0; i < w.g.rows; i++) {
+        for (int64_t p = w.rowptr[i]; p < w.rowptr[i + 1]; p++) {
+            const double *other = find(&w, w.col[p], i);
+
+            ck_assert(w.col[p] == i ? w.val[p] > 0 : w.val[p] < 0);
+            ck_assert_ptr_nonnull(other);
+            different += *other != w.val[p];
+        }
+        ck_assert_double_ge(row_times(&w, i, NULL), -1e-12);
+    }
+    ck_assert_int_eq(different, w.g.nnz - w.g.rows);
+    drop(&w);
+}
+END_TEST
+
+START_TEST(rmat_is_a_skewed_simple_graph)
+{
+    whole w = make("rmat 12 8"), again = make("rmat 12 8");
+    whole other = make("rmat 12 8 -seed 2");
+    int64_t empty = 0, most = 0;
+
+    for (int64_t i = 0; i < w.g.rows; i++) {
+        int64_t degree = w.rowptr[i + 1] - w.rowptr[i];
+
+        ck_assert_ptr_null(find(&w, i, i));
+        empty += degree == 0;
+        most = degree > most ? degree : most;
+    }
+    /* 16 on average; a hub and empty vertices are what R-MAT is for */
+    ck_assert_int_gt(w.g.nnz, 12 * w.g.rows);
+    ck_assert_int_le(w.g.nnz, 16 * w.g.rows);
+    ck_assert_int_gt(most, 30 * 16);
+    ck_assert_int_gt(empty, w.g.rows / 20);
+    ck_assert(w.g.nnz == again.g.nnz &&
+              !memcmp(w.col, again.col, (size_t)w.g.nnz * sizeof *w.col));
+    ck_assert(w.g.nnz != other.g.nnz ||
+              memcmp(w.col, other.col, (size_t)w.g.nnz * sizeof *w.col));
+    drop(&w);
+    drop(&again);
+    drop(&other);
+}
+END_TEST
+
+START_TEST(laplacian_rows_sum_to_the_shift)
+{
+    whole w = make("rmat 9 6 -laplacian -perturb 1 -shift 0.5");
+
+    for (int64_t i = 0; i < w.g.rows; i++) {
+        ck_assert_double_eq_tol(row_times(&w, i, NULL), 0.5, 1e-11);
+        ck_assert_ptr_nonnull(find(&w, i, i));
+    }
+    drop(&w);
+}
+END_TEST
+
+/* The known answers of Random123 for Philox4x32-10. */
+START_TEST(philox_gives_the_known_answers)
+{
+    uint32_t w[4];
+
+    gen_philox(0, 0, 0, w);
+    ck_assert_uint_eq(w[0], 0x6627e8d5);
+    ck_assert_uint_eq(w[1], 0xe169c58d);
+    ck_assert_uint_eq(w[2], 0xbc57ac4c);
+    ck_assert_uint_eq(w[3], 0x9b00dbd8);
+}
+END_TEST
+
+static void reads_back(double v)
+{
+    char text[DIGITS_MOST + 1];
+    double back;
+
+    memset(text, 0, sizeof text);
+    ck_assert_int_le(digits_double(text, v) - text, DIGITS_MOST);
+    back = strtod(text, NULL);
+    ck_assert_msg(!memcmp(&back, &v, sizeof v), "%s for %a", text, v);
+}
+
+START_TEST(printed_numbers_read_back)
+{
+    static const double hard[] = {
+        0, -0.0, 1, -1, 0.1, 1e22, 1e23, 5e-324, 2.2250738585072014e-308,
+        1.7976931348623157e308, 9007199254740993, 123456789012345678, 1e15,
+        1e17, 1e18, 1e-5, 1.2345e-5, 0.3, 2.0 / 3, 9.999999999999999e22,
+    };
+
+    digits_init();
+    for (size_t i = 0; i < sizeof hard / sizeof *hard; i++)
+        reads_back(hard[i]);
+    for (uint64_t i = 0; i < 300000; i++) {
+        uint32_t w[4];
+        uint64_t bits;
+        double v;
+
+        gen_philox(1, i, 0, w);
+        bits = (uint64_t)w[0] << 32 | w[1];
+        memcpy(&v, &bits, sizeof v);
+        if (isfinite(v))
+            reads_back(v);
+        reads_back(gen_uniform(2, i, 0));
+        reads_back((double)(w[2] % 100003) / pow(10, w[3] % 12));
+    }
+}
+END_TEST
+
+START_TEST(short_numbers_stay_short)
+{
+    static const struct { double v; const char *text; } pair[] = {
+        {0.1, "0.1"}, {-4, "-4"}, {2.5, "2.5"}, {1e22, "1e22"},
+        {1e100, "1e100"}, {0.001, "0.001"}, {-1.5e-9, "-1.5e-9"},
+        {1.0 / 3, "0.3333333333333333"}, {123.456, "123.456"},
+    };
+    char text[DIGITS_MOST + 1];
+
+    digits_init();
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+        *digits_double(text, pair[i].v) = 0;
+        ck_assert_str_eq(text, pair[i].text);
+    }
+    *digits_int(text, INT64_MIN) = 0;
+    ck_assert_str_eq(text, "-9223372036854775808");
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(rows_are_ascending_and_counted),
+    RUNNER_TEST(symmetric_bit_for_bit),
+    RUNNER_TEST(positive_definite),
+    RUNNER_TEST(poisson_has_the_known_eigenvalues),
+    RUNNER_TEST(constants_vanish_inside),
+    RUNNER_TEST(elasticity_knows_rigid_motions),
+    RUNNER_TEST(perturb_changes_every_value),
+    RUNNER_TEST(convection_is_a_nonsymmetric_m_matrix),
+    RUNNER_TEST(rmat_is_a_skewed_simple_graph),
+    RUNNER_TEST(laplacian_rows_sum_to_the_shift),
+    RUNNER_TEST(philox_gives_the_known_answers),
+    RUNNER_TEST(printed_numbers_read_back),
+    RUNNER_TEST(short_numbers_stay_short),
+};
+RUNNER_MAIN("generators", tests)

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# mtxgen from outside: what it writes, where, and its exit codes.
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+failed=0
+bad() { echo "FAILED: $*"; failed=1; }
+
+# code WANTED words...: mtxgen ends with that code.
+code() {
+    want=$1; shift
+    "$MTXGEN" "$@" >"$dir/out" 2>"$dir/err"
+    got=$?
+    [ $got -eq "$want" ] || bad "mtxgen $*: exit $got, not $want"
+}
+
+# Every kind: as many lines as the head says, lower triangle if symmetric.
+for line in 'poisson7 8 7 6' 'laplace27 5 -perturb 1' 'elasticity 4 3 5' \
+    'convection 5' 'rmat 8 4' 'rmat 8 4 -laplacian' 'poisson7 30'; do
+    # shellcheck disable=SC2086
+    code 0 $line -quiet
+    [ -s "$dir/err" ] && bad "$line: -quiet is not quiet"
+    head -n 1 "$dir/out" | grep -q '^%%MatrixMarket matrix coordinate real' ||
+        bad "$line: banner"
+    sed -n 2p "$dir/out" | grep -q "^% mtxgen $line" || bad "$line: line 2"
+    awk 'NR == 1 { lower = / symmetric$/ } NR == 3 { n = $1; want = $3 }
+         NR > 3 { if ($1 < 1 || $1 > n || $2 < 1 || $2 > n) bad = 1
+                  if (lower && $2 > $1) bad = 1
+                  count++ }
+         END { exit bad || count != want }' "$dir/out" || bad "$line: lines"
+done
+
+# File, compressed file, standard output, any number of threads: one text.
+code 0 laplace27 20 -perturb 3 -jump -threads 1 -o "$dir/a.mtx"
+code 0 laplace27 20 -perturb 3 -jump -threads 3 -o "$dir/b.mtx.gz"
+gzip -dc "$dir/b.mtx.gz" | sed 2d >"$dir/b" || bad "not gzip"
+sed 2d "$dir/a.mtx" >"$dir/a"
+cmp -s "$dir/a" "$dir/b" || bad "threads or .gz change the text"
+code 0 laplace27 20 -perturb 3 -jump
+sed 2d "$dir/out" | cmp -s - "$dir/a" || bad "standard output differs"
+
+# Wrong words.
+for line in '' 'poisson7' 'poisson7 0' 'poisson7 4 4' 'poisson7 4x' \
+    'nothing 4' 'poisson7 4 -aniso' 'poisson7 4 -aniso -1' 'rmat 4' \
+    'rmat 40 2' 'poisson7 4 -laplacian' 'rmat 4 2 -jump' \
+    'rmat 4 2 -shift 1' 'poisson7 4 -threads 0' 'poisson7 4 -o' \
+    'poisson7 4 rmat 4 2' 'elasticity 4 1 4' 'poisson7 2000' \
+    'poisson7 4 -perturb x' 'poisson7 4 -Jump'; do
+    # shellcheck disable=SC2086
+    code 2 $line
+    [ -s "$dir/err" ] || bad "$line: no text"
+    [ -s "$dir/out" ] && bad "$line: wrote something"
+done
+
+# Output that cannot be written leaves nothing behind.
+code 7 poisson7 4 -o "$dir/no/such/x.mtx"
+code 7 poisson7 4 -o "$dir"
+if [ -w /dev/full ]; then
+    code 7 poisson7 30 -o /dev/full
+fi
+[ -z "$(find "$dir" -name '*.part')" ] || bad "a part was left"
+code 0 -help
+code 0 -version
+exit $failed
