@@ -220,7 +220,8 @@ static bool row_mirrored(const sps_csr *A, int64_t i, double tol,
         const int64_t q = find(A, A->col[p], (int32_t)i);
         const double a = spsi_csr_value(A, p);
         const double b = q >= 0 ? spsi_csr_value(A, q) : 0.0;
-        const double gap = a == b ? 0.0 : fabs(a - b);
+        const bool both_nan = a != a && b != b;
+        const double gap = a == b || both_nan ? 0.0 : fabs(a - b);
 
         if (q < 0 || !(gap <= tol * fmax(fabs(a), fabs(b)))) same = false;
         if (!(gap <= *worst)) *worst = gap;

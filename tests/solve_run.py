@@ -315,16 +315,19 @@ def dry_run_tells_the_memory_of_a_real_run(tmp):
     out = f"{tmp}/r.json"
     for m, k in ((100, 8), (200, 16), (400 if LONG else 250, 32)):
         big = poisson(f"{tmp}/big.mtx", m)
-        common = ["-A", big, "-nrhs", k, "-json", out, "-maxit", 30, *BASE]
+        common = ["-A", big, "-nrhs", k, "-json", out, "-maxit", 30, "-o",
+                  f"{tmp}/x.mtx", *BASE]
         p = run(*common, "-dry-run")
         assert b"spmm" in p.stdout, "no bids"
         said = load_json(out)
         assert said["status"] == "dry_run" and said["iterations"] is None
-        run(*common, "-o", f"{tmp}/x.mtx", code=1)
+        assert not os.path.exists(f"{tmp}/x.mtx")
+        run(*common, code=1)
         real = load_json(out)
         ratio = said["bytes_host"] / real["bytes_host"]
         print(f"    n {m * m}, k {k}: dry run {said['bytes_host']}, real "
               f"{real['bytes_host']}, ratio {ratio:.3f}")
+        os.unlink(f"{tmp}/x.mtx")
         assert 0.9 <= ratio <= 1.1, ratio
         assert said["bytes_device"] == real["bytes_device"]
 

@@ -91,8 +91,7 @@ static int failed(job *j, sps_status st, bool reading)
                     *text ? text : sps_status_string(st));
 }
 
-/* Memory of this process now, without what is only reserved. */
-static size_t resident(void)
+size_t job_resident(void)
 {
     FILE *f = fopen("/proc/self/statm", "r");
     char text[128] = "", *second = NULL;
@@ -114,7 +113,8 @@ static int known_kernel(job *j)
 
     if (strcmp(j->opt.kernel, "auto") == 0) return 0;
     if (strcmp(j->opt.kernel, "measure") == 0) return 0;
-    while (n < 128 && (name = sps_list(j->ctx, kind, n)) != NULL) {
+    for (int i = 0; n < 128 && (name = sps_list(j->ctx, kind, i)); i++) {
+        if (strncmp(name, "sddmm.", 6) == 0) continue;   /* no product A X */
         names[n++] = name;
         if (strcmp(name, j->opt.kernel) == 0) return 0;
     }
@@ -146,7 +146,7 @@ int job_context(job *j)
     j->info.struct_size = sizeof j->info;
     st = sps_context_information(j->ctx, &j->info);
     if (st != SPS_OK) return failed(j, st, false);
-    size_t now = resident();
+    size_t now = job_resident();
     j->base_bytes = now > j->info.host_bytes ? now - j->info.host_bytes : 0;
     return known_kernel(j);
 }

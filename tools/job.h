@@ -50,6 +50,9 @@ int job_fail(job *j, int code, const char *status, const char *format, ...)
 /* What to try when the solve did not get there; "" if nothing. */
 const char *job_advice(const job *j);
 
+/* Memory of this process now, without what is only reserved. */
+size_t job_resident(void);
+
 /* signals.c */
 void signals_catch(progress *p);
 /* Number of the signal that asked for the end, 0 if none did. */

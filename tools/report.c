@@ -119,15 +119,17 @@ static void method(const job *j, FILE *f)
 static void outcome(const job *j, FILE *f)
 {
     const sps_result *r = &j->result;
+    char text[256];
 
-    label(f, "status");
     if (!j->solved) {
-        fprintf(f, "%s%s%s\n", j->status, *j->message ? ": " : "", j->message);
+        wrapped(f, "status", *j->message ? j->message : j->status);
         return;
     }
-    fprintf(f, "%s; %d of %d columns converged in %d iterations\n",
-            sps_stop_string(r->stop), r->columns_converged, r->k,
-            r->iterations);
+    snprintf(text, sizeof text,
+             "%s; %d of %d columns converged in %d iterations",
+             sps_stop_string(r->stop), r->columns_converged, r->k,
+             r->iterations);
+    wrapped(f, "status", text);
     label(f, "residual");
     fprintf(f, "worst %.2e, median %.2e of ||b||, recomputed from X\n",
             r->worst_residual, report_median(r->residual, r->k));
