@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* backend_cuda.cu - the backend's table: life, memory, phases.
+ *
+ * Everything is queued on one stream of the context (its own, not blocking
+ * with the default stream, or the caller's).  Blocks are worked on in
+ * block_ops.cu, reduce.cu, gram.cu, update.cu and transfer.cu. */
+#include "state.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr size_t blas_workspace = (size_t)32 << 20; /* as cuBLAS asks on sm_90 */
+constexpr size_t scratch_at_open = (size_t)16 << 20;
+
+__global__ void probe() {}
+
+/* Why there is no device, in the driver's words and with its version. */
+sps_status no_device(sps_context *ctx, cudaError_t error)
+{
+    int driver = 0, built = CUDART_VERSION;
+
+    cudaGetLastError();
+    if (cudaDriverGetVersion(&driver) != cudaSuccess) cudaGetLastError();
+    if (driver == 0)
+        return spsi_fail(ctx, SPS_EDEVICE, "no usable GPU: %s (no NVIDIA "
+                         "driver found; CUDA %d.%d is built in)",
+                         cudaGetErrorString(error), built / 1000,
+                         built % 1000 / 10);
+    return spsi_fail(ctx, SPS_EDEVICE, "no usable GPU: %s (the driver speaks "
+                     "CUDA %d.%d, %d.%d is built in)",
+                     cudaGetErrorString(error), driver / 1000,
+                     driver % 1000 / 10, built / 1000, built % 1000 / 10);
+}
+
+sps_status choose_device(sps_context *ctx, sps_cuda_state *s)
+{
+    cudaDeviceProp prop;
+    cudaFuncAttributes attributes;
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+
+    if (error != cudaSuccess) return no_device(ctx, error);
+    if (count == 0) return no_device(ctx, cudaErrorNoDevice);
+    if (ctx->opt.device < 0 || ctx->opt.device >= count)
+        return spsi_fail(ctx, SPS_EDEVICE, "GPU %d was asked for, there are "
+                         "%d (numbered from 0)", ctx->opt.device, count);
+    s->device = ctx->opt.device;
+    error = cudaSetDevice(s->device);
+    if (error != cudaSuccess) return no_device(ctx, error);
+    SPS_CUDA(ctx, cudaGetDeviceProperties(&prop, s->device));
+    snprintf(ctx->device, sizeof ctx->device, "%.80s", prop.name);
+    s->sms = prop.multiProcessorCount;
+    s->shared_limit = (int)prop.sharedMemPerBlockOptin;
+    error = cudaFuncGetAttributes(&attributes, probe);
+    if (error == cudaErrorNoKernelImageForDevice ||
+        error == cudaErrorUnsupportedPtxVersion ||
+        error == cudaErrorInvalidKernelImage) {
+        cudaGetLastError();
+        return spsi_fail(ctx, SPS_EDEVICE, "%.80s has compute capability "
+                         "%d.%d, for which nothing was built (%s): configure "
+                         "with that architecture", prop.name, prop.major,
+                         prop.minor, cudaGetErrorString(error));
+    }
+    SPS_CUDA(ctx, error);
+    return SPS_OK;
+}
+
+sps_status take_all(sps_context *ctx, sps_cuda_state *s)
+{
+    void *host, *device;
+
+    if (ctx->opt.stream) {
+        s->stream = (cudaStream_t)ctx->opt.stream;
+    } else {
+        SPS_CUDA(ctx, cudaStreamCreateWithFlags(&s->stream,
+                                                cudaStreamNonBlocking));
+        s->own_stream = true;
+    }
+    ctx->stream = s->stream;
+    SPS_CUBLAS(ctx, cublasCreate(&s->blas));
+    SPS_CUBLAS(ctx, cublasSetStream(s->blas, s->stream));
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, blas_workspace, &s->blas_work));
+    s->blas_bytes = blas_workspace;
+    /* An own workspace makes its results repeat bit by bit. */
+    SPS_CUBLAS(ctx, cublasSetWorkspace(s->blas, s->blas_work, s->blas_bytes));
+    SPS_CUBLAS(ctx, cublasSetAtomicsMode(s->blas, CUBLAS_ATOMICS_NOT_ALLOWED));
+    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, scratch_at_open));
+    SPS_TRY_RETURN(spsi_cuda_need_down(ctx, 2 * 64 * 64 * sizeof(double)));
+    SPS_TRY_RETURN(spsi_cuda_room(ctx, (size_t)128 << 10, &host, &device));
+    s->up_used = 0;
+    for (s->span_made = 0; s->span_made < SPS_CUDA_SPANS; s->span_made++) {
+        sps_cuda_span *span = &s->span[s->span_made];
+
+        SPS_CUDA(ctx, cudaEventCreate(&span->begin));
+        SPS_CUDA(ctx, cudaEventCreate(&span->end));
+    }
+    return SPS_OK;
+}
+
+void close_cuda(sps_context *ctx)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+
+    if (s == NULL) return;
+    if (s->pid == getpid() && !ctx->dead) {
+        cudaSetDevice(s->device);
+        if (s->stream) cudaStreamSynchronize(s->stream);
+        if (s->sparse) cusparseDestroy(s->sparse);
+        if (s->blas) cublasDestroy(s->blas);
+        for (int i = 0; i < SPS_CUDA_SPANS; i++) {
+            if (s->span[i].begin) cudaEventDestroy(s->span[i].begin);
+            if (s->span[i].end) cudaEventDestroy(s->span[i].end);
+        }
+        if (s->up) cudaFreeHost(s->up);
+        if (s->down) cudaFreeHost(s->down);
+    }
+    spsi_cuda_release(ctx, s->blas_work, s->blas_bytes);
+    spsi_cuda_release(ctx, s->d_scratch, s->scratch_bytes);
+    spsi_cuda_release(ctx, s->d_up, s->up_bytes);
+    if (s->own_stream && s->pid == getpid()) cudaStreamDestroy(s->stream);
+    cudaGetLastError();
+    ctx->stream = NULL;
+    ctx->backend_data = NULL;
+    spsi_free(ctx, s);
+}
+
+sps_status open_cuda(sps_context *ctx)
+{
+    void *p;
+    sps_status st;
+
+    SPS_TRY_RETURN(spsi_new(ctx, sizeof(sps_cuda_state), &p));
+    ctx->backend_data = p;
+    spsi_cuda_state(ctx)->pid = getpid();
+    st = choose_device(ctx, spsi_cuda_state(ctx));
+    if (st == SPS_OK) st = take_all(ctx, spsi_cuda_state(ctx));
+    if (st != SPS_OK) close_cuda(ctx);
+    return st;
+}
+
+sps_status sync_cuda(sps_context *ctx)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    return spsi_cuda_wait(ctx);
+}
+
+/* Gram partials: one k x k (two for a pair) per block of the grid, at most
+ * two blocks a multiprocessor; sums of columns need less. */
+sps_status reserve_cuda(sps_context *ctx, int64_t n, int k)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    size_t square = (size_t)k * (size_t)k * sizeof(double);
+    void *host, *device;
+    size_t parts = k <= 64 ? 4 * (size_t)s->sms : 16;
+
+    (void)n;
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, 2 * parts * square +
+                                               scratch_at_open));
+    SPS_TRY_RETURN(spsi_cuda_need_down(ctx, 2 * square + 2 * (size_t)k * 8));
+    SPS_TRY_RETURN(spsi_cuda_room(ctx, square + 4096, &host, &device));
+    return spsi_cuda_wait(ctx);
+}
+
+sps_status memory_cuda(sps_context *ctx, size_t *free_p, size_t *total_p)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_CUDA(ctx, cudaMemGetInfo(free_p, total_p));
+    return SPS_OK;
+}
+
+/* Phases: a pair of events each, added up when the stream is next waited
+ * for.  When all pairs are in use the phase goes uncounted; solvers wait at
+ * least once an iteration, so this does not happen there. */
+void phase_begin(sps_context *ctx, sps_phase phase)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    sps_cuda_span *span;
+
+    if (ctx->dead || s->pid != getpid() || s->span_open) return;
+    if (s->span_count == SPS_CUDA_SPANS) return;
+    span = &s->span[(s->span_first + s->span_count) % SPS_CUDA_SPANS];
+    span->phase = (int)phase;
+    if (cudaEventRecord(span->begin, s->stream) != cudaSuccess) return;
+    s->span_count++;
+    s->span_open = true;
+}
+
+void phase_end(sps_context *ctx, sps_phase phase)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    int last;
+
+    (void)phase;
+    if (!s->span_open || s->pid != getpid()) return;
+    last = (s->span_first + s->span_count - 1) % SPS_CUDA_SPANS;
+    cudaEventRecord(s->span[last].end, s->stream);
+    s->span_open = false;
+}
+
+sps_status upload_cuda(sps_context *ctx, void *to, const void *from,
+                       size_t bytes)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    if (bytes == 0) return SPS_OK;
+    SPS_CUDA(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice,
+                                  spsi_cuda_state(ctx)->stream));
+    return spsi_cuda_wait(ctx);
+}
+
+sps_status download_cuda(sps_context *ctx, void *to, const void *from,
+                         size_t bytes)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    if (bytes == 0) return SPS_OK;
+    SPS_CUDA(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost,
+                                  spsi_cuda_state(ctx)->stream));
+    return spsi_cuda_wait(ctx);
+}
+
+sps_status copy_cuda(sps_context *ctx, void *to, const void *from,
+                     size_t bytes)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    if (bytes == 0) return SPS_OK;
+    SPS_CUDA(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice,
+                                  spsi_cuda_state(ctx)->stream));
+    return SPS_OK;
+}
+
+} // namespace
+
+SPS_DEFINE(sps_backend, spsi_backend_cuda) = {
+    .name = "cuda",
+    .place = SPS_CUDA,
+    .open = open_cuda,
+    .close = close_cuda,
+    .sync = sync_cuda,
+    .reserve = reserve_cuda,
+    .memory = memory_cuda,
+    .phase_begin = phase_begin,
+    .phase_end = phase_end,
+    .alloc = spsi_cuda_alloc,
+    .release = spsi_cuda_release,
+    .upload = upload_cuda,
+    .download = download_cuda,
+    .copy = copy_cuda,
+    .fill = spsi_cuda_fill,
+    .random = spsi_cuda_random,
+    .set = spsi_cuda_set,
+    .get = spsi_cuda_get,
+    .gather = spsi_cuda_gather,
+    .scatter = spsi_cuda_scatter,
+    .axpby = spsi_cuda_axpby,
+    .axpby_cols = spsi_cuda_axpby_cols,
+    .scale_rows = spsi_cuda_scale_rows,
+    .dots = spsi_cuda_dots,
+    .maxabs = spsi_cuda_maxabs,
+    .gram = spsi_cuda_gram,
+    .mul_small = spsi_cuda_mul_small,
+    .remove_means = spsi_cuda_remove_means,
+    .gram_pair = spsi_cuda_gram_pair,
+    .update_pair = spsi_cuda_update_pair,
+    .update_pair_cols = spsi_cuda_update_pair_cols,
+    .combine = spsi_cuda_combine,
+    .csr_diagonal = NULL,
+    .csr_block_inverse = NULL,
+};

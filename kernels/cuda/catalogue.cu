@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* catalogue.cu - the one exported symbol of the module. */
+#include "registry.h"
+#include "state.h"
+
+#ifndef SPS_CUDA_ARCHITECTURES
+#define SPS_CUDA_ARCHITECTURES "sm_90"
+#endif
+#define SPS_TEXT_(x) #x
+#define SPS_TEXT(x) SPS_TEXT_(x)
+
+/* Generated from cuda.am by build-aux/registry.sh; a C file. */
+extern "C" const sps_kernel *const spsi_cuda_kernels[];
+
+extern "C" __attribute__((visibility("default")))
+const sps_module spsi_cuda_catalogue;
+
+const sps_module spsi_cuda_catalogue = {
+    .abi = SPS_MODULE_ABI,
+    .version = SPS_TEXT(SPS_VERSION_MAJOR) "." SPS_TEXT(SPS_VERSION_MINOR)
+               "." SPS_TEXT(SPS_VERSION_PATCH),
+    .architectures = SPS_CUDA_ARCHITECTURES,
+    .backend = &spsi_backend_cuda,
+    .kernels = spsi_cuda_kernels,
+};

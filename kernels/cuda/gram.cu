@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gram.cu - C = X'Y and the pair G = P'Q, C = P'R, on the fp64 tensor cores.
+ *
+ * The long dimension of the product is the rows of the blocks.  A lane 4g + t
+ * of a warp loads, of 4 rows, row t and columns of its g: that is at once the
+ * fragment of X' (8 x 4) and of Y (4 x 8), so nothing is shuffled.  Pairs of
+ * columns are loaded 16 bytes at a time; the even ones form one fragment, the
+ * odd ones the next, and the permutation is undone when results are written.
+ *
+ * A warp owns a tile of up to 32 x 32 results and every so-many-th slice of
+ * rows; 8 warps of a block share up to 8 tiles (then they meet in L1) and cut
+ * the rows further.  Order of summation: rows of a slice, slices of a block,
+ * blocks; all fixed by shape and device.  Blocks are read once up to 64
+ * columns (a pair: P, Q, R once), wider ones once per 64. */
+#include "device.cuh"
+
+#include <string.h>
+
+namespace {
+
+/* Row groups of 4 in flight, and blocks a multiprocessor; chosen by the
+ * table "Gram products" of doc/benchmarks.md. */
+template <int TM, int TN> struct policy {
+    static constexpr int area = TM * TN;
+    static constexpr int groups = area <= 64 ? 8 : 4;
+    static constexpr int per_sm = area <= 64 ? 3 : area < 1024 ? 2 : 1;
+};
+
+/* Of T columns: number i of lane g is column number at(i, g). */
+template <int T> __device__ __forceinline__ int at(int i, int g)
+{
+    return T == 8 ? g : 16 * (i / 2) + 2 * g + i % 2;
+}
+
+template <int T, bool PAIRED>
+__device__ __forceinline__ void load_piece(double *v, const double *p, int left)
+{
+    if constexpr (T == 8) {
+        v[0] = left > 0 ? __ldg(p) : 0.0;
+    } else {
+#pragma unroll
+        for (int q = 0; q < T / 16; q++) {
+            double2 w = fetch_pair<PAIRED>(p + 16 * q, left - 16 * q);
+
+            v[2 * q] = w.x;
+            v[2 * q + 1] = w.y;
+        }
+    }
+}
+
+struct operands {
+    const double *x, *y[2]; /* y[1]: the second factor of a pair */
+    int64_t ldx, ldy[2], n;
+    int k1, k2;
+    int wm, wn;             /* tiles of a block along X, along Y (or Q, R) */
+    int across;             /* 64-column strips of Y, for blockIdx.y */
+    double *part;
+};
+
+/* acc += X' Y over the G groups of rows held in a and b. */
+template <int TM, int TN, int G>
+__device__ __forceinline__ void multiply(double *acc, const double (*a)[TM / 8],
+                                         const double (*b)[TN / 8])
+{
+    if constexpr (TM == 8) {
+#pragma unroll
+        for (int s = 0; s < G; s++)
+#pragma unroll
+            for (int j = 0; j < TN / 8; j++)
+                dmma8(acc[2 * j], acc[2 * j + 1], a[s][0], b[s][j]);
+    } else {
+#pragma unroll
+        for (int s = 0; s < G; s += 4)
+#pragma unroll
+            for (int i = 0; i < TM / 16; i++)
+#pragma unroll
+                for (int j = 0; j < TN / 8; j++) {
+                    double fa[8], fb[4];
+
+#pragma unroll
+                    for (int u = 0; u < 4; u++) {
+                        fa[2 * u] = a[s + u][2 * i];
+                        fa[2 * u + 1] = a[s + u][2 * i + 1];
+                        fb[u] = b[s + u][j];
+                    }
+                    dmma16x16(acc + 4 * (i * (TN / 8) + j), fa, fb);
+                }
+    }
+}
+
+/* Row and column, inside the tile, of accumulator number e. */
+template <int TM, int TN>
+__device__ __forceinline__ void place(int e, int g, int t, int *row, int *col)
+{
+    int j = TM == 8 ? e / 2 : e / 4 % (TN / 8);
+    int i = TM == 8 ? 0 : 2 * (e / (4 * (TN / 8))) + e % 4 / 2;
+
+    *row = at<TM>(i, g);
+    *col = at<TN>(j, 2 * t + e % 2);
+}
+
+template <int TM, int TN, bool PAIRED>
+__global__ void __launch_bounds__(256, (policy<TM, TN>::per_sm))
+gram_kernel(operands o)
+{
+    constexpr int G = policy<TM, TN>::groups, count = TM * TN / 32;
+    extern __shared__ double shared[];
+    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    int g = lane / 4, t = lane % 4;
+    int tiles = o.wm * o.wn, tile = warp % tiles, slice = warp / tiles;
+    int slices = 8 / tiles;
+    int im = tile % o.wm, in = tile / o.wm;
+    /* The upper half of a pair's tiles belongs to the second factor. */
+    int half = o.y[1] ? o.wn / 2 : o.wn, second = in >= half;
+    int strip_m = (int)blockIdx.y / o.across, strip_n = (int)blockIdx.y % o.across;
+    int m0 = 64 * strip_m + im * TM, n0 = 64 * strip_n + (in % half) * TN;
+    int cx = m0 + at<TM>(0, g), cy = n0 + at<TN>(0, g);
+    int left_x = o.k1 - cx, left_y = o.k2 - cy;
+    int64_t ldx = o.ldx, ldy = second ? o.ldy[1] : o.ldy[0];
+    int64_t row = ((int64_t)blockIdx.x * slices + slice) * (4 * G);
+    int64_t step = (int64_t)gridDim.x * slices * (4 * G);
+    const double *x = o.x + (row + t) * ldx + cx;
+    const double *y = (second ? o.y[1] : o.y[0]) + (row + t) * ldy + cy;
+    double acc[count], a[G][TM / 8], b[G][TN / 8];
+
+#pragma unroll
+    for (int e = 0; e < count; e++) acc[e] = 0;
+    for (; row + 4 * G <= o.n; row += step, x += step * ldx, y += step * ldy) {
+#pragma unroll
+        for (int s = 0; s < G; s++) {
+            load_piece<TM, PAIRED>(a[s], x + 4 * s * ldx, left_x);
+            load_piece<TN, PAIRED>(b[s], y + 4 * s * ldy, left_y);
+        }
+        multiply<TM, TN, G>(acc, a, b);
+    }
+    if (row < o.n) {
+#pragma unroll
+        for (int s = 0; s < G; s++) {
+            bool in_range = row + 4 * s + t < o.n;
+
+            load_piece<TM, PAIRED>(a[s], x + 4 * s * ldx,
+                                   in_range ? left_x : 0);
+            load_piece<TN, PAIRED>(b[s], y + 4 * s * ldy,
+                                   in_range ? left_y : 0);
+        }
+        multiply<TM, TN, G>(acc, a, b);
+    }
+    /* Slices join in order. */
+    for (int w = 1; w < slices; w++) {
+        double *p = shared + (size_t)tile * (TM * TN) + lane;
+
+        __syncthreads();
+        if (slice == w)
+#pragma unroll
+            for (int e = 0; e < count; e++) p[32 * e] = acc[e];
+        __syncthreads();
+        if (slice == 0)
+#pragma unroll
+            for (int e = 0; e < count; e++) acc[e] += p[32 * e];
+    }
+    if (slice > 0) return;
+    double *out = o.part + ((int64_t)blockIdx.x * (o.y[1] ? 2 : 1) + second) *
+                               o.k1 * o.k2;
+#pragma unroll
+    for (int e = 0; e < count; e++) {
+        int i, j;
+
+        place<TM, TN>(e, g, t, &i, &j);
+        if (m0 + i < o.k1 && n0 + j < o.k2)
+            out[(int64_t)(n0 + j) * o.k1 + m0 + i] = acc[e];
+    }
+}
+
+int tile_of(int k) { return k <= 8 ? 8 : k <= 16 ? 16 : 32; }
+
+/* Blocks along the rows. */
+template <int TM, int TN>
+int blocks_of(const sps_context *ctx, const operands *o, int strips)
+{
+    int tiles = o->wm * o->wn, per_sm = policy<TM, TN>::per_sm;
+    int64_t want = ceil_div((int64_t)per_sm * spsi_cuda_state(ctx)->sms, strips);
+    int64_t most = ceil_div(o->n, 4 * policy<TM, TN>::groups * (8 / tiles));
+
+    if (want > most) want = most;
+    return want > 0 ? (int)want : 1;
+}
+
+template <int TM, int TN>
+sps_status launch(sps_context *ctx, operands *o, bool pairs)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    int tiles = o->wm * o->wn;
+    int strips = o->across * (int)ceil_div(o->k1, 64);
+    int blocks = blocks_of<TM, TN>(ctx, o, strips);
+    int64_t count = (int64_t)o->k1 * o->k2 * (o->y[1] ? 2 : 1);
+    size_t shared = tiles < 8 ? (size_t)tiles * TM * TN * 8 : 0;
+    dim3 grid((unsigned)blocks, (unsigned)strips);
+
+    SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)count * 8));
+    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)count * 8 *
+                                               (size_t)blocks));
+    o->part = (double *)s->d_scratch;
+    if (pairs)
+        gram_kernel<TM, TN, true><<<grid, 256, shared, s->stream>>>(*o);
+    else
+        gram_kernel<TM, TN, false><<<grid, 256, shared, s->stream>>>(*o);
+    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(launch_add_parts(ctx, o->part, blocks, count, s->down));
+    return spsi_cuda_wait(ctx);
+}
+
+template <int TM>
+sps_status launch_n(sps_context *ctx, operands *o, bool pairs)
+{
+    switch (tile_of(o->k2)) {
+    case 8: return launch<TM, 8>(ctx, o, pairs);
+    case 16: return launch<TM, 16>(ctx, o, pairs);
+    default: return launch<TM, 32>(ctx, o, pairs);
+    }
+}
+
+/* Results are in the state's `down`, column-major without gaps. */
+sps_status run(const sps_block *X, const sps_block *Y, const sps_block *R)
+{
+    sps_context *ctx = X->ctx;
+    bool pairs = paired(X) && paired(Y) && (R == NULL || paired(R));
+    operands o = {};
+
+    o.x = numbers(X);
+    o.ldx = X->ld;
+    o.y[0] = numbers(Y);
+    o.ldy[0] = Y->ld;
+    o.y[1] = R ? numbers(R) : NULL;
+    o.ldy[1] = R ? R->ld : 0;
+    o.n = X->n;
+    o.k1 = X->k;
+    o.k2 = Y->k;
+    o.wm = X->k > 32 ? 2 : 1;
+    o.wn = (Y->k > 32 ? 2 : 1) * (R ? 2 : 1);
+    o.across = (int)ceil_div(Y->k, 64);
+    switch (tile_of(X->k)) {
+    case 8: return launch_n<8>(ctx, &o, pairs);
+    case 16: return launch_n<16>(ctx, &o, pairs);
+    default: return launch_n<32>(ctx, &o, pairs);
+    }
+}
+
+void take(sps_small *C, const double *from)
+{
+    for (int j = 0; j < C->cols; j++)
+        memcpy(spsi_small_at(C, 0, j), from + (size_t)j * (size_t)C->rows,
+               (size_t)C->rows * sizeof(double));
+}
+
+} // namespace
+
+sps_status spsi_cuda_gram(const sps_block *X, const sps_block *Y, sps_small *C)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(X->ctx));
+    spsi_small_shape(C, X->k, Y->k);
+    if (X->k == 0 || Y->k == 0) return SPS_OK;
+    if (X->k == 1 && Y->k == 1)
+        return spsi_cuda_dots(X, Y, spsi_small_at(C, 0, 0));
+    SPS_TRY_RETURN(run(X, Y, NULL));
+    take(C, spsi_cuda_state(X->ctx)->down);
+    return SPS_OK;
+}
+
+sps_status spsi_cuda_gram_pair(const sps_block *P, const sps_block *Q,
+                               const sps_block *R, sps_small *G, sps_small *C)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(P->ctx));
+    if (P->k == 0 || Q->k != R->k || Q->k == 0) {
+        SPS_TRY_RETURN(spsi_cuda_gram(P, Q, G));
+        return spsi_cuda_gram(P, R, C);
+    }
+    SPS_TRY_RETURN(run(P, Q, R));
+    spsi_small_shape(G, P->k, Q->k);
+    spsi_small_shape(C, P->k, R->k);
+    take(G, spsi_cuda_state(P->ctx)->down);
+    take(C, spsi_cuda_state(P->ctx)->down + (size_t)P->k * (size_t)Q->k);
+    return SPS_OK;
+}

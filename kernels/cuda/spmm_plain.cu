@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmm_plain.cu - Y = alpha A X + beta Y by rows; always fits, and checks
+ * everything else.
+ *
+ * A row belongs to 4, 8, 16 or 32 lanes, each with a pair of columns; blocks
+ * wider than 64 columns go in strips of 64.  The lanes fetch entries of their
+ * row together, 8 or more at a time and one batch ahead, and pass them around
+ * by shuffles; so the rows of X of a whole batch are in flight at once.  A
+ * block of threads walks a run of consecutive rows, so that neighbours find
+ * each other's rows of X in L1, which is what limits a sparse product.
+ *
+ * Bytes: A once per strip, Y once, X as often as L1 and L2 forget it.  Sums
+ * run in the order of the row; no atomics; slots past the end of a row read
+ * nothing and add 0 * 0. */
+#include "sparse.cuh"
+
+extern "C" const sps_kernel spsi_kernel_spmm_plain;
+
+namespace {
+
+constexpr int threads = 256;
+
+template <int L, bool PAIRED, class I, class V>
+__global__ void __launch_bounds__(threads)
+spmm_kernel(matrix<I, V> A, blocks b, int run)
+{
+    constexpr int batch = L > 8 ? L : 8, own = batch / L, unroll = 8;
+    int sub = (int)threadIdx.x / L, l = (int)threadIdx.x % L;
+    int c = (int)blockIdx.y * 2 * L + 2 * l, left = b.k - c;
+    int64_t first = (int64_t)blockIdx.x * run;
+    int64_t last = first + run < A.nrow ? first + run : A.nrow;
+    const double *x = b.x + c;
+    I p = 0, q = 0;
+    int32_t col[own];
+    V val[own];
+
+    auto bounds = [&](int64_t i) {
+        p = q = 0;
+        if (i < last) {
+            p = __ldg(A.rowptr + i);
+            q = __ldg(A.rowptr + i + 1);
+        }
+    };
+    /* Entries number done .. of the row that begins at from; an offset is
+     * formed only inside the row, where it cannot overflow. */
+    auto entries = [&](I from, int length, int done) {
+#pragma unroll
+        for (int e = 0; e < own; e++) {
+            int number = done + l + e * L;
+            bool ok = number < length;
+
+            col[e] = ok ? __ldg(A.col + (from + number)) : -1;
+            val[e] = ok ? __ldg(A.val + (from + number)) : V(0);
+        }
+    };
+
+    bounds(first + sub);
+    entries(p, (int)(q - p), 0);
+    for (int64_t base = first; base < last; base += threads / L) {
+        int64_t i = base + sub, next = i + threads / L;
+        double2 acc = make_double2(0.0, 0.0);
+        I here = p;
+        int length = (int)(q - p);
+        /* All rows of a warp take as many batches as its longest. */
+        int most = __reduce_max_sync(all_lanes, length);
+
+        bounds(next);
+        for (int done = 0;; done += batch) {
+            int32_t now[own];
+            V times[own];
+
+#pragma unroll
+            for (int e = 0; e < own; e++) now[e] = col[e], times[e] = val[e];
+            bool more = done + batch < most;
+
+            if (more) entries(here, length, done + batch);
+            else entries(p, (int)(q - p), 0);
+#pragma unroll
+            for (int e0 = 0; e0 < batch; e0 += unroll) {
+                double2 v[unroll];
+                double a[unroll];
+
+                if (e0 > 0 && done + e0 >= most) break;
+#pragma unroll
+                for (int u = 0; u < unroll; u++) {
+                    int e = e0 + u;
+                    int32_t j = __shfl_sync(all_lanes, now[e / L], e % L, L);
+
+                    a[u] = (double)__shfl_sync(all_lanes, times[e / L], e % L,
+                                               L);
+                    v[u] = fetch_pair<PAIRED>(x + (int64_t)j * b.ldx,
+                                              j >= 0 ? left : 0);
+                }
+#pragma unroll
+                for (int u = 0; u < unroll; u++) {
+                    acc.x = fma(a[u], v[u].x, acc.x);
+                    acc.y = fma(a[u], v[u].y, acc.y);
+                }
+            }
+            if (!more) break;
+        }
+        if (i < last) {
+            double *y = b.y + i * b.ldy + c;
+            double2 r = make_double2(b.alpha * acc.x, b.alpha * acc.y);
+
+            if (b.beta != 0) {
+                double2 old = load_pair<PAIRED>(y, left);
+
+                r.x = fma(b.beta, old.x, r.x);
+                r.y = fma(b.beta, old.y, r.y);
+            }
+            store_pair<PAIRED>(y, left, r);
+        }
+    }
+}
+
+/* Rows of a run: long enough to meet neighbours, short enough that every
+ * multiprocessor gets several. */
+int run_of(const sps_context *ctx, int64_t nrow, int lanes)
+{
+    int step = threads / lanes, run = 512;
+
+    while (run > step && ceil_div(nrow, run) < 8 * spsi_cuda_state(ctx)->sms)
+        run /= 2;
+    return run < step ? step : run;
+}
+
+template <int L>
+sps_status launch(const sps_plan *plan, const sps_spmm_args *args)
+{
+    sps_context *ctx = plan->ctx;
+    blocks b = blocks_of(args);
+    bool pairs = paired(args->X) && paired(args->Y);
+    int run = run_of(ctx, plan->A->nrow, L);
+    int64_t count = ceil_div(plan->A->nrow, run);
+    dim3 grid((unsigned)count, (unsigned)ceil_div(b.k, 2 * L));
+
+    return with_types(plan->A, [&](auto A) -> sps_status {
+        cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+
+        if (pairs)
+            spmm_kernel<L, true><<<grid, threads, 0, stream>>>(A, b, run);
+        else
+            spmm_kernel<L, false><<<grid, threads, 0, stream>>>(A, b, run);
+        SPS_LAUNCHED(ctx);
+        return SPS_OK;
+    });
+}
+
+sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
+    if (trivial(plan, args)) return scale_only(args);
+    if (args->Y->k <= 8) return launch<4>(plan, args);
+    if (args->Y->k <= 16) return launch<8>(plan, args);
+    if (args->Y->k <= 32) return launch<16>(plan, args);
+    return launch<32>(plan, args);
+}
+
+bool fits(const sps_problem *p, const char **why_not)
+{
+    (void)p;
+    (void)why_not;
+    return true;
+}
+
+/* Without neighbours in L1 every entry fetches its row of X from L2, about
+ * 1.3 times as fast as memory. */
+double cost(const sps_problem *p)
+{
+    double entries = (double)p->f->nnz * (8.0 * p->k + 12.0);
+    double distinct = p->f->distinct64 > 0 ? p->f->distinct64 : 1.0;
+    double gather = entries * (0.3 + 0.7 * distinct) / (1.3 * p->bandwidth);
+    double memory = seconds(p, p->k < 8 ? 0.35 : 0.6);
+
+    return memory > gather ? memory : gather;
+}
+
+sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+{
+    return spsi_plan_new(ctx, &spsi_kernel_spmm_plain, p, sizeof(sps_plan),
+                         plan_p);
+}
+
+} // namespace
+
+SPS_DEFINE(sps_kernel, spsi_kernel_spmm_plain) = {
+    .name = "spmm.plain",
+    .op = SPS_OP_SPMM,
+    .where = SPS_CUDA,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .fits = fits,
+    .cost = cost,
+    .plan = plan,
+    .spmm = spmm,
+    .sddmm = NULL,
+    .refresh = NULL,
+    .destroy = NULL,
+};
