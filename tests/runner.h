@@ -31,11 +31,11 @@
 #include "spsolve.h"
 
 typedef struct runner_test {
-    const TTest *test;
+    const TTest **test; /* the pointer that START_TEST declares */
     const char *name;
 } runner_test;
 
-#define RUNNER_TEST(name) { &name##_ttest, #name }
+#define RUNNER_TEST(name) { &name, #name }
 #define RUNNER_TIMEOUT 300 /* seconds for one test, under sanitizers too */
 
 static inline sps_place runner_place(void)
@@ -109,7 +109,7 @@ static inline int runner_main_(const char *name, const runner_test *tests,
     TCase *all = tcase_create(name);
 
     tcase_set_timeout(all, RUNNER_TIMEOUT);
-    for (size_t i = 0; i < count; i++) tcase_add_test(all, tests[i].test);
+    for (size_t i = 0; i < count; i++) tcase_add_test(all, *tests[i].test);
     suite_add_tcase(suite, all);
     return runner_run(suite);
 }

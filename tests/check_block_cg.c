@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_block_cg.c - what is special to block CG and to the driver around
+ * it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "problem.h"
+#include "runner.h"
+#include "zoo.h"
+
+static sps_csr *grid(int64_t n)
+{
+    return zoo_matrix(zoo_find("grid5"), n, 5, ZOO_LAPLACIAN, SPS_F64);
+}
+
+/* A grid Laplacian shifted by 0.01: condition about 800, slow enough for
+ * differences between methods to show. */
+static void open_shifted(problem *p, sps_context *ctx, int64_t n, int k)
+{
+    sps_csr *A = grid(n);
+    double *val = A->val;
+
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t q = A->rowptr[i]; q < A->rowptr[i + 1]; q++)
+            if (A->col[q] == i) val[q] += 0.01;
+    problem_open(p, ctx, A, k);
+    p->opt.solver = "block_cg";
+}
+
+static void solve(problem *p, sps_stop stop)
+{
+    ck_assert_msg(problem_solve(p) == SPS_OK, "%s",
+                  sps_context_error(p->ctx));
+    ck_assert_msg(p->result.stop == stop, "%s after %d iterations, worst %g",
+                  sps_stop_string(p->result.stop), p->result.iterations,
+                  problem_worst(p));
+    ck_assert(problem_honest(p));
+}
+
+START_TEST(equal_right_hand_sides_take_one_direction)
+{
+    sps_context *ctx = runner_context();
+    problem p, one;
+    int alone;
+
+    open_shifted(&one, ctx, 900, 1);
+    solve(&one, SPS_STOP_CONVERGED);
+    alone = one.result.iterations;
+    open_shifted(&p, ctx, 900, 8);
+    for (int i = 0; i < 900; i++)
+        for (int j = 0; j < 8; j++) p.b[8 * i + j] = one.b[i] * (j + 1);
+    solve(&p, SPS_STOP_CONVERGED);
+    ck_assert_int_eq(p.result.min_width, 1);
+    ck_assert_int_le(abs(p.result.iterations - alone), 2);
+    problem_close(&p);
+    problem_close(&one);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(a_block_needs_fewer_iterations_than_its_columns)
+{
+    sps_context *ctx = runner_context();
+    problem p, q;
+
+    open_shifted(&p, ctx, 2500, 16);
+    open_shifted(&q, ctx, 2500, 16);
+    q.opt.solver = "cg";
+    solve(&p, SPS_STOP_CONVERGED);
+    solve(&q, SPS_STOP_CONVERGED);
+    ck_assert_msg(4 * p.result.iterations < 3 * q.result.iterations,
+                  "block %d, columns %d", p.result.iterations,
+                  q.result.iterations);
+    problem_close(&p);
+    problem_close(&q);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(more_right_hand_sides_than_rows_are_solved)
+{
+    static const int width[] = { 64, 200, 1024 };
+    sps_context *ctx = runner_context();
+
+    for (int w = 0; w < 3; w++) {
+        problem p;
+        open_shifted(&p, ctx, 150, width[w]);
+        solve(&p, SPS_STOP_CONVERGED);
+        ck_assert_int_le(p.result.min_width, 150);
+        problem_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(auto_takes_cg_for_one_column_and_block_cg_for_more)
+{
+    sps_context *ctx = runner_context();
+    problem p;
+
+    open_shifted(&p, ctx, 400, 1);
+    p.opt.solver = "auto";
+    solve(&p, SPS_STOP_CONVERGED);
+    ck_assert_str_eq(p.result.solver, "cg");
+    problem_close(&p);
+    open_shifted(&p, ctx, 400, 2);
+    p.opt.solver = "auto";
+    solve(&p, SPS_STOP_CONVERGED);
+    ck_assert_str_eq(p.result.solver, "block_cg");
+    problem_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* Easy columns (one eigenvector each) converge at once and leave; the hard
+ * ones must not suffer. */
+START_TEST(columns_that_converge_early_leave_the_work)
+{
+    sps_context *ctx = runner_context();
+    problem p;
+    int hard;
+
+    open_shifted(&p, ctx, 900, 8);
+    for (int i = 0; i < 900; i++)
+        for (int j = 0; j < 6; j++)
+            p.b[8 * i + j] = cos(M_PI * (j + 1) * (i % 30 + 0.5) / 30);
+    solve(&p, SPS_STOP_CONVERGED);
+    hard = p.result.iterations;
+    ck_assert_int_le(p.result.min_width, 2);
+    problem_close(&p);
+    open_shifted(&p, ctx, 900, 2);
+    solve(&p, SPS_STOP_CONVERGED);
+    ck_assert_int_le(hard, p.result.iterations + 5);
+    problem_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* A callback operator that turns bad after some calls. */
+struct trap {
+    const sps_csr *A;
+    int calls, bad_at, code;
+};
+
+static int trap_apply(double alpha, const double *X, int64_t ldx, double beta,
+                      double *Y, int64_t ldy, int64_t n, int k, void *stream,
+                      void *data)
+{
+    struct trap *t = data;
+    const double *val = t->A->val;
+
+    (void)stream;
+    if (++t->calls == t->bad_at && t->code > 0) return t->code;
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < k; j++) {
+            double sum = 0;
+            for (int64_t q = t->A->rowptr[i]; q < t->A->rowptr[i + 1]; q++)
+                sum += val[q] * X[t->A->col[q] * ldx + j];
+            if (t->calls == t->bad_at && t->code == 0 && i == 7) sum = NAN;
+            Y[i * ldy + j] = alpha * sum + (beta != 0 ? beta * Y[i * ldy + j]
+                                                      : 0);
+        }
+    return 0;
+}
+
+START_TEST(a_nan_from_the_operator_stops_at_once_and_keeps_the_best)
+{
+    static const char *solver[] = { "block_cg", "cg" };
+    sps_context *ctx = runner_context();
+
+    if (runner_place() == SPS_HOST)
+        for (int t = 0; t < 2; t++) {
+            problem p;
+            struct trap trap = { .bad_at = 20 };
+            open_shifted(&p, ctx, 900, 3);
+            p.opt.solver = solver[t];
+            trap.A = p.A;
+            ck_assert_int_eq(sps_operator_user(ctx, 900, trap_apply, &trap,
+                                               SPS_SYMMETRIC, &p.op), SPS_OK);
+            solve(&p, SPS_STOP_NOT_FINITE);
+            ck_assert_int_lt(p.result.iterations, 20);
+            for (int i = 0; i < 2700; i++) ck_assert(isfinite(p.x[i]));
+            ck_assert(problem_worst(&p) <= 1);
+            problem_close(&p);
+        }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(a_failing_callback_ends_the_solve_with_its_code)
+{
+    sps_context *ctx = runner_context();
+
+    if (runner_place() == SPS_HOST) {
+        problem p;
+        struct trap trap = { .bad_at = 12, .code = 17 };
+        open_shifted(&p, ctx, 900, 3);
+        trap.A = p.A;
+        ck_assert_int_eq(sps_operator_user(ctx, 900, trap_apply, &trap,
+                                           SPS_SYMMETRIC, &p.op), SPS_OK);
+        ck_assert_int_eq(problem_solve(&p), SPS_EUSER);
+        ck_assert(strstr(sps_context_error(ctx), "17"));
+        for (int i = 0; i < 2700; i++) ck_assert(isfinite(p.x[i]));
+        problem_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+static double seen[4000];
+static int seen_count;
+static char seen_event[64];
+
+static bool watch(const sps_progress *g, void *data)
+{
+    (void)data;
+    if (seen_count < 4000) seen[seen_count++] = g->worst;
+    if (g->event) strncpy(seen_event, g->event, sizeof seen_event - 1);
+    return true;
+}
+
+/* An operator that is slightly not what it was: the recurrence drifts away
+ * from the truth, and the driver must notice. */
+static int drift_apply(double alpha, const double *X, int64_t ldx, double beta,
+                       double *Y, int64_t ldy, int64_t n, int k, void *stream,
+                       void *data)
+{
+    struct trap *t = data;
+    double wobble = t->calls < t->bad_at ? 1e-5 * (t->calls % 3) : 0;
+    int code = trap_apply(alpha, X, ldx, beta, Y, ldy, n, k, stream, data);
+
+    for (int j = 0; j < k; j++) Y[450 * ldy + j] *= 1 + wobble;
+    return code;
+}
+
+START_TEST(a_recurrence_that_drifts_is_replaced_by_the_truth)
+{
+    sps_context *ctx = runner_context();
+
+    if (runner_place() == SPS_HOST) {
+        problem p;
+        struct trap trap = { .bad_at = 40, .code = -1 };
+        open_shifted(&p, ctx, 900, 3);
+        trap.A = p.A;
+        p.opt.monitor = watch;
+        ck_assert_int_eq(sps_operator_user(ctx, 900, drift_apply, &trap,
+                                           SPS_SYMMETRIC, &p.op), SPS_OK);
+        ck_assert_int_eq(problem_solve(&p), SPS_OK);
+        ck_assert(problem_honest(&p));
+        ck_assert_int_ge(p.result.restarts, 1);
+        ck_assert_str_eq(seen_event, "residual replaced");
+        problem_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(a_second_solve_with_the_same_solver_repeats_the_first)
+{
+    sps_context *ctx = runner_context();
+    problem p;
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_block *B = NULL, *X = NULL;
+    sps_result r = { .struct_size = sizeof r };
+    double x[2][1600];
+
+    open_shifted(&p, ctx, 400, 4);
+    ck_assert_int_eq(sps_operator_csr(ctx, p.A, 4, NULL, &op), SPS_OK);
+    ck_assert_int_eq(sps_solver_create(op, NULL, 4, &p.opt, &s), SPS_OK);
+    ck_assert_int_eq(sps_block_create(ctx, 400, 4, &B), SPS_OK);
+    ck_assert_int_eq(sps_block_create(ctx, 400, 4, &X), SPS_OK);
+    ck_assert_int_eq(sps_block_random(B, 3), SPS_OK);
+    for (int run = 0; run < 2; run++) {
+        memset(x[run], 0, sizeof x[run]);
+        ck_assert_int_eq(sps_block_set(X, 0, 4, x[run], 4, SPS_ROW_MAJOR,
+                                       SPS_HOST), SPS_OK);
+        ck_assert_int_eq(sps_solver_linear(s, B, X, &r), SPS_OK);
+        ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
+        ck_assert_int_eq(sps_block_get(X, 0, 4, x[run], 4, SPS_ROW_MAJOR,
+                                       SPS_HOST), SPS_OK);
+    }
+    ck_assert(!memcmp(x[0], x[1], sizeof x[0]));
+    sps_solver_destroy(&s);
+    sps_operator_destroy(&op);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    problem_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(equal_right_hand_sides_take_one_direction),
+    RUNNER_TEST(a_block_needs_fewer_iterations_than_its_columns),
+    RUNNER_TEST(more_right_hand_sides_than_rows_are_solved),
+    RUNNER_TEST(auto_takes_cg_for_one_column_and_block_cg_for_more),
+    RUNNER_TEST(columns_that_converge_early_leave_the_work),
+    RUNNER_TEST(a_nan_from_the_operator_stops_at_once_and_keeps_the_best),
+    RUNNER_TEST(a_failing_callback_ends_the_solve_with_its_code),
+    RUNNER_TEST(a_recurrence_that_drifts_is_replaced_by_the_truth),
+    RUNNER_TEST(a_second_solve_with_the_same_solver_repeats_the_first),
+};
+
+RUNNER_MAIN("block_cg", tests)
