@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs solve on every SPD matrix of a folder and sets it beside SciPy's list.
+
+    spd_table.py FOLDER RESULTS.tsv -solve PATH [-device cpu] [-scipy LIST.tsv]
+                 [-seconds 300] [-maxit 20000] [-solver auto] [-table OUT.md]
+                 [-threads N]
+
+Each matrix whose definiteness in FOLDER/INDEX.tsv begins with SPD:
+
+    solve -A M -nrhs 16 -precond jacobi -rtol 1e-8 -maxit 20000 -json FILE
+
+One line of RESULTS for each run; (matrix, device) pairs that are there already
+are skipped, so that an interrupted run goes on, and one file may hold several
+devices.  -table joins RESULTS with SciPy's list (scipy_spd.py) in Markdown.
+Exit code 1 if a matrix that SciPy solves is not solved here.
+"""
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+HEAD = ("name device exit status solver columns iterations residual backward "
+        "seconds").split()
+
+
+def options(words):
+    opt = {"solve": "solve", "device": "cpu", "scipy": None, "table": None,
+           "seconds": 300.0, "maxit": 20000, "solver": "auto", "threads": 0}
+    plain = []
+    words = iter(words)
+    for w in words:
+        if w.startswith("-") and w[1:] in opt:
+            value = next(words)
+            kind = type(opt[w[1:]])
+            opt[w[1:]] = kind(value) if kind in (float, int) else value
+        else:
+            plain.append(w)
+    if len(plain) != 2:
+        sys.exit(__doc__)
+    return opt, plain
+
+
+def read_table(path):
+    if not path or not os.path.exists(path):
+        return []
+    with open(path) as f:
+        return list(csv.DictReader(f, delimiter="\t"))
+
+
+def run(name, path, opt):
+    """One line of RESULTS."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as out:
+        words = [opt["solve"], "-A", path, "-nrhs", "16", "-precond",
+                 "jacobi", "-rtol", "1e-8", "-maxit", str(opt["maxit"]),
+                 "-solver", opt["solver"], "-device", opt["device"],
+                 "-maxtime", str(opt["seconds"]), "-quiet", "-json", out.name]
+        if opt["threads"]:
+            words += ["-threads", str(opt["threads"])]
+        start = time.monotonic()
+        try:
+            done = subprocess.run(words, capture_output=True, text=True,
+                                  timeout=2 * opt["seconds"] + 60)
+            code, said = done.returncode, done.stderr.strip()
+        except subprocess.TimeoutExpired:
+            code, said = -1, "killed after the time limit"
+        seconds = time.monotonic() - start
+        try:
+            with open(out.name) as f:
+                r = json.load(f)
+        except ValueError:
+            r = {"status": said.splitlines()[-1] if said else "no report"}
+
+    def number(key, form="%.2e"):
+        v = r.get(key)
+        return form % v if isinstance(v, (int, float)) else "-"
+
+    return [name, opt["device"], code, r.get("status", "-"),
+            r.get("solver") or "-", number("columns_converged", "%d"),
+            number("iterations", "%d"), number("max_relative_residual"),
+            number("max_backward_error"), "%.2f" % seconds]
+
+
+def spd_names(folder):
+    rows = [r for r in read_table(os.path.join(folder, "INDEX.tsv"))
+            if r["definiteness"].startswith("SPD")]
+    rows.sort(key=lambda r: int(r["nnz_full"]))
+    return [(r["name"], r["rows"], r["nnz_full"]) for r in rows]
+
+
+def cell(r):
+    if r is None:
+        return "- | - | - | - | -"
+    return "%s | %s | %s | %s | %s" % (
+        r["exit"] if r["status"] == "converged"
+        else "%s %s" % (r["exit"], r["status"]),
+        r["iterations"], r["residual"], r["backward"], r["seconds"])
+
+
+def write_table(names, results, scipy, path):
+    """Markdown; returns the matrices that SciPy solves and some run did not."""
+    devices = sorted({r["device"] for r in results})
+    by = {(r["name"], r["device"]): r for r in results}
+    peer = {r["name"]: r for r in scipy}
+    missed = []
+    with open(path, "w") as f:
+        f.write("| matrix | n | nnz | SciPy | iter. |")
+        for d in devices:
+            f.write(" %s: exit | iter. | residual | backward | s |" % d)
+        f.write("\n" + "|---" * (5 + 5 * len(devices)) + "|\n")
+        for name, n, nnz in names:
+            p = peer.get(name, {"there": "-", "iterations_max": "-"})
+            cells = [by.get((name, d)) for d in devices]
+            f.write("| %s | %s | %s | %s | %s | %s |\n" % (
+                name, n, nnz, p["there"], p["iterations_max"],
+                " | ".join(cell(c) for c in cells)))
+            if p["there"] == "yes":
+                missed += ["%s on %s: %s" % (name, c["device"], c["status"])
+                           for c in cells if c and c["exit"] != "0"]
+    return missed
+
+
+def main():
+    opt, (folder, path) = options(sys.argv[1:])
+    done = {(r["name"], r["device"]) for r in read_table(path)}
+    names = spd_names(folder)
+    new = not os.path.exists(path)
+    with open(path, "a") as out:
+        if new:
+            print("\t".join(HEAD), file=out)
+        for name, _, _ in names:
+            if (name, opt["device"]) in done:
+                continue
+            line = run(name, os.path.join(folder, name + ".mtx.gz"), opt)
+            print("\t".join(map(str, line)), file=out, flush=True)
+    results = read_table(path)
+    good = sum(r["exit"] == "0" for r in results if
+               r["device"] == opt["device"])
+    print("%s: %d of %d solved" % (opt["device"], good, len(names)))
+    if opt["table"]:
+        missed = write_table(names, results, read_table(opt["scipy"]),
+                             opt["table"])
+        for m in missed:
+            print("SciPy solves, not solved here: " + m)
+        sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
