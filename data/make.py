@@ -110,7 +110,7 @@ def elasticity(nx, ny, nu=0.3):
                             c = 2 * number(*node[q]) + j
                             if r >= c:
                                 a[r, c] = a.get((r, c), 0) + k[2*p+i][2*q+j]
-    return {e: round(v, 8) for e, v in a.items() if round(v, 8) != 0}
+    return {e: round(v, 8) + 0.0 for e, v in a.items()}
 
 
 def magnetic(m):

@@ -362,6 +362,26 @@ const char *sps_operator_kernel(const sps_operator *op)
     return op->apply ? "callback" : op->block->kernel->name;
 }
 
+/* What planning saw of the matrix. */
+static size_t print_features(const sps_features *f, char *text, size_t size)
+{
+    int n = snprintf(text, size,
+                     "rows of %lld to %lld entries, mean %.1f, deviation %.1f"
+                     "; %lld empty\nbandwidth %lld; distinct columns over "
+                     "entries: %.2f in 8 rows, %.2f in 64\n",
+                     (long long)f->min_length, (long long)f->max_length,
+                     f->mean_length, f->deviation, (long long)f->empty_rows,
+                     (long long)f->bandwidth, f->distinct8, f->distinct64);
+    size_t length = n > 0 ? (size_t)n : 0;
+    const bool room = length < size;
+
+    if (f->block < 2) return length;
+    n = snprintf(room ? text + length : NULL, room ? size - length : 0,
+                 "%.0f %% of the entries lie in full %d x %d blocks\n",
+                 100 * f->block_fill, f->block, f->block);
+    return length + (n > 0 ? (size_t)n : 0);
+}
+
 size_t sps_operator_describe(const sps_operator *op, char *text, size_t size)
 {
     size_t length;
@@ -370,11 +390,12 @@ size_t sps_operator_describe(const sps_operator *op, char *text, size_t size)
     if (!op) return 0;
     if (op->apply)
         return (size_t)snprintf(text, size, "callback of the caller\n");
-    length = spsi_bids_print(&op->bids[0], text, size);
-    if (op->bids[1].count > 0) {
+    length = print_features(&op->f, text, size);
+    for (int i = 0; i < 2; i++) {
         const bool room = length < size;
 
-        length += spsi_bids_print(&op->bids[1], room ? text + length : NULL,
+        if (i > 0 && op->bids[i].count == 0) continue;
+        length += spsi_bids_print(&op->bids[i], room ? text + length : NULL,
                                   room ? size - length : 0);
     }
     return length;

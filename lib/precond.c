@@ -27,6 +27,28 @@ static sps_status new_precond(sps_context *ctx, const sps_precond_type *type,
     return SPS_OK;
 }
 
+/* auto: block_jacobi where the pattern is made of full b x b blocks, so that
+ * several unknowns belong to one point; else jacobi. */
+static const char *choose(const sps_operator *A)
+{
+    if (!A->A) {
+        spsi_note(A->ctx, "preconditioner auto: none, since the matrix is a "
+                  "callback");
+        return "none";
+    }
+    if (A->f.block > 1 && A->f.block_fill >= 0.99 &&
+        !(A->props & SPS_INTERLEAVED)) {
+        spsi_note(A->ctx, "preconditioner auto: block_jacobi, since %.0f %% "
+                  "of the entries lie in full %d x %d blocks",
+                  100 * A->f.block_fill, A->f.block, A->f.block);
+        return "block_jacobi";
+    }
+    spsi_note(A->ctx, "preconditioner auto: jacobi, since the pattern shows "
+              "no blocks of %s", A->props & SPS_INTERLEAVED
+              ? "complex unknowns" : "unknowns");
+    return "jacobi";
+}
+
 sps_status sps_precond_create(const sps_operator *A, int width,
                               const sps_options *opt, sps_precond **M_p)
 {
@@ -41,7 +63,7 @@ sps_status sps_precond_create(const sps_operator *A, int width,
     SPS_TRY(spsi_options_take(A->ctx, opt, &def));
     opt = &def;
     name = def.precond;
-    if (!strcmp(name, "auto")) name = A->A ? "jacobi" : "none";
+    if (!strcmp(name, "auto")) name = choose(A);
     type = find(name);
     SPS_REQUIRE(A->ctx, width >= 1, SPS_EINVAL, "width %d", width);
     SPS_REQUIRE(A->ctx, type, SPS_EINVAL,

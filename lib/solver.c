@@ -28,6 +28,12 @@ static sps_status choose(sps_solver *s)
     SPS_REQUIRE(s->ctx, s->type, SPS_EINVAL,
                 "unknown solver '%s'; sps_list(\"solver\") names them", name);
     if (s->automatic && s->columns > 1) s->fallback = find("cg");
+    if (s->automatic)
+        spsi_note(s->ctx, s->columns > 1
+                  ? "solver auto: block_cg, since %d right-hand sides can "
+                    "share their search directions; cg stands by"
+                  : "solver auto: cg, since there is %d right-hand side",
+                  s->columns);
 fail:
     return st;
 }

@@ -387,8 +387,8 @@ sps_status sps_operator_sample(const sps_operator *op, double alpha,
  *  place); preconditioners follow by sps_precond_update. */
 sps_status sps_operator_set_values(sps_operator *op, const void *val,
                                    sps_place place);
-/** Writes the table of bids to text (always terminated); returns the length
- *  of the whole. */
+/** Writes what was measured of the matrix and the table of bids to text
+ *  (always terminated); returns the length of the whole. */
 size_t sps_operator_describe(const sps_operator *op, char *text, size_t size);
 /** Name of the kernel that serves blocks; static. */
 const char *sps_operator_kernel(const sps_operator *op);
