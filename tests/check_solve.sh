@@ -8,6 +8,7 @@ data=$src/data
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 failures=0
+"$solve" -help >/dev/null || { echo "no $solve"; exit 99; }
 
 fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
 
