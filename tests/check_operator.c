@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_operator.c - the handle over plans and callbacks: whose arrays are
+ * whose, new values, slices, sampling, errors, and relations that any linear
+ * operator obeys. */
+#include <check.h>
+#include <math.h>
+
+#include "block.h"
+#include "fixture.h"
+#include "operator.h"
+#include "oracle.h"
+#include "runner.h"
+#include "zoo.h"
+
+static sps_context *ctx;
+
+static void open_context(void) { ctx = runner_context(); }
+static void close_context(void) { fixture_close(&ctx); }
+
+/* alpha A X + beta Y by the operator, X and Y host arrays with ld k. */
+static void apply(const sps_operator *op, double alpha, const double *x,
+                  double beta, double *y, int k)
+{
+    sps_block *X = fixture_block(ctx, op->ncol, k, x, k);
+    sps_block *Y = fixture_block(ctx, op->n, k, y, k);
+
+    OK(ctx, sps_operator_apply(op, alpha, X, beta, Y));
+    OK(ctx, sps_block_get(Y, 0, k, y, k, SPS_ROW_MAJOR, SPS_HOST));
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+}
+
+static double *zeros(int64_t count)
+{
+    return calloc((size_t)count + 1, sizeof(double));
+}
+
+/* The operator times integers is what A says, bit for bit. */
+static void expect(const sps_operator *op, const sps_csr *A, int k)
+{
+    double *x = zoo_block(A->ncol, k, k, 3, ZOO_INTEGER);
+    double *y = zeros(A->nrow * k), *right = zeros(A->nrow * k);
+    int64_t at;
+
+    oracle_spmm(A, 1.0, x, k, 0.0, right, k, k, NULL);
+    apply(op, 1.0, x, 0.0, y, k);
+    at = oracle_differs(A->nrow, k, y, k, right, k);
+    ck_assert_msg(at < 0, "k %d: element %lld is %g, not %g", k,
+                  (long long)at, y[at], right[at]);
+    free(x);
+    free(y);
+    free(right);
+}
+
+static sps_operator *operator_of(sps_csr *A, int width, const char *kernel)
+{
+    sps_operator *op = NULL;
+    sps_options o;
+
+    sps_options_default(&o);
+    o.kernel = kernel;
+    OK(ctx, sps_operator_csr(ctx, A, width, &o, &op));
+    return op;
+}
+
+static sps_csr *matrix(const char *family, int64_t n, zoo_values values)
+{
+    return zoo_matrix(zoo_find(family), n, 7, values, SPS_F64);
+}
+
+/* ---------------------------------------------------------- whose arrays */
+
+/* A 3 x 3 matrix out of order, with duplicates, and what it means. */
+static int64_t messy_rowptr[] = { 0, 3, 5, 8 };
+static int32_t messy_col[] = { 2, 0, 2, 1, 0, 1, 1, 1 };
+static double messy_val[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+
+static void clean_values(const double *v, double *sum)
+{
+    const double s[] = { v[1], v[0] + v[2], v[4], v[3], v[5] + v[6] + v[7] };
+
+    memcpy(sum, s, sizeof s);
+}
+
+static sps_csr *clean(double *sum)
+{
+    static int64_t rowptr[] = { 0, 2, 4, 5 };
+    static int32_t col[] = { 0, 2, 0, 1, 1 };
+    sps_csr *A = NULL;
+
+    OK(ctx, sps_csr_wrap(ctx, 3, 3, 5, rowptr, col, sum, SPS_F64, SPS_HOST,
+                         SPS_BORROW, &A));
+    return A;
+}
+
+START_TEST(unsorted_input_is_copied_not_changed)
+{
+    int64_t rowptr[4];
+    int32_t col[8];
+    double val[8], sum[5];
+    sps_csr *A = NULL, *B;
+    sps_operator *op;
+
+    memcpy(rowptr, messy_rowptr, sizeof rowptr);
+    memcpy(col, messy_col, sizeof col);
+    memcpy(val, messy_val, sizeof val);
+    OK(ctx, sps_csr_wrap(ctx, 3, 3, 8, rowptr, col, val, SPS_F64, SPS_HOST,
+                         SPS_BORROW, &A));
+    op = operator_of(A, 4, "auto");
+    ck_assert(fixture_noted(ctx, "sorted"));
+    ck_assert(!memcmp(rowptr, messy_rowptr, sizeof rowptr));
+    ck_assert(!memcmp(col, messy_col, sizeof col));
+    ck_assert(!memcmp(val, messy_val, sizeof val));
+    ck_assert_int_eq(A->nnz, 8);
+    clean_values(val, sum);
+    B = clean(sum);
+    expect(op, B, 4);
+    expect(op, B, 1);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+    sps_csr_destroy(ctx, &B);
+}
+END_TEST
+
+START_TEST(new_values_come_in_the_callers_order)
+{
+    const double fresh[] = { -1, 10, 4, 7, 100, 1, 2, 4 };
+    double sum[5];
+    sps_csr *A = NULL, *B;
+    sps_operator *op;
+
+    OK(ctx, sps_csr_wrap(ctx, 3, 3, 8, messy_rowptr, messy_col, messy_val,
+                         SPS_F64, SPS_HOST, SPS_BORROW, &A));
+    op = operator_of(A, 4, "auto");
+    OK(ctx, sps_operator_set_values(op, fresh, SPS_HOST));
+    clean_values(fresh, sum);
+    B = clean(sum);
+    expect(op, B, 3);
+    expect(op, B, 1);
+    OK(ctx, sps_operator_set_values(op, messy_val, SPS_HOST));
+    clean_values(messy_val, sum);
+    expect(op, B, 3);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+    sps_csr_destroy(ctx, &B);
+}
+END_TEST
+
+START_TEST(new_values_leave_the_callers_alone)
+{
+    for (int d = 0; d < 2; d++) {
+        sps_csr *A = zoo_matrix(zoo_find("uniform"), 60, 7, ZOO_INTEGER,
+                                (sps_dtype)d);
+        sps_csr *B = zoo_matrix(zoo_find("uniform"), 60, 7, ZOO_INTEGER,
+                                (sps_dtype)d);
+        const double before = spsi_csr_value(A, 5);
+        sps_operator *op = operator_of(A, 8, "auto");
+
+        for (int64_t p = 0; p < B->nnz; p++)
+            if (d == 0)
+                ((double *)B->val)[p] = (double)(p % 19);
+            else
+                ((float *)B->val)[p] = (float)(p % 19);
+        OK(ctx, sps_operator_set_values(op, B->val, SPS_HOST));
+        expect(op, B, 8);
+        expect(op, B, 1);
+        ck_assert(spsi_csr_value(A, 5) == before);
+        OK(ctx, sps_operator_set_values(op, A->val, SPS_HOST));
+        expect(op, A, 8);
+        /* Changed where they are, and told so. */
+        memcpy(A->val, B->val, (size_t)A->nnz * (d == 0 ? 8 : 4));
+        OK(ctx, sps_operator_set_values(op, A->val, SPS_HOST));
+        expect(op, B, 8);
+        sps_operator_destroy(&op);
+        zoo_free(&A);
+        zoo_free(&B);
+    }
+}
+END_TEST
+
+/* On a GPU: arrays that lie there serve as they are. */
+START_TEST(a_matrix_in_the_place_of_the_context_serves)
+{
+    sps_csr *A = matrix("grid7", 200, ZOO_INTEGER), *D = NULL, *C = NULL;
+    sps_csr *B = matrix("grid7", 200, ZOO_INTEGER);
+    sps_operator *op;
+    const sps_backend *b = ctx->backend;
+    const size_t bytes[] = { (size_t)(A->nrow + 1) * sizeof *A->rowptr,
+                             (size_t)A->nnz * sizeof *A->col,
+                             (size_t)A->nnz * sizeof(double) };
+    const void *from[] = { A->rowptr, A->col, A->val };
+    void *p[3];
+
+    for (int i = 0; i < 3; i++) {
+        OK(ctx, b->alloc(ctx, bytes[i], &p[i]));
+        OK(ctx, b->upload(ctx, p[i], from[i], bytes[i]));
+    }
+    OK(ctx, sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, p[0], p[1], p[2],
+                         SPS_F64, b->place, SPS_BORROW, &D));
+    OK(ctx, sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, p[0], p[1], p[2],
+                         SPS_F64, b->place, SPS_COPY, &C));
+    op = operator_of(D, 8, "auto");
+    ck_assert_ptr_eq(op->local.val, p[2]);
+    expect(op, A, 8);
+    /* New values from the place itself. */
+    for (int64_t q = 0; q < B->nnz; q++)
+        ((double *)B->val)[q] = (double)(q % 23);
+    OK(ctx, b->upload(ctx, p[2], B->val, bytes[2]));
+    OK(ctx, sps_operator_set_values(op, p[2], b->place));
+    expect(op, B, 8);
+    OK(ctx, sps_operator_set_values(op, A->val, SPS_HOST));
+    expect(op, A, 8);
+    OK(ctx, sps_operator_set_values(op, p[2], b->place));
+    expect(op, B, 8);
+    sps_operator_destroy(&op);
+    op = operator_of(C, 3, "auto");        /* the copy kept the old ones */
+    expect(op, A, 3);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &C);
+    sps_csr_destroy(ctx, &D);
+    for (int i = 0; i < 3; i++) b->release(ctx, p[i], bytes[i]);
+    zoo_free(&A);
+    zoo_free(&B);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ apply */
+
+START_TEST(every_family_and_width_is_exact)
+{
+    const int widths[] = { 1, 3, 16 };
+
+    for (int f = 0; f < zoo_count(); f++)
+        for (int64_t n = 0; n <= 90; n += 45)
+            for (int w = 0; w < 3; w++) {
+                sps_csr *A = zoo_matrix(f, n, 7, ZOO_INTEGER, SPS_F64);
+                sps_operator *op = operator_of(A, widths[w], "auto");
+
+                expect(op, A, 1);
+                expect(op, A, widths[w]);
+                sps_operator_destroy(&op);
+                zoo_free(&A);
+            }
+}
+END_TEST
+
+START_TEST(blocks_wider_than_the_plan_go_in_slices)
+{
+    sps_csr *A = matrix("uniform", 90, ZOO_INTEGER);
+    sps_operator *op = operator_of(A, 4, "auto");
+
+    for (int k = 1; k <= 14; k++) expect(op, A, k);
+    expect(op, A, 100);
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+}
+END_TEST
+
+START_TEST(the_plain_kernel_agrees)
+{
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, 80, 7, ZOO_INTEGER, SPS_F64);
+        sps_operator *op = operator_of(A, 5, "auto");
+        double *x = zoo_block(A->ncol, 7, 7, 3, ZOO_INTEGER);
+        double *right = zeros(A->nrow * 7), *y = zeros(A->nrow * 7);
+        sps_block *X = fixture_block(ctx, A->ncol, 7, x, 7);
+        sps_block *Y = fixture_block(ctx, A->nrow, 7, NULL, 7);
+
+        oracle_spmm(A, -2.0, x, 7, 0.0, right, 7, 7, NULL);
+        OK(ctx, spsi_operator_apply_plain(op, -2.0, X, 0.0, Y));
+        OK(ctx, sps_block_get(Y, 0, 7, y, 7, SPS_ROW_MAJOR, SPS_HOST));
+        ck_assert_int_eq(oracle_differs(A->nrow, 7, y, 7, right, 7), -1);
+        sps_block_destroy(&X);
+        sps_block_destroy(&Y);
+        sps_operator_destroy(&op);
+        zoo_free(&A);
+        free(x);
+        free(y);
+        free(right);
+    }
+}
+END_TEST
+
+START_TEST(wrong_arguments_are_refused_with_their_shapes)
+{
+    sps_csr *A = matrix("wide", 30, ZOO_INTEGER);   /* 30 x 90 */
+    sps_operator *op = operator_of(A, 4, "auto"), *none = NULL;
+    sps_block *X = fixture_block(ctx, A->ncol, 4, NULL, 4);
+    sps_block *Y = fixture_block(ctx, A->nrow, 4, NULL, 4);
+    sps_block *Z = fixture_block(ctx, A->nrow, 3, NULL, 3);
+
+    ck_assert_int_eq(sps_operator_apply(op, 1.0, Y, 0.0, X), SPS_ESHAPE);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "30 x 90"));
+    ck_assert_int_eq(sps_operator_apply(op, 1.0, X, 0.0, Z), SPS_ESHAPE);
+    ck_assert_int_eq(sps_operator_apply(op, 1.0, X, 0.0, X), SPS_ESHAPE);
+    ck_assert_int_eq(sps_operator_apply(NULL, 1.0, X, 0.0, Y), SPS_EINVAL);
+    ck_assert_int_eq(sps_operator_apply(op, 1.0, NULL, 0.0, Y), SPS_EINVAL);
+    ck_assert_int_eq(sps_operator_csr(ctx, A, 0, NULL, &none), SPS_EINVAL);
+    ck_assert_int_eq(sps_operator_csr(ctx, NULL, 1, NULL, &none), SPS_EINVAL);
+    ck_assert_int_eq(sps_operator_csr(NULL, A, 1, NULL, &none), SPS_EINVAL);
+    ck_assert_int_eq(sps_operator_set_values(op, NULL, SPS_HOST), SPS_EINVAL);
+    ck_assert_int_eq(sps_operator_set_values(NULL, A->val, SPS_HOST),
+                     SPS_EINVAL);
+    A->col[0] = -1;
+    ck_assert_int_eq(sps_operator_csr(ctx, A, 1, NULL, &none), SPS_EMATRIX);
+    ck_assert_ptr_null(none);
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    sps_block_destroy(&Z);
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+}
+END_TEST
+
+START_TEST(input_and_output_must_not_be_the_same)
+{
+    sps_csr *A = matrix("grid5", 30, ZOO_INTEGER);
+    sps_operator *op = operator_of(A, 2, "auto");
+    sps_block *X = fixture_block(ctx, A->nrow, 2, NULL, 2);
+
+    ck_assert_int_eq(sps_operator_apply(op, 1.0, X, 0.0, X), SPS_EINVAL);
+    sps_block_destroy(&X);
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+}
+END_TEST
+
+/* -------------------------------------------------------------- callbacks */
+
+typedef struct call { int count, code; int64_t n; int k; } call;
+
+static int note_call(double alpha, const double *X, int64_t ldx, double beta,
+                     double *Y, int64_t ldy, int64_t n, int k, void *stream,
+                     void *data)
+{
+    call *c = data;
+
+    (void)alpha, (void)X, (void)ldx, (void)beta, (void)Y, (void)ldy;
+    (void)stream;
+    c->count++;
+    c->n = n;
+    c->k = k;
+    return c->code;
+}
+
+/* Y = alpha 3 X + beta Y on the host. */
+static int triple(double alpha, const double *X, int64_t ldx, double beta,
+                  double *Y, int64_t ldy, int64_t n, int k, void *stream,
+                  void *data)
+{
+    (void)stream, (void)data;
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < k; j++) {
+            double *y = &Y[i * ldy + j];
+
+            *y = 3.0 * alpha * X[i * ldx + j] + (beta == 0.0 ? 0.0
+                                                             : beta * *y);
+        }
+    return 0;
+}
+
+START_TEST(callbacks_see_the_block_and_end_with_their_code)
+{
+    call c = { 0 };
+    char text[64];
+    sps_operator *op = NULL;
+    sps_block *X = fixture_block(ctx, 40, 7, NULL, 7);
+    sps_block *Y = fixture_block(ctx, 40, 7, NULL, 7);
+
+    OK(ctx, sps_operator_user(ctx, 40, note_call, &c, SPS_SYMMETRIC, &op));
+    OK(ctx, sps_operator_apply(op, 1.0, X, 0.0, Y));
+    ck_assert(c.count == 1 && c.n == 40 && c.k == 7);
+    c.code = 42;
+    ck_assert_int_eq(sps_operator_apply(op, 1.0, X, 0.0, Y), SPS_EUSER);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "42"));
+    ck_assert_int_eq(sps_operator_set_values(op, &c, SPS_HOST), SPS_EUNFIT);
+    ck_assert_int_eq(sps_operator_sample(op, 1, X, Y, false, 0, NULL),
+                     SPS_EUNFIT);
+    ck_assert_str_eq(sps_operator_kernel(op), "callback");
+    ck_assert_uint_eq(sps_operator_describe(op, text, sizeof text),
+                      strlen(text));
+    sps_operator_destroy(&op);
+    ck_assert_int_eq(sps_operator_user(ctx, 4, NULL, NULL, 0, &op),
+                     SPS_EINVAL);
+    ck_assert_int_eq(sps_operator_user(ctx, -4, triple, NULL, 0, &op),
+                     SPS_EINVAL);
+    ck_assert_int_eq(sps_operator_user(ctx, 4, triple, NULL, 64, &op),
+                     SPS_EINVAL);
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+}
+END_TEST
+
+START_TEST(a_callback_is_an_operator)
+{
+    double *x, y[30];
+    sps_operator *op = NULL;
+
+    if (ctx->backend->place != SPS_HOST) return;
+    x = zoo_block(10, 3, 3, 3, ZOO_INTEGER);
+    OK(ctx, sps_operator_user(ctx, 10, triple, NULL, SPS_SPD, &op));
+    for (int i = 0; i < 30; i++) y[i] = NAN;
+    apply(op, 2.0, x, 0.0, y, 3);
+    for (int i = 0; i < 30; i++) ck_assert_double_eq(y[i], 6.0 * x[i]);
+    sps_operator_destroy(&op);
+    free(x);
+}
+END_TEST
+
+/* --------------------------------------------------------------- sampling */
+
+static void sample(const sps_csr *A, sps_operator *op, int k, bool multiply,
+                   double beta)
+{
+    double *u = zoo_block(A->nrow, k, k, 3, ZOO_INTEGER);
+    double *v = zoo_block(A->ncol, k, k, 4, ZOO_INTEGER);
+    double *val = zoo_block(A->nnz, 1, 1, 5, ZOO_INTEGER);
+    double *out = zeros(A->nnz);
+    sps_block *U = fixture_block(ctx, A->nrow, k, u, k);
+    sps_block *V = fixture_block(ctx, A->ncol, k, v, k);
+    sps_block *S = fixture_block(ctx, A->nnz, 1, val, 1);
+
+    OK(ctx, sps_operator_sample(op, -1.0, U, V, multiply, beta,
+                                sps_block_data(S, NULL)));
+    OK(ctx, sps_block_get(S, 0, 1, out, 1, SPS_ROW_MAJOR, SPS_HOST));
+    oracle_sddmm(A, -1.0, u, k, v, k, k, multiply, beta, val, NULL);
+    ck_assert_int_eq(oracle_differs(A->nnz, 1, out, 1, val, 1), -1);
+    sps_block_destroy(&U);
+    sps_block_destroy(&V);
+    sps_block_destroy(&S);
+    free(u);
+    free(v);
+    free(val);
+    free(out);
+}
+
+START_TEST(samples_equal_the_masked_dense_product)
+{
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, 50, 7, ZOO_INTEGER, SPS_F64);
+        sps_operator *op = operator_of(A, 4, "auto");
+
+        sample(A, op, 3, false, 0.0);
+        sample(A, op, 3, true, 2.0);
+        sample(A, op, 11, true, 1.0);    /* wider than the plan: slices */
+        sps_operator_destroy(&op);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+START_TEST(samples_of_sorted_copies_have_no_place)
+{
+    sps_csr *A = NULL;
+    sps_operator *op;
+    double val[8];
+    sps_block *U = fixture_block(ctx, 3, 2, NULL, 2);
+
+    OK(ctx, sps_csr_wrap(ctx, 3, 3, 8, messy_rowptr, messy_col, messy_val,
+                         SPS_F64, SPS_HOST, SPS_BORROW, &A));
+    op = operator_of(A, 4, "auto");
+    ck_assert_int_eq(sps_operator_sample(op, 1, U, U, false, 0, val),
+                     SPS_EUNFIT);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+    sps_block_destroy(&U);
+}
+END_TEST
+
+/* -------------------------------------------------------------- relations */
+
+/* Y's columns are what single columns give, within twice the bound. */
+START_TEST(columns_of_a_block_equal_single_runs)
+{
+    const int k = 9;
+
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, 120, 7, ZOO_RANDOM, SPS_F64);
+        sps_operator *op = operator_of(A, k, "auto");
+        double *x = zoo_block(A->ncol, k, k, 3, ZOO_RANDOM);
+        double *y = zeros(A->nrow * k), *bound = zeros(A->nrow * k);
+        double *one = zeros(A->ncol), *single = zeros(A->nrow * k);
+        double *column = zeros(A->nrow), *scratch = zeros(A->nrow * k);
+        double ratio;
+
+        apply(op, 1.0, x, 0.0, y, k);
+        for (int j = 0; j < k; j++) {
+            for (int64_t i = 0; i < A->ncol; i++) one[i] = x[i * k + j];
+            apply(op, 1.0, one, 0.0, column, 1);
+            for (int64_t i = 0; i < A->nrow; i++)
+                single[i * k + j] = column[i];
+        }
+        oracle_spmm(A, 1.0, x, k, 0.0, scratch, k, k, bound);
+        ratio = oracle_ratio(A->nrow, k, y, k, single, k, bound,
+                             oracle_longest(A));
+        ck_assert_msg(ratio <= 2.0, "%s: %g", zoo_name(f), ratio);
+        sps_operator_destroy(&op);
+        zoo_free(&A);
+        free(x), free(y), free(bound), free(one);
+        free(single), free(column), free(scratch);
+    }
+}
+END_TEST
+
+START_TEST(the_operator_is_linear)
+{
+    const int k = 5;
+
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, 120, 7, ZOO_INTEGER, SPS_F64);
+        sps_operator *op = operator_of(A, k, "auto");
+        double *x = zoo_block(A->ncol, k, k, 3, ZOO_INTEGER);
+        double *w = zoo_block(A->ncol, k, k, 4, ZOO_INTEGER);
+        double *both = zeros(A->ncol * k), *left = zeros(A->nrow * k);
+        double *right = zeros(A->nrow * k);
+
+        for (int64_t i = 0; i < A->ncol * k; i++)
+            both[i] = 3.0 * x[i] - 2.0 * w[i];
+        apply(op, 1.0, both, 0.0, left, k);
+        apply(op, 3.0, x, 0.0, right, k);
+        apply(op, -2.0, w, 1.0, right, k);
+        ck_assert_int_eq(oracle_differs(A->nrow, k, left, k, right, k), -1);
+        sps_operator_destroy(&op);
+        zoo_free(&A);
+        free(x), free(w), free(both), free(left), free(right);
+    }
+}
+END_TEST
+
+/* (A X)' Y = X' (A' Y): integers, so exactly. */
+START_TEST(the_transpose_is_the_adjoint)
+{
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, 60, 7, ZOO_INTEGER, SPS_F64), *T = NULL;
+        double *x = zoo_block(A->ncol, 1, 1, 3, ZOO_INTEGER);
+        double *y = zoo_block(A->nrow, 1, 1, 4, ZOO_INTEGER);
+        double *ax = zeros(A->nrow), *ty = zeros(A->ncol);
+        double left = 0.0, right = 0.0;
+        sps_operator *op = operator_of(A, 1, "auto"), *tr;
+
+        OK(ctx, spsi_csr_transpose(ctx, A, &T));
+        tr = operator_of(T, 1, "auto");
+        apply(op, 1.0, x, 0.0, ax, 1);
+        apply(tr, 1.0, y, 0.0, ty, 1);
+        for (int64_t i = 0; i < A->nrow; i++) left += ax[i] * y[i];
+        for (int64_t i = 0; i < A->ncol; i++) right += ty[i] * x[i];
+        ck_assert_double_eq(left, right);
+        sps_operator_destroy(&op);
+        sps_operator_destroy(&tr);
+        sps_csr_destroy(ctx, &T);
+        zoo_free(&A);
+        free(x), free(y), free(ax), free(ty);
+    }
+}
+END_TEST
+
+/* P A P' with P the reversal: rows and columns counted from the end. */
+START_TEST(a_permuted_matrix_gives_the_permuted_product)
+{
+    const int k = 4;
+
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, 70, 7, ZOO_INTEGER, SPS_F64), *R = NULL;
+        double *x = zoo_block(A->ncol, k, k, 3, ZOO_INTEGER);
+        double *flip = zeros(A->ncol * k);
+        double *y = zeros(A->nrow * k), *z = zeros(A->nrow * k);
+        sps_operator *op, *reversed;
+
+        OK(ctx, sps_csr_create(ctx, A->nrow, A->ncol, A->nnz, SPS_F64, &R));
+        for (int64_t i = 0, at = 0; i < A->nrow; i++) {
+            const int64_t row = A->nrow - 1 - i;
+
+            for (int64_t p = A->rowptr[row + 1] - 1; p >= A->rowptr[row];
+                 p--, at++) {
+                R->col[at] = (int32_t)(A->ncol - 1 - A->col[p]);
+                ((double *)R->val)[at] = spsi_csr_value(A, p);
+            }
+            R->rowptr[i + 1] = at;
+        }
+        for (int64_t i = 0; i < A->ncol; i++)
+            memcpy(flip + i * k, x + (A->ncol - 1 - i) * k,
+                   (size_t)k * sizeof *x);
+        op = operator_of(A, k, "auto");
+        reversed = operator_of(R, k, "auto");
+        apply(op, 1.0, x, 0.0, y, k);
+        apply(reversed, 1.0, flip, 0.0, z, k);
+        for (int64_t i = 0; i < A->nrow * k; i++)
+            ck_assert_double_eq(y[i], z[(A->nrow - 1 - i / k) * k + i % k]);
+        sps_operator_destroy(&op);
+        sps_operator_destroy(&reversed);
+        sps_csr_destroy(ctx, &R);
+        zoo_free(&A);
+        free(x), free(flip), free(y), free(z);
+    }
+}
+END_TEST
+
+/* Powers of two move only exponents: bits follow exactly. */
+START_TEST(powers_of_two_scale_exactly)
+{
+    const int k = 6;
+
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, 120, 7, ZOO_RANDOM, SPS_F64);
+        double *x = zoo_block(A->ncol, k, k, 3, ZOO_RANDOM);
+        double *y = zeros(A->nrow * k), *z = zeros(A->nrow * k);
+        sps_operator *op = operator_of(A, k, "auto");
+
+        apply(op, 1.0, x, 0.0, y, k);
+        for (int64_t p = 0; p < A->nnz; p++)
+            ((double *)A->val)[p] = ldexp(((double *)A->val)[p], 30);
+        for (int64_t i = 0; i < A->ncol * k; i++) x[i] = ldexp(x[i], -17);
+        OK(ctx, sps_operator_set_values(op, A->val, SPS_HOST));
+        apply(op, 0.25, x, 0.0, z, k);
+        for (int64_t i = 0; i < A->nrow * k; i++)
+            ck_assert_double_eq(z[i], ldexp(y[i], 11));
+        sps_operator_destroy(&op);
+        zoo_free(&A);
+        free(x), free(y), free(z);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("operator");
+    TCase *t = tcase_create("operator");
+
+    tcase_set_timeout(t, RUNNER_TIMEOUT);
+    tcase_add_checked_fixture(t, open_context, close_context);
+    tcase_add_test(t, unsorted_input_is_copied_not_changed);
+    tcase_add_test(t, new_values_come_in_the_callers_order);
+    tcase_add_test(t, new_values_leave_the_callers_alone);
+    tcase_add_test(t, a_matrix_in_the_place_of_the_context_serves);
+    tcase_add_test(t, every_family_and_width_is_exact);
+    tcase_add_test(t, blocks_wider_than_the_plan_go_in_slices);
+    tcase_add_test(t, the_plain_kernel_agrees);
+    tcase_add_test(t, wrong_arguments_are_refused_with_their_shapes);
+    tcase_add_test(t, input_and_output_must_not_be_the_same);
+    tcase_add_test(t, callbacks_see_the_block_and_end_with_their_code);
+    tcase_add_test(t, a_callback_is_an_operator);
+    tcase_add_test(t, samples_equal_the_masked_dense_product);
+    tcase_add_test(t, samples_of_sorted_copies_have_no_place);
+    tcase_add_test(t, columns_of_a_block_equal_single_runs);
+    tcase_add_test(t, the_operator_is_linear);
+    tcase_add_test(t, the_transpose_is_the_adjoint);
+    tcase_add_test(t, a_permuted_matrix_gives_the_permuted_product);
+    tcase_add_test(t, powers_of_two_scale_exactly);
+    suite_add_tcase(s, t);
+    return runner_run(s);
+}
