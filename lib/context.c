@@ -99,6 +99,8 @@ static sps_status open_any(sps_context *ctx)
     if (st == SPS_OK || st == SPS_ENOMEM) return st;
     memcpy(why, ctx->error, sizeof why);
     ctx->error[0] = '\0';
+    ctx->dead = false; /* that was the GPU, the host is well */
+    ctx->stream = NULL;
     st = open_place(ctx, &spsi_backend_cpu);
     if (st == SPS_OK) spsi_note(ctx, "running on the host: %s", why);
     return st;
