@@ -325,6 +325,7 @@ int job_solve(job *j)
     j->progress.limit = j->opt.maxit;
     j->progress.seconds_limit = j->opt.maxtime;
     j->result.struct_size = sizeof j->result;
+    j->attempted = true;
     st = sps_solver_linear(j->solver, j->B, j->X, &j->result);
     if (st != SPS_OK) return failed(j, st, false);
     j->solved = true;

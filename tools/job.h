@@ -18,6 +18,7 @@ typedef struct job {
     sps_solver *solver;
     sps_result result;           /* arrays belong to solver */
     bool solved;                 /* result is filled */
+    bool attempted;              /* X holds the best iterate, solved or not */
 
     sps_read_info read;
     bool complex_system;

@@ -76,7 +76,7 @@ static void write_results(job *j)
 {
     char text[1200];
 
-    if (j->solved && j->opt.out) {
+    if (j->attempted && j->opt.out) {
         progress_say(&j->progress, true, "writing %s", j->opt.out);
         if (sps_block_write(j->X, j->opt.out, j->complex_system) == SPS_OK)
             j->wrote = true;
