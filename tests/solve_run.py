@@ -313,7 +313,7 @@ def terminals_see_a_line_of_progress(tmp):
 
 def dry_run_tells_the_memory_of_a_real_run(tmp):
     out = f"{tmp}/r.json"
-    if os.environ.get("SPS_SANITIZE"):
+    if os.environ.get("SANITIZE_FLAGS"):
         return                             # shadow memory is not ours
     for m, k in ((100, 8), (200, 16), (400 if LONG else 250, 32)):
         big = poisson(f"{tmp}/big.mtx", m)
