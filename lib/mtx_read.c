@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mtx_read.c - a Matrix Market file from text to entries, in parallel.
+ *
+ *   batch of text (1 .. 16 MiB) -> pieces of 256 KiB, cut at line ends
+ *     1. lines of each piece counted (parallel)   -> line numbers, room
+ *     2. pieces parsed (parallel) while one thread reads the next batch
+ *     3. the first error in the order of the file is the one reported
+ *
+ * Memory: two batches and the entries; what the header promises is compared
+ * with the size of the file and with the memory of the machine, and nothing is
+ * allocated for it before lines have come. */
+#include <string.h>
+#include <unistd.h>
+
+#include "block.h"
+#include "mtx.h"
+
+#define PIECE ((size_t)1 << 18)
+#define SMALLEST ((size_t)1 << 20)   /* batch */
+#define LARGEST ((size_t)1 << 24)    /* batch, line, all comments ahead */
+#define SLACK 64                     /* behind a batch: a newline, and bytes
+                                        that number parsing may look at */
+
+typedef struct batch {
+    char *text;
+    size_t length;
+} batch;
+
+typedef struct reader {
+    spsi_mtx *m;
+    batch now, next;
+    size_t capacity;
+    bool ended;                      /* next ends the text */
+    bool banner, ready;              /* of the header */
+    bool block;
+    uint64_t header_bytes;
+} reader;
+
+/* ---------------------------------------------------------- plausibility */
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    uint64_t c;
+    return __builtin_mul_overflow(a, b, &c) ? UINT64_MAX : c;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    uint64_t c;
+    return __builtin_add_overflow(a, b, &c) ? UINT64_MAX : c;
+}
+
+/* Bytes of the result: block, or csr with everything mirrored. */
+static uint64_t result_bytes(const reader *r)
+{
+    const spsi_mtx_header *h = &r->m->header;
+    bool two = h->field == SPSI_MTX_COMPLEX;
+    uint64_t rows = times((uint64_t)h->nrow, two ? 2 : 1);
+    uint64_t entries = times((uint64_t)h->count, (two ? 4 : 1) *
+                             (spsi_mtx_mirrors(r->m) ? UINT64_C(2) : 1));
+
+    if (r->block) return times(times(rows, (uint64_t)h->ncol), sizeof(double));
+    return plus(times(entries, sizeof(double) + sizeof(int32_t)),
+                times(rows + 1, sizeof(int64_t)));
+}
+
+static sps_status check_result(const reader *r)
+{
+    const spsi_mtx *m = r->m;
+    const spsi_mtx_header *h = &m->header;
+    uint64_t need = result_bytes(r), limit = m->options.max_bytes;
+    uint64_t machine = times((uint64_t)sysconf(_SC_PHYS_PAGES),
+                             (uint64_t)sysconf(_SC_PAGESIZE));
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(m->ctx, !r->block || (h->ncol >= 1 && h->ncol <=
+                SPS_BLOCK_MAX), SPS_EPARSE, "%s:%lld: %lld columns; a block "
+                "has 1 to %d", m->name, (long long)m->line,
+                (long long)h->ncol, SPS_BLOCK_MAX);
+    SPS_REQUIRE(m->ctx, limit == 0 || need <= limit, SPS_ENOMEM, "%s:%lld: "
+                "%lld rows, %lld columns, %lld entries need %llu bytes, but "
+                "the limit is %llu", m->name, (long long)m->line,
+                (long long)h->nrow, (long long)h->ncol, (long long)h->count,
+                (unsigned long long)need, (unsigned long long)limit);
+    SPS_REQUIRE(m->ctx, need <= machine, SPS_ENOMEM, "%s:%lld: %lld rows, "
+                "%lld columns, %lld entries need %llu bytes, but this machine "
+                "has %llu", m->name, (long long)m->line, (long long)h->nrow,
+                (long long)h->ncol, (long long)h->count,
+                (unsigned long long)need, (unsigned long long)machine);
+fail:
+    return st;
+}
+
+/* ---------------------------------------------------------------- pieces */
+
+/* Somebody may ask which line an entry stood on. */
+static bool lines_wanted(const spsi_mtx *m)
+{
+    return m->options.strict || m->options.lenient ||
+           (m->header.array && m->header.symmetry == SPSI_MTX_HERMITIAN);
+}
+
+/* Cuts [begin, end) into pieces of whole lines, counts these, makes room. */
+static sps_status cut(spsi_mtx *m, const char *begin, const char *end,
+                      spsi_mtx_segment **s_p)
+{
+    int64_t pieces = (int64_t)(((size_t)(end - begin) + PIECE - 1) / PIECE);
+    int64_t least = spsi_mtx_least(&m->header), capacity = 0;
+    int64_t line = m->line + 1;
+    spsi_mtx_segment *s;
+    const char *at = begin;
+    sps_status st;
+
+    SPS_TRY(spsi_mtx_add_segment(m, pieces, &s));
+    for (int64_t i = 0; i < pieces; i++) {
+        const char *stop = begin + (size_t)(i + 1) * PIECE;
+        s->piece[i].begin = at;
+        if (i == pieces - 1)
+            at = end;
+        else if (stop > at)
+            at = (const char *)memchr(stop - 1, '\n',
+                                      (size_t)(end - stop) + 1) + 1;
+        s->piece[i].end = at;
+    }
+#pragma omp parallel for schedule(static) num_threads(m->ctx->threads)
+    for (int64_t i = 0; i < pieces; i++) spsi_mtx_count_lines(&s->piece[i]);
+
+    for (int64_t i = 0; i < pieces; i++) {
+        spsi_mtx_piece *piece = &s->piece[i];
+        int64_t most = (piece->end - piece->begin) / least;
+        piece->first_line = line;
+        piece->at = capacity;
+        line += piece->lines;
+        capacity += piece->lines < most ? piece->lines : most;
+    }
+    SPS_TRY(spsi_mtx_give_room(m, s, capacity, !m->header.array));
+    *s_p = s;
+fail:
+    return st;
+}
+
+/* The line of the first entry that the header did not promise. */
+static sps_status too_many(const spsi_mtx *m, const spsi_mtx_piece *piece)
+{
+    int64_t count = m->header.count - m->stored + 1;
+    int32_t *line = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(m->ctx, count, &line));
+    spsi_mtx_find_lines(piece, count, line);
+    st = spsi_mtx_complain(m, SPSI_MTX_TOO_MANY, "\n",
+                           piece->first_line + line[count - 1]);
+fail:
+    spsi_free(m->ctx, line);
+    return st;
+}
+
+/* Takes a parsed piece into account, in the order of the file. */
+static sps_status account(spsi_mtx *m, spsi_mtx_piece *piece)
+{
+    sps_status st = SPS_OK;
+
+    if (m->stored + piece->count > m->header.count)
+        return too_many(m, piece);
+    if (piece->error != SPSI_MTX_FINE)
+        return spsi_mtx_complain(m, piece->error, piece->where,
+                                 piece->error_line);
+    if (lines_wanted(m) && piece->count < piece->lines) {
+        SPS_TRY(SPS_NEW(m->ctx, piece->count, &piece->line));
+        spsi_mtx_find_lines(piece, piece->count, piece->line);
+    }
+    m->line += piece->lines;
+    m->stored += piece->count;
+    m->diagonal += piece->diagonal;
+    m->rounded += piece->rounded;
+    m->tiny += piece->tiny;
+    if (m->lower == 0) m->lower = piece->lower;
+    if (m->upper == 0) m->upper = piece->upper;
+fail:
+    return st;
+}
+
+/* Gives memory back when much of a segment stayed empty (blank lines). */
+static sps_status repack(spsi_mtx *m, spsi_mtx_segment *s, int64_t used)
+{
+    spsi_mtx_segment to = *s;
+    size_t w = (size_t)m->words;
+    sps_status st = SPS_OK;
+    int64_t at = 0;
+
+    if (used >= s->capacity - s->capacity / 4) return SPS_OK;
+    to.row = to.col = NULL;
+    to.val = NULL;
+    SPS_TRY(spsi_mtx_give_room(m, &to, used, !m->header.array));
+    for (int64_t i = 0; i < s->pieces; i++) {
+        spsi_mtx_piece *piece = &s->piece[i];
+        size_t n = (size_t)piece->count, from = (size_t)piece->at;
+        if (to.row && n > 0) {
+            memcpy(to.row + at, s->row + from, n * sizeof *to.row);
+            memcpy(to.col + at, s->col + from, n * sizeof *to.col);
+        }
+        if (w > 0 && n > 0)
+            memcpy(to.val + w * (size_t)at, s->val + w * from,
+                   n * w * sizeof *to.val);
+        piece->at = at;
+        at += piece->count;
+    }
+    spsi_mtx_segment old = *s;
+    *s = to;
+    to = old;
+fail:
+    spsi_free(m->ctx, to.row);         /* the old ones, or the half-made */
+    spsi_free(m->ctx, to.col);
+    spsi_free(m->ctx, to.val);
+    return st;
+}
+
+/* --------------------------------------------------------------- batches */
+
+/* Reads on into the batch called next, behind what it holds. */
+static sps_status fill(reader *r)
+{
+    size_t room = r->capacity - r->next.length, got = 0;
+    sps_status st;
+
+    SPS_TRY(spsi_text_fill(r->m->text, r->next.text + r->next.length, room,
+                           &got));
+    r->next.length += got;
+    memset(r->next.text + r->next.length, 0, SLACK);
+    r->ended = got < room;
+fail:
+    return st;
+}
+
+/* Parses [begin, end); meanwhile, unless the text is over, reads on. */
+static sps_status parse(reader *r, const char *begin, const char *end,
+                        bool read_on)
+{
+    spsi_mtx *m = r->m;
+    spsi_mtx_segment *s = NULL;
+    sps_status st, read = SPS_OK;
+    int64_t before = m->stored;
+
+    SPS_TRY(cut(m, begin, end, &s));
+#pragma omp parallel num_threads(m->ctx->threads)
+    {
+#pragma omp single nowait
+        if (read_on) read = fill(r);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < s->pieces; i++)
+            spsi_mtx_parse(m, s, &s->piece[i]);
+    }
+    for (int64_t i = 0; i < s->pieces; i++)
+        SPS_TRY(account(m, &s->piece[i]));
+    SPS_TRY(read);
+    SPS_TRY(repack(m, s, m->stored - before));
+fail:
+    return st;
+}
+
+/* The header, as far as it is in [*begin, end). */
+static sps_status read_header(reader *r, const char **begin, const char *end)
+{
+    const char *next = *begin;
+    sps_status st;
+
+    SPS_TRY(spsi_mtx_header_read(r->m, *begin, end, &r->banner, &next,
+                                 &r->ready));
+    if (r->ready) SPS_TRY(check_result(r));
+    r->header_bytes += (uint64_t)(next - *begin);
+    SPS_REQUIRE(r->m->ctx, r->ready || r->header_bytes <= LARGEST, SPS_EPARSE,
+                "%s:%lld: no size line in the first %llu bytes", r->m->name,
+                (long long)r->m->line, (unsigned long long)r->header_bytes);
+    *begin = next;
+fail:
+    return st;
+}
+
+/* A line that does not fit: doubles both batches and reads on. */
+static sps_status grow(reader *r)
+{
+    size_t larger = r->capacity < LARGEST / 2 ? 2 * r->capacity : LARGEST;
+    sps_status st;
+
+    SPS_REQUIRE(r->m->ctx, r->capacity < LARGEST, SPS_EPARSE, "%s:%lld: a "
+                "line of more than %zu bytes", r->m->name,
+                (long long)r->m->line + 1, r->capacity);
+    SPS_TRY(spsi_resize(r->m->ctx, larger + SLACK, (void **)&r->next.text));
+    SPS_TRY(spsi_resize(r->m->ctx, larger + SLACK, (void **)&r->now.text));
+    r->capacity = larger;
+    st = fill(r);
+fail:
+    return st;
+}
+
+/* Takes what next holds as the present batch, its last line, if it is not
+ * whole, as the beginning of the one after. */
+static const char *turn(reader *r)
+{
+    batch b = r->next;
+    size_t whole;
+
+    if (r->ended && b.length > 0 && b.text[b.length - 1] != '\n')
+        b.text[b.length++] = '\n';
+    const char *last = memrchr(b.text, '\n', b.length);
+    whole = last ? (size_t)(last - b.text) + 1 : 0;
+    r->next = r->now;
+    r->now = b;
+    r->next.length = b.length - whole;
+    memcpy(r->next.text, b.text + whole, r->next.length);
+    return b.text + whole;
+}
+
+static sps_status read_all(reader *r)
+{
+    spsi_mtx *m = r->m;
+    sps_status st;
+
+    SPS_TRY(fill(r));
+    for (bool ended = false; !ended;) {
+        ended = r->ended;
+        if (!ended && !memrchr(r->next.text, '\n', r->next.length)) {
+            SPS_TRY(grow(r));
+            continue;
+        }
+        const char *end = turn(r), *begin = r->now.text;
+        if (!r->ready) SPS_TRY(read_header(r, &begin, end));
+        if (r->ready && begin < end)
+            SPS_TRY(parse(r, begin, end, !ended));
+        else if (!ended)
+            SPS_TRY(fill(r));
+        if (m->options.progress)
+            m->options.progress(spsi_text_done(m->text),
+                                spsi_text_size(m->text),
+                                m->options.progress_data);
+    }
+    SPS_REQUIRE(m->ctx, r->banner, SPS_EPARSE, "%s:1: the file is empty",
+                m->name);
+    SPS_REQUIRE(m->ctx, r->ready, SPS_EPARSE, "%s:%lld: the file ends before "
+                "its size line", m->name, (long long)m->line);
+    SPS_REQUIRE(m->ctx, m->stored == m->header.count, SPS_EPARSE, "%s:%lld: "
+                "too few entries: the file ends after %lld of %lld (cut off?)",
+                m->name, (long long)m->line, (long long)m->stored,
+                (long long)m->header.count);
+fail:
+    return st;
+}
+
+/* Entries on both sides of the diagonal of one that is to be mirrored. */
+static sps_status check_triangles(const spsi_mtx *m)
+{
+    sps_status st = SPS_OK;
+    bool above = m->upper > m->lower;
+
+    SPS_REQUIRE(m->ctx, !spsi_mtx_mirrors(m) || m->options.lenient ||
+                m->lower == 0 || m->upper == 0, SPS_EPARSE, "%s:%lld: an "
+                "entry %s the diagonal, but line %lld has one %s it: a %s "
+                "file stores one triangle (lenient reading takes both when "
+                "they agree)", m->name,
+                (long long)(above ? m->upper : m->lower),
+                above ? "above" : "below",
+                (long long)(above ? m->lower : m->upper),
+                above ? "below" : "above",
+                spsi_mtx_symmetry_name(m->header.symmetry));
+fail:
+    return st;
+}
+
+static size_t batch_size(const spsi_text *text)
+{
+    uint64_t size = spsi_text_size(text) / 16;
+
+    return size < SMALLEST ? SMALLEST : size > LARGEST ? LARGEST
+                                                       : (size_t)size;
+}
+
+sps_status spsi_mtx_load(sps_context *ctx, const char *path,
+                         const sps_read_options *ro, bool block,
+                         spsi_mtx **m_p)
+{
+    sps_status st;
+    spsi_mtx *m = NULL;
+    reader r = {.block = block};
+
+    SPS_TRY(SPS_NEW(ctx, 1, &m));
+    m->ctx = ctx;
+    if (ro)
+        memcpy(&m->options, ro, ro->struct_size < sizeof m->options
+                                    ? ro->struct_size : sizeof m->options);
+    SPS_TRY(spsi_text_open(ctx, path, &m->text));
+    m->name = spsi_text_name(m->text);
+    r.m = m;
+    r.capacity = batch_size(m->text);
+    SPS_TRY(spsi_new_raw(ctx, r.capacity + SLACK, (void **)&r.now.text));
+    SPS_TRY(spsi_new_raw(ctx, r.capacity + SLACK, (void **)&r.next.text));
+    SPS_TRY(read_all(&r));
+    SPS_TRY(check_triangles(m));
+    spsi_text_close(&m->text);
+    *m_p = m;
+    m = NULL;
+
+fail:
+    spsi_free(ctx, r.now.text);
+    spsi_free(ctx, r.next.text);
+    spsi_mtx_free(&m);
+    return st;
+}
+
+/* ----------------------------------------------------------------- facts */
+
+void spsi_mtx_info(const spsi_mtx *m, sps_read_info *info)
+{
+    const spsi_mtx_header *h = &m->header;
+    sps_read_info found = {.array = h->array, .lines = m->line,
+                           .stored = h->count, .rounded = m->rounded,
+                           .underflows = m->tiny};
+    size_t size = info->struct_size;
+
+    strcpy(found.field, spsi_mtx_field_name(h->field));
+    strcpy(found.symmetry, spsi_mtx_symmetry_name(h->symmetry));
+    found.upper = spsi_mtx_mirrors(m) && m->upper > 0 && m->lower == 0;
+    found.struct_size = size;
+    memcpy(info, &found, size < sizeof found ? size : sizeof found);
+}
+
+void spsi_mtx_notes(const spsi_mtx *m)
+{
+    const spsi_mtx_header *h = &m->header;
+
+    if (h->field == SPSI_MTX_PATTERN)
+        spsi_note(m->ctx, "%s: a pattern; every stored entry is taken as 1",
+                  m->name);
+    if (h->field == SPSI_MTX_COMPLEX)
+        spsi_note(m->ctx, "%s: complex; taken in the real form of interleaved "
+                  "2 x 2 blocks [Re -Im; Im Re]", m->name);
+    if (spsi_mtx_mirrors(m) && m->upper > 0 && m->lower == 0)
+        spsi_note(m->ctx, "%s: %s, but stored by the upper triangle; mirrored",
+                  m->name, spsi_mtx_symmetry_name(h->symmetry));
+    if (m->rounded > 0)
+        spsi_note(m->ctx, "%s: %lld integers beyond 2^53 were rounded",
+                  m->name, (long long)m->rounded);
+    if (m->tiny > 0)
+        spsi_note(m->ctx, "%s: %lld values lie below the normal range of "
+                  "doubles", m->name, (long long)m->tiny);
+}
