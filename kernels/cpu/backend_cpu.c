@@ -73,19 +73,16 @@ fail:
     return st;
 }
 
-/* The hungriest are gram_pair and combine; the cut of the rows depends on the
- * number of sums, so that each is asked for itself. */
+/* Partial results of up to `items` numbers: the limits of chunks_of, taken
+ * for every narrower block at once. */
 static sps_status reserve(sps_context *ctx, int64_t n, int k)
 {
-    int64_t square = (int64_t)k * k, most = 0;
-    int64_t items[] = {2 * square, square, 2 * (int64_t)k, k, 1};
+    int64_t items = 2 * (int64_t)k * k, limit = (int64_t)1 << 21;
+    int64_t most = (n + 1023) / 1024 * items;
     double *p;
 
-    for (int i = 0; i < 5; i++) {
-        int64_t need = chunks_of(n, items[i]).count * items[i];
-
-        if (need > most) most = need;
-    }
+    if (limit < items) limit = items;
+    if (most > limit) most = limit;
     return spsi_cpu_scratch(ctx, most + 2 * k * packed_cols(k), &p);
 }
 

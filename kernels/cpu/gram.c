@@ -4,8 +4,8 @@
  * A chunk of rows is summed strip by strip into its own partial result; the
  * partial results are added pairwise in order.  C = X'Y of a strip is made of
  * 8 x 16 or 8 x 8 tiles held in registers: for each row 8 numbers of x times
- * one or two vectors of 8 numbers of y.  Narrow tiles take several rows at once, so that there
- * are always 8 independent sums.
+ * one or two vectors of 8 numbers of y.  Narrow tiles take several rows at
+ * once, so that there are always 8 independent sums.
  *
  * Bytes: X and Y once; n kx ky multiply-adds. */
 #include "rows.h"
@@ -13,10 +13,12 @@
 #include <math.h>
 
 /* C[a * ldc + ..] += x_a y, a < TX, for one vector of columns of y.
- * TX divides 8 and is constant where it is inlined. */
+ * TX divides 8 and is constant where it is inlined.  next: what to fetch
+ * meanwhile for the strip to come, rows ldn apart. */
 #define TILE(name, V)                                                          \
     INLINE void name(const int TX, int64_t m, const double *x, int64_t ldx,    \
-                     const double *y, int64_t ldy, double *C, int64_t ldc)     \
+                     const double *y, int64_t ldy, double *C, int64_t ldc,     \
+                     const double *next, int64_t ldn)                          \
     {                                                                          \
         const int U = 8 / TX;                                                  \
         V acc[8] = {0};                                                        \
@@ -26,6 +28,7 @@
             _Pragma("GCC unroll 8") for (int u = 0; u < U; u++)                \
             {                                                                  \
                 V yv = *(const V *)(y + (i + u) * ldy);                        \
+                if (next) __builtin_prefetch(next + (i + u) * ldn);            \
                 _Pragma("GCC unroll 8") for (int a = 0; a < TX; a++)           \
                     acc[u * TX + a] += x[(i + u) * ldx + a] * yv;              \
             }                                                                  \
@@ -39,15 +42,19 @@
             *(V *)(C + a * ldc) += acc[a];                                     \
     }
 
-/* 8 x 16: each number of x serves two vectors of y. */
+/* 8 x 16, where there are registers: each number of x serves two vectors of
+ * y. */
 INLINE void tile16(int64_t m, const double *x, int64_t ldx, const double *y,
-                   int64_t ldy, double *C, int64_t ldc)
+                   int64_t ldy, double *C, int64_t ldc, const double *first,
+                   int64_t ld1, const double *second, int64_t ld2)
 {
     v8 a0[8] = {{0}}, a1[8] = {{0}};
 
     for (int64_t i = 0; i < m; i++) {
         v8 y0 = *(const v8 *)(y + i * ldy), y1 = *(const v8 *)(y + i * ldy + 8);
 
+        __builtin_prefetch(first + i * ld1);
+        __builtin_prefetch(second + i * ld2);
 #pragma GCC unroll 8
         for (int a = 0; a < 8; a++) {
             a0[a] += x[i * ldx + a] * y0;
@@ -66,45 +73,74 @@ TILE(tile4, v4)
 TILE(tile2, v2)
 TILE(tile1, v1)
 
+/* What tile t fetches: its share of the lines of the strip that follows in
+ * memory; past those, numbers that are there already. */
+typedef struct ahead {
+    const double *x, *y;
+    int64_t ldx, ldy;
+    int lines_x, lines_y, t;
+} ahead;
+
+INLINE const double *fetch(ahead *f, int64_t *ld)
+{
+    int t = f->t++;
+
+    *ld = f->ldx;
+    if (t < f->lines_x) return f->x + 8 * t;
+    *ld = f->ldy;
+    if (t < f->lines_x + f->lines_y) return f->y + 8 * (t - f->lines_x);
+    *ld = 0;
+    return f->x;
+}
+
 /* TX columns of x against all of y. */
 INLINE void tiles(const int TX, int64_t m, const double *x, int64_t ldx,
-                  const double *y, int64_t ldy, int ky, double *C,
-                  int64_t ldc)
+                  const double *y, int64_t ldy, int ky, double *C, int64_t ldc,
+                  ahead *f)
 {
+    int64_t ld = 0, ld2 = 0;
     int b = 0;
 
-    if (TX == 8)
-        for (; b + 16 <= ky; b += 16)
-            tile16(m, x, ldx, y + b, ldy, C + b, ldc);
-    for (; b + 8 <= ky; b += 8) tile8(TX, m, x, ldx, y + b, ldy, C + b, ldc);
+    if (TX == 8 && WIDE_REGISTERS)
+        for (; b + 16 <= ky; b += 16) {
+            const double *first = fetch(f, &ld), *second = fetch(f, &ld2);
+
+            tile16(m, x, ldx, y + b, ldy, C + b, ldc, first, ld, second, ld2);
+        }
+    for (; b + 8 <= ky; b += 8) {
+        const double *next = TX == 8 ? fetch(f, &ld) : NULL;
+
+        tile8(TX, m, x, ldx, y + b, ldy, C + b, ldc, next, ld);
+    }
     if (ky & 4) {
-        tile4(TX, m, x, ldx, y + b, ldy, C + b, ldc);
+        tile4(TX, m, x, ldx, y + b, ldy, C + b, ldc, NULL, 0);
         b += 4;
     }
     if (ky & 2) {
-        tile2(TX, m, x, ldx, y + b, ldy, C + b, ldc);
+        tile2(TX, m, x, ldx, y + b, ldy, C + b, ldc, NULL, 0);
         b += 2;
     }
-    if (ky & 1) tile1(TX, m, x, ldx, y + b, ldy, C + b, ldc);
+    if (ky & 1) tile1(TX, m, x, ldx, y + b, ldy, C + b, ldc, NULL, 0);
 }
 
 CLONES void spsi_cpu_strip_gram(int64_t m, const double *x, int64_t ldx,
                                 int kx, const double *y, int64_t ldy, int ky,
                                 double *C, int64_t ldc)
 {
+    ahead f = {x + m * ldx, y + m * ldy, ldx, ldy, kx / 8, ky / 8, 0};
     int a = 0;
 
     for (; a + 8 <= kx; a += 8)
-        tiles(8, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc);
+        tiles(8, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc, &f);
     if (kx & 4) {
-        tiles(4, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc);
+        tiles(4, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc, &f);
         a += 4;
     }
     if (kx & 2) {
-        tiles(2, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc);
+        tiles(2, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc, &f);
         a += 2;
     }
-    if (kx & 1) tiles(1, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc);
+    if (kx & 1) tiles(1, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc, &f);
 }
 
 /* out[..] += x y for one vector of columns, four rows at once. */

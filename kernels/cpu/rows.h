@@ -23,10 +23,19 @@
 #define CLONES                                                                 \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",          \
                                  "default")))
+/* Whether there are 32 vector registers of 8 doubles. */
+#define WIDE_REGISTERS __builtin_cpu_supports("avx512f")
 #else
 #define CLONES
+#define WIDE_REGISTERS 0
 #endif
 #define INLINE static inline __attribute__((always_inline))
+
+/* Fused multiply-adds where the instruction set has them; -std=c11 alone would
+ * forbid them.  Bits are promised on one machine, not between machines. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast")
+#endif
 
 /* Eight, four, two doubles at any 8-byte address. */
 typedef double v8 __attribute__((vector_size(64), aligned(8), may_alias));
@@ -34,11 +43,11 @@ typedef double v4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double v2 __attribute__((vector_size(16), aligned(8), may_alias));
 typedef double v1 __attribute__((may_alias));
 
-/* Rows of a strip: 16 KB of one block; at least 64, so that the k x k sums of
+/* Rows of a strip: 8 KB of one block; at least 64, so that the k x k sums of
  * wide blocks are not carried to and fro too often. */
 static inline int64_t strip_rows(int k)
 {
-    int64_t rows = 2048 / (k > 0 ? k : 1);
+    int64_t rows = 1024 / (k > 0 ? k : 1);
 
     return rows < 64 ? 64 : rows / 8 * 8;
 }

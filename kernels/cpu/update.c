@@ -2,17 +2,15 @@
 /* update.c - blocks times small matrices: Y = a X C + b Y, and the fused
  * steps of block methods made of it.
  *
- * Four rows of X at a time meet the packed C (by rows, a multiple of 8
- * columns, a folded in), 16 columns at once where there are as many: eight
- * independent sums, and each number of X serves two of them.  The products of
- * the four rows stand in a small buffer until all columns are done, so that Y
- * may be X.
+ * Eight or four rows of X at a time meet the packed C (by rows, a multiple of
+ * 8 columns, a folded in), as many as there are registers for; their products
+ * stand in a small buffer until all columns are done, so that Y may be X.
  *
  * Bytes: mul_small X, Y (and Y again when b != 0); update_pair 4 reads and
  * 2 writes; combine 2 reads and 1 write. */
 #include "rows.h"
 
-#define ROWS 4
+#define ROWS 8
 
 void spsi_cpu_pack(double a, const sps_small *C, double *packed)
 {
@@ -33,14 +31,14 @@ INLINE void product_tile(const int R, const double *x, int64_t ldx, int kx,
     for (int l = 0; l < kx; l++) {
         v8 cl = *(const v8 *)(c + l * ldc);
 
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int r = 0; r < R; r++) acc[r] += x[r * ldx + l] * cl;
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int r = 0; r < R; r++) *(v8 *)(t + r * ldc) = acc[r];
 }
 
-/* The same for 16 columns. */
+/* The same for 16 columns: each number of X serves two vectors. */
 INLINE void product_wide(const int R, const double *x, int64_t ldx, int kx,
                          const double *c, int64_t ldc, double *t)
 {
@@ -49,13 +47,13 @@ INLINE void product_wide(const int R, const double *x, int64_t ldx, int kx,
     for (int l = 0; l < kx; l++) {
         v8 c0 = *(const v8 *)(c + l * ldc), c1 = *(const v8 *)(c + l * ldc + 8);
 
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int r = 0; r < R; r++) {
             a0[r] += x[r * ldx + l] * c0;
             a1[r] += x[r * ldx + l] * c1;
         }
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int r = 0; r < R; r++) {
         *(v8 *)(t + r * ldc) = a0[r];
         *(v8 *)(t + r * ldc + 8) = a1[r];
@@ -67,21 +65,35 @@ INLINE void product(const int R, const double *x, int64_t ldx, int kx,
 {
     int64_t j = 0;
 
-    for (; j + 16 <= ldc; j += 16)
-        product_wide(R, x, ldx, kx, c + j, ldc, t + j);
-    if (j < ldc) product_tile(R, x, ldx, kx, c + j, ldc, t + j);
+    if (WIDE_REGISTERS)
+        for (; j + 16 <= ldc; j += 16)
+            product_wide(R, x, ldx, kx, c + j, ldc, t + j);
+    for (; j < ldc; j += 8)
+        product_tile(R, x, ldx, kx, c + j, ldc, t + j);
 }
 
 /* t = x c for up to ROWS rows. */
 INLINE void products(int64_t rows, const double *x, int64_t ldx, int kx,
                      const double *c, int64_t ldc, double *t)
 {
-    if (rows == ROWS) {
-        product(ROWS, x, ldx, kx, c, ldc, t);
-        return;
-    }
-    for (int64_t r = 0; r < rows; r++)
+    int64_t r = 0;
+
+    if (WIDE_REGISTERS)
+        for (; r + 8 <= rows; r += 8)
+            product(8, x + r * ldx, ldx, kx, c, ldc, t + r * ldc);
+    for (; r + 4 <= rows; r += 4)
+        product(4, x + r * ldx, ldx, kx, c, ldc, t + r * ldc);
+    for (; r < rows; r++)
         product(1, x + r * ldx, ldx, kx, c, ldc, t + r * ldc);
+}
+
+/* Asks for the rows that come up AHEAD rows later. */
+#define AHEAD 16
+
+INLINE void fetch(int64_t rows, const double *x, int64_t ldx, int k)
+{
+    for (int64_t r = AHEAD; r < AHEAD + rows; r++)
+        for (int j = 0; j < k; j += 8) __builtin_prefetch(x + r * ldx + j);
 }
 
 /* y = t + b z over k columns; b = 0 does not read z. */
@@ -110,6 +122,8 @@ CLONES void spsi_cpu_strip_mul(int64_t m, const double *x, int64_t ldx, int kx,
     for (int64_t i = 0; i < m; i += ROWS) {
         int64_t rows = m - i < ROWS ? m - i : ROWS;
 
+        fetch(rows, x + i * ldx, ldx, kx);
+        fetch(rows, y + i * ldy, ldy, ky);
         products(rows, x + i * ldx, ldx, kx, c, ldc, t);
         for (int64_t r = 0; r < rows; r++)
             row_out(ky, t + r * ldc, b, y + (i + r) * ldy, y + (i + r) * ldy);
@@ -126,6 +140,8 @@ CLONES void spsi_cpu_strip_combine(int64_t m, const double *z, int64_t ldz,
     for (int64_t i = 0; i < m; i += ROWS) {
         int64_t rows = m - i < ROWS ? m - i : ROWS;
 
+        fetch(rows, z + i * ldz, ldz, k);
+        fetch(rows, p + i * ldp, ldp, k);
         products(rows, p + i * ldp, ldp, r, c, ldc, t);
         for (int64_t q = 0; q < rows; q++)
             row_out(k, t + q * ldc, 1.0, z + (i + q) * ldz, p + (i + q) * ldp);
@@ -141,6 +157,8 @@ sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
     chunks c = chunks_of(X->n, 1);
     double *packed;
 
+    if (X->k == 1 && Y->k == 1)
+        return spsi_cpu_axpby(a * *spsi_small_at(C, 0, 0), X, b, Y);
     SPS_TRY(spsi_cpu_scratch(X->ctx, X->k * packed_cols(Y->k), &packed));
     spsi_cpu_pack(a, C, packed);
 #pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
@@ -165,6 +183,9 @@ sps_status spsi_cpu_update_pair(const sps_block *P, const sps_block *Q,
     int threads = X->ctx->threads;
     double *plus, *minus, *partial;
 
+    if (P->k == 1 && X->k == 1)
+        return spsi_cpu_update_pair_cols(P, Q, spsi_small_at(a, 0, 0), X, R,
+                                         norm2);
     SPS_TRY(spsi_cpu_scratch(X->ctx, 2 * size + c.count * X->k, &plus));
     minus = plus + size;
     partial = minus + size;
