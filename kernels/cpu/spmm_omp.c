@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spmm_omp.c - the fast Y = alpha A X + beta Y of the CPU.
  *
- * A row of Y is made whole, in registers: up to 32 columns at once, each entry
- * of A once for them.  Even and odd entries of a row are summed apart and then
- * together, at every width, so that a column gets the same bits whatever
- * columns stand beside it.  Rows are dealt out in pieces of about equal
- * nonzeros; a row has one owner.
+ * A row of Y is made whole, in registers: up to 64 columns at once (32 where
+ * there are few registers), each entry of A once for them.  Even and odd
+ * entries of a row are summed apart and then together, at every width, so that
+ * a column gets the same bits whatever columns stand beside it.  Rows are
+ * dealt out in pieces of about equal nonzeros; a row has one owner.
  *
- * Bytes: A once for 32 columns, X as the caches allow, Y once. */
+ * Bytes: A once for 64 columns, X as the caches allow, Y once. */
 #include "rows.h"
 #include "lib/kernel.h"
 
@@ -17,9 +17,6 @@ typedef struct omp_plan {
     int64_t *start;      /* pieces + 1 rows */
 } omp_plan;
 
-/* How many entries ahead the rows of X are asked for: far enough to hide the
- * memory, near enough to stay in the first cache. */
-#define AHEAD 24
 /* Pieces per thread: enough to even out what nonzeros do not tell. */
 #define PIECES 16
 
@@ -66,37 +63,28 @@ INLINE double load(const void *val, const bool f32, int64_t p)
         *out_ = sum_;                                                          \
     } while (0)
 
-/* All rows of the task for N vectors V beginning at column j.  N, f32 and far
- * (prefetch) are constants where this is inlined. */
+/* All rows of the task for N vectors V beginning at column j.  N and f32 are
+ * constants where this is inlined.  Asking for the rows of X ahead of time was
+ * tried: it wins nothing on irregular matrices and costs on regular ones. */
 #define ROWS(name, V)                                                          \
-    INLINE void name(const task *t, const int N, const bool f32,               \
-                     const bool far, int j)                                    \
+    INLINE void name(const task *t, const int N, const bool f32, int j)        \
     {                                                                          \
         enum { W = sizeof(V) / sizeof(double) };                               \
         const int32_t *col = t->A->col;                                        \
         const void *val = t->A->val;                                           \
         const double *x = t->x + j;                                            \
-        const int64_t ldx = t->ldx, end = t->A->nnz;                           \
+        const int64_t ldx = t->ldx;                                            \
                                                                                \
         for (int64_t i = t->first; i < t->last; i++) {                         \
             int64_t p = t->A->rowptr[i], stop = t->A->rowptr[i + 1];           \
-            V even[4] = {0}, odd[4] = {0};                                     \
+            V even[8] = {0}, odd[8] = {0};                                     \
                                                                                \
             for (; p + 2 <= stop; p += 2) {                                    \
                 const double *x0 = x + col[p] * ldx;                           \
                 const double *x1 = x + col[p + 1] * ldx;                       \
                 double a0 = load(val, f32, p), a1 = load(val, f32, p + 1);     \
                                                                                \
-                if (far && p + AHEAD + 1 < end) {                              \
-                    const double *f0 = x + col[p + AHEAD] * ldx;               \
-                    const double *f1 = x + col[p + AHEAD + 1] * ldx;           \
-                    _Pragma("GCC unroll 4") for (int v = 0; v < N * W; v += 8) \
-                    {                                                          \
-                        __builtin_prefetch(f0 + v);                            \
-                        __builtin_prefetch(f1 + v);                            \
-                    }                                                          \
-                }                                                              \
-                _Pragma("GCC unroll 4") for (int v = 0; v < N; v++)            \
+                _Pragma("GCC unroll 8") for (int v = 0; v < N; v++)            \
                 {                                                              \
                     even[v] += a0 * *(const V *)(x0 + v * W);                  \
                     odd[v] += a1 * *(const V *)(x1 + v * W);                   \
@@ -106,10 +94,10 @@ INLINE double load(const void *val, const bool f32, int64_t p)
                 const double *x0 = x + col[p] * ldx;                           \
                 double a0 = load(val, f32, p);                                 \
                                                                                \
-                _Pragma("GCC unroll 4") for (int v = 0; v < N; v++)            \
+                _Pragma("GCC unroll 8") for (int v = 0; v < N; v++)            \
                     even[v] += a0 * *(const V *)(x0 + v * W);                  \
             }                                                                  \
-            _Pragma("GCC unroll 4") for (int v = 0; v < N; v++)                \
+            _Pragma("GCC unroll 8") for (int v = 0; v < N; v++)                \
                 STORE(V, t->y + i * t->ldy + j + v * W, even[v] + odd[v]);     \
         }                                                                      \
     }
@@ -120,28 +108,30 @@ ROWS(rows2, v2)
 ROWS(rows1, v1)
 
 /* The columns of the task in the widest vectors that fit. */
-INLINE void columns(const task *t, const bool f32, const bool far)
+INLINE void columns(const task *t, const bool f32)
 {
     int j = 0;
 
-    for (; j + 32 <= t->k; j += 32) rows8(t, 4, f32, far, j);
+    if (WIDE_REGISTERS)
+        for (; j + 64 <= t->k; j += 64) rows8(t, 8, f32, j);
+    for (; j + 32 <= t->k; j += 32) rows8(t, 4, f32, j);
     if (t->k & 16) {
-        rows8(t, 2, f32, far, j);
+        rows8(t, 2, f32, j);
         j += 16;
     }
     if (t->k & 8) {
-        rows8(t, 1, f32, far, j);
+        rows8(t, 1, f32, j);
         j += 8;
     }
     if (t->k & 4) {
-        rows4(t, 1, f32, far, j);
+        rows4(t, 1, f32, j);
         j += 4;
     }
     if (t->k & 2) {
-        rows2(t, 1, f32, far, j);
+        rows2(t, 1, f32, j);
         j += 2;
     }
-    if (t->k & 1) rows1(t, 1, f32, far, j);
+    if (t->k & 1) rows1(t, 1, f32, j);
 }
 
 CLONES void spsi_cpu_spmm_rows(const task *t);
@@ -149,9 +139,9 @@ CLONES void spsi_cpu_spmm_rows(const task *t);
 CLONES void spsi_cpu_spmm_rows(const task *t)
 {
     if (t->A->dtype == SPS_F64)
-        columns(t, false, true);
+        columns(t, false);
     else
-        columns(t, true, true);
+        columns(t, true);
 }
 
 /* alpha = 0: neither A nor X is read. */
@@ -165,8 +155,8 @@ static void scale_rows(const task *t)
         }
 }
 
-/* Wide blocks pass over A once for each 32 columns: in strips of rows whose
- * entries stay in the second cache. */
+/* Wide blocks pass over A several times: in strips of rows whose entries stay
+ * in the second cache. */
 static void run_piece(const task *whole, int64_t first, int64_t last)
 {
     const int64_t limit = whole->k > 32 ? 16384 : INT64_MAX;
