@@ -173,7 +173,8 @@ const char *sps_context_note(const sps_context *ctx, int i);
 /** Facts; set info->struct_size before. */
 sps_status sps_context_information(const sps_context *ctx,
                                    sps_context_info *info);
-/** Asks running and later solves of this context to stop (INTERRUPTED).
+/** Asks running and later solves of this context to stop (INTERRUPTED), and
+ *  running and later readings of files to give up (EIO, "interrupted").
  *  Async-signal-safe.  sps_cancel(ctx, false) clears the wish. */
 void sps_cancel(sps_context *ctx, bool stop);
 /** Waits for all work queued on the GPU; nothing to do on the host.  For

@@ -51,9 +51,12 @@ static sps_status take(spsi_text *t, void *buffer, size_t room, size_t *got)
 {
     ssize_t n;
 
-    do
+    do {
+        if (spsi_cancelled(t->ctx))
+            return spsi_fail(t->ctx, SPS_EIO, "%s: interrupted after %llu "
+                             "bytes", t->name, (unsigned long long)t->done);
         n = read(t->fd, buffer, room < SSIZE_MAX ? room : SSIZE_MAX);
-    while (n < 0 && errno == EINTR);
+    } while (n < 0 && errno == EINTR);
     if (n < 0) {
         char text[128];
         return spsi_fail(t->ctx, SPS_EIO, "%s: %s after %llu bytes", t->name,

@@ -382,6 +382,26 @@ def interruption_leaves_the_best_iterate(tmp):
     assert hit >= runs // 2
 
 
+def interruption_while_reading_ends_at_once(tmp):
+    p = subprocess.Popen([SOLVE, "-A", "-", "-o", f"{tmp}/x.mtx", "-json",
+                          f"{tmp}/r.json", f"-monitor={tmp}/m.tsv", *BASE],
+                         stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not os.path.exists(f"{tmp}/m.tsv") and p.poll() is None:
+        time.sleep(0.001)
+    p.stdin.write(b"%%MatrixMarket matrix coordinate real general\n9 9 9\n")
+    p.stdin.flush()
+    time.sleep(0.2)
+    p.send_signal(signal.SIGINT)
+    p.stdin.write(b"1 1 1\n")
+    p.stdin.flush()                        # the file has not ended
+    text = p.stderr.read().decode()
+    assert p.wait() == 130, p.returncode
+    assert "interrupted while reading" in text, text
+    r = load_json(f"{tmp}/r.json")
+    assert r["status"] == "interrupted" and r["exit_code"] == 130
+    assert not os.path.exists(f"{tmp}/x.mtx")
+
+
 def main():
     claims = [v for n, v in list(globals().items()) if callable(v)
               and v.__code__.co_varnames[:1] == ("tmp",)

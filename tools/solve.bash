@@ -17,7 +17,7 @@ _solve()
         COMPREPLY=($(compgen -W 'auto block_cg cg' -- "$cur"))
         return ;;
     -precond)
-        COMPREPLY=($(compgen -W 'auto none block_jacobi chebyshev jacobi' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev' -- "$cur"))
         return ;;
     -precond-block) COMPREPLY=(); return ;;
     -precond-degree) COMPREPLY=(); return ;;
@@ -33,7 +33,7 @@ _solve()
         COMPREPLY=($(compgen -W 'auto cpu cuda' -- "$cur"))
         return ;;
     -kernel)
-        COMPREPLY=($(compgen -W 'auto measure sddmm.ref spmm.omp spmm.ref' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto measure spmm.omp spmm.ref sddmm.ref' -- "$cur"))
         return ;;
     -wisdom) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -threads) COMPREPLY=(); return ;;
