@@ -14,7 +14,8 @@ extern "C" {
  * the csr; on a GPU it is the one upload that all kernels share. */
 typedef struct sps_csr_local {
     int64_t nrow, ncol, nnz;
-    const int64_t *rowptr;
+    const int64_t *rowptr;    /* on a GPU NULL may stand here when rowptr32
+                                 is there */
     const int32_t *rowptr32;  /* the same, when nnz < 2^31; NULL on the host */
     const int32_t *col;
     const void *val;

@@ -99,13 +99,15 @@ fail:
     return st;
 }
 
+/* Offsets go up in one width, the narrow one when it holds them. */
 static sps_status upload_all(sps_operator *op)
 {
     const sps_csr *A = op->A;
-    sps_status st;
+    sps_status st = SPS_OK;
 
-    SPS_TRY(upload(op, ROWPTR, (size_t)(A->nrow + 1) * sizeof *A->rowptr,
-                   A->rowptr, (const void **)&op->local.rowptr));
+    if (A->nnz > INT32_MAX)
+        SPS_TRY(upload(op, ROWPTR, (size_t)(A->nrow + 1) * sizeof *A->rowptr,
+                       A->rowptr, (const void **)&op->local.rowptr));
     SPS_TRY(upload(op, COL, (size_t)A->nnz * sizeof *A->col, A->col,
                    (const void **)&op->local.col));
     SPS_TRY(upload(op, VAL, value_bytes(A), A->val,

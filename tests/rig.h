@@ -42,7 +42,9 @@ static inline void rig_open(rig *r, sps_context *ctx, int family, int64_t n,
 static inline sps_problem rig_problem(const rig *r, sps_opcode op, int k)
 {
     return (sps_problem){ .op = op, .A = r->op->A, .local = &r->op->local,
-                          .f = &r->op->f, .k = k, .bandwidth = 1e11 };
+                          .f = &r->op->f, .k = k, .bandwidth = 1e11,
+                          /* what operators ask for by default */
+                          .need = SPS_REPRODUCIBLE | SPS_FULL_PRECISION };
 }
 
 /* Whether the kernel fits; then its plan is r->plan. */
