@@ -126,9 +126,9 @@ static void outcome(const job *j, FILE *f)
         return;
     }
     snprintf(text, sizeof text,
-             "%s; %d of %d columns converged in %d iterations",
+             "%s; %d of %d columns converged in %d iteration%s",
              sps_stop_string(r->stop), r->columns_converged, r->k,
-             r->iterations);
+             r->iterations, r->iterations == 1 ? "" : "s");
     wrapped(f, "status", text);
     label(f, "residual");
     fprintf(f, "worst %.2e, median %.2e of ||b||, recomputed from X\n",
