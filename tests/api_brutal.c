@@ -193,6 +193,33 @@ START_TEST(csr)
 }
 END_TEST
 
+START_TEST(files)
+{
+    static const char *const suffix[] = {"", ".gz"};
+    sps_csr *A = matrix(false), *read = NULL;
+    sps_block *X = NULL, *Y = NULL;
+    char path[] = "/tmp/spsolve-brutal-XXXXXX", name[64];
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    GOOD(sps_block_create(ctx, N, K, &X));
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s%s", path, suffix[i]);
+        BRUTAL(sps_csr_write(ctx, name, A, i == 1), (void)0);
+        BRUTAL(sps_csr_read(ctx, name, NULL, NULL, &read),
+               sps_csr_destroy(ctx, &read));
+        BRUTAL(sps_block_write(X, name, false), (void)0);
+        BRUTAL(sps_block_read(ctx, name, NULL, false, &Y),
+               sps_block_destroy(&Y));
+        unlink(name);
+    }
+    unlink(path);
+    sps_block_destroy(&X);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
 START_TEST(blocks)
 {
     static double numbers[N * K];
@@ -351,6 +378,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, context);
     tcase_add_test(tc, csr);
+    tcase_add_test(tc, files);
     tcase_add_test(tc, blocks);
     tcase_add_test(tc, options);
     tcase_add_test(tc, operators);
