@@ -158,7 +158,7 @@ sps_status sps_block_read(sps_context *ctx, const char *path,
     sps_status st;
     target t = {.scale = interleaved ? 2 : 1};
 
-    SPS_REQUIRE(ctx, path && X_p, SPS_EINVAL,
+    SPS_REQUIRE(ctx, ctx && path && X_p, SPS_EINVAL,
                 "sps_block_read: path and result must not be NULL");
     SPS_TRY(spsi_mtx_load(ctx, path, ro, true, &t.m));
     SPS_TRY(check_shape(t.m, interleaved));

@@ -335,15 +335,17 @@ sps_status sps_csr_read(sps_context *ctx, const char *path,
     builder b = {0};
     int64_t summed = 0;
 
-    SPS_REQUIRE(ctx, path && A_p, SPS_EINVAL,
+    SPS_REQUIRE(ctx, ctx && path && A_p, SPS_EINVAL,
                 "sps_csr_read: path and result must not be NULL");
+    SPS_REQUIRE(ctx, !info || info->struct_size == sizeof *info, SPS_EINVAL,
+                "sps_read_info.struct_size is %zu, this library knows %zu",
+                info ? info->struct_size : 0, sizeof *info);
     SPS_TRY(spsi_mtx_load(ctx, path, ro, false, &m));
     SPS_TRY(build(m, &b, &summed));
     spsi_mtx_notes(m);
     if (info) {
         spsi_mtx_info(m, info);
-        if (info->struct_size >= offsetof(sps_read_info, rounded))
-            info->duplicates = summed;
+        info->duplicates = summed;
     }
     *A_p = b.A;
     b.A = NULL;

@@ -382,11 +382,12 @@ sps_status spsi_mtx_load(sps_context *ctx, const char *path,
     spsi_mtx *m = NULL;
     reader r = {.block = block};
 
+    SPS_REQUIRE(ctx, !ro || ro->struct_size == sizeof *ro, SPS_EINVAL,
+                "sps_read_options.struct_size is %zu, this library knows %zu",
+                ro ? ro->struct_size : 0, sizeof *ro);
     SPS_TRY(SPS_NEW(ctx, 1, &m));
     m->ctx = ctx;
-    if (ro)
-        memcpy(&m->options, ro, ro->struct_size < sizeof m->options
-                                    ? ro->struct_size : sizeof m->options);
+    if (ro) m->options = *ro;
     SPS_TRY(spsi_text_open(ctx, path, &m->text));
     m->name = spsi_text_name(m->text);
     r.m = m;

@@ -95,7 +95,7 @@ sps_status sps_csr_write(sps_context *ctx, const char *path, const sps_csr *A,
     char header[160];
     sps_status st;
 
-    SPS_REQUIRE(ctx, path && A, SPS_EINVAL,
+    SPS_REQUIRE(ctx, ctx && path && A, SPS_EINVAL,
                 "sps_csr_write: path and matrix must not be NULL");
     SPS_REQUIRE(ctx, A->place == SPS_HOST, SPS_EINVAL,
                 "sps_csr_write: the matrix must be on the host");
