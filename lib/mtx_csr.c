@@ -18,12 +18,15 @@
 #include "csr.h"
 #include "mtx.h"
 
+enum { SMALL = 1 << 14 };    /* entries that one thread places alone */
+
 typedef struct builder {
     spsi_mtx *m;
     bool mirror;             /* each entry off the diagonal goes twice */
     int words;               /* 2: an entry becomes 2 x 2 */
     double sign;             /* of the mirrored real part, */
     double conjugate;        /* and of the mirrored imaginary part */
+    int64_t parts;           /* ranges of rows, one for a thread */
     sps_csr *A;
 } builder;
 
@@ -125,9 +128,10 @@ static int64_t row_at(const builder *b, int64_t goal)
 
 static void count_rows(const builder *b)
 {
-    int64_t nrow = b->m->header.nrow, parts = b->m->ctx->threads;
+    int64_t nrow = b->m->header.nrow, parts = b->parts;
 
-#pragma omp parallel for schedule(static, 1) num_threads(b->m->ctx->threads)
+#pragma omp parallel for schedule(static, 1) num_threads((int)parts)          \
+    if (parts > 1)
     for (int64_t t = 0; t < parts; t++)
         sweep(b, (range){nrow * t / parts, nrow * (t + 1) / parts},
               count_piece);
@@ -147,7 +151,7 @@ static void sum_rows(const builder *b)
 
 static sps_status place_rows(const builder *b)
 {
-    int64_t parts = b->m->ctx->threads, nnz = b->A->nnz;
+    int64_t parts = b->parts, nnz = b->A->nnz;
     int64_t *rowptr = b->A->rowptr, *bound = NULL;
     sps_status st;
 
@@ -156,7 +160,8 @@ static sps_status place_rows(const builder *b)
         bound[t] = row_at(b, (int64_t)((double)nnz * (double)t /
                                        (double)parts));
     bound[parts] = b->m->header.nrow;
-#pragma omp parallel for schedule(static, 1) num_threads(b->m->ctx->threads)
+#pragma omp parallel for schedule(static, 1) num_threads((int)parts)          \
+    if (parts > 1)
     for (int64_t t = 0; t < parts; t++)
         sweep(b, (range){bound[t], bound[t + 1]}, place_piece);
     /* Each rowptr[i] has moved to the beginning of row i + 1. */
@@ -313,6 +318,7 @@ static sps_status build(spsi_mtx *m, builder *b, int64_t *duplicates_p)
     b->words = m->words;
     b->sign = symmetry == SPSI_MTX_SKEW ? -1 : 1;
     b->conjugate = symmetry == SPSI_MTX_SYMMETRIC ? 1 : -1;
+    b->parts = m->stored < SMALL ? 1 : m->ctx->threads;
     if (m->header.array) SPS_TRY(spsi_mtx_expand(m));
     SPS_TRY(assemble(b));
     if (m->options.strict) SPS_TRY(refuse_duplicates(b));

@@ -122,7 +122,8 @@ static sps_status cut(spsi_mtx *m, const char *begin, const char *end,
                                       (size_t)(end - stop) + 1) + 1;
         s->piece[i].end = at;
     }
-#pragma omp parallel for schedule(static) num_threads(m->ctx->threads)
+#pragma omp parallel for schedule(static) num_threads(m->ctx->threads)        \
+    if (pieces > 1)
     for (int64_t i = 0; i < pieces; i++) spsi_mtx_count_lines(&s->piece[i]);
 
     for (int64_t i = 0; i < pieces; i++) {
@@ -242,7 +243,7 @@ static sps_status parse(reader *r, const char *begin, const char *end,
     int64_t before = m->stored;
 
     SPS_TRY(cut(m, begin, end, &s));
-#pragma omp parallel num_threads(m->ctx->threads)
+#pragma omp parallel num_threads(m->ctx->threads) if (s->pieces > 1)
     {
 #pragma omp single nowait
         if (read_on) read = fill(r);

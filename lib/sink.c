@@ -182,7 +182,8 @@ sps_status spsi_sink_write(spsi_sink *s, spsi_sink_fn write, const void *data,
     }
     for (int64_t done = 0; done < pieces; done += room) {
         int64_t n = pieces - done < room ? pieces - done : room;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(s->ctx->threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(s->ctx->threads)    \
+    if (n > 1)
         for (int64_t i = 0; i < n; i++) {
             int64_t first = (done + i) * ITEMS, last = first + ITEMS;
             make(s, write, data, first, last < count ? last : count,

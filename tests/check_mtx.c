@@ -62,7 +62,7 @@ static void assert_dense(const char *name, const sps_csr *A, int64_t nrow,
 
 START_TEST(every_kind_of_header_is_read)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
     for (size_t i = 0; i < sizeof valid_mtx / sizeof *valid_mtx; i++) {
         const struct valid_mtx *v = &valid_mtx[i];
@@ -85,7 +85,7 @@ END_TEST
 /* The same files as blocks: without and, when complex, with interleaving. */
 START_TEST(every_kind_of_header_is_read_as_block)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
     for (size_t i = 0; i < sizeof valid_mtx / sizeof *valid_mtx; i++) {
         const struct valid_mtx *v = &valid_mtx[i];
@@ -119,7 +119,7 @@ END_TEST
 
 START_TEST(line_ends_and_missing_last_newline_do_not_matter)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
     for (size_t i = 0; i < sizeof valid_mtx / sizeof *valid_mtx; i++) {
         const struct valid_mtx *v = &valid_mtx[i];
@@ -150,7 +150,7 @@ END_TEST
 
 START_TEST(gzip_is_known_by_its_bytes)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
     for (size_t i = 0; i < sizeof valid_mtx / sizeof *valid_mtx; i++) {
         const struct valid_mtx *v = &valid_mtx[i];
@@ -184,7 +184,7 @@ START_TEST(standard_input_and_output)
 {
     static const char text[] = "%%MatrixMarket matrix coordinate real general\n"
                                "2 2 2\n1 1 0.1\n2 2 -4\n";
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
     sps_read_info info;
     int in = open(files_text("in.mtx", text), O_RDONLY), saved, out;
     sps_csr *A;
@@ -215,7 +215,7 @@ START_TEST(a_pipe_is_read)
 {
     static const char text[] = "%%MatrixMarket matrix array real general\n"
                                "1 3\n1\n2\n3\n";
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
     int fd[2];
     sps_block *X = NULL;
     double x[3];
@@ -264,7 +264,7 @@ static void round_trip(sps_context *ctx, const sps_csr *A, bool symmetric)
 
 START_TEST(matrices_read_back_bit_by_bit)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
     for (int f = 0; f < zoo_count(); f++)
         for (int64_t n = 0; n <= 300; n = 7 * n + 1) {
@@ -287,7 +287,7 @@ END_TEST
 START_TEST(blocks_read_back_bit_by_bit)
 {
     static const int width[] = {1, 2, 7, 8, 9, 17};
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
     for (int c = 0; c < 24; c++) {
         int k = width[c % 6];
@@ -316,7 +316,7 @@ END_TEST
 
 START_TEST(a_real_block_for_a_complex_matrix_has_no_imaginary_part)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
     sps_block *X = NULL;
     double x[4];
 
@@ -343,7 +343,7 @@ static int count_files(void)
 
 START_TEST(failed_writing_is_told_and_leaves_nothing)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
     sps_csr *A = zoo_matrix(0, 400, 1, ZOO_RANDOM, SPS_F64);
     const char *path = files_text("a.mtx", "precious");
     char *text;
@@ -373,7 +373,7 @@ END_TEST
 
 START_TEST(writing_through_a_link_keeps_the_link)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
     sps_csr *A = zoo_matrix(0, 20, 1, ZOO_RANDOM, SPS_F64), *B;
     const char *link = files_path("link.mtx");
     struct stat info;
@@ -393,7 +393,7 @@ END_TEST
 
 START_TEST(the_locale_has_no_say)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
     sps_csr *A = zoo_matrix(0, 50, 1, ZOO_RANDOM, SPS_F64);
 
     if (setlocale(LC_ALL, "de_DE.UTF-8") != NULL ||
@@ -421,7 +421,7 @@ START_TEST(options_and_facts)
                                 "general\n2 2 4\n1 1 9007199254740993\n"
                                 "1 2 9007199254740992\n2 1 -9223372036854775807"
                                 "\n2 2 123456789012345678901234567890\n";
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
     sps_read_options ro = {.struct_size = sizeof ro};
     sps_read_info info;
     sps_csr *A;
@@ -465,7 +465,7 @@ END_TEST
 
 START_TEST(files_that_cannot_be_opened_are_io_errors)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
     sps_csr *A = NULL;
 
     ck_assert_int_eq(sps_csr_read(ctx, files_path("none.mtx"), NULL, NULL, &A),
@@ -591,7 +591,7 @@ END_TEST
 
 START_TEST(long_comments_are_skipped_but_not_without_end)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
     size_t size = (size_t)3 << 20, most = (size_t)18 << 20;
     char *text = malloc(most + 256);
     sps_csr *A = NULL;
@@ -653,7 +653,7 @@ START_TEST(public_collections_are_read_or_refused_as_they_should)
 {
     const char *given = getenv("SPS_MATRICES"), *source = getenv("srcdir");
     char root[256];
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
     snprintf(root, sizeof root, "%s/../shared/matrices",
              source ? source : ".");

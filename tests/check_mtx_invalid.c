@@ -58,7 +58,7 @@ static void assert_refused(sps_context *ctx, const struct invalid_mtx *v,
 
 START_TEST(invalid_files_are_refused_by_line_and_reason)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
     size_t held = bytes_held(ctx);
 
     ck_assert_uint_ge(COUNT(invalid_mtx), 85);
@@ -76,7 +76,7 @@ END_TEST
  * all else must come out the same. */
 START_TEST(packed_invalid_files_are_refused_alike)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
     for (size_t i = 0; i < COUNT(invalid_mtx); i++) {
         const struct invalid_mtx *v = &invalid_mtx[i];
@@ -97,7 +97,7 @@ END_TEST
 
 START_TEST(gzip_cut_off_or_broken_is_refused)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
     static const char text[] = BANNER "coordinate real general\n3 3 3\n"
                                "1 1 1.25\n2 2 -3.5\n3 3 12\n";
     size_t size = sizeof text - 1, refused = 0;
@@ -128,7 +128,7 @@ END_TEST
 
 START_TEST(a_gzip_bomb_is_refused)
 {
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
     size_t size = (size_t)40 << 20, bytes = size;
     char *text = malloc(size);
     unsigned char *packed;
@@ -183,7 +183,7 @@ static sps_context *open_with(purse *p)
 
     sps_context_options_default(&o);
     o.place = SPS_HOST;
-    o.threads = 2;
+    o.threads = 1;
     o.host = (sps_allocator){purse_alloc, purse_free, p};
     ck_assert_msg(sps_context_create(&o, &ctx, &why) == SPS_OK, "%s", why);
     return ctx;
@@ -298,7 +298,7 @@ START_TEST(mutated_files_are_read_or_refused)
 {
     const char *value = getenv("SPS_TEST_LONG");
     int64_t rounds = value && *value == '1' ? 100000 : 4000, good = 0;
-    sps_context *ctx = runner_context();
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
     for (int64_t i = 0; i < rounds; i++) {
         const char *from = valid_mtx[draw(COUNT(valid_mtx))].text;
