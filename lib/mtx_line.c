@@ -47,19 +47,31 @@ static inline const char *next_line(const char *p, const char *end)
     return (const char *)memchr(p, '\n', (size_t)(end - p)) + 1;
 }
 
-void spsi_mtx_count_lines(spsi_mtx_piece *piece)
+/* Newlines among 8 n bytes, n <= 255: each byte of sum counts in its lane. */
+static int64_t count_words(const char *p, int n)
 {
     const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    const uint64_t even = UINT64_C(0x00ff00ff00ff00ff);
+    uint64_t sum = 0;
+
+    for (int i = 0; i < n; i++) {
+        uint64_t v;
+        memcpy(&v, p + 8 * i, 8);
+        v ^= UINT64_C(0x0a0a0a0a0a0a0a0a);   /* 0 where a newline is */
+        v = ((v & low) + low) | v | low;     /* high bit clear there alone */
+        sum += ~v >> 7;
+    }
+    sum = (sum & even) + (sum >> 8 & even);
+    return (int64_t)(sum * UINT64_C(0x0001000100010001) >> 48);
+}
+
+void spsi_mtx_count_lines(spsi_mtx_piece *piece)
+{
     const char *p = piece->begin;
     int64_t lines = 0;
 
-    for (; piece->end - p >= 8; p += 8) {   /* eight bytes at once: */
-        uint64_t v;
-        memcpy(&v, p, 8);
-        v ^= UINT64_C(0x0a0a0a0a0a0a0a0a);  /* 0 where a newline is */
-        v = ((v & low) + low) | v | low;    /* high bit clear there alone */
-        lines += __builtin_popcountll(~v);
-    }
+    for (; piece->end - p >= 8 * 255; p += 8 * 255)
+        lines += count_words(p, 255);
     for (; p < piece->end; p++) lines += *p == '\n';
     piece->lines = lines;
 }
@@ -73,22 +85,29 @@ int64_t spsi_mtx_least(const spsi_mtx_header *h)
     return 2 * numbers;        /* a digit, then a blank or the newline */
 }
 
+/* The digits from p to end, so many that a sum of them may have wrapped. */
+static uint64_t saturated(const char *p, const char *end)
+{
+    uint64_t v = 0;
+
+    for (; p < end && v <= UINT32_MAX; p++)
+        v = v * 10 + (uint64_t)(*p - '0');
+    return v;
+}
+
 /* An index 1 .. limit, as 0 .. limit - 1; errors are row's, column's next. */
 static inline int32_t take_index(cursor *c, int64_t limit, spsi_mtx_error none,
                                  spsi_mtx_error zero, spsi_mtx_error range)
 {
     const char *p = c->p;
-    uint64_t v = (uint64_t)(unsigned char)(*p - '0');
+    uint64_t v = 0, digit;
 
-    if (v > 9) {
+    for (; (digit = (uint64_t)(unsigned char)(*p - '0')) <= 9; p++)
+        v = v * 10 + digit;
+    if (p - c->p > 18) v = saturated(c->p, p);
+    if (p == c->p)
         c->error = none;
-        return 0;
-    }
-    for (p++; (unsigned char)(*p - '0') <= 9; p++) {
-        v = v * 10 + (uint64_t)(*p - '0');
-        if (v > UINT32_MAX) v = UINT32_MAX;    /* out of range for sure */
-    }
-    if (v == 0)
+    else if (v == 0)
         c->error = zero;
     else if (v > (uint64_t)limit)
         c->error = range;
