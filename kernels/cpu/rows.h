@@ -52,6 +52,19 @@ static inline int64_t strip_rows(int k)
     return rows < 64 ? 64 : rows / 8 * 8;
 }
 
+/* Blocks of 1, 2 or 4 columns without padding are blocks of 8 columns with
+ * fewer rows, as far as single columns go: how many rows make one, or 0. */
+static inline int fold_rows(int k, int64_t ldx, int64_t ldy)
+{
+    return k < 8 && 8 % k == 0 && ldx == k && ldy == k ? 8 / k : 0;
+}
+
+/* The k numbers of a again and again, to 8. */
+static inline void fold_scalars(int k, const double *a, double *eight)
+{
+    for (int j = 0; j < 8; j++) eight[j] = a[j % k];
+}
+
 typedef struct chunks {
     int64_t n, rows, count;
 } chunks;

@@ -65,13 +65,9 @@ sps_status spsi_cpu_axpby(double a, const sps_block *X, double b, sps_block *Y)
     return SPS_OK;
 }
 
-CLONES void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
-                                      const double *x, int64_t ldx,
-                                      const double *b, double *y, int64_t ldy);
-
-CLONES void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
-                                      const double *x, int64_t ldx,
-                                      const double *b, double *y, int64_t ldy)
+INLINE void rows_axpby_cols(int64_t m, int k, const double *a, const double *x,
+                            int64_t ldx, const double *b, double *y,
+                            int64_t ldy)
 {
     for (int64_t i = 0; i < m; i++) {
         const double *xi = x + i * ldx;
@@ -85,6 +81,29 @@ CLONES void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
             for (int j = 0; j < k; j++) yi[j] = a[j] * xi[j];
         }
     }
+}
+
+CLONES void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
+                                      const double *x, int64_t ldx,
+                                      const double *b, double *y, int64_t ldy);
+
+CLONES void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
+                                      const double *x, int64_t ldx,
+                                      const double *b, double *y, int64_t ldy)
+{
+    int fold = fold_rows(k, ldx, ldy);
+    int64_t done = 0;
+
+    if (fold) {
+        double a8[8], b8[8];
+
+        fold_scalars(k, a, a8);
+        if (b) fold_scalars(k, b, b8);
+        done = m / fold * fold;
+        rows_axpby_cols(m / fold, 8, a8, x, 8, b ? b8 : NULL, y, 8);
+    }
+    rows_axpby_cols(m - done, k, a, x + done * ldx, ldx, b, y + done * ldy,
+                    ldy);
 }
 
 sps_status spsi_cpu_axpby_cols(const double *a, const sps_block *X,

@@ -243,7 +243,17 @@ CLONES void spsi_cpu_strip_cols(int64_t m, int k, const double *a,
                                 int64_t ldq, double *x, int64_t ldx, double *r,
                                 int64_t ldr)
 {
-    for (int64_t i = 0; i < m; i++)
+    int fold = ldp == ldx && ldq == ldr ? fold_rows(k, ldp, ldq) : 0;
+    int64_t i = 0;
+
+    if (fold) {
+        double a8[8];
+
+        fold_scalars(k, a, a8);
+        for (; i + fold <= m; i += fold)
+            row_cols(8, a8, p + i * k, q + i * k, x + i * k, r + i * k);
+    }
+    for (; i < m; i++)
         row_cols(k, a, p + i * ldp, q + i * ldq, x + i * ldx, r + i * ldr);
 }
 
@@ -312,6 +322,10 @@ sps_status spsi_cpu_combine(const sps_block *Z, const sps_small *b,
     int threads = Z->ctx->threads;
     double *packed, *partial;
 
+    if (P->k == 1 && Z->k == 1) {
+        SPS_TRY(spsi_cpu_axpby(1.0, Z, *spsi_small_at(b, 0, 0), P));
+        return G ? spsi_cpu_gram(P, P, G) : SPS_OK;
+    }
     SPS_TRY(spsi_cpu_scratch(Z->ctx, size + c.count * items, &packed));
     partial = packed + size;
     spsi_cpu_pack(1.0, b, packed);
