@@ -13,8 +13,6 @@
 #include "options.h"
 #include "registry.h"
 
-enum { WIDEST = 1024 };    /* of a plan: the widest block of the contract */
-
 /* ------------------------------------------------------------------ plans */
 
 /* Bytes/s that predictions assume.  Bids are compared with each other only,
@@ -32,7 +30,7 @@ static sps_problem problem(const sps_operator *op, sps_opcode code, int k,
 
     return (sps_problem){
         .op = code, .A = op->A, .local = &op->local, .f = &op->f,
-        .k = k < WIDEST ? k : WIDEST,
+        .k = k < SPS_BLOCK_MAX ? k : SPS_BLOCK_MAX,
         .need = (ctx->opt.reproducible ? SPS_REPRODUCIBLE : 0u) |
                 (!opt || opt->full_precision ? SPS_FULL_PRECISION : 0u),
         .bandwidth = guess_bandwidth(ctx),
@@ -169,7 +167,7 @@ sps_status sps_operator_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
     ctx->live++;
     op->ctx = ctx;
     op->n = op->ncol = n;
-    op->width = WIDEST;
+    op->width = SPS_BLOCK_MAX;
     op->norm = -1.0;
     op->props = props;
     op->apply = apply;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_operator.c - the handle over plans and callbacks: whose arrays are
- * whose, new values, slices, sampling, errors, and relations that any linear
- * operator obeys. */
+ * whose, new values, slices, sampling, errors. */
 #include <check.h>
 #include <math.h>
 
+#include "apply.h"
 #include "block.h"
-#include "fixture.h"
-#include "operator.h"
 #include "oracle.h"
 #include "runner.h"
 #include "zoo.h"
@@ -16,24 +14,6 @@ static sps_context *ctx;
 
 static void open_context(void) { ctx = runner_context(); }
 static void close_context(void) { fixture_close(&ctx); }
-
-/* alpha A X + beta Y by the operator, X and Y host arrays with ld k. */
-static void apply(const sps_operator *op, double alpha, const double *x,
-                  double beta, double *y, int k)
-{
-    sps_block *X = fixture_block(ctx, op->ncol, k, x, k);
-    sps_block *Y = fixture_block(ctx, op->n, k, y, k);
-
-    OK(ctx, sps_operator_apply(op, alpha, X, beta, Y));
-    OK(ctx, sps_block_get(Y, 0, k, y, k, SPS_ROW_MAJOR, SPS_HOST));
-    sps_block_destroy(&X);
-    sps_block_destroy(&Y);
-}
-
-static double *zeros(int64_t count)
-{
-    return calloc((size_t)count + 1, sizeof(double));
-}
 
 /* The operator times integers is what A says, bit for bit. */
 static void expect(const sps_operator *op, const sps_csr *A, int k)
@@ -50,17 +30,6 @@ static void expect(const sps_operator *op, const sps_csr *A, int k)
     free(x);
     free(y);
     free(right);
-}
-
-static sps_operator *operator_of(sps_csr *A, int width, const char *kernel)
-{
-    sps_operator *op = NULL;
-    sps_options o;
-
-    sps_options_default(&o);
-    o.kernel = kernel;
-    OK(ctx, sps_operator_csr(ctx, A, width, &o, &op));
-    return op;
 }
 
 static sps_csr *matrix(const char *family, int64_t n, zoo_values values)
@@ -106,7 +75,7 @@ START_TEST(unsorted_input_is_copied_not_changed)
     memcpy(val, messy_val, sizeof val);
     OK(ctx, sps_csr_wrap(ctx, 3, 3, 8, rowptr, col, val, SPS_F64, SPS_HOST,
                          SPS_BORROW, &A));
-    op = operator_of(A, 4, "auto");
+    op = operator_of(ctx, A, 4);
     ck_assert(fixture_noted(ctx, "sorted"));
     ck_assert(!memcmp(rowptr, messy_rowptr, sizeof rowptr));
     ck_assert(!memcmp(col, messy_col, sizeof col));
@@ -131,7 +100,7 @@ START_TEST(new_values_come_in_the_callers_order)
 
     OK(ctx, sps_csr_wrap(ctx, 3, 3, 8, messy_rowptr, messy_col, messy_val,
                          SPS_F64, SPS_HOST, SPS_BORROW, &A));
-    op = operator_of(A, 4, "auto");
+    op = operator_of(ctx, A, 4);
     OK(ctx, sps_operator_set_values(op, fresh, SPS_HOST));
     clean_values(fresh, sum);
     B = clean(sum);
@@ -154,7 +123,7 @@ START_TEST(new_values_leave_the_callers_alone)
         sps_csr *B = zoo_matrix(zoo_find("uniform"), 60, 7, ZOO_INTEGER,
                                 (sps_dtype)d);
         const double before = spsi_csr_value(A, 5);
-        sps_operator *op = operator_of(A, 8, "auto");
+        sps_operator *op = operator_of(ctx, A, 8);
 
         for (int64_t p = 0; p < B->nnz; p++)
             if (d == 0)
@@ -199,7 +168,7 @@ START_TEST(a_matrix_in_the_place_of_the_context_serves)
                          SPS_F64, b->place, SPS_BORROW, &D));
     OK(ctx, sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, p[0], p[1], p[2],
                          SPS_F64, b->place, SPS_COPY, &C));
-    op = operator_of(D, 8, "auto");
+    op = operator_of(ctx, D, 8);
     ck_assert_ptr_eq(op->local.val, p[2]);
     expect(op, A, 8);
     /* New values from the place itself. */
@@ -213,7 +182,7 @@ START_TEST(a_matrix_in_the_place_of_the_context_serves)
     OK(ctx, sps_operator_set_values(op, p[2], b->place));
     expect(op, B, 8);
     sps_operator_destroy(&op);
-    op = operator_of(C, 3, "auto");        /* the copy kept the old ones */
+    op = operator_of(ctx, C, 3);        /* the copy kept the old ones */
     expect(op, A, 3);
     sps_operator_destroy(&op);
     sps_csr_destroy(ctx, &C);
@@ -234,7 +203,7 @@ START_TEST(every_family_and_width_is_exact)
         for (int64_t n = 0; n <= 90; n += 45)
             for (int w = 0; w < 3; w++) {
                 sps_csr *A = zoo_matrix(f, n, 7, ZOO_INTEGER, SPS_F64);
-                sps_operator *op = operator_of(A, widths[w], "auto");
+                sps_operator *op = operator_of(ctx, A, widths[w]);
 
                 expect(op, A, 1);
                 expect(op, A, widths[w]);
@@ -247,7 +216,7 @@ END_TEST
 START_TEST(blocks_wider_than_the_plan_go_in_slices)
 {
     sps_csr *A = matrix("uniform", 90, ZOO_INTEGER);
-    sps_operator *op = operator_of(A, 4, "auto");
+    sps_operator *op = operator_of(ctx, A, 4);
 
     for (int k = 1; k <= 14; k++) expect(op, A, k);
     expect(op, A, 100);
@@ -260,7 +229,7 @@ START_TEST(the_plain_kernel_agrees)
 {
     for (int f = 0; f < zoo_count(); f++) {
         sps_csr *A = zoo_matrix(f, 80, 7, ZOO_INTEGER, SPS_F64);
-        sps_operator *op = operator_of(A, 5, "auto");
+        sps_operator *op = operator_of(ctx, A, 5);
         double *x = zoo_block(A->ncol, 7, 7, 3, ZOO_INTEGER);
         double *right = zeros(A->nrow * 7), *y = zeros(A->nrow * 7);
         sps_block *X = fixture_block(ctx, A->ncol, 7, x, 7);
@@ -284,7 +253,7 @@ END_TEST
 START_TEST(wrong_arguments_are_refused_with_their_shapes)
 {
     sps_csr *A = matrix("wide", 30, ZOO_INTEGER);   /* 30 x 90 */
-    sps_operator *op = operator_of(A, 4, "auto"), *none = NULL;
+    sps_operator *op = operator_of(ctx, A, 4), *none = NULL;
     sps_block *X = fixture_block(ctx, A->ncol, 4, NULL, 4);
     sps_block *Y = fixture_block(ctx, A->nrow, 4, NULL, 4);
     sps_block *Z = fixture_block(ctx, A->nrow, 3, NULL, 3);
@@ -315,7 +284,7 @@ END_TEST
 START_TEST(input_and_output_must_not_be_the_same)
 {
     sps_csr *A = matrix("grid5", 30, ZOO_INTEGER);
-    sps_operator *op = operator_of(A, 2, "auto");
+    sps_operator *op = operator_of(ctx, A, 2);
     sps_block *X = fixture_block(ctx, A->nrow, 2, NULL, 2);
 
     ck_assert_int_eq(sps_operator_apply(op, 1.0, X, 0.0, X), SPS_EINVAL);
@@ -438,7 +407,7 @@ START_TEST(samples_equal_the_masked_dense_product)
 {
     for (int f = 0; f < zoo_count(); f++) {
         sps_csr *A = zoo_matrix(f, 50, 7, ZOO_INTEGER, SPS_F64);
-        sps_operator *op = operator_of(A, 4, "auto");
+        sps_operator *op = operator_of(ctx, A, 4);
 
         sample(A, op, 3, false, 0.0);
         sample(A, op, 3, true, 2.0);
@@ -458,166 +427,12 @@ START_TEST(samples_of_sorted_copies_have_no_place)
 
     OK(ctx, sps_csr_wrap(ctx, 3, 3, 8, messy_rowptr, messy_col, messy_val,
                          SPS_F64, SPS_HOST, SPS_BORROW, &A));
-    op = operator_of(A, 4, "auto");
+    op = operator_of(ctx, A, 4);
     ck_assert_int_eq(sps_operator_sample(op, 1, U, U, false, 0, val),
                      SPS_EUNFIT);
     sps_operator_destroy(&op);
     sps_csr_destroy(ctx, &A);
     sps_block_destroy(&U);
-}
-END_TEST
-
-/* -------------------------------------------------------------- relations */
-
-/* Y's columns are what single columns give, within twice the bound. */
-START_TEST(columns_of_a_block_equal_single_runs)
-{
-    const int k = 9;
-
-    for (int f = 0; f < zoo_count(); f++) {
-        sps_csr *A = zoo_matrix(f, 120, 7, ZOO_RANDOM, SPS_F64);
-        sps_operator *op = operator_of(A, k, "auto");
-        double *x = zoo_block(A->ncol, k, k, 3, ZOO_RANDOM);
-        double *y = zeros(A->nrow * k), *bound = zeros(A->nrow * k);
-        double *one = zeros(A->ncol), *single = zeros(A->nrow * k);
-        double *column = zeros(A->nrow), *scratch = zeros(A->nrow * k);
-        double ratio;
-
-        apply(op, 1.0, x, 0.0, y, k);
-        for (int j = 0; j < k; j++) {
-            for (int64_t i = 0; i < A->ncol; i++) one[i] = x[i * k + j];
-            apply(op, 1.0, one, 0.0, column, 1);
-            for (int64_t i = 0; i < A->nrow; i++)
-                single[i * k + j] = column[i];
-        }
-        oracle_spmm(A, 1.0, x, k, 0.0, scratch, k, k, bound);
-        ratio = oracle_ratio(A->nrow, k, y, k, single, k, bound,
-                             oracle_longest(A));
-        ck_assert_msg(ratio <= 2.0, "%s: %g", zoo_name(f), ratio);
-        sps_operator_destroy(&op);
-        zoo_free(&A);
-        free(x), free(y), free(bound), free(one);
-        free(single), free(column), free(scratch);
-    }
-}
-END_TEST
-
-START_TEST(the_operator_is_linear)
-{
-    const int k = 5;
-
-    for (int f = 0; f < zoo_count(); f++) {
-        sps_csr *A = zoo_matrix(f, 120, 7, ZOO_INTEGER, SPS_F64);
-        sps_operator *op = operator_of(A, k, "auto");
-        double *x = zoo_block(A->ncol, k, k, 3, ZOO_INTEGER);
-        double *w = zoo_block(A->ncol, k, k, 4, ZOO_INTEGER);
-        double *both = zeros(A->ncol * k), *left = zeros(A->nrow * k);
-        double *right = zeros(A->nrow * k);
-
-        for (int64_t i = 0; i < A->ncol * k; i++)
-            both[i] = 3.0 * x[i] - 2.0 * w[i];
-        apply(op, 1.0, both, 0.0, left, k);
-        apply(op, 3.0, x, 0.0, right, k);
-        apply(op, -2.0, w, 1.0, right, k);
-        ck_assert_int_eq(oracle_differs(A->nrow, k, left, k, right, k), -1);
-        sps_operator_destroy(&op);
-        zoo_free(&A);
-        free(x), free(w), free(both), free(left), free(right);
-    }
-}
-END_TEST
-
-/* (A X)' Y = X' (A' Y): integers, so exactly. */
-START_TEST(the_transpose_is_the_adjoint)
-{
-    for (int f = 0; f < zoo_count(); f++) {
-        sps_csr *A = zoo_matrix(f, 60, 7, ZOO_INTEGER, SPS_F64), *T = NULL;
-        double *x = zoo_block(A->ncol, 1, 1, 3, ZOO_INTEGER);
-        double *y = zoo_block(A->nrow, 1, 1, 4, ZOO_INTEGER);
-        double *ax = zeros(A->nrow), *ty = zeros(A->ncol);
-        double left = 0.0, right = 0.0;
-        sps_operator *op = operator_of(A, 1, "auto"), *tr;
-
-        OK(ctx, spsi_csr_transpose(ctx, A, &T));
-        tr = operator_of(T, 1, "auto");
-        apply(op, 1.0, x, 0.0, ax, 1);
-        apply(tr, 1.0, y, 0.0, ty, 1);
-        for (int64_t i = 0; i < A->nrow; i++) left += ax[i] * y[i];
-        for (int64_t i = 0; i < A->ncol; i++) right += ty[i] * x[i];
-        ck_assert_double_eq(left, right);
-        sps_operator_destroy(&op);
-        sps_operator_destroy(&tr);
-        sps_csr_destroy(ctx, &T);
-        zoo_free(&A);
-        free(x), free(y), free(ax), free(ty);
-    }
-}
-END_TEST
-
-/* P A P' with P the reversal: rows and columns counted from the end. */
-START_TEST(a_permuted_matrix_gives_the_permuted_product)
-{
-    const int k = 4;
-
-    for (int f = 0; f < zoo_count(); f++) {
-        sps_csr *A = zoo_matrix(f, 70, 7, ZOO_INTEGER, SPS_F64), *R = NULL;
-        double *x = zoo_block(A->ncol, k, k, 3, ZOO_INTEGER);
-        double *flip = zeros(A->ncol * k);
-        double *y = zeros(A->nrow * k), *z = zeros(A->nrow * k);
-        sps_operator *op, *reversed;
-
-        OK(ctx, sps_csr_create(ctx, A->nrow, A->ncol, A->nnz, SPS_F64, &R));
-        for (int64_t i = 0, at = 0; i < A->nrow; i++) {
-            const int64_t row = A->nrow - 1 - i;
-
-            for (int64_t p = A->rowptr[row + 1] - 1; p >= A->rowptr[row];
-                 p--, at++) {
-                R->col[at] = (int32_t)(A->ncol - 1 - A->col[p]);
-                ((double *)R->val)[at] = spsi_csr_value(A, p);
-            }
-            R->rowptr[i + 1] = at;
-        }
-        for (int64_t i = 0; i < A->ncol; i++)
-            memcpy(flip + i * k, x + (A->ncol - 1 - i) * k,
-                   (size_t)k * sizeof *x);
-        op = operator_of(A, k, "auto");
-        reversed = operator_of(R, k, "auto");
-        apply(op, 1.0, x, 0.0, y, k);
-        apply(reversed, 1.0, flip, 0.0, z, k);
-        for (int64_t i = 0; i < A->nrow * k; i++)
-            ck_assert_double_eq(y[i], z[(A->nrow - 1 - i / k) * k + i % k]);
-        sps_operator_destroy(&op);
-        sps_operator_destroy(&reversed);
-        sps_csr_destroy(ctx, &R);
-        zoo_free(&A);
-        free(x), free(flip), free(y), free(z);
-    }
-}
-END_TEST
-
-/* Powers of two move only exponents: bits follow exactly. */
-START_TEST(powers_of_two_scale_exactly)
-{
-    const int k = 6;
-
-    for (int f = 0; f < zoo_count(); f++) {
-        sps_csr *A = zoo_matrix(f, 120, 7, ZOO_RANDOM, SPS_F64);
-        double *x = zoo_block(A->ncol, k, k, 3, ZOO_RANDOM);
-        double *y = zeros(A->nrow * k), *z = zeros(A->nrow * k);
-        sps_operator *op = operator_of(A, k, "auto");
-
-        apply(op, 1.0, x, 0.0, y, k);
-        for (int64_t p = 0; p < A->nnz; p++)
-            ((double *)A->val)[p] = ldexp(((double *)A->val)[p], 30);
-        for (int64_t i = 0; i < A->ncol * k; i++) x[i] = ldexp(x[i], -17);
-        OK(ctx, sps_operator_set_values(op, A->val, SPS_HOST));
-        apply(op, 0.25, x, 0.0, z, k);
-        for (int64_t i = 0; i < A->nrow * k; i++)
-            ck_assert_double_eq(z[i], ldexp(y[i], 11));
-        sps_operator_destroy(&op);
-        zoo_free(&A);
-        free(x), free(y), free(z);
-    }
 }
 END_TEST
 
@@ -641,11 +456,6 @@ int main(void)
     tcase_add_test(t, a_callback_is_an_operator);
     tcase_add_test(t, samples_equal_the_masked_dense_product);
     tcase_add_test(t, samples_of_sorted_copies_have_no_place);
-    tcase_add_test(t, columns_of_a_block_equal_single_runs);
-    tcase_add_test(t, the_operator_is_linear);
-    tcase_add_test(t, the_transpose_is_the_adjoint);
-    tcase_add_test(t, a_permuted_matrix_gives_the_permuted_product);
-    tcase_add_test(t, powers_of_two_scale_exactly);
     suite_add_tcase(s, t);
     return runner_run(s);
 }
