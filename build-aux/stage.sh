@@ -31,6 +31,15 @@ mkdir -p "$stage/doc"
 cp "$src"/tests/*.sh "$src"/tests/*.py "$stage/tests/" 2>/dev/null || :
 cp "$src"/doc/*.1 "$src"/tools/*.bash "$stage/doc/" 2>/dev/null || :
 
+# The plain BLAS and LAPACK, where Debian keeps them, are a fifth of OpenBLAS
+# and enough for small matrices.
+reference=/usr/lib/$(uname -m)-linux-gnu
+plain() {
+    so=$1
+    [ ! -f "$reference/$2/${so##*/}" ] || so=$reference/$2/${so##*/}
+    cp -L "$so" "$stage/lib-fallback/"
+}
+
 # Libraries of this system: those of Check always, BLAS and the like as a
 # fallback, libc and the driver never.
 for file in "$stage"/bin/* "$stage"/tests/* "$stage"/lib/libspsolve.so; do
@@ -40,9 +49,15 @@ done | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u | while read -r so; do
         libspsolve*) ;;
         libcheck*|libsubunit*) cp -L "$so" "$stage/lib/" ;;
         libc.so*|libm.so*|ld-*|libdl.*|librt.*|libpthread.*) ;;
+        libopenblas*) [ -f "$reference/lapack/liblapack.so.3" ] ||
+            cp -L "$so" "$stage/lib-fallback/" ;;
+        liblapack.so*) plain "$so" lapack ;;
+        libblas.so*) plain "$so" blas ;;
         *) cp -L "$so" "$stage/lib-fallback/" ;;
     esac
 done
+strip --strip-debug "$stage"/bin/* "$stage"/tests/* "$stage"/examples/* \
+    "$stage"/lib/*.so* "$stage"/lib/spsolve/* 2>/dev/null || :
 
 cat >"$stage/env" <<'END'
 # Sourced from within the folder:  . ./env
