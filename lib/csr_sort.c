@@ -238,8 +238,11 @@ sps_status spsi_csr_sorted(sps_context *ctx, const sps_csr *A, sps_csr **B_p,
     SPS_TRY(sps_csr_create(ctx, A->nrow, A->ncol, A->nnz, A->dtype, &B));
     if (order_p) SPS_TRY(SPS_NEW(ctx, A->nnz, &order));
     SPS_TRY(sort_into(ctx, A, B, order));
-    spsi_note(ctx, "sorted the rows of a matrix, summed %lld duplicate "
-              "entries", (long long)(A->nnz - B->nnz));
+    if (B->nnz < A->nnz)
+        spsi_note(ctx, "sorted the rows of a matrix, summed %lld duplicate "
+                  "entries", (long long)(A->nnz - B->nnz));
+    else
+        spsi_note(ctx, "sorted the rows of a matrix");
     *B_p = B;
     if (order_p) *order_p = order;
     return SPS_OK;

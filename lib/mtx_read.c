@@ -367,10 +367,12 @@ fail:
     return st;
 }
 
+/* A sixteenth of the file, in bounds; no more than the whole of a small one. */
 static size_t batch_size(const spsi_text *text)
 {
-    uint64_t size = spsi_text_size(text) / 16;
+    uint64_t size = spsi_text_size(text) / 16, whole = spsi_text_bound(text);
 
+    if (whole < SMALLEST) return (size_t)whole + 1;
     return size < SMALLEST ? SMALLEST : size > LARGEST ? LARGEST
                                                        : (size_t)size;
 }
