@@ -19,7 +19,7 @@
 
 enum { ITEMS = 8192 };       /* in a piece */
 
-/* 1 is as small as 6 within 2 % on random digits, at 3 times the speed. */
+/* Level 6 saves 8 % on entries of 17 digits and takes 5 times as long. */
 #define LEVEL 1
 
 struct spsi_sink {
