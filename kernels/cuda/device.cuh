@@ -84,18 +84,19 @@ __device__ __forceinline__ void dmma8(double &d0, double &d1, double a,
         : "+d"(d0), "+d"(d1) : "d"(a), "d"(b));
 }
 
-/* The 16 x 4 form: a0 is row g, a1 row g + 8; d0 d1 belong to row g, d2 d3 to
- * row g + 8. */
-__device__ __forceinline__ void dmma16(double *d, double a0, double a1,
-                                       double b)
+/* The forms with 16 rows: a[2 i] is row g and a[2 i + 1] row g + 8 of step i
+ * (4 deep), b[i] as above; d0 d1 belong to row g, d2 d3 to row g + 8.  Two
+ * steps at once: */
+__device__ __forceinline__ void dmma16x8(double *d, const double *a,
+                                         const double *b)
 {
-    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 "
-        "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
-        : "d"(a0), "d"(a1), "d"(b));
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
 }
 
-/* Four of those at once: a[2 i], a[2 i + 1] and b[i] of step i. */
+/* Four steps at once. */
 __device__ __forceinline__ void dmma16x16(double *d, const double *a,
                                           const double *b)
 {
@@ -107,34 +108,52 @@ __device__ __forceinline__ void dmma16x16(double *d, const double *a,
           "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
 }
 
-/* out[e] = sum over p of part[p * count + e], in the order of p cut into 8
- * fixed shares: a block serves 32 results with 8 warps. */
-__global__ void add_parts(const double *__restrict__ part, int parts,
-                          int64_t count, double *out)
+struct plus {
+    static __device__ double one(double a, double b) { return a + b; }
+};
+/* Of magnitudes; NaN, once met, stays. */
+struct larger {
+    static __device__ double one(double a, double b)
+    {
+        return b > a || b != b ? b : a;
+    }
+};
+
+/* out[e] = join (J) over p of part[p * count + e].  A block serves `width`
+ * results (a sector or two of each partial row); thread t takes the partial
+ * rows t / width, + 256 / width, ... in order, then a tree joins threads. */
+template <class J>
+__global__ void __launch_bounds__(256)
+join_parts(const double *__restrict__ part, int parts, int64_t count,
+           int width, double *out)
 {
-    __shared__ double share[8][32];
-    int64_t e = (int64_t)blockIdx.x * 32 + threadIdx.x;
-    int each = (parts + 7) / 8, first = (int)threadIdx.y * each;
-    int last = first + each < parts ? first + each : parts;
+    __shared__ double shared[256];
+    int t = (int)threadIdx.x, groups = 256 / width;
+    int64_t e = (int64_t)blockIdx.x * width + t % width;
     double sum = 0;
 
     if (e < count) {
 #pragma unroll 8
-        for (int p = first; p < last; p++) sum += part[p * count + e];
+        for (int p = t / width; p < parts; p += groups)
+            sum = J::one(sum, part[p * count + e]);
     }
-    share[threadIdx.y][threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.y == 0 && e < count) {
-        for (int w = 1; w < 8; w++) sum += share[w][threadIdx.x];
-        out[e] = sum;
+    shared[t] = sum;
+    for (int half = 128; half >= width; half /= 2) {
+        __syncthreads();
+        if (t < half) shared[t] = J::one(shared[t], shared[t + half]);
     }
+    if (t < width && e < count) out[e] = shared[t];
 }
 
-inline sps_status launch_add_parts(sps_context *ctx, const double *part,
-                                   int parts, int64_t count, double *out)
+template <class J>
+sps_status launch_join(sps_context *ctx, const double *part, int parts,
+                       int64_t count, double *out)
 {
-    add_parts<<<(unsigned)ceil_div(count, 32), dim3(32, 8), 0,
-                spsi_cuda_state(ctx)->stream>>>(part, parts, count, out);
+    int width = count >= 8 ? 8 : power_above((int)count);
+
+    join_parts<J><<<(unsigned)ceil_div(count, width), 256, 0,
+                    spsi_cuda_state(ctx)->stream>>>(part, parts, count, width,
+                                                    out);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }

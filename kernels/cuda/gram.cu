@@ -11,15 +11,20 @@
  * rows; 8 warps of a block share up to 8 tiles (then they meet in L1) and cut
  * the rows further.  Order of summation: rows of a slice, slices of a block,
  * blocks; all fixed by shape and device.  Blocks are read once up to 64
- * columns (a pair: P, Q, R once), wider ones once per 64. */
+ * columns (a pair: P, Q, R once), wider ones once per 64.
+ *
+ * Where both factors have more than 32 columns cuBLAS wins, and repeats its
+ * bits with one stream, an own workspace and no atomics. */
 #include "device.cuh"
 
 #include <string.h>
 
 namespace {
 
-/* Row groups of 4 in flight, and blocks a multiprocessor; chosen by the
- * table "Gram products" of doc/benchmarks.md. */
+constexpr int threads = 256;
+
+/* Row groups of 4 in flight, and blocks a multiprocessor: measured in
+ * doc/benchmarks.md, "H200: block operations and SpMM". */
 template <int TM, int TN> struct policy {
     static constexpr int area = TM * TN;
     static constexpr int groups = area <= 64 ? 8 : 4;
@@ -100,7 +105,7 @@ __device__ __forceinline__ void place(int e, int g, int t, int *row, int *col)
 }
 
 template <int TM, int TN, bool PAIRED>
-__global__ void __launch_bounds__(256, (policy<TM, TN>::per_sm))
+__global__ void __launch_bounds__(threads, (policy<TM, TN>::per_sm))
 gram_kernel(operands o)
 {
     constexpr int G = policy<TM, TN>::groups, count = TM * TN / 32;
@@ -108,7 +113,7 @@ gram_kernel(operands o)
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     int g = lane / 4, t = lane % 4;
     int tiles = o.wm * o.wn, tile = warp % tiles, slice = warp / tiles;
-    int slices = 8 / tiles;
+    int slices = threads / 32 / tiles;
     int im = tile % o.wm, in = tile / o.wm;
     /* The upper half of a pair's tiles belongs to the second factor. */
     int half = o.y[1] ? o.wn / 2 : o.wn, second = in >= half;
@@ -179,7 +184,8 @@ int blocks_of(const sps_context *ctx, const operands *o, int strips)
 {
     int tiles = o->wm * o->wn, per_sm = policy<TM, TN>::per_sm;
     int64_t want = ceil_div((int64_t)per_sm * spsi_cuda_state(ctx)->sms, strips);
-    int64_t most = ceil_div(o->n, 4 * policy<TM, TN>::groups * (8 / tiles));
+    int64_t most = ceil_div(o->n, 4 * policy<TM, TN>::groups *
+                                       (threads / 32 / tiles));
 
     if (want > most) want = most;
     return want > 0 ? (int)want : 1;
@@ -193,7 +199,7 @@ sps_status launch(sps_context *ctx, operands *o, bool pairs)
     int strips = o->across * (int)ceil_div(o->k1, 64);
     int blocks = blocks_of<TM, TN>(ctx, o, strips);
     int64_t count = (int64_t)o->k1 * o->k2 * (o->y[1] ? 2 : 1);
-    size_t shared = tiles < 8 ? (size_t)tiles * TM * TN * 8 : 0;
+    size_t shared = tiles < threads / 32 ? (size_t)tiles * TM * TN * 8 : 0;
     dim3 grid((unsigned)blocks, (unsigned)strips);
 
     SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)count * 8));
@@ -201,11 +207,11 @@ sps_status launch(sps_context *ctx, operands *o, bool pairs)
                                                (size_t)blocks));
     o->part = (double *)s->d_scratch;
     if (pairs)
-        gram_kernel<TM, TN, true><<<grid, 256, shared, s->stream>>>(*o);
+        gram_kernel<TM, TN, true><<<grid, threads, shared, s->stream>>>(*o);
     else
-        gram_kernel<TM, TN, false><<<grid, 256, shared, s->stream>>>(*o);
+        gram_kernel<TM, TN, false><<<grid, threads, shared, s->stream>>>(*o);
     SPS_LAUNCHED(ctx);
-    SPS_TRY_RETURN(launch_add_parts(ctx, o->part, blocks, count, s->down));
+    SPS_TRY_RETURN(launch_join<plus>(ctx, o->part, blocks, count, s->down));
     return spsi_cuda_wait(ctx);
 }
 
@@ -245,6 +251,25 @@ sps_status run(const sps_block *X, const sps_block *Y, const sps_block *R)
     }
 }
 
+/* The same by cuBLAS: row-major blocks are column-major transposes. */
+sps_status run_blas(const sps_block *X, const sps_block *Y)
+{
+    sps_context *ctx = X->ctx;
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    size_t bytes = (size_t)X->k * (size_t)Y->k * sizeof(double);
+    double one = 1, zero = 0;
+
+    SPS_TRY_RETURN(spsi_cuda_need_down(ctx, bytes));
+    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, bytes));
+    SPS_CUBLAS(ctx, cublasDgemm_64(s->blas, CUBLAS_OP_N, CUBLAS_OP_T, X->k,
+                                   Y->k, X->n, &one, numbers(X), X->ld,
+                                   numbers(Y), Y->ld, &zero,
+                                   (double *)s->d_scratch, X->k));
+    SPS_CUDA(ctx, cudaMemcpyAsync(s->down, s->d_scratch, bytes,
+                                  cudaMemcpyDeviceToHost, s->stream));
+    return spsi_cuda_wait(ctx);
+}
+
 void take(sps_small *C, const double *from)
 {
     for (int j = 0; j < C->cols; j++)
@@ -261,7 +286,7 @@ sps_status spsi_cuda_gram(const sps_block *X, const sps_block *Y, sps_small *C)
     if (X->k == 0 || Y->k == 0) return SPS_OK;
     if (X->k == 1 && Y->k == 1)
         return spsi_cuda_dots(X, Y, spsi_small_at(C, 0, 0));
-    SPS_TRY_RETURN(run(X, Y, NULL));
+    SPS_TRY_RETURN(X->k > 32 && Y->k > 32 ? run_blas(X, Y) : run(X, Y, NULL));
     take(C, spsi_cuda_state(X->ctx)->down);
     return SPS_OK;
 }
@@ -270,7 +295,7 @@ sps_status spsi_cuda_gram_pair(const sps_block *P, const sps_block *Q,
                                const sps_block *R, sps_small *G, sps_small *C)
 {
     SPS_TRY_RETURN(spsi_cuda_enter(P->ctx));
-    if (P->k == 0 || Q->k != R->k || Q->k == 0) {
+    if (P->k == 0 || Q->k != R->k || Q->k == 0 || (P->k > 32 && Q->k > 32)) {
         SPS_TRY_RETURN(spsi_cuda_gram(P, Q, G));
         return spsi_cuda_gram(P, R, C);
     }

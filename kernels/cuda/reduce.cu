@@ -14,19 +14,6 @@ namespace {
 
 constexpr int deep = 4; /* rows in flight per thread */
 
-struct plus {
-    static constexpr bool sum = true;
-    static __device__ double one(double a, double b) { return a + b; }
-};
-/* NaN, once met, stays. */
-struct larger {
-    static constexpr bool sum = false;
-    static __device__ double one(double a, double b)
-    {
-        return b > a || b != b ? b : a;
-    }
-};
-
 /* Joins the rows of a block, tree-wise; the result is with row 0. */
 template <class J>
 __device__ double2 join_rows(double2 v, double2 *shared, int lanes)
@@ -77,19 +64,6 @@ __global__ void __launch_bounds__(256) over_rows(OP op, int64_t n, int k,
     }
 }
 
-/* out[e] = the largest of the partial rows. */
-__global__ void larger_parts(const double *part, int parts, int count,
-                             double *out)
-{
-    int e = (int)(blockIdx.x * 32 + threadIdx.x);
-    double m = 0;
-
-    if (e >= count) return;
-    for (int p = 0; p < parts; p++)
-        m = larger::one(m, part[(int64_t)p * count + e]);
-    out[e] = m;
-}
-
 /* Runs both phases; results are in the state's `down` and complete. */
 template <class J, class OP>
 sps_status run(sps_context *ctx, int64_t n, int k, const OP &op)
@@ -104,13 +78,7 @@ sps_status run(sps_context *ctx, int64_t n, int k, const OP &op)
     part = (double *)s->d_scratch;
     over_rows<OP, J><<<c.blocks, 256, 0, s->stream>>>(op, n, k, c.lanes, part);
     SPS_LAUNCHED(ctx);
-    if (!J::sum) {
-        larger_parts<<<(unsigned)ceil_div(k, 32), 32, 0, s->stream>>>(
-            part, (int)c.blocks, k, s->down);
-        SPS_LAUNCHED(ctx);
-    } else {
-        SPS_TRY_RETURN(launch_add_parts(ctx, part, (int)c.blocks, k, s->down));
-    }
+    SPS_TRY_RETURN(launch_join<J>(ctx, part, (int)c.blocks, k, s->down));
     return spsi_cuda_wait(ctx);
 }
 
@@ -291,7 +259,7 @@ sps_status large_mean(const sps_components *c, int64_t first, int64_t rows,
     over_rows<member_op, plus><<<v.blocks, 256, 0, s->stream>>>(
         member_op{numbers(X), X->ld, row}, rows, X->k, v.lanes, part);
     SPS_LAUNCHED(ctx);
-    SPS_TRY_RETURN(launch_add_parts(ctx, part, (int)v.blocks, X->k, sum));
+    SPS_TRY_RETURN(launch_join<plus>(ctx, part, (int)v.blocks, X->k, sum));
     subtract<<<v.blocks, 256, 0, s->stream>>>(sum, row, rows, numbers(X),
                                               X->ld, X->k, v.lanes);
     SPS_LAUNCHED(ctx);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spmm_cusparse.cu - cuSPARSE's SpMM as a bidder.
  *
- * When choices are measured, all CSR algorithms are set up and timed on blocks
+ * When choices are measured all CSR algorithms are set up and timed on blocks
  * of the plan's width and the fastest is kept; its name stands in the plan's
- * detail.  Without measuring it is CSR_ALG2, meant for row-major blocks.  Of
- * these only CSR_ALG3 is documented to repeat its bits, so that one alone is
- * used when the problem needs it.  (Column-major blocks, the other layout it
- * offers, would cost two transpositions of X and Y each, more than it gains.)
+ * detail.  Without measuring it is CSR_ALG2, meant for row-major blocks.  None
+ * promises its bits here: CSR_ALG3, documented to repeat them, was seen not to
+ * (12.6.3, a matrix with one full row, 3 columns).  (Column-major blocks, the other layout it
+ * offers, would cost a transposition of X and of Y, more than it gains.)
  *
  * Preprocessing binds a descriptor to the shape of the dense blocks; calls of
  * another width or leading dimension go through a second descriptor that was
- * not preprocessed. */
+ * not preprocessed.  A single column with a stride comes out wrong (12.6.3
+ * takes it for a plain vector), so that is packed first. */
 #include "sparse.cuh"
 
 #include <stdio.h>
@@ -41,6 +42,8 @@ struct vendor_plan {
     sps_plan super;
     engine tuned, other;
     int64_t ld;              /* of the blocks that tuned was made for */
+    double *pack;            /* a column of X, a column of Y */
+    size_t pack_bytes;
 };
 
 struct dense {
@@ -162,19 +165,19 @@ sps_status time_it(sps_context *ctx, const engine *e, const dense *d,
     return SPS_OK;
 }
 
-/* Sets up each of the choices from first to last and keeps the fastest. */
+/* Sets up the first `count` choices and keeps the fastest. */
 sps_status pick(sps_context *ctx, vendor_plan *v, const sps_csr_local *A,
-                const dense *d, int first, int last)
+                const dense *d, int count)
 {
     float best = 1e30f;
 
-    for (int i = first; i <= last; i++) {
+    for (int i = 0; i < count; i++) {
         engine e = {};
         float ms = 0;
         sps_status st = engine_matrix(ctx, A, choices[i], &e);
 
         if (st == SPS_OK) st = engine_tune(ctx, d, &e);
-        if (st == SPS_OK && first < last) st = time_it(ctx, &e, d, &ms);
+        if (st == SPS_OK && count > 1) st = time_it(ctx, &e, d, &ms);
         if (st == SPS_OK && ms < best) {
             engine old = v->tuned;
 
@@ -184,7 +187,7 @@ sps_status pick(sps_context *ctx, vendor_plan *v, const sps_csr_local *A,
         }
         engine_clear(ctx, &e);
         /* One that is refused (memory, say) is passed over. */
-        if (st != SPS_OK && (first == last || ctx->dead)) return st;
+        if (st != SPS_OK && (count == 1 || ctx->dead)) return st;
     }
     if (v->tuned.A == NULL)
         return spsi_fail(ctx, SPS_EDEVICE, "cuSPARSE: no SpMM algorithm works");
@@ -195,13 +198,11 @@ sps_status prepare(sps_context *ctx, const sps_problem *p, vendor_plan *v,
                    double *x, double *y)
 {
     const sps_csr_local *A = p->local;
-    bool exact = p->need & SPS_REPRODUCIBLE;
-    int first = exact ? 1 : 0, last = p->timed && !exact ? 3 : first;
     dense d;
 
     SPS_TRY_RETURN(describe(ctx, A, p->k, x, v->ld, y, v->ld, &d));
-    SPS_TRY_RETURN(pick(ctx, v, A, &d, first, last));
-    SPS_TRY_RETURN(engine_matrix(ctx, A, choices[first], &v->other));
+    SPS_TRY_RETURN(pick(ctx, v, A, &d, p->timed ? 4 : 1));
+    SPS_TRY_RETURN(engine_matrix(ctx, A, choices[0], &v->other));
     return engine_any(ctx, A, p->k, x, y, &v->other);
 }
 
@@ -230,27 +231,52 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
                  p->timed ? (double *)room + p->local->ncol * v->ld
                           : (double *)room);
     spsi_cuda_release(ctx, room, bytes);
-    v->super.bytes = v->tuned.bytes + v->other.bytes;
+    if (st == SPS_OK) {
+        v->pack_bytes = rows * sizeof(double);
+        st = spsi_cuda_alloc(ctx, v->pack_bytes, &room);
+        if (st == SPS_OK) v->pack = (double *)room;
+    }
+    v->super.bytes = v->tuned.bytes + v->other.bytes + v->pack_bytes;
     if (st == SPS_OK)
         snprintf(v->super.detail, sizeof v->super.detail, "%s, row-major",
                  v->tuned.use.name);
     return st;
 }
 
+/* A block of one column over a packed vector. */
+sps_block packed(const sps_block *X, double *data)
+{
+    sps_block v = *X;
+
+    v.data = data;
+    v.ld = 1;
+    v.bytes = 0;
+    return v;
+}
+
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const vendor_plan *v = (const vendor_plan *)plan;
-    const sps_block *X = args->X, *Y = args->Y;
-    bool tuned = Y->k == plan->k && X->ld == v->ld && Y->ld == v->ld;
+    sps_block x = *args->X, y = *args->Y;
+    bool tuned = y.k == plan->k && x.ld == v->ld && y.ld == v->ld;
+    bool strided = y.k == 1 && (x.ld > 1 || y.ld > 1);
     dense d;
 
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (Y->k == 0 || Y->n == 0) return SPS_OK;
+    if (y.k == 0 || y.n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
-    SPS_TRY_RETURN(describe(plan->ctx, plan->A, Y->k, numbers(X), X->ld,
-                            numbers(Y), Y->ld, &d));
-    return product(plan->ctx, tuned ? &v->tuned : &v->other, args->alpha,
-                   args->beta, &d);
+    if (strided) {
+        x = packed(args->X, v->pack);
+        y = packed(args->Y, v->pack + plan->A->ncol);
+        SPS_TRY_RETURN(spsi_cuda_axpby(1.0, args->X, 0.0, &x));
+        if (args->beta != 0)
+            SPS_TRY_RETURN(spsi_cuda_axpby(1.0, args->Y, 0.0, &y));
+    }
+    SPS_TRY_RETURN(describe(plan->ctx, plan->A, y.k, numbers(&x), x.ld,
+                            numbers(&y), y.ld, &d));
+    SPS_TRY_RETURN(product(plan->ctx, tuned ? &v->tuned : &v->other,
+                           args->alpha, args->beta, &d));
+    return strided ? spsi_cuda_axpby(1.0, &y, 0.0, args->Y) : SPS_OK;
 }
 
 sps_status refresh(sps_plan *plan)
@@ -272,6 +298,7 @@ void destroy(sps_plan *plan)
 
     engine_clear(plan->ctx, &v->tuned);
     engine_clear(plan->ctx, &v->other);
+    if (v->pack) spsi_cuda_release(plan->ctx, v->pack, v->pack_bytes);
 }
 
 bool fits(const sps_problem *p, const char **why_not)
@@ -299,8 +326,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_cusparse) = {
     .name = "spmm.cusparse",
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
-    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
-             SPS_VENDOR,
+    .gives = SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW | SPS_VENDOR,
     .fits = fits,
     .cost = cost,
     .plan = plan,

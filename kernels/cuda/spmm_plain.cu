@@ -2,8 +2,8 @@
 /* spmm_plain.cu - Y = alpha A X + beta Y by rows; always fits, and checks
  * everything else.
  *
- * A row belongs to 4, 8, 16 or 32 lanes, each with a pair of columns; blocks
- * wider than 64 columns go in strips of 64.  The lanes fetch entries of their
+ * A row belongs to 2, 4 or 8 lanes, each with one or two pairs of columns;
+ * blocks wider than 32 columns go in strips of 32.  The lanes fetch entries of their
  * row together, 8 or more at a time and one batch ahead, and pass them around
  * by shuffles; so the rows of X of a whole batch are in flight at once.  A
  * block of threads walks a run of consecutive rows, so that neighbours find
@@ -18,15 +18,40 @@ extern "C" const sps_kernel spsi_kernel_spmm_plain;
 
 namespace {
 
-constexpr int threads = 256;
+/* One block fills a multiprocessor, so that its rows share one window of L1;
+ * measured in doc/benchmarks.md, "H200: block operations and SpMM". */
+constexpr int threads = 768, longest_run = 1536;
 
-template <int L, bool PAIRED, class I, class V>
+/* A is read once: it need not push rows of X out of L1. */
+__device__ __forceinline__ int32_t once(const int32_t *p)
+{
+    int32_t v;
+
+    asm("ld.global.nc.L1::no_allocate.s32 %0, [%1];" : "=r"(v) : "l"(p));
+    return v;
+}
+__device__ __forceinline__ double once(const double *p)
+{
+    double v;
+
+    asm("ld.global.nc.L1::no_allocate.f64 %0, [%1];" : "=d"(v) : "l"(p));
+    return v;
+}
+__device__ __forceinline__ float once(const float *p)
+{
+    float v;
+
+    asm("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(v) : "l"(p));
+    return v;
+}
+
+template <int L, int C, bool PAIRED, class I, class V>
 __global__ void __launch_bounds__(threads)
 spmm_kernel(matrix<I, V> A, blocks b, int run)
 {
-    constexpr int batch = L > 8 ? L : 8, own = batch / L, unroll = 8;
+    constexpr int batch = L > 8 ? L : 8, own = batch / L, unroll = 8 / C;
     int sub = (int)threadIdx.x / L, l = (int)threadIdx.x % L;
-    int c = (int)blockIdx.y * 2 * L + 2 * l, left = b.k - c;
+    int c = (int)blockIdx.y * 2 * L * C + 2 * l, left = b.k - c;
     int64_t first = (int64_t)blockIdx.x * run;
     int64_t last = first + run < A.nrow ? first + run : A.nrow;
     const double *x = b.x + c;
@@ -49,8 +74,8 @@ spmm_kernel(matrix<I, V> A, blocks b, int run)
             int number = done + l + e * L;
             bool ok = number < length;
 
-            col[e] = ok ? __ldg(A.col + (from + number)) : -1;
-            val[e] = ok ? __ldg(A.val + (from + number)) : V(0);
+            col[e] = ok ? once(A.col + (from + number)) : -1;
+            val[e] = ok ? once(A.val + (from + number)) : V(0);
         }
     };
 
@@ -58,7 +83,7 @@ spmm_kernel(matrix<I, V> A, blocks b, int run)
     entries(p, (int)(q - p), 0);
     for (int64_t base = first; base < last; base += threads / L) {
         int64_t i = base + sub, next = i + threads / L;
-        double2 acc = make_double2(0.0, 0.0);
+        double2 acc[C] = {};
         I here = p;
         int length = (int)(q - p);
         /* All rows of a warp take as many batches as its longest. */
@@ -77,7 +102,7 @@ spmm_kernel(matrix<I, V> A, blocks b, int run)
             else entries(p, (int)(q - p), 0);
 #pragma unroll
             for (int e0 = 0; e0 < batch; e0 += unroll) {
-                double2 v[unroll];
+                double2 v[unroll][C];
                 double a[unroll];
 
                 if (e0 > 0 && done + e0 >= most) break;
@@ -88,28 +113,39 @@ spmm_kernel(matrix<I, V> A, blocks b, int run)
 
                     a[u] = (double)__shfl_sync(all_lanes, times[e / L], e % L,
                                                L);
-                    v[u] = fetch_pair<PAIRED>(x + (int64_t)j * b.ldx,
-                                              j >= 0 ? left : 0);
+#pragma unroll
+                    for (int w = 0; w < C; w++)
+                        v[u][w] = fetch_pair<PAIRED>(
+                            x + (int64_t)j * b.ldx + 2 * L * w,
+                            j >= 0 ? left - 2 * L * w : 0);
                 }
 #pragma unroll
-                for (int u = 0; u < unroll; u++) {
-                    acc.x = fma(a[u], v[u].x, acc.x);
-                    acc.y = fma(a[u], v[u].y, acc.y);
-                }
+                for (int u = 0; u < unroll; u++)
+#pragma unroll
+                    for (int w = 0; w < C; w++) {
+                        acc[w].x = fma(a[u], v[u][w].x, acc[w].x);
+                        acc[w].y = fma(a[u], v[u][w].y, acc[w].y);
+                    }
             }
             if (!more) break;
         }
         if (i < last) {
             double *y = b.y + i * b.ldy + c;
-            double2 r = make_double2(b.alpha * acc.x, b.alpha * acc.y);
 
-            if (b.beta != 0) {
-                double2 old = load_pair<PAIRED>(y, left);
+#pragma unroll
+            for (int w = 0; w < C; w++) {
+                int some = left - 2 * L * w;
+                double2 r = make_double2(b.alpha * acc[w].x,
+                                         b.alpha * acc[w].y);
 
-                r.x = fma(b.beta, old.x, r.x);
-                r.y = fma(b.beta, old.y, r.y);
+                if (b.beta != 0) {
+                    double2 old = load_pair<PAIRED>(y + 2 * L * w, some);
+
+                    r.x = fma(b.beta, old.x, r.x);
+                    r.y = fma(b.beta, old.y, r.y);
+                }
+                store_pair<PAIRED>(y + 2 * L * w, some, r);
             }
-            store_pair<PAIRED>(y, left, r);
         }
     }
 }
@@ -118,14 +154,14 @@ spmm_kernel(matrix<I, V> A, blocks b, int run)
  * multiprocessor gets several. */
 int run_of(const sps_context *ctx, int64_t nrow, int lanes)
 {
-    int step = threads / lanes, run = 512;
+    int step = threads / lanes, run = longest_run;
 
-    while (run > step && ceil_div(nrow, run) < 8 * spsi_cuda_state(ctx)->sms)
+    while (run > step && ceil_div(nrow, run) < 4 * spsi_cuda_state(ctx)->sms)
         run /= 2;
     return run < step ? step : run;
 }
 
-template <int L>
+template <int L, int C>
 sps_status launch(const sps_plan *plan, const sps_spmm_args *args)
 {
     sps_context *ctx = plan->ctx;
@@ -133,15 +169,15 @@ sps_status launch(const sps_plan *plan, const sps_spmm_args *args)
     bool pairs = paired(args->X) && paired(args->Y);
     int run = run_of(ctx, plan->A->nrow, L);
     int64_t count = ceil_div(plan->A->nrow, run);
-    dim3 grid((unsigned)count, (unsigned)ceil_div(b.k, 2 * L));
+    dim3 grid((unsigned)count, (unsigned)ceil_div(b.k, 2 * L * C));
 
     return with_types(plan->A, [&](auto A) -> sps_status {
         cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
         if (pairs)
-            spmm_kernel<L, true><<<grid, threads, 0, stream>>>(A, b, run);
+            spmm_kernel<L, C, true><<<grid, threads, 0, stream>>>(A, b, run);
         else
-            spmm_kernel<L, false><<<grid, threads, 0, stream>>>(A, b, run);
+            spmm_kernel<L, C, false><<<grid, threads, 0, stream>>>(A, b, run);
         SPS_LAUNCHED(ctx);
         return SPS_OK;
     });
@@ -152,10 +188,10 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
-    if (args->Y->k <= 8) return launch<4>(plan, args);
-    if (args->Y->k <= 16) return launch<8>(plan, args);
-    if (args->Y->k <= 32) return launch<16>(plan, args);
-    return launch<32>(plan, args);
+    if (args->Y->k <= 4) return launch<2, 2>(plan, args);
+    if (args->Y->k <= 8) return launch<4, 1>(plan, args);
+    if (args->Y->k <= 16) return launch<4, 2>(plan, args);
+    return launch<8, 2>(plan, args);
 }
 
 bool fits(const sps_problem *p, const char **why_not)

@@ -7,8 +7,9 @@
  * C lies in shared memory in the order in which lanes want it.  All of a row
  * is read before any of it is written, so Y may be X.
  *
- * Wider blocks go to cuBLAS when nothing is in place, else (and for odd ld or
- * alignment) to a plain kernel that keeps 16 rows in shared memory.
+ * Up to 4 columns a thread takes a row.  Beyond 16 columns, and for odd ld or
+ * alignment, cuBLAS serves when nothing is in place; a plain kernel that keeps
+ * 16 rows in shared memory does the rest.
  *
  * Bytes: each block once; C stays on the chip. */
 #include "device.cuh"
@@ -36,7 +37,8 @@ struct operands {
 /* Tiles of 16 rows that a warp has in flight. */
 template <int S, int NT> struct policy {
     static constexpr int widest = S > NT ? S : NT;
-    static constexpr int tiles = widest >= 4 ? 1 : widest == 2 ? 2 : 4;
+    static constexpr int tiles = widest >= 2 ? 1 : 2;
+    static constexpr int per_sm = widest == 4 ? 4 : 1;
 };
 
 /* C (k1 x k2, column-major) times a, as fragments: number
@@ -55,76 +57,80 @@ __device__ void arrange(double *fragment, const product &p, int k1, int k2)
     }
 }
 
-/* One product for RT tiles of 16 rows from row on.  minus: the sign of the
- * result is turned (R - Q a = -(Q a - R), exactly) and its squares are added
- * to norm (columns 8 j + 2t, 8 j + 2t + 1). */
-template <int S, int NT, int RT, bool PAIR>
+/* One product for RT tiles of 16 rows from row on.  FULL: all rows exist.
+ * minus: the sign of the result is turned (R - Q a = -(Q a - R), exactly) and
+ * its squares are added to norm (columns 8 j + 2t, 8 j + 2t + 1). */
+template <int S, int NT, int RT, bool PAIR, bool FULL>
 __device__ __forceinline__ void
 multiply(const product &p, const double *fragment, int64_t row, int64_t n,
          int k1, int k2, bool minus, double *norm)
 {
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    int64_t first = row + g;
+    const double *px = p.x + first * p.ldx + 2 * t;
+    const double *pw = p.w + first * p.ldw + 2 * t;
+    double *py = p.y + first * p.ldy + 2 * t;
     double x[RT][S][4], acc[RT][NT][4];
 
+    k1 -= 2 * t;
+    k2 -= 2 * t;
 #pragma unroll
-    for (int r = 0; r < RT; r++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            int64_t i = row + 16 * r + 8 * h + g;
-            bool ok = i < n;
+    for (int r = 0; r < 2 * RT; r++) {
+        bool ok = FULL || first + 8 * r < n;
 
 #pragma unroll
-            for (int s = 0; s < S; s++) {
-                int c = 8 * s + 2 * t;
-                double2 v = load_pair<true>(p.x + i * p.ldx + c,
-                                            ok ? k1 - c : 0);
+        for (int s = 0; s < S; s++) {
+            double2 v = load_pair<true>(px + 8 * r * p.ldx + 8 * s,
+                                        ok ? k1 - 8 * s : 0);
 
-                x[r][s][h] = v.x;
-                x[r][s][2 + h] = v.y;
-            }
+            x[r / 2][s][r % 2] = v.x;
+            x[r / 2][s][2 + r % 2] = v.y;
+        }
+    }
 #pragma unroll
-            for (int j = 0; j < NT; j++) {
-                int c = 8 * j + 2 * t;
-                double2 v = load_pair<true>(p.w + i * p.ldw + c,
-                                            ok && p.b != 0 ? k2 - c : 0);
+    for (int r = 0; r < 2 * RT; r++) {
+        bool ok = (FULL || first + 8 * r < n) && p.b != 0;
 
-                acc[r][j][2 * h] = p.b * v.x;
-                acc[r][j][2 * h + 1] = p.b * v.y;
+#pragma unroll
+        for (int j = 0; j < NT; j++) {
+            double2 v = load_pair<true>(pw + 8 * r * p.ldw + 8 * j,
+                                        ok ? k2 - 8 * j : 0);
+
+            acc[r / 2][j][2 * (r % 2)] = p.b * v.x;
+            acc[r / 2][j][2 * (r % 2) + 1] = p.b * v.y;
+        }
+    }
+#pragma unroll
+    for (int s = 0; s < S; s += 2)
+#pragma unroll
+        for (int j = 0; j < NT; j++) {
+            double b[4];
+
+#pragma unroll
+            for (int e = 0; e < (S == 1 ? 2 : 4); e++)
+                b[e] = fragment[((2 * s + e) * NT + j) * 32 + lane];
+#pragma unroll
+            for (int r = 0; r < RT; r++) {
+                if constexpr (S == 1) dmma16x8(acc[r][j], x[r][s], b);
+                else dmma16x16(acc[r][j], x[r][s], b);
             }
         }
 #pragma unroll
-    for (int s = 0; s < S; s++)
+    for (int r = 0; r < 2 * RT; r++) {
+        if (!FULL && first + 8 * r >= n) continue;
 #pragma unroll
-        for (int e = 0; e < 2; e++)
-#pragma unroll
-            for (int j = 0; j < NT; j++) {
-                double b = fragment[((2 * s + e) * NT + j) * 32 + lane];
+        for (int j = 0; j < NT; j++) {
+            double2 v = make_double2(acc[r / 2][j][2 * (r % 2)],
+                                     acc[r / 2][j][2 * (r % 2) + 1]);
 
-#pragma unroll
-                for (int r = 0; r < RT; r++)
-                    dmma16(acc[r][j], x[r][s][2 * e], x[r][s][2 * e + 1], b);
-            }
-#pragma unroll
-    for (int r = 0; r < RT; r++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            int64_t i = row + 16 * r + 8 * h + g;
-
-            if (i >= n) continue;
-#pragma unroll
-            for (int j = 0; j < NT; j++) {
-                int c = 8 * j + 2 * t;
-                double2 v = make_double2(acc[r][j][2 * h],
-                                         acc[r][j][2 * h + 1]);
-
-                if (PAIR && minus) v = make_double2(-v.x, -v.y);
-                store_pair<true>(p.y + i * p.ldy + c, k2 - c, v);
-                if (PAIR && minus) {
-                    norm[2 * j] = fma(v.x, v.x, norm[2 * j]);
-                    norm[2 * j + 1] = fma(v.y, v.y, norm[2 * j + 1]);
-                }
+            if (PAIR && minus) v = make_double2(-v.x, -v.y);
+            store_pair<true>(py + 8 * r * p.ldy + 8 * j, k2 - 8 * j, v);
+            if (PAIR && minus) {
+                norm[2 * j] = fma(v.x, v.x, norm[2 * j]);
+                norm[2 * j + 1] = fma(v.y, v.y, norm[2 * j + 1]);
             }
         }
+    }
 }
 
 /* Adds norm over the g of a warp and the warps of a block, in order. */
@@ -156,7 +162,8 @@ __device__ void add_norms(double *norm, double *shared, double *part, int k2)
 constexpr int threads = 128;
 
 template <int S, int NT, bool PAIR>
-__global__ void __launch_bounds__(threads) update_kernel(operands o)
+__global__ void __launch_bounds__(threads, (policy<S, NT>::per_sm))
+update_kernel(operands o)
 {
     constexpr int RT = policy<S, NT>::tiles, size = S * 2 * NT * 32;
     __shared__ double fragment[size < 4 * 8 * NT ? 4 * 8 * NT : size];
@@ -170,13 +177,97 @@ __global__ void __launch_bounds__(threads) update_kernel(operands o)
 #pragma unroll
     for (int e = 0; e < 2 * NT; e++) norm[e] = 0;
     for (; row < o.n; row += step) {
+        bool full = row + 16 * RT <= o.n;
+
         /* A loop, lest the registers of both halves live at once. */
 #pragma unroll 1
-        for (int half = 0; half < (PAIR ? 2 : 1); half++)
-            multiply<S, NT, RT, PAIR>(half ? o.second : o.first, fragment, row,
-                                      o.n, o.k1, o.k2, half, norm);
+        for (int half = 0; half < (PAIR ? 2 : 1); half++) {
+            const product &p = half ? o.second : o.first;
+
+            if constexpr (policy<S, NT>::widest < 4)
+                if (full) {
+                    multiply<S, NT, RT, PAIR, true>(p, fragment, row, o.n,
+                                                    o.k1, o.k2, half, norm);
+                    continue;
+                }
+            multiply<S, NT, RT, PAIR, false>(p, fragment, row, o.n, o.k1, o.k2,
+                                             half, norm);
+        }
     }
     if (PAIR) add_norms<NT>(norm, fragment, o.part, o.k2);
+}
+
+/* Up to 4 columns: a thread per row, C in registers. */
+template <bool PAIRED>
+__device__ __forceinline__ void
+multiply_row(const product &p, const double (*c)[4], int64_t i, int k1, int k2,
+             double sign, double *v)
+{
+    double x[4], w[4] = {};
+
+#pragma unroll
+    for (int l = 0; l < 4; l += 2) {
+        double2 a = load_pair<PAIRED>(p.x + i * p.ldx + l, k1 - l);
+        double2 b = load_pair<PAIRED>(p.w + i * p.ldw + l,
+                                      p.b != 0 ? k2 - l : 0);
+
+        x[l] = a.x;
+        x[l + 1] = a.y;
+        w[l] = p.b * b.x;
+        w[l + 1] = p.b * b.y;
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        v[j] = w[j];
+#pragma unroll
+        for (int l = 0; l < 4; l++) v[j] = fma(sign * x[l], c[l][j], v[j]);
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j += 2)
+        store_pair<PAIRED>(p.y + i * p.ldy + j, k2 - j,
+                           make_double2(v[j], v[j + 1]));
+}
+
+template <bool PAIRED, bool PAIR>
+__global__ void __launch_bounds__(256) row_kernel(operands o)
+{
+    __shared__ double shared[8][4];
+    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    double c[4][4], norm[4] = {};
+
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+#pragma unroll
+        for (int l = 0; l < 4; l++)
+            c[l][j] = l < o.k1 && j < o.k2 ? o.first.a * o.first.c[j * o.k1 + l]
+                                           : 0.0;
+    for (int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x; i < o.n;
+         i += (int64_t)gridDim.x * 256) {
+        double v[4];
+
+        multiply_row<PAIRED>(o.first, c, i, o.k1, o.k2, 1.0, v);
+        if (PAIR) {
+            multiply_row<PAIRED>(o.second, c, i, o.k1, o.k2, -1.0, v);
+#pragma unroll
+            for (int j = 0; j < 4; j++) norm[j] = fma(v[j], v[j], norm[j]);
+        }
+    }
+    if constexpr (PAIR) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+#pragma unroll
+            for (int far = 1; far < 32; far *= 2)
+                norm[j] += __shfl_xor_sync(all_lanes, norm[j], far);
+            if (lane == 0) shared[warp][j] = norm[j];
+        }
+        __syncthreads();
+        if ((int)threadIdx.x < o.k2) {
+            double sum = 0;
+
+            for (int w = 0; w < 8; w++) sum += shared[w][threadIdx.x];
+            o.part[(int64_t)blockIdx.x * o.k2 + threadIdx.x] = sum;
+        }
+    }
 }
 
 /* The plain form for everything else: `rows` rows of X in shared memory, a
@@ -264,6 +355,32 @@ sps_status launch_tensor(sps_context *ctx, operands *o, bool pair,
     return launch_n<8>(ctx, o, pair, blocks_p);
 }
 
+sps_status launch_rows(sps_context *ctx, operands *o, bool pairs, bool pair,
+                       int *blocks_p)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    int64_t blocks = ceil_div(o->n, 256), most = 8 * (int64_t)s->sms;
+
+    if (blocks > most) blocks = most;
+    *blocks_p = (int)blocks;
+    if (pair) {
+        SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
+                                                   (size_t)o->k2 * 8));
+        o->part = (double *)s->d_scratch;
+        if (pairs)
+            row_kernel<true, true><<<(unsigned)blocks, 256, 0, s->stream>>>(*o);
+        else
+            row_kernel<false, true><<<(unsigned)blocks, 256, 0,
+                                      s->stream>>>(*o);
+    } else if (pairs) {
+        row_kernel<true, false><<<(unsigned)blocks, 256, 0, s->stream>>>(*o);
+    } else {
+        row_kernel<false, false><<<(unsigned)blocks, 256, 0, s->stream>>>(*o);
+    }
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
 sps_status launch_plain(sps_context *ctx, const operands *o)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
@@ -339,10 +456,14 @@ sps_status multiply_any(double a, const sps_block *X, const sps_small *C,
     o.n = X->n;
     o.k1 = k1;
     o.k2 = k2;
+    bool apart = W->data == Y->data && X->data != Y->data;
+    bool wide = k1 > 16 || k2 > 16;
+
+    if (k1 <= 4 && k2 <= 4) return launch_rows(ctx, &o, pairs, false, &blocks);
+    /* From there on cuBLAS wins; it needs X apart from Y. */
+    if (apart && (wide || !pairs)) return launch_blas(ctx, &o);
     if (pairs && k1 <= 64 && k2 <= 64)
         return launch_tensor(ctx, &o, false, &blocks);
-    if (W->data == Y->data && X->data != Y->data && (k1 > 16 || k2 > 16))
-        return launch_blas(ctx, &o);
     return launch_plain(ctx, &o);
 }
 
@@ -373,7 +494,9 @@ sps_status spsi_cuda_update_pair(const sps_block *P, const sps_block *Q,
     if (P->k == 1 && X->k == 1)
         return spsi_cuda_update_pair_cols(P, Q, spsi_small_at(a, 0, 0), X, R,
                                           norm2);
-    if (!pairs || P->k > 64 || X->k > 64) {
+    bool few = P->k <= 4 && X->k <= 4;
+
+    if (!few && (!pairs || P->k > 16 || X->k > 16)) {
         SPS_TRY_RETURN(spsi_cuda_mul_small(1.0, P, a, 1.0, X));
         SPS_TRY_RETURN(spsi_cuda_mul_small(-1.0, Q, a, 1.0, R));
         return spsi_cuda_dots(R, R, norm2);
@@ -384,9 +507,11 @@ sps_status spsi_cuda_update_pair(const sps_block *P, const sps_block *Q,
     o.n = X->n;
     o.k1 = P->k;
     o.k2 = X->k;
-    SPS_TRY_RETURN(launch_tensor(ctx, &o, true, &blocks));
+    if (few) o.second.b = 1.0;
+    SPS_TRY_RETURN(few ? launch_rows(ctx, &o, pairs, true, &blocks)
+                       : launch_tensor(ctx, &o, true, &blocks));
     SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)o.k2 * 8));
-    SPS_TRY_RETURN(launch_add_parts(ctx, o.part, blocks, o.k2, s->down));
+    SPS_TRY_RETURN(launch_join<plus>(ctx, o.part, blocks, o.k2, s->down));
     SPS_TRY_RETURN(spsi_cuda_wait(ctx));
     memcpy(norm2, s->down, (size_t)o.k2 * sizeof(double));
     return SPS_OK;
