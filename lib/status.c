@@ -77,6 +77,9 @@ static bool known(const sps_context *ctx, const char *text)
     return false;
 }
 
+/* Notes of many solves may differ by a number; somewhere it must end. */
+enum { MAX_NOTES = 256 };
+
 /* A note is a courtesy: when there is no memory for it, it is lost, and the
  * text of the last failure stays what it was.  The same note is kept once, so
  * that a thousand solves do not pile up a thousand notes. */
@@ -90,7 +93,9 @@ void spsi_note(sps_context *ctx, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (known(ctx, text)) return;
+    if (ctx->note_count > MAX_NOTES || known(ctx, text)) return;
+    if (ctx->note_count == MAX_NOTES)
+        (void)snprintf(text, sizeof text, "further notes are not kept");
 
     memcpy(error, ctx->error, sizeof error);
     copy = spsi_strdup(ctx, text);
