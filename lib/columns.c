@@ -2,6 +2,7 @@
 /* columns.c - see columns.h. */
 #include "columns.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +14,9 @@ double spsi_columns_threshold(const sps_solver *s, int j, double norm_x)
 
     switch (s->opt.norm) {
     case SPS_NORM_RHS: t = r * s->norm_b[j]; break;
-    case SPS_NORM_BACKWARD: t = r * (s->norm_A * norm_x + s->norm_b[j]); break;
+    case SPS_NORM_BACKWARD:   /* r first: ||A|| ||x|| alone may overflow */
+        t = r * s->norm_A * norm_x + r * s->norm_b[j];
+        break;
     case SPS_NORM_START: t = r * s->norm_start[j]; break;
     case SPS_NORM_ABSOLUTE: break;
     }
@@ -71,16 +74,24 @@ static sps_status zero_column(sps_block *X, int j)
 
 /* -------------------------------------------------------------------- opening */
 
-/* B projected, and how much of it that took away. */
+/* B projected, and how much of it that took away.  Projected twice: where
+ * little of b is left, the rounding of the first time is large beside it and
+ * would make the system inconsistent.  What is left below the rounding of b
+ * itself is zero. */
 static sps_status project_rhs(sps_solver *s, const sps_block *B)
 {
     sps_status st = SPS_OK;
-    double part = 0, whole = 0;
+    double part = 0, whole = 0, *left = s->scratch;
 
     s->rhs = B;
     if (!s->null) return SPS_OK;
     SPS_TRY(spsi_copy(B, s->projected));
-    SPS_TRY(spsi_nullspace_project(s->null, s->projected));
+    for (int pass = 0; pass < 2; pass++)
+        SPS_TRY(spsi_nullspace_project(s->null, s->projected));
+    SPS_TRY(spsi_norms(s->projected, left));
+    for (int j = 0; j < s->columns; j++)
+        if (left[j] <= 8 * DBL_EPSILON * s->norm_b[j])
+            SPS_TRY(zero_column(s->projected, j));
     SPS_TRY(spsi_copy(B, s->residual));
     SPS_TRY(spsi_axpby(-1.0, s->projected, 1.0, s->residual));
     SPS_TRY(spsi_norms(s->residual, s->scratch));
@@ -315,21 +326,25 @@ void spsi_columns_widen(sps_solver *s)
 
 sps_status spsi_columns_close(sps_solver *s, sps_block *X, bool failed)
 {
-    sps_status st = SPS_OK;
+    sps_status st = SPS_OK, asked = SPS_OK;
     int *where = s->order;
     bool moved = false;
 
-    if (s->stop != SPS_STOP_CONVERGED)
-        SPS_TRY(spsi_columns_restore(s, failed));
+    /* The caller's functions may fail even now: the snapshot, order and units
+     * do not need them. */
+    if (s->stop != SPS_STOP_CONVERGED) asked = spsi_columns_restore(s, failed);
+    if (asked != SPS_OK) SPS_TRY(spsi_columns_restore(s, true));
     spsi_columns_widen(s);
     for (int p = 0; p < s->k; p++) {
         where[s->column[p]] = p;
         moved = moved || s->column[p] != p;
     }
     if (moved) SPS_TRY(reorder(s, where, &s->X));
-    SPS_TRY(spsi_nullspace_project(s->null, X));
     for (int j = 0; j < s->columns; j++) s->scratch[j] = 1 / s->scale[j];
     SPS_TRY(spsi_axpby_cols(s->scratch, X, NULL, X));
+    SPS_TRY(spsi_nullspace_project(s->null, X));
+    return asked;
+
 fail:
     return st;
 }

@@ -12,22 +12,36 @@
 
 enum { SWEEPS = 4 };
 
-/* good[i] = 1 when the values of row i cancel: |sum| <= tol sum |a_ij|. */
+/* Whether the values of row i cancel: |sum| <= tol sum |a_ij|. */
+static bool cancels(const sps_csr *A, int64_t i, double tol)
+{
+    double sum = 0.0, size = 0.0;
+
+    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+        const double a = spsi_csr_value(A, p);
+
+        sum += a;
+        size += fabs(a);
+    }
+    return fabs(sum) <= tol * size;
+}
+
+bool spsi_components_possible(const sps_context *ctx, const sps_csr *A,
+                              double tol)
+{
+    bool any = false;
+
+#pragma omp parallel for schedule(static) num_threads(ctx->threads)           \
+    reduction(|| : any)
+    for (int64_t i = 0; i < A->nrow; i++) any = any || cancels(A, i, tol);
+    return any;
+}
+
 static void test_sums(sps_context *ctx, const sps_csr *A, double tol,
                       char *good)
 {
 #pragma omp parallel for schedule(static) num_threads(ctx->threads)
-    for (int64_t i = 0; i < A->nrow; i++) {
-        double sum = 0.0, size = 0.0;
-
-        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
-            const double a = spsi_csr_value(A, p);
-
-            sum += a;
-            size += fabs(a);
-        }
-        good[i] = fabs(sum) <= tol * size;
-    }
+    for (int64_t i = 0; i < A->nrow; i++) good[i] = cancels(A, i, tol);
 }
 
 static bool linked_to_bad(const sps_csr *A, int64_t i, const char *good)

@@ -40,6 +40,10 @@ typedef struct sps_components {
 sps_status spsi_components_find(sps_context *ctx, const sps_csr *A, double tol,
                                 bool all, sps_components **c_p);
 void spsi_components_destroy(sps_components **c_p);
+/* Whether any row sum is that small: without one there is nothing to find.
+ * Allocates nothing. */
+bool spsi_components_possible(const sps_context *ctx, const sps_csr *A,
+                              double tol);
 
 /* Checks offsets and columns of a host csr (EMATRIX names the first bad row);
  * *sorted: rows rise strictly, so there are no duplicates. */

@@ -141,6 +141,9 @@ sps_status spsi_nullspace_create(const sps_operator *A, int k,
     if (!opt->nullspace_basis &&
         (!strcmp(kind, "none") || (!strcmp(kind, "auto") && !A->A)))
         return SPS_OK;
+    if (!opt->nullspace_basis && !strcmp(kind, "auto") &&
+        !spsi_components_possible(A->ctx, A->A, ROW_SUM_TOLERANCE))
+        return SPS_OK;
     SPS_TRY(spsi_new(A->ctx, sizeof *N, (void **)&N));
     N->ctx = A->ctx;
     if (opt->nullspace_basis) {

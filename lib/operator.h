@@ -31,6 +31,7 @@ struct sps_operator {
     sps_plan *sddmm;          /* made at the first sample */
     sps_bids bids[2];         /* of block, vector; [1] empty when equal */
     double norm;              /* estimate of ||A||_2, < 0: not yet */
+    int64_t version;          /* of the values: counts set_values */
     /* callback */
     sps_apply_fn apply;
     void *data;

@@ -279,6 +279,7 @@ sps_status sps_operator_set_values(sps_operator *op, const void *val,
     SPS_TRY(place == SPS_HOST ? set_host(op, val) : set_device(op, val));
     SPS_TRY(set_local(op, val));
     op->norm = -1.0;
+    op->version++;
     SPS_TRY(refresh(op->block));
     if (op->vector != op->block) SPS_TRY(refresh(op->vector));
     if (op->plain != op->block) SPS_TRY(refresh(op->plain));

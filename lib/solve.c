@@ -27,9 +27,12 @@
 
 /* ---------------------------------------------------------- tests by column */
 
+/* An infinite residual has reached nothing, even where the threshold of norm
+ * backward has overflowed as well. */
 static bool reached(const sps_solver *s, int p, double aim)
 {
-    return s->resnorm[p] <= aim * s->threshold[s->column[p]];
+    return isfinite(s->resnorm[p]) &&
+           s->resnorm[p] <= aim * s->threshold[s->column[p]];
 }
 
 /* Marks done columns at work by the recurrence; false when a norm is NaN. */
@@ -283,7 +286,7 @@ static sps_status verdict(sps_solver *s, const sps_block *B, sps_block *X)
         s->result_backward[j] = base > 0 ? norm_r[j] / base : norm_r[j];
         if (s->result_column[j] < 0) {
             all = false;
-        } else if (norm_r[j] <= t) {
+        } else if (isfinite(norm_r[j]) && norm_r[j] <= t) {
             s->result_column[j] = SPS_STOP_CONVERGED;
         } else {
             all = false;
@@ -389,10 +392,10 @@ sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
 {
     sps_status st, closed;
     double t0, t1;
-    const sps_block *b;
 
     if (!s) return SPS_EINVAL;
     st = check_arguments(s, B, X, result);
+    if (st == SPS_OK) st = spsi_solver_follow(s);
     if (st != SPS_OK) return st;
     reset(s);
     s->started = t0 = spsi_now();
@@ -403,8 +406,7 @@ sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
     closed = spsi_columns_close(s, X, st != SPS_OK);
     if (st != SPS_OK || closed != SPS_OK) return st != SPS_OK ? st : closed;
     t1 = spsi_now();
-    b = s->projected ? s->projected : B;
-    st = verdict(s, b, X);
+    st = verdict(s, s->rhs, X);
     if (st == SPS_OK && result)
         fill_result(s, t1 - t0, spsi_now() - t1, result);
     return st;

@@ -70,6 +70,11 @@ static sps_status take_precond(sps_solver *s, sps_precond *M)
 
     s->M = M;
     if (M) {
+        SPS_REQUIRE(s->ctx, M->ctx == s->ctx, SPS_EINVAL,
+                    "matrix and preconditioner belong to different contexts");
+        SPS_REQUIRE(s->ctx, !M->A || M->width >= s->columns, SPS_ESHAPE,
+                    "the preconditioner was made for blocks of %d columns, "
+                    "there are %d right-hand sides", M->width, s->columns);
         SPS_REQUIRE(s->ctx, M->n == s->n, SPS_ESHAPE,
                     "the preconditioner has %lld rows, the matrix %lld",
                     (long long)M->n, (long long)s->n);
@@ -168,6 +173,7 @@ sps_status sps_solver_create(const sps_operator *A, sps_precond *M, int k,
     s->ctx = ctx;
     s->A = A;
     s->n = A->n;
+    s->version = A->version;
     s->columns = k;
     SPS_TRY(spsi_options_take(ctx, opt, &s->opt));
     SPS_TRY(check_options(ctx, &s->opt));
@@ -219,6 +225,29 @@ void sps_solver_destroy(sps_solver **s_p)
     s->ctx->live--;
     spsi_free(s->ctx, s);
     *s_p = NULL;
+}
+
+/* A null space of the old values would take away part of an answer that the
+ * new ones determine, and nothing later could tell. */
+sps_status spsi_solver_follow(sps_solver *s)
+{
+    sps_status st = SPS_OK;
+    sps_nullspace *null = NULL;
+
+    if (s->version == s->A->version) return SPS_OK;
+    SPS_TRY(check_needs(s));
+    if (s->own_M) SPS_TRY(sps_precond_update(s->M));
+    SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt, &null));
+    if (null && !s->projected)
+        SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->projected));
+    spsi_nullspace_destroy(&s->null);
+    s->null = null;
+    s->version = s->A->version;
+    return SPS_OK;
+
+fail:
+    spsi_nullspace_destroy(&null);
+    return st;
 }
 
 sps_status spsi_solver_apply(sps_solver *s, const sps_block *X, sps_block *Y)

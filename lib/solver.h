@@ -73,6 +73,7 @@ struct sps_solver {
     sps_block *best;          /* snapshot of the best columns */
     sps_block *projected;     /* B without its null-space part, or NULL */
     struct sps_nullspace *null;
+    int64_t version;          /* of A's values that M and null were made of */
     const sps_block *rhs;     /* B, or projected */
     int *column;              /* position -> right-hand side */
     int *order;               /* scratch for permutations */
@@ -88,6 +89,9 @@ struct sps_solver {
     double started, removed;
 };
 
+/* Values of A that changed since the last solve: the solver's own
+ * preconditioner follows, null space and symmetry are looked at again. */
+sps_status spsi_solver_follow(sps_solver *s);
 /* Y = A X, counted and timed. */
 sps_status spsi_solver_apply(sps_solver *s, const sps_block *X, sps_block *Y);
 /* Z = M R, projected against the null space, counted and timed.  With no

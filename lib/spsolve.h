@@ -385,7 +385,8 @@ sps_status sps_operator_sample(const sps_operator *op, double alpha,
                                const sps_block *U, const sps_block *V,
                                bool multiply, double beta, double *val);
 /** New values, same pattern, in the order of the csr (host, or the context's
- *  place); preconditioners follow by sps_precond_update. */
+ *  place); preconditioners follow by sps_precond_update.  What a solver made
+ *  itself (preconditioner, null space) follows at its next solve. */
 sps_status sps_operator_set_values(sps_operator *op, const void *val,
                                    sps_place place);
 /** Writes what was measured of the matrix and the table of bids to text
