@@ -8,7 +8,7 @@
 #   --with-cuda-arch="80 90"  SASS for these; "native": the GPU of this
 #       machine; "release": all of the list below that this nvcc knows, and
 #       PTX of the newest for GPUs to come.  Default: native where there is a
-#       GPU, else 90.
+#       GPU, else 90.  The kernels need 80 or newer.
 #
 # Sets NVCC, NVCC_GENCODE, CUDA_CPPFLAGS, CUDA_LIBDIR, CUDA_LIBS,
 # CUDA_ARCHITECTURES, condition SPS_WITH_CUDA.
@@ -121,7 +121,7 @@ AS_CASE([$with_cuda_arch],
       sps_arch=90])],
   [release], [
     sps_arch=
-    for sps_a in 75 80 86 89 90 100 120; do
+    for sps_a in 80 86 89 90 100 120; do
       AS_CASE([" $sps_known"], [*" $sps_a "*],
               [sps_arch="$sps_arch $sps_a"; sps_ptx=$sps_a])
     done],
@@ -131,6 +131,8 @@ CUDA_ARCHITECTURES=
 for sps_a in $sps_arch; do
   AS_CASE([" $sps_known"], [*" ${sps_a%@<:@af@:>@} "*], [],
     [AC_MSG_ERROR([$NVCC does not know sm_$sps_a; it knows: $sps_known])])
+  AS_IF([test "${sps_a%@<:@af@:>@}" -lt 80],
+    [AC_MSG_ERROR([sm_$sps_a: the kernels need sm_80 (Ampere) or newer])])
   NVCC_GENCODE="$NVCC_GENCODE -gencode=arch=compute_$sps_a,code=sm_$sps_a"
   CUDA_ARCHITECTURES="$CUDA_ARCHITECTURES${CUDA_ARCHITECTURES:+ }sm_$sps_a"
 done

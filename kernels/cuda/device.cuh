@@ -85,27 +85,47 @@ __device__ __forceinline__ void dmma8(double &d0, double &d1, double a,
 }
 
 /* The forms with 16 rows: a[2 i] is row g and a[2 i + 1] row g + 8 of step i
- * (4 deep), b[i] as above; d0 d1 belong to row g, d2 d3 to row g + 8.  Two
- * steps at once: */
+ * (4 deep), b[i] as above; d0 d1 belong to row g, d2 d3 to row g + 8.  GPUs
+ * before sm_90 have no such instructions and take the small ones. */
+template <int steps>
+__device__ __forceinline__ void dmma_small(double *d, const double *a,
+                                           const double *b)
+{
+#pragma unroll
+    for (int i = 0; i < steps; i++) {
+        dmma8(d[0], d[1], a[2 * i], b[i]);
+        dmma8(d[2], d[3], a[2 * i + 1], b[i]);
+    }
+}
+
+/* Two steps at once. */
 __device__ __forceinline__ void dmma16x8(double *d, const double *a,
                                          const double *b)
 {
+#if __CUDA_ARCH__ < 900
+    dmma_small<2>(d, a, b);
+#else
     asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 "
         "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
         : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+#endif
 }
 
 /* Four steps at once. */
 __device__ __forceinline__ void dmma16x16(double *d, const double *a,
                                           const double *b)
 {
+#if __CUDA_ARCH__ < 900
+    dmma_small<4>(d, a, b);
+#else
     asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 "
         "{%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, "
         "{%0,%1,%2,%3};"
         : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
         : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]),
           "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+#endif
 }
 
 struct plus {
