@@ -209,6 +209,17 @@ static int64_t find(const sps_csr *A, int64_t i, int32_t j)
     return lo < A->rowptr[i + 1] && A->col[lo] == j ? lo : -1;
 }
 
+/* sqrt(|a_ii a_jj|), what an entry of a definite matrix is measured by: an
+ * assembled matrix may differ from its transpose by rounding of that size
+ * where the entry itself has cancelled. */
+static double diagonal_scale(const sps_csr *A, int64_t i, int64_t j)
+{
+    const int64_t p = find(A, i, (int32_t)i), q = find(A, j, (int32_t)j);
+
+    if (p < 0 || q < 0) return 0.0;
+    return sqrt(fabs(spsi_csr_value(A, p))) * sqrt(fabs(spsi_csr_value(A, q)));
+}
+
 /* Whether each entry of row i has its mirror image; *worst grows to the
  * largest difference, an entry without image counting with its own size. */
 static bool row_mirrored(const sps_csr *A, int64_t i, double tol,
@@ -223,7 +234,9 @@ static bool row_mirrored(const sps_csr *A, int64_t i, double tol,
         const bool both_nan = a != a && b != b;
         const double gap = a == b || both_nan ? 0.0 : fabs(a - b);
 
-        if (q < 0 || !(gap <= tol * fmax(fabs(a), fabs(b)))) same = false;
+        if (!(gap <= tol * fmax(fabs(a), fabs(b))) &&
+            !(gap <= tol * diagonal_scale(A, i, A->col[p])))
+            same = false;
         if (!(gap <= *worst)) *worst = gap;
     }
     return same;

@@ -257,8 +257,9 @@ sps_status sps_csr_write(sps_context *ctx, const char *path, const sps_csr *A,
  *  duplicates in place (with a note) unless they are in order.  EMATRIX names
  *  the first bad row. */
 sps_status sps_csr_check(sps_context *ctx, sps_csr *A);
-/** Whether the host csr A (checked) equals its transpose: pattern and values
- *  within tol |a_ij|; *difference (may be NULL) gets the largest
+/** Whether the host csr A (checked) equals its transpose: |a_ij - a_ji| within
+ *  tol times the larger of |a_ij|, |a_ji| and sqrt(|a_ii a_jj|), an entry that
+ *  is not stored counting as 0; *difference (may be NULL) gets the largest
  *  |a_ij - a_ji|. */
 sps_status sps_csr_symmetric(sps_context *ctx, const sps_csr *A, double tol,
                              bool *symmetric, double *difference);

@@ -346,6 +346,34 @@ START_TEST(symmetry_measures_the_largest_difference)
 }
 END_TEST
 
+/* A finite element code sums in one order above the diagonal and in another
+ * below: what cancelled to zero leaves rounding of the diagonal's size, with
+ * or without an image. */
+START_TEST(symmetry_forgives_rounding_of_the_diagonal_s_size)
+{
+    int64_t rowptr[] = { 0, 3, 5, 6 };
+    int32_t col[] = { 0, 1, 2, 0, 1, 2 };
+    double val[] = { 4.0, 1e-15, 2e-15, -3e-15, 9.0, 1.0 };
+    sps_csr *A = wrap(6, rowptr, col, val);
+    bool symmetric;
+    double gap;
+
+    OK(ctx, sps_csr_check(ctx, A));
+    OK(ctx, sps_csr_symmetric(ctx, A, 1e-10, &symmetric, &gap));
+    ck_assert(symmetric && gap == 4e-15);
+    OK(ctx, sps_csr_symmetric(ctx, A, 1e-16, &symmetric, NULL));
+    ck_assert(!symmetric);
+    val[2] = 1e-9;    /* against sqrt(4 * 1): no rounding */
+    OK(ctx, sps_csr_symmetric(ctx, A, 1e-10, &symmetric, NULL));
+    ck_assert(!symmetric);
+    val[0] = 0.0;     /* a zero on the diagonal forgives nothing */
+    val[2] = 2e-15;
+    OK(ctx, sps_csr_symmetric(ctx, A, 1e-10, &symmetric, NULL));
+    ck_assert(!symmetric);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("csr");
@@ -367,6 +395,7 @@ int main(void)
     tcase_add_test(t, transposing_twice_is_the_identity);
     tcase_add_test(t, symmetry_agrees_with_the_transpose);
     tcase_add_test(t, symmetry_measures_the_largest_difference);
+    tcase_add_test(t, symmetry_forgives_rounding_of_the_diagonal_s_size);
     suite_add_tcase(s, t);
     return runner_run(s);
 }
