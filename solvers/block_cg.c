@@ -129,6 +129,22 @@ fail:
     return st;
 }
 
+/* No direction has curvature beyond rounding.  Where A is semidefinite,
+ * ||A p||^2 <= ||A|| p'A p: then A P is as good as zero, and P lies in the
+ * null space.  A longer A p says that A is indefinite, as [0 1; 1 0] is. */
+static sps_status flat(sps_solver *s, struct block_cg *m)
+{
+    const sps_block *Q = s->work[1];
+    const double small = 16e3 * DBL_EPSILON * s->norm_A * s->norm_A;
+    sps_status st = spsi_gram(Q, Q, m->S);
+
+    s->stop = SPS_STOP_SINGULAR;
+    for (int i = 0; st == SPS_OK && i < Q->k; i++)
+        if (m->length[i] * m->length[i] * *spsi_small_at(m->S, i, i) > small)
+            s->stop = SPS_STOP_INDEFINITE;
+    return st;
+}
+
 /* Eigenvalues of D G D, D = diag(length), vectors in F.  A negative one
  * beyond rounding says that A is indefinite: v'A v < 0 for a v of norm about
  * one.  Directions with eigenvalues of rounding size are left out. */
@@ -146,7 +162,7 @@ static sps_status decompose(sps_solver *s, struct block_cg *m)
     if (m->w[0] < -1e3 * DBL_EPSILON * s->norm_A)
         s->stop = SPS_STOP_INDEFINITE;
     else if (!(m->w[r - 1] > 1e3 * DBL_EPSILON * s->norm_A))
-        s->stop = SPS_STOP_SINGULAR;
+        SPS_TRY(flat(s, m));
     m->pseudo = true;
 fail:
     return st;

@@ -56,9 +56,32 @@ fail:
     return st;
 }
 
-/* a_j, or the reason why there is none.  A curvature p'Ap that is negative
- * beyond rounding says that A is indefinite. */
-static sps_status lengths(sps_solver *s, struct cg *m, const sps_block *P)
+/* Why p'Ap is not positive: negative beyond rounding, A is indefinite.  Where
+ * A is semidefinite, ||A p||^2 <= ||A|| p'A p: an A p that is as good as zero
+ * puts p in the null space, a longer one says indefinite as well. */
+static sps_status name_flat(sps_solver *s, struct cg *m, const sps_block *P,
+                            const sps_block *Q)
+{
+    const double rounding = 1e3 * DBL_EPSILON * s->norm_A;
+    sps_status st = SPS_OK;
+
+    SPS_TRY(timed_dots(s, P, P, m->b));
+    SPS_TRY(timed_dots(s, Q, Q, m->norm2));
+    for (int p = 0; p < s->k; p++) {
+        if (s->done[p] || m->pq[p] > 0) continue;
+        s->stop = m->pq[p] < -rounding * m->b[p] ||
+                  m->norm2[p] > 16 * rounding * s->norm_A * m->b[p]
+                      ? SPS_STOP_INDEFINITE
+                      : SPS_STOP_SINGULAR;
+        if (s->stop == SPS_STOP_INDEFINITE) break;
+    }
+fail:
+    return st;
+}
+
+/* a_j, or the reason why there is none. */
+static sps_status lengths(sps_solver *s, struct cg *m, const sps_block *P,
+                          const sps_block *Q)
 {
     sps_status st = SPS_OK;
     bool flat = false;
@@ -77,15 +100,7 @@ static sps_status lengths(sps_solver *s, struct cg *m, const sps_block *P)
         else
             m->a[p] = m->rz[p] / m->pq[p];
     }
-    if (!flat || s->stop) return st;
-    SPS_TRY(timed_dots(s, P, P, m->b));
-    for (int p = 0; p < s->k; p++) {
-        if (s->done[p] || m->pq[p] > 0) continue;
-        s->stop = m->pq[p] < -1e3 * DBL_EPSILON * s->norm_A * m->b[p]
-                      ? SPS_STOP_INDEFINITE
-                      : SPS_STOP_SINGULAR;
-    }
-fail:
+    if (flat && !s->stop) st = name_flat(s, m, P, Q);
     return st;
 }
 
@@ -117,7 +132,7 @@ static sps_status step(sps_solver *s, void *method)
     spsi_block_narrow(Z, s->k);
     SPS_TRY(spsi_solver_apply(s, P, Q));
     SPS_TRY(timed_dots(s, P, Q, m->pq));
-    SPS_TRY(lengths(s, m, P));
+    SPS_TRY(lengths(s, m, P, Q));
     if (s->stop) return st;
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
     st = spsi_update_pair_cols(P, Q, m->a, &s->X, &s->R, m->norm2);

@@ -224,6 +224,34 @@ START_TEST(an_indefinite_matrix_is_named_and_never_called_converged)
 }
 END_TEST
 
+/* Pairs [0 1; 1 0]: p'A p = 0 although A is regular.  CG cannot go on, but
+ * neither is A singular nor the system inconsistent. */
+START_TEST(zero_curvature_of_a_regular_matrix_is_called_indefinite)
+{
+    const char *name;
+
+    FOR_SOLVERS(name)
+    for (int k = 1; k <= 3; k += 2) {
+        problem p;
+        sps_csr *A = zoo("tridiagonal", 64, ZOO_SPD);
+        for (int64_t i = 0; i < A->nrow; i++)
+            for (int64_t e = A->rowptr[i]; e < A->rowptr[i + 1]; e++)
+                ((double *)A->val)[e] = A->col[e] / 2 == i / 2 &&
+                                        A->col[e] != i;
+        problem_open(&p, ctx, A, k);
+        for (int64_t i = 1; i < A->nrow; i += 2)
+            for (int j = 0; j < k; j++) p.b[i * k + j] = 0;
+        p.opt.solver = name;
+        p.opt.precond = "none";
+        solve_ok(&p);
+        ck_assert_msg(p.result.stop == SPS_STOP_INDEFINITE, "%s: %s", name,
+                      sps_stop_string(p.result.stop));
+        ck_assert(problem_honest(&p));
+        problem_close(&p);
+    }
+}
+END_TEST
+
 START_TEST(a_graph_laplacian_is_projected_and_solved)
 {
     static const char *family[] = { "grid5", "components", "ring" };
@@ -606,6 +634,7 @@ int main(void)
     tcase_add_test(tc, a_zero_right_hand_side_gives_zero_whatever_the_guess);
     tcase_add_test(tc, an_exact_guess_needs_no_iteration);
     tcase_add_test(tc, an_indefinite_matrix_is_named_and_never_called_converged);
+    tcase_add_test(tc, zero_curvature_of_a_regular_matrix_is_called_indefinite);
     tcase_add_test(tc, a_graph_laplacian_is_projected_and_solved);
     tcase_add_test(tc,
         a_given_basis_of_the_null_space_serves_and_a_false_one_is_refused);
