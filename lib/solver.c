@@ -38,27 +38,40 @@ fail:
     return st;
 }
 
-/* CG needs a symmetric matrix: claimed, or compared with its transpose. */
-static sps_status check_needs(sps_solver *s)
+/* CG needs a symmetric matrix: claimed, or compared with its transpose.  The
+ * real form of a complex matrix is symmetric when that one is Hermitian. */
+static sps_status check_symmetry(sps_solver *s)
 {
     sps_status st = SPS_OK;
     const sps_operator *A = s->A;
     bool symmetric = (A->props & (SPS_SYMMETRIC | SPS_SPD)) != 0;
+    bool complex = A->A && (A->A->props & SPS_INTERLEAVED);
     double difference = 0;
 
-    SPS_REQUIRE(s->ctx, A->n == A->ncol, SPS_EUNFIT,
-                "the matrix is %lld x %lld; %s needs a square one",
-                (long long)A->n, (long long)A->ncol, s->type->name);
-    if (!(s->type->needs & (SPS_NEEDS_SYMMETRIC | SPS_NEEDS_SPD))) return st;
     if (!symmetric && A->A)
         SPS_TRY(sps_csr_symmetric(s->ctx, A->A, 1e-10, &symmetric,
                                   &difference));
+    SPS_REQUIRE(s->ctx, symmetric || A->A, SPS_EUNFIT,
+                "%s needs a symmetric operator; say SPS_SYMMETRIC when yours "
+                "is", s->type->name);
     SPS_REQUIRE(s->ctx, symmetric, SPS_EUNFIT,
-                A->A ? "%s needs a symmetric matrix; this one differs from "
-                       "its transpose by up to %.3g"
-                     : "%s needs a symmetric operator; say SPS_SYMMETRIC when "
-                       "yours is (difference unknown: %.0g)",
-                s->type->name, difference);
+                "the matrix is not %s: it differs from its %stranspose by up "
+                "to %.3g; %s needs that, and there is no method for other "
+                "matrices yet", complex ? "Hermitian" : "symmetric",
+                complex ? "conjugate " : "", difference, s->type->name);
+fail:
+    return st;
+}
+
+static sps_status check_needs(sps_solver *s)
+{
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(s->ctx, s->A->n == s->A->ncol, SPS_EUNFIT,
+                "the matrix is %lld x %lld; %s needs a square one",
+                (long long)s->A->n, (long long)s->A->ncol, s->type->name);
+    if (s->type->needs & (SPS_NEEDS_SYMMETRIC | SPS_NEEDS_SPD))
+        SPS_TRY(check_symmetry(s));
 fail:
     return st;
 }

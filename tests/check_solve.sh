@@ -84,6 +84,8 @@ expect 2 "did you mean block_cg?" -A $p2 -solver blok_cg
 expect 2 "did you mean backward?" -A $p2 -norm backwards
 expect 2 "did you mean cuda?" -A $p2 -device cud
 expect 2 "unknown name 'gpu:x'" -A $p2 -device gpu:x
+expect 2 "known are auto, cpu, cuda, cuda:N" -A $p2 -device gpu
+expect 2 "known are auto, cpu, cuda, cuda:N" -A $p2 -device cuda:x
 expect 2 "-kernel: unknown name" -A $p2 -device cpu -kernel spmm_omb
 expect 2 "-norm absolute needs -atol" -A $p2 -norm absolute
 expect 2 "-rtol or -atol must be above 0" -A $p2 -rtol 0
@@ -113,6 +115,15 @@ printf 'nrhs = many\n' >"$tmp/bad.conf"
 expect 2 "bad.conf:1: -nrhs: 'many'" -A $p2 -config "$tmp/bad.conf"
 expect 3 "nowhere.conf" -A $p2 -config "$tmp/nowhere.conf"
 
+# --- outputs that would destroy each other, or the matrix
+cp $p2 "$tmp/p2.mtx"
+expect 2 "-o and -json name the same file" -A $p2 -o "$tmp/1" -json "$tmp/1"
+expect 2 "-monitor and -A name the same file" -A "$tmp/p2.mtx" \
+    -monitor="$tmp/p2.mtx"
+expect 2 "-o and -A name the same file" -A "$tmp/p2.mtx" -o "$tmp/p2.mtx"
+cmp -s $p2 "$tmp/p2.mtx" || fail "-monitor or -o wrote over the matrix"
+expect 0 "" -A $p2 $quick -o /dev/null -json /dev/null
+
 # --- exit codes
 expect 0 "" -A $p2 $quick
 expect 1 "" -A $p2 $quick -maxit 3
@@ -124,11 +135,18 @@ expect 3 "range.mtx:3" -A "$tmp/range.mtx"
 printf '%%%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1.0\n' \
     >"$tmp/wide.mtx"
 expect 3 "least squares" -A "$tmp/wide.mtx"
+printf '%%%%MatrixMarket matrix array complex general\n2 1\n1 0\n1 0\n' \
+    >"$tmp/c21.mtx"
+expect 3 "2 rows and 1 columns" -A "$tmp/c21.mtx"
+printf '%%%%MatrixMarket matrix array complex symmetric\n1 1\n1 1\n' \
+    >"$tmp/c1.mtx"
+expect 2 "not Hermitian" -A "$tmp/c1.mtx"
 printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n1\n' >"$tmp/b2.mtx"
 expect 3 "900" -A $p2 -B "$tmp/b2.mtx"
 expect 4 "" -A $data/indefinite.mtx $quick -solver cg -precond none
 expect 4 "" -A $data/indefinite.mtx $quick -solver block_cg -precond none
-expect 2 "" -A $data/convection.mtx $quick -solver cg
+expect 2 "not symmetric: it differs from its transpose by up to 0.5" \
+    -A $data/convection.mtx $quick
 expect 0 "" -A $data/graph.mtx $quick -nullspace auto
 expect 0 "" -A $data/hermitian.mtx $quick
 expect 0 "" -A $data/elasticity2d.mtx $quick -precond block_jacobi
@@ -136,9 +154,14 @@ CUDA_VISIBLE_DEVICES= expect 6 "" -A $p2 -device cuda
 expect 5 "" -A $p2 $quick -maxmem 1K
 expect 7 "nowhere" -A $p2 $quick -o "$tmp/nowhere/x.mtx"
 expect 7 "nowhere" -A $p2 $quick -json "$tmp/nowhere/x.json"
+[ "$(wc -l <"$tmp/err")" -eq 1 ] || fail "-json nowhere is told twice"
 expect 7 "nowhere" -A $p2 $quick -plot "$tmp/nowhere/x.svg"
 expect 7 "nowhere" -A $p2 $quick -monitor="$tmp/nowhere/x.tsv"
 expect 7 "directory" -A $p2 $quick -o "$tmp"
+(ulimit -f 8 2>/dev/null && "$solve" -A $data/poisson3d.mtx -nrhs 16 \
+    -device cpu -o "$tmp/limited.mtx" >/dev/null 2>&1)
+[ $? -eq 7 ] || fail "beyond the limit of file sizes: not 7"
+ls "$tmp" | grep -q limited && fail "beyond the limit: a file is left"
 if [ -c /dev/full ]; then
     expect 7 "" -A $p2 $quick -o /dev/full
     expect 7 "" -A $p2 $quick -json /dev/full

@@ -348,6 +348,9 @@ static int device(cli_values *v, char *error, size_t size)
         long n = strtol(d + 5, &end, 10);
         if (*end == 0 && n < 1024) return v->ordinal = (int)n, 0;
     }
+    if (strncasecmp(d, "gpu", 3) == 0 || strncmp(d, "cuda:", 5) == 0)
+        return fail(error, size, "-device: unknown name '%s'; known are auto, "
+                                 "cpu, cuda, cuda:N", d);
     for (const cli_option *o = cli_options; o->name; o++)
         if (o->offset == offsetof(cli_values, device))
             return bad_choice(o, d, error, size);
@@ -357,6 +360,25 @@ static int device(cli_values *v, char *error, size_t size)
 static bool same(const char *a, const char *b)
 {
     return a && b && strcmp(a, b) == 0;
+}
+
+/* Each output is a file of its own, and none of them is the matrix; the table
+ * of -monitor is opened before anything is read.  X may replace B or x0. */
+static int outputs_apart(const cli_values *v, char *error, size_t size)
+{
+    const char *const path[] = {v->out, v->json, v->plot, v->monitor, v->A,
+                                v->monitor ? v->B : NULL,
+                                v->monitor ? v->x0 : NULL};
+    static const char *const name[] = {"o", "json", "plot", "monitor", "A",
+                                       "B", "x0"};
+
+    for (int i = 0; i < 4; i++)
+        for (int k = i < 3 ? i + 1 : 4; k < (i < 3 ? 5 : 7); k++)
+            if (same(path[i], path[k]) && strcmp(path[i], "-") != 0 &&
+                strncmp(path[i], "/dev/", 5) != 0)
+                return fail(error, size, "-%s and -%s name the same file, %s",
+                            name[i], name[k], path[i]);
+    return 0;
 }
 
 /* Rules between options. */
@@ -384,6 +406,7 @@ static int together(cli_values *v, char *error, size_t size)
         return fail(error, size, "-norm absolute needs -atol X above 0");
     if (v->rtol <= 0 && v->atol <= 0)
         return fail(error, size, "-rtol or -atol must be above 0");
+    if (outputs_apart(v, error, size)) return EXIT_USAGE;
     return device(v, error, size);
 }
 

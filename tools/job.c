@@ -188,8 +188,9 @@ static int read_matrix(job *j)
         return job_fail(j, EXIT_INPUT, "bad_input",
                     "%s: the matrix has %lld rows and %lld columns; only "
                     "square systems are solved, least squares (LSQR) is not "
-                    "offered", j->opt.A, (long long)n,
-                    (long long)j->A->ncol);
+                    "offered", j->opt.A, (long long)j->n,
+                    (long long)(j->complex_system ? j->A->ncol / 2
+                                                  : j->A->ncol));
     if (n == 0)
         return job_fail(j, EXIT_INPUT, "bad_input", "%s: the matrix is empty",
                     j->opt.A);
@@ -351,6 +352,9 @@ const char *job_advice(const job *j)
         return "another -precond (block_jacobi, chebyshev), a larger limit "
                "(-maxit, -maxtime), or start from this X with -x0";
     case SPS_STOP_STAGNATED:
+        if (r->worst_backward < 1e-12 && j->opt.norm_kind == SPS_NORM_BACKWARD)
+            return "a larger -rtol: the backward error is at rounding level, "
+                   "so double precision holds no better X";
         if (r->worst_backward < 1e-12)
             return "-norm backward: the backward error is at rounding level, "
                    "so double precision holds no better X";

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* signals.c - the first SIGINT, SIGTERM or SIGXCPU only cancels the solve, so
  * that the best iterate and the reports are written; the second has its
- * default effect.  SIGUSR1 asks for one line of progress.  SIGPIPE is
- * ignored: a reader that went away shows as a write error. */
+ * default effect.  SIGUSR1 asks for one line of progress.  SIGPIPE
+ * and SIGXFSZ are ignored: a reader that went away and a file grown beyond
+ * its limit show as write errors. */
 #include "job.h"
 
 #include <signal.h>
@@ -41,6 +42,7 @@ void signals_catch(progress *p)
     sigaction(SIGUSR1, &action, NULL);
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
     action.sa_handler = on_ending;
     for (int i = 0; i < ENDINGS; i++) {
         struct sigaction old;

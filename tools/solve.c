@@ -114,7 +114,7 @@ static void reports(job *j)
         fprintf(stderr, "solve: %s\n", j->message);
     else if (!v->quiet)
         report_print(j, taken ? stderr : stdout);
-    else if (j->exit_code != 0)
+    else if (j->exit_code != 0 && j->exit_code != EXIT_OUTPUT)
         fprintf(stderr, "solve: %s; %d of %d columns converged\n",
                 j->message, j->result.columns_converged, j->k);
     if (!taken && (fflush(stdout) != 0 || ferror(stdout))) {
@@ -131,10 +131,12 @@ static int open_outputs(job *j)
     const char *path[] = {v->out, v->json, v->plot, v->monitor};
     char text[1200];
 
-    for (int i = 0; i < 4; i++)
-        if (path[i] && *path[i] && !output_possible(path[i], text,
-                                                    sizeof text))
-            return job_fail(j, EXIT_OUTPUT, "output_failed", "%s", text);
+    for (int i = 0; i < 4; i++) {
+        if (!path[i] || !*path[i]) continue;
+        if (output_possible(path[i], text, sizeof text)) continue;
+        if (path[i] == v->json) j->opt.json = NULL;   /* said once */
+        return job_fail(j, EXIT_OUTPUT, "output_failed", "%s", text);
+    }
     j->progress.keep = v->plot != NULL;
     if (!v->monitor) return 0;
     if (!*v->monitor) {
