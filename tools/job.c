@@ -310,11 +310,21 @@ int job_set_up(job *j)
 
     progress_say(&j->progress, true, "setting up");
     solver_options(j, &o);
+    if (j->opt.dry_run) {
+        o.max_iterations = 1;
+        o.monitor = NULL;
+    }
     st = sps_operator_csr(j->ctx, j->A, j->k, &o, &j->op);
     if (st == SPS_OK)
         st = sps_solver_create(j->op, NULL, j->k, &o, &j->solver);
     j->sec_setup = job_now() - began;
     return st == SPS_OK ? 0 : failed(j, st, false);
+}
+
+void job_warm_up(job *j)
+{
+    if (j->solver && j->X && j->info.place == SPS_CUDA)
+        (void)sps_solver_linear(j->solver, j->B, j->X, NULL);
 }
 
 int job_solve(job *j)

@@ -45,6 +45,9 @@ double job_now(void);
 int job_context(job *j);
 int job_read(job *j);
 int job_set_up(job *j);
+/* Dry run on a GPU: the driver loads a kernel when it is first used, so one
+ * iteration is made and forgotten; else the memory it takes is not seen. */
+void job_warm_up(job *j);
 int job_solve(job *j);
 int job_fail(job *j, int code, const char *status, const char *format, ...)
     CLI_PRINTF(4, 5);

@@ -44,8 +44,10 @@ static size_t peak(void)
  * what was seen before and after set-up. */
 static size_t predicted(job *j)
 {
-    size_t now = job_resident();
+    size_t now;
 
+    job_warm_up(j);
+    now = job_resident();
     if (j->X && j->opt.out && j->exit_code == 0)
         (void)sps_block_write(j->X, "/dev/null", j->complex_system);
     sps_context_information(j->ctx, &j->info);
