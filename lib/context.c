@@ -102,7 +102,10 @@ static sps_status open_any(sps_context *ctx)
     ctx->dead = false; /* that was the GPU, the host is well */
     ctx->stream = NULL;
     st = open_place(ctx, &spsi_backend_cpu);
-    if (st == SPS_OK) spsi_note(ctx, "running on the host: %s", why);
+    if (st == SPS_OK)
+        spsi_note(ctx, "running on the host: %s",
+                  ctx->module || spsi_module_expected()
+                      ? why : "no CUDA module is installed");
     return st;
 }
 

@@ -30,6 +30,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const sps_module *module;
 static char tried[SPS_ERROR_SIZE]; /* why there is none, or where it was */
+static bool expected;              /* wished for, or a file was there */
 
 static void SPS_PRINTF(1, 2) say(const char *format, ...)
 {
@@ -67,6 +68,7 @@ static bool try_file(const char *path)
         say("%s%s (absent)", *tried ? "; " : "", path);
         return false;
     }
+    expected = true;
     handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         say("%s%s (%s)", *tried ? "; " : "", path, dlerror());
@@ -121,6 +123,7 @@ static void find(void)
     const char *wish = secure_getenv("SPSOLVE_MODULE_PATH");
 
     if (wish && *wish) {
+        expected = true;
         try_wish(wish);
         return;
     }
@@ -135,4 +138,9 @@ const sps_module *spsi_module_load(char *why, size_t size)
     pthread_once(&once, find);
     (void)snprintf(why, size, "%s", tried);
     return module;
+}
+
+bool spsi_module_expected(void)
+{
+    return expected;
 }

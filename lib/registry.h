@@ -39,6 +39,9 @@ const char *spsi_nearest(const sps_context *ctx, const char *kind,
 /* module.c: finds and loads the module; NULL and a text in why when there is
  * none.  Loaded once per process, never unloaded. */
 const sps_module *spsi_module_load(char *why, size_t size);
+/* After that: whether somebody counts on a module, having named one or
+ * installed one.  Its absence is then worth the paths. */
+bool spsi_module_expected(void);
 
 #ifdef __cplusplus
 }

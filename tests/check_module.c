@@ -90,6 +90,26 @@ START_TEST(auto_without_module_runs_on_the_host_with_one_note)
 }
 END_TEST
 
+/* Nobody asked for a module and none lies about: a list of paths would only
+ * make a newcomer think that something failed. */
+START_TEST(a_machine_without_module_gets_a_short_note)
+{
+    sps_context *ctx = NULL;
+    const char *note;
+
+    unsetenv("SPSOLVE_MODULE_PATH");
+    ck_assert_int_eq(sps_context_create(NULL, &ctx, NULL), SPS_OK);
+    if (!spsi_module_expected()) {
+        note = sps_context_note(ctx, 0);
+        ck_assert_ptr_nonnull(note);
+        ck_assert_str_eq(note, "running on the host: no CUDA module is "
+                               "installed");
+        ck_assert_ptr_nonnull(strstr(facts(ctx).module, "(absent)"));
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(asking_for_cuda_gives_a_gpu_or_a_reason)
 {
     sps_context_options o;
@@ -145,6 +165,7 @@ int main(void)
                    a_garbage_file_as_module_is_eabsent_with_the_linkers_reason);
     tcase_add_test(tc, a_library_that_is_no_module_is_eabsent);
     tcase_add_test(tc, auto_without_module_runs_on_the_host_with_one_note);
+    tcase_add_test(tc, a_machine_without_module_gets_a_short_note);
     tcase_add_test(tc, asking_for_cuda_gives_a_gpu_or_a_reason);
     tcase_add_test(tc, the_module_loads_where_it_was_built);
     suite_add_tcase(suite, tc);

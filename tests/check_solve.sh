@@ -115,6 +115,13 @@ printf 'nrhs = many\n' >"$tmp/bad.conf"
 expect 2 "bad.conf:1: -nrhs: 'many'" -A $p2 -config "$tmp/bad.conf"
 expect 3 "nowhere.conf" -A $p2 -config "$tmp/nowhere.conf"
 
+# --- the same bits, whatever the BLAS would like to do with its threads
+for t in 1 2; do
+    OPENBLAS_NUM_THREADS=$t "$solve" -A $data/poisson3d.mtx -nrhs 200 \
+        -maxit 6 -device cpu -threads $t -quiet -o "$tmp/bits$t" 2>/dev/null
+done
+cmp -s "$tmp/bits1" "$tmp/bits2" || fail "bits change with threads"
+
 # --- outputs that would destroy each other, or the matrix
 cp $p2 "$tmp/p2.mtx"
 expect 2 "-o and -json name the same file" -A $p2 -o "$tmp/1" -json "$tmp/1"

@@ -3,6 +3,7 @@
  * reports.  What exists when a step fails is still reported. */
 #include "job.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,17 @@ static void tame_heap(void)
 #if defined(__GLIBC__) && defined(M_MMAP_THRESHOLD)
     mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 #endif
+}
+
+/* The small dense problems of a wide block go to LAPACK.  OpenBLAS cuts them
+ * up by its own count of threads, and the bits with them; here, where the
+ * process is ours, it gets one.  Other libraries have no such function. */
+static void tame_blas(void)
+{
+    void (*set_threads)(int);
+
+    *(void **)&set_threads = dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
+    if (set_threads) set_threads(1);
 }
 
 /* Peak of this program's own memory.  ru_maxrss would count the parent's
@@ -230,6 +242,7 @@ int main(int argc, char **argv)
     j.start = job_now();
     j.status = "internal_error";
     tame_heap();
+    tame_blas();
     signals_catch(&j.progress);
     code = cli_parse(argc, argv, &j.opt, error, sizeof error);
     if (code) {
