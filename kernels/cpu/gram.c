@@ -209,7 +209,8 @@ sps_status spsi_cpu_dots(const sps_block *X, const sps_block *Y, double *out)
     double *partial;
 
     SPS_TRY(spsi_cpu_scratch(X->ctx, c.count * X->k, &partial));
-#pragma omp parallel for num_threads(threads) schedule(static) if (c.count > 1)
+#pragma omp parallel for num_threads(threads) schedule(static)                 \
+    if (c.count > 1 && pays(c.n, X->k))
     for (int64_t i = 0; i < c.count; i++) {
         double *sum = partial + i * X->k;
 
@@ -252,7 +253,8 @@ sps_status spsi_cpu_maxabs(const sps_block *X, double *out)
     double *partial;
 
     SPS_TRY(spsi_cpu_scratch(X->ctx, c.count * X->k, &partial));
-#pragma omp parallel for num_threads(threads) schedule(static) if (c.count > 1)
+#pragma omp parallel for num_threads(threads) schedule(static)                 \
+    if (c.count > 1 && pays(c.n, X->k))
     for (int64_t i = 0; i < c.count; i++) {
         double *top = partial + i * X->k;
 
@@ -312,7 +314,7 @@ sps_status spsi_cpu_gram(const sps_block *X, const sps_block *Y, sps_small *C)
 
     SPS_TRY(spsi_cpu_scratch(X->ctx, c.count * items, &partial));
 #pragma omp parallel for num_threads(threads) schedule(static)                 \
-    if (c.count * panels > 1)
+    if (c.count * panels > 1 && pays(c.n, items))
     for (int64_t t = 0; t < c.count * panels; t++) {
         int64_t i = t / panels;
 
@@ -361,7 +363,8 @@ sps_status spsi_cpu_gram_pair(const sps_block *P, const sps_block *Q,
         return spsi_cpu_gram(P, R, C);
     }
     SPS_TRY(spsi_cpu_scratch(P->ctx, c.count * items, &partial));
-#pragma omp parallel for num_threads(threads) schedule(static) if (c.count > 1)
+#pragma omp parallel for num_threads(threads) schedule(static)                 \
+    if (c.count > 1 && pays(c.n, items))
     for (int64_t i = 0; i < c.count; i++)
         chunk_pair(P, Q, R, i * c.rows, chunk_end(c, i), partial + i * items);
     spsi_cpu_sum_chunks(threads, c.count, items, partial);

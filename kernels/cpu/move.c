@@ -19,7 +19,7 @@ sps_status spsi_cpu_fill(sps_block *X, double value)
     double *data = X->data;
 
 #pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1)
+    if (c.count > 1 && pays(n, k))
     for (int64_t t = 0; t < c.count; t++)
         for (int64_t i = t * c.rows; i < chunk_end(c, t); i++)
             for (int j = 0; j < k; j++) data[i * ld + j] = value;
@@ -31,7 +31,7 @@ sps_status spsi_cpu_random(sps_block *X, uint64_t seed)
     chunks c = chunks_of(X->n, 1);
 
 #pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1)
+    if (c.count > 1 && pays(c.n, X->k))
     for (int64_t t = 0; t < c.count; t++)
         for (int64_t i = t * c.rows; i < chunk_end(c, t); i++) {
             double *x = row_of(X, i);
@@ -92,7 +92,7 @@ sps_status spsi_cpu_set(sps_block *X, const double *data, int64_t ld,
 
     SPS_TRY(check_place(X->ctx, place));
 #pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1)
+    if (c.count > 1 && pays(c.n, X->k))
     for (int64_t t = 0; t < c.count; t++) {
         if (order == SPS_COL_MAJOR) {
             set_columns(X, data, ld, t * c.rows, chunk_end(c, t));
@@ -116,7 +116,7 @@ sps_status spsi_cpu_get(const sps_block *X, double *data, int64_t ld,
 
     SPS_TRY(check_place(X->ctx, place));
 #pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1)
+    if (c.count > 1 && pays(c.n, X->k))
     for (int64_t t = 0; t < c.count; t++) {
         if (order == SPS_COL_MAJOR) {
             get_columns(X, data, ld, t * c.rows, chunk_end(c, t));
@@ -137,7 +137,7 @@ sps_status spsi_cpu_gather(const sps_block *X, const int *index, sps_block *Y)
     chunks c = chunks_of(X->n, 1);
 
 #pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1)
+    if (c.count > 1 && pays(c.n, Y->k))
     for (int64_t t = 0; t < c.count; t++)
         for (int64_t i = t * c.rows; i < chunk_end(c, t); i++)
             for (int j = 0; j < Y->k; j++)
@@ -150,7 +150,7 @@ sps_status spsi_cpu_scatter(const sps_block *X, const int *index, sps_block *Y)
     chunks c = chunks_of(X->n, 1);
 
 #pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1)
+    if (c.count > 1 && pays(c.n, X->k))
     for (int64_t t = 0; t < c.count; t++)
         for (int64_t i = t * c.rows; i < chunk_end(c, t); i++)
             for (int j = 0; j < X->k; j++)

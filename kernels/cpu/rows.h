@@ -84,6 +84,14 @@ static inline chunks chunks_of(int64_t n, int64_t items)
     return c;
 }
 
+/* Whether rows with so much work each (numbers, or multiply-adds) are worth
+ * waking threads for, which takes as long as some ten thousand of them; work
+ * that is not is done by one thread, over the same chunks. */
+static inline bool pays(int64_t rows, int64_t work)
+{
+    return rows * work >= 32768;
+}
+
 static inline int64_t chunk_end(chunks c, int64_t i)
 {
     return (i + 1) * c.rows < c.n ? (i + 1) * c.rows : c.n;

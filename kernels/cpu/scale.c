@@ -52,7 +52,7 @@ sps_status spsi_cpu_axpby(double a, const sps_block *X, double b, sps_block *Y)
     chunks c = chunks_of(X->n, 1);
 
 #pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1)
+    if (c.count > 1 && pays(c.n, X->k))
     for (int64_t t = 0; t < c.count; t++) {
         int64_t i = t * c.rows, m = chunk_end(c, t) - i;
 
@@ -112,7 +112,7 @@ sps_status spsi_cpu_axpby_cols(const double *a, const sps_block *X,
     chunks c = chunks_of(X->n, 1);
 
 #pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1)
+    if (c.count > 1 && pays(c.n, X->k))
     for (int64_t t = 0; t < c.count; t++) {
         int64_t i = t * c.rows;
 
@@ -142,7 +142,7 @@ sps_status spsi_cpu_scale_rows(const sps_block *d, const sps_block *X,
     chunks c = chunks_of(X->n, 1);
 
 #pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1)
+    if (c.count > 1 && pays(c.n, X->k))
     for (int64_t t = 0; t < c.count; t++) {
         int64_t i = t * c.rows;
 

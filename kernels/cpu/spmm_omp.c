@@ -185,7 +185,7 @@ static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     };
 
 #pragma omp parallel for num_threads(plan->ctx->threads) schedule(dynamic)     \
-    if (self->pieces > 1)
+    if (self->pieces > 1 && pays(plan->A->nnz + plan->A->nrow, t.k))
     for (int64_t i = 0; i < self->pieces; i++)
         run_piece(&t, self->start[i], self->start[i + 1]);
     return SPS_OK;

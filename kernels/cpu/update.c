@@ -162,7 +162,7 @@ sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
     SPS_TRY(spsi_cpu_scratch(X->ctx, X->k * packed_cols(Y->k), &packed));
     spsi_cpu_pack(a, C, packed);
 #pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1)
+    if (c.count > 1 && pays(c.n, (int64_t)X->k * Y->k))
     for (int64_t i = 0; i < c.count; i++)
         spsi_cpu_strip_mul(chunk_end(c, i) - i * c.rows, row_of(X, i * c.rows),
                            X->ld, X->k, packed, Y->k, b,
@@ -191,7 +191,8 @@ sps_status spsi_cpu_update_pair(const sps_block *P, const sps_block *Q,
     partial = minus + size;
     spsi_cpu_pack(1.0, a, plus);
     spsi_cpu_pack(-1.0, a, minus);
-#pragma omp parallel for num_threads(threads) schedule(static) if (c.count > 1)
+#pragma omp parallel for num_threads(threads) schedule(static)                 \
+    if (c.count > 1 && pays(c.n, (int64_t)P->k * X->k))
     for (int64_t t = 0; t < c.count; t++) {
         double *sum = partial + t * X->k;
 
@@ -268,7 +269,8 @@ sps_status spsi_cpu_update_pair_cols(const sps_block *P, const sps_block *Q,
     double *partial;
 
     SPS_TRY(spsi_cpu_scratch(X->ctx, c.count * k, &partial));
-#pragma omp parallel for num_threads(threads) schedule(static) if (c.count > 1)
+#pragma omp parallel for num_threads(threads) schedule(static)                 \
+    if (c.count > 1 && pays(c.n, X->k))
     for (int64_t t = 0; t < c.count; t++) {
         double *sum = partial + t * k;
 
@@ -329,7 +331,8 @@ sps_status spsi_cpu_combine(const sps_block *Z, const sps_small *b,
     SPS_TRY(spsi_cpu_scratch(Z->ctx, size + c.count * items, &packed));
     partial = packed + size;
     spsi_cpu_pack(1.0, b, packed);
-#pragma omp parallel for num_threads(threads) schedule(static) if (c.count > 1)
+#pragma omp parallel for num_threads(threads) schedule(static)                 \
+    if (c.count > 1 && pays(c.n, (int64_t)Z->k * P->k))
     for (int64_t t = 0; t < c.count; t++)
         chunk_combine(Z, P->k, packed, P, t * c.rows, chunk_end(c, t),
                       fuse ? partial + t * items : NULL);
