@@ -231,15 +231,18 @@ static sps_status fail_unknown(sps_context *ctx, const char *name)
                      name, kind);
 }
 
-/* The caller's word is above the guarantees, but not silently. */
+/* The caller's word is above the guarantees, but not silently.  A kernel that
+ * has several algorithms takes its time to find the best of them. */
 static sps_status choose_pinned(sps_context *ctx, const sps_problem *p,
                                 const sps_kernel *kernel, sps_bids *bids,
                                 sps_plan **plan_p)
 {
     const char *lack = lacking(p->need, kernel->gives);
+    sps_problem asked = *p;
     sps_status st;
 
-    SPS_TRY(spsi_planner_pin(ctx, p, kernel, plan_p));
+    asked.timed = true;
+    SPS_TRY(spsi_planner_pin(ctx, &asked, kernel, plan_p));
     for (int i = 0; i < bids->count; i++) {
         if (bids->bid[i].kernel != kernel) continue;
         bids->bid[i].why_not = NULL;

@@ -257,6 +257,8 @@ static int run(job *j)
     where.place = j->place;
     where.device = j->ordinal;
     where.threads = j->threads;
+    /* Kernels alone: the vendor may use all of its algorithms. */
+    where.reproducible = j->solve || j->blocks;
     st = sps_context_create(&where, &j->b.ctx, &why);
     if (st != SPS_OK)
         return fail(code_of(st), why, "");
