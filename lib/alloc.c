@@ -11,14 +11,20 @@
  * allocator aligns to.  Zeroed memory comes from calloc, so that pages nobody
  * writes are never touched and the first thread to write one places it.
  *
+ * Large requests are held against what the machine can give.  The kernel
+ * promises more than it has, and kills the process that comes to use it: an
+ * honest ENOMEM must be said before.
+ *
  * A context belongs to one thread: allocate outside parallel regions. */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "context.h"
 
 #define ALIGN ((size_t)64)
+#define LARGE ((size_t)64 << 20)
 #define OVERHEAD (ALIGN + sizeof(header))
 
 typedef struct header {
@@ -41,13 +47,71 @@ static void *take(sps_context *ctx, size_t total, bool zero)
     return base && zero ? memset(base, 0, total) : base;
 }
 
+/* The first number in a file of the kernel after key, SIZE_MAX without. */
+static size_t told(const char *path, const char *key, size_t unit)
+{
+    FILE *f = fopen(path, "re");
+    char line[128];
+    uint64_t x = SIZE_MAX;
+
+    while (f && x == SIZE_MAX && fgets(line, sizeof line, f)) {
+        const char *p = line + strlen(key);
+        char *end;
+
+        if (strncmp(line, key, strlen(key)) != 0) continue;
+        x = strtoull(p, &end, 10) * unit;
+        if (end == p) x = SIZE_MAX;              /* "max": no limit */
+    }
+    if (f) fclose(f);
+    return (size_t)x;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Bytes that this process may come to hold, by the machine (memory to be had
+ * and swap) and by its container; one part in sixteen is left to others. */
+static size_t room(void)
+{
+    size_t free = told("/proc/meminfo", "MemAvailable:", 1024);
+    size_t swap = told("/proc/meminfo", "SwapFree:", 1024);
+
+    if (free != SIZE_MAX && swap != SIZE_MAX) free += swap;
+    free = least(free, told("/sys/fs/cgroup/memory.max", "", 1));
+    free = least(free, told("/sys/fs/cgroup/memory/memory.limit_in_bytes", "",
+                            1));
+    return free == SIZE_MAX ? free : free - free / 16;
+}
+
+/* Asked once, at the first large request; a caller's allocator knows best. */
+static bool too_much(sps_context *ctx, size_t total)
+{
+    if (total < LARGE || ctx->opt.host.alloc) return false;
+    if (ctx->host_room == 0) {
+        size_t more = room();
+
+        ctx->host_room = more < SIZE_MAX - ctx->host_bytes
+                             ? more + ctx->host_bytes : SIZE_MAX;
+    }
+    return ctx->host_bytes > ctx->host_room ||
+           total > ctx->host_room - ctx->host_bytes;
+}
+
 static sps_status allocate(sps_context *ctx, size_t bytes, bool zero,
                            void **p_p)
 {
     size_t total = bytes + OVERHEAD;
-    void *base = total > bytes ? take(ctx, total, zero) : NULL;
+    void *base;
     uintptr_t p;
 
+    if (too_much(ctx, total))
+        return spsi_fail(ctx, SPS_ENOMEM,
+                         "no host memory for %zu bytes: %zu are held already, "
+                         "%zu could be had in all", bytes, ctx->host_bytes,
+                         ctx->host_room);
+    base = total > bytes ? take(ctx, total, zero) : NULL;
     if (!base)
         return spsi_fail(ctx, SPS_ENOMEM,
                          "no host memory for %zu bytes; %zu are held already",

@@ -43,6 +43,8 @@ struct sps_context {
     double phase_start;                /* host clock of the open phase */
     struct sps_wisdom *wisdom;         /* lib/wisdom.c */
     char *strings;                     /* texts kept for options (options.c) */
+    size_t host_room;                  /* host bytes to be had in all, 0: not
+                                          asked yet (alloc.c) */
 };
 
 /* The one door to host memory (alloc.c): zeroed, counted, 64-byte aligned.

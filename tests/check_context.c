@@ -188,6 +188,30 @@ START_TEST(sizes_beyond_addresses_are_enomem_not_overflow)
 }
 END_TEST
 
+/* The kernel would promise both and kill whoever comes to use them. */
+START_TEST(more_than_the_machine_has_is_enomem_before_it_is_touched)
+{
+    const size_t all = (size_t)sysconf(_SC_PHYS_PAGES) *
+                       (size_t)sysconf(_SC_PAGESIZE);
+    sps_context_options o = host_options();
+    sps_context *ctx = NULL;
+    void *p[4] = { NULL };
+    int given = 0;
+
+#ifdef __SANITIZE_ADDRESS__
+    return;           /* its shadow of so much would be touched */
+#endif
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    while (given < 4 && spsi_new(ctx, all / 2, &p[given]) == SPS_OK) given++;
+    /* Swap may hold some more; a machine with as much of it as memory that
+     * is free may give three. */
+    ck_assert_int_lt(given, 4);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "no host memory for"));
+    while (given > 0) spsi_free(ctx, p[--given]);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(a_context_without_memory_is_enomem)
 {
     sps_context_options o = host_options();
@@ -375,6 +399,7 @@ int main(void)
     tcase_add_test(tc,
                    resizing_keeps_the_contents_and_the_old_block_on_failure);
     tcase_add_test(tc, sizes_beyond_addresses_are_enomem_not_overflow);
+    tcase_add_test(tc, more_than_the_machine_has_is_enomem_before_it_is_touched);
     tcase_add_test(tc, a_context_without_memory_is_enomem);
     tcase_add_test(tc, a_note_without_memory_is_lost_and_harmless);
     tcase_add_test(tc, contexts_of_several_threads_do_not_meet);
