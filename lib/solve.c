@@ -14,6 +14,7 @@
  * 22, 2000, for the idea).  The best columns seen at such checks are kept. */
 #include "columns.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,13 +105,17 @@ fail:
     return st;
 }
 
-/* Sets the open columns to work from their true residual, which is in R. */
+/* Sets the open columns to work from their true residual, which is in R.  The
+ * part of it in the null space is rounding that no direction can take away;
+ * near the end r'M r would get its sign from it. */
 static sps_status restart(sps_solver *s, const char *event)
 {
     sps_status st = SPS_OK;
 
     SPS_TRY(spsi_columns_compact(s, true));
+    SPS_TRY(spsi_nullspace_project(s->null, &s->R));
     s->event = event;
+    s->begun = s->iteration;
     SPS_TRY(s->type->start(s, s->method));
 fail:
     return st;
@@ -189,6 +194,19 @@ fail:
     return st;
 }
 
+/* Rounding that a recurrence gathered may turn the sign of a curvature: such
+ * a reason counts when it is met from a true residual as well.  (A breakdown
+ * is the fallback's, where there is one.) */
+static bool doubtful(const sps_solver *s)
+{
+    bool blamed = s->stop == SPS_STOP_SINGULAR ||
+                  s->stop == SPS_STOP_PRECOND_INDEFINITE ||
+                  (s->stop == SPS_STOP_BREAKDOWN && !s->fallback);
+
+    return blamed && s->iteration - s->begun > 1 &&
+           s->replacements < SPS_REPLACEMENTS;
+}
+
 /* One turn: test, monitor, limits, step.  Sets s->stop to end. */
 static sps_status turn(sps_solver *s, double *best, int *since)
 {
@@ -212,6 +230,10 @@ static sps_status turn(sps_solver *s, double *best, int *since)
     SPS_TRY(s->type->step(s, s->method));
     s->iteration++;
     if (s->width > 0 && s->width < s->min_width) s->min_width = s->width;
+    if (doubtful(s)) {
+        s->stop = SPS_STOP_RUNNING;
+        SPS_TRY(settle(s));
+    }
 fail:
     return st;
 }
@@ -270,12 +292,26 @@ fail:
 
 /* --------------------------------------------------------------- the result */
 
+/* Why column j is not converged.  With a residual that rounding explains
+ * there is nobody to blame. */
+static sps_stop reason(const sps_solver *s, int j)
+{
+    bool blames = s->stop == SPS_STOP_SINGULAR ||
+                  s->stop == SPS_STOP_PRECOND_INDEFINITE ||
+                  s->stop == SPS_STOP_BREAKDOWN;
+    bool rounding = s->result_backward[j] <= 1e3 * DBL_EPSILON &&
+                    s->result_residual[j] <= 1e-8;
+
+    if (s->stop >= 0 || (blames && rounding)) return SPS_STOP_STAGNATED;
+    return s->stop;
+}
+
 static sps_status verdict(sps_solver *s, const sps_block *B, sps_block *X)
 {
     sps_status st = SPS_OK;
     double *norm_r = s->scratch, *norm_x = s->scratch + s->columns;
     double base, t;
-    bool all = true;
+    bool all = true, kept = false, renamed = false;
 
     SPS_TRY(spsi_verify(s->A, B, X, s->residual, norm_r, norm_x));
     for (int j = 0; j < s->columns; j++) {
@@ -290,9 +326,12 @@ static sps_status verdict(sps_solver *s, const sps_block *B, sps_block *X)
             s->result_column[j] = SPS_STOP_CONVERGED;
         } else {
             all = false;
-            s->result_column[j] = s->stop < 0 ? s->stop : SPS_STOP_STAGNATED;
+            s->result_column[j] = reason(s, j);
+            if (s->result_column[j] == s->stop) kept = true;
+            else renamed = true;
         }
     }
+    if (s->stop < 0 && renamed && !kept) s->stop = SPS_STOP_STAGNATED;
     if (!all && s->stop == SPS_STOP_CONVERGED) {
         s->stop = SPS_STOP_STAGNATED;
         for (int j = 0; j < s->columns; j++)

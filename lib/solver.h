@@ -85,7 +85,7 @@ struct sps_solver {
     double *result_residual, *result_backward;
     sps_stop *result_column;
     int64_t applies_A, applies_M;
-    int iteration, replacements, min_width;
+    int iteration, begun, replacements, min_width;   /* begun: last restart */
     double started, removed;
 };
 

@@ -218,6 +218,40 @@ START_TEST(a_small_rest_beside_a_large_null_part_is_solved)
 }
 END_TEST
 
+/* A guess a thousand times the answer, and a tolerance that rounding forbids:
+ * neither the matrix nor the preconditioner is to blame. */
+START_TEST(rounding_is_not_blamed_on_matrix_or_preconditioner)
+{
+    static const char *solver[] = { "cg", "block_cg" };
+    static const char *precond[] = { "none", "jacobi", "block_jacobi",
+                                     "chebyshev" };
+    static const char *family[] = { "grid5", "block_dense", "arrow", "ring" };
+
+    for (int t = 0; t < 32; t++) {
+        life l;
+        double x[N * K];
+
+        begin(&l, fixture_open(), family[t / 8], ZOO_LAPLACIAN);
+        l.opt.solver = solver[t % 2];
+        l.opt.precond = precond[t / 2 % 4];
+        l.opt.rtol = t % 3 ? 1e-17 : 1e-13;
+        make(&l);
+        OK(l.ctx, sps_block_random(l.X, 9));
+        get(&l, l.X, x);
+        for (int i = 0; i < N * K; i++) x[i] *= 1e3;
+        put(&l, l.X, x);
+        OK(l.ctx, sps_solver_linear(l.s, l.B, l.X, &l.r));
+        ck_assert_msg(l.r.stop == SPS_STOP_STAGNATED ||
+                      l.r.stop == SPS_STOP_CONVERGED,
+                      "%s, %s, %s: %s at residual %g, backward %g",
+                      family[t / 8], l.opt.solver, l.opt.precond,
+                      sps_stop_string(l.r.stop), l.r.worst_residual,
+                      l.r.worst_backward);
+        end(&l);
+    }
+}
+END_TEST
+
 /* ||A|| ||x|| beyond the range of double makes the threshold infinite, and
  * the residual of the guess is infinite too. */
 START_TEST(an_infinite_residual_never_converges)
@@ -364,6 +398,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(the_solvers_own_preconditioner_follows_new_values),
     RUNNER_TEST(right_hand_sides_inside_the_null_space_give_zero),
     RUNNER_TEST(a_small_rest_beside_a_large_null_part_is_solved),
+    RUNNER_TEST(rounding_is_not_blamed_on_matrix_or_preconditioner),
     RUNNER_TEST(an_infinite_residual_never_converges),
     RUNNER_TEST(a_failing_operator_leaves_units_and_order_alone),
     RUNNER_TEST(notes_of_many_solves_do_not_pile_up),
