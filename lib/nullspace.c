@@ -13,6 +13,20 @@
 /* A row sum of rounding size: entries of a Laplacian are rounded each. */
 #define ROW_SUM_TOLERANCE 1e-12
 
+/* Rows of nothing but zeros count as components: isolated vertices of a
+ * graph, and the mark of an assembly that forgot a row. */
+static void note_empty_rows(const sps_operator *A, const sps_components *c)
+{
+    int64_t empty = 0;
+
+    for (int64_t i = 0; i < c->count; i++)
+        empty += c->host_start[i + 1] - c->host_start[i] == 1;
+    if (empty)
+        spsi_note(A->ctx, "%lld row%s of A hold%s nothing but zeros: X is 0 "
+                  "there, and B is ignored", (long long)empty,
+                  empty == 1 ? "" : "s", empty == 1 ? "s" : "");
+}
+
 static sps_status from_components(const sps_operator *A, const char *kind,
                                   sps_nullspace *N)
 {
@@ -41,6 +55,7 @@ static sps_status from_components(const sps_operator *A, const char *kind,
     if (found)
         spsi_note(A->ctx, "null space of dimension %lld (constant on each "
                   "connected component) is projected away", (long long)found);
+    note_empty_rows(A, N->components);
 fail:
     spsi_components_destroy(&all);
     return st;

@@ -136,6 +136,8 @@ expect 0 "" -A $p2 $quick
 expect 1 "" -A $p2 $quick -maxit 3
 expect 1 "" -A $data/poisson3d.mtx -device cpu -nrhs 64 -maxtime 1e-9
 expect 3 "nowhere.mtx" -A "$tmp/nowhere.mtx"
+expect 3 "neither none, auto, constant, components nor a file" -A $p2 \
+    -nullspace constants
 printf '%%%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1.0\n' \
     >"$tmp/range.mtx"
 expect 3 "range.mtx:3" -A "$tmp/range.mtx"
@@ -155,6 +157,13 @@ expect 4 "" -A $data/indefinite.mtx $quick -solver block_cg -precond none
 expect 2 "not symmetric: it differs from its transpose by up to 0.5" \
     -A $data/convection.mtx $quick
 expect 0 "" -A $data/graph.mtx $quick -nullspace auto
+grep -q 'of ||b|| as projected' "$tmp/out" ||
+    fail "the report hides that b was projected"
+printf '%%%%MatrixMarket matrix coordinate real symmetric
+4 4 4\n1 1 2\n2 1 -1\n2 2 2\n4 4 3\n' >"$tmp/row.mtx"
+expect 0 "" -A "$tmp/row.mtx" $quick
+grep -q '1 row of A holds nothing but zeros' "$tmp/out" ||
+    fail "an empty row is not told"
 expect 0 "" -A $data/hermitian.mtx $quick
 expect 0 "" -A $data/elasticity2d.mtx $quick -precond block_jacobi
 CUDA_VISIBLE_DEVICES= expect 6 "" -A $p2 -device cuda

@@ -266,6 +266,18 @@ static bool named_nullspace(const char *name)
     return false;
 }
 
+/* What is no name must be a file; it may be a name misspelt. */
+static int null_basis(job *j)
+{
+    const char *path = j->opt.nullspace;
+
+    if (strcmp(path, "-") != 0 && access(path, R_OK) != 0)
+        return job_fail(j, EXIT_INPUT, "bad_input",
+                        "-nullspace %s: neither none, auto, constant, "
+                        "components nor a file that can be read", path);
+    return read_block(j, path, &j->basis);
+}
+
 int job_read(job *j)
 {
     double began = job_now();
@@ -274,7 +286,7 @@ int job_read(job *j)
     if (code == 0) code = right_hand_sides(j);
     if (code == 0) code = guess(j);
     if (code == 0 && !named_nullspace(j->opt.nullspace))
-        code = read_block(j, j->opt.nullspace, &j->basis);
+        code = null_basis(j);
     j->sec_read = job_now() - began;
     return code;
 }

@@ -131,8 +131,9 @@ static void outcome(const job *j, FILE *f)
              r->iterations, r->iterations == 1 ? "" : "s");
     wrapped(f, "status", text);
     label(f, "residual");
-    fprintf(f, "worst %.2e, median %.2e of ||b||, recomputed from X\n",
-            r->worst_residual, report_median(r->residual, r->k));
+    fprintf(f, "worst %.2e, median %.2e of ||b||%s, recomputed from X\n",
+            r->worst_residual, report_median(r->residual, r->k),
+            r->nullspace > 0 ? " as projected" : "");
     label(f, "backward");
     fprintf(f, "worst %.2e, median %.2e of ||A|| ||x|| + ||b||,\n",
             r->worst_backward, report_median(r->backward, r->k));
@@ -151,8 +152,8 @@ static void outcome(const job *j, FILE *f)
     }
     if (r->min_width > 0 && r->min_width < r->k) {
         label(f, "width");
-        fprintf(f, "%d search direction%s at the narrowest\n", r->min_width,
-                r->min_width == 1 ? "" : "s");
+        fprintf(f, "as few as %d of %d directions: the others were done or "
+                   "dependent\n", r->min_width, r->k);
     }
 }
 
