@@ -34,6 +34,8 @@ struct sps_precond {
     const sps_operator *A;
     int64_t n;
     int width;                /* widest block it will see */
+    bool identity;            /* a positive multiple of the identity: methods
+                                 that do not mind a factor may take R for Z */
     sps_apply_fn user;        /* of sps_precond_user */
     void *user_data;
 };

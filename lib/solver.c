@@ -290,3 +290,12 @@ sps_status spsi_solver_precondition(sps_solver *s, const sps_block *R,
     spsi_phase_end(s->ctx, SPS_PHASE_PRECOND);
     return st;
 }
+
+sps_status spsi_solver_direction(sps_solver *s, const sps_block *R,
+                                 sps_block *Z, const sps_block **Z_p)
+{
+    bool same = !s->null && (!s->M || s->M->identity);
+
+    *Z_p = same ? R : Z;
+    return same ? SPS_OK : spsi_solver_precondition(s, R, Z);
+}

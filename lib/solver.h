@@ -99,6 +99,12 @@ sps_status spsi_solver_apply(sps_solver *s, const sps_block *X, sps_block *Y);
 sps_status spsi_solver_precondition(sps_solver *s, const sps_block *R,
                                     sps_block *Z);
 
+/* The same, but *Z_p may become R itself where M is a multiple of the identity
+ * and nothing is projected: two block passes less.  For methods whose iterates
+ * do not change with a factor on M. */
+sps_status spsi_solver_direction(sps_solver *s, const sps_block *R,
+                                 sps_block *Z, const sps_block **Z_p);
+
 /* nullspace.c: what is projected away, NULL when there is nothing. */
 typedef struct sps_nullspace {
     sps_context *ctx;

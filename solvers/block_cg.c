@@ -13,7 +13,8 @@
  * P: dropping a direction can cost an iteration, never the truth.
  *
  * A step in n x k block reads and writes (doc/numerics.md):
- *   SpMM 2 | P'Q, P'R 3 | X, R 6 | Z = D^-1 R 2 | Q'Z 2 | Z + P b 3
+ *   SpMM 2 | P'Q, P'R 3 | X, R 6 | Z = D^-1 R 2, none where M is a multiple
+ *   of I | Q'Z 2 | Z + P b 3
  *   | orth 2, only when the condition of P asks for it. */
 #include "solver.h"
 
@@ -241,11 +242,12 @@ fail:
 
 /* P = orth(Z + P b) with b = -(P'Q)^-1 Q'Z. */
 static sps_status redirect(sps_solver *s, struct block_cg *m, sps_block *P,
-                           const sps_block *Q, sps_block *Z)
+                           const sps_block *Q, sps_block *room)
 {
     sps_status st = SPS_OK;
+    const sps_block *Z;
 
-    SPS_TRY(spsi_solver_precondition(s, &s->R, Z));
+    SPS_TRY(spsi_solver_direction(s, &s->R, room, &Z));
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
     st = spsi_gram(Q, Z, m->C);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);

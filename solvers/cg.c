@@ -6,11 +6,13 @@
  *     Z = M R;  b_j = r_j'z_j (new) / r_j'z_j (old);  P = Z + P diag(b).
  *
  * A step in n x k block reads and writes: SpMM 2 | p'q 2 | X, R 6 |
- * Z = D^-1 R 2 | r'z 2 | Z + P b 3. */
+ * Z = D^-1 R 2 | r'z 2 (none of both where M is a multiple of I) |
+ * Z + P b 3. */
 #include "solver.h"
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "timer.h"
 
@@ -104,13 +106,19 @@ static sps_status lengths(sps_solver *s, struct cg *m, const sps_block *P,
     return st;
 }
 
+/* P = Z + P diag(b).  Where Z is R its products are the squares of the norms,
+ * which are there already. */
 static sps_status redirect(sps_solver *s, struct cg *m, sps_block *P,
-                           sps_block *Z)
+                           sps_block *room)
 {
     sps_status st = SPS_OK;
+    const sps_block *Z;
 
-    SPS_TRY(spsi_solver_precondition(s, &s->R, Z));
-    SPS_TRY(timed_dots(s, &s->R, Z, m->pq));
+    SPS_TRY(spsi_solver_direction(s, &s->R, room, &Z));
+    if (Z == room)
+        SPS_TRY(timed_dots(s, &s->R, Z, m->pq));
+    else
+        memcpy(m->pq, m->norm2, (size_t)s->k * sizeof *m->pq);
     for (int p = 0; p < s->k; p++) {
         m->b[p] = m->rz[p] > 0 ? m->pq[p] / m->rz[p] : 0;
         m->rz[p] = m->pq[p];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* jacobi.c - Z = D^-1 R, D the diagonal of A: one read, one write.
+/* jacobi.c - Z = D^-1 R, D the diagonal of A: one read, one write; none where
+ * all of D is one number (stencils), which changes no iterate of CG.
  *
  * Where a_ii is 0 or absent 1 stands instead; where it is negative |a_ii|
  * stands, so that M stays positive definite and CG can find out the truth
@@ -33,6 +34,9 @@ static sps_status fill(struct jacobi *m, bool note)
     if (note && negative)
         spsi_note(M->ctx, "jacobi: %lld diagonal entries are negative: the "
                   "matrix is not positive definite", (long long)negative);
+    M->identity = true;
+    for (int64_t i = 1; i < M->n && M->identity; i++)
+        M->identity = m->host[i] == m->host[0];
     SPS_TRY(sps_block_set(m->inverse, 0, 1, m->host, M->n > 0 ? M->n : 1,
                           SPS_COL_MAJOR, SPS_HOST));
 fail:
