@@ -52,6 +52,29 @@ inline blocks blocks_of(const sps_spmm_args *args)
     return b;
 }
 
+/* The epilogue hook: a row-parallel kernel calls finish(i, j, sum) once for
+ * each element, from the lane that owns it, with the sum over the row.  This
+ * one is Y = alpha A X + beta Y; a fused form (a residual F - A X, a three-term
+ * recurrence, a scaling by rows) is another struct with the same call. */
+struct axpby_epilogue {
+    double alpha, beta;
+    double *__restrict__ y;
+    int64_t ldy;
+
+    __device__ __forceinline__ void operator()(int64_t i, int j,
+                                               double sum) const
+    {
+        double *p = y + i * ldy + j;
+
+        *p = beta != 0 ? fma(beta, *p, alpha * sum) : alpha * sum;
+    }
+};
+
+inline axpby_epilogue epilogue_of(const blocks &b)
+{
+    return axpby_epilogue{b.alpha, b.beta, b.y, b.ldy};
+}
+
 /* call(matrix) with the types of A. */
 template <class F> sps_status with_types(const sps_csr_local *A, const F &call)
 {

@@ -13,8 +13,9 @@ extern "C" const sps_kernel spsi_kernel_spmv_scalar;
 
 namespace {
 
-template <class I, class V>
-__global__ void __launch_bounds__(256) scalar_kernel(matrix<I, V> A, blocks b)
+template <class I, class V, class E>
+__global__ void __launch_bounds__(256)
+scalar_kernel(matrix<I, V> A, blocks b, E finish)
 {
     int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
     double sum = 0;
@@ -22,21 +23,20 @@ __global__ void __launch_bounds__(256) scalar_kernel(matrix<I, V> A, blocks b)
     if (i >= A.nrow) return;
     for (I p = A.rowptr[i]; p < A.rowptr[i + 1]; p++)
         sum = fma((double)A.val[p], __ldg(b.x + A.col[p] * b.ldx), sum);
-    sum *= b.alpha;
-    if (b.beta != 0) sum = fma(b.beta, b.y[i * b.ldy], sum);
-    b.y[i * b.ldy] = sum;
+    finish(i, 0, sum);
 }
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     sps_context *ctx = plan->ctx;
+    blocks b = blocks_of(args);
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
     return with_types(plan->A, [&](auto A) -> sps_status {
         scalar_kernel<<<(unsigned)ceil_div(A.nrow, 256), 256, 0,
-                        spsi_cuda_state(ctx)->stream>>>(A, blocks_of(args));
+                        spsi_cuda_state(ctx)->stream>>>(A, b, epilogue_of(b));
         SPS_LAUNCHED(ctx);
         return SPS_OK;
     });

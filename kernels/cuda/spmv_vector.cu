@@ -5,7 +5,8 @@
  * to the rows: T is the power of two nearest to half the mean length.  Entries
  * of a row are read side by side; each lane keeps a sum for every column and
  * the T sums are added by a tree of shuffles, so the order is fixed by T, and T
- * by the matrix.  Every lane of a row takes the same number of steps.
+ * by the matrix.  Every lane of a row takes the same number of steps.  What
+ * becomes of the sums is the epilogue's (sparse.cuh).
  *
  * Bytes: A once, y once, x as often as the caches forget it; with 2 to 4
  * columns a row of x is one 16 or 32 byte piece of a single sector. */
@@ -37,9 +38,9 @@ __device__ __forceinline__ void load_row(double *v, const double *x, int k)
     }
 }
 
-template <int T, int K, bool PAIRED, class I, class V>
+template <int T, int K, bool PAIRED, class I, class V, class E>
 __global__ void __launch_bounds__(threads)
-vector_kernel(matrix<I, V> A, blocks b)
+vector_kernel(matrix<I, V> A, blocks b, E finish)
 {
     constexpr int unroll = 2;
     int64_t i = ((int64_t)blockIdx.x * threads + threadIdx.x) / T;
@@ -79,11 +80,7 @@ vector_kernel(matrix<I, V> A, blocks b)
 #pragma unroll
         for (int far = T / 2; far > 0; far /= 2)
             s += __shfl_xor_sync(all_lanes, s, far);
-        if (lane == 0 && i < A.nrow && j < b.k) {
-            double *y = b.y + i * b.ldy + j;
-
-            *y = b.beta != 0 ? fma(b.beta, *y, b.alpha * s) : b.alpha * s;
-        }
+        if (lane == 0 && i < A.nrow && j < b.k) finish(i, j, s);
     }
 }
 
@@ -91,11 +88,12 @@ template <int T, int K, bool PAIRED>
 sps_status launch(const sps_plan *plan, const sps_spmm_args *args)
 {
     sps_context *ctx = plan->ctx;
+    blocks b = blocks_of(args);
 
     return with_types(plan->A, [&](auto A) -> sps_status {
         vector_kernel<T, K, PAIRED>
             <<<(unsigned)ceil_div(A.nrow * T, threads), threads, 0,
-               spsi_cuda_state(ctx)->stream>>>(A, blocks_of(args));
+               spsi_cuda_state(ctx)->stream>>>(A, b, epilogue_of(b));
         SPS_LAUNCHED(ctx);
         return SPS_OK;
     });
