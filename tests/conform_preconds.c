@@ -266,6 +266,51 @@ START_TEST(chebyshev_bounds_enclose_the_spectrum)
 }
 END_TEST
 
+/* Dense blocks of a Laplacian have two eigenvalues, one of them zero: CG's
+ * second direction is a null vector, and what it found before is too low. */
+START_TEST(chebyshev_bounds_enclose_the_spectrum_of_a_singular_matrix)
+{
+    static const char *family[] = { "block_dense", "components", "ring" };
+
+    for (int f = 0; f < 3; f++) {
+        sps_csr *L = zoo_matrix(zoo_find(family[f]), N, 3, ZOO_LAPLACIAN,
+                                SPS_F64);
+        sps_operator *lop = NULL;
+        sps_precond *M = NULL;
+        sps_block *X = NULL, *Y = NULL;
+        double *v = malloc(sizeof(double) * K * (size_t)L->nrow);
+        double *w = malloc(sizeof(double) * K * (size_t)L->nrow);
+
+        opt.precond = "chebyshev";
+        opt.degree = 5;
+        ck_assert_int_eq(sps_operator_csr(ctx, L, K, NULL, &lop), SPS_OK);
+        ck_assert_int_eq(sps_precond_create(lop, K, &opt, &M), SPS_OK);
+        ck_assert_int_eq(sps_block_create(ctx, L->nrow, K, &X), SPS_OK);
+        ck_assert_int_eq(sps_block_create(ctx, L->nrow, K, &Y), SPS_OK);
+        ck_assert_int_eq(sps_block_random(Y, 5), SPS_OK);
+        ck_assert_int_eq(sps_operator_apply(lop, 1.0, Y, 0.0, X), SPS_OK);
+        ck_assert_int_eq(sps_precond_apply(M, X, Y), SPS_OK);
+        ck_assert_int_eq(sps_block_get(X, 0, K, v, K, SPS_ROW_MAJOR, SPS_HOST),
+                         SPS_OK);
+        ck_assert_int_eq(sps_block_get(Y, 0, K, w, K, SPS_ROW_MAJOR, SPS_HOST),
+                         SPS_OK);
+        for (int j = 0; j < K; j++) {
+            double sum = 0;
+            for (int64_t i = 0; i < L->nrow; i++)
+                sum += v[i * K + j] * w[i * K + j];
+            ck_assert_msg(sum > 0, "%s, column %d: %g", family[f], j, sum);
+        }
+        sps_block_destroy(&X);
+        sps_block_destroy(&Y);
+        sps_precond_destroy(&M);
+        sps_operator_destroy(&lop);
+        zoo_free(&L);
+        free(v);
+        free(w);
+    }
+}
+END_TEST
+
 static int call_count;
 
 static int times_two(double alpha, const double *X, int64_t ldx, double beta,
@@ -313,6 +358,8 @@ int main(void)
     tcase_add_test(tc, follows_new_values);
     tcase_add_test(tc, block_jacobi_inverts_a_block_diagonal_matrix);
     tcase_add_test(tc, chebyshev_bounds_enclose_the_spectrum);
+    tcase_add_test(tc,
+        chebyshev_bounds_enclose_the_spectrum_of_a_singular_matrix);
     tcase_add_test(tc, a_callback_serves_and_its_failure_is_told);
     suite_add_tcase(suite, tc);
     return runner_run(suite);

@@ -47,12 +47,33 @@ fail:
 }
 
 /* Coefficients of LANCZOS_STEPS preconditioned CG steps on k random columns:
- * alpha, beta by step and column.  X of CG is not needed. */
+ * curvature = p'Ap / r'z (the inverse of CG's alpha) and beta by step and
+ * column.  X of CG is not needed.  A curvature of nothing ends a column: its
+ * p is a null vector of A (CG would divide by it, the Lanczos matrix just
+ * takes it in). */
 struct lanczos {
     int k, steps[LANCZOS_WIDTH];
-    double alpha[LANCZOS_STEPS][LANCZOS_WIDTH];
+    bool ended[LANCZOS_WIDTH];
+    double curvature[LANCZOS_STEPS][LANCZOS_WIDTH];
     double beta[LANCZOS_STEPS][LANCZOS_WIDTH];
 };
+
+/* Notes step t of column j; returns CG's alpha, 0 where there is none. */
+static double lanczos_step(struct lanczos *l, int t, int j, double pq,
+                           double rz)
+{
+    double c = pq > 0 ? pq / rz : 0, largest = 0;
+
+    if (l->ended[j] || !(rz > 0) || !isfinite(c)) {
+        l->ended[j] = true;
+        return 0;
+    }
+    for (int i = 0; i < t; i++) largest = fmax(largest, l->curvature[i][j]);
+    l->curvature[t][j] = c;
+    l->steps[j] = t + 1;
+    l->ended[j] = c <= 1e-12 * largest;
+    return l->ended[j] || c == 0 ? 0 : 1 / c;
+}
 
 static sps_status lanczos_run(struct chebyshev *m, struct lanczos *l)
 {
@@ -68,10 +89,7 @@ static sps_status lanczos_run(struct chebyshev *m, struct lanczos *l)
         SPS_TRY(sps_operator_apply(m->super.A, 1.0, P, 0.0, Q));
         SPS_TRY(spsi_dots(P, Q, pq));
         for (int j = 0; j < l->k; j++) {
-            bool go = l->steps[j] == t && pq[j] > 0 && rz[j] > 0;
-            a[j] = go ? -rz[j] / pq[j] : 0;
-            l->alpha[t][j] = -a[j];
-            l->steps[j] += go;
+            a[j] = -lanczos_step(l, t, j, pq[j], rz[j]);
             one[j] = 1;
         }
         SPS_TRY(spsi_axpby_cols(a, Q, one, R));
@@ -89,29 +107,29 @@ fail:
 }
 
 /* Largest eigenvalue of the tridiagonal matrix of column j:
- * t_ii = 1 / alpha_i + beta_(i-1) / alpha_(i-1),
- * t_i,i+1 = sqrt(beta_i) / alpha_i. */
+ * t_ii = c_i + beta_(i-1) c_(i-1), t_i,i+1 = sqrt(beta_i) c_i, c the
+ * curvatures. */
 static sps_status ritz(sps_context *ctx, const struct lanczos *l, int j,
                        double *largest)
 {
     sps_status st = SPS_OK;
     sps_small *T = NULL;
-    double w[LANCZOS_STEPS], a, b;
+    double w[LANCZOS_STEPS], c, b;
     int steps = l->steps[j];
 
     if (steps == 0) return SPS_OK;
     SPS_TRY(spsi_small_create(ctx, steps, steps, &T));
     spsi_small_shape(T, steps, steps);
-    for (int c = 0; c < steps; c++)
-        for (int r = 0; r < steps; r++) *spsi_small_at(T, r, c) = 0;
+    for (int q = 0; q < steps; q++)
+        for (int r = 0; r < steps; r++) *spsi_small_at(T, r, q) = 0;
     for (int i = 0; i < steps; i++) {
-        a = l->alpha[i][j];
+        c = l->curvature[i][j];
         b = l->beta[i][j];
-        *spsi_small_at(T, i, i) += 1 / a;
+        *spsi_small_at(T, i, i) += c;
         if (i + 1 == steps) break;
-        *spsi_small_at(T, i + 1, i + 1) += b / a;
+        *spsi_small_at(T, i + 1, i + 1) += b * c;
         *spsi_small_at(T, i, i + 1) = *spsi_small_at(T, i + 1, i) =
-            sqrt(b) / a;
+            sqrt(b) * c;
     }
     SPS_TRY(spsi_small_eigen(T, w));
     if (w[steps - 1] > *largest) *largest = w[steps - 1];
