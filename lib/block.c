@@ -23,6 +23,11 @@ int64_t spsi_block_ld(int k)
     return k > 4 ? 8 : k > 2 ? 4 : k > 1 ? 2 : 1;
 }
 
+sps_status spsi_reserve(sps_context *ctx, int64_t n, int k)
+{
+    return ctx->backend->reserve(ctx, n, k);
+}
+
 void spsi_block_narrow(sps_block *X, int k)
 {
     assert(k >= 0 && k <= X->width);

@@ -3,6 +3,8 @@
  * the backend's body where there is one, else the CPU's. */
 #include "precond.h"
 
+#include <math.h>
+
 sps_status spsi_matrix_diagonal(const sps_operator *A, double *diagonal)
 {
     const sps_backend *b = A->ctx->backend;
@@ -21,7 +23,20 @@ sps_status spsi_matrix_block_inverse(const sps_operator *A,
     return b->csr_block_inverse(A->ctx, A->A, start, blocks, inverse, bad);
 }
 
-sps_status spsi_reserve(sps_context *ctx, int64_t n, int k)
+sps_status spsi_matrix_inverse_diagonal(const sps_operator *A, double *inverse,
+                                        int64_t *zero, int64_t *negative)
 {
-    return ctx->backend->reserve(ctx, n, k);
+    sps_status st = SPS_OK;
+
+    *zero = *negative = 0;
+    SPS_TRY(spsi_matrix_diagonal(A, inverse));
+    for (int64_t i = 0; i < A->n; i++) {
+        double d = inverse[i];
+
+        *zero += d == 0;
+        *negative += d < 0;
+        inverse[i] = d == 0 || !isfinite(1 / d) ? 1 : 1 / fabs(d);
+    }
+fail:
+    return st;
 }

@@ -45,6 +45,10 @@ struct sps_precond {
 
 /* diagonal[i] = a_ii, 0 where none is stored; n numbers. */
 sps_status spsi_matrix_diagonal(const sps_operator *A, double *diagonal);
+/* inverse[i] = 1 / |a_ii|, and 1 where that is not finite; how many entries
+ * were zero, and negative. */
+sps_status spsi_matrix_inverse_diagonal(const sps_operator *A, double *inverse,
+                                        int64_t *zero, int64_t *negative);
 /* Inverses of the diagonal blocks of rows start[b] .. start[b+1]-1, column by
  * column, one after another; *bad: the first singular block, or -1 (its
  * inverse is then undefined, as are those behind it). */

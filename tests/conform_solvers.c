@@ -19,8 +19,10 @@ static void open_context(void)
 
 static void close_context(void)
 {
-    sps_context_information(ctx, &(sps_context_info){
-        .struct_size = sizeof(sps_context_info) });
+    sps_context_info info = { .struct_size = sizeof info };
+
+    ck_assert_int_eq(sps_context_information(ctx, &info), SPS_OK);
+    ck_assert_int_eq(info.live_objects, 0);
     sps_context_destroy(&ctx);
 }
 

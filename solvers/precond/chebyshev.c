@@ -34,12 +34,9 @@ static sps_status set_diagonal(struct chebyshev *m)
 {
     sps_precond *M = &m->super;
     sps_status st = SPS_OK;
+    int64_t zero, negative;
 
-    SPS_TRY(spsi_matrix_diagonal(M->A, m->host));
-    for (int64_t i = 0; i < M->n; i++) {
-        double d = fabs(m->host[i]);
-        m->host[i] = d > 0 && isfinite(1 / d) ? 1 / d : 1;
-    }
+    SPS_TRY(spsi_matrix_inverse_diagonal(M->A, m->host, &zero, &negative));
     SPS_TRY(sps_block_set(m->inverse, 0, 1, m->host, M->n > 0 ? M->n : 1,
                           SPS_COL_MAJOR, SPS_HOST));
 fail:

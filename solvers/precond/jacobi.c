@@ -7,8 +7,6 @@
  * about A by itself.  Both are noted. */
 #include "precond.h"
 
-#include <math.h>
-
 struct jacobi {
     sps_precond super;
     sps_block *inverse;    /* n x 1 */
@@ -21,13 +19,7 @@ static sps_status fill(struct jacobi *m, bool note)
     sps_status st = SPS_OK;
     int64_t zero = 0, negative = 0;
 
-    SPS_TRY(spsi_matrix_diagonal(M->A, m->host));
-    for (int64_t i = 0; i < M->n; i++) {
-        double d = m->host[i];
-        zero += d == 0;
-        negative += d < 0;
-        m->host[i] = d == 0 || !isfinite(1 / d) ? 1 : 1 / fabs(d);
-    }
+    SPS_TRY(spsi_matrix_inverse_diagonal(M->A, m->host, &zero, &negative));
     if (note && zero)
         spsi_note(M->ctx, "jacobi: %lld diagonal entries are zero, 1 is used "
                   "there", (long long)zero);
