@@ -39,6 +39,13 @@ typedef struct sps_backend {
                            size_t bytes);        /* place -> host, complete */
     sps_status (*copy)(sps_context *ctx, void *to, const void *from,
                        size_t bytes);            /* inside the place */
+    /* --- recording: what is queued between begin and end is not run but
+     * kept, and run by each replay (CUDA graphs).  Nothing in between may
+     * allocate or wait for the place.  NULL on the host. */
+    sps_status (*record_begin)(sps_context *ctx);
+    sps_status (*record_end)(sps_context *ctx, void **recording_p);
+    sps_status (*replay)(sps_context *ctx, void *recording);
+    void (*record_drop)(sps_context *ctx, void *recording);
     /* --- blocks; see block.h for each. */
     sps_status (*fill)(sps_block *X, double value);
     sps_status (*random)(sps_block *X, uint64_t seed);

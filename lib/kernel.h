@@ -6,10 +6,14 @@
  * list registers it.
  *
  * spmm:   Y = alpha A X + beta Y.  Asynchronous on ctx->stream, allocates
- *         nothing; runs for every width 1 .. plan->k; any ld, 8-byte aligned
- *         data; beta = 0 does not read Y; alpha = 0 reads neither A nor X;
- *         every row of Y is written once; padding columns are not touched.
+ *         nothing; runs for every width 1 .. plan->k; any ld, data aligned to
+ *         their type alone; beta = 0 does not read Y; alpha = 0 reads neither
+ *         A nor X; every row of Y is written once; padding columns are not
+ *         touched.
  * sddmm:  val[p] = alpha (u_i . v_j) [* a_p] + beta val[p] for stored (i, j).
+ *
+ * Blocks are double; a kernel that says SPS_SINGLE_BLOCKS takes blocks of
+ * float as well, with a matrix of floats, and then sums in float or better.
  */
 #ifndef SPS_KERNEL_H
 #define SPS_KERNEL_H
@@ -28,8 +32,9 @@ enum {
     SPS_REPRODUCIBLE = 1,    /* same bits at every run */
     SPS_FULL_PRECISION = 2,  /* no bits of the values or of X dropped */
     SPS_NAN_STAYS_IN_ROW = 4,/* 0 * NaN of absent entries never appears */
-    SPS_VENDOR = 8           /* no guarantee, a mark: "measure" always times
+    SPS_VENDOR = 8,          /* no guarantee, a mark: "measure" always times
                                 the best of the vendor's kernels */
+    SPS_SINGLE_BLOCKS = 16   /* a mark: takes blocks of float too */
 };
 
 typedef struct sps_problem {
@@ -38,6 +43,7 @@ typedef struct sps_problem {
     const sps_csr_local *local;/* the same in the place of the context */
     const sps_features *f;
     int k;                     /* width of the block; SpMV is k = 1 */
+    sps_dtype block;           /* of X and Y, or of U, V and val */
     unsigned need;
     double bandwidth;          /* bytes/s of the place, for cost */
     bool timed;                /* measure: plans will be timed, not guessed */
@@ -51,8 +57,12 @@ typedef struct sps_plan {
     sps_context *ctx;
     const sps_csr_local *A;
     int k;
+    sps_dtype block;
     size_t bytes;              /* of the place, held by the plan */
     char detail[48];           /* e.g. the vendor's algorithm; for reports */
+    double aside;              /* vendor's kernels, when timed: seconds of the
+                                  best run on column-major blocks, which
+                                  nothing here uses; for comparison */
 } sps_plan;
 
 /* Argument of spmm: a struct, so that fused forms need no new slot. */
@@ -61,15 +71,29 @@ typedef struct sps_spmm_args {
     const sps_block *X;
     double beta;
     sps_block *Y;
+    const double *scalars;     /* NULL, or alpha and beta in the place: read
+                                  when the kernel runs, so that a recorded
+                                  product can be replayed with others; the
+                                  members above are not looked at then */
 } sps_spmm_args;
+
+/* The scalars of a product on the host. */
+static inline double spsi_alpha(const sps_spmm_args *a)
+{
+    return a->scalars ? a->scalars[0] : a->alpha;
+}
+static inline double spsi_beta(const sps_spmm_args *a)
+{
+    return a->scalars ? a->scalars[1] : a->beta;
+}
 
 typedef struct sps_sddmm_args {
     double alpha;
     const sps_block *U, *V;
     bool multiply;
     double beta;
-    double *val;               /* nnz doubles in the place, whatever A's dtype:
-                                  as sps_operator_sample promises */
+    void *val;                 /* nnz numbers of the blocks' dtype, in the
+                                  place, whatever A's dtype */
 } sps_sddmm_args;
 
 typedef struct sps_kernel {
@@ -99,9 +123,13 @@ sps_status spsi_plan_new(sps_context *ctx, const sps_kernel *kernel,
                          const sps_problem *p, size_t size,
                          sps_plan **plan_p);
 
-/* Bytes that Y = A X must move at width k: A, X and Y once, with fp64 or fp32
- * values and int32 columns and offsets (doc/numerics.md). */
-double spsi_spmm_floor(const sps_features *f, sps_dtype dtype, int k);
+/* Bytes that Y = A X must move: A, X and Y once, values and blocks in their
+ * types, int32 columns and offsets (doc/numerics.md). */
+double spsi_spmm_floor(const sps_problem *p);
+static inline size_t spsi_dtype_size(sps_dtype dtype)
+{
+    return dtype == SPS_F64 ? sizeof(double) : sizeof(float);
+}
 
 #ifdef __cplusplus
 }

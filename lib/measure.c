@@ -18,7 +18,7 @@ static const double SAMPLE_SECONDS = 2e-4;   /* enough for a clock of 1 us */
 typedef struct bench {
     sps_context *ctx;
     sps_block *in, *other;     /* spmm: X, Y; sddmm: U, V */
-    double *val;               /* sddmm */
+    void *val;                 /* sddmm */
     size_t val_bytes;
 } bench;
 
@@ -29,15 +29,17 @@ static sps_status bench_open(sps_context *ctx, const sps_problem *p, bench *b)
 
     b->ctx = ctx;
     SPS_TRY(spsi_block_create(ctx, spmm ? p->A->ncol : p->A->nrow, p->k,
-                              SPS_F64, &b->in));
+                              p->block, &b->in));
     SPS_TRY(spsi_block_create(ctx, spmm ? p->A->nrow : p->A->ncol, p->k,
-                              SPS_F64, &b->other));
-    SPS_TRY(sps_block_random(b->in, 1));
-    SPS_TRY(sps_block_random(b->other, 2));
+                              p->block, &b->other));
+    if (p->block == SPS_F64) {       /* floats stay zero */
+        SPS_TRY(sps_block_random(b->in, 1));
+        SPS_TRY(sps_block_random(b->other, 2));
+    }
     if (!spmm && p->A->nnz > 0) {
-        const size_t bytes = (size_t)p->A->nnz * sizeof *b->val;
+        const size_t bytes = (size_t)p->A->nnz * spsi_dtype_size(p->block);
 
-        SPS_TRY(ctx->backend->alloc(ctx, bytes, (void **)&b->val));
+        SPS_TRY(ctx->backend->alloc(ctx, bytes, &b->val));
         b->val_bytes = bytes;
     }
 fail:
@@ -53,7 +55,7 @@ static void bench_close(bench *b)
 
 static sps_status run_once(const bench *b, const sps_plan *plan)
 {
-    const sps_spmm_args m = { 1.0, b->in, 0.0, b->other };
+    const sps_spmm_args m = { .alpha = 1.0, .X = b->in, .Y = b->other };
     const sps_sddmm_args s = { 1.0, b->in, b->other, false, 0.0, b->val };
 
     return plan->kernel->op == SPS_OP_SPMM ? plan->kernel->spmm(plan, &m)

@@ -53,7 +53,8 @@ static bool unfit(const sps_operator *op, const sps_problem *p,
     const sps_kernel *kernel = find_kernel(op->ctx, name);
     const char *why;
 
-    return kernel && kernel->op == SPS_OP_SPMM && !kernel->fits(p, &why);
+    return kernel && kernel->op == SPS_OP_SPMM &&
+           !spsi_kernel_fits(kernel, p, &why);
 }
 
 /* A name pins the plans that it fits; it must fit one of them.  The other is
@@ -250,8 +251,8 @@ static sps_status multiply(const sps_plan *plan, const sps_plan *vector,
         with = k == 1 ? vector : plan;
         spsi_block_view(X, j, k, &x);
         spsi_block_view(Y, j, k, &y);
-        SPS_TRY(with->kernel->spmm(with, &(sps_spmm_args){ alpha, &x, beta,
-                                                           &y }));
+        SPS_TRY(with->kernel->spmm(with, &(sps_spmm_args){
+            .alpha = alpha, .X = &x, .beta = beta, .Y = &y }));
     }
 fail:
     return st;

@@ -23,6 +23,7 @@ sps_status spsi_plan_new(sps_context *ctx, const sps_kernel *kernel,
     plan->ctx = ctx;
     plan->A = p->local;
     plan->k = p->k;
+    plan->block = p->block;
     *plan_p = plan;
 fail:
     return st;
@@ -44,13 +45,13 @@ sps_status spsi_planner_pin(sps_context *ctx, const sps_problem *p,
                             const sps_kernel *kernel, sps_plan **plan_p)
 {
     sps_status st = SPS_OK;
-    const char *why = "it does not say why";
+    const char *why;
     sps_plan *plan = NULL;
 
     SPS_REQUIRE(ctx, kernel->op == p->op && kernel->where ==
                 ctx->backend->place, SPS_EUNFIT, "kernel %s is made for "
                 "another operation or place", kernel->name);
-    SPS_REQUIRE(ctx, kernel->fits(p, &why), SPS_EUNFIT,
+    SPS_REQUIRE(ctx, spsi_kernel_fits(kernel, p, &why), SPS_EUNFIT,
                 "kernel %s does not fit: %s", kernel->name, why);
     SPS_TRY(kernel->plan(ctx, p, &plan));
     *plan_p = plan;
@@ -62,12 +63,32 @@ fail:
 }
 
 /* Bytes of one product at the least: A, X and Y once each. */
-double spsi_spmm_floor(const sps_features *f, sps_dtype dtype, int k)
+double spsi_spmm_floor(const sps_problem *p)
 {
-    const double value = dtype == SPS_F64 ? 8.0 : 4.0;
+    const sps_features *f = p->f;
+    const double value = (double)spsi_dtype_size(p->A->dtype);
+    const double number = (double)spsi_dtype_size(p->block);
 
     return (double)f->nnz * (value + 4.0) + (double)(f->nrow + 1) * 4.0 +
-           (double)(f->nrow + f->ncol) * k * 8.0;
+           (double)(f->nrow + f->ncol) * p->k * number;
+}
+
+/* What of the types the kernel does not take; NULL: it takes them. */
+static const char *mistyped(const sps_problem *p, unsigned gives)
+{
+    if (p->block == SPS_F64) return NULL;
+    if (p->A->dtype != SPS_F32) return "blocks of floats need a matrix of "
+                                       "floats";
+    return gives & SPS_SINGLE_BLOCKS ? NULL : "takes blocks of doubles only";
+}
+
+bool spsi_kernel_fits(const sps_kernel *kernel, const sps_problem *p,
+                      const char **why_not)
+{
+    *why_not = mistyped(p, kernel->gives);
+    if (*why_not) return false;
+    *why_not = "does not fit";
+    return kernel->fits(p, why_not);
 }
 
 /* ------------------------------------------------------------------- bids */
@@ -87,8 +108,7 @@ static void ask(const sps_kernel *kernel, const sps_problem *p, sps_bid *bid)
     bid->kernel = kernel;
     bid->why_not = lacking(p->need, kernel->gives);
     if (bid->why_not) return;
-    bid->why_not = "does not fit";
-    if (!kernel->fits(p, &bid->why_not)) return;
+    if (!spsi_kernel_fits(kernel, p, &bid->why_not)) return;
     bid->why_not = NULL;
     bid->predicted = kernel->cost(p);
 }

@@ -35,6 +35,10 @@ sps_status spsi_planner_choose(sps_context *ctx, const sps_problem *p,
 void spsi_bids_clear(sps_context *ctx, sps_bids *bids);
 /* The table as text; returns its whole length. */
 size_t spsi_bids_print(const sps_bids *bids, char *text, size_t size);
+/* Whether the kernel takes the types of the problem and fits; *why_not is a
+ * static text when not. */
+bool spsi_kernel_fits(const sps_kernel *kernel, const sps_problem *p,
+                      const char **why_not);
 /* Plans one named kernel, no bidding (tests, verification, benchmarks). */
 sps_status spsi_planner_pin(sps_context *ctx, const sps_problem *p,
                             const sps_kernel *kernel, sps_plan **plan_p);

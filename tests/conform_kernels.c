@@ -40,7 +40,8 @@ typedef struct trial {
 static void run(const rig *r, double alpha, const sps_block *X, double beta,
                 sps_block *Y)
 {
-    const sps_spmm_args args = { alpha, X, beta, Y };
+    const sps_spmm_args args = { .alpha = alpha, .X = X, .beta = beta,
+                                 .Y = Y };
 
     OK(ctx, r->plan->kernel->spmm(r->plan, &args));
     OK(ctx, ctx->backend->sync(ctx));
@@ -300,7 +301,7 @@ static double *product(sps_context *with, const rig *r, int k)
     double *x = zoo_block(r->A->ncol, k, k, 9, ZOO_RANDOM);
     sps_block *X = fixture_block(with, r->A->ncol, k, x, k);
     sps_block *Y = fixture_block(with, r->A->nrow, k, NULL, k);
-    const sps_spmm_args args = { 0.7, X, 0.0, Y };
+    const sps_spmm_args args = { .alpha = 0.7, .X = X, .Y = Y };
 
     OK(with, r->plan->kernel->spmm(r->plan, &args));
     OK(with, sps_block_get(Y, 0, k, y, k, SPS_ROW_MAJOR, SPS_HOST));

@@ -19,37 +19,46 @@ static double cost(const sps_problem *p)
 static sps_status plan(sps_context *ctx, const sps_problem *p,
                        sps_plan **plan_p);
 
-static double value(const sps_csr_local *A, int64_t p)
+static double number(sps_dtype dtype, const void *data, int64_t p)
 {
-    return A->dtype == SPS_F64 ? ((const double *)A->val)[p]
-                               : (double)((const float *)A->val)[p];
+    return dtype == SPS_F64 ? ((const double *)data)[p]
+                            : (double)((const float *)data)[p];
 }
 
-static double dot(int k, const double *u, const double *v)
+static void put(sps_dtype dtype, void *data, int64_t p, double value)
+{
+    if (dtype == SPS_F64) ((double *)data)[p] = value;
+    else ((float *)data)[p] = (float)value;
+}
+
+/* u_i . v_j */
+static double dot(const sps_block *U, int64_t i, const sps_block *V, int64_t j)
 {
     double sum = 0;
 
-    for (int j = 0; j < k; j++) sum += u[j] * v[j];
+    for (int l = 0; l < U->k; l++)
+        sum += number(U->dtype, U->data, i * U->ld + l) *
+               number(V->dtype, V->data, j * V->ld + l);
     return sum;
 }
 
 static sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
 {
     const sps_csr_local *A = plan->A;
-    const double *u = args->U->data, *v = args->V->data;
-    double alpha = args->alpha, beta = args->beta, *val = args->val;
+    const sps_dtype dtype = args->U->dtype;
+    const double alpha = args->alpha, beta = args->beta;
 
 #pragma omp parallel for num_threads(plan->ctx->threads) schedule(static)
     for (int64_t i = 0; i < A->nrow; i++)
         for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
-            double s = 0, old = beta != 0 ? beta * val[p] : 0;
+            double s = 0;
+            double old = beta != 0 ? beta * number(dtype, args->val, p) : 0;
 
             if (alpha != 0) {
-                s = alpha * dot(args->U->k, u + i * args->U->ld,
-                                v + A->col[p] * args->V->ld);
-                if (args->multiply) s *= value(A, p);
+                s = alpha * dot(args->U, i, args->V, A->col[p]);
+                if (args->multiply) s *= number(A->dtype, A->val, p);
             }
-            val[p] = s + old;
+            put(dtype, args->val, p, s + old);
         }
     return SPS_OK;
 }
@@ -58,7 +67,8 @@ SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_ref) = {
     .name = "sddmm.ref",
     .op = SPS_OP_SDDMM,
     .where = SPS_HOST,
-    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
+             SPS_SINGLE_BLOCKS,
     .fits = fits,
     .cost = cost,
     .plan = plan,

@@ -32,7 +32,7 @@ static double cost(const sps_problem *p)
 {
     double again = 8.0 * p->k * (double)p->f->nnz * p->f->distinct64 * 0.25;
 
-    return (1.3 * spsi_spmm_floor(p->f, p->A->dtype, p->k) + again) /
+    return (1.3 * spsi_spmm_floor(p) + again) /
            p->bandwidth;
 }
 
@@ -179,7 +179,7 @@ static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const omp_plan *self = (const omp_plan *)plan;
     task t = {
-        .A = plan->A, .alpha = args->alpha, .beta = args->beta,
+        .A = plan->A, .alpha = spsi_alpha(args), .beta = spsi_beta(args),
         .x = args->X->data, .ldx = args->X->ld,
         .y = args->Y->data, .ldy = args->Y->ld, .k = args->Y->k,
     };

@@ -12,34 +12,42 @@ static bool fits(const sps_problem *p, const char **why_not)
 
 static double cost(const sps_problem *p)
 {
-    return 50 * spsi_spmm_floor(p->f, p->A->dtype, p->k) / p->bandwidth;
+    return 50 * spsi_spmm_floor(p) / p->bandwidth;
 }
 
 static sps_status plan(sps_context *ctx, const sps_problem *p,
                        sps_plan **plan_p);
 
-static double value(const sps_csr_local *A, int64_t p)
+static double number(sps_dtype dtype, const void *data, int64_t p)
 {
-    return A->dtype == SPS_F64 ? ((const double *)A->val)[p]
-                               : (double)((const float *)A->val)[p];
+    return dtype == SPS_F64 ? ((const double *)data)[p]
+                            : (double)((const float *)data)[p];
+}
+
+static void put(sps_dtype dtype, void *data, int64_t p, double value)
+{
+    if (dtype == SPS_F64) ((double *)data)[p] = value;
+    else ((float *)data)[p] = (float)value;
 }
 
 static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const sps_csr_local *A = plan->A;
-    const double *x = args->X->data;
-    double *y = args->Y->data;
-    int64_t ldx = args->X->ld, ldy = args->Y->ld;
+    const sps_block *X = args->X, *Y = args->Y;
+    double alpha = spsi_alpha(args), beta = spsi_beta(args);
 
     for (int64_t i = 0; i < A->nrow; i++)
         for (int j = 0; j < args->Y->k; j++) {
             double sum = 0, old = 0;
 
-            if (args->alpha != 0)
+            if (alpha != 0)
                 for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
-                    sum += value(A, p) * x[A->col[p] * ldx + j];
-            if (args->beta != 0) old = args->beta * y[i * ldy + j];
-            y[i * ldy + j] = (args->alpha != 0 ? args->alpha * sum : 0) + old;
+                    sum += number(A->dtype, A->val, p) *
+                           number(X->dtype, X->data, A->col[p] * X->ld + j);
+            if (beta != 0)
+                old = beta * number(Y->dtype, Y->data, i * Y->ld + j);
+            put(Y->dtype, Y->data, i * Y->ld + j,
+                (alpha != 0 ? alpha * sum : 0) + old);
         }
     return SPS_OK;
 }
@@ -48,7 +56,8 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_ref) = {
     .name = "spmm.ref",
     .op = SPS_OP_SPMM,
     .where = SPS_HOST,
-    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
+             SPS_SINGLE_BLOCKS,
     .fits = fits,
     .cost = cost,
     .plan = plan,

@@ -105,7 +105,8 @@ sps_status joined(const sps_plan *plan, const sps_sddmm_args *args, bool zero)
     return with_types(plan->A, [&](auto A) -> sps_status {
         join<<<(unsigned)ceil_div(nnz, 256), 256, 0,
                spsi_cuda_state(ctx)->stream>>>(sample, A.val, args->beta,
-                                               args->val, nnz, zero);
+                                               (double *)args->val, nnz,
+                                               zero);
         SPS_LAUNCHED(ctx);
         return SPS_OK;
     });
@@ -123,7 +124,8 @@ sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
     if (args->alpha == 0 || args->U->k == 0) return joined(plan, args, true);
     SPS_TRY_RETURN(describe(plan, args->U->k, numbers(args->U), args->U->ld,
                             numbers(args->V), args->V->ld,
-                            args->multiply ? v->sample : args->val, &x));
+                            args->multiply ? v->sample : (double *)args->val,
+                            &x));
     SPS_CUSPARSE(ctx, cusparseSDDMM(spsi_cuda_state(ctx)->sparse,
                                     CUSPARSE_OPERATION_NON_TRANSPOSE,
                                     CUSPARSE_OPERATION_NON_TRANSPOSE,

@@ -87,7 +87,7 @@ sddmm_kernel(matrix<I, V> A, sample s)
 
 /* alpha = 0: U, V and A are not read. */
 __global__ void __launch_bounds__(threads)
-scale_kernel(double beta, double *val, int64_t nnz)
+scale_samples(double beta, double *val, int64_t nnz)
 {
     int64_t p = (int64_t)blockIdx.x * threads + threadIdx.x;
 
@@ -122,8 +122,9 @@ sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (nnz == 0) return SPS_OK;
     if (args->alpha == 0 || args->U->k == 0) {
-        scale_kernel<<<(unsigned)ceil_div(nnz, threads), threads, 0,
-                       spsi_cuda_state(ctx)->stream>>>(args->beta, args->val,
+        scale_samples<<<(unsigned)ceil_div(nnz, threads), threads, 0,
+                       spsi_cuda_state(ctx)->stream>>>(args->beta,
+                                                       (double *)args->val,
                                                        nnz);
         SPS_LAUNCHED(ctx);
         return SPS_OK;
@@ -136,7 +137,7 @@ sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
     s.ldv = args->V->ld;
     s.d = args->U->k;
     s.multiply = args->multiply;
-    s.out = args->val;
+    s.out = (double *)args->val;
     if (s.d <= 4) return launch<2>(plan, s, pairs);
     if (s.d <= 8) return launch<4>(plan, s, pairs);
     if (s.d <= 16) return launch<8>(plan, s, pairs);

@@ -28,25 +28,45 @@ template <class I, class V> matrix<I, V> matrix_of(const sps_csr_local *A)
     return m;
 }
 
-/* Y = alpha A X + beta Y as kernels see it. */
-struct blocks {
+/* Y = alpha A X + beta Y as kernels see it; T: double or float. */
+template <class T> struct blocks {
     double alpha, beta;
-    const double *__restrict__ x;
+    const double *scalars; /* on the device, or NULL */
+    const T *__restrict__ x;
     int64_t ldx;
-    double *__restrict__ y;
+    T *__restrict__ y;
     int64_t ldy;
     int k;
+
+    /* First thing in a kernel: scalars that lie on the device. */
+    __device__ __forceinline__ void resolve()
+    {
+        if (scalars) {
+            alpha = scalars[0];
+            beta = scalars[1];
+        }
+    }
+    /* alpha sum + beta old, where a zero scalar hides what it meets.  old is
+     * read only when beta is not zero. */
+    template <class S>
+    __device__ __forceinline__ T join(S sum, const T *old) const
+    {
+        S r = alpha != 0 ? (S)alpha * sum : S(0);
+
+        return (T)(beta != 0 ? fma((S)beta, (S)*old, r) : r);
+    }
 };
 
-inline blocks blocks_of(const sps_spmm_args *args)
+template <class T = double> blocks<T> blocks_of(const sps_spmm_args *args)
 {
-    blocks b;
+    blocks<T> b;
 
     b.alpha = args->alpha;
     b.beta = args->beta;
-    b.x = numbers(args->X);
+    b.scalars = args->scalars;
+    b.x = (const T *)args->X->data;
     b.ldx = args->X->ld;
-    b.y = numbers(args->Y);
+    b.y = (T *)args->Y->data;
     b.ldy = args->Y->ld;
     b.k = args->Y->k;
     return b;
@@ -56,23 +76,22 @@ inline blocks blocks_of(const sps_spmm_args *args)
  * each element, from the lane that owns it, with the sum over the row.  This
  * one is Y = alpha A X + beta Y; a fused form (a residual F - A X, a three-term
  * recurrence, a scaling by rows) is another struct with the same call. */
-struct axpby_epilogue {
-    double alpha, beta;
-    double *__restrict__ y;
-    int64_t ldy;
+template <class T> struct axpby_epilogue {
+    blocks<T> b;
 
-    __device__ __forceinline__ void operator()(int64_t i, int j,
-                                               double sum) const
+    __device__ __forceinline__ void begin() { b.resolve(); }
+    template <class S>
+    __device__ __forceinline__ void operator()(int64_t i, int j, S sum) const
     {
-        double *p = y + i * ldy + j;
+        T *p = b.y + i * b.ldy + j;
 
-        *p = beta != 0 ? fma(beta, *p, alpha * sum) : alpha * sum;
+        *p = b.join(sum, p);
     }
 };
 
-inline axpby_epilogue epilogue_of(const blocks &b)
+template <class T> axpby_epilogue<T> epilogue_of(const blocks<T> &b)
 {
-    return axpby_epilogue{b.alpha, b.beta, b.y, b.ldy};
+    return axpby_epilogue<T>{b};
 }
 
 /* call(matrix) with the types of A. */
@@ -85,24 +104,59 @@ template <class F> sps_status with_types(const sps_csr_local *A, const F &call)
                        : call(matrix_of<int64_t, float>(A));
 }
 
-/* Nothing to multiply: Y = beta Y, reading neither A nor X. */
+/* call(matrix, blocks) with the types of A, X and Y; floats in blocks come
+ * with floats in A (lib/planner.c sees to it). */
+template <class F>
+sps_status with_all_types(const sps_csr_local *A, const sps_spmm_args *args,
+                          const F &call)
+{
+    if (args->Y->dtype == SPS_F64)
+        return with_types(A, [&](auto M) -> sps_status {
+            return call(M, blocks_of<double>(args));
+        });
+    return A->rowptr32
+        ? call(matrix_of<int32_t, float>(A), blocks_of<float>(args))
+        : call(matrix_of<int64_t, float>(A), blocks_of<float>(args));
+}
+
+/* Nothing to multiply: Y = beta Y, reading neither A nor X.  Scalars on the
+ * device are not known here: then only an empty A is trivial. */
 inline bool trivial(const sps_plan *plan, const sps_spmm_args *args)
 {
-    return args->alpha == 0 || plan->A->nnz == 0;
+    return (!args->scalars && args->alpha == 0) || plan->A->nnz == 0;
+}
+
+template <class T>
+__global__ void __launch_bounds__(256) scale_kernel(blocks<T> b, int64_t n)
+{
+    int64_t e = (int64_t)blockIdx.x * 256 + threadIdx.x, i = e / b.k;
+    T *y = b.y + i * b.ldy + e % b.k;
+
+    b.resolve();
+    b.alpha = 0;
+    if (i < n) *y = b.join(T(0), y);
 }
 
 inline sps_status scale_only(const sps_spmm_args *args)
 {
-    if (args->beta == 1) return SPS_OK;
-    if (args->beta == 0) return spsi_cuda_fill(args->Y, 0.0);
-    return spsi_cuda_axpby(0.0, args->Y, args->beta, args->Y);
+    const sps_block *Y = args->Y;
+    sps_context *ctx = Y->ctx;
+    unsigned grid = (unsigned)ceil_div(Y->n * Y->k, 256);
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+
+    if (!args->scalars && args->beta == 1) return SPS_OK;
+    if (Y->dtype == SPS_F64)
+        scale_kernel<<<grid, 256, 0, stream>>>(blocks_of<double>(args), Y->n);
+    else
+        scale_kernel<<<grid, 256, 0, stream>>>(blocks_of<float>(args), Y->n);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
 }
 
 /* Seconds: the bytes that must move, at a share of the copy bandwidth. */
 inline double seconds(const sps_problem *p, double share)
 {
-    return spsi_spmm_floor(p->f, p->A->dtype, p->k) / (share * p->bandwidth) +
-           3e-6;
+    return spsi_spmm_floor(p) / (share * p->bandwidth) + 3e-6;
 }
 
 } // namespace

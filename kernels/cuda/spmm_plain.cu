@@ -47,7 +47,7 @@ __device__ __forceinline__ float once(const float *p)
 
 template <int L, int C, bool PAIRED, class I, class V>
 __global__ void __launch_bounds__(threads)
-spmm_kernel(matrix<I, V> A, blocks b, int run)
+spmm_kernel(matrix<I, V> A, blocks<double> b, int run)
 {
     constexpr int batch = L > 8 ? L : 8, own = batch / L, unroll = 8 / C;
     int sub = (int)threadIdx.x / L, l = (int)threadIdx.x % L;
@@ -79,6 +79,7 @@ spmm_kernel(matrix<I, V> A, blocks b, int run)
         }
     };
 
+    b.resolve();
     bounds(first + sub);
     entries(p, (int)(q - p), 0);
     for (int64_t base = first; base < last; base += threads / L) {
@@ -135,16 +136,12 @@ spmm_kernel(matrix<I, V> A, blocks b, int run)
 #pragma unroll
             for (int w = 0; w < C; w++) {
                 int some = left - 2 * L * w;
-                double2 r = make_double2(b.alpha * acc[w].x,
-                                         b.alpha * acc[w].y);
+                double2 old = make_double2(0.0, 0.0);
 
-                if (b.beta != 0) {
-                    double2 old = load_pair<PAIRED>(y + 2 * L * w, some);
-
-                    r.x = fma(b.beta, old.x, r.x);
-                    r.y = fma(b.beta, old.y, r.y);
-                }
-                store_pair<PAIRED>(y + 2 * L * w, some, r);
+                if (b.beta != 0) old = load_pair<PAIRED>(y + 2 * L * w, some);
+                store_pair<PAIRED>(y + 2 * L * w, some,
+                                   make_double2(b.join(acc[w].x, &old.x),
+                                                b.join(acc[w].y, &old.y)));
             }
         }
     }
@@ -165,7 +162,7 @@ template <int L, int C>
 sps_status launch(const sps_plan *plan, const sps_spmm_args *args)
 {
     sps_context *ctx = plan->ctx;
-    blocks b = blocks_of(args);
+    blocks<double> b = blocks_of(args);
     bool pairs = paired(args->X) && paired(args->Y);
     int run = run_of(ctx, plan->A->nrow, L);
     int64_t count = ceil_div(plan->A->nrow, run);

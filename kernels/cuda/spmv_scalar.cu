@@ -13,28 +13,28 @@ extern "C" const sps_kernel spsi_kernel_spmv_scalar;
 
 namespace {
 
-template <class I, class V, class E>
+template <class I, class V, class T, class E>
 __global__ void __launch_bounds__(256)
-scalar_kernel(matrix<I, V> A, blocks b, E finish)
+scalar_kernel(matrix<I, V> A, blocks<T> b, E finish)
 {
     int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
-    double sum = 0;
+    T sum = 0;
 
+    finish.begin();
     if (i >= A.nrow) return;
     for (I p = A.rowptr[i]; p < A.rowptr[i + 1]; p++)
-        sum = fma((double)A.val[p], __ldg(b.x + A.col[p] * b.ldx), sum);
+        sum = fma((T)A.val[p], __ldg(b.x + A.col[p] * b.ldx), sum);
     finish(i, 0, sum);
 }
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     sps_context *ctx = plan->ctx;
-    blocks b = blocks_of(args);
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
-    return with_types(plan->A, [&](auto A) -> sps_status {
+    return with_all_types(plan->A, args, [&](auto A, auto b) -> sps_status {
         scalar_kernel<<<(unsigned)ceil_div(A.nrow, 256), 256, 0,
                         spsi_cuda_state(ctx)->stream>>>(A, b, epilogue_of(b));
         SPS_LAUNCHED(ctx);
@@ -69,7 +69,8 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_scalar) = {
     .name = "spmv.scalar",
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
-    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
+             SPS_SINGLE_BLOCKS,
     .fits = fits,
     .cost = cost,
     .plan = plan,

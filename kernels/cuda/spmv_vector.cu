@@ -40,7 +40,7 @@ __device__ __forceinline__ void load_row(double *v, const double *x, int k)
 
 template <int T, int K, bool PAIRED, class I, class V, class E>
 __global__ void __launch_bounds__(threads)
-vector_kernel(matrix<I, V> A, blocks b, E finish)
+vector_kernel(matrix<I, V> A, blocks<double> b, E finish)
 {
     constexpr int unroll = 2;
     int64_t i = ((int64_t)blockIdx.x * threads + threadIdx.x) / T;
@@ -48,6 +48,7 @@ vector_kernel(matrix<I, V> A, blocks b, E finish)
     I p = 0, q = 0;
     double sum[unroll][K] = {};
 
+    finish.begin();
     if (i < A.nrow) {
         p = A.rowptr[i];
         q = A.rowptr[i + 1];
@@ -88,7 +89,7 @@ template <int T, int K, bool PAIRED>
 sps_status launch(const sps_plan *plan, const sps_spmm_args *args)
 {
     sps_context *ctx = plan->ctx;
-    blocks b = blocks_of(args);
+    blocks<double> b = blocks_of(args);
 
     return with_types(plan->A, [&](auto A) -> sps_status {
         vector_kernel<T, K, PAIRED>

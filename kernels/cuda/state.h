@@ -71,6 +71,10 @@ void spsi_cuda_release(sps_context *ctx, void *p, size_t bytes);
 sps_status spsi_cuda_sparse(sps_context *ctx, cusparseHandle_t *handle_p);
 
 /* Slots, by file. */
+sps_status spsi_cuda_record_begin(sps_context *ctx);
+sps_status spsi_cuda_record_end(sps_context *ctx, void **recording_p);
+sps_status spsi_cuda_replay(sps_context *ctx, void *recording);
+void spsi_cuda_record_drop(sps_context *ctx, void *recording);
 sps_status spsi_cuda_fill(sps_block *X, double value);
 sps_status spsi_cuda_random(sps_block *X, uint64_t seed);
 sps_status spsi_cuda_gather(const sps_block *X, const int *index,
