@@ -39,6 +39,10 @@ typedef struct sps_backend {
                            size_t bytes);        /* place -> host, complete */
     sps_status (*copy)(sps_context *ctx, void *to, const void *from,
                        size_t bytes);            /* inside the place */
+    /* offset[i] = count[0] + .. + count[i-1], i = 0 .. n, arrays in the place;
+     * complete on return.  Builders of plans live on it; NULL on the host. */
+    sps_status (*scan)(sps_context *ctx, const int32_t *count, int64_t n,
+                       int64_t *offset);
     /* --- recording: what is queued between begin and end is not run but
      * kept, and run by each replay (CUDA graphs).  Nothing in between may
      * allocate or wait for the place.  NULL on the host. */

@@ -4,6 +4,7 @@
  * Everything is queued on one stream of the context (its own, not blocking
  * with the default stream, or the caller's).  Blocks are worked on in
  * block_ops.cu, reduce.cu, gram.cu, update.cu and transfer.cu. */
+#include "scan.h"
 #include "state.h"
 
 #include <stdio.h>
@@ -248,6 +249,7 @@ SPS_DEFINE(sps_backend, spsi_backend_cuda) = {
     .upload = upload_cuda,
     .download = download_cuda,
     .copy = copy_cuda,
+    .scan = spsi_cuda_scan,
     .record_begin = spsi_cuda_record_begin,
     .record_end = spsi_cuda_record_end,
     .replay = spsi_cuda_replay,
