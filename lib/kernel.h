@@ -101,6 +101,11 @@ typedef struct sps_kernel {
     sps_opcode op;
     sps_place where;
     unsigned gives;
+    /* Without SPS_FULL_PRECISION: unit roundoff of the values and of X as the
+     * kernel sees them, 2^-11 for tf32 and half, 2^-8 for bf16; it sums in
+     * float or better, and integers that its numbers hold give exact sums
+     * below 2^24.  0: they keep the bits of their types. */
+    double roundoff;
     /* Whether it can run; *why_not a static text when not. */
     bool (*fits)(const sps_problem *p, const char **why_not);
     /* Predicted seconds of one run. */
