@@ -2,9 +2,9 @@
 /* spmv_cusparse.cu - cuSPARSE's SpMV as a bidder for single vectors.
  *
  * CSR_ALG1 and CSR_ALG2 are both timed when choices are measured and bits need
- * not repeat; else it is ALG2, the only one documented to repeat them.  Vectors with a stride (columns
- * of wider blocks) are packed first. */
-#include "sparse.cuh"
+ * not repeat; else it is ALG2, the only one documented to repeat them.  Vectors
+ * with a stride (columns of wider blocks) are packed first. */
+#include "cusparse.cuh"
 
 #include <stdio.h>
 
@@ -18,8 +18,8 @@ struct vendor_plan {
     cusparseSpMVAlg_t alg;
     void *buffer;
     size_t buffer_bytes;
-    double *pack;            /* a vector of columns, a vector of rows */
-    size_t pack_bytes;
+    char *room;              /* scalars, a vector of columns, one of rows */
+    size_t room_bytes;
 };
 
 struct vectors {
@@ -32,22 +32,34 @@ struct vectors {
     }
 };
 
-sps_status describe(sps_context *ctx, const sps_csr_local *A, double *x,
-                    double *y, vectors *d)
+char *room_x(const vendor_plan *v) { return v->room + scalar_room; }
+
+char *room_y(const vendor_plan *v)
 {
-    SPS_CUSPARSE(ctx, cusparseCreateDnVec(&d->x, A->ncol, x, CUDA_R_64F));
-    SPS_CUSPARSE(ctx, cusparseCreateDnVec(&d->y, A->nrow, y, CUDA_R_64F));
+    return room_x(v) + (size_t)v->super.A->ncol *
+                           spsi_dtype_size(v->super.block);
+}
+
+sps_status describe(const sps_plan *plan, void *x, void *y, vectors *d)
+{
+    cudaDataType_t number = number_type(plan->block);
+
+    SPS_CUSPARSE(plan->ctx, cusparseCreateDnVec(&d->x, plan->A->ncol, x,
+                                                number));
+    SPS_CUSPARSE(plan->ctx, cusparseCreateDnVec(&d->y, plan->A->nrow, y,
+                                                number));
     return SPS_OK;
 }
 
-sps_status product(const vendor_plan *v, double alpha, double beta,
+sps_status product(const vendor_plan *v, const void *alpha, const void *beta,
                    const vectors *d)
 {
     sps_context *ctx = v->super.ctx;
 
     SPS_CUSPARSE(ctx, cusparseSpMV(spsi_cuda_state(ctx)->sparse,
-                                   CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha,
-                                   v->A, d->x, &beta, d->y, CUDA_R_64F, v->alg,
+                                   CUSPARSE_OPERATION_NON_TRANSPOSE, alpha,
+                                   v->A, d->x, beta, d->y,
+                                   number_type(v->super.block), v->alg,
                                    v->buffer));
     return SPS_OK;
 }
@@ -64,50 +76,45 @@ sps_status set_up(vendor_plan *v, cusparseSpMVAlg_t alg, const vectors *d)
 {
     sps_context *ctx = v->super.ctx;
     const sps_csr_local *A = v->super.A;
+    sps_dtype type = v->super.block;
     cusparseHandle_t handle = spsi_cuda_state(ctx)->sparse;
-    double alpha = 1, beta = 0;
+    unit_scalars unit;
 
     drop(v);
     v->alg = alg;
-    SPS_CUSPARSE(ctx, cusparseCreateCsr(&v->A, A->nrow, A->ncol, A->nnz,
-                                        (void *)A->rowptr32, (void *)A->col,
-                                        (void *)A->val, CUSPARSE_INDEX_32I,
-                                        CUSPARSE_INDEX_32I,
-                                        CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
+    SPS_TRY_RETURN(describe_csr(ctx, A, A->val, type, &v->A));
     SPS_CUSPARSE(ctx, cusparseSpMV_bufferSize(
-                          handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha,
-                          v->A, d->x, &beta, d->y, CUDA_R_64F, alg,
-                          &v->buffer_bytes));
+                          handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                          unit.one(type), v->A, d->x, unit.zero(type), d->y,
+                          number_type(type), alg, &v->buffer_bytes));
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->buffer_bytes, &v->buffer));
     SPS_CUSPARSE(ctx, cusparseSpMV_preprocess(
-                          handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha,
-                          v->A, d->x, &beta, d->y, CUDA_R_64F, alg,
-                          v->buffer));
+                          handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                          unit.one(type), v->A, d->x, unit.zero(type), d->y,
+                          number_type(type), alg, v->buffer));
     return SPS_OK;
 }
 
 sps_status time_it(const vendor_plan *v, const vectors *d, float *best)
 {
-    sps_context *ctx = v->super.ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-    cudaEvent_t begin, end;
+    unit_scalars unit;
+    sps_dtype type = v->super.block;
 
-    SPS_CUDA(ctx, cudaEventCreate(&begin));
-    SPS_CUDA(ctx, cudaEventCreate(&end));
-    *best = 1e30f;
-    for (int i = 0; i < 4; i++) {
-        float ms = 0;
+    return time_best(v->super.ctx, [&]() -> sps_status {
+        return product(v, unit.one(type), unit.zero(type), d);
+    }, best);
+}
 
-        SPS_CUDA(ctx, cudaEventRecord(begin, stream));
-        SPS_TRY_RETURN(product(v, 1.0, 0.0, d));
-        SPS_CUDA(ctx, cudaEventRecord(end, stream));
-        SPS_CUDA(ctx, cudaEventSynchronize(end));
-        SPS_CUDA(ctx, cudaEventElapsedTime(&ms, begin, end));
-        if (i > 0 && ms < *best) *best = ms;
-    }
-    cudaEventDestroy(begin);
-    cudaEventDestroy(end);
-    return SPS_OK;
+/* The faster of the two. */
+sps_status pick(vendor_plan *v, const vectors *d)
+{
+    float ms1 = 0, ms2 = 0;
+
+    SPS_TRY_RETURN(set_up(v, CUSPARSE_SPMV_CSR_ALG1, d));
+    SPS_TRY_RETURN(time_it(v, d, &ms1));
+    SPS_TRY_RETURN(set_up(v, CUSPARSE_SPMV_CSR_ALG2, d));
+    SPS_TRY_RETURN(time_it(v, d, &ms2));
+    return ms1 < ms2 ? set_up(v, CUSPARSE_SPMV_CSR_ALG1, d) : SPS_OK;
 }
 
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
@@ -115,10 +122,9 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     const sps_csr_local *A = p->local;
     bool any = p->timed && !(p->need & SPS_REPRODUCIBLE);
     cusparseHandle_t handle;
-    float ms1 = 0, ms2 = 0;
     vendor_plan *v;
     vectors d;
-    void *pack;
+    void *room;
 
     SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmv_cusparse, p,
                                  sizeof(vendor_plan), plan_p));
@@ -126,56 +132,42 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     if (A->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
-    v->pack_bytes = (size_t)(A->ncol + A->nrow) * sizeof(double);
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->pack_bytes, &pack));
-    v->pack = (double *)pack;
-    SPS_CUDA(ctx, cudaMemsetAsync(pack, 0, v->pack_bytes,
+    v->room_bytes = scalar_room + (size_t)(A->ncol + A->nrow) *
+                                      spsi_dtype_size(p->block);
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->room_bytes, &room));
+    v->room = (char *)room;
+    SPS_CUDA(ctx, cudaMemsetAsync(room, 0, v->room_bytes,
                                   spsi_cuda_state(ctx)->stream));
-    SPS_TRY_RETURN(describe(ctx, A, v->pack, v->pack + A->ncol, &d));
-    SPS_TRY_RETURN(set_up(v, any ? CUSPARSE_SPMV_CSR_ALG1
-                                 : CUSPARSE_SPMV_CSR_ALG2, &d));
-    if (any) {
-        SPS_TRY_RETURN(time_it(v, &d, &ms1));
-        SPS_TRY_RETURN(set_up(v, CUSPARSE_SPMV_CSR_ALG2, &d));
-        SPS_TRY_RETURN(time_it(v, &d, &ms2));
-        if (ms1 < ms2) SPS_TRY_RETURN(set_up(v, CUSPARSE_SPMV_CSR_ALG1, &d));
-    }
-    v->super.bytes = v->buffer_bytes + v->pack_bytes;
+    SPS_TRY_RETURN(describe(&v->super, room_x(v), room_y(v), &d));
+    SPS_TRY_RETURN(any ? pick(v, &d)
+                       : set_up(v, CUSPARSE_SPMV_CSR_ALG2, &d));
+    v->super.bytes = v->buffer_bytes + v->room_bytes;
     snprintf(v->super.detail, sizeof v->super.detail, "CSR_ALG%d",
              v->alg == CUSPARSE_SPMV_CSR_ALG1 ? 1 : 2);
     return SPS_OK;
 }
 
-/* A block over a packed vector. */
-sps_block packed(const sps_block *X, double *data)
-{
-    sps_block v = *X;
-
-    v.data = data;
-    v.ld = 1;
-    v.k = v.width = 1;
-    v.bytes = 0;
-    return v;
-}
-
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const vendor_plan *v = (const vendor_plan *)plan;
-    const sps_block *X = args->X;
-    sps_block *Y = args->Y;
-    sps_block x = packed(X, v->pack), y = packed(Y, v->pack + plan->A->ncol);
+    const sps_block *X = args->X, *Y = args->Y;
+    sps_block x = packed(X, room_x(v)), y = packed(Y, room_y(v));
     vectors d;
 
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     if (Y->k == 0 || Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
     if (X->ld == 1) x = *X;
-    else SPS_TRY_RETURN(spsi_cuda_axpby(1.0, X, 0.0, &x));
+    else SPS_TRY_RETURN(move_column(X, &x));
     if (Y->ld == 1) y = *Y;
-    else if (args->beta != 0) SPS_TRY_RETURN(spsi_cuda_axpby(1.0, Y, 0.0, &y));
-    SPS_TRY_RETURN(describe(plan->ctx, plan->A, numbers(&x), numbers(&y), &d));
-    SPS_TRY_RETURN(product(v, args->alpha, args->beta, &d));
-    return Y->ld == 1 ? SPS_OK : spsi_cuda_axpby(1.0, &y, 0.0, Y);
+    else if (reads_old(args)) SPS_TRY_RETURN(move_column(Y, &y));
+    SPS_TRY_RETURN(describe(plan, x.data, y.data, &d));
+    SPS_TRY_RETURN(with_scalars(
+        plan->ctx, args, (float *)v->room,
+        [&](const void *alpha, const void *beta) -> sps_status {
+            return product(v, alpha, beta, &d);
+        }));
+    return Y->ld == 1 ? SPS_OK : move_column(&y, Y);
 }
 
 sps_status refresh(sps_plan *plan)
@@ -193,7 +185,7 @@ void destroy(sps_plan *plan)
     vendor_plan *v = (vendor_plan *)plan;
 
     drop(v);
-    if (v->pack) spsi_cuda_release(plan->ctx, v->pack, v->pack_bytes);
+    spsi_cuda_release(plan->ctx, v->room, v->room_bytes);
 }
 
 bool fits(const sps_problem *p, const char **why_not)
@@ -202,15 +194,7 @@ bool fits(const sps_problem *p, const char **why_not)
         *why_not = "serves single vectors only";
         return false;
     }
-    if (p->A->dtype != SPS_F64) {
-        *why_not = "cuSPARSE wants values of the vectors' type";
-        return false;
-    }
-    if (p->A->nnz > INT32_MAX || p->A->nrow > INT32_MAX) {
-        *why_not = "2^31 entries or more";
-        return false;
-    }
-    return true;
+    return vendor_fits(p, why_not);
 }
 
 /* Measured on an H200: 59 to 76 % of the bytes' speed, 38 on a power law. */
@@ -226,7 +210,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse) = {
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
-             SPS_VENDOR,
+             SPS_VENDOR | SPS_SINGLE_BLOCKS,
     .fits = fits,
     .cost = cost,
     .plan = plan,

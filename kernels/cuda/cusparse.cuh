@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cusparse.cuh - what the bidders that call cuSPARSE share: its names of our
+ * types, scalars wherever they lie, columns packed, a stopwatch.
+ *
+ * Runs allocate nothing and wait for nothing, so that all of them can be
+ * recorded: descriptors are host memory, buffers belong to plans. */
+#ifndef SPS_CUDA_CUSPARSE_CUH
+#define SPS_CUDA_CUSPARSE_CUH
+
+#include "sparse.cuh"
+
+namespace {
+
+inline cudaDataType_t number_type(sps_dtype type)
+{
+    return type == SPS_F64 ? CUDA_R_64F : CUDA_R_32F;
+}
+
+/* cuSPARSE's SpMM and SpMV want one type throughout and 32-bit offsets. */
+inline bool vendor_fits(const sps_problem *p, const char **why_not)
+{
+    if (p->A->dtype != p->block) {
+        *why_not = "cuSPARSE wants values of the blocks' type";
+        return false;
+    }
+    if (p->A->nnz > INT32_MAX || p->A->nrow > INT32_MAX) {
+        *why_not = "2^31 entries or more";
+        return false;
+    }
+    return true;
+}
+
+inline sps_status describe_csr(sps_context *ctx, const sps_csr_local *A,
+                               const void *val, sps_dtype type,
+                               cusparseSpMatDescr_t *csr)
+{
+    SPS_CUSPARSE(ctx, cusparseCreateCsr(csr, A->nrow, A->ncol, A->nnz,
+                                        (void *)A->rowptr32, (void *)A->col,
+                                        (void *)val, CUSPARSE_INDEX_32I,
+                                        CUSPARSE_INDEX_32I,
+                                        CUSPARSE_INDEX_BASE_ZERO,
+                                        number_type(type)));
+    return SPS_OK;
+}
+
+/* ---------------------------------------------------------------- scalars */
+
+/* Bytes of a plan that with_scalars needs for two floats. */
+constexpr size_t scalar_room = 256;
+
+__global__ void __launch_bounds__(32) narrow_scalars(const double *two,
+                                                     float *narrow)
+{
+    if (threadIdx.x < 2) narrow[threadIdx.x] = (float)two[threadIdx.x];
+}
+
+/* call(alpha, beta) with pointers to numbers of the blocks' type, on the host
+ * or, when args has scalars in the place, on the device: then they are read
+ * when the kernel runs.  The handle is in host mode but for the call. */
+template <class F>
+sps_status with_scalars(sps_context *ctx, const sps_spmm_args *args,
+                        float *room, const F &call)
+{
+    cusparseHandle_t handle = spsi_cuda_state(ctx)->sparse;
+    float single[2] = {(float)args->alpha, (float)args->beta};
+    bool narrow = args->Y->dtype == SPS_F32;
+    sps_status st;
+
+    if (!args->scalars)
+        return narrow ? call((const void *)&single[0], (const void *)&single[1])
+                      : call((const void *)&args->alpha,
+                             (const void *)&args->beta);
+    if (narrow) {
+        narrow_scalars<<<1, 32, 0, spsi_cuda_state(ctx)->stream>>>(
+            args->scalars, room);
+        SPS_LAUNCHED(ctx);
+    }
+    SPS_CUSPARSE(ctx, cusparseSetPointerMode(handle,
+                                             CUSPARSE_POINTER_MODE_DEVICE));
+    st = narrow ? call((const void *)room, (const void *)(room + 1))
+                : call((const void *)args->scalars,
+                       (const void *)(args->scalars + 1));
+    cusparseSetPointerMode(handle, CUSPARSE_POINTER_MODE_HOST);
+    return st;
+}
+
+/* One and zero on the host, in either type. */
+struct unit_scalars {
+    double wide[2] = {1.0, 0.0};
+    float narrow[2] = {1.0f, 0.0f};
+
+    const void *one(sps_dtype type) const
+    {
+        return type == SPS_F64 ? (const void *)&wide[0] : &narrow[0];
+    }
+    const void *zero(sps_dtype type) const
+    {
+        return type == SPS_F64 ? (const void *)&wide[1] : &narrow[1];
+    }
+};
+
+/* ------------------------------------------------------------- one column */
+
+template <class T>
+__global__ void __launch_bounds__(256)
+copy_column(const T *__restrict__ from, int64_t from_ld, T *__restrict__ to,
+            int64_t to_ld, int64_t n)
+{
+    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (i < n) to[i * to_ld] = from[i * from_ld];
+}
+
+/* The first column of a block into another block's, bit for bit. */
+inline sps_status move_column(const sps_block *from, const sps_block *to)
+{
+    sps_context *ctx = to->ctx;
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+    unsigned grid = (unsigned)ceil_div(to->n, 256);
+
+    if (to->n == 0) return SPS_OK;
+    if (to->dtype == SPS_F64)
+        copy_column<<<grid, 256, 0, stream>>>((const double *)from->data,
+                                              from->ld, (double *)to->data,
+                                              to->ld, to->n);
+    else
+        copy_column<<<grid, 256, 0, stream>>>((const float *)from->data,
+                                              from->ld, (float *)to->data,
+                                              to->ld, to->n);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* A column as a vector without gaps, its numbers at data; seen as a block. */
+inline sps_block packed(const sps_block *X, void *data)
+{
+    sps_block v = *X;
+
+    v.data = data;
+    v.ld = 1;
+    v.k = v.width = 1;
+    v.bytes = 0;
+    return v;
+}
+
+/* Y may be read: beta is not known to be zero. */
+inline bool reads_old(const sps_spmm_args *args)
+{
+    return args->scalars || args->beta != 0;
+}
+
+/* -------------------------------------------------------------- stopwatch */
+
+/* Milliseconds of the best of three runs after one to warm up. */
+template <class F>
+sps_status time_best(sps_context *ctx, const F &run, float *best)
+{
+    struct events {
+        cudaEvent_t begin = NULL, end = NULL;
+
+        ~events()
+        {
+            if (begin) cudaEventDestroy(begin);
+            if (end) cudaEventDestroy(end);
+        }
+    } e;
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+
+    SPS_CUDA(ctx, cudaEventCreate(&e.begin));
+    SPS_CUDA(ctx, cudaEventCreate(&e.end));
+    *best = 1e30f;
+    SPS_TRY_RETURN(run());
+    for (int i = 0; i < 3; i++) {
+        float ms = 0;
+
+        SPS_CUDA(ctx, cudaEventRecord(e.begin, stream));
+        SPS_TRY_RETURN(run());
+        SPS_CUDA(ctx, cudaEventRecord(e.end, stream));
+        SPS_CUDA(ctx, cudaEventSynchronize(e.end));
+        SPS_CUDA(ctx, cudaEventElapsedTime(&ms, e.begin, e.end));
+        if (ms < *best) *best = ms;
+    }
+    return SPS_OK;
+}
+
+} // namespace
+
+#endif
