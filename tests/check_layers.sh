@@ -59,7 +59,8 @@ layers=$(
     # The block benchmark times backend slots, which are not public.
     allow tools spsolve.h philox.h | grep -v '^tools/bench_blocks\.c '
     allow examples spsolve.h
-    refuse "$cuda|lapacke.h|cblas.h" tools examples
+    # Programs built by hand, beside the library, may be of CUDA.
+    refuse "$cuda|lapacke.h|cblas.h" tools examples | grep -v '^tools/peers/'
     refuse "$cuda" tests
     for file in tests/api_*.c; do
         [ -f "$file" ] || continue
