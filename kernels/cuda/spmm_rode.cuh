@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmm_rode.cuh - the kernels of spmm.rode.
+ *
+ * Lanes: L of a warp own a row of X or Y together, each with C lumps of W
+ * numbers (16 bytes; one number where the blocks are not aligned); lump q of
+ * lane l begins at column W (l + L q) of the strip, so that each load of the
+ * L lanes is contiguous.
+ *
+ * rows_kernel: L lanes a row of A, neighbouring rows in neighbouring lanes.
+ * Entries are fetched by the lanes together, a batch ahead, and passed by
+ * shuffles.  A block of threads walks ranges of consecutive rows, so that
+ * neighbours find each other's rows of X in L1.
+ * segments_kernel: a warp for a piece of a long row, 32 / L entries at a time;
+ * their sums are added by a tree over the lanes.
+ * joins_kernel: adds up the pieces of rows that have several.
+ *
+ * No atomics; all sums in an order that the plan fixes. */
+#ifndef SPS_CUDA_SPMM_RODE_CUH
+#define SPS_CUDA_SPMM_RODE_CUH
+
+#include "sparse.cuh"
+#include "kernels/formats/segments.h"
+
+namespace {
+
+/* The matrix with offsets of either width: read once a row, so a branch costs
+ * less than a second set of kernels. */
+template <class V> struct rows_of {
+    int64_t nrow;
+    const int64_t *__restrict__ wide;
+    const int32_t *__restrict__ narrow;
+    const int32_t *__restrict__ col;
+    const V *__restrict__ val;
+
+    __device__ __forceinline__ int64_t offset(int64_t i) const
+    {
+        return narrow ? (int64_t)__ldg(narrow + i) : __ldg(wide + i);
+    }
+};
+
+/* Ranges of rows: from a list, or run rows each. */
+struct ranges_of {
+    const int64_t *first;      /* count + 1, or NULL */
+    int64_t count, run, nrow;
+    int cut;                   /* longer rows are somebody else's */
+
+    __device__ __forceinline__ int64_t begin(int64_t r) const
+    {
+        int64_t i = first ? __ldg(first + r) : r * run;
+
+        return i < nrow ? i : nrow;
+    }
+};
+
+/* A is read once: it need not push rows of X out of L1. */
+__device__ __forceinline__ int32_t once(const int32_t *p)
+{
+    int32_t v;
+
+    asm("ld.global.nc.L1::no_allocate.s32 %0, [%1];" : "=r"(v) : "l"(p));
+    return v;
+}
+__device__ __forceinline__ double once(const double *p)
+{
+    double v;
+
+    asm("ld.global.nc.L1::no_allocate.f64 %0, [%1];" : "=d"(v) : "l"(p));
+    return v;
+}
+__device__ __forceinline__ float once(const float *p)
+{
+    float v;
+
+    asm("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(v) : "l"(p));
+    return v;
+}
+
+template <class T, int W> struct lump {
+    T v[W];
+};
+
+__device__ __forceinline__ void whole(const double *p, lump<double, 2> &r)
+{
+    double2 v = __ldg(reinterpret_cast<const double2 *>(p));
+
+    r.v[0] = v.x, r.v[1] = v.y;
+}
+__device__ __forceinline__ void whole(const float *p, lump<float, 4> &r)
+{
+    float4 v = __ldg(reinterpret_cast<const float4 *>(p));
+
+    r.v[0] = v.x, r.v[1] = v.y, r.v[2] = v.z, r.v[3] = v.w;
+}
+template <class T>
+__device__ __forceinline__ void whole(const T *p, lump<T, 1> &r)
+{
+    r.v[0] = __ldg(p);
+}
+__device__ __forceinline__ void put(double *p, const lump<double, 2> &r)
+{
+    *reinterpret_cast<double2 *>(p) = make_double2(r.v[0], r.v[1]);
+}
+__device__ __forceinline__ void put(float *p, const lump<float, 4> &r)
+{
+    *reinterpret_cast<float4 *>(p) = make_float4(r.v[0], r.v[1], r.v[2],
+                                                 r.v[3]);
+}
+template <class T> __device__ __forceinline__ void put(T *p,
+                                                       const lump<T, 1> &r)
+{
+    *p = r.v[0];
+}
+
+/* W neighbours, of which `left` are columns of the block; others are zero
+ * and not read. */
+template <int W, class T>
+__device__ __forceinline__ lump<T, W> fetch(const T *p, int left)
+{
+    lump<T, W> r = {};
+
+    if (left >= W) {
+        whole(p, r);
+    } else {
+#pragma unroll
+        for (int w = 0; w < W - 1; w++)
+            if (w < left) r.v[w] = __ldg(p + w);
+    }
+    return r;
+}
+
+/* Y = alpha sum + beta Y for W neighbours. */
+template <int W, class T>
+__device__ __forceinline__ void finish(const blocks<T> &b, T *y, int left,
+                                       const lump<T, W> &sum)
+{
+    lump<T, W> r;
+
+#pragma unroll
+    for (int w = 0; w < W; w++)
+        r.v[w] = w < left ? b.join(sum.v[w], y + w) : T(0);
+    if (left >= W) {
+        put(y, r);
+    } else {
+#pragma unroll
+        for (int w = 0; w < W - 1; w++)
+            if (w < left) y[w] = r.v[w];
+    }
+}
+
+/* How many rows of X a lane has under way: 8 loads, as registers allow. */
+template <int C, int W>
+constexpr int depth = W == 1 ? (C > 8 ? 1 : C > 4 ? 2 : 4)
+                             : (C == 1 ? 8 : C == 2 ? 4 : 2);
+
+/* acc += sum over u of a[u] x[j[u]], all loads before the first sum.  j < 0:
+ * nothing there. */
+template <int L, int C, int W, int U, class T>
+__device__ __forceinline__ void gather(const int32_t *j, const T *a,
+                                       const T *x, int64_t ldx, int left,
+                                       lump<T, W> *acc)
+{
+    lump<T, W> v[U][C];
+
+#pragma unroll
+    for (int u = 0; u < U; u++)
+#pragma unroll
+        for (int q = 0; q < C; q++)
+            v[u][q] = fetch<W>(x + (int64_t)j[u] * ldx + W * L * q,
+                               j[u] >= 0 ? left - W * L * q : 0);
+#pragma unroll
+    for (int u = 0; u < U; u++)
+#pragma unroll
+        for (int q = 0; q < C; q++)
+#pragma unroll
+            for (int w = 0; w < W; w++)
+                acc[q].v[w] = fma(a[u], v[u][q].v[w], acc[q].v[w]);
+}
+
+/* Where a warp is: rows base .. base + P - 1 of range r, strip s. */
+template <int P> struct walker {
+    const ranges_of &ranges;
+    int64_t r, base, last;
+    int s, strips;
+
+    __device__ __forceinline__ walker(const ranges_of &of, int n)
+        : ranges(of), r(blockIdx.x), s(0), strips(n)
+    {
+        open();
+        settle();
+    }
+    __device__ __forceinline__ void open()
+    {
+        base = last = 0;
+        if (r >= ranges.count) return;
+        base = ranges.begin(r) + (threadIdx.x >> 5) * P;
+        last = ranges.begin(r + 1);
+    }
+    __device__ __forceinline__ bool done() const { return r >= ranges.count; }
+    /* To the next strip or range while there is nothing left in this one. */
+    __device__ __forceinline__ void settle()
+    {
+        while (base >= last && !done()) {
+            if (++s == strips) {
+                s = 0;
+                r += gridDim.x;
+            }
+            open();
+        }
+    }
+    __device__ __forceinline__ void advance()
+    {
+        base += (blockDim.x >> 5) * P;
+        settle();
+    }
+};
+
+/* width: columns of a strip, at most W L C and a multiple of W. */
+template <int THREADS, int L, int C, int W, class T, class V>
+__global__ void __launch_bounds__(THREADS)
+rows_kernel(rows_of<V> A, blocks<T> b, ranges_of ranges, int width)
+{
+    constexpr int P = 32 / L, batch = L > 8 ? L : 8, own = batch / L;
+    constexpr int U = depth<C, W> < batch ? depth<C, W> : batch;
+    int lane = (int)threadIdx.x % 32, sub = lane / L, l = lane % L;
+    walker<P> at(ranges, (b.k + width - 1) / width);
+    int64_t p = 0;
+    int length = 0;            /* -1: no row, or another's */
+    int32_t col[own];
+    V val[own];
+
+    auto bounds = [&]() {
+        int64_t i = at.base + sub;
+
+        length = -1;
+        if (at.done() || i >= at.last) return;
+        p = A.offset(i);
+        int64_t n = A.offset(i + 1) - p;
+        length = n <= ranges.cut ? (int)n : -1;
+    };
+    /* Entries number done .. of the row that begins at from. */
+    auto entries = [&](int64_t from, int count, int done) {
+#pragma unroll
+        for (int e = 0; e < own; e++) {
+            int number = done + l + e * L;
+            bool ok = number < count;
+
+            col[e] = ok ? once(A.col + (from + number)) : -1;
+            val[e] = ok ? once(A.val + (from + number)) : V(0);
+        }
+    };
+
+    b.resolve();
+    bounds();
+    entries(p, length, 0);
+    while (!at.done()) {
+        lump<T, W> acc[C] = {};
+        int64_t here = p, i = at.base + sub;
+        int mine = length, c = at.s * width + W * l;
+        int end = at.s * width + width < b.k ? at.s * width + width : b.k;
+        int left = end - c;
+        const T *x = b.x + c;
+        /* All rows of a warp take as many batches as its longest. */
+        int most = __reduce_max_sync(all_lanes, mine);
+
+        at.advance();
+        bounds();
+        for (int done = 0;; done += batch) {
+            int32_t now[own];
+            V times[own];
+
+#pragma unroll
+            for (int e = 0; e < own; e++) now[e] = col[e], times[e] = val[e];
+            bool more = done + batch < most;
+
+            if (more) entries(here, mine, done + batch);
+            else entries(p, length, 0);
+#pragma unroll
+            for (int e0 = 0; e0 < batch; e0 += U) {
+                int32_t j[U];
+                T a[U];
+
+                if (done + e0 >= most) break;
+#pragma unroll
+                for (int u = 0; u < U; u++) {
+                    int e = e0 + u;
+
+                    j[u] = __shfl_sync(all_lanes, now[e / L], e % L, L);
+                    a[u] = (T)__shfl_sync(all_lanes, times[e / L], e % L, L);
+                }
+                gather<L, C, W, U>(j, a, x, b.ldx, left, acc);
+            }
+            if (!more) break;
+        }
+        if (mine >= 0) {
+            T *y = b.y + i * b.ldy + c;
+
+#pragma unroll
+            for (int q = 0; q < C; q++)
+                finish<W>(b, y + W * L * q, left - W * L * q, acc[q]);
+        }
+    }
+}
+
+/* The list of pieces; partial sums of slot t lie at part + t ld. */
+template <class T> struct pieces_of {
+    const sps_segment *__restrict__ segment;
+    int64_t count;
+    T *__restrict__ part;
+    int64_t ld;
+};
+
+/* Sums over the 32 / L groups of a warp; all lanes get them. */
+template <int L, int C, int W, class T>
+__device__ __forceinline__ void sum_groups(lump<T, W> *acc)
+{
+#pragma unroll
+    for (int d = L; d < 32; d *= 2)
+#pragma unroll
+        for (int q = 0; q < C; q++)
+#pragma unroll
+            for (int w = 0; w < W; w++)
+                acc[q].v[w] += __shfl_xor_sync(all_lanes, acc[q].v[w], d);
+}
+
+/* A warp a segment; blockIdx.y counts strips. */
+template <int L, int C, int W, class T, class V>
+__global__ void __launch_bounds__(256)
+segments_kernel(rows_of<V> A, blocks<T> b, pieces_of<T> list, int width)
+{
+    constexpr int P = 32 / L, steps = 32 / P;
+    constexpr int U = depth<C, W> < steps ? depth<C, W> : steps;
+    int lane = (int)threadIdx.x % 32, group = lane / L, l = lane % L;
+    int64_t t = (int64_t)blockIdx.x * 8 + threadIdx.x / 32;
+    int base = (int)blockIdx.y * width, c = base + W * l;
+    int left = (base + width < b.k ? base + width : b.k) - c;
+    lump<T, W> acc[C] = {};
+
+    if (t >= list.count) return;
+    sps_segment s = list.segment[t];
+    const T *x = b.x + c;
+    const int32_t *pc = A.col + s.start;
+    const V *pv = A.val + s.start;
+    int32_t col = lane < s.length ? once(pc + lane) : -1;
+    V val = lane < s.length ? once(pv + lane) : V(0);
+
+    b.resolve();
+    for (int done = 0; done < s.length; done += 32) {
+        int32_t now = col;
+        V times = val;
+        int number = done + 32 + lane;
+
+        col = number < s.length ? once(pc + number) : -1;
+        val = number < s.length ? once(pv + number) : V(0);
+#pragma unroll
+        for (int e0 = 0; e0 < steps; e0 += U) {
+            int32_t j[U];
+            T a[U];
+
+            if (done + e0 * P >= s.length) break;
+#pragma unroll
+            for (int u = 0; u < U; u++) {
+                int e = (e0 + u) * P + group;
+
+                j[u] = __shfl_sync(all_lanes, now, e);
+                a[u] = (T)__shfl_sync(all_lanes, times, e);
+            }
+            gather<L, C, W, U>(j, a, x, b.ldx, left, acc);
+        }
+    }
+    sum_groups<L, C>(acc);
+    if (group > 0) return;
+#pragma unroll
+    for (int q = 0; q < C; q++) {
+        int some = left - W * L * q;
+
+        if (s.slot < 0) {
+            finish<W>(b, b.y + s.row * b.ldy + c + W * L * q, some, acc[q]);
+        } else {
+#pragma unroll
+            for (int w = 0; w < W; w++)
+                if (w < some)
+                    list.part[s.slot * list.ld + c + W * L * q + w] =
+                        acc[q].v[w];
+        }
+    }
+}
+
+/* A block a row: `width` columns at a time, 256 / width threads for each,
+ * thread g of which takes slots g, g + 256 / width, ...; width divides 256. */
+template <class T>
+__global__ void __launch_bounds__(256)
+joins_kernel(const sps_join *__restrict__ join, pieces_of<T> list, blocks<T> b,
+             int width)
+{
+    __shared__ T shared[256];
+    sps_join row = join[blockIdx.x];
+    int groups = 256 / width, g = (int)threadIdx.x / width;
+    int c = (int)blockIdx.y * width + (int)threadIdx.x % width;
+    const T *part = list.part + row.first * list.ld + c;
+    T sum = T(0);
+
+    b.resolve();
+    if (c < b.k) {
+#pragma unroll 4
+        for (int s = g; s < row.count; s += groups)
+            sum += __ldcg(part + s * list.ld);
+    }
+    shared[threadIdx.x] = sum;
+    for (int half = groups / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (g < half) shared[threadIdx.x] += shared[threadIdx.x + half * width];
+    }
+    if (g == 0 && c < b.k) {
+        T *y = b.y + row.row * b.ldy + c;
+
+        *y = b.join(shared[threadIdx.x], y);
+    }
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* segments.h - the work of a product by rows, shared out where rows differ
+ * much in length.
+ *
+ * After RoDe (Pang et al., Proc. PPoPP 2024), which splits every row into
+ * blocks and a residue; here a row has one owner, and only a row longer than
+ * `most` has several:
+ *   - short rows, of at most `cut` entries, lie in ranges of consecutive rows
+ *     of about equal cost; a range is walked by one block of threads;
+ *   - a longer row is one segment, or, beyond `most` entries, several of about
+ *     equal length; a segment is the work of one warp.  The segments of one row
+ *     follow each other and have slots, rows of a workspace, for their sums;
+ *     a join adds them in order.
+ *
+ * Invariant: each row is in one range; the segments of a row longer than cut
+ * cover its entries once, ascending; a short row has none; a slot belongs to
+ * one segment, -1 says that the segment is a whole row. */
+#ifndef SPS_SEGMENTS_H
+#define SPS_SEGMENTS_H
+
+#include "lib/csr.h"
+#include "lib/traits.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sps_segment {
+    int64_t row, start;        /* start: of its entries, in the matrix */
+    int32_t length, slot;
+} sps_segment;
+
+/* Slots first .. first + count - 1 add up to the row. */
+typedef struct sps_join {
+    int64_t row;
+    int32_t first, count;
+} sps_join;
+
+typedef struct sps_segments {
+    sps_context *ctx;
+    int32_t cut, most;
+    int64_t count, joins, slots, ranges;
+    sps_segment *segment;      /* count */
+    sps_join *join;            /* joins */
+    int64_t *range;            /* ranges + 1 first rows, ascending */
+} sps_segments;
+
+/* Beside its entries a row costs as much as so many: offsets, its Y. */
+#define SPS_SEGMENTS_ROW 6
+
+/* Whether lengths differ so much that a list pays; else every row is short.
+ * *cut and *most: the limits to build with. */
+bool spsi_segments_pay(const sps_features *f, int32_t *cut, int32_t *most);
+
+/* Segments of a row so long. */
+static inline int64_t spsi_segments_of(int64_t length, int32_t cut,
+                                       int32_t most)
+{
+    return length <= cut ? 0 : (length + most - 1) / most;
+}
+/* Entries of each of them but the last, which may have fewer: equal shares,
+ * up to whole loads of a warp. */
+static inline int32_t spsi_segments_share(int64_t length, int64_t pieces)
+{
+    int64_t share = (length + pieces - 1) / pieces;
+
+    return (int32_t)((share + 31) / 32 * 32);
+}
+
+/* rowptr: nrow + 1 offsets on the host; most: a multiple of 32. */
+sps_status spsi_segments_build(sps_context *ctx, int64_t nrow,
+                               const int64_t *rowptr, int32_t cut,
+                               int32_t most, int64_t ranges,
+                               sps_segments **s_p);
+void spsi_segments_destroy(sps_segments **s_p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
