@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* image.h - a block in memory that is watched: n rows of k numbers, ld apart,
- * beginning offset doubles into an allocation that is NaN elsewhere.  What
- * lies between and around the numbers must come back bit for bit.  For Check
- * tests of kernels; works in any place through the backend. */
+ * beginning offset numbers into its part of an allocation that is full of
+ * marked NaN.  What lies between and around the numbers must come back bit for
+ * bit.  For Check tests of kernels; works in any place through the backend.
+ *
+ *     memory of the place:  [ guard | offset | n rows, ld apart | guard ]
+ *                                     ^ memory  ^ first
+ *
+ * The test sees doubles whatever the numbers are in the place. */
 #ifndef SPS_TEST_IMAGE_H
 #define SPS_TEST_IMAGE_H
 
@@ -14,85 +19,153 @@
 
 typedef struct image {
     sps_context *ctx;
+    sps_dtype dtype;         /* of the numbers in the place */
     int64_t n, ld, offset;
     int k;
-    size_t bytes;
-    double *host, *back;     /* as uploaded, as downloaded */
-    double *data;            /* host numbers: element (i, j) at [i * ld + j] */
+    size_t count, bytes;     /* of the allocation */
+    double *data;            /* element (i, j) at [i * ld + j], to upload */
     double *out;             /* the same of what came back */
-    void *memory;            /* in the place */
-    sps_block *B;
+    char *host, *back;       /* as uploaded, as downloaded */
+    void *base, *memory, *first; /* in the place, see above */
+    sps_block *B, block;     /* B points at block */
 } image;
 
-/* How blocks lie in memory; every kernel must take all of them. */
-enum { LAYOUTS = 4 };
+/* How blocks lie in memory; every kernel must take all of them: own leading
+ * dimension, tight, odd, aligned rows of any even length, even ld off the
+ * alignment of pairs. */
+enum { LAYOUTS = 5, IMAGE_GUARD = 32 };
 
 static inline void image_layout(int which, int k, int64_t *ld,
                                 int64_t *offset)
 {
-    const int64_t lds[LAYOUTS] = { spsi_block_ld(k), k, k + 3, 2 * k + 2 };
-    const int64_t offsets[LAYOUTS] = { 0, 0, 1, 2 };
+    const int64_t lds[LAYOUTS] = { spsi_block_ld(k), k, k + 3, 2 * k + 2,
+                                   (k + 5) / 2 * 2 };
+    const int64_t offsets[LAYOUTS] = { 0, 0, 1, 2, 1 };
 
     *ld = lds[which % LAYOUTS];
     *offset = offsets[which % LAYOUTS];
 }
 
-static inline void image_upload(image *m)
+/* Number of the allocation's element (i, 0). */
+static inline size_t image_row_(const image *m, int64_t i)
 {
-    OK(m->ctx, m->ctx->backend->upload(m->ctx, m->memory, m->host, m->bytes));
+    return (size_t)(IMAGE_GUARD + m->offset + i * m->ld);
 }
 
-/* values: ZOO_INTEGER or ZOO_RANDOM from seed; NaN everywhere: seed 0. */
+/* A NaN that no arithmetic makes, another one at each place. */
+static inline void image_mark_(image *m)
+{
+    for (size_t s = 0; s < m->count; s++)
+        if (m->dtype == SPS_F64)
+            ((uint64_t *)m->host)[s] = UINT64_C(0x7ffabad000000000) + s;
+        else
+            ((uint32_t *)m->host)[s] = UINT32_C(0x7fea0000) +
+                                       (uint32_t)(s & 0xffff);
+}
+
+/* data to the place. */
+static inline void image_upload(image *m)
+{
+    for (int64_t i = 0; i < m->n; i++) {
+        const double *row = m->data + i * m->ld;
+        const size_t at = image_row_(m, i);
+
+        if (m->dtype == SPS_F64)
+            memcpy((double *)m->host + at, row, (size_t)m->k * sizeof *row);
+        else
+            for (int j = 0; j < m->k; j++)
+                ((float *)m->host)[at + (size_t)j] = (float)row[j];
+    }
+    OK(m->ctx, m->ctx->backend->upload(m->ctx, m->base, m->host, m->bytes));
+}
+
+/* The numbers are x(i, j) = from[i * k + j of kx]; NULL: all NaN. */
+static inline void image_take(image *m, sps_context *ctx, sps_dtype dtype,
+                              int64_t n, int k, int layout,
+                              const double *from, int64_t kx)
+{
+    const size_t size = dtype == SPS_F64 ? sizeof(double) : sizeof(float);
+
+    *m = (image){ .ctx = ctx, .dtype = dtype, .n = n, .k = k };
+    image_layout(layout, k, &m->ld, &m->offset);
+    m->count = image_row_(m, n) + IMAGE_GUARD;
+    m->bytes = m->count * size;
+    m->host = malloc(m->bytes);
+    m->back = malloc(m->bytes);
+    m->data = malloc((size_t)(n * m->ld + 1) * sizeof *m->data);
+    m->out = malloc((size_t)(n * m->ld + 1) * sizeof *m->out);
+    image_mark_(m);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < m->ld; j++)
+            m->data[i * m->ld + j] = from && j < k ? from[i * kx + j] : NAN;
+    OK(ctx, ctx->backend->alloc(ctx, m->bytes, &m->base));
+    m->memory = (char *)m->base + IMAGE_GUARD * size;
+    m->first = (char *)m->memory + (size_t)m->offset * size;
+    m->block = (sps_block){ .ctx = ctx, .n = n, .k = k, .ld = m->ld,
+                            .dtype = dtype, .data = m->first, .width = k };
+    m->B = &m->block;
+    image_upload(m);
+}
+
+/* values as in zoo_block, from seed; NaN everywhere: seed 0. */
+static inline void image_open_as(image *m, sps_context *ctx, sps_dtype dtype,
+                                 int64_t n, int k, int layout, uint64_t seed,
+                                 zoo_values values)
+{
+    double *x = seed > 0 ? zoo_block(n, k, k, seed, values) : NULL;
+
+    if (x && dtype == SPS_F32)
+        for (int64_t i = 0; i < n * k; i++) x[i] = (float)x[i];
+    image_take(m, ctx, dtype, n, k, layout, x, k);
+    free(x);
+}
+
 static inline void image_open(image *m, sps_context *ctx, int64_t n, int k,
                               int layout, uint64_t seed, zoo_values values)
 {
-    size_t count;
+    image_open_as(m, ctx, SPS_F64, n, k, layout, seed, values);
+}
 
-    *m = (image){ .ctx = ctx, .n = n, .k = k };
-    image_layout(layout, k, &m->ld, &m->offset);
-    count = (size_t)(n * m->ld + m->offset + 4);
-    m->bytes = count * sizeof(double);
-    m->host = malloc(m->bytes);
-    m->back = malloc(m->bytes);
-    for (size_t i = 0; i < count; i++) m->host[i] = NAN;
-    m->data = m->host + m->offset;
-    m->out = m->back + m->offset;
-    if (seed > 0 && n > 0) {
-        double *x = zoo_block(n, k, k, seed, values);
+/* Numbers from .. to-1 of the allocation are what they were. */
+static inline void image_same_(const image *m, const char *what, size_t from,
+                               size_t to)
+{
+    const size_t size = m->bytes / m->count;
 
-        for (int64_t i = 0; i < n; i++)
-            memcpy(m->data + i * m->ld, x + i * k, (size_t)k * sizeof *x);
-        free(x);
-    }
-    OK(ctx, ctx->backend->alloc(ctx, m->bytes, &m->memory));
-    image_upload(m);
-    OK(ctx, sps_block_wrap(ctx, n, k, (double *)m->memory + m->offset, m->ld,
-                           &m->B));
+    if (!memcmp(m->back + from * size, m->host + from * size,
+                (to - from) * size))
+        return;
+    while (!memcmp(m->back + from * size, m->host + from * size, size)) from++;
+    ck_abort_msg("%s: wrote outside the block at %lld (ld %d, k %d)", what,
+                 (long long)from - IMAGE_GUARD - (long long)m->offset,
+                 (int)m->ld, m->k);
 }
 
 /* Downloads, and checks that nothing outside the block has changed. */
 static inline void image_read(image *m, const char *what)
 {
-    const size_t count = m->bytes / sizeof(double);
-
-    OK(m->ctx, m->ctx->backend->download(m->ctx, m->back, m->memory,
+    OK(m->ctx, m->ctx->backend->download(m->ctx, m->back, m->base,
                                          m->bytes));
-    for (size_t s = 0; s < count; s++) {
-        const int64_t at = (int64_t)s - m->offset;
-        const bool inside = at >= 0 && at / m->ld < m->n && at % m->ld < m->k;
+    image_same_(m, what, 0, image_row_(m, 0));
+    for (int64_t i = 0; i < m->n; i++) {
+        const size_t at = image_row_(m, i);
 
-        ck_assert_msg(inside || !memcmp(&m->back[s], &m->host[s], 8),
-                      "%s: wrote outside the block at %lld (ld %d, k %d)",
-                      what, (long long)at, (int)m->ld, m->k);
+        for (int j = 0; j < m->k; j++)
+            m->out[i * m->ld + j] = m->dtype == SPS_F64
+                ? ((double *)m->back)[at + (size_t)j]
+                : (double)((float *)m->back)[at + (size_t)j];
+        image_same_(m, what, at + (size_t)m->k, image_row_(m, i + 1));
     }
+    image_same_(m, what, image_row_(m, m->n), m->count);
 }
 
 static inline void image_close(image *m)
 {
-    sps_block_destroy(&m->B);
-    m->ctx->backend->release(m->ctx, m->memory, m->bytes);
+    m->ctx->backend->release(m->ctx, m->base, m->bytes);
     free(m->host);
     free(m->back);
+    free(m->data);
+    free(m->out);
 }
 
 #endif

@@ -12,9 +12,12 @@
 typedef struct rig {
     sps_context *ctx;
     const char *what;        /* the family */
+    sps_dtype block;         /* of the blocks that plans are for */
     sps_csr *A;
+    sps_csr_local local;     /* as plans see it; rig_wide changes it */
     sps_operator *op;        /* holds the copy in the place */
     sps_plan *plan;          /* of the kernel that rig_plan got */
+    void *offsets;           /* in the place, of rig_wide */
 } rig;
 
 /* Kernel number i of this opcode, as far as SPS_TEST_KERNEL lets it. */
@@ -31,53 +34,86 @@ static inline const sps_kernel *rig_kernel(const sps_context *ctx,
     return NULL;
 }
 
+/* Takes A over. */
+static inline void rig_take(rig *r, sps_context *ctx, const char *what,
+                            sps_csr *A)
+{
+    *r = (rig){ .ctx = ctx, .what = what, .A = A };
+    OK(ctx, sps_operator_csr(ctx, A, 1, NULL, &r->op));
+    r->local = r->op->local;
+}
+
 static inline void rig_open(rig *r, sps_context *ctx, int family, int64_t n,
                             zoo_values values, sps_dtype dtype)
 {
-    *r = (rig){ .ctx = ctx, .what = zoo_name(family) };
-    r->A = zoo_matrix(family, n, 7, values, dtype);
-    OK(ctx, sps_operator_csr(ctx, r->A, 1, NULL, &r->op));
+    rig_take(r, ctx, zoo_name(family),
+             zoo_matrix(family, n, 7, values, dtype));
+}
+
+/* From here on plans see offsets of 64 bits alone, as with 2^31 entries. */
+static inline void rig_wide(rig *r)
+{
+    const sps_csr *A = r->op->A;
+    const size_t bytes = (size_t)(A->nrow + 1) * sizeof *A->rowptr;
+
+    OK(r->ctx, r->ctx->backend->alloc(r->ctx, bytes, &r->offsets));
+    OK(r->ctx, r->ctx->backend->upload(r->ctx, r->offsets, A->rowptr, bytes));
+    r->local.rowptr = r->offsets;
+    r->local.rowptr32 = NULL;
 }
 
 static inline sps_problem rig_problem(const rig *r, sps_opcode op, int k)
 {
-    return (sps_problem){ .op = op, .A = r->op->A, .local = &r->op->local,
-                          .f = &r->op->f, .k = k, .bandwidth = 1e11,
+    return (sps_problem){ .op = op, .A = r->op->A, .local = &r->local,
+                          .f = &r->op->f, .k = k, .block = r->block,
+                          .bandwidth = 1e11,
                           /* what operators ask for by default */
                           .need = SPS_REPRODUCIBLE | SPS_FULL_PRECISION };
 }
 
-/* Whether the kernel fits; then its plan is r->plan. */
+/* Whether the kernel takes the types and fits; then its plan is r->plan. */
 static inline bool rig_plan(rig *r, const sps_kernel *kernel, int k)
 {
     const sps_problem p = rig_problem(r, kernel->op, k);
     const char *why;
 
     spsi_plan_destroy(&r->plan);
-    if (!kernel->fits(&p, &why)) return false;
+    if (!spsi_kernel_fits(kernel, &p, &why)) return false;
     OK(r->ctx, spsi_planner_pin(r->ctx, &p, kernel, &r->plan));
     return true;
 }
 
-/* Other integers on the same pattern, known to the plan. */
-static inline void rig_new_values(rig *r)
+/* Values of the matrix as they stand in r->A now, known to the plan. */
+static inline void rig_refresh(rig *r)
 {
-    for (int64_t p = 0; p < r->A->nnz; p++) {
-        const double a = (double)((p * 37 + 11) % 1000 - 500);
-
-        if (r->A->dtype == SPS_F64)
-            ((double *)r->A->val)[p] = a;
-        else
-            ((float *)r->A->val)[p] = (float)a;
-    }
     OK(r->ctx, sps_operator_set_values(r->op, r->A->val, SPS_HOST));
-    if (r->plan->kernel->refresh)
+    r->local.val = r->op->local.val;
+    if (r->plan && r->plan->kernel->refresh)
         OK(r->ctx, r->plan->kernel->refresh(r->plan));
 }
+
+static inline void rig_set_value(rig *r, int64_t p, double a)
+{
+    if (r->A->dtype == SPS_F64) ((double *)r->A->val)[p] = a;
+    else ((float *)r->A->val)[p] = (float)a;
+}
+
+/* Other integers, |v| <= most, on the same pattern, known to the plan. */
+static inline void rig_other_values(rig *r, int most)
+{
+    for (int64_t p = 0; p < r->A->nnz; p++)
+        rig_set_value(r, p, (double)((p * 37 + 11) % (2 * most) - most));
+    rig_refresh(r);
+}
+
+static inline void rig_new_values(rig *r) { rig_other_values(r, 500); }
 
 static inline void rig_close(rig *r)
 {
     spsi_plan_destroy(&r->plan);
+    if (r->offsets)
+        r->ctx->backend->release(r->ctx, r->offsets, (size_t)(r->A->nrow + 1) *
+                                 sizeof *r->A->rowptr);
     sps_operator_destroy(&r->op);
     zoo_free(&r->A);
 }

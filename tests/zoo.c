@@ -14,6 +14,8 @@ typedef struct row {
     uint64_t seed;
     int64_t count, room;
     int32_t *col;
+    const int32_t *length;   /* of zoo_rows */
+    int64_t kinds, first;
 } row;
 
 static void *must(void *p)
@@ -185,6 +187,26 @@ static void last_row(row *r)
         for (int t = 0; t < 20; t++) put(r, draw(r, t, r->ncol));
 }
 
+/* R-MAT (Chakrabarti, Zhan, Faloutsos 2004), eight draws a row: each halves
+ * the columns again and again, where the half depends on the row's bit. */
+static void rmat(row *r)
+{
+    for (int t = 0; t < 8; t++) {
+        int64_t size = 1, j = 0, i = r->i;
+        uint64_t u = (uint64_t)draw(r, t, INT64_C(1) << 50);
+
+        for (; size < r->ncol; size *= 2) {
+            bool low = (i & 1) == 0, left = u % 100 < (low ? 75 : 56);
+
+            j = 2 * j + !left;
+            i /= 2;
+            u = u * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963);
+            u ^= u >> 29;
+        }
+        put(r, j);
+    }
+}
+
 /* Rows whose lengths stand at the edges that kernels care about. */
 static void edges(row *r)
 {
@@ -223,6 +245,17 @@ static void components(row *r)
     if (r->i % 7 < 6) put(r, r->i + 1);
 }
 
+/* As many as asked for; steps of 1, or as far as they reach. */
+static void given(row *r)
+{
+    int64_t want = r->length[r->i % r->kinds], room = r->ncol - r->first;
+    int64_t step = r->i % 2 && want > 0 ? room / want : 1;
+    int64_t slack = room - want * step;
+
+    for (int64_t t = 0, from = r->first + draw(r, 0, slack + 1); t < want; t++)
+        put(r, from + t * step);
+}
+
 typedef struct family {
     const char *name;
     void (*fill)(row *r);
@@ -250,6 +283,7 @@ static const family families[] = {
     {"alternating", alternating, false, 1, 1},
     {"last_row", last_row, false, 1, 1},
     {"edges", edges, false, 1, 1},
+    {"rmat", rmat, false, 1, 1},
     {"ring", ring, true, 1, 1},
     {"components", components, true, 1, 1},
     {"wide", uniform, false, 3, 1},
@@ -289,9 +323,10 @@ static void sort_unique(row *r)
     r->count = kept;
 }
 
-static double whole(double u)   /* [-1/2, 1/2) -> nonzero integer */
+/* [-1/2, 1/2) -> nonzero integer, |v| <= most. */
+static double whole(double u, int most)
 {
-    double v = floor(u * 2048);   /* -1024 .. 1023 */
+    double v = floor(u * 2 * most);   /* -most .. most - 1 */
 
     return v >= 0 ? v + 1 : v;
 }
@@ -304,7 +339,9 @@ static double value(zoo_values kind, uint64_t seed, int64_t i, int64_t j)
 
     switch (kind) {
     case ZOO_INTEGER:
-        return whole(spsi_philox_at(seed, i, (int)j));
+        return whole(spsi_philox_at(seed, i, (int)j), 1024);
+    case ZOO_SMALL:
+        return whole(spsi_philox_at(seed, i, (int)j), 8);
     case ZOO_RANDOM:
         return spsi_philox_at(seed, i, (int)j);
     case ZOO_SCALES:
@@ -349,40 +386,60 @@ static void fill_values(sps_csr *A, uint64_t seed, zoo_values kind)
     }
 }
 
+/* A matrix whose rows fill writes; room for entries grows as needed. */
+static sps_csr *assemble(row *r, void (*fill)(row *r), zoo_values values,
+                         sps_dtype dtype)
+{
+    sps_csr *A = must(calloc(1, sizeof *A));
+    int64_t room = 16;
+
+    *A = (sps_csr){.nrow = r->nrow, .ncol = r->ncol, .dtype = dtype,
+                   .place = SPS_HOST, .own = SPS_BORROW, .props = SPS_SORTED};
+    if (values == ZOO_SPD) A->props |= SPS_SYMMETRIC | SPS_SPD;
+    if (values == ZOO_LAPLACIAN) A->props |= SPS_SYMMETRIC;
+    A->rowptr = must(calloc((size_t)r->nrow + 1, sizeof *A->rowptr));
+    A->col = must(malloc((size_t)room * sizeof *A->col));
+    for (r->i = 0; r->i < r->nrow; r->i++) {
+        r->count = 0;
+        if (r->ncol > 0) fill(r);
+        sort_unique(r);
+        if (A->nnz + r->count > room) {
+            room = 2 * room + r->count;
+            A->col = must(realloc(A->col, (size_t)room * sizeof *A->col));
+        }
+        if (r->count)
+            memcpy(A->col + A->nnz, r->col, (size_t)r->count * sizeof *r->col);
+        A->nnz += r->count;
+        A->rowptr[r->i + 1] = A->nnz;
+    }
+    free(r->col);
+    fill_values(A, r->seed, values);
+    return A;
+}
+
+sps_csr *zoo_shape(int f, int64_t nrow, int64_t ncol, uint64_t seed,
+                   zoo_values values, sps_dtype dtype)
+{
+    row r = {.nrow = nrow, .ncol = ncol, .seed = seed};
+
+    return assemble(&r, families[f].fill, values, dtype);
+}
+
 sps_csr *zoo_matrix(int f, int64_t n, uint64_t seed, zoo_values values,
                     sps_dtype dtype)
 {
-    sps_csr *A = must(calloc(1, sizeof *A));
-    row r = {.nrow = n, .seed = seed};
-    int64_t room = 16;
+    return zoo_shape(f, n, n * families[f].up / families[f].down, seed, values,
+                     dtype);
+}
 
-    r.ncol = n * families[f].up / families[f].down;
-    A->nrow = n;
-    A->ncol = r.ncol;
-    A->dtype = dtype;
-    A->place = SPS_HOST;
-    A->own = SPS_BORROW;
-    A->props = SPS_SORTED;
-    if (values == ZOO_SPD) A->props |= SPS_SYMMETRIC | SPS_SPD;
-    if (values == ZOO_LAPLACIAN) A->props |= SPS_SYMMETRIC;
-    A->rowptr = must(calloc((size_t)n + 1, sizeof *A->rowptr));
-    A->col = must(malloc((size_t)room * sizeof *A->col));
-    for (r.i = 0; r.i < n; r.i++) {
-        r.count = 0;
-        families[f].fill(&r);
-        sort_unique(&r);
-        if (A->nnz + r.count > room) {
-            room = 2 * room + r.count;
-            A->col = must(realloc(A->col, (size_t)room * sizeof *A->col));
-        }
-        if (r.count)
-            memcpy(A->col + A->nnz, r.col, (size_t)r.count * sizeof *r.col);
-        A->nnz += r.count;
-        A->rowptr[r.i + 1] = A->nnz;
-    }
-    free(r.col);
-    fill_values(A, seed, values);
-    return A;
+sps_csr *zoo_rows(int64_t nrow, int64_t ncol, const int32_t *length,
+                  int64_t kinds, int64_t first, uint64_t seed,
+                  zoo_values values, sps_dtype dtype)
+{
+    row r = {.nrow = nrow, .ncol = ncol, .seed = seed, .length = length,
+             .kinds = kinds, .first = first};
+
+    return assemble(&r, given, values, dtype);
 }
 
 void zoo_free(sps_csr **A_p)
@@ -406,8 +463,9 @@ double *zoo_block(int64_t n, int k, int64_t ld, uint64_t seed,
         for (int64_t j = 0; j < ld; j++) {
             double u = spsi_philox_at(seed ^ 0x5eed, i, (int)j);
 
-            x[i * ld + j] = j >= k ? NAN
-                                   : values == ZOO_INTEGER ? whole(u) : u;
+            if (values == ZOO_INTEGER) u = whole(u, 1024);
+            if (values == ZOO_SMALL) u = whole(u, 8);
+            x[i * ld + j] = j < k ? u : NAN;
         }
     return x;
 }

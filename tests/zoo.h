@@ -13,6 +13,8 @@
 
 typedef enum zoo_values {
     ZOO_INTEGER,   /* nonzero integers, |v| <= 1024: every sum is exact */
+    ZOO_SMALL,     /* nonzero integers, |v| <= 8: the same in float, tf32, bf16
+                      and half with sums in float, for rows below 2^17 */
     ZOO_RANDOM,    /* uniform in [-1/2, 1/2) */
     ZOO_SCALES,    /* random times 2^(r_i + c_j), r and c in -40 .. 40 */
     ZOO_SPD,       /* symmetric, diagonally dominant; symmetric families */
@@ -27,10 +29,18 @@ bool zoo_symmetric(int family);            /* the pattern is symmetric and has
 /* F32 values are the same numbers rounded.  Destroy with zoo_free. */
 sps_csr *zoo_matrix(int family, int64_t n, uint64_t seed, zoo_values values,
                     sps_dtype dtype);
+/* The same with any number of columns. */
+sps_csr *zoo_shape(int family, int64_t nrow, int64_t ncol, uint64_t seed,
+                   zoo_values values, sps_dtype dtype);
+/* Row i has length[i % kinds] entries, at most ncol - first, in columns first
+ * and above: side by side in even rows, far apart in odd ones. */
+sps_csr *zoo_rows(int64_t nrow, int64_t ncol, const int32_t *length,
+                  int64_t kinds, int64_t first, uint64_t seed,
+                  zoo_values values, sps_dtype dtype);
 void zoo_free(sps_csr **A_p);
 
 /* n x k row-major numbers, element (i, j) at x[i * ld + j]; the padding is
- * filled with NaN.  ZOO_INTEGER or ZOO_RANDOM.  Free with free(). */
+ * filled with NaN.  ZOO_INTEGER, ZOO_SMALL or ZOO_RANDOM.  Free with free(). */
 double *zoo_block(int64_t n, int k, int64_t ld, uint64_t seed,
                   zoo_values values);
 
