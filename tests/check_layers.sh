@@ -56,8 +56,8 @@ layers=$(
     allow kernels $(echo "$engine" |
         grep -vE '^(solver|precond|columns|operator|planner|options)\.h$')
     refuse "$cuda" kernels/cpu kernels/formats
-    # The block benchmark times backend slots, which are not public.
-    allow tools spsolve.h philox.h | grep -v '^tools/bench_blocks\.c '
+    # Benchmarks time kernels and backend slots, which are not public.
+    allow tools spsolve.h philox.h | grep -v '^tools/bench_[a-z]*\.[ch] '
     allow examples spsolve.h
     # Programs built by hand, beside the library, may be of CUDA.
     refuse "$cuda|lapacke.h|cblas.h" tools examples | grep -v '^tools/peers/'

@@ -15,15 +15,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_WIDTHS = 32 };
+enum { BENCH_WIDTHS = 32, BENCH_RUNS = 8 };
+
+/* Kernels of one operation in one precision, over widths. */
+typedef struct bench_run {
+    bool sddmm, single;
+    int k[BENCH_WIDTHS], widths;
+} bench_run;
 
 typedef struct bench {
     sps_context *ctx;
     sps_place place;
     const char *device;           /* its name, for headings */
     sps_csr *A;                   /* host */
+    sps_csr *single;              /* A in floats, or NULL */
+    float *single_values;
+    sps_operator *op[2];          /* of A and single: copies in the place */
     const char *title;            /* of the system */
-    const char *kernel, *op;      /* NULL: all; "spmm" or "sddmm" */
+    const char *kernel;           /* NULL: all */
+    bench_run run[BENCH_RUNS];    /* of kernels */
+    int runs;
+    bool low;                     /* also kernels that drop bits */
+    bool replay;                  /* recorded and replayed */
+    const char *tsv;              /* file to append rows to, or NULL */
     const char *solver, *precond; /* solver NULL: block_cg and cg */
     int k[BENCH_WIDTHS], widths;
     int64_t n;                    /* rows of -blocks, 0: chosen */
@@ -50,10 +64,11 @@ sps_status bench_open(bench *b);
 void bench_close(bench *b);
 
 /* Each prints its tables.  *wrong counts results that failed their check. */
-sps_status bench_kernels(bench *b, int *wrong);
 sps_status bench_solves(bench *b, int *wrong);
-/* In bench_blocks.c, which alone looks behind spsolve.h: block operations are
- * no part of the interface, yet they are most of an iteration. */
+/* These look behind spsolve.h: kernels by name and block operations are no
+ * part of the interface, yet they are what an iteration consists of. */
+sps_status bench_kernels(bench *b, int *wrong);
+sps_status bench_cliffs(bench *b, int *wrong);
 sps_status bench_blocks(bench *b, int *wrong);
 sps_status bench_copy(bench *b, size_t bytes, double *bandwidth);
 

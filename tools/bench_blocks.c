@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_blocks.c - block operations as solvers use them.  The one file of
- * tools/ that includes internal headers: it calls the backend's table, which
- * needs no symbol that the library hides (tests/check_layers.sh knows).
+/* bench_blocks.c - block operations as solvers use them, called through the
+ * backend's table (internal headers: tests/check_layers.sh knows).
  *
  *     gram        G = X'Y                       reads 2
  *     gram_pair   G = P'Q, C = P'R              reads 3

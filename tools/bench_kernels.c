@@ -1,397 +1,334 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_kernels.c - every kernel that fits, by name, at each width.
+/* bench_kernels.c - every kernel that fits, at each width: planned through
+ * the planner's door for names, checked, timed.
  *
- * The reference kernel of the place is checked on the host in long double on
- * some thousand rows, every other kernel against it in full, with the bound
- * of a sum in any order: |y - y'| <= 8 (l + 4) eps/2 sum |a| |x|, l the length
- * of the row and |x| <= 1/2.  A wrong kernel is named and not timed. */
-#include "bench.h"
+ * Recorded runs (-replay): 20 runs are recorded once and replayed, as a
+ * solver on a GPU would have them, so that the time of small kernels is not
+ * that of their launches.
+ *
+ * What "auto" would take is the cheapest prediction among kernels that
+ * operators accept by default: the same bits at every run and no bits
+ * dropped. */
+#include "bench_trial.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 64, SAMPLED = 4096 };
+#include "philox.h"
 
-typedef struct row {
-    const char *name;
-    char detail[48];
-    bench_times t;
-    double plan;                  /* seconds to make it */
-    double megabytes;             /* of the place, matrix included */
-    bool wrong;
-} row;
-
-/* One width of one operation: the blocks and what is right. */
-typedef struct trial {
-    bench *b;
-    bool sddmm;
-    int k;
-    sps_operator *op;
-    sps_block *X, *Y;             /* sddmm: U, V */
-    sps_block *val;               /* sddmm: nnz x 1 */
-    double *right, *got;          /* host copies of the result */
-    double *bound;                /* of each row */
-    size_t length;
-    bool have_right;
-} trial;
-
-static sps_status run(void *data)
+/* Bytes/s that operators assume when they ask for bids (lib/operator.c). */
+static double assumed_bandwidth(const sps_context *ctx)
 {
-    trial *t = data;
-    int64_t ld;
-
-    if (!t->sddmm)
-        return sps_operator_apply(t->op, 1, t->X, 0, t->Y);
-    return sps_operator_sample(t->op, 1, t->X, t->Y, false, 0,
-                               sps_block_data(t->val, &ld));
+    if (ctx->backend->place == SPS_CUDA)
+        return 3e12;
+    return 1e10 * (ctx->threads < 16 ? ctx->threads : 16);
 }
 
-static double value(const sps_csr *A, int64_t p)
+/* ------------------------------------------------------------- the matrix */
+
+/* A with its values rounded to float; pattern shared. */
+static sps_status make_single(bench *b)
 {
-    return A->dtype == SPS_F64 ? ((const double *)A->val)[p]
-                               : (double)((const float *)A->val)[p];
-}
-
-/* Both sides may err, so twice 4 (l + 4) u. */
-static void set_bounds(trial *t)
-{
-    const sps_csr *A = t->b->A;
-
-    for (int64_t i = 0; i < A->nrow; i++) {
-        double sum = 0, length = (double)(A->rowptr[i + 1] - A->rowptr[i]);
-
-        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
-            sum += fabs(value(A, p));
-        t->bound[i] = t->sddmm ? 4 * (t->k + 4) * DBL_EPSILON * t->k / 4
-                               : 4 * (length + 4) * DBL_EPSILON * sum / 2;
-    }
-}
-
-static void close_trial(trial *t)
-{
-    sps_operator_destroy(&t->op);
-    sps_block_destroy(&t->X);
-    sps_block_destroy(&t->Y);
-    sps_block_destroy(&t->val);
-    free(t->right);
-    free(t->got);
-    free(t->bound);
-}
-
-static sps_status open_trial(trial *t)
-{
-    const sps_csr *A = t->b->A;
-    sps_context *ctx = t->b->ctx;
+    sps_csr *A = b->A;
     sps_status st;
 
-    t->length = t->sddmm ? (size_t)A->nnz : (size_t)A->nrow * (size_t)t->k;
-    t->right = malloc((t->length + 1) * sizeof *t->right);
-    t->got = malloc((t->length + 1) * sizeof *t->got);
-    t->bound = malloc((size_t)(A->nrow + 1) * sizeof *t->bound);
-    if (!t->right || !t->got || !t->bound)
+    b->single_values = malloc((size_t)(A->nnz + 1) * sizeof(float));
+    if (!b->single_values)
         return SPS_ENOMEM;
-    set_bounds(t);
-    st = sps_block_create(ctx, t->sddmm ? A->nrow : A->ncol, t->k, &t->X);
-    if (st == SPS_OK)
-        st = sps_block_create(ctx, t->sddmm ? A->ncol : A->nrow, t->k, &t->Y);
-    if (st == SPS_OK && t->sddmm)
-        st = sps_block_create(ctx, A->nnz, 1, &t->val);
-    if (st == SPS_OK)
-        st = sps_block_random(t->X, 1);
-    if (st == SPS_OK)
-        st = sps_block_random(t->Y, 2);
-    return st;
-}
-
-static sps_status fetch(trial *t)
-{
-    if (t->sddmm)
-        return sps_block_get(t->val, 0, 1, t->got, 1, SPS_ROW_MAJOR,
-                             SPS_HOST);
-    return sps_block_get(t->Y, 0, t->k, t->got, t->k, SPS_ROW_MAJOR,
-                         SPS_HOST);
-}
-
-/* ----------------------------------------------------------------- checks */
-
-/* Largest |got - right| / bound; 1 and below is right.  NaN gives INFINITY. */
-static double compare(const trial *t)
-{
-    const sps_csr *A = t->b->A;
-    double worst = 0;
-
-#pragma omp parallel for reduction(max : worst)
-    for (int64_t i = 0; i < A->nrow; i++) {
-        int64_t first = t->sddmm ? A->rowptr[i] : i * t->k;
-        int64_t end = t->sddmm ? A->rowptr[i + 1] : first + t->k;
-
-        for (int64_t p = first; p < end; p++) {
-            double e = fabs(t->got[p] - t->right[p]);
-
-            if (!(e <= t->bound[i]))
-                e = isnan(e) || t->bound[i] == 0 ? INFINITY
-                                                 : e / t->bound[i];
-            else
-                e = t->bound[i] > 0 ? e / t->bound[i] : 0;
-            worst = e > worst ? e : worst;
-        }
-    }
-    return worst;
-}
-
-/* Right numbers of row i, in long double. */
-static void right_row(const trial *t, int64_t i, const double *X,
-                      const double *Y, double *out)
-{
-    const sps_csr *A = t->b->A;
-    const int64_t first = A->rowptr[i], end = A->rowptr[i + 1], k = t->k;
-
-    for (int64_t p = first; t->sddmm && p < end; p++) {
-        long double sum = 0;
-
-        for (int64_t j = 0; j < k; j++)
-            sum += (long double)X[i * k + j] * Y[A->col[p] * k + j];
-        out[p - first] = (double)sum;
-    }
-    for (int64_t j = 0; !t->sddmm && j < k; j++) {
-        long double sum = 0;
-
-        for (int64_t p = first; p < end; p++)
-            sum += (long double)value(A, p) * X[A->col[p] * k + j];
-        out[j] = (double)sum;
-    }
-}
-
-/* Overwrites rows of right with exact ones and leaves the others as the
- * kernel gave them, so that compare finds rows that were wrong. */
-static sps_status refine(trial *t)
-{
-    const sps_csr *A = t->b->A;
-    size_t k = (size_t)t->k;
-    double *X = malloc(sizeof *X * (size_t)(t->sddmm ? A->nrow : A->ncol) * k);
-    double *Y = malloc(sizeof *Y * (size_t)A->ncol * k);
-    int64_t step = A->nrow / SAMPLED | 1;
-    sps_status st = X && Y ? SPS_OK : SPS_ENOMEM;
-
-    if (st == SPS_OK)
-        st = sps_block_get(t->X, 0, t->k, X, t->k, SPS_ROW_MAJOR, SPS_HOST);
-    if (st == SPS_OK && t->sddmm)
-        st = sps_block_get(t->Y, 0, t->k, Y, t->k, SPS_ROW_MAJOR, SPS_HOST);
 #pragma omp parallel for
-    for (int64_t i = 0; i < A->nrow; i += step)
-        if (st == SPS_OK)
-            right_row(t, i, X, Y, t->right +
-                      (t->sddmm ? A->rowptr[i] : i * t->k));
-    free(X);
-    free(Y);
+    for (int64_t p = 0; p < A->nnz; p++)
+        b->single_values[p] = (float)spsi_csr_value(A, p);
+    st = sps_csr_wrap(b->ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col,
+                      b->single_values, SPS_F32, SPS_HOST, SPS_BORROW,
+                      &b->single);
+    if (st == SPS_OK)
+        b->single->props = A->props;
     return st;
 }
 
-/* ------------------------------------------------------------------ trials */
-
-/* The vendor's algorithm and the like: what stands behind "chosen". */
-static void find_detail(const sps_operator *op, const char *name,
-                        char detail[48])
+sps_status bench_operator(bench *b, bool single, sps_operator **op_p)
 {
-    char text[8192], *line, *found;
-
-    *detail = 0;
-    sps_operator_describe(op, text, sizeof text);
-    for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-        size_t begin = strspn(line, " ");
-
-        found = strstr(line, " chosen  ");
-        if (found && !strncmp(line + begin, name, strlen(name)) &&
-            line[begin + strlen(name)] == ' ') {
-            snprintf(detail, 48, "%s", found + 9);
-            return;
-        }
-    }
-}
-
-/* Makes the operator with this kernel; *fits false if it does not. */
-static sps_status plan(trial *t, row *r, bool *fits)
-{
-    bench *b = t->b;
-    sps_context_info before = {.struct_size = sizeof before};
-    sps_context_info after = {.struct_size = sizeof after};
     sps_options opt;
-    sps_status st;
-    double start;
+    sps_status st = SPS_OK;
 
     sps_options_default(&opt);
-    opt.kernel = r->name;
-    sps_context_information(b->ctx, &before);
-    start = bench_now();
-    st = sps_operator_csr(b->ctx, b->A, t->k, &opt, &t->op);
+    opt.kernel = b->place == SPS_CUDA ? "spmm.plain" : "spmm.ref";
+    if (!b->op[single] && single && !b->single)
+        st = make_single(b);
+    if (!b->op[single] && st == SPS_OK)
+        st = sps_operator_csr(b->ctx, single ? b->single : b->A, 1, &opt,
+                              &b->op[single]);
+    *op_p = b->op[single];
+    return st;
+}
+
+/* ------------------------------------------------------------- the trial */
+
+/* Random numbers, the same in both precisions but for rounding. */
+static sps_status randomize(sps_block *X, uint64_t seed)
+{
+    const size_t count = (size_t)X->n * (size_t)X->ld;
+    float *v;
+    sps_status st;
+
+    if (X->dtype == SPS_F64)
+        return sps_block_random(X, seed);
+    v = calloc(count + 1, sizeof *v);
+    if (!v)
+        return SPS_ENOMEM;
+#pragma omp parallel for
+    for (int64_t i = 0; i < X->n; i++)
+        for (int j = 0; j < X->k; j += 2) {
+            double even, odd;
+
+            spsi_philox_pair(seed, i, j / 2, &even, &odd);
+            v[i * X->ld + j] = (float)even;
+            if (j + 1 < X->k)
+                v[i * X->ld + j + 1] = (float)odd;
+        }
+    st = count ? X->ctx->backend->upload(X->ctx, X->data, v,
+                                         count * sizeof *v) : SPS_OK;
+    free(v);
+    return st;
+}
+
+static sps_status make_blocks(bench_trial *t)
+{
+    const sps_csr *A = t->p.A;
+    const sps_dtype type = t->p.block;
+    sps_status st = spsi_block_create(t->ctx, t->sddmm ? A->nrow : A->ncol,
+                                      t->p.k, type, &t->in);
+
     if (st == SPS_OK && t->sddmm)
-        st = run(t);               /* sampling plans at its first call */
+        st = spsi_block_create(t->ctx, A->ncol, t->p.k, type, &t->other);
     if (st == SPS_OK)
-        st = sps_context_sync(b->ctx);
-    r->plan = bench_now() - start;
-    *fits = st == SPS_OK &&
-            (t->sddmm || !strcmp(sps_operator_kernel(t->op), r->name));
-    if (st == SPS_EUNFIT)
+        st = spsi_block_create(t->ctx, t->sddmm ? A->nnz : A->nrow,
+                               t->sddmm ? 1 : t->p.k, type, &t->out);
+    if (st == SPS_OK)
+        st = spsi_reserve(t->ctx, t->out->n, t->out->k);
+    if (st == SPS_OK)
+        st = randomize(t->in, 1);
+    if (st == SPS_OK && t->sddmm)
+        st = randomize(t->other, 2);
+    return st;
+}
+
+sps_status bench_trial_open(bench *b, const bench_run *what, int k,
+                            bench_trial *t)
+{
+    sps_operator *op;
+    sps_status st = bench_operator(b, what->single, &op);
+
+    *t = (bench_trial){.b = b, .ctx = b->ctx, .sddmm = what->sddmm};
+    if (st != SPS_OK)
+        return st;
+    t->p = (sps_problem){
+        .op = what->sddmm ? SPS_OP_SDDMM : SPS_OP_SPMM, .A = op->A,
+        .local = &op->local, .f = &op->f, .k = k,
+        .block = what->single ? SPS_F32 : SPS_F64,
+        .need = SPS_REPRODUCIBLE | SPS_FULL_PRECISION,
+        .bandwidth = assumed_bandwidth(b->ctx),
+    };
+    st = make_blocks(t);
+    return st == SPS_OK ? bench_reference(t) : st;
+}
+
+void bench_trial_close(bench_trial *t)
+{
+    bench_check_close(t);
+    sps_block_destroy(&t->in);
+    sps_block_destroy(&t->other);
+    sps_block_destroy(&t->out);
+}
+
+sps_status bench_trial_run(void *trial)
+{
+    const bench_trial *t = trial;
+
+    if (t->recording)
+        return t->ctx->backend->replay(t->ctx, t->recording);
+    if (t->sddmm)
+        return t->plan->kernel->sddmm(t->plan, &(sps_sddmm_args){
+            .alpha = 1, .U = t->in, .V = t->other, .val = t->out->data});
+    return t->plan->kernel->spmm(t->plan, &(sps_spmm_args){
+        .alpha = 1, .X = t->in, .Y = t->out});
+}
+
+double bench_floor(const bench_trial *t)
+{
+    const sps_csr *A = t->p.A;
+    const double item = (double)spsi_dtype_size(t->p.block);
+    const double blocks = item * t->p.k * (double)(A->nrow + A->ncol);
+
+    return (double)A->nnz * (item + 4) + 4.0 * (double)(A->nrow + 1) + blocks;
+}
+
+/* ------------------------------------------------------------- one kernel */
+
+const sps_kernel *bench_next_kernel(const bench_trial *t, int *i)
+{
+    const bench *b = t->b;
+    const sps_kernel *kernel;
+
+    while ((kernel = spsi_registry_kernel(t->ctx, (*i)++))) {
+        if (kernel->op != t->p.op)
+            continue;
+        if (b->kernel ? !strcmp(b->kernel, kernel->name)
+                      : b->low || kernel->gives & SPS_FULL_PRECISION)
+            break;
+    }
+    return kernel;
+}
+
+/* Records the runs; one that cannot be recorded stays plain. */
+static sps_status record(bench_trial *t, bench_row *row)
+{
+    const sps_backend *f = t->ctx->backend;
+    void *recording = NULL;
+    sps_status st, ended;
+
+    if (!t->b->replay)
         return SPS_OK;
-    sps_context_information(b->ctx, &after);
-    r->megabytes = b->place == SPS_CUDA
-        ? ((double)after.device_bytes - (double)before.device_bytes) / 1e6
-        : ((double)after.host_bytes - (double)before.host_bytes) / 1e6;
-    return st;
-}
-
-static sps_status check(trial *t, row *r)
-{
-    sps_status st = run(t);
-
-    if (st == SPS_OK)
-        st = fetch(t);
-    if (st == SPS_OK && !t->have_right) {
-        memcpy(t->right, t->got, t->length * sizeof *t->got);
-        st = refine(t);
-        t->have_right = true;
+    row->plain = true;
+    if (!f->record_begin)
+        return SPS_OK;
+    st = f->record_begin(t->ctx);
+    for (int i = 0; i < BENCH_REPEATS && st == SPS_OK; i++)
+        st = bench_trial_run(t);
+    ended = f->record_end(t->ctx, &recording);
+    if (st == SPS_OK && ended == SPS_OK) {
+        row->plain = false;
+        t->recording = recording;
+        return SPS_OK;
     }
+    if (recording)
+        f->record_drop(t->ctx, recording);
+    return t->ctx->dead ? SPS_EDEVICE : SPS_OK;
+}
+
+static sps_status time_row(bench_trial *t, bench_row *row)
+{
+    double *times[] = {&row->t.median, &row->t.low, &row->t.high,
+                       &row->t.cold};
+    sps_status st = record(t, row);
+
     if (st == SPS_OK)
-        r->wrong = compare(t) > 1;
+        st = bench_time(t->b, bench_trial_run, t, &row->t);
+    for (int i = 0; i < 4 && t->recording; i++)
+        *times[i] /= BENCH_REPEATS;
+    if (t->recording)
+        t->ctx->backend->record_drop(t->ctx, t->recording);
+    t->recording = NULL;
     return st;
 }
 
-/* Measures kernel r->name; *done false if it does not fit. */
-static sps_status measure(trial *t, row *r, bool *done)
+/* *done: planned.  The vendor may time its algorithms, ours plan as for
+ * "auto". */
+static sps_status plan(bench_trial *t, bench_row *row, sps_plan **plan_p,
+                       bool *done)
 {
-    sps_status st = plan(t, r, done);
+    sps_problem p = t->p;
+    double start;
+    sps_status st;
 
+    p.timed = row->kernel->gives & SPS_VENDOR;
+    st = sps_context_sync(t->ctx);
+    start = bench_now();
+    if (st == SPS_OK)
+        st = spsi_planner_pin(t->ctx, &p, row->kernel, plan_p);
+    if (st == SPS_OK)
+        st = sps_context_sync(t->ctx);
+    row->plan = bench_now() - start;
+    *done = st == SPS_OK;
+    if (!*done)
+        fprintf(stderr, "spbench: %s at width %d: %s\n", row->kernel->name,
+                p.k, sps_context_error(t->ctx));
+    return st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM ? SPS_OK
+                                                                     : st;
+}
+
+sps_status bench_measure(bench_trial *t, bench_row *row, bool *done)
+{
+    const unsigned need = t->p.need, gives = row->kernel->gives;
+    const char *why;
+    sps_plan *made = NULL;
+    sps_status st;
+
+    *done = false;
+    if (!spsi_kernel_fits(row->kernel, &t->p, &why))
+        return SPS_OK;
+    row->predicted = row->kernel->cost(&t->p);
+    row->bids = (need & gives) == need;
+    st = plan(t, row, &made, done);
     if (st == SPS_OK && *done) {
-        find_detail(t->op, r->name, r->detail);
-        st = check(t, r);
+        t->plan = made;
+        row->megabytes = 1e-6 * (double)made->bytes;
+        row->aside = made->aside;
+        memcpy(row->detail, made->detail, sizeof row->detail);
+        st = bench_check(t, gives & SPS_FULL_PRECISION ? 0
+                                                       : row->kernel->roundoff,
+                         &row->wrong);
     }
-    if (st == SPS_OK && *done && !r->wrong)
-        st = bench_time(t->b, run, t, &r->t);
-    sps_operator_destroy(&t->op);
+    if (st == SPS_OK && *done && !row->wrong)
+        st = time_row(t, row);
+    t->plan = NULL;
+    spsi_plan_destroy(&made);
     return st;
 }
 
-/* ------------------------------------------------------------------- table */
-
-static double floor_bytes(const trial *t)
+void bench_mark_auto(bench_row *rows, int count)
 {
-    const sps_csr *A = t->b->A;
-    double blocks = 8.0 * t->k * (double)(A->nrow + A->ncol);
-
-    return (double)A->nnz * 12 + 4.0 * (double)(A->nrow + 1) + blocks;
-}
-
-static void print_rows(const trial *t, const row *r, int count, int *wrong)
-{
-    double least = floor_bytes(t), vendor = 0;
+    int best = -1;
 
     for (int i = 0; i < count; i++)
-        if (strstr(r[i].name, "cusparse") && r[i].t.median > 0 &&
-            (vendor == 0 || r[i].t.median < vendor))
-            vendor = r[i].t.median;
-    for (int i = 0; i < count; i++) {
-        double s = r[i].t.median;
-        char label[80], ratio[16] = "-", cold[16] = "-";
-
-        snprintf(label, sizeof label, "%s%s%s", r[i].name,
-                 r[i].detail[0] ? " " : "", r[i].detail);
-        if (r[i].wrong) {
-            printf("| %-34s | %4d | WRONG RESULT |\n", label, t->k);
-            ++*wrong;
-            continue;
-        }
-        if (vendor > 0)
-            snprintf(ratio, sizeof ratio, "%.2f", vendor / s);
-        if (r[i].t.cold > 0)
-            snprintf(cold, sizeof cold, "%.4f", r[i].t.cold * 1e3);
-        printf("| %-34s | %4d | %9.4f | %9.4f | %9.4f | %9s | %7.0f | %7.1f "
-               "| %6.1f | %5s | %6.3f | %7.0f |\n", label, t->k, s * 1e3,
-               r[i].t.low * 1e3, r[i].t.high * 1e3, cold, least / s / 1e9,
-               2e-9 * (double)t->b->A->nnz * t->k / s,
-               100 * least / s / t->b->bandwidth, ratio, r[i].plan,
-               r[i].megabytes);
-    }
-    fflush(stdout);
+        if (rows[i].bids &&
+            (best < 0 || rows[i].predicted < rows[best].predicted))
+            best = i;
+    if (best >= 0)
+        rows[best].chosen = true;
 }
 
-static void print_head(const bench *b)
+/* ------------------------------------------------------------- all of them */
+
+static sps_status one_width(bench *b, const bench_run *what, int k,
+                            bench_table *table, int *wrong)
 {
-    printf("\n%s: %s, %lld rows, %lld nonzeros; %s, copy %.1f GB/s\n\n",
-           b->op ? b->op : "spmm", b->title, (long long)b->A->nrow,
-           (long long)b->A->nnz, b->device, b->bandwidth / 1e9);
-    printf("| kernel                             |    k |        ms |       "
-           "p10 |       p90 |      cold |    GB/s |    GF/s | floor%% | "
-           "ratio | plan s |      MB |\n"
-           "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
-}
-
-/* Kernel number i of the place that serves this operation, or NULL. */
-static const char *next_kernel(const bench *b, bool sddmm, int *i)
-{
-    const char *kind = b->place == SPS_CUDA ? "kernel.cuda" : "kernel.cpu";
-    const char *name;
-
-    while ((name = sps_list(b->ctx, kind, (*i)++)))
-        if (!strncmp(name, "sddmm.", 6) == sddmm &&
-            (!b->kernel || !strcmp(b->kernel, name)))
-            break;
-    return name;
-}
-
-/* The reference sets what is right, timed or not. */
-static sps_status reference(trial *t)
-{
-    const char *host = t->sddmm ? "sddmm.ref" : "spmm.ref";
-    const char *cuda = t->sddmm ? "sddmm.plain" : "spmm.plain";
-    row r = {.name = t->b->place == SPS_CUDA ? cuda : host};
-    bool done;
-    sps_status st = plan(t, &r, &done);
-
-    if (st == SPS_OK && done)
-        st = check(t, &r);
-    sps_operator_destroy(&t->op);
-    if (st == SPS_OK && (!done || r.wrong)) {
-        printf("the reference kernel %s is %s\n", r.name,
-               done ? "WRONG" : "not there");
-        return SPS_EBUG;
-    }
-    return st;
-}
-
-static sps_status one_width(bench *b, bool sddmm, int k, int *wrong)
-{
-    trial t = {.b = b, .sddmm = sddmm, .k = k};
-    row rows[ROWS] = {{0}};
+    bench_trial t;
+    bench_row rows[BENCH_ROWS] = {{0}};
     int count = 0, i = 0;
-    sps_status st = open_trial(&t);
+    sps_status st = bench_trial_open(b, what, k, &t);
 
-    if (st == SPS_OK)
-        st = reference(&t);
-    while (st == SPS_OK && count < ROWS) {
+    while (st == SPS_OK && count < BENCH_ROWS) {
         bool done;
 
-        rows[count].name = next_kernel(b, sddmm, &i);
-        if (!rows[count].name)
+        rows[count] = (bench_row){.kernel = bench_next_kernel(&t, &i)};
+        if (!rows[count].kernel)
             break;
-        st = measure(&t, &rows[count], &done);
+        st = bench_measure(&t, &rows[count], &done);
         count += done;
     }
-    if (st == SPS_OK)
-        print_rows(&t, rows, count, wrong);
-    close_trial(&t);
+    if (st == SPS_OK) {
+        bench_mark_auto(rows, count);
+        bench_table_rows(table, &t, rows, count, wrong);
+    }
+    bench_trial_close(&t);
     return st;
 }
 
 sps_status bench_kernels(bench *b, int *wrong)
 {
-    bool sddmm = b->op && !strcmp(b->op, "sddmm");
     sps_status st = SPS_OK;
 
-    print_head(b);
-    for (int i = 0; i < b->widths && st == SPS_OK; i++)
-        st = one_width(b, sddmm, b->k[i], wrong);
+    for (int r = 0; r < b->runs && st == SPS_OK; r++) {
+        const bench_run *what = &b->run[r];
+        bench_table *table = bench_table_open(b, what);
+
+        if (!table)
+            return SPS_ENOMEM;
+        for (int i = 0; i < what->widths && st == SPS_OK; i++)
+            st = one_width(b, what, what->k[i], table, wrong);
+        bench_table_close(table);
+    }
     return st;
 }

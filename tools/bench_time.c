@@ -103,4 +103,8 @@ void bench_close(bench *b)
 {
     sps_block_destroy(&b->flush[0]);
     sps_block_destroy(&b->flush[1]);
+    sps_operator_destroy(&b->op[0]);
+    sps_operator_destroy(&b->op[1]);
+    sps_csr_destroy(b->ctx, &b->single);
+    free(b->single_values);
 }

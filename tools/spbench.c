@@ -13,7 +13,9 @@ enum { WRONG = 1, USAGE = 2, INPUT = 3, MEMORY = 5, GPU = 6, BUG = 70 };
 typedef struct job {
     bench b;
     gen_spec spec;
-    bool generated, solve, blocks;
+    bool generated, solve, blocks, cliff;
+    const char *op, *precision;   /* of the one run without -run */
+    const char *widths;
     const char *file, *command;
     sps_place place;
     int ordinal, threads;
@@ -37,7 +39,13 @@ static void help(void)
            "  -n N            rows of -blocks (4000000 on a GPU, 400000)\n"
            "  -k LIST         widths, as 1,4,16 (1,4,8,16,32,64; -solve 16)\n"
            "  -op spmm|sddmm  which kernels (spmm)\n"
+           "  -precision double|single   of matrix and blocks (double)\n"
+           "  -run OP:PRECISION:LIST     the three at once; can be repeated\n"
            "  -kernel NAME    this kernel alone\n"
+           "  -low            also kernels that drop bits of the values\n"
+           "  -replay         runs recorded and replayed (CUDA graphs)\n"
+           "  -cliff          time(n + 1) / time(n) for n = 4 .. 64\n"
+           "  -tsv FILE       appends a line for each row\n"
            "  -solver NAME    this method alone (block_cg and cg)\n"
            "  -precond NAME   jacobi\n"
            "  -rtol X         1e-8\n"
@@ -47,30 +55,64 @@ static void help(void)
            "  -device auto|cpu|cuda[:N]\n"
            "  -threads N      of the host\n"
            "  -version -help\n\n"
-           "floor%%: bytes that must move (A as fp64 and int32, X and Y once) "
-           "over copy\nbandwidth of the same run, as a share of the time; "
-           "ratio: the best cuSPARSE\nkernel's time over this one's.\n"
-           "Exit codes: 0 all right, 1 a wrong result or no convergence, 2 "
-           "usage,\n3 input, 5 memory, 6 GPU, 70 internal.\n",
+           "floor%%: bytes that must move (A in its precision and int32, X "
+           "and Y once) over copy\nbandwidth of the same run, as a share of "
+           "the time; ratio: the best cuSPARSE time,\ncolumn-major blocks "
+           "included, over this one's; runs: the plan's time in runs; auto:\n"
+           "what operators choose by default; named: serves by name only.\n"
+           "Exit codes: 0 all right, 1 a wrong result, no convergence, or a "
+           "cliff, 2 usage,\n3 input, 5 memory, 6 GPU, 70 internal.\n",
            gen_help());
 }
 
 /* ---------------------------------------------------------------- options */
 
-static bool widths(const char *text, bench *b)
+static bool widths(const char *text, int k[BENCH_WIDTHS], int *count)
 {
     char *end;
 
-    b->widths = 0;
+    *count = 0;
     do {
-        long k = strtol(text, &end, 10);
+        long width = strtol(text, &end, 10);
 
-        if (end == text || k < 1 || k > 1024 || b->widths == BENCH_WIDTHS)
+        if (end == text || width < 1 || width > 1024 ||
+            *count == BENCH_WIDTHS)
             return false;
-        b->k[b->widths++] = (int)k;
+        k[(*count)++] = (int)width;
         text = end + 1;
     } while (*end == ',');
     return !*end;
+}
+
+/* One run of kernels from its words; NULL: the default. */
+static bool add_run(bench *b, const char *op, const char *precision,
+                    const char *list)
+{
+    bench_run *run = &b->run[b->runs];
+
+    if (b->runs == BENCH_RUNS ||
+        (op && strcmp(op, "spmm") && strcmp(op, "sddmm")) ||
+        (precision && strcmp(precision, "double") &&
+         strcmp(precision, "single")))
+        return false;
+    run->sddmm = op && !strcmp(op, "sddmm");
+    run->single = precision && !strcmp(precision, "single");
+    b->runs++;
+    return widths(list ? list : "1,4,8,16,32,64", run->k, &run->widths);
+}
+
+/* OP:PRECISION:LIST */
+static bool read_run(bench *b, const char *text)
+{
+    char word[200], *precision, *list;
+
+    snprintf(word, sizeof word, "%s", text);
+    precision = strchr(word, ':');
+    list = precision ? strchr(precision + 1, ':') : NULL;
+    if (!list)
+        return false;
+    *precision = *list = 0;
+    return add_run(b, word, precision + 1, list + 1);
 }
 
 static bool device(const char *text, job *j)
@@ -101,9 +143,10 @@ static int value_option(job *j, const char *name, const char *value)
 {
     bench *b = &j->b;
     const struct { const char *name; const char **p; } texts[] = {
-        {"-A", &j->file},           {"-op", &b->op},
+        {"-A", &j->file},           {"-op", &j->op},
         {"-kernel", &b->kernel},    {"-solver", &b->solver},
-        {"-precond", &b->precond},
+        {"-precond", &b->precond},  {"-precision", &j->precision},
+        {"-k", &j->widths},         {"-tsv", &b->tsv},
     };
     const struct { const char *name; double least; } numbers[] = {
         {"-n", 1}, {"-rtol", 0}, {"-maxit", 1}, {"-seconds", 0},
@@ -114,8 +157,8 @@ static int value_option(job *j, const char *name, const char *value)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!strcmp(name, texts[i].name))
             return value ? (*texts[i].p = value, 2) : -1;
-    if (!strcmp(name, "-k"))
-        return value && widths(value, b) ? 2 : -1;
+    if (!strcmp(name, "-run"))
+        return value && read_run(b, value) ? 2 : -1;
     if (!strcmp(name, "-device"))
         return value && device(value, j) ? 2 : -1;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -137,12 +180,15 @@ static int value_option(job *j, const char *name, const char *value)
 
 static int flag(job *j, const char *name)
 {
-    if (!strcmp(name, "-solve"))
-        return j->solve = true, 1;
-    if (!strcmp(name, "-blocks"))
-        return j->blocks = true, 1;
-    if (!strcmp(name, "-cold"))
-        return j->b.cold = true, 1;
+    const struct { const char *name; bool *p; } flags[] = {
+        {"-solve", &j->solve},   {"-blocks", &j->blocks},
+        {"-cliff", &j->cliff},   {"-cold", &j->b.cold},
+        {"-low", &j->b.low},     {"-replay", &j->b.replay},
+    };
+
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (!strcmp(name, flags[i].name))
+            return *flags[i].p = true, 1;
     return 0;
 }
 
@@ -168,16 +214,17 @@ static int read_words(job *j, int argc, char **argv, char error[160])
                      argv[i]);
         return -1;
     }
-    if (j->b.op && strcmp(j->b.op, "spmm") && strcmp(j->b.op, "sddmm")) {
-        snprintf(error, 160, "-op is spmm or sddmm");
-        return -1;
-    }
     if (!j->blocks && j->generated == (j->file != NULL)) {
         snprintf(error, 160, "name one system, or -A FILE, or -blocks");
         return -1;
     }
-    if (!j->b.widths)
-        widths(j->solve && !j->blocks ? "16" : "1,4,8,16,32,64", &j->b);
+    if (!j->b.runs && !add_run(&j->b, j->op, j->precision, j->widths)) {
+        snprintf(error, 160, "-op is spmm or sddmm, -precision double or "
+                 "single, -k a list of 1 to 1024");
+        return -1;
+    }
+    widths(j->widths ? j->widths : j->solve && !j->blocks ? "16" :
+           "1,4,8,16,32,64", j->b.k, &j->b.widths);
     return 0;
 }
 
@@ -237,6 +284,7 @@ static int measure(job *j)
     if (st == SPS_OK)
         st = j->blocks ? bench_blocks(&j->b, &wrong)
              : j->solve ? bench_solves(&j->b, &wrong)
+             : j->cliff ? bench_cliffs(&j->b, &wrong)
                         : bench_kernels(&j->b, &wrong);
     bench_close(&j->b);
     if (st != SPS_OK)
