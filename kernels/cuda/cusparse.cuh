@@ -16,18 +16,21 @@ inline cudaDataType_t number_type(sps_dtype type)
     return type == SPS_F64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
-/* cuSPARSE's SpMM and SpMV want one type throughout and 32-bit offsets. */
+/* Offsets of 32 bits, which is what is given to cuSPARSE. */
+inline bool vendor_size(const sps_problem *p, const char **why_not)
+{
+    *why_not = "2^31 entries or more";
+    return p->local->rowptr32 && p->A->nrow <= INT32_MAX;
+}
+
+/* cuSPARSE's SpMM and SpMV want one type throughout. */
 inline bool vendor_fits(const sps_problem *p, const char **why_not)
 {
     if (p->A->dtype != p->block) {
         *why_not = "cuSPARSE wants values of the blocks' type";
         return false;
     }
-    if (p->A->nnz > INT32_MAX || p->A->nrow > INT32_MAX) {
-        *why_not = "2^31 entries or more";
-        return false;
-    }
-    return true;
+    return vendor_size(p, why_not);
 }
 
 inline sps_status describe_csr(sps_context *ctx, const sps_csr_local *A,

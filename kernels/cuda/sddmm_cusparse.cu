@@ -171,12 +171,6 @@ void destroy(sps_plan *plan)
     spsi_cuda_release(plan->ctx, v->buffer, v->buffer_bytes);
 }
 
-bool fits(const sps_problem *p, const char **why_not)
-{
-    *why_not = "2^31 entries or more";
-    return p->A->nnz <= INT32_MAX && p->A->nrow <= INT32_MAX;
-}
-
 double cost(const sps_problem *p)
 {
     return 2.0 * (double)p->f->nnz * (8.0 * p->k + 20.0) / p->bandwidth;
@@ -190,7 +184,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_cusparse) = {
     .where = SPS_CUDA,
     .gives = SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW | SPS_VENDOR |
              SPS_SINGLE_BLOCKS,
-    .fits = fits,
+    .fits = vendor_size,
     .cost = cost,
     .plan = plan,
     .spmm = NULL,
