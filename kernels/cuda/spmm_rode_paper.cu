@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmm_rode_paper.cu - RoDe's SpMM as published (Pang et al., PPoPP 2024), to
+ * be measured beside spmm.rode, which is what became of it here.
+ *
+ * Rows are decomposed (formats/rode.h) into segments of whole tiles of 32
+ * slots, at most 512, and residuals of less than a tile.  Y is cleared (or
+ * scaled), then two kernels on two streams add to it.  A block of threads is
+ * one warp, four sub-warps of 8 lanes, each with one piece of a row and a
+ * tile of 32 or 64 columns, 4 columns or twice 4 to a lane.
+ *
+ * Segments, the sub-block pipeline: a tile of A comes by asynchronous copies
+ * into shared memory, rows of X come straight to registers, D at a time into
+ * two halves by turns, so that the loads of one step fly during the sums of
+ * the step before, and the copy of the next tile of A during the last sums.
+ * The result is added by atomics.  Residuals: staged by plain loads, four
+ * rows of X at a time; added by atomics where the row has segments as well,
+ * else stored.
+ *
+ * Bytes: A once for each tile of columns, Y cleared and then read and written
+ * by atomics, X as often as L1 and L2 forget it.
+ *
+ * Not as published: offsets and addresses of 64 bits; explicit lengths; slots
+ * before and after a piece read no row of X, where theirs multiply row 0 by
+ * zero; alpha, beta; and where the width is no multiple of 32, or the blocks
+ * are not aligned, loads with predicates.  The order in which the pieces of a
+ * row meet is not fixed, so bits may differ from run to run. */
+#include <cuda_pipeline_primitives.h>
+#include <unistd.h>
+
+#include "kernels/formats/rode.h"
+#include "scan.h"
+#include "sparse.cuh"
+
+extern "C" const sps_kernel spsi_kernel_spmm_rode_paper;
+
+namespace {
+
+constexpr int lanes = 8, subs = 4, slots_of_tile = SPS_RODE_TILE;
+
+struct paper_plan {
+    spsi_rode_plan base;
+    size_t block_bytes, residual_bytes;
+    cudaStream_t side;       /* of the residuals */
+    cudaEvent_t fork, join;
+};
+
+/* Four neighbouring columns. */
+template <class T> struct quad {
+    T v[4];
+};
+
+__device__ __forceinline__ quad<double> fetch_whole(const double *p)
+{
+    double2 a = __ldg(reinterpret_cast<const double2 *>(p));
+    double2 b = __ldg(reinterpret_cast<const double2 *>(p + 2));
+
+    return {{a.x, a.y, b.x, b.y}};
+}
+__device__ __forceinline__ quad<float> fetch_whole(const float *p)
+{
+    float4 a = __ldg(reinterpret_cast<const float4 *>(p));
+
+    return {{a.x, a.y, a.z, a.w}};
+}
+
+/* What a sub-warp works with.  N: columns of the tile, WHOLE: the tile is full
+ * and vectors are aligned; else `left` columns are there (from this lane on)
+ * and `aligned` says whether vectors may be loaded. */
+template <class T, int N, bool WHOLE> struct panel {
+    static constexpr int quads = N / (4 * lanes);
+    using row = quad<T>[quads];
+
+    const T *__restrict__ x;
+    int64_t ldx;
+    int left;
+    bool aligned;
+
+    /* Row j of X, or zeros when it is not wanted. */
+    __device__ __forceinline__ void fetch(row &to, int32_t j, bool wanted) const
+    {
+        const T *p = x + (int64_t)j * ldx;
+
+#pragma unroll
+        for (int q = 0; q < quads; q++) {
+            int some = wanted ? left - 4 * lanes * q : 0;
+
+            to[q] = quad<T>{};
+            if (WHOLE ? wanted : some >= 4 && aligned) {
+                to[q] = fetch_whole(p + 4 * lanes * q);
+            } else if (!WHOLE) {
+#pragma unroll
+                for (int c = 0; c < 4; c++)
+                    if (c < some) to[q].v[c] = __ldg(p + 4 * lanes * q + c);
+            }
+        }
+    }
+    static __device__ __forceinline__ void add(row &sum, T a, const row &x)
+    {
+#pragma unroll
+        for (int q = 0; q < quads; q++)
+#pragma unroll
+            for (int c = 0; c < 4; c++)
+                sum[q].v[c] = fma(a, x[q].v[c], sum[q].v[c]);
+    }
+    /* y: this lane's first element of the row of Y. */
+    __device__ __forceinline__ void finish(const blocks<T> &b, T *y,
+                                           const row &sum, bool atomic) const
+    {
+#pragma unroll
+        for (int q = 0; q < quads; q++)
+#pragma unroll
+            for (int c = 0; c < 4; c++) {
+                T *to = y + 4 * lanes * q + c, r = (T)b.alpha * sum[q].v[c];
+
+                if (!WHOLE && c >= left - 4 * lanes * q) continue;
+                if (atomic) atomicAdd(to, r);
+                else *to = b.beta != 0 ? *to + r : r; /* scaled before */
+            }
+    }
+};
+
+/* The columns of this block of threads. */
+template <class T, int N, bool WHOLE>
+__device__ __forceinline__ panel<T, N, WHOLE> panel_of(const blocks<T> &b,
+                                                       bool aligned, int *c)
+{
+    *c = (int)blockIdx.y * N + 4 * (int)threadIdx.x;
+    return {b.x + *c, b.ldx, b.k - *c, aligned};
+}
+
+/* Piece of this sub-warp; past the end of the list: an empty one. */
+__device__ __forceinline__ spsi_rode_item item_of(const spsi_rode_item *list,
+                                                  int64_t count)
+{
+    int64_t i = (int64_t)blockIdx.x * subs + threadIdx.y;
+
+    return i < count ? list[i] : spsi_rode_item{};
+}
+
+/* One tile of A on its way to shared memory; aligned: col and val begin at
+ * multiples of 16 bytes. */
+template <class V>
+__device__ __forceinline__ void copy_tile(int32_t *column, V *value,
+                                          const int32_t *col, const V *val,
+                                          bool aligned)
+{
+    constexpr int wide = 16 / sizeof(V);
+    int l = (int)threadIdx.x;
+
+    if (aligned) {
+        __pipeline_memcpy_async(column + 4 * l, col + 4 * l, 16);
+#pragma unroll
+        for (int s = wide * l; s < slots_of_tile; s += wide * lanes)
+            __pipeline_memcpy_async(value + s, val + s, 16);
+    } else {
+#pragma unroll
+        for (int s = l; s < slots_of_tile; s += lanes) {
+            __pipeline_memcpy_async(column + s, col + s, 4);
+            __pipeline_memcpy_async(value + s, val + s, sizeof(V));
+        }
+    }
+}
+
+/* All four sub-warps take as many turns as the longest of their segments, so
+ * that the warp stays together at its barriers. */
+template <class T, class V, int N, int D, bool WHOLE>
+__global__ void __launch_bounds__(lanes *subs)
+block_kernel(const spsi_rode_item *__restrict__ list, int64_t count,
+             const int32_t *__restrict__ col, const V *__restrict__ val,
+             blocks<T> b, bool even, bool aligned)
+{
+    using rows = typename panel<T, N, WHOLE>::row;
+    constexpr int steps = slots_of_tile / D;
+    __shared__ __align__(16) V values[2][subs][slots_of_tile];
+    __shared__ __align__(16) int32_t columns[subs][slots_of_tile];
+    int l = (int)threadIdx.x, sub = (int)threadIdx.y, c;
+    spsi_rode_item item = item_of(list, count);
+    int pad = (int)(item.start % SPS_RODE_ALIGN);
+    int tiles = (pad + item.length) / slots_of_tile;
+    int most = __reduce_max_sync(all_lanes, tiles);
+    const int32_t *from_col = col + (item.start - pad);
+    const V *from_val = val + (item.start - pad);
+    int32_t *column = columns[sub];
+    auto x = panel_of<T, N, WHOLE>(b, aligned, &c);
+    rows dense[2][D], sum = {};
+
+    b.resolve();
+    if (b.alpha == 0) return;
+    if (tiles > 0) copy_tile(column, values[0][sub], from_col, from_val, even);
+    __pipeline_commit();
+    for (int t = 0; t < most; t++) {
+        V *value = values[t % 2][sub];
+        int none = t == 0 ? pad : 0;
+
+        /* Only the first 4 slots of the first tile can be pad. */
+        auto load = [&](int i) {
+#pragma unroll
+            for (int d = 0; d < D; d++) {
+                int s = i * D + d;
+
+                x.fetch(dense[i % 2][d], column[s],
+                        s >= SPS_RODE_ALIGN || s >= none);
+            }
+        };
+        auto sums = [&](int i) {
+#pragma unroll
+            for (int d = 0; d < D; d++)
+                x.add(sum, (T)value[i * D + d], dense[i % 2][d]);
+        };
+
+        __pipeline_wait_prior(0);
+        __syncwarp();
+        if (t == 0) {
+            if (l < none) value[l] = V(0);
+            __syncwarp();
+        }
+        if (t < tiles) {
+            load(0);
+#pragma unroll
+            for (int i = 1; i < steps; i++) {
+                load(i);
+                sums(i - 1);
+            }
+        }
+        __syncwarp(); /* columns have been read by all */
+        if (t + 1 < tiles)
+            copy_tile(column, values[(t + 1) % 2][sub],
+                      from_col + (t + 1) * slots_of_tile,
+                      from_val + (t + 1) * slots_of_tile, even);
+        __pipeline_commit();
+        if (t < tiles) sums(steps - 1);
+    }
+    if (tiles > 0) x.finish(b, b.y + item.row * b.ldy + c, sum, true);
+}
+
+template <class T, class V, int N, bool WHOLE>
+__global__ void __launch_bounds__(lanes *subs)
+residual_kernel(const spsi_rode_item *__restrict__ list, int64_t count,
+                const int32_t *__restrict__ col, const V *__restrict__ val,
+                blocks<T> b, bool aligned)
+{
+    using rows = typename panel<T, N, WHOLE>::row;
+    constexpr int unroll = 4;
+    __shared__ V values[subs][slots_of_tile];
+    __shared__ int32_t columns[subs][slots_of_tile];
+    int sub = (int)threadIdx.y, c;
+    spsi_rode_item item = item_of(list, count);
+    int pad = (int)(item.start % SPS_RODE_ALIGN), slots = pad + item.length;
+    int most = __reduce_max_sync(all_lanes, slots);
+    int64_t from = item.start - pad;
+    auto x = panel_of<T, N, WHOLE>(b, aligned, &c);
+    rows sum = {};
+
+    b.resolve();
+    if (b.alpha == 0) return;
+#pragma unroll
+    for (int s = (int)threadIdx.x; s < slots_of_tile; s += lanes) {
+        bool own = s >= pad && s < slots;
+
+        values[sub][s] = own ? __ldg(val + from + s) : V(0);
+        columns[sub][s] = own ? __ldg(col + from + s) : -1;
+    }
+    __syncwarp();
+    for (int s = 0; s < most; s += unroll) {
+        rows dense[unroll];
+
+#pragma unroll
+        for (int d = 0; d < unroll; d++) {
+            int32_t j = columns[sub][s + d];
+
+            x.fetch(dense[d], j, j >= 0);
+        }
+#pragma unroll
+        for (int d = 0; d < unroll; d++)
+            x.add(sum, (T)values[sub][s + d], dense[d]);
+    }
+    if (slots > 0) x.finish(b, b.y + item.row * b.ldy + c, sum, item.both);
+}
+
+/* ----------------------------------------------------------------- launch */
+
+template <class T> bool aligned_quads(const sps_block *X)
+{
+    constexpr int64_t wide = 16 / sizeof(T);
+
+    return X->ld % wide == 0 && (uintptr_t)X->data % 16 == 0;
+}
+
+/* Y = beta Y, before anything is added. */
+sps_status prepare(sps_context *ctx, const sps_spmm_args *args)
+{
+    const sps_block *Y = args->Y;
+    size_t size = spsi_dtype_size(Y->dtype), row = (size_t)Y->k * size;
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+
+    if (args->scalars || args->beta != 0) return scale_only(args);
+    if (Y->ld == Y->k || Y->n == 1)
+        SPS_CUDA(ctx, cudaMemsetAsync(Y->data, 0, (size_t)Y->n * row, stream));
+    else
+        SPS_CUDA(ctx, cudaMemset2DAsync(Y->data, (size_t)Y->ld * size, 0, row,
+                                        (size_t)Y->n, stream));
+    return SPS_OK;
+}
+
+/* Both kernels, each in its stream. */
+template <int N, int D, bool WHOLE, class V, class T>
+sps_status launch(const paper_plan *p, const V *val, const blocks<T> &b,
+                  bool aligned)
+{
+    const sps_plan *plan = &p->base.super;
+    const spsi_rode *R = &p->base.parts;
+    const int32_t *col = plan->A->col;
+    sps_context *ctx = plan->ctx;
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+    bool two = R->blocks > 0 && R->residuals > 0;
+    bool even = ((uintptr_t)col | (uintptr_t)val) % 16 == 0;
+    unsigned tiles = (unsigned)ceil_div(b.k, N);
+    dim3 cta(lanes, subs);
+
+    if (two) {
+        SPS_CUDA(ctx, cudaEventRecord(p->fork, stream));
+        SPS_CUDA(ctx, cudaStreamWaitEvent(p->side, p->fork, 0));
+    }
+    if (R->blocks > 0) {
+        dim3 grid((unsigned)ceil_div(R->blocks, subs), tiles);
+
+        block_kernel<T, V, N, D, WHOLE><<<grid, cta, 0, stream>>>(
+            R->block, R->blocks, col, val, b, even, aligned);
+        SPS_LAUNCHED(ctx);
+    }
+    if (R->residuals > 0) {
+        dim3 grid((unsigned)ceil_div(R->residuals, subs), tiles);
+
+        residual_kernel<T, V, N, WHOLE>
+            <<<grid, cta, 0, two ? p->side : stream>>>(
+                R->residual, R->residuals, col, val, b, aligned);
+        SPS_LAUNCHED(ctx);
+    }
+    if (two) {
+        SPS_CUDA(ctx, cudaEventRecord(p->join, p->side));
+        SPS_CUDA(ctx, cudaStreamWaitEvent(stream, p->join, 0));
+    }
+    return SPS_OK;
+}
+
+/* As published where that is possible: 64 columns to a tile for multiples of
+ * 64 (with doubles in steps of 4, for want of registers), 32 for others. */
+template <class V, class T>
+sps_status multiply(const paper_plan *p, const V *val,
+                    const sps_spmm_args *args)
+{
+    constexpr int wide_step = sizeof(T) == 8 ? 4 : 8;
+    blocks<T> b = blocks_of<T>(args);
+    bool aligned = aligned_quads<T>(args->X);
+
+    if (aligned && b.k % 64 == 0)
+        return launch<64, wide_step, true>(p, val, b, aligned);
+    if (aligned && b.k % 32 == 0)
+        return launch<32, 8, true>(p, val, b, aligned);
+    return launch<32, 4, false>(p, val, b, aligned);
+}
+
+sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
+{
+    const paper_plan *p = (const paper_plan *)plan;
+    const void *val = plan->A->val;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
+    if (trivial(plan, args)) return scale_only(args);
+    SPS_TRY_RETURN(prepare(plan->ctx, args));
+    if (args->Y->dtype == SPS_F32)
+        return multiply<float, float>(p, (const float *)val, args);
+    if (plan->A->dtype == SPS_F32)
+        return multiply<float, double>(p, (const float *)val, args);
+    return multiply<double, double>(p, (const double *)val, args);
+}
+
+/* ------------------------------------------------------------------- plan */
+
+/* Items that each row makes. */
+template <class I>
+__global__ void __launch_bounds__(256)
+count_kernel(const I *__restrict__ rowptr, int64_t nrow, int32_t *block,
+             int32_t *residual)
+{
+    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x, slots;
+
+    if (i >= nrow) return;
+    slots = spsi_rode_slots(rowptr[i], rowptr[i + 1]);
+    block[i] = spsi_rode_blocks(slots);
+    residual[i] = spsi_rode_residuals(slots);
+}
+
+template <class I>
+__global__ void __launch_bounds__(256)
+fill_kernel(const I *__restrict__ rowptr, int64_t nrow,
+            const int64_t *__restrict__ block_at,
+            const int64_t *__restrict__ residual_at, spsi_rode R)
+{
+    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (i < nrow)
+        spsi_rode_row((int32_t)i, rowptr[i], rowptr[i + 1],
+                      R.block + block_at[i], R.residual + residual_at[i]);
+}
+
+/* Memory of the builder: for each list counts, then offsets. */
+struct work {
+    int32_t *count[2];
+    int64_t *at[2];
+    void *memory;
+    size_t bytes;
+};
+
+sps_status work_take(sps_context *ctx, int64_t nrow, work *w)
+{
+    size_t n = (size_t)nrow + 1;
+
+    w->bytes = 2 * n * (sizeof(int64_t) + sizeof(int32_t));
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, w->bytes, &w->memory));
+    w->at[0] = (int64_t *)w->memory;
+    w->at[1] = w->at[0] + n;
+    w->count[0] = (int32_t *)(w->at[1] + n);
+    w->count[1] = w->count[0] + n;
+    return SPS_OK;
+}
+
+sps_status take_items(sps_context *ctx, const int64_t *total, int64_t *count,
+                      spsi_rode_item **list, size_t *bytes)
+{
+    void *memory;
+
+    SPS_CUDA(ctx, cudaMemcpyAsync(count, total, sizeof *count,
+                                  cudaMemcpyDeviceToHost,
+                                  spsi_cuda_state(ctx)->stream));
+    SPS_TRY_RETURN(spsi_cuda_wait(ctx));
+    *bytes = (size_t)*count * sizeof **list;
+    if (*count == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, *bytes, &memory));
+    *list = (spsi_rode_item *)memory;
+    return SPS_OK;
+}
+
+/* Counts, two scans, one pass that writes. */
+template <class I>
+sps_status build(paper_plan *p, const I *rowptr, const work *w)
+{
+    sps_context *ctx = p->base.super.ctx;
+    int64_t nrow = p->base.super.A->nrow;
+    unsigned grid = (unsigned)ceil_div(nrow, 256);
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+    spsi_rode *R = &p->base.parts;
+
+    count_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, w->count[0],
+                                           w->count[1]);
+    SPS_LAUNCHED(ctx);
+    for (int l = 0; l < 2; l++)
+        SPS_TRY_RETURN(spsi_cuda_scan(ctx, w->count[l], nrow, w->at[l]));
+    SPS_TRY_RETURN(take_items(ctx, w->at[0] + nrow, &R->blocks, &R->block,
+                              &p->block_bytes));
+    SPS_TRY_RETURN(take_items(ctx, w->at[1] + nrow, &R->residuals,
+                              &R->residual, &p->residual_bytes));
+    fill_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, w->at[0], w->at[1],
+                                          *R);
+    SPS_LAUNCHED(ctx);
+    return spsi_cuda_wait(ctx);
+}
+
+sps_status open_streams(sps_context *ctx, paper_plan *p)
+{
+    SPS_CUDA(ctx, cudaStreamCreateWithFlags(&p->side, cudaStreamNonBlocking));
+    SPS_CUDA(ctx, cudaEventCreateWithFlags(&p->fork, cudaEventDisableTiming));
+    SPS_CUDA(ctx, cudaEventCreateWithFlags(&p->join, cudaEventDisableTiming));
+    return SPS_OK;
+}
+
+sps_status plan(sps_context *ctx, const sps_problem *problem,
+                sps_plan **plan_p)
+{
+    const sps_csr_local *A = problem->local;
+    paper_plan *p;
+    work w;
+    sps_status st;
+
+    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmm_rode_paper, problem,
+                                 sizeof(paper_plan), plan_p));
+    p = (paper_plan *)*plan_p;
+    if (A->nnz == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(open_streams(ctx, p));
+    SPS_TRY_RETURN(work_take(ctx, A->nrow, &w));
+    st = A->rowptr32 ? build(p, A->rowptr32, &w) : build(p, A->rowptr, &w);
+    spsi_cuda_release(ctx, w.memory, w.bytes);
+    p->base.super.bytes = p->block_bytes + p->residual_bytes;
+    return st;
+}
+
+/* A forked child gives nothing back: all of it is its parent's. */
+void destroy(sps_plan *plan)
+{
+    paper_plan *p = (paper_plan *)plan;
+    spsi_rode *R = &p->base.parts;
+
+    spsi_cuda_release(plan->ctx, R->block, p->block_bytes);
+    spsi_cuda_release(plan->ctx, R->residual, p->residual_bytes);
+    if (spsi_cuda_state(plan->ctx)->pid != getpid()) return;
+    if (p->fork) cudaEventDestroy(p->fork);
+    if (p->join) cudaEventDestroy(p->join);
+    if (p->side) cudaStreamDestroy(p->side);
+}
+
+bool fits(const sps_problem *p, const char **why_not)
+{
+    if (p->A->nrow > INT32_MAX) {
+        *why_not = "2^31 rows or more";
+        return false;
+    }
+    return true;
+}
+
+/* Clearing Y and atomics on top of the bytes that must move; entries fetch
+ * their rows of X, in whole tiles of 32 columns, about 2.6 times as fast as
+ * memory would give them. */
+double cost(const sps_problem *p)
+{
+    double number = (double)spsi_dtype_size(p->block);
+    double wide = 32.0 * (double)ceil_div(p->k, 32);
+    double gather = (double)p->f->nnz * (number * wide + 12.0);
+    double y = 2.0 * (double)p->f->nrow * p->k * number;
+    double memory = seconds(p, 0.7) + y / (0.7 * p->bandwidth);
+    double rows = gather / (2.6 * p->bandwidth);
+
+    return memory > rows ? memory : rows;
+}
+
+} // namespace
+
+SPS_DEFINE(sps_kernel, spsi_kernel_spmm_rode_paper) = {
+    .name = "spmm.rode_paper",
+    .op = SPS_OP_SPMM,
+    .where = SPS_CUDA,
+    .gives = SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW | SPS_SINGLE_BLOCKS,
+    .fits = fits,
+    .cost = cost,
+    .plan = plan,
+    .spmm = spmm,
+    .sddmm = NULL,
+    .refresh = NULL,
+    .destroy = destroy,
+};
