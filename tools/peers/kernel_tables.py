@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Turns the lines that spbench -tsv wrote into the kernel tables of
+doc/benchmarks.md: times of cuSPARSE, ratios of every kernel, geometric means,
+the targets with their verdicts, and what "auto" missed.
+
+    kernel_tables.py OUT      a folder of measure_kernels.sh
+"""
+import csv
+import math
+import os
+import sys
+from collections import defaultdict
+
+NEAR = 1.1
+NUMBERS = ("ms", "p10", "p90", "GF/s", "frac", "ratio", "plan_ms", "plan_MB",
+           "predicted_ms")
+
+
+class Row(dict):
+    """A line of the file; numbers are numbers."""
+
+    def __init__(self, line):
+        super().__init__(line)
+        for name in NUMBERS:
+            self[name] = float(self[name])
+        self["k"] = int(self["k"])
+        self.marks = set(self["marks"].split())
+        self.case = (self["matrix"], self["op"], self["precision"], self["k"])
+        self.kernel = self["kernel"]
+
+    def wrong(self):
+        return "WRONG" in self.marks
+
+    def vendor(self):
+        return "vendor" in self.marks
+
+    def bids(self):
+        return not self.marks & {"vendor", "named", "low", "WRONG"}
+
+
+def read(name):
+    """Rows of a file; a case measured twice keeps its last lines."""
+    rows = {}
+    if os.path.exists(name):
+        with open(name, newline="") as f:
+            for line in csv.DictReader(f, delimiter="\t"):
+                row = Row(line)
+                rows[row.case + (row.kernel,)] = row
+    return list(rows.values())
+
+
+def mean(values):
+    values = [v for v in values if v > 0]
+    if not values:
+        return 0.0
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def cases(rows):
+    found = defaultdict(list)
+    for row in rows:
+        found[row.case].append(row)
+    return found
+
+
+def short(matrix):
+    words = matrix.replace("-perturb 1", "").split("/")[-1].split(".mtx")[0]
+    return words.strip()
+
+
+def table(head, lines):
+    print("| " + " | ".join(head) + " |")
+    print("|:--|" + "--:|" * (len(head) - 1))
+    for line in lines:
+        print("| " + " | ".join(line) + " |")
+    print()
+
+
+def order(rows, key):
+    """Values of a column in the order in which they were measured."""
+    return list(dict.fromkeys(key(row) for row in rows))
+
+
+# ---------------------------------------------------------------- per system
+
+def vendor_ms(rows):
+    """Time of the vendor's best, from any ratio of the case."""
+    for row in rows:
+        if row["ratio"] > 0:
+            return row["ms"] * row["ratio"]
+    return 0.0
+
+
+def vendor_how(rows):
+    for row in rows:
+        if "best" in row.marks and "columns" in row.marks:
+            return "c"
+    return ""
+
+
+def print_vendor(rows, widths):
+    print("cuSPARSE's best, ms (c: on column-major blocks):\n")
+    by_case = cases(rows)
+    lines = []
+    for m in order(rows, lambda r: r["matrix"]):
+        line = [short(m)]
+        for k in widths:
+            some = [r for c in by_case for r in by_case[c]
+                    if c[0] == m and c[3] == k]
+            line.append("%.4g%s" % (vendor_ms(some), vendor_how(some))
+                        if some else "-")
+        lines.append(line)
+    table(["system"] + ["k = %d" % k for k in widths], lines)
+
+
+def cell(row, best):
+    if row.wrong():
+        return "WRONG"
+    text = "%.2f" % row["ratio"] if row["ratio"] > 0 else "?"
+    if row is best:
+        text = "**%s**" % text
+    return text + ("*" if "auto" in row.marks else "")
+
+
+def print_system(rows, widths):
+    by_kernel = defaultdict(dict)
+    best = {}
+    for row in rows:
+        k = row["k"]
+        by_kernel[row.kernel][k] = row
+        if not row.wrong() and not row.vendor() and (
+                k not in best or row["ms"] < best[k]["ms"]):
+            best[k] = row
+    lines = []
+    for kernel, at in by_kernel.items():
+        lines.append([kernel] + [cell(at[k], best.get(k)) if k in at else "-"
+                                 for k in widths])
+    floor = ["% of the floor, auto"]
+    for k in widths:
+        auto = [r for r in rows if r["k"] == k and "auto" in r.marks]
+        floor.append("%.0f" % (100 * auto[0]["frac"]) if auto else "-")
+    table(["k"] + [str(k) for k in widths], lines + [floor])
+
+
+def print_ratios(rows, op, precision):
+    rows = [r for r in rows
+            if r["op"] == op and r["precision"] == precision]
+    if not rows:
+        return
+    widths = order(rows, lambda r: r["k"])
+    print("### %s, %s precision\n" % (op, precision))
+    print_vendor(rows, widths)
+    print("cuSPARSE's best time over that of each kernel (* the default "
+          "choice, bold the best\nof ours):\n")
+    for m in order(rows, lambda r: r["matrix"]):
+        print("%s\n" % short(m))
+        print_system([r for r in rows if r["matrix"] == m], widths)
+    print_means(rows, widths)
+
+
+def print_means(rows, widths):
+    print("Geometric means over the systems:\n")
+    lines = []
+    kernels = order(rows, lambda r: r.kernel)
+    for kernel in kernels + ["auto", "best of ours"]:
+        line = [kernel]
+        for k in widths:
+            line.append("%.2f" % mean(ratios(rows, kernel, k, k)))
+        lines.append([c if c != "0.00" else "-" for c in line])
+    table(["k"] + [str(k) for k in widths], lines)
+
+
+def ratios(rows, kernel, low, high):
+    """Ratios of a kernel, of "auto", or of the best bidder of each case."""
+    rows = [r for r in rows if low <= r["k"] <= high and not r.wrong()]
+    if kernel == "auto":
+        return [r["ratio"] for r in rows if "auto" in r.marks]
+    if kernel == "best of ours":
+        return [max([r["ratio"] for r in some if r.bids()] or [0])
+                for some in cases(rows).values()]
+    return [r["ratio"] for r in rows if r.kernel == kernel]
+
+
+# ------------------------------------------------------------------- targets
+
+def verdict(what, value, least, count):
+    word = "met" if value >= least else "MISSED"
+    if not count:
+        word = "not measured"
+    print("| %s | %.2f | %.2f | %d | %s |" % (what, value, least, count, word))
+
+
+def target(what, values, least, worst=False):
+    values = [v for v in values if v > 0]
+    value = (min(values) if worst else mean(values)) if values else 0
+    verdict(what, value, least, len(values))
+
+
+def print_targets(rows):
+    spmm = [r for r in rows if (r["op"], r["precision"]) == ("spmm", "double")]
+    rmat = [r for r in spmm if r["matrix"].startswith("rmat")]
+    print("### Targets, against cuSPARSE's best\n")
+    print("| | is | target | cases | |\n|:--|--:|--:|--:|:--|")
+    for who in ("auto", "best of ours"):
+        target("SpMV, %s, mean" % who, ratios(spmm, who, 1, 1), 1.0)
+        target("SpMV, %s, worst" % who, ratios(spmm, who, 1, 1), 0.9, True)
+        target("SpMV, %s, R-MAT" % who, ratios(rmat, who, 1, 1), 1.15)
+    for kernel in ("spmm.rode", "spmm.rode_paper", "auto"):
+        target("SpMM k = 8..32, %s" % kernel, ratios(spmm, kernel, 8, 32),
+               1.8)
+        target("SpMM k = 64..128, %s" % kernel,
+               ratios(spmm, kernel, 64, 128), 1.3)
+    for precision in ("double", "single"):
+        some = [r for r in rows
+                if (r["op"], r["precision"]) == ("sddmm", precision)]
+        for who in ("sddmm.rode", "auto"):
+            target("SDDMM %s, %s" % (precision, who),
+                   ratios(some, who, 1, 1024), 1.5)
+    print()
+
+
+# ---------------------------------------------------------------------- auto
+
+def print_auto(rows):
+    print("### What the default choice missed\n")
+    near = {"bidders": 0, "all": 0}
+    total, lines = 0, []
+    for case, some in cases(rows).items():
+        right = [r for r in some if not r.wrong() and "low" not in r.marks]
+        auto = [r for r in right if "auto" in r.marks]
+        if not auto:
+            continue
+        total += 1
+        for of in ("bidders", "all"):
+            best = min((r for r in right if of == "all" or r.bids()),
+                       key=lambda r: r["ms"])
+            if auto[0]["ms"] <= NEAR * best["ms"]:
+                near[of] += 1
+                continue
+            lines.append([short(case[0]), case[1], case[2], str(case[3]),
+                          auto[0].kernel, best.kernel, of,
+                          "%.2f" % (auto[0]["ms"] / best["ms"])])
+    if not total:
+        return
+    for of in near:
+        print("Within 10 %% of the best of %s: %d of %d cases (%.0f %%)%s" %
+              (of, near[of], total, 100 * near[of] / total,
+               "." if of == "all" else ","))
+    print()
+    table(["system", "op", "precision", "k", "taken", "best", "of", "times"],
+          lines)
+
+
+# --------------------------------------------------------------------- small
+
+def print_small(rows):
+    widths = order(rows, lambda r: r["k"])
+    print("### Small matrices, recorded and replayed\n")
+    print("%d matrices. Geometric means of cuSPARSE's best time over that of "
+          "each kernel,\nand the least:\n" %
+          len(order(rows, lambda r: r["matrix"])))
+    lines = []
+    for kernel in order(rows, lambda r: r.kernel) + ["auto", "best of ours"]:
+        line = [kernel]
+        for k in widths:
+            values = [v for v in ratios(rows, kernel, k, k) if v > 0]
+            line.append("%.2f (%.2f)" % (mean(values), min(values))
+                        if values else "-")
+        lines.append(line)
+    table(["k"] + [str(k) for k in widths], lines)
+    below = [r for r in rows if "auto" in r.marks and 0 < r["ratio"] < 0.9]
+    print("The default choice is below 0.9 of cuSPARSE in %d of %d cases%s\n"
+          % (len(below), sum("auto" in r.marks for r in rows),
+             ":" if below else "."))
+    if below:
+        table(["matrix", "k", "taken", "ms", "ratio", "best of ours"],
+              [[short(r["matrix"]), str(r["k"]), r.kernel,
+                "%.4f" % r["ms"], "%.2f" % r["ratio"],
+                "%.2f" % max(ratios([q for q in rows if q.case == r.case],
+                                    "best of ours", 1, 1024))]
+               for r in sorted(below, key=lambda r: r["ratio"])])
+    plain = {(r.kernel) for r in rows if "plain" in r.marks}
+    if plain:
+        print("Not recorded, timed with their launches: %s.\n" %
+              ", ".join(sorted(plain)))
+
+
+def print_low(rows):
+    print("### Single precision and kernels that drop bits, ms and ratio\n")
+    widths = order(rows, lambda r: r["k"])
+    lines = []
+    for m in order(rows, lambda r: r["matrix"]):
+        for kernel in order(rows, lambda r: r.kernel):
+            at = {r["k"]: r for r in rows
+                  if r["matrix"] == m and r.kernel == kernel}
+            if at:
+                lines.append([short(m), kernel] + [
+                    "-" if k not in at else "WRONG" if at[k].wrong() else
+                    "%.4f (%.2f)" % (at[k]["ms"], at[k]["ratio"])
+                    for k in widths])
+    table(["system", "kernel"] + ["k = %d" % k for k in widths], lines)
+
+
+def print_plans(rows):
+    print("### Plans: time in runs of the kernel at k = 16, bytes\n")
+    lines = []
+    some = [r for r in rows if r["k"] == 16 and r["op"] == "spmm"
+            and not r.wrong()]
+    for kernel in order(some, lambda r: r.kernel):
+        of = [r for r in some if r.kernel == kernel]
+        runs = [r["plan_ms"] / r["ms"] for r in of]
+        lines.append([kernel, "%.1f" % min(runs), "%.1f" % max(runs),
+                      "%.1f" % max(r["plan_MB"] for r in of)])
+    table(["kernel", "least", "most", "MB, most"], lines)
+
+
+def main():
+    if len(sys.argv) != 2:
+        print(__doc__)
+        return 2
+    large, low, small = (read(os.path.join(sys.argv[1], name + ".tsv"))
+                         for name in ("large", "low", "small"))
+    if large:
+        print_targets(large)
+        print_ratios(large, "spmm", "double")
+        print_ratios(large, "sddmm", "double")
+        print_ratios(large, "sddmm", "single")
+        print_plans(large)
+    if low:
+        print_low(low)
+    if small:
+        print_small(small)
+    print_auto(large + [r for r in low if "low" not in r.marks] + small)
+    wrong = [r for r in large + low + small if r.wrong()]
+    for r in wrong:
+        print("WRONG RESULT: %s, %s, k = %d" % (r["matrix"], r.kernel, r["k"]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The kernels' two tables: large generated systems, and the small matrices of
+# a folder, recorded and replayed; and the search for cliffs between widths.
+#   usage: measure_kernels.sh BUILD_OR_STAGE OUT [large small cliff]
+# BUILD_OR_STAGE has tools/spbench, or bin/spbench, lib and env (make stage).
+# OUT/large.tsv, small.tsv and the tables beside them feed kernel_tables.py.
+#   MATRICES       folder of .mtx and .mtx.gz (small)
+#   LARGE_SECONDS  no further system is begun after that (240)
+#   SMALL_SECONDS  the same (120)
+#   SAMPLE         seconds of sampling for each measurement (0.05)
+#   DEVICE         cuda
+place=$1 out=$2
+[ -n "$out" ] && [ -d "$place" ] || { sed -n 5p "$0"; exit 2; }
+shift 2
+[ $# -gt 0 ] || set -- large small cliff
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+sample=${SAMPLE:-0.05} device=${DEVICE:-cuda}
+matrices=${MATRICES:+$(cd "$MATRICES" && pwd)}
+if [ -x "$place/bin/spbench" ]; then
+    cd "$place" || exit 2
+    # shellcheck disable=SC1091
+    . ./env
+    spbench=$SPBENCH
+else
+    spbench=$place/tools/spbench
+fi
+[ -x "$spbench" ] || { echo "no spbench in $place"; exit 2; }
+failed=0
+
+# begin SECONDS: the budget of a part; left: whether some of it is left
+begin() { end=$(($(date +%s) + $1)); }
+left() { [ "$(date +%s)" -lt "$end" ]; }
+
+# bench FILE words...: appends tables to FILE.md and lines to FILE.tsv
+bench() {
+    file=$out/$1; shift
+    left || { echo "out of time: $*" | tee -a "$file.md" >&2; return; }
+    "$spbench" "$@" -device "$device" -tsv "$file.tsv" >>"$file.md" 2>&1 ||
+        { echo "exit $?: spbench $*" | tee -a "$file.md" >&2; failed=1; }
+}
+
+large() {
+    bench large "$@" -perturb 1 -seconds "$sample" \
+        -run spmm:double:1,2,4,8,9,12,16,32,33,64,128 \
+        -run sddmm:double:16,32,128 -run sddmm:single:16,32,128
+    bench low "$@" -perturb 1 -seconds "$sample" -low \
+        -run spmm:single:16,64
+}
+
+# Nonzeros that the header promises, both triangles where one is stored.
+nonzeros() {
+    case $1 in *.gz) gzip -dc "$1" ;; *) cat "$1" ;; esac 2>/dev/null |
+        awk 'NR == 1 { twice = /symmetric|hermitian/ } /^%/ { next }
+             { print $3 * (twice ? 2 : 1); exit }'
+}
+
+for part in "$@"; do
+    case $part in
+    large)
+        begin "${LARGE_SECONDS:-240}"
+        large rmat 20 16
+        large poisson7 160
+        large laplace27 128
+        large elasticity 64
+        large convection 128 ;;
+    small)
+        [ -n "$matrices" ] || { echo "small: no MATRICES"; failed=1; continue; }
+        begin "${SMALL_SECONDS:-120}"
+        for file in "$matrices"/*.mtx "$matrices"/*.mtx.gz; do
+            [ -f "$file" ] && [ "$(nonzeros "$file")" -gt 100000 ] || continue
+            (cd "$matrices" && bench small -A "${file##*/}" -replay \
+                -seconds "$sample" -k 1,16,64) || failed=1
+        done ;;
+    cliff)
+        begin "${LARGE_SECONDS:-240}"
+        for system in 'poisson7 100' 'laplace27 80' 'rmat 18 16'; do
+            left || continue
+            # shellcheck disable=SC2086
+            "$spbench" $system -perturb 1 -cliff -seconds 0.01 \
+                -device "$device" >>"$out/cliff.md" 2>&1 || failed=1
+        done ;;
+    *) echo "unknown part $part"; exit 2 ;;
+    esac
+done
+exit $failed
