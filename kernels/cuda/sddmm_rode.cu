@@ -33,7 +33,7 @@ extern "C" const sps_kernel spsi_kernel_sddmm_rode;
 namespace {
 
 constexpr int threads = 768, warps = threads / 32, batch = 8;
-/* Rows and entries of a chunk; chunks of a warp in one block, at most. */
+/* Rows and entries of a chunk; chunks of a warp, at most. */
 constexpr int chunk_length = 240, longest_run = 4;
 
 struct pattern {
@@ -56,11 +56,23 @@ struct pattern {
     }
 };
 
-/* Chunk c begins in row first[c], at entry c chunk_length - first[c]. */
+/* Chunk c begins in row first[c], at entry c length - first[c].  A block of
+ * threads takes `warps` neighbouring chunks at a time, `run` times, each time
+ * `stride` further; blocks cover a slab of run * stride chunks by `across`
+ * such strips. */
 struct chunks {
     const int32_t *__restrict__ first; /* count + 1 */
     int64_t count;
-    int run;                           /* chunks of a block of threads */
+    int length, run, stride, across;
+
+    /* First chunk of a warp; count: it has none. */
+    __device__ __forceinline__ int64_t begin(int64_t block, int warp) const
+    {
+        int64_t slab = block / across;
+        int64_t within = block % across * warps + warp;
+
+        return within < stride ? slab * run * stride + within : count;
+    }
 };
 
 template <class T> struct sample {
@@ -120,15 +132,16 @@ template <int L> struct item {
     int32_t col[batch / L];
 };
 
-/* The items of chunks c, c + warps, ... below end, 32 / L at a time.  A window
+/* The items of `left` chunks from c on, 32 / L at a time.  A window
  * is 32 rows of a chunk, lane r has row number r; the bounds of the window
  * after the present one are under way while its items are handed out. */
 template <int L> struct cursor {
     const pattern &A;
     const chunks &q;
-    int64_t c, end;         /* chunk of the coming window */
+    int64_t c;              /* chunk of the coming window */
+    int left;               /* chunks from there on */
     int32_t row, last;      /* its first row; the last row of the chunk */
-    int32_t first, beyond;  /* the same of chunk c + warps */
+    int32_t first, beyond;  /* the same of the chunk after it */
     int64_t p0;             /* where the chunk begins, and its length */
     int length;
     int64_t from, to;       /* bounds of row number lane */
@@ -138,30 +151,33 @@ template <int L> struct cursor {
                                and those before; all items */
     int at;                 /* items handed out */
 
-    __device__ __forceinline__ cursor(const pattern &A, const chunks &q,
-                                      int64_t c, int64_t end)
-        : A(A), q(q), c(c), end(end), row(0), last(-1), first(0), beyond(0),
-          p0(0), length(0), from(0), to(0), origin(0), base(0), span(0),
-          upto(0), total(0), at(0)
+    __device__ __forceinline__ cursor(const pattern &A, const chunks &q)
+        : A(A), q(q), c(q.begin(blockIdx.x, (int)threadIdx.x / 32)),
+          left(q.run), row(0), last(-1), first(0), beyond(0), p0(0),
+          length(0), from(0), to(0), origin(0), base(0), span(0), upto(0),
+          total(0), at(0)
     {
-        if (c >= end) return;
-        first = __ldg(q.first + c);
-        beyond = __ldg(q.first + c + 1);
+        look(c);
         enter();
     }
-    /* Begins chunk c, whose rows first and beyond tell. */
+    __device__ __forceinline__ void look(int64_t at)
+    {
+        if (at >= q.count) return;
+        first = __ldg(q.first + at);
+        beyond = __ldg(q.first + at + 1);
+    }
+    /* Begins chunk c, whose rows first and beyond tell, if there is one. */
     __device__ __forceinline__ void enter()
     {
-        int64_t stop = (c + 1) * chunk_length, all = A.nrow + A.nnz;
+        int64_t stop = (c + 1) * q.length, all = A.nrow + A.nnz;
 
+        if (c >= q.count) left = 0;
+        if (left == 0) return;
         row = first;
         last = beyond;
-        p0 = c * chunk_length - row;
+        p0 = c * q.length - row;
         length = (int)((stop < all ? stop : all) - last - p0);
-        if (c + warps < end) {
-            first = __ldg(q.first + c + warps);
-            beyond = __ldg(q.first + c + warps + 1);
-        }
+        if (left > 1) look(c + q.stride);
         bounds();
     }
     __device__ __forceinline__ void bounds()
@@ -197,8 +213,9 @@ template <int L> struct cursor {
         if (row <= last) {
             bounds();
         } else {
-            c += warps;
-            if (c < end) enter();
+            c += q.stride;
+            left--;
+            enter();
         }
     }
     /* One item for each group of lanes; false: there are no more.  The same
@@ -208,7 +225,7 @@ template <int L> struct cursor {
         int k, r = 0, begin, before;
 
         while (at >= total) {
-            if (c >= end) return false;
+            if (left == 0) return false;
             open();
         }
         k = at + (int)threadIdx.x % 32 / L;
@@ -321,9 +338,7 @@ template <class T, int L, int C, bool WHOLE>
 __global__ void __launch_bounds__(threads)
 sddmm_kernel(pattern A, sample<T> s, chunks q)
 {
-    int64_t begin = (int64_t)blockIdx.x * q.run;
-    int64_t end = begin + q.run < q.count ? begin + q.run : q.count;
-    cursor<L> cursor(A, q, begin + threadIdx.x / 32, end);
+    cursor<L> cursor(A, q);
     item<L> coming;
     bool more = cursor.next(&coming);
 
@@ -348,13 +363,13 @@ scale_samples(double beta, T *val, int64_t nnz)
     if (p < nnz) val[p] = beta != 0 ? (T)beta * val[p] : T(0);
 }
 
-/* first[c]: the row where the merge path crosses c chunk_length: the last one
- * with rowptr[i] + i <= c chunk_length. */
+/* first[c]: the row where the merge path crosses c length: the last one with
+ * rowptr[i] + i <= c length. */
 __global__ void __launch_bounds__(256)
-find_chunks(pattern A, int32_t *first, int64_t count)
+find_chunks(pattern A, int length, int32_t *first, int64_t count)
 {
     int64_t c = (int64_t)blockIdx.x * 256 + threadIdx.x;
-    int64_t at = c * chunk_length;
+    int64_t at = c * length;
     int32_t low = 0, high = A.nrow; /* row low begins at or before at */
 
     if (c > count) return;
@@ -416,14 +431,14 @@ sps_status launch(const sps_plan *plan, const sample<T> &s)
     const rode_plan *rode = (const rode_plan *)plan;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     pattern A = pattern_of(plan->A);
-    chunks q = {rode->first, rode->count, longest_run * warps};
+    chunks q = {rode->first, rode->count, chunk_length, longest_run, warps, 1};
     unsigned grid;
 
     /* Every multiprocessor gets several blocks. */
-    while (q.run > warps &&
-           ceil_div(q.count, q.run) < 4 * spsi_cuda_state(ctx)->sms)
+    while (q.run > 1 && ceil_div(q.count, q.run * warps) <
+                            4 * spsi_cuda_state(ctx)->sms)
         q.run /= 2;
-    grid = (unsigned)ceil_div(q.count, q.run);
+    grid = (unsigned)ceil_div(q.count, q.run * warps);
     if (s.aligned && s.d % fragment<T>::width == 0)
         sddmm_kernel<T, L, C, true><<<grid, threads, 0, stream>>>(A, s, q);
     else
@@ -476,8 +491,8 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, rode->super.bytes, &room));
     rode->first = (int32_t *)room;
     find_chunks<<<(unsigned)ceil_div(rode->count + 1, 256), 256, 0,
-                  spsi_cuda_state(ctx)->stream>>>(pattern_of(A), rode->first,
-                                                  rode->count);
+                  spsi_cuda_state(ctx)->stream>>>(pattern_of(A), chunk_length,
+                                                  rode->first, rode->count);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }
