@@ -32,7 +32,9 @@ extern "C" const sps_kernel spsi_kernel_sddmm_rode;
 
 namespace {
 
-constexpr int threads = 768, warps = threads / 32, batch = 8;
+constexpr int threads = 512, warps = threads / 32, batch = 8;
+/* Fragments of V that a lane has under way. */
+constexpr int flight = 8;
 /* Rows and entries of a chunk; chunks of a warp, at most. */
 constexpr int chunk_length = 240, longest_run = 4;
 
@@ -261,7 +263,7 @@ __device__ __forceinline__ void products(const sample<T> &s,
                                          const item<L> &it, T *sum)
 {
     constexpr int width = fragment<T>::width, step = L * width;
-    constexpr int unroll = batch / C;
+    constexpr int unroll = flight / C < batch ? flight / C : batch;
     int mine = (int)threadIdx.x % L * width;
 
     for (int far = mine; far - mine < s.d; far += C * step) {
