@@ -196,26 +196,30 @@ static const sps_kernel *paper(void)
 static void open_rows(rig *r, int64_t nrow, const int64_t *rowptr,
                       int64_t ncol)
 {
-    *r = (rig){ .ctx = ctx, .what = "thresholds" };
-    OK(ctx, sps_csr_create(ctx, nrow, ncol, rowptr[nrow], SPS_F64, &r->A));
-    memcpy(r->A->rowptr, rowptr, (size_t)(nrow + 1) * sizeof *rowptr);
+    sps_csr *A = NULL;
+
+    OK(ctx, sps_csr_create(ctx, nrow, ncol, rowptr[nrow], SPS_F64, &A));
+    memcpy(A->rowptr, rowptr, (size_t)(nrow + 1) * sizeof *rowptr);
     for (int64_t i = 0; i < nrow; i++) {
         const int64_t length = rowptr[i + 1] - rowptr[i];
 
         for (int64_t p = 0; p < length; p++) {
-            r->A->col[rowptr[i] + p] = (int32_t)(1 + p * (ncol - 1) / length);
-            ((double *)r->A->val)[rowptr[i] + p] =
+            A->col[rowptr[i] + p] = (int32_t)(1 + p * (ncol - 1) / length);
+            ((double *)A->val)[rowptr[i] + p] =
                 (double)((i * 31 + p * 7) % 401 - 200);
         }
     }
-    OK(ctx, sps_operator_csr(ctx, r->A, 1, NULL, &r->op));
+    rig_take(r, ctx, "thresholds", A);
 }
 
+/* rig_close, for a matrix that is not of the zoo. */
 static void close_rows(rig *r)
 {
-    spsi_plan_destroy(&r->plan);
-    sps_operator_destroy(&r->op);
-    sps_csr_destroy(ctx, &r->A);
+    sps_csr *A = r->A;
+
+    r->A = NULL;
+    rig_close(r);
+    sps_csr_destroy(ctx, &A);
 }
 
 static void same_list(const rig *r, const char *which, int64_t count,
