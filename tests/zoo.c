@@ -156,6 +156,19 @@ static void blocks5(row *r)
     }
 }
 
+/* Three blocks of 8 x 8, nine tenths full, in most block rows: for formats of
+ * dense blocks. */
+static void blocks8(row *r)
+{
+    static const int away[] = { 0, 1, 3 };
+    int64_t own = r->i / 8, count = (r->ncol + 7) / 8;
+
+    for (int t = 0; t < (own % 11 == 5 ? 1 : 3); t++)
+        for (int c = 0; c < 8; c++)
+            if (draw(r, 8 * t + c, 10) > 0)
+                put(r, (own + away[t]) % count * 8 + c);
+}
+
 static void uniform(row *r)
 {
     int64_t length = draw(r, 0, 17);
@@ -278,6 +291,7 @@ static const family families[] = {
     {"arrow", arrow, true, 1, 1},
     {"block_dense", block_dense, true, 1, 1},
     {"blocks5", blocks5, false, 1, 1},
+    {"blocks8", blocks8, false, 1, 1},
     {"uniform", uniform, false, 1, 1},
     {"power_law", power_law, false, 1, 1},
     {"alternating", alternating, false, 1, 1},

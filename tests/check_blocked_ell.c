@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_blocked_ell.c - Blocked-ELL on the host: every pattern of the zoo, for
+ * every block size, survives the way there and back; padding is what the head
+ * of blocked_ell.h says. */
+#include <check.h>
+
+#include "fixture.h"
+#include "kernels/formats/blocked_ell.h"
+#include "runner.h"
+#include "zoo.h"
+
+static sps_context *ctx;
+
+static void open_context(void) { ctx = fixture_open_with(SPS_HOST, 2, true); }
+static void close_context(void) { fixture_close(&ctx); }
+
+static const int SIZES[] = { 1, 2, 5, 8, 16, 32 };
+enum { SIZE_COUNT = (int)(sizeof SIZES / sizeof *SIZES) };
+
+static void check_same(const sps_csr *A, const sps_csr *B, const char *what)
+{
+    const size_t size = A->dtype == SPS_F64 ? 8 : 4;
+
+    ck_assert_msg(A->nrow == B->nrow && A->ncol == B->ncol &&
+                  A->nnz == B->nnz && A->dtype == B->dtype,
+                  "%s: another shape", what);
+    ck_assert_msg(!memcmp(A->rowptr, B->rowptr,
+                          (size_t)(A->nrow + 1) * sizeof *A->rowptr),
+                  "%s: other offsets", what);
+    if (A->nnz == 0) return;
+    ck_assert_msg(!memcmp(A->col, B->col, (size_t)A->nnz * sizeof *A->col),
+                  "%s: other columns", what);
+    ck_assert_msg(!memcmp(A->val, B->val, (size_t)A->nnz * size),
+                  "%s: other values", what);
+}
+
+/* Whether block row I of A has an entry in block column J. */
+static bool *blocks_of_row(const sps_csr *A, const sps_blocked_ell *e,
+                           int64_t block)
+{
+    bool *there = calloc((size_t)e->nb + 1, sizeof *there);
+
+    for (int64_t i = block * e->b; i < (block + 1) * e->b && i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            there[A->col[p] / e->b] = true;
+    return there;
+}
+
+/* Columns ascend, are those of stored entries, and the last is repeated. */
+static void check_columns(const sps_csr *A, const sps_blocked_ell *e)
+{
+    bool full = e->w == 0;
+
+    for (int64_t block = 0; block < e->mb; block++) {
+        const int32_t *column = e->column + block * e->w;
+        bool *there = blocks_of_row(A, e, block);
+        int64_t count = 0, s;
+
+        for (int64_t j = 0; j < e->nb; j++) count += there[j];
+        ck_assert_int_le(count, e->w);
+        full = full || count == e->w;
+        for (s = 0; s < count; s++) {
+            ck_assert(there[column[s]]);
+            ck_assert(s == 0 || column[s - 1] < column[s]);
+        }
+        for (; s < e->w; s++) {
+            ck_assert_int_ge(column[s], 0);
+            ck_assert_int_lt(column[s], e->nb);
+            if (count > 0) ck_assert_int_eq(column[s], column[count - 1]);
+        }
+        free(there);
+    }
+    ck_assert(full);   /* w is no wider than it must be */
+}
+
+static void convert(int family, int64_t n, sps_dtype dtype)
+{
+    sps_csr *A = zoo_matrix(family, n, 7, ZOO_INTEGER, dtype);
+
+    for (int t = 0; t < SIZE_COUNT; t++) {
+        sps_blocked_ell e;
+        sps_csr *B = NULL;
+
+        OK(ctx, spsi_blocked_ell_from_csr(ctx, A, SIZES[t], &e));
+        check_columns(A, &e);
+        ck_assert(A->nnz == 0 ||
+                  (spsi_blocked_ell_fill(&e, A->nnz) > 0 &&
+                   spsi_blocked_ell_fill(&e, A->nnz) <= 1));
+        OK(ctx, spsi_blocked_ell_to_csr(ctx, &e, &B));
+        check_same(A, B, zoo_name(family));
+        sps_csr_destroy(ctx, &B);
+        spsi_blocked_ell_clear(ctx, &e);
+    }
+    zoo_free(&A);
+}
+
+START_TEST(the_zoo_survives_the_way_there_and_back)
+{
+    const int64_t sizes[] = { 0, 1, 7, 8, 31, 33, 100, 331 };
+
+    for (int f = 0; f < zoo_count(); f++)
+        for (int s = 0; s < 8; s++)
+            for (int d = 0; d < 2; d++) convert(f, sizes[s], (sps_dtype)d);
+}
+END_TEST
+
+START_TEST(new_values_equal_a_fresh_conversion)
+{
+    for (int f = 0; f < zoo_count(); f++)
+        for (int t = 0; t < SIZE_COUNT; t++) {
+            sps_csr *A = zoo_matrix(f, 90, 7, ZOO_INTEGER, SPS_F64);
+            sps_csr *C = zoo_matrix(f, 90, 7, ZOO_RANDOM, SPS_F64);
+            sps_blocked_ell a, c;
+
+            OK(ctx, spsi_blocked_ell_from_csr(ctx, A, SIZES[t], &a));
+            OK(ctx, spsi_blocked_ell_from_csr(ctx, C, SIZES[t], &c));
+            spsi_blocked_ell_refresh(C, &a);
+            ck_assert_int_eq(spsi_blocked_ell_slots(&a),
+                             spsi_blocked_ell_slots(&c));
+            ck_assert(spsi_blocked_ell_slots(&a) == 0 ||
+                      !memcmp(a.val, c.val,
+                              (size_t)spsi_blocked_ell_slots(&a) * 8));
+            spsi_blocked_ell_clear(ctx, &a);
+            spsi_blocked_ell_clear(ctx, &c);
+            zoo_free(&A);
+            zoo_free(&C);
+        }
+}
+END_TEST
+
+/* A sample never finds more than there is, and giving up says so. */
+START_TEST(widths_by_sample_are_lower_bounds)
+{
+    for (int f = 0; f < zoo_count(); f++)
+        for (int t = 0; t < SIZE_COUNT; t++) {
+            sps_csr *A = zoo_matrix(f, 211, 7, ZOO_INTEGER, SPS_F64);
+            const int b = SIZES[t];
+            const int64_t all = A->ncol + 1;
+            const int64_t w = spsi_blocked_ell_width(A, b, 1, all);
+
+            ck_assert_int_le(spsi_blocked_ell_width(A, b, 3, all), w);
+            if (w > 1)
+                ck_assert_int_gt(spsi_blocked_ell_width(A, b, 1, w - 2),
+                                 w - 2);
+            ck_assert_int_eq(spsi_blocked_ell_width(A, b, 1, w), w);
+            zoo_free(&A);
+        }
+}
+END_TEST
+
+/* 5 x 5 with blocks of 2, by hand: block row 0 holds blocks 0 and 2, block row
+ * 1 nothing, block row 2, of one row, block 1. */
+START_TEST(a_small_matrix_lies_where_it_should)
+{
+    int64_t rowptr[] = { 0, 2, 3, 3, 3, 4 };
+    int32_t col[] = { 1, 4, 0, 2 };
+    double val[] = { 1, 2, 3, 4 };
+    const int32_t column[] = { 0, 2, 1, 1, 1, 1 };
+    const double right[] = { 0, 1, 2, 0,  3, 0, 0, 0,  0, 0, 0, 0,
+                             0, 0, 0, 0,  4, 0, 0, 0,  0, 0, 0, 0 };
+    sps_blocked_ell e;
+    sps_csr *A = NULL;
+
+    OK(ctx, sps_csr_wrap(ctx, 5, 5, 4, rowptr, col, val, SPS_F64, SPS_HOST,
+                         SPS_BORROW, &A));
+    OK(ctx, spsi_blocked_ell_from_csr(ctx, A, 2, &e));
+    ck_assert_int_eq(e.mb, 3);
+    ck_assert_int_eq(e.nb, 3);
+    ck_assert_int_eq(e.w, 2);
+    ck_assert(!memcmp(e.column, column, sizeof column));
+    for (int t = 0; t < 24; t++)
+        ck_assert_double_eq(((double *)e.val)[t], right[t]);
+    ck_assert_double_eq_tol(spsi_blocked_ell_fill(&e, 4), 4.0 / 24, 1e-15);
+    spsi_blocked_ell_clear(ctx, &e);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+START_TEST(sizes_beyond_32_bits_do_not_wrap)
+{
+    sps_blocked_ell e;
+
+    spsi_blocked_ell_shape(INT64_C(1) << 22, INT64_C(1) << 22, SPS_F64, 32,
+                           &e);
+    e.w = 1000;
+    ck_assert_int_eq(spsi_blocked_ell_slots(&e),
+                     (INT64_C(1) << 22) * 32 * 1000);
+    ck_assert_double_eq_tol(spsi_blocked_ell_fill(&e, INT64_C(1) << 36),
+                            0.512, 1e-12);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("check_blocked_ell");
+    TCase *t = tcase_create("blocked_ell");
+
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, open_context, close_context);
+    tcase_add_test(t, the_zoo_survives_the_way_there_and_back);
+    tcase_add_test(t, new_values_equal_a_fresh_conversion);
+    tcase_add_test(t, widths_by_sample_are_lower_bounds);
+    tcase_add_test(t, a_small_matrix_lies_where_it_should);
+    tcase_add_test(t, sizes_beyond_32_bits_do_not_wrap);
+    suite_add_tcase(s, t);
+    return runner_run(s);
+}
