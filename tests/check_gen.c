@@ -133,10 +133,41 @@ START_TEST(rows_are_ascending_and_counted)
         drop(&w);
     }
     whole w = make("rmat 9 5"), c = make("convection 5 4 3");
+    whole b = make("blocks 96 6 5 0.4 -perturb 2");
     check_rows(&w, "rmat");
     check_rows(&c, "convection");
+    check_rows(&b, "blocks");
     drop(&w);
     drop(&c);
+    drop(&b);
+}
+END_TEST
+
+/* Every entry lies in one of the blocks, and so many of them are there. */
+START_TEST(blocks_have_their_fill)
+{
+    static const double fill[] = {0, 0.25, 0.75, 1};
+    const int64_t n = 512, size = 8, count = 4;
+
+    for (int q = 0; q < 4; q++) {
+        char line[80];
+
+        snprintf(line, sizeof line, "blocks 512 8 4 %g", fill[q]);
+        whole w = make(line);
+        for (int64_t i = 0; i < n; i += size) {
+            bool seen[64] = {false};
+            int64_t blocks = 0;
+
+            for (int64_t p = w.rowptr[i]; p < w.rowptr[i + size]; p++)
+                seen[w.col[p] / size] = true;
+            for (int64_t c = 0; c < n / size; c++)
+                blocks += seen[c];
+            ck_assert_int_eq(blocks, fill[q] > 0 ? count : 0);
+        }
+        ck_assert_double_eq_tol((double)w.g.nnz / (double)(n * size * count),
+                                fill[q], 0.03);
+        drop(&w);
+    }
 }
 END_TEST
 
@@ -455,6 +486,7 @@ END_TEST
 
 static const runner_test tests[] = {
     RUNNER_TEST(rows_are_ascending_and_counted),
+    RUNNER_TEST(blocks_have_their_fill),
     RUNNER_TEST(symmetric_bit_for_bit),
     RUNNER_TEST(positive_definite),
     RUNNER_TEST(poisson_has_the_known_eigenvalues),

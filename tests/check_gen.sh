@@ -16,7 +16,8 @@ code() {
 
 # Every kind: as many lines as the head says, lower triangle if symmetric.
 for line in 'poisson7 8 7 6' 'laplace27 5 -perturb 1' 'elasticity 4 3 5' \
-    'convection 5' 'rmat 8 4' 'rmat 8 4 -laplacian' 'poisson7 30'; do
+    'convection 5' 'rmat 8 4' 'rmat 8 4 -laplacian' 'poisson7 30' \
+    'blocks 64 4 3 0.5'; do
     # shellcheck disable=SC2086
     code 0 $line -quiet
     [ -s "$dir/err" ] && bad "$line: -quiet is not quiet"
@@ -45,7 +46,8 @@ for line in '' 'poisson7' 'poisson7 0' 'poisson7 4 4' 'poisson7 4x' \
     'rmat 40 2' 'poisson7 4 -laplacian' 'rmat 4 2 -jump' \
     'rmat 4 2 -shift 1' 'poisson7 4 -threads 0' 'poisson7 4 -o' \
     'poisson7 4 rmat 4 2' 'elasticity 4 1 4' 'poisson7 2000' \
-    'poisson7 4 -perturb x' 'poisson7 4 -Jump'; do
+    'poisson7 4 -perturb x' 'poisson7 4 -Jump' 'blocks 64 5 2 0.5' \
+    'blocks 64 4 17 0.5' 'blocks 64 4 2 1.5' 'blocks 64 4 2'; do
     # shellcheck disable=SC2086
     code 2 $line
     [ -s "$dir/err" ] || bad "$line: no text"

@@ -107,8 +107,8 @@ static void marks_of(const bench_row *row, bool best, bool replay,
 {
     const unsigned gives = row->kernel->gives;
 
-    snprintf(marks, 80, "%s%s%s%s%s%s", row->chosen ? " auto" : "",
-             gives & SPS_VENDOR ? " vendor" : row->bids ? "" : " named",
+    snprintf(marks, 80, "%s%s%s%s%s%s%s", row->chosen ? " auto" : "",
+             row->bids ? "" : " named", gives & SPS_VENDOR ? " vendor" : "",
              best ? " best" : "",
              best && row->aside > 0 && row->aside < row->t.median
                  ? " by columns" : "",

@@ -12,7 +12,7 @@
 static const struct { const char *name; gen_kind kind; } kinds[] = {
     {"poisson7", GEN_POISSON7},     {"laplace27", GEN_LAPLACE27},
     {"elasticity", GEN_ELASTICITY}, {"convection", GEN_CONVECTION},
-    {"rmat", GEN_RMAT},
+    {"rmat", GEN_RMAT},             {"blocks", GEN_BLOCKS},
 };
 
 enum { KINDS = (int)(sizeof kinds / sizeof kinds[0]) };
@@ -35,6 +35,9 @@ const char *gen_help(void)
     "  convection NX [NY NZ]  upwind convection-diffusion, nonsymmetric\n"
     "  rmat SCALE EDGES       R-MAT graph: 2^SCALE vertices, EDGES drawn for "
     "each\n"
+    "  blocks N B COUNT FILL  N rows, COUNT blocks of B x B in each row of "
+    "blocks,\n"
+    "                         entries there with probability FILL\n"
     "\n"
     "  -jump           coefficients jump by 1e4 between boxes of 8^3 elements\n"
     "  -aniso X        elements 1 x 1 x X\n"
@@ -43,7 +46,7 @@ const char *gen_help(void)
     "  -velocity V     convection: cell Peclet number (1)\n"
     "  -laplacian      rmat: the graph Laplacian instead of the adjacency\n"
     "  -shift S        rmat: S on the diagonal of the Laplacian (0)\n"
-    "  -seed N         rmat: of the graph (1)\n";
+    "  -seed N         rmat, blocks: of the pattern (1)\n";
 }
 
 /* ---------------------------------------------------------------- parsing */
@@ -93,6 +96,24 @@ static int parse_rmat(gen_spec *spec, int argc, char **argv, char error[160])
     return 3;
 }
 
+static int parse_blocks(gen_spec *spec, int argc, char **argv,
+                        char error[160])
+{
+    for (int i = 1; i < 5; i++)
+        if (!digit(argc, argv, i))
+            return fail(error, "blocks needs N B COUNT FILL", "");
+    if (!whole(argv[1], 1, INT32_MAX, &spec->n[0]))
+        return fail(error, "blocks: N is 1 to 2147483647, not ", argv[1]);
+    if (!whole(argv[2], 1, 4096, &spec->block) || spec->n[0] % spec->block)
+        return fail(error, "blocks: B is 1 to 4096 and divides N, not ",
+                    argv[2]);
+    if (!whole(argv[3], 1, spec->n[0] / spec->block, &spec->per_row))
+        return fail(error, "blocks: COUNT is 1 to N / B, not ", argv[3]);
+    if (!number(argv[4], 0, 1, &spec->fill))
+        return fail(error, "blocks: FILL is 0 to 1, not ", argv[4]);
+    return 5;
+}
+
 int gen_parse(gen_spec *spec, int argc, char **argv, char error[160])
 {
     int words, which;
@@ -105,6 +126,8 @@ int gen_parse(gen_spec *spec, int argc, char **argv, char error[160])
     spec->kind = kinds[which].kind;
     if (spec->kind == GEN_RMAT)
         return parse_rmat(spec, argc, argv, error);
+    if (spec->kind == GEN_BLOCKS)
+        return parse_blocks(spec, argc, argv, error);
     for (words = 1; words < 4 && digit(argc, argv, words); words++)
         if (!whole(argv[words], 1, 100000, &spec->n[words - 1]))
             return fail(error, "a size is 1 to 100000, not ", argv[words]);
@@ -202,12 +225,12 @@ double gen_uniform(uint64_t seed, uint64_t thing, uint32_t what)
 
 bool gen_open(const gen_spec *spec, gen *g, char error[160])
 {
-    bool graph = spec->kind == GEN_RMAT;
+    bool graph = spec->kind == GEN_RMAT, blocks = spec->kind == GEN_BLOCKS;
 
     memset(g, 0, sizeof *g);
     g->spec = *spec;
-    if (graph && (spec->jump || spec->aniso != 1)) {
-        fail(error, "-jump and -aniso are for grids, not for rmat", "");
+    if ((graph || blocks) && (spec->jump || spec->aniso != 1)) {
+        fail(error, "-jump and -aniso are for grids", "");
         return false;
     }
     if (!graph && (spec->laplacian || spec->shift != 0)) {
@@ -218,7 +241,9 @@ bool gen_open(const gen_spec *spec, gen *g, char error[160])
         fail(error, "-shift needs -laplacian", "");
         return false;
     }
-    return graph ? gen_rmat_open(g, error) : gen_grid_open(g, error);
+    return graph    ? gen_rmat_open(g, error)
+           : blocks ? gen_blocks_open(g, error)
+                    : gen_grid_open(g, error);
 }
 
 void gen_close(gen *g)
@@ -230,21 +255,30 @@ void gen_close(gen *g)
 
 int64_t gen_row(const gen *g, int64_t i, int32_t *col, double *val)
 {
-    return g->spec.kind == GEN_RMAT ? gen_rmat_row(g, i, col, val)
-                                    : gen_grid_row(g, i, col, val);
+    switch (g->spec.kind) {
+    case GEN_RMAT: return gen_rmat_row(g, i, col, val);
+    case GEN_BLOCKS: return gen_blocks_row(g, i, col, val);
+    default: return gen_grid_row(g, i, col, val);
+    }
 }
 
 int64_t gen_count(const gen *g, int64_t i)
 {
-    return g->spec.kind == GEN_RMAT ? gen_rmat_count(g, i)
-                                    : gen_grid_count(g, i);
+    switch (g->spec.kind) {
+    case GEN_RMAT: return gen_rmat_count(g, i);
+    case GEN_BLOCKS: return gen_blocks_count(g, i);
+    default: return gen_grid_count(g, i);
+    }
 }
 
 void gen_fill(const gen *g, int64_t *rowptr, int32_t *col, double *val)
 {
     rowptr[0] = 0;
+#pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < g->rows; i++)
-        rowptr[i + 1] = rowptr[i] + gen_count(g, i);
+        rowptr[i + 1] = gen_count(g, i);
+    for (int64_t i = 0; i < g->rows; i++)
+        rowptr[i + 1] += rowptr[i];
 #pragma omp parallel for schedule(dynamic, 1024)
     for (int64_t i = 0; i < g->rows; i++)
         gen_row(g, i, col + rowptr[i], val + rowptr[i]);

@@ -28,7 +28,8 @@ typedef enum gen_kind {
     GEN_ELASTICITY,  /* Q1 hexahedra, 3 unknowns a node, E 1, nu 0.3; the face
                         x = -1 is clamped and eliminated, the others free */
     GEN_CONVECTION,  /* poisson7 + upwind convection: nonsymmetric M-matrix */
-    GEN_RMAT         /* R-MAT graph .57 .19 .19 .05, no loops, no duplicates */
+    GEN_RMAT,        /* R-MAT graph .57 .19 .19 .05, no loops, no duplicates */
+    GEN_BLOCKS       /* square blocks of a given fill, here and there */
 } gen_kind;
 
 typedef struct gen_spec {
@@ -36,6 +37,9 @@ typedef struct gen_spec {
     int64_t n[3];        /* unknown nodes along x, y, z */
     int scale;           /* rmat: 2^scale vertices */
     int64_t edges;       /* rmat: edges drawn for each vertex */
+    int64_t block;       /* blocks: rows of a block */
+    int64_t per_row;     /* blocks: blocks in a row of blocks */
+    double fill;         /* blocks: share of a block's entries that is there */
     bool jump;           /* coefficient 1 or 1e4, boxes of 8^3 elements in a
                             checkerboard */
     double aniso;        /* elements 1 x 1 x aniso */
@@ -91,6 +95,9 @@ void gen_philox(uint64_t seed, uint64_t thing, uint32_t what, uint32_t out[4]);
 bool gen_grid_open(gen *g, char error[160]);
 int64_t gen_grid_row(const gen *g, int64_t i, int32_t *col, double *val);
 int64_t gen_grid_count(const gen *g, int64_t i);
+bool gen_blocks_open(gen *g, char error[160]);
+int64_t gen_blocks_row(const gen *g, int64_t i, int32_t *col, double *val);
+int64_t gen_blocks_count(const gen *g, int64_t i);
 bool gen_rmat_open(gen *g, char error[160]);
 int64_t gen_rmat_row(const gen *g, int64_t i, int32_t *col, double *val);
 int64_t gen_rmat_count(const gen *g, int64_t i);

@@ -36,7 +36,7 @@ class Row(dict):
         return "vendor" in self.marks
 
     def bids(self):
-        return not self.marks & {"vendor", "named", "low", "WRONG"}
+        return not self.marks & {"named", "low", "WRONG"}
 
 
 def read(name):
@@ -177,7 +177,8 @@ def ratios(rows, kernel, low, high):
     if kernel == "auto":
         return [r["ratio"] for r in rows if "auto" in r.marks]
     if kernel == "best of ours":
-        return [max([r["ratio"] for r in some if r.bids()] or [0])
+        return [max([r["ratio"] for r in some
+                     if r.bids() and not r.vendor()] or [0])
                 for some in cases(rows).values()]
     return [r["ratio"] for r in rows if r.kernel == kernel]
 
