@@ -54,7 +54,8 @@ static FILE *open_tsv(const char *name)
     if (f && fseek(f, 0, SEEK_END) == 0 && ftell(f) == 0)
         fprintf(f, "matrix\tm\tn\tnnz\tk\top\tprecision\tkernel\tms\tp10\t"
                 "p90\tGF/s\tfrac\tratio\tplan_ms\tplan_MB\tpredicted_ms\t"
-                "marks\tdetail\n");
+                "marks\tdetail\tlongest\tdeviation\tbandwidth\tdistinct8\t"
+                "distinct64\n");
     return f;
 }
 
@@ -140,18 +141,22 @@ static void print_tsv(const bench_table *table, const bench_trial *t,
                       double ratio, const char *marks)
 {
     const bench *b = table->b;
+    const sps_features *f = t->p.f;
     const double s = row->t.median;
 
     if (!table->tsv)
         return;
     fprintf(table->tsv, "%s\t%lld\t%lld\t%lld\t%d\t%s\t%s\t%s\t%.6g\t%.6g\t"
-            "%.6g\t%.5g\t%.4g\t%.4g\t%.4g\t%.4g\t%.4g\t%s\t%s\n", b->title,
+            "%.6g\t%.5g\t%.4g\t%.4g\t%.4g\t%.4g\t%.4g\t%s\t%s\t%lld\t%.4g\t"
+            "%lld\t%.4g\t%.4g\n", b->title,
             (long long)b->A->nrow, (long long)b->A->ncol,
             (long long)b->A->nnz, t->p.k, op_name(table->what),
             precision(table->what), row->kernel->name, 1e3 * s,
             1e3 * row->t.low, 1e3 * row->t.high, flops / s / 1e9, fraction,
             ratio, 1e3 * row->plan, row->megabytes, 1e3 * row->predicted,
-            row->wrong ? "WRONG" : *marks ? marks + 1 : "", row->detail);
+            row->wrong ? "WRONG" : *marks ? marks + 1 : "", row->detail,
+            (long long)f->max_length, f->deviation, (long long)f->bandwidth,
+            f->distinct8, f->distinct64);
 }
 
 static void print_row(bench_table *table, const bench_trial *t,

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The kernels' two tables: large generated systems, and the small matrices of
-# a folder, recorded and replayed; and the search for cliffs between widths.
-#   usage: measure_kernels.sh BUILD_OR_STAGE OUT [large small cliff]
+# a folder, recorded and replayed; the search for cliffs between widths; and
+# matrices of blocks by their fill.
+#   usage: measure_kernels.sh BUILD_OR_STAGE OUT [large small cliff blocks]
 # BUILD_OR_STAGE has tools/spbench, or bin/spbench, lib and env (make stage).
 # OUT/large.tsv, small.tsv and the tables beside them feed kernel_tables.py.
 #   MATRICES       folder of .mtx and .mtx.gz (small)
@@ -13,7 +14,7 @@
 place=$1 out=$2
 [ -n "$out" ] && [ -d "$place" ] || { sed -n 5p "$0"; exit 2; }
 shift 2
-[ $# -gt 0 ] || set -- large small cliff
+[ $# -gt 0 ] || set -- large small cliff blocks
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 sample=${SAMPLE:-0.05} device=${DEVICE:-cuda}
@@ -80,6 +81,14 @@ for part in "$@"; do
             # shellcheck disable=SC2086
             "$spbench" $system -perturb 1 -cliff -seconds 0.01 \
                 -device "$device" >>"$out/cliff.md" 2>&1 || failed=1
+        done ;;
+    blocks)
+        begin "${LARGE_SECONDS:-240}"
+        for fill in 0.25 0.5 0.75 1.0; do
+            bench blocks blocks 262144 16 8 $fill -seconds "$sample" \
+                -run spmm:double:16,64
+            bench blocks blocks 262144 32 4 $fill -seconds "$sample" \
+                -run spmm:double:16,64
         done ;;
     *) echo "unknown part $part"; exit 2 ;;
     esac
