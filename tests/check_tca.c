@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_tca.c - the work list of TCA-SpMM, and its matricisation: what lanes
+ * load, multiply and add is played through on the host, with the registers
+ * of mma.m16n8k8 as the instruction set defines them. */
+#include <check.h>
+#include <math.h>
+
+#include "fixture.h"
+#include "formats/tca.h"
+#include "runner.h"
+#include "zoo.h"
+
+static sps_context *ctx;
+
+static void open_context(void) { ctx = fixture_open_with(SPS_HOST, 2, true); }
+static void close_context(void) { fixture_close(&ctx); }
+
+/* -------------------------------------------------------------- work list */
+
+/* A CSR put together from what warps find. */
+typedef struct found {
+    const sps_csr *A;
+    int64_t *rowptr;   /* lengths, then offsets */
+    int32_t *col;
+    double *val;
+    char *seen;        /* entries of A */
+} found;
+
+static found found_open(const sps_csr *A)
+{
+    found f = { .A = A };
+
+    f.rowptr = calloc((size_t)A->nrow + 2, sizeof *f.rowptr);
+    f.col = calloc((size_t)A->nnz + 1, sizeof *f.col);
+    f.val = calloc((size_t)A->nnz + 1, sizeof *f.val);
+    f.seen = calloc((size_t)A->nnz + 1, 1);
+    return f;
+}
+
+static void found_close(found *f)
+{
+    free(f->rowptr);
+    free(f->col);
+    free(f->val);
+    free(f->seen);
+}
+
+/* Entry p is taken for this row; entries of a row come in any order. */
+static void meet(found *f, int32_t row, int64_t p)
+{
+    ck_assert(p >= f->A->rowptr[row] && p < f->A->rowptr[row + 1]);
+    ck_assert_msg(!f->seen[p], "entry %lld taken twice", (long long)p);
+    f->seen[p] = 1;
+    f->rowptr[row + 1]++;
+    f->col[p] = f->A->col[p];
+    f->val[p] = ((const double *)f->A->val)[p];
+}
+
+/* All of A was found, and nothing else. */
+static void found_judge(found *f, const char *what)
+{
+    for (int64_t i = 0; i < f->A->nrow; i++) f->rowptr[i + 1] += f->rowptr[i];
+    ck_assert_msg(!memcmp(f->rowptr, f->A->rowptr,
+                          (size_t)(f->A->nrow + 1) * sizeof *f->rowptr),
+                  "%s: rows of other lengths", what);
+    ck_assert_msg(!memcmp(f->col, f->A->col,
+                          (size_t)f->A->nnz * sizeof *f->col) &&
+                  !memcmp(f->val, f->A->val,
+                          (size_t)f->A->nnz * sizeof *f->val),
+                  "%s: other entries", what);
+}
+
+/* A warp of a team: its 8 entries, and whether its row stands as it must. */
+static void walk_warp(found *f, const int32_t *slot, int warp)
+{
+    const int32_t row = slot[warp];
+    int64_t begin, length;
+    int g, first;
+
+    if (row < 0) return;
+    begin = f->A->rowptr[row];
+    length = f->A->rowptr[row + 1] - begin;
+    ck_assert(length >= 1 && length <= SPSI_TCA_STEP);
+    g = spsi_tca_chunks(length);
+    first = warp - warp % g;
+    for (int w = 0; w < g; w++) ck_assert_int_eq(slot[first + w], row);
+    for (int64_t e = 8 * (warp - first); e < length && e < 8 * (warp - first + 1);
+         e++)
+        meet(f, row, begin + e);
+}
+
+static void walk_pieces(found *f, const spsi_tca *w)
+{
+    for (int64_t s = 0; s < w->n.pieces; s++) {
+        const spsi_tca_piece *p = &w->piece[s];
+
+        ck_assert(p->length > 0 && p->length <= SPSI_TCA_PIECE);
+        for (int64_t e = 0; e < p->length; e++) meet(f, p->row, p->begin + e);
+    }
+}
+
+/* Partial sums are numbered row by row, in the order of the row. */
+static void walk_splits(const sps_csr *A, const spsi_tca *w)
+{
+    int64_t at = 0, partial = 0;
+
+    for (int64_t s = 0; s < w->n.splits; s++) {
+        const spsi_tca_split *r = &w->split[s];
+        int64_t begin = A->rowptr[r->row];
+
+        ck_assert_int_eq(r->first, partial);
+        ck_assert_int_gt(r->count, 1);
+        while (at < w->n.pieces && w->piece[at].row != r->row) {
+            ck_assert_int_eq(w->piece[at].partial, -1);
+            at++;
+        }
+        for (int c = 0; c < r->count; c++, at++) {
+            ck_assert_int_eq(w->piece[at].row, r->row);
+            ck_assert_int_eq(w->piece[at].partial, partial++);
+            ck_assert_int_eq(w->piece[at].begin, begin);
+            begin += w->piece[at].length;
+        }
+        ck_assert_int_eq(begin, A->rowptr[r->row + 1]);
+    }
+    ck_assert_int_eq(partial, w->n.partials);
+}
+
+START_TEST(every_entry_is_taken_once)
+{
+    static const int64_t rows[] = { 0, 1, 7, 255, 256, 257, 1100, 5000 };
+
+    for (int f = 0; f < zoo_count(); f++)
+        for (int n = 0; n < 8; n++) {
+            sps_csr *A = zoo_matrix(f, rows[n], 3, ZOO_INTEGER, SPS_F64);
+            found all = found_open(A);
+            spsi_tca w;
+
+            OK(ctx, spsi_tca_build(ctx, A->nrow, A->rowptr, &w));
+            for (int64_t s = 0; s < SPSI_TCA_TEAM * w.n.teams; s++)
+                walk_warp(&all, w.slot + s / 8 * 8, (int)(s % 8));
+            walk_pieces(&all, &w);
+            walk_splits(A, &w);
+            for (int64_t e = 0; e < w.n.empties; e++)
+                ck_assert_int_eq(A->rowptr[w.empty[e]],
+                                 A->rowptr[w.empty[e] + 1]);
+            found_judge(&all, zoo_name(f));
+            spsi_tca_clear(ctx, &w);
+            found_close(&all);
+            zoo_free(&A);
+        }
+}
+END_TEST
+
+/* Every row is written by exactly one team, piece, split or fill. */
+START_TEST(every_row_has_one_owner)
+{
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, 3000, 3, ZOO_INTEGER, SPS_F64);
+        int *owners = calloc((size_t)A->nrow + 1, sizeof *owners);
+        spsi_tca w;
+
+        OK(ctx, spsi_tca_build(ctx, A->nrow, A->rowptr, &w));
+        for (int64_t s = 0; s < SPSI_TCA_TEAM * w.n.teams; s++)
+            if (w.slot[s] >= 0 && (s % 8 == 0 || w.slot[s] != w.slot[s - 1]))
+                owners[w.slot[s]]++;
+        for (int64_t s = 0; s < w.n.pieces; s++)
+            owners[w.piece[s].row] += w.piece[s].partial < 0;
+        for (int64_t s = 0; s < w.n.splits; s++) owners[w.split[s].row]++;
+        for (int64_t s = 0; s < w.n.empties; s++) owners[w.empty[s]]++;
+        for (int64_t i = 0; i < A->nrow; i++) ck_assert_int_eq(owners[i], 1);
+        free(owners);
+        spsi_tca_clear(ctx, &w);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+/* Idle warps: less than a team for each window of rows. */
+START_TEST(teams_are_full)
+{
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, 5000, 3, ZOO_INTEGER, SPS_F64);
+        int64_t idle = 0;
+        spsi_tca w;
+
+        OK(ctx, spsi_tca_build(ctx, A->nrow, A->rowptr, &w));
+        for (int64_t s = 0; s < SPSI_TCA_TEAM * w.n.teams; s++)
+            idle += w.slot[s] < 0;
+        ck_assert_int_le(idle, (SPSI_TCA_TEAM - 1) *
+                         ((A->nrow + SPSI_TCA_WINDOW - 1) / SPSI_TCA_WINDOW));
+        spsi_tca_clear(ctx, &w);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+/* Lengths around the ends of pieces: even shares, none empty. */
+START_TEST(pieces_share_a_row_evenly)
+{
+    for (int64_t length = 65; length < 70000; length += length < 4200 ? 1 : 61) {
+        const int32_t pieces = spsi_tca_pieces(length);
+        const int32_t share = spsi_tca_share(length, pieces);
+
+        ck_assert_int_le(share, SPSI_TCA_PIECE);
+        ck_assert_int_eq(share % SPSI_TCA_STEP, 0);
+        ck_assert_int_lt((int64_t)(pieces - 1) * share, length);
+        ck_assert_int_le(length, (int64_t)pieces * share);
+    }
+}
+END_TEST
+
+/* ----------------------------------------------------- lanes and registers */
+
+enum form { WIDE, PAIRS }; /* fp64 and tf32; bf16 and half */
+
+typedef struct lane {
+    double d[4], s[2], o[4];
+} lane;
+
+/* O += D S, registers as PTX defines them for m16n8k8.  PAIRS: d[0], d[1] are
+ * the halves of the first register, s[0], s[1] those of the only one. */
+static void mma(enum form form, lane l[32])
+{
+    double D[16][8], S[8][8];
+
+    for (int gid = 0; gid < 8; gid++)
+        for (int t = 0; t < 4; t++) {
+            const lane *a = &l[4 * gid + t];
+
+            if (form == WIDE) {
+                D[gid][t] = a->d[0];
+                D[gid + 8][t] = a->d[1];
+                D[gid][t + 4] = a->d[2];
+                D[gid + 8][t + 4] = a->d[3];
+                S[t][gid] = a->s[0];
+                S[t + 4][gid] = a->s[1];
+            } else {
+                D[gid][2 * t] = a->d[0];
+                D[gid][2 * t + 1] = a->d[1];
+                D[gid + 8][2 * t] = a->d[2];
+                D[gid + 8][2 * t + 1] = a->d[3];
+                S[2 * t][gid] = a->s[0];
+                S[2 * t + 1][gid] = a->s[1];
+            }
+        }
+    for (int r = 0; r < 16; r++)
+        for (int q = 0; q < 8; q++)
+            for (int k = 0; k < 8; k++)
+                l[4 * (r % 8) + q / 2].o[2 * (r / 8) + q % 2] +=
+                    D[r][k] * S[k][q];
+}
+
+/* One row: values, and X of its columns (length x n). */
+typedef struct example {
+    int length, n;
+    double *a, *x;
+} example;
+
+/* Numbers that are 0 where the row or the block ends. */
+static double value(const example *e, int p)
+{
+    return p < e->length ? e->a[p] : 0.0;
+}
+static double number(const example *e, int p, int j)
+{
+    return p < e->length && j < e->n ? e->x[p * e->n + j] : 0.0;
+}
+
+/* What lane 4 gid + t loads for columns from j on, entries from p on. */
+static void load(enum form form, lane *l, const example *e, int g, int gid,
+                 int t, int p, int j)
+{
+    const int chunk = p + 8 * spsi_tca_chunk(g, gid);
+    const int left = j + spsi_tca_column(g, gid);
+    const int low = form == WIDE ? t : 2 * t;
+    const int high = form == WIDE ? t + 4 : 2 * t + 1;
+
+    l->d[0] = number(e, chunk + low, left);
+    l->d[form == WIDE ? 1 : 2] = number(e, chunk + low, left + 1);
+    l->d[form == WIDE ? 2 : 1] = number(e, chunk + high, left);
+    l->d[3] = number(e, chunk + high, left + 1);
+    l->s[0] = gid < g ? value(e, p + 8 * gid + low) : 0.0;
+    l->s[1] = gid < g ? value(e, p + 8 * gid + high) : 0.0;
+}
+
+/* The partial trace by shuffles down, as diagonal_sums in tca.cuh. */
+static void trace(const lane l[32], int g, double two[32][2])
+{
+    for (int i = 0; i < 32; i++)
+        for (int h = 0; h < 2; h++)
+            two[i][h] = spsi_tca_diagonal(g, i / 4, i % 4)
+                ? l[i].o[2 * h + spsi_tca_register(g, i / 4)] : 0.0;
+    for (int s = 0; 1 << s < g; s++)
+        for (int i = 0; i < 32; i++) { /* rising: reads what is still old */
+            const int from = i + spsi_tca_distance(s);
+
+            for (int h = 0; h < 2; h++)
+                two[i][h] += two[from < 32 ? from : i][h];
+        }
+}
+
+/* y of a row, product by product; y[n] is NaN where nothing came. */
+static void play(enum form form, const example *e, double *y)
+{
+    const int g = spsi_tca_chunks(e->length), width = spsi_tca_width(g);
+
+    for (int j = 0; j < e->n; j++) y[j] = NAN;
+    for (int f = 0; f * width < e->n; f++) {
+        lane l[32] = { 0 };
+        double two[32][2];
+
+        for (int p = 0; p < e->length; p += SPSI_TCA_STEP) {
+            for (int i = 0; i < 32; i++)
+                load(form, &l[i], e, g, i / 4, i % 4, p, f * width);
+            mma(form, l);
+        }
+        trace(l, g, two);
+        for (int gid = 0; gid < 8; gid += g)
+            for (int h = 0; h < 2; h++) {
+                const int j = f * width + spsi_tca_column(g, gid) + h;
+
+                if (j < e->n) {
+                    ck_assert(isnan(y[j]));
+                    y[j] = two[4 * gid][h];
+                }
+            }
+    }
+}
+
+/* scale(chunk) multiplies values and divides X: sums stay what they are. */
+static void play_length(int length, int n, double (*scale)(int chunk))
+{
+    example e = { .length = length, .n = n };
+    double *y = malloc((size_t)n * sizeof *y);
+
+    e.a = malloc((size_t)length * sizeof *e.a);
+    e.x = malloc((size_t)(length * n) * sizeof *e.x);
+    for (int p = 0; p < length; p++) {
+        e.a[p] = (p * 37 + 11) % 41 - 20;
+        for (int j = 0; j < n; j++) e.x[p * n + j] = (p * 7 + j * 29) % 53 - 26;
+    }
+    for (enum form form = WIDE; form <= PAIRS; form++) {
+        double *right = calloc((size_t)n, sizeof *right);
+        example scaled = e;
+
+        for (int p = 0; p < length; p++)
+            for (int j = 0; j < n; j++) right[j] += e.a[p] * e.x[p * n + j];
+        scaled.a = malloc((size_t)length * sizeof *e.a);
+        scaled.x = malloc((size_t)(length * n) * sizeof *e.x);
+        for (int p = 0; p < length; p++) {
+            scaled.a[p] = e.a[p] * scale(p / 8);
+            for (int j = 0; j < n; j++)
+                scaled.x[p * n + j] = e.x[p * n + j] / scale(p / 8);
+        }
+        play(form, &scaled, y);
+        for (int j = 0; j < n; j++)
+            ck_assert_msg(y[j] == right[j], "length %d, form %d, column %d of "
+                          "%d: %g, not %g", length, (int)form, j, n, y[j],
+                          right[j]);
+        free(right);
+        free(scaled.a);
+        free(scaled.x);
+    }
+    free(e.a);
+    free(e.x);
+    free(y);
+}
+
+static double one(int chunk) { return chunk >= 0 ? 1.0 : 0.0; }
+/* Products of a chunk with what belongs to its neighbours overflow. */
+static double huge(int chunk) { return chunk % 2 ? 0x1p-700 : 0x1p700; }
+
+static const int LENGTHS[] = { 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65,
+                               127, 128, 129, 1000 };
+
+START_TEST(lanes_compute_the_dot_products)
+{
+    for (int l = 0; l < 17; l++)
+        for (int n = 1; n <= 40; n++) play_length(LENGTHS[l], n, one);
+}
+END_TEST
+
+START_TEST(what_overflows_off_the_diagonal_is_never_added)
+{
+    for (int l = 0; l < 12; l++)
+        for (int n = 1; n <= 18; n++) play_length(LENGTHS[l], n, huge);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("tca");
+    TCase *t = tcase_create("tca");
+
+    tcase_set_timeout(t, RUNNER_TIMEOUT);
+    tcase_add_checked_fixture(t, open_context, close_context);
+    tcase_add_test(t, every_entry_is_taken_once);
+    tcase_add_test(t, every_row_has_one_owner);
+    tcase_add_test(t, teams_are_full);
+    tcase_add_test(t, pieces_share_a_row_evenly);
+    tcase_add_test(t, lanes_compute_the_dot_products);
+    tcase_add_test(t, what_overflows_off_the_diagonal_is_never_added);
+    suite_add_tcase(s, t);
+    return runner_run(s);
+}
