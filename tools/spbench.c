@@ -33,7 +33,8 @@ static void help(void)
            "       spbench -blocks [options]\n"
            "Times every kernel that fits, or whole solves, and checks the "
            "results.\n\n%s\n"
-           "  -A FILE         a Matrix Market file instead\n"
+           "  -A FILE         a Matrix Market file instead; -perturb changes "
+           "its values too\n"
            "  -solve          whole solves instead of kernels\n"
            "  -blocks         block operations instead; no system\n"
            "  -n N            rows of -blocks (4000000 on a GPU, 400000)\n"
@@ -263,6 +264,23 @@ static int generate(job *j)
                                    sps_context_error(j->b.ctx), "");
 }
 
+/* Values of a file at random, so that patterns without values have some: a
+ * factor in [3/4, 5/4), the same for (i, j) and (j, i). */
+static void perturb(uint64_t seed, sps_csr *A)
+{
+    double *val = A->val;
+
+#pragma omp parallel for schedule(dynamic, 1024)
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            const int64_t c = A->col[p];
+            const int64_t low = i < c ? i : c, high = i < c ? c : i;
+
+            val[p] *= 1 + gen_uniform(seed, (uint64_t)low << 32 |
+                                      (uint64_t)high, 0) / 4;
+        }
+}
+
 static int open_system(job *j)
 {
     sps_status st;
@@ -272,6 +290,8 @@ static int open_system(job *j)
     st = sps_csr_read(j->b.ctx, j->file, NULL, NULL, &j->b.A);
     if (st == SPS_OK)
         st = sps_csr_check(j->b.ctx, j->b.A);
+    if (st == SPS_OK && j->spec.perturb)
+        perturb(j->spec.perturb_seed, j->b.A);
     return st == SPS_OK ? 0 : fail(code_of(st),
                                    sps_context_error(j->b.ctx), "");
 }

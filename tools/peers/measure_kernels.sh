@@ -12,7 +12,7 @@
 #   SAMPLE         seconds of sampling for each measurement (0.05)
 #   DEVICE         cuda
 place=$1 out=$2
-[ -n "$out" ] && [ -d "$place" ] || { sed -n 5p "$0"; exit 2; }
+[ -n "$out" ] && [ -d "$place" ] || { sed -n 6p "$0"; exit 2; }
 shift 2
 [ $# -gt 0 ] || set -- large small cliff blocks
 mkdir -p "$out"
@@ -71,8 +71,8 @@ for part in "$@"; do
         begin "${SMALL_SECONDS:-120}"
         for file in "$matrices"/*.mtx "$matrices"/*.mtx.gz; do
             [ -f "$file" ] && [ "$(nonzeros "$file")" -gt 100000 ] || continue
-            (cd "$matrices" && bench small -A "${file##*/}" -replay \
-                -seconds "$sample" -k 1,16,64) || failed=1
+            (cd "$matrices" && bench small -A "${file##*/}" -perturb 1 \
+                -replay -seconds "$sample" -k 1,16,64) || failed=1
         done ;;
     cliff)
         begin "${LARGE_SECONDS:-240}"
