@@ -79,15 +79,15 @@ static inline void image_upload(image *m)
     OK(m->ctx, m->ctx->backend->upload(m->ctx, m->base, m->host, m->bytes));
 }
 
-/* The numbers are x(i, j) = from[i * k + j of kx]; NULL: all NaN. */
-static inline void image_take(image *m, sps_context *ctx, sps_dtype dtype,
-                              int64_t n, int k, int layout,
-                              const double *from, int64_t kx)
+/* The numbers are x(i, j) = from[i * kx + j]; NULL: all NaN. */
+static inline void image_place(image *m, sps_context *ctx, sps_dtype dtype,
+                               int64_t n, int k, int64_t ld, int64_t offset,
+                               const double *from, int64_t kx)
 {
     const size_t size = dtype == SPS_F64 ? sizeof(double) : sizeof(float);
 
-    *m = (image){ .ctx = ctx, .dtype = dtype, .n = n, .k = k };
-    image_layout(layout, k, &m->ld, &m->offset);
+    *m = (image){ .ctx = ctx, .dtype = dtype, .n = n, .k = k, .ld = ld,
+                  .offset = offset };
     m->count = image_row_(m, n) + IMAGE_GUARD;
     m->bytes = m->count * size;
     m->host = malloc(m->bytes);
@@ -105,6 +105,17 @@ static inline void image_take(image *m, sps_context *ctx, sps_dtype dtype,
                             .dtype = dtype, .data = m->first, .width = k };
     m->B = &m->block;
     image_upload(m);
+}
+
+/* The same in one of the layouts above. */
+static inline void image_take(image *m, sps_context *ctx, sps_dtype dtype,
+                              int64_t n, int k, int layout,
+                              const double *from, int64_t kx)
+{
+    int64_t ld, offset;
+
+    image_layout(layout, k, &ld, &offset);
+    image_place(m, ctx, dtype, n, k, ld, offset, from, kx);
 }
 
 /* values as in zoo_block, from seed; NaN everywhere: seed 0. */
