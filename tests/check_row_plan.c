@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_row_plan.c - CSR-Adaptive on the GPU: the blocks that the device makes
+ * equal the host's; rows longer than a block, with their workers, are summed
+ * exactly, with the same bits at every run and under replay. */
+#include <check.h>
+
+#include "image.h"
+#include "kernels/cuda/row_plan.h"
+#include "oracle.h"
+#include "rig.h"
+#include "row_lengths.h"
+#include "runner.h"
+
+static sps_context *ctx;
+static const sps_kernel *kernel;
+
+static void open_context(void)
+{
+    const sps_kernel *k;
+
+    ctx = runner_context();
+    for (int i = 0; (k = spsi_registry_kernel(ctx, i)); i++)
+        if (!strcmp(k->name, "spmv.adaptive")) kernel = k;
+    ck_assert_ptr_nonnull(kernel);
+}
+static void close_context(void) { fixture_close(&ctx); }
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+
+/* A rig around a matrix of the test's own. */
+static void open_rig(rig *r, const char *what, sps_csr *A)
+{
+    *r = (rig){ .ctx = ctx, .what = what, .A = A };
+    OK(ctx, sps_operator_csr(ctx, A, 1, NULL, &r->op));
+    ck_assert(rig_plan(r, kernel, 1));
+}
+
+static const int64_t EDGES[] = {
+    0, 1, 31, 32, 33, 127, 128, 129, 2047, 0, 2048, 1, 2049, 6143, 6144, 2047,
+    6145, 61440, 0, 0, 61441, 2, 12288, 12289
+};
+
+/* The edges, far and near, then runs of empty rows, the last row long. */
+static sps_csr *edge_matrix(int which, bool whole)
+{
+    static const int64_t rare[] = { 1, 10000 }, tail[] = {
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9000
+    };
+
+    switch (which) {
+    case 0: return row_lengths_matrix(EDGES, COUNT(EDGES), 60, 70000, whole);
+    case 1: return row_lengths_matrix(rare, 2, 300, 10001, whole);
+    case 2: return row_lengths_matrix(tail, 23, 23 * 200, 9100, whole);
+    default: return NULL;
+    }
+}
+
+/* ------------------------------------------------------------------ tests */
+
+static void same_blocks(const rig *r)
+{
+    const sps_row_plan *plan = (const sps_row_plan *)r->plan;
+    const sps_row_blocks *b = &plan->blocks;
+    sps_row_block *block = calloc((size_t)b->count + 1, sizeof *block);
+    int64_t *part = calloc((size_t)b->longs + 1, sizeof *part);
+    sps_row_blocks host;
+
+    OK(ctx, spsi_row_blocks_make(ctx, r->A, &plan->rule, &host));
+    ck_assert_msg(b->count == host.count && b->longs == host.longs &&
+                  b->parts == host.parts, "%s: %lld blocks, not %lld",
+                  r->what, (long long)b->count, (long long)host.count);
+    if (b->count > 0) {
+        OK(ctx, ctx->backend->download(ctx, block, b->block, (size_t)b->count
+                                       * sizeof *block));
+        OK(ctx, ctx->backend->download(ctx, part, b->part, (size_t)(b->longs +
+                                       1) * sizeof *part));
+        for (int64_t i = 0; i < b->count; i++)
+            ck_assert_msg(!memcmp(&block[i], &host.block[i], sizeof *block),
+                          "%s: block %lld", r->what, (long long)i);
+        ck_assert(!memcmp(part, host.part,
+                          (size_t)(b->longs + 1) * sizeof *part));
+    }
+    spsi_row_blocks_free(ctx, &host);
+    free(block);
+    free(part);
+}
+
+START_TEST(blocks_of_the_device_equal_those_of_the_host)
+{
+    static const int64_t sizes[] = { 0, 1, 70, 4096, 4097, 13000 };
+    sps_csr *A;
+    rig r;
+
+    for (int f = 0; f < zoo_count(); f++)
+        for (int s = 0; s < COUNT(sizes); s++) {
+            rig_open(&r, ctx, f, sizes[s], ZOO_INTEGER, SPS_F64);
+            ck_assert(rig_plan(&r, kernel, 1));
+            same_blocks(&r);
+            rig_close(&r);
+        }
+    for (int e = 0; (A = edge_matrix(e, true)); e++) {
+        open_rig(&r, "edges", A);
+        same_blocks(&r);
+        rig_close(&r);
+    }
+}
+END_TEST
+
+static void product(const rig *r, double alpha, const image *X, double beta,
+                    image *Y)
+{
+    const sps_spmm_args args = { .alpha = alpha, .X = X->B, .beta = beta,
+                                 .Y = Y->B };
+
+    OK(ctx, kernel->spmm(r->plan, &args));
+}
+
+/* Old Y is NaN when beta = 0. */
+static void exact(const rig *r, int layout, double alpha, double beta)
+{
+    const sps_csr *A = r->A;
+    double *right = calloc((size_t)A->nrow + 1, sizeof *right);
+    int64_t at;
+    image X, Y;
+
+    image_open(&X, ctx, A->ncol, 1, layout, 3, ZOO_INTEGER);
+    image_open(&Y, ctx, A->nrow, 1, layout + 1, beta == 0.0 ? 0 : 5,
+               ZOO_INTEGER);
+    for (int64_t i = 0; i < A->nrow; i++) right[i] = Y.data[i * Y.ld];
+    oracle_spmm(A, alpha, X.data, X.ld, beta, right, 1, 1, NULL);
+    product(r, alpha, &X, beta, &Y);
+    image_read(&Y, r->what);
+    at = oracle_differs(A->nrow, 1, Y.out, Y.ld, right, 1);
+    ck_assert_msg(at < 0, "%s: row %lld is %.17g, not %.17g", r->what,
+                  (long long)at, Y.out[at * Y.ld], right[at]);
+    image_close(&X);
+    image_close(&Y);
+    free(right);
+}
+
+START_TEST(rows_at_and_beyond_the_edges_are_exact)
+{
+    sps_csr *A;
+
+    for (int e = 0; (A = edge_matrix(e, true)); e++) {
+        rig r;
+
+        open_rig(&r, "edges", A);
+        for (int layout = 0; layout < LAYOUTS; layout++) {
+            exact(&r, layout, 1.0, 0.0);
+            exact(&r, layout, -2.0, 3.0);
+            exact(&r, layout, 0.0, 2.0);
+        }
+        rig_close(&r);
+    }
+}
+END_TEST
+
+/* All workers have gone home: the next run can count on it. */
+static void nobody_waits(const rig *r)
+{
+    const sps_row_plan *plan = (const sps_row_plan *)r->plan;
+    const size_t bytes = (size_t)plan->blocks.longs * sizeof(unsigned);
+    unsigned *arrived = malloc(bytes + 1);
+
+    ck_assert_int_gt(plan->blocks.longs, 0);
+    OK(ctx, ctx->backend->download(ctx, arrived, plan->arrived, bytes));
+    for (int64_t i = 0; i < plan->blocks.longs; i++)
+        ck_assert_int_eq(arrived[i], 0);
+    free(arrived);
+}
+
+START_TEST(a_hundred_runs_have_the_same_bits)
+{
+    sps_csr *A;
+
+    for (int e = 0; (A = edge_matrix(e, false)); e++) {
+        const size_t bytes = (size_t)A->nrow * sizeof(double);
+        double *first = malloc(bytes);
+        image X, Y;
+        rig r;
+
+        open_rig(&r, "edges", A);
+        image_open(&X, ctx, A->ncol, 1, 1, 3, ZOO_RANDOM);
+        image_open(&Y, ctx, A->nrow, 1, 1, 0, ZOO_RANDOM);
+        for (int run = 0; run < 100; run++) {
+            product(&r, 1.0, &X, 0.0, &Y);
+            image_read(&Y, "edges");
+            if (run == 0) memcpy(first, Y.out, bytes);
+            ck_assert_msg(!memcmp(first, Y.out, bytes), "run %d", run);
+        }
+        nobody_waits(&r);
+        image_close(&X);
+        image_close(&Y);
+        free(first);
+        rig_close(&r);
+    }
+}
+END_TEST
+
+START_TEST(a_replayed_product_has_the_bits_of_a_plain_one)
+{
+    sps_csr *A = edge_matrix(0, false);
+    const size_t bytes = (size_t)A->nrow * sizeof(double);
+    double *first = malloc(bytes);
+    void *recording = NULL;
+    image X, Y;
+    rig r;
+
+    open_rig(&r, "edges", A);
+    image_open(&X, ctx, A->ncol, 1, 1, 3, ZOO_RANDOM);
+    image_open(&Y, ctx, A->nrow, 1, 1, 0, ZOO_RANDOM);
+    product(&r, 1.0, &X, 0.0, &Y);
+    image_read(&Y, "plain");
+    memcpy(first, Y.out, bytes);
+    OK(ctx, ctx->backend->record_begin(ctx));
+    product(&r, 1.0, &X, 0.0, &Y);
+    OK(ctx, ctx->backend->record_end(ctx, &recording));
+    for (int run = 0; run < 5; run++) {
+        image_upload(&Y);
+        OK(ctx, ctx->backend->replay(ctx, recording));
+        OK(ctx, ctx->backend->sync(ctx));
+        image_read(&Y, "replayed");
+        ck_assert_msg(!memcmp(first, Y.out, bytes), "replay %d", run);
+    }
+    ctx->backend->record_drop(ctx, recording);
+    nobody_waits(&r);
+    image_close(&X);
+    image_close(&Y);
+    free(first);
+    rig_close(&r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("row_plan");
+    TCase *t = tcase_create("row_plan");
+
+    if (runner_place() != SPS_CUDA) {
+        fprintf(stderr, "skipped: plans of the GPU\n");
+        return 77;
+    }
+    tcase_set_timeout(t, RUNNER_TIMEOUT);
+    tcase_add_checked_fixture(t, open_context, close_context);
+    tcase_add_test(t, blocks_of_the_device_equal_those_of_the_host);
+    tcase_add_test(t, rows_at_and_beyond_the_edges_are_exact);
+    tcase_add_test(t, a_hundred_runs_have_the_same_bits);
+    tcase_add_test(t, a_replayed_product_has_the_bits_of_a_plain_one);
+    suite_add_tcase(s, t);
+    return runner_run(s);
+}
