@@ -30,8 +30,7 @@ static void close_context(void) { fixture_close(&ctx); }
 /* A rig around a matrix of the test's own. */
 static void open_rig(rig *r, const char *what, sps_csr *A)
 {
-    *r = (rig){ .ctx = ctx, .what = what, .A = A };
-    OK(ctx, sps_operator_csr(ctx, A, 1, NULL, &r->op));
+    rig_take(r, ctx, what, A);
     ck_assert(rig_plan(r, kernel, 1));
 }
 
@@ -96,6 +95,9 @@ START_TEST(blocks_of_the_device_equal_those_of_the_host)
             rig_open(&r, ctx, f, sizes[s], ZOO_INTEGER, SPS_F64);
             ck_assert(rig_plan(&r, kernel, 1));
             same_blocks(&r);
+            rig_wide(&r);
+            ck_assert(rig_plan(&r, kernel, 1));
+            same_blocks(&r);
             rig_close(&r);
         }
     for (int e = 0; (A = edge_matrix(e, true)); e++) {
@@ -147,6 +149,10 @@ START_TEST(rows_at_and_beyond_the_edges_are_exact)
 
         open_rig(&r, "edges", A);
         for (int layout = 0; layout < LAYOUTS; layout++) {
+            if (layout == LAYOUTS - 1) {
+                rig_wide(&r);
+                ck_assert(rig_plan(&r, kernel, 1));
+            }
             exact(&r, layout, 1.0, 0.0);
             exact(&r, layout, -2.0, 3.0);
             exact(&r, layout, 0.0, 2.0);
