@@ -36,6 +36,7 @@ typedef struct exam {
     rig r;
     const types *t;
     zoo_values values;
+    bool lean;                /* dear: each kernel in one of its types */
     int k;                    /* columns of the arrays below, and their ld */
     double *x, *y;
     long double *sum, *size;  /* A X and |A| |X| */

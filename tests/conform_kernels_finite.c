@@ -48,6 +48,37 @@ static void poison_x(const exam *e, int k, int64_t c, int j, double value)
     image_close(&Y);
 }
 
+/* NaN or infinity in one entry of A: its row alone is not finite. */
+static void poison_a(exam *e, int k, double value)
+{
+    const trial t = { k, layout++, 1, 0, layout % 2 == 0 };
+    const char *name = e->r.plan->kernel->name;
+    const sps_csr *A = e->r.A;
+    const int64_t p = A->nnz / 2;
+    const double good = spsi_csr_value(A, p);
+    image X, Y;
+
+    image_take(&X, ctx, e->t->block, A->ncol, k, t.layout, e->x, e->k);
+    image_take(&Y, ctx, e->t->block, A->nrow, k, t.layout, NULL, k);
+    rig_set_value(&e->r, p, value);
+    rig_refresh(&e->r);
+    run(e, &t, X.B, Y.B);
+    image_read(&Y, name);
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int j = 0; j < k; j++) {
+            const bool hit = A->rowptr[i] <= p && p < A->rowptr[i + 1];
+            const double y = Y.out[i * Y.ld + j];
+
+            ck_assert_msg(hit ? !isfinite(y) : y == e->sum[i * e->k + j],
+                          "%s on %s k %d: %g in A gives %g at (%lld, %d)",
+                          name, e->r.what, k, value, y, (long long)i, j);
+        }
+    rig_set_value(&e->r, p, good);
+    rig_refresh(&e->r);
+    image_close(&X);
+    image_close(&Y);
+}
+
 START_TEST(nan_and_infinity_stay_where_they_belong)
 {
     const int step = fixture_env("SPS_TEST_QUICK") ? 4 : 1;
@@ -68,7 +99,111 @@ START_TEST(nan_and_infinity_stay_where_they_belong)
                     poison_x(&e, k, e.r.A->ncol / 2, k / 2, NAN);
                     poison_x(&e, k, e.r.A->ncol / 2, k - 1, INFINITY);
                     poison_x(&e, k, 0, 0, NAN);
+                    if (e.r.A->nnz == 0) continue;
+                    poison_a(&e, k, NAN);
+                    poison_a(&e, k, -INFINITY);
                 }
+            exam_close(&e);
+        }
+}
+END_TEST
+
+/* ---------------------------------------------------------- unused columns */
+
+/* Rows of X that no row of A uses are NaN: all of them where NaN stays in its
+ * row, else those that have no used row within 32. */
+static void poison_unused(const exam *e, int k)
+{
+    const sps_kernel *kernel = e->r.plan->kernel;
+    const bool strict = kernel->gives & SPS_NAN_STAYS_IN_ROW;
+    const trial t = { k, layout++, 1, 0, false };
+    const sps_csr *A = e->r.A;
+    const int64_t near = strict ? 0 : 32;
+    bool *used = calloc((size_t)A->ncol + 1, sizeof *used);
+    image X, Y;
+
+    for (int64_t p = 0; p < A->nnz; p++)
+        for (int64_t c = A->col[p] - near; c <= A->col[p] + near; c++)
+            if (c >= 0 && c < A->ncol) used[c] = true;
+    image_take(&X, ctx, e->t->block, A->ncol, k, t.layout, e->x, e->k);
+    image_take(&Y, ctx, e->t->block, A->nrow, k, t.layout, NULL, k);
+    for (int64_t c = 0; c < A->ncol; c++)
+        for (int j = 0; j < k && !used[c]; j++) X.data[c * X.ld + j] = NAN;
+    image_upload(&X);
+    run(e, &t, X.B, Y.B);
+    image_read(&Y, kernel->name);
+    judge(e, &t, &Y, kernel->name);
+    image_close(&X);
+    image_close(&Y);
+    free(used);
+}
+
+START_TEST(columns_that_no_row_uses_are_not_read)
+{
+    static const int32_t length[] = { 3, 9, 0, 17, 1, 33, 64, 2, 129, 5 };
+    static const int64_t first[] = { 1, 160 };
+    const sps_kernel *kernel;
+
+    for (int d = 0; d < TYPES; d++)
+        for (int i = 0; i < 2 && wanted(&TYPE[d]); i++) {
+            exam e;
+
+            exam_take(&e, "rows that leave the first columns unused",
+                      zoo_rows(95, 470, length, COUNT(length), first[i], 7,
+                               TYPE[d].exact, TYPE[d].matrix),
+                      TYPE[d].exact, &TYPE[d], 33);
+            for (int w = 0; w < FEW_COUNT; w++)
+                FOR_KERNELS(kernel)
+                    if (takes(kernel, &TYPE[d]) &&
+                        rig_plan(&e.r, kernel, FEW[w]))
+                        poison_unused(&e, FEW[w]);
+            exam_close(&e);
+        }
+}
+END_TEST
+
+/* How many rows a NaN at (c, 0) of X spoils. */
+static int64_t spoiled(const exam *e, int64_t c)
+{
+    const trial t = { 8, layout++, 1, 0, false };
+    const sps_csr *A = e->r.A;
+    int64_t count = 0;
+    image X, Y;
+
+    image_take(&X, ctx, e->t->block, A->ncol, 8, t.layout, e->x, e->k);
+    image_take(&Y, ctx, e->t->block, A->nrow, 8, t.layout, NULL, 8);
+    X.data[c * X.ld] = NAN;
+    image_upload(&X);
+    run(e, &t, X.B, Y.B);
+    image_read(&Y, e->r.plan->kernel->name);
+    for (int64_t i = 0; i < A->nrow; i++)
+        count += Y.out[i * Y.ld] != e->sum[i * e->k];
+    image_close(&X);
+    image_close(&Y);
+    return count;
+}
+
+/* Kernels that multiply windows of up to 32 rows or columns may let NaN out of
+ * its row, but not out of the windows that hold its column. */
+START_TEST(nan_leaves_no_window)
+{
+    static const char *const patterns[] = { "diagonal", "band", "grid7" };
+    const sps_kernel *kernel;
+
+    for (int d = 0; d < TYPES; d++)
+        for (int f = 0; f < COUNT(patterns) && wanted(&TYPE[d]); f++) {
+            exam e;
+
+            exam_open(&e, zoo_find(patterns[f]), 8000, TYPE[d].exact,
+                      &TYPE[d], 8);
+            FOR_KERNELS(kernel)
+                if (!(kernel->gives & SPS_NAN_STAYS_IN_ROW) &&
+                    takes(kernel, &TYPE[d]) && rig_plan(&e.r, kernel, 8))
+                    for (int c = 0; c < 8000; c += 3999)
+                        ck_assert_msg(spoiled(&e, c) <= 32 * 70, "%s on %s: "
+                                      "column %d spoils %lld rows",
+                                      kernel->name, e.r.what, c,
+                                      (long long)spoiled(&e, c));
             exam_close(&e);
         }
 }
@@ -77,4 +212,6 @@ END_TEST
 void add_finite(TCase *t)
 {
     tcase_add_test(t, nan_and_infinity_stay_where_they_belong);
+    tcase_add_test(t, columns_that_no_row_uses_are_not_read);
+    tcase_add_test(t, nan_leaves_no_window);
 }
