@@ -320,6 +320,43 @@ START_TEST(products_over_the_thresholds_are_exact)
 }
 END_TEST
 
+/* Columns and values in the place at addresses that suit their type alone. */
+static void shift(rig *r, char **memory, size_t *bytes)
+{
+    const size_t nnz = (size_t)r->A->nnz;
+    char *col, *val;
+
+    *bytes = nnz * 12 + 24;
+    OK(ctx, ctx->backend->alloc(ctx, *bytes, (void **)memory));
+    val = *memory + 8;
+    col = val + 8 * nnz + 4;
+    OK(ctx, ctx->backend->upload(ctx, val, r->A->val, 8 * nnz));
+    OK(ctx, ctx->backend->upload(ctx, col, r->A->col, 4 * nnz));
+    r->local.val = val;
+    r->local.col = (const int32_t *)col;
+}
+
+START_TEST(arrays_of_any_alignment_serve)
+{
+    const int widths[] = { 9, 32, 64 };
+    int64_t rowptr[ROWS + 1];
+    char *memory;
+    size_t bytes;
+    rig r;
+
+    if (!paper()) return;
+    thresholds(rowptr);
+    open_rows(&r, ROWS, rowptr, 2000);
+    shift(&r, &memory, &bytes);
+    for (int w = 0; w < COUNT(widths); w++) {
+        ck_assert(rig_plan(&r, paper(), widths[w]));
+        try_product(&r, widths[w], 0, -1.0);
+    }
+    close_rows(&r);
+    ctx->backend->release(ctx, memory, bytes);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("rode");
@@ -334,6 +371,7 @@ int main(void)
     tcase_add_test(t, lists_that_lose_entries_are_refused);
     tcase_add_test(t, the_builder_of_the_place_makes_the_same_lists);
     tcase_add_test(t, products_over_the_thresholds_are_exact);
+    tcase_add_test(t, arrays_of_any_alignment_serve);
     suite_add_tcase(s, t);
     return runner_run(s);
 }

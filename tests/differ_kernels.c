@@ -285,7 +285,8 @@ static bool compare(const trial *t, rig *r, const sps_kernel *kernel)
              (long long)t->A->ncol, (long long)t->A->nnz,
              t->matrix == SPS_F64 ? 64 : 32, t->block == SPS_F64 ? 64 : 32,
              t->k, (int)t->ld[0], (int)t->ld[1], t->alpha, t->beta,
-             t->placed ? " placed" : "", t->multiply ? " multiply" : "");
+             t->placed ? " placed" : "",
+             t->op == SPS_OP_SDDMM && t->multiply ? " multiply" : "");
     run(t, r, &l, t->placed, &out, what);
     judge(t, &out, what);
     image_close(&out);
