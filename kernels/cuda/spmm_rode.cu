@@ -11,6 +11,7 @@
  *
  * Where lengths are alike there is no plan at all.  Bytes: A, Y once, X as
  * often as L1 and L2 forget it. */
+#include "segments.h"
 #include "spmm_rode.cuh"
 
 extern "C" const sps_kernel spsi_kernel_spmm_rode;
@@ -21,15 +22,11 @@ namespace {
  * measured in doc/benchmarks.md, "H200: block operations and SpMM". */
 constexpr int threads = 768, longest_run = 1536;
 
-/* What the device holds: segments, joins, first rows of ranges, part. */
 struct rode_plan {
-    sps_plan super;
-    int cut;
-    int64_t count, joins, slots, ranges, ld;
-    sps_segment *segment;
-    sps_join *join;
-    int64_t *range;
-    void *part;
+    sps_segments_plan base;    /* no segments: every row is short */
+    int64_t ld;                /* of partial sums */
+    void *part;                /* slots times ld numbers */
+    size_t part_bytes;
 };
 
 /* Rows of a run: long enough to meet neighbours, short enough that every
@@ -50,24 +47,27 @@ template <class V> rows_of<V> rows(const sps_csr_local *A)
 
 template <class T> pieces_of<T> pieces(const rode_plan *r)
 {
-    return { r->segment, r->count, (T *)r->part, r->ld };
+    const sps_segments *s = &r->base.parts;
+
+    return { s->segment, s->count, (T *)r->part, r->ld };
 }
 
 template <int L, int C, int W, class T, class V>
 sps_status run(const rode_plan *r, const blocks<T> &b, int width)
 {
-    sps_context *ctx = r->super.ctx;
+    const sps_segments *s = &r->base.parts;
+    sps_context *ctx = r->base.super.ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-    int64_t nrow = r->super.A->nrow, each = run_of(ctx, nrow);
-    ranges_of ranges = { r->range, r->range ? r->ranges : ceil_div(nrow, each),
-                         each, nrow, r->cut };
+    int64_t nrow = r->base.super.A->nrow, each = run_of(ctx, nrow);
+    ranges_of ranges = { s->range, s->range ? s->ranges : ceil_div(nrow, each),
+                         each, nrow, s->cut };
     int64_t grid = spsi_cuda_state(ctx)->sms;
     unsigned strips = (unsigned)ceil_div(b.k, width);
-    rows_of<V> A = rows<V>(r->super.A);
+    rows_of<V> A = rows<V>(r->base.super.A);
 
     if (grid > ranges.count) grid = ranges.count;
-    if (r->count > 0) {
-        dim3 warps((unsigned)ceil_div(r->count, 8), strips);
+    if (s->count > 0) {
+        dim3 warps((unsigned)ceil_div(s->count, 8), strips);
 
         segments_kernel<L, C, W, T, V>
             <<<warps, 256, 0, stream>>>(A, b, pieces<T>(r), width);
@@ -82,13 +82,14 @@ sps_status run(const rode_plan *r, const blocks<T> &b, int width)
 template <class T>
 sps_status join_rows(const rode_plan *r, const blocks<T> &b)
 {
-    sps_context *ctx = r->super.ctx;
+    const sps_segments *s = &r->base.parts;
+    sps_context *ctx = r->base.super.ctx;
     int width = power_above(b.k < 32 ? b.k : 32);
-    dim3 grid((unsigned)r->joins, (unsigned)ceil_div(b.k, width));
+    dim3 grid((unsigned)s->joins, (unsigned)ceil_div(b.k, width));
 
-    if (r->joins == 0) return SPS_OK;
+    if (s->joins == 0) return SPS_OK;
     joins_kernel<T><<<grid, 256, 0, spsi_cuda_state(ctx)->stream>>>(
-        r->join, pieces<T>(r), b, width);
+        s->join, pieces<T>(r), b, width);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }
@@ -148,75 +149,40 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
                                      : product<double, float>(r, args);
 }
 
-/* Room for count items on the device, filled from the host unless NULL. */
-sps_status keep(rode_plan *r, const void *from, int64_t count, size_t size,
-                void **p_p)
-{
-    sps_context *ctx = r->super.ctx;
-    size_t bytes = (size_t)count * size;
-
-    if (count == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, p_p));
-    r->super.bytes += bytes;
-    return from ? ctx->backend->upload(ctx, *p_p, from, bytes) : SPS_OK;
-}
-
-sps_status upload(rode_plan *r, const sps_segments *s)
-{
-    r->cut = s->cut;
-    r->count = s->count;
-    r->joins = s->joins;
-    r->slots = s->slots;
-    r->ranges = s->ranges;
-    SPS_TRY_RETURN(keep(r, s->segment, s->count, sizeof *s->segment,
-                        (void **)&r->segment));
-    SPS_TRY_RETURN(keep(r, s->join, s->joins, sizeof *s->join,
-                        (void **)&r->join));
-    SPS_TRY_RETURN(keep(r, s->range, s->ranges + 1, sizeof *s->range,
-                        (void **)&r->range));
-    return keep(r, NULL, s->slots * r->ld, spsi_dtype_size(r->super.block),
-                &r->part);
-}
-
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
 {
-    sps_segments *s = NULL;
-    rode_plan *r;
+    int64_t ranges = ceil_div(p->local->nrow, run_of(ctx, p->local->nrow));
     int32_t cut, most;
-    sps_status st;
+    sps_segments *s;
+    rode_plan *r;
 
     SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmm_rode, p,
                                  sizeof(rode_plan), plan_p));
     r = (rode_plan *)*plan_p;
-    r->cut = INT32_MAX;
+    s = &r->base.parts;
+    s->cut = INT32_MAX;
     r->ld = ceil_div(p->k, 4) * 4;
     if (!spsi_segments_pay(p->f, &cut, &most)) return SPS_OK;
-    SPS_TRY_RETURN(spsi_segments_build(
-        ctx, p->A->nrow, p->A->rowptr, cut, most,
-        ceil_div(p->A->nrow, run_of(ctx, p->A->nrow)), &s));
-    st = upload(r, s);
-    spsi_segments_destroy(&s);
-    snprintf(r->super.detail, sizeof r->super.detail,
+    SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, cut, most, ranges, s,
+                                      &r->base.super.bytes));
+    if (s->slots > 0) {
+        r->part_bytes = (size_t)(s->slots * r->ld) *
+                        spsi_dtype_size(p->block);
+        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, r->part_bytes, &r->part));
+        r->base.super.bytes += r->part_bytes;
+    }
+    snprintf(r->base.super.detail, sizeof r->base.super.detail,
              "rows beyond %d in %lld segments", (int)cut,
-             (long long)r->count);
-    return st;
+             (long long)s->count);
+    return SPS_OK;
 }
 
 void destroy(sps_plan *plan)
 {
     rode_plan *r = (rode_plan *)plan;
-    sps_context *ctx = plan->ctx;
-    size_t part = (size_t)(r->slots * r->ld) * spsi_dtype_size(plan->block);
 
-    if (r->segment)
-        spsi_cuda_release(ctx, r->segment, (size_t)r->count *
-                                               sizeof *r->segment);
-    if (r->join)
-        spsi_cuda_release(ctx, r->join, (size_t)r->joins * sizeof *r->join);
-    if (r->range)
-        spsi_cuda_release(ctx, r->range, (size_t)(r->ranges + 1) *
-                                             sizeof *r->range);
-    if (r->part) spsi_cuda_release(ctx, r->part, part);
+    spsi_cuda_segments_clear(plan->ctx, &r->base.parts);
+    if (r->part) spsi_cuda_release(plan->ctx, r->part, r->part_bytes);
 }
 
 bool fits(const sps_problem *p, const char **why_not)

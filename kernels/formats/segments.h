@@ -18,8 +18,7 @@
 #ifndef SPS_SEGMENTS_H
 #define SPS_SEGMENTS_H
 
-#include "lib/csr.h"
-#include "lib/traits.h"
+#include "lib/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,26 +44,68 @@ typedef struct sps_segments {
     int64_t *range;            /* ranges + 1 first rows, ascending */
 } sps_segments;
 
+/* A plan that begins like this can be looked into. */
+typedef struct sps_segments_plan {
+    sps_plan super;
+    sps_segments parts;        /* arrays in the place, ctx NULL */
+} sps_segments_plan;
+
 /* Beside its entries a row costs as much as so many: offsets, its Y. */
 #define SPS_SEGMENTS_ROW 6
+
+#ifdef __CUDACC__
+#define SPS_SEGMENTS_BOTH __host__ __device__ static inline
+#else
+#define SPS_SEGMENTS_BOTH static inline
+#endif
 
 /* Whether lengths differ so much that a list pays; else every row is short.
  * *cut and *most: the limits to build with. */
 bool spsi_segments_pay(const sps_features *f, int32_t *cut, int32_t *most);
 
 /* Segments of a row so long. */
-static inline int64_t spsi_segments_of(int64_t length, int32_t cut,
-                                       int32_t most)
+SPS_SEGMENTS_BOTH int64_t spsi_segments_of(int64_t length, int32_t cut,
+                                           int32_t most)
 {
     return length <= cut ? 0 : (length + most - 1) / most;
 }
 /* Entries of each of them but the last, which may have fewer: equal shares,
  * up to whole loads of a warp. */
-static inline int32_t spsi_segments_share(int64_t length, int64_t pieces)
+SPS_SEGMENTS_BOTH int32_t spsi_segments_share(int64_t length, int64_t pieces)
 {
     int64_t share = (length + pieces - 1) / pieces;
 
     return (int32_t)((share + 31) / 32 * 32);
+}
+/* What the row costs the range that it lies in. */
+SPS_SEGMENTS_BOTH int32_t spsi_segments_cost(int64_t length, int32_t cut)
+{
+    return SPS_SEGMENTS_ROW + (length > cut ? 0 : (int32_t)length);
+}
+/* Writes the segments of a row to s->segment[count ..], their slots beginning
+ * with `slots`, and its join, if it is several, to s->join[joins]. */
+SPS_SEGMENTS_BOTH void spsi_segments_row(const sps_segments *s, int64_t row,
+                                         int64_t start, int64_t length,
+                                         int64_t count, int64_t slots,
+                                         int64_t joins)
+{
+    const int64_t pieces = spsi_segments_of(length, s->cut, s->most);
+    const int32_t share = pieces ? spsi_segments_share(length, pieces) : 0;
+
+    for (int64_t n = 0; n < pieces; n++) {
+        const int64_t left = length - n * share;
+        sps_segment *t = s->segment + count + n;
+
+        t->row = row;
+        t->start = start + n * share;
+        t->length = (int32_t)(left < share ? left : share);
+        t->slot = pieces > 1 ? (int32_t)(slots + n) : -1;
+    }
+    if (pieces > 1) {
+        s->join[joins].row = row;
+        s->join[joins].first = (int32_t)slots;
+        s->join[joins].count = (int32_t)pieces;
+    }
 }
 
 /* rowptr: nrow + 1 offsets on the host; most: a multiple of 32. */
