@@ -191,8 +191,7 @@ void sps_operator_destroy(sps_operator **op_p)
     if (op->vector != op->block) spsi_plan_destroy(&op->vector);
     spsi_plan_destroy(&op->block);
     spsi_plan_destroy(&op->sddmm);
-    spsi_bids_clear(ctx, &op->bids[0]);
-    spsi_bids_clear(ctx, &op->bids[1]);
+    for (int i = 0; i < 3; i++) spsi_bids_clear(ctx, &op->bids[i]);
     spsi_operator_drop_csr(op);
     spsi_free(ctx, op);
     ctx->live--;
@@ -315,16 +314,12 @@ fail:
 static sps_status plan_sddmm(const sps_operator *op, int k)
 {
     sps_operator *cache = (sps_operator *)(uintptr_t)op;
-    const sps_problem p = problem(op, SPS_OP_SDDMM, k, NULL);
-    sps_bids bids;
-    sps_status st = SPS_OK;
+    const int width = k > op->width ? k : op->width;
+    const sps_problem p = problem(op, SPS_OP_SDDMM, width, NULL);
 
     if (op->sddmm) return SPS_OK;
-    SPS_TRY(spsi_planner_choose(op->ctx, &p, "auto", NULL, &bids,
-                                &cache->sddmm));
-    spsi_bids_clear(op->ctx, &bids);
-fail:
-    return st;
+    return spsi_planner_choose(op->ctx, &p, "auto", NULL, &cache->bids[2],
+                               &cache->sddmm);
 }
 
 sps_status sps_operator_sample(const sps_operator *op, double alpha,
@@ -390,7 +385,7 @@ size_t sps_operator_describe(const sps_operator *op, char *text, size_t size)
     if (op->apply)
         return (size_t)snprintf(text, size, "callback of the caller\n");
     length = print_features(&op->f, text, size);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         const bool room = length < size;
 
         if (i > 0 && op->bids[i].count == 0) continue;

@@ -29,7 +29,8 @@ struct sps_operator {
     sps_plan *vector;         /* for k = 1; may equal block */
     sps_plan *plain;          /* for verification; may equal block */
     sps_plan *sddmm;          /* made at the first sample */
-    sps_bids bids[2];         /* of block, vector; [1] empty when equal */
+    sps_bids bids[3];         /* of block, vector, sddmm; [1] empty when equal
+                                 to [0], [2] until the first sample */
     double norm;              /* estimate of ||A||_2, < 0: not yet */
     int64_t version;          /* of the values: counts set_values */
     /* callback */

@@ -390,8 +390,9 @@ sps_status sps_operator_sample(const sps_operator *op, double alpha,
  *  itself (preconditioner, null space) follows at its next solve. */
 sps_status sps_operator_set_values(sps_operator *op, const void *val,
                                    sps_place place);
-/** Writes what was measured of the matrix and the table of bids to text
- *  (always terminated); returns the length of the whole. */
+/** Writes what was measured of the matrix and the tables of bids (sampling's
+ *  after the first sample) to text (always terminated); returns the length of
+ *  the whole. */
 size_t sps_operator_describe(const sps_operator *op, char *text, size_t size);
 /** Name of the kernel that serves blocks; static. */
 const char *sps_operator_kernel(const sps_operator *op);

@@ -418,6 +418,24 @@ START_TEST(samples_equal_the_masked_dense_product)
 }
 END_TEST
 
+START_TEST(sampling_shows_its_bids)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid7"), 50, 7, ZOO_INTEGER, SPS_F64);
+    sps_operator *op = operator_of(ctx, A, 4);
+    char text[8192];
+
+    sps_operator_describe(op, text, sizeof text);
+    ck_assert_ptr_null(strstr(text, "sddmm"));
+    sample(A, op, 3, false, 0.0);
+    ck_assert_uint_lt(sps_operator_describe(op, text, sizeof text),
+                      sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "\nsddmm k=4\n"));
+    ck_assert_ptr_nonnull(strstr(strstr(text, "sddmm k="), "chosen"));
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+}
+END_TEST
+
 START_TEST(samples_of_sorted_copies_have_no_place)
 {
     sps_csr *A = NULL;
@@ -455,6 +473,7 @@ int main(void)
     tcase_add_test(t, callbacks_see_the_block_and_end_with_their_code);
     tcase_add_test(t, a_callback_is_an_operator);
     tcase_add_test(t, samples_equal_the_masked_dense_product);
+    tcase_add_test(t, sampling_shows_its_bids);
     tcase_add_test(t, samples_of_sorted_copies_have_no_place);
     suite_add_tcase(s, t);
     return runner_run(s);
