@@ -6,6 +6,7 @@
 
 #include "device.cuh"
 #include "kernel.h"
+#include "machine.h"
 
 namespace {
 
@@ -151,6 +152,44 @@ inline sps_status scale_only(const sps_spmm_args *args)
         scale_kernel<<<grid, 256, 0, stream>>>(blocks_of<float>(args), Y->n);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
+}
+
+/* What a product moves, for predictions:
+ *     stream     A, X and Y, once each;
+ *     gathered   rows of X that the SMs ask of L2, in whole sectors: one for
+ *                each entry but those that find their row in L1;
+ *     footprint  bytes of X that are in use at a time: rows of a band reach
+ *                over a window, of which a wave of blocks works on some
+ *                thousand rows, others over all of X. */
+struct traffic {
+    double stream, gathered, footprint, row;
+};
+
+/* missed: share of the entries whose row of X is not in L1; distinct8 when 8
+ * neighbouring rows share an L1, distinct64 when 64 do, 1 when none. */
+inline traffic traffic_of(const sps_problem *p, double missed)
+{
+    const sps_features *f = p->f;
+    const double wave = 32768.0, reach = 2.0 * (double)f->bandwidth + wave;
+    const double columns = (double)f->ncol;
+    traffic t;
+
+    t.row = spsi_sectors(p->k * (double)spsi_dtype_size(p->block));
+    t.stream = spsi_spmm_floor(p);
+    t.gathered = (double)f->nnz * t.row * missed;
+    t.footprint = (reach < columns ? reach : columns) * t.row;
+    return t;
+}
+
+/* Seconds: the slower of both, each at a share of what the machine can do. */
+inline double predicted(const sps_problem *p, const traffic &t,
+                        double stream_share, double gather_share)
+{
+    const double stream = t.stream / (stream_share * p->bandwidth);
+    const double gather = t.gathered / (gather_share * spsi_gather_rate(
+                              p->bandwidth, t.footprint, t.row));
+
+    return (stream > gather ? stream : gather) + 3e-6;
 }
 
 /* Seconds: the bytes that must move, at a share of the copy bandwidth. */
