@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* machine.h - what an H200 does, for predictions; measured once by
- * tools/peers/calibrate.cu (tables in doc/benchmarks.md).  Rates are multiples
+ * tools/peers/calibrate.cu (tables in doc/machine.md).  Rates are multiples
  * of the copy bandwidth beta (4.2 TB/s, read plus written), so that a
  * prediction scales with the device that it is made for.
  *
