@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cusparse.cuh - what the bidders that call cuSPARSE share: its names of our
- * types, scalars wherever they lie, columns packed, a stopwatch.
+ * types, scalars that it does not serve, columns packed, a stopwatch.
  *
  * Runs allocate nothing and wait for nothing, so that all of them can be
  * recorded: descriptors are host memory, buffers belong to plans. */
@@ -48,45 +48,6 @@ inline sps_status describe_csr(sps_context *ctx, const sps_csr_local *A,
 
 /* ---------------------------------------------------------------- scalars */
 
-/* Bytes of a plan that with_scalars needs for two floats. */
-constexpr size_t scalar_room = 256;
-
-__global__ void __launch_bounds__(32) narrow_scalars(const double *two,
-                                                     float *narrow)
-{
-    if (threadIdx.x < 2) narrow[threadIdx.x] = (float)two[threadIdx.x];
-}
-
-/* call(alpha, beta) with pointers to numbers of the blocks' type, on the host
- * or, when args has scalars in the place, on the device: then they are read
- * when the kernel runs.  The handle is in host mode but for the call. */
-template <class F>
-sps_status with_scalars(sps_context *ctx, const sps_spmm_args *args,
-                        float *room, const F &call)
-{
-    cusparseHandle_t handle = spsi_cuda_state(ctx)->sparse;
-    float single[2] = {(float)args->alpha, (float)args->beta};
-    bool narrow = args->Y->dtype == SPS_F32;
-    sps_status st;
-
-    if (!args->scalars)
-        return narrow ? call((const void *)&single[0], (const void *)&single[1])
-                      : call((const void *)&args->alpha,
-                             (const void *)&args->beta);
-    if (narrow) {
-        narrow_scalars<<<1, 32, 0, spsi_cuda_state(ctx)->stream>>>(
-            args->scalars, room);
-        SPS_LAUNCHED(ctx);
-    }
-    SPS_CUSPARSE(ctx, cusparseSetPointerMode(handle,
-                                             CUSPARSE_POINTER_MODE_DEVICE));
-    st = narrow ? call((const void *)room, (const void *)(room + 1))
-                : call((const void *)args->scalars,
-                       (const void *)(args->scalars + 1));
-    cusparseSetPointerMode(handle, CUSPARSE_POINTER_MODE_HOST);
-    return st;
-}
-
 /* One and zero on the host, in either type. */
 struct unit_scalars {
     double wide[2] = {1.0, 0.0};
@@ -101,6 +62,55 @@ struct unit_scalars {
         return type == SPS_F64 ? (const void *)&wide[1] : &narrow[1];
     }
 };
+
+/* Y = alpha t + beta Y, t a product as it came, rows ld apart, with the scalars
+ * of args wherever they lie: where cuSPARSE does not take them from the device,
+ * or lets a NaN through an alpha of zero. */
+template <class T>
+__global__ void __launch_bounds__(256) join_kernel(blocks<T> b, int64_t n)
+{
+    int64_t e = (int64_t)blockIdx.x * 256 + threadIdx.x, i = e / b.k;
+    int64_t j = e % b.k;
+    T *y = b.y + i * b.ldy + j;
+
+    b.resolve();
+    if (i < n) *y = b.join(b.x[i * b.ldx + j], y);
+}
+
+template <class T>
+sps_status launch_join_product(const sps_spmm_args *args, const void *t,
+                               int64_t ld)
+{
+    const sps_block *Y = args->Y;
+    blocks<T> b = blocks_of<T>(args);
+
+    b.x = (const T *)t;
+    b.ldx = ld;
+    join_kernel<<<(unsigned)ceil_div(Y->n * Y->k, 256), 256, 0,
+                  spsi_cuda_state(Y->ctx)->stream>>>(b, Y->n);
+    SPS_LAUNCHED(Y->ctx);
+    return SPS_OK;
+}
+
+inline sps_status join_product(const sps_spmm_args *args, const void *t,
+                               int64_t ld)
+{
+    return args->Y->dtype == SPS_F64
+        ? launch_join_product<double>(args, t, ld)
+        : launch_join_product<float>(args, t, ld);
+}
+
+/* call(alpha, beta) with pointers to numbers of the blocks' type on the
+ * host. */
+template <class F>
+sps_status with_host_scalars(const sps_spmm_args *args, const F &call)
+{
+    float narrow[2] = {(float)args->alpha, (float)args->beta};
+
+    if (args->Y->dtype == SPS_F32)
+        return call((const void *)&narrow[0], (const void *)&narrow[1]);
+    return call((const void *)&args->alpha, (const void *)&args->beta);
+}
 
 /* ------------------------------------------------------------- one column */
 
@@ -144,12 +154,6 @@ inline sps_block packed(const sps_block *X, void *data)
     v.k = v.width = 1;
     v.bytes = 0;
     return v;
-}
-
-/* Y may be read: beta is not known to be zero. */
-inline bool reads_old(const sps_spmm_args *args)
-{
-    return args->scalars || args->beta != 0;
 }
 
 /* -------------------------------------------------------------- stopwatch */

@@ -14,7 +14,13 @@
  * Blocks of the plan's width and own ld go through the engine that was
  * preprocessed for them, all others through one that was not.  A single column
  * with a stride comes out wrong (12.6.3 takes it for a plain vector), so that
- * is packed first. */
+ * is packed first.
+ *
+ * Scalars on the device are read there by cuSPARSE.  With an alpha of zero
+ * CSR_ALG3, and all algorithms on a single column, let NaN through (12.6.3); so
+ * the engine that was not preprocessed, of CSR_ALG2, serves for ALG3, and the
+ * product with a single column is joined by a kernel of ours.  All of it can be
+ * recorded. */
 #include "cusparse_spmm.cuh"
 
 #include <stdio.h>
@@ -31,11 +37,14 @@ constexpr choice choices[] = {
 };
 constexpr int choice_count = sizeof choices / sizeof *choices;
 
+/* Bytes of a plan that with_scalars needs for two floats. */
+constexpr size_t scalar_room = 256;
+
 struct vendor_plan {
     sps_plan super;
     engine tuned, other;
     int64_t ld;              /* of the blocks that tuned was made for */
-    char *room;              /* scalars, a column of X, a column of Y */
+    char *room;              /* two floats, a column of X, a column of Y */
     size_t room_bytes;
 };
 
@@ -173,37 +182,90 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     return SPS_OK;
 }
 
+__global__ void __launch_bounds__(32) narrow_scalars(const double *two,
+                                                     float *narrow)
+{
+    if (threadIdx.x < 2) narrow[threadIdx.x] = (float)two[threadIdx.x];
+}
+
+/* call(alpha, beta) with pointers to numbers of the blocks' type, on the host
+ * or, when args has scalars in the place, on the device: then they are read
+ * when the kernel runs.  The handle is in host mode but for the call. */
+template <class F>
+sps_status with_scalars(sps_context *ctx, const sps_spmm_args *args,
+                        float *room, const F &call)
+{
+    cusparseHandle_t handle = spsi_cuda_state(ctx)->sparse;
+    bool narrow = args->Y->dtype == SPS_F32;
+    const double *two = args->scalars;
+    sps_status st;
+
+    if (!two) return with_host_scalars(args, call);
+    if (narrow) {
+        narrow_scalars<<<1, 32, 0, spsi_cuda_state(ctx)->stream>>>(two, room);
+        SPS_LAUNCHED(ctx);
+    }
+    SPS_CUSPARSE(ctx, cusparseSetPointerMode(handle,
+                                             CUSPARSE_POINTER_MODE_DEVICE));
+    st = narrow ? call((const void *)room, (const void *)(room + 1))
+                : call((const void *)two, (const void *)(two + 1));
+    cusparseSetPointerMode(handle, CUSPARSE_POINTER_MODE_HOST);
+    return st;
+}
+
+sps_status multiply(const vendor_plan *v, const engine *e,
+                    const sps_spmm_args *args, const sps_block *x,
+                    const sps_block *y)
+{
+    sps_context *ctx = v->super.ctx;
+    dense d;
+
+    SPS_TRY_RETURN(describe_dense(ctx, v->super.block, y->k,
+                                  operand{x->n, x->data, x->ld},
+                                  operand{y->n, y->data, y->ld},
+                                  CUSPARSE_ORDER_ROW, &d));
+    return with_scalars(
+        ctx, args, (float *)v->room,
+        [&](const void *alpha, const void *beta) -> sps_status {
+            return product(ctx, e, alpha, beta, &d);
+        });
+}
+
+/* A single column: packed, and joined when that is not the whole of it. */
+sps_status multiply_column(const vendor_plan *v, const engine *e,
+                           const sps_spmm_args *args)
+{
+    char *column = v->room + scalar_room;
+    sps_block x = packed(args->X, column);
+    sps_block y = packed(args->Y, column + (size_t)v->super.A->ncol *
+                                               spsi_dtype_size(v->super.block));
+    sps_spmm_args plain = *args;
+
+    if (args->X->ld == 1) x = *args->X;
+    else SPS_TRY_RETURN(move_column(args->X, &x));
+    if (args->Y->ld == 1 && !args->scalars)
+        return multiply(v, e, args, &x, args->Y);
+    plain.alpha = 1.0;
+    plain.beta = 0.0;
+    plain.scalars = NULL;
+    SPS_TRY_RETURN(multiply(v, e, &plain, &x, &y));
+    return join_product(args, y.data, 1);
+}
+
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const vendor_plan *v = (const vendor_plan *)plan;
-    sps_context *ctx = plan->ctx;
-    sps_block x = *args->X, y = *args->Y;
-    bool tuned = y.k == plan->k && x.ld == v->ld && y.ld == v->ld;
-    bool strided = y.k == 1 && (x.ld > 1 || y.ld > 1);
-    char *column = v->room + scalar_room;
-    dense d;
+    const sps_block *X = args->X, *Y = args->Y;
+    bool tuned = Y->k == plan->k && X->ld == v->ld && Y->ld == v->ld;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    if (y.k == 0 || y.n == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    if (Y->k == 0 || Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
-    if (strided) {
-        x = packed(args->X, column);
-        y = packed(args->Y, column + (size_t)plan->A->ncol *
-                                         spsi_dtype_size(plan->block));
-        SPS_TRY_RETURN(move_column(args->X, &x));
-        if (reads_old(args)) SPS_TRY_RETURN(move_column(args->Y, &y));
-    }
-    SPS_TRY_RETURN(describe_dense(ctx, plan->block, y.k,
-                                  operand{x.n, x.data, x.ld},
-                                  operand{y.n, y.data, y.ld},
-                                  CUSPARSE_ORDER_ROW, &d));
-    SPS_TRY_RETURN(with_scalars(
-        ctx, args, (float *)v->room,
-        [&](const void *alpha, const void *beta) -> sps_status {
-            return product(ctx, tuned ? &v->tuned : &v->other, alpha, beta,
-                           &d);
-        }));
-    return strided ? move_column(&y, args->Y) : SPS_OK;
+    if (Y->k == 1)
+        return multiply_column(v, plan->k == 1 ? &v->tuned : &v->other, args);
+    if (args->scalars && v->tuned.use.alg == CUSPARSE_SPMM_CSR_ALG3)
+        tuned = false;
+    return multiply(v, tuned ? &v->tuned : &v->other, args, X, Y);
 }
 
 sps_status refresh(sps_plan *plan)

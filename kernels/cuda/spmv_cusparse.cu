@@ -3,7 +3,11 @@
  *
  * CSR_ALG1 and CSR_ALG2 are both timed when choices are measured and bits need
  * not repeat; else it is ALG2, the only one documented to repeat them.  Vectors
- * with a stride (columns of wider blocks) are packed first. */
+ * with a stride (columns of wider blocks) are packed first.
+ *
+ * Scalars on the device: cuSPARSE reads them there, but multiplies by an alpha
+ * of zero (12.6.3: 0 * NaN came out), so A x goes to memory of the plan and a
+ * kernel of ours joins it; so it does when y has a stride. */
 #include "cusparse.cuh"
 
 #include <stdio.h>
@@ -18,7 +22,7 @@ struct vendor_plan {
     cusparseSpMVAlg_t alg;
     void *buffer;
     size_t buffer_bytes;
-    char *room;              /* scalars, a vector of columns, one of rows */
+    char *room;              /* a vector of columns, one of rows */
     size_t room_bytes;
 };
 
@@ -32,12 +36,10 @@ struct vectors {
     }
 };
 
-char *room_x(const vendor_plan *v) { return v->room + scalar_room; }
-
 char *room_y(const vendor_plan *v)
 {
-    return room_x(v) + (size_t)v->super.A->ncol *
-                           spsi_dtype_size(v->super.block);
+    return v->room + (size_t)v->super.A->ncol *
+                         spsi_dtype_size(v->super.block);
 }
 
 sps_status describe(const sps_plan *plan, void *x, void *y, vectors *d)
@@ -132,13 +134,12 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     if (A->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
-    v->room_bytes = scalar_room + (size_t)(A->ncol + A->nrow) *
-                                      spsi_dtype_size(p->block);
+    v->room_bytes = (size_t)(A->ncol + A->nrow) * spsi_dtype_size(p->block);
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->room_bytes, &room));
     v->room = (char *)room;
     SPS_CUDA(ctx, cudaMemsetAsync(room, 0, v->room_bytes,
                                   spsi_cuda_state(ctx)->stream));
-    SPS_TRY_RETURN(describe(&v->super, room_x(v), room_y(v), &d));
+    SPS_TRY_RETURN(describe(&v->super, v->room, room_y(v), &d));
     SPS_TRY_RETURN(any ? pick(v, &d)
                        : set_up(v, CUSPARSE_SPMV_CSR_ALG2, &d));
     v->super.bytes = v->buffer_bytes + v->room_bytes;
@@ -147,27 +148,36 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     return SPS_OK;
 }
 
+/* Everything but strides and scalars on the device. */
+sps_status multiply(const vendor_plan *v, const sps_spmm_args *args,
+                    const sps_block *x, const sps_block *y)
+{
+    vectors d;
+
+    SPS_TRY_RETURN(describe(&v->super, x->data, y->data, &d));
+    return with_host_scalars(
+        args, [&](const void *alpha, const void *beta) -> sps_status {
+            return product(v, alpha, beta, &d);
+        });
+}
+
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const vendor_plan *v = (const vendor_plan *)plan;
     const sps_block *X = args->X, *Y = args->Y;
-    sps_block x = packed(X, room_x(v)), y = packed(Y, room_y(v));
-    vectors d;
+    sps_block x = packed(X, v->room), y = packed(Y, room_y(v));
+    sps_spmm_args plain = *args;
 
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     if (Y->k == 0 || Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
     if (X->ld == 1) x = *X;
     else SPS_TRY_RETURN(move_column(X, &x));
-    if (Y->ld == 1) y = *Y;
-    else if (reads_old(args)) SPS_TRY_RETURN(move_column(Y, &y));
-    SPS_TRY_RETURN(describe(plan, x.data, y.data, &d));
-    SPS_TRY_RETURN(with_scalars(
-        plan->ctx, args, (float *)v->room,
-        [&](const void *alpha, const void *beta) -> sps_status {
-            return product(v, alpha, beta, &d);
-        }));
-    return Y->ld == 1 ? SPS_OK : move_column(&y, Y);
+    if (Y->ld == 1 && !args->scalars) return multiply(v, args, &x, Y);
+    plain.alpha = 1.0;
+    plain.beta = 0.0;
+    SPS_TRY_RETURN(multiply(v, &plain, &x, &y));
+    return join_product(args, y.data, 1);
 }
 
 sps_status refresh(sps_plan *plan)
