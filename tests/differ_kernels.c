@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* differ_kernels.c - every listed kernel against another implementation, on
  * small matrices drawn at random: cuSPARSE on a GPU, the plain loops on the
- * host.  Shapes, widths, leading dimensions, alignments, scalars, types and
- * widths of plans are drawn too.  Half of the data are small integers, whose
- * sums are exact in any order and precision: results must be equal.  The other
- * half may differ by twice the row-wise bound of the less precise type.
+ * host.  Shapes, widths, leading dimensions, alignments, scalars, types, widths
+ * of plans, and whether the run is recorded and replayed, are drawn too.  Half
+ * of the data are small integers, whose sums are exact in any order and
+ * precision: results must be equal.  The other half may differ by twice the
+ * row-wise bound of the less precise type.
  *
  * SPS_TEST_SEED=n runs one draw, as a failure names it; SPS_TEST_KERNEL=name
  * looks at one kernel; SPS_TEST_QUICK=1 takes 50 matrices, SPS_TEST_LONG=1
@@ -29,7 +30,7 @@ enum { KERNELS = 64 };
 typedef struct trial {
     uint64_t seed;
     sps_opcode op;
-    bool exact, placed, multiply;
+    bool exact, placed, multiply, recorded;
     sps_dtype matrix, block;
     int k, extra;            /* columns; what plans are wider */
     int64_t ld[2], offset[2];
@@ -94,6 +95,7 @@ static void trial_draw(trial *t, sps_opcode op, uint64_t seed)
     t->beta = draw_int(&d, 0, 1) ? 0.0 : scalar[draw_int(&d, 0, 6)];
     t->placed = op == SPS_OP_SPMM && draw_int(&d, 0, 3) == 0;
     t->multiply = draw_int(&d, 0, 1);
+    t->recorded = draw_int(&d, 0, 3) == 0 && ctx->backend->record_begin;
     t->rows = op == SPS_OP_SPMM ? t->A->nrow : t->A->nnz;
     t->wide = op == SPS_OP_SPMM ? t->k : 1;
     t->x = draw_values(&d, (op == SPS_OP_SPMM ? t->A->ncol : t->A->nrow) * t->k,
@@ -135,58 +137,77 @@ static void trial_bound(trial *t)
 
 /* ------------------------------------------------------------------- runs */
 
-typedef struct layout {
+/* How a run is made: blocks, scalars in the place, recorded and replayed. */
+typedef struct manner {
     int64_t ld[2], offset[2];
-} layout;
+    bool placed, recorded;
+} manner;
 
-static void run_spmm(const trial *t, const rig *r, const layout *l,
-                     bool placed, image *Y, const char *what)
+/* One of the two arguments is not NULL. */
+static void launch(const rig *r, bool recorded, const sps_spmm_args *spmm,
+                   const sps_sddmm_args *sddmm)
+{
+    const sps_kernel *kernel = r->plan->kernel;
+    void *recording = NULL;
+
+    if (recorded) OK(ctx, ctx->backend->record_begin(ctx));
+    if (spmm) OK(ctx, kernel->spmm(r->plan, spmm));
+    else OK(ctx, kernel->sddmm(r->plan, sddmm));
+    if (!recorded) return;
+    OK(ctx, ctx->backend->record_end(ctx, &recording));
+    OK(ctx, ctx->backend->replay(ctx, recording));
+    OK(ctx, ctx->backend->sync(ctx));
+    ctx->backend->record_drop(ctx, recording);
+}
+
+static void run_spmm(const trial *t, const rig *r, const manner *m,
+                     image *Y, const char *what)
 {
     sps_spmm_args args = { .alpha = t->alpha, .beta = t->beta };
     image X;
 
-    if (placed)
+    if (m->placed)
         args = (sps_spmm_args){ .alpha = NAN, .beta = NAN,
                                 .scalars = t->scalars };
-    image_place(&X, ctx, r->block, t->A->ncol, t->k, l->ld[0], l->offset[0],
+    image_place(&X, ctx, r->block, t->A->ncol, t->k, m->ld[0], m->offset[0],
                 t->alpha == 0.0 ? NULL : t->x, t->k);
-    image_place(Y, ctx, r->block, t->rows, t->wide, l->ld[1], l->offset[1],
+    image_place(Y, ctx, r->block, t->rows, t->wide, m->ld[1], m->offset[1],
                 t->beta == 0.0 ? NULL : t->y, t->wide);
     args.X = X.B;
     args.Y = Y->B;
-    OK(ctx, r->plan->kernel->spmm(r->plan, &args));
+    launch(r, m->recorded, &args, NULL);
     image_read(Y, what);
     image_read(&X, what);
     image_close(&X);
 }
 
-static void run_sddmm(const trial *t, const rig *r, const layout *l,
+static void run_sddmm(const trial *t, const rig *r, const manner *m,
                       image *val, const char *what)
 {
     sps_sddmm_args args = { .alpha = t->alpha, .beta = t->beta,
                             .multiply = t->multiply };
     image U, V;
 
-    image_place(&U, ctx, r->block, t->A->nrow, t->k, l->ld[0], l->offset[0],
+    image_place(&U, ctx, r->block, t->A->nrow, t->k, m->ld[0], m->offset[0],
                 t->alpha == 0.0 ? NULL : t->x, t->k);
-    image_place(&V, ctx, r->block, t->A->ncol, t->k, l->ld[1], l->offset[1],
+    image_place(&V, ctx, r->block, t->A->ncol, t->k, m->ld[1], m->offset[1],
                 t->alpha == 0.0 ? NULL : t->z, t->k);
-    image_place(val, ctx, r->block, t->rows, 1, 1, l->offset[0] % 2,
+    image_place(val, ctx, r->block, t->rows, 1, 1, m->offset[0] % 2,
                 t->beta == 0.0 ? NULL : t->y, 1);
     args.U = U.B;
     args.V = V.B;
     args.val = val->first;
-    OK(ctx, r->plan->kernel->sddmm(r->plan, &args));
+    launch(r, m->recorded, NULL, &args);
     image_read(val, what);
     image_close(&U);
     image_close(&V);
 }
 
-static void run(const trial *t, const rig *r, const layout *l, bool placed,
-                image *out, const char *what)
+static void run(const trial *t, const rig *r, const manner *m, image *out,
+                const char *what)
 {
-    if (t->op == SPS_OP_SPMM) run_spmm(t, r, l, placed, out, what);
-    else run_sddmm(t, r, l, out, what);
+    if (t->op == SPS_OP_SPMM) run_spmm(t, r, m, out, what);
+    else run_sddmm(t, r, m, out, what);
 }
 
 /* The kernel that all others are compared with. */
@@ -224,13 +245,13 @@ static sps_csr *widened(const sps_csr *A)
 /* t->right: by the other kernel, in doubles, on tight blocks. */
 static void trial_solve(trial *t)
 {
-    const layout tight = { .ld = { t->k, t->k } };
+    const manner plain = { .ld = { t->k, t->k } };
     image out;
     rig r;
 
     rig_take(&r, ctx, "drawn", widened(t->A));
     ck_assert(rig_plan(&r, other(t->op), t->k));
-    run(t, &r, &tight, false, &out, r.plan->kernel->name);
+    run(t, &r, &plain, &out, r.plan->kernel->name);
     t->right = malloc((size_t)(t->rows * t->wide + 1) * sizeof *t->right);
     for (int64_t i = 0; i < t->rows; i++)
         for (int j = 0; j < t->wide; j++)
@@ -272,22 +293,23 @@ static bool takes(const sps_kernel *kernel, const trial *t)
 /* Whether the kernel took it. */
 static bool compare(const trial *t, rig *r, const sps_kernel *kernel)
 {
-    layout l = { .ld = { t->ld[0], t->ld[1] },
-                 .offset = { t->offset[0], t->offset[1] } };
+    const manner m = { .ld = { t->ld[0], t->ld[1] },
+                       .offset = { t->offset[0], t->offset[1] },
+                       .placed = t->placed, .recorded = t->recorded };
     char what[200];
     image out;
 
     if (!takes(kernel, t) || !rig_plan(r, kernel, t->k + t->extra))
         return false;
     snprintf(what, sizeof what, "SPS_TEST_SEED=%llu %s (%lld x %lld, %lld "
-             "entries, f%d, blocks f%d) k %d ld %d %d alpha %g beta %g%s%s",
+             "entries, f%d, blocks f%d) k %d ld %d %d alpha %g beta %g%s%s%s",
              (unsigned long long)t->seed, kernel->name, (long long)t->A->nrow,
              (long long)t->A->ncol, (long long)t->A->nnz,
              t->matrix == SPS_F64 ? 64 : 32, t->block == SPS_F64 ? 64 : 32,
              t->k, (int)t->ld[0], (int)t->ld[1], t->alpha, t->beta,
-             t->placed ? " placed" : "",
+             t->placed ? " placed" : "", t->recorded ? " recorded" : "",
              t->op == SPS_OP_SDDMM && t->multiply ? " multiply" : "");
-    run(t, r, &l, t->placed, &out, what);
+    run(t, r, &m, &out, what);
     judge(t, &out, what);
     image_close(&out);
     return true;
