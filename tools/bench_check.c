@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bench_check.c - whether kernels compute what they should.
  *
- * The reference kernel of the place is checked on the host in long double on
- * some thousand rows, every other kernel against it in full: on the device
- * for doubles, on the host for floats.  With u the unit roundoff of the
+ * One kernel, the plain one if it takes the types, is checked on the host in
+ * long double on some thousand rows, every other against it in full: on the
+ * device for doubles, on the host for floats.  With u the unit roundoff of the
  * precision, r that of a kernel that drops bits (else 0), l the length of the
  * row and |x| <= 1/2, two results of sums in any order differ by no more than
  *
@@ -186,22 +186,40 @@ static sps_status keep(bench_trial *t)
     return st;
 }
 
-sps_status bench_reference(bench_trial *t)
+/* The plain kernel of the place where it takes these types, else the vendor's,
+ * else any in full precision. */
+static const sps_kernel *find_reference(const bench_trial *t)
 {
     const char *host = t->sddmm ? "sddmm.ref" : "spmm.ref";
     const char *cuda = t->sddmm ? "sddmm.plain" : "spmm.plain";
     const char *name = t->b->place == SPS_CUDA ? cuda : host, *why = "";
-    const sps_kernel *kernel;
+    const sps_kernel *kernel, *best = NULL;
+    int rank = 0;
+
+    for (int i = 0; (kernel = spsi_registry_kernel(t->ctx, i)); i++) {
+        const int found = !strcmp(kernel->name, name) ? 3
+                          : kernel->gives & SPS_VENDOR ? 2 : 1;
+
+        if (kernel->op != t->p.op || found <= rank ||
+            !(kernel->gives & SPS_FULL_PRECISION) ||
+            !spsi_kernel_fits(kernel, &t->p, &why))
+            continue;
+        best = kernel;
+        rank = found;
+    }
+    return best;
+}
+
+sps_status bench_reference(bench_trial *t)
+{
+    const sps_kernel *kernel = find_reference(t);
     sps_plan *plan = NULL;
     bool wrong = false;
     sps_status st = set_sums(t);
 
     t->roundoff = -1;
-    for (int i = 0; (kernel = spsi_registry_kernel(t->ctx, i)); i++)
-        if (!strcmp(kernel->name, name))
-            break;
-    if (!kernel || !spsi_kernel_fits(kernel, &t->p, &why))
-        return spsi_fail(t->ctx, SPS_EBUG, "no reference %s: %s", name, why);
+    if (!kernel)
+        return spsi_fail(t->ctx, SPS_EUNFIT, "no kernel takes these types");
     if (st == SPS_OK)
         st = spsi_planner_pin(t->ctx, &t->p, kernel, &plan);
     t->plan = plan;
@@ -211,7 +229,7 @@ sps_status bench_reference(bench_trial *t)
         st = check_rows(t, &wrong);
     if (st == SPS_OK)
         st = wrong ? spsi_fail(t->ctx, SPS_EBUG, "the reference kernel %s is "
-                               "wrong at width %d", name, t->p.k)
+                               "wrong at width %d", kernel->name, t->p.k)
                    : keep(t);
     spsi_plan_destroy(&plan);
     t->plan = NULL;
