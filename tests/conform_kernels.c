@@ -86,9 +86,9 @@ void exam_solve(exam *e)
 
 static double *numbers(int64_t n, const exam *e, uint64_t seed)
 {
-    /* ZOO_SCALES is for matrices. */
-    const bool real = e->values == ZOO_RANDOM || e->values == ZOO_SCALES;
-    double *x = zoo_block(n, e->k, e->k, seed, real ? ZOO_RANDOM : e->values);
+    /* The others are for matrices. */
+    const bool whole = e->values == ZOO_INTEGER || e->values == ZOO_SMALL;
+    double *x = zoo_block(n, e->k, e->k, seed, whole ? e->values : ZOO_RANDOM);
 
     if (e->t->block == SPS_F32)
         for (int64_t i = 0; i < n * e->k; i++) x[i] = (float)x[i];
@@ -133,7 +133,7 @@ void exam_close(exam *e)
  * 4 (length + 4) u |terms|.  Operands that lost bits: |a|, |x| <= 1/2 are off
  * by roundoff |a|, or by as much of 2^-13 of the largest where half's range
  * ends. */
-static long double allowed(const exam *e, const trial *t, int64_t i, int j)
+long double allowed(const exam *e, const trial *t, int64_t i, int j)
 {
     const sps_csr *A = e->r.A;
     const sps_kernel *kernel = e->r.plan->kernel;
@@ -198,6 +198,13 @@ static void name_trial(const exam *e, const trial *t, char *what, size_t size)
              t->placed ? " in the place" : "");
 }
 
+bool hides(const exam *e, const trial *t)
+{
+    const bool vendor = e->r.plan->kernel->gives & SPS_VENDOR;
+
+    return t->alpha == 0 && !(vendor && t->placed);
+}
+
 void try(const exam *e, const trial *t)
 {
     const sps_csr *A = e->r.A;
@@ -206,7 +213,7 @@ void try(const exam *e, const trial *t)
 
     name_trial(e, t, what, sizeof what);
     image_take(&X, ctx, e->t->block, A->ncol, t->k, t->layout,
-               t->alpha == 0 ? NULL : e->x, e->k);
+               hides(e, t) ? NULL : e->x, e->k);
     image_take(&Y, ctx, e->t->block, A->nrow, t->k, t->layout + 1,
                t->beta == 0 ? NULL : e->y, e->k);
     run(e, t, X.B, Y.B);

@@ -31,6 +31,87 @@ START_TEST(random_data_stays_within_the_rowwise_bound)
 }
 END_TEST
 
+/* <A X, W> - <X, A' W> column by column, in parts of what rounding allows. */
+static long double gap(const exam *a, const exam *b, const image *Y,
+                       const image *Z, int k)
+{
+    const trial t = { k, 0, 1, 0, false };
+    long double worst = 0;
+
+    for (int j = 0; j < k; j++) {
+        long double left = 0, right = 0, bound = 0;
+
+        for (int64_t i = 0; i < a->r.A->nrow; i++) {
+            left += (long double)Y->out[i * Y->ld + j] * b->x[i * k + j];
+            bound += fabsl(b->x[i * k + j] * allowed(a, &t, i, j));
+        }
+        for (int64_t i = 0; i < b->r.A->nrow; i++) {
+            right += (long double)Z->out[i * Z->ld + j] * a->x[i * k + j];
+            bound += fabsl(a->x[i * k + j] * allowed(b, &t, i, j));
+        }
+        if (left != right && !(fabsl(left - right) <= worst * bound))
+            worst = fabsl(left - right) / bound;
+    }
+    return worst;
+}
+
+/* Y = A X by the plan of the exam. */
+static void multiply(const exam *e, image *X, image *Y)
+{
+    const trial t = { e->k, layout++, 1, 0, false };
+
+    image_take(X, ctx, e->t->block, e->r.A->ncol, e->k, t.layout, e->x, e->k);
+    image_take(Y, ctx, e->t->block, e->r.A->nrow, e->k, t.layout, NULL, e->k);
+    run(e, &t, X->B, Y->B);
+    image_read(Y, e->r.plan->kernel->name);
+}
+
+static void check_adjoint(exam *a, exam *b, const sps_kernel *kernel, int k)
+{
+    image X, Y, W, Z;
+
+    if (!rig_plan(&a->r, kernel, k) || !rig_plan(&b->r, kernel, k)) return;
+    multiply(a, &X, &Y);
+    multiply(b, &W, &Z);
+    ck_assert_msg(gap(a, b, &Y, &Z, k) <= 1, "%s on %s k %d: <A x, w> and "
+                  "<x, A' w> are %.3Lg bounds apart", kernel->name, a->r.what,
+                  k, gap(a, b, &Y, &Z, k));
+    image_close(&X);
+    image_close(&Y);
+    image_close(&W);
+    image_close(&Z);
+}
+
+/* The transpose by the library; a symmetric A is its own. */
+START_TEST(the_transpose_is_the_adjoint)
+{
+    const int step = fixture_env("SPS_TEST_QUICK") ? 5 : 1;
+    const sps_kernel *kernel;
+
+    for (int d = 0; d < TYPES; d++)
+        for (int f = d % step; f < zoo_count() && wanted(&TYPE[d]);
+             f += step) {
+            const bool own = zoo_symmetric(f) && f % 2;
+            const zoo_values values = own ? ZOO_SPD : ZOO_RANDOM;
+            const types *t = &TYPE[d];
+            const int k = FEW[(f + d) % FEW_COUNT];
+            sps_csr *T = NULL;
+            exam a, b;
+
+            exam_open(&a, f, 200, values, t, k);
+            OK(ctx, spsi_csr_transpose(ctx, a.r.A, &T));
+            exam_take(&b, "the transpose", own ?
+                      zoo_matrix(f, 200, 7, values, t->matrix) : zoo_copy(T),
+                      values, t, k);
+            FOR_KERNELS(kernel)
+                if (takes(kernel, t)) check_adjoint(&a, &b, kernel, k);
+            exam_close(&a);
+            exam_close(&b);
+            sps_csr_destroy(ctx, &T);
+        }
+}
+END_TEST
+
 /* Kernels that drop bits say how many, others none. */
 START_TEST(roundoff_goes_with_the_guarantee)
 {
@@ -79,6 +160,7 @@ END_TEST
 void add_bounds(TCase *t)
 {
     tcase_add_test(t, random_data_stays_within_the_rowwise_bound);
+    tcase_add_test(t, the_transpose_is_the_adjoint);
     tcase_add_test(t, roundoff_goes_with_the_guarantee);
     tcase_add_test(t, bids_are_positive_numbers_and_refusals_have_a_reason);
 }

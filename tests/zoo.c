@@ -45,7 +45,6 @@ static int64_t draw(const row *r, int t, int64_t limit)
 /* --- families */
 
 static void empty(row *r) { (void)r; }
-
 static void diagonal(row *r) { put(r, r->i); }
 
 static void bidiagonal(row *r)
@@ -454,6 +453,23 @@ sps_csr *zoo_rows(int64_t nrow, int64_t ncol, const int32_t *length,
              .kinds = kinds, .first = first};
 
     return assemble(&r, given, values, dtype);
+}
+
+static void *copy(const void *from, size_t bytes)
+{
+    return memcpy(must(malloc(bytes + 1)), from, bytes);
+}
+
+sps_csr *zoo_copy(const sps_csr *A)
+{
+    const size_t number = A->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
+    sps_csr *B = copy(A, sizeof *A);
+
+    B->own = SPS_BORROW;
+    B->rowptr = copy(A->rowptr, (size_t)(A->nrow + 1) * sizeof *A->rowptr);
+    B->col = copy(A->col, (size_t)A->nnz * sizeof *A->col);
+    B->val = copy(A->val, (size_t)A->nnz * number);
+    return B;
 }
 
 void zoo_free(sps_csr **A_p)
