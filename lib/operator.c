@@ -15,14 +15,6 @@
 
 /* ------------------------------------------------------------------ plans */
 
-/* Bytes/s that predictions assume.  Bids are compared with each other only,
- * so the order of size is enough. */
-static double guess_bandwidth(const sps_context *ctx)
-{
-    if (ctx->backend->place == SPS_CUDA) return 3e12;
-    return 1e10 * (ctx->threads < 16 ? ctx->threads : 16);
-}
-
 static sps_problem problem(const sps_operator *op, sps_opcode code, int k,
                            const sps_options *opt)
 {
@@ -33,7 +25,7 @@ static sps_problem problem(const sps_operator *op, sps_opcode code, int k,
         .k = k < SPS_BLOCK_MAX ? k : SPS_BLOCK_MAX,
         .need = (ctx->opt.reproducible ? SPS_REPRODUCIBLE : 0u) |
                 (!opt || opt->full_precision ? SPS_FULL_PRECISION : 0u),
-        .bandwidth = guess_bandwidth(ctx),
+        .bandwidth = spsi_bandwidth(ctx),
     };
 }
 

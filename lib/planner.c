@@ -73,6 +73,14 @@ double spsi_spmm_floor(const sps_problem *p)
            (double)(f->nrow + f->ncol) * p->k * number;
 }
 
+/* The copy bandwidth of an H200, or 10 GB/s for each core.  Bids are compared
+ * with each other only, so the order of size is enough. */
+double spsi_bandwidth(const sps_context *ctx)
+{
+    if (ctx->backend->place == SPS_CUDA) return 4.2e12;
+    return 1e10 * (ctx->threads < 16 ? ctx->threads : 16);
+}
+
 /* What of the types the kernel does not take; NULL: it takes them. */
 static const char *mistyped(const sps_problem *p, unsigned gives)
 {

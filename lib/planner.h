@@ -39,6 +39,8 @@ size_t spsi_bids_print(const sps_bids *bids, char *text, size_t size);
  * static text when not. */
 bool spsi_kernel_fits(const sps_kernel *kernel, const sps_problem *p,
                       const char **why_not);
+/* Bytes/s of the place that predictions assume (sps_problem.bandwidth). */
+double spsi_bandwidth(const sps_context *ctx);
 /* Plans one named kernel, no bidding (tests, verification, benchmarks). */
 sps_status spsi_planner_pin(sps_context *ctx, const sps_problem *p,
                             const sps_kernel *kernel, sps_plan **plan_p);

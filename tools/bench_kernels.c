@@ -17,14 +17,6 @@
 
 #include "philox.h"
 
-/* Bytes/s that operators assume when they ask for bids (lib/operator.c). */
-static double assumed_bandwidth(const sps_context *ctx)
-{
-    if (ctx->backend->place == SPS_CUDA)
-        return 3e12;
-    return 1e10 * (ctx->threads < 16 ? ctx->threads : 16);
-}
-
 /* ------------------------------------------------------------- the matrix */
 
 /* A with its values rounded to float; pattern shared. */
@@ -128,7 +120,7 @@ sps_status bench_trial_open(bench *b, const bench_run *what, int k,
         .local = &op->local, .f = &op->f, .k = k,
         .block = what->single ? SPS_F32 : SPS_F64,
         .need = SPS_REPRODUCIBLE | SPS_FULL_PRECISION,
-        .bandwidth = assumed_bandwidth(b->ctx),
+        .bandwidth = spsi_bandwidth(b->ctx),
     };
     st = make_blocks(t);
     return st == SPS_OK ? bench_reference(t) : st;
