@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_tca.c - the work list of TCA-SpMM, and its matricisation: what lanes
  * load, multiply and add is played through on the host, with the registers
- * of mma.m16n8k8 as the instruction set defines them. */
+ * of mma.m16n8k8 as the instruction set defines them.  On a GPU, that the list
+ * made there is the same. */
 #include <check.h>
 #include <math.h>
 
-#include "fixture.h"
-#include "formats/tca.h"
+#include "kernels/cuda/tca_plan.h"
+#include "rig.h"
 #include "runner.h"
 #include "zoo.h"
 
 static sps_context *ctx;
 
-static void open_context(void) { ctx = fixture_open_with(SPS_HOST, 2, true); }
+static void open_context(void) { ctx = runner_context(); }
 static void close_context(void) { fixture_close(&ctx); }
 
 /* -------------------------------------------------------------- work list */
@@ -209,6 +210,50 @@ START_TEST(pieces_share_a_row_evenly)
 }
 END_TEST
 
+static void same(const void *host, const void *place, size_t bytes,
+                 const char *what)
+{
+    void *back = malloc(bytes + 1);
+
+    if (bytes > 0) OK(ctx, ctx->backend->download(ctx, back, place, bytes));
+    ck_assert_msg(!memcmp(host, back, bytes), "%s", what);
+    free(back);
+}
+
+static void same_list(const sps_csr *A, const spsi_tca *w)
+{
+    spsi_tca h;
+
+    OK(ctx, spsi_tca_build(ctx, A->nrow, A->rowptr, &h));
+    ck_assert(!memcmp(&h.n, &w->n, sizeof h.n));
+    same(h.slot, w->slot, spsi_tca_slot_bytes(&h), "slots");
+    same(h.piece, w->piece, spsi_tca_piece_bytes(&h), "pieces");
+    same(h.split, w->split, spsi_tca_split_bytes(&h), "splits");
+    same(h.empty, w->empty, spsi_tca_empty_bytes(&h), "empty rows");
+    spsi_tca_clear(ctx, &h);
+}
+
+START_TEST(the_device_makes_the_same_list)
+{
+    static const int64_t rows[] = { 0, 1, 255, 256, 257, 1100, 5000 };
+    const sps_kernel *kernel = NULL;
+
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
+        if (!strcmp(kernel->name, "spmm.tca")) break;
+    ck_assert(kernel || ctx->backend->place == SPS_HOST);
+    for (int f = 0; kernel && f < zoo_count(); f++)
+        for (int n = 0; n < 14; n++) {
+            rig r;
+
+            rig_open(&r, ctx, f, rows[n % 7], ZOO_INTEGER, SPS_F64);
+            if (n >= 7) rig_wide(&r);
+            ck_assert(rig_plan(&r, kernel, 4));
+            same_list(r.A, &((const sps_tca_plan *)r.plan)->work);
+            rig_close(&r);
+        }
+}
+END_TEST
+
 /* ----------------------------------------------------- lanes and registers */
 
 enum form { WIDE, PAIRS }; /* fp64 and tf32; bf16 and half */
@@ -398,6 +443,7 @@ int main(void)
     tcase_add_test(t, every_row_has_one_owner);
     tcase_add_test(t, teams_are_full);
     tcase_add_test(t, pieces_share_a_row_evenly);
+    tcase_add_test(t, the_device_makes_the_same_list);
     tcase_add_test(t, lanes_compute_the_dot_products);
     tcase_add_test(t, what_overflows_off_the_diagonal_is_never_added);
     suite_add_tcase(s, t);

@@ -4,7 +4,7 @@
 #ifndef SPS_CUDA_TCA_PLAN_H
 #define SPS_CUDA_TCA_PLAN_H
 
-#include "formats/tca.h"
+#include "kernels/formats/tca.h"
 #include "kernel.h"
 
 typedef struct sps_tca_plan {

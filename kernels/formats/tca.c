@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tca.c - packs rows into teams of 8 warps, on the host: one pass that counts,
- * one that writes.  The GPU's builder (kernels/cuda/tca_plan.cu) makes the same
+ * one that writes.  The GPU's builder (kernels/cuda/tca_build.cu) makes the same
  * list; this one says what it must be. */
 #include "tca.h"
 
