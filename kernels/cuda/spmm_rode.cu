@@ -11,6 +11,8 @@
  *
  * Where lengths are alike there is no plan at all.  Bytes: A, Y once, X as
  * often as L1 and L2 forget it. */
+#include <type_traits>
+
 #include "segments.h"
 #include "spmm_rode.cuh"
 
@@ -18,9 +20,11 @@ extern "C" const sps_kernel spsi_kernel_spmm_rode;
 
 namespace {
 
-/* One block fills a multiprocessor, so that its rows share one window of L1;
- * measured in doc/benchmarks.md, "H200: block operations and SpMM". */
-constexpr int threads = 768, longest_run = 1536;
+/* One block fills a multiprocessor, so that its rows share one window of L1.
+ * Blocks walk runs of consecutive rows, side by side: long enough to meet
+ * neighbours in L1, short enough that what all of them read stays in L2;
+ * measured in doc/benchmarks.md. */
+constexpr int threads = 768, narrow_run = 1536, wide_run = 384;
 
 struct rode_plan {
     sps_segments_plan base;    /* no segments: every row is short */
@@ -29,20 +33,14 @@ struct rode_plan {
     size_t part_bytes;
 };
 
-/* Rows of a run: long enough to meet neighbours, short enough that every
- * multiprocessor gets several. */
-int64_t run_of(const sps_context *ctx, int64_t nrow)
+/* Rows of a run; every multiprocessor gets several. */
+int run_of(const sps_context *ctx, int64_t nrow, int k)
 {
-    int64_t run = longest_run, least = threads / 32 * 8;
+    int run = k <= 8 ? narrow_run : wide_run, least = threads / 32 * 8;
 
     while (run > least && ceil_div(nrow, run) < 4 * spsi_cuda_state(ctx)->sms)
         run /= 2;
     return run;
-}
-
-template <class V> rows_of<V> rows(const sps_csr_local *A)
-{
-    return { A->nrow, A->rowptr, A->rowptr32, A->col, (const V *)A->val };
 }
 
 template <class T> pieces_of<T> pieces(const rode_plan *r)
@@ -52,29 +50,37 @@ template <class T> pieces_of<T> pieces(const rode_plan *r)
     return { s->segment, s->count, (T *)r->part, r->ld };
 }
 
-template <int L, int C, int W, class T, class V>
-sps_status run(const rode_plan *r, const blocks<T> &b, int width)
+/* What a launch needs beside the plan. */
+template <class T> struct job {
+    const rode_plan *r;
+    blocks<T> b;
+    int width;                 /* of a strip */
+    ranges_of ranges;
+};
+
+template <int L, int C, int W, class T, class I, class V>
+sps_status run(const job<T> &o, const matrix<I, V> &A)
 {
-    const sps_segments *s = &r->base.parts;
-    sps_context *ctx = r->base.super.ctx;
+    constexpr int U = depth<C, W> < (L > 8 ? L : 8) ? depth<C, W> : 8;
+    sps_context *ctx = o.r->base.super.ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-    int64_t nrow = r->base.super.A->nrow, each = run_of(ctx, nrow);
-    ranges_of ranges = { s->range, s->range ? s->ranges : ceil_div(nrow, each),
-                         each, nrow, s->cut };
-    int64_t grid = spsi_cuda_state(ctx)->sms;
-    unsigned strips = (unsigned)ceil_div(b.k, width);
-    rows_of<V> A = rows<V>(r->base.super.A);
+    int64_t pieces_count = o.r->base.parts.count;
+    unsigned strips = (unsigned)ceil_div(o.b.k, o.width);
+    unsigned grid = (unsigned)spsi_cuda_state(ctx)->sms;
+    std::conditional_t<W == 1, uint64_t, uint32_t> stride;
 
-    if (grid > ranges.count) grid = ranges.count;
-    if (s->count > 0) {
-        dim3 warps((unsigned)ceil_div(s->count, 8), strips);
+    stride = (decltype(stride))(o.b.ldx * (int64_t)sizeof(T));
 
-        segments_kernel<L, C, W, T, V>
-            <<<warps, 256, 0, stream>>>(A, b, pieces<T>(r), width);
+    if (grid > (unsigned)o.ranges.count) grid = (unsigned)o.ranges.count;
+    if (pieces_count > 0) {
+        dim3 warps((unsigned)ceil_div(pieces_count, 8), strips);
+
+        segments_kernel<L, C, W, T, V><<<warps, 256, 0, stream>>>(
+            A.col, A.val, o.b, pieces<T>(o.r), o.width, stride);
         SPS_LAUNCHED(ctx);
     }
-    rows_kernel<threads, L, C, W, T, V>
-        <<<(unsigned)grid, threads, 0, stream>>>(A, b, ranges, width);
+    rows_kernel<threads, L, C, W, U><<<grid, threads, 0, stream>>>(
+        A, o.b, o.ranges, o.width, stride);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }
@@ -94,46 +100,79 @@ sps_status join_rows(const rode_plan *r, const blocks<T> &b)
     return SPS_OK;
 }
 
-/* Blocks that 16-byte accesses suit, else one number at a time. */
-template <int L, int C, class T, class V>
-sps_status align(const rode_plan *r, const blocks<T> &b, bool aligned,
-                 int width)
+/* One number at a time: blocks that 16-byte accesses do not suit. */
+template <class T, class I, class V>
+sps_status run_any(const job<T> &o, const matrix<I, V> &A, int lumps)
 {
     constexpr int W = 16 / sizeof(T);
 
-    return aligned ? run<L, C, W, T, V>(r, b, width)
-                   : run<L, C * W, 1, T, V>(r, b, width);
+    if constexpr (sizeof(I) == 4) {
+        if (lumps <= 2) return run<2, W, 1>(o, A);
+        if (lumps <= 4) return run<4, W, 1>(o, A);
+    }
+    if (lumps <= 8) return run<4, 2 * W, 1>(o, A);
+    if constexpr (sizeof(I) == 4)
+        if (lumps <= 16) return run<8, 2 * W, 1>(o, A);
+    if (lumps <= 32) return run<16, 2 * W, 1>(o, A);
+    return run<32, 2 * W, 1>(o, A);
 }
 
-/* The smallest shape that holds a strip: L C lumps of 16 bytes. */
-template <class T, class V>
-sps_status shape(const rode_plan *r, const blocks<T> &b, bool aligned)
+/* The smallest shape that holds the lumps of a strip; more of them for
+ * matrices below 2^31 entries. */
+template <class T, class I, class V>
+sps_status run_aligned(const job<T> &o, const matrix<I, V> &A, int lumps)
 {
-    constexpr int W = 16 / sizeof(T), widest = 64 * W;
-    int lumps = (int)ceil_div(ceil_div(b.k, ceil_div(b.k, widest)), W);
-    int width = lumps * W;
+    constexpr int W = 16 / sizeof(T);
 
-    if (lumps <= 2) return align<2, 1, T, V>(r, b, aligned, width);
-    if (lumps <= 4) return align<4, 1, T, V>(r, b, aligned, width);
-    if (lumps <= 6) return align<2, 3, T, V>(r, b, aligned, width);
-    if (lumps <= 8) return align<4, 2, T, V>(r, b, aligned, width);
-    if (lumps <= 12) return align<4, 3, T, V>(r, b, aligned, width);
-    if (lumps <= 16) return align<8, 2, T, V>(r, b, aligned, width);
-    if (lumps <= 24) return align<8, 3, T, V>(r, b, aligned, width);
-    if (lumps <= 32) return align<16, 2, T, V>(r, b, aligned, width);
-    if (lumps <= 48) return align<16, 3, T, V>(r, b, aligned, width);
-    return align<32, 2, T, V>(r, b, aligned, width);
+    if constexpr (sizeof(I) == 4) {
+        if (lumps <= 2) return run<2, 1, W>(o, A);
+        if (lumps > 8 && lumps <= 12) return run<4, 3, W>(o, A);
+        if (lumps > 16 && lumps <= 24) return run<8, 3, W>(o, A);
+        if (lumps > 32 && lumps <= 48) return run<16, 3, W>(o, A);
+    }
+    if (lumps <= 4) return run<4, 1, W>(o, A);
+    if (lumps <= 8) return run<4, 2, W>(o, A);
+    if (lumps <= 16) return run<8, 2, W>(o, A);
+    if (lumps <= 32) return run<16, 2, W>(o, A);
+    return run<32, 2, W>(o, A);
+}
+
+/* Lumps of a strip when k columns are cut into as few strips as 64 lumps
+ * allow, equal but for the last.  The last, too, must fill all lumps that its
+ * shape takes for whole, L (C - 1): half the power of two above. */
+int lumps_of(int k, int W)
+{
+    for (int strips = (int)ceil_div(k, 64 * W);; strips++) {
+        int lumps = (int)ceil_div(ceil_div(k, strips), W);
+        int last = k - (strips - 1) * lumps * W;
+        int whole = lumps > 4 ? power_above(lumps) / 2 : 0;
+
+        if (strips == 1 || (last > 0 && last >= whole * W)) return lumps;
+    }
 }
 
 template <class T, class V>
 sps_status product(const rode_plan *r, const sps_spmm_args *args)
 {
-    constexpr int64_t W = 16 / sizeof(T);
+    constexpr int W = 16 / sizeof(T);
+    const sps_csr_local *A = r->base.super.A;
+    const sps_segments *s = &r->base.parts;
     blocks<T> b = blocks_of<T>(args);
     bool aligned = b.ldx % W == 0 && b.ldy % W == 0 &&
-                   (uintptr_t)b.x % 16 == 0 && (uintptr_t)b.y % 16 == 0;
+                   (uintptr_t)b.x % 16 == 0 && (uintptr_t)b.y % 16 == 0 &&
+                   b.ldx < (int64_t)(UINT32_MAX / sizeof(T));
+    int lumps = lumps_of(b.k, W);
+    int each = run_of(r->base.super.ctx, A->nrow, b.k);
+    ranges_of ranges = { s->range, NULL, (int)ceil_div(A->nrow, each), each,
+                         s->cut };
+    job<T> o = { r, b, lumps * W, ranges };
 
-    SPS_TRY_RETURN((shape<T, V>(r, b, aligned)));
+    if (s->range) o.ranges.count = (int)s->ranges;
+    SPS_TRY_RETURN(A->rowptr32
+        ? (aligned ? run_aligned(o, matrix_of<int32_t, V>(A), lumps)
+                   : run_any(o, matrix_of<int32_t, V>(A), lumps))
+        : (aligned ? run_aligned(o, matrix_of<int64_t, V>(A), lumps)
+                   : run_any(o, matrix_of<int64_t, V>(A), lumps)));
     return join_rows(r, b);
 }
 
@@ -151,7 +190,8 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
 {
-    int64_t ranges = ceil_div(p->local->nrow, run_of(ctx, p->local->nrow));
+    int64_t nrow = p->local->nrow;
+    int64_t ranges = ceil_div(nrow, run_of(ctx, nrow, p->k));
     int32_t cut, most;
     sps_segments *s;
     rode_plan *r;
@@ -187,8 +227,10 @@ void destroy(sps_plan *plan)
 
 bool fits(const sps_problem *p, const char **why_not)
 {
-    (void)p;
-    (void)why_not;
+    if (p->A->nnz <= INT32_MAX && p->A->nrow > INT32_MAX - 4 * threads) {
+        *why_not = "2^31 rows or more with offsets of 32 bits";
+        return false;
+    }
     return true;
 }
 

@@ -23,33 +23,12 @@
 
 namespace {
 
-/* The matrix with offsets of either width: read once a row, so a branch costs
- * less than a second set of kernels. */
-template <class V> struct rows_of {
-    int64_t nrow;
-    const int64_t *__restrict__ wide;
-    const int32_t *__restrict__ narrow;
-    const int32_t *__restrict__ col;
-    const V *__restrict__ val;
-
-    __device__ __forceinline__ int64_t offset(int64_t i) const
-    {
-        return narrow ? (int64_t)__ldg(narrow + i) : __ldg(wide + i);
-    }
-};
-
 /* Ranges of rows: from a list, or run rows each. */
 struct ranges_of {
-    const int64_t *first;      /* count + 1, or NULL */
-    int64_t count, run, nrow;
-    int cut;                   /* longer rows are somebody else's */
-
-    __device__ __forceinline__ int64_t begin(int64_t r) const
-    {
-        int64_t i = first ? __ldg(first + r) : r * run;
-
-        return i < nrow ? i : nrow;
-    }
+    const int64_t *__restrict__ first;   /* count + 1, or NULL */
+    const int32_t *__restrict__ order;   /* the rows, or NULL: as they come */
+    int count, run;
+    int cut;                             /* longer rows are segments */
 };
 
 /* A is read once: it need not push rows of X out of L1. */
@@ -98,17 +77,17 @@ __device__ __forceinline__ void whole(const T *p, lump<T, 1> &r)
 }
 __device__ __forceinline__ void put(double *p, const lump<double, 2> &r)
 {
-    *reinterpret_cast<double2 *>(p) = make_double2(r.v[0], r.v[1]);
+    __stcs(reinterpret_cast<double2 *>(p), make_double2(r.v[0], r.v[1]));
 }
 __device__ __forceinline__ void put(float *p, const lump<float, 4> &r)
 {
-    *reinterpret_cast<float4 *>(p) = make_float4(r.v[0], r.v[1], r.v[2],
-                                                 r.v[3]);
+    __stcs(reinterpret_cast<float4 *>(p),
+           make_float4(r.v[0], r.v[1], r.v[2], r.v[3]));
 }
 template <class T> __device__ __forceinline__ void put(T *p,
                                                        const lump<T, 1> &r)
 {
-    *p = r.v[0];
+    __stcs(p, r.v[0]);
 }
 
 /* W neighbours, of which `left` are columns of the block; others are zero
@@ -152,21 +131,35 @@ template <int C, int W>
 constexpr int depth = W == 1 ? (C > 8 ? 1 : C > 4 ? 2 : 4)
                              : (C == 1 ? 8 : C == 2 ? 4 : 2);
 
-/* acc += sum over u of a[u] x[j[u]], all loads before the first sum.  j < 0:
- * nothing there. */
-template <int L, int C, int W, int U, class T>
+/* Columns of lump q of a lane, at most W of interest, where `left` are left at
+ * its first.  Lumps of several numbers are all whole but the last: so shapes
+ * are chosen. */
+template <int L, int C, int W> __device__ __forceinline__ int part(int left,
+                                                                   int q)
+{
+    return W > 1 && q < C - 1 ? W : left - W * L * q;
+}
+
+/* acc += sum over u of a[u] x[j[u]], all loads before the first sum; `left`
+ * columns at x, of which, as of stride, bytes are meant.  ALL: every slot holds an entry, else j < 0 says that
+ * there is none. */
+template <int L, int C, int W, int U, bool ALL, class T, class S>
 __device__ __forceinline__ void gather(const int32_t *j, const T *a,
-                                       const T *x, int64_t ldx, int left,
+                                       const char *x, S stride, int left,
                                        lump<T, W> *acc)
 {
     lump<T, W> v[U][C];
 
 #pragma unroll
-    for (int u = 0; u < U; u++)
+    for (int u = 0; u < U; u++) {
+        const char *row = x + (uint64_t)(uint32_t)j[u] * stride;
+        bool some = ALL || j[u] >= 0;
+
 #pragma unroll
         for (int q = 0; q < C; q++)
-            v[u][q] = fetch<W>(x + (int64_t)j[u] * ldx + W * L * q,
-                               j[u] >= 0 ? left - W * L * q : 0);
+            v[u][q] = fetch<W>(reinterpret_cast<const T *>(row) + W * L * q,
+                               some ? part<L, C, W>(left, q) : 0);
+    }
 #pragma unroll
     for (int u = 0; u < U; u++)
 #pragma unroll
@@ -176,24 +169,30 @@ __device__ __forceinline__ void gather(const int32_t *j, const T *a,
                 acc[q].v[w] = fma(a[u], v[u][q].v[w], acc[q].v[w]);
 }
 
-/* Where a warp is: rows base .. base + P - 1 of range r, strip s. */
-template <int P> struct walker {
+/* Where a warp is: rows base .. base + P - 1 of range r, strip s.  I: wide
+ * enough for numbers of rows and entries. */
+template <int P, class I> struct walker {
     const ranges_of &ranges;
-    int64_t r, base, last;
-    int s, strips;
+    I base, last, nrow;
+    int r, s, strips;
 
-    __device__ __forceinline__ walker(const ranges_of &of, int n)
-        : ranges(of), r(blockIdx.x), s(0), strips(n)
+    __device__ __forceinline__ walker(const ranges_of &of, I rows, int n)
+        : ranges(of), nrow(rows), r((int)blockIdx.x), s(0), strips(n)
     {
         open();
         settle();
+    }
+    __device__ __forceinline__ I begin(int range) const
+    {
+        if (ranges.first) return (I)__ldg(ranges.first + range);
+        return range < ranges.count ? (I)range * ranges.run : nrow;
     }
     __device__ __forceinline__ void open()
     {
         base = last = 0;
         if (r >= ranges.count) return;
-        base = ranges.begin(r) + (threadIdx.x >> 5) * P;
-        last = ranges.begin(r + 1);
+        base = begin(r) + (I)(threadIdx.x >> 5) * P;
+        last = begin(r + 1);
     }
     __device__ __forceinline__ bool done() const { return r >= ranges.count; }
     /* To the next strip or range while there is nothing left in this one. */
@@ -202,43 +201,43 @@ template <int P> struct walker {
         while (base >= last && !done()) {
             if (++s == strips) {
                 s = 0;
-                r += gridDim.x;
+                r += (int)gridDim.x;
             }
             open();
         }
     }
     __device__ __forceinline__ void advance()
     {
-        base += (blockDim.x >> 5) * P;
+        base += (I)(blockDim.x >> 5) * P;
         settle();
     }
 };
 
-/* width: columns of a strip, at most W L C and a multiple of W. */
-template <int THREADS, int L, int C, int W, class T, class V>
+/* width: columns of a strip, at most W L C and a multiple of W; stride: bytes from row to row of X. */
+template <int THREADS, int L, int C, int W, int U, class T, class I, class V,
+          class S>
 __global__ void __launch_bounds__(THREADS)
-rows_kernel(rows_of<V> A, blocks<T> b, ranges_of ranges, int width)
+rows_kernel(matrix<I, V> A, blocks<T> b, ranges_of ranges, int width, S stride)
 {
     constexpr int P = 32 / L, batch = L > 8 ? L : 8, own = batch / L;
-    constexpr int U = depth<C, W> < batch ? depth<C, W> : batch;
-    int lane = (int)threadIdx.x % 32, sub = lane / L, l = lane % L;
-    walker<P> at(ranges, (b.k + width - 1) / width);
-    int64_t p = 0;
+    int sub = (int)threadIdx.x % 32 / L, l = (int)threadIdx.x % L;
+    walker<P, I> at(ranges, (I)A.nrow, (b.k + width - 1) / width);
+    I p = 0, row = 0;
     int length = 0;            /* -1: no row, or another's */
     int32_t col[own];
     V val[own];
 
     auto bounds = [&]() {
-        int64_t i = at.base + sub;
-
+        row = at.base + sub;
         length = -1;
-        if (at.done() || i >= at.last) return;
-        p = A.offset(i);
-        int64_t n = A.offset(i + 1) - p;
+        if (at.done() || row >= at.last) return;
+        if (ranges.order) row = __ldg(ranges.order + row);
+        p = __ldg(A.rowptr + row);
+        I n = __ldg(A.rowptr + row + 1) - p;
         length = n <= ranges.cut ? (int)n : -1;
     };
     /* Entries number done .. of the row that begins at from. */
-    auto entries = [&](int64_t from, int count, int done) {
+    auto entries = [&](I from, int count, int done) {
 #pragma unroll
         for (int e = 0; e < own; e++) {
             int number = done + l + e * L;
@@ -249,18 +248,17 @@ rows_kernel(rows_of<V> A, blocks<T> b, ranges_of ranges, int width)
         }
     };
 
-    b.resolve();
     bounds();
     entries(p, length, 0);
     while (!at.done()) {
         lump<T, W> acc[C] = {};
-        int64_t here = p, i = at.base + sub;
+        I here = p, i = row;
         int mine = length, c = at.s * width + W * l;
-        int end = at.s * width + width < b.k ? at.s * width + width : b.k;
-        int left = end - c;
-        const T *x = b.x + c;
+        int left = min(b.k, (at.s + 1) * width) - c;
+        const char *x = reinterpret_cast<const char *>(b.x + c);
         /* All rows of a warp take as many batches as its longest. */
         int most = __reduce_max_sync(all_lanes, mine);
+        int least = __reduce_min_sync(all_lanes, mine);
 
         at.advance();
         bounds();
@@ -287,16 +285,22 @@ rows_kernel(rows_of<V> A, blocks<T> b, ranges_of ranges, int width)
                     j[u] = __shfl_sync(all_lanes, now[e / L], e % L, L);
                     a[u] = (T)__shfl_sync(all_lanes, times[e / L], e % L, L);
                 }
-                gather<L, C, W, U>(j, a, x, b.ldx, left, acc);
+                if (done + e0 + U <= least)
+                    gather<L, C, W, U, true>(j, a, x, stride, left, acc);
+                else
+                    gather<L, C, W, U, false>(j, a, x, stride, left, acc);
             }
             if (!more) break;
         }
         if (mine >= 0) {
-            T *y = b.y + i * b.ldy + c;
+            blocks<T> f = b;
+            T *y = b.y + (int64_t)i * b.ldy + c;
+
+            f.resolve();       /* here, where registers are not short */
 
 #pragma unroll
             for (int q = 0; q < C; q++)
-                finish<W>(b, y + W * L * q, left - W * L * q, acc[q]);
+                finish<W>(f, y + W * L * q, part<L, C, W>(left, q), acc[q]);
         }
     }
 }
@@ -323,23 +327,24 @@ __device__ __forceinline__ void sum_groups(lump<T, W> *acc)
 }
 
 /* A warp a segment; blockIdx.y counts strips. */
-template <int L, int C, int W, class T, class V>
+template <int L, int C, int W, class T, class V, class S>
 __global__ void __launch_bounds__(256)
-segments_kernel(rows_of<V> A, blocks<T> b, pieces_of<T> list, int width)
+segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
+                blocks<T> b, pieces_of<T> list, int width, S stride)
 {
     constexpr int P = 32 / L, steps = 32 / P;
     constexpr int U = depth<C, W> < steps ? depth<C, W> : steps;
     int lane = (int)threadIdx.x % 32, group = lane / L, l = lane % L;
     int64_t t = (int64_t)blockIdx.x * 8 + threadIdx.x / 32;
     int base = (int)blockIdx.y * width, c = base + W * l;
-    int left = (base + width < b.k ? base + width : b.k) - c;
+    int left = min(b.k, base + width) - c;
     lump<T, W> acc[C] = {};
 
     if (t >= list.count) return;
     sps_segment s = list.segment[t];
-    const T *x = b.x + c;
-    const int32_t *pc = A.col + s.start;
-    const V *pv = A.val + s.start;
+    const char *x = reinterpret_cast<const char *>(b.x + c);
+    const int32_t *pc = cols + s.start;
+    const V *pv = vals + s.start;
     int32_t col = lane < s.length ? once(pc + lane) : -1;
     V val = lane < s.length ? once(pv + lane) : V(0);
 
@@ -364,14 +369,17 @@ segments_kernel(rows_of<V> A, blocks<T> b, pieces_of<T> list, int width)
                 j[u] = __shfl_sync(all_lanes, now, e);
                 a[u] = (T)__shfl_sync(all_lanes, times, e);
             }
-            gather<L, C, W, U>(j, a, x, b.ldx, left, acc);
+            if (done + (e0 + U) * P <= s.length)
+                gather<L, C, W, U, true>(j, a, x, stride, left, acc);
+            else
+                gather<L, C, W, U, false>(j, a, x, stride, left, acc);
         }
     }
     sum_groups<L, C>(acc);
     if (group > 0) return;
 #pragma unroll
     for (int q = 0; q < C; q++) {
-        int some = left - W * L * q;
+        int some = part<L, C, W>(left, q);
 
         if (s.slot < 0) {
             finish<W>(b, b.y + s.row * b.ldy + c + W * L * q, some, acc[q]);
