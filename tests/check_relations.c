@@ -6,6 +6,7 @@
 
 #include "apply.h"
 #include "oracle.h"
+#include "registry.h"
 #include "runner.h"
 #include "zoo.h"
 
@@ -140,6 +141,75 @@ START_TEST(a_permuted_matrix_gives_the_permuted_product)
 }
 END_TEST
 
+/* A with each entry in two parts, v - 3 and 3, and the rows backwards with the
+ * parts far apart: what an assembly may hand over. */
+static sps_csr *messy(const sps_csr *A)
+{
+    sps_csr *B = NULL;
+
+    OK(ctx, sps_csr_create(ctx, A->nrow, A->ncol, 2 * A->nnz, SPS_F64, &B));
+    for (int64_t i = 0; i < A->nrow; i++) {
+        const int64_t first = A->rowptr[i], last = A->rowptr[i + 1];
+
+        B->rowptr[i + 1] = 2 * last;
+        for (int64_t p = first; p < last; p++) {
+            const int64_t back = first + last - 1 - p, at = first + p;
+
+            B->col[at] = A->col[back];
+            B->col[at + last - first] = A->col[p];
+            ((double *)B->val)[at] = spsi_csr_value(A, back) - 3.0;
+            ((double *)B->val)[at + last - first] = 3.0;
+        }
+    }
+    return B;
+}
+
+/* The product by this kernel, if it fits, is right; so after a refresh. */
+static void check_messy(sps_csr *B, const sps_kernel *kernel, const double *x,
+                        const double *right, int k, const char *family)
+{
+    double *y = zeros(B->nrow * k);
+    sps_operator *op = NULL;
+    sps_options o;
+
+    sps_options_default(&o);
+    o.kernel = kernel->name;
+    if (sps_operator_csr(ctx, B, k, &o, &op) == SPS_OK)
+        for (int turn = 0; turn < 2; turn++) {
+            apply(op, 1.0, x, 0.0, y, k);
+            ck_assert_msg(oracle_differs(B->nrow, k, y, k, right, k) < 0,
+                          "%s on %s, k %d%s", kernel->name, family, k,
+                          turn ? ", refreshed" : "");
+            OK(ctx, sps_operator_set_values(op, B->val, SPS_HOST));
+        }
+    sps_operator_destroy(&op);
+    free(y);
+}
+
+/* Kernels get sorted rows without duplicates, whatever the caller's are. */
+START_TEST(unsorted_duplicates_reach_no_kernel)
+{
+    const sps_kernel *kernel;
+
+    for (int f = 0; f < zoo_count(); f++)
+        for (int k = 1; k <= 4; k += 3) {
+            sps_csr *A = zoo_matrix(f, 90, 7, ZOO_INTEGER, SPS_F64);
+            sps_csr *B = messy(A);
+            double *x = zoo_block(A->ncol, k, k, 3, ZOO_SMALL);
+            double *right = zeros(A->nrow * k);
+
+            oracle_spmm(A, 1.0, x, k, 0.0, right, k, k, NULL);
+            for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
+                if (kernel->op == SPS_OP_SPMM &&
+                    kernel->gives & SPS_FULL_PRECISION)
+                    check_messy(B, kernel, x, right, k, zoo_name(f));
+            sps_csr_destroy(ctx, &B);
+            zoo_free(&A);
+            free(x), free(right);
+        }
+}
+END_TEST
+
 /* Powers of two move only exponents: bits follow exactly. */
 START_TEST(powers_of_two_scale_exactly)
 {
@@ -177,6 +247,7 @@ int main(void)
     tcase_add_test(t, the_operator_is_linear);
     tcase_add_test(t, the_transpose_is_the_adjoint);
     tcase_add_test(t, a_permuted_matrix_gives_the_permuted_product);
+    tcase_add_test(t, unsorted_duplicates_reach_no_kernel);
     tcase_add_test(t, powers_of_two_scale_exactly);
     suite_add_tcase(s, t);
     return runner_run(s);

@@ -247,6 +247,7 @@ int main(void)
     add_bounds(t);
     add_finite(t);
     add_bits(t);
+    add_large(t);
     suite_add_tcase(s, t);
     return runner_run(s);
 }

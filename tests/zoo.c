@@ -262,10 +262,9 @@ static void given(row *r)
 {
     int64_t want = r->length[r->i % r->kinds], room = r->ncol - r->first;
     int64_t step = r->i % 2 && want > 0 ? room / want : 1;
-    int64_t slack = room - want * step;
+    int64_t from = r->first + draw(r, 0, room - want * step + 1);
 
-    for (int64_t t = 0, from = r->first + draw(r, 0, slack + 1); t < want; t++)
-        put(r, from + t * step);
+    for (int64_t t = 0; t < want; t++) put(r, from + t * step);
 }
 
 typedef struct family {

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conform_kernels_large.c - blocks of more than 2^31 numbers, on a GPU that has
+ * room for them: a small matrix is stretched, so that its rows and columns lie
+ * far apart, and the right answer stays that of the small one.
+ *
+ * That the number of entries passes 2^31 is tried with small matrices: see
+ * offsets_of_64_bits_are_exact. */
+#include "conform_kernels.h"
+
+enum { ROWS = 300, LD = 1024, WIDEST = 128 };
+
+/* Row i of A becomes row (i + 1) rows - 1, column j (j + 1) cols - 1. */
+static sps_csr *stretch(const sps_csr *A, int64_t rows, int64_t cols)
+{
+    sps_csr *B = zoo_copy(A);
+
+    free(B->rowptr);
+    B->nrow = A->nrow * rows;
+    B->ncol = A->ncol * cols;
+    B->rowptr = malloc((size_t)(B->nrow + 1) * sizeof *B->rowptr);
+    for (int64_t i = 0; i < B->nrow; i++) B->rowptr[i] = A->rowptr[i / rows];
+    B->rowptr[B->nrow] = A->nnz;
+    for (int64_t p = 0; p < A->nnz; p++)
+        B->col[p] = (int32_t)((A->col[p] + 1) * cols - 1);
+    return B;
+}
+
+/* A block of n rows, of which every step-th is looked at. */
+typedef struct field {
+    sps_block block;
+    int64_t step;
+    size_t bytes, size;      /* in all, of a number */
+} field;
+
+static void field_open(field *b, sps_dtype dtype, int64_t n, int64_t ld,
+                       int64_t step)
+{
+    *b = (field){ .step = step, .size = dtype == SPS_F64 ? 8 : 4 };
+    b->bytes = (size_t)n * (size_t)ld * b->size;
+    b->block = (sps_block){ .ctx = ctx, .n = n, .k = (int)ld, .ld = ld,
+                            .dtype = dtype, .width = (int)ld };
+    OK(ctx, ctx->backend->alloc(ctx, b->bytes, &b->block.data));
+}
+
+static void field_close(field *b)
+{
+    ctx->backend->release(ctx, b->block.data, b->bytes);
+}
+
+/* Every number is `value` (doubles), or NaN in either type. */
+static void field_fill(field *b, double value)
+{
+    const uint64_t both = UINT64_C(0x7fc000007fc00000);
+    sps_block all = b->block;
+
+    all.dtype = SPS_F64;
+    all.ld = b->block.ld * (int64_t)b->size / 8;
+    all.k = all.width = (int)all.ld;
+    if (isnan(value)) memcpy(&value, &both, sizeof value);
+    OK(ctx, ctx->backend->fill(&all, value));
+}
+
+static void *field_row(const field *b, int64_t i)
+{
+    return (char *)b->block.data + (size_t)i * (size_t)b->block.ld * b->size;
+}
+
+/* Row i of the small block to its place. */
+static void field_put(const field *b, int64_t i, const double *x, int k)
+{
+    char row[LD * sizeof(double)];
+
+    for (int j = 0; j < k; j++)
+        if (b->size == 8) ((double *)row)[j] = x[j];
+        else ((float *)row)[j] = (float)x[j];
+    OK(ctx, ctx->backend->upload(ctx, field_row(b, (i + 1) * b->step - 1), row,
+                                 (size_t)k * b->size));
+}
+
+/* Row i of the large block. */
+static void field_get(const field *b, int64_t i, double *y, int k)
+{
+    char row[LD * sizeof(double)];
+
+    OK(ctx, ctx->backend->download(ctx, row, field_row(b, i),
+                                   (size_t)k * b->size));
+    for (int j = 0; j < k; j++)
+        y[j] = b->size == 8 ? ((double *)row)[j] : (double)((float *)row)[j];
+}
+
+/* Every row that the small matrix has, and an empty one in between. */
+static void judge_rows(const exam *e, const rig *big, const field *Y, int k)
+{
+    double y[LD];
+
+    for (int64_t i = 0; i < ROWS; i++) {
+        const int64_t at = (i + 1) * Y->step - 1;
+
+        field_get(Y, at, y, k);
+        for (int j = 0; j < k; j++)
+            ck_assert_msg(y[j] == e->sum[i * e->k + j], "%s on %s, k %d, f%d: "
+                          "(%lld, %d) is %g, not %Lg",
+                          big->plan->kernel->name, big->what, k,
+                          Y->size == 8 ? 64 : 32, (long long)at, j, y[j],
+                          e->sum[i * e->k + j]);
+        if (Y->step == 1) continue;
+        field_get(Y, at - 1 - i % (Y->step - 1), y, k);
+        for (int j = 0; j < k; j++)
+            ck_assert_msg(y[j] == 0, "%s on %s, k %d: an empty row is %g",
+                          big->plan->kernel->name, big->what, k, y[j]);
+    }
+}
+
+/* The largest number of all: an empty row, or one beyond, would be NaN. */
+static void judge_all(const rig *big, const field *Y, int k, double right)
+{
+    double most[LD];
+
+    if (Y->size != 8) return;
+    OK(ctx, ctx->backend->maxabs(&Y->block, most));
+    for (int j = 0; j < k; j++)
+        ck_assert_msg(right < 0 ? isfinite(most[j]) : most[j] == right,
+                      "%s on %s, k %d: the largest of column %d is %g",
+                      big->plan->kernel->name, big->what, k, j, most[j]);
+}
+
+static void multiply(const exam *e, rig *big, field *X, field *Y, int k)
+{
+    X->block.k = Y->block.k = k;
+    field_fill(Y, NAN);
+    OK(ctx, big->plan->kernel->spmm(big->plan, &(sps_spmm_args){
+        .alpha = 1, .X = &X->block, .Y = &Y->block }));
+    judge_rows(e, big, Y, k);
+    judge_all(big, Y, k, -1);
+    if (Y->size != 8) return;
+    field_fill(Y, 3);
+    OK(ctx, big->plan->kernel->spmm(big->plan, &(sps_spmm_args){
+        .beta = 2, .X = &X->block, .Y = &Y->block }));
+    judge_all(big, Y, k, 6);
+}
+
+/* The widest plan that the kernel makes, at its width and below. */
+static void multiply_all(const exam *e, rig *big, field *X, field *Y, int most)
+{
+    static const int widths[] = { WIDEST, 33, 4, 1 };
+    const sps_kernel *kernel;
+
+    FOR_KERNELS(kernel) {
+        bool planned = false;
+
+        if (!takes(kernel, e->t)) continue;
+        for (int w = 0; w < COUNT(widths); w++) {
+            if (widths[w] > most) continue;
+            planned = planned || rig_plan(big, kernel, widths[w]);
+            if (planned) multiply(e, big, X, Y, widths[w]);
+        }
+    }
+}
+
+/* Rows and columns of the matrix so many times apart, blocks with this ld. */
+static void stretched(const types *t, int64_t rows, int64_t cols, int64_t ld)
+{
+    const sps_backend *b = ctx->backend;
+    const size_t size = t->block == SPS_F64 ? 8 : 4;
+    const size_t numbers = (size_t)(ROWS * (rows + cols) * ld);
+    size_t free_bytes = 0, total;
+    field X, Y;
+    exam e;
+    rig big;
+
+    OK(ctx, b->memory(ctx, &free_bytes, &total));
+    if (numbers * size + ((size_t)6 << 30) > free_bytes) return;
+    exam_open(&e, zoo_find("uniform"), ROWS, t->exact, t, WIDEST);
+    rig_take(&big, ctx, rows > cols ? "rows far apart" : "columns far apart",
+             stretch(e.r.A, rows, cols));
+    big.block = t->block;
+    field_open(&X, t->block, ROWS * cols, ld, cols);
+    field_open(&Y, t->block, ROWS * rows, ld, rows);
+    field_fill(&X, NAN);
+    for (int64_t i = 0; i < ROWS; i++)
+        field_put(&X, i, e.x + i * e.k, WIDEST);
+    multiply_all(&e, &big, &X, &Y, ld < WIDEST ? (int)ld : WIDEST);
+    field_close(&X);
+    field_close(&Y);
+    rig_close(&big);
+    exam_close(&e);
+}
+
+static bool small_machine(void)
+{
+    return ctx->backend->place == SPS_HOST || fixture_env("SPS_TEST_QUICK");
+}
+
+/* 2^31 numbers are 17 GB of doubles; 7000 x 300 rows of 1024 are more. */
+START_TEST(rows_of_x_beyond_2_to_31_numbers_are_reached)
+{
+    if (small_machine()) return;
+    for (int d = 0; d < TYPES; d++)
+        if (wanted(&TYPE[d])) stretched(&TYPE[d], 1, 7000, LD);
+}
+END_TEST
+
+START_TEST(rows_of_y_beyond_2_to_31_numbers_are_written)
+{
+    if (small_machine()) return;
+    for (int d = 0; d < TYPES; d++)
+        if (wanted(&TYPE[d])) stretched(&TYPE[d], 7000, 1, LD);
+}
+END_TEST
+
+/* Without padding: 17 million rows of 128. */
+START_TEST(a_block_of_2_to_31_numbers_is_written_whole)
+{
+    if (small_machine() || !fixture_env("SPS_TEST_LONG")) return;
+    for (int d = 0; d < TYPES; d += 2)
+        if (wanted(&TYPE[d])) stretched(&TYPE[d], 56000, 1, WIDEST);
+}
+END_TEST
+
+void add_large(TCase *t)
+{
+    tcase_add_test(t, rows_of_x_beyond_2_to_31_numbers_are_reached);
+    tcase_add_test(t, rows_of_y_beyond_2_to_31_numbers_are_written);
+    tcase_add_test(t, a_block_of_2_to_31_numbers_is_written_whole);
+}
