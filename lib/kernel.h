@@ -47,6 +47,8 @@ typedef struct sps_problem {
     unsigned need;
     double bandwidth;          /* bytes/s of the place, for cost */
     bool timed;                /* measure: plans will be timed, not guessed */
+    bool pinned;               /* asked for by name: fits refuses what cannot
+                                  be run, not what would not pay */
 } sps_problem;
 
 struct sps_kernel;

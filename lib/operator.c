@@ -43,10 +43,12 @@ static bool unfit(const sps_operator *op, const sps_problem *p,
                   const char *name)
 {
     const sps_kernel *kernel = find_kernel(op->ctx, name);
+    sps_problem asked = *p;
     const char *why;
 
+    asked.pinned = true;
     return kernel && kernel->op == SPS_OP_SPMM &&
-           !spsi_kernel_fits(kernel, p, &why);
+           !spsi_kernel_fits(kernel, &asked, &why);
 }
 
 /* A name pins the plans that it fits; it must fit one of them.  The other is

@@ -266,20 +266,27 @@ static sps_status choose_pinned(sps_context *ctx, const sps_problem *p,
                                 sps_plan **plan_p)
 {
     const char *lack = lacking(p->need, kernel->gives);
+    const char *refusal = NULL;
     sps_problem asked = *p;
     sps_status st;
 
-    asked.timed = true;
+    asked.timed = asked.pinned = true;
     SPS_TRY(spsi_planner_pin(ctx, &asked, kernel, plan_p));
     for (int i = 0; i < bids->count; i++) {
-        if (bids->bid[i].kernel != kernel) continue;
-        bids->bid[i].why_not = NULL;
-        if (lack) bids->bid[i].predicted = kernel->cost(p);
+        sps_bid *bid = &bids->bid[i];
+
+        if (bid->kernel != kernel) continue;
+        if (bid->why_not) bid->predicted = kernel->cost(&asked);
+        if (bid->why_not && !lack) refusal = bid->why_not;
+        bid->why_not = NULL;
         mark(bids, i, *plan_p);
     }
     if (lack)
         spsi_note(ctx, "kernel %s was asked for by name, although it %s",
                   kernel->name, lack);
+    if (refusal)
+        spsi_note(ctx, "kernel %s was asked for by name; else it would not "
+                  "bid: %s", kernel->name, refusal);
 fail:
     return st;
 }

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_blocked_ell.c - Blocked-ELL on the host: every pattern of the zoo, for
  * every block size, survives the way there and back; padding is what the head
- * of blocked_ell.h says. */
+ * of blocked_ell.h says.  On a GPU: what the device makes equals the host's,
+ * also after a refresh. */
 #include <check.h>
 
-#include "fixture.h"
 #include "kernels/formats/blocked_ell.h"
+#include "oracle.h"
+#include "rig.h"
 #include "runner.h"
-#include "zoo.h"
 
 static sps_context *ctx;
 
 static void open_context(void) { ctx = fixture_open_with(SPS_HOST, 2, true); }
+static void open_place(void) { ctx = runner_context(); }
 static void close_context(void) { fixture_close(&ctx); }
 
 static const int SIZES[] = { 1, 2, 5, 8, 16, 32 };
@@ -190,6 +192,107 @@ START_TEST(sizes_beyond_32_bits_do_not_wrap)
 }
 END_TEST
 
+/* ----------------------------------------------------------- on the device */
+
+static void same_as_host(const rig *r)
+{
+    const sps_blocked_ell *d =
+        &((const sps_blocked_ell_plan *)r->plan)->ell;
+    const size_t size = spsi_dtype_size(d->dtype);
+    const int64_t slots = spsi_blocked_ell_slots(d);
+    int32_t *column = calloc((size_t)(d->mb * d->w) + 1, sizeof *column);
+    char *val = calloc((size_t)slots + 1, size);
+    sps_blocked_ell h;
+
+    OK(ctx, spsi_blocked_ell_from_csr(ctx, r->A, d->b, &h));
+    ck_assert_msg(d->mb == h.mb && d->nb == h.nb && d->w == h.w &&
+                  d->nrow == h.nrow && d->ncol == h.ncol,
+                  "%s: another shape, w %lld, not %lld", r->what,
+                  (long long)d->w, (long long)h.w);
+    OK(ctx, ctx->backend->download(ctx, column, d->column, (size_t)
+                                   (d->mb * d->w) * sizeof *column));
+    OK(ctx, ctx->backend->download(ctx, val, d->val, (size_t)slots * size));
+    ck_assert_msg(!memcmp(column, h.column, (size_t)(d->mb * d->w) *
+                          sizeof *column), "%s: other columns", r->what);
+    ck_assert_msg(!memcmp(val, h.val, (size_t)slots * size),
+                  "%s: other values", r->what);
+    spsi_blocked_ell_clear(ctx, &h);
+    free(column);
+    free(val);
+}
+
+/* Y = 2 A X - Y in doubles, exactly. */
+static void check_product(const rig *r, int k)
+{
+    double *x = zoo_block(r->A->ncol, k, k, 3, ZOO_INTEGER);
+    double *y = zoo_block(r->A->nrow, k, k, 5, ZOO_INTEGER);
+    sps_block *X = fixture_block(ctx, r->A->ncol, k, x, k);
+    sps_block *Y = fixture_block(ctx, r->A->nrow, k, y, k);
+    double *got = calloc((size_t)(r->A->nrow * k) + 1, sizeof *got);
+    const sps_spmm_args args = { .alpha = 2, .X = X, .beta = -1, .Y = Y };
+
+    oracle_spmm(r->A, 2, x, k, -1, y, k, k, NULL);
+    OK(ctx, r->plan->kernel->spmm(r->plan, &args));
+    OK(ctx, sps_block_get(Y, 0, k, got, k, SPS_ROW_MAJOR, SPS_HOST));
+    ck_assert_msg(oracle_differs(r->A->nrow, k, got, k, y, k) < 0,
+                  "%s: a wrong product, k %d", r->what, k);
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    free(x);
+    free(y);
+    free(got);
+}
+
+/* A plan as on a fast machine, where larger blocks pay. */
+static bool plan_fast(const sps_kernel *kernel, rig *r, int k)
+{
+    sps_problem p = rig_problem(r, SPS_OP_SPMM, k);
+    const char *why;
+
+    p.pinned = true;
+    p.bandwidth = 1e15;
+    spsi_plan_destroy(&r->plan);
+    if (!spsi_kernel_fits(kernel, &p, &why)) return false;
+    OK(ctx, spsi_planner_pin(ctx, &p, kernel, &r->plan));
+    return true;
+}
+
+static void compare(const sps_kernel *kernel, rig *r, int *sizes)
+{
+    if (r->A->nnz == 0 || !plan_fast(kernel, r, 8)) return;
+    *sizes |= ((const sps_blocked_ell_plan *)r->plan)->ell.b;
+    same_as_host(r);
+    if (r->block == SPS_F64) check_product(r, 7);
+    rig_other_values(r, 300);
+    same_as_host(r);
+    if (r->block == SPS_F64) check_product(r, 8);
+}
+
+START_TEST(the_device_builds_what_the_host_builds)
+{
+    const sps_kernel *kernel;
+    int sizes = 0, found = 0;
+
+    for (int i = 0; (kernel = rig_kernel(ctx, SPS_OP_SPMM, i)); i++) {
+        if (!strstr(kernel->name, "blocked_ell")) continue;
+        found++;
+        for (int f = 0; f < zoo_count(); f++)
+            for (int64_t n = 1; n < 1000; n = 3 * n + 2) {
+                const sps_dtype type = strstr(kernel->name, "tf32") ? SPS_F32
+                                                                    : SPS_F64;
+                rig r;
+
+                rig_open(&r, ctx, f, n, ZOO_INTEGER, type);
+                r.block = type;
+                if (n % 2) rig_wide(&r);
+                compare(kernel, &r, &sizes);
+                rig_close(&r);
+            }
+    }
+    ck_assert(!found || sizes == (8 | 16 | 32));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("check_blocked_ell");
@@ -202,6 +305,11 @@ int main(void)
     tcase_add_test(t, widths_by_sample_are_lower_bounds);
     tcase_add_test(t, a_small_matrix_lies_where_it_should);
     tcase_add_test(t, sizes_beyond_32_bits_do_not_wrap);
+    suite_add_tcase(s, t);
+    t = tcase_create("place");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, open_place, close_context);
+    tcase_add_test(t, the_device_builds_what_the_host_builds);
     suite_add_tcase(s, t);
     return runner_run(s);
 }

@@ -91,10 +91,11 @@ START_TEST(a_name_pins_each_kernel)
     const sps_kernel *kernel;
 
     for (int i = 0; (kernel = rig_kernel(ctx, SPS_OP_SPMM, i)); i++) {
-        const sps_problem p = rig_problem(&r, SPS_OP_SPMM, 8);
+        sps_problem p = rig_problem(&r, SPS_OP_SPMM, 8);
         const char *why;
         sps_bids bids;
 
+        p.pinned = true;
         if (!kernel->fits(&p, &why)) {
             ck_assert_int_eq(choose(8, kernel->name, NULL, &bids),
                              SPS_EUNFIT);
@@ -234,10 +235,11 @@ END_TEST
 /* A pinned kernel serves where it fits; it must fit somewhere. */
 START_TEST(operators_pin_what_fits)
 {
-    const sps_problem wide = rig_problem(&r, SPS_OP_SPMM, 16);
-    const sps_problem one = rig_problem(&r, SPS_OP_SPMM, 1);
+    sps_problem wide = rig_problem(&r, SPS_OP_SPMM, 16);
+    sps_problem one = rig_problem(&r, SPS_OP_SPMM, 1);
     const sps_kernel *kernel;
 
+    wide.pinned = one.pinned = true;
     for (int i = 0; (kernel = rig_kernel(ctx, SPS_OP_SPMM, i)); i++) {
         const char *why;
         const bool at_wide = kernel->fits(&wide, &why);

@@ -74,9 +74,10 @@ static inline sps_problem rig_problem(const rig *r, sps_opcode op, int k)
 /* Whether the kernel takes the types and fits; then its plan is r->plan. */
 static inline bool rig_plan(rig *r, const sps_kernel *kernel, int k)
 {
-    const sps_problem p = rig_problem(r, kernel->op, k);
+    sps_problem p = rig_problem(r, kernel->op, k);
     const char *why;
 
+    p.pinned = true;
     spsi_plan_destroy(&r->plan);
     if (!spsi_kernel_fits(kernel, &p, &why)) return false;
     OK(r->ctx, spsi_planner_pin(r->ctx, &p, kernel, &r->plan));

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmm_blocked_ell.cuh - what the kernels on cuSPARSE's Blocked-ELL share: the
+ * size of the blocks, the plan, the run; spmm_blocked_ell.cu says more.
+ *
+ * cuSPARSE wants whole blocks, so rows of X past a ragged last block column,
+ * and rows of Y past a ragged last block row, go through memory of the plan.
+ * It takes scalars from the host alone; those on the device come with a kernel
+ * of ours that joins the product from the same memory. */
+#ifndef SPS_CUDA_SPMM_BLOCKED_ELL_CUH
+#define SPS_CUDA_SPMM_BLOCKED_ELL_CUH
+
+#include "blocked_ell.cuh"
+#include "cusparse_spmm.cuh"
+
+#include <math.h>
+#include <stdio.h>
+
+namespace {
+
+constexpr int sizes[] = {8, 16, 32};
+constexpr int size_count = sizeof sizes / sizeof *sizes;
+/* Numbers stored for each nonzero, at most: fill 0.625 and 0.2. */
+constexpr double slots_to_bid = 1.6, slots_by_name = 5.0;
+/* Entries that a bid looks at, for each size. */
+constexpr int64_t looked_at = 1 << 17;
+
+struct bell_plan {
+    sps_blocked_ell_plan base;
+    engine e;
+    int64_t ld;              /* of x and y */
+    void *x, *y;             /* padded X, when ncol is ragged; padded Y */
+    size_t x_bytes, y_bytes;
+};
+
+/* --------------------------------------------------------------- the choice */
+
+double slots_of(const sps_problem *p, int b, int64_t w)
+{
+    return (double)ceil_div(p->A->nrow, b) * (double)w * b * b;
+}
+
+double slots_allowed(const sps_problem *p)
+{
+    return (double)p->f->nnz * (p->pinned ? slots_by_name : slots_to_bid);
+}
+
+/* Seconds with blocks of b, w in each block row.  A block costs the same for
+ * all widths up to 64 columns; measured on an H200, full blocks as well as
+ * empty ones. */
+double predict(const sps_problem *p, int b, int64_t w)
+{
+    static const double wide[] = {1.7e-9, 2.6e-9, 6.0e-9};
+    static const double narrow[] = {1.2e-9, 1.7e-9, 2.7e-9};
+    double size = (double)spsi_dtype_size(p->block), k = p->k;
+    double slots = slots_of(p, b, w), rows = (double)p->f->nrow;
+    double columns = (double)p->f->ncol;
+    const double *each = p->block == SPS_F64 ? wide : narrow;
+    double blocks = slots / b / b * ceil(k / 64) * each[shift_of(b) - 3];
+    double bytes = slots * size + (rows + columns) * k * size;
+    double copies = 0;
+
+    if (p->f->ncol % b) copies += 2 * columns * k * size;
+    if (p->f->nrow % b) copies += 2 * rows * k * size;
+    bytes /= 0.8 * p->bandwidth;
+    return (blocks > bytes ? blocks : bytes) + copies / p->bandwidth + 5e-6;
+}
+
+/* Widths of all sizes from the pattern on the host: exact for few entries, else
+ * lower bounds from some block rows; *fill: none is fuller than that. */
+void guess_widths(const sps_problem *p, int64_t *w, double *fill)
+{
+    *fill = 0;
+    for (int s = 0; s < size_count; s++) {
+        int b = sizes[s];
+        int64_t step = ceil_div(p->f->nnz, looked_at);
+        /* Below a tenth it does not matter how much. */
+        double most = 10.0 * (double)p->f->nnz / slots_of(p, b, 1) + 1.0;
+        double slots;
+
+        w[s] = ceil_div(p->f->max_length, b);
+        if ((double)w[s] <= most) {
+            int64_t seen = spsi_blocked_ell_width(p->A, b, step,
+                                                  (int64_t)most);
+            if (seen > w[s]) w[s] = seen;
+        }
+        slots = slots_of(p, b, w[s]);
+        if ((double)p->f->nnz / slots > *fill)
+            *fill = (double)p->f->nnz / slots;
+    }
+}
+
+/* Number of the fastest size that needs no more slots, -1: none does. */
+int best_size(const sps_problem *p, const int64_t *w, double slots,
+              double *least)
+{
+    int best = -1;
+
+    for (int s = 0; s < size_count; s++) {
+        double t = predict(p, sizes[s], w[s]);
+
+        if (slots_of(p, sizes[s], w[s]) > slots) continue;
+        if (best < 0 || t < *least) {
+            best = s;
+            *least = t;
+        }
+    }
+    return best;
+}
+
+/* By tenths: what the fill is at most. */
+const char *emptiness(double fill)
+{
+    static const char *const text[] = {
+        "blocks of 8 to 32 would be at most 10 % full",
+        "blocks of 8 to 32 would be at most 20 % full",
+        "blocks of 8 to 32 would be at most 30 % full",
+        "blocks of 8 to 32 would be at most 40 % full",
+        "blocks of 8 to 32 would be at most 50 % full",
+        "blocks of 8 to 32 would be at most 60 % full",
+        "blocks of 8 to 32 would be at most 63 % full",
+    };
+    int tenth = (int)(fill * 10);
+
+    return text[tenth < 6 ? tenth : 6];
+}
+
+bool bell_fits(const sps_problem *p, const char **why_not)
+{
+    int64_t w[size_count];
+    double fill, least;
+
+    if (p->f->nnz == 0) {
+        *why_not = "no blocks at all";
+        return p->pinned;
+    }
+    guess_widths(p, w, &fill);
+    *why_not = emptiness(fill);
+    return best_size(p, w, slots_allowed(p), &least) >= 0;
+}
+
+double bell_cost(const sps_problem *p)
+{
+    int64_t w[size_count];
+    double fill, least = 5e-6;
+
+    if (p->f->nnz == 0) return least;
+    guess_widths(p, w, &fill);
+    best_size(p, w, slots_allowed(p), &least);
+    return least;
+}
+
+/* ----------------------------------------------------------------- the plan */
+
+/* Widths of all sizes, exactly. */
+sps_status count_widths(sps_context *ctx, const sps_csr_local *A, int64_t *w)
+{
+    int host[size_count] = {};
+    void *room;
+    sps_status st;
+
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, sizeof host, &room));
+    st = ctx->backend->upload(ctx, room, host, sizeof host);
+    if (st == SPS_OK) st = launch_count<8>(ctx, A, (int *)room);
+    if (st == SPS_OK) st = launch_count<16>(ctx, A, (int *)room + 1);
+    if (st == SPS_OK) st = launch_count<32>(ctx, A, (int *)room + 2);
+    if (st == SPS_OK)
+        st = ctx->backend->download(ctx, host, room, sizeof host);
+    spsi_cuda_release(ctx, room, sizeof host);
+    for (int s = 0; s < size_count; s++) w[s] = host[s];
+    return st;
+}
+
+sps_status choose_size(sps_context *ctx, const sps_problem *p,
+                       sps_blocked_ell *e)
+{
+    int64_t w[size_count];
+    double least;
+    int best;
+
+    SPS_TRY_RETURN(count_widths(ctx, p->local, w));
+    /* By name the bid's guess, a bound, was enough. */
+    best = best_size(p, w, p->pinned ? HUGE_VAL : slots_allowed(p), &least);
+    if (best < 0)
+        return spsi_fail(ctx, SPS_EUNFIT, "Blocked-ELL: the fullest block row "
+                         "has %lld blocks of %d x %d, so that %.0f slots "
+                         "would hold %lld entries", (long long)w[0], sizes[0],
+                         sizes[0], slots_of(p, sizes[0], w[0]),
+                         (long long)p->f->nnz);
+    spsi_blocked_ell_shape(p->local->nrow, p->local->ncol, p->local->dtype,
+                           sizes[best], e);
+    e->w = w[best];
+    return SPS_OK;
+}
+
+size_t column_bytes(const sps_blocked_ell *e)
+{
+    return (size_t)(e->mb * e->w) * sizeof(int32_t);
+}
+
+size_t value_bytes(const sps_blocked_ell *e)
+{
+    return (size_t)spsi_blocked_ell_slots(e) * spsi_dtype_size(e->dtype);
+}
+
+sps_status convert(sps_context *ctx, const sps_csr_local *A,
+                   sps_blocked_ell *e)
+{
+    void *room;
+
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, column_bytes(e), &room));
+    e->column = (int32_t *)room;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, value_bytes(e), &e->val));
+    SPS_TRY_RETURN(e->b == 8    ? launch_columns<8>(ctx, A, e)
+                   : e->b == 16 ? launch_columns<16>(ctx, A, e)
+                                : launch_columns<32>(ctx, A, e));
+    SPS_CUDA(ctx, cudaMemsetAsync(e->val, 0, value_bytes(e),
+                                  spsi_cuda_state(ctx)->stream));
+    return write_values(ctx, A, e);
+}
+
+sps_status describe_ell(sps_context *ctx, const sps_blocked_ell *e, engine *g)
+{
+    g->use = choice{CUSPARSE_SPMM_BLOCKED_ELL_ALG1, "BLOCKED_ELL_ALG1"};
+    g->type = e->dtype;
+    SPS_CUSPARSE(ctx, cusparseCreateBlockedEll(
+                          &g->A, e->mb * e->b, e->nb * e->b, e->b,
+                          e->w * e->b, e->column, e->val, CUSPARSE_INDEX_32I,
+                          CUSPARSE_INDEX_BASE_ZERO, number_type(e->dtype)));
+    return SPS_OK;
+}
+
+/* Padded copies and the buffer for every width. */
+sps_status reserve(sps_context *ctx, bell_plan *v)
+{
+    const sps_blocked_ell *e = &v->base.ell;
+    size_t row = (size_t)v->ld * spsi_dtype_size(e->dtype);
+    operand X = {e->nb * e->b, NULL, v->ld}, Y = {e->mb * e->b, NULL, v->ld};
+
+    if (e->ncol % e->b) {
+        v->x_bytes = (size_t)X.n * row;
+        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->x_bytes, &v->x));
+    }
+    v->y_bytes = (size_t)Y.n * row;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->y_bytes, &v->y));
+    X.data = Y.data = v->y; /* any address: nothing runs */
+    return engine_any(ctx, v->base.super.k, X, Y, &v->e);
+}
+
+sps_status bell_plan_new(sps_context *ctx, const sps_kernel *kernel,
+                         const sps_problem *p, sps_plan **plan_p)
+{
+    cusparseHandle_t handle;
+    bell_plan *v;
+    sps_blocked_ell *e;
+
+    SPS_TRY_RETURN(spsi_plan_new(ctx, kernel, p, sizeof(bell_plan), plan_p));
+    v = (bell_plan *)*plan_p;
+    e = &v->base.ell;
+    v->ld = spsi_block_ld(p->k);
+    if (p->local->nnz == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
+    SPS_TRY_RETURN(choose_size(ctx, p, e));
+    SPS_TRY_RETURN(convert(ctx, p->local, e));
+    SPS_TRY_RETURN(describe_ell(ctx, e, &v->e));
+    SPS_TRY_RETURN(reserve(ctx, v));
+    v->base.super.bytes = column_bytes(e) + value_bytes(e) + v->e.bytes +
+                          v->x_bytes + v->y_bytes;
+    snprintf(v->base.super.detail, sizeof v->base.super.detail,
+             "b %d, fill %.2f", e->b,
+             spsi_blocked_ell_fill(e, p->local->nnz));
+    return SPS_OK;
+}
+
+/* ------------------------------------------------------------------ the run */
+
+/* to = from, rows n .. padded - 1 zero. */
+template <class T>
+__global__ void __launch_bounds__(256)
+pad_rows(const T *__restrict__ from, int64_t from_ld, int64_t n, T *to,
+         int64_t to_ld, int64_t padded, int k)
+{
+    int64_t t = (int64_t)blockIdx.x * 256 + threadIdx.x, i = t / k, j = t % k;
+
+    if (i < padded) to[i * to_ld + j] = i < n ? from[i * from_ld + j] : T(0);
+}
+
+template <class T>
+sps_status pad(const bell_plan *v, const sps_block *X)
+{
+    sps_context *ctx = X->ctx;
+    const sps_blocked_ell *e = &v->base.ell;
+    int64_t padded = e->nb * e->b;
+
+    pad_rows<<<(unsigned)ceil_div(padded * X->k, 256), 256, 0,
+               spsi_cuda_state(ctx)->stream>>>((const T *)X->data, X->ld, X->n,
+                                               (T *)v->x, v->ld, padded,
+                                               X->k);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* Y: where the product goes, with ld; scalars: of the host. */
+sps_status multiply(const bell_plan *v, const sps_spmm_args *args, void *y,
+                    int64_t ld)
+{
+    sps_context *ctx = v->base.super.ctx;
+    const sps_blocked_ell *e = &v->base.ell;
+    const sps_block *X = args->X;
+    operand from = {e->nb * e->b, v->x ? v->x : X->data, v->x ? v->ld : X->ld};
+    operand to = {e->mb * e->b, y, ld};
+    dense d;
+
+    SPS_TRY_RETURN(describe_dense(ctx, e->dtype, X->k, from, to,
+                                  CUSPARSE_ORDER_ROW, &d));
+    return with_host_scalars(
+        args, [&](const void *alpha, const void *beta) -> sps_status {
+            return product(ctx, &v->e, alpha, beta, &d);
+        });
+}
+
+sps_status bell_spmm(const sps_plan *plan, const sps_spmm_args *args)
+{
+    const bell_plan *v = (const bell_plan *)plan;
+    const sps_blocked_ell *e = &v->base.ell;
+    const sps_block *X = args->X, *Y = args->Y;
+    sps_spmm_args plain = *args;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    if (Y->k == 0 || Y->n == 0) return SPS_OK;
+    if (trivial(plan, args)) return scale_only(args);
+    if (v->x)
+        SPS_TRY_RETURN(X->dtype == SPS_F64 ? pad<double>(v, X)
+                                           : pad<float>(v, X));
+    if (e->nrow % e->b == 0 && !args->scalars)
+        return multiply(v, args, Y->data, Y->ld);
+    plain.alpha = 1.0;
+    plain.beta = 0.0;
+    SPS_TRY_RETURN(multiply(v, &plain, v->y, v->ld));
+    return join_product(args, v->y, v->ld);
+}
+
+sps_status bell_refresh(sps_plan *plan)
+{
+    const bell_plan *v = (const bell_plan *)plan;
+
+    if (plan->A->nnz == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    return write_values(plan->ctx, plan->A, &v->base.ell);
+}
+
+void bell_destroy(sps_plan *plan)
+{
+    bell_plan *v = (bell_plan *)plan;
+    sps_blocked_ell *e = &v->base.ell;
+
+    engine_clear(plan->ctx, &v->e);
+    spsi_cuda_release(plan->ctx, e->column, column_bytes(e));
+    spsi_cuda_release(plan->ctx, e->val, value_bytes(e));
+    spsi_cuda_release(plan->ctx, v->x, v->x_bytes);
+    spsi_cuda_release(plan->ctx, v->y, v->y_bytes);
+}
+
+} // namespace
+
+#endif
