@@ -30,26 +30,20 @@ constexpr int threads = 256, each = 8, size = threads * each;
 constexpr int most_rows = 2048;
 constexpr sps_row_rule rule = {size, 3 * size, most_rows, size};
 
-/* A is read once: it need not push x out of L1. */
-__device__ __forceinline__ int32_t fetch_once(const int32_t *p)
-{
-    int32_t v;
-
-    asm("ld.global.nc.L1::no_allocate.s32 %0, [%1];" : "=r"(v) : "l"(p));
-    return v;
-}
-__device__ __forceinline__ double fetch_once(const double *p)
+/* A load that stays before the next __syncwarp(), as those of the read-only
+ * path need not. */
+__device__ __forceinline__ double fetch(const double *p)
 {
     double v;
 
-    asm("ld.global.nc.L1::no_allocate.f64 %0, [%1];" : "=d"(v) : "l"(p));
+    asm volatile("ld.global.f64 %0, [%1];" : "=d"(v) : "l"(p) : "memory");
     return v;
 }
-__device__ __forceinline__ float fetch_once(const float *p)
+__device__ __forceinline__ float fetch(const float *p)
 {
     float v;
 
-    asm("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(v) : "l"(p));
+    asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(p) : "memory");
     return v;
 }
 
@@ -100,30 +94,32 @@ __device__ __forceinline__ T block_sum(T s, shared_room<T> &room)
     return warp_sum(lane < threads / 32 ? room.warp[lane] : T(0));
 }
 
-/* product[e] of this thread's entries e = thread + u * threads of `count`
- * that begin at entry first; zero past the end, where nothing is read. */
+/* Products of this thread's entries e = thread + u * threads of `count` that
+ * begin at entry first; zero past the end, where nothing is read.  Columns
+ * and values are all asked for before the first number of x: left to itself
+ * the compiler saves registers by loading values behind uses of columns, and
+ * then memory is waited for twice. */
 template <class I, class V, class T>
 __device__ __forceinline__ void products(const matrix<I, V> &A,
                                          const blocks<T> &b, int64_t first,
                                          int count, T (&product)[each])
 {
-    const int32_t *cols = A.col + first;
-    const V *vals = A.val + first;
+    const int32_t *cols = A.col + first + threadIdx.x;
+    const V *vals = A.val + first + threadIdx.x;
+    int left = count - (int)threadIdx.x;
     int32_t col[each];
     V val[each];
 
 #pragma unroll
-    for (int u = 0; u < each; u++) {
-        int e = (int)threadIdx.x + u * threads;
-
-        col[u] = e < count ? fetch_once(cols + e) : -1;
-        val[u] = e < count ? fetch_once(vals + e) : V(0);
-    }
+    for (int u = 0; u < each; u++)
+        col[u] = u * threads < left ? __ldcs(cols + u * threads) : -1;
 #pragma unroll
-    for (int u = 0; u < each; u++) {
-        product[u] = T(0);
-        if (col[u] >= 0) product[u] = __ldg(b.x + col[u] * b.ldx);
-    }
+    for (int u = 0; u < each; u++)
+        val[u] = u * threads < left ? __ldcs(vals + u * threads) : V(0);
+    __syncwarp();
+#pragma unroll
+    for (int u = 0; u < each; u++)
+        product[u] = col[u] >= 0 ? fetch(b.x + col[u] * b.ldx) : T(0);
 #pragma unroll
     for (int u = 0; u < each; u++) product[u] *= (T)val[u];
 }
@@ -245,6 +241,11 @@ adaptive_kernel(matrix<I, V> A, blocks<T> b, schedule<T> plan, E finish)
                  finish);
         return;
     }
+    /* Offsets of most rows travel with the entries. */
+    I ahead = 0;
+    int r = (int)threadIdx.x;
+
+    if (r <= rows) ahead = __ldcg(A.rowptr + row + r);
     products(A, b, first, count, product);
     if (kind == SPS_ROWS_VECTOR) {
         T sum = block_sum(sum_of(product), room);
@@ -252,8 +253,10 @@ adaptive_kernel(matrix<I, V> A, blocks<T> b, schedule<T> plan, E finish)
         if (threadIdx.x == 0) finish(row, 0, sum);
         return;
     }
-    for (int r = (int)threadIdx.x; r <= rows; r += threads)
-        room.offset[r] = (uint16_t)(A.rowptr[row + r] - first);
+    for (; r <= rows; r += threads) {
+        room.offset[r] = (uint16_t)(ahead - first);
+        if (r + threads <= rows) ahead = A.rowptr[row + r + threads];
+    }
 #pragma unroll
     for (int u = 0; u < each; u++)
         room.product[threadIdx.x + u * threads] = product[u];
