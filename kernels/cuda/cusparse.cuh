@@ -158,9 +158,10 @@ inline sps_block packed(const sps_block *X, void *data)
 
 /* -------------------------------------------------------------- stopwatch */
 
-/* Milliseconds of the best of three runs after one to warm up. */
+/* Milliseconds of the best of three runs after one to warm up; of the first
+ * alone when that took more than three times `rival`. */
 template <class F>
-sps_status time_best(sps_context *ctx, const F &run, float *best)
+sps_status time_best(sps_context *ctx, float rival, const F &run, float *best)
 {
     struct events {
         cudaEvent_t begin = NULL, end = NULL;
@@ -177,7 +178,7 @@ sps_status time_best(sps_context *ctx, const F &run, float *best)
     SPS_CUDA(ctx, cudaEventCreate(&e.end));
     *best = 1e30f;
     SPS_TRY_RETURN(run());
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3 && (i == 0 || *best <= 3 * rival); i++) {
         float ms = 0;
 
         SPS_CUDA(ctx, cudaEventRecord(e.begin, stream));

@@ -120,11 +120,11 @@ inline sps_status engine_any(sps_context *ctx, int k, operand X, operand Y,
 }
 
 inline sps_status engine_time(sps_context *ctx, const engine *e,
-                              const dense *d, float *ms)
+                              const dense *d, float rival, float *ms)
 {
     unit_scalars unit;
 
-    return time_best(ctx, [&]() -> sps_status {
+    return time_best(ctx, rival, [&]() -> sps_status {
         return product(ctx, e, unit.one(e->type), unit.zero(e->type), d);
     }, ms);
 }

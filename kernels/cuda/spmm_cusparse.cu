@@ -68,7 +68,7 @@ sps_status pick(sps_context *ctx, const sps_csr_local *A, const dense *d,
         sps_status st = engine_matrix(ctx, A, choices[i], &e);
 
         if (st == SPS_OK) st = engine_tune(ctx, d, &e);
-        if (st == SPS_OK && count > 1) st = engine_time(ctx, &e, d, &ms);
+        if (st == SPS_OK && count > 1) st = engine_time(ctx, &e, d, *best, &ms);
         if (st == SPS_OK && ms < *best) {
             engine old = *kept;
 

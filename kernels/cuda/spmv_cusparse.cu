@@ -102,7 +102,7 @@ sps_status time_it(const vendor_plan *v, const vectors *d, float *best)
     unit_scalars unit;
     sps_dtype type = v->super.block;
 
-    return time_best(v->super.ctx, [&]() -> sps_status {
+    return time_best(v->super.ctx, 1e30f, [&]() -> sps_status {
         return product(v, unit.one(type), unit.zero(type), d);
     }, best);
 }
