@@ -79,7 +79,7 @@ sps_status run(const job<T> &o, const matrix<I, V> &A)
             A.col, A.val, o.b, pieces<T>(o.r), o.width, stride);
         SPS_LAUNCHED(ctx);
     }
-    rows_kernel<threads, L, C, W, U><<<grid, threads, 0, stream>>>(
+    rows_kernel<threads, L, C, W, U, 1><<<grid, threads, 0, stream>>>(
         A, o.b, o.ranges, o.width, stride);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
@@ -163,7 +163,7 @@ sps_status product(const rode_plan *r, const sps_spmm_args *args)
                    b.ldx < (int64_t)(UINT32_MAX / sizeof(T));
     int lumps = lumps_of(b.k, W);
     int each = run_of(r->base.super.ctx, A->nrow, b.k);
-    ranges_of ranges = { s->range, NULL, (int)ceil_div(A->nrow, each), each,
+    ranges_of ranges = { s->range, NULL, NULL, (int)ceil_div(A->nrow, each), each,
                          s->cut };
     job<T> o = { r, b, lumps * W, ranges };
 

@@ -27,6 +27,7 @@ namespace {
 struct ranges_of {
     const int64_t *__restrict__ first;   /* count + 1, or NULL */
     const int32_t *__restrict__ order;   /* the rows, or NULL: as they come */
+    const uint8_t *__restrict__ alike;   /* of groups of rows; NULL: all are */
     int count, run;
     int cut;                             /* longer rows are segments */
 };
@@ -140,16 +141,13 @@ template <int L, int C, int W> __device__ __forceinline__ int part(int left,
     return W > 1 && q < C - 1 ? W : left - W * L * q;
 }
 
-/* acc += sum over u of a[u] x[j[u]], all loads before the first sum; `left`
- * columns at x, of which, as of stride, bytes are meant.  ALL: every slot holds an entry, else j < 0 says that
- * there is none. */
+/* v[u] = this lane's lumps of row j[u] of X, zero where j[u] < 0; `left`
+ * columns remain at x; that and stride in bytes.  ALL: no j is negative. */
 template <int L, int C, int W, int U, bool ALL, class T, class S>
-__device__ __forceinline__ void gather(const int32_t *j, const T *a,
-                                       const char *x, S stride, int left,
-                                       lump<T, W> *acc)
+__device__ __forceinline__ void gather(const int32_t *j, const char *x,
+                                       S stride, int left,
+                                       lump<T, W> (*v)[C])
 {
-    lump<T, W> v[U][C];
-
 #pragma unroll
     for (int u = 0; u < U; u++) {
         const char *row = x + (uint64_t)(uint32_t)j[u] * stride;
@@ -160,13 +158,17 @@ __device__ __forceinline__ void gather(const int32_t *j, const T *a,
             v[u][q] = fetch<W>(reinterpret_cast<const T *>(row) + W * L * q,
                                some ? part<L, C, W>(left, q) : 0);
     }
+}
+
+/* acc += a v, lump by lump. */
+template <int C, int W, class T>
+__device__ __forceinline__ void add(T a, const lump<T, W> *v, lump<T, W> *acc)
+{
 #pragma unroll
-    for (int u = 0; u < U; u++)
+    for (int q = 0; q < C; q++)
 #pragma unroll
-        for (int q = 0; q < C; q++)
-#pragma unroll
-            for (int w = 0; w < W; w++)
-                acc[q].v[w] = fma(a[u], v[u][q].v[w], acc[q].v[w]);
+        for (int w = 0; w < W; w++)
+            acc[q].v[w] = fma(a, v[q].v[w], acc[q].v[w]);
 }
 
 /* Where a warp is: rows base .. base + P - 1 of range r, strip s.  I: wide
@@ -213,30 +215,35 @@ template <int P, class I> struct walker {
     }
 };
 
-/* width: columns of a strip, at most W L C and a multiple of W; stride: bytes from row to row of X. */
-template <int THREADS, int L, int C, int W, int U, class T, class I, class V,
-          class S>
+/* width: columns of a strip, at most W L C and a multiple of W; stride: bytes
+ * from row to row of X.  R: the L lanes own R rows that store the same columns,
+ * and load each row of X once for all of them; the ranges then count groups of
+ * R rows, and groups that are not alike are segments, too. */
+template <int THREADS, int L, int C, int W, int U, int R, class T, class I,
+          class V, class S>
 __global__ void __launch_bounds__(THREADS)
 rows_kernel(matrix<I, V> A, blocks<T> b, ranges_of ranges, int width, S stride)
 {
     constexpr int P = 32 / L, batch = L > 8 ? L : 8, own = batch / L;
     int sub = (int)threadIdx.x % 32 / L, l = (int)threadIdx.x % L;
-    walker<P, I> at(ranges, (I)A.nrow, (b.k + width - 1) / width);
+    walker<P, I> at(ranges, (I)(A.nrow / R), (b.k + width - 1) / width);
     I p = 0, row = 0;
     int length = 0;            /* -1: no row, or another's */
     int32_t col[own];
-    V val[own];
+    V val[R][own];
 
     auto bounds = [&]() {
         row = at.base + sub;
         length = -1;
         if (at.done() || row >= at.last) return;
-        if (ranges.order) row = __ldg(ranges.order + row);
+        if (R == 1 && ranges.order) row = __ldg(ranges.order + row);
+        if (R > 1 && ranges.alike && !__ldg(ranges.alike + row)) return;
+        row *= R;
         p = __ldg(A.rowptr + row);
         I n = __ldg(A.rowptr + row + 1) - p;
         length = n <= ranges.cut ? (int)n : -1;
     };
-    /* Entries number done .. of the row that begins at from. */
+    /* Entries number done .. of the rows that begin at from. */
     auto entries = [&](I from, int count, int done) {
 #pragma unroll
         for (int e = 0; e < own; e++) {
@@ -244,14 +251,17 @@ rows_kernel(matrix<I, V> A, blocks<T> b, ranges_of ranges, int width, S stride)
             bool ok = number < count;
 
             col[e] = ok ? once(A.col + (from + number)) : -1;
-            val[e] = ok ? once(A.val + (from + number)) : V(0);
+#pragma unroll
+            for (int r = 0; r < R; r++)
+                val[r][e] = ok ? once(A.val + (from + r * count + number))
+                               : V(0);
         }
     };
 
     bounds();
     entries(p, length, 0);
     while (!at.done()) {
-        lump<T, W> acc[C] = {};
+        lump<T, W> acc[R][C] = {};
         I here = p, i = row;
         int mine = length, c = at.s * width + W * l;
         int left = min(b.k, (at.s + 1) * width) - c;
@@ -264,43 +274,56 @@ rows_kernel(matrix<I, V> A, blocks<T> b, ranges_of ranges, int width, S stride)
         bounds();
         for (int done = 0;; done += batch) {
             int32_t now[own];
-            V times[own];
+            V times[R][own];
 
 #pragma unroll
-            for (int e = 0; e < own; e++) now[e] = col[e], times[e] = val[e];
+            for (int e = 0; e < own; e++) {
+                now[e] = col[e];
+#pragma unroll
+                for (int r = 0; r < R; r++) times[r][e] = val[r][e];
+            }
             bool more = done + batch < most;
 
             if (more) entries(here, mine, done + batch);
             else entries(p, length, 0);
 #pragma unroll
             for (int e0 = 0; e0 < batch; e0 += U) {
+                lump<T, W> v[U][C];
                 int32_t j[U];
-                T a[U];
 
                 if (done + e0 >= most) break;
 #pragma unroll
-                for (int u = 0; u < U; u++) {
-                    int e = e0 + u;
-
-                    j[u] = __shfl_sync(all_lanes, now[e / L], e % L, L);
-                    a[u] = (T)__shfl_sync(all_lanes, times[e / L], e % L, L);
-                }
+                for (int u = 0; u < U; u++)
+                    j[u] = __shfl_sync(all_lanes, now[(e0 + u) / L],
+                                       (e0 + u) % L, L);
                 if (done + e0 + U <= least)
-                    gather<L, C, W, U, true>(j, a, x, stride, left, acc);
+                    gather<L, C, W, U, true>(j, x, stride, left, v);
                 else
-                    gather<L, C, W, U, false>(j, a, x, stride, left, acc);
+                    gather<L, C, W, U, false>(j, x, stride, left, v);
+#pragma unroll
+                for (int u = 0; u < U; u++)
+#pragma unroll
+                    for (int r = 0; r < R; r++)
+                        add<C, W>((T)__shfl_sync(all_lanes,
+                                                 times[r][(e0 + u) / L],
+                                                 (e0 + u) % L, L),
+                                  v[u], acc[r]);
             }
             if (!more) break;
         }
         if (mine >= 0) {
             blocks<T> f = b;
-            T *y = b.y + (int64_t)i * b.ldy + c;
 
             f.resolve();       /* here, where registers are not short */
+#pragma unroll
+            for (int r = 0; r < R; r++) {
+                T *y = b.y + (int64_t)(i + r) * b.ldy + c;
 
 #pragma unroll
-            for (int q = 0; q < C; q++)
-                finish<W>(f, y + W * L * q, part<L, C, W>(left, q), acc[q]);
+                for (int q = 0; q < C; q++)
+                    finish<W>(f, y + W * L * q, part<L, C, W>(left, q),
+                              acc[r][q]);
+            }
         }
     }
 }
@@ -358,21 +381,21 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
         val = number < s.length ? once(pv + number) : V(0);
 #pragma unroll
         for (int e0 = 0; e0 < steps; e0 += U) {
+            lump<T, W> v[U][C];
             int32_t j[U];
-            T a[U];
 
             if (done + e0 * P >= s.length) break;
 #pragma unroll
-            for (int u = 0; u < U; u++) {
-                int e = (e0 + u) * P + group;
-
-                j[u] = __shfl_sync(all_lanes, now, e);
-                a[u] = (T)__shfl_sync(all_lanes, times, e);
-            }
+            for (int u = 0; u < U; u++)
+                j[u] = __shfl_sync(all_lanes, now, (e0 + u) * P + group);
             if (done + (e0 + U) * P <= s.length)
-                gather<L, C, W, U, true>(j, a, x, stride, left, acc);
+                gather<L, C, W, U, true>(j, x, stride, left, v);
             else
-                gather<L, C, W, U, false>(j, a, x, stride, left, acc);
+                gather<L, C, W, U, false>(j, x, stride, left, v);
+#pragma unroll
+            for (int u = 0; u < U; u++)
+                add<C, W>((T)__shfl_sync(all_lanes, times,
+                                         (e0 + u) * P + group), v[u], acc);
         }
     }
     sum_groups<L, C>(acc);
