@@ -293,6 +293,64 @@ START_TEST(the_device_builds_what_the_host_builds)
 }
 END_TEST
 
+static double *random_product(const rig *r, int k, const sps_block *X,
+                              sps_block *Y)
+{
+    double *y = calloc((size_t)(r->A->nrow * k) + 1, sizeof *y);
+    const sps_spmm_args args = { .alpha = 0.7, .X = X, .Y = Y };
+
+    OK(ctx, r->plan->kernel->spmm(r->plan, &args));
+    OK(ctx, sps_block_get(Y, 0, k, y, k, SPS_ROW_MAJOR, SPS_HOST));
+    return y;
+}
+
+/* 20 runs of one plan and one of a fresh one. */
+static void check_bits(const sps_kernel *kernel, rig *r, int k)
+{
+    sps_block *X = fixture_block(ctx, r->A->ncol, k, NULL, k);
+    sps_block *Y = fixture_block(ctx, r->A->nrow, k, NULL, k);
+    double *first;
+
+    OK(ctx, sps_block_random(X, 1));
+    ck_assert(plan_fast(kernel, r, k));
+    first = random_product(r, k, X, Y);
+    for (int i = 0; i < 20; i++) {
+        double *again;
+
+        if (i == 19) ck_assert(plan_fast(kernel, r, k));
+        again = random_product(r, k, X, Y);
+        ck_assert_msg(!memcmp(first, again, (size_t)(r->A->nrow * k) *
+                              sizeof *first), "%s, n %lld, k %d: other bits "
+                      "at run %d", r->what, (long long)r->A->nrow, k, i);
+        free(again);
+    }
+    free(first);
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+}
+
+/* NVIDIA promises nothing: this is what the claim rests on. */
+START_TEST(products_repeat_their_bits)
+{
+    static const char *const families[] = { "blocks8", "band", "edges" };
+    static const int widths[] = { 1, 3, 8, 33, 64, 100 };
+    const sps_kernel *kernel;
+
+    for (int i = 0; (kernel = rig_kernel(ctx, SPS_OP_SPMM, i)); i++) {
+        if (strcmp(kernel->name, "spmm.blocked_ell")) continue;
+        for (int f = 0; f < 3; f++)
+            for (int w = 0; w < 6; w++) {
+                rig r;
+
+                rig_open(&r, ctx, zoo_find(families[f]), f < 2 ? 5003 : 485,
+                         ZOO_RANDOM, SPS_F64);
+                check_bits(kernel, &r, widths[w]);
+                rig_close(&r);
+            }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("check_blocked_ell");
@@ -310,6 +368,7 @@ int main(void)
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, open_place, close_context);
     tcase_add_test(t, the_device_builds_what_the_host_builds);
+    tcase_add_test(t, products_repeat_their_bits);
     suite_add_tcase(s, t);
     return runner_run(s);
 }
