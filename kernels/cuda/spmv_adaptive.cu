@@ -16,8 +16,8 @@
  * as the caches forget it.  A thread has 8 entries in flight, then their 8
  * numbers of x.  No float atomics: every sum has an order that the plan
  * fixes. */
+#include "ordered.cuh"
 #include "row_plan.h"
-#include "sparse.cuh"
 
 #include <stdio.h>
 #include <type_traits>
@@ -29,23 +29,6 @@ namespace {
 constexpr int threads = 256, each = 8, size = threads * each;
 constexpr int most_rows = 2048;
 constexpr sps_row_rule rule = {size, 3 * size, most_rows, size};
-
-/* A load that stays before the next __syncwarp(), as those of the read-only
- * path need not. */
-__device__ __forceinline__ double fetch(const double *p)
-{
-    double v;
-
-    asm volatile("ld.global.f64 %0, [%1];" : "=d"(v) : "l"(p) : "memory");
-    return v;
-}
-__device__ __forceinline__ float fetch(const float *p)
-{
-    float v;
-
-    asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(p) : "memory");
-    return v;
-}
 
 template <class T> __device__ __forceinline__ T warp_sum(T s, int lanes = 32)
 {
@@ -95,10 +78,7 @@ __device__ __forceinline__ T block_sum(T s, shared_room<T> &room)
 }
 
 /* Products of this thread's entries e = thread + u * threads of `count` that
- * begin at entry first; zero past the end, where nothing is read.  Columns
- * and values are all asked for before the first number of x: left to itself
- * the compiler saves registers by loading values behind uses of columns, and
- * then memory is waited for twice. */
+ * begin at entry first; zero past the end, where nothing is read. */
 template <class I, class V, class T>
 __device__ __forceinline__ void products(const matrix<I, V> &A,
                                          const blocks<T> &b, int64_t first,
@@ -106,6 +86,7 @@ __device__ __forceinline__ void products(const matrix<I, V> &A,
 {
     const int32_t *cols = A.col + first + threadIdx.x;
     const V *vals = A.val + first + threadIdx.x;
+    uint32_t stride = stride_of<T>(b.ldx);
     int left = count - (int)threadIdx.x;
     int32_t col[each];
     V val[each];
@@ -119,7 +100,7 @@ __device__ __forceinline__ void products(const matrix<I, V> &A,
     __syncwarp();
 #pragma unroll
     for (int u = 0; u < each; u++)
-        product[u] = col[u] >= 0 ? fetch(b.x + col[u] * b.ldx) : T(0);
+        product[u] = col[u] >= 0 ? fetch(row_at(b.x, col[u], stride)) : T(0);
 #pragma unroll
     for (int u = 0; u < each; u++) product[u] *= (T)val[u];
 }
@@ -272,6 +253,7 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
+    if (!near_rows(args->X)) return far_product(plan, args);
     return with_all_types(plan->A, args, [&](auto A, auto b) -> sps_status {
         using number = std::remove_const_t<
             std::remove_reference_t<decltype(*b.y)>>;

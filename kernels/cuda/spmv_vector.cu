@@ -2,15 +2,16 @@
 /* spmv_vector.cu - y = alpha A x + beta y for 1 to 4 columns, T threads a row.
  *
  * Bell and Garland's vector kernel (SC 2009) with the number of threads fitted
- * to the rows: T is the power of two nearest to half the mean length.  Entries
- * of a row are read side by side; each lane keeps a sum for every column and
- * the T sums are added by a tree of shuffles, so the order is fixed by T, and T
- * by the matrix.  Every lane of a row takes the same number of steps.  What
- * becomes of the sums is the epilogue's (sparse.cuh).
+ * to the rows: T threads with U entries each, T U the least that holds a usual
+ * row, so that most rows are one step with all their entries in flight.
+ * Entries of a row are read side by side; each lane keeps a sum for every
+ * column and the T sums are added by a tree of shuffles, so the order is fixed
+ * by T and U, and those by the matrix.  Every lane of a warp takes the same
+ * number of steps.  What becomes of the sums is the epilogue's (sparse.cuh).
  *
  * Bytes: A once, y once, x as often as the caches forget it; with 2 to 4
  * columns a row of x is one 16 or 32 byte piece of a single sector. */
-#include "sparse.cuh"
+#include "ordered.cuh"
 
 #include <stdio.h>
 
@@ -22,93 +23,111 @@ constexpr int threads = 256, widest = 4;
 
 struct vector_plan {
     sps_plan super;
-    int per_row;
+    int per_row, each;       /* T and U */
 };
 
-/* K columns, of which b.k count. */
-template <int K, bool PAIRED>
-__device__ __forceinline__ void load_row(double *v, const double *x, int k)
+/* K columns, of which k count (none when k <= 0). */
+template <int K, bool PAIRED, class N>
+__device__ __forceinline__ void load_row(N *v, const N *x, int k)
 {
 #pragma unroll
-    for (int j = 0; j < K; j += 2) {
-        double2 w = fetch_pair<PAIRED>(x + j, k - j);
+    for (int j = 0; j < K; j++) v[j] = N(0);
+    if constexpr (PAIRED) {
+#pragma unroll
+        for (int j = 0; j < K; j += 2) {
+            if (j + 2 <= k) {
+                double2 w = fetch(reinterpret_cast<const double2 *>(x + j));
 
-        v[j] = w.x;
-        if (j + 1 < K) v[j + 1] = w.y;
+                v[j] = w.x;
+                v[j + 1] = w.y;
+            } else if (j < k) {
+                v[j] = fetch(x + j);
+            }
+        }
+    } else {
+#pragma unroll
+        for (int j = 0; j < K; j++)
+            if (j < k) v[j] = fetch(x + j);
     }
 }
 
-template <int T, int K, bool PAIRED, class I, class V, class E>
+template <int T, int U, int K, bool PAIRED, class I, class V, class N, class E>
 __global__ void __launch_bounds__(threads)
-vector_kernel(matrix<I, V> A, blocks<double> b, E finish)
+vector_kernel(matrix<I, V> A, blocks<N> b, E finish)
 {
-    constexpr int unroll = 2;
     int64_t i = ((int64_t)blockIdx.x * threads + threadIdx.x) / T;
-    int lane = (int)threadIdx.x % T;
-    I p = 0, q = 0;
-    double sum[unroll][K] = {};
+    int lane = (int)threadIdx.x % T, length = 0, most;
+    const int32_t *cols = A.col;
+    const V *vals = A.val;
+    uint32_t stride = stride_of<N>(b.ldx);
+    N sum[K] = {};
 
     finish.begin();
     if (i < A.nrow) {
-        p = A.rowptr[i];
-        q = A.rowptr[i + 1];
+        I p = A.rowptr[i];
+
+        length = (int)(A.rowptr[i + 1] - p);
+        cols += p;
+        vals += p;
     }
-    for (int64_t e = (int64_t)p + lane; e < q; e += unroll * T) {
-        int32_t col[unroll];
-        double val[unroll], x[unroll][K];
+    most = __reduce_max_sync(all_lanes, length);
+#pragma unroll 1
+    for (int e = lane; e < most + lane; e += T * U) {
+        int32_t col[U];
+        N val[U], x[U][K];
 
 #pragma unroll
-        for (int u = 0; u < unroll; u++) {
-            bool ok = e + u * T < q;
-
-            col[u] = ok ? __ldcs(A.col + e + u * T) : -1;
-            val[u] = ok ? (double)__ldcs(A.val + e + u * T) : 0.0;
-        }
+        for (int u = 0; u < U; u++)
+            col[u] = e + u * T < length ? __ldcs(cols + e + u * T) : -1;
 #pragma unroll
-        for (int u = 0; u < unroll; u++)
-            load_row<K, PAIRED>(x[u], b.x + col[u] * b.ldx,
+        for (int u = 0; u < U; u++)
+            val[u] = e + u * T < length ? (N)__ldcs(vals + e + u * T) : N(0);
+        __syncwarp();
+#pragma unroll
+        for (int u = 0; u < U; u++)
+            load_row<K, PAIRED>(x[u], row_at(b.x, col[u], stride),
                                 col[u] >= 0 ? b.k : 0);
 #pragma unroll
-        for (int u = 0; u < unroll; u++)
+        for (int u = 0; u < U; u++)
 #pragma unroll
             for (int j = 0; j < K; j++)
-                sum[u][j] = fma(val[u], x[u][j], sum[u][j]);
+                sum[j] = fma(val[u], x[u][j], sum[j]);
     }
 #pragma unroll
     for (int j = 0; j < K; j++) {
-        double s = sum[0][j] + sum[1][j];
-
 #pragma unroll
         for (int far = T / 2; far > 0; far /= 2)
-            s += __shfl_xor_sync(all_lanes, s, far);
-        if (lane == 0 && i < A.nrow && j < b.k) finish(i, j, s);
+            sum[j] += __shfl_xor_sync(all_lanes, sum[j], far);
+        if (lane == 0 && i < A.nrow && j < b.k) finish(i, j, sum[j]);
     }
 }
 
-template <int T, int K, bool PAIRED>
-sps_status launch(const sps_plan *plan, const sps_spmm_args *args)
+template <int T, int U, int K, bool PAIRED, class I, class V, class N>
+sps_status launch(const sps_plan *plan, const matrix<I, V> &A,
+                  const blocks<N> &b)
 {
-    sps_context *ctx = plan->ctx;
-    blocks<double> b = blocks_of(args);
-
-    return with_types(plan->A, [&](auto A) -> sps_status {
-        vector_kernel<T, K, PAIRED>
-            <<<(unsigned)ceil_div(A.nrow * T, threads), threads, 0,
-               spsi_cuda_state(ctx)->stream>>>(A, b, epilogue_of(b));
-        SPS_LAUNCHED(ctx);
-        return SPS_OK;
-    });
+    vector_kernel<T, U, K, PAIRED>
+        <<<(unsigned)ceil_div(A.nrow * T, threads), threads, 0,
+           spsi_cuda_state(plan->ctx)->stream>>>(A, b, epilogue_of(b));
+    SPS_LAUNCHED(plan->ctx);
+    return SPS_OK;
 }
 
 template <int T>
 sps_status choose(const sps_plan *plan, const sps_spmm_args *args)
 {
-    bool pairs = paired(args->X);
+    bool pairs = paired(args->X), three = ((const vector_plan *)plan)->each == 3;
 
-    if (args->X->k == 1) return launch<T, 1, false>(plan, args);
-    if (args->X->k == 2 && pairs) return launch<T, 2, true>(plan, args);
-    if (pairs) return launch<T, 4, true>(plan, args);
-    return launch<T, 4, false>(plan, args);
+    return with_all_types(plan->A, args, [&](auto A, auto b) -> sps_status {
+        if (b.k == 1)
+            return three ? launch<T, 3, 1, false>(plan, A, b)
+                         : launch<T, 4, 1, false>(plan, A, b);
+        if constexpr (sizeof *b.x == sizeof(double)) {
+            if (b.k == 2 && pairs) return launch<T, 2, 2, true>(plan, A, b);
+            if (pairs) return launch<T, 2, 4, true>(plan, A, b);
+        }
+        return launch<T, 2, 4, false>(plan, A, b);
+    });
 }
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
@@ -116,6 +135,7 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
+    if (!near_rows(args->X)) return far_product(plan, args);
     switch (((const vector_plan *)plan)->per_row) {
     case 1: return choose<1>(plan, args);
     case 2: return choose<2>(plan, args);
@@ -126,13 +146,20 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     }
 }
 
-int threads_for(const sps_features *f)
+/* T and U = 3 or 4 with the least T U >= length. */
+void fit_row(double length, int *per_row, int *each)
 {
-    int t = 1;
+    *per_row = 1;
+    while (*per_row < 32 && 4 * *per_row < length) *per_row *= 2;
+    *each = 3 * *per_row >= length ? 3 : 4;
+}
 
-    /* The power of two nearest to half the mean length. */
-    while (t < 32 && 1.4142 * t < f->mean_length / 2) t *= 2;
-    return t;
+/* The longest row where all are about equal. */
+double usual_length(const sps_features *f)
+{
+    const double longest = (double)f->max_length;
+
+    return longest <= 1.5 * f->mean_length ? longest : f->mean_length;
 }
 
 bool fits(const sps_problem *p, const char **why_not)
@@ -154,9 +181,10 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmv_vector, p,
                                  sizeof(vector_plan), plan_p));
     v = (vector_plan *)*plan_p;
-    v->per_row = threads_for(p->f);
-    snprintf(v->super.detail, sizeof v->super.detail, "%d threads a row",
-             v->per_row);
+    fit_row(usual_length(p->f), &v->per_row, &v->each);
+    if (p->k > 1) v->each = 2;
+    snprintf(v->super.detail, sizeof v->super.detail,
+             "%d threads a row, %d entries each", v->per_row, v->each);
     return SPS_OK;
 }
 
@@ -166,7 +194,8 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_vector) = {
     .name = "spmv.vector",
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
-    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
+             SPS_SINGLE_BLOCKS,
     .fits = fits,
     .cost = cost,
     .plan = plan,
