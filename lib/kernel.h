@@ -76,9 +76,7 @@ typedef struct sps_spmm_args {
     const double *scalars;     /* NULL, or alpha and beta in the place: read
                                   when the kernel runs, so that a recorded
                                   product can be replayed with others; the
-                                  members above are not looked at then.  A
-                                  vendor's kernel may then read A and X even
-                                  though alpha is 0 */
+                                  members above are not looked at then */
 } sps_spmm_args;
 
 /* The scalars of a product on the host. */

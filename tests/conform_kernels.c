@@ -198,13 +198,6 @@ static void name_trial(const exam *e, const trial *t, char *what, size_t size)
              t->placed ? " in the place" : "");
 }
 
-bool hides(const exam *e, const trial *t)
-{
-    const bool vendor = e->r.plan->kernel->gives & SPS_VENDOR;
-
-    return t->alpha == 0 && !(vendor && t->placed);
-}
-
 void try(const exam *e, const trial *t)
 {
     const sps_csr *A = e->r.A;
@@ -213,7 +206,7 @@ void try(const exam *e, const trial *t)
 
     name_trial(e, t, what, sizeof what);
     image_take(&X, ctx, e->t->block, A->ncol, t->k, t->layout,
-               hides(e, t) ? NULL : e->x, e->k);
+               t->alpha == 0 ? NULL : e->x, e->k);
     image_take(&Y, ctx, e->t->block, A->nrow, t->k, t->layout + 1,
                t->beta == 0 ? NULL : e->y, e->k);
     run(e, t, X.B, Y.B);

@@ -63,12 +63,8 @@ typedef struct trial {
     bool placed;
 } trial;
 
-/* Whether A and X must not be read: but a vendor's kernel need not look at
- * scalars in the place first. */
-bool hides(const exam *e, const trial *t);
 /* Runs and judges: integers bit for bit, other values within the row-wise
- * bound.  Old Y is NaN when beta = 0, X is NaN when alpha = 0
- * (unless the kernel may read it). */
+ * bound.  Old Y is NaN when beta = 0, X is NaN when alpha = 0. */
 void try(const exam *e, const trial *t);
 /* How far element (i, j) may be from the right one. */
 long double allowed(const exam *e, const trial *t, int64_t i, int j);

@@ -47,11 +47,9 @@ static void hide(const exam *e, int k, double alpha, double beta, double old,
 {
     const trial t = { k, layout++, alpha, beta, placed };
     const sps_csr *A = e->r.A;
-    double *y;
+    double *y = constant(A->nrow * k, old);
     image X, Y;
 
-    if (alpha == 0 && !hides(e, &t)) return;
-    y = constant(A->nrow * k, old);
     image_take(&X, ctx, e->t->block, A->ncol, k, t.layout,
                alpha == 0 ? NULL : e->x, e->k);
     image_take(&Y, ctx, e->t->block, A->nrow, k, t.layout, y, k);
