@@ -48,23 +48,21 @@ pattern pattern_of(const sps_csr_local *A)
              A->dtype == SPS_F32 };
 }
 
-/* Strips of equal width, at most `widest` bytes, in pieces of 16. */
-template <class T> sample<T> sample_of(const sps_sddmm_args *args)
+/* Strips of equal width, at most `widest` bytes, in pieces of W numbers. */
+template <class T>
+sample<T> sample_of(const sps_sddmm_args *args, int W)
 {
-    constexpr int64_t W = piece<T>::width;
     const sps_block *U = args->U, *V = args->V;
-    int pieces = (int)ceil_div(U->k, W);
-    int strips = (int)ceil_div(pieces, widest / 16);
-    bool aligned = ((uintptr_t)U->data | (uintptr_t)V->data) % 16 == 0 &&
-                   U->ld % W == 0 && V->ld % W == 0;
+    int pieces = U->k / W, most = widest / (W * (int)sizeof(T));
+    int strips = (int)ceil_div(pieces, most);
 
     return { args->alpha, args->beta, (const T *)U->data, U->ld,
-             (const T *)V->data, V->ld, (uint32_t)(V->ld * sizeof(T)), U->k,
-             (int)(ceil_div(pieces, strips) * W), args->multiply, aligned,
+             (const T *)V->data, V->ld, U->k, strips,
+             (int)ceil_div(pieces, strips) * W, args->multiply,
              (T *)args->val };
 }
 
-template <class T, int L, int C, bool FULL>
+template <class T, int W, int L, int C, form F>
 sps_status launch(const sps_plan *plan, const sample<T> &s)
 {
     const sps_segments *parts = &((const rode_plan *)plan)->parts;
@@ -76,48 +74,63 @@ sps_status launch(const sps_plan *plan, const sample<T> &s)
     int64_t grid = parts->range ? parts->ranges : ceil_div(A.nrow, run);
 
     if (parts->count > 0) {
-        segments_kernel<T, L, C, FULL, 256>
+        segments_kernel<T, W, L, C, F, 256>
             <<<(unsigned)ceil_div(parts->count, 8), 256, 0, stream>>>(
                 A, s, parts->segment, parts->count);
         SPS_LAUNCHED(ctx);
     }
-    rows_kernel<T, L, C, FULL, threads>
+    rows_kernel<T, W, L, C, F, threads>
         <<<(unsigned)grid, threads, 0, stream>>>(A, s, ranges);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }
 
-/* FULL: every lane has all its pieces in every strip. */
 template <class T, int L, int C>
-sps_status shape(const sps_plan *plan, const sample<T> &s)
+sps_status shape(const sps_plan *plan, const sample<T> &s, int W)
 {
-    constexpr int span = L * C * piece<T>::width;
-    bool full = s.aligned && s.width == span && s.d % span == 0 &&
-                s.ldv <= (int64_t)(UINT32_MAX / sizeof(T));
+    constexpr int most = 16 / sizeof(T);
 
-    return full ? launch<T, L, C, true>(plan, s)
-                : launch<T, L, C, false>(plan, s);
+    if (W == 1) return launch<T, 1, L, C * most, SINGLE>(plan, s);
+    if (s.width == L * C * most && s.d % s.width == 0)
+        return launch<T, most, L, C, FULL>(plan, s);
+    return launch<T, most, L, C, SOME>(plan, s);
 }
 
-/* The smallest shape that holds a strip: L C pieces. */
+/* Numbers of a piece: 16 bytes where blocks are aligned so and have as many
+ * columns; offsets of rows in V then fit an instruction of 32 bits. */
+template <class T> int piece_of(const sps_sddmm_args *args)
+{
+    constexpr int W = 16 / sizeof(T);
+    const sps_block *U = args->U, *V = args->V;
+    bool aligned = ((uintptr_t)U->data | (uintptr_t)V->data) % 16 == 0 &&
+                   U->ld % W == 0 && V->ld % W == 0 && U->k >= W &&
+                   V->ld <= (int64_t)(UINT32_MAX / sizeof(T));
+
+    return aligned ? W : 1;
+}
+
+/* The smallest shape that holds a strip: L C pieces of 16 bytes. */
 template <class T>
 sps_status run(const sps_plan *plan, const sps_sddmm_args *args)
 {
     sps_context *ctx = plan->ctx;
-    sample<T> s = sample_of<T>(args);
     int64_t nnz = plan->A->nnz;
-    int pieces = s.width / piece<T>::width;
 
-    if (s.alpha == 0 || s.d == 0) {
+    if (args->alpha == 0 || args->U->k == 0) {
         scale_samples<<<(unsigned)ceil_div(nnz, 256), 256, 0,
-                        spsi_cuda_state(ctx)->stream>>>(s.beta, s.out, nnz);
+                        spsi_cuda_state(ctx)->stream>>>(args->beta,
+                                                        (T *)args->val, nnz);
         SPS_LAUNCHED(ctx);
         return SPS_OK;
     }
-    if (pieces <= 2) return shape<T, 2, 1>(plan, s);
-    if (pieces <= 4) return shape<T, 4, 1>(plan, s);
-    if (pieces <= 8) return shape<T, 4, 2>(plan, s);
-    return shape<T, 8, 2>(plan, s);
+    int W = piece_of<T>(args);
+    sample<T> s = sample_of<T>(args, W);
+    int bytes = s.width * (int)sizeof(T);
+
+    if (bytes <= 32) return shape<T, 2, 1>(plan, s, W);
+    if (bytes <= 64) return shape<T, 4, 1>(plan, s, W);
+    if (bytes <= 128) return shape<T, 4, 2>(plan, s, W);
+    return shape<T, 8, 2>(plan, s, W);
 }
 
 sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)

@@ -4,8 +4,8 @@
  * Item: at most 8 entries of one row, for a group of L lanes.  The lanes share
  * the columns, C pieces of 16 bytes each, L pieces apart; their part of the
  * row of U stays in registers for the entries of the item, rows of V of
- * several entries are in flight together, the columns of the next item are
- * fetched meanwhile.
+ * several entries are in flight together, the numbers of the columns are
+ * fetched two items ahead.
  *
  * The 8 x L partial sums are added by recursive halving: at distance L/2, ...,
  * 1 a lane keeps the entries whose number has its own bit and swaps the others
@@ -58,15 +58,20 @@ struct ranges_of {
     int32_t cut;
 };
 
+/* FULL: strips that fill all lanes with aligned pieces of 16 bytes.  SOME:
+ * aligned pieces, of which some lanes have none, and a tail of single columns.
+ * SINGLE: pieces of one number, for any alignment. */
+enum form { FULL, SOME, SINGLE };
+
 template <class T> struct sample {
     double alpha, beta;
     const T *__restrict__ u;
     int64_t ldu;
     const T *__restrict__ v;
     int64_t ldv;
-    uint32_t stepv;             /* ldv in bytes, where FULL */
-    int d, width;               /* columns, of a strip */
-    bool multiply, aligned;
+    int d, strips, width;       /* columns; strips, columns of each but that
+                                   the last ends at d */
+    bool multiply;
     T *__restrict__ out;
 };
 
@@ -79,33 +84,46 @@ __device__ __forceinline__ int32_t once(const int32_t *p)
     return v;
 }
 
-/* 16 bytes of a row. */
-template <class T> struct piece {
-    static constexpr int width = 16 / sizeof(T);
-    T x[width];
+/* W neighbours of a row. */
+template <class T, int W> struct piece {
+    T x[W];
 
     __device__ __forceinline__ void fetch(const T *p)
     {
-        int4 raw = __ldg(reinterpret_cast<const int4 *>(p));
+        if (W == 1) {
+            x[0] = __ldg(p);
+        } else {
+            int4 raw = __ldg(reinterpret_cast<const int4 *>(p));
 
-        memcpy(x, &raw, sizeof x);
-    }
-    /* Of the numbers at p, `left` belong to the row; the others are zero and
-     * not read. */
-    __device__ __forceinline__ void fetch(const T *p, int left, bool aligned)
-    {
-        if (aligned && left >= width) {
-            fetch(p);
-            return;
+            memcpy(x, &raw, sizeof x);
         }
-#pragma unroll
-        for (int e = 0; e < width; e++) x[e] = e < left ? __ldg(p + e) : T(0);
     }
     __device__ __forceinline__ T dot(const piece &v, T sum) const
     {
 #pragma unroll
-        for (int e = 0; e < width; e++) sum = fma(x[e], v.x[e], sum);
+        for (int e = 0; e < W; e++) sum = fma(x[e], v.x[e], sum);
         return sum;
+    }
+};
+
+/* What a lane has of a strip: pieces at columns at[0 .. C-1], a tail column.
+ * Where it has none it reads what is there and leaves it out of the sum. */
+template <int W, int L, int C, form F> struct share {
+    int at[C], tail;
+    bool has[C], ends, tailed;
+
+    __device__ __forceinline__ share(int from, int end)
+    {
+        int l = (int)threadIdx.x % L, whole = (end - from) / W;
+
+#pragma unroll
+        for (int w = 0; w < C; w++) {
+            has[w] = F == FULL || l + w * L < whole;
+            at[w] = from + (has[w] ? (l + w * L) * W : 0);
+        }
+        tailed = F == SOME && (end - from) % W > 0;
+        tail = from + whole * W + l;
+        ends = F == SOME && tail < end;
     }
 };
 
@@ -217,54 +235,61 @@ template <int L> struct segment_walk {
     }
 };
 
-/* sum[e] += u . v_e over the columns c, c + L pieces, ... of this lane, C of
- * them.  FULL: they are all there and aligned, and nothing needs a test: where
- * there is no entry a sum is made of numbers that exist and not stored. */
-template <class T, int L, int C, bool FULL>
-__device__ __forceinline__ void products(const sample<T> &s,
-                                         const item<L> &it, int c, int end,
-                                         T *sum)
+/* Row j of V; strides of 32 bits need one instruction. */
+template <form F, class T>
+__device__ __forceinline__ const T *row_of(const T *v, int64_t ldv, int32_t j)
 {
-    constexpr int step = L * piece<T>::width, deep = flight / C;
+    uint32_t step = (uint32_t)(ldv * (int64_t)sizeof(T));
+
+    if (F == SINGLE) return v + j * ldv;
+    return (const T *)((const char *)v + (uint64_t)(uint32_t)j * step);
+}
+
+/* sum[e] += u . v_e over the columns of this lane.  Where there is no entry
+ * sums are made of numbers that exist, and not stored. */
+template <class T, int W, int L, int C, form F>
+__device__ __forceinline__ void products(const sample<T> &s,
+                                         const item<L> &it,
+                                         const share<W, L, C, F> &own, T *sum)
+{
+    constexpr int deep = flight * 16 / (int)sizeof(T) / W / C;
     constexpr int unroll = deep < batch ? deep : batch;
-    const T *at = s.u + it.row * s.ldu + c;
-    piece<T> u[C];
+    const T *row = s.u + it.row * s.ldu;
+    piece<T, W> u[C];
 
 #pragma unroll
-    for (int w = 0; w < C; w++) {
-        if (FULL) u[w].fetch(at + w * step);
-        else
-            u[w].fetch(at + w * step, it.count > 0 ? end - c - w * step : 0,
-                       s.aligned);
-    }
+    for (int w = 0; w < C; w++) u[w].fetch(row + own.at[w]);
 #pragma unroll
     for (int e0 = 0; e0 < batch; e0 += unroll) {
-        piece<T> v[unroll][C];
+        piece<T, W> v[unroll][C];
 
 #pragma unroll
         for (int e = 0; e < unroll; e++) {
-            int number = e0 + e;
-            int32_t j = __shfl_sync(all_lanes, it.col[number / L],
-                                    number % L, L);
-
-            if (FULL) {
-                at = (const T *)((const char *)(s.v + c) +
-                                 (uint64_t)(uint32_t)j * s.stepv);
+            int32_t j = __shfl_sync(all_lanes, it.col[(e0 + e) / L],
+                                    (e0 + e) % L, L);
 #pragma unroll
-                for (int w = 0; w < C; w++) v[e][w].fetch(at + w * step);
-            } else {
-                at = s.v + j * s.ldv + c;
-#pragma unroll
-                for (int w = 0; w < C; w++)
-                    v[e][w].fetch(at + w * step, number < it.count
-                                  ? end - c - w * step : 0, s.aligned);
-            }
+            for (int w = 0; w < C; w++)
+                v[e][w].fetch(row_of<F>(
+                    s.v + (F == FULL ? own.at[0] : own.at[w]), s.ldv, j) +
+                    (F == FULL ? w * L * W : 0));
         }
 #pragma unroll
         for (int e = 0; e < unroll; e++)
 #pragma unroll
             for (int w = 0; w < C; w++)
-                sum[e0 + e] = u[w].dot(v[e][w], sum[e0 + e]);
+                if (own.has[w]) sum[e0 + e] = u[w].dot(v[e][w], sum[e0 + e]);
+    }
+    if (F == SOME && own.tailed) {
+        T last = own.ends ? __ldg(row + own.tail) : T(0);
+
+#pragma unroll
+        for (int e = 0; e < batch; e++) {
+            int32_t j = __shfl_sync(all_lanes, it.col[e / L], e % L, L);
+
+            if (own.ends)
+                sum[e] = fma(last, __ldg(row_of<F>(s.v + own.tail, s.ldv, j)),
+                             sum[e]);
+        }
     }
 }
 
@@ -306,13 +331,12 @@ __device__ __forceinline__ void store(const pattern &A, const sample<T> &s,
     }
 }
 
-/* All items of a walk, for the columns of the strip that begins at `from`. */
-template <class T, int L, int C, bool FULL, class W>
+/* All items of a walk, for the columns from .. end-1. */
+template <class T, int W, int L, int C, form F, class walk_of>
 __device__ __forceinline__ void strip(const pattern &A, const sample<T> &s,
-                                      int from, W walk)
+                                      int from, int end, walk_of walk)
 {
-    int c = from + (int)threadIdx.x % L * piece<T>::width;
-    int end = from + s.width < s.d ? from + s.width : s.d;
+    share<W, L, C, F> own(from, end);
     T beta = from > 0 ? T(1) : (T)s.beta;
     /* Columns are asked for two items ahead. */
     item<L> now, second, third;
@@ -322,7 +346,7 @@ __device__ __forceinline__ void strip(const pattern &A, const sample<T> &s,
         bool three = walk.next(&third);
         T sum[batch] = {};
 
-        products<T, L, C, FULL>(s, now, c, end, sum);
+        products<T, W, L, C, F>(s, now, own, sum);
         halve<T, L>(sum);
         store<T, L>(A, s, now, beta, sum);
         now = second;
@@ -332,24 +356,33 @@ __device__ __forceinline__ void strip(const pattern &A, const sample<T> &s,
     }
 }
 
-template <class T, int L, int C, bool FULL, int threads>
+template <class T, int W, int L, int C, form F, class walk_of>
+__device__ __forceinline__ void strips(const pattern &A, const sample<T> &s,
+                                       const walk_of &walk)
+{
+    for (int t = 0; t < s.strips; t++) {
+        int from = t * s.width, end = t + 1 < s.strips ? from + s.width : s.d;
+
+        strip<T, W, L, C, F>(A, s, from, end, walk);
+    }
+}
+
+template <class T, int W, int L, int C, form F, int threads>
 __global__ void __launch_bounds__(threads)
 rows_kernel(pattern A, sample<T> s, ranges_of R)
 {
-    for (int from = 0; from < s.d; from += s.width)
-        strip<T, L, C, FULL>(A, s, from, row_walk<L>(A, R, threads));
+    strips<T, W, L, C, F>(A, s, row_walk<L>(A, R, threads));
 }
 
-template <class T, int L, int C, bool FULL, int threads>
+template <class T, int W, int L, int C, form F, int threads>
 __global__ void __launch_bounds__(threads)
 segments_kernel(pattern A, sample<T> s, const sps_segment *segment,
                 int64_t count)
 {
     int64_t n = (int64_t)blockIdx.x * (threads / 32) + threadIdx.x / 32;
 
-    if (n >= count) return;
-    for (int from = 0; from < s.d; from += s.width)
-        strip<T, L, C, FULL>(A, s, from, segment_walk<L>(A, segment[n]));
+    if (n < count)
+        strips<T, W, L, C, F>(A, s, segment_walk<L>(A, segment[n]));
 }
 
 /* alpha = 0: U, V and A are not read. */
