@@ -24,22 +24,27 @@ extern "C" const sps_kernel spsi_kernel_sddmm_rode;
 
 namespace {
 
-constexpr int threads = 512, longest_run = 1536, widest = 256; /* bytes */
+constexpr int threads = 512;
+constexpr int widest = 256;          /* bytes of a strip */
+/* Bytes of the rows of V that a run begins with: some neighbours meet in L1,
+ * and the runs of all multiprocessors together, with the planes of a grid next
+ * to them, stay in L2. */
+constexpr int run_bytes = 96 << 10;
 
 struct rode_plan {
     sps_plan super;
     sps_segments parts;        /* arrays on the device; none: rows are alike */
 };
 
-/* Rows of a run: long enough to meet neighbours, short enough that every
- * multiprocessor gets several. */
-int run_of(const sps_context *ctx, int64_t nrow)
+/* Rows of a run of strips of so many bytes; every multiprocessor gets several
+ * runs. */
+int run_of(const sps_context *ctx, int64_t nrow, int bytes)
 {
-    int run = longest_run, least = threads / 8;
+    int run = run_bytes / bytes, least = threads / 8;
 
     while (run > least && ceil_div(nrow, run) < 4 * spsi_cuda_state(ctx)->sms)
         run /= 2;
-    return run;
+    return run > least ? run : least;
 }
 
 pattern pattern_of(const sps_csr_local *A)
@@ -69,7 +74,7 @@ sps_status launch(const sps_plan *plan, const sample<T> &s)
     sps_context *ctx = plan->ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     pattern A = pattern_of(plan->A);
-    int run = run_of(ctx, A.nrow);
+    int run = run_of(ctx, A.nrow, s.width * (int)sizeof(T));
     ranges_of ranges = { parts->range, run, parts->cut };
     int64_t grid = parts->range ? parts->ranges : ceil_div(A.nrow, run);
 
@@ -154,7 +159,8 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     if (p->local->nnz == 0 || !spsi_segments_pay(p->f, &cut, &most))
         return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, cut, most,
-                                      ceil_div(nrow, run_of(ctx, nrow)),
+                                      ceil_div(nrow, run_of(ctx, nrow,
+                                                            widest)),
                                       &r->parts, &r->super.bytes));
     snprintf(r->super.detail, sizeof r->super.detail,
              "rows beyond %d in %lld segments", (int)cut,
