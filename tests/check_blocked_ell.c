@@ -293,6 +293,26 @@ START_TEST(the_device_builds_what_the_host_builds)
 }
 END_TEST
 
+/* More block rows than a grid has in its second direction. */
+START_TEST(block_rows_beyond_a_grid_are_multiplied)
+{
+    const sps_kernel *kernel;
+
+    for (int i = 0; (kernel = rig_kernel(ctx, SPS_OP_SPMM, i)); i++) {
+        rig r;
+
+        if (strcmp(kernel->name, "spmm.blocked_ell")) continue;
+        rig_open(&r, ctx, zoo_find("block_dense"), 1120003, ZOO_INTEGER,
+                 SPS_F64);
+        ck_assert(plan_fast(kernel, &r, 5));
+        ck_assert_int_gt(((const sps_blocked_ell_plan *)r.plan)->ell.mb,
+                         65535);
+        check_product(&r, 5);
+        rig_close(&r);
+    }
+}
+END_TEST
+
 static double *random_product(const rig *r, int k, const sps_block *X,
                               sps_block *Y)
 {
@@ -368,6 +388,7 @@ int main(void)
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, open_place, close_context);
     tcase_add_test(t, the_device_builds_what_the_host_builds);
+    tcase_add_test(t, block_rows_beyond_a_grid_are_multiplied);
     tcase_add_test(t, products_repeat_their_bits);
     suite_add_tcase(s, t);
     return runner_run(s);

@@ -63,6 +63,7 @@ inline sps_status product(sps_context *ctx, const engine *e, const void *alpha,
                                    e->A, d->x, beta, d->y,
                                    number_type(e->type), e->use.alg,
                                    e->buffer));
+    SPS_LAUNCHED(ctx); /* it has been seen to keep quiet about failures */
     return SPS_OK;
 }
 

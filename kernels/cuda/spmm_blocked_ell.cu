@@ -13,8 +13,8 @@
  * Padding repeats a block column of the same block row: cuSPARSE takes -1, its
  * documented mark of an empty block, for 0 (CUDALibrarySamples, issue 80).
  *
- * It is one kernel launch without a buffer, can be recorded, takes any ld and
- * alignment, and was seen to repeat its bits (12.6.3, 20 runs of 12 shapes);
+ * It is one launch without a buffer for each panel of 32768 block rows, can be
+ * recorded, takes any ld and alignment, and was seen to repeat its bits (12.6.3, 20 runs of 12 shapes);
  * NVIDIA promises nothing, so neither does this.
  *
  * Bytes: slots of values (8 each), b rows of X for each block, Y once. */

@@ -21,12 +21,16 @@ constexpr int sizes[] = {8, 16, 32};
 constexpr int size_count = sizeof sizes / sizeof *sizes;
 /* Numbers stored for each nonzero, at most: fill 0.625 and 0.2. */
 constexpr double slots_to_bid = 1.6, slots_by_name = 5.0;
+/* Block rows in one call: cuSPARSE (12.6.3) makes them the second side of a
+ * grid, and beyond 65535 it returns success without having multiplied. */
+constexpr int64_t panel_rows = 32768;
 /* Entries that a bid looks at, for each size. */
 constexpr int64_t looked_at = 1 << 17;
 
 struct bell_plan {
     sps_blocked_ell_plan base;
-    engine e;
+    void *buffer;
+    size_t buffer_bytes;
     int64_t ld;              /* of x and y */
     void *x, *y;             /* padded X, when ncol is ragged; padded Y */
     size_t x_bytes, y_bytes;
@@ -49,8 +53,8 @@ double slots_allowed(const sps_problem *p)
  * empty ones. */
 double predict(const sps_problem *p, int b, int64_t w)
 {
-    static const double wide[] = {1.7e-9, 2.6e-9, 6.0e-9};
-    static const double narrow[] = {1.2e-9, 1.7e-9, 2.7e-9};
+    static const double wide[] = {1.7e-9, 2.1e-9, 4.3e-9};
+    static const double narrow[] = {1.2e-9, 1.5e-9, 1.5e-9};
     double size = (double)spsi_dtype_size(p->block), k = p->k;
     double slots = slots_of(p, b, w), rows = (double)p->f->nrow;
     double columns = (double)p->f->ncol;
@@ -218,32 +222,62 @@ sps_status convert(sps_context *ctx, const sps_csr_local *A,
     return write_values(ctx, A, e);
 }
 
-sps_status describe_ell(sps_context *ctx, const sps_blocked_ell *e, engine *g)
+/* Up to panel_rows block rows as cuSPARSE sees them; for a call. */
+struct panel {
+    engine e;
+    int64_t first, rows;     /* block rows */
+
+    ~panel()
+    {
+        if (e.A) cusparseDestroySpMat(e.A);
+    }
+};
+
+sps_status describe_panel(sps_context *ctx, const bell_plan *v, panel *p)
 {
-    g->use = choice{CUSPARSE_SPMM_BLOCKED_ELL_ALG1, "BLOCKED_ELL_ALG1"};
-    g->type = e->dtype;
+    const sps_blocked_ell *e = &v->base.ell;
+    size_t row = (size_t)(e->b * e->w * e->b) * spsi_dtype_size(e->dtype);
+
+    p->rows = e->mb - p->first < panel_rows ? e->mb - p->first : panel_rows;
+    p->e = engine{NULL, {CUSPARSE_SPMM_BLOCKED_ELL_ALG1, "BLOCKED_ELL_ALG1"},
+                  e->dtype, v->buffer, v->buffer_bytes};
     SPS_CUSPARSE(ctx, cusparseCreateBlockedEll(
-                          &g->A, e->mb * e->b, e->nb * e->b, e->b,
-                          e->w * e->b, e->column, e->val, CUSPARSE_INDEX_32I,
-                          CUSPARSE_INDEX_BASE_ZERO, number_type(e->dtype)));
+                          &p->e.A, p->rows * e->b, e->nb * e->b, e->b,
+                          e->w * e->b, e->column + p->first * e->w,
+                          (char *)e->val + (size_t)p->first * row,
+                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                          number_type(e->dtype)));
     return SPS_OK;
 }
 
-/* Padded copies and the buffer for every width. */
+/* The buffer for every width; 12.6.3 wants none. */
+sps_status need_buffer(sps_context *ctx, bell_plan *v)
+{
+    const sps_blocked_ell *e = &v->base.ell;
+    panel p = {};
+
+    SPS_TRY_RETURN(describe_panel(ctx, v, &p));
+    SPS_TRY_RETURN(engine_any(ctx, v->base.super.k,
+                              operand{e->nb * e->b, v->y, v->ld},
+                              operand{p.rows * e->b, v->y, v->ld}, &p.e));
+    v->buffer = p.e.buffer;
+    v->buffer_bytes = p.e.bytes;
+    return SPS_OK;
+}
+
+/* Padded copies and the buffer. */
 sps_status reserve(sps_context *ctx, bell_plan *v)
 {
     const sps_blocked_ell *e = &v->base.ell;
     size_t row = (size_t)v->ld * spsi_dtype_size(e->dtype);
-    operand X = {e->nb * e->b, NULL, v->ld}, Y = {e->mb * e->b, NULL, v->ld};
 
     if (e->ncol % e->b) {
-        v->x_bytes = (size_t)X.n * row;
+        v->x_bytes = (size_t)(e->nb * e->b) * row;
         SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->x_bytes, &v->x));
     }
-    v->y_bytes = (size_t)Y.n * row;
+    v->y_bytes = (size_t)(e->mb * e->b) * row;
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->y_bytes, &v->y));
-    X.data = Y.data = v->y; /* any address: nothing runs */
-    return engine_any(ctx, v->base.super.k, X, Y, &v->e);
+    return need_buffer(ctx, v);
 }
 
 sps_status bell_plan_new(sps_context *ctx, const sps_kernel *kernel,
@@ -262,9 +296,8 @@ sps_status bell_plan_new(sps_context *ctx, const sps_kernel *kernel,
     SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
     SPS_TRY_RETURN(choose_size(ctx, p, e));
     SPS_TRY_RETURN(convert(ctx, p->local, e));
-    SPS_TRY_RETURN(describe_ell(ctx, e, &v->e));
     SPS_TRY_RETURN(reserve(ctx, v));
-    v->base.super.bytes = column_bytes(e) + value_bytes(e) + v->e.bytes +
+    v->base.super.bytes = column_bytes(e) + value_bytes(e) + v->buffer_bytes +
                           v->x_bytes + v->y_bytes;
     snprintf(v->base.super.detail, sizeof v->base.super.detail,
              "b %d, fill %.2f", e->b,
@@ -300,23 +333,41 @@ sps_status pad(const bell_plan *v, const sps_block *X)
     return SPS_OK;
 }
 
-/* Y: where the product goes, with ld; scalars: of the host. */
-sps_status multiply(const bell_plan *v, const sps_spmm_args *args, void *y,
-                    int64_t ld)
+/* The block rows of p into the rows of y that are theirs. */
+sps_status multiply_panel(const bell_plan *v, const sps_spmm_args *args,
+                          operand x, void *y, int64_t ld, panel *p)
 {
     sps_context *ctx = v->base.super.ctx;
     const sps_blocked_ell *e = &v->base.ell;
-    const sps_block *X = args->X;
-    operand from = {e->nb * e->b, v->x ? v->x : X->data, v->x ? v->ld : X->ld};
-    operand to = {e->mb * e->b, y, ld};
+    size_t row = (size_t)ld * spsi_dtype_size(e->dtype);
     dense d;
 
-    SPS_TRY_RETURN(describe_dense(ctx, e->dtype, X->k, from, to,
-                                  CUSPARSE_ORDER_ROW, &d));
+    SPS_TRY_RETURN(describe_panel(ctx, v, p));
+    SPS_TRY_RETURN(describe_dense(
+        ctx, e->dtype, args->Y->k, x,
+        operand{p->rows * e->b, (char *)y + (size_t)(p->first * e->b) * row,
+                ld}, CUSPARSE_ORDER_ROW, &d));
     return with_host_scalars(
         args, [&](const void *alpha, const void *beta) -> sps_status {
-            return product(ctx, &v->e, alpha, beta, &d);
+            return product(ctx, &p->e, alpha, beta, &d);
         });
+}
+
+/* y: where the product goes; the scalars of args are those on the host. */
+sps_status multiply(const bell_plan *v, const sps_spmm_args *args, void *y,
+                    int64_t ld)
+{
+    const sps_blocked_ell *e = &v->base.ell;
+    const sps_block *X = args->X;
+    operand x = {e->nb * e->b, v->x ? v->x : X->data, v->x ? v->ld : X->ld};
+
+    for (int64_t first = 0; first < e->mb; first += panel_rows) {
+        panel p = {};
+
+        p.first = first;
+        SPS_TRY_RETURN(multiply_panel(v, args, x, y, ld, &p));
+    }
+    return SPS_OK;
 }
 
 sps_status bell_spmm(const sps_plan *plan, const sps_spmm_args *args)
@@ -354,7 +405,7 @@ void bell_destroy(sps_plan *plan)
     bell_plan *v = (bell_plan *)plan;
     sps_blocked_ell *e = &v->base.ell;
 
-    engine_clear(plan->ctx, &v->e);
+    spsi_cuda_release(plan->ctx, v->buffer, v->buffer_bytes);
     spsi_cuda_release(plan->ctx, e->column, column_bytes(e));
     spsi_cuda_release(plan->ctx, e->val, value_bytes(e));
     spsi_cuda_release(plan->ctx, v->x, v->x_bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spmm_blocked_ell_tf32.cu - Blocked-ELL in floats, as in spmm_blocked_ell.cu.
  * cuSPARSE calls the type of the computation CUDA_R_32F, but multiplies on
- * tensor cores in tf32, which keeps 11 bits (12.6.3: errors of 2.5e-4 of the
- * largest sum), and sums in float. */
+ * tensor cores in tf32, to which it rounds values and X (12.6.3: ties away from
+ * zero, as cvt.rna; errors of 2.5e-4 of the largest sum), and sums in float. */
 #include "spmm_blocked_ell.cuh"
 
 extern "C" const sps_kernel spsi_kernel_spmm_blocked_ell_tf32;
@@ -30,7 +30,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocked_ell_tf32) = {
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
     .gives = SPS_SINGLE_BLOCKS,
-    .roundoff = 0x1p-10, /* whether it rounds or cuts off is not said */
+    .roundoff = 0x1p-11,
     .fits = fits,
     .cost = bell_cost,
     .plan = plan,
