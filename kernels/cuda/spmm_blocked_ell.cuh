@@ -25,7 +25,7 @@ constexpr double slots_to_bid = 1.6, slots_by_name = 5.0;
  * grid, and beyond 65535 it returns success without having multiplied. */
 constexpr int64_t panel_rows = 32768;
 /* Entries that a bid looks at, for each size. */
-constexpr int64_t looked_at = 1 << 17;
+constexpr int64_t looked_at = 1 << 14;
 
 struct bell_plan {
     sps_blocked_ell_plan base;
