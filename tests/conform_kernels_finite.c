@@ -162,6 +162,30 @@ START_TEST(columns_that_no_row_uses_are_not_read)
 }
 END_TEST
 
+/* Windows without entries have no row of X to fill their slots with. */
+START_TEST(windows_without_entries_read_nothing)
+{
+    const sps_kernel *kernel;
+    int32_t length[512] = { 0 };
+
+    for (int i = 256; i < 512; i++) length[i] = 150;
+    for (int d = 0; d < TYPES; d++) {
+        exam e;
+
+        if (!wanted(&TYPE[d])) continue;
+        exam_take(&e, "rows of which half are empty",
+                  zoo_rows(512, 512, length, 512, 300, 7, TYPE[d].exact,
+                           TYPE[d].matrix), TYPE[d].exact, &TYPE[d], 17);
+        for (int w = 0; w < FEW_COUNT && FEW[w] <= 17; w++)
+            FOR_KERNELS(kernel)
+                if (takes(kernel, &TYPE[d]) &&
+                    rig_plan(&e.r, kernel, FEW[w]))
+                    poison_unused(&e, FEW[w]);
+        exam_close(&e);
+    }
+}
+END_TEST
+
 /* How many rows a NaN at (c, 0) of X spoils. */
 static int64_t spoiled(const exam *e, int64_t c)
 {
@@ -213,5 +237,6 @@ void add_finite(TCase *t)
 {
     tcase_add_test(t, nan_and_infinity_stay_where_they_belong);
     tcase_add_test(t, columns_that_no_row_uses_are_not_read);
+    tcase_add_test(t, windows_without_entries_read_nothing);
     tcase_add_test(t, nan_leaves_no_window);
 }

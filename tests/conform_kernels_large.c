@@ -50,7 +50,7 @@ static void field_close(field *b)
 /* Every number is `value` (doubles), or NaN in either type. */
 static void field_fill(field *b, double value)
 {
-    const uint64_t both = UINT64_C(0x7fc000007fc00000);
+    const uint64_t both = UINT64_C(0x7ff800007fc00000);
     sps_block all = b->block;
 
     all.dtype = SPS_F64;
