@@ -293,6 +293,45 @@ START_TEST(the_device_builds_what_the_host_builds)
 }
 END_TEST
 
+/* Whether the table of bids of an operator on this matrix, which asks for a
+ * kernel by name or not, has this part. */
+static bool explained(sps_context *with, sps_csr *A, const char *name,
+                      const char *part)
+{
+    sps_operator *op = NULL;
+    char text[8192];
+    sps_options o;
+    bool found;
+
+    sps_options_default(&o);
+    if (name) o.kernel = name;
+    OK(with, sps_operator_csr(with, A, 16, &o, &op));
+    sps_operator_describe(op, text, sizeof text);
+    found = strstr(text, part) != NULL;
+    sps_operator_destroy(&op);
+    return found;
+}
+
+/* Half full: no bid, with the fill as its reason; by name it runs, and a note
+ * says what was set aside. */
+START_TEST(emptiness_is_refused_but_not_by_name)
+{
+    sps_csr *A = zoo_matrix(zoo_find("band"), 320, 7, ZOO_INTEGER, SPS_F64);
+    sps_context *with;
+
+    if (ctx->backend->place == SPS_CUDA) {
+        with = fixture_open_with(SPS_CUDA, 2, false);
+        ck_assert(explained(with, A, NULL, "would be at most 60 % full"));
+        ck_assert(!fixture_noted(with, "it would not bid"));
+        ck_assert(explained(with, A, "spmm.blocked_ell", "chosen  b "));
+        ck_assert(fixture_noted(with, "it would not bid: blocks of 8 to 32 "
+                                      "would be at most 60 % full"));
+        fixture_close(&with);
+    }
+    zoo_free(&A);
+}
+END_TEST
+
 /* More block rows than a grid has in its second direction. */
 START_TEST(block_rows_beyond_a_grid_are_multiplied)
 {
@@ -388,6 +427,7 @@ int main(void)
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, open_place, close_context);
     tcase_add_test(t, the_device_builds_what_the_host_builds);
+    tcase_add_test(t, emptiness_is_refused_but_not_by_name);
     tcase_add_test(t, block_rows_beyond_a_grid_are_multiplied);
     tcase_add_test(t, products_repeat_their_bits);
     suite_add_tcase(s, t);
