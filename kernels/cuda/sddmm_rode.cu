@@ -179,18 +179,24 @@ bool fits(const sps_problem *p, const char **why_not)
     return p->A->nrow < INT32_MAX;
 }
 
-/* A row of V for each entry from L2, about 1.3 times as fast as memory, where
- * no neighbour brought it to L1; columns, samples and U from memory. */
+/* Columns, samples, U and V from memory; what 64 rows do not share of V from
+ * L2, half of it hidden behind that; or, where entries share much, their work
+ * in the multiprocessors: 27 + row / 5 bytes' worth of time each. */
 double cost(const sps_problem *p)
 {
-    double width = (double)spsi_dtype_size(p->block);
-    double distinct = p->f->distinct64 > 0 ? p->f->distinct64 : 1.0;
-    double rows = (double)(p->f->nrow + p->f->ncol) * p->k * width;
-    double memory = (double)p->f->nnz * (width + 4.0) + rows;
-    double gather = (double)p->f->nnz * p->k * width * (0.2 + 0.8 * distinct);
+    const sps_features *f = p->f;
+    double beta = p->bandwidth, width = (double)spsi_dtype_size(p->block);
+    double row = p->k * width, nnz = (double)f->nnz;
+    double window = 2.0 * (double)f->bandwidth + 1e5;
+    double footprint = row * (window < (double)f->ncol ? window
+                                                       : (double)f->ncol);
+    double distinct = f->distinct64 > 0 ? f->distinct64 : 1.0;
+    double bytes = nnz * (width + 4.0) + (double)(f->nrow + f->ncol) * row;
+    double moved = bytes / (0.9 * beta) + 0.5 * nnz * row * distinct /
+                   spsi_gather_rate(beta, footprint, row);
+    double work = nnz * (27.0 + 0.2 * row) / beta;
 
-    gather /= 1.3;
-    return (memory > gather ? memory : gather) / (0.7 * p->bandwidth) + 4e-6;
+    return (moved > work ? moved : work) + SPS_H200_LAUNCH;
 }
 
 } // namespace
