@@ -35,8 +35,8 @@ static void open_rig(rig *r, const char *what, sps_csr *A)
 }
 
 static const int64_t EDGES[] = {
-    0, 1, 31, 32, 33, 127, 128, 129, 2047, 0, 2048, 1, 2049, 6143, 6144, 2047,
-    6145, 61440, 0, 0, 61441, 2, 12288, 12289
+    0, 1, 31, 32, 33, 127, 128, 129, 255, 0, 256, 1, 257, 511, 513, 4095, 4096,
+    255, 4097, 40960, 0, 0, 40961, 2, 8192, 8193, 100, 3, 90, 7, 5, 64, 65
 };
 
 /* The edges, far and near, then runs of empty rows, the last row long. */
@@ -47,7 +47,7 @@ static sps_csr *edge_matrix(int which, bool whole)
     };
 
     switch (which) {
-    case 0: return row_lengths_matrix(EDGES, COUNT(EDGES), 60, 70000, whole);
+    case 0: return row_lengths_matrix(EDGES, COUNT(EDGES), 80, 50000, whole);
     case 1: return row_lengths_matrix(rare, 2, 300, 10001, whole);
     case 2: return row_lengths_matrix(tail, 23, 23 * 200, 9100, whole);
     default: return NULL;

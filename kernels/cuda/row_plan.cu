@@ -43,7 +43,7 @@ group(const I *__restrict__ ptr, int64_t nrow, sps_row_rule rule,
     if (WRITE) at = tally[chunk];
     for (; r < last; r = end) {
         I first = ptr[r], length = ptr[r + 1] - first;
-        bool is_long = length > rule.size;
+        bool is_long = length > rule.reach;
         int64_t pieces = 1;
 
         end = r + 1;

@@ -34,7 +34,7 @@ static void group(const int64_t *ptr, int64_t first, int64_t last,
 {
     for (int64_t r = first, end; r < last; r = end) {
         const int64_t length = ptr[r + 1] - ptr[r];
-        const bool is_long = length > rule->size;
+        const bool is_long = length > rule->reach;
         const int64_t pieces = is_long ? workers(length, rule) : 1;
 
         end = is_long ? r + 1 : block_end(ptr, r, last, rule);

@@ -2,12 +2,13 @@
 /* row_blocks.h - consecutive rows grouped by their entries: the schedule of
  * CSR-Adaptive (Greathouse and Daga, SC 2014).
  *
- * A block holds whole rows with at most `size` entries together; a row that
- * alone has more is long and has several workers, `reach` entries each.  A
- * block closes before the row that would exceed size, on equality, at `rows`
- * rows (runs of empty rows), before and after a row of more than `alone`
- * entries, and where a chunk of SPS_ROW_CHUNK rows ends: chunks are grouped
- * apart from each other, on the host or on a device, with the same blocks.
+ * A block holds whole rows with at most `size` entries together, or one row
+ * with at most `reach`; a row with more is long and has several workers,
+ * `reach` entries each.  A block closes before the row that would exceed
+ * size, on equality, at `rows` rows (runs of empty rows), before and after a
+ * row of more than `alone` entries (short rows need not wait for it), and
+ * where a chunk of SPS_ROW_CHUNK rows ends: chunks are grouped apart from
+ * each other, on the host or on a device, with the same blocks.
  *
  * Invariants: blocks are in order of rows; every row is in one block, a long
  * one in as many as it has workers; the entries of the blocks are 0 .. nnz-1
@@ -37,10 +38,10 @@ typedef enum sps_rows_kind {
 } sps_rows_kind;
 
 typedef struct sps_row_rule {
-    int32_t size;      /* entries of a block, at most 4096 */
-    int32_t reach;     /* entries of a worker on a long row */
+    int32_t size;      /* entries of a block of rows */
+    int32_t reach;     /* of a row by itself, >= size, at most 8191 */
     int32_t rows;      /* of a block, at most 4096 */
-    int32_t alone;     /* longer rows share their block with none */
+    int32_t alone;     /* longer rows share their block with none, <= size */
 } sps_row_rule;
 
 /* 16 bytes, one load.  what: the kind in bits 30 and 31; of a long row its
