@@ -26,52 +26,87 @@ static void check_ranges(const sps_segments *s, int64_t nrow)
         ck_assert_int_le(s->range[r], s->range[r + 1]);
 }
 
-/* The offsets that short rows and segments give back: round trip to CSR. */
-static void check_rows(const sps_segments *s, int64_t nrow,
-                       const int64_t *rowptr)
+/* Segments n .. of row i cover [at, end); *slots and *joins go on. */
+static int64_t check_row(const sps_segments *s, int64_t i, int64_t n,
+                         int64_t at, int64_t end, int64_t *slots,
+                         int64_t *joins)
 {
-    int64_t at = 0, n = 0, slots = 0, joins = 0;
+    const int64_t first = n;
+
+    for (; n < s->count && s->segment[n].row == i; n++) {
+        ck_assert_int_eq(s->segment[n].start, at);
+        ck_assert(s->segment[n].length > 0 || at == end);
+        ck_assert_int_le(s->segment[n].length, s->limits.most);
+        at += s->segment[n].length;
+    }
+    ck_assert_int_eq(at, end);
+    ck_assert_int_ge(n, first + 1);
+    if (n == first + 1) {
+        ck_assert_int_eq(s->segment[first].slot, -1);
+        return n;
+    }
+    ck_assert_int_lt(*joins, s->joins);
+    ck_assert_int_eq(s->join[*joins].row, i);
+    ck_assert_int_eq(s->join[*joins].first, *slots);
+    ck_assert_int_eq(s->join[(*joins)++].count, n - first);
+    for (int64_t t = first; t < n; t++)
+        ck_assert_int_eq(s->segment[t].slot, (*slots)++);
+    return n;
+}
+
+static bool same_columns(int64_t i, int64_t j, const int64_t *rowptr,
+                         const int32_t *col)
+{
+    const int64_t length = rowptr[i + 1] - rowptr[i];
+
+    return rowptr[j + 1] - rowptr[j] == length &&
+           !memcmp(col + rowptr[i], col + rowptr[j],
+                   (size_t)length * sizeof *col);
+}
+
+/* Row i belongs to a group of rows that store the same columns. */
+static bool in_group(int64_t i, int32_t size, int64_t nrow,
+                     const int64_t *rowptr, const int32_t *col)
+{
+    const int64_t first = i / size * size;
+
+    if (first + size > nrow) return size == 1;
+    for (int64_t j = first + 1; j < first + size; j++)
+        if (!same_columns(first, j, rowptr, col)) return false;
+    return true;
+}
+
+/* Every entry is in a short row or in one segment: round trip to CSR. */
+static void check_rows(const sps_segments *s, int64_t nrow,
+                       const int64_t *rowptr, const int32_t *col)
+{
+    const int32_t size = s->limits.group;
+    int64_t n = 0, slots = 0, joins = 0, odd = 0;
 
     for (int64_t i = 0; i < nrow; i++) {
-        const int64_t first = n;
+        const bool alike = in_group(i, size, nrow, rowptr, col);
 
-        ck_assert_int_eq(at, rowptr[i]);
-        if (rowptr[i + 1] - rowptr[i] <= s->cut) {
+        if (size > 1) ck_assert_int_eq(s->alike[i / size], alike);
+        odd += !alike && i % size == 0 && i + size <= nrow;
+        if (alike && rowptr[i + 1] - rowptr[i] <= s->limits.cut)
             ck_assert(n == s->count || s->segment[n].row > i);
-            at = rowptr[i + 1];
-            continue;
-        }
-        for (; n < s->count && s->segment[n].row == i; n++) {
-            ck_assert_int_eq(s->segment[n].start, at);
-            ck_assert_int_gt(s->segment[n].length, 0);
-            ck_assert_int_le(s->segment[n].length, s->most);
-            at += s->segment[n].length;
-        }
-        ck_assert_int_ge(n, first + 1);
-        if (n == first + 1) {
-            ck_assert_int_eq(s->segment[first].slot, -1);
-            continue;
-        }
-        ck_assert_int_lt(joins, s->joins);
-        ck_assert_int_eq(s->join[joins].row, i);
-        ck_assert_int_eq(s->join[joins].first, slots);
-        ck_assert_int_eq(s->join[joins++].count, n - first);
-        for (int64_t t = first; t < n; t++)
-            ck_assert_int_eq(s->segment[t].slot, slots++);
+        else
+            n = check_row(s, i, n, rowptr[i], rowptr[i + 1], &slots, &joins);
     }
     ck_assert_int_eq(n, s->count);
     ck_assert_int_eq(joins, s->joins);
     ck_assert_int_eq(slots, s->slots);
+    ck_assert_int_eq(odd, s->odd);
 }
 
-static void check_all(int64_t nrow, const int64_t *rowptr, int32_t cut,
-                      int32_t most, int64_t ranges)
+static void check_all(int64_t nrow, const int64_t *rowptr, const int32_t *col,
+                      sps_segments_limits limits, int64_t ranges)
 {
     sps_segments *s = NULL;
 
-    OK(ctx, spsi_segments_build(ctx, nrow, rowptr, cut, most, ranges, &s));
-    check_ranges(s, nrow);
-    check_rows(s, nrow, rowptr);
+    OK(ctx, spsi_segments_build(ctx, nrow, rowptr, col, limits, ranges, &s));
+    if (limits.group == 1) check_ranges(s, nrow);
+    check_rows(s, nrow, rowptr, col);
     spsi_segments_destroy(&s);
     ck_assert_ptr_null(s);
 }
@@ -81,19 +116,22 @@ START_TEST(every_entry_of_the_zoo_has_one_owner)
     const int32_t cuts[] = { 0, 3, 32, 64, 512 };
 
     for (int f = 0; f < zoo_count(); f++)
-        for (int64_t n = 0; n <= 1100; n = 3 * n + 2)
-            for (int c = 0; c < 5; c++)
-                for (int32_t most = 32; most <= 512; most *= 4) {
-                    sps_csr *A = zoo_matrix(f, n, 3, ZOO_INTEGER, SPS_F64);
+        for (int64_t n = 0; n <= 1100; n = 3 * n + 2) {
+            sps_csr *A = zoo_matrix(f, n, 3, ZOO_INTEGER, SPS_F64);
 
-                    check_all(A->nrow, A->rowptr, cuts[c], most, 1 + n / 7);
-                    zoo_free(&A);
-                }
+            for (int c = 0; c < 5; c++)
+                for (int32_t most = 32; most <= 512; most *= 4)
+                    for (int32_t group = 1; group <= 3; group++)
+                        check_all(A->nrow, A->rowptr, A->col,
+                                  (sps_segments_limits){ cuts[c], most,
+                                                         group }, 1 + n / 7);
+            zoo_free(&A);
+        }
 }
 END_TEST
 
 /* Lengths about all limits, one after another, beginning at offsets with
- * every residue. */
+ * every residue, as inside a larger matrix. */
 START_TEST(thresholds_are_exact)
 {
     enum { ROWS = 64 };
@@ -109,28 +147,19 @@ START_TEST(thresholds_are_exact)
 
                 rowptr[i + 1] = rowptr[i] + (length > 0 ? length : 0);
             }
-            for (int64_t ranges = 1; ranges <= 2 * ROWS; ranges *= 2) {
-                /* offsets from residue on: as inside a larger matrix */
-                sps_segments *s = NULL;
-
-                OK(ctx, spsi_segments_build(ctx, ROWS, rowptr, cut, 512,
-                                            ranges, &s));
-                check_ranges(s, ROWS);
-                for (int64_t t = 0; t < s->count; t++)
-                    ck_assert_int_ge(s->segment[t].start, residue);
-                spsi_segments_destroy(&s);
-                for (int i = 0; i <= ROWS; i++) rowptr[i] -= residue;
-                check_all(ROWS, rowptr, cut, 512, ranges);
-                for (int i = 0; i <= ROWS; i++) rowptr[i] += residue;
-            }
+            for (int64_t ranges = 1; ranges <= 2 * ROWS; ranges *= 2)
+                check_all(ROWS, rowptr, NULL,
+                          (sps_segments_limits){ cut, 512, 1 }, ranges);
         }
 }
 END_TEST
 
 START_TEST(pieces_of_a_row_are_alike)
 {
+    const sps_segments_limits l = { 64, 512, 1 };
+
     for (int64_t length = 513; length < 20000; length += 97) {
-        const int64_t pieces = spsi_segments_of(length, 64, 512);
+        const int64_t pieces = spsi_segments_of(length, true, l);
         const int32_t share = spsi_segments_share(length, pieces);
 
         ck_assert_int_le(share, 512);
@@ -138,54 +167,66 @@ START_TEST(pieces_of_a_row_are_alike)
         ck_assert_int_lt((pieces - 1) * share, length);
         ck_assert_int_ge(pieces * share, length);
     }
-    ck_assert_int_eq(spsi_segments_of(64, 64, 512), 0);
-    ck_assert_int_eq(spsi_segments_of(65, 64, 512), 1);
-    ck_assert_int_eq(spsi_segments_of(512, 64, 512), 1);
-    ck_assert_int_eq(spsi_segments_of(513, 64, 512), 2);
+    ck_assert_int_eq(spsi_segments_of(0, true, l), 0);
+    ck_assert_int_eq(spsi_segments_of(64, true, l), 0);
+    ck_assert_int_eq(spsi_segments_of(65, true, l), 1);
+    ck_assert_int_eq(spsi_segments_of(512, true, l), 1);
+    ck_assert_int_eq(spsi_segments_of(513, true, l), 2);
+    ck_assert_int_eq(spsi_segments_of(0, false, l), 1);
+    ck_assert_int_eq(spsi_segments_of(3, false, l), 1);
 }
 END_TEST
 
 /* No range costs more than its share and one row. */
 START_TEST(ranges_cost_about_the_same)
 {
-    const int32_t cut = 64;
+    const sps_segments_limits l = { 64, 512, 1 };
     sps_csr *A = zoo_matrix(zoo_find("power_law"), 4000, 3, ZOO_INTEGER,
                             SPS_F64);
     sps_segments *s = NULL;
     int64_t all = 0;
 
-    OK(ctx, spsi_segments_build(ctx, A->nrow, A->rowptr, cut, 512, 16, &s));
+    OK(ctx, spsi_segments_build(ctx, A->nrow, A->rowptr, NULL, l, 16, &s));
     for (int pass = 0; pass < 2; pass++)
         for (int64_t r = 0; r < s->ranges; r++) {
             int64_t cost = 0;
 
-            for (int64_t i = s->range[r]; i < s->range[r + 1]; i++) {
-                const int64_t length = A->rowptr[i + 1] - A->rowptr[i];
-
-                cost += SPS_SEGMENTS_ROW + (length > cut ? 0 : length);
-            }
+            for (int64_t i = s->range[r]; i < s->range[r + 1]; i++)
+                cost += spsi_segments_cost(A->rowptr[i + 1] - A->rowptr[i], l);
             if (pass == 0) all += cost;
             else ck_assert_int_le(cost, all / 16 + 2 * (SPS_SEGMENTS_ROW +
-                                                        cut));
+                                                        l.cut));
         }
     spsi_segments_destroy(&s);
     zoo_free(&A);
 }
 END_TEST
 
-START_TEST(a_list_pays_where_lengths_differ)
+START_TEST(a_list_pays_where_lengths_differ_or_rows_are_alike)
 {
-    sps_features f = { .nrow = 1000, .mean_length = 27.0, .max_length = 27 };
-    int32_t cut, most;
+    sps_features f = { .nrow = 1000, .mean_length = 27.0, .max_length = 27,
+                       .block = 1 };
+    sps_segments_limits l;
 
-    ck_assert(!spsi_segments_pay(&f, &cut, &most));
+    ck_assert(!spsi_segments_pay(&f, &l));
     f.max_length = 5000;
-    ck_assert(spsi_segments_pay(&f, &cut, &most));
-    ck_assert_int_eq(cut, 54);
-    ck_assert_int_eq(most % 32, 0);
+    f.deviation = 3.0;
+    ck_assert(spsi_segments_pay(&f, &l));
+    ck_assert_int_eq(l.cut, 45);
+    f.deviation = 100.0;
+    ck_assert(spsi_segments_pay(&f, &l));
+    ck_assert_int_eq(l.cut, 32);
+    ck_assert_int_eq(l.most % 32, 0);
+    ck_assert_int_eq(l.group, 1);
     f.mean_length = f.max_length = 4000;
-    ck_assert(spsi_segments_pay(&f, &cut, &most));
-    ck_assert_int_le(cut, most);
+    ck_assert(spsi_segments_pay(&f, &l));
+    ck_assert_int_le(l.cut, l.most);
+    f.mean_length = f.max_length = 27;
+    f.deviation = 0.0;
+    for (f.block = 1; f.block <= 8; f.block++) {
+        ck_assert(spsi_segments_pay(&f, &l) == (l.group > 1));
+        ck_assert_int_eq(f.block % l.group, 0);
+    }
 }
 END_TEST
 
@@ -217,21 +258,26 @@ static void same_lists(rig *r)
 
     ck_assert(rig_plan(r, rode(), 17));
     P = &((const sps_segments_plan *)r->plan)->parts;
-    if (P->range == NULL) {          /* every row is short */
+    if (!P->range && !P->alike) {    /* every row is short */
         ck_assert_int_eq(P->count, 0);
-        ck_assert_int_ge(P->cut, r->op->f.max_length);
+        ck_assert_int_ge(P->limits.cut, r->op->f.max_length);
         return;
     }
-    OK(ctx, spsi_segments_build(ctx, r->A->nrow, r->A->rowptr, P->cut, P->most,
-                                P->ranges, &s));
+    OK(ctx, spsi_segments_build(ctx, r->A->nrow, r->A->rowptr, r->A->col,
+                                P->limits, P->ranges, &s));
     ck_assert_int_eq(P->count, s->count);
     ck_assert_int_eq(P->joins, s->joins);
     ck_assert_int_eq(P->slots, s->slots);
+    ck_assert_int_eq(P->groups, s->groups);
+    ck_assert_int_eq(P->odd, s->odd);
     same(r, "segments", P->segment, s->segment,
          (size_t)s->count * sizeof *s->segment);
     same(r, "joins", P->join, s->join, (size_t)s->joins * sizeof *s->join);
-    same(r, "ranges", P->range, s->range,
-         (size_t)(s->ranges + 1) * sizeof *s->range);
+    if (P->range)
+        same(r, "ranges", P->range, s->range,
+             (size_t)(s->ranges + 1) * sizeof *s->range);
+    else
+        same(r, "groups", P->alike, s->alike, (size_t)s->groups + 1);
     spsi_segments_destroy(&s);
 }
 
@@ -283,6 +329,42 @@ static sps_csr *thresholds(void)
         }
     }
     A->rowptr[ROWS] = nnz;
+    return A;
+}
+
+/* Nodes of `size` unknowns, each coupled to a few nodes; every 24th node has a
+ * row that lacks its last column, every 50th is coupled to very many.  A row or
+ * two are left behind the last node.  Column 0 is not used. */
+static sps_csr *nodes(int size)
+{
+    enum { NODES = 700 };
+    const int64_t nrow = NODES * size + (size > 2 ? 2 : 1);
+    sps_csr *A = NULL;
+    int64_t nnz = 0;
+
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass) OK(ctx, sps_csr_create(ctx, nrow, nrow, nnz, SPS_F64, &A));
+        nnz = 0;
+        for (int64_t i = 0; i < nrow; i++) {
+            const int64_t t = i / size;
+            const int64_t links = t == NODES ? 1 : t % 50 == 7 ? 300
+                                                               : 4 + t % 9;
+            const bool odd = t % 24 == 5 && i % size == 1;
+
+            if (pass) A->rowptr[i] = nnz;
+            for (int64_t p = 0; p < links * size - odd; p++) {
+                const int64_t j = p / size * (NODES / links) * size + p % size;
+
+                if (pass) {
+                    A->col[nnz] = (int32_t)(size + j < NODES * size
+                                            ? size + j : j);
+                    ((double *)A->val)[nnz] = (double)((i * 7 + p) % 31 - 15);
+                }
+                nnz++;
+            }
+        }
+    }
+    A->rowptr[nrow] = nnz;
     return A;
 }
 
@@ -340,6 +422,39 @@ START_TEST(products_over_the_thresholds_are_exact)
 }
 END_TEST
 
+START_TEST(products_over_rows_that_are_alike_are_exact)
+{
+    const int widths[] = { 1, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 48, 63, 64,
+                           65, 127, 128, 130 };
+
+    for (int size = 2; size <= 3; size++) {
+        sps_csr *A = nodes(size);
+        sps_segments_limits l;
+        rig r;
+
+        rig_take(&r, ctx, "nodes", A);
+        ck_assert(spsi_segments_pay(&r.op->f, &l));
+        ck_assert_int_eq(l.group, size);
+        check_all(A->nrow, A->rowptr, A->col, l, 1);
+        for (size_t w = 0; rode() && w < sizeof widths / sizeof *widths; w++) {
+            const sps_segments *s;
+
+            ck_assert(rig_plan(&r, rode(), widths[w]));
+            s = &((sps_segments_plan *)r.plan)->parts;
+            ck_assert_int_eq(s->limits.group, size);
+            ck_assert_int_gt(s->odd, 0);
+            ck_assert_int_gt(s->count, 0);
+            try_product(&r, widths[w], 0, 0.0);
+            try_product(&r, widths[w], 1 + (int)w % 3, w % 2 ? 3.0 : 1.0);
+        }
+        if (rode()) same_lists(&r);
+        r.A = NULL;
+        rig_close(&r);
+        sps_csr_destroy(ctx, &A);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("segments");
@@ -351,9 +466,10 @@ int main(void)
     tcase_add_test(t, thresholds_are_exact);
     tcase_add_test(t, pieces_of_a_row_are_alike);
     tcase_add_test(t, ranges_cost_about_the_same);
-    tcase_add_test(t, a_list_pays_where_lengths_differ);
+    tcase_add_test(t, a_list_pays_where_lengths_differ_or_rows_are_alike);
     tcase_add_test(t, the_builder_of_the_place_makes_the_same_lists);
     tcase_add_test(t, products_over_the_thresholds_are_exact);
+    tcase_add_test(t, products_over_rows_that_are_alike_are_exact);
     suite_add_tcase(s, t);
     return runner_run(s);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* segments.cu - shares rows out on the device: what each row makes, prefix
- * sums over the rows, one pass that writes the lists, and a search for the
- * first row of each range.  About 90 bytes a row move. */
+/* segments.cu - shares rows out on the device: which groups of rows are alike
+ * (one read of the columns), what each row makes, prefix sums over the rows,
+ * one pass that writes the lists, and a search for the first row of each
+ * range.  About 90 bytes a row move beside the columns. */
 #include "segments.h"
 
 #include "device.cuh"
@@ -9,8 +10,8 @@
 
 namespace {
 
-/* Of every row: segments, slots, joins, cost. */
-enum { SEGMENTS, SLOTS, JOINS, COST, LISTS };
+/* Of every row: segments, slots, joins, cost; of every group: not alike. */
+enum { SEGMENTS, SLOTS, JOINS, COST, ODD, LISTS };
 
 struct work {
     int32_t *count[LISTS];
@@ -32,21 +33,57 @@ sps_status work_take(sps_context *ctx, int64_t nrow, work *w)
     return SPS_OK;
 }
 
+/* Eight lanes a group; all lanes of a warp take part in the votes. */
 template <class I>
 __global__ void __launch_bounds__(256)
-count_kernel(const I *__restrict__ rowptr, int64_t nrow, int32_t cut,
-             int32_t most, work w)
+compare_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
+               sps_segments s, work w)
+{
+    int64_t g = ((int64_t)blockIdx.x * 256 + threadIdx.x) / 8;
+    int l = (int)threadIdx.x % 8, size = s.limits.group;
+    bool same = true;
+
+    if (g < s.groups) {
+        int64_t first = rowptr[g * size];
+        int64_t length = rowptr[g * size + 1] - first;
+
+        for (int r = 1; r < size; r++) {
+            int64_t from = rowptr[g * size + r];
+
+            same = same && rowptr[g * size + r + 1] - from == length;
+            for (int64_t p = l; same && p < length; p += 8)
+                same = col[first + p] == col[from + p];
+        }
+    }
+    unsigned votes = __ballot_sync(all_lanes, same);
+
+    if (g > s.groups || l > 0) return;
+    /* What is left behind the last group is not alike. */
+    same = g < s.groups && (votes >> threadIdx.x % 32 & 255) == 255;
+    s.alike[g] = same;
+    if (g < s.groups) w.count[ODD][g] = !same;
+}
+
+__device__ __forceinline__ bool is_alike(const sps_segments &s, int64_t i)
+{
+    return !s.alike || s.alike[i / s.limits.group];
+}
+
+template <class I>
+__global__ void __launch_bounds__(256)
+count_kernel(const I *__restrict__ rowptr, int64_t nrow, sps_segments s,
+             work w)
 {
     int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
 
     if (i >= nrow) return;
     int64_t length = (int64_t)rowptr[i + 1] - rowptr[i];
-    int64_t pieces = spsi_segments_of(length, cut, most);
+    int64_t pieces = spsi_segments_of(length, is_alike(s, i), s.limits);
 
     w.count[SEGMENTS][i] = (int32_t)pieces;
     w.count[SLOTS][i] = pieces > 1 ? (int32_t)pieces : 0;
     w.count[JOINS][i] = pieces > 1;
-    w.count[COST][i] = spsi_segments_cost(length, cut);
+    w.count[COST][i] = spsi_segments_cost(length, s.limits);
 }
 
 template <class I>
@@ -58,7 +95,8 @@ fill_kernel(const I *__restrict__ rowptr, int64_t nrow, work w,
 
     if (i < nrow)
         spsi_segments_row(&s, i, rowptr[i], (int64_t)rowptr[i + 1] - rowptr[i],
-                          w.at[SEGMENTS][i], w.at[SLOTS][i], w.at[JOINS][i]);
+                          is_alike(s, i), w.at[SEGMENTS][i], w.at[SLOTS][i],
+                          w.at[JOINS][i]);
 }
 
 /* First row before which r / ranges of the cost lies. */
@@ -103,52 +141,82 @@ sps_status open_lists(sps_context *ctx, int64_t nrow, const work &w,
                          "most 2^31 - 1 are served", (long long)s->slots);
     SPS_TRY_RETURN(take(ctx, s->count, sizeof *s->segment, &s->segment,
                         bytes));
-    SPS_TRY_RETURN(take(ctx, s->joins, sizeof *s->join, &s->join, bytes));
-    return take(ctx, s->ranges + 1, sizeof *s->range, &s->range, bytes);
+    return take(ctx, s->joins, sizeof *s->join, &s->join, bytes);
+}
+
+/* Fills s->alike and counts the groups that are not. */
+template <class I>
+sps_status compare(sps_context *ctx, const I *rowptr, const int32_t *col,
+                   const work &w, sps_segments *s)
+{
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+
+    compare_kernel<<<(unsigned)ceil_div(s->groups + 1, 32), 256, 0, stream>>>(
+        rowptr, col, *s, w);
+    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(spsi_cuda_scan(ctx, w.count[ODD], s->groups, w.at[ODD]));
+    SPS_CUDA(ctx, cudaMemcpyAsync(&s->odd, w.at[ODD] + s->groups,
+                                  sizeof s->odd, cudaMemcpyDeviceToHost,
+                                  stream));
+    return spsi_cuda_wait(ctx);
 }
 
 template <class I>
-sps_status build(sps_context *ctx, const I *rowptr, int64_t nrow, work &w,
-                 sps_segments *s, size_t *bytes)
+sps_status build(sps_context *ctx, const I *rowptr, const sps_csr_local *A,
+                 const work &w, sps_segments *s, size_t *bytes)
 {
+    int64_t nrow = A->nrow;
     unsigned grid = (unsigned)ceil_div(nrow, 256);
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
+    if (s->alike) SPS_TRY_RETURN(compare(ctx, rowptr, A->col, w, s));
     if (grid) {
-        count_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, s->cut, s->most,
-                                               w);
+        count_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, *s, w);
         SPS_LAUNCHED(ctx);
     }
-    for (int l = 0; l < LISTS; l++)
+    for (int l = 0; l < (s->range ? ODD : COST); l++)
         SPS_TRY_RETURN(spsi_cuda_scan(ctx, w.count[l], nrow, w.at[l]));
     SPS_TRY_RETURN(open_lists(ctx, nrow, w, s, bytes));
     if (grid) {
         fill_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, w, *s);
         SPS_LAUNCHED(ctx);
     }
-    range_kernel<<<(unsigned)ceil_div(s->ranges + 1, 256), 256, 0, stream>>>(
-        w.at[COST], nrow, *s);
-    SPS_LAUNCHED(ctx);
+    if (s->range) {
+        range_kernel<<<(unsigned)ceil_div(s->ranges + 1, 256), 256, 0,
+                       stream>>>(w.at[COST], nrow, *s);
+        SPS_LAUNCHED(ctx);
+    }
     return spsi_cuda_wait(ctx);
+}
+
+/* Room for what does not depend on totals. */
+sps_status open_fixed(sps_context *ctx, int64_t nrow, int64_t ranges,
+                      sps_segments *s, size_t *bytes)
+{
+    if (s->limits.group > 1) {
+        s->groups = nrow / s->limits.group;
+        return take(ctx, s->groups + 1, sizeof *s->alike, &s->alike, bytes);
+    }
+    s->ranges = ranges > 0 ? ranges : 1;
+    return take(ctx, s->ranges + 1, sizeof *s->range, &s->range, bytes);
 }
 
 } // namespace
 
 sps_status spsi_cuda_segments(sps_context *ctx, const sps_csr_local *A,
-                              int32_t cut, int32_t most, int64_t ranges,
+                              sps_segments_limits limits, int64_t ranges,
                               sps_segments *s, size_t *bytes)
 {
     work w = {};
     sps_status st;
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    s->cut = cut;
-    s->most = most;
-    s->ranges = ranges > 0 ? ranges : 1;
-    st = work_take(ctx, A->nrow, &w);
+    s->limits = limits;
+    st = open_fixed(ctx, A->nrow, ranges, s, bytes);
+    if (st == SPS_OK) st = work_take(ctx, A->nrow, &w);
     if (st == SPS_OK)
-        st = A->rowptr32 ? build(ctx, A->rowptr32, A->nrow, w, s, bytes)
-                         : build(ctx, A->rowptr, A->nrow, w, s, bytes);
+        st = A->rowptr32 ? build(ctx, A->rowptr32, A, w, s, bytes)
+                         : build(ctx, A->rowptr, A, w, s, bytes);
     if (w.memory) spsi_cuda_release(ctx, w.memory, w.bytes);
     return st;
 }
@@ -163,5 +231,6 @@ void spsi_cuda_segments_clear(sps_context *ctx, sps_segments *s)
     if (s->range)
         spsi_cuda_release(ctx, s->range, (size_t)(s->ranges + 1) *
                                              sizeof *s->range);
+    if (s->alike) spsi_cuda_release(ctx, s->alike, (size_t)s->groups + 1);
     *s = sps_segments();
 }

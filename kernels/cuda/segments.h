@@ -10,7 +10,7 @@
  * spsi_cuda_segments_clear even on failure.  *bytes: what they take.  For
  * planning: takes memory and waits. */
 sps_status spsi_cuda_segments(sps_context *ctx, const sps_csr_local *A,
-                              int32_t cut, int32_t most, int64_t ranges,
+                              sps_segments_limits limits, int64_t ranges,
                               sps_segments *s, size_t *bytes);
 void spsi_cuda_segments_clear(sps_context *ctx, sps_segments *s);
 

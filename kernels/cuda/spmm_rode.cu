@@ -7,10 +7,12 @@
  * that meet in Y by atomic additions after Y was cleared.  Here a row, residue
  * and all, is summed by one group of lanes and stored once; only rows much
  * longer than others are cut (kernels/formats/segments.h), and their parts are
- * added in order.  Kernels: spmm_rode.cuh.
+ * added in order.  Rows that store the same columns, as those of the unknowns
+ * of one node do, are summed together: each row of X comes once for two or
+ * three of them.  Kernels: spmm_rode.cuh.
  *
- * Where lengths are alike there is no plan at all.  Bytes: A, Y once, X as
- * often as L1 and L2 forget it. */
+ * Where lengths are alike and rows are not, there is no plan at all.  Bytes:
+ * A, Y once, X as often as L1 and L2 forget it. */
 #include <type_traits>
 
 #include "segments.h"
@@ -20,11 +22,12 @@ extern "C" const sps_kernel spsi_kernel_spmm_rode;
 
 namespace {
 
-/* One block fills a multiprocessor, so that its rows share one window of L1.
- * Blocks walk runs of consecutive rows, side by side: long enough to meet
- * neighbours in L1, short enough that what all of them read stays in L2;
- * measured in doc/benchmarks.md. */
-constexpr int threads = 768, narrow_run = 1536, wide_run = 384;
+/* One block fills a multiprocessor, so that its rows share one window of L1;
+ * fewer threads where each holds several rows.  Blocks walk runs of consecutive
+ * rows, side by side: long enough to meet neighbours in L1, short enough that
+ * what all of them read stays in L2; measured in doc/benchmarks.md. */
+constexpr int threads = 768, group_threads = 512;
+constexpr int run_bytes = 48 << 10, group_run = 128;
 
 struct rode_plan {
     sps_segments_plan base;    /* no segments: every row is short */
@@ -33,13 +36,16 @@ struct rode_plan {
     size_t part_bytes;
 };
 
-/* Rows of a run; every multiprocessor gets several. */
-int run_of(const sps_context *ctx, int64_t nrow, int k)
+/* Rows of a run: so many numbers of X, whole steps of a block of threads,
+ * several runs for every multiprocessor.  bytes: of a row of the block. */
+int run_of(const sps_context *ctx, int64_t nrow, size_t bytes)
 {
-    int run = k <= 8 ? narrow_run : wide_run, least = threads / 32 * 8;
+    int step = threads / (bytes <= 192 ? 4 : 8);
+    int run = (int)(run_bytes / (bytes < 64 ? 64 : bytes)) / step * step;
 
-    while (run > least && ceil_div(nrow, run) < 4 * spsi_cuda_state(ctx)->sms)
-        run /= 2;
+    if (run < step) run = step;
+    while (run > step && ceil_div(nrow, run) < 4 * spsi_cuda_state(ctx)->sms)
+        run -= step;
     return run;
 }
 
@@ -58,29 +64,40 @@ template <class T> struct job {
     ranges_of ranges;
 };
 
-template <int L, int C, int W, class T, class I, class V>
+template <int L, int C, int W, class T, class V, class S>
+sps_status run_segments(const job<T> &o, const int32_t *col, const V *val,
+                        S stride)
+{
+    sps_context *ctx = o.r->base.super.ctx;
+    int64_t count = o.r->base.parts.count;
+    dim3 grid((unsigned)ceil_div(count, 8), (unsigned)ceil_div(o.b.k, o.width));
+
+    if (count == 0) return SPS_OK;
+    segments_kernel<L, C, W, T, V>
+        <<<grid, 256, 0, spsi_cuda_state(ctx)->stream>>>(
+            col, val, o.b, pieces<T>(o.r), o.width, stride);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* R rows of A for each group of L lanes. */
+template <int L, int C, int W, int R, class T, class I, class V>
 sps_status run(const job<T> &o, const matrix<I, V> &A)
 {
-    constexpr int U = depth<C, W> < (L > 8 ? L : 8) ? depth<C, W> : 8;
+    constexpr int batch = L > 8 ? L : 8, THREADS = R > 1 ? group_threads
+                                                         : threads;
+    constexpr int U = depth<C, W> < batch ? depth<C, W> : batch;
     sps_context *ctx = o.r->base.super.ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-    int64_t pieces_count = o.r->base.parts.count;
-    unsigned strips = (unsigned)ceil_div(o.b.k, o.width);
-    unsigned grid = (unsigned)spsi_cuda_state(ctx)->sms;
+    int grid = spsi_cuda_state(ctx)->sms;
     std::conditional_t<W == 1, uint64_t, uint32_t> stride;
 
     stride = (decltype(stride))(o.b.ldx * (int64_t)sizeof(T));
-
-    if (grid > (unsigned)o.ranges.count) grid = (unsigned)o.ranges.count;
-    if (pieces_count > 0) {
-        dim3 warps((unsigned)ceil_div(pieces_count, 8), strips);
-
-        segments_kernel<L, C, W, T, V><<<warps, 256, 0, stream>>>(
-            A.col, A.val, o.b, pieces<T>(o.r), o.width, stride);
-        SPS_LAUNCHED(ctx);
-    }
-    rows_kernel<threads, L, C, W, U, 1><<<grid, threads, 0, stream>>>(
-        A, o.b, o.ranges, o.width, stride);
+    SPS_TRY_RETURN((run_segments<L, C, W>(o, A.col, A.val, stride)));
+    if (grid > o.ranges.count) grid = o.ranges.count;
+    if (grid == 0) return SPS_OK;
+    rows_kernel<THREADS, L, C, W, U, R>
+        <<<(unsigned)grid, THREADS, 0, spsi_cuda_state(ctx)->stream>>>(
+            A, (I)o.r->base.super.A->nnz, o.b, o.ranges, o.width, stride);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }
@@ -107,14 +124,14 @@ sps_status run_any(const job<T> &o, const matrix<I, V> &A, int lumps)
     constexpr int W = 16 / sizeof(T);
 
     if constexpr (sizeof(I) == 4) {
-        if (lumps <= 2) return run<2, W, 1>(o, A);
-        if (lumps <= 4) return run<4, W, 1>(o, A);
+        if (lumps <= 2) return run<2, W, 1, 1>(o, A);
+        if (lumps <= 4) return run<4, W, 1, 1>(o, A);
     }
-    if (lumps <= 8) return run<4, 2 * W, 1>(o, A);
+    if (lumps <= 8) return run<4, 2 * W, 1, 1>(o, A);
     if constexpr (sizeof(I) == 4)
-        if (lumps <= 16) return run<8, 2 * W, 1>(o, A);
-    if (lumps <= 32) return run<16, 2 * W, 1>(o, A);
-    return run<32, 2 * W, 1>(o, A);
+        if (lumps <= 16) return run<8, 2 * W, 1, 1>(o, A);
+    if (lumps <= 32) return run<16, 2 * W, 1, 1>(o, A);
+    return run<32, 2 * W, 1, 1>(o, A);
 }
 
 /* The smallest shape that holds the lumps of a strip; more of them for
@@ -125,16 +142,30 @@ sps_status run_aligned(const job<T> &o, const matrix<I, V> &A, int lumps)
     constexpr int W = 16 / sizeof(T);
 
     if constexpr (sizeof(I) == 4) {
-        if (lumps <= 2) return run<2, 1, W>(o, A);
-        if (lumps > 8 && lumps <= 12) return run<4, 3, W>(o, A);
-        if (lumps > 16 && lumps <= 24) return run<8, 3, W>(o, A);
-        if (lumps > 32 && lumps <= 48) return run<16, 3, W>(o, A);
+        if (lumps <= 2) return run<2, 1, W, 1>(o, A);
+        if (lumps > 8 && lumps <= 12) return run<4, 3, W, 1>(o, A);
+        if (lumps > 16 && lumps <= 24) return run<8, 3, W, 1>(o, A);
+        if (lumps > 32 && lumps <= 48) return run<16, 3, W, 1>(o, A);
     }
-    if (lumps <= 4) return run<4, 1, W>(o, A);
-    if (lumps <= 8) return run<4, 2, W>(o, A);
-    if (lumps <= 16) return run<8, 2, W>(o, A);
-    if (lumps <= 32) return run<16, 2, W>(o, A);
-    return run<32, 2, W>(o, A);
+    if (lumps <= 4) return run<4, 1, W, 1>(o, A);
+    if (lumps <= 8) return run<4, 2, W, 1>(o, A);
+    if (lumps <= 16) return run<8, 2, W, 1>(o, A);
+    if (lumps <= 32) return run<16, 2, W, 1>(o, A);
+    return run<32, 2, W, 1>(o, A);
+}
+
+/* Groups of R rows that are alike. */
+template <int R, class T, class V>
+sps_status run_groups(const job<T> &o, const matrix<int32_t, V> &A, int lumps)
+{
+    constexpr int W = 16 / sizeof(T);
+
+    if (lumps <= 4) return run<4, 1, W, R>(o, A);
+    if (lumps <= 8) return run<4, 2, W, R>(o, A);
+    if (lumps <= 16) return run<8, 2, W, R>(o, A);
+    if (lumps <= 24) return run<8, 3, W, R>(o, A);
+    if (lumps <= 32) return run<16, 2, W, R>(o, A);
+    return run<32, 2, W, R>(o, A);
 }
 
 /* Lumps of a strip when k columns are cut into as few strips as 64 lumps
@@ -151,28 +182,54 @@ int lumps_of(int k, int W)
     }
 }
 
+/* Ranges over `items`, rows or groups. */
+ranges_of ranges_for(const rode_plan *r, int64_t items, int each)
+{
+    const sps_segments *s = &r->base.parts;
+    bool all = s->odd == 0 &&
+               s->groups * s->limits.group == r->base.super.A->nrow;
+
+    return { s->range, NULL, all ? NULL : s->alike,
+             s->range ? (int)s->ranges : (int)ceil_div(items, each), each,
+             s->limits.group, s->limits.cut };
+}
+
+/* With offsets of type I. */
+template <class I, class T, class V>
+sps_status choose(job<T> &o, const matrix<I, V> &A, bool aligned, int lumps)
+{
+    const rode_plan *r = o.r;
+    int group = r->base.parts.limits.group;
+    int each = run_of(r->base.super.ctx, A.nrow, o.b.k * sizeof(T));
+
+    if constexpr (sizeof(I) == 4 && sizeof(T) == sizeof(V))
+        if (aligned && group > 1) {
+            each = group_run;
+            o.ranges = ranges_for(r, A.nrow / group, each);
+            return group == 2 ? run_groups<2>(o, A, lumps)
+                              : run_groups<3>(o, A, lumps);
+        }
+    o.ranges = ranges_for(r, A.nrow, each);
+    return aligned ? run_aligned(o, A, lumps) : run_any(o, A, lumps);
+}
+
 template <class T, class V>
 sps_status product(const rode_plan *r, const sps_spmm_args *args)
 {
     constexpr int W = 16 / sizeof(T);
     const sps_csr_local *A = r->base.super.A;
-    const sps_segments *s = &r->base.parts;
     blocks<T> b = blocks_of<T>(args);
     bool aligned = b.ldx % W == 0 && b.ldy % W == 0 &&
                    (uintptr_t)b.x % 16 == 0 && (uintptr_t)b.y % 16 == 0 &&
+                   (uintptr_t)A->col % 16 == 0 &&
+                   (uintptr_t)A->val % 16 == 0 &&
                    b.ldx < (int64_t)(UINT32_MAX / sizeof(T));
     int lumps = lumps_of(b.k, W);
-    int each = run_of(r->base.super.ctx, A->nrow, b.k);
-    ranges_of ranges = { s->range, NULL, NULL, (int)ceil_div(A->nrow, each), each,
-                         s->cut };
-    job<T> o = { r, b, lumps * W, ranges };
+    job<T> o = { r, b, lumps * W, {} };
 
-    if (s->range) o.ranges.count = (int)s->ranges;
     SPS_TRY_RETURN(A->rowptr32
-        ? (aligned ? run_aligned(o, matrix_of<int32_t, V>(A), lumps)
-                   : run_any(o, matrix_of<int32_t, V>(A), lumps))
-        : (aligned ? run_aligned(o, matrix_of<int64_t, V>(A), lumps)
-                   : run_any(o, matrix_of<int64_t, V>(A), lumps)));
+        ? choose(o, matrix_of<int32_t, V>(A), aligned, lumps)
+        : choose(o, matrix_of<int64_t, V>(A), aligned, lumps));
     return join_rows(r, b);
 }
 
@@ -188,31 +245,52 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
                                      : product<double, float>(r, args);
 }
 
+/* Makes the lists; groups are given up where too few are alike. */
+sps_status make_lists(rode_plan *r, const sps_problem *p,
+                      sps_segments_limits limits)
+{
+    sps_context *ctx = r->base.super.ctx;
+    sps_segments *s = &r->base.parts;
+    int64_t nrow = p->local->nrow;
+    size_t row = (size_t)p->k * spsi_dtype_size(p->block);
+    int64_t ranges = ceil_div(nrow, run_of(ctx, nrow, row));
+    size_t bytes = 0;
+
+    SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, limits, ranges, s,
+                                      &bytes));
+    if (s->odd * 8 > s->groups) {
+        spsi_cuda_segments_clear(ctx, s);
+        limits.group = 1;
+        bytes = 0;
+        SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, limits, ranges, s,
+                                          &bytes));
+    }
+    r->base.super.bytes += bytes;
+    if (s->slots == 0) return SPS_OK;
+    r->part_bytes = (size_t)(s->slots * r->ld) * spsi_dtype_size(p->block);
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, r->part_bytes, &r->part));
+    r->base.super.bytes += r->part_bytes;
+    return SPS_OK;
+}
+
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
 {
-    int64_t nrow = p->local->nrow;
-    int64_t ranges = ceil_div(nrow, run_of(ctx, nrow, p->k));
-    int32_t cut, most;
-    sps_segments *s;
+    sps_segments_limits limits;
     rode_plan *r;
+    sps_segments *s;
 
     SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmm_rode, p,
                                  sizeof(rode_plan), plan_p));
     r = (rode_plan *)*plan_p;
-    s = &r->base.parts;
-    s->cut = INT32_MAX;
     r->ld = ceil_div(p->k, 4) * 4;
-    if (!spsi_segments_pay(p->f, &cut, &most)) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, cut, most, ranges, s,
-                                      &r->base.super.bytes));
-    if (s->slots > 0) {
-        r->part_bytes = (size_t)(s->slots * r->ld) *
-                        spsi_dtype_size(p->block);
-        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, r->part_bytes, &r->part));
-        r->base.super.bytes += r->part_bytes;
-    }
+    s = &r->base.parts;
+    s->limits = { INT32_MAX, 0, 1 };
+    if (!spsi_segments_pay(p->f, &limits)) return SPS_OK;
+    SPS_TRY_RETURN(make_lists(r, p, limits));
     snprintf(r->base.super.detail, sizeof r->base.super.detail,
-             "rows beyond %d in %lld segments", (int)cut,
+             s->limits.group > 1 ? "%d rows at once, %lld segments"
+                                 : "rows beyond %d in %lld segments",
+             s->limits.group > 1 ? (int)s->limits.group : (int)s->limits.cut,
              (long long)s->count);
     return SPS_OK;
 }

@@ -28,7 +28,7 @@ struct ranges_of {
     const int64_t *__restrict__ first;   /* count + 1, or NULL */
     const int32_t *__restrict__ order;   /* the rows, or NULL: as they come */
     const uint8_t *__restrict__ alike;   /* of groups of rows; NULL: all are */
-    int count, run;
+    int count, run, group;
     int cut;                             /* longer rows are segments */
 };
 
@@ -53,6 +53,23 @@ __device__ __forceinline__ float once(const float *p)
 
     asm("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(v) : "l"(p));
     return v;
+}
+
+/* Two neighbours, at an even number of an aligned array. */
+__device__ __forceinline__ void once(const int32_t *p, int32_t *v)
+{
+    asm("ld.global.nc.L1::no_allocate.v2.s32 {%0, %1}, [%2];"
+        : "=r"(v[0]), "=r"(v[1]) : "l"(p));
+}
+__device__ __forceinline__ void once(const double *p, double *v)
+{
+    asm("ld.global.nc.L1::no_allocate.v2.f64 {%0, %1}, [%2];"
+        : "=d"(v[0]), "=d"(v[1]) : "l"(p));
+}
+__device__ __forceinline__ void once(const float *p, float *v)
+{
+    asm("ld.global.nc.L1::no_allocate.v2.f32 {%0, %1}, [%2];"
+        : "=f"(v[0]), "=f"(v[1]) : "l"(p));
 }
 
 template <class T, int W> struct lump {
@@ -132,20 +149,31 @@ template <int C, int W>
 constexpr int depth = W == 1 ? (C > 8 ? 1 : C > 4 ? 2 : 4)
                              : (C == 1 ? 8 : C == 2 ? 4 : 2);
 
-/* Columns of lump q of a lane, at most W of interest, where `left` are left at
- * its first.  Lumps of several numbers are all whole but the last: so shapes
- * are chosen. */
-template <int L, int C, int W> __device__ __forceinline__ int part(int left,
-                                                                   int q)
+/* Which lump a lane takes at turn q.  Two groups of 4 lanes make 128 bytes, what
+ * L1 gives in a cycle unless two halves of lines are the same ones: so every
+ * other group takes the second lump first. */
+template <int L, int C, int W>
+__device__ __forceinline__ int turn(int q, int sub)
 {
-    return W > 1 && q < C - 1 ? W : left - W * L * q;
+    return L == 4 && W > 1 && q < C / 2 * 2 ? q ^ (sub & 1) : q;
+}
+
+/* Columns of the lump at turn q, at most W of interest, where `left` are left
+ * at the lane's first.  Lumps of several numbers are all whole but those at the
+ * highest numbers: so shapes are chosen. */
+template <int L, int C, int W>
+__device__ __forceinline__ int part(int left, int q, int sub)
+{
+    bool last = q == C - 1 || (L == 4 && C % 2 == 0 && q == C - 2);
+
+    return W > 1 && !last ? W : left - W * L * turn<L, C, W>(q, sub);
 }
 
 /* v[u] = this lane's lumps of row j[u] of X, zero where j[u] < 0; `left`
  * columns remain at x; that and stride in bytes.  ALL: no j is negative. */
 template <int L, int C, int W, int U, bool ALL, class T, class S>
 __device__ __forceinline__ void gather(const int32_t *j, const char *x,
-                                       S stride, int left,
+                                       S stride, int left, int sub,
                                        lump<T, W> (*v)[C])
 {
 #pragma unroll
@@ -155,8 +183,9 @@ __device__ __forceinline__ void gather(const int32_t *j, const char *x,
 
 #pragma unroll
         for (int q = 0; q < C; q++)
-            v[u][q] = fetch<W>(reinterpret_cast<const T *>(row) + W * L * q,
-                               some ? part<L, C, W>(left, q) : 0);
+            v[u][q] = fetch<W>(reinterpret_cast<const T *>(row) +
+                                   W * L * turn<L, C, W>(q, sub),
+                               some ? part<L, C, W>(left, q, sub) : 0);
     }
 }
 
@@ -222,9 +251,13 @@ template <int P, class I> struct walker {
 template <int THREADS, int L, int C, int W, int U, int R, class T, class I,
           class V, class S>
 __global__ void __launch_bounds__(THREADS)
-rows_kernel(matrix<I, V> A, blocks<T> b, ranges_of ranges, int width, S stride)
+rows_kernel(matrix<I, V> A, I nnz, blocks<T> b, ranges_of ranges, int width,
+            S stride)
 {
     constexpr int P = 32 / L, batch = L > 8 ? L : 8, own = batch / L;
+    /* Entries come two by two, from an even number on: the slots of a row that
+     * begins at an odd one are one more. */
+    constexpr bool PAIRS = own > 1 && R == 1 && W > 1 && sizeof(I) == 4;
     int sub = (int)threadIdx.x % 32 / L, l = (int)threadIdx.x % L;
     walker<P, I> at(ranges, (I)(A.nrow / R), (b.k + width - 1) / width);
     I p = 0, row = 0;
@@ -237,26 +270,54 @@ rows_kernel(matrix<I, V> A, blocks<T> b, ranges_of ranges, int width, S stride)
         length = -1;
         if (at.done() || row >= at.last) return;
         if (R == 1 && ranges.order) row = __ldg(ranges.order + row);
-        if (R > 1 && ranges.alike && !__ldg(ranges.alike + row)) return;
+        if (ranges.alike &&
+            !__ldg(ranges.alike + (R > 1 ? row : row / ranges.group)))
+            return;
         row *= R;
         p = __ldg(A.rowptr + row);
         I n = __ldg(A.rowptr + row + 1) - p;
         length = n <= ranges.cut ? (int)n : -1;
     };
-    /* Entries number done .. of the rows that begin at from. */
+    /* Slots done .. done + batch - 1 of the rows that begin at from. */
     auto entries = [&](I from, int count, int done) {
 #pragma unroll
         for (int e = 0; e < own; e++) {
-            int number = done + l + e * L;
+            if (PAIRS && e % 2) continue;
+            int number = PAIRS ? done + 2 * l + e * L - (int)(from & 1)
+                               : done + l + e * L;
             bool ok = number < count;
 
-            col[e] = ok ? once(A.col + (from + number)) : -1;
+            if constexpr (PAIRS) {
+                int32_t c[2] = { -1, -1 };
+                V v[2] = {};
+
+                if (ok && from + number + 1 < nnz) {
+                    once(A.col + (from + number), c);
+                    once(A.val + (from + number), v);
+                } else if (ok) {
+                    c[0] = once(A.col + (from + number));
+                    v[0] = once(A.val + (from + number));
+                }
+                bool first = ok && number >= 0, second = number + 1 < count;
+
+                col[e] = first ? c[0] : -1;
+                val[0][e] = first ? v[0] : V(0);
+                col[e + 1] = second ? c[1] : -1;
+                val[0][e + 1] = second ? v[1] : V(0);
+            } else {
+                col[e] = ok ? once(A.col + (from + number)) : -1;
 #pragma unroll
-            for (int r = 0; r < R; r++)
-                val[r][e] = ok ? once(A.val + (from + r * count + number))
-                               : V(0);
+                for (int r = 0; r < R; r++)
+                    val[r][e] = ok ? once(A.val + (from + r * count + number))
+                                   : V(0);
+            }
         }
     };
+    /* Slot e of a batch is number number_of(e) of lane lane_of(e). */
+    constexpr auto number_of = [](int e) {
+        return PAIRS ? e / 2 / L * 2 + e % 2 : e / L;
+    };
+    constexpr auto lane_of = [](int e) { return PAIRS ? e / 2 % L : e % L; };
 
     bounds();
     entries(p, length, 0);
@@ -266,9 +327,11 @@ rows_kernel(matrix<I, V> A, blocks<T> b, ranges_of ranges, int width, S stride)
         int mine = length, c = at.s * width + W * l;
         int left = min(b.k, (at.s + 1) * width) - c;
         const char *x = reinterpret_cast<const char *>(b.x + c);
+        int odd = PAIRS ? (int)(here & 1) : 0;
         /* All rows of a warp take as many batches as its longest. */
-        int most = __reduce_max_sync(all_lanes, mine);
-        int least = __reduce_min_sync(all_lanes, mine);
+        int most = __reduce_max_sync(all_lanes, mine + odd);
+        int least = __reduce_min_sync(all_lanes, mine + odd);
+        int begun = PAIRS && __any_sync(all_lanes, odd);
 
         at.advance();
         bounds();
@@ -294,20 +357,19 @@ rows_kernel(matrix<I, V> A, blocks<T> b, ranges_of ranges, int width, S stride)
                 if (done + e0 >= most) break;
 #pragma unroll
                 for (int u = 0; u < U; u++)
-                    j[u] = __shfl_sync(all_lanes, now[(e0 + u) / L],
-                                       (e0 + u) % L, L);
-                if (done + e0 + U <= least)
-                    gather<L, C, W, U, true>(j, x, stride, left, v);
+                    j[u] = __shfl_sync(all_lanes, now[number_of(e0 + u)],
+                                       lane_of(e0 + u), L);
+                if (done + e0 >= begun && done + e0 + U <= least)
+                    gather<L, C, W, U, true>(j, x, stride, left, sub, v);
                 else
-                    gather<L, C, W, U, false>(j, x, stride, left, v);
+                    gather<L, C, W, U, false>(j, x, stride, left, sub, v);
 #pragma unroll
                 for (int u = 0; u < U; u++)
 #pragma unroll
                     for (int r = 0; r < R; r++)
-                        add<C, W>((T)__shfl_sync(all_lanes,
-                                                 times[r][(e0 + u) / L],
-                                                 (e0 + u) % L, L),
-                                  v[u], acc[r]);
+                        add<C, W>((T)__shfl_sync(
+                                      all_lanes, times[r][number_of(e0 + u)],
+                                      lane_of(e0 + u), L), v[u], acc[r]);
             }
             if (!more) break;
         }
@@ -321,8 +383,8 @@ rows_kernel(matrix<I, V> A, blocks<T> b, ranges_of ranges, int width, S stride)
 
 #pragma unroll
                 for (int q = 0; q < C; q++)
-                    finish<W>(f, y + W * L * q, part<L, C, W>(left, q),
-                              acc[r][q]);
+                    finish<W>(f, y + W * L * turn<L, C, W>(q, sub),
+                              part<L, C, W>(left, q, sub), acc[r][q]);
             }
         }
     }
@@ -389,20 +451,26 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
             for (int u = 0; u < U; u++)
                 j[u] = __shfl_sync(all_lanes, now, (e0 + u) * P + group);
             if (done + (e0 + U) * P <= s.length)
-                gather<L, C, W, U, true>(j, x, stride, left, v);
+                gather<L, C, W, U, true>(j, x, stride, left, group, v);
             else
-                gather<L, C, W, U, false>(j, x, stride, left, v);
+                gather<L, C, W, U, false>(j, x, stride, left, group, v);
 #pragma unroll
             for (int u = 0; u < U; u++)
                 add<C, W>((T)__shfl_sync(all_lanes, times,
                                          (e0 + u) * P + group), v[u], acc);
         }
     }
+    if (turn<L, C, W>(0, group) > 0) {
+        lump<T, W> first = acc[0];
+
+        acc[0] = acc[1 % C];
+        acc[1 % C] = first;
+    }
     sum_groups<L, C>(acc);
     if (group > 0) return;
 #pragma unroll
     for (int q = 0; q < C; q++) {
-        int some = part<L, C, W>(left, q);
+        int some = part<L, C, W>(left, q, 0);
 
         if (s.slot < 0) {
             finish<W>(b, b.y + s.row * b.ldy + c + W * L * q, some, acc[q]);
