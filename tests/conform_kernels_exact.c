@@ -245,6 +245,25 @@ START_TEST(extreme_distributions_are_exact)
 }
 END_TEST
 
+/* More rows than the second side of a grid has blocks, 65535, times 32. */
+START_TEST(millions_of_rows_are_exact)
+{
+    static const char *const patterns[] = { "block_dense", "tridiagonal" };
+
+    for (int d = 0; d < TYPES && !quick(); d++)
+        for (int f = 0; f < COUNT(patterns); f++) {
+            exam e;
+
+            if (!wanted(&TYPE[d])) continue;
+            exam_open(&e, zoo_find(patterns[f]), 2200000, TYPE[d].exact,
+                      &TYPE[d], 1 + f);
+            e.lean = true;
+            try_kernels(&e, 1 + f, 1);
+            exam_close(&e);
+        }
+}
+END_TEST
+
 /* ---------------------------------------------------------------- offsets */
 
 /* A GPU has offsets of 32 bits wherever they suffice: here it has not, so
@@ -278,5 +297,6 @@ void add_exact(TCase *t)
     tcase_add_test(t, row_lengths_at_the_edges_of_tiles_are_exact);
     tcase_add_test(t, row_lengths_at_the_edges_of_row_blocks_are_exact);
     tcase_add_test(t, extreme_distributions_are_exact);
+    tcase_add_test(t, millions_of_rows_are_exact);
     tcase_add_test(t, offsets_of_64_bits_are_exact);
 }

@@ -7,7 +7,7 @@
  * offsets_of_64_bits_are_exact. */
 #include "conform_kernels.h"
 
-enum { ROWS = 300, LD = 1024, WIDEST = 128 };
+enum { ROWS = 300, LD = 1024, WIDEST = 128 };   /* of the small matrix */
 
 /* Row i of A becomes row (i + 1) rows - 1, column j (j + 1) cols - 1. */
 static sps_csr *stretch(const sps_csr *A, int64_t rows, int64_t cols)
@@ -37,8 +37,8 @@ static void field_open(field *b, sps_dtype dtype, int64_t n, int64_t ld,
 {
     *b = (field){ .step = step, .size = dtype == SPS_F64 ? 8 : 4 };
     b->bytes = (size_t)n * (size_t)ld * b->size;
-    b->block = (sps_block){ .ctx = ctx, .n = n, .k = (int)ld, .ld = ld,
-                            .dtype = dtype, .width = (int)ld };
+    b->block = (sps_block){ .ctx = ctx, .n = n, .k = WIDEST, .ld = ld,
+                            .dtype = dtype, .width = WIDEST };
     OK(ctx, ctx->backend->alloc(ctx, b->bytes, &b->block.data));
 }
 
@@ -47,7 +47,8 @@ static void field_close(field *b)
     ctx->backend->release(ctx, b->block.data, b->bytes);
 }
 
-/* Every number is `value` (doubles), or NaN in either type. */
+/* Every number is `value` (doubles), or NaN in either type; with rows beyond
+ * LD only those that are used. */
 static void field_fill(field *b, double value)
 {
     const uint64_t both = UINT64_C(0x7ff800007fc00000);
@@ -55,7 +56,8 @@ static void field_fill(field *b, double value)
 
     all.dtype = SPS_F64;
     all.ld = b->block.ld * (int64_t)b->size / 8;
-    all.k = all.width = (int)all.ld;
+    all.k = (int)(b->block.ld > LD ? WIDEST * (int64_t)b->size / 8 : all.ld);
+    all.width = all.k;
     if (isnan(value)) memcpy(&value, &both, sizeof value);
     OK(ctx, ctx->backend->fill(&all, value));
 }
@@ -93,7 +95,7 @@ static void judge_rows(const exam *e, const rig *big, const field *Y, int k)
 {
     double y[LD];
 
-    for (int64_t i = 0; i < ROWS; i++) {
+    for (int64_t i = 0; i < e->r.A->nrow; i++) {
         const int64_t at = (i + 1) * Y->step - 1;
 
         field_get(Y, at, y, k);
@@ -140,7 +142,7 @@ static void multiply(const exam *e, rig *big, field *X, field *Y, int k)
 }
 
 /* The widest plan that the kernel makes, at its width and below. */
-static void multiply_all(const exam *e, rig *big, field *X, field *Y, int most)
+static void multiply_all(const exam *e, rig *big, field *X, field *Y)
 {
     static const int widths[] = { WIDEST, 33, 4, 1 };
     const sps_kernel *kernel;
@@ -150,19 +152,20 @@ static void multiply_all(const exam *e, rig *big, field *X, field *Y, int most)
 
         if (!takes(kernel, e->t)) continue;
         for (int w = 0; w < COUNT(widths); w++) {
-            if (widths[w] > most) continue;
             planned = planned || rig_plan(big, kernel, widths[w]);
             if (planned) multiply(e, big, X, Y, widths[w]);
         }
     }
 }
 
-/* Rows and columns of the matrix so many times apart, blocks with this ld. */
-static void stretched(const types *t, int64_t rows, int64_t cols, int64_t ld)
+/* A matrix of n rows, these and its columns so many times apart, blocks with
+ * this ld. */
+static void stretched(const types *t, int64_t n, int64_t rows, int64_t cols,
+                      int64_t ld)
 {
     const sps_backend *b = ctx->backend;
     const size_t size = t->block == SPS_F64 ? 8 : 4;
-    const size_t numbers = (size_t)(ROWS * (rows + cols) * ld);
+    const size_t numbers = (size_t)(n * (rows + cols) * ld);
     size_t free_bytes = 0, total;
     field X, Y;
     exam e;
@@ -170,16 +173,16 @@ static void stretched(const types *t, int64_t rows, int64_t cols, int64_t ld)
 
     OK(ctx, b->memory(ctx, &free_bytes, &total));
     if (numbers * size + ((size_t)6 << 30) > free_bytes) return;
-    exam_open(&e, zoo_find("uniform"), ROWS, t->exact, t, WIDEST);
+    exam_open(&e, zoo_find("uniform"), n, t->exact, t, WIDEST);
     rig_take(&big, ctx, rows > cols ? "rows far apart" : "columns far apart",
              stretch(e.r.A, rows, cols));
     big.block = t->block;
-    field_open(&X, t->block, ROWS * cols, ld, cols);
-    field_open(&Y, t->block, ROWS * rows, ld, rows);
+    field_open(&X, t->block, n * cols, ld, cols);
+    field_open(&Y, t->block, n * rows, ld, rows);
     field_fill(&X, NAN);
-    for (int64_t i = 0; i < ROWS; i++)
+    for (int64_t i = 0; i < n; i++)
         field_put(&X, i, e.x + i * e.k, WIDEST);
-    multiply_all(&e, &big, &X, &Y, ld < WIDEST ? (int)ld : WIDEST);
+    multiply_all(&e, &big, &X, &Y);
     field_close(&X);
     field_close(&Y);
     rig_close(&big);
@@ -196,7 +199,7 @@ START_TEST(rows_of_x_beyond_2_to_31_numbers_are_reached)
 {
     if (small_machine()) return;
     for (int d = 0; d < TYPES; d++)
-        if (wanted(&TYPE[d])) stretched(&TYPE[d], 1, 7000, LD);
+        if (wanted(&TYPE[d])) stretched(&TYPE[d], ROWS, 1, 7000, LD);
 }
 END_TEST
 
@@ -204,7 +207,20 @@ START_TEST(rows_of_y_beyond_2_to_31_numbers_are_written)
 {
     if (small_machine()) return;
     for (int d = 0; d < TYPES; d++)
-        if (wanted(&TYPE[d])) stretched(&TYPE[d], 7000, 1, LD);
+        if (wanted(&TYPE[d])) stretched(&TYPE[d], ROWS, 7000, 1, LD);
+}
+END_TEST
+
+/* Three rows more than 2^32 bytes apart. */
+START_TEST(rows_may_be_4_gigabytes_apart)
+{
+    if (small_machine()) return;
+    for (int d = 0; d < TYPES; d++) {
+        const int64_t size = TYPE[d].block == SPS_F64 ? 8 : 4;
+
+        if (wanted(&TYPE[d]))
+            stretched(&TYPE[d], 3, 1, 1, (INT64_C(1) << 32) / size + 8);
+    }
 }
 END_TEST
 
@@ -213,7 +229,7 @@ START_TEST(a_block_of_2_to_31_numbers_is_written_whole)
 {
     if (small_machine() || !fixture_env("SPS_TEST_LONG")) return;
     for (int d = 0; d < TYPES; d += 2)
-        if (wanted(&TYPE[d])) stretched(&TYPE[d], 56000, 1, WIDEST);
+        if (wanted(&TYPE[d])) stretched(&TYPE[d], ROWS, 56000, 1, WIDEST);
 }
 END_TEST
 
@@ -221,5 +237,6 @@ void add_large(TCase *t)
 {
     tcase_add_test(t, rows_of_x_beyond_2_to_31_numbers_are_reached);
     tcase_add_test(t, rows_of_y_beyond_2_to_31_numbers_are_written);
+    tcase_add_test(t, rows_may_be_4_gigabytes_apart);
     tcase_add_test(t, a_block_of_2_to_31_numbers_is_written_whole);
 }
