@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spmm_tca.cu - TCA-SpMM in fp64: Y = alpha A X + beta Y on tensor cores. */
-#include "tca.cuh"
+#include "tca_direct.cuh"
 
 extern "C" const sps_kernel spsi_kernel_spmm_tca;
 
 namespace {
 
-template <int TILE>
+template <class F>
 sps_status launch(const sps_tca_plan *plan, const sps_spmm_args *args)
 {
     blocks<double> b = blocks_of(args);
     source<double> x = {b.x, b.ldx, NULL};
 
-    return paired(args->X)
-        ? launch_tca<form64<TILE>, double, true>(plan, b, x)
-        : launch_tca<form64<TILE>, double, false>(plan, b, x);
+    return paired(args->X) ? launch_direct<F, double, true>(plan, b, x)
+                           : launch_direct<F, double, false>(plan, b, x);
 }
 
-sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
+sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
 {
-    const sps_tca_plan *tca = (const sps_tca_plan *)plan;
+    const sps_tca_plan *plan = (const sps_tca_plan *)super;
+    int k = args->Y->k;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
-    return args->Y->k <= 16 ? launch<16>(tca, args) : launch<32>(tca, args);
+    SPS_TRY_RETURN(spsi_cuda_enter(super->ctx));
+    if (k == 0 || args->Y->n == 0) return SPS_OK;
+    if (trivial(super, args)) return scale_only(args);
+    return k <= 4  ? launch<narrow64<4>>(plan, args)
+         : k <= 8  ? launch<narrow64<2>>(plan, args)
+         : k <= 16 ? launch<direct64<1>>(plan, args)
+         : k <= 32 ? launch<direct64<2>>(plan, args)
+                   : launch<direct64<4>>(plan, args);
 }
 
 /* Every entry's row of X goes through shared memory and back. */

@@ -30,8 +30,7 @@ sps_status product(const sps_tca_plan *plan, const blocks<T> &b)
     source<uint16_t> x;
 
     SPS_TRY_RETURN((convert_x<bf16, T>(plan, b, NULL, &x)));
-    return b.k <= 32 ? launch_tca<form16<bf16, 32>, T, true>(plan, b, x)
-                     : launch_tca<form16<bf16, 64>, T, true>(plan, b, x);
+    return launch_low<bf16>(plan, b, x);
 }
 
 sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
@@ -52,8 +51,8 @@ double cost(const sps_problem *p)
 
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
 {
-    return low_plan(ctx, &spsi_kernel_spmm_tca_bf16, p, sizeof(uint16_t), 0,
-                    plan_p);
+    return low_plan(ctx, &spsi_kernel_spmm_tca_bf16, p,
+                    low_bytes(p, sizeof(uint16_t)), plan_p);
 }
 
 } // namespace

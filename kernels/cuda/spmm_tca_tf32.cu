@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spmm_tca_tf32.cu - TCA-SpMM in tf32: values and X rounded to 11 bits, sums
- * in float.  Blocks of floats are gathered as they are and rounded on their
- * way into the buffer; blocks of doubles are converted first. */
+ * in float.  Blocks of floats are gathered as they are and rounded in registers;
+ * blocks of doubles are converted first. */
 #include "tca_low.cuh"
 
 extern "C" const sps_kernel spsi_kernel_spmm_tca_tf32;
@@ -29,82 +29,84 @@ struct element32 {
     }
 };
 
-/* Four neighbours of which left exist. */
-template <bool ALIGNED>
-__device__ __forceinline__ float4 fetch_four(const float *p, int left)
-{
-    float4 v = make_float4(0, 0, 0, 0);
-
-    if (ALIGNED && left >= 4) {
-        v = __ldg((const float4 *)p);
-    } else {
-        if (left >= 1) v.x = __ldg(p);
-        if (left >= 2) v.y = __ldg(p + 1);
-        if (left >= 3) v.z = __ldg(p + 2);
-        if (left >= 4) v.w = __ldg(p + 3);
+/* mma.m16n8k8; a lane holds 2 parts columns side by side of entries t and
+ * t + 4. */
+template <int PARTS> struct direct32 {
+    typedef float sum, element, number;
+    static constexpr int parts = PARTS, tile = 16 * parts;
+    static constexpr int at_once = parts == 4 ? 2 : 4;
+    struct rows {
+        float low[2 * PARTS], high[2 * PARTS];
+    };
+    struct values {
+        float v[2];
+    };
+    static __device__ __forceinline__ int column(int f, int gid)
+    {
+        return 2 * (parts * gid + f);
     }
-    return v;
-}
-
-/* mma.m16n8k8; 8 x tile floats a slice. */
-template <int TILE> struct form32 {
-    typedef float word, number, sum, element;
-    static constexpr int tile = TILE, stride = tile + 8, slice = 8 * stride + 4;
-    static constexpr int products = tile / 16;
-
-    static __device__ __forceinline__ float convert(double v, int)
+    static __device__ __forceinline__ float round(double v, int)
     {
         return element32::round(v);
     }
     template <bool ALIGNED>
     static __device__ __forceinline__ void
-    gather(float *slice, const float *x, int64_t ld, const share &s, int lane,
-           int left)
+    row(const float *x, int64_t ld, int32_t entry, int left, int gid, float *v)
     {
-        constexpr int units = tile / 4, at_once = 32 / units, steps = 8 / at_once;
-        int u = 4 * (lane % units), e = lane / units;
-        float4 v[steps];
+        const float *p = row_of(x, entry, ld) + column(0, gid);
 
+        left = entry >= 0 ? left - column(0, gid) : 0;
+        if constexpr (parts == 1) {
+            float2 two = load_two<ALIGNED>(p, left);
+
+            v[0] = two.x;
+            v[1] = two.y;
+        } else {
 #pragma unroll
-        for (int i = 0; i < steps; i++) {
-            int entry = e + i * at_once;
-            int32_t j = __shfl_sync(all_lanes, s.col, entry);
+            for (int i = 0; i < 2 * parts; i += 4) {
+                float4 four = load_four<ALIGNED>(p + i, left - i);
 
-            v[i] = fetch_four<ALIGNED>(x + (int64_t)j * ld + u,
-                                       entry < s.own ? left - u : 0);
+                v[i] = four.x;
+                v[i + 1] = four.y;
+                v[i + 2] = four.z;
+                v[i + 3] = four.w;
+            }
         }
-#pragma unroll
-        for (int i = 0; i < steps; i++)
-            *(float4 *)(slice + (e + i * at_once) * stride + u) =
-                make_float4(tf32(v[i].x), tf32(v[i].y), tf32(v[i].z),
-                            tf32(v[i].w));
     }
-    struct values {
-        float low, high;
-    };
-    static __device__ __forceinline__ values
-    load_values(const float (*value)[8], int g, int gid, int t)
+    template <bool ALIGNED>
+    static __device__ __forceinline__ void
+    load(const float *x, int64_t ld, int32_t col, int c, int left, int gid,
+         int t, rows *r)
     {
-        values s = {};
+        int32_t low = __shfl_sync(all_lanes, col, 8 * c + t);
+        int32_t high = __shfl_sync(all_lanes, col, 8 * c + t + 4);
 
-        if (gid < g) {
-            s.low = value[gid][t];
-            s.high = value[gid][t + 4];
-        }
-        return s;
+        row<ALIGNED>(x, ld, low, left, gid, r->low);
+        row<ALIGNED>(x, ld, high, left, gid, r->high);
+    }
+    static __device__ __forceinline__ values spread(float v, int c, int t)
+    {
+        return values{{__shfl_sync(all_lanes, v, 8 * c + t),
+                       __shfl_sync(all_lanes, v, 8 * c + t + 4)}};
     }
     static __device__ __forceinline__ void
-    multiply(float *o, const float *slice, int j, int t, const values &s)
+    multiply(float (*o)[4], const rows &r, const values &s)
     {
-        float2 a = *(const float2 *)(slice + t * stride + j);
-        float2 b = *(const float2 *)(slice + (t + 4) * stride + j);
-
+#pragma unroll
+        for (int f = 0; f < parts; f++)
+            mma(o[f], tf32(r.low[2 * f]), tf32(r.low[2 * f + 1]),
+                tf32(r.high[2 * f]), tf32(r.high[2 * f + 1]), s.v[0], s.v[1]);
+    }
+    static __device__ __forceinline__ void mma(float *o, float d0, float d1,
+                                               float d2, float d3, float s0,
+                                               float s1)
+    {
         asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
             "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
             : "+f"(o[0]), "+f"(o[1]), "+f"(o[2]), "+f"(o[3])
-            : "r"(__float_as_uint(a.x)), "r"(__float_as_uint(a.y)),
-              "r"(__float_as_uint(b.x)), "r"(__float_as_uint(b.y)),
-              "r"(__float_as_uint(s.low)), "r"(__float_as_uint(s.high)));
+            : "r"(__float_as_uint(d0)), "r"(__float_as_uint(d1)),
+              "r"(__float_as_uint(d2)), "r"(__float_as_uint(d3)),
+              "r"(__float_as_uint(s0)), "r"(__float_as_uint(s1)));
     }
 };
 
@@ -112,8 +114,9 @@ template <class T, bool ALIGNED>
 sps_status launch(const sps_tca_plan *plan, const blocks<T> &b,
                   const source<float> &x)
 {
-    return b.k <= 16 ? launch_tca<form32<16>, T, ALIGNED>(plan, b, x)
-                     : launch_tca<form32<32>, T, ALIGNED>(plan, b, x);
+    return b.k <= 16 ? launch_direct<direct32<1>, T, ALIGNED>(plan, b, x)
+         : b.k <= 32 ? launch_direct<direct32<2>, T, ALIGNED>(plan, b, x)
+                     : launch_direct<direct32<4>, T, ALIGNED>(plan, b, x);
 }
 
 sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
@@ -148,8 +151,8 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     if (p->block == SPS_F32)
         return spsi_cuda_tca_plan(ctx, &spsi_kernel_spmm_tca_tf32, p,
                                   sizeof(float), plan_p);
-    return low_plan(ctx, &spsi_kernel_spmm_tca_tf32, p, sizeof(float), 0,
-                    plan_p);
+    return low_plan(ctx, &spsi_kernel_spmm_tca_tf32, p,
+                    low_bytes(p, sizeof(float)), plan_p);
 }
 
 } // namespace

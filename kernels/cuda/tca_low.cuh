@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tca_low.cuh - TCA-SpMM in 16 bits, and how X gets into a low precision.
+/* tca_low.cuh - direct TCA-SpMM in 16 bits, and how X gets into a low
+ * precision.
  *
  * X is converted once for a product, into memory of the plan: rows of whole
  * vectors, zero beyond the last column.  Then the gather, which reads a row of
@@ -7,14 +8,14 @@
 #ifndef SPS_CUDA_TCA_LOW_CUH
 #define SPS_CUDA_TCA_LOW_CUH
 
-#include "tca.cuh"
+#include "tca_direct.cuh"
 
 namespace {
 
-/* Columns of a converted row. */
-inline int64_t low_ld(int k) { return (k + 3) / 4 * 4; }
+/* Columns of a converted row: whole vectors of 16 bytes. */
+__host__ __device__ inline int64_t low_ld(int k) { return (k + 7) / 8 * 8; }
 
-/* E: a struct with element, vector (4 elements) and round(double) and
+/* E: a struct with element, vector (4 elements), round(double) and
  * pack(element[4]).  A group of `lanes` threads takes a row of `units` vectors;
  * exponent: of the columns, or NULL. */
 template <class E, class T>
@@ -23,7 +24,7 @@ convert_kernel(const T *__restrict__ x, int64_t ldx, int64_t n, int k,
                const int *__restrict__ exponent, int lanes,
                typename E::element *__restrict__ y)
 {
-    int units = (k + 3) / 4, rows = 256 / lanes;
+    int units = (int)(low_ld(k) / 4), rows = 256 / lanes;
     int64_t i = (int64_t)blockIdx.x * rows + (int)threadIdx.x / lanes;
 
     if (i >= n) return;
@@ -46,7 +47,7 @@ sps_status convert_x(const sps_tca_plan *plan, const blocks<T> &b,
                      const int *exponent, source<typename E::element> *x)
 {
     sps_context *ctx = plan->super.ctx;
-    int lanes = power_above((b.k + 3) / 4);
+    int lanes = power_above((int)(low_ld(b.k) / 4));
     typename E::element *y = (typename E::element *)plan->x;
     int64_t n = plan->super.A->ncol;
 
@@ -60,67 +61,53 @@ sps_status convert_x(const sps_tca_plan *plan, const blocks<T> &b,
     return SPS_OK;
 }
 
-/* --- 16 bits: mma.m16n8k8 with floats as sums.  A word of the buffer holds
- * entries 2p and 2p + 1 of one column, as the instruction wants them.  E also
- * has multiply(o, d0, d1, s). */
-template <class E, int TILE> struct form16 {
-    typedef uint32_t word;
-    typedef uint16_t number, element;
+/* 16 bits: mma.m16n8k8 with floats as sums, entries in pairs: lane 4 gid + t
+ * has entries 2t and 2t + 1 of a chunk.  It holds 2 parts columns side by side,
+ * one load of 4, 8 or 16 bytes; E also has multiply(o, d0, d1, s). */
+template <class E, int PARTS> struct direct16 {
     typedef float sum;
-    static constexpr int tile = TILE, stride = tile + 8, slice = 4 * stride + 4;
-    static constexpr int products = tile / 16;
-
-    static __device__ __forceinline__ uint16_t convert(double v, int exponent)
+    typedef uint16_t element;
+    typedef uint32_t number, values;
+    static constexpr int parts = PARTS, tile = 16 * parts, at_once = 4;
+    struct rows {
+        uint32_t v[2][PARTS];
+    };
+    static __device__ __forceinline__ int column(int f, int gid)
     {
-        return E::round(exponent ? scalbn(v, -exponent) : v);
+        return 2 * (parts * gid + f);
+    }
+    /* Even lanes: their value and the next. */
+    static __device__ __forceinline__ uint32_t round(double v, int exponent)
+    {
+        uint32_t mine = E::round(exponent ? scalbn(v, -exponent) : v);
+
+        return mine | __shfl_down_sync(all_lanes, mine, 1) << 16;
     }
     template <bool ALIGNED>
     static __device__ __forceinline__ void
-    gather(uint32_t *slice, const uint16_t *x, int64_t ld, const share &s,
-           int lane, int left)
+    load(const uint16_t *x, int64_t ld, int32_t col, int c, int left, int gid,
+         int t, rows *r)
     {
-        constexpr int units = tile / 4, all = 4 * units;
-        constexpr int steps = (all + 31) / 32;
-        uint2 v[steps][2];
-
 #pragma unroll
-        for (int i = 0; i < steps; i++) {
-            int n = lane + 32 * i, u = 4 * (n % units), entry = 2 * (n / units);
+        for (int h = 0; h < 2; h++) {
+            int32_t entry = __shfl_sync(all_lanes, col, 8 * c + 2 * t + h);
+            int j = column(0, gid);
 
-#pragma unroll
-            for (int h = 0; h < 2; h++) {
-                int32_t j = __shfl_sync(all_lanes, s.col, (entry + h) % 8);
-
-                v[i][h] = make_uint2(0, 0);
-                if (n < all && entry + h < s.own && u < left)
-                    v[i][h] = __ldg((const uint2 *)(x + (int64_t)j * ld + u));
-            }
-        }
-#pragma unroll
-        for (int i = 0; i < steps; i++) {
-            int n = lane + 32 * i, u = 4 * (n % units), p = n / units;
-            uint2 a = v[i][0], b = v[i][1];
-
-            if (n < all)
-                *(uint4 *)(slice + p * stride + u) =
-                    make_uint4(__byte_perm(a.x, b.x, 0x5410),
-                               __byte_perm(a.x, b.x, 0x7632),
-                               __byte_perm(a.y, b.y, 0x5410),
-                               __byte_perm(a.y, b.y, 0x7632));
+            load_words(row_of(x, entry, ld) + j, entry >= 0 && j < left,
+                       r->v[h]);
         }
     }
-    typedef uint32_t values;
-    static __device__ __forceinline__ values
-    load_values(const uint16_t (*value)[8], int g, int gid, int t)
+    static __device__ __forceinline__ uint32_t spread(uint32_t v, int c, int t)
     {
-        return gid < g ? *(const uint32_t *)(value[gid] + 2 * t) : 0u;
+        return __shfl_sync(all_lanes, v, 8 * c + 2 * t);
     }
-    static __device__ __forceinline__ void
-    multiply(float *o, const uint32_t *slice, int j, int t, values s)
+    static __device__ __forceinline__ void multiply(float (*o)[4],
+                                                    const rows &r, uint32_t s)
     {
-        uint2 d = *(const uint2 *)(slice + t * stride + j);
-
-        E::multiply(o, d.x, d.y, s);
+#pragma unroll
+        for (int f = 0; f < parts; f++)
+            E::multiply(o[f], __byte_perm(r.v[0][f], r.v[1][f], 0x5410),
+                        __byte_perm(r.v[0][f], r.v[1][f], 0x7632), s);
     }
 };
 
@@ -135,21 +122,34 @@ struct bits16 {
     }
 };
 
-/* A plan with room for X in elements of this size, and more bytes. */
+template <class E, class T>
+sps_status launch_low(const sps_tca_plan *plan, const blocks<T> &b,
+                      const source<uint16_t> &x)
+{
+    return b.k <= 16 ? launch_direct<direct16<E, 1>, T, true>(plan, b, x)
+         : b.k <= 32 ? launch_direct<direct16<E, 2>, T, true>(plan, b, x)
+                     : launch_direct<direct16<E, 4>, T, true>(plan, b, x);
+}
+
+/* A plan with so many bytes for X, and what belongs to it. */
 inline sps_status low_plan(sps_context *ctx, const sps_kernel *kernel,
-                           const sps_problem *p, size_t element, size_t more,
+                           const sps_problem *p, size_t bytes,
                            sps_plan **plan_p)
 {
     sps_tca_plan *plan;
 
     SPS_TRY_RETURN(spsi_cuda_tca_plan(ctx, kernel, p, sizeof(float), plan_p));
     plan = (sps_tca_plan *)*plan_p;
-    plan->x_bytes = (size_t)p->local->ncol * (size_t)low_ld(p->k) * element +
-                    more;
-    if (plan->x_bytes > 0)
-        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, plan->x_bytes, &plan->x));
-    plan->super.bytes += plan->x_bytes;
+    if (bytes == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &plan->x));
+    plan->x_bytes = bytes;
+    plan->super.bytes += bytes;
     return SPS_OK;
+}
+
+inline size_t low_bytes(const sps_problem *p, size_t element)
+{
+    return (size_t)p->local->ncol * (size_t)low_ld(p->k) * element;
 }
 
 } // namespace
