@@ -75,7 +75,7 @@ sps_status launch(const sps_plan *plan, const sample<T> &s)
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     pattern A = pattern_of(plan->A);
     int run = run_of(ctx, A.nrow, s.width * (int)sizeof(T));
-    ranges_of ranges = { parts->range, run, parts->cut };
+    ranges_of ranges = { parts->range, run, parts->limits.cut };
     int64_t grid = parts->range ? parts->ranges : ceil_div(A.nrow, run);
 
     if (parts->count > 0) {
@@ -149,21 +149,21 @@ sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
 {
     int64_t nrow = p->local->nrow;
-    int32_t cut, most;
+    sps_segments_limits limits;
     rode_plan *r;
 
     SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_sddmm_rode, p,
                                  sizeof(rode_plan), plan_p));
     r = (rode_plan *)*plan_p;
-    r->parts.cut = INT32_MAX;
-    if (p->local->nnz == 0 || !spsi_segments_pay(p->f, &cut, &most))
+    r->parts.limits.cut = INT32_MAX;
+    if (p->local->nnz == 0 || !spsi_segments_uneven(p->f, &limits))
         return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, cut, most,
+    SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, limits,
                                       ceil_div(nrow, run_of(ctx, nrow,
                                                             widest)),
                                       &r->parts, &r->super.bytes));
     snprintf(r->super.detail, sizeof r->super.detail,
-             "rows beyond %d in %lld segments", (int)cut,
+             "rows beyond %d in %lld segments", (int)limits.cut,
              (long long)r->parts.count);
     return SPS_OK;
 }

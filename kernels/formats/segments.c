@@ -9,16 +9,22 @@ enum { ENTRIES = 512, SHORTEST = 32 };
 
 /* With a heavy tail rows above the mean are few and hold most entries: they
  * are better off with a warp each.  Else only what is far out is cut. */
-bool spsi_segments_pay(const sps_features *f, sps_segments_limits *l)
+bool spsi_segments_uneven(const sps_features *f, sps_segments_limits *l)
 {
     const bool heavy = f->deviation > f->mean_length;
     const double from = f->mean_length + (heavy ? 0.0 : 6.0 * f->deviation);
-    bool list;
 
+    l->group = 1;
     l->most = ENTRIES;
     l->cut = from > ENTRIES ? ENTRIES : from < SHORTEST ? SHORTEST
                                                         : (int32_t)from;
-    list = f->max_length > ENTRIES || f->max_length > 4 * l->cut;
+    return f->max_length > ENTRIES || f->max_length > 4 * l->cut;
+}
+
+bool spsi_segments_pay(const sps_features *f, sps_segments_limits *l)
+{
+    const bool list = spsi_segments_uneven(f, l);
+
     l->group = f->block % 3 == 0 ? 3 : f->block % 2 == 0 ? 2 : 1;
     if (!list) l->cut = ENTRIES;
     return list || l->group > 1;

@@ -71,6 +71,9 @@ typedef struct sps_segments_plan {
 #define SPS_SEGMENTS_BOTH static inline
 #endif
 
+/* Whether lengths differ so much that a list pays; *l: the limits to build
+ * with, rows one by one. */
+bool spsi_segments_uneven(const sps_features *f, sps_segments_limits *l);
 /* Whether lengths differ so much, or rows are so much alike, that a list pays;
  * else every row is short.  *l: the limits to build with. */
 bool spsi_segments_pay(const sps_features *f, sps_segments_limits *l);
