@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_tca.c - the work list of TCA-SpMM, and its matricisation: what lanes
- * load, multiply and add is played through on the host, with the registers
- * of mma.m16n8k8 as the instruction set defines them.  On a GPU, that the list
- * made there is the same. */
+/* check_tca.c - the work list of TCA-SpMM: every entry once, every row one
+ * owner, and the way back to CSR; on a GPU, that the list made there is the
+ * same. */
 #include <check.h>
-#include <math.h>
 
 #include "kernels/cuda/tca_plan.h"
 #include "rig.h"
@@ -254,184 +252,6 @@ START_TEST(the_device_makes_the_same_list)
 }
 END_TEST
 
-/* ----------------------------------------------------- lanes and registers */
-
-enum form { WIDE, PAIRS }; /* fp64 and tf32; bf16 and half */
-
-typedef struct lane {
-    double d[4], s[2], o[4];
-} lane;
-
-/* O += D S, registers as PTX defines them for m16n8k8.  PAIRS: d[0], d[1] are
- * the halves of the first register, s[0], s[1] those of the only one. */
-static void mma(enum form form, lane l[32])
-{
-    double D[16][8], S[8][8];
-
-    for (int gid = 0; gid < 8; gid++)
-        for (int t = 0; t < 4; t++) {
-            const lane *a = &l[4 * gid + t];
-
-            if (form == WIDE) {
-                D[gid][t] = a->d[0];
-                D[gid + 8][t] = a->d[1];
-                D[gid][t + 4] = a->d[2];
-                D[gid + 8][t + 4] = a->d[3];
-                S[t][gid] = a->s[0];
-                S[t + 4][gid] = a->s[1];
-            } else {
-                D[gid][2 * t] = a->d[0];
-                D[gid][2 * t + 1] = a->d[1];
-                D[gid + 8][2 * t] = a->d[2];
-                D[gid + 8][2 * t + 1] = a->d[3];
-                S[2 * t][gid] = a->s[0];
-                S[2 * t + 1][gid] = a->s[1];
-            }
-        }
-    for (int r = 0; r < 16; r++)
-        for (int q = 0; q < 8; q++)
-            for (int k = 0; k < 8; k++)
-                l[4 * (r % 8) + q / 2].o[2 * (r / 8) + q % 2] +=
-                    D[r][k] * S[k][q];
-}
-
-/* One row: values, and X of its columns (length x n). */
-typedef struct example {
-    int length, n;
-    double *a, *x;
-} example;
-
-/* Numbers that are 0 where the row or the block ends. */
-static double value(const example *e, int p)
-{
-    return p < e->length ? e->a[p] : 0.0;
-}
-static double number(const example *e, int p, int j)
-{
-    return p < e->length && j < e->n ? e->x[p * e->n + j] : 0.0;
-}
-
-/* What lane 4 gid + t loads for columns from j on, entries from p on. */
-static void load(enum form form, lane *l, const example *e, int g, int gid,
-                 int t, int p, int j)
-{
-    const int chunk = p + 8 * spsi_tca_chunk(g, gid);
-    const int left = j + spsi_tca_column(g, gid);
-    const int low = form == WIDE ? t : 2 * t;
-    const int high = form == WIDE ? t + 4 : 2 * t + 1;
-
-    l->d[0] = number(e, chunk + low, left);
-    l->d[form == WIDE ? 1 : 2] = number(e, chunk + low, left + 1);
-    l->d[form == WIDE ? 2 : 1] = number(e, chunk + high, left);
-    l->d[3] = number(e, chunk + high, left + 1);
-    l->s[0] = gid < g ? value(e, p + 8 * gid + low) : 0.0;
-    l->s[1] = gid < g ? value(e, p + 8 * gid + high) : 0.0;
-}
-
-/* The partial trace by shuffles down, as diagonal_sums in tca.cuh. */
-static void trace(const lane l[32], int g, double two[32][2])
-{
-    for (int i = 0; i < 32; i++)
-        for (int h = 0; h < 2; h++)
-            two[i][h] = spsi_tca_diagonal(g, i / 4, i % 4)
-                ? l[i].o[2 * h + spsi_tca_register(g, i / 4)] : 0.0;
-    for (int s = 0; 1 << s < g; s++)
-        for (int i = 0; i < 32; i++) { /* rising: reads what is still old */
-            const int from = i + spsi_tca_distance(s);
-
-            for (int h = 0; h < 2; h++)
-                two[i][h] += two[from < 32 ? from : i][h];
-        }
-}
-
-/* y of a row, product by product; y[n] is NaN where nothing came. */
-static void play(enum form form, const example *e, double *y)
-{
-    const int g = spsi_tca_chunks(e->length), width = spsi_tca_width(g);
-
-    for (int j = 0; j < e->n; j++) y[j] = NAN;
-    for (int f = 0; f * width < e->n; f++) {
-        lane l[32] = { 0 };
-        double two[32][2];
-
-        for (int p = 0; p < e->length; p += SPSI_TCA_STEP) {
-            for (int i = 0; i < 32; i++)
-                load(form, &l[i], e, g, i / 4, i % 4, p, f * width);
-            mma(form, l);
-        }
-        trace(l, g, two);
-        for (int gid = 0; gid < 8; gid += g)
-            for (int h = 0; h < 2; h++) {
-                const int j = f * width + spsi_tca_column(g, gid) + h;
-
-                if (j < e->n) {
-                    ck_assert(isnan(y[j]));
-                    y[j] = two[4 * gid][h];
-                }
-            }
-    }
-}
-
-/* scale(chunk) multiplies values and divides X: sums stay what they are. */
-static void play_length(int length, int n, double (*scale)(int chunk))
-{
-    example e = { .length = length, .n = n };
-    double *y = malloc((size_t)n * sizeof *y);
-
-    e.a = malloc((size_t)length * sizeof *e.a);
-    e.x = malloc((size_t)(length * n) * sizeof *e.x);
-    for (int p = 0; p < length; p++) {
-        e.a[p] = (p * 37 + 11) % 41 - 20;
-        for (int j = 0; j < n; j++) e.x[p * n + j] = (p * 7 + j * 29) % 53 - 26;
-    }
-    for (enum form form = WIDE; form <= PAIRS; form++) {
-        double *right = calloc((size_t)n, sizeof *right);
-        example scaled = e;
-
-        for (int p = 0; p < length; p++)
-            for (int j = 0; j < n; j++) right[j] += e.a[p] * e.x[p * n + j];
-        scaled.a = malloc((size_t)length * sizeof *e.a);
-        scaled.x = malloc((size_t)(length * n) * sizeof *e.x);
-        for (int p = 0; p < length; p++) {
-            scaled.a[p] = e.a[p] * scale(p / 8);
-            for (int j = 0; j < n; j++)
-                scaled.x[p * n + j] = e.x[p * n + j] / scale(p / 8);
-        }
-        play(form, &scaled, y);
-        for (int j = 0; j < n; j++)
-            ck_assert_msg(y[j] == right[j], "length %d, form %d, column %d of "
-                          "%d: %g, not %g", length, (int)form, j, n, y[j],
-                          right[j]);
-        free(right);
-        free(scaled.a);
-        free(scaled.x);
-    }
-    free(e.a);
-    free(e.x);
-    free(y);
-}
-
-static double one(int chunk) { return chunk >= 0 ? 1.0 : 0.0; }
-/* Products of a chunk with what belongs to its neighbours overflow. */
-static double huge(int chunk) { return chunk % 2 ? 0x1p-700 : 0x1p700; }
-
-static const int LENGTHS[] = { 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65,
-                               127, 128, 129, 1000 };
-
-START_TEST(lanes_compute_the_dot_products)
-{
-    for (int l = 0; l < 17; l++)
-        for (int n = 1; n <= 40; n++) play_length(LENGTHS[l], n, one);
-}
-END_TEST
-
-START_TEST(what_overflows_off_the_diagonal_is_never_added)
-{
-    for (int l = 0; l < 12; l++)
-        for (int n = 1; n <= 18; n++) play_length(LENGTHS[l], n, huge);
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("tca");
@@ -444,8 +264,6 @@ int main(void)
     tcase_add_test(t, teams_are_full);
     tcase_add_test(t, pieces_share_a_row_evenly);
     tcase_add_test(t, the_device_makes_the_same_list);
-    tcase_add_test(t, lanes_compute_the_dot_products);
-    tcase_add_test(t, what_overflows_off_the_diagonal_is_never_added);
     suite_add_tcase(s, t);
     return runner_run(s);
 }

@@ -155,7 +155,8 @@ take_narrow(const batch &s, const double *x, int64_t ld, int left, int gid,
             int t, double *o, const P &put)
 {
     constexpr int products = 4 / G;
-    int mine = gid / (8 / G), j = 2 * (gid % (8 / G));
+    int mine = spsi_tca_narrow_chunk(G, gid);
+    int j = spsi_tca_narrow_column(G, gid);
     unsigned lasts = __ballot_sync(all_lanes, s.last);
     double2 low[products], high[products];
     double v[products][2];
@@ -186,16 +187,16 @@ take_narrow(const batch &s, const double *x, int64_t ld, int left, int gid,
         if (span > G) span = G;
         two[0] = o[0];
         two[1] = o[2];
-        /* Chunk c's sum is taken from the lanes 4 gid + c (4 / G). */
 #pragma unroll
         for (int step = 1; step < G; step *= 2) {
-            int above = G == 2 ? 18 : 9 * step;
+            int above = spsi_tca_narrow_distance(G, step);
             double a = __shfl_down_sync(all_lanes, two[0], above);
             double b = __shfl_down_sync(all_lanes, two[1], above);
 
             if (step < span) two[0] += a, two[1] += b;
         }
-        if (t == mine * (4 / G) && (mine & (span - 1)) == 0 && row >= 0)
+        if (t == spsi_tca_narrow_lane(G, gid) && (mine & (span - 1)) == 0 &&
+            row >= 0)
             put(row, j, two[0], two[1]);
         o[0] = o[1] = o[2] = o[3] = 0;
     }

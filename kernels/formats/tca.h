@@ -147,6 +147,33 @@ SPS_TCA_INLINE int spsi_tca_distance(int s)
     return s == 0 ? 4 : s == 1 ? 9 : 18;
 }
 
+/* --------------------------------------- the same without a trace, and narrow
+ *
+ * Where blocks are wide enough, D is 16 columns of one chunk and every column
+ * of S that chunk's values; rows gid and gid + 8 are neighbours again.  Then
+ * all columns of O are alike, and chunks of a row are added in place.
+ *
+ * For blocks of up to 16 / G columns, G = 2 or 4 chunks share D: lanes gid hold
+ * chunk gid / (8 / G), of D and of S, and O[gid][q] is good where columns q
+ * belong to the same chunk, so for lane t = chunk 4 / G. */
+SPS_TCA_INLINE int spsi_tca_narrow_chunk(int G, int gid)
+{
+    return gid / (8 / G);
+}
+SPS_TCA_INLINE int spsi_tca_narrow_column(int G, int gid)
+{
+    return 2 * (gid % (8 / G));
+}
+SPS_TCA_INLINE int spsi_tca_narrow_lane(int G, int gid)
+{
+    return spsi_tca_narrow_chunk(G, gid) * (4 / G);
+}
+/* From chunk c's lane to that of chunk c + step. */
+SPS_TCA_INLINE int spsi_tca_narrow_distance(int G, int step)
+{
+    return G == 2 ? 18 : 9 * step;
+}
+
 /* ------------------------------------------------------------------- host */
 
 /* The work list of a host matrix; arrays by spsi_new. */
