@@ -162,12 +162,12 @@ void judge(const exam *e, const trial *t, const image *Y, const char *what)
                 (t->beta == 0 ? 0 : (long double)t->beta * e->y[i * e->k + j]);
 
             if (y == right) continue;
-            ck_assert_msg(!exact, "%s: row %lld column %d is %.17g, not %.17Lg",
-                          what, (long long)i, j, y, right);
-            ck_assert_msg(fabsl(y - right) <= allowed(e, t, i, j), "%s: row "
-                          "%lld column %d is off by %.3Lg, allowed is %.3Lg",
-                          what, (long long)i, j, fabsl(y - right),
-                          allowed(e, t, i, j));
+            demand(!exact, "%s: row %lld column %d is %.17g, not %.17Lg",
+                   what, (long long)i, j, y, right);
+            demand(fabsl(y - right) <= allowed(e, t, i, j), "%s: row "
+                   "%lld column %d is off by %.3Lg, allowed is %.3Lg",
+                   what, (long long)i, j, fabsl(y - right),
+                   allowed(e, t, i, j));
         }
 }
 

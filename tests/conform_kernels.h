@@ -10,6 +10,11 @@
 #include "runner.h"
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+/* ck_assert_msg for inner loops: that writes to a pipe when all is well. */
+#define demand(holds, ...)                                                     \
+    do {                                                                       \
+        if (!(holds)) ck_abort_msg(__VA_ARGS__);                               \
+    } while (0)
 #define FOR_KERNELS(kernel)                                                    \
     for (int i_ = 0; (kernel = rig_kernel(ctx, SPS_OP_SPMM, i_)); i_++)
 

@@ -30,10 +30,10 @@ static double *product(const rig *r, const exam *e, int k)
 static void same_bits(const rig *r, int k, const double *a, const double *b,
                       const char *what)
 {
-    ck_assert_msg(!memcmp(a, b, (size_t)(r->A->nrow * k) * sizeof *a),
-                  "%s on %s, f%d, k %d: other bits %s",
-                  r->plan->kernel->name, r->what,
-                  r->block == SPS_F64 ? 64 : 32, k, what);
+    demand(!memcmp(a, b, (size_t)(r->A->nrow * k) * sizeof *a),
+           "%s on %s, f%d, k %d: other bits %s",
+           r->plan->kernel->name, r->what,
+           r->block == SPS_F64 ? 64 : 32, k, what);
 }
 
 /* Another run has these bits. */
@@ -183,7 +183,7 @@ static sps_context *open_on_stream(void *stream)
     sps_context_options_default(&o);
     o.place = SPS_CUDA;
     o.stream = stream;
-    ck_assert_msg(sps_context_create(&o, &with, &why) == SPS_OK, "%s", why);
+    demand(sps_context_create(&o, &with, &why) == SPS_OK, "%s", why);
     return with;
 }
 
@@ -271,8 +271,8 @@ static void record_and_replay(const exam *e, int k)
     OK(ctx, e->r.plan->kernel->spmm(e->r.plan, &args));
     OK(ctx, b->record_end(ctx, &recording));
     image_read(&Y, name);
-    ck_assert_msg(!memcmp(Y.back, Y.host, Y.bytes),
-                  "%s: ran while it was recorded", name);
+    demand(!memcmp(Y.back, Y.host, Y.bytes),
+           "%s: ran while it was recorded", name);
     for (int i = 0; i < COUNT(again); i++) {
         const double pair[] = { again[i].alpha, again[i].beta };
 
@@ -325,9 +325,9 @@ static void replay_bits(const exam *e, int k)
     for (int i = 0; i < 100; i++) OK(ctx, b->replay(ctx, recording));
     image_read(&Y, name);
     for (int64_t i = 0; i < e->r.A->nrow; i++)
-        ck_assert_msg(!memcmp(first + i * k, Y.out + i * Y.ld,
-                              (size_t)k * sizeof *first), "%s on %s k %d: "
-                      "other bits when replayed", name, e->r.what, k);
+        demand(!memcmp(first + i * k, Y.out + i * Y.ld,
+                       (size_t)k * sizeof *first), "%s on %s k %d: "
+               "other bits when replayed", name, e->r.what, k);
     b->record_drop(ctx, recording);
     image_close(&X);
     image_close(&Y);
@@ -373,9 +373,9 @@ static void expect_no_memory(const exam *e, int k)
     sps_context_information(ctx, &before);
     run(e, &t, X.B, Y.B);
     sps_context_information(ctx, &after);
-    ck_assert_msg(after.host_peak == before.host_peak &&
-                  after.device_peak == before.device_peak, "%s allocated",
-                  e->r.plan->kernel->name);
+    demand(after.host_peak == before.host_peak &&
+           after.device_peak == before.device_peak, "%s allocated",
+           e->r.plan->kernel->name);
     image_close(&X);
     image_close(&Y);
 }
@@ -415,14 +415,14 @@ START_TEST(plans_give_back_their_memory)
             host = ctx->host_bytes;
             device = ctx->device_bytes;
             rig_plan(&e.r, kernel, k);
-            ck_assert_msg(e.r.plan->bytes <= ctx->device_bytes - device +
-                          ctx->host_bytes - host, "%s: a plan of %zu bytes "
-                          "holds %zu", kernel->name, e.r.plan->bytes,
-                          ctx->device_bytes - device + ctx->host_bytes - host);
+            demand(e.r.plan->bytes <= ctx->device_bytes - device +
+                   ctx->host_bytes - host, "%s: a plan of %zu bytes "
+                   "holds %zu", kernel->name, e.r.plan->bytes,
+                   ctx->device_bytes - device + ctx->host_bytes - host);
             spsi_plan_destroy(&e.r.plan);
-            ck_assert_msg(ctx->host_bytes == host &&
-                          ctx->device_bytes == device,
-                          "%s keeps memory of a plan", kernel->name);
+            demand(ctx->host_bytes == host &&
+                   ctx->device_bytes == device,
+                   "%s keeps memory of a plan", kernel->name);
         }
     exam_close(&e);
 }

@@ -73,9 +73,9 @@ static void check_adjoint(exam *a, exam *b, const sps_kernel *kernel, int k)
     if (!rig_plan(&a->r, kernel, k) || !rig_plan(&b->r, kernel, k)) return;
     multiply(a, &X, &Y);
     multiply(b, &W, &Z);
-    ck_assert_msg(gap(a, b, &Y, &Z, k) <= 1, "%s on %s k %d: <A x, w> and "
-                  "<x, A' w> are %.3Lg bounds apart", kernel->name, a->r.what,
-                  k, gap(a, b, &Y, &Z, k));
+    demand(gap(a, b, &Y, &Z, k) <= 1, "%s on %s k %d: <A x, w> and "
+           "<x, A' w> are %.3Lg bounds apart", kernel->name, a->r.what,
+           k, gap(a, b, &Y, &Z, k));
     image_close(&X);
     image_close(&Y);
     image_close(&W);
@@ -120,9 +120,9 @@ START_TEST(roundoff_goes_with_the_guarantee)
     FOR_KERNELS(kernel) {
         const bool full = kernel->gives & SPS_FULL_PRECISION;
 
-        ck_assert_msg(full ? kernel->roundoff == 0 : kernel->roundoff > 0 &&
-                      kernel->roundoff < 0.01, "%s: roundoff %g",
-                      kernel->name, kernel->roundoff);
+        demand(full ? kernel->roundoff == 0 : kernel->roundoff > 0 &&
+               kernel->roundoff < 0.01, "%s: roundoff %g",
+               kernel->name, kernel->roundoff);
     }
 }
 END_TEST
@@ -144,13 +144,13 @@ START_TEST(bids_are_positive_numbers_and_refusals_have_a_reason)
                     const char *why = NULL;
 
                     if (spsi_kernel_fits(kernel, &p, &why))
-                        ck_assert_msg(isfinite(kernel->cost(&p)) &&
-                                      kernel->cost(&p) > 0.0, "%s bids %g on "
-                                      "%s", kernel->name, kernel->cost(&p),
-                                      r.what);
+                        demand(isfinite(kernel->cost(&p)) &&
+                               kernel->cost(&p) > 0.0, "%s bids %g on "
+                               "%s", kernel->name, kernel->cost(&p),
+                               r.what);
                     else
-                        ck_assert_msg(why && *why, "%s refuses %s without a "
-                                      "word", kernel->name, r.what);
+                        demand(why && *why, "%s refuses %s without a "
+                               "word", kernel->name, r.what);
                 }
             rig_close(&r);
         }

@@ -62,9 +62,9 @@ START_TEST(every_kernel_fits_something)
             all += count;
             if (TYPE[d].block == SPS_F32) single += count;
         }
-        ck_assert_msg(all > 0, "%s fits nothing of the zoo", kernel->name);
-        ck_assert_msg(single > 0 || !(kernel->gives & SPS_SINGLE_BLOCKS),
-                      "%s fits no blocks of floats", kernel->name);
+        demand(all > 0, "%s fits nothing of the zoo", kernel->name);
+        demand(single > 0 || !(kernel->gives & SPS_SINGLE_BLOCKS),
+               "%s fits no blocks of floats", kernel->name);
     }
 }
 END_TEST
@@ -125,7 +125,8 @@ START_TEST(every_shape_is_exact)
             if (!wanted(t)) continue;
             for (int w = 1; w < 4; w++) {
                 k[w] = WIDTHS[(turn * 7 + w * 11) % WIDTH_COUNT];
-                if (k[w] > 33 && s / 10 + s % 10 > 16) k[w] = k[w] % 16 + 9;
+                if (k[w] > 33 && sizes[s / 10] * sizes[s % 10] > 500000)
+                    k[w] = k[w] % 16 + 9;
                 if (k[w] > most) most = k[w];
             }
             exam_take(&e, name, zoo_shape(zoo_find(name), sizes[s / 10],
@@ -249,14 +250,15 @@ END_TEST
 START_TEST(millions_of_rows_are_exact)
 {
     static const char *const patterns[] = { "block_dense", "tridiagonal" };
+    const bool host = ctx->backend->place == SPS_HOST; /* it has no grids */
 
     for (int d = 0; d < TYPES && !quick(); d++)
         for (int f = 0; f < COUNT(patterns); f++) {
             exam e;
 
             if (!wanted(&TYPE[d])) continue;
-            exam_open(&e, zoo_find(patterns[f]), 2200000, TYPE[d].exact,
-                      &TYPE[d], 1 + f);
+            exam_open(&e, zoo_find(patterns[f]), host ? 200000 : 2200000,
+                      TYPE[d].exact, &TYPE[d], 1 + f);
             e.lean = true;
             try_kernels(&e, 1 + f, 1);
             exam_close(&e);

@@ -35,13 +35,13 @@ static void poison_x(const exam *e, int k, int64_t c, int j, double value)
             const double y = Y.out[i * Y.ld + l];
 
             if (l == j && stored)
-                ck_assert_msg(!isfinite(y), "%s on %s: row %lld lost a %g",
-                              kernel->name, e->r.what, (long long)i, value);
+                demand(!isfinite(y), "%s on %s: row %lld lost a %g",
+                       kernel->name, e->r.what, (long long)i, value);
             else if (l != j || strict)
-                ck_assert_msg(y == e->sum[i * e->k + l], "%s on %s k %d: %g "
-                              "at (%lld, %d) of X reached (%lld, %d) of Y",
-                              kernel->name, e->r.what, k, value, (long long)c,
-                              j, (long long)i, l);
+                demand(y == e->sum[i * e->k + l], "%s on %s k %d: %g "
+                       "at (%lld, %d) of X reached (%lld, %d) of Y",
+                       kernel->name, e->r.what, k, value, (long long)c,
+                       j, (long long)i, l);
         }
     }
     image_close(&X);
@@ -69,9 +69,9 @@ static void poison_a(exam *e, int k, double value)
             const bool hit = A->rowptr[i] <= p && p < A->rowptr[i + 1];
             const double y = Y.out[i * Y.ld + j];
 
-            ck_assert_msg(hit ? !isfinite(y) : y == e->sum[i * e->k + j],
-                          "%s on %s k %d: %g in A gives %g at (%lld, %d)",
-                          name, e->r.what, k, value, y, (long long)i, j);
+            demand(hit ? !isfinite(y) : y == e->sum[i * e->k + j],
+                   "%s on %s k %d: %g in A gives %g at (%lld, %d)",
+                   name, e->r.what, k, value, y, (long long)i, j);
         }
     rig_set_value(&e->r, p, good);
     rig_refresh(&e->r);
@@ -224,10 +224,10 @@ START_TEST(nan_leaves_no_window)
                 if (!(kernel->gives & SPS_NAN_STAYS_IN_ROW) &&
                     takes(kernel, &TYPE[d]) && rig_plan(&e.r, kernel, 8))
                     for (int c = 0; c < 8000; c += 3999)
-                        ck_assert_msg(spoiled(&e, c) <= 32 * 70, "%s on %s: "
-                                      "column %d spoils %lld rows",
-                                      kernel->name, e.r.what, c,
-                                      (long long)spoiled(&e, c));
+                        demand(spoiled(&e, c) <= 32 * 70, "%s on %s: "
+                               "column %d spoils %lld rows",
+                               kernel->name, e.r.what, c,
+                               (long long)spoiled(&e, c));
             exam_close(&e);
         }
 }

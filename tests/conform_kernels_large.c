@@ -100,16 +100,16 @@ static void judge_rows(const exam *e, const rig *big, const field *Y, int k)
 
         field_get(Y, at, y, k);
         for (int j = 0; j < k; j++)
-            ck_assert_msg(y[j] == e->sum[i * e->k + j], "%s on %s, k %d, f%d: "
-                          "(%lld, %d) is %g, not %Lg",
-                          big->plan->kernel->name, big->what, k,
-                          Y->size == 8 ? 64 : 32, (long long)at, j, y[j],
-                          e->sum[i * e->k + j]);
+            demand(y[j] == e->sum[i * e->k + j], "%s on %s, k %d, f%d: "
+                   "(%lld, %d) is %g, not %Lg",
+                   big->plan->kernel->name, big->what, k,
+                   Y->size == 8 ? 64 : 32, (long long)at, j, y[j],
+                   e->sum[i * e->k + j]);
         if (Y->step == 1) continue;
         field_get(Y, at - 1 - i % (Y->step - 1), y, k);
         for (int j = 0; j < k; j++)
-            ck_assert_msg(y[j] == 0, "%s on %s, k %d: an empty row is %g",
-                          big->plan->kernel->name, big->what, k, y[j]);
+            demand(y[j] == 0, "%s on %s, k %d: an empty row is %g",
+                   big->plan->kernel->name, big->what, k, y[j]);
     }
 }
 
@@ -121,9 +121,9 @@ static void judge_all(const rig *big, const field *Y, int k, double right)
     if (Y->size != 8) return;
     OK(ctx, ctx->backend->maxabs(&Y->block, most));
     for (int j = 0; j < k; j++)
-        ck_assert_msg(right < 0 ? isfinite(most[j]) : most[j] == right,
-                      "%s on %s, k %d: the largest of column %d is %g",
-                      big->plan->kernel->name, big->what, k, j, most[j]);
+        demand(right < 0 ? isfinite(most[j]) : most[j] == right,
+               "%s on %s, k %d: the largest of column %d is %g",
+               big->plan->kernel->name, big->what, k, j, most[j]);
 }
 
 static void multiply(const exam *e, rig *big, field *X, field *Y, int k)
