@@ -80,6 +80,20 @@ sps_status run_segments(const job<T> &o, const int32_t *col, const V *val,
     return SPS_OK;
 }
 
+/* Smaller blocks of threads where larger ones would leave multiprocessors
+ * without work; without a list their runs are one step long. */
+int block_of(ranges_of *ranges, int64_t items, int lanes, int most, int sms)
+{
+    int block = most;
+
+    while (block > 96 && items * lanes < (int64_t)block * 2 * sms) block /= 2;
+    if (block < most && !ranges->first) {
+        ranges->run = block / lanes;
+        ranges->count = (int)ceil_div(items, ranges->run);
+    }
+    return block;
+}
+
 /* R rows of A for each group of L lanes. */
 template <int L, int C, int W, int R, class T, class I, class V>
 sps_status run(const job<T> &o, const matrix<I, V> &A)
@@ -88,16 +102,19 @@ sps_status run(const job<T> &o, const matrix<I, V> &A)
                                                          : threads;
     constexpr int U = depth<C, W> < batch ? depth<C, W> : batch;
     sps_context *ctx = o.r->base.super.ctx;
-    int grid = spsi_cuda_state(ctx)->sms;
+    int sms = spsi_cuda_state(ctx)->sms;
+    ranges_of ranges = o.ranges;
+    int block = block_of(&ranges, A.nrow / R, L, THREADS, sms);
+    int grid = THREADS / block * sms;
     std::conditional_t<W == 1, uint64_t, uint32_t> stride;
 
     stride = (decltype(stride))(o.b.ldx * (int64_t)sizeof(T));
     SPS_TRY_RETURN((run_segments<L, C, W>(o, A.col, A.val, stride)));
-    if (grid > o.ranges.count) grid = o.ranges.count;
+    if (grid > ranges.count) grid = ranges.count;
     if (grid == 0) return SPS_OK;
     rows_kernel<THREADS, L, C, W, U, R>
-        <<<(unsigned)grid, THREADS, 0, spsi_cuda_state(ctx)->stream>>>(
-            A, (I)o.r->base.super.A->nnz, o.b, o.ranges, o.width, stride);
+        <<<(unsigned)grid, (unsigned)block, 0, spsi_cuda_state(ctx)->stream>>>(
+            A, (I)o.r->base.super.A->nnz, o.b, ranges, o.width, stride);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }
@@ -117,21 +134,22 @@ sps_status join_rows(const rode_plan *r, const blocks<T> &b)
     return SPS_OK;
 }
 
-/* One number at a time: blocks that 16-byte accesses do not suit. */
+/* One number at a time, where 16-byte accesses do not suit: more lanes a row,
+ * so that what they load is as contiguous. */
 template <class T, class I, class V>
-sps_status run_any(const job<T> &o, const matrix<I, V> &A, int lumps)
+sps_status run_any(const job<T> &o, const matrix<I, V> &A)
 {
-    constexpr int W = 16 / sizeof(T);
+    constexpr int most = 1024 / sizeof(T); /* columns of a strip */
 
     if constexpr (sizeof(I) == 4) {
-        if (lumps <= 2) return run<2, W, 1, 1>(o, A);
-        if (lumps <= 4) return run<4, W, 1, 1>(o, A);
+        if (o.width <= 4) return run<4, 1, 1, 1>(o, A);
+        if (o.width <= 8) return run<8, 1, 1, 1>(o, A);
     }
-    if (lumps <= 8) return run<4, 2 * W, 1, 1>(o, A);
+    if (o.width <= 16) return run<8, 2, 1, 1>(o, A);
     if constexpr (sizeof(I) == 4)
-        if (lumps <= 16) return run<8, 2 * W, 1, 1>(o, A);
-    if (lumps <= 32) return run<16, 2 * W, 1, 1>(o, A);
-    return run<32, 2 * W, 1, 1>(o, A);
+        if (o.width <= 32) return run<16, 2, 1, 1>(o, A);
+    if (o.width <= 64) return run<32, 2, 1, 1>(o, A);
+    return run<32, most / 32, 1, 1>(o, A);
 }
 
 /* The smallest shape that holds the lumps of a strip; more of them for
@@ -189,7 +207,7 @@ ranges_of ranges_for(const rode_plan *r, int64_t items, int each)
     bool all = s->odd == 0 &&
                s->groups * s->limits.group == r->base.super.A->nrow;
 
-    return { s->range, NULL, all ? NULL : s->alike,
+    return { s->range, all ? NULL : s->alike,
              s->range ? (int)s->ranges : (int)ceil_div(items, each), each,
              s->limits.group, s->limits.cut };
 }
@@ -210,7 +228,7 @@ sps_status choose(job<T> &o, const matrix<I, V> &A, bool aligned, int lumps)
                               : run_groups<3>(o, A, lumps);
         }
     o.ranges = ranges_for(r, A.nrow, each);
-    return aligned ? run_aligned(o, A, lumps) : run_any(o, A, lumps);
+    return aligned ? run_aligned(o, A, lumps) : run_any(o, A);
 }
 
 template <class T, class V>

@@ -26,7 +26,6 @@ namespace {
 /* Ranges of rows: from a list, or run rows each. */
 struct ranges_of {
     const int64_t *__restrict__ first;   /* count + 1, or NULL */
-    const int32_t *__restrict__ order;   /* the rows, or NULL: as they come */
     const uint8_t *__restrict__ alike;   /* of groups of rows; NULL: all are */
     int count, run, group;
     int cut;                             /* longer rows are segments */
@@ -269,7 +268,6 @@ rows_kernel(matrix<I, V> A, I nnz, blocks<T> b, ranges_of ranges, int width,
         row = at.base + sub;
         length = -1;
         if (at.done() || row >= at.last) return;
-        if (R == 1 && ranges.order) row = __ldg(ranges.order + row);
         if (ranges.alike &&
             !__ldg(ranges.alike + (R > 1 ? row : row / ranges.group)))
             return;

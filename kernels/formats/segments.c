@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { ENTRIES = 512, SHORTEST = 32 };
+enum { ENTRIES = 512, SHORTEST = 32, FEW = 1 << 14 };
 
 /* With a heavy tail rows above the mean are few and hold most entries: they
  * are better off with a warp each.  Else only what is far out is cut. */
@@ -21,10 +21,17 @@ bool spsi_segments_uneven(const sps_features *f, sps_segments_limits *l)
     return f->max_length > ENTRIES || f->max_length > 4 * l->cut;
 }
 
+/* Where rows are too few to keep a large machine busy by parts of warps, all
+ * but short ones get a warp or more. */
 bool spsi_segments_pay(const sps_features *f, sps_segments_limits *l)
 {
-    const bool list = spsi_segments_uneven(f, l);
+    bool list = spsi_segments_uneven(f, l);
 
+    if (f->nrow < FEW && (list || f->mean_length > SHORTEST)) {
+        l->cut = SHORTEST;
+        l->most = ENTRIES / 4;
+        list = true;
+    }
     l->group = f->block % 3 == 0 ? 3 : f->block % 2 == 0 ? 2 : 1;
     if (!list) l->cut = ENTRIES;
     return list || l->group > 1;
