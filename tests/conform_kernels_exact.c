@@ -111,11 +111,12 @@ START_TEST(every_shape_is_exact)
 {
     static const int64_t sizes[] = { 0, 1, 7, 8, 9, 31, 33, 127, 1000, 4097 };
     static const char *const patterns[] = { "uniform", "edges", "rmat",
-                                            "dense_row", "band", "power_law",
-                                            "dense_column" };
+                                            "dense_row", "block_dense",
+                                            "power_law", "dense_column",
+                                            "grid27_dof3", "band" };
     int turn = 0;
 
-    for (int s = 0; s < 100; s += quick() ? 9 : 1)
+    for (int s = 0; s < 100; s += quick() ? 9 : 1, turn++)
         for (int d = 0; d < TYPES; d++, turn++) {
             const char *name = patterns[turn % COUNT(patterns)];
             const types *t = &TYPE[d];
