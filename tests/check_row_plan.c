@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_row_plan.c - CSR-Adaptive on the GPU: the blocks that the device makes
- * equal the host's; rows longer than a block, with their workers, are summed
- * exactly, with the same bits at every run and under replay. */
+/* check_row_plan.c - CSR-Adaptive on the GPU, plain and with hot columns: the
+ * blocks and the order of columns that the device makes equal the host's; rows
+ * longer than a block, with their workers, are summed exactly, with the same
+ * bits at every run and under replay. */
 #include <check.h>
 
 #include "image.h"
-#include "kernels/cuda/row_plan.h"
+#include "kernels/cuda/column_plan.h"
 #include "oracle.h"
 #include "rig.h"
 #include "row_lengths.h"
 #include "runner.h"
 
 static sps_context *ctx;
-static const sps_kernel *kernel;
+static const sps_kernel *kernel; /* the one under test */
 
-static void open_context(void)
-{
-    const sps_kernel *k;
-
-    ctx = runner_context();
-    for (int i = 0; (k = spsi_registry_kernel(ctx, i)); i++)
-        if (!strcmp(k->name, "spmv.adaptive")) kernel = k;
-    ck_assert_ptr_nonnull(kernel);
-}
+static void open_context(void) { ctx = runner_context(); }
 static void close_context(void) { fixture_close(&ctx); }
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+
+static const char *const NAMES[] = { "spmv.adaptive", "spmv.hot" };
+
+static void take_kernel(int which)
+{
+    const sps_kernel *k;
+
+    kernel = NULL;
+    for (int i = 0; (k = spsi_registry_kernel(ctx, i)); i++)
+        if (!strcmp(k->name, NAMES[which])) kernel = k;
+    ck_assert_ptr_nonnull(kernel);
+}
 
 /* A rig around a matrix of the test's own. */
 static void open_rig(rig *r, const char *what, sps_csr *A)
@@ -90,6 +95,7 @@ START_TEST(blocks_of_the_device_equal_those_of_the_host)
     sps_csr *A;
     rig r;
 
+    take_kernel(_i);
     for (int f = 0; f < zoo_count(); f++)
         for (int s = 0; s < COUNT(sizes); s++) {
             rig_open(&r, ctx, f, sizes[s], ZOO_INTEGER, SPS_F64);
@@ -105,6 +111,52 @@ START_TEST(blocks_of_the_device_equal_those_of_the_host)
         same_blocks(&r);
         rig_close(&r);
     }
+}
+END_TEST
+
+static void same_columns(const rig *r)
+{
+    const sps_hot_plan *plan = (const sps_hot_plan *)r->plan;
+    const sps_csr *A = r->A;
+    const size_t columns = (size_t)A->ncol * sizeof(int32_t);
+    const size_t entries = (size_t)A->nnz * sizeof(int32_t);
+    int32_t *column = malloc(columns + 1), *col = malloc(entries + 1);
+    sps_column_order order;
+    int64_t held = 0;
+
+    OK(ctx, spsi_column_order_make(ctx, A, &order));
+    if (A->nnz > 0) {
+        OK(ctx, ctx->backend->download(ctx, column, plan->columns.column,
+                                       columns));
+        OK(ctx, ctx->backend->download(ctx, col, plan->columns.col, entries));
+        ck_assert_msg(!memcmp(column, order.column, columns), "%s: %lld "
+                      "columns in another order", r->what,
+                      (long long)A->ncol);
+    }
+    for (int64_t p = 0; p < A->nnz; p++) {
+        ck_assert_int_eq(col[p], order.rank[A->col[p]]);
+        held += col[p] < plan->near;
+    }
+    ck_assert_int_eq(held, plan->columns.held);
+    spsi_column_order_free(ctx, &order);
+    free(column);
+    free(col);
+}
+
+START_TEST(columns_of_the_device_stand_as_those_of_the_host)
+{
+    static const int64_t sizes[] = { 0, 1, 70, 1023, 1025, 40000 };
+    rig r;
+
+    take_kernel(1);
+    for (int f = 0; f < zoo_count(); f++)
+        for (int s = 0; s < COUNT(sizes); s++) {
+            if (sizes[s] > 20000 && strcmp(zoo_name(f), "power_law")) continue;
+            rig_open(&r, ctx, f, sizes[s], ZOO_INTEGER, SPS_F64);
+            ck_assert(rig_plan(&r, kernel, 1));
+            same_columns(&r);
+            rig_close(&r);
+        }
 }
 END_TEST
 
@@ -144,6 +196,7 @@ START_TEST(rows_at_and_beyond_the_edges_are_exact)
 {
     sps_csr *A;
 
+    take_kernel(_i);
     for (int e = 0; (A = edge_matrix(e, true)); e++) {
         rig r;
 
@@ -174,12 +227,21 @@ static void nobody_waits(const rig *r)
     for (int64_t i = 0; i < plan->blocks.longs; i++)
         ck_assert_int_eq(arrived[i], 0);
     free(arrived);
+    if (!strcmp(kernel->name, "spmv.hot")) {
+        const sps_hot_plan *hot = (const sps_hot_plan *)plan;
+        unsigned turn[2] = { 1, 1 };
+
+        OK(ctx, ctx->backend->download(ctx, turn, hot->turn, sizeof turn));
+        ck_assert_uint_eq(turn[0], 0);
+        ck_assert_uint_eq(turn[1], 0);
+    }
 }
 
 START_TEST(a_hundred_runs_have_the_same_bits)
 {
     sps_csr *A;
 
+    take_kernel(_i);
     for (int e = 0; (A = edge_matrix(e, false)); e++) {
         const size_t bytes = (size_t)A->nrow * sizeof(double);
         double *first = malloc(bytes);
@@ -213,6 +275,7 @@ START_TEST(a_replayed_product_has_the_bits_of_a_plain_one)
     image X, Y;
     rig r;
 
+    take_kernel(_i);
     open_rig(&r, "edges", A);
     image_open(&X, ctx, A->ncol, 1, 1, 3, ZOO_RANDOM);
     image_open(&Y, ctx, A->nrow, 1, 1, 0, ZOO_RANDOM);
@@ -249,10 +312,12 @@ int main(void)
     }
     tcase_set_timeout(t, RUNNER_TIMEOUT);
     tcase_add_checked_fixture(t, open_context, close_context);
-    tcase_add_test(t, blocks_of_the_device_equal_those_of_the_host);
-    tcase_add_test(t, rows_at_and_beyond_the_edges_are_exact);
-    tcase_add_test(t, a_hundred_runs_have_the_same_bits);
-    tcase_add_test(t, a_replayed_product_has_the_bits_of_a_plain_one);
+    tcase_add_loop_test(t, blocks_of_the_device_equal_those_of_the_host, 0, 2);
+    tcase_add_test(t, columns_of_the_device_stand_as_those_of_the_host);
+    tcase_add_loop_test(t, rows_at_and_beyond_the_edges_are_exact, 0, 2);
+    tcase_add_loop_test(t, a_hundred_runs_have_the_same_bits, 0, 2);
+    tcase_add_loop_test(t, a_replayed_product_has_the_bits_of_a_plain_one, 0,
+                        2);
     suite_add_tcase(s, t);
     return runner_run(s);
 }
