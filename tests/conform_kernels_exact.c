@@ -87,6 +87,35 @@ START_TEST(spmm_equals_the_oracle_exactly_on_integers)
 }
 END_TEST
 
+/* Every width in every layout: what is stored in whole vectors, by us or by a
+ * vendor, must not reach the columns beside the block. */
+START_TEST(every_layout_keeps_its_padding)
+{
+    static const char *const patterns[] = { "block_dense", "uniform" };
+    const sps_kernel *kernel;
+
+    for (int d = 0; d < TYPES; d++)
+        for (int f = 0; f < COUNT(patterns) && wanted(&TYPE[d]); f++) {
+            exam e;
+
+            exam_open(&e, zoo_find(patterns[f]), 200, TYPE[d].exact, &TYPE[d],
+                      quick() ? 33 : 130);
+            for (int w = 0; WIDTHS[w] <= e.k; w += quick() ? 4 : 1)
+                FOR_KERNELS(kernel) {
+                    if (!takes(kernel, e.t) ||
+                        !rig_plan(&e.r, kernel, WIDTHS[w]))
+                        continue;
+                    for (int l = 0; l < 2 * LAYOUTS; l++) {
+                        const trial t = { WIDTHS[w], l, 1, l / LAYOUTS, false };
+
+                        try(&e, &t);
+                    }
+                }
+            exam_close(&e);
+        }
+}
+END_TEST
+
 /* Rows of 1023, 1024, 1025 entries, and grids of more than one window. */
 START_TEST(long_rows_and_many_rows_are_exact_too)
 {
@@ -295,6 +324,7 @@ void add_exact(TCase *t)
 {
     tcase_add_test(t, every_kernel_fits_something);
     tcase_add_test(t, spmm_equals_the_oracle_exactly_on_integers);
+    tcase_add_test(t, every_layout_keeps_its_padding);
     tcase_add_test(t, long_rows_and_many_rows_are_exact_too);
     tcase_add_test(t, every_shape_is_exact);
     tcase_add_test(t, row_lengths_at_the_edges_of_tiles_are_exact);
