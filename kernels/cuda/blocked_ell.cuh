@@ -58,11 +58,16 @@ template <int B, class I> struct row_merge {
     }
 };
 
-/* The most blocks of a block row, into *widest. */
+/* What there is with one size of blocks. */
+struct block_count {
+    int widest;              /* blocks of the fullest block row */
+    int empty;               /* block rows without any */
+};
+
 template <int B, class I>
 __global__ void __launch_bounds__(256)
 count_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
-             int64_t nrow, int64_t mb, int *widest)
+             int64_t nrow, int64_t mb, block_count *c)
 {
     int64_t block_row = ((int64_t)blockIdx.x * 256 + threadIdx.x) / B;
     int count = 0;
@@ -70,13 +75,17 @@ count_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     if (block_row >= mb) return; /* whole groups at once */
     row_merge<B, I> rows(rowptr, col, nrow, block_row);
     while (rows.next() != rows.nothing) count++;
-    if (threadIdx.x % B == 0) atomicMax(widest, count);
+    if (threadIdx.x % B > 0) return;
+    atomicMax(&c->widest, count);
+    if (count == 0) atomicAdd(&c->empty, 1);
 }
 
+/* empty, unless NULL: 1 for each block row without blocks, else 0. */
 template <int B, class I>
 __global__ void __launch_bounds__(256)
 set_columns(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
-            int64_t nrow, int64_t mb, int64_t nb, int64_t w, int32_t *column)
+            int64_t nrow, int64_t mb, int64_t nb, int64_t w, int32_t *column,
+            uint8_t *empty)
 {
     int64_t block_row = ((int64_t)blockIdx.x * 256 + threadIdx.x) / B;
     int lane = (int)threadIdx.x % B;
@@ -92,6 +101,7 @@ set_columns(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
         if (lane == 0) column[s] = next;
         s++;
     }
+    if (empty && lane == 0) empty[block_row] = s == 0;
     for (s += lane; s < w; s += B) column[s] = last;
 }
 
@@ -126,7 +136,8 @@ inline unsigned group_grid(int64_t groups, int lanes)
 }
 
 template <int B>
-sps_status launch_count(sps_context *ctx, const sps_csr_local *A, int *widest)
+sps_status launch_count(sps_context *ctx, const sps_csr_local *A,
+                        block_count *c)
 {
     int64_t mb = ceil_div(A->nrow, B);
     unsigned grid = group_grid(mb, B);
@@ -134,17 +145,17 @@ sps_status launch_count(sps_context *ctx, const sps_csr_local *A, int *widest)
 
     if (A->rowptr32)
         count_blocks<B><<<grid, 256, 0, stream>>>(A->rowptr32, A->col, A->nrow,
-                                                  mb, widest);
+                                                  mb, c);
     else
         count_blocks<B><<<grid, 256, 0, stream>>>(A->rowptr, A->col, A->nrow,
-                                                  mb, widest);
+                                                  mb, c);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }
 
 template <int B>
 sps_status launch_columns(sps_context *ctx, const sps_csr_local *A,
-                          const sps_blocked_ell *e)
+                          const sps_blocked_ell *e, uint8_t *empty)
 {
     unsigned grid = group_grid(e->mb, B);
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
@@ -152,11 +163,11 @@ sps_status launch_columns(sps_context *ctx, const sps_csr_local *A,
     if (A->rowptr32)
         set_columns<B><<<grid, 256, 0, stream>>>(A->rowptr32, A->col, A->nrow,
                                                  e->mb, e->nb, e->w,
-                                                 e->column);
+                                                 e->column, empty);
     else
         set_columns<B><<<grid, 256, 0, stream>>>(A->rowptr, A->col, A->nrow,
                                                  e->mb, e->nb, e->w,
-                                                 e->column);
+                                                 e->column, empty);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }

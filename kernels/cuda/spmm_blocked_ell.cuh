@@ -2,10 +2,14 @@
 /* spmm_blocked_ell.cuh - what the kernels on cuSPARSE's Blocked-ELL share: the
  * size of the blocks, the plan, the run; spmm_blocked_ell.cu says more.
  *
- * cuSPARSE wants whole blocks, so rows of X past a ragged last block column,
- * and rows of Y past a ragged last block row, go through memory of the plan.
- * It takes scalars from the host alone; those on the device come with a kernel
- * of ours that joins the product from the same memory. */
+ * cuSPARSE wants whole blocks, so rows of X past a ragged last block column go
+ * through memory of the plan.  So does the product, to be joined with Y by a
+ * kernel of ours, when
+ *   - rows of Y end in a ragged last block row;
+ *   - a block row is empty: its padding met rows of X that it does not use;
+ *   - the scalars lie on the device, whence cuSPARSE does not take them;
+ *   - blocks of floats have a width that is no multiple of 4: it writes the
+ *     columns up to the next one (12.6.3), which are not ours. */
 #ifndef SPS_CUDA_SPMM_BLOCKED_ELL_CUH
 #define SPS_CUDA_SPMM_BLOCKED_ELL_CUH
 
@@ -14,6 +18,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 namespace {
 
@@ -34,6 +39,8 @@ struct bell_plan {
     int64_t ld;              /* of x and y */
     void *x, *y;             /* padded X, when ncol is ragged; padded Y */
     size_t x_bytes, y_bytes;
+    uint8_t *empty;          /* mb: no blocks in it; NULL when all have some */
+    size_t empty_bytes;
 };
 
 /* --------------------------------------------------------------- the choice */
@@ -155,33 +162,37 @@ double bell_cost(const sps_problem *p)
 
 /* ----------------------------------------------------------------- the plan */
 
-/* Widths of all sizes, exactly. */
-sps_status count_widths(sps_context *ctx, const sps_csr_local *A, int64_t *w)
+/* All sizes, exactly. */
+sps_status count_all(sps_context *ctx, const sps_csr_local *A, block_count *c)
 {
-    int host[size_count] = {};
+    size_t bytes = size_count * sizeof *c;
+    block_count *there;
     void *room;
     sps_status st;
 
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, sizeof host, &room));
-    st = ctx->backend->upload(ctx, room, host, sizeof host);
-    if (st == SPS_OK) st = launch_count<8>(ctx, A, (int *)room);
-    if (st == SPS_OK) st = launch_count<16>(ctx, A, (int *)room + 1);
-    if (st == SPS_OK) st = launch_count<32>(ctx, A, (int *)room + 2);
-    if (st == SPS_OK)
-        st = ctx->backend->download(ctx, host, room, sizeof host);
-    spsi_cuda_release(ctx, room, sizeof host);
-    for (int s = 0; s < size_count; s++) w[s] = host[s];
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &room));
+    there = (block_count *)room;
+    memset(c, 0, bytes);
+    st = ctx->backend->upload(ctx, room, c, bytes);
+    if (st == SPS_OK) st = launch_count<8>(ctx, A, there);
+    if (st == SPS_OK) st = launch_count<16>(ctx, A, there + 1);
+    if (st == SPS_OK) st = launch_count<32>(ctx, A, there + 2);
+    if (st == SPS_OK) st = ctx->backend->download(ctx, c, room, bytes);
+    spsi_cuda_release(ctx, room, bytes);
     return st;
 }
 
+/* *empty: block rows without blocks of the size that is chosen. */
 sps_status choose_size(sps_context *ctx, const sps_problem *p,
-                       sps_blocked_ell *e)
+                       sps_blocked_ell *e, int *empty)
 {
+    block_count count[size_count];
     int64_t w[size_count];
     double least;
     int best;
 
-    SPS_TRY_RETURN(count_widths(ctx, p->local, w));
+    SPS_TRY_RETURN(count_all(ctx, p->local, count));
+    for (int s = 0; s < size_count; s++) w[s] = count[s].widest;
     /* By name the bid's guess, a bound, was enough. */
     best = best_size(p, w, p->pinned ? HUGE_VAL : slots_allowed(p), &least);
     if (best < 0)
@@ -193,6 +204,7 @@ sps_status choose_size(sps_context *ctx, const sps_problem *p,
     spsi_blocked_ell_shape(p->local->nrow, p->local->ncol, p->local->dtype,
                            sizes[best], e);
     e->w = w[best];
+    *empty = count[best].empty;
     return SPS_OK;
 }
 
@@ -206,17 +218,23 @@ size_t value_bytes(const sps_blocked_ell *e)
     return (size_t)spsi_blocked_ell_slots(e) * spsi_dtype_size(e->dtype);
 }
 
-sps_status convert(sps_context *ctx, const sps_csr_local *A,
-                   sps_blocked_ell *e)
+sps_status convert(sps_context *ctx, const sps_csr_local *A, bell_plan *v,
+                   int empty)
 {
+    sps_blocked_ell *e = &v->base.ell;
     void *room;
 
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, column_bytes(e), &room));
     e->column = (int32_t *)room;
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, value_bytes(e), &e->val));
-    SPS_TRY_RETURN(e->b == 8    ? launch_columns<8>(ctx, A, e)
-                   : e->b == 16 ? launch_columns<16>(ctx, A, e)
-                                : launch_columns<32>(ctx, A, e));
+    if (empty > 0) {
+        v->empty_bytes = (size_t)e->mb;
+        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->empty_bytes, &room));
+        v->empty = (uint8_t *)room;
+    }
+    SPS_TRY_RETURN(e->b == 8    ? launch_columns<8>(ctx, A, e, v->empty)
+                   : e->b == 16 ? launch_columns<16>(ctx, A, e, v->empty)
+                                : launch_columns<32>(ctx, A, e, v->empty));
     SPS_CUDA(ctx, cudaMemsetAsync(e->val, 0, value_bytes(e),
                                   spsi_cuda_state(ctx)->stream));
     return write_values(ctx, A, e);
@@ -286,19 +304,20 @@ sps_status bell_plan_new(sps_context *ctx, const sps_kernel *kernel,
     cusparseHandle_t handle;
     bell_plan *v;
     sps_blocked_ell *e;
+    int empty;
 
     SPS_TRY_RETURN(spsi_plan_new(ctx, kernel, p, sizeof(bell_plan), plan_p));
     v = (bell_plan *)*plan_p;
     e = &v->base.ell;
-    v->ld = spsi_block_ld(p->k);
+    v->ld = spsi_block_ld(p->k < 4 ? 4 : p->k);
     if (p->local->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
-    SPS_TRY_RETURN(choose_size(ctx, p, e));
-    SPS_TRY_RETURN(convert(ctx, p->local, e));
+    SPS_TRY_RETURN(choose_size(ctx, p, e, &empty));
+    SPS_TRY_RETURN(convert(ctx, p->local, v, empty));
     SPS_TRY_RETURN(reserve(ctx, v));
     v->base.super.bytes = column_bytes(e) + value_bytes(e) + v->buffer_bytes +
-                          v->x_bytes + v->y_bytes;
+                          v->x_bytes + v->y_bytes + v->empty_bytes;
     snprintf(v->base.super.detail, sizeof v->base.super.detail,
              "b %d, fill %.2f", e->b,
              spsi_blocked_ell_fill(e, p->local->nnz));
@@ -307,15 +326,32 @@ sps_status bell_plan_new(sps_context *ctx, const sps_kernel *kernel,
 
 /* ------------------------------------------------------------------ the run */
 
-/* to = from, rows n .. padded - 1 zero. */
+/* to = from, k columns of `wide`, and n of `padded` rows; the rest is zero. */
 template <class T>
 __global__ void __launch_bounds__(256)
-pad_rows(const T *__restrict__ from, int64_t from_ld, int64_t n, T *to,
-         int64_t to_ld, int64_t padded, int k)
+pad_rows(const T *__restrict__ from, int64_t from_ld, int64_t n, int k, T *to,
+         int64_t to_ld, int64_t padded, int wide)
 {
-    int64_t t = (int64_t)blockIdx.x * 256 + threadIdx.x, i = t / k, j = t % k;
+    int64_t t = (int64_t)blockIdx.x * 256 + threadIdx.x, i = t / wide;
+    int64_t j = t % wide;
 
-    if (i < padded) to[i * to_ld + j] = i < n ? from[i * from_ld + j] : T(0);
+    if (i < padded)
+        to[i * to_ld + j] = i < n && j < k ? from[i * from_ld + j] : T(0);
+}
+
+/* Y = alpha t + beta Y where t, rows ld apart, is a product as it came; its
+ * empty block rows, of 2^shift rows, are zero whatever stands there. */
+template <class T>
+__global__ void __launch_bounds__(256)
+join_rows(blocks<T> b, int64_t n, int shift, const uint8_t *empty)
+{
+    int64_t e = (int64_t)blockIdx.x * 256 + threadIdx.x, i = e / b.k;
+    int64_t j = e % b.k;
+    T *y = b.y + i * b.ldy + j;
+
+    b.resolve();
+    if (i < n)
+        *y = b.join(empty && empty[i >> shift] ? T(0) : b.x[i * b.ldx + j], y);
 }
 
 template <class T>
@@ -324,11 +360,28 @@ sps_status pad(const bell_plan *v, const sps_block *X)
     sps_context *ctx = X->ctx;
     const sps_blocked_ell *e = &v->base.ell;
     int64_t padded = e->nb * e->b;
+    int wide = (X->k + 3) / 4 * 4;
 
-    pad_rows<<<(unsigned)ceil_div(padded * X->k, 256), 256, 0,
+    pad_rows<<<(unsigned)ceil_div(padded * wide, 256), 256, 0,
                spsi_cuda_state(ctx)->stream>>>((const T *)X->data, X->ld, X->n,
-                                               (T *)v->x, v->ld, padded,
-                                               X->k);
+                                               X->k, (T *)v->x, v->ld, padded,
+                                               wide);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+template <class T>
+sps_status join(const bell_plan *v, const sps_spmm_args *args)
+{
+    sps_context *ctx = v->base.super.ctx;
+    blocks<T> b = blocks_of<T>(args);
+
+    b.x = (const T *)v->y;
+    b.ldx = v->ld;
+    join_rows<<<(unsigned)ceil_div(args->Y->n * b.k, 256), 256, 0,
+                spsi_cuda_state(ctx)->stream>>>(b, args->Y->n,
+                                                shift_of(v->base.ell.b),
+                                                v->empty);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }
@@ -370,25 +423,31 @@ sps_status multiply(const bell_plan *v, const sps_spmm_args *args, void *y,
     return SPS_OK;
 }
 
+/* Whether cuSPARSE may write to Y itself; see the head of this file. */
+bool writes_y(const bell_plan *v, const sps_spmm_args *args)
+{
+    const sps_blocked_ell *e = &v->base.ell;
+
+    return e->nrow % e->b == 0 && !v->empty && !args->scalars &&
+           (e->dtype == SPS_F64 || args->Y->k % 4 == 0);
+}
+
 sps_status bell_spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const bell_plan *v = (const bell_plan *)plan;
-    const sps_blocked_ell *e = &v->base.ell;
     const sps_block *X = args->X, *Y = args->Y;
+    bool wide = X->dtype == SPS_F64;
     sps_spmm_args plain = *args;
 
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     if (Y->k == 0 || Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
-    if (v->x)
-        SPS_TRY_RETURN(X->dtype == SPS_F64 ? pad<double>(v, X)
-                                           : pad<float>(v, X));
-    if (e->nrow % e->b == 0 && !args->scalars)
-        return multiply(v, args, Y->data, Y->ld);
+    if (v->x) SPS_TRY_RETURN(wide ? pad<double>(v, X) : pad<float>(v, X));
+    if (writes_y(v, args)) return multiply(v, args, Y->data, Y->ld);
     plain.alpha = 1.0;
     plain.beta = 0.0;
     SPS_TRY_RETURN(multiply(v, &plain, v->y, v->ld));
-    return join_product(args, v->y, v->ld);
+    return wide ? join<double>(v, args) : join<float>(v, args);
 }
 
 sps_status bell_refresh(sps_plan *plan)
@@ -410,6 +469,7 @@ void bell_destroy(sps_plan *plan)
     spsi_cuda_release(plan->ctx, e->val, value_bytes(e));
     spsi_cuda_release(plan->ctx, v->x, v->x_bytes);
     spsi_cuda_release(plan->ctx, v->y, v->y_bytes);
+    spsi_cuda_release(plan->ctx, v->empty, v->empty_bytes);
 }
 
 } // namespace

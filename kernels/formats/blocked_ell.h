@@ -3,9 +3,10 @@
  *
  * Block row I holds rows b I .. b I + b - 1.  Its blocks are those that hold a
  * stored entry, ascending; the block row with the most of them sets w, and the
- * others repeat their last block column with values of zero (an empty one, the
- * block on its diagonal).  A repeated column reads rows of X that the block row
- * reads anyway, so that padding brings no foreign NaN into it.
+ * others repeat their last block column with values of zero.  A repeated column
+ * reads rows of X that the block row reads anyway, so that padding brings no
+ * foreign NaN into it.  A block row without blocks has none to repeat and holds
+ * the one on its diagonal: its products are to be dropped.
  *
  *   column[I * w + s]                      block column of slot s
  *   val[i * w * b + s * b + c]             row i, column b column[..] + c
