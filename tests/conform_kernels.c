@@ -228,19 +228,27 @@ void try_in_turn(const exam *e, int k)
     try(e, &t);
 }
 
+/* CK_RUN_CASE=name runs one of them. */
+static const struct {
+    const char *name;
+    void (*add)(TCase *t);
+} CASES[] = {
+    { "exact", add_exact }, { "scalars", add_scalars },
+    { "bounds", add_bounds }, { "finite", add_finite },
+    { "bits", add_bits }, { "large", add_large },
+};
+
 int main(void)
 {
     Suite *s = suite_create("conform_kernels");
-    TCase *t = tcase_create("spmm");
 
-    tcase_set_timeout(t, 600);
-    tcase_add_checked_fixture(t, open_context, close_context);
-    add_exact(t);
-    add_scalars(t);
-    add_bounds(t);
-    add_finite(t);
-    add_bits(t);
-    add_large(t);
-    suite_add_tcase(s, t);
+    for (int i = 0; i < COUNT(CASES); i++) {
+        TCase *t = tcase_create(CASES[i].name);
+
+        tcase_set_timeout(t, 600);
+        tcase_add_checked_fixture(t, open_context, close_context);
+        CASES[i].add(t);
+        suite_add_tcase(s, t);
+    }
     return runner_run(s);
 }
