@@ -24,27 +24,36 @@ extern "C" const sps_kernel spsi_kernel_sddmm_rode;
 
 namespace {
 
-constexpr int threads = 512;
 constexpr int widest = 256;          /* bytes of a strip */
-/* Bytes of the rows of V that a run begins with: some neighbours meet in L1,
- * and the runs of all multiprocessors together, with the planes of a grid next
- * to them, stay in L2. */
-constexpr int run_bytes = 96 << 10;
+/* Rows of an uneven matrix that a block of threads begins with. */
+constexpr int uneven_run = 384;
 
 struct rode_plan {
     sps_plan super;
     sps_segments parts;        /* arrays on the device; none: rows are alike */
 };
 
-/* Rows of a run of strips of so many bytes; every multiprocessor gets several
- * runs. */
-int run_of(const sps_context *ctx, int64_t nrow, int bytes)
+/* Threads of a block: where the lanes need few registers and rows are long, one
+ * block fills a multiprocessor. */
+template <class T> constexpr int threads_of(int L, int C, form F)
 {
-    int run = run_bytes / bytes, least = threads / 8;
+    if (L * C < 16 || F != FULL) return 512;
+    return sizeof(T) == 8 ? 1024 : 768;
+}
 
-    while (run > least && ceil_div(nrow, run) < 4 * spsi_cuda_state(ctx)->sms)
-        run /= 2;
-    return run > least ? run : least;
+/* Rows of a run, in whole walks of `step` rows: so few that the runs of all
+ * multiprocessors together, with the planes of a grid next to them, stay in
+ * L2, and that every multiprocessor gets several; but enough that neighbours
+ * meet in L1.  row: bytes of a row of V. */
+int run_of(const sps_context *ctx, int64_t nrow, int64_t row, int step,
+           bool wide)
+{
+    int64_t want = (wide ? 96 << 10 : 36 << 10) / row;
+    int64_t least = ceil_div(nrow, 4 * spsi_cuda_state(ctx)->sms);
+
+    if (want > least) want = least;
+    want = (want + step / 2) / step * step;
+    return (int)(want > step ? want : step);
 }
 
 pattern pattern_of(const sps_csr_local *A)
@@ -68,13 +77,15 @@ sample<T> sample_of(const sps_sddmm_args *args, int W)
 }
 
 template <class T, int W, int L, int C, form F>
-sps_status launch(const sps_plan *plan, const sample<T> &s)
+sps_status launch_once(const sps_plan *plan, const sample<T> &s)
 {
+    constexpr int threads = threads_of<T>(L, C, F);
     const sps_segments *parts = &((const rode_plan *)plan)->parts;
     sps_context *ctx = plan->ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     pattern A = pattern_of(plan->A);
-    int run = run_of(ctx, A.nrow, s.width * (int)sizeof(T));
+    int run = run_of(ctx, A.nrow, (int64_t)s.d * sizeof(T), threads / L,
+                     threads > 512);
     ranges_of ranges = { parts->range, run, parts->limits.cut };
     int64_t grid = parts->range ? parts->ranges : ceil_div(A.nrow, run);
 
@@ -87,6 +98,27 @@ sps_status launch(const sps_plan *plan, const sample<T> &s)
     rows_kernel<T, W, L, C, F, threads>
         <<<(unsigned)grid, threads, 0, stream>>>(A, s, ranges);
     SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* Rows that share columns with their neighbours are walked strip by strip
+ * within a run, which stays in the caches; others meet a strip of V in L2 more
+ * often when all of them take it at the same time. */
+template <class T, int W, int L, int C, form F>
+sps_status launch(const sps_plan *plan, const sample<T> &s)
+{
+    sample<T> one = s;
+
+    if (((const rode_plan *)plan)->parts.count == 0)
+        return launch_once<T, W, L, C, F>(plan, s);
+    one.strips = 1;
+    for (int t = 0; t < s.strips; t++) {
+        one.d = t + 1 < s.strips ? s.width : s.d - t * s.width;
+        SPS_TRY_RETURN((launch_once<T, W, L, C, F>(plan, one)));
+        one.u += s.width;
+        one.v += s.width;
+        one.beta = 1;
+    }
     return SPS_OK;
 }
 
@@ -134,8 +166,9 @@ sps_status run(const sps_plan *plan, const sps_sddmm_args *args)
 
     if (bytes <= 32) return shape<T, 2, 1>(plan, s, W);
     if (bytes <= 64) return shape<T, 4, 1>(plan, s, W);
-    if (bytes <= 128) return shape<T, 4, 2>(plan, s, W);
-    return shape<T, 8, 2>(plan, s, W);
+    if (bytes > 128) return shape<T, 8, 2>(plan, s, W);
+    if constexpr (sizeof(T) == 8) return shape<T, 4, 2>(plan, s, W);
+    else return shape<T, 8, 1>(plan, s, W);
 }
 
 sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
@@ -159,9 +192,8 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     if (p->local->nnz == 0 || !spsi_segments_uneven(p->f, &limits))
         return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, limits,
-                                      ceil_div(nrow, run_of(ctx, nrow,
-                                                            widest)),
-                                      &r->parts, &r->super.bytes));
+                                      ceil_div(nrow, uneven_run), &r->parts,
+                                      &r->super.bytes));
     snprintf(r->super.detail, sizeof r->super.detail,
              "rows beyond %d in %lld segments", (int)limits.cut,
              (long long)r->parts.count);

@@ -28,8 +28,6 @@
 namespace {
 
 constexpr int batch = 8;
-/* Pieces of V that a lane has under way. */
-constexpr int flight = 8;
 
 struct pattern {
     int32_t nrow;
@@ -252,6 +250,8 @@ __device__ __forceinline__ void products(const sample<T> &s,
                                          const item<L> &it,
                                          const share<W, L, C, F> &own, T *sum)
 {
+    /* 16 bytes of V that a lane has under way: as registers allow. */
+    constexpr int flight = sizeof(T) == 4 && L * C * W > 32 ? 4 : 8;
     constexpr int deep = flight * 16 / (int)sizeof(T) / W / C;
     constexpr int unroll = deep < batch ? deep : batch;
     const T *row = s.u + it.row * s.ldu;
