@@ -35,6 +35,8 @@ template <int PARTS> struct direct32 {
     typedef float sum, element, number;
     static constexpr int parts = PARTS, tile = 16 * parts;
     static constexpr int at_once = parts == 4 ? 2 : 4;
+    static constexpr int threads = 512, rows_held = parts == 1 ? 2 : 1;
+    static constexpr int pieces_held = rows_held;
     struct rows {
         float low[2 * PARTS], high[2 * PARTS];
     };

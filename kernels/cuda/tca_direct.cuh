@@ -40,13 +40,17 @@ struct batch {
 };
 
 /* --- forms.  parts: products side by side for a chunk, 16 columns each;
- * column(f, gid): first of the two columns of part f that lanes gid hold. */
+ * column(f, gid): first of the two columns of part f that lanes gid hold.
+ * threads of a block, and how many blocks of each kernel a multiprocessor
+ * shall hold: what was fastest on an H200. */
 
 /* fp64 */
 template <int PARTS> struct direct64 {
     typedef double sum, element, number;
     static constexpr int parts = PARTS, tile = 16 * parts;
     static constexpr int at_once = 4 / parts; /* chunks whose loads fly */
+    static constexpr int threads = 256, rows_held = parts == 1 ? 3 : 2;
+    static constexpr int pieces_held = 2;
     struct rows {
         double2 low[PARTS], high[PARTS];
     };
@@ -147,6 +151,7 @@ take_batch(const batch &s, const typename F::element *x, int64_t ld, int left,
 template <int G> struct narrow64 {
     typedef double sum, element, number;
     static constexpr int parts = 1, tile = 16 / G;
+    static constexpr int threads = 512, rows_held = 2, pieces_held = 1;
 };
 
 template <class F, bool ALIGNED, int G, class P>
@@ -284,17 +289,16 @@ template <class F, class T> struct writer {
     }
 };
 
-constexpr int direct_threads = 512, direct_warps = direct_threads / 32;
-
 /* Rows of up to 64 entries.  A block walks a run of teams, warp by warp, so
  * that neighbours meet in L1; batch n of a warp is half a team.  Under way at
  * any time: rows of X of one batch, entries of the next, bounds of rows of the
  * one after. */
 template <class F, class T, bool ALIGNED>
-__global__ void __launch_bounds__(direct_threads)
+__global__ void __launch_bounds__(F::threads, F::rows_held)
 direct_rows(tca_work w, source<typename F::element> x, blocks<T> b, int run,
             int tiles, bool pairs)
 {
+    constexpr int warps = F::threads / 32;
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     int first = (int)(blockIdx.x % (unsigned)tiles) * F::tile;
     int64_t at = (int64_t)(blockIdx.x / (unsigned)tiles) * run;
@@ -305,7 +309,7 @@ direct_rows(tca_work w, source<typename F::element> x, blocks<T> b, int run,
 
     at += warp;
     auto row_at = [&](int64_t n) -> int32_t {
-        int64_t team = at + n / 2 * direct_warps;
+        int64_t team = at + n / 2 * warps;
 
         return team < last ? __ldg(w.slot + SPSI_TCA_TEAM * team +
                                    4 * (n % 2) + lane / 8) : -1;
@@ -336,7 +340,7 @@ direct_rows(tca_work w, source<typename F::element> x, blocks<T> b, int run,
     bounds(row_at(1), &next);
     after = row_at(2);
     entries(0, &s);
-    for (int64_t n = 0; at + n / 2 * direct_warps < last; n++) {
+    for (int64_t n = 0; at + n / 2 * warps < last; n++) {
         entries(n + 1, &next);
         bounds(after, &then);
         after = row_at(n + 3);
@@ -349,10 +353,11 @@ direct_rows(tca_work w, source<typename F::element> x, blocks<T> b, int run,
 
 /* Pieces of longer rows, a warp each, 32 entries at a time. */
 template <class F, class T, bool ALIGNED>
-__global__ void __launch_bounds__(direct_threads)
+__global__ void __launch_bounds__(F::threads, F::pieces_held)
 direct_pieces(tca_work w, source<typename F::element> x, blocks<T> b, int run,
               int tiles, bool pairs, typename F::sum *__restrict__ partial)
 {
+    constexpr int warps = F::threads / 32;
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     int first = (int)(blockIdx.x % (unsigned)tiles) * F::tile;
     int64_t at = (int64_t)(blockIdx.x / (unsigned)tiles) * run;
@@ -380,7 +385,7 @@ direct_pieces(tca_work w, source<typename F::element> x, blocks<T> b, int run,
     };
 
     now = piece_at(at);
-    next_piece = piece_at(at + direct_warps);
+    next_piece = piece_at(at + warps);
     entries(now, 0, &s);
     while (at < last) {
         spsi_tca_piece p = now;
@@ -388,9 +393,9 @@ direct_pieces(tca_work w, source<typename F::element> x, blocks<T> b, int run,
         done += 32;
         if (done >= now.length) {
             done = 0;
-            at += direct_warps;
+            at += warps;
             now = next_piece;
-            next_piece = piece_at(at + direct_warps);
+            next_piece = piece_at(at + warps);
         }
         entries(now, done, &next);
         take<F, ALIGNED>(s, x.x + first, x.ld, b.k - first, lane / 4, lane % 4,
@@ -422,21 +427,21 @@ sps_status launch_direct(const sps_tca_plan *plan, const blocks<T> &b,
     tca_work w = work_of(plan);
 
     if (list->n.pieces > 0) {
-        int run = run_of(ctx, list->n.pieces, direct_warps, 256);
+        int run = run_of(ctx, list->n.pieces, F::threads / 32, 256);
 
         w.count = list->n.pieces;
         direct_pieces<F, T, ALIGNED>
-            <<<(unsigned)(ceil_div(w.count, run) * tiles), direct_threads, 0,
+            <<<(unsigned)(ceil_div(w.count, run) * tiles), F::threads, 0,
                stream>>>(w, x, b, run, tiles, pairs,
                          (typename F::sum *)plan->partial);
         SPS_LAUNCHED(ctx);
     }
     if (list->n.teams > 0) {
-        int run = run_of(ctx, list->n.teams, direct_warps, 256);
+        int run = run_of(ctx, list->n.teams, F::threads / 32, 256);
 
         w.count = list->n.teams;
         direct_rows<F, T, ALIGNED>
-            <<<(unsigned)(ceil_div(w.count, run) * tiles), direct_threads, 0,
+            <<<(unsigned)(ceil_div(w.count, run) * tiles), F::threads, 0,
                stream>>>(w, x, b, run, tiles, pairs);
         SPS_LAUNCHED(ctx);
     }

@@ -15,7 +15,7 @@
 
 namespace {
 
-constexpr int max_parts = 512;
+constexpr int max_parts = 1056; /* eight blocks on each of 132 SMs */
 
 struct half_float : bits16 {
     static __device__ __forceinline__ uint16_t round(double v)
@@ -87,17 +87,32 @@ columns_kernel(const T *__restrict__ x, int64_t ldx, int64_t n, int k,
 {
     __shared__ double shared[256];
     int t = (int)threadIdx.x, rows = 256 / lanes;
+    int64_t step = (int64_t)gridDim.x * rows;
 
     for (int c = 0; c < k; c += lanes) {
         int j = c + t % lanes;
         double max = 0;
 
+        /* Eight rows under way; used or not they exist, and may be read. */
         if (j < k)
             for (int64_t i = (int64_t)blockIdx.x * rows + t / lanes; i < n;
-                 i += (int64_t)gridDim.x * rows)
-                if (used[i])
-                    max = fmax(max,
-                               finite_size((double)__ldg(x + i * ldx + j)));
+                 i += 8 * step) {
+                double v[8];
+
+#pragma unroll
+                for (int r = 0; r < 8; r++) {
+                    int64_t at = i + r * step;
+
+                    v[r] = 0;
+                    if (at < n) {
+                        double a = (double)__ldg(x + at * ldx + j);
+
+                        if (used[at]) v[r] = a;
+                    }
+                }
+#pragma unroll
+                for (int r = 0; r < 8; r++) max = fmax(max, finite_size(v[r]));
+            }
         __syncthreads();
         shared[t] = max;
         for (int half = 128; half >= lanes; half /= 2) {

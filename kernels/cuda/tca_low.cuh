@@ -69,6 +69,8 @@ template <class E, int PARTS> struct direct16 {
     typedef uint16_t element;
     typedef uint32_t number, values;
     static constexpr int parts = PARTS, tile = 16 * parts, at_once = 4;
+    static constexpr int threads = 512, rows_held = parts == 4 ? 1 : 2;
+    static constexpr int pieces_held = rows_held;
     struct rows {
         uint32_t v[2][PARTS];
     };
