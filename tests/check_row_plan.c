@@ -91,7 +91,7 @@ static void same_blocks(const rig *r)
 
 START_TEST(blocks_of_the_device_equal_those_of_the_host)
 {
-    static const int64_t sizes[] = { 0, 1, 70, 4096, 4097, 13000 };
+    static const int64_t sizes[] = { 0, 1, 32, 33, 70, 1024, 1025, 13000 };
     sps_csr *A;
     rig r;
 

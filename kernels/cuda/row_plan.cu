@@ -3,53 +3,85 @@
  * of rows; the rules are those of kernels/formats/row_blocks.c, the result is
  * equal.
  *
- * The lanes look at 32 rows at once: does row i still go into the block that
- * began at row r?  The first lane that says no closes it.  One pass counts, the
- * counts of the chunks are summed by the host, another pass writes. */
+ * A warp sees 32 rows at once and asks: does row i still go into the block that
+ * began at row r?  The first lane that says no closes it; what is seen serves
+ * the blocks that follow.  One pass counts, the counts of the chunks are
+ * summed by the host, another pass writes. */
 #include "row_plan.h"
 #include "sparse.cuh"
 
 namespace {
 
-/* The row after the last of the block that begins at row r with entry first. */
-template <class I>
-__device__ int64_t block_end(const I *__restrict__ ptr, int64_t r, I first,
-                             int64_t last, const sps_row_rule &rule)
-{
-    for (int64_t base = r + 1;; base += 32) {
-        int64_t i = base + threadIdx.x % 32;
-        bool goes = i < last && i - r < rule.rows &&
-                    ptr[i] - first < rule.size &&
-                    ptr[i + 1] - first <= rule.size &&
-                    ptr[i + 1] - ptr[i] <= rule.alone;
-        unsigned stop = ~__ballot_sync(all_lanes, goes);
+/* Offsets of the rows base .. base + 31, one a lane, and of their ends. */
+template <class I> struct window {
+    const I *__restrict__ ptr;
+    int64_t nrow, base;
+    I begin, end;
 
-        if (stop) return base + __ffs((int)stop) - 1;
+    __device__ __forceinline__ void move(int64_t to)
+    {
+        int64_t i = to + threadIdx.x % 32;
+
+        base = to;
+        begin = ptr[i < nrow ? i : nrow];
+        end = ptr[i + 1 < nrow ? i + 1 : nrow];
     }
-}
+    __device__ __forceinline__ I begin_of(int64_t i) const
+    {
+        return __shfl_sync(all_lanes, begin, (int)(i - base));
+    }
+    __device__ __forceinline__ I end_of(int64_t i) const
+    {
+        return __shfl_sync(all_lanes, end, (int)(i - base));
+    }
+    /* The row after the last of the block that begins at row r with entry
+     * first; it is in the window then, which moves on to it. */
+    __device__ __forceinline__ int64_t close(int64_t r, I first, int64_t last,
+                                             const sps_row_rule &rule)
+    {
+        for (;; move(base + 32)) {
+            int64_t i = base + threadIdx.x % 32;
+            bool goes = i <= r ||
+                        (i < last && i - r < rule.rows &&
+                         begin - first < rule.size &&
+                         end - first <= rule.size && end - begin <= rule.alone);
+            unsigned stop = ~__ballot_sync(all_lanes, goes);
+
+            if (stop) return base + __ffs((int)stop) - 1;
+        }
+    }
+};
 
 template <bool WRITE, class I>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(128)
 group(const I *__restrict__ ptr, int64_t nrow, sps_row_rule rule,
       sps_row_tally *tally, sps_row_blocks b)
 {
-    int64_t chunk = ((int64_t)blockIdx.x * 256 + threadIdx.x) / 32;
+    int64_t chunk = ((int64_t)blockIdx.x * 128 + threadIdx.x) / 32;
     int64_t r = chunk * SPS_ROW_CHUNK, last = r + SPS_ROW_CHUNK, end;
     int lane = (int)threadIdx.x % 32;
+    window<I> see = {ptr, nrow, 0, 0, 0};
     sps_row_tally at = {};
 
     if (r >= nrow) return; /* all lanes */
     if (last > nrow) last = nrow;
     if (WRITE) at = tally[chunk];
+    see.move(r);
     for (; r < last; r = end) {
-        I first = ptr[r], length = ptr[r + 1] - first;
+        if (r == see.base + 32) see.move(r);
+
+        I first = see.begin_of(r), length = see.end_of(r) - first;
+        I entries = length;
         bool is_long = length > rule.reach;
         int64_t pieces = 1;
 
         end = r + 1;
-        if (is_long) pieces = ceil_div(length, rule.reach);
-        else if (length <= rule.alone)
-            end = block_end(ptr, r, first, last, rule);
+        if (is_long) {
+            pieces = ceil_div(length, rule.reach);
+        } else if (length <= rule.alone) {
+            end = see.close(r, first, last, rule);
+            entries = see.begin_of(end) - first;
+        }
         for (int64_t w = lane; WRITE && w < pieces; w += 32) {
             sps_row_block block = {(int64_t)first + w * rule.reach,
                                    (int32_t)r, 0};
@@ -58,8 +90,7 @@ group(const I *__restrict__ ptr, int64_t nrow, sps_row_rule rule,
                 ? (uint32_t)SPS_ROWS_LONG << 30 | (uint32_t)at.longs
                 : spsi_row_block_what(end - r == 1 && length > 0
                                       ? SPS_ROWS_VECTOR : SPS_ROWS_STREAM,
-                                      (uint32_t)(end - r),
-                                      (uint32_t)(ptr[end] - first));
+                                      (uint32_t)(end - r), (uint32_t)entries);
             b.block[at.blocks + w] = block;
         }
         at.blocks += pieces;
@@ -79,7 +110,7 @@ sps_status pass(const sps_row_plan *plan, sps_row_tally *tally)
     int64_t chunks = spsi_row_blocks_chunks(plan->super.A->nrow);
 
     return with_types(plan->super.A, [&](auto A) -> sps_status {
-        group<WRITE><<<(unsigned)ceil_div(chunks, 8), 256, 0,
+        group<WRITE><<<(unsigned)ceil_div(chunks, 4), 128, 0,
                        spsi_cuda_state(ctx)->stream>>>(
             A.rowptr, A.nrow, plan->rule, tally, plan->blocks);
         SPS_LAUNCHED(ctx);

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define SPS_ROW_CHUNK 4096
+#define SPS_ROW_CHUNK 1024
 
 /* For host and device. */
 #ifdef __CUDACC__
