@@ -76,29 +76,48 @@ sample<T> sample_of(const sps_sddmm_args *args, int W)
              (T *)args->val };
 }
 
+/* R rows at once. */
+template <class T, int W, int L, int C, int R, form F>
+sps_status launch_rows(const sps_plan *plan, const sample<T> &s)
+{
+    constexpr int threads = R > 1 ? 512 : threads_of<T>(L, C, F);
+    const sps_segments *parts = &((const rode_plan *)plan)->parts;
+    sps_context *ctx = plan->ctx;
+    pattern A = pattern_of(plan->A);
+    int run = run_of(ctx, A.nrow / R, (int64_t)(s.d * sizeof(T) * R),
+                     threads / L, threads > 512);
+    int64_t grid = parts->range ? parts->ranges : ceil_div(A.nrow / R, run);
+    ranges_of ranges = { parts->range, parts->odd > 0 ? parts->alike : NULL,
+                         run, parts->limits.cut, parts->limits.group };
+
+    if (R == 1 && parts->limits.group > 1) ranges.alike = parts->alike;
+    if (grid == 0) return SPS_OK;
+    rows_kernel<T, W, L, C, R, F, threads>
+        <<<(unsigned)grid, threads, 0, spsi_cuda_state(ctx)->stream>>>(
+            A, s, ranges);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
 template <class T, int W, int L, int C, form F>
 sps_status launch_once(const sps_plan *plan, const sample<T> &s)
 {
-    constexpr int threads = threads_of<T>(L, C, F);
     const sps_segments *parts = &((const rode_plan *)plan)->parts;
     sps_context *ctx = plan->ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-    pattern A = pattern_of(plan->A);
-    int run = run_of(ctx, A.nrow, (int64_t)s.d * sizeof(T), threads / L,
-                     threads > 512);
-    ranges_of ranges = { parts->range, run, parts->limits.cut };
-    int64_t grid = parts->range ? parts->ranges : ceil_div(A.nrow, run);
+    int group = parts->limits.group;
 
     if (parts->count > 0) {
         segments_kernel<T, W, L, C, F, 256>
-            <<<(unsigned)ceil_div(parts->count, 8), 256, 0, stream>>>(
-                A, s, parts->segment, parts->count);
+            <<<(unsigned)ceil_div(parts->count, 8), 256, 0,
+               spsi_cuda_state(ctx)->stream>>>(pattern_of(plan->A), s,
+                                               parts->segment, parts->count);
         SPS_LAUNCHED(ctx);
     }
-    rows_kernel<T, W, L, C, F, threads>
-        <<<(unsigned)grid, threads, 0, stream>>>(A, s, ranges);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    if constexpr (F == FULL) {
+        if (group == 2) return launch_rows<T, W, L, C, 2, F>(plan, s);
+        if (group == 3) return launch_rows<T, W, L, C, 3, F>(plan, s);
+    }
+    return launch_rows<T, W, L, C, 1, F>(plan, s);
 }
 
 /* Rows that share columns with their neighbours are walked strip by strip
@@ -109,7 +128,7 @@ sps_status launch(const sps_plan *plan, const sample<T> &s)
 {
     sample<T> one = s;
 
-    if (((const rode_plan *)plan)->parts.count == 0)
+    if (!((const rode_plan *)plan)->parts.range)
         return launch_once<T, W, L, C, F>(plan, s);
     one.strips = 1;
     for (int t = 0; t < s.strips; t++) {
@@ -179,24 +198,38 @@ sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
                                      : run<float>(plan, args);
 }
 
+/* Makes the lists; groups are given up where too few are alike. */
+sps_status make_lists(sps_plan *plan, sps_segments_limits limits)
+{
+    sps_segments *s = &((rode_plan *)plan)->parts;
+    sps_context *ctx = plan->ctx;
+    int64_t ranges = ceil_div(plan->A->nrow, uneven_run);
+
+    SPS_TRY_RETURN(spsi_cuda_segments(ctx, plan->A, limits, ranges, s,
+                                      &plan->bytes));
+    if (s->odd * 8 <= s->groups) return SPS_OK;
+    spsi_cuda_segments_clear(ctx, s);
+    limits.group = 1;
+    plan->bytes = 0;
+    return spsi_cuda_segments(ctx, plan->A, limits, ranges, s, &plan->bytes);
+}
+
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
 {
-    int64_t nrow = p->local->nrow;
     sps_segments_limits limits;
-    rode_plan *r;
+    sps_segments *s;
 
     SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_sddmm_rode, p,
                                  sizeof(rode_plan), plan_p));
-    r = (rode_plan *)*plan_p;
-    r->parts.limits.cut = INT32_MAX;
-    if (p->local->nnz == 0 || !spsi_segments_uneven(p->f, &limits))
-        return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, limits,
-                                      ceil_div(nrow, uneven_run), &r->parts,
-                                      &r->super.bytes));
-    snprintf(r->super.detail, sizeof r->super.detail,
-             "rows beyond %d in %lld segments", (int)limits.cut,
-             (long long)r->parts.count);
+    s = &((rode_plan *)*plan_p)->parts;
+    s->limits = { INT32_MAX, 0, 1 };
+    if (p->local->nnz == 0 || !spsi_segments_pay(p->f, &limits)) return SPS_OK;
+    SPS_TRY_RETURN(make_lists(*plan_p, limits));
+    snprintf((*plan_p)->detail, sizeof (*plan_p)->detail,
+             s->limits.group > 1 ? "%d rows at once, %lld segments"
+                                 : "rows beyond %d in %lld segments",
+             s->limits.group > 1 ? (int)s->limits.group : (int)s->limits.cut,
+             (long long)s->count);
     return SPS_OK;
 }
 

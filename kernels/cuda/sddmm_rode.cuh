@@ -10,8 +10,10 @@
  * The 8 x L partial sums are added by recursive halving: at distance L/2, ...,
  * 1 a lane keeps the entries whose number has its own bit and swaps the others
  * away, so that in the end it owns the entries l, l + L, ...: 8 - 8/L
- * exchanges and not 8 log2 L, and stores that lie together.  The sum of an
- * entry is the same tree in whatever item it came.
+ * exchanges and not 8 log2 L, and stores that lie together.
+ *
+ * Where R rows store the same columns (the unknowns of a node) a group owns
+ * all of them and fetches each row of V once: its item then is of R rows.
  *
  * Sources of items: a walk over the rows of a range, each group on its own, so
  * that a longer row makes no other group wait; and the segments of long rows,
@@ -48,12 +50,13 @@ struct pattern {
     }
 };
 
-/* Range r: rows range[r] .. range[r + 1]-1, or `each` rows when there is no
- * list.  Rows beyond cut are left to segments. */
+/* Range r: rows range[r] .. range[r + 1]-1, or, when there is no list, `each`
+ * groups of R rows.  Rows beyond cut, and those in groups of `group` rows that
+ * are not alike, are left to segments. */
 struct ranges_of {
     const int64_t *__restrict__ range;
-    int32_t each;
-    int32_t cut;
+    const uint8_t *__restrict__ alike;  /* NULL: all are */
+    int32_t each, cut, group;
 };
 
 /* FULL: strips that fill all lanes with aligned pieces of 16 bytes.  SOME:
@@ -107,6 +110,10 @@ template <class T, int W> struct piece {
 /* What a lane has of a strip: pieces at columns at[0 .. C-1], a tail column.
  * Where it has none it reads what is there and leaves it out of the sum. */
 template <int W, int L, int C, form F> struct share {
+    /* Two groups of 4 lanes make 128 bytes, what L1 gives in a cycle unless
+     * two halves of lines are the same ones: so every other group takes its
+     * second piece first. */
+    static constexpr bool crossed = W > 1 && L == 4 && C == 2;
     int at[C], tail;
     bool has[C], ends, tailed;
 
@@ -116,12 +123,24 @@ template <int W, int L, int C, form F> struct share {
 
 #pragma unroll
         for (int w = 0; w < C; w++) {
-            has[w] = F == FULL || l + w * L < whole;
-            at[w] = from + (has[w] ? (l + w * L) * W : 0);
+            int turn = l + (crossed ? w ^ (int)(threadIdx.x / L & 1) : w) * L;
+
+            has[w] = F == FULL || turn < whole;
+            at[w] = from + (has[w] ? turn * W : 0);
         }
         tailed = F == SOME && (end - from) % W > 0;
         tail = from + whole * W + l;
         ends = F == SOME && tail < end;
+    }
+    /* at[w] as a sum that takes few registers and instructions. */
+    __device__ __forceinline__ int base(int w) const
+    {
+        return at[F == FULL ? 0 : w];
+    }
+    __device__ __forceinline__ int beyond(int w) const
+    {
+        if (F != FULL) return 0;
+        return crossed && w > 0 ? at[w] - at[0] : w * L * W;
     }
 };
 
@@ -129,7 +148,7 @@ template <int W, int L, int C, form F> struct share {
  * l, l + L, ...; 0 where there is no such entry, a row of V that is there. */
 template <int L> struct item {
     int32_t row;
-    int count;
+    int count, length;          /* length: entries from row to row of R */
     int64_t p;
     int32_t col[batch / L];
 
@@ -144,39 +163,50 @@ template <int L> struct item {
     }
 };
 
-/* Rows first + g, first + g + groups, ... of a range for group g; the bounds
- * of the next row are under way while the present one is handed out. */
-template <int L> struct row_walk {
+/* LISTED: rows may be in groups that are not alike.
+ * Rows (or R at once) number first + g, first + g + groups, ... of a range for
+ * group g of lanes; the bounds of the next are under way while the present one
+ * is handed out. */
+template <int L, int R, bool LISTED> struct row_walk {
     const pattern &A;
-    int32_t i, stop, step, cut;  /* the coming row */
+    const ranges_of &ranges;
+    int32_t i, stop, step;       /* the coming row, in units of R */
     int32_t row;                 /* the present one */
     int64_t p, from;             /* entries of the present and coming row */
-    int left, coming;            /* how many of them */
+    int left, length, coming;    /* how many of them */
 
-    __device__ __forceinline__ row_walk(const pattern &A, const ranges_of &R,
-                                        int threads)
-        : A(A), step(threads / L), cut(R.cut), row(0), p(0), left(0)
+    __device__ __forceinline__ row_walk(const pattern &A,
+                                        const ranges_of &ranges, int threads)
+        : A(A), ranges(ranges), step(threads / L), row(0), p(0), left(0),
+          length(0)
     {
-        int64_t r = blockIdx.x, first = r * R.each, last = first + R.each;
+        int64_t n = blockIdx.x, first = n * ranges.each;
+        int64_t last = first + ranges.each;
 
-        if (R.range) {
-            first = R.range[r];
-            last = R.range[r + 1];
+        if (ranges.range) {
+            first = ranges.range[n];
+            last = ranges.range[n + 1];
         }
-        stop = (int32_t)(last < A.nrow ? last : A.nrow);
+        stop = last < A.nrow / R ? (int32_t)last : A.nrow / R;
         i = (int32_t)first + (int32_t)threadIdx.x / L;
         look();
+    }
+    __device__ __forceinline__ bool alike() const
+    {
+        if (!LISTED || !ranges.alike) return true;
+        return __ldg(ranges.alike + (R > 1 ? i : ranges.group == 2 ? i / 2
+                                                                  : i / 3));
     }
     __device__ __forceinline__ void look()
     {
         from = 0;
         coming = 0;
-        if (i < stop) {
-            int64_t length;
+        if (i < stop && alike()) {
+            int64_t entries;
 
-            from = A.begin(i);
-            length = A.begin(i + 1) - from;
-            coming = length <= cut ? (int)length : 0;
+            from = A.begin(i * R);
+            entries = A.begin(i * R + 1) - from;
+            coming = entries <= ranges.cut ? (int)entries : 0;
         }
     }
     /* The next item of this group, maybe an empty one; false: no group of the
@@ -186,15 +216,16 @@ template <int L> struct row_walk {
         bool more;
 
         if (left <= 0 && i < stop) {
-            row = i;
+            row = i * R;
             p = from;
-            left = coming;
+            left = length = coming;
             i += step;
             look();
         }
         it->row = row;
         it->p = p;
         it->count = left < batch ? left : batch;
+        it->length = length;
         it->columns(A);
         more = left > 0 || i < stop;
         p += batch;
@@ -226,6 +257,7 @@ template <int L> struct segment_walk {
         it->row = row;
         it->p = p;
         it->count = left < batch ? left : batch;
+        it->length = 0;
         it->columns(A);
         p += 32 / L * batch;
         left -= 32 / L * batch;
@@ -243,22 +275,27 @@ __device__ __forceinline__ const T *row_of(const T *v, int64_t ldv, int32_t j)
     return (const T *)((const char *)v + (uint64_t)(uint32_t)j * step);
 }
 
-/* sum[e] += u . v_e over the columns of this lane.  Where there is no entry
- * sums are made of numbers that exist, and not stored. */
-template <class T, int W, int L, int C, form F>
+/* sum[r][e] += u_r . v_e over the columns of this lane.  Where there is no
+ * entry sums are made of numbers that exist, and not stored. */
+template <class T, int W, int L, int C, int R, form F>
 __device__ __forceinline__ void products(const sample<T> &s,
                                          const item<L> &it,
-                                         const share<W, L, C, F> &own, T *sum)
+                                         const share<W, L, C, F> &own,
+                                         T (*sum)[batch])
 {
     /* 16 bytes of V that a lane has under way: as registers allow. */
-    constexpr int flight = sizeof(T) == 4 && L * C * W > 32 ? 4 : 8;
-    constexpr int deep = flight * 16 / (int)sizeof(T) / W / C;
+    constexpr bool few = R > 1 ? sizeof(T) * C == 16
+                               : sizeof(T) == 4 && L * C * W > 32;
+    constexpr int deep = (few ? 4 : 8) * 16 / (int)sizeof(T) / W / C;
     constexpr int unroll = deep < batch ? deep : batch;
     const T *row = s.u + it.row * s.ldu;
-    piece<T, W> u[C];
+    piece<T, W> u[R][C];
 
 #pragma unroll
-    for (int w = 0; w < C; w++) u[w].fetch(row + own.at[w]);
+    for (int r = 0; r < R; r++)
+#pragma unroll
+        for (int w = 0; w < C; w++)
+            u[r][w].fetch(row + r * s.ldu + own.at[w]);
 #pragma unroll
     for (int e0 = 0; e0 < batch; e0 += unroll) {
         piece<T, W> v[unroll][C];
@@ -269,15 +306,17 @@ __device__ __forceinline__ void products(const sample<T> &s,
                                     (e0 + e) % L, L);
 #pragma unroll
             for (int w = 0; w < C; w++)
-                v[e][w].fetch(row_of<F>(
-                    s.v + (F == FULL ? own.at[0] : own.at[w]), s.ldv, j) +
-                    (F == FULL ? w * L * W : 0));
+                v[e][w].fetch(row_of<F>(s.v + own.base(w), s.ldv, j) +
+                              own.beyond(w));
         }
 #pragma unroll
         for (int e = 0; e < unroll; e++)
 #pragma unroll
             for (int w = 0; w < C; w++)
-                if (own.has[w]) sum[e0 + e] = u[w].dot(v[e][w], sum[e0 + e]);
+#pragma unroll
+                for (int r = 0; r < R; r++)
+                    if (own.has[w])
+                        sum[r][e0 + e] = u[r][w].dot(v[e][w], sum[r][e0 + e]);
     }
     if (F == SOME && own.tailed) {
         T last = own.ends ? __ldg(row + own.tail) : T(0);
@@ -287,8 +326,8 @@ __device__ __forceinline__ void products(const sample<T> &s,
             int32_t j = __shfl_sync(all_lanes, it.col[e / L], e % L, L);
 
             if (own.ends)
-                sum[e] = fma(last, __ldg(row_of<F>(s.v + own.tail, s.ldv, j)),
-                             sum[e]);
+                sum[0][e] = fma(last, __ldg(row_of<F>(s.v + own.tail, s.ldv,
+                                                      j)), sum[0][e]);
         }
     }
 }
@@ -315,14 +354,15 @@ template <class T, int L> __device__ __forceinline__ void halve(T *sum)
 
 template <class T, int L>
 __device__ __forceinline__ void store(const pattern &A, const sample<T> &s,
-                                      const item<L> &it, T beta, const T *sum)
+                                      const item<L> &it, int64_t first,
+                                      T beta, const T *sum)
 {
 #pragma unroll
     for (int e = 0; e < batch / L; e++) {
         int number = (int)threadIdx.x % L + e * L;
 
         if (number < it.count) {
-            int64_t p = it.p + number;
+            int64_t p = first + number;
             T r = (T)s.alpha * sum[e * L];
 
             if (s.multiply) r *= (T)A.value(p);
@@ -332,7 +372,7 @@ __device__ __forceinline__ void store(const pattern &A, const sample<T> &s,
 }
 
 /* All items of a walk, for the columns from .. end-1. */
-template <class T, int W, int L, int C, form F, class walk_of>
+template <class T, int W, int L, int C, int R, form F, class walk_of>
 __device__ __forceinline__ void strip(const pattern &A, const sample<T> &s,
                                       int from, int end, walk_of walk)
 {
@@ -344,11 +384,15 @@ __device__ __forceinline__ void strip(const pattern &A, const sample<T> &s,
 
     while (more) {
         bool three = walk.next(&third);
-        T sum[batch] = {};
+        T sum[R][batch] = {};
 
-        products<T, W, L, C, F>(s, now, own, sum);
-        halve<T, L>(sum);
-        store<T, L>(A, s, now, beta, sum);
+        products<T, W, L, C, R, F>(s, now, own, sum);
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            halve<T, L>(sum[r]);
+            store<T, L>(A, s, now, now.p + (int64_t)r * now.length, beta,
+                        sum[r]);
+        }
         now = second;
         second = third;
         more = two;
@@ -356,22 +400,25 @@ __device__ __forceinline__ void strip(const pattern &A, const sample<T> &s,
     }
 }
 
-template <class T, int W, int L, int C, form F, class walk_of>
+template <class T, int W, int L, int C, int R, form F, class walk_of>
 __device__ __forceinline__ void strips(const pattern &A, const sample<T> &s,
                                        const walk_of &walk)
 {
     for (int t = 0; t < s.strips; t++) {
         int from = t * s.width, end = t + 1 < s.strips ? from + s.width : s.d;
 
-        strip<T, W, L, C, F>(A, s, from, end, walk);
+        strip<T, W, L, C, R, F>(A, s, from, end, walk);
     }
 }
 
-template <class T, int W, int L, int C, form F, int threads>
+template <class T, int W, int L, int C, int R, form F, int threads>
 __global__ void __launch_bounds__(threads)
-rows_kernel(pattern A, sample<T> s, ranges_of R)
+rows_kernel(pattern A, sample<T> s, ranges_of ranges)
 {
-    strips<T, W, L, C, F>(A, s, row_walk<L>(A, R, threads));
+    constexpr bool listed = R > 1 || F != FULL;
+
+    strips<T, W, L, C, R, F>(A, s,
+                             row_walk<L, R, listed>(A, ranges, threads));
 }
 
 template <class T, int W, int L, int C, form F, int threads>
@@ -382,7 +429,7 @@ segments_kernel(pattern A, sample<T> s, const sps_segment *segment,
     int64_t n = (int64_t)blockIdx.x * (threads / 32) + threadIdx.x / 32;
 
     if (n < count)
-        strips<T, W, L, C, F>(A, s, segment_walk<L>(A, segment[n]));
+        strips<T, W, L, C, 1, F>(A, s, segment_walk<L>(A, segment[n]));
 }
 
 /* alpha = 0: U, V and A are not read. */
