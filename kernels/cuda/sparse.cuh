@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include <math.h>
+
 #include "device.cuh"
 #include "kernel.h"
 #include "machine.h"
@@ -156,75 +158,69 @@ inline sps_status scale_only(const sps_spmm_args *args)
     return SPS_OK;
 }
 
-/* What a product moves, for predictions:
- *     stream     A, X and Y, once each;
- *     gathered   rows of X that the SMs ask of L2, in whole sectors: one for
- *                each entry but those that find their row in L1;
- *     footprint  bytes of X that are in use at a time: rows of a band reach
- *                over a window, of which a wave of blocks works on some
- *                thousand rows, others over all of X. */
-struct traffic {
-    double stream, gathered, footprint, row;
+/* What a kernel makes of the machine, for predictions.  A product moves A, X
+ * and Y once (stream), and the rows of X that the SMs ask of L2 (gathered: one
+ * for each entry that does not find its row in L1):
+ *
+ *     seconds = (stream / beta + gathered / rate) / together + entries * entry
+ *
+ * with beta and rate as machine.h has them, blocks in the lines of 128 bytes
+ * that their rows lie in.  Constants are fitted to spbench -tsv; they are
+ * right within a fifth on the systems of doc/benchmarks.md. */
+struct skill {
+    double together; /* 1: one after the other; 2: the two hide each other */
+    double missed;   /* share of the entries that miss L1 even if one of the
+                        64 rows around has used the row of X */
+    double entry;    /* seconds for each entry beside */
+    double ragged;   /* more of it all when rows of X end within a sector */
+    double half;     /* times all, when rows of X are 64 to 127 bytes */
+    double serial;   /* seconds for each entry of the longest row, where one
+                        owner walks it; 0: long rows are split */
+    int group;       /* rows with the same columns that share the work on
+                        entries, at most; 0 and 1: none */
 };
 
-/* missed: share of the entries whose row of X is not in L1; distinct8 when 8
- * neighbouring rows share an L1, distinct64 when 64 do, 1 when none. */
-inline traffic traffic_of(const sps_problem *p, double missed)
+/* Bytes of a row of X or Y that move: lines, or sectors when short. */
+inline double moved_row(const sps_problem *p)
+{
+    const double row = p->k * (double)spsi_dtype_size(p->block);
+
+    return row > 64 ? 128 * ceil(row / 128) : row;
+}
+
+/* Bytes of X that are in use at a time.  Rows of a band reach over a window
+ * of which a wave of blocks works on some thousand rows, others over all of
+ * X; in a graph with a power law half of the rows do nearly all. */
+inline double footprint_of(const sps_problem *p, double row)
 {
     const sps_features *f = p->f;
-    const double wave = 32768.0, reach = 2.0 * (double)f->bandwidth + wave;
+    const double reach = 2.0 * (double)f->bandwidth + 32768.0;
     const double columns = (double)f->ncol;
-    traffic t;
 
-    t.row = spsi_sectors(p->k * (double)spsi_dtype_size(p->block));
-    t.stream = spsi_spmm_floor(p);
-    t.gathered = (double)f->nnz * t.row * missed;
-    t.footprint = (reach < columns ? reach : columns) * t.row;
-    return t;
+    return (reach < columns ? reach : columns) * row *
+           (f->deviation > 2 * f->mean_length ? 0.5 : 1.0);
 }
 
-/* Seconds: the slower of both, each at a share of what the machine can do. */
-inline double predicted(const sps_problem *p, const traffic &t,
-                        double stream_share, double gather_share)
-{
-    const double stream = t.stream / (stream_share * p->bandwidth);
-    const double gather = t.gathered / (gather_share * spsi_gather_rate(
-                              p->bandwidth, t.footprint, t.row));
-
-    return (stream > gather ? stream : gather) + 3e-6;
-}
-
-/* Seconds in which sectors of X come out of L2, one for each entry that meets
- * no neighbour, where rows reach over all of X; in narrower bands L1 and the
- * stream hide them.  distinct64 stands for what L1 keeps. */
-inline double scattered(const sps_problem *p)
+inline double predicted(const sps_problem *p, const skill &s)
 {
     const sps_features *f = p->f;
-    const double row = spsi_sectors(p->k * (double)spsi_dtype_size(p->block));
+    const double row = moved_row(p), sectors = spsi_sectors(row);
+    const double number = (double)spsi_dtype_size(p->block);
+    const double nnz = (double)f->nnz, beta = p->bandwidth;
+    const double distinct = f->distinct64 > 0 ? f->distinct64 : 1.0;
+    const double missed = s.missed + (1 - s.missed) * distinct;
+    const double stream = spsi_spmm_floor(p) + (row - p->k * number) *
+                          (double)(f->nrow + f->ncol);
+    const double rate = spsi_gather_rate(beta, footprint_of(p, sectors),
+                                         sectors);
+    const int group = f->block < s.group ? f->block : s.group;
+    const double serial = s.serial * (double)f->max_length;
+    double t = (stream / beta + nnz * sectors * missed / rate) / s.together +
+               nnz * s.entry / (group > 1 ? group : 1);
 
-    const double whole = (double)f->ncol * p->k *
-                         (double)spsi_dtype_size(p->block);
-
-    if (f->bandwidth <= f->ncol / 8) return 0;
-    return (double)f->nnz * f->distinct64 * row /
-           spsi_gather_rate(p->bandwidth, whole, row);
-}
-
-/* Share of the entries in the `count` columns of most use, as far as columns
- * are like rows (a symmetric pattern). */
-inline double near_share(const sps_problem *p, double count)
-{
-    const sps_features *f = p->f;
-    double held = 0;
-
-    for (int b = SPS_LENGTH_BINS - 1; b > 0 && count > 0; b--) {
-        const double rows = (double)f->lengths[b];
-        const double taken = rows < count ? rows : count;
-
-        held += taken * 0.72 * ldexp(1.0, b); /* of 2^(b-1) .. 2^b - 1 */
-        count -= taken;
-    }
-    return f->nnz > 0 ? fmin(held / (double)f->nnz, 1.0) : 0;
+    if (p->k * (int)number % 32) t *= 1 + s.ragged;
+    if (p->k * number >= 64 && p->k * number < 128) t *= s.half;
+    return (t > serial ? t : serial) + 3e-6;
 }
 
 /* Seconds: the bytes that must move, at a share of the copy bandwidth. */

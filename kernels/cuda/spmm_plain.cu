@@ -198,16 +198,12 @@ bool fits(const sps_problem *p, const char **why_not)
     return true;
 }
 
-/* Without neighbours in L1 every entry fetches its row of X from L2, about
- * 1.3 times as fast as memory. */
+/* One owner walks a row, however long. */
 double cost(const sps_problem *p)
 {
-    double entries = (double)p->f->nnz * (8.0 * p->k + 12.0);
-    double distinct = p->f->distinct64 > 0 ? p->f->distinct64 : 1.0;
-    double gather = entries * (0.3 + 0.7 * distinct) / (1.3 * p->bandwidth);
-    double memory = seconds(p, p->k < 8 ? 0.35 : 0.6);
+    double walk = p->k <= 8 ? 2e-7 : p->k <= 16 ? 3.5e-7 : 5e-7;
 
-    return memory > gather ? memory : gather;
+    return predicted(p, {1.32, 0.62, 1.1e-12, 0.1, 1, walk, 0});
 }
 
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
