@@ -260,6 +260,58 @@ START_TEST(offsets_of_64_bits_are_exact_too)
 }
 END_TEST
 
+/* Drops the last entry of every `step`-th row. */
+static void drop_entries(sps_csr *A, int64_t step)
+{
+    const size_t size = A->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
+    int64_t to = 0, from = 0;
+
+    for (int64_t i = 0; i < A->nrow; i++) {
+        const int64_t all = A->rowptr[i + 1] - from;
+        const int64_t kept = all - (i % step == 0 && all > 0);
+
+        memmove(A->col + to, A->col + from, (size_t)kept * sizeof *A->col);
+        memmove((char *)A->val + (size_t)to * size,
+                (char *)A->val + (size_t)from * size, (size_t)kept * size);
+        from += all;
+        to += kept;
+        A->rowptr[i + 1] = to;
+    }
+    A->nnz = to;
+}
+
+/* Nodes of several unknowns: rows that store the same columns; some that
+ * nearly do; rows left over. */
+START_TEST(rows_of_nodes_are_exact)
+{
+    static const int widths[] = { 4, 8, 16, 32, 33, 64, 128 };
+    static const struct { const char *name; int64_t n, step; } shape[] = {
+        { "grid27_dof3", 1029, 2000 }, { "grid27_dof3", 1030, 50 },
+        { "block_dense", 402, 2000 },  { "block_dense", 403, 50 },
+        { "grid27_dof3", 1029, 4 },
+    };
+    const sps_kernel *kernel;
+
+    FOR_KERNELS(kernel)
+        for (int n = 0; n < COUNT(shape); n++)
+            for (int d = 0; d < COUNT(TYPE); d++) {
+                const types *t = &TYPE[d];
+                sps_csr *A = zoo_matrix(zoo_find(shape[n].name), shape[n].n, 7,
+                                        t->exact, t->matrix);
+                rig r;
+
+                drop_entries(A, shape[n].step);
+                rig_take(&r, ctx, shape[n].name, A);
+                r.block = t->block;
+                for (int w = 0; w < COUNT(widths); w += quick() ? 3 : 1)
+                    if (rig_plan(&r, kernel, widths[w]))
+                        for (int i = 0; i < 2; i++)
+                            try_in_turn(&r, t, widths[w]);
+                rig_close(&r);
+            }
+}
+END_TEST
+
 START_TEST(an_sddmm_plan_serves_every_narrower_width)
 {
     const sps_kernel *kernel;
@@ -546,6 +598,7 @@ int main(void)
     tcase_add_test(t, rows_of_all_lengths_are_exact);
     tcase_add_test(t, deserts_of_empty_rows_are_exact);
     tcase_add_test(t, offsets_of_64_bits_are_exact_too);
+    tcase_add_test(t, rows_of_nodes_are_exact);
     tcase_add_test(t, an_sddmm_plan_serves_every_narrower_width);
     tcase_add_test(t, sddmm_sees_refreshed_values);
     tcase_add_test(t, sddmm_of_random_data_stays_within_the_bound);
