@@ -13,6 +13,7 @@
  *
  * Where lengths are alike and rows are not, there is no plan at all.  Bytes:
  * A, Y once, X as often as L1 and L2 forget it. */
+#include <cmath>
 #include <type_traits>
 
 #include "segments.h"
@@ -27,10 +28,12 @@ namespace {
  * rows, side by side: long enough to meet neighbours in L1, short enough that
  * what all of them read stays in L2; measured in doc/benchmarks.md. */
 constexpr int threads = 768, group_threads = 512;
-constexpr int run_bytes = 48 << 10, group_run = 128;
+constexpr int run_bytes = 48 << 10;
+constexpr double kept_in_l2 = 18e6; /* bytes of X, beside what streams by */
 
 struct rode_plan {
     sps_segments_plan base;    /* no segments: every row is short */
+    int64_t bandwidth;
     int64_t ld;                /* of partial sums */
     void *part;                /* slots times ld numbers */
     size_t part_bytes;
@@ -49,6 +52,14 @@ int run_of(const sps_context *ctx, int64_t nrow, size_t bytes)
     return run;
 }
 
+/* Groups of a run: a step of the block of threads. */
+int run_of_groups(int lumps)
+{
+    int lanes = lumps <= 8 ? 4 : lumps <= 24 ? 8 : 16;
+
+    return group_threads / lanes * (lumps > 32 ? 2 : 1);
+}
+
 template <class T> pieces_of<T> pieces(const rode_plan *r)
 {
     const sps_segments *s = &r->base.parts;
@@ -64,7 +75,7 @@ template <class T> struct job {
     ranges_of ranges;
 };
 
-template <int L, int C, int W, class T, class V, class S>
+template <int L, int C, int W, bool FULL, class T, class V, class S>
 sps_status run_segments(const job<T> &o, const int32_t *col, const V *val,
                         S stride)
 {
@@ -73,7 +84,7 @@ sps_status run_segments(const job<T> &o, const int32_t *col, const V *val,
     dim3 grid((unsigned)ceil_div(count, 8), (unsigned)ceil_div(o.b.k, o.width));
 
     if (count == 0) return SPS_OK;
-    segments_kernel<L, C, W, T, V>
+    segments_kernel<L, C, W, FULL, T, V>
         <<<grid, 256, 0, spsi_cuda_state(ctx)->stream>>>(
             col, val, o.b, pieces<T>(o.r), o.width, stride);
     SPS_LAUNCHED(ctx);
@@ -95,8 +106,8 @@ int block_of(ranges_of *ranges, int64_t items, int lanes, int most, int sms)
 }
 
 /* R rows of A for each group of L lanes. */
-template <int L, int C, int W, int R, class T, class I, class V>
-sps_status run(const job<T> &o, const matrix<I, V> &A)
+template <int L, int C, int W, int R, bool FULL, class T, class I, class V>
+sps_status launch(const job<T> &o, const matrix<I, V> &A)
 {
     constexpr int batch = L > 8 ? L : 8, THREADS = R > 1 ? group_threads
                                                          : threads;
@@ -109,14 +120,24 @@ sps_status run(const job<T> &o, const matrix<I, V> &A)
     std::conditional_t<W == 1, uint64_t, uint32_t> stride;
 
     stride = (decltype(stride))(o.b.ldx * (int64_t)sizeof(T));
-    SPS_TRY_RETURN((run_segments<L, C, W>(o, A.col, A.val, stride)));
+    SPS_TRY_RETURN((run_segments<L, C, W, false>(o, A.col, A.val, stride)));
     if (grid > ranges.count) grid = ranges.count;
     if (grid == 0) return SPS_OK;
-    rows_kernel<THREADS, L, C, W, U, R>
+    rows_kernel<THREADS, L, C, W, FULL, U, R>
         <<<(unsigned)grid, (unsigned)block, 0, spsi_cuda_state(ctx)->stream>>>(
             A, (I)o.r->base.super.A->nnz, o.b, ranges, o.width, stride);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
+}
+
+/* Widths that fill their shape need no tests of columns. */
+template <int L, int C, int W, int R, class T, class I, class V>
+sps_status run(const job<T> &o, const matrix<I, V> &A)
+{
+    if constexpr (sizeof(I) == 4 && W > 1 && C < 3)
+        if (o.width == L * C * W && o.b.k % o.width == 0)
+            return launch<L, C, W, R, true>(o, A);
+    return launch<L, C, W, R, false>(o, A);
 }
 
 template <class T>
@@ -222,7 +243,7 @@ sps_status choose(job<T> &o, const matrix<I, V> &A, bool aligned, int lumps)
 
     if constexpr (sizeof(I) == 4 && sizeof(T) == sizeof(V))
         if (aligned && group > 1) {
-            each = group_run;
+            each = run_of_groups(lumps);
             o.ranges = ranges_for(r, A.nrow / group, each);
             return group == 2 ? run_groups<2>(o, A, lumps)
                               : run_groups<3>(o, A, lumps);
@@ -231,17 +252,28 @@ sps_status choose(job<T> &o, const matrix<I, V> &A, bool aligned, int lumps)
     return aligned ? run_aligned(o, A, lumps) : run_any(o, A);
 }
 
+/* Columns of one pass over A.  Rows of X within a bandwidth of the row that is
+ * at work are wanted again; where a narrower pass keeps them in L2, and A is
+ * short beside X, reading A again is the lesser evil. */
+int pass_of(const rode_plan *r, int k, size_t size)
+{
+    const sps_csr_local *A = r->base.super.A;
+    double window = 2.0 * (double)r->bandwidth * (double)size;
+    int fit = window > 0 ? (int)fmin(kept_in_l2 / window, 4096.0) / 32 * 32
+                         : k;
+    int passes = fit >= 32 && k > fit ? k / fit : 1;
+    double again = 12.0 * (double)A->nnz * (passes - 1);
+
+    if (passes == 1 || again > 0.35 * (double)A->nrow * k * (double)size)
+        return k;
+    return (int)ceil_div(ceil_div(k, passes), 8) * 8;
+}
+
 template <class T, class V>
-sps_status product(const rode_plan *r, const sps_spmm_args *args)
+sps_status pass(const rode_plan *r, const blocks<T> &b, bool aligned)
 {
     constexpr int W = 16 / sizeof(T);
     const sps_csr_local *A = r->base.super.A;
-    blocks<T> b = blocks_of<T>(args);
-    bool aligned = b.ldx % W == 0 && b.ldy % W == 0 &&
-                   (uintptr_t)b.x % 16 == 0 && (uintptr_t)b.y % 16 == 0 &&
-                   (uintptr_t)A->col % 16 == 0 &&
-                   (uintptr_t)A->val % 16 == 0 &&
-                   b.ldx < (int64_t)(UINT32_MAX / sizeof(T));
     int lumps = lumps_of(b.k, W);
     job<T> o = { r, b, lumps * W, {} };
 
@@ -249,6 +281,28 @@ sps_status product(const rode_plan *r, const sps_spmm_args *args)
         ? choose(o, matrix_of<int32_t, V>(A), aligned, lumps)
         : choose(o, matrix_of<int64_t, V>(A), aligned, lumps));
     return join_rows(r, b);
+}
+
+template <class T, class V>
+sps_status product(const rode_plan *r, const sps_spmm_args *args)
+{
+    constexpr int W = 16 / sizeof(T);
+    const sps_csr_local *A = r->base.super.A;
+    blocks<T> b = blocks_of<T>(args), part = b;
+    int width = pass_of(r, b.k, sizeof(T));
+    bool aligned = b.ldx % W == 0 && b.ldy % W == 0 &&
+                   (uintptr_t)b.x % 16 == 0 && (uintptr_t)b.y % 16 == 0 &&
+                   (uintptr_t)A->col % 16 == 0 &&
+                   (uintptr_t)A->val % 16 == 0 &&
+                   b.ldx < (int64_t)(UINT32_MAX / sizeof(T));
+
+    for (int c = 0; c < b.k; c += width) {
+        part.x = b.x + c;
+        part.y = b.y + c;
+        part.k = b.k - c < width ? b.k - c : width;
+        SPS_TRY_RETURN((pass<T, V>(r, part, aligned)));
+    }
+    return SPS_OK;
 }
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
@@ -301,6 +355,7 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
                                  sizeof(rode_plan), plan_p));
     r = (rode_plan *)*plan_p;
     r->ld = ceil_div(p->k, 4) * 4;
+    r->bandwidth = p->f->bandwidth;
     s = &r->base.parts;
     s->limits = { INT32_MAX, 0, 1 };
     if (!spsi_segments_pay(p->f, &limits)) return SPS_OK;

@@ -31,44 +31,45 @@ struct ranges_of {
     int cut;                             /* longer rows are segments */
 };
 
-/* A is read once: it need not push rows of X out of L1. */
-__device__ __forceinline__ int32_t once(const int32_t *p)
+/* A is read once: it need not push rows of X out of L1.  Where `some` is false
+ * nothing is read and v stays; by predicates, for a branch would wait for what
+ * was loaded before. */
+__device__ __forceinline__ void once(const int32_t *p, bool some, int32_t &v)
 {
-    int32_t v;
-
-    asm("ld.global.nc.L1::no_allocate.s32 %0, [%1];" : "=r"(v) : "l"(p));
-    return v;
+    asm("{ .reg .pred q; setp.ne.s32 q, %2, 0;\n\t"
+        "@q ld.global.nc.L1::no_allocate.s32 %0, [%1]; }"
+        : "+r"(v) : "l"(p), "r"((int)some));
 }
-__device__ __forceinline__ double once(const double *p)
+__device__ __forceinline__ void once(const double *p, bool some, double &v)
 {
-    double v;
-
-    asm("ld.global.nc.L1::no_allocate.f64 %0, [%1];" : "=d"(v) : "l"(p));
-    return v;
+    asm("{ .reg .pred q; setp.ne.s32 q, %2, 0;\n\t"
+        "@q ld.global.nc.L1::no_allocate.f64 %0, [%1]; }"
+        : "+d"(v) : "l"(p), "r"((int)some));
 }
-__device__ __forceinline__ float once(const float *p)
+__device__ __forceinline__ void once(const float *p, bool some, float &v)
 {
-    float v;
-
-    asm("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(v) : "l"(p));
-    return v;
+    asm("{ .reg .pred q; setp.ne.s32 q, %2, 0;\n\t"
+        "@q ld.global.nc.L1::no_allocate.f32 %0, [%1]; }"
+        : "+f"(v) : "l"(p), "r"((int)some));
 }
-
 /* Two neighbours, at an even number of an aligned array. */
-__device__ __forceinline__ void once(const int32_t *p, int32_t *v)
+__device__ __forceinline__ void twice(const int32_t *p, bool some, int32_t *v)
 {
-    asm("ld.global.nc.L1::no_allocate.v2.s32 {%0, %1}, [%2];"
-        : "=r"(v[0]), "=r"(v[1]) : "l"(p));
+    asm("{ .reg .pred q; setp.ne.s32 q, %3, 0;\n\t"
+        "@q ld.global.nc.L1::no_allocate.v2.s32 {%0, %1}, [%2]; }"
+        : "+r"(v[0]), "+r"(v[1]) : "l"(p), "r"((int)some));
 }
-__device__ __forceinline__ void once(const double *p, double *v)
+__device__ __forceinline__ void twice(const double *p, bool some, double *v)
 {
-    asm("ld.global.nc.L1::no_allocate.v2.f64 {%0, %1}, [%2];"
-        : "=d"(v[0]), "=d"(v[1]) : "l"(p));
+    asm("{ .reg .pred q; setp.ne.s32 q, %3, 0;\n\t"
+        "@q ld.global.nc.L1::no_allocate.v2.f64 {%0, %1}, [%2]; }"
+        : "+d"(v[0]), "+d"(v[1]) : "l"(p), "r"((int)some));
 }
-__device__ __forceinline__ void once(const float *p, float *v)
+__device__ __forceinline__ void twice(const float *p, bool some, float *v)
 {
-    asm("ld.global.nc.L1::no_allocate.v2.f32 {%0, %1}, [%2];"
-        : "=f"(v[0]), "=f"(v[1]) : "l"(p));
+    asm("{ .reg .pred q; setp.ne.s32 q, %3, 0;\n\t"
+        "@q ld.global.nc.L1::no_allocate.v2.f32 {%0, %1}, [%2]; }"
+        : "+f"(v[0]), "+f"(v[1]) : "l"(p), "r"((int)some));
 }
 
 template <class T, int W> struct lump {
@@ -148,29 +149,33 @@ template <int C, int W>
 constexpr int depth = W == 1 ? (C > 8 ? 1 : C > 4 ? 2 : 4)
                              : (C == 1 ? 8 : C == 2 ? 4 : 2);
 
+#ifndef RODE_FLIP
+#define RODE_FLIP 0
+#endif
+#ifndef RODE_PAIRS
+#define RODE_PAIRS 0
+#endif
 /* Which lump a lane takes at turn q.  Two groups of 4 lanes make 128 bytes, what
  * L1 gives in a cycle unless two halves of lines are the same ones: so every
- * other group takes the second lump first. */
-template <int L, int C, int W>
+ * other group takes the second lump first.  FULL: all lumps are whole. */
+template <int L, int C, int W, bool FULL>
 __device__ __forceinline__ int turn(int q, int sub)
 {
-    return L == 4 && W > 1 && q < C / 2 * 2 ? q ^ (sub & 1) : q;
+    return RODE_FLIP && FULL && L == 4 && C == 2 ? q ^ (sub & 1) : q;
 }
 
 /* Columns of the lump at turn q, at most W of interest, where `left` are left
  * at the lane's first.  Lumps of several numbers are all whole but those at the
  * highest numbers: so shapes are chosen. */
-template <int L, int C, int W>
-__device__ __forceinline__ int part(int left, int q, int sub)
+template <int L, int C, int W, bool FULL>
+__device__ __forceinline__ int part(int left, int q)
 {
-    bool last = q == C - 1 || (L == 4 && C % 2 == 0 && q == C - 2);
-
-    return W > 1 && !last ? W : left - W * L * turn<L, C, W>(q, sub);
+    return FULL || (W > 1 && q < C - 1) ? W : left - W * L * q;
 }
 
 /* v[u] = this lane's lumps of row j[u] of X, zero where j[u] < 0; `left`
  * columns remain at x; that and stride in bytes.  ALL: no j is negative. */
-template <int L, int C, int W, int U, bool ALL, class T, class S>
+template <int L, int C, int W, bool FULL, int U, bool ALL, class T, class S>
 __device__ __forceinline__ void gather(const int32_t *j, const char *x,
                                        S stride, int left, int sub,
                                        lump<T, W> (*v)[C])
@@ -183,8 +188,8 @@ __device__ __forceinline__ void gather(const int32_t *j, const char *x,
 #pragma unroll
         for (int q = 0; q < C; q++)
             v[u][q] = fetch<W>(reinterpret_cast<const T *>(row) +
-                                   W * L * turn<L, C, W>(q, sub),
-                               some ? part<L, C, W>(left, q, sub) : 0);
+                                   W * L * turn<L, C, W, FULL>(q, sub),
+                               some ? part<L, C, W, FULL>(left, q) : 0);
     }
 }
 
@@ -247,8 +252,8 @@ template <int P, class I> struct walker {
  * from row to row of X.  R: the L lanes own R rows that store the same columns,
  * and load each row of X once for all of them; the ranges then count groups of
  * R rows, and groups that are not alike are segments, too. */
-template <int THREADS, int L, int C, int W, int U, int R, class T, class I,
-          class V, class S>
+template <int THREADS, int L, int C, int W, bool FULL, int U, int R, class T,
+          class I, class V, class S>
 __global__ void __launch_bounds__(THREADS)
 rows_kernel(matrix<I, V> A, I nnz, blocks<T> b, ranges_of ranges, int width,
             S stride)
@@ -256,7 +261,8 @@ rows_kernel(matrix<I, V> A, I nnz, blocks<T> b, ranges_of ranges, int width,
     constexpr int P = 32 / L, batch = L > 8 ? L : 8, own = batch / L;
     /* Entries come two by two, from an even number on: the slots of a row that
      * begins at an odd one are one more. */
-    constexpr bool PAIRS = own > 1 && R == 1 && W > 1 && sizeof(I) == 4;
+    constexpr bool PAIRS = RODE_PAIRS && own > 1 && R == 1 && W > 1 &&
+                           sizeof(I) == 4;
     int sub = (int)threadIdx.x % 32 / L, l = (int)threadIdx.x % L;
     walker<P, I> at(ranges, (I)(A.nrow / R), (b.k + width - 1) / width);
     I p = 0, row = 0;
@@ -276,38 +282,33 @@ rows_kernel(matrix<I, V> A, I nnz, blocks<T> b, ranges_of ranges, int width,
         I n = __ldg(A.rowptr + row + 1) - p;
         length = n <= ranges.cut ? (int)n : -1;
     };
-    /* Slots done .. done + batch - 1 of the rows that begin at from. */
+    /* Slots done .. done + batch - 1 of the rows that begin at from; of pairs,
+     * what is not the row's is sorted out when they are used. */
     auto entries = [&](I from, int count, int done) {
 #pragma unroll
         for (int e = 0; e < own; e++) {
-            if (PAIRS && e % 2) continue;
-            int number = PAIRS ? done + 2 * l + e * L - (int)(from & 1)
+            int number = PAIRS ? done + 2 * l + e / 2 * 2 * L - (int)(from & 1)
                                : done + l + e * L;
             bool ok = number < count;
 
+            if (PAIRS && e % 2) continue;
+            col[e] = -1;
+#pragma unroll
+            for (int r = 0; r < R; r++) val[r][e] = V(0);
             if constexpr (PAIRS) {
-                int32_t c[2] = { -1, -1 };
-                V v[2] = {};
+                bool both = from + number + 1 < nnz;
 
-                if (ok && from + number + 1 < nnz) {
-                    once(A.col + (from + number), c);
-                    once(A.val + (from + number), v);
-                } else if (ok) {
-                    c[0] = once(A.col + (from + number));
-                    v[0] = once(A.val + (from + number));
-                }
-                bool first = ok && number >= 0, second = number + 1 < count;
-
-                col[e] = first ? c[0] : -1;
-                val[0][e] = first ? v[0] : V(0);
-                col[e + 1] = second ? c[1] : -1;
-                val[0][e + 1] = second ? v[1] : V(0);
+                col[e + 1] = -1;
+                val[0][e + 1] = V(0);
+                twice(A.col + (from + number), ok && both, col + e);
+                twice(A.val + (from + number), ok && both, val[0] + e);
+                once(A.col + (from + number), ok && !both, col[e]);
+                once(A.val + (from + number), ok && !both, val[0][e]);
             } else {
-                col[e] = ok ? once(A.col + (from + number)) : -1;
+                once(A.col + (from + number), ok, col[e]);
 #pragma unroll
                 for (int r = 0; r < R; r++)
-                    val[r][e] = ok ? once(A.val + (from + r * count + number))
-                                   : V(0);
+                    once(A.val + (from + r * count + number), ok, val[r][e]);
             }
         }
     };
@@ -339,9 +340,13 @@ rows_kernel(matrix<I, V> A, I nnz, blocks<T> b, ranges_of ranges, int width,
 
 #pragma unroll
             for (int e = 0; e < own; e++) {
-                now[e] = col[e];
+                int number = done + 2 * l + e / 2 * 2 * L + e % 2 - odd;
+                bool ok = !PAIRS || (number >= 0 && number < mine);
+
+                now[e] = ok ? col[e] : -1;
 #pragma unroll
-                for (int r = 0; r < R; r++) times[r][e] = val[r][e];
+                for (int r = 0; r < R; r++)
+                    times[r][e] = ok ? val[r][e] : V(0);
             }
             bool more = done + batch < most;
 
@@ -358,9 +363,11 @@ rows_kernel(matrix<I, V> A, I nnz, blocks<T> b, ranges_of ranges, int width,
                     j[u] = __shfl_sync(all_lanes, now[number_of(e0 + u)],
                                        lane_of(e0 + u), L);
                 if (done + e0 >= begun && done + e0 + U <= least)
-                    gather<L, C, W, U, true>(j, x, stride, left, sub, v);
+                    gather<L, C, W, FULL, U, true>(j, x, stride, left, sub,
+                                                   v);
                 else
-                    gather<L, C, W, U, false>(j, x, stride, left, sub, v);
+                    gather<L, C, W, FULL, U, false>(j, x, stride, left, sub,
+                                                    v);
 #pragma unroll
                 for (int u = 0; u < U; u++)
 #pragma unroll
@@ -381,8 +388,8 @@ rows_kernel(matrix<I, V> A, I nnz, blocks<T> b, ranges_of ranges, int width,
 
 #pragma unroll
                 for (int q = 0; q < C; q++)
-                    finish<W>(f, y + W * L * turn<L, C, W>(q, sub),
-                              part<L, C, W>(left, q, sub), acc[r][q]);
+                    finish<W>(f, y + W * L * turn<L, C, W, FULL>(q, sub),
+                              part<L, C, W, FULL>(left, q), acc[r][q]);
             }
         }
     }
@@ -410,7 +417,7 @@ __device__ __forceinline__ void sum_groups(lump<T, W> *acc)
 }
 
 /* A warp a segment; blockIdx.y counts strips. */
-template <int L, int C, int W, class T, class V, class S>
+template <int L, int C, int W, bool FULL, class T, class V, class S>
 __global__ void __launch_bounds__(256)
 segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
                 blocks<T> b, pieces_of<T> list, int width, S stride)
@@ -428,8 +435,11 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
     const char *x = reinterpret_cast<const char *>(b.x + c);
     const int32_t *pc = cols + s.start;
     const V *pv = vals + s.start;
-    int32_t col = lane < s.length ? once(pc + lane) : -1;
-    V val = lane < s.length ? once(pv + lane) : V(0);
+    int32_t col = -1;
+    V val = V(0);
+
+    once(pc + lane, lane < s.length, col);
+    once(pv + lane, lane < s.length, val);
 
     b.resolve();
     for (int done = 0; done < s.length; done += 32) {
@@ -437,8 +447,10 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
         V times = val;
         int number = done + 32 + lane;
 
-        col = number < s.length ? once(pc + number) : -1;
-        val = number < s.length ? once(pv + number) : V(0);
+        col = -1;
+        val = V(0);
+        once(pc + number, number < s.length, col);
+        once(pv + number, number < s.length, val);
 #pragma unroll
         for (int e0 = 0; e0 < steps; e0 += U) {
             lump<T, W> v[U][C];
@@ -449,16 +461,16 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
             for (int u = 0; u < U; u++)
                 j[u] = __shfl_sync(all_lanes, now, (e0 + u) * P + group);
             if (done + (e0 + U) * P <= s.length)
-                gather<L, C, W, U, true>(j, x, stride, left, group, v);
+                gather<L, C, W, FULL, U, true>(j, x, stride, left, group, v);
             else
-                gather<L, C, W, U, false>(j, x, stride, left, group, v);
+                gather<L, C, W, FULL, U, false>(j, x, stride, left, group, v);
 #pragma unroll
             for (int u = 0; u < U; u++)
                 add<C, W>((T)__shfl_sync(all_lanes, times,
                                          (e0 + u) * P + group), v[u], acc);
         }
     }
-    if (turn<L, C, W>(0, group) > 0) {
+    if (turn<L, C, W, FULL>(0, group) > 0) {
         lump<T, W> first = acc[0];
 
         acc[0] = acc[1 % C];
@@ -468,7 +480,7 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
     if (group > 0) return;
 #pragma unroll
     for (int q = 0; q < C; q++) {
-        int some = part<L, C, W>(left, q, 0);
+        int some = part<L, C, W, FULL>(left, q);
 
         if (s.slot < 0) {
             finish<W>(b, b.y + s.row * b.ldy + c + W * L * q, some, acc[q]);
