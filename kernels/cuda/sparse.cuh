@@ -223,6 +223,39 @@ inline double predicted(const sps_problem *p, const skill &s)
     return (t > serial ? t : serial) + 3e-6;
 }
 
+/* Seconds in which sectors of X come out of L2, one for each entry that meets
+ * no neighbour, where rows reach over all of X; in narrower bands L1 and the
+ * stream hide them.  distinct64 stands for what L1 keeps. */
+inline double scattered(const sps_problem *p)
+{
+    const sps_features *f = p->f;
+    const double row = spsi_sectors(p->k * (double)spsi_dtype_size(p->block));
+
+    const double whole = (double)f->ncol * p->k *
+                         (double)spsi_dtype_size(p->block);
+
+    if (f->bandwidth <= f->ncol / 8) return 0;
+    return (double)f->nnz * f->distinct64 * row /
+           spsi_gather_rate(p->bandwidth, whole, row);
+}
+
+/* Share of the entries in the `count` columns of most use, as far as columns
+ * are like rows (a symmetric pattern). */
+inline double near_share(const sps_problem *p, double count)
+{
+    const sps_features *f = p->f;
+    double held = 0;
+
+    for (int b = SPS_LENGTH_BINS - 1; b > 0 && count > 0; b--) {
+        const double rows = (double)f->lengths[b];
+        const double taken = rows < count ? rows : count;
+
+        held += taken * 0.72 * ldexp(1.0, b); /* of 2^(b-1) .. 2^b - 1 */
+        count -= taken;
+    }
+    return f->nnz > 0 ? fmin(held / (double)f->nnz, 1.0) : 0;
+}
+
 /* Seconds: the bytes that must move, at a share of the copy bandwidth. */
 inline double seconds(const sps_problem *p, double share)
 {
