@@ -6,7 +6,8 @@
 #include <check.h>
 
 #include "image.h"
-#include "kernels/cuda/column_plan.h"
+#include "kernels/cuda/hot_plan.h"
+#include "kernels/cuda/row_plan.h"
 #include "oracle.h"
 #include "rig.h"
 #include "row_lengths.h"
@@ -95,7 +96,7 @@ START_TEST(blocks_of_the_device_equal_those_of_the_host)
     sps_csr *A;
     rig r;
 
-    take_kernel(_i);
+    take_kernel(0);
     for (int f = 0; f < zoo_count(); f++)
         for (int s = 0; s < COUNT(sizes); s++) {
             rig_open(&r, ctx, f, sizes[s], ZOO_INTEGER, SPS_F64);
@@ -142,6 +143,64 @@ static void same_columns(const rig *r)
     free(column);
     free(col);
 }
+
+/* Marks, rows, and the row that is open where each range begins. */
+static void same_marks(const rig *r)
+{
+    const sps_hot_plan *plan = (const sps_hot_plan *)r->plan;
+    const sps_csr *A = r->A;
+    const int64_t words = spsi_row_heads_words(A->nnz);
+    const size_t bytes = (size_t)A->nrow * sizeof(int32_t);
+    uint64_t *heads = calloc((size_t)words + 1, sizeof *heads);
+    int32_t *row = malloc(bytes + 1);
+    int32_t *first = calloc((size_t)plan->ranges + 1, sizeof *first);
+    int64_t rank = -1, at = 0;
+    sps_row_heads host;
+
+    if (A->nnz == 0) return;
+    OK(ctx, spsi_row_heads_make(ctx, A, &host));
+    ck_assert_int_eq(host.filled, plan->rows.filled);
+    OK(ctx, ctx->backend->download(ctx, heads, plan->rows.heads,
+                                   (size_t)words * sizeof *heads));
+    OK(ctx, ctx->backend->download(ctx, row, plan->rows.row, bytes));
+    OK(ctx, ctx->backend->download(ctx, first, plan->first,
+                                   (size_t)plan->ranges * sizeof *first));
+    ck_assert_msg(!memcmp(heads, host.heads, (size_t)words * sizeof *heads),
+                  "%s: other marks", r->what);
+    ck_assert_msg(!memcmp(row, host.row, bytes), "%s: other rows", r->what);
+    for (int w = 0; w < plan->ranges; w++) {
+        for (; at < w * plan->reach; at++)
+            rank += host.heads[at / 64] >> at % 64 & 1;
+        ck_assert_int_eq(first[w], rank);
+    }
+    ck_assert_int_ge(plan->ranges * plan->reach, A->nnz);
+    spsi_row_heads_free(ctx, &host);
+    free(heads);
+    free(row);
+    free(first);
+}
+
+START_TEST(marks_of_the_device_equal_those_of_the_host)
+{
+    static const int64_t sizes[] = { 1, 70, 1100, 13000 };
+    sps_csr *A;
+    rig r;
+
+    take_kernel(1);
+    for (int f = 0; f < zoo_count(); f++)
+        for (int s = 0; s < COUNT(sizes); s++) {
+            rig_open(&r, ctx, f, sizes[s], ZOO_INTEGER, SPS_F64);
+            ck_assert(rig_plan(&r, kernel, 1));
+            same_marks(&r);
+            rig_close(&r);
+        }
+    for (int e = 0; (A = edge_matrix(e, true)); e++) {
+        open_rig(&r, "edges", A);
+        same_marks(&r);
+        rig_close(&r);
+    }
+}
+END_TEST
 
 START_TEST(columns_of_the_device_stand_as_those_of_the_host)
 {
@@ -219,22 +278,17 @@ END_TEST
 static void nobody_waits(const rig *r)
 {
     const sps_row_plan *plan = (const sps_row_plan *)r->plan;
-    const size_t bytes = (size_t)plan->blocks.longs * sizeof(unsigned);
+    const bool hot = !strcmp(kernel->name, "spmv.hot");
+    const int64_t count = hot ? 1 : plan->blocks.longs;
+    const unsigned *from = hot ? ((const sps_hot_plan *)r->plan)->done
+                               : plan->arrived;
+    const size_t bytes = (size_t)count * sizeof(unsigned);
     unsigned *arrived = malloc(bytes + 1);
 
-    ck_assert_int_gt(plan->blocks.longs, 0);
-    OK(ctx, ctx->backend->download(ctx, arrived, plan->arrived, bytes));
-    for (int64_t i = 0; i < plan->blocks.longs; i++)
-        ck_assert_int_eq(arrived[i], 0);
+    ck_assert_int_gt(count, 0);
+    OK(ctx, ctx->backend->download(ctx, arrived, from, bytes));
+    for (int64_t i = 0; i < count; i++) ck_assert_uint_eq(arrived[i], 0);
     free(arrived);
-    if (!strcmp(kernel->name, "spmv.hot")) {
-        const sps_hot_plan *hot = (const sps_hot_plan *)plan;
-        unsigned turn[2] = { 1, 1 };
-
-        OK(ctx, ctx->backend->download(ctx, turn, hot->turn, sizeof turn));
-        ck_assert_uint_eq(turn[0], 0);
-        ck_assert_uint_eq(turn[1], 0);
-    }
 }
 
 START_TEST(a_hundred_runs_have_the_same_bits)
@@ -312,7 +366,8 @@ int main(void)
     }
     tcase_set_timeout(t, RUNNER_TIMEOUT);
     tcase_add_checked_fixture(t, open_context, close_context);
-    tcase_add_loop_test(t, blocks_of_the_device_equal_those_of_the_host, 0, 2);
+    tcase_add_test(t, blocks_of_the_device_equal_those_of_the_host);
+    tcase_add_test(t, marks_of_the_device_equal_those_of_the_host);
     tcase_add_test(t, columns_of_the_device_stand_as_those_of_the_host);
     tcase_add_loop_test(t, rows_at_and_beyond_the_edges_are_exact, 0, 2);
     tcase_add_loop_test(t, a_hundred_runs_have_the_same_bits, 0, 2);

@@ -75,13 +75,14 @@ place_columns(const uint32_t *__restrict__ uses, int64_t ncol, int64_t chunks,
 
 __global__ void __launch_bounds__(256)
 renumber(const int32_t *__restrict__ col, const int32_t *__restrict__ rank,
-         int64_t nnz, int32_t near, int32_t *to, unsigned long long *held)
+         int64_t nnz, int64_t room, int32_t near, int32_t *to,
+         unsigned long long *held)
 {
     int64_t p = (int64_t)blockIdx.x * 256 + threadIdx.x;
-    int32_t at = p < nnz ? rank[col[p]] : near;
-    int count = __syncthreads_count(at < near);
+    int32_t at = p < nnz ? rank[col[p]] : 0;
+    int count = __syncthreads_count(p < nnz && at < near);
 
-    if (p < nnz) to[p] = at;
+    if (p < room) to[p] = at;
     if (threadIdx.x == 0 && count > 0)
         atomicAdd(held, (unsigned long long)count);
 }
@@ -162,12 +163,13 @@ sps_status spsi_cuda_column_plan_make(sps_context *ctx, const sps_csr_local *A,
     SPS_TRY_RETURN(sum.take_zeros(1));
     SPS_TRY_RETURN(rank.take(A->ncol));
     SPS_TRY_RETURN(column.take(A->ncol));
-    SPS_TRY_RETURN(col.take(A->nnz));
+    c->room = ceil_div(A->nnz, 1024) * 1024;
+    SPS_TRY_RETURN(col.take(c->room));
     count_uses<<<grid, 256, 0, stream>>>(A->col, A->nnz, uses.p);
     SPS_LAUNCHED(ctx);
     SPS_TRY_RETURN(sort_columns(ctx, A, uses.p, rank.p, column.p));
-    renumber<<<grid, 256, 0, stream>>>(A->col, rank.p, A->nnz, (int32_t)near,
-                                       col.p, sum.p);
+    renumber<<<(unsigned)(c->room / 256), 256, 0, stream>>>(
+        A->col, rank.p, A->nnz, c->room, (int32_t)near, col.p, sum.p);
     SPS_LAUNCHED(ctx);
     SPS_TRY_RETURN(ctx->backend->download(ctx, &held, sum.p, sizeof held));
     c->ncol = A->ncol;
@@ -185,6 +187,6 @@ void spsi_cuda_column_plan_clear(sps_context *ctx, sps_column_plan *c)
     if (c->column)
         spsi_cuda_release(ctx, c->column, (size_t)c->ncol * sizeof(int32_t));
     if (c->col)
-        spsi_cuda_release(ctx, c->col, (size_t)c->nnz * sizeof(int32_t));
+        spsi_cuda_release(ctx, c->col, (size_t)c->room * sizeof(int32_t));
     *c = sps_column_plan{};
 }

@@ -4,8 +4,8 @@
 #ifndef SPS_CUDA_COLUMN_PLAN_H
 #define SPS_CUDA_COLUMN_PLAN_H
 
+#include "csr.h"
 #include "kernels/formats/column_order.h"
-#include "row_plan.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,22 +13,13 @@ extern "C" {
 
 typedef struct sps_column_plan {
     int64_t ncol, nnz;
+    int64_t room;        /* entries of col: nnz, then zeros: a multiple of 1024 */
     int32_t *column;     /* ncol: the column that stands at each place */
-    int32_t *col;        /* nnz: places of the matrix's columns */
+    int32_t *col;        /* room: places of the matrix's columns */
     int64_t near;        /* places before which `held` entries point */
     int64_t held;
     size_t bytes;
 } sps_column_plan;
-
-/* The plan of spmv.hot. */
-typedef struct sps_hot_plan {
-    sps_row_plan rows;
-    sps_column_plan columns;
-    void *packed;        /* ncol numbers: x in the order of use */
-    size_t packed_bytes;
-    unsigned *turn;      /* next block, warps that are done; 0 between runs */
-    int near;            /* numbers in shared memory */
-} sps_hot_plan;
 
 /* Equal to what spsi_column_order_make gives; `near` places are counted.
  * Complete on return. */
