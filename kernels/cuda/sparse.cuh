@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-#include <math.h>
-
 #include "device.cuh"
 #include "kernel.h"
 #include "machine.h"
