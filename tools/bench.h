@@ -36,6 +36,7 @@ typedef struct bench {
     bench_run run[BENCH_RUNS];    /* of kernels */
     int runs;
     bool low;                     /* also kernels that drop bits */
+    bool all;                     /* also those that say they would not pay */
     bool replay;                  /* recorded and replayed */
     const char *tsv;              /* file to append rows to, or NULL */
     const char *solver, *precond; /* solver NULL: block_cg and cg */

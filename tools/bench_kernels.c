@@ -225,6 +225,7 @@ static sps_status plan(bench_trial *t, bench_row *row, sps_plan **plan_p,
     sps_status st;
 
     p.timed = row->kernel->gives & SPS_VENDOR;
+    p.pinned = row->pinned;
     st = sps_context_sync(t->ctx);
     start = bench_now();
     if (st == SPS_OK)
@@ -248,10 +249,18 @@ sps_status bench_measure(bench_trial *t, bench_row *row, bool *done)
     sps_status st;
 
     *done = false;
-    if (!spsi_kernel_fits(row->kernel, &t->p, &why))
-        return SPS_OK;
-    row->predicted = row->kernel->cost(&t->p);
     row->bids = (need & gives) == need;
+    if (!spsi_kernel_fits(row->kernel, &t->p, &why)) {
+        sps_problem pinned = t->p;
+
+        pinned.pinned = true;
+        if (!(t->b->all || t->b->kernel) ||
+            !spsi_kernel_fits(row->kernel, &pinned, &why))
+            return SPS_OK;
+        row->pinned = true;
+        row->bids = false;
+    }
+    row->predicted = row->kernel->cost(&t->p);
     st = plan(t, row, &made, done);
     if (st == SPS_OK && *done) {
         t->plan = made;

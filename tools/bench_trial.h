@@ -42,6 +42,7 @@ typedef struct bench_row {
     double aside;                 /* seconds of the vendor's other layout */
     double predicted;             /* seconds */
     bool bids;                    /* reproducible and in full precision */
+    bool pinned;                  /* refuses, unless asked for by name */
     bool chosen;                  /* the cheapest prediction of those */
     bool wrong;
     bool plain;                   /* could not be recorded */

@@ -44,6 +44,8 @@ static void help(void)
            "  -run OP:PRECISION:LIST     the three at once; can be repeated\n"
            "  -kernel NAME    this kernel alone\n"
            "  -low            also kernels that drop bits of the values\n"
+           "  -all            also kernels that refuse because they would "
+           "not pay\n"
            "  -replay         runs recorded and replayed (CUDA graphs)\n"
            "  -cliff          time(n + 1) / time(n) for n = 4 .. 64\n"
            "  -tsv FILE       appends a line for each row\n"
@@ -185,6 +187,7 @@ static int flag(job *j, const char *name)
         {"-solve", &j->solve},   {"-blocks", &j->blocks},
         {"-cliff", &j->cliff},   {"-cold", &j->b.cold},
         {"-low", &j->b.low},     {"-replay", &j->b.replay},
+        {"-all", &j->b.all},
     };
 
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)

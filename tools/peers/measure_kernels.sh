@@ -85,9 +85,9 @@ for part in "$@"; do
     blocks)
         begin "${LARGE_SECONDS:-240}"
         for fill in 0.25 0.5 0.75 1.0; do
-            bench blocks blocks 262144 16 8 $fill -seconds "$sample" \
+            bench blocks blocks 262144 16 8 $fill -all -seconds "$sample" \
                 -run spmm:double:16,64
-            bench blocks blocks 262144 32 4 $fill -seconds "$sample" \
+            bench blocks blocks 262144 32 4 $fill -all -seconds "$sample" \
                 -run spmm:double:16,64
         done ;;
     *) echo "unknown part $part"; exit 2 ;;
