@@ -17,8 +17,7 @@
  *
  * Bytes: A once (longer rows: once for each tile of columns), Y once, X in half
  * as often as L1 and L2 forget it, and all of it through shared memory and
- * back.  fp64 in this form took 1.7 to 2.1 times as long as in the direct one
- * (H200, 7-point, 27-point, elasticity, k = 16 .. 64).
+ * back.
  *
  * What X has where the row stores nothing is never loaded: slots past the end
  * of a row hold 0 for the value and 0 for X, so NaN and infinity reach the
