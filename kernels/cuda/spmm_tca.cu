@@ -4,11 +4,11 @@
  * fp64 too and dropped; milliseconds on an H200:
  *
  *                     k = 16: staged  direct    k = 64: staged  direct
- *   7-point 160^3              1.99    0.91              3.93    3.07
+ *   7-point 160^3              1.99    0.91              3.93    3.45
  *   27-point 128^3             3.63    1.37              8.17    4.83
- *   elasticity 64^3            2.96    1.58             10.40    5.01
+ *   elasticity 64^3            2.96    1.58             10.40    5.05
  *
- * Either loses to kernels without tensor cores: an eighth of each product is
+ * Either loses to spmm.rode, which has no tensor cores: an eighth of each product is
  * of use, and lanes ask L1 for four rows at a time. */
 #include "tca_direct.cuh"
 
