@@ -303,6 +303,25 @@ def print_low(rows):
     table(["system", "kernel"] + ["k = %d" % k for k in widths], lines)
 
 
+def print_blocks(rows):
+    """blocks N B COUNT FILL: times by fill, and where blocks begin to pay."""
+    print("### Matrices of square blocks, ms by fill\n")
+    for k in order(rows, lambda r: r["k"]):
+        fills = sorted({r["matrix"].split()[4] for r in rows}, key=float)
+        lines = []
+        for size in sorted({int(r["matrix"].split()[2]) for r in rows}):
+            for kernel in order(rows, lambda r: r.kernel):
+                at = {r["matrix"].split()[4]: r for r in rows
+                      if int(r["matrix"].split()[2]) == size and
+                      r.kernel == kernel and r["k"] == k}
+                if at:
+                    lines.append(["%d x %d" % (size, size), kernel] +
+                                 ["%.4f" % at[f]["ms"] if f in at and
+                                  not at[f].wrong() else "-" for f in fills])
+        print("k = %d:\n" % k)
+        table(["blocks", "kernel"] + fills, lines)
+
+
 def print_plans(rows):
     print("### Plans: time in runs of the kernel at k = 16, bytes\n")
     lines = []
@@ -311,6 +330,8 @@ def print_plans(rows):
     for kernel in order(some, lambda r: r.kernel):
         of = [r for r in some if r.kernel == kernel]
         runs = [r["plan_ms"] / r["ms"] for r in of]
+        if of[0].vendor():       # its plans include the choice by times
+            continue
         lines.append([kernel, "%.1f" % min(runs), "%.1f" % max(runs),
                       "%.1f" % max(r["plan_MB"] for r in of)])
     table(["kernel", "least", "most", "MB, most"], lines)
@@ -320,8 +341,9 @@ def main():
     if len(sys.argv) != 2:
         print(__doc__)
         return 2
-    large, low, small = (read(os.path.join(sys.argv[1], name + ".tsv"))
-                         for name in ("large", "low", "small"))
+    large, low, small, blocks = (
+        read(os.path.join(sys.argv[1], name + ".tsv"))
+        for name in ("large", "low", "small", "blocks"))
     if large:
         print_targets(large)
         print_ratios(large, "spmm", "double")
@@ -330,10 +352,12 @@ def main():
         print_plans(large)
     if low:
         print_low(low)
+    if blocks:
+        print_blocks(blocks)
     if small:
         print_small(small)
     print_auto(large + [r for r in low if "low" not in r.marks] + small)
-    wrong = [r for r in large + low + small if r.wrong()]
+    wrong = [r for r in large + low + small + blocks if r.wrong()]
     for r in wrong:
         print("WRONG RESULT: %s, %s, k = %d" % (r["matrix"], r.kernel, r["k"]))
     return 1 if wrong else 0
