@@ -183,7 +183,8 @@ sps_status run(const sps_plan *plan, const sps_sddmm_args *args)
     sample<T> s = sample_of<T>(args, W);
     int bytes = s.width * (int)sizeof(T);
 
-    if (bytes <= 32) return shape<T, 2, 1>(plan, s, W);
+    /* Each lane takes one column of the tail. */
+    if (bytes <= 32 && s.d % W <= 2) return shape<T, 2, 1>(plan, s, W);
     if (bytes <= 64) return shape<T, 4, 1>(plan, s, W);
     if (bytes > 128) return shape<T, 8, 2>(plan, s, W);
     if constexpr (sizeof(T) == 8) return shape<T, 4, 2>(plan, s, W);
