@@ -235,7 +235,8 @@ static const struct {
 } CASES[] = {
     { "exact", add_exact }, { "scalars", add_scalars },
     { "bounds", add_bounds }, { "finite", add_finite },
-    { "bits", add_bits }, { "large", add_large },
+    { "bits", add_bits }, { "memory", add_memory },
+    { "large", add_large },
 };
 
 int main(void)

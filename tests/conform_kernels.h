@@ -90,5 +90,6 @@ void add_bounds(TCase *t);
 void add_finite(TCase *t);
 void add_bits(TCase *t);
 void add_large(TCase *t);
+void add_memory(TCase *t);
 
 #endif

@@ -356,78 +356,6 @@ START_TEST(replays_have_the_bits_of_runs)
 }
 END_TEST
 
-/* ------------------------------------------------------------------ memory */
-
-static void expect_no_memory(const exam *e, int k)
-{
-    sps_context_info before = { .struct_size = sizeof before };
-    sps_context_info after = { .struct_size = sizeof after };
-    const trial t = { k, 0, 1, 0, false };
-    image X, Y;
-
-    image_take(&X, ctx, e->t->block, e->r.A->ncol, k, 0, e->x, e->k);
-    image_take(&Y, ctx, e->t->block, e->r.A->nrow, k, 0, NULL, k);
-    /* Fresh peaks: what is held now is the most there was. */
-    ctx->host_peak = ctx->host_bytes;
-    ctx->device_peak = ctx->device_bytes;
-    sps_context_information(ctx, &before);
-    run(e, &t, X.B, Y.B);
-    sps_context_information(ctx, &after);
-    demand(after.host_peak == before.host_peak &&
-           after.device_peak == before.device_peak, "%s allocated",
-           e->r.plan->kernel->name);
-    image_close(&X);
-    image_close(&Y);
-}
-
-START_TEST(a_product_allocates_nothing)
-{
-    const sps_kernel *kernel;
-
-    for (int d = 0; d < TYPES; d++)
-        for (int f = 0; f < zoo_count() && wanted(&TYPE[d]); f += 2) {
-            exam e;
-
-            exam_open(&e, f, 300, ZOO_RANDOM, &TYPE[d], 16);
-            FOR_KERNELS(kernel)
-                for (int k = 1; k <= 16; k += 15)
-                    if (takes(kernel, e.t) && rig_plan(&e.r, kernel, k))
-                        expect_no_memory(&e, k);
-            exam_close(&e);
-        }
-}
-END_TEST
-
-/* Plans and what they hold are gone when they are destroyed. */
-START_TEST(plans_give_back_their_memory)
-{
-    const sps_kernel *kernel;
-    exam e;
-
-    exam_open(&e, zoo_find("power_law"), 1500, ZOO_RANDOM, &TYPE[1], 1);
-    FOR_KERNELS(kernel)
-        for (int k = 1; k <= 33; k += 8) {
-            size_t host, device;
-
-            /* Once before: what is made with the first plan of its kind. */
-            if (!rig_plan(&e.r, kernel, k)) continue;
-            spsi_plan_destroy(&e.r.plan);
-            host = ctx->host_bytes;
-            device = ctx->device_bytes;
-            rig_plan(&e.r, kernel, k);
-            demand(e.r.plan->bytes <= ctx->device_bytes - device +
-                   ctx->host_bytes - host, "%s: a plan of %zu bytes "
-                   "holds %zu", kernel->name, e.r.plan->bytes,
-                   ctx->device_bytes - device + ctx->host_bytes - host);
-            spsi_plan_destroy(&e.r.plan);
-            demand(ctx->host_bytes == host &&
-                   ctx->device_bytes == device,
-                   "%s keeps memory of a plan", kernel->name);
-        }
-    exam_close(&e);
-}
-END_TEST
-
 void add_bits(TCase *t)
 {
     tcase_add_test(t, reproducible_kernels_repeat_their_bits);
@@ -437,6 +365,4 @@ void add_bits(TCase *t)
     tcase_add_test(t, other_work_on_the_gpu_does_not_change_bits);
     tcase_add_test(t, products_can_be_recorded_and_replayed);
     tcase_add_test(t, replays_have_the_bits_of_runs);
-    tcase_add_test(t, a_product_allocates_nothing);
-    tcase_add_test(t, plans_give_back_their_memory);
 }
