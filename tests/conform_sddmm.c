@@ -43,7 +43,7 @@ static bool quick(void) { return fixture_env("SPS_TEST_QUICK"); }
 
 typedef struct trial {
     const rig *r;
-    int k, layout;
+    int k, layout;           /* of U, and LAYOUTS times that of V */
     double alpha, beta;
     bool multiply;
     zoo_values values;
@@ -104,7 +104,7 @@ static void try(const trial *t)
 
     image_open_as(&U, ctx, type, A->nrow, t->k, t->layout,
                   t->alpha == 0.0 ? 0 : 3, t->values);
-    image_open_as(&V, ctx, type, A->ncol, t->k, t->layout + 1,
+    image_open_as(&V, ctx, type, A->ncol, t->k, t->layout / LAYOUTS,
                   t->alpha == 0.0 ? 0 : 4, t->values);
     image_open_as(&val, ctx, type, A->nnz, 1, 1, t->beta == 0.0 ? 0 : 5,
                   t->values);
@@ -127,8 +127,8 @@ static void try_in_turn(const rig *r, const types *t, int k)
                                          { 0, 2 }, { 0, 0 } };
     static int turn;
     const double *s = scalars[turn % COUNT(scalars)];
-    const trial one = { r, k, turn / 2 % LAYOUTS, s[0], s[1], turn % 2 == 0,
-                        t->exact };
+    const trial one = { r, k, turn * 7 / 3 % (LAYOUTS * LAYOUTS), s[0], s[1],
+                        turn % 2 == 0, t->exact };
 
     turn++;
     try(&one);
@@ -167,6 +167,27 @@ START_TEST(sddmm_equals_the_oracle_exactly_on_integers)
                 continue;
             ck_assert_msg(try_zoo(kernel, t, quick() ? 4 : 1) > 0,
                           "%s fits nothing of the zoo", kernel->name);
+        }
+}
+END_TEST
+
+/* Blocks as the library makes them, aligned, whatever is left of a piece. */
+START_TEST(every_width_is_exact_in_own_blocks)
+{
+    const sps_kernel *kernel;
+
+    FOR_KERNELS(kernel)
+        for (int d = 0; d < COUNT(TYPE); d++) {
+            rig r;
+
+            rig_open_as(&r, zoo_find("uniform"), 60, TYPE[d].exact, &TYPE[d]);
+            for (int k = 1; k <= 140; k += quick() ? 6 : 1) {
+                const trial t = { &r, k, 0, 2.0, k % 3, k % 2 == 0,
+                                  TYPE[d].exact };
+
+                if (rig_plan(&r, kernel, k)) try(&t);
+            }
+            rig_close(&r);
         }
 }
 END_TEST
@@ -362,7 +383,8 @@ START_TEST(sddmm_of_random_data_stays_within_the_bound)
                 const types *t = &TYPE[(f + w) % COUNT(TYPE)];
                 const bool scales = t->block == SPS_F64 && f % 2 == 0;
                 rig r;
-                const trial one = { &r, WIDTHS[w], w % LAYOUTS, 0.37, -1.25,
+                const trial one = { &r, WIDTHS[w], (w + 6 * f) %
+                                    (LAYOUTS * LAYOUTS), 0.37, -1.25,
                                     w % 2 == 0, ZOO_RANDOM };
 
                 rig_open_as(&r, f, 150, scales ? ZOO_SCALES : ZOO_RANDOM, t);
@@ -594,6 +616,7 @@ int main(void)
     tcase_set_timeout(t, 600);
     tcase_add_checked_fixture(t, open_context, close_context);
     tcase_add_test(t, sddmm_equals_the_oracle_exactly_on_integers);
+    tcase_add_test(t, every_width_is_exact_in_own_blocks);
     tcase_add_test(t, sddmm_of_tiny_and_of_many_rows_is_exact);
     tcase_add_test(t, rows_of_all_lengths_are_exact);
     tcase_add_test(t, deserts_of_empty_rows_are_exact);

@@ -165,7 +165,8 @@ template <class T> int piece_of(const sps_sddmm_args *args)
     return aligned ? W : 1;
 }
 
-/* The smallest shape that holds a strip: L C pieces of 16 bytes. */
+/* The smallest shape that holds a strip: L C pieces of 16 bytes, and a lane for
+ * each column of the tail. */
 template <class T>
 sps_status run(const sps_plan *plan, const sps_sddmm_args *args)
 {
@@ -183,7 +184,6 @@ sps_status run(const sps_plan *plan, const sps_sddmm_args *args)
     sample<T> s = sample_of<T>(args, W);
     int bytes = s.width * (int)sizeof(T);
 
-    /* Each lane takes one column of the tail. */
     if (bytes <= 32 && s.d % W <= 2) return shape<T, 2, 1>(plan, s, W);
     if (bytes <= 64) return shape<T, 4, 1>(plan, s, W);
     if (bytes > 128) return shape<T, 8, 2>(plan, s, W);

@@ -107,7 +107,8 @@ template <class T, int W> struct piece {
     }
 };
 
-/* What a lane has of a strip: pieces at columns at[0 .. C-1], a tail column.
+/* What a lane has of a strip: pieces at columns at[0 .. C-1], a tail column (of
+ * which there are no more than lanes).
  * Where it has none it reads what is there and leaves it out of the sum. */
 template <int W, int L, int C, form F> struct share {
     /* Two groups of 4 lanes make 128 bytes, what L1 gives in a cycle unless
