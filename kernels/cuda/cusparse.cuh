@@ -33,6 +33,11 @@ inline bool vendor_fits(const sps_problem *p, const char **why_not)
     return vendor_size(p, why_not);
 }
 
+/* Bytes to give where cuSPARSE asks for a buffer: sizes that are no multiple of
+ * a number's were seen to be too small (12.6.3: 7 bytes, of which 8 were
+ * written). */
+inline size_t roomy(size_t bytes) { return (bytes + 511) / 256 * 256; }
+
 inline sps_status describe_csr(sps_context *ctx, const sps_csr_local *A,
                                const void *val, sps_dtype type,
                                cusparseSpMatDescr_t *csr)

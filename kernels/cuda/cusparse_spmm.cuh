@@ -94,6 +94,7 @@ inline sps_status engine_tune(sps_context *ctx, const dense *d, engine *e)
     unit_scalars unit;
 
     SPS_TRY_RETURN(workspace(ctx, e, d, &e->bytes));
+    e->bytes = roomy(e->bytes);
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, e->bytes, &e->buffer));
     SPS_CUSPARSE(ctx, cusparseSpMM_preprocess(
                           spsi_cuda_state(ctx)->sparse,
@@ -117,6 +118,7 @@ inline sps_status engine_any(sps_context *ctx, int k, operand X, operand Y,
         SPS_TRY_RETURN(workspace(ctx, e, &d, &bytes));
         if (bytes > e->bytes) e->bytes = bytes;
     }
+    e->bytes = roomy(e->bytes);
     return spsi_cuda_alloc(ctx, e->bytes, &e->buffer);
 }
 

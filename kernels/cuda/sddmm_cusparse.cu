@@ -85,6 +85,7 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     v->sample_bytes = (size_t)p->local->nnz * spsi_dtype_size(p->block);
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->sample_bytes, &v->sample));
     SPS_TRY_RETURN(need_buffer(v, handle));
+    v->buffer_bytes = roomy(v->buffer_bytes);
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->buffer_bytes, &v->buffer));
     v->super.bytes = v->buffer_bytes + v->sample_bytes;
     return SPS_OK;

@@ -18,7 +18,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 namespace {
 
@@ -29,6 +28,8 @@ constexpr double slots_to_bid = 1.6, slots_by_name = 5.0;
 /* Block rows in one call: cuSPARSE (12.6.3) makes them the second side of a
  * grid, and beyond 65535 it returns success without having multiplied. */
 constexpr int64_t panel_rows = 32768;
+/* Tiles at work together, guessed: four on each multiprocessor. */
+constexpr double at_once = 528;
 /* Entries that a bid looks at, for each size. */
 constexpr int64_t looked_at = 1 << 14;
 
@@ -55,25 +56,27 @@ double slots_allowed(const sps_problem *p)
     return (double)p->f->nnz * (p->pinned ? slots_by_name : slots_to_bid);
 }
 
-/* Seconds with blocks of b, w in each block row.  A block costs the same for
- * all widths up to 64 columns; measured on an H200, full blocks as well as
- * empty ones. */
+/* Seconds with blocks of b, w in each block row, as measured on an H200 (within
+ * 6 %): tiles of a block row and 64 columns, be they used or not, take a time
+ * for each block and one of their own; X and Y go by at the speed of a copy.
+ * Fewer tiles than the machine runs at once are no faster. */
 double predict(const sps_problem *p, int b, int64_t w)
 {
-    static const double wide[] = {1.7e-9, 2.1e-9, 4.3e-9};
-    static const double narrow[] = {1.2e-9, 1.5e-9, 1.5e-9};
+    static const double each[2][size_count] = {{1.6e-9, 2.0e-9, 4.05e-9},
+                                               {1.0e-9, 1.25e-9, 1.5e-9}};
+    bool single = p->block == SPS_F32;
     double size = (double)spsi_dtype_size(p->block), k = p->k;
-    double slots = slots_of(p, b, w), rows = (double)p->f->nrow;
-    double columns = (double)p->f->ncol;
-    const double *each = p->block == SPS_F64 ? wide : narrow;
-    double blocks = slots / b / b * ceil(k / 64) * each[shift_of(b) - 3];
-    double bytes = slots * size + (rows + columns) * k * size;
-    double copies = 0;
+    double rows = (double)p->f->nrow, columns = (double)p->f->ncol;
+    double tiles = (double)ceil_div(p->f->nrow, b) * ceil(k / 64);
+    double products = (tiles < at_once ? at_once : tiles) *
+                      ((double)w * each[single][shift_of(b) - 3] + 2e-9);
+    double values = slots_of(p, b, w) * size / (0.8 * p->bandwidth);
+    double moved = (rows + columns) * k * size;
 
-    if (p->f->ncol % b) copies += 2 * columns * k * size;
-    if (p->f->nrow % b) copies += 2 * rows * k * size;
-    bytes /= 0.8 * p->bandwidth;
-    return (blocks > bytes ? blocks : bytes) + copies / p->bandwidth + 5e-6;
+    if (p->f->ncol % b) moved += 2 * columns * k * size;
+    if (p->f->nrow % b || (single && p->k % 4)) moved += 2 * rows * k * size;
+    return (products > values ? products : values) + moved / p->bandwidth +
+           5e-6;
 }
 
 /* Widths of all sizes from the pattern on the host: exact for few entries, else
@@ -149,6 +152,7 @@ bool bell_fits(const sps_problem *p, const char **why_not)
     return best_size(p, w, slots_allowed(p), &least) >= 0;
 }
 
+/* Also of what would not bid: by name it may run. */
 double bell_cost(const sps_problem *p)
 {
     int64_t w[size_count];
@@ -156,7 +160,8 @@ double bell_cost(const sps_problem *p)
 
     if (p->f->nnz == 0) return least;
     guess_widths(p, w, &fill);
-    best_size(p, w, slots_allowed(p), &least);
+    if (best_size(p, w, slots_allowed(p), &least) < 0)
+        best_size(p, w, HUGE_VAL, &least);
     return least;
 }
 
@@ -167,19 +172,15 @@ sps_status count_all(sps_context *ctx, const sps_csr_local *A, block_count *c)
 {
     size_t bytes = size_count * sizeof *c;
     block_count *there;
-    void *room;
-    sps_status st;
 
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &room));
-    there = (block_count *)room;
-    memset(c, 0, bytes);
-    st = ctx->backend->upload(ctx, room, c, bytes);
-    if (st == SPS_OK) st = launch_count<8>(ctx, A, there);
-    if (st == SPS_OK) st = launch_count<16>(ctx, A, there + 1);
-    if (st == SPS_OK) st = launch_count<32>(ctx, A, there + 2);
-    if (st == SPS_OK) st = ctx->backend->download(ctx, c, room, bytes);
-    spsi_cuda_release(ctx, room, bytes);
-    return st;
+    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, bytes));
+    there = (block_count *)spsi_cuda_state(ctx)->d_scratch;
+    SPS_CUDA(ctx, cudaMemsetAsync(there, 0, bytes,
+                                  spsi_cuda_state(ctx)->stream));
+    SPS_TRY_RETURN(launch_count<8>(ctx, A, there));
+    SPS_TRY_RETURN(launch_count<16>(ctx, A, there + 1));
+    SPS_TRY_RETURN(launch_count<32>(ctx, A, there + 2));
+    return ctx->backend->download(ctx, c, there, bytes);
 }
 
 /* *empty: block rows without blocks of the size that is chosen. */

@@ -89,6 +89,7 @@ sps_status set_up(vendor_plan *v, cusparseSpMVAlg_t alg, const vectors *d)
                           handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
                           unit.one(type), v->A, d->x, unit.zero(type), d->y,
                           number_type(type), alg, &v->buffer_bytes));
+    v->buffer_bytes = roomy(v->buffer_bytes);
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->buffer_bytes, &v->buffer));
     SPS_CUSPARSE(ctx, cusparseSpMV_preprocess(
                           handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
