@@ -46,7 +46,7 @@ int run_of(const sps_context *ctx, int64_t nrow, size_t bytes)
     int step = threads / (bytes <= 192 ? 4 : 8);
     int run = (int)(run_bytes / (bytes < 64 ? 64 : bytes)) / step * step;
 
-    if (run < step) run = step;
+    if (run < step) run = bytes > 768 ? 144 : step;
     while (run > step && ceil_div(nrow, run) < 4 * spsi_cuda_state(ctx)->sms)
         run -= step;
     return run;
@@ -57,7 +57,7 @@ int run_of_groups(int lumps)
 {
     int lanes = lumps <= 8 ? 4 : lumps <= 24 ? 8 : 16;
 
-    return group_threads / lanes * (lumps > 32 ? 2 : 1);
+    return group_threads / lanes * (lumps > 48 ? 2 : 1);
 }
 
 template <class T> pieces_of<T> pieces(const rode_plan *r)
@@ -65,6 +65,12 @@ template <class T> pieces_of<T> pieces(const rode_plan *r)
     const sps_segments *s = &r->base.parts;
 
     return { s->segment, s->count, (T *)r->part, r->ld };
+}
+
+/* The row of X behind which there may be nothing. */
+int32_t last_row(const rode_plan *r)
+{
+    return (int32_t)(r->base.super.A->ncol - 1);
 }
 
 /* What a launch needs beside the plan. */
@@ -75,7 +81,7 @@ template <class T> struct job {
     ranges_of ranges;
 };
 
-template <int L, int C, int W, bool FULL, class T, class V, class S>
+template <int L, int C, int W, class T, class V, class S>
 sps_status run_segments(const job<T> &o, const int32_t *col, const V *val,
                         S stride)
 {
@@ -84,9 +90,9 @@ sps_status run_segments(const job<T> &o, const int32_t *col, const V *val,
     dim3 grid((unsigned)ceil_div(count, 8), (unsigned)ceil_div(o.b.k, o.width));
 
     if (count == 0) return SPS_OK;
-    segments_kernel<L, C, W, FULL, T, V>
+    segments_kernel<L, C, W, T, V>
         <<<grid, 256, 0, spsi_cuda_state(ctx)->stream>>>(
-            col, val, o.b, pieces<T>(o.r), o.width, stride);
+            col, val, last_row(o.r), o.b, pieces<T>(o.r), o.width, stride);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }
@@ -120,12 +126,16 @@ sps_status launch(const job<T> &o, const matrix<I, V> &A)
     std::conditional_t<W == 1, uint64_t, uint32_t> stride;
 
     stride = (decltype(stride))(o.b.ldx * (int64_t)sizeof(T));
-    SPS_TRY_RETURN((run_segments<L, C, W, false>(o, A.col, A.val, stride)));
+    /* A whole row of 128 bytes for eight lanes suits pieces better. */
+    if (L == 4 && C == 2 && W > 1 && o.width > 6 * W)
+        SPS_TRY_RETURN((run_segments<8, 1, W>(o, A.col, A.val, stride)));
+    else
+        SPS_TRY_RETURN((run_segments<L, C, W>(o, A.col, A.val, stride)));
     if (grid > ranges.count) grid = ranges.count;
     if (grid == 0) return SPS_OK;
     rows_kernel<THREADS, L, C, W, FULL, U, R>
         <<<(unsigned)grid, (unsigned)block, 0, spsi_cuda_state(ctx)->stream>>>(
-            A, (I)o.r->base.super.A->nnz, o.b, ranges, o.width, stride);
+            A, last_row(o.r), o.b, ranges, o.width, stride);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }
@@ -134,7 +144,7 @@ sps_status launch(const job<T> &o, const matrix<I, V> &A)
 template <int L, int C, int W, int R, class T, class I, class V>
 sps_status run(const job<T> &o, const matrix<I, V> &A)
 {
-    if constexpr (sizeof(I) == 4 && W > 1 && C < 3)
+    if constexpr (sizeof(I) == 4 && W > 1 && C == 2)
         if (o.width == L * C * W && o.b.k % o.width == 0)
             return launch<L, C, W, R, true>(o, A);
     return launch<L, C, W, R, false>(o, A);
@@ -204,6 +214,7 @@ sps_status run_groups(const job<T> &o, const matrix<int32_t, V> &A, int lumps)
     if (lumps <= 16) return run<8, 2, W, R>(o, A);
     if (lumps <= 24) return run<8, 3, W, R>(o, A);
     if (lumps <= 32) return run<16, 2, W, R>(o, A);
+    if (lumps <= 48) return run<16, 3, W, R>(o, A);
     return run<32, 2, W, R>(o, A);
 }
 

@@ -52,26 +52,6 @@ __device__ __forceinline__ void once(const float *p, bool some, float &v)
         "@q ld.global.nc.L1::no_allocate.f32 %0, [%1]; }"
         : "+f"(v) : "l"(p), "r"((int)some));
 }
-/* Two neighbours, at an even number of an aligned array. */
-__device__ __forceinline__ void twice(const int32_t *p, bool some, int32_t *v)
-{
-    asm("{ .reg .pred q; setp.ne.s32 q, %3, 0;\n\t"
-        "@q ld.global.nc.L1::no_allocate.v2.s32 {%0, %1}, [%2]; }"
-        : "+r"(v[0]), "+r"(v[1]) : "l"(p), "r"((int)some));
-}
-__device__ __forceinline__ void twice(const double *p, bool some, double *v)
-{
-    asm("{ .reg .pred q; setp.ne.s32 q, %3, 0;\n\t"
-        "@q ld.global.nc.L1::no_allocate.v2.f64 {%0, %1}, [%2]; }"
-        : "+d"(v[0]), "+d"(v[1]) : "l"(p), "r"((int)some));
-}
-__device__ __forceinline__ void twice(const float *p, bool some, float *v)
-{
-    asm("{ .reg .pred q; setp.ne.s32 q, %3, 0;\n\t"
-        "@q ld.global.nc.L1::no_allocate.v2.f32 {%0, %1}, [%2]; }"
-        : "+f"(v[0]), "+f"(v[1]) : "l"(p), "r"((int)some));
-}
-
 template <class T, int W> struct lump {
     T v[W];
 };
@@ -149,19 +129,13 @@ template <int C, int W>
 constexpr int depth = W == 1 ? (C > 8 ? 1 : C > 4 ? 2 : 4)
                              : (C == 1 ? 8 : C == 2 ? 4 : 2);
 
-#ifndef RODE_FLIP
-#define RODE_FLIP 0
-#endif
-#ifndef RODE_PAIRS
-#define RODE_PAIRS 0
-#endif
-/* Which lump a lane takes at turn q.  Two groups of 4 lanes make 128 bytes, what
- * L1 gives in a cycle unless two halves of lines are the same ones: so every
- * other group takes the second lump first.  FULL: all lumps are whole. */
+/* Which lump a lane takes at turn q.  Two groups of 4 lanes make 128 bytes,
+ * what L1 gives in a cycle unless both ask for the same half of a line: so
+ * every other group takes the second lump first.  FULL: all lumps are whole. */
 template <int L, int C, int W, bool FULL>
 __device__ __forceinline__ int turn(int q, int sub)
 {
-    return RODE_FLIP && FULL && L == 4 && C == 2 ? q ^ (sub & 1) : q;
+    return FULL && L == 4 && C == 2 ? q ^ (sub & 1) : q;
 }
 
 /* Columns of the lump at turn q, at most W of interest, where `left` are left
@@ -174,11 +148,14 @@ __device__ __forceinline__ int part(int left, int q)
 }
 
 /* v[u] = this lane's lumps of row j[u] of X, zero where j[u] < 0; `left`
- * columns remain at x; that and stride in bytes.  ALL: no j is negative. */
+ * columns remain at x; that and stride in bytes.  ALL: no j is negative.  A
+ * lump that columns fill in part is loaded whole, which takes one access instead of
+ * two: what follows the columns is in memory, but behind the last row, and goes
+ * into no result. */
 template <int L, int C, int W, bool FULL, int U, bool ALL, class T, class S>
 __device__ __forceinline__ void gather(const int32_t *j, const char *x,
                                        S stride, int left, int sub,
-                                       lump<T, W> (*v)[C])
+                                       int32_t last, lump<T, W> (*v)[C])
 {
 #pragma unroll
     for (int u = 0; u < U; u++) {
@@ -186,10 +163,14 @@ __device__ __forceinline__ void gather(const int32_t *j, const char *x,
         bool some = ALL || j[u] >= 0;
 
 #pragma unroll
-        for (int q = 0; q < C; q++)
+        for (int q = 0; q < C; q++) {
+            int n = part<L, C, W, FULL>(left, q);
+
+            if (W > 1 && !FULL && n > 0 && j[u] < last) n = W;
             v[u][q] = fetch<W>(reinterpret_cast<const T *>(row) +
                                    W * L * turn<L, C, W, FULL>(q, sub),
-                               some ? part<L, C, W, FULL>(left, q) : 0);
+                               some ? n : 0);
+        }
     }
 }
 
@@ -255,14 +236,10 @@ template <int P, class I> struct walker {
 template <int THREADS, int L, int C, int W, bool FULL, int U, int R, class T,
           class I, class V, class S>
 __global__ void __launch_bounds__(THREADS)
-rows_kernel(matrix<I, V> A, I nnz, blocks<T> b, ranges_of ranges, int width,
-            S stride)
+rows_kernel(matrix<I, V> A, int32_t last_row, blocks<T> b, ranges_of ranges,
+            int width, S stride)
 {
     constexpr int P = 32 / L, batch = L > 8 ? L : 8, own = batch / L;
-    /* Entries come two by two, from an even number on: the slots of a row that
-     * begins at an odd one are one more. */
-    constexpr bool PAIRS = RODE_PAIRS && own > 1 && R == 1 && W > 1 &&
-                           sizeof(I) == 4;
     int sub = (int)threadIdx.x % 32 / L, l = (int)threadIdx.x % L;
     walker<P, I> at(ranges, (I)(A.nrow / R), (b.k + width - 1) / width);
     I p = 0, row = 0;
@@ -282,41 +259,23 @@ rows_kernel(matrix<I, V> A, I nnz, blocks<T> b, ranges_of ranges, int width,
         I n = __ldg(A.rowptr + row + 1) - p;
         length = n <= ranges.cut ? (int)n : -1;
     };
-    /* Slots done .. done + batch - 1 of the rows that begin at from; of pairs,
-     * what is not the row's is sorted out when they are used. */
+    /* Entries number done .. done + batch - 1 of the rows that begin at
+     * from. */
     auto entries = [&](I from, int count, int done) {
 #pragma unroll
         for (int e = 0; e < own; e++) {
-            int number = PAIRS ? done + 2 * l + e / 2 * 2 * L - (int)(from & 1)
-                               : done + l + e * L;
+            int number = done + l + e * L;
             bool ok = number < count;
 
-            if (PAIRS && e % 2) continue;
             col[e] = -1;
+            once(A.col + (from + number), ok, col[e]);
 #pragma unroll
-            for (int r = 0; r < R; r++) val[r][e] = V(0);
-            if constexpr (PAIRS) {
-                bool both = from + number + 1 < nnz;
-
-                col[e + 1] = -1;
-                val[0][e + 1] = V(0);
-                twice(A.col + (from + number), ok && both, col + e);
-                twice(A.val + (from + number), ok && both, val[0] + e);
-                once(A.col + (from + number), ok && !both, col[e]);
-                once(A.val + (from + number), ok && !both, val[0][e]);
-            } else {
-                once(A.col + (from + number), ok, col[e]);
-#pragma unroll
-                for (int r = 0; r < R; r++)
-                    once(A.val + (from + r * count + number), ok, val[r][e]);
+            for (int r = 0; r < R; r++) {
+                val[r][e] = V(0);
+                once(A.val + (from + r * count + number), ok, val[r][e]);
             }
         }
     };
-    /* Slot e of a batch is number number_of(e) of lane lane_of(e). */
-    constexpr auto number_of = [](int e) {
-        return PAIRS ? e / 2 / L * 2 + e % 2 : e / L;
-    };
-    constexpr auto lane_of = [](int e) { return PAIRS ? e / 2 % L : e % L; };
 
     bounds();
     entries(p, length, 0);
@@ -326,11 +285,9 @@ rows_kernel(matrix<I, V> A, I nnz, blocks<T> b, ranges_of ranges, int width,
         int mine = length, c = at.s * width + W * l;
         int left = min(b.k, (at.s + 1) * width) - c;
         const char *x = reinterpret_cast<const char *>(b.x + c);
-        int odd = PAIRS ? (int)(here & 1) : 0;
         /* All rows of a warp take as many batches as its longest. */
-        int most = __reduce_max_sync(all_lanes, mine + odd);
-        int least = __reduce_min_sync(all_lanes, mine + odd);
-        int begun = PAIRS && __any_sync(all_lanes, odd);
+        int most = __reduce_max_sync(all_lanes, mine);
+        int least = __reduce_min_sync(all_lanes, mine);
 
         at.advance();
         bounds();
@@ -340,13 +297,9 @@ rows_kernel(matrix<I, V> A, I nnz, blocks<T> b, ranges_of ranges, int width,
 
 #pragma unroll
             for (int e = 0; e < own; e++) {
-                int number = done + 2 * l + e / 2 * 2 * L + e % 2 - odd;
-                bool ok = !PAIRS || (number >= 0 && number < mine);
-
-                now[e] = ok ? col[e] : -1;
+                now[e] = col[e];
 #pragma unroll
-                for (int r = 0; r < R; r++)
-                    times[r][e] = ok ? val[r][e] : V(0);
+                for (int r = 0; r < R; r++) times[r][e] = val[r][e];
             }
             bool more = done + batch < most;
 
@@ -360,21 +313,21 @@ rows_kernel(matrix<I, V> A, I nnz, blocks<T> b, ranges_of ranges, int width,
                 if (done + e0 >= most) break;
 #pragma unroll
                 for (int u = 0; u < U; u++)
-                    j[u] = __shfl_sync(all_lanes, now[number_of(e0 + u)],
-                                       lane_of(e0 + u), L);
-                if (done + e0 >= begun && done + e0 + U <= least)
+                    j[u] = __shfl_sync(all_lanes, now[(e0 + u) / L],
+                                       (e0 + u) % L, L);
+                if (done + e0 + U <= least)
                     gather<L, C, W, FULL, U, true>(j, x, stride, left, sub,
-                                                   v);
+                                                   last_row, v);
                 else
                     gather<L, C, W, FULL, U, false>(j, x, stride, left, sub,
-                                                    v);
+                                                    last_row, v);
 #pragma unroll
                 for (int u = 0; u < U; u++)
 #pragma unroll
                     for (int r = 0; r < R; r++)
                         add<C, W>((T)__shfl_sync(
-                                      all_lanes, times[r][number_of(e0 + u)],
-                                      lane_of(e0 + u), L), v[u], acc[r]);
+                                      all_lanes, times[r][(e0 + u) / L],
+                                      (e0 + u) % L, L), v[u], acc[r]);
             }
             if (!more) break;
         }
@@ -417,10 +370,11 @@ __device__ __forceinline__ void sum_groups(lump<T, W> *acc)
 }
 
 /* A warp a segment; blockIdx.y counts strips. */
-template <int L, int C, int W, bool FULL, class T, class V, class S>
+template <int L, int C, int W, class T, class V, class S>
 __global__ void __launch_bounds__(256)
 segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
-                blocks<T> b, pieces_of<T> list, int width, S stride)
+                int32_t last_row, blocks<T> b, pieces_of<T> list, int width,
+                S stride)
 {
     constexpr int P = 32 / L, steps = 32 / P;
     constexpr int U = depth<C, W> < steps ? depth<C, W> : steps;
@@ -461,26 +415,22 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
             for (int u = 0; u < U; u++)
                 j[u] = __shfl_sync(all_lanes, now, (e0 + u) * P + group);
             if (done + (e0 + U) * P <= s.length)
-                gather<L, C, W, FULL, U, true>(j, x, stride, left, group, v);
+                gather<L, C, W, false, U, true>(j, x, stride, left, group,
+                                              last_row, v);
             else
-                gather<L, C, W, FULL, U, false>(j, x, stride, left, group, v);
+                gather<L, C, W, false, U, false>(j, x, stride, left, group,
+                                              last_row, v);
 #pragma unroll
             for (int u = 0; u < U; u++)
                 add<C, W>((T)__shfl_sync(all_lanes, times,
                                          (e0 + u) * P + group), v[u], acc);
         }
     }
-    if (turn<L, C, W, FULL>(0, group) > 0) {
-        lump<T, W> first = acc[0];
-
-        acc[0] = acc[1 % C];
-        acc[1 % C] = first;
-    }
     sum_groups<L, C>(acc);
     if (group > 0) return;
 #pragma unroll
     for (int q = 0; q < C; q++) {
-        int some = part<L, C, W, FULL>(left, q);
+        int some = part<L, C, W, false>(left, q);
 
         if (s.slot < 0) {
             finish<W>(b, b.y + s.row * b.ldy + c + W * L * q, some, acc[q]);
