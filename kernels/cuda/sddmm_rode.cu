@@ -245,22 +245,26 @@ bool fits(const sps_problem *p, const char **why_not)
     return p->A->nrow < INT32_MAX;
 }
 
-/* Columns, samples, U and V from memory; what 64 rows do not share of V from
- * L2, half of it hidden behind that; or, where entries share much, their work
- * in the multiprocessors: 27 + row / 5 bytes' worth of time each. */
+/* Columns, samples (again for each strip), U and V from memory; what 64 rows do
+ * not share of V from L2, in part hidden behind that; or, where entries share
+ * much, their work in the multiprocessors: 27 bytes' worth of time each and
+ * strip, and a fifth of the bytes of the row.  Within a third of what was
+ * measured on the H200 for all but matrices of nodes, which are faster. */
 double cost(const sps_problem *p)
 {
     const sps_features *f = p->f;
     double beta = p->bandwidth, width = (double)spsi_dtype_size(p->block);
     double row = p->k * width, nnz = (double)f->nnz;
+    double strips = (double)ceil_div((int64_t)row, widest);
     double window = 2.0 * (double)f->bandwidth + 1e5;
-    double footprint = row * (window < (double)f->ncol ? window
-                                                       : (double)f->ncol);
+    bool near = window < (double)f->ncol;
+    double footprint = row * (near ? window : (double)f->ncol);
     double distinct = f->distinct64 > 0 ? f->distinct64 : 1.0;
-    double bytes = nnz * (width + 4.0) + (double)(f->nrow + f->ncol) * row;
-    double moved = bytes / (0.9 * beta) + 0.5 * nnz * row * distinct /
-                   spsi_gather_rate(beta, footprint, row);
-    double work = nnz * (27.0 + 0.2 * row) / beta;
+    double bytes = nnz * ((2.0 * strips - 1.0) * width + 4.0) +
+                   (double)(f->nrow + f->ncol) * row;
+    double moved = bytes / (0.9 * beta) + (near ? 0.5 : 0.75) * nnz * row *
+                   distinct / spsi_gather_rate(beta, footprint, row);
+    double work = nnz * (27.0 * strips + 0.2 * row) / beta;
 
     return (moved > work ? moved : work) + SPS_H200_LAUNCH;
 }
