@@ -254,7 +254,20 @@ inline double near_share(const sps_problem *p, double count)
     return f->nnz > 0 ? fmin(held / (double)f->nnz, 1.0) : 0;
 }
 
-/* Seconds: the bytes that must move, at a share of the copy bandwidth. */
+/* Seconds of the bytes that must move, at a share of the copy bandwidth. */
+inline double stream_seconds(const sps_problem *p, double share)
+{
+    return spsi_spmm_floor(p) / (share * p->bandwidth);
+}
+
+/* Seconds that a group of threads takes from one step along a row to the next:
+ * two loads in turn, out of L2 when A stays there, else out of memory. */
+inline double step_seconds(const sps_problem *p)
+{
+    return spsi_spmm_floor(p) < 30e6 ? 0.36e-6 : 0.7e-6;
+}
+
+/* The same and a launch. */
 inline double seconds(const sps_problem *p, double share)
 {
     return spsi_spmm_floor(p) / (share * p->bandwidth) + 3e-6;

@@ -31,7 +31,6 @@ namespace {
  * half of the memory of a multiprocessor to L1, which x needs. */
 constexpr int threads = 128, warps = threads / 32, resident = 10;
 constexpr int each = 8, size = 32 * each, most_rows = 256;
-constexpr sps_row_rule rule = {size, 4096, most_rows, size};
 
 template <class I, class V, class T, class E>
 __global__ void __launch_bounds__(threads, resident)
@@ -76,10 +75,26 @@ bool fits(const sps_problem *p, const char **why_not)
     return p->A->nrow <= INT32_MAX;
 }
 
-/* Measured on an H200: 83 to 95 % of copying for rows of 7, 27 and 81. */
+/* Entries of one warp: where the whole product is short, a row must not be
+ * long for a warp; where it is not, workers on a row cost more than waiting. */
+int reach_of(int64_t nnz)
+{
+    return nnz < 4000000 ? 1024 : nnz < 16000000 ? 2048 : 4096;
+}
+
+/* Measured on an H200: 83 to 95 % of copying for rows of 7, 27 and 81.  A
+ * small product takes 2.4 us, the longest row of a warp, and workers on a row
+ * two more. */
 double cost(const sps_problem *p)
 {
-    return seconds(p, 0.86) + scattered(p);
+    const double reach = reach_of(p->f->nnz);
+    const double longest = (double)p->f->max_length;
+    const double steps = fmin(longest, reach) / size;
+    const double chain = 1.25 * steps * step_seconds(p) +
+                         (longest > reach ? 2e-6 : 0.0);
+    const double all = stream_seconds(p, 0.88) + scattered(p);
+
+    return 2.4e-6 + fmax(all, chain);
 }
 
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
@@ -89,7 +104,7 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmv_adaptive, p,
                                  sizeof(sps_row_plan), plan_p));
     rows = (sps_row_plan *)*plan_p;
-    rows->rule = rule;
+    rows->rule = {size, reach_of(p->A->nnz), most_rows, size};
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_row_plan_fill(rows));
     snprintf(rows->super.detail, sizeof rows->super.detail,

@@ -112,7 +112,7 @@ double cost(const sps_problem *p)
     const double near = near_share(p, most_shared / size);
     const double pack = 2.0 * size * (double)p->f->ncol / p->bandwidth;
 
-    return seconds(p, 0.8) + (1.0 - near) * scattered(p) + pack + 10e-6;
+    return 8e-6 + stream_seconds(p, 0.85) + (1.0 - near) * scattered(p) + pack;
 }
 
 /* How many numbers go into shared memory. */
@@ -141,7 +141,7 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
                                               &h->columns));
     h->super.bytes += h->columns.bytes;
     SPS_TRY_RETURN(spsi_cuda_hot_rows(
-        h, hot_step, (int64_t)spsi_cuda_state(ctx)->sms * hot_warps));
+        h, hot_step, 4 * (int64_t)spsi_cuda_state(ctx)->sms * hot_warps));
     snprintf(h->super.detail, sizeof h->super.detail,
              "%d columns with %.0f %% of the entries", h->near,
              100.0 * (double)h->columns.held / (double)p->A->nnz);

@@ -48,13 +48,15 @@ bool fits(const sps_problem *p, const char **why_not)
     return p->k == 1;
 }
 
-/* Entries a row apart cost more of each sector the longer rows are. */
+/* Entries a row apart cost more of each sector the longer rows are; a thread
+ * takes its entries one after the other. */
 double cost(const sps_problem *p)
 {
-    double length = p->f->mean_length, share = 0.5;
+    double length = p->f->mean_length, share = 0.7;
 
-    if (length > 8) share = 4.0 / length;
-    return seconds(p, share) + 1e-8 * (double)p->f->max_length;
+    if (length > 8) share = 5.6 / length;
+    return 1.4e-6 + stream_seconds(p, share) + scattered(p) +
+           0.8 * step_seconds(p) * (double)p->f->max_length;
 }
 
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)

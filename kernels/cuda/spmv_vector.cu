@@ -200,20 +200,21 @@ double usual_steps(const sps_features *f, int per_row, int each)
 }
 
 /* Slots without entry cost about what entries do, beyond the 40 % that a fit
- * of steps to rows leaves; the longest row alone takes half a microsecond a
- * step.  Shares measured on an H200. */
+ * of steps to rows leaves; the longest row may take longer than all that.
+ * Shares measured on an H200. */
 double cost(const sps_problem *p)
 {
-    const double share = p->k == 1 ? 0.82 : p->k == 2 ? 0.6 : 0.43;
+    const double share = p->k == 1 ? 0.88 : p->k == 2 ? 0.62 : 0.45;
     const sps_features *f = p->f;
     const double mean = f->mean_length > 1 ? f->mean_length : 1;
     int per_row, each;
-    double slots, chain;
+    double slots, all, chain;
 
     choose_shape(p, &per_row, &each);
     slots = usual_steps(f, per_row, each) * per_row * each / mean;
-    chain = 0.5e-6 * (double)f->max_length / (per_row * each);
-    return seconds(p, share) * fmax(1.0, slots / 1.4) + scattered(p) + chain;
+    chain = ceil((double)f->max_length / (per_row * each)) * step_seconds(p);
+    all = stream_seconds(p, share) * fmax(1.0, slots / 1.4) + scattered(p);
+    return 1.4e-6 + fmax(all, chain);
 }
 
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
