@@ -149,9 +149,9 @@ __device__ __forceinline__ int part(int left, int q)
 
 /* v[u] = this lane's lumps of row j[u] of X, zero where j[u] < 0; `left`
  * columns remain at x; that and stride in bytes.  ALL: no j is negative.  A
- * lump that columns fill in part is loaded whole, which takes one access instead of
- * two: what follows the columns is in memory, but behind the last row, and goes
- * into no result. */
+ * lump that columns fill in part is loaded whole, which takes one access
+ * instead of two: what follows the columns is in memory, but behind the last
+ * row, and goes into no result. */
 template <int L, int C, int W, bool FULL, int U, bool ALL, class T, class S>
 __device__ __forceinline__ void gather(const int32_t *j, const char *x,
                                        S stride, int left, int sub,
