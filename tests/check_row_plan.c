@@ -40,9 +40,11 @@ static void open_rig(rig *r, const char *what, sps_csr *A)
     ck_assert(rig_plan(r, kernel, 1));
 }
 
+/* Of lanes, of a block of rows (256), of a warp's row (1024), of workers. */
 static const int64_t EDGES[] = {
-    0, 1, 31, 32, 33, 127, 128, 129, 255, 0, 256, 1, 257, 511, 513, 4095, 4096,
-    255, 4097, 40960, 0, 0, 40961, 2, 8192, 8193, 100, 3, 90, 7, 5, 64, 65
+    0, 1, 31, 32, 33, 127, 128, 129, 255, 0, 256, 1, 257, 511, 513, 1023, 1024,
+    255, 1025, 2048, 0, 0, 2049, 2, 10240, 10241, 100, 3, 90, 7, 5, 64, 65,
+    40960, 254, 2, 1, 0, 255, 1
 };
 
 /* The edges, far and near, then runs of empty rows, the last row long. */
@@ -53,7 +55,7 @@ static sps_csr *edge_matrix(int which, bool whole)
     };
 
     switch (which) {
-    case 0: return row_lengths_matrix(EDGES, COUNT(EDGES), 80, 50000, whole);
+    case 0: return row_lengths_matrix(EDGES, COUNT(EDGES), 90, 50000, whole);
     case 1: return row_lengths_matrix(rare, 2, 300, 10001, whole);
     case 2: return row_lengths_matrix(tail, 23, 23 * 200, 9100, whole);
     default: return NULL;
