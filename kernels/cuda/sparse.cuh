@@ -212,13 +212,12 @@ inline double predicted(const sps_problem *p, const skill &s)
     const double rate = spsi_gather_rate(beta, footprint_of(p, sectors),
                                          sectors);
     const int group = f->block < s.group ? f->block : s.group;
-    const double serial = s.serial * (double)f->max_length;
     double t = (stream / beta + nnz * sectors * missed / rate) / s.together +
                nnz * s.entry / (group > 1 ? group : 1);
 
     if (p->k * (int)number % 32) t *= 1 + s.ragged;
     if (p->k * number >= 64 && p->k * number < 128) t *= s.half;
-    return (t > serial ? t : serial) + 3e-6;
+    return t + s.serial * (double)f->max_length + 3e-6;
 }
 
 /* Seconds in which sectors of X come out of L2, one for each entry that meets

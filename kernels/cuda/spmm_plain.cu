@@ -201,9 +201,8 @@ bool fits(const sps_problem *p, const char **why_not)
 /* One owner walks a row, however long. */
 double cost(const sps_problem *p)
 {
-    double walk = p->k <= 8 ? 2e-7 : p->k <= 16 ? 3.5e-7 : 5e-7;
-
-    return predicted(p, {1.32, 0.62, 1.1e-12, 0.1, 1, walk, 0});
+    return predicted(p, {1.32, 0.62, 1.1e-12, 0.1, 1, 1.74e-7, 0}) +
+           (p->k == 1 ? 6e-6 : 0);
 }
 
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)

@@ -396,10 +396,20 @@ bool fits(const sps_problem *p, const char **why_not)
     return true;
 }
 
-/* Rows with the same columns are walked together, up to four. */
+/* Rows with the same columns are walked together, up to four.  The chain of
+ * a long row, of its segments and of what joins them is seen on small matrices
+ * only. */
 double cost(const sps_problem *p)
 {
-    return predicted(p, {1.4, 0.17, 2.3e-12, 0.04, 1.2, 0, 4});
+    const sps_features *f = p->f;
+    const bool split = (f->mean_length > 32 || f->max_length > 128) &&
+                       f->block < 2;
+    const double longest = (double)f->max_length;
+    double chain = longest > 32 ? fmin(longest, 61) : 0;
+
+    chain *= (split ? 4.6e-7 : 2.5e-7) * (p->k > 32 ? 0.72 : 1.0);
+    return predicted(p, {1.4, 0.17, 2.3e-12, 0.04, 1.4, 0, 4}) + chain +
+           (p->k == 1 ? 1e-5 : 0);
 }
 
 } // namespace

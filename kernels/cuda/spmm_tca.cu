@@ -41,9 +41,15 @@ sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
                    : launch<direct64<4>>(plan, args);
 }
 
+/* Every entry's row of X goes from memory straight to registers, an eighth of
+ * each product is used; wide blocks take several passes. */
 double cost(const sps_problem *p)
 {
-    return predicted(p, {0.55, 0.62, 0, 0.03, 1.1, 0, 0});
+    const double longest = (double)p->f->max_length;
+
+    return predicted(p, {0.6, 0.62, 0, 0.03, 1.1, 0, 0}) +
+           8e-8 * fmin(longest, 256) + (p->k > 16 ? 2.7e-5 : 0) +
+           (p->k == 1 ? 1e-5 : 0);
 }
 
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)

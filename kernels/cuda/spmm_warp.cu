@@ -263,7 +263,8 @@ double cost(const sps_problem *p)
     const double share = longest > beyond ? warps : team_of(p);
 
     return predicted(p, {1, 1, 1.5e-12, 0.1, 1, 0, 0}) +
-           1e-6 * longest / (share * groups * unroll);
+           1e-6 * longest / (share * groups * unroll) +
+           (p->k == 1 ? 6e-6 : 0);
 }
 
 } // namespace
