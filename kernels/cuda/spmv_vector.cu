@@ -166,19 +166,6 @@ double usual_length(const sps_features *f)
     return longest <= 1.5 * f->mean_length ? longest : f->mean_length;
 }
 
-/* T and U of a plan for k columns. */
-void choose_shape(const sps_problem *p, int *per_row, int *each)
-{
-    fit_row(usual_length(p->f), per_row, each);
-    if (p->k > 1) *each = 2;
-}
-
-bool fits(const sps_problem *p, const char **why_not)
-{
-    *why_not = "serves up to 4 columns";
-    return p->k <= widest;
-}
-
 /* Steps that the rows of a warp take together: as many as the longest of
  * them, whose length is distributed like the maximum of so many draws. */
 double usual_steps(const sps_features *f, int per_row, int each)
@@ -199,22 +186,49 @@ double usual_steps(const sps_features *f, int per_row, int each)
     return steps;
 }
 
-/* Slots without entry cost about what entries do, beyond the 40 % that a fit
- * of steps to rows leaves; the longest row may take longer than all that.
- * Shares measured on an H200. */
-double cost(const sps_problem *p)
+/* Seconds of a product: A and X come; warps with a hundred instructions a step
+ * are issued (four a cycle on each of 132 multiprocessors); one group of
+ * threads walks the longest row.  Shares of copying measured on an H200. */
+double lasting(const sps_problem *p, int per_row, int each)
 {
     const double share = p->k == 1 ? 0.88 : p->k == 2 ? 0.62 : 0.45;
     const sps_features *f = p->f;
-    const double mean = f->mean_length > 1 ? f->mean_length : 1;
+    const double come = stream_seconds(p, share) + scattered(p);
+    const double issued = 3.1e-12 * (double)f->nrow * per_row *
+                          usual_steps(f, per_row, each);
+    const double walk = ceil((double)f->max_length / (per_row * each)) *
+                        step_seconds(p);
+
+    return fmax(fmax(come, issued), walk);
+}
+
+/* T and U of a plan for k columns: those of usual rows, and more threads as
+ * long as the longest row holds up everything.  Bits depend on both, so no
+ * measured bandwidth comes in. */
+void choose_shape(const sps_problem *p, int *per_row, int *each)
+{
+    sps_problem same = *p;
+
+    same.bandwidth = SPS_H200_COPY;
+    fit_row(usual_length(p->f), per_row, each);
+    if (p->k > 1) *each = 2;
+    while (*per_row < 32 && lasting(&same, 2 * *per_row, *each) <
+                                0.9 * lasting(&same, *per_row, *each))
+        *per_row *= 2;
+}
+
+bool fits(const sps_problem *p, const char **why_not)
+{
+    *why_not = "serves up to 4 columns";
+    return p->k <= widest;
+}
+
+double cost(const sps_problem *p)
+{
     int per_row, each;
-    double slots, all, chain;
 
     choose_shape(p, &per_row, &each);
-    slots = usual_steps(f, per_row, each) * per_row * each / mean;
-    chain = ceil((double)f->max_length / (per_row * each)) * step_seconds(p);
-    all = stream_seconds(p, share) * fmax(1.0, slots / 1.4) + scattered(p);
-    return 1.4e-6 + fmax(all, chain);
+    return 1.4e-6 + lasting(p, per_row, each);
 }
 
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
