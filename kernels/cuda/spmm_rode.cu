@@ -408,7 +408,7 @@ double cost(const sps_problem *p)
     double chain = longest > 32 ? fmin(longest, 61) : 0;
 
     chain *= (split ? 4.6e-7 : 2.5e-7) * (p->k > 32 ? 0.72 : 1.0);
-    return predicted(p, {1.4, 0.17, 2.3e-12, 0.04, 1.4, 0, 4}) + chain +
+    return predicted(p, {1.4, 0.17, 1.9e-12, 0.04, 0.95, 0, 4}) + chain +
            (p->k == 1 ? 1e-5 : 0);
 }
 
