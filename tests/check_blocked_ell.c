@@ -348,7 +348,7 @@ START_TEST(block_rows_beyond_a_grid_are_multiplied)
         rig r;
 
         if (strcmp(kernel->name, "spmm.blocked_ell")) continue;
-        rig_open(&r, ctx, zoo_find("block_dense"), 1120003, ZOO_INTEGER,
+        rig_open(&r, ctx, zoo_find("block_dense"), 2100003, ZOO_INTEGER,
                  SPS_F64);
         ck_assert(plan_fast(kernel, &r, 5));
         ck_assert_int_gt(((const sps_blocked_ell_plan *)r.plan)->ell.mb,

@@ -254,16 +254,21 @@ bool fits(const sps_problem *p, const char **why_not)
     return p->A->nrow < 1 << 20;
 }
 
-/* The longest row of a block, in steps of a microsecond, shows where the
- * rest is small; else every entry asks L2. */
+/* Every entry asks L2; beside that the rows themselves, a wave of teams after
+ * the other, and the steps of the longest row that one team walks.  Constants
+ * fitted to the small matrices of doc/benchmarks.md. */
 double cost(const sps_problem *p)
 {
     const int groups = p->k <= 8 ? 8 : p->k <= 16 ? 4 : 2;
     const double longest = (double)p->f->max_length;
-    const double share = longest > beyond ? warps : team_of(p);
+    const int team = team_of(p);
+    const double share = longest > beyond ? warps : team;
+    const double waves = (double)p->f->nrow * team / (132 * 48);
+    const double walked = longest > beyond ? (double)beyond : longest;
 
     return predicted(p, {1, 1, 1.5e-12, 0.1, 1, 0, 0}) +
-           1e-6 * longest / (share * groups * unroll) +
+           1e-6 * longest / (share * groups * unroll) + 6e-7 * waves +
+           2e-7 * walked / (team * groups * unroll) +
            (p->k == 1 ? 6e-6 : 0);
 }
 
