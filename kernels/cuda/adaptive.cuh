@@ -136,8 +136,8 @@ __device__ __forceinline__ T strided_sum(const T *product, int p, int q,
 /* Rows of a stream block, R lanes each; rows of more than 32 R entries wait
  * until the whole warp takes them, one after the other. */
 template <class T, class Room, class E>
-__device__ __forceinline__ void sum_rows(const Room &room, int64_t row, int rows,
-                                         E &finish)
+__device__ __forceinline__ void sum_rows(const Room &room, int64_t row,
+                                         int rows, E &finish)
 {
     int lane = (int)threadIdx.x % 32, R = 1;
 

@@ -13,7 +13,7 @@ extern "C" {
 
 typedef struct sps_column_plan {
     int64_t ncol, nnz;
-    int64_t room;        /* entries of col: nnz, then zeros: a multiple of 1024 */
+    int64_t room;        /* of col: nnz, then zeros to whole 1024 */
     int32_t *column;     /* ncol: the column that stands at each place */
     int32_t *col;        /* room: places of the matrix's columns */
     int64_t near;        /* places before which `held` entries point */

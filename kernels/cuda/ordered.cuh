@@ -34,8 +34,8 @@ __device__ __forceinline__ double fetch_if(bool asked, const double *p)
 {
     double v;
 
-    asm volatile("{ .reg .pred q; setp.ne.s32 q, %2, 0; mov.f64 %0, 0d0000000000000000; "
-                 "@q ld.global.f64 %0, [%1]; }"
+    asm volatile("{ .reg .pred q; setp.ne.s32 q, %2, 0; "
+                 "mov.f64 %0, 0d0000000000000000; @q ld.global.f64 %0, [%1]; }"
                  : "=d"(v) : "l"(p), "r"((int)asked) : "memory");
     return v;
 }
@@ -43,8 +43,8 @@ __device__ __forceinline__ float fetch_if(bool asked, const float *p)
 {
     float v;
 
-    asm volatile("{ .reg .pred q; setp.ne.s32 q, %2, 0; mov.f32 %0, 0f00000000; "
-                 "@q ld.global.f32 %0, [%1]; }"
+    asm volatile("{ .reg .pred q; setp.ne.s32 q, %2, 0; "
+                 "mov.f32 %0, 0f00000000; @q ld.global.f32 %0, [%1]; }"
                  : "=f"(v) : "l"(p), "r"((int)asked) : "memory");
     return v;
 }

@@ -116,7 +116,8 @@ sps_status launch(const sps_plan *plan, const matrix<I, V> &A,
 template <int T>
 sps_status choose(const sps_plan *plan, const sps_spmm_args *args)
 {
-    bool pairs = paired(args->X), three = ((const vector_plan *)plan)->each == 3;
+    bool pairs = paired(args->X);
+    bool three = ((const vector_plan *)plan)->each == 3;
 
     return with_all_types(plan->A, args, [&](auto A, auto b) -> sps_status {
         if (b.k == 1)
