@@ -24,7 +24,7 @@ namespace {
 constexpr int threads = 256;
 
 /* Row groups of 4 in flight, and blocks a multiprocessor: measured in
- * doc/benchmarks.md, "H200: block operations and SpMM". */
+ * doc/benchmarks.md, "H200: block operations". */
 template <int TM, int TN> struct policy {
     static constexpr int area = TM * TN;
     static constexpr int groups = area <= 64 ? 8 : 4;

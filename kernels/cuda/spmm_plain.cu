@@ -19,7 +19,7 @@ extern "C" const sps_kernel spsi_kernel_spmm_plain;
 namespace {
 
 /* One block fills a multiprocessor, so that its rows share one window of L1;
- * measured in doc/benchmarks.md, "H200: block operations and SpMM". */
+ * measured in doc/benchmarks.md, "H200: block operations". */
 constexpr int threads = 768, longest_run = 1536;
 
 /* A is read once: it need not push rows of X out of L1. */
