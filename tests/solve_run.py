@@ -406,6 +406,9 @@ def interruption_while_reading_ends_at_once(tmp):
 
 
 def main():
+    # Started in the background by a shell, this process has SIGINT ignored,
+    # and so would the programs that it sends one.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     claims = [v for n, v in list(globals().items()) if callable(v)
               and v.__code__.co_varnames[:1] == ("tmp",)
               and v.__code__.co_argcount == 1] \
