@@ -359,13 +359,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("row_plan");
-    TCase *t = tcase_create("row_plan");
+    Suite *s;
+    TCase *t;
 
     if (runner_place() != SPS_CUDA) {
         fprintf(stderr, "skipped: plans of the GPU\n");
         return 77;
     }
+    s = suite_create("row_plan");
+    t = tcase_create("row_plan");
     tcase_set_timeout(t, RUNNER_TIMEOUT);
     tcase_add_checked_fixture(t, open_context, close_context);
     tcase_add_test(t, blocks_of_the_device_equal_those_of_the_host);
