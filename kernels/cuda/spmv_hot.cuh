@@ -18,8 +18,9 @@
 namespace {
 
 constexpr int hot_threads = 1024, hot_warps = hot_threads / 32;
-/* 256 entries in flight for each warp: 0.177 ms on an R-MAT graph of 2^20
- * vertices, half of it 0.193; loads one step ahead 0.200. */
+/* 256 entries in flight for each warp.  Tried apart, with nothing around: 0.177
+ * ms on an R-MAT graph of 2^20 vertices; here ptxas spills some of them, and it
+ * takes 0.25 (doc/benchmarks.md). */
 constexpr int hot_each = 4, hot_step = 64 * hot_each;
 
 /* The plan as kernels see it. */
