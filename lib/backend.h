@@ -13,6 +13,7 @@
 
 #include "block.h"
 #include "csr.h"
+#include "triangle.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -95,6 +96,20 @@ typedef struct sps_backend {
     sps_status (*csr_block_inverse)(sps_context *ctx, const sps_csr *A,
                                     const int64_t *start, int64_t blocks,
                                     double *inverse, int64_t *bad);
+    /* F = L + U - I in place, L U the incomplete factors in F's own pattern;
+     * diagonal[i]: offset of entry (i, i).  *bad: first row whose pivot is no
+     * number, zero beside its row, or (positive) not positive; -1: none.  The
+     * factors are usable only then. */
+    sps_status (*csr_ilu0)(sps_context *ctx, sps_csr *F,
+                           const int64_t *diagonal, const sps_levels *levels,
+                           bool positive, int64_t *bad);
+    /* --- triangles (triangle.h).  open may keep a copy in t->local; refresh
+     *     takes new values; close is safe after an open that failed. */
+    sps_status (*triangle_open)(sps_triangle *t);
+    sps_status (*triangle_refresh)(sps_triangle *t);
+    sps_status (*triangle_solve)(const sps_triangle *t, const sps_block *B,
+                                 sps_block *X);
+    void (*triangle_close)(sps_triangle *t);
 } sps_backend;
 
 extern const sps_backend spsi_backend_cpu;

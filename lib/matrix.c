@@ -23,6 +23,16 @@ sps_status spsi_matrix_block_inverse(const sps_operator *A,
     return b->csr_block_inverse(A->ctx, A->A, start, blocks, inverse, bad);
 }
 
+sps_status spsi_matrix_ilu0(sps_context *ctx, sps_csr *F,
+                            const int64_t *diagonal, const sps_levels *levels,
+                            bool positive, int64_t *bad)
+{
+    const sps_backend *b = ctx->backend;
+
+    if (!b->csr_ilu0) b = &spsi_backend_cpu;
+    return b->csr_ilu0(ctx, F, diagonal, levels, positive, bad);
+}
+
 sps_status spsi_matrix_inverse_diagonal(const sps_operator *A, double *inverse,
                                         int64_t *zero, int64_t *negative)
 {

@@ -5,6 +5,7 @@
 #define SPS_PRECOND_H
 
 #include "operator.h"
+#include "triangle.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,6 +56,10 @@ sps_status spsi_matrix_inverse_diagonal(const sps_operator *A, double *inverse,
 sps_status spsi_matrix_block_inverse(const sps_operator *A,
                                      const int64_t *start, int64_t blocks,
                                      double *inverse, int64_t *bad);
+/* F = L + U - I, incomplete factors in F's pattern (backend.h). */
+sps_status spsi_matrix_ilu0(sps_context *ctx, sps_csr *F,
+                            const int64_t *diagonal, const sps_levels *levels,
+                            bool positive, int64_t *bad);
 
 #ifdef __cplusplus
 }

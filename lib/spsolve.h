@@ -324,7 +324,8 @@ typedef bool (*sps_monitor_fn)(const sps_progress *p, void *data);
 typedef struct sps_options {
     size_t struct_size;       /**< sizeof(sps_options) */
     const char *solver;       /**< auto block_cg cg */
-    const char *precond;      /**< auto none jacobi block_jacobi chebyshev */
+    const char *precond;      /**< auto none jacobi block_jacobi chebyshev
+                                   ilu0 ic0 */
     const char *kernel;       /**< auto, measure, or a kernel's name */
     const char *nullspace;    /**< auto (default) none constant components */
     const sps_block *nullspace_basis; /**< own basis, n x q; or NULL */

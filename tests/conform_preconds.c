@@ -136,7 +136,10 @@ START_TEST(is_symmetric_and_positive_definite)
 
     FOR_PRECONDS(name) {
         sps_precond *M = make(name);
-        if (!M->type->symmetric) continue;
+        if (!M->type->symmetric) {
+            sps_precond_destroy(&M);
+            continue;
+        }
         randomise(r, 3);
         apply(M, K, r, z);
         for (int i = 0; i < K; i++) {

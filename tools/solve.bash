@@ -17,7 +17,7 @@ _solve()
         COMPREPLY=($(compgen -W 'auto block_cg cg' -- "$cur"))
         return ;;
     -precond)
-        COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0' -- "$cur"))
         return ;;
     -precond-block) COMPREPLY=(); return ;;
     -precond-degree) COMPREPLY=(); return ;;

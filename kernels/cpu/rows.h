@@ -172,5 +172,12 @@ sps_status spsi_cpu_csr_diagonal(sps_context *ctx, const sps_csr *A,
 sps_status spsi_cpu_csr_block_inverse(sps_context *ctx, const sps_csr *A,
                                       const int64_t *start, int64_t blocks,
                                       double *inverse, int64_t *bad);
+sps_status spsi_cpu_csr_ilu0(sps_context *ctx, sps_csr *F,
+                             const int64_t *diagonal, const sps_levels *levels,
+                             bool positive, int64_t *bad);
+sps_status spsi_cpu_triangle_open(sps_triangle *t);
+sps_status spsi_cpu_triangle_solve(const sps_triangle *t, const sps_block *B,
+                                   sps_block *X);
+void spsi_cpu_triangle_close(sps_triangle *t);
 
 #endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* triangle.c - T X = B by substitution on the host:
+ *
+ *   x_i = (b_i - sum of s_ij x_j) / d_i,  row by row, k columns side by side.
+ *
+ * Two ways to use threads, both with the same sums: strips of columns, one a
+ * thread, that walk the rows in their natural order without ever waiting (the
+ * triangle is read once a strip); or level by level, with a barrier between,
+ * where there are fewer strips than threads and levels hold enough work.
+ *
+ * Bytes: 12 an entry and strip, 16 k + 8 a row, and the rows of X that
+ * entries point at, from cache as far as the pattern is local. */
+#include "lib/triangle.h"
+#include "rows.h"
+
+enum {
+    STRIP = 8,
+    LEVEL_WORK = 1 << 18     /* multiply-adds of a level that are worth a
+                                barrier, even one that has to wait for a core */
+};
+
+/* One row, w columns from j on; x holds the rows solved before. */
+#define ROW(type)                                                              \
+    do {                                                                       \
+        type sum = *(const type *)(b + j);                                     \
+        for (int64_t p = 0; p < count; p++)                                    \
+            sum -= val[p] * *(const type *)(x + col[p] * ldx + j);             \
+        *(type *)(out + j) = sum * scale;                                      \
+    } while (0)
+
+INLINE void solve_row(const sps_triangle *t, int64_t i, const sps_block *B,
+                      const sps_block *X, int j, int last)
+{
+    const int64_t p0 = t->S->rowptr[i], count = t->S->rowptr[i + 1] - p0;
+    const int32_t *col = t->S->col + p0;
+    const double *val = (const double *)t->S->val + p0;
+    const double scale = t->inverse ? t->inverse[i] : 1.0;
+    const double *b = row_of(B, i), *x = X->data;
+    const int64_t ldx = X->ld;
+    double *out = row_of(X, i);
+
+    for (; j + 8 <= last; j += 8) ROW(v8);
+    if (j + 4 <= last) {
+        ROW(v4);
+        j += 4;
+    }
+    if (j + 2 <= last) {
+        ROW(v2);
+        j += 2;
+    }
+    if (j < last) ROW(v1);
+}
+
+/* All rows in the order of substitution, columns first .. last-1. */
+CLONES static void solve_strip(const sps_triangle *t, const sps_block *B,
+                               const sps_block *X, int first, int last)
+{
+    if (t->upper)
+        for (int64_t i = t->n - 1; i >= 0; i--)
+            solve_row(t, i, B, X, first, last);
+    else
+        for (int64_t i = 0; i < t->n; i++)
+            solve_row(t, i, B, X, first, last);
+}
+
+/* Rows number first .. last-1 of the level order, all columns. */
+CLONES static void solve_part(const sps_triangle *t, const sps_block *B,
+                              const sps_block *X, int64_t first, int64_t last)
+{
+    for (int64_t q = first; q < last; q++)
+        solve_row(t, t->levels.row[q], B, X, 0, X->k);
+}
+
+static void solve_levels(const sps_triangle *t, const sps_block *B,
+                         const sps_block *X)
+{
+    const sps_levels *l = &t->levels;
+    const int64_t parts = t->ctx->threads;
+
+#pragma omp parallel num_threads(t->ctx->threads)
+    for (int64_t v = 0; v < l->count; v++) {
+        const int64_t first = l->start[v], rows = l->start[v + 1] - first;
+
+#pragma omp for schedule(static)
+        for (int64_t p = 0; p < parts; p++)
+            solve_part(t, B, X, first + rows * p / parts,
+                       first + rows * (p + 1) / parts);
+    }
+}
+
+sps_status spsi_cpu_triangle_solve(const sps_triangle *t, const sps_block *B,
+                                   sps_block *X)
+{
+    const int strips = (X->k + STRIP - 1) / STRIP, threads = t->ctx->threads;
+    const int64_t rows = t->levels.count ? t->n / t->levels.count : 0;
+    const int64_t length = t->n ? t->S->nnz / t->n + 2 : 2;
+
+    if (strips < threads && rows * length * X->k >= LEVEL_WORK) {
+        solve_levels(t, B, X);
+        return SPS_OK;
+    }
+#pragma omp parallel for num_threads(threads) schedule(static)                 \
+    if (strips > 1 && pays(t->n, length * X->k))
+    for (int s = 0; s < strips; s++)
+        solve_strip(t, B, X, s * STRIP,
+                    (s + 1) * STRIP < X->k ? (s + 1) * STRIP : X->k);
+    return SPS_OK;
+}
+
+/* The host's own arrays serve. */
+sps_status spsi_cpu_triangle_open(sps_triangle *t)
+{
+    (void)t;
+    return SPS_OK;
+}
+void spsi_cpu_triangle_close(sps_triangle *t)
+{
+    (void)t;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ic0.c - Z = L'^-1 D^-1 L^-1 R, L D L' the incomplete Cholesky factors of a
+ * symmetric A in its own pattern, D positive (Meijerink and van der Vorst
+ * 1977): the elimination of ilu0, of which L and D are kept, so that M is
+ * symmetric to the last rounding.  See incomplete.c for its shift. */
+#include "incomplete.h"
+
+static sps_status build(sps_precond *M, const sps_options *opt)
+{
+    const bool claimed = M->A->props & (SPS_SYMMETRIC | SPS_SPD);
+    sps_status st;
+    bool symmetric = true;
+    double difference = 0;
+
+    (void)opt;
+    if (!claimed)
+        SPS_TRY(sps_csr_symmetric(M->ctx, M->A->A, 1e-10, &symmetric,
+                                  &difference));
+    SPS_REQUIRE(M->ctx, symmetric, SPS_EUNFIT,
+                "ic0 needs a symmetric matrix; this one differs from its "
+                "transpose by up to %.3g: ilu0 takes it", difference);
+    SPS_TRY(spsi_incomplete_build(M, true));
+fail:
+    return st;
+}
+
+SPS_DEFINE(sps_precond_type, spsi_precond_ic0) = {
+    .name = "ic0", .needs = SPS_NEEDS_CSR | SPS_NEEDS_SYMMETRIC,
+    .symmetric = true, .size = sizeof(struct incomplete),
+    .build = build, .update = spsi_incomplete_update,
+    .apply = spsi_incomplete_apply, .destroy = spsi_incomplete_destroy,
+};

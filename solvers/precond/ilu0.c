@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ilu0.c - Z = U^-1 L^-1 R, L U the incomplete factors of A in its own
+ * pattern (Meijerink and van der Vorst 1977); see incomplete.c. */
+#include "incomplete.h"
+
+static sps_status build(sps_precond *M, const sps_options *opt)
+{
+    (void)opt;
+    return spsi_incomplete_build(M, false);
+}
+
+SPS_DEFINE(sps_precond_type, spsi_precond_ilu0) = {
+    .name = "ilu0", .needs = SPS_NEEDS_CSR, .size = sizeof(struct incomplete),
+    .build = build, .update = spsi_incomplete_update,
+    .apply = spsi_incomplete_apply, .destroy = spsi_incomplete_destroy,
+};

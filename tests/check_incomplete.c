@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_incomplete.c - incomplete factorisations: exact where nothing is
+ * dropped, shifted where a pivot fails, refused where they do not fit. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "precond.h"
+#include "runner.h"
+#include "zoo.h"
+
+#define OK(ctx, call)                                                          \
+    ck_assert_msg((call) == SPS_OK, "%s: %s", #call, sps_context_error(ctx))
+
+static sps_context *ctx;
+static sps_options opt;
+
+static void set_up(void)
+{
+    ctx = runner_context();
+    sps_options_default(&opt);
+}
+
+static void tear_down(void)
+{
+    sps_context_info info = { .struct_size = sizeof info };
+
+    OK(ctx, sps_context_information(ctx, &info));
+    ck_assert_int_eq(info.live_objects, 0);
+    sps_context_destroy(&ctx);
+}
+
+static bool noted(const char *part)
+{
+    const char *note;
+
+    for (int i = 0; (note = sps_context_note(ctx, i)); i++)
+        if (strstr(note, part)) return true;
+    return false;
+}
+
+/* A as csr from a dense n x n array, zeros not stored. */
+static sps_csr *from_dense(int n, const double *a)
+{
+    sps_csr *A = NULL;
+    int64_t q = 0;
+
+    OK(ctx, sps_csr_create(ctx, n, n, n * n, SPS_F64, &A));
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < n; j++)
+            if (a[i * n + j] != 0) {
+                A->col[q] = j;
+                ((double *)A->val)[q++] = a[i * n + j];
+            }
+        A->rowptr[i + 1] = q;
+    }
+    A->nnz = q;
+    return A;
+}
+
+/* Worst |M A x - x| over random x in [-1/2, 1/2). */
+static double inverse_error(sps_csr *A, const char *name, int k)
+{
+    sps_operator *op = NULL;
+    sps_precond *M = NULL;
+    sps_block *X = NULL, *Y = NULL, *Z = NULL;
+    double *x = calloc((size_t)(A->nrow * k + 1), sizeof *x), *z, worst = 0;
+
+    z = calloc((size_t)(A->nrow * k + 1), sizeof *z);
+    opt.precond = name;
+    OK(ctx, sps_operator_csr(ctx, A, k, NULL, &op));
+    OK(ctx, sps_precond_create(op, k, &opt, &M));
+    OK(ctx, sps_block_create(ctx, A->nrow, k, &X));
+    OK(ctx, sps_block_create(ctx, A->nrow, k, &Y));
+    OK(ctx, sps_block_create(ctx, A->nrow, k, &Z));
+    OK(ctx, sps_block_random(X, 11));
+    OK(ctx, sps_operator_apply(op, 1, X, 0, Y));
+    OK(ctx, sps_precond_apply(M, Y, Z));
+    OK(ctx, sps_block_get(X, 0, k, x, k, SPS_ROW_MAJOR, SPS_HOST));
+    OK(ctx, sps_block_get(Z, 0, k, z, k, SPS_ROW_MAJOR, SPS_HOST));
+    for (int64_t i = 0; i < A->nrow * k; i++)
+        worst = fmax(worst, isnan(z[i]) ? INFINITY : fabs(x[i] - z[i]));
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    sps_block_destroy(&Z);
+    sps_precond_destroy(&M);
+    sps_operator_destroy(&op);
+    free(x);
+    free(z);
+    return worst;
+}
+
+/* Neither pattern fills in: the incomplete factors are the factors. */
+START_TEST(factors_without_fill_are_the_inverse)
+{
+    static const char *const names[] = {"ilu0", "ic0"};
+    static const char *const families[] = {"diagonal", "tridiagonal",
+                                           "block_dense"};
+
+    for (int t = 0; t < 2; t++)
+        for (int f = 0; f < 3; f++)
+            for (int type = 0; type < 2; type++) {
+                sps_csr *A = zoo_matrix(zoo_find(families[f]), 500, 7, ZOO_SPD,
+                                        type ? SPS_F32 : SPS_F64);
+                double e = inverse_error(A, names[t], 5);
+
+                ck_assert_msg(e < 1e-12, "%s %s: %g", names[t], families[f],
+                              e);
+                zoo_free(&A);
+            }
+}
+END_TEST
+
+START_TEST(an_empty_matrix_is_factored)
+{
+    sps_csr *A = zoo_matrix(zoo_find("diagonal"), 0, 7, ZOO_SPD, SPS_F64);
+
+    ck_assert(inverse_error(A, "ilu0", 2) == 0);
+    ck_assert(inverse_error(A, "ic0", 2) == 0);
+    zoo_free(&A);
+}
+END_TEST
+
+/* The diagonal is absent, and elimination fills it. */
+START_TEST(an_absent_diagonal_entry_may_fill_in)
+{
+    const double a[] = {2, 1, 0,
+                        1, 0, 1,
+                        0, 1, 3};
+    sps_csr *A = from_dense(3, a);
+
+    ck_assert(inverse_error(A, "ilu0", 1) < 1e-15);
+    ck_assert(!noted("shifted"));
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+START_TEST(a_zero_pivot_is_shifted_and_told)
+{
+    const double a[] = {0, 1,
+                        1, 0};
+    sps_csr *A = from_dense(2, a);
+    double e = inverse_error(A, "ilu0", 1);
+
+    ck_assert_msg(isfinite(e), "%g", e);
+    ck_assert(noted("ilu0: no usable pivot in row 1; the diagonal was shifted"));
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+/* Kershaw's matrix (1978): positive definite, and the third pivot of the
+ * factorisation without fill is negative. */
+START_TEST(a_negative_pivot_is_shifted_and_told)
+{
+    const double a[] = {3, -2, 0, 2,
+                        -2, 3, -2, 0,
+                        0, -2, 3, -2,
+                        2, 0, -2, 3};
+    sps_csr *A = from_dense(4, a);
+
+    ck_assert(isfinite(inverse_error(A, "ic0", 1)));
+    ck_assert(noted("ic0: no usable pivot in row 4"));
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+START_TEST(ic0_refuses_a_nonsymmetric_matrix)
+{
+    const double a[] = {2, 1, 0, 2};
+    sps_csr *A = from_dense(2, a);
+    sps_operator *op = NULL;
+    sps_precond *M = NULL;
+
+    opt.precond = "ic0";
+    OK(ctx, sps_operator_csr(ctx, A, 1, NULL, &op));
+    ck_assert_int_eq(sps_precond_create(op, 1, &opt, &M), SPS_EUNFIT);
+    ck_assert(strstr(sps_context_error(ctx), "symmetric"));
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+START_TEST(numbers_that_are_not_finite_are_refused)
+{
+    const double a[] = {NAN, 1, 1, 2};
+    sps_csr *A = from_dense(2, a);
+    sps_operator *op = NULL;
+    sps_precond *M = NULL;
+
+    opt.precond = "ilu0";
+    OK(ctx, sps_operator_csr(ctx, A, 1, NULL, &op));
+    ck_assert_int_eq(sps_precond_create(op, 1, &opt, &M), SPS_EUNFIT);
+    ck_assert(strstr(sps_context_error(ctx), "pivot"));
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("check_incomplete");
+    TCase *tc = tcase_create("all");
+
+    tcase_set_timeout(tc, RUNNER_TIMEOUT);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, factors_without_fill_are_the_inverse);
+    tcase_add_test(tc, an_empty_matrix_is_factored);
+    tcase_add_test(tc, an_absent_diagonal_entry_may_fill_in);
+    tcase_add_test(tc, a_zero_pivot_is_shifted_and_told);
+    tcase_add_test(tc, a_negative_pivot_is_shifted_and_told);
+    tcase_add_test(tc, ic0_refuses_a_nonsymmetric_matrix);
+    tcase_add_test(tc, numbers_that_are_not_finite_are_refused);
+    suite_add_tcase(suite, tc);
+    return runner_run(suite);
+}
