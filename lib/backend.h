@@ -51,7 +51,9 @@ typedef struct sps_backend {
     sps_status (*record_end)(sps_context *ctx, void **recording_p);
     sps_status (*replay)(sps_context *ctx, void *recording);
     void (*record_drop)(sps_context *ctx, void *recording);
-    /* --- blocks; see block.h for each. */
+    /* --- blocks; see block.h for each.  A small matrix may be on the host or
+     * near: results that go near are queued, those that go to the host are
+     * complete on return. */
     sps_status (*fill)(sps_block *X, double value);
     sps_status (*random)(sps_block *X, uint64_t seed);
     sps_status (*set)(sps_block *X, const double *data, int64_t ld,
@@ -71,15 +73,16 @@ typedef struct sps_backend {
     sps_status (*gram)(const sps_block *X, const sps_block *Y, sps_small *C);
     sps_status (*mul_small)(double a, const sps_block *X, const sps_small *C,
                             double b, sps_block *Y);
+    sps_status (*solve_small)(const sps_small *C, sps_block *X);
     /* For each component c: X -= mean of X over the rows of c, column by
      * column; rows in no component stay. */
     sps_status (*remove_means)(const sps_components *c, sps_block *X);
-    /* --- fused blocks; NULL: lib/block.c composes them. */
+    /* --- fused blocks; NULL: lib/block_ops.c composes them. */
     sps_status (*gram_pair)(const sps_block *P, const sps_block *Q,
                             const sps_block *R, sps_small *G, sps_small *C);
     sps_status (*update_pair)(const sps_block *P, const sps_block *Q,
                               const sps_small *a, sps_block *X, sps_block *R,
-                              double *norm2);
+                              sps_small *S);
     sps_status (*update_pair_cols)(const sps_block *P, const sps_block *Q,
                                    const double *a, sps_block *X, sps_block *R,
                                    double *norm2);

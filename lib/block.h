@@ -70,12 +70,18 @@ sps_status spsi_scale_rows(const sps_block *d, const sps_block *X,
 sps_status spsi_dots(const sps_block *X, const sps_block *Y, double *out);
 /* out[j] = ||X_j||, host array, safe against over- and underflow. */
 sps_status spsi_norms(const sps_block *X, double *out);
-/* C = X' Y (X->k x Y->k). */
+/* C = X' Y (X->k x Y->k).  Small matrices, here and below, are on the host or
+ * near (small.h). */
 sps_status spsi_gram(const sps_block *X, const sps_block *Y, sps_small *C);
 /* Y = a X C + b Y; C is X->k x Y->k; b = 0 does not read Y; Y may be X when C
  * is square or Y is X narrowed (each row is read before it is written). */
 sps_status spsi_mul_small(double a, const sps_block *X, const sps_small *C,
                           double b, sps_block *Y);
+/* X = X C^-1, C upper triangular (what is below is not read): substitution,
+ * row by row of X; a zero on the diagonal divides as doubles do.  A NaN in X
+ * reaches only its row, there the columns behind it and, on a GPU, those of its
+ * group of 8. */
+sps_status spsi_solve_small(const sps_small *C, sps_block *X);
 
 /* Fused forms: one pass over memory where the backend has them, composed from
  * the above where not.  Same result up to rounding. */
@@ -83,12 +89,14 @@ sps_status spsi_mul_small(double a, const sps_block *X, const sps_small *C,
 /* G = P'Q, C = P'R: 3 reads. */
 sps_status spsi_gram_pair(const sps_block *P, const sps_block *Q,
                           const sps_block *R, sps_small *G, sps_small *C);
-/* X += P a, R -= Q a, norm2[j] = ||R_j||^2 (host array): 4 reads, 2 writes.
- * P, Q are n x r, a is r x k, X and R are n x k. */
+/* X += P a, R -= Q a: 4 reads, 2 writes.  P, Q are n x r, a is r x k, X and R
+ * are n x k.  S says by its shape what is wanted of the new R: 1 x k the
+ * squares of the norms of its columns, k x k R'R. */
 sps_status spsi_update_pair(const sps_block *P, const sps_block *Q,
                             const sps_small *a, sps_block *X, sps_block *R,
-                            double *norm2);
-/* The same with own scalars, a[j] for column j (host array). */
+                            sps_small *S);
+/* The same with own scalars, a[j] for column j, norm2[j] = ||R_j||^2 (host
+ * arrays). */
 sps_status spsi_update_pair_cols(const sps_block *P, const sps_block *Q,
                                  const double *a, sps_block *X, sps_block *R,
                                  double *norm2);

@@ -37,12 +37,10 @@ static sps_status reduce(sps_context *ctx, double *values, int count)
                      code);
 }
 
-/* The columns of C in use are reduced in one go, with the unused rows between
- * them: their sums are as meaningless as they are. */
 static sps_status reduce_small(sps_context *ctx, sps_small *C)
 {
-    if (C->rows == 0 || C->cols == 0) return SPS_OK;
-    return reduce(ctx, C->v, (C->cols - 1) * C->max_rows + C->rows);
+    assert(!ctx->opt.reduce || C->place == SPS_HOST);
+    return reduce(ctx, C->v, C->rows * C->cols);
 }
 
 sps_status spsi_fill(sps_block *X, double value)
@@ -189,10 +187,22 @@ fail:
 
 /* ---------------------------------------------------------- small products */
 
-static void clear_small(sps_small *C)
+/* Sums over no rows. */
+static sps_status clear_small(sps_small *C)
 {
-    for (int j = 0; j < C->cols; j++)
-        for (int i = 0; i < C->rows; i++) *spsi_small_at(C, i, j) = 0.0;
+    static const double zeros[SPS_BLOCK_MAX];
+    size_t column = (size_t)C->rows * sizeof(double);
+    sps_status st = SPS_OK;
+
+    assert(C->rows <= SPS_BLOCK_MAX);
+    for (int j = 0; column && j < C->cols; j++) {
+        double *v = spsi_small_at(C, 0, j);
+
+        if (C->place == SPS_HOST) memset(v, 0, column);
+        else SPS_TRY(C->ctx->backend->upload(C->ctx, v, zeros, column));
+    }
+fail:
+    return st;
 }
 
 sps_status spsi_gram(const sps_block *X, const sps_block *Y, sps_small *C)
@@ -202,7 +212,7 @@ sps_status spsi_gram(const sps_block *X, const sps_block *Y, sps_small *C)
     assert(X->n == Y->n && X->k <= C->max_rows && Y->k <= C->max_cols);
     spsi_small_shape(C, X->k, Y->k);
     if (empty(X) || empty(Y))
-        clear_small(C);
+        SPS_TRY(clear_small(C));
     else
         SPS_TRY(of(X)->gram(X, Y, C));
     SPS_TRY(reduce_small(X->ctx, C));
@@ -217,6 +227,12 @@ sps_status spsi_mul_small(double a, const sps_block *X, const sps_small *C,
     if (empty(Y)) return SPS_OK;
     if (X->k == 0) return b == 1.0 ? SPS_OK : of(Y)->axpby(0.0, Y, b, Y);
     return of(X)->mul_small(a, X, C, b, Y);
+}
+
+sps_status spsi_solve_small(const sps_small *C, sps_block *X)
+{
+    assert(C->rows == X->k && C->cols == X->k);
+    return empty(X) ? SPS_OK : of(X)->solve_small(C, X);
 }
 
 /* ------------------------------------------------------------- fused forms */
@@ -241,21 +257,37 @@ fail:
     return st;
 }
 
+/* The squares of norms, or R'R, as S is shaped. */
+static sps_status squares(const sps_block *R, sps_small *S)
+{
+    double norm2[SPS_BLOCK_MAX];
+    sps_status st;
+
+    if (S->rows > 1) return spsi_gram(R, R, S);
+    if (S->place == SPS_HOST) return spsi_dots(R, R, S->v);
+    SPS_TRY(spsi_dots(R, R, norm2));
+    SPS_TRY(S->ctx->backend->upload(S->ctx, S->v, norm2,
+                                    (size_t)R->k * sizeof *norm2));
+fail:
+    return st;
+}
+
 sps_status spsi_update_pair(const sps_block *P, const sps_block *Q,
                             const sps_small *a, sps_block *X, sps_block *R,
-                            double *norm2)
+                            sps_small *S)
 {
     sps_status st;
 
     assert(alike(P, Q) && alike(X, R) && a->rows == P->k && a->cols == X->k);
+    assert((S->rows == 1 || S->rows == X->k) && S->cols == X->k);
     if (!of(X)->update_pair || empty(P) || empty(X)) {
         SPS_TRY(spsi_mul_small(1.0, P, a, 1.0, X));
         SPS_TRY(spsi_mul_small(-1.0, Q, a, 1.0, R));
-        SPS_TRY(spsi_dots(R, R, norm2));
+        SPS_TRY(squares(R, S));
         return SPS_OK;
     }
-    SPS_TRY(of(X)->update_pair(P, Q, a, X, R, norm2));
-    SPS_TRY(reduce(X->ctx, norm2, X->k));
+    SPS_TRY(of(X)->update_pair(P, Q, a, X, R, S));
+    SPS_TRY(reduce_small(X->ctx, S));
 fail:
     return st;
 }

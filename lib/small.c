@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* small.c - k x k matrices on the host.  The only file that calls LAPACKE.
+/* small.c - k x k matrices.  The only file that calls LAPACKE.
  *
  * Products are own loops: their bits do not depend on the threads of a BLAS,
  * and at k = 1024 the 2 k^3 operations still vanish beside the block's
@@ -9,7 +9,7 @@
  *
  * Behind the max_rows x max_cols numbers of a matrix lie 2 max_rows more,
  * scratch for scalings and eigenvalues, so that nothing allocates later. */
-#include "small.h"
+#include "backend.h"
 
 #include <assert.h>
 #include <float.h>
@@ -17,21 +17,38 @@
 #include <math.h>
 #include <string.h>
 
-sps_status spsi_small_create(sps_context *ctx, int max_rows, int max_cols,
-                             sps_small **C_p)
+/* Doubles allocated: the numbers, and the scratch behind them. */
+static int64_t room(const sps_small *C)
+{
+    return (int64_t)C->max_rows * (C->max_cols + 2);
+}
+
+static bool on_host(const sps_small *C)
+{
+    return C->place == SPS_HOST;
+}
+
+static sps_status create(sps_context *ctx, sps_place place, int max_rows,
+                         int max_cols, sps_small **C_p)
 {
     sps_status st;
     sps_small *C = NULL;
-    int64_t ld = max_rows > 0 ? max_rows : 1;
-    int64_t cols = max_cols > 0 ? max_cols : 1;
 
     SPS_TRY(SPS_NEW(ctx, 1, &C));
     C->ctx = ctx;
-    C->max_rows = (int)ld;
-    C->max_cols = (int)cols;
-    SPS_TRY(SPS_NEW(ctx, ld * cols + 2 * ld, &C->v));
+    C->place = place;
+    C->max_rows = max_rows > 0 ? max_rows : 1;
+    C->max_cols = max_cols > 0 ? max_cols : 1;
     C->rows = max_rows;
     C->cols = max_cols;
+    if (on_host(C)) {
+        SPS_TRY(SPS_NEW(ctx, room(C), &C->v));
+    } else {
+        void *p = NULL;
+
+        SPS_TRY(ctx->backend->alloc(ctx, (size_t)room(C) * sizeof *C->v, &p));
+        C->v = p;
+    }
     *C_p = C;
     return SPS_OK;
 
@@ -40,13 +57,29 @@ fail:
     return st;
 }
 
+sps_status spsi_small_create(sps_context *ctx, int max_rows, int max_cols,
+                             sps_small **C_p)
+{
+    return create(ctx, SPS_HOST, max_rows, max_cols, C_p);
+}
+
+sps_status spsi_small_create_near(sps_context *ctx, int max_rows,
+                                  int max_cols, sps_small **C_p)
+{
+    return create(ctx, ctx->opt.reduce ? SPS_HOST : ctx->backend->place,
+                  max_rows, max_cols, C_p);
+}
+
 void spsi_small_destroy(sps_small **C_p)
 {
     sps_small *C = *C_p;
 
     *C_p = NULL;
     if (!C) return;
-    spsi_free(C->ctx, C->v);
+    if (on_host(C))
+        spsi_free(C->ctx, C->v);
+    else if (C->v)
+        C->ctx->backend->release(C->ctx, C->v, (size_t)room(C) * sizeof *C->v);
     spsi_free(C->ctx, C);
 }
 
@@ -65,24 +98,29 @@ static double *scratch(const sps_small *C)
 
 bool spsi_small_finite(const sps_small *C)
 {
-    for (int j = 0; j < C->cols; j++)
-        for (int i = 0; i < C->rows; i++)
-            if (!isfinite(*spsi_small_at(C, i, j))) return false;
+    assert(on_host(C));
+    for (int t = 0; t < C->rows * C->cols; t++)
+        if (!isfinite(C->v[t])) return false;
     return true;
 }
 
 sps_status spsi_small_copy(const sps_small *A, sps_small *B)
 {
+    const sps_backend *f = A->ctx->backend;
+    size_t bytes = (size_t)A->rows * (size_t)A->cols * sizeof *A->v;
+
     spsi_small_shape(B, A->rows, A->cols);
-    for (int j = 0; j < A->cols; j++)
-        memcpy(spsi_small_at(B, 0, j), spsi_small_at(A, 0, j),
-               (size_t)A->rows * sizeof(double));
+    if (bytes == 0) return SPS_OK;
+    if (!on_host(A) && !on_host(B)) return f->copy(A->ctx, B->v, A->v, bytes);
+    if (!on_host(A)) return f->download(A->ctx, B->v, A->v, bytes);
+    if (!on_host(B)) return f->upload(A->ctx, B->v, A->v, bytes);
+    memcpy(B->v, A->v, bytes);
     return SPS_OK;
 }
 
 void spsi_small_symmetrise(sps_small *A)
 {
-    assert(A->rows == A->cols);
+    assert(A->rows == A->cols && on_host(A));
     for (int j = 0; j < A->cols; j++)
         for (int i = 0; i < j; i++) {
             double *upper = spsi_small_at(A, i, j);
@@ -127,6 +165,7 @@ sps_status spsi_small_mul(double a, const sps_small *A, bool trans_A,
     double gathered[256];
 
     assert(C != A && C != B && inner == (trans_B ? B->cols : B->rows));
+    assert(on_host(A) && on_host(B) && on_host(C));
     if (b == 0) spsi_small_shape(C, rows, cols);
     assert(C->rows == rows && C->cols == cols);
     for (int j = 0; j < cols; j++) {
@@ -165,12 +204,12 @@ sps_status spsi_small_eigen(sps_small *A, double *w)
     sps_status st;
     lapack_int info;
 
-    assert(A->rows == A->cols);
+    assert(A->rows == A->cols && on_host(A));
     if (A->rows == 0) return SPS_OK;
     info = -1;
     if (spsi_small_finite(A))
         info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', A->rows, A->v,
-                              A->max_rows, w);
+                              A->rows, w);
     SPS_REQUIRE(A->ctx, info != LAPACK_WORK_MEMORY_ERROR, SPS_ENOMEM,
                 "no memory for the eigenvectors of a %d x %d matrix", A->rows,
                 A->rows);
@@ -236,6 +275,7 @@ sps_status spsi_small_solve_spd(sps_small *A, sps_small *C, int *info)
     lapack_int failed;
 
     assert(A->rows == A->cols && C->rows == A->rows);
+    assert(on_host(A) && on_host(C));
     *info = 0;
     if (A->rows == 0 || C->cols == 0) return SPS_OK;
     diagonal_scaling(A, d);
@@ -244,7 +284,7 @@ sps_status spsi_small_solve_spd(sps_small *A, sps_small *C, int *info)
     scale_both(A, d);
     scale_rows(C, d);
     failed = LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'U', A->rows, C->cols, A->v,
-                                A->max_rows, C->v, C->max_rows);
+                                A->rows, C->v, C->rows);
     SPS_REQUIRE(A->ctx, failed >= 0, SPS_EBUG,
                 "dposv refused its argument %d", (int)-failed);
     *info = (int)failed;
@@ -282,7 +322,7 @@ sps_status spsi_small_orthonormaliser(sps_small *G, double tolerance,
     int m = G->rows;
     double *d = scratch(G), *w = d + G->max_rows;
 
-    assert(G->rows == G->cols && G != T);
+    assert(G->rows == G->cols && G != T && on_host(G) && on_host(T));
     *rank = 0;
     *condition = 1;
     if (m == 0) {

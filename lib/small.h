@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* small.h - k x k matrices.  Column-major doubles on the host; the dense work
- * is LAPACKE's.  (A place on the device is to follow: solvers use only the
- * functions below and never see the numbers' address.) */
+/* small.h - k x k matrices of doubles, on the host or in the place of the
+ * context, packed column by column: element (i, j) is v[j * rows + i].
+ *
+ * Block operations (block.h) read and write both kinds.  A result that goes to
+ * the host is waited for; one that stays near the blocks is not, so that a
+ * method whose small matrices are all near never waits.  The dense work on the
+ * host is LAPACKE's; what is said to be "host" takes no other kind. */
 #ifndef SPS_SMALL_H
 #define SPS_SMALL_H
 
@@ -13,21 +17,31 @@ extern "C" {
 
 typedef struct sps_small {
     sps_context *ctx;
+    sps_place place;        /* of v */
     int rows, cols;         /* in use */
-    int max_rows, max_cols; /* allocated; leading dimension is max_rows */
-    double *v;              /* element (i, j) is v[j * max_rows + i] */
+    int max_rows, max_cols; /* allocated */
+    double *v;
 } sps_small;
 
 sps_status spsi_small_create(sps_context *ctx, int max_rows, int max_cols,
-                             sps_small **C_p);
+                             sps_small **C_p);     /* host */
+/* In the place of the context; on the host where sums go through the caller's
+ * reduction, which takes host memory. */
+sps_status spsi_small_create_near(sps_context *ctx, int max_rows,
+                                  int max_cols, sps_small **C_p);
 void spsi_small_destroy(sps_small **C_p);
 void spsi_small_shape(sps_small *C, int rows, int cols);  /* contents lost */
+/* Host. */
 static inline double *spsi_small_at(const sps_small *C, int i, int j)
 {
-    return &C->v[(size_t)j * (size_t)C->max_rows + (size_t)i];
+    return &C->v[(size_t)j * (size_t)C->rows + (size_t)i];
 }
-bool spsi_small_finite(const sps_small *C);
+bool spsi_small_finite(const sps_small *C); /* host */
+/* B = A, from any place to any; complete on return unless both are near. */
 sps_status spsi_small_copy(const sps_small *A, sps_small *B);
+
+/* From here on all are host. */
+
 /* A = (A + A') / 2. */
 void spsi_small_symmetrise(sps_small *A);
 /* C = a op(A) op(B) + b C. */

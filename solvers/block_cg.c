@@ -36,7 +36,7 @@ struct block_cg {
     sps_small *S;       /* P'P, k x k */
     sps_small *T;       /* k x r' */
     sps_small *V;       /* r x k scratch */
-    double *norm2;      /* k */
+    sps_small *norm2;   /* 1 x k */
     double *length;     /* r: 1 / ||p_i|| */
     double *w;          /* r: eigenvalues of the scaled G */
     bool pseudo;        /* G is solved through its eigenvalues */
@@ -51,7 +51,7 @@ static sps_status setup(sps_solver *s, void *method)
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         SPS_TRY(spsi_small_create(s->ctx, k, k, all[i]));
-    SPS_TRY(SPS_NEW(s->ctx, k, &m->norm2));
+    SPS_TRY(spsi_small_create(s->ctx, 1, k, &m->norm2));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->length));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->w));
 fail:
@@ -233,9 +233,11 @@ static sps_status advance(sps_solver *s, struct block_cg *m,
     SPS_TRY(solve_gram(s, m));
     if (s->stop) return st;
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    spsi_small_shape(m->norm2, 1, s->k);
     st = spsi_update_pair(P, Q, m->C, &s->X, &s->R, m->norm2);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
-    for (int p = 0; p < s->k; p++) s->resnorm[p] = sqrt(m->norm2[p]);
+    for (int p = 0; p < s->k; p++)
+        s->resnorm[p] = sqrt(*spsi_small_at(m->norm2, 0, p));
 fail:
     return st;
 }
@@ -294,7 +296,7 @@ static void destroy(sps_solver *s, void *method)
     spsi_small_destroy(&m->S);
     spsi_small_destroy(&m->T);
     spsi_small_destroy(&m->V);
-    spsi_free(s->ctx, m->norm2);
+    spsi_small_destroy(&m->norm2);
     spsi_free(s->ctx, m->length);
     spsi_free(s->ctx, m->w);
 }

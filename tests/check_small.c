@@ -135,7 +135,7 @@ START_TEST(copy_symmetrise_and_finite_do_what_they_say)
     ck_assert(spsi_small_finite(B));
     *spsi_small_at(B, 6, 5) = INFINITY;
     ck_assert(!spsi_small_finite(B));
-    spsi_small_shape(B, 6, 7);   /* the bad number is out of use */
+    spsi_small_shape(B, 5, 7);   /* the bad number is out of use */
     ck_assert(spsi_small_finite(B));
     spsi_small_destroy(&A);
     spsi_small_destroy(&B);

@@ -92,7 +92,7 @@ void small_near(const sps_small *C, int rows, int cols, const double *c,
 
     ck_assert_int_eq(C->rows, rows);
     ck_assert_int_eq(C->cols, cols);
-    ratio = oracle_ratio(cols, rows, C->v, C->max_rows, c, rows, bound,
+    ratio = oracle_ratio(cols, rows, C->v, rows, c, rows, bound,
                          length);
     ck_assert_msg(ratio <= 1, "%s: %d x %d, length %ld: %g times the bound",
                   what, rows, cols, (long)length, ratio);
@@ -114,6 +114,7 @@ int main(void)
     add(s, "moves", conform_moves);
     add(s, "sums", conform_sums);
     add(s, "fused", conform_fused);
+    add(s, "small", conform_small);
     add(s, "matrix", conform_matrix);
     return runner_run(s);
 }

@@ -57,5 +57,6 @@ void conform_moves(TCase *t);
 void conform_sums(TCase *t);
 void conform_fused(TCase *t);
 void conform_matrix(TCase *t);
+void conform_small(TCase *t);
 
 #endif

@@ -35,8 +35,8 @@ operation[OPERATIONS] = {
 typedef struct set {
     const sps_backend *f;
     sps_block *W[4];              /* all n x k */
-    sps_small G, C, tiny;         /* tiny: coefficients that change little */
-    double *norm2;
+    sps_small G, C, norm2;        /* results; norm2 is 1 x k */
+    sps_small tiny;               /* coefficients that change little */
     int which;
 } set;
 
@@ -105,7 +105,7 @@ static sps_status run(void *data)
         return f->mul_small(1, s->W[0], &s->tiny, 1, s->W[1]);
     case UPDATE_PAIR:
         return f->update_pair(s->W[0], s->W[1], &s->tiny, s->W[2], s->W[3],
-                              s->norm2);
+                              &s->norm2);
     default:
         return f->combine(s->W[0], &s->tiny, s->W[1], &s->G);
     }
@@ -128,14 +128,16 @@ static void close_set(set *s)
     free(s->G.v);
     free(s->C.v);
     free(s->tiny.v);
-    free(s->norm2);
+    free(s->norm2.v);
 }
 
-static bool open_small(sps_context *ctx, int k, sps_small *C)
+static bool open_small(sps_context *ctx, int rows, int cols, sps_small *C)
 {
     C->ctx = ctx;
-    C->rows = C->cols = C->max_rows = C->max_cols = k;
-    C->v = calloc((size_t)k * (size_t)k, sizeof *C->v);
+    C->place = SPS_HOST;
+    C->rows = C->max_rows = rows;
+    C->cols = C->max_cols = cols;
+    C->v = calloc((size_t)rows * (size_t)cols, sizeof *C->v);
     return C->v;
 }
 
@@ -145,9 +147,9 @@ static sps_status open_set(bench *b, int64_t n, int k, set *s)
 
     memset(s, 0, sizeof *s);
     s->f = b->ctx->backend;
-    s->norm2 = calloc((size_t)k, sizeof *s->norm2);
-    if (!s->norm2 || !open_small(b->ctx, k, &s->G) ||
-        !open_small(b->ctx, k, &s->C) || !open_small(b->ctx, k, &s->tiny))
+    if (!open_small(b->ctx, 1, k, &s->norm2) ||
+        !open_small(b->ctx, k, k, &s->G) || !open_small(b->ctx, k, k, &s->C) ||
+        !open_small(b->ctx, k, k, &s->tiny))
         return SPS_ENOMEM;
     for (int i = 0; i < k * k; i++)      /* 1e-6: repeated runs stay finite */
         s->tiny.v[i] = 1e-6 * ((i * 7919 + 13) % 101 - 50);
@@ -258,7 +260,7 @@ static sps_status check(bench *b, int k, int which, bool *good)
     else if (which == UPDATE_PAIR)
         *good = good_update(&before, q[2], p[2], p[0], &s.tiny, 1) &&
                 good_update(&before, q[3], p[3], p[1], &s.tiny, -1) &&
-                good_norms(&before, q[3], s.norm2);
+                good_norms(&before, q[3], s.norm2.v);
     else
         *good = good_update(&before, q[1], p[0], p[1], &s.tiny, 1) &&
                 good_gram(&before, q[1], q[1], &s.G);

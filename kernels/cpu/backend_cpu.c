@@ -207,6 +207,7 @@ SPS_DEFINE(sps_backend, spsi_backend_cpu) = {
     .maxabs = spsi_cpu_maxabs,
     .gram = spsi_cpu_gram,
     .mul_small = spsi_cpu_mul_small,
+    .solve_small = spsi_cpu_solve_small,
     .remove_means = spsi_cpu_remove_means,
     .gram_pair = spsi_cpu_gram_pair,
     .update_pair = spsi_cpu_update_pair,

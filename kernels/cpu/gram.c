@@ -295,12 +295,11 @@ static void chunk_gram(const sps_block *X, const sps_block *Y, int64_t first,
     }
 }
 
-/* C(a, b) = sum[a * cols + b]. */
-static void unpack(const double *sum, int rows, int cols, sps_small *C)
+void spsi_cpu_unpack(const double *rows, sps_small *C)
 {
-    for (int b = 0; b < cols; b++)
-        for (int a = 0; a < rows; a++)
-            *spsi_small_at(C, a, b) = sum[(int64_t)a * cols + b];
+    for (int b = 0; b < C->cols; b++)
+        for (int a = 0; a < C->rows; a++)
+            *spsi_small_at(C, a, b) = rows[(int64_t)a * C->cols + b];
 }
 
 sps_status spsi_cpu_gram(const sps_block *X, const sps_block *Y, sps_small *C)
@@ -322,7 +321,7 @@ sps_status spsi_cpu_gram(const sps_block *X, const sps_block *Y, sps_small *C)
                    (int)(t % panels) * PANEL, partial + i * items);
     }
     spsi_cpu_sum_chunks(threads, c.count, items, partial);
-    unpack(partial, X->k, Y->k, C);
+    spsi_cpu_unpack(partial, C);
     return SPS_OK;
 
 fail:
@@ -368,8 +367,8 @@ sps_status spsi_cpu_gram_pair(const sps_block *P, const sps_block *Q,
     for (int64_t i = 0; i < c.count; i++)
         chunk_pair(P, Q, R, i * c.rows, chunk_end(c, i), partial + i * items);
     spsi_cpu_sum_chunks(threads, c.count, items, partial);
-    unpack(partial, P->k, Q->k, G);
-    unpack(partial + (int64_t)P->k * Q->k, P->k, R->k, C);
+    spsi_cpu_unpack(partial, G);
+    spsi_cpu_unpack(partial + (int64_t)P->k * Q->k, C);
     return SPS_OK;
 
 fail:

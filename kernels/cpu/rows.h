@@ -126,6 +126,9 @@ void spsi_cpu_strip_combine(int64_t m, const double *z, int64_t ldz, int r,
 static inline int64_t packed_cols(int cols) { return (cols + 7) / 8 * 8; }
 void spsi_cpu_pack(double a, const sps_small *C, double *packed);
 
+/* C from the numbers of its rows, one row after another. */
+void spsi_cpu_unpack(const double *rows, sps_small *C);
+
 /* Sums the partial results of the chunks, pairwise and in order, into the
  * first; items numbers each. */
 void spsi_cpu_sum_chunks(int threads, int64_t count, int64_t items,
@@ -159,7 +162,8 @@ sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
                               double b, sps_block *Y);
 sps_status spsi_cpu_update_pair(const sps_block *P, const sps_block *Q,
                                 const sps_small *a, sps_block *X, sps_block *R,
-                                double *norm2);
+                                sps_small *S);
+sps_status spsi_cpu_solve_small(const sps_small *C, sps_block *X);
 sps_status spsi_cpu_update_pair_cols(const sps_block *P, const sps_block *Q,
                                      const double *a, sps_block *X,
                                      sps_block *R, double *norm2);

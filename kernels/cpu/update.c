@@ -173,43 +173,59 @@ fail:
     return st;
 }
 
+/* X += P a, R -= Q a for one chunk; sum gets the squares of the new R (items
+ * = k) or R'R (k k), or is NULL. */
+static void chunk_pair(const sps_block *P, const sps_block *Q,
+                       const double *plus, const double *minus, sps_block *X,
+                       sps_block *R, int64_t first, int64_t last, double *sum,
+                       int64_t items)
+{
+    int64_t step = strip_rows(X->k);
+    int r = P->k, k = X->k;
+
+    if (sum) memset(sum, 0, (size_t)items * sizeof *sum);
+    for (int64_t i = first; i < last; i += step) {
+        int64_t m = last - i < step ? last - i : step;
+        double *x = row_of(R, i);
+
+        spsi_cpu_strip_mul(m, row_of(P, i), P->ld, r, plus, k, 1.0,
+                           row_of(X, i), X->ld);
+        spsi_cpu_strip_mul(m, row_of(Q, i), Q->ld, r, minus, k, 1.0, x, R->ld);
+        if (sum && items > k)
+            spsi_cpu_strip_gram(m, x, R->ld, k, x, R->ld, k, sum, k);
+        else if (sum)
+            spsi_cpu_strip_dots(m, x, R->ld, x, R->ld, k, sum);
+    }
+}
+
 sps_status spsi_cpu_update_pair(const sps_block *P, const sps_block *Q,
                                 const sps_small *a, sps_block *X, sps_block *R,
-                                double *norm2)
+                                sps_small *S)
 {
     sps_status st;
-    chunks c = chunks_of(X->n, X->k);
-    int64_t size = P->k * packed_cols(X->k), step = strip_rows(X->k);
+    int64_t size = P->k * packed_cols(X->k), items = (int64_t)S->rows * X->k;
+    bool fuse = S->rows == 1 || X->k <= 64;
+    chunks c = chunks_of(X->n, fuse ? items : 1);
     int threads = X->ctx->threads;
     double *plus, *minus, *partial;
 
     if (P->k == 1 && X->k == 1)
         return spsi_cpu_update_pair_cols(P, Q, spsi_small_at(a, 0, 0), X, R,
-                                         norm2);
-    SPS_TRY(spsi_cpu_scratch(X->ctx, 2 * size + c.count * X->k, &plus));
+                                         S->v);
+    SPS_TRY(spsi_cpu_scratch(X->ctx, 2 * size + (fuse ? c.count * items : 0),
+                             &plus));
     minus = plus + size;
     partial = minus + size;
     spsi_cpu_pack(1.0, a, plus);
     spsi_cpu_pack(-1.0, a, minus);
 #pragma omp parallel for num_threads(threads) schedule(static)                 \
     if (c.count > 1 && pays(c.n, (int64_t)P->k * X->k))
-    for (int64_t t = 0; t < c.count; t++) {
-        double *sum = partial + t * X->k;
-
-        memset(sum, 0, (size_t)X->k * sizeof *sum);
-        for (int64_t i = t * c.rows; i < chunk_end(c, t); i += step) {
-            int64_t left = chunk_end(c, t) - i, m = left < step ? left : step;
-
-            spsi_cpu_strip_mul(m, row_of(P, i), P->ld, P->k, plus, X->k, 1.0,
-                               row_of(X, i), X->ld);
-            spsi_cpu_strip_mul(m, row_of(Q, i), Q->ld, Q->k, minus, R->k, 1.0,
-                               row_of(R, i), R->ld);
-            spsi_cpu_strip_dots(m, row_of(R, i), R->ld, row_of(R, i), R->ld,
-                                R->k, sum);
-        }
-    }
-    spsi_cpu_sum_chunks(threads, c.count, X->k, partial);
-    memcpy(norm2, partial, (size_t)X->k * sizeof *norm2);
+    for (int64_t t = 0; t < c.count; t++)
+        chunk_pair(P, Q, plus, minus, X, R, t * c.rows, chunk_end(c, t),
+                   fuse ? partial + t * items : NULL, items);
+    if (!fuse) return spsi_cpu_gram(R, R, S);
+    spsi_cpu_sum_chunks(threads, c.count, items, partial);
+    spsi_cpu_unpack(partial, S);
     return SPS_OK;
 
 fail:
@@ -340,9 +356,7 @@ sps_status spsi_cpu_combine(const sps_block *Z, const sps_small *b,
     if (G && !fuse) return spsi_cpu_gram(P, P, G);
     if (!G) return SPS_OK;
     spsi_cpu_sum_chunks(threads, c.count, items, partial);
-    for (int j = 0; j < Z->k; j++)
-        for (int i = 0; i < Z->k; i++)
-            *spsi_small_at(G, i, j) = partial[(int64_t)i * Z->k + j];
+    spsi_cpu_unpack(partial, G);
     return SPS_OK;
 
 fail:

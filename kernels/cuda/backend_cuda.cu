@@ -267,6 +267,7 @@ SPS_DEFINE(sps_backend, spsi_backend_cuda) = {
     .maxabs = spsi_cuda_maxabs,
     .gram = spsi_cuda_gram,
     .mul_small = spsi_cuda_mul_small,
+    .solve_small = spsi_cuda_solve_small,
     .remove_means = spsi_cuda_remove_means,
     .gram_pair = spsi_cuda_gram_pair,
     .update_pair = spsi_cuda_update_pair,

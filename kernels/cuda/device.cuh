@@ -139,13 +139,14 @@ struct larger {
     }
 };
 
-/* out[e] = join (J) over p of part[p * count + e].  A block serves `width`
+/* out[e] = join (J) over p of part[p * count + e]; from number `first` on they
+ * go to rest.  A block serves `width`
  * results (a sector or two of each partial row); thread t takes the partial
  * rows t / width, + 256 / width, ... in order, then a tree joins threads. */
 template <class J>
 __global__ void __launch_bounds__(256)
 join_parts(const double *__restrict__ part, int parts, int64_t count,
-           int width, double *out)
+           int width, double *out, int64_t first, double *rest)
 {
     __shared__ double shared[256];
     int t = (int)threadIdx.x, groups = 256 / width;
@@ -162,20 +163,29 @@ join_parts(const double *__restrict__ part, int parts, int64_t count,
         __syncthreads();
         if (t < half) shared[t] = J::one(shared[t], shared[t + half]);
     }
-    if (t < width && e < count) out[e] = shared[t];
+    if (t < width && e < count)
+        (e < first ? out : rest - first)[e] = shared[t];
+}
+
+template <class J>
+sps_status launch_join(sps_context *ctx, const double *part, int parts,
+                       int64_t count, double *out, int64_t first,
+                       double *rest)
+{
+    int width = count >= 8 ? 8 : power_above((int)count);
+
+    join_parts<J><<<(unsigned)ceil_div(count, width), 256, 0,
+                    spsi_cuda_state(ctx)->stream>>>(part, parts, count, width,
+                                                    out, first, rest);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
 }
 
 template <class J>
 sps_status launch_join(sps_context *ctx, const double *part, int parts,
                        int64_t count, double *out)
 {
-    int width = count >= 8 ? 8 : power_above((int)count);
-
-    join_parts<J><<<(unsigned)ceil_div(count, width), 256, 0,
-                    spsi_cuda_state(ctx)->stream>>>(part, parts, count, width,
-                                                    out);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return launch_join<J>(ctx, part, parts, count, out, count, out);
 }
 
 /* How 256 threads cover a block: `lanes` neighbours take the pairs of a row,

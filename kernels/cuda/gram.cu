@@ -17,8 +17,6 @@
  * bits with one stream, an own workspace and no atomics. */
 #include "device.cuh"
 
-#include <string.h>
-
 namespace {
 
 constexpr int threads = 256;
@@ -59,7 +57,7 @@ struct operands {
     int k1, k2;
     int wm, wn;             /* tiles of a block along X, along Y (or Q, R) */
     int across;             /* 64-column strips of Y, for blockIdx.y */
-    double *part;
+    double *part, *to[2];   /* results, column-major without gaps */
 };
 
 /* acc += X' Y over the G groups of rows held in a and b. */
@@ -191,6 +189,7 @@ int blocks_of(const sps_context *ctx, const operands *o, int strips)
     return want > 0 ? (int)want : 1;
 }
 
+/* Queues the product and the join of its parts into what o->to names. */
 template <int TM, int TN>
 sps_status launch(sps_context *ctx, operands *o, bool pairs)
 {
@@ -202,7 +201,6 @@ sps_status launch(sps_context *ctx, operands *o, bool pairs)
     size_t shared = tiles < threads / 32 ? (size_t)tiles * TM * TN * 8 : 0;
     dim3 grid((unsigned)blocks, (unsigned)strips);
 
-    SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)count * 8));
     SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)count * 8 *
                                                (size_t)blocks));
     o->part = (double *)s->d_scratch;
@@ -211,8 +209,8 @@ sps_status launch(sps_context *ctx, operands *o, bool pairs)
     else
         gram_kernel<TM, TN, false><<<grid, threads, shared, s->stream>>>(*o);
     SPS_LAUNCHED(ctx);
-    SPS_TRY_RETURN(launch_join<plus>(ctx, o->part, blocks, count, s->down));
-    return spsi_cuda_wait(ctx);
+    return launch_join<plus>(ctx, o->part, blocks, count, o->to[0],
+                             (int64_t)o->k1 * o->k2, o->to[1]);
 }
 
 template <int TM>
@@ -225,8 +223,8 @@ sps_status launch_n(sps_context *ctx, operands *o, bool pairs)
     }
 }
 
-/* Results are in the state's `down`, column-major without gaps. */
-sps_status run(const sps_block *X, const sps_block *Y, const sps_block *R)
+sps_status run(const sps_block *X, const sps_block *Y, double *to,
+               const sps_block *R, double *to_R)
 {
     sps_context *ctx = X->ctx;
     bool pairs = paired(X) && paired(Y) && (R == NULL || paired(R));
@@ -238,6 +236,8 @@ sps_status run(const sps_block *X, const sps_block *Y, const sps_block *R)
     o.ldy[0] = Y->ld;
     o.y[1] = R ? numbers(R) : NULL;
     o.ldy[1] = R ? R->ld : 0;
+    o.to[0] = to;
+    o.to[1] = to_R;
     o.n = X->n;
     o.k1 = X->k;
     o.k2 = Y->k;
@@ -252,57 +252,53 @@ sps_status run(const sps_block *X, const sps_block *Y, const sps_block *R)
 }
 
 /* The same by cuBLAS: row-major blocks are column-major transposes. */
-sps_status run_blas(const sps_block *X, const sps_block *Y)
+sps_status run_blas(const sps_block *X, const sps_block *Y, double *to)
 {
-    sps_context *ctx = X->ctx;
-    sps_cuda_state *s = spsi_cuda_state(ctx);
-    size_t bytes = (size_t)X->k * (size_t)Y->k * sizeof(double);
     double one = 1, zero = 0;
 
-    SPS_TRY_RETURN(spsi_cuda_need_down(ctx, bytes));
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, bytes));
-    SPS_CUBLAS(ctx, cublasDgemm_64(s->blas, CUBLAS_OP_N, CUBLAS_OP_T, X->k,
-                                   Y->k, X->n, &one, numbers(X), X->ld,
-                                   numbers(Y), Y->ld, &zero,
-                                   (double *)s->d_scratch, X->k));
-    SPS_CUDA(ctx, cudaMemcpyAsync(s->down, s->d_scratch, bytes,
-                                  cudaMemcpyDeviceToHost, s->stream));
-    return spsi_cuda_wait(ctx);
-}
-
-void take(sps_small *C, const double *from)
-{
-    for (int j = 0; j < C->cols; j++)
-        memcpy(spsi_small_at(C, 0, j), from + (size_t)j * (size_t)C->rows,
-               (size_t)C->rows * sizeof(double));
+    SPS_CUBLAS(X->ctx,
+               cublasDgemm_64(spsi_cuda_state(X->ctx)->blas, CUBLAS_OP_N,
+                              CUBLAS_OP_T, X->k, Y->k, X->n, &one, numbers(X),
+                              X->ld, numbers(Y), Y->ld, &zero, to, X->k));
+    return SPS_OK;
 }
 
 } // namespace
 
 sps_status spsi_cuda_gram(const sps_block *X, const sps_block *Y, sps_small *C)
 {
+    size_t bytes = (size_t)X->k * (size_t)Y->k * sizeof(double);
+    double *to;
+
     SPS_TRY_RETURN(spsi_cuda_enter(X->ctx));
     spsi_small_shape(C, X->k, Y->k);
-    if (X->k == 0 || Y->k == 0) return SPS_OK;
+    if (bytes == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_need_down(X->ctx, bytes));
+    to = spsi_cuda_result(C, 0);
     if (X->k == 1 && Y->k == 1)
-        return spsi_cuda_dots(X, Y, spsi_small_at(C, 0, 0));
-    SPS_TRY_RETURN(X->k > 32 && Y->k > 32 ? run_blas(X, Y) : run(X, Y, NULL));
-    take(C, spsi_cuda_state(X->ctx)->down);
-    return SPS_OK;
+        SPS_TRY_RETURN(spsi_cuda_dots_to(X, Y, to));
+    else if (X->k > 32 && Y->k > 32)
+        SPS_TRY_RETURN(run_blas(X, Y, to));
+    else
+        SPS_TRY_RETURN(run(X, Y, to, NULL, NULL));
+    return spsi_cuda_deliver(C, 0);
 }
 
 sps_status spsi_cuda_gram_pair(const sps_block *P, const sps_block *Q,
                                const sps_block *R, sps_small *G, sps_small *C)
 {
+    size_t half = (size_t)P->k * (size_t)Q->k;
+
     SPS_TRY_RETURN(spsi_cuda_enter(P->ctx));
     if (P->k == 0 || Q->k != R->k || Q->k == 0 || (P->k > 32 && Q->k > 32)) {
         SPS_TRY_RETURN(spsi_cuda_gram(P, Q, G));
         return spsi_cuda_gram(P, R, C);
     }
-    SPS_TRY_RETURN(run(P, Q, R));
     spsi_small_shape(G, P->k, Q->k);
     spsi_small_shape(C, P->k, R->k);
-    take(G, spsi_cuda_state(P->ctx)->down);
-    take(C, spsi_cuda_state(P->ctx)->down + (size_t)P->k * (size_t)Q->k);
-    return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_need_down(P->ctx, 2 * half * sizeof(double)));
+    SPS_TRY_RETURN(run(P, Q, spsi_cuda_result(G, 0), R,
+                       spsi_cuda_result(C, half)));
+    SPS_TRY_RETURN(spsi_cuda_deliver(G, 0));
+    return spsi_cuda_deliver(C, half);
 }

@@ -64,9 +64,11 @@ __global__ void __launch_bounds__(256) over_rows(OP op, int64_t n, int k,
     }
 }
 
-/* Runs both phases; results are in the state's `down` and complete. */
+/* Queues both phases; the k results go to `to`, or to the state's `down` when
+ * that is NULL, and are waited for then. */
 template <class J, class OP>
-sps_status run(sps_context *ctx, int64_t n, int k, const OP &op)
+sps_status run(sps_context *ctx, int64_t n, int k, const OP &op,
+               double *to = NULL)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
     cover c = cover_of(ctx, n, k, 2 * deep);
@@ -78,8 +80,9 @@ sps_status run(sps_context *ctx, int64_t n, int k, const OP &op)
     part = (double *)s->d_scratch;
     over_rows<OP, J><<<c.blocks, 256, 0, s->stream>>>(op, n, k, c.lanes, part);
     SPS_LAUNCHED(ctx);
-    SPS_TRY_RETURN(launch_join<J>(ctx, part, (int)c.blocks, k, s->down));
-    return spsi_cuda_wait(ctx);
+    SPS_TRY_RETURN(launch_join<J>(ctx, part, (int)c.blocks, k,
+                                  to ? to : s->down));
+    return to ? SPS_OK : spsi_cuda_wait(ctx);
 }
 
 struct two {
@@ -268,21 +271,23 @@ sps_status large_mean(const sps_components *c, int64_t first, int64_t rows,
 
 } // namespace
 
+sps_status spsi_cuda_dots_to(const sps_block *X, const sps_block *Y,
+                             double *to)
+{
+    if (paired(X) && paired(Y))
+        return run<plus>(X->ctx, X->n, X->k,
+                         dot_op<true>{numbers(X), X->ld, numbers(Y), Y->ld},
+                         to);
+    return run<plus>(X->ctx, X->n, X->k,
+                     dot_op<false>{numbers(X), X->ld, numbers(Y), Y->ld}, to);
+}
+
 sps_status spsi_cuda_dots(const sps_block *X, const sps_block *Y, double *out)
 {
-    sps_context *ctx = X->ctx;
-
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_cuda_enter(X->ctx));
     if (X->k == 0) return SPS_OK;
-    if (paired(X) && paired(Y))
-        SPS_TRY_RETURN(run<plus>(ctx, X->n, X->k,
-                                 dot_op<true>{numbers(X), X->ld, numbers(Y),
-                                              Y->ld}));
-    else
-        SPS_TRY_RETURN(run<plus>(ctx, X->n, X->k,
-                                 dot_op<false>{numbers(X), X->ld, numbers(Y),
-                                               Y->ld}));
-    memcpy(out, spsi_cuda_state(ctx)->down, (size_t)X->k * sizeof(double));
+    SPS_TRY_RETURN(spsi_cuda_dots_to(X, Y, NULL));
+    memcpy(out, spsi_cuda_state(X->ctx)->down, (size_t)X->k * sizeof(double));
     return SPS_OK;
 }
 

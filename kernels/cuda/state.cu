@@ -255,6 +255,36 @@ sps_status spsi_cuda_send(sps_context *ctx, void *host, void *device,
     return SPS_OK;
 }
 
+static size_t bytes_of(const sps_small *C)
+{
+    return (size_t)C->rows * (size_t)C->cols * sizeof(double);
+}
+
+sps_status spsi_cuda_small(const sps_small *C, const double **d)
+{
+    void *host, *device;
+
+    *d = C->v;
+    if (C->place != SPS_HOST) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_room(C->ctx, bytes_of(C), &host, &device));
+    memcpy(host, C->v, bytes_of(C));
+    *d = (const double *)device;
+    return spsi_cuda_send(C->ctx, host, device, bytes_of(C));
+}
+
+double *spsi_cuda_result(const sps_small *C, size_t offset)
+{
+    return C->place == SPS_HOST ? spsi_cuda_state(C->ctx)->down + offset : C->v;
+}
+
+sps_status spsi_cuda_deliver(sps_small *C, size_t offset)
+{
+    if (C->place != SPS_HOST) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_wait(C->ctx));
+    memcpy(C->v, spsi_cuda_state(C->ctx)->down + offset, bytes_of(C));
+    return SPS_OK;
+}
+
 sps_status spsi_cuda_sparse(sps_context *ctx, cusparseHandle_t *handle_p)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);

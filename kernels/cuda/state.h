@@ -65,6 +65,14 @@ sps_status spsi_cuda_room(sps_context *ctx, size_t bytes, void **host,
                           void **device);
 sps_status spsi_cuda_send(sps_context *ctx, void *host, void *device,
                           size_t bytes);
+/* A small matrix as operations take it: *d its numbers on the device, sent
+ * there when they are on the host. */
+sps_status spsi_cuda_small(const sps_small *C, const double **d);
+/* As operations leave it: where kernels put its numbers (in down, from offset
+ * on, when C is on the host), and, when they have been queued, the wait for
+ * those that belong there.  need_down comes first. */
+double *spsi_cuda_result(const sps_small *C, size_t offset);
+sps_status spsi_cuda_deliver(sps_small *C, size_t offset);
 /* Device memory through the caller's hook, counted. */
 sps_status spsi_cuda_alloc(sps_context *ctx, size_t bytes, void **p_p);
 void spsi_cuda_release(sps_context *ctx, void *p, size_t bytes);
@@ -92,6 +100,9 @@ sps_status spsi_cuda_set(sps_block *X, const double *data, int64_t ld,
 sps_status spsi_cuda_get(const sps_block *X, double *data, int64_t ld,
                          sps_order order, sps_place place);
 sps_status spsi_cuda_dots(const sps_block *X, const sps_block *Y, double *out);
+/* The same to device (or down's) memory, queued. */
+sps_status spsi_cuda_dots_to(const sps_block *X, const sps_block *Y,
+                             double *to);
 sps_status spsi_cuda_maxabs(const sps_block *X, double *out);
 sps_status spsi_cuda_remove_means(const sps_components *c, sps_block *X);
 sps_status spsi_cuda_update_pair_cols(const sps_block *P, const sps_block *Q,
@@ -105,7 +116,8 @@ sps_status spsi_cuda_mul_small(double a, const sps_block *X,
                                const sps_small *C, double b, sps_block *Y);
 sps_status spsi_cuda_update_pair(const sps_block *P, const sps_block *Q,
                                  const sps_small *a, sps_block *X,
-                                 sps_block *R, double *norm2);
+                                 sps_block *R, sps_small *S);
+sps_status spsi_cuda_solve_small(const sps_small *C, sps_block *X);
 sps_status spsi_cuda_combine(const sps_block *Z, const sps_small *b,
                              sps_block *P, sps_small *G);
 

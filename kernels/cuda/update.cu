@@ -14,8 +14,6 @@
  * Bytes: each block once; C stays on the chip. */
 #include "device.cuh"
 
-#include <string.h>
-
 namespace {
 
 /* y = a x C + b w, rows of ld...; w is Y itself or the addend of combine. */
@@ -409,20 +407,6 @@ sps_status launch_blas(sps_context *ctx, const operands *o)
     return SPS_OK;
 }
 
-sps_status send_small(sps_context *ctx, const sps_small *C, const double **d_c)
-{
-    size_t column = (size_t)C->rows * sizeof(double);
-    size_t bytes = column * (size_t)C->cols;
-    void *host, *device;
-
-    SPS_TRY_RETURN(spsi_cuda_room(ctx, bytes, &host, &device));
-    for (int j = 0; j < C->cols; j++)
-        memcpy((char *)host + (size_t)j * column, spsi_small_at(C, 0, j),
-               column);
-    *d_c = (const double *)device;
-    return spsi_cuda_send(ctx, host, device, bytes);
-}
-
 product product_of(double a, const sps_block *X, const double *c, double b,
                    const sps_block *W, sps_block *Y)
 {
@@ -451,7 +435,7 @@ sps_status multiply_any(double a, const sps_block *X, const sps_small *C,
     const double *c;
     int blocks;
 
-    SPS_TRY_RETURN(send_small(ctx, C, &c));
+    SPS_TRY_RETURN(spsi_cuda_small(C, &c));
     o.first = product_of(a, X, c, b, W, Y);
     o.n = X->n;
     o.k1 = k1;
@@ -467,6 +451,22 @@ sps_status multiply_any(double a, const sps_block *X, const sps_small *C,
     return launch_plain(ctx, &o);
 }
 
+/* X += P a, R -= Q a in one kernel; blocks: of partial sums of squares. */
+sps_status pair_kernel(const sps_block *P, const sps_block *Q,
+                              const double *a, sps_block *X, sps_block *R,
+                              bool few, operands *o, int *blocks)
+{
+    bool pairs = paired(P) && paired(Q) && paired(X) && paired(R);
+
+    o->first = product_of(1.0, P, a, 1.0, X, X);
+    o->second = product_of(1.0, Q, a, few ? 1.0 : -1.0, R, R);
+    o->n = X->n;
+    o->k1 = P->k;
+    o->k2 = X->k;
+    return few ? launch_rows(X->ctx, o, pairs, true, blocks)
+               : launch_tensor(X->ctx, o, true, blocks);
+}
+
 } // namespace
 
 sps_status spsi_cuda_mul_small(double a, const sps_block *X,
@@ -474,47 +474,40 @@ sps_status spsi_cuda_mul_small(double a, const sps_block *X,
 {
     SPS_TRY_RETURN(spsi_cuda_enter(X->ctx));
     if (Y->k == 0) return SPS_OK;
-    if (X->k == 1 && Y->k == 1)
+    if (X->k == 1 && Y->k == 1 && C->place == SPS_HOST)
         return spsi_cuda_axpby(a * *spsi_small_at(C, 0, 0), X, b, Y);
     return multiply_any(a, X, C, b, Y, Y, X->k, Y->k);
 }
 
 sps_status spsi_cuda_update_pair(const sps_block *P, const sps_block *Q,
                                  const sps_small *a, sps_block *X,
-                                 sps_block *R, double *norm2)
+                                 sps_block *R, sps_small *S)
 {
     sps_context *ctx = X->ctx;
-    sps_cuda_state *s = spsi_cuda_state(ctx);
     bool pairs = paired(P) && paired(Q) && paired(X) && paired(R);
+    bool few = P->k <= 4 && X->k <= 4, norms = S->rows == 1;
     operands o = {};
     const double *c;
     int blocks;
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    if (P->k == 1 && X->k == 1)
-        return spsi_cuda_update_pair_cols(P, Q, spsi_small_at(a, 0, 0), X, R,
-                                          norm2);
-    bool few = P->k <= 4 && X->k <= 4;
-
+    if (P->k == 1 && X->k == 1 && a->place == SPS_HOST &&
+        S->place == SPS_HOST)
+        return spsi_cuda_update_pair_cols(P, Q, a->v, X, R, S->v);
+    SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)X->k * 8));
     if (!few && (!pairs || P->k > 16 || X->k > 16)) {
         SPS_TRY_RETURN(spsi_cuda_mul_small(1.0, P, a, 1.0, X));
         SPS_TRY_RETURN(spsi_cuda_mul_small(-1.0, Q, a, 1.0, R));
-        return spsi_cuda_dots(R, R, norm2);
+        if (norms)
+            SPS_TRY_RETURN(spsi_cuda_dots_to(R, R, spsi_cuda_result(S, 0)));
+    } else {
+        SPS_TRY_RETURN(spsi_cuda_small(a, &c));
+        SPS_TRY_RETURN(pair_kernel(P, Q, c, X, R, few, &o, &blocks));
+        if (norms)
+            SPS_TRY_RETURN(launch_join<plus>(ctx, o.part, blocks, X->k,
+                                             spsi_cuda_result(S, 0)));
     }
-    SPS_TRY_RETURN(send_small(ctx, a, &c));
-    o.first = product_of(1.0, P, c, 1.0, X, X);
-    o.second = product_of(1.0, Q, c, -1.0, R, R);
-    o.n = X->n;
-    o.k1 = P->k;
-    o.k2 = X->k;
-    if (few) o.second.b = 1.0;
-    SPS_TRY_RETURN(few ? launch_rows(ctx, &o, pairs, true, &blocks)
-                       : launch_tensor(ctx, &o, true, &blocks));
-    SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)o.k2 * 8));
-    SPS_TRY_RETURN(launch_join<plus>(ctx, o.part, blocks, o.k2, s->down));
-    SPS_TRY_RETURN(spsi_cuda_wait(ctx));
-    memcpy(norm2, s->down, (size_t)o.k2 * sizeof(double));
-    return SPS_OK;
+    return norms ? spsi_cuda_deliver(S, 0) : spsi_cuda_gram(R, R, S);
 }
 
 sps_status spsi_cuda_combine(const sps_block *Z, const sps_small *b,
