@@ -19,6 +19,8 @@
 extern "C" {
 #endif
 
+typedef struct sps_basis sps_basis;
+
 typedef struct sps_backend {
     const char *name;                 /* "cpu", "cuda" */
     sps_place place;
@@ -113,6 +115,12 @@ typedef struct sps_backend {
     sps_status (*triangle_solve)(const sps_triangle *t, const sps_block *B,
                                  sps_block *X);
     void (*triangle_close)(sps_triangle *t);
+    /* --- stacks of blocks, basis.h; NULL: lib/basis.c composes them. */
+    sps_status (*basis_dots)(const sps_basis *V, int count, const sps_block *W,
+                             sps_small *H);
+    sps_status (*basis_update)(double a, const sps_basis *V, int count,
+                               const sps_small *H, bool add, sps_block *W,
+                               double *norm2);
 } sps_backend;
 
 extern const sps_backend spsi_backend_cpu;

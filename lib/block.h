@@ -83,6 +83,10 @@ sps_status spsi_mul_small(double a, const sps_block *X, const sps_small *C,
  * group of 8. */
 sps_status spsi_solve_small(const sps_small *C, sps_block *X);
 
+/* Sums over processes: every dot product and Gram matrix passes here. */
+sps_status spsi_reduce(sps_context *ctx, double *values, int count);
+sps_status spsi_small_reduce(sps_small *C);
+
 /* Fused forms: one pass over memory where the backend has them, composed from
  * the above where not.  Same result up to rounding. */
 

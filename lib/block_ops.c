@@ -26,7 +26,7 @@ static inline bool alike(const sps_block *X, const sps_block *Y)
 }
 
 /* Sums over processes; every dot product and Gram matrix passes here. */
-static sps_status reduce(sps_context *ctx, double *values, int count)
+sps_status spsi_reduce(sps_context *ctx, double *values, int count)
 {
     int code;
 
@@ -37,10 +37,10 @@ static sps_status reduce(sps_context *ctx, double *values, int count)
                      code);
 }
 
-static sps_status reduce_small(sps_context *ctx, sps_small *C)
+sps_status spsi_small_reduce(sps_small *C)
 {
-    assert(!ctx->opt.reduce || C->place == SPS_HOST);
-    return reduce(ctx, C->v, C->rows * C->cols);
+    assert(!C->ctx->opt.reduce || C->place == SPS_HOST);
+    return spsi_reduce(C->ctx, C->v, C->rows * C->cols);
 }
 
 sps_status spsi_fill(sps_block *X, double value)
@@ -94,7 +94,7 @@ sps_status spsi_dots(const sps_block *X, const sps_block *Y, double *out)
         memset(out, 0, (size_t)X->k * sizeof *out);
     else if (X->k > 0)
         SPS_TRY(of(X)->dots(X, Y, out));
-    SPS_TRY(reduce(X->ctx, out, X->k));
+    SPS_TRY(spsi_reduce(X->ctx, out, X->k));
 fail:
     return st;
 }
@@ -143,7 +143,7 @@ static sps_status scaled_norms(const sps_block *X, double *out)
 
     memset(top, 0, sizeof top);
     if (X->n > 0) SPS_TRY(of(X)->maxabs(X, top));
-    SPS_TRY(reduce(X->ctx, top, X->k));
+    SPS_TRY(spsi_reduce(X->ctx, top, X->k));
     for (int j = 0; j < X->k; j++) {
         bool usable = top[j] > 0 && top[j] < HUGE_VAL;
 
@@ -152,7 +152,7 @@ static sps_status scaled_norms(const sps_block *X, double *out)
     }
     if (!plain) {
         SPS_TRY(scaled_squares(X, scale, out));
-        SPS_TRY(reduce(X->ctx, out, X->k));
+        SPS_TRY(spsi_reduce(X->ctx, out, X->k));
     }
     for (int j = 0; j < X->k; j++) /* 0, infinity and NaN are their own norm */
         out[j] = top[j] > 0 && top[j] < HUGE_VAL ? top[j] * sqrt(out[j])
@@ -215,7 +215,7 @@ sps_status spsi_gram(const sps_block *X, const sps_block *Y, sps_small *C)
         SPS_TRY(clear_small(C));
     else
         SPS_TRY(of(X)->gram(X, Y, C));
-    SPS_TRY(reduce_small(X->ctx, C));
+    SPS_TRY(spsi_small_reduce(C));
 fail:
     return st;
 }
@@ -251,8 +251,8 @@ sps_status spsi_gram_pair(const sps_block *P, const sps_block *Q,
     spsi_small_shape(G, P->k, Q->k);
     spsi_small_shape(C, P->k, R->k);
     SPS_TRY(of(P)->gram_pair(P, Q, R, G, C));
-    SPS_TRY(reduce_small(P->ctx, G));
-    SPS_TRY(reduce_small(P->ctx, C));
+    SPS_TRY(spsi_small_reduce(G));
+    SPS_TRY(spsi_small_reduce(C));
 fail:
     return st;
 }
@@ -287,7 +287,7 @@ sps_status spsi_update_pair(const sps_block *P, const sps_block *Q,
         return SPS_OK;
     }
     SPS_TRY(of(X)->update_pair(P, Q, a, X, R, S));
-    SPS_TRY(reduce_small(X->ctx, S));
+    SPS_TRY(spsi_small_reduce(S));
 fail:
     return st;
 }
@@ -321,7 +321,7 @@ sps_status spsi_update_pair_cols(const sps_block *P, const sps_block *Q,
         return SPS_OK;
     }
     SPS_TRY(of(X)->update_pair_cols(P, Q, a, X, R, norm2));
-    SPS_TRY(reduce(X->ctx, norm2, X->k));
+    SPS_TRY(spsi_reduce(X->ctx, norm2, X->k));
 fail:
     return st;
 }
@@ -354,7 +354,7 @@ sps_status spsi_combine(const sps_block *Z, const sps_small *b, sps_block *P,
     }
     if (G) spsi_small_shape(G, Z->k, Z->k);
     SPS_TRY(of(Z)->combine(Z, b, P, G));
-    if (G) SPS_TRY(reduce_small(P->ctx, G));
+    if (G) SPS_TRY(spsi_small_reduce(G));
 fail:
     return st;
 }

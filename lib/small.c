@@ -96,6 +96,13 @@ static double *scratch(const sps_small *C)
     return C->v + (size_t)C->max_rows * (size_t)C->max_cols;
 }
 
+void spsi_small_clear(sps_small *C)
+{
+    size_t count = (size_t)C->rows * (size_t)C->cols;
+
+    if (count) memset(C->v, 0, count * sizeof *C->v);
+}
+
 bool spsi_small_finite(const sps_small *C)
 {
     assert(on_host(C));

@@ -36,6 +36,7 @@ static inline double *spsi_small_at(const sps_small *C, int i, int j)
 {
     return &C->v[(size_t)j * (size_t)C->rows + (size_t)i];
 }
+void spsi_small_clear(sps_small *C);        /* host */
 bool spsi_small_finite(const sps_small *C); /* host */
 /* B = A, from any place to any; complete on return unless both are near. */
 sps_status spsi_small_copy(const sps_small *A, sps_small *B);

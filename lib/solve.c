@@ -84,16 +84,26 @@ static bool report(sps_solver *s)
 
 /* ------------------------------------------------------------ true residuals */
 
+static sps_status flush(sps_solver *s)
+{
+    return s->type->flush ? s->type->flush(s, s->method) : SPS_OK;
+}
+
 /* R = true residual of all columns, norms in resnorm; better columns go to
  * the snapshot.  *worse: some column still at work is above its threshold. */
 static sps_status judge_all(sps_solver *s, int *open)
 {
     sps_status st = SPS_OK;
 
+    SPS_TRY(flush(s));
     spsi_columns_widen(s);
     SPS_TRY(spsi_columns_residual(s, &s->R, true));
     SPS_TRY(spsi_norms(&s->R, s->resnorm));
     SPS_TRY(spsi_columns_thresholds(s));
+    s->gained = false;
+    for (int p = 0; p < s->k; p++)
+        if (s->resnorm[p] < 0.99 * s->best_norm[s->column[p]])
+            s->gained = true;
     SPS_TRY(spsi_columns_snapshot(s, s->resnorm));
     *open = 0;
     for (int p = 0; p < s->k; p++) {
@@ -115,6 +125,7 @@ static sps_status restart(sps_solver *s, const char *event)
     SPS_TRY(spsi_columns_compact(s, true));
     SPS_TRY(spsi_nullspace_project(s->null, &s->R));
     s->event = event;
+    s->renew = false;
     s->begun = s->iteration;
     SPS_TRY(s->type->start(s, s->method));
 fail:
@@ -175,7 +186,8 @@ static sps_stop limit(const sps_solver *s)
 
 /* ----------------------------------------------------------------- the loop */
 
-/* All columns at work look done: the truth decides. */
+/* All columns at work look done, or a cycle of a method is over: the truth
+ * decides.  Cycles that bring the truth forward are free. */
 static sps_status settle(sps_solver *s)
 {
     sps_status st = SPS_OK;
@@ -184,6 +196,9 @@ static sps_status settle(sps_solver *s)
     SPS_TRY(judge_all(s, &open));
     if (!open) {
         s->stop = SPS_STOP_CONVERGED;
+    } else if (s->type->flush && s->gained) {
+        s->replacements = 0;
+        SPS_TRY(restart(s, s->renew ? NULL : "residual replaced"));
     } else if (s->replacements >= SPS_REPLACEMENTS) {
         s->stop = SPS_STOP_STAGNATED;
     } else {
@@ -223,10 +238,14 @@ static sps_status turn(sps_solver *s, double *best, int *since)
     s->stop = limit(s);
     if (!s->stop && stalled(s, best, since)) s->stop = SPS_STOP_STAGNATED;
     if (s->stop) return SPS_OK;
-    if (s->iteration && s->iteration % s->opt.true_residual_every == 0)
-        SPS_TRY(compare(s, &replace));
-    if (replace) return settle(s);
-    SPS_TRY(spsi_columns_compact(s, false));
+    if (s->renew) SPS_TRY(settle(s));
+    if (s->stop) return SPS_OK;
+    if (!s->type->flush) {
+        if (s->iteration && s->iteration % s->opt.true_residual_every == 0)
+            SPS_TRY(compare(s, &replace));
+        if (replace) return settle(s);
+        SPS_TRY(spsi_columns_compact(s, false));
+    }
     SPS_TRY(s->type->step(s, s->method));
     s->iteration++;
     if (s->width > 0 && s->width < s->min_width) s->min_width = s->width;
@@ -286,6 +305,7 @@ static sps_status run(sps_solver *s)
         if (open) SPS_TRY(restart(s, "fell back to cg"));
         while (!s->stop) SPS_TRY(turn(s, &best, &since));
     }
+    SPS_TRY(flush(s));
 fail:
     return st;
 }
@@ -418,6 +438,7 @@ static void reset(sps_solver *s)
         !strcmp(s->type->name, "cg"))
         swap_method(s);
     s->stop = SPS_STOP_RUNNING;
+    s->renew = false;
     s->event = NULL;
     s->applies_A = s->applies_M = 0;
     s->iteration = s->replacements = 0;

@@ -17,6 +17,11 @@
  *   permute the columns of X and R were re-ordered: new position p holds what
  *           was at from[p]; count of them stay at work (s->k is count then).
  *           NULL for methods whose directions are not tied to columns.
+ *   flush   methods that leave X behind for a while, as GMRES does: make X
+ *           what resnorm speaks of; nothing when it is.  The driver asks
+ *           before it looks at X and then calls start; step asks for both by
+ *           s->renew.  Columns leave at such times only.  NULL: X and R are
+ *           true after each step.
  */
 #ifndef SPS_SOLVER_H
 #define SPS_SOLVER_H
@@ -39,6 +44,7 @@ typedef struct sps_solver_type {
     sps_status (*step)(sps_solver *s, void *method);
     sps_status (*permute)(sps_solver *s, void *method, const int *from,
                           int count);
+    sps_status (*flush)(sps_solver *s, void *method);
     void (*destroy)(sps_solver *s, void *method);
 } sps_solver_type;
 
@@ -65,6 +71,7 @@ struct sps_solver {
     double norm_A;            /* estimate of ||A||_2 from below */
     int width;                /* search directions of the last step */
     sps_stop stop;
+    bool renew;               /* set by step: flush and start again */
     const char *event;        /* for the monitor; static text */
 
     /* The driver's (solve.c, verify.c). */
@@ -78,6 +85,7 @@ struct sps_solver {
     int *column;              /* position -> right-hand side */
     int *order;               /* scratch for permutations */
     bool *done;               /* by position */
+    bool gained;              /* the last look at the truth was better by 1 % */
     double *scale;            /* by right-hand side: powers of two */
     /* By right-hand side, norms in the caller's units, the other scaled: */
     double *norm_b, *norm_x, *norm_start, *threshold, *best_norm, *relative;

@@ -323,7 +323,7 @@ typedef bool (*sps_monitor_fn)(const sps_progress *p, void *data);
  *  the caller keeps them alive. */
 typedef struct sps_options {
     size_t struct_size;       /**< sizeof(sps_options) */
-    const char *solver;       /**< auto block_cg cg */
+    const char *solver;       /**< auto block_cg cg gmres */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
                                    ilu0 ic0 */
     const char *kernel;       /**< auto, measure, or a kernel's name */
@@ -336,6 +336,10 @@ typedef struct sps_options {
     double max_seconds;       /**< of one solve; 0: no limit */
     int block_size;           /**< of block_jacobi; 0: found in the pattern */
     int degree;               /**< of chebyshev, 4 */
+    int restart;              /**< of gmres: steps of a cycle, 50; takes memory
+                                   for as many blocks of right-hand sides */
+    bool flexible;            /**< of gmres: the preconditioner may change from
+                                   step to step; twice the memory (false) */
     double rank_tolerance;    /**< direction dropped below this relative
                                    singular value; 1e-8 */
     int true_residual_every;  /**< recomputed every so many steps, 50 */

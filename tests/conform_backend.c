@@ -116,5 +116,6 @@ int main(void)
     add(s, "fused", conform_fused);
     add(s, "small", conform_small);
     add(s, "matrix", conform_matrix);
+    add(s, "basis", conform_basis);
     return runner_run(s);
 }

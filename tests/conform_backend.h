@@ -58,5 +58,6 @@ void conform_sums(TCase *t);
 void conform_fused(TCase *t);
 void conform_matrix(TCase *t);
 void conform_small(TCase *t);
+void conform_basis(TCase *t);
 
 #endif

@@ -34,10 +34,11 @@ typedef struct cli_values {
     const char *solver, *precond, *nullspace, *norm;
     const char *device, *kernel, *wisdom, *config;
     const char *json, *monitor, *plot, *help;
-    int nrhs, maxit, threads, precond_block, precond_degree;
+    int nrhs, maxit, threads, precond_block, precond_degree, restart;
     double rtol, atol, maxtime, rank_tol;
     uint64_t seed, maxmem;
     bool lenient, strict, allow_nonfinite;
+    bool flexible;
     bool explain, dry_run, quiet, list, version;
     bool given_nrhs;             /* -nrhs was said, not defaulted */
     /* derived */

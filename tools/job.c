@@ -309,6 +309,8 @@ static void solver_options(job *j, sps_options *o)
     o->max_seconds = v->maxtime;
     o->block_size = v->precond_block;
     o->degree = v->precond_degree;
+    o->restart = v->restart;
+    o->flexible = v->flexible;
     o->rank_tolerance = v->rank_tol;
     o->monitor = progress_iteration;   /* SIGUSR1 asks it too */
     o->monitor_data = &j->progress;

@@ -48,6 +48,12 @@ const cli_option cli_options[] = {
      METHOD, "block size of block_jacobi; 0 finds it in the pattern"},
     {"precond-degree", "N", "4", CLI_INT, AT(precond_degree), 1, 100, NULL,
      METHOD, "degree of the chebyshev polynomial"},
+    {"restart", "M", "50", CLI_INT, AT(restart), 1, 1000, NULL, METHOD,
+     "steps of a cycle of gmres; takes memory for as many blocks of right-hand "
+     "sides"},
+    {"flexible", NULL, NULL, CLI_FLAG, AT(flexible), 0, 0, NULL, METHOD,
+     "gmres lets the preconditioner change from step to step, for twice the "
+     "memory"},
     {"rank-tol", "X", "1e-8", CLI_REAL, AT(rank_tol), 0, 1, NULL, METHOD,
      "block methods drop a search direction below this relative singular "
      "value"},

@@ -14,13 +14,14 @@ _solve()
         return ;;
     -maxmem) COMPREPLY=(); return ;;
     -solver)
-        COMPREPLY=($(compgen -W 'auto block_cg cg' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto block_cg cg gmres' -- "$cur"))
         return ;;
     -precond)
         COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0' -- "$cur"))
         return ;;
     -precond-block) COMPREPLY=(); return ;;
     -precond-degree) COMPREPLY=(); return ;;
+    -restart) COMPREPLY=(); return ;;
     -rank-tol) COMPREPLY=(); return ;;
     -rtol) COMPREPLY=(); return ;;
     -atol) COMPREPLY=(); return ;;
@@ -56,6 +57,8 @@ _solve()
         -precond
         -precond-block
         -precond-degree
+        -restart
+        -flexible
         -rank-tol
         -rtol
         -atol

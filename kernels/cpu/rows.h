@@ -114,6 +114,10 @@ void spsi_cpu_strip_gram(int64_t m, const double *x, int64_t ldx, int kx,
 /* out[j] += sum of x_j y_j. */
 void spsi_cpu_strip_dots(int64_t m, const double *x, int64_t ldx,
                          const double *y, int64_t ldy, int k, double *out);
+/* y_j = a_j x_j + b_j y_j; b == NULL: zeros, y is not read. */
+void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
+                               const double *x, int64_t ldx, const double *b,
+                               double *y, int64_t ldy);
 /* y = x c + b y; c is packed by spsi_cpu_pack.  y may be x. */
 void spsi_cpu_strip_mul(int64_t m, const double *x, int64_t ldx, int kx,
                         const double *c, int ky, double b, double *y,
@@ -157,6 +161,12 @@ sps_status spsi_cpu_maxabs(const sps_block *X, double *out);
 sps_status spsi_cpu_gram(const sps_block *X, const sps_block *Y, sps_small *C);
 sps_status spsi_cpu_gram_pair(const sps_block *P, const sps_block *Q,
                               const sps_block *R, sps_small *G, sps_small *C);
+
+sps_status spsi_cpu_basis_dots(const sps_basis *V, int count,
+                               const sps_block *W, sps_small *H);
+sps_status spsi_cpu_basis_update(double a, const sps_basis *V, int count,
+                                 const sps_small *H, bool add, sps_block *W,
+                                 double *norm2);
 
 sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
                               double b, sps_block *Y);

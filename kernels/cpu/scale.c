@@ -85,10 +85,6 @@ INLINE void rows_axpby_cols(int64_t m, int k, const double *a, const double *x,
 
 CLONES void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
                                       const double *x, int64_t ldx,
-                                      const double *b, double *y, int64_t ldy);
-
-CLONES void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
-                                      const double *x, int64_t ldx,
                                       const double *b, double *y, int64_t ldy)
 {
     int fold = fold_rows(k, ldx, ldy);

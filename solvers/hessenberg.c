@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hessenberg.c - see hessenberg.h. */
+#include "hessenberg.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+sps_status spsi_hessenberg_open(sps_context *ctx, int k, int m,
+                                sps_hessenberg *h)
+{
+    int64_t columns = (int64_t)k * m;
+    sps_status st;
+
+    h->k = k;
+    h->m = m;
+    SPS_TRY(SPS_NEW(ctx, columns * m, &h->r));
+    SPS_TRY(SPS_NEW(ctx, columns, &h->cosine));
+    SPS_TRY(SPS_NEW(ctx, columns, &h->sine));
+    SPS_TRY(SPS_NEW(ctx, columns + k, &h->g));
+    SPS_TRY(SPS_NEW(ctx, k, &h->size));
+fail:
+    return st;
+}
+
+void spsi_hessenberg_close(sps_context *ctx, sps_hessenberg *h)
+{
+    spsi_free(ctx, h->r);
+    spsi_free(ctx, h->cosine);
+    spsi_free(ctx, h->sine);
+    spsi_free(ctx, h->g);
+    spsi_free(ctx, h->size);
+}
+
+void spsi_hessenberg_start(sps_hessenberg *h, int p, double beta)
+{
+    h->size[p] = 0;
+    h->g[(int64_t)p * (h->m + 1)] = beta;
+}
+
+static double rotate(double c, double s, double *a, double *b)
+{
+    double t = c * *a + s * *b;
+
+    *b = c * *b - s * *a;
+    *a = t;
+    return *b;
+}
+
+double spsi_hessenberg_append(sps_hessenberg *h, int p, const double *top,
+                              double below)
+{
+    int j = h->size[p]++;
+    double *r = h->r + ((int64_t)p * h->m + j) * h->m;
+    double *c = h->cosine + (int64_t)p * h->m, *s = h->sine + (int64_t)p * h->m;
+    double *g = h->g + (int64_t)p * (h->m + 1), length;
+
+    memcpy(r, top, (size_t)(j + 1) * sizeof *r);
+    for (int i = 0; i < j; i++) rotate(c[i], s[i], &r[i], &r[i + 1]);
+    length = hypot(r[j], below);
+    c[j] = length > 0 ? r[j] / length : 1;
+    s[j] = length > 0 ? below / length : 0;
+    r[j] = length;
+    g[j + 1] = 0;
+    if (length > 0) return fabs(rotate(c[j], s[j], &g[j], &g[j + 1]));
+    /* A zero column takes nothing away from the residual. */
+    g[j + 1] = g[j];
+    g[j] = 0;
+    return fabs(g[j + 1]);
+}
+
+void spsi_hessenberg_solve(const sps_hessenberg *h, int p, double *y)
+{
+    const double *r = h->r + (int64_t)p * h->m * h->m;
+    const double *g = h->g + (int64_t)p * (h->m + 1);
+    int size = h->size[p];
+    double largest = 0;
+
+    for (int j = 0; j < size; j++)
+        largest = fmax(largest, fabs(r[(int64_t)j * h->m + j]));
+    memcpy(y, g, (size_t)size * sizeof *y);
+    for (int j = size - 1; j >= 0; j--) {
+        const double *column = r + (int64_t)j * h->m;
+
+        y[j] = fabs(column[j]) > 4 * DBL_EPSILON * largest ? y[j] / column[j]
+                                                           : 0;
+        for (int i = 0; i < j; i++) y[i] -= y[j] * column[i];
+    }
+}
