@@ -323,7 +323,7 @@ typedef bool (*sps_monitor_fn)(const sps_progress *p, void *data);
  *  the caller keeps them alive. */
 typedef struct sps_options {
     size_t struct_size;       /**< sizeof(sps_options) */
-    const char *solver;       /**< auto block_cg cg gmres */
+    const char *solver;       /**< auto block_cg cg gmres block_gmres */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
                                    ilu0 ic0 */
     const char *kernel;       /**< auto, measure, or a kernel's name */

@@ -14,7 +14,7 @@ _solve()
         return ;;
     -maxmem) COMPREPLY=(); return ;;
     -solver)
-        COMPREPLY=($(compgen -W 'auto block_cg cg gmres' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto block_cg cg gmres block_gmres' -- "$cur"))
         return ;;
     -precond)
         COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0' -- "$cur"))

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* least_squares.c - see least_squares.h. */
+#include "least_squares.h"
+
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+sps_status spsi_least_squares_open(sps_context *ctx, int max_rows,
+                                   int max_columns, int k,
+                                   sps_least_squares *q)
+{
+    sps_status st;
+
+    q->max_rows = max_rows;
+    q->max_columns = max_columns;
+    q->k = k;
+    SPS_TRY(SPS_NEW(ctx, (int64_t)max_rows * max_columns, &q->r));
+    SPS_TRY(SPS_NEW(ctx, max_columns, &q->scale));
+    SPS_TRY(SPS_NEW(ctx, max_columns, &q->end));
+    SPS_TRY(SPS_NEW(ctx, (int64_t)max_rows * k, &q->g));
+fail:
+    return st;
+}
+
+void spsi_least_squares_close(sps_context *ctx, sps_least_squares *q)
+{
+    spsi_free(ctx, q->r);
+    spsi_free(ctx, q->scale);
+    spsi_free(ctx, q->end);
+    spsi_free(ctx, q->g);
+}
+
+static double *column_of(const sps_least_squares *q, int t)
+{
+    return q->r + (int64_t)t * q->max_rows;
+}
+
+static double *right_of(const sps_least_squares *q, int c)
+{
+    return q->g + (int64_t)c * q->max_rows;
+}
+
+void spsi_least_squares_start(sps_least_squares *q, const sps_small *G)
+{
+    assert(G->rows <= q->max_rows && G->cols <= q->k);
+    q->rows = G->rows;
+    q->columns = 0;
+    for (int c = 0; c < G->cols; c++)
+        if (G->rows)
+            memcpy(right_of(q, c), spsi_small_at(G, 0, c),
+                   (size_t)G->rows * sizeof *q->g);
+    for (int c = G->cols; c < q->k; c++)
+        memset(right_of(q, c), 0, (size_t)q->rows * sizeof *q->g);
+}
+
+/* x -= s v (v'x) for v = (1, column t below its diagonal), from row t on. */
+static void reflect(const sps_least_squares *q, int t, double *x)
+{
+    const double *v = column_of(q, t);
+    double sum = x[t];
+
+    if (q->scale[t] == 0) return;
+    for (int i = t + 1; i < q->end[t]; i++) sum += v[i] * x[i];
+    sum *= q->scale[t];
+    x[t] -= sum;
+    for (int i = t + 1; i < q->end[t]; i++) x[i] -= sum * v[i];
+}
+
+/* The reflection that leaves of column t only its diagonal. */
+static void make_reflection(sps_least_squares *q, int t)
+{
+    double *x = column_of(q, t), below = 0, length, head;
+
+    q->end[t] = q->rows;
+    q->scale[t] = 0;
+    for (int i = t + 1; i < q->rows; i++) below = hypot(below, x[i]);
+    if (below == 0) return;
+    length = hypot(x[t], below);
+    head = x[t] > 0 ? x[t] + length : x[t] - length;
+    q->scale[t] = fabs(head) / length;
+    for (int i = t + 1; i < q->rows; i++) x[i] /= head;
+    x[t] = x[t] > 0 ? -length : length;
+}
+
+void spsi_least_squares_append(sps_least_squares *q, const sps_small *top,
+                               const sps_small *below)
+{
+    int old = q->rows, more = below->rows;
+
+    assert(top->rows == old && top->cols == below->cols);
+    assert(old + more <= q->max_rows);
+    assert(q->columns + top->cols <= q->max_columns);
+    q->rows += more;
+    for (int c = 0; c < q->k; c++)
+        memset(right_of(q, c) + old, 0, (size_t)more * sizeof *q->g);
+    for (int j = 0; j < top->cols; j++) {
+        int t = q->columns++;
+        double *x = column_of(q, t);
+
+        memcpy(x, spsi_small_at(top, 0, j), (size_t)old * sizeof *x);
+        if (more)
+            memcpy(x + old, spsi_small_at(below, 0, j),
+                   (size_t)more * sizeof *x);
+        for (int i = 0; i < t; i++) reflect(q, i, x);
+        make_reflection(q, t);
+        for (int c = 0; c < q->k; c++) reflect(q, t, right_of(q, c));
+    }
+}
+
+double spsi_least_squares_residual(const sps_least_squares *q, int c)
+{
+    const double *g = right_of(q, c);
+    double norm = 0;
+
+    for (int i = q->columns; i < q->rows; i++) norm = hypot(norm, g[i]);
+    return norm;
+}
+
+void spsi_least_squares_solve(const sps_least_squares *q, sps_small *Y)
+{
+    double largest = 0;
+
+    for (int t = 0; t < q->columns; t++)
+        largest = fmax(largest, fabs(column_of(q, t)[t]));
+    spsi_small_shape(Y, q->columns, Y->cols);
+    for (int c = 0; c < Y->cols; c++) {
+        double *y = spsi_small_at(Y, 0, c);
+
+        memcpy(y, right_of(q, c), (size_t)q->columns * sizeof *y);
+        for (int t = q->columns - 1; t >= 0; t--) {
+            const double *r = column_of(q, t);
+
+            y[t] = fabs(r[t]) > 4 * DBL_EPSILON * largest ? y[t] / r[t] : 0;
+            for (int i = 0; i < t; i++) y[i] -= y[t] * r[i];
+        }
+    }
+}
