@@ -13,6 +13,7 @@
 
 #include "block.h"
 #include "csr.h"
+#include "ilut.h"
 #include "triangle.h"
 
 #ifdef __cplusplus
@@ -108,6 +109,9 @@ typedef struct sps_backend {
     sps_status (*csr_ilu0)(sps_context *ctx, sps_csr *F,
                            const int64_t *diagonal, const sps_levels *levels,
                            bool positive, int64_t *bad);
+    /* Incomplete factors by threshold (ilut.h). */
+    sps_status (*csr_ilut)(sps_context *ctx, const sps_csr *B,
+                           const sps_ilut_options *o, sps_ilut_result *r);
     /* --- triangles (triangle.h).  open may keep a copy in t->local; refresh
      *     takes new values; close is safe after an open that failed. */
     sps_status (*triangle_open)(sps_triangle *t);

@@ -33,6 +33,15 @@ sps_status spsi_matrix_ilu0(sps_context *ctx, sps_csr *F,
     return b->csr_ilu0(ctx, F, diagonal, levels, positive, bad);
 }
 
+sps_status spsi_matrix_ilut(sps_context *ctx, const sps_csr *B,
+                            const sps_ilut_options *o, sps_ilut_result *r)
+{
+    const sps_backend *b = ctx->backend;
+
+    if (!b->csr_ilut) b = &spsi_backend_cpu;
+    return b->csr_ilut(ctx, B, o, r);
+}
+
 sps_status spsi_matrix_inverse_diagonal(const sps_operator *A, double *inverse,
                                         int64_t *zero, int64_t *negative)
 {

@@ -5,6 +5,7 @@
 #define SPS_PRECOND_H
 
 #include "operator.h"
+#include "ilut.h"
 #include "triangle.h"
 
 #ifdef __cplusplus
@@ -60,6 +61,10 @@ sps_status spsi_matrix_block_inverse(const sps_operator *A,
 sps_status spsi_matrix_ilu0(sps_context *ctx, sps_csr *F,
                             const int64_t *diagonal, const sps_levels *levels,
                             bool positive, int64_t *bad);
+/* Incomplete factors by threshold; r->inverse and r->column are the
+ * caller's. */
+sps_status spsi_matrix_ilut(sps_context *ctx, const sps_csr *B,
+                            const sps_ilut_options *o, sps_ilut_result *r);
 
 #ifdef __cplusplus
 }

@@ -325,7 +325,7 @@ typedef struct sps_options {
     size_t struct_size;       /**< sizeof(sps_options) */
     const char *solver;       /**< auto block_cg cg gmres block_gmres */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
-                                   ilu0 ic0 */
+                                   ilu0 ic0 ilut */
     const char *kernel;       /**< auto, measure, or a kernel's name */
     const char *nullspace;    /**< auto (default) none constant components */
     const sps_block *nullspace_basis; /**< own basis, n x q; or NULL */
@@ -336,6 +336,12 @@ typedef struct sps_options {
     double max_seconds;       /**< of one solve; 0: no limit */
     int block_size;           /**< of block_jacobi; 0: found in the pattern */
     int degree;               /**< of chebyshev, 4 */
+    const char *scale;        /**< before ilut: auto none equilibrate match */
+    const char *reorder;      /**< before ilut: auto none rcm degree */
+    double droptol;           /**< of ilut: entries below this part of their
+                                   row are dropped, 1e-3 */
+    double fill;              /**< of ilut: a row of L, and one of U, keeps at
+                                   most this many times A's mean row, 10 */
     int restart;              /**< of gmres: steps of a cycle, 50; takes memory
                                    for as many blocks of right-hand sides */
     bool flexible;            /**< of gmres: the preconditioner may change from

@@ -54,10 +54,19 @@ void spsi_levels_clear(sps_context *ctx, sps_levels *levels)
     *levels = (sps_levels){ 0 };
 }
 
-sps_status spsi_triangle_create(sps_context *ctx, sps_csr **S,
-                                double **inverse, bool upper,
+static void drop_parts(sps_context *ctx, sps_triangle_parts *part)
+{
+    sps_csr_destroy(ctx, &part->S);
+    spsi_free(ctx, part->inverse);
+    spsi_free(ctx, part->from);
+    spsi_free(ctx, part->to);
+}
+
+sps_status spsi_triangle_create(sps_context *ctx,
+                                const sps_triangle_parts *part,
                                 sps_triangle **t_p)
 {
+    sps_triangle_parts own = *part;
     sps_status st;
     sps_triangle *t = NULL;
 
@@ -66,21 +75,18 @@ sps_status spsi_triangle_create(sps_context *ctx, sps_csr **S,
                 ctx->backend->name);
     SPS_TRY(SPS_NEW(ctx, 1, &t));
     t->ctx = ctx;
-    t->n = (*S)->nrow;
-    t->upper = upper;
-    t->S = *S;
-    t->inverse = *inverse;
-    *S = NULL;
-    *inverse = NULL;
-    SPS_TRY(spsi_levels_find(ctx, t->S, upper, &t->levels));
+    t->n = own.S->nrow;
+    t->part = own;
+    own = (sps_triangle_parts){ 0 };
+    SPS_TRY(spsi_levels_find(ctx, t->part.S, t->part.upper, &t->levels));
+    for (int64_t p = 0; t->part.to && p < t->part.S->nnz; p++)
+        t->part.S->col[p] = t->part.to[t->part.S->col[p]];
     SPS_TRY(ctx->backend->triangle_open(t));
     *t_p = t;
     return SPS_OK;
 
 fail:
-    sps_csr_destroy(ctx, S);
-    spsi_free(ctx, *inverse);
-    *inverse = NULL;
+    drop_parts(ctx, &own);
     spsi_triangle_destroy(&t);
     return st;
 }
@@ -104,8 +110,7 @@ void spsi_triangle_destroy(sps_triangle **t_p)
     if (!t) return;
     t->ctx->backend->triangle_close(t);
     spsi_levels_clear(t->ctx, &t->levels);
-    sps_csr_destroy(t->ctx, &t->S);
-    spsi_free(t->ctx, t->inverse);
+    drop_parts(t->ctx, &t->part);
     spsi_free(t->ctx, t);
     *t_p = NULL;
 }

@@ -30,21 +30,29 @@ sps_status spsi_levels_find(sps_context *ctx, const sps_csr *A, bool upper,
                             sps_levels *levels);
 void spsi_levels_clear(sps_context *ctx, sps_levels *levels);
 
+/* What a triangle is made of; host arrays.  A factor of a permuted matrix
+ * takes its permutations along: equation i reads row from[i] of B and gives
+ * row to[i] of X. */
+typedef struct sps_triangle_parts {
+    bool upper;
+    sps_csr *S;               /* strict triangle, rows sorted */
+    double *inverse;          /* n, inverse diagonal; NULL: ones */
+    int32_t *from, *to;       /* n; NULL: i itself */
+} sps_triangle_parts;
+
 typedef struct sps_triangle {
     sps_context *ctx;
     int64_t n;
-    bool upper;
-    sps_csr *S;               /* host: strict triangle, sorted; owned */
-    double *inverse;          /* host: n, inverse diagonal; owned; NULL: ones */
-    sps_levels levels;
+    sps_triangle_parts part;  /* columns of S are rows of X: to[] is applied */
+    sps_levels levels;        /* of equations */
     void *local;              /* what the backend keeps of it */
 } sps_triangle;
 
-/* Owns S and inverse from here on, also when it fails; both are set to NULL. */
-sps_status spsi_triangle_create(sps_context *ctx, sps_csr **S,
-                                double **inverse, bool upper,
+/* Owns the parts from here on, also when it fails. */
+sps_status spsi_triangle_create(sps_context *ctx,
+                                const sps_triangle_parts *part,
                                 sps_triangle **t_p);
-/* After S->val and inverse were written anew. */
+/* After part.S->val and part.inverse were written anew. */
 sps_status spsi_triangle_refresh(sps_triangle *t);
 /* X = T^-1 B; X != B. */
 sps_status spsi_triangle_solve(const sps_triangle *t, const sps_block *B,

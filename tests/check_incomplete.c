@@ -112,12 +112,90 @@ START_TEST(factors_without_fill_are_the_inverse)
 }
 END_TEST
 
+/* Nothing dropped: any matrix, in any order, at any scale. */
+START_TEST(ilut_without_dropping_is_the_inverse)
+{
+    static const char *const scales[] = {"auto", "none", "equilibrate",
+                                         "match"};
+    static const char *const orders[] = {"auto", "none", "rcm", "degree"};
+
+    opt.droptol = 0;
+    opt.fill = 1e6;
+    for (int f = 0; f < zoo_count(); f++) {
+        if (!zoo_symmetric(f)) continue;
+        for (int t = 0; t < 16; t++) {
+            sps_csr *A = zoo_matrix(f, 200, 7, ZOO_SPD, SPS_F64);
+            double e;
+
+            opt.scale = scales[t / 4];
+            opt.reorder = orders[t % 4];
+            for (int64_t i = 0; i < A->nrow; i++)   /* no more symmetric */
+                for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+                    ((double *)A->val)[p] *= ldexp(1, (int)(i % 11)) *
+                                             (A->col[p] > i ? -1 : 1);
+            e = inverse_error(A, "ilut", 3);
+            ck_assert_msg(e < 1e-8, "%s %s %s: %g", zoo_name(f), opt.scale,
+                          opt.reorder, e);
+            zoo_free(&A);
+        }
+    }
+}
+END_TEST
+
+/* Zeros on the diagonal, and rows 1e12 apart. */
+START_TEST(ilut_moves_zeros_off_the_diagonal)
+{
+    const double a[] = {0, 2e12, 0, 0,
+                        1, 0, 0, 3,
+                        0, 0, 0, 1e-3,
+                        4, 0, 5e6, 0};
+    sps_csr *A = from_dense(4, a);
+
+    opt.droptol = 0;
+    ck_assert(inverse_error(A, "ilut", 1) < 1e-13);
+    ck_assert(noted("4 diagonal entries are zero or small"));
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+START_TEST(ilut_refuses_a_matrix_singular_by_its_pattern)
+{
+    const double a[] = {1, 1, 1,
+                        0, 0, 2,
+                        0, 0, 3};
+    sps_csr *A = from_dense(3, a);
+    sps_operator *op = NULL;
+    sps_precond *M = NULL;
+
+    opt.precond = "ilut";
+    OK(ctx, sps_operator_csr(ctx, A, 1, NULL, &op));
+    ck_assert_int_eq(sps_precond_create(op, 1, &opt, &M), SPS_EUNFIT);
+    ck_assert(strstr(sps_context_error(ctx), "singular by its pattern"));
+    ck_assert(strstr(sps_context_error(ctx), "2 of 3"));
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+START_TEST(ilut_replaces_a_pivot_that_vanishes_and_tells)
+{
+    const double a[] = {1, 2,
+                        2, 4};
+    sps_csr *A = from_dense(2, a);
+
+    ck_assert(isfinite(inverse_error(A, "ilut", 1)));
+    ck_assert(noted("ilut: 1 pivot vanished"));
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
 START_TEST(an_empty_matrix_is_factored)
 {
     sps_csr *A = zoo_matrix(zoo_find("diagonal"), 0, 7, ZOO_SPD, SPS_F64);
 
     ck_assert(inverse_error(A, "ilu0", 2) == 0);
     ck_assert(inverse_error(A, "ic0", 2) == 0);
+    ck_assert(inverse_error(A, "ilut", 2) == 0);
     zoo_free(&A);
 }
 END_TEST
@@ -205,6 +283,10 @@ int main(void)
     tcase_set_timeout(tc, RUNNER_TIMEOUT);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, factors_without_fill_are_the_inverse);
+    tcase_add_test(tc, ilut_without_dropping_is_the_inverse);
+    tcase_add_test(tc, ilut_moves_zeros_off_the_diagonal);
+    tcase_add_test(tc, ilut_refuses_a_matrix_singular_by_its_pattern);
+    tcase_add_test(tc, ilut_replaces_a_pivot_that_vanishes_and_tells);
     tcase_add_test(tc, an_empty_matrix_is_factored);
     tcase_add_test(tc, an_absent_diagonal_entry_may_fill_in);
     tcase_add_test(tc, a_zero_pivot_is_shifted_and_told);

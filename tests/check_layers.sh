@@ -51,7 +51,7 @@ layers=$(
     sources lib | grep -v '^lib/small\.c$' | includes |
         grep -E ' <(lapacke|cblas)\.h>' | sed 's/ / must not include /'
     allow solvers spsolve.h status.h context.h traits.h timer.h csr.h small.h \
-        basis.h block.h triangle.h operator.h precond.h solver.h
+        basis.h block.h triangle.h order.h operator.h precond.h solver.h
     refuse "$cuda|lapacke.h|cblas.h" solvers
     allow kernels $(echo "$engine" |
         grep -vE '^(solver|precond|columns|operator|planner|options)\.h$')
@@ -76,7 +76,7 @@ $layers"
 
 # Headers of the engine, lower ones first; none includes a higher one.
 order="spsolve status context timer small csr traits number text sink options
-    block triangle backend kernel registry planner operator precond solver"
+    block triangle ilut backend kernel registry planner operator precond solver"
 rank() {
     i=0
     for h in $order; do

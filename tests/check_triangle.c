@@ -82,6 +82,13 @@ static double *product(const sps_csr *S, bool unit, const double *X, int k)
     return B;
 }
 
+static sps_status make(sps_context *ctx, sps_csr *S, double *inverse,
+                       bool upper, sps_triangle **t_p)
+{
+    return spsi_triangle_create(ctx, &(sps_triangle_parts){
+        .upper = upper, .S = S, .inverse = inverse }, t_p);
+}
+
 static void try_triangle(sps_context *ctx, int family, const shape *s,
                          bool upper, bool unit)
 {
@@ -97,7 +104,7 @@ static void try_triangle(sps_context *ctx, int family, const shape *s,
         for (int64_t i = 0; i < n; i++) inverse[i] = 1 / diagonal(i);
     }
     b = product(S, unit, x, k);
-    OK(ctx, spsi_triangle_create(ctx, &S, &inverse, upper, &t));
+    OK(ctx, make(ctx, S, inverse, upper, &t));
     B = frame_make(ctx, n, k, s->ld, s->offset, b, k);
     X = frame_make(ctx, n, k, s->ld, s->offset, NULL, k);
     OK(ctx, spsi_triangle_solve(t, B.X, X.X));
@@ -171,7 +178,7 @@ START_TEST(results_do_not_depend_on_threads)
         ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
         S = strict(ctx, zoo_find("components"), 60000, false);
         for (int64_t p = 0; p < S->nnz; p++) ((double *)S->val)[p] /= 7;
-        OK(ctx, spsi_triangle_create(ctx, &S, &inverse, false, &t));
+        OK(ctx, make(ctx, S, inverse, false, &t));
         OK(ctx, sps_block_create(ctx, 60000, 8, &B));
         OK(ctx, sps_block_create(ctx, 60000, 8, &X));
         OK(ctx, sps_block_random(B, 3));
@@ -199,11 +206,11 @@ START_TEST(new_values_are_taken)
 
     OK(ctx, SPS_NEW(ctx, 900, &inverse));
     for (int i = 0; i < 900; i++) inverse[i] = 4;
-    OK(ctx, spsi_triangle_create(ctx, &S, &inverse, false, &t));
-    for (int64_t p = 0; p < t->S->nnz; p++) ((double *)t->S->val)[p] = p % 2;
-    for (int i = 0; i < 900; i++) t->inverse[i] = 1 / diagonal(i);
+    OK(ctx, make(ctx, S, inverse, false, &t));
+    for (int64_t p = 0; p < t->part.S->nnz; p++) ((double *)t->part.S->val)[p] = p % 2;
+    for (int i = 0; i < 900; i++) t->part.inverse[i] = 1 / diagonal(i);
     OK(ctx, spsi_triangle_refresh(t));
-    b = product(t->S, false, x, 3);
+    b = product(t->part.S, false, x, 3);
     B = frame_make(ctx, 900, 3, 3, 0, b, 3);
     X = frame_make(ctx, 900, 3, 3, 0, NULL, 3);
     OK(ctx, spsi_triangle_solve(t, B.X, X.X));
@@ -213,6 +220,49 @@ START_TEST(new_values_are_taken)
     frame_free(&X);
     free(x);
     free(b);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* L of a permuted matrix: T P' X = Q B. */
+START_TEST(permutations_are_taken_along)
+{
+    sps_context *ctx = runner_context();
+    enum { N = 900, K = 5 };
+
+    for (int upper = 0; upper < 2; upper++) {
+        sps_csr *S = strict(ctx, zoo_find("grid5"), N, upper);
+        sps_triangle *t = NULL;
+        double *y = zoo_block(N, K, K, 5, ZOO_INTEGER), *c, *b = zeros(N * K);
+        double *x = zeros(N * K);
+        int32_t *from = NULL, *to = NULL;
+        frame B, X;
+
+        OK(ctx, SPS_NEW(ctx, N, &from));
+        OK(ctx, SPS_NEW(ctx, N, &to));
+        c = product(S, true, y, K);
+        for (int i = 0; i < N; i++) {
+            from[i] = (i * 7 + 3) % N;
+            to[i] = (i * 11 + 5) % N;
+            for (int j = 0; j < K; j++) {
+                b[from[i] * K + j] = c[i * K + j];
+                x[to[i] * K + j] = y[i * K + j];
+            }
+        }
+        OK(ctx, spsi_triangle_create(ctx, &(sps_triangle_parts){
+            .upper = upper, .S = S, .from = from, .to = to }, &t));
+        B = frame_make(ctx, N, K, K, 0, b, K);
+        X = frame_make(ctx, N, K, K, 0, NULL, K);
+        OK(ctx, spsi_triangle_solve(t, B.X, X.X));
+        shape_equals(&X, K, x, "permuted");
+        spsi_triangle_destroy(&t);
+        frame_free(&B);
+        frame_free(&X);
+        free(x);
+        free(y);
+        free(b);
+        free(c);
+    }
     sps_context_destroy(&ctx);
 }
 END_TEST
@@ -229,7 +279,7 @@ START_TEST(a_nan_stays_in_its_column)
 
     b = product(S, true, x, 3);
     for (int i = 0; i < 900; i++) b[i * 3 + 1] = NAN;
-    OK(ctx, spsi_triangle_create(ctx, &S, &inverse, false, &t));
+    OK(ctx, make(ctx, S, inverse, false, &t));
     B = frame_make(ctx, 900, 3, 3, 0, b, 3);
     X = frame_make(ctx, 900, 3, 3, 0, NULL, 3);
     OK(ctx, spsi_triangle_solve(t, B.X, X.X));
@@ -254,6 +304,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(wide_levels_are_solved_exactly),
     RUNNER_TEST(results_do_not_depend_on_threads),
     RUNNER_TEST(new_values_are_taken),
+    RUNNER_TEST(permutations_are_taken_along),
     RUNNER_TEST(a_nan_stays_in_its_column),
 };
 RUNNER_MAIN("check_triangle", tests)

@@ -35,6 +35,8 @@ typedef struct cli_values {
     const char *device, *kernel, *wisdom, *config;
     const char *json, *monitor, *plot, *help;
     int nrhs, maxit, threads, precond_block, precond_degree, restart;
+    const char *scale, *reorder;
+    double droptol, fill;
     double rtol, atol, maxtime, rank_tol;
     uint64_t seed, maxmem;
     bool lenient, strict, allow_nonfinite;

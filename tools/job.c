@@ -309,6 +309,10 @@ static void solver_options(job *j, sps_options *o)
     o->max_seconds = v->maxtime;
     o->block_size = v->precond_block;
     o->degree = v->precond_degree;
+    o->scale = v->scale;
+    o->reorder = v->reorder;
+    o->droptol = v->droptol;
+    o->fill = v->fill;
     o->restart = v->restart;
     o->flexible = v->flexible;
     o->rank_tolerance = v->rank_tol;

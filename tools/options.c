@@ -48,6 +48,19 @@ const cli_option cli_options[] = {
      METHOD, "block size of block_jacobi; 0 finds it in the pattern"},
     {"precond-degree", "N", "4", CLI_INT, AT(precond_degree), 1, 100, NULL,
      METHOD, "degree of the chebyshev polynomial"},
+    {"scale", "WHICH", "auto", CLI_CHOICE, AT(scale), 0, 0,
+     "auto none equilibrate match", METHOD,
+     "before ilut: equilibrate rows and columns, or match, which moves large "
+     "entries to the diagonal as well; the system solved stays the same"},
+    {"reorder", "WHICH", "auto", CLI_CHOICE, AT(reorder), 0, 0,
+     "auto none rcm degree", METHOD,
+     "before ilut: order the unknowns for small bandwidth (rcm) or little "
+     "fill (degree)"},
+    {"droptol", "X", "1e-3", CLI_REAL, AT(droptol), 0, 1, NULL, METHOD,
+     "ilut drops entries below this part of their row"},
+    {"fill", "X", "10", CLI_REAL, AT(fill), 0, 1e6, NULL, METHOD,
+     "a row of L, and one of U, of ilut keeps at most this many times the mean "
+     "row of A"},
     {"restart", "M", "50", CLI_INT, AT(restart), 1, 1000, NULL, METHOD,
      "steps of a cycle of gmres; takes memory for as many blocks of right-hand "
      "sides"},

@@ -17,10 +17,18 @@ _solve()
         COMPREPLY=($(compgen -W 'auto block_cg cg gmres block_gmres' -- "$cur"))
         return ;;
     -precond)
-        COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut' -- "$cur"))
         return ;;
     -precond-block) COMPREPLY=(); return ;;
     -precond-degree) COMPREPLY=(); return ;;
+    -scale)
+        COMPREPLY=($(compgen -W 'auto none equilibrate match' -- "$cur"))
+        return ;;
+    -reorder)
+        COMPREPLY=($(compgen -W 'auto none rcm degree' -- "$cur"))
+        return ;;
+    -droptol) COMPREPLY=(); return ;;
+    -fill) COMPREPLY=(); return ;;
     -restart) COMPREPLY=(); return ;;
     -rank-tol) COMPREPLY=(); return ;;
     -rtol) COMPREPLY=(); return ;;
@@ -57,6 +65,10 @@ _solve()
         -precond
         -precond-block
         -precond-degree
+        -scale
+        -reorder
+        -droptol
+        -fill
         -restart
         -flexible
         -rank-tol

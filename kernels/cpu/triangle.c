@@ -28,16 +28,16 @@ enum {
         *(type *)(out + j) = sum * scale;                                      \
     } while (0)
 
-INLINE void solve_row(const sps_triangle *t, int64_t i, const sps_block *B,
-                      const sps_block *X, int j, int last)
+INLINE void solve_row(const sps_triangle_parts *t, int64_t i,
+                      const sps_block *B, const sps_block *X, int j, int last)
 {
     const int64_t p0 = t->S->rowptr[i], count = t->S->rowptr[i + 1] - p0;
     const int32_t *col = t->S->col + p0;
     const double *val = (const double *)t->S->val + p0;
     const double scale = t->inverse ? t->inverse[i] : 1.0;
-    const double *b = row_of(B, i), *x = X->data;
+    const double *b = row_of(B, t->from ? t->from[i] : i), *x = X->data;
     const int64_t ldx = X->ld;
-    double *out = row_of(X, i);
+    double *out = row_of(X, t->to ? t->to[i] : i);
 
     for (; j + 8 <= last; j += 8) ROW(v8);
     if (j + 4 <= last) {
@@ -55,12 +55,12 @@ INLINE void solve_row(const sps_triangle *t, int64_t i, const sps_block *B,
 CLONES static void solve_strip(const sps_triangle *t, const sps_block *B,
                                const sps_block *X, int first, int last)
 {
-    if (t->upper)
+    if (t->part.upper)
         for (int64_t i = t->n - 1; i >= 0; i--)
-            solve_row(t, i, B, X, first, last);
+            solve_row(&t->part, i, B, X, first, last);
     else
         for (int64_t i = 0; i < t->n; i++)
-            solve_row(t, i, B, X, first, last);
+            solve_row(&t->part, i, B, X, first, last);
 }
 
 /* Rows number first .. last-1 of the level order, all columns. */
@@ -68,7 +68,7 @@ CLONES static void solve_part(const sps_triangle *t, const sps_block *B,
                               const sps_block *X, int64_t first, int64_t last)
 {
     for (int64_t q = first; q < last; q++)
-        solve_row(t, t->levels.row[q], B, X, 0, X->k);
+        solve_row(&t->part, t->levels.row[q], B, X, 0, X->k);
 }
 
 static void solve_levels(const sps_triangle *t, const sps_block *B,
@@ -93,7 +93,7 @@ sps_status spsi_cpu_triangle_solve(const sps_triangle *t, const sps_block *B,
 {
     const int strips = (X->k + STRIP - 1) / STRIP, threads = t->ctx->threads;
     const int64_t rows = t->levels.count ? t->n / t->levels.count : 0;
-    const int64_t length = t->n ? t->S->nnz / t->n + 2 : 2;
+    const int64_t length = t->n ? t->part.S->nnz / t->n + 2 : 2;
 
     if (strips < threads && rows * length * X->k >= LEVEL_WORK) {
         solve_levels(t, B, X);

@@ -199,20 +199,22 @@ static sps_status make_triangles(struct incomplete *m)
 {
     sps_context *ctx = m->super.ctx;
     sps_status st;
-    sps_csr *L = NULL, *U = NULL;
-    double *inverse = NULL, *ones = NULL;
+    sps_triangle_parts l = { 0 }, u = { .upper = true };
 
-    SPS_TRY(make_lower(m, &L));
-    SPS_TRY(make_upper(m, L, &U));
-    SPS_TRY(SPS_NEW(ctx, m->F->nrow, &inverse));
+    SPS_TRY(make_lower(m, &l.S));
+    SPS_TRY(make_upper(m, l.S, &u.S));
+    SPS_TRY(SPS_NEW(ctx, m->F->nrow, &u.inverse));
     SPS_TRY(SPS_NEW(ctx, m->F->nrow, &m->cursor));
-    split(m, L, U, inverse);
-    SPS_TRY(spsi_triangle_create(ctx, &L, &ones, false, &m->f.L));
-    SPS_TRY(spsi_triangle_create(ctx, &U, &inverse, true, &m->f.U));
+    split(m, l.S, u.S, u.inverse);
+    st = spsi_triangle_create(ctx, &l, &m->f.L);
+    l.S = NULL;
+    if (st != SPS_OK) goto fail;
+    return spsi_triangle_create(ctx, &u, &m->f.U);
+
 fail:
-    sps_csr_destroy(ctx, &L);
-    sps_csr_destroy(ctx, &U);
-    spsi_free(ctx, inverse);
+    sps_csr_destroy(ctx, &l.S);
+    sps_csr_destroy(ctx, &u.S);
+    spsi_free(ctx, u.inverse);
     return st;
 }
 
@@ -238,7 +240,7 @@ sps_status spsi_incomplete_update(sps_precond *M)
     sps_status st;
 
     SPS_TRY(factor(m));
-    split(m, m->f.L->S, m->f.U->S, m->f.U->inverse);
+    split(m, m->f.L->part.S, m->f.U->part.S, m->f.U->part.inverse);
     SPS_TRY(spsi_triangle_refresh(m->f.L));
     SPS_TRY(spsi_triangle_refresh(m->f.U));
 fail:

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ilut.c - Z = U^-1 L^-1 R, L U incomplete factors by threshold with column
+ * pivoting (Saad 1994), of the scaled and ordered matrix (prepare.c).
+ *
+ *   droptol   entries below this part of their row are dropped
+ *   fill      a row of L, and one of U, keeps at most this many times the mean
+ *             row of A
+ *
+ * A small droptol and a large fill make it a sparse direct factorisation, good
+ * to the last digits but for pivots that vanished, which are noted.  The time
+ * limit of the options holds for the factorisation. */
+#include "incomplete.h"
+#include "prepare.h"
+
+#include <math.h>
+
+#include "timer.h"
+
+#define PIVOT 0.1
+
+struct ilut {
+    sps_precond super;
+    struct factors f;
+    sps_options opt;          /* of the build, for the next values */
+};
+
+static sps_status factor(struct ilut *m, const struct prepared *p,
+                         sps_ilut_result *r)
+{
+    sps_precond *M = &m->super;
+    const sps_options *opt = &m->opt;
+    const double mean = M->n ? (double)p->B->nnz / (double)M->n : 1;
+    const sps_ilut_options o = {
+        .drop = opt->droptol, .pivot = PIVOT,
+        .most = (int64_t)fmin(ceil(opt->fill * mean), (double)M->n + 1),
+        .deadline = opt->max_seconds > 0 ? spsi_now() + opt->max_seconds : 0,
+    };
+    sps_status st;
+
+    SPS_TRY(spsi_matrix_ilut(M->ctx, p->B, &o, r));
+    SPS_REQUIRE(M->ctx, r->L, SPS_EUNFIT, "ilut: %lld of %lld rows were "
+                "factored when the time was over; a larger droptol or a "
+                "smaller fill takes less", (long long)r->rows,
+                (long long)M->n);
+    if (r->replaced)
+        spsi_note(M->ctx, "ilut: %lld pivot%s vanished, replaced",
+                  (long long)r->replaced, r->replaced == 1 ? "" : "s");
+fail:
+    return st;
+}
+
+static sps_status make(struct ilut *m)
+{
+    sps_precond *M = &m->super;
+    struct prepared p = { 0 };
+    sps_ilut_result r = { 0 };
+    sps_csr *L, *U;
+    double *inverse;
+    sps_status st;
+
+    SPS_TRY(spsi_prepare(M, &m->opt, false, m->opt.fill < 3, &p));
+    SPS_TRY(SPS_NEW(M->ctx, M->n, &r.inverse));
+    SPS_TRY(SPS_NEW(M->ctx, M->n, &r.column));
+    SPS_TRY(factor(m, &p, &r));
+    L = r.L;
+    U = r.U;
+    inverse = r.inverse;
+    r.L = NULL;
+    SPS_TRY(spsi_prepared_lower(M->ctx, &p, L, &m->f.L));
+    r.U = NULL;
+    r.inverse = NULL;
+    SPS_TRY(spsi_prepared_upper(M->ctx, &p, U, inverse, r.column, &m->f.U));
+fail:
+    spsi_prepared_clear(M->ctx, &p);
+    sps_csr_destroy(M->ctx, &r.L);
+    sps_csr_destroy(M->ctx, &r.U);
+    spsi_free(M->ctx, r.inverse);
+    spsi_free(M->ctx, r.column);
+    return st;
+}
+
+static sps_status build(sps_precond *M, const sps_options *opt)
+{
+    struct ilut *m = (struct ilut *)M;
+    sps_status st;
+
+    m->opt = *opt;
+    SPS_TRY(make(m));
+    SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->f.W));
+fail:
+    return st;
+}
+
+/* What is dropped depends on the values: all of it anew. */
+static sps_status update(sps_precond *M)
+{
+    struct ilut *m = (struct ilut *)M;
+    struct factors old = { m->f.L, m->f.U, NULL };
+    sps_status st;
+
+    m->f.L = m->f.U = NULL;
+    SPS_TRY(make(m));
+    spsi_factors_clear(&old);
+    return SPS_OK;
+
+fail:
+    spsi_triangle_destroy(&m->f.L);
+    spsi_triangle_destroy(&m->f.U);
+    m->f.L = old.L;
+    m->f.U = old.U;
+    return st;
+}
+
+static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
+{
+    return spsi_factors_apply(&((const struct ilut *)M)->f, R, Z);
+}
+
+static void destroy(sps_precond *M)
+{
+    spsi_factors_clear(&((struct ilut *)M)->f);
+}
+
+SPS_DEFINE(sps_precond_type, spsi_precond_ilut) = {
+    .name = "ilut", .needs = SPS_NEEDS_CSR, .size = sizeof(struct ilut),
+    .build = build, .update = update, .apply = apply, .destroy = destroy,
+};
