@@ -275,4 +275,6 @@ SPS_DEFINE(sps_backend, spsi_backend_cuda) = {
     .combine = spsi_cuda_combine,
     .csr_diagonal = NULL,
     .csr_block_inverse = NULL,
+    .basis_dots = spsi_cuda_basis_dots,
+    .basis_update = spsi_cuda_basis_update,
 };

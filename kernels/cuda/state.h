@@ -118,6 +118,11 @@ sps_status spsi_cuda_update_pair(const sps_block *P, const sps_block *Q,
                                  const sps_small *a, sps_block *X,
                                  sps_block *R, sps_small *S);
 sps_status spsi_cuda_solve_small(const sps_small *C, sps_block *X);
+sps_status spsi_cuda_basis_dots(const sps_basis *V, int count,
+                                const sps_block *W, sps_small *H);
+sps_status spsi_cuda_basis_update(double a, const sps_basis *V, int count,
+                                  const sps_small *H, bool add, sps_block *W,
+                                  double *norm2);
 sps_status spsi_cuda_combine(const sps_block *Z, const sps_small *b,
                              sps_block *P, sps_small *G);
 
