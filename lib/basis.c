@@ -61,6 +61,17 @@ void spsi_basis_block(const sps_basis *V, int l, sps_block *view)
     view->bytes = 0;
 }
 
+void spsi_basis_view(const sps_basis *V, int first, sps_block *all,
+                     sps_basis *view)
+{
+    assert(first >= 0 && first < V->count);
+    *view = *V;
+    *all = *V->all;
+    all->data = (double *)V->all->data + first * V->rows * V->all->ld;
+    view->all = all;
+    view->count -= first;
+}
+
 /* ---------------------------------------------------------------- products */
 
 static sps_status dots_one_by_one(const sps_basis *V, int count,

@@ -31,6 +31,11 @@ void spsi_basis_narrow(sps_basis *V, int k);
 /* Block l as a view. */
 void spsi_basis_block(const sps_basis *V, int l, sps_block *view);
 
+/* The blocks first, first + 1, ... as a stack of their own, on the caller's
+ * stack; all holds what view points to. */
+void spsi_basis_view(const sps_basis *V, int first, sps_block *all,
+                     sps_basis *view);
+
 /* H(l, c) = column c of block l times column c of W, l < count: count + 1
  * reads of a block.  H: count x k. */
 sps_status spsi_basis_dots(const sps_basis *V, int count, const sps_block *W,

@@ -297,6 +297,7 @@ sps_status spsi_columns_compact(sps_solver *s, bool forced)
     for (int p = 0; p < s->k; p++) open += !s->done[p];
     if (open == s->k || open == 0) return SPS_OK;
     if (!forced && open > 3 * s->k / 4) return SPS_OK;
+    if (!forced && s->type->flush) SPS_TRY(s->type->flush(s, s->method));
     at = open;
     open = 0;
     for (int p = 0; p < s->k; p++) from[s->done[p] ? at++ : open++] = p;

@@ -141,6 +141,7 @@ static sps_status compare(sps_solver *s, int *replace)
     sps_block T;
 
     *replace = 0;
+    SPS_TRY(flush(s));
     spsi_block_view(s->work[1], 0, s->k, &T);
     SPS_TRY(spsi_columns_residual(s, &T, false));
     SPS_TRY(spsi_norms(&T, truth));
@@ -240,7 +241,7 @@ static sps_status turn(sps_solver *s, double *best, int *since)
     if (s->stop) return SPS_OK;
     if (s->renew) SPS_TRY(settle(s));
     if (s->stop) return SPS_OK;
-    if (!s->type->flush) {
+    if (!s->type->flush || s->type->permute) {
         if (s->iteration && s->iteration % s->opt.true_residual_every == 0)
             SPS_TRY(compare(s, &replace));
         if (replace) return settle(s);

@@ -19,9 +19,10 @@
  *           NULL for methods whose directions are not tied to columns.
  *   flush   methods that leave X behind for a while, as GMRES does: make X
  *           what resnorm speaks of; nothing when it is.  The driver asks
- *           before it looks at X and then calls start; step asks for both by
- *           s->renew.  Columns leave at such times only.  NULL: X and R are
- *           true after each step.
+ *           before it looks at X.  With permute the method goes on afterwards;
+ *           without it start follows, and columns leave at such times only.
+ *           step asks for both by s->renew.  NULL: X and R are true after each
+ *           step.
  */
 #ifndef SPS_SOLVER_H
 #define SPS_SOLVER_H

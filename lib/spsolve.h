@@ -323,7 +323,8 @@ typedef bool (*sps_monitor_fn)(const sps_progress *p, void *data);
  *  the caller keeps them alive. */
 typedef struct sps_options {
     size_t struct_size;       /**< sizeof(sps_options) */
-    const char *solver;       /**< auto block_cg cg gmres block_gmres */
+    const char *solver;       /**< auto block_cg cg gmres block_gmres
+                                   bicgstab idr minres */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
                                    ilu0 ic0 ilut */
     const char *kernel;       /**< auto, measure, or a kernel's name */
@@ -346,6 +347,9 @@ typedef struct sps_options {
                                    for as many blocks of right-hand sides */
     bool flexible;            /**< of gmres: the preconditioner may change from
                                    step to step; twice the memory (false) */
+    int bicgstab_l;           /**< l of bicgstab: degree of the polynomial that
+                                   stabilises a sweep of 2 l products, 2 */
+    int idr_s;                /**< s of idr: dimension of the shadow space, 4 */
     double rank_tolerance;    /**< direction dropped below this relative
                                    singular value; 1e-8 */
     int true_residual_every;  /**< recomputed every so many steps, 50 */

@@ -37,6 +37,7 @@ typedef struct cli_values {
     int nrhs, maxit, threads, precond_block, precond_degree, restart;
     const char *scale, *reorder;
     double droptol, fill;
+    int bicgstab_l, idr_s;
     double rtol, atol, maxtime, rank_tol;
     uint64_t seed, maxmem;
     bool lenient, strict, allow_nonfinite;

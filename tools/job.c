@@ -315,6 +315,8 @@ static void solver_options(job *j, sps_options *o)
     o->fill = v->fill;
     o->restart = v->restart;
     o->flexible = v->flexible;
+    o->bicgstab_l = v->bicgstab_l;
+    o->idr_s = v->idr_s;
     o->rank_tolerance = v->rank_tol;
     o->monitor = progress_iteration;   /* SIGUSR1 asks it too */
     o->monitor_data = &j->progress;

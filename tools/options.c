@@ -67,6 +67,11 @@ const cli_option cli_options[] = {
     {"flexible", NULL, NULL, CLI_FLAG, AT(flexible), 0, 0, NULL, METHOD,
      "gmres lets the preconditioner change from step to step, for twice the "
      "memory"},
+    {"bicgstab-l", "L", "2", CLI_INT, AT(bicgstab_l), 1, 8, NULL, METHOD,
+     "degree of the stabilising polynomial of bicgstab; an iteration is 2 L "
+     "products"},
+    {"idr-s", "S", "4", CLI_INT, AT(idr_s), 1, 16, NULL, METHOD,
+     "dimension of the shadow space of idr"},
     {"rank-tol", "X", "1e-8", CLI_REAL, AT(rank_tol), 0, 1, NULL, METHOD,
      "block methods drop a search direction below this relative singular "
      "value"},

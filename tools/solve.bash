@@ -14,7 +14,7 @@ _solve()
         return ;;
     -maxmem) COMPREPLY=(); return ;;
     -solver)
-        COMPREPLY=($(compgen -W 'auto block_cg cg gmres block_gmres' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto block_cg cg gmres block_gmres bicgstab idr minres' -- "$cur"))
         return ;;
     -precond)
         COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut' -- "$cur"))
@@ -30,6 +30,8 @@ _solve()
     -droptol) COMPREPLY=(); return ;;
     -fill) COMPREPLY=(); return ;;
     -restart) COMPREPLY=(); return ;;
+    -bicgstab-l) COMPREPLY=(); return ;;
+    -idr-s) COMPREPLY=(); return ;;
     -rank-tol) COMPREPLY=(); return ;;
     -rtol) COMPREPLY=(); return ;;
     -atol) COMPREPLY=(); return ;;
@@ -71,6 +73,8 @@ _solve()
         -fill
         -restart
         -flexible
+        -bicgstab-l
+        -idr-s
         -rank-tol
         -rtol
         -atol

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* order.h - what permute of a method does to its blocks and numbers: position p
+ * gets what was at from[p], p < count. */
+#ifndef SPS_ORDER_H
+#define SPS_ORDER_H
+
+#include "basis.h"
+#include "solver.h"
+
+/* room: another block, narrowed to count. */
+static inline sps_status spsi_order_block(sps_block *X, const int *from,
+                                          sps_block *room)
+{
+    sps_block to = *X;
+    sps_status st = SPS_OK;
+
+    to.k = room->k;
+    SPS_TRY(spsi_gather(X, from, room));
+    SPS_TRY(spsi_copy(room, &to));
+fail:
+    return st;
+}
+
+static inline sps_status spsi_order_basis(sps_basis *V, const int *from,
+                                          sps_block *room)
+{
+    sps_status st = SPS_OK;
+    sps_block x;
+
+    for (int l = 0; l < V->count; l++) {
+        spsi_basis_block(V, l, &x);
+        SPS_TRY(spsi_order_block(&x, from, room));
+    }
+    spsi_basis_narrow(V, room->k);
+fail:
+    return st;
+}
+
+/* room: count numbers. */
+static inline void spsi_order_numbers(double *v, const int *from, int count,
+                                      double *room)
+{
+    for (int p = 0; p < count; p++) room[p] = v[from[p]];
+    for (int p = 0; p < count; p++) v[p] = room[p];
+}
+
+#endif
