@@ -67,6 +67,20 @@ typedef struct sps_plan {
                                   nothing here uses; for comparison */
 } sps_plan;
 
+/* What may be done to a product while its rows are at hand:
+ *
+ *     Y = D (alpha A X + gamma W) + beta Y + delta X
+ *
+ * the residual W - A X (alpha = -1, gamma = 1), a scaling by rows, and with
+ * both the three-term recurrence of Chebyshev's iteration.  W shares no memory
+ * with X or Y.  Factors that are zero hide what they multiply. */
+typedef struct sps_epilogue {
+    const sps_block *D;        /* n x 1; NULL: 1 */
+    const sps_block *W;        /* as Y; NULL: 0 */
+    double gamma;
+    double delta;              /* not zero: A is square */
+} sps_epilogue;
+
 /* Argument of spmm: a struct, so that fused forms need no new slot. */
 typedef struct sps_spmm_args {
     double alpha;
@@ -77,6 +91,9 @@ typedef struct sps_spmm_args {
                                   when the kernel runs, so that a recorded
                                   product can be replayed with others; the
                                   members above are not looked at then */
+    const sps_epilogue *epilogue; /* NULL, or for kernels that fuse it, doubles
+                                  all; alpha and nnz are not zero then, and the
+                                  ld of X, W and Y are the same */
 } sps_spmm_args;
 
 /* The scalars of a product on the host. */
@@ -108,6 +125,9 @@ typedef struct sps_kernel {
      * float or better, and integers that its numbers hold give exact sums
      * below 2^24.  0: they keep the bits of their types. */
     double roundoff;
+    /* Its spmm takes an epilogue; what does not is served by the operator,
+     * in several passes. */
+    bool fuses;
     /* Whether it can run; *why_not a static text when not. */
     bool (*fits)(const sps_problem *p, const char **why_not);
     /* Predicted seconds of one run. */

@@ -194,7 +194,7 @@ void sps_operator_destroy(sps_operator **op_p)
 
 /* ------------------------------------------------------------------ apply */
 
-static sps_status check_blocks(const sps_operator *op, const sps_block *X,
+sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,
                                const sps_block *Y)
 {
     sps_context *ctx = op->ctx;
@@ -259,7 +259,7 @@ sps_status sps_operator_apply(const sps_operator *op, double alpha,
     if (!op || !X || !Y)
         return spsi_fail(op ? op->ctx : NULL, SPS_EINVAL,
                          "sps_operator_apply: NULL argument");
-    SPS_TRY(check_blocks(op, X, Y));
+    SPS_TRY(spsi_operator_check(op, X, Y));
     if (op->n == 0 || X->k == 0) return SPS_OK;
     if (op->apply) return call_user(op, alpha, X, beta, Y);
     return multiply(op->block, op->vector, alpha, X, beta, Y);

@@ -42,6 +42,17 @@ struct sps_operator {
 sps_status spsi_operator_apply_plain(const sps_operator *op, double alpha,
                                      const sps_block *X, double beta,
                                      sps_block *Y);
+/* fused.c: Y = D (alpha A X + gamma W) + beta Y + delta X in one pass where the
+ * kernel has it (kernel.h), else in several; plain: by the plain kernel.
+ * room: n x k, overwritten when it takes several passes; may be NULL when D is
+ * or beta is zero. */
+sps_status spsi_operator_apply_fused(const sps_operator *op, bool plain,
+                                     double alpha, const sps_block *X,
+                                     double beta, sps_block *Y,
+                                     const sps_epilogue *e, sps_block *room);
+/* operator.c: the shapes and places of Y = A X; the plans for blocks. */
+sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,
+                               const sps_block *Y);
 /* operator_csr.c: host arrays in order (op->A) and the copy in the place
  * (op->local), of the caller's A; and their end. */
 sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A);

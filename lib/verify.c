@@ -11,8 +11,9 @@ sps_status spsi_verify(const sps_operator *A, const sps_block *B,
 {
     sps_status st = SPS_OK;
 
-    SPS_TRY(spsi_copy(B, R));
-    SPS_TRY(spsi_operator_apply_plain(A, -1.0, X, 1.0, R));
+    SPS_TRY(spsi_operator_apply_fused(A, true, -1.0, X, 0.0, R,
+                                      &(sps_epilogue){ .W = B, .gamma = 1 },
+                                      NULL));
     SPS_TRY(spsi_norms(R, norm_r));
     SPS_TRY(spsi_norms(X, norm_x));
 fail:

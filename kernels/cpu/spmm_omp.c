@@ -46,6 +46,7 @@ typedef struct task {
     double *y;
     int64_t ldy;
     int k;
+    const sps_epilogue *e;
     int64_t first, last;   /* rows */
 } task;
 
@@ -54,12 +55,19 @@ INLINE double load(const void *val, const bool f32, int64_t p)
     return f32 ? (double)((const float *)val)[p] : ((const double *)val)[p];
 }
 
-/* y = alpha s + beta y, where beta = 0 does not read y. */
-#define STORE(V, y, s)                                                         \
+/* Row i from column j on: y = d (alpha s + gamma w) + beta y + delta x, where
+ * what is multiplied by nothing is not read. */
+#define STORE(V, i, j, s)                                                      \
     do {                                                                       \
-        V *out_ = (V *)(y);                                                    \
+        V *out_ = (V *)(t->y + (i) * t->ldy + (j));                            \
         V sum_ = t->alpha * (s);                                               \
+        const sps_epilogue *e = t->e;                                          \
+                                                                               \
+        if (e && e->W) sum_ += e->gamma * *(const V *)(row_of(e->W, i) + (j)); \
+        if (e && e->D) sum_ *= *row_of(e->D, i);                               \
         if (t->beta != 0) sum_ += t->beta * *out_;                             \
+        if (e && e->delta != 0)                                                \
+            sum_ += e->delta * *(const V *)(t->x + (i) * t->ldx + (j));        \
         *out_ = sum_;                                                          \
     } while (0)
 
@@ -98,7 +106,7 @@ INLINE double load(const void *val, const bool f32, int64_t p)
                     even[v] += a0 * *(const V *)(x0 + v * W);                  \
             }                                                                  \
             _Pragma("GCC unroll 8") for (int v = 0; v < N; v++)                \
-                STORE(V, t->y + i * t->ldy + j + v * W, even[v] + odd[v]);     \
+                STORE(V, i, j + v * W, even[v] + odd[v]);                      \
         }                                                                      \
     }
 
@@ -182,6 +190,7 @@ static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
         .A = plan->A, .alpha = spsi_alpha(args), .beta = spsi_beta(args),
         .x = args->X->data, .ldx = args->X->ld,
         .y = args->Y->data, .ldy = args->Y->ld, .k = args->Y->k,
+        .e = args->epilogue,
     };
 
 #pragma omp parallel for num_threads(plan->ctx->threads) schedule(dynamic)     \
@@ -218,6 +227,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_omp) = {
     .op = SPS_OP_SPMM,
     .where = SPS_HOST,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .fuses = true,
     .fits = fits,
     .cost = cost,
     .plan = plan,

@@ -30,6 +30,22 @@ static void put(sps_dtype dtype, void *data, int64_t p, double value)
     else ((float *)data)[p] = (float)value;
 }
 
+/* D (product + gamma W) + old + delta X, for element (i, j). */
+static double finish(const sps_spmm_args *args, int64_t i, int j,
+                     double product, double old)
+{
+    const sps_epilogue *e = args->epilogue;
+    const sps_block *X = args->X;
+
+    if (e && e->W) product += e->gamma * number(X->dtype, e->W->data,
+                                                i * e->W->ld + j);
+    if (e && e->D) product *= ((const double *)e->D->data)[i * e->D->ld];
+    product += old;
+    if (e && e->delta != 0)
+        product += e->delta * number(X->dtype, X->data, i * X->ld + j);
+    return product;
+}
+
 static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const sps_csr_local *A = plan->A;
@@ -47,7 +63,7 @@ static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
             if (beta != 0)
                 old = beta * number(Y->dtype, Y->data, i * Y->ld + j);
             put(Y->dtype, Y->data, i * Y->ld + j,
-                (alpha != 0 ? alpha * sum : 0) + old);
+                finish(args, i, j, alpha != 0 ? alpha * sum : 0, old));
         }
     return SPS_OK;
 }
@@ -58,6 +74,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_ref) = {
     .where = SPS_HOST,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
+    .fuses = true,
     .fits = fits,
     .cost = cost,
     .plan = plan,

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* chebyshev.c - Z = p(D^-1 A) D^-1 R, p the Chebyshev polynomial of degree
  * opt->degree on [lambda / RATIO, lambda] (Saad, Iterative Methods for Sparse
- * Linear Systems, 2003, algorithm 12.1).
+ * Linear Systems, 2003, algorithm 12.1, with its three-term recurrence for z).
  *
  *   theta, delta: middle and half-width of the interval, sigma = theta / delta
- *   d = D^-1 r / theta, z = d, rho = 1 / sigma
- *   repeat:  r -= A d;  rho' = 1 / (2 sigma - rho);
- *            d = rho' rho d + (2 rho' / delta) D^-1 r;  z += d;  rho = rho'
+ *   z_0 = 0, z_1 = D^-1 r / theta, rho = 1 / sigma
+ *   repeat:  rho' = 1 / (2 sigma - rho);
+ *            z_(i+1) = (2 rho' / delta) D^-1 (r - A z_i)
+ *                      + (1 + rho' rho) z_i - rho' rho z_(i-1);  rho = rho'
  *
  * z = p(..) is symmetric positive definite in the inner product that matters
  * as long as the spectrum of D^-1 A lies in (0, lambda]: hence the margin on
  * the estimate of lambda, from a few Lanczos steps on a block of random
- * vectors.  One degree: one SpMM and 8 block reads and writes. */
+ * vectors.  One degree is one product with an epilogue: A, z_i, r and z_(i-1)
+ * are read, z_(i+1) is written in place of z_(i-1). */
 #include "precond.h"
 
 #include <math.h>
@@ -26,8 +28,9 @@ struct chebyshev {
     int degree;
     double upper, lower;
     sps_block *inverse;         /* n x 1: D^-1 */
+    sps_block *first;           /* n x 1: D^-1 / theta */
     double *host;               /* n */
-    sps_block *D, *R, *W;       /* n x width: direction, residual, scratch */
+    sps_block *D, *R, *W;       /* n x width: other iterate, scratch */
 };
 
 static sps_status set_diagonal(struct chebyshev *m)
@@ -150,6 +153,7 @@ static sps_status set_interval(struct chebyshev *m)
         SPS_TRY(ritz(m->super.ctx, &l, j, &largest));
     m->upper = largest > 0 && isfinite(largest) ? MARGIN * largest : 1;
     m->lower = m->upper / RATIO;
+    SPS_TRY(spsi_axpby(2 / (m->upper + m->lower), m->inverse, 0.0, m->first));
 fail:
     return st;
 }
@@ -164,6 +168,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     m->degree = opt->degree;
     SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
     SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->inverse));
+    SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->first));
     SPS_TRY(SPS_NEW(M->ctx, M->n, &m->host));
     SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->D));
     SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->R));
@@ -185,27 +190,30 @@ fail:
     return st;
 }
 
+/* The iterates take turns in Z and D, so that the last one is in Z. */
 static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 {
     const struct chebyshev *m = (const struct chebyshev *)M;
     sps_status st = SPS_OK;
     double theta = 0.5 * (m->upper + m->lower);
     double delta = 0.5 * (m->upper - m->lower);
-    double sigma = theta / delta, rho = 1 / sigma, next;
+    double sigma = theta / delta, rho = 1 / sigma, next, f;
+    sps_block *now = m->degree % 2 ? Z : m->D, *other = m->degree % 2 ? m->D
+                                                                      : Z;
 
     spsi_block_narrow(m->D, R->k);
-    spsi_block_narrow(m->R, R->k);
-    spsi_block_narrow(m->W, R->k);
-    SPS_TRY(spsi_scale_rows(m->inverse, R, m->W));
-    SPS_TRY(spsi_axpby(1 / theta, m->W, 0.0, m->D));
-    SPS_TRY(spsi_copy(m->D, Z));
-    if (m->degree > 1) SPS_TRY(spsi_copy(R, m->R));
+    SPS_TRY(spsi_scale_rows(m->first, R, now));
     for (int i = 1; i < m->degree; i++) {
-        SPS_TRY(sps_operator_apply(M->A, -1.0, m->D, 1.0, m->R));
+        sps_block *before = other;
+
         next = 1 / (2 * sigma - rho);
-        SPS_TRY(spsi_scale_rows(m->inverse, m->R, m->W));
-        SPS_TRY(spsi_axpby(2 * next / delta, m->W, next * rho, m->D));
-        SPS_TRY(spsi_axpby(1.0, m->D, 1.0, Z));
+        f = 2 * next / delta;
+        SPS_TRY(spsi_operator_apply_fused(
+            M->A, false, -f, now, i > 1 ? -next * rho : 0, before,
+            &(sps_epilogue){ .D = m->inverse, .W = R, .gamma = f,
+                             .delta = 1 + next * rho }, m->W));
+        other = now;
+        now = before;
         rho = next;
     }
 fail:
@@ -217,6 +225,7 @@ static void destroy(sps_precond *M)
     struct chebyshev *m = (struct chebyshev *)M;
 
     sps_block_destroy(&m->inverse);
+    sps_block_destroy(&m->first);
     sps_block_destroy(&m->D);
     sps_block_destroy(&m->R);
     sps_block_destroy(&m->W);
