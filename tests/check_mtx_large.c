@@ -2,7 +2,6 @@
 /* check_mtx_large.c - files beyond one buffer, and long lines. */
 #include "mtx_fixture.h"
 #include "runner.h"
-#include "zoo.h"
 
 static uint64_t seen_done, seen_total;
 
