@@ -3,8 +3,10 @@
  * size of the blocks, the plan, the run; spmm_blocked_ell.cu says more.
  *
  * cuSPARSE wants whole blocks, so rows of X past a ragged last block column go
- * through memory of the plan.  So does the product, to be joined with Y by a
- * kernel of ours, when
+ * through memory of the plan; so do blocks of floats whose width is no multiple
+ * of 4, of which it reads the columns up to the next one (12.6.3), beyond the
+ * end of a block without padding.  The product goes there too, to be joined
+ * with Y by a kernel of ours, when
  *   - rows of Y end in a ragged last block row;
  *   - a block row is empty: its padding met rows of X that it does not use;
  *   - the scalars lie on the device, whence cuSPARSE does not take them;
@@ -38,7 +40,7 @@ struct bell_plan {
     void *buffer;
     size_t buffer_bytes;
     int64_t ld;              /* of x and y */
-    void *x, *y;             /* padded X, when ncol is ragged; padded Y */
+    void *x, *y;             /* padded X, unless no width needs it; padded Y */
     size_t x_bytes, y_bytes;
     uint8_t *empty;          /* mb: no blocks in it; NULL when all have some */
     size_t empty_bytes;
@@ -73,7 +75,8 @@ double predict(const sps_problem *p, int b, int64_t w)
     double values = slots_of(p, b, w) * size / (0.8 * p->bandwidth);
     double moved = (rows + columns) * k * size;
 
-    if (p->f->ncol % b) moved += 2 * columns * k * size;
+    if (p->f->ncol % b || (single && p->k % 4))
+        moved += 2 * columns * k * size;
     if (p->f->nrow % b || (single && p->k % 4)) moved += 2 * rows * k * size;
     return (products > values ? products : values) + moved / p->bandwidth +
            5e-6;
@@ -290,7 +293,7 @@ sps_status reserve(sps_context *ctx, bell_plan *v)
     const sps_blocked_ell *e = &v->base.ell;
     size_t row = (size_t)v->ld * spsi_dtype_size(e->dtype);
 
-    if (e->ncol % e->b) {
+    if (e->ncol % e->b || e->dtype == SPS_F32) {
         v->x_bytes = (size_t)(e->nb * e->b) * row;
         SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->x_bytes, &v->x));
     }
@@ -407,13 +410,22 @@ sps_status multiply_panel(const bell_plan *v, const sps_spmm_args *args,
         });
 }
 
+/* Whether cuSPARSE may not read X itself; see the head of this file. */
+bool copies_x(const bell_plan *v, const sps_block *X)
+{
+    const sps_blocked_ell *e = &v->base.ell;
+
+    return e->ncol % e->b || (e->dtype == SPS_F32 && X->k % 4);
+}
+
 /* y: where the product goes; the scalars of args are those on the host. */
 sps_status multiply(const bell_plan *v, const sps_spmm_args *args, void *y,
                     int64_t ld)
 {
     const sps_blocked_ell *e = &v->base.ell;
     const sps_block *X = args->X;
-    operand x = {e->nb * e->b, v->x ? v->x : X->data, v->x ? v->ld : X->ld};
+    bool copy = copies_x(v, X);
+    operand x = {e->nb * e->b, copy ? v->x : X->data, copy ? v->ld : X->ld};
 
     for (int64_t first = 0; first < e->mb; first += panel_rows) {
         panel p = {};
@@ -443,7 +455,8 @@ sps_status bell_spmm(const sps_plan *plan, const sps_spmm_args *args)
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     if (Y->k == 0 || Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
-    if (v->x) SPS_TRY_RETURN(wide ? pad<double>(v, X) : pad<float>(v, X));
+    if (copies_x(v, X))
+        SPS_TRY_RETURN(wide ? pad<double>(v, X) : pad<float>(v, X));
     if (writes_y(v, args)) return multiply(v, args, Y->data, Y->ld);
     plain.alpha = 1.0;
     plain.beta = 0.0;
