@@ -353,3 +353,28 @@ sps_status spsi_small_orthonormaliser(sps_small *G, double tolerance,
 fail:
     return st;
 }
+
+sps_status spsi_small_invert(sps_small *A, int *info)
+{
+    const lapack_int n = A->rows, ld = A->max_rows;
+    sps_status st = SPS_OK;
+    lapack_int *pivot = NULL, failed = 1;
+
+    assert(A->rows == A->cols && on_host(A));
+    *info = 0;
+    if (n == 0) return SPS_OK;
+    SPS_TRY(SPS_NEW(A->ctx, n, &pivot));
+    if (spsi_small_finite(A)) {
+        failed = LAPACKE_dgetrf(LAPACK_COL_MAJOR, n, n, A->v, ld, pivot);
+        if (failed == 0)
+            failed = LAPACKE_dgetri(LAPACK_COL_MAJOR, n, A->v, ld, pivot);
+        SPS_REQUIRE(A->ctx, failed != LAPACK_WORK_MEMORY_ERROR, SPS_ENOMEM,
+                    "no memory for the inverse of a %d x %d matrix", (int)n,
+                    (int)n);
+    }
+    if (failed == 0 && !spsi_small_finite(A)) failed = n;
+    *info = (int)failed;
+fail:
+    spsi_free(A->ctx, pivot);
+    return st;
+}

@@ -56,6 +56,9 @@ sps_status spsi_small_eigen(sps_small *A, double *w);
  * scaling A to a unit diagonal.  *info = 0, or the order of the first minor
  * that is not positive. */
 sps_status spsi_small_solve_spd(sps_small *A, sps_small *C, int *info);
+/* A = A^-1 by LU with row pivoting: LAPACKE_dgetrf and _dgetri.  *info = 0, or
+ * the pivot that is zero or not finite (A is then undefined). */
+sps_status spsi_small_invert(sps_small *A, int *info);
 /* From the Gram matrix G = P'P: T (rows of G x rank) such that P T has
  * orthonormal columns, directions with relative singular value below
  * tolerance left out; G is scaled to unit diagonal first (SVQB).

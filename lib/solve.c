@@ -13,6 +13,7 @@
  * at most SPS_REPLACEMENTS times (van der Vorst and Ye, SIAM J. Sci. Comput.
  * 22, 2000, for the idea).  The best columns seen at such checks are kept. */
 #include "columns.h"
+#include "ladder.h"
 
 #include <float.h>
 #include <math.h>
@@ -456,6 +457,8 @@ sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
 
     if (!s) return SPS_EINVAL;
     st = check_arguments(s, B, X, result);
+    if (st == SPS_OK && s->ladder)
+        return spsi_ladder_linear(s->ladder, B, X, result);
     if (st == SPS_OK) st = spsi_solver_follow(s);
     if (st != SPS_OK) return st;
     reset(s);

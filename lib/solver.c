@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* solver.c - making a solver: names, needs, memory.  Everything that a solve
  * uses is taken here. */
-#include "solver.h"
+#include "ladder.h"
 
 #include <string.h>
 
@@ -170,8 +170,32 @@ fail:
     return st;
 }
 
-sps_status sps_solver_create(const sps_operator *A, sps_precond *M, int k,
-                             const sps_options *opt, sps_solver **s_p)
+/* Another one looks after the methods of solver auto, where the entries of A
+ * can be looked at. */
+static bool climbs(const sps_solver *s)
+{
+    const char *name = s->opt.solver ? s->opt.solver : "auto";
+
+    return !strcmp(name, "auto") && s->A->A && s->A->n == s->A->ncol;
+}
+
+static sps_status take_all(sps_solver *s, sps_precond *M)
+{
+    sps_status st;
+
+    SPS_TRY(choose(s));
+    SPS_TRY(check_needs(s));
+    SPS_TRY(take_precond(s, M));
+    SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt, &s->null));
+    SPS_TRY(take_arrays(s));
+    SPS_TRY(take_blocks(s));
+    SPS_TRY(take_methods(s));
+fail:
+    return st;
+}
+
+static sps_status create(const sps_operator *A, sps_precond *M, int k,
+                         const sps_options *opt, bool step, sps_solver **s_p)
 {
     sps_status st = SPS_OK;
     sps_solver *s = NULL;
@@ -189,19 +213,28 @@ sps_status sps_solver_create(const sps_operator *A, sps_precond *M, int k,
     s->columns = k;
     SPS_TRY(spsi_options_take(ctx, opt, &s->opt));
     SPS_TRY(check_options(ctx, &s->opt));
-    SPS_TRY(choose(s));
-    SPS_TRY(check_needs(s));
-    SPS_TRY(take_precond(s, M));
-    SPS_TRY(spsi_nullspace_create(A, k, &s->opt, &s->null));
-    SPS_TRY(take_arrays(s));
-    SPS_TRY(take_blocks(s));
-    SPS_TRY(take_methods(s));
+    SPS_TRY(!step && climbs(s)
+                ? spsi_ladder_create(A, M, k, &s->opt, &s->ladder)
+                : take_all(s, M));
     *s_p = s;
     return SPS_OK;
 
 fail:
     sps_solver_destroy(&s);
     return st;
+}
+
+sps_status sps_solver_create(const sps_operator *A, sps_precond *M, int k,
+                             const sps_options *opt, sps_solver **s_p)
+{
+    return create(A, M, k, opt, false, s_p);
+}
+
+sps_status spsi_solver_create_step(const sps_operator *A, sps_precond *M,
+                                   int k, const sps_options *opt,
+                                   sps_solver **s_p)
+{
+    return create(A, M, k, opt, true, s_p);
 }
 
 static void release_arrays(sps_solver *s)
@@ -221,6 +254,7 @@ void sps_solver_destroy(sps_solver **s_p)
     sps_solver *s = s_p ? *s_p : NULL;
 
     if (!s) return;
+    spsi_ladder_destroy(&s->ladder);
     if (s->method && s->type->destroy) s->type->destroy(s, s->method);
     if (s->fallback_method && s->fallback->destroy)
         s->fallback->destroy(s, s->fallback_method);

@@ -50,6 +50,7 @@ typedef struct sps_solver_type {
 } sps_solver_type;
 
 struct sps_nullspace;
+struct sps_ladder;
 
 struct sps_solver {
     sps_context *ctx;
@@ -58,6 +59,8 @@ struct sps_solver {
     bool own_M;
     sps_options opt;
     int64_t n;
+    struct sps_ladder *ladder;   /* of solver auto: it has solvers of its own,
+                                    and only what stands above is in use */
 
     /* The method at work, and the one that auto falls back to (or NULL). */
     const sps_solver_type *type, *fallback;
@@ -98,6 +101,10 @@ struct sps_solver {
     double started, removed;
 };
 
+/* As sps_solver_create, but auto is one method, with one to fall back to. */
+sps_status spsi_solver_create_step(const sps_operator *A, sps_precond *M,
+                                   int k, const sps_options *opt,
+                                   sps_solver **s_p);
 /* Values of A that changed since the last solve: the solver's own
  * preconditioner follows, null space and symmetry are looked at again. */
 sps_status spsi_solver_follow(sps_solver *s);

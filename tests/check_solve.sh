@@ -31,7 +31,7 @@ expect 0 "" -help
 for o in A B nrhs x0 o solver precond nullspace rtol atol norm maxit maxtime \
     device kernel threads seed json monitor plot explain dry-run config quiet \
     version help lenient strict allow-nonfinite precond-block precond-degree \
-    scale reorder droptol fill \
+    scale reorder dense droptol fill \
     rank-tol wisdom list maxmem; do
     grep -q -- "^  -$o\\b" "$tmp/out" || fail "-help does not list -$o"
 done
@@ -150,13 +150,16 @@ printf '%%%%MatrixMarket matrix array complex general\n2 1\n1 0\n1 0\n' \
 expect 3 "2 rows and 1 columns" -A "$tmp/c21.mtx"
 printf '%%%%MatrixMarket matrix array complex symmetric\n1 1\n1 1\n' \
     >"$tmp/c1.mtx"
-expect 2 "not Hermitian" -A "$tmp/c1.mtx"
+expect 2 "not Hermitian" -A "$tmp/c1.mtx" -solver cg
 printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n1\n' >"$tmp/b2.mtx"
 expect 3 "900" -A $p2 -B "$tmp/b2.mtx"
 expect 4 "" -A $data/indefinite.mtx $quick -solver cg -precond none
 expect 4 "" -A $data/indefinite.mtx $quick -solver block_cg -precond none
 expect 2 "not symmetric: it differs from its transpose by up to 0.5" \
-    -A $data/convection.mtx $quick
+    -A $data/convection.mtx $quick -solver block_cg
+expect 0 "" -A $data/convection.mtx $quick
+grep -q "solver auto: gmres with ilu0" "$tmp/out" ||
+    fail "the report does not tell what auto chose"
 expect 0 "" -A $data/graph.mtx $quick -nullspace auto
 grep -q 'of ||b|| as projected' "$tmp/out" ||
     fail "the report hides that b was projected"

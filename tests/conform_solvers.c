@@ -578,6 +578,7 @@ START_TEST(a_nonsymmetric_matrix_is_refused_with_its_difference)
     problem p;
 
     problem_open(&p, ctx, zoo("bidiagonal", 50, ZOO_RANDOM), 2);
+    p.opt.solver = "cg";
     ck_assert_int_eq(problem_solve(&p), SPS_EUNFIT);
     ck_assert(strstr(sps_context_error(ctx), "symmetric"));
     problem_close(&p);

@@ -311,6 +311,7 @@ static void solver_options(job *j, sps_options *o)
     o->degree = v->precond_degree;
     o->scale = v->scale;
     o->reorder = v->reorder;
+    o->dense = v->dense;
     o->droptol = v->droptol;
     o->fill = v->fill;
     o->restart = v->restart;

@@ -56,6 +56,9 @@ const cli_option cli_options[] = {
      "auto none rcm degree", METHOD,
      "before ilut: order the unknowns for small bandwidth (rcm) or little "
      "fill (degree)"},
+    {"dense", "WHETHER", "auto", CLI_CHOICE, AT(dense), 0, 0, "auto never",
+     METHOD, "auto lets -solver auto end with dense factors where n is at most "
+     "2000; never forbids it"},
     {"droptol", "X", "1e-3", CLI_REAL, AT(droptol), 0, 1, NULL, METHOD,
      "ilut drops entries below this part of their row"},
     {"fill", "X", "10", CLI_REAL, AT(fill), 0, 1e6, NULL, METHOD,

@@ -17,7 +17,7 @@ _solve()
         COMPREPLY=($(compgen -W 'auto block_cg cg gmres block_gmres bicgstab idr minres' -- "$cur"))
         return ;;
     -precond)
-        COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut dense' -- "$cur"))
         return ;;
     -precond-block) COMPREPLY=(); return ;;
     -precond-degree) COMPREPLY=(); return ;;
@@ -26,6 +26,9 @@ _solve()
         return ;;
     -reorder)
         COMPREPLY=($(compgen -W 'auto none rcm degree' -- "$cur"))
+        return ;;
+    -dense)
+        COMPREPLY=($(compgen -W 'auto never' -- "$cur"))
         return ;;
     -droptol) COMPREPLY=(); return ;;
     -fill) COMPREPLY=(); return ;;
@@ -69,6 +72,7 @@ _solve()
         -precond-degree
         -scale
         -reorder
+        -dense
         -droptol
         -fill
         -restart

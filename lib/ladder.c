@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ladder.c - solver auto.
+ *
+ * What is seen of A (symmetry, signs and zeros of the diagonal, how far it
+ * dominates, size) decides which steps there are:
+ *
+ *   may be positive definite    else
+ *   block_cg, cg by its side    gmres, ilu0 (where the diagonal allows)
+ *   block_cg, ic0
+ *                  gmres, ilut 1e-3, fill 10
+ *                  gmres, ilut 1e-6, fill 50
+ *                  gmres, ilut 1e-12, fill as far as work and memory allow
+ *                  gmres, dense          (n <= 2000, unless dense=never)
+ *
+ * A step is left when its method ends short of the tolerance, when its third
+ * of the time that is left is over, or when its progress so far predicts more
+ * iterations than its patience (logarithms of residuals, a straight line);
+ * the last has all that is left.  X never gets worse: each step begins with
+ * the best X of those before.  Limits of time and iterations hold for all
+ * steps together.  A later solve begins with the step that the one before
+ * ended with. */
+#include "ladder.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "backend.h"
+#include "timer.h"
+
+enum { DENSE_ROWS = 2000 };
+#define DOMINATED 0.9
+/* Multiply-adds that rows of full length would cost the last ilut. */
+#define WORK 1e11
+
+/* ------------------------------------------------------------------- look */
+
+typedef struct looks {
+    bool symmetric;
+    int64_t zero, negative;   /* diagonal entries */
+    int64_t weak;             /* below 1e-3 of their row */
+    double dominated;         /* share of rows |a_ii| >= sum of the others */
+} looks;
+
+static void look_at_rows(const sps_csr *A, looks *o)
+{
+    int64_t dominated = 0;
+
+    for (int64_t i = 0; i < A->nrow; i++) {
+        double d = 0, others = 0, largest = 0;
+
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            const double a = spsi_csr_value(A, p);
+
+            if (A->col[p] == i) d += a;
+            else others += fabs(a);
+            largest = fmax(largest, fabs(a));
+        }
+        o->zero += d == 0;
+        o->negative += d < 0;
+        o->weak += fabs(d) < 1e-3 * largest;
+        dominated += d != 0 && fabs(d) >= others;
+    }
+    o->dominated = A->nrow ? (double)dominated / (double)A->nrow : 1;
+}
+
+static sps_status look_at(sps_ladder *l, looks *o)
+{
+    sps_status st = SPS_OK;
+
+    *o = (looks){ .symmetric = l->A->props & (SPS_SYMMETRIC | SPS_SPD) };
+    if (!o->symmetric)
+        SPS_TRY(sps_csr_symmetric(l->ctx, l->A->A, 1e-10, &o->symmetric,
+                                  NULL));
+    look_at_rows(l->A->A, o);
+    l->version = l->A->version;
+    l->symmetric = o->symmetric && !o->zero && !o->negative;
+fail:
+    return st;
+}
+
+/* ------------------------------------------------------------------ steps */
+
+static void add(sps_ladder *l, sps_step step)
+{
+    l->step[l->count++] = step;
+}
+
+/* The bound on rows of the last ilut. */
+static double largest_fill(const sps_ladder *l)
+{
+    const double n = (double)l->A->n + 1;
+    const double mean = (double)l->A->A->nnz / n + 1;
+
+    return fmax(60, fmin(1000, sqrt(WORK / n) / mean));
+}
+
+static void add_strong(sps_ladder *l)
+{
+    add(l, (sps_step){ "gmres", "ilut", 1e-3, 10, 60, 600 });
+    add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 40, 400 });
+    add(l, (sps_step){ "gmres", "ilut", 1e-12, largest_fill(l), 20, 200 });
+    if (l->A->n <= DENSE_ROWS && !strcmp(l->opt.dense, "auto"))
+        add(l, (sps_step){ "gmres", "dense", 0, 0, 20, 200 });
+}
+
+static void plan_steps(sps_ladder *l, const looks *o)
+{
+    const bool own = l->M || strcmp(l->opt.precond, "auto");
+    const char *precond = l->opt.precond;
+
+    l->count = l->at = 0;
+    if (l->symmetric)
+        add(l, (sps_step){ "auto", precond, 0, 0, 500, 5000 });
+    if (own) {
+        add(l, (sps_step){ "gmres", precond, 0, 0, 100, 1000 });
+        return;
+    }
+    if (l->symmetric)
+        add(l, (sps_step){ l->k > 1 ? "block_cg" : "cg", "ic0", 0, 0, 200,
+                           2000 });
+    else if (o->weak == 0)
+        add(l, (sps_step){ "gmres", "ilu0", 0, 0, 100, 1000 });
+    add_strong(l);
+}
+
+static void tell_plan(const sps_ladder *l, const looks *o)
+{
+    if (l->symmetric) return;     /* the first step tells its own */
+    spsi_note(l->ctx, "solver auto: %s with %s, since the matrix is %s "
+              "(%lld zero, %lld negative diagonal entries; %.0f %% of the "
+              "rows are dominated by theirs)", l->step[0].solver,
+              l->M ? "the given preconditioner" : l->step[0].precond,
+              o->symmetric ? "symmetric and indefinite" : "not symmetric",
+              (long long)o->zero, (long long)o->negative,
+              100 * o->dominated);
+}
+
+/* ----------------------------------------------------------------- solvers */
+
+static double spent(const sps_ladder *l) { return spsi_now() - l->started; }
+
+/* Seconds and iterations that the step may take, of what is left. */
+static double seconds_left(const sps_ladder *l, bool last)
+{
+    const double left = l->opt.max_seconds - spent(l);
+
+    if (l->opt.max_seconds <= 0) return 0;
+    return fmax(1e-3, last ? left : left / 3);
+}
+
+/* A cycle of gmres takes no more than half of the free memory. */
+static int restart(const sps_ladder *l)
+{
+    const double block = 8.0 * (double)l->A->n *
+                         (double)spsi_block_ld(l->k) + 1;
+    size_t free_bytes = 0, total = 0;
+
+    if (l->ctx->backend->memory(l->ctx, &free_bytes, &total) != SPS_OK)
+        return l->opt.restart;
+    return (int)fmax(2, fmin(l->opt.restart,
+                             0.5 * (double)free_bytes / block - 4));
+}
+
+static bool watch(const sps_progress *p, void *data);
+
+static sps_status make_solver(sps_ladder *l, int at, sps_solver **s_p,
+                              int64_t *live)
+{
+    const sps_step *step = &l->step[at];
+    const int64_t before = l->ctx->live;
+    sps_options o = l->opt;
+    sps_status st;
+
+    o.solver = step->solver;
+    o.precond = step->precond;
+    o.monitor = watch;
+    o.monitor_data = l;
+    o.restart = restart(l);
+    if (step->fill > 0) {
+        o.droptol = step->droptol;
+        o.fill = step->fill;
+    }
+    o.max_seconds = l->started > 0 ? seconds_left(l, false)
+                                   : l->opt.max_seconds / 3;
+    SPS_TRY(spsi_solver_create_step(l->A, l->M, l->k, &o, s_p));
+    *live = l->ctx->live - before;
+fail:
+    l->ctx->live = before;        /* the handle of the caller is one */
+    return st;
+}
+
+static void drop_solver(sps_ladder *l)
+{
+    if (!l->now) return;
+    l->ctx->live += l->live;
+    sps_solver_destroy(&l->now);
+}
+
+static void take_solver(sps_ladder *l, int at, sps_solver *s, int64_t live)
+{
+    drop_solver(l);
+    l->now = s;
+    l->live = live;
+    l->at = at;
+}
+
+static void tell_none(const sps_ladder *l, int at)
+{
+    spsi_note(l->ctx, "auto: no step %d, %s with %s: %s", at + 1,
+              l->step[at].solver, l->step[at].precond,
+              sps_context_error(l->ctx));
+}
+
+/* The first step that fits the matrix; gmres alone where none does. */
+static sps_status first_step(sps_ladder *l)
+{
+    sps_solver *s = NULL;
+    int64_t live = 0;
+    sps_status st = SPS_EUNFIT;
+
+    add(l, (sps_step){ "gmres", "jacobi", 0, 0, 20, 200 });
+    for (int at = 0; at < l->count && st == SPS_EUNFIT; at++) {
+        st = make_solver(l, at, &s, &live);
+        if (st == SPS_OK) take_solver(l, at, s, live);
+        else if (st == SPS_EUNFIT && at + 1 < l->count) tell_none(l, at);
+    }
+    if (l->at + 1 < l->count) l->count--;    /* not after better ones */
+    return st;
+}
+
+/* Goes on to the next step that can be made, also where one before it does not
+ * fit or is too large; *climbed: there is one. */
+static sps_status climb(sps_ladder *l, bool *climbed)
+{
+    sps_status st = SPS_OK;
+
+    *climbed = false;
+    for (int at = l->at + 1; at < l->count && !*climbed; at++) {
+        sps_solver *s = NULL;
+        int64_t live = 0;
+
+        st = make_solver(l, at, &s, &live);
+        *climbed = st == SPS_OK;
+        if (*climbed) take_solver(l, at, s, live);
+        else if (st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM)
+            tell_none(l, at);
+        else return st;
+    }
+    return SPS_OK;
+}
+
+/* ------------------------------------------------------------------ watch */
+
+/* Iterations that the whole step would take, by the progress so far. */
+static double predicted(const sps_ladder *l, int iteration)
+{
+    const double gain = log(l->first / l->best);
+    const double want = log(l->first / fmax(l->opt.rtol, DBL_MIN));
+
+    return gain > 0 ? iteration * want / gain : INFINITY;
+}
+
+static bool too_slow(sps_ladder *l, const sps_progress *p)
+{
+    const sps_step *step = &l->step[l->at];
+
+    if (p->iteration == 0) l->first = l->best = p->worst;
+    if (p->worst < l->best) l->best = p->worst;
+    return l->watched && p->iteration >= step->look &&
+           p->iteration % 10 == 0 &&
+           predicted(l, p->iteration) > step->patience;
+}
+
+/* The caller's monitor sees one solve. */
+static bool watch(const sps_progress *p, void *data)
+{
+    sps_ladder *l = data;
+    sps_progress whole = *p;
+
+    whole.iteration += l->iterations;
+    whole.seconds = spent(l);
+    if (p->iteration == 0 && l->iterations > 0) whole.event = "next step";
+    if (l->opt.monitor && !l->opt.monitor(&whole, l->opt.monitor_data))
+        l->stopped = true;
+    else
+        l->slow = too_slow(l, p);
+    return !l->stopped && !l->slow;
+}
+
+/* ------------------------------------------------------------------ solve */
+
+static void add_up(sps_result *sum, const sps_result *r)
+{
+    const sps_result before = *sum;
+
+    *sum = *r;
+    sum->iterations += before.iterations;
+    sum->restarts += before.restarts;
+    sum->applies_A += before.applies_A;
+    sum->applies_M += before.applies_M;
+    sum->seconds.verify += before.seconds.verify;
+    sum->seconds.spmm += before.seconds.spmm;
+    sum->seconds.precond += before.seconds.precond;
+    sum->seconds.gram += before.seconds.gram;
+    sum->seconds.small += before.seconds.small;
+}
+
+/* A step that was given up was not interrupted by anybody. */
+static void rename_stop(sps_ladder *l, sps_result *r, sps_stop stop)
+{
+    r->stop = stop;
+    for (int j = 0; j < l->k; j++)
+        if (l->now->result_column[j] == SPS_STOP_INTERRUPTED)
+            l->now->result_column[j] = stop;
+}
+
+static bool over(const sps_ladder *l)
+{
+    return l->iterations >= l->opt.max_iterations ||
+           (l->opt.max_seconds > 0 && spent(l) >= l->opt.max_seconds);
+}
+
+static sps_status run_step(sps_ladder *l, const sps_block *B, sps_block *X,
+                           bool last, sps_result *sum)
+{
+    sps_result r = { .struct_size = sizeof r };
+    const double begun = spsi_now();
+    sps_status st;
+
+    l->watched = !last;
+    l->slow = false;
+    l->now->opt.max_seconds = seconds_left(l, last);
+    l->now->opt.max_iterations = l->opt.max_iterations - l->iterations;
+    SPS_TRY(sps_solver_linear(l->now, B, X, &r));
+    l->iterations += r.iterations;
+    if (l->slow)
+        rename_stop(l, &r, l->iterations >= l->opt.max_iterations
+                               ? SPS_STOP_MAX_ITERATIONS : SPS_STOP_MAX_TIME);
+    if (l->count > 1 && (r.stop < 0 || l->at > 0))
+        spsi_note(l->ctx, "auto: step %d, %s with %s: %d iterations, %.2f s, "
+                  "residual %.2e, %s", l->at + 1, r.solver, r.precond,
+                  r.iterations, spsi_now() - begun, r.worst_residual,
+                  l->slow ? "too slow" : sps_stop_string(r.stop));
+    add_up(sum, &r);
+fail:
+    return st;
+}
+
+/* Whether another step could do better. */
+static bool settled(const sps_ladder *l, const sps_result *r)
+{
+    return r->stop > 0 || l->stopped || spsi_cancelled(l->ctx) || over(l) ||
+           (r->stop == SPS_STOP_NOT_FINITE && l->at == 0) ||
+           l->opt.norm == SPS_NORM_START;
+}
+
+/* New values: another plan where they ask for one. */
+static sps_status follow(sps_ladder *l)
+{
+    const bool was = l->symmetric;
+    looks o;
+    sps_status st = SPS_OK;
+
+    if (l->version == l->A->version) return SPS_OK;
+    SPS_TRY(look_at(l, &o));
+    if (l->symmetric == was) return SPS_OK;
+    plan_steps(l, &o);
+    tell_plan(l, &o);
+    st = first_step(l);
+fail:
+    return st;
+}
+
+sps_status spsi_ladder_linear(sps_ladder *l, const sps_block *B, sps_block *X,
+                              sps_result *result)
+{
+    sps_result sum = { .struct_size = sizeof sum };
+    bool more = true;
+    sps_status st;
+
+    SPS_TRY(follow(l));
+    l->started = spsi_now();
+    l->iterations = 0;
+    l->stopped = false;
+    while (more) {
+        more = l->at + 1 < l->count && l->opt.norm != SPS_NORM_START;
+        SPS_TRY(run_step(l, B, X, !more, &sum));
+        if (settled(l, &sum) || !more) break;
+        SPS_TRY(climb(l, &more));
+        if (!more) SPS_TRY(run_step(l, B, X, true, &sum));
+    }
+    sum.seconds.solve = spent(l) - sum.seconds.verify;
+    if (result) *result = sum;
+fail:
+    l->started = 0;
+    return st;
+}
+
+/* ------------------------------------------------------------------- life */
+
+sps_status spsi_ladder_create(const sps_operator *A, sps_precond *M, int k,
+                              const sps_options *opt, sps_ladder **l_p)
+{
+    sps_status st;
+    sps_ladder *l = NULL;
+    looks o;
+
+    SPS_TRY(SPS_NEW(A->ctx, 1, &l));
+    l->ctx = A->ctx;
+    l->A = A;
+    l->M = M;
+    l->k = k;
+    l->opt = *opt;
+    SPS_TRY(look_at(l, &o));
+    plan_steps(l, &o);
+    tell_plan(l, &o);
+    SPS_TRY(first_step(l));
+    *l_p = l;
+    return SPS_OK;
+
+fail:
+    spsi_ladder_destroy(&l);
+    return st;
+}
+
+void spsi_ladder_destroy(sps_ladder **l_p)
+{
+    sps_ladder *l = *l_p;
+
+    if (!l) return;
+    drop_solver(l);
+    spsi_free(l->ctx, l);
+    *l_p = NULL;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ladder.h - solver auto: methods and preconditioners tried one after the
+ * other, cheap ones first, each from the best X so far. */
+#ifndef SPS_LADDER_H
+#define SPS_LADDER_H
+
+#include "solver.h"
+
+#define SPS_LADDER_STEPS 8
+
+typedef struct sps_step {
+    const char *solver, *precond;
+    double droptol, fill;     /* of ilut */
+    int look, patience;       /* iterations before progress is judged; given up
+                                 when more than patience are predicted */
+} sps_step;
+
+typedef struct sps_ladder {
+    sps_context *ctx;
+    const sps_operator *A;
+    sps_precond *M;           /* the caller's, or NULL */
+    int k;
+    sps_options opt;          /* the caller's */
+    bool symmetric;           /* looks positive definite */
+    int64_t version;          /* of A's values that this was seen of */
+    sps_step step[SPS_LADDER_STEPS];
+    int count, at;            /* steps; the one that now is */
+    sps_solver *now;
+    int64_t live;             /* handles that now counts for */
+    /* One solve: */
+    double started, first, best;   /* clock; worst residuals of this step */
+    int iterations;           /* of the steps before */
+    bool watched, slow, stopped;   /* given up for slowness; by the caller */
+} sps_ladder;
+
+/* Looks at A and makes the first step's solver. */
+sps_status spsi_ladder_create(const sps_operator *A, sps_precond *M, int k,
+                              const sps_options *opt, sps_ladder **l_p);
+sps_status spsi_ladder_linear(sps_ladder *l, const sps_block *B, sps_block *X,
+                              sps_result *result);
+void spsi_ladder_destroy(sps_ladder **l_p);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_ladder.c - solver auto: what it chooses, how it goes on where a choice
+ * does not do, that limits hold for all steps together, and that it tells the
+ * truth. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "problem.h"
+#include "runner.h"
+#include "zoo.h"
+
+static sps_context *ctx;
+
+static void set_up(void) { ctx = runner_context(); }
+
+static void tear_down(void)
+{
+    sps_context_info info = { .struct_size = sizeof info };
+
+    ck_assert_int_eq(sps_context_information(ctx, &info), SPS_OK);
+    ck_assert_int_eq(info.live_objects, 0);
+    sps_context_destroy(&ctx);
+}
+
+static bool noted(const char *part)
+{
+    const char *note;
+
+    for (int i = 0; (note = sps_context_note(ctx, i)); i++)
+        if (strstr(note, part)) return true;
+    return false;
+}
+
+static sps_csr *zoo(const char *name, int64_t n, zoo_values values)
+{
+    return zoo_matrix(zoo_find(name), n, 1, values, SPS_F64);
+}
+
+/* Upper entries change their sign: a dominated nonsymmetric matrix. */
+static sps_csr *nonsymmetric(int64_t n)
+{
+    sps_csr *A = zoo("grid5", n, ZOO_SPD);
+
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            if (A->col[p] > i) ((double *)A->val)[p] *= -1;
+    A->props = 0;
+    return A;
+}
+
+/* A grid's Laplacian minus a multiple of I: symmetric, indefinite, diagonal
+ * positive. */
+static sps_csr *indefinite(int64_t n, double shift)
+{
+    sps_csr *A = zoo("grid5", n, ZOO_LAPLACIAN);
+
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            if (A->col[p] == i) ((double *)A->val)[p] -= shift;
+    return A;
+}
+
+static void must_solve(problem *p, const char *what)
+{
+    sps_status st = problem_solve(p);
+
+    ck_assert_msg(st == SPS_OK, "%s: %s", what, sps_context_error(ctx));
+    ck_assert_msg(p->result.stop == SPS_STOP_CONVERGED, "%s: %s, %g", what,
+                  sps_stop_string(p->result.stop), p->result.worst_residual);
+    ck_assert_msg(problem_worst(p) <= p->opt.rtol * (1 + 1e-6), "%s: %g", what,
+                  problem_worst(p));
+}
+
+START_TEST(a_nonsymmetric_matrix_gets_a_method_that_fits)
+{
+    problem p;
+
+    problem_open(&p, ctx, nonsymmetric(900), 5);
+    must_solve(&p, "nonsymmetric");
+    ck_assert_str_eq(p.result.solver, "gmres");
+    ck_assert_str_eq(p.result.precond, "ilu0");
+    ck_assert(noted("since the matrix is not symmetric"));
+    problem_close(&p);
+}
+END_TEST
+
+START_TEST(an_indefinite_matrix_is_found_out_and_solved)
+{
+    problem p;
+
+    problem_open(&p, ctx, indefinite(900, 0.7), 5);
+    must_solve(&p, "indefinite");
+    ck_assert(noted("auto: step 1, block_cg with jacobi"));
+    ck_assert_str_eq(p.result.precond, "ilut");
+    problem_close(&p);
+}
+END_TEST
+
+/* Nothing but zeros on the diagonal. */
+START_TEST(zeros_on_the_diagonal_are_no_obstacle)
+{
+    sps_csr *A = zoo("grid5", 400, ZOO_SPD);
+    problem p;
+
+    A->props = 0;
+    for (int64_t i = 0; i < A->nrow; i++)    /* columns move by half */
+        for (int64_t q = A->rowptr[i]; q < A->rowptr[i + 1]; q++)
+            A->col[q] = (int32_t)((A->col[q] + 200) % A->nrow);
+    ck_assert_int_eq(sps_csr_check(ctx, A), SPS_OK);
+    problem_open(&p, ctx, A, 3);
+    must_solve(&p, "zero diagonal");
+    ck_assert_str_eq(p.result.precond, "ilut");
+    ck_assert(noted("matching"));
+    problem_close(&p);
+}
+END_TEST
+
+START_TEST(limits_hold_for_all_steps_together)
+{
+    problem p;
+
+    problem_open(&p, ctx, indefinite(2500, 0.7), 4);
+    p.opt.max_iterations = 30;
+    p.opt.rtol = 1e-15;
+    ck_assert_int_eq(problem_solve(&p), SPS_OK);
+    ck_assert_int_le(p.result.iterations, 30);
+    ck_assert_int_lt(p.result.stop, 0);
+    ck_assert(problem_honest(&p));
+    p.opt.max_iterations = 100000;
+    p.opt.max_seconds = 0.5;
+    p.opt.rtol = 1e-17;
+    p.opt.atol = 0;
+    ck_assert_int_eq(problem_solve(&p), SPS_OK);
+    ck_assert_int_lt(p.result.stop, 0);
+    ck_assert(p.result.seconds.solve < 30);   /* sanitizers and busy machines */
+    problem_close(&p);
+}
+END_TEST
+
+START_TEST(dense_factors_are_the_last_step_or_never)
+{
+    problem p;
+
+    for (int never = 0; never < 2; never++) {
+        problem_open(&p, ctx, indefinite(100, 0.7), 2);
+        p.opt.rtol = 1e-300;                  /* nothing reaches that */
+        p.opt.dense = never ? "never" : "auto";
+        ck_assert_int_eq(problem_solve(&p), SPS_OK);
+        ck_assert_int_lt(p.result.stop, 0);
+        ck_assert_str_eq(p.result.precond, never ? "ilut" : "dense");
+        ck_assert(problem_worst(&p) < 1e-12);
+        problem_close(&p);
+    }
+}
+END_TEST
+
+START_TEST(a_matrix_singular_by_its_pattern_ends_with_a_reason)
+{
+    sps_csr *A = nonsymmetric(100);
+    problem p;
+
+    for (int64_t q = A->rowptr[40]; q < A->rowptr[41]; q++)
+        ((double *)A->val)[q] = 0;
+    problem_open(&p, ctx, A, 2);
+    ck_assert_int_eq(problem_solve(&p), SPS_OK);
+    ck_assert_int_lt(p.result.stop, 0);
+    ck_assert(noted("singular by its pattern"));
+    problem_close(&p);
+}
+END_TEST
+
+START_TEST(own_preconditioners_are_respected)
+{
+    problem p;
+
+    problem_open(&p, ctx, nonsymmetric(400), 3);
+    p.opt.precond = "jacobi";
+    must_solve(&p, "own");
+    ck_assert_str_eq(p.result.solver, "gmres");
+    ck_assert_str_eq(p.result.precond, "jacobi");
+    problem_close(&p);
+}
+END_TEST
+
+/* The next solve begins where the last one ended; values that ask for another
+ * method get one. */
+START_TEST(a_solver_remembers_and_follows_new_values)
+{
+    sps_csr *A = indefinite(400, 0.7), *N = nonsymmetric(400);
+    sps_options opt;
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_block *B = NULL, *X = NULL;
+    sps_result first = { .struct_size = sizeof first }, r = first;
+
+    ck_assert_int_eq(A->nnz, N->nnz);
+    sps_options_default(&opt);
+    ck_assert_int_eq(sps_operator_csr(ctx, A, 4, &opt, &op), SPS_OK);
+    ck_assert_int_eq(sps_solver_create(op, NULL, 4, &opt, &s), SPS_OK);
+    ck_assert_int_eq(sps_block_create(ctx, 400, 4, &B), SPS_OK);
+    ck_assert_int_eq(sps_block_create(ctx, 400, 4, &X), SPS_OK);
+    ck_assert_int_eq(sps_block_random(B, 4), SPS_OK);
+    ck_assert_int_eq(sps_solver_linear(s, B, X, &first), SPS_OK);
+    ck_assert_int_eq(first.stop, SPS_STOP_CONVERGED);
+    ck_assert_int_eq(sps_block_random(B, 5), SPS_OK);
+    ck_assert_int_eq(sps_solver_linear(s, B, X, &r), SPS_OK);
+    ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
+    ck_assert_int_lt(r.iterations, first.iterations);
+    ck_assert_int_eq(sps_operator_set_values(op, N->val, SPS_HOST), SPS_OK);
+    ck_assert_int_eq(sps_solver_linear(s, B, X, &r), SPS_OK);
+    ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
+    ck_assert_str_eq(r.solver, "gmres");
+    sps_solver_destroy(&s);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+    zoo_free(&N);
+}
+END_TEST
+
+typedef struct seen {
+    int calls, last;
+    bool fell;
+} seen;
+
+static bool stop_at_40(const sps_progress *p, void *data)
+{
+    seen *s = data;
+
+    s->calls++;
+    s->fell |= p->iteration < s->last;
+    s->last = p->iteration;
+    return p->iteration < 40;
+}
+
+START_TEST(the_monitor_sees_one_solve_and_ends_it)
+{
+    problem p;
+    seen s = { 0 };
+
+    problem_open(&p, ctx, indefinite(2500, 0.7), 4);
+    p.opt.rtol = 1e-300;
+    p.opt.monitor = stop_at_40;
+    p.opt.monitor_data = &s;
+    ck_assert_int_eq(problem_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_INTERRUPTED);
+    ck_assert_int_eq(p.result.iterations, 40);
+    ck_assert_int_eq(s.last, 40);
+    ck_assert(!s.fell);
+    problem_close(&p);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("check_ladder");
+    TCase *tc = tcase_create("all");
+
+    tcase_set_timeout(tc, RUNNER_TIMEOUT);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, a_nonsymmetric_matrix_gets_a_method_that_fits);
+    tcase_add_test(tc, an_indefinite_matrix_is_found_out_and_solved);
+    tcase_add_test(tc, zeros_on_the_diagonal_are_no_obstacle);
+    tcase_add_test(tc, limits_hold_for_all_steps_together);
+    tcase_add_test(tc, dense_factors_are_the_last_step_or_never);
+    tcase_add_test(tc, a_matrix_singular_by_its_pattern_ends_with_a_reason);
+    tcase_add_test(tc, own_preconditioners_are_respected);
+    tcase_add_test(tc, a_solver_remembers_and_follows_new_values);
+    tcase_add_test(tc, the_monitor_sees_one_solve_and_ends_it);
+    suite_add_tcase(suite, tc);
+    return runner_run(suite);
+}
