@@ -215,6 +215,43 @@ static void measure_blocks(const sps_csr *A, sps_features *f)
     }
 }
 
+/* Aligned blocks of b columns in which the rows i .. i + b - 1 have entries: a
+ * merge of the rows, block by block. */
+static int64_t count_blocks(const sps_csr *A, int64_t i, int b)
+{
+    int64_t at[8], count = 0;
+
+    for (int r = 0; r < b; r++) at[r] = A->rowptr[i + r];
+    for (;; count++) {
+        int32_t next = INT32_MAX;
+
+        for (int r = 0; r < b; r++)
+            if (at[r] < A->rowptr[i + r + 1] && A->col[at[r]] < next)
+                next = A->col[at[r]];
+        if (next == INT32_MAX) return count;
+        next /= b;
+        for (int r = 0; r < b; r++)
+            while (at[r] < A->rowptr[i + r + 1] && A->col[at[r]] / b == next)
+                at[r]++;
+    }
+}
+
+static double measure_fill(const sps_csr *A, int b)
+{
+    const int64_t windows = window_count(A->nrow, b);
+    int64_t entries = 0, blocks = 0;
+
+    for (int64_t w = 0; w < windows; w++) {
+        const int64_t i = window_row(A->nrow, b, w, windows);
+        const int64_t length = A->rowptr[i + b] - A->rowptr[i];
+
+        if (length > (int64_t)ENTRIES * b) continue;
+        entries += length;
+        blocks += count_blocks(A, i, b);
+    }
+    return blocks > 0 ? (double)entries / ((double)blocks * b * b) : 0.0;
+}
+
 sps_status spsi_features_measure(sps_context *ctx, const sps_csr *A,
                                  sps_features *f)
 {
@@ -232,6 +269,7 @@ sps_status spsi_features_measure(sps_context *ctx, const sps_csr *A,
     f->distinct8 = measure_distinct(A, 8, s);
     f->distinct64 = measure_distinct(A, 64, s);
     measure_blocks(A, f);
+    for (int b = 2; b <= 8; b++) f->fill[b] = measure_fill(A, b);
 fail:
     spsi_free(ctx, s);
     return st;

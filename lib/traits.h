@@ -24,6 +24,9 @@ typedef struct sps_features {
     double distinct8, distinct64;       /* distinct columns / nonzeros, mean */
     int block;                          /* b in 2..8 with full b x b blocks, or 1 */
     double block_fill;                  /* share of stored entries in those */
+    double fill[9];                     /* [b], b in 2..8: entries / numbers of
+                                           the aligned b x b blocks that have
+                                           some */
     uint64_t hash;                      /* of shape, rowptr and columns */
 } sps_features;
 

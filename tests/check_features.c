@@ -168,6 +168,30 @@ START_TEST(features_find_blocks)
 }
 END_TEST
 
+/* Entries over numbers of the blocks that have some, in aligned blocks. */
+START_TEST(features_measure_the_fill_of_blocks)
+{
+    const struct { const char *family; int b; double fill; } known[] = {
+        { "grid27_dof3", 3, 1.0 }, { "block_dense", 4, 1.0 },
+        { "block_dense", 2, 1.0 }, { "block_dense", 8, 0.5 },
+        { "nodes6", 6, 1.0 },      { "nodes6", 3, 1.0 },
+        { "nodes7", 7, 0.9 },      { "tridiagonal", 2, 0.5 },
+        { "diagonal", 5, 0.2 },    { "empty", 4, 0.0 },
+    };
+
+    for (int i = 0; i < 10; i++) {
+        sps_csr *A = zoo_matrix(zoo_find(known[i].family), 1512, 7,
+                                ZOO_RANDOM, SPS_F64);
+        const sps_features f = measure(A);
+
+        ck_assert_msg(fabs(f.fill[known[i].b] - known[i].fill) < 0.02,
+                      "%s: fill %g in blocks of %d", known[i].family,
+                      f.fill[known[i].b], known[i].b);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
 START_TEST(features_see_reuse_of_columns)
 {
     sps_csr *band = zoo_matrix(zoo_find("band"), 2000, 7, ZOO_RANDOM, SPS_F64);
@@ -215,6 +239,7 @@ int main(void)
     tcase_add_test(t, one_way_links_join_components);
     tcase_add_test(t, features_count_rows_exactly);
     tcase_add_test(t, features_find_blocks);
+    tcase_add_test(t, features_measure_the_fill_of_blocks);
     tcase_add_test(t, features_see_reuse_of_columns);
     tcase_add_test(t, hash_sees_the_pattern_and_nothing_else);
     suite_add_tcase(s, t);

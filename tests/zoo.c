@@ -168,6 +168,24 @@ static void blocks8(row *r)
                 put(r, (own + away[t]) % count * 8 + c);
 }
 
+/* Blocks of b x b where nodes have b unknowns: on the diagonal, at two places
+ * elsewhere, and in the last, often ragged, block column.  holes: one entry in
+ * ten is missing. */
+static void nodes(row *r, int b, bool holes)
+{
+    int64_t own = r->i / b, count = (r->ncol + b - 1) / b;
+    const int64_t at[] = { own, (3 * own + 1) % (count ? count : 1),
+                           own + 1, count - 1 };
+
+    for (int t = 0; t < 4; t++)
+        for (int c = 0; c < b; c++)
+            if (!holes || draw(r, b * t + c, 10) > 0) put(r, at[t] * b + c);
+}
+
+static void nodes2(row *r) { nodes(r, 2, false); }
+static void nodes6(row *r) { nodes(r, 6, false); }
+static void nodes7(row *r) { nodes(r, 7, true); }
+
 static void uniform(row *r)
 {
     int64_t length = draw(r, 0, 17);
@@ -290,6 +308,9 @@ static const family families[] = {
     {"block_dense", block_dense, true, 1, 1},
     {"blocks5", blocks5, false, 1, 1},
     {"blocks8", blocks8, false, 1, 1},
+    {"nodes2", nodes2, false, 1, 1},
+    {"nodes6", nodes6, false, 1, 1},
+    {"nodes7", nodes7, false, 1, 1},
     {"uniform", uniform, false, 1, 1},
     {"power_law", power_law, false, 1, 1},
     {"alternating", alternating, false, 1, 1},

@@ -23,11 +23,14 @@
 #define CLONES                                                                 \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",          \
                                  "default")))
-/* Whether there are 32 vector registers of 8 doubles. */
-#define WIDE_REGISTERS __builtin_cpu_supports("avx512f")
+/* Whether there are 32 vector registers of 8 doubles; for functions that are
+ * called only then. */
+#define WIDE_REGISTERS __builtin_cpu_supports("x86-64-v4")
+#define WIDE_ONLY __attribute__((target("arch=x86-64-v4")))
 #else
 #define CLONES
 #define WIDE_REGISTERS 0
+#define WIDE_ONLY
 #endif
 #define INLINE static inline __attribute__((always_inline))
 

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* node_blocks.c - CSR to node blocks and back, on the host.
+ *
+ * The blocks of a block row come from a merge of its b sorted rows: one cursor
+ * in each, the smallest block column is next, and every cursor inside that
+ * block moves past it.  Counted first, then written: each entry is looked at
+ * twice, block rows in parallel. */
+#include "kernels/formats/node_blocks.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ choice */
+
+int spsi_node_choose(const sps_features *f, double value)
+{
+    int best = SPS_NODE_MIN;
+
+    for (int b = SPS_NODE_MIN + 1; b <= SPS_NODE_MAX; b++)
+        if (spsi_node_bytes(b, f->fill[b], value) <
+            spsi_node_bytes(best, f->fill[best], value))
+            best = b;
+    return best;
+}
+
+bool spsi_node_fits(const sps_problem *p, const char **why_not)
+{
+    const double value = (double)spsi_dtype_size(p->A->dtype);
+    const int b = spsi_node_choose(p->f, value);
+    const double fill = p->f->fill[b];
+
+    if (p->A->nnz == 0 || fill < 0.25) {
+        *why_not = "entries do not come in blocks";
+        return false;
+    }
+    *why_not = "blocks would hold more zeros than they save columns";
+    return p->pinned || spsi_node_bytes(b, fill, value) < value + 4;
+}
+
+sps_status spsi_node_check(sps_context *ctx, const sps_csr_local *A,
+                           const sps_node_blocks *n)
+{
+    const double numbers = (double)n->count * n->b * n->b;
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(ctx, numbers <= 5.0 * (double)A->nnz, SPS_EUNFIT,
+                "blocks of %d x %d hold %.3g numbers for %lld entries: at most "
+                "five for each are served", n->b, n->b, numbers,
+                (long long)A->nnz);
+fail:
+    return st;
+}
+
+/* ------------------------------------------------------------------- merge */
+
+typedef struct merge {
+    const int32_t *col;
+    int b, rows;
+    int64_t at[SPS_NODE_MAX], end[SPS_NODE_MAX];
+} merge;
+
+static void merge_open(merge *m, const sps_csr_local *A, int b,
+                       int64_t block_row)
+{
+    const int64_t first = block_row * b;
+
+    m->col = A->col;
+    m->b = b;
+    m->rows = first + b <= A->nrow ? b : (int)(A->nrow - first);
+    for (int r = 0; r < m->rows; r++) {
+        m->at[r] = A->rowptr[first + r];
+        m->end[r] = A->rowptr[first + r + 1];
+    }
+}
+
+/* The next block column, -1 when there is none. */
+static int32_t merge_next(merge *m)
+{
+    int32_t next = INT32_MAX;
+
+    for (int r = 0; r < m->rows; r++)
+        if (m->at[r] < m->end[r] && m->col[m->at[r]] < next)
+            next = m->col[m->at[r]];
+    if (next == INT32_MAX) return -1;
+    next /= m->b;
+    for (int r = 0; r < m->rows; r++)
+        while (m->at[r] < m->end[r] && m->col[m->at[r]] / m->b == next)
+            m->at[r]++;
+    return next;
+}
+
+/* The block columns of a block row, to `column` unless NULL; how many. */
+static int64_t list_blocks(const sps_csr_local *A, int b, int64_t block_row,
+                           int32_t *column)
+{
+    int64_t count = 0;
+    int32_t next;
+    merge m;
+
+    merge_open(&m, A, b, block_row);
+    for (; (next = merge_next(&m)) >= 0; count++)
+        if (column) column[count] = next;
+    return count;
+}
+
+/* ------------------------------------------------------------------- build */
+
+void spsi_node_shape(int64_t nrow, int64_t ncol, sps_dtype dtype, int b,
+                     sps_node_blocks *n)
+{
+    *n = (sps_node_blocks){ .b = b, .nrow = nrow, .ncol = ncol,
+                            .mb = (nrow + b - 1) / b,
+                            .nb = (ncol + b - 1) / b, .dtype = dtype };
+}
+
+/* Entries of row i: each block of the block row in turn, each entry into it. */
+static void write_row(const sps_csr_local *A, const sps_node_blocks *n,
+                      int64_t i, size_t size)
+{
+    const int b = n->b;
+    int64_t s = n->start[i / b];
+
+    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+        const int32_t j = A->col[p] / b;
+
+        while (n->column[s] < j) s++;
+        memcpy((char *)n->val +
+                   (size_t)((s * b + A->col[p] - (int64_t)j * b) * b + i % b) *
+                       size,
+               (const char *)A->val + (size_t)p * size, size);
+    }
+}
+
+void spsi_node_refresh(const sps_csr_local *A, sps_node_blocks *n, int threads)
+{
+    const size_t size = spsi_dtype_size(n->dtype);
+
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < A->nrow; i++) {
+        if (size == 8) write_row(A, n, i, 8);
+        else write_row(A, n, i, 4);
+    }
+    (void)threads;
+}
+
+sps_status spsi_node_from_csr(sps_context *ctx, const sps_csr_local *A, int b,
+                              sps_node_blocks *n)
+{
+    sps_status st;
+
+    spsi_node_shape(A->nrow, A->ncol, A->dtype, b, n);
+    SPS_TRY(SPS_NEW(ctx, n->mb + 1, &n->start));
+#pragma omp parallel for schedule(static) num_threads(ctx->threads)
+    for (int64_t I = 0; I < n->mb; I++)
+        n->start[I + 1] = list_blocks(A, b, I, NULL);
+    for (int64_t I = 0; I < n->mb; I++) n->start[I + 1] += n->start[I];
+    n->count = n->start[n->mb];
+    SPS_TRY(spsi_node_check(ctx, A, n));
+    SPS_TRY(SPS_NEW(ctx, n->count, &n->column));
+    SPS_TRY(spsi_new(ctx, (size_t)n->count * (size_t)(b * b) *
+                              spsi_dtype_size(n->dtype), &n->val));
+#pragma omp parallel for schedule(static) num_threads(ctx->threads)
+    for (int64_t I = 0; I < n->mb; I++)
+        list_blocks(A, b, I, n->column + n->start[I]);
+    /* spsi_new gave zeros that nobody touched yet: whose block rows they are
+     * writes them first, and has them near. */
+    spsi_node_refresh(A, n, ctx->threads);
+fail:
+    return st;
+}
+
+void spsi_node_clear(sps_context *ctx, sps_node_blocks *n)
+{
+    spsi_free(ctx, n->start);
+    spsi_free(ctx, n->column);
+    spsi_free(ctx, n->val);
+    n->start = NULL;
+    n->column = NULL;
+    n->val = NULL;
+}
+
+size_t spsi_node_size(const sps_node_blocks *n)
+{
+    return (size_t)(n->mb + 1) * sizeof *n->start +
+           (size_t)n->count * (sizeof *n->column + (size_t)(n->b * n->b) *
+                                                       spsi_dtype_size(n->dtype));
+}
+
+/* ------------------------------------------------------------------ back */
+
+static double number(const sps_node_blocks *n, int64_t at)
+{
+    return n->dtype == SPS_F64 ? ((const double *)n->val)[at]
+                               : (double)((const float *)n->val)[at];
+}
+
+/* Row i: its nonzeros, counted, and kept when A has room for them. */
+static int64_t read_row(const sps_node_blocks *n, int64_t i, sps_csr *A,
+                        int64_t to)
+{
+    const int b = n->b;
+    int64_t count = 0;
+
+    for (int64_t e = n->start[i / b] * b; e < n->start[i / b + 1] * b; e++) {
+        const double v = number(n, e * b + i % b);
+
+        if (v == 0.0) continue;
+        if (A) {
+            A->col[to + count] = (int32_t)(n->column[e / b] * b + e % b);
+            if (n->dtype == SPS_F64) ((double *)A->val)[to + count] = v;
+            else ((float *)A->val)[to + count] = (float)v;
+        }
+        count++;
+    }
+    return count;
+}
+
+sps_status spsi_node_to_csr(sps_context *ctx, const sps_node_blocks *n,
+                            sps_csr **A_p)
+{
+    sps_status st;
+    sps_csr *A = NULL;
+    int64_t nnz = 0;
+
+    for (int64_t i = 0; i < n->nrow; i++) nnz += read_row(n, i, NULL, 0);
+    SPS_TRY(sps_csr_create(ctx, n->nrow, n->ncol, nnz, n->dtype, &A));
+    for (int64_t i = 0; i < n->nrow; i++)
+        A->rowptr[i + 1] = A->rowptr[i] + read_row(n, i, A, A->rowptr[i]);
+    *A_p = A;
+fail:
+    return st;
+}
