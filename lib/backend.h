@@ -112,6 +112,11 @@ typedef struct sps_backend {
     /* Incomplete factors by threshold (ilut.h). */
     sps_status (*csr_ilut)(sps_context *ctx, const sps_csr *B,
                            const sps_ilut_options *o, sps_ilut_result *r);
+    /* Rows g_i into G->val and columns v_i into v, both in the pattern of G
+     * (lower, sorted, whole diagonal): last row and column of A(S, S)^-1, S the
+     * columns of row i.  *bad: rows that keep their diagonal alone. */
+    sps_status (*csr_fsai)(sps_context *ctx, const sps_csr *A, sps_csr *G,
+                           double *v, bool symmetric, int64_t *bad);
     /* --- triangles (triangle.h).  open may keep a copy in t->local; refresh
      *     takes new values; close is safe after an open that failed. */
     sps_status (*triangle_open)(sps_triangle *t);

@@ -33,6 +33,15 @@ sps_status spsi_matrix_ilu0(sps_context *ctx, sps_csr *F,
     return b->csr_ilu0(ctx, F, diagonal, levels, positive, bad);
 }
 
+sps_status spsi_matrix_fsai(const sps_operator *A, sps_csr *G, double *v,
+                            bool symmetric, int64_t *bad)
+{
+    const sps_backend *b = A->ctx->backend;
+
+    if (!b->csr_fsai) b = &spsi_backend_cpu;
+    return b->csr_fsai(A->ctx, A->A, G, v, symmetric, bad);
+}
+
 sps_status spsi_matrix_ilut(sps_context *ctx, const sps_csr *B,
                             const sps_ilut_options *o, sps_ilut_result *r)
 {

@@ -326,7 +326,7 @@ typedef struct sps_options {
     const char *solver;       /**< auto block_cg cg gmres block_gmres
                                    bicgstab idr minres */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
-                                   ilu0 ic0 ilut dense */
+                                   ilu0 ic0 ilut dense fsai */
     const char *kernel;       /**< auto, measure, or a kernel's name */
     const char *nullspace;    /**< auto (default) none constant components */
     const sps_block *nullspace_basis; /**< own basis, n x q; or NULL */
@@ -341,6 +341,7 @@ typedef struct sps_options {
     const char *reorder;      /**< before ilut: auto none rcm degree */
     const char *dense;        /**< auto: solver auto may end with dense factors
                                    where n <= 2000; never */
+    int power;                /**< of fsai: pattern of A^power, 1 */
     double droptol;           /**< of ilut: entries below this part of their
                                    row are dropped, 1e-3 */
     double fill;              /**< of ilut: a row of L, and one of U, keeps at

@@ -112,6 +112,57 @@ START_TEST(factors_without_fill_are_the_inverse)
 }
 END_TEST
 
+/* Dense blocks: the pattern of the lower triangle holds its inverse. */
+START_TEST(fsai_is_the_inverse_where_the_pattern_holds_it)
+{
+    for (int t = 0; t < 2; t++) {
+        sps_csr *A = zoo_matrix(zoo_find("block_dense"), 300, 7, ZOO_SPD,
+                                SPS_F64);
+        double e;
+
+        for (int64_t i = 0; t && i < A->nrow; i++)
+            for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+                if (A->col[p] > i) ((double *)A->val)[p] *= -0.5;
+        if (t) A->props = 0;
+        e = inverse_error(A, "fsai", 4);
+        ck_assert_msg(e < 1e-12, "%s: %g", t ? "nonsymmetric" : "symmetric",
+                      e);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+/* All powers of a short tridiagonal matrix: its whole inverse. */
+START_TEST(fsai_takes_powers_of_the_pattern)
+{
+    double last = INFINITY;
+
+    for (opt.power = 1; opt.power <= 8; opt.power++) {
+        sps_csr *A = zoo_matrix(zoo_find("tridiagonal"), 9, 7, ZOO_SPD,
+                                SPS_F64);
+        double e = inverse_error(A, "fsai", 2);
+
+        ck_assert_msg(e < last || e < 1e-14, "power %d: %g", opt.power, e);
+        last = e;
+        zoo_free(&A);
+    }
+    ck_assert(last < 1e-13);
+}
+END_TEST
+
+START_TEST(fsai_keeps_the_diagonal_where_a_row_is_not_definite)
+{
+    const double a[] = {1, 3, 0,
+                        3, 1, 0,
+                        0, 0, 2};
+    sps_csr *A = from_dense(3, a);
+
+    ck_assert(isfinite(inverse_error(A, "fsai", 1)));
+    ck_assert(noted("fsai: 1 of 3 rows keep their diagonal alone"));
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
 /* Nothing dropped: any matrix, in any order, at any scale. */
 START_TEST(ilut_without_dropping_is_the_inverse)
 {
@@ -283,6 +334,9 @@ int main(void)
     tcase_set_timeout(tc, RUNNER_TIMEOUT);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, factors_without_fill_are_the_inverse);
+    tcase_add_test(tc, fsai_is_the_inverse_where_the_pattern_holds_it);
+    tcase_add_test(tc, fsai_takes_powers_of_the_pattern);
+    tcase_add_test(tc, fsai_keeps_the_diagonal_where_a_row_is_not_definite);
     tcase_add_test(tc, ilut_without_dropping_is_the_inverse);
     tcase_add_test(tc, ilut_moves_zeros_off_the_diagonal);
     tcase_add_test(tc, ilut_refuses_a_matrix_singular_by_its_pattern);

@@ -61,7 +61,7 @@ layers=$(
     allow examples spsolve.h
     # Programs built by hand, beside the library, may be of CUDA.
     refuse "$cuda|lapacke.h|cblas.h" tools examples | grep -v '^tools/peers/'
-    refuse "$cuda" tests
+    refuse "$cuda" tests | grep -v '^tests/[a-z_]*\.cu '
     for file in tests/api_*.c; do
         [ -f "$file" ] || continue
         echo "$file" | includes | grep '"' | tr -d '"' |

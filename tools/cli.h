@@ -35,6 +35,7 @@ typedef struct cli_values {
     const char *device, *kernel, *wisdom, *config;
     const char *json, *monitor, *plot, *help;
     int nrhs, maxit, threads, precond_block, precond_degree, restart;
+    int fsai_power;
     const char *scale, *reorder, *dense;
     double droptol, fill;
     int bicgstab_l, idr_s;

@@ -312,6 +312,7 @@ static void solver_options(job *j, sps_options *o)
     o->scale = v->scale;
     o->reorder = v->reorder;
     o->dense = v->dense;
+    o->power = v->fsai_power;
     o->droptol = v->droptol;
     o->fill = v->fill;
     o->restart = v->restart;

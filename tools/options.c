@@ -59,6 +59,8 @@ const cli_option cli_options[] = {
     {"dense", "WHETHER", "auto", CLI_CHOICE, AT(dense), 0, 0, "auto never",
      METHOD, "auto lets -solver auto end with dense factors where n is at most "
      "2000; never forbids it"},
+    {"fsai-power", "N", "1", CLI_INT, AT(fsai_power), 1, 8, NULL, METHOD,
+     "fsai takes the pattern of this power of A"},
     {"droptol", "X", "1e-3", CLI_REAL, AT(droptol), 0, 1, NULL, METHOD,
      "ilut drops entries below this part of their row"},
     {"fill", "X", "10", CLI_REAL, AT(fill), 0, 1e6, NULL, METHOD,

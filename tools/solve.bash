@@ -17,7 +17,7 @@ _solve()
         COMPREPLY=($(compgen -W 'auto block_cg cg gmres block_gmres bicgstab idr minres' -- "$cur"))
         return ;;
     -precond)
-        COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut dense' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut dense fsai' -- "$cur"))
         return ;;
     -precond-block) COMPREPLY=(); return ;;
     -precond-degree) COMPREPLY=(); return ;;
@@ -30,6 +30,7 @@ _solve()
     -dense)
         COMPREPLY=($(compgen -W 'auto never' -- "$cur"))
         return ;;
+    -fsai-power) COMPREPLY=(); return ;;
     -droptol) COMPREPLY=(); return ;;
     -fill) COMPREPLY=(); return ;;
     -restart) COMPREPLY=(); return ;;
@@ -73,6 +74,7 @@ _solve()
         -scale
         -reorder
         -dense
+        -fsai-power
         -droptol
         -fill
         -restart

@@ -217,6 +217,7 @@ SPS_DEFINE(sps_backend, spsi_backend_cpu) = {
     .basis_update = spsi_cpu_basis_update,
     .csr_diagonal = spsi_cpu_csr_diagonal,
     .csr_block_inverse = spsi_cpu_csr_block_inverse,
+    .csr_fsai = spsi_cpu_csr_fsai,
     .csr_ilu0 = spsi_cpu_csr_ilu0,
     .csr_ilut = spsi_cpu_csr_ilut,
     .triangle_open = spsi_cpu_triangle_open,

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fsai.c - Z = V' T^-1 G R, a factored sparse approximate inverse (Kolotilina
+ * and Yeremin 1993): two sparse products and a row scaling, nothing to wait
+ * for.  G and V are lower triangular, in the pattern of A's lower triangle or
+ * that of A^power (Chow, Int. J. High Perform. Comput. Appl. 15, 2001);
+ * symmetric A: V = G, and M is symmetric positive definite when A is, since
+ * each t_i is then positive.
+ *
+ * A row whose small matrix is singular (symmetric: not definite) keeps its
+ * diagonal alone; how many is noted. */
+#include "precond.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Entries of a row at most: those nearest to the diagonal. */
+enum { LONGEST = 96 };
+
+struct fsai {
+    sps_precond super;
+    bool symmetric;
+    sps_csr *G, *V;           /* V: transposed, upper, with T^-1 in it */
+    double *v;                /* values of V before that, in G's order */
+    sps_operator *lower, *upper;
+    sps_block *W;             /* n x width */
+};
+
+/* ---------------------------------------------------------------- pattern */
+
+static int ascending(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Columns <= i that row i reaches in `power` steps, sorted, into col (n
+ * numbers); returns how many.  seen[j] = i + 1 where met. */
+static int64_t reach(const sps_csr *A, int64_t i, int power, int64_t *seen,
+                     int32_t *col)
+{
+    int64_t count = 1, at = 0, end = 1, kept = 0;
+
+    col[0] = (int32_t)i;
+    seen[i] = i + 1;
+    for (int step = 0; step < power; step++, end = count)
+        for (; at < end; at++)
+            for (int64_t p = A->rowptr[col[at]]; p < A->rowptr[col[at] + 1];
+                 p++)
+                if (seen[A->col[p]] != i + 1) {
+                    seen[A->col[p]] = i + 1;
+                    col[count++] = A->col[p];
+                }
+    for (int64_t t = 0; t < count; t++)
+        if (col[t] <= i) col[kept++] = col[t];
+    qsort(col, (size_t)kept, sizeof *col, ascending);
+    if (kept > LONGEST) {
+        memmove(col, col + kept - LONGEST, LONGEST * sizeof *col);
+        kept = LONGEST;
+    }
+    return kept;
+}
+
+static sps_status make_pattern(struct fsai *m, int power)
+{
+    const sps_csr *A = m->super.A->A;
+    sps_context *ctx = m->super.ctx;
+    sps_status st;
+    int64_t *seen = NULL, *start = NULL;
+    int32_t *col = NULL;
+
+    SPS_TRY(SPS_NEW(ctx, A->nrow, &seen));
+    SPS_TRY(SPS_NEW(ctx, A->nrow + 1, &start));
+    SPS_TRY(SPS_NEW(ctx, A->nrow, &col));
+    for (int64_t i = 0; i < A->nrow; i++)
+        start[i + 1] = start[i] + reach(A, i, power, seen, col);
+    SPS_TRY(sps_csr_create(ctx, A->nrow, A->nrow, start[A->nrow], SPS_F64,
+                           &m->G));
+    memcpy(m->G->rowptr, start, (size_t)(A->nrow + 1) * sizeof *start);
+    for (int64_t i = 0; i < A->nrow; i++) seen[i] = 0;
+    for (int64_t i = 0; i < A->nrow; i++) {
+        const int64_t count = reach(A, i, power, seen, col);
+
+        memcpy(m->G->col + start[i], col, (size_t)count * sizeof *col);
+    }
+fail:
+    spsi_free(ctx, seen);
+    spsi_free(ctx, start);
+    spsi_free(ctx, col);
+    return st;
+}
+
+/* ----------------------------------------------------------------- values */
+
+/* G and V' T^-1 anew; *V_p is made. */
+static sps_status fill(struct fsai *m, sps_csr **V_p)
+{
+    sps_precond *M = &m->super;
+    sps_csr by_rows = *m->G;
+    sps_status st;
+    int64_t bad;
+
+    SPS_TRY(spsi_matrix_fsai(M->A, m->G, m->v, m->symmetric, &bad));
+    if (bad)
+        spsi_note(M->ctx, "fsai: %lld of %lld rows keep their diagonal alone: "
+                  "their part of the matrix is %s", (long long)bad,
+                  (long long)M->n, m->symmetric ? "not positive definite"
+                                                : "singular");
+    for (int64_t i = 0; i < M->n; i++) {
+        const int64_t last = m->G->rowptr[i + 1];
+        const double t = m->v[last - 1];
+
+        for (int64_t p = m->G->rowptr[i]; p < last; p++) m->v[p] /= t;
+    }
+    by_rows.val = m->v;
+    SPS_TRY(spsi_csr_transpose(M->ctx, &by_rows, V_p));
+fail:
+    return st;
+}
+
+static sps_status build(sps_precond *M, const sps_options *opt)
+{
+    struct fsai *m = (struct fsai *)M;
+    const sps_operator *A = M->A;
+    sps_status st;
+
+    m->symmetric = A->props & (SPS_SYMMETRIC | SPS_SPD);
+    if (!m->symmetric)
+        SPS_TRY(sps_csr_symmetric(M->ctx, A->A, 1e-10, &m->symmetric, NULL));
+    SPS_TRY(make_pattern(m, opt->power));
+    SPS_TRY(SPS_NEW(M->ctx, m->G->nnz, &m->v));
+    SPS_TRY(fill(m, &m->V));
+    SPS_TRY(sps_operator_csr(M->ctx, m->G, M->width, NULL, &m->lower));
+    SPS_TRY(sps_operator_csr(M->ctx, m->V, M->width, NULL, &m->upper));
+    SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->W));
+fail:
+    return st;
+}
+
+static sps_status update(sps_precond *M)
+{
+    struct fsai *m = (struct fsai *)M;
+    sps_csr *V = NULL;
+    sps_status st;
+
+    SPS_TRY(fill(m, &V));
+    SPS_TRY(sps_operator_set_values(m->lower, m->G->val, SPS_HOST));
+    SPS_TRY(sps_operator_set_values(m->upper, V->val, SPS_HOST));
+fail:
+    sps_csr_destroy(M->ctx, &V);
+    return st;
+}
+
+static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
+{
+    const struct fsai *m = (const struct fsai *)M;
+    sps_status st;
+
+    spsi_block_narrow(m->W, R->k);
+    SPS_TRY(sps_operator_apply(m->lower, 1.0, R, 0.0, m->W));
+    SPS_TRY(sps_operator_apply(m->upper, 1.0, m->W, 0.0, Z));
+fail:
+    return st;
+}
+
+static void destroy(sps_precond *M)
+{
+    struct fsai *m = (struct fsai *)M;
+
+    sps_operator_destroy(&m->lower);
+    sps_operator_destroy(&m->upper);
+    sps_csr_destroy(M->ctx, &m->G);
+    sps_csr_destroy(M->ctx, &m->V);
+    sps_block_destroy(&m->W);
+    spsi_free(M->ctx, m->v);
+}
+
+SPS_DEFINE(sps_precond_type, spsi_precond_fsai) = {
+    .name = "fsai", .needs = SPS_NEEDS_CSR, .symmetric = true,
+    .size = sizeof(struct fsai),
+    .build = build, .update = update, .apply = apply, .destroy = destroy,
+};
