@@ -48,6 +48,7 @@ static const row rows[] = {
     ROW(degree, INT, 1, 100, NULL, NULL),
     ROW(restart, INT, 1, 1000, NULL, NULL),
     ROW(flexible, BOOL, 0, 1, NULL, NULL),
+    ROW(recycle, INT, 0, 256, NULL, NULL),
     ROW(bicgstab_l, INT, 1, 8, NULL, NULL),
     ROW(idr_s, INT, 1, 16, NULL, NULL),
     ROW(rank_tolerance, REAL, 0, 1, NULL, NULL),

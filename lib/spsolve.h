@@ -324,7 +324,7 @@ typedef bool (*sps_monitor_fn)(const sps_progress *p, void *data);
 typedef struct sps_options {
     size_t struct_size;       /**< sizeof(sps_options) */
     const char *solver;       /**< auto block_cg cg gmres block_gmres
-                                   bicgstab idr minres */
+                                   block_gcrodr bicgstab idr minres */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
                                    ilu0 ic0 ilut dense fsai */
     const char *kernel;       /**< auto, measure, or a kernel's name */
@@ -350,6 +350,9 @@ typedef struct sps_options {
                                    for as many blocks of right-hand sides */
     bool flexible;            /**< of gmres: the preconditioner may change from
                                    step to step; twice the memory (false) */
+    int recycle;              /**< of block_gcrodr: vectors kept from cycle to
+                                   cycle and from solve to solve; 0: two a
+                                   right-hand side, 10 at least */
     int bicgstab_l;           /**< l of bicgstab: degree of the polynomial that
                                    stabilises a sweep of 2 l products, 2 */
     int idr_s;                /**< s of idr: dimension of the shadow space, 4 */

@@ -85,11 +85,11 @@ static void make_reflection(sps_least_squares *q, int t)
 }
 
 void spsi_least_squares_append(sps_least_squares *q, const sps_small *top,
-                               const sps_small *below)
+                               int skip, const sps_small *below)
 {
     int old = q->rows, more = below->rows;
 
-    assert(top->rows == old && top->cols == below->cols);
+    assert(top->rows == skip + old && top->cols == below->cols);
     assert(old + more <= q->max_rows);
     assert(q->columns + top->cols <= q->max_columns);
     q->rows += more;
@@ -99,7 +99,7 @@ void spsi_least_squares_append(sps_least_squares *q, const sps_small *top,
         int t = q->columns++;
         double *x = column_of(q, t);
 
-        memcpy(x, spsi_small_at(top, 0, j), (size_t)old * sizeof *x);
+        memcpy(x, spsi_small_at(top, skip, j), (size_t)old * sizeof *x);
         if (more)
             memcpy(x + old, spsi_small_at(below, 0, j),
                    (size_t)more * sizeof *x);
@@ -118,22 +118,65 @@ double spsi_least_squares_residual(const sps_least_squares *q, int c)
     return norm;
 }
 
-void spsi_least_squares_solve(const sps_least_squares *q, sps_small *Y)
+/* Diagonal numbers of R below this are zero to working precision. */
+static double smallest(const sps_least_squares *q)
 {
     double largest = 0;
 
     for (int t = 0; t < q->columns; t++)
         largest = fmax(largest, fabs(column_of(q, t)[t]));
+    return 4 * DBL_EPSILON * largest;
+}
+
+void spsi_least_squares_solve_r(const sps_least_squares *q, double *x)
+{
+    double least = smallest(q);
+
+    for (int t = q->columns - 1; t >= 0; t--) {
+        const double *r = column_of(q, t);
+
+        x[t] = fabs(r[t]) > least ? x[t] / r[t] : 0;
+        for (int i = 0; i < t; i++) x[i] -= x[t] * r[i];
+    }
+}
+
+void spsi_least_squares_solve_rt(const sps_least_squares *q, double *x)
+{
+    double least = smallest(q);
+
+    for (int t = 0; t < q->columns; t++) {
+        const double *r = column_of(q, t);
+
+        for (int i = 0; i < t; i++) x[t] -= r[i] * x[i];
+        x[t] = fabs(r[t]) > least ? x[t] / r[t] : 0;
+    }
+}
+
+void spsi_least_squares_multiply_r(const sps_least_squares *q, double *x)
+{
+    for (int t = 0; t < q->columns; t++) {
+        const double *r = column_of(q, t);
+
+        for (int i = 0; i < t; i++) x[i] += r[i] * x[t];
+        x[t] *= r[t];
+    }
+}
+
+void spsi_least_squares_multiply(const sps_least_squares *q, double *x)
+{
+    spsi_least_squares_multiply_r(q, x);
+    for (int i = q->columns; i < q->rows; i++) x[i] = 0;
+    for (int t = q->columns - 1; t >= 0; t--) reflect(q, t, x);
+}
+
+void spsi_least_squares_solve(const sps_least_squares *q, sps_small *Y)
+{
     spsi_small_shape(Y, q->columns, Y->cols);
     for (int c = 0; c < Y->cols; c++) {
         double *y = spsi_small_at(Y, 0, c);
 
-        memcpy(y, right_of(q, c), (size_t)q->columns * sizeof *y);
-        for (int t = q->columns - 1; t >= 0; t--) {
-            const double *r = column_of(q, t);
-
-            y[t] = fabs(r[t]) > 4 * DBL_EPSILON * largest ? y[t] / r[t] : 0;
-            for (int i = 0; i < t; i++) y[i] -= y[t] * r[i];
-        }
+        if (q->columns)
+            memcpy(y, right_of(q, c), (size_t)q->columns * sizeof *y);
+        spsi_least_squares_solve_r(q, y);
     }
 }

@@ -27,13 +27,20 @@ sps_status spsi_least_squares_open(sps_context *ctx, int max_rows,
 void spsi_least_squares_close(sps_context *ctx, sps_least_squares *q);
 /* G (rows x k), and no column of H yet. */
 void spsi_least_squares_start(sps_least_squares *q, const sps_small *G);
-/* top has q->rows rows, below as many as come; either as many columns. */
+/* top has q->rows rows behind `skip` others, below as many as come; either as
+ * many columns. */
 void spsi_least_squares_append(sps_least_squares *q, const sps_small *top,
-                               const sps_small *below);
+                               int skip, const sps_small *below);
 /* Norm of column c of G - H Y for the best Y. */
 double spsi_least_squares_residual(const sps_least_squares *q, int c);
 /* The best Y, q->columns x k.  Where R is singular to working precision the
  * direction is left out. */
 void spsi_least_squares_solve(const sps_least_squares *q, sps_small *Y);
+/* With H = Q R: x (q->columns numbers) = R^-1 x, R'^-1 x or R x, and x
+ * (q->columns numbers, q->rows on return) = H x. */
+void spsi_least_squares_solve_r(const sps_least_squares *q, double *x);
+void spsi_least_squares_solve_rt(const sps_least_squares *q, double *x);
+void spsi_least_squares_multiply_r(const sps_least_squares *q, double *x);
+void spsi_least_squares_multiply(const sps_least_squares *q, double *x);
 
 #endif

@@ -38,7 +38,7 @@ typedef struct cli_values {
     int fsai_power;
     const char *scale, *reorder, *dense;
     double droptol, fill;
-    int bicgstab_l, idr_s;
+    int recycle, bicgstab_l, idr_s;
     double rtol, atol, maxtime, rank_tol;
     uint64_t seed, maxmem;
     bool lenient, strict, allow_nonfinite;

@@ -317,6 +317,7 @@ static void solver_options(job *j, sps_options *o)
     o->fill = v->fill;
     o->restart = v->restart;
     o->flexible = v->flexible;
+    o->recycle = v->recycle;
     o->bicgstab_l = v->bicgstab_l;
     o->idr_s = v->idr_s;
     o->rank_tolerance = v->rank_tol;

@@ -14,7 +14,7 @@ _solve()
         return ;;
     -maxmem) COMPREPLY=(); return ;;
     -solver)
-        COMPREPLY=($(compgen -W 'auto block_cg cg gmres block_gmres bicgstab idr minres' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto block_cg cg gmres block_gmres block_gcrodr bicgstab idr minres' -- "$cur"))
         return ;;
     -precond)
         COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut dense fsai' -- "$cur"))
@@ -34,6 +34,7 @@ _solve()
     -droptol) COMPREPLY=(); return ;;
     -fill) COMPREPLY=(); return ;;
     -restart) COMPREPLY=(); return ;;
+    -recycle) COMPREPLY=(); return ;;
     -bicgstab-l) COMPREPLY=(); return ;;
     -idr-s) COMPREPLY=(); return ;;
     -rank-tol) COMPREPLY=(); return ;;
@@ -48,7 +49,7 @@ _solve()
         COMPREPLY=($(compgen -W 'auto cpu cuda' -- "$cur"))
         return ;;
     -kernel)
-        COMPREPLY=($(compgen -W 'auto measure spmm.omp spmm.ref sddmm.ref' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto measure spmm.omp spmm.blocks_omp spmm.ref sddmm.ref' -- "$cur"))
         return ;;
     -wisdom) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -threads) COMPREPLY=(); return ;;
@@ -79,6 +80,7 @@ _solve()
         -fill
         -restart
         -flexible
+        -recycle
         -bicgstab-l
         -idr-s
         -rank-tol

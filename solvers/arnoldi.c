@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* arnoldi.c - see arnoldi.h. */
+#include "arnoldi.h"
+
+#include <float.h>
+#include <math.h>
+
+/* Above this amplification of rounding a new block is made orthogonal to the
+ * basis again. */
+#define AMPLIFIED 1e2
+
+sps_status spsi_arnoldi_open(sps_solver *s, int columns, sps_arnoldi *a)
+{
+    int k = s->columns;
+    sps_small **square[] = { &a->G, &a->T, &a->S };
+    sps_status st;
+
+    SPS_TRY(spsi_block_create(s->ctx, s->n, columns, SPS_F64, &a->V));
+    SPS_TRY(spsi_reserve(s->ctx, s->n, (int)ceil(sqrt((double)columns * k))));
+    SPS_TRY(spsi_small_create(s->ctx, columns, k, &a->h));
+    SPS_TRY(spsi_small_create(s->ctx, columns, k, &a->again));
+    for (size_t i = 0; i < sizeof square / sizeof *square; i++)
+        SPS_TRY(spsi_small_create(s->ctx, k, k, square[i]));
+    SPS_TRY(SPS_NEW(s->ctx, k, &a->before));
+fail:
+    return st;
+}
+
+void spsi_arnoldi_close(sps_solver *s, sps_arnoldi *a)
+{
+    sps_block_destroy(&a->V);
+    spsi_small_destroy(&a->h);
+    spsi_small_destroy(&a->again);
+    spsi_small_destroy(&a->G);
+    spsi_small_destroy(&a->T);
+    spsi_small_destroy(&a->S);
+    spsi_free(s->ctx, a->before);
+}
+
+/* From G = W'W: T such that W T is orthonormal, columns that are rounding
+ * alone taken for zero.  *growth: how much rounding of A M v the new columns
+ * may carry. */
+static sps_status make_transform(sps_solver *s, sps_arnoldi *a, int *rank,
+                                 double *growth)
+{
+    sps_status st = SPS_OK;
+    double condition, sum;
+
+    *rank = 0;
+    *growth = 1;
+    if (!spsi_small_finite(a->G)) {
+        s->stop = SPS_STOP_NOT_FINITE;
+        return SPS_OK;
+    }
+    for (int c = 0; c < a->G->cols; c++) {
+        double *d = spsi_small_at(a->G, c, c);
+
+        if (sqrt(*d) <= 16 * DBL_EPSILON * a->before[c]) *d = 0;
+    }
+    SPS_TRY(spsi_small_orthonormaliser(a->G, s->opt.rank_tolerance, a->T, rank,
+                                       &condition));
+    for (int i = 0; i < *rank; i++) {
+        sum = 0;
+        for (int c = 0; c < a->T->rows; c++)
+            sum += fabs(*spsi_small_at(a->T, c, i)) * a->before[c];
+        *growth = fmax(*growth, sum);
+    }
+fail:
+    return st;
+}
+
+/* h = V'W, W -= V h. */
+static sps_status project(sps_arnoldi *a, sps_small *h, sps_block *W)
+{
+    sps_block V;
+    sps_status st = SPS_OK;
+
+    spsi_small_shape(h, a->last - a->first, W->k);
+    if (a->last == a->first) return SPS_OK;
+    spsi_block_view(a->V, a->first, a->last - a->first, &V);
+    SPS_TRY(spsi_gram(&V, W, h));
+    SPS_TRY(spsi_mul_small(-1.0, &V, h, 1.0, W));
+fail:
+    return st;
+}
+
+/* P = an orthonormal basis of the span of W, orthogonal to V as well; S = P'W.
+ * W has norms `before` before it was made orthogonal to V. */
+static sps_status orth(sps_solver *s, sps_arnoldi *a, const sps_block *W,
+                       sps_block *P)
+{
+    sps_status st = SPS_OK;
+    sps_block narrow;
+    double growth;
+    int rank;
+
+    spsi_small_shape(a->S, 0, W->k);
+    SPS_TRY(spsi_gram(W, W, a->G));
+    SPS_TRY(make_transform(s, a, &rank, &growth));
+    spsi_block_narrow(P, rank);
+    if (s->stop || rank == 0) return st;
+    SPS_TRY(spsi_mul_small(1.0, W, a->T, 0.0, P));
+    for (int pass = 0; pass < 2 && growth > AMPLIFIED && P->k; pass++) {
+        SPS_TRY(project(a, a->again, P));
+        for (int c = 0; c < P->k; c++) a->before[c] = 1;
+        SPS_TRY(spsi_gram(P, P, a->G));
+        SPS_TRY(make_transform(s, a, &rank, &growth));
+        if (s->stop) return st;
+        spsi_block_view(P, 0, rank, &narrow);
+        if (rank) SPS_TRY(spsi_mul_small(1.0, P, a->T, 0.0, &narrow));
+        spsi_block_narrow(P, rank);
+    }
+    if (P->k) SPS_TRY(spsi_gram(P, W, a->S));
+fail:
+    return st;
+}
+
+static sps_status append(sps_arnoldi *a, const sps_block *P)
+{
+    sps_block place;
+    sps_status st = SPS_OK;
+
+    if (P->k == 0) return SPS_OK;
+    spsi_block_view(a->V, a->last, P->k, &place);
+    SPS_TRY(spsi_copy(P, &place));
+    a->last += P->k;
+fail:
+    return st;
+}
+
+sps_status spsi_arnoldi_start(sps_solver *s, sps_arnoldi *a, int first,
+                              int last, const sps_block *R, sps_block *P)
+{
+    sps_status st;
+
+    a->first = first;
+    a->last = last;
+    SPS_TRY(spsi_norms(R, a->before));
+    SPS_TRY(orth(s, a, R, P));
+    if (!s->stop) SPS_TRY(append(a, P));
+fail:
+    return st;
+}
+
+sps_status spsi_arnoldi_extend(sps_solver *s, sps_arnoldi *a, sps_block *W,
+                               sps_block *P)
+{
+    sps_status st;
+
+    SPS_TRY(project(a, a->h, W));
+    SPS_TRY(project(a, a->again, W));
+    SPS_TRY(spsi_norms(W, a->before));
+    for (int c = 0; c < W->k; c++)
+        for (int l = 0; l < a->h->rows; l++) {
+            double *h = spsi_small_at(a->h, l, c);
+
+            *h += *spsi_small_at(a->again, l, c);
+            a->before[c] = hypot(a->before[c], *h);
+        }
+    if (!spsi_small_finite(a->h)) s->stop = SPS_STOP_NOT_FINITE;
+    if (s->stop) return st;
+    SPS_TRY(orth(s, a, W, P));
+    if (!s->stop) SPS_TRY(append(a, P));
+fail:
+    return st;
+}

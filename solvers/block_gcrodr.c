@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* block_gcrodr.c - block GMRES with deflated restarts and recycling: GCRO-DR
+ * (Parks, de Sturler, Mackey, Johnson and Maiti, SISC 28(5), 2006) on blocks
+ * (Parks, Soodhalter and Szyld 2016).
+ *
+ * Beside the Krylov space of a cycle a space U of r vectors is kept, with
+ * C = A M U orthonormal.  What C holds of the residual is taken away first,
+ * the cycle works orthogonally to C:
+ *
+ *     X += M U C'R, R -= C C'R;    A M [U V] = [C V_next] [ I B ],  B = C'A M V
+ *                                                         [ 0 H ]
+ *     X += M (V Y - U B Y),  Y = argmin || E_1 S - H Y ||.
+ *
+ * After a cycle U becomes the part of span[U V] that A M shrinks most (the
+ * smallest singular values of the small matrix, as Al Daas, Grigori, Henon and
+ * Ricoux, ACM TOMS 47(2), 2021, recycle), found by inverse iteration with the
+ * triangular factor that the least-squares problem has anyway.  These are the
+ * directions that a restarted method is slow in.
+ *
+ * U stays in the solver: a later solve, with other right-hand sides or with
+ * values that changed a little (sps_operator_set_values), starts with C = A M U
+ * made anew, r / k products.
+ *
+ * Block reads and writes beyond block_gmres: C in each pass of the
+ * orthogonalisation, r / k; at the end of a cycle V three times. */
+#include "arnoldi.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "least_squares.h"
+#include "timer.h"
+
+/* Columns of the Krylov basis of a cycle at most: the small matrices are
+ * worked on by the host. */
+#define WIDEST 512
+#define MOST_KEPT 256
+/* Steps of inverse iteration. */
+#define SWEEPS 6
+
+struct block_gcrodr {
+    sps_arnoldi a;       /* columns r - kept .. r - 1 are C, then comes V */
+    sps_block *U;        /* n x r: the first `kept` columns */
+    sps_block *next;     /* n x r: scratch */
+    sps_least_squares q; /* of H */
+    sps_small *B;        /* kept x columns of V */
+    sps_small *Y, *BY;   /* solution, and B Y */
+    sps_small *CR;       /* C'R */
+    sps_small *UU, *UV;  /* U'U, U'V */
+    sps_small *Z, *P, *top;      /* of recycle(): [U V] Z, [C V] P */
+    sps_small *G, *T;    /* r x r */
+    double *length;      /* r: norms of U's columns */
+    int m, j, r, kept, scratch_rows;
+    double *scratch;     /* scratch_rows x r */
+};
+
+static bool plain(const sps_solver *s)
+{
+    return !s->null && (!s->M || s->M->identity);
+}
+
+/* The width of U: as asked for, or two vectors a column. */
+static int width_of(const sps_solver *s)
+{
+    int r = s->opt.recycle;
+
+    if (r == 0) r = s->columns < 5 ? 10 : 2 * s->columns;
+    if (r > MOST_KEPT) r = MOST_KEPT;
+    if (r > s->n / 2) r = (int)(s->n / 2);
+    return r < 1 ? 1 : r;
+}
+
+static sps_status setup(sps_solver *s, void *method)
+{
+    struct block_gcrodr *m = method;
+    sps_status st = SPS_OK;
+    int k = s->columns, most;
+
+    m->r = width_of(s);
+    m->m = s->n < s->opt.restart ? (int)s->n : s->opt.restart;
+    if (m->m > WIDEST / k) m->m = WIDEST / k;
+    if (m->m < 1) m->m = 1;
+    most = m->m * k;
+    m->scratch_rows = m->r + most + k;
+    SPS_TRY(spsi_arnoldi_open(s, m->r + most + k, &m->a));
+    SPS_TRY(spsi_block_create(s->ctx, s->n, m->r, SPS_F64, &m->U));
+    SPS_TRY(spsi_block_create(s->ctx, s->n, m->r, SPS_F64, &m->next));
+    SPS_TRY(spsi_reserve(s->ctx, s->n,
+                         (int)ceil(sqrt((double)m->r * (most + k)))));
+    SPS_TRY(spsi_least_squares_open(s->ctx, most + k, most, k, &m->q));
+    SPS_TRY(spsi_small_create(s->ctx, m->r, most, &m->B));
+    SPS_TRY(spsi_small_create(s->ctx, most, k, &m->Y));
+    SPS_TRY(spsi_small_create(s->ctx, m->r, k, &m->BY));
+    SPS_TRY(spsi_small_create(s->ctx, m->r, k, &m->CR));
+    SPS_TRY(spsi_small_create(s->ctx, m->r, m->r, &m->UU));
+    SPS_TRY(spsi_small_create(s->ctx, m->r, most, &m->UV));
+    SPS_TRY(spsi_small_create(s->ctx, m->scratch_rows, m->r, &m->Z));
+    SPS_TRY(spsi_small_create(s->ctx, m->scratch_rows, m->r, &m->P));
+    SPS_TRY(spsi_small_create(s->ctx, m->scratch_rows, m->r, &m->top));
+    SPS_TRY(spsi_small_create(s->ctx, m->r, m->r, &m->G));
+    SPS_TRY(spsi_small_create(s->ctx, m->r, m->r, &m->T));
+    SPS_TRY(SPS_NEW(s->ctx, m->r, &m->length));
+    SPS_TRY(SPS_NEW(s->ctx, (int64_t)m->scratch_rows * m->r, &m->scratch));
+fail:
+    return st;
+}
+
+static void view_C(const struct block_gcrodr *m, int kept, sps_block *C)
+{
+    spsi_block_view(m->a.V, m->r - kept, kept, C);
+}
+
+/* --- a new system: C = A M U, orthonormal */
+
+static sps_status multiply_all(sps_solver *s, struct block_gcrodr *m)
+{
+    sps_block C, U, to, *room = s->work[2], *W = s->work[1];
+    const sps_block *z;
+    sps_status st = SPS_OK;
+
+    view_C(m, m->kept, &C);
+    for (int i = 0; i < m->kept; i += s->columns) {
+        int w = m->kept - i < s->columns ? m->kept - i : s->columns;
+
+        spsi_block_narrow(room, w);
+        spsi_block_narrow(W, w);
+        spsi_block_view(m->U, i, w, &U);
+        spsi_block_view(&C, i, w, &to);
+        SPS_TRY(spsi_solver_direction(s, &U, room, &z));
+        SPS_TRY(spsi_solver_apply(s, z, W));
+        SPS_TRY(spsi_copy(W, &to));
+    }
+fail:
+    return st;
+}
+
+/* X = X T for the first `kept` columns, by way of next; result to `to`. */
+static sps_status transform(struct block_gcrodr *m, const sps_block *X,
+                            const sps_small *T, sps_block *to)
+{
+    sps_block next;
+    sps_status st;
+
+    spsi_block_view(m->next, 0, T->cols, &next);
+    SPS_TRY(spsi_mul_small(1.0, X, T, 0.0, &next));
+    SPS_TRY(spsi_copy(&next, to));
+fail:
+    return st;
+}
+
+/* One pass of C'C = I, with U following. */
+static sps_status orthonormalise(sps_solver *s, struct block_gcrodr *m)
+{
+    sps_block C, U, to;
+    double condition;
+    int rank = 0;
+    sps_status st = SPS_OK;
+
+    view_C(m, m->kept, &C);
+    spsi_block_view(m->U, 0, m->kept, &U);
+    SPS_TRY(spsi_gram(&C, &C, m->G));
+    if (spsi_small_finite(m->G))
+        SPS_TRY(spsi_small_orthonormaliser(m->G, s->opt.rank_tolerance, m->T,
+                                           &rank, &condition));
+    if (rank) {
+        view_C(m, rank, &to);
+        SPS_TRY(transform(m, &C, m->T, &to));
+        spsi_block_view(m->U, 0, rank, &to);
+        SPS_TRY(transform(m, &U, m->T, &to));
+    }
+    m->kept = rank;
+fail:
+    return st;
+}
+
+/* X += M U c. */
+static sps_status add_kept(sps_solver *s, struct block_gcrodr *m, double a,
+                           const sps_small *c, sps_block *D)
+{
+    sps_block U;
+
+    (void)s;
+    spsi_block_view(m->U, 0, m->kept, &U);
+    return spsi_mul_small(a, &U, c, 1.0, D);
+}
+
+/* X += M D. */
+static sps_status add_solution(sps_solver *s, const sps_block *D)
+{
+    sps_block *room = s->work[2];
+    const sps_block *z;
+    sps_status st = SPS_OK;
+
+    spsi_block_narrow(room, s->k);
+    SPS_TRY(spsi_solver_direction(s, D, room, &z));
+    SPS_TRY(spsi_axpby(1.0, z, 1.0, &s->X));
+fail:
+    return st;
+}
+
+/* X += M U C'R, R -= C C'R. */
+static sps_status take_kept(sps_solver *s, struct block_gcrodr *m)
+{
+    sps_block C, *D = s->work[1];
+    sps_status st = SPS_OK;
+
+    view_C(m, m->kept, &C);
+    SPS_TRY(spsi_gram(&C, &s->R, m->CR));
+    if (!spsi_small_finite(m->CR)) {
+        m->kept = 0;
+        return st;
+    }
+    SPS_TRY(spsi_mul_small(-1.0, &C, m->CR, 1.0, &s->R));
+    if (plain(s)) {
+        SPS_TRY(add_kept(s, m, 1.0, m->CR, &s->X));
+    } else {
+        spsi_block_narrow(D, s->k);
+        SPS_TRY(spsi_fill(D, 0.0));
+        SPS_TRY(add_kept(s, m, 1.0, m->CR, D));
+        SPS_TRY(add_solution(s, D));
+    }
+    SPS_TRY(spsi_norms(&s->R, s->resnorm));
+fail:
+    return st;
+}
+
+static sps_status start(sps_solver *s, void *method)
+{
+    struct block_gcrodr *m = method;
+    sps_block *P = s->work[0];
+    sps_status st = SPS_OK;
+
+    m->j = 0;
+    if (m->kept && s->iteration == 0) {
+        SPS_TRY(multiply_all(s, m));
+        for (int pass = 0; pass < 2 && m->kept; pass++)
+            SPS_TRY(orthonormalise(s, m));
+    }
+    if (m->kept) SPS_TRY(take_kept(s, m));
+    SPS_TRY(spsi_arnoldi_start(s, &m->a, m->r - m->kept, m->r, &s->R, P));
+    spsi_least_squares_start(&m->q, m->a.S);
+    spsi_small_shape(m->B, m->kept, m->B->max_cols);
+    s->width = P->k;
+fail:
+    return st;
+}
+
+/* --- a step */
+
+static void look_round(sps_solver *s, struct block_gcrodr *m, int rank)
+{
+    bool stuck = false;
+
+    for (int c = 0; c < s->k; c++) {
+        s->resnorm[c] = spsi_least_squares_residual(&m->q, c);
+        if (!s->done[c] && s->resnorm[c] > s->threshold[s->column[c]])
+            stuck = true;
+    }
+    s->width = rank;
+    if (rank == 0 && stuck) s->stop = SPS_STOP_SINGULAR;
+    if (rank == 0 || m->j == m->m) s->renew = true;
+}
+
+/* The new columns of B and H. */
+static void take_columns(struct block_gcrodr *m)
+{
+    for (int c = 0; c < m->a.h->cols && m->kept; c++)
+        memcpy(spsi_small_at(m->B, 0, m->q.columns + c),
+               spsi_small_at(m->a.h, 0, c), (size_t)m->kept * sizeof(double));
+    spsi_least_squares_append(&m->q, m->a.h, m->kept, m->a.S);
+}
+
+static sps_status step(sps_solver *s, void *method)
+{
+    struct block_gcrodr *m = method;
+    sps_block *P = s->work[0], *W = s->work[1], *room = s->work[2];
+    const sps_block *z;
+    sps_status st = SPS_OK;
+
+    s->renew = P->k == 0;   /* U held all of the residual but rounding */
+    if (s->renew) return st;
+    spsi_block_narrow(room, P->k);
+    spsi_block_narrow(W, P->k);
+    SPS_TRY(spsi_solver_direction(s, P, room, &z));
+    SPS_TRY(spsi_solver_apply(s, z, W));
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = spsi_arnoldi_extend(s, &m->a, W, P);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    if (st != SPS_OK || s->stop) return st;
+    take_columns(m);
+    m->j++;
+    look_round(s, m, P->k);
+fail:
+    return st;
+}
+
+/* --- the next U.  With the columns of U scaled by 1 / length,
+ *
+ *     [D B]          [U'U  U'V]
+ * F = [0 H],     N = [V'U   I ],     inverse iteration (F'F)^-1 N. */
+
+static double *at(const sps_small *C, int j) { return spsi_small_at(C, 0, j); }
+
+/* y = N z. */
+static void multiply_gram(const struct block_gcrodr *m, const double *z,
+                          double *y)
+{
+    int u = m->kept, t = m->q.columns;
+
+    for (int i = 0; i < u + t; i++) y[i] = i < u ? 0 : z[i];
+    for (int j = 0; j < u; j++)
+        for (int i = 0; i < u; i++) y[i] += at(m->UU, j)[i] * z[j];
+    for (int j = 0; j < t && u; j++) {
+        const double *uv = at(m->UV, j);
+
+        for (int i = 0; i < u; i++) {
+            y[i] += uv[i] * z[u + j];
+            y[u + j] += uv[i] * z[i];
+        }
+    }
+}
+
+/* y = (F'F)^-1 y. */
+static void solve_normal(const struct block_gcrodr *m, double *y)
+{
+    int u = m->kept, t = m->q.columns;
+
+    for (int i = 0; i < u; i++) y[i] *= m->length[i];
+    for (int j = 0; j < t && u; j++)
+        for (int i = 0; i < u; i++) y[u + j] -= at(m->B, j)[i] * y[i];
+    spsi_least_squares_solve_rt(&m->q, y + u);
+    spsi_least_squares_solve_r(&m->q, y + u);
+    for (int j = 0; j < t && u; j++)
+        for (int i = 0; i < u; i++) y[i] -= at(m->B, j)[i] * y[u + j];
+    for (int i = 0; i < u; i++) y[i] *= m->length[i];
+}
+
+/* U'U, U'V and the lengths of U, scaled. */
+static sps_status measure(struct block_gcrodr *m)
+{
+    sps_block U, V;
+    sps_status st = SPS_OK;
+
+    if (m->kept == 0) return SPS_OK;
+    spsi_block_view(m->U, 0, m->kept, &U);
+    spsi_block_view(m->a.V, m->r, m->q.columns, &V);
+    SPS_TRY(spsi_gram(&U, &U, m->UU));
+    SPS_TRY(spsi_gram(&U, &V, m->UV));
+    for (int i = 0; i < m->kept; i++) m->length[i] = sqrt(at(m->UU, i)[i]);
+    for (int j = 0; j < m->kept; j++)
+        for (int i = 0; i < m->kept; i++)
+            at(m->UU, j)[i] /= m->length[i] * m->length[j];
+    for (int j = 0; j < m->q.columns; j++)
+        for (int i = 0; i < m->kept; i++) at(m->UV, j)[i] /= m->length[i];
+fail:
+    return st;
+}
+
+/* Z = Z T with Z T orthonormal (by the Gram matrix of X = Z or of F Z); X
+ * follows.  False when nothing is left. */
+static bool normalise(struct block_gcrodr *m, sps_small *Z, sps_small *X)
+{
+    double condition;
+    int rank = 0;
+
+    (void)spsi_small_mul(1.0, X ? X : Z, true, X ? X : Z, false, 0.0, m->G);
+    if (!spsi_small_finite(m->G)) return false;
+    if (spsi_small_orthonormaliser(m->G, 1e-7, m->T, &rank, &condition) !=
+        SPS_OK || rank == 0)
+        return false;
+    (void)spsi_small_mul(1.0, Z, false, m->T, false, 0.0, m->top);
+    (void)spsi_small_copy(m->top, Z);
+    if (!X) return true;
+    (void)spsi_small_mul(1.0, X, false, m->T, false, 0.0, m->top);
+    (void)spsi_small_copy(m->top, X);
+    return true;
+}
+
+/* Z spans the smallest singular directions. */
+static bool iterate(sps_solver *s, struct block_gcrodr *m)
+{
+    int size = m->kept + m->q.columns, r = size < m->r ? size : m->r;
+    uint64_t random = 1;
+
+    spsi_small_shape(m->Z, size, r);
+    for (int j = 0; j < r; j++)
+        for (int i = 0; i < size; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            at(m->Z, j)[i] = (double)(random >> 40) / 16777216.0 - 0.5;
+        }
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        int cols = m->Z->cols;
+
+#pragma omp parallel for num_threads(s->ctx->threads) schedule(static)         \
+    if (size * cols > 4096)
+        for (int j = 0; j < cols; j++) {
+            double *y = m->scratch + (int64_t)j * m->scratch_rows;
+
+            multiply_gram(m, at(m->Z, j), y);
+            solve_normal(m, y);
+            memcpy(at(m->Z, j), y, (size_t)size * sizeof *y);
+        }
+        if (!normalise(m, m->Z, NULL)) return false;
+    }
+    return true;
+}
+
+/* P = F Z, then both so that P is orthonormal. */
+static bool image(struct block_gcrodr *m)
+{
+    int u = m->kept, t = m->q.columns;
+
+    spsi_small_shape(m->P, u + m->q.rows, m->Z->cols);
+    for (int c = 0; c < m->Z->cols; c++) {
+        const double *z = at(m->Z, c);
+        double *p = at(m->P, c);
+
+        memcpy(p + u, z + u, (size_t)t * sizeof *p);
+        spsi_least_squares_multiply(&m->q, p + u);
+        for (int i = 0; i < u; i++) p[i] = z[i] / m->length[i];
+        for (int j = 0; j < t && u; j++)
+            for (int i = 0; i < u; i++) p[i] += at(m->B, j)[i] * z[u + j];
+    }
+    return normalise(m, m->Z, m->P) && normalise(m, m->Z, m->P);
+}
+
+/* Rows first .. first + rows - 1 of A, divided by length unless NULL. */
+static void take_rows(const sps_small *A, int first, int rows,
+                      const double *length, sps_small *out)
+{
+    spsi_small_shape(out, rows, A->cols);
+    for (int j = 0; j < A->cols; j++)
+        for (int i = 0; i < rows; i++)
+            at(out, j)[i] = at(A, j)[first + i] / (length ? length[i] : 1);
+}
+
+/* next = (old columns) top + V bottom; rows: of bottom. */
+static sps_status mix(struct block_gcrodr *m, const sps_block *old,
+                      const sps_small *A, const double *length, int rows)
+{
+    sps_block next, V;
+    sps_status st = SPS_OK;
+
+    spsi_block_view(m->next, 0, A->cols, &next);
+    spsi_block_view(m->a.V, m->r, rows, &V);
+    take_rows(A, m->kept, rows, NULL, m->top);
+    SPS_TRY(spsi_mul_small(1.0, &V, m->top, 0.0, &next));
+    if (m->kept) {
+        take_rows(A, 0, m->kept, length, m->top);
+        SPS_TRY(spsi_mul_small(1.0, old, m->top, 1.0, &next));
+    }
+fail:
+    return st;
+}
+
+static sps_status recycle(sps_solver *s, struct block_gcrodr *m)
+{
+    sps_block U, C, next, to;
+    sps_status st = SPS_OK;
+
+    SPS_TRY(measure(m));
+    if (!iterate(s, m) || !image(m)) return st;
+    spsi_block_view(m->next, 0, m->Z->cols, &next);
+    spsi_block_view(m->U, 0, m->kept, &U);
+    SPS_TRY(mix(m, &U, m->Z, m->length, m->q.columns));
+    spsi_block_view(m->U, 0, next.k, &to);
+    SPS_TRY(spsi_copy(&next, &to));
+    view_C(m, m->kept, &C);
+    SPS_TRY(mix(m, &C, m->P, NULL, m->q.rows));
+    view_C(m, next.k, &to);
+    SPS_TRY(spsi_copy(&next, &to));
+    m->kept = next.k;
+fail:
+    return st;
+}
+
+/* X += M (V Y - U B Y), and the next U. */
+static sps_status flush(sps_solver *s, void *method)
+{
+    struct block_gcrodr *m = method;
+    sps_block V, *D = s->work[1];
+    sps_status st = SPS_OK;
+
+    if (m->j == 0) return SPS_OK;
+    m->j = 0;
+    spsi_small_shape(m->Y, m->q.columns, s->k);
+    spsi_least_squares_solve(&m->q, m->Y);
+    spsi_block_view(m->a.V, m->r, m->q.columns, &V);
+    spsi_block_narrow(D, s->k);
+    SPS_TRY(spsi_mul_small(1.0, &V, m->Y, 0.0, D));
+    spsi_small_shape(m->B, m->kept, m->q.columns);
+    if (m->kept) {
+        SPS_TRY(spsi_small_mul(1.0, m->B, false, m->Y, false, 0.0, m->BY));
+        SPS_TRY(add_kept(s, m, -1.0, m->BY, D));
+    }
+    SPS_TRY(add_solution(s, D));
+    spsi_phase_begin(s->ctx, SPS_PHASE_SMALL);
+    st = recycle(s, m);
+    spsi_phase_end(s->ctx, SPS_PHASE_SMALL);
+fail:
+    return st;
+}
+
+static void destroy(sps_solver *s, void *method)
+{
+    struct block_gcrodr *m = method;
+    sps_small **all[] = { &m->B, &m->Y, &m->BY, &m->CR, &m->UU, &m->UV, &m->Z,
+                          &m->P, &m->top, &m->G, &m->T };
+
+    spsi_arnoldi_close(s, &m->a);
+    sps_block_destroy(&m->U);
+    sps_block_destroy(&m->next);
+    spsi_least_squares_close(s->ctx, &m->q);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        spsi_small_destroy(all[i]);
+    spsi_free(s->ctx, m->length);
+    spsi_free(s->ctx, m->scratch);
+}
+
+SPS_DEFINE(sps_solver_type, spsi_solver_block_gcrodr) = {
+    .name = "block_gcrodr",
+    .size = sizeof(struct block_gcrodr),
+    .blocks = 3,
+    .setup = setup,
+    .start = start,
+    .step = step,
+    .flush = flush,
+    .destroy = destroy,
+};
