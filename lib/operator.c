@@ -12,6 +12,7 @@
 #include "operator.h"
 #include "options.h"
 #include "registry.h"
+#include "reorder.h"
 
 /* ------------------------------------------------------------------ plans */
 
@@ -137,6 +138,7 @@ sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
     SPS_TRY(spsi_features_measure(ctx, op->A, &op->f));
     SPS_TRY(plan_csr(op, &o));
     SPS_TRY(plan_plain(op, &o));
+    SPS_TRY(spsi_operator_reorder(op, &o));
     *op_p = op;
     return SPS_OK;
 
@@ -181,6 +183,7 @@ void sps_operator_destroy(sps_operator **op_p)
 
     if (!op) return;
     ctx = op->ctx;
+    spsi_operator_reorder_drop(op);
     if (op->plain != op->block) spsi_plan_destroy(&op->plain);
     if (op->vector != op->block) spsi_plan_destroy(&op->vector);
     spsi_plan_destroy(&op->block);

@@ -33,6 +33,7 @@ struct sps_operator {
                                  to [0], [2] until the first sample */
     double norm;              /* estimate of ||A||_2, < 0: not yet */
     int64_t version;          /* of the values: counts set_values */
+    struct sps_reordering *reordered;   /* for solvers (reorder.h), or NULL */
     /* callback */
     sps_apply_fn apply;
     void *data;

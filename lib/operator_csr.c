@@ -11,7 +11,7 @@
  * elsewhere get memory of their own. */
 #include <string.h>
 
-#include "operator.h"
+#include "reorder.h"
 
 enum { ROWPTR, ROWPTR32, COL, VAL };
 
@@ -284,6 +284,7 @@ sps_status sps_operator_set_values(sps_operator *op, const void *val,
     if (op->vector != op->block) SPS_TRY(refresh(op->vector));
     if (op->plain != op->block) SPS_TRY(refresh(op->plain));
     SPS_TRY(refresh(op->sddmm));
+    SPS_TRY(spsi_operator_reorder_values(op));
 fail:
     return st;
 }

@@ -14,6 +14,7 @@
  * 22, 2000, for the idea).  The best columns seen at such checks are kept. */
 #include "columns.h"
 #include "ladder.h"
+#include "reorder.h"
 
 #include <float.h>
 #include <math.h>
@@ -449,17 +450,14 @@ static void reset(sps_solver *s)
     s->removed = 0;
 }
 
-sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
-                             sps_result *result)
+static sps_status solve(sps_solver *s, const sps_block *B, sps_block *X,
+                        sps_result *result)
 {
     sps_status st, closed;
     double t0, t1;
 
-    if (!s) return SPS_EINVAL;
-    st = check_arguments(s, B, X, result);
-    if (st == SPS_OK && s->ladder)
-        return spsi_ladder_linear(s->ladder, B, X, result);
-    if (st == SPS_OK) st = spsi_solver_follow(s);
+    if (s->ladder) return spsi_ladder_linear(s->ladder, B, X, result);
+    st = spsi_solver_follow(s);
     if (st != SPS_OK) return st;
     reset(s);
     s->started = t0 = spsi_now();
@@ -473,5 +471,34 @@ sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
     st = verdict(s, s->rhs, X);
     if (st == SPS_OK && result)
         fill_result(s, t1 - t0, spsi_now() - t1, result);
+    return st;
+}
+
+/* In the order of the operator's unknowns: x = P' (P A P')^-1 P b. */
+static sps_status solve_reordered(sps_solver *s, const sps_block *B,
+                                  sps_block *X, sps_result *result)
+{
+    const sps_reordering *r = s->reordering;
+    sps_status st, back;
+
+    SPS_TRY(sps_operator_apply(r->forth, 1.0, B, 0.0, s->ordered_B));
+    SPS_TRY(sps_operator_apply(r->forth, 1.0, X, 0.0, s->ordered_X));
+    st = solve(s, s->ordered_B, s->ordered_X, result);
+    back = sps_operator_apply(r->back, 1.0, s->ordered_X, 0.0, X);
+    if (st == SPS_OK) st = back;
+fail:
+    return st;
+}
+
+sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
+                             sps_result *result)
+{
+    sps_status st;
+
+    if (!s) return SPS_EINVAL;
+    SPS_TRY(check_arguments(s, B, X, result));
+    st = s->reordering ? solve_reordered(s, B, X, result)
+                       : solve(s, B, X, result);
+fail:
     return st;
 }

@@ -7,6 +7,7 @@
 
 #include "options.h"
 #include "registry.h"
+#include "reorder.h"
 #include "timer.h"
 
 static const sps_solver_type *find(const char *name)
@@ -179,6 +180,23 @@ static bool climbs(const sps_solver *s)
     return !strcmp(name, "auto") && s->A->A && s->A->n == s->A->ncol;
 }
 
+/* Works on the reordered operator where there is one; what the caller made
+ * for the original (M, a basis of the null space) keeps that. */
+static sps_status take_order(sps_solver *s, const sps_operator *A,
+                             const sps_precond *M)
+{
+    sps_status st = SPS_OK;
+
+    s->A = A;
+    if (!A->reordered || M || s->opt.nullspace_basis) return SPS_OK;
+    s->reordering = A->reordered;
+    s->A = A->reordered->inner;
+    SPS_TRY(sps_block_create(s->ctx, A->n, s->columns, &s->ordered_B));
+    SPS_TRY(sps_block_create(s->ctx, A->n, s->columns, &s->ordered_X));
+fail:
+    return st;
+}
+
 static sps_status take_all(sps_solver *s, sps_precond *M)
 {
     sps_status st;
@@ -207,12 +225,13 @@ static sps_status create(const sps_operator *A, sps_precond *M, int k,
     SPS_TRY(spsi_new(ctx, sizeof *s, (void **)&s));
     ctx->live++;
     s->ctx = ctx;
-    s->A = A;
-    s->n = A->n;
-    s->version = A->version;
     s->columns = k;
     SPS_TRY(spsi_options_take(ctx, opt, &s->opt));
     SPS_TRY(check_options(ctx, &s->opt));
+    SPS_TRY(take_order(s, A, M));
+    A = s->A;
+    s->n = A->n;
+    s->version = A->version;
     SPS_TRY(!step && climbs(s)
                 ? spsi_ladder_create(A, M, k, &s->opt, &s->ladder)
                 : take_all(s, M));
@@ -262,6 +281,8 @@ void sps_solver_destroy(sps_solver **s_p)
     spsi_free(s->ctx, s->fallback_method);
     for (int i = 0; i < SPS_SOLVER_BLOCKS; i++)
         sps_block_destroy(&s->work[i]);
+    sps_block_destroy(&s->ordered_B);
+    sps_block_destroy(&s->ordered_X);
     sps_block_destroy(&s->residual);
     sps_block_destroy(&s->best);
     sps_block_destroy(&s->projected);

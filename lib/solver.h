@@ -51,6 +51,7 @@ typedef struct sps_solver_type {
 
 struct sps_nullspace;
 struct sps_ladder;
+struct sps_reordering;
 
 struct sps_solver {
     sps_context *ctx;
@@ -59,6 +60,8 @@ struct sps_solver {
     bool own_M;
     sps_options opt;
     int64_t n;
+    const struct sps_reordering *reordering;   /* A is its inner, or NULL */
+    sps_block *ordered_B, *ordered_X;
     struct sps_ladder *ladder;   /* of solver auto: it has solvers of its own,
                                     and only what stands above is in use */
 

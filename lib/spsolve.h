@@ -338,7 +338,9 @@ typedef struct sps_options {
     int block_size;           /**< of block_jacobi; 0: found in the pattern */
     int degree;               /**< of chebyshev, 4 */
     const char *scale;        /**< before ilut: auto none equilibrate match */
-    const char *reorder;      /**< before ilut: auto none rcm degree */
+    const char *reorder;      /**< of an operator, for its solvers: none rcm
+                                   auto (where a gain is predicted) */
+    const char *order;        /**< before ilut: auto none rcm degree */
     const char *dense;        /**< auto: solver auto may end with dense factors
                                    where n <= 2000; never */
     int power;                /**< of fsai: pattern of A^power, 1 */

@@ -179,14 +179,14 @@ START_TEST(ilut_without_dropping_is_the_inverse)
             double e;
 
             opt.scale = scales[t / 4];
-            opt.reorder = orders[t % 4];
+            opt.order = orders[t % 4];
             for (int64_t i = 0; i < A->nrow; i++)   /* no more symmetric */
                 for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
                     ((double *)A->val)[p] *= ldexp(1, (int)(i % 11)) *
                                              (A->col[p] > i ? -1 : 1);
             e = inverse_error(A, "ilut", 3);
             ck_assert_msg(e < 1e-8, "%s %s %s: %g", zoo_name(f), opt.scale,
-                          opt.reorder, e);
+                          opt.order, e);
             zoo_free(&A);
         }
     }

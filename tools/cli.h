@@ -36,7 +36,7 @@ typedef struct cli_values {
     const char *json, *monitor, *plot, *help;
     int nrhs, maxit, threads, precond_block, precond_degree, restart;
     int fsai_power;
-    const char *scale, *reorder, *dense;
+    const char *scale, *reorder, *order, *dense;
     double droptol, fill;
     int recycle, bicgstab_l, idr_s;
     double rtol, atol, maxtime, rank_tol;

@@ -311,6 +311,7 @@ static void solver_options(job *j, sps_options *o)
     o->degree = v->precond_degree;
     o->scale = v->scale;
     o->reorder = v->reorder;
+    o->order = v->order;
     o->dense = v->dense;
     o->power = v->fsai_power;
     o->droptol = v->droptol;

@@ -25,6 +25,9 @@ _solve()
         COMPREPLY=($(compgen -W 'auto none equilibrate match' -- "$cur"))
         return ;;
     -reorder)
+        COMPREPLY=($(compgen -W 'none rcm auto' -- "$cur"))
+        return ;;
+    -order)
         COMPREPLY=($(compgen -W 'auto none rcm degree' -- "$cur"))
         return ;;
     -dense)
@@ -74,6 +77,7 @@ _solve()
         -precond-degree
         -scale
         -reorder
+        -order
         -dense
         -fsai-power
         -droptol

@@ -6,7 +6,7 @@
  *             is largest, which also takes away its zeros; auto: match where
  *             a diagonal entry is zero or small beside its row, else
  *             equilibrate (symmetric factors: none).
- *   reorder   rcm: small bandwidth; degree: little fill; auto: by the fill
+ *   order     rcm: small bandwidth; degree: little fill; auto: by the fill
  *             that is allowed.
  *
  * Nothing of this is seen outside: it goes into the values and the index lists
@@ -142,7 +142,7 @@ fail:
     return st;
 }
 
-static sps_status reorder(sps_precond *M, bool rcm, struct prepared *m)
+static sps_status order_by(sps_precond *M, bool rcm, struct prepared *m)
 {
     const int64_t n = M->n;
     sps_status st;
@@ -171,7 +171,7 @@ fail:
 sps_status spsi_prepare(sps_precond *M, const sps_options *opt, bool symmetric,
                         bool low_fill, struct prepared *m)
 {
-    const bool automatic = is(opt->reorder, "auto");
+    const bool automatic = is(opt->order, "auto");
     sps_status st;
 
     SPS_TRY(SPS_NEW(M->ctx, M->n, &m->from));
@@ -183,9 +183,9 @@ sps_status spsi_prepare(sps_precond *M, const sps_options *opt, bool symmetric,
         m->row[i] = m->col[i] = 1;
     }
     SPS_TRY(scale(M, opt, symmetric, m));
-    if (is(opt->reorder, "rcm")) SPS_TRY(reorder(M, true, m));
-    if (is(opt->reorder, "degree") || (automatic && !low_fill))
-        SPS_TRY(reorder(M, false, m));
+    if (is(opt->order, "rcm")) SPS_TRY(order_by(M, true, m));
+    if (is(opt->order, "degree") || (automatic && !low_fill))
+        SPS_TRY(order_by(M, false, m));
     SPS_TRY(permute(M, m));
 fail:
     return st;

@@ -14,7 +14,7 @@ struct prepared {
     bool scaled, matched, ordered;
 };
 
-/* By opt->scale and opt->reorder.  symmetric: rows and columns alike, so that
+/* By opt->scale and opt->order.  symmetric: rows and columns alike, so that
  * B is symmetric when A is; low_fill: what auto orders for. */
 sps_status spsi_prepare(sps_precond *M, const sps_options *opt, bool symmetric,
                         bool low_fill, struct prepared *m);
