@@ -275,6 +275,13 @@ SPS_DEFINE(sps_backend, spsi_backend_cuda) = {
     .combine = spsi_cuda_combine,
     .csr_diagonal = NULL,
     .csr_block_inverse = NULL,
+    .csr_ilu0 = NULL,
+    .csr_ilut = NULL,
+    .csr_fsai = NULL,
+    .triangle_open = spsi_cuda_triangle_open,
+    .triangle_refresh = spsi_cuda_triangle_refresh,
+    .triangle_solve = spsi_cuda_triangle_solve,
+    .triangle_close = spsi_cuda_triangle_close,
     .basis_dots = spsi_cuda_basis_dots,
     .basis_update = spsi_cuda_basis_update,
 };

@@ -126,6 +126,12 @@ sps_status spsi_cuda_basis_update(double a, const sps_basis *V, int count,
 sps_status spsi_cuda_combine(const sps_block *Z, const sps_small *b,
                              sps_block *P, sps_small *G);
 
+sps_status spsi_cuda_triangle_open(sps_triangle *t);
+sps_status spsi_cuda_triangle_refresh(sps_triangle *t);
+sps_status spsi_cuda_triangle_solve(const sps_triangle *t, const sps_block *B,
+                                    sps_block *X);
+void spsi_cuda_triangle_close(sps_triangle *t);
+
 extern "C" const sps_backend spsi_backend_cuda;
 
 #endif

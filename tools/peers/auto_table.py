@@ -113,7 +113,7 @@ def summary(peers, lines):
         mine = [x for x in lines if x["dense"] == dense]
         for small in (False, True):
             of = [x for x in mine
-                  if (int(by_name[x["name"]]["n"]) <= SMALL) == small]
+                  if (int(by_name[x["name"]]["n"] or SMALL + 1) <= SMALL) == small]
             both = [x for x in of if reached(by_name[x["name"]]["residual"])]
             good = [x for x in both if x["exit"] == "0"]
             more = [x for x in of if x["exit"] == "0" and x not in both]
@@ -159,7 +159,7 @@ def main():
         for p in peers:
             path = os.path.join(folder, p["name"] + ".mtx.gz")
             key = (p["name"], opt["device"], opt["dense"])
-            if key in done or int(p["nnz"]) < opt["least"]:
+            if key in done or int(p["nnz"] or 0) < opt["least"]:
                 continue
             line = run(p["name"], path, opt)
             f.write("\t".join(line[h] for h in HEAD) + "\n")

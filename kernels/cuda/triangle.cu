@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* triangle.cu - the triangle in device memory, rows in level order, and its
+ * slots.  The kernels are in triangle.cuh. */
+#include "triangle.cuh"
+
+#include "lib/triangle.h"
+#include "state.h"
+
+namespace {
+
+enum { PTR, FROM, TO, COL, VAL, INVERSE, TICKET, PARTS };
+
+/* t->local. */
+struct device_triangle {
+    triangle_view view;
+    void *part[PARTS];
+    size_t bytes[PARTS];
+    double *staged;              /* host: values as they are sent, nnz + n */
+};
+
+sps_status send(sps_context *ctx, device_triangle *d, int which,
+                const void *from, size_t bytes)
+{
+    if (!d->part[which]) {
+        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes + 8, &d->part[which]));
+        d->bytes[which] = bytes + 8;
+    }
+    if (bytes == 0) return SPS_OK;
+    SPS_CUDA(ctx, cudaMemcpyAsync(d->part[which], from, bytes,
+                                  cudaMemcpyHostToDevice,
+                                  spsi_cuda_state(ctx)->stream));
+    return spsi_cuda_wait(ctx);
+}
+
+/* Values and inverse diagonal in level order. */
+sps_status send_values(sps_triangle *t, device_triangle *d)
+{
+    const sps_csr *S = t->part.S;
+    const double *val = (const double *)S->val;
+    double *v = d->staged, *w = d->staged + S->nnz;
+
+    for (int64_t q = 0; q < t->n; q++) {
+        int64_t i = t->levels.row[q];
+
+        for (int64_t p = S->rowptr[i]; p < S->rowptr[i + 1]; p++)
+            *v++ = val[p];
+        if (t->part.inverse) w[q] = t->part.inverse[i];
+    }
+    SPS_TRY_RETURN(send(t->ctx, d, VAL, d->staged,
+                        (size_t)S->nnz * sizeof *v));
+    if (!t->part.inverse) return SPS_OK;
+    return send(t->ctx, d, INVERSE, w, (size_t)t->n * sizeof *w);
+}
+
+/* index[i] (NULL: i itself) for the equations i in level order. */
+sps_status send_index(sps_triangle *t, device_triangle *d, int which,
+                      const int32_t *index)
+{
+    int32_t *by_place = (int32_t *)d->staged;
+
+    for (int64_t q = 0; q < t->n; q++) {
+        int32_t i = t->levels.row[q];
+
+        by_place[q] = index ? index[i] : i;
+    }
+    return send(t->ctx, d, which, by_place, (size_t)t->n * sizeof *by_place);
+}
+
+/* Offsets and columns in level order. */
+sps_status send_pattern(sps_triangle *t, device_triangle *d)
+{
+    const sps_csr *S = t->part.S;
+    sps_context *ctx = t->ctx;
+    int64_t *ptr = NULL, at = 0;
+    int32_t *col = NULL;
+    sps_status st = SPS_NEW(ctx, t->n + 1, &ptr);
+
+    if (st == SPS_OK) st = SPS_NEW(ctx, S->nnz, &col);
+    for (int64_t q = 0; st == SPS_OK && q < t->n; q++) {
+        int64_t i = t->levels.row[q];
+
+        for (int64_t p = S->rowptr[i]; p < S->rowptr[i + 1]; p++)
+            col[at++] = S->col[p];
+        ptr[q + 1] = at;
+    }
+    if (st == SPS_OK)
+        st = send(ctx, d, PTR, ptr, (size_t)(t->n + 1) * sizeof *ptr);
+    if (st == SPS_OK)
+        st = send(ctx, d, COL, col, (size_t)S->nnz * sizeof *col);
+    spsi_free(ctx, ptr);
+    spsi_free(ctx, col);
+    return st;
+}
+
+} // namespace
+
+sps_status spsi_cuda_triangle_open(sps_triangle *t)
+{
+    sps_context *ctx = t->ctx;
+    device_triangle *d = NULL;
+    unsigned zero = 0;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(SPS_NEW(ctx, 1, &d));
+    t->local = d;
+    SPS_TRY_RETURN(SPS_NEW(ctx, t->part.S->nnz + t->n, &d->staged));
+    SPS_TRY_RETURN(send_pattern(t, d));
+    SPS_TRY_RETURN(send_index(t, d, FROM, t->part.from));
+    SPS_TRY_RETURN(send_index(t, d, TO, t->part.to));
+    SPS_TRY_RETURN(send(ctx, d, TICKET, &zero, sizeof zero));
+    SPS_TRY_RETURN(send_values(t, d));
+    d->view.n = t->n;
+    d->view.ptr = (const int64_t *)d->part[PTR];
+    d->view.from = (const int32_t *)d->part[FROM];
+    d->view.to = (const int32_t *)d->part[TO];
+    d->view.col = (const int32_t *)d->part[COL];
+    d->view.val = (const double *)d->part[VAL];
+    d->view.inverse = (const double *)d->part[INVERSE];
+    d->view.ticket = (unsigned *)d->part[TICKET];
+    return SPS_OK;
+}
+
+sps_status spsi_cuda_triangle_refresh(sps_triangle *t)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(t->ctx));
+    return send_values(t, (device_triangle *)t->local);
+}
+
+sps_status spsi_cuda_triangle_solve(const sps_triangle *t, const sps_block *B,
+                                    sps_block *X)
+{
+    const device_triangle *d = (const device_triangle *)t->local;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(t->ctx));
+    triangle_run(d->view, (const double *)B->data, B->ld, (double *)X->data,
+                 X->ld, X->k, spsi_cuda_state(t->ctx)->stream);
+    SPS_LAUNCHED(t->ctx);
+    return SPS_OK;
+}
+
+void spsi_cuda_triangle_close(sps_triangle *t)
+{
+    device_triangle *d = (device_triangle *)t->local;
+
+    if (!d) return;
+    for (int i = 0; i < PARTS; i++)
+        if (d->part[i]) spsi_cuda_release(t->ctx, d->part[i], d->bytes[i]);
+    spsi_free(t->ctx, d->staged);
+    spsi_free(t->ctx, d);
+    t->local = NULL;
+}
