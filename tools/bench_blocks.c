@@ -3,14 +3,20 @@
  * backend's table (internal headers: tests/check_layers.sh knows).
  *
  *     gram        G = X'Y                       reads 2
+ *     gram_self   G = X'X                       reads 1
  *     gram_pair   G = P'Q, C = P'R              reads 3
+ *     multiply    Y = X C                       reads 1, writes 1
  *     update      Y += X C                      reads 2, writes 1
  *     update_pair X += P a, R -= Q a, norms     reads 4, writes 2
+ *     update_gram X += P a, R -= Q a, R'R       reads 4, writes 2
  *     combine     P = Z + P b, G = P'P          reads 2, writes 1
+ *     solve       X = X C^-1                    reads 1, writes 1
  *
- * in blocks of 8 n k bytes; each product is 2 n k^2 flops.  The floor is the
- * larger of bytes / copy bandwidth and flops / peak, the peak being that of
- * fp64 tensor cores on a GPU (67 TF/s, H200) and unlimited on a CPU. */
+ * in blocks of 8 n k bytes; each product is 2 n k^2 flops, half of that where
+ * it is symmetric or triangular.  The floor is the larger of bytes / copy
+ * bandwidth and flops / peak, the peak being that of fp64 tensor cores on a GPU
+ * (67 TF/s, H200) and unlimited on a CPU.  Small matrices are near the blocks:
+ * nothing is waited for between runs. */
 #include "bench.h"
 
 #include "backend.h"
@@ -24,19 +30,25 @@
 
 static const double gpu_peak = 67e12;
 
-enum { GRAM, GRAM_PAIR, UPDATE, UPDATE_PAIR, COMBINE, OPERATIONS };
+enum { GRAM, GRAM_SELF, GRAM_PAIR, MULTIPLY, UPDATE, UPDATE_PAIR, UPDATE_GRAM,
+       COMBINE, SOLVE, OPERATIONS };
 
-static const struct { const char *name; int reads, writes, products; }
+static const struct { const char *name; int reads, writes; double products; }
 operation[OPERATIONS] = {
-    {"gram", 2, 0, 1},        {"gram_pair", 3, 0, 2}, {"update", 2, 1, 1},
-    {"update_pair", 4, 2, 2}, {"combine", 2, 1, 2},
+    {"gram", 2, 0, 1},        {"gram_self", 1, 0, 0.5},
+    {"gram_pair", 3, 0, 2},   {"multiply", 1, 1, 1},
+    {"update", 2, 1, 1},      {"update_pair", 4, 2, 2},
+    {"update_gram", 4, 2, 2.5}, {"combine", 2, 1, 1.5},
+    {"solve", 1, 1, 0.5},
 };
 
 typedef struct set {
     const sps_backend *f;
     sps_block *W[4];              /* all n x k */
-    sps_small G, C, norm2;        /* results; norm2 is 1 x k */
-    sps_small tiny;               /* coefficients that change little */
+    sps_small *G, *C, *norm2;     /* results; norm2 is 1 x k */
+    sps_small *tiny, *unit;       /* coefficients that change little: near 0,
+                                     near the identity and upper triangular */
+    sps_small *host;              /* to look at any of them */
     int which;
 } set;
 
@@ -98,16 +110,25 @@ static sps_status run(void *data)
 
     switch (s->which) {
     case GRAM:
-        return f->gram(s->W[0], s->W[1], &s->G);
+        return f->gram(s->W[0], s->W[1], s->G);
+    case GRAM_SELF:
+        return f->gram(s->W[0], s->W[0], s->G);
     case GRAM_PAIR:
-        return f->gram_pair(s->W[0], s->W[1], s->W[2], &s->G, &s->C);
+        return f->gram_pair(s->W[0], s->W[1], s->W[2], s->G, s->C);
+    case MULTIPLY:
+        return f->mul_small(1, s->W[0], s->unit, 0, s->W[1]);
     case UPDATE:
-        return f->mul_small(1, s->W[0], &s->tiny, 1, s->W[1]);
+        return f->mul_small(1, s->W[0], s->tiny, 1, s->W[1]);
     case UPDATE_PAIR:
-        return f->update_pair(s->W[0], s->W[1], &s->tiny, s->W[2], s->W[3],
-                              &s->norm2);
+        return f->update_pair(s->W[0], s->W[1], s->tiny, s->W[2], s->W[3],
+                              s->norm2);
+    case UPDATE_GRAM:
+        return f->update_pair(s->W[0], s->W[1], s->tiny, s->W[2], s->W[3],
+                              s->G);
+    case COMBINE:
+        return f->combine(s->W[0], s->tiny, s->W[1], s->G);
     default:
-        return f->combine(s->W[0], &s->tiny, s->W[1], &s->G);
+        return f->solve_small(s->unit, s->W[0]);
     }
 }
 
@@ -115,44 +136,49 @@ static bool offered(const set *s, int which)
 {
     const sps_backend *f = s->f;
 
-    return which == GRAM || which == UPDATE ||
-           (which == GRAM_PAIR && f->gram_pair) ||
-           (which == UPDATE_PAIR && f->update_pair) ||
-           (which == COMBINE && f->combine);
+    return !(which == GRAM_PAIR && !f->gram_pair) &&
+           !((which == UPDATE_PAIR || which == UPDATE_GRAM) &&
+             !f->update_pair) &&
+           !(which == COMBINE && !f->combine);
 }
 
 static void close_set(set *s)
 {
     for (int i = 0; i < 4; i++)
         sps_block_destroy(&s->W[i]);
-    free(s->G.v);
-    free(s->C.v);
-    free(s->tiny.v);
-    free(s->norm2.v);
+    sps_small *all[] = {s->G, s->C, s->norm2, s->tiny, s->unit, s->host};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        spsi_small_destroy(&all[i]);
 }
 
-static bool open_small(sps_context *ctx, int rows, int cols, sps_small *C)
+/* tiny: 1e-6, so that repeated runs stay finite; unit: with ones added. */
+static sps_status set_coefficients(set *s, int k)
 {
-    C->ctx = ctx;
-    C->place = SPS_HOST;
-    C->rows = C->max_rows = rows;
-    C->cols = C->max_cols = cols;
-    C->v = calloc((size_t)rows * (size_t)cols, sizeof *C->v);
-    return C->v;
+    sps_status st;
+    double *v = s->host->v;
+
+    for (int j = 0; j < k; j++)
+        for (int i = 0; i < k; i++)
+            v[j * k + i] = 1e-6 * (((j * k + i) * 7919 + 13) % 101 - 50);
+    st = spsi_small_copy(s->host, s->tiny);
+    for (int j = 0; j < k; j++)
+        for (int i = j; i < k; i++) v[j * k + i] = i == j;
+    return st == SPS_OK ? spsi_small_copy(s->host, s->unit) : st;
 }
 
 static sps_status open_set(bench *b, int64_t n, int k, set *s)
 {
     sps_status st = SPS_OK;
+    sps_small **near[] = {&s->G, &s->C, &s->norm2, &s->tiny, &s->unit};
 
     memset(s, 0, sizeof *s);
     s->f = b->ctx->backend;
-    if (!open_small(b->ctx, 1, k, &s->norm2) ||
-        !open_small(b->ctx, k, k, &s->G) || !open_small(b->ctx, k, k, &s->C) ||
-        !open_small(b->ctx, k, k, &s->tiny))
-        return SPS_ENOMEM;
-    for (int i = 0; i < k * k; i++)      /* 1e-6: repeated runs stay finite */
-        s->tiny.v[i] = 1e-6 * ((i * 7919 + 13) % 101 - 50);
+    for (size_t i = 0; i < sizeof near / sizeof *near && st == SPS_OK; i++)
+        st = spsi_small_create_near(b->ctx, near[i] == &s->norm2 ? 1 : k, k,
+                                    near[i]);
+    if (st == SPS_OK) st = spsi_small_create(b->ctx, k, k, &s->host);
+    if (st == SPS_OK) st = set_coefficients(s, k);
     for (int i = 0; i < 4 && st == SPS_OK; i++) {
         st = sps_block_create(b->ctx, n, k, &s->W[i]);
         if (st == SPS_OK)
@@ -186,10 +212,17 @@ static bool near(double got, long double right, double scale)
     return fabs(got - (double)right) <= scale;   /* false for NaN */
 }
 
+/* A small matrix where it can be seen, until the next call. */
+static const sps_small *seen(const set *s, const sps_small *C)
+{
+    return spsi_small_copy(C, s->host) == SPS_OK ? s->host : NULL;
+}
+
 /* Whether G = X'Y. */
 static bool good_gram(const host *h, const double *X, const double *Y,
                       const sps_small *G)
 {
+    if (!G) return false;
     for (int i = 0; i < h->k; i++)
         for (int j = 0; j < h->k; j++) {
             long double sum = 0;
@@ -203,34 +236,68 @@ static bool good_gram(const host *h, const double *X, const double *Y,
     return true;
 }
 
-/* Whether Y = Z + sign X C. */
+/* Whether Y = Z + sign X C; Z may be NULL. */
 static bool good_update(const host *h, const double *Y, const double *Z,
                         const double *X, const sps_small *C, int sign)
 {
+    if (!C) return false;
     for (int64_t r = 0; r < h->n; r++)
         for (int j = 0; j < h->k; j++) {
             long double sum = 0;
 
             for (int i = 0; i < h->k; i++)
                 sum += (long double)X[r * h->k + i] * *spsi_small_at(C, i, j);
-            if (!near(Y[r * h->k + j], Z[r * h->k + j] + sign * sum,
+            if (!near(Y[r * h->k + j],
+                      (Z ? Z[r * h->k + j] : 0) + sign * sum,
                       DBL_EPSILON * (2 + h->k)))
                 return false;
         }
     return true;
 }
 
-static bool good_norms(const host *h, const double *R, const double *norm2)
+static bool good_norms(const host *h, const double *R, const sps_small *norm2)
 {
+    if (!norm2) return false;
     for (int j = 0; j < h->k; j++) {
         long double sum = 0;
 
         for (int64_t r = 0; r < h->n; r++)
             sum += (long double)R[r * h->k + j] * R[r * h->k + j];
-        if (!near(norm2[j], sum, DBL_EPSILON * (double)h->n))
+        if (!near(norm2->v[j], sum, DBL_EPSILON * (double)h->n))
             return false;
     }
     return true;
+}
+
+/* The operation of s between the blocks p before and q after. */
+static bool right(const set *s, const host *h, double *const *p,
+                  double *const *q)
+{
+    switch (s->which) {
+    case GRAM:
+        return good_gram(h, p[0], p[1], seen(s, s->G));
+    case GRAM_SELF:
+        return good_gram(h, p[0], p[0], seen(s, s->G));
+    case GRAM_PAIR:
+        return good_gram(h, p[0], p[1], seen(s, s->G)) &&
+               good_gram(h, p[0], p[2], seen(s, s->C));
+    case MULTIPLY:
+        return good_update(h, q[1], NULL, p[0], seen(s, s->unit), 1);
+    case UPDATE:
+        return good_update(h, q[1], p[1], p[0], seen(s, s->tiny), 1);
+    case UPDATE_PAIR:
+    case UPDATE_GRAM:
+        return good_update(h, q[2], p[2], p[0], seen(s, s->tiny), 1) &&
+               good_update(h, q[3], p[3], p[1], seen(s, s->tiny), -1) &&
+               (s->which == UPDATE_PAIR
+                    ? good_norms(h, q[3], seen(s, s->norm2))
+                    : good_gram(h, q[3], q[3], seen(s, s->G)));
+    case COMBINE:
+        return good_update(h, q[1], p[0], p[1], seen(s, s->tiny), 1) &&
+               good_gram(h, q[1], q[1], seen(s, s->G));
+    default: /* the old X is the new one times C */
+        return good_update(h, p[0], NULL, q[0], seen(s, s->unit), 1);
+    }
 }
 
 /* Runs operation which once on a small block and recomputes it. */
@@ -238,7 +305,6 @@ static sps_status check(bench *b, int k, int which, bool *good)
 {
     host before = {0}, after = {0};
     set s;
-    double *const *p = before.W, *const *q = after.W;
     sps_status st = open_set(b, 1009, k, &s);
 
     *good = true;
@@ -252,18 +318,7 @@ static sps_status check(bench *b, int k, int which, bool *good)
         st = fetch(&s, &after);
     if (st != SPS_OK)
         goto done;
-    if (which == GRAM || which == GRAM_PAIR)
-        *good = good_gram(&before, p[0], p[1], &s.G) &&
-                (which == GRAM || good_gram(&before, p[0], p[2], &s.C));
-    else if (which == UPDATE)
-        *good = good_update(&before, q[1], p[1], p[0], &s.tiny, 1);
-    else if (which == UPDATE_PAIR)
-        *good = good_update(&before, q[2], p[2], p[0], &s.tiny, 1) &&
-                good_update(&before, q[3], p[3], p[1], &s.tiny, -1) &&
-                good_norms(&before, q[3], s.norm2.v);
-    else
-        *good = good_update(&before, q[1], p[0], p[1], &s.tiny, 1) &&
-                good_gram(&before, q[1], q[1], &s.G);
+    *good = right(&s, &before, before.W, after.W);
 done:
     for (int i = 0; i < 4; i++) {
         free(before.W[i]);

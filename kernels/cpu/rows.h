@@ -121,13 +121,11 @@ void spsi_cpu_strip_dots(int64_t m, const double *x, int64_t ldx,
 void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
                                const double *x, int64_t ldx, const double *b,
                                double *y, int64_t ldy);
-/* y = x c + b y; c is packed by spsi_cpu_pack.  y may be x. */
+/* y = x c + b z; c is packed by spsi_cpu_pack.  y may be x or z; z is not read
+ * when b = 0. */
 void spsi_cpu_strip_mul(int64_t m, const double *x, int64_t ldx, int kx,
-                        const double *c, int ky, double b, double *y,
-                        int64_t ldy);
-/* p = z + p c: p has r columns before, k after. */
-void spsi_cpu_strip_combine(int64_t m, const double *z, int64_t ldz, int r,
-                            const double *c, int k, double *p, int64_t ldp);
+                        const double *c, int ky, double b, const double *z,
+                        int64_t ldz, double *y, int64_t ldy);
 
 /* a C by rows, each filled up with zeros to a multiple of 8 columns. */
 static inline int64_t packed_cols(int cols) { return (cols + 7) / 8 * 8; }

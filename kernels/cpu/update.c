@@ -4,7 +4,9 @@
  *
  * Eight or four rows of X at a time meet the packed C (by rows, a multiple of
  * 8 columns, a folded in), as many as there are registers for; their products
- * stand in a small buffer until all columns are done, so that Y may be X.
+ * stand in a small buffer until all columns are done, so that Y may be X.  Of 2
+ * or 4 columns without padding eight numbers are several rows and fill a vector
+ * as they stand.
  *
  * Bytes: mul_small X, Y (and Y again when b != 0); update_pair 4 reads and
  * 2 writes; combine 2 reads and 1 write. */
@@ -112,39 +114,55 @@ INLINE void row_out(int k, const double *t, double b, const double *z,
     for (; j < k; j++) y[j] = t[j] + b * z[j];
 }
 
+/* Eight numbers are 8 / K rows of K columns without padding: y = x c + b z for
+ * as many of m rows as make whole eights.  Returns their number.  K is constant
+ * where it is inlined. */
+INLINE int64_t strip_folded(const int K, int64_t m, const double *x,
+                            const double *c, int64_t ldc, double b,
+                            const double *z, double *y)
+{
+    typedef long long m8 __attribute__((vector_size(64)));
+    int64_t rows = m / (8 / K) * (8 / K);
+    v8 row[4];
+
+    for (int l = 0; l < K; l++)
+        for (int e = 0; e < 8; e++) row[l][e] = c[l * ldc + e % K];
+    for (int64_t i = 0; i < rows * K; i += 8) {
+        v8 t = *(const v8 *)(x + i), acc = {0};
+
+#pragma GCC unroll 4
+        for (int l = 0; l < K; l++) {
+            const m8 from = {l, 1 / K * K + l, 2 / K * K + l, 3 / K * K + l,
+                             4 / K * K + l, 5 / K * K + l, 6 / K * K + l,
+                             7 / K * K + l};
+
+            acc += __builtin_shuffle(t, from) * row[l];
+        }
+        if (b != 0) acc += b * *(const v8 *)(z + i);
+        *(v8 *)(y + i) = acc;
+    }
+    return rows;
+}
+
 CLONES void spsi_cpu_strip_mul(int64_t m, const double *x, int64_t ldx, int kx,
-                               const double *c, int ky, double b, double *y,
+                               const double *c, int ky, double b,
+                               const double *z, int64_t ldz, double *y,
                                int64_t ldy)
 {
     double t[ROWS * SPS_BLOCK_MAX] __attribute__((aligned(64)));
-    int64_t ldc = packed_cols(ky);
+    int64_t ldc = packed_cols(ky), i = 0;
+    bool tight = kx == ky && ldx == kx && ldy == kx && ldz == kx;
 
-    for (int64_t i = 0; i < m; i += ROWS) {
+    if (tight && kx == 2) i = strip_folded(2, m, x, c, ldc, b, z, y);
+    if (tight && kx == 4) i = strip_folded(4, m, x, c, ldc, b, z, y);
+    for (; i < m; i += ROWS) {
         int64_t rows = m - i < ROWS ? m - i : ROWS;
 
         fetch(rows, x + i * ldx, ldx, kx);
-        fetch(rows, y + i * ldy, ldy, ky);
+        fetch(rows, z + i * ldz, ldz, ky);
         products(rows, x + i * ldx, ldx, kx, c, ldc, t);
         for (int64_t r = 0; r < rows; r++)
-            row_out(ky, t + r * ldc, b, y + (i + r) * ldy, y + (i + r) * ldy);
-    }
-}
-
-CLONES void spsi_cpu_strip_combine(int64_t m, const double *z, int64_t ldz,
-                                   int r, const double *c, int k, double *p,
-                                   int64_t ldp)
-{
-    double t[ROWS * SPS_BLOCK_MAX] __attribute__((aligned(64)));
-    int64_t ldc = packed_cols(k);
-
-    for (int64_t i = 0; i < m; i += ROWS) {
-        int64_t rows = m - i < ROWS ? m - i : ROWS;
-
-        fetch(rows, z + i * ldz, ldz, k);
-        fetch(rows, p + i * ldp, ldp, k);
-        products(rows, p + i * ldp, ldp, r, c, ldc, t);
-        for (int64_t q = 0; q < rows; q++)
-            row_out(k, t + q * ldc, 1.0, z + (i + q) * ldz, p + (i + q) * ldp);
+            row_out(ky, t + r * ldc, b, z + (i + r) * ldz, y + (i + r) * ldy);
     }
 }
 
@@ -166,6 +184,7 @@ sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
     for (int64_t i = 0; i < c.count; i++)
         spsi_cpu_strip_mul(chunk_end(c, i) - i * c.rows, row_of(X, i * c.rows),
                            X->ld, X->k, packed, Y->k, b,
+                           row_of(Y, i * c.rows), Y->ld,
                            row_of(Y, i * c.rows), Y->ld);
     return SPS_OK;
 
@@ -189,8 +208,9 @@ static void chunk_pair(const sps_block *P, const sps_block *Q,
         double *x = row_of(R, i);
 
         spsi_cpu_strip_mul(m, row_of(P, i), P->ld, r, plus, k, 1.0,
-                           row_of(X, i), X->ld);
-        spsi_cpu_strip_mul(m, row_of(Q, i), Q->ld, r, minus, k, 1.0, x, R->ld);
+                           row_of(X, i), X->ld, row_of(X, i), X->ld);
+        spsi_cpu_strip_mul(m, row_of(Q, i), Q->ld, r, minus, k, 1.0, x, R->ld,
+                           x, R->ld);
         if (sum && items > k)
             spsi_cpu_strip_gram(m, x, R->ld, k, x, R->ld, k, sum, k);
         else if (sum)
@@ -321,8 +341,8 @@ static void chunk_combine(const sps_block *Z, int r, const double *packed,
     for (int64_t i = first; i < last; i += step) {
         int64_t m = last - i < step ? last - i : step;
 
-        spsi_cpu_strip_combine(m, row_of(Z, i), Z->ld, r, packed, k,
-                               row_of(P, i), P->ld);
+        spsi_cpu_strip_mul(m, row_of(P, i), P->ld, r, packed, k, 1.0,
+                           row_of(Z, i), Z->ld, row_of(P, i), P->ld);
         if (sum)
             spsi_cpu_strip_gram(m, row_of(P, i), P->ld, k, row_of(P, i), P->ld,
                                 k, sum, k);

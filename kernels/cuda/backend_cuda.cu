@@ -155,7 +155,7 @@ sps_status reserve_cuda(sps_context *ctx, int64_t n, int k)
     sps_cuda_state *s = spsi_cuda_state(ctx);
     size_t square = (size_t)k * (size_t)k * sizeof(double);
     void *host, *device;
-    size_t parts = k <= 64 ? 4 * (size_t)s->sms : 16;
+    size_t parts = (k <= 32 ? 5 : k <= 128 ? 2 : 0) * (size_t)s->sms + 16;
 
     (void)n;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));

@@ -40,6 +40,11 @@ template <class T> struct blocks {
     T *__restrict__ y;
     int64_t ldy;
     int k;
+    /* An epilogue's (kernel.h); W has Y's ld, and so has X then. */
+    bool fused;
+    const double *d;
+    const T *w;
+    double gamma, delta;
 
     /* First thing in a kernel: scalars that lie on the device. */
     __device__ __forceinline__ void resolve()
@@ -58,11 +63,25 @@ template <class T> struct blocks {
 
         return (T)(beta != 0 ? fma((S)beta, (S)*old, r) : r);
     }
+    /* The same with what an epilogue adds; old is in row i.  Kernels that
+     * fuse call this one. */
+    template <class S>
+    __device__ __forceinline__ T join(S sum, const T *old, int64_t i) const
+    {
+        if (!fused) return join(sum, old);
+        int64_t at = old - y;
+        S r = (S)alpha * sum;
+
+        if (w) r = fma((S)gamma, (S)w[at], r);
+        if (d) r *= (S)d[i];
+        if (beta != 0) r = fma((S)beta, (S)*old, r);
+        return (T)(delta != 0 ? fma((S)delta, (S)x[at], r) : r);
+    }
 };
 
 template <class T = double> blocks<T> blocks_of(const sps_spmm_args *args)
 {
-    blocks<T> b;
+    blocks<T> b = {};
 
     b.alpha = args->alpha;
     b.beta = args->beta;
@@ -72,6 +91,15 @@ template <class T = double> blocks<T> blocks_of(const sps_spmm_args *args)
     b.y = (T *)args->Y->data;
     b.ldy = args->Y->ld;
     b.k = args->Y->k;
+    b.fused = args->epilogue != NULL;
+    if (b.fused) {
+        const sps_epilogue *e = args->epilogue;
+
+        b.d = e->D ? (const double *)e->D->data : NULL;
+        b.w = e->W ? (const T *)e->W->data : NULL;
+        b.gamma = e->gamma;
+        b.delta = e->delta;
+    }
     return b;
 }
 

@@ -138,6 +138,13 @@ spmm_kernel(matrix<I, V> A, blocks<double> b, int run)
                 int some = left - 2 * L * w;
                 double2 old = make_double2(0.0, 0.0);
 
+                if (b.fused) {
+                    double *to = y + 2 * L * w;
+
+                    if (some > 0) to[0] = b.join(acc[w].x, to, i);
+                    if (some > 1) to[1] = b.join(acc[w].y, to + 1, i);
+                    continue;
+                }
                 if (b.beta != 0) old = load_pair<PAIRED>(y + 2 * L * w, some);
                 store_pair<PAIRED>(y + 2 * L * w, some,
                                    make_double2(b.join(acc[w].x, &old.x),
@@ -218,6 +225,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_plain) = {
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .fuses = true,
     .fits = fits,
     .cost = cost,
     .plan = plan,

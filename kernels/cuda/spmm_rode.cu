@@ -310,6 +310,7 @@ sps_status product(const rode_plan *r, const sps_spmm_args *args)
     for (int c = 0; c < b.k; c += width) {
         part.x = b.x + c;
         part.y = b.y + c;
+        if (b.w) part.w = b.w + c;
         part.k = b.k - c < width ? b.k - c : width;
         SPS_TRY_RETURN((pass<T, V>(r, part, aligned)));
     }
@@ -420,6 +421,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_rode) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
+    .fuses = true,
     .fits = fits,
     .cost = cost,
     .plan = plan,

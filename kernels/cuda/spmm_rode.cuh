@@ -105,16 +105,16 @@ __device__ __forceinline__ lump<T, W> fetch(const T *p, int left)
     return r;
 }
 
-/* Y = alpha sum + beta Y for W neighbours. */
+/* What becomes of the sums of W neighbours in row i. */
 template <int W, class T>
-__device__ __forceinline__ void finish(const blocks<T> &b, T *y, int left,
-                                       const lump<T, W> &sum)
+__device__ __forceinline__ void finish(const blocks<T> &b, int64_t i, T *y,
+                                       int left, const lump<T, W> &sum)
 {
     lump<T, W> r;
 
 #pragma unroll
     for (int w = 0; w < W; w++)
-        r.v[w] = w < left ? b.join(sum.v[w], y + w) : T(0);
+        r.v[w] = w < left ? b.join(sum.v[w], y + w, i) : T(0);
     if (left >= W) {
         put(y, r);
     } else {
@@ -341,7 +341,7 @@ rows_kernel(matrix<I, V> A, int32_t last_row, blocks<T> b, ranges_of ranges,
 
 #pragma unroll
                 for (int q = 0; q < C; q++)
-                    finish<W>(f, y + W * L * turn<L, C, W, FULL>(q, sub),
+                    finish<W>(f, i + r, y + W * L * turn<L, C, W, FULL>(q, sub),
                               part<L, C, W, FULL>(left, q), acc[r][q]);
             }
         }
@@ -433,7 +433,7 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
         int some = part<L, C, W, false>(left, q);
 
         if (s.slot < 0) {
-            finish<W>(b, b.y + s.row * b.ldy + c + W * L * q, some, acc[q]);
+            finish<W>(b, s.row, b.y + s.row * b.ldy + c + W * L * q, some, acc[q]);
         } else {
 #pragma unroll
             for (int w = 0; w < W; w++)
@@ -472,7 +472,7 @@ joins_kernel(const sps_join *__restrict__ join, pieces_of<T> list, blocks<T> b,
     if (g == 0 && c < b.k) {
         T *y = b.y + row.row * b.ldy + c;
 
-        *y = b.join(shared[threadIdx.x], y);
+        *y = b.join(shared[threadIdx.x], y, row.row);
     }
 }
 

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* product.cuh - kernels for Y = a X C + b W, alone or in pairs (X += P a,
+ * R -= Q a), with sums over the last result: squares of columns, or R'R.
+ *
+ * wide_kernel, up to 128 columns, on the fp64 tensor cores.  The 16-side of a
+ * product is 16 columns of Y, the 8-side 8 rows: (Y')(16 x 8) += (C')(16 x 16)
+ * (X')(16 x 8).  Lane 4g + t holds of X, as 16-byte pieces, row g and columns
+ * 2t, 2t + 1 of every 8; C' lies in shared memory in the order in which lanes
+ * want it; of Y the lane gets rows 2t, 2t + 1 and columns 2g, 2g + 1, 16-byte
+ * pieces again, of which 8 lanes make a line.  In this form the new rows are
+ * factors of R'R as they stand, so that the sum costs no move at all.  All of
+ * a row of X is read before any of Y is written: Y may be X.
+ *
+ * few_kernel, up to 4 columns: one lane for each pair of columns.
+ *
+ * Sums: a warp or a thread over its rows, warps of a block in order, one
+ * partial result a block; all fixed by the shape and the device.
+ *
+ * Bytes: each block once; C stays on the chip. */
+#ifndef SPS_CUDA_PRODUCT_CUH
+#define SPS_CUDA_PRODUCT_CUH
+
+#include "device.cuh"
+
+namespace {
+
+/* y = a x C + b w, rows of ld...; w is Y itself or the addend of combine. */
+struct product {
+    const double *x, *c, *w;
+    int64_t ldx, ldw;
+    double *y;
+    int64_t ldy;
+    double a, b;
+};
+
+struct operands {
+    product first, second; /* the second only in the pair form */
+    int64_t n;
+    int k1, k2;
+    double *part;          /* sums of a block, block by block */
+};
+
+enum sums { NO_SUMS, SQUARES, GRAM }; /* of the last product's result */
+enum access { WHOLE, PAIRS, SINGLES }; /* 16 bytes at a time, all columns in
+                                          sixteens; with a rest; not at all */
+
+template <access HOW>
+__device__ __forceinline__ double2 take(const double *p, bool row, int left)
+{
+    if constexpr (HOW == WHOLE)
+        return row ? *reinterpret_cast<const double2 *>(p)
+                   : make_double2(0.0, 0.0);
+    else
+        return load_pair<HOW == PAIRS>(p, row ? left : 0);
+}
+
+template <access HOW>
+__device__ __forceinline__ void put(double *p, bool row, int left, double2 v)
+{
+    if constexpr (HOW == WHOLE) {
+        if (row) *reinterpret_cast<double2 *>(p) = v;
+    } else {
+        store_pair<HOW == PAIRS>(p, row ? left : 0, v);
+    }
+}
+
+/* --- wide: T sixteens of columns at most */
+
+/* Eights of rows that a warp has in flight, threads, blocks an SM: measured in
+ * doc/benchmarks.md, "H200: block operations". */
+template <int T, sums S> struct wide_shape {
+    static constexpr int eights = T == 8 ? 1 : 2;
+    static constexpr int threads = T == 8 ? 256 : 128;
+    static constexpr int per_sm = T == 8 ? 1 : T > 1 ? 2 : S == GRAM ? 4 : 5;
+    static constexpr int unroll = T == 8 ? 1 : T;
+    static constexpr int rows = threads / 32 * 8 * eights; /* of a block */
+    static constexpr int tiles = T * (T + 1) / 2;          /* of R'R */
+    /* Shared: C, and behind it sums of squares, or in its place R'R. */
+    static constexpr size_t own = (size_t)T * T * 256 +
+                                  (S == SQUARES ? threads / 2 * T : 0);
+    static constexpr size_t shared =
+        8 * (S == GRAM && own < 256 * tiles ? 256 * tiles : own);
+};
+
+/* a C (k1 x k2, column-major), as lanes want it: number
+ * (((m T + s) * 4 + i) * 32 + lane) * 2 + h is element
+ * (16 s + 8 (i / 2) + 2t + i % 2, 16 m + 2g + h). */
+template <int T>
+__device__ void arrange(double *fragment, const product &p, int k1, int k2)
+{
+    for (int e = (int)threadIdx.x; e < T * T * 256; e += (int)blockDim.x) {
+        int h = e % 2, lane = e / 2 % 32, i = e / 64 % 4, s = e / 256 % T;
+        int row = 16 * s + 8 * (i / 2) + 2 * (lane % 4) + i % 2;
+        int col = 16 * (e / 256 / T) + 2 * (lane / 4) + h;
+
+        fragment[e] = row < k1 && col < k2
+                          ? p.a * p.c[(int64_t)col * k1 + row] : 0.0;
+    }
+}
+
+/* 8 NB rows from row on: x[b][s] = the lane's pieces of sixteen s. */
+template <int T, int NB, access HOW>
+__device__ __forceinline__ void take_rows(const product &p, int64_t row,
+                                          int64_t n, int k1,
+                                          double (*x)[T][4])
+{
+    int lane = (int)threadIdx.x % 32, g = lane / 4, c = 2 * (lane % 4);
+    const double *px = p.x + (row + g) * p.ldx + c;
+
+#pragma unroll
+    for (int b = 0; b < NB; b++)
+#pragma unroll
+        for (int s = 0; s < T; s++)
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                int first = 16 * s + 8 * h;
+                double2 v = take<HOW>(px + 8 * b * p.ldx + first,
+                                      row + g + 8 * b < n && 16 * s < k1,
+                                      k1 - first - c);
+
+                x[b][s][2 * h] = v.x;
+                x[b][s][2 * h + 1] = v.y;
+            }
+}
+
+/* d[b] += sixteen m of the columns of x C. */
+template <int T, int NB>
+__device__ __forceinline__ void multiply(double (*d)[4], double (*x)[T][4],
+                                         const double *fragment, int m, int k1)
+{
+    const double *f = fragment + m * T * 256 + 2 * ((int)threadIdx.x % 32);
+
+#pragma unroll
+    for (int s = 0; s < T; s++) {
+        double a[8];
+
+        if (16 * s >= k1) break;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            double2 v = *reinterpret_cast<const double2 *>(f + 64 * (4 * s + i));
+
+            a[2 * i] = v.x;
+            a[2 * i + 1] = v.y;
+        }
+#pragma unroll
+        for (int b = 0; b < NB; b++) dmma16x16(d[b], a, x[b][s]);
+    }
+}
+
+/* Adds the squares of a sixteen's columns to those of the warp in shared
+ * memory. */
+template <int NB>
+__device__ __forceinline__ void add_squares(const double (*d)[4], double *norms)
+{
+    double s0 = 0, s1 = 0;
+
+#pragma unroll
+    for (int b = 0; b < NB; b++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            s0 = fma(d[b][h], d[b][h], s0);
+            s1 = fma(d[b][2 + h], d[b][2 + h], s1);
+        }
+#pragma unroll
+    for (int far = 1; far < 4; far *= 2) {
+        s0 += __shfl_xor_sync(all_lanes, s0, far);
+        s1 += __shfl_xor_sync(all_lanes, s1, far);
+    }
+    if (threadIdx.x % 4 == 0) {
+        norms[0] += s0;
+        norms[1] += s1;
+    }
+}
+
+/* gram[tile (m1, m2)] += R'R over the rows in d; m1 <= m2. */
+template <int T, int NB>
+__device__ __forceinline__ void add_gram(const double (*d)[NB][4],
+                                         double (*gram)[2][4])
+{
+#pragma unroll
+    for (int m2 = 0; m2 < T; m2++)
+#pragma unroll
+        for (int m1 = 0; m1 <= m2; m1++)
+#pragma unroll
+            for (int b = 0; b < NB; b++) {
+                const double *u = d[m1][b], *v = d[m2][b];
+                const double a[4] = {u[0], u[2], u[1], u[3]};
+                double (*to)[4] = gram[m2 * (m2 + 1) / 2 + m1];
+
+                dmma16x8(to[0], a, v);
+                dmma16x8(to[1], a, v + 2);
+            }
+}
+
+/* Warps of the block join in order. */
+template <int T>
+__device__ void write_squares(const double *norms, double *part, int k2)
+{
+    for (int c = (int)threadIdx.x; c < k2; c += (int)blockDim.x) {
+        double sum = 0;
+
+        for (int w = 0; w < (int)blockDim.x / 32; w++)
+            sum += norms[w * 16 * T + c];
+        part[(int64_t)blockIdx.x * k2 + c] = sum;
+    }
+}
+
+template <int T>
+__device__ void write_gram(double (*gram)[2][4], double *shared, double *part,
+                           int k2)
+{
+    constexpr int tiles = T * (T + 1) / 2;
+    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    int g = lane / 4, t = lane % 4;
+
+    for (int w = 1; w < (int)blockDim.x / 32; w++) {
+        __syncthreads();
+        if (warp == w)
+#pragma unroll
+            for (int e = 0; e < 8 * tiles; e++)
+                shared[32 * e + lane] = gram[e / 8][e / 4 % 2][e % 4];
+        __syncthreads();
+        if (warp == 0)
+#pragma unroll
+            for (int e = 0; e < 8 * tiles; e++)
+                gram[e / 8][e / 4 % 2][e % 4] += shared[32 * e + lane];
+    }
+    if (warp > 0) return;
+    part += (int64_t)blockIdx.x * k2 * k2;
+#pragma unroll
+    for (int m2 = 0; m2 < T; m2++)
+#pragma unroll
+        for (int m1 = 0; m1 <= m2; m1++)
+#pragma unroll
+            for (int e = 0; e < 8; e++) {
+                int i = 16 * m1 + 2 * g + e % 4 / 2;
+                int j = 16 * m2 + 4 * t + 2 * (e % 2) + e / 4;
+
+                if (i >= k2 || j >= k2) continue;
+                part[j * k2 + i] = part[i * k2 + j] =
+                    gram[m2 * (m2 + 1) / 2 + m1][e / 4][e % 4];
+            }
+}
+
+/* PAIR: the second product's result is wanted with its sign turned (R - Q a =
+ * -(Q a - R), exactly), and C is the first's. */
+template <int T, access HOW, bool PAIR, sums S>
+__global__ void
+__launch_bounds__((wide_shape<T, S>::threads), (wide_shape<T, S>::per_sm))
+wide_kernel(operands o)
+{
+    using shape = wide_shape<T, S>;
+    constexpr int NB = shape::eights, kept = S == GRAM ? T : 1;
+    extern __shared__ double fragment[];
+    int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    double *norms = fragment + T * T * 256;
+    double *own = norms + threadIdx.x / 32 * (16 * T) + 2 * g;
+    double gram[S == GRAM ? shape::tiles : 1][2][4] = {};
+    int64_t row = (int64_t)blockIdx.x * shape::rows +
+                  threadIdx.x / 32 * (8 * NB);
+
+    arrange<T>(fragment, o.first, o.k1, o.k2);
+    if (S == SQUARES && t == 0)
+        for (int m = 0; m < T; m++) own[16 * m] = own[16 * m + 1] = 0;
+    __syncthreads();
+    for (; row < o.n; row += (int64_t)gridDim.x * shape::rows) {
+        /* A loop, lest the registers of both halves live at once. */
+#pragma unroll 1
+        for (int half = 0; half < (PAIR ? 2 : 1); half++) {
+            const product &p = half ? o.second : o.first;
+            bool last = half == (PAIR ? 1 : 0);
+            const double *pw = p.w + (row + 2 * t) * p.ldw + 2 * g;
+            double *py = p.y + (row + 2 * t) * p.ldy + 2 * g;
+            double x[NB][T][4], acc[kept][NB][4];
+            double2 w[NB][2];
+
+            auto old = [&](int m) {
+#pragma unroll
+                for (int b = 0; b < NB; b++)
+#pragma unroll
+                    for (int h = 0; h < 2; h++)
+                        w[b][h] = take<HOW>(
+                            pw + (8 * b + h) * p.ldw + 16 * m,
+                            p.b != 0 && 16 * m < o.k2 &&
+                                row + 2 * t + 8 * b + h < o.n,
+                            o.k2 - 16 * m - 2 * g);
+            };
+
+            take_rows<T, NB, HOW>(p, row, o.n, o.k1, x);
+            old(0);
+#pragma unroll(shape::unroll)
+            for (int m = 0; m < T; m++) {
+                double (*d)[4] = acc[S == GRAM ? m : 0];
+
+#pragma unroll
+                for (int b = 0; b < NB; b++)
+#pragma unroll
+                    for (int e = 0; e < 4; e++)
+                        d[b][e] = p.b * (e < 2 ? w[b][e % 2].x : w[b][e % 2].y);
+                if (16 * m >= o.k2) continue;
+                old(m + 1);
+                multiply<T, NB>(d, x, fragment, m, o.k1);
+#pragma unroll
+                for (int b = 0; b < NB; b++) {
+                    if (PAIR && last)
+#pragma unroll
+                        for (int e = 0; e < 4; e++) d[b][e] = -d[b][e];
+#pragma unroll
+                    for (int h = 0; h < 2; h++)
+                        put<HOW>(py + (8 * b + h) * p.ldy + 16 * m,
+                                 row + 2 * t + 8 * b + h < o.n,
+                                 o.k2 - 16 * m - 2 * g,
+                                 make_double2(d[b][h], d[b][2 + h]));
+                }
+                if (S == SQUARES && last) add_squares<NB>(d, own + 16 * m);
+            }
+            if constexpr (S == GRAM)
+                if (last) add_gram<T, NB>(acc, gram);
+        }
+    }
+    __syncthreads();
+    if constexpr (S == SQUARES) write_squares<T>(norms, o.part, o.k2);
+    if constexpr (S == GRAM) write_gram<T>(gram, fragment, o.part, o.k2);
+}
+
+/* --- few: L lanes a row, a pair of columns each */
+
+constexpr int few_deep = 4; /* rows in flight */
+
+/* What the lane beside has; zero where a row has one lane. */
+template <int L> __device__ __forceinline__ double2 beside(double2 v)
+{
+    if constexpr (L == 1) return make_double2(0.0, 0.0);
+    return make_double2(__shfl_xor_sync(all_lanes, v.x, 1),
+                        __shfl_xor_sync(all_lanes, v.y, 1));
+}
+
+/* v = own and other of x times the lane's columns of C, and b w. */
+__device__ __forceinline__ double2 row_product(const double (*c)[2], double2 x,
+                                               double2 z, double b, double2 w,
+                                               double sign)
+{
+    double2 v = make_double2(b * w.x, b * w.y);
+
+    v.x = fma(sign * x.x, c[0][0], v.x);
+    v.y = fma(sign * x.x, c[0][1], v.y);
+    v.x = fma(sign * x.y, c[1][0], v.x);
+    v.y = fma(sign * x.y, c[1][1], v.y);
+    v.x = fma(sign * z.x, c[2][0], v.x);
+    v.y = fma(sign * z.x, c[2][1], v.y);
+    v.x = fma(sign * z.y, c[3][0], v.x);
+    v.y = fma(sign * z.y, c[3][1], v.y);
+    return v;
+}
+
+/* sum += squares of v, or its products with itself and with the lane beside:
+ * (0, 0), (1, 1), (0, 1); (0, 2), (0, 3), (1, 2), (1, 3). */
+template <int L, sums S>
+__device__ __forceinline__ void add_row(double *sum, double2 v)
+{
+    if constexpr (S != NO_SUMS) {
+        sum[0] = fma(v.x, v.x, sum[0]);
+        sum[1] = fma(v.y, v.y, sum[1]);
+    }
+    if constexpr (S == GRAM) {
+        sum[2] = fma(v.x, v.y, sum[2]);
+        if constexpr (L == 2) {
+            double2 z = beside<L>(v);
+
+            sum[3] = fma(v.x, z.x, sum[3]);
+            sum[4] = fma(v.x, z.y, sum[4]);
+            sum[5] = fma(v.y, z.x, sum[5]);
+            sum[6] = fma(v.y, z.y, sum[6]);
+        }
+    }
+}
+
+/* Sum number e of the first or second pair: its place in k x k, or in k. */
+template <sums S> __device__ __forceinline__ void place(int e, int pair, int *i,
+                                                        int *j)
+{
+    const int row[7] = {0, 1, 0, 0, 0, 1, 1}, col[7] = {0, 1, 1, 2, 3, 2, 3};
+
+    *i = 2 * pair + row[e];
+    *j = S == GRAM ? (2 * pair + col[e]) % 4 : 0;
+}
+
+template <int L, sums S>
+__device__ void write_few(double *sum, double (*shared)[8][7], double *part,
+                          int k2)
+{
+    constexpr int count = S == SQUARES ? 2 : L == 1 ? 3 : 7;
+    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    int items = S == GRAM ? k2 * k2 : k2;
+
+#pragma unroll
+    for (int e = 0; e < count; e++) {
+#pragma unroll
+        for (int far = L; far < 32; far *= 2)
+            sum[e] += __shfl_xor_sync(all_lanes, sum[e], far);
+        if (lane < L) shared[lane][warp][e] = sum[e];
+    }
+    __syncthreads();
+    if ((int)threadIdx.x < L * count) {
+        int pair = (int)threadIdx.x / count, e = (int)threadIdx.x % count, i, j;
+        double total = 0;
+
+        for (int w = 0; w < 8; w++) total += shared[pair][w][e];
+        if (pair > 0 && e > 2) return; /* the first lane has it, too */
+        place<S>(e, pair, &i, &j);
+        part += (int64_t)blockIdx.x * items;
+        if (i >= k2 || j >= k2) return;
+        part[S == GRAM ? j * k2 + i : i] = total;
+        if (S == GRAM) part[i * k2 + j] = total;
+    }
+}
+
+template <int L, bool PAIRED, bool PAIR, sums S>
+__global__ void __launch_bounds__(256) few_kernel(operands o)
+{
+    __shared__ double shared[L][8][7];
+    constexpr int rows = 256 / L;
+    int own = 2 * ((int)threadIdx.x % L), other = 2 * L - 2 - own;
+    int64_t step = (int64_t)gridDim.x * (few_deep * rows);
+    double c[4][2], sum[7] = {};
+
+#pragma unroll
+    for (int e = 0; e < 8; e++) {
+        int i = (e < 4 ? own : other) + e / 2 % 2, j = own + e % 2;
+
+        c[e / 2][e % 2] = i < o.k1 && j < o.k2 && (e < 4 || L == 2)
+                              ? o.first.a * o.first.c[j * o.k1 + i] : 0.0;
+    }
+    for (int64_t base = (int64_t)blockIdx.x * (few_deep * rows); base < o.n;
+         base += step) {
+        int64_t first = base + threadIdx.x / L;
+
+#pragma unroll
+        for (int half = 0; half < (PAIR ? 2 : 1); half++) {
+            const product &p = half ? o.second : o.first;
+            double2 x[few_deep], w[few_deep];
+
+#pragma unroll
+            for (int u = 0; u < few_deep; u++) {
+                int64_t i = first + u * rows;
+                int left = i < o.n ? o.k2 - own : 0;
+
+                x[u] = load_pair<PAIRED>(p.x + i * p.ldx + own,
+                                         i < o.n ? o.k1 - own : 0);
+                w[u] = load_pair<PAIRED>(p.w + i * p.ldw + own,
+                                         p.b != 0 ? left : 0);
+            }
+#pragma unroll
+            for (int u = 0; u < few_deep; u++) {
+                int64_t i = first + u * rows;
+                double2 v = row_product(c, x[u], beside<L>(x[u]),
+                                        half ? -p.b : p.b, w[u],
+                                        half ? -1.0 : 1.0);
+
+                store_pair<PAIRED>(p.y + i * p.ldy + own,
+                                   i < o.n ? o.k2 - own : 0, v);
+                if (half == (PAIR ? 1 : 0)) add_row<L, S>(sum, v);
+            }
+        }
+    }
+    if constexpr (S != NO_SUMS) write_few<L, S>(sum, shared, o.part, o.k2);
+}
+
+} // namespace
+
+#endif
