@@ -21,6 +21,8 @@ extern "C" {
 #endif
 
 typedef struct sps_basis sps_basis;
+struct sps_features;
+struct sps_steps;
 
 typedef struct sps_backend {
     const char *name;                 /* "cpu", "cuda" */
@@ -91,6 +93,22 @@ typedef struct sps_backend {
                                    double *norm2);
     sps_status (*combine)(const sps_block *Z, const sps_small *b, sps_block *P,
                           sps_small *G);
+    /* --- steps of conjugate directions without waiting, three passes in this
+     * order (steps.h says what each makes); NULL: none.  Own scalars for each
+     * column are asked for where steps_columns says so. */
+    bool steps_columns;
+    sps_status (*steps_lengths)(const struct sps_steps *w, const sps_block *P,
+                                const sps_block *Q);
+    sps_status (*steps_residual)(const struct sps_steps *w,
+                                 const sps_block *Q, sps_block *R);
+    sps_status (*steps_directions)(const struct sps_steps *w, sps_block *P,
+                                   sps_block *X, const sps_block *R);
+    /* Q = A P and lengths in one; NULL: none.  Whether that is the faster way
+     * for a matrix like this and P of k columns. */
+    sps_status (*steps_product)(const struct sps_steps *w,
+                                const sps_csr_local *A, const sps_block *P,
+                                sps_block *Q);
+    bool (*steps_product_pays)(const struct sps_features *f, int k);
     /* --- the matrix; A host csr, results host arrays; NULL on a GPU means
      *     the CPU body serves (set-up on the device can come without touching
      *     any preconditioner). */

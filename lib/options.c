@@ -55,6 +55,8 @@ static const row rows[] = {
     ROW(rank_tolerance, REAL, 0, 1, NULL, NULL),
     ROW(true_residual_every, INT, 1, INT_MAX, NULL, NULL),
     ROW(full_precision, BOOL, 0, 1, NULL, NULL),
+    ROW(check_every, INT, 1, 16, NULL, NULL),
+    ROW(replay, BOOL, 0, 1, NULL, NULL),
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -84,6 +86,8 @@ void sps_options_default(sps_options *opt)
         .rank_tolerance = 1e-8,
         .true_residual_every = 50,
         .full_precision = true,
+        .check_every = 10,
+        .replay = true,
     };
 }
 

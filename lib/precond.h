@@ -38,6 +38,8 @@ struct sps_precond {
     int width;                /* widest block it will see */
     bool identity;            /* a positive multiple of the identity: methods
                                  that do not mind a factor may take R for Z */
+    const sps_block *diagonal;/* n x 1 where M is diag of it and no more: others
+                                 may fold it into their own passes; or NULL */
     sps_apply_fn user;        /* of sps_precond_user */
     void *user_data;
 };

@@ -24,9 +24,6 @@
 #include "timer.h"
 
 #define SPS_REPLACEMENTS 3
-/* The recurrence aims a little lower than the threshold, so that rounding
- * between it and the true residual does not cost a replacement. */
-#define AIM 0.98
 
 /* ---------------------------------------------------------- tests by column */
 
@@ -45,7 +42,7 @@ static bool test_columns(sps_solver *s, int *open)
 
     *open = 0;
     for (int p = 0; p < s->k; p++) {
-        s->done[p] = reached(s, p, AIM);
+        s->done[p] = reached(s, p, SPS_SOLVER_AIM);
         if (!isfinite(s->resnorm[p])) finite = false;
         if (!s->done[p]) ++*open;
     }
@@ -249,8 +246,7 @@ static sps_status turn(sps_solver *s, double *best, int *since)
         if (replace) return settle(s);
         SPS_TRY(spsi_columns_compact(s, false));
     }
-    SPS_TRY(s->type->step(s, s->method));
-    s->iteration++;
+    SPS_TRY(spsi_solver_advance(s));
     if (s->width > 0 && s->width < s->min_width) s->min_width = s->width;
     if (doubtful(s)) {
         s->stop = SPS_STOP_RUNNING;
@@ -293,6 +289,7 @@ static sps_status run(sps_solver *s)
     }
     SPS_TRY(restart(s, NULL));
     while (!s->stop) SPS_TRY(turn(s, &best, &since));
+    spsi_solver_catch_up(s);
     if (falls_back(s)) {
         SPS_TRY(spsi_columns_restore(s, false));
         SPS_TRY(swap_method(s));
@@ -307,6 +304,7 @@ static sps_status run(sps_solver *s)
         if (!open) s->stop = SPS_STOP_CONVERGED;
         if (open) SPS_TRY(restart(s, "fell back to cg"));
         while (!s->stop) SPS_TRY(turn(s, &best, &since));
+        spsi_solver_catch_up(s);
     }
     SPS_TRY(flush(s));
 fail:
@@ -445,6 +443,8 @@ static void reset(sps_solver *s)
     s->event = NULL;
     s->applies_A = s->applies_M = 0;
     s->iteration = s->replacements = 0;
+    s->ahead = s->ahead_seen = 0;
+    s->stride = 1;
     s->width = 0;
     s->min_width = s->columns;
     s->removed = 0;

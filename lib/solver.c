@@ -107,6 +107,8 @@ static sps_status take_arrays(sps_solver *s)
     int k = s->columns;
 
     SPS_TRY(SPS_NEW(s->ctx, k, &s->resnorm));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->limit));
+    SPS_TRY(SPS_NEW(s->ctx, SPS_SOLVER_AHEAD * (int64_t)k, &s->ahead_norms));
     SPS_TRY(SPS_NEW(s->ctx, k, &s->column));
     SPS_TRY(SPS_NEW(s->ctx, 3 * (int64_t)k, &s->order));
     SPS_TRY(SPS_NEW(s->ctx, k, &s->done));
@@ -258,7 +260,7 @@ sps_status spsi_solver_create_step(const sps_operator *A, sps_precond *M,
 
 static void release_arrays(sps_solver *s)
 {
-    void *arrays[] = { s->resnorm, s->column, s->order, s->done, s->scale,
+    void *arrays[] = { s->resnorm, s->limit, s->ahead_norms, s->column, s->order, s->done, s->scale,
                        s->norm_b, s->norm_x, s->norm_start, s->threshold,
                        s->best_norm, s->relative, s->scratch,
                        s->result_residual, s->result_backward,

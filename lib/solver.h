@@ -14,6 +14,12 @@
  *   step    one iteration: X, R (recurrence) and s->resnorm, the norms of
  *           R's columns; s->width, the number of search directions.  May set
  *           s->stop to a negative reason; then X must still be usable.
+ *   ahead   up to count iterations as step makes them, without waiting between
+ *           them; *taken (may be 0) were, norms[i * s->k + j] is ||r_j|| after
+ *           the one numbered i.  It must end behind any after which the driver
+ *           has something to decide: nothing above s->limit, a quarter of the
+ *           columns at or below it, a norm not finite.  Iterations that are
+ *           out of the ordinary are left to step.  NULL: none.
  *   permute the columns of X and R were re-ordered: new position p holds what
  *           was at from[p]; count of them stay at work (s->k is count then).
  *           NULL for methods whose directions are not tied to columns.
@@ -34,6 +40,10 @@ extern "C" {
 #endif
 
 #define SPS_SOLVER_BLOCKS 4
+#define SPS_SOLVER_AHEAD 16 /* iterations without a look, at most */
+/* The recurrence aims a little lower than the threshold, so that rounding
+ * between it and the true residual does not cost a replacement. */
+#define SPS_SOLVER_AIM 0.98
 
 typedef struct sps_solver_type {
     const char *name;
@@ -43,6 +53,9 @@ typedef struct sps_solver_type {
     sps_status (*setup)(sps_solver *s, void *method);
     sps_status (*start)(sps_solver *s, void *method);
     sps_status (*step)(sps_solver *s, void *method);
+    /* Optional. */
+    sps_status (*ahead)(sps_solver *s, void *method, int count, int *taken,
+                        double *norms);
     sps_status (*permute)(sps_solver *s, void *method, const int *from,
                           int count);
     sps_status (*flush)(sps_solver *s, void *method);
@@ -75,6 +88,7 @@ struct sps_solver {
     sps_block X, R;           /* n x k views: iterate and residual */
     sps_block *work[SPS_SOLVER_BLOCKS];   /* n x width */
     double *resnorm;          /* norms of R's columns, written by step */
+    double *limit;            /* norms at which columns at work are done */
     double norm_A;            /* estimate of ||A||_2 from below */
     int width;                /* search directions of the last step */
     sps_stop stop;
@@ -101,6 +115,10 @@ struct sps_solver {
     sps_stop *result_column;
     int64_t applies_A, applies_M;
     int iteration, begun, replacements, min_width;   /* begun: last restart */
+    /* Iterations that `ahead` took, their norms, how many the loop has seen;
+     * how many may be asked for at once. */
+    double *ahead_norms;
+    int ahead, ahead_seen, stride;
     double started, removed;
 };
 
@@ -123,6 +141,11 @@ sps_status spsi_solver_precondition(sps_solver *s, const sps_block *R,
  * do not change with a factor on M. */
 sps_status spsi_solver_direction(sps_solver *s, const sps_block *R,
                                  sps_block *Z, const sps_block **Z_p);
+
+/* ahead.c: one iteration, of those taken ahead or a step. */
+sps_status spsi_solver_advance(sps_solver *s);
+/* The loop ended while it was behind the iterations taken: they count. */
+void spsi_solver_catch_up(sps_solver *s);
 
 /* nullspace.c: what is projected away, NULL when there is nothing. */
 typedef struct sps_nullspace {

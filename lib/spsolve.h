@@ -316,7 +316,9 @@ typedef struct sps_progress {
                                    to cg", "residual replaced") */
 } sps_progress;
 
-/** Called once an iteration; return false to stop (INTERRUPTED). */
+/** Called once for each iteration, in turn; return false to stop
+ *  (INTERRUPTED).  On a GPU up to check_every iterations may have been taken
+ *  when the call for the first of them comes; they are counted. */
 typedef bool (*sps_monitor_fn)(const sps_progress *p, void *data);
 
 /** Options of operators, preconditioners and solvers.  Strings are borrowed:
@@ -362,6 +364,12 @@ typedef struct sps_options {
                                    singular value; 1e-8 */
     int true_residual_every;  /**< recomputed every so many steps, 50 */
     bool full_precision;      /**< kernels that drop bits may not bid (true) */
+    int check_every;          /**< iterations on a GPU that may be under way
+                                   before the host looks at them, 1 to 16
+                                   (10); changes no result */
+    bool replay;              /**< iterations of small systems are recorded
+                                   once and replayed: CUDA graphs (true);
+                                   changes no result */
     sps_monitor_fn monitor;   /**< or NULL */
     void *monitor_data;
 } sps_options;

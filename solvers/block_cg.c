@@ -21,6 +21,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "steps.h"
 #include "timer.h"
 
 /* P is orthonormalised when the condition of its unit columns passes this:
@@ -40,6 +41,10 @@ struct block_cg {
     double *length;     /* r: 1 / ||p_i|| */
     double *w;          /* r: eigenvalues of the scaled G */
     bool pseudo;        /* G is solved through its eigenvalues */
+    sps_steps *steps;   /* steps in the place, or NULL */
+    bool ready;         /* they have C = P'R */
+    bool away;          /* P comes from them: S and length are not here */
+    int why;            /* they stopped: SPS_STEPS_... */
 };
 
 static sps_status setup(sps_solver *s, void *method)
@@ -54,6 +59,7 @@ static sps_status setup(sps_solver *s, void *method)
     SPS_TRY(spsi_small_create(s->ctx, 1, k, &m->norm2));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->length));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->w));
+    SPS_TRY(spsi_steps_create(s->ctx, k, false, &m->steps));
 fail:
     return st;
 }
@@ -122,12 +128,65 @@ static sps_status start(sps_solver *s, void *method)
     sps_block *P = s->work[0];
     sps_status st = SPS_OK;
 
+    m->ready = m->away = false;
+    m->why = 0;
     spsi_block_narrow(P, s->k);
     SPS_TRY(spsi_solver_precondition(s, &s->R, P));
     SPS_TRY(spsi_gram(P, P, m->S));
     SPS_TRY(orth(s, m, P));
 fail:
     return st;
+}
+
+/* What the host did not see while steps ran without it: the condition of P. */
+static sps_status come_back(sps_solver *s, struct block_cg *m, sps_block *P)
+{
+    sps_status st = SPS_OK;
+
+    m->ready = m->away = false;
+    m->why = 0;
+    SPS_TRY(spsi_steps_basis(m->steps, m->S));
+    SPS_TRY(orth(s, m, P));
+fail:
+    return st;
+}
+
+/* Steps in the place; those that are not regular are left to step(). */
+static sps_status ahead(sps_solver *s, void *method, int count, int *taken,
+                        double *norms)
+{
+    struct block_cg *m = method;
+    sps_block *P = s->work[0], *Q = s->work[1];
+    sps_status st = SPS_OK;
+
+    *taken = 0;
+    if (!spsi_steps_serve(s, m->steps)) return st;
+    for (int attempt = 0; attempt < 2 && *taken == 0; attempt++) {
+        if (m->why & SPS_STEPS_BROKEN) s->stop = SPS_STOP_NOT_FINITE;
+        if (s->stop || m->why & SPS_STEPS_LENGTHS) return st;
+        if (m->away && (!m->ready || m->why & SPS_STEPS_BASIS))
+            SPS_TRY(come_back(s, m, P));
+        if (s->stop) return st;
+        if (!m->ready) SPS_TRY(spsi_steps_begin(s, m->steps, P, NULL));
+        m->ready = true;
+        SPS_TRY(spsi_steps_take(s, m->steps, P, Q, count, taken, norms,
+                                &m->why));
+    }
+    if (*taken > 0) m->away = true;
+    if (*taken > 1 || (*taken > 0 && m->why == 0)) s->width = P->k;
+fail:
+    return st;
+}
+
+/* X and R got another order or fewer columns: C is no longer theirs. */
+static sps_status permute(sps_solver *s, void *method, const int *from,
+                          int count)
+{
+    (void)s;
+    (void)from;
+    (void)count;
+    ((struct block_cg *)method)->ready = false;
+    return SPS_OK;
 }
 
 /* No direction has curvature beyond rounding.  Where A is semidefinite,
@@ -274,6 +333,10 @@ static sps_status step(sps_solver *s, void *method)
     sps_status st = SPS_OK;
     bool zero = true;
 
+    if (m->away) SPS_TRY(come_back(s, m, P));
+    if (s->stop) return st;
+    m->ready = false;
+    m->why = 0;
     spsi_block_narrow(Q, P->k);
     spsi_block_narrow(Z, s->k);
     SPS_TRY(spsi_solver_apply(s, P, Q));
@@ -290,6 +353,7 @@ static void destroy(sps_solver *s, void *method)
 {
     struct block_cg *m = method;
 
+    spsi_steps_destroy(&m->steps);
     spsi_small_destroy(&m->G);
     spsi_small_destroy(&m->C);
     spsi_small_destroy(&m->F);
@@ -309,5 +373,7 @@ SPS_DEFINE(sps_solver_type, spsi_solver_block_cg) = {
     .setup = setup,
     .start = start,
     .step = step,
+    .ahead = ahead,
+    .permute = permute,
     .destroy = destroy,
 };

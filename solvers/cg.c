@@ -14,10 +14,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "steps.h"
 #include "timer.h"
 
 struct cg {
     double *rz, *a, *b, *pq, *norm2, *one;   /* k each */
+    sps_steps *steps;   /* steps in the place, or NULL */
+    bool ready;         /* they have rz */
+    int why;            /* they stopped: SPS_STEPS_... */
 };
 
 static sps_status setup(sps_solver *s, void *method)
@@ -29,6 +33,7 @@ static sps_status setup(sps_solver *s, void *method)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         SPS_TRY(SPS_NEW(s->ctx, s->columns, all[i]));
     for (int j = 0; j < s->columns; j++) m->one[j] = 1;
+    SPS_TRY(spsi_steps_create(s->ctx, s->columns, true, &m->steps));
 fail:
     return st;
 }
@@ -53,7 +58,36 @@ static sps_status start(sps_solver *s, void *method)
     spsi_block_narrow(P, s->k);
     SPS_TRY(spsi_solver_precondition(s, &s->R, P));
     SPS_TRY(timed_dots(s, &s->R, P, m->rz));
+    m->ready = false;
+    m->why = 0;
     s->width = s->k;
+fail:
+    return st;
+}
+
+/* Steps in the place; what is not regular is left to step(). */
+static sps_status ahead(sps_solver *s, void *method, int count, int *taken,
+                        double *norms)
+{
+    struct cg *m = method;
+    sps_status st = SPS_OK;
+
+    *taken = 0;
+    if (!spsi_steps_serve(s, m->steps)) return st;
+    if (m->why & SPS_STEPS_BROKEN) s->stop = SPS_STOP_NOT_FINITE;
+    if (s->stop || m->why & SPS_STEPS_LENGTHS) return st;
+    if (!m->ready)
+        SPS_TRY(spsi_steps_begin(s, m->steps, s->work[0], m->rz));
+    m->ready = true;
+    SPS_TRY(spsi_steps_take(s, m->steps, s->work[0], s->work[1], count, taken,
+                            norms, &m->why));
+    if (*taken == 0) {
+        if (m->why & SPS_STEPS_BROKEN) s->stop = SPS_STOP_NOT_FINITE;
+        return st;
+    }
+    spsi_steps_scalars(m->steps, m->rz);
+    s->width = 0;
+    for (int p = 0; p < s->k; p++) s->width += !s->done[p];
 fail:
     return st;
 }
@@ -136,6 +170,8 @@ static sps_status step(sps_solver *s, void *method)
     sps_block *P = s->work[0], *Q = s->work[1], *Z = s->work[2];
     sps_status st = SPS_OK;
 
+    m->ready = false;
+    m->why = 0;
     spsi_block_narrow(Q, s->k);
     spsi_block_narrow(Z, s->k);
     SPS_TRY(spsi_solver_apply(s, P, Q));
@@ -166,6 +202,7 @@ static sps_status permute(sps_solver *s, void *method, const int *from,
     SPS_TRY(spsi_copy(T, P));
     for (int p = 0; p < count; p++) m->b[p] = m->rz[from[p]];
     for (int p = 0; p < count; p++) m->rz[p] = m->b[p];
+    m->ready = false;
 fail:
     return st;
 }
@@ -174,6 +211,7 @@ static void destroy(sps_solver *s, void *method)
 {
     struct cg *m = method;
 
+    spsi_steps_destroy(&m->steps);
     spsi_free(s->ctx, m->rz);
     spsi_free(s->ctx, m->a);
     spsi_free(s->ctx, m->b);
@@ -190,6 +228,7 @@ SPS_DEFINE(sps_solver_type, spsi_solver_cg) = {
     .setup = setup,
     .start = start,
     .step = step,
+    .ahead = ahead,
     .permute = permute,
     .destroy = destroy,
 };

@@ -291,6 +291,90 @@ START_TEST(a_second_solve_with_the_same_solver_repeats_the_first)
 }
 END_TEST
 
+/* One solve of the system, solution and iterations returned. */
+static int solve_ahead(sps_context *ctx, const char *solver, int k, int every,
+                       bool replay, double *x)
+{
+    problem p;
+    int iterations;
+
+    open_shifted(&p, ctx, 900, k);
+    p.opt.solver = solver;
+    p.opt.check_every = every;
+    p.opt.replay = replay;
+    solve(&p, SPS_STOP_CONVERGED);
+    memcpy(x, p.x, sizeof(double) * 900 * (size_t)k);
+    iterations = p.result.iterations;
+    ck_assert_int_ge(p.result.applies_A, iterations);
+    problem_close(&p);
+    return iterations;
+}
+
+START_TEST(how_far_the_work_runs_ahead_changes_no_bit)
+{
+    static const char *solver[] = { "block_cg", "cg" };
+    static const int width[] = { 1, 3, 8, 16, 21, 40 };
+    static const int every[] = { 3, 10, 16 };
+    sps_context *ctx = runner_context();
+    double *x = malloc(sizeof(double) * 900 * 40);
+    double *y = malloc(sizeof(double) * 900 * 40);
+
+    for (int t = 0; t < 2; t++)
+        for (int w = 0; w < 6; w++) {
+            int k = width[w];
+            int alone = solve_ahead(ctx, solver[t], k, 1, false, x);
+            for (int e = 0; e < 6; e++) {
+                int n = solve_ahead(ctx, solver[t], k, every[e / 2], e % 2, y);
+                ck_assert_int_eq(n, alone);
+                ck_assert_msg(!memcmp(x, y, sizeof(double) * 900 * (size_t)k),
+                              "%s, k = %d, check_every %d, replay %d",
+                              solver[t], k, every[e / 2], e % 2);
+            }
+        }
+    free(x);
+    free(y);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* Iterations that were under way when the limit came are counted, and the
+ * monitor saw each one before it. */
+struct counted {
+    int calls, last, stop_at;
+};
+
+static bool count_calls(const sps_progress *g, void *data)
+{
+    struct counted *c = data;
+
+    ck_assert_int_eq(g->iteration, c->calls++);
+    c->last = g->iteration;
+    return g->iteration < c->stop_at;
+}
+
+START_TEST(iterations_taken_ahead_are_counted)
+{
+    static const char *solver[] = { "block_cg", "cg" };
+    sps_context *ctx = runner_context();
+
+    for (int t = 0; t < 2; t++)
+        for (int stop = 5; stop < 40; stop += 7) {
+            struct counted c = { .stop_at = stop };
+            problem p;
+            open_shifted(&p, ctx, 2500, 4);
+            p.opt.solver = solver[t];
+            p.opt.monitor = count_calls;
+            p.opt.monitor_data = &c;
+            solve(&p, SPS_STOP_INTERRUPTED);
+            ck_assert_int_eq(c.last, stop);
+            ck_assert_int_ge(p.result.iterations, stop);
+            ck_assert_int_lt(p.result.iterations, stop + p.opt.check_every);
+            problem_close(&p);
+        }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(equal_right_hand_sides_take_one_direction),
     RUNNER_TEST(a_block_needs_fewer_iterations_than_its_columns),
@@ -301,6 +385,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_failing_callback_ends_the_solve_with_its_code),
     RUNNER_TEST(a_recurrence_that_drifts_is_replaced_by_the_truth),
     RUNNER_TEST(a_second_solve_with_the_same_solver_repeats_the_first),
+    RUNNER_TEST(how_far_the_work_runs_ahead_changes_no_bit),
+    RUNNER_TEST(iterations_taken_ahead_are_counted),
 };
 
 RUNNER_MAIN("block_cg", tests)

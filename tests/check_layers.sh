@@ -51,7 +51,8 @@ layers=$(
     sources lib | grep -v '^lib/small\.c$' | includes |
         grep -E ' <(lapacke|cblas)\.h>' | sed 's/ / must not include /'
     allow solvers spsolve.h status.h context.h traits.h timer.h csr.h small.h \
-        basis.h block.h triangle.h order.h operator.h precond.h solver.h
+        basis.h block.h triangle.h order.h operator.h precond.h solver.h \
+        steps.h
     refuse "$cuda|lapacke.h|cblas.h" solvers
     allow kernels $(echo "$engine" |
         grep -vE '^(solver|precond|columns|operator|planner|options)\.h$')

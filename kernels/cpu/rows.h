@@ -181,6 +181,13 @@ sps_status spsi_cpu_update_pair_cols(const sps_block *P, const sps_block *Q,
 sps_status spsi_cpu_combine(const sps_block *Z, const sps_small *b,
                             sps_block *P, sps_small *G);
 
+sps_status spsi_cpu_steps_lengths(const struct sps_steps *w,
+                                  const sps_block *P, const sps_block *Q);
+sps_status spsi_cpu_steps_residual(const struct sps_steps *w,
+                                   const sps_block *Q, sps_block *R);
+sps_status spsi_cpu_steps_directions(const struct sps_steps *w, sps_block *P,
+                                     sps_block *X, const sps_block *R);
+
 sps_status spsi_cpu_remove_means(const sps_components *c, sps_block *X);
 sps_status spsi_cpu_csr_diagonal(sps_context *ctx, const sps_csr *A,
                                  double *diagonal);

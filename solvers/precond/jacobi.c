@@ -42,6 +42,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
 
     (void)opt;
     SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->inverse));
+    M->diagonal = m->inverse;
     SPS_TRY(SPS_NEW(M->ctx, M->n, &m->host));
     SPS_TRY(fill(m, true));
 fail:

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* steps.c - the passes of a step with small matrices (lib/steps.h) on the
+ * host: 2, 3 and 5 reads and writes of a block, where the plain operations
+ * need 3, 6, 2, 2 and 3.  A strip goes through all parts of a pass while it is
+ * in the first-level cache.
+ *
+ * The dense work is that of kernels/cuda/steps_small.cuh: elimination of
+ * [D A D | I], D A D of unit diagonal, gives F with A^-1 = F'F. */
+#include <float.h>
+#include <math.h>
+
+#include "rows.h"
+#include "lib/steps.h"
+
+#define WIDEST SPS_STEPS_WIDEST
+/* As on the GPU: smaller pivots, and a larger condition of P, squared, are
+ * looked at by the method. */
+#define LEAST_PIVOT 1e-13
+#define CONDITION_LIMIT2 1e6
+
+typedef struct dense {
+    double m[WIDEST][2 * WIDEST];  /* [A | I] */
+    double d[WIDEST];
+} dense;
+
+/* m = [U | L^-1]; false when A is not regular. */
+static bool eliminate(dense *s, const double *A, int n)
+{
+    for (int i = 0; i < n; i++) {
+        double a = A[i * n + i];
+
+        if (!(a > 0 && a <= DBL_MAX)) return false;
+        s->d[i] = 1 / sqrt(a);
+    }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            double a = 0.5 * A[j * n + i] + 0.5 * A[i * n + j];
+
+            s->m[i][j] = a * s->d[i] * s->d[j];
+            s->m[i][n + j] = i == j;
+            if (!(fabs(s->m[i][j]) <= 2)) return false;
+        }
+    for (int p = 0; p < n; p++) {
+        if (!(s->m[p][p] > LEAST_PIVOT)) return false;
+        for (int i = p + 1; i < n; i++) {
+            double f = s->m[i][p] / s->m[p][p];
+
+            for (int j = p + 1; j <= n + p; j++) s->m[i][j] -= f * s->m[p][j];
+        }
+    }
+    return true;
+}
+
+/* F = diag(U)^-1/2 L^-1 D, packed. */
+static void keep_factor(const dense *s, double *F, int n)
+{
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < n; i++)
+            F[j * n + i] = j > i ? 0 : s->m[i][n + j] * s->d[j] /
+                                           sqrt(s->m[i][i]);
+}
+
+/* out = sign F'F B, B n x k. */
+static void apply_inverse(const double *F, const double *B, double sign, int n,
+                          int k, double *out)
+{
+    double t[WIDEST];
+
+    for (int j = 0; j < k; j++) {
+        for (int i = 0; i < n; i++) {
+            t[i] = 0;
+            for (int l = 0; l <= i; l++) t[i] += F[l * n + i] * B[j * n + l];
+        }
+        for (int i = 0; i < n; i++) {
+            double sum = 0;
+
+            for (int l = i; l < n; l++) sum += F[i * n + l] * t[l];
+            out[j * n + i] = sign * sum;
+        }
+    }
+}
+
+static bool all_finite(const double *A, int count)
+{
+    for (int e = 0; e < count; e++)
+        if (!isfinite(A[e])) return false;
+    return true;
+}
+
+/* Norms of this step; how many are above their limits, -1: not all finite. */
+static int count_open(const sps_steps *w, const double *squares)
+{
+    double *row = w->norms + w->state->taken % SPS_STEPS_AHEAD * w->most;
+    int open = 0;
+    bool finite = true;
+
+    for (int j = 0; j < w->k; j++) {
+        row[j] = w->last[j] = sqrt(squares[j]);
+        finite = finite && row[j] <= DBL_MAX;
+        open += !(row[j] <= w->limit[j]);
+    }
+    return finite ? open : -1;
+}
+
+/* ------------------------------------------------------------------- passes */
+
+/* Rows of z = d r, or r itself. */
+static const double *scaled(const double *d, int64_t first, int64_t m,
+                            const double *r, int64_t ld, int k, double *z,
+                            int64_t *ldz)
+{
+    *ldz = d ? k : ld;
+    if (!d) return r;
+    for (int64_t i = 0; i < m; i++)
+        for (int j = 0; j < k; j++) z[i * k + j] = d[first + i] * r[i * ld + j];
+    return z;
+}
+
+/* sum = W (rows of k), then squares of R. */
+static void chunk_residual(const sps_steps *w, const sps_block *Q,
+                           const double *minus, sps_block *R, int64_t first,
+                           int64_t last, double *sum)
+{
+    int64_t step = strip_rows(w->k), ldz;
+    double z[64 * WIDEST + 1024];
+
+    memset(sum, 0, (size_t)((w->r + 1) * w->k) * sizeof *sum);
+    for (int64_t i = first; i < last; i += step) {
+        int64_t m = last - i < step ? last - i : step;
+        double *r = row_of(R, i);
+        const double *scaled_r;
+
+        spsi_cpu_strip_mul(m, row_of(Q, i), Q->ld, w->r, minus, w->k, 1.0, r,
+                           R->ld);
+        scaled_r = scaled(w->D, i, m, r, R->ld, w->k, z, &ldz);
+        spsi_cpu_strip_gram(m, row_of(Q, i), Q->ld, w->r, scaled_r, ldz, w->k,
+                            sum, w->k);
+        spsi_cpu_strip_dots(m, r, R->ld, r, R->ld, w->k, sum + w->r * w->k);
+    }
+}
+
+/* sum = S, then C, by rows. */
+static void chunk_directions(const sps_steps *w, sps_block *P,
+                             const double *a, const double *b, sps_block *X,
+                             const sps_block *R, int64_t first, int64_t last,
+                             double *sum)
+{
+    int64_t step = strip_rows(w->k), ldz;
+    double z[64 * WIDEST + 1024];
+    int k = w->k;
+
+    memset(sum, 0, (size_t)(2 * k * k) * sizeof *sum);
+    for (int64_t i = first; i < last; i += step) {
+        int64_t m = last - i < step ? last - i : step;
+        double *p = row_of(P, i), *r = row_of(R, i);
+        const double *scaled_r = scaled(w->D, i, m, r, R->ld, k, z, &ldz);
+
+        spsi_cpu_strip_mul(m, p, P->ld, w->r, a, k, 1.0, row_of(X, i), X->ld);
+        spsi_cpu_strip_combine(m, scaled_r, ldz, w->r, b, k, p, P->ld);
+        spsi_cpu_strip_gram(m, p, P->ld, k, p, P->ld, k, sum, k);
+        spsi_cpu_strip_gram(m, p, P->ld, k, r, R->ld, k, sum + k * k, k);
+    }
+}
+
+/* C(i, j) = rows[i * cols + j], packed by columns. */
+static void unpack(const double *rows, int n, int cols, double *C)
+{
+    for (int j = 0; j < cols; j++)
+        for (int i = 0; i < n; i++) C[j * n + i] = rows[i * cols + j];
+}
+
+/* A matrix of the step as block operations take it. */
+static sps_small small_of(const sps_steps *w, double *v, int rows, int cols)
+{
+    return (sps_small){ .ctx = w->ctx, .place = SPS_HOST, .rows = rows,
+                        .cols = cols, .max_rows = rows, .max_cols = cols,
+                        .v = v };
+}
+
+/* sign times an r x k matrix of the step, packed for products. */
+static void pack(const sps_steps *w, double sign, double *v, double *packed)
+{
+    sps_small C = small_of(w, v, w->r, w->k);
+
+    spsi_cpu_pack(sign, &C, packed);
+}
+
+/* The condition of P, squared, is at most trace(S) trace(S^-1), S of unit
+ * diagonal. */
+static void look_at_basis(const sps_steps *w)
+{
+    dense s;
+    double trace = 0;
+    bool regular = eliminate(&s, w->S, w->r);
+
+    for (int i = 0; regular && i < w->r; i++)
+        for (int j = 0; j <= i; j++)
+            trace += s.m[i][w->r + j] * s.m[i][w->r + j] / s.m[i][i];
+    w->state->unseen = 0;
+    w->state->suspect = !(regular && w->r * trace <= CONDITION_LIMIT2);
+}
+
+sps_status spsi_cpu_steps_lengths(const sps_steps *w, const sps_block *P,
+                                  const sps_block *Q)
+{
+    sps_small G = small_of(w, w->G, w->r, w->r);
+    dense s;
+    sps_status st = SPS_OK;
+
+    if (w->state->stop || w->state->suspect) return st;
+    if (w->state->unseen) look_at_basis(w);
+    if (w->state->suspect) return st;
+    SPS_TRY(spsi_cpu_gram(P, Q, &G));
+    if (!all_finite(w->G, w->r * w->r) || !all_finite(w->C, w->r * w->k))
+        w->state->stop = SPS_STEPS_BROKEN;
+    else if (!eliminate(&s, w->G, w->r))
+        w->state->stop = SPS_STEPS_LENGTHS;
+    if (w->state->stop) return st;
+    keep_factor(&s, w->F, w->r);
+    apply_inverse(w->F, w->C, 1.0, w->r, w->k, w->a);
+fail:
+    return st;
+}
+
+sps_status spsi_cpu_steps_residual(const sps_steps *w, const sps_block *Q,
+                                   sps_block *R)
+{
+    int64_t items = (int64_t)(w->r + 1) * w->k;
+    int64_t size = w->r * packed_cols(w->k);
+    chunks c = chunks_of(R->n, items);
+    double *minus, *partial;
+    int threads = w->ctx->threads, open;
+    sps_status st = SPS_OK;
+
+    if (w->state->stop || w->state->suspect) return st;
+    SPS_TRY(spsi_cpu_scratch(w->ctx, size + c.count * items, &minus));
+    partial = minus + size;
+    pack(w, -1.0, w->a, minus);
+#pragma omp parallel for num_threads(threads) schedule(static)                 \
+    if (c.count > 1 && pays(c.n, 2 * items))
+    for (int64_t t = 0; t < c.count; t++)
+        chunk_residual(w, Q, minus, R, t * c.rows, chunk_end(c, t),
+                       partial + t * items);
+    spsi_cpu_sum_chunks(threads, c.count, items, partial);
+    unpack(partial, w->r, w->k, w->W);
+    open = count_open(w, partial + w->r * w->k);
+    w->state->pending = open <= 0 || (open < w->k && open <= 3 * w->k / 4)
+                            ? SPS_STEPS_LOOK : 0;
+    apply_inverse(w->F, w->W, -1.0, w->r, w->k, w->b);
+fail:
+    return st;
+}
+
+sps_status spsi_cpu_steps_directions(const sps_steps *w, sps_block *P,
+                                     sps_block *X, const sps_block *R)
+{
+    int k = w->k, threads = w->ctx->threads;
+    int64_t items = 2 * (int64_t)k * k, size = w->r * packed_cols(k);
+    chunks c = chunks_of(R->n, items);
+    double *a, *b, *partial;
+    sps_status st = SPS_OK;
+
+    if (w->state->stop || w->state->suspect) return st;
+    SPS_TRY(spsi_cpu_scratch(w->ctx, 2 * size + c.count * items, &a));
+    b = a + size;
+    partial = b + size;
+    pack(w, 1.0, w->a, a);
+    pack(w, 1.0, w->b, b);
+#pragma omp parallel for num_threads(threads) schedule(static)                 \
+    if (c.count > 1 && pays(c.n, 2 * items))
+    for (int64_t t = 0; t < c.count; t++)
+        chunk_directions(w, P, a, b, X, R, t * c.rows, chunk_end(c, t),
+                         partial + t * items);
+    spsi_cpu_sum_chunks(threads, c.count, items, partial);
+    unpack(partial, k, k, w->S);
+    unpack(partial + k * k, k, k, w->C);
+    w->state->taken = (w->state->taken + 1) & 0x3fffffff;
+    w->state->unseen = 1;
+    w->state->stop = w->state->pending;
+fail:
+    return st;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* steps.c - see steps.h: memory of steps, their queue, and its recording.
+ *
+ * A recording (a CUDA graph) holds one step with r = k and is replayed while
+ * blocks and values stay where they are.  It pays where launches take longer
+ * than the work, so large blocks go without; there the phases of a step are
+ * timed, which a recording does not tell apart. */
+#include "steps.h"
+
+#include <string.h>
+
+#include "backend.h"
+#include "solver.h"
+#include "timer.h"
+
+_Static_assert(SPS_SOLVER_AHEAD <= SPS_STEPS_AHEAD, "norms of all steps");
+
+/* Numbers of a block up to which steps are recorded. */
+#define RECORDED (INT64_C(1) << 23)
+
+enum { STATE = 8 };          /* doubles that the state takes */
+
+/* ------------------------------------------------------------------- memory */
+
+/* Lays the arrays out; returns how many doubles they take. */
+static int64_t lay_out(sps_steps *w, double *at)
+{
+    int64_t k = w->most, square = w->columns ? k : k * k, used = 0;
+    struct { double **p; int64_t count; } array[] = {
+        { &w->norms, SPS_STEPS_AHEAD * k }, { &w->last, k },
+        { &w->C, w->columns ? k : 0 }, { &w->limit, k }, { &w->G, square },
+        { &w->F, square }, { &w->a, square }, { &w->b, square },
+        { &w->W, square + k }, { &w->S, w->columns ? 0 : 2 * square },
+    };
+
+    w->state = (sps_steps_state *)(void *)at;
+    used = STATE;
+    for (size_t i = 0; i < sizeof array / sizeof *array; i++) {
+        if (at) *array[i].p = at + used;
+        used += array[i].count;
+    }
+    return used;
+}
+
+/* Doubles that come back: state, norms, last, and C with own scalars. */
+static int64_t seen(const sps_steps *w)
+{
+    return STATE + (SPS_STEPS_AHEAD + (w->columns ? 2 : 1)) *
+                   (int64_t)w->most;
+}
+
+sps_status spsi_steps_create(sps_context *ctx, int k, bool columns,
+                             sps_steps **w_p)
+{
+    sps_status st = SPS_OK;
+    sps_steps *w = NULL;
+    void *room = NULL;
+
+    *w_p = NULL;
+    if (!ctx->backend->steps_lengths || ctx->opt.reduce ||
+        (columns ? !ctx->backend->steps_columns : k > SPS_STEPS_WIDEST))
+        return SPS_OK;
+    SPS_TRY(SPS_NEW(ctx, 1, &w));
+    w->ctx = ctx;
+    w->columns = columns;
+    w->most = k;
+    w->bytes = (size_t)lay_out(w, NULL) * sizeof(double);
+    SPS_TRY(SPS_NEW(ctx, seen(w), &w->seen));
+    SPS_TRY(SPS_NEW(ctx, k, &w->limits));
+    for (int j = 0; j < k; j++) w->limits[j] = -1;   /* none yet */
+    SPS_TRY(ctx->backend->alloc(ctx, w->bytes, &room));
+    lay_out(w, room);
+    SPS_TRY(ctx->backend->upload(ctx, w->state, w->seen,
+                                 STATE * sizeof(double)));
+    *w_p = w;
+    return SPS_OK;
+
+fail:
+    spsi_steps_destroy(&w);
+    return st;
+}
+
+void spsi_steps_destroy(sps_steps **w_p)
+{
+    sps_steps *w = *w_p;
+
+    *w_p = NULL;
+    if (!w) return;
+    if (w->recording) w->ctx->backend->record_drop(w->ctx, w->recording);
+    if (w->state) w->ctx->backend->release(w->ctx, w->state, w->bytes);
+    spsi_free(w->ctx, w->seen);
+    spsi_free(w->ctx, w->limits);
+    spsi_free(w->ctx, w);
+}
+
+/* ------------------------------------------------------------------- shapes */
+
+static bool aligned(const sps_block *X)
+{
+    return X->ld % 2 == 0 && (uintptr_t)X->data % 16 == 0;
+}
+
+bool spsi_steps_serve(const sps_solver *s, const sps_steps *w)
+{
+    if (!w || s->null || s->n == 0 || s->k == 0) return false;
+    if (s->M && !s->M->identity && !s->M->diagonal) return false;
+    return w->columns || (aligned(&s->X) && aligned(&s->R));
+}
+
+/* The shapes of the next step; C lies behind a k x k matrix S. */
+static void shape(const sps_solver *s, sps_steps *w, int r)
+{
+    w->r = r;
+    w->k = s->k;
+    if (!w->columns) w->C = w->S + (size_t)s->k * (size_t)s->k;
+    w->D = s->M && !s->M->identity ? s->M->diagonal->data : NULL;
+}
+
+/* A matrix of the step as block operations take it. */
+static sps_small small_of(const sps_steps *w, double *v, int rows, int cols)
+{
+    return (sps_small){ .ctx = w->ctx, .place = w->ctx->backend->place,
+                        .rows = rows, .cols = cols, .max_rows = rows,
+                        .max_cols = cols, .v = v };
+}
+
+sps_status spsi_steps_begin(sps_solver *s, sps_steps *w, const sps_block *P,
+                            const double *c)
+{
+    const sps_backend *f = w->ctx->backend;
+    size_t row = (size_t)s->k * sizeof(double);
+    sps_status st = SPS_OK;
+
+    shape(s, w, P->k);
+    if (w->columns) {
+        SPS_TRY(f->upload(w->ctx, w->C, c, row));
+    } else {
+        sps_small C = small_of(w, w->C, P->k, s->k);
+
+        SPS_TRY(spsi_gram(P, &s->R, &C));
+    }
+    SPS_TRY(f->upload(w->ctx, w->last, s->resnorm, row));
+    w->stopped = true;   /* S, if there is one, belongs to another P */
+fail:
+    return st;
+}
+
+sps_status spsi_steps_basis(sps_steps *w, sps_small *S)
+{
+    sps_small near = small_of(w, w->S, w->k, w->k);
+
+    return spsi_small_copy(&near, S);
+}
+
+void spsi_steps_scalars(const sps_steps *w, double *c)
+{
+    memcpy(c, w->seen + seen(w) - w->most, (size_t)w->k * sizeof *c);
+}
+
+/* -------------------------------------------------------------------- queue */
+
+/* Whether Q and G come in one pass; not where a kernel was asked for by
+ * name. */
+static bool joined(const sps_solver *s, const sps_steps *w)
+{
+    const sps_backend *f = w->ctx->backend;
+    const char *kernel = s->opt.kernel;
+
+    return !w->columns && f->steps_product && !s->A->apply &&
+           (!strcmp(kernel, "auto") || !strcmp(kernel, "measure")) &&
+           f->steps_product_pays(&s->A->f, w->r);
+}
+
+static sps_status queue_product(sps_solver *s, sps_steps *w, sps_block *P,
+                                sps_block *Q)
+{
+    if (joined(s, w))
+        return w->ctx->backend->steps_product(w, &s->A->local, P, Q);
+    return sps_operator_apply(s->A, 1.0, P, 0.0, Q);
+}
+
+static sps_status queue_rest(sps_solver *s, sps_steps *w, sps_block *P,
+                             sps_block *Q)
+{
+    const sps_backend *f = w->ctx->backend;
+    sps_status st = SPS_OK;
+
+    if (!joined(s, w)) SPS_TRY(f->steps_lengths(w, P, Q));
+    SPS_TRY(f->steps_residual(w, Q, &s->R));
+    SPS_TRY(f->steps_directions(w, P, &s->X, &s->R));
+fail:
+    return st;
+}
+
+static sps_status queue_timed(sps_solver *s, sps_steps *w, sps_block *P,
+                              sps_block *Q)
+{
+    sps_status st = SPS_OK;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_SPMM);
+    st = queue_product(s, w, P, Q);
+    spsi_phase_end(s->ctx, SPS_PHASE_SPMM);
+    if (st != SPS_OK) return st;
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = queue_rest(s, w, P, Q);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    return st;
+}
+
+static bool recorded(const sps_solver *s, const sps_steps *w)
+{
+    const struct sps_steps_key *key = &w->key;
+
+    return w->recording && key->X == s->X.data && key->ld == s->X.ld &&
+           key->R == s->R.data && key->D == w->D && key->k == w->k &&
+           key->version == s->A->version;
+}
+
+/* Keeps a step instead of running it.  Where that fails steps go without. */
+static sps_status record(sps_solver *s, sps_steps *w, sps_block *P,
+                         sps_block *Q)
+{
+    const sps_backend *f = w->ctx->backend;
+    sps_status st, ended;
+
+    if (w->recording) f->record_drop(w->ctx, w->recording);
+    w->recording = NULL;
+    SPS_TRY(f->record_begin(w->ctx));
+    st = queue_product(s, w, P, Q);
+    if (st == SPS_OK) st = queue_rest(s, w, P, Q);
+    ended = f->record_end(w->ctx, &w->recording);
+    if (st == SPS_OK) st = ended;
+    w->key = (struct sps_steps_key){ s->X.data, s->R.data, w->D, s->X.ld,
+                                     w->k, s->A->version };
+fail:
+    w->unrecorded = st != SPS_OK;
+    return w->ctx->dead ? st : SPS_OK;
+}
+
+/* One step.  The first of its kind runs as it is, so that whatever has to grow
+ * does so outside of the recording made after it. */
+static sps_status queue_one(sps_solver *s, sps_steps *w, sps_block *P,
+                            sps_block *Q)
+{
+    bool small = s->opt.replay && s->ctx->backend->replay &&
+                 !w->unrecorded && P->k == s->k && !s->A->apply &&
+                 s->n * s->X.ld <= RECORDED;
+    sps_status st = SPS_OK;
+
+    shape(s, w, P->k);
+    spsi_block_narrow(Q, P->k);
+    if (small && recorded(s, w))
+        return w->ctx->backend->replay(w->ctx, w->recording);
+    SPS_TRY(queue_timed(s, w, P, Q));
+    if (small) SPS_TRY(record(s, w, P, Q));
+    spsi_block_narrow(P, s->k);
+fail:
+    return st;
+}
+
+/* What columns have to reach, when that changed. */
+static sps_status send_limits(sps_solver *s, sps_steps *w)
+{
+    size_t bytes = (size_t)s->k * sizeof(double);
+
+    if (!memcmp(w->limits, s->limit, bytes)) return SPS_OK;
+    memcpy(w->limits, s->limit, bytes);
+    return w->ctx->backend->upload(w->ctx, w->limit, w->limits, bytes);
+}
+
+/* No reason to stop any more; the count goes on. */
+static sps_status resume(sps_steps *w)
+{
+    sps_steps_state state = { .taken = w->taken };
+
+    if (!w->stopped) return SPS_OK;
+    w->stopped = false;
+    return w->ctx->backend->upload(w->ctx, w->state, &state, sizeof state);
+}
+
+sps_status spsi_steps_take(sps_solver *s, sps_steps *w, sps_block *P,
+                           sps_block *Q, int count, int *taken, double *norms,
+                           int *why)
+{
+    sps_steps_state state;
+    sps_status st = SPS_OK;
+    int r = P->k;
+
+    SPS_TRY(resume(w));
+    SPS_TRY(send_limits(s, w));
+    for (int i = 0; i < count; i++) SPS_TRY(queue_one(s, w, P, Q));
+    SPS_TRY(w->ctx->backend->download(w->ctx, w->seen, w->state,
+                                      (size_t)seen(w) * sizeof(double)));
+    memcpy(&state, w->seen, sizeof state);
+    *taken = (state.taken - w->taken) & 0x3fffffff;
+    *why = state.stop | (state.suspect || state.found ? SPS_STEPS_BASIS : 0);
+    if (*taken == 0) spsi_block_narrow(P, r);
+    for (int i = 0; i < *taken; i++)
+        memcpy(norms + (size_t)i * (size_t)s->k,
+               w->seen + STATE + (w->taken + i) % SPS_STEPS_AHEAD * w->most,
+               (size_t)s->k * sizeof *norms);
+    w->taken = state.taken;
+    w->stopped = *why != 0;
+    s->applies_A += *taken;
+    s->applies_M += w->D ? *taken : 0;
+fail:
+    return st;
+}
