@@ -131,7 +131,7 @@ static void chunk_residual(const sps_steps *w, const sps_block *Q,
         const double *scaled_r;
 
         spsi_cpu_strip_mul(m, row_of(Q, i), Q->ld, w->r, minus, w->k, 1.0, r,
-                           R->ld);
+                           R->ld, r, R->ld);
         scaled_r = scaled(w->D, i, m, r, R->ld, w->k, z, &ldz);
         spsi_cpu_strip_gram(m, row_of(Q, i), Q->ld, w->r, scaled_r, ldz, w->k,
                             sum, w->k);
@@ -155,8 +155,10 @@ static void chunk_directions(const sps_steps *w, sps_block *P,
         double *p = row_of(P, i), *r = row_of(R, i);
         const double *scaled_r = scaled(w->D, i, m, r, R->ld, k, z, &ldz);
 
-        spsi_cpu_strip_mul(m, p, P->ld, w->r, a, k, 1.0, row_of(X, i), X->ld);
-        spsi_cpu_strip_combine(m, scaled_r, ldz, w->r, b, k, p, P->ld);
+        spsi_cpu_strip_mul(m, p, P->ld, w->r, a, k, 1.0, row_of(X, i), X->ld,
+                           row_of(X, i), X->ld);
+        spsi_cpu_strip_mul(m, p, P->ld, w->r, b, k, 1.0, scaled_r, ldz, p,
+                           P->ld);
         spsi_cpu_strip_gram(m, p, P->ld, k, p, P->ld, k, sum, k);
         spsi_cpu_strip_gram(m, p, P->ld, k, r, R->ld, k, sum + k * k, k);
     }
