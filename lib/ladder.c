@@ -12,7 +12,7 @@
  *                  gmres, ilut 1e-12, fill as far as work and memory allow
  *                  gmres, dense          (n <= 2000, unless dense=never)
  *
- * A step is left when its method ends short of the tolerance, when its third
+ * A step is left when its method ends short of the tolerance, when its share
  * of the time that is left is over, or when its progress so far predicts more
  * iterations than its patience (logarithms of residuals, a straight line);
  * the last has all that is left.  X never gets worse: each step begins with
@@ -97,11 +97,12 @@ static double largest_fill(const sps_ladder *l)
 
 static void add_strong(sps_ladder *l)
 {
-    add(l, (sps_step){ "gmres", "ilut", 1e-3, 10, 60, 600 });
-    add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 40, 400 });
-    add(l, (sps_step){ "gmres", "ilut", 1e-12, largest_fill(l), 20, 200 });
+    add(l, (sps_step){ "gmres", "ilut", 1e-3, 10, 60, 600, 0.25 });
+    add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 40, 400, 0.5 });
+    add(l, (sps_step){ "gmres", "ilut", 1e-12, largest_fill(l), 20, 200,
+                       0.5 });
     if (l->A->n <= DENSE_ROWS && !strcmp(l->opt.dense, "auto"))
-        add(l, (sps_step){ "gmres", "dense", 0, 0, 20, 200 });
+        add(l, (sps_step){ "gmres", "dense", 0, 0, 20, 200, 1 });
 }
 
 static void plan_steps(sps_ladder *l, const looks *o)
@@ -111,16 +112,16 @@ static void plan_steps(sps_ladder *l, const looks *o)
 
     l->count = l->at = 0;
     if (l->symmetric)
-        add(l, (sps_step){ "auto", precond, 0, 0, 500, 5000 });
+        add(l, (sps_step){ "auto", precond, 0, 0, 500, 5000, 0.2 });
     if (own) {
-        add(l, (sps_step){ "gmres", precond, 0, 0, 100, 1000 });
+        add(l, (sps_step){ "gmres", precond, 0, 0, 100, 1000, 1 });
         return;
     }
     if (l->symmetric)
         add(l, (sps_step){ l->k > 1 ? "block_cg" : "cg", "ic0", 0, 0, 200,
-                           2000 });
+                           2000, 0.2 });
     else if (o->weak == 0)
-        add(l, (sps_step){ "gmres", "ilu0", 0, 0, 100, 1000 });
+        add(l, (sps_step){ "gmres", "ilu0", 0, 0, 100, 1000, 0.2 });
     add_strong(l);
 }
 
@@ -140,13 +141,13 @@ static void tell_plan(const sps_ladder *l, const looks *o)
 
 static double spent(const sps_ladder *l) { return spsi_now() - l->started; }
 
-/* Seconds and iterations that the step may take, of what is left. */
-static double seconds_left(const sps_ladder *l, bool last)
+/* Seconds that step number at may take; 0: no limit. */
+static double seconds_left(const sps_ladder *l, int at, bool last)
 {
     const double left = l->opt.max_seconds - spent(l);
 
     if (l->opt.max_seconds <= 0) return 0;
-    return fmax(1e-3, last ? left : left / 3);
+    return fmax(1e-3, last ? left : left * l->step[at].share);
 }
 
 /* A cycle of gmres takes no more than half of the free memory. */
@@ -181,8 +182,8 @@ static sps_status make_solver(sps_ladder *l, int at, sps_solver **s_p,
         o.droptol = step->droptol;
         o.fill = step->fill;
     }
-    o.max_seconds = l->started > 0 ? seconds_left(l, false)
-                                   : l->opt.max_seconds / 3;
+    o.max_seconds = l->started > 0 ? seconds_left(l, at, false)
+                                   : l->opt.max_seconds * step->share;
     SPS_TRY(spsi_solver_create_step(l->A, l->M, l->k, &o, s_p));
     *live = l->ctx->live - before;
 fail:
@@ -219,7 +220,7 @@ static sps_status first_step(sps_ladder *l)
     int64_t live = 0;
     sps_status st = SPS_EUNFIT;
 
-    add(l, (sps_step){ "gmres", "jacobi", 0, 0, 20, 200 });
+    add(l, (sps_step){ "gmres", "jacobi", 0, 0, 20, 200, 1 });
     for (int at = 0; at < l->count && st == SPS_EUNFIT; at++) {
         st = make_solver(l, at, &s, &live);
         if (st == SPS_OK) take_solver(l, at, s, live);
@@ -330,7 +331,7 @@ static sps_status run_step(sps_ladder *l, const sps_block *B, sps_block *X,
 
     l->watched = !last;
     l->slow = false;
-    l->now->opt.max_seconds = seconds_left(l, last);
+    l->now->opt.max_seconds = seconds_left(l, l->at, last);
     l->now->opt.max_iterations = l->opt.max_iterations - l->iterations;
     SPS_TRY(sps_solver_linear(l->now, B, X, &r));
     l->iterations += r.iterations;

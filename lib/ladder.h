@@ -13,6 +13,7 @@ typedef struct sps_step {
     double droptol, fill;     /* of ilut */
     int look, patience;       /* iterations before progress is judged; given up
                                  when more than patience are predicted */
+    double share;             /* of the time that is left */
 } sps_step;
 
 typedef struct sps_ladder {
