@@ -182,8 +182,7 @@ static sps_status make_solver(sps_ladder *l, int at, sps_solver **s_p,
         o.droptol = step->droptol;
         o.fill = step->fill;
     }
-    o.max_seconds = l->started > 0 ? seconds_left(l, at, false)
-                                   : l->opt.max_seconds * step->share;
+    o.max_seconds = seconds_left(l, at, false);
     SPS_TRY(spsi_solver_create_step(l->A, l->M, l->k, &o, s_p));
     *live = l->ctx->live - before;
 fail:
@@ -377,13 +376,15 @@ sps_status spsi_ladder_linear(sps_ladder *l, const sps_block *B, sps_block *X,
                               sps_result *result)
 {
     sps_result sum = { .struct_size = sizeof sum };
+    const double now = spsi_now();
     bool more = true;
     sps_status st;
 
-    SPS_TRY(follow(l));
-    l->started = spsi_now();
+    l->started = now - l->setup;
+    l->setup = 0;
     l->iterations = 0;
     l->stopped = false;
+    SPS_TRY(follow(l));
     while (more) {
         more = l->at + 1 < l->count && l->opt.norm != SPS_NORM_START;
         SPS_TRY(run_step(l, B, X, !more, &sum));
@@ -391,10 +392,9 @@ sps_status spsi_ladder_linear(sps_ladder *l, const sps_block *B, sps_block *X,
         SPS_TRY(climb(l, &more));
         if (!more) SPS_TRY(run_step(l, B, X, true, &sum));
     }
-    sum.seconds.solve = spent(l) - sum.seconds.verify;
+    sum.seconds.solve = spsi_now() - now - sum.seconds.verify;
     if (result) *result = sum;
 fail:
-    l->started = 0;
     return st;
 }
 
@@ -416,7 +416,9 @@ sps_status spsi_ladder_create(const sps_operator *A, sps_precond *M, int k,
     SPS_TRY(look_at(l, &o));
     plan_steps(l, &o);
     tell_plan(l, &o);
+    l->started = spsi_now();
     SPS_TRY(first_step(l));
+    l->setup = spent(l);
     *l_p = l;
     return SPS_OK;
 

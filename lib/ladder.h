@@ -29,7 +29,9 @@ typedef struct sps_ladder {
     sps_solver *now;
     int64_t live;             /* handles that now counts for */
     /* One solve: */
-    double started, first, best;   /* clock; worst residuals of this step */
+    double started, setup;    /* clock; seconds before the first solve, which
+                                 count as its own */
+    double first, best;       /* worst residuals of this step */
     int iterations;           /* of the steps before */
     bool watched, slow, stopped;   /* given up for slowness; by the caller */
 } sps_ladder;

@@ -303,9 +303,8 @@ sps_status spsi_cpu_csr_ilut(sps_context *ctx, const sps_csr *B,
 
     SPS_TRY(open_work(&s));
     for (r->rows = 0; r->rows < B->nrow; r->rows++) {
-        if (r->rows % 64 == 0 &&
-            (spsi_cancelled(ctx) || (o->deadline > 0 &&
-                                     spsi_now() > o->deadline)))
+        if (spsi_cancelled(ctx) ||
+            (o->deadline > 0 && spsi_now() > o->deadline))
             break;
         SPS_TRY(make_row(&s, r->rows));
     }
