@@ -58,7 +58,8 @@ static sps_status check_symmetry(sps_solver *s)
     SPS_REQUIRE(s->ctx, symmetric, SPS_EUNFIT,
                 "the matrix is not %s: it differs from its %stranspose by up "
                 "to %.3g; %s needs that, gmres does not",
-                complex ? "Hermitian" : "symmetric", complex ? "conjugate " : "", difference, s->type->name);
+                complex ? "Hermitian" : "symmetric",
+                complex ? "conjugate " : "", difference, s->type->name);
 fail:
     return st;
 }

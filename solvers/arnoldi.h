@@ -16,8 +16,8 @@
 typedef struct sps_arnoldi {
     sps_block *V;        /* the basis: columns first .. last - 1 */
     int first, last;
-    sps_small *h;        /* coefficients of the last W, (last - first) x its k */
-    sps_small *S;        /* V_next'W: rank x its k */
+    sps_small *h;        /* V'W of the last W: (last - first) x its columns */
+    sps_small *S;        /* V_next'W: rank x its columns */
     /* scratch */
     sps_small *again, *G, *T;
     double *before;      /* norms of W before it was made orthogonal */

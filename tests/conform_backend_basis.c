@@ -67,7 +67,8 @@ static void try_update(const sps_basis *V, int count, const double *v,
         double value = add ? w[t] : 0;
 
         for (int l = 0; l < count; l++)
-            value += -2 * v[l * n * k + t] * (double)((l + 2 * (t % k)) % 5 - 2);
+            value -= 2 * v[l * n * k + t] *
+                     (double)((l + 2 * (t % k)) % 5 - 2);
         w[t] = value;
         sum[t % k] += value * value;
     }

@@ -103,7 +103,8 @@ static void must_be_honest(problem *p, const char *what)
     ck_assert_msg(problem_worst(p) <= 1 + 1e-9,
                   "%s, %s: the best iterate is lost: %g", p->opt.solver, what,
                   problem_worst(p));
-    for (int64_t i = 0; i < p->A->nrow * p->k; i++) ck_assert(isfinite(p->x[i]));
+    for (int64_t i = 0; i < p->A->nrow * p->k; i++)
+        ck_assert(isfinite(p->x[i]));
 }
 
 /* Rows dominated by their diagonal, some negative: no symmetry of values, and
@@ -408,7 +409,10 @@ START_TEST(a_nilpotent_matrix_is_singular_and_said_to_be)
         problem p;
 
         problem_open(&p, ctx, shift(20, false), 2);
-        for (int i = 0; i < 20; i++) p.b[2 * i] = i == 19, p.b[2 * i + 1] = i == 3;
+        for (int i = 0; i < 20; i++) {
+            p.b[2 * i] = i == 19;
+            p.b[2 * i + 1] = i == 3;
+        }
         p.opt.solver = name;
         p.opt.precond = "none";
         p.opt.max_iterations = 2000;
@@ -447,7 +451,7 @@ START_TEST(a_skew_matrix_is_solved_or_admitted)
 END_TEST
 
 /* The last row is zero, as are the right-hand sides there; and not zero. */
-START_TEST(singular_systems_are_solved_when_consistent_and_admitted_when_not)
+START_TEST(singular_systems_are_solved_where_consistent)
 {
     const char *name;
 
@@ -584,6 +588,68 @@ START_TEST(any_length_of_cycle_solves)
 }
 END_TEST
 
+/* A preconditioner that is another one each time: rows scaled by 1 to 4, in a
+ * pattern that moves. */
+static int fickle(double alpha, const double *X, int64_t ldx, double beta,
+                  double *Y, int64_t ldy, int64_t n, int k, void *stream,
+                  void *data)
+{
+    int *calls = data;
+
+    (void)stream, (void)beta;
+    ++*calls;
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < k; j++)
+            Y[i * ldy + j] = alpha * X[i * ldx + j] *
+                             (double)(1 + (i + *calls) % 4);
+    return 0;
+}
+
+START_TEST(flexible_methods_bear_a_preconditioner_that_changes)
+{
+    static const char *const solver[] = { "gmres", "block_gmres" };
+
+    if (runner_place() != SPS_HOST) return;
+    for (int t = 0; t < 2; t++) {
+        int iterations[2];
+
+        for (int flexible = 0; flexible < 2; flexible++) {
+            problem p;
+            sps_precond *M = NULL;
+            sps_solver *s = NULL;
+            sps_block *B = NULL, *X = NULL;
+            int calls = 0;
+
+            problem_open(&p, ctx, filled("grid5", 900, convection), 3);
+            p.opt.solver = solver[t];
+            p.opt.flexible = flexible;
+            p.opt.max_iterations = 400;
+            p.result.struct_size = sizeof p.result;
+            ck_assert_int_eq(sps_operator_csr(ctx, p.A, 3, NULL, &p.op),
+                             SPS_OK);
+            ck_assert_int_eq(sps_precond_user(ctx, 900, fickle, &calls, &M),
+                             SPS_OK);
+            ck_assert_int_eq(sps_solver_create(p.op, M, 3, &p.opt, &s),
+                             SPS_OK);
+            ck_assert_int_eq(sps_block_create(ctx, 900, 3, &B), SPS_OK);
+            ck_assert_int_eq(sps_block_create(ctx, 900, 3, &X), SPS_OK);
+            ck_assert_int_eq(sps_block_random(B, 3), SPS_OK);
+            ck_assert_int_eq(sps_solver_linear(s, B, X, &p.result), SPS_OK);
+            iterations[flexible] = p.result.stop == SPS_STOP_CONVERGED
+                                       ? p.result.iterations : 400;
+            sps_solver_destroy(&s);
+            sps_precond_destroy(&M);
+            sps_block_destroy(&B);
+            sps_block_destroy(&X);
+            problem_close(&p);
+        }
+        ck_assert_msg(iterations[1] < 0.7 * iterations[0],
+                      "%s: %d iterations, %d when not flexible", solver[t],
+                      iterations[1], iterations[0]);
+    }
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(nonsymmetric_systems_of_any_width_are_solved),
     RUNNER_TEST(convection_is_solved_with_every_preconditioner),
@@ -597,12 +663,13 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_cyclic_shift_stands_still_until_the_end),
     RUNNER_TEST(a_nilpotent_matrix_is_singular_and_said_to_be),
     RUNNER_TEST(a_skew_matrix_is_solved_or_admitted),
-    RUNNER_TEST(singular_systems_are_solved_when_consistent_and_admitted_when_not),
+    RUNNER_TEST(singular_systems_are_solved_where_consistent),
     RUNNER_TEST(more_columns_than_rows_are_solved),
     RUNNER_TEST(units_of_matrix_and_right_hand_sides_do_not_matter),
     RUNNER_TEST(limits_end_inside_of_a_cycle_with_the_best_iterate),
     RUNNER_TEST(repeated_solves_have_the_same_bits),
     RUNNER_TEST(any_length_of_cycle_solves),
+    RUNNER_TEST(flexible_methods_bear_a_preconditioner_that_changes),
 };
 
 int main(void)

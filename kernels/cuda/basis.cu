@@ -213,7 +213,8 @@ sps_status launch_dots(const stack &s, const sps_block *W, bool pairs)
     sps_context *ctx = W->ctx;
     sps_cuda_state *state = spsi_cuda_state(ctx);
     cover c = cover_of(ctx, W->n, W->k, 1);
-    int groups = (int)ceil_div(s.count, L), parts = parts_of(W, c, s.count, groups);
+    int groups = (int)ceil_div(s.count, L);
+    int parts = parts_of(W, c, s.count, groups);
     int64_t items = (int64_t)s.count * W->k;
     unsigned blocks = (unsigned)groups * (unsigned)parts;
     double *part;
@@ -293,7 +294,8 @@ sps_status spsi_cuda_basis_dots(const sps_basis *V, int count,
                               : launch_dots<8>(s, W, pairs));
     h = spsi_cuda_state(W->ctx)->down;
     for (int l = 0; l < count; l++)
-        for (int c = 0; c < W->k; c++) *spsi_small_at(H, l, c) = h[l * W->k + c];
+        for (int c = 0; c < W->k; c++)
+            *spsi_small_at(H, l, c) = h[l * W->k + c];
     return SPS_OK;
 }
 
