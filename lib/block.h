@@ -78,9 +78,9 @@ sps_status spsi_gram(const sps_block *X, const sps_block *Y, sps_small *C);
 sps_status spsi_mul_small(double a, const sps_block *X, const sps_small *C,
                           double b, sps_block *Y);
 /* X = X C^-1, C upper triangular (what is below is not read): substitution,
- * row by row of X; a zero on the diagonal divides as doubles do.  A NaN in X
- * reaches only its row, there the columns behind it and, on a GPU, those of its
- * group of 8. */
+ * eight columns at a time, with the inverses of the 8 x 8 blocks of the
+ * diagonal; a zero there divides as doubles do.  A NaN in X reaches only its
+ * row, there the columns of its group of 8 and those behind it. */
 sps_status spsi_solve_small(const sps_small *C, sps_block *X);
 
 /* Sums over processes: every dot product and Gram matrix passes here. */

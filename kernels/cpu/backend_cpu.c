@@ -83,7 +83,7 @@ static sps_status reserve(sps_context *ctx, int64_t n, int k)
 
     if (limit < items) limit = items;
     if (most > limit) most = limit;
-    return spsi_cpu_scratch(ctx, most + 2 * k * packed_cols(k), &p);
+    return spsi_cpu_scratch(ctx, most + 2 * k * packed_cols(k) + 128, &p);
 }
 
 /* MemAvailable, which counts what the system would give back, unlike
