@@ -496,9 +496,7 @@ sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
     sps_status st;
 
     if (!s) return SPS_EINVAL;
-    SPS_TRY(check_arguments(s, B, X, result));
-    st = s->reordering ? solve_reordered(s, B, X, result)
-                       : solve(s, B, X, result);
-fail:
-    return st;
+    st = check_arguments(s, B, X, result);
+    if (st != SPS_OK) return st;
+    return (s->reordering ? solve_reordered : solve)(s, B, X, result);
 }

@@ -261,9 +261,9 @@ sps_status spsi_solver_create_step(const sps_operator *A, sps_precond *M,
 
 static void release_arrays(sps_solver *s)
 {
-    void *arrays[] = { s->resnorm, s->limit, s->ahead_norms, s->column, s->order, s->done, s->scale,
-                       s->norm_b, s->norm_x, s->norm_start, s->threshold,
-                       s->best_norm, s->relative, s->scratch,
+    void *arrays[] = { s->resnorm, s->limit, s->ahead_norms, s->column,
+                       s->order, s->done, s->scale, s->norm_b, s->norm_x,
+                       s->norm_start, s->threshold, s->best_norm, s->relative, s->scratch,
                        s->result_residual, s->result_backward,
                        s->result_column };
 

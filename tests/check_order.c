@@ -311,7 +311,7 @@ END_TEST
 
 /* ------------------------------------------------------------- reordering */
 
-/* A solve gives the caller's X, in the caller's order, also after new values. */
+/* A solve gives the caller's X in the caller's order, after new values too. */
 static void try_reordered(sps_context *ctx, const char *solver,
                           const char *reorder, sps_csr *A, double *worst)
 {

@@ -207,7 +207,8 @@ START_TEST(new_values_are_taken)
     OK(ctx, SPS_NEW(ctx, 900, &inverse));
     for (int i = 0; i < 900; i++) inverse[i] = 4;
     OK(ctx, make(ctx, S, inverse, false, &t));
-    for (int64_t p = 0; p < t->part.S->nnz; p++) ((double *)t->part.S->val)[p] = p % 2;
+    for (int64_t p = 0; p < t->part.S->nnz; p++)
+        ((double *)t->part.S->val)[p] = p % 2;
     for (int i = 0; i < 900; i++) t->part.inverse[i] = 1 / diagonal(i);
     OK(ctx, spsi_triangle_refresh(t));
     b = product(t->part.S, false, x, 3);
