@@ -263,8 +263,9 @@ static void release_arrays(sps_solver *s)
 {
     void *arrays[] = { s->resnorm, s->limit, s->ahead_norms, s->column,
                        s->order, s->done, s->scale, s->norm_b, s->norm_x,
-                       s->norm_start, s->threshold, s->best_norm, s->relative, s->scratch,
-                       s->result_residual, s->result_backward,
+                       s->norm_start, s->threshold, s->best_norm,
+                       s->relative, s->scratch, s->result_residual,
+                       s->result_backward,
                        s->result_column };
 
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
