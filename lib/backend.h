@@ -21,7 +21,6 @@ extern "C" {
 #endif
 
 typedef struct sps_basis sps_basis;
-struct sps_features;
 struct sps_steps;
 
 typedef struct sps_backend {
@@ -103,12 +102,6 @@ typedef struct sps_backend {
                                  const sps_block *Q, sps_block *R);
     sps_status (*steps_directions)(const struct sps_steps *w, sps_block *P,
                                    sps_block *X, const sps_block *R);
-    /* Q = A P and lengths in one; NULL: none.  Whether that is the faster way
-     * for a matrix like this and P of k columns. */
-    sps_status (*steps_product)(const struct sps_steps *w,
-                                const sps_csr_local *A, const sps_block *P,
-                                sps_block *Q);
-    bool (*steps_product_pays)(const struct sps_features *f, int k);
     /* --- the matrix; A host csr, results host arrays; NULL on a GPU means
      *     the CPU body serves (set-up on the device can come without touching
      *     any preconditioner). */

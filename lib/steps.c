@@ -159,33 +159,13 @@ void spsi_steps_scalars(const sps_steps *w, double *c)
 
 /* -------------------------------------------------------------------- queue */
 
-/* Whether Q and G come in one pass; not where a kernel was asked for by
- * name. */
-static bool joined(const sps_solver *s, const sps_steps *w)
-{
-    const sps_backend *f = w->ctx->backend;
-    const char *kernel = s->opt.kernel;
-
-    return !w->columns && f->steps_product && !s->A->apply &&
-           (!strcmp(kernel, "auto") || !strcmp(kernel, "measure")) &&
-           f->steps_product_pays(&s->A->f, w->r);
-}
-
-static sps_status queue_product(sps_solver *s, sps_steps *w, sps_block *P,
-                                sps_block *Q)
-{
-    if (joined(s, w))
-        return w->ctx->backend->steps_product(w, &s->A->local, P, Q);
-    return sps_operator_apply(s->A, 1.0, P, 0.0, Q);
-}
-
-static sps_status queue_rest(sps_solver *s, sps_steps *w, sps_block *P,
-                             sps_block *Q)
+static sps_status queue_passes(sps_solver *s, sps_steps *w, sps_block *P,
+                               sps_block *Q)
 {
     const sps_backend *f = w->ctx->backend;
     sps_status st = SPS_OK;
 
-    if (!joined(s, w)) SPS_TRY(f->steps_lengths(w, P, Q));
+    SPS_TRY(f->steps_lengths(w, P, Q));
     SPS_TRY(f->steps_residual(w, Q, &s->R));
     SPS_TRY(f->steps_directions(w, P, &s->X, &s->R));
 fail:
@@ -198,11 +178,11 @@ static sps_status queue_timed(sps_solver *s, sps_steps *w, sps_block *P,
     sps_status st = SPS_OK;
 
     spsi_phase_begin(s->ctx, SPS_PHASE_SPMM);
-    st = queue_product(s, w, P, Q);
+    st = sps_operator_apply(s->A, 1.0, P, 0.0, Q);
     spsi_phase_end(s->ctx, SPS_PHASE_SPMM);
     if (st != SPS_OK) return st;
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    st = queue_rest(s, w, P, Q);
+    st = queue_passes(s, w, P, Q);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
     return st;
 }
@@ -226,8 +206,8 @@ static sps_status record(sps_solver *s, sps_steps *w, sps_block *P,
     if (w->recording) f->record_drop(w->ctx, w->recording);
     w->recording = NULL;
     SPS_TRY(f->record_begin(w->ctx));
-    st = queue_product(s, w, P, Q);
-    if (st == SPS_OK) st = queue_rest(s, w, P, Q);
+    st = sps_operator_apply(s->A, 1.0, P, 0.0, Q);
+    if (st == SPS_OK) st = queue_passes(s, w, P, Q);
     ended = f->record_end(w->ctx, &w->recording);
     if (st == SPS_OK) st = ended;
     w->key = (struct sps_steps_key){ s->X.data, s->R.data, w->D, s->X.ld,

@@ -125,6 +125,12 @@ sps_status spsi_cuda_basis_update(double a, const sps_basis *V, int count,
                                   double *norm2);
 sps_status spsi_cuda_combine(const sps_block *Z, const sps_small *b,
                              sps_block *P, sps_small *G);
+sps_status spsi_cuda_steps_lengths(const struct sps_steps *w,
+                                   const sps_block *P, const sps_block *Q);
+sps_status spsi_cuda_steps_residual(const struct sps_steps *w,
+                                    const sps_block *Q, sps_block *R);
+sps_status spsi_cuda_steps_directions(const struct sps_steps *w, sps_block *P,
+                                      sps_block *X, const sps_block *R);
 
 sps_status spsi_cuda_triangle_open(sps_triangle *t);
 sps_status spsi_cuda_triangle_refresh(sps_triangle *t);
