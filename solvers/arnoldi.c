@@ -164,3 +164,18 @@ sps_status spsi_arnoldi_extend(sps_solver *s, sps_arnoldi *a, sps_block *W,
 fail:
     return st;
 }
+
+void spsi_arnoldi_look_round(sps_solver *s, const sps_least_squares *q,
+                             int rank, bool full)
+{
+    bool stuck = false;
+
+    for (int c = 0; c < s->k; c++) {
+        s->resnorm[c] = spsi_least_squares_residual(q, c);
+        if (!s->done[c] && s->resnorm[c] > s->threshold[s->column[c]])
+            stuck = true;
+    }
+    s->width = rank;
+    if (rank == 0 && stuck) s->stop = SPS_STOP_SINGULAR;
+    s->renew = rank == 0 || full;
+}

@@ -11,7 +11,7 @@
 #ifndef SPS_ARNOLDI_H
 #define SPS_ARNOLDI_H
 
-#include "solver.h"
+#include "least_squares.h"
 
 typedef struct sps_arnoldi {
     sps_block *V;        /* the basis: columns first .. last - 1 */
@@ -35,5 +35,10 @@ sps_status spsi_arnoldi_start(sps_solver *s, sps_arnoldi *a, int first,
  * was appended then. */
 sps_status spsi_arnoldi_extend(sps_solver *s, sps_arnoldi *a, sps_block *W,
                                sps_block *P);
+/* After a step: norms of the residuals, and s->renew when the cycle is over,
+ * full or at the end of an invariant space (rank 0).  Such a space that does
+ * not hold the solution says that A is singular. */
+void spsi_arnoldi_look_round(sps_solver *s, const sps_least_squares *q,
+                             int rank, bool full);
 
 #endif

@@ -28,7 +28,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "least_squares.h"
 #include "timer.h"
 
 /* Columns of the Krylov basis of a cycle at most: the small matrices are
@@ -54,11 +53,6 @@ struct block_gcrodr {
     double *scratch;     /* scratch_rows x r */
 };
 
-static bool plain(const sps_solver *s)
-{
-    return !s->null && (!s->M || s->M->identity);
-}
-
 /* The width of U: as asked for, or two vectors a column. */
 static int width_of(const sps_solver *s)
 {
@@ -74,31 +68,28 @@ static sps_status setup(sps_solver *s, void *method)
 {
     struct block_gcrodr *m = method;
     sps_status st = SPS_OK;
-    int k = s->columns, most;
+    int k = s->columns, most, rows;
 
     m->r = width_of(s);
     m->m = s->n < s->opt.restart ? (int)s->n : s->opt.restart;
     if (m->m > WIDEST / k) m->m = WIDEST / k;
     if (m->m < 1) m->m = 1;
     most = m->m * k;
-    m->scratch_rows = m->r + most + k;
-    SPS_TRY(spsi_arnoldi_open(s, m->r + most + k, &m->a));
+    m->scratch_rows = rows = m->r + most + k;
+    struct { sps_small **C; int rows, cols; } all[] = {
+        { &m->B, m->r, most }, { &m->Y, most, k }, { &m->BY, m->r, k },
+        { &m->CR, m->r, k }, { &m->UU, m->r, m->r }, { &m->UV, m->r, most },
+        { &m->Z, rows, m->r }, { &m->P, rows, m->r }, { &m->top, rows, m->r },
+        { &m->G, m->r, m->r }, { &m->T, m->r, m->r },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        SPS_TRY(spsi_small_create(s->ctx, all[i].rows, all[i].cols, all[i].C));
+    SPS_TRY(spsi_arnoldi_open(s, rows, &m->a));
     SPS_TRY(spsi_block_create(s->ctx, s->n, m->r, SPS_F64, &m->U));
     SPS_TRY(spsi_block_create(s->ctx, s->n, m->r, SPS_F64, &m->next));
     SPS_TRY(spsi_reserve(s->ctx, s->n,
                          (int)ceil(sqrt((double)m->r * (most + k)))));
     SPS_TRY(spsi_least_squares_open(s->ctx, most + k, most, k, &m->q));
-    SPS_TRY(spsi_small_create(s->ctx, m->r, most, &m->B));
-    SPS_TRY(spsi_small_create(s->ctx, most, k, &m->Y));
-    SPS_TRY(spsi_small_create(s->ctx, m->r, k, &m->BY));
-    SPS_TRY(spsi_small_create(s->ctx, m->r, k, &m->CR));
-    SPS_TRY(spsi_small_create(s->ctx, m->r, m->r, &m->UU));
-    SPS_TRY(spsi_small_create(s->ctx, m->r, most, &m->UV));
-    SPS_TRY(spsi_small_create(s->ctx, m->scratch_rows, m->r, &m->Z));
-    SPS_TRY(spsi_small_create(s->ctx, m->scratch_rows, m->r, &m->P));
-    SPS_TRY(spsi_small_create(s->ctx, m->scratch_rows, m->r, &m->top));
-    SPS_TRY(spsi_small_create(s->ctx, m->r, m->r, &m->G));
-    SPS_TRY(spsi_small_create(s->ctx, m->r, m->r, &m->T));
     SPS_TRY(SPS_NEW(s->ctx, m->r, &m->length));
     SPS_TRY(SPS_NEW(s->ctx, (int64_t)m->scratch_rows * m->r, &m->scratch));
 fail:
@@ -173,15 +164,14 @@ fail:
     return st;
 }
 
-/* X += M U c. */
-static sps_status add_kept(sps_solver *s, struct block_gcrodr *m, double a,
-                           const sps_small *c, sps_block *D)
+/* D = a U c + b D. */
+static sps_status add_kept(struct block_gcrodr *m, double a,
+                           const sps_small *c, double b, sps_block *D)
 {
     sps_block U;
 
-    (void)s;
     spsi_block_view(m->U, 0, m->kept, &U);
-    return spsi_mul_small(a, &U, c, 1.0, D);
+    return spsi_mul_small(a, &U, c, b, D);
 }
 
 /* X += M D. */
@@ -211,14 +201,9 @@ static sps_status take_kept(sps_solver *s, struct block_gcrodr *m)
         return st;
     }
     SPS_TRY(spsi_mul_small(-1.0, &C, m->CR, 1.0, &s->R));
-    if (plain(s)) {
-        SPS_TRY(add_kept(s, m, 1.0, m->CR, &s->X));
-    } else {
-        spsi_block_narrow(D, s->k);
-        SPS_TRY(spsi_fill(D, 0.0));
-        SPS_TRY(add_kept(s, m, 1.0, m->CR, D));
-        SPS_TRY(add_solution(s, D));
-    }
+    spsi_block_narrow(D, s->k);
+    SPS_TRY(add_kept(m, 1.0, m->CR, 0.0, D));
+    SPS_TRY(add_solution(s, D));
     SPS_TRY(spsi_norms(&s->R, s->resnorm));
 fail:
     return st;
@@ -246,20 +231,6 @@ fail:
 }
 
 /* --- a step */
-
-static void look_round(sps_solver *s, struct block_gcrodr *m, int rank)
-{
-    bool stuck = false;
-
-    for (int c = 0; c < s->k; c++) {
-        s->resnorm[c] = spsi_least_squares_residual(&m->q, c);
-        if (!s->done[c] && s->resnorm[c] > s->threshold[s->column[c]])
-            stuck = true;
-    }
-    s->width = rank;
-    if (rank == 0 && stuck) s->stop = SPS_STOP_SINGULAR;
-    if (rank == 0 || m->j == m->m) s->renew = true;
-}
 
 /* The new columns of B and H. */
 static void take_columns(struct block_gcrodr *m)
@@ -289,7 +260,7 @@ static sps_status step(sps_solver *s, void *method)
     if (st != SPS_OK || s->stop) return st;
     take_columns(m);
     m->j++;
-    look_round(s, m, P->k);
+    spsi_arnoldi_look_round(s, &m->q, P->k, m->j == m->m);
 fail:
     return st;
 }
@@ -491,7 +462,7 @@ static sps_status flush(sps_solver *s, void *method)
     spsi_small_shape(m->B, m->kept, m->q.columns);
     if (m->kept) {
         SPS_TRY(spsi_small_mul(1.0, m->B, false, m->Y, false, 0.0, m->BY));
-        SPS_TRY(add_kept(s, m, -1.0, m->BY, D));
+        SPS_TRY(add_kept(m, -1.0, m->BY, 1.0, D));
     }
     SPS_TRY(add_solution(s, D));
     spsi_phase_begin(s->ctx, SPS_PHASE_SMALL);

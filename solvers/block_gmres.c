@@ -15,7 +15,6 @@
  * A step in n x k block reads and writes, j blocks before it: SpMM 2, M 2,
  * orthogonalisation 4 (j + 1) + 6, orth 8; 4 n (j + 1) k^2 multiply-adds. */
 #include "arnoldi.h"
-#include "least_squares.h"
 #include "timer.h"
 
 /* Columns of the basis at most: the least-squares problem is solved on the
@@ -88,22 +87,6 @@ fail:
     return st;
 }
 
-/* Whether the cycle is over; a space that is invariant and does not hold the
- * solution says that A is singular. */
-static void look_round(sps_solver *s, struct block_gmres *m, int rank)
-{
-    bool stuck = false;
-
-    for (int c = 0; c < s->k; c++) {
-        s->resnorm[c] = spsi_least_squares_residual(&m->q, c);
-        if (!s->done[c] && s->resnorm[c] > s->threshold[s->column[c]])
-            stuck = true;
-    }
-    s->width = rank;
-    if (rank == 0 && stuck) s->stop = SPS_STOP_SINGULAR;
-    if (rank == 0 || m->j == m->m) s->renew = true;
-}
-
 static sps_status step(sps_solver *s, void *method)
 {
     struct block_gmres *m = method;
@@ -122,7 +105,7 @@ static sps_status step(sps_solver *s, void *method)
     spsi_phase_begin(s->ctx, SPS_PHASE_SMALL);
     spsi_least_squares_append(&m->q, m->a.h, 0, m->a.S);
     m->j++;
-    look_round(s, m, P->k);
+    spsi_arnoldi_look_round(s, &m->q, P->k, m->j == m->m);
     spsi_phase_end(s->ctx, SPS_PHASE_SMALL);
 fail:
     return st;
