@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_row_windows.c - row windows: the way back to CSR, which windows have
+ * words, columns in order and padding that repeats; in the place, that the
+ * builder there makes the same words, and that spmm.tiles is exact where its
+ * windows end: rows that are no multiple of 8, empty windows, rows longer than
+ * a window takes, columns that all rows share, NaN that must stay where it
+ * is stored. */
+#include <check.h>
+
+#include "image.h"
+#include "kernels/cuda/window_plan.h"
+#include "oracle.h"
+#include "product.h"
+#include "rig.h"
+#include "row_lengths.h"
+#include "runner.h"
+
+static sps_context *ctx;
+
+static void open_context(void) { ctx = runner_context(); }
+static void close_context(void) { fixture_close(&ctx); }
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+
+static const sps_window_rule RULES[] = {
+    { 1 << 24, 0, 4 }, { 2048, 5, 5 }, { 64, 3, 12 }, { 7, 9, 128 }
+};
+
+/* -------------------------------------------------------------------- host */
+
+static int64_t row_length(const sps_csr *A, int64_t i)
+{
+    return i < A->nrow ? A->rowptr[i + 1] - A->rowptr[i] : 0;
+}
+
+/* Reads row r of window w, row i of the matrix, back from the words: columns
+ * ascend, and are those of the row.  Returns how many. */
+static int64_t read_row(const sps_csr *A, const sps_row_windows *windows,
+                        int64_t w, int r, int64_t i)
+{
+    const int64_t end = windows->first[w + 1];
+    int64_t found = 0;
+
+    for (int64_t at = windows->first[w]; at < end; at += SPSI_WINDOW_WORDS) {
+        const uint32_t mask = (uint32_t)windows->word[at + r];
+
+        for (int s = 0; s < SPSI_WINDOW_GROUP; s++) {
+            if (!(mask >> s & 1)) continue;
+            ck_assert_int_lt(at + SPSI_WINDOW_ROWS + s, end);
+            ck_assert_int_lt(found, row_length(A, i));
+            ck_assert_int_eq(windows->word[at + SPSI_WINDOW_ROWS + s],
+                             A->col[A->rowptr[i] + found++]);
+        }
+    }
+    return found;
+}
+
+/* Slots ascend; those that no row uses repeat the one before and fill up the
+ * last tile.  Returns how many are used. */
+static int32_t check_slots(const sps_row_windows *windows, int64_t w)
+{
+    const int64_t end = windows->first[w + 1];
+    int32_t used = 0, last = -1, spare = 0;
+
+    for (int64_t at = windows->first[w]; at < end; at += SPSI_WINDOW_WORDS) {
+        const int32_t *word = windows->word + at;
+        uint32_t any = 0;
+
+        for (int r = 0; r < SPSI_WINDOW_ROWS; r++) any |= (uint32_t)word[r];
+        for (int s = 0; s < SPSI_WINDOW_GROUP &&
+                        at + SPSI_WINDOW_ROWS + s < end; s++) {
+            if (any >> s & 1) {
+                ck_assert_int_eq(spare, 0);
+                ck_assert_int_gt(word[SPSI_WINDOW_ROWS + s], last);
+                last = word[SPSI_WINDOW_ROWS + s];
+                used++;
+            } else {
+                ck_assert_int_eq(word[SPSI_WINDOW_ROWS + s], last);
+                spare++;
+            }
+        }
+    }
+    ck_assert_int_lt(spare, SPSI_WINDOW_TILE);
+    return used;
+}
+
+/* Distinct columns of a window, by sorting. */
+static int compare(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+    return (x > y) - (x < y);
+}
+static int32_t distinct_columns(const sps_csr *A, const int64_t *row)
+{
+    int32_t *col = NULL, count = 0;
+    int64_t n = 0;
+
+    for (int r = 0; r < SPSI_WINDOW_ROWS; r++) {
+        const int64_t length = row_length(A, row[r]);
+
+        col = realloc(col, (size_t)(n + length + 1) * sizeof *col);
+        if (length > 0)
+            memcpy(col + n, A->col + A->rowptr[row[r]],
+                   (size_t)length * sizeof *col);
+        n += length;
+    }
+    qsort(col, (size_t)n, sizeof *col, compare);
+    for (int64_t e = 0; e < n; e++) count += e == 0 || col[e] != col[e - 1];
+    free(col);
+    return count;
+}
+
+static void check_window(const sps_csr *A, sps_window_rule rule,
+                         const sps_row_windows *windows, int64_t w,
+                         int *owners)
+{
+    int64_t row[SPSI_WINDOW_ROWS], entries = 0, longest = 0;
+    int32_t distinct;
+
+    for (int r = 0; r < SPSI_WINDOW_ROWS; r++) {
+        row[r] = spsi_window_row(A->nrow, rule.lead, (int32_t)w, r);
+        owners[row[r]]++;
+        entries += row_length(A, row[r]);
+        if (row_length(A, row[r]) > longest) longest = row_length(A, row[r]);
+    }
+    distinct = distinct_columns(A, row);
+    if (entries == 0 || longest > rule.longest ||
+        entries < rule.fill * ((distinct + 3) / 4)) {
+        ck_assert_int_eq(windows->first[w], windows->first[w + 1]);
+        return;
+    }
+    ck_assert_int_eq(check_slots(windows, w), distinct);
+    for (int r = 0; r < SPSI_WINDOW_ROWS; r++)
+        ck_assert_int_eq(read_row(A, windows, w, r, row[r]),
+                         row_length(A, row[r]));
+}
+
+static void check_matrix(const sps_csr *A)
+{
+    for (int c = 0; c < COUNT(RULES); c++) {
+        int *owners = calloc((size_t)A->nrow + 1, sizeof *owners);
+        sps_row_windows windows;
+
+        OK(ctx, spsi_row_windows_make(ctx, A, RULES[c], &windows));
+        ck_assert_int_eq(windows.count,
+                         spsi_windows_of(A->nrow, RULES[c].lead));
+        ck_assert_int_eq(windows.first[0], 0);
+        ck_assert_int_eq(windows.first[windows.count], windows.words);
+        for (int64_t w = 0; w < windows.count; w++)
+            check_window(A, RULES[c], &windows, w, owners);
+        for (int64_t i = 0; i < A->nrow; i++) ck_assert_int_eq(owners[i], 1);
+        spsi_row_windows_free(ctx, &windows);
+        free(owners);
+    }
+}
+
+static const int64_t SIZES[] = { 0, 1, 7, 8, 9, 15, 16, 17, 33, 130, 1100 };
+
+START_TEST(words_lead_back_to_the_csr)
+{
+    for (int f = 0; f < zoo_count(); f++)
+        for (int n = 0; n < COUNT(SIZES); n++) {
+            sps_csr *A = zoo_matrix(f, SIZES[n], 3, ZOO_INTEGER, SPS_F64);
+
+            check_matrix(A);
+            zoo_free(&A);
+        }
+}
+END_TEST
+
+/* Windows of 0 to 65 distinct columns: about a tile, a group, two groups. */
+START_TEST(every_count_of_columns)
+{
+    for (int64_t length = 0; length <= 58; length++) {
+        sps_csr *A = row_lengths_matrix(&length, 1, 24, 200, true);
+
+        check_matrix(A);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+/* On a grid two lines of it are taken together; where rows share nothing, or
+ * are few, neighbours are. */
+START_TEST(the_lead_is_that_of_the_grid)
+{
+    enum { N = 32 };
+    sps_csr A = { .nrow = N * N * N, .ncol = N * N * N };
+    int64_t nnz = 0;
+
+    A.rowptr = calloc(N * N * N + 1, sizeof *A.rowptr);
+    A.col = malloc(27 * N * N * N * sizeof *A.col);
+    for (int i = 0; i < N * N * N; i++) {
+        for (int d = 0; d < 27; d++) {
+            const int x = i % N + d % 3 - 1, y = i / N % N + d / 3 % 3 - 1;
+            const int z = i / N / N + d / 9 - 1;
+
+            if (x >= 0 && x < N && y >= 0 && y < N && z >= 0 && z < N)
+                A.col[nnz++] = x + N * (y + N * z);
+        }
+        A.rowptr[i + 1] = nnz;
+    }
+    ck_assert_int_eq(spsi_window_lead(&A), N);
+    for (int i = 0; i <= N * N * N; i++) A.rowptr[i] = i;
+    for (int i = 0; i < N * N * N; i++) A.col[i] = i;
+    ck_assert_int_eq(spsi_window_lead(&A), 4);
+    A.nrow = 9;
+    ck_assert_int_eq(spsi_window_lead(&A), 4);
+    free(A.rowptr);
+    free(A.col);
+}
+END_TEST
+
+/* ------------------------------------------------------------------- place */
+
+static const sps_kernel *tiles(void)
+{
+    const sps_kernel *k;
+
+    for (int i = 0; (k = spsi_registry_kernel(ctx, i)); i++)
+        if (!strcmp(k->name, "spmm.tiles")) return k;
+    ck_assert(ctx->backend->place == SPS_HOST);
+    return NULL;
+}
+
+static void same(const void *host, const void *place, size_t bytes,
+                 const char *what)
+{
+    void *back = malloc(bytes + 1);
+
+    if (bytes > 0) OK(ctx, ctx->backend->download(ctx, back, place, bytes));
+    ck_assert_msg(!memcmp(host, back, bytes), "%s", what);
+    free(back);
+}
+
+static void same_windows(const rig *r)
+{
+    const sps_window_plan *plan = (const sps_window_plan *)r->plan;
+    sps_row_windows h;
+
+    OK(ctx, spsi_row_windows_make(ctx, r->A, plan->rule, &h));
+    ck_assert_int_eq(plan->windows.count, h.count);
+    ck_assert_int_eq(plan->windows.words, h.words);
+    if (h.count > 0) {
+        same(h.first, plan->windows.first, spsi_window_first_bytes(&h),
+             r->what);
+        same(h.word, plan->windows.word, spsi_window_word_bytes(&h), r->what);
+    }
+    spsi_row_windows_free(ctx, &h);
+}
+
+START_TEST(the_device_makes_the_same_words)
+{
+    const sps_kernel *kernel = tiles();
+
+    for (int f = 0; kernel && f < zoo_count(); f++)
+        for (int n = 0; n < 2 * COUNT(SIZES); n++) {
+            rig r;
+
+            rig_open(&r, ctx, f, SIZES[n % COUNT(SIZES)], ZOO_INTEGER,
+                     SPS_F64);
+            if (n >= COUNT(SIZES)) rig_wide(&r);
+            ck_assert(rig_plan(&r, kernel, 16));
+            same_windows(&r);
+            rig_close(&r);
+        }
+}
+END_TEST
+
+/* Lengths, over again; rows of an even number side by side, others scattered.
+ * Long rows beside short ones, whole windows empty, windows that are full, one
+ * that is as long as a window may be, and one beyond. */
+static const struct {
+    int64_t nrow, ncol;
+    int count;
+    int32_t length[24];
+} EDGES[] = {
+    { 203, 90, 1, { 40 } },
+    { 100, 5000, 3, { 1, 2500, 7 } },
+    { 129, 70, 24, { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 31, 32,
+                     33, 0, 4, 3, 5, 64 } },
+    { 31, 4200, 8, { 2048, 2048, 2048, 2048, 2048, 2048, 2048, 2048 } },
+    { 31, 4200, 8, { 2048, 2048, 2049, 1, 0, 4000, 16, 2047 } },
+    { 9, 60, 1, { 59 } },
+};
+
+START_TEST(products_at_the_edges_are_exact)
+{
+    static const int widths[] = { 1, 3, 8, 9, 15, 16, 17, 24, 32, 33, 48, 64,
+                                  65, 130 };
+    const sps_kernel *kernel = tiles();
+
+    for (int e = 0; kernel && e < COUNT(EDGES); e++) {
+        rig r;
+
+        rig_take(&r, ctx, "edges",
+                 zoo_rows(EDGES[e].nrow, EDGES[e].ncol, EDGES[e].length,
+                          EDGES[e].count, 1, 3, ZOO_INTEGER, SPS_F64));
+        for (int k = 0; k < COUNT(widths); k++) {
+            ck_assert(rig_plan(&r, kernel, widths[k]));
+            same_windows(&r);
+            for (int layout = 0; layout < LAYOUTS; layout++)
+                try_product(&r, widths[k], layout, layout % 2 ? -1.0 : 0.0);
+        }
+        rig_close(&r);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("row windows");
+    TCase *t = tcase_create("row windows");
+
+    tcase_set_timeout(t, RUNNER_TIMEOUT);
+    tcase_add_checked_fixture(t, open_context, close_context);
+    tcase_add_test(t, words_lead_back_to_the_csr);
+    tcase_add_test(t, every_count_of_columns);
+    tcase_add_test(t, the_lead_is_that_of_the_grid);
+    tcase_add_test(t, the_device_makes_the_same_words);
+    tcase_add_test(t, products_at_the_edges_are_exact);
+    suite_add_tcase(s, t);
+    return runner_run(s);
+}
