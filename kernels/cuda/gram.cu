@@ -13,9 +13,10 @@
  * blocks; all fixed by shape and device.  Blocks are read once up to 64
  * columns (a pair: P, Q, R once), wider ones once per 64.
  *
- * Where both factors have more than 32 columns cuBLAS wins, and repeats its
- * bits with one stream, an own workspace and no atomics. */
-#include "device.cuh"
+ * Where both factors have more than 32 columns the kernels of gram_wide.cuh
+ * serve up to 64, X'X up to 128, and cuBLAS beyond: it repeats its bits with one
+ * stream, an own workspace and no atomics. */
+#include "gram_wide.cuh"
 
 namespace {
 
@@ -251,6 +252,55 @@ sps_status run(const sps_block *X, const sps_block *Y, double *to,
     }
 }
 
+bool same(const sps_block *X, const sps_block *Y)
+{
+    return X->data == Y->data && X->k == Y->k && X->ld == Y->ld;
+}
+
+/* Both factors have more than 32 columns, and cuBLAS would be slower. */
+bool for_wide(const sps_block *X, const sps_block *Y)
+{
+    int most = same(X, Y) ? 128 : 64;
+
+    return X->k > 32 && Y->k > 32 && X->k <= most && Y->k <= most &&
+           paired(X) && paired(Y);
+}
+
+sps_status run_wide(const sps_block *X, const sps_block *Y, double *to,
+                    const sps_block *R, double *to_R)
+{
+    sps_context *ctx = X->ctx;
+    int k = X->k > Y->k ? X->k : Y->k, blocks;
+    int64_t half = (int64_t)X->k * Y->k;
+    factors f = {};
+    auto run = [&](auto launch) { return launch(ctx, &f, &blocks); };
+    sps_status st;
+
+    f.x = numbers(X);
+    f.ldx = X->ld;
+    f.y = numbers(Y);
+    f.ldy = Y->ld;
+    f.z = R ? numbers(R) : NULL;
+    f.ldz = R ? R->ld : 0;
+    f.n = X->n;
+    f.k1 = X->k;
+    f.k2 = Y->k;
+    if (R)
+        st = run(k <= 48 ? launch_wide_gram<3, 4, 1, 3, 2>
+                         : launch_wide_gram<2, 4, 2, 4, 2>);
+    else if (same(X, Y))
+        st = run(k <= 48   ? launch_wide_gram<1, 3, 3, 2, 4, true>
+                 : k <= 64 ? launch_wide_gram<2, 2, 2, 4, 4, true>
+                 : k <= 96 ? launch_wide_gram<3, 3, 2, 4, 2, true>
+                           : launch_wide_gram<8, 4, 1, 4, 1, true>);
+    else
+        st = run(k <= 48 ? launch_wide_gram<3, 3, 1, 2, 3>
+                         : launch_wide_gram<2, 2, 2, 4, 3>);
+    SPS_TRY_RETURN(st);
+    return launch_join<plus>(ctx, f.part, blocks, half * (R ? 2 : 1), to, half,
+                             to_R);
+}
+
 /* The same by cuBLAS: row-major blocks are column-major transposes. */
 sps_status run_blas(const sps_block *X, const sps_block *Y, double *to)
 {
@@ -277,6 +327,8 @@ sps_status spsi_cuda_gram(const sps_block *X, const sps_block *Y, sps_small *C)
     to = spsi_cuda_result(C, 0);
     if (X->k == 1 && Y->k == 1)
         SPS_TRY_RETURN(spsi_cuda_dots_to(X, Y, to));
+    else if (for_wide(X, Y))
+        SPS_TRY_RETURN(run_wide(X, Y, to, NULL, NULL));
     else if (X->k > 32 && Y->k > 32)
         SPS_TRY_RETURN(run_blas(X, Y, to));
     else
@@ -290,15 +342,18 @@ sps_status spsi_cuda_gram_pair(const sps_block *P, const sps_block *Q,
     size_t half = (size_t)P->k * (size_t)Q->k;
 
     SPS_TRY_RETURN(spsi_cuda_enter(P->ctx));
-    if (P->k == 0 || Q->k != R->k || Q->k == 0 || (P->k > 32 && Q->k > 32)) {
+    bool wide = P->k <= 64 && for_wide(P, Q) && paired(R);
+
+    if (P->k == 0 || Q->k != R->k || Q->k == 0 ||
+        (P->k > 32 && Q->k > 32 && !wide)) {
         SPS_TRY_RETURN(spsi_cuda_gram(P, Q, G));
         return spsi_cuda_gram(P, R, C);
     }
     spsi_small_shape(G, P->k, Q->k);
     spsi_small_shape(C, P->k, R->k);
     SPS_TRY_RETURN(spsi_cuda_need_down(P->ctx, 2 * half * sizeof(double)));
-    SPS_TRY_RETURN(run(P, Q, spsi_cuda_result(G, 0), R,
-                       spsi_cuda_result(C, half)));
+    SPS_TRY_RETURN((wide ? run_wide : run)(P, Q, spsi_cuda_result(G, 0), R,
+                                           spsi_cuda_result(C, half)));
     SPS_TRY_RETURN(spsi_cuda_deliver(G, 0));
     return spsi_cuda_deliver(C, half);
 }

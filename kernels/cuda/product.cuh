@@ -69,10 +69,10 @@ __device__ __forceinline__ void put(double *p, bool row, int left, double2 v)
 /* Eights of rows that a warp has in flight, threads, blocks an SM: measured in
  * doc/benchmarks.md, "H200: block operations". */
 template <int T, sums S> struct wide_shape {
-    static constexpr int eights = T == 8 ? 1 : 2;
-    static constexpr int threads = T == 8 ? 256 : 128;
-    static constexpr int per_sm = T == 8 ? 1 : T > 1 ? 2 : S == GRAM ? 4 : 5;
-    static constexpr int unroll = T == 8 ? 1 : T;
+    static constexpr int eights = 2;
+    static constexpr int threads = T > 4 ? 256 : 128;
+    static constexpr int per_sm = T > 4 ? 1 : T > 1 ? 2 : S == GRAM ? 4 : 5;
+    static constexpr int unroll = T > 4 ? 1 : T == 4 ? 2 : T;
     static constexpr int rows = threads / 32 * 8 * eights; /* of a block */
     static constexpr int tiles = T * (T + 1) / 2;          /* of R'R */
     /* Shared: C, and behind it sums of squares, or in its place R'R. */

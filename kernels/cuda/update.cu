@@ -97,7 +97,9 @@ sps_status launch_widths(sps_context *ctx, operands *o, int *blocks)
     if constexpr (S == GRAM)
         return launch_wide<2, HOW, PAIR, S>(ctx, o, blocks);
     if (k <= 32) return launch_wide<2, HOW, PAIR, S>(ctx, o, blocks);
+    if (k <= 48) return launch_wide<3, HOW, PAIR, S>(ctx, o, blocks);
     if (k <= 64) return launch_wide<4, HOW, PAIR, S>(ctx, o, blocks);
+    if (k <= 96) return launch_wide<6, HOW, PAIR, S>(ctx, o, blocks);
     return launch_wide<8, HOW, PAIR, S>(ctx, o, blocks);
 }
 
