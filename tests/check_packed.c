@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_packed.c - columns in 16 bits: a round trip to the columns, windows
+ * that escape, and values that are exact in float. */
+#include <check.h>
+#include <math.h>
+
+#include "fixture.h"
+#include "kernels/formats/packed.h"
+#include "row_lengths.h"
+#include "runner.h"
+#include "zoo.h"
+
+static sps_context *ctx;
+
+static void open_context(void) { ctx = fixture_open_with(SPS_HOST, 2, true); }
+static void close_context(void) { fixture_close(&ctx); }
+
+static const sps_row_rule RULES[] = {
+    { 256, 1024, 256, 256 }, { 2048, 2048, 256, 2048 }, { 7, 7, 3, 4 },
+};
+
+/* Returns how many windows escaped. */
+static int64_t judge(const sps_csr *A, const sps_row_rule *rule)
+{
+    int32_t *full = malloc((size_t)(A->nnz + 1) * sizeof *full);
+    int32_t *col = calloc((size_t)A->nnz + 1, sizeof *col);
+    int64_t escaped = 0;
+    sps_row_blocks b;
+    sps_packed p;
+
+    OK(ctx, spsi_row_blocks_make(ctx, A, rule, &b));
+    OK(ctx, spsi_packed_make(ctx, A, &b, &p));
+    /* Without the columns that are no use where deltas are. */
+    for (int64_t w = 0; w < p.windows; w++) {
+        const bool out = p.base[SPS_PACKED_SEGMENTS * w] < 0;
+        const int64_t end = w + 1 < p.windows ? b.block[w + 1].first : A->nnz;
+
+        escaped += out;
+        for (int64_t e = b.block[w].first; e < end; e++)
+            full[e] = out ? A->col[e] : -1;
+    }
+    ck_assert_int_eq(p.escaped, escaped);
+    spsi_packed_expand(&p, &b, full, col);
+    ck_assert(!memcmp(col, A->col, (size_t)A->nnz * sizeof *col));
+    for (int64_t e = A->nnz; e < spsi_packed_room(A->nnz); e++)
+        ck_assert_int_eq(p.delta[e], 0);
+    spsi_packed_free(ctx, &p);
+    spsi_row_blocks_free(ctx, &b);
+    free(full);
+    free(col);
+    return escaped;
+}
+
+START_TEST(columns_of_the_zoo_come_back)
+{
+    static const int64_t sizes[] = { 0, 1, 70, 1100, 5000 };
+
+    for (int f = 0; f < zoo_count(); f++)
+        for (int s = 0; s < 5; s++) {
+            sps_csr *A = zoo_matrix(f, sizes[s], 7, ZOO_INTEGER, SPS_F64);
+
+            for (int r = 0; r < 3; r++)
+                ck_assert_int_eq(judge(A, &RULES[r]), 0);
+            zoo_free(&A);
+        }
+}
+END_TEST
+
+/* One row: columns 0, step, 2 step, ... */
+static sps_csr *strided(int64_t count, int64_t step)
+{
+    const int64_t length[] = { count };
+    sps_csr *A = row_lengths_matrix(length, 1, 1, count * step, true);
+
+    for (int64_t e = 0; e < count; e++) A->col[e] = (int32_t)(e * step);
+    return A;
+}
+
+START_TEST(eight_segments_hold_and_a_ninth_escapes)
+{
+    const int64_t reach = SPS_PACKED_REACH, most = SPS_PACKED_SEGMENTS;
+    sps_csr *touching = strided(4, reach / 2), *whole = strided(most, reach);
+    sps_csr *far = strided(most, 100 * reach), *one = strided(most + 1, reach);
+    sps_csr *below = strided(most + 1, reach - 1);
+
+    ck_assert_int_eq(judge(touching, &RULES[1]), 0);
+    ck_assert_int_eq(judge(whole, &RULES[1]), 0);
+    ck_assert_int_eq(judge(far, &RULES[1]), 0);
+    ck_assert_int_eq(judge(one, &RULES[1]), 1);
+    ck_assert_int_eq(judge(below, &RULES[1]), 0);
+    zoo_free(&touching);
+    zoo_free(&whole);
+    zoo_free(&far);
+    zoo_free(&one);
+    zoo_free(&below);
+}
+END_TEST
+
+START_TEST(windows_escape_one_by_one)
+{
+    static const int64_t lengths[] = { 9, 3, 9, 3 };
+    const sps_row_rule rule = { 9, 9, 1, 9 };
+    sps_csr *A = row_lengths_matrix(lengths, 4, 4, 20 * SPS_PACKED_REACH,
+                                    true);
+
+    for (int64_t i = 0; i < 4; i++)
+        for (int64_t e = A->rowptr[i]; e < A->rowptr[i + 1]; e++)
+            A->col[e] = (int32_t)((e - A->rowptr[i]) * 2 * SPS_PACKED_REACH);
+    ck_assert_int_eq(judge(A, &rule), 2);
+    zoo_free(&A);
+}
+END_TEST
+
+START_TEST(values_are_exact_in_float_or_known_not_to_be)
+{
+    const double fine[] = { 0.0, -0.0, 1.5, -0x1p-149, 0x1.fffffep127,
+                            INFINITY, -INFINITY };
+    const double lost[] = { 0.1, 0x1p-150, 0x1p128, 1 + 0x1p-24, NAN };
+    float single[8];
+
+    ck_assert(spsi_packed_values(fine, 7, single));
+    for (int i = 0; i < 7; i++) {
+        const double back = single[i];
+
+        ck_assert(!memcmp(&back, &fine[i], sizeof back));
+    }
+    for (int i = 0; i < 5; i++) {
+        const double two[] = { 2.0, lost[i] };
+
+        ck_assert(!spsi_packed_values(two, 2, single));
+    }
+    ck_assert(spsi_packed_values(NULL, 0, single));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("packed");
+    TCase *t = tcase_create("packed");
+
+    tcase_set_timeout(t, RUNNER_TIMEOUT);
+    tcase_add_checked_fixture(t, open_context, close_context);
+    tcase_add_test(t, columns_of_the_zoo_come_back);
+    tcase_add_test(t, eight_segments_hold_and_a_ninth_escapes);
+    tcase_add_test(t, windows_escape_one_by_one);
+    tcase_add_test(t, values_are_exact_in_float_or_known_not_to_be);
+    suite_add_tcase(s, t);
+    return runner_run(s);
+}
