@@ -97,6 +97,7 @@ sps_status take_all(sps_hot_plan *h)
     SPS_TRY_RETURN(take(h, h->ranges, sizeof(int32_t), &h->open));
     SPS_TRY_RETURN(take(h, h->ranges, h->number, &h->lead));
     SPS_TRY_RETURN(take(h, h->ranges, h->number, &h->trail));
+    SPS_TRY_RETURN(take(h, h->rows.nrow, h->number, &h->sum));
     SPS_TRY_RETURN(take(h, h->super.A->ncol, h->number, &h->packed));
     SPS_TRY_RETURN(take(h, 1, sizeof(unsigned), &h->done));
     return clear(h, h->done, sizeof(unsigned));
@@ -165,6 +166,7 @@ void spsi_cuda_hot_clear(sps_hot_plan *h)
     give(h, h->ranges, sizeof(int32_t), &h->open);
     give(h, h->ranges, h->number, &h->lead);
     give(h, h->ranges, h->number, &h->trail);
+    give(h, h->rows.nrow, h->number, &h->sum);
     give(h, h->super.A->ncol, h->number, &h->packed);
     give(h, 1, sizeof(unsigned), &h->done);
     spsi_cuda_column_plan_clear(h->super.ctx, &h->columns);

@@ -24,6 +24,7 @@ typedef struct sps_hot_plan {
     int32_t *open;           /* the row that is open where it ends, or -1 */
     void *lead, *trail;      /* numbers: what it has of the row of `first`, and
                                 of the row of `open` */
+    void *sum;               /* nrow numbers: of the rows with entries */
     void *packed;            /* ncol numbers: x in the order of use */
     unsigned *done;          /* blocks of threads; 0 between runs */
     int near;                /* numbers in shared memory */

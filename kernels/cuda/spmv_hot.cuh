@@ -8,7 +8,12 @@
  * for each lane, adds them up by rows in five shuffles, and carries what is
  * left of the last row.  A row that several ranges have a part of is summed
  * from those parts, in their order, by the block of threads that arrives
- * last; the ranges only write down what they have (lead, trail). */
+ * last; the ranges only write down what they have (lead, trail).
+ *
+ * Sums of rows with entries are written side by side; another kernel brings
+ * them to their rows.  To look up the row of each sum here, and alpha, beta and
+ * the old y, makes a warp wait in every step and spills its registers (0.24 ms
+ * instead of 0.21 on an R-MAT graph of 2^20 vertices). */
 #ifndef SPS_CUDA_SPMV_HOT_CUH
 #define SPS_CUDA_SPMV_HOT_CUH
 
@@ -18,10 +23,9 @@
 namespace {
 
 constexpr int hot_threads = 1024, hot_warps = hot_threads / 32;
-/* 256 entries in flight for each warp.  Tried apart, with nothing around: 0.177
- * ms on an R-MAT graph of 2^20 vertices; here ptxas spills some of them, and it
- * takes 0.25 (doc/benchmarks.md). */
-constexpr int hot_each = 4, hot_step = 64 * hot_each;
+/* 128 entries for each warp, and the next 128 on their way while those are
+ * summed; more of them do not go into the 64 registers of 1024 threads. */
+constexpr int hot_each = 2, hot_step = 64 * hot_each;
 
 /* The plan as kernels see it. */
 template <class T> struct hot_rows {
@@ -30,6 +34,7 @@ template <class T> struct hot_rows {
     const uint64_t *__restrict__ heads;
     const int32_t *__restrict__ row, *__restrict__ first;
     const T *packed;
+    T *sum;
     int32_t *open;
     T *lead, *trail;
     unsigned *done;
@@ -53,45 +58,55 @@ __device__ __forceinline__ void two_values(const float *p, float (&v)[2])
     v[1] = w.y;
 }
 
-/* This lane's pairs of values from `mine` on, those before nnz; QUICK: all of
- * them are, and aligned. */
-template <bool QUICK, class V>
-__device__ __forceinline__ void load_values(const V *val, int64_t mine,
-                                            int64_t nnz,
-                                            V (&v)[hot_each][2])
+/* What a warp has of a step: two neighbours for each lane out of each of
+ * hot_each times 64 entries. */
+template <class V> struct hot_entries {
+    int2 col[hot_each];
+    V val[hot_each][2];
+    uint64_t heads;          /* lane u has those of pairs u */
+    bool whole;              /* none of them lies past the end */
+};
+
+/* The step that begins at entry p; PAIRED: pairs of values lie aligned. */
+template <bool PAIRED, class V, class T>
+__device__ __forceinline__ void load_entries(const hot_rows<T> &h,
+                                             const V *val, int64_t p,
+                                             hot_entries<V> &s)
 {
+    int lane = (int)threadIdx.x % 32;
+    int64_t mine = p + 2 * lane;
+
+    s.whole = p + hot_step <= h.nnz;
+#pragma unroll
+    for (int u = 0; u < hot_each; u++)
+        s.col[u] = __ldcs(reinterpret_cast<const int2 *>(h.col + mine +
+                                                         64 * u));
+    s.heads = __ldcs(h.heads + (p / 64 + lane % hot_each));
 #pragma unroll
     for (int u = 0; u < hot_each; u++) {
         int64_t e = mine + 64 * u;
 
-        if constexpr (QUICK) {
-            two_values(val + e, v[u]);
+        if (PAIRED && s.whole) {
+            two_values(val + e, s.val[u]);
         } else {
-            v[u][0] = e < nnz ? __ldcs(val + e) : V(0);
-            v[u][1] = e + 1 < nnz ? __ldcs(val + e + 1) : V(0);
+            s.val[u][0] = e < h.nnz ? __ldcs(val + e) : V(0);
+            s.val[u][1] = e + 1 < h.nnz ? __ldcs(val + e + 1) : V(0);
         }
     }
 }
 
 /* What a warp does with the rows of its range.  rank counts rows with
  * entries; `begun` is the one that was open before the range. */
-template <class T, class E> struct row_walk {
+template <class T> struct row_walk {
     const hot_rows<T> &h;
-    const E &finish;
     int32_t range, begun, rank;
     bool fresh;              /* no entry has been seen */
     T carry;                 /* what the open row has */
 
     __device__ __forceinline__ void end_row(int32_t r, T sum)
     {
-        E own = finish; /* begun here: its scalars would cost registers */
-
-        if (r == begun) {
-            h.lead[range] = sum;
-        } else {
-            own.begin();
-            own(h.row[r], 0, sum);
-        }
+        if (r == begun) h.lead[range] = sum;
+        else h.sum[r] = sum;
     }
 
     /* Products a0, a1 of this lane's two of 64 entries, and the marks of all.
@@ -180,47 +195,40 @@ __device__ __forceinline__ void cut(T (&x)[hot_each][2], int64_t mine,
     }
 }
 
-/* Entries begin .. end-1 of a range, by a warp. */
-template <bool PAIRED, class V, class T, class W>
+/* Entries begin .. end-1 of a range, by a warp.  The next step is asked for
+ * behind the numbers of x of this one. */
+template <bool PAIRED, class V, class T>
 __device__ __forceinline__ void walk_range(const hot_rows<T> &h, const V *val,
                                            const T *near, int64_t begin,
-                                           int64_t end, W &walk)
+                                           int64_t end, row_walk<T> &walk)
 {
-    int lane = (int)threadIdx.x % 32;
+    hot_entries<V> next;
 
+    load_entries<PAIRED>(h, val, begin, next);
     for (int64_t p = begin; p < end; p += hot_step) {
-        bool whole = p + hot_step <= h.nnz;
-        int64_t mine = p + 2 * lane;
-        uint64_t heads;          /* lane u has those of pairs u */
-        int2 col[hot_each];
-        V v[hot_each][2];
+        hot_entries<V> now = next;
         T x[hot_each][2];
 
-#pragma unroll
-        for (int u = 0; u < hot_each; u++)
-            col[u] = __ldcs(reinterpret_cast<const int2 *>(h.col + mine +
-                                                           64 * u));
-        heads = __ldcs(h.heads + (p / 64 + lane % hot_each));
-        if (PAIRED && whole) load_values<true>(val, mine, h.nnz, v);
-        else load_values<false>(val, mine, h.nnz, v);
         __syncwarp();
-        pair_numbers(h, near, col, x);
+        pair_numbers(h, near, now.col, x);
+        if (p + hot_step < end)
+            load_entries<PAIRED>(h, val, p + hot_step, next);
+        __syncwarp();
 #pragma unroll
         for (int u = 0; u < hot_each; u++) {
-            x[u][0] *= (T)v[u][0];
-            x[u][1] *= (T)v[u][1];
+            x[u][0] *= (T)now.val[u][0];
+            x[u][1] *= (T)now.val[u][1];
         }
-        if (!whole) cut(x, mine, h.nnz);
+        if (!now.whole) cut(x, p + 2 * (int)(threadIdx.x % 32), h.nnz);
 #pragma unroll
         for (int u = 0; u < hot_each; u++)
-            walk.add(x[u][0], x[u][1], __shfl_sync(all_lanes, heads, u));
+            walk.add(x[u][0], x[u][1], __shfl_sync(all_lanes, now.heads, u));
     }
 }
 
 /* Rows that end in other ranges than they begin in: from the range that has
  * the begin, the parts of those that follow. */
-template <class T, class E>
-__device__ void join_ranges(const hot_rows<T> &h, E &finish)
+template <class T> __device__ void join_ranges(const hot_rows<T> &h)
 {
     for (int w = (int)threadIdx.x; w < h.ranges; w += hot_threads) {
         int32_t r = __ldcg(h.open + w);
@@ -232,23 +240,13 @@ __device__ void join_ranges(const hot_rows<T> &h, E &finish)
             sum += __ldcg(h.lead + v);
             if (__ldcg(h.open + v) != r) break;
         }
-        finish(h.row[r], 0, sum);
+        h.sum[r] = sum;
     }
 }
 
-template <class T, class E>
-__device__ __forceinline__ void empty_rows(const hot_rows<T> &h, E finish)
-{
-    int64_t i = (int64_t)blockIdx.x * hot_threads + threadIdx.x;
-
-    finish.begin();
-    for (i += h.filled; i < h.nrow; i += (int64_t)gridDim.x * hot_threads)
-        finish(h.row[i], 0, T(0));
-}
-
-template <bool PAIRED, class V, class T, class E>
+template <bool PAIRED, class V, class T>
 __global__ void __launch_bounds__(hot_threads, 1)
-hot_kernel(hot_rows<T> h, const V *__restrict__ val, E finish)
+hot_kernel(hot_rows<T> h, const V *__restrict__ val)
 {
     extern __shared__ double2 memory[];
     __shared__ bool last;
@@ -257,13 +255,12 @@ hot_kernel(hot_rows<T> h, const V *__restrict__ val, E finish)
 
     for (int i = (int)threadIdx.x; i < h.near; i += hot_threads)
         near[i] = __ldg(h.packed + i);
-    empty_rows(h, finish);
     __syncthreads();
     for (int w = (int)blockIdx.x + (int)gridDim.x * (int)(threadIdx.x / 32);
          w < h.ranges; w += stride) {
         int64_t begin = w * h.reach, end = begin + h.reach;
         int32_t begun = h.first[w];
-        row_walk<T, E> walk = {h, finish, w, begun, begun, true, T(0)};
+        row_walk<T> walk = {h, w, begun, begun, true, T(0)};
 
         if (end > h.nnz) end = h.nnz;
         walk_range<PAIRED>(h, val, near, begin, end, walk);
@@ -276,8 +273,17 @@ hot_kernel(hot_rows<T> h, const V *__restrict__ val, E finish)
     if (!last) return;
     __threadfence();
     if (threadIdx.x == 0) *h.done = 0;
+    join_ranges(h);
+}
+
+/* Sums to their rows, zero to those without entries. */
+template <class T, class E>
+__global__ void __launch_bounds__(256) put_kernel(hot_rows<T> h, E finish)
+{
+    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
     finish.begin();
-    join_ranges(h, finish);
+    if (i < h.nrow) finish(h.row[i], 0, i < h.filled ? h.sum[i] : T(0));
 }
 
 } // namespace
