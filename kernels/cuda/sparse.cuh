@@ -287,11 +287,17 @@ inline double stream_seconds(const sps_problem *p, double share)
     return spsi_spmm_floor(p) / (share * p->bandwidth);
 }
 
+/* Whether A, X and Y stay in L2 from one product to the next. */
+inline bool stays_in_l2(const sps_problem *p)
+{
+    return spsi_spmm_floor(p) < 30e6;
+}
+
 /* Seconds that a group of threads takes from one step along a row to the next:
  * two loads in turn, out of L2 when A stays there, else out of memory. */
 inline double step_seconds(const sps_problem *p)
 {
-    return spsi_spmm_floor(p) < 30e6 ? 0.36e-6 : 0.7e-6;
+    return stays_in_l2(p) ? 0.36e-6 : 0.7e-6;
 }
 
 /* The same and a launch. */

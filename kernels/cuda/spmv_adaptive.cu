@@ -30,7 +30,7 @@ namespace {
  * its place early; ten of them are 1280 threads of 48 registers and leave
  * half of the memory of a multiprocessor to L1, which x needs. */
 constexpr int threads = 128, warps = threads / 32, resident = 10;
-constexpr int each = 8, size = 32 * each, most_rows = 256;
+constexpr int each = 8, size = 32 * each, most_rows = 64;
 
 template <class I, class V, class T, class E>
 __global__ void __launch_bounds__(threads, resident)
@@ -75,26 +75,29 @@ bool fits(const sps_problem *p, const char **why_not)
     return p->A->nrow <= INT32_MAX;
 }
 
-/* Entries of one warp: where the whole product is short, a row must not be
- * long for a warp; where it is not, workers on a row cost more than waiting. */
-int reach_of(int64_t nnz)
+/* Entries of one warp.  Where the whole product is short, a row must not be
+ * long for a warp; but workers on a row cost 1 us, so that they come only when
+ * a row is too long anyway, and then early. */
+int reach_of(const sps_features *f)
 {
-    return nnz < 4000000 ? 1024 : nnz < 16000000 ? 2048 : 4096;
+    if (f->nnz < 4000000) return f->max_length <= 1024 ? 1024 : 512;
+    return f->nnz < 16000000 ? 2048 : 4096;
 }
 
-/* Measured on an H200: 83 to 95 % of copying for rows of 7, 27 and 81.  A
- * small product takes 2.4 us, the longest row of a warp, and workers on a row
- * two more. */
+/* Measured on an H200: 83 to 95 % of copying for rows of 7, 27 and 81.  What
+ * stays in L2 is bound by waiting: a start, workers on a row, and where x is
+ * scattered the steps along a row (fitted to 60 matrices, 7 % off). */
 double cost(const sps_problem *p)
 {
-    const double reach = reach_of(p->f->nnz);
+    const double reach = reach_of(p->f);
     const double longest = (double)p->f->max_length;
-    const double steps = fmin(longest, reach) / size;
-    const double chain = 1.25 * steps * step_seconds(p) +
-                         (longest > reach ? 2e-6 : 0.0);
-    const double all = stream_seconds(p, 0.88) + scattered(p);
+    const double chain = fmin(longest, reach) / size * step_seconds(p);
+    const double joined = longest > reach ? 1.0 : 0.0;
+    const double x = scattered(p), all = stream_seconds(p, 0.88) + x;
 
-    return 2.4e-6 + fmax(all, chain);
+    if (stays_in_l2(p))
+        return 2.6e-6 + 0.58 * all + 2.3 * chain * x / all + 0.5e-6 * joined;
+    return 2.4e-6 + fmax(all, 1.25 * chain + 2e-6 * joined);
 }
 
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
@@ -104,7 +107,7 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmv_adaptive, p,
                                  sizeof(sps_row_plan), plan_p));
     rows = (sps_row_plan *)*plan_p;
-    rows->rule = {size, reach_of(p->A->nnz), most_rows, size};
+    rows->rule = {size, reach_of(p->f), most_rows, size};
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_row_plan_fill(rows));
     snprintf(rows->super.detail, sizeof rows->super.detail,
