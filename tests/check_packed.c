@@ -133,6 +133,26 @@ START_TEST(values_are_exact_in_float_or_known_not_to_be)
 }
 END_TEST
 
+START_TEST(samples_foretell_what_fits)
+{
+    static const int64_t lengths[] = { 9 };
+    sps_csr *A = row_lengths_matrix(lengths, 1, 3000, 20 * SPS_PACKED_REACH,
+                                    true);
+    double *value = A->val;
+
+    ck_assert(spsi_packed_share(A, 3072) == 1.0);
+    ck_assert(spsi_packed_exact(A));
+    for (int64_t e = 0; e < A->nnz; e++) {
+        value[e] += 0.1;
+        if (e / 9 >= 1500) A->col[e] = (int32_t)(e % 9 * 2 * SPS_PACKED_REACH);
+    }
+    ck_assert(spsi_packed_share(A, 3072) > 0.4);
+    ck_assert(spsi_packed_share(A, 3072) < 0.6);
+    ck_assert(!spsi_packed_exact(A));
+    zoo_free(&A);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("packed");
@@ -144,6 +164,7 @@ int main(void)
     tcase_add_test(t, eight_segments_hold_and_a_ninth_escapes);
     tcase_add_test(t, windows_escape_one_by_one);
     tcase_add_test(t, values_are_exact_in_float_or_known_not_to_be);
+    tcase_add_test(t, samples_foretell_what_fits);
     suite_add_tcase(s, t);
     return runner_run(s);
 }

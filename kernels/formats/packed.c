@@ -97,3 +97,32 @@ bool spsi_packed_values(const double *value, int64_t count, float *single)
     }
     return exact;
 }
+
+double spsi_packed_share(const sps_csr *A, int64_t size)
+{
+    const int64_t tried = A->nrow < 64 ? A->nrow : 64;
+    int64_t held = 0;
+
+    for (int64_t w = 0; w < tried; w++) {
+        const int64_t row = w * (A->nrow / tried), first = A->rowptr[row];
+        int32_t base[SPS_PACKED_SEGMENTS];
+        int64_t end = row;
+
+        while (end < A->nrow && end - row < 256 &&
+               A->rowptr[end + 1] - first <= size)
+            end++;
+        held += cover(A->col + first, A->rowptr[end] - first, base) > 0;
+    }
+    return tried > 0 ? (double)held / (double)tried : 1.0;
+}
+
+bool spsi_packed_exact(const sps_csr *A)
+{
+    const double *value = A->val;
+    const int64_t step = A->nnz / 4096 + 1;
+
+    if (A->dtype != SPS_F64) return true;
+    for (int64_t e = 0; e < A->nnz; e += step)
+        if ((double)(float)value[e] != value[e]) return false;
+    return true;
+}

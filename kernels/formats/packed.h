@@ -52,6 +52,12 @@ void spsi_packed_expand(const sps_packed *p, const sps_row_blocks *b,
                         const int32_t *full, int32_t *col);
 void spsi_packed_free(sps_context *ctx, sps_packed *p);
 
+/* Share of up to 64 windows of at most `size` entries, spread over the rows of
+ * A, that have enough segments; and whether up to 4096 values, spread too, are
+ * exact in float: for predictions.  Host arrays. */
+double spsi_packed_share(const sps_csr *A, int64_t size);
+bool spsi_packed_exact(const sps_csr *A);
+
 /* Writes value[0 .. count-1] as floats; whether each of them is the same
  * number again as a double (a NaN never is). */
 bool spsi_packed_values(const double *value, int64_t count, float *single);
