@@ -30,6 +30,7 @@ namespace {
 constexpr int threads = 768, group_threads = 512;
 constexpr int run_bytes = 48 << 10;
 constexpr double kept_in_l2 = 18e6; /* bytes of X, beside what streams by */
+constexpr double wide_window = 6e6; /* the same, where a row is three lines */
 
 struct rode_plan {
     sps_segments_plan base;    /* no segments: every row is short */
@@ -280,14 +281,35 @@ int pass_of(const rode_plan *r, int k, size_t size)
     return (int)ceil_div(ceil_div(k, passes), 8) * 8;
 }
 
+/* Columns of the next pass when `left` are left, at most `most`.  Strips of 512
+ * bytes of X keep all lanes at work.  The shapes between 256 and 384 do not:
+ * they are a loss where rows of X are wanted again after so many others that
+ * L2 is what is short.  Rows walked in groups are better off with one pass: A
+ * is a larger part of what they read. */
+int next_pass(const rode_plan *r, int left, int most, size_t size)
+{
+    const int wide = (int)(512 / size), half = wide / 2;
+    const int width = left < most ? left : most;
+    const double window = 2.0 * (double)r->bandwidth * width * (double)size;
+
+    if (r->base.parts.limits.group > 1) return width;
+    if (width > wide) return wide;
+    return width > half && width <= half + half / 2 && window > wide_window
+        ? half : width;
+}
+
+/* narrow: the columns follow others, so that their rows of X are parts of
+ * longer ones, of which two sectors each are wanted rather than one. */
 template <class T, class V>
-sps_status pass(const rode_plan *r, const blocks<T> &b, bool aligned)
+sps_status pass(const rode_plan *r, const blocks<T> &b, bool aligned,
+                bool narrow)
 {
     constexpr int W = 16 / sizeof(T);
     const sps_csr_local *A = r->base.super.A;
     int lumps = lumps_of(b.k, W);
     job<T> o = { r, b, lumps * W, {} };
 
+    if (narrow && lumps < 3) lumps = 3;
     SPS_TRY_RETURN(A->rowptr32
         ? choose(o, matrix_of<int32_t, V>(A), aligned, lumps)
         : choose(o, matrix_of<int64_t, V>(A), aligned, lumps));
@@ -300,19 +322,19 @@ sps_status product(const rode_plan *r, const sps_spmm_args *args)
     constexpr int W = 16 / sizeof(T);
     const sps_csr_local *A = r->base.super.A;
     blocks<T> b = blocks_of<T>(args), part = b;
-    int width = pass_of(r, b.k, sizeof(T));
+    int most = pass_of(r, b.k, sizeof(T));
     bool aligned = b.ldx % W == 0 && b.ldy % W == 0 &&
                    (uintptr_t)b.x % 16 == 0 && (uintptr_t)b.y % 16 == 0 &&
                    (uintptr_t)A->col % 16 == 0 &&
                    (uintptr_t)A->val % 16 == 0 &&
                    b.ldx < (int64_t)(UINT32_MAX / sizeof(T));
 
-    for (int c = 0; c < b.k; c += width) {
+    for (int c = 0; c < b.k; c += part.k) {
         part.x = b.x + c;
         part.y = b.y + c;
         if (b.w) part.w = b.w + c;
-        part.k = b.k - c < width ? b.k - c : width;
-        SPS_TRY_RETURN((pass<T, V>(r, part, aligned)));
+        part.k = next_pass(r, b.k - c, most, sizeof(T));
+        SPS_TRY_RETURN((pass<T, V>(r, part, aligned, c > 0)));
     }
     return SPS_OK;
 }
