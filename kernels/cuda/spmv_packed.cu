@@ -139,7 +139,7 @@ __device__ __forceinline__ T part_of_row(const V *value, const uint16_t *delta,
     return sum;
 }
 
-/* Where row r of a window begins and ends in it; rows past the last: nowhere. */
+/* Where row r of a window begins and ends in it; past the last row: nowhere. */
 template <class I>
 __device__ __forceinline__ int2 row_span(const I *ptr, int64_t first, int r,
                                          int rows)
