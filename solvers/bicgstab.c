@@ -22,7 +22,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "order.h"
+#include "rearrange.h"
 #include "timer.h"
 
 #define L_MAX 8
@@ -373,12 +373,12 @@ static sps_status permute(sps_solver *s, void *method, const int *from,
     sps_status st = SPS_OK;
 
     spsi_block_narrow(room, count);
-    SPS_TRY(spsi_order_basis(m->R, from, room));
-    SPS_TRY(spsi_order_basis(m->U, from, room));
-    SPS_TRY(spsi_order_block(s->work[SHADOW], from, room));
-    spsi_order_numbers(m->rho, from, count, m->times);
-    spsi_order_numbers(m->alpha, from, count, m->times);
-    spsi_order_numbers(m->shadow, from, count, m->times);
+    SPS_TRY(spsi_rearrange_basis(m->R, from, room));
+    SPS_TRY(spsi_rearrange_basis(m->U, from, room));
+    SPS_TRY(spsi_rearrange_block(s->work[SHADOW], from, room));
+    spsi_rearrange_numbers(m->rho, from, count, m->times);
+    spsi_rearrange_numbers(m->alpha, from, count, m->times);
+    spsi_rearrange_numbers(m->shadow, from, count, m->times);
     for (int p = 0; p < count; p++) m->times[p] = m->broken[from[p]];
     for (int p = 0; p < count; p++) m->broken[p] = m->times[p] != 0;
     narrow(s, m);

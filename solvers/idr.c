@@ -18,7 +18,7 @@
  *
  * Block reads and writes of a cycle, s = 4: 5 SpMM (10 and 5 A), 5 M (10),
  * the rest about 100. */
-#include "order.h"
+#include "rearrange.h"
 
 #include <float.h>
 #include <math.h>
@@ -273,10 +273,10 @@ static sps_status permute(sps_solver *s, void *method, const int *from,
     int square = m->s * m->s;
 
     spsi_block_narrow(room, count);
-    SPS_TRY(spsi_order_basis(m->P, from, room));
-    SPS_TRY(spsi_order_basis(m->G, from, room));
-    SPS_TRY(spsi_order_basis(m->U, from, room));
-    spsi_order_numbers(m->omega, from, count, m->a);
+    SPS_TRY(spsi_rearrange_basis(m->P, from, room));
+    SPS_TRY(spsi_rearrange_basis(m->G, from, room));
+    SPS_TRY(spsi_rearrange_basis(m->U, from, room));
+    spsi_rearrange_numbers(m->omega, from, count, m->a);
     /* Columns leave to the back only: from[p] >= p, in order. */
     for (int p = 0; p < count; p++) {
         m->broken[p] = m->broken[from[p]];

@@ -16,7 +16,7 @@
  *
  * A step in n x k block reads and writes: SpMM 2, M 2, dots 6, v 6, z 2, w 6,
  * X 3, R 3. */
-#include "order.h"
+#include "rearrange.h"
 
 #include <float.h>
 #include <math.h>
@@ -240,10 +240,10 @@ static sps_status permute(sps_solver *s, void *method, const int *from,
     sps_status st = SPS_OK;
 
     spsi_block_narrow(room, count);
-    SPS_TRY(spsi_order_basis(m->S, from, room));
-    SPS_TRY(spsi_order_block(s->work[Z], from, room));
+    SPS_TRY(spsi_rearrange_basis(m->S, from, room));
+    SPS_TRY(spsi_rearrange_block(s->work[Z], from, room));
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        spsi_order_numbers(all[i], from, count, m->a);
+        spsi_rearrange_numbers(all[i], from, count, m->a);
     for (int p = 0; p < count; p++) m->still[p] = m->still[from[p]];
     narrow(s, m);
 fail:

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* order.h - what permute of a method does to its blocks and numbers: position p
- * gets what was at from[p], p < count. */
-#ifndef SPS_ORDER_H
-#define SPS_ORDER_H
+/* rearrange.h - what permute of a method does to its blocks and numbers:
+ * position p gets what was at from[p], p < count. */
+#ifndef SPS_REARRANGE_H
+#define SPS_REARRANGE_H
 
 #include "basis.h"
 #include "solver.h"
 
 /* room: another block, narrowed to count. */
-static inline sps_status spsi_order_block(sps_block *X, const int *from,
+static inline sps_status spsi_rearrange_block(sps_block *X, const int *from,
                                           sps_block *room)
 {
     sps_block to = *X;
@@ -21,7 +21,7 @@ fail:
     return st;
 }
 
-static inline sps_status spsi_order_basis(sps_basis *V, const int *from,
+static inline sps_status spsi_rearrange_basis(sps_basis *V, const int *from,
                                           sps_block *room)
 {
     sps_status st = SPS_OK;
@@ -29,7 +29,7 @@ static inline sps_status spsi_order_basis(sps_basis *V, const int *from,
 
     for (int l = 0; l < V->count; l++) {
         spsi_basis_block(V, l, &x);
-        SPS_TRY(spsi_order_block(&x, from, room));
+        SPS_TRY(spsi_rearrange_block(&x, from, room));
     }
     spsi_basis_narrow(V, room->k);
 fail:
@@ -37,7 +37,7 @@ fail:
 }
 
 /* room: count numbers. */
-static inline void spsi_order_numbers(double *v, const int *from, int count,
+static inline void spsi_rearrange_numbers(double *v, const int *from, int count,
                                       double *room)
 {
     for (int p = 0; p < count; p++) room[p] = v[from[p]];
