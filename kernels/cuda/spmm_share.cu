@@ -217,7 +217,9 @@ void destroy(sps_plan *plan)
 bool fits(const sps_problem *p, const char **why_not)
 {
     *why_not = "made for fewer than 2^31 entries and rows";
-    return p->f->nnz < INT32_MAX && p->f->nrow < INT32_MAX;
+    if (p->f->nnz >= INT32_MAX || p->f->nrow >= INT32_MAX) return false;
+    *why_not = "planned on the host, which pays up to 2^22 entries";
+    return p->pinned || p->f->nnz <= 1 << 22;
 }
 
 /* Memory, L2 and instructions one after another: with one wave of short shares

@@ -7,6 +7,7 @@
  * columns, Y once, X as often as L1 and L2 forget it.  Beside that a tile costs
  * L1 about 12 cycles at 16 columns: 4 that load X, 4 that transpose it, the
  * rest for columns and values. */
+#include "ordered.cuh"
 #include "segments.h"
 #include "spmm_rode.cuh"
 #include "spmm_tiles.cuh"
@@ -142,6 +143,7 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     if (b.k == 0 || args->Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
+    if (!near_rows(args->X)) return far_product(plan, args);
     if (plan->A->dtype == SPS_F64)
         return pairs ? product<true, double>(p, b)
                      : product<false, double>(p, b);

@@ -16,7 +16,7 @@
  * rows is kept; rows of a team are therefore near each other, and no team but
  * the last of a window has idle warps.
  *
- * The seed's arrays for each warp are slot (row of the warp); warps of that
+ * The published arrays for each warp are slot (row of the warp); warps of that
  * row is spsi_tca_chunks of its length, and the warp's number within the row is
  * its place in the team modulo that, as rows begin at multiples of it. */
 #ifndef SPS_FORMATS_TCA_H
