@@ -61,7 +61,7 @@ sps_status launch(const sps_window_plan *p, const blocks<double> &b)
     size_t shared = (size_t)(4 * warps * held) * sizeof(V);
     tiled<I, V> m = { matrix_of<I, V>(p->super.A), p->windows.first,
                       p->windows.word, (int)p->windows.count, p->rule.lead,
-                      run, p->rule.longest, held };
+                      run, p->rule.longest, (I)p->super.A->nnz, held };
 
     SPS_CUDA(ctx, cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_most));

@@ -38,6 +38,7 @@ template <class I, class V> struct tiled {
     int windows, lead;
     int run;                   /* windows that a block of threads walks */
     int32_t longest;           /* longer rows are not ours */
+    I entries;                 /* of the matrix */
     int held;                  /* values that half a window may have, and as
                                   shared memory holds them: whole 16 bytes */
 };
@@ -148,7 +149,8 @@ template <class V, class I> __device__ __forceinline__ I lump_of(I p)
     return p & ~(I)(16 / sizeof(V) - 1);
 }
 
-/* Copies the values of a window, its halves to `to` of 16 lanes each. */
+/* Copies the values of a window, its halves to `to` of 16 lanes each; the last
+ * lump may hold values of other rows, but nothing beyond the array. */
 template <class I, class V>
 __device__ __forceinline__ void stage(const tiled<I, V> &m,
                                       const window_at<I> &w, uint32_t to)
@@ -158,11 +160,16 @@ __device__ __forceinline__ void stage(const tiled<I, V> &m,
 
     for (I p = begin + (int)threadIdx.x % 16 * each; p < w.to;
          p += 16 * each) {
-        int bytes = (int)min((I)16, (I)((w.to - p) * (I)sizeof(V)));
         uint32_t place = to + (uint32_t)(p - begin) * sizeof(V);
 
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                     :: "r"(place), "l"(m.A.val + p), "r"(bytes) : "memory");
+        if (p <= m.entries - each)
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                         :: "r"(place), "l"(m.A.val + p) : "memory");
+        else
+            for (I q = p; q < m.entries; q++, place += sizeof(V))
+                asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                             :: "r"(place), "l"(m.A.val + q), "n"(sizeof(V))
+                             : "memory");
     }
 }
 
