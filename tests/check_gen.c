@@ -282,6 +282,91 @@ START_TEST(elasticity_knows_rigid_motions)
 }
 END_TEST
 
+/* Without a clamped face they cost no energy at all. */
+START_TEST(free_elasticity_has_six_zero_eigenvalues)
+{
+    whole w = make("elasticity 3 4 2 -free -aniso 0.5 -perturb 2");
+    double *e = eigenvalues(&w);
+
+    ck_assert_double_le(fabs(e[5]), 1e-13);
+    ck_assert_double_ge(fabs(e[0]), -1e-13);
+    ck_assert_double_ge(e[6], 1e-3);
+    free(e);
+    drop(&w);
+}
+END_TEST
+
+static whole make_mass(const char *line, gen_mass mass)
+{
+    whole w = make(line);
+    char error[160] = "";
+    gen_spec spec = w.g.spec;
+
+    spec.mass = mass;
+    drop(&w);
+    ck_assert(gen_open(&spec, &w.g, error));
+    w.rowptr = malloc(((size_t)w.g.rows + 1) * sizeof *w.rowptr);
+    w.col = malloc(((size_t)w.g.nnz + 1) * sizeof *w.col);
+    w.val = malloc(((size_t)w.g.nnz + 1) * sizeof *w.val);
+    gen_fill(&w.g, w.rowptr, w.col, w.val);
+    return w;
+}
+
+/* The consistent one: positive definite, symmetric bit for bit; its row sums
+ * are the lumped one where no node of the element was eliminated. */
+START_TEST(mass_matrices_agree)
+{
+    static const char *const line[] = {
+        "poisson7 4 3 5 -aniso 0.5", "laplace27 4 3 5 -aniso 0.5",
+        "elasticity 3 2 4 -aniso 0.5", "elasticity 3 2 4 -aniso 0.5 -free",
+    };
+
+    for (int q = 0; q < 4; q++) {
+        whole full = make_mass(line[q], GEN_CONSISTENT);
+        whole lumped = make_mass(line[q], GEN_LUMPED);
+        double *e = eigenvalues(&full), sum = 0;
+
+        check_rows(&full, line[q]);
+        check_rows(&lumped, line[q]);
+        ck_assert_msg(e[0] > 0, "%s: %g", line[q], e[0]);
+        for (int64_t i = 0; i < full.g.rows; i++) {
+            const bool clamped = i / 3 % 3 == 0;
+
+            sum += lumped.val[i];
+            for (int64_t p = full.rowptr[i]; p < full.rowptr[i + 1]; p++)
+                ck_assert(*find(&full, full.col[p], i) == full.val[p]);
+            if (q == 0 || q == 3 || (q == 2 && !clamped))
+                ck_assert_double_eq_tol(row_times(&full, i, NULL),
+                                        lumped.val[i], 1e-15);
+            else
+                ck_assert_double_le(row_times(&full, i, NULL),
+                                    lumped.val[i] + 1e-15);
+        }
+        if (q == 3)          /* 3 times the volume of the body */
+            ck_assert_double_eq_tol(sum, 3 * (2 * 1 * 3 * 0.5), 1e-14);
+        free(e);
+        drop(&full);
+        drop(&lumped);
+    }
+}
+END_TEST
+
+/* x'M x of a linear field is the integral of its square: exact. */
+START_TEST(consistent_mass_integrates_products)
+{
+    whole w = make_mass("elasticity 4 3 3 -free", GEN_CONSISTENT);
+    double sum = 0;
+
+    for (int64_t i = 0; i < w.g.rows; i++)
+        for (int64_t p = w.rowptr[i]; p < w.rowptr[i + 1]; p++)
+            sum += gen_coordinate(&w.g, i / 3, 0) * w.val[p] *
+                   gen_coordinate(&w.g, w.col[p] / 3, 0);
+    /* 3 unknowns times the integral of x^2 over [0, 3] x [0, 2] x [0, 2] */
+    ck_assert_double_eq_tol(sum, 3 * 9.0 * 4, 1e-12);
+    drop(&w);
+}
+END_TEST
+
 START_TEST(perturb_changes_every_value)
 {
     static const char *const line[][3] = {
@@ -492,6 +577,9 @@ static const runner_test tests[] = {
     RUNNER_TEST(poisson_has_the_known_eigenvalues),
     RUNNER_TEST(constants_vanish_inside),
     RUNNER_TEST(elasticity_knows_rigid_motions),
+    RUNNER_TEST(free_elasticity_has_six_zero_eigenvalues),
+    RUNNER_TEST(mass_matrices_agree),
+    RUNNER_TEST(consistent_mass_integrates_products),
     RUNNER_TEST(perturb_changes_every_value),
     RUNNER_TEST(convection_is_a_nonsymmetric_m_matrix),
     RUNNER_TEST(rmat_is_a_skewed_simple_graph),

@@ -40,6 +40,18 @@ cmp -s "$dir/a" "$dir/b" || bad "threads or .gz change the text"
 code 0 laplace27 20 -perturb 3 -jump
 sed 2d "$dir/out" | cmp -s - "$dir/a" || bad "standard output differs"
 
+# The mass matrix and the coordinates beside the matrix.
+code 0 elasticity 3 2 4 -o "$dir/k.mtx" -mass "$dir/m.mtx.gz" \
+    -coords "$dir/xyz.mtx"
+gzip -dc "$dir/m.mtx.gz" | sed -n 3p | grep -qx '72 72 72' || bad "-mass: size"
+sed -n 3p "$dir/xyz.mtx" | grep -qx '24 3' || bad "-coords: size"
+sed 1,3d "$dir/xyz.mtx" | awk '{ want = NR <= 24 ? (NR - 1) % 3 :
+        NR <= 48 ? int((NR - 25) / 3) % 2 : int((NR - 49) / 6)
+        if ($1 != want) exit 1 }
+    END { exit NR != 72 }' || bad "-coords: numbers"
+code 0 elasticity 3 2 4 -o "$dir/k.mtx" -mass "$dir/m.mtx" -consistent -quiet
+sed -n 3p "$dir/m.mtx" | grep -qx '72 72 456' || bad "-consistent: size"
+
 # Wrong words.
 for line in '' 'poisson7' 'poisson7 0' 'poisson7 4 4' 'poisson7 4x' \
     'nothing 4' 'poisson7 4 -aniso' 'poisson7 4 -aniso -1' 'rmat 4' \
@@ -47,7 +59,9 @@ for line in '' 'poisson7' 'poisson7 0' 'poisson7 4 4' 'poisson7 4x' \
     'rmat 4 2 -shift 1' 'poisson7 4 -threads 0' 'poisson7 4 -o' \
     'poisson7 4 rmat 4 2' 'elasticity 4 1 4' 'poisson7 2000' \
     'poisson7 4 -perturb x' 'poisson7 4 -Jump' 'blocks 64 5 2 0.5' \
-    'blocks 64 4 17 0.5' 'blocks 64 4 2 1.5' 'blocks 64 4 2'; do
+    'poisson7 4 -free' 'elasticity 1 4 4 -free' 'rmat 4 2 -mass x' \
+    'poisson7 4 -mass -' 'poisson7 4 -consistent' \
+    'poisson7 4 -mass x -coords x' 'blocks 64 4 17 0.5' 'blocks 64 4 2 1.5' 'blocks 64 4 2'; do
     # shellcheck disable=SC2086
     code 2 $line
     [ -s "$dir/err" ] || bad "$line: no text"

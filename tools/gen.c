@@ -43,6 +43,7 @@ const char *gen_help(void)
     "  -aniso X        elements 1 x 1 x X\n"
     "  -perturb SEED   every value changed at random; symmetric and positive\n"
     "                  definite matrices stay so\n"
+    "  -free           elasticity: no face is clamped\n"
     "  -velocity V     convection: cell Peclet number (1)\n"
     "  -laplacian      rmat: the graph Laplacian instead of the adjacency\n"
     "  -shift S        rmat: S on the diagonal of the Laplacian (0)\n"
@@ -168,6 +169,8 @@ int gen_option(gen_spec *spec, int argc, char **argv, char error[160])
 
     if (!strcmp(word, "-jump"))
         return spec->jump = true, 1;
+    if (!strcmp(word, "-free"))
+        return spec->free = true, 1;
     if (!strcmp(word, "-laplacian"))
         return spec->laplacian = true, 1;
     if (!strcmp(word, "-aniso"))
@@ -241,9 +244,33 @@ bool gen_open(const gen_spec *spec, gen *g, char error[160])
         fail(error, "-shift needs -laplacian", "");
         return false;
     }
+    if (spec->free && spec->kind != GEN_ELASTICITY) {
+        fail(error, "-free is for elasticity", "");
+        return false;
+    }
+    if (spec->mass && (graph || blocks)) {
+        fail(error, "a mass matrix belongs to a grid", "");
+        return false;
+    }
     return graph    ? gen_rmat_open(g, error)
            : blocks ? gen_blocks_open(g, error)
-                    : gen_grid_open(g, error);
+                    : gen_grid_open(g, error) &&
+                          (!spec->mass || gen_mass_open(g));
+}
+
+int64_t gen_nodes(const gen *g)
+{
+    if (g->spec.kind == GEN_RMAT || g->spec.kind == GEN_BLOCKS)
+        return 0;
+    return g->spec.n[0] * g->spec.n[1] * g->spec.n[2];
+}
+
+double gen_coordinate(const gen *g, int64_t node, int axis)
+{
+    int64_t c[3];
+
+    gen_grid_place(g, node, c);
+    return (double)c[axis] * (axis == 2 ? g->spec.aniso : 1);
 }
 
 void gen_close(gen *g)
@@ -255,6 +282,8 @@ void gen_close(gen *g)
 
 int64_t gen_row(const gen *g, int64_t i, int32_t *col, double *val)
 {
+    if (g->spec.mass)
+        return gen_mass_row(g, i, col, val);
     switch (g->spec.kind) {
     case GEN_RMAT: return gen_rmat_row(g, i, col, val);
     case GEN_BLOCKS: return gen_blocks_row(g, i, col, val);
@@ -264,6 +293,8 @@ int64_t gen_row(const gen *g, int64_t i, int32_t *col, double *val)
 
 int64_t gen_count(const gen *g, int64_t i)
 {
+    if (g->spec.mass)
+        return gen_mass_count(g, i);
     switch (g->spec.kind) {
     case GEN_RMAT: return gen_rmat_count(g, i);
     case GEN_BLOCKS: return gen_blocks_count(g, i);

@@ -26,20 +26,31 @@ typedef enum gen_kind {
     GEN_POISSON7,    /* 7 points, finite volumes, Dirichlet on all sides */
     GEN_LAPLACE27,   /* Q1 hexahedra, Dirichlet on all sides, eliminated */
     GEN_ELASTICITY,  /* Q1 hexahedra, 3 unknowns a node, E 1, nu 0.3; the face
-                        x = -1 is clamped and eliminated, the others free */
+                        x = -1 is clamped and eliminated, the others (all,
+                        with free) are free */
     GEN_CONVECTION,  /* poisson7 + upwind convection: nonsymmetric M-matrix */
     GEN_RMAT,        /* R-MAT graph .57 .19 .19 .05, no loops, no duplicates */
     GEN_BLOCKS       /* square blocks of a given fill, here and there */
 } gen_kind;
 
+/* What of a grid is written. */
+typedef enum gen_mass {
+    GEN_NO_MASS,     /* the matrix itself */
+    GEN_LUMPED,      /* its mass matrix, density 1, diagonal */
+    GEN_CONSISTENT   /* the same from the products of the shape functions */
+} gen_mass;
+
 typedef struct gen_spec {
     gen_kind kind;
+    gen_mass mass;
     int64_t n[3];        /* unknown nodes along x, y, z */
     int scale;           /* rmat: 2^scale vertices */
     int64_t edges;       /* rmat: edges drawn for each vertex */
     int64_t block;       /* blocks: rows of a block */
     int64_t per_row;     /* blocks: blocks in a row of blocks */
     double fill;         /* blocks: share of a block's entries that is there */
+    bool free;           /* elasticity: no face is clamped; positive
+                            semidefinite, six rigid motions */
     bool jump;           /* coefficient 1 or 1e4, boxes of 8^3 elements in a
                             checkerboard */
     double aniso;        /* elements 1 x 1 x aniso */
@@ -86,6 +97,11 @@ int64_t gen_count(const gen *g, int64_t i);
 /* Fills the caller's arrays: rows + 1, nnz, nnz numbers. */
 void gen_fill(const gen *g, int64_t *rowptr, int32_t *col, double *val);
 
+/* Grids: nodes (or cells) and where they lie, in units of an edge along x;
+ * 0 for others. */
+int64_t gen_nodes(const gen *g);
+double gen_coordinate(const gen *g, int64_t node, int axis);
+
 /* Uniform in [-1, 1), a function of its arguments: Philox4x32-10. */
 double gen_uniform(uint64_t seed, uint64_t thing, uint32_t what);
 /* Four random words of 32 bits. */
@@ -95,6 +111,10 @@ void gen_philox(uint64_t seed, uint64_t thing, uint32_t what, uint32_t out[4]);
 bool gen_grid_open(gen *g, char error[160]);
 int64_t gen_grid_row(const gen *g, int64_t i, int32_t *col, double *val);
 int64_t gen_grid_count(const gen *g, int64_t i);
+void gen_grid_place(const gen *g, int64_t node, int64_t c[3]);
+bool gen_mass_open(gen *g);             /* after gen_grid_open */
+int64_t gen_mass_row(const gen *g, int64_t i, int32_t *col, double *val);
+int64_t gen_mass_count(const gen *g, int64_t i);
 bool gen_blocks_open(gen *g, char error[160]);
 int64_t gen_blocks_row(const gen *g, int64_t i, int32_t *col, double *val);
 int64_t gen_blocks_count(const gen *g, int64_t i);

@@ -46,7 +46,7 @@ static uint64_t number(const gen *g, const int64_t c[3])
                       c[0] + 1);
 }
 
-static void place(const gen *g, int64_t node, int64_t c[3])
+void gen_grid_place(const gen *g, int64_t node, int64_t c[3])
 {
     const int64_t *n = g->spec.n;
 
@@ -86,7 +86,7 @@ static int64_t face_row(const gen *g, int64_t i, int32_t *col, double *val)
     int64_t c[3], count = 0, middle;
     double low[3], high[3], sum = 0;
 
-    place(g, i, c);
+    gen_grid_place(g, i, c);
     for (int axis = 0; axis < 3; axis++) {
         double v = 0;
 
@@ -177,7 +177,7 @@ static void around(const gen *g, const int64_t c[3], double k[8][3])
             low[axis] = c[axis] - 1 + bit(e, axis);
             /* clamped: only x = -1 has elements beyond the unknown nodes */
             if (clamped && (low[axis] == n[axis] - 1 ||
-                            (low[axis] < 0 && axis > 0)))
+                            (low[axis] < 0 && (axis > 0 || g->spec.free))))
                 inside = false;
         }
         for (int i = 0; i < 3; i++)
@@ -220,7 +220,7 @@ static int64_t element_row(const gen *g, int64_t row, int32_t *col,
     double k[8][3];
     int d[3];
 
-    place(g, node, c);
+    gen_grid_place(g, node, c);
     around(g, c, k);
     for (d[2] = -1; d[2] <= 1; d[2]++)
         for (d[1] = -1; d[1] <= 1; d[1]++)
@@ -249,8 +249,10 @@ bool gen_grid_open(gen *g, char error[160])
     bool faces = kind == GEN_POISSON7 || kind == GEN_CONVECTION;
     int64_t nodes, dof = kind == GEN_ELASTICITY ? 3 : 1;
 
-    if (kind == GEN_ELASTICITY && (n[1] < 2 || n[2] < 2)) {
-        snprintf(error, 160, "elasticity needs NY and NZ of at least 2");
+    if (kind == GEN_ELASTICITY &&
+        (n[1] < 2 || n[2] < 2 || (g->spec.free && n[0] < 2))) {
+        snprintf(error, 160, "elasticity needs NY and NZ of at least 2%s",
+                 g->spec.free ? ", and NX too where it is free" : "");
         return false;
     }
     nodes = n[0] * n[1] * n[2];       /* at most 1e15 */
@@ -283,7 +285,7 @@ int64_t gen_grid_count(const gen *g, int64_t i)
     int64_t dof = g->spec.kind == GEN_ELASTICITY ? 3 : 1, c[3];
     int64_t sum = 1, product = dof;
 
-    place(g, i / dof, c);
+    gen_grid_place(g, i / dof, c);
     for (int axis = 0; axis < 3; axis++) {
         int more = (c[axis] > 0) + (c[axis] < g->spec.n[axis] - 1);
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mtxgen.c - writes generated matrices as Matrix Market files.
  *
+ * Beside the matrix of a grid its mass matrix and the coordinates of its nodes
+ * are written, each to a file of its own.
+ *
  * Rows go out in pieces of some thousand: threads turn pieces into text (and
  * compress them, each as a member of its own, which gzip allows), the pieces
  * are written in order.  Memory does not grow with a grid.  A file is written
@@ -26,9 +29,12 @@ enum { PIECE = 4096, PER_THREAD = 4 };   /* rows; pieces in flight */
 typedef struct job {
     gen_spec spec;
     const char *out;             /* NULL: standard output */
+    const char *mass, *coords;   /* NULL: not wanted */
+    bool consistent;             /* the mass matrix is */
+    bool coordinates;            /* out gets them, not a matrix */
     const char *command;
     int threads;
-    bool quiet, gzip;
+    bool quiet;
 } job;
 
 typedef struct piece {
@@ -36,6 +42,13 @@ typedef struct piece {
     size_t length, room, packed_length, packed_room;
     bool failed;
 } piece;
+
+static bool gzipped(const job *j)
+{
+    const size_t n = j->out ? strlen(j->out) : 0;
+
+    return n > 3 && !strcmp(j->out + n - 3, ".gz");
+}
 
 static int fail(int code, const char *what, const char *detail)
 {
@@ -91,6 +104,27 @@ static bool write_rows(const gen *g, int64_t first, int64_t end, int32_t *col,
     return true;
 }
 
+/* Coordinates first .. end-1, all x, then all y, then all z: an array file
+ * is written by columns. */
+static bool write_coordinates(const gen *g, int64_t first, int64_t end,
+                              piece *to)
+{
+    const int64_t nodes = gen_nodes(g);
+    char *p;
+
+    to->length = 0;
+    if (!reserve(&to->text, &to->room,
+                 (size_t)(end - first) * (DIGITS_MOST + 1)))
+        return false;
+    p = to->text;
+    for (int64_t i = first; i < end; i++) {
+        p = digits_double(p, gen_coordinate(g, i % nodes, (int)(i / nodes)));
+        *p++ = '\n';
+    }
+    to->length = (size_t)(p - to->text);
+    return true;
+}
+
 /* Compresses text into packed, a whole gzip member. */
 static bool pack(piece *to)
 {
@@ -127,12 +161,18 @@ static bool put_head(const gen *g, const job *j, FILE *f, piece *p)
 
     if (!reserve(&p->text, &p->room, need))
         return false;
-    p->length = (size_t)snprintf(
-        p->text, need,
-        "%%%%MatrixMarket matrix coordinate real %s\n%% %s\n%lld %lld %lld\n",
-        g->symmetric ? "symmetric" : "general", j->command,
-        (long long)g->rows, (long long)g->rows, (long long)stored);
-    return (!j->gzip || pack(p)) && put(f, p, j->gzip);
+    if (j->coordinates)
+        p->length = (size_t)snprintf(
+            p->text, need,
+            "%%%%MatrixMarket matrix array real general\n%% %s\n%lld 3\n",
+            j->command, (long long)gen_nodes(g));
+    else
+        p->length = (size_t)snprintf(
+            p->text, need, "%%%%MatrixMarket matrix coordinate real %s\n"
+            "%% %s\n%lld %lld %lld\n", g->symmetric ? "symmetric" : "general",
+            j->command, (long long)g->rows, (long long)g->rows,
+            (long long)stored);
+    return (!gzipped(j) || pack(p)) && put(f, p, gzipped(j));
 }
 
 static void drop(piece *pieces, int count)
@@ -142,6 +182,12 @@ static void drop(piece *pieces, int count)
         free(pieces[i].packed);
     }
     free(pieces);
+}
+
+/* Lines of the body are made from this many rows or numbers. */
+static int64_t length(const gen *g, const job *j)
+{
+    return j->coordinates ? 3 * gen_nodes(g) : g->rows;
 }
 
 /* One round: fills up to count pieces from row first on, in parallel. */
@@ -158,12 +204,12 @@ static void fill_round(const gen *g, const job *j, int64_t first, int count,
         for (int i = 0; i < count; i++) {
             int64_t from = first + (int64_t)i * PIECE, to = from + PIECE;
 
-            to = to < g->rows ? to : g->rows;
-            pieces[i].length = 0;
+            to = to < length(g, j) ? to : length(g, j);
             pieces[i].failed = !col || !val ||
-                (from < to &&
-                 !write_rows(g, from, to, col, val, &pieces[i])) ||
-                (j->gzip && !pack(&pieces[i]));
+                !(j->coordinates
+                      ? write_coordinates(g, from, to, &pieces[i])
+                      : write_rows(g, from, to, col, val, &pieces[i])) ||
+                (gzipped(j) && !pack(&pieces[i]));
         }
         free(col);
         free(val);
@@ -171,7 +217,7 @@ static void fill_round(const gen *g, const job *j, int64_t first, int count,
 }
 
 /* Writes it all; 0 or an exit code. */
-static int write_matrix(const gen *g, const job *j, FILE *f)
+static int write_lines(const gen *g, const job *j, FILE *f)
 {
     int count = PER_THREAD * j->threads, code = 0;
     piece *pieces = calloc((size_t)count, sizeof *pieces);
@@ -180,16 +226,16 @@ static int write_matrix(const gen *g, const job *j, FILE *f)
         return fail(MEMORY, "out of memory", "");
     if (!put_head(g, j, f, pieces))
         code = OUTPUT;
-    for (int64_t first = 0; first < g->rows && !code;
+    for (int64_t first = 0; first < length(g, j) && !code;
          first += (int64_t)count * PIECE) {
-        int64_t left = (g->rows - first + PIECE - 1) / PIECE;
+        int64_t left = (length(g, j) - first + PIECE - 1) / PIECE;
         int now = left < count ? (int)left : count;
 
         fill_round(g, j, first, now, pieces);
         for (int i = 0; i < now && !code; i++)
             if (pieces[i].failed)
                 code = fail(MEMORY, "out of memory", "");
-            else if (!put(f, &pieces[i], j->gzip))
+            else if (!put(f, &pieces[i], gzipped(j)))
                 code = OUTPUT;
     }
     if (!code && fflush(f))
@@ -225,7 +271,7 @@ static int write_named(const gen *g, const job *j, const char *name)
 
     if (!f)
         return cannot_write(name);
-    code = write_matrix(g, j, f);
+    code = write_lines(g, j, f);
     if (code == OUTPUT)
         cannot_write(name);
     if (fclose(f) && !code)
@@ -244,7 +290,7 @@ static int write_file(const gen *g, const job *j)
     int code;
 
     if (!j->out) {
-        code = write_matrix(g, j, stdout);
+        code = write_lines(g, j, stdout);
         return code == OUTPUT ? cannot_write("standard output") : code;
     }
     if (special(j->out))
@@ -266,13 +312,17 @@ static void help(void)
            "Writes a generated matrix as a Matrix Market file.\n\n%s\n"
            "  -o FILE         written when whole; .gz compresses; without it\n"
            "                  or with -, standard output\n"
+           "  -mass FILE      the lumped mass matrix of a grid, too\n"
+           "  -consistent     that of the shape functions instead\n"
+           "  -coords FILE    the coordinates of the nodes, too: an array file\n"
+           "                  of three columns\n"
            "  -threads N      all cores\n"
            "  -quiet          no line about what was written\n"
            "  -version -help\n\n"
            "Exit codes: 0 written, 2 wrong usage, 5 out of memory, 7 the\n"
            "output could not be written.\n\n"
            "  mtxgen poisson7 100 -perturb 1 -o p100.mtx\n"
-           "  mtxgen elasticity 40 -o beam.mtx.gz\n"
+           "  mtxgen elasticity 40 -o beam.mtx.gz -mass mass.mtx.gz\n"
            "  mtxgen rmat 16 8 -laplacian | solve -A - -nrhs 4\n",
            gen_help());
 }
@@ -281,24 +331,53 @@ static void help(void)
  * -1 wrong. */
 static int own_option(job *j, int argc, char **argv, char error[160])
 {
+    const char **to;
+
     if (!strcmp(argv[0], "-quiet"))
         return j->quiet = true, 1;
-    if (strcmp(argv[0], "-o") && strcmp(argv[0], "-threads"))
+    if (!strcmp(argv[0], "-consistent"))
+        return j->consistent = true, 1;
+    to = !strcmp(argv[0], "-o")        ? &j->out
+         : !strcmp(argv[0], "-mass")   ? &j->mass
+         : !strcmp(argv[0], "-coords") ? &j->coords : NULL;
+    if (!to && strcmp(argv[0], "-threads"))
         return 0;
     if (argc < 2) {
         snprintf(error, 160, "%s needs a value", argv[0]);
         return -1;
     }
-    if (!strcmp(argv[0], "-o")) {
-        j->out = strcmp(argv[1], "-") ? argv[1] : NULL;
-        return 2;
-    }
+    if (to)
+        return *to = argv[1], 2;
     j->threads = atoi(argv[1]);
     if (j->threads < 1 || j->threads > 1024) {
         snprintf(error, 160, "-threads is 1 to 1024, not %.60s", argv[1]);
         return -1;
     }
     return 2;
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+/* Rules between words. */
+static int check_words(const job *j, char error[160])
+{
+    const bool grid = j->spec.kind != GEN_RMAT && j->spec.kind != GEN_BLOCKS;
+
+    if (same(j->mass, "-") || same(j->coords, "-"))
+        snprintf(error, 160, "-mass and -coords need the name of a file");
+    else if (same(j->out, j->mass) || same(j->out, j->coords) ||
+             same(j->mass, j->coords))
+        snprintf(error, 160, "-o, -mass and -coords name the same file");
+    else if (!grid && (j->mass || j->coords))
+        snprintf(error, 160, "-mass and -coords are for grids");
+    else if (j->consistent && !j->mass)
+        snprintf(error, 160, "-consistent needs -mass FILE");
+    else
+        return 0;
+    return -1;
 }
 
 /* Fills the job; 0, or -1 with a text. */
@@ -317,16 +396,16 @@ static int read_words(job *j, int argc, char **argv, char error[160])
             taken = gen_option(&j->spec, argc - i, argv + i, error);
         if (!taken)
             taken = own_option(j, argc - i, argv + i, error);
-        if (!taken) {
+        if (!taken)
             snprintf(error, 160, "unknown word %.100s", argv[i]);
-            return -1;
-        }
-        if (taken < 0)
+        if (taken <= 0)
             return -1;
     }
+    if (same(j->out, "-"))
+        j->out = NULL;
     if (!kind)
         snprintf(error, 160, "which matrix?");
-    return kind ? 0 : -1;
+    return kind ? check_words(j, error) : -1;
 }
 
 /* The command line as one string for the head of the file. */
@@ -351,6 +430,7 @@ static char *join(int argc, char **argv)
     return text;
 }
 
+/* One file. */
 static int run(const job *j)
 {
     char error[160] = "";
@@ -361,7 +441,10 @@ static int run(const job *j)
         return fail(strncmp(error, "out of memory", 13) ? USAGE : MEMORY,
                     error, "");
     code = write_file(&g, j);
-    if (!code && !j->quiet)
+    if (!code && !j->quiet && j->coordinates)
+        fprintf(stderr, "mtxgen: %s: coordinates of %lld nodes\n", j->out,
+                (long long)gen_nodes(&g));
+    else if (!code && !j->quiet)
         fprintf(stderr, "mtxgen: %s: %lld rows, %lld nonzeros%s\n",
                 j->out ? j->out : "standard output", (long long)g.rows,
                 (long long)g.nnz, g.symmetric ? ", symmetric" : "");
@@ -369,11 +452,27 @@ static int run(const job *j)
     return code;
 }
 
+/* One job for each file. */
+static int run_all(const job *j)
+{
+    job mass = *j, coords = *j;
+    int code = run(j);
+
+    mass.out = j->mass;
+    mass.spec.mass = j->consistent ? GEN_CONSISTENT : GEN_LUMPED;
+    if (!code && j->mass)
+        code = run(&mass);
+    coords.out = j->coords;
+    coords.coordinates = true;
+    if (!code && j->coords)
+        code = run(&coords);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     job j = {.threads = 1};
     char error[160] = "", *command;
-    size_t length;
     int code;
 
     for (int i = 1; i < argc; i++) {
@@ -389,14 +488,12 @@ int main(int argc, char **argv)
     gen_default(&j.spec);
     if (read_words(&j, argc, argv, error))
         return fail(USAGE, error, " (see mtxgen -help)");
-    length = j.out ? strlen(j.out) : 0;
-    j.gzip = length > 3 && !strcmp(j.out + length - 3, ".gz");
     command = join(argc, argv);
     if (!command)
         return fail(MEMORY, "out of memory", "");
     j.command = command;
     digits_init();
-    code = run(&j);
+    code = run_all(&j);
     free(command);
     return code;
 }
