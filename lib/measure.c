@@ -168,3 +168,18 @@ fail:
     spsi_plan_destroy(plan_p);
     return st;
 }
+
+sps_status spsi_measure_plan(sps_context *ctx, const sps_csr *A,
+                             const sps_plan *plan, double *seconds)
+{
+    const sps_problem p = { .op = plan->kernel->op, .A = A, .k = plan->k,
+                            .block = plan->block };
+    sps_status st;
+    bench b = { 0 };
+
+    SPS_TRY(bench_open(ctx, &p, &b));
+    SPS_TRY(time_plan(&b, plan, 0.0, seconds));
+fail:
+    bench_close(&b);
+    return st;
+}

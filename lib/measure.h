@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* measure.h - times the most promising bids. */
+/* measure.h - times plans, and the most promising bids. */
 #ifndef SPS_MEASURE_H
 #define SPS_MEASURE_H
 
@@ -14,6 +14,9 @@ extern "C" {
  * -1: none could be planned. */
 sps_status spsi_measure_bids(sps_context *ctx, const sps_problem *p,
                              sps_bids *bids, sps_plan **plan_p, int *best);
+/* *seconds of a product by this plan, which is one of A. */
+sps_status spsi_measure_plan(sps_context *ctx, const sps_csr *A,
+                             const sps_plan *plan, double *seconds);
 
 #ifdef __cplusplus
 }
