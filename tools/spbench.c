@@ -49,10 +49,11 @@ static void help(void)
            "  -replay         runs recorded and replayed (CUDA graphs)\n"
            "  -cliff          time(n + 1) / time(n) for n = 4 .. 64\n"
            "  -tsv FILE       appends a line for each row\n"
-           "  -solver NAME    this method alone (block_cg and cg)\n"
+           "  -solver LIST    methods (block_cg,cg)\n"
            "  -precond NAME   jacobi\n"
            "  -rtol X         1e-8\n"
            "  -maxit N        20000\n"
+           "  -maxtime S      seconds of each solve (no limit)\n"
            "  -seconds S      of sampling for each measurement (0.2)\n"
            "  -cold           also with the caches flushed before each run\n"
            "  -device auto|cpu|cuda[:N]\n"
@@ -153,7 +154,7 @@ static int value_option(job *j, const char *name, const char *value)
     };
     const struct { const char *name; double least; } numbers[] = {
         {"-n", 1}, {"-rtol", 0}, {"-maxit", 1}, {"-seconds", 0},
-        {"-threads", 1},
+        {"-threads", 1}, {"-maxtime", 0},
     };
     double x;
 
@@ -174,7 +175,8 @@ static int value_option(job *j, const char *name, const char *value)
         case 1: b->rtol = x; break;
         case 2: b->maxit = x < 1e9 ? (int)x : 1000000000; break;
         case 3: b->seconds = x; break;
-        default: j->threads = x < 1024 ? (int)x : 1024; break;
+        case 4: j->threads = x < 1024 ? (int)x : 1024; break;
+        default: b->maxtime = x; break;
         }
         return 2;
     }
@@ -368,8 +370,8 @@ static void make_title(const job *j, int argc, char **argv, char title[200])
 
 int main(int argc, char **argv)
 {
-    job j = {.b = {.precond = "jacobi", .rtol = 1e-8, .maxit = 20000,
-                   .seconds = 0.2}};
+    job j = {.b = {.solver = "block_cg,cg", .precond = "jacobi",
+                   .rtol = 1e-8, .maxit = 20000, .seconds = 0.2}};
     char error[160] = "", title[200] = "";
 
     for (int i = 1; i < argc; i++) {

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ladder_plan.c - what solver auto sees of A, and the steps that follow.
+ *
+ * Symmetry, signs and zeros of the diagonal, how far it dominates, size and
+ * place:
+ *
+ *   may be positive definite    else
+ *   block_cg, cg by its side    as below
+ *   block_cg, ic0
+ *                  gmres, ilut 1e-3, fill 10
+ *                  gmres, ilut 1e-6, fill 50
+ *                  gmres, ilut 1e-12, fill as far as work and memory allow
+ *                  gmres, dense          (n <= 2000, unless dense=never)
+ *
+ * Not definite, no entry of the diagonal small beside its row:
+ *
+ *   bicgstab, jacobi   on a GPU, where most rows are dominated by their
+ *                      diagonal: a triangular solve costs its chain of levels,
+ *                      1 to 2 microseconds each, many times a product
+ *   bicgstab, ilu0     l = 2: 4 products and about 60 block passes a step,
+ *                      against 2 j + 4 for the product numbered j of gmres
+ *   gmres, ilu0        the same factors; block_gmres where it is small
+ *
+ * Small: n <= 500 k.  A block space gains k dimensions with each product, so
+ * the steps are at most n / k and in practice a small part of them.  On a GPU,
+ * where a product and a triangular solve of that size cost their latency and
+ * the wider basis nothing, block_gmres is then the first of the three. */
+#include "ladder.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "backend.h"
+
+enum { DENSE_ROWS = 2000, SMALL_ROWS = 500 };
+/* Share of dominated rows from which jacobi is tried on a GPU. */
+#define DOMINATED 0.9
+/* Multiply-adds that rows of full length would cost the last ilut. */
+#define WORK 1e11
+
+/* ------------------------------------------------------------------- look */
+
+static void look_at_rows(const sps_csr *A, sps_looks *o)
+{
+    int64_t dominated = 0;
+
+    for (int64_t i = 0; i < A->nrow; i++) {
+        double d = 0, others = 0, largest = 0;
+
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            const double a = spsi_csr_value(A, p);
+
+            if (A->col[p] == i) d += a;
+            else others += fabs(a);
+            largest = fmax(largest, fabs(a));
+        }
+        o->zero += d == 0;
+        o->negative += d < 0;
+        o->weak += fabs(d) < 1e-3 * largest;
+        dominated += d != 0 && fabs(d) >= (1 - 1e-12) * others;
+    }
+    o->dominated = A->nrow ? (double)dominated / (double)A->nrow : 1;
+}
+
+sps_status spsi_ladder_look(sps_ladder *l, sps_looks *o)
+{
+    sps_status st = SPS_OK;
+
+    *o = (sps_looks){ .symmetric = l->A->props & (SPS_SYMMETRIC | SPS_SPD) };
+    if (!o->symmetric)
+        SPS_TRY(sps_csr_symmetric(l->ctx, l->A->A, 1e-10, &o->symmetric,
+                                  NULL));
+    look_at_rows(l->A->A, o);
+    l->version = l->A->version;
+    l->symmetric = o->symmetric && !o->zero && !o->negative;
+fail:
+    return st;
+}
+
+/* ------------------------------------------------------------------ steps */
+
+static void add(sps_ladder *l, sps_step step)
+{
+    l->step[l->count++] = step;
+}
+
+static bool on_gpu(const sps_ladder *l)
+{
+    return l->ctx->opt.place == SPS_CUDA;
+}
+
+/* The bound on rows of the last ilut. */
+static double largest_fill(const sps_ladder *l)
+{
+    const double n = (double)l->A->n + 1;
+    const double mean = (double)l->A->A->nnz / n + 1;
+
+    return fmax(60, fmin(1000, sqrt(WORK / n) / mean));
+}
+
+static void add_strong(sps_ladder *l)
+{
+    add(l, (sps_step){ "gmres", "ilut", 1e-3, 10, 60, 600, 0.25 });
+    add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 40, 400, 0.5 });
+    add(l, (sps_step){ "gmres", "ilut", 1e-12, largest_fill(l), 20, 200,
+                       0.5 });
+    if (l->A->n <= DENSE_ROWS && !strcmp(l->opt.dense, "auto"))
+        add(l, (sps_step){ "gmres", "dense", 0, 0, 20, 200, 1 });
+}
+
+/* Methods for any matrix with one preconditioner.  A step of bicgstab is four
+ * products. */
+static void add_general(sps_ladder *l, const char *precond, double last)
+{
+    const sps_step block = { "block_gmres", precond, 0, 0, 40, 400, 0.2 };
+    const sps_step bicgstab = { "bicgstab", precond, 0, 0, 30, 300, 0.2 };
+    const bool small = l->k > 1 && l->A->n <= SMALL_ROWS * (int64_t)l->k;
+    const bool one = l->opt.norm == SPS_NORM_START;   /* step there is */
+
+    if (small && on_gpu(l)) add(l, block);
+    if (!one) add(l, bicgstab);
+    if (small && !on_gpu(l)) add(l, block);
+    if (!small || last == 1)
+        add(l, (sps_step){ "gmres", precond, 0, 0, 100, 1000, last });
+}
+
+void spsi_ladder_plan(sps_ladder *l, const sps_looks *o)
+{
+    const bool own = l->M || strcmp(l->opt.precond, "auto");
+    const char *precond = l->opt.precond;
+
+    l->count = l->at = 0;
+    if (l->symmetric)
+        add(l, (sps_step){ "auto", precond, 0, 0, 500, 5000, 0.2 });
+    if (own) {
+        add_general(l, precond, 1);
+        return;
+    }
+    if (l->symmetric) {
+        add(l, (sps_step){ l->k > 1 ? "block_cg" : "cg", "ic0", 0, 0, 200,
+                           2000, 0.2 });
+    } else if (o->weak == 0) {
+        if (on_gpu(l) && o->dominated >= DOMINATED &&
+            l->opt.norm != SPS_NORM_START)
+            add(l, (sps_step){ "bicgstab", "jacobi", 0, 0, 20, 200, 0.1 });
+        add_general(l, "ilu0", 0.2);
+    }
+    add_strong(l);
+}
+
+void spsi_ladder_tell(const sps_ladder *l, const sps_looks *o)
+{
+    if (l->symmetric) return;     /* the first step tells its own */
+    spsi_note(l->ctx, "solver auto: %s with %s, since the matrix is %s "
+              "(%lld zero, %lld negative diagonal entries; %.0f %% of the "
+              "rows are dominated by theirs)", l->step[0].solver,
+              l->M ? "the given preconditioner" : l->step[0].precond,
+              o->symmetric ? "symmetric and indefinite" : "not symmetric",
+              (long long)o->zero, (long long)o->negative,
+              100 * o->dominated);
+}
