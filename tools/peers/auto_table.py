@@ -13,7 +13,8 @@ seconds of the direct solver.  For each, and each (device, dense) pair,
     solve -A M -nrhs 4 -rtol 1e-8 -maxtime 60 -json FILE
 
 gives one line of RESULTS; lines that are there already are skipped, so that an
-interrupted run goes on.  -least leaves out matrices with fewer entries.  The
+interrupted run goes on, and so are systems that FOLDER does not have.  -least
+leaves out matrices with fewer entries.  The
 end is a summary; -table writes Markdown.  Exit code 1 when a run ended with
 anything but 0, 1 or 4, or took longer than it may.
 """
@@ -157,9 +158,11 @@ def main():
         if new:
             f.write("\t".join(HEAD) + "\n")
         for p in peers:
-            path = os.path.join(folder, p["name"] + ".mtx.gz")
+            path = os.path.join(folder, p["name"] + ".mtx")
+            path = path if os.path.exists(path) else path + ".gz"
             key = (p["name"], opt["device"], opt["dense"])
-            if key in done or int(p["nnz"] or 0) < opt["least"]:
+            if (key in done or int(p["nnz"] or 0) < opt["least"] or
+                    not os.path.exists(path)):
                 continue
             line = run(p["name"], path, opt)
             f.write("\t".join(line[h] for h in HEAD) + "\n")

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Block methods, columns side by side, single solves and auto on the same
+systems.
+
+    methods_table.py RESULTS.tsv -spbench PATH [-device cuda] [-k 16]
+                     [-maxtime 20] [-seconds 0] [-table OUT.md]
+                     SYSTEM:PRECOND ...
+
+SYSTEM is a file, or words of spbench such as 'convection 100'.  For each,
+
+    spbench SYSTEM -solve -k K,1 -precond PRECOND -solver METHODS
+
+and once more with -solver auto -precond auto, whatever PRECOND.  Each second
+run (everything made anew in a warm process) is a line of RESULTS; systems that
+are there already are skipped, so that an interrupted run goes on, and none is
+begun after -seconds.  A single solve counts K times.  Exit code 1 where a
+method converged and auto did not, or took more than 1.2 times the best
+(set-up and loop, of the methods with the preconditioner that auto took).
+"""
+import csv
+import os
+import subprocess
+import sys
+import time
+
+METHODS = "gmres block_gmres block_gcrodr bicgstab idr".split()
+HEAD = ("system precond device asked k iterations products setup loop "
+        "residual converged ended").split()
+
+
+def options(words):
+    opt = {"spbench": "spbench", "device": "cuda", "k": 16, "maxtime": 20.0,
+           "seconds": 0.0, "table": ""}
+    plain = []
+    words = iter(words)
+    for w in words:
+        if w.startswith("-") and w[1:] in opt:
+            opt[w[1:]] = type(opt[w[1:]])(next(words))
+        else:
+            plain.append(w)
+    if len(plain) < 2:
+        sys.exit(__doc__)
+    return opt, plain[0], [w.rsplit(":", 1) for w in plain[1:]]
+
+
+def read_table(path):
+    if not os.path.exists(path):
+        return []
+    with open(path) as f:
+        return list(csv.DictReader(f, delimiter="\t"))
+
+
+def name_of(system):
+    base = os.path.basename(system)
+    return base.split(".mtx")[0]
+
+
+def run(system, precond, methods, opt):
+    """Lines of RESULTS from spbench's table."""
+    words = ["-A", system] if os.path.exists(system) else system.split()
+    out = subprocess.run(
+        [opt["spbench"]] + words +
+        ["-solve", "-k", "%d,1" % opt["k"], "-precond", precond, "-solver",
+         ",".join(methods), "-maxtime", str(opt["maxtime"]), "-device",
+         opt["device"]], stdout=subprocess.PIPE, text=True).stdout
+    lines = []
+    for row in out.splitlines():
+        cell = [c.strip() for c in row.strip("| ").split("|")]
+        if row.startswith("not converged") and lines:
+            lines[-1]["converged"] = "no"
+        if len(cell) != 18 or cell[2] not in ("first", "again"):
+            continue
+        lines.append({
+            "system": name_of(system), "precond": precond,
+            "device": opt["device"], "asked": cell[0], "k": cell[1],
+            "iterations": cell[3], "products": cell[4], "setup": cell[5],
+            "loop": cell[6], "residual": cell[14], "converged": "yes",
+            "ended": cell[16], "when": cell[2]})
+    return [x for x in lines if x["when"] == "again"]
+
+
+def collect(results, systems, opt):
+    lines = read_table(results)
+    begun = time.monotonic()
+    new = not os.path.exists(results)
+    with open(results, "a") as f:
+        if new:
+            f.write("\t".join(HEAD) + "\n")
+        for system, precond in systems + [(s, "auto") for s, _ in systems]:
+            key = (name_of(system), precond, opt["device"])
+            late = 0 < opt["seconds"] < time.monotonic() - begun
+            if late or key in {(x["system"], x["precond"], x["device"])
+                               for x in lines}:
+                continue
+            more = run(system, precond,
+                       ["auto"] if precond == "auto" else METHODS, opt)
+            for x in more:
+                f.write("\t".join(x[h] for h in HEAD) + "\n")
+            f.flush()
+            lines += more
+    return [x for x in lines if x["device"] == opt["device"]]
+
+
+def total(x):
+    return float(x["setup"]) + float(x["loop"])
+
+
+def judge(lines, k):
+    """Complaints about auto."""
+    bad = []
+    for a in lines:
+        if a["asked"] != "auto" or a["k"] != str(k):
+            continue
+        took = a["ended"].split(", ")[-1]
+        best = min((total(x) for x in lines
+                    if x["system"] == a["system"] and x["k"] == str(k) and
+                    x["precond"] == took and x["converged"] == "yes"),
+                   default=float("inf"))
+        if a["converged"] != "yes" and best < float("inf"):
+            bad.append("%s: auto did not converge" % a["system"])
+        elif total(a) > 1.2 * best:
+            bad.append("%s: auto took %.4f s, the best with %s %.4f"
+                       % (a["system"], total(a), took, best))
+    return bad
+
+
+def write_table(path, lines, k):
+    single = {(x["system"], x["precond"], x["asked"]): x for x in lines
+              if x["k"] == "1"}
+    with open(path, "w") as f:
+        f.write("| system | method, preconditioner | iterations | products x "
+                "columns | set-up s | loop s | %d single solves: products | "
+                "loop s |\n|---|---|---|---|---|---|---|---|\n" % k)
+        for x in sorted(lines, key=lambda x: x["system"]):
+            if x["k"] != str(k):
+                continue
+            one = single.get((x["system"], x["precond"], x["asked"]))
+            what = ("auto: " + x["ended"] if x["asked"] == "auto"
+                    else "%s, %s" % (x["asked"], x["precond"]))
+            if x["converged"] != "yes":
+                what += " (%s)" % x["residual"]
+            f.write("| %s | %s | %s | %s x %d | %s | %s | %s | %s |\n" % (
+                x["system"], what, x["iterations"], x["products"], k,
+                x["setup"], x["loop"],
+                k * int(one["products"]) if one else "-",
+                "-" if not one else "%.3f%s" % (
+                    k * float(one["loop"]),
+                    "" if one["converged"] == "yes" else " (no)")))
+
+
+def main():
+    opt, results, systems = options(sys.argv[1:])
+    lines = collect(results, systems, opt)
+    if opt["table"]:
+        write_table(opt["table"], lines, opt["k"])
+    bad = judge(lines, opt["k"])
+    for text in bad:
+        print(text)
+    sys.exit(1 if bad else 0)
+
+
+main()
