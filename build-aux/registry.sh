@@ -6,7 +6,7 @@
 # FILE dir/NAME.c or .cu must define  const TYPE PREFIX_NAME.
 echo "/* Made by build-aux/registry.sh from the build lists. */"
 echo '#include "registry.h"'
-echo '#include "solver.h"'
+echo '#include "eigen.h"'
 while [ $# -ge 3 ]; do
     type=$1 prefix=$2 array=$3 rows=
     shift 3

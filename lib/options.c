@@ -3,6 +3,7 @@
  * row is the only place that knows a name; parsing, printing and the list of
  * names walk the rows. */
 #include <ctype.h>
+#include <float.h>
 #include <limits.h>
 #include <locale.h>
 #include <math.h>
@@ -21,14 +22,14 @@ typedef struct row {
     size_t offset;
     double low, high;        /* of numbers, both allowed */
     const char *words;       /* of WORD: blank-separated, or NULL: any */
-    const char *list;        /* of WORD: further names, a kind of sps_list */
+    const char *list;        /* of WORD: further names, kinds of sps_list */
 } row;
 
 #define ROW(member, kind, low, high, words, list)                              \
     {#member, kind, offsetof(sps_options, member), low, high, words, list}
 
 static const row rows[] = {
-    ROW(solver, WORD, 0, 0, "auto", "solver"),
+    ROW(solver, WORD, 0, 0, "auto", "solver eigensolver"),
     ROW(precond, WORD, 0, 0, "auto", "precond"),
     ROW(kernel, WORD, 0, 0, NULL, NULL),
     ROW(nullspace, WORD, 0, 0, "auto none constant components", NULL),
@@ -57,6 +58,10 @@ static const row rows[] = {
     ROW(full_precision, BOOL, 0, 1, NULL, NULL),
     ROW(check_every, INT, 1, 16, NULL, NULL),
     ROW(replay, BOOL, 0, 1, NULL, NULL),
+    ROW(which, WORD, 0, 0, "smallest largest nearest", NULL),
+    ROW(sigma, REAL, -DBL_MAX, DBL_MAX, NULL, NULL),
+    ROW(block, INT, 0, 256, NULL, NULL),
+    ROW(verify_count, BOOL, 0, 1, NULL, NULL),
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -88,6 +93,7 @@ void sps_options_default(sps_options *opt)
         .full_precision = true,
         .check_every = 10,
         .replay = true,
+        .which = "smallest",
     };
 }
 
@@ -126,12 +132,20 @@ static int find_word(const char *words, const char *text)
     return -1;
 }
 
-static bool listed(const sps_context *ctx, const char *list, const char *text)
+/* Whether text is a name of one of the kinds, else *near the nearest name of
+ * them, or NULL. */
+static bool listed(const sps_context *ctx, const char *kinds, const char *text,
+                   const char **near)
 {
+    char kind[32];
     const char *name;
 
-    for (int i = 0; list && (name = sps_list(ctx, list, i)); i++)
-        if (strcmp(name, text) == 0) return true;
+    *near = NULL;
+    for (int l = 0; nth_word(kinds, l, kind, sizeof kind); l++) {
+        for (int i = 0; (name = sps_list(ctx, kind, i)); i++)
+            if (strcmp(name, text) == 0) return true;
+        if (!*near) *near = spsi_nearest(ctx, kind, text);
+    }
     return false;
 }
 
@@ -139,10 +153,10 @@ static sps_status check_word(sps_context *ctx, const row *r, const char *text)
 {
     const char *near;
 
+    near = NULL;
     if (!text || (!r->words && !r->list) || find_word(r->words, text) >= 0 ||
-        listed(ctx, r->list, text))
+        listed(ctx, r->list, text, &near))
         return SPS_OK;
-    near = r->list ? spsi_nearest(ctx, r->list, text) : NULL;
     if (near)
         return spsi_fail(ctx, SPS_EINVAL,
                          "%s=%.60s: no such name; did you mean %s?", r->name,

@@ -3,6 +3,7 @@
  * that does not. */
 #include <string.h>
 
+#include "eigen.h"
 #include "options.h"
 #include "registry.h"
 #include "solver.h"
@@ -47,10 +48,19 @@ static const char *solver_name(int i)
     return *type ? (*type)->name : NULL;
 }
 
+static const char *eigensolver_name(int i)
+{
+    const sps_eigen_type *const *type = spsi_eigensolvers;
+
+    for (; *type && i > 0; i--) type++;
+    return *type ? (*type)->name : NULL;
+}
+
 const char *sps_list(const sps_context *ctx, const char *kind, int i)
 {
     if (!kind || i < 0) return NULL;
     if (strcmp(kind, "solver") == 0) return solver_name(i);
+    if (strcmp(kind, "eigensolver") == 0) return eigensolver_name(i);
     if (strcmp(kind, "precond") == 0) return precond_name(i);
     if (strcmp(kind, "option") == 0) return spsi_options_name(i);
     if (strcmp(kind, "kernel.cpu") == 0)

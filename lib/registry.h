@@ -12,10 +12,12 @@ extern "C" {
 
 struct sps_precond_type;
 struct sps_solver_type;
+struct sps_eigen_type;
 
 extern const sps_kernel *const spsi_kernels_host[];
 extern const struct sps_precond_type *const spsi_preconds[];
 extern const struct sps_solver_type *const spsi_solvers[];
+extern const struct sps_eigen_type *const spsi_eigensolvers[];
 
 #define SPS_MODULE_ABI 1
 

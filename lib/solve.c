@@ -496,6 +496,9 @@ sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
     sps_status st;
 
     if (!s) return SPS_EINVAL;
+    if (s->eigen)
+        return spsi_fail(s->ctx, SPS_EINVAL, "this solver was made for "
+                         "eigenvalues; use sps_solver_eigen");
     st = check_arguments(s, B, X, result);
     if (st != SPS_OK) return st;
     return (s->reordering ? solve_reordered : solve)(s, B, X, result);

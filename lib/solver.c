@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "eigen.h"
 #include "options.h"
 #include "registry.h"
 #include "reorder.h"
@@ -277,6 +278,7 @@ void sps_solver_destroy(sps_solver **s_p)
     sps_solver *s = s_p ? *s_p : NULL;
 
     if (!s) return;
+    spsi_eigen_destroy(&s->eigen);
     spsi_ladder_destroy(&s->ladder);
     if (s->method && s->type->destroy) s->type->destroy(s, s->method);
     if (s->fallback_method && s->fallback->destroy)

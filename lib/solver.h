@@ -64,6 +64,7 @@ typedef struct sps_solver_type {
 
 struct sps_nullspace;
 struct sps_ladder;
+struct sps_eigen;
 struct sps_reordering;
 
 struct sps_solver {
@@ -75,6 +76,8 @@ struct sps_solver {
     int64_t n;
     const struct sps_reordering *reordering;   /* A is its inner, or NULL */
     sps_block *ordered_B, *ordered_X;
+    struct sps_eigen *eigen;     /* of sps_solver_create_eigen: nothing else
+                                    is in use */
     struct sps_ladder *ladder;   /* of solver auto: it has solvers of its own,
                                     and only what stands above is in use */
 

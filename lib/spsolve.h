@@ -73,7 +73,9 @@ typedef enum sps_status {
     X(NOT_FINITE, -6, "NaN or infinity met")                                   \
     X(SINGULAR, -7, "the matrix is singular and the system inconsistent")      \
     X(INTERRUPTED, -8, "interrupted")                                          \
-    X(PRECOND_INDEFINITE, -9, "the preconditioner is not positive definite")
+    X(PRECOND_INDEFINITE, -9, "the preconditioner is not positive definite")   \
+    X(ROUNDING, -10, "limited by rounding")                                    \
+    X(MASS_INDEFINITE, -11, "the mass matrix is not positive definite")
 
 typedef enum sps_stop {
 #define SPS_X(name, number, text) SPS_STOP_##name = number,
@@ -326,7 +328,8 @@ typedef bool (*sps_monitor_fn)(const sps_progress *p, void *data);
 typedef struct sps_options {
     size_t struct_size;       /**< sizeof(sps_options) */
     const char *solver;       /**< auto block_cg cg gmres block_gmres
-                                   block_gcrodr bicgstab idr minres */
+                                   block_gcrodr bicgstab idr minres; of
+                                   eigenproblems: auto lobpcg */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
                                    ilu0 ic0 ilut dense fsai */
     const char *kernel;       /**< auto, measure, or a kernel's name */
@@ -370,6 +373,16 @@ typedef struct sps_options {
     bool replay;              /**< iterations of small systems are recorded
                                    once and replayed: CUDA graphs (true);
                                    changes no result */
+    const char *which;        /**< eigenvalues: smallest (default) largest
+                                   nearest (to sigma) */
+    double sigma;             /**< of which = nearest */
+    int block;                /**< columns of an eigensolver's block; 0: the
+                                   pairs asked and some to guard them, 40 at
+                                   most unless given */
+    bool verify_count;        /**< after the pairs are found, look for missed
+                                   ones (false) */
+    const sps_block *constraints; /**< eigenvectors are wanted M-orthogonal to
+                                   the columns of this block; or NULL */
     sps_monitor_fn monitor;   /**< or NULL */
     void *monitor_data;
 } sps_options;
@@ -485,7 +498,58 @@ sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
                              sps_result *result);
 void sps_solver_destroy(sps_solver **s_p);
 
-/** Name number i of a kind ("solver", "precond", "kernel.cpu",
+/* ------------------------------------------------------- eigenvalue problems */
+
+/** What came out of an eigenproblem.  Arrays belong to the solver: valid until
+ *  its next solve or destroy.  All is recomputed in double from A, M, X. */
+typedef struct sps_eigen_result {
+    size_t struct_size;
+    sps_stop stop;              /**< > 0: all pairs converged (verified) */
+    int count, converged;       /**< pairs asked, and converged */
+    int block;                  /**< columns that were iterated with */
+    int iterations, restarts;
+    int64_t applies_A, applies_M, applies_precond;   /**< counted in blocks */
+    double worst_residual, worst_backward;
+    double norm_A, norm_M;      /**< estimates of 2-norms from below */
+    double orthogonality;       /**< max |X'MX - I| */
+    int nullspace;              /**< dimension deflated: so many eigenvalues
+                                     are known to be 0 and not among these */
+    int missed;                 /**< verify_count: eigenvalues found between
+                                     or beyond the pairs; -1: not looked for */
+    const double *lambda;       /**< count, in the order of `which` */
+    const double *residual;     /**< ||A x - l M x|| / (|l| ||M x||) */
+    const double *backward;     /**< ||A x - l M x|| /
+                                     ((||A|| + |l| ||M||) ||x||) */
+    const double *bound;        /**< an eigenvalue lies within this of l:
+                                     ||A x - l M x|| in the norm of M^-1 over
+                                     ||x|| in that of M; infinite: unknown */
+    const sps_stop *pair;       /**< one reason for each */
+    const char *solver, *precond, *kernel;  /**< static: what really ran */
+    sps_seconds seconds;
+} sps_eigen_result;
+
+/** A solver for count eigenpairs of A x = lambda M x, A symmetric, M symmetric
+ *  positive definite or NULL for the identity; opt->which says which ones.
+ *  T approximates the inverse of A and may be NULL (then opt->precond is built
+ *  and owned).  A pair has converged when
+ *      ||A x - lambda M x|| <= max(rtol |lambda|, atol) ||M x||,
+ *  with norm = backward when it is <= rtol (||A|| + |lambda| ||M||) ||x||.
+ *  opt->nullspace other than none and auto (here the same) names a null space
+ *  of A: its zero eigenvalues are left out.  A, M and T must outlive the
+ *  solver.  EUNFIT: not symmetric, M seen not to be definite, no such method;
+ *  EINVAL: more pairs than there are. */
+sps_status sps_solver_create_eigen(const sps_operator *A,
+                                   const sps_operator *M, sps_precond *T,
+                                   int count, const sps_options *opt,
+                                   sps_solver **s_p);
+/** X (n x count) holds a guess, columns of zeros are drawn at random, and gets
+ *  the eigenvectors, M-orthonormal, best first as `which` orders; lambda[count]
+ *  (host) gets the eigenvalues.  Best pairs found, whatever happens.  lambda
+ *  and result may be NULL.  Method: Knyazev, SIAM J. Sci. Comput. 23 (2001). */
+sps_status sps_solver_eigen(sps_solver *s, sps_block *X, double *lambda,
+                            sps_eigen_result *result);
+
+/** Name number i of a kind ("solver", "eigensolver", "precond", "kernel.cpu",
  *  "kernel.cuda", "option"), NULL past the last.  ctx may be NULL for all but
  *  "kernel.cuda". */
 const char *sps_list(const sps_context *ctx, const char *kind, int i);

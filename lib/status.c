@@ -52,6 +52,8 @@ const char *sps_stop_name(sps_stop stop)
     case SPS_STOP_SINGULAR: return "singular";
     case SPS_STOP_INTERRUPTED: return "interrupted";
     case SPS_STOP_PRECOND_INDEFINITE: return "precond_indefinite";
+    case SPS_STOP_ROUNDING: return "rounding";
+    case SPS_STOP_MASS_INDEFINITE: return "mass_indefinite";
     }
     return "unknown";
 }

@@ -52,11 +52,13 @@ static int exit_of_stop(sps_stop stop)
     case SPS_STOP_CONVERGED: return EXIT_CONVERGED;
     case SPS_STOP_MAX_ITERATIONS:
     case SPS_STOP_MAX_TIME:
+    case SPS_STOP_ROUNDING:
     case SPS_STOP_STAGNATED: return EXIT_NOT_CONVERGED;
     case SPS_STOP_BREAKDOWN:
     case SPS_STOP_INDEFINITE:
     case SPS_STOP_NOT_FINITE:
     case SPS_STOP_SINGULAR:
+    case SPS_STOP_MASS_INDEFINITE:
     case SPS_STOP_PRECOND_INDEFINITE: return EXIT_BREAKDOWN;
     case SPS_STOP_INTERRUPTED:
         return 128 + (signals_caught() ? signals_caught() : SIGINT);

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* eigen.c - making an eigensolver: names, needs, memory.  Everything that a
+ * solve uses is taken here. */
+#include "eigen.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "options.h"
+#include "registry.h"
+#include "timer.h"
+
+/* Columns that Rayleigh-Ritz of three blocks still does in passing; more
+ * pairs than that are found one block after another. */
+#define WIDEST 40
+/* Problems that LAPACK does faster than anything iterative. */
+#define DENSE_ROWS 512
+
+static const sps_eigen_type *find(const char *name)
+{
+    for (int i = 0; spsi_eigensolvers[i]; i++)
+        if (!strcmp(spsi_eigensolvers[i]->name, name))
+            return spsi_eigensolvers[i];
+    return NULL;
+}
+
+static sps_status choose(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    const char *name = e->opt.solver;
+
+    if (!strcmp(name, "auto")) name = "lobpcg";
+    e->type = find(name);
+    SPS_REQUIRE(e->ctx, e->type, SPS_EINVAL,
+                "'%s' is no method for eigenvalues; "
+                "sps_list(\"eigensolver\") names them", name);
+    e->sign = strcmp(e->opt.which, "largest") ? 1 : -1;
+    SPS_REQUIRE(e->ctx, strcmp(e->opt.which, "nearest"), SPS_EUNFIT,
+                "which=nearest is not offered by %s", name);
+fail:
+    return st;
+}
+
+/* A and M both must equal their transposes; M's diagonal must be positive. */
+static sps_status check_symmetric(const sps_operator *A, const char *name)
+{
+    sps_status st = SPS_OK;
+    bool symmetric = (A->props & (SPS_SYMMETRIC | SPS_SPD)) != 0;
+    double difference = 0;
+
+    SPS_REQUIRE(A->ctx, A->n == A->ncol, SPS_EUNFIT,
+                "%s is %lld x %lld; eigenvalues need a square one", name,
+                (long long)A->n, (long long)A->ncol);
+    SPS_REQUIRE(A->ctx, symmetric || A->A, SPS_EUNFIT,
+                "%s must be symmetric; say SPS_SYMMETRIC when yours is", name);
+    if (!symmetric)
+        SPS_TRY(sps_csr_symmetric(A->ctx, A->A, 1e-10, &symmetric,
+                                  &difference));
+    SPS_REQUIRE(A->ctx, symmetric, SPS_EUNFIT,
+                "%s is not symmetric: it differs from its transpose by up to "
+                "%.3g; eigenvalues of nonsymmetric matrices are not offered",
+                name, difference);
+fail:
+    return st;
+}
+
+static sps_status check_mass(const sps_operator *M)
+{
+    sps_status st = SPS_OK;
+    double *d = NULL;
+
+    SPS_TRY(check_symmetric(M, "M"));
+    if (!M->A) return SPS_OK;
+    SPS_TRY(SPS_NEW(M->ctx, M->n, &d));
+    SPS_TRY(spsi_matrix_diagonal(M, d));
+    for (int64_t i = 0; i < M->n; i++)
+        SPS_REQUIRE(M->ctx, d[i] > 0, SPS_EUNFIT,
+                    "M is not positive definite: its diagonal holds %.3g in "
+                    "row %lld; eliminate massless unknowns first", d[i],
+                    (long long)i + 1);
+fail:
+    spsi_free(M->ctx, d);
+    return st;
+}
+
+static sps_status check_needs(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    const sps_operator *A = e->A, *M = e->M;
+
+    SPS_TRY(check_symmetric(A, "A"));
+    SPS_REQUIRE(e->ctx, e->opt.norm != SPS_NORM_START, SPS_EINVAL,
+                "norm start has no meaning for eigenvalues");
+    SPS_REQUIRE(e->ctx, e->opt.rtol > 0 || e->opt.atol > 0, SPS_EINVAL,
+                "rtol and atol are both zero; one must be positive");
+    if (!M) return SPS_OK;
+    SPS_REQUIRE(e->ctx, M->ctx == e->ctx, SPS_EINVAL,
+                "A and M belong to different contexts");
+    SPS_REQUIRE(e->ctx, M->n == A->n, SPS_ESHAPE,
+                "A has %lld rows, M has %lld", (long long)A->n,
+                (long long)M->n);
+    SPS_TRY(check_mass(M));
+fail:
+    return st;
+}
+
+static sps_status take_precond(sps_eigen *e, sps_precond *T)
+{
+    sps_status st = SPS_OK;
+    const char *name = e->opt.precond;
+
+    e->T = T;
+    if (T) {
+        SPS_REQUIRE(e->ctx, T->ctx == e->ctx, SPS_EINVAL,
+                    "matrix and preconditioner belong to different contexts");
+        SPS_REQUIRE(e->ctx, T->n == e->n, SPS_ESHAPE,
+                    "the preconditioner has %lld rows, the matrix %lld",
+                    (long long)T->n, (long long)e->n);
+        SPS_REQUIRE(e->ctx, !T->A || T->width >= e->width, SPS_ESHAPE,
+                    "the preconditioner was made for blocks of %d columns, "
+                    "this eigensolver works with %d", T->width, e->width);
+        return SPS_OK;
+    }
+    if (!strcmp(name, "none") || (!strcmp(name, "auto") &&
+                                  (!e->A->A || e->sign < 0)))
+        return SPS_OK;
+    SPS_TRY(sps_precond_create(e->A, e->width, &e->opt, &e->T));
+    e->own_T = true;
+fail:
+    return st;
+}
+
+/* The block: pairs asked and guards, to a multiple of 4 so that rows of the
+ * stack stay aligned; no more than there are dimensions. */
+static sps_status choose_width(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    int64_t room = e->n - e->given - (e->means ? e->nulls : 0);
+    int guard = e->count / 10 > 2 ? e->count / 10 : 2, m = e->opt.block;
+
+    SPS_REQUIRE(e->ctx, e->count <= room, SPS_EINVAL,
+                "%d eigenpairs asked, and there are only %lld", e->count,
+                (long long)room);
+    if (m == 0) m = e->count + guard < WIDEST ? (e->count + guard + 3) / 4 * 4
+                                              : WIDEST;
+    e->width = m < room ? m : (int)room;
+    e->guard = m < e->count + guard ? e->width / 10 + 1 : guard;
+fail:
+    return st;
+}
+
+static sps_status take_arrays(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    int k = e->given + (e->count > e->width ? e->count : e->width);
+    double **real[] = { &e->theta, &e->resnorm, &e->xnorm, &e->mnorm,
+                        &e->lambda, &e->residual, &e->backward, &e->bound,
+                        &e->relative };
+
+    for (size_t i = 0; i < sizeof real / sizeof *real; i++)
+        SPS_TRY(SPS_NEW(e->ctx, k, real[i]));
+    SPS_TRY(SPS_NEW(e->ctx, 3 * (int64_t)k, &e->scratch));
+    SPS_TRY(SPS_NEW(e->ctx, k, &e->done));
+    SPS_TRY(SPS_NEW(e->ctx, k, &e->pair));
+    SPS_TRY(SPS_NEW(e->ctx, k, &e->order));
+fail:
+    return st;
+}
+
+static sps_status take_blocks(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    int w = e->width, stack = e->type->stack * w;
+    int most = stack > e->given ? stack : e->given;
+
+    SPS_TRY(sps_block_create(e->ctx, e->n, stack, &e->S));
+    SPS_TRY(sps_block_create(e->ctx, e->n, stack, &e->AS));
+    e->MS = e->S;
+    if (e->M) SPS_TRY(sps_block_create(e->ctx, e->n, stack, &e->MS));
+    SPS_TRY(sps_block_create(e->ctx, e->n, w, &e->R));
+    SPS_TRY(sps_block_create(e->ctx, e->n, w, &e->room));
+    SPS_TRY(spsi_small_create(e->ctx, most, most, &e->G));
+    SPS_TRY(spsi_small_create(e->ctx, most, most, &e->U));
+    SPS_TRY(spsi_small_create(e->ctx, most, most, &e->C));
+    SPS_TRY(spsi_small_create(e->ctx, e->fixed->width, most, &e->F));
+    SPS_TRY(spsi_reserve(e->ctx, e->n, e->fixed->width > stack
+                                           ? e->fixed->width : stack));
+fail:
+    return st;
+}
+
+static sps_status take_norms(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+
+    spsi_block_narrow(e->R, e->width < 4 ? e->width : 4);
+    spsi_block_narrow(e->room, e->R->k);
+    SPS_TRY(spsi_norm_estimate(e->A, e->R, e->room, e->scratch, &e->norm_A));
+    e->norm_M = 1;
+    if (e->M)
+        SPS_TRY(spsi_norm_estimate(e->M, e->R, e->room, e->scratch,
+                                   &e->norm_M));
+fail:
+    return st;
+}
+
+static sps_status take_all(sps_eigen *e, sps_precond *T)
+{
+    sps_status st = SPS_OK;
+
+    SPS_TRY(choose(e));
+    SPS_TRY(check_needs(e));
+    SPS_TRY(spsi_eigen_gather_fixed(e));
+    SPS_TRY(choose_width(e));
+    SPS_TRY(take_arrays(e));
+    SPS_TRY(take_precond(e, T));
+    SPS_TRY(take_blocks(e));
+    SPS_TRY(take_norms(e));
+    SPS_TRY(spsi_eigen_settle_fixed(e));
+    SPS_TRY(spsi_eigen_prepare_proof(e));
+    SPS_TRY(spsi_new(e->ctx, e->type->size, &e->method));
+    SPS_TRY(e->type->setup(e, e->method));
+fail:
+    return st;
+}
+
+sps_status sps_solver_create_eigen(const sps_operator *A,
+                                   const sps_operator *M, sps_precond *T,
+                                   int count, const sps_options *opt,
+                                   sps_solver **s_p)
+{
+    sps_status st = SPS_OK;
+    sps_solver *s = NULL;
+    sps_eigen *e = NULL;
+    sps_context *ctx = A ? A->ctx : NULL;
+
+    if (!A || !s_p) return spsi_fail(ctx, SPS_EINVAL, "A or s_p is NULL");
+    SPS_REQUIRE(ctx, count >= 1 && count <= 1024, SPS_EINVAL,
+                "%d eigenpairs; 1 to 1024 are possible", count);
+    SPS_TRY(spsi_new(ctx, sizeof *s, (void **)&s));
+    ctx->live++;
+    s->ctx = ctx;
+    SPS_TRY(spsi_new(ctx, sizeof *e, (void **)&e));
+    s->eigen = e;
+    e->ctx = ctx;
+    e->A = A;
+    e->M = M;
+    e->n = A->n;
+    e->count = count;
+    SPS_TRY(spsi_options_take(ctx, opt, &e->opt));
+    SPS_TRY(take_all(e, T));
+    *s_p = s;
+    return SPS_OK;
+
+fail:
+    sps_solver_destroy(&s);
+    return st;
+}
+
+static void release_arrays(sps_eigen *e)
+{
+    void *arrays[] = { e->theta, e->resnorm, e->xnorm, e->mnorm, e->lambda,
+                       e->residual, e->backward, e->bound, e->relative,
+                       e->scratch, e->done, e->pair, e->order };
+
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        spsi_free(e->ctx, arrays[i]);
+}
+
+void spsi_eigen_destroy(sps_eigen **e_p)
+{
+    sps_eigen *e = e_p ? *e_p : NULL;
+    sps_block **blocks[] = { &e->AS, &e->R, &e->room, &e->Z };
+    sps_small **smalls[] = { &e->E, &e->F, &e->G, &e->U, &e->C };
+
+    if (!e) return;
+    if (e->method && e->type->destroy) e->type->destroy(e, e->method);
+    spsi_free(e->ctx, e->method);
+    if (e->own_T) sps_precond_destroy(&e->T);
+    if (e->MS != e->S) sps_block_destroy(&e->MS);
+    sps_block_destroy(&e->S);
+    if (e->dual != e->fixed) sps_block_destroy(&e->dual);
+    sps_block_destroy(&e->fixed);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        sps_block_destroy(blocks[i]);
+    for (size_t i = 0; i < sizeof smalls / sizeof *smalls; i++)
+        spsi_small_destroy(smalls[i]);
+    spsi_nullspace_destroy(&e->null);
+    sps_solver_destroy(&e->mass_solver);
+    release_arrays(e);
+    spsi_free(e->ctx, e);
+    *e_p = NULL;
+}
+
+sps_status spsi_eigen_apply(sps_eigen *e, const sps_block *X, sps_block *Y)
+{
+    sps_status st;
+
+    spsi_phase_begin(e->ctx, SPS_PHASE_SPMM);
+    st = sps_operator_apply(e->A, 1.0, X, 0.0, Y);
+    spsi_phase_end(e->ctx, SPS_PHASE_SPMM);
+    e->applies_A++;
+    return st;
+}
+
+sps_status spsi_eigen_mass(sps_eigen *e, const sps_block *X, sps_block *Y)
+{
+    sps_status st;
+
+    if (!e->M) return X->data == Y->data ? SPS_OK : spsi_copy(X, Y);
+    spsi_phase_begin(e->ctx, SPS_PHASE_SPMM);
+    st = sps_operator_apply(e->M, 1.0, X, 0.0, Y);
+    spsi_phase_end(e->ctx, SPS_PHASE_SPMM);
+    e->applies_M++;
+    return st;
+}
+
+sps_status spsi_eigen_precondition(sps_eigen *e, const sps_block *R,
+                                   sps_block *W)
+{
+    sps_status st;
+
+    if (!e->T) return spsi_copy(R, W);
+    spsi_phase_begin(e->ctx, SPS_PHASE_PRECOND);
+    st = sps_precond_apply(e->T, R, W);
+    spsi_phase_end(e->ctx, SPS_PHASE_PRECOND);
+    e->applies_T++;
+    return st;
+}
+
+sps_status spsi_eigen_residuals(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    double *minus = e->scratch, *one = e->scratch + e->m;
+
+    for (int j = 0; j < e->m; j++) {
+        minus[j] = -e->theta[j];
+        one[j] = 1;
+    }
+    spsi_block_narrow(e->R, e->m);
+    SPS_TRY(spsi_copy(&e->AX, e->R));
+    SPS_TRY(spsi_axpby_cols(minus, &e->MX, one, e->R));
+    SPS_TRY(spsi_eigen_constrain(e, e->R));
+    SPS_TRY(spsi_norms(e->R, e->resnorm));
+    if (e->M) {
+        SPS_TRY(spsi_norms(&e->X, e->xnorm));
+        SPS_TRY(spsi_norms(&e->MX, e->mnorm));
+    }
+    for (int j = 0; j < e->m; j++) {
+        if (!e->M) e->xnorm[j] = e->mnorm[j] = 1;
+        if (e->xnorm[j] * e->xnorm[j] * e->norm_M > 1e14)
+            e->stop = SPS_STOP_MASS_INDEFINITE;
+        if (!isfinite(e->resnorm[j])) e->stop = SPS_STOP_NOT_FINITE;
+    }
+fail:
+    return st;
+}

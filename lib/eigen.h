@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* eigen.h - eigenpairs of A x = lambda M x: the contract of a method, and what
+ * the one driver shares with it.
+ *
+ * The driver (eigen_solve.c) owns the loop: guess, test, monitor, locking, and
+ * the proof of what is handed back.  A method improves the block X, whose m
+ * columns are M-orthonormal Ritz vectors in the order wanted, theta_j first.
+ *
+ *   setup  once: small matrices; n x m blocks are the columns of S, AS, MS.
+ *   start  from any X: orthonormal against what is fixed, A X and M X by fresh
+ *          products, Ritz pairs; all directions are forgotten.
+ *   step   one iteration.  Both leave R = A X - M X diag(theta) and call
+ *          spsi_eigen_residuals.  May set e->stop to a negative reason.
+ *
+ * S, AS, MS: stacks of `stack` m columns, of which X, A X, M X are the first
+ * m; MS is S itself where M is the identity. */
+#ifndef SPS_EIGEN_H
+#define SPS_EIGEN_H
+
+#include "solver.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sps_eigen sps_eigen;
+
+typedef struct sps_eigen_type {
+    const char *name;
+    size_t size;              /* of its struct, a struct of its own */
+    int stack;                /* columns of S in m */
+    sps_status (*setup)(sps_eigen *e, void *method);
+    sps_status (*start)(sps_eigen *e, void *method);
+    sps_status (*step)(sps_eigen *e, void *method);
+    void (*destroy)(sps_eigen *e, void *method);
+} sps_eigen_type;
+
+struct sps_eigen {
+    sps_context *ctx;
+    const sps_operator *A, *M;   /* M NULL: the identity */
+    sps_precond *T;              /* about A^-1; NULL: none */
+    bool own_T;
+    sps_options opt;
+    int64_t n;
+    int count;                   /* pairs asked */
+    bool dense;                  /* all of it by LAPACK, no method */
+    double sign;                 /* -1: largest first */
+    double norm_A, norm_M;       /* estimates from below */
+
+    const sps_eigen_type *type;
+    void *method;
+
+    /* What a method sees. */
+    int width, m;                /* columns of X taken, in use */
+    sps_block *S, *AS, *MS;      /* MS == S without M */
+    sps_block X, AX, MX;         /* views */
+    sps_block *R;                /* n x m, residuals */
+    sps_block *room;             /* n x m scratch */
+    double *theta, *resnorm;     /* m: Ritz values, ||r_j|| */
+    double *xnorm, *mnorm;       /* m: ||x_j||, ||M x_j|| */
+    bool *done;                  /* m: at work no more (soft locking) */
+    int directions;              /* new search directions of the last step */
+    sps_stop stop;
+    const char *event;
+
+    /* What is left out: constraints, null space, then the pairs locked.  From
+     * V it is taken by V -= fixed (dual'V): dual = M fixed, and fixed itself
+     * for null vectors of A and M both. */
+    sps_block *fixed, *dual;     /* dual == fixed without M */
+    int given, locked;           /* columns of fixed in use: given + locked */
+    struct sps_nullspace *null;  /* means over components, without M */
+    int nulls, null_columns;     /* its dimension; columns of fixed for it */
+    bool means;
+    sps_small *F;                /* fixed columns x m */
+    sps_small *G, *U, *C;        /* up to 3 m square: Gram, scratch, Q'W */
+
+    /* The driver's. */
+    int guard;                   /* columns of X that need not converge */
+    double *lambda, *residual, *backward, *bound, *scratch, *relative;
+    sps_stop *pair;
+    sps_solver *mass_solver;     /* of M, for bounds; with its solutions */
+    sps_block *Z;
+    sps_small *E;                /* count x width */
+    int *order;
+    int iteration, restarts, missed;
+    int64_t applies_A, applies_M, applies_T;
+    double orthogonality, started;
+};
+
+/* Y = A X and M X (a copy without M), counted and timed. */
+sps_status spsi_eigen_apply(sps_eigen *e, const sps_block *X, sps_block *Y);
+sps_status spsi_eigen_mass(sps_eigen *e, const sps_block *X, sps_block *Y);
+/* W = T R, counted and timed; a copy without T. */
+sps_status spsi_eigen_precondition(sps_eigen *e, const sps_block *R,
+                                   sps_block *W);
+/* From X, AX, MX, theta: R, resnorm, xnorm, mnorm. */
+sps_status spsi_eigen_residuals(sps_eigen *e);
+
+/* eigen_orth.c: W M-orthonormal, also to what is fixed and to Q (MQ = M Q; may
+ * have no columns).  Dependent directions are dropped: W is narrowed to its
+ * rank.  MW = M W on return (W itself without M).  May set e->stop. */
+sps_status spsi_eigen_orth(sps_eigen *e, const sps_block *Q,
+                           const sps_block *MQ, sps_block *W, sps_block *MW);
+/* W -= fixed (dual'W), and the means of components. */
+sps_status spsi_eigen_project(sps_eigen *e, sps_block *W);
+
+/* eigen_fix.c: null space and constraints: counted and given room, then made
+ * orthonormal. */
+sps_status spsi_eigen_gather_fixed(sps_eigen *e);
+sps_status spsi_eigen_settle_fixed(sps_eigen *e);
+
+/* eigen_proof.c: of the first e->count columns of fixed behind `given`:
+ * Rayleigh quotients, residuals, bounds, orthogonality, and the verdict. */
+sps_status spsi_eigen_prepare_proof(sps_eigen *e);
+sps_status spsi_eigen_prove(sps_eigen *e, sps_block *X);
+/* R -= M Y Y'R: residuals as constraints Y leave them. */
+sps_status spsi_eigen_constrain(sps_eigen *e, sps_block *R);
+/* The largest ||A x - theta M x|| at which a pair has converged, and the one
+ * that rounding leaves. */
+double spsi_eigen_limit(const sps_eigen *e, double theta, double xnorm,
+                        double mnorm);
+double spsi_eigen_floor(const sps_eigen *e, double theta, double xnorm);
+
+/* eigen_solve.c */
+sps_status spsi_eigen_solve(sps_eigen *e, sps_block *X, double *lambda,
+                            sps_eigen_result *result);
+void spsi_eigen_destroy(sps_eigen **e_p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

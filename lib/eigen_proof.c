@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* eigen_proof.c - what is true of eigenpairs, recomputed in double from A, M
+ * and X by the plain kernel, whatever the method believed:
+ *
+ *   lambda = x'Ax / x'Mx, r = A x - lambda M x, residual ||r|| / |lambda| ||Mx||,
+ *   backward error ||r|| / (||A|| + |lambda| ||M||) ||x||,
+ *   an eigenvalue within ||r||_{M^-1} / ||x||_M of lambda (Parlett, The
+ *   Symmetric Eigenvalue Problem, 1998, theorem 15.9.1), and max |X'MX - I|.
+ *
+ * A pair is converged by this residual alone.  Where the tolerance lies below
+ * what rounding leaves of r, the pair is "limited by rounding". */
+#include "eigen.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#define FLOOR (8 * DBL_EPSILON)     /* what rounding leaves of ||r|| */
+#define ROUNDING (1e3 * DBL_EPSILON) /* backward errors it can explain */
+#define SLICE 8                     /* columns of a solve with M */
+
+static double size_of(const sps_eigen *e, double theta, double xnorm)
+{
+    return (e->norm_A + fabs(theta) * e->norm_M) * xnorm;
+}
+
+double spsi_eigen_floor(const sps_eigen *e, double theta, double xnorm)
+{
+    return FLOOR * size_of(e, theta, xnorm);
+}
+
+double spsi_eigen_limit(const sps_eigen *e, double theta, double xnorm,
+                        double mnorm)
+{
+    double relative = e->opt.rtol * fabs(theta) * mnorm;
+
+    if (e->opt.norm == SPS_NORM_BACKWARD)
+        relative = e->opt.rtol * size_of(e, theta, xnorm);
+    if (e->opt.norm == SPS_NORM_ABSOLUTE) relative = 0;
+    return fmax(relative, e->opt.atol * mnorm);
+}
+
+sps_status spsi_eigen_prepare_proof(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    sps_options o;
+    int most = e->count < SLICE ? e->count : SLICE;
+
+    SPS_TRY(spsi_small_create(e->ctx, e->count, e->width, &e->E));
+    if (!e->M) return SPS_OK;
+    sps_options_default(&o);
+    o.solver = "cg";
+    o.precond = e->M->A ? "jacobi" : "none";
+    o.nullspace = "none";
+    o.rtol = 1e-6;
+    o.max_iterations = 1000;
+    SPS_TRY(sps_block_create(e->ctx, e->n, most, &e->Z));
+    SPS_TRY(spsi_solver_create_step(e->M, NULL, most, &o, &e->mass_solver));
+fail:
+    return st;
+}
+
+/* bound[j] = sqrt(r_j' M^-1 r_j) of k columns of R. */
+static sps_status dual_norms(sps_eigen *e, const sps_block *R, double *bound)
+{
+    sps_status st = SPS_OK;
+    sps_result result = { .struct_size = sizeof result };
+    int slice = e->Z->k;
+    sps_block part, given, right, *B = &right;
+
+    spsi_block_narrow(e->room, e->room->width);
+    spsi_block_view(e->room, 0, slice, B);
+    for (int first = 0; first < R->k; first += slice) {
+        int k = R->k - first < slice ? R->k - first : slice;
+
+        SPS_TRY(spsi_fill(B, 0));
+        SPS_TRY(spsi_fill(e->Z, 0));
+        spsi_block_view(R, first, k, &given);
+        spsi_block_view(B, 0, k, &part);
+        SPS_TRY(spsi_copy(&given, &part));
+        SPS_TRY(sps_solver_linear(e->mass_solver, B, e->Z, &result));
+        SPS_TRY(spsi_dots(B, e->Z, e->scratch));
+        for (int j = 0; j < k; j++)
+            bound[first + j] = result.column[j] == SPS_STOP_CONVERGED
+                                   ? sqrt(fmax(0, e->scratch[j])) : INFINITY;
+    }
+fail:
+    return st;
+}
+
+/* max |X'MX - I| of columns first .. against all of them. */
+static sps_status look_at_orthogonality(sps_eigen *e, const sps_block *X,
+                                        int first, const sps_block *MX)
+{
+    sps_status st = SPS_OK;
+
+    SPS_TRY(spsi_gram(X, MX, e->E));
+    for (int j = 0; j < MX->k; j++)
+        for (int i = 0; i < X->k; i++)
+            e->orthogonality = fmax(e->orthogonality,
+                                    fabs(*spsi_small_at(e->E, i, j) -
+                                         (i == first + j)));
+fail:
+    return st;
+}
+
+/* r without its part along M Y of the constraints: the pencil that is solved
+ * is that of their complement. */
+sps_status spsi_eigen_constrain(sps_eigen *e, sps_block *R)
+{
+    sps_status st = SPS_OK;
+    sps_block Y, dual;
+
+    if (!e->opt.constraints || R->k == 0) return SPS_OK;
+    spsi_block_view(e->fixed, 0, e->given, &Y);
+    spsi_block_view(e->dual, 0, e->given, &dual);
+    SPS_TRY(spsi_gram(&Y, R, e->F));
+    SPS_TRY(spsi_mul_small(-1.0, &dual, e->F, 1.0, R));
+fail:
+    return st;
+}
+
+/* lambda = x'Ax / x'Mx, and R = A X - M X diag(lambda). */
+static sps_status quotients(sps_eigen *e, const sps_block *X,
+                            const sps_block *AX, const sps_block *MX,
+                            double *lambda, sps_block *R)
+{
+    sps_status st = SPS_OK;
+    double *mass = e->scratch, *one = e->scratch + X->k;
+
+    SPS_TRY(spsi_dots(X, AX, lambda));
+    SPS_TRY(spsi_dots(X, MX, mass));
+    for (int j = 0; j < X->k; j++) {
+        lambda[j] = mass[j] != 0 ? lambda[j] / mass[j] : lambda[j];
+        mass[j] = -lambda[j];
+        one[j] = 1;
+    }
+    SPS_TRY(spsi_copy(AX, R));
+    SPS_TRY(spsi_axpby_cols(mass, MX, one, R));
+    SPS_TRY(spsi_eigen_constrain(e, R));
+fail:
+    return st;
+}
+
+/* Columns first .. first + k - 1 of X. */
+static sps_status prove_slice(sps_eigen *e, const sps_block *all, int first,
+                              int k)
+{
+    sps_status st = SPS_OK;
+    double *r = e->resnorm, *x = e->xnorm, *m = e->mnorm;
+    sps_block X, AX, MX;
+
+    spsi_block_view(all, first, k, &X);
+    spsi_block_view(e->AS, 0, k, &AX);
+    spsi_block_view(e->MS, 0, k, &MX);
+    spsi_block_narrow(e->R, k);
+    SPS_TRY(spsi_operator_apply_plain(e->A, 1.0, &X, 0.0, &AX));
+    if (e->M) SPS_TRY(spsi_operator_apply_plain(e->M, 1.0, &X, 0.0, &MX));
+    else MX = X;
+    SPS_TRY(quotients(e, &X, &AX, &MX, e->lambda + first, e->R));
+    SPS_TRY(spsi_norms(e->R, r));
+    SPS_TRY(spsi_norms(&X, x));
+    SPS_TRY(spsi_norms(&MX, m));
+    SPS_TRY(look_at_orthogonality(e, all, first, &MX));
+    memcpy(e->bound + first, r, (size_t)k * sizeof *r);
+    if (e->M) SPS_TRY(dual_norms(e, e->R, e->bound + first));
+    for (int j = 0; j < k; j++) {
+        double l = fabs(e->lambda[first + j]), size = size_of(e, l, x[j]);
+        int i = first + j;
+
+        e->residual[i] = r[j] == 0 ? 0 : r[j] / (l * m[j]);
+        e->backward[i] = size > 0 ? r[j] / size : r[j];
+        /* Rounding of r itself, in the same units. */
+        if (r[j] > 0) e->bound[i] *= 1 + DBL_EPSILON * size / r[j];
+        e->bound[i] /= e->M ? 1 : x[j];
+        e->pair[i] = m[j] > 0 && r[j] <= spsi_eigen_limit(e, l, x[j], m[j])
+                         ? SPS_STOP_CONVERGED : SPS_STOP_RUNNING;
+    }
+fail:
+    return st;
+}
+
+/* Why a pair is not converged. */
+static sps_stop reason(const sps_eigen *e, int i)
+{
+    if (!isfinite(e->lambda[i])) return SPS_STOP_NOT_FINITE;
+    if (e->stop < 0 && e->stop != SPS_STOP_STAGNATED) return e->stop;
+    return e->backward[i] <= ROUNDING ? SPS_STOP_ROUNDING : SPS_STOP_STAGNATED;
+}
+
+static void verdict(sps_eigen *e)
+{
+    sps_stop worst = SPS_STOP_CONVERGED;
+
+    for (int i = 0; i < e->count; i++) {
+        if (e->pair[i] != SPS_STOP_CONVERGED) e->pair[i] = reason(e, i);
+        if (e->pair[i] == SPS_STOP_CONVERGED) continue;
+        if (worst == SPS_STOP_CONVERGED || worst == SPS_STOP_ROUNDING)
+            worst = e->pair[i];
+    }
+    e->stop = worst;
+}
+
+/* The order of lambda as `which` wants it; equal ones keep theirs. */
+static void sort(sps_eigen *e)
+{
+    for (int i = 0; i < e->count; i++) {
+        int p = i;
+
+        for (; p > 0 && e->sign * e->lambda[e->order[p - 1]] >
+                        e->sign * e->lambda[i]; p--)
+            e->order[p] = e->order[p - 1];
+        e->order[p] = i;
+    }
+}
+
+static void permute(sps_eigen *e, double *v)
+{
+    for (int i = 0; i < e->count; i++) e->scratch[i] = v[e->order[i]];
+    memcpy(v, e->scratch, (size_t)e->count * sizeof *v);
+}
+
+sps_status spsi_eigen_prove(sps_eigen *e, sps_block *X)
+{
+    sps_status st = SPS_OK;
+    sps_block all;
+
+    e->orthogonality = 0;
+    spsi_block_narrow(e->fixed, e->given + e->count);
+    spsi_block_view(e->fixed, e->given, e->count, &all);
+    spsi_block_narrow(e->fixed, e->given);
+    for (int first = 0; first < e->count; first += e->width) {
+        int k = e->count - first < e->width ? e->count - first : e->width;
+
+        SPS_TRY(prove_slice(e, &all, first, k));
+    }
+    sort(e);
+    SPS_TRY(spsi_gather(&all, e->order, X));
+    for (int i = 0; i < e->count; i++) e->scratch[i] = e->pair[e->order[i]];
+    for (int i = 0; i < e->count; i++) e->pair[i] = (sps_stop)e->scratch[i];
+    permute(e, e->lambda);
+    permute(e, e->residual);
+    permute(e, e->backward);
+    permute(e, e->bound);
+    verdict(e);
+fail:
+    return st;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* eigen_solve.c - the one driver loop of eigenproblems: test, monitor, step,
+ * lock, and the proof.
+ *
+ * The block X holds more columns than pairs are wanted; the last `guard` need
+ * not converge.  Columns whose residual is below the limit stop making
+ * directions (soft locking).  Once all that the block is to find have
+ * converged, X is started again from fresh products; what stands that test is
+ * locked: it moves to `fixed`, X is filled up with random columns and the
+ * search goes on in the complement (hard locking), until all are found.
+ *
+ * Columns of fixed behind the locked ones hold the best X seen of those still
+ * wanted, so that a solve that ends early hands out its best. */
+#include "eigen.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "timer.h"
+
+#define RESTARTS 20     /* fresh products that disagreed, at most */
+#define SNAPSHOT 10     /* iterations from one look for the best to the next */
+
+static int wanted(const sps_eigen *e)
+{
+    int left = e->count - e->locked;
+
+    return left < e->m ? left : e->m;
+}
+
+/* How many leading columns are to converge before they are locked. */
+static int target(const sps_eigen *e)
+{
+    int64_t all = e->n - e->given - e->locked - (e->means ? e->nulls : 0);
+    int most = e->m == all ? e->m : e->m - e->guard, left = wanted(e);
+
+    if (most < 1) most = 1;
+    return left < most ? left : most;
+}
+
+/* A pair whose tolerance lies below rounding is done where rounding is. */
+static double limit_of(const sps_eigen *e, int j)
+{
+    double limit = spsi_eigen_limit(e, e->theta[j], e->xnorm[j], e->mnorm[j]);
+    double floor = spsi_eigen_floor(e, e->theta[j], e->xnorm[j]);
+
+    return limit > floor ? SPS_SOLVER_AIM * limit : floor;
+}
+
+/* Marks what is done; how many leading columns are, and in *ratio how far the
+ * worst wanted one is from its limit. */
+static int mark(sps_eigen *e, double *ratio)
+{
+    int leading = 0;
+
+    *ratio = 0;
+    for (int j = 0; j < e->m; j++) {
+        double limit = limit_of(e, j);
+
+        e->done[j] = e->resnorm[j] <= limit;
+        if (e->done[j] && leading == j) leading++;
+        if (j < target(e) && !e->done[j])
+            *ratio = fmax(*ratio, limit > 0 ? e->resnorm[j] / limit
+                                            : HUGE_VAL);
+    }
+    return leading;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Residuals in units of the tolerance's reference; true: go on. */
+static bool report(sps_eigen *e)
+{
+    sps_progress g = { .iteration = e->iteration, .k = e->count };
+    double unit = e->opt.rtol > 0 ? e->opt.rtol : 1;
+
+    if (!e->opt.monitor) return true;
+    for (int j = 0; j < wanted(e); j++) {
+        double limit = spsi_eigen_limit(e, e->theta[j], e->xnorm[j],
+                                        e->mnorm[j]);
+
+        e->relative[e->locked + j] =
+            e->resnorm[j] == 0 ? 0 : unit * e->resnorm[j] / limit;
+        g.converged += e->done[j];
+    }
+    memcpy(e->scratch, e->relative, (size_t)e->count * sizeof(double));
+    qsort(e->scratch, (size_t)e->count, sizeof(double), by_value);
+    g.residual = e->relative;
+    g.worst = e->scratch[e->count - 1];
+    g.median = e->scratch[e->count / 2];
+    g.converged += e->locked;
+    g.width = e->directions;
+    g.seconds = spsi_now() - e->started;
+    g.event = e->event;
+    e->event = NULL;
+    return e->opt.monitor(&g, e->opt.monitor_data);
+}
+
+static sps_stop limit(const sps_eigen *e)
+{
+    if (spsi_cancelled(e->ctx)) return SPS_STOP_INTERRUPTED;
+    if (e->iteration >= e->opt.max_iterations) return SPS_STOP_MAX_ITERATIONS;
+    if (e->opt.max_seconds > 0 &&
+        spsi_now() - e->started >= e->opt.max_seconds)
+        return SPS_STOP_MAX_TIME;
+    return SPS_STOP_RUNNING;
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+static void set_columns(sps_eigen *e, int m)
+{
+    e->m = m;
+    spsi_block_view(e->S, 0, m, &e->X);
+    spsi_block_view(e->AS, 0, m, &e->AX);
+    spsi_block_view(e->MS, 0, m, &e->MX);
+}
+
+static void set_locked(sps_eigen *e, int locked)
+{
+    e->locked = locked;
+    spsi_block_narrow(e->fixed, e->given + locked);
+    spsi_block_narrow(e->dual, e->given + locked);
+}
+
+/* X(:, 0 .. m-1): guesses of the caller, those that are there, else random. */
+static sps_status draw(sps_eigen *e, const sps_block *guess)
+{
+    sps_status st = SPS_OK;
+    int k = guess->k < e->m ? guess->k : e->m;
+    sps_block from, to;
+
+    SPS_TRY(sps_block_random(&e->X, e->ctx->opt.seed));
+    SPS_TRY(spsi_norms(guess, e->scratch));
+    for (int j = 0; j < k; j++) {
+        if (!(e->scratch[j] > 0) || !isfinite(e->scratch[j])) continue;
+        spsi_block_view(guess, j, 1, &from);
+        spsi_block_view(&e->X, j, 1, &to);
+        SPS_TRY(spsi_copy(&from, &to));
+    }
+fail:
+    return st;
+}
+
+/* Leading columns of X go to fixed; the rest move up, random ones follow. */
+static sps_status lock(sps_eigen *e, int leading)
+{
+    sps_status st = SPS_OK;
+    int k = leading < e->count - e->locked ? leading : e->count - e->locked;
+    int64_t left = e->n - e->given - e->locked - k -
+                   (e->means ? e->nulls : 0);
+    int rest = e->m - k, m = e->width < left ? e->width : (int)left;
+    sps_block from, to;
+
+    spsi_block_view(&e->X, 0, k, &from);
+    spsi_block_view(e->fixed, e->given + e->locked, k, &to);
+    SPS_TRY(spsi_copy(&from, &to));
+    if (e->M) {
+        spsi_block_view(&e->MX, 0, k, &from);
+        spsi_block_view(e->dual, e->given + e->locked, k, &to);
+        SPS_TRY(spsi_copy(&from, &to));
+    }
+    set_locked(e, e->locked + k);
+    if (e->locked == e->count) return SPS_OK;
+    spsi_block_narrow(e->room, rest);
+    spsi_block_view(&e->X, k, rest, &from);
+    SPS_TRY(spsi_copy(&from, e->room));
+    set_columns(e, m);
+    SPS_TRY(sps_block_random(&e->X, e->ctx->opt.seed + (uint64_t)e->locked));
+    if (rest > m) rest = m;
+    spsi_block_narrow(e->room, rest);
+    spsi_block_view(&e->X, 0, rest, &to);
+    SPS_TRY(spsi_copy(e->room, &to));
+fail:
+    return st;
+}
+
+/* How good X is as a whole: the wanted residuals in units of their limits, on
+ * a logarithmic scale so that each counts. */
+static double badness(const sps_eigen *e)
+{
+    double sum = 0;
+
+    for (int j = 0; j < wanted(e); j++) {
+        double limit = limit_of(e, j);
+
+        if (!isfinite(e->resnorm[j])) return HUGE_VAL;
+        if (e->resnorm[j] > limit)
+            sum += limit > 0 ? log(e->resnorm[j] / limit) : 1e3;
+    }
+    return sum;
+}
+
+/* Keeps X where it is better than what was kept since the last locking. */
+static sps_status snapshot(sps_eigen *e, double *best)
+{
+    sps_status st = SPS_OK;
+    double now = badness(e);
+    sps_block from, to;
+
+    if (!(now < *best)) return SPS_OK;
+    *best = now;
+    spsi_block_view(&e->X, 0, wanted(e), &from);
+    spsi_block_view(e->fixed, e->given + e->locked, wanted(e), &to);
+    SPS_TRY(spsi_copy(&from, &to));
+fail:
+    return st;
+}
+
+/* ----------------------------------------------------------------- the loop */
+
+typedef struct course {
+    double best, ratio, least;   /* badness kept; worst ratio, the least yet */
+    int leading, since;          /* iteration of the last progress */
+    bool fresh;                  /* nothing but start since the products */
+} course;
+
+static sps_status start(sps_eigen *e, course *c)
+{
+    sps_status st = e->type->start(e, e->method);
+
+    c->fresh = true;
+    e->directions = 0;
+    return st;
+}
+
+/* No gain of one per cent for long: near rounding a few iterations are long,
+ * far from it LOBPCG without a good preconditioner may stand still. */
+static bool stalled(sps_eigen *e, course *c, int leading)
+{
+    double size = 0;
+    int window;
+
+    if (c->ratio < 0.99 * c->least || leading > c->leading) {
+        c->least = fmin(c->ratio, c->least);
+        c->leading = leading > c->leading ? leading : c->leading;
+        c->since = e->iteration;
+    }
+    for (int j = 0; j < target(e); j++)
+        if (!e->done[j])
+            size = fmax(size, e->resnorm[j] /
+                        spsi_eigen_floor(e, e->theta[j], e->xnorm[j]));
+    window = size < 100 ? 20 : e->n < 1000 ? 500 : 2000;
+    return e->iteration - c->since > window;
+}
+
+/* The block has what it was to find; true, it is locked. */
+static sps_status harvest(sps_eigen *e, course *c, int leading)
+{
+    sps_status st = SPS_OK;
+
+    if (!c->fresh) return start(e, c);
+    SPS_TRY(lock(e, leading));
+    if (e->locked == e->count) {
+        e->stop = SPS_STOP_CONVERGED;
+        return SPS_OK;
+    }
+    e->event = "pairs locked";
+    *c = (course){ .best = HUGE_VAL, .least = HUGE_VAL,
+                   .since = e->iteration };
+    SPS_TRY(start(e, c));
+    if (!e->stop) SPS_TRY(snapshot(e, &c->best));
+fail:
+    return st;
+}
+
+static sps_status iterate(sps_eigen *e, course *c)
+{
+    sps_status st = SPS_OK;
+
+    if (e->iteration % SNAPSHOT == 0) SPS_TRY(snapshot(e, &c->best));
+    e->stop = limit(e);
+    if (e->stop) return SPS_OK;
+    SPS_TRY(e->type->step(e, e->method));
+    e->iteration++;
+    c->fresh = false;
+fail:
+    return st;
+}
+
+static sps_status run(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    course c = { .best = HUGE_VAL, .least = HUGE_VAL };
+    int leading, told = -1;
+
+    SPS_TRY(start(e, &c));
+    if (!e->stop) SPS_TRY(snapshot(e, &c.best));
+    while (!e->stop) {
+        leading = mark(e, &c.ratio);
+        if (e->iteration > told && !report(e)) e->stop = SPS_STOP_INTERRUPTED;
+        told = e->iteration;
+        if (e->stop) break;
+        if (leading >= target(e)) {
+            if (!c.fresh) e->restarts++;
+            SPS_TRY(harvest(e, &c, leading));
+        } else if (stalled(e, &c, leading) || e->restarts > RESTARTS) {
+            e->stop = SPS_STOP_STAGNATED;
+        } else {
+            SPS_TRY(iterate(e, &c));
+        }
+    }
+    if (e->stop < 0 && e->stop != SPS_STOP_NOT_FINITE &&
+        e->stop != SPS_STOP_MASS_INDEFINITE)
+        SPS_TRY(snapshot(e, &c.best));
+fail:
+    return st;
+}
+
+/* Fewer columns than pairs were at work when it ended: random ones make up
+ * the number, so that what is handed out has full rank. */
+static sps_status complete(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    int have = e->locked + wanted(e);
+    sps_block none, W, MW;
+
+    if (e->locked == e->count) return SPS_OK;
+    spsi_block_view(e->fixed, 0, 0, &none);
+    for (int from = e->locked; from < e->count; from += W.k) {
+        int k = (from < have ? have : e->count) - from;
+        sps_stop stop = e->stop;
+
+        if (k > e->width) k = e->width;
+        spsi_block_view(e->fixed, e->given + from, k, &W);
+        spsi_block_view(e->dual, e->given + from, k, &MW);
+        if (from >= have) SPS_TRY(sps_block_random(&W, e->ctx->opt.seed + 7));
+        e->stop = SPS_STOP_RUNNING;
+        SPS_TRY(spsi_eigen_orth(e, &none, &none, &W, &MW));
+        e->stop = stop;
+        if (W.k < k) break;   /* no pair of numbers can be made of it */
+        set_locked(e, from + W.k);
+    }
+fail:
+    return st;
+}
+
+/* --------------------------------------------------------------- the result */
+
+static double worst_of(const double *v, int k)
+{
+    double worst = 0;
+
+    for (int j = 0; j < k; j++)
+        worst = fmax(worst, isnan(v[j]) ? INFINITY : v[j]);
+    return worst;
+}
+
+static void fill_result(const sps_eigen *e, const sps_seconds *seconds,
+                        sps_eigen_result *r)
+{
+    *r = (sps_eigen_result){
+        .struct_size = sizeof *r, .stop = e->stop, .count = e->count,
+        .block = e->width, .iterations = e->iteration,
+        .restarts = e->restarts, .applies_A = e->applies_A,
+        .applies_M = e->applies_M, .applies_precond = e->applies_T,
+        .worst_residual = worst_of(e->residual, e->count),
+        .worst_backward = worst_of(e->backward, e->count),
+        .norm_A = e->norm_A, .norm_M = e->norm_M,
+        .orthogonality = e->orthogonality, .nullspace = e->nulls,
+        .missed = e->missed, .lambda = e->lambda, .residual = e->residual,
+        .backward = e->backward, .bound = e->bound, .pair = e->pair,
+        .solver = e->type->name, .precond = sps_precond_name(e->T),
+        .kernel = sps_operator_kernel(e->A), .seconds = *seconds,
+    };
+    for (int j = 0; j < e->count; j++)
+        r->converged += e->pair[j] == SPS_STOP_CONVERGED;
+}
+
+static void reset(sps_eigen *e)
+{
+    e->stop = SPS_STOP_RUNNING;
+    e->event = NULL;
+    e->applies_A = e->applies_M = e->applies_T = 0;
+    e->iteration = e->restarts = e->directions = 0;
+    e->missed = -1;
+    set_locked(e, 0);
+    set_columns(e, e->width);
+    for (int j = 0; j < e->count; j++) e->relative[j] = 1;
+}
+
+sps_status spsi_eigen_solve(sps_eigen *e, sps_block *X, double *lambda,
+                            sps_eigen_result *result)
+{
+    sps_status st = SPS_OK;
+    const double *phase = e->ctx->phase_seconds;
+    sps_seconds seconds = { 0 };
+    double now;
+
+    reset(e);
+    e->started = spsi_now();
+    spsi_phase_reset(e->ctx);
+    SPS_TRY(draw(e, X));
+    SPS_TRY(run(e));
+    SPS_TRY(complete(e));
+    SPS_TRY(sps_context_sync(e->ctx));
+    now = spsi_now();
+    seconds = (sps_seconds){
+        .solve = now - e->started, .spmm = phase[SPS_PHASE_SPMM],
+        .precond = phase[SPS_PHASE_PRECOND], .gram = phase[SPS_PHASE_GRAM],
+        .small = phase[SPS_PHASE_SMALL],
+    };
+    SPS_TRY(spsi_eigen_prove(e, X));
+    seconds.verify = spsi_now() - now;
+    if (lambda) memcpy(lambda, e->lambda, (size_t)e->count * sizeof *lambda);
+    if (result) fill_result(e, &seconds, result);
+fail:
+    return st;
+}
+
+static sps_status check_arguments(sps_solver *s, sps_block *X,
+                                  const sps_eigen_result *r)
+{
+    sps_status st = SPS_OK;
+    const sps_eigen *e = s->eigen;
+
+    SPS_REQUIRE(s->ctx, e, SPS_EINVAL, "this solver was made for linear "
+                "systems; use sps_solver_linear");
+    SPS_REQUIRE(s->ctx, X, SPS_EINVAL, "X is NULL");
+    SPS_REQUIRE(s->ctx, X->ctx == s->ctx, SPS_EINVAL,
+                "X and the solver belong to different contexts");
+    SPS_REQUIRE(s->ctx, X->n == e->n && X->k == e->count, SPS_ESHAPE,
+                "X is %lld x %d; the solver was made for %lld x %d",
+                (long long)X->n, X->k, (long long)e->n, e->count);
+    SPS_REQUIRE(s->ctx, !r || r->struct_size == sizeof *r, SPS_EINVAL,
+                "result->struct_size must be sizeof(sps_eigen_result)");
+fail:
+    return st;
+}
+
+sps_status sps_solver_eigen(sps_solver *s, sps_block *X, double *lambda,
+                            sps_eigen_result *result)
+{
+    sps_status st;
+
+    if (!s) return SPS_EINVAL;
+    st = check_arguments(s, X, result);
+    return st == SPS_OK ? spsi_eigen_solve(s->eigen, X, lambda, result) : st;
+}

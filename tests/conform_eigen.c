@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conform_eigen.c - every listed eigensolver against LAPACK, and on what it
+ * must refuse or name. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw.h"
+#include "pencil.h"
+#include "runner.h"
+
+static sps_context *ctx;
+
+static void open_context(void)
+{
+    ctx = runner_context();
+}
+
+static void close_context(void)
+{
+    sps_context_info info = { .struct_size = sizeof info };
+
+    ck_assert_int_eq(sps_context_information(ctx, &info), SPS_OK);
+    ck_assert_int_eq(info.live_objects, 0);
+    sps_context_destroy(&ctx);
+}
+
+#define FOR_EIGEN(name)                                                        \
+    for (int i_ = 0; (name = sps_list(ctx, "eigensolver", i_)); i_++)
+
+/* Second differences, and the mass matrix of linear elements. */
+static void line(pencil *p)
+{
+    for (int i = 0; i < p->n; i++) {
+        pencil_set(p, i, i, 2);
+        if (i > 0) pencil_set(p, i, i - 1, -1);
+        if (p->m) pencil_mass(p, i, i, 4);
+        if (p->m && i > 0) pencil_mass(p, i, i - 1, 1);
+    }
+}
+
+START_TEST(every_size_and_every_number_of_pairs)
+{
+    const char *name;
+    pencil p;
+
+    FOR_EIGEN(name)
+    for (int which = 0; which < 2; which++)
+        for (int mass = 0; mass < 2; mass++)
+            for (int n = 1; n <= 20; n++)
+                for (int k = 1; k <= n; k++) {
+                    pencil_open(&p, ctx, n, k, mass);
+                    p.opt.solver = name;
+                    p.opt.which = which ? "largest" : "smallest";
+                    line(&p);
+                    pencil_must_agree(&p, name);
+                    pencil_close(&p);
+                }
+}
+END_TEST
+
+/* A diagonally dominant A with couplings drawn, M likewise. */
+static void drawn(pencil *p, uint64_t seed)
+{
+    draw d = { seed };
+    int band = draw_int(&d, 1, 12);
+
+    for (int i = 0; i < p->n; i++) {
+        pencil_set(p, i, i, *pencil_a(p, i, i) + 0.1 + 10 * draw_unit(&d));
+        if (p->m) pencil_mass(p, i, i, p->m[(long)i * p->n + i] + 0.1 +
+                                           draw_unit(&d));
+        for (int t = 0; t < band && i > 0; t++) {
+            int j = draw_int(&d, 0, i - 1);
+            double v = draw_value(&d, false), w = 0.2 * draw_value(&d, false);
+
+            pencil_set(p, i, j, v);
+            if (p->m) pencil_mass(p, i, j, w);
+        }
+    }
+    for (int i = 0; i < p->n; i++) {   /* dominance: SPD */
+        double a = 0, m = 0;
+
+        for (int j = 0; j < p->n; j++) {
+            a += j == i ? 0 : fabs(*pencil_a(p, i, j));
+            m += j == i || !p->m ? 0 : fabs(p->m[(long)i * p->n + j]);
+        }
+        pencil_set(p, i, i, *pencil_a(p, i, i) + a);
+        if (p->m) pencil_mass(p, i, i, p->m[(long)i * p->n + i] + m);
+    }
+}
+
+START_TEST(random_pencils_lose_no_pair)
+{
+    const char *name;
+    pencil p;
+
+    FOR_EIGEN(name)
+    for (int seed = 0; seed < 100; seed++) {
+        draw d = { (uint64_t)seed + 77 };
+        int n = draw_int(&d, 20, 250), k = draw_int(&d, 1, 20);
+        char what[64];
+
+        snprintf(what, sizeof what, "%s, seed %d", name, seed);
+        pencil_open(&p, ctx, n, k, seed % 2);
+        p.opt.solver = name;
+        p.opt.which = seed % 4 < 2 ? "smallest" : "largest";
+        drawn(&p, (uint64_t)seed);
+        pencil_must_agree(&p, what);
+        pencil_close(&p);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("conform_eigen");
+    TCase *tc = tcase_create("all");
+
+    tcase_set_timeout(tc, 300);
+    tcase_add_checked_fixture(tc, open_context, close_context);
+    tcase_add_test(tc, every_size_and_every_number_of_pairs);
+    tcase_add_test(tc, random_pencils_lose_no_pair);
+    suite_add_tcase(suite, tc);
+    return runner_run(suite);
+}

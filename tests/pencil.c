@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "pencil.h"
+
+#include <check.h>
+#include <float.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pencil_open(pencil *p, sps_context *ctx, int n, int count,
+                 bool generalised)
+{
+    size_t nn = (size_t)n * (size_t)n;
+
+    memset(p, 0, sizeof *p);
+    p->ctx = ctx;
+    p->n = n;
+    p->count = count;
+    p->a = calloc(nn + 1, sizeof(double));
+    if (generalised) p->m = calloc(nn + 1, sizeof(double));
+    p->x = calloc((size_t)n * (size_t)count + 1, sizeof(double));
+    p->lambda = calloc((size_t)count, sizeof(double));
+    p->residual = calloc((size_t)count, sizeof(double));
+    p->bound = calloc((size_t)count, sizeof(double));
+    p->pair = calloc((size_t)count, sizeof *p->pair);
+    sps_options_default(&p->opt);
+    p->opt.solver = "lobpcg";
+    p->opt.rtol = 1e-9;
+    p->opt.max_iterations = 3000;
+}
+
+void pencil_set(pencil *p, int i, int j, double value)
+{
+    p->a[(long)i * p->n + j] = p->a[(long)j * p->n + i] = value;
+}
+
+void pencil_mass(pencil *p, int i, int j, double value)
+{
+    p->m[(long)i * p->n + j] = p->m[(long)j * p->n + i] = value;
+}
+
+static sps_csr *sparse(pencil *p, const double *d)
+{
+    int64_t nnz = 0, q = 0;
+    sps_csr *A = NULL;
+
+    for (long t = 0; t < (long)p->n * p->n; t++) nnz += d[t] != 0;
+    ck_assert_int_eq(sps_csr_create(p->ctx, p->n, p->n, nnz, SPS_F64, &A),
+                     SPS_OK);
+    for (int i = 0; i < p->n; i++) {
+        for (int j = 0; j < p->n; j++)
+            if (d[(long)i * p->n + j] != 0) {
+                A->col[q] = j;
+                ((double *)A->val)[q++] = d[(long)i * p->n + j];
+            }
+        A->rowptr[i + 1] = q;
+    }
+    return A;
+}
+
+static void judge(pencil *p)
+{
+    size_t bytes = (size_t)p->n * (size_t)p->n * sizeof(double);
+    double *a = malloc(bytes + 8), *m = malloc(bytes + 8);
+    int n = p->n;
+
+    p->all = malloc((size_t)n * sizeof(double) + 8);
+    memcpy(a, p->a, bytes);
+    if (p->m) memcpy(m, p->m, bytes);
+    ck_assert_int_eq(
+        p->m ? LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'N', 'U', n, a, n, m, n,
+                              p->all)
+             : LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', n, a, n, p->all), 0);
+    free(a);
+    free(m);
+}
+
+static void keep_result(pencil *p)
+{
+    size_t k = (size_t)p->count;
+
+    memcpy(p->residual, p->result.residual, k * sizeof(double));
+    memcpy(p->bound, p->result.bound, k * sizeof(double));
+    memcpy(p->pair, p->result.pair, k * sizeof *p->pair);
+}
+
+sps_status pencil_solve(pencil *p)
+{
+    sps_status st = SPS_OK;
+    sps_block *X = NULL;
+    sps_solver *s = NULL;
+
+    if (!p->A) p->A = sparse(p, p->a);
+    if (!p->M && p->m) p->M = sparse(p, p->m);
+    if (!p->op) st = sps_operator_csr(p->ctx, p->A, 16, NULL, &p->op);
+    if (st == SPS_OK && p->M && !p->mass)
+        st = sps_operator_csr(p->ctx, p->M, 16, NULL, &p->mass);
+    if (st == SPS_OK)
+        st = sps_solver_create_eigen(p->op, p->mass, NULL, p->count, &p->opt,
+                                     &s);
+    if (st == SPS_OK) st = sps_block_create(p->ctx, p->n, p->count, &X);
+    if (st == SPS_OK)
+        st = sps_block_set(X, 0, p->count, p->x, p->count, SPS_ROW_MAJOR,
+                           SPS_HOST);
+    p->result.struct_size = sizeof p->result;
+    if (st == SPS_OK) st = sps_solver_eigen(s, X, p->lambda, &p->result);
+    if (st == SPS_OK) keep_result(p);
+    if (st == SPS_OK)
+        st = sps_block_get(X, 0, p->count, p->x, p->count, SPS_ROW_MAJOR,
+                           SPS_HOST);
+    sps_block_destroy(&X);
+    sps_solver_destroy(&s);
+    return st;
+}
+
+double pencil_exact(const pencil *p, int i)
+{
+    return strcmp(p->opt.which, "largest") ? p->all[i] : p->all[p->n - 1 - i];
+}
+
+/* y_i of y = D x_c. */
+static long double row(const pencil *p, const double *d, int i, int c)
+{
+    long double sum = 0;
+
+    if (!d) return p->x[(long)i * p->count + c];
+    for (int j = 0; j < p->n; j++)
+        sum += (long double)d[(long)i * p->n + j] *
+               p->x[(long)j * p->count + c];
+    return sum;
+}
+
+double pencil_worst(const pencil *p)
+{
+    double worst = 0;
+
+    for (int c = 0; c < p->count; c++) {
+        long double rr = 0, mm = 0;
+        double l = p->lambda[c], size;
+
+        for (int i = 0; i < p->n; i++) {
+            long double m = row(p, p->m, i, c);
+            long double r = row(p, p->a, i, c) - l * m;
+
+            rr += r * r;
+            mm += m * m;
+        }
+        size = (double)sqrtl(rr) / (fabs(l) * (double)sqrtl(mm));
+        if (rr > 0 && !(size <= worst)) worst = size;
+    }
+    return worst;
+}
+
+void pencil_must_agree(pencil *p, const char *what)
+{
+    sps_status st = pencil_solve(p);
+    double top;
+
+    ck_assert_msg(st == SPS_OK, "%s, n = %d, %d pairs: %s: %s", what, p->n,
+                  p->count, sps_status_string(st), sps_context_error(p->ctx));
+    if (!p->all) judge(p);
+    top = fmax(fabs(p->all[0]), fabs(p->all[p->n - 1]));
+    ck_assert_msg(p->result.stop == SPS_STOP_CONVERGED,
+                  "%s, n = %d, %d pairs: %s after %d iterations, worst %g, "
+                  "backward %g", what, p->n, p->count,
+                  sps_stop_string(p->result.stop), p->result.iterations,
+                  p->result.worst_residual, p->result.worst_backward);
+    for (int i = 0; i < p->count; i++) {
+        double exact = pencil_exact(p, i);
+        double error = fabs(p->lambda[i] - exact);
+
+        ck_assert_msg(error <= 1e-8 * fabs(exact) + 2e3 * DBL_EPSILON * top,
+                      "%s, n = %d, %d pairs: lambda[%d] = %.17g, LAPACK has "
+                      "%.17g", what, p->n, p->count, i, p->lambda[i], exact);
+        ck_assert_msg(error <= p->bound[i] + 2e3 * DBL_EPSILON * top,
+                      "%s: the error %g of lambda[%d] is above its bound %g",
+                      what, error, i, p->bound[i]);
+    }
+    ck_assert_msg(p->result.orthogonality <= 1e-11, "%s: X'MX - I = %g", what,
+                  p->result.orthogonality);
+    ck_assert_msg(pencil_worst(p) <= p->opt.rtol * (1 + 1e-6) +
+                                     1e-13 * top / fabs(p->all[0]) *
+                                     (p->all[0] != 0),
+                  "%s: says converged at %g", what, pencil_worst(p));
+}
+
+void pencil_close(pencil *p)
+{
+    sps_operator_destroy(&p->op);
+    sps_operator_destroy(&p->mass);
+    if (p->A) sps_csr_destroy(p->ctx, &p->A);
+    if (p->M) sps_csr_destroy(p->ctx, &p->M);
+    free(p->a);
+    free(p->m);
+    free(p->all);
+    free(p->x);
+    free(p->lambda);
+    free(p->residual);
+    free(p->bound);
+    free(p->pair);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pencil.h - an eigenproblem A x = lambda M x for tests: dense arrays, their
+ * sparse forms, the solver, and LAPACK as the judge. */
+#ifndef SPS_TEST_PENCIL_H
+#define SPS_TEST_PENCIL_H
+
+#include "spsolve.h"
+
+typedef struct pencil {
+    sps_context *ctx;
+    int n, count;
+    double *a, *m;            /* n x n; m NULL: the identity */
+    double *all;              /* every eigenvalue, ascending, by LAPACK */
+    double *x, *lambda;       /* n x count, row-major (guess, result); count */
+    sps_csr *A, *M;
+    sps_operator *op, *mass;
+    sps_options opt;
+    sps_eigen_result result;  /* its arrays are gone; these are copies: */
+    double *residual, *bound;
+    sps_stop *pair;
+} pencil;
+
+/* Zero matrices, m only where generalised; solver lobpcg, rtol 1e-9. */
+void pencil_open(pencil *p, sps_context *ctx, int n, int count,
+                 bool generalised);
+static inline double *pencil_a(pencil *p, int i, int j)
+{
+    return &p->a[(long)i * p->n + j];
+}
+/* a_ij = a_ji = value; the same of m. */
+void pencil_set(pencil *p, int i, int j, double value);
+void pencil_mass(pencil *p, int i, int j, double value);
+sps_status pencil_solve(pencil *p);
+/* The eigenvalues wanted, in order: p->all or its end. */
+double pencil_exact(const pencil *p, int i);
+/* Solves, and the test fails unless every pair has converged to the
+ * eigenvalues LAPACK finds, to 1e-8 relative or what rounding leaves. */
+void pencil_must_agree(pencil *p, const char *what);
+/* The worst of ||A x - lambda M x|| / (|lambda| ||M x||), in long double. */
+double pencil_worst(const pencil *p);
+void pencil_close(pencil *p);
+
+#endif
