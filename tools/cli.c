@@ -236,6 +236,7 @@ static int argument(char **arg, cli_values *v, int *used, char *error,
         *used = 2;
     }
     if (o->offset == offsetof(cli_values, nrhs)) v->given_nrhs = true;
+    if (o->offset == offsetof(cli_values, sigma)) v->given_sigma = true;
     return set(o, value, v, error, size);
 }
 
@@ -309,6 +310,7 @@ static int config_line(char *line, const char *where, cli_values *v,
     else
         code = set(o, value, v, text, sizeof text);
     if (o && o->offset == offsetof(cli_values, nrhs)) v->given_nrhs = true;
+    if (o && o->offset == offsetof(cli_values, sigma)) v->given_sigma = true;
     return code ? fail(error, size, "%s: %s", where, text) : 0;
 }
 
@@ -387,7 +389,8 @@ static int together(cli_values *v, char *error, size_t size)
     static const char *const norms[] = {"rhs", "backward", "start",
                                         "absolute"};
     int inputs = same(v->A, "-") + same(v->B, "-") + same(v->x0, "-") +
-                 same(v->nullspace, "-");
+                 same(v->nullspace, "-") + same(v->mass, "-") +
+                 same(v->constraints, "-");
     int outputs = same(v->out, "-") + same(v->json, "-") +
                   same(v->plot, "-") + same(v->monitor, "-");
 
@@ -398,7 +401,14 @@ static int together(cli_values *v, char *error, size_t size)
                                  "lists all options)");
     if (inputs > 1)
         return fail(error, size, "standard input can serve only one of -A, "
-                                 "-B, -x0 and -nullspace");
+                                 "-B, -M, -Y, -x0 and -nullspace");
+    if (v->eigs && (v->B || v->given_nrhs))
+        return fail(error, size, "-eigs asks for eigenvalues; there are no "
+                                 "right-hand sides (-B, -nrhs) then");
+    if (!v->eigs && (v->mass || v->constraints || v->given_sigma ||
+                     v->verify_count))
+        return fail(error, size, "-M, -Y, -sigma and -verify-count belong to "
+                                 "-eigs K");
     if (outputs > 1)
         return fail(error, size, "standard output can serve only one of -o, "
                                  "-json, -plot and -monitor");

@@ -31,6 +31,10 @@ enum {
 /* Everything the options say, with the defaults of the table. */
 typedef struct cli_values {
     const char *A, *B, *x0, *out;
+    const char *mass, *constraints, *which;
+    int eigs, block;
+    double sigma;
+    bool verify_count;
     const char *solver, *precond, *nullspace, *norm;
     const char *device, *kernel, *wisdom, *config;
     const char *json, *monitor, *plot, *help;
@@ -44,7 +48,7 @@ typedef struct cli_values {
     bool lenient, strict, allow_nonfinite;
     bool flexible;
     bool explain, dry_run, quiet, list, version;
-    bool given_nrhs;             /* -nrhs was said, not defaulted */
+    bool given_nrhs, given_sigma; /* said, not defaulted */
     /* derived */
     sps_place place;
     int ordinal;                 /* of the GPU */

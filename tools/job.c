@@ -172,16 +172,24 @@ static int interrupted_early(job *j)
                 "interrupted while reading: there is no iterate yet");
 }
 
-static int read_matrix(job *j)
+int job_read_csr(job *j, const char *path, sps_read_info *info, sps_csr **A_p)
 {
     sps_read_options ro;
     sps_status st;
-    int64_t n;
 
     read_options(j, &ro);
+    st = sps_csr_read(j->ctx, path, &ro, info, A_p);
+    return st == SPS_OK ? 0 : failed(j, st, true);
+}
+
+static int read_matrix(job *j)
+{
+    int64_t n;
+    int code;
+
     j->read.struct_size = sizeof j->read;
-    st = sps_csr_read(j->ctx, j->opt.A, &ro, &j->read, &j->A);
-    if (st != SPS_OK) return failed(j, st, true);
+    code = job_read_csr(j, j->opt.A, &j->read, &j->A);
+    if (code) return code;
     n = j->A->nrow;
     j->complex_system = (j->A->props & SPS_INTERLEAVED) != 0;
     j->n = j->complex_system ? n / 2 : n;
@@ -200,7 +208,7 @@ static int read_matrix(job *j)
 }
 
 /* A block from a file, of the rows that A has. */
-static int read_block(job *j, const char *path, sps_block **X_p)
+int job_read_block(job *j, const char *path, sps_block **X_p)
 {
     sps_read_options ro;
     sps_status st;
@@ -224,7 +232,7 @@ static int right_hand_sides(job *j)
     int code;
 
     if (j->opt.B) {
-        code = read_block(j, j->opt.B, &j->B);
+        code = job_read_block(j, j->opt.B, &j->B);
         if (code) return code;
         sps_block_shape(j->B, NULL, &j->k);
         if (j->opt.given_nrhs && j->opt.nrhs != j->k)
@@ -239,16 +247,19 @@ static int right_hand_sides(job *j)
     return st == SPS_OK ? 0 : failed(j, st, false);
 }
 
+int job_zeros(job *j, sps_block **X_p)
+{
+    sps_status st = sps_block_create(j->ctx, j->A->nrow, j->k, X_p);
+
+    return st == SPS_OK ? 0 : failed(j, st, false);
+}
+
 static int guess(job *j)
 {
-    sps_status st;
     int code, k;
 
-    if (!j->opt.x0) {
-        st = sps_block_create(j->ctx, j->A->nrow, j->k, &j->X);
-        return st == SPS_OK ? 0 : failed(j, st, false);
-    }
-    code = read_block(j, j->opt.x0, &j->X);
+    if (!j->opt.x0) return job_zeros(j, &j->X);
+    code = job_read_block(j, j->opt.x0, &j->X);
     if (code) return code;
     sps_block_shape(j->X, NULL, &k);
     if (k != j->k)
@@ -277,7 +288,7 @@ static int null_basis(job *j)
         return job_fail(j, EXIT_INPUT, "bad_input",
                         "-nullspace %s: neither none, auto, constant, "
                         "components nor a file that can be read", path);
-    return read_block(j, path, &j->basis);
+    return job_read_block(j, path, &j->basis);
 }
 
 int job_read(job *j)
@@ -285,8 +296,12 @@ int job_read(job *j)
     double began = job_now();
     int code = read_matrix(j);
 
-    if (code == 0) code = right_hand_sides(j);
-    if (code == 0) code = guess(j);
+    if (code == 0 && j->opt.eigs) {
+        code = eigen_read(j);
+    } else {
+        if (code == 0) code = right_hand_sides(j);
+        if (code == 0) code = guess(j);
+    }
     if (code == 0 && !named_nullspace(j->opt.nullspace))
         code = null_basis(j);
     j->sec_read = job_now() - began;
@@ -340,6 +355,11 @@ int job_set_up(job *j)
         o.max_iterations = 1;
         o.monitor = NULL;
     }
+    if (j->opt.eigs) {
+        st = eigen_set_up(j, &o);
+        j->sec_setup = job_now() - began;
+        return st == SPS_OK ? 0 : failed(j, st, false);
+    }
     st = sps_operator_csr(j->ctx, j->A, j->k, &o, &j->op);
     if (st == SPS_OK)
         st = sps_solver_create(j->op, NULL, j->k, &o, &j->solver);
@@ -349,7 +369,10 @@ int job_set_up(job *j)
 
 void job_warm_up(job *j)
 {
-    if (j->solver && j->X && j->info.place == SPS_CUDA)
+    if (!j->solver || !j->X || j->info.place != SPS_CUDA) return;
+    if (j->opt.eigs)
+        (void)sps_solver_eigen(j->solver, j->X, NULL, NULL);
+    else
         (void)sps_solver_linear(j->solver, j->B, j->X, NULL);
 }
 
@@ -363,7 +386,8 @@ int job_solve(job *j)
     j->progress.seconds_limit = j->opt.maxtime;
     j->result.struct_size = sizeof j->result;
     j->attempted = true;
-    st = sps_solver_linear(j->solver, j->B, j->X, &j->result);
+    st = j->opt.eigs ? eigen_solve(j)
+                     : sps_solver_linear(j->solver, j->B, j->X, &j->result);
     if (st != SPS_OK) return failed(j, st, false);
     j->solved = true;
     j->exit_code = exit_of_stop(j->result.stop);
@@ -387,7 +411,13 @@ const char *job_advice(const job *j)
                    "(-maxit, -maxtime)";
         return "another -precond (block_jacobi, chebyshev), a larger limit "
                "(-maxit, -maxtime), or start from this X with -x0";
+    case SPS_STOP_ROUNDING:
+        return "a larger -rtol, or -atol: rounding, eps ||A||, is above the "
+               "tolerance times lambda; -norm backward if that is enough";
+    case SPS_STOP_MASS_INDEFINITE:
+        return "a positive definite M: eliminate massless unknowns";
     case SPS_STOP_STAGNATED:
+        if (j->opt.eigs) return "another -precond, a larger -block or -rtol";
         if (r->worst_backward < 1e-12 && j->opt.norm_kind == SPS_NORM_BACKWARD)
             return "a larger -rtol: the backward error is at rounding level, "
                    "so double precision holds no better X";

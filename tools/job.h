@@ -12,11 +12,12 @@ typedef struct job {
     double start;                /* now() when the program began */
 
     sps_context *ctx;
-    sps_csr *A;
-    sps_block *B, *X, *basis;
-    sps_operator *op;
+    sps_csr *A, *M;
+    sps_block *B, *X, *basis, *Y;
+    sps_operator *op, *mass_op;
     sps_solver *solver;
     sps_result result;           /* arrays belong to solver */
+    sps_eigen_result eigen;      /* of -eigs; the same */
     bool solved;                 /* result is filled */
     bool attempted;              /* X holds the best iterate, solved or not */
 
@@ -51,6 +52,15 @@ void job_warm_up(job *j);
 int job_solve(job *j);
 int job_fail(job *j, int code, const char *status, const char *format, ...)
     CLI_PRINTF(4, 5);
+/* Reading for others: of the matrix's shape; exit codes as above. */
+int job_read_csr(job *j, const char *path, sps_read_info *info, sps_csr **A_p);
+int job_read_block(job *j, const char *path, sps_block **X_p);
+int job_zeros(job *j, sps_block **X_p);
+/* eigen.c: the same steps for -eigs. */
+int eigen_read(job *j);
+sps_status eigen_set_up(job *j, sps_options *o);
+sps_status eigen_solve(job *j);
+void eigen_report(const job *j, FILE *f);
 /* What to try when the solve did not get there; "" if nothing. */
 const char *job_advice(const job *j);
 

@@ -169,6 +169,24 @@ static void columns(writer *w, const job *j)
     leave(w, ']');
 }
 
+/* What eigenpairs have beside residuals. */
+static void pairs(writer *w, const job *j)
+{
+    const sps_eigen_result *e = &j->eigen;
+    const char *why = !j->opt.eigs ? "a linear system"
+                    : j->opt.dry_run ? "dry run" : "nothing was solved";
+    bool ok = j->opt.eigs && j->solved;
+
+    column_numbers(w, "eigenvalues", e->lambda, ok ? e->count : 0);
+    column_numbers(w, "eigenvalue_bounds", e->bound, ok ? e->count : 0);
+    maybe(w, "orthogonality", ok, e->orthogonality, why);
+    maybe(w, "norm_M_estimate", ok, e->norm_M, why);
+    maybe(w, "applies_mass", ok, (double)e->applies_M, why);
+    maybe(w, "block", ok, e->block, why);
+    maybe(w, "missed_eigenvalues", ok && e->missed >= 0, e->missed,
+          ok ? "not looked for" : why);
+}
+
 static void problem(writer *w, const job *j)
 {
     static const char why[] = "the matrix was not read";
@@ -176,7 +194,8 @@ static void problem(writer *w, const job *j)
     text(w, "matrix", j->opt.A, "none was given");
     maybe(w, "n", j->A != NULL, (double)j->n, why);
     maybe(w, "nnz", j->A != NULL, (double)j->nnz, why);
-    maybe(w, "nrhs", j->k > 0, j->k, "the right-hand sides were not read");
+    maybe(w, "nrhs", j->k > 0 && !j->opt.eigs, j->k, j->opt.eigs
+          ? "eigenvalues" : "the right-hand sides were not read");
     begin(w, "complex");
     fputs(j->complex_system ? "true" : "false", w->f);
 }
@@ -214,6 +233,7 @@ static void outcome(writer *w, const job *j)
     maybe(w, "nullspace_dimension", ok, r->nullspace, why);
     maybe(w, "nullspace_part_of_B", ok, r->removed, why);
     columns(w, j);
+    pairs(w, j);
 }
 
 static void seconds(writer *w, const job *j)

@@ -8,6 +8,7 @@
 
 #define AT(member) offsetof(cli_values, member)
 #define PROBLEM "Problem"
+#define EIGEN "Eigenvalues"
 #define METHOD "Method"
 #define STOPPING "Stopping"
 #define MACHINE "Machine"
@@ -40,7 +41,26 @@ const cli_option cli_options[] = {
      "refuse an input that needs more memory than this (K, M, G or T may "
      "follow the number); 0 means no limit"},
 
-    {"solver", "NAME", "auto", CLI_CHOICE, AT(solver), 0, 0, "auto @solver",
+    {"eigs", "K", "0", CLI_INT, AT(eigs), 0, 1024, NULL, EIGEN,
+     "find K eigenpairs of A x = lambda M x instead of solving A X = B; -o "
+     "writes the eigenvectors, -x0 may hold guesses of them"},
+    {"M", "FILE", NULL, CLI_FILE, AT(mass), 0, 0, NULL, EIGEN,
+     "the mass matrix, symmetric positive definite; the identity without it"},
+    {"which", "WHICH", "smallest", CLI_CHOICE, AT(which), 0, 0,
+     "smallest largest nearest", EIGEN,
+     "which end of the spectrum, or those nearest to -sigma"},
+    {"sigma", "X", "0", CLI_REAL, AT(sigma), -DBL_MAX, DBL_MAX, NULL, EIGEN,
+     "find the eigenvalues nearest to X"},
+    {"Y", "FILE", NULL, CLI_FILE, AT(constraints), 0, 0, NULL, EIGEN,
+     "vectors that the eigenvectors are to be M-orthogonal to"},
+    {"block", "M", "0", CLI_INT, AT(block), 0, 256, NULL, EIGEN,
+     "columns worked on at a time; 0 takes the pairs asked and some to guard "
+     "them, 40 at most"},
+    {"verify-count", NULL, NULL, CLI_FLAG, AT(verify_count), 0, 0, NULL, EIGEN,
+     "look for missed eigenvalues afterwards"},
+
+    {"solver", "NAME", "auto", CLI_CHOICE, AT(solver), 0, 0,
+     "auto @solver @eigensolver",
      METHOD, "iterative method; auto chooses and the report says why"},
     {"precond", "NAME", "auto", CLI_CHOICE, AT(precond), 0, 0,
      "auto @precond", METHOD, "preconditioner"},

@@ -172,8 +172,9 @@ static void drawing(const job *j, frame *p)
             WIDE, HIGH, WIDE, HIGH, style, WIDE, HIGH);
     fprintf(p->f, "<text x='%d' y='24' style='font-size:15px'>", LEFT);
     escape(p->f, name ? name + 1 : j->opt.A);
-    fprintf(p->f, ", %d right-hand side%s</text>\n<text x='%d' y='42' "
-                  "fill='#555'>", j->k, j->k == 1 ? "" : "s", LEFT);
+    fprintf(p->f, ", %d %s%s</text>\n<text x='%d' y='42' fill='#555'>",
+            j->k, j->opt.eigs ? "eigenpair" : "right-hand side",
+            j->k == 1 ? "" : "s", LEFT);
     if (j->solved)
         fprintf(p->f, "%s, preconditioner %s: %s after %d iterations",
                 j->result.solver, j->result.precond,

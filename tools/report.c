@@ -81,7 +81,12 @@ static void matrix(const job *j, FILE *f)
         label(f, "");
         fprintf(f, "solved as the equivalent real system of twice the size\n");
     }
-    if (j->k == 0) return;
+    if (j->M) {
+        label(f, "mass");
+        fprintf(f, "%s: %s entries\n", j->opt.mass,
+                grouped(j->M->nnz, nnz, sizeof nnz));
+    }
+    if (j->k == 0 || j->opt.eigs) return;
     label(f, "rhs");
     if (j->opt.B) fprintf(f, "%s: %d column%s\n", j->opt.B, j->k,
                           j->k == 1 ? "" : "s");
@@ -126,10 +131,14 @@ static void outcome(const job *j, FILE *f)
         return;
     }
     snprintf(text, sizeof text,
-             "%s; %d of %d columns converged in %d iteration%s",
+             "%s; %d of %d %s converged in %d iteration%s",
              sps_stop_string(r->stop), r->columns_converged, r->k,
-             r->iterations, r->iterations == 1 ? "" : "s");
+             j->opt.eigs ? "pairs" : "columns", r->iterations, r->iterations == 1 ? "" : "s");
     wrapped(f, "status", text);
+    if (j->opt.eigs) {
+        eigen_report(j, f);
+        return;
+    }
     label(f, "residual");
     fprintf(f, "worst %.2e, median %.2e of ||b||%s, recomputed from X\n",
             r->worst_residual, report_median(r->residual, r->k),
@@ -215,7 +224,8 @@ void report_explain(const job *j, FILE *f)
 
 void report_print(const job *j, FILE *f)
 {
-    fprintf(f, "solve %s: A X = B\n", sps_version());
+    fprintf(f, "solve %s: %s\n", sps_version(), !j->opt.eigs ? "A X = B" :
+            j->opt.mass ? "A x = lambda M x" : "A x = lambda x");
     matrix(j, f);
     method(j, f);
     if (j->opt.dry_run && j->exit_code == 0) {

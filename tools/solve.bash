@@ -13,8 +13,16 @@ _solve()
         COMPREPLY=($(compgen -W 'none auto constant components' -- "$cur"))
         return ;;
     -maxmem) COMPREPLY=(); return ;;
+    -eigs) COMPREPLY=(); return ;;
+    -M) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    -which)
+        COMPREPLY=($(compgen -W 'smallest largest nearest' -- "$cur"))
+        return ;;
+    -sigma) COMPREPLY=(); return ;;
+    -Y) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    -block) COMPREPLY=(); return ;;
     -solver)
-        COMPREPLY=($(compgen -W 'auto block_cg cg gmres block_gmres block_gcrodr bicgstab idr minres' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto block_cg cg gmres block_gmres block_gcrodr bicgstab idr minres lobpcg' -- "$cur"))
         return ;;
     -precond)
         COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut dense fsai' -- "$cur"))
@@ -71,6 +79,13 @@ _solve()
         -strict
         -allow-nonfinite
         -maxmem
+        -eigs
+        -M
+        -which
+        -sigma
+        -Y
+        -block
+        -verify-count
         -solver
         -precond
         -precond-block

@@ -129,8 +129,9 @@ static void reports(job *j)
     else if (!v->quiet)
         report_print(j, taken ? stderr : stdout);
     else if (j->exit_code != 0 && j->exit_code != EXIT_OUTPUT)
-        fprintf(stderr, "solve: %s; %d of %d columns converged\n",
-                j->message, j->result.columns_converged, j->k);
+        fprintf(stderr, "solve: %s; %d of %d %s converged\n",
+                j->message, j->result.columns_converged, j->k,
+                v->eigs ? "pairs" : "columns");
     if (!taken && (fflush(stdout) != 0 || ferror(stdout))) {
         snprintf(text, sizeof text, "standard output: %s", strerror(errno));
         output_failed(j, text);
@@ -184,11 +185,14 @@ static void run(job *j)
 static void release(job *j)
 {
     sps_solver_destroy(&j->solver);
+    sps_operator_destroy(&j->mass_op);
     sps_operator_destroy(&j->op);
     sps_block_destroy(&j->basis);
+    sps_block_destroy(&j->Y);
     sps_block_destroy(&j->X);
     sps_block_destroy(&j->B);
     if (j->A) sps_csr_destroy(j->ctx, &j->A);
+    if (j->M) sps_csr_destroy(j->ctx, &j->M);
     signals_context(NULL);
     if (j->ctx) sps_context_destroy(&j->ctx);
     progress_free(&j->progress);
@@ -217,6 +221,7 @@ static int facts(job *j)
                j->info.module);
     if (j->opt.list && code == 0) {
         list_kind(j, "solvers", "solver");
+        list_kind(j, "eigensolvers", "eigensolver");
         list_kind(j, "preconditioners", "precond");
         list_kind(j, "kernels (cpu)", "kernel.cpu");
         if (j->info.place == SPS_CUDA)
