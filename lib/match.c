@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "order.h"
+#include "timer.h"
 
 typedef struct matching {
     const sps_csr *A;
@@ -240,8 +241,9 @@ static double power_of_two(double x)
     return isfinite(e) ? ldexp(1, (int)fmax(-500, fmin(500, e))) : 1;
 }
 
-sps_status spsi_match(sps_context *ctx, const sps_csr *A, int32_t *column,
-                      double *row, double *col, int64_t *rank)
+sps_status spsi_match(sps_context *ctx, const sps_csr *A, double deadline,
+                      int32_t *column, double *row, double *col,
+                      int64_t *rank)
 {
     sps_status st;
     matching m = { .A = A, .n = A->nrow, .column = column };
@@ -252,8 +254,10 @@ sps_status spsi_match(sps_context *ctx, const sps_csr *A, int32_t *column,
     match_tight(&m);
     for (int32_t i = 0; i < m.n; i++) {
         if (column[i] < 0 && isfinite(m.u[i])) {
-            const int32_t end = search(&m, i);
+            int32_t end;
 
+            SPS_TRY(spsi_in_time(ctx, deadline, "the matching"));
+            end = search(&m, i);
             if (end >= 0) augment(&m, i, end);
             forget(&m);
         }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "order.h"
+#include "timer.h"
 
 typedef struct state {
     int64_t n, left;          /* vertices; not yet ordered */
@@ -24,6 +25,7 @@ typedef struct state {
     int32_t *pool;            /* lists of elements */
     int64_t used, room;
     int32_t *degree, *head, *forward, *back;    /* buckets by degree */
+    int32_t least;            /* none is not empty below it */
     int64_t *mark, stamp;     /* of elements: stamp + |L_e \ L_p| */
     int64_t *in;              /* of vertices: in L_p of that stamp */
 } state;
@@ -35,6 +37,7 @@ static void put(state *s, int32_t i, int32_t degree)
     const int32_t next = s->head[degree];
 
     s->degree[i] = degree;
+    if (degree < s->least) s->least = degree;
     s->forward[i] = next;
     s->back[i] = -1;
     if (next >= 0) s->back[next] = i;
@@ -213,12 +216,11 @@ static int64_t dense_length(int64_t n)
 }
 
 sps_status spsi_order_degree(sps_context *ctx, const sps_graph *g,
-                             int32_t *order)
+                             double deadline, int32_t *order)
 {
     sps_status st;
     state s = { 0 };
     int64_t count = 0, last = g->n;
-    int32_t least = 0;
 
     SPS_TRY(open_state(ctx, g, &s));
     for (int32_t i = (int32_t)g->n - 1; i >= 0; i--) {
@@ -234,10 +236,10 @@ sps_status spsi_order_degree(sps_context *ctx, const sps_graph *g,
         order[--last] = i;
     }
     while (count < last) {
-        while (s.head[least] < 0) least++;
-        order[count] = s.head[least];
+        while (s.head[s.least] < 0) s.least++;
+        order[count] = s.head[s.least];
+        SPS_TRY(spsi_in_time(ctx, deadline, "the ordering"));
         SPS_TRY(eliminate(ctx, &s, order[count++]));
-        least = 0;
     }
 fail:
     close_state(ctx, &s);

@@ -16,6 +16,16 @@ double spsi_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+sps_status spsi_in_time(sps_context *ctx, double deadline, const char *what)
+{
+    if (spsi_cancelled(ctx))
+        return spsi_fail(ctx, SPS_EUNFIT, "%s was interrupted", what);
+    if (deadline > 0 && spsi_now() > deadline)
+        return spsi_fail(ctx, SPS_EUNFIT, "%s was not finished when the time "
+                         "was over", what);
+    return SPS_OK;
+}
+
 void spsi_phase_begin(sps_context *ctx, sps_phase phase)
 {
     if (ctx->backend->phase_begin)

@@ -12,6 +12,11 @@ extern "C" {
 /* Monotonic seconds. */
 double spsi_now(void);
 
+/* Long loops of a set-up look here: SPS_EUNFIT, naming what was not finished,
+ * when the deadline (of spsi_now(), 0: none) is over or the caller asked to
+ * stop. */
+sps_status spsi_in_time(sps_context *ctx, double deadline, const char *what);
+
 /* Phases do not nest.  On a GPU the backend records events and adds them up
  * at the next synchronisation, so a phase costs no wait. */
 void spsi_phase_begin(sps_context *ctx, sps_phase phase);

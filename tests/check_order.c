@@ -40,7 +40,7 @@ START_TEST(orders_are_permutations)
             OK(ctx, spsi_graph_create(ctx, A, &g));
             OK(ctx, spsi_order_rcm(ctx, &g, order));
             is_permutation(order, sizes[t], zoo_name(f));
-            OK(ctx, spsi_order_degree(ctx, &g, order));
+            OK(ctx, spsi_order_degree(ctx, &g, 0, order));
             is_permutation(order, sizes[t], zoo_name(f));
             spsi_graph_clear(ctx, &g);
             zoo_free(&A);
@@ -141,7 +141,7 @@ START_TEST(minimum_degree_fills_little)
     OK(ctx, spsi_graph_create(ctx, A, &g));
     for (int i = 0; i < 900; i++) order[i] = i;
     natural = fill(&g, order);
-    OK(ctx, spsi_order_degree(ctx, &g, order));
+    OK(ctx, spsi_order_degree(ctx, &g, 0, order));
     ck_assert_msg(2 * fill(&g, order) < natural, "%ld of %ld",
                   (long)fill(&g, order), (long)natural);
     spsi_graph_clear(ctx, &g);
@@ -170,7 +170,7 @@ START_TEST(minimum_degree_keeps_an_arrow_sparse)
         A->rowptr[i + 1] = q;
     }
     OK(ctx, spsi_graph_create(ctx, A, &g));
-    OK(ctx, spsi_order_degree(ctx, &g, order));
+    OK(ctx, spsi_order_degree(ctx, &g, 0, order));
     ck_assert_int_eq(fill(&g, order), N - 1);
     spsi_graph_clear(ctx, &g);
     sps_csr_destroy(ctx, &A);
@@ -227,7 +227,7 @@ static void check_matching(sps_context *ctx, const trial *t)
     unsigned used = 0;
     int64_t rank;
 
-    OK(ctx, spsi_match(ctx, A, column, row, col, &rank));
+    OK(ctx, spsi_match(ctx, A, 0, column, row, col, &rank));
     ck_assert_int_eq((int)rank, t->most);
     for (int i = 0; i < t->n; i++) {
         if (column[i] < 0) continue;
@@ -247,6 +247,32 @@ static void check_matching(sps_context *ctx, const trial *t)
     }
     sps_csr_destroy(ctx, &A);
 }
+
+/* A deadline that is over: a reason, not half an answer.  Row 1 of the matrix
+ * has to look for its column, row 0 took the best. */
+START_TEST(matching_and_ordering_end_at_their_deadline)
+{
+    static const double a[] = {1, 1, 1, 0.1};
+    sps_context *ctx = runner_context();
+    sps_csr *A = from_dense(ctx, 2, a);
+    int32_t order[2];
+    double row[2], col[2];
+    int64_t rank;
+    sps_graph g;
+
+    OK(ctx, spsi_graph_create(ctx, A, &g));
+    ck_assert_int_eq(spsi_order_degree(ctx, &g, 1e-9, order), SPS_EUNFIT);
+    ck_assert(strstr(sps_context_error(ctx), "ordering was not finished"));
+    ck_assert_int_eq(spsi_match(ctx, A, 1e-9, order, row, col, &rank),
+                     SPS_EUNFIT);
+    ck_assert(strstr(sps_context_error(ctx), "matching was not finished"));
+    OK(ctx, spsi_match(ctx, A, 0, order, row, col, &rank));
+    ck_assert_int_eq(order[0], 1);
+    spsi_graph_clear(ctx, &g);
+    sps_csr_destroy(ctx, &A);
+    sps_context_destroy(&ctx);
+}
+END_TEST
 
 START_TEST(the_matching_is_the_best_of_all)
 {
@@ -430,6 +456,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(minimum_degree_fills_little),
     RUNNER_TEST(minimum_degree_keeps_an_arrow_sparse),
     RUNNER_TEST(the_matching_is_the_best_of_all),
+    RUNNER_TEST(matching_and_ordering_end_at_their_deadline),
     RUNNER_TEST(equilibration_brings_rows_and_columns_near_one),
     RUNNER_TEST(equilibration_keeps_symmetry),
     RUNNER_TEST(a_reordered_solve_is_the_callers),

@@ -8,7 +8,7 @@
  *
  * A small droptol and a large fill make it a sparse direct factorisation, good
  * to the last digits but for pivots that vanished, which are noted.  The time
- * limit of the options holds for the factorisation. */
+ * limit of the options holds for the whole build. */
 #include "incomplete.h"
 #include "prepare.h"
 
@@ -21,6 +21,7 @@
 struct ilut {
     sps_precond super;
     struct factors f;
+    double deadline;          /* of the build under way, 0: none */
     sps_options opt;          /* of the build, for the next values */
 };
 
@@ -33,7 +34,7 @@ static sps_status factor(struct ilut *m, const struct prepared *p,
     const sps_ilut_options o = {
         .drop = opt->droptol, .pivot = PIVOT,
         .most = (int64_t)fmin(ceil(opt->fill * mean), (double)M->n + 1),
-        .deadline = opt->max_seconds > 0 ? spsi_now() + opt->max_seconds : 0,
+        .deadline = m->deadline,
     };
     sps_status st;
 
@@ -58,7 +59,10 @@ static sps_status make(struct ilut *m)
     double *inverse;
     sps_status st;
 
-    SPS_TRY(spsi_prepare(M, &m->opt, false, m->opt.fill < 3, &p));
+    m->deadline = m->opt.max_seconds > 0 ? spsi_now() + m->opt.max_seconds
+                                         : 0;
+    SPS_TRY(spsi_prepare(M, &m->opt, m->deadline, false, m->opt.fill < 3,
+                         &p));
     SPS_TRY(SPS_NEW(M->ctx, M->n, &r.inverse));
     SPS_TRY(SPS_NEW(M->ctx, M->n, &r.column));
     SPS_TRY(factor(m, &p, &r));

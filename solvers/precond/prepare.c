@@ -51,7 +51,7 @@ static int64_t weak_rows(const sps_csr *A)
 
 /* ------------------------------------------------------------------ scale */
 
-static sps_status match(sps_precond *M, struct prepared *m)
+static sps_status match(sps_precond *M, double deadline, struct prepared *m)
 {
     const sps_csr *A = M->A->A;
     sps_status st;
@@ -59,7 +59,7 @@ static sps_status match(sps_precond *M, struct prepared *m)
     int32_t *column = NULL;
 
     SPS_TRY(SPS_NEW(M->ctx, A->nrow, &column));
-    SPS_TRY(spsi_match(M->ctx, A, column, m->row, m->col, &rank));
+    SPS_TRY(spsi_match(M->ctx, A, deadline, column, m->row, m->col, &rank));
     SPS_REQUIRE(M->ctx, rank == A->nrow, SPS_EUNFIT,
                 "%s: the matrix is singular by its pattern: no choice of "
                 "entries, one in every row and column, has more than %lld of "
@@ -71,8 +71,8 @@ fail:
     return st;
 }
 
-static sps_status scale(sps_precond *M, const sps_options *opt, bool symmetric,
-                        struct prepared *m)
+static sps_status scale(sps_precond *M, const sps_options *opt,
+                        double deadline, bool symmetric, struct prepared *m)
 {
     const sps_csr *A = M->A->A;
     const bool automatic = is(opt->scale, "auto");
@@ -83,7 +83,7 @@ static sps_status scale(sps_precond *M, const sps_options *opt, bool symmetric,
                 "%s keeps rows and columns alike: scale none or equilibrate",
                 M->type->name);
     if (is(opt->scale, "match") || weak) {
-        SPS_TRY(match(M, m));
+        SPS_TRY(match(M, deadline, m));
         if (weak)
             spsi_note(M->ctx, "%s: %lld diagonal entries are zero or small; "
                       "rows were moved and scaled by a maximum product "
@@ -142,7 +142,8 @@ fail:
     return st;
 }
 
-static sps_status order_by(sps_precond *M, bool rcm, struct prepared *m)
+static sps_status order_by(sps_precond *M, double deadline, bool rcm,
+                           struct prepared *m)
 {
     const int64_t n = M->n;
     sps_status st;
@@ -154,7 +155,7 @@ static sps_status order_by(sps_precond *M, bool rcm, struct prepared *m)
     SPS_TRY(permute(M, m));
     SPS_TRY(spsi_graph_create(M->ctx, m->B, &g));
     SPS_TRY(rcm ? spsi_order_rcm(M->ctx, &g, order)
-                : spsi_order_degree(M->ctx, &g, order));
+                : spsi_order_degree(M->ctx, &g, deadline, order));
     if (n) memcpy(from, m->from, (size_t)n * sizeof *from);
     for (int64_t i = 0; i < n; i++) {
         m->from[i] = from[order[i]];
@@ -168,8 +169,9 @@ fail:
     return st;
 }
 
-sps_status spsi_prepare(sps_precond *M, const sps_options *opt, bool symmetric,
-                        bool low_fill, struct prepared *m)
+sps_status spsi_prepare(sps_precond *M, const sps_options *opt,
+                        double deadline, bool symmetric, bool low_fill,
+                        struct prepared *m)
 {
     const bool automatic = is(opt->order, "auto");
     sps_status st;
@@ -182,10 +184,10 @@ sps_status spsi_prepare(sps_precond *M, const sps_options *opt, bool symmetric,
         m->from[i] = m->to[i] = (int32_t)i;
         m->row[i] = m->col[i] = 1;
     }
-    SPS_TRY(scale(M, opt, symmetric, m));
-    if (is(opt->order, "rcm")) SPS_TRY(order_by(M, true, m));
+    SPS_TRY(scale(M, opt, deadline, symmetric, m));
+    if (is(opt->order, "rcm")) SPS_TRY(order_by(M, deadline, true, m));
     if (is(opt->order, "degree") || (automatic && !low_fill))
-        SPS_TRY(order_by(M, false, m));
+        SPS_TRY(order_by(M, deadline, false, m));
     SPS_TRY(permute(M, m));
 fail:
     return st;
