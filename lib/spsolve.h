@@ -265,6 +265,27 @@ sps_status sps_csr_check(sps_context *ctx, sps_csr *A);
  *  |a_ij - a_ji|. */
 sps_status sps_csr_symmetric(sps_context *ctx, const sps_csr *A, double tol,
                              bool *symmetric, double *difference);
+/** What a Laplacian was made of. */
+typedef struct sps_laplacian_info {
+    size_t struct_size;   /**< sizeof(sps_laplacian_info), set by the caller */
+    int64_t vertices, edges;   /**< an edge counts once */
+    int64_t components;   /**< connected ones, isolated vertices among them:
+                               the dimension of the null space */
+    int64_t isolated;     /**< vertices without an edge */
+    int64_t loops;        /**< self-loops left out */
+    int64_t one_way;      /**< edges stored in one direction only, or with a
+                               weight for each */
+} sps_laplacian_info;
+
+/** L = D - W of the graph whose host adjacency matrix A (n x n, weights >= 0)
+ *  is: w_ij = max(a_ij, a_ji), so the direction of edges is dropped, with a
+ *  note, and a symmetric A stays as it is; self-loops are left out with a
+ *  note; duplicates add up; L is symmetric, every row has a diagonal entry.
+ *  L is a new host csr, of doubles; A may go.  info may be NULL.  EMATRIX: a
+ *  weight is negative, complex or not finite (the text says where); ESHAPE:
+ *  not square. */
+sps_status sps_csr_laplacian(sps_context *ctx, const sps_csr *A,
+                             sps_laplacian_info *info, sps_csr **L_p);
 void sps_csr_destroy(sps_context *ctx, sps_csr **A_p);
 
 /* ------------------------------------------------------------------ block */
@@ -301,6 +322,13 @@ sps_status sps_block_read(sps_context *ctx, const char *path,
 /** Writes an array file, temporary then renamed; interleaved: as complex. */
 sps_status sps_block_write(const sps_block *X, const char *path,
                            bool interleaved);
+/** Rigid motions of the structure whose m nodes lie at coords (m x d, d = 2 or
+ *  3): n x q with orthonormal columns in the context's place, n = d m, the d
+ *  unknowns of a node side by side; q = 3 in the plane and 6 in space, fewer,
+ *  with a note, where the nodes lie on a line.  A null space of the stiffness
+ *  of an unsupported structure: sps_options.nullspace_basis, which checks it.
+ *  ESHAPE, EINVAL (not finite). */
+sps_status sps_block_rigid_body(const sps_block *coords, sps_block **R_p);
 void sps_block_destroy(sps_block **X_p);
 
 /* ---------------------------------------------------------------- options */

@@ -200,6 +200,24 @@ START_TEST(csr)
 }
 END_TEST
 
+START_TEST(graphs_and_structures)
+{
+    sps_laplacian_info info = {.struct_size = sizeof info};
+    sps_csr *A = matrix(false), *made = NULL;
+    sps_block *nodes = NULL, *R = NULL;
+    double *v = A->val;
+
+    for (int64_t p = 0; p < A->nnz; p++) v[p] = v[p] < 0;
+    BRUTAL(sps_csr_laplacian(ctx, A, &info, &made),
+           sps_csr_destroy(ctx, &made));
+    GOOD(sps_block_create(ctx, N, 3, &nodes));
+    GOOD(sps_block_random(nodes, 1));
+    BRUTAL(sps_block_rigid_body(nodes, &R), sps_block_destroy(&R));
+    sps_block_destroy(&nodes);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
 START_TEST(files)
 {
     static const char *const suffix[] = {"", ".gz"};
@@ -382,6 +400,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, context);
     tcase_add_test(tc, csr);
+    tcase_add_test(tc, graphs_and_structures);
     tcase_add_test(tc, files);
     tcase_add_test(tc, blocks);
     tcase_add_test(tc, options);

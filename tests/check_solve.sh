@@ -31,7 +31,7 @@ expect 0 "" -help
 for o in A B nrhs x0 o solver precond nullspace rtol atol norm maxit maxtime \
     device kernel threads seed json monitor plot explain dry-run config quiet \
     version help lenient strict allow-nonfinite precond-block precond-degree \
-    scale reorder order dense fsai-power droptol fill \
+    laplacian rigid-body scale reorder order dense fsai-power droptol fill \
     rank-tol wisdom list maxmem; do
     grep -q -- "^  -$o\\b" "$tmp/out" || fail "-help does not list -$o"
 done
@@ -163,6 +163,27 @@ grep -q "solver auto: [a-z_]* with [a-z0-9]*, since" "$tmp/out" ||
 expect 0 "" -A $data/graph.mtx $quick -nullspace auto
 grep -q 'of ||b|| as projected' "$tmp/out" ||
     fail "the report hides that b was projected"
+expect 3 "row 1, column 4 is -1" -A $data/graph.mtx $quick -laplacian
+printf '%%%%MatrixMarket matrix coordinate pattern general
+5 5 5\n1 2\n2 3\n3 1\n1 3\n4 4\n' >"$tmp/adjacency.mtx"
+expect 0 "" -A "$tmp/adjacency.mtx" $quick -laplacian
+for words in '3 edges, 3 connected components, 2 of a single vertex' \
+    '1 self-loop is left out' '2 of 3 edges are directed'; do
+    grep -q "$words" "$tmp/out" || fail "-laplacian does not tell '$words'"
+done
+# A spring between two nodes of the plane: free but for its length.
+printf '%%%%MatrixMarket matrix coordinate real symmetric
+4 4 3\n1 1 1\n3 1 -1\n3 3 1\n' >"$tmp/spring.mtx"
+printf '%%%%MatrixMarket matrix array real general\n2 2\n0\n2\n0\n0\n' \
+    >"$tmp/nodes.mtx"
+expect 0 "" -A "$tmp/spring.mtx" $quick -rigid-body "$tmp/nodes.mtx"
+grep -q 'dimension 3 projected out' "$tmp/out" ||
+    fail "-rigid-body does not project 3 motions"
+sed 's/^3 1 -1$/3 1 -0.9/' "$tmp/spring.mtx" >"$tmp/held.mtx"
+expect 2 "no null space" -A "$tmp/held.mtx" $quick -rigid-body "$tmp/nodes.mtx"
+expect 3 "are 4 unknowns" -A $p2 $quick -rigid-body "$tmp/nodes.mtx"
+expect 2 "leave -nullspace constant away" -A $p2 -nullspace constant \
+    -rigid-body "$tmp/nodes.mtx"
 printf '%%%%MatrixMarket matrix coordinate real symmetric
 4 4 4\n1 1 2\n2 1 -1\n2 2 2\n4 4 3\n' >"$tmp/row.mtx"
 expect 0 "" -A "$tmp/row.mtx" $quick

@@ -390,7 +390,7 @@ static int together(cli_values *v, char *error, size_t size)
                                         "absolute"};
     int inputs = same(v->A, "-") + same(v->B, "-") + same(v->x0, "-") +
                  same(v->nullspace, "-") + same(v->mass, "-") +
-                 same(v->constraints, "-");
+                 same(v->constraints, "-") + same(v->rigid_body, "-");
     int outputs = same(v->out, "-") + same(v->json, "-") +
                   same(v->plot, "-") + same(v->monitor, "-");
 
@@ -401,7 +401,8 @@ static int together(cli_values *v, char *error, size_t size)
                                  "lists all options)");
     if (inputs > 1)
         return fail(error, size, "standard input can serve only one of -A, "
-                                 "-B, -M, -Y, -x0 and -nullspace");
+                                 "-B, -M, -Y, -x0, -nullspace and "
+                                 "-rigid-body");
     if (v->eigs && (v->B || v->given_nrhs))
         return fail(error, size, "-eigs asks for eigenvalues; there are no "
                                  "right-hand sides (-B, -nrhs) then");
@@ -409,6 +410,9 @@ static int together(cli_values *v, char *error, size_t size)
                      v->verify_count))
         return fail(error, size, "-M, -Y, -sigma and -verify-count belong to "
                                  "-eigs K");
+    if (v->rigid_body && !same(v->nullspace, "auto"))
+        return fail(error, size, "-rigid-body is a null space of its own: "
+                                 "leave -nullspace %s away", v->nullspace);
     if (outputs > 1)
         return fail(error, size, "standard output can serve only one of -o, "
                                  "-json, -plot and -monitor");

@@ -30,7 +30,7 @@ enum {
 
 /* Everything the options say, with the defaults of the table. */
 typedef struct cli_values {
-    const char *A, *B, *x0, *out;
+    const char *A, *B, *x0, *out, *rigid_body;
     const char *mass, *constraints, *which;
     int eigs, block;
     double sigma;
@@ -46,7 +46,7 @@ typedef struct cli_values {
     double rtol, atol, maxtime, rank_tol;
     uint64_t seed, maxmem;
     bool lenient, strict, allow_nonfinite;
-    bool flexible;
+    bool flexible, laplacian;
     bool explain, dry_run, quiet, list, version;
     bool given_nrhs, given_sigma; /* said, not defaulted */
     /* derived */

@@ -207,6 +207,21 @@ static int read_matrix(job *j)
     return interrupted_early(j);
 }
 
+/* -laplacian: A becomes D - W. */
+static int make_laplacian(job *j)
+{
+    sps_csr *L = NULL;
+    sps_status st;
+
+    j->graph.struct_size = sizeof j->graph;
+    st = sps_csr_laplacian(j->ctx, j->A, &j->graph, &L);
+    if (st != SPS_OK) return failed(j, st, true);
+    sps_csr_destroy(j->ctx, &j->A);
+    j->A = L;
+    j->nnz = L->nnz;
+    return interrupted_early(j);
+}
+
 /* A block from a file, of the rows that A has. */
 int job_read_block(job *j, const char *path, sps_block **X_p)
 {
@@ -291,18 +306,45 @@ static int null_basis(job *j)
     return job_read_block(j, path, &j->basis);
 }
 
+/* -rigid-body: the basis from the coordinates of the nodes. */
+static int rigid_motions(job *j)
+{
+    const char *path = j->opt.rigid_body;
+    sps_block *coords = NULL;
+    sps_read_options ro;
+    sps_status st;
+    int64_t nodes = 0;
+    int d = 0;
+
+    read_options(j, &ro);
+    st = sps_block_read(j->ctx, path, &ro, false, &coords);
+    if (st != SPS_OK) return failed(j, st, true);
+    sps_block_shape(coords, &nodes, &d);
+    if (nodes * d != j->A->nrow || j->complex_system)
+        job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld nodes of %d coordinates "
+                 "are %lld unknowns, but the matrix has %lld%s", path,
+                 (long long)nodes, d, (long long)(nodes * d),
+                 (long long)j->n, j->complex_system ? ", complex" : "");
+    else if ((st = sps_block_rigid_body(coords, &j->basis)) != SPS_OK)
+        failed(j, st, true);
+    sps_block_destroy(&coords);
+    return j->exit_code ? j->exit_code : interrupted_early(j);
+}
+
 int job_read(job *j)
 {
     double began = job_now();
     int code = read_matrix(j);
 
+    if (code == 0 && j->opt.laplacian) code = make_laplacian(j);
     if (code == 0 && j->opt.eigs) {
         code = eigen_read(j);
     } else {
         if (code == 0) code = right_hand_sides(j);
         if (code == 0) code = guess(j);
     }
-    if (code == 0 && !named_nullspace(j->opt.nullspace))
+    if (code == 0 && j->opt.rigid_body) code = rigid_motions(j);
+    else if (code == 0 && !named_nullspace(j->opt.nullspace))
         code = null_basis(j);
     j->sec_read = job_now() - began;
     return code;
@@ -317,6 +359,8 @@ static void solver_options(job *j, sps_options *o)
     o->precond = v->precond;
     o->kernel = v->kernel;
     o->nullspace = j->basis ? "none" : v->nullspace;
+    if (v->laplacian && v->eigs && !strcmp(o->nullspace, "auto"))
+        o->nullspace = "components";     /* eigensolvers find none themselves */
     o->nullspace_basis = j->basis;
     o->wisdom = v->wisdom;
     o->rtol = v->rtol;

@@ -22,6 +22,7 @@ typedef struct job {
     bool attempted;              /* X holds the best iterate, solved or not */
 
     sps_read_info read;
+    sps_laplacian_info graph;    /* of -laplacian */
     bool complex_system;
     int64_t n, nnz;              /* as the user counts; 0: not known yet */
     int k;

@@ -31,6 +31,13 @@ const cli_option cli_options[] = {
      "null space of a singular A, projected out of B and X: none, auto "
      "(found by zero row sums), constant, components (one constant for each "
      "connected component), or a file of basis vectors"},
+    {"laplacian", NULL, NULL, CLI_FLAG, AT(laplacian), 0, 0, NULL, PROBLEM,
+     "A is the adjacency matrix of a graph, with weights of 0 or more: work on "
+     "its Laplacian D - W, direction and self-loops dropped"},
+    {"rigid-body", "COORDS", NULL, CLI_FILE, AT(rigid_body), 0, 0, NULL,
+     PROBLEM, "the null space is that of an unsupported structure: its rigid "
+     "motions, from an array file of a row of 2 or 3 coordinates for each "
+     "node; the unknowns of a node stand side by side in A"},
     {"lenient", NULL, NULL, CLI_FLAG, AT(lenient), 0, 0, NULL, PROBLEM,
      "accept a symmetric file with entries in both triangles when they agree"},
     {"strict", NULL, NULL, CLI_FLAG, AT(strict), 0, 0, NULL, PROBLEM,

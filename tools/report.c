@@ -67,6 +67,20 @@ static const char *grouped(int64_t x, char *text, size_t size)
     return text;
 }
 
+static void graph(const job *j, FILE *f)
+{
+    const sps_laplacian_info *g = &j->graph;
+    char edges[40];
+
+    label(f, "graph");
+    fprintf(f, "its Laplacian: %s edges, %lld connected component%s",
+            grouped(g->edges, edges, sizeof edges), (long long)g->components,
+            g->components == 1 ? "" : "s");
+    if (g->isolated > 0)
+        fprintf(f, ", %lld of a single vertex", (long long)g->isolated);
+    fputc('\n', f);
+}
+
 static void matrix(const job *j, FILE *f)
 {
     char n[40], nnz[40];
@@ -81,6 +95,7 @@ static void matrix(const job *j, FILE *f)
         label(f, "");
         fprintf(f, "solved as the equivalent real system of twice the size\n");
     }
+    if (j->opt.laplacian && j->graph.vertices > 0) graph(j, f);
     if (j->M) {
         label(f, "mass");
         fprintf(f, "%s: %s entries\n", j->opt.mass,

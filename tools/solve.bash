@@ -12,6 +12,7 @@ _solve()
     -nullspace)
         COMPREPLY=($(compgen -W 'none auto constant components' -- "$cur"))
         return ;;
+    -rigid-body) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -maxmem) COMPREPLY=(); return ;;
     -eigs) COMPREPLY=(); return ;;
     -M) COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -75,6 +76,8 @@ _solve()
         -nrhs
         -x0
         -nullspace
+        -laplacian
+        -rigid-body
         -lenient
         -strict
         -allow-nonfinite
