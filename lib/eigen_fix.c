@@ -131,6 +131,7 @@ static sps_status settle_nulls(sps_eigen *e)
     spsi_block_view(e->fixed, 0, e->null_columns, &V);
     if (e->null->components) SPS_TRY(indicators(e, &V));
     else SPS_TRY(spsi_copy(e->null->basis, &V));
+    spsi_nullspace_destroy(&e->null);    /* from here on fixed does its work */
     if (M) SPS_TRY(massless(e, &both));
     if (both) e->M = NULL;    /* for these the plain inner product */
     st = settle(e, 0, &e->null_columns);
@@ -153,7 +154,6 @@ sps_status spsi_eigen_settle_fixed(sps_eigen *e)
     int rest = 0;
 
     if (e->null_columns) SPS_TRY(settle_nulls(e));
-    if (!e->means) spsi_nullspace_destroy(&e->null);
     if (Y) {
         rest = Y->k;
         spsi_block_narrow(e->fixed, e->null_columns + rest);

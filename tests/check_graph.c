@@ -255,6 +255,143 @@ START_TEST(nodes_on_a_line_lose_a_rotation)
 }
 END_TEST
 
+/* -------------------------------------------------- eigenvalues beside them */
+
+/* Stiffness of bars of unit stiffness between every two of m nodes: the sum of
+ * e e' for unit vectors e along the bars, m = 4. */
+static sps_csr *truss(const double *x)
+{
+    double k[12][12] = {{0}};
+    sps_csr *A = NULL;
+
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < i; j++) {
+            double e[3], length = 0;
+
+            for (int c = 0; c < 3; c++) {
+                e[c] = x[3 * i + c] - x[3 * j + c];
+                length += e[c] * e[c];
+            }
+            for (int a = 0; a < 3; a++)
+                for (int b = 0; b < 3; b++) {
+                    const double v = e[a] * e[b] / length;
+
+                    k[3 * i + a][3 * i + b] += v;
+                    k[3 * j + a][3 * j + b] += v;
+                    k[3 * i + a][3 * j + b] -= v;
+                    k[3 * j + a][3 * i + b] -= v;
+                }
+        }
+    OK(ctx, sps_csr_create(ctx, 12, 12, 144, SPS_F64, &A));
+    for (int i = 0; i < 12; i++) {
+        A->rowptr[i + 1] = 12 * (i + 1);
+        for (int j = 0; j < 12; j++) {
+            A->col[12 * i + j] = j;
+            ((double *)A->val)[12 * i + j] = k[i][j];
+        }
+    }
+    return A;
+}
+
+/* All eigenvalues of A x = l M x that the null space leaves, by lobpcg. */
+static void pairs(sps_csr *A, sps_csr *M, const sps_options *opt, int count,
+                  int nulls, double *lambda)
+{
+    sps_eigen_result r = {.struct_size = sizeof r};
+    sps_operator *op = NULL, *mass = NULL;
+    sps_solver *s = NULL;
+    sps_block *X = NULL;
+
+    OK(ctx, sps_operator_csr(ctx, A, count, NULL, &op));
+    if (M) OK(ctx, sps_operator_csr(ctx, M, count, NULL, &mass));
+    OK(ctx, sps_block_create(ctx, A->nrow, count, &X));
+    OK(ctx, sps_solver_create_eigen(op, mass, NULL, count, opt, &s));
+    OK(ctx, sps_solver_eigen(s, X, lambda, &r));
+    ck_assert_msg(r.stop > 0, "%s", sps_stop_string(r.stop));
+    ck_assert_int_eq(r.nullspace, nulls);
+    sps_solver_destroy(&s);
+    sps_block_destroy(&X);
+    sps_operator_destroy(&op);
+    sps_operator_destroy(&mass);
+}
+
+/* Six bars, six rigid motions: the other six eigenvalues add up to the trace,
+ * 2 for each bar; halved by a mass of 2. */
+START_TEST(rigid_motions_are_left_out_of_eigenpairs)
+{
+    static const double x[] = {0, 0, 0, 3, 0, 0, 0, 2, 0, 1, 1, 5};
+    static const int at[] = {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7,
+                             8, 8, 9, 9, 10, 10, 11, 11};
+    static const double two[] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
+    sps_block *C = NULL, *R = NULL;
+    sps_csr *A = NULL, *M = NULL;
+    sps_options opt;
+
+    ctx = fixture_open();
+    C = points(4, 3, x);
+    A = truss(x);
+    M = make(12, 12, at, two);
+    OK(ctx, sps_block_rigid_body(C, &R));
+    sps_options_default(&opt);
+    opt.solver = "lobpcg";
+    opt.nullspace_basis = R;
+    for (int massive = 0; massive < 2; massive++) {
+        double lambda[6], sum = 0;
+
+        pairs(A, massive ? M : NULL, &opt, 6, 6, lambda);
+        for (int i = 0; i < 6; i++) sum += lambda[i];
+        ck_assert_double_gt(lambda[0], 1e-3);
+        ck_assert_double_eq_tol(sum, massive ? 6 : 12, 1e-10);
+    }
+    sps_block_destroy(&C);
+    sps_block_destroy(&R);
+    sps_csr_destroy(ctx, &A);
+    sps_csr_destroy(ctx, &M);
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* L of a path and of the complete graph, n I - 1 1', share the constant: the
+ * pencil has the eigenvalues 4 sin^2(pi j / 2 n) / n of the rest. */
+START_TEST(pencils_singular_in_the_same_vector)
+{
+    enum { V = 8 };
+    sps_csr *A = NULL, *M = NULL, *graph = NULL;
+    double w[V * V], lambda[V - 1];
+    int at[2 * V * V], e = 0;
+    sps_options opt;
+
+    ctx = fixture_open();
+    for (int i = 0; i < V; i++)
+        for (int j = 0; j < i; j++) {
+            at[2 * e] = i;
+            at[2 * e + 1] = j;
+            w[e++] = 1;
+        }
+    graph = make(V, e, at, w);
+    OK(ctx, sps_csr_laplacian(ctx, graph, NULL, &M));
+    sps_csr_destroy(ctx, &graph);
+    for (e = 0; e < V - 1; e++) {
+        at[2 * e] = e;
+        at[2 * e + 1] = e + 1;
+    }
+    graph = make(V, e, at, w);
+    OK(ctx, sps_csr_laplacian(ctx, graph, NULL, &A));
+    sps_options_default(&opt);
+    opt.solver = "lobpcg";
+    opt.nullspace = "components";
+    pairs(A, M, &opt, V - 1, 1, lambda);
+    for (int j = 1; j < V; j++)
+        ck_assert_double_eq_tol(lambda[j - 1],
+                                4 * pow(sin(acos(-1) * j / (2 * V)), 2) / V,
+                                1e-10);
+    sps_csr_destroy(ctx, &graph);
+    sps_csr_destroy(ctx, &A);
+    sps_csr_destroy(ctx, &M);
+    fixture_close(&ctx);
+}
+END_TEST
+
 START_TEST(bad_coordinates_are_refused)
 {
     ctx = fixture_open();
@@ -280,6 +417,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(weights_that_are_none_are_refused),
     RUNNER_TEST(motions_change_no_distance),
     RUNNER_TEST(nodes_on_a_line_lose_a_rotation),
+    RUNNER_TEST(rigid_motions_are_left_out_of_eigenpairs),
+    RUNNER_TEST(pencils_singular_in_the_same_vector),
     RUNNER_TEST(bad_coordinates_are_refused),
 };
 RUNNER_MAIN("check_graph", tests)

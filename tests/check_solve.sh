@@ -179,6 +179,15 @@ printf '%%%%MatrixMarket matrix array real general\n2 2\n0\n2\n0\n0\n' \
 expect 0 "" -A "$tmp/spring.mtx" $quick -rigid-body "$tmp/nodes.mtx"
 grep -q 'dimension 3 projected out' "$tmp/out" ||
     fail "-rigid-body does not project 3 motions"
+expect 0 "" -A "$tmp/spring.mtx" -eigs 1 -rigid-body "$tmp/nodes.mtx" \
+    -device cpu
+grep -q '1   [12]\.[09]\{8\}' "$tmp/out" ||
+    fail "a free spring does not swing with eigenvalue 2"
+expect 0 "" -A "$tmp/adjacency.mtx" -eigs 2 -laplacian -device cpu
+grep -q '2   [23]\.[09]\{8\}' "$tmp/out" ||
+    fail "a triangle's Laplacian has not the eigenvalues 3 and 3"
+grep -q 'null space  dimension 3' "$tmp/out" ||
+    fail "-laplacian -eigs does not count the zero eigenvalues"
 sed 's/^3 1 -1$/3 1 -0.9/' "$tmp/spring.mtx" >"$tmp/held.mtx"
 expect 2 "no null space" -A "$tmp/held.mtx" $quick -rigid-body "$tmp/nodes.mtx"
 expect 3 "are 4 unknowns" -A $p2 $quick -rigid-body "$tmp/nodes.mtx"
