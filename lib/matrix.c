@@ -33,13 +33,13 @@ sps_status spsi_matrix_ilu0(sps_context *ctx, sps_csr *F,
     return b->csr_ilu0(ctx, F, diagonal, levels, positive, bad);
 }
 
-sps_status spsi_matrix_fsai(const sps_operator *A, sps_csr *G, double *v,
-                            bool symmetric, int64_t *bad)
+sps_status spsi_matrix_fsai(sps_context *ctx, const sps_csr *A, sps_csr *G,
+                            double *v, bool symmetric, int64_t *bad)
 {
-    const sps_backend *b = A->ctx->backend;
+    const sps_backend *b = ctx->backend;
 
     if (!b->csr_fsai) b = &spsi_backend_cpu;
-    return b->csr_fsai(A->ctx, A->A, G, v, symmetric, bad);
+    return b->csr_fsai(ctx, A, G, v, symmetric, bad);
 }
 
 sps_status spsi_matrix_ilut(sps_context *ctx, const sps_csr *B,

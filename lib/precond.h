@@ -64,8 +64,8 @@ sps_status spsi_matrix_ilu0(sps_context *ctx, sps_csr *F,
                             const int64_t *diagonal, const sps_levels *levels,
                             bool positive, int64_t *bad);
 /* Factored approximate inverse in the pattern of G (backend.h). */
-sps_status spsi_matrix_fsai(const sps_operator *A, sps_csr *G, double *v,
-                            bool symmetric, int64_t *bad);
+sps_status spsi_matrix_fsai(sps_context *ctx, const sps_csr *A, sps_csr *G,
+                            double *v, bool symmetric, int64_t *bad);
 /* Incomplete factors by threshold; r->inverse and r->column are the
  * caller's. */
 sps_status spsi_matrix_ilut(sps_context *ctx, const sps_csr *B,

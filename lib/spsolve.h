@@ -359,7 +359,7 @@ typedef struct sps_options {
                                    block_gcrodr bicgstab idr minres; of
                                    eigenproblems: auto lobpcg */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
-                                   ilu0 ic0 ilut dense fsai */
+                                   ilu0 ic0 ilut dense fsai isai */
     const char *kernel;       /**< auto, measure, or a kernel's name */
     const char *nullspace;    /**< auto (default) none constant components */
     const sps_block *nullspace_basis; /**< own basis, n x q; or NULL */

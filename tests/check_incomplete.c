@@ -113,20 +113,20 @@ START_TEST(factors_without_fill_are_the_inverse)
 END_TEST
 
 /* Dense blocks: the pattern of the lower triangle holds its inverse. */
-START_TEST(fsai_is_the_inverse_where_the_pattern_holds_it)
+START_TEST(fsai_and_isai_are_the_inverse_where_the_pattern_holds_it)
 {
-    for (int t = 0; t < 2; t++) {
+    for (int t = 0; t < 4; t++) {
         sps_csr *A = zoo_matrix(zoo_find("block_dense"), 300, 7, ZOO_SPD,
                                 SPS_F64);
         double e;
 
-        for (int64_t i = 0; t && i < A->nrow; i++)
+        for (int64_t i = 0; t % 2 && i < A->nrow; i++)
             for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
                 if (A->col[p] > i) ((double *)A->val)[p] *= -0.5;
-        if (t) A->props = 0;
-        e = inverse_error(A, "fsai", 4);
-        ck_assert_msg(e < 1e-12, "%s: %g", t ? "nonsymmetric" : "symmetric",
-                      e);
+        if (t % 2) A->props = 0;
+        e = inverse_error(A, t < 2 ? "fsai" : "isai", 4);
+        ck_assert_msg(e < 1e-12, "%s, %s: %g", t < 2 ? "fsai" : "isai",
+                      t % 2 ? "nonsymmetric" : "symmetric", e);
         zoo_free(&A);
     }
 }
@@ -334,7 +334,7 @@ int main(void)
     tcase_set_timeout(tc, RUNNER_TIMEOUT);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, factors_without_fill_are_the_inverse);
-    tcase_add_test(tc, fsai_is_the_inverse_where_the_pattern_holds_it);
+    tcase_add_test(tc, fsai_and_isai_are_the_inverse_where_the_pattern_holds_it);
     tcase_add_test(tc, fsai_takes_powers_of_the_pattern);
     tcase_add_test(tc, fsai_keeps_the_diagonal_where_a_row_is_not_definite);
     tcase_add_test(tc, ilut_without_dropping_is_the_inverse);

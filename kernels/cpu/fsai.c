@@ -6,12 +6,11 @@
  *
  * then G A V' is diag(t) as far as the pattern goes (Kolotilina and Yeremin,
  * SIAM J. Matrix Anal. Appl. 14, 1993; the nonsymmetric form there, section 4).
- * Gauss with row pivoting on the dense matrix, 2/3 m^3 operations for a row of
- * m entries; own loops, since calls of LAPACK would cost more than the rows.
- * Rows are independent. */
+ * LU with row pivoting of the dense matrix, 2/3 m^3 operations for a row of m
+ * entries.  Rows are independent; each thread has a room of its own. */
 #include "rows.h"
+#include "lib/inverse.h"
 
-#include <float.h>
 #include <math.h>
 #ifdef _OPENMP
 #include <omp.h>
@@ -19,7 +18,7 @@
 
 typedef struct room {
     double *d;                /* m x m, by rows */
-    int32_t *pivot;           /* m */
+    int *pivot;               /* m */
 } room;
 
 /* D = A(S, S) for the m sorted columns S. */
@@ -34,70 +33,6 @@ static void gather(const sps_csr *A, const int32_t *S, int64_t m, double *D)
             if (A->col[p] <= S[c]) p++;
             else c++;
         }
-    }
-}
-
-/* P D = L U in place; false: singular to working precision. */
-static bool factor(double *D, int64_t m, int32_t *pivot)
-{
-    double largest = 0;
-
-    for (int64_t t = 0; t < m * m; t++) largest = fmax(largest, fabs(D[t]));
-    for (int64_t s = 0; s < m; s++) {
-        int64_t best = s;
-
-        for (int64_t r = s + 1; r < m; r++)
-            if (fabs(D[r * m + s]) > fabs(D[best * m + s])) best = r;
-        pivot[s] = (int32_t)best;
-        if (!(fabs(D[best * m + s]) > DBL_EPSILON * largest)) return false;
-        for (int64_t c = 0; c < m && best != s; c++) {
-            const double t = D[s * m + c];
-
-            D[s * m + c] = D[best * m + c];
-            D[best * m + c] = t;
-        }
-        for (int64_t r = s + 1; r < m; r++) {
-            const double l = D[r * m + s] /= D[s * m + s];
-
-            for (int64_t c = s + 1; l != 0 && c < m; c++)
-                D[r * m + c] -= l * D[s * m + c];
-        }
-    }
-    return true;
-}
-
-/* x = last column of D^-1. */
-static void last_column(const double *D, const int32_t *pivot, int64_t m,
-                        double *x)
-{
-    memset(x, 0, (size_t)m * sizeof *x);
-    x[m - 1] = 1;
-    for (int64_t s = 0; s < m; s++) {
-        const double t = x[s];
-
-        x[s] = x[pivot[s]];
-        x[pivot[s]] = t;
-        for (int64_t c = 0; c < s; c++) x[s] -= D[s * m + c] * x[c];
-    }
-    for (int64_t s = m - 1; s >= 0; s--) {
-        for (int64_t c = s + 1; c < m; c++) x[s] -= D[s * m + c] * x[c];
-        x[s] /= D[s * m + s];
-    }
-}
-
-/* x = last row of D^-1: x D = e', so x P' L U = e'. */
-static void last_row(const double *D, const int32_t *pivot, int64_t m,
-                     double *x)
-{
-    memset(x, 0, (size_t)m * sizeof *x);
-    x[m - 1] = 1 / D[m * m - 1];      /* y U = e' */
-    for (int64_t s = m - 2; s >= 0; s--)      /* z L = y, unit */
-        for (int64_t r = s + 1; r < m; r++) x[s] -= x[r] * D[r * m + s];
-    for (int64_t s = m - 1; s >= 0; s--) {
-        const double t = x[s];
-
-        x[s] = x[pivot[s]];
-        x[pivot[s]] = t;
     }
 }
 
@@ -124,10 +59,9 @@ static bool make_row(const sps_csr *A, const sps_csr *G, int64_t i,
 
     gather(A, G->col + G->rowptr[i], m, w.d);
     d = w.d[m * m - 1];
-    good = factor(w.d, m, w.pivot);
-    if (good) last_row(w.d, w.pivot, m, g);
+    /* By rows, so the transposed one: rows and columns change places. */
+    good = spsi_inverse_end(w.d, (int)m, w.pivot, symmetric ? NULL : v, g);
     if (good && symmetric) memcpy(v, g, (size_t)m * sizeof *v);
-    if (good && !symmetric) last_column(w.d, w.pivot, m, v);
     good = good && usable(g, m, symmetric) && usable(v, m, symmetric);
     if (!good) {
         alone(m, d, g);
@@ -151,7 +85,7 @@ sps_status spsi_cpu_csr_fsai(sps_context *ctx, const sps_csr *A, sps_csr *G,
     const int threads = ctx->threads;
     sps_status st;
     double *numbers = NULL, *g = G->val;
-    int32_t *pivots = NULL;
+    int *pivots = NULL;
     int64_t longest = 1, lost = 0, each;
 
     for (int64_t i = 0; i < G->nrow; i++)

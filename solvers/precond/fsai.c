@@ -100,7 +100,8 @@ static sps_status fill(struct fsai *m, sps_csr **V_p)
     sps_status st;
     int64_t bad;
 
-    SPS_TRY(spsi_matrix_fsai(M->A, m->G, m->v, m->symmetric, &bad));
+    SPS_TRY(spsi_matrix_fsai(M->ctx, M->A->A, m->G, m->v, m->symmetric,
+                             &bad));
     if (bad)
         spsi_note(M->ctx, "fsai: %lld of %lld rows keep their diagonal alone: "
                   "their part of the matrix is %s", (long long)bad,

@@ -220,7 +220,7 @@ fail:
 
 /* ------------------------------------------------------------------- life */
 
-sps_status spsi_incomplete_build(sps_precond *M, bool symmetric)
+sps_status spsi_incomplete_open(sps_precond *M, bool symmetric)
 {
     struct incomplete *m = (struct incomplete *)M;
     sps_status st;
@@ -228,6 +228,21 @@ sps_status spsi_incomplete_build(sps_precond *M, bool symmetric)
     m->symmetric = symmetric;
     SPS_TRY(make_pattern(m));
     SPS_TRY(factor(m));
+fail:
+    return st;
+}
+
+sps_status spsi_incomplete_factor(sps_precond *M)
+{
+    return factor((struct incomplete *)M);
+}
+
+sps_status spsi_incomplete_build(sps_precond *M, bool symmetric)
+{
+    struct incomplete *m = (struct incomplete *)M;
+    sps_status st;
+
+    SPS_TRY(spsi_incomplete_open(M, symmetric));
     SPS_TRY(make_triangles(m));
     SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->f.W));
 fail:

@@ -26,6 +26,10 @@ struct incomplete {
     sps_levels levels;        /* of F's lower triangle */
     bool symmetric;           /* U is D L', positive pivots are wanted */
 };
+/* The factors alone, without triangles to solve with; and those of new
+ * values. */
+sps_status spsi_incomplete_open(sps_precond *M, bool symmetric);
+sps_status spsi_incomplete_factor(sps_precond *M);
 sps_status spsi_incomplete_build(sps_precond *M, bool symmetric);
 sps_status spsi_incomplete_update(sps_precond *M);
 sps_status spsi_incomplete_apply(const sps_precond *M, const sps_block *R,

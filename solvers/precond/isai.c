@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* isai.c - Z = M_U M_L R: incomplete sparse approximate inverses of incomplete
+ * factors (Anzt, Huckle, Braeckle and Dongarra, Parallel Comput. 71, 2018; the
+ * form by rows).  M_L has the pattern of L and is its inverse as far as that
+ * goes: with J the columns of row i,
+ *
+ *     m_i L(J, J) = e_i',   so that (M_L L)_ij = delta_ij for j in J,
+ *
+ * and M_U' is that of U'.  Small dense systems, rows independent: those of
+ * fsai, for a triangle in place of A.  Symmetric A of positive diagonal: the
+ * factors of ic0, M = M_L' D^-1 M_L, symmetric and positive definite; others:
+ * those of ilu0.
+ *
+ * Weaker than substitution with the factors, but two sparse products, nothing
+ * to wait for.  An application reads 12 bytes an entry of L and U and moves
+ * four blocks. */
+#include "incomplete.h"
+
+#include <string.h>
+
+struct isai {
+    struct incomplete factors;
+    sps_csr *G, *V;           /* M_L and M_U */
+    sps_operator *lower, *upper;
+    sps_block *W;             /* n x width */
+};
+
+/* The triangle of F with its diagonal: lower with ones there, or upper. */
+static sps_status triangle(const struct incomplete *m, bool upper,
+                           sps_csr **T_p)
+{
+    const sps_csr *F = m->F;
+    const double *f = F->val;
+    sps_csr *T = NULL;
+    int64_t q = 0;
+    sps_status st;
+
+    for (int64_t i = 0; i < F->nrow; i++)
+        q += upper ? F->rowptr[i + 1] - m->diagonal[i]
+                   : m->diagonal[i] + 1 - F->rowptr[i];
+    SPS_TRY(sps_csr_create(m->super.ctx, F->nrow, F->nrow, q, SPS_F64, &T));
+    q = 0;
+    for (int64_t i = 0; i < F->nrow; i++) {
+        const int64_t d = m->diagonal[i];
+        const int64_t last = upper ? F->rowptr[i + 1] : d + 1;
+
+        for (int64_t p = upper ? d : F->rowptr[i]; p < last; p++, q++) {
+            T->col[q] = F->col[p];
+            ((double *)T->val)[q] = p == d && !upper ? 1 : f[p];
+        }
+        T->rowptr[i + 1] = q;
+    }
+    T->props = SPS_SORTED;
+    *T_p = T;
+fail:
+    return st;
+}
+
+/* Overwrites the lower triangle T by its approximate inverse. */
+static sps_status invert(sps_precond *M, sps_csr *T)
+{
+    const size_t bytes = (size_t)T->nnz * sizeof(double);
+    sps_csr G = *T;
+    double *g = NULL, *v = NULL;
+    int64_t bad = 0;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(M->ctx, T->nnz, &g));
+    SPS_TRY(SPS_NEW(M->ctx, T->nnz, &v));
+    G.val = g;
+    SPS_TRY(spsi_matrix_fsai(M->ctx, T, &G, v, false, &bad));
+    if (bad)
+        spsi_note(M->ctx, "isai: %lld of %lld rows keep their diagonal alone: "
+                  "their inverses are out of range", (long long)bad,
+                  (long long)M->n);
+    if (bytes) memcpy(T->val, g, bytes);
+fail:
+    spsi_free(M->ctx, g);
+    spsi_free(M->ctx, v);
+    return st;
+}
+
+/* V = (D^-1 M_L)', D the pivots. */
+static sps_status mirror(const struct incomplete *m, const sps_csr *G,
+                         sps_csr **V_p)
+{
+    const double *g = G->val, *f = m->F->val;
+    sps_csr scaled = *G;
+    double *v = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(m->super.ctx, G->nnz, &v));
+    for (int64_t i = 0; i < G->nrow; i++)
+        for (int64_t p = G->rowptr[i]; p < G->rowptr[i + 1]; p++)
+            v[p] = g[p] / f[m->diagonal[i]];
+    scaled.val = v;
+    SPS_TRY(spsi_csr_transpose(m->super.ctx, &scaled, V_p));
+fail:
+    spsi_free(m->super.ctx, v);
+    return st;
+}
+
+/* G and V from the factors. */
+static sps_status make_inverses(sps_precond *M, sps_csr **G_p, sps_csr **V_p)
+{
+    const struct incomplete *m = (const struct incomplete *)M;
+    sps_csr *U = NULL, *T = NULL;
+    sps_status st;
+
+    SPS_TRY(triangle(m, false, G_p));
+    SPS_TRY(invert(M, *G_p));
+    if (m->symmetric) return mirror(m, *G_p, V_p);
+    SPS_TRY(triangle(m, true, &U));
+    SPS_TRY(spsi_csr_transpose(M->ctx, U, &T));
+    SPS_TRY(invert(M, T));
+    SPS_TRY(spsi_csr_transpose(M->ctx, T, V_p));
+fail:
+    sps_csr_destroy(M->ctx, &U);
+    sps_csr_destroy(M->ctx, &T);
+    return st;
+}
+
+/* Whether ic0 serves: symmetric, no diagonal entry that is not positive. */
+static sps_status look(const sps_precond *M, bool *positive)
+{
+    const sps_csr *A = M->A->A;
+    double *diagonal = NULL;
+    sps_status st = SPS_OK;
+
+    *positive = M->A->props & (SPS_SYMMETRIC | SPS_SPD);
+    if (!*positive)
+        SPS_TRY(sps_csr_symmetric(M->ctx, A, 1e-10, positive, NULL));
+    if (!*positive) return st;
+    SPS_TRY(SPS_NEW(M->ctx, M->n, &diagonal));
+    SPS_TRY(spsi_matrix_diagonal(M->A, diagonal));
+    for (int64_t i = 0; i < M->n; i++)
+        *positive = *positive && diagonal[i] > 0;
+fail:
+    spsi_free(M->ctx, diagonal);
+    return st;
+}
+
+static sps_status build(sps_precond *M, const sps_options *opt)
+{
+    struct isai *m = (struct isai *)M;
+    bool positive;
+    sps_status st;
+
+    (void)opt;
+    SPS_TRY(look(M, &positive));
+    SPS_TRY(spsi_incomplete_open(M, positive));
+    SPS_TRY(make_inverses(M, &m->G, &m->V));
+    SPS_TRY(sps_operator_csr(M->ctx, m->G, M->width, NULL, &m->lower));
+    SPS_TRY(sps_operator_csr(M->ctx, m->V, M->width, NULL, &m->upper));
+    SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->W));
+fail:
+    return st;
+}
+
+static sps_status update(sps_precond *M)
+{
+    struct isai *m = (struct isai *)M;
+    sps_csr *G = NULL, *V = NULL;
+    sps_status st;
+
+    SPS_TRY(spsi_incomplete_factor(M));
+    SPS_TRY(make_inverses(M, &G, &V));
+    SPS_TRY(sps_operator_set_values(m->lower, G->val, SPS_HOST));
+    SPS_TRY(sps_operator_set_values(m->upper, V->val, SPS_HOST));
+fail:
+    sps_csr_destroy(M->ctx, &G);
+    sps_csr_destroy(M->ctx, &V);
+    return st;
+}
+
+static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
+{
+    const struct isai *m = (const struct isai *)M;
+    sps_status st;
+
+    spsi_block_narrow(m->W, R->k);
+    SPS_TRY(sps_operator_apply(m->lower, 1.0, R, 0.0, m->W));
+    SPS_TRY(sps_operator_apply(m->upper, 1.0, m->W, 0.0, Z));
+fail:
+    return st;
+}
+
+static void destroy(sps_precond *M)
+{
+    struct isai *m = (struct isai *)M;
+
+    sps_operator_destroy(&m->lower);
+    sps_operator_destroy(&m->upper);
+    sps_csr_destroy(M->ctx, &m->G);
+    sps_csr_destroy(M->ctx, &m->V);
+    sps_block_destroy(&m->W);
+    spsi_incomplete_destroy(M);
+}
+
+SPS_DEFINE(sps_precond_type, spsi_precond_isai) = {
+    .name = "isai", .needs = SPS_NEEDS_CSR, .symmetric = true,
+    .size = sizeof(struct isai),
+    .build = build, .update = update, .apply = apply, .destroy = destroy,
+};
