@@ -13,8 +13,6 @@
 /* Columns that Rayleigh-Ritz of three blocks still does in passing; more
  * pairs than that are found one block after another. */
 #define WIDEST 40
-/* Problems that LAPACK does faster than anything iterative. */
-#define DENSE_ROWS 512
 
 static const sps_eigen_type *find(const char *name)
 {
@@ -29,8 +27,11 @@ static sps_status choose(sps_eigen *e)
     sps_status st = SPS_OK;
     const char *name = e->opt.solver;
 
-    if (!strcmp(name, "auto")) name = "lobpcg";
-    e->type = find(name);
+    if (!strcmp(name, "auto")) {
+        e->type = spsi_eigen_dense_type(e);
+        name = "lobpcg";
+    }
+    if (!e->type) e->type = find(name);
     SPS_REQUIRE(e->ctx, e->type, SPS_EINVAL,
                 "'%s' is no method for eigenvalues; "
                 "sps_list(\"eigensolver\") names them", name);
@@ -121,6 +122,7 @@ static sps_status take_precond(sps_eigen *e, sps_precond *T)
                     "this eigensolver works with %d", T->width, e->width);
         return SPS_OK;
     }
+    if (!e->type->step) return SPS_OK;
     if (!strcmp(name, "none") || (!strcmp(name, "auto") &&
                                   (!e->A->A || e->sign < 0)))
         return SPS_OK;
@@ -218,6 +220,7 @@ static sps_status take_all(sps_eigen *e, sps_precond *T)
     SPS_TRY(take_norms(e));
     SPS_TRY(spsi_eigen_settle_fixed(e));
     SPS_TRY(spsi_eigen_prepare_proof(e));
+    if (!e->type->step) return spsi_eigen_dense_reserve(e);
     SPS_TRY(spsi_new(e->ctx, e->type->size, &e->method));
     SPS_TRY(e->type->setup(e, e->method));
 fail:
@@ -261,7 +264,7 @@ static void release_arrays(sps_eigen *e)
 {
     void *arrays[] = { e->theta, e->resnorm, e->xnorm, e->mnorm, e->lambda,
                        e->residual, e->backward, e->bound, e->relative,
-                       e->scratch, e->done, e->pair, e->order };
+                       e->scratch, e->done, e->pair, e->order, e->dense_w };
 
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         spsi_free(e->ctx, arrays[i]);
@@ -271,7 +274,8 @@ void spsi_eigen_destroy(sps_eigen **e_p)
 {
     sps_eigen *e = e_p ? *e_p : NULL;
     sps_block **blocks[] = { &e->AS, &e->R, &e->room, &e->Z };
-    sps_small **smalls[] = { &e->E, &e->F, &e->G, &e->U, &e->C };
+    sps_small **smalls[] = { &e->E, &e->F, &e->G, &e->U, &e->C,
+                             &e->dense_A, &e->dense_M, &e->dense_D };
 
     if (!e) return;
     if (e->method && e->type->destroy) e->type->destroy(e, e->method);

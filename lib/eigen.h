@@ -43,7 +43,8 @@ struct sps_eigen {
     sps_options opt;
     int64_t n;
     int count;                   /* pairs asked */
-    bool dense;                  /* all of it by LAPACK, no method */
+    sps_small *dense_A, *dense_M, *dense_D;   /* eigen_dense.c, else NULL */
+    double *dense_w;
     double sign;                 /* -1: largest first */
     double norm_A, norm_M;       /* estimates from below */
 
@@ -120,6 +121,12 @@ sps_status spsi_eigen_constrain(sps_eigen *e, sps_block *R);
 double spsi_eigen_limit(const sps_eigen *e, double theta, double xnorm,
                         double mnorm);
 double spsi_eigen_floor(const sps_eigen *e, double theta, double xnorm);
+
+/* eigen_dense.c: the type that says that all is done by LAPACK, NULL where it
+ * is not; its memory; every pair, those wanted into fixed. */
+const sps_eigen_type *spsi_eigen_dense_type(const sps_eigen *e);
+sps_status spsi_eigen_dense_reserve(sps_eigen *e);
+sps_status spsi_eigen_dense(sps_eigen *e);
 
 /* eigen_solve.c */
 sps_status spsi_eigen_solve(sps_eigen *e, sps_block *X, double *lambda,

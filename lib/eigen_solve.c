@@ -397,9 +397,13 @@ sps_status spsi_eigen_solve(sps_eigen *e, sps_block *X, double *lambda,
     reset(e);
     e->started = spsi_now();
     spsi_phase_reset(e->ctx);
-    SPS_TRY(draw(e, X));
-    SPS_TRY(run(e));
-    SPS_TRY(complete(e));
+    if (e->type->step) {
+        SPS_TRY(draw(e, X));
+        SPS_TRY(run(e));
+        SPS_TRY(complete(e));
+    } else {
+        SPS_TRY(spsi_eigen_dense(e));
+    }
     SPS_TRY(sps_context_sync(e->ctx));
     now = spsi_now();
     seconds = (sps_seconds){

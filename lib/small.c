@@ -232,6 +232,65 @@ fail:
     return st;
 }
 
+/* A = Q'AQ, Q of the factored D. */
+static int turn(sps_small *A, const sps_small *D, const double *tau)
+{
+    int n = A->rows, q = D->cols, info;
+
+    info = LAPACKE_dormqr(LAPACK_COL_MAJOR, 'L', 'T', n, n, q, D->v, n, tau,
+                          A->v, n);
+    if (info == 0)
+        info = LAPACKE_dormqr(LAPACK_COL_MAJOR, 'R', 'N', n, n, q, D->v, n,
+                              tau, A->v, n);
+    return info;
+}
+
+/* The trailing part of A, which is the pencil on the complement of D, and its
+ * vectors y back as x = Q [0; y] in the leading columns. */
+static int solve_part(sps_small *A, sps_small *M, const sps_small *D,
+                      const double *tau, double *w)
+{
+    int n = A->rows, q = D->cols, left = n - q, info;
+    double *a = spsi_small_at(A, q, q);
+
+    info = M ? LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'U', left, a, n,
+                              spsi_small_at(M, q, q), n, w)
+             : LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', left, a, n, w);
+    if (info != 0) return M && info > left ? info - left : -1;
+    if (q == 0) return 0;
+    for (int j = 0; j < left; j++) {
+        memmove(spsi_small_at(A, q, j), spsi_small_at(A, q, q + j),
+                (size_t)left * sizeof *w);
+        memset(spsi_small_at(A, 0, j), 0, (size_t)q * sizeof *w);
+    }
+    return LAPACKE_dormqr(LAPACK_COL_MAJOR, 'L', 'N', n, left, q, D->v, n, tau,
+                          A->v, n) ? -1 : 0;
+}
+
+sps_status spsi_small_eigen_pencil(sps_small *A, sps_small *M, sps_small *D,
+                                   double *w, int *info)
+{
+    sps_status st = SPS_OK;
+    int n = A->rows, q = D->cols;
+    double *tau = NULL;
+
+    assert(A->cols == n && D->rows == n && q < n);
+    *info = 0;
+    SPS_TRY(SPS_NEW(A->ctx, q, &tau));
+    if (!spsi_small_finite(A) || (M && !spsi_small_finite(M))) *info = -1;
+    if (*info == 0 && q > 0) {
+        *info = LAPACKE_dgeqrf(LAPACK_COL_MAJOR, n, q, D->v, n, tau);
+        if (*info == 0) *info = turn(A, D, tau);
+        if (*info == 0 && M) *info = turn(M, D, tau);
+    }
+    SPS_REQUIRE(A->ctx, *info != LAPACK_WORK_MEMORY_ERROR, SPS_ENOMEM,
+                "no memory for the eigenvectors of a %d x %d matrix", n, n);
+    if (*info == 0) *info = solve_part(A, M, D, tau, w);
+fail:
+    spsi_free(A->ctx, tau);
+    return st;
+}
+
 /* d_j = a_jj^-1/2, or 0 where a_jj is not a positive finite number; returns
  * the number of those. */
 static int diagonal_scaling(const sps_small *A, double *d)

@@ -52,6 +52,13 @@ sps_status spsi_small_mul(double a, const sps_small *A, bool trans_A,
 /* Eigenvalues (ascending) and vectors (in place of A) of a symmetric A:
  * LAPACKE_dsyevd.  w: A->rows numbers. */
 sps_status spsi_small_eigen(sps_small *A, double *w);
+/* Eigenvalues (ascending, left = A->rows - D->cols of them) and M-orthonormal
+ * vectors (leading columns of A) of A x = lambda M x on the complement of the
+ * columns of D, D'x = 0: a QR factorisation of D, then LAPACKE_dsygvd.  M may
+ * be NULL; all are destroyed.  *info > 0: the order of a minor of M that is
+ * not positive; < 0: not finite, or no convergence. */
+sps_status spsi_small_eigen_pencil(sps_small *A, sps_small *M, sps_small *D,
+                                   double *w, int *info);
 /* Solves A X = C for SPD A (destroyed), C in place: LAPACKE_dposv after
  * scaling A to a unit diagonal.  *info = 0, or the order of the first minor
  * that is not positive. */

@@ -177,7 +177,7 @@ void pencil_must_agree(pencil *p, const char *what)
                       "%s: the error %g of lambda[%d] is above its bound %g",
                       what, error, i, p->bound[i]);
     }
-    ck_assert_msg(p->result.orthogonality <= 1e-11, "%s: X'MX - I = %g", what,
+    ck_assert_msg(p->result.orthogonality <= 1e-10, "%s: X'MX - I = %g", what,
                   p->result.orthogonality);
     ck_assert_msg(pencil_worst(p) <= p->opt.rtol * (1 + 1e-6) +
                                      1e-13 * top / fabs(p->all[0]) *

@@ -179,6 +179,7 @@ static void pairs(writer *w, const job *j)
 
     column_numbers(w, "eigenvalues", e->lambda, ok ? e->count : 0);
     column_numbers(w, "eigenvalue_bounds", e->bound, ok ? e->count : 0);
+    maybe(w, "pairs_converged", ok, e->converged, why);
     maybe(w, "orthogonality", ok, e->orthogonality, why);
     maybe(w, "norm_M_estimate", ok, e->norm_M, why);
     maybe(w, "applies_mass", ok, (double)e->applies_M, why);
