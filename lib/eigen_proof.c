@@ -40,6 +40,25 @@ double spsi_eigen_limit(const sps_eigen *e, double theta, double xnorm,
     return fmax(relative, e->opt.atol * mnorm);
 }
 
+/* Conjugate gradients on random columns meet a direction with x'M x < 0 when
+ * M has one: they see all eigenvectors that the columns have a part of, and
+ * the extreme ones first.  Without it the method would find pairs that are
+ * true and still not the smallest: some would have negative norms. */
+static sps_status check_mass(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    sps_result result = { .struct_size = sizeof result };
+    sps_block B;
+
+    spsi_block_view(e->room, 0, e->Z->k, &B);
+    SPS_TRY(sps_block_random(&B, 11));
+    SPS_TRY(sps_solver_linear(e->mass_solver, &B, e->Z, &result));
+    SPS_REQUIRE(e->ctx, result.stop != SPS_STOP_INDEFINITE, SPS_EUNFIT,
+                "M is not positive definite: x'M x is negative for some x");
+fail:
+    return st;
+}
+
 sps_status spsi_eigen_prepare_proof(sps_eigen *e)
 {
     sps_status st = SPS_OK;
@@ -56,6 +75,7 @@ sps_status spsi_eigen_prepare_proof(sps_eigen *e)
     o.max_iterations = 1000;
     SPS_TRY(sps_block_create(e->ctx, e->n, most, &e->Z));
     SPS_TRY(spsi_solver_create_step(e->M, NULL, most, &o, &e->mass_solver));
+    SPS_TRY(check_mass(e));
 fail:
     return st;
 }

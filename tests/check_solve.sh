@@ -188,6 +188,11 @@ grep -q '2   [23]\.[09]\{8\}' "$tmp/out" ||
     fail "a triangle's Laplacian has not the eigenvalues 3 and 3"
 grep -q 'null space  dimension 3' "$tmp/out" ||
     fail "-laplacian -eigs does not count the zero eigenvalues"
+# A mass matrix with a positive diagonal that is indefinite all the same.
+printf '%%%%MatrixMarket matrix coordinate real symmetric
+4 4 5\n1 1 1\n2 1 2\n2 2 1\n3 3 1\n4 4 1\n' >"$tmp/mass.mtx"
+expect 2 "x'M x is negative" -A "$tmp/spring.mtx" -M "$tmp/mass.mtx" -eigs 1 \
+    -device cpu
 sed 's/^3 1 -1$/3 1 -0.9/' "$tmp/spring.mtx" >"$tmp/held.mtx"
 expect 2 "no null space" -A "$tmp/held.mtx" $quick -rigid-body "$tmp/nodes.mtx"
 expect 3 "are 4 unknowns" -A $p2 $quick -rigid-body "$tmp/nodes.mtx"
