@@ -123,9 +123,15 @@ static sps_status take_precond(sps_eigen *e, sps_precond *T)
         return SPS_OK;
     }
     if (!e->type->step) return SPS_OK;
-    if (!strcmp(name, "none") || (!strcmp(name, "auto") &&
-                                  (!e->A->A || e->sign < 0)))
+    if (!strcmp(name, "none") || (!strcmp(name, "auto") && !e->A->A))
         return SPS_OK;
+    if (e->sign < 0) {   /* it would pull towards the other end */
+        if (strcmp(name, "auto"))
+            spsi_note(e->ctx, "preconditioner %s is about the inverse of A "
+                      "and no help for the largest eigenvalues: left out",
+                      name);
+        return SPS_OK;
+    }
     SPS_TRY(sps_precond_create(e->A, e->width, &e->opt, &e->T));
     e->own_T = true;
 fail:

@@ -63,7 +63,8 @@ sps_status spsi_eigen_prepare_proof(sps_eigen *e)
 {
     sps_status st = SPS_OK;
     sps_options o;
-    int most = e->count < SLICE ? e->count : SLICE;
+    int few = e->count < e->width ? e->count : e->width;
+    int most = few < SLICE ? few : SLICE;
 
     SPS_TRY(spsi_small_create(e->ctx, e->count, e->width, &e->E));
     if (!e->M) return SPS_OK;

@@ -36,7 +36,8 @@ double pencil_exact(const pencil *p, int i);
 /* Solves, and the test fails unless every pair has converged to the
  * eigenvalues LAPACK finds, to 1e-8 relative or what rounding leaves. */
 void pencil_must_agree(pencil *p, const char *what);
-/* The worst of ||A x - lambda M x|| / (|lambda| ||M x||), in long double. */
+/* The worst of ||A x - lambda M x|| / (max(|lambda|, atol / rtol) ||M x||), in
+ * long double. */
 double pencil_worst(const pencil *p);
 void pencil_close(pencil *p);
 

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_lobpcg.c - what other LOBPCGs stumble over: clusters, zeros, ranks
+ * that run out, exact guesses, perfect preconditioners, blocks smaller than a
+ * multiplicity. */
+#include <check.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw.h"
+#include "pencil.h"
+#include "runner.h"
+
+/* Seeds of a killer; the long form has a thousand. */
+static int seeds(void)
+{
+    const char *text = getenv("SPS_TEST_LONG");
+
+    return text && *text && strcmp(text, "0") ? 1000 : 50;
+}
+
+static sps_context *context(uint64_t seed)
+{
+    sps_context_options o;
+    sps_context *ctx = NULL;
+    const char *why = "";
+
+    sps_context_options_default(&o);
+    o.place = runner_place();
+    o.threads = 1;
+    o.seed = seed;
+    ck_assert_msg(sps_context_create(&o, &ctx, &why) == SPS_OK, "%s", why);
+    return ctx;
+}
+
+/* Fills the pencil, whose ctx has the seed; both ends, with k pairs. */
+static void survive(void (*fill)(pencil *p, uint64_t seed), int n, int k,
+                    bool mass, double atol)
+{
+    char what[40];
+
+    for (int seed = 1; seed <= seeds(); seed++) {
+        sps_context *ctx = context((uint64_t)seed);
+        pencil p;
+
+        pencil_open(&p, ctx, n, k, mass);
+        p.opt.which = seed % 2 ? "smallest" : "largest";
+        p.opt.atol = atol;
+        if (seed % 3 == 0) p.opt.precond = "none";
+        fill(&p, (uint64_t)seed);
+        snprintf(what, sizeof what, "seed %d", seed);
+        pencil_must_agree(&p, what);
+        pencil_close(&p);
+        sps_context_destroy(&ctx);
+    }
+}
+
+/* Few different values, some of them many times, one zero: the diagonal of
+ * issue 246 of IterativeSolvers.jl. */
+static void few_values(pencil *p, uint64_t seed)
+{
+    static const double v[15] = { 1.25, 1.5, 1.5, 1.25, 1.5, 1.25, 1.5, 0,
+                                  1.13, 1.13, 1.5, 1.13, 1.5, 1.5, 1.13 };
+
+    (void)seed;
+    for (int i = 0; i < p->n; i++) pencil_set(p, i, i, v[i % 15]);
+}
+
+START_TEST(a_diagonal_of_few_values_and_a_zero)
+{
+    survive(few_values, 15, 5, false, 1e-9);
+}
+END_TEST
+
+/* B'B, B of rows x n numbers about normal. */
+static void squares(pencil *p, uint64_t seed, int rows, double *m)
+{
+    draw d = { seed * 7919 };
+    double *b = calloc((size_t)(rows * p->n), sizeof *b);
+
+    for (int t = 0; t < rows * p->n; t++)
+        for (int s = 0; s < 12; s++) b[t] += draw_unit(&d) - 0.5;
+    for (int i = 0; i < p->n; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = 0;
+
+            for (int r = 0; r < rows; r++)
+                sum += b[r * p->n + i] * b[r * p->n + j];
+            if (m) pencil_mass(p, i, j, sum + (i == j));
+            else pencil_set(p, i, j, sum);
+        }
+    free(b);
+}
+
+static void small_square(pencil *p, uint64_t seed)
+{
+    squares(p, seed, p->n, NULL);
+}
+
+/* Issue 223 of the same: three pairs of B'B, B 5 x 5. */
+START_TEST(three_pairs_of_a_random_5_by_5)
+{
+    survive(small_square, 5, 3, false, 1e-9);
+}
+END_TEST
+
+static void deficient(pencil *p, uint64_t seed)
+{
+    squares(p, seed, 10, NULL);
+}
+
+/* SciPy issue 10974: rank 10 of 60, more pairs asked than there is rank. */
+START_TEST(a_square_of_low_rank)
+{
+    survive(deficient, 60, 8, false, 1e-8);
+    survive(deficient, 60, 14, false, 1e-8);
+}
+END_TEST
+
+/* Five rings, one of them a single vertex: five zero eigenvalues. */
+static void five_components(pencil *p, uint64_t seed)
+{
+    static const int first[6] = { 0, 1, 12, 25, 40, 60 };
+
+    (void)seed;
+    for (int c = 0; c < 5; c++) {
+        int a = first[c], n = first[c + 1] - a;
+
+        for (int i = 0; n > 1 && i < n; i++) {
+            pencil_set(p, a + i, a + (i + 1) % n, -1);
+            *pencil_a(p, a + i, a + i) += 2;
+        }
+    }
+}
+
+START_TEST(a_graph_of_five_components_one_a_vertex)
+{
+    survive(five_components, 60, 9, false, 1e-8);
+}
+END_TEST
+
+/* 50 times 1, then 2, 3, ... */
+static void cluster(pencil *p, uint64_t seed)
+{
+    for (int i = 0; i < p->n; i++) {
+        pencil_set(p, i, i, i < 50 ? 1 + 1e-12 * (double)(seed % 3) * i
+                                   : i - 48);
+        if (p->m) pencil_mass(p, i, i, i < 50 ? 1 : 1 + (i % 3));
+    }
+}
+
+START_TEST(fifty_equal_values_and_blocks_smaller_than_that)
+{
+    survive(cluster, 120, 8, false, 0);
+    survive(cluster, 120, 20, true, 0);
+}
+END_TEST
+
+static void mass_alike(pencil *p, uint64_t seed)
+{
+    squares(p, seed, p->n, p->m);
+    memcpy(p->a, p->m, (size_t)p->n * (size_t)p->n * sizeof *p->a);
+}
+
+START_TEST(a_pencil_of_two_equal_matrices)
+{
+    survive(mass_alike, 40, 6, true, 0);
+}
+END_TEST
+
+static void nothing(pencil *p, uint64_t seed)
+{
+    (void)seed;
+    pencil_set(p, 0, 0, 0);
+}
+
+START_TEST(a_zero_matrix)
+{
+    survive(nothing, 30, 4, false, 0);
+}
+END_TEST
+
+static void spread(pencil *p, uint64_t seed)
+{
+    draw d = { seed };
+
+    for (int i = 0; i < p->n; i++)
+        pencil_set(p, i, i, pow(10, 8 * draw_unit(&d)));
+    p->opt.rtol = 1e-6;   /* rounding forbids less */
+    p->opt.precond = "jacobi";
+}
+
+START_TEST(a_diagonal_over_eight_decades)
+{
+    survive(spread, 100, 6, false, 0);
+}
+END_TEST
+
+START_TEST(an_exact_guess_needs_no_iteration_and_a_wrong_end_is_left)
+{
+    sps_context *ctx = context(1);
+    pencil p;
+
+    pencil_open(&p, ctx, 100, 3, false);
+    p.opt.block = 3;
+    for (int i = 0; i < 100; i++) pencil_set(&p, i, i, i + 1);
+    for (int j = 0; j < 3; j++) p.x[3 * j + j] = 1;
+    pencil_must_agree(&p, "exact");
+    ck_assert_int_eq(p.result.iterations, 0);
+    /* The other end as a guess: eigenvectors, but not those wanted. */
+    memset(p.x, 0, 300 * sizeof *p.x);
+    for (int j = 0; j < 3; j++) p.x[3 * (99 - j) + j] = 1;
+    p.opt.block = 0;
+    pencil_must_agree(&p, "wrong end");
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(many_pairs_are_locked_block_after_block)
+{
+    sps_context *ctx = context(3);
+    pencil p;
+
+    for (int which = 0; which < 2; which++)
+        for (int block = 6; block <= 24; block += 18) {
+            pencil_open(&p, ctx, 400, 60, which);
+            p.opt.block = block;
+            p.opt.which = which ? "largest" : "smallest";
+            p.opt.precond = "ic0";
+            squares(&p, 5, 20, NULL);
+            for (int i = 0; i < 400; i++) {
+                *pencil_a(&p, i, i) += i + 1;
+                if (p.m) pencil_mass(&p, i, i, 1 + 0.5 * (i % 4));
+            }
+            pencil_must_agree(&p, "locking");
+            pencil_close(&p);
+        }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+static double *line_up(const sps_context *ctx, int run)
+{
+    pencil p;
+    double *x = malloc(500 * 6 * sizeof *x);
+
+    pencil_open(&p, (sps_context *)ctx, 500, 6, true);
+    for (int i = 0; i < 500; i++) {
+        pencil_set(&p, i, i, 2);
+        pencil_mass(&p, i, i, 4);
+        if (i > 0) pencil_set(&p, i, i - 1, -1);
+        if (i > 0) pencil_mass(&p, i, i - 1, 1);
+    }
+    p.opt.precond = "chebyshev";
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_CONVERGED);
+    memcpy(x, p.x, 500 * 6 * sizeof *x);
+    pencil_close(&p);
+    (void)run;
+    return x;
+}
+
+START_TEST(the_same_solve_gives_the_same_bits)
+{
+    sps_context *ctx = context(1);
+    double *first = line_up(ctx, 0);
+
+    for (int run = 1; run < 3; run++) {
+        double *x = line_up(ctx, run);
+
+        ck_assert(!memcmp(first, x, 500 * 6 * sizeof *x));
+        free(x);
+    }
+    free(first);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(a_tolerance_below_rounding_is_named_and_never_called_converged)
+{
+    sps_context *ctx = context(1);
+    pencil p;
+
+    pencil_open(&p, ctx, 200, 4, false);
+    for (int i = 0; i < 200; i++) {
+        pencil_set(&p, i, i, 2e12);
+        if (i > 0) pencil_set(&p, i, i - 1, -1e12);
+    }
+    for (int i = 0; i < 200; i++) *pencil_a(&p, i, i) += 1e-3 * (i % 7);
+    p.opt.rtol = 1e-15;
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_ROUNDING);
+    ck_assert(p.result.worst_backward < 1e-13);
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(an_indefinite_mass_matrix_is_named)
+{
+    sps_context *ctx = context(1);
+    pencil p;
+
+    pencil_open(&p, ctx, 60, 3, true);
+    for (int i = 0; i < 60; i++) {
+        pencil_set(&p, i, i, i + 1);
+        pencil_mass(&p, i, i, i == 30 ? -1 : 1);
+    }
+    ck_assert_int_eq(pencil_solve(&p), SPS_EUNFIT);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "row 31"));
+    pencil_close(&p);
+    pencil_open(&p, ctx, 60, 3, true);
+    for (int i = 0; i < 60; i++) {
+        pencil_set(&p, i, i, i + 1);
+        pencil_mass(&p, i, i, 1);
+        if (i % 2) pencil_mass(&p, i, i - 1, 3);
+    }
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_MASS_INDEFINITE);
+    ck_assert_int_eq(p.result.converged, 0);
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(a_diagonal_of_few_values_and_a_zero),
+    RUNNER_TEST(three_pairs_of_a_random_5_by_5),
+    RUNNER_TEST(a_square_of_low_rank),
+    RUNNER_TEST(a_graph_of_five_components_one_a_vertex),
+    RUNNER_TEST(fifty_equal_values_and_blocks_smaller_than_that),
+    RUNNER_TEST(a_pencil_of_two_equal_matrices),
+    RUNNER_TEST(a_zero_matrix),
+    RUNNER_TEST(a_diagonal_over_eight_decades),
+    RUNNER_TEST(an_exact_guess_needs_no_iteration_and_a_wrong_end_is_left),
+    RUNNER_TEST(many_pairs_are_locked_block_after_block),
+    RUNNER_TEST(the_same_solve_gives_the_same_bits),
+    RUNNER_TEST(a_tolerance_below_rounding_is_named_and_never_called_converged),
+    RUNNER_TEST(an_indefinite_mass_matrix_is_named),
+};
+
+RUNNER_MAIN("lobpcg", tests)
