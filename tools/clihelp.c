@@ -32,6 +32,12 @@ static const struct {
      "keep the history and the report"},
     {"solve -A laplacian.mtx -nullspace auto",
      "a graph Laplacian: project the null space out"},
+    {"solve -A K.mtx -M M.mtx -eigs 16 -o modes.mtx",
+     "the 16 lowest modes of a structure, with their vectors"},
+    {"solve -A K.mtx -eigs 8 -rigid-body xyz.mtx",
+     "of one that nothing holds"},
+    {"solve -A graph.mtx -laplacian -eigs 8",
+     "the smallest non-zero eigenvalues of a graph"},
     {"zcat A.mtx.gz | solve -A - -o - -quiet | gzip > X.mtx.gz",
      "in a pipe"},
     {"solve -A A.mtx -nrhs 64 -dry-run", "how much memory will it take?"},
@@ -136,7 +142,7 @@ static void tagged(FILE *f, const char *tag, const char *argument,
 
 static const char man_head[] =
     ".SH NAME\n"
-    "solve \\- sparse linear systems with many right\\-hand sides\n"
+    "solve \\- sparse linear systems with many right\\-hand sides, eigenvalues\n"
     ".SH SYNOPSIS\n"
     ".B solve\n"
     "\\fB\\-A\\fR \\fIFILE\\fR [\\fIoption\\fR ...]\n"
@@ -151,6 +157,13 @@ static const char man_head[] =
     "converged, and the exit status says the truth about it.\n"
     "Whatever ends a solve, a limit, a breakdown or Ctrl\\-C, the best\n"
     "iterate found is written.\n"
+    ".PP\n"
+    "With \\fB\\-eigs\\fR it finds eigenpairs of A x = lambda M x instead, A\n"
+    "symmetric and M positive definite, by the same products on blocks.\n"
+    "A pair has converged when ||A x \\- lambda M x||, computed again, is at\n"
+    "most rtol |lambda| ||M x||; where rounding forbids that the pair is\n"
+    "\\(lqlimited by rounding\\(rq.\n"
+    "Beside each value stands how far from it the nearest true one can be at most.\n"
     ".SH OPTIONS\n"
     "Names are exact; abbreviations and unknown names are errors.\n"
     "A value follows as the next argument or behind an equals sign.\n";
@@ -177,6 +190,7 @@ static const char man_tail[] =
     "The JSON report has a schema_version and these members at least:\n"
     "status, exit_code, message, solver, precond, device, kernel, n, nnz,\n"
     "nrhs, iterations, columns_converged, max_relative_residual,\n"
+    "eigenvalues, eigenvalue_bounds,\n"
     "max_backward_error, residuals, seconds (read, setup, solve, verify,\n"
     "total, and inside solve spmm, precond, gram, small), bytes_device,\n"
     "bytes_host, options, notes.\n"
