@@ -196,6 +196,9 @@ expect 2 "x'M x is negative" -A "$tmp/spring.mtx" -M "$tmp/mass.mtx" -eigs 1 \
 sed 's/^3 1 -1$/3 1 -0.9/' "$tmp/spring.mtx" >"$tmp/held.mtx"
 expect 2 "no null space" -A "$tmp/held.mtx" $quick -rigid-body "$tmp/nodes.mtx"
 expect 3 "are 4 unknowns" -A $p2 $quick -rigid-body "$tmp/nodes.mtx"
+expect 2 "-o and -M name the same file" -A $p2 -eigs 2 -M m.mtx -o m.mtx
+expect 2 "say -eigs K" -A $p2 -solver lobpcg
+expect 2 "lobpcg finds eigenvalues" -A $p2 -eigs 2 -solver cg
 expect 2 "leave -nullspace constant away" -A $p2 -nullspace constant \
     -rigid-body "$tmp/nodes.mtx"
 printf '%%%%MatrixMarket matrix coordinate real symmetric

@@ -364,23 +364,30 @@ static bool same(const char *a, const char *b)
     return a && b && strcmp(a, b) == 0;
 }
 
-/* Each output is a file of its own, and none of them is the matrix; the table
+/* Each output is a file of its own, and none of them is a matrix; the table
  * of -monitor is opened before anything is read.  X may replace B or x0. */
 static int outputs_apart(const cli_values *v, char *error, size_t size)
 {
     const char *const path[] = {v->out, v->json, v->plot, v->monitor, v->A,
-                                v->monitor ? v->B : NULL,
+                                v->mass, v->monitor ? v->B : NULL,
                                 v->monitor ? v->x0 : NULL};
     static const char *const name[] = {"o", "json", "plot", "monitor", "A",
-                                       "B", "x0"};
+                                       "M", "B", "x0"};
 
     for (int i = 0; i < 4; i++)
-        for (int k = i < 3 ? i + 1 : 4; k < (i < 3 ? 5 : 7); k++)
+        for (int k = i < 3 ? i + 1 : 4; k < (i < 3 ? 6 : 8); k++)
             if (same(path[i], path[k]) && strcmp(path[i], "-") != 0 &&
                 strncmp(path[i], "/dev/", 5) != 0)
                 return fail(error, size, "-%s and -%s name the same file, %s",
                             name[i], name[k], path[i]);
     return 0;
+}
+
+static bool listed(const char *kind, const char *word)
+{
+    for (int i = 0; sps_list(NULL, kind, i); i++)
+        if (same(sps_list(NULL, kind, i), word)) return true;
+    return false;
 }
 
 /* Rules between options. */
@@ -410,9 +417,14 @@ static int together(cli_values *v, char *error, size_t size)
                      v->verify_count))
         return fail(error, size, "-M, -Y, -sigma and -verify-count belong to "
                                  "-eigs K");
+    if (!same(v->solver, "auto") &&
+        listed(v->eigs ? "solver" : "eigensolver", v->solver))
+        return fail(error, size, "-solver %s is for %s", v->solver, v->eigs
+                    ? "A X = B; lobpcg finds eigenvalues (-eigs)"
+                    : "eigenvalues: say -eigs K");
     if (v->rigid_body && !same(v->nullspace, "auto"))
-        return fail(error, size, "-rigid-body is a null space of its own: "
-                                 "leave -nullspace %s away", v->nullspace);
+        return fail(error, size, "-rigid-body is a null space: leave "
+                                 "-nullspace %s away", v->nullspace);
     if (outputs > 1)
         return fail(error, size, "standard output can serve only one of -o, "
                                  "-json, -plot and -monitor");

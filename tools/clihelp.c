@@ -142,7 +142,7 @@ static void tagged(FILE *f, const char *tag, const char *argument,
 
 static const char man_head[] =
     ".SH NAME\n"
-    "solve \\- sparse linear systems with many right\\-hand sides, eigenvalues\n"
+    "solve \\- sparse systems with many right\\-hand sides, and eigenvalues\n"
     ".SH SYNOPSIS\n"
     ".B solve\n"
     "\\fB\\-A\\fR \\fIFILE\\fR [\\fIoption\\fR ...]\n"
@@ -163,7 +163,8 @@ static const char man_head[] =
     "A pair has converged when ||A x \\- lambda M x||, computed again, is at\n"
     "most rtol |lambda| ||M x||; where rounding forbids that the pair is\n"
     "\\(lqlimited by rounding\\(rq.\n"
-    "Beside each value stands how far from it the nearest true one can be at most.\n"
+    "Beside each value stands how far from it the nearest true one can be at\n"
+    "most.\n"
     ".SH OPTIONS\n"
     "Names are exact; abbreviations and unknown names are errors.\n"
     "A value follows as the next argument or behind an equals sign.\n";
