@@ -105,6 +105,38 @@ fail:
     return st;
 }
 
+/* auto: what is nearest to the inverse at a bearable price.  It may fail to be
+ * made, of a singular A for example: then the next.  A polynomial is always
+ * there. */
+static sps_status choose_precond(sps_eigen *e)
+{
+    sps_options o = e->opt;
+    int64_t nnz = e->A->A->nnz > 0 ? e->A->A->nnz : 1;
+    sps_status st = SPS_EUNFIT;
+
+    if (e->n <= 2000 && e->nulls == 0) {
+        o.precond = "dense";
+        st = sps_precond_create(e->A, e->width, &o, &e->T);
+    }
+    if (st != SPS_OK && e->n <= 20000 && e->nulls == 0) {
+        o.precond = "ilut";
+        o.droptol = fmin(o.droptol, 1e-6);
+        o.fill = fmax(o.fill, fmin(100, 3e7 / (double)nnz));
+        st = sps_precond_create(e->A, e->width, &o, &e->T);
+    }
+    if (st != SPS_OK) {
+        o.precond = "chebyshev";
+        o.degree = o.degree > 8 ? o.degree : 8;
+        SPS_TRY(sps_precond_create(e->A, e->width, &o, &e->T));
+    }
+    e->own_T = true;
+    spsi_note(e->ctx, "preconditioner auto: %s, for %lld rows%s",
+              sps_precond_name(e->T), (long long)e->n,
+              e->nulls ? " and a null space" : "");
+fail:
+    return st;
+}
+
 static sps_status take_precond(sps_eigen *e, sps_precond *T)
 {
     sps_status st = SPS_OK;
@@ -132,6 +164,7 @@ static sps_status take_precond(sps_eigen *e, sps_precond *T)
                       name);
         return SPS_OK;
     }
+    if (!strcmp(name, "auto")) return choose_precond(e);
     SPS_TRY(sps_precond_create(e->A, e->width, &e->opt, &e->T));
     e->own_T = true;
 fail:

@@ -40,13 +40,10 @@ static int target(const sps_eigen *e)
     return left < most ? left : most;
 }
 
-/* A pair whose tolerance lies below rounding is done where rounding is. */
 static double limit_of(const sps_eigen *e, int j)
 {
-    double limit = spsi_eigen_limit(e, e->theta[j], e->xnorm[j], e->mnorm[j]);
-    double floor = spsi_eigen_floor(e, e->theta[j], e->xnorm[j]);
-
-    return limit > floor ? SPS_SOLVER_AIM * limit : floor;
+    return SPS_SOLVER_AIM * spsi_eigen_limit(e, e->theta[j], e->xnorm[j],
+                                             e->mnorm[j]);
 }
 
 /* Marks what is done; how many leading columns are, and in *ratio how far the
@@ -231,23 +228,28 @@ static sps_status start(sps_eigen *e, course *c)
     return st;
 }
 
+/* Whether rounding explains the residuals of all pairs that are still open.
+ * It may reach lower: ||A|| says little of a matrix of mixed units. */
+static bool at_rounding(const sps_eigen *e)
+{
+    for (int j = 0; j < target(e); j++)
+        if (!e->done[j] && e->resnorm[j] >
+            100 * spsi_eigen_floor(e, e->theta[j], e->xnorm[j]))
+            return false;
+    return true;
+}
+
 /* No gain of one per cent for long: near rounding a few iterations are long,
  * far from it LOBPCG without a good preconditioner may stand still. */
-static bool stalled(sps_eigen *e, course *c, int leading)
+static bool stalled(const sps_eigen *e, course *c, int leading)
 {
-    double size = 0;
-    int window;
+    int window = at_rounding(e) ? 20 : e->n < 1000 ? 500 : 2000;
 
     if (c->ratio < 0.99 * c->least || leading > c->leading) {
         c->least = fmin(c->ratio, c->least);
         c->leading = leading > c->leading ? leading : c->leading;
         c->since = e->iteration;
     }
-    for (int j = 0; j < target(e); j++)
-        if (!e->done[j])
-            size = fmax(size, e->resnorm[j] /
-                        spsi_eigen_floor(e, e->theta[j], e->xnorm[j]));
-    window = size < 100 ? 20 : e->n < 1000 ? 500 : 2000;
     return e->iteration - c->since > window;
 }
 
@@ -269,6 +271,15 @@ static sps_status harvest(sps_eigen *e, course *c, int leading)
     if (!e->stop) SPS_TRY(snapshot(e, &c->best));
 fail:
     return st;
+}
+
+/* Pairs that cannot get better are locked as they are: the proof will say of
+ * each what it is. */
+static sps_status give_up(sps_eigen *e, course *c)
+{
+    c->fresh = true;
+    e->restarts = 0;
+    return harvest(e, c, target(e));
 }
 
 static sps_status iterate(sps_eigen *e, course *c)
@@ -302,7 +313,8 @@ static sps_status run(sps_eigen *e)
             if (!c.fresh) e->restarts++;
             SPS_TRY(harvest(e, &c, leading));
         } else if (stalled(e, &c, leading) || e->restarts > RESTARTS) {
-            e->stop = SPS_STOP_STAGNATED;
+            if (at_rounding(e)) SPS_TRY(give_up(e, &c));
+            else e->stop = SPS_STOP_STAGNATED;
         } else {
             SPS_TRY(iterate(e, &c));
         }
