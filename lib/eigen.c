@@ -36,8 +36,7 @@ static sps_status choose(sps_eigen *e)
                 "'%s' is no method for eigenvalues; "
                 "sps_list(\"eigensolver\") names them", name);
     e->sign = strcmp(e->opt.which, "largest") ? 1 : -1;
-    SPS_REQUIRE(e->ctx, strcmp(e->opt.which, "nearest"), SPS_EUNFIT,
-                "which=nearest is not offered by %s", name);
+    e->nearest = !strcmp(e->opt.which, "nearest");
 fail:
     return st;
 }
@@ -154,7 +153,7 @@ static sps_status take_precond(sps_eigen *e, sps_precond *T)
                     "this eigensolver works with %d", T->width, e->width);
         return SPS_OK;
     }
-    if (!e->type->step) return SPS_OK;
+    if (!e->type->step || e->nearest) return SPS_OK;
     if (!strcmp(name, "none") || (!strcmp(name, "auto") && !e->A->A))
         return SPS_OK;
     if (e->sign < 0) {   /* it would pull towards the other end */
@@ -194,7 +193,7 @@ static sps_status take_arrays(sps_eigen *e)
 {
     sps_status st = SPS_OK;
     int k = e->given + (e->count > e->width ? e->count : e->width);
-    double **real[] = { &e->theta, &e->resnorm, &e->xnorm, &e->mnorm,
+    double **real[] = { &e->theta, &e->ritz, &e->resnorm, &e->xnorm, &e->mnorm,
                         &e->lambda, &e->residual, &e->backward, &e->bound,
                         &e->relative };
 
@@ -260,6 +259,7 @@ static sps_status take_all(sps_eigen *e, sps_precond *T)
     SPS_TRY(spsi_eigen_settle_fixed(e));
     SPS_TRY(spsi_eigen_prepare_proof(e));
     if (!e->type->step) return spsi_eigen_dense_reserve(e);
+    if (e->nearest) SPS_TRY(spsi_eigen_shift(e));
     SPS_TRY(spsi_new(e->ctx, e->type->size, &e->method));
     SPS_TRY(e->type->setup(e, e->method));
 fail:
@@ -301,7 +301,7 @@ fail:
 
 static void release_arrays(sps_eigen *e)
 {
-    void *arrays[] = { e->theta, e->resnorm, e->xnorm, e->mnorm, e->lambda,
+    void *arrays[] = { e->theta, e->ritz, e->resnorm, e->xnorm, e->mnorm, e->lambda,
                        e->residual, e->backward, e->bound, e->relative,
                        e->scratch, e->done, e->pair, e->order, e->dense_w };
 
@@ -319,6 +319,7 @@ void spsi_eigen_destroy(sps_eigen **e_p)
     if (!e) return;
     if (e->method && e->type->destroy) e->type->destroy(e, e->method);
     spsi_free(e->ctx, e->method);
+    spsi_eigen_unshift(e);
     if (e->own_T) sps_precond_destroy(&e->T);
     if (e->MS != e->S) sps_block_destroy(&e->MS);
     sps_block_destroy(&e->S);
@@ -339,6 +340,7 @@ sps_status spsi_eigen_apply(sps_eigen *e, const sps_block *X, sps_block *Y)
 {
     sps_status st;
 
+    if (e->nearest) return spsi_eigen_invert(e, X, Y);
     spsi_phase_begin(e->ctx, SPS_PHASE_SPMM);
     st = sps_operator_apply(e->A, 1.0, X, 0.0, Y);
     spsi_phase_end(e->ctx, SPS_PHASE_SPMM);
@@ -371,12 +373,13 @@ sps_status spsi_eigen_precondition(sps_eigen *e, const sps_block *R,
     return st;
 }
 
-sps_status spsi_eigen_residuals(sps_eigen *e)
+static sps_status plain_residuals(sps_eigen *e)
 {
     sps_status st = SPS_OK;
     double *minus = e->scratch, *one = e->scratch + e->m;
 
     for (int j = 0; j < e->m; j++) {
+        e->theta[j] = e->ritz[j];
         minus[j] = -e->theta[j];
         one[j] = 1;
     }
@@ -385,6 +388,15 @@ sps_status spsi_eigen_residuals(sps_eigen *e)
     SPS_TRY(spsi_axpby_cols(minus, &e->MX, one, e->R));
     SPS_TRY(spsi_eigen_constrain(e, e->R));
     SPS_TRY(spsi_norms(e->R, e->resnorm));
+fail:
+    return st;
+}
+
+sps_status spsi_eigen_residuals(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+
+    SPS_TRY(e->nearest ? spsi_eigen_shift_residuals(e) : plain_residuals(e));
     if (e->M) {
         SPS_TRY(spsi_norms(&e->X, e->xnorm));
         SPS_TRY(spsi_norms(&e->MX, e->mnorm));

@@ -43,9 +43,15 @@ struct sps_eigen {
     sps_options opt;
     int64_t n;
     int count;                   /* pairs asked */
+    sps_csr *shift;              /* A - sigma M, eigen_shift.c, else NULL */
+    sps_operator *shifted;
+    sps_solver *shift_solver;
+    sps_block *shift_B, *shift_X;
     sps_small *dense_A, *dense_M, *dense_D;   /* eigen_dense.c, else NULL */
     double *dense_w;
     double sign;                 /* -1: largest first */
+    bool nearest;                /* to sigma: A is then (A - sigma M)^-1 M for
+                                    the method, its Ritz values nu */
     double norm_A, norm_M;       /* estimates from below */
 
     const sps_eigen_type *type;
@@ -57,7 +63,8 @@ struct sps_eigen {
     sps_block X, AX, MX;         /* views */
     sps_block *R;                /* n x m, residuals */
     sps_block *room;             /* n x m scratch */
-    double *theta, *resnorm;     /* m: Ritz values, ||r_j|| */
+    double *ritz;                /* m: Ritz values of the method's operator */
+    double *theta, *resnorm;     /* m: of the pencil, and ||r_j|| */
     double *xnorm, *mnorm;       /* m: ||x_j||, ||M x_j|| */
     bool *done;                  /* m: at work no more (soft locking) */
     int directions;              /* new search directions of the last step */
@@ -94,7 +101,7 @@ sps_status spsi_eigen_mass(sps_eigen *e, const sps_block *X, sps_block *Y);
 /* W = T R, counted and timed; a copy without T. */
 sps_status spsi_eigen_precondition(sps_eigen *e, const sps_block *R,
                                    sps_block *W);
-/* From X, AX, MX, theta: R, resnorm, xnorm, mnorm. */
+/* From X, AX, MX, ritz: R, theta, resnorm, xnorm, mnorm. */
 sps_status spsi_eigen_residuals(sps_eigen *e);
 
 /* eigen_orth.c: W M-orthonormal, also to what is fixed and to Q (MQ = M Q; may
@@ -121,6 +128,12 @@ sps_status spsi_eigen_constrain(sps_eigen *e, sps_block *R);
 double spsi_eigen_limit(const sps_eigen *e, double theta, double xnorm,
                         double mnorm);
 double spsi_eigen_floor(const sps_eigen *e, double theta, double xnorm);
+
+/* eigen_shift.c: A - sigma M and its solver; Y = (A - sigma M)^-1 M X. */
+sps_status spsi_eigen_shift(sps_eigen *e);
+void spsi_eigen_unshift(sps_eigen *e);
+sps_status spsi_eigen_invert(sps_eigen *e, const sps_block *X, sps_block *Y);
+sps_status spsi_eigen_shift_residuals(sps_eigen *e);
 
 /* eigen_dense.c: the type that says that all is done by LAPACK, NULL where it
  * is not; its memory; every pair, those wanted into fixed. */

@@ -4,6 +4,7 @@
  * some 10 n^3 operations.  What comes out passes the same proof. */
 #include "eigen.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "backend.h"
@@ -100,6 +101,20 @@ fail:
     return st;
 }
 
+/* The first of the pairs wanted, among w[0] <= w[1] <= ... */
+static int first_wanted(const sps_eigen *e, int left)
+{
+    const double *w = e->dense_w;
+    int from = 0;
+
+    if (!e->nearest) return e->sign > 0 ? 0 : left - e->count;
+    while (from + e->count < left &&
+           fabs(w[from + e->count] - e->opt.sigma) <
+               fabs(w[from] - e->opt.sigma))
+        from++;
+    return from;
+}
+
 sps_status spsi_eigen_dense(sps_eigen *e)
 {
     sps_status st = SPS_OK;
@@ -121,7 +136,7 @@ sps_status spsi_eigen_dense(sps_eigen *e)
         e->stop = SPS_STOP_NOT_FINITE;
         return SPS_OK;
     }
-    from = e->sign > 0 ? 0 : left - e->count;
+    from = first_wanted(e, left);
     spsi_block_view(e->fixed, e->given, e->count, &X);
     SPS_TRY(sps_block_set(&X, 0, e->count, spsi_small_at(A, 0, from), n,
                           SPS_COL_MAJOR, SPS_HOST));

@@ -222,14 +222,19 @@ static void verdict(sps_eigen *e)
     e->stop = worst;
 }
 
+static double rank_of(const sps_eigen *e, double lambda)
+{
+    return e->nearest ? fabs(lambda - e->opt.sigma) : e->sign * lambda;
+}
+
 /* The order of lambda as `which` wants it; equal ones keep theirs. */
 static void sort(sps_eigen *e)
 {
     for (int i = 0; i < e->count; i++) {
         int p = i;
 
-        for (; p > 0 && e->sign * e->lambda[e->order[p - 1]] >
-                        e->sign * e->lambda[i]; p--)
+        for (; p > 0 && rank_of(e, e->lambda[e->order[p - 1]]) >
+                        rank_of(e, e->lambda[i]); p--)
             e->order[p] = e->order[p - 1];
         e->order[p] = i;
     }

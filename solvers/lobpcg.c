@@ -52,6 +52,26 @@ fail:
     return st;
 }
 
+/* Columns of V and w in the order of falling |w|: both ends from outside. */
+static sps_status from_outside(sps_eigen *e, sps_small *V, double *w)
+{
+    sps_status st = SPS_OK;
+    int s = V->rows, low = 0, high = s - 1;
+
+    spsi_small_shape(e->U, s, s);
+    for (int c = 0; c < s; c++) {
+        int from = fabs(w[low]) >= fabs(w[high]) ? low++ : high--;
+
+        memcpy(spsi_small_at(e->U, 0, c), spsi_small_at(V, 0, from),
+               (size_t)s * sizeof *w);
+        e->scratch[c] = w[from];
+    }
+    memcpy(w, e->scratch, (size_t)s * sizeof *w);
+    SPS_TRY(spsi_small_copy(e->U, V));
+fail:
+    return st;
+}
+
 /* H = V diag(w), smallest of sign A first; V in place of H. */
 static sps_status eigen(sps_eigen *e, sps_small *H, double *w)
 {
@@ -68,6 +88,7 @@ static sps_status eigen(sps_eigen *e, sps_small *H, double *w)
     st = spsi_small_eigen(H, w);
     spsi_phase_end(e->ctx, SPS_PHASE_SMALL);
     if (!isfinite(w[0])) e->stop = SPS_STOP_NOT_FINITE;
+    if (st == SPS_OK && !e->stop && e->nearest) st = from_outside(e, H, w);
     return st;
 }
 
@@ -118,11 +139,11 @@ static sps_status start(sps_eigen *e, void *method)
     SPS_TRY(fill_up(e, e->m));
     if (e->stop) return st;
     SPS_TRY(spsi_eigen_apply(e, &e->X, &e->AX));
-    SPS_TRY(spsi_gram(&e->X, &e->AX, e->G));
+    SPS_TRY(spsi_gram(e->nearest ? &e->MX : &e->X, &e->AX, e->G));
     SPS_TRY(eigen(e, e->G, l->w));
     if (e->stop) return st;
     SPS_TRY(rotate(e, e->G));
-    for (int j = 0; j < e->m; j++) e->theta[j] = e->sign * l->w[j];
+    for (int j = 0; j < e->m; j++) e->ritz[j] = e->sign * l->w[j];
     SPS_TRY(spsi_eigen_residuals(e));
 fail:
     return st;
@@ -177,7 +198,7 @@ static sps_status assemble(sps_eigen *e, struct lobpcg *l, int w)
     int m = e->m, q = m + l->p, s = q + w;
     sps_block S, AW;
 
-    spsi_block_view(e->S, 0, s, &S);
+    spsi_block_view(e->nearest ? e->MS : e->S, 0, s, &S);
     spsi_block_view(e->AS, q, w, &AW);
     spsi_phase_begin(e->ctx, SPS_PHASE_GRAM);
     st = spsi_gram(&S, &AW, e->C);
@@ -185,7 +206,7 @@ static sps_status assemble(sps_eigen *e, struct lobpcg *l, int w)
     if (st != SPS_OK) return st;
     spsi_small_shape(e->G, s, s);
     spsi_small_clear(e->G);
-    for (int j = 0; j < m; j++) *spsi_small_at(e->G, j, j) = e->theta[j];
+    for (int j = 0; j < m; j++) *spsi_small_at(e->G, j, j) = e->ritz[j];
     for (int j = 0; j < l->p; j++)
         for (int i = 0; i < l->p; i++)
             *spsi_small_at(e->G, m + i, m + j) = *spsi_small_at(l->PAP, i, j);
@@ -303,9 +324,10 @@ static sps_status step(sps_eigen *e, void *method)
     SPS_TRY(directions_of(e, l, e->G, a));
     SPS_TRY(coefficients(e, l, e->G));
     SPS_TRY(rotate(e, l->K));
-    for (int j = 0; j < e->m; j++) e->theta[j] = e->sign * l->w[j];
+    for (int j = 0; j < e->m; j++) e->ritz[j] = e->sign * l->w[j];
     SPS_TRY(spsi_eigen_residuals(e));
-    if (!e->stop && ++l->begun % e->opt.true_residual_every == 0)
+    if (!e->stop && !e->nearest &&
+        ++l->begun % e->opt.true_residual_every == 0)
         SPS_TRY(check_drift(e, l));
 fail:
     return st;

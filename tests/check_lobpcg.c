@@ -242,6 +242,31 @@ START_TEST(many_pairs_are_locked_block_after_block)
 }
 END_TEST
 
+START_TEST(pairs_inside_the_spectrum_are_found_from_a_shift)
+{
+    sps_context *ctx = context(2);
+    pencil p;
+
+    for (int solver = 0; solver < 2; solver++)
+        for (int mass = 0; mass < 2; mass++)
+            for (int t = 0; t < 4; t++) {
+                pencil_open(&p, ctx, 300, 7, mass);
+                p.opt.solver = solver ? "auto" : "lobpcg";
+                p.opt.which = "nearest";
+                p.opt.sigma = -1 + 21.7 * t;
+                squares(&p, 5 + (uint64_t)t, 6, NULL);
+                for (int i = 0; i < 300; i++) {
+                    *pencil_a(&p, i, i) += 0.2 * i - 20;
+                    if (p.m) pencil_mass(&p, i, i, 1 + 0.5 * (i % 4));
+                    if (p.m && i) pencil_mass(&p, i, i - 1, 0.2);
+                }
+                pencil_must_agree(&p, "shift");
+                pencil_close(&p);
+            }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 static double *line_up(const sps_context *ctx, int run)
 {
     pencil p;
@@ -336,6 +361,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_diagonal_over_eight_decades),
     RUNNER_TEST(an_exact_guess_needs_no_iteration_and_a_wrong_end_is_left),
     RUNNER_TEST(many_pairs_are_locked_block_after_block),
+    RUNNER_TEST(pairs_inside_the_spectrum_are_found_from_a_shift),
     RUNNER_TEST(the_same_solve_gives_the_same_bits),
     RUNNER_TEST(a_tolerance_below_rounding_is_named_and_never_called_converged),
     RUNNER_TEST(an_indefinite_mass_matrix_is_named),

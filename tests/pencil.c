@@ -114,8 +114,22 @@ sps_status pencil_solve(pencil *p)
     return st;
 }
 
+/* The i-th nearest to sigma. */
+static double nearest(const pencil *p, int i)
+{
+    int low = 0, high = p->n - 1;
+
+    for (int drop = p->n - 1 - i; drop > 0; drop--)
+        if (fabs(p->all[low] - p->opt.sigma) >
+            fabs(p->all[high] - p->opt.sigma)) low++;
+        else high--;
+    return fabs(p->all[low] - p->opt.sigma) >
+           fabs(p->all[high] - p->opt.sigma) ? p->all[low] : p->all[high];
+}
+
 double pencil_exact(const pencil *p, int i)
 {
+    if (!strcmp(p->opt.which, "nearest")) return nearest(p, i);
     return strcmp(p->opt.which, "largest") ? p->all[i] : p->all[p->n - 1 - i];
 }
 

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* eigen_shift.c - the spectrum near sigma brought to the outside (Ericsson and
+ * Ruhe, Math. Comp. 35, 1980): with (A - sigma M)^-1 M x = nu x the pairs with
+ * the largest |nu| are those nearest to sigma, lambda = sigma + 1 / nu.  The
+ * operator is symmetric in the inner product of M, so the method stays as it
+ * is; it must only be handed this operator and be asked for both ends.
+ *
+ * A - sigma M is a matrix of its own, and one product is a block solve by the
+ * library's linear methods, to a backward error that a direct solver would
+ * have.  Pairs are judged by A and M as ever. */
+#include "eigen.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BACKWARD 1e-13   /* of the inner solves */
+
+static bool next_of(const sps_csr *A, int64_t i, int64_t p)
+{
+    return p < A->rowptr[i + 1];
+}
+
+/* Row i of A - sigma M, both sorted; M NULL: the identity.  Returns the count;
+ * col NULL: only that. */
+static int64_t merge(const sps_csr *A, const sps_csr *M, double sigma,
+                     int64_t i, int32_t *col, double *val)
+{
+    int64_t a = A->rowptr[i], m = M ? M->rowptr[i] : 0, count = 0;
+    bool unit = !M;
+
+    for (;; count++) {
+        bool in_a = next_of(A, i, a), in_m = M ? next_of(M, i, m) : unit;
+        int64_t ca = in_a ? A->col[a] : INT64_MAX;
+        int64_t cm = !in_m ? INT64_MAX : M ? M->col[m] : i;
+        double v = 0;
+
+        if (!in_a && !in_m) return count;
+        if (ca <= cm) v += spsi_csr_value(A, a++);
+        if (cm <= ca) {
+            v -= sigma * (M ? spsi_csr_value(M, m++) : 1);
+            unit = false;
+        }
+        if (!col) continue;
+        col[count] = (int32_t)(ca < cm ? ca : cm);
+        val[count] = v;
+    }
+}
+
+static sps_status subtract(sps_eigen *e, sps_csr **C_p)
+{
+    const sps_csr *A = e->A->A, *M = e->M ? e->M->A : NULL;
+    sps_status st = SPS_OK;
+    int64_t nnz = 0;
+
+    for (int64_t i = 0; i < e->n; i++)
+        nnz += merge(A, M, e->opt.sigma, i, NULL, NULL);
+    SPS_TRY(sps_csr_create(e->ctx, e->n, e->n, nnz, SPS_F64, C_p));
+    for (int64_t i = 0; i < e->n; i++) {
+        int64_t at = (*C_p)->rowptr[i];
+
+        (*C_p)->rowptr[i + 1] =
+            at + merge(A, M, e->opt.sigma, i, (*C_p)->col + at,
+                       (double *)(*C_p)->val + at);
+    }
+    (*C_p)->props = SPS_SYMMETRIC;
+fail:
+    return st;
+}
+
+/* The linear solver: with a preconditioner that is as good as a factorisation
+ * where that can be had, else what auto makes of it. */
+static sps_status choose_solver(sps_eigen *e)
+{
+    sps_status st = SPS_EUNFIT;
+    sps_options o;
+
+    sps_options_default(&o);
+    o.norm = SPS_NORM_BACKWARD;
+    o.rtol = BACKWARD;
+    o.nullspace = "none";
+    o.max_iterations = 1000;
+    o.solver = "gmres";
+    o.restart = 10;
+    o.precond = "dense";
+    if (e->n <= 2000)
+        st = sps_solver_create(e->shifted, NULL, e->width, &o,
+                               &e->shift_solver);
+    o.precond = "ilut";
+    o.droptol = 1e-8;
+    o.fill = fmax(10, fmin(100, 3e7 / (double)(e->shift->nnz + 1)));
+    if (st != SPS_OK && e->n <= 50000)
+        st = sps_solver_create(e->shifted, NULL, e->width, &o,
+                               &e->shift_solver);
+    o.solver = o.precond = "auto";
+    if (st != SPS_OK)
+        st = sps_solver_create(e->shifted, NULL, e->width, &o,
+                               &e->shift_solver);
+    return st;
+}
+
+sps_status spsi_eigen_shift(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(e->ctx, e->A->A && (!e->M || e->M->A), SPS_EUNFIT,
+                "which=nearest needs the entries of A and M, and one of them "
+                "is a callback");
+    SPS_TRY(subtract(e, &e->shift));
+    SPS_TRY(sps_operator_csr(e->ctx, e->shift, e->width, NULL, &e->shifted));
+    SPS_TRY(choose_solver(e));
+    SPS_TRY(sps_block_create(e->ctx, e->n, e->width, &e->shift_B));
+    SPS_TRY(sps_block_create(e->ctx, e->n, e->width, &e->shift_X));
+fail:
+    return st;
+}
+
+void spsi_eigen_unshift(sps_eigen *e)
+{
+    sps_solver_destroy(&e->shift_solver);
+    sps_operator_destroy(&e->shifted);
+    sps_block_destroy(&e->shift_B);
+    sps_block_destroy(&e->shift_X);
+    if (e->shift) sps_csr_destroy(e->ctx, &e->shift);
+}
+
+/* Y = (A - sigma M)^-1 M X: the right-hand sides beside X are zero, and cost
+ * nothing. */
+sps_status spsi_eigen_invert(sps_eigen *e, const sps_block *X, sps_block *Y)
+{
+    sps_result result = { .struct_size = sizeof result };
+    double phase[SPS_PHASES];
+    sps_status st = SPS_OK;
+    sps_block part;
+
+    SPS_TRY(spsi_fill(e->shift_B, 0));
+    SPS_TRY(spsi_fill(e->shift_X, 0));
+    spsi_block_view(e->shift_B, 0, X->k, &part);
+    SPS_TRY(spsi_eigen_mass(e, X, &part));
+    memcpy(phase, e->ctx->phase_seconds, sizeof phase);
+    SPS_TRY(sps_solver_linear(e->shift_solver, e->shift_B, e->shift_X,
+                              &result));
+    for (int i = 0; i < SPS_PHASES; i++)
+        e->ctx->phase_seconds[i] += phase[i];
+    e->applies_T += result.iterations;
+    if (result.stop < 0 && result.stop != SPS_STOP_STAGNATED)
+        e->event = "an inner solve did not converge";
+    if (result.stop == SPS_STOP_INTERRUPTED) e->stop = SPS_STOP_INTERRUPTED;
+    spsi_block_view(e->shift_X, 0, X->k, &part);
+    SPS_TRY(spsi_copy(&part, Y));
+fail:
+    return st;
+}
+
+/* From the Ritz values nu: lambda by Rayleigh quotients, the residuals of A
+ * and M, and in R the direction (A - sigma M)^-1 M x - nu x. */
+sps_status spsi_eigen_shift_residuals(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    double *minus = e->scratch, *one = e->scratch + e->m;
+
+    spsi_block_narrow(e->R, e->m);
+    SPS_TRY(sps_operator_apply(e->A, 1.0, &e->X, 0.0, e->R));
+    SPS_TRY(spsi_dots(&e->X, e->R, e->theta));
+    for (int j = 0; j < e->m; j++) {
+        minus[j] = -e->theta[j];
+        one[j] = 1;
+    }
+    SPS_TRY(spsi_axpby_cols(minus, &e->MX, one, e->R));
+    SPS_TRY(spsi_eigen_constrain(e, e->R));
+    SPS_TRY(spsi_norms(e->R, e->resnorm));
+    for (int j = 0; j < e->m; j++) {
+        minus[j] = -e->ritz[j];
+        one[j] = 1;
+    }
+    SPS_TRY(spsi_copy(&e->AX, e->R));
+    SPS_TRY(spsi_axpby_cols(minus, &e->X, one, e->R));
+fail:
+    return st;
+}
