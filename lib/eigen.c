@@ -119,7 +119,7 @@ static sps_status choose_precond(sps_eigen *e)
     }
     if (st != SPS_OK && e->n <= 20000 && e->nulls == 0) {
         o.precond = "ilut";
-        o.droptol = fmin(o.droptol, 1e-6);
+        o.droptol = fmin(o.droptol, 1e-12);
         o.fill = fmax(o.fill, fmin(100, 3e7 / (double)nnz));
         st = sps_precond_create(e->A, e->width, &o, &e->T);
     }
@@ -388,6 +388,22 @@ static sps_status plain_residuals(sps_eigen *e)
     SPS_TRY(spsi_axpby_cols(minus, &e->MX, one, e->R));
     SPS_TRY(spsi_eigen_constrain(e, e->R));
     SPS_TRY(spsi_norms(e->R, e->resnorm));
+fail:
+    return st;
+}
+
+/* Where A has rows of 1e20 times the others (penalties), random columns carry
+ * parts there of which no combination gets rid below 1e-16, and A makes 1e4 of
+ * them.  T leaves those rows as small as they are in eigenvectors. */
+sps_status spsi_eigen_draw(sps_eigen *e, sps_block *X, uint64_t seed)
+{
+    sps_status st = SPS_OK;
+
+    SPS_TRY(sps_block_random(X, seed));
+    if (!e->T || X->k == 0) return SPS_OK;
+    spsi_block_narrow(e->R, X->k);
+    SPS_TRY(spsi_copy(X, e->R));
+    SPS_TRY(spsi_eigen_precondition(e, e->R, X));
 fail:
     return st;
 }

@@ -101,6 +101,8 @@ sps_status spsi_eigen_mass(sps_eigen *e, const sps_block *X, sps_block *Y);
 /* W = T R, counted and timed; a copy without T. */
 sps_status spsi_eigen_precondition(sps_eigen *e, const sps_block *R,
                                    sps_block *W);
+/* X = T times random columns; the numbers of R go. */
+sps_status spsi_eigen_draw(sps_eigen *e, sps_block *X, uint64_t seed);
 /* From X, AX, MX, ritz: R, theta, resnorm, xnorm, mnorm. */
 sps_status spsi_eigen_residuals(sps_eigen *e);
 

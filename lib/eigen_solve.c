@@ -134,7 +134,7 @@ static sps_status draw(sps_eigen *e, const sps_block *guess)
     int k = guess->k < e->m ? guess->k : e->m;
     sps_block from, to;
 
-    SPS_TRY(sps_block_random(&e->X, e->ctx->opt.seed));
+    SPS_TRY(spsi_eigen_draw(e, &e->X, e->ctx->opt.seed));
     SPS_TRY(spsi_norms(guess, e->scratch));
     for (int j = 0; j < k; j++) {
         if (!(e->scratch[j] > 0) || !isfinite(e->scratch[j])) continue;
@@ -170,7 +170,7 @@ static sps_status lock(sps_eigen *e, int leading)
     spsi_block_view(&e->X, k, rest, &from);
     SPS_TRY(spsi_copy(&from, e->room));
     set_columns(e, m);
-    SPS_TRY(sps_block_random(&e->X, e->ctx->opt.seed + (uint64_t)e->locked));
+    SPS_TRY(spsi_eigen_draw(e, &e->X, e->ctx->opt.seed + (uint64_t)e->locked));
     if (rest > m) rest = m;
     spsi_block_narrow(e->room, rest);
     spsi_block_view(&e->X, 0, rest, &to);

@@ -103,8 +103,8 @@ static sps_status fill_up(sps_eigen *e, int m)
     for (int attempt = 1; attempt < 6 && e->X.k < m && !e->stop; attempt++) {
         spsi_block_view(e->S, e->X.k, m - e->X.k, &W);
         spsi_block_view(e->MS, e->X.k, m - e->X.k, &MW);
-        SPS_TRY(sps_block_random(&W, e->ctx->opt.seed + 1000 +
-                                         (uint64_t)attempt));
+        SPS_TRY(spsi_eigen_draw(e, &W, e->ctx->opt.seed + 1000 +
+                                           (uint64_t)attempt));
         SPS_TRY(spsi_eigen_orth(e, &e->X, &e->MX, &W, &MW));
         spsi_block_view(e->S, 0, e->X.k + W.k, &e->X);
         spsi_block_view(e->MS, 0, e->X.k, &e->MX);

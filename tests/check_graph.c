@@ -392,6 +392,43 @@ START_TEST(pencils_singular_in_the_same_vector)
 }
 END_TEST
 
+/* A chain of 60 springs whose node 20 is held by one of 1e30: two chains of 20
+ * and 39 nodes with fixed ends, 4 sin^2(pi j / 2 (m + 1)), and lambda below
+ * eps ||A|| for every pair. */
+START_TEST(supports_by_penalty)
+{
+    enum { NODES = 60 };
+    static const int chain[4][2] = {{39, 1}, {20, 1}, {39, 2}, {39, 3}};
+    int at[6 * NODES], e = 0;
+    double w[3 * NODES], lambda[4];
+    sps_options opt;
+    sps_csr *A = NULL;
+
+    ctx = fixture_open();
+    for (int i = 0; i < NODES; i++)
+        for (int j = i - 1; j <= i + 1; j++) {
+            if (j < 0 || j == NODES) continue;
+            at[2 * e] = i;
+            at[2 * e + 1] = j;
+            w[e++] = i != j ? -1 : i == 20 ? 1e30 : 2;
+        }
+    A = make(NODES, e, at, w);
+    sps_options_default(&opt);
+    opt.solver = "lobpcg";
+    opt.precond = "ic0";
+    pairs(A, NULL, &opt, 4, 0, lambda);
+    for (int i = 0; i < 4; i++) {
+        const double want = 4 * pow(sin(acos(-1) * chain[i][1] /
+                                        (2 * (chain[i][0] + 1))), 2);
+
+        ck_assert_msg(fabs(lambda[i] - want) < 1e-9, "%g, not %g", lambda[i],
+                      want);
+    }
+    sps_csr_destroy(ctx, &A);
+    fixture_close(&ctx);
+}
+END_TEST
+
 START_TEST(bad_coordinates_are_refused)
 {
     ctx = fixture_open();
@@ -419,6 +456,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(nodes_on_a_line_lose_a_rotation),
     RUNNER_TEST(rigid_motions_are_left_out_of_eigenpairs),
     RUNNER_TEST(pencils_singular_in_the_same_vector),
+    RUNNER_TEST(supports_by_penalty),
     RUNNER_TEST(bad_coordinates_are_refused),
 };
 RUNNER_MAIN("check_graph", tests)
