@@ -143,6 +143,13 @@ const sps_eigen_type *spsi_eigen_dense_type(const sps_eigen *e);
 sps_status spsi_eigen_dense_reserve(sps_eigen *e);
 sps_status spsi_eigen_dense(sps_eigen *e);
 
+/* One operator as a dense matrix on the host. */
+sps_status spsi_eigen_densify(sps_eigen *e, const sps_operator *A,
+                              sps_small *D);
+
+/* eigen_count.c: after the proof, e->missed; all pairs stand in fixed. */
+sps_status spsi_eigen_count(sps_eigen *e);
+
 /* eigen_solve.c */
 sps_status spsi_eigen_solve(sps_eigen *e, sps_block *X, double *lambda,
                             sps_eigen_result *result);

@@ -41,7 +41,8 @@ fail:
 }
 
 /* D = the columns of the identity, `width` at a time through A. */
-static sps_status densify(sps_eigen *e, const sps_operator *A, sps_small *D)
+sps_status spsi_eigen_densify(sps_eigen *e, const sps_operator *A,
+                              sps_small *D)
 {
     sps_status st = SPS_OK;
     double *unit = NULL;
@@ -122,8 +123,8 @@ sps_status spsi_eigen_dense(sps_eigen *e)
     int n = (int)e->n, left, from, info = 0;
     sps_block X;
 
-    SPS_TRY(densify(e, e->A, A));
-    if (M) SPS_TRY(densify(e, e->M, M));
+    SPS_TRY(spsi_eigen_densify(e, e->A, A));
+    if (M) SPS_TRY(spsi_eigen_densify(e, e->M, M));
     SPS_TRY(left_out(e, e->dense_D));
     left = n - e->dense_D->cols;
     e->applies_A = (n + e->width - 1) / e->width;

@@ -424,6 +424,11 @@ sps_status spsi_eigen_solve(sps_eigen *e, sps_block *X, double *lambda,
         .small = phase[SPS_PHASE_SMALL],
     };
     SPS_TRY(spsi_eigen_prove(e, X));
+    if (e->opt.verify_count) {
+        set_locked(e, e->count);
+        SPS_TRY(spsi_eigen_count(e));
+        set_locked(e, 0);
+    }
     seconds.verify = spsi_now() - now;
     if (lambda) memcpy(lambda, e->lambda, (size_t)e->count * sizeof *lambda);
     if (result) fill_result(e, &seconds, result);

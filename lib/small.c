@@ -291,6 +291,36 @@ fail:
     return st;
 }
 
+/* Blocks of D of order 2 are marked by equal negative pivots; they have one
+ * eigenvalue of each sign (Bunch and Kaufman, Math. Comp. 31, 1977). */
+sps_status spsi_small_inertia(sps_small *A, int *negative)
+{
+    const lapack_int n = A->rows;
+    sps_status st = SPS_OK;
+    lapack_int *pivot = NULL, info = 0;
+
+    assert(A->cols == n && on_host(A));
+    *negative = 0;
+    SPS_TRY(SPS_NEW(A->ctx, n, &pivot));
+    SPS_REQUIRE(A->ctx, spsi_small_finite(A), SPS_EMATRIX,
+                "NaN or infinity in the matrix whose inertia is asked");
+    if (n > 0)
+        info = LAPACKE_dsytrf(LAPACK_COL_MAJOR, 'U', n, A->v, n, pivot);
+    SPS_REQUIRE(A->ctx, info != LAPACK_WORK_MEMORY_ERROR, SPS_ENOMEM,
+                "no memory to factor a %d x %d matrix", (int)n, (int)n);
+    for (int i = 0; i < n; i++) {
+        if (pivot[i] > 0) {
+            *negative += *spsi_small_at(A, i, i) < 0;
+        } else {
+            ++*negative;
+            i++;
+        }
+    }
+fail:
+    spsi_free(A->ctx, pivot);
+    return st;
+}
+
 /* d_j = a_jj^-1/2, or 0 where a_jj is not a positive finite number; returns
  * the number of those. */
 static int diagonal_scaling(const sps_small *A, double *d)

@@ -59,6 +59,9 @@ sps_status spsi_small_eigen(sps_small *A, double *w);
  * not positive; < 0: not finite, or no convergence. */
 sps_status spsi_small_eigen_pencil(sps_small *A, sps_small *M, sps_small *D,
                                    double *w, int *info);
+/* How many eigenvalues of the symmetric A (upper half, destroyed) are
+ * negative, by the signs of D in A = U D U': LAPACKE_dsytrf. */
+sps_status spsi_small_inertia(sps_small *A, int *negative);
 /* Solves A X = C for SPD A (destroyed), C in place: LAPACKE_dposv after
  * scaling A to a unit diagonal.  *info = 0, or the order of the first minor
  * that is not positive. */

@@ -75,7 +75,8 @@ typedef enum sps_status {
     X(INTERRUPTED, -8, "interrupted")                                          \
     X(PRECOND_INDEFINITE, -9, "the preconditioner is not positive definite")   \
     X(ROUNDING, -10, "limited by rounding")                                    \
-    X(MASS_INDEFINITE, -11, "the mass matrix is not positive definite")
+    X(MASS_INDEFINITE, -11, "the mass matrix is not positive definite")        \
+    X(MISSED, -12, "there are more eigenvalues between those found")
 
 typedef enum sps_stop {
 #define SPS_X(name, number, text) SPS_STOP_##name = number,

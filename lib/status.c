@@ -53,6 +53,7 @@ const char *sps_stop_name(sps_stop stop)
     case SPS_STOP_INTERRUPTED: return "interrupted";
     case SPS_STOP_PRECOND_INDEFINITE: return "precond_indefinite";
     case SPS_STOP_ROUNDING: return "rounding";
+    case SPS_STOP_MISSED: return "missed";
     case SPS_STOP_MASS_INDEFINITE: return "mass_indefinite";
     }
     return "unknown";

@@ -198,6 +198,37 @@ START_TEST(a_diagonal_over_eight_decades)
 }
 END_TEST
 
+/* Eigenvectors of higher values as a guess, and no guard: nothing in the
+ * iteration can tell that it is at the wrong place; the count can. */
+START_TEST(the_count_finds_what_was_missed)
+{
+    sps_context *ctx = context(1);
+    pencil p;
+
+    pencil_open(&p, ctx, 100, 3, false);
+    p.opt.block = 3;
+    p.opt.verify_count = true;
+    for (int i = 0; i < 100; i++) pencil_set(&p, i, i, i + 1);
+    for (int j = 0; j < 3; j++) p.x[3 * (j + 2) + j] = 1;
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.missed, 2);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
+    pencil_close(&p);
+    /* By a second search, where constraints leave no inertia. */
+    pencil_open(&p, ctx, 100, 3, false);
+    for (int i = 0; i < 100; i++) pencil_set(&p, i, i, i + 1);
+    for (int j = 0; j < 3; j++) p.x[3 * (j + 2) + j] = 1;
+    p.opt.block = 3;
+    p.opt.verify_count = true;
+    p.constraint = 50;
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_ge(p.result.missed, 1);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(an_exact_guess_needs_no_iteration_and_a_wrong_end_is_left)
 {
     sps_context *ctx = context(1);
@@ -359,6 +390,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_pencil_of_two_equal_matrices),
     RUNNER_TEST(a_zero_matrix),
     RUNNER_TEST(a_diagonal_over_eight_decades),
+    RUNNER_TEST(the_count_finds_what_was_missed),
     RUNNER_TEST(an_exact_guess_needs_no_iteration_and_a_wrong_end_is_left),
     RUNNER_TEST(many_pairs_are_locked_block_after_block),
     RUNNER_TEST(pairs_inside_the_spectrum_are_found_from_a_shift),

@@ -85,10 +85,22 @@ static void keep_result(pencil *p)
     memcpy(p->pair, p->result.pair, k * sizeof *p->pair);
 }
 
+static sps_status unit_vector(pencil *p, sps_block **Y_p)
+{
+    double *y = calloc((size_t)p->n, sizeof *y);
+    sps_status st = sps_block_create(p->ctx, p->n, 1, Y_p);
+
+    y[p->constraint - 1] = 1;
+    if (st == SPS_OK)
+        st = sps_block_set(*Y_p, 0, 1, y, 1, SPS_ROW_MAJOR, SPS_HOST);
+    free(y);
+    return st;
+}
+
 sps_status pencil_solve(pencil *p)
 {
     sps_status st = SPS_OK;
-    sps_block *X = NULL;
+    sps_block *X = NULL, *Y = NULL;
     sps_solver *s = NULL;
 
     if (!p->A) p->A = sparse(p, p->a);
@@ -96,6 +108,8 @@ sps_status pencil_solve(pencil *p)
     if (!p->op) st = sps_operator_csr(p->ctx, p->A, 16, NULL, &p->op);
     if (st == SPS_OK && p->M && !p->mass)
         st = sps_operator_csr(p->ctx, p->M, 16, NULL, &p->mass);
+    if (st == SPS_OK && p->constraint) st = unit_vector(p, &Y);
+    p->opt.constraints = Y;
     if (st == SPS_OK)
         st = sps_solver_create_eigen(p->op, p->mass, NULL, p->count, &p->opt,
                                      &s);
@@ -110,6 +124,8 @@ sps_status pencil_solve(pencil *p)
         st = sps_block_get(X, 0, p->count, p->x, p->count, SPS_ROW_MAJOR,
                            SPS_HOST);
     sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    p->opt.constraints = NULL;
     sps_solver_destroy(&s);
     return st;
 }

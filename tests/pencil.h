@@ -12,6 +12,7 @@ typedef struct pencil {
     double *a, *m;            /* n x n; m NULL: the identity */
     double *all;              /* every eigenvalue, ascending, by LAPACK */
     double *x, *lambda;       /* n x count, row-major (guess, result); count */
+    int constraint;           /* > 0: X is kept from this unit vector */
     sps_csr *A, *M;
     sps_operator *op, *mass;
     sps_options opt;

@@ -52,6 +52,7 @@ static int exit_of_stop(sps_stop stop)
     case SPS_STOP_CONVERGED: return EXIT_CONVERGED;
     case SPS_STOP_MAX_ITERATIONS:
     case SPS_STOP_MAX_TIME:
+    case SPS_STOP_MISSED:
     case SPS_STOP_ROUNDING:
     case SPS_STOP_STAGNATED: return EXIT_NOT_CONVERGED;
     case SPS_STOP_BREAKDOWN:
@@ -455,6 +456,8 @@ const char *job_advice(const job *j)
                    "(-maxit, -maxtime)";
         return "another -precond (block_jacobi, chebyshev), a larger limit "
                "(-maxit, -maxtime), or start from this X with -x0";
+    case SPS_STOP_MISSED:
+        return "a larger -block, another -seed, or a smaller -rtol";
     case SPS_STOP_ROUNDING:
         return "a larger -rtol, or -atol: rounding, eps ||A||, is above the "
                "tolerance times lambda; -norm backward if that is enough";
