@@ -14,17 +14,20 @@
  *
  * Not definite, no entry of the diagonal small beside its row:
  *
- *   bicgstab, jacobi   on a GPU, where most rows are dominated by their
- *                      diagonal: a triangular solve costs its chain of levels,
- *                      1 to 2 microseconds each, many times a product
- *   bicgstab, ilu0     l = 2: 4 products and about 60 block passes a step,
- *                      against 2 j + 4 for the product numbered j of gmres
- *   gmres, ilu0        the same factors; block_gmres where it is small
+ *   host, and large blocks on a GPU     small blocks on a GPU
+ *   bicgstab, jacobi (GPU, dominated)   block_gmres, ilu0
+ *   bicgstab, ilu0                      block_gcrodr, ilu0
+ *   gmres or block_gmres, ilu0          bicgstab, ilu0
  *
- * Small: n <= 500 k.  A block space gains k dimensions with each product, so
- * the steps are at most n / k and in practice a small part of them.  On a GPU,
- * where a product and a triangular solve of that size cost their latency and
- * the wider basis nothing, block_gmres is then the first of the three. */
+ * A step of bicgstab, l = 2, is 4 products and about 60 block passes; the
+ * product numbered j of gmres costs 2 j + 4 passes twice.  So short recurrences
+ * win where passes count.  Where products count, those win that need few: a
+ * triangular solve on a GPU takes its chain of levels, 1 to 2 microseconds
+ * each, and blocks up to SMALL_BLOCK numbers pass through its cache meanwhile.
+ * A block space gains k dimensions with each product: at most n / k of them,
+ * in practice a small part of that.  Deflated restarts (block_gcrodr) cost some
+ * and pay from the third cycle on.  Dominated matrices with large blocks need
+ * no triangular solves at all. */
 #include "ladder.h"
 
 #include <math.h>
@@ -32,7 +35,10 @@
 
 #include "backend.h"
 
-enum { DENSE_ROWS = 2000, SMALL_ROWS = 500 };
+enum { DENSE_ROWS = 2000 };
+/* Numbers of a block that make it small on a GPU; rows over columns that make
+ * a block space on the host. */
+enum { SMALL_BLOCK = 1 << 20, SMALL_ROWS = 500 };
 /* Share of dominated rows from which jacobi is tried on a GPU. */
 #define DOMINATED 0.9
 /* Multiply-adds that rows of full length would cost the last ilut. */
@@ -40,10 +46,12 @@ enum { DENSE_ROWS = 2000, SMALL_ROWS = 500 };
 
 /* ------------------------------------------------------------------- look */
 
-static void look_at_rows(const sps_csr *A, sps_looks *o)
+static void look_at_rows(const sps_csr *A, int threads, sps_looks *o)
 {
-    int64_t dominated = 0;
+    int64_t dominated = 0, zero = 0, negative = 0, weak = 0;
 
+#pragma omp parallel for schedule(static, 1024) num_threads(threads)           \
+    reduction(+ : dominated, zero, negative, weak)
     for (int64_t i = 0; i < A->nrow; i++) {
         double d = 0, others = 0, largest = 0;
 
@@ -54,11 +62,14 @@ static void look_at_rows(const sps_csr *A, sps_looks *o)
             else others += fabs(a);
             largest = fmax(largest, fabs(a));
         }
-        o->zero += d == 0;
-        o->negative += d < 0;
-        o->weak += fabs(d) < 1e-3 * largest;
+        zero += d == 0;
+        negative += d < 0;
+        weak += fabs(d) < 1e-3 * largest;
         dominated += d != 0 && fabs(d) >= (1 - 1e-12) * others;
     }
+    o->zero = zero;
+    o->negative = negative;
+    o->weak = weak;
     o->dominated = A->nrow ? (double)dominated / (double)A->nrow : 1;
 }
 
@@ -70,7 +81,7 @@ sps_status spsi_ladder_look(sps_ladder *l, sps_looks *o)
     if (!o->symmetric)
         SPS_TRY(sps_csr_symmetric(l->ctx, l->A->A, 1e-10, &o->symmetric,
                                   NULL));
-    look_at_rows(l->A->A, o);
+    look_at_rows(l->A->A, l->ctx->threads, o);
     l->version = l->A->version;
     l->symmetric = o->symmetric && !o->zero && !o->negative;
 fail:
@@ -82,11 +93,6 @@ fail:
 static void add(sps_ladder *l, sps_step step)
 {
     l->step[l->count++] = step;
-}
-
-static bool on_gpu(const sps_ladder *l)
-{
-    return l->ctx->opt.place == SPS_CUDA;
 }
 
 /* The bound on rows of the last ilut. */
@@ -108,19 +114,29 @@ static void add_strong(sps_ladder *l)
         add(l, (sps_step){ "gmres", "dense", 0, 0, 20, 200, 1 });
 }
 
-/* Methods for any matrix with one preconditioner.  A step of bicgstab is four
- * products. */
+static bool small_on_gpu(const sps_ladder *l)
+{
+    return l->ctx->opt.place == SPS_CUDA &&
+           l->A->n * l->k <= (int64_t)SMALL_BLOCK;
+}
+
+/* Methods for any matrix with one preconditioner.  Iterations of bicgstab are
+ * four products.  With norm START there is one step. */
 static void add_general(sps_ladder *l, const char *precond, double last)
 {
-    const sps_step block = { "block_gmres", precond, 0, 0, 40, 400, 0.2 };
-    const sps_step bicgstab = { "bicgstab", precond, 0, 0, 30, 300, 0.2 };
-    const bool small = l->k > 1 && l->A->n <= SMALL_ROWS * (int64_t)l->k;
-    const bool one = l->opt.norm == SPS_NORM_START;   /* step there is */
+    const bool one = l->opt.norm == SPS_NORM_START;
+    const bool small = small_on_gpu(l);
+    const bool narrow = !small && l->k > 1 &&
+                        l->A->n <= SMALL_ROWS * (int64_t)l->k;
+    const char *space = l->k > 1 ? "block_gmres" : "gmres";
 
-    if (small && on_gpu(l)) add(l, block);
-    if (!one) add(l, bicgstab);
-    if (small && !on_gpu(l)) add(l, block);
-    if (!small || last == 1)
+    if (small) {
+        add(l, (sps_step){ space, precond, 0, 0, 50, 200, 0.2 });
+        add(l, (sps_step){ "block_gcrodr", precond, 0, 0, 80, 800, 0.2 });
+    }
+    if (!one) add(l, (sps_step){ "bicgstab", precond, 0, 0, 30, 300, 0.2 });
+    if (narrow) add(l, (sps_step){ space, precond, 0, 0, 40, 400, 0.2 });
+    if ((!small && !narrow) || last == 1)
         add(l, (sps_step){ "gmres", precond, 0, 0, 100, 1000, last });
 }
 
@@ -140,8 +156,8 @@ void spsi_ladder_plan(sps_ladder *l, const sps_looks *o)
         add(l, (sps_step){ l->k > 1 ? "block_cg" : "cg", "ic0", 0, 0, 200,
                            2000, 0.2 });
     } else if (o->weak == 0) {
-        if (on_gpu(l) && o->dominated >= DOMINATED &&
-            l->opt.norm != SPS_NORM_START)
+        if (l->ctx->opt.place == SPS_CUDA && !small_on_gpu(l) &&
+            o->dominated >= DOMINATED && l->opt.norm != SPS_NORM_START)
             add(l, (sps_step){ "bicgstab", "jacobi", 0, 0, 20, 200, 0.1 });
         add_general(l, "ilu0", 0.2);
     }
