@@ -6,7 +6,7 @@
 
 #include "solver.h"
 
-#define SPS_LADDER_STEPS 8
+#define SPS_LADDER_STEPS 10
 
 typedef struct sps_step {
     const char *solver, *precond;

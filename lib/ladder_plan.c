@@ -7,6 +7,7 @@
  *   may be positive definite    else
  *   block_cg, cg by its side    as below
  *   block_cg, ic0
+ *                  minres, jacobi        (symmetric)
  *                  gmres, ilut 1e-3, fill 10
  *                  gmres, ilut 1e-6, fill 50
  *                  gmres, ilut 1e-12, fill as far as work and memory allow
@@ -161,6 +162,8 @@ void spsi_ladder_plan(sps_ladder *l, const sps_looks *o)
             add(l, (sps_step){ "bicgstab", "jacobi", 0, 0, 20, 200, 0.1 });
         add_general(l, "ilu0", 0.2);
     }
+    if (o->symmetric)
+        add(l, (sps_step){ "minres", "jacobi", 0, 0, 50, 1000, 0.2 });
     add_strong(l);
 }
 

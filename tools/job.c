@@ -452,9 +452,9 @@ const char *job_advice(const job *j)
     case SPS_STOP_MAX_ITERATIONS:
     case SPS_STOP_MAX_TIME:
         if (strcmp(r->precond, "none") == 0)
-            return "-precond jacobi or chebyshev, or a larger limit "
+            return "-precond jacobi or ilu0, or a larger limit "
                    "(-maxit, -maxtime)";
-        return "another -precond (block_jacobi, chebyshev), a larger limit "
+        return "another -precond (ilu0, ilut, chebyshev), a larger limit "
                "(-maxit, -maxtime), or start from this X with -x0";
     case SPS_STOP_MISSED:
         return "a larger -block, another -seed, or a smaller -rtol";
@@ -474,12 +474,12 @@ const char *job_advice(const job *j)
         return "another -precond, or -rtol above the residual reached; "
                "-nullspace auto if the matrix is singular";
     case SPS_STOP_INDEFINITE:
-        return "a positive definite matrix: there is no method for indefinite "
-               "ones yet; if all signs are turned round, negate A and B";
+        return "-solver auto or minres, since the matrix is not positive "
+               "definite";
     case SPS_STOP_SINGULAR:
         return "-nullspace auto, or -nullspace FILE with a basis";
     case SPS_STOP_PRECOND_INDEFINITE: return "-precond none";
-    case SPS_STOP_BREAKDOWN: return "-solver cg, or another -precond";
+    case SPS_STOP_BREAKDOWN: return "-solver auto or gmres, or another -precond";
     case SPS_STOP_NOT_FINITE:
         return "look for huge or undefined numbers in A, B and x0";
     case SPS_STOP_INTERRUPTED:
