@@ -142,6 +142,22 @@ fail:
     return st;
 }
 
+/* h += again; the norm of h and a number below it. */
+static double add_column(double below, int rows, double *restrict h,
+                         const double *restrict again)
+{
+    double sum = below * below;
+
+#pragma omp simd reduction(+ : sum)
+    for (int l = 0; l < rows; l++) {
+        h[l] += again[l];
+        sum += h[l] * h[l];
+    }
+    if (sum > 1e-280 && sum < 1e280) return sqrt(sum);
+    for (int l = 0; l < rows; l++) below = hypot(below, h[l]);
+    return below;
+}
+
 sps_status spsi_arnoldi_extend(sps_solver *s, sps_arnoldi *a, sps_block *W,
                                sps_block *P)
 {
@@ -150,13 +166,10 @@ sps_status spsi_arnoldi_extend(sps_solver *s, sps_arnoldi *a, sps_block *W,
     SPS_TRY(project(a, a->h, W));
     SPS_TRY(project(a, a->again, W));
     SPS_TRY(spsi_norms(W, a->before));
-    for (int c = 0; c < W->k; c++)
-        for (int l = 0; l < a->h->rows; l++) {
-            double *h = spsi_small_at(a->h, l, c);
-
-            *h += *spsi_small_at(a->again, l, c);
-            a->before[c] = hypot(a->before[c], *h);
-        }
+    for (int c = 0; c < W->k && a->h->rows; c++)
+        a->before[c] = add_column(a->before[c], a->h->rows,
+                                  spsi_small_at(a->h, 0, c),
+                                  spsi_small_at(a->again, 0, c));
     if (!spsi_small_finite(a->h)) s->stop = SPS_STOP_NOT_FINITE;
     if (s->stop) return st;
     SPS_TRY(orth(s, a, W, P));

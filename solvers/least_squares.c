@@ -58,14 +58,18 @@ void spsi_least_squares_start(sps_least_squares *q, const sps_small *G)
 /* x -= s v (v'x) for v = (1, column t below its diagonal), from row t on. */
 static void reflect(const sps_least_squares *q, int t, double *x)
 {
-    const double *v = column_of(q, t);
-    double sum = x[t];
+    const double *restrict v = column_of(q, t);
+    double *restrict y = x;
+    double sum = y[t];
+    const int end = q->end[t];
 
     if (q->scale[t] == 0) return;
-    for (int i = t + 1; i < q->end[t]; i++) sum += v[i] * x[i];
+#pragma omp simd reduction(+ : sum)
+    for (int i = t + 1; i < end; i++) sum += v[i] * y[i];
     sum *= q->scale[t];
-    x[t] -= sum;
-    for (int i = t + 1; i < q->end[t]; i++) x[i] -= sum * v[i];
+    y[t] -= sum;
+#pragma omp simd
+    for (int i = t + 1; i < end; i++) y[i] -= sum * v[i];
 }
 
 /* The reflection that leaves of column t only its diagonal. */
