@@ -131,6 +131,7 @@ static sps_status climb(sps_ladder *l, int at, bool *climbed)
         sps_solver *s = NULL;
         int64_t live = 0;
 
+        if (l->step[at].definite == (l->indefinite ? 1 : -1)) continue;
         st = make_solver(l, at, &s, &live);
         *climbed = st == SPS_OK;
         if (*climbed) take_solver(l, at, s, live);
@@ -147,7 +148,7 @@ static sps_status first_step(sps_ladder *l)
     bool made;
     sps_status st;
 
-    l->step[l->count++] = (sps_step){ "gmres", "jacobi", 0, 0, 20, 200, 1 };
+    l->step[l->count++] = (sps_step){ "gmres", "jacobi", 0, 0, 20, 200, 1, 0 };
     drop_solver(l);
     st = climb(l, 0, &made);
     if (l->at < planned) l->count = planned;
@@ -260,6 +261,7 @@ static sps_status run_step(sps_ladder *l, const sps_block *B, sps_block *X,
                   r.iterations, spsi_now() - begun, r.worst_residual,
                   l->slow ? "too slow" : sps_stop_string(r.stop));
     add_up(sum, &r);
+    if (r.stop == SPS_STOP_INDEFINITE) l->indefinite = true;
 fail:
     return st;
 }

@@ -14,6 +14,8 @@ typedef struct sps_step {
     int look, patience;       /* iterations before progress is judged; given up
                                  when more than patience are predicted */
     double share;             /* of the time that is left */
+    int definite;             /* 1: only while A may be definite, -1: only
+                                 where it is not, 0: whatever it is */
 } sps_step;
 
 /* What is seen of A. */
@@ -31,6 +33,7 @@ typedef struct sps_ladder {
     int k;
     sps_options opt;          /* the caller's */
     bool symmetric;           /* looks positive definite */
+    bool indefinite;          /* and was found not to be */
     int64_t version;          /* of A's values that this was seen of */
     sps_step step[SPS_LADDER_STEPS];
     int count, at;            /* steps; the one that now is */

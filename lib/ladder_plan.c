@@ -6,8 +6,8 @@
  *
  *   may be positive definite    else
  *   block_cg, cg by its side    as below
- *   block_cg, ic0
- *                  minres, jacobi        (symmetric)
+ *   block_cg, ic0  (unless block_cg found A indefinite)
+ *                  minres, jacobi        (symmetric, indefinite)
  *                  gmres, ilut 1e-3, fill 10
  *                  gmres, ilut 1e-6, fill 50
  *                  gmres, ilut 1e-12, fill as far as work and memory allow
@@ -85,6 +85,7 @@ sps_status spsi_ladder_look(sps_ladder *l, sps_looks *o)
     look_at_rows(l->A->A, l->ctx->threads, o);
     l->version = l->A->version;
     l->symmetric = o->symmetric && !o->zero && !o->negative;
+    l->indefinite = !l->symmetric;
 fail:
     return st;
 }
@@ -107,12 +108,12 @@ static double largest_fill(const sps_ladder *l)
 
 static void add_strong(sps_ladder *l)
 {
-    add(l, (sps_step){ "gmres", "ilut", 1e-3, 10, 60, 600, 0.25 });
-    add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 40, 400, 0.5 });
+    add(l, (sps_step){ "gmres", "ilut", 1e-3, 10, 60, 600, 0.25, 0 });
+    add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 40, 400, 0.5, 0 });
     add(l, (sps_step){ "gmres", "ilut", 1e-12, largest_fill(l), 20, 200,
-                       0.5 });
+                       0.5, 0 });
     if (l->A->n <= DENSE_ROWS && !strcmp(l->opt.dense, "auto"))
-        add(l, (sps_step){ "gmres", "dense", 0, 0, 20, 200, 1 });
+        add(l, (sps_step){ "gmres", "dense", 0, 0, 20, 200, 1, 0 });
 }
 
 static bool small_on_gpu(const sps_ladder *l)
@@ -132,13 +133,13 @@ static void add_general(sps_ladder *l, const char *precond, double last)
     const char *space = l->k > 1 ? "block_gmres" : "gmres";
 
     if (small) {
-        add(l, (sps_step){ space, precond, 0, 0, 50, 200, 0.2 });
-        add(l, (sps_step){ "block_gcrodr", precond, 0, 0, 80, 800, 0.2 });
+        add(l, (sps_step){ space, precond, 0, 0, 50, 200, 0.2, 0 });
+        add(l, (sps_step){ "block_gcrodr", precond, 0, 0, 80, 800, 0.2, 0 });
     }
-    if (!one) add(l, (sps_step){ "bicgstab", precond, 0, 0, 30, 300, 0.2 });
-    if (narrow) add(l, (sps_step){ space, precond, 0, 0, 40, 400, 0.2 });
+    if (!one) add(l, (sps_step){ "bicgstab", precond, 0, 0, 30, 300, 0.2, 0 });
+    if (narrow) add(l, (sps_step){ space, precond, 0, 0, 40, 400, 0.2, 0 });
     if ((!small && !narrow) || last == 1)
-        add(l, (sps_step){ "gmres", precond, 0, 0, 100, 1000, last });
+        add(l, (sps_step){ "gmres", precond, 0, 0, 100, 1000, last, 0 });
 }
 
 void spsi_ladder_plan(sps_ladder *l, const sps_looks *o)
@@ -148,22 +149,22 @@ void spsi_ladder_plan(sps_ladder *l, const sps_looks *o)
 
     l->count = l->at = 0;
     if (l->symmetric)
-        add(l, (sps_step){ "auto", precond, 0, 0, 500, 5000, 0.2 });
+        add(l, (sps_step){ "auto", precond, 0, 0, 500, 5000, 0.2, 0 });
     if (own) {
         add_general(l, precond, 1);
         return;
     }
     if (l->symmetric) {
         add(l, (sps_step){ l->k > 1 ? "block_cg" : "cg", "ic0", 0, 0, 200,
-                           2000, 0.2 });
+                           2000, 0.2, 1 });
     } else if (o->weak == 0) {
         if (l->ctx->opt.place == SPS_CUDA && !small_on_gpu(l) &&
             o->dominated >= DOMINATED && l->opt.norm != SPS_NORM_START)
-            add(l, (sps_step){ "bicgstab", "jacobi", 0, 0, 20, 200, 0.1 });
+            add(l, (sps_step){ "bicgstab", "jacobi", 0, 0, 20, 200, 0.1, 0 });
         add_general(l, "ilu0", 0.2);
     }
     if (o->symmetric)
-        add(l, (sps_step){ "minres", "jacobi", 0, 0, 50, 1000, 0.2 });
+        add(l, (sps_step){ "minres", "jacobi", 0, 0, 50, 1000, 0.2, -1 });
     add_strong(l);
 }
 

@@ -96,6 +96,7 @@ START_TEST(an_indefinite_matrix_is_found_out_and_solved)
         problem_open(&p, ctx, indefinite(900, shift[t]), 5);
         must_solve(&p, "indefinite");
         ck_assert(noted("auto: step 1, block_cg with jacobi"));
+        ck_assert(!noted("block_cg with ic0"));
         ck_assert_str_eq(p.result.solver, t ? "gmres" : "minres");
         ck_assert_str_eq(p.result.precond, t ? "ilut" : "jacobi");
         problem_close(&p);
