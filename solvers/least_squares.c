@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { LANES = 8 };       /* columns that reflections take at once */
+
 sps_status spsi_least_squares_open(sps_context *ctx, int max_rows,
                                    int max_columns, int k,
                                    sps_least_squares *q)
@@ -20,6 +22,7 @@ sps_status spsi_least_squares_open(sps_context *ctx, int max_rows,
     SPS_TRY(SPS_NEW(ctx, max_columns, &q->scale));
     SPS_TRY(SPS_NEW(ctx, max_columns, &q->end));
     SPS_TRY(SPS_NEW(ctx, (int64_t)max_rows * k, &q->g));
+    SPS_TRY(SPS_NEW(ctx, (int64_t)max_rows * LANES, &q->lanes));
 fail:
     return st;
 }
@@ -30,6 +33,7 @@ void spsi_least_squares_close(sps_context *ctx, sps_least_squares *q)
     spsi_free(ctx, q->scale);
     spsi_free(ctx, q->end);
     spsi_free(ctx, q->g);
+    spsi_free(ctx, q->lanes);
 }
 
 static double *column_of(const sps_least_squares *q, int t)
@@ -58,18 +62,56 @@ void spsi_least_squares_start(sps_least_squares *q, const sps_small *G)
 /* x -= s v (v'x) for v = (1, column t below its diagonal), from row t on. */
 static void reflect(const sps_least_squares *q, int t, double *x)
 {
-    const double *restrict v = column_of(q, t);
-    double *restrict y = x;
-    double sum = y[t];
-    const int end = q->end[t];
+    const double *v = column_of(q, t);
+    double sum = x[t];
 
     if (q->scale[t] == 0) return;
-#pragma omp simd reduction(+ : sum)
-    for (int i = t + 1; i < end; i++) sum += v[i] * y[i];
+    for (int i = t + 1; i < q->end[t]; i++) sum += v[i] * x[i];
     sum *= q->scale[t];
-    y[t] -= sum;
+    x[t] -= sum;
+    for (int i = t + 1; i < q->end[t]; i++) x[i] -= sum * v[i];
+}
+
+/* The same for reflections 0 .. count-1 of LANES columns, number c of row i at
+ * Y[i * LANES + c]: sums side by side, each in the order of reflect. */
+static void reflect_lanes(const sps_least_squares *q, int count, double *Y)
+{
+    for (int t = 0; t < count; t++) {
+        const double *v = column_of(q, t);
+        double sum[LANES];
+
+        if (q->scale[t] == 0) continue;
+        memcpy(sum, Y + t * LANES, sizeof sum);
+        for (int i = t + 1; i < q->end[t]; i++)
 #pragma omp simd
-    for (int i = t + 1; i < end; i++) y[i] -= sum * v[i];
+            for (int c = 0; c < LANES; c++) sum[c] += v[i] * Y[i * LANES + c];
+#pragma omp simd
+        for (int c = 0; c < LANES; c++) {
+            sum[c] *= q->scale[t];
+            Y[t * LANES + c] -= sum[c];
+        }
+        for (int i = t + 1; i < q->end[t]; i++)
+#pragma omp simd
+            for (int c = 0; c < LANES; c++) Y[i * LANES + c] -= sum[c] * v[i];
+    }
+}
+
+/* All reflections so far on the columns from `first` on. */
+static void catch_up(sps_least_squares *q, int first, int columns)
+{
+    for (int c0 = first; c0 < first + columns; c0 += LANES) {
+        const int lanes = first + columns - c0 < LANES ? first + columns - c0
+                                                       : LANES;
+
+        for (int c = 0; c < LANES; c++)
+            for (int i = 0; i < q->rows; i++)
+                q->lanes[i * LANES + c] = c < lanes ? column_of(q, c0 + c)[i]
+                                                    : 0;
+        reflect_lanes(q, first, q->lanes);
+        for (int c = 0; c < lanes; c++)
+            for (int i = 0; i < q->rows; i++)
+                column_of(q, c0 + c)[i] = q->lanes[i * LANES + c];
+    }
 }
 
 /* The reflection that leaves of column t only its diagonal. */
@@ -91,7 +133,7 @@ static void make_reflection(sps_least_squares *q, int t)
 void spsi_least_squares_append(sps_least_squares *q, const sps_small *top,
                                int skip, const sps_small *below)
 {
-    int old = q->rows, more = below->rows;
+    int old = q->rows, more = below->rows, first = q->columns;
 
     assert(top->rows == skip + old && top->cols == below->cols);
     assert(old + more <= q->max_rows);
@@ -100,14 +142,18 @@ void spsi_least_squares_append(sps_least_squares *q, const sps_small *top,
     for (int c = 0; c < q->k; c++)
         memset(right_of(q, c) + old, 0, (size_t)more * sizeof *q->g);
     for (int j = 0; j < top->cols; j++) {
-        int t = q->columns++;
-        double *x = column_of(q, t);
+        double *x = column_of(q, first + j);
 
         memcpy(x, spsi_small_at(top, skip, j), (size_t)old * sizeof *x);
         if (more)
             memcpy(x + old, spsi_small_at(below, 0, j),
                    (size_t)more * sizeof *x);
-        for (int i = 0; i < t; i++) reflect(q, i, x);
+    }
+    catch_up(q, first, top->cols);
+    for (int j = 0; j < top->cols; j++) {
+        int t = q->columns++;
+
+        for (int i = first; i < t; i++) reflect(q, i, column_of(q, t));
         make_reflection(q, t);
         for (int c = 0; c < q->k; c++) reflect(q, t, right_of(q, c));
     }

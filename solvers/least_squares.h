@@ -19,6 +19,7 @@ typedef struct sps_least_squares {
     double *scale;       /* max_columns: 2 / v'v */
     int *end;            /* max_columns: rows that the reflection covers */
     double *g;           /* max_rows x k: Q'G */
+    double *lanes;       /* scratch: new columns side by side */
 } sps_least_squares;
 
 sps_status spsi_least_squares_open(sps_context *ctx, int max_rows,
