@@ -165,8 +165,10 @@ static sps_status update(sps_precond *M)
 
     SPS_TRY(spsi_incomplete_factor(M));
     SPS_TRY(make_inverses(M, &G, &V));
-    SPS_TRY(sps_operator_set_values(m->lower, G->val, SPS_HOST));
-    SPS_TRY(sps_operator_set_values(m->upper, V->val, SPS_HOST));
+    if (G->nnz) memcpy(m->G->val, G->val, (size_t)G->nnz * sizeof(double));
+    if (V->nnz) memcpy(m->V->val, V->val, (size_t)V->nnz * sizeof(double));
+    SPS_TRY(sps_operator_set_values(m->lower, m->G->val, SPS_HOST));
+    SPS_TRY(sps_operator_set_values(m->upper, m->V->val, SPS_HOST));
 fail:
     sps_csr_destroy(M->ctx, &G);
     sps_csr_destroy(M->ctx, &V);
