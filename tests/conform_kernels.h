@@ -18,6 +18,8 @@
 #define FOR_KERNELS(kernel)                                                    \
     for (int i_ = 0; (kernel = rig_kernel(ctx, SPS_OP_SPMM, i_)); i_++)
 
+static inline bool quick(void) { return fixture_env("SPS_TEST_QUICK"); }
+
 /* Types of A and of the blocks, and the integers that stay exact in them. */
 typedef struct types {
     sps_dtype matrix, block;
@@ -63,7 +65,7 @@ void exam_close(exam *e);
 /* Y = alpha A X + beta Y of the first k columns with the plan of the rig.
  * placed: the scalars lie in the place. */
 typedef struct trial {
-    int k, layout;
+    int k, layout;            /* of X; counting on goes through all pairs */
     double alpha, beta;
     bool placed;
 } trial;

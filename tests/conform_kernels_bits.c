@@ -4,8 +4,6 @@
  * work, with any number of threads; and no memory taken on the way. */
 #include "conform_kernels.h"
 
-static bool quick(void) { return fixture_env("SPS_TEST_QUICK"); }
-
 /* 0.7 A X by the rig's plan in its context, X of the exam; the caller frees
  * what comes back, rows of k numbers. */
 static double *product(const rig *r, const exam *e, int k)
@@ -97,7 +95,8 @@ START_TEST(refreshed_plans_have_the_bits_of_fresh_ones)
     const sps_kernel *kernel;
 
     for (int d = 0; d < TYPES; d++)
-        for (int f = d; f < zoo_count() && wanted(&TYPE[d]); f += 3) {
+        for (int f = d; f < zoo_count() && wanted(&TYPE[d]);
+             f += quick() ? 9 : 3) {
             exam e;
             int64_t turn = 1;
 
@@ -218,7 +217,7 @@ START_TEST(other_work_on_the_gpu_does_not_change_bits)
 
     if (ctx->backend->place == SPS_HOST) return;
     other = fixture_open_with(SPS_CUDA, 1, true);
-    rig_open(&r, other, zoo_find("grid27"), 30000, ZOO_RANDOM, SPS_F64);
+    rig_open(&r, other, zoo_find("grid27"), quick() ? 1000 : 30000, ZOO_RANDOM, SPS_F64);
     image_open(&X, other, r.A->ncol, 32, 0, 3, ZOO_RANDOM);
     image_open(&Y, other, r.A->nrow, 32, 0, 0, ZOO_RANDOM);
     exam_open(&e, zoo_find("edges"), 1500, ZOO_RANDOM, &TYPE[0], 33);
@@ -232,7 +231,7 @@ START_TEST(other_work_on_the_gpu_does_not_change_bits)
             spsi_block_narrow(X.B, r.plan->k);
             spsi_block_narrow(Y.B, r.plan->k);
             first = product(&e.r, &e, FEW[w]);
-            for (int i = 0; i < 4; i++) {
+            for (int i = 0; i < (quick() ? 1 : 4); i++) {
                 keep_busy(&r, &X, &Y, 8);
                 expect_bits(&e.r, &e, FEW[w], first, "beside other work");
             }
@@ -307,7 +306,8 @@ START_TEST(products_can_be_recorded_and_replayed)
 }
 END_TEST
 
-/* The bits of a replay are those of a run; a hundred replays in a row. */
+/* The bits of a replay are those of a run; a hundred replays in a row (the
+ * small set: three). */
 static void replay_bits(const exam *e, int k)
 {
     const sps_backend *b = ctx->backend;
@@ -322,7 +322,8 @@ static void replay_bits(const exam *e, int k)
     OK(ctx, e->r.plan->kernel->spmm(e->r.plan, &(sps_spmm_args){
         .alpha = 0.7, .X = X.B, .Y = Y.B }));
     OK(ctx, b->record_end(ctx, &recording));
-    for (int i = 0; i < 100; i++) OK(ctx, b->replay(ctx, recording));
+    for (int i = 0; i < (quick() ? 3 : 100); i++)
+        OK(ctx, b->replay(ctx, recording));
     image_read(&Y, name);
     for (int64_t i = 0; i < e->r.A->nrow; i++)
         demand(!memcmp(first + i * k, Y.out + i * Y.ld,
@@ -346,7 +347,7 @@ START_TEST(replays_have_the_bits_of_runs)
 
             exam_open(&e, zoo_find(patterns[f]), 1500, ZOO_RANDOM, &TYPE[d],
                       33);
-            for (int w = 0; w < FEW_COUNT; w++)
+            for (int w = 0; w < FEW_COUNT; w += quick() ? 2 : 1)
                 FOR_KERNELS(kernel)
                     if (repeats(kernel, e.t) &&
                         rig_plan(&e.r, kernel, FEW[w]))

@@ -5,7 +5,7 @@
 
 START_TEST(random_data_stays_within_the_rowwise_bound)
 {
-    const int step = fixture_env("SPS_TEST_QUICK") ? 4 : 1;
+    const int step = quick() ? 9 : 1;
     const sps_kernel *kernel;
 
     for (int d = 0; d < 2 * TYPES; d++)
@@ -85,7 +85,7 @@ static void check_adjoint(exam *a, exam *b, const sps_kernel *kernel, int k)
 /* The transpose by the library; a symmetric A is its own. */
 START_TEST(the_transpose_is_the_adjoint)
 {
-    const int step = fixture_env("SPS_TEST_QUICK") ? 5 : 1;
+    const int step = quick() ? 9 : 1;
     const sps_kernel *kernel;
 
     for (int d = 0; d < TYPES; d++)

@@ -7,12 +7,10 @@ static const double SCALARS[] = { 0, 1, -1, 0.37 };
 static const char *const PATTERNS[] = { "uniform", "power_law", "edges",
                                         "empty", "blocks5" };
 
-static bool quick(void) { return fixture_env("SPS_TEST_QUICK"); }
-
 static void all_pairs(exam *e, const sps_kernel *kernel, int k)
 {
     if (!rig_plan(&e->r, kernel, k)) return;
-    for (int s = quick() ? layout % 5 : 0; s < 32; s += quick() ? 5 : 1) {
+    for (int s = quick() ? layout % 11 : 0; s < 32; s += quick() ? 11 : 1) {
         const trial t = { k, layout++, SCALARS[s % 4], SCALARS[s / 4 % 4],
                           s >= 16 };
 
@@ -82,7 +80,7 @@ START_TEST(zero_scalars_hide_what_is_not_finite)
 
     for (int d = 0; d < TYPES; d++)
         for (int f = 0; f < zoo_count() && wanted(&TYPE[d]);
-             f += quick() ? 8 : 3) {
+             f += quick() ? 14 : 3) {
             exam e;
 
             exam_open(&e, f, 60, TYPE[d].exact, &TYPE[d], 33);
@@ -158,7 +156,7 @@ START_TEST(refreshed_values_give_the_right_products)
 
     for (int d = 0; d < TYPES; d++)
         for (int f = 0; f < zoo_count() && wanted(&TYPE[d]);
-             f += quick() ? 4 : 1)
+             f += quick() ? 9 : 1)
             FOR_KERNELS(kernel) {
                 const int most = TYPE[d].exact == ZOO_SMALL ? 8 : 500;
                 const int k = f % 3 == 0 ? 1 : f % 3 == 1 ? 9 : 33;
