@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_packed.c - columns in 16 bits: a round trip to the columns, windows
- * that escape, and values that are exact in float. */
+/* check_packed.c - columns in 16 bits: a round trip to the columns, and
+ * windows that escape. */
 #include <check.h>
-#include <math.h>
 
 #include "fixture.h"
 #include "kernels/formats/packed.h"
@@ -111,28 +110,6 @@ START_TEST(windows_escape_one_by_one)
 }
 END_TEST
 
-START_TEST(values_are_exact_in_float_or_known_not_to_be)
-{
-    const double fine[] = { 0.0, -0.0, 1.5, -0x1p-149, 0x1.fffffep127,
-                            INFINITY, -INFINITY };
-    const double lost[] = { 0.1, 0x1p-150, 0x1p128, 1 + 0x1p-24, NAN };
-    float single[8];
-
-    ck_assert(spsi_packed_values(fine, 7, single));
-    for (int i = 0; i < 7; i++) {
-        const double back = single[i];
-
-        ck_assert(!memcmp(&back, &fine[i], sizeof back));
-    }
-    for (int i = 0; i < 5; i++) {
-        const double two[] = { 2.0, lost[i] };
-
-        ck_assert(!spsi_packed_values(two, 2, single));
-    }
-    ck_assert(spsi_packed_values(NULL, 0, single));
-}
-END_TEST
-
 START_TEST(samples_foretell_what_fits)
 {
     static const int64_t lengths[] = { 9 };
@@ -163,7 +140,6 @@ int main(void)
     tcase_add_test(t, columns_of_the_zoo_come_back);
     tcase_add_test(t, eight_segments_hold_and_a_ninth_escapes);
     tcase_add_test(t, windows_escape_one_by_one);
-    tcase_add_test(t, values_are_exact_in_float_or_known_not_to_be);
     tcase_add_test(t, samples_foretell_what_fits);
     suite_add_tcase(s, t);
     return runner_run(s);

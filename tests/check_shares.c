@@ -65,7 +65,6 @@ static void judge_span(walk *w, int64_t n, int64_t pieces)
     const sps_share_span *span = &s->span[w->spans++];
     const int64_t blocks = (pieces + s->team - 1) / s->team;
 
-    ck_assert_int_eq(span->row, w->row);
     ck_assert_int_eq(span->first, w->parts);
     ck_assert_int_eq(span->count, blocks);
     ck_assert_int_eq(span->block, n / s->team);

@@ -104,7 +104,8 @@ sps_status by_columns(const sps_plan *plan, const sps_spmm_args *args)
 {
     if (!paired(args->X) || !paired(args->Y))
         return launch<L, C, MOST, SINGLE>(plan, args);
-    return args->Y->k % (2 * L * C) == 0 && !args->scalars && args->beta == 0
+    return args->Y->k % (2 * L * C) == 0 && !args->scalars &&
+                   args->beta == 0 && !args->epilogue
         ? launch<L, C, SIZE, WHOLE>(plan, args)
         : launch<L, C, SIZE, PAIRS>(plan, args);
 }
@@ -251,6 +252,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_share) = {
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .fuses = true,
     .fits = fits,
     .cost = cost,
     .plan = plan,

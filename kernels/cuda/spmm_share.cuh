@@ -56,8 +56,8 @@ __device__ __forceinline__ sps_share load_share(const sps_share *p)
 }
 
 /* What may be taken for granted: WHOLE strips of aligned pairs, and that Y is
- * alpha A X with an alpha from the host; aligned PAIRS, of which the last may
- * be half a pair; or nothing. */
+ * alpha A X with an alpha from the host and no epilogue; aligned PAIRS, of
+ * which the last may be half a pair; or nothing. */
 enum columns { WHOLE, PAIRS, SINGLE };
 
 /* The columns of this lane: C pairs from c on, 2 L apart, of which those below
@@ -85,7 +85,7 @@ template <int L, int C, columns M> struct lane_columns {
         if (M == SINGLE && some && both) v.y = __ldg(p + 1);
         return v;
     }
-    /* Row i of Y is alpha sum + beta Y. */
+    /* Row i of Y is alpha sum + beta Y, or what an epilogue makes of it. */
     __device__ __forceinline__ void store(blocks<double> b, int64_t i,
                                           const double2 *sum) const
     {
@@ -105,7 +105,7 @@ template <int L, int C, columns M> struct lane_columns {
             const int at = 2 * L * (w / 2) + w % 2;
             const double *one = w % 2 ? &sum[w / 2].y : &sum[w / 2].x;
 
-            if (at < left) y[at] = b.join(*one, y + at);
+            if (at < left) y[at] = b.join(*one, y + at, i);
         }
     }
 };

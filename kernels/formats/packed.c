@@ -87,17 +87,6 @@ void spsi_packed_free(sps_context *ctx, sps_packed *p)
     *p = (sps_packed){ 0 };
 }
 
-bool spsi_packed_values(const double *value, int64_t count, float *single)
-{
-    bool exact = true;
-
-    for (int64_t e = 0; e < count; e++) {
-        single[e] = (float)value[e];
-        exact = exact && (double)single[e] == value[e];
-    }
-    return exact;
-}
-
 double spsi_packed_share(const sps_csr *A, int64_t size)
 {
     const int64_t tried = A->nrow < 64 ? A->nrow : 64;

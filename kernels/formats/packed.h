@@ -15,7 +15,7 @@
  * least column that is not covered yet.
  *
  * Bytes: 2 an entry instead of 4, 32 a window; a value 4 instead of 8 if all
- * are exact in float. */
+ * are exact in float (kernels/cuda/packed_plan.cu). */
 #ifndef SPS_PACKED_H
 #define SPS_PACKED_H
 
@@ -57,10 +57,6 @@ void spsi_packed_free(sps_context *ctx, sps_packed *p);
  * exact in float: for predictions.  Host arrays. */
 double spsi_packed_share(const sps_csr *A, int64_t size);
 bool spsi_packed_exact(const sps_csr *A);
-
-/* Writes value[0 .. count-1] as floats; whether each of them is the same
- * number again as a double (a NaN never is). */
-bool spsi_packed_values(const double *value, int64_t count, float *single);
 
 #ifdef __cplusplus
 }

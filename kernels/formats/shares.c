@@ -45,13 +45,13 @@ static void whole_row(dealer *d, int64_t first, int32_t length)
 }
 
 /* The number of a new span, 0: the row needs none. */
-static uint32_t open_span(sps_shares *s, int64_t row, int64_t pieces)
+static uint32_t open_span(sps_shares *s, int64_t pieces)
 {
     const int64_t blocks = (pieces + s->team - 1) / s->team;
 
     if (blocks == 1) return 0;
     if (s->span)
-        s->span[s->spans] = (sps_share_span){ (int32_t)row, (int32_t)s->parts,
+        s->span[s->spans] = (sps_share_span){ (int32_t)s->parts,
                                               (int32_t)blocks,
                                               (int32_t)(s->count / s->team) };
     s->parts += blocks;
@@ -59,7 +59,7 @@ static uint32_t open_span(sps_shares *s, int64_t row, int64_t pieces)
 }
 
 /* Pieces of equal length but for one entry, in as few blocks as can be. */
-static void cut_row(dealer *d, int64_t row, int64_t first, int64_t length)
+static void cut_row(dealer *d, int64_t first, int64_t length)
 {
     sps_shares *s = d->s;
     const int64_t pieces = (length + s->size - 1) / s->size;
@@ -67,7 +67,7 @@ static void cut_row(dealer *d, int64_t row, int64_t first, int64_t length)
 
     close_share(d);
     if (s->count % s->team + pieces > s->team) close_block(s);
-    span = open_span(s, row, pieces);
+    span = open_span(s, pieces);
     for (int64_t n = 0; n < pieces; n++) {
         const int64_t left = pieces - n, share = (length + left - 1) / left;
         const bool head = n % s->team == 0;
@@ -95,7 +95,7 @@ static void deal(sps_shares *s, int64_t nrow, const int64_t *rowptr)
             continue;
         }
         if (length <= s->size) whole_row(&d, rowptr[i], (int32_t)length);
-        else cut_row(&d, i, rowptr[i], length);
+        else cut_row(&d, rowptr[i], length);
         if (s->row) s->row[s->rows] = (int32_t)i;
         s->rows++;
     }

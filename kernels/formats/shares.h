@@ -38,7 +38,7 @@ typedef struct sps_share {
 
 /* A row of several blocks, which leave parts first .. first + count - 1. */
 typedef struct sps_share_span {
-    int32_t row, first, count, block;
+    int32_t first, count, block;
 } sps_share_span;
 
 typedef struct sps_shares {
