@@ -198,7 +198,57 @@ def target(what, values, least, worst=False):
     verdict(what, value, least, len(values))
 
 
-def print_targets(rows):
+def fractions(rows, system, widths):
+    """Of the byte floor, the default choice on a system."""
+    return [r["frac"] for r in rows if r["matrix"].startswith(system)
+            and r["k"] in widths and "auto" in r.marks and not r.wrong()]
+
+
+def fast_targets(spmm, small):
+    """SpMM against the floor of fp64 CSR, and by how much ahead that is."""
+    for system, least, ahead in (("poisson7", 0.65, (2.6, 2.6, 2.3)),
+                                 ("laplace27", 0.55, (2.6, 2.6, 2.6)),
+                                 ("elasticity", 0.60, (2.6, 2.6, 2.6))):
+        of = [r for r in spmm if r["matrix"].startswith(system)]
+        for k, times in zip((8, 16, 32), ahead):
+            target("%s k = %d, of the floor" % (system, k),
+                   fractions(spmm, system, (k,)), least)
+            target("%s k = %d, auto" % (system, k), ratios(of, "auto", k, k),
+                   times)
+    target("SpMM k = 8..64, auto", ratios(spmm, "auto", 8, 64), 2.2)
+    rmat = [r for r in spmm if r["matrix"].startswith("rmat")]
+    target("SpMM R-MAT, auto, worst", ratios(rmat, "auto", 2, 128), 1.0, True)
+    blocks = [r for r in spmm if r["matrix"].startswith("elasticity")]
+    target("SpMV elasticity, auto", ratios(blocks, "auto", 1, 1), 1.3)
+    target("small matrices, auto, worst", ratios(small, "auto", 1, 128), 0.9,
+           True)
+    target("small matrices, SpMM, auto, worst",
+           ratios(small, "auto", 2, 128), 0.95, True)
+
+
+def chosen_well(rows):
+    """Shares of the cases in which "auto" is near the best of all."""
+    right = [[r for r in some if not r.wrong() and "low" not in r.marks]
+             for some in cases(rows).values()]
+    right = [some for some in right if any("auto" in r.marks for r in some)]
+    return [float(any("auto" in r.marks and
+                      r["ms"] <= NEAR * min(q["ms"] for q in some)
+                      for r in some)) for some in right]
+
+
+def cliffs(folder):
+    """What bench_cliff.c found: worst shares of what is allowed, by system."""
+    found, system = {}, ""
+    name = os.path.join(folder, "cliff.md")
+    for line in open(name) if os.path.exists(name) else ():
+        if line.startswith("cliffs: "):
+            system = short(line[len("cliffs: "):].split(",")[0])
+        if line.startswith("worst: "):
+            found[system] = float(line.split()[1])
+    return found
+
+
+def print_targets(rows, small, decided, cliff):
     spmm = [r for r in rows if (r["op"], r["precision"]) == ("spmm", "double")]
     rmat = [r for r in spmm if r["matrix"].startswith("rmat")]
     print("### Targets, against cuSPARSE's best\n")
@@ -218,6 +268,13 @@ def print_targets(rows):
         for who in ("sddmm.rode", "auto"):
             target("SDDMM %s, %s" % (precision, who),
                    ratios(some, who, 1, 1024), 1.5)
+    fast_targets(spmm, small)
+    well = chosen_well(decided)
+    verdict("auto within 10 % of the best, share",
+            sum(well) / max(len(well), 1), 0.9, len(well))
+    for system, share in cliff.items():
+        print("| cliff, %s (at most) | %.3f | 1.000 | 61 | %s |" %
+              (system, share, "met" if share <= 1 else "MISSED"))
     print()
 
 
@@ -322,19 +379,29 @@ def print_blocks(rows):
         table(["blocks", "kernel"] + fills, lines)
 
 
-def print_plans(rows):
-    print("### Plans: time in runs of the kernel at k = 16, bytes\n")
+def plan_cells(rows):
+    if not rows:
+        return ["-", "-", "-"]
+    ms = [r["plan_ms"] for r in rows]
+    runs = [r["plan_ms"] / r["ms"] for r in rows]
+    return ["%.2f" % max(ms), "%.1f..%.1f" % (min(runs), max(runs)),
+            "%.1f" % max(r["plan_MB"] for r in rows)]
+
+
+def print_plans(rows, small):
+    """Of a kernel for single vectors at k = 1, of others at k = 16.  The
+    vendor's are left out: they include the choice by times."""
+    print("### Plans: most ms, time in runs of the kernel, most MB\n")
     lines = []
-    some = [r for r in rows if r["k"] == 16 and r["op"] == "spmm"
-            and not r.wrong()]
-    for kernel in order(some, lambda r: r.kernel):
-        of = [r for r in some if r.kernel == kernel]
-        runs = [r["plan_ms"] / r["ms"] for r in of]
-        if of[0].vendor():       # its plans include the choice by times
-            continue
-        lines.append([kernel, "%.1f" % min(runs), "%.1f" % max(runs),
-                      "%.1f" % max(r["plan_MB"] for r in of)])
-    table(["kernel", "least", "most", "MB, most"], lines)
+    for kernel in order(rows + small, lambda r: r.kernel):
+        k = 1 if kernel.startswith("spmv.") else 16
+        of, few = ([r for r in some if r.kernel == kernel and r["k"] == k and
+                    r["op"] == "spmm" and not r.wrong() and not r.vendor()]
+                   for some in (rows, small))
+        if of or few:
+            lines.append([kernel, str(k)] + plan_cells(of) + plan_cells(few))
+    table(["kernel", "k", "large: ms", "runs", "MB", "small: ms", "runs", "MB"],
+          lines)
 
 
 def main():
@@ -344,19 +411,20 @@ def main():
     large, low, small, blocks = (
         read(os.path.join(sys.argv[1], name + ".tsv"))
         for name in ("large", "low", "small", "blocks"))
+    decided = large + [r for r in low if "low" not in r.marks] + small
     if large:
-        print_targets(large)
+        print_targets(large, small, decided, cliffs(sys.argv[1]))
         print_ratios(large, "spmm", "double")
         print_ratios(large, "sddmm", "double")
         print_ratios(large, "sddmm", "single")
-        print_plans(large)
+        print_plans([r for r in large if r["precision"] == "double"], small)
     if low:
         print_low(low)
     if blocks:
         print_blocks(blocks)
     if small:
         print_small(small)
-    print_auto(large + [r for r in low if "low" not in r.marks] + small)
+    print_auto(decided)
     wrong = [r for r in large + low + small + blocks if r.wrong()]
     for r in wrong:
         print("WRONG RESULT: %s, %s, k = %d" % (r["matrix"], r.kernel, r["k"]))
