@@ -244,6 +244,55 @@ START_TEST(products_over_cut_rows_are_exact)
 }
 END_TEST
 
+/* Entries of the largest share of the plan, as it tells them. */
+static int size_of(const rig *r)
+{
+    int size = 0;
+
+    ck_assert_int_eq(sscanf(r->plan->detail, "%*d shares of %d", &size), 1);
+    return size;
+}
+
+/* The plan takes larger shares where smaller ones would not all be at work at
+ * once: matrices grow until it has taken each size from `least` to `most`, and
+ * beyond 10^6 entries. */
+static void grow(int k, int least, int most)
+{
+    static const int64_t length[] = { 3, 40, 0, 7, 1, 33, 9, 70, 2, 5 };
+    int64_t rows = 1000, nnz = 0;
+    int next = least;
+
+    for (; next <= most || nnz < 1000000; rows += rows / 2) {
+        sps_csr *A = row_lengths_matrix(length, COUNT(length), rows, 5000,
+                                        true);
+        rig r;
+
+        A->ncol++;
+        for (int64_t p = 0; p < A->nnz; p++) A->col[p]++;
+        rig_take(&r, ctx, "shares of every size", A);
+        nnz = A->nnz;
+        ck_assert(rig_plan(&r, kernel_here(), k));
+        if (size_of(&r) == next || (next > most && nnz >= 1000000)) {
+            next *= next > most ? 1 : 2;
+            try_product(&r, k, 0, 0.0);
+            try_product(&r, k, 1 + k % 3, k % 2 ? 3.0 : 1.0);
+        }
+        ck_assert_int_eq(2 * size_of(&r), next);
+        rig_close(&r);
+    }
+}
+
+START_TEST(every_size_of_shares_is_taken_and_exact)
+{
+    if (!kernel_here() || fixture_env("SPS_TEST_QUICK")) return;
+    grow(2, 8, 8);
+    grow(7, 8, 16);
+    grow(16, 8, 32);
+    grow(29, 16, 32);
+    grow(64, 16, 32);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("shares");
@@ -254,6 +303,7 @@ int main(void)
     tcase_add_test(t, every_entry_of_the_zoo_is_in_one_share);
     tcase_add_test(t, lengths_at_the_edges_are_dealt_out);
     tcase_add_test(t, products_over_cut_rows_are_exact);
+    tcase_add_test(t, every_size_of_shares_is_taken_and_exact);
     suite_add_tcase(s, t);
     return runner_run(s);
 }
