@@ -50,6 +50,9 @@ if command -v bash >/dev/null; then
     words=$(bash -c '. "$1"; COMP_WORDS=(solve -pl); COMP_CWORD=1
         _solve; echo "${COMPREPLY[@]}"' x "$tmp/bash")
     [ "$words" = -plot ] || fail "completion of -pl: '$words'"
+    words=$(bash -c '. "$1"; COMP_WORDS=(x -kernel spmm.re); COMP_CWORD=2
+        _solve "$2"; echo "${COMPREPLY[@]}"' x "$tmp/bash" "$solve")
+    [ "$words" = spmm.ref ] || fail "completion of -kernel spmm.re: '$words'"
 fi
 expect 0 "" -version
 grep -q '^cuda module:' "$tmp/out" || fail "-version tells no module state"

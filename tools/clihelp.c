@@ -229,10 +229,28 @@ void cli_man(FILE *f)
     fprintf(f, ".SH SEE ALSO\n.BR spsolve (3)\n");
 }
 
-void cli_completion(FILE *f)
+/* The words of an option.  Kernels are those of the device, which only the
+ * program knows: it is asked when somebody completes them. */
+static void complete_choices(FILE *f, const cli_option *o)
 {
+    const char *asked = strstr(o->choices, "@kernel");
     char word[64];
 
+    fprintf(f, "\n        COMPREPLY=($(compgen -W ");
+    if (asked) {
+        fprintf(f, "\"%.*s$(\"$1\" -list 2>/dev/null |\n            "
+                   "sed -n 's/^kernels ([a-z]*)://p')\"",
+                (int)(asked - o->choices), o->choices);
+    } else {
+        for (int i = 0; cli_choice(o, i, word, sizeof word); i++)
+            fprintf(f, "%s%s", i ? " " : "'", word);
+        fprintf(f, "'");
+    }
+    fprintf(f, " -- \"$cur\"))\n        return ;;\n");
+}
+
+void cli_completion(FILE *f)
+{
     fprintf(f, "# SPDX-License-Identifier: BSD-3-Clause\n"
                "# Completion of solve(1) for bash.  Made by: solve "
                "-help=completion\n"
@@ -244,10 +262,7 @@ void cli_completion(FILE *f)
         if (o->kind == CLI_FLAG || o->kind == CLI_OPTIONAL) continue;
         fprintf(f, "    -%s)", o->name);
         if (o->choices) {
-            fprintf(f, "\n        COMPREPLY=($(compgen -W '");
-            for (int i = 0; cli_choice(o, i, word, sizeof word); i++)
-                fprintf(f, "%s%s", i ? " " : "", word);
-            fprintf(f, "' -- \"$cur\"))\n        return ;;\n");
+            complete_choices(f, o);
         } else if (o->kind == CLI_FILE) {
             fprintf(f, " COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n");
         } else {

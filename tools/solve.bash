@@ -61,7 +61,8 @@ _solve()
         COMPREPLY=($(compgen -W 'auto cpu cuda' -- "$cur"))
         return ;;
     -kernel)
-        COMPREPLY=($(compgen -W 'auto measure spmm.omp spmm.blocks_omp spmm.ref sddmm.ref' -- "$cur"))
+        COMPREPLY=($(compgen -W "auto measure $("$1" -list 2>/dev/null |
+            sed -n 's/^kernels ([a-z]*)://p')" -- "$cur"))
         return ;;
     -wisdom) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -threads) COMPREPLY=(); return ;;
