@@ -44,6 +44,26 @@ static const struct {
 };
 enum { EXAMPLES = sizeof examples / sizeof *examples };
 
+static const struct {
+    const char *names, *text;
+} kernels[] = {
+    {"spmv.packed, spmv.adaptive, spmv.hot, spmv.vector, spmv.scalar",
+     "single vectors on a GPU: columns in 16 bits, CSR-Adaptive, the most used "
+     "x in shared memory, lanes a row, a thread a row"},
+    {"spmm.rode, spmm.tiles, spmm.share, spmm.plain",
+     "blocks: RoDe, windows of 8 rows on tensor cores, equal shares for small "
+     "matrices, lanes a row"},
+    {"spmm.tca, spmm.tca_tf32, spmm.tca_bf16, spmm.tca_fp16",
+     "TCA-SpMM on tensor cores, by precision"},
+    {"spmm.blocked_ell, spmm.blocked_ell_tf32",
+     "dense square blocks, through cuSPARSE"},
+    {"spmv.cusparse, spmm.cusparse", "the vendor's best algorithm"},
+    {"spmm.rode_paper, spmm.tca_paper", "as published, for comparison"},
+    {"spmm.omp, spmm.blocks_omp, spmm.ref",
+     "the host: OpenMP, node blocks, the plain loops"},
+};
+enum { KERNELS = sizeof kernels / sizeof *kernels };
+
 void cli_wrap(FILE *f, const char *text, int column, int at)
 {
     while (*text) {
@@ -219,6 +239,10 @@ void cli_man(FILE *f)
         describe(o, help, sizeof help);
         tagged(f, text, o->arg, separator(o), help);
     }
+    fprintf(f, ".SH KERNELS\nThey bid for each matrix; \\-explain shows the "
+               "bids, \\-list what this machine has.\n");
+    for (int i = 0; i < KERNELS; i++)
+        tagged(f, kernels[i].names, NULL, "", kernels[i].text);
     fprintf(f, ".SH EXIT STATUS\n");
     for (int i = 0; i < CODES; i++)
         tagged(f, codes[i].code, NULL, "", codes[i].text);
