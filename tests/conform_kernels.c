@@ -8,9 +8,9 @@
  * all sizes and products of 2^31 numbers.
  *
  * SPS_TEST_QUICK=1 is the small set, for sanitizers, which take seconds for a
- * thousand launches: every test, every kernel, all types, all widths in an
- * aligned and another layout (every_layout_keeps_its_padding), offsets of 32
- * and 64 bits, every list of row lengths; but of families, scalars and repeats
+ * thousand launches: every test, every kernel, all types, all widths (each in
+ * some of the types) in an aligned and another layout, offsets of 32 and 64
+ * bits, every list of row lengths; but of families, scalars and repeats
  * only so many that each kernel runs some thousand times.  What needs memory,
  * 2^31 numbers and millions of rows, is left out. */
 #include "conform_kernels.h"
