@@ -40,6 +40,7 @@ typedef struct bench {
     bool replay;                  /* recorded and replayed */
     const char *tsv;              /* file to append rows to, or NULL */
     const char *solver, *precond; /* of -solve; solver: names and commas */
+    int degree;                   /* of chebyshev; 0: the default */
     int k[BENCH_WIDTHS], widths;
     int64_t n;                    /* rows of -blocks, 0: chosen */
     double seconds;               /* of sampling, each measurement */

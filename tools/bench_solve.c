@@ -77,6 +77,7 @@ static sps_status run(solve *s, const char *when)
     sps_options_default(&opt);
     opt.solver = s->solver;
     opt.precond = b->precond;
+    if (b->degree > 0) opt.degree = b->degree;
     opt.kernel = b->kernel ? b->kernel : "auto";
     opt.rtol = b->rtol;
     opt.max_iterations = b->maxit;

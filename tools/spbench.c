@@ -51,6 +51,7 @@ static void help(void)
            "  -tsv FILE       appends a line for each row\n"
            "  -solver LIST    methods (block_cg,cg)\n"
            "  -precond NAME   jacobi\n"
+           "  -degree N       of chebyshev (as solve's)\n"
            "  -rtol X         1e-8\n"
            "  -maxit N        20000\n"
            "  -maxtime S      seconds of each solve (no limit)\n"
@@ -154,7 +155,7 @@ static int value_option(job *j, const char *name, const char *value)
     };
     const struct { const char *name; double least; } numbers[] = {
         {"-n", 1}, {"-rtol", 0}, {"-maxit", 1}, {"-seconds", 0},
-        {"-threads", 1}, {"-maxtime", 0},
+        {"-threads", 1}, {"-maxtime", 0}, {"-degree", 1},
     };
     double x;
 
@@ -176,7 +177,8 @@ static int value_option(job *j, const char *name, const char *value)
         case 2: b->maxit = x < 1e9 ? (int)x : 1000000000; break;
         case 3: b->seconds = x; break;
         case 4: j->threads = x < 1024 ? (int)x : 1024; break;
-        default: b->maxtime = x; break;
+        case 5: b->maxtime = x; break;
+        default: b->degree = x < 1e6 ? (int)x : 1000000; break;
         }
         return 2;
     }

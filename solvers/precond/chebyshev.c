@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* chebyshev.c - Z = p(D^-1 A) D^-1 R, p the Chebyshev polynomial of degree
- * opt->degree on [lambda / RATIO, lambda] (Saad, Iterative Methods for Sparse
- * Linear Systems, 2003, algorithm 12.1, with its three-term recurrence for z).
+/* chebyshev.c - Z = p(D^-1 A) D^-1 R with 1 - x p(x) = T_d((theta - x) / delta)
+ * / T_d(theta / delta), the Chebyshev polynomial of degree d = opt->degree on
+ * [lambda / 2 d^2, lambda], theta and delta its middle and half-width.
  *
- *   theta, delta: middle and half-width of the interval, sigma = theta / delta
- *   z_0 = 0, z_1 = D^-1 r / theta, rho = 1 / sigma
- *   repeat:  rho' = 1 / (2 sigma - rho);
- *            z_(i+1) = (2 rho' / delta) D^-1 (r - A z_i)
- *                      + (1 + rho' rho) z_i - rho' rho z_(i-1);  rho = rho'
+ * In product form, by the roots x_1 .. x_d of that polynomial:
  *
- * z = p(..) is symmetric positive definite in the inner product that matters
- * as long as the spectrum of D^-1 A lies in (0, lambda]: hence the margin on
- * the estimate of lambda, from a few Lanczos steps on a block of random
- * vectors.  One degree is one product with an epilogue: A, z_i, r and z_(i-1)
- * are read, z_(i+1) is written in place of z_(i-1). */
+ *   z_0 = 0,  z_i = z_(i-1) + D^-1 (r - A z_(i-1)) / x_i
+ *
+ * One degree is one product with an epilogue: A, z and r are read, the next z
+ * is written, 3 block passes where the three-term recurrence takes 4.  Roots in
+ * Leja order keep what is in between small (Fischer and Reichel, Numer. Math.
+ * 54, 1988): growth stays below d^2 / 4, rounding errors grow 40 times at most
+ * up to degree 100.
+ *
+ * The interval: a wider one lifts more of the low end and leaves more of the
+ * high end.  On lambda / 2 d^2 the high end is damped to 1 / cosh(sqrt 2) =
+ * 0.46 whatever d is, and d products do nearly what d iterations of CG would:
+ * the iterations fall to 0.28 of Jacobi's at d = 4, to 0.14 at 8.
+ *
+ * z is symmetric positive definite in r as long as the spectrum of D^-1 A lies
+ * in (0, lambda]: hence the margin on the estimate of lambda, from a few
+ * Lanczos steps on a block of random vectors. */
 #include "precond.h"
 
 #include <math.h>
 
-#define RATIO 30.0
 #define MARGIN 1.1
+#define MOST 100             /* degree */
 #define LANCZOS_STEPS 12
 #define LANCZOS_WIDTH 8
 
@@ -27,10 +34,12 @@ struct chebyshev {
     sps_precond super;
     int degree;
     double upper, lower;
+    double root[MOST];          /* in Leja order */
     sps_block *inverse;         /* n x 1: D^-1 */
-    sps_block *first;           /* n x 1: D^-1 / theta */
+    sps_block *first;           /* n x 1: D^-1 / x_1 */
     double *host;               /* n */
-    sps_block *D, *R, *W;       /* n x width: other iterate, scratch */
+    sps_block *other;           /* n x width: every other iterate */
+    sps_block *P, *R, *Q;       /* n x LANCZOS_WIDTH at most */
 };
 
 static sps_status set_diagonal(struct chebyshev *m)
@@ -78,7 +87,7 @@ static double lanczos_step(struct lanczos *l, int t, int j, double pq,
 static sps_status lanczos_run(struct chebyshev *m, struct lanczos *l)
 {
     sps_status st = SPS_OK;
-    sps_block *R = m->R, *P = m->D, *Q = m->W;
+    sps_block *R = m->R, *P = m->P, *Q = m->Q;
     double rz[LANCZOS_WIDTH], pq[LANCZOS_WIDTH], a[LANCZOS_WIDTH],
         b[LANCZOS_WIDTH], one[LANCZOS_WIDTH];
 
@@ -138,22 +147,52 @@ fail:
     return st;
 }
 
+/* The distance of x to those already taken, as a product. */
+static double apart(double x, const double *taken, int count)
+{
+    double product = 1;
+
+    for (int i = 0; i < count; i++) product *= fabs(x - taken[i]);
+    return product;
+}
+
+/* Roots of the polynomial: the largest first, then always the one farthest
+ * from all before it. */
+static void set_roots(struct chebyshev *m)
+{
+    double theta = 0.5 * (m->upper + m->lower);
+    double delta = 0.5 * (m->upper - m->lower), *x = m->root;
+    int d = m->degree;
+
+    for (int i = 0; i < d; i++)
+        x[i] = (theta + delta * cos(acos(-1.0) * (2 * i + 1) / (2 * d))) /
+               m->upper;
+    for (int i = 1; i < d; i++) {
+        int best = i;
+        double root;
+
+        for (int j = i + 1; j < d; j++)
+            if (apart(x[j], x, i) > apart(x[best], x, i)) best = j;
+        root = x[best];
+        x[best] = x[i];
+        x[i] = root;
+    }
+    for (int i = 0; i < d; i++) x[i] *= m->upper;
+}
+
 static sps_status set_interval(struct chebyshev *m)
 {
     sps_status st = SPS_OK;
     struct lanczos l = { .k = m->R->width };
     double largest = 0;
 
-    if (l.k > LANCZOS_WIDTH) l.k = LANCZOS_WIDTH;
-    spsi_block_narrow(m->R, l.k);
-    spsi_block_narrow(m->D, l.k);
-    spsi_block_narrow(m->W, l.k);
     SPS_TRY(lanczos_run(m, &l));
     for (int j = 0; j < l.k; j++)
         SPS_TRY(ritz(m->super.ctx, &l, j, &largest));
     m->upper = largest > 0 && isfinite(largest) ? MARGIN * largest : 1;
-    m->lower = m->upper / RATIO;
-    SPS_TRY(spsi_axpby(2 / (m->upper + m->lower), m->inverse, 0.0, m->first));
+    m->lower = m->upper / (2.0 * m->degree * m->degree);
+    set_roots(m);
+    SPS_TRY(spsi_axpby(1 / m->root[0], m->inverse, 0.0, m->first));
 fail:
     return st;
 }
@@ -161,18 +200,20 @@ fail:
 static sps_status build(sps_precond *M, const sps_options *opt)
 {
     struct chebyshev *m = (struct chebyshev *)M;
+    int width = M->width < LANCZOS_WIDTH ? M->width : LANCZOS_WIDTH;
     sps_status st = SPS_OK;
 
-    SPS_REQUIRE(M->ctx, opt->degree >= 1 && opt->degree <= 100, SPS_EINVAL,
-                "degree %d; 1 to 100 are possible", opt->degree);
+    SPS_REQUIRE(M->ctx, opt->degree >= 1 && opt->degree <= MOST, SPS_EINVAL,
+                "degree %d; 1 to %d are possible", opt->degree, MOST);
     m->degree = opt->degree;
     SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
     SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->inverse));
     SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->first));
     SPS_TRY(SPS_NEW(M->ctx, M->n, &m->host));
-    SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->D));
-    SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->R));
-    SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->W));
+    SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->other));
+    SPS_TRY(sps_block_create(M->ctx, M->n, width, &m->P));
+    SPS_TRY(sps_block_create(M->ctx, M->n, width, &m->R));
+    SPS_TRY(sps_block_create(M->ctx, M->n, width, &m->Q));
     SPS_TRY(set_diagonal(m));
     SPS_TRY(set_interval(m));
 fail:
@@ -190,31 +231,26 @@ fail:
     return st;
 }
 
-/* The iterates take turns in Z and D, so that the last one is in Z. */
+/* The iterates take turns in Z and `other`, so that the last one is in Z. */
 static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 {
     const struct chebyshev *m = (const struct chebyshev *)M;
+    sps_block *now = m->degree % 2 ? Z : m->other;
+    sps_block *next = m->degree % 2 ? m->other : Z, *spare;
     sps_status st = SPS_OK;
-    double theta = 0.5 * (m->upper + m->lower);
-    double delta = 0.5 * (m->upper - m->lower);
-    double sigma = theta / delta, rho = 1 / sigma, next, f;
-    sps_block *now = m->degree % 2 ? Z : m->D, *other = m->degree % 2 ? m->D
-                                                                      : Z;
 
-    spsi_block_narrow(m->D, R->k);
+    spsi_block_narrow(m->other, R->k);
     SPS_TRY(spsi_scale_rows(m->first, R, now));
     for (int i = 1; i < m->degree; i++) {
-        sps_block *before = other;
+        double f = 1 / m->root[i];
 
-        next = 1 / (2 * sigma - rho);
-        f = 2 * next / delta;
         SPS_TRY(spsi_operator_apply_fused(
-            M->A, false, -f, now, i > 1 ? -next * rho : 0, before,
-            &(sps_epilogue){ .D = m->inverse, .W = R, .gamma = f,
-                             .delta = 1 + next * rho }, m->W));
-        other = now;
-        now = before;
-        rho = next;
+            M->A, false, -f, now, 0.0, next,
+            &(sps_epilogue){ .D = m->inverse, .W = R, .gamma = f, .delta = 1 },
+            NULL));
+        spare = now;
+        now = next;
+        next = spare;
     }
 fail:
     return st;
@@ -226,9 +262,10 @@ static void destroy(sps_precond *M)
 
     sps_block_destroy(&m->inverse);
     sps_block_destroy(&m->first);
-    sps_block_destroy(&m->D);
+    sps_block_destroy(&m->other);
+    sps_block_destroy(&m->P);
     sps_block_destroy(&m->R);
-    sps_block_destroy(&m->W);
+    sps_block_destroy(&m->Q);
     spsi_free(M->ctx, m->host);
 }
 
