@@ -175,6 +175,61 @@ gram_kernel(operands o)
     }
 }
 
+/* One column each: three streams, and the numbers p'q and p'r. */
+__global__ void __launch_bounds__(threads)
+single_kernel(operands o)
+{
+    constexpr int deep = 4;
+    __shared__ double2 shared[threads];
+    int64_t step = (int64_t)gridDim.x * threads;
+    int tid = (int)threadIdx.x;
+    double2 sum = make_double2(0, 0);
+
+    for (int64_t row = (int64_t)blockIdx.x * threads + tid; row < o.n;
+         row += deep * step) {
+        double p[deep], q[deep], r[deep];
+
+#pragma unroll
+        for (int u = 0; u < deep; u++) {
+            int64_t i = row + u * step;
+            bool some = i < o.n;
+
+            p[u] = some ? __ldg(o.x + i * o.ldx) : 0.0;
+            q[u] = some ? __ldg(o.y[0] + i * o.ldy[0]) : 0.0;
+            r[u] = some ? __ldg(o.y[1] + i * o.ldy[1]) : 0.0;
+        }
+#pragma unroll
+        for (int u = 0; u < deep; u++) {
+            sum.x = fma(p[u], q[u], sum.x);
+            sum.y = fma(p[u], r[u], sum.y);
+        }
+    }
+    shared[tid] = sum;
+    for (int half = threads / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (tid < half) {
+            shared[tid].x += shared[tid + half].x;
+            shared[tid].y += shared[tid + half].y;
+        }
+    }
+    if (tid > 0) return;
+    o.part[2 * blockIdx.x] = shared[0].x;
+    o.part[2 * blockIdx.x + 1] = shared[0].y;
+}
+
+sps_status launch_single(sps_context *ctx, operands *o)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    int64_t want = ceil_div(o->n, 8 * threads), most = 8 * s->sms;
+    int blocks = (int)(want < 1 ? 1 : want < most ? want : most);
+
+    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, 16 * (size_t)blocks));
+    o->part = (double *)s->d_scratch;
+    single_kernel<<<(unsigned)blocks, threads, 0, s->stream>>>(*o);
+    SPS_LAUNCHED(ctx);
+    return launch_join<plus>(ctx, o->part, blocks, 2, o->to[0], 1, o->to[1]);
+}
+
 int tile_of(int k) { return k <= 8 ? 8 : k <= 16 ? 16 : 32; }
 
 /* Blocks along the rows. */
@@ -245,6 +300,7 @@ sps_status run(const sps_block *X, const sps_block *Y, double *to,
     o.wm = X->k > 32 ? 2 : 1;
     o.wn = (Y->k > 32 ? 2 : 1) * (R ? 2 : 1);
     o.across = (int)ceil_div(Y->k, 64);
+    if (R && o.k1 == 1 && o.k2 == 1) return launch_single(ctx, &o);
     switch (tile_of(X->k)) {
     case 8: return launch_n<8>(ctx, &o, pairs);
     case 16: return launch_n<16>(ctx, &o, pairs);

@@ -123,6 +123,49 @@ solve_kernel(double *X, int64_t ldx, int64_t n, const double *c, int64_t ldc,
     }
 }
 
+/* One or two columns, where arithmetic is nothing: a row for a thread, `deep`
+ * of them in flight. */
+constexpr int deep = 4;
+
+template <int K, bool PAIRED>
+__global__ void __launch_bounds__(256)
+few_kernel(double *X, int64_t ldx, int64_t n, const double *c, int64_t ldc)
+{
+    double first = 1 / c[0], above = K > 1 ? c[ldc] : 0;
+    double second = K > 1 ? 1 / c[ldc + 1] : 0;
+    int64_t step = (int64_t)gridDim.x * 256;
+
+    for (int64_t row = (int64_t)blockIdx.x * 256 + threadIdx.x; row < n;
+         row += deep * step) {
+        double2 x[deep];
+
+#pragma unroll
+        for (int u = 0; u < deep; u++)
+            x[u] = load_pair<PAIRED>(X + (row + u * step) * ldx,
+                                     row + u * step < n ? K : 0);
+#pragma unroll
+        for (int u = 0; u < deep; u++) {
+            x[u].x *= first;
+            x[u].y = (x[u].y - x[u].x * above) * second;
+            store_pair<PAIRED>(X + (row + u * step) * ldx,
+                               row + u * step < n ? K : 0, x[u]);
+        }
+    }
+}
+
+template <int K, bool PAIRED>
+sps_status launch_few(const sps_block *X, const double *c, int64_t ldc)
+{
+    sps_cuda_state *s = spsi_cuda_state(X->ctx);
+    int64_t blocks = ceil_div(X->n, 256 * deep), most = 8 * s->sms;
+
+    few_kernel<K, PAIRED>
+        <<<(unsigned)(blocks < most ? blocks : most), 256, 0, s->stream>>>(
+            numbers(X), X->ld, X->n, c, ldc);
+    SPS_LAUNCHED(X->ctx);
+    return SPS_OK;
+}
+
 template <int S, bool PAIRED>
 sps_status launch(const sps_block *X, const double *c, int64_t ldc)
 {
@@ -145,6 +188,8 @@ sps_status launch(const sps_block *X, const double *c, int64_t ldc)
 template <bool PAIRED>
 sps_status launch_any(const sps_block *X, const double *c, int64_t ldc)
 {
+    if (X->k == 1) return launch_few<1, PAIRED>(X, c, ldc);
+    if (X->k == 2) return launch_few<2, PAIRED>(X, c, ldc);
     if (X->k <= 8) return launch<1, PAIRED>(X, c, ldc);
     if (X->k <= 16) return launch<2, PAIRED>(X, c, ldc);
     if (X->k <= 32) return launch<4, PAIRED>(X, c, ldc);
