@@ -37,9 +37,10 @@
 #include "backend.h"
 
 enum { DENSE_ROWS = 2000 };
-/* Numbers of a block that make it small on a GPU; rows over columns that make
- * a block space on the host. */
-enum { SMALL_BLOCK = 1 << 20, SMALL_ROWS = 500 };
+/* Numbers of a block (of four columns at least: factors are made by rows) that
+ * make it small on a GPU; rows over columns that make a block space on the
+ * host. */
+enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 /* Share of dominated rows from which jacobi is tried on a GPU. */
 #define DOMINATED 0.9
 /* Multiply-adds that rows of full length would cost the last ilut. */
@@ -119,7 +120,7 @@ static void add_strong(sps_ladder *l)
 static bool small_on_gpu(const sps_ladder *l)
 {
     return l->ctx->opt.place == SPS_CUDA &&
-           l->A->n * l->k <= (int64_t)SMALL_BLOCK;
+           l->A->n * (l->k > 4 ? l->k : 4) <= (int64_t)SMALL_BLOCK;
 }
 
 /* Methods for any matrix with one preconditioner.  Iterations of bicgstab are

@@ -133,19 +133,19 @@ def summary(peers, lines):
 
 def write_table(path, peers, lines):
     by_name = {p["name"]: p for p in peers}
+    order = {p["name"]: i for i, p in enumerate(peers)}
     with open(path, "w") as f:
-        f.write("| matrix | n | dense | exit | residual | backward error | "
-                "method, preconditioner | steps before | s | direct: "
-                "residual | s |\n|---|---|---|---|---|---|---|---|---|---|"
-                "---|\n")
-        for x in lines:
+        f.write("| matrix | n | exit | residual | backward | ended with | "
+                "steps before: iterations, residual | s | direct: residual | "
+                "s |\n|---|---|---|---|---|---|---|---|---|---|\n")
+        for x in sorted(lines, key=lambda x: order[x["name"]]):
             p = by_name[x["name"]]
-            steps = x["steps"].split("; ")
-            f.write("| %s | %s | %s | %s | %s | %s | %s, %s | %d | %s | %s | "
-                    "%s |\n" % (x["name"], p["n"], x["dense"], x["exit"],
-                                x["residual"], x["backward"], x["solver"],
-                                x["precond"], max(0, len(steps) - 1),
-                                x["seconds"], p["residual"], p["seconds"]))
+            before = "; ".join(x["steps"].split("; ")[:-1]) or "-"
+            f.write("| %s | %s | %s | %s | %s | %s, %s: %s | %s | %s | %s | "
+                    "%s |\n" % (x["name"], p["n"], x["exit"], x["residual"],
+                                x["backward"], x["solver"], x["precond"],
+                                x["iterations"], before, x["seconds"],
+                                p["residual"], p["seconds"]))
 
 
 def main():
@@ -171,7 +171,8 @@ def main():
     lines = [x for x in lines if x["device"] == opt["device"]]
     summary(peers, lines)
     if opt["table"]:
-        write_table(opt["table"], peers, lines)
+        write_table(opt["table"], peers,
+                    [x for x in lines if x["dense"] == opt["dense"]])
     late = [x for x in lines if float(x["seconds"]) > opt["seconds"] + 15]
     odd = [x for x in lines if x["exit"] not in ("0", "1", "4")]
     for x in late + odd:
