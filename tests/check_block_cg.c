@@ -354,7 +354,7 @@ START_TEST(how_far_the_work_runs_ahead_changes_no_bit)
     double *y = malloc(sizeof(double) * 900 * 40);
 
     for (int t = 0; t < 2; t++)
-        for (int w = 0; w < 6; w++) {
+        for (int w = 0; w < 6; w += runner_quick() ? 4 : 1) {
             int k = width[w];
             int alone = solve_ahead(ctx, solver[t], k, 1, false, x);
             for (int e = 0; e < 6; e++) {
@@ -392,7 +392,7 @@ START_TEST(iterations_taken_ahead_are_counted)
     sps_context *ctx = runner_context();
 
     for (int t = 0; t < 2; t++)
-        for (int stop = 5; stop < 40; stop += 7) {
+        for (int stop = 5; stop < 40; stop += runner_quick() ? 21 : 7) {
             struct counted c = { .stop_at = stop };
             problem p;
             open_shifted(&p, ctx, 2500, 4);

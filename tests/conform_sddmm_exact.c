@@ -32,7 +32,7 @@ START_TEST(sddmm_equals_the_oracle_exactly_on_integers)
 
             if (t->block == SPS_F32 && !(kernel->gives & SPS_SINGLE_BLOCKS))
                 continue;
-            ck_assert_msg(try_zoo(kernel, t, quick() ? 4 : 1) > 0,
+            ck_assert_msg(try_zoo(kernel, t, quick() ? 9 : 1) > 0,
                           "%s fits nothing of the zoo", kernel->name);
         }
 }

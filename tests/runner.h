@@ -11,6 +11,8 @@
  * or a Suite of one's own, given to runner_run().
  *
  * SPS_TEST_PLACE  cpu (default) or cuda; runner_place() tells it.
+ * SPS_TEST_QUICK=1  the small set of a suite that has one: few sizes, all
+ *                 paths; for sanitizers.
  * CK_FORK=no      all tests in one process, for debuggers and sanitizers of
  *                 the device.
  *
@@ -43,6 +45,13 @@ static inline sps_place runner_place(void)
     const char *place = getenv("SPS_TEST_PLACE");
 
     return place && strcmp(place, "cuda") == 0 ? SPS_CUDA : SPS_HOST;
+}
+
+static inline bool runner_quick(void)
+{
+    const char *quick = getenv("SPS_TEST_QUICK");
+
+    return quick && strcmp(quick, "1") == 0;
 }
 
 /* A context in the place under test; the test fails when there is none. */

@@ -3,6 +3,7 @@
 # The tools of compute-sanitizer over the suites that run on a GPU, with their
 # small set (SPS_TEST_QUICK); the suites of kernels once for each kernel.
 #   usage: sanitize_gpu.sh [TOOL|SUITE|KERNEL...]    from within a stage
+# All suites that take SPS_TEST_QUICK have a small set; others run whole.
 # Words choose: memcheck racecheck synccheck initcheck, names of suites and of
 # kernels; where none of a kind is named, all are taken.
 #   JOBS     side by side (2); they share one GPU
