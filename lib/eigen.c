@@ -104,6 +104,19 @@ fail:
     return st;
 }
 
+/* Plane-like meshes and networks without hubs: factors at 1e-5 cost little on
+ * the host.  Those of a singular A have a pivot that vanishes and is replaced;
+ * what they make of null vectors is projected away (as means alone: beside an
+ * M that is blind to them too little would be left). */
+static bool fills_little(const sps_eigen *e)
+{
+    const sps_features *f = &e->A->f;
+
+    return e->ctx->backend->place == SPS_HOST && e->n <= 200000 &&
+           (e->nulls == 0 || e->means) && f->mean_length <= 8 &&
+           (double)f->max_length <= 20 * f->mean_length;
+}
+
 /* auto: what is nearest to the inverse at a bearable price.  It may fail to be
  * made, of a singular A for example: then the next.  A polynomial is always
  * there. */
@@ -111,16 +124,17 @@ static sps_status choose_precond(sps_eigen *e)
 {
     sps_options o = e->opt;
     int64_t nnz = e->A->A->nnz > 0 ? e->A->A->nnz : 1;
+    bool all = e->n <= 20000 && e->nulls == 0;
     sps_status st = SPS_EUNFIT;
 
     if (e->n <= 2000 && e->nulls == 0) {
         o.precond = "dense";
         st = sps_precond_create(e->A, e->width, &o, &e->T);
     }
-    if (st != SPS_OK && e->n <= 20000 && e->nulls == 0) {
+    if (st != SPS_OK && (all || fills_little(e))) {
         o.precond = "ilut";
-        o.droptol = fmin(o.droptol, 1e-12);
-        o.fill = fmax(o.fill, fmin(100, 3e7 / (double)nnz));
+        o.droptol = fmin(o.droptol, all ? 1e-12 : 1e-5);
+        o.fill = fmax(o.fill, all ? fmin(100, 3e7 / (double)nnz) : 30);
         st = sps_precond_create(e->A, e->width, &o, &e->T);
     }
     if (st != SPS_OK) {
@@ -394,7 +408,8 @@ fail:
 
 /* Where A has rows of 1e20 times the others (penalties), random columns carry
  * parts there of which no combination gets rid below 1e-16, and A makes 1e4 of
- * them.  T leaves those rows as small as they are in eigenvectors. */
+ * them.  T leaves those rows as small as they are in eigenvectors; what the
+ * columns hold of a null space it would make huge. */
 sps_status spsi_eigen_draw(sps_eigen *e, sps_block *X, uint64_t seed)
 {
     sps_status st = SPS_OK;
@@ -403,6 +418,7 @@ sps_status spsi_eigen_draw(sps_eigen *e, sps_block *X, uint64_t seed)
     if (!e->T || X->k == 0) return SPS_OK;
     spsi_block_narrow(e->R, X->k);
     SPS_TRY(spsi_copy(X, e->R));
+    SPS_TRY(spsi_nullspace_project(e->null, e->R));
     SPS_TRY(spsi_eigen_precondition(e, e->R, X));
 fail:
     return st;
