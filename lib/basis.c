@@ -12,7 +12,7 @@
 #define ROWS 32
 
 sps_status spsi_basis_create(sps_context *ctx, int64_t n, int k, int count,
-                             sps_basis **V_p)
+                             sps_dtype dtype, sps_basis **V_p)
 {
     sps_basis *V = NULL;
     int wide = (int)ceil(sqrt((double)count * k));
@@ -24,7 +24,7 @@ sps_status spsi_basis_create(sps_context *ctx, int64_t n, int k, int count,
     V->k = k;
     V->count = count;
     SPS_TRY(spsi_reserve(ctx, n, wide < k ? k : wide));
-    SPS_TRY(spsi_block_create(ctx, count * V->rows, k, SPS_F64, &V->all));
+    SPS_TRY(spsi_block_create(ctx, count * V->rows, k, dtype, &V->all));
     *V_p = V;
     return SPS_OK;
 
@@ -51,13 +51,22 @@ void spsi_basis_narrow(sps_basis *V, int k)
     V->k = k;
 }
 
+/* Where block l begins. */
+static void *begin_of(const sps_basis *V, int l)
+{
+    const int64_t item = V->all->dtype == SPS_F64 ? (int64_t)sizeof(double)
+                                                  : (int64_t)sizeof(float);
+
+    return (char *)V->all->data + l * V->rows * V->all->ld * item;
+}
+
 void spsi_basis_block(const sps_basis *V, int l, sps_block *view)
 {
     assert(l >= 0 && l < V->count);
     *view = *V->all;
     view->n = V->n;
     view->k = V->k;
-    view->data = (double *)V->all->data + l * V->rows * V->all->ld;
+    view->data = begin_of(V, l);
     view->bytes = 0;
 }
 
@@ -67,7 +76,7 @@ void spsi_basis_view(const sps_basis *V, int first, sps_block *all,
     assert(first >= 0 && first < V->count);
     *view = *V;
     *all = *V->all;
-    all->data = (double *)V->all->data + first * V->rows * V->all->ld;
+    all->data = begin_of(V, first);
     view->all = all;
     view->count -= first;
 }

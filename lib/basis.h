@@ -22,9 +22,11 @@ struct sps_basis {
     int k, count;        /* columns in use, blocks there are */
 };
 
-/* count zeroed blocks n x k, and scratch for the operations on them. */
+/* count zeroed blocks n x k, and scratch for the operations on them.  dtype:
+ * of the stack alone; in floats it moves half the bytes, and the operations
+ * sum in doubles all the same. */
 sps_status spsi_basis_create(sps_context *ctx, int64_t n, int k, int count,
-                             sps_basis **V_p);
+                             sps_dtype dtype, sps_basis **V_p);
 void spsi_basis_destroy(sps_basis **V_p);
 /* How many leading columns take part. */
 void spsi_basis_narrow(sps_basis *V, int k);

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "backend.h"
+#include "single.h"
 
 /* Bytes of memory behind a block: whole rows, up to the alignment, so that it
  * can be cleared as doubles whatever it holds. */
@@ -65,7 +66,7 @@ fail:
 }
 
 /* All bits zero are 0.0 in both types: cleared as one long column. */
-static sps_status clear(const sps_block *X)
+sps_status spsi_block_clear(const sps_block *X)
 {
     sps_block all = *X;
 
@@ -94,7 +95,7 @@ sps_status spsi_block_create(sps_context *ctx, int64_t n, int k,
     ctx->live++;
     SPS_TRY(ctx->backend->alloc(ctx, bytes, &X->data));
     X->bytes = bytes;
-    SPS_TRY(clear(X));
+    SPS_TRY(spsi_block_clear(X));
     *X_p = X;
     return SPS_OK;
 fail:

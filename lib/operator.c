@@ -23,7 +23,7 @@ static sps_problem problem(const sps_operator *op, sps_opcode code, int k,
 
     return (sps_problem){
         .op = code, .A = op->A, .local = &op->local, .f = &op->f,
-        .k = k < SPS_BLOCK_MAX ? k : SPS_BLOCK_MAX,
+        .k = k < SPS_BLOCK_MAX ? k : SPS_BLOCK_MAX, .block = op->dtype,
         .need = (ctx->opt.reproducible ? SPS_REPRODUCIBLE : 0u) |
                 (!opt || opt->full_precision ? SPS_FULL_PRECISION : 0u),
         .bandwidth = spsi_bandwidth(ctx),
@@ -85,11 +85,22 @@ static sps_status plan_plain(sps_operator *op, const sps_options *opt)
                                                          : "spmm.plain");
     const sps_problem p = problem(op, SPS_OP_SPMM, op->width, opt);
 
-    if (!kernel || kernel == op->block->kernel) {
+    /* Nothing is verified in floats. */
+    if (!kernel || kernel == op->block->kernel || op->dtype == SPS_F32) {
         op->plain = op->block;
         return SPS_OK;
     }
     return spsi_planner_pin(op->ctx, &p, kernel, &op->plain);
+}
+
+sps_status spsi_operator_plan(sps_operator *op, const sps_options *opt)
+{
+    sps_status st;
+
+    SPS_TRY(plan_csr(op, opt));
+    SPS_TRY(plan_plain(op, opt));
+fail:
+    return st;
 }
 
 /* ------------------------------------------------------------------- life */
@@ -115,8 +126,9 @@ fail:
     return st;
 }
 
-sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
-                            const sps_options *opt, sps_operator **op_p)
+sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
+                                sps_dtype dtype, const sps_options *opt,
+                                sps_operator **op_p)
 {
     sps_operator *op = NULL;
     sps_options o;
@@ -132,12 +144,12 @@ sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
     op->n = A->nrow;
     op->ncol = A->ncol;
     op->width = width;
+    op->dtype = dtype;
     op->norm = -1.0;
     op->props = A->props & (SPS_SYMMETRIC | SPS_SPD | SPS_INTERLEAVED);
     SPS_TRY(spsi_operator_take_csr(op, A));
     SPS_TRY(spsi_features_measure(ctx, op->A, &op->f));
-    SPS_TRY(plan_csr(op, &o));
-    SPS_TRY(plan_plain(op, &o));
+    SPS_TRY(spsi_operator_plan(op, &o));
     SPS_TRY(spsi_operator_reorder(op, &o));
     *op_p = op;
     return SPS_OK;
@@ -145,6 +157,12 @@ sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
 fail:
     sps_operator_destroy(&op);
     return st;
+}
+
+sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
+                            const sps_options *opt, sps_operator **op_p)
+{
+    return spsi_operator_create(ctx, A, width, SPS_F64, opt, op_p);
 }
 
 sps_status sps_operator_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
@@ -212,8 +230,9 @@ sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,
                 "%lld x %d does not give one of %lld x %d",
                 (long long)op->n, (long long)op->ncol, (long long)X->n, X->k,
                 (long long)Y->n, Y->k);
-    SPS_REQUIRE(ctx, X->dtype == SPS_F64 && Y->dtype == SPS_F64, SPS_EINVAL,
-                "operators take blocks of doubles");
+    SPS_REQUIRE(ctx, X->dtype == op->dtype && Y->dtype == op->dtype,
+                SPS_EINVAL, "this operator takes blocks of %s",
+                op->dtype == SPS_F64 ? "doubles" : "floats");
     SPS_REQUIRE(ctx, X->data != Y->data || X->n == 0 || X->k == 0, SPS_EINVAL,
                 "X and Y must not be the same memory");
 fail:

@@ -14,6 +14,7 @@ struct sps_operator {
     int64_t n, ncol;          /* rows, columns */
     unsigned props;
     int width;
+    sps_dtype dtype;          /* of blocks */
     /* csr */
     sps_csr *A;               /* host arrays: the caller's, or own_A */
     sps_csr *own_A;           /* sorted copy, or read back from the device, or
@@ -51,13 +52,34 @@ sps_status spsi_operator_apply_fused(const sps_operator *op, bool plain,
                                      double alpha, const sps_block *X,
                                      double beta, sps_block *Y,
                                      const sps_epilogue *e, sps_block *room);
-/* operator.c: the shapes and places of Y = A X; the plans for blocks. */
+/* operator.c: the plans; the shapes and places of Y = A X. */
+sps_status spsi_operator_plan(sps_operator *op, const sps_options *opt);
 sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,
                                const sps_block *Y);
+/* As sps_operator_csr, for blocks of dtype; floats want an A of floats. */
+sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
+                                sps_dtype dtype, const sps_options *opt,
+                                sps_operator **op_p);
+/* operator_single.c: an operator of the values of A (host, sorted) in floats,
+ * for blocks of either type; it reads the pattern of A, which must outlive it.
+ * EUNFIT: a value far outside of what floats hold. */
+sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
+                                sps_dtype blocks, const sps_options *opt,
+                                sps_operator **op_p);
+/* The same of an operator's matrix, for blocks of floats of its width: what was
+ * measured of A serves again, and its copy of the pattern in the place; A must
+ * outlive it. */
+sps_status spsi_operator_single_of(const sps_operator *A,
+                                   const sps_options *opt,
+                                   sps_operator **op_p);
+/* The values of A again. */
+sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single);
 /* operator_csr.c: host arrays in order (op->A) and the copy in the place
  * (op->local), of the caller's A; and their end. */
 sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A);
 void spsi_operator_drop_csr(sps_operator *op);
+/* The copy in the place takes the values of op->A. */
+sps_status spsi_operator_set_local(sps_operator *op);
 /* Device bytes held by local copy and plans. */
 size_t spsi_operator_bytes(const sps_operator *op);
 

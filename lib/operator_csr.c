@@ -261,6 +261,11 @@ static sps_status refresh(sps_plan *plan)
                                          : SPS_OK;
 }
 
+sps_status spsi_operator_set_local(sps_operator *op)
+{
+    return set_local(op, op->A->val);
+}
+
 sps_status sps_operator_set_values(sps_operator *op, const void *val,
                                    sps_place place)
 {

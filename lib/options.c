@@ -56,6 +56,9 @@ static const row rows[] = {
     ROW(rank_tolerance, REAL, 0, 1, NULL, NULL),
     ROW(true_residual_every, INT, 1, INT_MAX, NULL, NULL),
     ROW(full_precision, BOOL, 0, 1, NULL, NULL),
+    ROW(precision, WORD, 0, 0, "auto double mixed", NULL),
+    ROW(basis, WORD, 0, 0, "auto double single", NULL),
+    ROW(precond_precision, WORD, 0, 0, "auto double single", NULL),
     ROW(check_every, INT, 1, 16, NULL, NULL),
     ROW(replay, BOOL, 0, 1, NULL, NULL),
     ROW(which, WORD, 0, 0, "smallest largest nearest", NULL),
@@ -91,6 +94,9 @@ void sps_options_default(sps_options *opt)
         .rank_tolerance = 1e-8,
         .true_residual_every = 50,
         .full_precision = true,
+        .precision = "auto",
+        .basis = "auto",
+        .precond_precision = "auto",
         .check_every = 10,
         .replay = true,
         .which = "smallest",
@@ -213,6 +219,12 @@ sps_status spsi_options_take(sps_context *ctx, const sps_options *opt,
     return SPS_OK;
 fail:
     return st;
+}
+
+bool spsi_options_single(const sps_options *opt, const char *word)
+{
+    return !strcmp(word, "single") ||
+           (!strcmp(word, "auto") && !strcmp(opt->precision, "mixed"));
 }
 
 /* -------------------------------------------------------------- kept texts */

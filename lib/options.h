@@ -12,6 +12,9 @@ extern "C" {
 /* *out = *opt, or the defaults when opt is NULL; checks struct_size and every
  * range; strings that are NULL become their defaults.  Every public function
  * that takes options begins with it. */
+/* What an option that is double, single or auto says; auto follows
+ * precision. */
+bool spsi_options_single(const sps_options *opt, const char *word);
 sps_status spsi_options_take(sps_context *ctx, const sps_options *opt,
                              sps_options *out);
 /* Name of option number i, NULL past the last. */

@@ -78,6 +78,7 @@ sps_status sps_precond_create(const sps_operator *A, int width,
     SPS_TRY(new_precond(A->ctx, type, A->n, &M));
     M->A = A;
     M->width = width;
+    M->single = spsi_options_single(opt, opt->precond_precision);
     SPS_TRY(type->build(M, opt));
     *M_p = M;
     return SPS_OK;
@@ -85,6 +86,27 @@ sps_status sps_precond_create(const sps_operator *A, int width,
 fail:
     sps_precond_destroy(&M);
     return st;
+}
+
+sps_status spsi_precond_operator(const sps_precond *M, sps_csr *T,
+                                 sps_operator **op_p)
+{
+    sps_status st = SPS_EUNFIT;
+
+    if (M->single)
+        st = spsi_operator_single(M->ctx, T, M->width, SPS_F64, NULL, op_p);
+    if (M->single && st == SPS_EUNFIT)
+        spsi_note(M->ctx, "%s: values in double precision, since they leave "
+                  "the range of floats", M->type->name);
+    return st == SPS_EUNFIT ? sps_operator_csr(M->ctx, T, M->width, NULL, op_p)
+                            : st;
+}
+
+sps_status spsi_precond_values(const sps_csr *T, sps_operator *op)
+{
+    return op->A->dtype == SPS_F32
+               ? spsi_operator_single_follow(T, op)
+               : sps_operator_set_values(op, T->val, SPS_HOST);
 }
 
 static sps_status apply_user(const sps_precond *M, const sps_block *R,

@@ -36,6 +36,7 @@ struct sps_precond {
     const sps_operator *A;
     int64_t n;
     int width;                /* widest block it will see */
+    bool single;              /* values in floats (option precond_precision) */
     bool identity;            /* a positive multiple of the identity: methods
                                  that do not mind a factor may take R for Z */
     const sps_block *diagonal;/* n x 1 where M is diag of it and no more: others
@@ -43,6 +44,12 @@ struct sps_precond {
     sps_apply_fn user;        /* of sps_precond_user */
     void *user_data;
 };
+
+/* precond.c: T as an operator for the blocks of M, its values in floats where M
+ * wants that and they can be; T's pattern must outlive it.  And new values. */
+sps_status spsi_precond_operator(const sps_precond *M, sps_csr *T,
+                                 sps_operator **op_p);
+sps_status spsi_precond_values(const sps_csr *T, sps_operator *op);
 
 /* matrix.c: what a build may ask of the matrix; host results.  They run on
  * the backend where it has a body, else on the CPU. */

@@ -293,16 +293,17 @@ static sps_status run(sps_solver *s)
     if (falls_back(s)) {
         SPS_TRY(spsi_columns_restore(s, false));
         SPS_TRY(swap_method(s));
-        spsi_note(s->ctx, "%s ended (%s) after %d iterations; went on with %s",
-                  s->fallback->name, sps_stop_string(s->stop), s->iteration,
-                  s->type->name);
+        if (s->iteration > 0)
+            spsi_note(s->ctx, "%s ended (%s) after %d iterations; went on "
+                      "with %s", s->fallback->name, sps_stop_string(s->stop),
+                      s->iteration, s->type->name);
         s->stop = SPS_STOP_RUNNING;
         s->replacements = 0;
         best = INFINITY;
         since = s->iteration;
         SPS_TRY(judge_all(s, &open));
         if (!open) s->stop = SPS_STOP_CONVERGED;
-        if (open) SPS_TRY(restart(s, "fell back to cg"));
+        if (open) SPS_TRY(restart(s, "went on with another method"));
         while (!s->stop) SPS_TRY(turn(s, &best, &since));
         spsi_solver_catch_up(s);
     }
@@ -435,9 +436,7 @@ fail:
 /* The fallback of an earlier solve gives way to the first choice again. */
 static void reset(sps_solver *s)
 {
-    if (s->automatic && s->fallback && s->columns > 1 &&
-        !strcmp(s->type->name, "cg"))
-        swap_method(s);
+    if (s->type != s->chosen) swap_method(s);
     s->stop = SPS_STOP_RUNNING;
     s->renew = false;
     s->event = NULL;

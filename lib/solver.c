@@ -18,6 +18,12 @@ static const sps_solver_type *find(const char *name)
     return NULL;
 }
 
+/* Whether the method's form in mixed precision is wanted. */
+static bool mixed(const sps_solver *s)
+{
+    return s->type->mixed && !strcmp(s->opt.precision, "mixed");
+}
+
 /* auto: block CG for several right-hand sides with CG behind it. */
 static sps_status choose(sps_solver *s)
 {
@@ -29,7 +35,11 @@ static sps_status choose(sps_solver *s)
     s->type = find(name);
     SPS_REQUIRE(s->ctx, s->type, SPS_EINVAL,
                 "unknown solver '%s'; sps_list(\"solver\") names them", name);
-    if (s->automatic && s->columns > 1) s->fallback = find("cg");
+    if (mixed(s)) s->type = find(s->type->mixed);
+    if (s->automatic && s->columns > 1 && !s->type->fallback)
+        s->fallback = find("cg");
+    else if (s->type->fallback) s->fallback = find(s->type->fallback);
+    s->chosen = s->type;
     if (s->automatic)
         spsi_note(s->ctx, s->columns > 1
                   ? "solver auto: block_cg, since %d right-hand sides can "
@@ -232,6 +242,7 @@ static sps_status create(const sps_operator *A, sps_precond *M, int k,
     s->columns = k;
     SPS_TRY(spsi_options_take(ctx, opt, &s->opt));
     SPS_TRY(check_options(ctx, &s->opt));
+    s->single = spsi_options_single(&s->opt, s->opt.basis);
     SPS_TRY(take_order(s, A, M));
     A = s->A;
     s->n = A->n;

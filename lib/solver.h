@@ -47,6 +47,10 @@ extern "C" {
 
 typedef struct sps_solver_type {
     const char *name;
+    const char *fallback;     /* the method that goes on where this one breaks
+                                 down or stagnates, from its best X; or NULL */
+    const char *mixed;        /* the method that does the same in mixed
+                                 precision; or NULL */
     unsigned needs;           /* SPS_NEEDS_... of the operator */
     size_t size;              /* of its struct, a struct of its own */
     int blocks;               /* work blocks wanted, <= SPS_SOLVER_BLOCKS */
@@ -81,8 +85,9 @@ struct sps_solver {
     struct sps_ladder *ladder;   /* of solver auto: it has solvers of its own,
                                     and only what stands above is in use */
 
-    /* The method at work, and the one that auto falls back to (or NULL). */
-    const sps_solver_type *type, *fallback;
+    /* The method at work, the one that it falls back to (or NULL), and the
+     * one that a solve begins with. */
+    const sps_solver_type *type, *fallback, *chosen;
     void *method, *fallback_method;
     bool automatic;
 
@@ -93,6 +98,7 @@ struct sps_solver {
     double *resnorm;          /* norms of R's columns, written by step */
     double *limit;            /* norms at which columns at work are done */
     double norm_A;            /* estimate of ||A||_2 from below */
+    bool single;              /* bases are stored in floats (option basis) */
     int width;                /* search directions of the last step */
     sps_stop stop;
     bool renew;               /* set by step: flush and start again */

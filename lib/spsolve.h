@@ -356,7 +356,7 @@ typedef bool (*sps_monitor_fn)(const sps_progress *p, void *data);
  *  the caller keeps them alive. */
 typedef struct sps_options {
     size_t struct_size;       /**< sizeof(sps_options) */
-    const char *solver;       /**< auto block_cg cg gmres block_gmres
+    const char *solver;       /**< auto block_cg cg refinement gmres block_gmres
                                    block_gcrodr bicgstab idr minres; of
                                    eigenproblems: auto lobpcg */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
@@ -396,6 +396,16 @@ typedef struct sps_options {
                                    singular value; 1e-8 */
     int true_residual_every;  /**< recomputed every so many steps, 50 */
     bool full_precision;      /**< kernels that drop bits may not bid (true) */
+    const char *precision;    /**< of the work; X, residuals and tolerances are
+                                   double always.  double; mixed: corrections
+                                   in single precision, refined (refinement in
+                                   place of block_cg and cg), and single for
+                                   the two below; auto: double; what mixed
+                                   gains is in doc/benchmarks.md */
+    const char *basis;        /**< how gmres stores its basis: double, single,
+                                   auto (as precision) */
+    const char *precond_precision; /**< how fsai, isai, block_jacobi store
+                                   their values: double, single, auto */
     int check_every;          /**< iterations on a GPU that may be under way
                                    before the host looks at them, 1 to 16
                                    (10); changes no result */

@@ -50,8 +50,8 @@ static sps_status setup(sps_solver *s, void *method)
                        &m->one, &m->times };
 
     m->l = l;
-    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, l + 1, &m->R));
-    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, l + 1, &m->U));
+    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, l + 1, SPS_F64, &m->R));
+    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, l + 1, SPS_F64, &m->U));
     SPS_TRY(spsi_small_create(s->ctx, l + 1, k, &m->H));
     SPS_TRY(spsi_small_create(s->ctx, l + 1, k, &m->C));
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

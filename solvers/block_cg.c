@@ -367,6 +367,7 @@ static void destroy(sps_solver *s, void *method)
 
 SPS_DEFINE(sps_solver_type, spsi_solver_block_cg) = {
     .name = "block_cg",
+    .mixed = "refinement",
     .needs = SPS_NEEDS_SPD | SPS_NEEDS_SYMMETRIC,
     .size = sizeof(struct block_cg),
     .blocks = 3,

@@ -222,6 +222,7 @@ static void destroy(sps_solver *s, void *method)
 
 SPS_DEFINE(sps_solver_type, spsi_solver_cg) = {
     .name = "cg",
+    .mixed = "refinement",
     .needs = SPS_NEEDS_SPD | SPS_NEEDS_SYMMETRIC,
     .size = sizeof(struct cg),
     .blocks = 3,

@@ -15,9 +15,14 @@
  * is the residual of the least-squares problem.  The driver starts each cycle
  * from the true residual.
  *
+ * The basis may be stored in floats (option basis; Aliaga et al., Int. J. High
+ * Perform. Comput. Appl. 37, 2023): W, sums and products stay doubles, and the
+ * product takes what was stored, so that A M v_j = V h holds up to the rounding
+ * of v_(j+1) alone.  A cycle then ends where that would show.
+ *
  * Step j = 0 .. m-1 in n x k block reads and writes: SpMM 2, M 2,
  * orthogonalisation 4 (j + 1) + 6, v_(j+1) 2; a cycle of m = 50: 5,500 for
- * the orthogonalisation, 200 for the rest, and A m times. */
+ * the orthogonalisation (floats: 2,900), 200 for the rest, and A m times. */
 #include <float.h>
 #include <math.h>
 
@@ -25,9 +30,15 @@
 #include "hessenberg.h"
 #include "timer.h"
 
+/* Of a basis in floats: a residual below this part of the cycle's first is
+ * looked at. */
+#define TRUST 1e-6
+
 struct gmres {
     sps_basis *V;       /* m + 1 blocks */
     sps_basis *Z;       /* m blocks M v_j; flexible alone */
+    sps_block *v;       /* v_j in doubles where V is in floats; or NULL */
+    double *begun;      /* k: norms at the cycle's begin */
     sps_hessenberg h;
     sps_small *first, *again;   /* m x k: V'W of the two passes */
     double *below, *inverse;    /* k: norms of the new vectors, and 1 / them */
@@ -44,20 +55,48 @@ static bool plain(const sps_solver *s)
 static sps_status setup(sps_solver *s, void *method)
 {
     struct gmres *m = method;
+    const sps_dtype type = s->single ? SPS_F32 : SPS_F64;
     sps_status st = SPS_OK;
     int k = s->columns;
 
     m->m = s->n < s->opt.restart ? (int)s->n : s->opt.restart;
     if (m->m < 1) m->m = 1;
-    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m + 1, &m->V));
+    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m + 1, type,
+                              &m->V));
     if (s->opt.flexible)
-        SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m, &m->Z));
+        SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m, SPS_F64,
+                                  &m->Z));
+    if (s->single) SPS_TRY(sps_block_create(s->ctx, s->n, k, &m->v));
+    SPS_TRY(SPS_NEW(s->ctx, k, &m->begun));
     SPS_TRY(spsi_hessenberg_open(s->ctx, k, m->m, &m->h));
     SPS_TRY(spsi_small_create(s->ctx, m->m, k, &m->first));
     SPS_TRY(spsi_small_create(s->ctx, m->m, k, &m->again));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->below));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->inverse));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->still));
+fail:
+    return st;
+}
+
+/* Where v_l, or the W that is to become it, is worked on: its place in the
+ * basis, or a block of doubles beside it. */
+static void vector(const sps_solver *s, const struct gmres *m, int l,
+                   sps_block *view)
+{
+    if (!m->v) spsi_basis_block(m->V, l, view);
+    else spsi_block_view(m->v, 0, s->k, view);
+}
+
+/* A vector beside the basis goes there, and is what went there from now on. */
+static sps_status store(struct gmres *m, int l, sps_block *v)
+{
+    sps_status st = SPS_OK;
+    sps_block place;
+
+    if (!m->v) return st;
+    spsi_basis_block(m->V, l, &place);
+    SPS_TRY(spsi_copy(v, &place));
+    SPS_TRY(spsi_copy(&place, v));
 fail:
     return st;
 }
@@ -70,14 +109,16 @@ static sps_status start(sps_solver *s, void *method)
 
     spsi_basis_narrow(m->V, s->k);
     if (m->Z) spsi_basis_narrow(m->Z, s->k);
-    spsi_basis_block(m->V, 0, &v);
+    vector(s, m, 0, &v);
     SPS_TRY(spsi_norms(&s->R, m->below));
     for (int c = 0; c < s->k; c++) {
         m->still[c] = !(m->below[c] > 0);
         m->inverse[c] = m->still[c] ? 0 : 1 / m->below[c];
+        m->begun[c] = m->below[c];
         spsi_hessenberg_start(&m->h, c, m->below[c]);
     }
     SPS_TRY(spsi_axpby_cols(m->inverse, &s->R, NULL, &v));
+    SPS_TRY(store(m, 0, &v));
     m->j = 0;
     s->width = s->k;
 fail:
@@ -91,7 +132,7 @@ static sps_status multiply(sps_solver *s, struct gmres *m, sps_block *W)
     const sps_block *z;
     sps_block v, room;
 
-    spsi_basis_block(m->V, m->j, &v);
+    vector(s, m, m->j, &v);
     if (m->Z) spsi_basis_block(m->Z, m->j, &room);
     else spsi_block_view(s->work[0], 0, s->k, &room);
     SPS_TRY(spsi_solver_direction(s, &v, &room, &z));
@@ -152,33 +193,38 @@ static void take(sps_solver *s, struct gmres *m)
  * whose space ended short of its threshold says that A is singular. */
 static void look_round(sps_solver *s, struct gmres *m)
 {
-    bool moving = false, stuck = false;
+    bool moving = false, stuck = false, lost = false;
 
     s->width = 0;
     for (int c = 0; c < s->k; c++) {
         if (s->done[c]) continue;
         s->width += !m->still[c];
         moving = moving || !m->still[c];
+        lost = lost || (m->v && s->resnorm[c] <= TRUST * m->begun[c]);
         if (m->still[c] && s->resnorm[c] > s->threshold[s->column[c]])
             stuck = true;
     }
     if (!moving && stuck) s->stop = SPS_STOP_SINGULAR;
-    if (!moving || m->j == m->m) s->renew = true;
+    if (!moving || lost || m->j == m->m) s->renew = true;
 }
 
 static sps_status step(sps_solver *s, void *method)
 {
     struct gmres *m = method;
     sps_status st = SPS_OK;
-    sps_block W;
+    sps_block W, next;
 
-    spsi_basis_block(m->V, m->j + 1, &W);
+    if (m->v) spsi_block_view(s->work[1], 0, s->k, &W);
+    else spsi_basis_block(m->V, m->j + 1, &W);
     SPS_TRY(multiply(s, m, &W));
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
     st = orthogonalise(s, m, &W);
     if (st == SPS_OK) take(s, m);
-    if (st == SPS_OK && !s->stop)
-        st = spsi_axpby_cols(m->inverse, &W, NULL, &W);
+    if (st == SPS_OK && !s->stop) {
+        vector(s, m, m->j + 1, &next);
+        st = spsi_axpby_cols(m->inverse, &W, NULL, &next);
+    }
+    if (st == SPS_OK && !s->stop) st = store(m, m->j + 1, &next);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
     if (st != SPS_OK) return st;
     m->j++;
@@ -224,6 +270,8 @@ static void destroy(sps_solver *s, void *method)
 
     spsi_basis_destroy(&m->V);
     spsi_basis_destroy(&m->Z);
+    sps_block_destroy(&m->v);
+    spsi_free(s->ctx, m->begun);
     spsi_hessenberg_close(s->ctx, &m->h);
     spsi_small_destroy(&m->first);
     spsi_small_destroy(&m->again);

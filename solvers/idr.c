@@ -50,7 +50,8 @@ static sps_status setup(sps_solver *s, void *method)
     m->s = s->n < s->opt.idr_s ? (int)s->n : s->opt.idr_s;
     if (m->s < 1) m->s = 1;
     for (int i = 0; i < 3; i++)
-        SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->s, stacks[i]));
+        SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->s, SPS_F64,
+                                  stacks[i]));
     SPS_TRY(spsi_small_create(s->ctx, m->s, k, &m->f));
     SPS_TRY(spsi_small_create(s->ctx, m->s, k, &m->c));
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -48,7 +48,7 @@ static sps_status setup(sps_solver *s, void *method)
     sps_status st = SPS_OK;
     double **all[] = ARRAYS(m);
 
-    SPS_TRY(spsi_basis_create(s->ctx, s->n, s->columns, 4, &m->S));
+    SPS_TRY(spsi_basis_create(s->ctx, s->n, s->columns, 4, SPS_F64, &m->S));
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         SPS_TRY(SPS_NEW(s->ctx, s->columns, all[i]));
     SPS_TRY(SPS_NEW(s->ctx, s->columns, &m->still));

@@ -52,7 +52,7 @@ layers=$(
         grep -E ' <(lapacke|cblas)\.h>' | sed 's/ / must not include /'
     allow solvers spsolve.h status.h context.h traits.h timer.h csr.h small.h \
         basis.h block.h triangle.h order.h operator.h precond.h solver.h \
-        steps.h eigen.h
+        single.h steps.h eigen.h
     refuse "$cuda|lapacke.h|cblas.h" solvers
     allow kernels $(echo "$engine" |
         grep -vE '^(solver|precond|columns|operator|planner|options)\.h$')

@@ -31,7 +31,8 @@ expect 0 "" -help
 for o in A B nrhs x0 o solver precond nullspace rtol atol norm maxit maxtime \
     device kernel threads seed json monitor plot explain dry-run config quiet \
     version help lenient strict allow-nonfinite precond-block precond-degree \
-    laplacian rigid-body scale reorder order dense fsai-power droptol fill \
+    laplacian rigid-body scale reorder order dense precision basis precond-precision \
+    fsai-power droptol fill \
     rank-tol wisdom list maxmem; do
     grep -q -- "^  -$o\\b" "$tmp/out" || fail "-help does not list -$o"
 done

@@ -11,22 +11,33 @@ static const int counts[] = {1, 2, 3, 4, 5, 8, 9, 17, MOST};
 
 /* A stack whose block l holds the numbers of zoo_block with seed l; they are
  * in v as well, n x k each (ld k), one block behind the other. */
-static sps_basis *make_basis(sps_context *ctx, int64_t n, int k, int count,
-                             zoo_values values, double *v)
+static sps_basis *make_basis_of(sps_context *ctx, sps_dtype dtype, int64_t n,
+                                int k, int count, zoo_values values, double *v)
 {
     sps_basis *V = NULL;
-    sps_block b;
+    sps_block b, *D = NULL;
 
-    OK(ctx, spsi_basis_create(ctx, n, k, count, &V));
+    OK(ctx, spsi_basis_create(ctx, n, k, count, dtype, &V));
+    OK(ctx, sps_block_create(ctx, n, k, &D));
     for (int l = 0; l < count; l++) {
         double *x = zoo_block(n, k, k, (uint64_t)(31 + l), values);
 
+        for (int64_t t = 0; dtype == SPS_F32 && t < n * k; t++)
+            x[t] = (float)x[t];
         spsi_basis_block(V, l, &b);
-        OK(ctx, sps_block_set(&b, 0, k, x, k, SPS_ROW_MAJOR, SPS_HOST));
+        OK(ctx, sps_block_set(D, 0, k, x, k, SPS_ROW_MAJOR, SPS_HOST));
+        OK(ctx, spsi_copy(D, &b));
         memcpy(v + l * n * k, x, (size_t)(n * k) * sizeof *v);
         free(x);
     }
+    sps_block_destroy(&D);
     return V;
+}
+
+static sps_basis *make_basis(sps_context *ctx, int64_t n, int k, int count,
+                             zoo_values values, double *v)
+{
+    return make_basis_of(ctx, SPS_F64, n, k, count, values, v);
 }
 
 static void try_dots(const sps_basis *V, int count, const double *v, frame *W,
@@ -80,6 +91,24 @@ static void try_update(const sps_basis *V, int count, const double *v,
     spsi_small_destroy(&H);
 }
 
+static void try_stack(sps_context *ctx, const shape *s, sps_dtype dtype,
+                      int count)
+{
+    double *v = zeros(count * s->n * s->k), *w;
+    sps_basis *V = make_basis_of(ctx, dtype, s->n, s->k, count, ZOO_INTEGER,
+                                 v);
+    frame W = shape_frame(ctx, s, 5, ZOO_INTEGER, &w);
+
+    try_dots(V, count, v, &W, w);
+    try_dots(V, (count + 1) / 2, v, &W, w);
+    try_update(V, count, v, true, &W, w);
+    try_update(V, (count + 1) / 2, v, false, &W, w);
+    spsi_basis_destroy(&V);
+    frame_free(&W);
+    free(v);
+    free(w);
+}
+
 START_TEST(sums_and_updates_of_a_stack_are_exact_on_integers)
 {
     sps_context *ctx = runner_context();
@@ -87,18 +116,9 @@ START_TEST(sums_and_updates_of_a_stack_are_exact_on_integers)
     EACH_SHAPE(s)
     {
         int count = counts[s_ % (int)(sizeof counts / sizeof *counts)];
-        double *v = zeros(count * s.n * s.k), *w;
-        sps_basis *V = make_basis(ctx, s.n, s.k, count, ZOO_INTEGER, v);
-        frame W = shape_frame(ctx, &s, 5, ZOO_INTEGER, &w);
 
-        try_dots(V, count, v, &W, w);
-        try_dots(V, (count + 1) / 2, v, &W, w);
-        try_update(V, count, v, true, &W, w);
-        try_update(V, (count + 1) / 2, v, false, &W, w);
-        spsi_basis_destroy(&V);
-        frame_free(&W);
-        free(v);
-        free(w);
+        try_stack(ctx, &s, SPS_F64, count);
+        try_stack(ctx, &s, SPS_F32, count);
     }
     sps_context_destroy(&ctx);
 }

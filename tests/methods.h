@@ -32,7 +32,8 @@ static inline void close_context(void)
 /* Methods that are built on A being positive definite. */
 static inline bool wants_spd(const char *name)
 {
-    return !strcmp(name, "cg") || !strcmp(name, "block_cg");
+    return !strcmp(name, "cg") || !strcmp(name, "block_cg") ||
+           !strcmp(name, "refinement");
 }
 
 static inline bool wants_symmetry(const char *name)

@@ -72,10 +72,17 @@ static sps_status run(solve *s, const char *when)
     sps_solver *solver = NULL;
     sps_options opt;
     sps_status st;
+    const char *colon = strchr(s->solver, ':');
+    char name[64];
     double start = bench_now();
 
     sps_options_default(&opt);
-    opt.solver = s->solver;
+    (void)snprintf(name, sizeof name, "%s", s->solver);
+    opt.solver = name;
+    if (colon) {
+        name[colon - s->solver] = '\0';
+        opt.precision = colon + 1;
+    }
     opt.precond = b->precond;
     if (b->degree > 0) opt.degree = b->degree;
     opt.kernel = b->kernel ? b->kernel : "auto";

@@ -41,6 +41,7 @@ typedef struct cli_values {
     int nrhs, maxit, threads, precond_block, precond_degree, restart;
     int fsai_power;
     const char *scale, *reorder, *order, *dense;
+    const char *precision, *basis, *precond_precision;
     double droptol, fill;
     int recycle, bicgstab_l, idr_s;
     double rtol, atol, maxtime, rank_tol;

@@ -375,6 +375,9 @@ static void solver_options(job *j, sps_options *o)
     o->reorder = v->reorder;
     o->order = v->order;
     o->dense = v->dense;
+    o->precision = v->precision;
+    o->basis = v->basis;
+    o->precond_precision = v->precond_precision;
     o->power = v->fsai_power;
     o->droptol = v->droptol;
     o->fill = v->fill;

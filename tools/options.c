@@ -75,6 +75,17 @@ const cli_option cli_options[] = {
      METHOD, "block size of block_jacobi; 0 finds it in the pattern"},
     {"precond-degree", "N", "4", CLI_INT, AT(precond_degree), 1, 100, NULL,
      METHOD, "degree of the chebyshev polynomial"},
+    {"precision", "WHICH", "auto", CLI_CHOICE, AT(precision), 0, 0,
+     "auto double mixed", METHOD,
+     "mixed: block_cg and cg work in single precision and refine, bases of "
+     "gmres and values of preconditioners are stored in it; residuals and "
+     "tolerances stay double"},
+    {"basis", "WHICH", "auto", CLI_CHOICE, AT(basis), 0, 0,
+     "auto double single", METHOD,
+     "how gmres stores its basis; auto as -precision"},
+    {"precond-precision", "WHICH", "auto", CLI_CHOICE, AT(precond_precision),
+     0, 0, "auto double single", METHOD,
+     "how fsai, isai and block_jacobi store their values; auto as -precision"},
     {"scale", "WHICH", "auto", CLI_CHOICE, AT(scale), 0, 0,
      "auto none equilibrate match", METHOD,
      "before ilut: equilibrate rows and columns, or match, which moves large "

@@ -23,13 +23,22 @@ _solve()
     -Y) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -block) COMPREPLY=(); return ;;
     -solver)
-        COMPREPLY=($(compgen -W 'auto block_cg cg gmres block_gmres block_gcrodr bicgstab idr minres lobpcg' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto block_cg cg refinement gmres block_gmres block_gcrodr bicgstab idr minres lobpcg' -- "$cur"))
         return ;;
     -precond)
         COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut dense fsai isai' -- "$cur"))
         return ;;
     -precond-block) COMPREPLY=(); return ;;
     -precond-degree) COMPREPLY=(); return ;;
+    -precision)
+        COMPREPLY=($(compgen -W 'auto double mixed' -- "$cur"))
+        return ;;
+    -basis)
+        COMPREPLY=($(compgen -W 'auto double single' -- "$cur"))
+        return ;;
+    -precond-precision)
+        COMPREPLY=($(compgen -W 'auto double single' -- "$cur"))
+        return ;;
     -scale)
         COMPREPLY=($(compgen -W 'auto none equilibrate match' -- "$cur"))
         return ;;
@@ -94,6 +103,9 @@ _solve()
         -precond
         -precond-block
         -precond-degree
+        -precision
+        -basis
+        -precond-precision
         -scale
         -reorder
         -order

@@ -3,16 +3,26 @@
  *
  *     H(l, c) = V_l(:, c)' W(:, c),      W = a sum_l V_l diag(H(l, :)) [+ W].
  *
- * A strip of W stays in the first-level cache while the same strips of all
+ * A stack of floats is widened strip by strip.  A strip of W stays in the first-level cache while the same strips of all
  * blocks pass by.  Bytes: the count blocks once, W once (read, or written as
  * well); two operations a number read: bound by memory. */
 #include "rows.h"
 
 #include "lib/basis.h"
 
-static const double *strip_of(const sps_basis *V, int l, int64_t i)
+/* m rows of block l from row i on, of the columns in use. */
+static const double *strip_of(const sps_basis *V, int l, int64_t i, int64_t m,
+                              double *room, int64_t *ld)
 {
-    return (const double *)V->all->data + (l * V->rows + i) * V->all->ld;
+    sps_block all = *V->all;
+
+    all.k = V->k;
+    return spsi_cpu_strip_in(&all, l * V->rows + i, m, room, ld);
+}
+
+static int64_t rows_at_once(const sps_basis *V, int k)
+{
+    return V->all->dtype == SPS_F64 ? strip_rows(k) : single_rows(k);
 }
 
 sps_status spsi_cpu_basis_dots(const sps_basis *V, int count,
@@ -20,7 +30,7 @@ sps_status spsi_cpu_basis_dots(const sps_basis *V, int count,
 {
     sps_status st;
     int k = W->k, threads = W->ctx->threads;
-    int64_t items = (int64_t)count * k, step = strip_rows(k);
+    int64_t items = (int64_t)count * k, step = rows_at_once(V, k);
     chunks c = chunks_of(W->n, items);
     double *partial;
 
@@ -28,15 +38,19 @@ sps_status spsi_cpu_basis_dots(const sps_basis *V, int count,
 #pragma omp parallel for num_threads(threads) schedule(static)                 \
     if (c.count > 1 && pays(c.n, items))
     for (int64_t t = 0; t < c.count; t++) {
-        double *sum = partial + t * items;
+        double *sum = partial + t * items, room[SINGLE_ROOM];
+        int64_t ld;
 
         memset(sum, 0, (size_t)items * sizeof *sum);
         for (int64_t i = t * c.rows; i < chunk_end(c, t); i += step) {
             int64_t left = chunk_end(c, t) - i, m = left < step ? left : step;
 
-            for (int l = 0; l < count; l++)
-                spsi_cpu_strip_dots(m, strip_of(V, l, i), V->all->ld,
-                                    row_of(W, i), W->ld, k, sum + l * k);
+            for (int l = 0; l < count; l++) {
+                const double *v = strip_of(V, l, i, m, room, &ld);
+
+                spsi_cpu_strip_dots(m, v, ld, row_of(W, i), W->ld, k,
+                                    sum + l * k);
+            }
         }
     }
     spsi_cpu_sum_chunks(threads, c.count, items, partial);
@@ -54,10 +68,16 @@ static void update_strip(int64_t m, int64_t i, const sps_basis *V, int count,
                          const double *row, const double *one, bool add,
                          sps_block *W)
 {
-    for (int l = 0; l < count; l++)
-        spsi_cpu_strip_axpby_cols(m, W->k, row + l * W->k, strip_of(V, l, i),
-                                  V->all->ld, add || l > 0 ? one : NULL,
-                                  row_of(W, i), W->ld);
+    double room[SINGLE_ROOM];
+    int64_t ld;
+
+    for (int l = 0; l < count; l++) {
+        const double *v = strip_of(V, l, i, m, room, &ld);
+
+        spsi_cpu_strip_axpby_cols(m, W->k, row + l * W->k, v, ld,
+                                  add || l > 0 ? one : NULL, row_of(W, i),
+                                  W->ld);
+    }
 }
 
 sps_status spsi_cpu_basis_update(double a, const sps_basis *V, int count,
@@ -66,7 +86,7 @@ sps_status spsi_cpu_basis_update(double a, const sps_basis *V, int count,
 {
     sps_status st;
     int k = W->k, threads = W->ctx->threads;
-    int64_t items = (int64_t)count * k, step = strip_rows(k);
+    int64_t items = (int64_t)count * k, step = rows_at_once(V, k);
     chunks c = chunks_of(W->n, k);
     double *row, *one, *partial;
 

@@ -311,6 +311,7 @@ sps_status spsi_cpu_gram(const sps_block *X, const sps_block *Y, sps_small *C)
     int threads = X->ctx->threads;
     double *partial;
 
+    if (X->dtype == SPS_F32) return spsi_cpu_single_gram(X, Y, C);
     SPS_TRY(spsi_cpu_scratch(X->ctx, c.count * items, &partial));
 #pragma omp parallel for num_threads(threads) schedule(static)                 \
     if (c.count * panels > 1 && pays(c.n, items))

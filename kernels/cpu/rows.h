@@ -105,11 +105,37 @@ static inline double *row_of(const sps_block *X, int64_t i)
     return (double *)X->data + i * X->ld;
 }
 
+/* single.c: blocks of floats, whose strips are copied into and out of doubles
+ * that stay in the first-level cache (lib/single.h). */
+#define SINGLE_ROOM 2048 /* numbers of a strip */
+static inline int64_t single_rows(int k)
+{
+    return k > 32 ? SINGLE_ROOM / k : strip_rows(k);
+}
+
+/* Rows i .. i+m-1 of X as doubles, at most a strip: where they stand, or
+ * copied to room; *ld: from row to row. */
+double *spsi_cpu_strip_in(const sps_block *X, int64_t i, int64_t m,
+                          double *room, int64_t *ld);
+/* What strip_in has copied, back to X. */
+void spsi_cpu_strip_out(sps_block *X, int64_t i, int64_t m,
+                        const double *rows, int64_t ld);
+sps_status spsi_cpu_single_axpby(double a, const sps_block *X, double b,
+                                 sps_block *Y);
+sps_status spsi_cpu_single_gram(const sps_block *X, const sps_block *Y,
+                                sps_small *C);
+sps_status spsi_cpu_single_mul_small(double a, const sps_block *X,
+                                     const sps_small *C, double b,
+                                     sps_block *Y);
+
 /* Scratch of the context; grows only where reserve() asked for too little. */
 sps_status spsi_cpu_scratch(sps_context *ctx, int64_t doubles, double **p_p);
 
 /* The parts of the strips; blocks by address and leading dimension. */
 
+/* y = a x + b y over m rows of k; y is not read when b = 0. */
+void spsi_cpu_strip_axpby(int64_t m, int64_t k, double a, const double *x,
+                          int64_t ldx, double b, double *y, int64_t ldy);
 /* C[a * ldc + b] += sum over m rows of x_a y_b, a < kx, b < ky. */
 void spsi_cpu_strip_gram(int64_t m, const double *x, int64_t ldx, int kx,
                          const double *y, int64_t ldy, int ky, double *C,

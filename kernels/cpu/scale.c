@@ -25,10 +25,6 @@ INLINE void row_axpby(int64_t k, double a, const double *x, double b,
 
 CLONES void spsi_cpu_strip_axpby(int64_t m, int64_t k, double a,
                                  const double *x, int64_t ldx, double b,
-                                 double *y, int64_t ldy);
-
-CLONES void spsi_cpu_strip_axpby(int64_t m, int64_t k, double a,
-                                 const double *x, int64_t ldx, double b,
                                  double *y, int64_t ldy)
 {
     if (ldx == k && ldy == k) {   /* no padding: one long row */
@@ -51,6 +47,8 @@ sps_status spsi_cpu_axpby(double a, const sps_block *X, double b, sps_block *Y)
 {
     chunks c = chunks_of(X->n, 1);
 
+    if (X->dtype == SPS_F32 || Y->dtype == SPS_F32)
+        return spsi_cpu_single_axpby(a, X, b, Y);
 #pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
     if (c.count > 1 && pays(c.n, X->k))
     for (int64_t t = 0; t < c.count; t++) {

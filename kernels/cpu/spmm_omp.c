@@ -26,11 +26,18 @@ static bool fits(const sps_problem *p, const char **why_not)
     return true;
 }
 
+/* Vectors of floats at any 4-byte address. */
+typedef float f16 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef float f8 __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float f4 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float f2 __attribute__((vector_size(8), aligned(4), may_alias));
+typedef float f1 __attribute__((may_alias));
+
 /* At the floor, but for rows of X that come from memory more than once and
  * for the work of an entry where rows are in cache. */
 static double cost(const sps_problem *p)
 {
-    double again = 8.0 * p->k * (double)p->f->nnz * p->f->distinct64 * 0.25;
+    double again = (double)spsi_dtype_size(p->block) * p->k * (double)p->f->nnz * p->f->distinct64 * 0.25;
 
     return (1.3 * spsi_spmm_floor(p) + again) /
            p->bandwidth;
@@ -41,11 +48,12 @@ static double cost(const sps_problem *p)
 typedef struct task {
     const sps_csr_local *A;
     double alpha, beta;
-    const double *x;
+    const void *x;         /* doubles, or floats with a matrix of floats */
     int64_t ldx;
-    double *y;
+    void *y;
     int64_t ldy;
     int k;
+    bool single;           /* x and y are floats */
     const sps_epilogue *e;
     int64_t first, last;   /* rows */
 } task;
@@ -59,7 +67,7 @@ INLINE double load(const void *val, const bool f32, int64_t p)
  * what is multiplied by nothing is not read. */
 #define STORE(V, i, j, s)                                                      \
     do {                                                                       \
-        V *out_ = (V *)(t->y + (i) * t->ldy + (j));                            \
+        V *out_ = (V *)((double *)t->y + (i) * t->ldy + (j));                  \
         V sum_ = t->alpha * (s);                                               \
         const sps_epilogue *e = t->e;                                          \
                                                                                \
@@ -67,20 +75,31 @@ INLINE double load(const void *val, const bool f32, int64_t p)
         if (e && e->D) sum_ *= *row_of(e->D, i);                               \
         if (t->beta != 0) sum_ += t->beta * *out_;                             \
         if (e && e->delta != 0)                                                \
-            sum_ += e->delta * *(const V *)(t->x + (i) * t->ldx + (j));        \
+            sum_ += e->delta *                                                 \
+                    *(const V *)((const double *)t->x + (i) * t->ldx + (j));   \
         *out_ = sum_;                                                          \
     } while (0)
 
-/* All rows of the task for N vectors V beginning at column j.  N and f32 are
+/* The same in floats, which have no epilogue. */
+#define STORE_SINGLE(V, i, j, s)                                               \
+    do {                                                                       \
+        V *out_ = (V *)((float *)t->y + (i) * t->ldy + (j));                   \
+        V sum_ = (float)t->alpha * (s);                                        \
+                                                                               \
+        if (t->beta != 0) sum_ += (float)t->beta * *out_;                      \
+        *out_ = sum_;                                                          \
+    } while (0)
+
+/* All rows of the task for N vectors V of T beginning at column j.  N and f32 are
  * constants where this is inlined.  Asking for the rows of X ahead of time was
  * tried: it wins nothing on irregular matrices and costs on regular ones. */
-#define ROWS(name, V)                                                          \
+#define ROWS(name, V, T, STORE)                                                \
     INLINE void name(const task *t, const int N, const bool f32, int j)        \
     {                                                                          \
-        enum { W = sizeof(V) / sizeof(double) };                               \
+        enum { W = sizeof(V) / sizeof(T) };                                    \
         const int32_t *col = t->A->col;                                        \
         const void *val = t->A->val;                                           \
-        const double *x = t->x + j;                                            \
+        const T *x = (const T *)t->x + j;                                      \
         const int64_t ldx = t->ldx;                                            \
                                                                                \
         for (int64_t i = t->first; i < t->last; i++) {                         \
@@ -88,9 +107,8 @@ INLINE double load(const void *val, const bool f32, int64_t p)
             V even[8] = {0}, odd[8] = {0};                                     \
                                                                                \
             for (; p + 2 <= stop; p += 2) {                                    \
-                const double *x0 = x + col[p] * ldx;                           \
-                const double *x1 = x + col[p + 1] * ldx;                       \
-                double a0 = load(val, f32, p), a1 = load(val, f32, p + 1);     \
+                const T *x0 = x + col[p] * ldx, *x1 = x + col[p + 1] * ldx;    \
+                T a0 = (T)load(val, f32, p), a1 = (T)load(val, f32, p + 1);    \
                                                                                \
                 _Pragma("GCC unroll 8") for (int v = 0; v < N; v++)            \
                 {                                                              \
@@ -99,8 +117,8 @@ INLINE double load(const void *val, const bool f32, int64_t p)
                 }                                                              \
             }                                                                  \
             if (p < stop) {                                                    \
-                const double *x0 = x + col[p] * ldx;                           \
-                double a0 = load(val, f32, p);                                 \
+                const T *x0 = x + col[p] * ldx;                                \
+                T a0 = (T)load(val, f32, p);                                   \
                                                                                \
                 _Pragma("GCC unroll 8") for (int v = 0; v < N; v++)            \
                     even[v] += a0 * *(const V *)(x0 + v * W);                  \
@@ -110,10 +128,15 @@ INLINE double load(const void *val, const bool f32, int64_t p)
         }                                                                      \
     }
 
-ROWS(rows8, v8)
-ROWS(rows4, v4)
-ROWS(rows2, v2)
-ROWS(rows1, v1)
+ROWS(rows8, v8, double, STORE)
+ROWS(rows4, v4, double, STORE)
+ROWS(rows2, v2, double, STORE)
+ROWS(rows1, v1, double, STORE)
+ROWS(singles16, f16, float, STORE_SINGLE)
+ROWS(singles8, f8, float, STORE_SINGLE)
+ROWS(singles4, f4, float, STORE_SINGLE)
+ROWS(singles2, f2, float, STORE_SINGLE)
+ROWS(singles1, f1, float, STORE_SINGLE)
 
 /* The columns of the task in the widest vectors that fit. */
 INLINE void columns(const task *t, const bool f32)
@@ -142,6 +165,40 @@ INLINE void columns(const task *t, const bool f32)
     if (t->k & 1) rows1(t, 1, f32, j);
 }
 
+/* The same for floats. */
+INLINE void columns_single(const task *t)
+{
+    int j = 0;
+
+    if (WIDE_REGISTERS)
+        for (; j + 64 <= t->k; j += 64) singles16(t, 4, true, j);
+    for (; j + 32 <= t->k; j += 32) singles16(t, 2, true, j);
+    if (t->k & 16) {
+        singles16(t, 1, true, j);
+        j += 16;
+    }
+    if (t->k & 8) {
+        singles8(t, 1, true, j);
+        j += 8;
+    }
+    if (t->k & 4) {
+        singles4(t, 1, true, j);
+        j += 4;
+    }
+    if (t->k & 2) {
+        singles2(t, 1, true, j);
+        j += 2;
+    }
+    if (t->k & 1) singles1(t, 1, true, j);
+}
+
+CLONES void spsi_cpu_spmm_single_rows(const task *t);
+
+CLONES void spsi_cpu_spmm_single_rows(const task *t)
+{
+    columns_single(t);
+}
+
 CLONES void spsi_cpu_spmm_rows(const task *t);
 
 CLONES void spsi_cpu_spmm_rows(const task *t)
@@ -157,9 +214,14 @@ static void scale_rows(const task *t)
 {
     for (int64_t i = t->first; i < t->last; i++)
         for (int j = 0; j < t->k; j++) {
-            double *y = t->y + i * t->ldy + j;
+            const int64_t at = i * t->ldy + j;
+            double *y = (double *)t->y + at;
+            float *single = (float *)t->y + at;
 
-            *y = t->beta != 0 ? t->beta * *y : 0;
+            if (t->single)
+                *single = t->beta != 0 ? (float)t->beta * *single : 0;
+            else
+                *y = t->beta != 0 ? t->beta * *y : 0;
         }
 }
 
@@ -178,6 +240,8 @@ static void run_piece(const task *whole, int64_t first, int64_t last)
         t.last = first;
         if (t.alpha == 0)
             scale_rows(&t);
+        else if (t.single)
+            spsi_cpu_spmm_single_rows(&t);
         else
             spsi_cpu_spmm_rows(&t);
     }
@@ -190,7 +254,7 @@ static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
         .A = plan->A, .alpha = spsi_alpha(args), .beta = spsi_beta(args),
         .x = args->X->data, .ldx = args->X->ld,
         .y = args->Y->data, .ldy = args->Y->ld, .k = args->Y->k,
-        .e = args->epilogue,
+        .single = args->Y->dtype == SPS_F32, .e = args->epilogue,
     };
 
 #pragma omp parallel for num_threads(plan->ctx->threads) schedule(dynamic)     \
@@ -226,7 +290,8 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_omp) = {
     .name = "spmm.omp",
     .op = SPS_OP_SPMM,
     .where = SPS_HOST,
-    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
+             SPS_SINGLE_BLOCKS,
     .fuses = true,
     .fits = fits,
     .cost = cost,

@@ -121,21 +121,21 @@ static void chunk_residual(const sps_steps *w, const sps_block *Q,
                            const double *minus, sps_block *R, int64_t first,
                            int64_t last, double *sum)
 {
-    int64_t step = strip_rows(w->k), ldz;
-    double z[64 * WIDEST + 1024];
+    int64_t step = strip_rows(w->k > w->r ? w->k : w->r), ldq, ldr, ldz;
+    double qs[SINGLE_ROOM], rs[SINGLE_ROOM], zs[SINGLE_ROOM];
 
     memset(sum, 0, (size_t)((w->r + 1) * w->k) * sizeof *sum);
     for (int64_t i = first; i < last; i += step) {
         int64_t m = last - i < step ? last - i : step;
-        double *r = row_of(R, i);
-        const double *scaled_r;
+        const double *q = spsi_cpu_strip_in(Q, i, m, qs, &ldq);
+        double *r = spsi_cpu_strip_in(R, i, m, rs, &ldr);
+        const double *z;
 
-        spsi_cpu_strip_mul(m, row_of(Q, i), Q->ld, w->r, minus, w->k, 1.0, r,
-                           R->ld, r, R->ld);
-        scaled_r = scaled(w->D, i, m, r, R->ld, w->k, z, &ldz);
-        spsi_cpu_strip_gram(m, row_of(Q, i), Q->ld, w->r, scaled_r, ldz, w->k,
-                            sum, w->k);
-        spsi_cpu_strip_dots(m, r, R->ld, r, R->ld, w->k, sum + w->r * w->k);
+        spsi_cpu_strip_mul(m, q, ldq, w->r, minus, w->k, 1.0, r, ldr, r, ldr);
+        spsi_cpu_strip_out(R, i, m, r, ldr);
+        z = scaled(w->D, i, m, r, ldr, w->k, zs, &ldz);
+        spsi_cpu_strip_gram(m, q, ldq, w->r, z, ldz, w->k, sum, w->k);
+        spsi_cpu_strip_dots(m, r, ldr, r, ldr, w->k, sum + w->r * w->k);
     }
 }
 
@@ -145,22 +145,30 @@ static void chunk_directions(const sps_steps *w, sps_block *P,
                              const sps_block *R, int64_t first, int64_t last,
                              double *sum)
 {
-    int64_t step = strip_rows(w->k), ldz;
-    double z[64 * WIDEST + 1024];
-    int k = w->k;
+    const bool single = P->dtype == SPS_F32;
+    int64_t step = strip_rows(w->k > w->r ? w->k : w->r), ldp, ldr, ldx, ldz;
+    double ps[SINGLE_ROOM], rs[SINGLE_ROOM], xs[SINGLE_ROOM], zs[SINGLE_ROOM];
+    double room[SINGLE_ROOM];
+    sps_block wide = *P;        /* k columns, where it had r */
+    int k = wide.k = w->k;
 
     memset(sum, 0, (size_t)(2 * k * k) * sizeof *sum);
     for (int64_t i = first; i < last; i += step) {
         int64_t m = last - i < step ? last - i : step;
-        double *p = row_of(P, i), *r = row_of(R, i);
-        const double *scaled_r = scaled(w->D, i, m, r, R->ld, k, z, &ldz);
+        double *p = spsi_cpu_strip_in(P, i, m, ps, &ldp);
+        double *x = spsi_cpu_strip_in(X, i, m, xs, &ldx);
+        const double *r = spsi_cpu_strip_in(R, i, m, rs, &ldr);
+        const double *z = scaled(w->D, i, m, r, ldr, k, zs, &ldz);
+        double *now = single ? room : p;
+        int64_t ldn = single ? k : ldp;
 
-        spsi_cpu_strip_mul(m, p, P->ld, w->r, a, k, 1.0, row_of(X, i), X->ld,
-                           row_of(X, i), X->ld);
-        spsi_cpu_strip_mul(m, p, P->ld, w->r, b, k, 1.0, scaled_r, ldz, p,
-                           P->ld);
-        spsi_cpu_strip_gram(m, p, P->ld, k, p, P->ld, k, sum, k);
-        spsi_cpu_strip_gram(m, p, P->ld, k, r, R->ld, k, sum + k * k, k);
+        spsi_cpu_strip_mul(m, p, ldp, w->r, a, k, 1.0, x, ldx, x, ldx);
+        spsi_cpu_strip_out(X, i, m, x, ldx);
+        spsi_cpu_strip_mul(m, p, ldp, w->r, b, k, 1.0, z, ldz, now,
+                           ldn);
+        spsi_cpu_strip_out(&wide, i, m, now, ldn);
+        spsi_cpu_strip_gram(m, now, ldn, k, now, ldn, k, sum, k);
+        spsi_cpu_strip_gram(m, now, ldn, k, r, ldr, k, sum + k * k, k);
     }
 }
 

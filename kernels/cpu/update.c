@@ -175,6 +175,7 @@ sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
     chunks c = chunks_of(X->n, 1);
     double *packed;
 
+    if (X->dtype == SPS_F32) return spsi_cpu_single_mul_small(a, X, C, b, Y);
     if (X->k == 1 && Y->k == 1)
         return spsi_cpu_axpby(a * *spsi_small_at(C, 0, 0), X, b, Y);
     SPS_TRY(spsi_cpu_scratch(X->ctx, X->k * packed_cols(Y->k), &packed));

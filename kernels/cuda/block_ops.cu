@@ -6,6 +6,7 @@
  * rows at a time so that enough loads are in flight.  Bytes moved: each block
  * named once, nothing else. */
 #include "device.cuh"
+#include "single.cuh"
 
 #include "philox.h"
 
@@ -244,6 +245,8 @@ sps_status spsi_cuda_axpby(double a, const sps_block *X, double b,
     double *y = numbers(Y);
 
     SPS_TRY_RETURN(spsi_cuda_enter(Y->ctx));
+    if (X->dtype == SPS_F32 || Y->dtype == SPS_F32)
+        return spsi_cuda_single_axpby(a, X, b, Y);
     if (pairs && b != 0)
         return run(Y, Y->k, axpby_op<true, true>{a, b, x, X->ld, y, Y->ld});
     if (pairs)

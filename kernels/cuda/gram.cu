@@ -17,6 +17,7 @@
  * serve up to 64, X'X up to 128, and cuBLAS beyond: it repeats its bits with one
  * stream, an own workspace and no atomics. */
 #include "gram_wide.cuh"
+#include "single.cuh"
 
 namespace {
 
@@ -379,6 +380,7 @@ sps_status spsi_cuda_gram(const sps_block *X, const sps_block *Y, sps_small *C)
     SPS_TRY_RETURN(spsi_cuda_enter(X->ctx));
     spsi_small_shape(C, X->k, Y->k);
     if (bytes == 0) return SPS_OK;
+    if (X->dtype == SPS_F32) return spsi_cuda_single_gram(X, Y, C);
     SPS_TRY_RETURN(spsi_cuda_need_down(X->ctx, bytes));
     to = spsi_cuda_result(C, 0);
     if (X->k == 1 && Y->k == 1)

@@ -16,6 +16,9 @@
  * loaded "across" (row g, columns 2t.. of every 8), all others "down"; Q, which
  * is both in `residual`, is loaded twice and found in L1 the second time.
  *
+ * Blocks of floats (all of a step) are widened in registers: half the bytes,
+ * the same sums.
+ *
  * Order of sums: rows of a warp, warps of a block by a tree, blocks; all fixed
  * by shape and device. */
 #include "steps_tile.cuh"
@@ -33,10 +36,10 @@ template <int T, int PASS> struct policy {
     static constexpr int tiles = T == 1 || PASS == LENGTHS ? 2 : 1;
 };
 
-template <int T, int PASS = LENGTHS>
+template <int T, class V, int PASS = LENGTHS>
 __global__ void __launch_bounds__(policy<T, PASS>::threads,
                                   policy<T, PASS>::per_sm)
-lengths_kernel(view P, view Q, int64_t n, double *part, step_arrays w)
+lengths_kernel(view<V> P, view<V> Q, int64_t n, double *part, step_arrays w)
 {
     __shared__ double shared[room<T, policy<T, PASS>::warps>];
     constexpr int H = policy<T, PASS>::tiles;
@@ -93,11 +96,11 @@ __device__ void join_squares(double (*square)[2], double *shared, double *out,
 }
 
 /* R -= Q a;  W = Q'Z;  squares of R. */
-template <int T, int PASS = RESIDUAL>
+template <int T, class V, int PASS = RESIDUAL>
 __global__ void __launch_bounds__(policy<T, PASS>::threads,
                                   policy<T, PASS>::per_sm)
-residual_kernel(view Q, view R, const double *D, int64_t n, double *part,
-                step_arrays w)
+residual_kernel(view<V> Q, view<V> R, const double *D, int64_t n,
+                double *part, step_arrays w)
 {
     __shared__ double2 fragment[T * T * 4 * 32];
     __shared__ double shared[room<T, policy<T, PASS>::warps>];
@@ -141,11 +144,11 @@ residual_kernel(view Q, view R, const double *D, int64_t n, double *part,
 }
 
 /* X += P a;  P = Z + P b;  S = P'P, C = P'R. */
-template <int T, int PASS = DIRECTIONS>
+template <int T, class V, int PASS = DIRECTIONS>
 __global__ void __launch_bounds__(policy<T, PASS>::threads,
                                   policy<T, PASS>::per_sm)
-directions_kernel(view P, view X, view R, const double *D, int64_t n,
-                  double *part, step_arrays w)
+directions_kernel(view<V> P, view<V> X, view<V> R, const double *D,
+                  int64_t n, double *part, step_arrays w)
 {
     __shared__ double2 first[T * T * 4 * 32], second[T * T * 4 * 32];
     __shared__ double shared[room<T, policy<T, PASS>::warps>];
@@ -153,7 +156,7 @@ directions_kernel(view P, view X, view R, const double *D, int64_t n,
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     int64_t step = (int64_t)gridDim.x * policy<T, PASS>::warps * 8 * H;
     double s[T][2 * T][4] = {}, c[T][2 * T][4] = {};
-    view wide = { P.p, P.ld, w.k };
+    view<V> wide = { P.p, P.ld, w.k };
 
     if (stopped(w)) return;
     arrange<T>(first, w.a, 1.0, w.r, w.k);
@@ -201,7 +204,7 @@ template <int T, int PASS> unsigned blocks_of(const sps_context *ctx, int64_t n)
     return (unsigned)(want < most ? want : most);
 }
 
-template <int T>
+template <int T, class V>
 sps_status lengths(const sps_steps *w, const sps_block *P, const sps_block *Q)
 {
     sps_context *ctx = w->ctx;
@@ -211,14 +214,14 @@ sps_status lengths(const sps_steps *w, const sps_block *P, const sps_block *Q)
 
     SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
                                                (size_t)count * 8));
-    lengths_kernel<T><<<blocks, policy<T, LENGTHS>::threads, 0, s->stream>>>(
-        view_of(P), view_of(Q), P->n, (double *)s->d_scratch, arrays_of(w));
+    lengths_kernel<T, V><<<blocks, policy<T, LENGTHS>::threads, 0, s->stream>>>(
+        view_of<V>(P), view_of<V>(Q), P->n, (double *)s->d_scratch, arrays_of(w));
     SPS_LAUNCHED(ctx);
     return launch_join_and(ctx, (double *)s->d_scratch, (int)blocks, count,
                            w->G, arrays_of(w), dense_lengths{});
 }
 
-template <int T>
+template <int T, class V>
 sps_status residual(const sps_steps *w, const sps_block *Q, sps_block *R)
 {
     sps_context *ctx = w->ctx;
@@ -228,15 +231,15 @@ sps_status residual(const sps_steps *w, const sps_block *Q, sps_block *R)
 
     SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
                                                (size_t)count * 8));
-    residual_kernel<T><<<blocks, policy<T, RESIDUAL>::threads, 0, s->stream>>>(
-        view_of(Q), view_of(R), w->D, R->n, (double *)s->d_scratch,
+    residual_kernel<T, V><<<blocks, policy<T, RESIDUAL>::threads, 0, s->stream>>>(
+        view_of<V>(Q), view_of<V>(R), w->D, R->n, (double *)s->d_scratch,
         arrays_of(w));
     SPS_LAUNCHED(ctx);
     return launch_join_and(ctx, (double *)s->d_scratch, (int)blocks, count,
                            w->W, arrays_of(w), dense_residual{});
 }
 
-template <int T>
+template <int T, class V>
 sps_status directions(const sps_steps *w, const sps_block *P, sps_block *X,
                       const sps_block *R)
 {
@@ -247,14 +250,17 @@ sps_status directions(const sps_steps *w, const sps_block *P, sps_block *X,
 
     SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
                                                (size_t)count * 8));
-    directions_kernel<T><<<blocks, policy<T, DIRECTIONS>::threads, 0,
+    directions_kernel<T, V><<<blocks, policy<T, DIRECTIONS>::threads, 0,
                            s->stream>>>(
-        view_of(P), view_of(X), view_of(R), w->D, R->n,
+        view_of<V>(P), view_of<V>(X), view_of<V>(R), w->D, R->n,
         (double *)s->d_scratch, arrays_of(w));
     SPS_LAUNCHED(ctx);
     return launch_join_and(ctx, (double *)s->d_scratch, (int)blocks, count,
                            w->S, arrays_of(w), dense_directions{});
 }
+
+/* Whether 16 columns hold all; P keeps its r when columns leave. */
+bool narrow(const sps_steps *w) { return w->r <= 16 && w->k <= 16; }
 
 } // namespace
 
@@ -263,7 +269,11 @@ sps_status spsi_cuda_steps_lengths(const sps_steps *w, const sps_block *P,
 {
     SPS_TRY_RETURN(spsi_cuda_enter(w->ctx));
     if (w->columns) return spsi_cuda_cols_lengths(w, P, Q);
-    return w->k <= 16 ? lengths<1>(w, P, Q) : lengths<2>(w, P, Q);
+    if (P->dtype == SPS_F32)
+        return narrow(w) ? lengths<1, float>(w, P, Q)
+                          : lengths<2, float>(w, P, Q);
+    return narrow(w) ? lengths<1, double>(w, P, Q)
+                      : lengths<2, double>(w, P, Q);
 }
 
 sps_status spsi_cuda_steps_residual(const sps_steps *w, const sps_block *Q,
@@ -271,7 +281,11 @@ sps_status spsi_cuda_steps_residual(const sps_steps *w, const sps_block *Q,
 {
     SPS_TRY_RETURN(spsi_cuda_enter(w->ctx));
     if (w->columns) return spsi_cuda_cols_residual(w, Q, R);
-    return w->k <= 16 ? residual<1>(w, Q, R) : residual<2>(w, Q, R);
+    if (R->dtype == SPS_F32)
+        return narrow(w) ? residual<1, float>(w, Q, R)
+                          : residual<2, float>(w, Q, R);
+    return narrow(w) ? residual<1, double>(w, Q, R)
+                      : residual<2, double>(w, Q, R);
 }
 
 sps_status spsi_cuda_steps_directions(const sps_steps *w, sps_block *P,
@@ -279,5 +293,9 @@ sps_status spsi_cuda_steps_directions(const sps_steps *w, sps_block *P,
 {
     SPS_TRY_RETURN(spsi_cuda_enter(w->ctx));
     if (w->columns) return spsi_cuda_cols_directions(w, P, X, R);
-    return w->k <= 16 ? directions<1>(w, P, X, R) : directions<2>(w, P, X, R);
+    if (R->dtype == SPS_F32)
+        return narrow(w) ? directions<1, float>(w, P, X, R)
+                          : directions<2, float>(w, P, X, R);
+    return narrow(w) ? directions<1, double>(w, P, X, R)
+                      : directions<2, double>(w, P, X, R);
 }

@@ -11,25 +11,27 @@
 #ifndef SPS_CUDA_STEPS_TILE_CUH
 #define SPS_CUDA_STEPS_TILE_CUH
 
+#include "single.cuh"
 #include "steps_small.cuh"
 
 namespace {
 
-struct view {
-    double *p;
+/* V: double, or float, which is widened when it is loaded. */
+template <class V> struct view {
+    V *p;
     int64_t ld;
     int k;
 };
 
-inline view view_of(const sps_block *X)
+template <class V> view<V> view_of(const sps_block *X)
 {
-    return { numbers(X), X->ld, X->k };
+    return { (V *)X->data, X->ld, X->k };
 }
 
 /* Rows row + 2t, + 2t + 1; columns 16 u + 2g and the next.  v[u][2 e + i] is
  * column 2g + e, row 2t + i. */
-template <int T>
-__device__ __forceinline__ void load_down(double (*v)[4], const view &x,
+template <int T, class V>
+__device__ __forceinline__ void load_down(double (*v)[4], const view<V> &x,
                                           int64_t row, int64_t n, int g, int t)
 {
 #pragma unroll
@@ -48,10 +50,10 @@ __device__ __forceinline__ void load_down(double (*v)[4], const view &x,
     }
 }
 
-template <int T>
-__device__ __forceinline__ void store_down(const double (*v)[4], const view &x,
-                                           int64_t row, int64_t n, int g,
-                                           int t)
+template <int T, class V>
+__device__ __forceinline__ void store_down(const double (*v)[4],
+                                           const view<V> &x, int64_t row,
+                                           int64_t n, int g, int t)
 {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -68,8 +70,8 @@ __device__ __forceinline__ void store_down(const double (*v)[4], const view &x,
 }
 
 /* Row row + g; columns 16 s + 2t, + 2t + 1, + 8 + 2t, + 9 + 2t. */
-template <int T>
-__device__ __forceinline__ void load_across(double (*v)[4], const view &x,
+template <int T, class V>
+__device__ __forceinline__ void load_across(double (*v)[4], const view<V> &x,
                                             int64_t row, int64_t n, int g,
                                             int t)
 {

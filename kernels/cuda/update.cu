@@ -6,6 +6,7 @@
  * memory.  R'R and P'P come with the update up to 32 columns, beyond that they
  * take another pass. */
 #include "product.cuh"
+#include "single.cuh"
 
 namespace {
 
@@ -234,6 +235,8 @@ sps_status spsi_cuda_mul_small(double a, const sps_block *X,
 {
     SPS_TRY_RETURN(spsi_cuda_enter(X->ctx));
     if (Y->k == 0) return SPS_OK;
+    if (X->dtype == SPS_F32)
+        return spsi_cuda_single_mul_small(a, X, C, b, Y);
     return multiply_any(a, X, C, b, Y, Y, X->k, Y->k, NULL);
 }
 

@@ -171,7 +171,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     if (m->entries)
         memcpy(m->csr->val, m->inverse,
                (size_t)m->entries * sizeof *m->inverse);
-    SPS_TRY(sps_operator_csr(M->ctx, m->csr, M->width, NULL, &m->op));
+    SPS_TRY(spsi_precond_operator(M, m->csr, &m->op));
 fail:
     return st;
 }
@@ -179,10 +179,12 @@ fail:
 static sps_status update(sps_precond *M)
 {
     struct block_jacobi *m = (struct block_jacobi *)M;
+    sps_csr now = *m->csr;
     sps_status st = SPS_OK;
 
+    now.val = m->inverse;
     SPS_TRY(invert(m));
-    SPS_TRY(sps_operator_set_values(m->op, m->inverse, SPS_HOST));
+    SPS_TRY(spsi_precond_values(&now, m->op));
 fail:
     return st;
 }

@@ -131,8 +131,8 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     SPS_TRY(make_pattern(m, opt->power));
     SPS_TRY(SPS_NEW(M->ctx, m->G->nnz, &m->v));
     SPS_TRY(fill(m, &m->V));
-    SPS_TRY(sps_operator_csr(M->ctx, m->G, M->width, NULL, &m->lower));
-    SPS_TRY(sps_operator_csr(M->ctx, m->V, M->width, NULL, &m->upper));
+    SPS_TRY(spsi_precond_operator(M, m->G, &m->lower));
+    SPS_TRY(spsi_precond_operator(M, m->V, &m->upper));
     SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->W));
 fail:
     return st;
@@ -145,8 +145,8 @@ static sps_status update(sps_precond *M)
     sps_status st;
 
     SPS_TRY(fill(m, &V));
-    SPS_TRY(sps_operator_set_values(m->lower, m->G->val, SPS_HOST));
-    SPS_TRY(sps_operator_set_values(m->upper, V->val, SPS_HOST));
+    SPS_TRY(spsi_precond_values(m->G, m->lower));
+    SPS_TRY(spsi_precond_values(V, m->upper));
 fail:
     sps_csr_destroy(M->ctx, &V);
     return st;

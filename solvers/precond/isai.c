@@ -150,8 +150,8 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     SPS_TRY(look(M, &positive));
     SPS_TRY(spsi_incomplete_open(M, positive));
     SPS_TRY(make_inverses(M, &m->G, &m->V));
-    SPS_TRY(sps_operator_csr(M->ctx, m->G, M->width, NULL, &m->lower));
-    SPS_TRY(sps_operator_csr(M->ctx, m->V, M->width, NULL, &m->upper));
+    SPS_TRY(spsi_precond_operator(M, m->G, &m->lower));
+    SPS_TRY(spsi_precond_operator(M, m->V, &m->upper));
     SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->W));
 fail:
     return st;
@@ -167,8 +167,8 @@ static sps_status update(sps_precond *M)
     SPS_TRY(make_inverses(M, &G, &V));
     if (G->nnz) memcpy(m->G->val, G->val, (size_t)G->nnz * sizeof(double));
     if (V->nnz) memcpy(m->V->val, V->val, (size_t)V->nnz * sizeof(double));
-    SPS_TRY(sps_operator_set_values(m->lower, m->G->val, SPS_HOST));
-    SPS_TRY(sps_operator_set_values(m->upper, m->V->val, SPS_HOST));
+    SPS_TRY(spsi_precond_values(m->G, m->lower));
+    SPS_TRY(spsi_precond_values(m->V, m->upper));
 fail:
     sps_csr_destroy(M->ctx, &G);
     sps_csr_destroy(M->ctx, &V);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* single.cuh - pairs of columns of floats, widened when they are loaded and
+ * rounded when they are stored (device.cuh has those of doubles), and the
+ * operations of single.cu. */
+#ifndef SPS_CUDA_SINGLE_CUH
+#define SPS_CUDA_SINGLE_CUH
+
+#include "device.cuh"
+
+sps_status spsi_cuda_single_axpby(double a, const sps_block *X, double b,
+                                  sps_block *Y);
+sps_status spsi_cuda_single_gram(const sps_block *X, const sps_block *Y,
+                                 sps_small *C);
+sps_status spsi_cuda_single_mul_small(double a, const sps_block *X,
+                                      const sps_small *C, double b,
+                                      sps_block *Y);
+
+namespace {
+
+/* PAIRED: p is 8-byte aligned. */
+template <bool PAIRED>
+__device__ __forceinline__ double2 load_pair(const float *p, int left)
+{
+    float2 v = make_float2(0.0f, 0.0f);
+
+    if (PAIRED && left >= 2) {
+        v = *reinterpret_cast<const float2 *>(p);
+    } else {
+        if (left >= 1) v.x = p[0];
+        if (left >= 2) v.y = p[1];
+    }
+    return make_double2(v.x, v.y);
+}
+
+template <bool PAIRED>
+__device__ __forceinline__ double2 fetch_pair(const float *p, int left)
+{
+    float2 v = make_float2(0.0f, 0.0f);
+
+    if (PAIRED && left >= 2) {
+        v = __ldg(reinterpret_cast<const float2 *>(p));
+    } else {
+        if (left >= 1) v.x = __ldg(p);
+        if (left >= 2) v.y = __ldg(p + 1);
+    }
+    return make_double2(v.x, v.y);
+}
+
+template <bool PAIRED>
+__device__ __forceinline__ void store_pair(float *p, int left, double2 v)
+{
+    if (PAIRED && left >= 2) {
+        *reinterpret_cast<float2 *>(p) = make_float2((float)v.x, (float)v.y);
+    } else {
+        if (left >= 1) p[0] = (float)v.x;
+        if (left >= 2) p[1] = (float)v.y;
+    }
+}
+
+} // namespace
+
+#endif
