@@ -47,12 +47,13 @@ enum { EXAMPLES = sizeof examples / sizeof *examples };
 static const struct {
     const char *names, *text;
 } kernels[] = {
-    {"spmv.packed, spmv.adaptive, spmv.hot, spmv.vector, spmv.scalar",
-     "single vectors on a GPU: columns in 16 bits, CSR-Adaptive, the most used "
-     "x in shared memory, lanes a row, a thread a row"},
-    {"spmm.rode, spmm.tiles, spmm.share, spmm.plain",
-     "blocks: RoDe, windows of 8 rows on tensor cores, equal shares for small "
-     "matrices, lanes a row"},
+    {"spmv.packed, spmv.blocks, spmv.adaptive, spmv.hot, spmv.vector, "
+     "spmv.scalar",
+     "single vectors on a GPU: columns in 16 bits, node blocks, CSR-Adaptive, "
+     "the most used x in shared memory, lanes a row, a thread a row"},
+    {"spmm.rode, spmm.tiles, spmm.blocks, spmm.share, spmm.plain",
+     "blocks: RoDe, windows of 8 rows on tensor cores, node blocks, equal "
+     "shares for small matrices, lanes a row"},
     {"spmm.tca, spmm.tca_tf32, spmm.tca_bf16, spmm.tca_fp16",
      "TCA-SpMM on tensor cores, by precision"},
     {"spmm.blocked_ell, spmm.blocked_ell_tf32",

@@ -73,26 +73,28 @@ inline bool near_rows(const sps_block *X)
 {
     return (uint64_t)X->ld * spsi_dtype_size(X->dtype) <= UINT32_MAX;
 }
-template <class N> __device__ __forceinline__ uint32_t stride_of(int64_t ld)
+template <class N>
+__host__ __device__ __forceinline__ uint32_t stride_of(int64_t ld)
 {
     return (uint32_t)(ld * (int64_t)sizeof(N));
 }
 
 /* A thread a row and no haste, for rows that are too far apart. */
-template <class I, class V, class N, class E>
+template <class I, class V, class N>
 __global__ void __launch_bounds__(256)
-far_kernel(matrix<I, V> A, blocks<N> b, E finish)
+far_kernel(matrix<I, V> A, blocks<N> b)
 {
     int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
 
-    finish.begin();
+    b.resolve();
     if (i >= A.nrow) return;
     for (int j = 0; j < b.k; j++) {
+        N *y = b.y + i * b.ldy + j;
         N sum = 0;
 
         for (I p = A.rowptr[i]; p < A.rowptr[i + 1]; p++)
             sum = fma((N)A.val[p], b.x[A.col[p] * b.ldx + j], sum);
-        finish(i, j, sum);
+        *y = b.join(sum, y, i);
     }
 }
 
@@ -100,8 +102,7 @@ inline sps_status far_product(const sps_plan *plan, const sps_spmm_args *args)
 {
     return with_all_types(plan->A, args, [&](auto A, auto b) -> sps_status {
         far_kernel<<<(unsigned)ceil_div(A.nrow, 256), 256, 0,
-                     spsi_cuda_state(plan->ctx)->stream>>>(A, b,
-                                                           epilogue_of(b));
+                     spsi_cuda_state(plan->ctx)->stream>>>(A, b);
         SPS_LAUNCHED(plan->ctx);
         return SPS_OK;
     });

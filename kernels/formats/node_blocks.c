@@ -102,6 +102,66 @@ static int64_t list_blocks(const sps_csr_local *A, int b, int64_t block_row,
     return count;
 }
 
+/* ------------------------------------------------------------------- lines */
+
+enum { SAMPLE = 16, LEADS = 32, NEAREST = 8 };
+
+/* Block columns that the first rows of two block rows have in common; *all:
+ * those of the first. */
+static int64_t common_blocks(const sps_csr *A, int b, int64_t I, int64_t J,
+                             int64_t *all)
+{
+    int64_t p = A->rowptr[I * b], q = A->rowptr[J * b], common = 0;
+    const int64_t p_end = A->rowptr[I * b + 1], q_end = A->rowptr[J * b + 1];
+    int32_t last = -1;
+
+    for (; p < p_end; p++) {
+        const int32_t j = A->col[p] / b;
+
+        if (j == last) continue;
+        last = j;
+        ++*all;
+        while (q < q_end && A->col[q] / b < j) q++;
+        common += q < q_end && A->col[q] / b == j;
+    }
+    return common;
+}
+
+/* The share of block columns that block rows d apart have in common. */
+static double share_at(const sps_csr *A, int b, int64_t d)
+{
+    const int64_t span = A->nrow / b - d;
+    int64_t common = 0, all = 0;
+
+    for (int n = 0; n < SAMPLE; n++)
+        common += common_blocks(A, b, (2 * n + 1) * span / (2 * SAMPLE),
+                                (2 * n + 1) * span / (2 * SAMPLE) + d, &all);
+    return all > 0 ? (double)common / (double)all : 0.0;
+}
+
+int64_t spsi_node_lead(const sps_csr *A, int b)
+{
+    const int64_t middle = A->nrow / b / 2;
+    double most = 0.4;
+    int64_t lead = 0, last = 0;
+
+    if (A->nrow < 64 * b) return 0;
+    for (int64_t p = A->rowptr[middle * b], tried = 0;
+         p < A->rowptr[middle * b + 1] && tried < LEADS; p++) {
+        const int64_t d = A->col[p] / b - middle;
+        double share;
+
+        if (d < NEAREST || d == last || d > A->nrow / b / 4) continue;
+        last = d;
+        tried++;
+        share = share_at(A, b, d);
+        if (share <= most) continue;
+        most = 1.1 * share; /* nearer lines rather than farther ones */
+        lead = d;
+    }
+    return lead;
+}
+
 /* ------------------------------------------------------------------- build */
 
 void spsi_node_shape(int64_t nrow, int64_t ncol, sps_dtype dtype, int b,

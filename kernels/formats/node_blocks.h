@@ -53,6 +53,11 @@ int spsi_node_choose(const sps_features *f, double value);
  * *why_not is a static text when not. */
 bool spsi_node_fits(const sps_problem *p, const char **why_not);
 
+/* Block rows from a line of nodes to the next, whose blocks have most of their
+ * columns in common, by a sample; 0 where rows so far apart share few.  A: on
+ * the host, sorted. */
+int64_t spsi_node_lead(const sps_csr *A, int b);
+
 /* The sizes alone: no arrays. */
 void spsi_node_shape(int64_t nrow, int64_t ncol, sps_dtype dtype, int b,
                      sps_node_blocks *n);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lumps.cuh - rows of X and Y in lumps of W numbers, 16 bytes, or one number
+ * where the blocks are not aligned. */
+#ifndef SPS_CUDA_LUMPS_CUH
+#define SPS_CUDA_LUMPS_CUH
+
+#include "sparse.cuh"
+
+namespace {
+
+template <class T, int W> struct lump {
+    T v[W];
+};
+
+__device__ __forceinline__ void whole(const double *p, lump<double, 2> &r)
+{
+    double2 v = __ldg(reinterpret_cast<const double2 *>(p));
+
+    r.v[0] = v.x, r.v[1] = v.y;
+}
+__device__ __forceinline__ void whole(const float *p, lump<float, 4> &r)
+{
+    float4 v = __ldg(reinterpret_cast<const float4 *>(p));
+
+    r.v[0] = v.x, r.v[1] = v.y, r.v[2] = v.z, r.v[3] = v.w;
+}
+template <class T>
+__device__ __forceinline__ void whole(const T *p, lump<T, 1> &r)
+{
+    r.v[0] = __ldg(p);
+}
+__device__ __forceinline__ void put(double *p, const lump<double, 2> &r)
+{
+    __stcs(reinterpret_cast<double2 *>(p), make_double2(r.v[0], r.v[1]));
+}
+__device__ __forceinline__ void put(float *p, const lump<float, 4> &r)
+{
+    __stcs(reinterpret_cast<float4 *>(p),
+           make_float4(r.v[0], r.v[1], r.v[2], r.v[3]));
+}
+template <class T> __device__ __forceinline__ void put(T *p,
+                                                       const lump<T, 1> &r)
+{
+    __stcs(p, r.v[0]);
+}
+
+/* W neighbours, of which `left` are columns of the block; others are zero
+ * and not read. */
+template <int W, class T>
+__device__ __forceinline__ lump<T, W> fetch(const T *p, int left)
+{
+    lump<T, W> r = {};
+
+    if (left >= W) {
+        whole(p, r);
+    } else {
+#pragma unroll
+        for (int w = 0; w < W - 1; w++)
+            if (w < left) r.v[w] = __ldg(p + w);
+    }
+    return r;
+}
+
+/* What becomes of the sums of W neighbours in row i. */
+template <int W, class T>
+__device__ __forceinline__ void finish(const blocks<T> &b, int64_t i, T *y,
+                                       int left, const lump<T, W> &sum)
+{
+    lump<T, W> r;
+
+#pragma unroll
+    for (int w = 0; w < W; w++)
+        r.v[w] = w < left ? b.join(sum.v[w], y + w, i) : T(0);
+    if (left >= W) {
+        put(y, r);
+    } else {
+#pragma unroll
+        for (int w = 0; w < W - 1; w++)
+            if (w < left) y[w] = r.v[w];
+    }
+}
+
+/* acc += a v, lump by lump. */
+template <int C, int W, class T>
+__device__ __forceinline__ void add(T a, const lump<T, W> *v, lump<T, W> *acc)
+{
+#pragma unroll
+    for (int q = 0; q < C; q++)
+#pragma unroll
+        for (int w = 0; w < W; w++)
+            acc[q].v[w] = fma(a, v[q].v[w], acc[q].v[w]);
+}
+
+} // namespace
+
+#endif
