@@ -155,6 +155,48 @@ START_TEST(the_choice_stores_the_fewest_bytes)
 }
 END_TEST
 
+/* Nodes on lines of 20, each with its 8 neighbours, b unknowns a node. */
+static sps_csr *node_lines(int lines, int b)
+{
+    const int n = 20 * lines * b;
+    int64_t *rowptr = calloc((size_t)n + 1, sizeof *rowptr);
+    int32_t *col = calloc((size_t)n * 9 * (size_t)b, sizeof *col);
+    double *val = calloc((size_t)n * 9 * (size_t)b, sizeof *val);
+    sps_csr *A = NULL;
+
+    for (int i = 0; i < n; i++) {
+        const int x = i / b % 20, y = i / b / 20;
+
+        rowptr[i + 1] = rowptr[i];
+        for (int t = 0; t < 9; t++) {
+            const int s = x + t % 3 - 1, u = y + t / 3 - 1;
+
+            for (int c = 0; s >= 0 && s < 20 && u >= 0 && u < lines && c < b;
+                 c++)
+                col[rowptr[i + 1]++] = (20 * u + s) * b + c;
+        }
+    }
+    OK(ctx, sps_csr_wrap(ctx, n, n, rowptr[n], rowptr, col, val, SPS_F64,
+                         SPS_HOST, SPS_COPY, &A));
+    free(rowptr);
+    free(col);
+    free(val);
+    return A;
+}
+
+START_TEST(lines_of_nodes_are_found)
+{
+    for (int b = SPS_NODE_MIN; b <= SPS_NODE_MAX; b++) {
+        sps_csr *A = node_lines(40, b), *line = node_lines(1, b);
+
+        ck_assert_int_eq(spsi_node_lead(A, b), 20);
+        ck_assert_int_eq(spsi_node_lead(line, b), 0);
+        sps_csr_destroy(ctx, &A);
+        sps_csr_destroy(ctx, &line);
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------ in the place */
 
 static void same_as_host(const rig *r)
@@ -236,6 +278,7 @@ int main(void)
     tcase_add_test(t, the_zoo_survives_the_way_there_and_back);
     tcase_add_test(t, a_small_matrix_lies_where_it_should);
     tcase_add_test(t, the_choice_stores_the_fewest_bytes);
+    tcase_add_test(t, lines_of_nodes_are_found);
     suite_add_tcase(s, t);
     t = tcase_create("place");
     tcase_set_timeout(t, 120);
