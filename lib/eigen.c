@@ -26,17 +26,19 @@ static sps_status choose(sps_eigen *e)
 {
     sps_status st = SPS_OK;
     const char *name = e->opt.solver;
+    bool filtered = !e->A->A && !e->M && !e->T && !e->nearest;
 
     if (!strcmp(name, "auto")) {
         e->type = spsi_eigen_dense_type(e);
-        name = "lobpcg";
+        name = filtered ? "chebyshev_filter" : "lobpcg";
+        if (filtered && !e->type)
+            spsi_note(e->ctx, "solver auto: chebyshev_filter, since A is a "
+                      "callback and there is no preconditioner");
     }
     if (!e->type) e->type = find(name);
     SPS_REQUIRE(e->ctx, e->type, SPS_EINVAL,
                 "'%s' is no method for eigenvalues; "
                 "sps_list(\"eigensolver\") names them", name);
-    e->sign = strcmp(e->opt.which, "largest") ? 1 : -1;
-    e->nearest = !strcmp(e->opt.which, "nearest");
 fail:
     return st;
 }
@@ -167,7 +169,7 @@ static sps_status take_precond(sps_eigen *e, sps_precond *T)
                     "this eigensolver works with %d", T->width, e->width);
         return SPS_OK;
     }
-    if (!e->type->step || e->nearest) return SPS_OK;
+    if (!e->type->preconditioned || e->nearest) return SPS_OK;
     if (!strcmp(name, "none") || (!strcmp(name, "auto") && !e->A->A))
         return SPS_OK;
     if (e->sign < 0) {   /* it would pull towards the other end */
@@ -262,6 +264,9 @@ static sps_status take_all(sps_eigen *e, sps_precond *T)
 {
     sps_status st = SPS_OK;
 
+    e->T = T;
+    e->sign = strcmp(e->opt.which, "largest") ? 1 : -1;
+    e->nearest = !strcmp(e->opt.which, "nearest");
     SPS_TRY(choose(e));
     SPS_TRY(check_needs(e));
     SPS_TRY(spsi_eigen_gather_fixed(e));
@@ -379,7 +384,7 @@ sps_status spsi_eigen_precondition(sps_eigen *e, const sps_block *R,
 {
     sps_status st;
 
-    if (!e->T) return spsi_copy(R, W);
+    if (!e->T || e->T_left) return spsi_copy(R, W);
     spsi_phase_begin(e->ctx, SPS_PHASE_PRECOND);
     st = sps_precond_apply(e->T, R, W);
     spsi_phase_end(e->ctx, SPS_PHASE_PRECOND);

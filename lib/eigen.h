@@ -29,6 +29,7 @@ typedef struct sps_eigen_type {
     const char *name;
     size_t size;              /* of its struct, a struct of its own */
     int stack;                /* columns of S in m */
+    bool preconditioned;      /* T is of use to it */
     sps_status (*setup)(sps_eigen *e, void *method);
     sps_status (*start)(sps_eigen *e, void *method);
     sps_status (*step)(sps_eigen *e, void *method);
@@ -39,7 +40,7 @@ struct sps_eigen {
     sps_context *ctx;
     const sps_operator *A, *M;   /* M NULL: the identity */
     sps_precond *T;              /* about A^-1; NULL: none */
-    bool own_T;
+    bool own_T, T_left;          /* made here; not used any more */
     sps_options opt;
     int64_t n;
     int count;                   /* pairs asked */
@@ -47,6 +48,7 @@ struct sps_eigen {
     sps_operator *shifted;
     sps_solver *shift_solver;
     sps_block *shift_B, *shift_X;
+    int shift_failures;          /* inner solves in a row */
     sps_small *dense_A, *dense_M, *dense_D;   /* eigen_dense.c, else NULL */
     double *dense_w;
     double sign;                 /* -1: largest first */
@@ -113,6 +115,13 @@ sps_status spsi_eigen_orth(sps_eigen *e, const sps_block *Q,
                            const sps_block *MQ, sps_block *W, sps_block *MW);
 /* W -= fixed (dual'W), and the means of components. */
 sps_status spsi_eigen_project(sps_eigen *e, sps_block *W);
+
+/* eigen_ritz.c: H = V diag(w), V in place of H, w in the order wanted, times
+ * sign; S(:, 0 .. cols of K - 1) = S K, for A S and M S too; and what start
+ * does: X orthonormal and of full rank, products, Ritz pairs, residuals. */
+sps_status spsi_eigen_ritz(sps_eigen *e, sps_small *H, double *w);
+sps_status spsi_eigen_rotate(sps_eigen *e, const sps_small *K);
+sps_status spsi_eigen_begin(sps_eigen *e, double *w);
 
 /* eigen_fix.c: null space and constraints: counted and given room, then made
  * orthonormal. */

@@ -124,6 +124,8 @@ sps_status spsi_eigen_count(sps_eigen *e)
     bool plain = !e->opt.constraints;
     int64_t left = e->n - e->given - e->count - (e->means ? e->nulls : 0);
 
+    if (e->stop != SPS_STOP_CONVERGED && e->stop != SPS_STOP_ROUNDING)
+        return SPS_OK;   /* the count would be of nothing */
     if (!isfinite(e->bound[e->count - 1])) return SPS_OK;
     if (!e->type->step || left <= 0) e->missed = 0;   /* there are no others */
     else if (e->n <= LARGEST && plain) SPS_TRY(by_inertia(e));

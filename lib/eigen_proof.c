@@ -52,9 +52,14 @@ static sps_status check_mass(sps_eigen *e)
 
     spsi_block_view(e->room, 0, e->Z->k, &B);
     SPS_TRY(sps_block_random(&B, 11));
+    SPS_TRY(spsi_eigen_project(e, &B));
     SPS_TRY(sps_solver_linear(e->mass_solver, &B, e->Z, &result));
     SPS_REQUIRE(e->ctx, result.stop != SPS_STOP_INDEFINITE, SPS_EUNFIT,
                 "M is not positive definite: x'M x is negative for some x");
+    SPS_REQUIRE(e->ctx, result.stop == SPS_STOP_CONVERGED, SPS_EUNFIT,
+                "M is singular or nearly so: a solve with it ends at a "
+                "residual of %.1e (%s); eliminate massless unknowns",
+                result.worst_residual, sps_stop_string(result.stop));
 fail:
     return st;
 }
@@ -73,7 +78,7 @@ sps_status spsi_eigen_prepare_proof(sps_eigen *e)
     o.precond = e->M->A ? "jacobi" : "none";
     o.nullspace = "none";
     o.rtol = 1e-6;
-    o.max_iterations = 1000;
+    o.max_iterations = 3000;
     SPS_TRY(sps_block_create(e->ctx, e->n, most, &e->Z));
     SPS_TRY(spsi_solver_create_step(e->M, NULL, most, &o, &e->mass_solver));
     SPS_TRY(check_mass(e));
@@ -163,6 +168,16 @@ fail:
     return st;
 }
 
+/* Column j of the slice beside those before it: a copy of one of them would
+ * be a true pair and no new one. */
+static bool independent(const sps_eigen *e, int first, int j)
+{
+    for (int i = 0; i <= first + j; i++)
+        if (!(fabs(*spsi_small_at(e->E, i, j) - (i == first + j)) <= 1e-6))
+            return false;
+    return true;
+}
+
 /* Columns first .. first + k - 1 of X. */
 static sps_status prove_slice(sps_eigen *e, const sps_block *all, int first,
                               int k)
@@ -194,7 +209,12 @@ static sps_status prove_slice(sps_eigen *e, const sps_block *all, int first,
         /* Rounding of r itself, in the same units. */
         if (r[j] > 0) e->bound[i] *= 1 + DBL_EPSILON * size / r[j];
         e->bound[i] /= e->M ? 1 : x[j];
-        e->pair[i] = m[j] > 0 && r[j] <= spsi_eigen_limit(e, l, x[j], m[j])
+        if (!(m[j] > 0)) {   /* no vector, no pair */
+            e->residual[i] = e->backward[i] = e->bound[i] = INFINITY;
+            e->pair[i] = SPS_STOP_RUNNING;
+            continue;
+        }
+        e->pair[i] = independent(e, first, j) && r[j] <= spsi_eigen_limit(e, l, x[j], m[j])
                          ? SPS_STOP_CONVERGED : SPS_STOP_RUNNING;
     }
 fail:

@@ -142,8 +142,16 @@ sps_status spsi_eigen_invert(sps_eigen *e, const sps_block *X, sps_block *Y)
     for (int i = 0; i < SPS_PHASES; i++)
         e->ctx->phase_seconds[i] += phase[i];
     e->applies_T += result.iterations;
-    if (result.stop < 0 && result.stop != SPS_STOP_STAGNATED)
-        e->event = "an inner solve did not converge";
+    if (result.stop < 0 && !(result.worst_backward <= 1e-10))
+        e->shift_failures++;
+    else
+        e->shift_failures = 0;
+    if (e->shift_failures == 1) e->event = "an inner solve did not converge";
+    if (e->shift_failures > 1) {
+        spsi_note(e->ctx, "solves with A - sigma M fail (%s): move sigma, or "
+                  "it is an eigenvalue", sps_stop_string(result.stop));
+        e->stop = SPS_STOP_STAGNATED;
+    }
     if (result.stop == SPS_STOP_INTERRUPTED) e->stop = SPS_STOP_INTERRUPTED;
     spsi_block_view(e->shift_X, 0, X->k, &part);
     SPS_TRY(spsi_copy(&part, Y));

@@ -216,6 +216,7 @@ fail:
 typedef struct course {
     double best, ratio, least;   /* badness kept; worst ratio, the least yet */
     int leading, since;          /* iteration of the last progress */
+    int failures;                /* fresh products disagreed, since locking */
     bool fresh;                  /* nothing but start since the products */
 } course;
 
@@ -278,8 +279,20 @@ fail:
 static sps_status give_up(sps_eigen *e, course *c)
 {
     c->fresh = true;
-    e->restarts = 0;
     return harvest(e, c, target(e));
+}
+
+/* A Ritz value below zero proves that A is indefinite: what was chosen as
+ * about its inverse pulls towards zero then, away from the lowest pairs. */
+static void leave_precond(sps_eigen *e)
+{
+    if (e->T_left || !e->own_T || e->sign < 0 || e->nearest ||
+        strcmp(e->opt.precond, "auto") || e->theta[0] >= -1e-10 * e->norm_A)
+        return;
+    e->T_left = true;
+    e->event = "A is indefinite: preconditioner left out";
+    spsi_note(e->ctx, "A has an eigenvalue of at most %.3g: the "
+              "preconditioner, about its inverse, is left out", e->theta[0]);
 }
 
 static sps_status iterate(sps_eigen *e, course *c)
@@ -289,6 +302,7 @@ static sps_status iterate(sps_eigen *e, course *c)
     if (e->iteration % SNAPSHOT == 0) SPS_TRY(snapshot(e, &c->best));
     e->stop = limit(e);
     if (e->stop) return SPS_OK;
+    leave_precond(e);
     SPS_TRY(e->type->step(e, e->method));
     e->iteration++;
     c->fresh = false;
@@ -310,9 +324,13 @@ static sps_status run(sps_eigen *e)
         told = e->iteration;
         if (e->stop) break;
         if (leading >= target(e)) {
-            if (!c.fresh) e->restarts++;
+            if (!c.fresh) {
+                e->restarts++;
+                c.failures++;
+            }
             SPS_TRY(harvest(e, &c, leading));
-        } else if (stalled(e, &c, leading) || e->restarts > RESTARTS) {
+        } else if (stalled(e, &c, leading) ||
+                   c.failures > RESTARTS) {
             if (at_rounding(e)) SPS_TRY(give_up(e, &c));
             else e->stop = SPS_STOP_STAGNATED;
         } else {
@@ -343,7 +361,8 @@ static sps_status complete(sps_eigen *e)
         if (k > e->width) k = e->width;
         spsi_block_view(e->fixed, e->given + from, k, &W);
         spsi_block_view(e->dual, e->given + from, k, &MW);
-        if (from >= have) SPS_TRY(sps_block_random(&W, e->ctx->opt.seed + 7));
+        if (from >= have) SPS_TRY(sps_block_random(
+                &W, e->ctx->opt.seed + 7 + (uint64_t)from));
         e->stop = SPS_STOP_RUNNING;
         SPS_TRY(spsi_eigen_orth(e, &none, &none, &W, &MW));
         e->stop = stop;
@@ -393,6 +412,8 @@ static void reset(sps_eigen *e)
     e->applies_A = e->applies_M = e->applies_T = 0;
     e->iteration = e->restarts = e->directions = 0;
     e->missed = -1;
+    e->T_left = false;
+    e->shift_failures = 0;
     set_locked(e, 0);
     set_columns(e, e->width);
     for (int j = 0; j < e->count; j++) e->relative[j] = 1;

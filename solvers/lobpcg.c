@@ -52,101 +52,12 @@ fail:
     return st;
 }
 
-/* Columns of V and w in the order of falling |w|: both ends from outside. */
-static sps_status from_outside(sps_eigen *e, sps_small *V, double *w)
-{
-    sps_status st = SPS_OK;
-    int s = V->rows, low = 0, high = s - 1;
-
-    spsi_small_shape(e->U, s, s);
-    for (int c = 0; c < s; c++) {
-        int from = fabs(w[low]) >= fabs(w[high]) ? low++ : high--;
-
-        memcpy(spsi_small_at(e->U, 0, c), spsi_small_at(V, 0, from),
-               (size_t)s * sizeof *w);
-        e->scratch[c] = w[from];
-    }
-    memcpy(w, e->scratch, (size_t)s * sizeof *w);
-    SPS_TRY(spsi_small_copy(e->U, V));
-fail:
-    return st;
-}
-
-/* H = V diag(w), smallest of sign A first; V in place of H. */
-static sps_status eigen(sps_eigen *e, sps_small *H, double *w)
-{
-    int count = H->rows * H->cols;
-    sps_status st;
-
-    if (!spsi_small_finite(H)) {
-        e->stop = SPS_STOP_NOT_FINITE;
-        return SPS_OK;
-    }
-    spsi_small_symmetrise(H);
-    for (int t = 0; e->sign < 0 && t < count; t++) H->v[t] = -H->v[t];
-    spsi_phase_begin(e->ctx, SPS_PHASE_SMALL);
-    st = spsi_small_eigen(H, w);
-    spsi_phase_end(e->ctx, SPS_PHASE_SMALL);
-    if (!isfinite(w[0])) e->stop = SPS_STOP_NOT_FINITE;
-    if (st == SPS_OK && !e->stop && e->nearest) st = from_outside(e, H, w);
-    return st;
-}
-
-/* X with m columns of full rank: random ones for what depends on others. */
-static sps_status fill_up(sps_eigen *e, int m)
-{
-    sps_status st = SPS_OK;
-    sps_block none, W, MW;
-
-    spsi_block_view(e->S, 0, 0, &none);
-    SPS_TRY(spsi_eigen_orth(e, &none, &none, &e->X, &e->MX));
-    for (int attempt = 1; attempt < 6 && e->X.k < m && !e->stop; attempt++) {
-        spsi_block_view(e->S, e->X.k, m - e->X.k, &W);
-        spsi_block_view(e->MS, e->X.k, m - e->X.k, &MW);
-        SPS_TRY(spsi_eigen_draw(e, &W, e->ctx->opt.seed + 1000 +
-                                           (uint64_t)attempt));
-        SPS_TRY(spsi_eigen_orth(e, &e->X, &e->MX, &W, &MW));
-        spsi_block_view(e->S, 0, e->X.k + W.k, &e->X);
-        spsi_block_view(e->MS, 0, e->X.k, &e->MX);
-    }
-    if (e->X.k < m && !e->stop) e->stop = SPS_STOP_BREAKDOWN;
-fail:
-    return st;
-}
-
-/* S(:, 0 .. cols) = S K of rows(K) columns, for S, A S and M S. */
-static sps_status rotate(sps_eigen *e, const sps_small *K)
-{
-    sps_block *stack[3] = { e->S, e->AS, e->MS }, from, to;
-    sps_status st = SPS_OK;
-
-    spsi_phase_begin(e->ctx, SPS_PHASE_GRAM);
-    for (int i = 0; st == SPS_OK && i < (e->M ? 3 : 2); i++) {
-        spsi_block_view(stack[i], 0, K->rows, &from);
-        spsi_block_view(stack[i], 0, K->cols, &to);
-        st = spsi_mul_small(1.0, &from, K, 0.0, &to);
-    }
-    spsi_phase_end(e->ctx, SPS_PHASE_GRAM);
-    return st;
-}
-
 static sps_status start(sps_eigen *e, void *method)
 {
     struct lobpcg *l = method;
-    sps_status st = SPS_OK;
 
     l->p = l->begun = 0;
-    SPS_TRY(fill_up(e, e->m));
-    if (e->stop) return st;
-    SPS_TRY(spsi_eigen_apply(e, &e->X, &e->AX));
-    SPS_TRY(spsi_gram(e->nearest ? &e->MX : &e->X, &e->AX, e->G));
-    SPS_TRY(eigen(e, e->G, l->w));
-    if (e->stop) return st;
-    SPS_TRY(rotate(e, e->G));
-    for (int j = 0; j < e->m; j++) e->ritz[j] = e->sign * l->w[j];
-    SPS_TRY(spsi_eigen_residuals(e));
-fail:
-    return st;
+    return spsi_eigen_begin(e, l->w);
 }
 
 /* The columns at work, made up to a multiple of 4 by columns that are done:
@@ -319,11 +230,11 @@ static sps_status step(sps_eigen *e, void *method)
     if (W.k == 0 && !e->stop) e->stop = SPS_STOP_STAGNATED;
     if (e->stop) return st;
     SPS_TRY(assemble(e, l, W.k));
-    SPS_TRY(eigen(e, e->G, l->w));
+    SPS_TRY(spsi_eigen_ritz(e, e->G, l->w));
     if (e->stop) return st;
     SPS_TRY(directions_of(e, l, e->G, a));
     SPS_TRY(coefficients(e, l, e->G));
-    SPS_TRY(rotate(e, l->K));
+    SPS_TRY(spsi_eigen_rotate(e, l->K));
     for (int j = 0; j < e->m; j++) e->ritz[j] = e->sign * l->w[j];
     SPS_TRY(spsi_eigen_residuals(e));
     if (!e->stop && !e->nearest &&
@@ -349,6 +260,7 @@ SPS_DEFINE(sps_eigen_type, spsi_eigen_lobpcg) = {
     .name = "lobpcg",
     .size = sizeof(struct lobpcg),
     .stack = 3,
+    .preconditioned = true,
     .setup = setup,
     .start = start,
     .step = step,

@@ -200,6 +200,72 @@ END_TEST
 
 /* Eigenvectors of higher values as a guess, and no guard: nothing in the
  * iteration can tell that it is at the wrong place; the count can. */
+/* More lockings than a failing verification is granted; and what an early end
+ * leaves unfound is never called a pair. */
+START_TEST(many_lockings_end_well_and_an_early_end_claims_nothing)
+{
+    sps_context *ctx = context(1);
+    pencil p;
+
+    for (int early = 0; early < 2; early++) {
+        pencil_open(&p, ctx, 200, 60, false);
+        p.opt.block = 4;
+        p.opt.rtol = 1e-7;
+        for (int i = 0; i < 200; i++) {
+            pencil_set(&p, i, i, 2);
+            if (i > 0) pencil_set(&p, i, i - 1, -1);
+        }
+        if (!early) {
+            pencil_must_agree(&p, "lockings");
+        } else {
+            p.opt.max_iterations = 3;
+            ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+            ck_assert_int_eq(p.result.stop, SPS_STOP_MAX_ITERATIONS);
+            ck_assert(p.result.orthogonality < 1e-10);
+            for (int j = 0; j < 60; j++)
+                ck_assert(p.pair[j] != SPS_STOP_CONVERGED ||
+                          p.residual[j] <= 1e-7);
+        }
+        pencil_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(the_smallest_of_an_indefinite_matrix_are_the_most_negative)
+{
+    sps_context *ctx = context(1);
+    pencil p;
+
+    pencil_open(&p, ctx, 600, 4, false);
+    for (int i = 0; i < 600; i++) {
+        pencil_set(&p, i, i, i - 300.25);
+        if (i > 0) pencil_set(&p, i, i - 1, 1);
+    }
+    pencil_must_agree(&p, "indefinite");
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(a_singular_mass_matrix_is_named)
+{
+    sps_context *ctx = context(1);
+    pencil p;
+
+    pencil_open(&p, ctx, 60, 3, true);
+    for (int i = 0; i < 60; i++) {   /* M: the Laplacian of a ring */
+        pencil_set(&p, i, i, i + 1);
+        pencil_mass(&p, i, i, 2);
+        pencil_mass(&p, i, (i + 1) % 60, -1);
+    }
+    ck_assert_int_eq(pencil_solve(&p), SPS_EUNFIT);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "singular"));
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(the_count_finds_what_was_missed)
 {
     sps_context *ctx = context(1);
@@ -390,6 +456,9 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_pencil_of_two_equal_matrices),
     RUNNER_TEST(a_zero_matrix),
     RUNNER_TEST(a_diagonal_over_eight_decades),
+    RUNNER_TEST(many_lockings_end_well_and_an_early_end_claims_nothing),
+    RUNNER_TEST(the_smallest_of_an_indefinite_matrix_are_the_most_negative),
+    RUNNER_TEST(a_singular_mass_matrix_is_named),
     RUNNER_TEST(the_count_finds_what_was_missed),
     RUNNER_TEST(an_exact_guess_needs_no_iteration_and_a_wrong_end_is_left),
     RUNNER_TEST(many_pairs_are_locked_block_after_block),
