@@ -358,7 +358,7 @@ typedef struct sps_options {
     size_t struct_size;       /**< sizeof(sps_options) */
     const char *solver;       /**< auto block_cg cg refinement gmres block_gmres
                                    block_gcrodr bicgstab idr minres; of
-                                   eigenproblems: auto lobpcg chebyshev_filter */
+                                   pairs: auto lobpcg chebyshev_filter */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
                                    ilu0 ic0 ilut dense fsai isai */
     const char *kernel;       /**< auto, measure, or a kernel's name */

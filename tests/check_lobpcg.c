@@ -18,7 +18,8 @@ static int seeds(void)
 {
     const char *text = getenv("SPS_TEST_LONG");
 
-    return text && *text && strcmp(text, "0") ? 1000 : 50;
+    return text && *text && strcmp(text, "0") ? 1000
+         : runner_place() == SPS_CUDA ? 6 : 50;
 }
 
 static sps_context *context(uint64_t seed)
@@ -346,7 +347,7 @@ START_TEST(pairs_inside_the_spectrum_are_found_from_a_shift)
 
     for (int solver = 0; solver < 2; solver++)
         for (int mass = 0; mass < 2; mass++)
-            for (int t = 0; t < 4; t++) {
+            for (int t = 0; t < (runner_place() == SPS_CUDA ? 2 : 4); t++) {
                 pencil_open(&p, ctx, 300, 7, mass);
                 p.opt.solver = solver ? "auto" : "lobpcg";
                 p.opt.which = "nearest";

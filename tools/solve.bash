@@ -23,7 +23,7 @@ _solve()
     -Y) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -block) COMPREPLY=(); return ;;
     -solver)
-        COMPREPLY=($(compgen -W 'auto block_cg cg refinement gmres block_gmres block_gcrodr bicgstab idr minres lobpcg' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto block_cg cg refinement gmres block_gmres block_gcrodr bicgstab idr minres lobpcg chebyshev_filter' -- "$cur"))
         return ;;
     -precond)
         COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut dense fsai isai' -- "$cur"))
