@@ -195,11 +195,16 @@ static sps_status choose_width(sps_eigen *e)
     int guard = e->count / 10 > 2 ? e->count / 10 : 2, m = e->opt.block;
 
     SPS_REQUIRE(e->ctx, e->count <= room, SPS_EINVAL,
-                "%d eigenpairs asked, and there are only %lld", e->count,
-                (long long)room);
+                "%d eigenpairs asked, and there are only %lld beside %d null "
+                "vectors and constraints", e->count, (long long)room,
+                e->given + (e->means ? e->nulls : 0));
     if (m == 0) m = e->count + guard < WIDEST ? (e->count + guard + 3) / 4 * 4
                                               : WIDEST;
     e->width = m < room ? m : (int)room;
+    if (m <= e->count && e->count <= WIDEST && m < room)
+        spsi_note(e->ctx, "a block of %d columns leaves none to guard the %d "
+                  "pairs: a wrong guess would go unseen but for verify_count",
+                  m, e->count);
     e->guard = m < e->count + guard ? e->width / 10 + 1 : guard;
 fail:
     return st;
@@ -277,6 +282,7 @@ static sps_status take_all(sps_eigen *e, sps_precond *T)
     SPS_TRY(take_norms(e));
     SPS_TRY(spsi_eigen_settle_fixed(e));
     SPS_TRY(spsi_eigen_prepare_proof(e));
+    SPS_TRY(spsi_eigen_count_reserve(e));
     if (!e->type->step) return spsi_eigen_dense_reserve(e);
     if (e->nearest) SPS_TRY(spsi_eigen_shift(e));
     SPS_TRY(spsi_new(e->ctx, e->type->size, &e->method));

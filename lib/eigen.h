@@ -158,6 +158,9 @@ sps_status spsi_eigen_densify(sps_eigen *e, const sps_operator *A,
 
 /* eigen_count.c: after the proof, e->missed; all pairs stand in fixed. */
 sps_status spsi_eigen_count(sps_eigen *e);
+/* Asks once for the memory that it will take, so that its lack is found early
+ * and the peak stated before a run covers it. */
+sps_status spsi_eigen_count_reserve(sps_eigen *e);
 
 /* eigen_solve.c */
 sps_status spsi_eigen_solve(sps_eigen *e, sps_block *X, double *lambda,

@@ -13,7 +13,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "timer.h"
+
 #define LARGEST 5000
+#define RATE 3e9        /* n^3 of a factorisation in a second */
 #define HUNT 200        /* iterations of the second search, at most */
 
 static double rank_of(const sps_eigen *e, double lambda)
@@ -21,21 +24,20 @@ static double rank_of(const sps_eigen *e, double lambda)
     return e->nearest ? fabs(lambda - e->opt.sigma) : e->sign * lambda;
 }
 
-/* How many pairs lie before the last gap that bounds do not close, and in *t a
- * place inside that gap; 0 pairs: before all of them. */
+/* How many pairs lie before the last gap that bounds do not close, and in *t
+ * the far end of it, just before the next pair: what was missed anywhere in the
+ * gap counts.  0 pairs: before all of them. */
 static int before_gap(const sps_eigen *e, double *t)
 {
     for (int i = e->count - 1; i > 0; i--) {
         double low = rank_of(e, e->lambda[i - 1]);
         double high = rank_of(e, e->lambda[i]);
-        double room = 4 * (e->bound[i] + e->bound[i - 1]) +
-                      1e3 * DBL_EPSILON * fabs(high);
 
-        *t = 0.5 * (low + high);
-        if (high - low > room) return i;
+        *t = high - 2 * e->bound[i] - 1e-9 * fabs(high);
+        if (*t > low + 2 * e->bound[i - 1]) return i;
     }
     *t = rank_of(e, e->lambda[0]);
-    *t -= 2 * e->bound[0] + 1e-6 * fabs(*t);
+    *t -= 2 * e->bound[0] + 1e-9 * fabs(*t);
     return 0;
 }
 
@@ -91,6 +93,33 @@ fail:
     return st;
 }
 
+/* Whether so many seconds are left. */
+static bool in_time(const sps_eigen *e, double seconds)
+{
+    return !(e->opt.max_seconds > 0) ||
+           spsi_now() - e->started + seconds < e->opt.max_seconds;
+}
+
+static bool small_enough(const sps_eigen *e)
+{
+    return e->n <= LARGEST && !e->opt.constraints && e->type->step;
+}
+
+sps_status spsi_eigen_count_reserve(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    sps_small *A = NULL, *M = NULL;
+    int n = (int)e->n;
+
+    if (!e->opt.verify_count || !small_enough(e)) return SPS_OK;
+    SPS_TRY(spsi_small_create(e->ctx, n, n, &A));
+    if (e->M) SPS_TRY(spsi_small_create(e->ctx, n, n, &M));
+fail:
+    spsi_small_destroy(&A);
+    spsi_small_destroy(&M);
+    return st;
+}
+
 /* The second search: X is random again, all pairs found are fixed. */
 static sps_status by_hunt(sps_eigen *e)
 {
@@ -100,16 +129,21 @@ static sps_status by_hunt(sps_eigen *e)
                   1e-10 * fabs(e->lambda[last]);
     sps_stop stop = e->stop;
 
+    /* Not known until the lowest Ritz value has settled. */
     e->stop = SPS_STOP_RUNNING;
     SPS_TRY(sps_block_random(&e->X, e->ctx->opt.seed + 4711));
     SPS_TRY(e->type->start(e, e->method));
-    while (!e->stop && applied++ < HUNT && !spsi_cancelled(e->ctx)) {
+    while (!e->stop && applied++ < HUNT && !spsi_cancelled(e->ctx) &&
+           in_time(e, 0)) {
         double size = fabs(e->theta[0]) * e->mnorm[0];
+        int before = 0;
 
-        e->missed = 0;
         for (int j = 0; j < e->m; j++)
-            e->missed += rank_of(e, e->theta[j]) < edge;
-        if (e->missed || e->resnorm[0] <= 1e-3 * size) break;
+            before += rank_of(e, e->theta[j]) < edge;
+        if (before || e->resnorm[0] <= 1e-3 * size) {
+            e->missed = before;
+            break;
+        }
         memset(e->done, 0, (size_t)e->m * sizeof *e->done);
         SPS_TRY(e->type->step(e, e->method));
     }
@@ -121,14 +155,15 @@ fail:
 sps_status spsi_eigen_count(sps_eigen *e)
 {
     sps_status st = SPS_OK;
-    bool plain = !e->opt.constraints;
+    double n = (double)e->n;
     int64_t left = e->n - e->given - e->count - (e->means ? e->nulls : 0);
 
     if (e->stop != SPS_STOP_CONVERGED && e->stop != SPS_STOP_ROUNDING)
         return SPS_OK;   /* the count would be of nothing */
     if (!isfinite(e->bound[e->count - 1])) return SPS_OK;
     if (!e->type->step || left <= 0) e->missed = 0;   /* there are no others */
-    else if (e->n <= LARGEST && plain) SPS_TRY(by_inertia(e));
+    else if (small_enough(e) && in_time(e, n * n * n / RATE))
+        SPS_TRY(by_inertia(e));
     else if (left >= e->m) SPS_TRY(by_hunt(e));
     if (e->missed > 0 && e->stop == SPS_STOP_CONVERGED)
         e->stop = SPS_STOP_MISSED;

@@ -12,6 +12,7 @@
 #define ROWS 512       /* up to here always */
 #define SHARE 5        /* and where so many times the pairs pass n, */
 #define MOST 8000      /* up to here */
+#define RATE 1e8       /* n^3 in a second: 10 n^3 operations, and no stop */
 
 static const sps_eigen_type lapack = { .name = "lapack", .stack = 1 };
 
@@ -20,7 +21,10 @@ const sps_eigen_type *spsi_eigen_dense_type(const sps_eigen *e)
     bool small = e->n <= ROWS;
     bool many = (int64_t)SHARE * e->count > e->n && e->n <= MOST;
 
+    double n = (double)e->n, seconds = e->opt.max_seconds;
+
     if (!small && !many) return NULL;
+    if (!small && seconds > 0 && n * n * n / RATE > seconds) return NULL;
     spsi_note(e->ctx, small ? "solver auto: LAPACK, since %lld rows are few"
                             : "solver auto: LAPACK, since of %lld pairs a good "
                               "part is asked", (long long)e->n);
@@ -31,12 +35,17 @@ sps_status spsi_eigen_dense_reserve(sps_eigen *e)
 {
     sps_status st = SPS_OK;
     int n = (int)e->n, q = e->given + (e->means ? e->nulls : 0);
+    double *work = NULL;
 
     SPS_TRY(spsi_small_create(e->ctx, n, n, &e->dense_A));
     if (e->M) SPS_TRY(spsi_small_create(e->ctx, n, n, &e->dense_M));
     SPS_TRY(spsi_small_create(e->ctx, n, q, &e->dense_D));
     SPS_TRY(SPS_NEW(e->ctx, n, &e->dense_w));
+    /* LAPACK will take 2 n^2 numbers of its own: asked for once, so that the
+     * peak stated before a run covers them. */
+    SPS_TRY(SPS_NEW(e->ctx, 2 * (int64_t)n * n, &work));
 fail:
+    spsi_free(e->ctx, work);
     return st;
 }
 

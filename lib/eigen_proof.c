@@ -108,7 +108,8 @@ static sps_status dual_norms(sps_eigen *e, const sps_block *R, double *bound)
         SPS_TRY(spsi_dots(B, e->Z, e->scratch));
         for (int j = 0; j < k; j++)
             bound[first + j] = result.column[j] == SPS_STOP_CONVERGED
-                                   ? sqrt(fmax(0, e->scratch[j])) : INFINITY;
+                                   ? 1.001 * sqrt(fmax(0, e->scratch[j]))
+                                   : INFINITY;
     }
 fail:
     return st;

@@ -281,6 +281,27 @@ START_TEST(the_count_finds_what_was_missed)
     ck_assert_int_eq(p.result.missed, 2);
     ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
     pencil_close(&p);
+    /* One close before the last pair: diag(1, 2, 4.9, 5, 10, 11, ...). */
+    pencil_open(&p, ctx, 100, 3, false);
+    p.opt.block = 3;
+    p.opt.verify_count = true;
+    for (int i = 0; i < 100; i++)
+        pencil_set(&p, i, i, i < 2 ? i + 1 : i < 4 ? 4.7 + 0.1 * i
+                                                   : i + 6);
+    p.x[0] = p.x[3 + 1] = p.x[3 * 3 + 2] = 1;
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.missed, 1);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
+    pencil_close(&p);
+    /* What did not converge is not counted. */
+    pencil_open(&p, ctx, 600, 4, false);
+    p.opt.verify_count = true;
+    p.opt.max_iterations = 2;
+    p.opt.precond = "none";
+    for (int i = 0; i < 600; i++) pencil_set(&p, i, i, i + 1);
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.missed, -1);
+    pencil_close(&p);
     /* By a second search, where constraints leave no inertia. */
     pencil_open(&p, ctx, 100, 3, false);
     for (int i = 0; i < 100; i++) pencil_set(&p, i, i, i + 1);
