@@ -326,8 +326,8 @@ fail:
 
 static void release_arrays(sps_eigen *e)
 {
-    void *arrays[] = { e->theta, e->ritz, e->resnorm, e->xnorm, e->mnorm, e->lambda,
-                       e->residual, e->backward, e->bound, e->relative,
+    void *arrays[] = { e->theta, e->ritz, e->resnorm, e->xnorm, e->mnorm,
+                       e->lambda, e->residual, e->backward, e->bound, e->relative,
                        e->scratch, e->done, e->pair, e->order, e->dense_w };
 
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)

@@ -2,8 +2,8 @@
 /* eigen_proof.c - what is true of eigenpairs, recomputed in double from A, M
  * and X by the plain kernel, whatever the method believed:
  *
- *   lambda = x'Ax / x'Mx, r = A x - lambda M x, residual ||r|| / |lambda| ||Mx||,
- *   backward error ||r|| / (||A|| + |lambda| ||M||) ||x||,
+ *   lambda = x'Ax / x'Mx, r = A x - lambda M x, residual
+ *   ||r|| / |lambda| ||Mx||, backward error ||r|| / (||A|| + |lambda| ||M||) ||x||,
  *   an eigenvalue within ||r||_{M^-1} / ||x||_M of lambda (Parlett, The
  *   Symmetric Eigenvalue Problem, 1998, theorem 15.9.1), and max |X'MX - I|.
  *
@@ -215,7 +215,8 @@ static sps_status prove_slice(sps_eigen *e, const sps_block *all, int first,
             e->pair[i] = SPS_STOP_RUNNING;
             continue;
         }
-        e->pair[i] = independent(e, first, j) && r[j] <= spsi_eigen_limit(e, l, x[j], m[j])
+        e->pair[i] = independent(e, first, j) &&
+                             r[j] <= spsi_eigen_limit(e, l, x[j], m[j])
                          ? SPS_STOP_CONVERGED : SPS_STOP_RUNNING;
     }
 fail:

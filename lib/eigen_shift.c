@@ -46,20 +46,20 @@ static int64_t merge(const sps_csr *A, const sps_csr *M, double sigma,
     }
 }
 
-static sps_status subtract(sps_eigen *e, sps_csr **C_p)
+static sps_status subtract(const sps_eigen *e, double sigma, sps_csr **C_p)
 {
     const sps_csr *A = e->A->A, *M = e->M ? e->M->A : NULL;
     sps_status st = SPS_OK;
     int64_t nnz = 0;
 
     for (int64_t i = 0; i < e->n; i++)
-        nnz += merge(A, M, e->opt.sigma, i, NULL, NULL);
+        nnz += merge(A, M, sigma, i, NULL, NULL);
     SPS_TRY(sps_csr_create(e->ctx, e->n, e->n, nnz, SPS_F64, C_p));
     for (int64_t i = 0; i < e->n; i++) {
         int64_t at = (*C_p)->rowptr[i];
 
         (*C_p)->rowptr[i + 1] =
-            at + merge(A, M, e->opt.sigma, i, (*C_p)->col + at,
+            at + merge(A, M, sigma, i, (*C_p)->col + at,
                        (double *)(*C_p)->val + at);
     }
     (*C_p)->props = SPS_SYMMETRIC;
@@ -68,8 +68,8 @@ fail:
 }
 
 /* The linear solver: with a preconditioner that is as good as a factorisation
- * where that can be had, else what auto makes of it. */
-static sps_status choose_solver(sps_eigen *e)
+ * where that can be had, else what auto makes of it if it may. */
+static sps_status choose_solver(sps_eigen *e, bool any)
 {
     sps_status st = SPS_EUNFIT;
     sps_options o;
@@ -92,9 +92,36 @@ static sps_status choose_solver(sps_eigen *e)
         st = sps_solver_create(e->shifted, NULL, e->width, &o,
                                &e->shift_solver);
     o.solver = o.precond = "auto";
-    if (st != SPS_OK)
+    if (st != SPS_OK && (any || e->n > 50000))
         st = sps_solver_create(e->shifted, NULL, e->width, &o,
                                &e->shift_solver);
+    return st;
+}
+
+/* With sigma an eigenvalue there are no factors: then a place beside it, a
+ * little further each time.  Pairs are still ordered by their distance from
+ * sigma. */
+static sps_status find_pole(sps_eigen *e)
+{
+    double size = e->norm_A / (e->norm_M > 0 ? e->norm_M : 1);
+    double step = 1e-9 * fmax(fabs(e->opt.sigma), 1e-3 * size);
+    double sigma = e->opt.sigma;
+    sps_status st = SPS_OK;
+
+    for (int attempt = 0; attempt < 4; attempt++) {
+        SPS_TRY(subtract(e, sigma, &e->shift));
+        SPS_TRY(sps_operator_csr(e->ctx, e->shift, e->width, NULL,
+                                 &e->shifted));
+        st = choose_solver(e, attempt == 3);
+        if (st == SPS_OK || attempt == 3) break;
+        spsi_eigen_unshift(e);
+        sigma += step;
+        step *= 100;
+    }
+    if (st == SPS_OK && sigma != e->opt.sigma)
+        spsi_note(e->ctx, "A - sigma M could not be factored, sigma may be an "
+                  "eigenvalue: %.10g was taken in its place", sigma);
+fail:
     return st;
 }
 
@@ -105,9 +132,7 @@ sps_status spsi_eigen_shift(sps_eigen *e)
     SPS_REQUIRE(e->ctx, e->A->A && (!e->M || e->M->A), SPS_EUNFIT,
                 "which=nearest needs the entries of A and M, and one of them "
                 "is a callback");
-    SPS_TRY(subtract(e, &e->shift));
-    SPS_TRY(sps_operator_csr(e->ctx, e->shift, e->width, NULL, &e->shifted));
-    SPS_TRY(choose_solver(e));
+    SPS_TRY(find_pole(e));
     SPS_TRY(sps_block_create(e->ctx, e->n, e->width, &e->shift_B));
     SPS_TRY(sps_block_create(e->ctx, e->n, e->width, &e->shift_X));
 fail:

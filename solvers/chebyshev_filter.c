@@ -7,7 +7,7 @@
  *
  * p of degree d is small on [a, b], a the last Ritz value of the block, b above
  * the spectrum, and grows fast below a; it is scaled to 1 at the first Ritz
- * value.  With c, h the middle and half-width of [a, b] and s_1 = h / (a_0 - c):
+ * value.  With c, h the middle and half-width of [a, b], s_1 = h / (a_0 - c):
  *
  *     y_1 = (s_1 / h) (A - c) x,  s' = 1 / (2 / s_1 - s),
  *     y_(i+1) = (2 s' / h) (A - c) y_i - s s' y_(i-1),  s = s'.

@@ -386,6 +386,23 @@ START_TEST(pairs_inside_the_spectrum_are_found_from_a_shift)
 }
 END_TEST
 
+START_TEST(a_shift_that_is_an_eigenvalue_is_moved)
+{
+    sps_context *ctx = context(2);
+    pencil p;
+
+    pencil_open(&p, ctx, 700, 6, false);
+    p.opt.which = "nearest";
+    p.opt.sigma = 7;
+    p.opt.rtol = 1e-8;
+    for (int i = 0; i < 700; i++) pencil_set(&p, i, i, 1 + i / 5);
+    pencil_must_agree(&p, "shift");
+    ck_assert_ptr_nonnull(strstr(sps_context_note(ctx, 0), "sigma"));
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 static double *line_up(const sps_context *ctx, int run)
 {
     pencil p;
@@ -485,6 +502,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(an_exact_guess_needs_no_iteration_and_a_wrong_end_is_left),
     RUNNER_TEST(many_pairs_are_locked_block_after_block),
     RUNNER_TEST(pairs_inside_the_spectrum_are_found_from_a_shift),
+    RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_moved),
     RUNNER_TEST(the_same_solve_gives_the_same_bits),
     RUNNER_TEST(a_tolerance_below_rounding_is_named_and_never_called_converged),
     RUNNER_TEST(an_indefinite_mass_matrix_is_named),

@@ -101,7 +101,7 @@ void eigen_report(const job *j, FILE *f)
                    "not listed\n", e->nullspace);
     if (e->missed >= 0)
         fprintf(f, "  count       %s\n", e->missed ? "eigenvalues were missed"
-                                                 : "no missed eigenvalue was found");
+                : "no missed eigenvalue was found");
     fprintf(f, "\n  %6s %24s %10s %10s  %s\n", "pair", "eigenvalue", "+-",
             "residual", "status");
     for (int i = 0; i < e->count; i++)
