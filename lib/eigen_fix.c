@@ -91,7 +91,8 @@ static sps_status settle(sps_eigen *e, int first, int *k)
     spsi_block_view(e->fixed, 0, 0, &none);
     spsi_block_narrow(e->fixed, first);
     spsi_block_narrow(e->dual, first);
-    SPS_TRY(spsi_eigen_orth(e, &none, &none, &W, &MW));
+    /* Without M the image is W itself, whatever stands in dual. */
+    SPS_TRY(spsi_eigen_orth(e, &none, &none, &W, e->M ? &MW : &W));
     SPS_REQUIRE(e->ctx, !e->stop, SPS_EINVAL,
                 "null vectors or constraints are not finite, or M is not "
                 "positive definite on them");
