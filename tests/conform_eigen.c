@@ -150,6 +150,55 @@ START_TEST(auto_takes_lapack_where_it_is_faster_and_says_so)
 }
 END_TEST
 
+/* Second differences as a function, on the host. */
+static int differences(double alpha, const double *X, int64_t ldx, double beta,
+                       double *Y, int64_t ldy, int64_t n, int k, void *stream,
+                       void *data)
+{
+    (void)stream;
+    (void)data;
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < k; j++) {
+            double v = 2 * X[i * ldx + j];
+            double *y = &Y[i * ldy + j];
+
+            if (i > 0) v -= X[(i - 1) * ldx + j];
+            if (i + 1 < n) v -= X[(i + 1) * ldx + j];
+            *y = alpha * v + (beta == 0 ? 0 : beta * *y);
+        }
+    return 0;
+}
+
+START_TEST(a_callback_is_filtered_and_gives_the_known_spectrum)
+{
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_block *X = NULL;
+    sps_eigen_result r = { .struct_size = sizeof r };
+    sps_options o;
+    double lambda[4];
+
+    if (runner_place() == SPS_CUDA) return;   /* its memory is not ours */
+    sps_options_default(&o);
+    o.which = "largest";
+    o.rtol = 1e-8;
+    ck_assert_int_eq(sps_operator_user(ctx, 700, differences, NULL,
+                                       SPS_SYMMETRIC, &op), SPS_OK);
+    ck_assert_int_eq(sps_solver_create_eigen(op, NULL, NULL, 4, &o, &s),
+                     SPS_OK);
+    ck_assert_int_eq(sps_block_create(ctx, 700, 4, &X), SPS_OK);
+    ck_assert_int_eq(sps_solver_eigen(s, X, lambda, &r), SPS_OK);
+    ck_assert_str_eq(r.solver, "chebyshev_filter");
+    ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
+    for (int j = 0; j < 4; j++)
+        ck_assert(fabs(lambda[j] - 4 * pow(sin(acos(-1) * (700 - j) / 1402),
+                                           2)) < 1e-9);
+    sps_solver_destroy(&s);
+    sps_block_destroy(&X);
+    sps_operator_destroy(&op);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("conform_eigen");
@@ -159,6 +208,7 @@ int main(void)
     tcase_add_checked_fixture(tc, open_context, close_context);
     tcase_add_test(tc, every_size_and_every_number_of_pairs);
     tcase_add_test(tc, random_pencils_lose_no_pair);
+    tcase_add_test(tc, a_callback_is_filtered_and_gives_the_known_spectrum);
     tcase_add_test(tc, auto_takes_lapack_where_it_is_faster_and_says_so);
     suite_add_tcase(suite, tc);
     return runner_run(suite);
