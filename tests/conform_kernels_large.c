@@ -141,6 +141,15 @@ static void multiply(const exam *e, rig *big, field *X, field *Y, int k)
     judge_all(big, Y, k, 6);
 }
 
+/* X stretched; what lies between is NaN for kernels that must not read it, and
+ * for those that may multiply it by the zeros of their blocks an 11. */
+static void fill_x(const exam *e, field *X, bool strict)
+{
+    field_fill(X, strict ? NAN : 11);
+    for (int64_t i = 0; i < e->r.A->ncol; i++)
+        field_put(X, i, e->x + i * e->k, WIDEST);
+}
+
 /* The widest plan that the kernel makes, at its width and below. */
 static void multiply_all(const exam *e, rig *big, field *X, field *Y)
 {
@@ -151,6 +160,7 @@ static void multiply_all(const exam *e, rig *big, field *X, field *Y)
         bool planned = false;
 
         if (!takes(kernel, e->t)) continue;
+        fill_x(e, X, kernel->gives & SPS_NAN_STAYS_IN_ROW);
         for (int w = 0; w < COUNT(widths); w++) {
             planned = planned || rig_plan(big, kernel, widths[w]);
             if (planned) multiply(e, big, X, Y, widths[w]);
@@ -179,9 +189,6 @@ static void stretched(const types *t, const char *family, int64_t n,
     big.block = t->block;
     field_open(&X, t->block, n * cols, ld, cols);
     field_open(&Y, t->block, n * rows, ld, rows);
-    field_fill(&X, NAN);
-    for (int64_t i = 0; i < n; i++)
-        field_put(&X, i, e.x + i * e.k, WIDEST);
     multiply_all(&e, &big, &X, &Y);
     field_close(&X);
     field_close(&Y);

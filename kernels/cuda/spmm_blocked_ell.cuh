@@ -17,6 +17,7 @@
 
 #include "blocked_ell.cuh"
 #include "cusparse_spmm.cuh"
+#include "ordered.cuh"
 
 #include <math.h>
 #include <stdio.h>
@@ -445,6 +446,13 @@ bool writes_y(const bell_plan *v, const sps_spmm_args *args)
            (e->dtype == SPS_F64 || args->Y->k % 4 == 0);
 }
 
+/* cuSPARSE 12.6.3 multiplies other rows than it should where a dense matrix ends
+ * beyond 2^31 numbers. */
+bool counts_in_32_bits(const sps_block *X)
+{
+    return (X->n - 1) * X->ld + X->k <= INT32_MAX;
+}
+
 sps_status bell_spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const bell_plan *v = (const bell_plan *)plan;
@@ -455,6 +463,8 @@ sps_status bell_spmm(const sps_plan *plan, const sps_spmm_args *args)
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     if (Y->k == 0 || Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
+    if (!counts_in_32_bits(X) || !counts_in_32_bits(Y))
+        return far_product(plan, args);
     if (copies_x(v, X))
         SPS_TRY_RETURN(wide ? pad<double>(v, X) : pad<float>(v, X));
     if (writes_y(v, args)) return multiply(v, args, Y->data, Y->ld);
