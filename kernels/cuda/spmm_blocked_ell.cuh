@@ -446,8 +446,7 @@ bool writes_y(const bell_plan *v, const sps_spmm_args *args)
            (e->dtype == SPS_F64 || args->Y->k % 4 == 0);
 }
 
-/* cuSPARSE 12.6.3 multiplies other rows than it should where a dense matrix ends
- * beyond 2^31 numbers. */
+/* Beyond 2^31 numbers of a block cuSPARSE 12.6.3 multiplies wrong rows. */
 bool counts_in_32_bits(const sps_block *X)
 {
     return (X->n - 1) * X->ld + X->k <= INT32_MAX;

@@ -153,8 +153,8 @@ bool fits(const sps_problem *p, const char **why_not)
  * lanes, out of L1 at 5.2 times the copy bandwidth, or out of L2 where rows find
  * no neighbours there; odd widths in strips of 16, each with all of A.  Fitted
  * to elasticity 64^3.  Small matrices wait for their longest row, whose blocks
- * come one after the other: 25 ns times b an entry, fitted to 20 matrices of 10^5
- * to 10^6 entries. */
+ * come one after the other: 25 ns times b an entry, fitted to 20 matrices of
+ * 10^5 to 10^6 entries. */
 double cost(const sps_problem *p)
 {
     const sps_features *f = p->f;
