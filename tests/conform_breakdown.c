@@ -318,6 +318,50 @@ START_TEST(a_nan_from_the_operator_ends_it_with_the_best_iterate)
 }
 END_TEST
 
+/* Z = R / 4, with a NaN in row 7 at one call. */
+static int trap_quarter(double alpha, const double *R, int64_t ldr, double beta,
+                        double *Z, int64_t ldz, int64_t n, int k, void *stream,
+                        void *data)
+{
+    struct trap *t = data;
+    const bool bad = ++t->calls == t->bad_at;
+
+    (void)stream;
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < k; j++) {
+            const double quarter = bad && i == 7 ? NAN : 0.25 * R[i * ldr + j];
+
+            Z[i * ldz + j] = alpha * quarter +
+                             (beta != 0 ? beta * Z[i * ldz + j] : 0);
+        }
+    return 0;
+}
+
+START_TEST(a_nan_from_the_preconditioner_ends_it_with_the_best_iterate)
+{
+    const char *name;
+
+    if (runner_place() != SPS_HOST) return;
+    FOR_GENERAL(name)
+    for (int bad_at = 9; bad_at < 40; bad_at += 10) {
+        problem p;
+        struct trap trap = { .bad_at = bad_at };
+
+        problem_open(&p, ctx, filled("grid5", 900, convection), 3);
+        p.opt.solver = name;
+        p.opt.rtol = 1e-13;
+        ck_assert_int_eq(sps_precond_user(ctx, 900, trap_quarter, &trap, &p.M),
+                         SPS_OK);
+        must_be_honest(&p, "NaN from the preconditioner");
+        ck_assert_msg(p.result.stop == SPS_STOP_NOT_FINITE, "%s, call %d of "
+                      "%d: %s", name, bad_at, trap.calls,
+                      sps_stop_string(p.result.stop));
+        sps_precond_destroy(&p.M);
+        problem_close(&p);
+    }
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(matrices_without_curvature_are_solved),
     RUNNER_TEST(dependent_and_zero_right_hand_sides_are_solved_too),
@@ -329,5 +373,6 @@ static const runner_test tests[] = {
     RUNNER_TEST(singular_systems_are_solved_where_consistent),
     RUNNER_TEST(an_inconsistent_column_does_not_spoil_its_neighbour),
     RUNNER_TEST(a_nan_from_the_operator_ends_it_with_the_best_iterate),
+    RUNNER_TEST(a_nan_from_the_preconditioner_ends_it_with_the_best_iterate),
 };
 METHODS_MAIN("conform_breakdown", tests)

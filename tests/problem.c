@@ -55,7 +55,7 @@ sps_status problem_solve(problem *p)
         st = sps_block_set(B, 0, p->k, p->b, p->k, SPS_ROW_MAJOR, SPS_HOST);
     if (st == SPS_OK)
         st = sps_block_set(X, 0, p->k, p->x, p->k, SPS_ROW_MAJOR, SPS_HOST);
-    if (st == SPS_OK) st = sps_solver_create(p->op, NULL, p->k, &p->opt, &s);
+    if (st == SPS_OK) st = sps_solver_create(p->op, p->M, p->k, &p->opt, &s);
     if (st == SPS_OK) st = sps_solver_linear(s, B, X, &p->result);
     if (st == SPS_OK)
         st = sps_block_get(X, 0, p->k, p->x, p->k, SPS_ROW_MAJOR, SPS_HOST);

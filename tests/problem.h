@@ -10,6 +10,7 @@ typedef struct problem {
     sps_context *ctx;
     sps_csr *A;
     sps_operator *op;
+    sps_precond *M;           /* the test's own, which destroys it; or NULL */
     int k;
     double *b, *x;            /* n x k, row-major, ld k */
     sps_options opt;
