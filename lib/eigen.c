@@ -334,12 +334,21 @@ static void release_arrays(sps_eigen *e)
         spsi_free(e->ctx, arrays[i]);
 }
 
-void spsi_eigen_destroy(sps_eigen **e_p)
+static void release_matrices(sps_eigen *e)
 {
-    sps_eigen *e = e_p ? *e_p : NULL;
     sps_block **blocks[] = { &e->AS, &e->R, &e->room, &e->Z };
     sps_small **smalls[] = { &e->E, &e->F, &e->G, &e->U, &e->C,
                              &e->dense_A, &e->dense_M, &e->dense_D };
+
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        sps_block_destroy(blocks[i]);
+    for (size_t i = 0; i < sizeof smalls / sizeof *smalls; i++)
+        spsi_small_destroy(smalls[i]);
+}
+
+void spsi_eigen_destroy(sps_eigen **e_p)
+{
+    sps_eigen *e = e_p ? *e_p : NULL;
 
     if (!e) return;
     if (e->method && e->type->destroy) e->type->destroy(e, e->method);
@@ -350,10 +359,7 @@ void spsi_eigen_destroy(sps_eigen **e_p)
     sps_block_destroy(&e->S);
     if (e->dual != e->fixed) sps_block_destroy(&e->dual);
     sps_block_destroy(&e->fixed);
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        sps_block_destroy(blocks[i]);
-    for (size_t i = 0; i < sizeof smalls / sizeof *smalls; i++)
-        spsi_small_destroy(smalls[i]);
+    release_matrices(e);
     spsi_nullspace_destroy(&e->null);
     sps_solver_destroy(&e->mass_solver);
     release_arrays(e);
