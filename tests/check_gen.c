@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_gen.c - generated matrices are what their names say: symmetric bit for
  * bit, positive definite, with the row sums, null vectors and eigenvalues that
- * theory gives them; and the printer of mtxgen loses no bit. */
+ * theory gives them; and mtxgen writes their very bits. */
 #include <check.h>
 #include <lapacke.h>
 #include <math.h>
@@ -11,84 +11,7 @@
 
 #include "fixture.h"
 #include "runner.h"
-#include "tools/digits.h"
-#include "tools/gen.h"
-
-/* A whole generated matrix. */
-typedef struct whole {
-    gen g;
-    int64_t *rowptr;
-    int32_t *col;
-    double *val;
-} whole;
-
-/* Makes "KIND SIZES [options]". */
-static whole make(const char *line)
-{
-    char text[200], error[160] = "", *word[24];
-    int words = 0;
-    gen_spec spec;
-    whole w;
-
-    snprintf(text, sizeof text, "%s", line);
-    for (char *p = strtok(text, " "); p; p = strtok(NULL, " "))
-        word[words++] = p;
-    gen_default(&spec);
-    for (int i = 0, taken; i < words; i += taken) {
-        taken = gen_parse(&spec, words - i, word + i, error);
-        if (!taken)
-            taken = gen_option(&spec, words - i, word + i, error);
-        ck_assert_msg(taken > 0, "%s: %s", line, error);
-    }
-    ck_assert_msg(gen_open(&spec, &w.g, error), "%s: %s", line, error);
-    w.rowptr = malloc(((size_t)w.g.rows + 1) * sizeof *w.rowptr);
-    w.col = malloc(((size_t)w.g.nnz + 1) * sizeof *w.col);
-    w.val = malloc(((size_t)w.g.nnz + 1) * sizeof *w.val);
-    gen_fill(&w.g, w.rowptr, w.col, w.val);
-    return w;
-}
-
-static void drop(whole *w)
-{
-    gen_close(&w->g);
-    free(w->rowptr);
-    free(w->col);
-    free(w->val);
-}
-
-/* Entry (i, j), or NULL. */
-static const double *find(const whole *w, int64_t i, int64_t j)
-{
-    for (int64_t p = w->rowptr[i]; p < w->rowptr[i + 1]; p++)
-        if (w->col[p] == j)
-            return &w->val[p];
-    return NULL;
-}
-
-static double row_times(const whole *w, int64_t i, const double *x)
-{
-    double sum = 0;
-
-    for (int64_t p = w->rowptr[i]; p < w->rowptr[i + 1]; p++)
-        sum += w->val[p] * (x ? x[w->col[p]] : 1);
-    return sum;
-}
-
-/* Eigenvalues, ascending; the caller frees them. */
-static double *eigenvalues(const whole *w)
-{
-    lapack_int n = (lapack_int)w->g.rows;
-    double *a = calloc((size_t)n * (size_t)n, sizeof *a);
-    double *e = malloc((size_t)n * sizeof *e);
-
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t p = w->rowptr[i]; p < w->rowptr[i + 1]; p++)
-            a[i * n + w->col[p]] = w->val[p];
-    ck_assert_int_eq(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', n, a, n, e),
-                     0);
-    free(a);
-    return e;
-}
+#include "whole.h"
 
 static const char *const symmetric[] = {
     "poisson7 7 5 6", "poisson7 1", "poisson7 6 -perturb 1",
@@ -472,63 +395,6 @@ START_TEST(philox_gives_the_known_answers)
 }
 END_TEST
 
-static void reads_back(double v)
-{
-    char text[DIGITS_MOST + 1];
-    double back;
-
-    memset(text, 0, sizeof text);
-    ck_assert_int_le(digits_double(text, v) - text, DIGITS_MOST);
-    back = strtod(text, NULL);
-    ck_assert_msg(!memcmp(&back, &v, sizeof v), "%s for %a", text, v);
-}
-
-START_TEST(printed_numbers_read_back)
-{
-    static const double hard[] = {
-        0, -0.0, 1, -1, 0.1, 1e22, 1e23, 5e-324, 2.2250738585072014e-308,
-        1.7976931348623157e308, 9007199254740993, 123456789012345678, 1e15,
-        1e17, 1e18, 1e-5, 1.2345e-5, 0.3, 2.0 / 3, 9.999999999999999e22,
-    };
-
-    digits_init();
-    for (size_t i = 0; i < sizeof hard / sizeof *hard; i++)
-        reads_back(hard[i]);
-    for (uint64_t i = 0; i < 300000; i++) {
-        uint32_t w[4];
-        uint64_t bits;
-        double v;
-
-        gen_philox(1, i, 0, w);
-        bits = (uint64_t)w[0] << 32 | w[1];
-        memcpy(&v, &bits, sizeof v);
-        if (isfinite(v))
-            reads_back(v);
-        reads_back(gen_uniform(2, i, 0));
-        reads_back((double)(w[2] % 100003) / pow(10, w[3] % 12));
-    }
-}
-END_TEST
-
-START_TEST(short_numbers_stay_short)
-{
-    static const struct { double v; const char *text; } pair[] = {
-        {0.1, "0.1"}, {-4, "-4"}, {2.5, "2.5"}, {1e22, "1e22"},
-        {1e100, "1e100"}, {0.001, "0.001"}, {-1.5e-9, "-1.5e-9"},
-        {1.0 / 3, "0.3333333333333333"}, {123.456, "123.456"},
-    };
-    char text[DIGITS_MOST + 1];
-
-    digits_init();
-    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
-        *digits_double(text, pair[i].v) = 0;
-        ck_assert_str_eq(text, pair[i].text);
-    }
-    *digits_int(text, INT64_MIN) = 0;
-    ck_assert_str_eq(text, "-9223372036854775808");
-}
-END_TEST
-
 /* The file that mtxgen writes holds the very bits that gen_fill gives. */
 static void written_and_read(const char *line, const char *suffix)
 {
@@ -585,8 +451,6 @@ static const runner_test tests[] = {
     RUNNER_TEST(rmat_is_a_skewed_simple_graph),
     RUNNER_TEST(laplacian_rows_sum_to_the_shift),
     RUNNER_TEST(philox_gives_the_known_answers),
-    RUNNER_TEST(printed_numbers_read_back),
-    RUNNER_TEST(short_numbers_stay_short),
     RUNNER_TEST(files_hold_the_same_bits),
 };
 RUNNER_MAIN("generators", tests)
