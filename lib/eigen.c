@@ -106,86 +106,6 @@ fail:
     return st;
 }
 
-/* Plane-like meshes and networks without hubs: factors at 1e-5 cost little on
- * the host.  Those of a singular A have a pivot that vanishes and is replaced;
- * what they make of null vectors is projected away (as means alone: beside an
- * M that is blind to them too little would be left). */
-static bool fills_little(const sps_eigen *e)
-{
-    const sps_features *f = &e->A->f;
-
-    return e->ctx->backend->place == SPS_HOST && e->n <= 200000 &&
-           (e->nulls == 0 || e->means) && f->mean_length <= 8 &&
-           (double)f->max_length <= 20 * f->mean_length;
-}
-
-/* auto: what is nearest to the inverse at a bearable price.  It may fail to be
- * made, of a singular A for example: then the next.  A polynomial is always
- * there. */
-static sps_status choose_precond(sps_eigen *e)
-{
-    sps_options o = e->opt;
-    int64_t nnz = e->A->A->nnz > 0 ? e->A->A->nnz : 1;
-    bool all = e->n <= 20000 && e->nulls == 0;
-    sps_status st = SPS_EUNFIT;
-
-    if (e->n <= 2000 && e->nulls == 0) {
-        o.precond = "dense";
-        st = sps_precond_create(e->A, e->width, &o, &e->T);
-    }
-    if (st != SPS_OK && (all || fills_little(e))) {
-        o.precond = "ilut";
-        o.droptol = fmin(o.droptol, all ? 1e-12 : 1e-5);
-        o.fill = fmax(o.fill, all ? fmin(100, 3e7 / (double)nnz) : 30);
-        st = sps_precond_create(e->A, e->width, &o, &e->T);
-    }
-    if (st != SPS_OK) {
-        o.precond = "chebyshev";
-        o.degree = o.degree > 8 ? o.degree : 8;
-        SPS_TRY(sps_precond_create(e->A, e->width, &o, &e->T));
-    }
-    e->own_T = true;
-    spsi_note(e->ctx, "preconditioner auto: %s, for %lld rows%s",
-              sps_precond_name(e->T), (long long)e->n,
-              e->nulls ? " and a null space" : "");
-fail:
-    return st;
-}
-
-static sps_status take_precond(sps_eigen *e, sps_precond *T)
-{
-    sps_status st = SPS_OK;
-    const char *name = e->opt.precond;
-
-    e->T = T;
-    if (T) {
-        SPS_REQUIRE(e->ctx, T->ctx == e->ctx, SPS_EINVAL,
-                    "matrix and preconditioner belong to different contexts");
-        SPS_REQUIRE(e->ctx, T->n == e->n, SPS_ESHAPE,
-                    "the preconditioner has %lld rows, the matrix %lld",
-                    (long long)T->n, (long long)e->n);
-        SPS_REQUIRE(e->ctx, !T->A || T->width >= e->width, SPS_ESHAPE,
-                    "the preconditioner was made for blocks of %d columns, "
-                    "this eigensolver works with %d", T->width, e->width);
-        return SPS_OK;
-    }
-    if (!e->type->preconditioned || e->nearest) return SPS_OK;
-    if (!strcmp(name, "none") || (!strcmp(name, "auto") && !e->A->A))
-        return SPS_OK;
-    if (e->sign < 0) {   /* it would pull towards the other end */
-        if (strcmp(name, "auto"))
-            spsi_note(e->ctx, "preconditioner %s is about the inverse of A "
-                      "and no help for the largest eigenvalues: left out",
-                      name);
-        return SPS_OK;
-    }
-    if (!strcmp(name, "auto")) return choose_precond(e);
-    SPS_TRY(sps_precond_create(e->A, e->width, &e->opt, &e->T));
-    e->own_T = true;
-fail:
-    return st;
-}
-
 /* The block: pairs asked and guards, to a multiple of 4 so that rows of the
  * stack stay aligned; no more than there are dimensions. */
 static sps_status choose_width(sps_eigen *e)
@@ -277,10 +197,10 @@ static sps_status take_all(sps_eigen *e, sps_precond *T)
     SPS_TRY(spsi_eigen_gather_fixed(e));
     SPS_TRY(choose_width(e));
     SPS_TRY(take_arrays(e));
-    SPS_TRY(take_precond(e, T));
     SPS_TRY(take_blocks(e));
     SPS_TRY(take_norms(e));
     SPS_TRY(spsi_eigen_settle_fixed(e));
+    SPS_TRY(spsi_eigen_take_precond(e, T));
     SPS_TRY(spsi_eigen_prepare_proof(e));
     SPS_TRY(spsi_eigen_count_reserve(e));
     if (!e->type->step) return spsi_eigen_dense_reserve(e);
@@ -353,8 +273,8 @@ void spsi_eigen_destroy(sps_eigen **e_p)
     if (!e) return;
     if (e->method && e->type->destroy) e->type->destroy(e, e->method);
     spsi_free(e->ctx, e->method);
-    spsi_eigen_unshift(e);
     if (e->own_T) sps_precond_destroy(&e->T);
+    spsi_eigen_unshift(e);
     if (e->MS != e->S) sps_block_destroy(&e->MS);
     sps_block_destroy(&e->S);
     if (e->dual != e->fixed) sps_block_destroy(&e->dual);

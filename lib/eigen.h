@@ -40,11 +40,14 @@ struct sps_eigen {
     sps_context *ctx;
     const sps_operator *A, *M;   /* M NULL: the identity */
     sps_precond *T;              /* about A^-1; NULL: none */
-    bool own_T, T_left;          /* made here; not used any more */
+    bool own_T, T_left;          /* made here; not in use */
+    double T_sigma;              /* then it is about (A - T_sigma M)^-1 */
+    int T_moves;
     sps_options opt;
     int64_t n;
     int count;                   /* pairs asked */
-    sps_csr *shift;              /* A - sigma M, eigen_shift.c, else NULL */
+    sps_csr *shift;              /* A - sigma M of a search nearest to sigma,
+                                    or what T is made of; else NULL */
     sps_operator *shifted;
     sps_solver *shift_solver;
     sps_block *shift_B, *shift_X;
@@ -81,6 +84,7 @@ struct sps_eigen {
     struct sps_nullspace *null;  /* means over components, without M */
     int nulls, null_columns;     /* its dimension; columns of fixed for it */
     bool means;
+    bool blind;                  /* M maps the null vectors of A to zero */
     sps_small *F;                /* fixed columns x m */
     sps_small *G, *U, *C;        /* up to 3 m square: Gram, scratch, Q'W */
 
@@ -122,6 +126,13 @@ sps_status spsi_eigen_project(sps_eigen *e, sps_block *W);
 sps_status spsi_eigen_ritz(sps_eigen *e, sps_small *H, double *w);
 sps_status spsi_eigen_rotate(sps_eigen *e, const sps_small *K);
 sps_status spsi_eigen_begin(sps_eigen *e, double *w);
+/* The outer Ritz values of some Lanczos steps with sign A from a random vector
+ * (T: scratch of so many rows), and the norm of the last residual: low - past,
+ * high + past lie outside the spectrum, unless the start has nothing of the
+ * outer vectors (Zhou and Li, Linear Algebra Appl. 435, 2011). */
+#define SPS_EIGEN_LANCZOS 12
+sps_status spsi_eigen_ends(sps_eigen *e, sps_small *T, double *low,
+                           double *high, double *past);
 
 /* eigen_fix.c: null space and constraints: counted and given room, then made
  * orthonormal. */
@@ -140,7 +151,14 @@ double spsi_eigen_limit(const sps_eigen *e, double theta, double xnorm,
                         double mnorm);
 double spsi_eigen_floor(const sps_eigen *e, double theta, double xnorm);
 
-/* eigen_shift.c: A - sigma M and its solver; Y = (A - sigma M)^-1 M X. */
+/* eigen_precond.c: T, the caller's or one made here; and where Ritz values
+ * call for it, about another shift. */
+sps_status spsi_eigen_take_precond(sps_eigen *e, sps_precond *T);
+sps_status spsi_eigen_move_precond(sps_eigen *e);
+
+/* eigen_shift.c: A - sigma M as a matrix, and its solver; Y = (A - sigma M)^-1 M X. */
+sps_status spsi_eigen_subtract(const sps_eigen *e, double sigma,
+                               sps_csr **C_p);
 sps_status spsi_eigen_shift(sps_eigen *e);
 void spsi_eigen_unshift(sps_eigen *e);
 sps_status spsi_eigen_invert(sps_eigen *e, const sps_block *X, sps_block *Y);

@@ -138,6 +138,7 @@ static sps_status settle_nulls(sps_eigen *e)
     st = settle(e, 0, &e->null_columns);
     e->M = M;
     SPS_TRY(st);
+    e->blind = both;
     if (both) {
         SPS_TRY(spsi_copy(e->fixed, e->dual));
         spsi_note(e->ctx, "A and M share a null space of dimension %d: pairs "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* eigen_ritz.c - Rayleigh-Ritz, as all methods share it: the small symmetric
- * eigenproblem, the rotation of the stacks by its vectors, and the begin from
- * any block. */
+ * eigenproblem, the rotation of the stacks by its vectors, the begin from any
+ * block, and a first look at the ends of the spectrum. */
 #include "eigen.h"
 
 #include <math.h>
@@ -98,6 +98,62 @@ sps_status spsi_eigen_begin(sps_eigen *e, double *w)
     SPS_TRY(spsi_eigen_rotate(e, e->G));
     for (int j = 0; j < e->m; j++) e->ritz[j] = e->sign * w[j];
     SPS_TRY(spsi_eigen_residuals(e));
+fail:
+    return st;
+}
+
+/* One step: W = sign A V - beta before, then less its part along V, *a, and
+ * *beta = ||W||. */
+static sps_status lanczos(sps_eigen *e, const sps_block *before,
+                          const sps_block *V, sps_block *W, double *a,
+                          double *beta)
+{
+    sps_status st = SPS_OK;
+    double minus = -*beta, one = 1;
+
+    SPS_TRY(sps_operator_apply(e->A, e->sign, V, 0.0, W));
+    SPS_TRY(spsi_axpby_cols(&minus, before, &one, W));
+    SPS_TRY(spsi_dots(V, W, a));
+    minus = -*a;
+    SPS_TRY(spsi_axpby_cols(&minus, V, &one, W));
+    SPS_TRY(spsi_norms(W, beta));
+fail:
+    return st;
+}
+
+sps_status spsi_eigen_ends(sps_eigen *e, sps_small *T, double *low,
+                           double *high, double *past)
+{
+    sps_status st = SPS_OK;
+    int steps = e->n < SPS_EIGEN_LANCZOS ? (int)e->n : SPS_EIGEN_LANCZOS;
+    double a, beta = 0, scale, zero = 0, w[SPS_EIGEN_LANCZOS];
+    sps_block V, before, W;
+
+    spsi_block_narrow(e->R, 1);
+    spsi_block_narrow(e->room, 1);
+    spsi_block_view(e->R, 0, 1, &V);
+    spsi_block_view(e->AS, 0, 1, &W);
+    spsi_block_view(e->room, 0, 1, &before);
+    spsi_small_shape(T, steps, steps);
+    spsi_small_clear(T);
+    SPS_TRY(sps_block_random(&V, 3));
+    SPS_TRY(spsi_norms(&V, &a));
+    scale = 1 / a;
+    SPS_TRY(spsi_axpby_cols(&scale, &V, NULL, &V));
+    SPS_TRY(spsi_fill(&before, 0));
+    for (int t = 0; t < steps; t++) {
+        SPS_TRY(lanczos(e, &before, &V, &W, &a, &beta));
+        *spsi_small_at(T, t, t) = a;
+        if (t + 1 == steps || !(beta > 0)) break;
+        *spsi_small_at(T, t, t + 1) = *spsi_small_at(T, t + 1, t) = beta;
+        SPS_TRY(spsi_copy(&V, &before));
+        scale = 1 / beta;
+        SPS_TRY(spsi_axpby_cols(&scale, &W, &zero, &V));
+    }
+    SPS_TRY(spsi_small_eigen(T, w));
+    *low = w[0];
+    *high = w[steps - 1];
+    *past = beta;
 fail:
     return st;
 }

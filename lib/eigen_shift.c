@@ -46,7 +46,8 @@ static int64_t merge(const sps_csr *A, const sps_csr *M, double sigma,
     }
 }
 
-static sps_status subtract(const sps_eigen *e, double sigma, sps_csr **C_p)
+sps_status spsi_eigen_subtract(const sps_eigen *e, double sigma,
+                               sps_csr **C_p)
 {
     const sps_csr *A = e->A->A, *M = e->M ? e->M->A : NULL;
     sps_status st = SPS_OK;
@@ -109,7 +110,7 @@ static sps_status find_pole(sps_eigen *e)
     sps_status st = SPS_OK;
 
     for (int attempt = 0; attempt < 4; attempt++) {
-        SPS_TRY(subtract(e, sigma, &e->shift));
+        SPS_TRY(spsi_eigen_subtract(e, sigma, &e->shift));
         SPS_TRY(sps_operator_csr(e->ctx, e->shift, e->width, NULL,
                                  &e->shifted));
         st = choose_solver(e, attempt == 3);

@@ -282,19 +282,6 @@ static sps_status give_up(sps_eigen *e, course *c)
     return harvest(e, c, target(e));
 }
 
-/* A Ritz value below zero proves that A is indefinite: what was chosen as
- * about its inverse pulls towards zero then, away from the lowest pairs. */
-static void leave_precond(sps_eigen *e)
-{
-    if (e->T_left || !e->own_T || e->sign < 0 || e->nearest ||
-        strcmp(e->opt.precond, "auto") || e->theta[0] >= -1e-10 * e->norm_A)
-        return;
-    e->T_left = true;
-    e->event = "A is indefinite: preconditioner left out";
-    spsi_note(e->ctx, "A has an eigenvalue of at most %.3g: the "
-              "preconditioner, about its inverse, is left out", e->theta[0]);
-}
-
 static sps_status iterate(sps_eigen *e, course *c)
 {
     sps_status st = SPS_OK;
@@ -302,7 +289,7 @@ static sps_status iterate(sps_eigen *e, course *c)
     if (e->iteration % SNAPSHOT == 0) SPS_TRY(snapshot(e, &c->best));
     e->stop = limit(e);
     if (e->stop) return SPS_OK;
-    leave_precond(e);
+    SPS_TRY(spsi_eigen_move_precond(e));
     SPS_TRY(e->type->step(e, e->method));
     e->iteration++;
     c->fresh = false;
@@ -412,7 +399,6 @@ static void reset(sps_eigen *e)
     e->applies_A = e->applies_M = e->applies_T = 0;
     e->iteration = e->restarts = e->directions = 0;
     e->missed = -1;
-    e->T_left = false;
     e->shift_failures = 0;
     set_locked(e, 0);
     set_columns(e, e->width);

@@ -23,7 +23,6 @@
 #include <float.h>
 #include <math.h>
 
-#define LANCZOS 12
 #define GROWTH 1e6
 
 struct filter {
@@ -43,50 +42,9 @@ static sps_status setup(sps_eigen *e, void *method)
                 "largest; lobpcg takes a mass matrix and a shift");
     /* The degree of a preconditioner would be too low for a filter. */
     f->degree = e->opt.degree > 4 ? e->opt.degree : 20;
-    SPS_TRY(SPS_NEW(e->ctx, e->width > LANCZOS ? e->width : LANCZOS, &f->w));
-    SPS_TRY(spsi_small_create(e->ctx, LANCZOS, LANCZOS, &f->T));
-fail:
-    return st;
-}
-
-/* b = largest Ritz value + ||last residual|| of a few Lanczos steps with
- * sign A: above the spectrum unless the start has nothing of the last vector
- * (Zhou and Li, Linear Algebra Appl. 435, 2011). */
-static sps_status bound(sps_eigen *e, struct filter *f)
-{
-    sps_status st = SPS_OK;
-    sps_block V, before, W;
-    double a, beta = 0, minus, one = 1, zero = 0;
-    int steps = e->n < LANCZOS ? (int)e->n : LANCZOS;
-
-    spsi_block_narrow(e->R, 1);
-    spsi_block_view(e->R, 0, 1, &V);
-    spsi_block_view(e->AS, 0, 1, &W);
-    spsi_block_view(e->S, 2 * e->width, 1, &before);
-    spsi_small_shape(f->T, steps, steps);
-    spsi_small_clear(f->T);
-    SPS_TRY(sps_block_random(&V, 3));
-    SPS_TRY(spsi_norms(&V, &a));
-    a = 1 / a;
-    SPS_TRY(spsi_axpby_cols(&a, &V, NULL, &V));
-    SPS_TRY(spsi_fill(&before, 0));
-    for (int t = 0; t < steps; t++) {
-        SPS_TRY(sps_operator_apply(e->A, e->sign, &V, 0.0, &W));
-        minus = -beta;
-        SPS_TRY(spsi_axpby_cols(&minus, &before, &one, &W));
-        SPS_TRY(spsi_dots(&V, &W, &a));
-        *spsi_small_at(f->T, t, t) = a;
-        minus = -a;
-        SPS_TRY(spsi_axpby_cols(&minus, &V, &one, &W));
-        SPS_TRY(spsi_norms(&W, &beta));
-        if (t + 1 == steps || !(beta > 0)) break;
-        *spsi_small_at(f->T, t, t + 1) = *spsi_small_at(f->T, t + 1, t) = beta;
-        SPS_TRY(spsi_copy(&V, &before));
-        a = 1 / beta;
-        SPS_TRY(spsi_axpby_cols(&a, &W, &zero, &V));
-    }
-    SPS_TRY(spsi_small_eigen(f->T, f->w));
-    f->upper = f->w[steps - 1] + beta;
+    SPS_TRY(SPS_NEW(e->ctx, e->width, &f->w));
+    SPS_TRY(spsi_small_create(e->ctx, SPS_EIGEN_LANCZOS, SPS_EIGEN_LANCZOS,
+                              &f->T));
 fail:
     return st;
 }
@@ -95,8 +53,12 @@ static sps_status start(sps_eigen *e, void *method)
 {
     struct filter *f = method;
     sps_status st = SPS_OK;
+    double low, past;
 
-    if (e->iteration == 0) SPS_TRY(bound(e, f));
+    if (e->iteration == 0) {
+        SPS_TRY(spsi_eigen_ends(e, f->T, &low, &f->upper, &past));
+        f->upper += past;
+    }
     SPS_TRY(spsi_eigen_begin(e, f->w));
 fail:
     return st;

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* eigen_precond.c - the preconditioner of an eigensolver: T is about
+ * (A - sigma M)^-1, sigma below the lowest eigenvalue, so that it is positive
+ * definite and pulls towards the lowest pairs (Knyazev, SIAM J. Sci. Comput.
+ * 23(2), 2001, section 4).
+ *
+ *   A positive definite    sigma = 0
+ *   known null vectors     sigma = -TINY ||A|| / ||M||: factors exist, and what
+ *                          T makes of the null vectors is projected away
+ *   A indefinite           sigma = theta_0 - d, theta_0 the lowest Ritz value,
+ *                          d the larger of the block's spread and 3 ||r_0||
+ *
+ * That A is indefinite is seen by some Lanczos steps, whose lower end is the
+ * first sigma, or once a Ritz value is negative; then a few steps are made
+ * without T, until Ritz values mean something.  T follows them, MOVES times at
+ * most: down when theta_0 comes near to sigma, up when d has become a tenth.
+ * At a distance of 1 / EASY of the whole spectrum a polynomial does as well as
+ * factors. */
+#include "eigen.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TINY 1e-8
+#define SETTLE 5       /* iterations between two looks */
+#define MOVES 6
+#define EASY 1e3
+
+static bool automatic(const sps_eigen *e)
+{
+    return !strcmp(e->opt.precond, "auto");
+}
+
+/* The unit of eigenvalues. */
+static double unit_of(const sps_eigen *e)
+{
+    return e->norm_A / (e->norm_M > 0 ? e->norm_M : 1);
+}
+
+/* Plane-like meshes and networks without hubs: factors at 1e-5 cost little on
+ * the host. */
+static bool fills_little(const sps_eigen *e)
+{
+    const sps_features *f = &e->A->f;
+
+    return e->ctx->backend->place == SPS_HOST && e->n <= 200000 &&
+           !e->blind && f->mean_length <= 8 &&
+           (double)f->max_length <= 20 * f->mean_length;
+}
+
+/* auto: what is nearest to the inverse of op, whose spectrum begins about d
+ * (0: not known) above zero, at a bearable price.  It may fail to be made, of
+ * a singular A for example: then the next.  A polynomial is always there. */
+static sps_status choose(sps_eigen *e, const sps_operator *op, double d)
+{
+    sps_options o = e->opt;
+    int64_t nnz = op->A->nnz > 0 ? op->A->nnz : 1;
+    bool all = e->n <= 20000 && e->nulls == 0;
+    bool hard = d == 0 || unit_of(e) > EASY * d;
+    sps_status st = SPS_EUNFIT;
+
+    if (hard && e->n <= 2000 && e->nulls == 0) {
+        o.precond = "dense";
+        st = sps_precond_create(op, e->width, &o, &e->T);
+    }
+    if (st != SPS_OK && hard && (all || fills_little(e))) {
+        o.precond = "ilut";
+        o.droptol = fmin(o.droptol, all ? 1e-12 : 1e-5);
+        o.fill = fmax(o.fill, all ? fmin(100, 3e7 / (double)nnz) : 30);
+        st = sps_precond_create(op, e->width, &o, &e->T);
+    }
+    if (st != SPS_OK) {
+        o.precond = "chebyshev";
+        o.degree = o.degree > 8 ? o.degree : 8;
+        st = sps_precond_create(op, e->width, &o, &e->T);
+    }
+    return st;
+}
+
+/* T of A - sigma M, in place of what there was, which goes first. */
+static sps_status make(sps_eigen *e, double sigma, double d)
+{
+    const sps_operator *op = e->A;
+    sps_status st = SPS_OK;
+
+    sps_precond_destroy(&e->T);
+    spsi_eigen_unshift(e);
+    if (sigma != 0) {
+        SPS_TRY(spsi_eigen_subtract(e, sigma, &e->shift));
+        SPS_TRY(sps_operator_csr(e->ctx, e->shift, e->width, NULL,
+                                 &e->shifted));
+        op = e->shifted;
+    }
+    if (automatic(e)) SPS_TRY(choose(e, op, d));
+    else SPS_TRY(sps_precond_create(op, e->width, &e->opt, &e->T));
+    e->own_T = true;
+    e->T_sigma = sigma;
+fail:
+    return st;
+}
+
+static sps_status check(const sps_eigen *e, const sps_precond *T)
+{
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(e->ctx, T->ctx == e->ctx, SPS_EINVAL,
+                "matrix and preconditioner belong to different contexts");
+    SPS_REQUIRE(e->ctx, T->n == e->n, SPS_ESHAPE,
+                "the preconditioner has %lld rows, the matrix %lld",
+                (long long)T->n, (long long)e->n);
+    SPS_REQUIRE(e->ctx, !T->A || T->width >= e->width, SPS_ESHAPE,
+                "the preconditioner was made for blocks of %d columns, "
+                "this eigensolver works with %d", T->width, e->width);
+fail:
+    return st;
+}
+
+/* Whether A - sigma M can be had as a matrix. */
+static bool shiftable(const sps_eigen *e)
+{
+    return e->A->A && (!e->M || e->M->A);
+}
+
+/* *sigma below the spectrum by about *d where Lanczos steps find A indefinite;
+ * with M a guess that will be mended. */
+static sps_status probe(sps_eigen *e, double *sigma, double *d)
+{
+    sps_status st = SPS_OK;
+    sps_small *T = NULL;
+    double low, high, past;
+
+    if (e->A->props & SPS_SPD) return SPS_OK;
+    SPS_TRY(spsi_small_create(e->ctx, SPS_EIGEN_LANCZOS, SPS_EIGEN_LANCZOS,
+                              &T));
+    SPS_TRY(spsi_eigen_ends(e, T, &low, &high, &past));
+    if (low >= -1e-10 * e->norm_A) goto fail;
+    *d = past / e->norm_M;
+    *sigma = low / e->norm_M - *d;
+fail:
+    spsi_small_destroy(&T);
+    return st;
+}
+
+/* The first one. */
+static sps_status begin(sps_eigen *e)
+{
+    const char *name = e->opt.precond;
+    bool factors = automatic(e) ? fills_little(e) : strcmp(name, "chebyshev");
+    double sigma = 0, d = 0;
+    sps_status st = SPS_OK;
+
+    if (shiftable(e)) SPS_TRY(probe(e, &sigma, &d));
+    if (sigma < 0)
+        spsi_note(e->ctx, "A has an eigenvalue of at most %.3g: the "
+                  "preconditioner is that of A - sigma%s, sigma below it",
+                  (sigma + d) * e->norm_M, e->M ? " M" : "");
+    else if (e->nulls && factors && shiftable(e))
+        sigma = -TINY * unit_of(e);
+    SPS_TRY(make(e, sigma, d));
+    if (automatic(e))
+        spsi_note(e->ctx, "preconditioner auto: %s, for %lld rows%s",
+                  sps_precond_name(e->T), (long long)e->n,
+                  e->nulls ? " and a null space" : "");
+fail:
+    return st;
+}
+
+sps_status spsi_eigen_take_precond(sps_eigen *e, sps_precond *T)
+{
+    const char *name = e->opt.precond;
+
+    e->T = T;
+    if (T) return check(e, T);
+    if (!e->type->preconditioned || e->nearest) return SPS_OK;
+    if (!strcmp(name, "none") || (automatic(e) && !e->A->A)) return SPS_OK;
+    if (e->sign > 0) return begin(e);
+    if (!automatic(e))   /* it would pull towards the other end */
+        spsi_note(e->ctx, "preconditioner %s is about the inverse of A and no "
+                  "help for the largest eigenvalues: left out", name);
+    return SPS_OK;
+}
+
+/* How far below theta_0 sigma is to lie: at the distance of the pairs wanted
+ * from each other, and where theta_0 is still on its way, below its end. */
+static double distance(const sps_eigen *e)
+{
+    double spread = e->theta[e->m - 1] - e->theta[0];
+    double error = 3 * e->resnorm[0] / e->mnorm[0];
+
+    return fmax(fmax(spread, error), 1e-9 * unit_of(e));
+}
+
+/* A is indefinite: about its inverse, T would pull towards zero. */
+static void leave(sps_eigen *e)
+{
+    e->T_left = true;
+    e->T_moves = 0;
+    e->event = "A is indefinite: preconditioner left out";
+    spsi_note(e->ctx, "A has an eigenvalue of at most %.3g: the "
+              "preconditioner, about its inverse, %s", e->theta[0],
+              shiftable(e) ? "moves below it" : "is left out");
+}
+
+sps_status spsi_eigen_move_precond(sps_eigen *e)
+{
+    sps_status st;
+    double d, above = e->theta[0] - e->T_sigma;
+
+    if (!e->own_T || e->sign < 0 || e->locked) return SPS_OK;
+    if (e->theta[0] >= -1e-10 * unit_of(e)) return SPS_OK;
+    if (!e->T_left && e->T_sigma >= -TINY * unit_of(e)) {
+        leave(e);
+        return SPS_OK;
+    }
+    if (!shiftable(e) || e->iteration % SETTLE || e->T_moves == MOVES)
+        return SPS_OK;
+    d = distance(e);
+    if (!e->T_left && above > 0.1 * d && above < 10 * d) return SPS_OK;
+    e->T_moves++;
+    e->T_left = false;
+    e->event = "preconditioner moved";
+    st = make(e, e->theta[0] - d, d);
+    if (st != SPS_EUNFIT) return st;
+    e->T_moves = MOVES;   /* singular there, perhaps: on without */
+    e->T_left = true;
+    return SPS_OK;
+}
