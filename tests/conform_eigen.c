@@ -52,11 +52,12 @@ START_TEST(every_size_and_every_number_of_pairs)
     const char *name;
     pencil p;
     int step = runner_place() == SPS_CUDA ? 4 : 1;
+    int stride = runner_quick() ? 6 : 1;
 
     FOR_EIGEN(name)
     for (int which = 0; which < 2; which++)
         for (int mass = 0; mass < 1 + takes_mass(name); mass++)
-            for (int n = 1; n <= 20; n++)
+            for (int n = 1; n <= 20; n += stride)
                 for (int k = 1 + n % step; k <= n; k += step + n / 10) {
                     pencil_open(&p, ctx, n, k, mass);
                     p.opt.solver = name;
@@ -98,12 +99,13 @@ static void drawn(pencil *p, uint64_t seed)
     }
 }
 
-/* The long form has two hundred. */
+/* The long form has two hundred, that for sanitizers each kind once. */
 static int pencils(void)
 {
     const char *text = getenv("SPS_TEST_LONG");
     bool all = text && *text && strcmp(text, "0");
 
+    if (runner_quick()) return 4;
     return all ? 200 : runner_place() == SPS_CUDA ? 25 : 50;
 }
 
@@ -115,7 +117,8 @@ START_TEST(random_pencils_lose_no_pair)
     FOR_EIGEN(name)
     for (int seed = 0; seed < pencils(); seed++) {
         draw d = { (uint64_t)seed + 77 };
-        int n = draw_int(&d, 20, 250), k = draw_int(&d, 1, 20);
+        int n = draw_int(&d, 20, runner_quick() ? 60 : 250);
+        int k = draw_int(&d, 1, 20);
         char what[64];
 
         snprintf(what, sizeof what, "%s, seed %d", name, seed);
@@ -137,7 +140,7 @@ START_TEST(auto_takes_lapack_where_it_is_faster_and_says_so)
 
     for (int which = 0; which < 2; which++)
         for (int mass = 0; mass < 2; mass++)
-            for (int k = 1; k < 200; k += 50) {
+            for (int k = 1; k < 200; k += runner_quick() ? 200 : 50) {
                 pencil_open(&p, ctx, k == 151 ? 600 : 200, k, mass);
                 p.opt.solver = "auto";
                 p.opt.which = which ? "largest" : "smallest";
