@@ -109,12 +109,15 @@ sps_status spsi_eigen_count_reserve(sps_eigen *e)
 {
     sps_status st = SPS_OK;
     sps_small *A = NULL, *M = NULL;
+    double *work = NULL;      /* dsytrf's blocks, and the identity's columns */
     int n = (int)e->n;
 
     if (!e->opt.verify_count || !small_enough(e)) return SPS_OK;
     SPS_TRY(spsi_small_create(e->ctx, n, n, &A));
     if (e->M) SPS_TRY(spsi_small_create(e->ctx, n, n, &M));
+    SPS_TRY(SPS_NEW(e->ctx, (int64_t)n * (64 + e->width), &work));
 fail:
+    spsi_free(e->ctx, work);
     spsi_small_destroy(&A);
     spsi_small_destroy(&M);
     return st;
@@ -162,7 +165,8 @@ sps_status spsi_eigen_count(sps_eigen *e)
         return SPS_OK;   /* the count would be of nothing */
     if (!isfinite(e->bound[e->count - 1])) return SPS_OK;
     if (!e->type->step || left <= 0) e->missed = 0;   /* there are no others */
-    else if (small_enough(e) && in_time(e, n * n * n / RATE))
+    else if (small_enough(e) &&
+             in_time(e, (e->nearest ? 2 : 1) * n * n * n / RATE))
         SPS_TRY(by_inertia(e));
     else if (left >= e->m) SPS_TRY(by_hunt(e));
     if (e->missed > 0 && e->stop == SPS_STOP_CONVERGED)

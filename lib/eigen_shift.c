@@ -80,6 +80,7 @@ static sps_status choose_solver(sps_eigen *e, bool any)
     o.rtol = BACKWARD;
     o.nullspace = "none";
     o.max_iterations = 1000;
+    o.max_seconds = e->opt.max_seconds;
     o.solver = "gmres";
     o.restart = 10;
     o.precond = "dense";

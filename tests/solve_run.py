@@ -336,6 +336,44 @@ def dry_run_tells_the_memory_of_a_real_run(tmp):
             0.1 * real["bytes_device"]
 
 
+def eigen_memory(tmp, *args):
+    """Host bytes that a dry run of -eigs tells, and that the run then took."""
+    out, told = f"{tmp}/r.json", []
+    for word in (["-dry-run"], []):
+        run(*args, "-json", out, "-quiet", *word, *BASE)
+        told.append(load_json(out)["bytes_host"])
+    return told
+
+
+def dry_run_tells_the_memory_of_eigenpairs(tmp):
+    if os.environ.get("SANITIZE_FLAGS"):
+        return
+    big = poisson(f"{tmp}/big.mtx", 30)           # 900 rows
+    large = poisson(f"{tmp}/large.mtx", 110)
+    for args in ((big, "-eigs", 190),             # LAPACK: 4 n^2 numbers
+                 (big, "-eigs", 8, "-precond", "ilut", "-verify-count"),
+                 (big, "-eigs", 8, "-sigma", 1.7),
+                 (big, "-eigs", 100),
+                 (large, "-eigs", 16)):           # factors
+        said, real = eigen_memory(tmp, "-A", *args)
+        print(f"    {args[1:]}: dry run {said}, real {real}")
+        assert 0.9 * real <= said <= 1.15 * real
+
+
+def time_limit_reaches_eigenpairs_and_their_count(tmp):
+    small = poisson(f"{tmp}/small.mtx", 40)       # LAPACK without the limit
+    big = poisson(f"{tmp}/big.mtx", 60)
+    for args in (["-A", small, "-eigs", 330],
+                 ["-A", big, "-eigs", 8, "-which", "largest", "-rtol", "1e-13",
+                  "-verify-count"]):
+        run(*args, "-maxtime", 0.5, "-json", f"{tmp}/r.json", *BASE, code=1)
+        r = load_json(f"{tmp}/r.json")
+        took = r["seconds"]["solve"] + r["seconds"]["verify"]
+        print(f"    {args[2:]}: {r['status']}, {took:.1f} s")
+        assert r["status"] == "max_time" and r["solver"] == "lobpcg"
+        assert took < 10, r["seconds"]
+
+
 def interrupted(tmp, big, k, number, delay):
     """One run ended by a signal; returns whether it was solving."""
     out, x, mon = f"{tmp}/r.json", f"{tmp}/x.mtx", f"{tmp}/m.tsv"
