@@ -116,15 +116,12 @@ static sps_status choose_width(sps_eigen *e)
 
     SPS_REQUIRE(e->ctx, e->count <= room, SPS_EINVAL,
                 "%d eigenpairs asked, and there are only %lld beside %d null "
-                "vectors and constraints", e->count, (long long)room,
-                e->given + (e->means ? e->nulls : 0));
+                "vectors, whose eigenvalues are zero, and %d constraints",
+                e->count, (long long)room, e->nulls,
+                e->given - e->null_columns);
     if (m == 0) m = e->count + guard < WIDEST ? (e->count + guard + 3) / 4 * 4
                                               : WIDEST;
     e->width = m < room ? m : (int)room;
-    if (m <= e->count && e->count <= WIDEST && m < room)
-        spsi_note(e->ctx, "a block of %d columns leaves none to guard the %d "
-                  "pairs: a wrong guess would go unseen but for verify_count",
-                  m, e->count);
     e->guard = m < e->count + guard ? e->width / 10 + 1 : guard;
 fail:
     return st;
@@ -282,6 +279,8 @@ void spsi_eigen_destroy(sps_eigen **e_p)
     release_matrices(e);
     spsi_nullspace_destroy(&e->null);
     sps_solver_destroy(&e->mass_solver);
+    sps_operator_destroy(&e->mass_op);
+    sps_csr_destroy(e->ctx, &e->mass);
     release_arrays(e);
     spsi_free(e->ctx, e);
     *e_p = NULL;

@@ -93,6 +93,9 @@ struct sps_eigen {
     double *lambda, *residual, *backward, *bound, *scratch, *relative;
     sps_stop *pair;
     sps_solver *mass_solver;     /* of M, for bounds; with its solutions */
+    sps_csr *mass;               /* M / mass_scale where M is far from 1 */
+    sps_operator *mass_op;
+    double mass_scale;
     sps_block *Z;
     sps_small *E;                /* count x width */
     int *order;

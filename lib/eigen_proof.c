@@ -64,9 +64,37 @@ fail:
     return st;
 }
 
+/* The M of bounds: itself, or where the squares of its numbers would leave the
+ * range of doubles, M / mass_scale, a power of two. */
+static sps_status scaled_mass(sps_eigen *e, const sps_operator **M_p)
+{
+    const sps_csr *M = e->M->A;
+    sps_status st = SPS_OK;
+    int power;
+
+    *M_p = e->M;
+    e->mass_scale = 1;
+    if (!M || (e->norm_M > 1e-70 && e->norm_M < 1e70)) return SPS_OK;
+    (void)frexp(e->norm_M, &power);
+    e->mass_scale = ldexp(1, power);
+    SPS_TRY(sps_csr_create(e->ctx, M->nrow, M->ncol, M->nnz, SPS_F64,
+                           &e->mass));
+    memcpy(e->mass->rowptr, M->rowptr,
+           (size_t)(M->nrow + 1) * sizeof *M->rowptr);
+    memcpy(e->mass->col, M->col, (size_t)M->nnz * sizeof *M->col);
+    for (int64_t p = 0; p < M->nnz; p++)
+        ((double *)e->mass->val)[p] = spsi_csr_value(M, p) / e->mass_scale;
+    e->mass->props = SPS_SYMMETRIC;
+    SPS_TRY(sps_operator_csr(e->ctx, e->mass, e->width, NULL, &e->mass_op));
+    *M_p = e->mass_op;
+fail:
+    return st;
+}
+
 sps_status spsi_eigen_prepare_proof(sps_eigen *e)
 {
     sps_status st = SPS_OK;
+    const sps_operator *M;
     sps_options o;
     int few = e->count < e->width ? e->count : e->width;
     int most = few < SLICE ? few : SLICE;
@@ -80,7 +108,8 @@ sps_status spsi_eigen_prepare_proof(sps_eigen *e)
     o.rtol = 1e-6;
     o.max_iterations = 3000;
     SPS_TRY(sps_block_create(e->ctx, e->n, most, &e->Z));
-    SPS_TRY(spsi_solver_create_step(e->M, NULL, most, &o, &e->mass_solver));
+    SPS_TRY(scaled_mass(e, &M));
+    SPS_TRY(spsi_solver_create_step(M, NULL, most, &o, &e->mass_solver));
     SPS_TRY(check_mass(e));
 fail:
     return st;
@@ -108,7 +137,8 @@ static sps_status dual_norms(sps_eigen *e, const sps_block *R, double *bound)
         SPS_TRY(spsi_dots(B, e->Z, e->scratch));
         for (int j = 0; j < k; j++)
             bound[first + j] = result.column[j] == SPS_STOP_CONVERGED
-                                   ? 1.001 * sqrt(fmax(0, e->scratch[j]))
+                                   ? 1.001 * sqrt(fmax(0, e->scratch[j])) /
+                                         sqrt(e->mass_scale)
                                    : INFINITY;
     }
 fail:

@@ -30,13 +30,21 @@ static int wanted(const sps_eigen *e)
     return left < e->m ? left : e->m;
 }
 
-/* How many leading columns are to converge before they are locked. */
-static int target(const sps_eigen *e)
+/* Columns of X that are no guards. */
+static int unguarded(const sps_eigen *e)
 {
     int64_t all = e->n - e->given - e->locked - (e->means ? e->nulls : 0);
-    int most = e->m == all ? e->m : e->m - e->guard, left = wanted(e);
+    int most = e->m == all ? e->m : e->m - e->guard;
 
-    if (most < 1) most = 1;
+    return most < 1 ? 1 : most;
+}
+
+/* How many leading columns are to converge before they are locked, and how
+ * many may be: guards that have converged too stay, and guard the rest. */
+static int target(const sps_eigen *e)
+{
+    int most = unguarded(e), left = wanted(e);
+
     return left < most ? left : most;
 }
 
@@ -127,11 +135,13 @@ static void set_locked(sps_eigen *e, int locked)
     spsi_block_narrow(e->dual, e->given + locked);
 }
 
-/* X(:, 0 .. m-1): guesses of the caller, those that are there, else random. */
+/* X(:, 0 .. m-1): guesses of the caller, those that are there, else random.
+ * Guards stay random: eigenvectors of other pairs as a guess would be all that
+ * is ever seen. */
 static sps_status draw(sps_eigen *e, const sps_block *guess)
 {
     sps_status st = SPS_OK;
-    int k = guess->k < e->m ? guess->k : e->m;
+    int most = unguarded(e), k = guess->k < most ? guess->k : most;
     sps_block from, to;
 
     SPS_TRY(spsi_eigen_draw(e, &e->X, e->ctx->opt.seed));
@@ -150,7 +160,7 @@ fail:
 static sps_status lock(sps_eigen *e, int leading)
 {
     sps_status st = SPS_OK;
-    int k = leading < e->count - e->locked ? leading : e->count - e->locked;
+    int k = leading < target(e) ? leading : target(e);
     int64_t left = e->n - e->given - e->locked - k -
                    (e->means ? e->nulls : 0);
     int rest = e->m - k, m = e->width < left ? e->width : (int)left;

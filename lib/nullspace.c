@@ -23,7 +23,7 @@ static void note_empty_rows(const sps_operator *A, const sps_components *c)
         empty += c->host_start[i + 1] - c->host_start[i] == 1;
     if (empty)
         spsi_note(A->ctx, "%lld row%s of A hold%s nothing but zeros: X is 0 "
-                  "there, and B is ignored", (long long)empty,
+                  "there, whatever a right-hand side says", (long long)empty,
                   empty == 1 ? "" : "s", empty == 1 ? "s" : "");
 }
 

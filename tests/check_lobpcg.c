@@ -201,8 +201,6 @@ START_TEST(a_diagonal_over_eight_decades)
 }
 END_TEST
 
-/* Eigenvectors of higher values as a guess, and no guard: nothing in the
- * iteration can tell that it is at the wrong place; the count can. */
 /* More lockings than a failing verification is granted; and what an early end
  * leaves unfound is never called a pair. */
 START_TEST(many_lockings_end_well_and_an_early_end_claims_nothing)
@@ -308,30 +306,33 @@ START_TEST(a_singular_mass_matrix_is_named)
 }
 END_TEST
 
+/* Steps of 1 but for one pair that lies close before another: 1, 2, 4.9, 5,
+ * 10, 11, ...; a block of one column begins with the eigenvector of 5. */
+static void count_from_the_fourth(pencil *p)
+{
+    p->opt.block = 1;
+    p->opt.verify_count = true;
+    for (int i = 0; i < p->n; i++)
+        pencil_set(p, i, i, i < 2 ? i + 1 : i < 4 ? 4.7 + 0.1 * i : i + 6);
+    p->x[3 * p->count] = 1;
+}
+
 START_TEST(the_count_finds_what_was_missed)
 {
     sps_context *ctx = context(1);
     pencil p;
 
-    pencil_open(&p, ctx, 100, 3, false);
-    p.opt.block = 3;
-    p.opt.verify_count = true;
-    for (int i = 0; i < 100; i++) pencil_set(&p, i, i, i + 1);
-    for (int j = 0; j < 3; j++) p.x[3 * (j + 2) + j] = 1;
+    pencil_open(&p, ctx, 100, 1, false);
+    count_from_the_fourth(&p);
     ck_assert_int_eq(pencil_solve(&p), SPS_OK);
-    ck_assert_int_eq(p.result.missed, 2);
+    ck_assert_int_eq(p.result.missed, 3);
     ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
     pencil_close(&p);
-    /* One close before the last pair: diag(1, 2, 4.9, 5, 10, 11, ...). */
-    pencil_open(&p, ctx, 100, 3, false);
-    p.opt.block = 3;
-    p.opt.verify_count = true;
-    for (int i = 0; i < 100; i++)
-        pencil_set(&p, i, i, i < 2 ? i + 1 : i < 4 ? 4.7 + 0.1 * i
-                                                   : i + 6);
-    p.x[0] = p.x[3 + 1] = p.x[3 * 3 + 2] = 1;
+    /* 1 and 5 are found. */
+    pencil_open(&p, ctx, 100, 2, false);
+    count_from_the_fourth(&p);
     ck_assert_int_eq(pencil_solve(&p), SPS_OK);
-    ck_assert_int_eq(p.result.missed, 1);
+    ck_assert_int_eq(p.result.missed, 2);
     ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
     pencil_close(&p);
     /* What did not converge is not counted. */
@@ -344,16 +345,32 @@ START_TEST(the_count_finds_what_was_missed)
     ck_assert_int_eq(p.result.missed, -1);
     pencil_close(&p);
     /* By a second search, where constraints leave no inertia. */
-    pencil_open(&p, ctx, 100, 3, false);
-    for (int i = 0; i < 100; i++) pencil_set(&p, i, i, i + 1);
-    for (int j = 0; j < 3; j++) p.x[3 * (j + 2) + j] = 1;
-    p.opt.block = 3;
-    p.opt.verify_count = true;
+    pencil_open(&p, ctx, 100, 1, false);
+    count_from_the_fourth(&p);
     p.constraint = 50;
     ck_assert_int_eq(pencil_solve(&p), SPS_OK);
     ck_assert_int_ge(p.result.missed, 1);
     ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
     pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* Eigenvectors of higher pairs as a guess, in a block of no more columns than
+ * pairs: its last columns are guards all the same. */
+START_TEST(a_wrong_guess_that_fills_the_block_loses_no_pair)
+{
+    sps_context *ctx = context(1);
+    pencil p;
+
+    for (int block = 3; block < 6; block++) {
+        pencil_open(&p, ctx, 100, 3, false);
+        p.opt.block = block;
+        for (int i = 0; i < 100; i++) pencil_set(&p, i, i, i + 1);
+        for (int j = 0; j < 3; j++) p.x[3 * (j + 2) + j] = 1;
+        pencil_must_agree(&p, "higher pairs");
+        pencil_close(&p);
+    }
     sps_context_destroy(&ctx);
 }
 END_TEST
@@ -364,7 +381,6 @@ START_TEST(an_exact_guess_needs_no_iteration_and_a_wrong_end_is_left)
     pencil p;
 
     pencil_open(&p, ctx, 100, 3, false);
-    p.opt.block = 3;
     for (int i = 0; i < 100; i++) pencil_set(&p, i, i, i + 1);
     for (int j = 0; j < 3; j++) p.x[3 * j + j] = 1;
     pencil_must_agree(&p, "exact");
@@ -372,7 +388,6 @@ START_TEST(an_exact_guess_needs_no_iteration_and_a_wrong_end_is_left)
     /* The other end as a guess: eigenvectors, but not those wanted. */
     memset(p.x, 0, 300 * sizeof *p.x);
     for (int j = 0; j < 3; j++) p.x[3 * (99 - j) + j] = 1;
-    p.opt.block = 0;
     pencil_must_agree(&p, "wrong end");
     pencil_close(&p);
     sps_context_destroy(&ctx);
@@ -505,6 +520,33 @@ START_TEST(a_tolerance_below_rounding_is_named_and_never_called_converged)
 }
 END_TEST
 
+START_TEST(a_mass_of_any_unit_has_a_bound)
+{
+    sps_context *ctx = context(1);
+    pencil p;
+
+    for (int power = -200; power <= 200; power += 400) {
+        pencil_open(&p, ctx, 60, 3, true);
+        p.opt.rtol = 1e-8;
+        for (int i = 0; i < 60; i++) {
+            pencil_set(&p, i, i, i + 1);
+            pencil_mass(&p, i, i, pow(10, power));
+        }
+        ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+        ck_assert_int_eq(p.result.stop, SPS_STOP_CONVERGED);
+        for (int j = 0; j < 3; j++) {
+            double exact = (j + 1) / pow(10, power);
+
+            ck_assert(p.bound[j] < 1e-7 * exact);
+            ck_assert(fabs(p.lambda[j] - exact) <=
+                      p.bound[j] + 1e-14 * exact);
+        }
+        pencil_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(an_indefinite_mass_matrix_is_named)
 {
     sps_context *ctx = context(1);
@@ -546,12 +588,14 @@ static const runner_test tests[] = {
         an_indefinite_matrix_is_preconditioned_from_below_its_spectrum),
     RUNNER_TEST(a_singular_mass_matrix_is_named),
     RUNNER_TEST(the_count_finds_what_was_missed),
+    RUNNER_TEST(a_wrong_guess_that_fills_the_block_loses_no_pair),
     RUNNER_TEST(an_exact_guess_needs_no_iteration_and_a_wrong_end_is_left),
     RUNNER_TEST(many_pairs_are_locked_block_after_block),
     RUNNER_TEST(pairs_inside_the_spectrum_are_found_from_a_shift),
     RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_moved),
     RUNNER_TEST(the_same_solve_gives_the_same_bits),
     RUNNER_TEST(a_tolerance_below_rounding_is_named_and_never_called_converged),
+    RUNNER_TEST(a_mass_of_any_unit_has_a_bound),
     RUNNER_TEST(an_indefinite_mass_matrix_is_named),
 };
 

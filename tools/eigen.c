@@ -17,8 +17,10 @@ int eigen_read(job *j)
     j->k = v->eigs;
     if (j->complex_system)
         return job_fail(j, EXIT_USAGE, "unfit", "%s is complex; eigenvalues "
-                        "of real symmetric matrices are offered, give the "
-                        "real form [Re -Im; Im Re]", v->A);
+                        "of real symmetric matrices are offered. A Hermitian "
+                        "one has the real form [Re -Im; Im Re], in which each "
+                        "eigenvalue stands twice; a complex symmetric one has "
+                        "none that is symmetric", v->A);
     if (v->mass) {
         code = job_read_csr(j, v->mass, &info, &j->M);
         if (code) return code;
