@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* eigen_orth.c - bases that are orthonormal in the inner product of M.
  *
- * Block Gram-Schmidt against what is there already, then a rank-revealing
- * orthonormaliser of the Gram matrix W'MW (CholQR by way of eigenvalues, SVQB:
- * Stathopoulos and Wu, SISC 23(6), 2002), the whole twice.  After the first
- * round W is well conditioned, so the second leaves errors of eps alone
- * ("twice is enough"); a third is made where the second found it was not so.
- * Directions that depend on others up to rounding are dropped, never divided
- * by: no Cholesky factor can fail.
+ * Block Gram-Schmidt against what is there already, then W R^-1 with the
+ * Cholesky factor R of the Gram matrix W'MW (CholQR), the whole twice.  After
+ * the first round W is well conditioned, so the second leaves errors of eps
+ * alone (CholQR2: Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, ETNA 44, 2015);
+ * a third is made where the second found it was not so.
+ *
+ * Where a pivot says that columns are nearly dependent the round is one of
+ * SVQB (Stathopoulos and Wu, SISC 23(6), 2002): the factor comes from the
+ * eigenvalues of the Gram matrix, and directions that depend on others up to
+ * rounding are dropped, never divided by.  A shifted Cholesky factor (Fukaya et
+ * al., SISC 42(1), 2020) would not fail there either, but it tells no rank and
+ * takes a round more, of n-long passes; an eigenproblem of w rows is nothing
+ * beside those.
  *
  * A round of w columns beside q: q + w, q + 2 w, w and 2 w columns of n. */
 #include "eigen.h"
@@ -17,6 +23,8 @@
 #include <string.h>
 
 #include "timer.h"
+
+#define PIVOT 1e-6   /* squared distance from the columns before, of unit ones */
 
 sps_status spsi_eigen_project(sps_eigen *e, sps_block *W)
 {
@@ -63,16 +71,95 @@ static void look_at(sps_eigen *e, sps_small *G, bool unit)
     }
 }
 
-/* W = W T with T from G = W'MW; *condition of what was met. */
+/* R with D G D = R'R, D = diag(g)^(-1/2), by columns; false where a pivot is
+ * below PIVOT: a column lies so near to the others. */
+static bool cholesky(const sps_small *G, sps_small *R)
+{
+    int m = G->rows;
+
+    spsi_small_shape(R, m, m);
+    for (int j = 0; j < m; j++) {
+        const double g = *spsi_small_at(G, j, j);
+        double *r = spsi_small_at(R, 0, j), pivot = 1;
+
+        if (!(g > 0)) return false;
+        for (int i = 0; i < j; i++) {
+            const double *ri = spsi_small_at(R, 0, i);
+            double sum = *spsi_small_at(G, i, j) /
+                         sqrt(g * *spsi_small_at(G, i, i));
+
+            for (int l = 0; l < i; l++) sum -= ri[l] * r[l];
+            r[i] = sum / ri[i];
+            pivot -= r[i] * r[i];
+        }
+        if (!(pivot > PIVOT)) return false;
+        r[j] = sqrt(pivot);
+    }
+    return true;
+}
+
+/* T = D R^-1, upper triangular. */
+static void invert(const sps_small *G, const sps_small *R, sps_small *T)
+{
+    int m = R->rows;
+
+    spsi_small_shape(T, m, m);
+    spsi_small_clear(T);
+    for (int j = 0; j < m; j++) {
+        double *t = spsi_small_at(T, 0, j);
+
+        t[j] = 1 / *spsi_small_at(R, j, j);
+        for (int i = j - 1; i >= 0; i--) {
+            for (int l = i + 1; l <= j; l++)
+                t[i] -= *spsi_small_at(R, i, l) * t[l];
+            t[i] /= *spsi_small_at(R, i, i);
+        }
+        for (int i = 0; i <= j; i++) t[i] /= sqrt(*spsi_small_at(G, i, i));
+    }
+}
+
+/* No less than the condition of columns whose Gram matrix, scaled to a unit
+ * diagonal, is I up to f in the norm of Frobenius. */
+static double condition_of(const sps_small *G)
+{
+    double f = 0;
+
+    for (int j = 0; j < G->cols; j++)
+        for (int i = 0; i < j; i++) {
+            double g = *spsi_small_at(G, i, j);
+
+            f += 2 * g * g / (*spsi_small_at(G, i, i) *
+                              *spsi_small_at(G, j, j));
+        }
+    f = sqrt(f);
+    return f < 1 ? sqrt((1 + f) / (1 - f)) : HUGE_VAL;
+}
+
+/* T in e->U from G = W'MW, which goes; *condition of W, from above. */
+static sps_status factor(sps_eigen *e, int *rank, double *condition)
+{
+    sps_status st = SPS_OK;
+
+    spsi_small_symmetrise(e->G);
+    if (cholesky(e->G, e->C)) {
+        *rank = e->G->rows;
+        *condition = condition_of(e->G);
+        invert(e->G, e->C, e->U);
+    } else {
+        st = spsi_small_orthonormaliser(e->G, 1e-12, e->U, rank, condition);
+    }
+    return st;
+}
+
+/* W = W T; *condition of what was met. */
 static sps_status orthonormalise(sps_eigen *e, sps_block *W, double *condition)
 {
     sps_status st = SPS_OK;
     sps_block narrow;
     int rank = 0;
 
-    spsi_small_symmetrise(e->G);
     spsi_phase_begin(e->ctx, SPS_PHASE_SMALL);
-    st = spsi_small_orthonormaliser(e->G, 1e-12, e->U, &rank, condition);
+    st = factor(e, &rank, condition);
     spsi_phase_end(e->ctx, SPS_PHASE_SMALL);
     if (st != SPS_OK) return st;
     spsi_block_view(W, 0, rank, &narrow);
