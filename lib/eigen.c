@@ -310,6 +310,22 @@ sps_status spsi_eigen_mass(sps_eigen *e, const sps_block *X, sps_block *Y)
     return st;
 }
 
+/* Into a block with R's distance of rows, then to W: preconditioners made of
+ * products with something added do that in one pass only where all their
+ * blocks are alike, and W may be columns of a stack. */
+static sps_status precondition_beside(sps_eigen *e, const sps_block *R,
+                                      sps_block *W)
+{
+    sps_block *Z = R == e->R ? e->room : e->R;
+    sps_status st = SPS_OK;
+
+    spsi_block_narrow(Z, R->k);
+    SPS_TRY(sps_precond_apply(e->T, R, Z));
+    SPS_TRY(spsi_copy(Z, W));
+fail:
+    return st;
+}
+
 sps_status spsi_eigen_precondition(sps_eigen *e, const sps_block *R,
                                    sps_block *W)
 {
@@ -317,7 +333,8 @@ sps_status spsi_eigen_precondition(sps_eigen *e, const sps_block *R,
 
     if (!e->T || e->T_left) return spsi_copy(R, W);
     spsi_phase_begin(e->ctx, SPS_PHASE_PRECOND);
-    st = sps_precond_apply(e->T, R, W);
+    st = R->ld == W->ld || e->T->diagonal ? sps_precond_apply(e->T, R, W)
+                                          : precondition_beside(e, R, W);
     spsi_phase_end(e->ctx, SPS_PHASE_PRECOND);
     e->applies_T++;
     return st;

@@ -107,7 +107,8 @@ struct sps_eigen {
 /* Y = A X and M X (a copy without M), counted and timed. */
 sps_status spsi_eigen_apply(sps_eigen *e, const sps_block *X, sps_block *Y);
 sps_status spsi_eigen_mass(sps_eigen *e, const sps_block *X, sps_block *Y);
-/* W = T R, counted and timed; a copy without T. */
+/* W = T R, R in e->R or e->room, whose other goes; counted and timed; a copy
+ * without T. */
 sps_status spsi_eigen_precondition(sps_eigen *e, const sps_block *R,
                                    sps_block *W);
 /* X = T times random columns; the numbers of R go. */

@@ -180,11 +180,12 @@ static sps_status lock(sps_eigen *e, int leading)
     spsi_block_view(&e->X, k, rest, &from);
     SPS_TRY(spsi_copy(&from, e->room));
     set_columns(e, m);
-    SPS_TRY(spsi_eigen_draw(e, &e->X, e->ctx->opt.seed + (uint64_t)e->locked));
     if (rest > m) rest = m;
     spsi_block_narrow(e->room, rest);
     spsi_block_view(&e->X, 0, rest, &to);
     SPS_TRY(spsi_copy(e->room, &to));
+    spsi_block_view(&e->X, rest, m - rest, &to);
+    SPS_TRY(spsi_eigen_draw(e, &to, e->ctx->opt.seed + (uint64_t)e->locked));
 fail:
     return st;
 }
