@@ -287,6 +287,13 @@ def monitor_and_plot_tell_the_history(tmp):
     text = "".join(root.itertext())
     for word in ("worst", "median", "best", "tolerance", "poisson2d"):
         assert word in text, word
+    for eigs, curves in ((5, 5), (100, 34)):      # of many every third
+        run("-A", data("poisson2d"), "-eigs", eigs, "-solver", "lobpcg",
+            "-plot", f"{tmp}/e.svg", *BASE)
+        root = xml.etree.ElementTree.parse(f"{tmp}/e.svg").getroot()
+        drawn = [p for p in root.iter() if p.get("class") == "pair"]
+        assert len(drawn) == curves, len(drawn)
+        assert "pair 1" in "".join(root.itertext())
 
 
 def terminals_see_a_line_of_progress(tmp):

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plot.c - the history of the residuals as SVG: worst, median and best column
- * of every iteration over a logarithmic axis, with the tolerance.  Long
- * histories are thinned to the extremes of each drawn step. */
+ * of every iteration over a logarithmic axis, with the tolerance; of
+ * eigenpairs one curve for each, in their order.  Long histories are thinned to
+ * the extremes of each drawn step, and of many pairs some are drawn. */
 #include "job.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { WIDE = 760, HIGH = 460, LEFT = 74, RIGHT = 100, TOP = 52, BOTTOM = 52,
-       STEPS = 1200 };
+       STEPS = 1200, PAIRS = 48 };
+
+/* Curves: 0 worst, 1 median, 2 best, and behind them column by column. */
+enum { FIRST_COLUMN = 3 };
 
 typedef struct frame {
     FILE *f;
     const progress_point *point;
+    const float *column;         /* count x columns, or NULL */
+    int columns;
     int count, last;             /* points; last iteration */
     double low, high;            /* decades of the vertical axis */
 } frame;
@@ -33,8 +39,13 @@ static double vertical(const frame *p, double x)
     return TOP + (HIGH - TOP - BOTTOM) * (p->high - t) / (p->high - p->low);
 }
 
-static double value(const progress_point *q, int which)
+static double value(const frame *p, int i, int which)
 {
+    const progress_point *q = p->point + i;
+
+    if (which >= FIRST_COLUMN)
+        return p->column[(size_t)i * (size_t)p->columns +
+                         (size_t)(which - FIRST_COLUMN)];
     return which == 0 ? q->worst : which == 1 ? q->median : q->best;
 }
 
@@ -108,34 +119,70 @@ static void axes(const frame *p)
 }
 
 /* Of each run of points that falls on one step the largest is drawn, so that
- * peaks stay. */
-static void curve(const frame *p, int which, const char *name, double *label)
+ * peaks stay.  paint: attributes of the path. */
+static void curve(const frame *p, int which, const char *paint, double *label)
 {
     int each = p->count / STEPS + 1;
 
-    fprintf(p->f, "<path class='%s' d='", name);
+    fprintf(p->f, "<path %s d='", paint);
     for (int i = 0; i < p->count; i += each) {
         int at = i;
         for (int j = i; j < i + each && j < p->count; j++)
-            if (value(p->point + j, which) > value(p->point + at, which))
-                at = j;
+            if (value(p, j, which) > value(p, at, which)) at = j;
         if (i + each >= p->count) at = p->count - 1;
         fprintf(p->f, "%c%.1f %.1f", i ? 'L' : 'M',
                 horizontal(p, p->point[at].iteration),
-                vertical(p, value(p->point + at, which)));
+                vertical(p, value(p, at, which)));
     }
     fprintf(p->f, "'/>\n");
-    *label = p->count ? vertical(p, value(p->point + p->count - 1, which))
-                      : TOP;
+    *label = p->count ? vertical(p, value(p, p->count - 1, which)) : TOP;
+}
+
+/* Blue for the first of the pairs, red for the last. */
+static void colour(const frame *p, int j, char *text, size_t size)
+{
+    double t = p->columns > 1 ? (double)j / (p->columns - 1) : 0;
+
+    snprintf(text, size, "rgb(%.0f,%.0f,%.0f)", 31 + 161 * t, 95 - 38 * t,
+             168 - 125 * t);
+}
+
+static void pair_name(const frame *p, int j, double y)
+{
+    char paint[32];
+
+    colour(p, j, paint, sizeof paint);
+    fprintf(p->f, "<text x='%d' y='%.1f' style='fill:%s'>pair %d</text>\n",
+            WIDE - RIGHT + 8, y + 4, paint, j + 1);
+}
+
+static void pairs(const frame *p)
+{
+    int step = (p->columns + PAIRS - 1) / PAIRS, last = 0;
+    double first = TOP, end = TOP;
+    char paint[32], path[80];
+
+    for (int j = 0; j < p->columns; j += step) {
+        colour(p, j, paint, sizeof paint);
+        snprintf(path, sizeof path, "class='pair' stroke='%s'", paint);
+        curve(p, FIRST_COLUMN + j, path, j ? &end : &first);
+        last = j;
+    }
+    if (fabs(end - first) < 15) end = first < TOP + 15 ? first + 15
+                                                       : first - 15;
+    pair_name(p, 0, first);
+    if (last) pair_name(p, last, end);
 }
 
 /* Names at the right ends of the curves, pushed apart when they collide. */
 static void curves(const frame *p)
 {
     static const char *const name[] = {"worst", "median", "best"};
+    static const char *const paint[] = {"class='worst'", "class='median'",
+                                        "class='best'"};
     double y[3];
 
-    for (int i = 2; i >= 0; i--) curve(p, i, name[i], y + i);
+    for (int i = 2; i >= 0; i--) curve(p, i, paint[i], y + i);
     for (int i = 1; i < 3; i++)
         if (y[i] < y[i - 1] + 15) y[i] = y[i - 1] + 15;
     double over = fmax(0, y[2] - (HIGH - BOTTOM));
@@ -157,6 +204,7 @@ static void tolerance(const frame *p, double target)
 static const char style[] =
     "<style>text{font:12px sans-serif;fill:#222}"
     ".grid{stroke:#e4e4e4;fill:none}.axis{stroke:#222;fill:none}"
+    ".pair{fill:none;stroke-width:1.2;stroke-linejoin:round}"
     ".worst,.median,.best{fill:none;stroke-width:1.8;stroke-linejoin:round}"
     ".worst{stroke:#c0392b}.median{stroke:#1f5fa8}.best{stroke:#2e8b57}"
     ".tworst{fill:#c0392b}.tmedian{fill:#1f5fa8}.tbest{fill:#2e8b57}"
@@ -182,13 +230,15 @@ static void drawing(const job *j, frame *p)
     fprintf(p->f, "</text>\n");
     axes(p);
     tolerance(p, j->progress.target);
-    curves(p);
+    if (p->column) pairs(p);
+    else curves(p);
     fprintf(p->f, "</svg>\n");
 }
 
 int plot_write(const job *j, const char *path, char *error, size_t size)
 {
-    frame p = {NULL, j->progress.point, j->progress.count, 0, 0, 0};
+    frame p = {.point = j->progress.point, .count = j->progress.count,
+               .column = j->progress.column, .columns = j->progress.columns};
     output out;
 
     if (!output_open(&out, path, error, size)) return EXIT_OUTPUT;

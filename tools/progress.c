@@ -108,19 +108,33 @@ static double least(const sps_progress *s)
 }
 
 /* A history that does not fit in memory is not worth a failure. */
+static bool grow(progress *p, int columns)
+{
+    int room = p->room ? 2 * p->room : 1024;
+    progress_point *point = realloc(p->point, (size_t)room * sizeof *point);
+    float *column = NULL;
+
+    if (point) p->point = point;
+    if (p->each)
+        column = realloc(p->column, (size_t)room * (size_t)columns *
+                                        sizeof *column);
+    if (column) p->column = column;
+    if (!point || (p->each && !column)) return false;
+    p->room = room;
+    p->columns = columns;
+    return true;
+}
+
 static void remember(progress *p, const sps_progress *s)
 {
-    if (p->count == p->room) {
-        int room = p->room ? 2 * p->room : 1024;
-        progress_point *more = realloc(p->point,
-                                       (size_t)room * sizeof *more);
-        if (!more) {
-            p->keep = false;
-            return;
-        }
-        p->point = more;
-        p->room = room;
+    float *column;
+
+    if (p->count == p->room && !grow(p, s->k)) {
+        p->keep = false;
+        return;
     }
+    column = p->column ? p->column + (size_t)p->count * (size_t)s->k : NULL;
+    for (int j = 0; column && j < s->k; j++) column[j] = (float)s->residual[j];
     p->point[p->count++] = (progress_point){s->iteration, s->converged,
                                             s->worst, s->median, least(s)};
 }
@@ -167,6 +181,8 @@ bool progress_iteration(const sps_progress *s, void *data)
 void progress_free(progress *p)
 {
     free(p->point);
+    free(p->column);
     p->point = NULL;
+    p->column = NULL;
     p->count = p->room = 0;
 }

@@ -25,7 +25,10 @@ typedef struct progress {
     double seconds_limit;        /* -maxtime */
     bool drawn;                  /* a line stands on the terminal */
     bool keep;                   /* keep the history */
+    bool each;                   /* of each column, too */
     progress_point *point;
+    float *column;               /* room x columns, NULL without each */
+    int columns;
     int count, room;
     double first_worst;          /* for the time left */
     int first_iteration;

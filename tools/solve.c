@@ -153,6 +153,7 @@ static int open_outputs(job *j)
         return job_fail(j, EXIT_OUTPUT, "output_failed", "%s", text);
     }
     j->progress.keep = v->plot != NULL;
+    j->progress.each = v->eigs > 0;
     if (!v->monitor) return 0;
     if (!*v->monitor) {
         j->progress.table = stderr;
