@@ -25,6 +25,8 @@
 #define SETTLE 5       /* iterations between two looks */
 #define MOVES 6
 #define EASY 1e3
+#define FEW 512        /* rows: the inverse */
+#define DENSE 2000     /* rows: where it must be */
 
 static bool automatic(const sps_eigen *e)
 {
@@ -48,6 +50,27 @@ static bool fills_little(const sps_eigen *e)
            (double)f->max_length <= 20 * f->mean_length;
 }
 
+/* Small ones by the whole inverse, which costs n^3; up to DENSE rows so where
+ * the diagonal spans more than sparse factors can bear (supports by penalty). */
+static sps_status wants_inverse(const sps_operator *op, bool *yes)
+{
+    sps_status st = SPS_OK;
+    double *d = NULL, least = INFINITY, most = 0;
+
+    *yes = op->n <= FEW;
+    if (*yes || op->n > DENSE) return SPS_OK;
+    SPS_TRY(SPS_NEW(op->ctx, op->n, &d));
+    SPS_TRY(spsi_matrix_diagonal(op, d));
+    for (int64_t i = 0; i < op->n; i++) {
+        least = fmin(least, fabs(d[i]));
+        most = fmax(most, fabs(d[i]));
+    }
+    *yes = !(most <= 1e14 * least);
+fail:
+    spsi_free(op->ctx, d);
+    return st;
+}
+
 /* auto: what is nearest to the inverse of op, whose spectrum begins about d
  * (0: not known) above zero, at a bearable price.  It may fail to be made, of
  * a singular A for example: then the next.  A polynomial is always there. */
@@ -57,9 +80,12 @@ static sps_status choose(sps_eigen *e, const sps_operator *op, double d)
     int64_t nnz = op->A->nnz > 0 ? op->A->nnz : 1;
     bool all = e->n <= 20000 && e->nulls == 0;
     bool hard = d == 0 || unit_of(e) > EASY * d;
-    sps_status st = SPS_EUNFIT;
+    bool inverse;
+    sps_status st;
 
-    if (hard && e->n <= 2000 && e->nulls == 0) {
+    SPS_TRY(wants_inverse(op, &inverse));
+    st = SPS_EUNFIT;
+    if (hard && inverse && e->nulls == 0) {
         o.precond = "dense";
         st = sps_precond_create(op, e->width, &o, &e->T);
     }
@@ -74,6 +100,7 @@ static sps_status choose(sps_eigen *e, const sps_operator *op, double d)
         o.degree = o.degree > 8 ? o.degree : 8;
         st = sps_precond_create(op, e->width, &o, &e->T);
     }
+fail:
     return st;
 }
 
