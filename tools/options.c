@@ -167,7 +167,8 @@ const cli_option cli_options[] = {
      "write the residuals of every iteration as a table to the file, or to "
      "standard error"},
     {"plot", "FILE.svg", NULL, CLI_FILE, AT(plot), 0, 0, NULL, OUTPUT,
-     "draw the history of the residuals"},
+     "draw the history of the residuals: worst, median and best column, or "
+     "with -eigs each pair"},
     {"explain", NULL, NULL, CLI_FLAG, AT(explain), 0, 0, NULL, OUTPUT,
      "print which kernels bid for the matrix, and why the winner won"},
     {"dry-run", NULL, NULL, CLI_FLAG, AT(dry_run), 0, 0, NULL, OUTPUT,
