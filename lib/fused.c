@@ -19,6 +19,13 @@ static bool fusible(const sps_plan *plan, double alpha, const sps_block *X,
            (!e->D || e->D->ld == 1);
 }
 
+bool spsi_operator_fuses(const sps_operator *op, int k)
+{
+    const sps_plan *plan = k == 1 ? op->vector : op->block;
+
+    return plan && plan->kernel->fuses;
+}
+
 typedef sps_status (*product)(const sps_operator *op, double alpha,
                               const sps_block *X, double beta, sps_block *Y);
 

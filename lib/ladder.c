@@ -178,14 +178,16 @@ static bool ends_in_time(const sps_ladder *l, int iteration)
 static bool too_slow(sps_ladder *l, const sps_progress *p)
 {
     const sps_step *step = &l->step[l->at];
+    const int degree = l->now->M ? l->now->M->products + 1 : 1;
 
     if (p->iteration == 0) l->first = l->best = p->worst;
     if (p->worst < l->best) l->best = p->worst;
     if (!l->watched || p->iteration < 1) return false;
     if (l->allowed > 0 && spsi_now() - l->begun > l->allowed)
         return !ends_in_time(l, p->iteration);
-    return p->iteration >= step->look && p->iteration % 10 == 0 &&
-           predicted(l, p->iteration) > step->patience;
+    /* A polynomial of A stands for as many iterations as it has degrees. */
+    return p->iteration >= step->look / degree && p->iteration % 10 == 0 &&
+           predicted(l, p->iteration) > (double)step->patience / degree;
 }
 
 /* The caller's monitor sees one solve. */

@@ -52,6 +52,8 @@ sps_status spsi_operator_apply_fused(const sps_operator *op, bool plain,
                                      double alpha, const sps_block *X,
                                      double beta, sps_block *Y,
                                      const sps_epilogue *e, sps_block *room);
+/* Whether that is one pass for blocks of k columns. */
+bool spsi_operator_fuses(const sps_operator *op, int k);
 /* operator.c: the plans; the shapes and places of Y = A X. */
 sps_status spsi_operator_plan(sps_operator *op, const sps_options *opt);
 sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,

@@ -41,6 +41,9 @@ bool spsi_kernel_fits(const sps_kernel *kernel, const sps_problem *p,
                       const char **why_not);
 /* Bytes/s of the place that predictions assume (sps_problem.bandwidth). */
 double spsi_bandwidth(const sps_context *ctx);
+/* Seconds that an iteration loses when the host waits for the place, works on
+ * small matrices and queues what follows. */
+double spsi_wait(const sps_context *ctx);
 /* Plans one named kernel, no bidding (tests, verification, benchmarks). */
 sps_status spsi_planner_pin(sps_context *ctx, const sps_problem *p,
                             const sps_kernel *kernel, sps_plan **plan_p);

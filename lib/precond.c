@@ -27,7 +27,9 @@ static sps_status new_precond(sps_context *ctx, const sps_precond_type *type,
     return SPS_OK;
 }
 
-/* auto: block_jacobi where the pattern is made of full b x b blocks, so that
+/* auto: first of all, for conjugate gradients on a GPU, a polynomial, whose
+ * products are cheaper there than the block passes of the iterations that it
+ * saves.  It declines where it is not; then block_jacobi where the pattern is made of full b x b blocks, so that
  * several unknowns belong to one point; else jacobi. */
 static const char *choose(const sps_operator *A)
 {
@@ -49,22 +51,13 @@ static const char *choose(const sps_operator *A)
     return "jacobi";
 }
 
-sps_status sps_precond_create(const sps_operator *A, int width,
-                              const sps_options *opt, sps_precond **M_p)
+static sps_status make(const sps_operator *A, int width, const char *name,
+                       const sps_options *opt, sps_precond **M_p)
 {
     sps_status st = SPS_OK;
     sps_precond *M = NULL;
-    sps_options def; /* the effective ones */
-    const sps_precond_type *type;
-    const char *name;
+    const sps_precond_type *type = find(name);
 
-    if (!A || !M_p)
-        return spsi_fail(A ? A->ctx : NULL, SPS_EINVAL, "A or M_p is NULL");
-    SPS_TRY(spsi_options_take(A->ctx, opt, &def));
-    opt = &def;
-    name = def.precond;
-    if (!strcmp(name, "auto")) name = choose(A);
-    type = find(name);
     SPS_REQUIRE(A->ctx, width >= 1, SPS_EINVAL, "width %d", width);
     SPS_REQUIRE(A->ctx, type, SPS_EINVAL,
                 "unknown preconditioner '%s'; sps_list(\"precond\") names them",
@@ -86,6 +79,32 @@ sps_status sps_precond_create(const sps_operator *A, int width,
 fail:
     sps_precond_destroy(&M);
     return st;
+}
+
+sps_status spsi_precond_create(const sps_operator *A, int width,
+                               const sps_options *opt, bool conjugate,
+                               sps_precond **M_p)
+{
+    sps_options o; /* the effective ones */
+    sps_status st;
+
+    if (!A || !M_p)
+        return spsi_fail(A ? A->ctx : NULL, SPS_EINVAL, "A or M_p is NULL");
+    SPS_TRY(spsi_options_take(A->ctx, opt, &o));
+    if (strcmp(o.precond, "auto")) return make(A, width, o.precond, &o, M_p);
+    st = SPS_EUNFIT;
+    if (conjugate && A->A && A->ctx->opt.place == SPS_CUDA)
+        st = make(A, width, "chebyshev", &o, M_p);
+    if (st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM)
+        st = make(A, width, choose(A), &o, M_p);
+fail:
+    return st;
+}
+
+sps_status sps_precond_create(const sps_operator *A, int width,
+                              const sps_options *opt, sps_precond **M_p)
+{
+    return spsi_precond_create(A, width, opt, false, M_p);
 }
 
 sps_status spsi_precond_operator(const sps_precond *M, sps_csr *T,

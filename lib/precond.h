@@ -15,7 +15,8 @@ extern "C" {
 enum {
     SPS_NEEDS_CSR = 1,        /* not a callback operator */
     SPS_NEEDS_SPD = 2,        /* meant for SPD matrices */
-    SPS_NEEDS_SYMMETRIC = 4
+    SPS_NEEDS_SYMMETRIC = 4,
+    SPS_WANTS_DIAGONAL = 8    /* a method: M should be a diagonal */
 };
 
 typedef struct sps_precond_type {
@@ -41,11 +42,18 @@ struct sps_precond {
                                  that do not mind a factor may take R for Z */
     const sps_block *diagonal;/* n x 1 where M is diag of it and no more: others
                                  may fold it into their own passes; or NULL */
+    int products;             /* with A, in an application */
     sps_apply_fn user;        /* of sps_precond_user */
     void *user_data;
 };
 
-/* precond.c: T as an operator for the blocks of M, its values in floats where M
+/* precond.c: as sps_precond_create.  conjugate: M is for conjugate gradients, A
+ * being symmetric, and auto may take a polynomial. */
+sps_status spsi_precond_create(const sps_operator *A, int width,
+                               const sps_options *opt, bool conjugate,
+                               sps_precond **M_p);
+
+/* T as an operator for the blocks of M, its values in floats where M
  * wants that and they can be; T's pattern must outlive it.  And new values. */
 sps_status spsi_precond_operator(const sps_precond *M, sps_csr *T,
                                  sps_operator **op_p);

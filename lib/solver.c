@@ -92,6 +92,8 @@ static sps_status take_precond(sps_solver *s, sps_precond *M)
 {
     sps_status st = SPS_OK;
     const char *name = s->opt.precond ? s->opt.precond : "auto";
+    const bool conjugate = s->type->needs & SPS_NEEDS_SPD &&
+                           !(s->type->needs & SPS_WANTS_DIAGONAL);
 
     s->M = M;
     if (M) {
@@ -107,7 +109,7 @@ static sps_status take_precond(sps_solver *s, sps_precond *M)
     }
     if (!strcmp(name, "none") || (!strcmp(name, "auto") && !s->A->A))
         return st;
-    SPS_TRY(sps_precond_create(s->A, s->columns, &s->opt, &s->M));
+    SPS_TRY(spsi_precond_create(s->A, s->columns, &s->opt, conjugate, &s->M));
     s->own_M = true;
 fail:
     return st;

@@ -370,7 +370,7 @@ typedef struct sps_options {
     int max_iterations;       /**< 10000 */
     double max_seconds;       /**< of one solve; 0: no limit */
     int block_size;           /**< of block_jacobi; 0: found in the pattern */
-    int degree;               /**< of chebyshev, 4 */
+    int degree;               /**< of chebyshev; 0, the default: auto */
     const char *scale;        /**< before ilut: auto none equilibrate match */
     const char *reorder;      /**< of an operator, for its solvers: none rcm
                                    auto (where a gain is predicted) */

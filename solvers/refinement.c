@@ -323,7 +323,7 @@ static void destroy(sps_solver *s, void *method)
 SPS_DEFINE(sps_solver_type, spsi_solver_refinement) = {
     .name = "refinement",
     .fallback = "block_cg",
-    .needs = SPS_NEEDS_SPD | SPS_NEEDS_SYMMETRIC,
+    .needs = SPS_NEEDS_SPD | SPS_NEEDS_SYMMETRIC | SPS_WANTS_DIAGONAL,
     .size = sizeof(struct refinement),
     .blocks = 2,
     .setup = setup,

@@ -112,6 +112,48 @@ START_TEST(degrees_of_chebyshev_stand_for_iterations)
 }
 END_TEST
 
+/* A small system on a GPU waits longer than it works: no polynomial there. */
+START_TEST(a_degree_that_is_not_given_follows_from_the_condition)
+{
+    sps_context *ctx = runner_context();
+    double shift[] = { 5e-4, 100 };
+
+    for (int i = 0; i < 2; i++) {
+        problem p;
+        int plain, most;
+
+        open_shifted_by(&p, ctx, 10000, 2, shift[i]);
+        p.opt.precond = "jacobi";
+        solve(&p, SPS_STOP_CONVERGED);
+        plain = p.result.iterations;
+        most = i == 0 && runner_place() == SPS_HOST ? plain / 5 : plain;
+        p.opt.precond = "chebyshev";
+        p.opt.degree = 0;
+        memset(p.x, 0, sizeof(double) * 20000);
+        solve(&p, SPS_STOP_CONVERGED);
+        ck_assert_msg(p.result.iterations <= most, "shift %g: %d iterations, "
+                      "jacobi %d", shift[i], p.result.iterations, plain);
+        if (i == 1) ck_assert_int_eq(p.result.iterations, plain);
+        problem_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(auto_takes_a_polynomial_where_blocks_are_large_on_a_gpu)
+{
+    sps_context *ctx = runner_context();
+    const bool large = runner_place() == SPS_CUDA && !runner_quick();
+    problem p;
+
+    open_shifted_by(&p, ctx, large ? 640000 : 2500, 16, 1e-4);
+    solve(&p, SPS_STOP_CONVERGED);
+    ck_assert_str_eq(p.result.precond, large ? "chebyshev" : "jacobi");
+    problem_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(more_right_hand_sides_than_rows_are_solved)
 {
     static const int width[] = { 64, 200, 1024 };
@@ -413,6 +455,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(equal_right_hand_sides_take_one_direction),
     RUNNER_TEST(a_block_needs_fewer_iterations_than_its_columns),
     RUNNER_TEST(degrees_of_chebyshev_stand_for_iterations),
+    RUNNER_TEST(a_degree_that_is_not_given_follows_from_the_condition),
+    RUNNER_TEST(auto_takes_a_polynomial_where_blocks_are_large_on_a_gpu),
     RUNNER_TEST(more_right_hand_sides_than_rows_are_solved),
     RUNNER_TEST(auto_takes_cg_for_one_column_and_block_cg_for_more),
     RUNNER_TEST(columns_that_converge_early_leave_the_work),

@@ -184,7 +184,7 @@ START_TEST(bad_text_is_refused_named_and_changes_nothing)
         {"max_iterations=-1", "at least"},
         {"max_iterations=1.5", "whole"},
         {"max_iterations=3000000000", "at least"},
-        {"degree=0", "lie in"},
+        {"degree=-1", "lie in"},
         {"full_precision=maybe", "true or false"},
         {"norm=rsh", "known are"},
         {"nullspace=x", "known are"},
@@ -256,7 +256,7 @@ START_TEST(taking_checks_size_ranges_and_names)
     ck_assert_int_eq(spsi_options_take(ctx, &in, &out), SPS_EINVAL);
     in = opt, in.solver = "sor";
     ck_assert_int_eq(spsi_options_take(ctx, &in, &out), SPS_EINVAL);
-    in = opt, in.degree = 0;
+    in = opt, in.degree = -1;
     ck_assert_int_eq(spsi_options_take(ctx, &in, &out), SPS_EINVAL);
 }
 END_TEST

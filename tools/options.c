@@ -73,8 +73,8 @@ const cli_option cli_options[] = {
      "auto @precond", METHOD, "preconditioner"},
     {"precond-block", "N", "0", CLI_INT, AT(precond_block), 0, 64, NULL,
      METHOD, "block size of block_jacobi; 0 finds it in the pattern"},
-    {"precond-degree", "N", "4", CLI_INT, AT(precond_degree), 1, 100, NULL,
-     METHOD, "degree of the chebyshev polynomial"},
+    {"precond-degree", "N", "0", CLI_INT, AT(precond_degree), 0, 100, NULL,
+     METHOD, "degree of the chebyshev polynomial; 0 chooses it"},
     {"precision", "WHICH", "auto", CLI_CHOICE, AT(precision), 0, 0,
      "auto double mixed", METHOD,
      "mixed: block_cg and cg work in single precision and refine, bases of "

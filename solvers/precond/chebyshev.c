@@ -20,18 +20,23 @@
  *
  * z is symmetric positive definite in r as long as the spectrum of D^-1 A lies
  * in (0, lambda]: hence the margin on the estimate of lambda, from a few
- * Lanczos steps on a block of random vectors. */
+ * Lanczos steps on a block of random vectors.  Were lambda too small, an even
+ * d would make z indefinite above it; an odd one does not (T_d is negative
+ * there), nor for a negative eigenvalue, and `auto` takes odd ones. */
 #include "precond.h"
 
 #include <math.h>
+#include <string.h>
 
 #define MARGIN 1.1
 #define MOST 100             /* degree */
-#define LANCZOS_STEPS 12
-#define LANCZOS_WIDTH 8
+#define MOST_AUTO 15
+#define LANCZOS_STEPS 28
+#define LANCZOS_WIDTH 4
 
 struct chebyshev {
     sps_precond super;
+    bool automatic;             /* the degree follows from the matrix */
     int degree;
     double upper, lower;
     double root[MOST];          /* in Leja order */
@@ -115,11 +120,11 @@ fail:
     return st;
 }
 
-/* Largest eigenvalue of the tridiagonal matrix of column j:
+/* Extreme eigenvalues of the tridiagonal matrix of column j:
  * t_ii = c_i + beta_(i-1) c_(i-1), t_i,i+1 = sqrt(beta_i) c_i, c the
  * curvatures. */
 static sps_status ritz(sps_context *ctx, const struct lanczos *l, int j,
-                       double *largest)
+                       double *smallest, double *largest)
 {
     sps_status st = SPS_OK;
     sps_small *T = NULL;
@@ -141,7 +146,8 @@ static sps_status ritz(sps_context *ctx, const struct lanczos *l, int j,
             sqrt(b) * c;
     }
     SPS_TRY(spsi_small_eigen(T, w));
-    if (w[steps - 1] > *largest) *largest = w[steps - 1];
+    *largest = fmax(*largest, w[steps - 1]);
+    *smallest = fmin(*smallest, w[0]);
 fail:
     spsi_small_destroy(&T);
     return st;
@@ -180,16 +186,89 @@ static void set_roots(struct chebyshev *m)
     for (int i = 0; i < d; i++) x[i] *= m->upper;
 }
 
-static sps_status set_interval(struct chebyshev *m)
+/* ------------------------------------------------------------------- degree */
+
+/* Seconds of a solve by block_cg with degree d, of 1 (Jacobi) without waiting;
+ * `iterations` is what Jacobi takes.  In reads and writes of a block an
+ * iteration is 2 + A and 10 in steps without waiting, 14 else, and M 2 +
+ * (d - 1) (3 + A), or 10 + A where the product's epilogue is composed; 1.15 / d
+ * of Jacobi's iterations and one are needed.  A step without waiting and its
+ * launches take a quarter of the time of a wait, a product a tenth. */
+static double predicted(const sps_precond *M, int d, double iterations)
+{
+    const double beta = spsi_bandwidth(M->ctx), n = (double)M->n;
+    const double block = 8.0 * n * M->width / beta;
+    const double A = (12.0 * (double)M->A->A->nnz + 4.0 * n) / beta;
+    const double product = A + block * (spsi_operator_fuses(M->A, M->width)
+                                            ? 3 : 10);
+    const double wait = spsi_wait(M->ctx);
+
+    if (d == 1) return iterations * (0.25 * wait + 12 * block + A);
+    return (1.15 * iterations / d + 1) *
+           ((1 + 0.1 * d) * wait + 18 * block + A + (d - 1) * product);
+}
+
+/* Iterations of Jacobi to 1e-8, from the usual bound. */
+static double needed(double condition) { return 9.5 * sqrt(condition); }
+
+/* The odd degree of the least time for a condition of D^-1 A of at least
+ * `condition`.  One beyond sqrt(condition / 2) has its interval wider than the
+ * spectrum, and saves nothing more. */
+static int best_degree(const sps_precond *M, double condition)
+{
+    const double iterations = needed(condition);
+    double least = predicted(M, 1, iterations);
+    int best = 1;
+
+    for (int d = 3; d <= MOST_AUTO && 2.0 * d * d <= condition; d += 2) {
+        const double t = predicted(M, d, iterations);
+
+        if (t >= least) continue;
+        least = t;
+        best = d;
+    }
+    return best;
+}
+
+/* Where nobody named this preconditioner it has to be worth its while, which
+ * predictions can tell from a gain of a fifth on. */
+static sps_status choose_degree(struct chebyshev *m, double condition,
+                                bool decline)
+{
+    sps_precond *M = &m->super;
+    sps_status st = SPS_OK;
+    double gain;
+
+    if (m->automatic) m->degree = best_degree(M, condition);
+    gain = predicted(M, 1, needed(condition)) /
+           predicted(M, m->degree, needed(condition));
+    SPS_REQUIRE(M->ctx, !decline || gain >= 1.2, SPS_EUNFIT,
+                "chebyshev is not predicted to be faster than jacobi");
+    if (decline && m->upper > 0)
+        spsi_note(M->ctx, "preconditioner auto: chebyshev of degree %d, since "
+                  "the condition of D^-1 A is at least %.0f, predicted to be "
+                  "%.1f times as fast as jacobi", m->degree, condition, gain);
+fail:
+    return st;
+}
+
+/* Bound, degree and roots.  The condition is seen from below, and a smallest
+ * eigenvalue of nothing counts as one that 28 steps cannot tell from it. */
+static sps_status set_interval(struct chebyshev *m, bool decline)
 {
     sps_status st = SPS_OK;
     struct lanczos l = { .k = m->R->width };
-    double largest = 0;
+    double largest = 0, smallest = INFINITY, condition = 1;
 
     SPS_TRY(lanczos_run(m, &l));
     for (int j = 0; j < l.k; j++)
-        SPS_TRY(ritz(m->super.ctx, &l, j, &largest));
+        SPS_TRY(ritz(m->super.ctx, &l, j, &smallest, &largest));
     m->upper = largest > 0 && isfinite(largest) ? MARGIN * largest : 1;
+    if (largest > 0 && isfinite(largest))
+        condition = fmin(1e6, largest / fmax(smallest, 1e-6 * largest));
+    SPS_TRY(choose_degree(m, condition, decline));
+    m->super.diagonal = m->degree == 1 ? m->first : NULL;
+    m->super.products = m->degree - 1;
     m->lower = m->upper / (2.0 * m->degree * m->degree);
     set_roots(m);
     SPS_TRY(spsi_axpby(1 / m->root[0], m->inverse, 0.0, m->first));
@@ -201,11 +280,15 @@ static sps_status build(sps_precond *M, const sps_options *opt)
 {
     struct chebyshev *m = (struct chebyshev *)M;
     int width = M->width < LANCZOS_WIDTH ? M->width : LANCZOS_WIDTH;
+    const bool decline = !strcmp(opt->precond, "auto");
     sps_status st = SPS_OK;
 
-    SPS_REQUIRE(M->ctx, opt->degree >= 1 && opt->degree <= MOST, SPS_EINVAL,
-                "degree %d; 1 to %d are possible", opt->degree, MOST);
+    SPS_REQUIRE(M->ctx, opt->degree >= 0 && opt->degree <= MOST, SPS_EINVAL,
+                "degree %d; 1 to %d are possible, and 0 for auto", opt->degree,
+                MOST);
+    m->automatic = opt->degree == 0;
     m->degree = opt->degree;
+    if (decline) SPS_TRY(choose_degree(m, 1e6, true));   /* at the very best */
     SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
     SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->inverse));
     SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->first));
@@ -215,7 +298,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     SPS_TRY(sps_block_create(M->ctx, M->n, width, &m->R));
     SPS_TRY(sps_block_create(M->ctx, M->n, width, &m->Q));
     SPS_TRY(set_diagonal(m));
-    SPS_TRY(set_interval(m));
+    SPS_TRY(set_interval(m, decline));
 fail:
     return st;
 }
@@ -226,7 +309,7 @@ static sps_status update(sps_precond *M)
     sps_status st = SPS_OK;
 
     SPS_TRY(set_diagonal(m));
-    SPS_TRY(set_interval(m));
+    SPS_TRY(set_interval(m, false));
 fail:
     return st;
 }
