@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* The last row and the last column of D^-1, m numbers each, row NULL where it
- * is not wanted: LAPACKE_dgetrf and _dgetrs (small.c).  D is m x m, column by
+ * is not wanted: LAPACKE_dgetrf and _dgetrs.  D is m x m, column by
  * column, destroyed; pivot: m numbers of room.  False where D is not finite or
  * singular to working precision.  Any number of threads, each with its own
  * arrays. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* small.c - k x k matrices.  The only file that calls LAPACKE.
+/* small.c - k x k matrices.  LAPACKE is called here, in upper.c and
+ * in inverse.c alone.
  *
  * Products are own loops: their bits do not depend on the threads of a BLAS,
  * and at k = 1024 the 2 k^3 operations still vanish beside the block's
@@ -10,7 +11,6 @@
  * Behind the max_rows x max_cols numbers of a matrix lie 2 max_rows more,
  * scratch for scalings and eigenvalues, so that nothing allocates later. */
 #include "backend.h"
-#include "inverse.h"
 
 #include <assert.h>
 #include <float.h>
@@ -467,43 +467,4 @@ sps_status spsi_small_invert(sps_small *A, int *info)
 fail:
     spsi_free(A->ctx, pivot);
     return st;
-}
-
-/* ------------------------------------------------------- ends of an inverse */
-
-/* The largest magnitude; NaN where a number is not finite. */
-static double largest_of(const double *v, size_t count)
-{
-    double largest = 0;
-
-    for (size_t t = 0; t < count; t++) {
-        if (!isfinite(v[t])) return NAN;
-        largest = fmax(largest, fabs(v[t]));
-    }
-    return largest;
-}
-
-static void last_of(const double *D, int m, const lapack_int *pivot, char trans,
-                    double *x)
-{
-    memset(x, 0, (size_t)m * sizeof *x);
-    x[m - 1] = 1;
-    (void)LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, trans, m, 1, D, m, pivot, x,
-                              m);
-}
-
-bool spsi_inverse_end(double *D, int m, int *pivot, double *row,
-                      double *column)
-{
-    const double largest = largest_of(D, (size_t)m * (size_t)m);
-    const double least = DBL_EPSILON * largest;
-
-    if (!isfinite(largest)) return false;
-    if (LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, m, m, D, m, pivot) != 0)
-        return false;
-    for (int i = 0; i < m; i++)
-        if (!(fabs(D[i * m + i]) > least)) return false;
-    if (row) last_of(D, m, pivot, 'T', row);
-    last_of(D, m, pivot, 'N', column);
-    return true;
 }

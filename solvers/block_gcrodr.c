@@ -455,7 +455,7 @@ static sps_status flush(sps_solver *s, void *method)
     if (m->j == 0) return SPS_OK;
     m->j = 0;
     spsi_small_shape(m->Y, m->q.columns, s->k);
-    spsi_least_squares_solve(&m->q, m->Y);
+    SPS_TRY(spsi_least_squares_solve(&m->q, m->Y));
     spsi_block_view(m->a.V, m->r, m->q.columns, &V);
     spsi_block_narrow(D, s->k);
     SPS_TRY(spsi_mul_small(1.0, &V, m->Y, 0.0, D));

@@ -122,7 +122,7 @@ static sps_status flush(sps_solver *s, void *method)
     if (m->j == 0) return SPS_OK;
     m->j = 0;
     spsi_small_shape(m->Y, m->q.columns, s->k);
-    spsi_least_squares_solve(&m->q, m->Y);
+    SPS_TRY(spsi_least_squares_solve(&m->q, m->Y));
     spsi_block_view(plain(s) || !m->Z ? m->a.V : m->Z, 0, m->q.columns, &V);
     if (plain(s) || m->Z) return spsi_mul_small(1.0, &V, m->Y, 1.0, &s->X);
     spsi_block_narrow(U, s->k);

@@ -250,7 +250,8 @@ static sps_status flush(sps_solver *s, void *method)
     spsi_small_shape(Y, most, s->k);
     spsi_small_clear(Y);
     for (int c = 0; c < s->k; c++)
-        spsi_hessenberg_solve(&m->h, c, spsi_small_at(Y, 0, c));
+        SPS_TRY(spsi_hessenberg_solve(s->ctx, &m->h, c,
+                                      spsi_small_at(Y, 0, c)));
     if (plain(s))
         return spsi_basis_update(1.0, m->V, most, Y, true, &s->X, NULL);
     if (m->Z)

@@ -2,9 +2,10 @@
 /* hessenberg.c - see hessenberg.h. */
 #include "hessenberg.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
+
+#include "upper.h"
 
 sps_status spsi_hessenberg_open(sps_context *ctx, int k, int m,
                                 sps_hessenberg *h)
@@ -69,21 +70,10 @@ double spsi_hessenberg_append(sps_hessenberg *h, int p, const double *top,
     return fabs(g[j + 1]);
 }
 
-void spsi_hessenberg_solve(const sps_hessenberg *h, int p, double *y)
+sps_status spsi_hessenberg_solve(sps_context *ctx, const sps_hessenberg *h,
+                                 int p, double *y)
 {
-    const double *r = h->r + (int64_t)p * h->m * h->m;
-    const double *g = h->g + (int64_t)p * (h->m + 1);
-    int size = h->size[p];
-    double largest = 0;
-
-    for (int j = 0; j < size; j++)
-        largest = fmax(largest, fabs(r[(int64_t)j * h->m + j]));
-    memcpy(y, g, (size_t)size * sizeof *y);
-    for (int j = size - 1; j >= 0; j--) {
-        const double *column = r + (int64_t)j * h->m;
-
-        y[j] = fabs(column[j]) > 4 * DBL_EPSILON * largest ? y[j] / column[j]
-                                                           : 0;
-        for (int i = 0; i < j; i++) y[i] -= y[j] * column[i];
-    }
+    return spsi_small_solve_upper(ctx, h->r + (int64_t)p * h->m * h->m,
+                                  h->size[p], h->m,
+                                  h->g + (int64_t)p * (h->m + 1), y);
 }

@@ -28,8 +28,9 @@ void spsi_hessenberg_start(sps_hessenberg *h, int p, double beta);
  * the one under the diagonal; the norm of the residual is returned. */
 double spsi_hessenberg_append(sps_hessenberg *h, int p, const double *top,
                               double below);
-/* y of problem p, h->size[p] numbers.  Where R is singular to working
- * precision the direction is left out, as in a basic solution. */
-void spsi_hessenberg_solve(const sps_hessenberg *h, int p, double *y);
+/* y of problem p, h->size[p] numbers, by spsi_small_solve_upper: R may be
+ * singular. */
+sps_status spsi_hessenberg_solve(sps_context *ctx, const sps_hessenberg *h,
+                                 int p, double *y);
 
 #endif

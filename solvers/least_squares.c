@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "upper.h"
+
 enum { LANES = 8 };       /* columns that reflections take at once */
 
 sps_status spsi_least_squares_open(sps_context *ctx, int max_rows,
@@ -219,14 +221,15 @@ void spsi_least_squares_multiply(const sps_least_squares *q, double *x)
     for (int t = q->columns - 1; t >= 0; t--) reflect(q, t, x);
 }
 
-void spsi_least_squares_solve(const sps_least_squares *q, sps_small *Y)
+sps_status spsi_least_squares_solve(const sps_least_squares *q, sps_small *Y)
 {
-    spsi_small_shape(Y, q->columns, Y->cols);
-    for (int c = 0; c < Y->cols; c++) {
-        double *y = spsi_small_at(Y, 0, c);
+    sps_status st = SPS_OK;
 
-        if (q->columns)
-            memcpy(y, right_of(q, c), (size_t)q->columns * sizeof *y);
-        spsi_least_squares_solve_r(q, y);
-    }
+    spsi_small_shape(Y, q->columns, Y->cols);
+    for (int c = 0; c < Y->cols; c++)
+        SPS_TRY(spsi_small_solve_upper(Y->ctx, q->r, q->columns, q->max_rows,
+                                       right_of(q, c),
+                                       spsi_small_at(Y, 0, c)));
+fail:
+    return st;
 }

@@ -34,10 +34,10 @@ void spsi_least_squares_append(sps_least_squares *q, const sps_small *top,
                                int skip, const sps_small *below);
 /* Norm of column c of G - H Y for the best Y. */
 double spsi_least_squares_residual(const sps_least_squares *q, int c);
-/* The best Y, q->columns x k.  Where R is singular to working precision the
- * direction is left out. */
-void spsi_least_squares_solve(const sps_least_squares *q, sps_small *Y);
-/* With H = Q R: x (q->columns numbers) = R^-1 x, R'^-1 x or R x, and x
+/* The best Y, q->columns x k, by spsi_small_solve_upper: R may be singular. */
+sps_status spsi_least_squares_solve(const sps_least_squares *q, sps_small *Y);
+/* With H = Q R: x (q->columns numbers) = R^-1 x, R'^-1 x (directions with a
+ * pivot that is zero to working precision left out) or R x, and x
  * (q->columns numbers, q->rows on return) = H x. */
 void spsi_least_squares_solve_r(const sps_least_squares *q, double *x);
 void spsi_least_squares_solve_rt(const sps_least_squares *q, double *x);

@@ -48,11 +48,11 @@ cuda='cuda.*|cublas.*|cusparse.*|cub/.*|thrust/.*|nvtx3/.*|nv/.*'
 layers=$(
     allow lib
     refuse "$cuda" lib
-    sources lib | grep -v '^lib/small\.c$' | includes |
+    sources lib | grep -vE '^lib/(small|upper|inverse)\.c$' | includes |
         grep -E ' <(lapacke|cblas)\.h>' | sed 's/ / must not include /'
     allow solvers spsolve.h status.h context.h traits.h timer.h csr.h small.h \
         basis.h block.h triangle.h order.h operator.h precond.h solver.h \
-        single.h steps.h eigen.h
+        single.h steps.h eigen.h upper.h
     refuse "$cuda|lapacke.h|cblas.h" solvers
     allow kernels $(echo "$engine" |
         grep -vE '^(solver|precond|columns|operator|planner|options)\.h$')
@@ -77,7 +77,7 @@ $layers"
 
 # Headers of the engine, lower ones first; none includes a higher one.
 order="spsolve status context timer small csr traits number text sink options
-    block triangle ilut backend kernel registry planner operator precond solver eigen"
+    upper block triangle ilut backend kernel registry planner operator precond solver eigen"
 rank() {
     i=0
     for h in $order; do
