@@ -194,6 +194,55 @@ START_TEST(ilut_without_dropping_is_the_inverse)
 END_TEST
 
 /* Zeros on the diagonal, and rows 1e12 apart. */
+/* M of small integers, where sizes tie and pivots move, by so many threads. */
+static void apply_by(int threads, double *z, int64_t n)
+{
+    sps_context_options co;
+    sps_context *own = NULL;
+    sps_operator *op = NULL;
+    sps_precond *M = NULL;
+    sps_block *R = NULL, *Z = NULL;
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), n, 3, ZOO_RANDOM, SPS_F64);
+
+    for (int64_t q = 0; q < A->nnz; q++)
+        ((double *)A->val)[q] = (double)(q * 7 % 5) - 1;
+    sps_context_options_default(&co);
+    co.place = runner_place();
+    co.threads = threads;
+    ck_assert_int_eq(sps_context_create(&co, &own, NULL), SPS_OK);
+    opt.precond = "ilut";
+    opt.scale = "none";
+    opt.droptol = 1e-4;
+    opt.fill = 3;
+    OK(own, sps_operator_csr(own, A, 1, NULL, &op));
+    OK(own, sps_precond_create(op, 1, &opt, &M));
+    OK(own, sps_block_create(own, A->nrow, 1, &R));
+    OK(own, sps_block_create(own, A->nrow, 1, &Z));
+    OK(own, sps_block_random(R, 5));
+    OK(own, sps_precond_apply(M, R, Z));
+    OK(own, sps_block_get(Z, 0, 1, z, 1, SPS_ROW_MAJOR, SPS_HOST));
+    sps_block_destroy(&R);
+    sps_block_destroy(&Z);
+    sps_precond_destroy(&M);
+    sps_operator_destroy(&op);
+    sps_context_destroy(&own);
+    zoo_free(&A);
+}
+
+START_TEST(ilut_has_the_same_bits_for_any_number_of_threads)
+{
+    enum { N = 900 };
+    double one[N], more[N];
+
+    apply_by(1, one, N);
+    for (int threads = 2; threads < 6; threads += 3) {
+        apply_by(threads, more, N);
+        ck_assert(memcmp(one, more, sizeof one) == 0);
+    }
+    ck_assert(isfinite(one[0]));
+}
+END_TEST
+
 START_TEST(ilut_moves_zeros_off_the_diagonal)
 {
     const double a[] = {0, 2e12, 0, 0,
@@ -338,6 +387,7 @@ int main(void)
     tcase_add_test(tc, fsai_takes_powers_of_the_pattern);
     tcase_add_test(tc, fsai_keeps_the_diagonal_where_a_row_is_not_definite);
     tcase_add_test(tc, ilut_without_dropping_is_the_inverse);
+    tcase_add_test(tc, ilut_has_the_same_bits_for_any_number_of_threads);
     tcase_add_test(tc, ilut_moves_zeros_off_the_diagonal);
     tcase_add_test(tc, ilut_refuses_a_matrix_singular_by_its_pattern);
     tcase_add_test(tc, ilut_replaces_a_pivot_that_vanishes_and_tells);

@@ -14,7 +14,14 @@
  * Demmel, ACM Trans. Math. Softw. 29, 2003) and counted.
  *
  * Columns swap places while rows are made: U keeps their names, and place[] is
- * put in at the end.  Serial: row i needs all rows before it. */
+ * put in at the end.
+ *
+ * Row i needs all rows before it.  A batch of rows first takes off what those
+ * before the batch give, each row by itself and in parallel, then one row after
+ * the other what the batch itself gives: swaps within the batch move places of
+ * the batch and behind it only.  The k of a row rise in both halves, and lists
+ * have the order that single rows would have had, so the size of a batch, and
+ * with it the number of threads, changes no bit. */
 #include "lib/ilut.h"
 #include "lib/timer.h"
 #include "rows.h"
@@ -30,6 +37,19 @@ typedef struct factor {
     int64_t used, room;
 } factor;
 
+/* A row under way: 40 n bytes. */
+typedef struct row {
+    int64_t i, first;         /* rows before `first` are being taken off */
+    double norm, drop;
+    double *w;                /* by name */
+    int32_t *seen;            /* row that met the name last, + 1 */
+    int32_t *heap;            /* places left of first, to eliminate */
+    int64_t heap_size;
+    int32_t *lower, *upper;   /* places, names */
+    double *low;              /* l of lower */
+    int64_t lower_count, upper_count, loaded;   /* loaded: of upper, from b_i */
+} row;
+
 typedef struct work {
     sps_context *ctx;
     const sps_csr *B;
@@ -37,20 +57,15 @@ typedef struct work {
     factor L, U;
     double *inverse;          /* 1 / u_kk */
     int32_t *column, *place;  /* name at a place, place of a name */
-    double *w;                /* by name */
-    int64_t *seen;            /* row that met the name last, + 1 */
-    int32_t *heap;            /* places left of the diagonal, to eliminate */
-    int64_t heap_size;
-    int32_t *lower, *upper;   /* places, names of this row */
-    double *low;              /* l of lower */
-    int64_t lower_count, upper_count;
+    row *rows;
+    int batch;
     double *size;             /* scratch of selection */
     int64_t replaced;
 } work;
 
 /* ------------------------------------------------------------------- heap */
 
-static void push(work *s, int32_t place)
+static void push(row *s, int32_t place)
 {
     int64_t at = s->heap_size++;
 
@@ -59,7 +74,7 @@ static void push(work *s, int32_t place)
     s->heap[at] = place;
 }
 
-static int32_t pop(work *s)
+static int32_t pop(row *s)
 {
     const int32_t top = s->heap[0], last = s->heap[--s->heap_size];
     int64_t at = 0;
@@ -102,62 +117,92 @@ static double threshold(double *size, int64_t count, int64_t keep)
 
 /* ------------------------------------------------------------------- rows */
 
-static void meet(work *s, int64_t i, int32_t name)
+static void meet(const work *s, row *r, int32_t name)
 {
-    s->seen[name] = i + 1;
-    s->w[name] = 0;
-    if (s->place[name] < i) push(s, s->place[name]);
-    else s->upper[s->upper_count++] = name;
+    r->seen[name] = (int32_t)(r->i + 1);
+    r->w[name] = 0;
+    if (s->place[name] < r->first) push(r, s->place[name]);
+    else r->upper[r->upper_count++] = name;
 }
 
-/* w = b_i; its largest entry. */
-static double load(work *s, int64_t i)
+/* w = b_i. */
+static void load(const work *s, row *r)
 {
     double largest = 0;
 
-    s->heap_size = s->lower_count = s->upper_count = 0;
-    for (int64_t p = s->B->rowptr[i]; p < s->B->rowptr[i + 1]; p++) {
+    r->heap_size = r->lower_count = r->upper_count = 0;
+    for (int64_t p = s->B->rowptr[r->i]; p < s->B->rowptr[r->i + 1]; p++) {
         const double b = spsi_csr_value(s->B, p);
 
-        meet(s, i, s->B->col[p]);
-        s->w[s->B->col[p]] = b;
+        meet(s, r, s->B->col[p]);
+        r->w[s->B->col[p]] = b;
         largest = fmax(largest, fabs(b));
     }
-    if (s->seen[s->column[i]] != i + 1) meet(s, i, s->column[i]);
-    return largest;
+    r->loaded = r->upper_count;
+    r->norm = largest;
+    r->drop = s->o->drop * largest;
 }
 
-static void eliminate(work *s, int64_t i, double drop)
+/* Takes off the rows before r->first. */
+static void eliminate(const work *s, row *r)
 {
     const factor *U = &s->U;
+    const int32_t met = (int32_t)(r->i + 1);
 
-    while (s->heap_size) {
-        const int32_t k = pop(s);
-        const double w = s->w[s->column[k]], l = w * s->inverse[k];
+    while (r->heap_size) {
+        const int32_t k = pop(r);
+        const double w = r->w[s->column[k]], l = w * s->inverse[k];
 
-        if (!(fabs(w) > drop)) continue;
-        s->lower[s->lower_count] = k;
-        s->low[s->lower_count++] = l;
+        if (!(fabs(w) > r->drop)) continue;
+        r->lower[r->lower_count] = k;
+        r->low[r->lower_count++] = l;
         for (int64_t q = U->start[k]; q < U->start[k + 1]; q++) {
-            if (s->seen[U->col[q]] != i + 1) meet(s, i, U->col[q]);
-            s->w[U->col[q]] -= l * U->val[q];
+            if (r->seen[U->col[q]] != met) meet(s, r, U->col[q]);
+            r->w[U->col[q]] -= l * U->val[q];
         }
     }
 }
 
-/* The name that becomes the pivot of row i; it takes place i. */
-static int32_t choose_pivot(work *s, int64_t i)
+/* Rows up to i are there now: names of their places go to the heap, and the
+ * name at place i stands behind those of b_i where it is not among them. */
+static void advance(const work *s, row *r)
 {
-    int32_t best = s->column[i];
-    const int32_t own = best;
+    const int32_t own = s->column[r->i];
+    int64_t kept = 0, loaded = 0, at;
 
-    for (int64_t t = 0; t < s->upper_count; t++)
-        if (fabs(s->w[s->upper[t]]) > fabs(s->w[best])) best = s->upper[t];
-    if (fabs(s->w[own]) >= s->o->pivot * fabs(s->w[best])) return own;
+    r->first = r->i;
+    for (int64_t t = 0; t < r->upper_count; t++) {
+        const int32_t name = r->upper[t];
+
+        if (s->place[name] < r->i) {
+            push(r, s->place[name]);
+        } else {
+            loaded += t < r->loaded;
+            r->upper[kept++] = name;
+        }
+    }
+    r->upper_count = kept;
+    if (r->seen[own] != r->i + 1) meet(s, r, own);
+    for (at = 0; r->upper[at] != own;) at++;
+    if (at < loaded) return;
+    memmove(r->upper + loaded + 1, r->upper + loaded,
+            (size_t)(at - loaded) * sizeof own);
+    r->upper[loaded] = own;
+}
+
+/* The name that becomes the pivot of the row; it takes place i. */
+static int32_t choose_pivot(work *s, const row *r)
+{
+    const int32_t own = s->column[r->i];
+    int32_t best = own;
+
+    for (int64_t t = 0; t < r->upper_count; t++)
+        if (fabs(r->w[r->upper[t]]) > fabs(r->w[best])) best = r->upper[t];
+    if (fabs(r->w[own]) >= s->o->pivot * fabs(r->w[best])) return own;
     s->column[s->place[best]] = own;
     s->place[own] = s->place[best];
-    s->column[i] = best;
-    s->place[best] = (int32_t)i;
+    s->column[r->i] = best;
+    s->place[best] = (int32_t)r->i;
     return best;
 }
 
@@ -176,76 +221,119 @@ fail:
 }
 
 /* What of the row's lower part is kept: the largest by |l_ik u_kk|. */
-static sps_status keep_lower(work *s, int64_t i)
+static sps_status keep_lower(work *s, const row *r)
 {
     const int64_t most = s->o->most;
     double least = 0;
     int64_t kept = 0;
     sps_status st;
 
-    SPS_TRY(room(s, &s->L, s->lower_count));
-    for (int64_t t = 0; t < s->lower_count; t++)
-        s->size[t] = fabs(s->w[s->column[s->lower[t]]]);
-    if (s->lower_count > most)
-        least = threshold(s->size, s->lower_count, most);
-    for (int64_t t = 0; t < s->lower_count && kept < most; t++) {
-        if (fabs(s->w[s->column[s->lower[t]]]) < least) continue;
-        s->L.col[s->L.used] = s->lower[t];
-        s->L.val[s->L.used++] = s->low[t];
+    SPS_TRY(room(s, &s->L, r->lower_count));
+    for (int64_t t = 0; t < r->lower_count; t++)
+        s->size[t] = fabs(r->w[s->column[r->lower[t]]]);
+    if (r->lower_count > most)
+        least = threshold(s->size, r->lower_count, most);
+    for (int64_t t = 0; t < r->lower_count && kept < most; t++) {
+        if (fabs(r->w[s->column[r->lower[t]]]) < least) continue;
+        s->L.col[s->L.used] = r->lower[t];
+        s->L.val[s->L.used++] = r->low[t];
         kept++;
     }
-    s->L.start[i + 1] = s->L.used;
+    s->L.start[r->i + 1] = s->L.used;
 fail:
     return st;
 }
 
-static sps_status keep_upper(work *s, int64_t i, int32_t pivot, double drop)
+static sps_status keep_upper(work *s, row *r, int32_t pivot)
 {
     const int64_t most = s->o->most;
     double least = 0;
     int64_t count = 0, kept = 0;
     sps_status st;
 
-    SPS_TRY(room(s, &s->U, s->upper_count));
-    for (int64_t t = 0; t < s->upper_count; t++)
-        if (s->upper[t] != pivot && fabs(s->w[s->upper[t]]) > drop) {
-            s->size[count] = fabs(s->w[s->upper[t]]);
-            s->upper[count++] = s->upper[t];
+    SPS_TRY(room(s, &s->U, r->upper_count));
+    for (int64_t t = 0; t < r->upper_count; t++)
+        if (r->upper[t] != pivot && fabs(r->w[r->upper[t]]) > r->drop) {
+            s->size[count] = fabs(r->w[r->upper[t]]);
+            r->upper[count++] = r->upper[t];
         }
     if (count > most) least = threshold(s->size, count, most);
     for (int64_t t = 0; t < count && kept < most; t++) {
-        if (fabs(s->w[s->upper[t]]) < least) continue;
-        s->U.col[s->U.used] = s->upper[t];
-        s->U.val[s->U.used++] = s->w[s->upper[t]];
+        if (fabs(r->w[r->upper[t]]) < least) continue;
+        s->U.col[s->U.used] = r->upper[t];
+        s->U.val[s->U.used++] = r->w[r->upper[t]];
         kept++;
     }
-    s->U.start[i + 1] = s->U.used;
+    s->U.start[r->i + 1] = s->U.used;
 fail:
     return st;
 }
 
-static sps_status make_row(work *s, int64_t i)
+static sps_status finish(work *s, row *r)
 {
-    const double norm = load(s, i), drop = s->o->drop * norm;
     int32_t pivot;
     double u;
     sps_status st;
 
-    eliminate(s, i, drop);
-    pivot = choose_pivot(s, i);
-    u = s->w[pivot];
-    if (!(fabs(u) > DBL_EPSILON * norm) || !isfinite(u)) {
-        u = norm > 0 && isfinite(norm) ? sqrt(DBL_EPSILON) * norm : 1;
+    advance(s, r);
+    eliminate(s, r);
+    pivot = choose_pivot(s, r);
+    u = r->w[pivot];
+    if (!(fabs(u) > DBL_EPSILON * r->norm) || !isfinite(u)) {
+        u = r->norm > 0 && isfinite(r->norm) ? sqrt(DBL_EPSILON) * r->norm : 1;
         s->replaced++;
     }
-    s->inverse[i] = 1 / u;
-    SPS_TRY(keep_lower(s, i));
-    SPS_TRY(keep_upper(s, i, pivot, drop));
+    s->inverse[r->i] = 1 / u;
+    SPS_TRY(keep_lower(s, r));
+    SPS_TRY(keep_upper(s, r, pivot));
+fail:
+    return st;
+}
+
+static sps_status make_rows(work *s, int64_t first, int count)
+{
+    sps_status st = SPS_OK;
+
+#pragma omp parallel for num_threads(s->ctx->threads) schedule(dynamic, 1)     \
+    if (count > 1)
+    for (int t = 0; t < count; t++) {
+        s->rows[t].i = first + t;
+        s->rows[t].first = first;
+        load(s, &s->rows[t]);
+        eliminate(s, &s->rows[t]);
+    }
+    for (int t = 0; t < count; t++) SPS_TRY(finish(s, &s->rows[t]));
 fail:
     return st;
 }
 
 /* ------------------------------------------------------------------- life */
+
+/* Rows of a batch: many for each thread, since their costs differ, few beside
+ * the length of rows whose factoring takes long; in 256 MB at most. */
+static int batch_of(const work *s)
+{
+    const int64_t fit = ((int64_t)1 << 28) / (40 * s->B->nrow + 1);
+    const int64_t want = s->ctx->threads < 4 ? 16 * s->ctx->threads : 64;
+
+    return s->ctx->threads == 1 || fit < 2 ? 1 : (int)(fit < want ? fit : want);
+}
+
+static sps_status open_row(work *s, row *r)
+{
+    const int64_t n = s->B->nrow;
+    sps_context *ctx = s->ctx;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, n, &r->w));
+    SPS_TRY(SPS_NEW(ctx, n, &r->seen));
+    SPS_TRY(SPS_NEW(ctx, n, &r->heap));
+    SPS_TRY(SPS_NEW(ctx, n, &r->lower));
+    SPS_TRY(SPS_NEW(ctx, n, &r->upper));
+    SPS_TRY(SPS_NEW(ctx, n, &r->low));
+fail:
+    return st;
+}
 
 static sps_status open_work(work *s)
 {
@@ -256,13 +344,10 @@ static sps_status open_work(work *s)
     SPS_TRY(SPS_NEW(ctx, n + 1, &s->L.start));
     SPS_TRY(SPS_NEW(ctx, n + 1, &s->U.start));
     SPS_TRY(SPS_NEW(ctx, n, &s->place));
-    SPS_TRY(SPS_NEW(ctx, n, &s->w));
-    SPS_TRY(SPS_NEW(ctx, n, &s->seen));
-    SPS_TRY(SPS_NEW(ctx, n, &s->heap));
-    SPS_TRY(SPS_NEW(ctx, n, &s->lower));
-    SPS_TRY(SPS_NEW(ctx, n, &s->upper));
-    SPS_TRY(SPS_NEW(ctx, n, &s->low));
     SPS_TRY(SPS_NEW(ctx, n, &s->size));
+    SPS_TRY(SPS_NEW(ctx, batch_of(s), &s->rows));
+    for (s->batch = 0; s->batch < batch_of(s); s->batch++)
+        SPS_TRY(open_row(s, &s->rows[s->batch]));
     SPS_TRY(room(s, &s->L, 2 * s->B->nnz + 1));
     SPS_TRY(room(s, &s->U, 2 * s->B->nnz + 1));
     for (int64_t i = 0; i < n; i++) s->column[i] = s->place[i] = (int32_t)i;
@@ -270,12 +355,22 @@ fail:
     return st;
 }
 
+static void close_row(sps_context *ctx, const row *r)
+{
+    void *arrays[] = { r->w, r->seen, r->heap, r->lower, r->upper, r->low };
+
+    for (size_t t = 0; t < sizeof arrays / sizeof *arrays; t++)
+        spsi_free(ctx, arrays[t]);
+}
+
 static void close_work(work *s)
 {
     void *arrays[] = { s->L.start, s->L.col, s->L.val, s->U.start, s->U.col,
-                       s->U.val, s->place, s->w, s->seen, s->heap, s->lower,
-                       s->upper, s->low, s->size };
+                       s->U.val, s->place, s->size };
 
+    for (int t = 0; s->rows && t < batch_of(s); t++)
+        close_row(s->ctx, &s->rows[t]);
+    spsi_free(s->ctx, s->rows);
     for (size_t t = 0; t < sizeof arrays / sizeof *arrays; t++)
         spsi_free(s->ctx, arrays[t]);
 }
@@ -301,12 +396,17 @@ sps_status spsi_cpu_csr_ilut(sps_context *ctx, const sps_csr *B,
                .column = r->column };
     sps_status st;
 
+    r->rows = 0;
     SPS_TRY(open_work(&s));
-    for (r->rows = 0; r->rows < B->nrow; r->rows++) {
+    while (r->rows < B->nrow) {
+        const int64_t left = B->nrow - r->rows;
+        const int count = left < s.batch ? (int)left : s.batch;
+
         if (spsi_cancelled(ctx) ||
             (o->deadline > 0 && spsi_now() > o->deadline))
             break;
-        SPS_TRY(make_row(&s, r->rows));
+        SPS_TRY(make_rows(&s, r->rows, count));
+        r->rows += count;
     }
     r->replaced = s.replaced;
     if (r->rows < B->nrow) goto fail;
