@@ -19,7 +19,7 @@ static bool solve_regular(const double *R, int n, int ld, const double *b,
 
     for (int j = 0; j < n; j++) {
         largest = fmax(largest, fabs(R[(int64_t)j * ld + j]));
-        below = hypot(below, b[j]);
+        below = fmax(below, fabs(b[j]));
     }
     memcpy(x, b, (size_t)n * sizeof *x);
     for (int j = n - 1; j >= 0; j--) {
@@ -28,7 +28,7 @@ static bool solve_regular(const double *R, int n, int ld, const double *b,
         if (!(fabs(column[j]) > tolerance * largest)) return false;
         x[j] /= column[j];
         for (int i = 0; i < j; i++) x[i] -= x[j] * column[i];
-        norm = hypot(norm, x[j]);
+        norm = fmax(norm, fabs(x[j]));
     }
     return tolerance * largest * norm <= below;
 }
