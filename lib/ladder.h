@@ -55,8 +55,10 @@ sps_status spsi_ladder_linear(sps_ladder *l, const sps_block *B, sps_block *X,
                               sps_result *result);
 void spsi_ladder_destroy(sps_ladder **l_p);
 
-/* ladder_plan.c: looks at A, writes the steps, tells the choice. */
+/* ladder_plan.c: looks at A, decides whether floats are used where they may be,
+ * writes the steps, tells the choice. */
 sps_status spsi_ladder_look(sps_ladder *l, sps_looks *o);
+void spsi_ladder_weigh(sps_ladder *l);
 void spsi_ladder_plan(sps_ladder *l, const sps_looks *o);
 void spsi_ladder_tell(const sps_ladder *l, const sps_looks *o);
 

@@ -41,6 +41,8 @@ enum { DENSE_ROWS = 2000 };
  * make it small on a GPU; rows over columns that make a block space on the
  * host. */
 enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
+/* Numbers of a block from which floats pay on a GPU. */
+#define LARGE_BLOCK ((int64_t)1 << 21)
 /* Share of dominated rows from which jacobi is tried on a GPU. */
 #define DOMINATED 0.9
 /* Multiply-adds that rows of full length would cost the last ilut. */
@@ -167,6 +169,18 @@ void spsi_ladder_plan(sps_ladder *l, const sps_looks *o)
     if (o->symmetric)
         add(l, (sps_step){ "minres", "jacobi", 0, 0, 50, 1000, 0.2, -1 });
     add_strong(l);
+}
+
+/* Where blocks stay in a cache an iteration waits for launches or for the
+ * arithmetic of a core, and floats only add iterations to it. */
+void spsi_ladder_weigh(sps_ladder *l)
+{
+    if (strcmp(l->opt.precision, "mixed") ||
+        (l->ctx->opt.place == SPS_CUDA && l->A->n * l->k >= LARGE_BLOCK))
+        return;
+    l->opt.precision = "double";
+    spsi_note(l->ctx, "auto: in doubles, since blocks of %lld x %d are not "
+              "faster in floats", (long long)l->A->n, l->k);
 }
 
 void spsi_ladder_tell(const sps_ladder *l, const sps_looks *o)

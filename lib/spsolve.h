@@ -400,8 +400,8 @@ typedef struct sps_options {
                                    double always.  double; mixed: corrections
                                    in single precision, refined (refinement in
                                    place of block_cg and cg), and single for
-                                   the two below; auto: double; what mixed
-                                   gains is in doc/benchmarks.md */
+                                   the two below, of solver auto where that
+                                   pays (doc/numerics.md); auto: double */
     const char *basis;        /**< how gmres stores its basis: double, single,
                                    auto (as precision) */
     const char *precond_precision; /**< how fsai, isai, block_jacobi store

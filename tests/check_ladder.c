@@ -189,6 +189,41 @@ START_TEST(own_preconditioners_are_respected)
 }
 END_TEST
 
+/* Small blocks are not faster in floats, and the caller is told; a named method
+ * does as it is told. */
+START_TEST(floats_are_not_taken_where_they_do_not_pay)
+{
+    problem p;
+
+    problem_open(&p, ctx, zoo("grid5", 400, ZOO_SPD), 4);
+    p.opt.precision = "mixed";
+    must_solve(&p, "small, mixed allowed");
+    ck_assert_str_eq(p.result.solver, "block_cg");
+    ck_assert(noted("auto: in doubles"));
+    problem_close(&p);
+    problem_open(&p, ctx, zoo("grid5", 400, ZOO_SPD), 4);
+    p.opt.solver = "block_cg";
+    p.opt.precision = "mixed";
+    must_solve(&p, "small, named");
+    ck_assert_str_eq(p.result.solver, "refinement");
+    problem_close(&p);
+}
+END_TEST
+
+START_TEST(floats_are_taken_for_large_blocks_on_a_gpu)
+{
+    problem p;
+
+    problem_open(&p, ctx, zoo("grid5", 150000, ZOO_SPD), 16);
+    p.opt.precision = "mixed";
+    p.opt.rtol = 1e-10;
+    must_solve(&p, "large");
+    ck_assert_str_eq(p.result.solver, runner_place() == SPS_CUDA
+                     ? "refinement" : "block_cg");
+    problem_close(&p);
+}
+END_TEST
+
 /* The next solve begins where the last one ended; values that ask for another
  * method get one. */
 START_TEST(a_solver_remembers_and_follows_new_values)
@@ -273,6 +308,8 @@ int main(void)
     tcase_add_test(tc, dense_factors_are_the_last_step_or_never);
     tcase_add_test(tc, a_matrix_singular_by_its_pattern_ends_with_a_reason);
     tcase_add_test(tc, own_preconditioners_are_respected);
+    tcase_add_test(tc, floats_are_not_taken_where_they_do_not_pay);
+    tcase_add_test(tc, floats_are_taken_for_large_blocks_on_a_gpu);
     tcase_add_test(tc, a_solver_remembers_and_follows_new_values);
     tcase_add_test(tc, the_monitor_sees_one_solve_and_ends_it);
     suite_add_tcase(suite, tc);

@@ -79,7 +79,7 @@ const cli_option cli_options[] = {
      "auto double mixed", METHOD,
      "mixed: block_cg and cg work in single precision and refine, bases of "
      "gmres and values of preconditioners are stored in it; residuals and "
-     "tolerances stay double"},
+     "tolerances stay double; solver auto does so where that pays"},
     {"basis", "WHICH", "auto", CLI_CHOICE, AT(basis), 0, 0,
      "auto double single", METHOD,
      "how gmres stores its basis; auto as -precision"},
