@@ -185,6 +185,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocks) = {
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_SINGLE_BLOCKS,
+    .fuses = true,
     .fits = fits,
     .cost = cost,
     .plan = plan,
