@@ -31,6 +31,7 @@ constexpr int threads = 768, group_threads = 512;
 constexpr int run_bytes = 48 << 10;
 constexpr double kept_in_l2 = 18e6; /* bytes of X, beside what streams by */
 constexpr double wide_window = 6e6; /* the same, where a row is three lines */
+constexpr double hopeless = 1e8;    /* no pass is so narrow that it is kept */
 
 struct rode_plan {
     sps_segments_plan base;    /* no segments: every row is short */
@@ -285,7 +286,8 @@ int pass_of(const rode_plan *r, int k, size_t size)
  * bytes of X keep all lanes at work.  The shapes between 256 and 384 do not:
  * they are a loss where rows of X are wanted again after so many others that
  * L2 is what is short.  Rows walked in groups are better off with one pass: A
- * is a larger part of what they read. */
+ * is a larger part of what they read; so are rows whose columns lie anywhere,
+ * for an entry's second gather costs what its first does. */
 int next_pass(const rode_plan *r, int left, int most, size_t size)
 {
     const int wide = (int)(512 / size), half = wide / 2;
@@ -294,8 +296,8 @@ int next_pass(const rode_plan *r, int left, int most, size_t size)
 
     if (r->base.parts.limits.group > 1) return width;
     if (width > wide) return wide;
-    return width > half && width <= half + half / 2 && window > wide_window
-        ? half : width;
+    return width > half && width <= half + half / 2 && window > wide_window &&
+           window < hopeless ? half : width;
 }
 
 /* narrow: the columns follow others, so that their rows of X are parts of
