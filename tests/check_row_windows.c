@@ -23,7 +23,7 @@ static void close_context(void) { fixture_close(&ctx); }
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
 static const sps_window_rule RULES[] = {
-    { 1 << 24, 0, 4 }, { 2048, 5, 5 }, { 64, 3, 12 }, { 7, 9, 128 }
+    { 1 << 24, 0, 4 }, { 2048, 10, 5 }, { 64, 6, 12 }, { 7, 17, 128 }
 };
 
 /* -------------------------------------------------------------------- host */
@@ -33,55 +33,61 @@ static int64_t row_length(const sps_csr *A, int64_t i)
     return i < A->nrow ? A->rowptr[i + 1] - A->rowptr[i] : 0;
 }
 
-/* Reads row r of window w, row i of the matrix, back from the words: columns
- * ascend, and are those of the row.  Returns how many. */
-static int64_t read_row(const sps_csr *A, const sps_row_windows *windows,
-                        int64_t w, int r, int64_t i)
+/* Columns and masks of the window's groups, called for slot by slot: bit r of
+ * `rows` says that row r stores `column`.  Returns how many slots there are. */
+static int32_t read_slots(const sps_row_windows *windows, int64_t w,
+                          int32_t *column, uint8_t *rows)
 {
-    const int64_t end = windows->first[w + 1];
-    int64_t found = 0;
+    const sps_window *at = windows->at + w;
+    const int32_t *word = windows->word +
+                          (int64_t)at->tile * SPSI_WINDOW_WORDS;
+    int32_t slot = 0;
 
-    for (int64_t at = windows->first[w]; at < end; at += SPSI_WINDOW_WORDS) {
-        const uint32_t mask = (uint32_t)windows->word[at + r];
+    for (int32_t left = at[1].tile - at->tile, c; left > 0; left -= c) {
+        c = spsi_window_group(left);
+        for (int s = 0; s < 8 * c; s++, slot++) {
+            const uint32_t mask = (uint32_t)word[s / 4];
 
-        for (int s = 0; s < SPSI_WINDOW_GROUP; s++) {
-            if (!(mask >> s & 1)) continue;
-            ck_assert_int_lt(at + SPSI_WINDOW_ROWS + s, end);
-            ck_assert_int_lt(found, row_length(A, i));
-            ck_assert_int_eq(windows->word[at + SPSI_WINDOW_ROWS + s],
-                             A->col[A->rowptr[i] + found++]);
+            column[slot] = word[2 * c + s];
+            rows[slot] = 0;
+            for (int r = 0; r < SPSI_WINDOW_ROWS; r++)
+                rows[slot] |= (uint8_t)((mask >> (4 * r + s % 4) & 1) << r);
         }
+        word += SPSI_WINDOW_WORDS * c;
     }
-    return found;
+    return slot;
 }
 
 /* Slots ascend; those that no row uses repeat the one before and fill up the
  * last tile.  Returns how many are used. */
-static int32_t check_slots(const sps_row_windows *windows, int64_t w)
+static int32_t check_slots(const int32_t *column, const uint8_t *rows,
+                           int32_t slots)
 {
-    const int64_t end = windows->first[w + 1];
-    int32_t used = 0, last = -1, spare = 0;
+    int32_t used = 0;
 
-    for (int64_t at = windows->first[w]; at < end; at += SPSI_WINDOW_WORDS) {
-        const int32_t *word = windows->word + at;
-        uint32_t any = 0;
-
-        for (int r = 0; r < SPSI_WINDOW_ROWS; r++) any |= (uint32_t)word[r];
-        for (int s = 0; s < SPSI_WINDOW_GROUP &&
-                        at + SPSI_WINDOW_ROWS + s < end; s++) {
-            if (any >> s & 1) {
-                ck_assert_int_eq(spare, 0);
-                ck_assert_int_gt(word[SPSI_WINDOW_ROWS + s], last);
-                last = word[SPSI_WINDOW_ROWS + s];
-                used++;
-            } else {
-                ck_assert_int_eq(word[SPSI_WINDOW_ROWS + s], last);
-                spare++;
-            }
-        }
+    while (used < slots && rows[used]) used++;
+    for (int32_t s = 1; s < used; s++)
+        ck_assert_int_gt(column[s], column[s - 1]);
+    for (int32_t s = used; s < slots; s++) {
+        ck_assert_int_eq(rows[s], 0);
+        ck_assert_int_eq(column[s], column[used - 1]);
     }
-    ck_assert_int_lt(spare, SPSI_WINDOW_TILE);
+    ck_assert_int_lt(slots - used, SPSI_WINDOW_TILE);
     return used;
+}
+
+/* Row r of a window, row i of the matrix, is what the slots say. */
+static void check_row(const sps_csr *A, const int32_t *column,
+                      const uint8_t *rows, int32_t slots, int r, int64_t i)
+{
+    int64_t found = 0;
+
+    for (int32_t s = 0; s < slots; s++) {
+        if (!(rows[s] >> r & 1)) continue;
+        ck_assert_int_lt(found, row_length(A, i));
+        ck_assert_int_eq(column[s], A->col[A->rowptr[i] + found++]);
+    }
+    ck_assert_int_eq(found, row_length(A, i));
 }
 
 /* Distinct columns of a window, by sorting. */
@@ -111,44 +117,62 @@ static int32_t distinct_columns(const sps_csr *A, const int64_t *row)
     return count;
 }
 
+/* Window i of all: it comes next in one of the lists. */
 static void check_window(const sps_csr *A, sps_window_rule rule,
-                         const sps_row_windows *windows, int64_t w,
-                         int *owners)
+                         const sps_row_windows *windows, int64_t i, int64_t *w,
+                         int64_t *bare, int *owners)
 {
+    const uint32_t rows = spsi_window_rows(rule.lead, i);
     int64_t row[SPSI_WINDOW_ROWS], entries = 0, longest = 0;
-    int32_t distinct;
+    int32_t distinct, slots, *column;
+    uint8_t *who;
 
     for (int r = 0; r < SPSI_WINDOW_ROWS; r++) {
-        row[r] = spsi_window_row(A->nrow, rule.lead, (int32_t)w, r);
+        row[r] = spsi_window_row(A->nrow, rule.lead, rows, r);
         owners[row[r]]++;
         entries += row_length(A, row[r]);
         if (row_length(A, row[r]) > longest) longest = row_length(A, row[r]);
     }
     distinct = distinct_columns(A, row);
     if (entries == 0 || longest > rule.longest ||
-        entries < rule.fill * ((distinct + 3) / 4)) {
-        ck_assert_int_eq(windows->first[w], windows->first[w + 1]);
+        entries < rule.fill * ((distinct + 7) / 8)) {
+        ck_assert_int_lt(*bare, windows->bare);
+        ck_assert_uint_eq(windows->rest[(*bare)++], rows);
         return;
     }
-    ck_assert_int_eq(check_slots(windows, w), distinct);
+    ck_assert_int_lt(*w, windows->count);
+    ck_assert_uint_eq(windows->at[*w].rows, rows);
+    ck_assert_int_eq(windows->at[*w + 1].value - windows->at[*w].value,
+                     entries);
+    column = malloc(((size_t)distinct + 8) * sizeof *column);
+    who = malloc((size_t)distinct + 8);
+    ck_assert_int_eq(windows->at[*w + 1].tile - windows->at[*w].tile,
+                     (distinct + 7) / 8);
+    slots = read_slots(windows, (*w)++, column, who);
+    ck_assert_int_eq(check_slots(column, who, slots), distinct);
     for (int r = 0; r < SPSI_WINDOW_ROWS; r++)
-        ck_assert_int_eq(read_row(A, windows, w, r, row[r]),
-                         row_length(A, row[r]));
+        check_row(A, column, who, slots, r, row[r]);
+    free(column);
+    free(who);
 }
 
 static void check_matrix(const sps_csr *A)
 {
     for (int c = 0; c < COUNT(RULES); c++) {
+        const int64_t all = spsi_windows_of(A->nrow, RULES[c].lead);
         int *owners = calloc((size_t)A->nrow + 1, sizeof *owners);
+        int64_t w = 0, bare = 0;
         sps_row_windows windows;
 
         OK(ctx, spsi_row_windows_make(ctx, A, RULES[c], &windows));
-        ck_assert_int_eq(windows.count,
-                         spsi_windows_of(A->nrow, RULES[c].lead));
-        ck_assert_int_eq(windows.first[0], 0);
-        ck_assert_int_eq(windows.first[windows.count], windows.words);
-        for (int64_t w = 0; w < windows.count; w++)
-            check_window(A, RULES[c], &windows, w, owners);
+        ck_assert_int_eq(windows.at[0].tile, 0);
+        ck_assert_int_eq(windows.at[0].value, 1);
+        for (int64_t i = 0; i < all; i++)
+            check_window(A, RULES[c], &windows, i, &w, &bare, owners);
+        ck_assert_int_eq(windows.count, w);
+        ck_assert_int_eq(windows.bare, bare);
+        ck_assert_int_eq(windows.at[w].tile, windows.tiles);
+        ck_assert_int_eq(windows.at[w].value, windows.entries + 1);
         for (int64_t i = 0; i < A->nrow; i++) ck_assert_int_eq(owners[i], 1);
         spsi_row_windows_free(ctx, &windows);
         free(owners);
@@ -169,7 +193,7 @@ START_TEST(words_lead_back_to_the_csr)
 }
 END_TEST
 
-/* Windows of 0 to 65 distinct columns: about a tile, a group, two groups. */
+/* Windows of 0 to 65 distinct columns: about a tile, groups of 1 to 3 tiles. */
 START_TEST(every_count_of_columns)
 {
     for (int64_t length = 0; length <= 58; length++) {
@@ -234,19 +258,50 @@ static void same(const void *host, const void *place, size_t bytes,
     free(back);
 }
 
+/* Values of the windows, as their masks order them; number 0 is a zero. */
+static double *ordered_values(const sps_csr *A, sps_window_rule rule,
+                              const sps_row_windows *h)
+{
+    double *val = calloc((size_t)h->entries + 1, sizeof *val), *to = val + 1;
+
+    for (int64_t w = 0; w < h->count; w++) {
+        const int32_t slots = (h->at[w + 1].tile - h->at[w].tile) * 8;
+        int32_t *column = malloc((size_t)slots * sizeof *column);
+        uint8_t *rows = malloc((size_t)slots);
+        const double *from[SPSI_WINDOW_ROWS];
+
+        read_slots(h, w, column, rows);
+        for (int r = 0; r < SPSI_WINDOW_ROWS; r++)
+            from[r] = (const double *)A->val + A->rowptr[
+                spsi_window_row(A->nrow, rule.lead, h->at[w].rows, r)];
+        for (int32_t s = 0; s < slots; s += 4)
+            for (int bit = 0; bit < 32; bit++)
+                if (rows[s + bit % 4] >> (bit / 4) & 1)
+                    *to++ = *from[bit / 4]++;
+        free(column);
+        free(rows);
+    }
+    return val;
+}
+
 static void same_windows(const rig *r)
 {
     const sps_window_plan *plan = (const sps_window_plan *)r->plan;
     sps_row_windows h;
+    double *val;
 
     OK(ctx, spsi_row_windows_make(ctx, r->A, plan->rule, &h));
     ck_assert_int_eq(plan->windows.count, h.count);
-    ck_assert_int_eq(plan->windows.words, h.words);
-    if (h.count > 0) {
-        same(h.first, plan->windows.first, spsi_window_first_bytes(&h),
-             r->what);
-        same(h.word, plan->windows.word, spsi_window_word_bytes(&h), r->what);
-    }
+    ck_assert_int_eq(plan->windows.tiles, h.tiles);
+    ck_assert_int_eq(plan->windows.bare, h.bare);
+    if (r->A->nrow > 0)
+        same(h.at, plan->windows.at, spsi_window_list_bytes(&h), r->what);
+    same(h.word, plan->windows.word, spsi_window_word_bytes(&h), r->what);
+    same(h.rest, plan->windows.rest, spsi_window_rest_bytes(&h), r->what);
+    val = ordered_values(r->A, plan->rule, &h);
+    if (h.count > 0)
+        same(val, plan->val, ((size_t)h.entries + 1) * sizeof *val, r->what);
+    free(val);
     spsi_row_windows_free(ctx, &h);
 }
 

@@ -3,10 +3,9 @@
  * cores: each distinct column of a window is gathered once for all its rows.
  * Format: kernels/formats/row_windows.h; lanes: spmm_tiles.cuh.
  *
- * Bytes: values once, 1.7 to 2.2 bytes of words an entry instead of 4 of
- * columns, Y once, X as often as L1 and L2 forget it.  Beside that a tile costs
- * L1 about 12 cycles at 16 columns: 4 that load X, 4 that transpose it, the
- * rest for columns and values. */
+ * Bytes: values once, out of a copy in the order of the tiles, 1.7 to 2.2 bytes
+ * of words an entry instead of 4 of columns, Y once, X as often as L1 and L2
+ * forget it. */
 #include "ordered.cuh"
 #include "segments.h"
 #include "spmm_rode.cuh"
@@ -17,87 +16,67 @@ extern "C" const sps_kernel spsi_kernel_spmm_tiles;
 
 namespace {
 
-constexpr sps_window_rule rule = { 2048, 5, 4 };
+constexpr sps_window_rule rule = { 2048, 10, 4 };
 constexpr int32_t piece = 512;           /* entries of a segment */
 
-/* Shapes, by measurement on 27-point 128^3 (doc/benchmarks.md). */
-template <int Q> constexpr int threads_of = Q > 1 ? 512 : Q > 0 ? 640 : 768;
-template <int Q> constexpr int unroll_of = Q == 0 ? 8 : Q > 2 ? 2 : 4;
-constexpr int shared_most = 96 << 10;    /* the rest is L1's */
+/* Shapes, by measurement on 27-point 128^3 (doc/benchmarks.md): threads of a
+ * block, of which a multiprocessor has one, and tiles loaded together. */
+template <int Q>
+constexpr int threads_of = Q == 0 ? 1024 : Q == 1 ? 640 : 512;
+template <int Q> constexpr int together = Q < 3 ? SPSI_WINDOW_GROUP : 2;
 
-/* Values of half a window to hold: none where rows are too long for that, or
- * where copies of 16 bytes do not suit. */
-template <class V> int held_by(const sps_window_plan *p, int warps)
-{
-    int64_t most = 4 * p->longest + 16 / (int64_t)sizeof(V);
-
-    most = ceil_div(most * (int64_t)sizeof(V), 16) * 16;
-    if ((uintptr_t)p->super.A->val % 16 || 4 * warps * most > shared_most)
-        return 0;
-    return (int)(most / (int64_t)sizeof(V));
-}
-
-/* Windows of a run: some steps of a block of threads, several runs for every
- * multiprocessor. */
-int run_of(const sps_window_plan *p, int warps, int sms)
-{
-    int run = 2 * warps;
-
-    while (run > warps && ceil_div(p->windows.count, run) < 4 * sms)
-        run -= warps;
-    return run;
-}
-
-template <int Q, bool PAIRED, bool FULL, bool HELD, class I, class V>
+template <int Q, access M, class I, class V>
 sps_status launch(const sps_window_plan *p, const blocks<double> &b)
 {
     constexpr int threads = threads_of<Q>, warps = threads / 32;
-    auto kernel = tiles_kernel<threads, Q, unroll_of<Q>, PAIRED, FULL, HELD, I,
-                               V>;
+    const sps_row_windows *w = &p->windows;
     sps_context *ctx = p->super.ctx;
-    int sms = spsi_cuda_state(ctx)->sms, run = run_of(p, warps, sms);
-    int64_t runs = ceil_div(p->windows.count, run);
-    int held = HELD ? held_by<V>(p, warps) : 0;
-    size_t shared = (size_t)(4 * warps * held) * sizeof(V);
-    tiled<I, V> m = { matrix_of<I, V>(p->super.A), p->windows.first,
-                      p->windows.word, (int)p->windows.count, p->rule.lead,
-                      run, p->rule.longest, (I)p->super.A->nnz, held };
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+    const int strips = (int)ceil_div(b.k, strip_of<Q>);
+    const int64_t resident = max(spsi_cuda_state(ctx)->sms / strips, 1);
+    const int64_t wanted = ceil_div(w->count, warps);
+    const tiled<I, V> m = { matrix_of<I, V>(p->super.A), w->at, w->word,
+                            (const V *)p->val, w->rest, (int)w->count,
+                            (int)w->bare, p->rule.lead, p->rule.longest };
 
-    SPS_CUDA(ctx, cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_most));
-    kernel<<<(unsigned)(runs < sms ? runs : sms), threads, shared,
-             spsi_cuda_state(ctx)->stream>>>(
-        m, b, (uint32_t)(b.ldx * (int64_t)sizeof(double)));
-    SPS_LAUNCHED(ctx);
+    if (w->count > 0) {
+        tiles_kernel<threads, Q, together<Q>, M, I, V>
+            <<<(unsigned)(min(resident, wanted) * strips), threads, 0,
+               stream>>>(m, b, (uint32_t)(b.ldx * (int64_t)sizeof(double)),
+                         strips);
+        SPS_LAUNCHED(ctx);
+    }
+    if (w->bare > 0) {
+        rest_kernel<Q, M, I, V>
+            <<<dim3((unsigned)ceil_div(w->bare, 8), (unsigned)strips), 256, 0,
+               stream>>>(m, b);
+        SPS_LAUNCHED(ctx);
+    }
     return SPS_OK;
 }
 
-template <bool PAIRED, bool FULL, bool HELD, class I, class V>
-sps_status shape(const sps_window_plan *p, const blocks<double> &b, int tiles)
+template <access M, class I, class V>
+sps_status shape(const sps_window_plan *p, const blocks<double> &b, int lumps)
 {
-    if (b.k <= 8) return launch<0, PAIRED, FULL, HELD, I, V>(p, b);
-    if (tiles == 1) return launch<1, PAIRED, FULL, HELD, I, V>(p, b);
-    if (tiles == 2) return launch<2, PAIRED, FULL, HELD, I, V>(p, b);
-    if (tiles == 3) return launch<3, PAIRED, FULL, HELD, I, V>(p, b);
-    return launch<4, PAIRED, FULL, HELD, I, V>(p, b);
+    if (b.k <= 8) return launch<0, M, I, V>(p, b);
+    if (lumps == 1) return launch<1, M, I, V>(p, b);
+    if (lumps == 2) return launch<2, M, I, V>(p, b);
+    return launch<3, M, I, V>(p, b);
 }
 
-/* As few strips of at most 64 columns as will do, of equal shape. */
-template <bool PAIRED, class I, class V>
-sps_status choose(const sps_window_plan *p, const blocks<double> &b)
+/* Strips of at most 32 columns and of equal shape, or one of 48. */
+int strips_of(int k) { return k <= 48 ? 1 : (int)ceil_div(k, 32); }
+
+template <class I, class V>
+sps_status choose(const sps_window_plan *p, const blocks<double> &b, bool pairs)
 {
-    int strips = (int)ceil_div(b.k, 64);
-    int tiles = (int)ceil_div(ceil_div(b.k, strips), 16);
-    bool full = b.k % (b.k <= 8 ? 8 : 16 * tiles) == 0;
+    int lumps = (int)ceil_div(ceil_div(b.k, strips_of(b.k)), 16);
+    bool full = b.k % (b.k <= 8 ? 8 : 16 * lumps) == 0;
 
-    if constexpr (PAIRED && sizeof(I) == 4) {
-        bool held = held_by<V>(p, threads_of<0> / 32) > 0;
-
-        if (held && full && sizeof(V) == 8)
-            return shape<true, true, true, I, V>(p, b, tiles);
-        if (held) return shape<true, false, true, I, V>(p, b, tiles);
-    }
-    return shape<PAIRED, false, false, I, V>(p, b, tiles);
+    if constexpr (sizeof(I) == 4 && sizeof(V) == 8)
+        if (pairs && full) return shape<WHOLE, I, V>(p, b, lumps);
+    return pairs && b.k % 2 == 0 ? shape<PAIRS, I, V>(p, b, lumps)
+                                 : shape<SINGLES, I, V>(p, b, lumps);
 }
 
 /* Rows beyond rule.longest: pieces of them, then their sums in order. */
@@ -126,12 +105,14 @@ sps_status long_rows(const sps_window_plan *p, const blocks<double> &b)
     return SPS_OK;
 }
 
-template <bool PAIRED, class V>
-sps_status product(const sps_window_plan *p, const blocks<double> &b)
+template <class V>
+sps_status product(const sps_window_plan *p, const blocks<double> &b,
+                   bool pairs)
 {
-    SPS_TRY_RETURN((long_rows<PAIRED, V>(p, b)));
-    return p->super.A->rowptr32 ? choose<PAIRED, int32_t, V>(p, b)
-                                : choose<PAIRED, int64_t, V>(p, b);
+    SPS_TRY_RETURN((pairs ? long_rows<true, V>(p, b)
+                          : long_rows<false, V>(p, b)));
+    return p->super.A->rowptr32 ? choose<int32_t, V>(p, b, pairs)
+                                : choose<int64_t, V>(p, b, pairs);
 }
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
@@ -144,10 +125,8 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     if (b.k == 0 || args->Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
     if (!near_rows(args->X)) return far_product(plan, args);
-    if (plan->A->dtype == SPS_F64)
-        return pairs ? product<true, double>(p, b)
-                     : product<false, double>(p, b);
-    return pairs ? product<true, float>(p, b) : product<false, float>(p, b);
+    return plan->A->dtype == SPS_F64 ? product<double>(p, b, pairs)
+                                     : product<float>(p, b, pairs);
 }
 
 sps_status plan_long_rows(sps_window_plan *w, const sps_problem *p)
@@ -165,6 +144,23 @@ sps_status plan_long_rows(sps_window_plan *w, const sps_problem *p)
     return SPS_OK;
 }
 
+sps_status refresh(sps_plan *plan)
+{
+    sps_window_plan *w = (sps_window_plan *)plan;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    return spsi_cuda_windows_values(plan->ctx, plan->A, w->rule.lead,
+                                    &w->windows, w->val);
+}
+
+sps_status plan_values(sps_window_plan *w)
+{
+    w->val_bytes = (size_t)(w->windows.entries + 1) *
+                   spsi_dtype_size(w->super.A->dtype);
+    SPS_TRY_RETURN(spsi_cuda_alloc(w->super.ctx, w->val_bytes, &w->val));
+    return refresh(&w->super);
+}
+
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
 {
     sps_window_plan *w;
@@ -174,17 +170,18 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     w = (sps_window_plan *)*plan_p;
     w->rule = rule;
     w->rule.lead = spsi_window_lead(p->A);
-    w->longest = p->f->max_length;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_windows_build(ctx, p->local, w->rule,
                                            &w->windows));
-    w->super.bytes += spsi_window_first_bytes(&w->windows) +
-                      spsi_window_word_bytes(&w->windows);
+    SPS_TRY_RETURN(plan_values(w));
+    w->super.bytes += spsi_window_list_bytes(&w->windows) +
+                      spsi_window_word_bytes(&w->windows) +
+                      spsi_window_rest_bytes(&w->windows) + w->val_bytes;
     SPS_TRY_RETURN(plan_long_rows(w, p));
     snprintf(w->super.detail, sizeof w->super.detail,
-             "rows %d apart, %.2f words an entry", (int)w->rule.lead,
-             p->f->nnz > 0
-                 ? (double)w->windows.words / (double)p->f->nnz : 0.0);
+             "rows %d apart, %.1f entries a tile", (int)w->rule.lead,
+             w->windows.tiles > 0
+                 ? (double)w->windows.entries / (double)w->windows.tiles : 0.0);
     return SPS_OK;
 }
 
@@ -193,6 +190,7 @@ void destroy(sps_plan *plan)
     sps_window_plan *w = (sps_window_plan *)plan;
 
     spsi_cuda_windows_clear(plan->ctx, &w->windows);
+    if (w->val) spsi_cuda_release(plan->ctx, w->val, w->val_bytes);
     spsi_cuda_segments_clear(plan->ctx, &w->parts);
     if (w->part) spsi_cuda_release(plan->ctx, w->part, w->part_bytes);
 }
@@ -202,8 +200,8 @@ void destroy(sps_plan *plan)
  * device, where this was not measured. */
 bool fits(const sps_problem *p, const char **why_not)
 {
-    if (p->A->nrow > 1 << 30) {
-        *why_not = "more than 2^30 rows";
+    if (p->A->nrow >= 1 << 29) {
+        *why_not = "2^29 rows or more";
         return false;
     }
     if (p->pinned) return true;
@@ -212,20 +210,22 @@ bool fits(const sps_problem *p, const char **why_not)
     return p->f->distinct8 <= 0.5 && p->f->nrow >= 100000;
 }
 
-/* The stream, and what a tile takes beside it by its columns; fitted to
- * 27-point 128^3, twice as much where values are not held (elasticity 64^3). */
+/* Values and words go by; then each slot of each strip takes its row of X, out
+ * of L2 as a rule.  Fitted to 27-point 128^3 and the slots that its windows
+ * have; the pairs of lines of a grid have a fifth less than 8 neighbours, so
+ * there it does better. */
 double cost(const sps_problem *p)
 {
-    static const double tile[] = { 27e-12, 46e-12, 65e-12, 110e-12, 164e-12 };
+    static const double slot[] = { 7.4e-12, 13.8e-12, 25.4e-12, 42e-12 };
     const sps_features *f = p->f;
-    const double tiles = (double)f->nnz * f->distinct8 / 4;
-    const bool held = (4 * f->max_length + 2) * 8 * 4 * 24 <= shared_most;
-    const int strips = (int)ceil_div(p->k, 64);
+    const double slots = (double)f->nnz * f->distinct8;
+    const double A = (double)f->nnz *
+                     (double)spsi_dtype_size(p->A->dtype) + 5 * slots;
+    const int strips = strips_of(p->k);
     const int q = p->k <= 8 ? 0 : (int)ceil_div(ceil_div(p->k, strips), 16);
-    const bool full = p->k % (q == 0 ? 8 : 16 * q) == 0;
 
-    return spsi_spmm_floor(p) / p->bandwidth +
-           tiles * strips * tile[q] * (held ? 1 : 2) * (full ? 1 : 1.25) + 5e-6;
+    return A / p->bandwidth + slots * strips * slot[q] *
+           (p->k > 8 && p->k % 2 ? 1.2 : 1.0) + 8e-6;
 }
 
 } // namespace
@@ -235,12 +235,11 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles) = {
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
-    .roundoff = 0,
     .fits = fits,
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
     .sddmm = NULL,
-    .refresh = NULL,
+    .refresh = refresh,
     .destroy = destroy,
 };

@@ -17,8 +17,9 @@ extern "C" {
 typedef struct sps_window_plan {
     sps_plan super;
     sps_window_rule rule;
-    int64_t longest;           /* row of the matrix */
     sps_row_windows windows;   /* arrays on the device */
+    void *val;                 /* theirs, entries + 1 of A's type */
+    size_t val_bytes;
     sps_segments parts;        /* of rows longer than rule.longest; same */
     void *part;                /* slots x ld numbers: their partial sums */
     size_t part_bytes;
@@ -29,6 +30,10 @@ typedef struct sps_window_plan {
  * *w holds nothing. */
 sps_status spsi_cuda_windows_build(sps_context *ctx, const sps_csr_local *A,
                                    sps_window_rule rule, sps_row_windows *w);
+/* Copies A's values to where the windows have theirs; entries + 1 of them. */
+sps_status spsi_cuda_windows_values(sps_context *ctx, const sps_csr_local *A,
+                                    int32_t lead, const sps_row_windows *w,
+                                    void *val);
 void spsi_cuda_windows_clear(sps_context *ctx, sps_row_windows *w);
 
 #ifdef __cplusplus

@@ -16,13 +16,13 @@ typedef struct merge {
 } merge;
 
 /* Whether all rows are short enough for words. */
-static bool merge_open(merge *m, const sps_csr *A, int64_t w, int32_t lead,
+static bool merge_open(merge *m, const sps_csr *A, uint32_t rows, int32_t lead,
                        int32_t longest)
 {
     bool fit = true;
 
     for (int r = 0; r < SPSI_WINDOW_ROWS; r++) {
-        const int64_t i = spsi_window_row(A->nrow, lead, (int32_t)w, r);
+        const int64_t i = spsi_window_row(A->nrow, lead, rows, r);
         const int64_t p = A->rowptr[i], q = A->rowptr[i < A->nrow ? i + 1 : i];
 
         m->at[r] = A->col + p;
@@ -61,40 +61,42 @@ static int32_t merge_count(merge *m, int64_t *entries)
     }
 }
 
-/* Words of window w; 0 where it is to be summed by rows. */
-static int32_t count_window(const sps_csr *A, int64_t w, sps_window_rule rule)
+/* Tiles of a window; 0 where it is to be summed by rows. */
+static int32_t count_window(const sps_csr *A, uint32_t rows,
+                            sps_window_rule rule, int64_t *entries)
 {
     int32_t distinct;
-    int64_t entries;
     merge m;
 
-    if (!merge_open(&m, A, w, rule.lead, rule.longest)) return 0;
-    distinct = merge_count(&m, &entries);
-    return spsi_window_pays(distinct, entries, rule)
-           ? spsi_window_words(distinct) : 0;
+    if (!merge_open(&m, A, rows, rule.lead, rule.longest)) return 0;
+    distinct = merge_count(&m, entries);
+    return spsi_window_pays(distinct, *entries, rule)
+           ? spsi_window_tiles(distinct) : 0;
 }
 
-static void write_window(const sps_csr *A, int64_t w, int32_t lead,
-                         int32_t *word, int64_t words)
+static void write_window(const sps_csr *A, uint32_t rows, int32_t lead,
+                         int32_t tiles, int32_t *word)
 {
     int32_t last = 0;
-    uint32_t rows;
     merge m;
 
-    merge_open(&m, A, w, lead, INT32_MAX);
-    for (int64_t at = 0; at < words; at += SPSI_WINDOW_WORDS) {
-        uint32_t mask[SPSI_WINDOW_ROWS] = { 0 };
+    merge_open(&m, A, rows, lead, INT32_MAX);
+    for (int32_t left = tiles, c; left > 0; left -= c) {
+        c = spsi_window_group(left);
+        for (int h = 0; h < 2 * c; h++) {
+            uint32_t mask = 0, some;
 
-        for (int s = 0; s < SPSI_WINDOW_GROUP &&
-                        at + SPSI_WINDOW_ROWS + s < words; s++) {
-            const int32_t j = merge_next(&m, &rows);
+            for (int s = 0; s < 4; s++) {
+                const int32_t j = merge_next(&m, &some);
 
-            if (rows != 0) last = j;
-            for (int r = 0; r < SPSI_WINDOW_ROWS; r++)
-                mask[r] |= (rows >> r & 1) << s;
-            word[at + SPSI_WINDOW_ROWS + s] = last;
+                if (some != 0) last = j;
+                for (int r = 0; r < SPSI_WINDOW_ROWS; r++)
+                    mask |= (some >> r & 1) << (4 * r + s);
+                word[2 * c + 4 * h + s] = last;
+            }
+            memcpy(word + h, &mask, sizeof mask);
         }
-        memcpy(word + at, mask, sizeof mask);
+        word += SPSI_WINDOW_WORDS * c;
     }
 }
 
@@ -151,35 +153,69 @@ int32_t spsi_window_lead(const sps_csr *A)
     return lead;
 }
 
+/* Lists the windows, with words or without; tile[i] of window i. */
+static void list_windows(const sps_csr *A, sps_window_rule rule,
+                         const int32_t *tile, const int64_t *entries,
+                         sps_row_windows *w)
+{
+    const int64_t all = spsi_windows_of(A->nrow, rule.lead);
+    sps_window next = { 1, 0, 0 };
+
+    for (int64_t i = 0; i < all; i++) {
+        next.rows = spsi_window_rows(rule.lead, i);
+        if (tile[i] == 0) {
+            w->rest[w->bare++] = next.rows;
+            continue;
+        }
+        w->at[w->count++] = next;
+        next.value += entries[i];
+        next.tile += tile[i];
+    }
+    next.rows = 0;
+    w->at[w->count] = next;
+    w->tiles = next.tile;
+    w->entries = next.value - 1;
+}
+
 sps_status spsi_row_windows_make(sps_context *ctx, const sps_csr *A,
                                  sps_window_rule rule, sps_row_windows *w)
 {
+    const int64_t all = spsi_windows_of(A->nrow, rule.lead);
+    int32_t *tile = NULL;
+    int64_t *entries = NULL;
     sps_status st;
 
-    *w = (sps_row_windows){ .count = spsi_windows_of(A->nrow,
-                                                         rule.lead) };
-    SPS_TRY(SPS_NEW(ctx, w->count + 1, &w->first));
+    *w = (sps_row_windows){ 0 };
+    SPS_TRY(SPS_NEW(ctx, all + 1, &tile));
+    SPS_TRY(SPS_NEW(ctx, all + 1, &entries));
+    SPS_TRY(SPS_NEW(ctx, all + 1, &w->at));
+    SPS_TRY(SPS_NEW(ctx, all + 1, &w->rest));
+#pragma omp parallel for schedule(static) num_threads(ctx->threads)
+    for (int64_t i = 0; i < all; i++)
+        tile[i] = count_window(A, spsi_window_rows(rule.lead, i), rule,
+                               &entries[i]);
+    list_windows(A, rule, tile, entries, w);
+    SPS_TRY(SPS_NEW(ctx, SPSI_WINDOW_WORDS * w->tiles + 1, &w->word));
 #pragma omp parallel for schedule(static) num_threads(ctx->threads)
     for (int64_t i = 0; i < w->count; i++)
-        w->first[i + 1] = count_window(A, i, rule);
-    w->first[0] = 0;
-    for (int64_t i = 0; i < w->count; i++) w->first[i + 1] += w->first[i];
-    w->words = w->first[w->count];
-    SPS_TRY(SPS_NEW(ctx, w->words, &w->word));
-#pragma omp parallel for schedule(static) num_threads(ctx->threads)
-    for (int64_t i = 0; i < w->count; i++)
-        write_window(A, i, rule.lead, w->word + w->first[i],
-                     w->first[i + 1] - w->first[i]);
+        write_window(A, w->at[i].rows, rule.lead,
+                     w->at[i + 1].tile - w->at[i].tile,
+                     w->word + SPSI_WINDOW_WORDS * (int64_t)w->at[i].tile);
+    spsi_free(ctx, tile);
+    spsi_free(ctx, entries);
     return SPS_OK;
 
 fail:
+    spsi_free(ctx, tile);
+    spsi_free(ctx, entries);
     spsi_row_windows_free(ctx, w);
     return st;
 }
 
 void spsi_row_windows_free(sps_context *ctx, sps_row_windows *w)
 {
-    spsi_free(ctx, w->first);
+    spsi_free(ctx, w->at);
     spsi_free(ctx, w->word);
+    spsi_free(ctx, w->rest);
     *w = (sps_row_windows){ 0 };
 }

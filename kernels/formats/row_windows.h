@@ -9,23 +9,27 @@
  * A window is two runs of 4 rows, `lead` rows apart; with lead = 4 they are 8
  * neighbours.  On a grid two lines share more columns than one: windows of a
  * 27-point stencil have 90 distinct columns of 216 as 8 neighbours, 72 as
- * 4 x 2.  Each distinct column of the window has a slot, ascending; 4 slots are
- * a tile of 8 x 4 entries, 32 slots a group.  A group is a run of words:
+ * 4 x 2.  Each distinct column of the window has a slot, ascending; 8 slots are
+ * a tile of 8 x 8 entries, up to 3 tiles a group.  A group of c tiles is a run
+ * of 10 c words:
  *
- *   word[0 .. 7]   masks: bit s of mask r says that row r of the window
- *                  stores the column of slot s
- *   word[8 .. ]    columns of the slots: 32, in the last group of a window a
- *                  multiple of 4, filled up with the window's last column (so
- *                  that padding reads what the window reads anyway)
+ *   word[0 .. 2c - 1]  masks, one for each 4 slots: bit 4 r + s says that row
+ *                      r of the window stores the column of slot s of them
+ *   word[2c ..  ]      columns of the 8 c slots; those behind the window's last
+ *                      column repeat it (so that padding reads what the window
+ *                      reads anyway)
  *
- * The words of window w are word[first[w]] .. word[first[w + 1] - 1].  Values
- * stay in the csr: as both ascend, entry number e of a row is bit number e of
- * its masks.  So new values cost nothing, and the words replace the columns:
- * with d distinct columns they are 4 d + ceil(d / 32) 32 bytes, for a 27-point
- * stencil 2.15 bytes an entry (1.7 with pairs of lines) instead of 4.
+ * Values stand in the order in which tensor cores want them: half tile by half
+ * tile, bit by bit, so that 32 lanes find theirs by counting bits.  Number 0 is
+ * a zero, for the lanes without one.
  *
- * A window without words is to be summed row by row from the csr: one with too
- * few entries for its tiles, or with a row that is too long for one owner. */
+ * Bytes, for d distinct columns: 8 (or 4) an entry for values, 40 ceil(d / 8)
+ * of words instead of 4 an entry for columns; for a 27-point stencil 2.2 bytes
+ * an entry, 1.7 with pairs of lines.
+ *
+ * Some windows have no words and are to be summed row by row from the csr: with
+ * too few entries for their tiles, or with a row that is too long for one
+ * owner. */
 #ifndef SPS_ROW_WINDOWS_H
 #define SPS_ROW_WINDOWS_H
 
@@ -37,9 +41,9 @@ extern "C" {
 
 enum {
     SPSI_WINDOW_ROWS = 8,
-    SPSI_WINDOW_TILE = 4,      /* slots */
-    SPSI_WINDOW_GROUP = 32,    /* slots */
-    SPSI_WINDOW_WORDS = SPSI_WINDOW_ROWS + SPSI_WINDOW_GROUP /* of a group */
+    SPSI_WINDOW_TILE = 8,      /* slots */
+    SPSI_WINDOW_WORDS = 10,    /* of a tile: 2 masks and 8 columns */
+    SPSI_WINDOW_GROUP = 3      /* tiles, at most */
 };
 
 /* For host and device. */
@@ -57,11 +61,21 @@ typedef struct sps_window_rule {
     int32_t lead;              /* between its two runs of rows, at least 4 */
 } sps_window_rule;
 
+/* A window with words: tiles tile .. of the next one's - 1, values likewise. */
+typedef struct sps_window {
+    int64_t value;
+    int32_t tile;
+    uint32_t rows;             /* 4 times its first row, plus how many follow
+                                  that one in each of its runs */
+} sps_window;
+
 typedef struct sps_row_windows {
-    int64_t count;             /* of windows */
-    int64_t words;
-    int64_t *first;            /* count + 1 */
-    int32_t *word;
+    int64_t count;             /* of windows with words */
+    int64_t tiles, entries;    /* in them */
+    int64_t bare;              /* of windows without */
+    sps_window *at;            /* count + 1 */
+    int32_t *word;             /* SPSI_WINDOW_WORDS a tile */
+    uint32_t *rest;            /* rows, as above, of those without */
 } sps_row_windows;
 
 /* Twice `lead` rows are cut into ceil(lead / 4) windows. */
@@ -70,47 +84,59 @@ SPS_WINDOW_INLINE int64_t spsi_windows_of(int64_t nrow, int32_t lead)
     return (nrow + 2 * (int64_t)lead - 1) / (2 * (int64_t)lead) *
            ((lead + 3) / 4);
 }
-/* Row r of window w; nrow where there is none. */
-SPS_WINDOW_INLINE int64_t spsi_window_row(int64_t nrow, int32_t lead,
-                                          int32_t w, int r)
+/* The rows of window w, as in sps_window; of fewer than 2^29. */
+SPS_WINDOW_INLINE uint32_t spsi_window_rows(int32_t lead, int64_t w)
 {
-    const int32_t each = (lead + 3) / 4, j = w % each * 4 + r % 4;
-    const int64_t i = (int64_t)(w / each) * 2 * lead + j + r / 4 * lead;
+    const int32_t each = (lead + 3) / 4, j = (int32_t)(w % each) * 4;
 
-    return j < lead && i < nrow ? i : nrow;
+    return (uint32_t)(4 * (w / each * 2 * lead + j) +
+                      (lead - j < 4 ? lead - j - 1 : 3));
 }
-/* Words of a window with so many distinct columns. */
-SPS_WINDOW_INLINE int32_t spsi_window_words(int32_t distinct)
+/* Row r of a window; nrow where there is none. */
+SPS_WINDOW_INLINE int64_t spsi_window_row(int64_t nrow, int32_t lead,
+                                          uint32_t rows, int r)
 {
-    const int32_t groups = (distinct + SPSI_WINDOW_GROUP - 1) /
-                           SPSI_WINDOW_GROUP;
-    const int32_t tiles = (distinct + SPSI_WINDOW_TILE - 1) / SPSI_WINDOW_TILE;
+    const int64_t i = (int64_t)(rows / 4) + r % 4 + r / 4 * lead;
 
-    return groups * SPSI_WINDOW_ROWS + tiles * SPSI_WINDOW_TILE;
+    return r % 4 <= (int)(rows % 4) && i < nrow ? i : nrow;
+}
+SPS_WINDOW_INLINE int32_t spsi_window_tiles(int32_t distinct)
+{
+    return (distinct + SPSI_WINDOW_TILE - 1) / SPSI_WINDOW_TILE;
+}
+/* Tiles of the next group, of `left` in the window: groups are as equal as
+ * they can be, so that none of them is short. */
+SPS_WINDOW_INLINE int32_t spsi_window_group(int32_t left)
+{
+    if (left == 4) return 2;
+    return left < SPSI_WINDOW_GROUP ? left : SPSI_WINDOW_GROUP;
 }
 /* Whether its tiles hold enough. */
 SPS_WINDOW_INLINE bool spsi_window_pays(int32_t distinct, int64_t entries,
                                         sps_window_rule rule)
 {
-    const int32_t tiles = (distinct + SPSI_WINDOW_TILE - 1) / SPSI_WINDOW_TILE;
-
-    return entries >= (int64_t)rule.fill * tiles;
+    return distinct > 0 &&
+           entries >= (int64_t)rule.fill * spsi_window_tiles(distinct);
 }
 /* Bytes of the arrays. */
-SPS_WINDOW_INLINE size_t spsi_window_first_bytes(const sps_row_windows *w)
+SPS_WINDOW_INLINE size_t spsi_window_list_bytes(const sps_row_windows *w)
 {
-    return (size_t)(w->count + 1) * sizeof(int64_t);
+    return (size_t)(w->count + 1) * sizeof *w->at;
 }
 SPS_WINDOW_INLINE size_t spsi_window_word_bytes(const sps_row_windows *w)
 {
-    return (size_t)w->words * sizeof(int32_t);
+    return (size_t)w->tiles * SPSI_WINDOW_WORDS * sizeof *w->word;
+}
+SPS_WINDOW_INLINE size_t spsi_window_rest_bytes(const sps_row_windows *w)
+{
+    return (size_t)w->bare * sizeof *w->rest;
 }
 
 /* The lead with the fewest distinct columns on a sample of windows; 4 where
  * none saves a tenth. */
 int32_t spsi_window_lead(const sps_csr *A);
 
-/* From a sorted host csr of fewer than 2^31 windows; arrays by spsi_new.  On
+/* From a sorted host csr of fewer than 2^29 rows; arrays by spsi_new.  On
  * failure *w holds nothing. */
 sps_status spsi_row_windows_make(sps_context *ctx, const sps_csr *A,
                                  sps_window_rule rule, sps_row_windows *w);
