@@ -184,6 +184,10 @@ sps_status spsi_eigen_count(sps_eigen *e);
  * and the peak stated before a run covers it. */
 sps_status spsi_eigen_count_reserve(sps_eigen *e);
 
+/* eigen_result.c */
+void spsi_eigen_result(const sps_eigen *e, const sps_seconds *seconds,
+                       sps_eigen_result *r);
+
 /* eigen_solve.c */
 sps_status spsi_eigen_solve(sps_eigen *e, sps_block *X, double *lambda,
                             sps_eigen_result *result);

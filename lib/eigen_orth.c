@@ -38,19 +38,21 @@ fail:
     return st;
 }
 
-/* Unit columns, so that no square leaves the range of doubles; a zero column
- * stays. */
+/* Unit columns where a square could leave the range of doubles, or where M's
+ * sign is judged by them; a zero column stays. */
 static sps_status normalise(sps_eigen *e, sps_block *W)
 {
     sps_status st = SPS_OK;
     double *norm = e->scratch;
+    bool far = e->M != NULL;
 
     SPS_TRY(spsi_norms(W, norm));
     for (int j = 0; j < W->k; j++) {
         if (!isfinite(norm[j])) e->stop = SPS_STOP_NOT_FINITE;
+        if (norm[j] != 0 && !(norm[j] > 1e-60 && norm[j] < 1e60)) far = true;
         norm[j] = norm[j] > DBL_MIN ? 1 / norm[j] : 0;
     }
-    if (!e->stop) SPS_TRY(spsi_axpby_cols(norm, W, NULL, W));
+    if (far && !e->stop) SPS_TRY(spsi_axpby_cols(norm, W, NULL, W));
 fail:
     return st;
 }

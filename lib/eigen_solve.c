@@ -251,18 +251,23 @@ static bool at_rounding(const sps_eigen *e)
     return true;
 }
 
-/* No gain of one per cent for long: near rounding a few iterations are long,
- * far from it LOBPCG without a good preconditioner may stand still. */
-static bool stalled(const sps_eigen *e, course *c, int leading)
+/* No gain of one per cent for that long is too long: near rounding a few
+ * iterations are, far from it LOBPCG without a good preconditioner may stand
+ * still. */
+static int patience(const sps_eigen *e)
 {
-    int window = at_rounding(e) ? 20 : e->n < 1000 ? 500 : 2000;
+    return at_rounding(e) ? 20 : e->n < 1000 ? 500 : 2000;
+}
 
+/* Iterations since the last gain. */
+static int idle(const sps_eigen *e, course *c, int leading)
+{
     if (c->ratio < 0.99 * c->least || leading > c->leading) {
         c->least = fmin(c->ratio, c->least);
         c->leading = leading > c->leading ? leading : c->leading;
         c->since = e->iteration;
     }
-    return e->iteration - c->since > window;
+    return e->iteration - c->since;
 }
 
 /* The block has what it was to find; true, it is locked. */
@@ -281,6 +286,48 @@ static sps_status harvest(sps_eigen *e, course *c, int leading)
                    .since = e->iteration };
     SPS_TRY(start(e, c));
     if (!e->stop) SPS_TRY(snapshot(e, &c->best));
+fail:
+    return st;
+}
+
+static int converged(const sps_eigen *e)
+{
+    int count = 0;
+
+    for (int j = 0; j < target(e); j++) count += e->done[j];
+    return count;
+}
+
+/* X with the converged ones of the wanted first; MX too. */
+static sps_status converged_first(sps_eigen *e)
+{
+    sps_block *block[2] = { &e->X, &e->MX };
+    sps_status st = SPS_OK;
+    int k = 0, wanted_now = target(e);
+
+    for (int pass = 0; pass < 2; pass++)
+        for (int j = 0; j < e->m; j++)
+            if ((j < wanted_now && e->done[j]) == !pass) e->order[k++] = j;
+    spsi_block_narrow(e->room, e->m);
+    for (int i = 0; i < (e->M ? 2 : 1); i++) {
+        SPS_TRY(spsi_gather(block[i], e->order, e->room));
+        SPS_TRY(spsi_copy(e->room, block[i]));
+    }
+fail:
+    return st;
+}
+
+/* Some have converged, the others do not get on: in a cluster as wide as the
+ * tolerance every vector that comes in changes places with one that had
+ * converged.  Those that have are locked, so that the others can. */
+static sps_status harvest_some(sps_eigen *e, course *c)
+{
+    sps_status st = SPS_OK;
+    int count = converged(e);
+
+    if (!c->fresh) return start(e, c);
+    SPS_TRY(converged_first(e));
+    SPS_TRY(harvest(e, c, count));
 fail:
     return st;
 }
@@ -312,7 +359,7 @@ static sps_status run(sps_eigen *e)
 {
     sps_status st = SPS_OK;
     course c = { .best = HUGE_VAL, .least = HUGE_VAL };
-    int leading, told = -1;
+    int leading, waited, told = -1;
 
     SPS_TRY(start(e, &c));
     if (!e->stop) SPS_TRY(snapshot(e, &c.best));
@@ -321,14 +368,17 @@ static sps_status run(sps_eigen *e)
         if (e->iteration > told && !report(e)) e->stop = SPS_STOP_INTERRUPTED;
         told = e->iteration;
         if (e->stop) break;
+        waited = idle(e, &c, leading);
         if (leading >= target(e)) {
             if (!c.fresh) {
                 e->restarts++;
                 c.failures++;
             }
             SPS_TRY(harvest(e, &c, leading));
-        } else if (stalled(e, &c, leading) ||
-                   c.failures > RESTARTS) {
+        } else if (waited > patience(e) / 5 && converged(e) &&
+                   !at_rounding(e)) {
+            SPS_TRY(harvest_some(e, &c));
+        } else if (waited > patience(e) || c.failures > RESTARTS) {
             if (at_rounding(e)) SPS_TRY(give_up(e, &c));
             else e->stop = SPS_STOP_STAGNATED;
         } else {
@@ -369,38 +419,6 @@ static sps_status complete(sps_eigen *e)
     }
 fail:
     return st;
-}
-
-/* --------------------------------------------------------------- the result */
-
-static double worst_of(const double *v, int k)
-{
-    double worst = 0;
-
-    for (int j = 0; j < k; j++)
-        worst = fmax(worst, isnan(v[j]) ? INFINITY : v[j]);
-    return worst;
-}
-
-static void fill_result(const sps_eigen *e, const sps_seconds *seconds,
-                        sps_eigen_result *r)
-{
-    *r = (sps_eigen_result){
-        .struct_size = sizeof *r, .stop = e->stop, .count = e->count,
-        .block = e->width, .iterations = e->iteration,
-        .restarts = e->restarts, .applies_A = e->applies_A,
-        .applies_M = e->applies_M, .applies_precond = e->applies_T,
-        .worst_residual = worst_of(e->residual, e->count),
-        .worst_backward = worst_of(e->backward, e->count),
-        .norm_A = e->norm_A, .norm_M = e->norm_M,
-        .orthogonality = e->orthogonality, .nullspace = e->nulls,
-        .missed = e->missed, .lambda = e->lambda, .residual = e->residual,
-        .backward = e->backward, .bound = e->bound, .pair = e->pair,
-        .solver = e->type->name, .precond = sps_precond_name(e->T),
-        .kernel = sps_operator_kernel(e->A), .seconds = *seconds,
-    };
-    for (int j = 0; j < e->count; j++)
-        r->converged += e->pair[j] == SPS_STOP_CONVERGED;
 }
 
 static void reset(sps_eigen *e)
@@ -449,37 +467,7 @@ sps_status spsi_eigen_solve(sps_eigen *e, sps_block *X, double *lambda,
     }
     seconds.verify = spsi_now() - now;
     if (lambda) memcpy(lambda, e->lambda, (size_t)e->count * sizeof *lambda);
-    if (result) fill_result(e, &seconds, result);
+    if (result) spsi_eigen_result(e, &seconds, result);
 fail:
     return st;
-}
-
-static sps_status check_arguments(sps_solver *s, sps_block *X,
-                                  const sps_eigen_result *r)
-{
-    sps_status st = SPS_OK;
-    const sps_eigen *e = s->eigen;
-
-    SPS_REQUIRE(s->ctx, e, SPS_EINVAL, "this solver was made for linear "
-                "systems; use sps_solver_linear");
-    SPS_REQUIRE(s->ctx, X, SPS_EINVAL, "X is NULL");
-    SPS_REQUIRE(s->ctx, X->ctx == s->ctx, SPS_EINVAL,
-                "X and the solver belong to different contexts");
-    SPS_REQUIRE(s->ctx, X->n == e->n && X->k == e->count, SPS_ESHAPE,
-                "X is %lld x %d; the solver was made for %lld x %d",
-                (long long)X->n, X->k, (long long)e->n, e->count);
-    SPS_REQUIRE(s->ctx, !r || r->struct_size == sizeof *r, SPS_EINVAL,
-                "result->struct_size must be sizeof(sps_eigen_result)");
-fail:
-    return st;
-}
-
-sps_status sps_solver_eigen(sps_solver *s, sps_block *X, double *lambda,
-                            sps_eigen_result *result)
-{
-    sps_status st;
-
-    if (!s) return SPS_EINVAL;
-    st = check_arguments(s, X, result);
-    return st == SPS_OK ? spsi_eigen_solve(s->eigen, X, lambda, result) : st;
 }

@@ -164,6 +164,22 @@ START_TEST(fifty_equal_values_and_blocks_smaller_than_that)
 }
 END_TEST
 
+/* The 50 lie within 1e-10 of each other: residuals of 1e-9 do not
+ * tell which of them are the lowest.  The seed is one that went on exchanging
+ * them. */
+START_TEST(a_cluster_as_narrow_as_the_tolerance_is_no_stagnation)
+{
+    sps_context *ctx = context(869);
+    pencil p;
+
+    pencil_open(&p, ctx, 120, 20, true);
+    cluster(&p, 869);
+    pencil_must_agree(&p, "cluster");
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 static void mass_alike(pencil *p, uint64_t seed)
 {
     squares(p, seed, p->n, p->m);
@@ -582,6 +598,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_square_of_low_rank),
     RUNNER_TEST(a_graph_of_five_components_one_a_vertex),
     RUNNER_TEST(fifty_equal_values_and_blocks_smaller_than_that),
+    RUNNER_TEST(a_cluster_as_narrow_as_the_tolerance_is_no_stagnation),
     RUNNER_TEST(a_pencil_of_two_equal_matrices),
     RUNNER_TEST(a_zero_matrix),
     RUNNER_TEST(a_diagonal_over_eight_decades),
