@@ -41,7 +41,7 @@ static const row rows[] = {
     ROW(max_seconds, REAL, 0, HUGE_VAL, NULL, NULL),
     ROW(block_size, INT, 0, 64, NULL, NULL),
     ROW(scale, WORD, 0, 0, "auto none equilibrate match", NULL),
-    ROW(reorder, WORD, 0, 0, "none rcm auto", NULL),
+    ROW(reorder, WORD, 0, 0, "none rcm morton auto", NULL),
     ROW(order, WORD, 0, 0, "auto none rcm degree", NULL),
     ROW(dense, WORD, 0, 0, "auto never", NULL),
     ROW(power, INT, 1, 8, NULL, NULL),

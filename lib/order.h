@@ -25,6 +25,10 @@ void spsi_graph_clear(sps_context *ctx, sps_graph *g);
 /* order[new] = old, n numbers.  Reverse Cuthill-McKee: small bandwidth. */
 sps_status spsi_order_rcm(sps_context *ctx, const sps_graph *g,
                           int32_t *order);
+/* By places: x, m nodes in d = 1 to 3 dimensions by rows, each of so many
+ * unknowns side by side. */
+sps_status spsi_order_morton(sps_context *ctx, const double *x, int64_t m,
+                             int d, int unknowns, int32_t *order);
 /* Minimum degree: little fill in complete factors. */
 sps_status spsi_order_degree(sps_context *ctx, const sps_graph *g,
                              double deadline, int32_t *order);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reorder.c - reverse Cuthill-McKee for the operator.
+/* reorder.c - reverse Cuthill-McKee, or the curve of Morton, for the operator.
  *
  * Neighbours in the graph become neighbours in memory, so rows that are worked
  * on together read the same rows of X.  Solvers permute B and X once, by
  * products with P, and work on the inner operator; everyone else keeps the
  * original.  Costs the matrix twice.
  *
- * auto: worth a try where columns lie far apart (bandwidth above a quarter of
- * n) and no row is a hub; kept where the model
+ * auto is the former: worth a try where columns lie far apart (bandwidth above
+ * a quarter of n) and no row is a hub; kept where the model
  *   bytes of a nonzero = 12 + 8 k (distinct columns / entries in 64 rows)
  * predicts a gain of 15 %. */
 #include <stdlib.h>
@@ -132,8 +132,8 @@ static void tell_stays(const sps_operator *op, const sps_features *after,
 
 /* Reported, and nothing hangs on it: a choice by the clock would be another
  * one, with other bits, on another day. */
-static sps_status tell_kept(const sps_operator *op, const sps_features *after,
-                            double gain)
+static sps_status tell_kept(const sps_operator *op, const char *name,
+                            const sps_features *after, double gain)
 {
     const sps_operator *inner = op->reordered->inner;
     double before, now;
@@ -141,10 +141,10 @@ static sps_status tell_kept(const sps_operator *op, const sps_features *after,
 
     SPS_TRY(spsi_measure_plan(op->ctx, op->A, op->block, &before));
     SPS_TRY(spsi_measure_plan(op->ctx, inner->A, inner->block, &now));
-    spsi_note(op->ctx, "reorder: RCM brings the bandwidth from %lld to %lld "
+    spsi_note(op->ctx, "reorder: %s brings the bandwidth from %lld to %lld "
               "and distinct columns from %.2f to %.2f of the entries in 64 "
               "rows; products of %d columns are predicted %.2f times as "
-              "fast, measured %.2f", (long long)op->f.bandwidth,
+              "fast, measured %.2f", name, (long long)op->f.bandwidth,
               (long long)after->bandwidth, op->f.distinct64,
               after->distinct64, op->width, gain, before / now);
 fail:
@@ -169,11 +169,50 @@ fail:
     return st;
 }
 
+static sps_status order_rcm(const sps_operator *op, int32_t *order)
+{
+    sps_graph g = { 0 };
+    sps_status st;
+
+    SPS_TRY(spsi_graph_create(op->ctx, op->A, &g));
+    SPS_TRY(spsi_order_rcm(op->ctx, &g, order));
+fail:
+    spsi_graph_clear(op->ctx, &g);
+    return st;
+}
+
+/* By the places of the nodes, which the caller knows. */
+static sps_status order_morton(const sps_operator *op, const sps_block *coords,
+                               int32_t *order)
+{
+    sps_context *ctx = op->ctx;
+    double *x = NULL;
+    sps_status st = SPS_OK;
+    int64_t m;
+    int d;
+
+    SPS_REQUIRE(ctx, coords && coords->ctx == ctx, SPS_EINVAL,
+                "reorder morton goes by the places of the nodes: give coords, "
+                "a block of the same context");
+    m = coords->n;
+    d = coords->k;
+    SPS_REQUIRE(ctx, d <= 3 && m > 0 && op->n % m == 0, SPS_ESHAPE,
+                "coords are %lld nodes of %d coordinates; up to 3, and a node "
+                "for every so many of the %lld unknowns are wanted",
+                (long long)m, d, (long long)op->n);
+    SPS_TRY(SPS_NEW(ctx, m * d, &x));
+    SPS_TRY(sps_block_get(coords, 0, d, x, d, SPS_ROW_MAJOR, SPS_HOST));
+    SPS_TRY(spsi_order_morton(ctx, x, m, d, (int)(op->n / m), order));
+fail:
+    spsi_free(ctx, x);
+    return st;
+}
+
 sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o)
 {
     const bool automatic = !strcmp(o->reorder, "auto");
+    const bool morton = !strcmp(o->reorder, "morton");
     sps_context *ctx = op->ctx;
-    sps_graph g = { 0 };
     sps_features after;
     sps_status st = SPS_OK;
     int32_t *order = NULL;
@@ -184,8 +223,8 @@ sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o)
         return SPS_OK;
     SPS_TRY(SPS_NEW(ctx, 1, &op->reordered));
     SPS_TRY(SPS_NEW(ctx, op->n, &order));
-    SPS_TRY(spsi_graph_create(ctx, op->A, &g));
-    SPS_TRY(spsi_order_rcm(ctx, &g, order));
+    SPS_TRY(morton ? order_morton(op, o->coords, order)
+                   : order_rcm(op, order));
     SPS_TRY(permute(ctx, op->A, &op->f, order, op->reordered));
     SPS_TRY(spsi_features_measure(ctx, op->reordered->A, &after));
     gain = predicted_gain(&op->f, &after, op->width);
@@ -194,10 +233,9 @@ sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o)
         spsi_operator_reorder_drop(op);
     } else {
         SPS_TRY(make_inner(op, o, order));
-        SPS_TRY(tell_kept(op, &after, gain));
+        SPS_TRY(tell_kept(op, morton ? "Morton" : "RCM", &after, gain));
     }
 fail:
-    spsi_graph_clear(ctx, &g);
     spsi_free(ctx, order);
     return st;
 }

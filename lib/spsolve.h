@@ -373,7 +373,11 @@ typedef struct sps_options {
     int degree;               /**< of chebyshev; 0, the default: auto */
     const char *scale;        /**< before ilut: auto none equilibrate match */
     const char *reorder;      /**< of an operator, for its solvers: none rcm
-                                   auto (where a gain is predicted) */
+                                   morton auto (rcm where it is predicted to
+                                   gain) */
+    const sps_block *coords;  /**< for morton: a row for each node, 1 to 3
+                                   columns; unknowns of a node follow each
+                                   other.  Read when the operator is made */
     const char *order;        /**< before ilut: auto none rcm degree */
     const char *dense;        /**< auto: solver auto may end with dense factors
                                    where n <= 2000; never */

@@ -339,7 +339,8 @@ END_TEST
 
 /* A solve gives the caller's X in the caller's order, after new values too. */
 static void try_reordered(sps_context *ctx, const char *solver,
-                          const char *reorder, sps_csr *A, double *worst)
+                          const char *reorder, const sps_block *coords,
+                          sps_csr *A, double *worst)
 {
     enum { K = 3 };
     const int64_t n = A->nrow;
@@ -355,6 +356,7 @@ static void try_reordered(sps_context *ctx, const char *solver,
     sps_options_default(&opt);
     opt.solver = solver;
     opt.reorder = reorder;
+    opt.coords = coords;
     opt.rtol = 1e-12;
     OK(ctx, sps_operator_csr(ctx, A, K, &opt, &op));
     OK(ctx, sps_solver_create(op, NULL, K, &opt, &s));
@@ -406,11 +408,76 @@ START_TEST(a_reordered_solve_is_the_callers)
         for (int64_t p = S->rowptr[i]; p < S->rowptr[i + 1]; p++)
             ((double *)S->val)[p] = S->col[p] == i ? 5 + (double)(i % 7) : -1;
     for (int t = 0; t < 3; t++) {
-        try_reordered(ctx, solvers[t], "rcm", S, &worst);
+        try_reordered(ctx, solvers[t], "rcm", NULL, S, &worst);
         ck_assert_msg(worst < 1e-10, "%s: %g", solvers[t], worst);
     }
     ck_assert(noted(ctx, "RCM brings the bandwidth from"));
     sps_csr_destroy(ctx, &S);
+    zoo_free(&A);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* A 4 x 4 grid by rows, y first: cells of 2 x 2 one after the other. */
+START_TEST(morton_goes_through_quarters_of_quarters)
+{
+    static const int32_t want[] = { 0, 4, 1, 5, 8, 12, 9, 13, 2, 6, 3, 7, 10,
+                                    14, 11, 15 };
+    sps_context *ctx = runner_context();
+    double x[64];
+    int32_t order[64];
+
+    for (int i = 0; i < 16; i++) {
+        x[2 * i] = 10 + 0.5 * (i % 4);
+        x[2 * i + 1] = -3 + 0.5 * (i / 4);
+    }
+    OK(ctx, spsi_order_morton(ctx, x, 16, 2, 1, order));
+    for (int i = 0; i < 16; i++) ck_assert_int_eq(order[i], want[i]);
+    OK(ctx, spsi_order_morton(ctx, x, 16, 2, 3, order));
+    for (int i = 0; i < 48; i++)
+        ck_assert_int_eq(order[i], 3 * want[i / 3] + i % 3);
+    /* Three dimensions, and one; all nodes at one place keep their order. */
+    for (int i = 0; i < 8; i++)
+        for (int a = 0; a < 3; a++) x[3 * i + a] = i >> a & 1;
+    OK(ctx, spsi_order_morton(ctx, x, 8, 3, 1, order));
+    for (int i = 0; i < 8; i++)
+        ck_assert_int_eq(order[i], (i & 1) << 2 | (i & 2) | i >> 2);
+    for (int i = 0; i < 9; i++) x[i] = 1e9 * (4 * i % 9);
+    OK(ctx, spsi_order_morton(ctx, x, 9, 1, 1, order));
+    for (int i = 0; i < 9; i++) ck_assert_int_eq(4 * order[i] % 9, i);
+    for (int i = 0; i < 9; i++) x[i] = 7;
+    OK(ctx, spsi_order_morton(ctx, x, 3, 3, 2, order));
+    for (int i = 0; i < 6; i++) ck_assert_int_eq(order[i], i);
+    x[4] = NAN;
+    ck_assert_int_eq(spsi_order_morton(ctx, x, 3, 3, 1, order), SPS_EINVAL);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* Two unknowns at each of 200 nodes that lie about without an order. */
+START_TEST(a_solve_along_the_curve_is_the_callers)
+{
+    sps_context *ctx = runner_context();
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 400, 1, ZOO_SPD, SPS_F64);
+    sps_block *coords = NULL;
+    sps_options opt;
+    sps_operator *op = NULL;
+    double worst, x[400];
+
+    for (int i = 0; i < 400; i++) x[i] = (double)(i * 7919 % 1009);
+    OK(ctx, sps_block_create(ctx, 200, 2, &coords));
+    OK(ctx, sps_block_set(coords, 0, 2, x, 2, SPS_ROW_MAJOR, SPS_HOST));
+    try_reordered(ctx, "auto", "morton", coords, A, &worst);
+    ck_assert_msg(worst < 1e-10, "%g", worst);
+    ck_assert(noted(ctx, "Morton brings the bandwidth from"));
+    sps_options_default(&opt);
+    opt.reorder = "morton";
+    ck_assert_int_eq(sps_operator_csr(ctx, A, 1, &opt, &op), SPS_EINVAL);
+    sps_block_destroy(&coords);
+    OK(ctx, sps_block_create(ctx, 150, 2, &coords));
+    opt.coords = coords;
+    ck_assert_int_eq(sps_operator_csr(ctx, A, 1, &opt, &op), SPS_ESHAPE);
+    sps_block_destroy(&coords);
     zoo_free(&A);
     sps_context_destroy(&ctx);
 }
@@ -438,7 +505,7 @@ START_TEST(auto_reorders_where_a_gain_is_predicted)
             A->rowptr[i + 1] = q;
         }
         OK(ctx, sps_csr_check(ctx, A));
-        try_reordered(ctx, "cg", "auto", A, &worst);
+        try_reordered(ctx, "cg", "auto", NULL, A, &worst);
         ck_assert_msg(worst < 1e-9, "%g", worst);
         ck_assert(noted(ctx, "times as fast"));
         ck_assert(noted(ctx, "the order stays") == !shuffle);
@@ -460,6 +527,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(equilibration_brings_rows_and_columns_near_one),
     RUNNER_TEST(equilibration_keeps_symmetry),
     RUNNER_TEST(a_reordered_solve_is_the_callers),
+    RUNNER_TEST(morton_goes_through_quarters_of_quarters),
+    RUNNER_TEST(a_solve_along_the_curve_is_the_callers),
     RUNNER_TEST(auto_reorders_where_a_gain_is_predicted),
 };
 RUNNER_MAIN("check_order", tests)

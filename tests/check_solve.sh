@@ -31,7 +31,7 @@ expect 0 "" -help
 for o in A B nrhs x0 o solver precond nullspace rtol atol norm maxit maxtime \
     device kernel threads seed json monitor plot explain dry-run config quiet \
     version help lenient strict allow-nonfinite precond-block precond-degree \
-    laplacian rigid-body scale reorder order dense precision basis precond-precision \
+    laplacian rigid-body scale reorder coords order dense precision basis precond-precision \
     fsai-power droptol fill \
     rank-tol wisdom list maxmem; do
     grep -q -- "^  -$o\\b" "$tmp/out" || fail "-help does not list -$o"
@@ -200,6 +200,13 @@ expect 2 "x'M x is negative" -A "$tmp/spring.mtx" -M "$tmp/mass.mtx" -eigs 1 \
 sed 's/^3 1 -1$/3 1 -0.9/' "$tmp/spring.mtx" >"$tmp/held.mtx"
 expect 2 "no null space" -A "$tmp/held.mtx" $quick -rigid-body "$tmp/nodes.mtx"
 expect 3 "are 4 unknowns" -A $p2 $quick -rigid-body "$tmp/nodes.mtx"
+expect 0 "" -A "$tmp/held.mtx" $quick -reorder morton -coords "$tmp/nodes.mtx"
+grep -q 'Morton brings the bandwidth' "$tmp/out" ||
+    fail "-reorder morton does not tell what it did"
+expect 2 "say -coords" -A $p2 $quick -reorder morton
+sed 's/^2 2$/3 1/' "$tmp/nodes.mtx" | sed '$d' >"$tmp/three.mtx"
+expect 3 "not shared out evenly" -A "$tmp/held.mtx" $quick -reorder morton \
+    -coords "$tmp/three.mtx"
 expect 2 "-o and -M name the same file" -A $p2 -eigs 2 -M m.mtx -o m.mtx
 expect 2 "say -eigs K" -A $p2 -solver lobpcg
 expect 2 "lobpcg finds eigenvalues" -A $p2 -eigs 2 -solver cg

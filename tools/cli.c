@@ -397,7 +397,8 @@ static int together(cli_values *v, char *error, size_t size)
                                         "absolute"};
     int inputs = same(v->A, "-") + same(v->B, "-") + same(v->x0, "-") +
                  same(v->nullspace, "-") + same(v->mass, "-") +
-                 same(v->constraints, "-") + same(v->rigid_body, "-");
+                 same(v->constraints, "-") + same(v->rigid_body, "-") +
+                 same(v->coords, "-");
     int outputs = same(v->out, "-") + same(v->json, "-") +
                   same(v->plot, "-") + same(v->monitor, "-");
 
@@ -408,8 +409,11 @@ static int together(cli_values *v, char *error, size_t size)
                                  "lists all options)");
     if (inputs > 1)
         return fail(error, size, "standard input can serve only one of -A, "
-                                 "-B, -M, -Y, -x0, -nullspace and "
-                                 "-rigid-body");
+                                 "-B, -M, -Y, -x0, -nullspace, "
+                                 "-rigid-body and -coords");
+    if (same(v->reorder, "morton") && !v->coords)
+        return fail(error, size, "-reorder morton goes by the places of the "
+                                 "nodes: say -coords FILE");
     if (v->eigs && (v->B || v->given_nrhs))
         return fail(error, size, "-eigs asks for eigenvalues; there are no "
                                  "right-hand sides (-B, -nrhs) then");

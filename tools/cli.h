@@ -30,7 +30,7 @@ enum {
 
 /* Everything the options say, with the defaults of the table. */
 typedef struct cli_values {
-    const char *A, *B, *x0, *out, *rigid_body;
+    const char *A, *B, *x0, *out, *rigid_body, *coords;
     const char *mass, *constraints, *which;
     int eigs, block;
     double sigma;

@@ -307,6 +307,27 @@ static int null_basis(job *j)
     return job_read_block(j, path, &j->basis);
 }
 
+/* -coords: the places of the nodes. */
+static int places(job *j)
+{
+    const char *path = j->opt.coords;
+    sps_read_options ro;
+    sps_status st;
+    int64_t nodes = 0;
+    int d = 0;
+
+    read_options(j, &ro);
+    st = sps_block_read(j->ctx, path, &ro, false, &j->coords);
+    if (st != SPS_OK) return failed(j, st, true);
+    sps_block_shape(j->coords, &nodes, &d);
+    if (d > 3 || nodes == 0 || j->A->nrow % nodes != 0)
+        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld nodes of %d "
+                        "coordinates; up to 3 are wanted, and the %lld "
+                        "unknowns are not shared out evenly", path,
+                        (long long)nodes, d, (long long)j->A->nrow);
+    return 0;
+}
+
 /* -rigid-body: the basis from the coordinates of the nodes. */
 static int rigid_motions(job *j)
 {
@@ -344,6 +365,7 @@ int job_read(job *j)
         if (code == 0) code = right_hand_sides(j);
         if (code == 0) code = guess(j);
     }
+    if (code == 0 && j->opt.coords) code = places(j);
     if (code == 0 && j->opt.rigid_body) code = rigid_motions(j);
     else if (code == 0 && !named_nullspace(j->opt.nullspace))
         code = null_basis(j);
@@ -373,6 +395,7 @@ static void solver_options(job *j, sps_options *o)
     o->degree = v->precond_degree;
     o->scale = v->scale;
     o->reorder = v->reorder;
+    o->coords = j->coords;
     o->order = v->order;
     o->dense = v->dense;
     o->precision = v->precision;

@@ -13,7 +13,7 @@ typedef struct job {
 
     sps_context *ctx;
     sps_csr *A, *M;
-    sps_block *B, *X, *basis, *Y;
+    sps_block *B, *X, *basis, *Y, *coords;
     sps_operator *op, *mass_op;
     sps_solver *solver;
     sps_result result;           /* arrays belong to solver */

@@ -91,9 +91,13 @@ const cli_option cli_options[] = {
      "before ilut: equilibrate rows and columns, or match, which moves large "
      "entries to the diagonal as well; the system solved stays the same"},
     {"reorder", "WHICH", "none", CLI_CHOICE, AT(reorder), 0, 0,
-     "none rcm auto", METHOD,
-     "put the unknowns in another order for the solve: rcm, or auto, where "
-     "faster products are predicted; seen in the report alone"},
+     "none rcm morton auto", METHOD,
+     "put the unknowns in another order for the solve: rcm, morton (along a "
+     "curve through the nodes, see -coords), or auto: rcm where faster "
+     "products are predicted; seen in the report alone"},
+    {"coords", "FILE", NULL, CLI_FILE, AT(coords), 0, 0, NULL, METHOD,
+     "where the nodes are, for -reorder morton: an array file of a row of 1 to "
+     "3 coordinates for each node, whose unknowns stand side by side in A"},
     {"order", "WHICH", "auto", CLI_CHOICE, AT(order), 0, 0,
      "auto none rcm degree", METHOD,
      "before ilut: order the unknowns for small bandwidth (rcm) or little "

@@ -43,8 +43,9 @@ _solve()
         COMPREPLY=($(compgen -W 'auto none equilibrate match' -- "$cur"))
         return ;;
     -reorder)
-        COMPREPLY=($(compgen -W 'none rcm auto' -- "$cur"))
+        COMPREPLY=($(compgen -W 'none rcm morton auto' -- "$cur"))
         return ;;
+    -coords) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -order)
         COMPREPLY=($(compgen -W 'auto none rcm degree' -- "$cur"))
         return ;;
@@ -108,6 +109,7 @@ _solve()
         -precond-precision
         -scale
         -reorder
+        -coords
         -order
         -dense
         -fsai-power
