@@ -146,7 +146,7 @@ START_TEST(auto_takes_a_polynomial_where_blocks_are_large_on_a_gpu)
     const bool large = runner_place() == SPS_CUDA && !runner_quick();
     problem p;
 
-    open_shifted_by(&p, ctx, large ? 640000 : 2500, 16, 1e-4);
+    open_shifted_by(&p, ctx, large ? 250000 : 2500, 16, 1e-4);
     solve(&p, SPS_STOP_CONVERGED);
     ck_assert_str_eq(p.result.precond, large ? "chebyshev" : "jacobi");
     problem_close(&p);
