@@ -97,7 +97,6 @@ static sps_status choose(sps_eigen *e, const sps_operator *op, double d)
     }
     if (st != SPS_OK) {
         o.precond = "chebyshev";
-        o.degree = o.degree > 8 ? o.degree : 8;
         st = sps_precond_create(op, e->width, &o, &e->T);
     }
 fail:
