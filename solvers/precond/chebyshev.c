@@ -192,8 +192,9 @@ static void set_roots(struct chebyshev *m)
  * `iterations` is what Jacobi takes.  In reads and writes of a block an
  * iteration is 2 + A and 10 in steps without waiting, 14 else, and M 2 +
  * (d - 1) (3 + A), or 10 + A where the product's epilogue is composed; 1.15 / d
- * of Jacobi's iterations and one are needed.  A step without waiting and its
- * launches take a quarter of the time of a wait, a product a tenth. */
+ * of Jacobi's iterations and one are needed.  A step without waiting takes 0.18
+ * of a wait, a product 0.1: so small systems stay with Jacobi, for 1.15 / 15 of
+ * a wait and 15 products are more than that. */
 static double predicted(const sps_precond *M, int d, double iterations)
 {
     const double beta = spsi_bandwidth(M->ctx), n = (double)M->n;
@@ -203,7 +204,7 @@ static double predicted(const sps_precond *M, int d, double iterations)
                                             ? 3 : 10);
     const double wait = spsi_wait(M->ctx);
 
-    if (d == 1) return iterations * (0.25 * wait + 12 * block + A);
+    if (d == 1) return iterations * (0.18 * wait + 12 * block + A);
     return (1.15 * iterations / d + 1) *
            ((1 + 0.1 * d) * wait + 18 * block + A + (d - 1) * product);
 }
