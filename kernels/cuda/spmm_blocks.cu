@@ -150,7 +150,7 @@ bool fits(const sps_problem *p, const char **why_not)
 }
 
 /* Blocks, X and Y go by, then each row of X that a block names comes to its
- * lanes, out of L1 at 5.2 times the copy bandwidth (3.9 where they are longer
+ * lanes, out of L1 at 5.2 times the copy bandwidth (4.5 where they are longer
  * than 256 bytes), or out of L2 where rows find no neighbours there; odd widths
  * in strips of 16, each with all of A.  Fitted to elasticity 64^3.  Small
  * matrices wait for their longest row, whose blocks come one after the other:
@@ -168,7 +168,7 @@ double cost(const sps_problem *p)
     const double A = (double)f->nnz * spsi_node_bytes(b, f->fill[b], value);
     const double stream = (all + again * A) / p->bandwidth;
     const double named = (double)f->nnz / (f->fill[b] * b) * row *
-                         (b > 4 && p->k > 16 ? 2.0 : row > 256 ? 1.33 : 1.0);
+                         (b > 4 && p->k > 16 ? 2.0 : row > 256 ? 1.15 : 1.0);
     const double missed = (double)f->nnz * f->distinct64 * sectors;
 
     return stream + fmax(named / (5.2 * p->bandwidth),

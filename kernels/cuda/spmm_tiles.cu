@@ -60,23 +60,28 @@ sps_status shape(const sps_window_plan *p, const blocks<double> &b, int lumps)
 {
     if (b.k <= 8) return launch<0, M, I, V>(p, b);
     if (lumps == 1) return launch<1, M, I, V>(p, b);
-    if (lumps == 2) return launch<2, M, I, V>(p, b);
-    return launch<3, M, I, V>(p, b);
+    if constexpr (M != SINGLES)
+        if (lumps == 3) return launch<3, M, I, V>(p, b);
+    return launch<2, M, I, V>(p, b);
 }
 
-/* Strips of at most 32 columns and of equal shape, or one of 48. */
-int strips_of(int k) { return k <= 48 ? 1 : (int)ceil_div(k, 32); }
+/* Strips of at most 32 columns and of equal shape, or one of 48 in pairs. */
+int strips_of(int k, bool pairs)
+{
+    return pairs && k <= 48 ? 1 : (int)ceil_div(k, 32);
+}
 
 template <class I, class V>
 sps_status choose(const sps_window_plan *p, const blocks<double> &b, bool pairs)
 {
-    int lumps = (int)ceil_div(ceil_div(b.k, strips_of(b.k)), 16);
+    pairs = pairs && b.k % 2 == 0;
+    int lumps = (int)ceil_div(ceil_div(b.k, strips_of(b.k, pairs)), 16);
     bool full = b.k % (b.k <= 8 ? 8 : 16 * lumps) == 0;
 
     if constexpr (sizeof(I) == 4 && sizeof(V) == 8)
         if (pairs && full) return shape<WHOLE, I, V>(p, b, lumps);
-    return pairs && b.k % 2 == 0 ? shape<PAIRS, I, V>(p, b, lumps)
-                                 : shape<SINGLES, I, V>(p, b, lumps);
+    return pairs ? shape<PAIRS, I, V>(p, b, lumps)
+                 : shape<SINGLES, I, V>(p, b, lumps);
 }
 
 /* Rows beyond rule.longest: pieces of them, then their sums in order. */
@@ -210,22 +215,23 @@ bool fits(const sps_problem *p, const char **why_not)
     return p->f->distinct8 <= 0.5 && p->f->nrow >= 100000;
 }
 
-/* Values and words go by; then each slot of each strip takes its row of X, out
- * of L2 as a rule.  Fitted to 27-point 128^3 and the slots that its windows
- * have; the pairs of lines of a grid have a fifth less than 8 neighbours, so
- * there it does better. */
+/* For each strip values and words go by, then each slot takes its row of X, out
+ * of L2 as a rule.  Between what 27-point 128^3 takes, whose pairs of lines
+ * have a fifth less slots than 8 neighbours (0.8 of this), and elasticity 64^3
+ * (1.2). */
 double cost(const sps_problem *p)
 {
-    static const double slot[] = { 7.4e-12, 13.8e-12, 25.4e-12, 42e-12 };
+    static const double slot[] = { 8.5e-12, 15.5e-12, 30e-12, 38e-12 };
     const sps_features *f = p->f;
     const double slots = (double)f->nnz * f->distinct8;
     const double A = (double)f->nnz *
                      (double)spsi_dtype_size(p->A->dtype) + 5 * slots;
-    const int strips = strips_of(p->k);
+    const bool pairs = p->k % 2 == 0;
+    const int strips = strips_of(p->k, pairs);
     const int q = p->k <= 8 ? 0 : (int)ceil_div(ceil_div(p->k, strips), 16);
+    const double part = p->k <= 4 ? 0.75 : p->k > 8 && !pairs ? 1.1 : 1.0;
 
-    return A / p->bandwidth + slots * strips * slot[q] *
-           (p->k > 8 && p->k % 2 ? 1.2 : 1.0) + 8e-6;
+    return strips * (A / p->bandwidth + slots * slot[q] * part) + 3e-6;
 }
 
 } // namespace
@@ -235,6 +241,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles) = {
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .fuses = true,
     .fits = fits,
     .cost = cost,
     .plan = plan,
