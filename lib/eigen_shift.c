@@ -88,8 +88,8 @@ static sps_status choose_solver(sps_eigen *e, bool any)
         st = sps_solver_create(e->shifted, NULL, e->width, &o,
                                &e->shift_solver);
     o.precond = "ilut";
-    o.droptol = 1e-8;
-    o.fill = fmax(10, fmin(100, 3e7 / (double)(e->shift->nnz + 1)));
+    o.droptol = 1e-12;
+    o.fill = fmax(10, fmin(1000, 3e7 / (double)(e->shift->nnz + 1)));
     if (st != SPS_OK && e->n <= 50000)
         st = sps_solver_create(e->shifted, NULL, e->width, &o,
                                &e->shift_solver);

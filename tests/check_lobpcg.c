@@ -462,6 +462,53 @@ START_TEST(pairs_inside_the_spectrum_are_found_from_a_shift)
 }
 END_TEST
 
+/* Seven-point differences on 13^3 points: more rows than the inverse is taken
+ * for, and factors that fill. */
+static double distance_from_shift(int t)
+{
+    double sum = 0;
+
+    for (int d = 0; d < 3; d++, t /= 13)
+        sum += 4 * pow(sin(acos(-1) * (t % 13 + 1) / 28), 2);
+    return fabs(sum - 3.3);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+START_TEST(pairs_inside_a_box_are_found_by_complete_factors)
+{
+    static const int stride[3] = { 1, 13, 169 };
+    sps_context *ctx = context(1);
+    static double exact[2197], found[9];
+    pencil p;
+
+    pencil_open(&p, ctx, 2197, 9, false);
+    p.opt.which = "nearest";
+    p.opt.sigma = 3.3;
+    p.opt.rtol = 1e-7;
+    for (int i = 0; i < p.n; i++) {
+        exact[i] = distance_from_shift(i);
+        pencil_set(&p, i, i, 6);
+        for (int d = 0; d < 3; d++)
+            if (i / stride[d] % 13) pencil_set(&p, i, i - stride[d], -1);
+    }
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_CONVERGED);
+    for (int j = 0; j < 9; j++) found[j] = fabs(p.lambda[j] - 3.3);
+    qsort(exact, 2197, sizeof *exact, ascending);
+    qsort(found, 9, sizeof *found, ascending);
+    for (int j = 0; j < 9; j++)
+        ck_assert(fabs(found[j] - exact[j]) < 1e-8);
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(a_shift_that_is_an_eigenvalue_is_moved)
 {
     sps_context *ctx = context(2);
@@ -612,6 +659,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(an_exact_guess_needs_no_iteration_and_a_wrong_end_is_left),
     RUNNER_TEST(many_pairs_are_locked_block_after_block),
     RUNNER_TEST(pairs_inside_the_spectrum_are_found_from_a_shift),
+    RUNNER_TEST(pairs_inside_a_box_are_found_by_complete_factors),
     RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_moved),
     RUNNER_TEST(the_same_solve_gives_the_same_bits),
     RUNNER_TEST(a_tolerance_below_rounding_is_named_and_never_called_converged),
