@@ -41,8 +41,8 @@ enum { DENSE_ROWS = 2000 };
  * make it small on a GPU; rows over columns that make a block space on the
  * host. */
 enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
-/* Numbers of a block from which floats pay on a GPU. */
-#define LARGE_BLOCK ((int64_t)1 << 21)
+/* Numbers of a block from which floats pay on a GPU (doc/benchmarks.md). */
+#define LARGE_BLOCK ((int64_t)1 << 22)
 /* Share of dominated rows from which jacobi is tried on a GPU. */
 #define DOMINATED 0.9
 /* Multiply-adds that rows of full length would cost the last ilut. */

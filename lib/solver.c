@@ -35,7 +35,7 @@ static sps_status choose(sps_solver *s)
     s->type = find(name);
     SPS_REQUIRE(s->ctx, s->type, SPS_EINVAL,
                 "unknown solver '%s'; sps_list(\"solver\") names them", name);
-    if (mixed(s)) s->type = find(s->type->mixed);
+    if (mixed(s) && !s->automatic) s->type = find(s->type->mixed);
     if (s->automatic && s->columns > 1 && !s->type->fallback)
         s->fallback = find("cg");
     else if (s->type->fallback) s->fallback = find(s->type->fallback);
@@ -113,6 +113,18 @@ static sps_status take_precond(sps_solver *s, sps_precond *M)
     s->own_M = true;
 fail:
     return st;
+}
+
+/* auto: floats refine with a diagonal only, and where a stronger M was chosen
+ * that one in doubles is faster. */
+static void consider_mixed(sps_solver *s)
+{
+    if (!s->automatic || !mixed(s) ||
+        (s->M && !s->M->identity && !s->M->diagonal))
+        return;
+    s->type = find(s->type->mixed);
+    s->fallback = find(s->type->fallback);
+    s->chosen = s->type;
 }
 
 static sps_status take_arrays(sps_solver *s)
@@ -220,6 +232,7 @@ static sps_status take_all(sps_solver *s, sps_precond *M)
     SPS_TRY(choose(s));
     SPS_TRY(check_needs(s));
     SPS_TRY(take_precond(s, M));
+    consider_mixed(s);
     SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt, &s->null));
     SPS_TRY(take_arrays(s));
     SPS_TRY(take_blocks(s));

@@ -17,10 +17,13 @@
  * 8 bytes an entry of A.
  *
  * What floats cannot do is left to block_cg, which goes on from the X so far:
- * a cycle that gains less than half, directions that are not regular, a
- * preconditioner that is not a diagonal. */
+ * cycles that gain less than half, or a long one that takes longer than another
+ * did (on ill-conditioned systems the directions of floats lose the space that doubles
+ * would have kept, and the search for it begins again), directions that are not
+ * regular, a preconditioner that is not a diagonal. */
 #include "solver.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "single.h"
@@ -30,6 +33,9 @@
 #define GAIN 0.03         /* of a cycle */
 #define TRUST 1e-5        /* no column's recurrence counts below this part */
 #define POOR 0.5          /* a cycle that leaves more than that was for nothing */
+/* A cycle is too long beyond so many steps and those of the shortest before:
+ * conjugate gradients get faster as they go on, unless the space is lost. */
+#define PATIENCE 200
 /* P is made orthonormal again above this condition of its unit columns. */
 #define TWICE 1e3
 
@@ -47,6 +53,7 @@ struct refinement {
     bool pending;         /* X is not zero */
     bool ready;           /* steps have C = P'R */
     bool over;            /* the cycle is */
+    int length, shortest; /* steps of the cycle; of the shortest that gained */
     bool poor;            /* so was the one before */
     int why;              /* steps stopped: SPS_STEPS_... */
 };
@@ -154,8 +161,13 @@ fail:
     return st;
 }
 
-/* Whether the cycle that ends here gained less than half in some column, and
- * the one before as well; the new one begins. */
+static bool too_long(const struct refinement *m)
+{
+    return m->length > PATIENCE && m->length > m->shortest;
+}
+
+/* Whether the cycle that ends here was too long, or gained less than half in some
+ * column as the one before did; the new one begins. */
 static bool useless(const sps_solver *s, struct refinement *m, bool first)
 {
     bool poor = false, twice;
@@ -166,8 +178,10 @@ static bool useless(const sps_solver *s, struct refinement *m, bool first)
         poor = poor || (!first && !(s->resnorm[p] <= POOR * *begun));
         *begun = s->resnorm[p];
     }
-    twice = poor && m->poor;
+    twice = (poor && m->poor) || too_long(m);
     m->poor = poor;
+    if (m->over && !poor && m->length < m->shortest) m->shortest = m->length;
+    m->length = 0;
     return twice;
 }
 
@@ -181,7 +195,11 @@ static sps_status start(sps_solver *s, void *method)
         s->stop = SPS_STOP_BREAKDOWN;
         return st;
     }
-    if (first) m->poor = false;
+    if (first) {
+        m->poor = m->over = false;
+        m->length = 0;
+        m->shortest = INT_MAX;
+    }
     if (useless(s, m, first)) {
         s->stop = SPS_STOP_STAGNATED;
         return st;
@@ -253,7 +271,9 @@ static sps_status take(sps_solver *s, struct refinement *m, int count,
     s->applies_M = inner->applies_M;
     if (*taken == 0) return st;
     m->pending = true;
-    m->over = is_over(s, m, norms + (size_t)(*taken - 1) * (size_t)s->k);
+    m->length += *taken;
+    m->over = is_over(s, m, norms + (size_t)(*taken - 1) * (size_t)s->k) ||
+              too_long(m);
     s->width = m->P->k;
 fail:
     return st;

@@ -214,8 +214,9 @@ START_TEST(floats_are_taken_for_large_blocks_on_a_gpu)
 {
     problem p;
 
-    problem_open(&p, ctx, zoo("grid5", 150000, ZOO_SPD), 16);
+    problem_open(&p, ctx, zoo("grid5", 300000, ZOO_SPD), 16);
     p.opt.precision = "mixed";
+    p.opt.precond = "jacobi";
     p.opt.rtol = 1e-10;
     must_solve(&p, "large");
     ck_assert_str_eq(p.result.solver, runner_place() == SPS_CUDA
