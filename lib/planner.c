@@ -175,20 +175,22 @@ static void mark(sps_bids *bids, int i, const sps_plan *plan)
     memcpy(bids->bid[i].detail, plan->detail, sizeof plan->detail);
 }
 
-/* A failure that another kernel may not meet. */
-static bool may_try_next(sps_status st)
+/* A failure that another kernel may not meet: this bid is out. */
+static bool may_try_next(sps_status st, sps_bid *bid)
 {
-    return st == SPS_ENOMEM || st == SPS_EDEVMEM || st == SPS_EUNFIT;
+    if (st != SPS_ENOMEM && st != SPS_EDEVMEM && st != SPS_EUNFIT)
+        return false;
+    bid->why_not = st == SPS_EUNFIT ? "its plan was refused"
+                                    : "no memory for its plan";
+    return true;
 }
 
 /* The first bidder whose plan can be made. */
 static sps_status choose_cheapest(sps_context *ctx, const sps_problem *p,
                                   sps_bids *bids, sps_plan **plan_p)
 {
-    sps_status st = spsi_fail(ctx, SPS_EUNFIT, "no kernel fits: the first "
-                              "one says \"%s\"", bids->count > 0 &&
-                              bids->bid[0].why_not ? bids->bid[0].why_not
-                                                   : "nothing is built in");
+    sps_status st = SPS_OK;
+    const char *why = bids->count > 0 ? bids->bid[0].why_not : NULL;
 
     for (int i = 0; i < bids->count; i++) {
         if (bids->bid[i].why_not) continue;
@@ -197,11 +199,11 @@ static sps_status choose_cheapest(sps_context *ctx, const sps_problem *p,
             mark(bids, i, *plan_p);
             return SPS_OK;
         }
-        if (!may_try_next(st)) return st;
-        bids->bid[i].why_not = st == SPS_EUNFIT ? "its plan was refused"
-                                                : "no memory for its plan";
+        if (!may_try_next(st, &bids->bid[i])) return st;
     }
-    return st;
+    if (st != SPS_OK) return st;
+    return spsi_fail(ctx, SPS_EUNFIT, "no kernel fits: the first one says "
+                     "\"%s\"", why ? why : "nothing is built in");
 }
 
 /* Number of the bid of this kernel, -1: none, or it refused. */
@@ -337,11 +339,15 @@ sps_status spsi_planner_choose(sps_context *ctx, const sps_problem *p,
                                const char *name, const char *wisdom,
                                sps_bids *bids, sps_plan **plan_p)
 {
+    char error[SPS_ERROR_SIZE];
     sps_plan *plan = NULL;
     sps_status st;
 
+    memcpy(error, ctx->error, sizeof error);
     memset(bids, 0, sizeof *bids);
     SPS_TRY(choose(ctx, p, name ? name : "auto", wisdom, bids, &plan));
+    /* A plan that another one replaced is no failure of the caller's. */
+    memcpy(ctx->error, error, sizeof error);
     *plan_p = plan;
     return SPS_OK;
 

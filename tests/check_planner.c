@@ -86,6 +86,85 @@ START_TEST(auto_takes_the_cheapest_prediction)
 }
 END_TEST
 
+START_TEST(a_choice_leaves_no_text_of_a_failure)
+{
+    static const char *const names[] = { "auto", "measure" };
+    sps_operator *op = NULL;
+
+    for (int i = 0; i < 2; i++) {
+        sps_bids bids;
+
+        ck_assert_str_eq(sps_context_error(ctx), "");
+        OK(ctx, choose(8, names[i], NULL, &bids));
+        ck_assert_str_eq(sps_context_error(ctx), "");
+        spsi_bids_clear(ctx, &bids);
+    }
+    OK(ctx, sps_operator_csr(ctx, r.A, 8, NULL, &op));
+    ck_assert_str_eq(sps_context_error(ctx), "");
+    sps_operator_destroy(&op);
+}
+END_TEST
+
+/* A kernel that bids lowest and whose plan finds no memory. */
+static bool always(const sps_problem *p, const char **why_not)
+{
+    (void)p;
+    (void)why_not;
+    return true;
+}
+
+static double nothing(const sps_problem *p)
+{
+    (void)p;
+    return 0.0;
+}
+
+static sps_status no_memory(sps_context *c, const sps_problem *p,
+                            sps_plan **plan_p)
+{
+    (void)p;
+    (void)plan_p;
+    return spsi_fail(c, SPS_ENOMEM, "no memory for the plan");
+}
+
+/* Chooses where that kernel stands beside those of the place: the context
+ * takes a catalogue of its own for the call. */
+static sps_status choose_beside(const char *name, const char *wisdom,
+                                sps_bids *bids)
+{
+    static sps_kernel starved = { .name = "spmm.starved", .op = SPS_OP_SPMM,
+                                  .gives = ~0u, .fits = always,
+                                  .cost = nothing, .plan = no_memory };
+    const sps_kernel *kernels[128] = { &starved }, *kernel;
+    const sps_module catalogue = { .kernels = kernels }, *old = ctx->module;
+    const sps_place place = ctx->opt.place;
+    sps_status st;
+
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++) {
+        ck_assert_int_lt(i, 126);
+        kernels[i + 1] = kernel;
+    }
+    starved.where = ctx->backend->place;
+    ctx->module = &catalogue;
+    ctx->opt.place = SPS_CUDA;
+    st = choose(16, name, wisdom, bids);
+    ctx->module = old;
+    ctx->opt.place = place;
+    return st;
+}
+
+START_TEST(a_plan_without_memory_gives_way_to_the_next)
+{
+    sps_bids bids;
+
+    OK(ctx, choose_beside("auto", NULL, &bids));
+    ck_assert_str_ne(chosen(&bids)->kernel->name, "spmm.starved");
+    ck_assert_str_eq(sps_context_error(ctx), "");
+    spsi_bids_clear(ctx, &bids);
+    ck_assert_int_eq(choose_beside("spmm.starved", NULL, &bids), SPS_ENOMEM);
+}
+END_TEST
+
 START_TEST(a_name_pins_each_kernel)
 {
     const sps_kernel *kernel;
@@ -450,6 +529,8 @@ int main(void)
     tcase_set_timeout(t, RUNNER_TIMEOUT);
     tcase_add_checked_fixture(t, open_all, close_all);
     tcase_add_test(t, auto_takes_the_cheapest_prediction);
+    tcase_add_test(t, a_choice_leaves_no_text_of_a_failure);
+    tcase_add_test(t, a_plan_without_memory_gives_way_to_the_next);
     tcase_add_test(t, a_name_pins_each_kernel);
     tcase_add_test(t, unknown_names_are_refused_with_a_suggestion);
     tcase_add_test(t, a_name_of_another_opcode_leaves_the_choice_free);
