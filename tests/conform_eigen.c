@@ -82,7 +82,7 @@ static void drawn(pencil *p, uint64_t seed)
                                            draw_unit(&d));
         for (int t = 0; t < band && i > 0; t++) {
             int j = draw_int(&d, 0, i - 1);
-            double v = draw_value(&d, false), w = 0.2 * draw_value(&d, false);
+            double v = draw_value(&d, DRAW_FLOATS), w = 0.2 * draw_value(&d, DRAW_FLOATS);
 
             pencil_set(p, i, j, v);
             if (p->m) pencil_mass(p, i, j, w);

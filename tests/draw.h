@@ -36,21 +36,26 @@ static inline double draw_unit(draw *d)
     return (double)(draw_bits(d) >> 11) * 0x1p-53;
 }
 
-/* exact: a nonzero integer, |v| <= 8; else in [-1/2, 1/2), a float. */
-static inline double draw_value(draw *d, bool exact)
+/* Nonzero integers, |v| <= 8; or in [-1/2, 1/2), exact in float or not. */
+typedef enum draw_data {
+    DRAW_INTEGERS, DRAW_FLOATS, DRAW_DOUBLES
+} draw_data;
+
+static inline double draw_value(draw *d, draw_data data)
 {
     int v;
 
-    if (!exact) return (double)(float)(draw_unit(d) - 0.5);
+    if (data == DRAW_DOUBLES) return draw_unit(d) - 0.5;
+    if (data == DRAW_FLOATS) return (double)(float)(draw_unit(d) - 0.5);
     v = draw_int(d, 1, 8);
     return draw_bits(d) % 2 ? v : -v;
 }
 
-static inline double *draw_values(draw *d, int64_t n, bool exact)
+static inline double *draw_values(draw *d, int64_t n, draw_data data)
 {
     double *x = malloc((size_t)(n + 1) * sizeof *x);
 
-    for (int64_t i = 0; i < n; i++) x[i] = draw_value(d, exact);
+    for (int64_t i = 0; i < n; i++) x[i] = draw_value(d, data);
     return x;
 }
 
@@ -112,7 +117,7 @@ static inline double draw_chance(const draw_pattern *p, int i, int j,
 }
 
 /* Sorted, unique, host arrays of malloc (zoo_free frees it). */
-static inline sps_csr *draw_matrix(draw *d, bool exact, sps_dtype dtype)
+static inline sps_csr *draw_matrix(draw *d, draw_data data, sps_dtype dtype)
 {
     const draw_pattern p = draw_shape(d);
     const size_t most = (size_t)p.nrow * (size_t)p.ncol + 1;
@@ -133,9 +138,9 @@ static inline sps_csr *draw_matrix(draw *d, bool exact, sps_dtype dtype)
         for (int j = 0; j < p.ncol; j++) {
             if (draw_unit(d) >= draw_chance(&p, i, j, row)) continue;
             if (dtype == SPS_F64)
-                ((double *)A->val)[at] = draw_value(d, exact);
+                ((double *)A->val)[at] = draw_value(d, data);
             else
-                ((float *)A->val)[at] = (float)draw_value(d, exact);
+                ((float *)A->val)[at] = (float)draw_value(d, data);
             A->col[at++] = j;
         }
         A->rowptr[i + 1] = at;

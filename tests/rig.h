@@ -71,15 +71,24 @@ static inline sps_problem rig_problem(const rig *r, sps_opcode op, int k)
                           .need = SPS_REPRODUCIBLE | SPS_FULL_PRECISION };
 }
 
-/* Whether the kernel takes the types and fits; then its plan is r->plan. */
-static inline bool rig_plan(rig *r, const sps_kernel *kernel, int k)
+/* Whether the kernel takes the types and fits. */
+static inline bool rig_fits(const rig *r, const sps_kernel *kernel, int k)
 {
     sps_problem p = rig_problem(r, kernel->op, k);
     const char *why;
 
     p.pinned = true;
+    return spsi_kernel_fits(kernel, &p, &why);
+}
+
+/* rig_fits; then its plan is r->plan. */
+static inline bool rig_plan(rig *r, const sps_kernel *kernel, int k)
+{
+    sps_problem p = rig_problem(r, kernel->op, k);
+
+    p.pinned = true;
     spsi_plan_destroy(&r->plan);
-    if (!spsi_kernel_fits(kernel, &p, &why)) return false;
+    if (!rig_fits(r, kernel, k)) return false;
     OK(r->ctx, spsi_planner_pin(r->ctx, &p, kernel, &r->plan));
     return true;
 }
