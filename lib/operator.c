@@ -126,6 +126,14 @@ fail:
     return st;
 }
 
+/* Names outlive the caller's options: sampling is planned later. */
+static sps_status keep_name(sps_context *ctx, const char *name, char **copy_p)
+{
+    if (!name) return SPS_OK;
+    *copy_p = spsi_strdup(ctx, name);
+    return *copy_p ? SPS_OK : SPS_ENOMEM;
+}
+
 sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
                                 sps_dtype dtype, const sps_options *opt,
                                 sps_operator **op_p)
@@ -147,6 +155,8 @@ sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
     op->dtype = dtype;
     op->norm = -1.0;
     op->props = A->props & (SPS_SYMMETRIC | SPS_SPD | SPS_INTERLEAVED);
+    SPS_TRY(keep_name(ctx, o.kernel, &op->kernel));
+    SPS_TRY(keep_name(ctx, o.wisdom, &op->wisdom));
     SPS_TRY(spsi_operator_take_csr(op, A));
     SPS_TRY(spsi_features_measure(ctx, op->A, &op->f));
     SPS_TRY(spsi_operator_plan(op, &o));
@@ -208,6 +218,8 @@ void sps_operator_destroy(sps_operator **op_p)
     spsi_plan_destroy(&op->sddmm);
     for (int i = 0; i < 3; i++) spsi_bids_clear(ctx, &op->bids[i]);
     spsi_operator_drop_csr(op);
+    spsi_free(ctx, op->kernel);
+    spsi_free(ctx, op->wisdom);
     spsi_free(ctx, op);
     ctx->live--;
     *op_p = NULL;
@@ -325,17 +337,29 @@ fail:
     return st;
 }
 
-/* The plan is made at the first call and kept: a cache, so op stays const to
- * the caller. */
+/* Slices of so many columns lose little to one pass of all. */
+enum { WIDE = 128 };
+
+/* The plan is made at the first call and kept until a wider one comes: a
+ * cache, so op stays const to the caller. */
 static sps_status plan_sddmm(const sps_operator *op, int k)
 {
     sps_operator *cache = (sps_operator *)(uintptr_t)op;
     const int width = k > op->width ? k : op->width;
     const sps_problem p = problem(op, SPS_OP_SDDMM, width, NULL);
+    sps_plan *plan = NULL;
+    sps_bids bids;
+    sps_status st;
 
-    if (op->sddmm) return SPS_OK;
-    return spsi_planner_choose(op->ctx, &p, "auto", NULL, &cache->bids[2],
-                               &cache->sddmm);
+    if (op->sddmm && op->sddmm->k >= (k < WIDE ? k : WIDE)) return SPS_OK;
+    SPS_TRY(spsi_planner_choose(op->ctx, &p, op->kernel, op->wisdom, &bids,
+                                &plan));
+    spsi_plan_destroy(&cache->sddmm);
+    spsi_bids_clear(op->ctx, &cache->bids[2]);
+    cache->sddmm = plan;
+    cache->bids[2] = bids;
+fail:
+    return st;
 }
 
 sps_status sps_operator_sample(const sps_operator *op, double alpha,

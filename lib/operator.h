@@ -30,6 +30,7 @@ struct sps_operator {
     sps_plan *vector;         /* for k = 1; may equal block */
     sps_plan *plain;          /* for verification; may equal block */
     sps_plan *sddmm;          /* made at the first sample */
+    char *kernel, *wisdom;    /* own copies of the options, for that plan */
     sps_bids bids[3];         /* of block, vector, sddmm; [1] empty when equal
                                  to [0], [2] until the first sample */
     double norm;              /* estimate of ||A||_2, < 0: not yet */

@@ -468,7 +468,10 @@ sps_status sps_operator_apply(const sps_operator *op, double alpha,
                               const sps_block *X, double beta, sps_block *Y);
 /** Sampled product (SDDMM) on the pattern of A: for each stored (i, j)
  *  val = alpha (u_i . v_j) [times a_ij if multiply] + beta val.  U is nrow x d,
- *  V ncol x d; val: nnz doubles in the context's place. */
+ *  V ncol x d; val: nnz doubles in the context's place.  Planned at the first
+ *  call, and again at one much wider than the plan, by the names that the
+ *  operator's options gave; EUNFIT: a pinned kernel for sampling does not fit,
+ *  or A was sorted into a copy or is a callback. */
 sps_status sps_operator_sample(const sps_operator *op, double alpha,
                                const sps_block *U, const sps_block *V,
                                bool multiply, double beta, double *val);

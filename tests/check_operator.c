@@ -3,10 +3,13 @@
  * whose, new values, slices, sampling, errors. */
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "apply.h"
 #include "block.h"
+#include "operator.h"
 #include "oracle.h"
+#include "registry.h"
 #include "runner.h"
 #include "zoo.h"
 
@@ -411,7 +414,9 @@ START_TEST(samples_equal_the_masked_dense_product)
 
         sample(A, op, 3, false, 0.0);
         sample(A, op, 3, true, 2.0);
-        sample(A, op, 11, true, 1.0);    /* wider than the plan: slices */
+        sample(A, op, 11, true, 1.0);    /* wider than the plan: a new one */
+        sample(A, op, 128, false, 0.0);
+        sample(A, op, 150, true, 1.0);   /* wider than plans need be: slices */
         sps_operator_destroy(&op);
         zoo_free(&A);
     }
@@ -432,6 +437,68 @@ START_TEST(sampling_shows_its_bids)
     ck_assert_ptr_nonnull(strstr(text, "\nsddmm k=4\n"));
     ck_assert_ptr_nonnull(strstr(strstr(text, "sddmm k="), "chosen"));
     sps_operator_destroy(&op);
+    zoo_free(&A);
+}
+END_TEST
+
+START_TEST(a_wide_sample_replaces_a_narrow_plan)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid7"), 50, 7, ZOO_INTEGER, SPS_F64);
+    sps_operator *op = operator_of(ctx, A, 1);
+    char text[8192];
+
+    sample(A, op, 1, false, 0.0);
+    ck_assert_int_eq(op->sddmm->k, 1);
+    sample(A, op, 128, true, 1.0);
+    ck_assert_int_eq(op->sddmm->k, 128);
+    sample(A, op, 1, false, 0.0);        /* the wide one serves */
+    ck_assert_int_eq(op->sddmm->k, 128);
+    sps_operator_describe(op, text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "\nsddmm k=128\n"));
+    ck_assert_ptr_null(strstr(text, "\nsddmm k=1\n"));
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+}
+END_TEST
+
+/* Samples by an operator whose options are gone by then; what describe says
+ * of the kernel with that name. */
+static void sample_by(sps_csr *A, const char *name, char *line, size_t size)
+{
+    sps_options opt;
+    sps_operator *op = NULL;
+    char option[64], bid[64], text[8192], *s;
+
+    snprintf(option, sizeof option, "%s", name);
+    sps_options_default(&opt);
+    opt.kernel = option;
+    OK(ctx, sps_operator_csr(ctx, A, 4, &opt, &op));
+    memset(option, '?', sizeof option - 1);
+    sample(A, op, 4, true, 1.0);
+    sps_operator_describe(op, text, sizeof text);
+    s = strstr(text, "\nsddmm k=4\n");
+    ck_assert_ptr_nonnull(s);
+    snprintf(bid, sizeof bid, "\n  %s ", op->sddmm->kernel->name);
+    s = strstr(s, bid);
+    ck_assert_ptr_nonnull(s);
+    snprintf(line, size, "%.*s", (int)strcspn(s + 1, "\n"), s + 1);
+    sps_operator_destroy(&op);
+}
+
+START_TEST(a_name_pins_the_kernel_of_sampling)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid7"), 50, 7, ZOO_INTEGER, SPS_F64);
+    const sps_kernel *kernel;
+    char line[256];
+
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++) {
+        if (kernel->op != SPS_OP_SDDMM) continue;
+        sample_by(A, kernel->name, line, sizeof line);
+        ck_assert_msg(strstr(line, kernel->name) && strstr(line, " chosen"),
+                      "%s was asked for: %s", kernel->name, line);
+    }
+    sample_by(A, "measure", line, sizeof line);
+    ck_assert_msg(strstr(line, " measured ") != NULL, "%s", line);
     zoo_free(&A);
 }
 END_TEST
@@ -474,6 +541,8 @@ int main(void)
     tcase_add_test(t, a_callback_is_an_operator);
     tcase_add_test(t, samples_equal_the_masked_dense_product);
     tcase_add_test(t, sampling_shows_its_bids);
+    tcase_add_test(t, a_wide_sample_replaces_a_narrow_plan);
+    tcase_add_test(t, a_name_pins_the_kernel_of_sampling);
     tcase_add_test(t, samples_of_sorted_copies_have_no_place);
     suite_add_tcase(s, t);
     return runner_run(s);
