@@ -92,9 +92,21 @@ START_TEST(a_monitor_sees_each_iteration_and_may_stop)
         p.opt.solver = name;
         p.opt.monitor = stop_at_three;
         p.opt.monitor_data = &calls;
+        p.opt.check_every = 1;
         solve_ok(&p);
         ck_assert_int_eq(p.result.stop, SPS_STOP_INTERRUPTED);
         ck_assert_int_eq(p.result.iterations, 3);
+        ck_assert_int_eq(calls, 4);
+
+        /* Some iterations may be taken before the monitor sees the first of
+         * them, how many depends on the clock: X is that of the last. */
+        calls = 0;
+        p.opt.check_every = 16;
+        memset(p.x, 0, sizeof(double) * 10000);
+        solve_ok(&p);
+        ck_assert_int_eq(p.result.stop, SPS_STOP_INTERRUPTED);
+        ck_assert_int_ge(p.result.iterations, 3);
+        ck_assert_int_lt(p.result.iterations, 3 + 16);
         ck_assert_int_eq(calls, 4);
         problem_close(&p);
     }

@@ -218,10 +218,13 @@ bool fits(const sps_problem *p, const char **why_not)
 /* For each strip values and words go by, then each slot takes its row of X, out
  * of L2 as a rule.  Between what 27-point 128^3 takes, whose pairs of lines
  * have a fifth less slots than 8 neighbours (0.8 of this), and elasticity 64^3
- * (1.2). */
+ * (1.2).  A window of few slots waits for its chain of loads; small matrices
+ * have too few of them at once (luxembourg_laplacian: 12 slots a window, 19 us
+ * with 16 columns). */
 double cost(const sps_problem *p)
 {
     static const double slot[] = { 8.5e-12, 15.5e-12, 30e-12, 38e-12 };
+    static const double window[] = { 0.5e-9, 0.9e-9, 1.7e-9, 2.2e-9 };
     const sps_features *f = p->f;
     const double slots = (double)f->nnz * f->distinct8;
     const double A = (double)f->nnz *
@@ -231,7 +234,9 @@ double cost(const sps_problem *p)
     const int q = p->k <= 8 ? 0 : (int)ceil_div(ceil_div(p->k, strips), 16);
     const double part = p->k <= 4 ? 0.75 : p->k > 8 && !pairs ? 1.1 : 1.0;
 
-    return strips * (A / p->bandwidth + slots * slot[q] * part) + 3e-6;
+    return strips * (A / p->bandwidth +
+                     fmax(slots * slot[q] * part,
+                          0.125 * (double)f->nrow * window[q])) + 8e-6;
 }
 
 } // namespace
