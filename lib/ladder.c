@@ -106,11 +106,15 @@ static void take_solver(sps_ladder *l, int at, sps_solver *s, int64_t live)
     l->at = at;
 }
 
-static void tell_none(const sps_ladder *l, int at)
+/* How much memory was free is in the error, not here: a note that is other
+ * each time would be kept each time. */
+static void tell_none(const sps_ladder *l, int at, sps_status why)
 {
+    const bool memory = why == SPS_ENOMEM || why == SPS_EDEVMEM;
+
     spsi_note(l->ctx, "auto: no step %d, %s with %s: %s", at + 1,
               l->step[at].solver, l->step[at].precond,
-              sps_context_error(l->ctx));
+              memory ? sps_status_string(why) : sps_context_error(l->ctx));
 }
 
 /* Reasons to do without a step. */
@@ -135,7 +139,7 @@ static sps_status climb(sps_ladder *l, int at, bool *climbed)
         st = make_solver(l, at, &s, &live);
         *climbed = st == SPS_OK;
         if (*climbed) take_solver(l, at, s, live);
-        else if (declined(st)) tell_none(l, at);
+        else if (declined(st)) tell_none(l, at, st);
         else return st;
     }
     return st;
