@@ -29,8 +29,9 @@ static sps_status new_precond(sps_context *ctx, const sps_precond_type *type,
 
 /* auto: first of all, for conjugate gradients on a GPU, a polynomial, whose
  * products are cheaper there than the block passes of the iterations that it
- * saves.  It declines where it is not; then block_jacobi where the pattern is made of full b x b blocks, so that
- * several unknowns belong to one point; else jacobi. */
+ * saves.  It declines where it is not; then block_jacobi where the pattern is
+ * made of full b x b blocks, so that several unknowns belong to one point; else
+ * jacobi. */
 static const char *choose(const sps_operator *A)
 {
     if (!A->A) {

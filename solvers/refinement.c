@@ -18,9 +18,9 @@
  *
  * What floats cannot do is left to block_cg, which goes on from the X so far:
  * cycles that gain less than half, or a long one that takes longer than another
- * did (on ill-conditioned systems the directions of floats lose the space that doubles
- * would have kept, and the search for it begins again), directions that are not
- * regular, a preconditioner that is not a diagonal. */
+ * did (on ill-conditioned systems the directions of floats lose the space that
+ * doubles would have kept, and the search for it begins again), directions that
+ * are not regular, a preconditioner that is not a diagonal. */
 #include "solver.h"
 
 #include <limits.h>
@@ -166,8 +166,8 @@ static bool too_long(const struct refinement *m)
     return m->length > PATIENCE && m->length > m->shortest;
 }
 
-/* Whether the cycle that ends here was too long, or gained less than half in some
- * column as the one before did; the new one begins. */
+/* Whether the cycle that ends here was too long, or gained less than half in
+ * some column as the one before did; the new one begins. */
 static bool useless(const sps_solver *s, struct refinement *m, bool first)
 {
     bool poor = false, twice;
