@@ -8,6 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draw.h"
+#include "runner.h"
+
+sps_context *pencil_context(uint64_t seed)
+{
+    sps_context_options o;
+    sps_context *ctx = NULL;
+    const char *why = "";
+
+    sps_context_options_default(&o);
+    o.place = runner_place();
+    o.threads = 1;
+    o.seed = seed;
+    ck_assert_msg(sps_context_create(&o, &ctx, &why) == SPS_OK, "%s", why);
+    return ctx;
+}
+
 void pencil_open(pencil *p, sps_context *ctx, int n, int count,
                  bool generalised)
 {
@@ -38,6 +55,25 @@ void pencil_set(pencil *p, int i, int j, double value)
 void pencil_mass(pencil *p, int i, int j, double value)
 {
     p->m[(long)i * p->n + j] = p->m[(long)j * p->n + i] = value;
+}
+
+void pencil_squares(pencil *p, uint64_t seed, int rows, bool mass)
+{
+    draw d = { seed * 7919 };
+    double *b = calloc((size_t)(rows * p->n), sizeof *b);
+
+    for (int t = 0; t < rows * p->n; t++)
+        for (int s = 0; s < 12; s++) b[t] += draw_unit(&d) - 0.5;
+    for (int i = 0; i < p->n; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = 0;
+
+            for (int r = 0; r < rows; r++)
+                sum += b[r * p->n + i] * b[r * p->n + j];
+            if (mass) pencil_mass(p, i, j, sum + (i == j));
+            else pencil_set(p, i, j, sum);
+        }
+    free(b);
 }
 
 static sps_csr *sparse(pencil *p, const double *d)

@@ -21,6 +21,8 @@ typedef struct pencil {
     sps_stop *pair;
 } pencil;
 
+/* A context of one thread in the place under test, with this seed. */
+sps_context *pencil_context(uint64_t seed);
 /* Zero matrices, m only where generalised; solver lobpcg, rtol 1e-9. */
 void pencil_open(pencil *p, sps_context *ctx, int n, int count,
                  bool generalised);
@@ -31,6 +33,8 @@ static inline double *pencil_a(pencil *p, int i, int j)
 /* a_ij = a_ji = value; the same of m. */
 void pencil_set(pencil *p, int i, int j, double value);
 void pencil_mass(pencil *p, int i, int j, double value);
+/* B'B into a, or B'B + I into m; B of rows x n numbers about normal. */
+void pencil_squares(pencil *p, uint64_t seed, int rows, bool mass);
 sps_status pencil_solve(pencil *p);
 /* The eigenvalues wanted, in order: p->all or its end. */
 double pencil_exact(const pencil *p, int i);

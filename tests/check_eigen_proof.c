@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_eigen_proof.c - what is said of pairs that were found: bounds, counts,
+ * and names for what no method can do. */
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+#include "pencil.h"
+#include "runner.h"
+
+/* Steps of 1 but for one pair that lies close before another: 1, 2, 4.9, 5,
+ * 10, 11, ...; a block of one column begins with the eigenvector of 5. */
+static void count_from_the_fourth(pencil *p)
+{
+    p->opt.block = 1;
+    p->opt.verify_count = true;
+    for (int i = 0; i < p->n; i++)
+        pencil_set(p, i, i, i < 2 ? i + 1 : i < 4 ? 4.7 + 0.1 * i : i + 6);
+    p->x[3 * p->count] = 1;
+}
+
+START_TEST(the_count_finds_what_was_missed)
+{
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    pencil_open(&p, ctx, 100, 1, false);
+    count_from_the_fourth(&p);
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.missed, 3);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
+    pencil_close(&p);
+    /* 1 and 5 are found. */
+    pencil_open(&p, ctx, 100, 2, false);
+    count_from_the_fourth(&p);
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.missed, 2);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
+    pencil_close(&p);
+    /* What did not converge is not counted. */
+    pencil_open(&p, ctx, 600, 4, false);
+    p.opt.verify_count = true;
+    p.opt.max_iterations = 2;
+    p.opt.precond = "none";
+    for (int i = 0; i < 600; i++) pencil_set(&p, i, i, i + 1);
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.missed, -1);
+    pencil_close(&p);
+    /* By a second search, where constraints leave no inertia. */
+    pencil_open(&p, ctx, 100, 1, false);
+    count_from_the_fourth(&p);
+    p.constraint = 50;
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_ge(p.result.missed, 1);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(a_singular_mass_matrix_is_named)
+{
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    pencil_open(&p, ctx, 60, 3, true);
+    for (int i = 0; i < 60; i++) {   /* M: the Laplacian of a ring */
+        pencil_set(&p, i, i, i + 1);
+        pencil_mass(&p, i, i, 2);
+        pencil_mass(&p, i, (i + 1) % 60, -1);
+    }
+    ck_assert_int_eq(pencil_solve(&p), SPS_EUNFIT);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "singular"));
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(an_indefinite_mass_matrix_is_named)
+{
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    pencil_open(&p, ctx, 60, 3, true);
+    for (int i = 0; i < 60; i++) {
+        pencil_set(&p, i, i, i + 1);
+        pencil_mass(&p, i, i, i == 30 ? -1 : 1);
+    }
+    ck_assert_int_eq(pencil_solve(&p), SPS_EUNFIT);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "row 31"));
+    pencil_close(&p);
+    pencil_open(&p, ctx, 60, 3, true);
+    for (int i = 0; i < 60; i++) {
+        pencil_set(&p, i, i, i + 1);
+        pencil_mass(&p, i, i, 1);
+        if (i % 2) pencil_mass(&p, i, i - 1, 3);
+    }
+    ck_assert_int_eq(pencil_solve(&p), SPS_EUNFIT);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "definite"));
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(a_tolerance_below_rounding_is_named_and_never_called_converged)
+{
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    pencil_open(&p, ctx, 200, 4, false);
+    for (int i = 0; i < 200; i++) {
+        pencil_set(&p, i, i, 2e12);
+        if (i > 0) pencil_set(&p, i, i - 1, -1e12);
+    }
+    for (int i = 0; i < 200; i++) *pencil_a(&p, i, i) += 1e-3 * (i % 7);
+    p.opt.rtol = 1e-15;
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_ROUNDING);
+    ck_assert(p.result.worst_backward < 1e-13);
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(a_mass_of_any_unit_has_a_bound)
+{
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    for (int power = -200; power <= 200; power += 400) {
+        pencil_open(&p, ctx, 60, 3, true);
+        p.opt.rtol = 1e-8;
+        for (int i = 0; i < 60; i++) {
+            pencil_set(&p, i, i, i + 1);
+            pencil_mass(&p, i, i, pow(10, power));
+        }
+        ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+        ck_assert_int_eq(p.result.stop, SPS_STOP_CONVERGED);
+        for (int j = 0; j < 3; j++) {
+            double exact = (j + 1) / pow(10, power);
+
+            ck_assert(p.bound[j] < 1e-7 * exact);
+            ck_assert(fabs(p.lambda[j] - exact) <=
+                      p.bound[j] + 1e-14 * exact);
+        }
+        pencil_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(the_count_finds_what_was_missed),
+    RUNNER_TEST(a_singular_mass_matrix_is_named),
+    RUNNER_TEST(an_indefinite_mass_matrix_is_named),
+    RUNNER_TEST(a_tolerance_below_rounding_is_named_and_never_called_converged),
+    RUNNER_TEST(a_mass_of_any_unit_has_a_bound),
+};
+
+RUNNER_MAIN("eigen_proof", tests)

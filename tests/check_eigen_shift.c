@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_eigen_shift.c - preconditioners from beyond the end that is wanted, of
+ * indefinite matrices and for the largest; pairs inside the spectrum. */
+#include <check.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pencil.h"
+#include "runner.h"
+
+START_TEST(the_smallest_of_an_indefinite_matrix_are_the_most_negative)
+{
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    pencil_open(&p, ctx, 600, 4, false);
+    for (int i = 0; i < 600; i++) {
+        pencil_set(&p, i, i, i - 300.25);
+        if (i > 0) pencil_set(&p, i, i - 1, 1);
+    }
+    pencil_must_agree(&p, "indefinite");
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* Five-point differences on 26 x 25 points less 0.3: some eigenvalues are
+ * below zero, and the lower end is dense.  With a low one hidden in one row
+ * besides, which a few products with a random vector do not show. */
+static void sunken(pencil *p, bool hidden)
+{
+    for (int i = 0; i < p->n; i++) {
+        pencil_set(p, i, i, hidden ? 4 : 3.7);
+        if (i % 26) pencil_set(p, i, i - 1, -1);
+        if (i >= 26) pencil_set(p, i, i - 26, -1);
+        if (p->m) pencil_mass(p, i, i, 2 + i % 3);
+        if (p->m && i % 26) pencil_mass(p, i, i - 1, 0.5);
+    }
+    if (hidden) pencil_set(p, 300, 300, 0.9);
+}
+
+START_TEST(an_indefinite_matrix_is_preconditioned_from_below_its_spectrum)
+{
+    static const char *precond[] = { "auto", "ilut", "ic0", "chebyshev" };
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    for (int run = 0; run < 12; run += runner_quick() ? 5 : 1) {
+        char what[60];
+
+        snprintf(what, sizeof what, "%s, run %d", precond[run % 4], run);
+        pencil_open(&p, ctx, 650, 6, run / 4 == 1);
+        p.opt.precond = precond[run % 4];
+        p.opt.block = run % 3 ? 0 : 7;
+        p.opt.rtol = 1e-7;
+        sunken(&p, run / 4 == 2);
+        pencil_must_agree(&p, what);
+        ck_assert_msg(p.result.iterations < 120, "%s: %d iterations", what,
+                      p.result.iterations);
+        pencil_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(pairs_inside_the_spectrum_are_found_from_a_shift)
+{
+    sps_context *ctx = pencil_context(2);
+    int shifts = runner_quick() ? 1 : runner_place() == SPS_CUDA ? 2 : 4;
+    pencil p;
+
+    for (int solver = 0; solver < 2; solver++)
+        for (int mass = 0; mass < 2; mass++)
+            for (int t = 0; t < shifts; t++) {
+                pencil_open(&p, ctx, 300, 7, mass);
+                p.opt.solver = solver ? "auto" : "lobpcg";
+                p.opt.which = "nearest";
+                p.opt.sigma = -1 + 21.7 * t;
+                pencil_squares(&p, 5 + (uint64_t)t, 6, false);
+                for (int i = 0; i < 300; i++) {
+                    *pencil_a(&p, i, i) += 0.2 * i - 20;
+                    if (p.m) pencil_mass(&p, i, i, 1 + 0.5 * (i % 4));
+                    if (p.m && i) pencil_mass(&p, i, i - 1, 0.2);
+                }
+                pencil_must_agree(&p, "shift");
+                pencil_close(&p);
+            }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* Seven-point differences on 13^3 points: more rows than the inverse is taken
+ * for, and factors that fill. */
+static double distance_from_shift(int t)
+{
+    double sum = 0;
+
+    for (int d = 0; d < 3; d++, t /= 13)
+        sum += 4 * pow(sin(acos(-1) * (t % 13 + 1) / 28), 2);
+    return fabs(sum - 3.3);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+START_TEST(pairs_inside_a_box_are_found_by_complete_factors)
+{
+    static const int stride[3] = { 1, 13, 169 };
+    sps_context *ctx = pencil_context(1);
+    static double exact[2197], found[9];
+    pencil p;
+
+    pencil_open(&p, ctx, 2197, 9, false);
+    p.opt.which = "nearest";
+    p.opt.sigma = 3.3;
+    p.opt.rtol = 1e-7;
+    for (int i = 0; i < p.n; i++) {
+        exact[i] = distance_from_shift(i);
+        pencil_set(&p, i, i, 6);
+        for (int d = 0; d < 3; d++)
+            if (i / stride[d] % 13) pencil_set(&p, i, i - stride[d], -1);
+    }
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_CONVERGED);
+    for (int j = 0; j < 9; j++) found[j] = fabs(p.lambda[j] - 3.3);
+    qsort(exact, 2197, sizeof *exact, ascending);
+    qsort(found, 9, sizeof *found, ascending);
+    for (int j = 0; j < 9; j++)
+        ck_assert(fabs(found[j] - exact[j]) < 1e-8);
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(a_shift_that_is_an_eigenvalue_is_moved)
+{
+    sps_context *ctx = pencil_context(2);
+    pencil p;
+
+    pencil_open(&p, ctx, 700, 6, false);
+    p.opt.which = "nearest";
+    p.opt.sigma = 7;
+    p.opt.rtol = 1e-8;
+    /* Five equal values each; above 7 they are moved, for no two may be as
+     * far from the shift as each other on either side. */
+    for (int i = 0; i < 700; i++)
+        pencil_set(&p, i, i, 1 + i / 5 + (i / 5 > 6 ? 0.5 : 0));
+    pencil_must_agree(&p, "shift");
+    ck_assert_ptr_nonnull(strstr(sps_context_note(ctx, 0), "sigma"));
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(the_smallest_of_an_indefinite_matrix_are_the_most_negative),
+    RUNNER_TEST(an_indefinite_matrix_is_preconditioned_from_below_its_spectrum),
+    RUNNER_TEST(pairs_inside_the_spectrum_are_found_from_a_shift),
+    RUNNER_TEST(pairs_inside_a_box_are_found_by_complete_factors),
+    RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_moved),
+};
+
+RUNNER_MAIN("eigen_shift", tests)
