@@ -39,9 +39,10 @@ typedef struct sps_eigen_type {
 struct sps_eigen {
     sps_context *ctx;
     const sps_operator *A, *M;   /* M NULL: the identity */
-    sps_precond *T;              /* about A^-1; NULL: none */
+    sps_precond *T;              /* about (sign A)^-1; NULL: none */
     bool own_T, T_left;          /* made here; not in use */
-    double T_sigma;              /* then it is about (A - T_sigma M)^-1 */
+    double T_sigma;              /* then it is about
+                                    (sign A - T_sigma M)^-1 */
     int T_moves;
     sps_options opt;
     int64_t n;
@@ -160,7 +161,8 @@ double spsi_eigen_floor(const sps_eigen *e, double theta, double xnorm);
 sps_status spsi_eigen_take_precond(sps_eigen *e, sps_precond *T);
 sps_status spsi_eigen_move_precond(sps_eigen *e);
 
-/* eigen_shift.c: A - sigma M as a matrix, and its solver; Y = (A - sigma M)^-1 M X. */
+/* eigen_shift.c: sign A - sigma M as a matrix, and its solver for `nearest`;
+ * Y = (A - sigma M)^-1 M X. */
 sps_status spsi_eigen_subtract(const sps_eigen *e, double sigma,
                                sps_csr **C_p);
 sps_status spsi_eigen_shift(sps_eigen *e);

@@ -2,7 +2,8 @@
 /* eigen_precond.c - the preconditioner of an eigensolver: T is about
  * (A - sigma M)^-1, sigma below the lowest eigenvalue, so that it is positive
  * definite and pulls towards the lowest pairs (Knyazev, SIAM J. Sci. Comput.
- * 23(2), 2001, section 4).
+ * 23(2), 2001, section 4).  The largest pairs are the lowest of -A, which is
+ * what A stands for here then, with Ritz values -theta.
  *
  *   A positive definite    sigma = 0
  *   known null vectors     sigma = -TINY ||A|| / ||M||: factors exist, and what
@@ -111,7 +112,7 @@ static sps_status make(sps_eigen *e, double sigma, double d)
 
     sps_precond_destroy(&e->T);
     spsi_eigen_unshift(e);
-    if (sigma != 0) {
+    if (sigma != 0 || e->sign < 0) {
         SPS_TRY(spsi_eigen_subtract(e, sigma, &e->shift));
         SPS_TRY(sps_operator_csr(e->ctx, e->shift, e->width, NULL,
                                  &e->shifted));
@@ -148,20 +149,22 @@ static bool shiftable(const sps_eigen *e)
 }
 
 /* *sigma below the spectrum by about *d where Lanczos steps find A indefinite;
- * with M a guess that will be mended. */
+ * with M a guess that will be mended: for the largest pairs ||A|| / ||M|| says
+ * nearly nothing, and T waits for Ritz values. */
 static sps_status probe(sps_eigen *e, double *sigma, double *d)
 {
     sps_status st = SPS_OK;
     sps_small *T = NULL;
     double low, high, past;
 
-    if (e->A->props & SPS_SPD) return SPS_OK;
+    if (e->sign > 0 && e->A->props & SPS_SPD) return SPS_OK;
     SPS_TRY(spsi_small_create(e->ctx, SPS_EIGEN_LANCZOS, SPS_EIGEN_LANCZOS,
                               &T));
     SPS_TRY(spsi_eigen_ends(e, T, &low, &high, &past));
     if (low >= -1e-10 * e->norm_A) goto fail;
     *d = past / e->norm_M;
     *sigma = low / e->norm_M - *d;
+    e->T_left = e->sign < 0 && e->M;
 fail:
     spsi_small_destroy(&T);
     return st;
@@ -176,10 +179,13 @@ static sps_status begin(sps_eigen *e)
     sps_status st = SPS_OK;
 
     if (shiftable(e)) SPS_TRY(probe(e, &sigma, &d));
-    if (sigma < 0)
+    if (sigma < 0 && e->sign > 0)
         spsi_note(e->ctx, "A has an eigenvalue of at most %.3g: the "
                   "preconditioner is that of A - sigma%s, sigma below it",
                   (sigma + d) * e->norm_M, e->M ? " M" : "");
+    else if (sigma < 0)
+        spsi_note(e->ctx, "largest: the preconditioner is that of sigma%s - A,"
+                  " sigma above the spectrum", e->M ? " M" : "");
     else if (e->nulls && factors && shiftable(e))
         sigma = -TINY * unit_of(e);
     SPS_TRY(make(e, sigma, d));
@@ -199,7 +205,7 @@ sps_status spsi_eigen_take_precond(sps_eigen *e, sps_precond *T)
     if (T) return check(e, T);
     if (!e->type->preconditioned || e->nearest) return SPS_OK;
     if (!strcmp(name, "none") || (automatic(e) && !e->A->A)) return SPS_OK;
-    if (e->sign > 0) return begin(e);
+    if (e->sign > 0 || shiftable(e)) return begin(e);
     if (!automatic(e))   /* it would pull towards the other end */
         spsi_note(e->ctx, "preconditioner %s is about the inverse of A and no "
                   "help for the largest eigenvalues: left out", name);
@@ -210,7 +216,7 @@ sps_status spsi_eigen_take_precond(sps_eigen *e, sps_precond *T)
  * from each other, and where theta_0 is still on its way, below its end. */
 static double distance(const sps_eigen *e)
 {
-    double spread = e->theta[e->m - 1] - e->theta[0];
+    double spread = fabs(e->theta[e->m - 1] - e->theta[0]);
     double error = 3 * e->resnorm[0] / e->mnorm[0];
 
     return fmax(fmax(spread, error), 1e-9 * unit_of(e));
@@ -230,10 +236,10 @@ static void leave(sps_eigen *e)
 sps_status spsi_eigen_move_precond(sps_eigen *e)
 {
     sps_status st;
-    double d, above = e->theta[0] - e->T_sigma;
+    double d, lowest = e->sign * e->theta[0], above = lowest - e->T_sigma;
 
-    if (!e->own_T || e->sign < 0 || e->locked) return SPS_OK;
-    if (e->theta[0] >= -1e-10 * unit_of(e)) return SPS_OK;
+    if (!e->own_T || e->locked || e->iteration == 0) return SPS_OK;
+    if (lowest >= -1e-10 * unit_of(e)) return SPS_OK;
     if (!e->T_left && e->T_sigma >= -TINY * unit_of(e)) {
         leave(e);
         return SPS_OK;
@@ -245,7 +251,7 @@ sps_status spsi_eigen_move_precond(sps_eigen *e)
     e->T_moves++;
     e->T_left = false;
     e->event = "preconditioner moved";
-    st = make(e, e->theta[0] - d, d);
+    st = make(e, lowest - d, d);
     if (st != SPS_EUNFIT) return st;
     e->T_moves = MOVES;   /* singular there, perhaps: on without */
     e->T_left = true;

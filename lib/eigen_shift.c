@@ -20,11 +20,12 @@ static bool next_of(const sps_csr *A, int64_t i, int64_t p)
     return p < A->rowptr[i + 1];
 }
 
-/* Row i of A - sigma M, both sorted; M NULL: the identity.  Returns the count;
- * col NULL: only that. */
-static int64_t merge(const sps_csr *A, const sps_csr *M, double sigma,
-                     int64_t i, int32_t *col, double *val)
+/* Row i of sign A - sigma M, both sorted; M NULL: the identity.  Returns the
+ * count; col NULL: only that. */
+static int64_t merge(const sps_eigen *e, double sigma, int64_t i, int32_t *col,
+                     double *val)
 {
+    const sps_csr *A = e->A->A, *M = e->M ? e->M->A : NULL;
     int64_t a = A->rowptr[i], m = M ? M->rowptr[i] : 0, count = 0;
     bool unit = !M;
 
@@ -35,7 +36,7 @@ static int64_t merge(const sps_csr *A, const sps_csr *M, double sigma,
         double v = 0;
 
         if (!in_a && !in_m) return count;
-        if (ca <= cm) v += spsi_csr_value(A, a++);
+        if (ca <= cm) v += e->sign * spsi_csr_value(A, a++);
         if (cm <= ca) {
             v -= sigma * (M ? spsi_csr_value(M, m++) : 1);
             unit = false;
@@ -49,21 +50,24 @@ static int64_t merge(const sps_csr *A, const sps_csr *M, double sigma,
 sps_status spsi_eigen_subtract(const sps_eigen *e, double sigma,
                                sps_csr **C_p)
 {
-    const sps_csr *A = e->A->A, *M = e->M ? e->M->A : NULL;
+    const int threads = e->ctx->threads;
     sps_status st = SPS_OK;
-    int64_t nnz = 0;
+    int64_t nnz = 0, *rowptr;
+    sps_csr *C;
 
-    for (int64_t i = 0; i < e->n; i++)
-        nnz += merge(A, M, sigma, i, NULL, NULL);
+#pragma omp parallel for num_threads(threads) reduction(+ : nnz)
+    for (int64_t i = 0; i < e->n; i++) nnz += merge(e, sigma, i, NULL, NULL);
     SPS_TRY(sps_csr_create(e->ctx, e->n, e->n, nnz, SPS_F64, C_p));
-    for (int64_t i = 0; i < e->n; i++) {
-        int64_t at = (*C_p)->rowptr[i];
-
-        (*C_p)->rowptr[i + 1] =
-            at + merge(A, M, sigma, i, (*C_p)->col + at,
-                       (double *)(*C_p)->val + at);
-    }
-    (*C_p)->props = SPS_SYMMETRIC;
+    C = *C_p;
+    rowptr = C->rowptr;
+#pragma omp parallel for num_threads(threads)
+    for (int64_t i = 0; i < e->n; i++)
+        rowptr[i + 1] = merge(e, sigma, i, NULL, NULL);
+    for (int64_t i = 0; i < e->n; i++) rowptr[i + 1] += rowptr[i];
+#pragma omp parallel for num_threads(threads)
+    for (int64_t i = 0; i < e->n; i++)
+        merge(e, sigma, i, C->col + rowptr[i], (double *)C->val + rowptr[i]);
+    C->props = SPS_SYMMETRIC;
 fail:
     return st;
 }

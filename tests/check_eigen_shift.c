@@ -66,6 +66,47 @@ START_TEST(an_indefinite_matrix_is_preconditioned_from_below_its_spectrum)
 }
 END_TEST
 
+/* The upper end of five-point differences is as dense as the lower one.  So few
+ * rows get polynomials of degree 1 unless told. */
+static int iterations_of_largest(sps_context *ctx, const char *precond,
+                                 bool mass)
+{
+    char what[60];
+    int iterations;
+    pencil p;
+
+    snprintf(what, sizeof what, "largest, %s, mass %d", precond, mass);
+    pencil_open(&p, ctx, 650, 6, mass);
+    p.opt.which = "largest";
+    p.opt.precond = precond;
+    p.opt.degree = 9;
+    p.opt.rtol = 1e-7;
+    sunken(&p, false);
+    pencil_must_agree(&p, what);
+    iterations = p.result.iterations;
+    pencil_close(&p);
+    return iterations;
+}
+
+START_TEST(the_largest_are_preconditioned_from_above_the_spectrum)
+{
+    static const char *precond[] = { "auto", "ilut", "ic0", "chebyshev" };
+    sps_context *ctx = pencil_context(1);
+
+    for (int mass = runner_quick(); mass < 2; mass++) {
+        int plain = iterations_of_largest(ctx, "none", mass);
+
+        for (int i = 0; i < 4; i += runner_quick() ? 3 : 1) {
+            int took = iterations_of_largest(ctx, precond[i], mass);
+
+            ck_assert_msg(2 * took < plain, "%s: %d iterations, none %d",
+                          precond[i], took, plain);
+        }
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(pairs_inside_the_spectrum_are_found_from_a_shift)
 {
     sps_context *ctx = pencil_context(2);
@@ -162,6 +203,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(the_smallest_of_an_indefinite_matrix_are_the_most_negative),
     RUNNER_TEST(an_indefinite_matrix_is_preconditioned_from_below_its_spectrum),
+    RUNNER_TEST(the_largest_are_preconditioned_from_above_the_spectrum),
     RUNNER_TEST(pairs_inside_the_spectrum_are_found_from_a_shift),
     RUNNER_TEST(pairs_inside_a_box_are_found_by_complete_factors),
     RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_moved),
