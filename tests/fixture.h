@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "marks.h"
 #include "spsolve.h"
 
 /* The call succeeds, or the test fails with the library's own text. */

@@ -30,6 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "marks.h"
 #include "spsolve.h"
 
 typedef struct runner_test {
