@@ -22,18 +22,33 @@ static const sps_eigen_type *find(const char *name)
     return NULL;
 }
 
+/* Whether products alone are to find pairs inside the spectrum of A: factors of
+ * A - sigma would be large, or slow on a GPU, and the rows are of one scale, for
+ * a polynomial of a stiff A sees little of its low end. */
+static bool folds(const sps_eigen *e)
+{
+    bool host = e->ctx->backend->place == SPS_HOST;
+
+    if (!e->nearest || e->M || !e->A->A) return false;
+    return e->n > (host ? SPS_EIGEN_FACTORS : SPS_EIGEN_DENSE) &&
+           spsi_eigen_uniform(e->A->A) && !spsi_eigen_outside(e);
+}
+
 static sps_status choose(sps_eigen *e)
 {
     sps_status st = SPS_OK;
     const char *name = e->opt.solver;
-    bool filtered = !e->A->A && !e->M && !e->T && !e->nearest;
+    bool products = !e->A->A && !e->M && !e->T, folding = folds(e);
 
     if (!strcmp(name, "auto")) {
         e->type = spsi_eigen_dense_type(e);
-        name = filtered ? "chebyshev_filter" : "lobpcg";
-        if (filtered && !e->type)
+        name = products || folding ? "chebyshev_filter" : "lobpcg";
+        if (products && !e->type)
             spsi_note(e->ctx, "solver auto: chebyshev_filter, since A is a "
                       "callback and there is no preconditioner");
+        else if (folding && !e->type)
+            spsi_note(e->ctx, "solver auto: chebyshev_filter, since factors of "
+                      "A - sigma would be large");
     }
     if (!e->type) e->type = find(name);
     SPS_REQUIRE(e->ctx, e->type, SPS_EINVAL,
@@ -190,6 +205,7 @@ static sps_status take_all(sps_eigen *e, sps_precond *T)
     e->sign = strcmp(e->opt.which, "largest") ? 1 : -1;
     e->nearest = !strcmp(e->opt.which, "nearest");
     SPS_TRY(choose(e));
+    e->inverted = e->nearest && e->type->step && !e->type->folds;
     SPS_TRY(check_needs(e));
     SPS_TRY(spsi_eigen_gather_fixed(e));
     SPS_TRY(choose_width(e));
@@ -201,7 +217,7 @@ static sps_status take_all(sps_eigen *e, sps_precond *T)
     SPS_TRY(spsi_eigen_prepare_proof(e));
     SPS_TRY(spsi_eigen_count_reserve(e));
     if (!e->type->step) return spsi_eigen_dense_reserve(e);
-    if (e->nearest) SPS_TRY(spsi_eigen_shift(e));
+    if (e->inverted) SPS_TRY(spsi_eigen_shift(e));
     SPS_TRY(spsi_new(e->ctx, e->type->size, &e->method));
     SPS_TRY(e->type->setup(e, e->method));
 fail:
@@ -290,7 +306,7 @@ sps_status spsi_eigen_apply(sps_eigen *e, const sps_block *X, sps_block *Y)
 {
     sps_status st;
 
-    if (e->nearest) return spsi_eigen_invert(e, X, Y);
+    if (e->inverted) return spsi_eigen_invert(e, X, Y);
     spsi_phase_begin(e->ctx, SPS_PHASE_SPMM);
     st = sps_operator_apply(e->A, 1.0, X, 0.0, Y);
     spsi_phase_end(e->ctx, SPS_PHASE_SPMM);
@@ -381,7 +397,7 @@ sps_status spsi_eigen_residuals(sps_eigen *e)
 {
     sps_status st = SPS_OK;
 
-    SPS_TRY(e->nearest ? spsi_eigen_shift_residuals(e) : plain_residuals(e));
+    SPS_TRY(e->inverted ? spsi_eigen_shift_residuals(e) : plain_residuals(e));
     if (e->M) {
         SPS_TRY(spsi_norms(&e->X, e->xnorm));
         SPS_TRY(spsi_norms(&e->MX, e->mnorm));

@@ -30,6 +30,7 @@ typedef struct sps_eigen_type {
     size_t size;              /* of its struct, a struct of its own */
     int stack;                /* columns of S in m */
     bool preconditioned;      /* T is of use to it */
+    bool folds;               /* finds the nearest by products with A */
     sps_status (*setup)(sps_eigen *e, void *method);
     sps_status (*start)(sps_eigen *e, void *method);
     sps_status (*step)(sps_eigen *e, void *method);
@@ -53,11 +54,14 @@ struct sps_eigen {
     sps_solver *shift_solver;
     sps_block *shift_B, *shift_X;
     int shift_failures;          /* inner solves in a row */
+    sps_block *border;           /* (A - sigma M)^-1 M Y of constraints Y */
+    sps_small *border_inverse;   /* (Y'M border)^-1 */
     sps_small *dense_A, *dense_M, *dense_D;   /* eigen_dense.c, else NULL */
     double *dense_w;
     double sign;                 /* -1: largest first */
-    bool nearest;                /* to sigma: A is then (A - sigma M)^-1 M for
-                                    the method, its Ritz values nu */
+    bool nearest;                /* pairs nearest to sigma are wanted */
+    bool inverted;               /* A is then (A - sigma M)^-1 M for the
+                                    method, its Ritz values nu */
     double norm_A, norm_M;       /* estimates from below */
 
     const sps_eigen_type *type;
@@ -161,8 +165,14 @@ double spsi_eigen_floor(const sps_eigen *e, double theta, double xnorm);
 sps_status spsi_eigen_take_precond(sps_eigen *e, sps_precond *T);
 sps_status spsi_eigen_move_precond(sps_eigen *e);
 
-/* eigen_shift.c: sign A - sigma M as a matrix, and its solver for `nearest`;
+/* eigen_shift.c: sign A - sigma M as a matrix, and its solver if `inverted`;
  * Y = (A - sigma M)^-1 M X. */
+#define SPS_EIGEN_DENSE 2000      /* rows up to which it is inverted */
+#define SPS_EIGEN_FACTORS 50000   /* and factored */
+/* Whether sigma lies outside of Gershgorin's discs (M the identity); whether
+ * the diagonal of A is of one scale. */
+bool spsi_eigen_outside(const sps_eigen *e);
+bool spsi_eigen_uniform(const sps_csr *A);
 sps_status spsi_eigen_subtract(const sps_eigen *e, double sigma,
                                sps_csr **C_p);
 sps_status spsi_eigen_shift(sps_eigen *e);

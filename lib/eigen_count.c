@@ -5,8 +5,10 @@
  * many negative pivots as the pencil has eigenvalues below t.  Otherwise a
  * second random block is sent out in the complement of what was found: its
  * Ritz values never lie outside the spectrum, so one that comes to lie between
- * the pairs found proves that one is missing.  (That none does proves nothing,
- * but a missed pair would have to escape two searches.) */
+ * the pairs found proves that one is missing; near a shift inside the spectrum
+ * anything may be a Ritz value, and its residual has to say that an eigenvalue
+ * lies there.  (That none does proves nothing, but a missed pair would have to
+ * escape two searches.) */
 #include "eigen.h"
 
 #include <float.h>
@@ -123,6 +125,13 @@ fail:
     return st;
 }
 
+/* How far from theta_j an eigenvalue may be. */
+static double margin(const sps_eigen *e, int j)
+{
+    if (!e->nearest) return 0;
+    return (e->M ? 10 : 1) * e->resnorm[j] / e->mnorm[j];
+}
+
 /* The second search: X is random again, all pairs found are fixed. */
 static sps_status by_hunt(sps_eigen *e)
 {
@@ -142,7 +151,7 @@ static sps_status by_hunt(sps_eigen *e)
         int before = 0;
 
         for (int j = 0; j < e->m; j++)
-            before += rank_of(e, e->theta[j]) < edge;
+            before += rank_of(e, e->theta[j]) + margin(e, j) < edge;
         if (before || e->resnorm[0] <= 1e-3 * size) {
             e->missed = before;
             break;

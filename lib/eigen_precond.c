@@ -201,7 +201,9 @@ sps_status spsi_eigen_take_precond(sps_eigen *e, sps_precond *T)
 {
     const char *name = e->opt.precond;
 
-    e->T = T;
+    e->T = e->nearest ? NULL : T;
+    if (T && e->nearest)
+        spsi_note(e->ctx, "which=nearest takes no preconditioner: left out");
     if (T) return check(e, T);
     if (!e->type->preconditioned || e->nearest) return SPS_OK;
     if (!strcmp(name, "none") || (automatic(e) && !e->A->A)) return SPS_OK;

@@ -9,15 +9,19 @@
 
 #include "timer.h"
 
-/* Columns of V and w in the order of falling |w|: both ends from outside. */
-static sps_status from_outside(sps_eigen *e, sps_small *V, double *w)
+/* Columns of V and w by their distance from sigma, nearest first: w are Ritz
+ * values of A then, or if inverted nu, the largest |nu| first.  Both ends of w
+ * are looked at from outside. */
+static sps_status by_distance(sps_eigen *e, sps_small *V, double *w)
 {
     sps_status st = SPS_OK;
     int s = V->rows, low = 0, high = s - 1;
+    double pole = e->inverted ? 0 : e->opt.sigma;
 
     spsi_small_shape(e->U, s, s);
-    for (int c = 0; c < s; c++) {
-        int from = fabs(w[low]) >= fabs(w[high]) ? low++ : high--;
+    for (int t = 0; t < s; t++) {
+        bool below = fabs(w[low] - pole) >= fabs(w[high] - pole);
+        int from = below ? low++ : high--, c = e->inverted ? t : s - 1 - t;
 
         memcpy(spsi_small_at(e->U, 0, c), spsi_small_at(V, 0, from),
                (size_t)s * sizeof *w);
@@ -44,7 +48,7 @@ sps_status spsi_eigen_ritz(sps_eigen *e, sps_small *H, double *w)
     st = spsi_small_eigen(H, w);
     spsi_phase_end(e->ctx, SPS_PHASE_SMALL);
     if (!isfinite(w[0])) e->stop = SPS_STOP_NOT_FINITE;
-    if (st == SPS_OK && !e->stop && e->nearest) st = from_outside(e, H, w);
+    if (st == SPS_OK && !e->stop && e->nearest) st = by_distance(e, H, w);
     return st;
 }
 
@@ -92,7 +96,7 @@ sps_status spsi_eigen_begin(sps_eigen *e, double *w)
     SPS_TRY(fill_up(e, e->m));
     if (e->stop) return st;
     SPS_TRY(spsi_eigen_apply(e, &e->X, &e->AX));
-    SPS_TRY(spsi_gram(e->nearest ? &e->MX : &e->X, &e->AX, e->G));
+    SPS_TRY(spsi_gram(e->inverted ? &e->MX : &e->X, &e->AX, e->G));
     SPS_TRY(spsi_eigen_ritz(e, e->G, w));
     if (e->stop) return st;
     SPS_TRY(spsi_eigen_rotate(e, e->G));

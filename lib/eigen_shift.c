@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define BACKWARD 1e-13   /* of the inner solves */
+#define ENTRIES 8e7      /* of L and of U, at most */
 
 static bool next_of(const sps_csr *A, int64_t i, int64_t p)
 {
@@ -72,11 +73,57 @@ fail:
     return st;
 }
 
+/* a_ii and the sum of the other magnitudes of row i. */
+static double row_of(const sps_csr *A, int64_t i, double *others)
+{
+    double d = 0;
+
+    *others = 0;
+    for (int64_t p = A->rowptr[i]; next_of(A, i, p); p++)
+        if (A->col[p] == i) d = spsi_csr_value(A, p);
+        else *others += fabs(spsi_csr_value(A, p));
+    return d;
+}
+
+bool spsi_eigen_outside(const sps_eigen *e)
+{
+    double low = INFINITY, high = -INFINITY, r;
+
+    if (e->M || !e->A->A) return false;
+    for (int64_t i = 0; i < e->n; i++) {
+        double d = row_of(e->A->A, i, &r);
+
+        low = fmin(low, d - r);
+        high = fmax(high, d + r);
+    }
+    return e->opt.sigma < low || e->opt.sigma > high;
+}
+
+bool spsi_eigen_uniform(const sps_csr *A)
+{
+    double low = INFINITY, high = 0, r;
+
+    for (int64_t i = 0; i < A->nrow; i++) {
+        double d = fabs(row_of(A, i, &r));
+
+        low = fmin(low, d);
+        high = fmax(high, d);
+    }
+    return high <= 100 * low;
+}
+
+static sps_status make_solver(sps_eigen *e, const sps_options *o)
+{
+    return sps_solver_create(e->shifted, NULL, e->width, o, &e->shift_solver);
+}
+
 /* The linear solver: with a preconditioner that is as good as a factorisation
- * where that can be had, else what auto makes of it if it may. */
+ * where that can be had, else what auto makes of it if it may; on a GPU,
+ * where triangles are slow, at once if A - sigma is definite. */
 static sps_status choose_solver(sps_eigen *e, bool any)
 {
     sps_status st = SPS_EUNFIT;
+    bool easy = e->ctx->backend->place != SPS_HOST && spsi_eigen_outside(e);
     sps_options o;
 
     sps_options_default(&o);
@@ -88,19 +135,15 @@ static sps_status choose_solver(sps_eigen *e, bool any)
     o.solver = "gmres";
     o.restart = 10;
     o.precond = "dense";
-    if (e->n <= 2000)
-        st = sps_solver_create(e->shifted, NULL, e->width, &o,
-                               &e->shift_solver);
+    if (e->n <= SPS_EIGEN_DENSE) st = make_solver(e, &o);
     o.precond = "ilut";
     o.droptol = 1e-12;
-    o.fill = fmax(10, fmin(1000, 3e7 / (double)(e->shift->nnz + 1)));
-    if (st != SPS_OK && e->n <= 50000)
-        st = sps_solver_create(e->shifted, NULL, e->width, &o,
-                               &e->shift_solver);
+    o.fill = fmax(10, ENTRIES / (double)(e->shift->nnz + 1));
+    if (st != SPS_OK && e->n <= SPS_EIGEN_FACTORS && !easy)
+        st = make_solver(e, &o);
     o.solver = o.precond = "auto";
-    if (st != SPS_OK && (any || e->n > 50000))
-        st = sps_solver_create(e->shifted, NULL, e->width, &o,
-                               &e->shift_solver);
+    if (st != SPS_OK && (any || easy || e->n > SPS_EIGEN_FACTORS))
+        st = make_solver(e, &o);
     return st;
 }
 
@@ -131,42 +174,15 @@ fail:
     return st;
 }
 
-sps_status spsi_eigen_shift(sps_eigen *e)
-{
-    sps_status st = SPS_OK;
-
-    SPS_REQUIRE(e->ctx, e->A->A && (!e->M || e->M->A), SPS_EUNFIT,
-                "which=nearest needs the entries of A and M, and one of them "
-                "is a callback");
-    SPS_TRY(find_pole(e));
-    SPS_TRY(sps_block_create(e->ctx, e->n, e->width, &e->shift_B));
-    SPS_TRY(sps_block_create(e->ctx, e->n, e->width, &e->shift_X));
-fail:
-    return st;
-}
-
-void spsi_eigen_unshift(sps_eigen *e)
-{
-    sps_solver_destroy(&e->shift_solver);
-    sps_operator_destroy(&e->shifted);
-    sps_block_destroy(&e->shift_B);
-    sps_block_destroy(&e->shift_X);
-    if (e->shift) sps_csr_destroy(e->ctx, &e->shift);
-}
-
-/* Y = (A - sigma M)^-1 M X: the right-hand sides beside X are zero, and cost
- * nothing. */
-sps_status spsi_eigen_invert(sps_eigen *e, const sps_block *X, sps_block *Y)
+/* shift_X = (A - sigma M)^-1 shift_B, k columns; those beside are zero, and
+ * cost nothing. */
+static sps_status inner_solve(sps_eigen *e)
 {
     sps_result result = { .struct_size = sizeof result };
     double phase[SPS_PHASES];
     sps_status st = SPS_OK;
-    sps_block part;
 
-    SPS_TRY(spsi_fill(e->shift_B, 0));
     SPS_TRY(spsi_fill(e->shift_X, 0));
-    spsi_block_view(e->shift_B, 0, X->k, &part);
-    SPS_TRY(spsi_eigen_mass(e, X, &part));
     memcpy(phase, e->ctx->phase_seconds, sizeof phase);
     SPS_TRY(sps_solver_linear(e->shift_solver, e->shift_B, e->shift_X,
                               &result));
@@ -184,8 +200,97 @@ sps_status spsi_eigen_invert(sps_eigen *e, const sps_block *X, sps_block *Y)
         e->stop = SPS_STOP_STAGNATED;
     }
     if (result.stop == SPS_STOP_INTERRUPTED) e->stop = SPS_STOP_INTERRUPTED;
+fail:
+    return st;
+}
+
+/* What constraints Y take: border Z = (A - sigma M)^-1 M Y, (Y'M Z)^-1. */
+static sps_status make_border(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    sps_block part, D, Z;
+    int info = 0;
+
+    if (!e->opt.constraints || e->given == 0) return SPS_OK;
+    SPS_TRY(sps_block_create(e->ctx, e->n, e->given, &e->border));
+    SPS_TRY(spsi_small_create(e->ctx, e->given, e->given,
+                              &e->border_inverse));
+    for (int first = 0; first < e->given; first += e->width) {
+        int k = e->given - first < e->width ? e->given - first : e->width;
+
+        SPS_TRY(spsi_fill(e->shift_B, 0));
+        spsi_block_view(e->dual, first, k, &D);
+        spsi_block_view(e->shift_B, 0, k, &part);
+        SPS_TRY(spsi_copy(&D, &part));
+        SPS_TRY(inner_solve(e));
+        spsi_block_view(e->shift_X, 0, k, &part);
+        spsi_block_view(e->border, first, k, &Z);
+        SPS_TRY(spsi_copy(&part, &Z));
+    }
+    spsi_block_view(e->dual, 0, e->given, &D);
+    SPS_TRY(spsi_gram(&D, e->border, e->border_inverse));
+    SPS_TRY(spsi_small_invert(e->border_inverse, &info));
+    SPS_REQUIRE(e->ctx, info == 0 && !e->stop, SPS_EUNFIT,
+                "beside the constraints, sigma is an eigenvalue: move it");
+fail:
+    return st;
+}
+
+sps_status spsi_eigen_shift(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(e->ctx, e->A->A && (!e->M || e->M->A), SPS_EUNFIT,
+                "which=nearest needs the entries of A and M, and one of them "
+                "is a callback");
+    SPS_TRY(find_pole(e));
+    SPS_TRY(sps_block_create(e->ctx, e->n, e->width, &e->shift_B));
+    SPS_TRY(sps_block_create(e->ctx, e->n, e->width, &e->shift_X));
+    SPS_TRY(make_border(e));
+fail:
+    return st;
+}
+
+void spsi_eigen_unshift(sps_eigen *e)
+{
+    sps_solver_destroy(&e->shift_solver);
+    sps_operator_destroy(&e->shifted);
+    sps_block_destroy(&e->shift_B);
+    sps_block_destroy(&e->shift_X);
+    sps_block_destroy(&e->border);
+    spsi_small_destroy(&e->border_inverse);
+    if (e->shift) sps_csr_destroy(e->ctx, &e->shift);
+}
+
+/* Y -= Z (Y0'M Z)^-1 Y0'M Y, constraints Y0 and their border Z: the inverse of
+ * A - sigma M on the complement is not the inverse kept to it. */
+static sps_status without_border(sps_eigen *e, sps_block *Y)
+{
+    sps_status st = SPS_OK;
+    sps_block D;
+
+    if (!e->border) return SPS_OK;
+    spsi_block_view(e->dual, 0, e->given, &D);
+    SPS_TRY(spsi_gram(&D, Y, e->F));
+    SPS_TRY(spsi_small_mul(1.0, e->border_inverse, false, e->F, false, 0.0,
+                           e->C));
+    SPS_TRY(spsi_mul_small(-1.0, e->border, e->C, 1.0, Y));
+fail:
+    return st;
+}
+
+sps_status spsi_eigen_invert(sps_eigen *e, const sps_block *X, sps_block *Y)
+{
+    sps_status st = SPS_OK;
+    sps_block part;
+
+    SPS_TRY(spsi_fill(e->shift_B, 0));
+    spsi_block_view(e->shift_B, 0, X->k, &part);
+    SPS_TRY(spsi_eigen_mass(e, X, &part));
+    SPS_TRY(inner_solve(e));
     spsi_block_view(e->shift_X, 0, X->k, &part);
     SPS_TRY(spsi_copy(&part, Y));
+    SPS_TRY(without_border(e, Y));
 fail:
     return st;
 }

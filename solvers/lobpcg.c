@@ -109,7 +109,7 @@ static sps_status assemble(sps_eigen *e, struct lobpcg *l, int w)
     int m = e->m, q = m + l->p, s = q + w;
     sps_block S, AW;
 
-    spsi_block_view(e->nearest ? e->MS : e->S, 0, s, &S);
+    spsi_block_view(e->inverted ? e->MS : e->S, 0, s, &S);
     spsi_block_view(e->AS, q, w, &AW);
     spsi_phase_begin(e->ctx, SPS_PHASE_GRAM);
     st = spsi_gram(&S, &AW, e->C);
@@ -237,7 +237,7 @@ static sps_status step(sps_eigen *e, void *method)
     SPS_TRY(spsi_eigen_rotate(e, l->K));
     for (int j = 0; j < e->m; j++) e->ritz[j] = e->sign * l->w[j];
     SPS_TRY(spsi_eigen_residuals(e));
-    if (!e->stop && !e->nearest &&
+    if (!e->stop && !e->inverted &&
         ++l->begun % e->opt.true_residual_every == 0)
         SPS_TRY(check_drift(e, l));
 fail:

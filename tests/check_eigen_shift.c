@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <string.h>
 
 #include "pencil.h"
 #include "runner.h"
@@ -200,6 +201,80 @@ START_TEST(a_shift_that_is_an_eigenvalue_is_moved)
 }
 END_TEST
 
+START_TEST(products_alone_find_pairs_inside_the_spectrum)
+{
+    static const double sigma[] = { 1.7, 4.01, -0.3, 9, 0.5 };
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    for (int t = 0; t < (runner_quick() ? 1 : 5); t++) {
+        pencil_open(&p, ctx, 650, 6, false);
+        p.opt.solver = "chebyshev_filter";
+        p.opt.which = "nearest";
+        p.opt.sigma = sigma[t];
+        p.opt.rtol = 1e-7;
+        p.opt.atol = 1e-7;   /* some are small */
+        p.opt.verify_count = true;
+        sunken(&p, false);
+        pencil_must_agree(&p, "folded");
+        ck_assert_int_eq(p.result.missed, 0);
+        pencil_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* Without unknown 40 the pencil is another: its row moved out of sight. */
+static void without_40(pencil *p)
+{
+    sunken(p, false);
+    for (int j = 0; j < p->n; j++)
+        if (*pencil_a(p, 39, j) != 0) pencil_set(p, 39, j, 0);
+    pencil_set(p, 39, 39, !strcmp(p->opt.which, "largest") ? -50 : 50);
+}
+
+static void prepare(pencil *p, const char *solver, const char *which)
+{
+    p->opt.solver = solver;
+    p->opt.which = which;
+    p->opt.sigma = 1.7;
+    p->opt.rtol = 1e-7;
+    p->opt.verify_count = true;
+}
+
+/* The constraint is no eigenvector.  It forbids inertia, so a second block is
+ * sent out: what its first Ritz values are, inside the spectrum, says
+ * nothing. */
+START_TEST(a_constraint_holds_at_both_ends_and_inside)
+{
+    static const char *solver[] = { "lobpcg", "chebyshev_filter" };
+    static const char *which[] = { "nearest", "smallest", "largest" };
+    sps_context *ctx = pencil_context(1);
+    pencil p, q;
+
+    for (int run = 0; run < (runner_quick() ? 2 : 6); run++) {
+        pencil_open(&p, ctx, 650, 6, false);
+        pencil_open(&q, ctx, 650, 6, false);
+        prepare(&p, solver[run % 2], which[run / 2]);
+        prepare(&q, "auto", which[run / 2]);
+        p.constraint = 40;
+        sunken(&p, false);
+        without_40(&q);
+        ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+        pencil_must_agree(&q, "without");
+        ck_assert_msg(p.result.stop == SPS_STOP_CONVERGED, "%s, %s: %s",
+                      p.opt.solver, p.opt.which,
+                      sps_stop_string(p.result.stop));
+        ck_assert_int_eq(p.result.missed, 0);
+        for (int j = 0; j < 6; j++)
+            ck_assert(fabs(p.lambda[j] - q.lambda[j]) < 1e-8);
+        pencil_close(&p);
+        pencil_close(&q);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(the_smallest_of_an_indefinite_matrix_are_the_most_negative),
     RUNNER_TEST(an_indefinite_matrix_is_preconditioned_from_below_its_spectrum),
@@ -207,6 +282,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(pairs_inside_the_spectrum_are_found_from_a_shift),
     RUNNER_TEST(pairs_inside_a_box_are_found_by_complete_factors),
     RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_moved),
+    RUNNER_TEST(products_alone_find_pairs_inside_the_spectrum),
+    RUNNER_TEST(a_constraint_holds_at_both_ends_and_inside),
 };
 
 RUNNER_MAIN("eigen_shift", tests)

@@ -173,18 +173,17 @@ static int differences(double alpha, const double *X, int64_t ldx, double beta,
     return 0;
 }
 
-START_TEST(a_callback_is_filtered_and_gives_the_known_spectrum)
+static void filter_callback(const char *which, double sigma, double *lambda)
 {
     sps_operator *op = NULL;
     sps_solver *s = NULL;
     sps_block *X = NULL;
     sps_eigen_result r = { .struct_size = sizeof r };
     sps_options o;
-    double lambda[4];
 
-    if (runner_place() == SPS_CUDA) return;   /* its memory is not ours */
     sps_options_default(&o);
-    o.which = "largest";
+    o.which = which;
+    o.sigma = sigma;
     o.rtol = 1e-8;
     ck_assert_int_eq(sps_operator_user(ctx, 700, differences, NULL,
                                        SPS_SYMMETRIC, &op), SPS_OK);
@@ -194,12 +193,29 @@ START_TEST(a_callback_is_filtered_and_gives_the_known_spectrum)
     ck_assert_int_eq(sps_solver_eigen(s, X, lambda, &r), SPS_OK);
     ck_assert_str_eq(r.solver, "chebyshev_filter");
     ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
-    for (int j = 0; j < 4; j++)
-        ck_assert(fabs(lambda[j] - 4 * pow(sin(acos(-1) * (700 - j) / 1402),
-                                           2)) < 1e-9);
     sps_solver_destroy(&s);
     sps_block_destroy(&X);
     sps_operator_destroy(&op);
+}
+
+/* The j-th eigenvalue of 700 second differences, j from 1. */
+static double difference(int j)
+{
+    return 4 * pow(sin(acos(-1) * j / 1402), 2);
+}
+
+START_TEST(a_callback_is_filtered_and_gives_the_known_spectrum)
+{
+    static const int nearest[4] = { 350, 349, 351, 348 };
+    double lambda[4];
+
+    if (runner_place() == SPS_CUDA) return;   /* its memory is not ours */
+    filter_callback("largest", 0, lambda);
+    for (int j = 0; j < 4; j++)
+        ck_assert(fabs(lambda[j] - difference(700 - j)) < 1e-9);
+    filter_callback("nearest", difference(350) - 1e-4, lambda);
+    for (int j = 0; j < 4; j++)
+        ck_assert(fabs(lambda[j] - difference(nearest[j])) < 1e-9);
 }
 END_TEST
 
