@@ -130,9 +130,9 @@ static sps_status choose_width(sps_eigen *e)
     int guard = e->count / 10 > 2 ? e->count / 10 : 2, m = e->opt.block;
 
     SPS_REQUIRE(e->ctx, e->count <= room, SPS_EINVAL,
-                "%d eigenpairs asked, and there are only %lld beside %d null "
-                "vectors, whose eigenvalues are zero, and %d constraints",
-                e->count, (long long)room, e->nulls,
+                "%d eigenpairs are more than there are: of %lld unknowns %d "
+                "null vectors take their share, whose eigenvalues are zero, "
+                "and %d constraints", e->count, (long long)e->n, e->nulls,
                 e->given - e->null_columns);
     if (m == 0) m = e->count + guard < WIDEST ? (e->count + guard + 3) / 4 * 4
                                               : WIDEST;

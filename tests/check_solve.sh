@@ -209,6 +209,11 @@ expect 3 "not shared out evenly" -A "$tmp/held.mtx" $quick -reorder morton \
     -coords "$tmp/three.mtx"
 expect 2 "-o and -M name the same file" -A $p2 -eigs 2 -M m.mtx -o m.mtx
 expect 2 "say -eigs K" -A $p2 -solver lobpcg
+expect 2 "outside 1" -A $p2 -eigs 0
+expect 2 "belong to -eigs" -A $p2 -which largest
+expect 2 "belong to -eigs" -A $p2 -block 8
+expect 2 "leave -which largest away" -A $p2 -eigs 2 -sigma 1 -which largest
+expect 2 "of 4 unknowns" -A "$tmp/held.mtx" -eigs 5
 expect 2 "lobpcg finds eigenvalues" -A $p2 -eigs 2 -solver cg
 expect 2 "leave -nullspace constant away" -A $p2 -nullspace constant \
     -rigid-body "$tmp/nodes.mtx"

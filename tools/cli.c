@@ -383,13 +383,6 @@ static int outputs_apart(const cli_values *v, char *error, size_t size)
     return 0;
 }
 
-static bool listed(const char *kind, const char *word)
-{
-    for (int i = 0; sps_list(NULL, kind, i); i++)
-        if (same(sps_list(NULL, kind, i), word)) return true;
-    return false;
-}
-
 /* Rules between options. */
 static int together(cli_values *v, char *error, size_t size)
 {
@@ -399,6 +392,7 @@ static int together(cli_values *v, char *error, size_t size)
                  same(v->nullspace, "-") + same(v->mass, "-") +
                  same(v->constraints, "-") + same(v->rigid_body, "-") +
                  same(v->coords, "-");
+    char text[160];
     int outputs = same(v->out, "-") + same(v->json, "-") +
                   same(v->plot, "-") + same(v->monitor, "-");
 
@@ -414,18 +408,8 @@ static int together(cli_values *v, char *error, size_t size)
     if (same(v->reorder, "morton") && !v->coords)
         return fail(error, size, "-reorder morton goes by the places of the "
                                  "nodes: say -coords FILE");
-    if (v->eigs && (v->B || v->given_nrhs))
-        return fail(error, size, "-eigs asks for eigenvalues; there are no "
-                                 "right-hand sides (-B, -nrhs) then");
-    if (!v->eigs && (v->mass || v->constraints || v->given_sigma ||
-                     v->verify_count))
-        return fail(error, size, "-M, -Y, -sigma and -verify-count belong to "
-                                 "-eigs K");
-    if (!same(v->solver, "auto") &&
-        listed(v->eigs ? "solver" : "eigensolver", v->solver))
-        return fail(error, size, "-solver %s is for %s", v->solver, v->eigs
-                    ? "A X = B; lobpcg finds eigenvalues (-eigs)"
-                    : "eigenvalues: say -eigs K");
+    if (cli_eigen_fault(v, text, sizeof text))
+        return fail(error, size, "%s", text);
     if (v->rigid_body && !same(v->nullspace, "auto"))
         return fail(error, size, "-rigid-body is a null space: leave "
                                  "-nullspace %s away", v->nullspace);

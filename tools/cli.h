@@ -96,6 +96,9 @@ const char *cli_nearest(const char *word, const char *const *candidates,
 /* Our name for an option of other programs, or NULL. */
 const char *cli_alias(const char *word);
 
+/* clieigen.c: true, with a text: the words of eigenvalues and others do not go
+ * together. */
+bool cli_eigen_fault(const cli_values *v, char *text, size_t size);
 /* clihelp.c: writes the texts made from the table. */
 /* Prints text from column at on, wrapped; the cursor stands at column. */
 void cli_wrap(FILE *f, const char *text, int column, int at);

@@ -48,7 +48,7 @@ const cli_option cli_options[] = {
      "refuse an input that needs more memory than this (K, M, G or T may "
      "follow the number); 0 means no limit"},
 
-    {"eigs", "K", "0", CLI_INT, AT(eigs), 0, 1024, NULL, EIGEN,
+    {"eigs", "K", NULL, CLI_INT, AT(eigs), 1, 1024, NULL, EIGEN,
      "find K eigenpairs of A x = lambda M x instead of solving A X = B; -o "
      "writes the eigenvectors, -x0 may hold guesses of them"},
     {"M", "FILE", NULL, CLI_FILE, AT(mass), 0, 0, NULL, EIGEN,
