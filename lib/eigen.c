@@ -31,7 +31,7 @@ static bool folds(const sps_eigen *e)
 
     if (!e->nearest || e->M || !e->A->A) return false;
     return e->n > (host ? SPS_EIGEN_FACTORS : SPS_EIGEN_DENSE) &&
-           spsi_eigen_uniform(e->A->A) && !spsi_eigen_outside(e);
+           spsi_eigen_uniform(e->A->A);
 }
 
 static sps_status choose(sps_eigen *e)
@@ -204,6 +204,7 @@ static sps_status take_all(sps_eigen *e, sps_precond *T)
     e->T = T;
     e->sign = strcmp(e->opt.which, "largest") ? 1 : -1;
     e->nearest = !strcmp(e->opt.which, "nearest");
+    if (e->nearest) spsi_eigen_outside(e);
     SPS_TRY(choose(e));
     e->inverted = e->nearest && e->type->step && !e->type->folds;
     SPS_TRY(check_needs(e));

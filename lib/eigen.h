@@ -169,9 +169,10 @@ sps_status spsi_eigen_move_precond(sps_eigen *e);
  * Y = (A - sigma M)^-1 M X. */
 #define SPS_EIGEN_DENSE 2000      /* rows up to which it is inverted */
 #define SPS_EIGEN_FACTORS 50000   /* and factored */
-/* Whether sigma lies outside of Gershgorin's discs (M the identity); whether
- * the diagonal of A is of one scale. */
-bool spsi_eigen_outside(const sps_eigen *e);
+/* Where sigma lies outside of Gershgorin's discs (M the identity) the nearest
+ * pairs are the smallest or the largest: nearest and sign become those. */
+void spsi_eigen_outside(sps_eigen *e);
+/* Whether the diagonal of A is of one scale. */
 bool spsi_eigen_uniform(const sps_csr *A);
 sps_status spsi_eigen_subtract(const sps_eigen *e, double sigma,
                                sps_csr **C_p);

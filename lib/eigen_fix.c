@@ -162,6 +162,9 @@ sps_status spsi_eigen_settle_fixed(sps_eigen *e)
         spsi_block_view(e->fixed, e->null_columns, rest, &V);
         SPS_TRY(spsi_copy(Y, &V));
         SPS_TRY(settle(e, e->null_columns, &rest));
+        if (rest < Y->k)
+            spsi_note(e->ctx, "of %d constraints %d are independent", Y->k,
+                      rest);
     }
     e->given = e->null_columns + rest;
     spsi_block_narrow(e->fixed, e->given);

@@ -85,18 +85,23 @@ static double row_of(const sps_csr *A, int64_t i, double *others)
     return d;
 }
 
-bool spsi_eigen_outside(const sps_eigen *e)
+void spsi_eigen_outside(sps_eigen *e)
 {
     double low = INFINITY, high = -INFINITY, r;
 
-    if (e->M || !e->A->A) return false;
+    if (e->M || !e->A->A) return;
     for (int64_t i = 0; i < e->n; i++) {
         double d = row_of(e->A->A, i, &r);
 
         low = fmin(low, d - r);
         high = fmax(high, d + r);
     }
-    return e->opt.sigma < low || e->opt.sigma > high;
+    if (e->opt.sigma > low && e->opt.sigma < high) return;
+    e->nearest = false;
+    e->sign = e->opt.sigma > low ? -1 : 1;
+    spsi_note(e->ctx, "sigma lies %s the spectrum: the nearest are the %s",
+              e->sign < 0 ? "above" : "below",
+              e->sign < 0 ? "largest" : "smallest");
 }
 
 bool spsi_eigen_uniform(const sps_csr *A)
@@ -118,12 +123,10 @@ static sps_status make_solver(sps_eigen *e, const sps_options *o)
 }
 
 /* The linear solver: with a preconditioner that is as good as a factorisation
- * where that can be had, else what auto makes of it if it may; on a GPU,
- * where triangles are slow, at once if A - sigma is definite. */
+ * where that can be had, else what auto makes of it if it may. */
 static sps_status choose_solver(sps_eigen *e, bool any)
 {
     sps_status st = SPS_EUNFIT;
-    bool easy = e->ctx->backend->place != SPS_HOST && spsi_eigen_outside(e);
     sps_options o;
 
     sps_options_default(&o);
@@ -139,10 +142,10 @@ static sps_status choose_solver(sps_eigen *e, bool any)
     o.precond = "ilut";
     o.droptol = 1e-12;
     o.fill = fmax(10, ENTRIES / (double)(e->shift->nnz + 1));
-    if (st != SPS_OK && e->n <= SPS_EIGEN_FACTORS && !easy)
+    if (st != SPS_OK && e->n <= SPS_EIGEN_FACTORS)
         st = make_solver(e, &o);
     o.solver = o.precond = "auto";
-    if (st != SPS_OK && (any || easy || e->n > SPS_EIGEN_FACTORS))
+    if (st != SPS_OK && (any || e->n > SPS_EIGEN_FACTORS))
         st = make_solver(e, &o);
     return st;
 }

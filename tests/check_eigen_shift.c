@@ -201,9 +201,29 @@ START_TEST(a_shift_that_is_an_eigenvalue_is_moved)
 }
 END_TEST
 
+/* 1e9 away all of (A - sigma)^-1 looks alike. */
+START_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it)
+{
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    for (int side = -1; side <= 1; side += 2) {
+        pencil_open(&p, ctx, 650, 6, false);
+        p.opt.which = "nearest";
+        p.opt.sigma = side * 1e9;
+        p.opt.rtol = 1e-7;
+        sunken(&p, false);
+        pencil_must_agree(&p, "outside");
+        ck_assert_int_lt(p.result.iterations, 120);
+        pencil_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(products_alone_find_pairs_inside_the_spectrum)
 {
-    static const double sigma[] = { 1.7, 4.01, -0.3, 9, 0.5 };
+    static const double sigma[] = { 1.7, 4.01, -0.27, 7.6, 0.5 };
     sps_context *ctx = pencil_context(1);
     pencil p;
 
@@ -282,6 +302,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(pairs_inside_the_spectrum_are_found_from_a_shift),
     RUNNER_TEST(pairs_inside_a_box_are_found_by_complete_factors),
     RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_moved),
+    RUNNER_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it),
     RUNNER_TEST(products_alone_find_pairs_inside_the_spectrum),
     RUNNER_TEST(a_constraint_holds_at_both_ends_and_inside),
 };

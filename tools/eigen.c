@@ -24,6 +24,10 @@ int eigen_read(job *j)
     if (v->mass) {
         code = job_read_csr(j, v->mass, &info, &j->M);
         if (code) return code;
+        if (!strcmp(info.field, "complex"))
+            return job_fail(j, EXIT_USAGE, "unfit", "%s is complex; A x = "
+                            "lambda M x is solved for real symmetric matrices",
+                            v->mass);
         if (j->M->nrow != j->A->nrow || j->M->ncol != j->A->ncol)
             return job_fail(j, EXIT_INPUT, "bad_input",
                             "%s: %lld x %lld, but the matrix has %lld rows",
