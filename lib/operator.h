@@ -75,14 +75,20 @@ sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
 sps_status spsi_operator_single_of(const sps_operator *A,
                                    const sps_options *opt,
                                    sps_operator **op_p);
-/* The values of A again. */
+/* The values of A again: of a matrix, and of the operator that it is of. */
 sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single);
+sps_status spsi_operator_single_of_follow(const sps_operator *A,
+                                          sps_operator *single);
 /* operator_csr.c: host arrays in order (op->A) and the copy in the place
  * (op->local), of the caller's A; and their end. */
 sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A);
 void spsi_operator_drop_csr(sps_operator *op);
 /* The copy in the place takes the values of op->A. */
 sps_status spsi_operator_set_local(sps_operator *op);
+/* Memory of the place for them, not written. */
+sps_status spsi_operator_room_local(sps_operator *op);
+/* The values in the place are others: the plans take them. */
+sps_status spsi_operator_refresh(sps_operator *op);
 /* Device bytes held by local copy and plans. */
 size_t spsi_operator_bytes(const sps_operator *op);
 

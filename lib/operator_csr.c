@@ -68,20 +68,39 @@ fail:
 
 /* ------------------------------------------------------------------ local */
 
-static sps_status upload(sps_operator *op, int which, size_t bytes,
-                         const void *from, const void **to)
+/* Memory of the place for an array: never none. */
+static sps_status take_room(sps_operator *op, int which, size_t bytes,
+                            const void **to)
 {
-    const sps_backend *b = op->ctx->backend;
-    const size_t room = bytes > 0 ? bytes : 8;   /* never a NULL array */
+    const size_t room = bytes > 0 ? bytes : 8;
     sps_status st;
     void *p = NULL;
 
-    SPS_TRY(b->alloc(op->ctx, room, &p));
+    SPS_TRY(op->ctx->backend->alloc(op->ctx, room, &p));
     *to = p;
     op->local_bytes[which] = room;
-    if (bytes > 0) SPS_TRY(b->upload(op->ctx, p, from, bytes));
 fail:
     return st;
+}
+
+static sps_status upload(sps_operator *op, int which, size_t bytes,
+                         const void *from, const void **to)
+{
+    sps_status st;
+
+    SPS_TRY(take_room(op, which, bytes, to));
+    if (bytes > 0)
+        SPS_TRY(op->ctx->backend->upload(op->ctx, (void *)(uintptr_t)*to, from,
+                                         bytes));
+fail:
+    return st;
+}
+
+sps_status spsi_operator_room_local(sps_operator *op)
+{
+    const size_t each = spsi_dtype_size(op->local.dtype);
+
+    return take_room(op, VAL, (size_t)op->local.nnz * each, &op->local.val);
 }
 
 static sps_status upload_offsets32(sps_operator *op)
@@ -261,6 +280,20 @@ static sps_status refresh(sps_plan *plan)
                                          : SPS_OK;
 }
 
+sps_status spsi_operator_refresh(sps_operator *op)
+{
+    sps_status st;
+
+    op->norm = -1.0;
+    op->version++;
+    SPS_TRY(refresh(op->block));
+    if (op->vector != op->block) SPS_TRY(refresh(op->vector));
+    if (op->plain != op->block) SPS_TRY(refresh(op->plain));
+    SPS_TRY(refresh(op->sddmm));
+fail:
+    return st;
+}
+
 sps_status spsi_operator_set_local(sps_operator *op)
 {
     return set_local(op, op->A->val);
@@ -283,12 +316,7 @@ sps_status sps_operator_set_values(sps_operator *op, const void *val,
                 "place of the context");
     SPS_TRY(place == SPS_HOST ? set_host(op, val) : set_device(op, val));
     SPS_TRY(set_local(op, val));
-    op->norm = -1.0;
-    op->version++;
-    SPS_TRY(refresh(op->block));
-    if (op->vector != op->block) SPS_TRY(refresh(op->vector));
-    if (op->plain != op->block) SPS_TRY(refresh(op->plain));
-    SPS_TRY(refresh(op->sddmm));
+    SPS_TRY(spsi_operator_refresh(op));
     SPS_TRY(spsi_operator_reorder_values(op));
 fail:
     return st;

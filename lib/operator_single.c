@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* operator_single.c - a matrix again with its values in floats, rounded to
  * nearest, the pattern that of the original; for blocks of floats or of
- * doubles.  A symmetric matrix stays symmetric.  Bytes: 4 an entry on the host,
- * and a copy in the place. */
+ * doubles.  A symmetric matrix stays symmetric.
+ *
+ * spsi_operator_single rounds on the host: 4 bytes an entry there and a copy in
+ * the place.  spsi_operator_single_of on a GPU rounds what lies there: 20 bytes
+ * of its memory an entry, nothing of the host's, and no transfer. */
 #include "operator.h"
 
 #include <math.h>
+
+#include "backend.h"
+#include "single.h"
 
 /* Powers of ten well inside of the range of floats, so that products with
  * vectors of moderate size stay inside as well. */
@@ -29,6 +35,12 @@ static bool narrow(const sps_context *ctx, const sps_csr *A, float *val)
     return bad == 0;
 }
 
+static sps_status fail_range(sps_context *ctx)
+{
+    return spsi_fail(ctx, SPS_EUNFIT, "there are values outside of 1e-30 to "
+                     "1e30, which do not serve in single precision");
+}
+
 /* *S_p: the pattern of A with values in floats, *val_p. */
 static sps_status round_csr(sps_context *ctx, const sps_csr *A, sps_csr **S_p,
                             float **val_p)
@@ -37,9 +49,7 @@ static sps_status round_csr(sps_context *ctx, const sps_csr *A, sps_csr **S_p,
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, A->nnz + 1, &val));
-    SPS_REQUIRE(ctx, narrow(ctx, A, val), SPS_EUNFIT, "there are values "
-                "outside of 1e-30 to 1e30, which do not serve in single "
-                "precision");
+    if (!narrow(ctx, A, val)) SPS_TRY(fail_range(ctx));
     SPS_TRY(sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col, val,
                          SPS_F32, SPS_HOST, SPS_BORROW, S_p));
     (*S_p)->props = A->props;
@@ -71,13 +81,101 @@ fail:
     return st;
 }
 
+/* ------------------------------------------------------------- in the place */
+
+enum { ACROSS = 16 };
+
+/* Numbers first .. first + n k - 1 of an array of the place as a block. */
+static sps_block as_block(sps_context *ctx, const void *numbers,
+                          sps_dtype dtype, int64_t first, int64_t n, int k)
+{
+    const char *data = (const char *)numbers +
+                       (size_t)first * spsi_dtype_size(dtype);
+
+    return (sps_block){ .ctx = ctx, .n = n, .k = k, .ld = k, .dtype = dtype,
+                        .data = (void *)(uintptr_t)data, .width = k };
+}
+
+/* to = from for numbers first .. first + n k - 1; *largest of them all. */
+static sps_status round_part(sps_context *ctx, const double *from, float *to,
+                             int64_t first, int64_t n, int k, double *largest)
+{
+    const sps_block X = as_block(ctx, from, SPS_F64, first, n, k);
+    sps_block Y = as_block(ctx, to, SPS_F32, first, n, k);
+    double top[ACROSS];
+    sps_status st = SPS_OK;
+
+    if (n == 0 || k == 0) return SPS_OK;
+    SPS_TRY(ctx->backend->maxabs(&X, top));
+    for (int j = 0; j < k; j++)
+        if (!isnan(*largest) && !(top[j] <= *largest)) *largest = top[j];
+    SPS_TRY(spsi_copy(&X, &Y));
+fail:
+    return st;
+}
+
+/* Rounds the values of A in the place.  The range is that of the largest: those
+ * that are 1e8 times smaller than its lower end are lost as if rounded. */
+static sps_status round_local(const sps_operator *A, sps_operator *op)
+{
+    const int64_t rows = A->local.nnz / ACROSS;
+    const int rest = (int)(A->local.nnz % ACROSS);
+    float *to = (float *)(uintptr_t)op->local.val;
+    double largest = 0;
+    sps_status st;
+
+    SPS_TRY(round_part(op->ctx, A->local.val, to, 0, rows, ACROSS, &largest));
+    SPS_TRY(round_part(op->ctx, A->local.val, to, rows * ACROSS, 1, rest,
+                       &largest));
+    if (largest != 0 && !(largest >= SMALLEST && largest <= LARGEST))
+        SPS_TRY(fail_range(op->ctx));
+fail:
+    return st;
+}
+
+/* op's values: those of A, which is in doubles, rounded in the place. */
+static sps_status values_in_place(const sps_operator *A, sps_operator *op)
+{
+    sps_csr *S;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(op->ctx, 1, &op->own_A));
+    op->ctx->live++;
+    S = op->own_A;
+    *S = *A->A;
+    S->val = NULL;
+    S->dtype = SPS_F32;
+    S->own = SPS_BORROW;
+    SPS_TRY(spsi_operator_room_local(op));
+    SPS_TRY(round_local(A, op));
+fail:
+    return st;
+}
+
+static sps_status values_on_host(const sps_operator *A, sps_operator *op)
+{
+    float *val = NULL;
+    sps_status st;
+
+    SPS_TRY(round_csr(op->ctx, A->A, &op->own_A, &val));
+    op->own_val = val;
+    op->A = op->own_A;
+    SPS_TRY(spsi_operator_set_local(op));
+fail:
+    return st;
+}
+
+static bool in_place(const sps_operator *A)
+{
+    return A->ctx->backend->place == SPS_CUDA && A->local.dtype == SPS_F64;
+}
+
 sps_status spsi_operator_single_of(const sps_operator *A,
                                    const sps_options *opt,
                                    sps_operator **op_p)
 {
     sps_context *ctx = A->ctx;
     sps_operator *op = NULL;
-    float *val = NULL;
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, 1, &op));
@@ -89,15 +187,13 @@ sps_status spsi_operator_single_of(const sps_operator *A,
     op->dtype = SPS_F32;
     op->norm = -1.0;
     op->props = A->props;
-    SPS_TRY(round_csr(ctx, A->A, &op->own_A, &val));
-    op->own_val = val;
-    op->A = op->own_A;
-    op->caller_nnz = op->A->nnz;
     op->f = A->f;
     op->local = A->local;
     op->local.dtype = SPS_F32;
     op->local.val = NULL;
-    SPS_TRY(spsi_operator_set_local(op));
+    SPS_TRY(in_place(A) ? values_in_place(A, op) : values_on_host(A, op));
+    op->A = op->own_A;
+    op->caller_nnz = op->A->nnz;
     SPS_TRY(spsi_operator_plan(op, opt));
     *op_p = op;
     return SPS_OK;
@@ -111,4 +207,16 @@ sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single)
 {
     (void)narrow(single->ctx, A, single->own_val);
     return sps_operator_set_values(single, single->own_val, SPS_HOST);
+}
+
+sps_status spsi_operator_single_of_follow(const sps_operator *A,
+                                          sps_operator *single)
+{
+    sps_status st;
+
+    if (!in_place(A)) return spsi_operator_single_follow(A->A, single);
+    st = round_local(A, single);
+    if (st == SPS_EUNFIT) st = SPS_OK;   /* no cycle gains, and doubles go on */
+    if (st != SPS_OK) return st;
+    return spsi_operator_refresh(single);
 }

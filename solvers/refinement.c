@@ -205,7 +205,7 @@ static sps_status start(sps_solver *s, void *method)
         return st;
     }
     if (m->version != s->A->version) {
-        SPS_TRY(spsi_operator_single_follow(s->A->A, m->A));
+        SPS_TRY(spsi_operator_single_of_follow(s->A, m->A));
         m->version = s->A->version;
     }
     spsi_block_narrow(m->X, s->k);
