@@ -28,5 +28,10 @@ sps_status spsi_columns_compact(sps_solver *s, bool forced);
 void spsi_columns_widen(sps_solver *s);
 /* Puts the snapshot back where it is better than what X holds now. */
 sps_status spsi_columns_restore(sps_solver *s, bool failed);
+/* verdict.c: residuals of X, which is in the caller's order and units, and the
+ * reasons of s and of each column by them; then all of it as the result. */
+sps_status spsi_columns_verdict(sps_solver *s, const sps_block *X);
+void spsi_solver_result(const sps_solver *s, double solve_seconds,
+                        double verify_seconds, sps_result *r);
 
 #endif
