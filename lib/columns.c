@@ -256,6 +256,21 @@ fail:
     return st;
 }
 
+/* Nothing has been moved yet: positions are right-hand sides. */
+sps_status spsi_columns_keep_guess(sps_solver *s)
+{
+    sps_block *guess = s->work[SPS_SOLVER_GUESS];
+
+    spsi_block_narrow(guess, s->columns);
+    return spsi_copy(&s->X, guess);
+}
+
+sps_status spsi_columns_guess(sps_solver *s)
+{
+    spsi_columns_widen(s);
+    return spsi_gather(s->work[SPS_SOLVER_GUESS], s->column, &s->X);
+}
+
 /* ---------------------------------------------------------------------- order */
 
 /* X(:, p) = X(:, from[p]) over the columns at work. */

@@ -26,6 +26,10 @@ sps_status spsi_columns_snapshot(sps_solver *s, const double *norm);
 sps_status spsi_columns_compact(sps_solver *s, bool forced);
 /* All columns at work again. */
 void spsi_columns_widen(sps_solver *s);
+/* Keeps the guess for a fallback that begins afresh, and puts it into X again;
+ * all columns are at work. */
+sps_status spsi_columns_keep_guess(sps_solver *s);
+sps_status spsi_columns_guess(sps_solver *s);
 /* Puts the snapshot back where it is better than what X holds now. */
 sps_status spsi_columns_restore(sps_solver *s, bool failed);
 /* verdict.c: residuals of X, which is in the caller's order and units, and the

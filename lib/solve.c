@@ -262,7 +262,7 @@ static bool falls_back(const sps_solver *s)
            (s->stop == SPS_STOP_BREAKDOWN || s->stop == SPS_STOP_STAGNATED);
 }
 
-static sps_status swap_method(sps_solver *s)
+static void swap_method(sps_solver *s)
 {
     const sps_solver_type *type = s->type;
     void *method = s->method;
@@ -271,14 +271,49 @@ static sps_status swap_method(sps_solver *s)
     s->fallback = type;
     s->method = s->fallback_method;
     s->fallback_method = method;
-    return SPS_OK;
+}
+
+/* Turns of the method at work from what judge_all left, until s->stop. */
+static sps_status loop(sps_solver *s, const char *event)
+{
+    double best = INFINITY;
+    int since = s->iteration;
+    sps_status st;
+
+    SPS_TRY(restart(s, event));
+    while (!s->stop) SPS_TRY(turn(s, &best, &since));
+    spsi_solver_catch_up(s);
+fail:
+    return st;
+}
+
+/* The fallback goes on: from the best columns, or afresh. */
+static sps_status fall_back(sps_solver *s)
+{
+    const bool afresh = s->type->afresh && s->iteration > 0;
+    sps_status st;
+    int open;
+
+    SPS_TRY(spsi_columns_restore(s, false));
+    if (afresh) SPS_TRY(spsi_columns_guess(s));
+    swap_method(s);
+    if (s->iteration > 0)
+        spsi_note(s->ctx, "%s ended (%s) after %d iterations; %s with %s",
+                  s->fallback->name, sps_stop_string(s->stop), s->iteration,
+                  afresh ? "began again" : "went on", s->type->name);
+    s->stop = SPS_STOP_RUNNING;
+    s->replacements = 0;
+    SPS_TRY(judge_all(s, &open));
+    if (open) return loop(s, "went on with another method");
+    s->stop = SPS_STOP_CONVERGED;
+fail:
+    return st;
 }
 
 static sps_status run(sps_solver *s)
 {
     sps_status st = SPS_OK;
-    double best = INFINITY;
-    int since = s->iteration, open;
+    int open;
 
     SPS_TRY(judge_all(s, &open));
     if (!open) {
@@ -286,26 +321,9 @@ static sps_status run(sps_solver *s)
         report(s);
         return SPS_OK;
     }
-    SPS_TRY(restart(s, NULL));
-    while (!s->stop) SPS_TRY(turn(s, &best, &since));
-    spsi_solver_catch_up(s);
-    if (falls_back(s)) {
-        SPS_TRY(spsi_columns_restore(s, false));
-        SPS_TRY(swap_method(s));
-        if (s->iteration > 0)
-            spsi_note(s->ctx, "%s ended (%s) after %d iterations; went on "
-                      "with %s", s->fallback->name, sps_stop_string(s->stop),
-                      s->iteration, s->type->name);
-        s->stop = SPS_STOP_RUNNING;
-        s->replacements = 0;
-        best = INFINITY;
-        since = s->iteration;
-        SPS_TRY(judge_all(s, &open));
-        if (!open) s->stop = SPS_STOP_CONVERGED;
-        if (open) SPS_TRY(restart(s, "went on with another method"));
-        while (!s->stop) SPS_TRY(turn(s, &best, &since));
-        spsi_solver_catch_up(s);
-    }
+    if (s->type->afresh) SPS_TRY(spsi_columns_keep_guess(s));
+    SPS_TRY(loop(s, NULL));
+    if (falls_back(s)) SPS_TRY(fall_back(s));
     SPS_TRY(flush(s));
 fail:
     return st;

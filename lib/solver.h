@@ -40,6 +40,7 @@ extern "C" {
 #endif
 
 #define SPS_SOLVER_BLOCKS 4
+#define SPS_SOLVER_GUESS 2
 #define SPS_SOLVER_AHEAD 16 /* iterations without a look, at most */
 /* The recurrence aims a little lower than the threshold, so that rounding
  * between it and the true residual does not cost a replacement. */
@@ -49,6 +50,8 @@ typedef struct sps_solver_type {
     const char *name;
     const char *fallback;     /* the method that goes on where this one breaks
                                  down or stagnates, from its best X; or NULL */
+    bool afresh;              /* it begins from the guess, which waits in
+                                 work[SPS_SOLVER_GUESS], rather than there */
     const char *mixed;        /* the method that does the same in mixed
                                  precision; or NULL */
     unsigned needs;           /* SPS_NEEDS_... of the operator */

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_refinement.c - what floats do inside of methods: refinement reaches what
+ * doubles reach, and hands over where floats do not serve; bases and
+ * preconditioners in floats. */
+#include <math.h>
+
+#include "fixture.h"
+#include "problem.h"
+#include "runner.h"
+#include "zoo.h"
+
+static void open_grid(problem *p, sps_context *ctx, int64_t n, double shift,
+                      int k)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), n, 5, ZOO_LAPLACIAN, SPS_F64);
+    double *val = A->val;
+
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t q = A->rowptr[i]; q < A->rowptr[i + 1]; q++)
+            if (A->col[q] == i) val[q] += shift * (double)(1 + i % 7);
+    problem_open(p, ctx, A, k);
+    p->opt.solver = "refinement";
+    p->opt.precond = "jacobi";
+}
+
+static void solve(problem *p, sps_stop stop, const char *solver)
+{
+    ck_assert_msg(problem_solve(p) == SPS_OK, "%s",
+                  sps_context_error(p->ctx));
+    ck_assert_msg(p->result.stop == stop, "%s after %d iterations, worst %g",
+                  sps_stop_string(p->result.stop), p->result.iterations,
+                  problem_worst(p));
+    ck_assert_str_eq(p->result.solver, solver);
+    ck_assert(problem_honest(p));
+}
+
+START_TEST(refinement_reaches_the_accuracy_of_doubles)
+{
+    static const int width[] = { 1, 2, 7, 16, 32 };
+    sps_context *ctx = runner_context();
+    problem p;
+
+    for (int t = 0; t < 5; t++) {
+        open_grid(&p, ctx, 2500, 0.01, width[t]);
+        p.opt.rtol = 1e-13;
+        solve(&p, SPS_STOP_CONVERGED, "refinement");
+        problem_close(&p);
+    }
+    fixture_close(&ctx);
+}
+END_TEST
+
+START_TEST(refinement_takes_few_iterations_more_than_doubles)
+{
+    sps_context *ctx = runner_context();
+    problem p, q;
+
+    open_grid(&p, ctx, 10000, 1e-3, 8);
+    open_grid(&q, ctx, 10000, 1e-3, 8);
+    q.opt.solver = "block_cg";
+    solve(&p, SPS_STOP_CONVERGED, "refinement");
+    solve(&q, SPS_STOP_CONVERGED, "block_cg");
+    ck_assert_msg(2 * p.result.iterations <= 3 * q.result.iterations,
+                  "%d, doubles %d", p.result.iterations, q.result.iterations);
+    problem_close(&p);
+    problem_close(&q);
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* Blocks [1 c; c 1] whose c = 1 - 1e-8 is 1 in floats, so that their matrix is
+ * singular there: a condition of 2e8, but only two eigenvalues. */
+static sps_csr *pairs(sps_context *ctx, int64_t n)
+{
+    sps_csr *A = NULL;
+
+    OK(ctx, sps_csr_create(ctx, n, n, 2 * n, SPS_F64, &A));
+    for (int64_t i = 0; i < n; i++) {
+        A->rowptr[i + 1] = 2 * (i + 1);
+        for (int j = 0; j < 2; j++) {
+            A->col[2 * i + j] = (int32_t)(i / 2 * 2 + j);
+            ((double *)A->val)[2 * i + j] = i % 2 == j ? 1 : 1 - 1e-8;
+        }
+    }
+    return A;
+}
+
+START_TEST(where_floats_gain_nothing_doubles_go_on)
+{
+    sps_context *ctx = runner_context();
+    sps_csr *A = pairs(ctx, 1000), *B = zoo_copy(A);
+    problem p;
+
+    sps_csr_destroy(ctx, &A);
+    problem_open(&p, ctx, B, 4);
+    p.opt.solver = "refinement";
+    p.opt.precond = "jacobi";
+    p.opt.rtol = 1e-6;
+    solve(&p, SPS_STOP_CONVERGED, "block_cg");
+    ck_assert(fixture_noted(ctx, "refinement ended"));
+    problem_close(&p);
+    fixture_close(&ctx);
+}
+END_TEST
+
+START_TEST(what_does_not_serve_in_floats_is_said_and_solved_in_doubles)
+{
+    sps_context *ctx = runner_context();
+    problem p;
+
+    open_grid(&p, ctx, 900, 0.01, 4);
+    p.opt.precond = "ic0";
+    solve(&p, SPS_STOP_CONVERGED, "block_cg");
+    ck_assert(fixture_noted(ctx, "the preconditioner is not a diagonal"));
+    problem_close(&p);
+    open_grid(&p, ctx, 900, 0, 4);
+    for (int64_t q = 0; q < p.A->nnz; q++) ((double *)p.A->val)[q] *= 1e200;
+    p.opt.nullspace = "none";
+    p.opt.precond = "jacobi";
+    ck_assert(problem_solve(&p) == SPS_OK);
+    ck_assert_str_eq(p.result.solver, "block_cg");
+    ck_assert(fixture_noted(ctx, "outside of 1e-30 to 1e30"));
+    problem_close(&p);
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* Second differences squared: a condition of about n^4 / 31, so that floats
+ * lose the space in which blocks of doubles end after n / k steps. */
+static sps_csr *beam(sps_context *ctx, int64_t n)
+{
+    static const double a[] = { 1, -4, 6, -4, 1 };
+    sps_csr *A = NULL;
+    int64_t q = 0;
+
+    OK(ctx, sps_csr_create(ctx, n, n, 5 * n - 6, SPS_F64, &A));
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = i - 2; j <= i + 2; j++) {
+            if (j < 0 || j >= n) continue;
+            A->col[q] = (int32_t)j;
+            ((double *)A->val)[q++] = a[j - i + 2];
+        }
+        A->rowptr[i + 1] = q;
+    }
+    return A;
+}
+
+static void open_beam(problem *p, sps_context *ctx, int64_t n, int k)
+{
+    sps_csr *A = beam(ctx, n), *B = zoo_copy(A);
+
+    sps_csr_destroy(ctx, &A);
+    problem_open(p, ctx, B, k);
+    for (int64_t t = 0; t < n * k; t++) p->x[t] = 1e-3 * (double)(t % 7);
+    p->opt.precond = "jacobi";
+    p->opt.rtol = 1e-6;
+}
+
+/* Long cycles end soon, and what follows is block_cg from the guess, as if
+ * floats had not been. */
+START_TEST(a_cycle_too_long_leaves_the_guess_to_doubles)
+{
+    sps_context *ctx = runner_context();
+    problem p, q;
+
+    open_beam(&p, ctx, 120, 8);
+    open_beam(&q, ctx, 120, 8);
+    p.opt.solver = "refinement";
+    q.opt.solver = "block_cg";
+    solve(&p, SPS_STOP_CONVERGED, "block_cg");
+    solve(&q, SPS_STOP_CONVERGED, "block_cg");
+    ck_assert(fixture_noted(ctx, "began again with block_cg"));
+    ck_assert_msg(p.result.iterations <= q.result.iterations + 200,
+                  "%d, doubles %d", p.result.iterations, q.result.iterations);
+    ck_assert(memcmp(p.x, q.x, 120 * 8 * sizeof(double)) == 0);
+    problem_close(&p);
+    problem_close(&q);
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* Floats refine with a diagonal; any other M works in doubles, by each way to
+ * ask for mixed precision. */
+START_TEST(with_any_other_preconditioner_doubles_work_as_without_floats)
+{
+    static const char *const precond[] = { "fsai", "block_jacobi", "ic0",
+                                           "chebyshev" };
+    static const char *const solver[] = { "refinement", "block_cg", "auto" };
+    sps_context *ctx = runner_context();
+
+    for (int t = 0; t < 4; t++)
+        for (int i = 0; i < 3; i++) {
+            problem p, q;
+
+            open_grid(&p, ctx, 2500, 0.01, 4);
+            open_grid(&q, ctx, 2500, 0.01, 4);
+            p.opt.precond = q.opt.precond = precond[t];
+            p.opt.precond_precision = "double";
+            p.opt.solver = solver[i];
+            p.opt.precision = "mixed";
+            q.opt.solver = "block_cg";
+            solve(&p, SPS_STOP_CONVERGED, "block_cg");
+            solve(&q, SPS_STOP_CONVERGED, "block_cg");
+            ck_assert_str_eq(p.result.precond, precond[t]);
+            ck_assert(memcmp(p.x, q.x, 2500 * 4 * sizeof(double)) == 0);
+            problem_close(&p);
+            problem_close(&q);
+        }
+    fixture_close(&ctx);
+}
+END_TEST
+
+START_TEST(how_far_refinement_runs_ahead_changes_no_bit)
+{
+    sps_context *ctx = runner_context();
+    problem p, q;
+
+    open_grid(&p, ctx, 2500, 0.01, 6);
+    open_grid(&q, ctx, 2500, 0.01, 6);
+    q.opt.check_every = 1;
+    q.opt.replay = false;
+    solve(&p, SPS_STOP_CONVERGED, "refinement");
+    solve(&q, SPS_STOP_CONVERGED, "refinement");
+    ck_assert_int_eq(p.result.iterations, q.result.iterations);
+    ck_assert(memcmp(p.x, q.x, 2500 * 6 * sizeof(double)) == 0);
+    problem_close(&p);
+    problem_close(&q);
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* -------------------------------------------------- what else is in floats */
+
+START_TEST(a_basis_in_floats_reaches_the_accuracy_of_doubles)
+{
+    sps_context *ctx = runner_context();
+    problem p, q;
+
+    for (int flexible = 0; flexible < 2; flexible++) {
+        open_grid(&p, ctx, 2500, 0.01, 5);
+        open_grid(&q, ctx, 2500, 0.01, 5);
+        p.opt.solver = q.opt.solver = "gmres";
+        p.opt.precond = q.opt.precond = "ilu0";
+        p.opt.rtol = q.opt.rtol = 1e-12;
+        p.opt.flexible = q.opt.flexible = flexible;
+        p.opt.basis = "single";
+        q.opt.basis = "double";
+        solve(&p, SPS_STOP_CONVERGED, "gmres");
+        solve(&q, SPS_STOP_CONVERGED, "gmres");
+        ck_assert_msg(2 * p.result.iterations <= 3 * q.result.iterations,
+                      "%d, doubles %d", p.result.iterations,
+                      q.result.iterations);
+        problem_close(&p);
+        problem_close(&q);
+    }
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* z = M r for the preconditioner of p->opt, in that precision. */
+static void precondition(problem *p, const char *precision, sps_block *R,
+                         double *z)
+{
+    sps_precond *M = NULL;
+    sps_block *Z = fixture_block(p->ctx, p->A->nrow, 3, NULL, 0);
+
+    p->opt.precond_precision = precision;
+    OK(p->ctx, sps_precond_create(p->op, 3, &p->opt, &M));
+    OK(p->ctx, sps_precond_update(M));
+    OK(p->ctx, sps_precond_apply(M, R, Z));
+    OK(p->ctx, sps_block_get(Z, 0, 3, z, 3, SPS_ROW_MAJOR, SPS_HOST));
+    sps_precond_destroy(&M);
+    sps_block_destroy(&Z);
+}
+
+START_TEST(preconditioners_in_floats_are_those_of_doubles_rounded)
+{
+    static const char *const name[] = { "fsai", "isai", "block_jacobi" };
+    sps_context *ctx = runner_context();
+    static double a[900 * 3], b[900 * 3];
+
+    for (int t = 0; t < 3; t++) {
+        problem p;
+        sps_block *R;
+        double worst = 0, largest = 0;
+
+        open_grid(&p, ctx, 900, 0.1, 3);
+        p.opt.precond = name[t];
+        p.opt.block_size = 4;
+        OK(ctx, sps_operator_csr(ctx, p.A, 3, NULL, &p.op));
+        R = fixture_block(ctx, 900, 3, p.b, 3);
+        precondition(&p, "double", R, a);
+        precondition(&p, "single", R, b);
+        for (int i = 0; i < 900 * 3; i++) {
+            worst = fmax(worst, fabs(a[i] - b[i]));
+            largest = fmax(largest, fabs(a[i]));
+        }
+        ck_assert_msg(worst > 0 && worst < 1e-6 * largest, "%s: %g of %g",
+                      name[t], worst, largest);
+        sps_block_destroy(&R);
+        problem_close(&p);
+    }
+    fixture_close(&ctx);
+}
+END_TEST
+
+START_TEST(precision_mixed_takes_refinement_for_block_cg_and_cg)
+{
+    sps_context *ctx = runner_context();
+
+    for (int k = 1; k <= 4; k += 3) {
+        problem p;
+
+        open_grid(&p, ctx, 2500, 0.01, k);
+        p.opt.solver = k == 1 ? "cg" : "block_cg";
+        p.opt.precision = "mixed";
+        solve(&p, SPS_STOP_CONVERGED, "refinement");
+        problem_close(&p);
+    }
+    fixture_close(&ctx);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(refinement_reaches_the_accuracy_of_doubles),
+    RUNNER_TEST(refinement_takes_few_iterations_more_than_doubles),
+    RUNNER_TEST(where_floats_gain_nothing_doubles_go_on),
+    RUNNER_TEST(what_does_not_serve_in_floats_is_said_and_solved_in_doubles),
+    RUNNER_TEST(a_cycle_too_long_leaves_the_guess_to_doubles),
+    RUNNER_TEST(with_any_other_preconditioner_doubles_work_as_without_floats),
+    RUNNER_TEST(how_far_refinement_runs_ahead_changes_no_bit),
+    RUNNER_TEST(a_basis_in_floats_reaches_the_accuracy_of_doubles),
+    RUNNER_TEST(preconditioners_in_floats_are_those_of_doubles_rounded),
+    RUNNER_TEST(precision_mixed_takes_refinement_for_block_cg_and_cg),
+};
+
+RUNNER_MAIN("refinement", tests)
