@@ -204,6 +204,8 @@ static sps_status take_all(sps_eigen *e, sps_precond *T)
     e->T = T;
     e->sign = strcmp(e->opt.which, "largest") ? 1 : -1;
     e->nearest = !strcmp(e->opt.which, "nearest");
+    SPS_TRY(spsi_operator_fetch(e->A));
+    if (e->M) SPS_TRY(spsi_operator_fetch(e->M));
     if (e->nearest) spsi_eigen_outside(e);
     SPS_TRY(choose(e));
     e->inverted = e->nearest && e->type->step && !e->type->folds;

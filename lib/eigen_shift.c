@@ -52,10 +52,12 @@ sps_status spsi_eigen_subtract(const sps_eigen *e, double sigma,
                                sps_csr **C_p)
 {
     const int threads = e->ctx->threads;
-    sps_status st = SPS_OK;
+    sps_status st;
     int64_t nnz = 0, *rowptr;
     sps_csr *C;
 
+    SPS_TRY(spsi_operator_fetch(e->A));
+    if (e->M) SPS_TRY(spsi_operator_fetch(e->M));
 #pragma omp parallel for num_threads(threads) reduction(+ : nnz)
     for (int64_t i = 0; i < e->n; i++) nnz += merge(e, sigma, i, NULL, NULL);
     SPS_TRY(sps_csr_create(e->ctx, e->n, e->n, nnz, SPS_F64, C_p));

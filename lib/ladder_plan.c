@@ -82,6 +82,7 @@ sps_status spsi_ladder_look(sps_ladder *l, sps_looks *o)
     sps_status st = SPS_OK;
 
     *o = (sps_looks){ .symmetric = l->A->props & (SPS_SYMMETRIC | SPS_SPD) };
+    SPS_TRY(spsi_operator_fetch(l->A));
     if (!o->symmetric)
         SPS_TRY(sps_csr_symmetric(l->ctx, l->A->A, 1e-10, &o->symmetric,
                                   NULL));

@@ -156,6 +156,7 @@ sps_status spsi_nullspace_create(const sps_operator *A, int k,
     if (!opt->nullspace_basis &&
         (!strcmp(kind, "none") || (!strcmp(kind, "auto") && !A->A)))
         return SPS_OK;
+    SPS_TRY(spsi_operator_fetch(A));
     if (!opt->nullspace_basis && !strcmp(kind, "auto") &&
         !spsi_components_possible(A->ctx, A->A, ROW_SUM_TOLERANCE))
         return SPS_OK;

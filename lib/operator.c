@@ -346,12 +346,14 @@ static sps_status plan_sddmm(const sps_operator *op, int k)
 {
     sps_operator *cache = (sps_operator *)(uintptr_t)op;
     const int width = k > op->width ? k : op->width;
-    const sps_problem p = problem(op, SPS_OP_SDDMM, width, NULL);
+    sps_problem p;
     sps_plan *plan = NULL;
     sps_bids bids;
     sps_status st;
 
     if (op->sddmm && op->sddmm->k >= (k < WIDE ? k : WIDE)) return SPS_OK;
+    SPS_TRY(spsi_operator_fetch(op));
+    p = problem(op, SPS_OP_SDDMM, width, NULL);
     SPS_TRY(spsi_planner_choose(op->ctx, &p, op->kernel, op->wisdom, &bids,
                                 &plan));
     spsi_plan_destroy(&cache->sddmm);

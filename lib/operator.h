@@ -9,6 +9,9 @@
 extern "C" {
 #endif
 
+/* Places in local_bytes. */
+enum { SPS_LOCAL_ROWPTR, SPS_LOCAL_ROWPTR32, SPS_LOCAL_COL, SPS_LOCAL_VAL };
+
 struct sps_operator {
     sps_context *ctx;
     int64_t n, ncol;          /* rows, columns */
@@ -24,7 +27,8 @@ struct sps_operator {
                                  to; NULL: the same order */
     int64_t caller_nnz;       /* length of order, or nnz */
     sps_csr_local local;
-    size_t local_bytes[4];    /* of rowptr, rowptr32, col, val; 0: not ours */
+    size_t local_bytes[4];    /* of the arrays of local; 0: not ours */
+    bool behind;              /* the values of A are older than local's */
     sps_features f;
     sps_plan *block;          /* for blocks of up to width columns */
     sps_plan *vector;         /* for k = 1; may equal block */
@@ -79,16 +83,22 @@ sps_status spsi_operator_single_of(const sps_operator *A,
 sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single);
 sps_status spsi_operator_single_of_follow(const sps_operator *A,
                                           sps_operator *single);
+static inline size_t spsi_csr_value_bytes(const sps_csr *A)
+{
+    return (size_t)A->nnz * spsi_dtype_size(A->dtype);
+}
 /* operator_csr.c: host arrays in order (op->A) and the copy in the place
  * (op->local), of the caller's A; and their end. */
 sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A);
 void spsi_operator_drop_csr(sps_operator *op);
-/* The copy in the place takes the values of op->A. */
+/* operator_values.c: the copy in the place takes the values of op->A; and the
+ * other way about where that one is behind, before its values are read. */
 sps_status spsi_operator_set_local(sps_operator *op);
 /* Memory of the place for them, not written. */
 sps_status spsi_operator_room_local(sps_operator *op);
 /* The values in the place are others: the plans take them. */
 sps_status spsi_operator_refresh(sps_operator *op);
+sps_status spsi_operator_fetch(const sps_operator *op);
 /* Device bytes held by local copy and plans. */
 size_t spsi_operator_bytes(const sps_operator *op);
 

@@ -5,21 +5,8 @@
  *   op->A           A                own sorted copy   read back (and sorted)
  *   local, host     points at op->A  points at op->A   -
  *   local, GPU      uploaded         uploaded          A's arrays in place
- *                                                      (uploaded if unsorted)
- *
- * New values never overwrite the caller's arrays: the first that come from
- * elsewhere get memory of their own. */
-#include <string.h>
-
+ *                                                      (uploaded if unsorted) */
 #include "reorder.h"
-
-enum { ROWPTR, ROWPTR32, COL, VAL };
-
-static size_t value_bytes(const sps_csr *A)
-{
-    return (size_t)A->nnz * (A->dtype == SPS_F64 ? sizeof(double)
-                                                 : sizeof(float));
-}
 
 static sps_status read_back(sps_context *ctx, const sps_csr *A, sps_csr **B_p)
 {
@@ -33,7 +20,7 @@ static sps_status read_back(sps_context *ctx, const sps_csr *A, sps_csr **B_p)
     if (A->nnz > 0) {
         SPS_TRY(b->download(ctx, B->col, A->col,
                             (size_t)A->nnz * sizeof *B->col));
-        SPS_TRY(b->download(ctx, B->val, A->val, value_bytes(A)));
+        SPS_TRY(b->download(ctx, B->val, A->val, spsi_csr_value_bytes(A)));
     }
     B->props = A->props;
     *B_p = B;
@@ -100,7 +87,8 @@ sps_status spsi_operator_room_local(sps_operator *op)
 {
     const size_t each = spsi_dtype_size(op->local.dtype);
 
-    return take_room(op, VAL, (size_t)op->local.nnz * each, &op->local.val);
+    return take_room(op, SPS_LOCAL_VAL, (size_t)op->local.nnz * each,
+                     &op->local.val);
 }
 
 static sps_status upload_offsets32(sps_operator *op)
@@ -111,8 +99,9 @@ static sps_status upload_offsets32(sps_operator *op)
 
     SPS_TRY(SPS_NEW(op->ctx, A->nrow + 1, &narrow));
     for (int64_t i = 0; i <= A->nrow; i++) narrow[i] = (int32_t)A->rowptr[i];
-    SPS_TRY(upload(op, ROWPTR32, (size_t)(A->nrow + 1) * sizeof *narrow,
-                   narrow, (const void **)&op->local.rowptr32));
+    SPS_TRY(upload(op, SPS_LOCAL_ROWPTR32,
+                   (size_t)(A->nrow + 1) * sizeof *narrow, narrow,
+                   (const void **)&op->local.rowptr32));
 fail:
     spsi_free(op->ctx, narrow);
     return st;
@@ -125,11 +114,12 @@ static sps_status upload_all(sps_operator *op)
     sps_status st = SPS_OK;
 
     if (A->nnz > INT32_MAX)
-        SPS_TRY(upload(op, ROWPTR, (size_t)(A->nrow + 1) * sizeof *A->rowptr,
-                       A->rowptr, (const void **)&op->local.rowptr));
-    SPS_TRY(upload(op, COL, (size_t)A->nnz * sizeof *A->col, A->col,
+        SPS_TRY(upload(op, SPS_LOCAL_ROWPTR,
+                       (size_t)(A->nrow + 1) * sizeof *A->rowptr, A->rowptr,
+                       (const void **)&op->local.rowptr));
+    SPS_TRY(upload(op, SPS_LOCAL_COL, (size_t)A->nnz * sizeof *A->col, A->col,
                    (const void **)&op->local.col));
-    SPS_TRY(upload(op, VAL, value_bytes(A), A->val,
+    SPS_TRY(upload(op, SPS_LOCAL_VAL, spsi_csr_value_bytes(A), A->val,
                    (const void **)&op->local.val));
 fail:
     return st;
@@ -171,153 +161,13 @@ static void release(sps_operator *op, int which, const void *p)
 
 void spsi_operator_drop_csr(sps_operator *op)
 {
-    release(op, ROWPTR, op->local.rowptr);
-    release(op, ROWPTR32, op->local.rowptr32);
-    release(op, COL, op->local.col);
-    release(op, VAL, op->local.val);
+    release(op, SPS_LOCAL_ROWPTR, op->local.rowptr);
+    release(op, SPS_LOCAL_ROWPTR32, op->local.rowptr32);
+    release(op, SPS_LOCAL_COL, op->local.col);
+    release(op, SPS_LOCAL_VAL, op->local.val);
     sps_csr_destroy(op->ctx, &op->own_A);
     spsi_free(op->ctx, op->own_val);
     spsi_free(op->ctx, op->order);
     op->own_val = op->order = NULL;
     op->A = NULL;
-}
-
-/* ------------------------------------------------------------- new values */
-
-/* Makes op->A a csr whose values are ours to write. */
-static sps_status own_values(sps_operator *op)
-{
-    const sps_csr *A = op->A;
-    sps_status st = SPS_OK;
-
-    if (op->own_A) return SPS_OK;
-    if (!op->own_val)
-        SPS_TRY(spsi_new(op->ctx, value_bytes(A), &op->own_val));
-    SPS_TRY(sps_csr_wrap(op->ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col,
-                         A->nnz > 0 ? op->own_val : NULL, A->dtype, SPS_HOST,
-                         SPS_BORROW, &op->own_A));
-    op->own_A->props = A->props;
-    op->A = op->own_A;
-fail:
-    return st;
-}
-
-/* Sums the caller's entries into the sorted copy, in the caller's order. */
-static void scatter(sps_operator *op, const void *val)
-{
-    sps_csr *A = op->own_A;
-
-    memset(A->val, 0, value_bytes(A));
-    if (A->dtype == SPS_F64)
-        for (int64_t p = 0; p < op->caller_nnz; p++)
-            ((double *)A->val)[op->order[p]] += ((const double *)val)[p];
-    else
-        for (int64_t p = 0; p < op->caller_nnz; p++)
-            ((float *)A->val)[op->order[p]] += ((const float *)val)[p];
-}
-
-/* op->A->val = val, which lies on the host in the caller's order. */
-static sps_status set_host(sps_operator *op, const void *val)
-{
-    sps_status st = SPS_OK;
-
-    if (val == op->A->val) return SPS_OK;    /* changed where they are */
-    SPS_TRY(own_values(op));
-    if (op->order)
-        scatter(op, val);
-    else if (op->A->nnz > 0)
-        memcpy(op->A->val, val, value_bytes(op->A));
-fail:
-    return st;
-}
-
-/* The same for values on the device. */
-static sps_status set_device(sps_operator *op, const void *val)
-{
-    const sps_csr *A = op->A;
-    const size_t bytes = (size_t)op->caller_nnz *
-                         (A->dtype == SPS_F64 ? sizeof(double)
-                                              : sizeof(float));
-    sps_status st;
-    void *host = NULL;
-
-    if (bytes == 0) return SPS_OK;
-    if (!op->order) {
-        SPS_TRY(own_values(op));
-        return op->ctx->backend->download(op->ctx, op->A->val, val, bytes);
-    }
-    SPS_TRY(spsi_new(op->ctx, bytes, &host));
-    SPS_TRY(op->ctx->backend->download(op->ctx, host, val, bytes));
-    scatter(op, host);
-fail:
-    spsi_free(op->ctx, host);
-    return st;
-}
-
-/* local.val = op->A->val, unless val already stands in local. */
-static sps_status set_local(sps_operator *op, const void *val)
-{
-    sps_context *ctx = op->ctx;
-    sps_status st = SPS_OK;
-
-    if (ctx->backend->place == SPS_HOST) {
-        op->local.val = op->A->val;
-        return SPS_OK;
-    }
-    if (op->A->nnz == 0 || val == op->local.val) return SPS_OK;
-    if (op->local_bytes[VAL] == 0)           /* the caller's: leave it alone */
-        return upload(op, VAL, value_bytes(op->A), op->A->val,
-                      &op->local.val);
-    SPS_TRY(ctx->backend->upload(ctx, (void *)(uintptr_t)op->local.val,
-                                 op->A->val, value_bytes(op->A)));
-fail:
-    return st;
-}
-
-static sps_status refresh(sps_plan *plan)
-{
-    return plan && plan->kernel->refresh ? plan->kernel->refresh(plan)
-                                         : SPS_OK;
-}
-
-sps_status spsi_operator_refresh(sps_operator *op)
-{
-    sps_status st;
-
-    op->norm = -1.0;
-    op->version++;
-    SPS_TRY(refresh(op->block));
-    if (op->vector != op->block) SPS_TRY(refresh(op->vector));
-    if (op->plain != op->block) SPS_TRY(refresh(op->plain));
-    SPS_TRY(refresh(op->sddmm));
-fail:
-    return st;
-}
-
-sps_status spsi_operator_set_local(sps_operator *op)
-{
-    return set_local(op, op->A->val);
-}
-
-sps_status sps_operator_set_values(sps_operator *op, const void *val,
-                                   sps_place place)
-{
-    sps_context *ctx = op ? op->ctx : NULL;
-    sps_status st = SPS_OK;
-
-    SPS_REQUIRE(ctx, op, SPS_EINVAL, "sps_operator_set_values: NULL operator");
-    SPS_REQUIRE(ctx, !op->apply, SPS_EUNFIT,
-                "an operator that is a callback has no values to set");
-    SPS_REQUIRE(ctx, val || op->caller_nnz == 0, SPS_EINVAL,
-                "sps_operator_set_values: val is NULL");
-    SPS_REQUIRE(ctx, place == SPS_HOST || (place == SPS_CUDA &&
-                ctx->backend->place == SPS_CUDA), SPS_EINVAL,
-                "sps_operator_set_values: values are on the host or in the "
-                "place of the context");
-    SPS_TRY(place == SPS_HOST ? set_host(op, val) : set_device(op, val));
-    SPS_TRY(set_local(op, val));
-    SPS_TRY(spsi_operator_refresh(op));
-    SPS_TRY(spsi_operator_reorder_values(op));
-fail:
-    return st;
 }

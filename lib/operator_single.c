@@ -157,6 +157,7 @@ static sps_status values_on_host(const sps_operator *A, sps_operator *op)
     float *val = NULL;
     sps_status st;
 
+    SPS_TRY(spsi_operator_fetch(A));
     SPS_TRY(round_csr(op->ctx, A->A, &op->own_A, &val));
     op->own_val = val;
     op->A = op->own_A;
@@ -214,9 +215,14 @@ sps_status spsi_operator_single_of_follow(const sps_operator *A,
 {
     sps_status st;
 
-    if (!in_place(A)) return spsi_operator_single_follow(A->A, single);
+    if (!in_place(A)) {
+        SPS_TRY(spsi_operator_fetch(A));
+        return spsi_operator_single_follow(A->A, single);
+    }
     st = round_local(A, single);
     if (st == SPS_EUNFIT) st = SPS_OK;   /* no cycle gains, and doubles go on */
-    if (st != SPS_OK) return st;
-    return spsi_operator_refresh(single);
+    SPS_TRY(st);
+    SPS_TRY(spsi_operator_refresh(single));
+fail:
+    return st;
 }

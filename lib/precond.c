@@ -73,6 +73,7 @@ static sps_status make(const sps_operator *A, int width, const char *name,
     M->A = A;
     M->width = width;
     M->single = spsi_options_single(opt, opt->precond_precision);
+    SPS_TRY(spsi_operator_fetch(A));
     SPS_TRY(type->build(M, opt));
     *M_p = M;
     return SPS_OK;
@@ -165,8 +166,14 @@ fail:
 
 sps_status sps_precond_update(sps_precond *M)
 {
+    sps_status st = SPS_OK;
+
     if (!M) return SPS_EINVAL;
-    return M->type->update ? M->type->update(M) : SPS_OK;
+    if (!M->type->update) return SPS_OK;
+    if (M->A) SPS_TRY(spsi_operator_fetch(M->A));
+    SPS_TRY(M->type->update(M));
+fail:
+    return st;
 }
 
 sps_status sps_precond_apply(const sps_precond *M, const sps_block *R,

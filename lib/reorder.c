@@ -243,10 +243,14 @@ fail:
 sps_status spsi_operator_reorder_values(sps_operator *op)
 {
     sps_reordering *r = op->reordered;
+    sps_status st = SPS_OK;
 
     if (!r) return SPS_OK;
+    SPS_TRY(spsi_operator_fetch(op));
     take_values(op->A, r->entry, r->val);
-    return sps_operator_set_values(r->inner, r->val, SPS_HOST);
+    SPS_TRY(sps_operator_set_values(r->inner, r->val, SPS_HOST));
+fail:
+    return st;
 }
 
 void spsi_operator_reorder_drop(sps_operator *op)

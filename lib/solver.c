@@ -60,9 +60,11 @@ static sps_status check_symmetry(sps_solver *s)
     bool complex = A->A && (A->A->props & SPS_INTERLEAVED);
     double difference = 0;
 
-    if (!symmetric && A->A)
+    if (!symmetric && A->A) {
+        SPS_TRY(spsi_operator_fetch(A));
         SPS_TRY(sps_csr_symmetric(s->ctx, A->A, 1e-10, &symmetric,
                                   &difference));
+    }
     SPS_REQUIRE(s->ctx, symmetric || A->A, SPS_EUNFIT,
                 "%s needs a symmetric operator; say SPS_SYMMETRIC when yours "
                 "is", s->type->name);

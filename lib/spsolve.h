@@ -476,7 +476,9 @@ sps_status sps_operator_sample(const sps_operator *op, double alpha,
                                const sps_block *U, const sps_block *V,
                                bool multiply, double beta, double *val);
 /** New values, same pattern, in the order of the csr (host, or the context's
- *  place); preconditioners follow by sps_precond_update.  What a solver made
+ *  place: then they are read on its stream, and reach the kernels without a
+ *  way through the host, to which they go when it looks at them, as most
+ *  preconditioners do); preconditioners follow by sps_precond_update.  What a solver made
  *  itself (preconditioner, null space) follows at its next solve. */
 sps_status sps_operator_set_values(sps_operator *op, const void *val,
                                    sps_place place);

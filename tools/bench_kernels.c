@@ -106,6 +106,53 @@ static sps_status make_blocks(bench_trial *t)
     return st;
 }
 
+/* ----------------------------------------------------------- new values */
+
+/* The values of A once more: what a caller would have made on the GPU. */
+static sps_status lay_down_values(bench_trial *t)
+{
+    const sps_csr *A = t->p.A;
+    const size_t bytes = spsi_csr_value_bytes(A);
+    sps_status st;
+
+    if (t->b->place == SPS_HOST || t->sddmm || bytes == 0)
+        return SPS_OK;
+    st = t->ctx->backend->alloc(t->ctx, bytes, &t->values);
+    return st == SPS_OK ? t->ctx->backend->upload(t->ctx, t->values, A->val,
+                                                  bytes) : st;
+}
+
+/* As sps_operator_set_values: local's values by one copy, and the plan's. */
+static sps_status refresh(void *trial)
+{
+    const bench_trial *t = trial;
+    const sps_kernel *kernel = t->plan->kernel;
+    sps_status st = SPS_OK;
+
+    if (t->values)
+        st = t->ctx->backend->copy(t->ctx,
+                                   (void *)(uintptr_t)t->p.local->val,
+                                   t->values, spsi_csr_value_bytes(t->p.A));
+    return st == SPS_OK && kernel->refresh ? kernel->refresh(t->plan) : st;
+}
+
+static sps_status time_refresh(bench_trial *t, bench_row *row)
+{
+    bench few = *t->b;
+    bench_times times;
+    sps_status st;
+
+    if (!t->values && !row->kernel->refresh)
+        return SPS_OK;
+    few.seconds = 0;
+    few.cold = false;
+    st = bench_time(&few, refresh, t, &times);
+    row->refresh = times.median;
+    return st;
+}
+
+/* ------------------------------------------------------------- a trial */
+
 sps_status bench_trial_open(bench *b, const bench_run *what, int k,
                             bench_trial *t)
 {
@@ -123,12 +170,17 @@ sps_status bench_trial_open(bench *b, const bench_run *what, int k,
         .bandwidth = spsi_bandwidth(b->ctx),
     };
     st = make_blocks(t);
+    if (st == SPS_OK)
+        st = lay_down_values(t);
     return st == SPS_OK ? bench_reference(t) : st;
 }
 
 void bench_trial_close(bench_trial *t)
 {
     bench_check_close(t);
+    if (t->values)
+        t->ctx->backend->release(t->ctx, t->values,
+                                 spsi_csr_value_bytes(t->p.A));
     sps_block_destroy(&t->in);
     sps_block_destroy(&t->other);
     sps_block_destroy(&t->out);
@@ -273,6 +325,8 @@ sps_status bench_measure(bench_trial *t, bench_row *row, bool *done)
     }
     if (st == SPS_OK && *done && !row->wrong)
         st = time_row(t, row);
+    if (st == SPS_OK && *done && !row->wrong)
+        st = time_refresh(t, row);
     t->plan = NULL;
     spsi_plan_destroy(&made);
     return st;

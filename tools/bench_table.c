@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bench_table.c - the tables of bench_kernels.c: Markdown for the eye, a line
  * of tab-separated numbers for each row (-tsv), geometric means over the
- * widths, and what "auto" missed.
+ * widths, and what "auto" missed.  runs, refresh: the plan, and new values that
+ * lie in the place, in runs of the kernel.
  *
  * ratio: the vendor's best time over that of the kernel.  The vendor's best is
  * the least of its kernels and of their times on column-major blocks, which
@@ -55,7 +56,7 @@ static FILE *open_tsv(const char *name)
         fprintf(f, "matrix\tm\tn\tnnz\tk\top\tprecision\tkernel\tms\tp10\t"
                 "p90\tGF/s\tfrac\tratio\tplan_ms\tplan_MB\tpredicted_ms\t"
                 "marks\tdetail\tlongest\tdeviation\tbandwidth\tdistinct8\t"
-                "distinct64\n");
+                "distinct64\trefresh_ms\n");
     return f;
 }
 
@@ -74,8 +75,8 @@ bench_table *bench_table_open(bench *b, const bench_run *what)
            b->bandwidth / 1e9, b->replay ? "; recorded and replayed" : "");
     printf("| kernel                             |    k |        ms |       "
            "p10 |       p90 |      cold |    GB/s |    GF/s | floor%% | "
-           "ratio | plan ms |   runs |      MB | |\n"
-           "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+           "ratio | plan ms |   runs | refresh |      MB | |\n"
+           "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     return table;
 }
 
@@ -148,7 +149,7 @@ static void print_tsv(const bench_table *table, const bench_trial *t,
         return;
     fprintf(table->tsv, "%s\t%lld\t%lld\t%lld\t%d\t%s\t%s\t%s\t%.6g\t%.6g\t"
             "%.6g\t%.5g\t%.4g\t%.4g\t%.4g\t%.4g\t%.4g\t%s\t%s\t%lld\t%.4g\t"
-            "%lld\t%.4g\t%.4g\n", b->title,
+            "%lld\t%.4g\t%.4g\t%.4g\n", b->title,
             (long long)b->A->nrow, (long long)b->A->ncol,
             (long long)b->A->nnz, t->p.k, op_name(table->what),
             precision(table->what), row->kernel->name, 1e3 * s,
@@ -156,7 +157,7 @@ static void print_tsv(const bench_table *table, const bench_trial *t,
             ratio, 1e3 * row->plan, row->megabytes, 1e3 * row->predicted,
             row->wrong ? "WRONG" : *marks ? marks + 1 : "", row->detail,
             (long long)f->max_length, f->deviation, (long long)f->bandwidth,
-            f->distinct8, f->distinct64);
+            f->distinct8, f->distinct64, 1e3 * row->refresh);
 }
 
 static void print_row(bench_table *table, const bench_trial *t,
@@ -166,20 +167,23 @@ static void print_row(bench_table *table, const bench_trial *t,
     const double s = row->t.median, flops = 2.0 * (double)b->A->nnz * t->p.k;
     const double ratio = vendor > 0 ? vendor / s : 0;
     const double fraction = bench_floor(t) / s / b->bandwidth;
-    char label[80], shown[16] = "-", cold[16] = "-", marks[80];
+    char label[80], shown[16] = "-", cold[16] = "-", runs[16] = "-";
+    char marks[80];
 
     marks_of(row, best, b->replay, marks);
     if (row->t.cold > 0)
         snprintf(cold, sizeof cold, "%.4f", row->t.cold * 1e3);
     if (ratio > 0)
         snprintf(shown, sizeof shown, "%.2f", ratio);
+    if (row->refresh > 0)
+        snprintf(runs, sizeof runs, "%.2f", row->refresh / s);
     snprintf(label, sizeof label, "%s%s%s", row->kernel->name,
              row->detail[0] ? " " : "", row->detail);
     printf("| %-34s | %4d | %9.4f | %9.4f | %9.4f | %9s | %7.0f | %7.1f | "
-           "%6.1f | %5s | %7.2f | %6.1f | %7.1f |%s |\n", label, t->p.k,
+           "%6.1f | %5s | %7.2f | %6.1f | %7s | %7.1f |%s |\n", label, t->p.k,
            s * 1e3, row->t.low * 1e3, row->t.high * 1e3, cold,
            bench_floor(t) / s / 1e9, flops / s / 1e9, 100 * fraction, shown,
-           1e3 * row->plan, row->plan / s, row->megabytes, marks);
+           1e3 * row->plan, row->plan / s, runs, row->megabytes, marks);
     print_tsv(table, t, row, flops, fraction, ratio, marks);
     add_mean(table, row, ratio, fraction);
 }

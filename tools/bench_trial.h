@@ -21,7 +21,8 @@ typedef struct bench_trial {
     sps_context *ctx;
     sps_problem p;                /* as an operator would ask */
     bool sddmm;
-    const sps_plan *plan;         /* of the kernel in hand */
+    sps_plan *plan;               /* of the kernel in hand */
+    void *values;                 /* A's once more, in the place */
     void *recording;              /* NULL: plain runs */
     sps_block *in, *other, *out;
     /* checks (bench_check.c) */
@@ -38,6 +39,7 @@ typedef struct bench_row {
     char detail[48];
     bench_times t;
     double plan;                  /* seconds to make it */
+    double refresh;               /* to take new values that lie in the place */
     double megabytes;             /* that the plan holds */
     double aside;                 /* seconds of the vendor's other layout */
     double predicted;             /* seconds */

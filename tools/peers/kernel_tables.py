@@ -24,6 +24,7 @@ class Row(dict):
         super().__init__(line)
         for name in NUMBERS:
             self[name] = float(self[name])
+        self["refresh_ms"] = float(self.get("refresh_ms") or 0)
         self["k"] = int(self["k"])
         self.marks = set(self["marks"].split())
         self.case = (self["matrix"], self["op"], self["precision"], self["k"])
@@ -381,17 +382,20 @@ def print_blocks(rows):
 
 def plan_cells(rows):
     if not rows:
-        return ["-", "-", "-"]
+        return ["-"] * 4
     ms = [r["plan_ms"] for r in rows]
     runs = [r["plan_ms"] / r["ms"] for r in rows]
+    new = [r["refresh_ms"] / r["ms"] for r in rows]
     return ["%.2f" % max(ms), "%.1f..%.1f" % (min(runs), max(runs)),
+            "%.2f..%.2f" % (min(new), max(new)) if max(new) > 0 else "-",
             "%.1f" % max(r["plan_MB"] for r in rows)]
 
 
 def print_plans(rows, small):
     """Of a kernel for single vectors at k = 1, of others at k = 16.  The
     vendor's are left out: they include the choice by times."""
-    print("### Plans: most ms, time in runs of the kernel, most MB\n")
+    print("### Plans: most ms, that and new values in runs of the kernel, most "
+          "MB\n")
     lines = []
     for kernel in order(rows + small, lambda r: r.kernel):
         k = 1 if kernel.startswith("spmv.") else 16
@@ -400,8 +404,8 @@ def print_plans(rows, small):
                    for some in (rows, small))
         if of or few:
             lines.append([kernel, str(k)] + plan_cells(of) + plan_cells(few))
-    table(["kernel", "k", "large: ms", "runs", "MB", "small: ms", "runs", "MB"],
-          lines)
+    table(["kernel", "k", "large: ms", "runs", "values", "MB", "small: ms",
+           "runs", "values", "MB"], lines)
 
 
 def main():
