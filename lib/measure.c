@@ -115,7 +115,7 @@ static sps_status try_bid(const bench *b, const sps_problem *p, sps_bids *bids,
 {
     sps_bid *bid = &bids->bid[i];
     sps_plan *plan = NULL;
-    sps_status st = spsi_planner_pin(b->ctx, p, bid->kernel, &plan);
+    sps_status st = spsi_planner_take(b->ctx, p, bid, &plan);
 
     if (st == SPS_ENOMEM || st == SPS_EDEVMEM || st == SPS_EUNFIT) {
         bid->why_not = st == SPS_EUNFIT ? "its plan was refused"

@@ -10,6 +10,7 @@
 
 #include "measure.h"
 #include "registry.h"
+#include "timer.h"
 
 sps_status spsi_plan_new(sps_context *ctx, const sps_kernel *kernel,
                          const sps_problem *p, size_t size,
@@ -59,6 +60,22 @@ sps_status spsi_planner_pin(sps_context *ctx, const sps_problem *p,
 
 fail:
     spsi_plan_destroy(&plan);
+    return st;
+}
+
+sps_status spsi_planner_take(sps_context *ctx, const sps_problem *p,
+                             sps_bid *bid, sps_plan **plan_p)
+{
+    const double start = spsi_now();
+    sps_status st;
+
+    SPS_TRY(spsi_planner_pin(ctx, p, bid->kernel, plan_p));
+    SPS_TRY(ctx->backend->sync(ctx));
+    bid->planning = spsi_now() - start;
+    return SPS_OK;
+
+fail:
+    spsi_plan_destroy(plan_p);
     return st;
 }
 
@@ -194,7 +211,7 @@ static sps_status choose_cheapest(sps_context *ctx, const sps_problem *p,
 
     for (int i = 0; i < bids->count; i++) {
         if (bids->bid[i].why_not) continue;
-        st = spsi_planner_pin(ctx, p, bids->bid[i].kernel, plan_p);
+        st = spsi_planner_take(ctx, p, &bids->bid[i], plan_p);
         if (st == SPS_OK) {
             mark(bids, i, *plan_p);
             return SPS_OK;
@@ -277,10 +294,11 @@ static sps_status choose_pinned(sps_context *ctx, const sps_problem *p,
     const char *lack = lacking(p->need, kernel->gives);
     const char *refusal = NULL;
     sps_problem asked = *p;
+    sps_bid own = { .kernel = kernel };
     sps_status st;
 
     asked.timed = asked.pinned = true;
-    SPS_TRY(spsi_planner_pin(ctx, &asked, kernel, plan_p));
+    SPS_TRY(spsi_planner_take(ctx, &asked, &own, plan_p));
     for (int i = 0; i < bids->count; i++) {
         sps_bid *bid = &bids->bid[i];
 
@@ -288,6 +306,7 @@ static sps_status choose_pinned(sps_context *ctx, const sps_problem *p,
         if (bid->why_not) bid->predicted = kernel->cost(&asked);
         if (bid->why_not && !lack) refusal = bid->why_not;
         bid->why_not = NULL;
+        bid->planning = own.planning;
         mark(bids, i, *plan_p);
     }
     if (lack)
@@ -366,16 +385,20 @@ static size_t print_bid(const sps_bid *b, char *text, size_t size)
     const double seconds = b->measured > 0.0 ? b->measured : b->predicted;
     const char *how = b->remembered ? "remembered"
                       : b->measured > 0.0 ? "measured" : "predicted";
+    char planned[32] = "";
     int n;
 
+    if (b->planning > 0.0)
+        snprintf(planned, sizeof planned, "  planned in %.3g ms",
+                 1e3 * b->planning);
     if (b->why_not)
         n = snprintf(text, size, "  %-24s no: %s\n", b->kernel->name,
                      b->why_not);
     else
-        n = snprintf(text, size, "  %-24s %10.1f us %-10s%s%s%s\n",
+        n = snprintf(text, size, "  %-24s %10.1f us %-10s%s%s%s%s\n",
                      b->kernel->name, 1e6 * seconds, how,
                      b->chosen ? " chosen" : "", b->detail[0] ? "  " : "",
-                     b->detail);
+                     b->detail, planned);
     return n > 0 ? (size_t)n : 0;
 }
 

@@ -14,6 +14,7 @@ typedef struct sps_bid {
     const char *why_not;     /* NULL: it bids */
     double predicted;        /* seconds */
     double measured;         /* seconds, 0: not timed */
+    double planning;         /* seconds that its plan took, 0: none was made */
     bool chosen, remembered; /* remembered: the choice came from wisdom */
     char detail[48];
 } sps_bid;
@@ -32,6 +33,9 @@ typedef struct sps_bids {
 sps_status spsi_planner_choose(sps_context *ctx, const sps_problem *p,
                                const char *name, const char *wisdom,
                                sps_bids *bids, sps_plan **plan_p);
+/* Makes the plan of a bid and notes how long that takes. */
+sps_status spsi_planner_take(sps_context *ctx, const sps_problem *p,
+                             sps_bid *bid, sps_plan **plan_p);
 void spsi_bids_clear(sps_context *ctx, sps_bids *bids);
 /* The table as text; returns its whole length. */
 size_t spsi_bids_print(const sps_bids *bids, char *text, size_t size);

@@ -281,6 +281,9 @@ START_TEST(the_table_names_bids_choice_and_reasons)
         if (bids.bid[i].why_not)
             ck_assert_ptr_nonnull(strstr(text, bids.bid[i].why_not));
     }
+    ck_assert(chosen(&bids)->planning > 0.0);
+    ck_assert_ptr_nonnull(strstr(text, "  planned in "));
+    ck_assert_ptr_null(strstr(strstr(text, "planned in ") + 1, "planned in "));
     /* A text that is too small is cut, ended, and its need is told. */
     ck_assert_uint_eq(spsi_bids_print(&bids, small, sizeof small), length);
     ck_assert_uint_eq(strlen(small), sizeof small - 1);
