@@ -150,9 +150,10 @@ sps_status spsi_measure_bids(sps_context *ctx, const sps_problem *p,
     *best = -1;
     timed.timed = true;
     SPS_TRY(bench_open(ctx, &timed, &b));
-    for (int i = 0, n = 0; i < bids->count && !bids->bid[i].why_not; i++) {
+    for (int i = 0, n = 0; i < bids->count; i++) {
         const bool theirs = bids->bid[i].kernel->gives & SPS_VENDOR;
 
+        if (bids->bid[i].why_not) continue;
         if (n >= CANDIDATES && !(theirs && !vendor)) continue;
         SPS_TRY(try_bid(&b, &timed, bids, i, plan_p, best, &refused));
         n += !bids->bid[i].why_not;

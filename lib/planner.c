@@ -233,7 +233,8 @@ static int bidder(const sps_bids *bids, const char *name)
     return -1;
 }
 
-/* *done: wisdom knew a kernel that still bids, and its plan is made. */
+/* *done: wisdom knew a kernel that still bids, and its plan is made.  One that
+ * finds no memory this time is out, and the others bid. */
 static sps_status choose_remembered(sps_context *ctx, const sps_problem *p,
                                     const char *wisdom, sps_bids *bids,
                                     sps_plan **plan_p, bool *done)
@@ -244,12 +245,15 @@ static sps_status choose_remembered(sps_context *ctx, const sps_problem *p,
 
     *done = i >= 0;
     if (i < 0) return SPS_OK;
-    SPS_TRY(spsi_planner_pin(ctx, p, bids->bid[i].kernel, plan_p));
+    st = spsi_planner_take(ctx, p, &bids->bid[i], plan_p);
+    if (st != SPS_OK) {
+        *done = false;
+        return may_try_next(st, &bids->bid[i]) ? SPS_OK : st;
+    }
     bids->bid[i].remembered = true;
     bids->bid[i].measured = seconds;
     mark(bids, i, *plan_p);
-fail:
-    return st;
+    return SPS_OK;
 }
 
 static sps_status choose_measured(sps_context *ctx, const sps_problem *p,

@@ -2,9 +2,9 @@
 /* wisdom.c - remembers which kernel won a measurement.
  *
  * One line a result, nine words:
- *   op k-class dtype place device hash version kernel microseconds
- * The first seven are the key: a line of another device or version never
- * matches.  Lines of this run stand in the context; a file adds those of
+ *   op k types place device hash version kernel microseconds
+ * The first seven are the key, types those of A and of the blocks: a line of
+ * another width, device or version never matches.  Lines of this run stand in the context; a file adds those of
  * earlier runs.  The file is rewritten as a whole, under a lock, to a
  * temporary file that is then renamed: readers need no lock and see either
  * the old or the new text.  Wisdom is a help, not a need: a file that cannot
@@ -30,11 +30,9 @@ struct sps_wisdom {
     char *text;             /* lines of this context, each ended */
 };
 
-/* Widths that share a choice: 1, 2, 4, 8, then multiples of 16. */
-static int k_class(int k)
+static const char *type_name(sps_dtype type)
 {
-    if (k > 8) return (k + 15) / 16 * 16;
-    return k > 4 ? 8 : k > 2 ? 4 : k;
+    return type == SPS_F64 ? "f64" : "f32";
 }
 
 static void make_key(const sps_context *ctx, const sps_problem *p,
@@ -46,9 +44,9 @@ static void make_key(const sps_context *ctx, const sps_problem *p,
     memcpy(device, ctx->device, n + 1);
     for (size_t i = 0; i < n; i++)
         if (device[i] <= ' ') device[i] = '_';
-    snprintf(key, LINE, "%s %d %s %s %s %016" PRIx64 " %s ",
-             p->op == SPS_OP_SPMM ? "spmm" : "sddmm", k_class(p->k),
-             p->A->dtype == SPS_F64 ? "f64" : "f32", ctx->backend->name,
+    snprintf(key, LINE, "%s %d %s:%s %s %s %016" PRIx64 " %s ",
+             p->op == SPS_OP_SPMM ? "spmm" : "sddmm", p->k,
+             type_name(p->A->dtype), type_name(p->block), ctx->backend->name,
              n > 0 ? device : "-", p->f->hash, sps_version());
 }
 
@@ -80,10 +78,10 @@ static double parse_seconds(const char *text)
 
 static bool well_formed(const char *line)
 {
-    char op[16], dtype[8], kernel[128], time[32];
+    char op[16], types[8], kernel[128], time[32];
     int width = 0, end = 0;
     const int words = sscanf(line, "%15s %d %7s %*s %*s %*16[0-9a-f] %*s "
-                             "%127s %31s %n", op, &width, dtype, kernel,
+                             "%127s %31s %n", op, &width, types, kernel,
                              time, &end);
 
     return words == 5 && width > 0 && parse_seconds(time) > 0.0 &&

@@ -1,62 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_planner.c - bids, choices, pins, measuring and wisdom. */
+/* check_planner.c - bids, choices, pins and measuring. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
-#include <unistd.h>
 
-#include "fixture.h"
-#include "operator.h"
-#include "registry.h"
-#include "rig.h"
-#include "runner.h"
-#include "zoo.h"
+#include "choice.h"
 
-static sps_context *ctx;
-static char file[64];
-static rig r;
-
-static void open_all(void)
-{
-    int fd;
-
-    ctx = runner_context();
-    rig_open(&r, ctx, zoo_find("grid7"), 400, ZOO_RANDOM, SPS_F64);
-    strcpy(file, "/tmp/check_planner.XXXXXX");
-    fd = mkstemp(file);
-    ck_assert_int_ge(fd, 0);
-    close(fd);
-}
-
-static void close_all(void)
-{
-    unlink(file);
-    rig_close(&r);
-    fixture_close(&ctx);
-}
-
-/* Chooses for the rig's matrix; what was chosen is in *bids and r.plan. */
-static sps_status choose(int k, const char *name, const char *wisdom,
-                         sps_bids *bids)
-{
-    const sps_problem p = rig_problem(&r, SPS_OP_SPMM, k);
-
-    spsi_plan_destroy(&r.plan);
-    return spsi_planner_choose(ctx, &p, name, wisdom, bids, &r.plan);
-}
-
-static const sps_bid *chosen(const sps_bids *bids)
-{
-    const sps_bid *found = NULL;
-
-    for (int i = 0; i < bids->count; i++)
-        if (bids->bid[i].chosen) {
-            ck_assert_msg(!found, "two are chosen");
-            found = &bids->bid[i];
-        }
-    ck_assert_msg(found != NULL, "none is chosen");
-    return found;
-}
+static void open_all(void) { choice_open(); }
+static void close_all(void) { choice_close(); }
 
 static int bidders(const sps_bids *bids)
 {
@@ -104,54 +55,6 @@ START_TEST(a_choice_leaves_no_text_of_a_failure)
     sps_operator_destroy(&op);
 }
 END_TEST
-
-/* A kernel that bids lowest and whose plan finds no memory. */
-static bool always(const sps_problem *p, const char **why_not)
-{
-    (void)p;
-    (void)why_not;
-    return true;
-}
-
-static double nothing(const sps_problem *p)
-{
-    (void)p;
-    return 0.0;
-}
-
-static sps_status no_memory(sps_context *c, const sps_problem *p,
-                            sps_plan **plan_p)
-{
-    (void)p;
-    (void)plan_p;
-    return spsi_fail(c, SPS_ENOMEM, "no memory for the plan");
-}
-
-/* Chooses where that kernel stands beside those of the place: the context
- * takes a catalogue of its own for the call. */
-static sps_status choose_beside(const char *name, const char *wisdom,
-                                sps_bids *bids)
-{
-    static sps_kernel starved = { .name = "spmm.starved", .op = SPS_OP_SPMM,
-                                  .gives = ~0u, .fits = always,
-                                  .cost = nothing, .plan = no_memory };
-    const sps_kernel *kernels[128] = { &starved }, *kernel;
-    const sps_module catalogue = { .kernels = kernels }, *old = ctx->module;
-    const sps_place place = ctx->opt.place;
-    sps_status st;
-
-    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++) {
-        ck_assert_int_lt(i, 126);
-        kernels[i + 1] = kernel;
-    }
-    starved.where = ctx->backend->place;
-    ctx->module = &catalogue;
-    ctx->opt.place = SPS_CUDA;
-    st = choose(16, name, wisdom, bids);
-    ctx->module = old;
-    ctx->opt.place = place;
-    return st;
-}
 
 START_TEST(a_plan_without_memory_gives_way_to_the_next)
 {
@@ -341,189 +244,6 @@ START_TEST(operators_pin_what_fits)
 }
 END_TEST
 
-/* ----------------------------------------------------------------- wisdom */
-
-static void forget(void) { spsi_wisdom_clear(ctx); }
-
-static void write_file(const char *text)
-{
-    FILE *out = fopen(file, "w");
-
-    ck_assert_ptr_nonnull(out);
-    fputs(text, out);
-    fclose(out);
-}
-
-static void read_text(char *text, size_t size)
-{
-    FILE *in = fopen(file, "r");
-    size_t n;
-
-    ck_assert_ptr_nonnull(in);
-    n = fread(text, 1, size - 1, in);
-    text[n] = '\0';
-    fclose(in);
-}
-
-/* One measured choice, written to the file; its kernel. */
-static const sps_kernel *learn(int k)
-{
-    const sps_kernel *kernel;
-    sps_bids bids;
-
-    OK(ctx, choose(k, "measure", file, &bids));
-    ck_assert(!chosen(&bids)->remembered);
-    kernel = r.plan->kernel;
-    spsi_bids_clear(ctx, &bids);
-    return kernel;
-}
-
-static bool remembered(int k, const char *name, const sps_kernel *kernel)
-{
-    sps_bids bids;
-    bool known;
-
-    OK(ctx, choose(k, name, file, &bids));
-    known = chosen(&bids)->remembered;
-    if (known) ck_assert_ptr_eq(r.plan->kernel, kernel);
-    spsi_bids_clear(ctx, &bids);
-    return known;
-}
-
-START_TEST(wisdom_outlives_the_context)
-{
-    const sps_kernel *kernel = learn(16);
-
-    forget();
-    ck_assert(remembered(16, "measure", kernel));
-    forget();
-    ck_assert(remembered(16, "auto", kernel));
-}
-END_TEST
-
-START_TEST(wisdom_of_this_run_needs_no_file)
-{
-    sps_bids bids;
-
-    OK(ctx, choose(8, "measure", NULL, &bids));
-    ck_assert(!chosen(&bids)->remembered);
-    spsi_bids_clear(ctx, &bids);
-    OK(ctx, choose(8, "measure", NULL, &bids));
-    ck_assert(chosen(&bids)->remembered);
-    ck_assert(chosen(&bids)->measured > 0.0);
-    spsi_bids_clear(ctx, &bids);
-    OK(ctx, choose(8, "auto", NULL, &bids));   /* a guess stays a guess */
-    ck_assert(!chosen(&bids)->remembered);
-    spsi_bids_clear(ctx, &bids);
-}
-END_TEST
-
-START_TEST(wisdom_of_another_pattern_or_width_is_none)
-{
-    rig other;
-
-    learn(16);
-    forget();
-    ck_assert(!remembered(64, "auto", NULL));
-    rig_open(&other, ctx, zoo_find("band"), 400, ZOO_RANDOM, SPS_F64);
-    rig_close(&r);
-    r = other;
-    ck_assert(!remembered(16, "auto", NULL));
-}
-END_TEST
-
-/* Replaces the word number w (from 0) of the last line. */
-static void spoil(int w, const char *word)
-{
-    char text[4096], *s;
-    char out[8192];
-
-    read_text(text, sizeof text);
-    s = strrchr(text, '\n');
-    ck_assert_ptr_nonnull(s);
-    *s = '\0';
-    s = strrchr(text, '\n') + 1;
-    for (int i = 0; i < w; i++) s = strchr(s, ' ') + 1;
-    snprintf(out, sizeof out, "%.*s%s%s\n", (int)(s - text), text, word,
-             s + strcspn(s, " "));
-    write_file(out);
-}
-
-START_TEST(stale_wisdom_is_ignored)
-{
-    const struct { int word; const char *text; } stale[] = {
-        { 2, "f32" }, { 3, "abacus" }, { 4, "another_device" },
-        { 5, "0123456789abcdef" }, { 6, "0.0.1" }, { 7, "spmm.forgotten" },
-    };
-
-    for (int i = 0; i < 6; i++) {
-        write_file("");
-        learn(16);
-        spoil(stale[i].word, stale[i].text);
-        forget();
-        ck_assert_msg(!remembered(16, "auto", NULL), "%s", stale[i].text);
-        forget();
-    }
-}
-END_TEST
-
-START_TEST(lines_that_are_no_wisdom_are_skipped_with_a_note)
-{
-    const sps_kernel *kernel = learn(16);
-    char text[4096], more[8192];
-
-    read_text(text, sizeof text);
-    snprintf(more, sizeof more, "%srubbish\nspmm -3 f64 cpu x y z w v\n\n"
-             "# a comment\nspmm 16 f64 cpu d 00 0.1.0 k 1e999999\n", text);
-    write_file(more);
-    forget();
-    ck_assert(remembered(16, "auto", kernel));
-    ck_assert(fixture_noted(ctx, "skipped 3 lines"));
-}
-END_TEST
-
-START_TEST(a_file_that_is_no_wisdom_is_left_alone)
-{
-    const char *text = "%%MatrixMarket matrix coordinate real general\n";
-    char after[256];
-
-    write_file(text);
-    learn(16);
-    read_text(after, sizeof after);
-    ck_assert_str_eq(after, text);
-    ck_assert(fixture_noted(ctx, "first line"));
-}
-END_TEST
-
-START_TEST(wisdom_that_cannot_be_kept_costs_a_note_only)
-{
-    sps_bids bids;
-
-    OK(ctx, choose(16, "measure", "/nonexistent/folder/wisdom", &bids));
-    ck_assert(fixture_noted(ctx, "was not written"));
-    spsi_bids_clear(ctx, &bids);
-}
-END_TEST
-
-START_TEST(measuring_again_replaces_the_line)
-{
-    char text[4096];
-    int lines = 0;
-
-    learn(16);
-    learn(4);
-    forget();
-    /* Forgotten and unreadable: a new measurement of the same. */
-    OK(ctx, spsi_wisdom_add(ctx, file, &(sps_problem){
-        .op = SPS_OP_SPMM, .A = r.op->A, .f = &r.op->f, .k = 16 },
-        "spmm.other", 1e-3));
-    read_text(text, sizeof text);
-    for (const char *s = text; (s = strstr(s, "\nspmm ")); s++) lines++;
-    ck_assert_int_eq(lines, 2);
-    ck_assert_ptr_nonnull(strstr(text, "spmm.other 1000.000\n"));
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("planner");
@@ -542,14 +262,6 @@ int main(void)
     tcase_add_test(t, the_table_names_bids_choice_and_reasons);
     tcase_add_test(t, operators_describe_both_plans);
     tcase_add_test(t, operators_pin_what_fits);
-    tcase_add_test(t, wisdom_outlives_the_context);
-    tcase_add_test(t, wisdom_of_this_run_needs_no_file);
-    tcase_add_test(t, wisdom_of_another_pattern_or_width_is_none);
-    tcase_add_test(t, stale_wisdom_is_ignored);
-    tcase_add_test(t, lines_that_are_no_wisdom_are_skipped_with_a_note);
-    tcase_add_test(t, a_file_that_is_no_wisdom_is_left_alone);
-    tcase_add_test(t, wisdom_that_cannot_be_kept_costs_a_note_only);
-    tcase_add_test(t, measuring_again_replaces_the_line);
     suite_add_tcase(s, t);
     return runner_run(s);
 }
