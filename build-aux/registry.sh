@@ -3,7 +3,9 @@
 # Turns build lists into a C file of NULL-terminated tables: the line of a
 # file in a list is its registration.  Order in the list breaks ties.
 #   usage: registry.sh {TYPE PREFIX ARRAY {FILE} --}...
-# FILE dir/NAME.c or .cu must define  const TYPE PREFIX_NAME.
+# FILE dir/NAME.c or .cu must define  const TYPE PREFIX_NAME.  With the TYPE
+# char the table is one of run-time names, spmm.plain of spmm_plain.cu, and
+# nothing need be linked.
 echo "/* Made by build-aux/registry.sh from the build lists. */"
 echo '#include "registry.h"'
 echo '#include "eigen.h"'
@@ -13,11 +15,16 @@ while [ $# -ge 3 ]; do
     echo
     while [ $# -gt 0 ] && [ "$1" != -- ]; do
         name=${1##*/}
-        name=${prefix}_${name%.*}
-        echo "extern const $type $name;"
-        rows="$rows    &$name,
-"
+        name=${name%.*}
         shift
+        if [ "$type" = char ]; then
+            rows="$rows    \"${name%%_*}.${name#*_}\",
+"
+            continue
+        fi
+        echo "extern const $type ${prefix}_$name;"
+        rows="$rows    &${prefix}_$name,
+"
     done
     [ $# -gt 0 ] && shift
     echo "extern const $type *const $array[];"

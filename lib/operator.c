@@ -227,6 +227,32 @@ void sps_operator_destroy(sps_operator **op_p)
 
 /* ------------------------------------------------------------------ apply */
 
+/* In the one after the other of two with the same ld, columns begin r places
+ * to the right: side by side in the same memory, they may never meet. */
+static bool side_by_side(const sps_block *first, const sps_block *then,
+                         uintptr_t bytes)
+{
+    const uintptr_t row = (uintptr_t)first->ld * spsi_dtype_size(first->dtype);
+    const uintptr_t begin = bytes % row / spsi_dtype_size(first->dtype);
+
+    return first->ld == then->ld && first->dtype == then->dtype &&
+           bytes % spsi_dtype_size(first->dtype) == 0 &&
+           begin >= (uintptr_t)first->k &&
+           begin + (uintptr_t)then->k <= (uintptr_t)first->ld;
+}
+
+bool spsi_blocks_meet(const sps_block *X, const sps_block *Y)
+{
+    const bool swap = (uintptr_t)X->data > (uintptr_t)Y->data;
+    const sps_block *first = swap ? Y : X, *then = swap ? X : Y;
+    const uintptr_t bytes = (uintptr_t)then->data - (uintptr_t)first->data;
+
+    if (X->n == 0 || Y->n == 0 || X->k == 0 || Y->k == 0) return false;
+    return bytes < (uintptr_t)((first->n - 1) * first->ld + first->k) *
+                       spsi_dtype_size(first->dtype) &&
+           !side_by_side(first, then, bytes);
+}
+
 sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,
                                const sps_block *Y)
 {
@@ -245,8 +271,9 @@ sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,
     SPS_REQUIRE(ctx, X->dtype == op->dtype && Y->dtype == op->dtype,
                 SPS_EINVAL, "this operator takes blocks of %s",
                 op->dtype == SPS_F64 ? "doubles" : "floats");
-    SPS_REQUIRE(ctx, X->data != Y->data || X->n == 0 || X->k == 0, SPS_EINVAL,
-                "X and Y must not be the same memory");
+    SPS_REQUIRE(ctx, !spsi_blocks_meet(X, Y), SPS_EINVAL, "X and Y share "
+                "memory: a product reads X while it writes Y, so views of one "
+                "block must be of different columns");
 fail:
     return st;
 }

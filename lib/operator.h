@@ -63,6 +63,9 @@ bool spsi_operator_fuses(const sps_operator *op, int k);
 sps_status spsi_operator_plan(sps_operator *op, const sps_options *opt);
 sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,
                                const sps_block *Y);
+/* Whether a number of X is one of Y, too; columns side by side in the rows of
+ * one block are not. */
+bool spsi_blocks_meet(const sps_block *X, const sps_block *Y);
 /* As sps_operator_csr, for blocks of dtype; floats want an A of floats. */
 sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
                                 sps_dtype dtype, const sps_options *opt,

@@ -275,12 +275,25 @@ fail:
     return st;
 }
 
+static bool listed(const char *kind, const char *name)
+{
+    const char *known;
+
+    for (int i = 0; (known = sps_list(NULL, kind, i)); i++)
+        if (strcmp(known, name) == 0) return true;
+    return false;
+}
+
 static sps_status fail_unknown(sps_context *ctx, const char *name)
 {
     const bool host = ctx->backend->place == SPS_HOST;
     const char *kind = host ? "kernel.cpu" : "kernel.cuda";
     const char *near = spsi_nearest(ctx, kind, name);
 
+    if (listed(host ? "kernel.cuda" : "kernel.cpu", name))
+        return spsi_fail(ctx, SPS_EUNFIT, "kernel %s runs on %s, and this "
+                         "context is on %s", name, host ? "a GPU" : "the host",
+                         host ? "the host" : "a GPU");
     if (near)
         return spsi_fail(ctx, SPS_EINVAL, "unknown kernel \"%s\": did you "
                          "mean \"%s\"?", name, near);

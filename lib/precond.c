@@ -190,8 +190,8 @@ sps_status sps_precond_apply(const sps_precond *M, const sps_block *R,
     SPS_REQUIRE(M->ctx, M->type == &user_type || R->k <= M->width, SPS_ESHAPE,
                 "blocks of %d columns; this preconditioner was made for %d",
                 R->k, M->width);
-    SPS_REQUIRE(M->ctx, R->data != Z->data || R->n == 0, SPS_EINVAL,
-                "Z and R are the same block");
+    SPS_REQUIRE(M->ctx, !spsi_blocks_meet(R, Z), SPS_EINVAL,
+                "Z and R share memory");
     st = M->type->apply(M, R, Z);
 fail:
     return st;

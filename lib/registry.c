@@ -29,6 +29,14 @@ static const char *kernel_name(const sps_kernel *const *list, int i)
     return found ? found->name : NULL;
 }
 
+static const char *name_on_gpus(int i)
+{
+    const char *const *name = spsi_kernel_names_cuda;
+
+    for (; *name && i > 0; i--) name++;
+    return *name;
+}
+
 static const char *precond_name(int i)
 {
     const sps_precond_type *const *type = spsi_preconds;
@@ -66,8 +74,8 @@ const char *sps_list(const sps_context *ctx, const char *kind, int i)
     if (strcmp(kind, "kernel.cpu") == 0)
         return kernel_name(spsi_kernels_host, i);
     if (strcmp(kind, "kernel.cuda") == 0)
-        return kernel_name(ctx && ctx->module ? ctx->module->kernels : NULL,
-                           i);
+        return !ctx ? name_on_gpus(i)
+               : kernel_name(ctx->module ? ctx->module->kernels : NULL, i);
     return NULL;
 }
 

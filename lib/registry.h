@@ -18,6 +18,8 @@ extern const sps_kernel *const spsi_kernels_host[];
 extern const struct sps_precond_type *const spsi_preconds[];
 extern const struct sps_solver_type *const spsi_solvers[];
 extern const struct sps_eigen_type *const spsi_eigensolvers[];
+/* Names of all kernels of the CUDA module, built here or not. */
+extern const char *const spsi_kernel_names_cuda[];
 
 #define SPS_MODULE_ABI 1
 

@@ -344,8 +344,8 @@ static sps_status check_arguments(sps_solver *s, const sps_block *B,
                 "B is %lld x %d, X is %lld x %d; the solver was made for "
                 "%lld x %d", (long long)B->n, B->k, (long long)X->n, X->k,
                 (long long)s->n, s->columns);
-    SPS_REQUIRE(s->ctx, B->data != X->data || s->n == 0, SPS_EINVAL,
-                "B and X are the same block");
+    SPS_REQUIRE(s->ctx, !spsi_blocks_meet(B, X), SPS_EINVAL,
+                "B and X share memory");
     SPS_REQUIRE(s->ctx, !r || r->struct_size == sizeof *r, SPS_EINVAL,
                 "result->struct_size must be sizeof(sps_result)");
 fail:

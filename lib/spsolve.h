@@ -598,8 +598,8 @@ sps_status sps_solver_eigen(sps_solver *s, sps_block *X, double *lambda,
                             sps_eigen_result *result);
 
 /** Name number i of a kind ("solver", "eigensolver", "precond", "kernel.cpu",
- *  "kernel.cuda", "option"), NULL past the last.  ctx may be NULL for all but
- *  "kernel.cuda". */
+ *  "kernel.cuda", "option"), NULL past the last.  ctx may be NULL: then those
+ *  of "kernel.cuda" are what a GPU would have. */
 const char *sps_list(const sps_context *ctx, const char *kind, int i);
 
 #ifdef __cplusplus

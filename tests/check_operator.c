@@ -297,6 +297,52 @@ START_TEST(input_and_output_must_not_be_the_same)
 }
 END_TEST
 
+/* X and Y of 3 columns each over one array of 2 n x 8 numbers, from column
+ * `first` and row `row` on; whether the operator takes them. */
+static bool takes(const sps_operator *op, sps_block *whole, int x_first,
+                  int y_first, int64_t y_row)
+{
+    int64_t ld;
+    double *data = sps_block_data(whole, &ld);
+    sps_block *X = NULL, *Y = NULL;
+    sps_status st;
+
+    OK(ctx, sps_block_wrap(ctx, op->n, 3, data + x_first, ld, &X));
+    OK(ctx, sps_block_wrap(ctx, op->n, 3, data + y_row * ld + y_first, ld,
+                           &Y));
+    st = sps_operator_apply(op, 1.0, X, 0.0, Y);
+    if (st != SPS_OK) {
+        ck_assert_int_eq(st, SPS_EINVAL);
+        ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "share memory"));
+    }
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    return st == SPS_OK;
+}
+
+START_TEST(views_that_meet_are_refused_and_neighbours_are_not)
+{
+    sps_csr *A = matrix("grid5", 30, ZOO_INTEGER);
+    sps_operator *op = operator_of(ctx, A, 3);
+    sps_block *whole = fixture_block(ctx, 2 * A->nrow, 8, NULL, 8);
+    const int64_t n = A->nrow;
+
+    ck_assert(!takes(op, whole, 0, 2, 0));
+    ck_assert(!takes(op, whole, 2, 0, 0));
+    ck_assert(!takes(op, whole, 0, 0, 1));
+    ck_assert(!takes(op, whole, 0, 1, n - 1));
+    ck_assert(!takes(op, whole, 5, 3, n - 1));
+    ck_assert(takes(op, whole, 0, 3, 0));
+    ck_assert(takes(op, whole, 5, 0, 0));
+    ck_assert(takes(op, whole, 5, 0, 1));
+    ck_assert(takes(op, whole, 0, 0, n));
+    ck_assert(takes(op, whole, 0, 2, n));
+    sps_block_destroy(&whole);
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+}
+END_TEST
+
 /* -------------------------------------------------------------- callbacks */
 
 typedef struct call { int count, code; int64_t n; int k; } call;
@@ -395,6 +441,7 @@ int main(void)
     tcase_add_test(t, the_plain_kernel_agrees);
     tcase_add_test(t, wrong_arguments_are_refused_with_their_shapes);
     tcase_add_test(t, input_and_output_must_not_be_the_same);
+    tcase_add_test(t, views_that_meet_are_refused_and_neighbours_are_not);
     tcase_add_test(t, callbacks_see_the_block_and_end_with_their_code);
     tcase_add_test(t, a_callback_is_an_operator);
     suite_add_tcase(s, t);

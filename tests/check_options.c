@@ -276,7 +276,8 @@ START_TEST(lists_end_and_unknown_kinds_are_empty)
     }
     ck_assert_ptr_null(sps_list(ctx, "nonsense", 0));
     ck_assert_ptr_null(sps_list(ctx, NULL, 0));
-    ck_assert_ptr_null(sps_list(NULL, "kernel.cuda", 0));
+    ck_assert_ptr_nonnull(sps_list(NULL, "kernel.cuda", 0));
+    ck_assert_ptr_null(sps_list(NULL, "kernel.cuda", 1 << 20));
     ck_assert_str_eq(sps_list(NULL, "precond", 0), "none");
 }
 END_TEST

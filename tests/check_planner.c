@@ -112,6 +112,33 @@ START_TEST(unknown_names_are_refused_with_a_suggestion)
 }
 END_TEST
 
+START_TEST(kernels_of_the_other_place_are_told_from_unknown_ones)
+{
+    const bool host = ctx->backend->place == SPS_HOST;
+    const char *where = host ? "runs on a GPU" : "runs on the host", *name;
+
+    for (int i = 0; (name = sps_list(NULL, host ? "kernel.cuda" : "kernel.cpu",
+                                     i)); i++) {
+        sps_bids bids;
+
+        ck_assert_int_eq(choose(8, name, NULL, &bids), SPS_EUNFIT);
+        ck_assert_msg(strstr(sps_context_error(ctx), where) != NULL, "%s",
+                      sps_context_error(ctx));
+    }
+}
+END_TEST
+
+START_TEST(the_names_of_the_gpus_kernels_are_known_without_one)
+{
+    const char *name;
+
+    ck_assert_ptr_nonnull(sps_list(NULL, "kernel.cuda", 0));
+    if (ctx->backend->place == SPS_HOST) return;
+    for (int i = 0; (name = sps_list(ctx, "kernel.cuda", i)); i++)
+        ck_assert_str_eq(name, sps_list(NULL, "kernel.cuda", i));
+}
+END_TEST
+
 START_TEST(a_name_of_another_opcode_leaves_the_choice_free)
 {
     const sps_kernel *kernel = rig_kernel(ctx, SPS_OP_SDDMM, 0);
@@ -256,6 +283,8 @@ int main(void)
     tcase_add_test(t, a_plan_without_memory_gives_way_to_the_next);
     tcase_add_test(t, a_name_pins_each_kernel);
     tcase_add_test(t, unknown_names_are_refused_with_a_suggestion);
+    tcase_add_test(t, kernels_of_the_other_place_are_told_from_unknown_ones);
+    tcase_add_test(t, the_names_of_the_gpus_kernels_are_known_without_one);
     tcase_add_test(t, a_name_of_another_opcode_leaves_the_choice_free);
     tcase_add_test(t, only_kernels_with_the_guarantees_bid);
     tcase_add_test(t, measuring_times_the_best_and_the_vendors);

@@ -92,6 +92,7 @@ expect 2 "unknown name 'gpu:x'" -A $p2 -device gpu:x
 expect 2 "known are auto, cpu, cuda, cuda:N" -A $p2 -device gpu
 expect 2 "known are auto, cpu, cuda, cuda:N" -A $p2 -device cuda:x
 expect 2 "-kernel: unknown name" -A $p2 -device cpu -kernel spmm_omb
+expect 2 "spmm.tiles runs on a GPU" -A $p2 -device cpu -kernel spmm.tiles
 expect 2 "-norm absolute needs -atol" -A $p2 -norm absolute
 expect 2 "-rtol or -atol must be above 0" -A $p2 -rtol 0
 expect 2 "only one of -A" -A - -B -

@@ -109,8 +109,9 @@ size_t job_resident(void)
 
 static int known_kernel(job *j)
 {
-    const char *kind = j->info.place == SPS_CUDA ? "kernel.cuda"
-                                                 : "kernel.cpu";
+    const bool gpu = j->info.place == SPS_CUDA;
+    const char *kind = gpu ? "kernel.cuda" : "kernel.cpu";
+    const char *other = gpu ? "kernel.cpu" : "kernel.cuda";
     const char *names[128], *name, *near;
     int n = 0;
 
@@ -121,6 +122,11 @@ static int known_kernel(job *j)
         names[n++] = name;
         if (strcmp(name, j->opt.kernel) == 0) return 0;
     }
+    for (int i = 0; (name = sps_list(NULL, other, i)); i++)
+        if (strcmp(name, j->opt.kernel) == 0)
+            return job_fail(j, EXIT_USAGE, "usage", "-kernel: %s runs on %s, "
+                        "and the device is %s", name, gpu ? "the host"
+                        : "a GPU", gpu ? "a GPU" : "the host");
     near = cli_nearest(j->opt.kernel, names, n);
     return job_fail(j, EXIT_USAGE, "usage",
                 "-kernel: unknown name '%s'%s%s%s; 'solve -list' has all",
