@@ -25,7 +25,8 @@ static sps_problem problem(const sps_operator *op, sps_opcode code, int k,
         .op = code, .A = op->A, .local = &op->local, .f = &op->f,
         .k = k < SPS_BLOCK_MAX ? k : SPS_BLOCK_MAX, .block = op->dtype,
         .need = (ctx->opt.reproducible ? SPS_REPRODUCIBLE : 0u) |
-                (!opt || opt->full_precision ? SPS_FULL_PRECISION : 0u),
+                (!opt || opt->full_precision ? SPS_FULL_PRECISION : 0u) |
+                (op->strict ? SPS_NAN_STAYS_IN_ROW : 0u),
         .bandwidth = spsi_bandwidth(ctx),
     };
 }
@@ -154,6 +155,7 @@ sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
     op->width = width;
     op->dtype = dtype;
     op->norm = -1.0;
+    op->strict = o.strict_nonfinite;
     op->props = A->props & (SPS_SYMMETRIC | SPS_SPD | SPS_INTERLEAVED);
     SPS_TRY(keep_name(ctx, o.kernel, &op->kernel));
     SPS_TRY(keep_name(ctx, o.wisdom, &op->wisdom));

@@ -18,6 +18,7 @@ struct sps_operator {
     unsigned props;
     int width;
     sps_dtype dtype;          /* of blocks */
+    bool strict;              /* NaN in X stays with the rows that store it */
     /* csr */
     sps_csr *A;               /* host arrays: the caller's, or own_A */
     sps_csr *own_A;           /* sorted copy, or read back from the device, or

@@ -185,6 +185,7 @@ sps_status spsi_operator_single_of(const sps_operator *A,
     op->n = A->n;
     op->ncol = A->ncol;
     op->width = A->width;
+    op->strict = A->strict;
     op->dtype = SPS_F32;
     op->norm = -1.0;
     op->props = A->props;

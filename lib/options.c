@@ -56,6 +56,7 @@ static const row rows[] = {
     ROW(rank_tolerance, REAL, 0, 1, NULL, NULL),
     ROW(true_residual_every, INT, 1, INT_MAX, NULL, NULL),
     ROW(full_precision, BOOL, 0, 1, NULL, NULL),
+    ROW(strict_nonfinite, BOOL, 0, 1, NULL, NULL),
     ROW(precision, WORD, 0, 0, "auto double mixed", NULL),
     ROW(basis, WORD, 0, 0, "auto double single", NULL),
     ROW(precond_precision, WORD, 0, 0, "auto double single", NULL),

@@ -155,16 +155,18 @@ static sps_status make_inner(sps_operator *op, const sps_options *o,
                              const int32_t *order)
 {
     sps_reordering *r = op->reordered;
-    sps_options plain = *o;
+    sps_options plain = *o, of_order;
     sps_status st;
 
     plain.reorder = "none";
+    sps_options_default(&of_order);
+    of_order.strict_nonfinite = o->strict_nonfinite;
     SPS_TRY(make_permutation(op->ctx, op->n, order, &r->P));
     SPS_TRY(spsi_csr_transpose(op->ctx, r->P, &r->T));
     SPS_TRY(spsi_new(op->ctx, (size_t)r->A->nnz * value_size(r->A), &r->val));
     SPS_TRY(sps_operator_csr(op->ctx, r->A, op->width, &plain, &r->inner));
-    SPS_TRY(sps_operator_csr(op->ctx, r->P, op->width, NULL, &r->forth));
-    SPS_TRY(sps_operator_csr(op->ctx, r->T, op->width, NULL, &r->back));
+    SPS_TRY(sps_operator_csr(op->ctx, r->P, op->width, &of_order, &r->forth));
+    SPS_TRY(sps_operator_csr(op->ctx, r->T, op->width, &of_order, &r->back));
 fail:
     return st;
 }

@@ -400,6 +400,9 @@ typedef struct sps_options {
                                    singular value; 1e-8 */
     int true_residual_every;  /**< recomputed every so many steps, 50 */
     bool full_precision;      /**< kernels that drop bits may not bid (true) */
+    bool strict_nonfinite;    /**< nor those in which a NaN or infinity of X
+                                   reaches rows of A X that do not store its
+                                   column (false; doc/numerics.md) */
     const char *precision;    /**< of the work; X, residuals and tolerances are
                                    double always.  double; mixed: corrections
                                    in single precision, refined (refinement in

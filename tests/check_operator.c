@@ -9,6 +9,7 @@
 #include "block.h"
 #include "operator.h"
 #include "oracle.h"
+#include "reorder.h"
 #include "registry.h"
 #include "runner.h"
 #include "zoo.h"
@@ -343,6 +344,69 @@ START_TEST(views_that_meet_are_refused_and_neighbours_are_not)
 }
 END_TEST
 
+/* --------------------------------------------------------------- NaN in X */
+
+static sps_operator *strict_operator(sps_csr *A, int width, const char *order)
+{
+    sps_operator *op = NULL;
+    sps_options o;
+
+    sps_options_default(&o);
+    o.strict_nonfinite = true;
+    o.reorder = order;
+    OK(ctx, sps_operator_csr(ctx, A, width, &o, &op));
+    return op;
+}
+
+/* Infinity in row c of X, column 1: rows that store c have it, all others are
+ * those of a clean X. */
+static void spoil(const sps_operator *op, const sps_csr *A, int64_t c)
+{
+    double *x = zoo_block(A->ncol, 4, 4, 3, ZOO_INTEGER);
+    double *right = zeros(A->nrow * 4), *y = zeros(A->nrow * 4);
+
+    oracle_spmm(A, 1.0, x, 4, 0.0, right, 4, 4, NULL);
+    x[4 * c + 1] = INFINITY;
+    apply(op, 1.0, x, 0.0, y, 4);
+    for (int64_t i = 0; i < A->nrow; i++) {
+        double a = 0;
+
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            if (A->col[p] == c) a = spsi_csr_value(A, p);
+        if (a != 0) right[4 * i + 1] = a * INFINITY;
+    }
+    ck_assert_int_eq(oracle_differs(A->nrow, 4, y, 4, right, 4), -1);
+    free(x);
+    free(y);
+    free(right);
+}
+
+START_TEST(strict_operators_take_kernels_that_keep_nan_in_its_rows)
+{
+    static const char *const families[] = { "grid27_dof3", "blocks8",
+                                            "nodes6", "uniform" };
+
+    for (int f = 0; f < 4; f++) {
+        sps_csr *A = matrix(families[f], 600, ZOO_INTEGER);
+        sps_operator *op = strict_operator(A, 4, f == 0 ? "rcm" : "none");
+        char text[16384];
+
+        ck_assert(op->block->kernel->gives & SPS_NAN_STAYS_IN_ROW);
+        ck_assert(op->vector->kernel->gives & SPS_NAN_STAYS_IN_ROW);
+        if (op->reordered) {
+            ck_assert(op->reordered->inner->strict);
+            ck_assert(op->reordered->forth->strict);
+        }
+        sps_operator_describe(op, text, sizeof text);
+        ck_assert_ptr_nonnull(strstr(text, "no: lets NaN leave its row"));
+        spoil(op, A, 0);
+        spoil(op, A, A->ncol / 2);
+        sps_operator_destroy(&op);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
 /* -------------------------------------------------------------- callbacks */
 
 typedef struct call { int count, code; int64_t n; int k; } call;
@@ -442,6 +506,7 @@ int main(void)
     tcase_add_test(t, wrong_arguments_are_refused_with_their_shapes);
     tcase_add_test(t, input_and_output_must_not_be_the_same);
     tcase_add_test(t, views_that_meet_are_refused_and_neighbours_are_not);
+    tcase_add_test(t, strict_operators_take_kernels_that_keep_nan_in_its_rows);
     tcase_add_test(t, callbacks_see_the_block_and_end_with_their_code);
     tcase_add_test(t, a_callback_is_an_operator);
     suite_add_tcase(s, t);

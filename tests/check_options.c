@@ -47,6 +47,7 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert(opt.rtol == 1e-8 && opt.atol == 0 && opt.norm == SPS_NORM_RHS);
     ck_assert_int_eq(opt.max_iterations, 10000);
     ck_assert(opt.max_seconds == 0 && opt.full_precision);
+    ck_assert(!opt.strict_nonfinite);
     ck_assert_ptr_null(opt.wisdom);
     ck_assert_ptr_null(opt.nullspace_basis);
     sps_options_default(NULL);

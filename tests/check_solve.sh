@@ -33,7 +33,7 @@ for o in A B nrhs x0 o solver precond nullspace rtol atol norm maxit maxtime \
     version help lenient strict allow-nonfinite precond-block precond-degree \
     laplacian rigid-body scale reorder coords order dense precision basis precond-precision \
     fsai-power droptol fill \
-    rank-tol wisdom list maxmem; do
+    rank-tol wisdom strict-nonfinite list maxmem; do
     grep -q -- "^  -$o\\b" "$tmp/out" || fail "-help does not list -$o"
 done
 awk 'length > 80 { exit 1 }' "$tmp/out" || fail "-help is wider than 80"

@@ -47,7 +47,7 @@ typedef struct cli_values {
     double rtol, atol, maxtime, rank_tol;
     uint64_t seed, maxmem;
     bool lenient, strict, allow_nonfinite;
-    bool flexible, laplacian;
+    bool flexible, laplacian, strict_nonfinite;
     bool explain, dry_run, quiet, list, version;
     bool given_nrhs, given_sigma; /* said, not defaulted */
     /* derived */

@@ -412,6 +412,7 @@ static void solver_options(job *j, sps_options *o)
     o->fill = v->fill;
     o->restart = v->restart;
     o->flexible = v->flexible;
+    o->strict_nonfinite = v->strict_nonfinite;
     o->recycle = v->recycle;
     o->bicgstab_l = v->bicgstab_l;
     o->idr_s = v->idr_s;

@@ -155,6 +155,9 @@ const cli_option cli_options[] = {
      "of -list"},
     {"wisdom", "FILE", NULL, CLI_FILE, AT(wisdom), 0, 0, NULL, MACHINE,
      "remember the measured choices of -kernel measure in this file"},
+    {"strict-nonfinite", NULL, NULL, CLI_FLAG, AT(strict_nonfinite), 0, 0,
+     NULL, MACHINE, "no kernel by which a NaN or infinity of X reaches rows of "
+     "A X that do not store its column"},
     {"threads", "N", "0", CLI_INT, AT(threads), 0, 4096, NULL, MACHINE,
      "host threads; 0 means every core this process may use"},
     {"seed", "N", "1", CLI_NATURAL, AT(seed), 0, 0, NULL, MACHINE,

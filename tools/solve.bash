@@ -129,6 +129,7 @@ _solve()
         -device
         -kernel
         -wisdom
+        -strict-nonfinite
         -threads
         -seed
         -o
