@@ -1,58 +1,83 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* features.c - measures what kernels may know of a matrix before they bid.
  *
- * Lengths from the offsets; bandwidth from the ends of the sorted rows; a
- * hash over offsets and columns (one read of the pattern); reuse of columns
- * and full blocks on a sample of windows spread over the rows.  Every number
- * is the same for any count of threads: integers, maxima, and a sum of chunk
- * hashes that commutes. */
+ * Lengths from the offsets and bandwidth from the ends of the sorted rows (one
+ * read of the offsets and a line of the columns of each row); reuse of columns
+ * and full blocks on a sample of windows spread over the rows.  A hash over
+ * offsets and columns (one read of the pattern) where somebody asks for it.
+ * Every number is the same for any count of threads: sums of fixed chunks in
+ * order, and a sum of chunk hashes that commutes. */
 #include <math.h>
 #include <string.h>
 
+#include "planner.h"
 #include "traits.h"
 
 enum {
     WINDOWS = 1024,          /* of the sample */
     ENTRIES = 1 << 15,       /* looked at in one window, at most */
     SLOTS = 1 << 16,         /* of the set of columns, a power of two */
-    CHUNK = 1 << 14          /* words of one chunk of the hash */
+    CHUNK = 1 << 14          /* rows, or words of the hash, of one chunk */
 };
 
-static void measure_lengths(const sps_csr *A, sps_features *f)
-{
-    double squares = 0.0;
+/* What a chunk of rows adds. */
+typedef struct row_sums {
+    int64_t shortest, longest, widest, lengths[SPS_LENGTH_BINS];
+    double squares;          /* of the distances from the mean length */
+} row_sums;
 
-    f->min_length = A->nrow > 0 ? INT64_MAX : 0;
-    f->mean_length = A->nrow > 0 ? (double)A->nnz / (double)A->nrow : 0.0;
-    for (int64_t i = 0; i < A->nrow; i++) {
-        const int64_t length = A->rowptr[i + 1] - A->rowptr[i];
-        const double off = (double)length - f->mean_length;
+static void measure_chunk(const sps_csr *A, double mean, int64_t first,
+                          int64_t last, row_sums *sum)
+{
+    *sum = (row_sums){ .shortest = INT64_MAX };
+    for (int64_t i = first; i < last; i++) {
+        const int64_t p = A->rowptr[i], q = A->rowptr[i + 1], length = q - p;
+        const double off = (double)length - mean;
         int bin = 0;
 
         while (bin < SPS_LENGTH_BINS - 1 && length >> bin) bin++;
-        f->lengths[bin]++;
-        if (length < f->min_length) f->min_length = length;
-        if (length > f->max_length) f->max_length = length;
-        squares += off * off;
+        sum->lengths[bin]++;
+        if (length < sum->shortest) sum->shortest = length;
+        if (length > sum->longest) sum->longest = length;
+        sum->squares += off * off;
+        if (length == 0) continue;
+        if (i - A->col[p] > sum->widest) sum->widest = i - A->col[p];
+        if (A->col[q - 1] - i > sum->widest) sum->widest = A->col[q - 1] - i;
     }
-    f->empty_rows = f->lengths[0];
-    f->deviation = A->nrow > 0 ? sqrt(squares / (double)A->nrow) : 0.0;
 }
 
-static int64_t measure_bandwidth(sps_context *ctx, const sps_csr *A)
+static void add_chunk(const row_sums *sum, sps_features *f, double *squares)
 {
-    int64_t widest = 0;
+    if (sum->shortest < f->min_length) f->min_length = sum->shortest;
+    if (sum->longest > f->max_length) f->max_length = sum->longest;
+    if (sum->widest > f->bandwidth) f->bandwidth = sum->widest;
+    for (int b = 0; b < SPS_LENGTH_BINS; b++) f->lengths[b] += sum->lengths[b];
+    *squares += sum->squares;
+}
 
-#pragma omp parallel for schedule(static) num_threads(ctx->threads)           \
-    reduction(max : widest)
-    for (int64_t i = 0; i < A->nrow; i++) {
-        const int64_t p = A->rowptr[i], q = A->rowptr[i + 1];
+/* Lengths and bandwidth, chunks of rows side by side and then in order. */
+static sps_status measure_rows(sps_context *ctx, const sps_csr *A,
+                               sps_features *f)
+{
+    const int64_t chunks = (A->nrow + CHUNK - 1) / CHUNK;
+    const double mean = A->nrow > 0 ? (double)A->nnz / (double)A->nrow : 0.0;
+    double squares = 0.0;
+    row_sums *sum = NULL;
+    sps_status st;
 
-        if (p == q) continue;
-        if (i - A->col[p] > widest) widest = i - A->col[p];
-        if (A->col[q - 1] - i > widest) widest = A->col[q - 1] - i;
-    }
-    return widest;
+    SPS_TRY(SPS_NEW(ctx, chunks, &sum));
+#pragma omp parallel for schedule(static) num_threads(ctx->threads)
+    for (int64_t c = 0; c < chunks; c++)
+        measure_chunk(A, mean, c * CHUNK, c + 1 < chunks ? (c + 1) * CHUNK
+                                                         : A->nrow, &sum[c]);
+    f->min_length = A->nrow > 0 ? INT64_MAX : 0;
+    for (int64_t c = 0; c < chunks; c++) add_chunk(&sum[c], f, &squares);
+    f->mean_length = mean;
+    f->empty_rows = f->lengths[0];
+    f->deviation = A->nrow > 0 ? sqrt(squares / (double)A->nrow) : 0.0;
+fail:
+    spsi_free(ctx, sum);
+    return st;
 }
 
 /* ------------------------------------------------------------------- hash */
@@ -68,7 +93,7 @@ static uint64_t mix(uint64_t x)
 
 /* Hash of count words of 4 or 8 bytes; chunks are hashed apart and summed
  * with their place mixed in. */
-static uint64_t hash_array(sps_context *ctx, const int64_t *wide,
+static uint64_t hash_array(const sps_context *ctx, const int64_t *wide,
                            const int32_t *narrow, int64_t count)
 {
     const int64_t chunks = (count + CHUNK - 1) / CHUNK;
@@ -91,7 +116,7 @@ static uint64_t hash_array(sps_context *ctx, const int64_t *wide,
     return sum;
 }
 
-static uint64_t hash_pattern(sps_context *ctx, const sps_csr *A)
+uint64_t spsi_features_hash(const sps_context *ctx, const sps_csr *A)
 {
     uint64_t h = mix((uint64_t)A->nrow * 3 + mix((uint64_t)A->ncol));
 
@@ -263,9 +288,7 @@ sps_status spsi_features_measure(sps_context *ctx, const sps_csr *A,
     f->ncol = A->ncol;
     f->nnz = A->nnz;
     SPS_TRY(SPS_NEW(ctx, 1, &s));
-    measure_lengths(A, f);
-    f->bandwidth = measure_bandwidth(ctx, A);
-    f->hash = hash_pattern(ctx, A);
+    SPS_TRY(measure_rows(ctx, A, f));
     f->distinct8 = measure_distinct(A, 8, s);
     f->distinct64 = measure_distinct(A, 64, s);
     measure_blocks(A, f);

@@ -54,17 +54,22 @@ sps_status spsi_matrix_ilut(sps_context *ctx, const sps_csr *B,
 sps_status spsi_matrix_inverse_diagonal(const sps_operator *A, double *inverse,
                                         int64_t *zero, int64_t *negative)
 {
+    const int threads = A->ctx->threads;
+    int64_t zeros = 0, below = 0;
     sps_status st = SPS_OK;
 
-    *zero = *negative = 0;
     SPS_TRY(spsi_matrix_diagonal(A, inverse));
+#pragma omp parallel for schedule(static) num_threads(threads)                 \
+    reduction(+ : zeros, below)
     for (int64_t i = 0; i < A->n; i++) {
         double d = inverse[i];
 
-        *zero += d == 0;
-        *negative += d < 0;
+        zeros += d == 0;
+        below += d < 0;
         inverse[i] = d == 0 || !isfinite(1 / d) ? 1 : 1 / fabs(d);
     }
+    *zero = zeros;
+    *negative = below;
 fail:
     return st;
 }

@@ -135,6 +135,18 @@ static sps_status keep_name(sps_context *ctx, const char *name, char **copy_p)
     return *copy_p ? SPS_OK : SPS_ENOMEM;
 }
 
+/* Wisdom knows a matrix by its hash; nobody else waits for it. */
+static sps_status measure_features(sps_operator *op, const sps_options *o)
+{
+    const bool wisdom = o->wisdom || (o->kernel &&
+                                      !strcmp(o->kernel, "measure"));
+    sps_status st = spsi_features_measure(op->ctx, op->A, &op->f);
+
+    if (st == SPS_OK && wisdom)
+        op->f.hash = spsi_features_hash(op->ctx, op->A);
+    return st;
+}
+
 sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
                                 sps_dtype dtype, const sps_options *opt,
                                 sps_operator **op_p)
@@ -160,7 +172,7 @@ sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
     SPS_TRY(keep_name(ctx, o.kernel, &op->kernel));
     SPS_TRY(keep_name(ctx, o.wisdom, &op->wisdom));
     SPS_TRY(spsi_operator_take_csr(op, A));
-    SPS_TRY(spsi_features_measure(ctx, op->A, &op->f));
+    SPS_TRY(measure_features(op, &o));
     SPS_TRY(spsi_operator_plan(op, &o));
     SPS_TRY(spsi_operator_reorder(op, &o));
     *op_p = op;

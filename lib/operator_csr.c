@@ -94,10 +94,12 @@ sps_status spsi_operator_room_local(sps_operator *op)
 static sps_status upload_offsets32(sps_operator *op)
 {
     const sps_csr *A = op->A;
+    const int threads = op->ctx->threads;
     sps_status st;
     int32_t *narrow = NULL;
 
     SPS_TRY(SPS_NEW(op->ctx, A->nrow + 1, &narrow));
+#pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i <= A->nrow; i++) narrow[i] = (int32_t)A->rowptr[i];
     SPS_TRY(upload(op, SPS_LOCAL_ROWPTR32,
                    (size_t)(A->nrow + 1) * sizeof *narrow, narrow,

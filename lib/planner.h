@@ -53,6 +53,10 @@ sps_status spsi_planner_pin(sps_context *ctx, const sps_problem *p,
                             const sps_kernel *kernel, sps_plan **plan_p);
 void spsi_plan_destroy(sps_plan **plan_p);
 
+/* Of shape, offsets and columns: what f->hash is where it was asked for, else
+ * 0 (features.c). */
+uint64_t spsi_features_hash(const sps_context *ctx, const sps_csr *A);
+
 /* wisdom.c: measured winners, one line each in a text file:
  *   op k-class dtype place device hash version kernel microseconds */
 const char *spsi_wisdom_find(sps_context *ctx, const char *file,

@@ -38,6 +38,8 @@ static const char *type_name(sps_dtype type)
 static void make_key(const sps_context *ctx, const sps_problem *p,
                      char key[LINE])
 {
+    const uint64_t hash = p->f->hash ? p->f->hash
+                                     : spsi_features_hash(ctx, p->A);
     char device[sizeof ctx->device];
     size_t n = strlen(ctx->device);
 
@@ -47,7 +49,7 @@ static void make_key(const sps_context *ctx, const sps_problem *p,
     snprintf(key, LINE, "%s %d %s:%s %s %s %016" PRIx64 " %s ",
              p->op == SPS_OP_SPMM ? "spmm" : "sddmm", p->k,
              type_name(p->A->dtype), type_name(p->block), ctx->backend->name,
-             n > 0 ? device : "-", p->f->hash, sps_version());
+             n > 0 ? device : "-", hash, sps_version());
 }
 
 /* The kernel that a name in a file stands for; NULL: not built in. */
