@@ -149,6 +149,21 @@ static void judge(const sps_csr *A, const sps_shares *s)
     ck_assert_int_eq(empty, s->empty);
 }
 
+/* Counting ends beyond a limit, and not before. */
+static void judge_limit(const sps_csr *A, const sps_shares *s)
+{
+    sps_shares t;
+
+    ck_assert(spsi_shares_tally(A->nrow, A->rowptr, s->size, s->team,
+                                s->count, &t));
+    ck_assert_int_eq(t.count, s->count);
+    ck_assert_int_eq(t.spans, s->spans);
+    ck_assert_int_eq(t.parts, s->parts);
+    if (s->count > 0)
+        ck_assert(!spsi_shares_tally(A->nrow, A->rowptr, s->size, s->team,
+                                     s->count - 1, &t));
+}
+
 static void deal_and_judge(const sps_csr *A)
 {
     static const int32_t sizes[] = { 1, 5, 8, SPS_SHARE_MOST };
@@ -157,11 +172,11 @@ static void deal_and_judge(const sps_csr *A)
         for (int32_t team = 2; team <= SPS_SHARE_TEAM; team *= 8) {
             sps_shares s;
 
-            OK(ctx, spsi_shares_make(ctx, A->nrow, A->rowptr, sizes[n], team,
-                                     &s));
+            ck_assert(spsi_shares_tally(A->nrow, A->rowptr, sizes[n], team,
+                                        INT64_MAX, &s));
+            OK(ctx, spsi_shares_fill(ctx, A->nrow, A->rowptr, &s));
             judge(A, &s);
-            ck_assert_int_eq(spsi_shares_count(A->nrow, A->rowptr, sizes[n],
-                                               team), s.count);
+            judge_limit(A, &s);
             spsi_shares_free(ctx, &s);
             ck_assert_ptr_null(s.share);
         }

@@ -47,18 +47,19 @@ shape shape_of(const sps_problem *p)
 
 /* Shares so small that all are at work at once, if they can be: a little more
  * than one wave of blocks costs more than twice the entries.  Few lanes do not
- * hold large ones. */
-int size_of(const sps_context *ctx, const sps_problem *p, shape s)
+ * hold large ones.  Returns the size, counts in *h. */
+int tally(const sps_context *ctx, const sps_problem *p, shape s, sps_shares *h)
 {
     const int most = s.lanes == 2 ? 8 : s.lanes == 4 ? 16 : 32;
     const int team = block_threads(s.pairs) / s.lanes;
-    const int64_t strips = ceil_div(p->k, 2 * s.lanes * s.pairs);
+    const int64_t each = ceil_div(p->k, 2 * s.lanes * s.pairs) * s.lanes;
 
     for (; s.size < most; s.size *= 2)
-        if (spsi_shares_count(p->A->nrow, p->A->rowptr, s.size, team) *
-                strips * s.lanes <=
-            (int64_t)spsi_cuda_state(ctx)->sms * sm_threads(s.pairs, s.size))
-            break;
+        if (spsi_shares_tally(p->A->nrow, p->A->rowptr, s.size, team,
+                              (int64_t)spsi_cuda_state(ctx)->sms *
+                                  sm_threads(s.pairs, s.size) / each, h))
+            return s.size;
+    spsi_shares_tally(p->A->nrow, p->A->rowptr, s.size, team, INT64_MAX, h);
     return s.size;
 }
 
@@ -190,15 +191,11 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
                                  sizeof(share_plan), plan_p));
     s = (share_plan *)*plan_p;
     s->use = shape_of(p);
-    s->use.size = size_of(ctx, p, s->use);
+    s->use.size = tally(ctx, p, s->use, &h);
     s->strips = (int)ceil_div(p->k, 2 * s->use.lanes * s->use.pairs);
     s->ld = (int64_t)s->strips * 2 * s->use.lanes * s->use.pairs;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    SPS_TRY_RETURN(spsi_shares_make(ctx, p->A->nrow, p->A->rowptr,
-                                    s->use.size,
-                                    block_threads(s->use.pairs) /
-                                        s->use.lanes,
-                                    &h));
+    SPS_TRY_RETURN(spsi_shares_fill(ctx, p->A->nrow, p->A->rowptr, &h));
     s->count = h;
     st = place(s, &h);
     spsi_shares_free(ctx, &h);

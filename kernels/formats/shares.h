@@ -69,14 +69,15 @@ SPS_SHARES_BOTH int spsi_share_span(uint32_t what)
     return (int)(what >> 15) - 1;
 }
 
-/* rowptr: of fewer than 2^31 entries; size and team within the limits above.
- * SPS_EUNFIT: 2^17 spans or more.  On failure *s holds nothing. */
-sps_status spsi_shares_make(sps_context *ctx, int64_t nrow,
-                            const int64_t *rowptr, int32_t size, int32_t team,
-                            sps_shares *s);
-/* How many there would be. */
-int64_t spsi_shares_count(int64_t nrow, const int64_t *rowptr, int32_t size,
-                          int32_t team);
+/* How many of what there would be; *s gets the numbers and no arrays.  False,
+ * and wrong numbers, when there are more than `most` shares.  rowptr: of fewer
+ * than 2^31 entries; size and team within the limits above. */
+bool spsi_shares_tally(int64_t nrow, const int64_t *rowptr, int32_t size,
+                       int32_t team, int64_t most, sps_shares *s);
+/* The arrays of what was counted.  SPS_EUNFIT: 2^17 spans or more.  On failure
+ * *s holds nothing. */
+sps_status spsi_shares_fill(sps_context *ctx, int64_t nrow,
+                            const int64_t *rowptr, sps_shares *s);
 void spsi_shares_free(sps_context *ctx, sps_shares *s);
 
 #ifdef __cplusplus
