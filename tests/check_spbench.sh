@@ -23,6 +23,9 @@ for line in '' 'poisson7 5 -A x.mtx' 'poisson7 5 -k 0' 'poisson7 5 -op trsv' \
     [ -s "$dir/err" ] || bad "$line: no text"
 done
 code 3 -A "$dir/none.mtx"
+code 2 poisson7 5 -kernel spmm.nothing
+code 2 poisson7 5 -kernel spmm.tiles
+grep -q 'spmm.tiles: runs on a GPU' "$dir/err" || bad "no word of the GPU"
 
 # Three runs of one process: every case has its rows, a choice, and lines of
 # as many words as the head.

@@ -321,6 +321,26 @@ static int measure(job *j)
     return wrong ? WRONG : 0;
 }
 
+/* Whether -kernel names one that is there. */
+static int find_kernel(const job *j)
+{
+    const bool gpu = j->b.place == SPS_CUDA;
+    const char *name;
+
+    if (!j->b.kernel)
+        return 0;
+    for (int i = 0; (name = sps_list(j->b.ctx, gpu ? "kernel.cuda" :
+                                     "kernel.cpu", i)); i++)
+        if (!strcmp(name, j->b.kernel))
+            return 0;
+    for (int i = 0; (name = sps_list(NULL, gpu ? "kernel.cpu" :
+                                     "kernel.cuda", i)); i++)
+        if (!strcmp(name, j->b.kernel))
+            return fail(USAGE, j->b.kernel, gpu ? ": runs on the host" :
+                                                  ": runs on a GPU");
+    return fail(USAGE, j->b.kernel, ": no kernel of that name");
+}
+
 static int run(job *j)
 {
     sps_context_options where;
@@ -341,7 +361,8 @@ static int run(job *j)
     sps_context_information(j->b.ctx, &info);
     j->b.place = info.place;
     j->b.device = info.device;
-    if (!j->blocks)
+    code = find_kernel(j);
+    if (!code && !j->blocks)
         code = open_system(j);
     if (!code)
         code = measure(j);
