@@ -220,6 +220,16 @@ bool fits(const sps_problem *p, const char **why_not)
     return p->pinned || p->f->nnz <= 1 << 22;
 }
 
+/* Seconds to deal out on the host and to send it there, measured for 8000 to
+ * 125000 rows: 20 to 100 products.  A bid counts a thousandth, a solve or two
+ * being of so many. */
+constexpr double uses = 1000;
+
+double planning(const sps_features *f)
+{
+    return 1.5e-4 + 6e-9 * (double)f->nrow + 5e-10 * (double)f->nnz;
+}
+
 /* Memory, L2 and instructions one after another: with one wave of short shares
  * little hides little.  What the caches hold from run to run streams faster.
  * Constants fitted to the small matrices of doc/benchmarks.md at 16 and 64
@@ -235,7 +245,7 @@ double cost(const sps_problem *p)
     const int width = 2 * s.lanes * s.pairs;
     const double walked = (double)(ceil_div(p->k, width) * width);
 
-    return 2.3e-6 + stream / beta * (0.27 + 0.23 * out) +
+    return planning(f) / uses + 2.3e-6 + stream / beta * (0.27 + 0.23 * out) +
            0.28 * nnz * row * f->distinct64 /
                spsi_gather_rate(beta, footprint_of(p, row), row) +
            nnz * (3e-12 + 5e-13 * walked) * (p->k % width ? 1.5 : 1) +
