@@ -44,7 +44,7 @@ void pencil_open(pencil *p, sps_context *ctx, int n, int count,
     sps_options_default(&p->opt);
     p->opt.solver = "lobpcg";
     p->opt.rtol = 1e-9;
-    p->opt.max_iterations = 3000;
+    p->opt.max_iterations = runner_quick() ? 6 : 3000;
 }
 
 void pencil_set(pencil *p, int i, int j, double value)
@@ -219,6 +219,18 @@ double pencil_worst(const pencil *p)
     return worst;
 }
 
+bool pencil_converged(const pencil *p)
+{
+    bool converged = p->result.stop == SPS_STOP_CONVERGED;
+
+    ck_assert_msg(converged || runner_quick(),
+                  "n = %d, %d pairs: %s after %d iterations, worst %g, "
+                  "backward %g", p->n, p->count,
+                  sps_stop_string(p->result.stop), p->result.iterations,
+                  p->result.worst_residual, p->result.worst_backward);
+    return converged;
+}
+
 void pencil_must_agree(pencil *p, const char *what)
 {
     sps_status st = pencil_solve(p);
@@ -226,13 +238,9 @@ void pencil_must_agree(pencil *p, const char *what)
 
     ck_assert_msg(st == SPS_OK, "%s, n = %d, %d pairs: %s: %s", what, p->n,
                   p->count, sps_status_string(st), sps_context_error(p->ctx));
+    if (!pencil_converged(p)) return;
     if (!p->all) judge(p);
     top = fmax(fabs(p->all[0]), fabs(p->all[p->n - 1]));
-    ck_assert_msg(p->result.stop == SPS_STOP_CONVERGED,
-                  "%s, n = %d, %d pairs: %s after %d iterations, worst %g, "
-                  "backward %g", what, p->n, p->count,
-                  sps_stop_string(p->result.stop), p->result.iterations,
-                  p->result.worst_residual, p->result.worst_backward);
     for (int i = 0; i < p->count; i++) {
         double exact = pencil_exact(p, i);
         double error = fabs(p->lambda[i] - exact);
