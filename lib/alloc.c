@@ -165,11 +165,48 @@ static size_t usable(void *p)
     return h->total - (size_t)((char *)p - (char *)h->base);
 }
 
+static sps_status too_large(sps_context *ctx, size_t bytes)
+{
+    return spsi_fail(ctx, SPS_ENOMEM, "no host memory for %zu bytes; %zu are "
+                     "held already", bytes, ctx->host_bytes);
+}
+
+/* By realloc, which moves the pages of large blocks and copies nothing: at no
+ * time there are two.  The bytes move within the block only where the new base
+ * stands otherwise to multiples of 64. */
+static sps_status move(sps_context *ctx, size_t bytes, void **p_p)
+{
+    header h = *header_of(*p_p);
+    /* volatile: not to be computed when the old base is gone. */
+    volatile const size_t offset = (uintptr_t)*p_p - (uintptr_t)h.base;
+    const size_t total = bytes + OVERHEAD, held = h.total - offset;
+    size_t now;
+    char *base;
+    uintptr_t p;
+
+    if (total < bytes || (total > h.total && too_much(ctx, total - h.total)))
+        return too_large(ctx, bytes);
+    base = realloc(h.base, total);
+    if (!base) return too_large(ctx, bytes);
+    h.base = base;
+    p = ((uintptr_t)base + sizeof(header) + ALIGN - 1) & ~(ALIGN - 1);
+    now = (size_t)(p - (uintptr_t)base);
+    if (now != offset)
+        memmove((void *)p, base + offset, held < bytes ? held : bytes);
+    *header_of((void *)p) = (header){ base, total };
+    ctx->host_bytes += total - h.total;
+    if (ctx->host_peak < ctx->host_bytes) ctx->host_peak = ctx->host_bytes;
+    *p_p = (void *)p;
+    return SPS_OK;
+}
+
 sps_status spsi_resize(sps_context *ctx, size_t bytes, void **p_p)
 {
     void *old = *p_p, *p = NULL;
-    sps_status st = spsi_new_raw(ctx, bytes, &p);
+    sps_status st;
 
+    if (old && !ctx->opt.host.alloc) return move(ctx, bytes, p_p);
+    st = spsi_new_raw(ctx, bytes, &p);
     if (st != SPS_OK) return st; /* *p_p stays as it was */
     if (old) {
         size_t held = usable(old);

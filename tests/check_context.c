@@ -143,6 +143,33 @@ START_TEST(memory_is_zeroed_aligned_and_counted)
 }
 END_TEST
 
+/* Without a caller's allocator blocks grow by realloc; the large ones move. */
+START_TEST(resizing_keeps_contents_and_the_count_of_bytes)
+{
+    sps_context *ctx = NULL;
+    size_t held, bytes = 40;
+    unsigned char *p = NULL;
+
+    ck_assert_int_eq(sps_context_create(NULL, &ctx, NULL), SPS_OK);
+    held = ctx->host_bytes;
+    ck_assert_int_eq(spsi_resize(ctx, bytes, (void **)&p), SPS_OK);
+    memset(p, 7, bytes);
+    for (; bytes < 9 << 20; bytes = 3 * bytes + 1) {
+        ck_assert_int_eq(spsi_resize(ctx, 3 * bytes + 1, (void **)&p), SPS_OK);
+        ck_assert_uint_eq((uintptr_t)p % 64, 0);
+        for (size_t i = 0; i < bytes; i++) ck_assert(p[i] == 7);
+        memset(p, 7, 3 * bytes + 1);
+    }
+    ck_assert_uint_ge(ctx->host_bytes, held + bytes);
+    ck_assert_int_eq(spsi_resize(ctx, 5, (void **)&p), SPS_OK);
+    ck_assert(p[0] == 7 && p[4] == 7);
+    ck_assert_uint_lt(ctx->host_bytes, held + 200);
+    spsi_free(ctx, p);
+    ck_assert_uint_eq(ctx->host_bytes, held);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(resizing_keeps_the_contents_and_the_old_block_on_failure)
 {
     sps_context_options o = host_options();
@@ -398,6 +425,7 @@ int main(void)
     tcase_add_test(tc, memory_is_zeroed_aligned_and_counted);
     tcase_add_test(tc,
                    resizing_keeps_the_contents_and_the_old_block_on_failure);
+    tcase_add_test(tc, resizing_keeps_contents_and_the_count_of_bytes);
     tcase_add_test(tc, sizes_beyond_addresses_are_enomem_not_overflow);
     tcase_add_test(tc, more_than_the_machine_has_is_enomem_before_it_is_touched);
     tcase_add_test(tc, a_context_without_memory_is_enomem);

@@ -357,7 +357,7 @@ def dry_run_tells_the_memory_of_eigenpairs(tmp):
         return
     big = poisson(f"{tmp}/big.mtx", 30)           # 900 rows
     large = poisson(f"{tmp}/large.mtx", 110)
-    # Incomplete factors ask for more room than they come to fill.
+    # Rows of factors under way have room for n entries, and few come.
     for args in ((big, "-eigs", 190),             # LAPACK: 4 n^2 numbers
                  (big, "-eigs", 8, "-precond", "ilut", "-verify-count"),
                  (big, "-eigs", 8, "-sigma", 1.7),
@@ -366,7 +366,7 @@ def dry_run_tells_the_memory_of_eigenpairs(tmp):
         said, real = eigen_memory(("-A", *args), tmp)
         print(f"    {args[1:]}: dry run {said}, real {real}")
         assert real <= 1.1 * said, "more than was said"
-        assert said <= (1.4 if args[0] == large else 1.15) * real, "far less"
+        assert said <= (1.25 if args[0] == large else 1.15) * real, "far less"
 
 
 def time_limit_reaches_eigenpairs_and_their_count(tmp):

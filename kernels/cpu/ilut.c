@@ -211,7 +211,7 @@ static sps_status room(work *s, factor *f, int64_t more)
     sps_status st = SPS_OK;
 
     if (f->used + more <= f->room) return SPS_OK;
-    f->room = 2 * f->room + more;
+    f->room += f->room / 4 + more;   /* pages move, and are not copied */
     SPS_TRY(spsi_resize(s->ctx, (size_t)f->room * sizeof *f->col,
                         (void **)&f->col));
     SPS_TRY(spsi_resize(s->ctx, (size_t)f->room * sizeof *f->val,
@@ -375,16 +375,27 @@ static void close_work(work *s)
         spsi_free(s->ctx, arrays[t]);
 }
 
-static sps_status to_csr(work *s, const factor *f, sps_csr **F_p)
+/* The arrays of f, without their slack, become those of a csr. */
+static sps_status to_csr(work *s, factor *f, sps_csr **F_p)
 {
-    const int64_t n = s->B->nrow;
+    const int64_t n = s->B->nrow, used = f->used > 0 ? f->used : 1;
+    sps_csr *F;
     sps_status st;
 
-    SPS_TRY(sps_csr_create(s->ctx, n, n, f->used, SPS_F64, F_p));
-    memcpy((*F_p)->rowptr, f->start, (size_t)(n + 1) * sizeof *f->start);
-    if (f->used == 0) return SPS_OK;
-    memcpy((*F_p)->col, f->col, (size_t)f->used * sizeof *f->col);
-    memcpy((*F_p)->val, f->val, (size_t)f->used * sizeof *f->val);
+    SPS_TRY(spsi_resize(s->ctx, (size_t)used * sizeof *f->col,
+                        (void **)&f->col));
+    SPS_TRY(spsi_resize(s->ctx, (size_t)used * sizeof *f->val,
+                        (void **)&f->val));
+    SPS_TRY(sps_csr_create(s->ctx, n, n, 0, SPS_F64, F_p));
+    F = *F_p;
+    F->nnz = f->used;
+    memcpy(F->rowptr, f->start, (size_t)(n + 1) * sizeof *f->start);
+    spsi_free(s->ctx, F->col);
+    spsi_free(s->ctx, F->val);
+    F->col = f->col;
+    F->val = f->val;
+    f->col = NULL;
+    f->val = NULL;
 fail:
     return st;
 }
