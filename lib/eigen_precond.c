@@ -28,6 +28,7 @@
 #define EASY 1e3
 #define FEW 512        /* rows: the inverse */
 #define DENSE 2000     /* rows: where it must be */
+#define PASSES 60      /* reads and writes of a block in a step of lobpcg */
 
 static bool automatic(const sps_eigen *e)
 {
@@ -88,17 +89,20 @@ static sps_status choose(sps_eigen *e, const sps_operator *op, double d)
     st = SPS_EUNFIT;
     if (hard && inverse && e->nulls == 0) {
         o.precond = "dense";
-        st = sps_precond_create(op, e->width, &o, &e->T);
+        st = spsi_precond_create_beside(op, e->width, &o, PASSES,
+                                        &e->T);
     }
     if (st != SPS_OK && hard && (all || fills_little(e))) {
         o.precond = "ilut";
         o.droptol = fmin(o.droptol, all ? 1e-12 : 1e-5);
         o.fill = fmax(o.fill, all ? fmin(100, 3e7 / (double)nnz) : 30);
-        st = sps_precond_create(op, e->width, &o, &e->T);
+        st = spsi_precond_create_beside(op, e->width, &o, PASSES,
+                                        &e->T);
     }
     if (st != SPS_OK) {
         o.precond = "chebyshev";
-        st = sps_precond_create(op, e->width, &o, &e->T);
+        st = spsi_precond_create_beside(op, e->width, &o, PASSES,
+                                        &e->T);
     }
 fail:
     return st;
@@ -119,7 +123,8 @@ static sps_status make(sps_eigen *e, double sigma, double d)
         op = e->shifted;
     }
     if (automatic(e)) SPS_TRY(choose(e, op, d));
-    else SPS_TRY(sps_precond_create(op, e->width, &e->opt, &e->T));
+    else SPS_TRY(spsi_precond_create_beside(op, e->width, &e->opt, PASSES,
+                                            &e->T));
     e->own_T = true;
     e->T_sigma = sigma;
 fail:

@@ -53,7 +53,8 @@ static const char *choose(const sps_operator *A)
 }
 
 static sps_status make(const sps_operator *A, int width, const char *name,
-                       const sps_options *opt, sps_precond **M_p)
+                       const sps_options *opt, int passes,
+                       sps_precond **M_p)
 {
     sps_status st = SPS_OK;
     sps_precond *M = NULL;
@@ -72,6 +73,7 @@ static sps_status make(const sps_operator *A, int width, const char *name,
     SPS_TRY(new_precond(A->ctx, type, A->n, &M));
     M->A = A;
     M->width = width;
+    M->passes = passes;
     M->single = spsi_options_single(opt, opt->precond_precision);
     SPS_TRY(spsi_operator_fetch(A));
     SPS_TRY(type->build(M, opt));
@@ -83,9 +85,9 @@ fail:
     return st;
 }
 
-sps_status spsi_precond_create(const sps_operator *A, int width,
-                               const sps_options *opt, bool conjugate,
-                               sps_precond **M_p)
+static sps_status create(const sps_operator *A, int width,
+                         const sps_options *opt, bool conjugate, int passes,
+                         sps_precond **M_p)
 {
     sps_options o; /* the effective ones */
     sps_status st;
@@ -93,14 +95,29 @@ sps_status spsi_precond_create(const sps_operator *A, int width,
     if (!A || !M_p)
         return spsi_fail(A ? A->ctx : NULL, SPS_EINVAL, "A or M_p is NULL");
     SPS_TRY(spsi_options_take(A->ctx, opt, &o));
-    if (strcmp(o.precond, "auto")) return make(A, width, o.precond, &o, M_p);
+    if (strcmp(o.precond, "auto"))
+        return make(A, width, o.precond, &o, passes, M_p);
     st = SPS_EUNFIT;
     if (conjugate && A->A && A->ctx->opt.place == SPS_CUDA)
-        st = make(A, width, "chebyshev", &o, M_p);
+        st = make(A, width, "chebyshev", &o, passes, M_p);
     if (st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM)
-        st = make(A, width, choose(A), &o, M_p);
+        st = make(A, width, choose(A), &o, passes, M_p);
 fail:
     return st;
+}
+
+sps_status spsi_precond_create(const sps_operator *A, int width,
+                               const sps_options *opt, bool conjugate,
+                               sps_precond **M_p)
+{
+    return create(A, width, opt, conjugate, SPS_PASSES_LINEAR, M_p);
+}
+
+sps_status spsi_precond_create_beside(const sps_operator *A, int width,
+                                      const sps_options *opt, int passes,
+                                      sps_precond **M_p)
+{
+    return create(A, width, opt, false, passes, M_p);
 }
 
 sps_status sps_precond_create(const sps_operator *A, int width,

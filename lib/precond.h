@@ -43,6 +43,8 @@ struct sps_precond {
     const sps_block *diagonal;/* n x 1 where M is diag of it and no more: others
                                  may fold it into their own passes; or NULL */
     int products;             /* with A, in an application */
+    int passes;               /* reads and writes of a block that the method
+                                 makes beside it */
     sps_apply_fn user;        /* of sps_precond_user */
     void *user_data;
 };
@@ -52,6 +54,12 @@ struct sps_precond {
 sps_status spsi_precond_create(const sps_operator *A, int width,
                                const sps_options *opt, bool conjugate,
                                sps_precond **M_p);
+
+#define SPS_PASSES_LINEAR 18   /* block_cg at the right; what M->passes is */
+/* As sps_precond_create, for a method of so many passes. */
+sps_status spsi_precond_create_beside(const sps_operator *A, int width,
+                                      const sps_options *opt, int passes,
+                                      sps_precond **M_p);
 
 /* T as an operator for the blocks of M, its values in floats where M
  * wants that and they can be; T's pattern must outlive it.  And new values. */

@@ -31,6 +31,7 @@
 #define MARGIN 1.1
 #define MOST 100             /* degree */
 #define MOST_AUTO 15
+#define MOST_BESIDE 25      /* beside methods of many passes */
 #define LANCZOS_STEPS 28
 #define LANCZOS_WIDTH 4
 
@@ -204,9 +205,10 @@ static double predicted(const sps_precond *M, int d, double iterations)
                                             ? 3 : 10);
     const double wait = spsi_wait(M->ctx);
 
-    if (d == 1) return iterations * (0.18 * wait + 12 * block + A);
+    if (d == 1)
+        return iterations * (0.18 * wait + (M->passes - 6) * block + A);
     return (1.15 * iterations / d + 1) *
-           ((1 + 0.1 * d) * wait + 18 * block + A + (d - 1) * product);
+           ((1 + 0.1 * d) * wait + M->passes * block + A + (d - 1) * product);
 }
 
 /* Iterations of Jacobi to 1e-8, from the usual bound. */
@@ -214,16 +216,21 @@ static double needed(double condition) { return 9.5 * sqrt(condition); }
 
 /* The odd degree of the least time for a condition of D^-1 A of at least
  * `condition`.  One beyond sqrt(condition / 2) has its interval wider than the
- * spectrum, and saves nothing more. */
+ * spectrum, and saves nothing more; but the Lanczos steps see conditions of some
+ * 300 at the most, and where an iteration costs much beside its products that
+ * bound is too low. */
 static int best_degree(const sps_precond *M, double condition)
 {
     const double iterations = needed(condition);
+    const bool many = M->passes > SPS_PASSES_LINEAR;
+    const int most = many ? MOST_BESIDE : MOST_AUTO;
     double least = predicted(M, 1, iterations);
     int best = 1;
 
-    for (int d = 3; d <= MOST_AUTO && 2.0 * d * d <= condition; d += 2) {
+    for (int d = 3; d <= most; d += 2) {
         const double t = predicted(M, d, iterations);
 
+        if (2.0 * d * d > (many ? 4 : 1) * condition) break;
         if (t >= least) continue;
         least = t;
         best = d;
