@@ -122,13 +122,15 @@ fail:
 }
 
 /* The block: pairs asked and guards, to a multiple of 4 so that rows of the
- * stack stay aligned; no more than there are dimensions. */
+ * stack stay aligned; no more than there are dimensions.  Inside the spectrum a
+ * filter is the faster the farther its block reaches. */
 static sps_status choose_width(sps_eigen *e)
 {
     sps_status st = SPS_OK;
     int64_t room = e->n - e->given - (e->means ? e->nulls : 0);
     int guard = e->count / 10 > 2 ? e->count / 10 : 2, m = e->opt.block;
 
+    if (e->nearest && e->type->folds) guard = e->count + 8;
     SPS_REQUIRE(e->ctx, e->count <= room, SPS_EINVAL,
                 "%d eigenpairs are more than there are: of %lld unknowns %d "
                 "null vectors take their share, whose eigenvalues are zero, "
@@ -175,6 +177,7 @@ static sps_status take_blocks(sps_eigen *e)
     SPS_TRY(spsi_small_create(e->ctx, most, most, &e->G));
     SPS_TRY(spsi_small_create(e->ctx, most, most, &e->U));
     SPS_TRY(spsi_small_create(e->ctx, most, most, &e->C));
+    SPS_TRY(spsi_small_create(e->ctx, stack, w, &e->J));
     SPS_TRY(spsi_small_create(e->ctx, e->fixed->width, most, &e->F));
     SPS_TRY(spsi_reserve(e->ctx, e->n, e->fixed->width > stack
                                            ? e->fixed->width : stack));
@@ -273,7 +276,7 @@ static void release_arrays(sps_eigen *e)
 static void release_matrices(sps_eigen *e)
 {
     sps_block **blocks[] = { &e->AS, &e->R, &e->room, &e->Z };
-    sps_small **smalls[] = { &e->E, &e->F, &e->G, &e->U, &e->C,
+    sps_small **smalls[] = { &e->E, &e->F, &e->G, &e->U, &e->C, &e->J,
                              &e->dense_A, &e->dense_M, &e->dense_D };
 
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)

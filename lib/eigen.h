@@ -92,6 +92,7 @@ struct sps_eigen {
     bool blind;                  /* M maps the null vectors of A to zero */
     sps_small *F;                /* fixed columns x m */
     sps_small *G, *U, *C;        /* up to 3 m square: Gram, scratch, Q'W */
+    sps_small *J;                /* up to 3 m x m: [Q W]'M W */
 
     /* The driver's. */
     int guard;                   /* columns of X that need not converge */
@@ -121,8 +122,8 @@ sps_status spsi_eigen_draw(sps_eigen *e, sps_block *X, uint64_t seed);
 /* From X, AX, MX, ritz: R, theta, resnorm, xnorm, mnorm. */
 sps_status spsi_eigen_residuals(sps_eigen *e);
 
-/* eigen_orth.c: W M-orthonormal, also to what is fixed and to Q (MQ = M Q; may
- * have no columns).  Dependent directions are dropped: W is narrowed to its
+/* eigen_orth.c: W M-orthonormal, also to what is fixed and to Q, the columns of
+ * S before it (MQ = M Q; may have none: then W is any block).  Dependent directions are dropped: W is narrowed to its
  * rank.  MW = M W on return (W itself without M).  May set e->stop. */
 sps_status spsi_eigen_orth(sps_eigen *e, const sps_block *Q,
                            const sps_block *MQ, sps_block *W, sps_block *MW);

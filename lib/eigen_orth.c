@@ -7,6 +7,12 @@
  * alone (CholQR2: Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, ETNA 44, 2015);
  * a third is made where the second found it was not so.
  *
+ * What W has along Q and its own Gram matrix come from one product [Q W]'M W,
+ * and both are taken off by one more, W = [Q W] [-C T; T] (BCGS-PIP: Carson,
+ * Lund, Rozloznik and Thomas, Linear Algebra Appl. 638, 2022): half the passes.
+ * W'M W - C'C is good as long as W is not all but within Q; there, and where Q
+ * and W are too wide for a product in place, Q is taken off before.
+ *
  * Where a pivot says that columns are nearly dependent the round is one of
  * SVQB (Stathopoulos and Wu, SISC 23(6), 2002): the factor comes from the
  * eigenvalues of the Gram matrix, and directions that depend on others up to
@@ -15,7 +21,8 @@
  * takes a round more, of n-long passes; an eigenproblem of w rows is nothing
  * beside those.
  *
- * A round of w columns beside q: q + w, q + 2 w, w and 2 w columns of n. */
+ * A round of w columns beside q reads q + 2 w and q + w columns of n and writes
+ * w. */
 #include "eigen.h"
 
 #include <float.h>
@@ -25,6 +32,8 @@
 #include "timer.h"
 
 #define PIVOT 1e-6   /* squared distance from the columns before, of unit ones */
+#define ALONG 1e-8   /* the same from Q, at which W'M W - C'C has half its digits */
+#define JOINED 128   /* columns of Q and W that a product in place takes */
 
 sps_status spsi_eigen_project(sps_eigen *e, sps_block *W)
 {
@@ -153,38 +162,111 @@ static sps_status factor(sps_eigen *e, int *rank, double *condition)
     return st;
 }
 
-/* W = W T; *condition of what was met. */
-static sps_status orthonormalise(sps_eigen *e, sps_block *W, double *condition)
+/* J holds C = Q'M W in its first q rows and W'M W below.  G = W'M W - C'C, the
+ * Gram matrix of W without its part along Q (Pythagoras); false where a column
+ * lies so far within Q that the difference is rounding. */
+static bool subtract(const sps_small *J, int q, sps_small *G)
+{
+    int w = J->cols;
+    bool safe = true;
+
+    spsi_small_shape(G, w, w);
+    for (int j = 0; j < w; j++)
+        for (int i = 0; i < w; i++) {
+            const double *ci = spsi_small_at(J, 0, i);
+            const double *cj = spsi_small_at(J, 0, j);
+            double sum = cj[q + i];
+
+            for (int l = 0; l < q; l++) sum -= ci[l] * cj[l];
+            *spsi_small_at(G, i, j) = sum;
+            if (i == j && !(sum > ALONG * cj[q + i])) safe = false;
+        }
+    return safe;
+}
+
+static double largest(const sps_small *C, int rows)
+{
+    double most = 0;
+
+    for (int j = 0; j < C->cols; j++)
+        for (int i = 0; i < rows; i++)
+            most = fmax(most, fabs(*spsi_small_at(C, i, j)));
+    return most;
+}
+
+/* e->G = W'M W of W without its part along Q: that part is taken off first, or
+ * if *joined left to the factor.  *loss: the largest cosine between columns of
+ * Q and W, if those of W are of unit length. */
+static sps_status measure(sps_eigen *e, const sps_block *Q,
+                          const sps_block *MQ, sps_block *W, sps_block *MW,
+                          bool *joined, double *loss)
 {
     sps_status st = SPS_OK;
-    sps_block narrow;
-    int rank = 0;
+    int q = Q->k;
+    sps_block MS;
 
-    spsi_phase_begin(e->ctx, SPS_PHASE_SMALL);
-    st = factor(e, &rank, condition);
-    spsi_phase_end(e->ctx, SPS_PHASE_SMALL);
-    if (st != SPS_OK) return st;
-    spsi_block_view(W, 0, rank, &narrow);
-    SPS_TRY(spsi_mul_small(1.0, W, e->U, 0.0, &narrow));
-    spsi_block_narrow(W, rank);
+    *loss = 0;
+    *joined = q > 0 && q + W->k <= JOINED;
+    if (*joined) {
+        spsi_block_view(e->MS, 0, q + W->k, &MS);
+        SPS_TRY(spsi_gram(&MS, W, e->J));
+        *loss = largest(e->J, q);
+        *joined = subtract(e->J, q, e->G);
+        if (*joined) return SPS_OK;
+    }
+    if (q > 0) {
+        SPS_TRY(spsi_gram(MQ, W, e->C));
+        *loss = largest(e->C, q);
+        SPS_TRY(spsi_mul_small(-1.0, Q, e->C, 1.0, W));
+        if (e->M) SPS_TRY(spsi_eigen_mass(e, W, MW));
+    }
+    SPS_TRY(spsi_gram(W, MW, e->G));
 fail:
     return st;
 }
 
-/* *loss: the largest cosine between a column of Q and one of W. */
-static sps_status against(sps_eigen *e, const sps_block *Q,
-                          const sps_block *MQ, sps_block *W, double *loss)
+/* e->C = [-C T; T], T in e->U: W of the last round, projected and orthonormal,
+ * is [Q W] times it. */
+static void join(sps_eigen *e, int q)
 {
-    sps_status st = SPS_OK;
+    const sps_small *J = e->J, *T = e->U;
+    int w = T->rows;
 
-    SPS_TRY(spsi_eigen_project(e, W));
-    *loss = 0;
-    if (Q->k == 0 || W->k == 0) return SPS_OK;
-    SPS_TRY(spsi_gram(MQ, W, e->C));
-    for (int t = 0; t < e->C->rows * e->C->cols; t++)
-        *loss = fmax(*loss, fabs(e->C->v[t]));
-    SPS_TRY(spsi_mul_small(-1.0, Q, e->C, 1.0, W));
-fail:
+    spsi_small_shape(e->C, q + w, T->cols);
+    spsi_small_clear(e->C);
+    for (int j = 0; j < T->cols; j++) {
+        double *c = spsi_small_at(e->C, 0, j);
+
+        for (int l = 0; l < w; l++) {
+            double t = *spsi_small_at(T, l, j);
+            const double *along = spsi_small_at(J, 0, l);
+
+            for (int i = 0; i < q; i++) c[i] -= along[i] * t;
+            c[q + l] = t;
+        }
+    }
+}
+
+/* W = W T, joined: [Q W] [-C T; T], q columns in Q; *condition of what was
+ * met. */
+static sps_status orthonormalise(sps_eigen *e, int q, bool joined,
+                                 sps_block *W, double *condition)
+{
+    sps_block S = *W, narrow;
+    sps_status st;
+    int rank = 0;
+
+    spsi_phase_begin(e->ctx, SPS_PHASE_SMALL);
+    st = factor(e, &rank, condition);
+    if (joined) join(e, q);
+    spsi_phase_end(e->ctx, SPS_PHASE_SMALL);
+    if (st != SPS_OK) return st;
+    if (joined) spsi_block_view(e->S, 0, q + W->k, &S);
+    spsi_block_view(W, 0, rank, &narrow);
+    spsi_phase_begin(e->ctx, SPS_PHASE_GRAM);
+    st = spsi_mul_small(1.0, &S, joined ? e->C : e->U, 0.0, &narrow);
+    spsi_phase_end(e->ctx, SPS_PHASE_GRAM);
+    spsi_block_narrow(W, rank);
     return st;
 }
 
@@ -193,23 +275,21 @@ sps_status spsi_eigen_orth(sps_eigen *e, const sps_block *Q,
 {
     sps_status st = SPS_OK;
     double condition = 1, loss = 0;
+    bool joined;
 
     SPS_TRY(normalise(e, W));
     for (int round = 0; round < 4 && W->k > 0 && !e->stop; round++) {
-        spsi_phase_begin(e->ctx, SPS_PHASE_GRAM);
-        st = against(e, Q, MQ, W, &loss);
-        spsi_phase_end(e->ctx, SPS_PHASE_GRAM);
-        if (st != SPS_OK) return st;
+        SPS_TRY(spsi_eigen_project(e, W));
         spsi_block_narrow(MW, W->k);
         if (e->M) SPS_TRY(spsi_eigen_mass(e, W, MW));
         spsi_phase_begin(e->ctx, SPS_PHASE_GRAM);
-        st = spsi_gram(W, MW, e->G);
+        st = measure(e, Q, MQ, W, MW, &joined, &loss);
         spsi_phase_end(e->ctx, SPS_PHASE_GRAM);
         if (st != SPS_OK) return st;
         if (!spsi_small_finite(e->G)) e->stop = SPS_STOP_NOT_FINITE;
         look_at(e, e->G, round > 0);
         if (e->stop) break;
-        SPS_TRY(orthonormalise(e, W, &condition));
+        SPS_TRY(orthonormalise(e, Q->k, joined, W, &condition));
         if (round > 0 && condition < 1.5 && loss < 1e-3) break;
     }
     spsi_block_narrow(MW, W->k);

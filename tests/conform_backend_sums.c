@@ -228,6 +228,27 @@ static void try_in_place(sps_context *ctx, const shape *s, int ky)
     free(c);
 }
 
+/* Y is the last ky columns of X. */
+static void try_in_last(sps_context *ctx, const shape *s, int ky)
+{
+    double *x, *y = zeros(s->n * s->k), *c;
+    frame f = shape_frame(ctx, s, 14, ZOO_INTEGER, &x);
+    sps_small *C = shape_small(ctx, s->k, ky, 15, ZOO_INTEGER, &c);
+    sps_block last;
+
+    spsi_block_view(f.X, s->k - ky, ky, &last);
+    OK(ctx, spsi_mul_small(1, f.X, C, 0, &last));
+    memcpy(y, x, (size_t)(s->n * s->k) * sizeof *y);
+    oracle_mul_small(s->n, 1, x, s->k, s->k, c, s->k, ky, 0, y + s->k - ky,
+                     s->k, NULL);
+    shape_equals(&f, s->k, y, "mul_small into the last columns");
+    spsi_small_destroy(&C);
+    frame_free(&f);
+    free(x);
+    free(y);
+    free(c);
+}
+
 START_TEST(mul_small_works_in_place)
 {
     sps_context *ctx = runner_context();
@@ -237,6 +258,8 @@ START_TEST(mul_small_works_in_place)
         try_in_place(ctx, &s, s.k);
         if (s.k > 1) try_in_place(ctx, &s, s.k / 2);
         if (s.k > 4) try_in_place(ctx, &s, s.k - 3);
+        if (s.k > 1 && s.k <= 128) try_in_last(ctx, &s, s.k / 2);
+        if (s.k > 4 && s.k <= 128) try_in_last(ctx, &s, s.k / 3);
     }
     sps_context_destroy(&ctx);
 }
