@@ -70,8 +70,9 @@ sps_status spsi_steps_create(sps_context *ctx, int k, bool columns,
     for (int j = 0; j < k; j++) w->limits[j] = -1;   /* none yet */
     SPS_TRY(ctx->backend->alloc(ctx, w->bytes, &room));
     lay_out(w, room);
+    /* All that will come back, for steps that are not made yet come too. */
     SPS_TRY(ctx->backend->upload(ctx, w->state, w->seen,
-                                 STATE * sizeof(double)));
+                                 (size_t)seen(w) * sizeof(double)));
     *w_p = w;
     return SPS_OK;
 
