@@ -581,8 +581,8 @@ typedef struct sps_eigen_result {
 
 /** A solver for count eigenpairs of A x = lambda M x, A symmetric, M symmetric
  *  positive definite or NULL for the identity; opt->which says which ones.
- *  T approximates the inverse of A and may be NULL (then opt->precond is built
- *  and owned).  A pair has converged when
+ *  T approximates the inverse of A (largest: of sigma M - A) or is NULL (then
+ *  opt->precond is built and owned).  A pair has converged when
  *      ||A x - lambda M x|| <= max(rtol |lambda|, atol) ||M x||,
  *  with norm = backward when it is <= rtol (||A|| + |lambda| ||M||) ||x||.
  *  opt->nullspace other than none and auto (here the same) names a null space
