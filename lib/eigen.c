@@ -22,9 +22,9 @@ static const sps_eigen_type *find(const char *name)
     return NULL;
 }
 
-/* Whether products alone are to find pairs inside the spectrum of A: factors of
- * A - sigma would be large, or slow on a GPU, and the rows are of one scale, for
- * a polynomial of a stiff A sees little of its low end. */
+/* Whether products alone are to find pairs inside the spectrum of A: factors
+ * of A - sigma would be large, or slow on a GPU, and the rows are of one scale,
+ * for a polynomial of a stiff A sees little of its low end. */
 static bool folds(const sps_eigen *e)
 {
     bool host = e->ctx->backend->place == SPS_HOST;

@@ -32,7 +32,7 @@
 #include "timer.h"
 
 #define PIVOT 1e-6   /* squared distance from the columns before, of unit ones */
-#define ALONG 1e-8   /* the same from Q, at which W'M W - C'C has half its digits */
+#define ALONG 1e-8   /* the same from Q: W'M W - C'C has half its digits */
 #define JOINED 128   /* columns of Q and W that a product in place takes */
 
 sps_status spsi_eigen_project(sps_eigen *e, sps_block *W)

@@ -12,9 +12,9 @@
  *     y_1 = (s_1 / h) (op - c) x,  s' = 1 / (2 / s_1 - s),
  *     y_(i+1) = (2 s' / h) (op - c) y_i - s s' y_(i-1),  s = s'.
  *
- * The pairs nearest to sigma are the lowest of (A - sigma)^2, two products with A
- * (Pieper et al., J. Comput. Phys. 325, 2016, for many of them); Ritz values are
- * those of A, which tells sigma + d from sigma - d.  Where the block reaches to
+ * The pairs nearest to sigma are the lowest of (A - sigma)^2, two products with
+ * A (Pieper et al., J. Comput. Phys. 325, 2016, for many of them); Ritz values
+ * are those of A, which tells sigma + d from sigma - d.  Where the block reaches to
  * a distance a and the spectrum to b, a digit takes some b / a products.
  *
  * It asks nothing of A but products, no preconditioner, and orthogonalises once
