@@ -26,7 +26,6 @@
  * precision reaches what doubles reach. */
 #include "solver.h"
 
-#include <limits.h>
 #include <math.h>
 
 #include "single.h"
@@ -36,12 +35,15 @@
 #define GAIN 0.03         /* of a cycle */
 #define TRUST 1e-5        /* no column's recurrence counts below this part */
 #define POOR 0.5          /* a cycle that leaves more than that was for nothing */
-/* A cycle is too long beyond so many steps and LONGER times those of the
+/* A cycle is too long beyond PATIENCE steps and LONGER times those of the
  * shortest before: conjugate gradients get faster as they go on, unless the
- * space is lost.  Or FULL times those that fill the whole space, n / k. */
+ * space is lost.  The first is no measure, since it ends with the high modes of
+ * a random right-hand side (7-point 64^3: 21, 52, 31, 27, 24); the second may
+ * take SECOND times as long.  None may take more than fill the whole space,
+ * n / k. */
 #define PATIENCE 10
 #define LONGER 2.5
-#define FULL 2.0
+#define SECOND 4.0
 /* P is made orthonormal again above this condition of its unit columns. */
 #define TWICE 1e3
 
@@ -59,7 +61,9 @@ struct refinement {
     bool pending;         /* X is not zero */
     bool ready;           /* steps have C = P'R */
     bool over;            /* the cycle is */
-    int length, shortest; /* steps of the cycle; of the shortest that gained */
+    int length;           /* steps of the cycle */
+    int gained;           /* cycles before it that gained */
+    double allowed;       /* steps, by what they took */
     bool poor;            /* so was the one before */
     int why;              /* steps stopped: SPS_STEPS_... */
 };
@@ -169,9 +173,18 @@ fail:
 
 static bool too_long(const sps_solver *s, const struct refinement *m)
 {
-    const double whole = FULL * (double)s->n / s->columns;
+    const double whole = (double)s->n / s->columns;
 
-    return m->length > PATIENCE + fmin(LONGER * m->shortest, whole);
+    return m->length > PATIENCE + fmin(m->allowed, whole);
+}
+
+/* What a cycle that gained allows those behind it. */
+static void learn(struct refinement *m)
+{
+    const double steps = (m->gained == 0 ? SECOND : LONGER) * m->length;
+
+    m->allowed = m->gained < 2 ? steps : fmin(m->allowed, steps);
+    m->gained++;
 }
 
 /* Whether the cycle that ends here was too long, or gained less than half in
@@ -188,7 +201,7 @@ static bool useless(const sps_solver *s, struct refinement *m, bool first)
     }
     twice = (poor && m->poor) || too_long(s, m);
     m->poor = poor;
-    if (m->over && !poor && m->length < m->shortest) m->shortest = m->length;
+    if (m->over && !poor) learn(m);
     m->length = 0;
     return twice;
 }
@@ -205,8 +218,8 @@ static sps_status start(sps_solver *s, void *method)
     }
     if (first) {
         m->poor = m->over = false;
-        m->length = 0;
-        m->shortest = INT_MAX;
+        m->length = m->gained = 0;
+        m->allowed = INFINITY;
     }
     if (useless(s, m, first)) {
         s->stop = SPS_STOP_STAGNATED;

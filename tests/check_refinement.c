@@ -195,6 +195,7 @@ START_TEST(with_any_other_preconditioner_doubles_work_as_without_floats)
             open_grid(&p, ctx, 2500, 0.01, 4);
             open_grid(&q, ctx, 2500, 0.01, 4);
             p.opt.precond = q.opt.precond = precond[t];
+            p.opt.degree = q.opt.degree = 4;     /* of chebyshev */
             p.opt.precond_precision = "double";
             p.opt.solver = solver[i];
             p.opt.precision = "mixed";
