@@ -6,7 +6,9 @@
  * of either type; by stacks of blocks (basis.h), the stack alone of floats;
  * and, up to SPS_SINGLE_WIDEST columns, by gram and mul_small, all blocks of
  * floats, and by the passes of a step (steps.h), P, Q, X and R of floats and D
- * of doubles.  Operators are made for blocks of floats (operator.h). */
+ * of doubles.  Gram and mul_small also take a wide X of floats, data and ld
+ * even, with a Y of doubles of 2 to SPS_SINGLE_WIDEST columns: the basis of a
+ * block Krylov space.  Operators are made for blocks of floats (operator.h). */
 #ifndef SPS_SINGLE_H
 #define SPS_SINGLE_H
 

@@ -409,8 +409,8 @@ typedef struct sps_options {
                                    place of block_cg and cg), and single for
                                    the two below, of solver auto where that
                                    pays (doc/numerics.md); auto: double */
-    const char *basis;        /**< how gmres stores its basis: double, single,
-                                   auto (as precision) */
+    const char *basis;        /**< of gmres and block_gmres, how it is stored:
+                                   double, single, auto (as precision) */
     const char *precond_precision; /**< how fsai, isai, block_jacobi store
                                    their values: double, single, auto */
     int check_every;          /**< iterations on a GPU that may be under way

@@ -5,23 +5,37 @@
 #include <float.h>
 #include <math.h>
 
+#include "single.h"
+
 /* Above this amplification of rounding a new block is made orthogonal to the
  * basis again. */
 #define AMPLIFIED 1e2
+/* Of a basis in floats: a residual below this part of the cycle's first is
+ * looked at. */
+#define TRUST 1e-6
 
-sps_status spsi_arnoldi_open(sps_solver *s, int columns, sps_arnoldi *a)
+static bool single(const sps_arnoldi *a) { return a->V->dtype == SPS_F32; }
+
+sps_status spsi_arnoldi_open(sps_solver *s, int columns, bool floats,
+                             sps_arnoldi *a)
 {
     int k = s->columns;
+    const bool fit = k > 1 && k <= SPS_SINGLE_WIDEST;
+    const sps_dtype type = floats && fit ? SPS_F32 : SPS_F64;
     sps_small **square[] = { &a->G, &a->T, &a->S };
     sps_status st;
 
-    SPS_TRY(spsi_block_create(s->ctx, s->n, columns, SPS_F64, &a->V));
+    if (floats && !fit)
+        spsi_note(s->ctx, "%s: the basis in doubles, floats serve 2 to %d "
+                  "right-hand sides", s->type->name, SPS_SINGLE_WIDEST);
+    SPS_TRY(spsi_block_create(s->ctx, s->n, columns, type, &a->V));
     SPS_TRY(spsi_reserve(s->ctx, s->n, (int)ceil(sqrt((double)columns * k))));
     SPS_TRY(spsi_small_create(s->ctx, columns, k, &a->h));
     SPS_TRY(spsi_small_create(s->ctx, columns, k, &a->again));
     for (size_t i = 0; i < sizeof square / sizeof *square; i++)
         SPS_TRY(spsi_small_create(s->ctx, k, k, square[i]));
     SPS_TRY(SPS_NEW(s->ctx, k, &a->before));
+    SPS_TRY(SPS_NEW(s->ctx, k, &a->begun));
 fail:
     return st;
 }
@@ -35,6 +49,7 @@ void spsi_arnoldi_close(sps_solver *s, sps_arnoldi *a)
     spsi_small_destroy(&a->T);
     spsi_small_destroy(&a->S);
     spsi_free(s->ctx, a->before);
+    spsi_free(s->ctx, a->begun);
 }
 
 /* From G = W'W: T such that W T is orthonormal, columns that are rounding
@@ -115,7 +130,7 @@ fail:
     return st;
 }
 
-static sps_status append(sps_arnoldi *a, const sps_block *P)
+static sps_status append(sps_arnoldi *a, sps_block *P)
 {
     sps_block place;
     sps_status st = SPS_OK;
@@ -123,6 +138,7 @@ static sps_status append(sps_arnoldi *a, const sps_block *P)
     if (P->k == 0) return SPS_OK;
     spsi_block_view(a->V, a->last, P->k, &place);
     SPS_TRY(spsi_copy(P, &place));
+    if (single(a)) SPS_TRY(spsi_copy(&place, P));
     a->last += P->k;
 fail:
     return st;
@@ -136,6 +152,7 @@ sps_status spsi_arnoldi_start(sps_solver *s, sps_arnoldi *a, int first,
     a->first = first;
     a->last = last;
     SPS_TRY(spsi_norms(R, a->before));
+    for (int c = 0; c < R->k; c++) a->begun[c] = a->before[c];
     SPS_TRY(orth(s, a, R, P));
     if (!s->stop) SPS_TRY(append(a, P));
 fail:
@@ -178,17 +195,18 @@ fail:
     return st;
 }
 
-void spsi_arnoldi_look_round(sps_solver *s, const sps_least_squares *q,
-                             int rank, bool full)
+void spsi_arnoldi_look_round(sps_solver *s, const sps_arnoldi *a,
+                             const sps_least_squares *q, int rank, bool full)
 {
-    bool stuck = false;
+    bool stuck = false, lost = false;
 
     for (int c = 0; c < s->k; c++) {
         s->resnorm[c] = spsi_least_squares_residual(q, c);
-        if (!s->done[c] && s->resnorm[c] > s->threshold[s->column[c]])
-            stuck = true;
+        if (s->done[c]) continue;
+        stuck = stuck || s->resnorm[c] > s->threshold[s->column[c]];
+        lost = lost || (single(a) && s->resnorm[c] <= TRUST * a->begun[c]);
     }
     s->width = rank;
     if (rank == 0 && stuck) s->stop = SPS_STOP_SINGULAR;
-    s->renew = rank == 0 || full;
+    s->renew = rank == 0 || full || lost;
 }

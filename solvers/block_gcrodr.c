@@ -84,7 +84,7 @@ static sps_status setup(sps_solver *s, void *method)
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         SPS_TRY(spsi_small_create(s->ctx, all[i].rows, all[i].cols, all[i].C));
-    SPS_TRY(spsi_arnoldi_open(s, rows, &m->a));
+    SPS_TRY(spsi_arnoldi_open(s, rows, false, &m->a));
     SPS_TRY(spsi_block_create(s->ctx, s->n, m->r, SPS_F64, &m->U));
     SPS_TRY(spsi_block_create(s->ctx, s->n, m->r, SPS_F64, &m->next));
     SPS_TRY(spsi_reserve(s->ctx, s->n,
@@ -260,7 +260,7 @@ static sps_status step(sps_solver *s, void *method)
     if (st != SPS_OK || s->stop) return st;
     take_columns(m);
     m->j++;
-    spsi_arnoldi_look_round(s, &m->q, P->k, m->j == m->m);
+    spsi_arnoldi_look_round(s, &m->a, &m->q, P->k, m->j == m->m);
 fail:
     return st;
 }

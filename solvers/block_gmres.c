@@ -12,8 +12,11 @@
  * problem wrong by as much; the driver starts each cycle from the true one, and
  * columns that are done leave then.
  *
+ * The basis may be stored in floats (option basis), as that of gmres.
+ *
  * A step in n x k block reads and writes, j blocks before it: SpMM 2, M 2,
- * orthogonalisation 4 (j + 1) + 6, orth 8; 4 n (j + 1) k^2 multiply-adds. */
+ * orthogonalisation 4 (j + 1) + 6 (floats: 2 (j + 1) + 6), orth 8; 4 n (j + 1)
+ * k^2 multiply-adds. */
 #include "arnoldi.h"
 #include "timer.h"
 
@@ -44,7 +47,7 @@ static sps_status setup(sps_solver *s, void *method)
     if (m->m > WIDEST / k) m->m = WIDEST / k;
     if (m->m < 1) m->m = 1;
     most = (m->m + 1) * k;
-    SPS_TRY(spsi_arnoldi_open(s, most, &m->a));
+    SPS_TRY(spsi_arnoldi_open(s, most, s->single, &m->a));
     if (s->opt.flexible)
         SPS_TRY(spsi_block_create(s->ctx, s->n, m->m * k, SPS_F64, &m->Z));
     SPS_TRY(spsi_least_squares_open(s->ctx, most, m->m * k, k, &m->q));
@@ -105,7 +108,7 @@ static sps_status step(sps_solver *s, void *method)
     spsi_phase_begin(s->ctx, SPS_PHASE_SMALL);
     spsi_least_squares_append(&m->q, m->a.h, 0, m->a.S);
     m->j++;
-    spsi_arnoldi_look_round(s, &m->q, P->k, m->j == m->m);
+    spsi_arnoldi_look_round(s, &m->a, &m->q, P->k, m->j == m->m);
     spsi_phase_end(s->ctx, SPS_PHASE_SMALL);
 fail:
     return st;

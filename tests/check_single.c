@@ -155,6 +155,45 @@ START_TEST(gram_and_small_products_of_floats_are_exact)
 }
 END_TEST
 
+/* X of floats and any width, Y of doubles. */
+static void try_wide(sps_context *ctx, int64_t n, int kx, int ky)
+{
+    double *x, *y;
+    sps_block *X = integers(ctx, SPS_F32, n, kx, 5, &x);
+    sps_block *Y = integers(ctx, SPS_F64, n, ky, 6, &y);
+    sps_small *C = NULL;
+
+    OK(ctx, spsi_small_create(ctx, kx, ky, &C));
+    OK(ctx, spsi_gram(X, Y, C));
+    is_gram(C, n, x, kx, y, ky, "wide gram");
+    fill_small(C, kx, ky, 1);
+    OK(ctx, spsi_mul_small(-1.0, X, C, 1.0, Y));
+    times_small(n, -1, x, kx, C, 1, y, ky);
+    equals(Y, y, "wide mul_small");
+    OK(ctx, spsi_mul_small(2.0, X, C, 0.0, Y));
+    times_small(n, 2, x, kx, C, 0, y, ky);
+    equals(Y, y, "wide mul_small without Y");
+    spsi_small_destroy(&C);
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    free(x);
+    free(y);
+}
+
+START_TEST(products_of_a_wide_block_of_floats_and_doubles_are_exact)
+{
+    static const int wide[] = { 1, 16, 33, 64, 65, 130, 529, 1024 };
+    static const int narrow[] = { 2, 7, 16, 17, 32 };
+    sps_context *ctx = runner_context();
+
+    for (int w = 0; w < 8; w++)
+        for (int k = 0; k < 5; k++)
+            for (int t = 0; t < LENGTHS - (w > 5); t++)
+                try_wide(ctx, lengths[t], wide[w], narrow[k]);
+    fixture_close(&ctx);
+}
+END_TEST
+
 /* ------------------------------------------------------------------- passes */
 
 static void send(sps_steps *w, double *to, const sps_small *C)
@@ -259,6 +298,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(sums_of_floats_and_doubles_are_exact),
     RUNNER_TEST(gram_and_small_products_of_floats_are_exact),
+    RUNNER_TEST(products_of_a_wide_block_of_floats_and_doubles_are_exact),
     RUNNER_TEST(passes_of_a_step_are_exact_also_where_columns_have_left),
 };
 

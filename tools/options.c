@@ -82,7 +82,7 @@ const cli_option cli_options[] = {
      "tolerances stay double; solver auto does so where that pays"},
     {"basis", "WHICH", "auto", CLI_CHOICE, AT(basis), 0, 0,
      "auto double single", METHOD,
-     "how gmres stores its basis; auto as -precision"},
+     "how gmres and block_gmres store a basis; auto as -precision"},
     {"precond-precision", "WHICH", "auto", CLI_CHOICE, AT(precond_precision),
      0, 0, "auto double single", METHOD,
      "how fsai, isai and block_jacobi store their values; auto as -precision"},

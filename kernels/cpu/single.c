@@ -3,6 +3,7 @@
  * widened to doubles on its way into the first-level cache, worked on there
  * like any other, and rounded on its way out.  (Blocks of doubles pass the
  * same functions as they are.) */
+#include "lib/single.h"
 #include "rows.h"
 
 CLONES void spsi_cpu_widen(int64_t m, int k, const float *x, int64_t ldx,
@@ -80,6 +81,16 @@ sps_status spsi_cpu_single_axpby(double a, const sps_block *X, double b,
     return SPS_OK;
 }
 
+/* Of X, columns a0 .. in a view; a strip has room for so many. */
+static void panel_of(const sps_block *X, int a0, sps_block *panel)
+{
+    const int left = X->k - a0;
+
+    spsi_block_view(X, a0, left < SPS_SINGLE_WIDEST ? left : SPS_SINGLE_WIDEST,
+                    panel);
+}
+
+/* The partial sums of X'Y of rows first .. last-1 for a panel of X. */
 static void chunk_gram(const sps_block *X, const sps_block *Y, int64_t first,
                        int64_t last, double *sum)
 {
@@ -96,6 +107,18 @@ static void chunk_gram(const sps_block *X, const sps_block *Y, int64_t first,
     }
 }
 
+/* All panels, one behind the other in sum. */
+static void chunk_grams(const sps_block *X, const sps_block *Y, int64_t first,
+                        int64_t last, double *sum)
+{
+    sps_block panel;
+
+    for (int a0 = 0; a0 < X->k; a0 += SPS_SINGLE_WIDEST) {
+        panel_of(X, a0, &panel);
+        chunk_gram(&panel, Y, first, last, sum + (int64_t)a0 * Y->k);
+    }
+}
+
 sps_status spsi_cpu_single_gram(const sps_block *X, const sps_block *Y,
                                 sps_small *C)
 {
@@ -109,7 +132,7 @@ sps_status spsi_cpu_single_gram(const sps_block *X, const sps_block *Y,
 #pragma omp parallel for num_threads(threads) schedule(static)                 \
     if (c.count > 1 && pays(c.n, items))
     for (int64_t t = 0; t < c.count; t++)
-        chunk_gram(X, Y, t * c.rows, chunk_end(c, t), partial + t * items);
+        chunk_grams(X, Y, t * c.rows, chunk_end(c, t), partial + t * items);
     spsi_cpu_sum_chunks(threads, c.count, items, partial);
     spsi_cpu_unpack(partial, C);
     return SPS_OK;
@@ -118,7 +141,7 @@ fail:
     return st;
 }
 
-/* Y = x c + b Y, c packed. */
+/* Y = X c + b Y for a panel of X, c packed. */
 static void chunk_mul(const sps_block *X, const double *c, double b,
                       sps_block *Y, int64_t first, int64_t last)
 {
@@ -135,6 +158,18 @@ static void chunk_mul(const sps_block *X, const double *c, double b,
     }
 }
 
+static void chunk_muls(const sps_block *X, const double *c, double b,
+                       sps_block *Y, int64_t first, int64_t last)
+{
+    sps_block panel;
+
+    for (int a0 = 0; a0 < X->k; a0 += SPS_SINGLE_WIDEST) {
+        panel_of(X, a0, &panel);
+        chunk_mul(&panel, c + a0 * packed_cols(Y->k), a0 ? 1.0 : b, Y, first,
+                  last);
+    }
+}
+
 sps_status spsi_cpu_single_mul_small(double a, const sps_block *X,
                                      const sps_small *C, double b,
                                      sps_block *Y)
@@ -148,7 +183,7 @@ sps_status spsi_cpu_single_mul_small(double a, const sps_block *X,
 #pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
     if (c.count > 1 && pays(c.n, (int64_t)X->k * Y->k))
     for (int64_t t = 0; t < c.count; t++)
-        chunk_mul(X, packed, b, Y, t * c.rows, chunk_end(c, t));
+        chunk_muls(X, packed, b, Y, t * c.rows, chunk_end(c, t));
     return SPS_OK;
 
 fail:

@@ -160,6 +160,7 @@ sps_status spsi_cuda_single_axpby(double a, const sps_block *X, double b,
 sps_status spsi_cuda_single_gram(const sps_block *X, const sps_block *Y,
                                  sps_small *C)
 {
+    if (Y->dtype == SPS_F64) return spsi_cuda_single_gram_wide(X, Y, C);
     return X->k <= 16 && Y->k <= 16 ? gram<1>(X, Y, C) : gram<2>(X, Y, C);
 }
 
@@ -167,6 +168,7 @@ sps_status spsi_cuda_single_mul_small(double a, const sps_block *X,
                                       const sps_small *C, double b,
                                       sps_block *Y)
 {
+    if (Y->dtype == SPS_F64) return spsi_cuda_single_mul_wide(a, X, C, b, Y);
     return X->k <= 16 && Y->k <= 16 ? mul<1>(a, X, C, b, Y)
                                     : mul<2>(a, X, C, b, Y);
 }

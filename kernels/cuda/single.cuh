@@ -14,6 +14,13 @@ sps_status spsi_cuda_single_gram(const sps_block *X, const sps_block *Y,
 sps_status spsi_cuda_single_mul_small(double a, const sps_block *X,
                                       const sps_small *C, double b,
                                       sps_block *Y);
+/* single_wide.cu: X of floats and any number of columns, Y of doubles and up to
+ * 32. */
+sps_status spsi_cuda_single_gram_wide(const sps_block *X, const sps_block *Y,
+                                      sps_small *C);
+sps_status spsi_cuda_single_mul_wide(double a, const sps_block *X,
+                                     const sps_small *C, double b,
+                                     sps_block *Y);
 
 namespace {
 

@@ -146,14 +146,14 @@ __device__ __forceinline__ void multiply(double (*acc)[4],
 }
 
 /* sum += x' y over the 8 H rows of H tiles, H 1 or 2: sum[u][2 v + e] belongs
- * to columns 16 u + .. of x and 16 v + .. + e of y. */
-template <int T, int H>
+ * to columns 16 u + .. of x, U sixteens, and 16 v + .. + e of y. */
+template <int T, int H, int U = T>
 __device__ __forceinline__ void add_gram(double (*sum)[2 * T][4],
-                                         const double (*x)[T][4],
+                                         const double (*x)[U][4],
                                          const double (*y)[T][4])
 {
 #pragma unroll
-    for (int u = 0; u < T; u++)
+    for (int u = 0; u < U; u++)
 #pragma unroll
         for (int v = 0; v < T; v++)
 #pragma unroll
@@ -171,12 +171,13 @@ __device__ __forceinline__ void add_gram(double (*sum)[2 * T][4],
             }
 }
 
-/* Adds the warps of a block by a tree and writes a k1 x k2 result to out. */
-template <int T, int WARPS>
+/* Adds the warps of a block by a tree and writes rows first .. of a k1 x k2
+ * result to out. */
+template <int T, int WARPS, int U = T>
 __device__ void join_gram(double (*sum)[2 * T][4], double *shared, double *out,
-                          int k1, int k2)
+                          int k1, int k2, int first = 0)
 {
-    constexpr int count = T * 2 * T * 4;
+    constexpr int count = U * 2 * T * 4;
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     int g = lane / 4, t = lane % 4;
     double *v = &sum[0][0][0];
@@ -195,12 +196,12 @@ __device__ void join_gram(double (*sum)[2 * T][4], double *shared, double *out,
     }
     if (warp > 0) return;
 #pragma unroll
-    for (int u = 0; u < T; u++)
+    for (int u = 0; u < U; u++)
 #pragma unroll
         for (int w = 0; w < 2 * T; w++)
 #pragma unroll
             for (int q = 0; q < 4; q++) {
-                int i = 16 * u + 2 * g + q / 2;
+                int i = first + 16 * u + 2 * g + q / 2;
                 int j = 16 * (w / 2) + 2 * (2 * t + q % 2) + w % 2;
 
                 if (i < k1 && j < k2) out[j * k1 + i] = sum[u][w][q];
@@ -208,8 +209,8 @@ __device__ void join_gram(double (*sum)[2 * T][4], double *shared, double *out,
 }
 
 /* Room for join_gram, and for the factors of products before it. */
-template <int T, int WARPS>
-constexpr int room = WARPS / 2 * T * 2 * T * 4 * 32;
+template <int T, int WARPS, int U = T>
+constexpr int room = WARPS / 2 * U * 2 * T * 4 * 32;
 
 } // namespace
 
