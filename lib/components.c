@@ -32,7 +32,7 @@ bool spsi_components_possible(const sps_context *ctx, const sps_csr *A,
     bool any = false;
 
 #pragma omp parallel for schedule(static) num_threads(ctx->threads)           \
-    reduction(|| : any)
+    reduction(|| : any) if (A->nnz > 100000)
     for (int64_t i = 0; i < A->nrow; i++) any = any || cancels(A, i, tol);
     return any;
 }
@@ -40,7 +40,8 @@ bool spsi_components_possible(const sps_context *ctx, const sps_csr *A,
 static void test_sums(sps_context *ctx, const sps_csr *A, double tol,
                       char *good)
 {
-#pragma omp parallel for schedule(static) num_threads(ctx->threads)
+#pragma omp parallel for schedule(static) num_threads(ctx->threads)           \
+    if (A->nnz > 100000)
     for (int64_t i = 0; i < A->nrow; i++) good[i] = cancels(A, i, tol);
 }
 
@@ -64,7 +65,7 @@ static int64_t sweep(sps_context *ctx, const sps_csr *A, char *good)
     int64_t left = 0;
 
 #pragma omp parallel for schedule(static) num_threads(ctx->threads)           \
-    reduction(+ : left)
+    reduction(+ : left) if (A->nnz > 100000)
     for (int64_t i = 0; i < A->nrow; i++) {
         char g;
 

@@ -257,7 +257,7 @@ sps_status sps_csr_symmetric(sps_context *ctx, const sps_csr *A, double tol,
     if (A->nrow == A->ncol) {
         /* max and && do not depend on the order of the rows. */
 #pragma omp parallel for schedule(static, 1024) num_threads(ctx->threads)     \
-    reduction(&& : same) reduction(max : worst)
+    reduction(&& : same) reduction(max : worst) if (A->nnz > 100000)
         for (int64_t i = 0; i < A->nrow; i++)
             same = row_mirrored(A, i, tol, &worst) && same;
     } else {

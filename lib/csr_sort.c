@@ -32,7 +32,7 @@ static sps_status check_offsets(sps_context *ctx, const sps_csr *A)
                 "rowptr[0] is %lld, not 0: offsets count from 0, so subtract "
                 "the base", (long long)A->rowptr[0]);
 #pragma omp parallel for schedule(static) num_threads(ctx->threads)           \
-    reduction(min : bad)
+    reduction(min : bad) if (A->nrow > 100000)
     for (int64_t i = 0; i < A->nrow; i++)
         if (A->rowptr[i + 1] < A->rowptr[i] && i < bad) bad = i;
     SPS_REQUIRE(ctx, bad == A->nrow, SPS_EMATRIX,
@@ -80,7 +80,7 @@ sps_status spsi_csr_inspect(sps_context *ctx, const sps_csr *A, bool *sorted)
 
     SPS_TRY(check_offsets(ctx, A));
 #pragma omp parallel for schedule(static, CHUNK) num_threads(ctx->threads)    \
-    reduction(min : bad) reduction(&& : ordered)
+    reduction(min : bad) reduction(&& : ordered) if (A->nnz > 100000)
     for (int64_t i = 0; i < A->nrow; i++)
         if (!row_valid(A, i, &ordered) && i < bad) bad = i;
     if (bad < A->nrow) return fail_column(ctx, A, bad);

@@ -66,7 +66,8 @@ static sps_status measure_rows(sps_context *ctx, const sps_csr *A,
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, chunks, &sum));
-#pragma omp parallel for schedule(static) num_threads(ctx->threads)
+#pragma omp parallel for schedule(static) num_threads(ctx->threads)           \
+    if (chunks > 1)
     for (int64_t c = 0; c < chunks; c++)
         measure_chunk(A, mean, c * CHUNK, c + 1 < chunks ? (c + 1) * CHUNK
                                                          : A->nrow, &sum[c]);

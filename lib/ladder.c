@@ -32,13 +32,15 @@ static double seconds_left(const sps_ladder *l, int at, bool last)
     return fmax(1e-3, last ? left : left * l->step[at].share);
 }
 
-/* A cycle of gmres takes no more than half of the free memory. */
+/* A cycle of gmres takes no more than half of the free memory; a small one is
+ * not worth the question. */
 static int restart(const sps_ladder *l)
 {
     const double block = 8.0 * (double)l->A->n *
                          (double)spsi_block_ld(l->k) + 1;
     size_t free_bytes = 0, total = 0;
 
+    if (block * l->opt.restart < 1 << 26) return l->opt.restart;
     if (l->ctx->backend->memory(l->ctx, &free_bytes, &total) != SPS_OK)
         return l->opt.restart;
     return (int)fmax(2, fmin(l->opt.restart,

@@ -55,7 +55,7 @@ static void look_at_rows(const sps_csr *A, int threads, sps_looks *o)
     int64_t dominated = 0, zero = 0, negative = 0, weak = 0;
 
 #pragma omp parallel for schedule(static, 1024) num_threads(threads)           \
-    reduction(+ : dominated, zero, negative, weak)
+    reduction(+ : dominated, zero, negative, weak) if (A->nnz > 100000)
     for (int64_t i = 0; i < A->nrow; i++) {
         double d = 0, others = 0, largest = 0;
 

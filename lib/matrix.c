@@ -60,7 +60,7 @@ sps_status spsi_matrix_inverse_diagonal(const sps_operator *A, double *inverse,
 
     SPS_TRY(spsi_matrix_diagonal(A, inverse));
 #pragma omp parallel for schedule(static) num_threads(threads)                 \
-    reduction(+ : zeros, below)
+    reduction(+ : zeros, below) if (A->n > 100000)
     for (int64_t i = 0; i < A->n; i++) {
         double d = inverse[i];
 

@@ -99,7 +99,8 @@ static sps_status upload_offsets32(sps_operator *op)
     int32_t *narrow = NULL;
 
     SPS_TRY(SPS_NEW(op->ctx, A->nrow + 1, &narrow));
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static) num_threads(threads)                 \
+    if (A->nrow > 100000)
     for (int64_t i = 0; i <= A->nrow; i++) narrow[i] = (int32_t)A->rowptr[i];
     SPS_TRY(upload(op, SPS_LOCAL_ROWPTR32,
                    (size_t)(A->nrow + 1) * sizeof *narrow, narrow,

@@ -94,7 +94,8 @@ fail:
 sps_status spsi_cpu_csr_diagonal(sps_context *ctx, const sps_csr *A,
                                  double *diagonal)
 {
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)            \
+    if (A->nnz > 100000)
     for (int64_t i = 0; i < A->nrow; i++) {
         double sum = 0;
 
