@@ -478,11 +478,11 @@ sps_status sps_operator_apply(const sps_operator *op, double alpha,
 sps_status sps_operator_sample(const sps_operator *op, double alpha,
                                const sps_block *U, const sps_block *V,
                                bool multiply, double beta, double *val);
-/** New values, same pattern, in the order of the csr (host, or the context's
- *  place: then they are read on its stream, and reach the kernels without a
- *  way through the host, to which they go when it looks at them, as most
- *  preconditioners do); preconditioners follow by sps_precond_update.  What a solver made
- *  itself (preconditioner, null space) follows at its next solve. */
+/** New values, same pattern, in the order of the csr, on the host or in the
+ *  context's place: read on its stream and, unless rows had to be sorted or are
+ *  reordered, brought to the host only when that looks at them.
+ *  Preconditioners follow by sps_precond_update, and what a solver made itself
+ *  (preconditioner, null space) at its next solve. */
 sps_status sps_operator_set_values(sps_operator *op, const void *val,
                                    sps_place place);
 /** Writes what was measured of the matrix and the tables of bids (sampling's
