@@ -38,12 +38,13 @@
 /* A cycle is too long beyond PATIENCE steps and LONGER times those of the
  * shortest before: conjugate gradients get faster as they go on, unless the
  * space is lost.  The first is no measure, since it ends with the high modes of
- * a random right-hand side (7-point 64^3: 21, 52, 31, 27, 24); the second may
- * take SECOND times as long.  None may take more than fill the whole space,
- * n / k. */
+ * a random right-hand side, after as many steps on any grid (7-point 64^3: 21,
+ * 52, 31, 27, 24; 160^3: 24, more than 106); the second may take MANY, or SECOND
+ * times as long.  None may take more than fill the whole space, n / k. */
 #define PATIENCE 10
 #define LONGER 2.5
 #define SECOND 4.0
+#define MANY 400.0
 /* P is made orthonormal again above this condition of its unit columns. */
 #define TWICE 1e3
 
@@ -181,7 +182,8 @@ static bool too_long(const sps_solver *s, const struct refinement *m)
 /* What a cycle that gained allows those behind it. */
 static void learn(struct refinement *m)
 {
-    const double steps = (m->gained == 0 ? SECOND : LONGER) * m->length;
+    const double steps = m->gained > 0 ? LONGER * m->length
+                                       : fmax(MANY, SECOND * m->length);
 
     m->allowed = m->gained < 2 ? steps : fmin(m->allowed, steps);
     m->gained++;
