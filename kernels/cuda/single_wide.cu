@@ -22,30 +22,26 @@ constexpr int mul_warps = 16;
 /* ----------------------------------------------------------------- C = X'Y */
 
 template <int T> constexpr int gram_warps = T == 1 ? 8 : 4;
-template <int T> constexpr int gram_tiles = T == 1 ? 2 : 1;
 
 template <int T>
 __global__ void __launch_bounds__(32 * gram_warps<T>, 2)
 gram_kernel(view<float> X, view<double> Y, int64_t n, double *part)
 {
-    constexpr int U = strip / 16, H = gram_tiles<T>, warps = gram_warps<T>;
+    constexpr int U = strip / 16, warps = gram_warps<T>;
     __shared__ double shared[room<T, warps, U>];
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     int first = strip * (int)blockIdx.y;
     view<float> S = { X.p + first, X.ld, X.k - first };
-    int64_t step = (int64_t)gridDim.x * warps * 8 * H;
+    int64_t step = (int64_t)gridDim.x * warps * 8;
     double sum[U][2 * T][4] = {};
 
-    for (int64_t row = ((int64_t)blockIdx.x * warps + threadIdx.x / 32) * 8 *
-                       H; row < n; row += step) {
-        double x[H][U][4], y[H][T][4];
+    for (int64_t row = ((int64_t)blockIdx.x * warps + threadIdx.x / 32) * 8;
+         row < n; row += step) {
+        double x[1][U][4], y[1][T][4];
 
-#pragma unroll
-        for (int h = 0; h < H; h++) {
-            load_down<U>(x[h], S, row + 8 * h, n, g, t);
-            load_down<T>(y[h], Y, row + 8 * h, n, g, t);
-        }
-        add_gram<T, H, U>(sum, x, y);
+        load_down<U>(x[0], S, row, n, g, t);
+        load_down<T>(y[0], Y, row, n, g, t);
+        add_gram<T, 1, U>(sum, x, y);
     }
     part += (int64_t)blockIdx.x * X.k * Y.k;
     join_gram<T, warps, U>(sum, shared, part, X.k, Y.k, first);
@@ -57,7 +53,7 @@ sps_status gram(const sps_block *X, const sps_block *Y, sps_small *C)
     sps_context *ctx = X->ctx;
     sps_cuda_state *s = spsi_cuda_state(ctx);
     int64_t count = (int64_t)X->k * Y->k, strips = ceil_div(X->k, strip);
-    int64_t want = ceil_div(X->n, 8 * gram_tiles<T> * gram_warps<T>);
+    int64_t want = ceil_div(X->n, 8 * gram_warps<T>);
     int64_t most = ceil_div(4 * (int64_t)s->sms, strips);
     unsigned blocks = (unsigned)(want < most ? want : most);
     double *part;
