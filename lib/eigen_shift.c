@@ -101,7 +101,7 @@ void spsi_eigen_outside(sps_eigen *e)
     if (e->opt.sigma > low && e->opt.sigma < high) return;
     e->nearest = false;
     e->sign = e->opt.sigma > low ? -1 : 1;
-    spsi_note(e->ctx, "sigma lies %s the spectrum: the nearest are the %s",
+    spsi_note(e->ctx, "no eigenvalue lies %s sigma: the nearest are the %s",
               e->sign < 0 ? "above" : "below",
               e->sign < 0 ? "largest" : "smallest");
 }

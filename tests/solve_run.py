@@ -361,6 +361,7 @@ def dry_run_tells_the_memory_of_eigenpairs(tmp):
     for args in ((big, "-eigs", 190),             # LAPACK: 4 n^2 numbers
                  (big, "-eigs", 8, "-precond", "ilut", "-verify-count"),
                  (big, "-eigs", 8, "-sigma", 1.7),
+                 (big, "-eigs", 8, "-which", "largest", "-solver", "lobpcg"),
                  (big, "-eigs", 100),
                  (large, "-eigs", 16)):           # factors
         said, real = eigen_memory(("-A", *args), tmp)
