@@ -6,6 +6,7 @@
  * block_ops.cu, reduce.cu, gram.cu, update.cu and transfer.cu. */
 #include "scan.h"
 #include "state.h"
+#include "upload.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -207,9 +208,7 @@ sps_status upload_cuda(sps_context *ctx, void *to, const void *from,
 {
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (bytes == 0) return SPS_OK;
-    SPS_CUDA(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice,
-                                  spsi_cuda_state(ctx)->stream));
-    return spsi_cuda_wait(ctx);
+    return spsi_cuda_upload(ctx, to, from, bytes);
 }
 
 sps_status download_cuda(sps_context *ctx, void *to, const void *from,

@@ -5,6 +5,7 @@
  * device through padded shared memory, 32 x 32 at a time; from the host it
  * comes in slices of rows that fit the scratch memory. */
 #include "device.cuh"
+#include "upload.h"
 
 namespace {
 
@@ -99,6 +100,14 @@ sps_status slices(const sps_block *X, double *data, int64_t ld, bool to_rows)
     return spsi_cuda_wait(ctx);
 }
 
+/* Whether block and array are the same numbers in the same order, without
+ * gaps. */
+bool touching(const sps_block *X, int64_t ld, sps_order order)
+{
+    return X->ld == X->k && (X->k == 1 ? order == SPS_COL_MAJOR || ld == 1
+                                       : order == SPS_ROW_MAJOR && ld == X->k);
+}
+
 } // namespace
 
 sps_status spsi_cuda_set(sps_block *X, const double *data, int64_t ld,
@@ -109,6 +118,9 @@ sps_status spsi_cuda_set(sps_block *X, const double *data, int64_t ld,
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (X->n == 0 || X->k == 0) return SPS_OK;
+    if (host && touching(X, ld, order))
+        return spsi_cuda_upload(ctx, X->data, data,
+                                (size_t)X->n * (size_t)X->k * 8);
     if (order == SPS_ROW_MAJOR) {
         SPS_TRY_RETURN(strided(ctx, X->data, (size_t)X->ld * 8, data,
                                (size_t)ld * 8, (size_t)X->k * 8, (size_t)X->n,
