@@ -22,15 +22,22 @@ enum { STATE = 8 };          /* doubles that the state takes */
 
 /* ------------------------------------------------------------------- memory */
 
+/* Doubles of S and C, all parts. */
+static int64_t in_S(const sps_steps *w)
+{
+    return w->columns ? 0 : 2 * (int64_t)w->most_parts * w->most * w->most;
+}
+
 /* Lays the arrays out; returns how many doubles they take. */
 static int64_t lay_out(sps_steps *w, double *at)
 {
     int64_t k = w->most, square = w->columns ? k : k * k, used = 0;
+    int64_t parts = w->most_parts;
     struct { double **p; int64_t count; } array[] = {
         { &w->norms, SPS_STEPS_AHEAD * k }, { &w->last, k },
-        { &w->C, w->columns ? k : 0 }, { &w->limit, k }, { &w->G, square },
+        { &w->C, square }, { &w->limit, k }, { &w->G, parts * square },
         { &w->F, square }, { &w->a, square }, { &w->b, square },
-        { &w->W, square + k }, { &w->S, w->columns ? 0 : 2 * square },
+        { &w->W, parts * (square + k) }, { &w->S, in_S(w) },
     };
 
     w->state = (sps_steps_state *)(void *)at;
@@ -64,9 +71,11 @@ sps_status spsi_steps_create(sps_context *ctx, int k, bool columns,
     w->ctx = ctx;
     w->columns = columns;
     w->most = k;
+    w->most_parts = columns || k > SPS_STEPS_NARROW ? 1 : SPS_STEPS_PARTS;
     w->bytes = (size_t)lay_out(w, NULL) * sizeof(double);
     SPS_TRY(SPS_NEW(ctx, seen(w), &w->seen));
     SPS_TRY(SPS_NEW(ctx, k, &w->limits));
+    SPS_TRY(SPS_NEW(ctx, in_S(w), &w->sums));
     for (int j = 0; j < k; j++) w->limits[j] = -1;   /* none yet */
     SPS_TRY(ctx->backend->alloc(ctx, w->bytes, &room));
     lay_out(w, room);
@@ -91,6 +100,7 @@ void spsi_steps_destroy(sps_steps **w_p)
     if (w->state) w->ctx->backend->release(w->ctx, w->state, w->bytes);
     spsi_free(w->ctx, w->seen);
     spsi_free(w->ctx, w->limits);
+    spsi_free(w->ctx, w->sums);
     spsi_free(w->ctx, w);
 }
 
@@ -108,12 +118,11 @@ bool spsi_steps_serve(const sps_solver *s, const sps_steps *w)
     return w->columns || (aligned(&s->X) && aligned(&s->R));
 }
 
-/* The shapes of the next step; C lies behind a k x k matrix S. */
+/* The shapes of the next step. */
 static void shape(const sps_solver *s, sps_steps *w, int r)
 {
     w->r = r;
     w->k = s->k;
-    if (!w->columns) w->C = w->S + (size_t)s->k * (size_t)s->k;
     w->D = s->M && !s->M->identity ? s->M->diagonal->data : NULL;
 }
 
@@ -141,6 +150,7 @@ sps_status spsi_steps_begin(sps_solver *s, sps_steps *w, const sps_block *P,
         SPS_TRY(spsi_gram(P, &s->R, &C));
     }
     SPS_TRY(f->upload(w->ctx, w->last, s->resnorm, row));
+    w->given = !w->columns;
     w->stopped = true;   /* S, if there is one, belongs to another P */
 fail:
     return st;
@@ -148,9 +158,19 @@ fail:
 
 sps_status spsi_steps_basis(sps_steps *w, sps_small *S)
 {
-    sps_small near = small_of(w, w->S, w->k, w->k);
+    const size_t square = (size_t)w->k * (size_t)w->k;
+    const double *part = w->sums;
+    sps_status st = SPS_OK;
 
-    return spsi_small_copy(&near, S);
+    SPS_TRY(w->ctx->backend->download(w->ctx, w->sums, w->S,
+                                      2 * (size_t)w->parts * square *
+                                      sizeof(double)));
+    spsi_small_shape(S, w->k, w->k);
+    spsi_small_clear(S);
+    for (int p = 0; p < w->parts; p++, part += 2 * square)
+        for (size_t e = 0; e < square; e++) S->v[e] += part[e];
+fail:
+    return st;
 }
 
 void spsi_steps_scalars(const sps_steps *w, double *c)
@@ -252,7 +272,8 @@ static sps_status send_limits(sps_solver *s, sps_steps *w)
 /* No reason to stop any more; the count goes on. */
 static sps_status resume(sps_steps *w)
 {
-    sps_steps_state state = { .taken = w->taken };
+    sps_steps_state state = { .taken = w->taken, .given = w->given,
+                              .parts = w->parts };
 
     if (!w->stopped) return SPS_OK;
     w->stopped = false;
@@ -274,13 +295,15 @@ sps_status spsi_steps_take(sps_solver *s, sps_steps *w, sps_block *P,
                                       (size_t)seen(w) * sizeof(double)));
     memcpy(&state, w->seen, sizeof state);
     *taken = (state.taken - w->taken) & 0x3fffffff;
-    *why = state.stop | (state.suspect || state.found ? SPS_STEPS_BASIS : 0);
+    *why = state.stop;
     if (*taken == 0) spsi_block_narrow(P, r);
     for (int i = 0; i < *taken; i++)
         memcpy(norms + (size_t)i * (size_t)s->k,
                w->seen + STATE + (w->taken + i) % SPS_STEPS_AHEAD * w->most,
                (size_t)s->k * sizeof *norms);
     w->taken = state.taken;
+    w->given = state.given;
+    w->parts = state.parts;
     w->stopped = *why != 0;
     s->applies_A += *taken;
     s->applies_M += w->D ? *taken : 0;

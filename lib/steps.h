@@ -4,15 +4,20 @@
  *
  * Three passes, whose small results stay in the place of the blocks:
  *
- *   lengths      G = P'Q;  a = G^-1 C, C = P'R
- *   residual     R -= Q a;  W = Q'Z, Z = D R;  b = -G^-1 W;  norms of R
- *   directions   X += P a;  P = Z + P b;  S = P'P, C = P'R of the next step
+ *   lengths      G = P'Q
+ *   residual     a = G^-1 C, C = P'R;  R -= Q a;  W = Q'Z, Z = D R;  R'R
+ *   directions   b = -G^-1 W;  X += P a;  P = Z + P b;
+ *                S = P'P, C = P'R of the next step
+ *
+ * A sum over rows may be left in parts, for the pass that needs it to add up in
+ * order: where a pass takes microseconds, whoever added them up between
+ * two of them would cost as much again.
  *
  * or, with own scalars for each column, a_j = c_j / p_j'q_j with c_j = r_j'z_j
  * and b_j = c_j (new) / c_j (old), S not needed.
  *
- * A step is regular or it is not taken.  `lengths` looks at S, G and C and sets
- * a reason to stop before anything changed, `directions` when the step is
+ * A step is regular or it is not taken.  `residual` looks at S, G and C and
+ * sets a reason to stop before anything changed, `directions` when the step is
  * complete; once there is a reason, whatever is queued behind does nothing.  So
  * a count of steps can be queued at once, and how many at once changes no bit
  * of any result.
@@ -29,6 +34,8 @@ extern "C" {
 
 #define SPS_STEPS_AHEAD 16   /* steps whose norms are kept */
 #define SPS_STEPS_WIDEST 32  /* columns of a block */
+#define SPS_STEPS_PARTS 16   /* of a sum over rows, at most, for blocks */
+#define SPS_STEPS_NARROW 16  /* of so many columns; wider ones: one part */
 
 /* Reasons to stop, bits. */
 enum {
@@ -41,10 +48,11 @@ enum {
 
 typedef struct sps_steps_state {
     int stop;                /* reasons; 0: go on */
-    int suspect;             /* P may be ill-conditioned: a reason as well */
-    int found;               /* to be suspect, once no kernel may miss it */
+    int go;                  /* `directions` follows a regular `residual` */
     int taken;               /* steps since create, modulo 2^30 */
-    int unseen;              /* nobody has looked at S yet */
+    int unseen;              /* S belongs to P, and nobody has looked at it */
+    int given;               /* C is in its own array, not behind S */
+    int parts;               /* that S and C are sums of */
     int pending;             /* reasons that count when the step is complete */
     int arrived;             /* blocks of threads */
 } sps_steps_state;
@@ -55,9 +63,10 @@ typedef struct sps_steps {
     int most;                /* columns, at most */
     int r, k;                /* of P; of X and R.  r = k with own scalars */
     const double *D;         /* n numbers in the place; NULL: Z = R */
+    int most_parts;          /* that G, W and S are sums of */
     /* Arrays in the place, matrices packed column by column.  Those that one
      * pass sums up follow each other without gaps: W and the squares of the
-     * norms; S and C. */
+     * norms; S and C.  So do the parts of each. */
     sps_steps_state *state;
     double *norms;           /* SPS_STEPS_AHEAD rows of most: ||r_j|| */
     double *last;            /* k: ||r_j|| now */
@@ -67,12 +76,13 @@ typedef struct sps_steps {
     double *a, *b;           /* r x k */
     double *W;               /* r x k, then k squares */
     double *S;               /* k x k */
-    double *C;               /* r x k, or k numbers */
+    double *C;               /* r x k of spsi_steps_begin, or k numbers */
     /* The host's. */
     size_t bytes;
     double *seen;            /* state, norms, last, and C with own scalars */
     double *limits;          /* what limit holds */
-    int taken;               /* of the state, as last seen */
+    double *sums;            /* the parts of S and C */
+    int taken, given, parts; /* of the state, as last seen */
     bool stopped, unrecorded;
     void *recording;         /* of a step with r = k */
     struct sps_steps_key {

@@ -196,20 +196,54 @@ END_TEST
 
 /* ------------------------------------------------------------------- passes */
 
-static void send(sps_steps *w, double *to, const sps_small *C)
+/* C, times sign, to the first of the parts at `to`, each of so many numbers;
+ * zeros elsewhere. */
+static void send(sps_steps *w, double *to, double sign, const sps_small *C,
+                 int parts, int each)
 {
-    OK(w->ctx, w->ctx->backend->upload(w->ctx, to, C->v,
-                                       (size_t)(C->rows * C->cols) *
-                                       sizeof(double)));
+    double *all = calloc((size_t)(parts * each), sizeof *all);
+
+    for (int e = 0; e < C->rows * C->cols; e++) all[e] = sign * C->v[e];
+    OK(w->ctx, w->ctx->backend->upload(w->ctx, to, all, (size_t)(parts * each) *
+                                                        sizeof *all));
+    free(all);
 }
 
-static void fetch(sps_steps *w, const double *from, int rows, int cols,
-                  sps_small *C)
+/* The sum over parts of what begins at number `skip` of each. */
+static void fetch(sps_steps *w, const double *from, int parts, int each,
+                  int skip, int rows, int cols, sps_small *C)
 {
+    double *all = calloc((size_t)(parts * each), sizeof *all);
+
     spsi_small_shape(C, rows, cols);
-    OK(w->ctx, w->ctx->backend->download(w->ctx, C->v, from,
-                                         (size_t)(rows * cols) *
-                                         sizeof(double)));
+    spsi_small_clear(C);
+    OK(w->ctx, w->ctx->backend->download(w->ctx, all, from,
+                                         (size_t)(parts * each) *
+                                         sizeof *all));
+    for (int p = 0; p < parts; p++)
+        for (int e = 0; e < rows * cols; e++)
+            C->v[e] += all[p * each + skip + e];
+    free(all);
+}
+
+/* G = F = I, so that a = C; to be looked at from W and S on. */
+static void prepare(sps_steps *w, const sps_small *a, sps_small *C)
+{
+    const sps_steps_state state = { .given = 1 };
+
+    spsi_small_shape(C, w->r, w->r);
+    spsi_small_clear(C);
+    for (int i = 0; i < w->r; i++) *spsi_small_at(C, i, i) = 1;
+    send(w, w->G, 1, C, w->most_parts, w->r * w->r);
+    send(w, w->C, 1, a, 1, w->r * w->k);
+    spsi_small_shape(C, w->r, w->k);
+    spsi_small_clear(C);
+    send(w, w->W, 1, C, w->most_parts, (w->r + 1) * w->k);
+    spsi_small_shape(C, w->k, w->k);
+    spsi_small_clear(C);
+    send(w, w->S, 1, C, w->most_parts, 2 * w->k * w->k);
+    OK(w->ctx, w->ctx->backend->upload(w->ctx, w->state, &state,
+                                       sizeof state));
 }
 
 /* One step with P of r columns, a and b made up: R -= Q a, W = Q'R, then X +=
@@ -236,23 +270,19 @@ static void try_passes(sps_context *ctx, sps_dtype type, int64_t n, int r,
     OK(ctx, spsi_small_create(ctx, 32, 32, &a));
     OK(ctx, spsi_small_create(ctx, 32, 32, &b));
     OK(ctx, spsi_small_create(ctx, 32, 32, &C));
-    OK(ctx, spsi_steps_create(ctx, 32, false, &w));
+    OK(ctx, spsi_steps_create(ctx, r > k ? r : k, false, &w));
     w->r = r;
     w->k = k;
     w->D = NULL;
-    w->C = w->S + (size_t)k * (size_t)k;
     fill_small(a, r, k, 0);
     fill_small(b, r, k, 3);
-    send(w, w->a, a);
-    spsi_small_shape(C, r, r);
-    spsi_small_clear(C);
-    send(w, w->F, C);
+    prepare(w, a, C);
     OK(ctx, ctx->backend->steps_residual(w, Q, R));
     times_small(n, -1, q, r, a, 1, res, k);
     equals(R, res, "residual");
-    fetch(w, w->W, r, k, C);
+    fetch(w, w->W, w->most_parts, (r + 1) * k, 0, r, k, C);
     is_gram(C, n, q, r, res, k, "W");
-    send(w, w->b, b);
+    send(w, w->W, -1, b, w->most_parts, (r + 1) * k);
     OK(ctx, ctx->backend->steps_directions(w, P, X, R));
     spsi_block_narrow(P, k);
     times_small(n, 1, p, r, a, 1, x, k);
@@ -260,9 +290,9 @@ static void try_passes(sps_context *ctx, sps_dtype type, int64_t n, int r,
     memcpy(now, res, (size_t)(n * k) * sizeof *now);
     times_small(n, 1, p, r, b, 1, now, k);
     equals(P, now, "P");
-    fetch(w, w->S, k, k, C);
+    fetch(w, w->S, w->most_parts, 2 * k * k, 0, k, k, C);
     is_gram(C, n, now, k, now, k, "S");
-    fetch(w, w->C, k, k, C);
+    fetch(w, w->S, w->most_parts, 2 * k * k, k * k, k, k, C);
     is_gram(C, n, now, k, res, k, "C");
     spsi_steps_destroy(&w);
     spsi_small_destroy(&a);

@@ -102,6 +102,15 @@ static int count_open(const sps_steps *w, const double *squares)
     return finite ? open : -1;
 }
 
+/* Whether the driver has something to decide: as solve.c and columns.c do. */
+static int look(const sps_steps *w)
+{
+    const int open = count_open(w, w->W + w->r * w->k);
+
+    return open <= 0 || (open < w->k && open <= 3 * w->k / 4) ? SPS_STEPS_LOOK
+                                                              : 0;
+}
+
 /* ------------------------------------------------------------------- passes */
 
 /* Rows of z = d r, or r itself. */
@@ -197,7 +206,7 @@ static void pack(const sps_steps *w, double sign, double *v, double *packed)
 
 /* The condition of P, squared, is at most trace(S) trace(S^-1), S of unit
  * diagonal. */
-static void look_at_basis(const sps_steps *w)
+static bool suspect(const sps_steps *w)
 {
     dense s;
     double trace = 0;
@@ -207,29 +216,30 @@ static void look_at_basis(const sps_steps *w)
         for (int j = 0; j <= i; j++)
             trace += s.m[i][w->r + j] * s.m[i][w->r + j] / s.m[i][i];
     w->state->unseen = 0;
-    w->state->suspect = !(regular && w->r * trace <= CONDITION_LIMIT2);
+    return !(regular && w->r * trace <= CONDITION_LIMIT2);
+}
+
+/* a = G^-1 C, or reasons to stop. */
+static int lengths(const sps_steps *w)
+{
+    const double *C = w->state->given ? w->C : w->S + w->k * w->k;
+    dense s;
+
+    if (w->state->unseen && suspect(w)) return SPS_STEPS_BASIS;
+    if (!all_finite(w->G, w->r * w->r) || !all_finite(C, w->r * w->k))
+        return SPS_STEPS_BROKEN;
+    if (!eliminate(&s, w->G, w->r)) return SPS_STEPS_LENGTHS;
+    keep_factor(&s, w->F, w->r);
+    apply_inverse(w->F, C, 1.0, w->r, w->k, w->a);
+    return 0;
 }
 
 sps_status spsi_cpu_steps_lengths(const sps_steps *w, const sps_block *P,
                                   const sps_block *Q)
 {
     sps_small G = small_of(w, w->G, w->r, w->r);
-    dense s;
-    sps_status st = SPS_OK;
 
-    if (w->state->stop || w->state->suspect) return st;
-    if (w->state->unseen) look_at_basis(w);
-    if (w->state->suspect) return st;
-    SPS_TRY(spsi_cpu_gram(P, Q, &G));
-    if (!all_finite(w->G, w->r * w->r) || !all_finite(w->C, w->r * w->k))
-        w->state->stop = SPS_STEPS_BROKEN;
-    else if (!eliminate(&s, w->G, w->r))
-        w->state->stop = SPS_STEPS_LENGTHS;
-    if (w->state->stop) return st;
-    keep_factor(&s, w->F, w->r);
-    apply_inverse(w->F, w->C, 1.0, w->r, w->k, w->a);
-fail:
-    return st;
+    return w->state->stop ? SPS_OK : spsi_cpu_gram(P, Q, &G);
 }
 
 sps_status spsi_cpu_steps_residual(const sps_steps *w, const sps_block *Q,
@@ -239,10 +249,12 @@ sps_status spsi_cpu_steps_residual(const sps_steps *w, const sps_block *Q,
     int64_t size = w->r * packed_cols(w->k);
     chunks c = chunks_of(R->n, items);
     double *minus, *partial;
-    int threads = w->ctx->threads, open;
+    int threads = w->ctx->threads;
     sps_status st = SPS_OK;
 
-    if (w->state->stop || w->state->suspect) return st;
+    if (w->state->stop) return st;
+    w->state->stop = lengths(w);
+    if (w->state->stop) return st;
     SPS_TRY(spsi_cpu_scratch(w->ctx, size + c.count * items, &minus));
     partial = minus + size;
     pack(w, -1.0, w->a, minus);
@@ -253,10 +265,8 @@ sps_status spsi_cpu_steps_residual(const sps_steps *w, const sps_block *Q,
                        partial + t * items);
     spsi_cpu_sum_chunks(threads, c.count, items, partial);
     unpack(partial, w->r, w->k, w->W);
-    open = count_open(w, partial + w->r * w->k);
-    w->state->pending = open <= 0 || (open < w->k && open <= 3 * w->k / 4)
-                            ? SPS_STEPS_LOOK : 0;
-    apply_inverse(w->F, w->W, -1.0, w->r, w->k, w->b);
+    memcpy(w->W + w->r * w->k, partial + w->r * w->k,
+           (size_t)w->k * sizeof *w->W);
 fail:
     return st;
 }
@@ -270,7 +280,8 @@ sps_status spsi_cpu_steps_directions(const sps_steps *w, sps_block *P,
     double *a, *b, *partial;
     sps_status st = SPS_OK;
 
-    if (w->state->stop || w->state->suspect) return st;
+    if (w->state->stop) return st;
+    apply_inverse(w->F, w->W, -1.0, w->r, w->k, w->b);
     SPS_TRY(spsi_cpu_scratch(w->ctx, 2 * size + c.count * items, &a));
     b = a + size;
     partial = b + size;
@@ -283,10 +294,12 @@ sps_status spsi_cpu_steps_directions(const sps_steps *w, sps_block *P,
                          partial + t * items);
     spsi_cpu_sum_chunks(threads, c.count, items, partial);
     unpack(partial, k, k, w->S);
-    unpack(partial + k * k, k, k, w->C);
+    unpack(partial + k * k, k, k, w->S + k * k);
+    w->state->stop = look(w);
     w->state->taken = (w->state->taken + 1) & 0x3fffffff;
     w->state->unseen = 1;
-    w->state->stop = w->state->pending;
+    w->state->given = 0;
+    w->state->parts = 1;
 fail:
     return st;
 }

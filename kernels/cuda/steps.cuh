@@ -19,24 +19,21 @@ namespace {
 
 /* lib/steps.h's arrays, by value. */
 struct step_arrays {
-    int r, k, most;
+    int r, k, most, parts;
     sps_steps_state *state;
     double *norms, *last, *limit, *G, *F, *a, *b, *W, *S, *C;
 };
 
-inline step_arrays arrays_of(const sps_steps *w)
+inline step_arrays arrays_of(const sps_steps *w, int parts = 1)
 {
-    return { w->r, w->k, w->most, w->state, w->norms, w->last, w->limit, w->G,
-             w->F, w->a, w->b, w->W, w->S, w->C };
+    return { w->r, w->k, w->most, parts, w->state, w->norms, w->last, w->limit,
+              w->G, w->F, w->a, w->b, w->W, w->S, w->C };
 }
 
 /* Nothing more is done once there is a reason to stop. */
 __device__ __forceinline__ bool stopped(const step_arrays &w)
 {
-    volatile sps_steps_state *state = w.state;
-
-    if (state->found) state->suspect = 1;
-    return state->stop != 0 || state->suspect != 0;
+    return *(volatile int *)&w.state->stop != 0;
 }
 
 /* True in the last of so many blocks to get here; what the others wrote before
@@ -58,26 +55,17 @@ __device__ __forceinline__ bool last_to_arrive(sps_steps_state *state,
 }
 
 /* out[e] = sum over p of part[p * count + e] as in join_parts, in the same
- * order; then DENSE, by the last block: a launch less for each pass.  A DENSE
- * that has something to do aside gets a block more for it, the first.
- *
- * What ends a kernel's blocks at their begin may be set only by kernels before
- * it or by its last block; hence `found`. */
+ * order; then DENSE, by the last block: a launch less for each pass. */
 template <class DENSE>
 __global__ void __launch_bounds__(256)
 join_and(const double *__restrict__ part, int parts, int count, double *out,
          step_arrays w, DENSE dense)
 {
     __shared__ double shared[256];
-    constexpr int aside = DENSE::aside ? 1 : 0;
-    int t = (int)threadIdx.x, e = ((int)blockIdx.x - aside) * 8 + t % 8;
+    int t = (int)threadIdx.x, e = (int)blockIdx.x * 8 + t % 8;
     double sum = 0;
 
-    if (aside ? w.state->stop || w.state->suspect : stopped(w)) return;
-    if (aside && blockIdx.x == 0) {
-        dense.beside(w);
-        return;
-    }
+    if (stopped(w)) return;
     if (e < count) {
 #pragma unroll 8
         for (int p = t / 8; p < parts; p += 32)
@@ -89,7 +77,7 @@ join_and(const double *__restrict__ part, int parts, int count, double *out,
         if (t < half) shared[t] += shared[t + half];
     }
     if (t < 8 && e < count) out[e] = shared[t];
-    if (last_to_arrive(w.state, (int)gridDim.x - aside)) dense(w);
+    if (last_to_arrive(w.state, (int)gridDim.x)) dense(w);
 }
 
 template <class DENSE>
@@ -97,7 +85,7 @@ sps_status launch_join_and(sps_context *ctx, const double *part, int parts,
                            int count, double *out, const step_arrays &w,
                            DENSE dense)
 {
-    join_and<<<(unsigned)ceil_div(count, 8) + DENSE::aside, 256, 0,
+    join_and<<<(unsigned)ceil_div(count, 8), 256, 0,
                spsi_cuda_state(ctx)->stream>>>(part, parts, count, out, w,
                                                dense);
     SPS_LAUNCHED(ctx);
@@ -105,7 +93,8 @@ sps_status launch_join_and(sps_context *ctx, const double *part, int parts,
 }
 
 /* How many columns are still above their limits; -1 when a norm is not
- * finite.  Norms go to the row of this step.  All threads of a block. */
+ * finite.  Norms go to the row of this step.  All threads of a block; squares
+ * were written by it or before the kernel. */
 __device__ __forceinline__ int count_open(const step_arrays &w,
                                           const double *squares)
 {
@@ -115,7 +104,7 @@ __device__ __forceinline__ int count_open(const step_arrays &w,
     if (threadIdx.x == 0) open = broken = 0;
     __syncthreads();
     for (int j = (int)threadIdx.x; j < w.k; j += (int)blockDim.x) {
-        double norm = sqrt(__ldcg(squares + j));
+        double norm = sqrt(((volatile const double *)squares)[j]);
 
         row[j] = w.last[j] = norm;
         if (!(norm <= 1.7976931348623157e308)) atomicAdd(&broken, 1);

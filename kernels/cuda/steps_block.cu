@@ -19,36 +19,76 @@
  * Blocks of floats (all of a step) are widened in registers: half the bytes,
  * the same sums.
  *
- * Order of sums: rows of a warp, warps of a block by a tree, blocks; all fixed
- * by shape and device. */
+ * Where all blocks of threads fit on the device at once and little is left to
+ * each (CLUSTERED, up to 16 columns), 8 of them add up their sums through each
+ * other's shared memory, and 16 parts are left to the next pass.  In place of a
+ * kernel that joins hundreds of them, which waits for its start, for its loads
+ * and for its last block.  Elsewhere such a kernel leaves one part.
+ *
+ * Order of sums: rows of a warp, warps of a block by a tree, blocks (of a
+ * cluster, then clusters); all fixed by shape and device. */
+#include "cluster.cuh"
 #include "steps_tile.cuh"
 
 namespace {
 
 enum { LENGTHS, RESIDUAL, DIRECTIONS };
 
+/* Of a grid, if that many fit: the parts of a sum. */
+constexpr int least_clusters = 12, most_clusters = SPS_STEPS_PARTS;
+constexpr int64_t few_rows = 1 << 18;
+
 /* T: columns / 16, rounded up.  Warps of a block, blocks of a multiprocessor,
  * tiles that a warp has in flight. */
-template <int T, int PASS> struct policy {
-    static constexpr int warps = T == 1 && PASS != DIRECTIONS ? 8 : 4;
+template <int T, int PASS, bool CLUSTERED> struct policy {
+    static constexpr int warps = CLUSTERED ? (PASS == DIRECTIONS ? 12 : 16)
+                                 : T == 1 && PASS != DIRECTIONS ? 8 : 4;
     static constexpr int threads = 32 * warps;
-    static constexpr int per_sm = T == 1 && PASS == DIRECTIONS ? 3 : 2;
+    static constexpr int per_sm = CLUSTERED ? 1
+                                  : T == 1 && PASS == DIRECTIONS ? 3 : 2;
     static constexpr int tiles = T == 1 || PASS == LENGTHS ? 2 : 1;
 };
 
-template <int T, class V, int PASS = LENGTHS>
-__global__ void __launch_bounds__(policy<T, PASS>::threads,
-                                  policy<T, PASS>::per_sm)
+template <bool CLUSTERED>
+constexpr int most_parts = CLUSTERED ? most_clusters : 1;
+
+/* Room for the sums of a block, `count` numbers, before the cluster adds up. */
+template <int T, int WARPS, bool CLUSTERED, int COUNT> struct sums_room {
+    double shared[room<T, WARPS>], joined[CLUSTERED ? COUNT : 1];
+};
+
+/* Where the sums of a block go, and from there to the parts: directly, or by
+ * way of `joined` through the cluster. */
+template <bool CLUSTERED>
+__device__ __forceinline__ double *sums_of_block(double *part, double *joined,
+                                                 int count)
+{
+    return CLUSTERED ? joined : part + (int64_t)blockIdx.x * count;
+}
+
+template <bool CLUSTERED>
+__device__ __forceinline__ void join_blocks(const double *joined, double *part,
+                                            int count)
+{
+    if (CLUSTERED)
+        join_cluster(joined, count, part + blockIdx.x / cluster_blocks * count);
+}
+
+template <int T, bool CLUSTERED, class V, int PASS = LENGTHS>
+__global__ void __launch_bounds__((policy<T, PASS, CLUSTERED>::threads),
+                                  (policy<T, PASS, CLUSTERED>::per_sm))
 lengths_kernel(view<V> P, view<V> Q, int64_t n, double *part, step_arrays w)
 {
-    __shared__ double shared[room<T, policy<T, PASS>::warps>];
-    constexpr int H = policy<T, PASS>::tiles;
+    using policy = policy<T, PASS, CLUSTERED>;
+    __shared__ sums_room<T, policy::warps, CLUSTERED, T * T * 256> u;
+    constexpr int H = policy::tiles;
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    int64_t step = (int64_t)gridDim.x * policy<T, PASS>::warps * 8 * H;
+    int64_t step = (int64_t)gridDim.x * policy::warps * 8 * H;
     double sum[T][2 * T][4] = {};
 
+    begin_after();
     if (stopped(w)) return;
-    for (int64_t row = ((int64_t)blockIdx.x * policy<T, PASS>::warps +
+    for (int64_t row = ((int64_t)blockIdx.x * policy::warps +
                         threadIdx.x / 32) * 8 * H; row < n; row += step) {
         double p[H][T][4], q[H][T][4];
 
@@ -59,12 +99,14 @@ lengths_kernel(view<V> P, view<V> Q, int64_t n, double *part, step_arrays w)
         }
         add_gram<T, H>(sum, p, q);
     }
-    part += (int64_t)blockIdx.x * w.r * w.r;
-    join_gram<T, policy<T, PASS>::warps>(sum, shared, part, w.r, w.r);
+    join_gram<T, policy::warps>(
+        sum, u.shared, sums_of_block<CLUSTERED>(part, u.joined, w.r * w.r),
+        w.r, w.r);
+    join_blocks<CLUSTERED>(u.joined, part, w.r * w.r);
 }
 
 /* Adds the squares over the t of a warp and the warps of a block. */
-template <int T, int PASS>
+template <int T, int WARPS>
 __device__ void join_squares(double (*square)[2], double *shared, double *out,
                              int k)
 {
@@ -89,30 +131,43 @@ __device__ void join_squares(double (*square)[2], double *shared, double *out,
     for (int c = (int)threadIdx.x; c < k; c += (int)blockDim.x) {
         double sum = 0;
 
-        for (int v = 0; v < policy<T, PASS>::warps; v++)
-            sum += shared[v * 16 * T + c];
+        for (int v = 0; v < WARPS; v++) sum += shared[v * 16 * T + c];
         out[c] = sum;
     }
 }
 
-/* R -= Q a;  W = Q'Z;  squares of R. */
-template <int T, class V, int PASS = RESIDUAL>
-__global__ void __launch_bounds__(policy<T, PASS>::threads,
-                                  policy<T, PASS>::per_sm)
+/* a = G^-1 C;  R -= Q a;  W = Q'Z;  squares of R. */
+template <int T, bool CLUSTERED, class V, int PASS = RESIDUAL>
+__global__ void __launch_bounds__((policy<T, PASS, CLUSTERED>::threads),
+                                  (policy<T, PASS, CLUSTERED>::per_sm))
 residual_kernel(view<V> Q, view<V> R, const double *D, int64_t n,
                 double *part, step_arrays w)
 {
+    using policy = policy<T, PASS, CLUSTERED>;
     __shared__ double2 fragment[T * T * 4 * 32];
-    __shared__ double shared[room<T, policy<T, PASS>::warps>];
-    constexpr int H = policy<T, PASS>::tiles;
+    __shared__ union {
+        lengths_room<16 * T> dense;
+        sums_room<T, policy::warps, CLUSTERED, T * T * 256 + 16 * T> sums;
+    } u;
+    constexpr int H = policy::tiles;
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    int64_t step = (int64_t)gridDim.x * policy<T, PASS>::warps * 8 * H;
-    double sum[T][2 * T][4] = {}, square[T][2] = {};
+    int64_t step = (int64_t)gridDim.x * policy::warps * 8 * H;
+    double sum[T][2 * T][4] = {}, square[T][2] = {}, *a = NULL, *out;
+    const int count = (w.r + 1) * w.k;
+    bool go = false;
 
-    if (stopped(w)) return;
-    arrange<T>(fragment, w.a, -1.0, w.r, w.k);
+    begin_after();
+    if (stopped(w)) {
+        if (blockIdx.x == 0 && threadIdx.x == 0) w.state->go = 0;
+        return;
+    }
+    go = find_lengths<most_parts<CLUSTERED>, 16 * T, policy::threads>(u.dense,
+                                                                      w, &a);
+    leave_lengths(u.dense, w, go, a);
+    if (!go) return;
+    arrange<T>(fragment, a, -1.0, w.r, w.k);
     __syncthreads();
-    for (int64_t row = ((int64_t)blockIdx.x * policy<T, PASS>::warps +
+    for (int64_t row = ((int64_t)blockIdx.x * policy::warps +
                         threadIdx.x / 32) * 8 * H; row < n; row += step) {
         double across[H][T][4], q[H][T][4], r[H][T][4], d[H][2];
 
@@ -138,31 +193,39 @@ residual_kernel(view<V> Q, view<V> R, const double *D, int64_t n,
         }
         add_gram<T, H>(sum, q, r);
     }
-    part += (int64_t)blockIdx.x * (w.r + 1) * w.k;
-    join_gram<T, policy<T, PASS>::warps>(sum, shared, part, w.r, w.k);
-    join_squares<T, PASS>(square, shared, part + w.r * w.k, w.k);
+    out = sums_of_block<CLUSTERED>(part, u.sums.joined, count);
+    join_gram<T, policy::warps>(sum, u.sums.shared, out, w.r, w.k);
+    join_squares<T, policy::warps>(square, u.sums.shared, out + w.r * w.k, w.k);
+    join_blocks<CLUSTERED>(u.sums.joined, part, count);
 }
 
-/* X += P a;  P = Z + P b;  S = P'P, C = P'R. */
-template <int T, class V, int PASS = DIRECTIONS>
-__global__ void __launch_bounds__(policy<T, PASS>::threads,
-                                  policy<T, PASS>::per_sm)
+/* b = -G^-1 W;  X += P a;  P = Z + P b;  S = P'P, C = P'R. */
+template <int T, bool CLUSTERED, class V, int PASS = DIRECTIONS>
+__global__ void __launch_bounds__((policy<T, PASS, CLUSTERED>::threads),
+                                  (policy<T, PASS, CLUSTERED>::per_sm))
 directions_kernel(view<V> P, view<V> X, view<V> R, const double *D,
                   int64_t n, double *part, step_arrays w)
 {
+    using policy = policy<T, PASS, CLUSTERED>;
     __shared__ double2 first[T * T * 4 * 32], second[T * T * 4 * 32];
-    __shared__ double shared[room<T, policy<T, PASS>::warps>];
-    constexpr int H = policy<T, PASS>::tiles;
+    __shared__ union {
+        turn_room<16 * T> dense;
+        sums_room<T, policy::warps, CLUSTERED, 2 * T * T * 256> sums;
+    } u;
+    constexpr int H = policy::tiles;
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    int64_t step = (int64_t)gridDim.x * policy<T, PASS>::warps * 8 * H;
-    double s[T][2 * T][4] = {}, c[T][2 * T][4] = {};
+    int64_t step = (int64_t)gridDim.x * policy::warps * 8 * H;
+    double s[T][2 * T][4] = {}, c[T][2 * T][4] = {}, *out;
     view<V> wide = { P.p, P.ld, w.k };
+    const int square = w.k * w.k;
 
-    if (stopped(w)) return;
+    begin_after();
+    if (!*(volatile int *)&w.state->go) return;
+    find_turn<most_parts<CLUSTERED>>(u.dense, w);
     arrange<T>(first, w.a, 1.0, w.r, w.k);
-    arrange<T>(second, w.b, 1.0, w.r, w.k);
+    arrange<T>(second, u.dense.b, 1.0, w.r, w.k);
     __syncthreads();
-    for (int64_t row = ((int64_t)blockIdx.x * policy<T, PASS>::warps +
+    for (int64_t row = ((int64_t)blockIdx.x * policy::warps +
                         threadIdx.x / 32) * 8 * H; row < n; row += step) {
         double across[H][T][4], p[H][T][4], x[H][T][4], r[H][T][4], d[H][2];
 
@@ -188,79 +251,165 @@ directions_kernel(view<V> P, view<V> X, view<V> R, const double *D,
         add_gram<T, H>(s, p, p);
         add_gram<T, H>(c, p, r);
     }
-    part += (int64_t)blockIdx.x * 2 * w.k * w.k;
-    join_gram<T, policy<T, PASS>::warps>(s, shared, part, w.k, w.k);
-    join_gram<T, policy<T, PASS>::warps>(c, shared, part + w.k * w.k, w.k, w.k);
+    out = sums_of_block<CLUSTERED>(part, u.sums.joined, 2 * square);
+    join_gram<T, policy::warps>(s, u.sums.shared, out, w.k, w.k);
+    join_gram<T, policy::warps>(c, u.sums.shared, out + square, w.k, w.k);
+    join_blocks<CLUSTERED>(u.sums.joined, part, 2 * square);
 }
 
 /* ----------------------------------------------------------------- launches */
 
-template <int T, int PASS> unsigned blocks_of(const sps_context *ctx, int64_t n)
+template <int T, int PASS> int blocks_of(const sps_context *ctx, int64_t n)
 {
-    int64_t most = (int64_t)policy<T, PASS>::per_sm * spsi_cuda_state(ctx)->sms;
-    int64_t want = ceil_div(n, 8 * policy<T, PASS>::tiles *
-                                policy<T, PASS>::warps);
+    using policy = policy<T, PASS, false>;
+    int64_t most = (int64_t)policy::per_sm * spsi_cuda_state(ctx)->sms;
+    int64_t want = ceil_div(n, 8 * policy::tiles * policy::warps);
 
-    return (unsigned)(want < most ? want : most);
+    return (int)(want < most ? want : most);
 }
 
-template <int T, class V>
-sps_status lengths(const sps_steps *w, const sps_block *P, const sps_block *Q)
+/* out[e] = sum over p of part[p * count + e], as in join_parts, in the same
+ * order; where the pass before did its work (GO: the step is regular). */
+template <bool GO>
+__global__ void __launch_bounds__(256)
+join_kernel(const double *__restrict__ part, int parts, int count, double *out,
+            const sps_steps_state *state)
+{
+    __shared__ double shared[256];
+    int t = (int)threadIdx.x, e = (int)blockIdx.x * 8 + t % 8;
+    double sum = 0;
+
+    begin_after();
+    if (GO ? !*(volatile const int *)&state->go
+           : *(volatile const int *)&state->stop) return;
+    if (e < count) {
+#pragma unroll 8
+        for (int p = t / 8; p < parts; p += 32)
+            sum += __ldcg(part + (int64_t)p * count + e);
+    }
+    shared[t] = sum;
+    for (int half = 128; half >= 8; half /= 2) {
+        __syncthreads();
+        if (t < half) shared[t] += shared[t + half];
+    }
+    if (t < 8 && e < count) out[e] = shared[t];
+}
+
+template <int PASS>
+sps_status join(const sps_steps *w, const double *part, int parts, int count,
+                double *out)
+{
+    cudaLaunchAttribute room[2];
+    const cudaLaunchConfig_t c = launch_after(
+        w->ctx, (int)ceil_div(count, 8), 256, false, room);
+
+    SPS_CUDA(w->ctx, cudaLaunchKernelEx(&c, join_kernel<PASS != LENGTHS>, part,
+                                        parts, count, out, w->state));
+    SPS_LAUNCHED(w->ctx);
+    return SPS_OK;
+}
+
+/* Queues a pass whose sums, `count` numbers, go to `to`: RUN(configuration,
+ * where the kernel leaves its parts).  clusters > 0: in so many. */
+template <int T, int PASS, bool CLUSTERED, class RUN>
+sps_status queue(const sps_steps *w, int clusters, int64_t n, int count,
+                 double *to, RUN run)
 {
     sps_context *ctx = w->ctx;
-    sps_cuda_state *s = spsi_cuda_state(ctx);
-    unsigned blocks = blocks_of<T, LENGTHS>(ctx, P->n);
-    int count = w->r * w->r;
+    const int blocks = CLUSTERED ? clusters * cluster_blocks
+                                 : blocks_of<T, PASS>(ctx, n);
+    cudaLaunchAttribute room[2];
+    const cudaLaunchConfig_t c = launch_after(
+        ctx, blocks, policy<T, PASS, CLUSTERED>::threads, CLUSTERED, room);
+    double *part = to;
 
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
-                                               (size_t)count * 8));
-    lengths_kernel<T, V><<<blocks, policy<T, LENGTHS>::threads, 0, s->stream>>>(
-        view_of<V>(P), view_of<V>(Q), P->n, (double *)s->d_scratch, arrays_of(w));
+    if (!CLUSTERED) {
+        SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
+                                                   (size_t)count * 8));
+        part = (double *)spsi_cuda_state(ctx)->d_scratch;
+    }
+    SPS_CUDA(ctx, run(&c, part, arrays_of(w, CLUSTERED ? clusters : 1)));
     SPS_LAUNCHED(ctx);
-    return launch_join_and(ctx, (double *)s->d_scratch, (int)blocks, count,
-                           w->G, arrays_of(w), dense_lengths{});
+    return CLUSTERED ? SPS_OK : join<PASS>(w, part, blocks, count, to);
 }
 
-template <int T, class V>
-sps_status residual(const sps_steps *w, const sps_block *Q, sps_block *R)
+template <int T, bool CLUSTERED, class V>
+sps_status lengths(const sps_steps *w, int clusters, const sps_block *P,
+                   const sps_block *Q)
 {
-    sps_context *ctx = w->ctx;
-    sps_cuda_state *s = spsi_cuda_state(ctx);
-    unsigned blocks = blocks_of<T, RESIDUAL>(ctx, R->n);
-    int count = (w->r + 1) * w->k;
-
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
-                                               (size_t)count * 8));
-    residual_kernel<T, V><<<blocks, policy<T, RESIDUAL>::threads, 0, s->stream>>>(
-        view_of<V>(Q), view_of<V>(R), w->D, R->n, (double *)s->d_scratch,
-        arrays_of(w));
-    SPS_LAUNCHED(ctx);
-    return launch_join_and(ctx, (double *)s->d_scratch, (int)blocks, count,
-                           w->W, arrays_of(w), dense_residual{});
+    return queue<T, LENGTHS, CLUSTERED>(
+        w, clusters, P->n, w->r * w->r, w->G,
+        [&](const cudaLaunchConfig_t *c, double *part, step_arrays arrays) {
+            return cudaLaunchKernelEx(c, lengths_kernel<T, CLUSTERED, V>,
+                                      view_of<V>(P), view_of<V>(Q), P->n, part,
+                                      arrays);
+        });
 }
 
-template <int T, class V>
-sps_status directions(const sps_steps *w, const sps_block *P, sps_block *X,
-                      const sps_block *R)
+template <int T, bool CLUSTERED, class V>
+sps_status residual(const sps_steps *w, int clusters, const sps_block *Q,
+                    sps_block *R)
 {
-    sps_context *ctx = w->ctx;
-    sps_cuda_state *s = spsi_cuda_state(ctx);
-    unsigned blocks = blocks_of<T, DIRECTIONS>(ctx, R->n);
-    int count = 2 * w->k * w->k;
-
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
-                                               (size_t)count * 8));
-    directions_kernel<T, V><<<blocks, policy<T, DIRECTIONS>::threads, 0,
-                           s->stream>>>(
-        view_of<V>(P), view_of<V>(X), view_of<V>(R), w->D, R->n,
-        (double *)s->d_scratch, arrays_of(w));
-    SPS_LAUNCHED(ctx);
-    return launch_join_and(ctx, (double *)s->d_scratch, (int)blocks, count,
-                           w->S, arrays_of(w), dense_directions{});
+    return queue<T, RESIDUAL, CLUSTERED>(
+        w, clusters, R->n, (w->r + 1) * w->k, w->W,
+        [&](const cudaLaunchConfig_t *c, double *part, step_arrays arrays) {
+            return cudaLaunchKernelEx(c, residual_kernel<T, CLUSTERED, V>,
+                                      view_of<V>(Q), view_of<V>(R), w->D, R->n,
+                                      part, arrays);
+        });
 }
 
-/* Whether 16 columns hold all; P keeps its r when columns leave. */
-bool narrow(const sps_steps *w) { return w->r <= 16 && w->k <= 16; }
+template <int T, bool CLUSTERED, class V>
+sps_status directions(const sps_steps *w, int clusters, const sps_block *P,
+                      sps_block *X, const sps_block *R)
+{
+    return queue<T, DIRECTIONS, CLUSTERED>(
+        w, clusters, R->n, 2 * w->k * w->k, w->S,
+        [&](const cudaLaunchConfig_t *c, double *part, step_arrays arrays) {
+            return cudaLaunchKernelEx(c, directions_kernel<T, CLUSTERED, V>,
+                                      view_of<V>(P), view_of<V>(X),
+                                      view_of<V>(R), w->D, R->n, part,
+                                      arrays);
+        });
+}
+
+/* In how many clusters these steps go; 0: in none. */
+template <class V> int clusters_of(const sps_steps *w, int64_t n)
+{
+    int most = most_clusters;
+    auto allow = [&](auto kernel, int threads) {
+        const int count = clusters_at_once(kernel, threads);
+
+        if (count < most) most = count;
+    };
+
+    if (n > few_rows || w->most > SPS_STEPS_NARROW || !has_clusters(w->ctx))
+        return 0;
+    allow(lengths_kernel<1, true, V>, policy<1, LENGTHS, true>::threads);
+    allow(residual_kernel<1, true, V>, policy<1, RESIDUAL, true>::threads);
+    allow(directions_kernel<1, true, V>, policy<1, DIRECTIONS, true>::threads);
+    return most < least_clusters ? 0 : most;
+}
+
+/* RUN.template operator()<T, CLUSTERED, V>(clusters) for these steps: 16
+ * columns hold all, where P keeps its r when columns leave. */
+template <class V, class RUN>
+sps_status with_shape(const sps_steps *w, int64_t n, RUN run)
+{
+    const int clusters = clusters_of<V>(w, n);
+
+    if (clusters > 0) return run.template operator()<1, true, V>(clusters);
+    if (w->r <= 16 && w->k <= 16)
+        return run.template operator()<1, false, V>(0);
+    return run.template operator()<2, false, V>(0);
+}
+
+template <class RUN>
+sps_status with_types(const sps_steps *w, const sps_block *X, RUN run)
+{
+    return X->dtype == SPS_F32 ? with_shape<float>(w, X->n, run)
+                               : with_shape<double>(w, X->n, run);
+}
 
 } // namespace
 
@@ -269,11 +418,9 @@ sps_status spsi_cuda_steps_lengths(const sps_steps *w, const sps_block *P,
 {
     SPS_TRY_RETURN(spsi_cuda_enter(w->ctx));
     if (w->columns) return spsi_cuda_cols_lengths(w, P, Q);
-    if (P->dtype == SPS_F32)
-        return narrow(w) ? lengths<1, float>(w, P, Q)
-                          : lengths<2, float>(w, P, Q);
-    return narrow(w) ? lengths<1, double>(w, P, Q)
-                      : lengths<2, double>(w, P, Q);
+    return with_types(w, P, [&]<int T, bool CLUSTERED, class V>(int clusters) {
+        return lengths<T, CLUSTERED, V>(w, clusters, P, Q);
+    });
 }
 
 sps_status spsi_cuda_steps_residual(const sps_steps *w, const sps_block *Q,
@@ -281,11 +428,9 @@ sps_status spsi_cuda_steps_residual(const sps_steps *w, const sps_block *Q,
 {
     SPS_TRY_RETURN(spsi_cuda_enter(w->ctx));
     if (w->columns) return spsi_cuda_cols_residual(w, Q, R);
-    if (R->dtype == SPS_F32)
-        return narrow(w) ? residual<1, float>(w, Q, R)
-                          : residual<2, float>(w, Q, R);
-    return narrow(w) ? residual<1, double>(w, Q, R)
-                      : residual<2, double>(w, Q, R);
+    return with_types(w, R, [&]<int T, bool CLUSTERED, class V>(int clusters) {
+        return residual<T, CLUSTERED, V>(w, clusters, Q, R);
+    });
 }
 
 sps_status spsi_cuda_steps_directions(const sps_steps *w, sps_block *P,
@@ -293,9 +438,7 @@ sps_status spsi_cuda_steps_directions(const sps_steps *w, sps_block *P,
 {
     SPS_TRY_RETURN(spsi_cuda_enter(w->ctx));
     if (w->columns) return spsi_cuda_cols_directions(w, P, X, R);
-    if (R->dtype == SPS_F32)
-        return narrow(w) ? directions<1, float>(w, P, X, R)
-                          : directions<2, float>(w, P, X, R);
-    return narrow(w) ? directions<1, double>(w, P, X, R)
-                      : directions<2, double>(w, P, X, R);
+    return with_types(w, R, [&]<int T, bool CLUSTERED, class V>(int clusters) {
+        return directions<T, CLUSTERED, V>(w, clusters, P, X, R);
+    });
 }

@@ -145,9 +145,6 @@ directions_kernel(view P, view X, view R, const double *D, int64_t n,
 
 /* a_j = c_j / p_j'q_j; none where column j is done. */
 struct dense_lengths {
-    static constexpr bool aside = false;
-
-    __device__ void beside(const step_arrays &) const {}
     __device__ void operator()(const step_arrays &w) const
     {
         for (int j = (int)threadIdx.x; j < w.k; j += 256) {
@@ -166,9 +163,6 @@ struct dense_lengths {
 
 /* b_j = c_j (new) / c_j (old); norms, and whether they say something. */
 struct dense_residual {
-    static constexpr bool aside = false;
-
-    __device__ void beside(const step_arrays &) const {}
     __device__ void operator()(const step_arrays &w) const
     {
         int open = count_open(w, w.W + w.k);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* steps_small.cuh - k x k work of a step by one block of 256 threads, k up to
- * SPS_STEPS_WIDEST, in shared memory.
+/* steps_small.cuh - k x k work of a step, in shared memory, k up to 16 T.  Each
+ * block of threads does all of it at the begin of the pass that needs it: the
+ * sums are there when the kernel begins, nobody waits for a block that would do
+ * it for all, and all get the same bits.
  *
  * A symmetric A is scaled to a unit diagonal, D A D, and Gaussian elimination
  * without pivoting carries the unit matrix along:
  *
  *     [D A D | I]  ->  [U | L^-1],   pivots u = diag(U)
  *
- * For positive definite A that is Cholesky (Golub and Van Loan, 4.2), a step
- * costs one barrier, and no substitution is left to do:
+ * For positive definite A that is Cholesky (Golub and Van Loan, 4.2), two steps
+ * cost one barrier, and no substitution is left to do:
  * F = diag(u)^-1/2 L^-1 D gives A^-1 = F'F. */
 #ifndef SPS_CUDA_STEPS_SMALL_CUH
 #define SPS_CUDA_STEPS_SMALL_CUH
@@ -17,203 +19,303 @@
 
 namespace {
 
-constexpr int widest = SPS_STEPS_WIDEST;
-
 /* Pivots of the scaled matrix below this are left to the host. */
 constexpr double least_pivot = 1e-13;
 /* The bound of the condition of P, squared, below which it needs no look:
  * CONDITION_LIMIT of solvers/block_cg.c. */
 constexpr double condition_limit2 = 1e6;
 
-struct dense_room {
-    double m[widest][2 * widest + 1];  /* [A | I]; later [F | .] */
-    double b[widest * widest], t[widest * widest];
-    double d[widest];
+/* Half of the threads of a block, which meet at a barrier of their own. */
+struct team {
+    int t, size, barrier;
+
+    __device__ __forceinline__ void sync() const
+    {
+        asm volatile("bar.sync %0, %1;" :: "r"(barrier), "r"(size) : "memory");
+    }
 };
 
-/* The one of this block of threads. */
-__device__ inline dense_room &shared_room()
+template <int W> struct dense_room {
+    double m[W][2 * W + 1];            /* [A | I]; right: A as it is, then F */
+    double d[W];
+    int bad;
+};
+
+/* The sum over parts, stride apart, of number e, in order; MOST of them. */
+template <int MOST>
+__device__ __forceinline__ double add_parts(const double *part, int parts,
+                                            int stride, int e)
 {
-    __shared__ dense_room room;
-
-    return room;
-}
-
-/* m = [D A D | L^-1], pivots on the diagonal of the left part, from A packed in
- * s.t, whose two halves are averaged.  False when A is not regular: not
- * finite, or a pivot too small.  All threads get the same answer. */
-__device__ inline bool eliminate(dense_room &s, int n)
-{
-    int t = (int)threadIdx.x;
-    bool bad = false;
-
-    if (t < n) {
-        double a = s.t[t * n + t];
-
-        bad = !(a > 0 && a <= 1.7976931348623157e308);
-        s.d[t] = bad ? 0 : rsqrt(a);
-    }
-    if (__syncthreads_or(bad)) return false;
-    for (int e = t; e < n * n; e += 256) {
-        int i = e % n, j = e / n;
-        double a = (0.5 * s.t[e] + 0.5 * s.t[i * n + j]) * s.d[i] * s.d[j];
-
-        s.m[i][j] = a;
-        s.m[i][n + j] = i == j ? 1 : 0;
-        bad = bad || !(fabs(a) <= 2); /* NaN too */
-    }
-    if (__syncthreads_or(bad)) return false;
-    for (int p = 0; p < n - 1; p++) {
-        double inverse = 1 / s.m[p][p];
-
-        /* Columns p + 1 .. n + p: the rest of U, and of L^-1 what is not 0. */
-        for (int e = t; e < (n - 1 - p) * n; e += 256) {
-            int i = p + 1 + e / n, j = p + 1 + e % n;
-
-            s.m[i][j] -= s.m[i][p] * inverse * s.m[p][j];
-        }
-        __syncthreads();
-    }
-    return !__syncthreads_or(t < n && !(s.m[t][t] > least_pivot));
-}
-
-/* F = diag(u)^-1/2 L^-1 D to memory, packed, and to the left part of m. */
-__device__ inline void keep_factor(dense_room &s, double *F, int n)
-{
-    constexpr int each = (widest * widest + 255) / 256;
-    double f[each];
+    double v[MOST], sum;
 
 #pragma unroll
-    for (int q = 0; q < each; q++) {
-        int e = (int)threadIdx.x + 256 * q, i = e % n, j = e / n;
-
-        f[q] = 0;
-        if (e < n * n && j <= i)
-            f[q] = s.m[i][n + j] * s.d[j] * rsqrt(s.m[i][i]);
-    }
-    __syncthreads();
+    for (int p = 0; p < MOST; p++)
+        v[p] = p < parts ? __ldcg(part + p * stride + e) : 0.0;
+    sum = v[0];
 #pragma unroll
-    for (int q = 0; q < each; q++) {
-        int e = (int)threadIdx.x + 256 * q;
-
-        if (e >= n * n) continue;
-        s.m[e % n][e / n] = f[q];
-        F[e] = f[q];
-    }
+    for (int p = 1; p < MOST; p++) sum += v[p];
+    return sum;
 }
 
-/* out = sign F'F B for an n x k B in s.b and F in m, after a barrier. */
-__device__ inline void apply_inverse(dense_room &s, double sign, int n, int k,
-                                     double *out)
-{
-    __syncthreads();
-    for (int e = (int)threadIdx.x; e < n * k; e += 256) {
-        int i = e % n, j = e / n;
-        double sum = 0;
-
-        for (int l = 0; l < n; l++) sum = fma(s.m[i][l], s.b[j * n + l], sum);
-        s.t[e] = sum;
-    }
-    __syncthreads();
-    for (int e = (int)threadIdx.x; e < n * k; e += 256) {
-        int i = e % n, j = e / n;
-        double sum = 0;
-
-        for (int l = 0; l < n; l++) sum = fma(s.m[l][i], s.t[j * n + l], sum);
-        out[e] = sign * sum;
-    }
-}
-
-/* to = count numbers of memory; whether one of them is not finite. */
-__device__ inline bool fetch_small(double *to, const double *from, int count)
+/* The right of m = A, n x n, packed in so many parts; whether a number of it is
+ * not finite. */
+template <int MOST, int W>
+__device__ __forceinline__ bool fetch(dense_room<W> &s, const double *A,
+                                      int parts, int stride, int n,
+                                      const team &g)
 {
     bool broken = false;
 
-    for (int e = (int)threadIdx.x; e < count; e += 256) {
-        to[e] = __ldcg(from + e);
-        broken = broken || !isfinite(to[e]);
+    for (int e = g.t; e < n * n; e += g.size) {
+        double a = add_parts<MOST>(A, parts, stride, e);
+
+        s.m[e % n][n + e / n] = a;
+        broken = broken || !isfinite(a);
     }
     return broken;
 }
 
-/* With S = P'P scaled to a unit diagonal: the condition of P, squared, is at
- * most trace(S) trace(S^-1) = k |diag(u)^-1/2 L^-1|^2.  One block looks while
- * others add up G, so it holds up nothing. */
-__device__ inline void look_at_basis(const step_arrays &w)
+/* Row p + 1 of m -= row p, which eliminate_pair leaves undone, for the columns
+ * first, + step, ... of those that row p has. */
+template <int W>
+__device__ __forceinline__ void finish_pair(dense_room<W> &s, int n, int p,
+                                            int first, int step)
 {
-    dense_room &s = shared_room();
-    double sum = 0;
-    bool regular;
+    const double f = s.m[p + 1][p] / s.m[p][p];
 
-    if (!w.state->unseen) return;
-    fetch_small(s.t, w.S, w.r * w.r);
-    __syncthreads();
-    regular = eliminate(s, w.r);
-    if (threadIdx.x >= 32) return;
-    for (int i = (int)threadIdx.x; regular && i < w.r; i += 32)
-        for (int j = 0; j <= i; j++)
-            sum += s.m[i][w.r + j] * s.m[i][w.r + j] / s.m[i][i];
-    for (int far = 16; far > 0; far /= 2)
-        sum += __shfl_xor_sync(all_lanes, sum, far);
-    if (threadIdx.x > 0) return;
-    w.state->unseen = 0;
-    if (!(regular && w.r * sum <= condition_limit2)) w.state->found = 1;
+    for (int j = p + 1 + first; j < n + p + 1; j += step)
+        s.m[p + 1][j] -= f * s.m[p][j];
 }
 
-/* a = G^-1 C, or a reason to stop. */
-struct dense_lengths {
-    static constexpr bool aside = true;
+/* Rows p + 2 .. n - 1 of m -= what rows p and p + 1 have there, two pivots with
+ * one barrier: with l and r the entries of row p + 1 and of column p + 1 that
+ * the first pivot a changes, the second is (a d - l r) / a.  Nobody may write
+ * row p + 1 while others read it, so that comes with the next pair. */
+template <int W>
+__device__ __forceinline__ void eliminate_pair(dense_room<W> &s, int n, int p,
+                                               const team &g)
+{
+    const double a = s.m[p][p], l = s.m[p + 1][p], r = s.m[p][p + 1];
+    const double det = fma(a, s.m[p + 1][p + 1], -l * r);
+    const double first = 1 / a, second = a * (1 / det), f = l * first;
 
-    __device__ void beside(const step_arrays &w) const { look_at_basis(w); }
-    __device__ void operator()(const step_arrays &w) const
-    {
-        dense_room &s = shared_room();
-        bool broken = fetch_small(s.t, w.G, w.r * w.r);
-        int reason = 0;
+    for (int e = g.t; e < (n - 2 - p) * n; e += g.size) {
+        const int i = p + 2 + e / n, j = p + 2 + e % n;
+        const double x = s.m[i][p] * first;
+        const double y = fma(-x, r, s.m[i][p + 1]) * second;
+        const double row = fma(-f, s.m[p][j], s.m[p + 1][j]);
 
-        broken = fetch_small(s.b, w.C, w.r * w.k) || broken;
-        if (__syncthreads_or(broken)) reason = SPS_STEPS_BROKEN;
-        else if (!eliminate(s, w.r)) reason = SPS_STEPS_LENGTHS;
-        if (reason) {
-            if (threadIdx.x == 0) w.state->stop = reason;
-            return;
-        }
-        keep_factor(s, w.F, w.r);
-        apply_inverse(s, 1.0, w.r, w.k, w.a);
+        s.m[i][j] = fma(-y, row, fma(-x, s.m[p][j], s.m[i][j]));
     }
+    if (p > 0 && g.t >= g.size - n)
+        finish_pair(s, n, p - 2, g.t - (g.size - n), n);
+}
+
+/* m = [D A D | L^-1], pivots on the diagonal of the left, from the A on the
+ * right, whose two halves are averaged; after a barrier, with bad = 0.  False
+ * when A is not regular: not finite, or a pivot too small.  All threads get the
+ * same answer. */
+template <int W>
+__device__ __forceinline__ bool eliminate(dense_room<W> &s, int n,
+                                          const team &g)
+{
+    bool bad = false;
+
+    if (g.t < n) {
+        double a = s.m[g.t][n + g.t];
+
+        bad = !(a > 0 && a <= 1.7976931348623157e308);
+        s.d[g.t] = bad ? 0 : rsqrt(a);
+        if (bad) s.bad = 1;
+    }
+    g.sync();
+    for (int e = g.t; e < n * n; e += g.size) {
+        int i = e % n, j = e / n;
+        double a = (0.5 * s.m[i][n + j] + 0.5 * s.m[j][n + i]) * s.d[i] *
+                   s.d[j];
+
+        s.m[i][j] = a;
+        if (!(fabs(a) <= 2)) s.bad = 1; /* NaN too */
+    }
+    g.sync();
+    if (s.bad) return false;
+    for (int e = g.t; e < n * n; e += g.size)
+        s.m[e % n][n + e / n] = e % n == e / n ? 1 : 0;
+    g.sync();
+    for (int p = 0; p + 1 < n; p += 2) {
+        eliminate_pair(s, n, p, g);
+        g.sync();
+    }
+    if (n > 1) finish_pair(s, n, (n - 2) / 2 * 2, g.t, g.size);
+    g.sync();
+    if (g.t < n && !(s.m[g.t][g.t] > least_pivot)) s.bad = 1;
+    g.sync();
+    return !s.bad;
+}
+
+/* The right of m = F. */
+template <int W>
+__device__ __forceinline__ void keep_factor(dense_room<W> &s, int n,
+                                            const team &g)
+{
+    for (int e = g.t; e < n * n; e += g.size) {
+        int i = e % n, j = e / n;
+
+        if (j <= i) s.m[i][n + j] *= s.d[j] * rsqrt(s.m[i][i]);
+    }
+}
+
+/* With A = P'P scaled to a unit diagonal: the condition of P, squared, is at
+ * most trace(A) trace(A^-1) = n |diag(u)^-1/2 L^-1|^2.  By the first warp, the
+ * answer in lane 0. */
+template <int W>
+__device__ __forceinline__ bool ill_conditioned(const dense_room<W> &s, int n)
+{
+    int i = (int)threadIdx.x % 32;
+    double sum = 0;
+
+    if (i < n) {
+        for (int j = 0; j <= i; j++)
+            sum = fma(s.m[i][n + j], s.m[i][n + j], sum);
+        sum /= s.m[i][i];
+    }
+    for (int far = 16; far > 0; far /= 2)
+        sum += __shfl_xor_sync(all_lanes, sum, far);
+    return !(n * sum <= condition_limit2);
+}
+
+/* b = sign F'F b for an n x k b and F(i, j) = f[i * ld + j]; t: room for as
+ * much as b.  All threads, after a barrier; ends with one. */
+__device__ inline void apply_inverse(const double *f, int ld, double sign,
+                                     int n, int k, double *b, double *t)
+{
+    for (int e = (int)threadIdx.x; e < n * k; e += (int)blockDim.x) {
+        int i = e % n, j = e / n;
+        double sum = 0;
+
+        for (int l = 0; l < n; l++) sum = fma(f[i * ld + l], b[j * n + l], sum);
+        t[e] = sum;
+    }
+    __syncthreads();
+    for (int e = (int)threadIdx.x; e < n * k; e += (int)blockDim.x) {
+        int i = e % n, j = e / n;
+        double sum = 0;
+
+        for (int l = 0; l < n; l++) sum = fma(f[l * ld + i], t[j * n + l], sum);
+        b[e] = sign * sum;
+    }
+    __syncthreads();
+}
+
+/* --------------------------------------------------------------- two passes */
+
+/* Before `residual`: two teams look at G and at S. */
+template <int W> struct lengths_room {
+    dense_room<W> half[2];     /* later a and its scratch are in the second */
+    int reasons;
 };
 
-/* b = -G^-1 W; norms, and whether they say something. */
-struct dense_residual {
-    static constexpr bool aside = false;
+/* a = G^-1 C to *a_p in shared memory; false, and the reasons with the state,
+ * when the step is not regular.  All threads of each block. */
+template <int MOST, int W, int THREADS>
+__device__ __forceinline__ bool find_lengths(lengths_room<W> &s,
+                                             const step_arrays &w, double **a_p)
+{
+    constexpr int each = (W * W + THREADS - 1) / THREADS;
+    const bool first = (int)threadIdx.x < THREADS / 2;
+    const team g = { (int)threadIdx.x % (THREADS / 2), THREADS / 2,
+                     first ? 1 : 2 };
+    dense_room<W> &mine = s.half[first ? 0 : 1];
+    const int square = w.k * w.k, r = w.r;
+    const bool given = w.state->given, look = w.state->unseen;
+    double c[each], *a = &s.half[1].m[0][0], *scratch = a + W * W;
+    bool broken = false;
 
-    __device__ void beside(const step_arrays &) const {}
-    __device__ void operator()(const step_arrays &w) const
-    {
-        dense_room &s = shared_room();
-        int open;
+#pragma unroll
+    for (int q = 0; q < each; q++) {
+        int e = (int)threadIdx.x + q * THREADS;
 
-        for (int e = (int)threadIdx.x; e < w.r * w.r; e += 256)
-            s.m[e % w.r][e / w.r] = __ldcg(w.F + e);
-        fetch_small(s.b, w.W, w.r * w.k);
-        open = count_open(w, w.W + w.r * w.k);
-        if (threadIdx.x == 0) w.state->pending = look(open, w.k);
-        apply_inverse(s, -1.0, w.r, w.k, w.b);
+        c[q] = e >= r * w.k ? 0
+             : given ? __ldcg(w.C + e)
+                     : add_parts<MOST>(w.S + square, w.parts, 2 * square, e);
+        broken = broken || !isfinite(c[q]);
     }
+    if (g.t == 0) mine.bad = 0;
+    if (first) broken = fetch<MOST>(mine, w.G, w.parts, r * r, r, g) || broken;
+    else if (look) fetch<MOST>(mine, w.S, w.parts, 2 * square, r, g);
+    broken = __syncthreads_or(broken);
+    if (threadIdx.x == 0) s.reasons = broken ? SPS_STEPS_BROKEN : 0;
+    __syncthreads();
+    if (first && !broken) {
+        if (eliminate(mine, r, g)) keep_factor(mine, r, g);
+        else if (g.t == 0) atomicOr(&s.reasons, SPS_STEPS_LENGTHS);
+    } else if (!first && look) {
+        bool ill = !eliminate(mine, r, g);
+
+        if (g.t < 32) ill = ill || ill_conditioned(mine, r);
+        if (g.t == 0 && ill) atomicOr(&s.reasons, SPS_STEPS_BASIS);
+    }
+    __syncthreads();
+    if (s.reasons) return false;
+#pragma unroll
+    for (int q = 0; q < each; q++)
+        if ((int)threadIdx.x + q * THREADS < r * w.k)
+            a[threadIdx.x + q * THREADS] = c[q];
+    __syncthreads();
+    apply_inverse(&s.half[0].m[0][r], 2 * W + 1, 1.0, r, w.k, a, scratch);
+    *a_p = a;
+    return true;
+}
+
+/* What the first block leaves to the next pass: F and a, or reasons to stop. */
+template <int W>
+__device__ __forceinline__ void leave_lengths(const lengths_room<W> &s,
+                                              const step_arrays &w, bool go,
+                                              const double *a)
+{
+    if (blockIdx.x > 0) return;
+    if (threadIdx.x == 0) {
+        w.state->go = go;
+        /* A basis that wants a look comes first. */
+        if (!go)
+            w.state->stop = s.reasons & SPS_STEPS_BASIS ? SPS_STEPS_BASIS
+                                                        : s.reasons;
+    }
+    for (int e = (int)threadIdx.x; go && e < w.r * w.r; e += (int)blockDim.x)
+        w.F[e] = s.half[0].m[e % w.r][w.r + e / w.r];
+    for (int e = (int)threadIdx.x; go && e < w.r * w.k; e += (int)blockDim.x)
+        w.a[e] = a[e];
+}
+
+/* Before `directions`. */
+template <int W> struct turn_room {
+    double f[W * W], b[W * W], t[W * W], squares[W];
 };
 
-/* The step is complete, with an S that nobody has looked at. */
-struct dense_directions {
-    static constexpr bool aside = false;
+/* b = -G^-1 W to s.b.  The first block notes the norms and that the step is
+ * complete: nobody asks for that before the kernel is over. */
+template <int MOST, int W>
+__device__ __forceinline__ void find_turn(turn_room<W> &s, const step_arrays &w)
+{
+    const int rk = w.r * w.k, stride = rk + w.k;
 
-    __device__ void beside(const step_arrays &) const {}
-    __device__ void operator()(const step_arrays &w) const
-    {
-        if (threadIdx.x > 0) return;
-        w.state->unseen = 1;
-        complete(w.state, w.state->pending);
-    }
-};
+    for (int e = (int)threadIdx.x; e < w.r * w.r; e += (int)blockDim.x)
+        s.f[e % w.r * w.r + e / w.r] = __ldcg(w.F + e);
+    for (int e = (int)threadIdx.x; e < stride; e += (int)blockDim.x)
+        (e < rk ? s.b : s.squares - rk)[e] =
+            add_parts<MOST>(w.W, w.parts, stride, e);
+    __syncthreads();
+    apply_inverse(s.f, w.r, -1.0, w.r, w.k, s.b, s.t);
+    if (blockIdx.x > 0) return;
+
+    const int reasons = look(count_open(w, s.squares), w.k);
+
+    if (threadIdx.x > 0) return;
+    w.state->unseen = 1;
+    w.state->given = 0;
+    w.state->parts = w.parts;
+    complete(w.state, reasons);
+}
 
 } // namespace
 

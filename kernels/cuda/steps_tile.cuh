@@ -115,9 +115,9 @@ __device__ void arrange(double2 *fragment, const double *c, double sign,
         int out = 16 * u + 2 * (lane / 4);
         double2 v = make_double2(0.0, 0.0);
 
-        if (in < rows && out < cols) v.x = sign * __ldcg(c + out * rows + in);
+        if (in < rows && out < cols) v.x = sign * c[out * rows + in];
         if (in < rows && out + 1 < cols)
-            v.y = sign * __ldcg(c + (out + 1) * rows + in);
+            v.y = sign * c[(out + 1) * rows + in];
         fragment[e] = v;
     }
 }
@@ -172,7 +172,7 @@ __device__ __forceinline__ void add_gram(double (*sum)[2 * T][4],
 }
 
 /* Adds the warps of a block by a tree and writes rows first .. of a k1 x k2
- * result to out. */
+ * result to out, after a barrier. */
 template <int T, int WARPS, int U = T>
 __device__ void join_gram(double (*sum)[2 * T][4], double *shared, double *out,
                           int k1, int k2, int first = 0)
@@ -182,15 +182,16 @@ __device__ void join_gram(double (*sum)[2 * T][4], double *shared, double *out,
     int g = lane / 4, t = lane % 4;
     double *v = &sum[0][0][0];
 
-    for (int half = WARPS / 2; half > 0; half /= 2) {
-        double *p = shared + (warp % half) * count * 32 + lane;
+    for (int left = WARPS, half; left > 1; left = half) {
+        half = (left + 1) / 2;
+        double *p = shared + warp % half * count * 32 + lane;
 
         __syncthreads();
-        if (warp >= half && warp < 2 * half)
+        if (warp >= half && warp < left)
 #pragma unroll
             for (int e = 0; e < count; e++) p[32 * e] = v[e];
         __syncthreads();
-        if (warp < half)
+        if (warp < left - half)
 #pragma unroll
             for (int e = 0; e < count; e++) v[e] += p[32 * e];
     }
@@ -208,9 +209,9 @@ __device__ void join_gram(double (*sum)[2 * T][4], double *shared, double *out,
             }
 }
 
-/* Room for join_gram, and for the factors of products before it. */
+/* Room for join_gram. */
 template <int T, int WARPS, int U = T>
-constexpr int room = WARPS / 2 * U * 2 * T * 4 * 32;
+constexpr int room = (WARPS + 1) / 2 * U * 2 * T * 4 * 32;
 
 } // namespace
 
