@@ -8,7 +8,8 @@
  *                                     ^ memory  ^ first
  *
  * With SPS_TEST_QUICK, which is for sanitizers, nothing follows the last number
- * of the last row, so that they see what is read beyond it.
+ * of the last row, so that they see what is read beyond it.  Otherwise a block
+ * in the layout of own ones is one: all of its last row is there.
  *
  * The test sees doubles whatever the numbers are in the place. */
 #ifndef SPS_TEST_IMAGE_H
@@ -55,14 +56,23 @@ static inline size_t image_row_(const image *m, int64_t i)
     return (size_t)(IMAGE_GUARD + m->offset + i * m->ld);
 }
 
+static inline bool image_tight_(void) { return fixture_env("SPS_TEST_QUICK"); }
+
 /* Numbers up to the last of the last row, and what follows. */
 static inline size_t image_count_(const image *m)
 {
     const int64_t end = m->n > 0 ? (m->n - 1) * m->ld + m->k : 0;
-    const bool tight = fixture_env("SPS_TEST_QUICK");
 
     return image_row_(m, 0) + (size_t)end +
-           (tight ? 0 : (size_t)(m->ld - m->k + IMAGE_GUARD));
+           (image_tight_() ? 0 : (size_t)(m->ld - m->k + IMAGE_GUARD));
+}
+
+/* What block.h says of its owner; 0: somebody else's memory. */
+static inline size_t image_owned_(const image *m)
+{
+    if (image_tight_() || m->offset != 0 || m->ld != spsi_block_ld(m->k))
+        return 0;
+    return (size_t)(m->n * m->ld) * (m->bytes / m->count);
 }
 
 /* A NaN that no arithmetic makes, another one at each place. */
@@ -115,7 +125,8 @@ static inline void image_place(image *m, sps_context *ctx, sps_dtype dtype,
     m->memory = (char *)m->base + IMAGE_GUARD * size;
     m->first = (char *)m->memory + (size_t)m->offset * size;
     m->block = (sps_block){ .ctx = ctx, .n = n, .k = k, .ld = m->ld,
-                            .dtype = dtype, .data = m->first, .width = k };
+                            .dtype = dtype, .data = m->first, .width = k,
+                            .bytes = image_owned_(m) };
     m->B = &m->block;
     image_upload(m);
 }
