@@ -25,63 +25,88 @@ template <int Q>
 constexpr int threads_of = Q == 0 ? 1024 : Q == 1 ? 640 : 512;
 template <int Q> constexpr int together = Q < 3 ? SPSI_WINDOW_GROUP : 2;
 
-template <int Q, access M, class I, class V>
-sps_status launch(const sps_window_plan *p, const blocks<double> &b)
+/* What a product takes beside the plan; padded: rows of X are whole sixteens,
+ * the last one, too. */
+struct job {
+    const sps_window_plan *p;
+    blocks<double> b;
+    bool pairs, padded;
+};
+
+template <int Q, bool TAIL, access M, class I, class V>
+sps_status launch(const job &o)
 {
     constexpr int threads = threads_of<Q>, warps = threads / 32;
+    const sps_window_plan *p = o.p;
     const sps_row_windows *w = &p->windows;
     sps_context *ctx = p->super.ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-    const int strips = (int)ceil_div(b.k, strip_of<Q>);
-    const int64_t resident = max(spsi_cuda_state(ctx)->sms / strips, 1);
+    const int64_t resident = spsi_cuda_state(ctx)->sms;
     const int64_t wanted = ceil_div(w->count, warps);
     const tiled<I, V> m = { matrix_of<I, V>(p->super.A), w->at, w->word,
                             (const V *)p->val, w->rest, (int)w->count,
                             (int)w->bare, p->rule.lead, p->rule.longest };
 
     if (w->count > 0) {
-        tiles_kernel<threads, Q, together<Q>, M, I, V>
-            <<<(unsigned)(min(resident, wanted) * strips), threads, 0,
-               stream>>>(m, b, (uint32_t)(b.ldx * (int64_t)sizeof(double)),
-                         strips);
+        tiles_kernel<threads, Q, TAIL, together<Q>, M, I, V>
+            <<<(unsigned)min(resident, wanted), threads, 0, stream>>>(
+                m, o.b, (uint32_t)(o.b.ldx * (int64_t)sizeof(double)));
         SPS_LAUNCHED(ctx);
     }
     if (w->bare > 0) {
-        rest_kernel<Q, M, I, V>
-            <<<dim3((unsigned)ceil_div(w->bare, 8), (unsigned)strips), 256, 0,
-               stream>>>(m, b);
+        rest_kernel<lumps_in<Q> + TAIL, M, I, V>
+            <<<(unsigned)ceil_div(w->bare, 8), 256, 0, stream>>>(m, o.b);
         SPS_LAUNCHED(ctx);
     }
     return SPS_OK;
 }
 
-template <access M, class I, class V>
-sps_status shape(const sps_window_plan *p, const blocks<double> &b, int lumps)
+template <access M, class I, class V> sps_status shape(const job &o)
 {
-    if (b.k <= 8) return launch<0, M, I, V>(p, b);
-    if (lumps == 1) return launch<1, M, I, V>(p, b);
-    if constexpr (M != SINGLES)
-        if (lumps == 3) return launch<3, M, I, V>(p, b);
-    return launch<2, M, I, V>(p, b);
+    if (o.b.k <= 8) return launch<0, false, M, I, V>(o);
+    if (o.b.k <= 16) return launch<1, false, M, I, V>(o);
+    if constexpr (M == PAIRS)
+        if (o.b.k > 32) return launch<3, false, M, I, V>(o);
+    return launch<2, false, M, I, V>(o);
 }
 
-/* Strips of at most 32 columns and of equal shape, or one of 48 in pairs. */
-int strips_of(int k, bool pairs)
+/* 16, 32 and 48 columns, the last of which need not all be there; of 1 to 4 of
+ * them the tail is the cheaper form. */
+template <class I, class V> sps_status choose(const job &o)
 {
-    return pairs && k <= 48 ? 1 : (int)ceil_div(k, 32);
+    const int k = o.b.k, rest = k % 16;
+
+    if (!o.pairs) return shape<SINGLES, I, V>(o);
+    if (k > 16 && rest >= 1 && rest <= 4)
+        return k < 32 ? launch<1, true, WHOLE, I, V>(o)
+                      : launch<2, true, WHOLE, I, V>(o);
+    if ((rest == 0 && k < 48) || k == 8) return shape<WHOLE, I, V>(o);
+    return o.padded || k < 8 || rest == 0 ? shape<PAIRS, I, V>(o)
+                                          : shape<SINGLES, I, V>(o);
 }
 
-template <class I, class V>
-sps_status choose(const sps_window_plan *p, const blocks<double> &b, bool pairs)
+/* Columns of one pass: one after the other, so that each has the shape that it
+ * wants, and all multiprocessors. */
+int pass_of(int left, bool pairs, bool padded)
 {
-    pairs = pairs && b.k % 2 == 0;
-    int lumps = (int)ceil_div(ceil_div(b.k, strips_of(b.k, pairs)), 16);
-    bool full = b.k % (b.k <= 8 ? 8 : 16 * lumps) == 0;
+    const bool wide = pairs && (left <= 36 || left == 48 ||
+                                (padded && left < 48));
 
-    if constexpr (sizeof(I) == 4 && sizeof(V) == 8)
-        if (pairs && full) return shape<WHOLE, I, V>(p, b, lumps);
-    return pairs ? shape<PAIRS, I, V>(p, b, lumps)
-                 : shape<SINGLES, I, V>(p, b, lumps);
+    return left <= 32 || wide ? left : 32;
+}
+
+template <class I, class V> sps_status passes(const job &o)
+{
+    job part = o;
+
+    for (int c = 0; c < o.b.k; c += part.b.k) {
+        part.b.x = o.b.x + c;
+        part.b.y = o.b.y + c;
+        if (o.b.w) part.b.w = o.b.w + c;
+        part.b.k = pass_of(o.b.k - c, o.pairs, o.padded);
+        SPS_TRY_RETURN((choose<I, V>(part)));
+    }
+    return SPS_OK;
 }
 
 /* Rows beyond rule.longest: pieces of them, then their sums in order. */
@@ -110,28 +135,25 @@ sps_status long_rows(const sps_window_plan *p, const blocks<double> &b)
     return SPS_OK;
 }
 
-template <class V>
-sps_status product(const sps_window_plan *p, const blocks<double> &b,
-                   bool pairs)
+template <class V> sps_status product(const job &o)
 {
-    SPS_TRY_RETURN((pairs ? long_rows<true, V>(p, b)
-                          : long_rows<false, V>(p, b)));
-    return p->super.A->rowptr32 ? choose<int32_t, V>(p, b, pairs)
-                                : choose<int64_t, V>(p, b, pairs);
+    SPS_TRY_RETURN((o.pairs ? long_rows<true, V>(o.p, o.b)
+                            : long_rows<false, V>(o.p, o.b)));
+    return o.p->super.A->rowptr32 ? passes<int32_t, V>(o)
+                                  : passes<int64_t, V>(o);
 }
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
-    const sps_window_plan *p = (const sps_window_plan *)plan;
-    blocks<double> b = blocks_of(args);
-    bool pairs = paired(args->X) && paired(args->Y);
+    const job o = { (const sps_window_plan *)plan, blocks_of(args),
+                    paired(args->X) && paired(args->Y),
+                    args->X->bytes > 0 };
 
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (b.k == 0 || args->Y->n == 0) return SPS_OK;
+    if (o.b.k == 0 || args->Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
     if (!near_rows(args->X)) return far_product(plan, args);
-    return plan->A->dtype == SPS_F64 ? product<double>(p, b, pairs)
-                                     : product<float>(p, b, pairs);
+    return plan->A->dtype == SPS_F64 ? product<double>(o) : product<float>(o);
 }
 
 sps_status plan_long_rows(sps_window_plan *w, const sps_problem *p)
@@ -215,28 +237,42 @@ bool fits(const sps_problem *p, const char **why_not)
     return p->f->distinct8 <= 0.5 && p->f->nrow >= 100000;
 }
 
-/* For each strip values and words go by, then each slot takes its row of X, out
- * of L2 as a rule.  Between what 27-point 128^3 takes, whose pairs of lines
- * have a fifth less slots than 8 neighbours (0.8 of this), and elasticity 64^3
- * (1.2).  A window of few slots waits for its chain of loads; small matrices
+/* In each pass values and words go by, then each slot takes its row of X, out
+ * of L2 as a rule, and each entry its value, a third of that: fitted to
+ * 27-point 80^3 and 128^3 and elasticity 64^3 (where 48 columns take a quarter
+ * more).  A window of few slots waits for its chain of loads; small matrices
  * have too few of them at once (luxembourg_laplacian: 12 slots a window, 19 us
  * with 16 columns). */
-double cost(const sps_problem *p)
+double pass_cost(const sps_problem *p, int k)
 {
-    static const double slot[] = { 8.5e-12, 15.5e-12, 30e-12, 38e-12 };
-    static const double window[] = { 0.5e-9, 0.9e-9, 1.7e-9, 2.2e-9 };
+    static const struct {
+        int k;
+        double slot, window;
+    } shape[] = { { 4, 3e-12, 0.5e-9 },     { 8, 4e-12, 0.5e-9 },
+                  { 16, 6.2e-12, 0.9e-9 },  { 20, 10.5e-12, 1.3e-9 },
+                  { 32, 11.3e-12, 1.7e-9 }, { 36, 16e-12, 2.0e-9 },
+                  { 48, 19.5e-12, 2.2e-9 } };
     const sps_features *f = p->f;
     const double slots = (double)f->nnz * f->distinct8;
     const double A = (double)f->nnz *
                      (double)spsi_dtype_size(p->A->dtype) + 5 * slots;
-    const bool pairs = p->k % 2 == 0;
-    const int strips = strips_of(p->k, pairs);
-    const int q = p->k <= 8 ? 0 : (int)ceil_div(ceil_div(p->k, strips), 16);
-    const double part = p->k <= 4 ? 0.75 : p->k > 8 && !pairs ? 1.1 : 1.0;
+    int s = 0;
 
-    return strips * (A / p->bandwidth +
-                     fmax(slots * slot[q] * part,
-                          0.125 * (double)f->nrow * window[q])) + 8e-6;
+    while (shape[s].k < k) s++;
+    return A / p->bandwidth + fmax((slots + (double)f->nnz / 3) * shape[s].slot,
+                                   0.125 * (double)f->nrow * shape[s].window);
+}
+
+/* For own blocks, whose rows are aligned. */
+double cost(const sps_problem *p)
+{
+    double sum = 8e-6;
+
+    for (int c = 0, k; c < p->k; c += k) {
+        k = pass_of(p->k - c, true, true);
+        sum += pass_cost(p, k);
+    }
+    return sum;
 }
 
 } // namespace

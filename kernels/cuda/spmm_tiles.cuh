@@ -10,6 +10,10 @@
  *   D (16 x 8): lane: columns 2 g and 2 g + 1 of rows 2 t and 2 t + 1.
  * 8 columns: two of m8n8k4, A half the tile, B the rows of X (lane: column g of
  * slot t), D columns 2 t and 2 t + 1 of row g.
+ * TAIL, 4 columns more, a sector: two of m8n8k4 with the same A (8 x 4), lane:
+ * column g % 4 of slot t + 4 (g / 4), where B is half the tile; lanes of g < 4
+ * have their sums in the one, the others in the other.  No shuffles: 8 cycles a
+ * tile, not the 16 of 16 columns.
  *
  * L1 looks up one line a cycle.  Loaded as the product wants it, each quarter
  * of a warp would touch 4 rows of X, 16 cycles for 512 bytes.  So 8
@@ -30,28 +34,16 @@
 #ifndef SPS_CUDA_SPMM_TILES_CUH
 #define SPS_CUDA_SPMM_TILES_CUH
 
-#include "sparse.cuh"
-#include "window_plan.h"
+#include "window_rows.cuh"
 
 namespace {
 
-/* I: offsets of A and of values. */
-template <class I, class V> struct tiled {
-    matrix<I, V> A;
-    const sps_window *__restrict__ at;
-    const int32_t *__restrict__ word;
-    const V *__restrict__ val;
-    const uint32_t *__restrict__ rest;
-    int windows, bare, lead;
-    int32_t longest;           /* longer rows are not ours */
-};
-
-template <int Q> constexpr int strip_of = Q > 0 ? 16 * Q : 8;
 template <int Q> constexpr int lumps_in = Q > 0 ? Q : 1;
 
-/* Of rows of X and Y: all columns of all strips are there, 16 bytes at a time;
- * the last strip has a rest of pairs; numbers come one by one. */
-enum access { WHOLE, PAIRS, SINGLES };
+/* Sums of a lane: of 16 columns each, and of the tail by both halves. */
+template <int Q, bool TAIL> struct sums {
+    double d[lumps_in<Q>][4], tail[TAIL ? 4 : 1];
+};
 
 /* Loads stand where they are written.  What is read once need not push rows of
  * X out of L1. */
@@ -144,44 +136,52 @@ __device__ __forceinline__ group_words fetch_words(const int32_t *word,
 
 /* What a lane loads of rows of X: of slot lane / 8 of each 4, columns
  * 2 (lane % 8) and the next of each 16; of 8 columns: column g of slot t.
- * Where there are no such columns, the first of the strip in their place: their
- * sums are not stored. */
-template <int Q, access M> struct lane_columns {
+ * PAIRS: also what is no column, whose sums are not stored; to leave it out
+ * takes registers, and no unit less time.  Numbers: the last column again. */
+template <int Q, bool TAIL, access M> struct lane_columns {
+    /* By the machine code: 32 columns take a tenth less time where the lane's
+     * column is added at each row, others spill fewer registers where not. */
+    static constexpr bool apart = Q == 2 && !TAIL;
     const char *x;
-    int slot, at[lumps_in<Q>], next[lumps_in<Q>];
+    int slot, tail_slot, at;
+    int last, next, tail;    /* behind x + at; of the last 16 columns */
 
-    __device__ __forceinline__ lane_columns(const blocks<double> &b, int c)
-        : x(reinterpret_cast<const char *>(b.x + c))
+    __device__ __forceinline__ lane_columns(const blocks<double> &b)
     {
         const int lane = (int)threadIdx.x % 32;
+        const int first = Q > 0 ? lane % 8 * 2 : min(lane / 4, b.k - 1);
+        const int end = first + 16 * (lumps_in<Q> - 1);
 
+        x = reinterpret_cast<const char *>(b.x + (apart ? 0 : first));
+        at = apart ? first : 0;
         slot = Q > 0 ? lane / 8 : lane % 4;
-#pragma unroll
-        for (int q = 0; q < lumps_in<Q>; q++) {
-            const int own = Q > 0 ? 16 * q + lane % 8 * 2 : lane / 4;
-
-            at[q] = M == WHOLE || c + own < b.k ? own : 0;
-            next[q] = c + own + 1 < b.k ? own + 1 : 0;
-        }
+        last = min(end, b.k - 1) - first;
+        next = min(end + 1, b.k - 1) - first;
+        tail_slot = lane % 4 + lane / 16 * 4;
+        tail = min(16 * Q + lane / 4 % 4, b.k - 1) - first;
     }
-    /* Of row j. */
+    __device__ __forceinline__ const double *row(int32_t j,
+                                                 uint32_t stride) const
+    {
+        return reinterpret_cast<const double *>(
+            x + (uint64_t)(uint32_t)j * stride);
+    }
     __device__ __forceinline__ void fetch(int32_t j, uint32_t stride,
                                           double2 *v) const
     {
-        const double *row = reinterpret_cast<const double *>(
-            x + (uint64_t)(uint32_t)j * stride);
+        const double *from = row(j, stride) + at;
 
 #pragma unroll
         for (int q = 0; q < lumps_in<Q>; q++) {
-            const double *p = row + (M == WHOLE ? at[0] + 16 * q : at[q]);
+            const bool rest = q == lumps_in<Q> - 1;
 
             if (Q == 0) {
-                v[q].x = fetch_number(p);
+                v[q].x = fetch_number(from);
             } else if (M != SINGLES) {
-                v[q] = fetch_both(p);
+                v[q] = fetch_both(from + 16 * q);
             } else {
-                v[q].x = fetch_number(p);
-                v[q].y = fetch_number(row + next[q]);
+                v[q].x = fetch_number(from + (rest ? last : 16 * q));
+                v[q].y = fetch_number(from + (rest ? next : 16 * q + 1));
             }
         }
     }
@@ -211,66 +211,64 @@ __device__ __forceinline__ void multiply(const double2 (*x)[lumps_in<Q>],
 
 /* acc += tiles FIRST .. LAST - 1 of a group, all loaded together; value: of
  * the next mask. */
-template <int Q, int FIRST, int LAST, access M, class I, class V>
+template <int FIRST, int LAST, int Q, bool TAIL, access M, class I, class V>
 __device__ __forceinline__ void
-multiply_batch(const group_words &words, const lane_columns<Q, M> &columns,
-               uint32_t stride, const V *val, I &value, double (*acc)[4])
+multiply_batch(const group_words &words,
+               const lane_columns<Q, TAIL, M> &columns, uint32_t stride,
+               const V *val, I &value, sums<Q, TAIL> &acc)
 {
     constexpr int halves = 2 * (LAST - FIRST);
     const int lane = (int)threadIdx.x % 32;
     const uint32_t below = (1u << lane) - 1;
     double2 x[halves][lumps_in<Q>];
     V a[halves];
-    double wide[halves];
+    double wide[halves], tail[halves / 2];
 
 #pragma unroll
     for (int h = 0; h < halves; h++) {
         const int s = 2 * FIRST + h;
+        const int32_t j = __shfl_sync(all_lanes, words.col,
+                                      4 * s + columns.slot);
         const uint32_t mask = __shfl_sync(all_lanes, words.mask, s);
         const I mine = value + (I)__popc(mask & below);
 
-        columns.fetch(__shfl_sync(all_lanes, words.col, 4 * s + columns.slot),
-                      stride, x[h]);
+        columns.fetch(j, stride, x[h]);
+        if (TAIL && h % 2 == 0)
+            tail[h / 2] = fetch_number(
+                columns.row(__shfl_sync(all_lanes, words.col,
+                                        4 * s + columns.tail_slot), stride) +
+                columns.tail);
         a[h] = fetch_number(val + (mask >> lane & 1 ? mine : 0));
         value += (I)__popc(mask);
     }
 #pragma unroll
     for (int h = 0; h < halves; h++) wide[h] = (double)a[h];
 #pragma unroll
-    for (int h = 0; h < halves; h += 2) multiply<Q>(x + h, wide + h, acc);
+    for (int h = 0; h < halves; h += 2) {
+        multiply<Q>(x + h, wide + h, acc.d);
+        if (TAIL) {
+            dmma8(acc.tail[0], acc.tail[1], tail[h / 2], wide[h]);
+            dmma8(acc.tail[2], acc.tail[3], tail[h / 2], wide[h + 1]);
+        }
+    }
 }
 
 /* Tiles FIRST .. TILES - 1 of a group, U at a time. */
-template <int Q, int U, int TILES, int FIRST, access M, class I, class V>
+template <int U, int TILES, int FIRST, int Q, bool TAIL, access M, class I,
+          class V>
 __device__ __forceinline__ void
-multiply_group(const group_words &words, const lane_columns<Q, M> &columns,
-               uint32_t stride, const V *val, I &value, double (*acc)[4])
+multiply_group(const group_words &words,
+               const lane_columns<Q, TAIL, M> &columns, uint32_t stride,
+               const V *val, I &value, sums<Q, TAIL> &acc)
 {
     constexpr int behind = FIRST + U < TILES ? FIRST + U : TILES;
 
-    multiply_batch<Q, FIRST, behind>(words, columns, stride, val, value, acc);
+    multiply_batch<FIRST, behind>(words, columns, stride, val, value, acc);
     if constexpr (behind < TILES)
-        multiply_group<Q, U, TILES, behind>(words, columns, stride, val, value,
-                                            acc);
+        multiply_group<U, TILES, behind>(words, columns, stride, val, value,
+                                         acc);
 }
 
-/* Y = alpha sum + beta Y, or what an epilogue makes of it, for columns c and
- * c + 1 of row i, of which `left` are ours. */
-template <access M>
-__device__ __forceinline__ void finish_pair(const blocks<double> &b, int64_t i,
-                                            int c, int left, double2 sum)
-{
-    double *y = b.y + i * b.ldy + c;
-
-    if (left >= 1) sum.x = b.join(sum.x, y, i);
-    if (left >= 2) sum.y = b.join(sum.y, y + 1, i);
-    if (M != SINGLES && left >= 2) {
-        __stcs(reinterpret_cast<double2 *>(y), sum);
-    } else {
-        if (left >= 1) __stcs(y, sum.x);
-        if (left >= 2) __stcs(y + 1, sum.y);
-    }
-}
 /* A call where it is more than a factor: the registers are those of tiles. */
 template <access M>
 __device__ __noinline__ void join_pair(const blocks<double> &given, int64_t i,
@@ -283,10 +281,8 @@ __device__ __noinline__ void join_pair(const blocks<double> &given, int64_t i,
 }
 template <access M>
 __device__ __forceinline__ void store_pair(const blocks<double> &b, int64_t i,
-                                           int c, int right, double x, double y)
+                                           int c, int left, double x, double y)
 {
-    const int left = M == WHOLE ? 2 : right - c;
-
     if (b.fused || b.beta != 0 || b.scalars) {
         join_pair<M>(b, i, c, left, x, y);
         return;
@@ -303,113 +299,87 @@ __device__ __forceinline__ void store_pair(const blocks<double> &b, int64_t i,
     }
 }
 
-/* Stores the sums of a window; false where they hold NaN. */
-template <int Q, access M, class I, class V>
-__device__ __forceinline__ bool
-finish_window(const tiled<I, V> &m, const blocks<double> &b, uint32_t rows,
-              int c, const double (*acc)[4])
+/* Of the tail, lanes below 16: column 16 Q + g of rows 2 t and 2 t + 1. */
+template <int Q, bool TAIL>
+__device__ __forceinline__ void join_tail(sums<Q, TAIL> &acc)
 {
-    const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x & 3;
-    const int right = min(b.k, c + strip_of<Q>);
+    if constexpr (TAIL) {
+        acc.tail[0] += __shfl_down_sync(all_lanes, acc.tail[2], 16);
+        acc.tail[1] += __shfl_down_sync(all_lanes, acc.tail[3], 16);
+    }
+}
+
+/* Whether one of a lane's sums is NaN, of those that are columns. */
+template <access M, int Q, bool TAIL>
+__device__ __forceinline__ bool unsure(const sums<Q, TAIL> &acc, int k)
+{
+    const int lane = (int)threadIdx.x % 32;
     double all = 0;
 
 #pragma unroll
-    for (int q = 0; q < lumps_in<Q>; q++)
-        all += (acc[q][0] + acc[q][1]) + (acc[q][2] + acc[q][3]);
-    if (__any_sync(all_lanes, all != all)) return false;
+    for (int q = 0; q < lumps_in<Q>; q++) {
+        const int left = M == PAIRS && Q > 0 ? k - 16 * q - lane / 4 * 2 : 2;
+
+        if (left >= 1) all += acc.d[q][0] + acc.d[q][1];
+        if (left >= 2) all += acc.d[q][2] + acc.d[q][3];
+    }
+    if (TAIL && lane < 16) all += acc.tail[0] + acc.tail[TAIL];
+    return all != all;
+}
+
+/* Stores the sums of a window; false where they hold NaN. */
+template <access M, int Q, bool TAIL, class I, class V>
+__device__ __forceinline__ bool
+finish_window(const tiled<I, V> &m, const blocks<double> &b, uint32_t rows,
+              sums<Q, TAIL> &acc)
+{
+    const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x & 3;
+    auto left = [&](int c) { return M == WHOLE ? 2 : b.k - c; };
+
+    join_tail(acc);
+    if (__any_sync(all_lanes, unsure<M>(acc, b.k))) return false;
     if constexpr (Q == 0) {
         const int64_t i = spsi_window_row(m.A.nrow, m.lead, rows, g);
 
         if (i < m.A.nrow)
-            store_pair<M>(b, i, c + 2 * t, right, acc[0][0], acc[0][1]);
+            store_pair<M>(b, i, 2 * t, left(2 * t), acc.d[0][0], acc.d[0][1]);
     } else {
         const int64_t i = spsi_window_row(m.A.nrow, m.lead, rows, 2 * t);
         const bool below = spsi_window_row(m.A.nrow, m.lead, rows, 2 * t + 1) <
                            m.A.nrow;
+        const int one = g < 4 && 16 * Q + g < b.k;
 
 #pragma unroll
         for (int q = 0; q < Q; q++) {
-            const int at = c + 16 * q + 2 * g;
+            const int at = 16 * q + 2 * g;
 
             if (i < m.A.nrow)
-                store_pair<M>(b, i, at, right, acc[q][0], acc[q][2]);
+                store_pair<M>(b, i, at, left(at), acc.d[q][0], acc.d[q][2]);
             if (below)
-                store_pair<M>(b, i + 1, at, right, acc[q][1], acc[q][3]);
+                store_pair<M>(b, i + 1, at, left(at), acc.d[q][1],
+                              acc.d[q][3]);
         }
+        if (TAIL && i < m.A.nrow)
+            store_pair<SINGLES>(b, i, 16 * Q + g, one, acc.tail[0], 0);
+        if (TAIL && below)
+            store_pair<SINGLES>(b, i + 1, 16 * Q + g, one, acc.tail[TAIL], 0);
     }
     return true;
 }
 
-/* The window row by row from the csr: 8 lanes a row, each with pairs of
- * columns, 8 entries in flight.  A call: it is rare, and the registers are
- * those of tiles. */
-template <int Q, access M, class I, class V>
-__device__ __noinline__ void sum_by_rows(const tiled<I, V> &m,
-                                         const blocks<double> &given,
-                                         uint32_t rows, int c)
-{
-    blocks<double> b = given;
-    const int l = (int)threadIdx.x & 7, right = min(b.k, c + strip_of<Q>);
-    const int left = right - c - 2 * l;
-
-    b.resolve();
-    for (int some = 0; some < SPSI_WINDOW_ROWS; some += 4) {
-        int64_t i = spsi_window_row(m.A.nrow, m.lead, rows,
-                                    some + (int)threadIdx.x % 32 / 8);
-        I p = i < m.A.nrow ? m.A.rowptr[i] : 0;
-        I n = i < m.A.nrow ? m.A.rowptr[i + 1] - p : 0;
-        int length = n <= m.longest ? (int)n : 0;
-        int most = __reduce_max_sync(all_lanes, length);
-        double2 sum[lumps_in<Q>] = {};
-
-        for (int d = 0; d < most; d += 8) {
-            int32_t col = 0;
-            double val = 0;
-
-            if (d + l < length) {
-                col = __ldg(m.A.col + p + d + l);
-                val = (double)__ldg(m.A.val + p + d + l);
-            }
-#pragma unroll
-            for (int u = 0; u < 8; u++) {
-                int32_t j = __shfl_sync(all_lanes, col, u, 8);
-                double a = __shfl_sync(all_lanes, val, u, 8);
-                const double *x = b.x + j * b.ldx + c + 2 * l;
-
-#pragma unroll
-                for (int q = 0; q < lumps_in<Q>; q++) {
-                    double2 v = fetch_pair<M != SINGLES>(
-                        x + 16 * q, d + u < length ? left - 16 * q : 0);
-
-                    sum[q].x = fma(a, v.x, sum[q].x);
-                    sum[q].y = fma(a, v.y, sum[q].y);
-                }
-            }
-        }
-        if (i < m.A.nrow && n <= m.longest)
-#pragma unroll
-            for (int q = 0; q < lumps_in<Q>; q++)
-                finish_pair<M>(b, i, c + 2 * l + 16 * q, left - 16 * q,
-                               sum[q]);
-    }
-}
-
-/* Blocks of threads take neighbouring windows in turn, and one strip of the
- * columns; those of a window's strips are neighbours in the grid.  U tiles are
- * loaded together; under way ahead of their use are words, by a group, where a
- * window begins, by two windows, and its words and values on their way to L2,
- * by one. */
-template <int THREADS, int Q, int U, access M, class I, class V>
+/* Blocks of threads take neighbouring windows in turn.  U tiles are loaded
+ * together; under way ahead of their use are words, by a group, where a window
+ * begins, by two windows, and its words and values on their way to L2, by
+ * one. */
+template <int THREADS, int Q, bool TAIL, int U, access M, class I, class V>
 __global__ void __launch_bounds__(THREADS)
 tiles_kernel(const __grid_constant__ tiled<I, V> m,
-             const __grid_constant__ blocks<double> b, uint32_t stride,
-             int strips)
+             const __grid_constant__ blocks<double> b, uint32_t stride)
 {
     constexpr unsigned warps = THREADS / 32;
-    const unsigned step = gridDim.x / strips * warps;
-    const int c = (int)(blockIdx.x % strips) * strip_of<Q>;
-    const lane_columns<Q, M> columns(b, c);
-    unsigned w = blockIdx.x / strips * warps + threadIdx.x / 32;
+    const unsigned step = gridDim.x * warps;
+    const lane_columns<Q, TAIL, M> columns(b);
+    unsigned w = blockIdx.x * warps + threadIdx.x / 32;
 
     if (w >= (unsigned)m.windows) return;
     window_at<I> now = open_window(m, w), next = open_window(m, w + step);
@@ -418,7 +388,7 @@ tiles_kernel(const __grid_constant__ tiled<I, V> m,
 
     for (; w < (unsigned)m.windows; w += step) {
         const window_at<I> after = open_window(m, w + 2 * step);
-        double acc[lumps_in<Q>][4] = {};
+        sums<Q, TAIL> acc = {};
         bool last;
 
         expect_window(m, next);
@@ -432,32 +402,20 @@ tiles_kernel(const __grid_constant__ tiled<I, V> m,
             count = spsi_window_group(last ? next.tiles : now.tiles);
             words = fetch_words(m.word, last ? next.tile : now.tile, count);
             if (tiles == 3)
-                multiply_group<Q, U, 3, 0>(use, columns, stride, m.val,
-                                            now.value, acc);
+                multiply_group<U, 3, 0>(use, columns, stride, m.val, now.value,
+                                        acc);
             else if (tiles == 2)
-                multiply_group<Q, U, 2, 0>(use, columns, stride, m.val,
-                                            now.value, acc);
+                multiply_group<U, 2, 0>(use, columns, stride, m.val, now.value,
+                                        acc);
             else
-                multiply_group<Q, U, 1, 0>(use, columns, stride, m.val,
-                                            now.value, acc);
+                multiply_group<U, 1, 0>(use, columns, stride, m.val, now.value,
+                                        acc);
         } while (!last);
-        if (!finish_window<Q, M>(m, b, now.rows, c, acc))
-            sum_by_rows<Q, M>(m, b, now.rows, c);
+        if (!finish_window<M>(m, b, now.rows, acc))
+            sum_by_rows<lumps_in<Q> + TAIL, M>(m, b, now.rows);
         now = next;
         next = after;
     }
-}
-
-/* Windows without words, a warp each, and a strip of columns. */
-template <int Q, access M, class I, class V>
-__global__ void __launch_bounds__(256)
-rest_kernel(const __grid_constant__ tiled<I, V> m,
-            const __grid_constant__ blocks<double> b)
-{
-    const int w = (int)(blockIdx.x * 8 + threadIdx.x / 32);
-
-    if (w < m.bare)
-        sum_by_rows<Q, M>(m, b, m.rest[w], (int)blockIdx.y * strip_of<Q>);
 }
 
 } // namespace

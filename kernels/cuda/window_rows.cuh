@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* window_rows.cuh - windows of spmm.tiles as its kernels see them, and those
+ * that are summed row by row out of the csr: without words, or with NaN. */
+#ifndef SPS_CUDA_WINDOW_ROWS_CUH
+#define SPS_CUDA_WINDOW_ROWS_CUH
+
+#include "sparse.cuh"
+#include "window_plan.h"
+
+namespace {
+
+/* I: offsets of A and of values. */
+template <class I, class V> struct tiled {
+    matrix<I, V> A;
+    const sps_window *__restrict__ at;
+    const int32_t *__restrict__ word;
+    const V *__restrict__ val;
+    const uint32_t *__restrict__ rest;
+    int windows, bare, lead;
+    int32_t longest;           /* longer rows are not ours */
+};
+
+/* Of rows of X and Y: all 16 Q columns are there, 16 bytes at a time; of the
+ * last 16 there are some, and padding that is loaded with them; numbers come
+ * one by one. */
+enum access { WHOLE, PAIRS, SINGLES };
+
+/* Y = alpha sum + beta Y, or what an epilogue makes of it, for columns c and
+ * c + 1 of row i, of which `left` are ours. */
+template <access M>
+__device__ __forceinline__ void finish_pair(const blocks<double> &b, int64_t i,
+                                            int c, int left, double2 sum)
+{
+    double *y = b.y + i * b.ldy + c;
+
+    if (left >= 1) sum.x = b.join(sum.x, y, i);
+    if (left >= 2) sum.y = b.join(sum.y, y + 1, i);
+    if (M != SINGLES && left >= 2) {
+        __stcs(reinterpret_cast<double2 *>(y), sum);
+    } else {
+        if (left >= 1) __stcs(y, sum.x);
+        if (left >= 2) __stcs(y + 1, sum.y);
+    }
+}
+/* The window row by row from the csr: 8 lanes a row, each with pairs of
+ * columns of C sixteens, 8 entries in flight.  A call: it is rare, and the
+ * registers are those of tiles. */
+template <int C, access M, class I, class V>
+__device__ __noinline__ void sum_by_rows(const tiled<I, V> &m,
+                                         const blocks<double> &given,
+                                         uint32_t rows)
+{
+    blocks<double> b = given;
+    const int l = (int)threadIdx.x & 7, left = b.k - 2 * l;
+
+    b.resolve();
+    for (int some = 0; some < SPSI_WINDOW_ROWS; some += 4) {
+        int64_t i = spsi_window_row(m.A.nrow, m.lead, rows,
+                                    some + (int)threadIdx.x % 32 / 8);
+        I p = i < m.A.nrow ? m.A.rowptr[i] : 0;
+        I n = i < m.A.nrow ? m.A.rowptr[i + 1] - p : 0;
+        int length = n <= m.longest ? (int)n : 0;
+        int most = __reduce_max_sync(all_lanes, length);
+        double2 sum[C] = {};
+
+        for (int d = 0; d < most; d += 8) {
+            int32_t col = 0;
+            double val = 0;
+
+            if (d + l < length) {
+                col = __ldg(m.A.col + p + d + l);
+                val = (double)__ldg(m.A.val + p + d + l);
+            }
+#pragma unroll
+            for (int u = 0; u < 8; u++) {
+                int32_t j = __shfl_sync(all_lanes, col, u, 8);
+                double a = __shfl_sync(all_lanes, val, u, 8);
+                const double *x = b.x + j * b.ldx + 2 * l;
+
+#pragma unroll
+                for (int q = 0; q < C; q++) {
+                    double2 v = fetch_pair<M != SINGLES>(
+                        x + 16 * q, d + u < length ? left - 16 * q : 0);
+
+                    sum[q].x = fma(a, v.x, sum[q].x);
+                    sum[q].y = fma(a, v.y, sum[q].y);
+                }
+            }
+        }
+        if (i < m.A.nrow && n <= m.longest)
+#pragma unroll
+            for (int q = 0; q < C; q++)
+                finish_pair<M>(b, i, 2 * l + 16 * q, left - 16 * q, sum[q]);
+    }
+}
+
+/* Windows without words, a warp each; C sixteens of columns. */
+template <int C, access M, class I, class V>
+__global__ void __launch_bounds__(256)
+rest_kernel(const __grid_constant__ tiled<I, V> m,
+            const __grid_constant__ blocks<double> b)
+{
+    const int w = (int)(blockIdx.x * 8 + threadIdx.x / 32);
+
+    if (w < m.bare) sum_by_rows<C, M>(m, b, m.rest[w]);
+}
+
+} // namespace
+
+#endif
