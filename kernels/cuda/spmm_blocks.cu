@@ -2,9 +2,9 @@
 /* spmm_blocks.cu - Y = alpha A X + beta Y on node blocks: the shapes and the
  * launches of spmm_blocks.cuh.
  *
- * Bytes: 8 + 4 / b^2 a stored number, for each strip of 64 columns; X as L1 and
- * L2 forget it, each row once for b rows of Y; Y once.  A NaN in X meets the
- * zeros of its blocks: it reaches all b rows, in its own column.
+ * Bytes: 8 + 4 / b^2 a stored number, for each pass over at most 512 bytes of
+ * rows; X as L1 and L2 forget it, each row once for b rows of Y; Y once.  A NaN
+ * in X meets the zeros of its blocks: it reaches all b rows, in its own column.
  *
  * Tensor cores were tried (m16n8k8, a number of A in one lane, no ring): their
  * fragments want four rows of X at the same 32 bytes of a line from eight
@@ -29,7 +29,7 @@ constexpr int threads = L == 4 && B > 4 ? 256 : 512;
 template <class T> struct job {
     const sps_plan *plan;
     blocks<T> b;
-    int width;               /* columns of a strip */
+    int32_t alone;           /* as ring_kernel wants it */
 };
 
 /* Tiles of `rows` block rows: four lines where lines are known. */
@@ -47,87 +47,116 @@ tile_order order_of(const node_spmm_plan *p, int64_t mb, int rows)
     return o;
 }
 
-template <int B, int L, int C, int W, class T, class V>
+template <int B, int L, int C, int W, bool REST, bool TAIL, class T, class V>
 sps_status launch(const job<T> &o, const node_matrix<V> &A)
 {
     constexpr int block = threads<B, L>;
     constexpr int bytes = block / L * (int)sizeof(ring<B, V>);
-    auto kernel = ring_kernel<block, B, L, C, W, T, V>;
+    auto kernel = ring_kernel<block, B, L, C, W, REST, TAIL, T, V>;
     sps_context *ctx = o.plan->ctx;
     const tile_order order = order_of((const node_spmm_plan *)o.plan, A.mb,
                                       block / L);
     const int64_t resident = (int64_t)(512 / block) *
                              spsi_cuda_state(ctx)->sms;
-    const dim3 grid((unsigned)(order.tiles < resident ? order.tiles : resident),
-                    (unsigned)ceil_div(o.b.k, o.width));
 
     static_assert(sizeof(ring<B, V>) % 32 == 16);
     SPS_CUDA(ctx, cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    kernel<<<grid, block, bytes, spsi_cuda_state(ctx)->stream>>>(
-        A, (int32_t)(A.ncol - 1), o.b, order, o.width, stride_of<T>(o.b.ldx));
+    kernel<<<(unsigned)min(order.tiles, resident), block, bytes,
+             spsi_cuda_state(ctx)->stream>>>(
+        A, (int32_t)(A.ncol - 1), o.b, order, stride_of<T>(o.b.ldx), o.alone);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }
 
-/* Columns of a strip when k of them go into strips of at most `most`, all
- * multiples of W. */
-int strip_of(int k, int W, int most)
+template <int B, int L, int C, int W, class T, class V>
+sps_status run(const job<T> &o, const node_matrix<V> &A)
 {
-    return (int)ceil_div(ceil_div(k, ceil_div(k, most)), W) * W;
+    if constexpr (W > 1)
+        if (o.b.k % W) return launch<B, L, C, W, true, false>(o, A);
+    return launch<B, L, C, W, false, false>(o, A);
 }
 
-/* The smallest shape that holds the lumps of a strip; blocks beyond 4 x 4
+/* The smallest shape that holds the columns of a pass; blocks beyond 4 x 4
  * leave registers for one lump a lane. */
 template <int B, class T, class V>
-sps_status choose(job<T> &o, const node_matrix<V> &A, bool aligned)
+sps_status choose(const job<T> &o, const node_matrix<V> &A, bool aligned)
 {
-    constexpr int W = 16 / sizeof(T), C = B <= 4 ? 2 : 1;
+    constexpr int W = 16 / sizeof(T), C = B <= 4 ? 2 : 1, L = 16 / C;
+    const int k = o.b.k;
 
-    if (!aligned) {
-        o.width = strip_of(o.b.k, 1, 16);
-        return launch<B, 16 / C, C, 1>(o, A);
+    if (!aligned)
+        return k <= 16 ? run<B, L, C, 1>(o, A) : run<B, 2 * L, C, 1>(o, A);
+    if (k <= 4 * W) return run<B, 4, 1, W>(o, A);
+    if (k <= 8 * W) return run<B, 8, 1, W>(o, A);
+    if (k <= 8 * W + 8)
+        return launch<B, 8, 1, W, false, true>(o, A);
+    if (k <= 16 * W) return run<B, L, C, W>(o, A);
+    if (k <= 16 * W + L)
+        return launch<B, L, C, W, false, true>(o, A);
+    if constexpr (B < 4)
+        if (k <= 24 * W) return run<B, 8, 3, W>(o, A);
+    return run<B, 2 * L, C, W>(o, A);
+}
+
+/* Columns of one pass: one after the other, so that each has the shape that it
+ * wants. */
+int pass_of(int left, int b, int W)
+{
+    const int half = 16 * W;
+
+    if (W == 1 || (b > 4 && left > half)) return min(left, 2 * half);
+    return left <= 2 * half ? left : left <= 3 * half ? half : 2 * half;
+}
+
+template <int B, class T, class V>
+sps_status passes(const job<T> &o, const node_matrix<V> &A, bool aligned)
+{
+    job<T> part = o;
+
+    for (int c = 0; c < o.b.k; c += part.b.k) {
+        part.b.x = o.b.x + c;
+        part.b.y = o.b.y + c;
+        if (o.b.w) part.b.w = o.b.w + c;
+        part.b.k = pass_of(o.b.k - c, B, aligned ? 16 / sizeof(T) : 1);
+        SPS_TRY_RETURN(choose<B>(part, A, aligned));
     }
-    o.width = strip_of(o.b.k, W, 32 * W);
-    if (o.width <= 4 * W) return launch<B, 4, 1, W>(o, A);
-    if (o.width <= 8 * W) return launch<B, 8, 1, W>(o, A);
-    if (o.width <= 16 * W) return launch<B, 16 / C, C, W>(o, A);
-    return launch<B, 32 / C, C, W>(o, A);
+    return SPS_OK;
 }
 
 template <class T, class V>
-sps_status by_size(job<T> &o, const node_matrix<V> &A, bool aligned)
+sps_status by_size(const job<T> &o, const node_matrix<V> &A, bool aligned)
 {
     switch (A.b) {
-    case 2: return choose<2>(o, A, aligned);
-    case 3: return choose<3>(o, A, aligned);
-    case 4: return choose<4>(o, A, aligned);
-    case 5: return choose<5>(o, A, aligned);
-    case 6: return choose<6>(o, A, aligned);
-    case 7: return choose<7>(o, A, aligned);
-    default: return choose<8>(o, A, aligned);
+    case 2: return passes<2>(o, A, aligned);
+    case 3: return passes<3>(o, A, aligned);
+    case 4: return passes<4>(o, A, aligned);
+    case 5: return passes<5>(o, A, aligned);
+    case 6: return passes<6>(o, A, aligned);
+    case 7: return passes<7>(o, A, aligned);
+    default: return passes<8>(o, A, aligned);
     }
 }
 
-/* Whether rows consist of lumps of 16 bytes. */
+/* Whether rows begin with lumps of 16 bytes. */
 bool in_lumps(const sps_block *X)
 {
-    const int64_t size = (int64_t)spsi_dtype_size(X->dtype);
-
-    return X->k * size % 16 == 0 && X->ld * size % 16 == 0 &&
+    return X->ld * (int64_t)spsi_dtype_size(X->dtype) % 16 == 0 &&
            (uintptr_t)X->data % 16 == 0;
 }
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const bool aligned = in_lumps(args->X) && in_lumps(args->Y);
+    const int32_t alone = args->X->bytes > 0 ? INT32_MAX
+                                             : (int32_t)(plan->A->ncol - 1);
 
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
     if (!near_rows(args->X)) return far_product(plan, args);
     return with_node_types(plan, args, [&](auto A, auto b) -> sps_status {
-        job<std::remove_reference_t<decltype(*b.y)>> o = { plan, b, 0 };
+        job<std::remove_reference_t<decltype(*b.y)>> o = { plan, b, alone };
 
         return by_size(o, A, aligned);
     });
@@ -149,26 +178,21 @@ bool fits(const sps_problem *p, const char **why_not)
     return spsi_node_fits(p, why_not);
 }
 
-/* Blocks, X and Y go by, then each row of X that a block names comes to its
- * lanes, out of L1 at 5.2 times the copy bandwidth (4.5 where they are longer
- * than 256 bytes), or out of L2 where rows find no neighbours there; odd widths
- * in strips of 16, each with all of A.  Fitted to elasticity 64^3.  Small
- * matrices wait for their longest row, whose blocks come one after the other:
- * 25 ns times b an entry, fitted to 20 matrices of 10^5 to 10^6 entries. */
-double cost(const sps_problem *p)
+/* Of a pass: blocks, X and Y go by, then each row of X that a block names comes
+ * to its lanes, out of L1 at 5.2 times the copy bandwidth (4.5 and 4 where rows
+ * are longer than 256 and 384 bytes), or out of L2 where rows find no
+ * neighbours there.  Fitted to elasticity 64^3.  Small matrices wait for their
+ * longest row, whose blocks come one after the other: 25 ns times b an entry,
+ * fitted to 20 matrices of 10^5 to 10^6 entries. */
+double pass_cost(const sps_problem *p)
 {
     const sps_features *f = p->f;
     const double row = moved_row(p), sectors = spsi_sectors(row);
     int b;
-    const double all = node_floor(p, &b);
-    const int lump = 16 / (int)spsi_dtype_size(p->block);
-    const int strip = p->k % lump ? 16 : 32 * lump;
-    const double again = (double)((p->k + strip - 1) / strip - 1);
-    const double value = (double)spsi_dtype_size(p->A->dtype);
-    const double A = (double)f->nnz * spsi_node_bytes(b, f->fill[b], value);
-    const double stream = (all + again * A) / p->bandwidth;
+    const double stream = node_floor(p, &b) / p->bandwidth;
     const double named = (double)f->nnz / (f->fill[b] * b) * row *
-                         (b > 4 && p->k > 16 ? 2.0 : row > 256 ? 1.15 : 1.0);
+                         (b > 4 && p->k > 16 ? 2.0
+                          : row > 384 ? 1.3 : row > 256 ? 1.15 : 1.0);
     const double missed = (double)f->nnz * f->distinct64 * sectors;
 
     return stream + fmax(named / (5.2 * p->bandwidth),
@@ -176,6 +200,22 @@ double cost(const sps_problem *p)
                                                    footprint_of(p, sectors),
                                                    sectors)) +
            2.5e-8 * b * (double)f->max_length + 3.5e-6;
+}
+
+/* For own blocks, whose rows are aligned. */
+double cost(const sps_problem *p)
+{
+    const int lump = 16 / (int)spsi_dtype_size(p->block);
+    sps_problem part = *p;
+    double sum = 0;
+    int b;
+
+    node_floor(p, &b);
+    for (int c = 0; c < p->k; c += part.k) {
+        part.k = pass_of(p->k - c, b, lump);
+        sum += pass_cost(&part);
+    }
+    return sum;
 }
 
 } // namespace

@@ -32,9 +32,11 @@ constexpr int stages = 3;
  * allow. */
 template <int B>
 constexpr int staged = B == 2 ? 8 : B == 3 ? 4 : B == 6 || B == 8 ? 1 : 2;
-template <int B, int C>
-constexpr int batch = C == 1 ? (B == 3 ? 12 : B < 5 ? 8 : B)
-                             : (B == 2 ? 8 : B == 3 ? 6 : 4);
+template <int B, int C, bool TAIL>
+constexpr int batch = B > 4 ? (!TAIL || B % 2 ? B : B / 2)
+                    : C + TAIL == 1 ? (B == 3 ? 12 : 8)
+                    : C + TAIL == 2 ? (B == 2 ? 8 : B == 3 ? 6 : 4)
+                                    : (B == 4 ? 2 : 4);
 
 /* The ring of a block row.  Lumps of 16 bytes are copied as they lie in memory,
  * so the numbers of a stage begin up to each - 1 places late.  An odd number of
@@ -170,56 +172,81 @@ template <int B, int L, class V> struct feeder {
     }
 };
 
-/* A lane's lumps of rows of X and Y, lump q at column W (l + L q) of the strip.
- * Those outside are not stored; X has its first one read in their place. */
-template <int L, int C, int W, class T> struct lane_lumps {
-    const char *x[C];
-    int64_t at[C];           /* columns; -1: none */
+/* A lane's part of rows of X and Y: lump q at column W (l + L q), and with a
+ * TAIL number l of the L columns behind all lumps.  What is no column is not
+ * stored; the last one is read in its place, which touches no sector more.
+ * REST: columns may end within a lump, whose others are padding. */
+template <int L, int C, int W, bool REST, bool TAIL, class T>
+struct lane_lumps {
+    const char *x[C + TAIL];
+    int at[C], tail;
+    int left;                /* columns of lump C - 1 */
 
-    __device__ __forceinline__ lane_lumps(const blocks<T> &b, int width)
+    __device__ __forceinline__ lane_lumps(const blocks<T> &b)
     {
-        const int c0 = (int)blockIdx.y * width;
+        const int l = (int)threadIdx.x % L, last = (b.k - 1) / W * W;
 
 #pragma unroll
         for (int q = 0; q < C; q++) {
-            const int c = W * ((int)threadIdx.x % L + L * q);
-            const bool some = c < width && c0 + c < b.k;
-
-            at[q] = some ? c0 + c : -1;
-            x[q] = reinterpret_cast<const char *>(b.x + c0 + (some ? c : 0));
+            at[q] = W * (l + L * q);
+            x[q] = reinterpret_cast<const char *>(b.x + min(at[q], last));
         }
+        left = b.k - min(at[C - 1], last);
+        tail = W * L * C + l;
+        if (TAIL)
+            x[C] = reinterpret_cast<const char *>(b.x + min(tail, b.k - 1));
+    }
+    __device__ __forceinline__ static const T *row(const char *x, int32_t j,
+                                                   uint32_t stride)
+    {
+        return reinterpret_cast<const T *>(x + (uint64_t)(uint32_t)j * stride);
     }
     __device__ __forceinline__ void load(int32_t j, uint32_t stride,
-                                         lump<T, W> *v) const
+                                         lump<T, W> *v, lump<T, 1> *t) const
+    {
+#pragma unroll
+        for (int q = 0; q < C; q++) whole(row(x[q], j, stride), v[q]);
+        if (TAIL) whole(row(x[C], j, stride), *t);
+    }
+    /* The same without padding. */
+    __device__ __forceinline__ void load_bare(int32_t j, uint32_t stride,
+                                              lump<T, W> *v) const
     {
 #pragma unroll
         for (int q = 0; q < C; q++)
-            whole(reinterpret_cast<const T *>(
-                      x[q] + (uint64_t)(uint32_t)j * stride), v[q]);
+            v[q] = fetch<W>(row(x[q], j, stride), q == C - 1 ? left : W);
     }
     __device__ __forceinline__ void store(const blocks<T> &b, int64_t i,
-                                          const lump<T, W> *sum) const
+                                          const lump<T, W> *sum,
+                                          const lump<T, 1> *t) const
     {
+        T *y = b.y + i * b.ldy;
+
 #pragma unroll
         for (int q = 0; q < C; q++)
-            if (at[q] >= 0)
-                finish<W>(b, i, b.y + i * b.ldy + at[q], W, sum[q]);
+            if (TAIL || at[q] < b.k)
+                finish<W>(b, i, y + at[q], REST && q == C - 1 ? left : W,
+                          sum[q]);
+        if (TAIL && tail < b.k) finish<1>(b, i, y + tail, 1, *t);
     }
 };
 
-/* The strip of columns blockIdx.y, `width` wide, a multiple of W as k is. */
-template <int THREADS, int B, int L, int C, int W, class T, class V>
+/* At most W L C columns, more than W L (C - 1) of them; with a tail W L C and
+ * up to L more.  alone: a row of X behind whose last column there may be
+ * nothing, or none. */
+template <int THREADS, int B, int L, int C, int W, bool REST, bool TAIL,
+          class T, class V>
 __global__ void __launch_bounds__(THREADS, 512 / THREADS)
 ring_kernel(node_matrix<V> A, int32_t last_row, blocks<T> b, tile_order order,
-            int width, uint32_t stride)
+            uint32_t stride, int32_t alone)
 {
     using R = ring<B, V>;
-    constexpr int P = 32 / L, Q = R::Q, U = batch<B, C>;
+    constexpr int P = 32 / L, Q = R::Q, U = batch<B, C, TAIL>;
     static_assert(Q * B % U == 0);
     extern __shared__ __align__(16) char memory[];
     const int sub = (int)threadIdx.x % 32 / L;
     R &own = reinterpret_cast<R *>(memory)[threadIdx.x / L];
-    const lane_lumps<L, C, W, T> lumps(b, width);
+    const lane_lumps<L, C, W, REST, TAIL, T> lumps(b);
     tile_walker<P> at;
     int slot = 0;
 
@@ -228,6 +255,7 @@ ring_kernel(node_matrix<V> A, int32_t last_row, blocks<T> b, tile_order order,
     for (int s = 0; s < stages; s++) from.feed();
     for (at.tile = blockIdx.x; at.tile < order.tiles; at.tile += gridDim.x) {
         lump<T, W> acc[B][C] = {};
+        lump<T, 1> tail[B] = {};
         int64_t first = 0;
         int mine = 0, most;
 
@@ -249,17 +277,34 @@ ring_kernel(node_matrix<V> A, int32_t last_row, blocks<T> b, tile_order order,
 #pragma unroll
             for (int e = 0; e < Q * B; e += U) {
                 lump<T, W> v[U][C];
+                lump<T, 1> t[U];
+                auto name = [&](int u) {
+                    return min(column[(e + u) / B] * B + (e + u) % B, last_row);
+                };
+
+                auto behind = [&](int last) {
+                    return column[last / B] * B + B;
+                };
 
                 if (s + e / B >= most) break;
+                if (REST && __any_sync(all_lanes, behind(e + U - 1) > alone)) {
+#pragma unroll
+                    for (int u = 0; u < U; u++)
+                        lumps.load_bare(name(u), stride, v[u]);
+                } else {
+#pragma unroll
+                    for (int u = 0; u < U; u++)
+                        lumps.load(name(u), stride, v[u], t + u);
+                }
 #pragma unroll
                 for (int u = 0; u < U; u++)
-                    lumps.load(min(column[(e + u) / B] * B + (e + u) % B,
-                                   last_row), stride, v[u]);
 #pragma unroll
-                for (int u = 0; u < U; u++)
-#pragma unroll
-                    for (int r = 0; r < B; r++)
-                        add<C, W>((T)val[(e + u) * B + r], v[u], acc[r]);
+                    for (int r = 0; r < B; r++) {
+                        const T a = (T)val[(e + u) * B + r];
+
+                        add<C, W>(a, v[u], acc[r]);
+                        if (TAIL) add<1, 1>(a, t + u, tail + r);
+                    }
             }
             __syncwarp();
             from.feed();
@@ -268,10 +313,13 @@ ring_kernel(node_matrix<V> A, int32_t last_row, blocks<T> b, tile_order order,
         if (sub >= at.rows) continue;
 #pragma unroll
         for (int r = 0; r < B; r++) {
-            if (mine == 0)
+            if (mine == 0) {
 #pragma unroll
                 for (int q = 0; q < C; q++) acc[r][q] = {};
-            if (row * B + r < A.nrow) lumps.store(b, row * B + r, acc[r]);
+                tail[r] = {};
+            }
+            if (row * B + r < A.nrow)
+                lumps.store(b, row * B + r, acc[r], tail + r);
         }
     }
 }
