@@ -6,7 +6,7 @@
 #include "conform_backend.h"
 
 static const int widths[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16,
-                             17, 31, 32, 33, 64, 100};
+                             17, 31, 32, 33, 48, 64, 65, 96, 100, 128};
 static const int64_t lengths[] = {1, 2, 3, 7, 31, 127, 128, 129,
                                   1023, 1024, 1025, 2049, 4100};
 static const int few[] = {1, 3, 8, 16};

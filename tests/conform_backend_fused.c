@@ -178,6 +178,126 @@ START_TEST(combine_narrows_and_widens_the_directions)
 }
 END_TEST
 
+/* --- many rows of wide blocks: rings of strips go round, products are held
+ * against vectors, which costs n k and not n k^2.  |numbers| <= 1024 and n <=
+ * 2^17 keep everything below 2^53. */
+
+static const int wide_widths[] = {17, 32, 33, 48, 64, 66, 96, 100, 127, 128};
+enum { WIDE = 128, many = 70001 };
+
+/* s = X'(Y v). */
+static void oracle_gram_times(const double *X, const double *Y, int k,
+                              const double *v, double *s)
+{
+    for (int j = 0; j < k; j++) s[j] = 0;
+    for (int64_t i = 0; i < many; i++) {
+        double y = 0;
+
+        for (int j = 0; j < k; j++) y += Y[i * k + j] * v[j];
+        for (int j = 0; j < k; j++) s[j] += X[i * k + j] * y;
+    }
+}
+
+static void gram_is(const sps_small *G, const double *X, const double *Y, int k,
+                    const char *what)
+{
+    double v[WIDE], s[WIDE];
+
+    for (int j = 0; j < k; j++) v[j] = j % 7 - 3 + (j % 7 > 2);
+    oracle_gram_times(X, Y, k, v, s);
+    for (int i = 0; i < k; i++) {
+        double sum = 0;
+
+        for (int j = 0; j < k; j++) sum += *spsi_small_at(G, i, j) * v[j];
+        ck_assert_msg(sum == s[i], "%s, k = %d, row %d: %.17g for %.17g", what,
+                      k, i, sum, s[i]);
+    }
+}
+
+/* C has one +-1 in each column, column j in row 5 j mod k + j / 16: Y += sign
+ * X C is a sum of two integers. */
+static int row_of(int j, int k) { return (5 * j + j / 16) % k; }
+
+static void add_columns(double *Y, const double *X, int k, int sign)
+{
+    for (int64_t i = 0; i < many; i++)
+        for (int j = 0; j < k; j++)
+            Y[i * k + j] += sign * (j % 2 ? -1 : 1) * X[i * k + row_of(j, k)];
+}
+
+static sps_block *upload(sps_context *ctx, int k, uint64_t seed, double **x_p)
+{
+    sps_block *X;
+
+    *x_p = zoo_block(many, k, k, seed, ZOO_INTEGER);
+    OK(ctx, sps_block_create(ctx, many, k, &X));
+    OK(ctx, sps_block_set(X, 0, k, *x_p, k, SPS_ROW_MAJOR, SPS_HOST));
+    return X;
+}
+
+static void block_is(sps_context *ctx, const sps_block *X, int k,
+                     const double *x, const char *what)
+{
+    double *y = zeros((int64_t)many * k);
+
+    OK(ctx, sps_block_get(X, 0, k, y, k, SPS_ROW_MAJOR, SPS_HOST));
+    for (int64_t i = 0; i < (int64_t)many * k; i++)
+        ck_assert_msg(x[i] == y[i], "%s, k = %d: number %lld is %.17g for %.17g",
+                      what, k, (long long)i, y[i], x[i]);
+    free(y);
+}
+
+static void try_wide(sps_context *ctx, int k)
+{
+    sps_block *B[4];
+    sps_small *G, *C, *M;
+    double *b[4];
+
+    for (int t = 0; t < 4; t++) B[t] = upload(ctx, k, (uint64_t)t + 1, &b[t]);
+    OK(ctx, spsi_small_create(ctx, k, k, &G));
+    OK(ctx, spsi_small_create(ctx, k, k, &C));
+    OK(ctx, spsi_small_create(ctx, k, k, &M));
+    spsi_small_shape(M, k, k);
+    for (int j = 0; j < k * k; j++) M->v[j] = 0;
+    for (int j = 0; j < k; j++)
+        *spsi_small_at(M, row_of(j, k), j) = j % 2 ? -1 : 1;
+    OK(ctx, spsi_gram(B[0], B[1], G));
+    gram_is(G, b[0], b[1], k, "gram");
+    OK(ctx, spsi_gram(B[0], B[0], G));
+    gram_is(G, b[0], b[0], k, "gram of one");
+    OK(ctx, spsi_gram_pair(B[0], B[1], B[2], G, C));
+    gram_is(G, b[0], b[1], k, "gram_pair, first");
+    gram_is(C, b[0], b[2], k, "gram_pair, second");
+    OK(ctx, spsi_update_pair(B[0], B[1], M, B[2], B[3], G));
+    add_columns(b[2], b[0], k, 1);
+    add_columns(b[3], b[1], k, -1);
+    block_is(ctx, B[2], k, b[2], "update_pair, X");
+    block_is(ctx, B[3], k, b[3], "update_pair, R");
+    gram_is(G, b[3], b[3], k, "update_pair, R'R");
+    OK(ctx, spsi_combine(B[0], M, B[1], G));
+    add_columns(b[0], b[1], k, 1);
+    block_is(ctx, B[1], k, b[0], "combine");
+    gram_is(G, b[0], b[0], k, "combine, P'P");
+    spsi_small_destroy(&G);
+    spsi_small_destroy(&C);
+    spsi_small_destroy(&M);
+    for (int t = 0; t < 4; t++) {
+        sps_block_destroy(&B[t]);
+        free(b[t]);
+    }
+}
+
+START_TEST(wide_blocks_of_many_rows_are_right)
+{
+    sps_context *ctx = runner_context();
+    int count = sizeof wide_widths / sizeof *wide_widths;
+
+    for (int w = 0; w < count; w += runner_quick() ? 3 : 1)
+        try_wide(ctx, wide_widths[w]);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 /* --- threads and memory */
 
 /* Numbers of every reduction on random blocks, for one number of threads. */
@@ -309,6 +429,7 @@ void conform_fused(TCase *t)
     tcase_add_test(t, update_pair_is_two_products_and_sums_of_squares);
     tcase_add_test(t, update_pair_cols_uses_the_scalars_of_each_column);
     tcase_add_test(t, combine_narrows_and_widens_the_directions);
+    tcase_add_test(t, wide_blocks_of_many_rows_are_right);
     tcase_add_test(t, any_number_of_threads_gives_the_same_bits);
     tcase_add_test(t, nothing_allocates_host_memory_after_reserve);
 }

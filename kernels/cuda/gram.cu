@@ -13,15 +13,15 @@
  * blocks; all fixed by shape and device.  Blocks are read once up to 64
  * columns (a pair: P, Q, R once), wider ones once per 64.
  *
- * Where both factors have more than 32 columns the kernels of gram_wide.cuh
- * serve up to 64, X'X up to 128, and cuBLAS beyond: it repeats its bits with one
- * stream, an own workspace and no atomics. */
+ * Where both factors have more than 32 columns (16: X'X) the kernels of
+ * gram_wide.cuh serve up to 128, for a pair up to 96, and cuBLAS beyond: it
+ * repeats its bits with one stream, an own workspace and no atomics. */
 #include "gram_wide.cuh"
 #include "single.cuh"
 
 namespace {
 
-constexpr int threads = 256;
+constexpr int threads = 256, widest_pair = 96;
 
 /* Row groups of 4 in flight, and blocks a multiprocessor: measured in
  * doc/benchmarks.md, "H200: block operations". */
@@ -57,6 +57,7 @@ struct operands {
     const double *x, *y[2]; /* y[1]: the second factor of a pair */
     int64_t ldx, ldy[2], n;
     int k1, k2;
+    bool self;              /* X'X of at most 32 columns */
     int wm, wn;             /* tiles of a block along X, along Y (or Q, R) */
     int across;             /* 64-column strips of Y, for blockIdx.y */
     double *part, *to[2];   /* results, column-major without gaps */
@@ -104,7 +105,8 @@ __device__ __forceinline__ void place(int e, int g, int t, int *row, int *col)
     *col = at<TN>(j, 2 * t + e % 2);
 }
 
-template <int TM, int TN, bool PAIRED>
+/* SELF: X'X, whose factors are the same fragments. */
+template <int TM, int TN, bool PAIRED, bool SELF>
 __global__ void __launch_bounds__(threads, (policy<TM, TN>::per_sm))
 gram_kernel(operands o)
 {
@@ -126,7 +128,10 @@ gram_kernel(operands o)
     int64_t step = (int64_t)gridDim.x * slices * (4 * G);
     const double *x = o.x + (row + t) * ldx + cx;
     const double *y = (second ? o.y[1] : o.y[0]) + (row + t) * ldy + cy;
-    double acc[count], a[G][TM / 8], b[G][TN / 8];
+    double acc[count], a[G][TM / 8], own[SELF ? 1 : G][TN / 8];
+    double (*b)[TN / 8] = own;
+
+    if constexpr (SELF) b = a;
 
 #pragma unroll
     for (int e = 0; e < count; e++) acc[e] = 0;
@@ -134,7 +139,7 @@ gram_kernel(operands o)
 #pragma unroll
         for (int s = 0; s < G; s++) {
             load_piece<TM, PAIRED>(a[s], x + 4 * s * ldx, left_x);
-            load_piece<TN, PAIRED>(b[s], y + 4 * s * ldy, left_y);
+            if (!SELF) load_piece<TN, PAIRED>(b[s], y + 4 * s * ldy, left_y);
         }
         multiply<TM, TN, G>(acc, a, b);
     }
@@ -145,8 +150,9 @@ gram_kernel(operands o)
 
             load_piece<TM, PAIRED>(a[s], x + 4 * s * ldx,
                                    in_range ? left_x : 0);
-            load_piece<TN, PAIRED>(b[s], y + 4 * s * ldy,
-                                   in_range ? left_y : 0);
+            if (!SELF)
+                load_piece<TN, PAIRED>(b[s], y + 4 * s * ldy,
+                                       in_range ? left_y : 0);
         }
         multiply<TM, TN, G>(acc, a, b);
     }
@@ -261,10 +267,14 @@ sps_status launch(sps_context *ctx, operands *o, bool pairs)
     SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)count * 8 *
                                                (size_t)blocks));
     o->part = (double *)s->d_scratch;
-    if (pairs)
-        gram_kernel<TM, TN, true><<<grid, threads, shared, s->stream>>>(*o);
-    else
-        gram_kernel<TM, TN, false><<<grid, threads, shared, s->stream>>>(*o);
+    auto kernel = pairs ? gram_kernel<TM, TN, true, false>
+                        : gram_kernel<TM, TN, false, false>;
+
+    if constexpr (TM == TN)
+        if (o->self)
+            kernel = pairs ? gram_kernel<TM, TN, true, true>
+                           : gram_kernel<TM, TN, false, true>;
+    kernel<<<grid, threads, shared, s->stream>>>(*o);
     SPS_LAUNCHED(ctx);
     return launch_join<plus>(ctx, o->part, blocks, count, o->to[0],
                              (int64_t)o->k1 * o->k2, o->to[1]);
@@ -278,6 +288,11 @@ sps_status launch_n(sps_context *ctx, operands *o, bool pairs)
     case 16: return launch<TM, 16>(ctx, o, pairs);
     default: return launch<TM, 32>(ctx, o, pairs);
     }
+}
+
+bool same(const sps_block *X, const sps_block *Y)
+{
+    return X->data == Y->data && X->k == Y->k && X->ld == Y->ld;
 }
 
 sps_status run(const sps_block *X, const sps_block *Y, double *to,
@@ -298,6 +313,7 @@ sps_status run(const sps_block *X, const sps_block *Y, double *to,
     o.n = X->n;
     o.k1 = X->k;
     o.k2 = Y->k;
+    o.self = !R && same(X, Y) && X->k <= 32;
     o.wm = X->k > 32 ? 2 : 1;
     o.wn = (Y->k > 32 ? 2 : 1) * (R ? 2 : 1);
     o.across = (int)ceil_div(Y->k, 64);
@@ -309,52 +325,66 @@ sps_status run(const sps_block *X, const sps_block *Y, double *to,
     }
 }
 
-bool same(const sps_block *X, const sps_block *Y)
-{
-    return X->data == Y->data && X->k == Y->k && X->ld == Y->ld;
-}
-
-/* Both factors have more than 32 columns, and cuBLAS would be slower. */
+/* Whether gram_wide.cuh serves: both factors of 33 to 128 columns, and of X'X
+ * those of 17 to 32, too. */
 bool for_wide(const sps_block *X, const sps_block *Y)
 {
-    int most = same(X, Y) ? 128 : 64;
+    int least = same(X, Y) ? 16 : 32, most = 128;
 
-    return X->k > 32 && Y->k > 32 && X->k <= most && Y->k <= most &&
-           paired(X) && paired(Y);
+    return X->k > least && Y->k > least && X->k <= most && Y->k <= most &&
+           paired(X) && paired(Y) && has_strips(X->ctx);
+}
+
+sps_status launch_self(sps_context *ctx, factors *f, int *parts)
+{
+    if (f->k1 <= 32) return launch_wide_gram<alone<2, 4>>(ctx, f, parts);
+    if (f->k1 <= 48) return launch_wide_gram<alone<3, 4>>(ctx, f, parts);
+    if (f->k1 <= 64) return launch_wide_gram<alone<4, 2>>(ctx, f, parts);
+    if (f->k1 <= 96) return launch_wide_gram<alone<6, 2>>(ctx, f, parts);
+    return launch_wide_gram<alone<8, 1>>(ctx, f, parts);
+}
+
+sps_status launch_two(sps_context *ctx, factors *f, int *parts)
+{
+    int k = f->k1 > f->k2 ? f->k1 : f->k2;
+
+    if (k <= 48)
+        return launch_wide_gram<oblong<1, 2, 3, 3, 4, 2>>(ctx, f, parts);
+    if (k <= 64)
+        return launch_wide_gram<oblong<2, 2, 2, 4, 2, 2>>(ctx, f, parts);
+    if (k <= 96)
+        return launch_wide_gram<oblong<3, 2, 2, 6, 2, 2>>(ctx, f, parts);
+    return launch_wide_gram<oblong<4, 2, 2, 8, 1, 2>>(ctx, f, parts);
+}
+
+sps_status launch_pair(sps_context *ctx, factors *f, int *parts)
+{
+    int k = f->k1 > f->k2 ? f->k1 : f->k2;
+
+    if (k <= 48)
+        return launch_wide_gram<oblong<1, 4, 3, 3, 2, 3>>(ctx, f, parts);
+    if (k <= 64)
+        return launch_wide_gram<oblong<2, 2, 2, 8, 2, 3>>(ctx, f, parts);
+    return launch_wide_gram<oblong<2, 4, 3, 6, 1, 3>>(ctx, f, parts);
 }
 
 sps_status run_wide(const sps_block *X, const sps_block *Y, double *to,
                     const sps_block *R, double *to_R)
 {
     sps_context *ctx = X->ctx;
-    int k = X->k > Y->k ? X->k : Y->k, blocks;
     int64_t half = (int64_t)X->k * Y->k;
+    bool one = !R && same(X, Y);
     factors f = {};
-    auto run = [&](auto launch) { return launch(ctx, &f, &blocks); };
-    sps_status st;
+    int parts;
 
-    f.x = numbers(X);
-    f.ldx = X->ld;
-    f.y = numbers(Y);
-    f.ldy = Y->ld;
-    f.z = R ? numbers(R) : NULL;
-    f.ldz = R ? R->ld : 0;
-    f.n = X->n;
     f.k1 = X->k;
     f.k2 = Y->k;
-    if (R)
-        st = run(k <= 48 ? launch_wide_gram<3, 4, 1, 3, 2>
-                         : launch_wide_gram<2, 4, 2, 4, 2>);
-    else if (same(X, Y))
-        st = run(k <= 48   ? launch_wide_gram<1, 3, 3, 2, 4, true>
-                 : k <= 64 ? launch_wide_gram<2, 2, 2, 4, 4, true>
-                 : k <= 96 ? launch_wide_gram<3, 3, 2, 4, 2, true>
-                           : launch_wide_gram<8, 4, 1, 4, 1, true>);
-    else
-        st = run(k <= 48 ? launch_wide_gram<3, 3, 1, 2, 3>
-                         : launch_wide_gram<2, 2, 2, 4, 3>);
-    SPS_TRY_RETURN(st);
-    return launch_join<plus>(ctx, f.part, blocks, half * (R ? 2 : 1), to, half,
+    add_block(&f.in, 0, X, X->k);
+    if (!one) add_block(&f.in, 1, Y, Y->k);
+    if (R) add_block(&f.in, 2, R, R->k);
+    SPS_TRY_RETURN((one ? launch_self : R ? launch_pair : launch_two)(ctx, &f,
+                                                                     &parts));
+    return launch_join<plus>(ctx, f.part, parts, half * (R ? 2 : 1), to, half,
                              to_R);
 }
 
@@ -400,7 +430,8 @@ sps_status spsi_cuda_gram_pair(const sps_block *P, const sps_block *Q,
     size_t half = (size_t)P->k * (size_t)Q->k;
 
     SPS_TRY_RETURN(spsi_cuda_enter(P->ctx));
-    bool wide = P->k <= 64 && for_wide(P, Q) && paired(R);
+    bool wide = P->k > 32 && P->k <= widest_pair && Q->k <= widest_pair &&
+                for_wide(P, Q) && paired(R);
 
     if (P->k == 0 || Q->k != R->k || Q->k == 0 ||
         (P->k > 32 && Q->k > 32 && !wide)) {

@@ -123,45 +123,84 @@ solve_kernel(double *X, int64_t ldx, int64_t n, const double *c, int64_t ldc,
     }
 }
 
-/* One or two columns, where arithmetic is nothing: a row for a thread, `deep`
- * of them in flight. */
+/* Up to four columns, where arithmetic is nothing: L lanes a row, a pair of
+ * columns each, `deep` rows in flight.  The second lane takes the first one's
+ * pair off its own; the inverses of the diagonal are made once. */
 constexpr int deep = 4;
 
-template <int K, bool PAIRED>
-__global__ void __launch_bounds__(256)
-few_kernel(double *X, int64_t ldx, int64_t n, const double *c, int64_t ldc)
-{
-    double first = 1 / c[0], above = K > 1 ? c[ldc] : 0;
-    double second = K > 1 ? 1 / c[ldc + 1] : 0;
-    int64_t step = (int64_t)gridDim.x * 256;
+struct corner {
+    double first, above, second; /* 2 x 2: inverse, element, inverse */
+    double off[4];               /* of the first lane's columns, by rows */
+};
 
-    for (int64_t row = (int64_t)blockIdx.x * 256 + threadIdx.x; row < n;
-         row += deep * step) {
+__device__ __forceinline__ corner take_corner(const double *c, int64_t ldc,
+                                              int k, int own)
+{
+    auto element = [&](int row, int col) {
+        return row < k && col < k ? c[(int64_t)col * ldc + row]
+                                  : row == col ? 1.0 : 0.0;
+    };
+    corner u = {1 / element(own, own), element(own, own + 1),
+                1 / element(own + 1, own + 1), {}};
+
+    if (own > 0)
+        for (int e = 0; e < 4; e++) u.off[e] = element(e / 2, own + e % 2);
+    return u;
+}
+
+__device__ __forceinline__ double2 solve_pair(const corner &u, double2 x)
+{
+    x.x *= u.first;
+    x.y = (x.y - x.x * u.above) * u.second;
+    return x;
+}
+
+template <int L, bool PAIRED>
+__global__ void __launch_bounds__(256)
+few_kernel(double *X, int64_t ldx, int64_t n, const double *c, int64_t ldc,
+           int k)
+{
+    int own = 2 * ((int)threadIdx.x % L);
+    corner u = take_corner(c, ldc, k, own);
+    int64_t step = (int64_t)gridDim.x * (256 / L);
+    int64_t block = (int64_t)blockIdx.x * (256 / L);
+
+    for (; block < n; block += deep * step) {
+        int64_t row = block + threadIdx.x / L;
         double2 x[deep];
 
 #pragma unroll
-        for (int u = 0; u < deep; u++)
-            x[u] = load_pair<PAIRED>(X + (row + u * step) * ldx,
-                                     row + u * step < n ? K : 0);
+        for (int d = 0; d < deep; d++)
+            x[d] = load_pair<PAIRED>(X + (row + d * step) * ldx + own,
+                                     row + d * step < n ? k - own : 0);
 #pragma unroll
-        for (int u = 0; u < deep; u++) {
-            x[u].x *= first;
-            x[u].y = (x[u].y - x[u].x * above) * second;
-            store_pair<PAIRED>(X + (row + u * step) * ldx,
-                               row + u * step < n ? K : 0, x[u]);
+        for (int d = 0; d < deep; d++) {
+            double2 y = solve_pair(u, x[d]);
+
+            if (L == 2) {
+                int lane = (int)threadIdx.x % 32 & ~1;
+                double a = __shfl_sync(all_lanes, y.x, lane);
+                double b = __shfl_sync(all_lanes, y.y, lane);
+
+                x[d].x -= a * u.off[0] + b * u.off[2];
+                x[d].y -= a * u.off[1] + b * u.off[3];
+                if (own > 0) y = solve_pair(u, x[d]);
+            }
+            store_pair<PAIRED>(X + (row + d * step) * ldx + own,
+                               row + d * step < n ? k - own : 0, y);
         }
     }
 }
 
-template <int K, bool PAIRED>
+template <int L, bool PAIRED>
 sps_status launch_few(const sps_block *X, const double *c, int64_t ldc)
 {
     sps_cuda_state *s = spsi_cuda_state(X->ctx);
-    int64_t blocks = ceil_div(X->n, 256 * deep), most = 8 * s->sms;
+    int64_t blocks = ceil_div(X->n, 256 / L * deep), most = 8 * s->sms;
 
-    few_kernel<K, PAIRED>
+    few_kernel<L, PAIRED>
         <<<(unsigned)(blocks < most ? blocks : most), 256, 0, s->stream>>>(
-            numbers(X), X->ld, X->n, c, ldc);
+            numbers(X), X->ld, X->n, c, ldc, X->k);
     SPS_LAUNCHED(X->ctx);
     return SPS_OK;
 }
@@ -188,12 +227,14 @@ sps_status launch(const sps_block *X, const double *c, int64_t ldc)
 template <bool PAIRED>
 sps_status launch_any(const sps_block *X, const double *c, int64_t ldc)
 {
-    if (X->k == 1) return launch_few<1, PAIRED>(X, c, ldc);
-    if (X->k == 2) return launch_few<2, PAIRED>(X, c, ldc);
+    if (X->k <= 2) return launch_few<1, PAIRED>(X, c, ldc);
+    if (X->k <= 4) return launch_few<2, PAIRED>(X, c, ldc);
     if (X->k <= 8) return launch<1, PAIRED>(X, c, ldc);
     if (X->k <= 16) return launch<2, PAIRED>(X, c, ldc);
     if (X->k <= 32) return launch<4, PAIRED>(X, c, ldc);
+    if (X->k <= 48) return launch<6, PAIRED>(X, c, ldc);
     if (X->k <= 64) return launch<8, PAIRED>(X, c, ldc);
+    if (X->k <= 96) return launch<12, PAIRED>(X, c, ldc);
     return launch<16, PAIRED>(X, c, ldc);
 }
 

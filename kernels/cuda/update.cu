@@ -3,9 +3,11 @@
  *
  * Up to 128 columns by the kernels of product.cuh; wider blocks by cuBLAS when
  * nothing is in place, else by a plain kernel that keeps 16 rows in shared
- * memory.  R'R and P'P come with the update up to 32 columns, beyond that they
- * take another pass. */
+ * memory.  R'R and P'P come with the update up to 32 columns, by product_gram.cu
+ * up to 128 (there X += P a goes by itself), beyond that they take another
+ * pass. */
 #include "product.cuh"
+#include "product_gram.h"
 #include "single.cuh"
 
 namespace {
@@ -207,6 +209,10 @@ sps_status multiply_any(double a, const sps_block *X, const sps_small *C,
                                          spsi_cuda_result(G, 0)));
         return spsi_cuda_deliver(G, 0);
     }
+    sps_cuda_product once = {a, b, X, W, c, Y, k1, k2};
+
+    if (spsi_cuda_product_for(&once, G != NULL))
+        return G ? spsi_cuda_product_gram(&once, G) : spsi_cuda_product(&once);
     if (k1 <= widest && k2 <= widest)
         SPS_TRY_RETURN((launch<false, NO_SUMS>(ctx, &o, pairs, &blocks)));
     else if (apart)
@@ -222,8 +228,9 @@ sps_status pair_in_parts(const sps_block *P, const sps_block *Q,
                          sps_small *S)
 {
     SPS_TRY_RETURN(multiply_any(1.0, P, a, 1.0, X, X, P->k, X->k, NULL));
-    SPS_TRY_RETURN(multiply_any(-1.0, Q, a, 1.0, R, R, Q->k, R->k, NULL));
-    if (S->rows > 1) return spsi_cuda_gram(R, R, S);
+    SPS_TRY_RETURN(multiply_any(-1.0, Q, a, 1.0, R, R, Q->k, R->k,
+                                S->rows > 1 ? S : NULL));
+    if (S->rows > 1) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_dots_to(R, R, spsi_cuda_result(S, 0)));
     return spsi_cuda_deliver(S, 0);
 }
@@ -254,7 +261,7 @@ sps_status spsi_cuda_update_pair(const sps_block *P, const sps_block *Q,
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)count * 8));
-    if (P->k > widest || X->k > widest)
+    if (P->k > widest || X->k > widest || (S->rows > 1 && !gram))
         return pair_in_parts(P, Q, a, X, R, S);
     SPS_TRY_RETURN(spsi_cuda_small(a, &c));
     o.first = product_of(1.0, P, c, 1.0, X, X);
@@ -264,7 +271,6 @@ sps_status spsi_cuda_update_pair(const sps_block *P, const sps_block *Q,
     o.k2 = X->k;
     SPS_TRY_RETURN((gram ? launch<true, GRAM>(ctx, &o, pairs, &blocks)
                          : launch<true, SQUARES>(ctx, &o, pairs, &blocks)));
-    if (S->rows > 1 && !gram) return spsi_cuda_gram(R, R, S);
     SPS_TRY_RETURN(launch_join<plus>(ctx, o.part, blocks, count,
                                      spsi_cuda_result(S, 0)));
     return spsi_cuda_deliver(S, 0);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* product_gram.h - Y = a X C + b W and Y'Y in one pass, from 33 columns on, and
+ * Y = a X C from 65 on. */
+#ifndef SPS_CUDA_PRODUCT_GRAM_H
+#define SPS_CUDA_PRODUCT_GRAM_H
+
+#include "state.h"
+
+/* The first k1 columns of X and k2 of W and Y; c: k1 x k2 on the device. */
+typedef struct sps_cuda_product {
+    double a, b;
+    const sps_block *X, *W;
+    const double *c;
+    sps_block *Y;       /* may share memory with X or W, column by column */
+    int k1, k2;
+} sps_cuda_product;
+
+/* Whether these serve. */
+bool spsi_cuda_product_for(const sps_cuda_product *p, bool gram);
+sps_status spsi_cuda_product_gram(const sps_cuda_product *p, sps_small *G);
+sps_status spsi_cuda_product(const sps_cuda_product *p); /* b = 0 */
+
+#endif
