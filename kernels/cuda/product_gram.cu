@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* product_gram.cu - Y = a X C + b W and G = Y'Y of 33 to 128 columns, each
- * block once: reads X and W, writes Y; 3 n k^2 flops.  And Y = a X C alone from
- * 65 columns on: reads X, writes Y; 2 n k^2 flops.
+/* product_gram.cu - Y = a X C + b W and G = Y'Y of 33 to 64 columns, each block
+ * once: reads X and W, writes Y; 3 n k^2 flops.  And Y = a X C alone of 65 to
+ * 96: reads X, writes Y; 2 n k^2 flops.  Wider ones have too few warps to go
+ * on while one another's columns are waited for.
  *
  * strips.cuh brings 16 rows of X and W to shared memory.  Of S warps each makes
  * the 16 columns of Y that are its own, as (Y')(16 x 8) += (C')(16 x 16)
@@ -181,16 +182,6 @@ sps_status launch(sps_context *ctx, task *o, int *parts)
     return SPS_OK;
 }
 
-sps_status launch_any(sps_context *ctx, task *o, int *parts)
-{
-    int k = o->k1 > o->k2 ? o->k1 : o->k2;
-
-    if (k <= 48) return launch<3, 4, true>(ctx, o, parts);
-    if (k <= 64) return launch<4, 2, true>(ctx, o, parts);
-    if (k <= 96) return launch<6, 1, true>(ctx, o, parts);
-    return launch<8, 1, true>(ctx, o, parts);
-}
-
 task task_of(const sps_cuda_product *p)
 {
     task o = {};
@@ -214,7 +205,7 @@ bool spsi_cuda_product_for(const sps_cuda_product *p, bool gram)
 
     /* Beside an odd number of columns of X something may lie that is no
      * number. */
-    return most > (gram ? 32 : 64) && most <= 128 && p->k1 > 0 &&
+    return most > (gram ? 32 : 64) && most <= (gram ? 64 : 96) && p->k1 > 0 &&
            (gram || p->b == 0) && has_strips(p->X->ctx) && paired(p->X) &&
            paired(p->W) && paired(p->Y) && p->k1 % 2 == 0;
 }
@@ -228,7 +219,9 @@ sps_status spsi_cuda_product_gram(const sps_cuda_product *p, sps_small *G)
 
     SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)count * 8));
     add_block(&o.in, 1, p->W, p->k2);
-    SPS_TRY_RETURN(launch_any(ctx, &o, &parts));
+    SPS_TRY_RETURN((p->k1 <= 48 && p->k2 <= 48
+                        ? launch<3, 4, true>(ctx, &o, &parts)
+                        : launch<4, 2, true>(ctx, &o, &parts)));
     SPS_TRY_RETURN(launch_join<plus>(ctx, o.part, parts, count,
                                      spsi_cuda_result(G, 0)));
     return spsi_cuda_deliver(G, 0);
@@ -240,6 +233,5 @@ sps_status spsi_cuda_product(const sps_cuda_product *p)
     task o = task_of(p);
     int parts;
 
-    return p->k1 <= 96 && p->k2 <= 96 ? launch<6, 2, false>(ctx, &o, &parts)
-                                      : launch<8, 1, false>(ctx, &o, &parts);
+    return launch<6, 2, false>(ctx, &o, &parts);
 }

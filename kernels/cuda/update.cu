@@ -4,7 +4,7 @@
  * Up to 128 columns by the kernels of product.cuh; wider blocks by cuBLAS when
  * nothing is in place, else by a plain kernel that keeps 16 rows in shared
  * memory.  R'R and P'P come with the update up to 32 columns, by product_gram.cu
- * up to 128 (there X += P a goes by itself), beyond that they take another
+ * up to 64 (there X += P a goes by itself), beyond that they take another
  * pass. */
 #include "product.cuh"
 #include "product_gram.h"
