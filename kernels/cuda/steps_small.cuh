@@ -25,15 +25,13 @@ constexpr double least_pivot = 1e-13;
  * CONDITION_LIMIT of solvers/block_cg.c. */
 constexpr double condition_limit2 = 1e6;
 
-/* Half of the threads of a block, which meet at a barrier of their own. */
+/* Half of the threads of a block.  Both halves come to the same barriers, those
+ * of the block: racecheck does not follow barriers of a half.  In a half with
+ * nothing to do all threads are beyond the last number. */
 struct team {
-    int t, size, barrier;
-
-    __device__ __forceinline__ void sync() const
-    {
-        asm volatile("bar.sync %0, %1;" :: "r"(barrier), "r"(size) : "memory");
-    }
+    int t, size;
 };
+constexpr int idle = 1 << 20;
 
 template <int W> struct dense_room {
     double m[W][2 * W + 1];            /* [A | I]; right: A as it is, then F */
@@ -128,7 +126,7 @@ __device__ __forceinline__ bool eliminate(dense_room<W> &s, int n,
         s.d[g.t] = bad ? 0 : rsqrt(a);
         if (bad) s.bad = 1;
     }
-    g.sync();
+    __syncthreads();
     for (int e = g.t; e < n * n; e += g.size) {
         int i = e % n, j = e / n;
         double a = (0.5 * s.m[i][n + j] + 0.5 * s.m[j][n + i]) * s.d[i] *
@@ -137,19 +135,18 @@ __device__ __forceinline__ bool eliminate(dense_room<W> &s, int n,
         s.m[i][j] = a;
         if (!(fabs(a) <= 2)) s.bad = 1; /* NaN too */
     }
-    g.sync();
-    if (s.bad) return false;
+    __syncthreads();
     for (int e = g.t; e < n * n; e += g.size)
         s.m[e % n][n + e / n] = e % n == e / n ? 1 : 0;
-    g.sync();
+    __syncthreads();
     for (int p = 0; p + 1 < n; p += 2) {
         eliminate_pair(s, n, p, g);
-        g.sync();
+        __syncthreads();
     }
     if (n > 1) finish_pair(s, n, (n - 2) / 2 * 2, g.t, g.size);
-    g.sync();
+    __syncthreads();
     if (g.t < n && !(s.m[g.t][g.t] > least_pivot)) s.bad = 1;
-    g.sync();
+    __syncthreads();
     return !s.bad;
 }
 
@@ -223,11 +220,11 @@ __device__ __forceinline__ bool find_lengths(lengths_room<W> &s,
 {
     constexpr int each = (W * W + THREADS - 1) / THREADS;
     const bool first = (int)threadIdx.x < THREADS / 2;
-    const team g = { (int)threadIdx.x % (THREADS / 2), THREADS / 2,
-                     first ? 1 : 2 };
     dense_room<W> &mine = s.half[first ? 0 : 1];
     const int square = w.k * w.k, r = w.r;
     const bool given = w.state->given, look = w.state->unseen;
+    const team g = { first || look ? (int)threadIdx.x % (THREADS / 2) : idle,
+                     THREADS / 2 };
     double c[each], *a = &s.half[1].m[0][0], *scratch = a + W * W;
     bool broken = false;
 
@@ -246,13 +243,15 @@ __device__ __forceinline__ bool find_lengths(lengths_room<W> &s,
     broken = __syncthreads_or(broken);
     if (threadIdx.x == 0) s.reasons = broken ? SPS_STEPS_BROKEN : 0;
     __syncthreads();
-    if (first && !broken) {
-        if (eliminate(mine, r, g)) keep_factor(mine, r, g);
-        else if (g.t == 0) atomicOr(&s.reasons, SPS_STEPS_LENGTHS);
-    } else if (!first && look) {
-        bool ill = !eliminate(mine, r, g);
 
-        if (g.t < 32) ill = ill || ill_conditioned(mine, r);
+    const bool regular = eliminate(mine, r, g);
+
+    if (first) {
+        if (regular) keep_factor(mine, r, g);
+        else if (g.t == 0 && !broken) atomicOr(&s.reasons, SPS_STEPS_LENGTHS);
+    } else if (g.t < 32) {
+        bool ill = ill_conditioned(mine, r) || !regular;
+
         if (g.t == 0 && ill) atomicOr(&s.reasons, SPS_STEPS_BASIS);
     }
     __syncthreads();
