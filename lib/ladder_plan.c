@@ -41,8 +41,12 @@ enum { DENSE_ROWS = 2000 };
  * make it small on a GPU; rows over columns that make a block space on the
  * host. */
 enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
-/* Numbers of a block from which floats pay on a GPU (doc/benchmarks.md). */
+/* Numbers of a block from which floats pay on a GPU, and entries of a row up to
+ * which they do in block CG: more leave less of an iteration to the blocks, and
+ * the steps that floats add cost more (doc/benchmarks.md: 1.4 times faster with
+ * 7, 1.2 with 27, slower with 81). */
 #define LARGE_BLOCK ((int64_t)1 << 22)
+#define FEW_ENTRIES 10
 /* Share of dominated rows from which jacobi is tried on a GPU. */
 #define DOMINATED 0.9
 /* Multiply-adds that rows of full length would cost the last ilut. */
@@ -176,12 +180,20 @@ void spsi_ladder_plan(sps_ladder *l, const sps_looks *o)
  * arithmetic of a core, and floats only add iterations to it. */
 void spsi_ladder_weigh(sps_ladder *l)
 {
-    if (strcmp(l->opt.precision, "mixed") ||
-        (l->ctx->opt.place == SPS_CUDA && l->A->n * l->k >= LARGE_BLOCK))
-        return;
+    const bool large = l->ctx->opt.place == SPS_CUDA &&
+                       l->A->n * l->k >= LARGE_BLOCK;
+    const sps_csr *A = l->symmetric ? l->A->A : NULL;
+
+    if (strcmp(l->opt.precision, "mixed")) return;
+    if (!large)
+        spsi_note(l->ctx, "auto: in doubles, since blocks of %lld x %d are not "
+                  "faster in floats", (long long)l->A->n, l->k);
+    else if (A && A->nnz > FEW_ENTRIES * A->nrow)
+        spsi_note(l->ctx, "auto: in doubles, since block_cg is hardly faster "
+                  "in floats with %.1f entries a row",
+                  (double)A->nnz / (double)A->nrow);
+    else return;
     l->opt.precision = "double";
-    spsi_note(l->ctx, "auto: in doubles, since blocks of %lld x %d are not "
-              "faster in floats", (long long)l->A->n, l->k);
 }
 
 void spsi_ladder_tell(const sps_ladder *l, const sps_looks *o)

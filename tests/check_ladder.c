@@ -225,6 +225,24 @@ START_TEST(floats_are_taken_for_large_blocks_on_a_gpu)
 }
 END_TEST
 
+/* The product of long rows is most of an iteration. */
+START_TEST(floats_are_not_taken_with_many_entries_a_row)
+{
+    problem p;
+
+    problem_open(&p, ctx, zoo("grid27", 270000, ZOO_SPD), 16);
+    ck_assert_int_gt(p.A->nnz, 10 * p.A->nrow);
+    p.opt.precision = "mixed";
+    p.opt.precond = "jacobi";
+    p.opt.rtol = 1e-2;
+    must_solve(&p, "long rows");
+    ck_assert_str_eq(p.result.solver, "block_cg");
+    ck_assert(noted(runner_place() == SPS_CUDA ? "entries a row"
+                                               : "auto: in doubles"));
+    problem_close(&p);
+}
+END_TEST
+
 /* The next solve begins where the last one ended; values that ask for another
  * method get one. */
 START_TEST(a_solver_remembers_and_follows_new_values)
@@ -312,6 +330,7 @@ int main(void)
     tcase_add_test(tc, own_preconditioners_are_respected);
     tcase_add_test(tc, floats_are_not_taken_where_they_do_not_pay);
     tcase_add_test(tc, floats_are_taken_for_large_blocks_on_a_gpu);
+    tcase_add_test(tc, floats_are_not_taken_with_many_entries_a_row);
     tcase_add_test(tc, a_solver_remembers_and_follows_new_values);
     tcase_add_test(tc, the_monitor_sees_one_solve_and_ends_it);
     suite_add_tcase(suite, tc);
