@@ -8,10 +8,8 @@
 
 #include "order.h"
 #include "runner.h"
+#include "shuffled.h"
 #include "zoo.h"
-
-#define OK(ctx, call)                                                          \
-    ck_assert_msg((call) == SPS_OK, "%s: %s", #call, sps_context_error(ctx))
 
 static void is_permutation(const int32_t *order, int64_t n, const char *what)
 {
@@ -49,30 +47,6 @@ START_TEST(orders_are_permutations)
     sps_context_destroy(&ctx);
 }
 END_TEST
-
-/* A with rows and columns shuffled alike. */
-static sps_csr *shuffled(sps_context *ctx, const sps_csr *A, int64_t step)
-{
-    const int64_t n = A->nrow;
-    sps_csr *S = NULL;
-    bool sorted;
-
-    OK(ctx, sps_csr_create(ctx, n, n, A->nnz, SPS_F64, &S));
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t r = i * step % n;
-
-        S->rowptr[i + 1] = S->rowptr[i];
-        for (int64_t p = A->rowptr[r]; p < A->rowptr[r + 1]; p++)
-            for (int64_t c = 0; c < n; c++)
-                if (c * step % n == A->col[p]) {
-                    S->col[S->rowptr[i + 1]] = (int32_t)c;
-                    ((double *)S->val)[S->rowptr[i + 1]++] = 1;
-                }
-    }
-    OK(ctx, sps_csr_check(ctx, S));
-    OK(ctx, spsi_csr_inspect(ctx, S, &sorted));
-    return S;
-}
 
 static int64_t bandwidth(const sps_graph *g, const int32_t *order)
 {
@@ -335,89 +309,6 @@ START_TEST(equilibration_keeps_symmetry)
 }
 END_TEST
 
-/* ------------------------------------------------------------- reordering */
-
-/* A solve gives the caller's X in the caller's order, after new values too. */
-static void try_reordered(sps_context *ctx, const char *solver,
-                          const char *reorder, const sps_block *coords,
-                          sps_csr *A, double *worst)
-{
-    enum { K = 3 };
-    const int64_t n = A->nrow;
-    sps_options opt;
-    sps_operator *op = NULL;
-    sps_solver *s = NULL;
-    sps_block *B = NULL, *X = NULL, *Y = NULL;
-    sps_result r = { .struct_size = sizeof r };
-    double *x = calloc((size_t)(n * K), sizeof *x);
-    double *y = calloc((size_t)(n * K), sizeof *y);
-    double *val = calloc((size_t)A->nnz, sizeof *val);
-
-    sps_options_default(&opt);
-    opt.solver = solver;
-    opt.reorder = reorder;
-    opt.coords = coords;
-    opt.rtol = 1e-12;
-    OK(ctx, sps_operator_csr(ctx, A, K, &opt, &op));
-    OK(ctx, sps_solver_create(op, NULL, K, &opt, &s));
-    OK(ctx, sps_block_create(ctx, n, K, &B));
-    OK(ctx, sps_block_create(ctx, n, K, &X));
-    OK(ctx, sps_block_create(ctx, n, K, &Y));
-    OK(ctx, sps_block_random(Y, 3));
-    *worst = 0;
-    for (int round = 0; round < 2; round++) {
-        OK(ctx, sps_operator_apply(op, 1, Y, 0, B));
-        OK(ctx, sps_solver_linear(s, B, X, &r));
-        ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
-        OK(ctx, sps_block_get(X, 0, K, x, K, SPS_ROW_MAJOR, SPS_HOST));
-        OK(ctx, sps_block_get(Y, 0, K, y, K, SPS_ROW_MAJOR, SPS_HOST));
-        for (int64_t t = 0; t < n * K; t++)
-            *worst = fmax(*worst, fabs(x[t] - y[t]));
-        for (int64_t p = 0; p < A->nnz; p++)
-            val[p] = 3 * ((double *)A->val)[p];
-        OK(ctx, sps_operator_set_values(op, val, SPS_HOST));
-    }
-    sps_solver_destroy(&s);
-    sps_block_destroy(&B);
-    sps_block_destroy(&X);
-    sps_block_destroy(&Y);
-    sps_operator_destroy(&op);
-    free(x);
-    free(y);
-    free(val);
-}
-
-static bool noted(const sps_context *ctx, const char *part)
-{
-    const char *note;
-
-    for (int i = 0; (note = sps_context_note(ctx, i)); i++)
-        if (strstr(note, part)) return true;
-    return false;
-}
-
-START_TEST(a_reordered_solve_is_the_callers)
-{
-    static const char *const solvers[] = {"auto", "cg", "gmres"};
-    sps_context *ctx = runner_context();
-    sps_csr *A = zoo_matrix(zoo_find("grid5"), 400, 1, ZOO_SPD, SPS_F64);
-    sps_csr *S = shuffled(ctx, A, 137);
-    double worst;
-
-    for (int64_t i = 0; i < 400; i++)
-        for (int64_t p = S->rowptr[i]; p < S->rowptr[i + 1]; p++)
-            ((double *)S->val)[p] = S->col[p] == i ? 5 + (double)(i % 7) : -1;
-    for (int t = 0; t < 3; t++) {
-        try_reordered(ctx, solvers[t], "rcm", NULL, S, &worst);
-        ck_assert_msg(worst < 1e-10, "%s: %g", solvers[t], worst);
-    }
-    ck_assert(noted(ctx, "RCM brings the bandwidth from"));
-    sps_csr_destroy(ctx, &S);
-    zoo_free(&A);
-    sps_context_destroy(&ctx);
-}
-END_TEST
-
 /* A 4 x 4 grid by rows, y first: cells of 2 x 2 one after the other. */
 START_TEST(morton_goes_through_quarters_of_quarters)
 {
@@ -454,69 +345,6 @@ START_TEST(morton_goes_through_quarters_of_quarters)
 }
 END_TEST
 
-/* Two unknowns at each of 200 nodes that lie about without an order. */
-START_TEST(a_solve_along_the_curve_is_the_callers)
-{
-    sps_context *ctx = runner_context();
-    sps_csr *A = zoo_matrix(zoo_find("grid5"), 400, 1, ZOO_SPD, SPS_F64);
-    sps_block *coords = NULL;
-    sps_options opt;
-    sps_operator *op = NULL;
-    double worst, x[400];
-
-    for (int i = 0; i < 400; i++) x[i] = (double)(i * 7919 % 1009);
-    OK(ctx, sps_block_create(ctx, 200, 2, &coords));
-    OK(ctx, sps_block_set(coords, 0, 2, x, 2, SPS_ROW_MAJOR, SPS_HOST));
-    try_reordered(ctx, "auto", "morton", coords, A, &worst);
-    ck_assert_msg(worst < 1e-10, "%g", worst);
-    ck_assert(noted(ctx, "Morton brings the bandwidth from"));
-    sps_options_default(&opt);
-    opt.reorder = "morton";
-    ck_assert_int_eq(sps_operator_csr(ctx, A, 1, &opt, &op), SPS_EINVAL);
-    sps_block_destroy(&coords);
-    OK(ctx, sps_block_create(ctx, 150, 2, &coords));
-    opt.coords = coords;
-    ck_assert_int_eq(sps_operator_csr(ctx, A, 1, &opt, &op), SPS_ESHAPE);
-    sps_block_destroy(&coords);
-    zoo_free(&A);
-    sps_context_destroy(&ctx);
-}
-END_TEST
-
-/* A shuffled ring is worth it, one in order is left alone. */
-START_TEST(auto_reorders_where_a_gain_is_predicted)
-{
-    enum { N = 6007 };
-    sps_context *ctx = runner_context();
-
-    for (int shuffle = 0; shuffle < 2; shuffle++) {
-        sps_csr *A = NULL;
-        double worst;
-        int64_t q = 0;
-
-        OK(ctx, sps_csr_create(ctx, N, N, 5 * N, SPS_F64, &A));
-        for (int64_t i = 0; i < N; i++) {
-            const int64_t step = shuffle ? 2500 : 1;
-
-            for (int d = -2; d <= 2; d++, q++) {
-                A->col[q] = (int32_t)(((i + d * step) % N + N) % N);
-                ((double *)A->val)[q] = d ? -1 : 5;
-            }
-            A->rowptr[i + 1] = q;
-        }
-        OK(ctx, sps_csr_check(ctx, A));
-        try_reordered(ctx, "cg", "auto", NULL, A, &worst);
-        ck_assert_msg(worst < 1e-9, "%g", worst);
-        ck_assert(noted(ctx, "times as fast"));
-        ck_assert(noted(ctx, "the order stays") == !shuffle);
-        ck_assert(noted(ctx, "times as fast, measured") == shuffle);
-        sps_csr_destroy(ctx, &A);
-        if (!shuffle) sps_context_destroy(&ctx), ctx = runner_context();
-    }
-    sps_context_destroy(&ctx);
-}
-END_TEST
-
 static const runner_test tests[] = {
     RUNNER_TEST(orders_are_permutations),
     RUNNER_TEST(rcm_finds_the_band_again),
@@ -526,9 +354,6 @@ static const runner_test tests[] = {
     RUNNER_TEST(matching_and_ordering_end_at_their_deadline),
     RUNNER_TEST(equilibration_brings_rows_and_columns_near_one),
     RUNNER_TEST(equilibration_keeps_symmetry),
-    RUNNER_TEST(a_reordered_solve_is_the_callers),
     RUNNER_TEST(morton_goes_through_quarters_of_quarters),
-    RUNNER_TEST(a_solve_along_the_curve_is_the_callers),
-    RUNNER_TEST(auto_reorders_where_a_gain_is_predicted),
 };
 RUNNER_MAIN("check_order", tests)
