@@ -11,6 +11,7 @@
  * dropped. */
 #include "bench_trial.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,28 +268,46 @@ static sps_status time_row(bench_trial *t, bench_row *row)
     return st;
 }
 
-/* *done: planned.  The vendor may time its algorithms, ours plan as for
- * "auto". */
-static sps_status plan(bench_trial *t, bench_row *row, sps_plan **plan_p,
-                       bool *done)
+/* One plan and its seconds.  The vendor may time its algorithms, ours plan as
+ * for "auto". */
+static sps_status plan_once(bench_trial *t, const bench_row *row,
+                            sps_plan **plan_p, double *seconds)
 {
     sps_problem p = t->p;
-    double start;
-    sps_status st;
+    sps_status st = sps_context_sync(t->ctx);
+    double start = bench_now();
 
     p.timed = row->kernel->gives & SPS_VENDOR;
     p.pinned = row->pinned;
-    st = sps_context_sync(t->ctx);
-    start = bench_now();
     if (st == SPS_OK)
         st = spsi_planner_pin(t->ctx, &p, row->kernel, plan_p);
     if (st == SPS_OK)
         st = sps_context_sync(t->ctx);
-    row->plan = bench_now() - start;
+    *seconds = bench_now() - start;
+    return st;
+}
+
+/* *done: planned.  The first plan of a process loads code and grows what is
+ * kept for later: the median of three counts, of the slow and the vendor's the
+ * one. */
+static sps_status plan(bench_trial *t, bench_row *row, sps_plan **plan_p,
+                       bool *done)
+{
+    double a, b = 0, c = 0;
+    sps_status st = plan_once(t, row, plan_p, &a);
+
+    row->plan = a;
+    if (st == SPS_OK && !(row->kernel->gives & SPS_VENDOR) && a < 0.5) {
+        spsi_plan_destroy(plan_p);
+        st = plan_once(t, row, plan_p, &b);
+        if (st == SPS_OK) spsi_plan_destroy(plan_p);
+        if (st == SPS_OK) st = plan_once(t, row, plan_p, &c);
+        row->plan = fmax(fmin(a, b), fmin(fmax(a, b), c));
+    }
     *done = st == SPS_OK;
     if (!*done)
         fprintf(stderr, "spbench: %s at width %d: %s\n", row->kernel->name,
-                p.k, sps_context_error(t->ctx));
+                t->p.k, sps_context_error(t->ctx));
     return st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM ? SPS_OK
                                                                      : st;
 }

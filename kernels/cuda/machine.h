@@ -23,16 +23,7 @@
 #define SPS_H200_ROW 9.5e-3        /* beta a byte: 40 G rows/s */
 #define SPS_H200_L2_BYTES 58e6     /* that serve rows of whole lines */
 #define SPS_H200_L2_SHORT 39e6     /* shorter ones */
-#define SPS_H200_L1 7.2            /* beta: 16 bytes a lane, in L1 or shared */
-#define SPS_H200_L1_ROW 115e-3     /* beta a byte: 480 G rows/s */
-#define SPS_H200_FMA 30e12         /* flops/s, fp64 */
-#define SPS_H200_DMMA 66e12        /* m16n8k4 and larger; m8n8k4 half of it */
-#define SPS_H200_TF32 319e12       /* m16n8k8 */
-#define SPS_H200_HALF 638e12       /* bf16 and fp16, m16n8k16 */
-#define SPS_H200_RED 0.57          /* beta: red.add.f64 to rows in L2 */
-#define SPS_H200_LINK 55e9         /* bytes/s, each way, 101 both */
 #define SPS_H200_LAUNCH 4.5e-6     /* seconds: a kernel after a kernel */
-#define SPS_H200_REPLAYED 0.7e-6   /* the same inside a graph */
 
 /* Bytes of whole sectors. */
 static inline double spsi_sectors(double bytes)
