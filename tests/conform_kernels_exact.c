@@ -101,8 +101,8 @@ START_TEST(every_layout_keeps_its_padding)
 
             exam_open(&e, zoo_find(patterns[f]), 200, TYPE[d].exact, &TYPE[d],
                       130);
-            for (int w = quick() ? d % 2 : 0; WIDTHS[w] <= e.k;
-                 w += quick() ? 2 : 1)
+            for (int w = quick() ? d % 2 : 0;
+                 w < WIDTH_COUNT && WIDTHS[w] <= e.k; w += quick() ? 2 : 1)
                 FOR_KERNELS(kernel) {
                     const int step = quick() ? 6 + w / 2 % 4 : 1;
 
