@@ -123,8 +123,8 @@ sps_status spsi_eigen_draw(sps_eigen *e, sps_block *X, uint64_t seed);
 sps_status spsi_eigen_residuals(sps_eigen *e);
 
 /* eigen_orth.c: W M-orthonormal, also to what is fixed and to Q, the columns of
- * S before it (MQ = M Q; may have none: then W is any block).  Dependent directions are dropped: W is narrowed to its
- * rank.  MW = M W on return (W itself without M).  May set e->stop. */
+ * S before it (MQ = M Q; may have none: then W is any block).  Dependent
+ * directions are dropped: W is narrowed to its rank.  MW = M W on return (W itself without M).  May set e->stop. */
 sps_status spsi_eigen_orth(sps_eigen *e, const sps_block *Q,
                            const sps_block *MQ, sps_block *W, sps_block *MW);
 /* W -= fixed (dual'W), and the means of components. */

@@ -4,11 +4,11 @@
  * One line a result, nine words:
  *   op k types place device hash version kernel microseconds
  * The first seven are the key, types those of A and of the blocks: a line of
- * another width, device or version never matches.  Lines of this run stand in the context; a file adds those of
- * earlier runs.  The file is rewritten as a whole, under a lock, to a
- * temporary file that is then renamed: readers need no lock and see either
- * the old or the new text.  Wisdom is a help, not a need: a file that cannot
- * be read or written costs a note. */
+ * another width, device or version never matches.  Lines of this run stand in
+ * the context; a file adds those of earlier runs.  The file is rewritten as a
+ * whole, under a lock, to a temporary file that is then renamed: readers need no
+ * lock and see either the old or the new text.  Wisdom is a help, not a need: a
+ * file that cannot be read or written costs a note. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
