@@ -76,13 +76,14 @@ template <int WM, int WN, int AM, int BN, int SL, int BLOCKS> struct oblong {
                     dmma<deep>(acc[i][j + 1], x[i], y[1]);
                 }
             }
-            if (BN % 2 == 0) continue;
+            if constexpr (BN % 2 == 1) {
 #pragma unroll
-            for (int h = 0; h < deep / 4; h++)
-                y[0][h] = q[4 * h * ld + 8 * (BN - 1) - g];
+                for (int h = 0; h < deep / 4; h++)
+                    y[0][h] = q[4 * h * ld + 8 * (BN - 1) - g];
 #pragma unroll
-            for (int i = 0; i < AM; i++)
-                dmma<deep>(acc[i][BN - 1], x[i], y[0]);
+                for (int i = 0; i < AM; i++)
+                    dmma<deep>(acc[i][BN - 1], x[i], y[0]);
+            }
         }
     }
 
