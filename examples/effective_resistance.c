@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* effective_resistance.c - effective resistances of all edges of a graph:
  *
- *     effective_resistance [graph.mtx [k]]
+ *     effective_resistance [graph.mtx | SIDE [k]]
+ *
+ * SIDE: of a square torus with a long edge at each vertex.
  *
  * R_uv = (e_u - e_v)' L+ (e_u - e_v) for the Laplacian L = B' W B, where a row
  * of B is an edge, -1 at one end and 1 at the other.  With the rows x_u of
@@ -27,145 +29,15 @@
  * well connected and n / 3 on a path of n vertices.
  *
  * Checks: sum of w R over the edges = vertices - components (Foster 1949);
- * w R <= 1, with 1 for bridges alone; known values where it made the graph
- * itself, there also the mean square of the relative errors.  Exit status 1
- * when one of them fails. */
-#include <spsolve.h>
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
+ * w R <= 1, with 1 for bridges alone; known values on the graphs of its own,
+ * else, where k < n, what solves for 64 edges of all parts of the graph tell
+ * (64 columns, to 1e-10): the largest relative error and the mean square.  Exit
+ * status 1 when one of them fails. */
+#include "graphs.h"
 
 enum { WIDTH = 64, TOP = 5 };
 
-static sps_context *ctx;
-
-static void check(sps_status st)
-{
-    if (st == SPS_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", sps_status_string(st),
-            sps_context_error(ctx));
-    exit(1);
-}
-
-static void *array(int64_t count, size_t size)
-{
-    void *p = calloc((size_t)count + 1, size);
-
-    if (!p) {
-        fprintf(stderr, "no memory\n");
-        exit(1);
-    }
-    return p;
-}
-
-/* ----------------------------------------------------------------- graphs */
-
-/* Edges (u, v, w), room for as many as the maker knows; n vertices. */
-typedef struct graph {
-    int64_t n, m;
-    int32_t *u, *v;
-    double *w;
-} graph;
-
-static graph graph_new(int64_t n, int64_t room)
-{
-    return (graph){n, 0, array(room, sizeof(int32_t)),
-                   array(room, sizeof(int32_t)), array(room, sizeof(double))};
-}
-
-static void graph_free(graph *g)
-{
-    free(g->u);
-    free(g->v);
-    free(g->w);
-}
-
-static void edge(graph *g, int64_t u, int64_t v, double w)
-{
-    g->u[g->m] = (int32_t)u;
-    g->v[g->m] = (int32_t)v;
-    g->w[g->m++] = w;
-}
-
-/* D - W, both triangles; sps_csr_check sorts the rows. */
-static sps_csr *laplacian(const graph *g)
-{
-    int64_t *next = array(g->n, sizeof *next);
-    sps_csr *L;
-    double *val;
-
-    check(sps_csr_create(ctx, g->n, g->n, g->n + 2 * g->m, SPS_F64, &L));
-    val = L->val;
-    for (int64_t i = 0; i < g->n; i++) L->rowptr[i + 1] = 1;
-    for (int64_t e = 0; e < g->m; e++) {
-        L->rowptr[g->u[e] + 1]++;
-        L->rowptr[g->v[e] + 1]++;
-    }
-    for (int64_t i = 0; i < g->n; i++) {
-        L->rowptr[i + 1] += L->rowptr[i];
-        L->col[L->rowptr[i]] = (int32_t)i;      /* the diagonal comes first */
-        next[i] = L->rowptr[i] + 1;
-    }
-    for (int64_t e = 0; e < g->m; e++) {
-        const int32_t end[] = {g->u[e], g->v[e]};
-
-        for (int s = 0; s < 2; s++) {
-            L->col[next[end[s]]] = end[1 - s];
-            val[next[end[s]]++] = -g->w[e];
-            val[L->rowptr[end[s]]] += g->w[e];
-        }
-    }
-    free(next);
-    check(sps_csr_check(ctx, L));
-    L->props |= SPS_SYMMETRIC;
-    return L;
-}
-
-/* Weights are the entries off the diagonal, which may all be negative (the
- * file of a Laplacian); the diagonal is not looked at. */
-static graph graph_read(const char *path)
-{
-    sps_csr *A;
-    graph g;
-    bool symmetric = false;
-    int sign = 0;
-
-    check(sps_csr_read(ctx, path, NULL, NULL, &A));
-    if (A->nrow == A->ncol)
-        check(sps_csr_symmetric(ctx, A, 1e-12, &symmetric, NULL));
-    g = graph_new(A->nrow, A->nnz / 2 + 1);
-    for (int64_t i = 0; symmetric && i < A->nrow; i++)
-        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
-            const double a = ((double *)A->val)[p];
-
-            if (A->col[p] <= i || a == 0)
-                continue;
-            if (sign == 0)
-                sign = a > 0 ? 1 : -1;
-            symmetric = sign * a > 0;
-            edge(&g, i, A->col[p], fabs(a));
-        }
-    if (!symmetric) {
-        fprintf(stderr, "%s: not an adjacency matrix: it must be symmetric, "
-                "with weights of one sign\n", path);
-        exit(1);
-    }
-    sps_csr_destroy(ctx, &A);
-    return g;
-}
-
 /* ------------------------------------------------------------ resistances */
-
-/* 64 random bits of an edge (splitmix64). */
-static uint64_t bits(uint64_t x)
-{
-    x = (x + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
 
 /* Columns first .. first + count - 1 of F, count <= WIDTH; the rest is zero,
  * and costs the solver nothing. */
@@ -192,39 +64,70 @@ static void fill(const sps_csr *L, int k, int first, int count, double *f)
         }
 }
 
+/* A solver for WIDTH columns; f on the host, F and X where it computes. */
+typedef struct solves {
+    sps_solver *s;
+    sps_block *F, *X;
+    double *f;
+    sps_result r;
+    int count, iterations;
+    double seconds;
+} solves;
+
+static void solves_open(solves *v, const sps_operator *op, int64_t n,
+                        double rtol)
+{
+    sps_options opt;
+
+    *v = (solves){.f = array(n * WIDTH, sizeof *v->f)};
+    v->r.struct_size = sizeof v->r;
+    sps_options_default(&opt);
+    opt.rtol = rtol;
+    check(sps_block_create(ctx, n, WIDTH, &v->F));
+    check(sps_block_create(ctx, n, WIDTH, &v->X));
+    check(sps_solver_create(op, NULL, WIDTH, &opt, &v->s));
+}
+
+/* L X = F; the guess is the X of the last time. */
+static void solve(solves *v)
+{
+    check(sps_block_set(v->F, 0, WIDTH, v->f, WIDTH, SPS_ROW_MAJOR, SPS_HOST));
+    check(sps_solver_linear(v->s, v->F, v->X, &v->r));
+    if (v->r.stop <= 0) {
+        fprintf(stderr, "%s\n", sps_stop_string(v->r.stop));
+        exit(1);
+    }
+    v->count++;
+    v->iterations += v->r.iterations;
+    v->seconds += v->r.seconds.solve;
+}
+
+static void solves_close(solves *v)
+{
+    printf("  %d solves of %d columns by %s: %d iterations, %.2f s\n",
+           v->count, WIDTH, v->r.solver, v->iterations, v->seconds);
+    sps_solver_destroy(&v->s);
+    sps_block_destroy(&v->X);
+    sps_block_destroy(&v->F);
+    free(v->f);
+}
+
 /* g on the pattern of L, in G (nnz x 1); k >= n: exactly. */
 static void sample(const sps_csr *L, const sps_operator *op, int k,
                    sps_block *G, int *components)
 {
-    double *f = array(L->nrow * WIDTH, sizeof *f);
-    sps_result r = {.struct_size = sizeof r};
-    sps_block *F, *X;
-    sps_options opt;
-    sps_solver *s;
+    const bool exact = k >= L->nrow;
+    solves v;
 
-    sps_options_default(&opt);
-    opt.rtol = k >= L->nrow ? 1e-11 : 1e-8;     /* far below 2 / sqrt(k) */
-    check(sps_block_create(ctx, L->nrow, WIDTH, &F));
-    check(sps_block_create(ctx, L->nrow, WIDTH, &X));
-    check(sps_solver_create(op, NULL, WIDTH, &opt, &s));
+    solves_open(&v, op, L->nrow, exact ? 1e-11 : 1e-8); /* << 2 / sqrt(k) */
     for (int first = 0; first < k; first += WIDTH) {
-        const int count = k - first < WIDTH ? k - first : WIDTH;
-
-        fill(L, k, first, count, f);
-        check(sps_block_set(F, 0, WIDTH, f, WIDTH, SPS_ROW_MAJOR, SPS_HOST));
-        check(sps_solver_linear(s, F, X, &r));  /* guess: the last X */
-        if (r.stop <= 0) {
-            fprintf(stderr, "%s\n", sps_stop_string(r.stop));
-            exit(1);
-        }
-        check(sps_operator_sample(op, 1, X, k >= L->nrow ? F : X, false,
+        fill(L, k, first, k - first < WIDTH ? k - first : WIDTH, v.f);
+        solve(&v);
+        check(sps_operator_sample(op, 1, v.X, exact ? v.F : v.X, false,
                                   first > 0 ? 1 : 0, sps_block_data(G, NULL)));
     }
-    *components = r.nullspace;
-    sps_solver_destroy(&s);
-    sps_block_destroy(&X);
-    sps_block_destroy(&F);
-    free(f);
+    *components = v.r.nullspace;
+    solves_close(&v);
 }
 
 /* R of the stored entries (v > u) of row u; zero elsewhere. */
@@ -256,6 +159,61 @@ static double *resistances(const sps_csr *L, int k, int *components)
 }
 
 /* --------------------------------------------------------------- checking */
+
+/* Relative errors of so many edges. */
+typedef struct errors {
+    double worst, squares;
+    int64_t count;
+} errors;
+
+static void note(errors *e, double off)
+{
+    e->worst = fmax(e->worst, fabs(off));
+    e->squares += off * off;
+    e->count++;
+}
+
+/* One of the m edges, drawn, of each 64th part of them, in column j of f: its
+ * row and its place in L. */
+static void draw(const sps_csr *L, int64_t m, double *f, int64_t *row,
+                 int64_t *at)
+{
+    const uint64_t each = (uint64_t)(m / WIDTH);
+    uint64_t e = 0;
+
+    for (int64_t i = 0, j = 0; i < L->nrow; i++)
+        for (int64_t p = L->rowptr[i]; p < L->rowptr[i + 1] && j < WIDTH; p++) {
+            const uint64_t next = (uint64_t)j * each + bits((uint64_t)j) % each;
+
+            if (L->col[p] <= i || e++ != next)
+                continue;
+            f[i * WIDTH + j] = 1;
+            f[(int64_t)L->col[p] * WIDTH + j] = -1;
+            row[j] = i;
+            at[j++] = p;
+        }
+}
+
+/* R = z_u - z_v with L z = e_u - e_v, at WIDTH edges. */
+static void probe(const sps_csr *L, const double *R, int64_t m, errors *e)
+{
+    int64_t row[WIDTH], at[WIDTH];
+    double *z = array(L->nrow * WIDTH, sizeof *z);
+    sps_operator *op;
+    solves v;
+
+    check(sps_operator_csr(ctx, (sps_csr *)L, WIDTH, NULL, &op));
+    solves_open(&v, op, L->nrow, 1e-10);
+    draw(L, m, v.f, row, at);
+    solve(&v);
+    check(sps_block_get(v.X, 0, WIDTH, z, WIDTH, SPS_ROW_MAJOR, SPS_HOST));
+    for (int j = 0; j < WIDTH; j++)
+        note(e, R[at[j]] / (z[row[j] * WIDTH + j] -
+                            z[(int64_t)L->col[at[j]] * WIDTH + j]) - 1);
+    solves_close(&v);
+    sps_operator_destroy(&op);
+    free(z);
+}
 
 /* The eps that all m edges keep with a chance of 999 in 1000; 0: exact; 1: k
  * is too small to promise anything. */
@@ -305,53 +263,70 @@ static void print_top(const sps_csr *L, const double *R)
                L->col[best[t]] + 1, R[best[t]], most[t]);
 }
 
-/* Resistances of g by k columns, printed and checked; true_R(u, v): what is
- * known, or NULL.  Returns how many checks failed. */
-static int study(const char *name, const graph *g, int k,
-                 double (*true_R)(int64_t n, int64_t u, int64_t v))
+/* Sum and largest of w R, and the errors where true_R is known. */
+static double sum_up(const sps_csr *L, const double *R, double *most,
+                     double (*true_R)(int64_t n, int64_t u, int64_t v),
+                     errors *e)
 {
-    sps_csr *L = laplacian(g);
-    const double *val = L->val;
-    const double eps = promise(g->n, g->m, k), slack = eps + 1e-8;
-    double sum = 0, most = 0, worst = 0, squares = 0, rank, spread, rms;
-    int components = 0, failed = 0;
-    double *R = resistances(L, k, &components);
+    double sum = 0;
 
     for (int64_t i = 0; i < L->nrow; i++)
         for (int64_t p = L->rowptr[i]; p < L->rowptr[i + 1]; p++) {
-            double off = 0;
+            const double wr = -((double *)L->val)[p] * R[p];
 
             if (L->col[p] <= i)
                 continue;
-            sum -= val[p] * R[p];
-            most = fmax(most, -val[p] * R[p]);
+            sum += wr;
+            *most = fmax(*most, wr);
             if (true_R)
-                off = fabs(R[p] / true_R(g->n, i, L->col[p]) - 1);
-            worst = fmax(worst, off);
-            squares += off * off;
+                note(e, R[p] / true_R(L->nrow, i, L->col[p]) - 1);
         }
-    rms = sqrt(squares / fmax(1, (double)g->m));
-    rank = (double)(g->n - components);
-    /* The sum is ||P Q||^2, P a projector of that rank: its deviation is at
-     * most sqrt(2 rank / k). */
-    spread = eps > 0 ? 6 * sqrt(2 * rank / k) : 0;
-    printf("%s: %lld vertices, %lld edges, %d columns%s\n", name,
-           (long long)g->n, (long long)(L->nnz - g->n) / 2, k,
-           eps > 0 ? "" : " (exact)");
+    return sum;
+}
+
+static void print_promise(double eps)
+{
     if (eps >= 1)
         printf("  too few columns to promise anything of single edges\n");
     else if (eps > 0)
         printf("  within %.0f %% of the truth, but for one chance in 1000\n",
                100 * eps);
+}
+
+/* Resistances of g by k columns, printed and checked; true_R(n, u, v): what is
+ * known, or NULL.  Returns how many checks failed. */
+static int study(const char *name, const graph *g, int k,
+                 double (*true_R)(int64_t n, int64_t u, int64_t v))
+{
+    sps_csr *L = laplacian(g);
+    const double eps = promise(g->n, g->m, k), slack = eps + 1e-8;
+    double sum, most = 0, rank, spread, rms;
+    int components = 0, failed = 0;
+    errors e = {0};
+    double *R;
+
+    printf("%s: %lld vertices, %lld edges, %d columns%s\n", name,
+           (long long)g->n, (long long)g->m, k, eps > 0 ? "" : " (exact)");
+    R = resistances(L, k, &components);
+    print_promise(eps);
     print_top(L, R);
+    sum = sum_up(L, R, &most, true_R, &e);
+    if (!true_R && k < g->n && g->m >= WIDTH)
+        probe(L, R, g->m, &e);
+    rank = (double)(g->n - components);
+    /* The sum is ||P Q||^2, P a projector of that rank: its deviation is at
+     * most sqrt(2 rank / k). */
+    spread = eps > 0 ? 6 * sqrt(2 * rank / k) : 0;
     failed += !(fabs(sum - rank) <= spread + 1e-8 * (double)g->n);
     failed += !(most <= 1 + slack);
-    failed += !(worst <= slack);
+    failed += !(e.worst <= slack);
     /* The variance of R is below 2 R^2 / k, and edges far apart have little in
      * common: the mean square does not reach twice that. */
+    rms = sqrt(e.squares / fmax(1, (double)e.count));
     failed += eps > 0 && !(rms <= 2 / sqrt(k));
-    if (true_R)
-        printf("  largest error %.1e, rms %.1e\n", worst, rms);
+    if (e.count > 0)
+        printf("  of %lld edges: largest error %.1e, rms %.1e\n",
+               (long long)e.count, e.worst, rms);
     printf("  sum of w R %.8g, vertices - components %.0f: %s\n", sum, rank,
            failed ? "WRONG" : "right");
     free(R);
@@ -396,17 +371,6 @@ static double tori_R(int64_t n, int64_t u, int64_t v)
     return u < n / 2 && v >= n / 2 ? 1 : torus_R(n / 2, u, v);
 }
 
-/* The edges of the torus of vertices base .. base + side^2 - 1. */
-static void torus(graph *g, int64_t base, int64_t side)
-{
-    for (int64_t i = 0; i < side * side; i++) {
-        const int64_t x = i % side, y = i / side;
-
-        edge(g, base + i, base + y * side + (x + 1) % side, 1);
-        edge(g, base + i, base + (y + 1) % side * side + x, 1);
-    }
-}
-
 static int study_own(void)
 {
     graph g = graph_new(90, 90);
@@ -446,7 +410,10 @@ int main(int argc, char **argv)
         return 1;
     }
     if (argc > 1) {
-        graph g = graph_read(argv[1]);
+        char *end;
+        const long side = strtol(argv[1], &end, 10);
+        graph g = *end == 0 && side > 2 && side < 40000 ? world(side)
+                                                        : graph_read(argv[1]);
         int k = argc > 2 ? atoi(argv[2]) : g.n <= 1000 ? (int)g.n : 256;
 
         if (k < 1 || k > g.n)
