@@ -237,6 +237,41 @@ START_TEST(sddmm_sees_refreshed_values)
 }
 END_TEST
 
+static void try_all_scalars(const rig *r, const types *t, int k)
+{
+    static const double alpha[] = { 0, 1, -1, 3 }, beta[] = { 0, 1, -2 };
+
+    for (int a = 0; a < COUNT(alpha); a++)
+        for (int b = 0; b < COUNT(beta); b++)
+            for (int m = 0; m < 2; m++)
+                try(&(trial){ r, k, (a + 4 * b) % (LAYOUTS * LAYOUTS),
+                              alpha[a], beta[b], m > 0, t->exact });
+}
+
+/* On one strip of columns and on several, where a sample is added to in turn;
+ * on rows alike, of nodes, and in pieces. */
+START_TEST(all_pairs_of_scalars_with_and_without_the_matrix)
+{
+    static const char *const name[] = { "uniform", "grid27_dof3", "power_law",
+                                        "dense_row" };
+    static const int widths[] = { 8, 33, 129 };
+    const sps_kernel *kernel;
+
+    FOR_KERNELS(kernel)
+        for (int d = 0; d < TYPES; d++)
+            for (int f = 0; f < COUNT(name); f++) {
+                rig r;
+
+                rig_open_as(&r, zoo_find(name[f]), quick() ? 40 : 150,
+                            TYPE[d].exact, &TYPE[d]);
+                for (int w = 0; w < COUNT(widths); w += quick() ? 2 : 1)
+                    if (rig_plan(&r, kernel, widths[w]))
+                        try_all_scalars(&r, &TYPE[d], widths[w]);
+                rig_close(&r);
+            }
+}
+END_TEST
+
 void add_exact(TCase *t)
 {
     tcase_add_test(t, sddmm_equals_the_oracle_exactly_on_integers);
@@ -248,4 +283,5 @@ void add_exact(TCase *t)
     tcase_add_test(t, rows_of_nodes_are_exact);
     tcase_add_test(t, an_sddmm_plan_serves_every_narrower_width);
     tcase_add_test(t, sddmm_sees_refreshed_values);
+    tcase_add_test(t, all_pairs_of_scalars_with_and_without_the_matrix);
 }

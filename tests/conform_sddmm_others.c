@@ -141,22 +141,30 @@ static int runs_of(int family)
     return 2;
 }
 
+static void repeat_on(const sps_kernel *kernel, int family, const types *t,
+                      int k)
+{
+    rig r;
+
+    rig_open_as(&r, family, 1500, ZOO_RANDOM, t);
+    if (rig_plan(&r, kernel, k)) repeat(&r, kernel, k, runs_of(family));
+    rig_close(&r);
+}
+
+/* A width and a type for each family in turn; the long form takes all widths
+ * with each. */
 START_TEST(reproducible_kernels_repeat_their_bits)
 {
-    const int widths[] = { 3, 16, 33 };
+    static const int widths[] = { 3, 16, 33, 8, 64, 129 };
+    const bool all = fixture_env("SPS_TEST_LONG");
     const sps_kernel *kernel;
 
     FOR_KERNELS(kernel) {
         if (!(kernel->gives & SPS_REPRODUCIBLE)) continue;
-        for (int f = 0; f < zoo_count(); f++) {
-            const int runs = runs_of(f);
-            rig r;
-
-            rig_open_as(&r, f, 1500, ZOO_RANDOM, &TYPE[f % TYPES]);
-            if (rig_plan(&r, kernel, widths[f % COUNT(widths)]))
-                repeat(&r, kernel, widths[f % COUNT(widths)], runs);
-            rig_close(&r);
-        }
+        for (int f = 0; f < zoo_count(); f++)
+            for (int w = 0; w < (all ? COUNT(widths) : 3); w++)
+                if (all || w == f % 3)
+                    repeat_on(kernel, f, &TYPE[(f + w / 3) % TYPES], widths[w]);
     }
 }
 END_TEST
