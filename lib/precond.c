@@ -27,9 +27,9 @@ static sps_status new_precond(sps_context *ctx, const sps_precond_type *type,
     return SPS_OK;
 }
 
-/* auto: first of all, for conjugate gradients on a GPU, a polynomial, whose
- * products are cheaper there than the block passes of the iterations that it
- * saves.  It declines where it is not; then block_jacobi where the pattern is
+/* auto: first of all, for conjugate gradients, a polynomial, whose products are
+ * cheaper than the block passes of the iterations that it saves.  It declines
+ * where they are not; then block_jacobi where the pattern is
  * made of full b x b blocks, so that several unknowns belong to one point; else
  * jacobi. */
 static const char *choose(const sps_operator *A)
@@ -98,7 +98,7 @@ static sps_status create(const sps_operator *A, int width,
     if (strcmp(o.precond, "auto"))
         return make(A, width, o.precond, &o, passes, M_p);
     st = SPS_EUNFIT;
-    if (conjugate && A->A && A->ctx->opt.place == SPS_CUDA)
+    if (conjugate && A->A)
         st = make(A, width, "chebyshev", &o, passes, M_p);
     if (st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM)
         st = make(A, width, choose(A), &o, passes, M_p);

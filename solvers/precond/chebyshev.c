@@ -189,24 +189,28 @@ static void set_roots(struct chebyshev *m)
 
 /* ------------------------------------------------------------------- degree */
 
-/* Seconds of a solve by block_cg with degree d, of 1 (Jacobi) without waiting;
- * `iterations` is what Jacobi takes.  In reads and writes of a block an
- * iteration is 2 + A and 10 in steps without waiting, 14 else, and M 2 +
+/* Seconds of a solve by block_cg with degree d, of 1 (Jacobi) on a GPU without
+ * waiting; `iterations` is what Jacobi takes.  In reads and writes of a block an
+ * iteration is 2 + A and 10 in steps without waiting, 16 else, and M 2 +
  * (d - 1) (3 + A), or 10 + A where the product's epilogue is composed; 1.15 / d
  * of Jacobi's iterations and one are needed.  A step without waiting takes 0.18
  * of a wait, a product 0.1: so small systems stay with Jacobi, for 1.15 / 15 of
- * a wait and 15 products are more than that. */
+ * a wait and 15 products are more than that.  On a CPU products are slower than
+ * their bytes, up to three times beside block passes (7 to 27 entries a row, 16
+ * columns). */
 static double predicted(const sps_precond *M, int d, double iterations)
 {
+    const bool gpu = M->ctx->opt.place == SPS_CUDA;
     const double beta = spsi_bandwidth(M->ctx), n = (double)M->n;
-    const double block = 8.0 * n * M->width / beta;
-    const double A = (12.0 * (double)M->A->A->nnz + 4.0 * n) / beta;
-    const double product = A + block * (spsi_operator_fuses(M->A, M->width)
-                                            ? 3 : 10);
+    const double block = 8.0 * n * M->width / beta, dear = gpu ? 1 : 3;
+    const double A = dear * (12.0 * (double)M->A->A->nnz + 4.0 * n) / beta;
+    const double product = A + dear * block *
+                           (spsi_operator_fuses(M->A, M->width) ? 3 : 10);
     const double wait = spsi_wait(M->ctx);
 
     if (d == 1)
-        return iterations * (0.18 * wait + (M->passes - 6) * block + A);
+        return iterations * (0.18 * wait + A +
+                             (M->passes - (gpu ? 6 : 0)) * block);
     return (1.15 * iterations / d + 1) *
            ((1 + 0.1 * d) * wait + M->passes * block + A + (d - 1) * product);
 }
@@ -239,18 +243,19 @@ static int best_degree(const sps_precond *M, double condition)
 }
 
 /* Where nobody named this preconditioner it has to be worth its while, which
- * predictions can tell from a gain of a fifth on. */
+ * predictions can tell from a gain of a fifth on; on a CPU of a quarter. */
 static sps_status choose_degree(struct chebyshev *m, double condition,
                                 bool decline)
 {
     sps_precond *M = &m->super;
     sps_status st = SPS_OK;
+    const double least = M->ctx->opt.place == SPS_CUDA ? 1.2 : 1.25;
     double gain;
 
     if (m->automatic) m->degree = best_degree(M, condition);
     gain = predicted(M, 1, needed(condition)) /
            predicted(M, m->degree, needed(condition));
-    SPS_REQUIRE(M->ctx, !decline || gain >= 1.2, SPS_EUNFIT,
+    SPS_REQUIRE(M->ctx, !decline || gain >= least, SPS_EUNFIT,
                 "chebyshev is not predicted to be faster than jacobi");
     if (decline && m->upper > 0)
         spsi_note(M->ctx, "preconditioner auto: chebyshev of degree %d, since "
