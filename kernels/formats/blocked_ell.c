@@ -1,48 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blocked_ell.c - CSR to Blocked-ELL and back, on the host.
- *
- * The block columns of a block row come from a merge of its b sorted rows: one
- * cursor in each, the smallest block column is next, and every cursor inside
- * that block moves past it.  Each entry is looked at once; no memory but the
- * cursors. */
+/* blocked_ell.c - CSR to Blocked-ELL and back, on the host. */
 #include "kernels/formats/blocked_ell.h"
 
 #include <string.h>
 
-typedef struct merge {
-    const int32_t *col;
-    int b, rows;
-    int64_t at[SPS_BELL_MAX], end[SPS_BELL_MAX];
-} merge;
+#include "kernels/formats/block_merge.h"
 
-static void merge_open(merge *m, const sps_csr *A, int b, int64_t block_row)
+_Static_assert((int)SPS_BELL_MAX <= (int)SPS_MERGE_MAX, "a cursor a row");
+
+static sps_block_rows rows_of(const sps_csr *A, int b)
 {
-    const int64_t first = block_row * b;
-
-    m->col = A->col;
-    m->b = b;
-    m->rows = first + b <= A->nrow ? b : (int)(A->nrow - first);
-    for (int r = 0; r < m->rows; r++) {
-        m->at[r] = A->rowptr[first + r];
-        m->end[r] = A->rowptr[first + r + 1];
-    }
-}
-
-/* The next block column, -1 when there is none. */
-static int64_t merge_next(merge *m)
-{
-    int64_t next = -1;
-
-    for (int r = 0; r < m->rows; r++)
-        if (m->at[r] < m->end[r]) {
-            const int64_t here = m->col[m->at[r]] / m->b;
-
-            if (next < 0 || here < next) next = here;
-        }
-    for (int r = 0; next >= 0 && r < m->rows; r++)
-        while (m->at[r] < m->end[r] && m->col[m->at[r]] / m->b == next)
-            m->at[r]++;
-    return next;
+    return (sps_block_rows){ A->rowptr, A->col, A->nrow, b };
 }
 
 void spsi_blocked_ell_shape(int64_t nrow, int64_t ncol, sps_dtype dtype, int b,
@@ -57,14 +25,15 @@ int64_t spsi_blocked_ell_width(const sps_csr *A, int b, int64_t step,
                                int64_t most)
 {
     const int64_t mb = (A->nrow + b - 1) / b;
+    const sps_block_rows rows = rows_of(A, b);
     int64_t w = 0;
 
     for (int64_t block = 0; block < mb && w <= most; block += step) {
         int64_t count = 0;
-        merge m;
+        sps_block_merge m;
 
-        merge_open(&m, A, b, block);
-        while (count <= most && merge_next(&m) >= 0) count++;
+        spsi_block_merge_open(&m, &rows, block);
+        while (count <= most && spsi_block_merge_next(&m) >= 0) count++;
         if (count > w) w = count;
     }
     return w;
@@ -72,14 +41,16 @@ int64_t spsi_blocked_ell_width(const sps_csr *A, int b, int64_t step,
 
 static void set_columns(const sps_csr *A, sps_blocked_ell *e)
 {
+    const sps_block_rows rows = rows_of(A, e->b);
+
     for (int64_t block = 0; block < e->mb; block++) {
         int32_t *column = e->column + block * e->w;
         int64_t last = block < e->nb ? block : e->nb - 1;
-        merge m;
+        sps_block_merge m;
 
-        merge_open(&m, A, e->b, block);
+        spsi_block_merge_open(&m, &rows, block);
         for (int64_t s = 0; s < e->w; s++) {
-            const int64_t next = merge_next(&m);
+            const int32_t next = spsi_block_merge_next(&m);
 
             if (next >= 0) last = next;
             column[s] = (int32_t)last;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_blocks.c - CSR to node blocks and back, on the host.
- *
- * The blocks of a block row come from a merge of its b sorted rows: one cursor
- * in each, the smallest block column is next, and every cursor inside that
- * block moves past it.  Counted first, then written: each entry is looked at
- * twice, block rows in parallel. */
+/* node_blocks.c - CSR to node blocks and back, on the host.  Blocks are counted
+ * first, then written: each entry is looked at twice; block rows in
+ * parallel. */
 #include "kernels/formats/node_blocks.h"
 
 #include <string.h>
+
+#include "kernels/formats/block_merge.h"
+
+_Static_assert((int)SPS_NODE_MAX <= (int)SPS_MERGE_MAX, "a cursor a row");
 
 /* ------------------------------------------------------------------ choice */
 
@@ -48,58 +49,6 @@ sps_status spsi_node_check(sps_context *ctx, const sps_csr_local *A,
                 (long long)A->nnz);
 fail:
     return st;
-}
-
-/* ------------------------------------------------------------------- merge */
-
-typedef struct merge {
-    const int32_t *col;
-    int b, rows;
-    int64_t at[SPS_NODE_MAX], end[SPS_NODE_MAX];
-} merge;
-
-static void merge_open(merge *m, const sps_csr_local *A, int b,
-                       int64_t block_row)
-{
-    const int64_t first = block_row * b;
-
-    m->col = A->col;
-    m->b = b;
-    m->rows = first + b <= A->nrow ? b : (int)(A->nrow - first);
-    for (int r = 0; r < m->rows; r++) {
-        m->at[r] = A->rowptr[first + r];
-        m->end[r] = A->rowptr[first + r + 1];
-    }
-}
-
-/* The next block column, -1 when there is none. */
-static int32_t merge_next(merge *m)
-{
-    int32_t next = INT32_MAX;
-
-    for (int r = 0; r < m->rows; r++)
-        if (m->at[r] < m->end[r] && m->col[m->at[r]] < next)
-            next = m->col[m->at[r]];
-    if (next == INT32_MAX) return -1;
-    next /= m->b;
-    for (int r = 0; r < m->rows; r++)
-        while (m->at[r] < m->end[r] && m->col[m->at[r]] / m->b == next)
-            m->at[r]++;
-    return next;
-}
-
-/* The block columns of a block row, to `column` unless NULL; how many. */
-static int64_t list_blocks(const sps_csr_local *A, int b, int64_t block_row,
-                           int32_t *column)
-{
-    int64_t count = 0;
-    int32_t next;
-    merge m;
-
-    merge_open(&m, A, b, block_row);
-    for (; (next = merge_next(&m)) >= 0; count++)
-        if (column) column[count] = next;
-    return count;
 }
 
 /* ------------------------------------------------------------------- lines */
@@ -170,6 +119,21 @@ void spsi_node_shape(int64_t nrow, int64_t ncol, sps_dtype dtype, int b,
     *n = (sps_node_blocks){ .b = b, .nrow = nrow, .ncol = ncol,
                             .mb = (nrow + b - 1) / b,
                             .nb = (ncol + b - 1) / b, .dtype = dtype };
+}
+
+/* The block columns of a block row, to `column` unless NULL; how many. */
+static int64_t list_blocks(const sps_csr_local *A, int b, int64_t block_row,
+                           int32_t *column)
+{
+    const sps_block_rows rows = { A->rowptr, A->col, A->nrow, b };
+    int64_t count = 0;
+    int32_t next;
+    sps_block_merge m;
+
+    spsi_block_merge_open(&m, &rows, block_row);
+    for (; (next = spsi_block_merge_next(&m)) >= 0; count++)
+        if (column) column[count] = next;
+    return count;
 }
 
 /* Entries of row i: each block of the block row in turn, each entry into it. */

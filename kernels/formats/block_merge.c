@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* block_merge.c - the block columns of a block row by a merge of its rows. */
+#include "kernels/formats/block_merge.h"
+
+void spsi_block_merge_open(sps_block_merge *m, const sps_block_rows *of,
+                           int64_t block_row)
+{
+    const int64_t first = block_row * of->b, left = of->nrow - first;
+
+    m->col = of->col;
+    m->b = of->b;
+    m->rows = left < of->b ? (int)left : of->b;
+    for (int r = 0; r < m->rows; r++) {
+        m->at[r] = of->rowptr[first + r];
+        m->end[r] = of->rowptr[first + r + 1];
+    }
+}
+
+int32_t spsi_block_merge_next(sps_block_merge *m)
+{
+    int32_t next = INT32_MAX;
+
+    for (int r = 0; r < m->rows; r++)
+        if (m->at[r] < m->end[r] && m->col[m->at[r]] < next)
+            next = m->col[m->at[r]];
+    if (next == INT32_MAX) return -1;
+    next /= m->b;
+    for (int r = 0; r < m->rows; r++)
+        while (m->at[r] < m->end[r] && m->col[m->at[r]] / m->b == next)
+            m->at[r]++;
+    return next;
+}
