@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "measure.h"
+#include "rates.h"
 #include "registry.h"
 #include "timer.h"
 
@@ -90,11 +91,11 @@ double spsi_spmm_floor(const sps_problem *p)
            (double)(f->nrow + f->ncol) * p->k * number;
 }
 
-/* The copy bandwidth of an H200, or 10 GB/s for each core.  Bids are compared
+/* That of copying on an H200, or 10 GB/s for each core.  Bids are compared
  * with each other only, so the order of size is enough. */
 double spsi_bandwidth(const sps_context *ctx)
 {
-    if (ctx->backend->place == SPS_CUDA) return 4.2e12;
+    if (ctx->backend->place == SPS_CUDA) return SPS_H200_COPY;
     return 1e10 * (ctx->threads < 16 ? ctx->threads : 16);
 }
 

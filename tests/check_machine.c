@@ -4,6 +4,7 @@
 #include <check.h>
 
 #include "kernels/cuda/machine.h"
+#include "rates.h"
 #include "runner.h"
 
 /* TB/s of rows of 32, 64, 128, 512 bytes; tools/peers/calibrate.cu. */

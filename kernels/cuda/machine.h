@@ -16,7 +16,7 @@
 #ifndef SPS_CUDA_MACHINE_H
 #define SPS_CUDA_MACHINE_H
 
-#define SPS_H200_COPY 4.2e12       /* bytes/s, the beta of the constants */
+/* beta, where it is needed by itself, is SPS_H200_COPY (lib/rates.h). */
 #define SPS_H200_L2 2.17           /* beta: rows out of L2 */
 #define SPS_H200_SCATTERED 1.05    /* beta: rows out of memory */
 #define SPS_H200_L2_ROW 38e-3      /* beta a byte: 160 G rows/s */

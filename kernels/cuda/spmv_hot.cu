@@ -18,6 +18,7 @@
  * near numbers once for each multiprocessor.  The plan holds 4 bytes an entry,
  * 12 a row and 12 a column; values stay where they are, so that new ones cost
  * nothing. */
+#include "rates.h"
 #include "spmv_hot.cuh"
 
 #include <stdio.h>

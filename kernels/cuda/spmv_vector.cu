@@ -12,6 +12,7 @@
  * Bytes: A once, y once, x as often as the caches forget it; with 2 to 4
  * columns a row of x is one 16 or 32 byte piece of a single sector. */
 #include "ordered.cuh"
+#include "rates.h"
 
 #include <stdio.h>
 
