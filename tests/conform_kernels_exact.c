@@ -240,9 +240,9 @@ START_TEST(row_lengths_at_the_edges_of_tiles_are_exact)
 }
 END_TEST
 
-/* Rows about one, three and thirty times what a block of threads streams
- * through shared memory (CSR-Adaptive, 1024 or 2048 entries), and in between
- * short rows that fill such a block to the last entry. */
+/* Rows from two to 120 times as long as what one warp of CSR-Adaptive walks in a
+ * matrix so small (512 entries; 2048 and 4096 in larger ones: check_row_plan),
+ * and rows of equal length that fill its blocks of 256 to the last entry. */
 START_TEST(row_lengths_at_the_edges_of_row_blocks_are_exact)
 {
     static const int32_t list[] = {

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmm_tca.cu - TCA-SpMM in fp64: Y = alpha A X + beta Y on tensor cores, in
- * the direct form.  The published form, staged in shared memory, was built in
- * fp64 too and dropped; milliseconds on an H200:
- *
- *                     k = 16: staged  direct    k = 64: staged  direct
- *   7-point 160^3              1.99    1.18              3.93    3.69
- *   27-point 128^3             3.63    1.47              8.17    4.63
- *   elasticity 64^3            2.96    1.57             10.40    4.94
- *
- * Either loses to spmm.rode, which has no tensor cores (0.55, 0.68, 0.38 and
- * 2.00, 1.68, 0.98): an eighth of each product is of use, and lanes ask L1 for
- * four rows of X at a time.  Odd widths take more loads: k = 9 is slower than
- * k = 16. */
+/* spmm_tca.cu - TCA-SpMM in fp64: Y = alpha A X + beta Y on tensor cores, from
+ * memory straight to registers (tca_direct.cuh), which costs less than the way
+ * of the paper through shared memory.  An eighth of each product is of use, and
+ * lanes ask L1 for four rows of X at a time, so that spmm.rode, which has no
+ * tensor cores, is faster (doc/benchmarks.md, "TCA-SpMM").  Odd widths take
+ * more loads: k = 9 is slower than k = 16. */
 #include "tca_direct.cuh"
 
 extern "C" const sps_kernel spsi_kernel_spmm_tca;
