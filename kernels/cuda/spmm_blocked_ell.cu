@@ -5,7 +5,7 @@
  *
  * For matrices that consist of blocks (discontinuous elements, many unknowns a
  * node): every slot of a block is multiplied, stored or not, on tensor cores.
- * It bids only when w mb b b <= 1.6 nnz, w the blocks of the fullest of mb block
+ * It bids only when w mb b b <= 2.5 nnz, w the blocks of the fullest of mb block
  * rows; asked for by name it runs down to a fill of 0.2, so that the crossover
  * can be measured.  Absent entries of a block are zeros that meet X, so a NaN
  * in X reaches all rows of the blocks of its column, in its own column of Y.
