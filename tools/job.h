@@ -45,7 +45,7 @@ double job_now(void);
 
 /* job.c: the steps.  Each returns 0 or the exit code, kept in j too. */
 int job_context(job *j);
-int job_read(job *j);
+int job_read(job *j);          /* job_read.c */
 int job_set_up(job *j);
 /* Dry run on a GPU: the driver loads a kernel when it is first used, so one
  * iteration is made and forgotten; else the memory it takes is not seen. */
@@ -53,7 +53,9 @@ void job_warm_up(job *j);
 int job_solve(job *j);
 int job_fail(job *j, int code, const char *status, const char *format, ...)
     CLI_PRINTF(4, 5);
-/* Reading for others: of the matrix's shape; exit codes as above. */
+/* The library failed: its text, our code; reading: while a file was read. */
+int job_failed(job *j, sps_status st, bool reading);
+/* job_read.c.  Reading for others: of the matrix's shape; exit codes as above. */
 int job_read_csr(job *j, const char *path, sps_read_info *info, sps_csr **A_p);
 int job_read_block(job *j, const char *path, sps_block **X_p);
 int job_zeros(job *j, sps_block **X_p);
