@@ -469,12 +469,12 @@ sps_status sps_operator_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
  *  Asynchronous on a GPU. */
 sps_status sps_operator_apply(const sps_operator *op, double alpha,
                               const sps_block *X, double beta, sps_block *Y);
-/** Sampled product (SDDMM) on the pattern of A: for each stored (i, j)
- *  val = alpha (u_i . v_j) [times a_ij if multiply] + beta val.  U: nrow x d, V:
- *  ncol x d, val: nnz numbers in the context's place; doubles, as all blocks of
- *  this header (floats: only spbench reaches them).  Planned at the first call,
- *  and again at a much wider one, by the names in the operator's options; EUNFIT:
- *  a kernel pinned for sampling does not fit, A was sorted or is a callback. */
+/** Sampled product (SDDMM) on the pattern of A: for each stored (i, j) val =
+ *  alpha (u_i . v_j) [times a_ij if multiply] + beta val.  U is nrow x d, V
+ *  ncol x d, val nnz numbers in the context's place: doubles, as blocks of the
+ *  API are (floats: spbench alone has them).  Planned at the first call, and
+ *  again at a much wider one, by the names in the operator's options; EUNFIT: a
+ *  kernel pinned for it does not fit, or A was sorted or is a callback. */
 sps_status sps_operator_sample(const sps_operator *op, double alpha,
                                const sps_block *U, const sps_block *V,
                                bool multiply, double beta, double *val);
