@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* huge_stencil.cu - more than 2^31 nonzeros on one GPU: a 27-point stencil
- * assembled on the device, handed over as a device csr, multiplied and solved.
- * For GPUs with some 100 GB; run by name (run-gpu-tests huge_stencil).
+ * assembled on the device, multiplied, sampled and solved.  For GPUs with some
+ * 100 GB; run by name (run-gpu-tests huge_stencil).
  *
- *   huge_stencil [POINTS [KERNEL...]]     440 points a side, kernel "auto"
+ *   huge_stencil [POINTS [KERNEL...]]
  *
- * Values and right-hand sides are small integers made from the indices, so a
- * product has one exact result, which the device computes again without the
- * matrix and compares bit for bit.  Last line as Check's, for the runner. */
+ * 440 points a side; auto, which also solves, spmv.adaptive, spmm.rode and
+ * sample.  spmv.NAME multiplies one vector, spmm.NAME four, "sample" is SDDMM
+ * by the kernel that bids least, sddmm.NAME by this one.  A kernel that refuses
+ * so large a matrix or finds no memory has answered: its words are printed, and
+ * that nothing multiplied is a failure.  auto takes the device csr as it lies;
+ * for the others it is brought to the host once, which is faster than once for
+ * each of them.
+ *
+ * Values and blocks are small integers made from the indices, so that products
+ * and samples have one exact result, which the device computes again without
+ * the matrix and compares bit for bit.  Last line as Check's, for the
+ * runner. */
+#include <chrono>
 #include <cuda_runtime.h>
+#include <initializer_list>
 #include <spsolve.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,12 +118,37 @@ __global__ void assemble(grid g, int64_t *rowptr, int32_t *col, double *val)
     });
 }
 
-__global__ void fill(int64_t n, int k, double *x)
+/* Column c of x is column `first` + c of the numbers. */
+__global__ void fill(int64_t n, int k, int first, double *x)
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 
     if (i < n)
-        for (int c = 0; c < k; c++) x[i * k + c] = number(i, c);
+        for (int c = 0; c < k; c++) x[i * k + c] = number(i, first + c);
+}
+
+/* val_p = (with_a a_p + without) x_i . y_j for entry p = (i, j). */
+struct samples {
+    int k;
+    double with_a, without;
+};
+
+/* Counts the entries that are not what these samples are. */
+__global__ void compare_samples(grid g, samples s, const double *val,
+                                unsigned long long *wrong)
+{
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    int64_t p;
+
+    if (i >= g.points()) return;
+    p = g.offset(i);
+    neighbours(g, i, [&](int64_t j) {
+        double dot = 0.0;
+
+        for (int c = 0; c < s.k; c++) dot += number(i, c) * number(j, c + 5);
+        if (val[p++] != (s.with_a * entry(i, j) + s.without) * dot)
+            atomicAdd(wrong, 1ull);
+    });
 }
 
 /* Counts the numbers of Y that are not A X. */
@@ -170,15 +206,17 @@ struct task {
     grid g;
     double *x, *y;
     unsigned long long *counter;
+    int answers;             /* products and samples that were looked at */
 };
 
-void multiply(const task &t, const sps_operator *op, int k)
+void multiply(task &t, const sps_operator *op, int k)
 {
     const int64_t n = t.g.points();
     sps_block *X, *Y;
     char what[160];
 
-    fill<<<blocks(n), threads>>>(n, k, t.x);
+    fill<<<blocks(n), threads>>>(n, k, 0, t.x);
+    need(cudaMemset(t.y, 0xff, (size_t)(n * k) * sizeof(double))); /* NaN */
     need(cudaDeviceSynchronize());
     need(sps_block_wrap(ctx, n, k, t.x, k, &X));
     need(sps_block_wrap(ctx, n, k, t.y, k, &Y));
@@ -189,6 +227,7 @@ void multiply(const task &t, const sps_operator *op, int k)
     snprintf(what, sizeof what, "%s, %d columns: %llu of %lld numbers wrong",
              sps_operator_kernel(op), k, wrong, (long long)(n * k));
     check(wrong == 0, what);
+    t.answers++;
     sps_block_destroy(&X);
     sps_block_destroy(&Y);
 }
@@ -201,7 +240,7 @@ void solve(const task &t, const sps_operator *op, int k)
     sps_block *B, *X;
     char what[200];
 
-    fill<<<blocks(n), threads>>>(n, k, t.x);
+    fill<<<blocks(n), threads>>>(n, k, 0, t.x);
     need(cudaMemset(t.y, 0, (size_t)(n * k) * sizeof(double)));
     need(sps_block_wrap(ctx, n, k, t.x, k, &B));
     need(sps_block_wrap(ctx, n, k, t.y, k, &X));
@@ -223,21 +262,71 @@ void solve(const task &t, const sps_operator *op, int k)
     sps_block_destroy(&B);
 }
 
-void run(const task &t, sps_csr *A, const char *kernel)
+/* Whether the library served; that it refused with a reason is an answer, too,
+ * and anything else a failure. */
+bool served(const char *name, sps_status st)
 {
+    if (st == SPS_OK) return true;
+    printf("%s: %s: %s\n", name, sps_status_string(st),
+           sps_context_error(ctx));
+    if (st != SPS_EUNFIT && st != SPS_ENOMEM && st != SPS_EDEVMEM)
+        check(false, name);
+    return false;
+}
+
+/* val = X . Y, then with the values of A twice that less three times the old:
+ * (2 a - 3) x_i . y_j. */
+void sample(task &t, const sps_operator *op, const char *name)
+{
+    const int64_t n = t.g.points(), nnz = t.g.offset(n);
+    const samples right = { widest, 2.0, -3.0 };
+    double *val = room<double>(nnz);
+    sps_block *U, *V;
+    char what[160];
+
+    fill<<<blocks(n), threads>>>(n, widest, 0, t.x);
+    fill<<<blocks(n), threads>>>(n, widest, 5, t.y);
+    need(cudaMemset(val, 0xff, (size_t)nnz * sizeof *val)); /* NaN */
+    need(cudaDeviceSynchronize());
+    need(sps_block_wrap(ctx, n, widest, t.x, widest, &U));
+    need(sps_block_wrap(ctx, n, widest, t.y, widest, &V));
+    if (served(name, sps_operator_sample(op, 1.0, U, V, false, 0.0, val))) {
+        need(sps_operator_sample(op, 2.0, U, V, true, -3.0, val));
+        need(sps_context_sync(ctx));
+        compare_samples<<<blocks(n), threads>>>(t.g, right, val, t.counter);
+        const unsigned long long wrong = read(t.counter);
+        snprintf(what, sizeof what, "%s, %d columns: %llu of %lld samples "
+                 "wrong", name, widest, wrong, (long long)nnz);
+        check(wrong == 0, what);
+        t.answers++;
+    }
+    sps_block_destroy(&U);
+    sps_block_destroy(&V);
+    need(cudaFree(val));
+}
+
+void run(task &t, sps_csr *A, const char *name)
+{
+    const bool samples = !strncmp(name, "sddmm.", 6) || !strcmp(name, "sample");
+    const bool vectors = !strncmp(name, "spmv.", 5);
+    const auto start = std::chrono::steady_clock::now();
     sps_operator *op;
     sps_options opt;
 
     sps_options_default(&opt);
-    opt.kernel = kernel;
-    if (sps_operator_csr(ctx, A, widest, &opt, &op) != SPS_OK) {
-        check(false, sps_context_error(ctx));
-        return;
+    opt.kernel = strcmp(name, "sample") ? name : "auto";
+    if (served(name, sps_operator_csr(ctx, A, vectors || samples ? 1 : widest,
+                                      &opt, &op))) {
+        if (samples) sample(t, op, name);
+        else multiply(t, op, vectors ? 1 : widest);
+        if (!strcmp(name, "auto")) {
+            multiply(t, op, 1);
+            solve(t, op, widest);
+        }
+        sps_operator_destroy(&op);
     }
-    multiply(t, op, widest);
-    multiply(t, op, 1);
-    if (!strcmp(kernel, "auto")) solve(t, op, widest);
-    sps_operator_destroy(&op);
+    printf("%s: %.1f s\n", name, std::chrono::duration<double>(
+        std::chrono::steady_clock::now() - start).count());
 }
 
 sps_csr *stencil(grid g)
@@ -257,6 +346,52 @@ sps_csr *stencil(grid g)
     return A;
 }
 
+/* The stencil on the device, ended with its arrays. */
+void forget(sps_csr *A)
+{
+    void *arrays[] = { A->rowptr, A->col, A->val };
+
+    sps_csr_destroy(ctx, &A);
+    for (void *p : arrays) need(cudaFree(p));
+}
+
+/* The same on the host; the one on the device goes. */
+sps_csr *bring_home(sps_csr *A)
+{
+    sps_csr *B;
+
+    need(sps_csr_create(ctx, A->nrow, A->ncol, A->nnz, SPS_F64, &B));
+    need(cudaMemcpy(B->rowptr, A->rowptr,
+                    (size_t)(A->nrow + 1) * sizeof *B->rowptr,
+                    cudaMemcpyDeviceToHost));
+    need(cudaMemcpy(B->col, A->col, (size_t)A->nnz * sizeof *B->col,
+                    cudaMemcpyDeviceToHost));
+    need(cudaMemcpy(B->val, A->val, (size_t)A->nnz * sizeof(double),
+                    cudaMemcpyDeviceToHost));
+    B->props = A->props;
+    forget(A);
+    return B;
+}
+
+/* The names of the command line, or the usual ones; auto comes first. */
+void run_all(task &t, int count, char **name)
+{
+    const bool usual = count == 0;
+    sps_csr *A = stencil(t.g), *B;
+    bool automatic = usual;
+
+    for (int i = 0; i < count; i++)
+        automatic = automatic || !strcmp(name[i], "auto");
+    if (automatic) run(t, A, "auto");
+    B = bring_home(A);
+    for (const char *each : { "spmv.adaptive", "spmm.rode", "sample" })
+        if (usual) run(t, B, each);
+    for (int i = 0; i < count; i++)
+        if (strcmp(name[i], "auto")) run(t, B, name[i]);
+    sps_csr_destroy(ctx, &B);
+    check(t.answers > 0, "something was multiplied or sampled");
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -271,16 +406,13 @@ int main(int argc, char **argv)
         printf("skipped: no GPU here (%s)\n", why);
         return skipped;
     }
-    sps_csr *A = stencil(g);
     task t = { g, room<double>(g.points() * widest),
                room<double>(g.points() * widest),
                room<unsigned long long>(1) };
     need(cudaMemset(t.counter, 0, sizeof *t.counter));
-    if (argc < 3) run(t, A, "auto");
-    for (int i = 2; i < argc; i++) run(t, A, argv[i]);
-    void *arrays[] = { A->rowptr, A->col, A->val, t.x, t.y, t.counter };
-    sps_csr_destroy(ctx, &A);
-    for (void *p : arrays) need(cudaFree(p));
+    run_all(t, argc > 2 ? argc - 2 : 0, argv + 2);
+    for (void *p : { (void *)t.x, (void *)t.y, (void *)t.counter })
+        need(cudaFree(p));
     sps_context_destroy(&ctx);
     printf("%d%%: Checks: %d, Failures: %d, Errors: 0\n",
            checks ? 100 * (checks - failures) / checks : 0, checks, failures);
