@@ -40,7 +40,8 @@ static void open_rig(rig *r, const char *what, sps_csr *A)
     ck_assert(rig_plan(r, kernel, 1));
 }
 
-/* Of lanes, of a block of rows (256), of a warp's row (1024), of workers. */
+/* Of lanes, of a block of rows (256), of the longest row of one warp (512 in
+ * matrices so small, 1024 when none is longer), of its workers. */
 static const int64_t EDGES[] = {
     0, 1, 31, 32, 33, 127, 128, 129, 255, 0, 256, 1, 257, 511, 513, 1023, 1024,
     255, 1025, 2048, 0, 0, 2049, 2, 10240, 10241, 100, 3, 90, 7, 5, 64, 65,
@@ -60,6 +61,26 @@ static sps_csr *edge_matrix(int which, bool whole)
     case 2: return row_lengths_matrix(tail, 23, 23 * 200, 9100, whole);
     default: return NULL;
     }
+}
+
+/* So many entries that one warp walks rows of up to 2048 and of up to 4096: rows
+ * about one and two of those and of ten, and short ones between them. */
+static const struct large {
+    int reach;
+    int64_t entries;
+} LARGE[] = { { 2048, 4500000 }, { 4096, 17000000 } };
+
+static sps_csr *large_matrix(const struct large *of)
+{
+    const int64_t r = of->reach, list[] = {
+        r - 1, 27, r, 3, r + 1, 0, 255, 2 * r - 1, 81, 2 * r + 1, 7, 10 * r
+    };
+    int64_t sum = 0;
+
+    for (int i = 0; i < COUNT(list); i++) sum += list[i];
+    return row_lengths_matrix(list, COUNT(list),
+                              (of->entries + sum - 1) / sum * COUNT(list),
+                              50000, true);
 }
 
 /* ------------------------------------------------------------------ tests */
@@ -276,6 +297,26 @@ START_TEST(rows_at_and_beyond_the_edges_are_exact)
 }
 END_TEST
 
+START_TEST(longer_reaches_have_blocks_and_sums_of_their_own)
+{
+    rig r;
+
+    take_kernel(0);
+    open_rig(&r, "many entries", large_matrix(&LARGE[_i]));
+    ck_assert_int_eq(((const sps_row_plan *)r.plan)->rule.reach,
+                     LARGE[_i].reach);
+    for (int wide = 0; wide < 2; wide++) {
+        same_blocks(&r);
+        exact(&r, wide, 1.0, 0.0);
+        exact(&r, wide, -2.0, 3.0);
+        if (wide) continue;
+        rig_wide(&r);
+        ck_assert(rig_plan(&r, kernel, 1));
+    }
+    rig_close(&r);
+}
+END_TEST
+
 /* All workers have gone home: the next run can count on it. */
 static void nobody_waits(const rig *r)
 {
@@ -374,6 +415,8 @@ int main(void)
     tcase_add_test(t, marks_of_the_device_equal_those_of_the_host);
     tcase_add_test(t, columns_of_the_device_stand_as_those_of_the_host);
     tcase_add_loop_test(t, rows_at_and_beyond_the_edges_are_exact, 0, 2);
+    tcase_add_loop_test(t, longer_reaches_have_blocks_and_sums_of_their_own, 0,
+                        COUNT(LARGE));
     tcase_add_loop_test(t, a_hundred_runs_have_the_same_bits, 0, 2);
     tcase_add_loop_test(t, a_replayed_product_has_the_bits_of_a_plain_one, 0,
                         2);
