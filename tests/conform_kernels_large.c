@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conform_kernels_large.c - blocks of more than 2^31 numbers, on a GPU that has
- * room for them: a small matrix is stretched, so that its rows and columns lie
- * far apart, and the right answer stays that of the small one.
+/* conform_kernels_large.c - blocks of more than 2^31 numbers: a small matrix is
+ * stretched, so that its rows and columns lie far apart, and the right answer
+ * stays that of the small one.  A GPU that has no room for them fails, for
+ * nothing was shown; SPS_TEST_QUICK leaves them out.
  *
  * That the number of entries passes 2^31 is tried with small matrices: see
  * offsets_of_64_bits_are_exact. */
@@ -168,21 +169,28 @@ static void multiply_all(const exam *e, rig *big, field *X, field *Y)
     }
 }
 
+static void need_memory(size_t bytes)
+{
+    size_t free_bytes = 0, total;
+
+    OK(ctx, ctx->backend->memory(ctx, &free_bytes, &total));
+    demand(bytes <= free_bytes, "%.1f GB of the GPU's memory are needed, %.1f "
+           "are free: SPS_TEST_QUICK=1 leaves this out", 1e-9 * (double)bytes,
+           1e-9 * (double)free_bytes);
+}
+
 /* A matrix of n rows, these and its columns so many times apart, blocks with
  * this ld. */
 static void stretched(const types *t, const char *family, int64_t n,
                       int64_t rows, int64_t cols, int64_t ld)
 {
-    const sps_backend *b = ctx->backend;
     const size_t size = t->block == SPS_F64 ? 8 : 4;
     const size_t numbers = (size_t)(n * (rows + cols) * ld);
-    size_t free_bytes = 0, total;
     field X, Y;
     exam e;
     rig big;
 
-    OK(ctx, b->memory(ctx, &free_bytes, &total));
-    if (numbers * size + ((size_t)6 << 30) > free_bytes) return;
+    need_memory(numbers * size + ((size_t)6 << 30));
     exam_open(&e, zoo_find(family), n, t->exact, t, WIDEST);
     rig_take(&big, ctx, rows > cols ? "rows far apart" : "columns far apart",
              stretch(e.r.A, rows, cols));
