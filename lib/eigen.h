@@ -202,6 +202,22 @@ sps_status spsi_eigen_count_reserve(sps_eigen *e);
 void spsi_eigen_result(const sps_eigen *e, const sps_seconds *seconds,
                        sps_eigen_result *r);
 
+/* eigen_columns.c: columns of X that are pairs still wanted; how many leading
+ * ones are to converge before they are locked; the residual that the loop aims
+ * at for column j. */
+int spsi_eigen_wanted(const sps_eigen *e);
+int spsi_eigen_target(const sps_eigen *e);
+double spsi_eigen_aim(const sps_eigen *e, int j);
+/* X becomes m columns; `locked` of fixed are pairs. */
+void spsi_eigen_take_columns(sps_eigen *e, int m);
+void spsi_eigen_set_locked(sps_eigen *e, int locked);
+sps_status spsi_eigen_guess(sps_eigen *e, const sps_block *guess);
+sps_status spsi_eigen_lock(sps_eigen *e, int leading);
+double spsi_eigen_badness(const sps_eigen *e);
+sps_status spsi_eigen_snapshot(sps_eigen *e, double *best);
+sps_status spsi_eigen_converged_first(sps_eigen *e);
+sps_status spsi_eigen_complete(sps_eigen *e);
+
 /* eigen_solve.c */
 sps_status spsi_eigen_solve(sps_eigen *e, sps_block *X, double *lambda,
                             sps_eigen_result *result);

@@ -23,37 +23,6 @@
 #define RESTARTS 20     /* fresh products that disagreed, at most */
 #define SNAPSHOT 10     /* iterations from one look for the best to the next */
 
-static int wanted(const sps_eigen *e)
-{
-    int left = e->count - e->locked;
-
-    return left < e->m ? left : e->m;
-}
-
-/* Columns of X that are no guards. */
-static int unguarded(const sps_eigen *e)
-{
-    int64_t all = e->n - e->given - e->locked - (e->means ? e->nulls : 0);
-    int most = e->m == all ? e->m : e->m - e->guard;
-
-    return most < 1 ? 1 : most;
-}
-
-/* How many leading columns are to converge before they are locked, and how
- * many may be: guards that have converged too stay, and guard the rest. */
-static int target(const sps_eigen *e)
-{
-    int most = unguarded(e), left = wanted(e);
-
-    return left < most ? left : most;
-}
-
-static double limit_of(const sps_eigen *e, int j)
-{
-    return SPS_SOLVER_AIM * spsi_eigen_limit(e, e->theta[j], e->xnorm[j],
-                                             e->mnorm[j]);
-}
-
 /* Marks what is done; how many leading columns are, and in *ratio how far the
  * worst wanted one is from its limit. */
 static int mark(sps_eigen *e, double *ratio)
@@ -62,11 +31,11 @@ static int mark(sps_eigen *e, double *ratio)
 
     *ratio = 0;
     for (int j = 0; j < e->m; j++) {
-        double limit = limit_of(e, j);
+        double limit = spsi_eigen_aim(e, j);
 
         e->done[j] = e->resnorm[j] <= limit;
         if (e->done[j] && leading == j) leading++;
-        if (j < target(e) && !e->done[j])
+        if (j < spsi_eigen_target(e) && !e->done[j])
             *ratio = fmax(*ratio, limit > 0 ? e->resnorm[j] / limit
                                             : HUGE_VAL);
     }
@@ -87,7 +56,7 @@ static bool report(sps_eigen *e)
     double unit = e->opt.rtol > 0 ? e->opt.rtol : 1;
 
     if (!e->opt.monitor) return true;
-    for (int j = 0; j < wanted(e); j++) {
+    for (int j = 0; j < spsi_eigen_wanted(e); j++) {
         double limit = spsi_eigen_limit(e, e->theta[j], e->xnorm[j],
                                         e->mnorm[j]);
 
@@ -118,110 +87,6 @@ static sps_stop limit(const sps_eigen *e)
     return SPS_STOP_RUNNING;
 }
 
-/* ------------------------------------------------------------------ blocks */
-
-static void set_columns(sps_eigen *e, int m)
-{
-    e->m = m;
-    spsi_block_view(e->S, 0, m, &e->X);
-    spsi_block_view(e->AS, 0, m, &e->AX);
-    spsi_block_view(e->MS, 0, m, &e->MX);
-}
-
-static void set_locked(sps_eigen *e, int locked)
-{
-    e->locked = locked;
-    spsi_block_narrow(e->fixed, e->given + locked);
-    spsi_block_narrow(e->dual, e->given + locked);
-}
-
-/* X(:, 0 .. m-1): guesses of the caller, those that are there, else random.
- * Guards stay random: eigenvectors of other pairs as a guess would be all that
- * is ever seen. */
-static sps_status draw(sps_eigen *e, const sps_block *guess)
-{
-    sps_status st = SPS_OK;
-    int most = unguarded(e), k = guess->k < most ? guess->k : most;
-    sps_block from, to;
-
-    SPS_TRY(spsi_eigen_draw(e, &e->X, e->ctx->opt.seed));
-    SPS_TRY(spsi_norms(guess, e->scratch));
-    for (int j = 0; j < k; j++) {
-        if (!(e->scratch[j] > 0) || !isfinite(e->scratch[j])) continue;
-        spsi_block_view(guess, j, 1, &from);
-        spsi_block_view(&e->X, j, 1, &to);
-        SPS_TRY(spsi_copy(&from, &to));
-    }
-fail:
-    return st;
-}
-
-/* Leading columns of X go to fixed; the rest move up, random ones follow. */
-static sps_status lock(sps_eigen *e, int leading)
-{
-    sps_status st = SPS_OK;
-    int k = leading < target(e) ? leading : target(e);
-    int64_t left = e->n - e->given - e->locked - k -
-                   (e->means ? e->nulls : 0);
-    int rest = e->m - k, m = e->width < left ? e->width : (int)left;
-    sps_block from, to;
-
-    spsi_block_view(&e->X, 0, k, &from);
-    spsi_block_view(e->fixed, e->given + e->locked, k, &to);
-    SPS_TRY(spsi_copy(&from, &to));
-    if (e->M) {
-        spsi_block_view(&e->MX, 0, k, &from);
-        spsi_block_view(e->dual, e->given + e->locked, k, &to);
-        SPS_TRY(spsi_copy(&from, &to));
-    }
-    set_locked(e, e->locked + k);
-    if (e->locked == e->count) return SPS_OK;
-    spsi_block_narrow(e->room, rest);
-    spsi_block_view(&e->X, k, rest, &from);
-    SPS_TRY(spsi_copy(&from, e->room));
-    set_columns(e, m);
-    if (rest > m) rest = m;
-    spsi_block_narrow(e->room, rest);
-    spsi_block_view(&e->X, 0, rest, &to);
-    SPS_TRY(spsi_copy(e->room, &to));
-    spsi_block_view(&e->X, rest, m - rest, &to);
-    SPS_TRY(spsi_eigen_draw(e, &to, e->ctx->opt.seed + (uint64_t)e->locked));
-fail:
-    return st;
-}
-
-/* How good X is as a whole: the wanted residuals in units of their limits, on
- * a logarithmic scale so that each counts. */
-static double badness(const sps_eigen *e)
-{
-    double sum = 0;
-
-    for (int j = 0; j < wanted(e); j++) {
-        double limit = limit_of(e, j);
-
-        if (!isfinite(e->resnorm[j])) return HUGE_VAL;
-        if (e->resnorm[j] > limit)
-            sum += limit > 0 ? log(e->resnorm[j] / limit) : 1e3;
-    }
-    return sum;
-}
-
-/* Keeps X where it is better than what was kept since the last locking. */
-static sps_status snapshot(sps_eigen *e, double *best)
-{
-    sps_status st = SPS_OK;
-    double now = badness(e);
-    sps_block from, to;
-
-    if (!(now < *best)) return SPS_OK;
-    *best = now;
-    spsi_block_view(&e->X, 0, wanted(e), &from);
-    spsi_block_view(e->fixed, e->given + e->locked, wanted(e), &to);
-    SPS_TRY(spsi_copy(&from, &to));
-fail:
-    return st;
-}
-
 /* ----------------------------------------------------------------- the loop */
 
 typedef struct course {
@@ -244,7 +109,7 @@ static sps_status start(sps_eigen *e, course *c)
  * It may reach lower: ||A|| says little of a matrix of mixed units. */
 static bool at_rounding(const sps_eigen *e)
 {
-    for (int j = 0; j < target(e); j++)
+    for (int j = 0; j < spsi_eigen_target(e); j++)
         if (!e->done[j] && e->resnorm[j] >
             100 * spsi_eigen_floor(e, e->theta[j], e->xnorm[j]))
             return false;
@@ -276,7 +141,7 @@ static sps_status harvest(sps_eigen *e, course *c, int leading)
     sps_status st = SPS_OK;
 
     if (!c->fresh) return start(e, c);
-    SPS_TRY(lock(e, leading));
+    SPS_TRY(spsi_eigen_lock(e, leading));
     if (e->locked == e->count) {
         e->stop = SPS_STOP_CONVERGED;
         return SPS_OK;
@@ -285,7 +150,7 @@ static sps_status harvest(sps_eigen *e, course *c, int leading)
     *c = (course){ .best = HUGE_VAL, .least = HUGE_VAL,
                    .since = e->iteration };
     SPS_TRY(start(e, c));
-    if (!e->stop) SPS_TRY(snapshot(e, &c->best));
+    if (!e->stop) SPS_TRY(spsi_eigen_snapshot(e, &c->best));
 fail:
     return st;
 }
@@ -294,27 +159,8 @@ static int converged(const sps_eigen *e)
 {
     int count = 0;
 
-    for (int j = 0; j < target(e); j++) count += e->done[j];
+    for (int j = 0; j < spsi_eigen_target(e); j++) count += e->done[j];
     return count;
-}
-
-/* X with the converged ones of the wanted first; MX too. */
-static sps_status converged_first(sps_eigen *e)
-{
-    sps_block *block[2] = { &e->X, &e->MX };
-    sps_status st = SPS_OK;
-    int k = 0, wanted_now = target(e);
-
-    for (int pass = 0; pass < 2; pass++)
-        for (int j = 0; j < e->m; j++)
-            if ((j < wanted_now && e->done[j]) == !pass) e->order[k++] = j;
-    spsi_block_narrow(e->room, e->m);
-    for (int i = 0; i < (e->M ? 2 : 1); i++) {
-        SPS_TRY(spsi_gather(block[i], e->order, e->room));
-        SPS_TRY(spsi_copy(e->room, block[i]));
-    }
-fail:
-    return st;
 }
 
 /* Some have converged, the others do not get on: in a cluster as wide as the
@@ -326,7 +172,7 @@ static sps_status harvest_some(sps_eigen *e, course *c)
     int count = converged(e);
 
     if (!c->fresh) return start(e, c);
-    SPS_TRY(converged_first(e));
+    SPS_TRY(spsi_eigen_converged_first(e));
     SPS_TRY(harvest(e, c, count));
 fail:
     return st;
@@ -337,14 +183,14 @@ fail:
 static sps_status give_up(sps_eigen *e, course *c)
 {
     c->fresh = true;
-    return harvest(e, c, target(e));
+    return harvest(e, c, spsi_eigen_target(e));
 }
 
 static sps_status iterate(sps_eigen *e, course *c)
 {
     sps_status st = SPS_OK;
 
-    if (e->iteration % SNAPSHOT == 0) SPS_TRY(snapshot(e, &c->best));
+    if (e->iteration % SNAPSHOT == 0) SPS_TRY(spsi_eigen_snapshot(e, &c->best));
     e->stop = limit(e);
     if (e->stop) return SPS_OK;
     SPS_TRY(spsi_eigen_move_precond(e));
@@ -362,14 +208,14 @@ static sps_status run(sps_eigen *e)
     int leading, waited, told = -1;
 
     SPS_TRY(start(e, &c));
-    if (!e->stop) SPS_TRY(snapshot(e, &c.best));
+    if (!e->stop) SPS_TRY(spsi_eigen_snapshot(e, &c.best));
     while (!e->stop) {
         leading = mark(e, &c.ratio);
         if (e->iteration > told && !report(e)) e->stop = SPS_STOP_INTERRUPTED;
         told = e->iteration;
         if (e->stop) break;
         waited = idle(e, &c, leading);
-        if (leading >= target(e)) {
+        if (leading >= spsi_eigen_target(e)) {
             if (!c.fresh) {
                 e->restarts++;
                 c.failures++;
@@ -387,36 +233,7 @@ static sps_status run(sps_eigen *e)
     }
     if (e->stop < 0 && e->stop != SPS_STOP_NOT_FINITE &&
         e->stop != SPS_STOP_MASS_INDEFINITE)
-        SPS_TRY(snapshot(e, &c.best));
-fail:
-    return st;
-}
-
-/* Fewer columns than pairs were at work when it ended: random ones make up
- * the number, so that what is handed out has full rank. */
-static sps_status complete(sps_eigen *e)
-{
-    sps_status st = SPS_OK;
-    int have = e->locked + wanted(e);
-    sps_block none, W, MW;
-
-    if (e->locked == e->count) return SPS_OK;
-    spsi_block_view(e->fixed, 0, 0, &none);
-    for (int from = e->locked; from < e->count; from += W.k) {
-        int k = (from < have ? have : e->count) - from;
-        sps_stop stop = e->stop;
-
-        if (k > e->width) k = e->width;
-        spsi_block_view(e->fixed, e->given + from, k, &W);
-        spsi_block_view(e->dual, e->given + from, k, &MW);
-        if (from >= have) SPS_TRY(sps_block_random(
-                &W, e->ctx->opt.seed + 7 + (uint64_t)from));
-        e->stop = SPS_STOP_RUNNING;
-        SPS_TRY(spsi_eigen_orth(e, &none, &none, &W, &MW));
-        e->stop = stop;
-        if (W.k < k) break;   /* no pair of numbers can be made of it */
-        set_locked(e, from + W.k);
-    }
+        SPS_TRY(spsi_eigen_snapshot(e, &c.best));
 fail:
     return st;
 }
@@ -429,8 +246,8 @@ static void reset(sps_eigen *e)
     e->iteration = e->restarts = e->directions = 0;
     e->missed = -1;
     e->shift_failures = 0;
-    set_locked(e, 0);
-    set_columns(e, e->width);
+    spsi_eigen_set_locked(e, 0);
+    spsi_eigen_take_columns(e, e->width);
     for (int j = 0; j < e->count; j++) e->relative[j] = 1;
 }
 
@@ -446,9 +263,9 @@ sps_status spsi_eigen_solve(sps_eigen *e, sps_block *X, double *lambda,
     e->started = spsi_now();
     spsi_phase_reset(e->ctx);
     if (e->type->step) {
-        SPS_TRY(draw(e, X));
+        SPS_TRY(spsi_eigen_guess(e, X));
         SPS_TRY(run(e));
-        SPS_TRY(complete(e));
+        SPS_TRY(spsi_eigen_complete(e));
     } else {
         SPS_TRY(spsi_eigen_dense(e));
     }
@@ -461,9 +278,9 @@ sps_status spsi_eigen_solve(sps_eigen *e, sps_block *X, double *lambda,
     };
     SPS_TRY(spsi_eigen_prove(e, X));
     if (e->opt.verify_count) {
-        set_locked(e, e->count);
+        spsi_eigen_set_locked(e, e->count);
         SPS_TRY(spsi_eigen_count(e));
-        set_locked(e, 0);
+        spsi_eigen_set_locked(e, 0);
     }
     seconds.verify = spsi_now() - now;
     if (lambda) memcpy(lambda, e->lambda, (size_t)e->count * sizeof *lambda);
