@@ -53,7 +53,10 @@ struct sps_eigen {
     sps_operator *shifted;
     sps_solver *shift_solver;
     sps_block *shift_B, *shift_X;
+    sps_block *shift_D;          /* shift is D (A - sigma M) D of a search
+                                    nearest to sigma */
     int shift_failures;          /* inner solves in a row */
+    double pole;                 /* the sigma that was taken */
     sps_block *border;           /* (A - sigma M)^-1 M Y of constraints Y */
     sps_small *border_inverse;   /* (Y'M border)^-1 */
     sps_small *dense_A, *dense_M, *dense_D;   /* eigen_dense.c, else NULL */
@@ -108,6 +111,7 @@ struct sps_eigen {
     int iteration, restarts, missed;
     int64_t applies_A, applies_M, applies_T;
     double orthogonality, started;
+    double *host_x, *host_g;     /* n each: a column, and bounds for it */
 };
 
 /* Y = A X and M X (a copy without M), counted and timed. */
@@ -155,11 +159,18 @@ sps_status spsi_eigen_prepare_proof(sps_eigen *e);
 sps_status spsi_eigen_prove(sps_eigen *e, sps_block *X);
 /* R -= M Y Y'R: residuals as constraints Y leave them. */
 sps_status spsi_eigen_constrain(sps_eigen *e, sps_block *R);
-/* The largest ||A x - theta M x|| at which a pair has converged, and the one
- * that rounding leaves. */
+/* The largest ||A x - theta M x|| at which a pair has converged, and one that
+ * rounding may leave by norms alone, ||A|| ||x||: no verdict. */
 double spsi_eigen_limit(const sps_eigen *e, double theta, double xnorm,
                         double mnorm);
 double spsi_eigen_floor(const sps_eigen *e, double theta, double xnorm);
+
+/* eigen_rounding.c: what rounding leaves of ||A x - lambda M x||, x column j
+ * of X, whatever is done, and the most that it explains.  From the entries of A
+ * and M, if both are there. */
+sps_status spsi_eigen_rounding(sps_eigen *e, const sps_block *X, int j,
+                               double lambda, double *least, double *most);
+bool spsi_eigen_entries(const sps_eigen *e);
 
 /* eigen_precond.c: T, the caller's or one made here; and where Ritz values
  * call for it, about another shift. */
@@ -181,6 +192,7 @@ sps_status spsi_eigen_shift(sps_eigen *e);
 void spsi_eigen_unshift(sps_eigen *e);
 sps_status spsi_eigen_invert(sps_eigen *e, const sps_block *X, sps_block *Y);
 sps_status spsi_eigen_shift_residuals(sps_eigen *e);
+sps_status spsi_eigen_shift_test(sps_eigen *e);
 
 /* eigen_dense.c: the type that says that all is done by LAPACK, NULL where it
  * is not; its memory; every pair, those wanted into fixed. */
@@ -215,6 +227,7 @@ sps_status spsi_eigen_guess(sps_eigen *e, const sps_block *guess);
 sps_status spsi_eigen_lock(sps_eigen *e, int leading);
 double spsi_eigen_badness(const sps_eigen *e);
 sps_status spsi_eigen_snapshot(sps_eigen *e, double *best);
+sps_status spsi_eigen_restore(sps_eigen *e);
 sps_status spsi_eigen_converged_first(sps_eigen *e);
 sps_status spsi_eigen_complete(sps_eigen *e);
 

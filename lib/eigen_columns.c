@@ -123,18 +123,32 @@ double spsi_eigen_badness(const sps_eigen *e)
     return sum;
 }
 
-/* Keeps X where it is better than what was kept since the last locking. */
+/* Keeps X where it is better than what was kept since the last locking; behind
+ * a shift (A - sigma M)^-1 M X, which residuals speak of. */
 sps_status spsi_eigen_snapshot(sps_eigen *e, double *best)
 {
     sps_status st = SPS_OK;
     double now = spsi_eigen_badness(e);
+    int k = spsi_eigen_wanted(e);
     sps_block from, to;
 
     if (!(now < *best)) return SPS_OK;
     *best = now;
-    spsi_block_view(&e->X, 0, spsi_eigen_wanted(e), &from);
-    spsi_block_view(e->fixed, e->given + e->locked, spsi_eigen_wanted(e),
-                    &to);
+    spsi_block_view(e->inverted ? &e->AX : &e->X, 0, k, &from);
+    spsi_block_view(e->fixed, e->given + e->locked, k, &to);
+    SPS_TRY(spsi_copy(&from, &to));
+fail:
+    return st;
+}
+
+sps_status spsi_eigen_restore(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    int k = spsi_eigen_wanted(e);
+    sps_block from, to;
+
+    spsi_block_view(e->fixed, e->given + e->locked, k, &from);
+    spsi_block_view(&e->X, 0, k, &to);
     SPS_TRY(spsi_copy(&from, &to));
 fail:
     return st;

@@ -8,7 +8,8 @@
  *   Symmetric Eigenvalue Problem, 1998, theorem 15.9.1), and max |X'MX - I|.
  *
  * A pair is converged by this residual alone.  Where the tolerance lies below
- * what rounding leaves of r, the pair is "limited by rounding". */
+ * what rounding leaves of r, and r is no more than that, the pair is "limited
+ * by rounding" (eigen_rounding.c); one that stopped above has "stagnated". */
 #include "eigen.h"
 
 #include <float.h>
@@ -16,7 +17,6 @@
 #include <string.h>
 
 #define FLOOR (8 * DBL_EPSILON)     /* what rounding leaves of ||r|| */
-#define ROUNDING (1e3 * DBL_EPSILON) /* backward errors it can explain */
 #define SLICE 8                     /* columns of a solve with M */
 
 static double size_of(const sps_eigen *e, double theta, double xnorm)
@@ -100,6 +100,10 @@ sps_status spsi_eigen_prepare_proof(sps_eigen *e)
     int most = few < SLICE ? few : SLICE;
 
     SPS_TRY(spsi_small_create(e->ctx, e->count, e->width, &e->E));
+    if (spsi_eigen_entries(e)) {
+        SPS_TRY(SPS_NEW(e->ctx, e->n, &e->host_x));
+        SPS_TRY(SPS_NEW(e->ctx, e->n, &e->host_g));
+    }
     if (!e->M) return SPS_OK;
     sps_options_default(&o);
     o.solver = "cg";
@@ -209,6 +213,21 @@ static bool independent(const sps_eigen *e, int first, int j)
     return true;
 }
 
+/* Pair i, column j of X, is above its limit: whether it cannot be below. */
+static sps_status look_at_rounding(sps_eigen *e, const sps_block *X, int j,
+                                   int i, double limit)
+{
+    sps_status st = SPS_OK;
+    double least, most;
+
+    if (!isfinite(e->resnorm[j])) return SPS_OK;
+    SPS_TRY(spsi_eigen_rounding(e, X, j, e->lambda[i], &least, &most));
+    if (limit < least && e->resnorm[j] <= most)
+        e->pair[i] = SPS_STOP_ROUNDING;
+fail:
+    return st;
+}
+
 /* Columns first .. first + k - 1 of X. */
 static sps_status prove_slice(sps_eigen *e, const sps_block *all, int first,
                               int k)
@@ -233,6 +252,7 @@ static sps_status prove_slice(sps_eigen *e, const sps_block *all, int first,
     if (e->M) SPS_TRY(dual_norms(e, e->R, e->bound + first));
     for (int j = 0; j < k; j++) {
         double l = fabs(e->lambda[first + j]), size = size_of(e, l, x[j]);
+        double limit = spsi_eigen_limit(e, l, x[j], m[j]);
         int i = first + j;
 
         e->residual[i] = r[j] == 0 ? 0 : r[j] / (l * m[j]);
@@ -245,9 +265,9 @@ static sps_status prove_slice(sps_eigen *e, const sps_block *all, int first,
             e->pair[i] = SPS_STOP_RUNNING;
             continue;
         }
-        e->pair[i] = independent(e, first, j) &&
-                             r[j] <= spsi_eigen_limit(e, l, x[j], m[j])
+        e->pair[i] = independent(e, first, j) && r[j] <= limit
                          ? SPS_STOP_CONVERGED : SPS_STOP_RUNNING;
+        if (!(r[j] <= limit)) SPS_TRY(look_at_rounding(e, &X, j, i, limit));
     }
 fail:
     return st;
@@ -258,7 +278,8 @@ static sps_stop reason(const sps_eigen *e, int i)
 {
     if (!isfinite(e->lambda[i])) return SPS_STOP_NOT_FINITE;
     if (e->stop < 0 && e->stop != SPS_STOP_STAGNATED) return e->stop;
-    return e->backward[i] <= ROUNDING ? SPS_STOP_ROUNDING : SPS_STOP_STAGNATED;
+    return e->pair[i] == SPS_STOP_ROUNDING ? SPS_STOP_ROUNDING
+                                           : SPS_STOP_STAGNATED;
 }
 
 static void verdict(sps_eigen *e)

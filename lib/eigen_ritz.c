@@ -102,6 +102,7 @@ sps_status spsi_eigen_begin(sps_eigen *e, double *w)
     SPS_TRY(spsi_eigen_rotate(e, e->G));
     for (int j = 0; j < e->m; j++) e->ritz[j] = e->sign * w[j];
     SPS_TRY(spsi_eigen_residuals(e));
+    if (e->inverted && !e->stop) SPS_TRY(spsi_eigen_shift_test(e));
 fail:
     return st;
 }

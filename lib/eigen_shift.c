@@ -10,8 +10,11 @@
  * have.  Pairs are judged by A and M as ever. */
 #include "eigen.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
+
+#include "order.h"
 
 #define BACKWARD 1e-13   /* of the inner solves */
 #define ENTRIES 8e7      /* of L and of U, at most */
@@ -152,6 +155,28 @@ static sps_status choose_solver(sps_eigen *e, bool any)
     return st;
 }
 
+/* e->shift = D (A - sigma M) D, D = diag(e->shift_D) of powers of two, whose
+ * rows have largest entries near 1. */
+static sps_status equilibrate(sps_eigen *e)
+{
+    sps_csr *C = e->shift;
+    double *d = NULL, *same = NULL, *val = C->val;
+    sps_status st = SPS_OK;
+
+    SPS_TRY(SPS_NEW(e->ctx, e->n, &d));
+    SPS_TRY(SPS_NEW(e->ctx, e->n, &same));
+    SPS_TRY(spsi_equilibrate(e->ctx, C, d, same));
+    for (int64_t i = 0; i < e->n; i++)
+        for (int64_t p = C->rowptr[i]; next_of(C, i, p); p++)
+            val[p] *= d[i] * d[C->col[p]];
+    SPS_TRY(sps_block_create(e->ctx, e->n, 1, &e->shift_D));
+    SPS_TRY(sps_block_set(e->shift_D, 0, 1, d, 1, SPS_ROW_MAJOR, SPS_HOST));
+fail:
+    spsi_free(e->ctx, d);
+    spsi_free(e->ctx, same);
+    return st;
+}
+
 /* With sigma an eigenvalue there are no factors: then a place beside it, a
  * little further each time.  Pairs are still ordered by their distance from
  * sigma. */
@@ -164,6 +189,7 @@ static sps_status find_pole(sps_eigen *e)
 
     for (int attempt = 0; attempt < 4; attempt++) {
         SPS_TRY(spsi_eigen_subtract(e, sigma, &e->shift));
+        SPS_TRY(equilibrate(e));
         SPS_TRY(sps_operator_csr(e->ctx, e->shift, e->width, NULL,
                                  &e->shifted));
         st = choose_solver(e, attempt == 3);
@@ -172,6 +198,7 @@ static sps_status find_pole(sps_eigen *e)
         sigma += step;
         step *= 100;
     }
+    e->pole = sigma;
     if (st == SPS_OK && sigma != e->opt.sigma)
         spsi_note(e->ctx, "A - sigma M could not be factored, sigma may be an "
                   "eigenvalue: %.10g was taken in its place", sigma);
@@ -189,8 +216,10 @@ static sps_status inner_solve(sps_eigen *e)
 
     SPS_TRY(spsi_fill(e->shift_X, 0));
     memcpy(phase, e->ctx->phase_seconds, sizeof phase);
+    SPS_TRY(spsi_scale_rows(e->shift_D, e->shift_B, e->shift_B));
     SPS_TRY(sps_solver_linear(e->shift_solver, e->shift_B, e->shift_X,
                               &result));
+    SPS_TRY(spsi_scale_rows(e->shift_D, e->shift_X, e->shift_X));
     for (int i = 0; i < SPS_PHASES; i++)
         e->ctx->phase_seconds[i] += phase[i];
     e->applies_T += result.iterations;
@@ -262,6 +291,7 @@ void spsi_eigen_unshift(sps_eigen *e)
     sps_operator_destroy(&e->shifted);
     sps_block_destroy(&e->shift_B);
     sps_block_destroy(&e->shift_X);
+    sps_block_destroy(&e->shift_D);
     sps_block_destroy(&e->border);
     spsi_small_destroy(&e->border_inverse);
     if (e->shift) sps_csr_destroy(e->ctx, &e->shift);
@@ -300,29 +330,58 @@ fail:
     return st;
 }
 
-/* From the Ritz values nu: lambda by Rayleigh quotients, the residuals of A
- * and M, and in R the direction (A - sigma M)^-1 M x - nu x. */
+/* R = (A - sigma M)^-1 M X - X diag(nu), and theta and the residuals of the
+ * pencil for Y = (A - sigma M)^-1 M X diag(1 / nu), which X becomes when it is
+ * started again: (A - sigma M) y = M x / nu and x = y - r / nu, so that
+ *
+ *     A y - theta M y = -M r / nu^2,   theta = sigma + 1 / nu.
+ *
+ * X itself carries parts along vectors of huge lambda, which nu, about zero,
+ * does not show and A makes large of; Y has none (Nour-Omid, Parlett, Ericsson
+ * and Jensen, Math. Comp. 48, 1987). */
 sps_status spsi_eigen_shift_residuals(sps_eigen *e)
 {
     sps_status st = SPS_OK;
+    sps_block *MR = e->M ? e->room : e->R;
     double *minus = e->scratch, *one = e->scratch + e->m;
 
-    spsi_block_narrow(e->R, e->m);
-    SPS_TRY(sps_operator_apply(e->A, 1.0, &e->X, 0.0, e->R));
-    SPS_TRY(spsi_dots(&e->X, e->R, e->theta));
-    for (int j = 0; j < e->m; j++) {
-        minus[j] = -e->theta[j];
-        one[j] = 1;
-    }
-    SPS_TRY(spsi_axpby_cols(minus, &e->MX, one, e->R));
-    SPS_TRY(spsi_eigen_constrain(e, e->R));
-    SPS_TRY(spsi_norms(e->R, e->resnorm));
     for (int j = 0; j < e->m; j++) {
         minus[j] = -e->ritz[j];
         one[j] = 1;
     }
+    spsi_block_narrow(e->R, e->m);
+    spsi_block_narrow(e->room, e->m);
     SPS_TRY(spsi_copy(&e->AX, e->R));
     SPS_TRY(spsi_axpby_cols(minus, &e->X, one, e->R));
+    if (e->M) SPS_TRY(spsi_eigen_mass(e, e->R, MR));
+    SPS_TRY(spsi_norms(MR, e->resnorm));
+    for (int j = 0; j < e->m; j++) {
+        double nu = e->ritz[j];
+        bool far = fabs(nu) < 1e-150;
+
+        e->theta[j] = e->pole + (far ? 0 : 1 / nu);
+        e->resnorm[j] = far ? DBL_MAX : e->resnorm[j] / nu / nu;
+    }
+fail:
+    return st;
+}
+
+/* The same of X itself, by A and M alone. */
+sps_status spsi_eigen_shift_test(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    double *minus = e->scratch, *one = e->scratch + e->m;
+
+    spsi_block_narrow(e->room, e->m);
+    SPS_TRY(sps_operator_apply(e->A, 1.0, &e->X, 0.0, e->room));
+    SPS_TRY(spsi_dots(&e->X, e->room, e->theta));
+    for (int j = 0; j < e->m; j++) {
+        minus[j] = -e->theta[j];
+        one[j] = 1;
+    }
+    SPS_TRY(spsi_axpby_cols(minus, &e->MX, one, e->room));
+    SPS_TRY(spsi_eigen_constrain(e, e->room));
+    SPS_TRY(spsi_norms(e->room, e->resnorm));
 fail:
     return st;
 }

@@ -22,6 +22,8 @@
 
 #define RESTARTS 20     /* fresh products that disagreed, at most */
 #define SNAPSHOT 10     /* iterations from one look for the best to the next */
+#define SWEEPS 2        /* of a polish: the second still gains as a rule */
+#define GLOSS 10        /* iterations without a gain before one */
 
 /* Marks what is done; how many leading columns are, and in *ratio how far the
  * worst wanted one is from its limit. */
@@ -94,6 +96,7 @@ typedef struct course {
     int leading, since;          /* iteration of the last progress */
     int failures;                /* fresh products disagreed, since locking */
     bool fresh;                  /* nothing but start since the products */
+    bool polished, over;         /* since the last progress; no more to gain */
 } course;
 
 static sps_status start(sps_eigen *e, course *c)
@@ -105,9 +108,22 @@ static sps_status start(sps_eigen *e, course *c)
     return st;
 }
 
-/* Whether rounding explains the residuals of all pairs that are still open.
- * It may reach lower: ||A|| says little of a matrix of mixed units. */
-static bool at_rounding(const sps_eigen *e)
+/* X again, from fresh products; behind a shift, (A - sigma M)^-1 M X in its
+ * place, which is what residuals spoke of. */
+static sps_status renew(sps_eigen *e, course *c)
+{
+    sps_status st = SPS_OK;
+
+    if (e->inverted) SPS_TRY(spsi_copy(&e->AX, &e->X));
+    SPS_TRY(start(e, c));
+fail:
+    return st;
+}
+
+/* Whether rounding may explain the residuals of all pairs that are still open,
+ * by norms.  It reaches lower as a rule: ||A|| says little of a matrix of mixed
+ * units. */
+static bool near_rounding(const sps_eigen *e)
 {
     for (int j = 0; j < spsi_eigen_target(e); j++)
         if (!e->done[j] && e->resnorm[j] >
@@ -116,12 +132,97 @@ static bool at_rounding(const sps_eigen *e)
     return true;
 }
 
+/* X becomes the best there was again. */
+static sps_status undo(sps_eigen *e, course *c)
+{
+    sps_status st = SPS_OK;
+
+    SPS_TRY(spsi_eigen_restore(e));
+    SPS_TRY(start(e, c));
+fail:
+    return st;
+}
+
+/* Whether the residuals of fresh products are rounding for all that are still
+ * open. */
+static sps_status look_whether_over(sps_eigen *e, course *c)
+{
+    sps_status st = SPS_OK;
+    double least, most;
+
+    c->over = true;
+    for (int j = 0; j < spsi_eigen_target(e) && c->over; j++) {
+        double limit = spsi_eigen_aim(e, j);
+
+        if (e->resnorm[j] <= limit) continue;
+        SPS_TRY(spsi_eigen_rounding(e, &e->X, j, e->theta[j], &least, &most));
+        c->over = limit < least && e->resnorm[j] <= most;
+    }
+fail:
+    return st;
+}
+
+/* X - T R, and fresh products. */
+static sps_status correct(sps_eigen *e, course *c)
+{
+    sps_status st = SPS_OK;
+
+    if (!e->inverted) {
+        spsi_block_narrow(e->R, e->m);
+        spsi_block_narrow(e->room, e->m);
+        SPS_TRY(spsi_eigen_precondition(e, e->R, e->room));
+        SPS_TRY(spsi_axpby(-e->sign, e->room, 1, &e->X));
+    }
+    SPS_TRY(renew(e, c));
+fail:
+    return st;
+}
+
+/* Steps of inverse iteration as far as T is an inverse.  Rayleigh and Ritz do
+ * not see parts along vectors of huge lambda that change x'A x by less than its
+ * rounding, though they make up the residual, and leave such parts of each new
+ * direction; T takes them away.  With a poor T what there was comes back. */
+static sps_status polish(sps_eigen *e, course *c)
+{
+    bool able = e->inverted || (e->T && !e->T_left);
+    sps_status st = SPS_OK;
+
+    e->event = "polished";
+    c->polished = true;
+    c->best = HUGE_VAL;   /* it was of products carried along */
+    SPS_TRY(renew(e, c));
+    if (!e->stop) SPS_TRY(spsi_eigen_snapshot(e, &c->best));
+    for (int sweep = 0; able && sweep < SWEEPS && !e->stop; sweep++) {
+        SPS_TRY(correct(e, c));
+        if (e->stop) break;
+        able = spsi_eigen_badness(e) <= c->best;
+        SPS_TRY(able ? spsi_eigen_snapshot(e, &c->best) : undo(e, c));
+    }
+    if (!e->stop) SPS_TRY(look_whether_over(e, c));
+fail:
+    return st;
+}
+
 /* No gain of one per cent for that long is too long: near rounding a few
  * iterations are, far from it LOBPCG without a good preconditioner may stand
- * still. */
+ * still; behind a shift another shift is better than many iterations. */
 static int patience(const sps_eigen *e)
 {
-    return at_rounding(e) ? 20 : e->n < 1000 ? 500 : 2000;
+    if (e->inverted) return 100;
+    return near_rounding(e) ? 50 : e->n < 1000 ? 500 : 2000;
+}
+
+/* What has converged now will not stay so: an iteration brings back what
+ * renewing took away. */
+static bool settled(const course *c)
+{
+    return c->fresh && (c->polished || c->failures > 0);
+}
+
+/* Far from rounding, what has converged waits no longer for the rest. */
+static bool late(const sps_eigen *e, int waited)
+{
+    return waited > patience(e) / 5 && !near_rounding(e);
 }
 
 /* Iterations since the last gain. */
@@ -131,6 +232,7 @@ static int idle(const sps_eigen *e, course *c, int leading)
         c->least = fmin(c->ratio, c->least);
         c->leading = leading > c->leading ? leading : c->leading;
         c->since = e->iteration;
+        c->polished = c->over = false;
     }
     return e->iteration - c->since;
 }
@@ -140,7 +242,7 @@ static sps_status harvest(sps_eigen *e, course *c, int leading)
 {
     sps_status st = SPS_OK;
 
-    if (!c->fresh) return start(e, c);
+    if (!c->fresh) return renew(e, c);
     SPS_TRY(spsi_eigen_lock(e, leading));
     if (e->locked == e->count) {
         e->stop = SPS_STOP_CONVERGED;
@@ -171,19 +273,25 @@ static sps_status harvest_some(sps_eigen *e, course *c)
     sps_status st = SPS_OK;
     int count = converged(e);
 
-    if (!c->fresh) return start(e, c);
+    if (!c->fresh) return renew(e, c);
     SPS_TRY(spsi_eigen_converged_first(e));
     SPS_TRY(harvest(e, c, count));
 fail:
     return st;
 }
 
-/* Pairs that cannot get better are locked as they are: the proof will say of
- * each what it is. */
+/* Pairs that get no better are locked as they are, polished: the proof will say
+ * of each what it is. */
 static sps_status give_up(sps_eigen *e, course *c)
 {
+    sps_status st = SPS_OK;
+
+    if (!settled(c)) SPS_TRY(polish(e, c));
+    if (e->stop) return SPS_OK;
     c->fresh = true;
-    return harvest(e, c, spsi_eigen_target(e));
+    SPS_TRY(harvest(e, c, spsi_eigen_target(e)));
+fail:
+    return st;
 }
 
 static sps_status iterate(sps_eigen *e, course *c)
@@ -221,11 +329,13 @@ static sps_status run(sps_eigen *e)
                 c.failures++;
             }
             SPS_TRY(harvest(e, &c, leading));
-        } else if (waited > patience(e) / 5 && converged(e) &&
-                   !at_rounding(e)) {
+        } else if (converged(e) && (settled(&c) || late(e, waited))) {
             SPS_TRY(harvest_some(e, &c));
-        } else if (waited > patience(e) || c.failures > RESTARTS) {
-            if (at_rounding(e)) SPS_TRY(give_up(e, &c));
+        } else if (near_rounding(e) && waited > GLOSS && !c.polished) {
+            SPS_TRY(polish(e, &c));
+        } else if (c.over || waited > patience(e) ||
+                   c.failures > RESTARTS) {
+            if (c.over || near_rounding(e)) SPS_TRY(give_up(e, &c));
             else e->stop = SPS_STOP_STAGNATED;
         } else {
             SPS_TRY(iterate(e, &c));

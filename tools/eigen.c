@@ -115,3 +115,14 @@ void eigen_report(const job *j, FILE *f)
                 e->bound[i], e->residual[i], sps_stop_string(e->pair[i]));
     fprintf(f, "\n");
 }
+
+const char *eigen_suggestion(const job *j)
+{
+    if (!strcmp(j->eigen.solver, "lapack"))
+        return "-solver lobpcg: LAPACK's errors are those of the largest "
+               "entries; or a larger -rtol";
+    if (j->opt.given_sigma || !strcmp(j->opt.which, "nearest"))
+        return "a -sigma nearer to the pairs wanted, a larger -block or -rtol";
+    return "-sigma near the pairs wanted, another -precond, a larger -block "
+           "or -rtol";
+}

@@ -271,12 +271,12 @@ const char *job_advice(const job *j)
     case SPS_STOP_MISSED:
         return "a larger -block, another -seed, or a smaller -rtol";
     case SPS_STOP_ROUNDING:
-        return "a larger -rtol, or -atol: rounding, eps ||A||, is above the "
-               "tolerance times lambda; -norm backward if that is enough";
+        return "a larger -rtol, or -atol: rounding of x alone, eps |A||x|, is "
+               "above the tolerance; -norm backward if that is enough";
     case SPS_STOP_MASS_INDEFINITE:
         return "a positive definite M: eliminate massless unknowns";
     case SPS_STOP_STAGNATED:
-        if (j->opt.eigs) return "another -precond, a larger -block or -rtol";
+        if (j->opt.eigs) return eigen_suggestion(j);
         if (r->worst_backward < 1e-12 && j->opt.norm_kind == SPS_NORM_BACKWARD)
             return "a larger -rtol: the backward error is at rounding level, "
                    "so double precision holds no better X";

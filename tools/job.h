@@ -64,6 +64,8 @@ int eigen_read(job *j);
 sps_status eigen_set_up(job *j, sps_options *o);
 sps_status eigen_solve(job *j);
 void eigen_report(const job *j, FILE *f);
+/* What to try when it stagnated. */
+const char *eigen_suggestion(const job *j);
 /* What to try when the solve did not get there; "" if nothing. */
 const char *job_advice(const job *j);
 
