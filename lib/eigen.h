@@ -176,6 +176,7 @@ bool spsi_eigen_entries(const sps_eigen *e);
  * call for it, about another shift. */
 sps_status spsi_eigen_take_precond(sps_eigen *e, sps_precond *T);
 sps_status spsi_eigen_move_precond(sps_eigen *e);
+bool spsi_eigen_fills_little(const sps_eigen *e);
 
 /* eigen_shift.c: sign A - sigma M as a matrix, and its solver if `inverted`;
  * Y = (A - sigma M)^-1 M X. */

@@ -43,7 +43,7 @@ static double unit_of(const sps_eigen *e)
 
 /* Plane-like meshes and networks without hubs: factors at 1e-5 cost little on
  * the host. */
-static bool fills_little(const sps_eigen *e)
+bool spsi_eigen_fills_little(const sps_eigen *e)
 {
     const sps_features *f = &e->A->f;
 
@@ -101,7 +101,7 @@ static sps_status choose(sps_eigen *e, const sps_operator *op, double d)
         st = spsi_precond_create_beside(op, e->width, &o, passes(e),
                                         &e->T);
     }
-    if (st != SPS_OK && hard && (all || fills_little(e))) {
+    if (st != SPS_OK && hard && (all || spsi_eigen_fills_little(e))) {
         o.precond = "ilut";
         o.droptol = fmin(o.droptol, all ? 1e-12 : 1e-5);
         o.fill = fmax(o.fill, all ? fmin(100, 3e7 / (double)nnz) : 30);
@@ -188,7 +188,8 @@ fail:
 static sps_status begin(sps_eigen *e)
 {
     const char *name = e->opt.precond;
-    bool factors = automatic(e) ? fills_little(e) : strcmp(name, "chebyshev");
+    bool factors = automatic(e) ? spsi_eigen_fills_little(e)
+                                : strcmp(name, "chebyshev") != 0;
     double sigma = 0, d = 0;
     sps_status st = SPS_OK;
 

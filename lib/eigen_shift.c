@@ -18,6 +18,7 @@
 
 #define BACKWARD 1e-13   /* of the inner solves */
 #define ENTRIES 8e7      /* of L and of U, at most */
+#define PLANE 3e8        /* the same if all rows were as long as the longest */
 
 static bool next_of(const sps_csr *A, int64_t i, int64_t p)
 {
@@ -131,6 +132,7 @@ static sps_status make_solver(sps_eigen *e, const sps_options *o)
  * where that can be had, else what auto makes of it if it may. */
 static sps_status choose_solver(sps_eigen *e, bool any)
 {
+    bool factors = e->n <= SPS_EIGEN_FACTORS || spsi_eigen_fills_little(e);
     sps_status st = SPS_EUNFIT;
     sps_options o;
 
@@ -146,11 +148,12 @@ static sps_status choose_solver(sps_eigen *e, bool any)
     if (e->n <= SPS_EIGEN_DENSE) st = make_solver(e, &o);
     o.precond = "ilut";
     o.droptol = 1e-12;
-    o.fill = fmax(10, ENTRIES / (double)(e->shift->nnz + 1));
-    if (st != SPS_OK && e->n <= SPS_EIGEN_FACTORS)
+    o.fill = fmax(10, (spsi_eigen_fills_little(e) ? PLANE : ENTRIES) /
+                          (double)(e->shift->nnz + 1));
+    if (st != SPS_OK && factors)
         st = make_solver(e, &o);
     o.solver = o.precond = "auto";
-    if (st != SPS_OK && (any || e->n > SPS_EIGEN_FACTORS))
+    if (st != SPS_OK && (any || !factors))
         st = make_solver(e, &o);
     return st;
 }

@@ -186,6 +186,68 @@ START_TEST(pairs_inside_a_box_are_found_by_complete_factors)
 }
 END_TEST
 
+enum { SIDE = 240 };
+
+/* Five-point differences on SIDE^2 points, or M = 2 I. */
+static sps_csr *plane(sps_context *ctx, bool mass)
+{
+    int64_t n = SIDE * SIDE, q = 0;
+    sps_csr *A = NULL;
+
+    ck_assert_int_eq(sps_csr_create(ctx, n, n, mass ? n : 5 * n - 4 * SIDE,
+                                    SPS_F64, &A), SPS_OK);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t beside[5] = { i >= SIDE ? i - SIDE : -1,
+                              i % SIDE ? i - 1 : -1, i,
+                              i % SIDE < SIDE - 1 ? i + 1 : -1,
+                              i + SIDE < n ? i + SIDE : -1 };
+
+        for (int t = 0; t < 5; t++) {
+            if (beside[t] < 0 || (mass && t != 2)) continue;
+            A->col[q] = (int32_t)beside[t];
+            ((double *)A->val)[q++] = mass ? 2 : t == 2 ? 4 : -1;
+        }
+        A->rowptr[i + 1] = q;
+    }
+    return A;
+}
+
+/* Two steps of gmres are a sign of complete factors. */
+START_TEST(plane_meshes_of_many_rows_are_factored)
+{
+    static double exact[SIDE * SIDE];
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    for (int i = 0; i < SIDE * SIDE; i++)
+        exact[i] = fabs(2 * pow(sin(acos(-1) * (i / SIDE + 1) / 2 /
+                                    (SIDE + 1)), 2) +
+                        2 * pow(sin(acos(-1) * (i % SIDE + 1) / 2 /
+                                    (SIDE + 1)), 2) - 0.0151);
+    qsort(exact, SIDE * SIDE, sizeof *exact, ascending);
+    pencil_open(&p, ctx, 1, 6, false);
+    p.n = SIDE * SIDE;
+    p.A = plane(ctx, false);
+    p.M = plane(ctx, true);
+    free(p.x);
+    p.x = calloc((size_t)p.n * 6, sizeof *p.x);
+    p.opt.which = "nearest";
+    p.opt.sigma = 0.0151;
+    p.opt.rtol = 1e-7;
+    if (runner_quick() || runner_place() != SPS_HOST) p.opt.max_seconds = 1e-3;
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    if (p.opt.max_seconds == 0) {
+        ck_assert_int_eq(p.result.stop, SPS_STOP_CONVERGED);
+        ck_assert_int_le(p.result.applies_precond, 3 * p.result.iterations + 9);
+        for (int j = 0; j < 6; j++)
+            ck_assert_msg(fabs(fabs(p.lambda[j] - 0.0151) - exact[j]) < 1e-11,
+                          "%.12g %g", p.lambda[j], exact[j]);
+    }
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(a_shift_that_is_an_eigenvalue_is_moved)
 {
     sps_context *ctx = pencil_context(2);
@@ -309,6 +371,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(the_largest_are_preconditioned_from_above_the_spectrum),
     RUNNER_TEST(pairs_inside_the_spectrum_are_found_from_a_shift),
     RUNNER_TEST(pairs_inside_a_box_are_found_by_complete_factors),
+    RUNNER_TEST(plane_meshes_of_many_rows_are_factored),
     RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_moved),
     RUNNER_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it),
     RUNNER_TEST(products_alone_find_pairs_inside_the_spectrum),
