@@ -95,5 +95,5 @@ int main(void)
         fprintf(stderr, "skipped: for GPUs\n");
         return 77;
     }
-    return runner_main_("scan", tests, sizeof tests / sizeof *tests);
+    return runner_main_("scan", tests, sizeof tests / sizeof *tests, NULL, NULL);
 }

@@ -102,24 +102,15 @@ void small_near(const sps_small *C, int rows, int cols, const double *c,
                   what, rows, cols, (long)length, ratio);
 }
 
-static void add(Suite *s, const char *name, void (*fill)(TCase *t))
-{
-    TCase *t = tcase_create(name);
-
-    tcase_set_timeout(t, RUNNER_TIMEOUT);
-    fill(t);
-    suite_add_tcase(s, t);
-}
-
 int main(void)
 {
     Suite *s = suite_create("backend");
 
-    add(s, "moves", conform_moves);
-    add(s, "sums", conform_sums);
-    add(s, "fused", conform_fused);
-    add(s, "small", conform_small);
-    add(s, "matrix", conform_matrix);
-    add(s, "basis", conform_basis);
+    conform_moves(runner_case(s, "moves"));
+    conform_sums(runner_case(s, "sums"));
+    conform_fused(runner_case(s, "fused"));
+    conform_small(runner_case(s, "small"));
+    conform_matrix(runner_case(s, "matrix"));
+    conform_basis(runner_case(s, "basis"));
     return runner_run(s);
 }

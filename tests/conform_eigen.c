@@ -297,19 +297,12 @@ START_TEST(a_preconditioner_of_the_caller_serves_and_is_no_help_inside)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("conform_eigen");
-    TCase *tc = tcase_create("all");
+static const runner_test tests[] = {
+    RUNNER_TEST(every_size_and_every_number_of_pairs),
+    RUNNER_TEST(random_pencils_lose_no_pair),
+    RUNNER_TEST(a_callback_is_filtered_and_gives_the_known_spectrum),
+    RUNNER_TEST(auto_takes_lapack_where_it_is_faster_and_says_so),
+    RUNNER_TEST(a_preconditioner_of_the_caller_serves_and_is_no_help_inside),
+};
 
-    tcase_set_timeout(tc, 300);
-    tcase_add_checked_fixture(tc, open_context, close_context);
-    tcase_add_test(tc, every_size_and_every_number_of_pairs);
-    tcase_add_test(tc, random_pencils_lose_no_pair);
-    tcase_add_test(tc, a_callback_is_filtered_and_gives_the_known_spectrum);
-    tcase_add_test(tc, auto_takes_lapack_where_it_is_faster_and_says_so);
-    tcase_add_test(tc,
-                   a_preconditioner_of_the_caller_serves_and_is_no_help_inside);
-    suite_add_tcase(suite, tc);
-    return runner_run(suite);
-}
+RUNNER_MAIN_WITHIN("conform_eigen", tests, open_context, close_context)

@@ -251,12 +251,11 @@ int main(void)
     Suite *s = suite_create("conform_kernels");
 
     for (int i = 0; i < COUNT(CASES); i++) {
-        TCase *t = tcase_create(CASES[i].name);
+        TCase *t = runner_case(s, CASES[i].name);
 
         tcase_set_timeout(t, 600);
         tcase_add_checked_fixture(t, open_context, close_context);
         CASES[i].add(t);
-        suite_add_tcase(s, t);
     }
     return runner_run(s);
 }

@@ -357,22 +357,15 @@ START_TEST(a_callback_serves_and_its_failure_is_told)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("conform_preconds");
-    TCase *tc = tcase_create("all");
+static const runner_test tests[] = {
+    RUNNER_TEST(is_linear),
+    RUNNER_TEST(treats_columns_apart),
+    RUNNER_TEST(is_symmetric_and_positive_definite),
+    RUNNER_TEST(follows_new_values),
+    RUNNER_TEST(block_jacobi_inverts_a_block_diagonal_matrix),
+    RUNNER_TEST(chebyshev_bounds_enclose_the_spectrum),
+    RUNNER_TEST(chebyshev_bounds_enclose_the_spectrum_of_a_singular_matrix),
+    RUNNER_TEST(a_callback_serves_and_its_failure_is_told),
+};
 
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, is_linear);
-    tcase_add_test(tc, treats_columns_apart);
-    tcase_add_test(tc, is_symmetric_and_positive_definite);
-    tcase_add_test(tc, follows_new_values);
-    tcase_add_test(tc, block_jacobi_inverts_a_block_diagonal_matrix);
-    tcase_add_test(tc, chebyshev_bounds_enclose_the_spectrum);
-    tcase_add_test(tc,
-        chebyshev_bounds_enclose_the_spectrum_of_a_singular_matrix);
-    tcase_add_test(tc, a_callback_serves_and_its_failure_is_told);
-    suite_add_tcase(suite, tc);
-    return runner_run(suite);
-}
+RUNNER_MAIN_WITHIN("conform_preconds", tests, set_up, tear_down)

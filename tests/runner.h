@@ -13,6 +13,9 @@
  * SPS_TEST_PLACE  cpu (default) or cuda; runner_place() tells it.
  * SPS_TEST_QUICK=1  the small set of a suite that has one: few sizes, all
  *                 paths; for sanitizers.
+ * SPS_TEST_LIST=1 prints `case NAME` for each case of the suite, which
+ *                 CK_RUN_CASE=NAME runs alone, and tests nothing.  A test of
+ *                 RUNNER_MAIN is a case of its name.
  * CK_FORK=no      all tests in one process, for debuggers and sanitizers of
  *                 the device.
  *
@@ -53,6 +56,24 @@ static inline bool runner_quick(void)
     const char *quick = getenv("SPS_TEST_QUICK");
 
     return quick && strcmp(quick, "1") == 0;
+}
+
+static inline bool runner_lists(void)
+{
+    const char *list = getenv("SPS_TEST_LIST");
+
+    return list && strcmp(list, "1") == 0;
+}
+
+/* A case by this name, for tests that run together or alone. */
+static inline TCase *runner_case(Suite *suite, const char *name)
+{
+    TCase *t = tcase_create(name);
+
+    tcase_set_timeout(t, RUNNER_TIMEOUT);
+    suite_add_tcase(suite, t);
+    if (runner_lists()) printf("case %s\n", name);
+    return t;
 }
 
 /* A context in the place under test; the test fails when there is none. */
@@ -101,6 +122,10 @@ static inline int runner_run(Suite *suite)
     SRunner *runner = srunner_create(suite);
     int failed, absent = 0;
 
+    if (runner_lists()) {
+        srunner_free(runner);
+        return EXIT_SUCCESS;
+    }
     if (runner_place() == SPS_CUDA) absent = runner_probe_(SPS_CUDA);
     if (absent) {
         srunner_free(runner);
@@ -113,21 +138,26 @@ static inline int runner_run(Suite *suite)
 }
 
 static inline int runner_main_(const char *name, const runner_test *tests,
-                               size_t count)
+                               size_t count, SFun set_up, SFun tear_down)
 {
     Suite *suite = suite_create(name);
-    TCase *all = tcase_create(name);
 
-    tcase_set_timeout(all, RUNNER_TIMEOUT);
-    for (size_t i = 0; i < count; i++) tcase_add_test(all, *tests[i].test);
-    suite_add_tcase(suite, all);
+    for (size_t i = 0; i < count; i++) {
+        TCase *t = runner_case(suite, tests[i].name);
+
+        tcase_add_checked_fixture(t, set_up, tear_down);
+        tcase_add_test(t, *tests[i].test);
+    }
     return runner_run(suite);
 }
 
-#define RUNNER_MAIN(name, tests)                                               \
+/* set_up before and tear_down after each test, or NULL. */
+#define RUNNER_MAIN_WITHIN(name, tests, set_up, tear_down)                     \
     int main(void)                                                             \
     {                                                                          \
-        return runner_main_(name, tests, sizeof tests / sizeof *tests);        \
+        return runner_main_(name, tests, sizeof tests / sizeof *tests, set_up, \
+                            tear_down);                                        \
     }
+#define RUNNER_MAIN(name, tests) RUNNER_MAIN_WITHIN(name, tests, NULL, NULL)
 
 #endif

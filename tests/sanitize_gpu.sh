@@ -1,16 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The tools of compute-sanitizer over the suites that run on a GPU, with their
-# small set (SPS_TEST_QUICK); the suites of kernels once for each kernel.
-#   usage: sanitize_gpu.sh [TOOL|SUITE|KERNEL...]    from within a stage
+# small set (SPS_TEST_QUICK); the suites of kernels once for each kernel, and
+# others, by the tools that are slow, once for each of their cases.
+#   usage: sanitize_gpu.sh [TOOL|SUITE|SUITE/CASE|KERNEL...]   within a stage
 # All suites that take SPS_TEST_QUICK have a small set; others run whole.
-# Words choose: memcheck racecheck synccheck initcheck, names of suites and of
-# kernels; where none of a kind is named, all are taken.
+# Words choose: memcheck racecheck synccheck initcheck, names of suites, their
+# cases and kernels; where none of a kind is named, all are taken.
 #   JOBS     side by side (2); they share one GPU
 #   LIMIT    seconds for one run (60)
 #   SECONDS_IN_ALL  no further run is begun after that (1800)
+#   BY_CASE  tools that take a suite case by case (racecheck)
 #   LOGS     folder of logs (tests)
-# Prints a line for each run and a table; exit 1 unless all are clean.
+# Prints a line for each run and a table; exit 1 unless all are clean.  `strips`
+# is clean but for writes to the rings of strips.cuh: racecheck does not follow
+# one lane's arrival for its warp (doc/benchmarks.md, Block operations).
 stage=$(cd "$(dirname "$0")/.." && pwd)
 logs=${LOGS:-$stage/tests}
 
@@ -22,27 +26,41 @@ flags_of() {
     esac
 }
 
-# one TOOL SUITE KERNEL: a run; its line goes to $logs/sanitize.lines, too
+# races LOG: how many are reported that are not those of strips.cuh; nothing
+# where not all of them are shown
+races() {
+    shown=$(grep -c 'Race reported' "$1")
+    ours=$(grep -c 'Race reported .* in strips.cuh' "$1")
+    all=$(sed -n 's/.* SUMMARY: .*(\([0-9]*\) err.* \([0-9]*\) warn.*/\1 + \2/p' \
+        "$1")
+    [ "$shown" -eq $((${all:--1})) ] && echo $((shown - ours))
+}
+
+# one TOOL SUITE KERNEL CASE: a run; its line goes to $logs/sanitize.lines, too.
+# A run that no test took part in is not clean.
 one() {
-    tool=$1 suite=$2 kernel=$3 start=$(date +%s)
-    log=$logs/$suite.$kernel.$tool.log
+    tool=$1 suite=$2 kernel=$3 case=$4 start=$(date +%s)
+    log=$logs/$suite.$kernel.$case.$tool.log
     if [ "$start" -ge "$END" ]; then
-        echo "$tool $suite $kernel no-time 0"
+        echo "$tool $suite $kernel $case no-time 0"
         return
     fi
     [ "$kernel" = - ] || export SPS_TEST_KERNEL="$kernel"
+    [ "$case" = - ] || export CK_RUN_CASE="$case"
     # shellcheck disable=SC2046
     timeout -k 5 "$LIMIT" compute-sanitizer --tool "$tool" $(flags_of "$tool") \
-        --print-limit 5 --error-exitcode 9 "tests/$suite" >"$log" 2>&1
+        --print-limit 500 --error-exitcode 9 "tests/$suite" >"$log" 2>&1
     code=$?
     found=$(sed -n 's/.*SUMMARY: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
     case $code in
-    0) what=clean; [ "${found:-0}" -eq 0 ] || what=$found-found ;;
+    0) what=clean; [ "${found:-0}" -eq 0 ] || what=$found-found
+       grep -q 'Checks: [1-9]' "$log" || what=no-test ;;
     124|137) what=cut-off ;;
-    9) what=${found:-some}-found ;;
+    9) what=${found:-some}-found
+       [ "$tool" = racecheck ] && [ "$(races "$log")" = 0 ] && what=strips ;;
     *) what=exit-$code ;;
     esac
-    echo "$tool $suite $kernel $what $(($(date +%s) - start))"
+    echo "$tool $suite $kernel $case $what $(($(date +%s) - start))"
 }
 
 cd "$stage" || exit 99
@@ -65,6 +83,7 @@ tools='' suites='' kernels=''
 for word in "$@"; do
     case $word in
     memcheck|racecheck|synccheck|initcheck) tools="$tools $word" ;;
+    */*) suites="$suites $word" ;;
     *.*) kernels="$kernels $word" ;;
     *) suites="$suites $word" ;;
     esac
@@ -78,34 +97,54 @@ check_graph"
 fi
 : "${kernels:=$("$SOLVE" -device cuda -list | sed -n 's/^kernels (cuda)://p')}"
 
-# units: "SUITE KERNEL" for each run of a tool
+# cases TOOL SUITE: those that TOOL takes apart, or -
+cases() {
+    case " ${BY_CASE-racecheck} " in
+    *" $1 "*) SPS_TEST_LIST=1 "tests/$2" | sed -n 's/^case //p' | grep . ||
+        echo - ;;
+    *) echo - ;;
+    esac
+}
+
+# units TOOL: "TOOL SUITE KERNEL CASE" for each of its runs
 units() {
     for suite in $suites; do
         case $suite in
+        */*) of='' each=${suite#*/} suite=${suite%%/*} ;;
+        *) of='' each='' ;;
+        esac
+        case $suite in
         conform_kernels) of='spm' ;;
         conform_sddmm) of='sddmm' ;;
-        *) echo "$suite -"; continue ;;
+        *) for case in ${each:-$(cases "$1" "$suite")}; do
+               echo "$1 $suite - $case"
+           done ;;
         esac
         for kernel in $kernels; do
-            case $kernel in "$of"*) echo "$suite $kernel" ;; esac
+            [ -n "$of" ] || break
+            case $kernel in
+            "$of"*) echo "$1 $suite $kernel ${each:--}" ;;
+            esac
         done
     done
 }
 
 : >"$logs/sanitize.lines"
 for tool in ${tools:-memcheck racecheck synccheck initcheck}; do
-    units | sed "s/^/$tool /"
-done | xargs -P "${JOBS:-2}" -n 3 tests/sanitize_gpu.sh -one
+    units "$tool"
+done | xargs -P "${JOBS:-2}" -n 4 tests/sanitize_gpu.sh -one
 
-awk '{ key = $2 " " $3; cell[key, $1] = $4 " (" $5 " s)"
+awk '{ key = $2 ($3 == "-" ? "" : " " $3) ($4 == "-" ? "" : " " $4)
+       cell[key, $1] = $5 " (" $6 " s)"
        if (!(key in seen)) { seen[key] = 1; row[++rows] = key }
+       if (length(key) > width) width = length(key)
        if (!($1 in tool)) { tool[$1] = 1; column[++columns] = $1 }
-       if ($4 == "clean") clean++ }
-     END { printf "\n%-32s", "suite, kernel"
+       if ($5 == "clean" || $5 == "strips") clean++ }
+     END { printf "\n%-*s", width, "suite, kernel or case"
            for (c = 1; c <= columns; c++) printf " %-16s", column[c]
            print ""
            for (r = 1; r <= rows; r++) {
-               printf "%-32s", row[r]
+               printf "%-*s", width, row[r]
                for (c = 1; c <= columns; c++)
                    printf " %-16s", cell[row[r], column[c]]
                print ""
