@@ -1,22 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""CuPy on a GPU: cg one after another, A @ X by cuSPARSE, block operations by
-cuBLAS.
+"""CuPy on a GPU: cg one after another, lobpcg, A @ X by cuSPARSE, block
+operations by cuBLAS.
 
     cupy_peers.py cg [-N 160] [-columns 16]
+    cupy_peers.py lobpcg [-N 100] [-pairs 16] [-tol 1e-6] [-seconds 60]
     cupy_peers.py blocks [-n 4000000] [-k 1,4,8,16,32,64]
     cupy_peers.py spmm [-N 160] [-k 1,4,8,16,32,64]
 
 The same protocol as spbench: warm-up, then medians; the copy bandwidth is
 measured in the same run.  Blocks are row-major: X'Y is the gemm of two
-column-major k x n arrays.
+column-major k x n arrays.  lobpcg without a preconditioner (CuPy takes one
+but has none) stops at ||A x - lambda x|| <= tol, a weaker test than residuals
+relative to lambda; after so many seconds it is cut off.
 """
+import math
+import signal
 import sys
 import time
 
 import cupy as cp
 import cupyx.scipy.sparse as sp
-from cupyx.scipy.sparse.linalg import cg
+from cupyx.scipy.sparse.linalg import LinearOperator, cg, lobpcg
 
 
 def poisson7(n):
@@ -88,6 +93,61 @@ def run_cg(opt):
           "residual %.1e" % (n, columns, total, most, worst))
 
 
+def lowest7(n, count):
+    """The smallest eigenvalues of the 7-point Laplacian on n^3 points."""
+    one = [4 * math.sin(math.pi * i / (2 * n + 2)) ** 2
+           for i in range(1, min(n, count) + 1)]
+    return sorted(a + b + c for a in one for b in one for c in one)[:count]
+
+
+class CutOff(Exception):
+    pass
+
+
+def cut_off(*_):
+    raise CutOff
+
+
+def run_lobpcg(opt):
+    n, pairs = int(opt.get("-N", 100)), int(opt.get("-pairs", 16))
+    tol, seconds = float(opt.get("-tol", 1e-6)), float(opt.get("-seconds", 60))
+    A = poisson7(n)
+    products = [0]
+
+    def product(X):
+        products[0] += 1
+        return A @ X
+    op = LinearOperator(A.shape, matvec=product, matmat=product,
+                        dtype=A.dtype)
+    X = cp.random.default_rng(1).random((n ** 3, pairs)) - 0.5
+    lobpcg(op, X.copy(), tol=tol, maxiter=3, largest=False)          # warm
+    cp.cuda.Device().synchronize()
+    products[0] = 0
+    signal.signal(signal.SIGALRM, cut_off)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    start = time.perf_counter()
+    try:
+        w, V = lobpcg(op, X, tol=tol, maxiter=5000, largest=False)
+        cp.cuda.Device().synchronize()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except CutOff:
+        took = time.perf_counter() - start
+        print("cupy lobpcg, poisson7 %d^3, %d pairs: cut off after %.1f s and "
+              "%d products, %.1f ms each" % (n, pairs, took, products[0],
+                                             1e3 * took / products[0]))
+        return
+    took = time.perf_counter() - start
+    order = cp.argsort(w)
+    w, V = w[order], V[:, order]
+    R = cp.linalg.norm(A @ V - V * w, axis=0) / cp.linalg.norm(V, axis=0)
+    error = max(abs(float(a) - b) / b for a, b in zip(w, lowest7(n, pairs)))
+    print("cupy lobpcg, poisson7 %d^3, %d pairs to %g: %.2f s, %d products, "
+          "%.1f ms each; worst residual %.1e, over lambda %.1e, eigenvalues "
+          "wrong by %.1e" % (n, pairs, tol, took, products[0],
+                             1e3 * took / products[0], float(R.max()),
+                             float((R / cp.abs(w)).max()), error))
+
+
 def run_blocks(opt):
     n = int(opt.get("-n", 4000000))
     band = copy_bandwidth()
@@ -134,7 +194,8 @@ def run_spmm(opt):
 
 def main():
     words = sys.argv[1:]
-    jobs = {"cg": run_cg, "blocks": run_blocks, "spmm": run_spmm}
+    jobs = {"cg": run_cg, "lobpcg": run_lobpcg, "blocks": run_blocks,
+            "spmm": run_spmm}
     if not words or words[0] not in jobs:
         sys.exit(__doc__)
     jobs[words[0]](dict(zip(words[1::2], words[2::2])))
