@@ -16,7 +16,12 @@
  * without T, until Ritz values mean something.  T follows them, MOVES times at
  * most: down when theta_0 comes near to sigma, up when d has become a tenth.
  * At a distance of 1 / EASY of the whole spectrum a polynomial does as well as
- * factors. */
+ * factors.
+ *
+ * Where A is definite and T is its inverse, or all but, CRAWL iterations are
+ * many: the pairs stand close together beside their distance from zero, and
+ * A^-1 makes (theta_j - theta_0) / theta_0 of their differences.  Then T moves
+ * to sigma by the same rule. */
 #include "eigen.h"
 
 #include <math.h>
@@ -25,9 +30,11 @@
 #define TINY 1e-8
 #define SETTLE 5       /* iterations between two looks */
 #define MOVES 6
+#define CRAWL 40       /* iterations that a whole inverse should not take */
 #define EASY 1e3
 #define FEW 512        /* rows: the inverse */
 #define DENSE 2000     /* rows: where it must be */
+#define WHOLE 20000    /* rows: factors that drop next to nothing */
 #define PASSES 60      /* reads and writes of a block in a step of lobpcg */
 
 static bool automatic(const sps_eigen *e)
@@ -89,7 +96,7 @@ static sps_status choose(sps_eigen *e, const sps_operator *op, double d)
 {
     sps_options o = e->opt;
     int64_t nnz = op->A->nnz > 0 ? op->A->nnz : 1;
-    bool all = e->n <= 20000 && e->nulls == 0;
+    bool all = e->n <= WHOLE && e->nulls == 0;
     bool hard = d == 0 || unit_of(e) > EASY * d;
     bool inverse;
     sps_status st;
@@ -250,21 +257,23 @@ static void leave(sps_eigen *e)
               shiftable(e) ? "moves below it" : "is left out");
 }
 
-sps_status spsi_eigen_move_precond(sps_eigen *e)
+/* T is a whole inverse made here and has not led to the end in CRAWL steps. */
+static bool crawls(const sps_eigen *e)
 {
-    sps_status st;
-    double d, lowest = e->sign * e->theta[0], above = lowest - e->T_sigma;
+    const char *name = e->T ? sps_precond_name(e->T) : "";
 
-    if (!e->own_T || e->locked || e->iteration == 0) return SPS_OK;
-    if (lowest >= -1e-10 * unit_of(e)) return SPS_OK;
-    if (!e->T_left && e->T_sigma >= -TINY * unit_of(e)) {
-        leave(e);
-        return SPS_OK;
-    }
-    if (!shiftable(e) || e->iteration % SETTLE || e->T_moves == MOVES)
-        return SPS_OK;
-    d = distance(e);
-    if (!e->T_left && above > 0.1 * d && above < 10 * d) return SPS_OK;
+    if (!automatic(e) || e->nulls || e->iteration % CRAWL) return false;
+    return !strcmp(name, "dense") || (!strcmp(name, "ilut") && e->n <= WHOLE);
+}
+
+/* Down from where it is near, or up; above zero it is never too near. */
+static sps_status move(sps_eigen *e, double lowest)
+{
+    double d = distance(e), above = lowest - e->T_sigma;
+    bool near = lowest < 0 && above <= 0.1 * d;
+    sps_status st;
+
+    if (!e->T_left && !near && above < 10 * d) return SPS_OK;
     e->T_moves++;
     e->T_left = false;
     e->event = "preconditioner moved";
@@ -273,4 +282,20 @@ sps_status spsi_eigen_move_precond(sps_eigen *e)
     e->T_moves = MOVES;   /* singular there, perhaps: on without */
     e->T_left = true;
     return SPS_OK;
+}
+
+sps_status spsi_eigen_move_precond(sps_eigen *e)
+{
+    double lowest = e->sign * e->theta[0];
+    bool below = lowest < -1e-10 * unit_of(e);
+
+    if (!e->own_T || e->locked || e->iteration == 0) return SPS_OK;
+    if (!below && !crawls(e)) return SPS_OK;
+    if (below && !e->T_left && e->T_sigma >= -TINY * unit_of(e)) {
+        leave(e);
+        return SPS_OK;
+    }
+    if (!shiftable(e) || e->iteration % SETTLE || e->T_moves == MOVES)
+        return SPS_OK;
+    return move(e, lowest);
 }

@@ -145,6 +145,29 @@ START_TEST(a_cluster_as_narrow_as_the_tolerance_is_no_stagnation)
 }
 END_TEST
 
+/* A third of the values lie within `width` of 1, more than the block has
+ * columns: the inverse of A makes them all alike, and they are told apart by
+ * that of A - sigma. */
+START_TEST(a_cluster_wider_than_the_tolerance_is_told_apart)
+{
+    static const double width[] = { 1e-3, 1e-4, 1e-6, 1e-8 };
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    for (int t = runner_quick() ? 2 : 0; t < (runner_quick() ? 3 : 4); t++) {
+        draw d = { 5 };
+
+        pencil_open(&p, ctx, 158, 3, false);
+        for (int i = 0; i < p.n; i++)
+            pencil_set(&p, i, i, (i % 3 ? 3 * (i % 3) : 1) *
+                                     (1 + width[t] * draw_unit(&d)));
+        pencil_must_agree(&p, "narrow cluster");
+        pencil_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 static void mass_alike(pencil *p, uint64_t seed)
 {
     pencil_squares(p, seed, p->n, true);
@@ -192,6 +215,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_graph_of_five_components_one_a_vertex),
     RUNNER_TEST(fifty_equal_values_and_blocks_smaller_than_that),
     RUNNER_TEST(a_cluster_as_narrow_as_the_tolerance_is_no_stagnation),
+    RUNNER_TEST(a_cluster_wider_than_the_tolerance_is_told_apart),
     RUNNER_TEST(a_pencil_of_two_equal_matrices),
     RUNNER_TEST(a_zero_matrix),
     RUNNER_TEST(a_diagonal_over_eight_decades),
