@@ -34,18 +34,27 @@ static bool folds(const sps_eigen *e)
            spsi_eigen_uniform(e->A->A);
 }
 
+/* Whether a polynomial is to take the place that no preconditioner has. */
+static bool filters(const sps_eigen *e)
+{
+    bool none = !e->nearest && !strcmp(e->opt.precond, "none");
+
+    return !e->M && !e->T && (!e->A->A || none);
+}
+
 static sps_status choose(sps_eigen *e)
 {
     sps_status st = SPS_OK;
     const char *name = e->opt.solver;
-    bool products = !e->A->A && !e->M && !e->T, folding = folds(e);
+    bool products = filters(e), folding = folds(e);
 
     if (!strcmp(name, "auto")) {
         e->type = spsi_eigen_dense_type(e);
         name = products || folding ? "chebyshev_filter" : "lobpcg";
         if (products && !e->type)
-            spsi_note(e->ctx, "solver auto: chebyshev_filter, since A is a "
-                      "callback and there is no preconditioner");
+            spsi_note(e->ctx, "solver auto: chebyshev_filter, since %sthere "
+                      "is no preconditioner", e->A->A ? "" : "A is a callback "
+                      "and ");
         else if (folding && !e->type)
             spsi_note(e->ctx, "solver auto: chebyshev_filter, since factors of "
                       "A - sigma would be large");

@@ -30,7 +30,7 @@
 #include "timer.h"
 
 #define GROWTH 1e6
-#define DEGREE 20
+#define DEGREE 60
 #define FOLDED_GROWTH 1e3   /* in one step, which takes */
 #define FOLDED_DEGREE 1000  /* at most */
 
@@ -164,15 +164,26 @@ fail:
     return st;
 }
 
+/* a: the last Ritz value, and some way from the last that is no guard.  Where a
+ * multiple eigenvalue reaches to the end of the block p would be 1 for it at a,
+ * and for all the rest in [a, b] as well. */
+static double edge(const sps_eigen *e, const struct filter *f, double first)
+{
+    int kept = e->m - 1 - e->guard;
+    double last = folded(e, f, e->ritz[e->m - 1]);
+    double inner = folded(e, f, e->ritz[kept > 0 ? kept : 0]);
+    double apart = (f->folds ? 1e-8 : 1e-3) * (f->upper - first);
+
+    if (inner + apart < 0.5 * (inner + f->upper)) inner += apart;
+    return fmax(last, inner);
+}
+
 static sps_status step(sps_eigen *e, void *method)
 {
     struct filter *f = method;
     sps_status st = SPS_OK;
-    double first = folded(e, f, e->ritz[0]);
-    double last = folded(e, f, e->ritz[e->m - 1]);
-    double apart = (f->folds ? 1e-8 : 1e-3) * (f->upper - first);
+    double first = folded(e, f, e->ritz[0]), last = edge(e, f, first);
 
-    if (last < first + apart) last = first + apart;   /* Ritz values alike */
     if (!(f->upper > last)) {
         e->stop = SPS_STOP_STAGNATED;
         return SPS_OK;

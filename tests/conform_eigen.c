@@ -229,6 +229,48 @@ START_TEST(a_callback_is_filtered_and_gives_the_known_spectrum)
 }
 END_TEST
 
+START_TEST(auto_filters_where_a_preconditioner_is_forbidden)
+{
+    static const char *method[] = { "chebyshev_filter", "chebyshev_filter",
+                                    "lobpcg" };
+    static const char *which[] = { "smallest", "largest", "smallest" };
+    pencil p;
+
+    for (int run = 0; run < 3; run++) {
+        pencil_open(&p, ctx, 600, 4, run == 2);
+        p.opt.solver = "auto";
+        p.opt.precond = "none";
+        p.opt.which = which[run];
+        p.opt.rtol = 1e-7;
+        line(&p);
+        for (int i = 0; i < p.n; i++) *pencil_a(&p, i, i) += 0.01 * i;
+        pencil_must_agree(&p, "no preconditioner");
+        ck_assert_str_eq(p.result.solver, method[run]);
+        pencil_close(&p);
+    }
+}
+END_TEST
+
+/* 12 times 1, 12 times 1.25, ...: the block of 20 ends within the second. */
+START_TEST(a_multiple_value_at_the_end_of_the_block_is_filtered)
+{
+    const char *name;
+    pencil p;
+
+    FOR_EIGEN(name) {
+        pencil_open(&p, ctx, 300, 17, false);
+        p.opt.solver = name;
+        p.opt.precond = "none";
+        p.opt.block = 20;
+        for (int i = 0; i < p.n; i++)
+            pencil_set(&p, i, i, 1 + 0.25 * (i / 12));
+        pencil_must_agree(&p, name);
+        ck_assert_int_lt(p.result.iterations, 100);
+        pencil_close(&p);
+    }
+}
+END_TEST
+
 /* Z = alpha D^-1 R + beta Z, d_i = 1 + i^2. */
 static int divide(double alpha, const double *R, int64_t ldr, double beta,
                   double *Z, int64_t ldz, int64_t n, int k, void *stream,
@@ -301,6 +343,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(every_size_and_every_number_of_pairs),
     RUNNER_TEST(random_pencils_lose_no_pair),
     RUNNER_TEST(a_callback_is_filtered_and_gives_the_known_spectrum),
+    RUNNER_TEST(auto_filters_where_a_preconditioner_is_forbidden),
+    RUNNER_TEST(a_multiple_value_at_the_end_of_the_block_is_filtered),
     RUNNER_TEST(auto_takes_lapack_where_it_is_faster_and_says_so),
     RUNNER_TEST(a_preconditioner_of_the_caller_serves_and_is_no_help_inside),
 };
