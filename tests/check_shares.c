@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_shares.c - entries dealt out in shares: none is lost, none is in two,
- * at every size and team; and products over such shares are exact, whatever
- * rows they join, cut or leave out. */
+ * at every size and team; the GPU deals them as the host does, word for word;
+ * and products over such shares are exact, whatever rows they join, cut or
+ * leave out. */
 #include <check.h>
 
-#include "kernels/formats/shares.h"
+#include "kernels/cuda/share_plan.h"
 #include "product.h"
 #include "row_lengths.h"
 #include "runner.h"
@@ -149,21 +150,6 @@ static void judge(const sps_csr *A, const sps_shares *s)
     ck_assert_int_eq(empty, s->empty);
 }
 
-/* Counting ends beyond a limit, and not before. */
-static void judge_limit(const sps_csr *A, const sps_shares *s)
-{
-    sps_shares t;
-
-    ck_assert(spsi_shares_tally(A->nrow, A->rowptr, s->size, s->team,
-                                s->count, &t));
-    ck_assert_int_eq(t.count, s->count);
-    ck_assert_int_eq(t.spans, s->spans);
-    ck_assert_int_eq(t.parts, s->parts);
-    if (s->count > 0)
-        ck_assert(!spsi_shares_tally(A->nrow, A->rowptr, s->size, s->team,
-                                     s->count - 1, &t));
-}
-
 static void deal_and_judge(const sps_csr *A)
 {
     static const int32_t sizes[] = { 1, 5, 8, SPS_SHARE_MOST };
@@ -172,11 +158,9 @@ static void deal_and_judge(const sps_csr *A)
         for (int32_t team = 2; team <= SPS_SHARE_TEAM; team *= 8) {
             sps_shares s;
 
-            ck_assert(spsi_shares_tally(A->nrow, A->rowptr, sizes[n], team,
-                                        INT64_MAX, &s));
+            spsi_shares_tally(A->nrow, A->rowptr, sizes[n], team, &s);
             OK(ctx, spsi_shares_fill(ctx, A->nrow, A->rowptr, &s));
             judge(A, &s);
-            judge_limit(A, &s);
             spsi_shares_free(ctx, &s);
             ck_assert_ptr_null(s.share);
         }
@@ -195,16 +179,16 @@ START_TEST(every_entry_of_the_zoo_is_in_one_share)
 END_TEST
 
 /* About the sizes, and about what a block holds. */
+static const int64_t EDGES[] = { 7, 8, 9, 0, 15, 16, 17, 1, 31, 32, 33, 3, 63,
+                                 64, 65, 0, 0, 127, 128, 129, 255, 256, 257, 2,
+                                 511, 512, 513, 1023, 1024, 1025, 5, 2047,
+                                 2048, 2049, 5000, 0 };
+
 START_TEST(lengths_at_the_edges_are_dealt_out)
 {
-    static const int64_t length[] = { 7, 8, 9, 0, 15, 16, 17, 1, 31, 32, 33, 3,
-                                      63, 64, 65, 0, 0, 127, 128, 129, 255,
-                                      256, 257, 2, 511, 512, 513, 1023, 1024,
-                                      1025, 5, 2047, 2048, 2049, 5000, 0 };
-
-    for (int from = 0; from < COUNT(length); from += 5) {
-        sps_csr *A = row_lengths_matrix(length + from, COUNT(length) - from,
-                                        COUNT(length) - from, 6000, true);
+    for (int from = 0; from < COUNT(EDGES); from += 5) {
+        sps_csr *A = row_lengths_matrix(EDGES + from, COUNT(EDGES) - from,
+                                        COUNT(EDGES) - from, 6000, true);
 
         deal_and_judge(A);
         zoo_free(&A);
@@ -222,6 +206,82 @@ static const sps_kernel *kernel_here(void)
         if (strcmp(kernel->name, "spmm.share") == 0) break;
     return kernel;
 }
+
+/* The array of the plan, brought here, and the host's; both may be NULL. */
+static void same_array(const rig *r, const char *name, const void *there,
+                       const void *here, int64_t count, size_t each)
+{
+    const size_t bytes = (size_t)count * each;
+    char *got = malloc(bytes + 1);
+
+    ck_assert_msg((here && count > 0) == (there != NULL), "%s: %s", r->what,
+                  name);
+    if (there) {
+        OK(ctx, ctx->backend->download(ctx, got, there, bytes));
+        for (int64_t n = 0; n < count; n++)
+            if (memcmp(got + (size_t)n * each,
+                       (const char *)here + (size_t)n * each, each))
+                ck_abort_msg("%s, %lld rows, width %d: %s %lld of %lld",
+                             r->what, (long long)r->A->nrow, r->plan->k, name,
+                             (long long)n, (long long)count);
+    }
+    free(got);
+}
+
+static void same_shares(const rig *r)
+{
+    const sps_shares *d = &((const sps_share_plan *)r->plan)->shares;
+    sps_shares h;
+
+    spsi_shares_tally(r->A->nrow, r->A->rowptr, d->size, d->team, &h);
+    ck_assert_int_eq(d->count, h.count);
+    ck_assert_int_eq(d->spans, h.spans);
+    ck_assert_int_eq(d->parts, h.parts);
+    ck_assert_int_eq(d->rows, h.rows);
+    ck_assert_int_eq(d->empty, h.empty);
+    OK(ctx, spsi_shares_fill(ctx, r->A->nrow, r->A->rowptr, &h));
+    same_array(r, "share", d->share, h.share, h.count, sizeof *h.share);
+    same_array(r, "span", d->span, h.span, h.spans, sizeof *h.span);
+    same_array(r, "row", d->row, h.row, h.rows, sizeof *h.row);
+    same_array(r, "empty row", d->no_entries, h.no_entries, h.empty,
+               sizeof *h.no_entries);
+    spsi_shares_free(ctx, &h);
+}
+
+/* Plans of each team, with offsets of 32 and of 64 bits in turn. */
+static void compare_plans(rig *r)
+{
+    static const int widths[] = { 2, 7, 16, 29, 64 };
+
+    for (int n = 0; n < COUNT(widths); n++) {
+        if (n == 3) rig_wide(r);
+        ck_assert(rig_plan(r, kernel_here(), widths[n]));
+        same_shares(r);
+    }
+    rig_close(r);
+}
+
+START_TEST(shares_of_the_device_equal_those_of_the_host)
+{
+    static const int64_t sizes[] = { 0, 1, 63, 64, 65, 1025, 5000, 13000 };
+    const int count = fixture_env("SPS_TEST_QUICK") ? 6 : COUNT(sizes);
+    rig r;
+
+    if (!kernel_here()) return;
+    for (int f = 0; f < zoo_count(); f++)
+        for (int s = 0; s < count; s++) {
+            rig_open(&r, ctx, f, sizes[s], ZOO_INTEGER, SPS_F64);
+            compare_plans(&r);
+        }
+    for (int n = 0; n < 3; n++)
+        for (int64_t from = 0; from < COUNT(EDGES); from += 7) {
+            rig_take(&r, ctx, "edges", row_lengths_matrix(
+                EDGES + from, COUNT(EDGES) - (int)from, 40 << 2 * n, 6000,
+                true));
+            compare_plans(&r);
+        }
+}
+END_TEST
 
 /* Products at every width, old Y and layouts in turn.  try_product wants
  * column 0 unused. */
@@ -287,6 +347,7 @@ static void grow(int k, int least, int most)
         rig_take(&r, ctx, "shares of every size", A);
         nnz = A->nnz;
         ck_assert(rig_plan(&r, kernel_here(), k));
+        same_shares(&r);
         if (size_of(&r) == next || (next > most && nnz >= 1000000)) {
             next *= next > most ? 1 : 2;
             try_product(&r, k, 0, 0.0);
@@ -317,6 +378,7 @@ int main(void)
     tcase_add_checked_fixture(t, open_context, close_context);
     tcase_add_test(t, every_entry_of_the_zoo_is_in_one_share);
     tcase_add_test(t, lengths_at_the_edges_are_dealt_out);
+    tcase_add_test(t, shares_of_the_device_equal_those_of_the_host);
     tcase_add_test(t, products_over_cut_rows_are_exact);
     tcase_add_test(t, every_size_of_shares_is_taken_and_exact);
     suite_add_tcase(s, t);

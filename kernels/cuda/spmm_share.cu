@@ -10,6 +10,7 @@
  *
  * Bytes: A once for each strip of columns and 16 for a share, Y once, a row of
  * X for each entry out of L1 or L2. */
+#include "share_plan.h"
 #include "spmm_share.cuh"
 
 #include <stdio.h>
@@ -18,19 +19,11 @@ extern "C" const sps_kernel spsi_kernel_spmm_share;
 
 namespace {
 
-/* How a width is cut: L lanes with C pairs each, shares of at most size. */
+typedef sps_share_plan share_plan;
+
+/* How a width is cut: L lanes with C pairs each, shares of at least size. */
 struct shape {
     int lanes, pairs, size;
-};
-
-struct share_plan {
-    sps_plan super;
-    shape use;
-    sps_shares count;         /* how many of what: its arrays are in memory */
-    int64_t ld;               /* of parts: whole strips of the plan's width */
-    int strips;
-    char *memory;
-    size_t bytes, shares_at, spans_at, rows_at, empty_at, parts_at, arrived_at;
 };
 
 /* As many columns at a time as lanes can hold without idling, and the smallest
@@ -45,38 +38,46 @@ shape shape_of(const sps_problem *p)
     return s;
 }
 
-/* Shares so small that all are at work at once, if they can be: a little more
- * than one wave of blocks costs more than twice the entries.  Few lanes do not
- * hold large ones.  Returns the size, counts in *h. */
-int tally(const sps_context *ctx, const sps_problem *p, shape s, sps_shares *h)
+/* Shares that are at work at once. */
+int64_t one_wave(const share_plan *s, int size)
 {
-    const int most = s.lanes == 2 ? 8 : s.lanes == 4 ? 16 : 32;
-    const int team = block_threads(s.pairs) / s.lanes;
-    const int64_t each = ceil_div(p->k, 2 * s.lanes * s.pairs) * s.lanes;
-
-    for (; s.size < most; s.size *= 2)
-        if (spsi_shares_tally(p->A->nrow, p->A->rowptr, s.size, team,
-                              (int64_t)spsi_cuda_state(ctx)->sms *
-                                  sm_threads(s.pairs, s.size) / each, h))
-            return s.size;
-    spsi_shares_tally(p->A->nrow, p->A->rowptr, s.size, team, INT64_MAX, h);
-    return s.size;
+    return (int64_t)spsi_cuda_state(s->super.ctx)->sms *
+           sm_threads(s->pairs, size) / ((int64_t)s->strips * s->lanes);
 }
 
-template <class T> T *section(const share_plan *s, size_t at)
+/* Shares so small that all are at work at once, if they can be: a little more
+ * than one wave of blocks costs more than twice the entries.  Few lanes do not
+ * hold large ones.  Which of the sizes that were counted is taken. */
+sps_status choose(share_plan *s, int size, int *n_p)
 {
-    return reinterpret_cast<T *>(s->memory + at);
+    const sps_csr_local *A = s->super.A;
+    const int most = s->lanes == 2 ? 8 : s->lanes == 4 ? 16 : 32;
+    sps_shares h[SPS_SHARE_SIZES] = {};
+    int sizes = 0, n = 0;
+
+    /* Even full shares would be too many. */
+    while (size < most && A->nnz > size * one_wave(s, size)) size *= 2;
+    for (; size <= most; size *= 2) {
+        h[sizes].team = block_threads(s->pairs) / s->lanes;
+        h[sizes++].size = size;
+    }
+    SPS_TRY_RETURN(spsi_cuda_shares_tally(s->super.ctx, A, sizes, h));
+    while (n + 1 < sizes && h[n].count > one_wave(s, h[n].size)) n++;
+    s->shares = h[*n_p = n];
+    if (s->shares.spans <= SPS_SHARE_SPANS) return SPS_OK;
+    return spsi_fail(s->super.ctx, SPS_EUNFIT, "%lld rows of more than %lld "
+                     "entries: at most 2^17 are dealt out",
+                     (long long)s->shares.spans,
+                     (long long)s->shares.size * s->shares.team);
 }
 
 dealt dealt_of(const share_plan *s)
 {
-    return { section<sps_share>(s, s->shares_at),
-             section<sps_share_span>(s, s->spans_at),
-             s->count.empty ? section<int32_t>(s, s->rows_at) : NULL,
-             section<int32_t>(s, s->empty_at),
-             (int)(s->count.count / s->count.team), (int)s->count.empty,
-             s->strips, section<double>(s, s->parts_at), s->ld,
-             section<unsigned>(s, s->arrived_at) };
+    const sps_shares *h = &s->shares;
+
+    return { h->share, h->span, h->row, h->no_entries,
+             (int)(h->count / h->team), (int)h->empty, s->strips, s->part,
+             s->ld, s->arrived };
 }
 
 template <int L, int C, int SIZE, columns M>
@@ -113,12 +114,12 @@ sps_status by_columns(const sps_plan *plan, const sps_spmm_args *args)
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
-    const shape use = ((const share_plan *)plan)->use;
+    const share_plan *s = (const share_plan *)plan;
 
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
-    switch (use.lanes * use.pairs * 100 + use.size) {
+    switch (s->lanes * s->pairs * 100 + s->shares.size) {
     case 208: return by_columns<2, 1, 8, 8>(plan, args);
     case 408: return by_columns<4, 1, 8, 16>(plan, args);
     case 416: return by_columns<4, 1, 16, 16>(plan, args);
@@ -132,77 +133,64 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     }
 }
 
-/* Room for `count` of size `each` at the end of the memory; where it is. */
-size_t reserve(share_plan *s, int64_t count, size_t each)
+/* Room for `count` at the end of the memory, if there is memory yet. */
+template <class T> void reserve(share_plan *s, int64_t count, T **p_p)
 {
-    const size_t at = s->bytes;
-
-    s->bytes += ((size_t)count * each + 255) / 256 * 256;
-    return at;
+    if (s->memory && count > 0) *p_p = (T *)(s->memory + s->bytes);
+    s->bytes += ((size_t)count * sizeof(T) + 255) / 256 * 256;
 }
 
-sps_status send(const share_plan *s, size_t at, const void *from,
-                int64_t count, size_t each)
+void reserve_all(share_plan *s)
 {
-    sps_context *ctx = s->super.ctx;
+    sps_shares *h = &s->shares;
 
-    if (count == 0) return SPS_OK;
-    return ctx->backend->upload(ctx, s->memory + at, from,
-                                (size_t)count * each);
+    s->bytes = 0;
+    reserve(s, h->count, &h->share);
+    reserve(s, h->spans * s->strips, &s->arrived);
+    reserve(s, h->spans, &h->span);
+    reserve(s, h->empty ? h->rows : 0, &h->row);
+    reserve(s, h->empty, &h->no_entries);
+    reserve(s, h->parts * s->ld, &s->part);
 }
 
-/* All arrays in one piece of memory, sent there; nobody has arrived. */
-sps_status place(share_plan *s, const sps_shares *h)
+/* All arrays in one piece of memory, cleared: shares have no entries yet, and
+ * nobody has arrived. */
+sps_status place(share_plan *s)
 {
     sps_context *ctx = s->super.ctx;
-    const int64_t flags = h->spans * s->strips, rows = h->empty ? h->rows : 0;
     void *memory;
 
-    s->shares_at = reserve(s, h->count, sizeof *h->share);
-    s->spans_at = reserve(s, h->spans, sizeof *h->span);
-    s->rows_at = reserve(s, rows, sizeof *h->row);
-    s->empty_at = reserve(s, h->empty, sizeof *h->no_entries);
-    s->parts_at = reserve(s, h->parts * s->ld, sizeof(double));
-    s->arrived_at = reserve(s, flags, sizeof(unsigned));
+    reserve_all(s);
     if (s->bytes == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, s->bytes, &memory));
     s->memory = (char *)memory;
     s->super.bytes += s->bytes;
-    SPS_TRY_RETURN(send(s, s->shares_at, h->share, h->count,
-                        sizeof *h->share));
-    SPS_TRY_RETURN(send(s, s->spans_at, h->span, h->spans, sizeof *h->span));
-    SPS_TRY_RETURN(send(s, s->rows_at, h->row, rows, sizeof *h->row));
-    SPS_TRY_RETURN(send(s, s->empty_at, h->no_entries, h->empty,
-                        sizeof *h->no_entries));
-    if (flags > 0)
-        SPS_CUDA(ctx, cudaMemsetAsync(s->memory + s->arrived_at, 0,
-                                      (size_t)flags * sizeof(unsigned),
-                                      spsi_cuda_state(ctx)->stream));
+    reserve_all(s);
+    SPS_CUDA(ctx, cudaMemsetAsync(memory, 0, s->bytes,
+                                  spsi_cuda_state(ctx)->stream));
     return SPS_OK;
 }
 
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
 {
+    const shape use = shape_of(p);
     share_plan *s;
-    sps_shares h;
-    sps_status st;
+    int n = 0;
 
     SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmm_share, p,
                                  sizeof(share_plan), plan_p));
     s = (share_plan *)*plan_p;
-    s->use = shape_of(p);
-    s->use.size = tally(ctx, p, s->use, &h);
-    s->strips = (int)ceil_div(p->k, 2 * s->use.lanes * s->use.pairs);
-    s->ld = (int64_t)s->strips * 2 * s->use.lanes * s->use.pairs;
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    SPS_TRY_RETURN(spsi_shares_fill(ctx, p->A->nrow, p->A->rowptr, &h));
-    s->count = h;
-    st = place(s, &h);
-    spsi_shares_free(ctx, &h);
+    s->lanes = use.lanes;
+    s->pairs = use.pairs;
+    s->strips = (int)ceil_div(p->k, 2 * use.lanes * use.pairs);
+    s->ld = (int64_t)s->strips * 2 * use.lanes * use.pairs;
+    SPS_TRY_RETURN(choose(s, use.size, &n));
+    SPS_TRY_RETURN(place(s));
+    SPS_TRY_RETURN(spsi_cuda_shares_fill(ctx, p->local, n, &s->shares));
     snprintf(s->super.detail, sizeof s->super.detail,
-             "%lld shares of %d entries", (long long)s->count.count,
-             s->use.size);
-    return st;
+             "%lld shares of %d entries", (long long)s->shares.count,
+             s->shares.size);
+    return SPS_OK;
 }
 
 void destroy(sps_plan *plan)
@@ -212,22 +200,26 @@ void destroy(sps_plan *plan)
     if (s->memory) spsi_cuda_release(plan->ctx, s->memory, s->bytes);
 }
 
+/* Beyond 2^22 entries spmm.rode is 1 to 10 % slower on R-MAT graphs at 8, 16,
+ * 32, .. columns, but has no cliff behind them. */
 bool fits(const sps_problem *p, const char **why_not)
 {
+    const sps_features *f = p->f;
+
     *why_not = "made for fewer than 2^31 entries and rows";
-    if (p->f->nnz >= INT32_MAX || p->f->nrow >= INT32_MAX) return false;
-    *why_not = "planned on the host, which pays up to 2^22 entries";
-    return p->pinned || p->f->nnz <= 1 << 22;
+    if (f->nnz >= INT32_MAX || f->nrow >= INT32_MAX) return false;
+    *why_not = "pays up to 2^22 entries, where rows are too little work";
+    return p->pinned || f->nnz <= 1 << 22;
 }
 
-/* Seconds to deal out on the host and to send it there, measured for 8000 to
- * 125000 rows: 20 to 100 products.  A bid counts a thousandth, a solve or two
- * being of so many. */
+/* Seconds to deal out, measured for 300 to 4 10^6 rows: walks along chunks of
+ * rows and along the chunks.  A bid counts a thousandth, a solve or two being
+ * of so many products. */
 constexpr double uses = 1000;
 
 double planning(const sps_features *f)
 {
-    return 1.5e-4 + 6e-9 * (double)f->nrow + 5e-10 * (double)f->nnz;
+    return 6e-5 + 2e-7 * sqrt((double)f->nrow) + 1e-11 * (double)f->nnz;
 }
 
 /* Memory, L2 and instructions one after another: with one wave of short shares

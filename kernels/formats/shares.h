@@ -25,7 +25,9 @@ extern "C" {
 
 enum {
     SPS_SHARE_MOST = 32,       /* entries: bits of ends */
-    SPS_SHARE_TEAM = 128       /* shares of a block, at most: bits of pieces */
+    SPS_SHARE_TEAM = 128,      /* shares of a block, at most: bits of pieces */
+    SPS_SHARE_SPANS = (1 << 17) - 1,
+    SPS_SHARE_JOINS = 1 << 14  /* in what */
 };
 
 /* 16 bytes, one load.  ends: bit t is set when entry first + t is the last of
@@ -69,11 +71,48 @@ SPS_SHARES_BOTH int spsi_share_span(uint32_t what)
     return (int)(what >> 15) - 1;
 }
 
-/* How many of what there would be; *s gets the numbers and no arrays.  False,
- * and wrong numbers, when there are more than `most` shares.  rowptr: of fewer
- * than 2^31 entries; size and team within the limits above. */
-bool spsi_shares_tally(int64_t nrow, const int64_t *rowptr, int32_t size,
-                       int32_t team, int64_t most, sps_shares *s);
+/* The rules, for whoever deals: in order of rows, with what is known of the
+ * rows before.  An open share holds *open entries, `size` of them when nothing
+ * can join; whether a row of at most `size` entries opens another one. */
+SPS_SHARES_BOTH bool spsi_share_opens(int32_t *open, int32_t length,
+                                      int32_t size)
+{
+    const bool opens = *open + length > size;
+
+    *open = opens ? length : *open + length;
+    return opens;
+}
+/* Shares left without entries in front of the pieces of a row, when `used` <
+ * team of this block are taken: pieces that do not fit begin the next one. */
+SPS_SHARES_BOTH int32_t spsi_share_gap(int32_t used, int32_t pieces,
+                                       int32_t team)
+{
+    return used > 0 && pieces > team - used ? team - used : 0;
+}
+/* Piece n of row number `row`, of `length` entries from `first` on; span: its
+ * number plus 1, or 0.  Pieces differ by one entry at most, the longer ones
+ * come first. */
+SPS_SHARES_BOTH sps_share spsi_share_piece(int32_t n, int32_t pieces,
+                                           int32_t first, int32_t length,
+                                           int32_t row, int32_t team,
+                                           uint32_t span)
+{
+    const int32_t least = length / pieces, longer = length % pieces;
+    const int32_t left = pieces - n, here = left < team ? left : team;
+    sps_share s;
+
+    s.first = first + n * least + (n < longer ? n : longer);
+    s.row = row;
+    s.ends = 0;
+    s.what = (uint32_t)(least + (n < longer)) |
+             (uint32_t)(n % team == 0 ? here : 0) << 6 | span << 15;
+    return s;
+}
+
+/* How many of what there would be; *s gets the numbers and no arrays.  rowptr:
+ * of fewer than 2^31 entries; size and team within the limits above. */
+void spsi_shares_tally(int64_t nrow, const int64_t *rowptr, int32_t size,
+                       int32_t team, sps_shares *s);
 /* The arrays of what was counted.  SPS_EUNFIT: 2^17 spans or more.  On failure
  * *s holds nothing. */
 sps_status spsi_shares_fill(sps_context *ctx, int64_t nrow,
