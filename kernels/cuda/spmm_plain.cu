@@ -3,10 +3,10 @@
  * everything else.
  *
  * A row belongs to 2, 4 or 8 lanes, each with one or two pairs of columns;
- * blocks wider than 32 columns go in strips of 32.  The lanes fetch entries of their
- * row together, 8 or more at a time and one batch ahead, and pass them around
- * by shuffles; so the rows of X of a whole batch are in flight at once.  A
- * block of threads walks a run of consecutive rows, so that neighbours find
+ * blocks wider than 32 columns go in strips of 32.  The lanes fetch entries of
+ * their row together, 8 or more at a time and one batch ahead, and pass them
+ * around by shuffles; so the rows of X of a whole batch are in flight at once.
+ * A block of threads walks a run of consecutive rows, so that neighbours find
  * each other's rows of X in L1, which is what limits a sparse product.
  *
  * Bytes: A once per strip, Y once, X as often as L1 and L2 forget it.  Sums
@@ -45,30 +45,19 @@ __device__ __forceinline__ float once(const float *p)
     return v;
 }
 
-template <int L, int C, bool PAIRED, class I, class V>
-__global__ void __launch_bounds__(threads)
-spmm_kernel(matrix<I, V> A, blocks<double> b, int run)
-{
-    constexpr int batch = L > 8 ? L : 8, own = batch / L, unroll = 8 / C;
-    int sub = (int)threadIdx.x / L, l = (int)threadIdx.x % L;
-    int c = (int)blockIdx.y * 2 * L * C + 2 * l, left = b.k - c;
-    int64_t first = (int64_t)blockIdx.x * run;
-    int64_t last = first + run < A.nrow ? first + run : A.nrow;
-    const double *x = b.x + c;
-    I p = 0, q = 0;
+/* A batch of entries of one row, over its L lanes: lane l has number
+ * l + e L. */
+template <int L, class V> struct batch {
+    static constexpr int size = L > 8 ? L : 8, own = size / L;
     int32_t col[own];
     V val[own];
 
-    auto bounds = [&](int64_t i) {
-        p = q = 0;
-        if (i < last) {
-            p = __ldg(A.rowptr + i);
-            q = __ldg(A.rowptr + i + 1);
-        }
-    };
     /* Entries number done .. of the row that begins at from; an offset is
      * formed only inside the row, where it cannot overflow. */
-    auto entries = [&](I from, int length, int done) {
+    template <class I>
+    __device__ __forceinline__ void load(const matrix<I, V> &A, int l, I from,
+                                         int length, int done)
+    {
 #pragma unroll
         for (int e = 0; e < own; e++) {
             int number = done + l + e * L;
@@ -77,80 +66,109 @@ spmm_kernel(matrix<I, V> A, blocks<double> b, int run)
             col[e] = ok ? once(A.col + (from + number)) : -1;
             val[e] = ok ? once(A.val + (from + number)) : V(0);
         }
+    }
+};
+
+/* C pairs of columns of a row of Y, 2 L apart; this lane's `left` are there. */
+template <int L, int C, bool PAIRED> struct pairs {
+    double2 sum[C] = {};
+
+    /* The first `some` entries of the batch, whose rows of X are in flight
+     * together, 8 / C at a time. */
+    template <class V>
+    __device__ __forceinline__ void add(const batch<L, V> &of, int some,
+                                        const double *x, int64_t ldx, int left)
+    {
+        constexpr int unroll = 8 / C;
+
+#pragma unroll
+        for (int e0 = 0; e0 < batch<L, V>::size; e0 += unroll) {
+            double2 v[unroll][C];
+            double a[unroll];
+
+            if (e0 > 0 && e0 >= some) break;
+#pragma unroll
+            for (int u = 0; u < unroll; u++) {
+                int e = e0 + u;
+                int32_t j = __shfl_sync(all_lanes, of.col[e / L], e % L, L);
+
+                a[u] = (double)__shfl_sync(all_lanes, of.val[e / L], e % L, L);
+#pragma unroll
+                for (int w = 0; w < C; w++)
+                    v[u][w] = fetch_pair<PAIRED>(x + (int64_t)j * ldx +
+                                                     2 * L * w,
+                                                 j >= 0 ? left - 2 * L * w : 0);
+            }
+#pragma unroll
+            for (int u = 0; u < unroll; u++)
+#pragma unroll
+                for (int w = 0; w < C; w++) {
+                    sum[w].x = fma(a[u], v[u][w].x, sum[w].x);
+                    sum[w].y = fma(a[u], v[u][w].y, sum[w].y);
+                }
+        }
+    }
+    /* y: the lane's first column of row i. */
+    __device__ __forceinline__ void finish(const blocks<double> &b, double *y,
+                                           int64_t i, int left) const
+    {
+#pragma unroll
+        for (int w = 0; w < C; w++, left -= 2 * L) {
+            double *to = y + 2 * L * w;
+            double2 old = make_double2(0.0, 0.0);
+
+            if (b.fused) {
+                if (left > 0) to[0] = b.join(sum[w].x, to, i);
+                if (left > 1) to[1] = b.join(sum[w].y, to + 1, i);
+                continue;
+            }
+            if (b.beta != 0) old = load_pair<PAIRED>(to, left);
+            store_pair<PAIRED>(to, left, make_double2(b.join(sum[w].x, &old.x),
+                                                      b.join(sum[w].y,
+                                                             &old.y)));
+        }
+    }
+};
+
+template <int L, int C, bool PAIRED, class I, class V>
+__global__ void __launch_bounds__(threads)
+spmm_kernel(matrix<I, V> A, blocks<double> b, int run)
+{
+    int l = (int)threadIdx.x % L, c = (int)blockIdx.y * 2 * L * C + 2 * l;
+    int64_t first = (int64_t)blockIdx.x * run;
+    int64_t last = first + run < A.nrow ? first + run : A.nrow;
+    I p = 0, q = 0;
+    batch<L, V> next;
+
+    auto bounds = [&](int64_t i) {
+        p = q = 0;
+        if (i < last) {
+            p = __ldg(A.rowptr + i);
+            q = __ldg(A.rowptr + i + 1);
+        }
     };
 
     b.resolve();
-    bounds(first + sub);
-    entries(p, (int)(q - p), 0);
+    bounds(first + (int)threadIdx.x / L);
+    next.load(A, l, p, (int)(q - p), 0);
     for (int64_t base = first; base < last; base += threads / L) {
-        int64_t i = base + sub, next = i + threads / L;
-        double2 acc[C] = {};
+        int64_t i = base + (int)threadIdx.x / L;
+        pairs<L, C, PAIRED> row;
         I here = p;
         int length = (int)(q - p);
         /* All rows of a warp take as many batches as its longest. */
         int most = __reduce_max_sync(all_lanes, length);
 
-        bounds(next);
-        for (int done = 0;; done += batch) {
-            int32_t now[own];
-            V times[own];
+        bounds(i + threads / L);
+        for (int done = 0, more = 1; more; done += next.size) {
+            const batch<L, V> now = next;
 
-#pragma unroll
-            for (int e = 0; e < own; e++) now[e] = col[e], times[e] = val[e];
-            bool more = done + batch < most;
-
-            if (more) entries(here, length, done + batch);
-            else entries(p, (int)(q - p), 0);
-#pragma unroll
-            for (int e0 = 0; e0 < batch; e0 += unroll) {
-                double2 v[unroll][C];
-                double a[unroll];
-
-                if (e0 > 0 && done + e0 >= most) break;
-#pragma unroll
-                for (int u = 0; u < unroll; u++) {
-                    int e = e0 + u;
-                    int32_t j = __shfl_sync(all_lanes, now[e / L], e % L, L);
-
-                    a[u] = (double)__shfl_sync(all_lanes, times[e / L], e % L,
-                                               L);
-#pragma unroll
-                    for (int w = 0; w < C; w++)
-                        v[u][w] = fetch_pair<PAIRED>(
-                            x + (int64_t)j * b.ldx + 2 * L * w,
-                            j >= 0 ? left - 2 * L * w : 0);
-                }
-#pragma unroll
-                for (int u = 0; u < unroll; u++)
-#pragma unroll
-                    for (int w = 0; w < C; w++) {
-                        acc[w].x = fma(a[u], v[u][w].x, acc[w].x);
-                        acc[w].y = fma(a[u], v[u][w].y, acc[w].y);
-                    }
-            }
-            if (!more) break;
+            more = done + next.size < most;
+            if (more) next.load(A, l, here, length, done + next.size);
+            else next.load(A, l, p, (int)(q - p), 0);
+            row.add(now, most - done, b.x + c, b.ldx, b.k - c);
         }
-        if (i < last) {
-            double *y = b.y + i * b.ldy + c;
-
-#pragma unroll
-            for (int w = 0; w < C; w++) {
-                int some = left - 2 * L * w;
-                double2 old = make_double2(0.0, 0.0);
-
-                if (b.fused) {
-                    double *to = y + 2 * L * w;
-
-                    if (some > 0) to[0] = b.join(acc[w].x, to, i);
-                    if (some > 1) to[1] = b.join(acc[w].y, to + 1, i);
-                    continue;
-                }
-                if (b.beta != 0) old = load_pair<PAIRED>(y + 2 * L * w, some);
-                store_pair<PAIRED>(y + 2 * L * w, some,
-                                   make_double2(b.join(acc[w].x, &old.x),
-                                                b.join(acc[w].y, &old.y)));
-            }
-        }
+        if (i < last) row.finish(b, b.y + i * b.ldy + c, i, b.k - c);
     }
 }
 

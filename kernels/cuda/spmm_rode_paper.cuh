@@ -63,6 +63,17 @@ template <class T, int N, bool WHOLE> struct panel {
             }
         }
     }
+    /* Slots first .. first + D - 1 of a tile; the first `none` of it are pad,
+     * of which there are 4 at most. */
+    template <int D>
+    __device__ __forceinline__ void fetch(row (&to)[D], const int32_t *column,
+                                          int first, int none) const
+    {
+#pragma unroll
+        for (int d = 0; d < D; d++)
+            fetch(to[d], column[first + d],
+                  first + d >= SPS_RODE_ALIGN || first + d >= none);
+    }
     static __device__ __forceinline__ void add(row &sum, T a, const row &x)
     {
 #pragma unroll
@@ -70,6 +81,13 @@ template <class T, int N, bool WHOLE> struct panel {
 #pragma unroll
             for (int c = 0; c < 4; c++)
                 sum[q].v[c] = fma(a, x[q].v[c], sum[q].v[c]);
+    }
+    template <int D, class V>
+    static __device__ __forceinline__ void add(row &sum, const V *value,
+                                               const row (&x)[D])
+    {
+#pragma unroll
+        for (int d = 0; d < D; d++) add(sum, (T)value[d], x[d]);
     }
     /* y: this lane's first element of the row of Y. */
     __device__ __forceinline__ void finish(const blocks<T> &b, T *y,
@@ -161,22 +179,6 @@ block_kernel(const spsi_rode_item *__restrict__ list, int64_t count,
         V *value = values[t % 2][sub];
         int none = t == 0 ? pad : 0;
 
-        /* Only the first 4 slots of the first tile can be pad. */
-        auto load = [&](int i) {
-#pragma unroll
-            for (int d = 0; d < D; d++) {
-                int s = i * D + d;
-
-                x.fetch(dense[i % 2][d], column[s],
-                        s >= SPS_RODE_ALIGN || s >= none);
-            }
-        };
-        auto sums = [&](int i) {
-#pragma unroll
-            for (int d = 0; d < D; d++)
-                x.add(sum, (T)value[i * D + d], dense[i % 2][d]);
-        };
-
         __pipeline_wait_prior(0);
         __syncwarp();
         if (t == 0) {
@@ -184,11 +186,11 @@ block_kernel(const spsi_rode_item *__restrict__ list, int64_t count,
             __syncwarp();
         }
         if (t < tiles) {
-            load(0);
+            x.fetch(dense[0], column, 0, none);
 #pragma unroll
             for (int i = 1; i < steps; i++) {
-                load(i);
-                sums(i - 1);
+                x.fetch(dense[i % 2], column, i * D, none);
+                x.add(sum, value + (i - 1) * D, dense[(i - 1) % 2]);
             }
         }
         __syncwarp(); /* columns have been read by all */
@@ -197,7 +199,8 @@ block_kernel(const spsi_rode_item *__restrict__ list, int64_t count,
                       from_col + (t + 1) * slots_of_tile,
                       from_val + (t + 1) * slots_of_tile, even);
         __pipeline_commit();
-        if (t < tiles) sums(steps - 1);
+        if (t < tiles)
+            x.add(sum, value + (steps - 1) * D, dense[(steps - 1) % 2]);
     }
     if (tiles > 0) x.finish(b, b.y + item.row * b.ldy + c, sum, true);
 }
@@ -239,9 +242,7 @@ residual_kernel(const spsi_rode_item *__restrict__ list, int64_t count,
 
             x.fetch(dense[d], j, j >= 0);
         }
-#pragma unroll
-        for (int d = 0; d < unroll; d++)
-            x.add(sum, (T)values[sub][s + d], dense[d]);
+        x.add(sum, values[sub] + s, dense);
     }
     if (slots > 0) x.finish(b, b.y + item.row * b.ldy + c, sum, item.both);
 }

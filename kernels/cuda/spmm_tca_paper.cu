@@ -171,6 +171,45 @@ __device__ __forceinline__ void load_entries(const tca_work &w, int64_t begin,
     }
 }
 
+/* The whole product of one row, by the warps that it has; s: this warp's share
+ * of its entries. */
+template <class F, class T>
+__device__ __forceinline__ void
+finish_row(team_memory<F> &m, const tca_work &w,
+           const source<typename F::element> &x, const blocks<T> &b,
+           const share &s, int warp, int lane)
+{
+    int g = spsi_tca_chunks(s.length), mine = warp & (g - 1);
+    int first = warp - mine, wide = spsi_tca_width(g);
+    int gid = lane / 4, t = lane % 4;
+    int q = spsi_tca_chunk(g, gid), j = spsi_tca_column(g, gid);
+    int of_row = w.exponent ? w.exponent[s.row] : 0;
+
+    if (lane < 8) m.value[warp][lane] = F::convert(s.val, of_row);
+    for (int c = 0; c < b.k; c += F::tile) {
+        int left = b.k - c < F::tile ? b.k - c : F::tile;
+
+        F::gather(m.rhs[warp], x.x + c, x.ld, s, lane, left);
+        meet(first, g);
+        typename F::values v = F::load_values(m.value + first, g, gid, t);
+#pragma unroll
+        for (int f = 0; f < F::products; f++) {
+            int column = (mine + f * g) * wide;
+            typename F::sum o[4] = {}, two[2];
+
+            if (column >= left) break;
+            F::multiply(o, m.rhs[first + q], column + j, t, v);
+            diagonal_sums(o, g, gid, t, two);
+            if (t == 0 && q == 0) {
+                m.out[first][column + j] = two[0];
+                m.out[first][column + j + 1] = two[1];
+            }
+        }
+        meet(first, g);
+        if (mine == 0) flush<F>(m.out[warp], w, x, b, s.row, c, left, lane);
+    }
+}
+
 /* Rows of up to 64 entries: a team walks work lists run by run, and has the
  * bounds of the row after next and the entries of the next row under way. */
 template <class F, class T>
@@ -179,7 +218,6 @@ rows_kernel(tca_work w, source<typename F::element> x, blocks<T> b, int run)
 {
     __shared__ team_memory<F> m;
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-    int gid = lane / 4, t = lane % 4;
     int64_t at = (int64_t)blockIdx.x * run;
     int64_t last = at + run < w.count ? at + run : w.count;
     share s = {}, next = {};
@@ -214,39 +252,7 @@ rows_kernel(tca_work w, source<typename F::element> x, blocks<T> b, int run)
         entries(&next);
         bounds(after, &then);
         after = row_of(at + 3);
-        if (s.row >= 0) {
-            int g = spsi_tca_chunks(s.length), mine = warp & (g - 1);
-            int first = warp - mine, wide = spsi_tca_width(g);
-            int q = spsi_tca_chunk(g, gid), j = spsi_tca_column(g, gid);
-            int of_row = w.exponent ? w.exponent[s.row] : 0;
-
-            if (lane < 8) m.value[warp][lane] = F::convert(s.val, of_row);
-            for (int c = 0; c < b.k; c += F::tile) {
-                int left = b.k - c < F::tile ? b.k - c : F::tile;
-
-                F::gather(m.rhs[warp], x.x + c, x.ld, s, lane,
-                                            left);
-                meet(first, g);
-                typename F::values v = F::load_values(m.value + first, g, gid,
-                                                      t);
-#pragma unroll
-                for (int f = 0; f < F::products; f++) {
-                    int column = (mine + f * g) * wide;
-                    typename F::sum o[4] = {}, two[2];
-
-                    if (column >= left) break;
-                    F::multiply(o, m.rhs[first + q], column + j, t, v);
-                    diagonal_sums(o, g, gid, t, two);
-                    if (t == 0 && q == 0) {
-                        m.out[first][column + j] = two[0];
-                        m.out[first][column + j + 1] = two[1];
-                    }
-                }
-                meet(first, g);
-                if (mine == 0)
-                    flush<F>(m.out[warp], w, x, b, s.row, c, left, lane);
-            }
-        }
+        if (s.row >= 0) finish_row<F>(m, w, x, b, s, warp, lane);
         s = next;
         next = then;
     }
@@ -281,8 +287,7 @@ pieces_kernel(tca_work w, source<typename F::element> x, blocks<T> b, int run,
 
             load_entries(w, p.begin + before, p.length - before, lane, &next);
             if (lane < 8) m.value[warp][lane] = F::convert(s.val, of_row);
-            F::gather(m.rhs[warp], x.x + c, x.ld, s, lane,
-                                        left);
+            F::gather(m.rhs[warp], x.x + c, x.ld, s, lane, left);
             meet(0, SPSI_TCA_TEAM);
             typename F::values v = F::load_values(m.value, 8, gid, t);
 #pragma unroll
