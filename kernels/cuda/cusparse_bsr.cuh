@@ -8,7 +8,7 @@
 #ifndef SPS_CUDA_CUSPARSE_BSR_CUH
 #define SPS_CUDA_CUSPARSE_BSR_CUH
 
-#include "cusparse.cuh"
+#include "cusparse_spmv.cuh"
 #include "node_plan.h"
 
 #include <stdio.h>
@@ -51,14 +51,6 @@ inline bool bsr_fits(const sps_problem *p, const char **why_not)
 
 /* -------------------------------------------------------------- its arrays */
 
-__global__ void __launch_bounds__(256)
-narrow_offsets(const int64_t *__restrict__ from, int64_t n, int32_t *to)
-{
-    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
-
-    if (i < n) to[i] = (int32_t)from[i];
-}
-
 template <class T>
 __global__ void __launch_bounds__(256)
 turn_blocks(const T *__restrict__ from, int b, int64_t numbers, T *to)
@@ -99,16 +91,9 @@ inline sps_status bsr_make(sps_context *ctx, const sps_problem *p, bsr *m)
 {
     const int b = spsi_node_choose(p->f,
                                    (double)spsi_dtype_size(p->A->dtype));
-    void *start = NULL;
 
     SPS_TRY_RETURN(spsi_cuda_node_plan(ctx, p->local, b, &m->blocks));
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bsr_start_bytes(m), &start));
-    m->start = (int32_t *)start;
-    narrow_offsets<<<(unsigned)ceil_div(m->blocks.mb + 1, 256), 256, 0,
-                     spsi_cuda_state(ctx)->stream>>>(
-        m->blocks.start, m->blocks.mb + 1, m->start);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return narrow_offsets(ctx, m->blocks.start, m->blocks.mb + 1, &m->start);
 }
 
 /* A copy of the numbers by rows, which is used from now on. */

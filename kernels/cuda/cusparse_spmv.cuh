@@ -166,6 +166,32 @@ inline sps_status vector_spmm(const sps_plan *plan, const sps_spmm_args *args)
     return join_product(args, y.data, 1);
 }
 
+/* ----------------------------------------------------------------- formats */
+
+template <class I>
+__global__ void __launch_bounds__(256)
+narrow_kernel(const int64_t *__restrict__ from, int64_t n, I *to)
+{
+    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (i < n) to[i] = (I)from[i];
+}
+
+/* *to_p: n offsets again, of 32 bits as BSR and sliced ELL have them, in new
+ * memory. */
+inline sps_status narrow_offsets(sps_context *ctx, const int64_t *from,
+                                 int64_t n, int32_t **to_p)
+{
+    void *to;
+
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)n * sizeof **to_p, &to));
+    *to_p = (int32_t *)to;
+    narrow_kernel<<<(unsigned)ceil_div(n, 256), 256, 0,
+                    spsi_cuda_state(ctx)->stream>>>(from, n, *to_p);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
 inline bool single_fits(const sps_problem *p, const char **why_not)
 {
     if (p->k != 1) {

@@ -5,7 +5,6 @@
  * Blocks by columns, or by rows where choices are measured and those are
  * faster.  BSR_ALG1 promises no bits. */
 #include "cusparse_bsr.cuh"
-#include "cusparse_spmv.cuh"
 
 extern "C" const sps_kernel spsi_kernel_spmv_cusparse_bsr;
 

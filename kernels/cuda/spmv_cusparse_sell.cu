@@ -85,14 +85,6 @@ count_slots(const int32_t *__restrict__ rowptr, int64_t nrow, int64_t slices,
         count[i / height] = most * height;
 }
 
-__global__ void __launch_bounds__(256)
-narrow_starts(const int64_t *__restrict__ from, int64_t n, int32_t *to)
-{
-    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
-
-    if (i < n) to[i] = (int32_t)from[i];
-}
-
 /* A thread a row.  column NULL: values only. */
 template <class T>
 __global__ void __launch_bounds__(256)
@@ -136,21 +128,15 @@ sps_status count(sell_plan *s, int32_t *counts, int64_t *sums)
 {
     sps_context *ctx = s->vendor.super.ctx;
     const sps_csr_local *A = s->vendor.super.A;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-    void *start;
 
     count_slots<<<(unsigned)ceil_div(s->slices * height, 256), 256, 0,
-                  stream>>>(A->rowptr32, A->nrow, s->slices, counts);
+                  spsi_cuda_state(ctx)->stream>>>(A->rowptr32, A->nrow,
+                                                  s->slices, counts);
     SPS_LAUNCHED(ctx);
     SPS_TRY_RETURN(spsi_cuda_scan(ctx, counts, s->slices, sums));
     SPS_TRY_RETURN(ctx->backend->download(ctx, &s->slots, sums + s->slices,
                                           sizeof s->slots));
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, start_bytes(s), &start));
-    s->start = (int32_t *)start;
-    narrow_starts<<<(unsigned)ceil_div(s->slices + 1, 256), 256, 0, stream>>>(
-        sums, s->slices + 1, s->start);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return narrow_offsets(ctx, sums, s->slices + 1, &s->start);
 }
 
 sps_status make_slices(sell_plan *s)
