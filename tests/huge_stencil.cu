@@ -274,6 +274,20 @@ bool served(const char *name, sps_status st)
     return false;
 }
 
+/* The kernel that the table of bids has as chosen for sampling. */
+const char *sampler(const sps_operator *op)
+{
+    static char text[1 << 14];
+    char *line;
+
+    sps_operator_describe(op, text, sizeof text);
+    line = strstr(text, "sddmm k=");
+    if (!line) return "nothing";
+    for (line = strtok(line, "\n"); line; line = strtok(NULL, "\n"))
+        if (strstr(line, " chosen")) return strtok(line, " ");
+    return "nothing";
+}
+
 /* val = X . Y, then with the values of A twice that less three times the old:
  * (2 a - 3) x_i . y_j. */
 void sample(task &t, const sps_operator *op, const char *name)
@@ -296,7 +310,7 @@ void sample(task &t, const sps_operator *op, const char *name)
         compare_samples<<<blocks(n), threads>>>(t.g, right, val, t.counter);
         const unsigned long long wrong = read(t.counter);
         snprintf(what, sizeof what, "%s, %d columns: %llu of %lld samples "
-                 "wrong", name, widest, wrong, (long long)nnz);
+                 "wrong", sampler(op), widest, wrong, (long long)nnz);
         check(wrong == 0, what);
         t.answers++;
     }
