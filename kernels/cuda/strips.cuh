@@ -22,7 +22,7 @@
 
 namespace {
 
-constexpr int most_stages = 16;
+constexpr int most_stages = 16, most_columns = 128; /* of a block */
 
 struct strips {
     const double *p[3];      /* rows 16-byte aligned */
@@ -106,6 +106,23 @@ __device__ __forceinline__ void open_ring(ring *r, double *shared, int numbers,
     __syncthreads();
 }
 
+/* What the copy engine brings for rows behind the last: it alone writes into
+ * strips, so that `full` is all there is to wait for. */
+__device__ __align__(16) double no_row[most_columns];
+
+/* The last number of an odd row that has nothing behind it: the copy engine
+ * takes 16 bytes at least.  `full` waits for it, too. */
+__device__ __forceinline__ void copy_one(double *to, const double *from,
+                                         uint64_t *full)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;\n\t"
+                 "cp.async.mbarrier.arrive.shared.b64 [%2];"
+                 :: "r"(shared_address(to)), "l"(from),
+                    "r"(shared_address(full)) : "memory");
+#endif
+}
+
 /* One strip by the copy engine, which one lane orders.  What it is told is the
  * same for all lanes, and the compiler can see that: else it would go through
  * the lanes one by one.  Of an odd number of columns the one behind comes
@@ -123,12 +140,10 @@ __device__ __forceinline__ void order_rows(const strips &f, int64_t row,
     for (int b = 0; b < BLOCKS; b++) {
         int k = f.cols[b], r = rows - 1;
 
-        bytes += 8 * (uint32_t)((k + k % 2) * rows - (last ? k % 2 * 2 : 0));
-        if (last && k % 2)
-            to[r * LD + f.at[b] + k - 1] = f.p[b][(row + r) * f.ld[b] + k - 1];
-        while (++r < ROWS)
-            for (int c = (int)threadIdx.x % 32; c < k; c += 32)
-                to[r * LD + f.at[b] + c] = 0;
+        bytes += 8 * (uint32_t)((k + k % 2) * ROWS - (last ? k % 2 * 2 : 0));
+        if (last && k % 2 && (int)threadIdx.x % 32 == 1 + b)
+            copy_one(to + r * LD + f.at[b] + k - 1,
+                     f.p[b] + (row + r) * f.ld[b] + k - 1, full);
     }
     __syncwarp();
     if (!one_of_warp()) return;
@@ -138,15 +153,16 @@ __device__ __forceinline__ void order_rows(const strips &f, int64_t row,
 #pragma unroll
     for (int b = 0; b < BLOCKS; b++) {
         const double *from = f.p[b] + row * f.ld[b];
+        double *at = to + f.at[b];
         int k = f.cols[b], whole = rows - (last && k % 2 ? 1 : 0);
 
 #pragma unroll 4
         for (int r = 0; r < whole; r++, from += f.ld[b])
-            bulk_copy(to + r * LD + f.at[b], from, 8 * (uint32_t)(k + k % 2),
-                      full);
+            bulk_copy(at + r * LD, from, 8 * (uint32_t)(k + k % 2), full);
         if (whole < rows && k > 1)
-            bulk_copy(to + whole * LD + f.at[b], from, 8 * (uint32_t)(k - 1),
-                      full);
+            bulk_copy(at + whole * LD, from, 8 * (uint32_t)(k - 1), full);
+        for (int r = rows; r < ROWS; r++)
+            bulk_copy(at + r * LD, no_row, 8 * (uint32_t)(k + k % 2), full);
     }
 #endif
 }
