@@ -287,7 +287,8 @@ static void release_matrices(sps_eigen *e)
 {
     sps_block **blocks[] = { &e->AS, &e->R, &e->room, &e->Z };
     sps_small **smalls[] = { &e->E, &e->F, &e->G, &e->U, &e->C, &e->J,
-                             &e->dense_A, &e->dense_M, &e->dense_D };
+                             &e->dense_A, &e->dense_M, &e->dense_D,
+                             &e->dense_R, &e->dense_C };
 
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         sps_block_destroy(blocks[i]);

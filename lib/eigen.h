@@ -60,6 +60,7 @@ struct sps_eigen {
     sps_block *border;           /* (A - sigma M)^-1 M Y of constraints Y */
     sps_small *border_inverse;   /* (Y'M border)^-1 */
     sps_small *dense_A, *dense_M, *dense_D;   /* eigen_dense.c, else NULL */
+    sps_small *dense_R, *dense_C;
     double *dense_w;
     double sign;                 /* -1: largest first */
     bool nearest;                /* pairs nearest to sigma are wanted */

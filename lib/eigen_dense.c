@@ -40,6 +40,8 @@ sps_status spsi_eigen_dense_reserve(sps_eigen *e)
     SPS_TRY(spsi_small_create(e->ctx, n, n, &e->dense_A));
     if (e->M) SPS_TRY(spsi_small_create(e->ctx, n, n, &e->dense_M));
     SPS_TRY(spsi_small_create(e->ctx, n, q, &e->dense_D));
+    SPS_TRY(spsi_small_create(e->ctx, n, e->width, &e->dense_R));
+    SPS_TRY(spsi_small_create(e->ctx, n, e->width, &e->dense_C));
     SPS_TRY(SPS_NEW(e->ctx, n, &e->dense_w));
     /* LAPACK will take 2 n^2 numbers of its own: asked for once, so that the
      * peak stated before a run covers them. */
@@ -125,6 +127,91 @@ static int first_wanted(const sps_eigen *e, int left)
     return from;
 }
 
+/* R = A X - M X diag(w), on the host; *enough: all columns are below their
+ * limits. */
+static sps_status residuals(sps_eigen *e, const sps_block *X, const double *w,
+                            bool *enough)
+{
+    sps_status st = SPS_OK;
+    double *minus = e->scratch, *one = e->scratch + X->k;
+    sps_block R, MX = *X;
+
+    spsi_block_view(e->AS, 0, X->k, &R);
+    if (e->M) spsi_block_view(e->MS, 0, X->k, &MX);
+    SPS_TRY(spsi_operator_apply_plain(e->A, 1.0, X, 0.0, &R));
+    if (e->M) SPS_TRY(spsi_operator_apply_plain(e->M, 1.0, X, 0.0, &MX));
+    for (int j = 0; j < X->k; j++) {
+        minus[j] = -w[j];
+        one[j] = 1;
+    }
+    SPS_TRY(spsi_axpby_cols(minus, &MX, one, &R));
+    SPS_TRY(spsi_norms(X, e->xnorm));
+    SPS_TRY(spsi_norms(&MX, e->mnorm));
+    SPS_TRY(spsi_norms(&R, e->resnorm));
+    *enough = true;
+    for (int j = 0; j < X->k; j++)
+        if (!(e->resnorm[j] <= 0.5 * spsi_eigen_limit(e, w[j], e->xnorm[j],
+                                                      e->mnorm[j])))
+            *enough = false;
+    spsi_small_shape(e->dense_R, (int)e->n, X->k);
+    SPS_TRY(sps_block_get(&R, 0, X->k, e->dense_R->v, (int)e->n,
+                          SPS_COL_MAJOR, SPS_HOST));
+fail:
+    return st;
+}
+
+/* X += V C, c_ij = v_i'r_j / (w_j - w_i): what x_j lacks of v_i, to first order.
+ * Of eigenvalues as good as equal any combination will do. */
+static sps_status add_lacking(sps_eigen *e, const sps_small *V, const double *w,
+                              sps_block *X)
+{
+    sps_small *R = e->dense_R, *C = e->dense_C;
+    sps_status st = SPS_OK;
+    sps_block more;
+    bool enough;
+
+    SPS_TRY(residuals(e, X, w, &enough));
+    if (enough) return SPS_OK;
+    SPS_TRY(spsi_small_mul(1.0, V, true, R, false, 0.0, C));
+    for (int j = 0; j < C->cols; j++)
+        for (int i = 0; i < C->rows; i++) {
+            double *c = spsi_small_at(C, i, j), gap = w[j] - e->dense_w[i];
+
+            *c = fabs(gap) > 1e-6 * fabs(w[j]) ? *c / gap : 0;
+        }
+    SPS_TRY(spsi_small_mul(1.0, V, false, C, false, 0.0, R));
+    spsi_block_view(e->AS, 0, X->k, &more);
+    SPS_TRY(sps_block_set(&more, 0, X->k, R->v, (int)e->n, SPS_COL_MAJOR,
+                          SPS_HOST));
+    SPS_TRY(spsi_axpby(1.0, &more, 1.0, X));
+fail:
+    return st;
+}
+
+/* LAPACK's error is eps of the largest eigenvalue, and its vectors are
+ * M-orthonormal to eps times the condition of M.  Where that is too much one
+ * step of perturbation theory gives small eigenvalues their digits (Ogita and
+ * Aishima, Japan J. Indust. Appl. Math. 35, 2018), and another Gram-Schmidt X
+ * its own: 4 n^2 + 2 n k operations a pair. */
+static sps_status improve(sps_eigen *e, const sps_small *V, int from)
+{
+    sps_status st = SPS_OK;
+    sps_block none, X, MX;
+
+    spsi_block_view(e->fixed, 0, 0, &none);
+    for (int at = 0, k; at < e->count; at += k) {
+        k = e->count - at < e->width ? e->count - at : e->width;
+        spsi_block_narrow(e->fixed, e->given + at);
+        spsi_block_narrow(e->dual, e->given + at);
+        spsi_block_view(e->fixed, e->given + at, k, &X);
+        spsi_block_view(e->dual, e->given + at, k, &MX);
+        SPS_TRY(add_lacking(e, V, e->dense_w + from + at, &X));
+        SPS_TRY(spsi_eigen_orth(e, &none, &none, &X, e->M ? &MX : &X));
+    }
+fail:
+    return st;
+}
+
 sps_status spsi_eigen_dense(sps_eigen *e)
 {
     sps_status st = SPS_OK;
@@ -150,7 +237,9 @@ sps_status spsi_eigen_dense(sps_eigen *e)
     spsi_block_view(e->fixed, e->given, e->count, &X);
     SPS_TRY(sps_block_set(&X, 0, e->count, spsi_small_at(A, 0, from), n,
                           SPS_COL_MAJOR, SPS_HOST));
-    e->stop = SPS_STOP_CONVERGED;
+    spsi_small_shape(A, n, left);
+    SPS_TRY(improve(e, A, from));
+    if (!e->stop) e->stop = SPS_STOP_CONVERGED;
     e->locked = e->count;
 fail:
     return st;

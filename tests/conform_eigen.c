@@ -229,6 +229,33 @@ START_TEST(a_callback_is_filtered_and_gives_the_known_spectrum)
 }
 END_TEST
 
+/* d_ij = d_ij 2^((i + j) / 14), |i - j| < 2: a condition of 1e8. */
+static void grade(double *d, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = i > 0 ? i - 1 : 0; j < n && j < i + 2; j++)
+            d[(long)i * n + j] = ldexp(d[(long)i * n + j], (i + j) / 14);
+}
+
+/* The largest eigenvalues are 1e8 and more times the smallest, of a graded A or
+ * beside a graded M, and X is M-orthonormal all the same. */
+START_TEST(lapack_keeps_the_digits_of_the_lowest)
+{
+    pencil p;
+
+    for (int run = 0; run < 4; run++) {
+        pencil_open(&p, ctx, 200, run < 2 ? 4 : 20, run % 2);
+        p.opt.solver = "auto";
+        line(&p);
+        for (int i = 0; i < p.n; i++) *pencil_a(&p, i, i) += 1 + 0.01 * i;
+        grade(p.m ? p.m : p.a, p.n);
+        pencil_must_agree(&p, "graded");
+        ck_assert_str_eq(p.result.solver, "lapack");
+        pencil_close(&p);
+    }
+}
+END_TEST
+
 START_TEST(auto_filters_where_a_preconditioner_is_forbidden)
 {
     static const char *method[] = { "chebyshev_filter", "chebyshev_filter",
@@ -343,6 +370,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(every_size_and_every_number_of_pairs),
     RUNNER_TEST(random_pencils_lose_no_pair),
     RUNNER_TEST(a_callback_is_filtered_and_gives_the_known_spectrum),
+    RUNNER_TEST(lapack_keeps_the_digits_of_the_lowest),
     RUNNER_TEST(auto_filters_where_a_preconditioner_is_forbidden),
     RUNNER_TEST(a_multiple_value_at_the_end_of_the_block_is_filtered),
     RUNNER_TEST(auto_takes_lapack_where_it_is_faster_and_says_so),
