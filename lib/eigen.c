@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "options.h"
+#include "precond.h"
 #include "registry.h"
 #include "timer.h"
 
@@ -194,6 +195,22 @@ fail:
     return st;
 }
 
+static sps_status take_root_mass(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    double *d = NULL;
+
+    if (!e->M || !e->M->A) return SPS_OK;
+    SPS_TRY(SPS_NEW(e->ctx, e->n, &d));
+    SPS_TRY(spsi_matrix_diagonal(e->M, d));
+    for (int64_t i = 0; i < e->n; i++) d[i] = sqrt(d[i]);
+    SPS_TRY(sps_block_create(e->ctx, e->n, 1, &e->root_mass));
+    SPS_TRY(sps_block_set(e->root_mass, 0, 1, d, 1, SPS_ROW_MAJOR, SPS_HOST));
+fail:
+    spsi_free(e->ctx, d);
+    return st;
+}
+
 static sps_status take_norms(sps_eigen *e)
 {
     sps_status st = SPS_OK;
@@ -227,6 +244,7 @@ static sps_status take_all(sps_eigen *e, sps_precond *T)
     SPS_TRY(take_arrays(e));
     SPS_TRY(take_blocks(e));
     SPS_TRY(take_norms(e));
+    SPS_TRY(take_root_mass(e));
     SPS_TRY(spsi_eigen_settle_fixed(e));
     SPS_TRY(spsi_eigen_take_precond(e, T));
     SPS_TRY(spsi_eigen_prepare_proof(e));
@@ -285,7 +303,7 @@ static void release_arrays(sps_eigen *e)
 
 static void release_matrices(sps_eigen *e)
 {
-    sps_block **blocks[] = { &e->AS, &e->R, &e->room, &e->Z };
+    sps_block **blocks[] = { &e->AS, &e->R, &e->room, &e->Z, &e->root_mass };
     sps_small **smalls[] = { &e->E, &e->F, &e->G, &e->U, &e->C, &e->J,
                              &e->dense_A, &e->dense_M, &e->dense_D,
                              &e->dense_R, &e->dense_C };
@@ -410,6 +428,29 @@ fail:
     return st;
 }
 
+/* x'M x = 1 takes x of 1e7 and more where M is singular, or where unknowns are
+ * in units far apart.  x'D x, D = diag(M), tells: units do not change it, and it
+ * is that large only where D^-1/2 M D^-1/2 is singular within rounding. */
+static sps_status look_at_mass(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    double *norm = e->scratch;
+    double most = 0;
+
+    for (int j = 0; j < e->m; j++)
+        most = fmax(most, e->xnorm[j] * e->xnorm[j] * e->norm_M);
+    if (most > 1e14 && e->root_mass) {
+        spsi_block_narrow(e->room, e->m);
+        SPS_TRY(spsi_scale_rows(e->root_mass, &e->X, e->room));
+        SPS_TRY(spsi_norms(e->room, norm));
+        most = 0;
+        for (int j = 0; j < e->m; j++) most = fmax(most, norm[j] * norm[j]);
+    }
+    if (most > 1e14) e->stop = SPS_STOP_MASS_INDEFINITE;
+fail:
+    return st;
+}
+
 sps_status spsi_eigen_residuals(sps_eigen *e)
 {
     sps_status st = SPS_OK;
@@ -418,11 +459,10 @@ sps_status spsi_eigen_residuals(sps_eigen *e)
     if (e->M) {
         SPS_TRY(spsi_norms(&e->X, e->xnorm));
         SPS_TRY(spsi_norms(&e->MX, e->mnorm));
+        SPS_TRY(look_at_mass(e));
     }
     for (int j = 0; j < e->m; j++) {
         if (!e->M) e->xnorm[j] = e->mnorm[j] = 1;
-        if (e->xnorm[j] * e->xnorm[j] * e->norm_M > 1e14)
-            e->stop = SPS_STOP_MASS_INDEFINITE;
         if (!isfinite(e->resnorm[j])) e->stop = SPS_STOP_NOT_FINITE;
     }
 fail:

@@ -67,6 +67,7 @@ struct sps_eigen {
     bool inverted;               /* A is then (A - sigma M)^-1 M for the
                                     method, its Ritz values nu */
     double norm_A, norm_M;       /* estimates from below */
+    sps_block *root_mass;        /* n x 1: diag(M)^(1/2); NULL: M a callback */
 
     const sps_eigen_type *type;
     void *method;

@@ -52,6 +52,8 @@ static sps_status check_mass(sps_eigen *e)
 
     spsi_block_view(e->room, 0, e->Z->k, &B);
     SPS_TRY(sps_block_random(&B, 11));
+    /* In the units of the unknowns, as the columns of M are. */
+    if (e->root_mass) SPS_TRY(spsi_scale_rows(e->root_mass, &B, &B));
     SPS_TRY(spsi_eigen_project(e, &B));
     SPS_TRY(sps_solver_linear(e->mass_solver, &B, e->Z, &result));
     SPS_REQUIRE(e->ctx, result.stop != SPS_STOP_INDEFINITE, SPS_EUNFIT,

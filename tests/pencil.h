@@ -13,6 +13,10 @@ typedef struct pencil {
     double *all;              /* every eigenvalue, ascending, by LAPACK */
     double *x, *lambda;       /* n x count, row-major (guess, result); count */
     int constraint;           /* > 0: X is kept from this unit vector */
+    int nulls;                /* zeros left out: opt.nullspace, or */
+    double *null;             /* n x nulls, row-major, null vectors; or NULL */
+    int *unit;                /* n powers of two u: a, m are those of the judge
+                                 times 2^(u_i + u_j); or NULL: 0 */
     sps_csr *A, *M;
     sps_operator *op, *mass;
     sps_options opt;
@@ -23,6 +27,7 @@ typedef struct pencil {
 
 /* A context of one thread in the place under test, with this seed. */
 sps_context *pencil_context(uint64_t seed);
+sps_context *pencil_context_of(uint64_t seed, int threads);
 /* Zero matrices, m only where generalised; solver lobpcg, rtol 1e-9.  In the
  * small set for sanitizers 6 iterations at most: all paths, no verdict. */
 void pencil_open(pencil *p, sps_context *ctx, int n, int count,
@@ -43,10 +48,17 @@ double pencil_exact(const pencil *p, int i);
  * when they have not. */
 bool pencil_converged(const pencil *p);
 /* Solves, and the test fails unless every pair has converged (see above) to the
- * eigenvalues LAPACK finds, to 1e-8 relative or what rounding leaves. */
+ * eigenvalues that LAPACK finds, within 1e-8 relative and the rounding of x'A x;
+ * where they differ by more, LAPACK on an ill-conditioned pencil may be the one
+ * that is wrong, and inertia in long double decides. */
 void pencil_must_agree(pencil *p, const char *what);
+/* The same, but where norms let rounding forbid rtol, 1000 eps ||A|| ||x||,
+ * pairs may be limited by it, or stagnate. */
+void pencil_must_hold(pencil *p, const char *what);
+/* Of a pencil solved: an eigenvalue lies within its bound of each lambda. */
+void pencil_must_be_within_bounds(const pencil *p);
 /* The worst of ||A x - lambda M x|| / (max(|lambda|, atol / rtol) ||M x||), in
- * long double. */
+ * long double, of the pairs that are said to have converged. */
 double pencil_worst(const pencil *p);
 void pencil_close(pencil *p);
 
