@@ -108,40 +108,75 @@ START_TEST(many_pairs_are_locked_block_after_block)
 }
 END_TEST
 
-static double *line_up(const sps_context *ctx, int run)
-{
-    pencil p;
-    double *x = malloc(500 * 6 * sizeof *x);
+/* What solves go through: directions by products, locking, a filter, shifts. */
+static const struct setting {
+    const char *solver, *which, *precond;
+    int count, block;
+    bool mass;
+} settings[] = {
+    { "lobpcg", "smallest", "chebyshev", 6, 0, true },
+    { "lobpcg", "smallest", "ic0", 12, 5, true },
+    { "lobpcg", "largest", "none", 6, 0, false },
+    { "lobpcg", "nearest", "auto", 5, 0, true },
+    { "chebyshev_filter", "smallest", "none", 6, 0, false },
+    { "chebyshev_filter", "nearest", "none", 3, 0, false },
+};
 
-    pencil_open(&p, (sps_context *)ctx, 500, 6, true);
-    for (int i = 0; i < 500; i++) {
-        pencil_set(&p, i, i, 2);
-        pencil_mass(&p, i, i, 4);
-        if (i > 0) pencil_set(&p, i, i - 1, -1);
-        if (i > 0) pencil_mass(&p, i, i - 1, 1);
-    }
-    p.opt.precond = "chebyshev";
-    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
-    (void)pencil_converged(&p);
-    memcpy(x, p.x, 500 * 6 * sizeof *x);
-    pencil_close(&p);
-    (void)run;
-    return x;
+/* More rows than two threads have chunks of (rows.h). */
+static int rows(void)
+{
+    return runner_quick() ? 100 : 2500;
 }
 
-START_TEST(the_same_solve_gives_the_same_bits)
+/* lambda and X, to be freed. */
+static double *bits_of(const struct setting *s, int threads)
 {
-    sps_context *ctx = pencil_context(1);
-    double *first = line_up(ctx, 0);
+    sps_context *ctx = pencil_context_of(1, threads);
+    int n = rows(), k = s->count;
+    double *bits = malloc((size_t)(k + n * k) * sizeof *bits);
+    pencil p;
 
-    for (int run = 1; run < (runner_quick() ? 2 : 3); run++) {
-        double *x = line_up(ctx, run);
-
-        ck_assert(!memcmp(first, x, 500 * 6 * sizeof *x));
-        free(x);
+    pencil_open(&p, ctx, n, k, s->mass);
+    for (int i = 0; i < n; i++) {
+        pencil_set(&p, i, i, 2 + i % 50 + 0.01 * i);
+        if (p.m) pencil_mass(&p, i, i, 4);
+        if (i > 0) pencil_set(&p, i, i - 1, -1);
+        if (i > 0 && p.m) pencil_mass(&p, i, i - 1, 1);
     }
-    free(first);
+    p.opt.solver = s->solver;
+    p.opt.which = s->which;
+    p.opt.precond = s->precond;
+    p.opt.block = s->block;
+    p.opt.sigma = 1.3;
+    p.opt.rtol = 1e-7;
+    if (runner_quick()) p.opt.degree = 20;
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    (void)pencil_converged(&p);
+    memcpy(bits, p.lambda, (size_t)k * sizeof *bits);
+    memcpy(bits + k, p.x, (size_t)n * (size_t)k * sizeof *bits);
+    pencil_close(&p);
     sps_context_destroy(&ctx);
+    return bits;
+}
+
+START_TEST(the_same_solve_gives_the_same_bits_whatever_the_threads)
+{
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        const struct setting *s = &settings[i];
+        double *first = bits_of(s, 1);
+
+        for (int threads = runner_quick() ? 2 : 1; threads <= 2; threads++) {
+            double *again = bits_of(s, threads);
+
+            ck_assert_msg(!memcmp(first, again, (size_t)(s->count *
+                                                       (rows() + 1)) *
+                                                  sizeof *first),
+                          "%s, %s, %s, %d pairs: other bits with %d threads",
+                          s->solver, s->which, s->precond, s->count, threads);
+            free(again);
+        }
+        free(first);
+    }
 }
 END_TEST
 
@@ -150,7 +185,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_wrong_guess_that_fills_the_block_loses_no_pair),
     RUNNER_TEST(an_exact_guess_needs_no_iteration_and_a_wrong_end_is_left),
     RUNNER_TEST(many_pairs_are_locked_block_after_block),
-    RUNNER_TEST(the_same_solve_gives_the_same_bits),
+    RUNNER_TEST(the_same_solve_gives_the_same_bits_whatever_the_threads),
 };
 
 RUNNER_MAIN("lobpcg", tests)
