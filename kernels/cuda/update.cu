@@ -97,13 +97,14 @@ sps_status launch_widths(sps_context *ctx, operands *o, int *blocks)
     int k = o->k1 > o->k2 ? o->k1 : o->k2;
 
     if (k <= 16) return launch_wide<1, HOW, PAIR, S>(ctx, o, blocks);
-    if constexpr (S == GRAM)
+    if (S == GRAM || k <= 32)
         return launch_wide<2, HOW, PAIR, S>(ctx, o, blocks);
-    if (k <= 32) return launch_wide<2, HOW, PAIR, S>(ctx, o, blocks);
-    if (k <= 48) return launch_wide<3, HOW, PAIR, S>(ctx, o, blocks);
-    if (k <= 64) return launch_wide<4, HOW, PAIR, S>(ctx, o, blocks);
-    if (k <= 96) return launch_wide<6, HOW, PAIR, S>(ctx, o, blocks);
-    return launch_wide<8, HOW, PAIR, S>(ctx, o, blocks);
+    if constexpr (S != GRAM) { /* beyond widest_gram registers run short */
+        if (k <= 48) return launch_wide<3, HOW, PAIR, S>(ctx, o, blocks);
+        if (k <= 64) return launch_wide<4, HOW, PAIR, S>(ctx, o, blocks);
+        if (k <= 96) return launch_wide<6, HOW, PAIR, S>(ctx, o, blocks);
+        return launch_wide<8, HOW, PAIR, S>(ctx, o, blocks);
+    }
 }
 
 template <bool PAIRED, bool PAIR, sums S>
