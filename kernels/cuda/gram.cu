@@ -105,6 +105,42 @@ __device__ __forceinline__ void place(int e, int g, int t, int *row, int *col)
     *col = at<TN>(j, 2 * t + e % 2);
 }
 
+/* Slices of a tile join in order; slice 0 gets the sums. */
+template <int TM, int TN>
+__device__ __forceinline__ void join_slices(double (&acc)[TM * TN / 32],
+                                            double *shared, int tile, int lane,
+                                            const int &slice, int slices)
+{
+    for (int w = 1; w < slices; w++) {
+        double *p = shared + (size_t)tile * (TM * TN) + lane;
+
+        __syncthreads();
+        if (slice == w)
+#pragma unroll
+            for (int e = 0; e < TM * TN / 32; e++) p[32 * e] = acc[e];
+        __syncthreads();
+        if (slice == 0)
+#pragma unroll
+            for (int e = 0; e < TM * TN / 32; e++) acc[e] += p[32 * e];
+    }
+}
+
+/* What of the tile at m0, n0 lies in the k1 x k2 results. */
+template <int TM, int TN>
+__device__ __forceinline__ void write_tile(double *out, const double *acc,
+                                           int m0, int n0, int g, int t,
+                                           int k1, int k2)
+{
+#pragma unroll
+    for (int e = 0; e < TM * TN / 32; e++) {
+        int i, j;
+
+        place<TM, TN>(e, g, t, &i, &j);
+        if (m0 + i < k1 && n0 + j < k2)
+            out[(int64_t)(n0 + j) * k1 + m0 + i] = acc[e];
+    }
+}
+
 /* SELF: X'X, whose factors are the same fragments. */
 template <int TM, int TN, bool PAIRED, bool SELF>
 __global__ void __launch_bounds__(threads, (policy<TM, TN>::per_sm))
@@ -156,30 +192,11 @@ gram_kernel(operands o)
         }
         multiply<TM, TN, G>(acc, a, b);
     }
-    /* Slices join in order. */
-    for (int w = 1; w < slices; w++) {
-        double *p = shared + (size_t)tile * (TM * TN) + lane;
-
-        __syncthreads();
-        if (slice == w)
-#pragma unroll
-            for (int e = 0; e < count; e++) p[32 * e] = acc[e];
-        __syncthreads();
-        if (slice == 0)
-#pragma unroll
-            for (int e = 0; e < count; e++) acc[e] += p[32 * e];
-    }
+    join_slices<TM, TN>(acc, shared, tile, lane, slice, slices);
     if (slice > 0) return;
     double *out = o.part + ((int64_t)blockIdx.x * (o.y[1] ? 2 : 1) + second) *
                                o.k1 * o.k2;
-#pragma unroll
-    for (int e = 0; e < count; e++) {
-        int i, j;
-
-        place<TM, TN>(e, g, t, &i, &j);
-        if (m0 + i < o.k1 && n0 + j < o.k2)
-            out[(int64_t)(n0 + j) * o.k1 + m0 + i] = acc[e];
-    }
+    write_tile<TM, TN>(out, acc, m0, n0, g, t, o.k1, o.k2);
 }
 
 /* One column each: three streams, and the numbers p'q and p'r. */
