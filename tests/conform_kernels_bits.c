@@ -89,6 +89,32 @@ START_TEST(reproducible_kernels_repeat_their_bits)
 }
 END_TEST
 
+/* That a vendor's kernels repeat their bits rests on what was seen: it is looked
+ * at where a GPU is full, too. */
+START_TEST(kernels_of_vendors_repeat_their_bits_on_a_full_gpu)
+{
+    static const char *const patterns[] = { "grid27_dof3", "nodes6",
+                                            "uniform", "blocks8" };
+    const bool gpu = ctx->backend->place == SPS_CUDA;
+    const sps_kernel *kernel;
+
+    for (int d = 0; d < TYPES; d++)
+        for (int f = 0; f < COUNT(patterns) && gpu && !quick(); f++) {
+            exam e;
+
+            if (!wanted(&TYPE[d])) continue;
+            exam_open(&e, zoo_find(patterns[f]), 96000, ZOO_RANDOM, &TYPE[d],
+                      4);
+            FOR_KERNELS(kernel)
+                for (int k = 1; k <= 4; k += 3)
+                    if (kernel->gives & SPS_VENDOR &&
+                        repeats(kernel, e.t) && rig_plan(&e.r, kernel, k))
+                        repeat(&e, kernel, k, 20);
+            exam_close(&e);
+        }
+}
+END_TEST
+
 /* A plan that got new values, and one made for them. */
 START_TEST(refreshed_plans_have_the_bits_of_fresh_ones)
 {
@@ -362,6 +388,7 @@ END_TEST
 void add_bits(TCase *t)
 {
     tcase_add_test(t, reproducible_kernels_repeat_their_bits);
+    tcase_add_test(t, kernels_of_vendors_repeat_their_bits_on_a_full_gpu);
     tcase_add_test(t, refreshed_plans_have_the_bits_of_fresh_ones);
     tcase_add_test(t, threads_do_not_change_bits_on_the_host);
     tcase_add_test(t, streams_do_not_change_bits);

@@ -3,8 +3,10 @@
  * that "the vendor's best" is that for matrices of node blocks, too.
  *
  * Blocks by columns, or by rows where choices are measured and those are
- * faster.  BSR_ALG1 promises no bits. */
+ * faster.  That BSR_ALG1 repeats its bits was observed (12.6.3 on an H200), and
+ * tests/conform_kernels_bits.c watches it. */
 #include "cusparse_bsr.cuh"
+#include "node_blocks.cuh"
 
 extern "C" const sps_kernel spsi_kernel_spmv_cusparse_bsr;
 
@@ -73,9 +75,17 @@ bool fits(const sps_problem *p, const char **why_not)
     return single_fits(p, why_not) && bsr_fits(p, why_not);
 }
 
+/* Blocks of 3 x 3 go by at 83 % of copying; others were seen on small matrices
+ * alone, where a walk along a block row is slow, and are taken for slow on
+ * large ones (15 matrices on an H200). */
 double cost(const sps_problem *p)
 {
-    return 5e-6 + stream_seconds(p, 0.6);
+    int b;
+    const double bytes = node_floor(p, &b);
+    const double share = b == 3 ? 0.83 : 0.5, step = b == 3 ? 6e-8 : 4e-7;
+
+    return 3e-6 + fmax(bytes / (share * p->bandwidth),
+                       step * (double)p->f->max_length / b);
 }
 
 } // namespace
@@ -84,7 +94,8 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse_bsr) = {
     .name = "spmv.cusparse_bsr",
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
-    .gives = SPS_FULL_PRECISION | SPS_VENDOR | SPS_SINGLE_BLOCKS,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_VENDOR |
+             SPS_SINGLE_BLOCKS,
     .fits = fits,
     .cost = cost,
     .plan = plan,

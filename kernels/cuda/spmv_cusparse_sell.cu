@@ -4,7 +4,8 @@
  *
  * A slice is 32 rows; entry j of its row r stands at start + 32 j + r, and rows
  * shorter than the longest of their slice, also those beyond the last, end in
- * columns of -1.  SELL_ALG1 promises no bits.
+ * columns of -1.  That SELL_ALG1 repeats its bits was observed
+ * (12.6.3 on an H200), and tests/conform_kernels_bits.c watches it.
  *
  * Bytes: 12 for each of 32 times the longest row of each slice, in doubles. */
 #include "cusparse_spmv.cuh"
@@ -216,7 +217,8 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse_sell) = {
     .name = "spmv.cusparse_sell",
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
-    .gives = SPS_FULL_PRECISION | SPS_VENDOR | SPS_SINGLE_BLOCKS,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_VENDOR |
+             SPS_SINGLE_BLOCKS,
     .fits = fits,
     .cost = cost,
     .plan = plan,
