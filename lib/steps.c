@@ -57,7 +57,7 @@ static int64_t seen(const sps_steps *w)
 }
 
 sps_status spsi_steps_create(sps_context *ctx, int k, bool columns,
-                             sps_steps **w_p)
+                             double condition, sps_steps **w_p)
 {
     sps_status st = SPS_OK;
     sps_steps *w = NULL;
@@ -71,6 +71,7 @@ sps_status spsi_steps_create(sps_context *ctx, int k, bool columns,
     w->ctx = ctx;
     w->columns = columns;
     w->most = k;
+    w->condition = condition;
     w->most_parts = columns || k > SPS_STEPS_NARROW ? 1 : SPS_STEPS_PARTS;
     w->bytes = (size_t)lay_out(w, NULL) * sizeof(double);
     SPS_TRY(SPS_NEW(ctx, seen(w), &w->seen));

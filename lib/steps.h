@@ -36,6 +36,8 @@ extern "C" {
 #define SPS_STEPS_WIDEST 32  /* columns of a block */
 #define SPS_STEPS_PARTS 16   /* of a sum over rows, at most, for blocks */
 #define SPS_STEPS_NARROW 16  /* of so many columns; wider ones: one part */
+#define SPS_STEPS_LARGE 65536   /* rows from which it costs more to wait for a
+                                   look at P than to go without */
 
 /* Reasons to stop, bits. */
 enum {
@@ -61,6 +63,7 @@ typedef struct sps_steps {
     sps_context *ctx;
     bool columns;            /* own scalars for each column */
     int most;                /* columns, at most */
+    double condition;        /* of P, at most, for a step that is regular */
     int r, k;                /* of P; of X and R.  r = k with own scalars */
     const double *D;         /* n numbers in the place; NULL: Z = R */
     int most_parts;          /* that G, W and S are sums of */
@@ -93,9 +96,11 @@ typedef struct sps_steps {
     } key;                   /* that the recording was made for */
 } sps_steps;
 
-/* *w_p stays NULL where the place has no such steps, or not so wide. */
+/* condition: of P (unit columns), above which S wants a look; no matter with own
+ * scalars.  *w_p stays NULL where the place has no such steps, or not so
+ * wide. */
 sps_status spsi_steps_create(sps_context *ctx, int k, bool columns,
-                             sps_steps **w_p);
+                             double condition, sps_steps **w_p);
 void spsi_steps_destroy(sps_steps **w_p);
 /* Whether solver s may take steps by w: sums that stay in the place, a
  * diagonal preconditioner, nothing projected. */

@@ -24,11 +24,17 @@
 #include "steps.h"
 #include "timer.h"
 
-/* P is orthonormalised when the condition of its unit columns passes this:
- * the small systems then keep some ten good digits. */
-#define CONDITION_LIMIT 1e3
-/* Once more above this: one pass leaves an error of eps condition^2. */
-#define CONDITION_TWICE 1e4
+/* P is orthonormalised when the condition of its unit columns passes CAREFUL:
+ * the small systems then keep some ten good digits.  Large vector problems stay
+ * between that and LARGE, and nearly every step waited for the host and took two
+ * products: with LARGE, eight digits, elasticity 64^3 took 0.57 of the time for
+ * the same 369 iterations.  Small shells and plates want all ten (s2rmq4m1, 5489
+ * rows, 8 columns: 449 iterations, with LARGE 819; nasa4704, 4 columns: 1833 and
+ * 2933), and are soon done; those of 10^4 rows and more that were tried do not. */
+#define CAREFUL 1e3
+#define LARGE 1e4
+/* Twice above this: one pass leaves an error of eps condition^2. */
+#define TWICE 1e4
 
 struct block_cg {
     sps_small *G;       /* P'Q, r x r */
@@ -40,6 +46,7 @@ struct block_cg {
     sps_small *norm2;   /* 1 x k */
     double *length;     /* r: 1 / ||p_i|| */
     double *w;          /* r: eigenvalues of the scaled G */
+    double condition;   /* of P, at most */
     bool pseudo;        /* G is solved through its eigenvalues */
     sps_steps *steps;   /* steps in the place, or NULL */
     bool ready;         /* they have C = P'R */
@@ -59,7 +66,8 @@ static sps_status setup(sps_solver *s, void *method)
     SPS_TRY(spsi_small_create(s->ctx, 1, k, &m->norm2));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->length));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->w));
-    SPS_TRY(spsi_steps_create(s->ctx, k, false, &m->steps));
+    m->condition = s->n >= SPS_STEPS_LARGE ? LARGE : CAREFUL;
+    SPS_TRY(spsi_steps_create(s->ctx, k, false, m->condition, &m->steps));
 fail:
     return st;
 }
@@ -107,10 +115,10 @@ static sps_status orth(sps_solver *s, struct block_cg *m, sps_block *P)
     int rank = 0;
 
     SPS_TRY(basis(s, m, &rank, &condition));
-    if (!s->stop && (rank < P->k || condition > CONDITION_LIMIT)) {
+    if (!s->stop && (rank < P->k || condition > m->condition)) {
         SPS_TRY(apply_basis(s, P, m->T, rank));
         for (int i = 0; i < rank; i++) m->length[i] = 1;
-        if (condition > CONDITION_TWICE) {
+        if (condition > TWICE) {
             SPS_TRY(spsi_gram(P, P, m->S));
             SPS_TRY(basis(s, m, &rank, &condition));
             if (!s->stop) SPS_TRY(apply_basis(s, P, m->T, rank));

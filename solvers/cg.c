@@ -33,7 +33,7 @@ static sps_status setup(sps_solver *s, void *method)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         SPS_TRY(SPS_NEW(s->ctx, s->columns, all[i]));
     for (int j = 0; j < s->columns; j++) m->one[j] = 1;
-    SPS_TRY(spsi_steps_create(s->ctx, s->columns, true, &m->steps));
+    SPS_TRY(spsi_steps_create(s->ctx, s->columns, true, 0, &m->steps));
 fail:
     return st;
 }

@@ -45,7 +45,14 @@
 #define LONGER 2.5
 #define SECOND 4.0
 #define MANY 400.0
-/* P is made orthonormal again above this condition of its unit columns. */
+/* P is made orthonormal again above this condition of its unit columns: P in
+ * floats has seven digits, and G = P'AP in doubles keeps six of them there.  To
+ * do so sooner costs four passes and the host's wait and saves no iteration
+ * (elasticity 24^3, 16 columns: 182, and with CAREFUL 180 and 288 of these).
+ * Small systems: as block_cg.c. */
+#define CONDITION 1e5
+#define CAREFUL 1e3
+/* and twice above this one */
 #define TWICE 1e3
 
 struct refinement {
@@ -115,7 +122,9 @@ static sps_status setup(sps_solver *s, void *method)
     if (st != SPS_OK) return st;
     m->version = s->A->version;
     SPS_TRY(take_blocks(s, m));
-    SPS_TRY(spsi_steps_create(s->ctx, k, false, &m->steps));
+    SPS_TRY(spsi_steps_create(s->ctx, k, false,
+                              s->n >= SPS_STEPS_LARGE ? CONDITION : CAREFUL,
+                              &m->steps));
     SPS_TRY(spsi_small_create(s->ctx, k, k, &m->S));
     SPS_TRY(spsi_small_create(s->ctx, k, k, &m->T));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->begun));

@@ -270,7 +270,7 @@ static void try_passes(sps_context *ctx, sps_dtype type, int64_t n, int r,
     OK(ctx, spsi_small_create(ctx, 32, 32, &a));
     OK(ctx, spsi_small_create(ctx, 32, 32, &b));
     OK(ctx, spsi_small_create(ctx, 32, 32, &C));
-    OK(ctx, spsi_steps_create(ctx, r > k ? r : k, false, &w));
+    OK(ctx, spsi_steps_create(ctx, r > k ? r : k, false, 1e3, &w));
     w->r = r;
     w->k = k;
     w->D = NULL;
@@ -325,11 +325,63 @@ START_TEST(passes_of_a_step_are_exact_also_where_columns_have_left)
 }
 END_TEST
 
+/* Whether a step goes on that follows a P of two unit columns with the
+ * condition 3e3, S = [1 c; c 1]; if not, the reason is this one. */
+static bool goes_on(sps_context *ctx, sps_dtype type, double condition)
+{
+    enum { n = 64, r = 2 };
+    const double c = 1 - 2 / 9e6;
+    double *q, *res;
+    sps_block *Q = integers(ctx, type, n, r, 8, &q);
+    sps_block *R = integers(ctx, type, n, r, 10, &res);
+    sps_small *a = NULL, *S = NULL;
+    sps_steps *w = NULL;
+    sps_steps_state state = { .given = 1, .unseen = 1 };
+
+    OK(ctx, spsi_small_create(ctx, r, r, &a));
+    OK(ctx, spsi_small_create(ctx, r, r, &S));
+    OK(ctx, spsi_steps_create(ctx, r, false, condition, &w));
+    w->r = w->k = r;
+    w->D = NULL;
+    fill_small(a, r, r, 0);
+    prepare(w, a, S);
+    for (int e = 0; e < r * r; e++) S->v[e] = e % (r + 1) ? c : 1;
+    send(w, w->S, 1, S, w->most_parts, 2 * r * r);
+    OK(ctx, ctx->backend->upload(ctx, w->state, &state, sizeof state));
+    OK(ctx, ctx->backend->steps_residual(w, Q, R));
+    OK(ctx, ctx->backend->download(ctx, &state, w->state, sizeof state));
+    ck_assert(state.stop == 0 || state.stop == SPS_STEPS_BASIS);
+    spsi_steps_destroy(&w);
+    spsi_small_destroy(&a);
+    spsi_small_destroy(&S);
+    sps_block_destroy(&Q);
+    sps_block_destroy(&R);
+    free(q);
+    free(res);
+    return state.stop == 0;
+}
+
+START_TEST(a_basis_is_looked_at_above_the_condition_that_was_named)
+{
+    static const sps_dtype type[] = { SPS_F64, SPS_F32 };
+    sps_context *ctx = runner_context();
+
+    for (int i = 0; i < 2; i++) {
+        ck_assert(!goes_on(ctx, type[i], 1e3));
+        ck_assert(!goes_on(ctx, type[i], 2.9e3));
+        ck_assert(goes_on(ctx, type[i], 3.1e3));
+        ck_assert(goes_on(ctx, type[i], 1e4));
+    }
+    fixture_close(&ctx);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(sums_of_floats_and_doubles_are_exact),
     RUNNER_TEST(gram_and_small_products_of_floats_are_exact),
     RUNNER_TEST(products_of_a_wide_block_of_floats_and_doubles_are_exact),
     RUNNER_TEST(passes_of_a_step_are_exact_also_where_columns_have_left),
+    RUNNER_TEST(a_basis_is_looked_at_above_the_condition_that_was_named),
 };
 
 RUNNER_MAIN("single", tests)

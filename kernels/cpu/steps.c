@@ -13,10 +13,8 @@
 #include "lib/steps.h"
 
 #define WIDEST SPS_STEPS_WIDEST
-/* As on the GPU: smaller pivots, and a larger condition of P, squared, are
- * looked at by the method. */
+/* As on the GPU: smaller pivots are looked at by the method. */
 #define LEAST_PIVOT 1e-13
-#define CONDITION_LIMIT2 1e6
 
 typedef struct dense {
     double m[WIDEST][2 * WIDEST];  /* [A | I] */
@@ -216,7 +214,7 @@ static bool suspect(const sps_steps *w)
         for (int j = 0; j <= i; j++)
             trace += s.m[i][w->r + j] * s.m[i][w->r + j] / s.m[i][i];
     w->state->unseen = 0;
-    return !(regular && w->r * trace <= CONDITION_LIMIT2);
+    return !(regular && w->r * trace <= w->condition * w->condition);
 }
 
 /* a = G^-1 C, or reasons to stop. */

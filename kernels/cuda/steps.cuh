@@ -20,13 +20,14 @@ namespace {
 /* lib/steps.h's arrays, by value. */
 struct step_arrays {
     int r, k, most, parts;
+    double condition;
     sps_steps_state *state;
     double *norms, *last, *limit, *G, *F, *a, *b, *W, *S, *C;
 };
 
 inline step_arrays arrays_of(const sps_steps *w, int parts = 1)
 {
-    return { w->r, w->k, w->most, parts, w->state, w->norms, w->last, w->limit,
+    return { w->r, w->k, w->most, parts, w->condition, w->state, w->norms, w->last, w->limit,
               w->G, w->F, w->a, w->b, w->W, w->S, w->C };
 }
 

@@ -21,9 +21,6 @@ namespace {
 
 /* Pivots of the scaled matrix below this are left to the host. */
 constexpr double least_pivot = 1e-13;
-/* The bound of the condition of P, squared, below which it needs no look:
- * CONDITION_LIMIT of solvers/block_cg.c. */
-constexpr double condition_limit2 = 1e6;
 
 /* Half of the threads of a block.  Both halves come to the same barriers, those
  * of the block: racecheck does not follow barriers of a half.  In a half with
@@ -166,7 +163,8 @@ __device__ __forceinline__ void keep_factor(dense_room<W> &s, int n,
  * most trace(A) trace(A^-1) = n |diag(u)^-1/2 L^-1|^2.  By the first warp, the
  * answer in lane 0. */
 template <int W>
-__device__ __forceinline__ bool ill_conditioned(const dense_room<W> &s, int n)
+__device__ __forceinline__ bool ill_conditioned(const dense_room<W> &s, int n,
+                                                double condition)
 {
     int i = (int)threadIdx.x % 32;
     double sum = 0;
@@ -178,7 +176,7 @@ __device__ __forceinline__ bool ill_conditioned(const dense_room<W> &s, int n)
     }
     for (int far = 16; far > 0; far /= 2)
         sum += __shfl_xor_sync(all_lanes, sum, far);
-    return !(n * sum <= condition_limit2);
+    return !(n * sum <= condition * condition);
 }
 
 /* b = sign F'F b for an n x k b and F(i, j) = f[i * ld + j]; t: room for as
@@ -250,7 +248,7 @@ __device__ __forceinline__ bool find_lengths(lengths_room<W> &s,
         if (regular) keep_factor(mine, r, g);
         else if (g.t == 0 && !broken) atomicOr(&s.reasons, SPS_STEPS_LENGTHS);
     } else if (g.t < 32) {
-        bool ill = ill_conditioned(mine, r) || !regular;
+        bool ill = ill_conditioned(mine, r, w.condition) || !regular;
 
         if (g.t == 0 && ill) atomicOr(&s.reasons, SPS_STEPS_BASIS);
     }
