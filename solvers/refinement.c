@@ -32,7 +32,7 @@
 #include "steps.h"
 #include "timer.h"
 
-#define GAIN 0.03         /* of a cycle */
+#define GAIN 0.01         /* of a cycle */
 #define TRUST 1e-5        /* no column's recurrence counts below this part */
 #define POOR 0.5          /* a cycle that leaves more than that was for nothing */
 /* A cycle is too long beyond PATIENCE steps and LONGER times those of the
