@@ -343,7 +343,7 @@ sps_status spsi_ladder_create(const sps_operator *A, sps_precond *M, int k,
     l->k = k;
     l->opt = *opt;
     SPS_TRY(spsi_ladder_look(l, &o));
-    spsi_ladder_weigh(l);
+    spsi_ladder_weigh(l, &o);
     spsi_ladder_plan(l, &o);
     spsi_ladder_tell(l, &o);
     l->started = spsi_now();

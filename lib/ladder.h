@@ -24,6 +24,7 @@ typedef struct sps_looks {
     int64_t zero, negative;   /* diagonal entries */
     int64_t weak;             /* below 1e-3 of their row */
     double dominated;         /* share of rows |a_ii| >= sum of the others */
+    double near;              /* and >= 0.8 times it */
 } sps_looks;
 
 typedef struct sps_ladder {
@@ -58,7 +59,10 @@ void spsi_ladder_destroy(sps_ladder **l_p);
 /* ladder_plan.c: looks at A, decides whether floats are used where they may be,
  * writes the steps, tells the choice. */
 sps_status spsi_ladder_look(sps_ladder *l, sps_looks *o);
-void spsi_ladder_weigh(sps_ladder *l);
+void spsi_ladder_weigh(sps_ladder *l, const sps_looks *o);
+/* Why floats do not pay on a GPU for blocks of k columns; NULL where they do. */
+const char *spsi_ladder_against_floats(const sps_looks *o, bool definite,
+                                       const sps_features *f, int k);
 void spsi_ladder_plan(sps_ladder *l, const sps_looks *o);
 void spsi_ladder_tell(const sps_ladder *l, const sps_looks *o);
 

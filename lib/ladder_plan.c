@@ -41,12 +41,21 @@ enum { DENSE_ROWS = 2000 };
  * make it small on a GPU; rows over columns that make a block space on the
  * host. */
 enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
-/* Numbers of a block from which floats pay on a GPU, and entries of a row up to
- * which they do in block CG: more leave less of an iteration to the blocks, and
- * the steps that floats add cost more (doc/benchmarks.md: 1.4 times faster with
- * 7, 1.2 with 27, slower with 81). */
+/* Where floats pay on a GPU, by what was measured (doc/benchmarks.md).  An
+ * iteration in floats moves little more than half of the bytes and is 1.3 to 1.6
+ * times as fast at 16 columns, from LARGE_BLOCK numbers on, or MANY times that
+ * with more than FEW_ENTRIES a row, whose product is no faster by that much.
+ * What that is worth hangs on the iterations that floats add to block CG, which
+ * no count of bytes tells: 5 to 10 % on grids, whose rows are all but dominated
+ * by their diagonals (NEAR of it, in MOST_ROWS of them), 30 to 200 % on vector
+ * problems, shells and plates, which are far from it.  Rows much LONGER than
+ * others are those of graphs, where the product waits for gathers: 0.65. */
 #define LARGE_BLOCK ((int64_t)1 << 22)
 #define FEW_ENTRIES 10
+#define MANY 8
+#define NEAR 0.8
+#define MOST_ROWS 0.9
+#define LONGER 4
 /* Share of dominated rows from which jacobi is tried on a GPU. */
 #define DOMINATED 0.9
 /* Multiply-adds that rows of full length would cost the last ilut. */
@@ -56,10 +65,10 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 
 static void look_at_rows(const sps_csr *A, int threads, sps_looks *o)
 {
-    int64_t dominated = 0, zero = 0, negative = 0, weak = 0;
+    int64_t dominated = 0, near = 0, zero = 0, negative = 0, weak = 0;
 
 #pragma omp parallel for schedule(static, 1024) num_threads(threads)           \
-    reduction(+ : dominated, zero, negative, weak) if (A->nnz > 100000)
+    reduction(+ : dominated, near, zero, negative, weak) if (A->nnz > 100000)
     for (int64_t i = 0; i < A->nrow; i++) {
         double d = 0, others = 0, largest = 0;
 
@@ -74,11 +83,13 @@ static void look_at_rows(const sps_csr *A, int threads, sps_looks *o)
         negative += d < 0;
         weak += fabs(d) < 1e-3 * largest;
         dominated += d != 0 && fabs(d) >= (1 - 1e-12) * others;
+        near += d != 0 && fabs(d) >= NEAR * others;
     }
     o->zero = zero;
     o->negative = negative;
     o->weak = weak;
     o->dominated = A->nrow ? (double)dominated / (double)A->nrow : 1;
+    o->near = A->nrow ? (double)near / (double)A->nrow : 1;
 }
 
 sps_status spsi_ladder_look(sps_ladder *l, sps_looks *o)
@@ -178,21 +189,33 @@ void spsi_ladder_plan(sps_ladder *l, const sps_looks *o)
 
 /* Where blocks stay in a cache an iteration waits for launches or for the
  * arithmetic of a core, and floats only add iterations to it. */
-void spsi_ladder_weigh(sps_ladder *l)
+const char *spsi_ladder_against_floats(const sps_looks *o, bool definite,
+                                       const sps_features *f, int k)
 {
-    const bool large = l->ctx->opt.place == SPS_CUDA &&
-                       l->A->n * l->k >= LARGE_BLOCK;
-    const sps_csr *A = l->symmetric ? l->A->A : NULL;
+    const bool full = definite && f->mean_length > FEW_ENTRIES;
+
+    if (f->nrow * k < LARGE_BLOCK * (full ? MANY : 1))
+        return "blocks of so few numbers are not faster in floats";
+    if (definite && o->near < MOST_ROWS)
+        return "rows are not dominated by their diagonals, and block_cg in "
+               "floats takes many more steps there";
+    if (definite && (double)f->max_length > LONGER * f->mean_length)
+        return "some rows are much longer than others, and the product is not "
+               "faster in floats";
+    return NULL;
+}
+
+void spsi_ladder_weigh(sps_ladder *l, const sps_looks *o)
+{
+    const sps_features *f = &l->A->f;
+    const char *why = "the host is not faster in floats";
 
     if (strcmp(l->opt.precision, "mixed")) return;
-    if (!large)
-        spsi_note(l->ctx, "auto: in doubles, since blocks of %lld x %d are not "
-                  "faster in floats", (long long)l->A->n, l->k);
-    else if (A && A->nnz > FEW_ENTRIES * A->nrow)
-        spsi_note(l->ctx, "auto: in doubles, since block_cg is hardly faster "
-                  "in floats with %.1f entries a row",
-                  (double)A->nnz / (double)A->nrow);
-    else return;
+    if (l->ctx->opt.place == SPS_CUDA)
+        why = spsi_ladder_against_floats(o, l->symmetric, f, l->k);
+    if (!why) return;
+    spsi_note(l->ctx, "auto: in doubles, since %s (%lld x %d, %.1f entries a "
+              "row)", why, (long long)l->A->n, l->k, f->mean_length);
     l->opt.precision = "double";
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ladder.h"
+#include "operator.h"
 #include "problem.h"
 #include "runner.h"
 #include "zoo.h"
@@ -225,21 +227,72 @@ START_TEST(floats_are_taken_for_large_blocks_on_a_gpu)
 }
 END_TEST
 
-/* The product of long rows is most of an iteration.  The host works in doubles
- * whatever the rows: there is nothing to be seen there. */
-START_TEST(floats_are_not_taken_with_many_entries_a_row)
+/* D A D, D of 1 and 3 in turn: as definite as A, and rows of 1 are dominated by
+ * nothing. */
+static void scale_in_turn(sps_csr *A)
+{
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            ((double *)A->val)[p] *= (i % 2 ? 3 : 1) *
+                                     (A->col[p] % 2 ? 3 : 1);
+}
+
+/* What is said against floats in a matrix like A of so many rows, with the
+ * longest row so many times longer than the mean. */
+static const char *against(sps_csr *A, int64_t rows, bool definite,
+                           double longer)
+{
+    sps_operator *op = NULL;
+    sps_ladder l = { .ctx = ctx };
+    sps_features f;
+    sps_looks o;
+
+    ck_assert_int_eq(sps_operator_csr(ctx, A, 16, NULL, &op), SPS_OK);
+    l.A = op;
+    ck_assert_int_eq(spsi_ladder_look(&l, &o), SPS_OK);
+    f = op->f;
+    f.nrow = rows;
+    f.max_length = (int64_t)(longer * f.mean_length + 1);
+    sps_operator_destroy(&op);
+    return spsi_ladder_against_floats(&o, definite, &f, 16);
+}
+
+START_TEST(floats_are_weighed_by_size_dominance_and_lengths_of_rows)
+{
+    static const char *const family[] = { "grid5", "grid27" };
+    const int64_t most = 1 << 21;
+
+    for (int i = 0; i < 2; i++) {
+        sps_csr *A = zoo(family[i], 1000, ZOO_LAPLACIAN);
+        const int64_t large = i == 0 ? most / 8 : most;
+
+        ck_assert_ptr_null(against(A, large, true, 1));
+        ck_assert_ptr_nonnull(strstr(against(A, large - 1, true, 1), "so few"));
+        ck_assert_ptr_nonnull(strstr(against(A, large, true, 9), "longer"));
+        ck_assert_ptr_null(against(A, large, false, 9));
+        scale_in_turn(A);
+        ck_assert_ptr_nonnull(strstr(against(A, large, true, 1), "dominated"));
+        ck_assert_ptr_null(against(A, large, false, 1));
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+/* The host works in doubles whatever the rows: there is nothing to be seen
+ * there. */
+START_TEST(floats_are_not_taken_far_from_dominated_rows)
 {
     problem p;
+    sps_csr *A = zoo("grid5", 300000, ZOO_SPD);
 
-    if (runner_place() != SPS_CUDA) return;
-    problem_open(&p, ctx, zoo("grid27", 270000, ZOO_SPD), 16);
-    ck_assert_int_gt(p.A->nnz, 10 * p.A->nrow);
+    scale_in_turn(A);
+    problem_open(&p, ctx, A, 16);
     p.opt.precision = "mixed";
     p.opt.precond = "jacobi";
     p.opt.rtol = 1e-2;
-    must_solve(&p, "long rows");
+    must_solve(&p, "not dominated");
     ck_assert_str_eq(p.result.solver, "block_cg");
-    ck_assert(noted("entries a row"));
+    ck_assert(noted(runner_place() == SPS_CUDA ? "not dominated" : "the host"));
     problem_close(&p);
 }
 END_TEST
@@ -331,7 +384,8 @@ int main(void)
     tcase_add_test(tc, own_preconditioners_are_respected);
     tcase_add_test(tc, floats_are_not_taken_where_they_do_not_pay);
     tcase_add_test(tc, floats_are_taken_for_large_blocks_on_a_gpu);
-    tcase_add_test(tc, floats_are_not_taken_with_many_entries_a_row);
+    tcase_add_test(tc, floats_are_weighed_by_size_dominance_and_lengths_of_rows);
+    tcase_add_test(tc, floats_are_not_taken_far_from_dominated_rows);
     tcase_add_test(tc, a_solver_remembers_and_follows_new_values);
     tcase_add_test(tc, the_monitor_sees_one_solve_and_ends_it);
     suite_add_tcase(suite, tc);
