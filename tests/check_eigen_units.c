@@ -20,13 +20,13 @@
 
 enum { ROWS = 26, N = 25 * ROWS };
 
-/* 2^e, e from -10 to 10. */
+/* 2^e, e from -20 to 20. */
 static double unit_of_row(int i)
 {
     draw d = { 77 + (uint64_t)i };
 
     draw_unit(&d);
-    return ldexp(1, (int)(21 * draw_unit(&d)) - 10);
+    return ldexp(1, (int)(41 * draw_unit(&d)) - 20);
 }
 
 /* Entry (i, j) of five-point differences. */
