@@ -192,7 +192,8 @@ static void must_find_public(sps_context *ctx, const pair *t)
     pencil_open(&p, ctx, 1, t->count, false);
     p.A = read_public(ctx, t->A);
     p.M = read_public(ctx, t->M);
-    if (p.A && p.M) {
+    /* The triangles of large ones have thousands of levels: not for a GPU. */
+    if (p.A && p.M && (p.A->nrow < 10000 || runner_place() == SPS_HOST)) {
         p.n = (int)p.A->nrow;
         free(p.x);
         p.x = calloc((size_t)p.n * (size_t)t->count, sizeof *p.x);
