@@ -243,7 +243,10 @@ static double distance(const sps_eigen *e)
     double spread = fabs(e->theta[e->m - 1] - e->theta[0]);
     double error = 3 * e->resnorm[0] / e->mnorm[0];
 
-    return fmax(fmax(spread, error), 1e-9 * unit_of(e));
+    double lowest = e->sign * e->theta[0], least = 1e-9 * unit_of(e);
+
+    if (lowest > 0) least = fmin(least, 1e-6 * lowest);
+    return fmax(fmax(spread, error), least);
 }
 
 /* A is indefinite: about its inverse, T would pull towards zero. */
