@@ -76,8 +76,9 @@ for part in "$@"; do
         done ;;
     cliff)
         begin "${LARGE_SECONDS:-240}"
-        for system in 'poisson7 100' 'laplace27 80' 'elasticity 48' \
-            'rmat 18 16'; do
+        for system in 'rmat 20 16' 'poisson7 160' 'laplace27 128' \
+            'elasticity 64' 'convection 128' 'rmat 18 16' 'poisson7 100' \
+            'laplace27 80' 'elasticity 48'; do
             left || continue
             # shellcheck disable=SC2086
             "$spbench" $system -perturb 1 -cliff -seconds 0.01 \
