@@ -28,22 +28,22 @@ sps_status spsi_norm_estimate(const sps_operator *A, sps_block *V,
 {
     sps_status st = SPS_OK;
     double *length = scratch, *inverse = scratch + V->k, best = 0;
+    const sps_block *from = V;      /* of the columns that length belongs to */
 
     if (A->norm >= 0) {
         *norm = A->norm;
         return SPS_OK;
     }
     SPS_TRY(sps_block_random(V, 20090513));
-    for (int step = 0; step < 6 && A->n > 0; step++) {
-        SPS_TRY(spsi_norms(V, length));
+    SPS_TRY(spsi_norms(V, length));
+    for (int step = 0; step < 6 && A->n > 0; step++, from = W) {
         for (int j = 0; j < V->k; j++)
             inverse[j] = length[j] > 0 ? 1 / length[j] : 0;
-        SPS_TRY(spsi_axpby_cols(inverse, V, NULL, V));
+        SPS_TRY(spsi_axpby_cols(inverse, from, NULL, V));
         SPS_TRY(sps_operator_apply(A, 1.0, V, 0.0, W));
         SPS_TRY(spsi_norms(W, length));
         for (int j = 0; j < V->k; j++)
             if (length[j] > best && isfinite(length[j])) best = length[j];
-        SPS_TRY(spsi_copy(W, V));
     }
     ((sps_operator *)A)->norm = *norm = best;
 fail:

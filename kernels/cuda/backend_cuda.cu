@@ -211,14 +211,21 @@ sps_status upload_cuda(sps_context *ctx, void *to, const void *from,
     return spsi_cuda_upload(ctx, to, from, bytes);
 }
 
+/* What is small comes by way of page-locked memory, where the driver has nothing
+ * to stage; it is free between operations. */
 sps_status download_cuda(sps_context *ctx, void *to, const void *from,
                          size_t bytes)
 {
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    void *room = bytes <= s->down_bytes ? (void *)s->down : to;
+
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (bytes == 0) return SPS_OK;
-    SPS_CUDA(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost,
-                                  spsi_cuda_state(ctx)->stream));
-    return spsi_cuda_wait(ctx);
+    SPS_CUDA(ctx, cudaMemcpyAsync(room, from, bytes, cudaMemcpyDeviceToHost,
+                                  s->stream));
+    SPS_TRY_RETURN(spsi_cuda_wait(ctx));
+    if (room != to) memcpy(to, room, bytes);
+    return SPS_OK;
 }
 
 sps_status copy_cuda(sps_context *ctx, void *to, const void *from,
