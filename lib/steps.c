@@ -62,6 +62,7 @@ sps_status spsi_steps_create(sps_context *ctx, int k, bool columns,
     sps_status st = SPS_OK;
     sps_steps *w = NULL;
     void *room = NULL;
+    double *zeros = NULL;
 
     *w_p = NULL;
     if (!ctx->backend->steps_lengths || ctx->opt.reduce ||
@@ -80,13 +81,16 @@ sps_status spsi_steps_create(sps_context *ctx, int k, bool columns,
     for (int j = 0; j < k; j++) w->limits[j] = -1;   /* none yet */
     SPS_TRY(ctx->backend->alloc(ctx, w->bytes, &room));
     lay_out(w, room);
-    /* All that will come back, for steps that are not made yet come too. */
-    SPS_TRY(ctx->backend->upload(ctx, w->state, w->seen,
-                                 (size_t)seen(w) * sizeof(double)));
+    /* Zeros, for passes read sums before they know whether these are asked for,
+     * and what comes back comes before the first step, too. */
+    SPS_TRY(SPS_NEW(ctx, (int64_t)(w->bytes / sizeof *zeros), &zeros));
+    SPS_TRY(ctx->backend->upload(ctx, room, zeros, w->bytes));
+    spsi_free(ctx, zeros);
     *w_p = w;
     return SPS_OK;
 
 fail:
+    spsi_free(ctx, zeros);
     spsi_steps_destroy(&w);
     return st;
 }
@@ -124,6 +128,7 @@ static void shape(const sps_solver *s, sps_steps *w, int r)
 {
     w->r = r;
     w->k = s->k;
+    w->few = 3 * s->k / 4;
     w->D = s->M && !s->M->identity ? s->M->diagonal->data : NULL;
 }
 

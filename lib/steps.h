@@ -41,8 +41,8 @@ extern "C" {
 
 /* Reasons to stop, bits. */
 enum {
-    SPS_STEPS_LOOK = 1,      /* all columns are below their limits, a quarter
-                                of them is, or a norm is not finite */
+    SPS_STEPS_LOOK = 1,      /* all columns are below their limits, all but
+                                `few`, or a norm is not finite */
     SPS_STEPS_BASIS = 2,     /* P may be ill-conditioned: S wants a look */
     SPS_STEPS_LENGTHS = 4,   /* G is not regular; the step was not taken */
     SPS_STEPS_BROKEN = 8     /* G or C is not finite; neither was it taken */
@@ -65,6 +65,7 @@ typedef struct sps_steps {
     int most;                /* columns, at most */
     double condition;        /* of P, at most, for a step that is regular */
     int r, k;                /* of P; of X and R.  r = k with own scalars */
+    int few;                 /* open columns at which the driver looks */
     const double *D;         /* n numbers in the place; NULL: Z = R */
     int most_parts;          /* that G, W and S are sums of */
     /* Arrays in the place, matrices packed column by column.  Those that one

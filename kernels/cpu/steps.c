@@ -105,8 +105,7 @@ static int look(const sps_steps *w)
 {
     const int open = count_open(w, w->W + w->r * w->k);
 
-    return open <= 0 || (open < w->k && open <= 3 * w->k / 4) ? SPS_STEPS_LOOK
-                                                              : 0;
+    return open <= 0 || (open < w->k && open <= w->few) ? SPS_STEPS_LOOK : 0;
 }
 
 /* ------------------------------------------------------------------- passes */

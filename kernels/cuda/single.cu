@@ -113,7 +113,7 @@ mul_kernel(double a, view<float> X, const double *c, double b, view<float> Y,
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     int64_t step = (int64_t)gridDim.x * warps * 8;
 
-    arrange<T>(fragment, c, a, X.k, Y.k);
+    arrange<T>(fragment, c, a, X.k, Y.k, X.k);
     __syncthreads();
     for (int64_t row = ((int64_t)blockIdx.x * warps + threadIdx.x / 32) * 8;
          row < n; row += step) {

@@ -19,7 +19,7 @@ namespace {
 
 /* lib/steps.h's arrays, by value. */
 struct step_arrays {
-    int r, k, most, parts;
+    int r, k, most, parts, few;
     double condition;
     sps_steps_state *state;
     double *norms, *last, *limit, *G, *F, *a, *b, *W, *S, *C;
@@ -27,14 +27,24 @@ struct step_arrays {
 
 inline step_arrays arrays_of(const sps_steps *w, int parts = 1)
 {
-    return { w->r, w->k, w->most, parts, w->condition, w->state, w->norms, w->last, w->limit,
-              w->G, w->F, w->a, w->b, w->W, w->S, w->C };
+    return { w->r, w->k, w->most, parts, w->few, w->condition, w->state,
+             w->norms, w->last, w->limit, w->G, w->F, w->a, w->b, w->W, w->S,
+             w->C };
 }
 
 /* Nothing more is done once there is a reason to stop. */
 __device__ __forceinline__ bool stopped(const step_arrays &w)
 {
     return *(volatile int *)&w.state->stop != 0;
+}
+
+/* The state at the begin of a pass: one load. */
+__device__ __forceinline__ sps_steps_state state_of(const step_arrays &w)
+{
+    const int4 *at = reinterpret_cast<const int4 *>(w.state);
+    const int4 a = __ldcg(at), b = __ldcg(at + 1);
+
+    return { a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w };
 }
 
 /* True in the last of so many blocks to get here; what the others wrote before
@@ -116,9 +126,9 @@ __device__ __forceinline__ int count_open(const step_arrays &w,
 }
 
 /* Whether the driver has something to decide: as solve.c and columns.c do. */
-__device__ __forceinline__ int look(int open, int k)
+__device__ __forceinline__ int look(int open, int k, int few)
 {
-    return open <= 0 || (open < k && open <= 3 * k / 4) ? SPS_STEPS_LOOK : 0;
+    return open <= 0 || (open < k && open <= few) ? SPS_STEPS_LOOK : 0;
 }
 
 /* The step is complete; thread 0 of the last block. */

@@ -74,6 +74,20 @@ __device__ __forceinline__ void join_blocks(const double *joined, double *part,
         join_cluster(joined, count, part + blockIdx.x / cluster_blocks * count);
 }
 
+/* Where a warp begins, and whether its H tiles there are whole. */
+template <class POLICY> __device__ __forceinline__ int64_t first_row()
+{
+    return ((int64_t)blockIdx.x * POLICY::warps + threadIdx.x / 32) * 8 *
+           POLICY::tiles;
+}
+
+template <int T, int H>
+__device__ __forceinline__ bool is_whole(const step_arrays &w, int64_t row,
+                                         int64_t n)
+{
+    return w.r == 16 * T && w.k == 16 * T && row + 8 * H <= n;
+}
+
 template <int T, bool CLUSTERED, class V, int PASS = LENGTHS>
 __global__ void __launch_bounds__((policy<T, PASS, CLUSTERED>::threads),
                                   (policy<T, PASS, CLUSTERED>::per_sm))
@@ -88,15 +102,18 @@ lengths_kernel(view<V> P, view<V> Q, int64_t n, double *part, step_arrays w)
 
     begin_after();
     if (stopped(w)) return;
-    for (int64_t row = ((int64_t)blockIdx.x * policy::warps +
-                        threadIdx.x / 32) * 8 * H; row < n; row += step) {
+    for (int64_t row = first_row<policy>(); row < n; row += step) {
         double p[H][T][4], q[H][T][4];
-
+        auto load = [&]<bool WHOLE>() {
 #pragma unroll
-        for (int h = 0; h < H; h++) {
-            load_down<T>(p[h], P, row + 8 * h, n, g, t);
-            load_down<T>(q[h], Q, row + 8 * h, n, g, t);
-        }
+            for (int h = 0; h < H; h++) {
+                load_down<T, WHOLE>(p[h], P, row + 8 * h, n, g, t);
+                load_down<T, WHOLE>(q[h], Q, row + 8 * h, n, g, t);
+            }
+        };
+
+        if (is_whole<T, H>(w, row, n)) load.template operator()<true>();
+        else load.template operator()<false>();
         add_gram<T, H>(sum, p, q);
     }
     join_gram<T, policy::warps>(
@@ -157,31 +174,32 @@ residual_kernel(view<V> Q, view<V> R, const double *D, int64_t n,
     bool go = false;
 
     begin_after();
-    if (stopped(w)) {
-        if (blockIdx.x == 0 && threadIdx.x == 0) w.state->go = 0;
-        return;
-    }
     go = find_lengths<most_parts<CLUSTERED>, 16 * T, policy::threads>(u.dense,
                                                                       w, &a);
-    leave_lengths(u.dense, w, go, a);
+    leave_lengths<16 * T, policy::threads>(u.dense, w, go, a);
     if (!go) return;
-    arrange<T>(fragment, a, -1.0, w.r, w.k);
+    arrange<T>(fragment, a, -1.0, w.r, w.k, 16 * T);
     __syncthreads();
-    for (int64_t row = ((int64_t)blockIdx.x * policy::warps +
-                        threadIdx.x / 32) * 8 * H; row < n; row += step) {
+    for (int64_t row = first_row<policy>(); row < n; row += step) {
+        const bool whole = is_whole<T, H>(w, row, n);
         double across[H][T][4], q[H][T][4], r[H][T][4], d[H][2];
-
+        auto load = [&]<bool WHOLE>() {
 #pragma unroll
-        for (int h = 0; h < H; h++) {
-            load_across<T>(across[h], Q, row + 8 * h, n, g, t);
-            load_down<T>(r[h], R, row + 8 * h, n, g, t);
-            load_diagonal(d[h], D, row + 8 * h, n, t);
-            load_down<T>(q[h], Q, row + 8 * h, n, g, t);
-        }
+            for (int h = 0; h < H; h++) {
+                load_across<T, WHOLE>(across[h], Q, row + 8 * h, n, g, t);
+                load_down<T, WHOLE>(r[h], R, row + 8 * h, n, g, t);
+                load_diagonal<WHOLE>(d[h], D, row + 8 * h, n, t);
+                load_down<T, WHOLE>(q[h], Q, row + 8 * h, n, g, t);
+            }
+        };
+
+        if (whole) load.template operator()<true>();
+        else load.template operator()<false>();
 #pragma unroll
         for (int h = 0; h < H; h++) {
             multiply<T>(r[h], fragment, across[h], lane);
-            store_down<T>(r[h], R, row + 8 * h, n, g, t);
+            if (whole) store_down<T, true>(r[h], R, row + 8 * h, n, g, t);
+            else store_down<T>(r[h], R, row + 8 * h, n, g, t);
 #pragma unroll
             for (int u = 0; u < T; u++)
 #pragma unroll
@@ -218,35 +236,45 @@ directions_kernel(view<V> P, view<V> X, view<V> R, const double *D,
     double s[T][2 * T][4] = {}, c[T][2 * T][4] = {}, *out;
     view<V> wide = { P.p, P.ld, w.k };
     const int square = w.k * w.k;
+    bool go;
 
     begin_after();
-    if (!*(volatile int *)&w.state->go) return;
-    find_turn<most_parts<CLUSTERED>>(u.dense, w);
-    arrange<T>(first, w.a, 1.0, w.r, w.k);
-    arrange<T>(second, u.dense.b, 1.0, w.r, w.k);
+    go = *(volatile int *)&w.state->go != 0;
+    /* By the threads that have the least of the numbers of fetch_turn. */
+    arrange<T>(first, w.a, 1.0, w.r, w.k, w.r, policy::threads - 128);
+    fetch_turn<most_parts<CLUSTERED>, 16 * T, policy::threads>(u.dense, w);
+    if (!go) return;
+    find_turn<16 * T, policy::threads>(u.dense, w);
+    arrange<T>(second, u.dense.b, 1.0, w.r, w.k, 16 * T);
     __syncthreads();
-    for (int64_t row = ((int64_t)blockIdx.x * policy::warps +
-                        threadIdx.x / 32) * 8 * H; row < n; row += step) {
+    for (int64_t row = first_row<policy>(); row < n; row += step) {
+        const bool whole = is_whole<T, H>(w, row, n);
         double across[H][T][4], p[H][T][4], x[H][T][4], r[H][T][4], d[H][2];
-
+        auto load = [&]<bool WHOLE>() {
 #pragma unroll
-        for (int h = 0; h < H; h++) {
-            load_across<T>(across[h], P, row + 8 * h, n, g, t);
-            load_down<T>(r[h], R, row + 8 * h, n, g, t);
-            load_down<T>(x[h], X, row + 8 * h, n, g, t);
-            load_diagonal(d[h], D, row + 8 * h, n, t);
-        }
+            for (int h = 0; h < H; h++) {
+                load_across<T, WHOLE>(across[h], P, row + 8 * h, n, g, t);
+                load_down<T, WHOLE>(r[h], R, row + 8 * h, n, g, t);
+                load_down<T, WHOLE>(x[h], X, row + 8 * h, n, g, t);
+                load_diagonal<WHOLE>(d[h], D, row + 8 * h, n, t);
+            }
+        };
+
+        if (whole) load.template operator()<true>();
+        else load.template operator()<false>();
 #pragma unroll
         for (int h = 0; h < H; h++) {
             multiply<T>(x[h], first, across[h], lane);
-            store_down<T>(x[h], X, row + 8 * h, n, g, t);
+            if (whole) store_down<T, true>(x[h], X, row + 8 * h, n, g, t);
+            else store_down<T>(x[h], X, row + 8 * h, n, g, t);
 #pragma unroll
             for (int u = 0; u < T; u++)
 #pragma unroll
                 for (int e = 0; e < 4; e++)
                     p[h][u][e] = r[h][u][e] * d[h][e % 2];
             multiply<T>(p[h], second, across[h], lane);
-            store_down<T>(p[h], wide, row + 8 * h, n, g, t);
+            if (whole) store_down<T, true>(p[h], wide, row + 8 * h, n, g, t);
+            else store_down<T>(p[h], wide, row + 8 * h, n, g, t);
         }
         add_gram<T, H>(s, p, p);
         add_gram<T, H>(c, p, r);

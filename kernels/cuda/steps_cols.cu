@@ -167,7 +167,7 @@ struct dense_residual {
     {
         int open = count_open(w, w.W + w.k);
 
-        if (threadIdx.x == 0) w.state->pending = look(open, w.k);
+        if (threadIdx.x == 0) w.state->pending = look(open, w.k, w.few);
         for (int j = (int)threadIdx.x; j < w.k; j += 256) {
             double c = __ldcg(w.W + j);
 

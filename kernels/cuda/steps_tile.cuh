@@ -29,61 +29,62 @@ template <class V> view<V> view_of(const sps_block *X)
 }
 
 /* Rows row + 2t, + 2t + 1; columns 16 u + 2g and the next.  v[u][2 e + i] is
- * column 2g + e, row 2t + i. */
-template <int T, class V>
+ * column 2g + e, row 2t + i.  WHOLE, here and below: all 8 rows and 16 T columns
+ * are there, and no load asks. */
+template <int T, bool WHOLE = false, class V>
 __device__ __forceinline__ void load_down(double (*v)[4], const view<V> &x,
                                           int64_t row, int64_t n, int g, int t)
 {
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        int64_t at = row + 2 * t + i;
+    const V *p = x.p + (row + 2 * t) * x.ld + 2 * g;
 
 #pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
         for (int u = 0; u < T; u++) {
-            int c = 16 * u + 2 * g;
-            double2 w = load_pair<true>(x.p + at * x.ld + c,
-                                        at < n ? x.k - c : 0);
+            int left = x.k - 16 * u - 2 * g;
+            double2 w = load_pair<true>(p + i * x.ld + 16 * u,
+                                        WHOLE ? 2
+                                        : row + 2 * t + i < n ? left : 0);
 
             v[u][i] = w.x;
             v[u][2 + i] = w.y;
         }
-    }
 }
 
-template <int T, class V>
+template <int T, bool WHOLE = false, class V>
 __device__ __forceinline__ void store_down(const double (*v)[4],
                                            const view<V> &x, int64_t row,
                                            int64_t n, int g, int t)
 {
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        int64_t at = row + 2 * t + i;
+    V *p = x.p + (row + 2 * t) * x.ld + 2 * g;
 
+#pragma unroll
+    for (int i = 0; i < 2; i++)
 #pragma unroll
         for (int u = 0; u < T; u++) {
-            int c = 16 * u + 2 * g;
+            int left = x.k - 16 * u - 2 * g;
 
-            store_pair<true>(x.p + at * x.ld + c, at < n ? x.k - c : 0,
+            store_pair<true>(p + i * x.ld + 16 * u,
+                             WHOLE ? 2 : row + 2 * t + i < n ? left : 0,
                              make_double2(v[u][i], v[u][2 + i]));
         }
-    }
 }
 
 /* Row row + g; columns 16 s + 2t, + 2t + 1, + 8 + 2t, + 9 + 2t. */
-template <int T, class V>
+template <int T, bool WHOLE = false, class V>
 __device__ __forceinline__ void load_across(double (*v)[4], const view<V> &x,
                                             int64_t row, int64_t n, int g,
                                             int t)
 {
-    int64_t at = row + g;
+    const V *p = x.p + (row + g) * x.ld + 2 * t;
 
 #pragma unroll
     for (int s = 0; s < T; s++)
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            int c = 16 * s + 8 * h + 2 * t;
-            double2 w = load_pair<true>(x.p + at * x.ld + c,
-                                        at < n ? x.k - c : 0);
+            int left = x.k - 16 * s - 8 * h - 2 * t;
+            double2 w = load_pair<true>(p + 16 * s + 8 * h,
+                                        WHOLE ? 2 : row + g < n ? left : 0);
 
             v[s][2 * h] = w.x;
             v[s][2 * h + 1] = w.y;
@@ -91,6 +92,7 @@ __device__ __forceinline__ void load_across(double (*v)[4], const view<V> &x,
 }
 
 /* Of the diagonal: rows 2t and 2t + 1; ones without it. */
+template <bool WHOLE = false>
 __device__ __forceinline__ void load_diagonal(double *v, const double *d,
                                               int64_t row, int64_t n, int t)
 {
@@ -98,26 +100,30 @@ __device__ __forceinline__ void load_diagonal(double *v, const double *d,
     for (int i = 0; i < 2; i++) {
         int64_t at = row + 2 * t + i;
 
-        v[i] = d && at < n ? d[at] : 1.0;
+        v[i] = d && (WHOLE || at < n) ? d[at] : 1.0;
     }
 }
 
-/* sign times c (rows x cols, packed column by column) as the first factor of
+/* sign times c (rows x cols, columns ld apart) as the first factor of
  * transposed products: pair ((s * T + u) * 4 + i) * 32 + lane holds c(in, out)
- * with in as load_across counts and out = 16 u + 2g, and the next. */
+ * with in as load_across counts and out = 16 u + 2g, and the next.  first: of
+ * the threads, t in the role of t = 0. */
 template <int T>
 __device__ void arrange(double2 *fragment, const double *c, double sign,
-                        int rows, int cols)
+                        int rows, int cols, int ld, int first = 0)
 {
-    for (int e = (int)threadIdx.x; e < T * T * 4 * 32; e += (int)blockDim.x) {
+    const int size = (int)blockDim.x, t = (int)threadIdx.x;
+
+    for (int e = t < first ? t - first + size : t - first; e < T * T * 4 * 32;
+         e += size) {
         int lane = e % 32, i = e / 32 % 4, u = e / 128 % T, s = e / 128 / T;
         int in = 16 * s + 8 * (i / 2) + 2 * (lane % 4) + i % 2;
         int out = 16 * u + 2 * (lane / 4);
         double2 v = make_double2(0.0, 0.0);
 
-        if (in < rows && out < cols) v.x = sign * c[out * rows + in];
+        if (in < rows && out < cols) v.x = sign * c[out * ld + in];
         if (in < rows && out + 1 < cols)
-            v.y = sign * c[(out + 1) * rows + in];
+            v.y = sign * c[(out + 1) * ld + in];
         fragment[e] = v;
     }
 }
