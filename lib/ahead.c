@@ -23,8 +23,8 @@ static int stretch(const sps_solver *s)
 }
 
 /* Takes some iterations ahead.  The stride grows while all that were asked for
- * were taken, and soon enough for somebody who wants to interrupt; no result
- * depends on it. */
+ * were taken, and soon enough for somebody who wants to interrupt (it begins as
+ * it may be where iterations are known to be short); no result depends on it. */
 static sps_status take_ahead(sps_solver *s)
 {
     const double soon = 0.02;

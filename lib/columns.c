@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "steps.h"
+
 /* ------------------------------------------------------ units and thresholds */
 
 double spsi_columns_threshold(const sps_solver *s, int j, double norm_x)
@@ -303,6 +305,24 @@ static void reorder_arrays(sps_solver *s, const int *from)
     memcpy(s->done, done, (size_t)s->k * sizeof *done);
 }
 
+/* Numbers of a block up to which a GPU waits, in iterations that the host does
+ * not wait for (steps.h).  Of one of block CG on an H200 some 30 us are launches
+ * and sums that wait for each other, whatever the width; its 12 block passes take
+ * as long at 1.3 million numbers (4.2 TB/s).  Columns that leave cost some 0.4 ms
+ * there: they are moved, and a step of that width is recorded. */
+#define WAITING (INT64_C(1) << 21)
+
+bool spsi_columns_wait(const sps_solver *s)
+{
+    return s->ctx->backend->replay && s->type->ahead && !s->type->flush &&
+           s->columns <= SPS_STEPS_WIDEST && s->n * s->columns <= WAITING;
+}
+
+int spsi_columns_few(const sps_solver *s)
+{
+    return spsi_columns_wait(s) ? s->k / 4 : 3 * s->k / 4;
+}
+
 sps_status spsi_columns_compact(sps_solver *s, bool forced)
 {
     sps_status st = SPS_OK;
@@ -311,7 +331,7 @@ sps_status spsi_columns_compact(sps_solver *s, bool forced)
 
     for (int p = 0; p < s->k; p++) open += !s->done[p];
     if (open == s->k || open == 0) return SPS_OK;
-    if (!forced && open > 3 * s->k / 4) return SPS_OK;
+    if (!forced && open > spsi_columns_few(s)) return SPS_OK;
     if (!forced && s->type->flush) SPS_TRY(s->type->flush(s, s->method));
     at = open;
     open = 0;

@@ -21,8 +21,13 @@ double spsi_columns_reference(const sps_solver *s, int j);
 sps_status spsi_columns_thresholds(sps_solver *s);
 /* Keeps the columns at work whose norm is the lowest so far. */
 sps_status spsi_columns_snapshot(sps_solver *s, const double *norm);
+/* Whether iterations wait longer than they move: small blocks on a GPU. */
+bool spsi_columns_wait(const sps_solver *s);
+/* Open columns at or below which the others leave: three quarters; a quarter
+ * where narrower blocks take nearly as long. */
+int spsi_columns_few(const sps_solver *s);
 /* Moves undone columns to the front and lets the others leave; unless forced,
- * only when a quarter of them is done. */
+ * only when few are undone. */
 sps_status spsi_columns_compact(sps_solver *s, bool forced);
 /* All columns at work again. */
 void spsi_columns_widen(sps_solver *s);

@@ -362,7 +362,7 @@ static void reset(sps_solver *s)
     s->applies_A = s->applies_M = 0;
     s->iteration = s->replacements = 0;
     s->ahead = s->ahead_seen = 0;
-    s->stride = 1;
+    s->stride = spsi_columns_wait(s) ? s->opt.check_every : 1;
     s->width = 0;
     s->min_width = s->columns;
     s->removed = 0;

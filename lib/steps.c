@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backend.h"
+#include "columns.h"
 #include "solver.h"
 #include "timer.h"
 
@@ -128,7 +129,7 @@ static void shape(const sps_solver *s, sps_steps *w, int r)
 {
     w->r = r;
     w->k = s->k;
-    w->few = 3 * s->k / 4;
+    w->few = spsi_columns_few(s);
     w->D = s->M && !s->M->identity ? s->M->diagonal->data : NULL;
 }
 
