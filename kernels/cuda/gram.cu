@@ -358,7 +358,7 @@ sps_status launch_self(sps_context *ctx, factors *f, int *parts)
     if (f->k1 <= 48) return launch_wide_gram<alone<3, 4>>(ctx, f, parts);
     if (f->k1 <= 64) return launch_wide_gram<alone<4, 2>>(ctx, f, parts);
     if (f->k1 <= 96) return launch_wide_gram<alone<6, 2>>(ctx, f, parts);
-    return launch_wide_gram<alone<8, 1>>(ctx, f, parts);
+    return launch_wide_gram<alone<8, 2>>(ctx, f, parts);
 }
 
 sps_status launch_two(sps_context *ctx, factors *f, int *parts)
