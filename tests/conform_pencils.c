@@ -21,12 +21,13 @@ static bool long_form(void)
 static int pencils(void)
 {
     if (runner_quick()) return 2;
-    return long_form() ? 1000 : runner_place() == SPS_CUDA ? 60 : 200;
+    return long_form() ? 1000 : runner_place() == SPS_CUDA ? 38 : 200;
 }
 
 static int most_rows(void)
 {
-    return runner_quick() ? 60 : long_form() ? 500 : 300;
+    if (runner_quick()) return 60;
+    return long_form() ? 500 : runner_place() == SPS_CUDA ? 150 : 300;
 }
 
 static void try(sps_context *ctx, const char *solver, int number, bool mass,
