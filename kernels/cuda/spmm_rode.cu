@@ -45,7 +45,7 @@ struct rode_plan {
  * several runs for every multiprocessor.  bytes: of a row of the block. */
 int run_of(const sps_context *ctx, int64_t nrow, size_t bytes)
 {
-    int step = threads / (bytes <= 192 ? 4 : 8);
+    int step = threads / (bytes <= 192 ? 4 : bytes <= 384 ? 8 : 16);
     int run = (int)(run_bytes / (bytes < 64 ? 64 : bytes)) / step * step;
 
     if (run < step) run = bytes > 768 ? 144 : step;
