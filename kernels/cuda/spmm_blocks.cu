@@ -21,16 +21,27 @@ struct node_spmm_plan {
     int64_t lead;            /* block rows to the next line, 0: none known */
 };
 
-/* Threads of a block, one a multiprocessor where rings leave room for L1: 128
- * registers a thread. */
+/* Threads of a block at most, one a multiprocessor where rings leave room for
+ * L1: 128 registers a thread. */
 template <int B, int L>
 constexpr int threads = L == 4 && B > 4 ? 256 : 512;
 
 template <class T> struct job {
     const sps_plan *plan;
     blocks<T> b;
-    int32_t alone;           /* as ring_kernel wants it */
+    int32_t alone;           /* the row of X behind which there may be nothing,
+                                or none */
 };
+
+/* Smaller blocks of threads where larger ones would leave multiprocessors
+ * without work; four lines of tiles want four warps. */
+int block_of(int64_t lanes, int most, int sms)
+{
+    int block = most;
+
+    while (block > 128 && lanes < (int64_t)block * sms) block /= 2;
+    return block;
+}
 
 /* Tiles of `rows` block rows: four lines where lines are known. */
 tile_order order_of(const node_spmm_plan *p, int64_t mb, int rows)
@@ -47,23 +58,23 @@ tile_order order_of(const node_spmm_plan *p, int64_t mb, int rows)
     return o;
 }
 
-template <int B, int L, int C, int W, bool REST, bool TAIL, class T, class V>
+template <int B, int L, int C, int W, ends E, bool TAIL, class T, class V>
 sps_status launch(const job<T> &o, const node_matrix<V> &A)
 {
-    constexpr int block = threads<B, L>;
-    constexpr int bytes = block / L * (int)sizeof(ring<B, V>);
-    auto kernel = ring_kernel<block, B, L, C, W, REST, TAIL, T, V>;
+    constexpr int most = threads<B, L>, size = (int)sizeof(ring<B, V>);
+    auto kernel = ring_kernel<most, B, L, C, W, E, TAIL, T, V>;
     sps_context *ctx = o.plan->ctx;
+    const int sms = spsi_cuda_state(ctx)->sms;
+    const int block = block_of(A.mb * L, most, sms);
     const tile_order order = order_of((const node_spmm_plan *)o.plan, A.mb,
                                       block / L);
-    const int64_t resident = (int64_t)(512 / block) *
-                             spsi_cuda_state(ctx)->sms;
+    const int64_t resident = (int64_t)(512 / block) * sms;
 
-    static_assert(sizeof(ring<B, V>) % 32 == 16);
+    static_assert(size % 32 == 16);
     SPS_CUDA(ctx, cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    kernel<<<(unsigned)min(order.tiles, resident), block, bytes,
-             spsi_cuda_state(ctx)->stream>>>(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most / L * size));
+    kernel<<<(unsigned)min(order.tiles, resident), block,
+             block / L * size, spsi_cuda_state(ctx)->stream>>>(
         A, (int32_t)(A.ncol - 1), o.b, order, stride_of<T>(o.b.ldx), o.alone);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
@@ -73,8 +84,11 @@ template <int B, int L, int C, int W, class T, class V>
 sps_status run(const job<T> &o, const node_matrix<V> &A)
 {
     if constexpr (W > 1)
-        if (o.b.k % W) return launch<B, L, C, W, true, false>(o, A);
-    return launch<B, L, C, W, false, false>(o, A);
+        if (o.b.k % W)
+            return o.alone < INT32_MAX
+                ? launch<B, L, C, W, BARE, false>(o, A)
+                : launch<B, L, C, W, PADDED, false>(o, A);
+    return launch<B, L, C, W, WHOLE, false>(o, A);
 }
 
 /* The smallest shape that holds the columns of a pass; blocks beyond 4 x 4
@@ -90,10 +104,10 @@ sps_status choose(const job<T> &o, const node_matrix<V> &A, bool aligned)
     if (k <= 4 * W) return run<B, 4, 1, W>(o, A);
     if (k <= 8 * W) return run<B, 8, 1, W>(o, A);
     if (k <= 8 * W + 8)
-        return launch<B, 8, 1, W, false, true>(o, A);
+        return launch<B, 8, 1, W, WHOLE, true>(o, A);
     if (k <= 16 * W) return run<B, L, C, W>(o, A);
     if (k <= 16 * W + L)
-        return launch<B, L, C, W, false, true>(o, A);
+        return launch<B, L, C, W, WHOLE, true>(o, A);
     if constexpr (B < 4)
         if (k <= 24 * W) return run<B, 8, 3, W>(o, A);
     return run<B, 2 * L, C, W>(o, A);
@@ -181,25 +195,31 @@ bool fits(const sps_problem *p, const char **why_not)
 /* Of a pass: blocks, X and Y go by, then each row of X that a block names comes
  * to its lanes, out of L1 at 5.2 times the copy bandwidth (4.5 and 4 where rows
  * are longer than 256 and 384 bytes), or out of L2 where rows find no
- * neighbours there.  Fitted to elasticity 64^3.  Small matrices wait for their
- * longest row, whose blocks come one after the other: 25 ns times b an entry,
- * fitted to 20 matrices of 10^5 to 10^6 entries. */
+ * neighbours there.  Fitted to elasticity 64^3.  The blocks of a block row come
+ * one after the other: a chain of 16 ns a row of X, 8 more for each further
+ * lump of a lane, which 16 matrices of 10^5 to 10^6 entries tell; the two hide
+ * each other in part. */
 double pass_cost(const sps_problem *p)
 {
     const sps_features *f = p->f;
     const double row = moved_row(p), sectors = spsi_sectors(row);
+    const int lump = 16 / (int)spsi_dtype_size(p->block);
     int b;
     const double stream = node_floor(p, &b) / p->bandwidth;
+    const int wide = (int)ceil_div(p->k, 8 * lump);
+    const int lumps = b > 4 ? 1 : wide < 3 || (wide == 3 && b < 4) ? wide : 2;
     const double named = (double)f->nnz / (f->fill[b] * b) * row *
                          (b > 4 && p->k > 16 ? 2.0
                           : row > 384 ? 1.3 : row > 256 ? 1.15 : 1.0);
     const double missed = (double)f->nnz * f->distinct64 * sectors;
+    const double chain = 8e-9 * (1 + lumps) * b * (double)f->max_length /
+                         f->fill[b];
 
-    return stream + fmax(named / (5.2 * p->bandwidth),
-                         missed / spsi_gather_rate(p->bandwidth,
-                                                   footprint_of(p, sectors),
-                                                   sectors)) +
-           2.5e-8 * b * (double)f->max_length + 3.5e-6;
+    return hypot(chain, stream + fmax(named / (5.2 * p->bandwidth),
+                                      missed / spsi_gather_rate(
+                                          p->bandwidth,
+                                          footprint_of(p, sectors),
+                                          sectors))) + 2.9e-6;
 }
 
 /* For own blocks, whose rows are aligned. */

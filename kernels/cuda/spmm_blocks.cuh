@@ -172,11 +172,14 @@ template <int B, int L, class V> struct feeder {
     }
 };
 
+/* How columns end: with a whole lump; within one, whose others are padding that
+ * may be read; within one, and behind row `alone` of X there may be nothing. */
+enum ends { WHOLE, PADDED, BARE };
+
 /* A lane's part of rows of X and Y: lump q at column W (l + L q), and with a
  * TAIL number l of the L columns behind all lumps.  What is no column is not
- * stored; the last one is read in its place, which touches no sector more.
- * REST: columns may end within a lump, whose others are padding. */
-template <int L, int C, int W, bool REST, bool TAIL, class T>
+ * stored; the last one is read in its place, which touches no sector more. */
+template <int L, int C, int W, ends E, bool TAIL, class T>
 struct lane_lumps {
     const char *x[C + TAIL];
     int at[C], tail;
@@ -225,16 +228,15 @@ struct lane_lumps {
 #pragma unroll
         for (int q = 0; q < C; q++)
             if (TAIL || at[q] < b.k)
-                finish<W>(b, i, y + at[q], REST && q == C - 1 ? left : W,
+                finish<W>(b, i, y + at[q], E != WHOLE && q == C - 1 ? left : W,
                           sum[q]);
         if (TAIL && tail < b.k) finish<1>(b, i, y + tail, 1, *t);
     }
 };
 
 /* At most W L C columns, more than W L (C - 1) of them; with a tail W L C and
- * up to L more.  alone: a row of X behind whose last column there may be
- * nothing, or none. */
-template <int THREADS, int B, int L, int C, int W, bool REST, bool TAIL,
+ * up to L more. */
+template <int THREADS, int B, int L, int C, int W, ends E, bool TAIL,
           class T, class V>
 __global__ void __launch_bounds__(THREADS, 512 / THREADS)
 ring_kernel(node_matrix<V> A, int32_t last_row, blocks<T> b, tile_order order,
@@ -246,7 +248,7 @@ ring_kernel(node_matrix<V> A, int32_t last_row, blocks<T> b, tile_order order,
     extern __shared__ __align__(16) char memory[];
     const int sub = (int)threadIdx.x % 32 / L;
     R &own = reinterpret_cast<R *>(memory)[threadIdx.x / L];
-    const lane_lumps<L, C, W, REST, TAIL, T> lumps(b);
+    const lane_lumps<L, C, W, E, TAIL, T> lumps(b);
     tile_walker<P> at;
     int slot = 0;
 
@@ -287,7 +289,8 @@ ring_kernel(node_matrix<V> A, int32_t last_row, blocks<T> b, tile_order order,
                 };
 
                 if (s + e / B >= most) break;
-                if (REST && __any_sync(all_lanes, behind(e + U - 1) > alone)) {
+                if (E == BARE &&
+                    __any_sync(all_lanes, behind(e + U - 1) > alone)) {
 #pragma unroll
                     for (int u = 0; u < U; u++)
                         lumps.load_bare(name(u), stride, v[u]);
