@@ -142,7 +142,14 @@ def print_system(rows, widths):
     for k in widths:
         auto = [r for r in rows if r["k"] == k and "auto" in r.marks]
         floor.append("%.0f" % (100 * auto[0]["frac"]) if auto else "-")
-    table(["k"] + [str(k) for k in widths], lines + [floor])
+    lines.append(floor)
+    if rows[0]["op"] == "spmm" and rows[0]["precision"] == "double":
+        own = ["% of the copy, own bytes, auto"]
+        for k in widths:
+            auto = [r for r in rows if r["k"] == k and "auto" in r.marks]
+            own.append("%.0f" % (100 * own_fraction(auto[0])) if auto else "-")
+        lines.append(own)
+    table(["k"] + [str(k) for k in widths], lines)
 
 
 def print_ratios(rows, op, precision):
@@ -186,13 +193,35 @@ def ratios(rows, kernel, low, high):
 
 
 def beside_csr(rows, kernel, k):
-    """Ratios to the best of cuSPARSE's products of CSR, and no other format."""
+    """Ratios of a kernel to the best of cuSPARSE's products of CSR, and no
+    other format."""
     found = []
     for some in cases([r for r in rows if r["k"] == k]).values():
         csr = [r["ms"] for r in some if r.kernel in CSR_OF_CUSPARSE]
         found += [min(csr) / r["ms"] for r in some
-                  if csr and kernel in r.marks and not r.wrong()]
+                  if csr and r.kernel == kernel and not r.wrong()]
     return found
+
+
+# ----------------------------------------------------------- bytes of its own
+
+COPIES = ("spmm.tiles", "spmm.blocks", "spmv.blocks", "spmv.cusparse_bsr",
+          "spmv.cusparse_sell", "spmm.blocked_ell")
+
+
+def own_fraction(row):
+    """Of the copy bandwidth, in the bytes that the kernel's own format has:
+    the floor's fraction times own bytes over the floor's.  COPIES hold A in
+    their plan, spmv.packed its columns; others read the csr and their plan."""
+    rows, columns, nnz = (float(row[name]) for name in ("m", "n", "nnz"))
+    blocks = 8 * row["k"] * (rows + columns)
+    floor = 12 * nnz + 4 * (rows + 1) + blocks
+    own = 1e6 * row["plan_MB"] + blocks
+    if row.kernel == "spmv.packed":
+        own += 8 * nnz
+    elif row.kernel not in COPIES:
+        own += 12 * nnz + 4 * (rows + 1)
+    return row["frac"] * own / floor
 
 
 # ------------------------------------------------------------------- targets
@@ -234,8 +263,14 @@ def fast_targets(spmm, small):
     rmat = [r for r in spmm if r["matrix"].startswith("rmat")]
     target("SpMM R-MAT, auto, worst", ratios(rmat, "auto", 2, 128), 1.0, True)
     blocks = [r for r in spmm if r["matrix"].startswith("elasticity")]
-    target("SpMV elasticity, auto, against cuSPARSE's CSR",
-           beside_csr(blocks, "auto", 1), 1.3)
+    target("SpMV elasticity, spmv.blocks, against cuSPARSE's CSR",
+           beside_csr(blocks, "spmv.blocks", 1), 1.3)
+    for system, kernel, least in (("laplace27", "spmv.packed", 0.85),
+                                  ("elasticity", "spmv.packed", 0.85),
+                                  ("poisson7", "spmv.packed", 0.75)):
+        target("SpMV %s, %s, own bytes" % (system, kernel),
+               [own_fraction(r) for r in spmm if r["k"] == 1 and
+                r.kernel == kernel and r["matrix"].startswith(system)], least)
     target("small matrices, auto, worst", ratios(small, "auto", 1, 128), 0.9,
            True)
     target("small matrices, SpMM, auto, worst",
@@ -271,6 +306,29 @@ def cliffs(folder):
                              line.split("from ")[1].split(" columns")[0],
                              beyond)
     return found
+
+
+def step_share(rows, system, k):
+    """From k to k + 1 columns, by the table's own times: of the 1.35 times the
+    bytes in whole sectors that are allowed; None without both."""
+    at = {r["k"]: r for r in rows if r["matrix"] == system and
+          "auto" in r.marks}
+    if k not in at or k + 1 not in at:
+        return None
+    m, n, nnz = (float(at[k][name]) for name in ("m", "n", "nnz"))
+    bytes_of = [12 * nnz + 4 * m + 32 * math.ceil(c / 4) * (m + n)
+                for c in (k, k + 1)]
+    return at[k + 1]["ms"] / at[k]["ms"] / (1.35 * bytes_of[1] / bytes_of[0])
+
+
+def print_steps(rows):
+    print("### Steps to one column more, of what is allowed (at most 1)\n")
+    lines = []
+    for system in order(rows, lambda r: r["matrix"]):
+        shares = [step_share(rows, system, k) for k in (8, 32)]
+        lines.append([short(system)] + ["-" if s is None else "%.3f" % s
+                                        for s in shares])
+    table(["system", "8 to 9", "32 to 33"], lines)
 
 
 def print_targets(rows, small, decided, cliff):
@@ -445,6 +503,8 @@ def main():
     decided = large + [r for r in low if "low" not in r.marks] + small
     if large:
         print_targets(large, small, decided, cliffs(sys.argv[1]))
+        print_steps([r for r in large if r["op"] == "spmm" and
+                     r["precision"] == "double"])
         print_ratios(large, "spmm", "double")
         print_ratios(large, "sddmm", "double")
         print_ratios(large, "sddmm", "single")
