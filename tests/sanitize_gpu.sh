@@ -12,9 +12,7 @@
 #   SECONDS_IN_ALL  no further run is begun after that (1800)
 #   BY_CASE  tools that take a suite case by case (racecheck)
 #   LOGS     folder of logs (tests)
-# Prints a line for each run and a table; exit 1 unless all are clean.  `strips`
-# is clean but for writes to the rings of strips.cuh: racecheck does not follow
-# one lane's arrival for its warp (doc/benchmarks.md, Block operations).
+# Prints a line for each run and a table; exit 1 unless all are clean.
 stage=$(cd "$(dirname "$0")/.." && pwd)
 logs=${LOGS:-$stage/tests}
 
@@ -24,16 +22,6 @@ flags_of() {
     case $1 in
     racecheck) echo --kernel-regex-exclude kns=cusparse ;;
     esac
-}
-
-# races LOG: how many are reported that are not those of strips.cuh; nothing
-# where not all of them are shown
-races() {
-    shown=$(grep -c 'Race reported' "$1")
-    ours=$(grep -c 'Race reported .* in strips.cuh' "$1")
-    all=$(sed -n 's/.* SUMMARY: .*(\([0-9]*\) err.* \([0-9]*\) warn.*/\1 + \2/p' \
-        "$1")
-    [ "$shown" -eq $((${all:--1})) ] && echo $((shown - ours))
 }
 
 # one TOOL SUITE KERNEL CASE: a run; its line goes to $logs/sanitize.lines, too.
@@ -56,8 +44,7 @@ one() {
     0) what=clean; [ "${found:-0}" -eq 0 ] || what=$found-found
        grep -q 'Checks: [1-9]' "$log" || what=no-test ;;
     124|137) what=cut-off ;;
-    9) what=${found:-some}-found
-       [ "$tool" = racecheck ] && [ "$(races "$log")" = 0 ] && what=strips ;;
+    9) what=${found:-some}-found ;;
     *) what=exit-$code ;;
     esac
     echo "$tool $suite $kernel $case $what $(($(date +%s) - start))"
@@ -90,9 +77,9 @@ for word in "$@"; do
 done
 if [ -z "$suites" ]; then
     suites="conform_kernels conform_sddmm"
-    [ -n "$kernels" ] || suites="$suites conform_backend conform_preconds \
-check_block_cg conform_nonsymmetric conform_eigen check_lobpcg \
-check_eigen_killers check_eigen_shift check_eigen_proof check_eigen_units \
+    [ -n "$kernels" ] || suites="$suites conform_backend check_fused \
+conform_preconds check_block_cg conform_nonsymmetric conform_eigen \
+check_lobpcg check_eigen_killers check_eigen_shift check_eigen_proof check_eigen_units \
 check_graph"
 fi
 : "${kernels:=$("$SOLVE" -device cuda -list | sed -n 's/^kernels (cuda)://p')}"
@@ -139,7 +126,7 @@ awk '{ key = $2 ($3 == "-" ? "" : " " $3) ($4 == "-" ? "" : " " $4)
        if (!(key in seen)) { seen[key] = 1; row[++rows] = key }
        if (length(key) > width) width = length(key)
        if (!($1 in tool)) { tool[$1] = 1; column[++columns] = $1 }
-       if ($5 == "clean" || $5 == "strips") clean++ }
+       if ($5 == "clean") clean++ }
      END { printf "\n%-*s", width, "suite, kernel or case"
            for (c = 1; c <= columns; c++) printf " %-16s", column[c]
            print ""

@@ -141,8 +141,10 @@ def write_table(path, peers, lines):
         for x in sorted(lines, key=lambda x: order[x["name"]]):
             p = by_name[x["name"]]
             before = "; ".join(x["steps"].split("; ")[:-1]) or "-"
+            end = x["exit"] if x["exit"] == "0" else "%s, %s" % (
+                x["exit"], x["status"].replace("_", " "))
             f.write("| %s | %s | %s | %s | %s | %s, %s: %s | %s | %s | %s | "
-                    "%s |\n" % (x["name"], p["n"], x["exit"], x["residual"],
+                    "%s |\n" % (x["name"], p["n"], end, x["residual"],
                                 x["backward"], x["solver"], x["precond"],
                                 x["iterations"], before, x["seconds"],
                                 p["residual"], p["seconds"]))
