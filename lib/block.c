@@ -103,6 +103,14 @@ fail:
     return st;
 }
 
+sps_status spsi_block_retype(sps_block *X, sps_dtype dtype)
+{
+    assert(bytes_of(X->n, X->ld, dtype) <= X->bytes);
+    if (X->dtype == dtype) return SPS_OK;
+    X->dtype = dtype;
+    return spsi_block_clear(X);
+}
+
 sps_status sps_block_create(sps_context *ctx, int64_t n, int k,
                             sps_block **X_p)
 {

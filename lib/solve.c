@@ -185,6 +185,17 @@ static sps_stop limit(const sps_solver *s)
 
 /* ----------------------------------------------------------------- the loop */
 
+/* A basis in floats that brings nothing gives way to one in doubles. */
+static bool promote(sps_solver *s)
+{
+    if (!s->floats) return false;
+    s->floats = false;
+    s->replacements = 0;
+    spsi_note(s->ctx, "%s: the basis in floats brings no progress; in doubles "
+              "from iteration %d", s->type->name, s->iteration);
+    return true;
+}
+
 /* All columns at work look done, or a cycle of a method is over: the truth
  * decides.  Cycles that bring the truth forward are free. */
 static sps_status settle(sps_solver *s)
@@ -198,6 +209,8 @@ static sps_status settle(sps_solver *s)
     } else if (s->type->flush && s->gained) {
         s->replacements = 0;
         SPS_TRY(restart(s, s->renew ? NULL : "residual replaced"));
+    } else if (promote(s)) {
+        SPS_TRY(restart(s, "basis in doubles"));
     } else if (s->replacements >= SPS_REPLACEMENTS) {
         s->stop = SPS_STOP_STAGNATED;
     } else {
@@ -209,14 +222,15 @@ fail:
 }
 
 /* Rounding that a recurrence gathered may turn the sign of a curvature: such
- * a reason counts when it is met from a true residual as well.  (A breakdown
- * is the fallback's, where there is one.) */
+ * a reason counts when it is met from a true residual as well, and never from
+ * a basis in floats.  (A breakdown is the fallback's, where there is one.) */
 static bool doubtful(const sps_solver *s)
 {
     bool blamed = s->stop == SPS_STOP_SINGULAR ||
                   s->stop == SPS_STOP_PRECOND_INDEFINITE ||
                   (s->stop == SPS_STOP_BREAKDOWN && !s->fallback);
 
+    if (s->floats) return blamed;
     return blamed && s->iteration - s->begun > 1 &&
            s->replacements < SPS_REPLACEMENTS;
 }
@@ -235,7 +249,11 @@ static sps_status turn(sps_solver *s, double *best, int *since)
     if (s->stop) return SPS_OK;
     if (!open) return settle(s);
     s->stop = limit(s);
-    if (!s->stop && stalled(s, best, since)) s->stop = SPS_STOP_STAGNATED;
+    if (!s->stop && stalled(s, best, since)) {
+        s->renew = promote(s);
+        *since = s->iteration;
+        if (!s->renew) s->stop = SPS_STOP_STAGNATED;
+    }
     if (s->stop) return SPS_OK;
     if (s->renew) SPS_TRY(settle(s));
     if (s->stop) return SPS_OK;
@@ -358,6 +376,7 @@ static void reset(sps_solver *s)
     if (s->type != s->chosen) swap_method(s);
     s->stop = SPS_STOP_RUNNING;
     s->renew = false;
+    s->floats = s->single && s->type->has_basis;
     s->event = NULL;
     s->applies_A = s->applies_M = 0;
     s->iteration = s->replacements = 0;

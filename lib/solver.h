@@ -54,6 +54,7 @@ typedef struct sps_solver_type {
                                  work[SPS_SOLVER_GUESS], rather than there */
     const char *mixed;        /* the method that does the same in mixed
                                  precision; or NULL */
+    bool has_basis;           /* stored in floats while s->floats */
     unsigned needs;           /* SPS_NEEDS_... of the operator */
     size_t size;              /* of its struct, a struct of its own */
     int blocks;               /* work blocks wanted, <= SPS_SOLVER_BLOCKS */
@@ -101,7 +102,10 @@ struct sps_solver {
     double *resnorm;          /* norms of R's columns, written by step */
     double *limit;            /* norms at which columns at work are done */
     double norm_A;            /* estimate of ||A||_2 from below */
-    bool single;              /* bases are stored in floats (option basis) */
+    bool single;              /* option basis; setup takes it back where
+                                 floats do not serve */
+    bool floats;              /* start takes the basis in floats: single, until
+                                 a cycle brings nothing (set by the driver) */
     int width;                /* search directions of the last step */
     sps_stop stop;
     bool renew;               /* set by step: flush and start again */

@@ -21,14 +21,14 @@ sps_status spsi_arnoldi_open(sps_solver *s, int columns, bool floats,
 {
     int k = s->columns;
     const bool fit = k > 1 && k <= SPS_SINGLE_WIDEST;
-    const sps_dtype type = floats && fit ? SPS_F32 : SPS_F64;
     sps_small **square[] = { &a->G, &a->T, &a->S };
     sps_status st;
 
+    s->single = floats && fit;
     if (floats && !fit)
         spsi_note(s->ctx, "%s: the basis in doubles, floats serve 2 to %d "
                   "right-hand sides", s->type->name, SPS_SINGLE_WIDEST);
-    SPS_TRY(spsi_block_create(s->ctx, s->n, columns, type, &a->V));
+    SPS_TRY(spsi_block_create(s->ctx, s->n, columns, SPS_F64, &a->V));
     SPS_TRY(spsi_reserve(s->ctx, s->n, (int)ceil(sqrt((double)columns * k))));
     SPS_TRY(spsi_small_create(s->ctx, columns, k, &a->h));
     SPS_TRY(spsi_small_create(s->ctx, columns, k, &a->again));
@@ -149,6 +149,7 @@ sps_status spsi_arnoldi_start(sps_solver *s, sps_arnoldi *a, int first,
 {
     sps_status st;
 
+    SPS_TRY(spsi_block_retype(a->V, s->floats ? SPS_F32 : SPS_F64));
     a->first = first;
     a->last = last;
     SPS_TRY(spsi_norms(R, a->before));

@@ -10,7 +10,9 @@
  * V'W and W - V h are matrix products over all of the basis.
  *
  * The basis may be stored in floats, half the bytes: P is then what was stored,
- * so that A M P = V h + V_next S holds up to the rounding of V_next alone. */
+ * so that A M P = V h + V_next S holds up to the rounding of V_next alone.  It
+ * has the room of doubles, and a start takes it in them once s->floats is
+ * false. */
 #ifndef SPS_ARNOLDI_H
 #define SPS_ARNOLDI_H
 
@@ -27,8 +29,8 @@ typedef struct sps_arnoldi {
     double *begun;       /* k: norms of what start was given */
 } sps_arnoldi;
 
-/* Room for so many columns, taken in steps of up to s->columns; the basis in
- * floats where `single` and the width allow it. */
+/* Room for so many columns, taken in steps of up to s->columns; s->single
+ * stays where `single` is and the width allows a basis in floats. */
 sps_status spsi_arnoldi_open(sps_solver *s, int columns, bool single,
                              sps_arnoldi *a);
 void spsi_arnoldi_close(sps_solver *s, sps_arnoldi *a);

@@ -149,6 +149,7 @@ static void destroy(sps_solver *s, void *method)
 
 SPS_DEFINE(sps_solver_type, spsi_solver_block_gmres) = {
     .name = "block_gmres",
+    .has_basis = true,
     .size = sizeof(struct block_gmres),
     .blocks = 3,
     .setup = setup,

@@ -18,7 +18,8 @@
  * The basis may be stored in floats (option basis; Aliaga et al., Int. J. High
  * Perform. Comput. Appl. 37, 2023): W, sums and products stay doubles, and the
  * product takes what was stored, so that A M v_j = V h holds up to the rounding
- * of v_(j+1) alone.  A cycle then ends where that would show.
+ * of v_(j+1) alone.  A cycle then ends where that would show.  The room is that
+ * of doubles: where a cycle brings nothing the next one has its basis in them.
  *
  * Step j = 0 .. m-1 in n x k block reads and writes: SpMM 2, M 2,
  * orthogonalisation 4 (j + 1) + 6, v_(j+1) 2; a cycle of m = 50: 5,500 for
@@ -37,7 +38,7 @@
 struct gmres {
     sps_basis *V;       /* m + 1 blocks */
     sps_basis *Z;       /* m blocks M v_j; flexible alone */
-    sps_block *v;       /* v_j in doubles where V is in floats; or NULL */
+    sps_block *v;       /* v_j in doubles while V is in floats; or NULL */
     double *begun;      /* k: norms at the cycle's begin */
     sps_hessenberg h;
     sps_small *first, *again;   /* m x k: V'W of the two passes */
@@ -52,16 +53,20 @@ static bool plain(const sps_solver *s)
     return !s->null && (!s->M || s->M->identity);
 }
 
+static bool floats(const struct gmres *m)
+{
+    return m->V->all->dtype == SPS_F32;
+}
+
 static sps_status setup(sps_solver *s, void *method)
 {
     struct gmres *m = method;
-    const sps_dtype type = s->single ? SPS_F32 : SPS_F64;
     sps_status st = SPS_OK;
     int k = s->columns;
 
     m->m = s->n < s->opt.restart ? (int)s->n : s->opt.restart;
     if (m->m < 1) m->m = 1;
-    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m + 1, type,
+    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m + 1, SPS_F64,
                               &m->V));
     if (s->opt.flexible)
         SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m, SPS_F64,
@@ -83,7 +88,7 @@ fail:
 static void vector(const sps_solver *s, const struct gmres *m, int l,
                    sps_block *view)
 {
-    if (!m->v) spsi_basis_block(m->V, l, view);
+    if (!floats(m)) spsi_basis_block(m->V, l, view);
     else spsi_block_view(m->v, 0, s->k, view);
 }
 
@@ -93,7 +98,7 @@ static sps_status store(struct gmres *m, int l, sps_block *v)
     sps_status st = SPS_OK;
     sps_block place;
 
-    if (!m->v) return st;
+    if (!floats(m)) return st;
     spsi_basis_block(m->V, l, &place);
     SPS_TRY(spsi_copy(v, &place));
     SPS_TRY(spsi_copy(&place, v));
@@ -107,6 +112,7 @@ static sps_status start(sps_solver *s, void *method)
     sps_status st = SPS_OK;
     sps_block v;
 
+    SPS_TRY(spsi_block_retype(m->V->all, s->floats ? SPS_F32 : SPS_F64));
     spsi_basis_narrow(m->V, s->k);
     if (m->Z) spsi_basis_narrow(m->Z, s->k);
     vector(s, m, 0, &v);
@@ -200,7 +206,7 @@ static void look_round(sps_solver *s, struct gmres *m)
         if (s->done[c]) continue;
         s->width += !m->still[c];
         moving = moving || !m->still[c];
-        lost = lost || (m->v && s->resnorm[c] <= TRUST * m->begun[c]);
+        lost = lost || (floats(m) && s->resnorm[c] <= TRUST * m->begun[c]);
         if (m->still[c] && s->resnorm[c] > s->threshold[s->column[c]])
             stuck = true;
     }
@@ -214,7 +220,7 @@ static sps_status step(sps_solver *s, void *method)
     sps_status st = SPS_OK;
     sps_block W, next;
 
-    if (m->v) spsi_block_view(s->work[1], 0, s->k, &W);
+    if (floats(m)) spsi_block_view(s->work[1], 0, s->k, &W);
     else spsi_basis_block(m->V, m->j + 1, &W);
     SPS_TRY(multiply(s, m, &W));
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
@@ -283,6 +289,7 @@ static void destroy(sps_solver *s, void *method)
 
 SPS_DEFINE(sps_solver_type, spsi_solver_gmres) = {
     .name = "gmres",
+    .has_basis = true,
     .size = sizeof(struct gmres),
     .blocks = 2,
     .setup = setup,

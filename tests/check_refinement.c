@@ -3,6 +3,7 @@
  * doubles reach, and hands over where floats do not serve; bases and
  * preconditioners in floats. */
 #include <math.h>
+#include <string.h>
 
 #include "fixture.h"
 #include "problem.h"
@@ -271,6 +272,46 @@ START_TEST(a_basis_in_floats_reaches_the_accuracy_of_doubles)
 }
 END_TEST
 
+/* The condition is beyond floats: what they lose of v_(j+1) is as large as the
+ * residual.  */
+static void try_beyond_floats(sps_context *ctx, const char *solver,
+                              bool flexible)
+{
+    sps_csr *A = pairs(ctx, 1000), *B = zoo_copy(A);
+    problem p;
+
+    sps_csr_destroy(ctx, &A);
+    problem_open(&p, ctx, B, 4);
+    p.opt.solver = solver;
+    p.opt.precond = "none";
+    p.opt.rtol = 1e-6;
+    p.opt.flexible = flexible;
+    p.opt.basis = "double";
+    solve(&p, SPS_STOP_CONVERGED, solver);
+    ck_assert(!fixture_noted(ctx, "brings no progress"));
+    memset(p.x, 0, 4000 * sizeof *p.x);
+    p.opt.basis = "auto";
+    p.opt.precision = "mixed";
+    solve(&p, SPS_STOP_CONVERGED, solver);
+    ck_assert(fixture_noted(ctx, "the basis in floats brings no progress; in "
+                                 "doubles from iteration"));
+    problem_close(&p);
+}
+
+START_TEST(where_a_basis_in_floats_brings_nothing_doubles_go_on)
+{
+    for (int flexible = 0; flexible < 2; flexible++) {
+        sps_context *ctx = runner_context();
+
+        try_beyond_floats(ctx, "gmres", flexible);
+        fixture_close(&ctx);
+        ctx = runner_context();
+        try_beyond_floats(ctx, "block_gmres", flexible);
+        fixture_close(&ctx);
+    }
+}
+END_TEST
+
 START_TEST(block_gmres_keeps_doubles_where_floats_do_not_serve)
 {
     sps_context *ctx = runner_context();
@@ -359,6 +400,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(with_any_other_preconditioner_doubles_work_as_without_floats),
     RUNNER_TEST(how_far_refinement_runs_ahead_changes_no_bit),
     RUNNER_TEST(a_basis_in_floats_reaches_the_accuracy_of_doubles),
+    RUNNER_TEST(where_a_basis_in_floats_brings_nothing_doubles_go_on),
     RUNNER_TEST(block_gmres_keeps_doubles_where_floats_do_not_serve),
     RUNNER_TEST(preconditioners_in_floats_are_those_of_doubles_rounded),
     RUNNER_TEST(precision_mixed_takes_refinement_for_block_cg_and_cg),
