@@ -83,7 +83,8 @@ sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
 sps_status spsi_operator_single_of(const sps_operator *A,
                                    const sps_options *opt,
                                    sps_operator **op_p);
-/* The values of A again: of a matrix, and of the operator that it is of. */
+/* The values of A again: of a matrix, and of the operator that it is of.
+ * SPS_EUNFIT where they leave the range of floats: not to be applied then. */
 sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single);
 sps_status spsi_operator_single_of_follow(const sps_operator *A,
                                           sps_operator *single);

@@ -207,7 +207,8 @@ fail:
 
 sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single)
 {
-    (void)narrow(single->ctx, A, single->own_val);
+    if (!narrow(single->ctx, A, single->own_val))
+        return fail_range(single->ctx);
     return sps_operator_set_values(single, single->own_val, SPS_HOST);
 }
 
@@ -220,9 +221,7 @@ sps_status spsi_operator_single_of_follow(const sps_operator *A,
         SPS_TRY(spsi_operator_fetch(A));
         return spsi_operator_single_follow(A->A, single);
     }
-    st = round_local(A, single);
-    if (st == SPS_EUNFIT) st = SPS_OK;   /* no cycle gains, and doubles go on */
-    SPS_TRY(st);
+    SPS_TRY(round_local(A, single));
     SPS_TRY(spsi_operator_refresh(single));
 fail:
     return st;

@@ -126,6 +126,12 @@ sps_status sps_precond_create(const sps_operator *A, int width,
     return spsi_precond_create(A, width, opt, false, M_p);
 }
 
+static void say_doubles(const sps_precond *M)
+{
+    spsi_note(M->ctx, "%s: values in double precision, since they leave the "
+              "range of floats", M->type->name);
+}
+
 sps_status spsi_precond_operator(const sps_precond *M, sps_csr *T,
                                  sps_operator **op_p)
 {
@@ -133,18 +139,31 @@ sps_status spsi_precond_operator(const sps_precond *M, sps_csr *T,
 
     if (M->single)
         st = spsi_operator_single(M->ctx, T, M->width, SPS_F64, NULL, op_p);
-    if (M->single && st == SPS_EUNFIT)
-        spsi_note(M->ctx, "%s: values in double precision, since they leave "
-                  "the range of floats", M->type->name);
+    if (M->single && st == SPS_EUNFIT) say_doubles(M);
     return st == SPS_EUNFIT ? sps_operator_csr(M->ctx, T, M->width, NULL, op_p)
                             : st;
 }
 
-sps_status spsi_precond_values(const sps_csr *T, sps_operator *op)
+sps_status spsi_precond_values(const sps_precond *M, sps_csr *T, double *val,
+                               sps_operator **op_p)
 {
-    return op->A->dtype == SPS_F32
-               ? spsi_operator_single_follow(T, op)
-               : sps_operator_set_values(op, T->val, SPS_HOST);
+    sps_operator *wide = NULL;
+    sps_csr now = *T;
+    sps_status st = SPS_EUNFIT;
+
+    now.val = val;
+    if ((*op_p)->A->dtype == SPS_F32)
+        st = spsi_operator_single_follow(&now, *op_p);
+    if (st != SPS_EUNFIT) return st;
+    if ((*op_p)->A->dtype == SPS_F32) {
+        say_doubles(M);
+        SPS_TRY(sps_operator_csr(M->ctx, T, M->width, NULL, &wide));
+        sps_operator_destroy(op_p);
+        *op_p = wide;
+    }
+    st = sps_operator_set_values(*op_p, val, SPS_HOST);
+fail:
+    return st;
 }
 
 static sps_status apply_user(const sps_precond *M, const sps_block *R,

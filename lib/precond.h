@@ -62,10 +62,12 @@ sps_status spsi_precond_create_beside(const sps_operator *A, int width,
                                       sps_precond **M_p);
 
 /* T as an operator for the blocks of M, its values in floats where M
- * wants that and they can be; T's pattern must outlive it.  And new values. */
+ * wants that and they can be; T must outlive it.  And new values of the same
+ * T: where they cannot be in floats *op_p is made again, in doubles. */
 sps_status spsi_precond_operator(const sps_precond *M, sps_csr *T,
                                  sps_operator **op_p);
-sps_status spsi_precond_values(const sps_csr *T, sps_operator *op);
+sps_status spsi_precond_values(const sps_precond *M, sps_csr *T, double *val,
+                               sps_operator **op_p);
 
 /* matrix.c: what a build may ask of the matrix; host results.  They run on
  * the backend where it has a body, else on the CPU. */

@@ -217,6 +217,20 @@ static bool useless(const sps_solver *s, struct refinement *m, bool first)
     return twice;
 }
 
+/* New values of A, which may leave the range of floats. */
+static sps_status follow(sps_solver *s, struct refinement *m)
+{
+    sps_status st = SPS_OK;
+
+    if (m->version == s->A->version) return st;
+    st = spsi_operator_single_of_follow(s->A, m->A);
+    if (st == SPS_OK) m->version = s->A->version;
+    if (st != SPS_EUNFIT) return st;
+    spsi_note(s->ctx, "refinement: %s", sps_context_error(s->ctx));
+    s->stop = SPS_STOP_BREAKDOWN;
+    return SPS_OK;
+}
+
 static sps_status start(sps_solver *s, void *method)
 {
     struct refinement *m = method;
@@ -236,10 +250,8 @@ static sps_status start(sps_solver *s, void *method)
         s->stop = SPS_STOP_STAGNATED;
         return st;
     }
-    if (m->version != s->A->version) {
-        SPS_TRY(spsi_operator_single_of_follow(s->A, m->A));
-        m->version = s->A->version;
-    }
+    SPS_TRY(follow(s, m));
+    if (s->stop) return st;
     spsi_block_narrow(m->X, s->k);
     spsi_block_narrow(m->R, s->k);
     SPS_TRY(spsi_block_clear(m->X));

@@ -374,6 +374,59 @@ START_TEST(preconditioners_in_floats_are_those_of_doubles_rounded)
 }
 END_TEST
 
+/* z = M r where M was made of the values of p, then given those times scale. */
+static void precondition_scaled(problem *p, const char *precision, double scale,
+                                sps_block *R, double *z)
+{
+    double *val = malloc((size_t)p->A->nnz * sizeof *val);
+    sps_precond *M = NULL;
+    sps_block *Z = fixture_block(p->ctx, p->A->nrow, 3, NULL, 0);
+
+    for (int64_t q = 0; q < p->A->nnz; q++)
+        val[q] = scale * ((double *)p->A->val)[q];
+    p->opt.precond_precision = precision;
+    OK(p->ctx, sps_operator_set_values(p->op, p->A->val, SPS_HOST));
+    OK(p->ctx, sps_precond_create(p->op, 3, &p->opt, &M));
+    OK(p->ctx, sps_operator_set_values(p->op, val, SPS_HOST));
+    OK(p->ctx, sps_precond_update(M));
+    OK(p->ctx, sps_precond_apply(M, R, Z));
+    OK(p->ctx, sps_block_get(Z, 0, 3, z, 3, SPS_ROW_MAJOR, SPS_HOST));
+    sps_precond_destroy(&M);
+    sps_block_destroy(&Z);
+    free(val);
+}
+
+START_TEST(new_values_beyond_floats_put_a_preconditioner_in_doubles)
+{
+    static const char *const name[] = { "fsai", "isai", "block_jacobi" };
+    static double a[900 * 3], b[900 * 3];
+
+    for (int t = 0; t < 3; t++) {
+        sps_context *ctx = runner_context();
+        double largest = 0;
+        sps_block *R;
+        problem p;
+
+        open_grid(&p, ctx, 900, 0.1, 3);
+        p.opt.precond = name[t];
+        p.opt.block_size = 4;
+        OK(ctx, sps_operator_csr(ctx, p.A, 3, NULL, &p.op));
+        R = fixture_block(ctx, 900, 3, p.b, 3);
+        precondition_scaled(&p, "double", ldexp(1, -220), R, a);
+        ck_assert(!fixture_noted(ctx, "leave the range of floats"));
+        precondition_scaled(&p, "single", ldexp(1, -220), R, b);
+        ck_assert(fixture_noted(ctx, "leave the range of floats"));
+        for (int i = 0; i < 900 * 3; i++) largest = fmax(largest, fabs(a[i]));
+        for (int i = 0; i < 900 * 3; i++)
+            ck_assert_msg(fabs(a[i] - b[i]) <= 1e-6 * largest,
+                          "%s: %g, not %g", name[t], b[i], a[i]);
+        sps_block_destroy(&R);
+        problem_close(&p);
+        fixture_close(&ctx);
+    }
+}
+END_TEST
+
 START_TEST(precision_mixed_takes_refinement_for_block_cg_and_cg)
 {
     sps_context *ctx = runner_context();
@@ -403,6 +456,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(where_a_basis_in_floats_brings_nothing_doubles_go_on),
     RUNNER_TEST(block_gmres_keeps_doubles_where_floats_do_not_serve),
     RUNNER_TEST(preconditioners_in_floats_are_those_of_doubles_rounded),
+    RUNNER_TEST(new_values_beyond_floats_put_a_preconditioner_in_doubles),
     RUNNER_TEST(precision_mixed_takes_refinement_for_block_cg_and_cg),
 };
 

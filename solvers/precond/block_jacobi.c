@@ -179,12 +179,10 @@ fail:
 static sps_status update(sps_precond *M)
 {
     struct block_jacobi *m = (struct block_jacobi *)M;
-    sps_csr now = *m->csr;
     sps_status st = SPS_OK;
 
-    now.val = m->inverse;
     SPS_TRY(invert(m));
-    SPS_TRY(spsi_precond_values(&now, m->op));
+    SPS_TRY(spsi_precond_values(M, m->csr, m->inverse, &m->op));
 fail:
     return st;
 }

@@ -145,8 +145,8 @@ static sps_status update(sps_precond *M)
     sps_status st;
 
     SPS_TRY(fill(m, &V));
-    SPS_TRY(spsi_precond_values(m->G, m->lower));
-    SPS_TRY(spsi_precond_values(V, m->upper));
+    SPS_TRY(spsi_precond_values(M, m->G, m->G->val, &m->lower));
+    SPS_TRY(spsi_precond_values(M, m->V, V->val, &m->upper));
 fail:
     sps_csr_destroy(M->ctx, &V);
     return st;

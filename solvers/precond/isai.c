@@ -167,8 +167,8 @@ static sps_status update(sps_precond *M)
     SPS_TRY(make_inverses(M, &G, &V));
     if (G->nnz) memcpy(m->G->val, G->val, (size_t)G->nnz * sizeof(double));
     if (V->nnz) memcpy(m->V->val, V->val, (size_t)V->nnz * sizeof(double));
-    SPS_TRY(spsi_precond_values(m->G, m->lower));
-    SPS_TRY(spsi_precond_values(m->V, m->upper));
+    SPS_TRY(spsi_precond_values(M, m->G, m->G->val, &m->lower));
+    SPS_TRY(spsi_precond_values(M, m->V, m->V->val, &m->upper));
 fail:
     sps_csr_destroy(M->ctx, &G);
     sps_csr_destroy(M->ctx, &V);
