@@ -323,6 +323,28 @@ START_TEST(a_zero_pivot_is_shifted_and_told)
 
     ck_assert_msg(isfinite(e), "%g", e);
     ck_assert(noted("ilu0: no usable pivot in row 1; the diagonal was"));
+    ck_assert(noted("ilut moves zeros off the diagonal"));
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+/* Options of ilut that ilu0 and ic0 do not know are not swallowed. */
+START_TEST(an_order_that_changes_nothing_is_told)
+{
+    const double a[] = {2, 1,
+                        1, 2};
+    sps_csr *A = from_dense(2, a);
+
+    inverse_error(A, "ilu0", 1);
+    inverse_error(A, "ic0", 1);
+    ck_assert(!noted("change nothing here"));
+    opt.order = "rcm";
+    inverse_error(A, "ilu0", 1);
+    ck_assert(noted("ilu0: scale auto and order rcm are for ilut"));
+    opt.order = "auto";
+    opt.scale = "equilibrate";
+    inverse_error(A, "ic0", 1);
+    ck_assert(noted("ic0: scale equilibrate and order auto"));
     sps_csr_destroy(ctx, &A);
 }
 END_TEST
@@ -394,6 +416,7 @@ int main(void)
     tcase_add_test(tc, an_empty_matrix_is_factored);
     tcase_add_test(tc, an_absent_diagonal_entry_may_fill_in);
     tcase_add_test(tc, a_zero_pivot_is_shifted_and_told);
+    tcase_add_test(tc, an_order_that_changes_nothing_is_told);
     tcase_add_test(tc, a_negative_pivot_is_shifted_and_told);
     tcase_add_test(tc, ic0_refuses_a_nonsymmetric_matrix);
     tcase_add_test(tc, numbers_that_are_not_finite_are_refused);

@@ -12,7 +12,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     bool symmetric = true;
     double difference = 0;
 
-    (void)opt;
+    spsi_incomplete_unordered(M, opt);
     if (!claimed)
         SPS_TRY(sps_csr_symmetric(M->ctx, M->A->A, 1e-10, &symmetric,
                                   &difference));

@@ -5,7 +5,7 @@
 
 static sps_status build(sps_precond *M, const sps_options *opt)
 {
-    (void)opt;
+    spsi_incomplete_unordered(M, opt);
     return spsi_incomplete_build(M, false);
 }
 

@@ -61,8 +61,7 @@ static sps_status make(struct ilut *m)
 
     m->deadline = m->opt.max_seconds > 0 ? spsi_now() + m->opt.max_seconds
                                          : 0;
-    SPS_TRY(spsi_prepare(M, &m->opt, m->deadline, false, m->opt.fill < 3,
-                         &p));
+    SPS_TRY(spsi_prepare(M, &m->opt, m->deadline, m->opt.fill < 3, &p));
     SPS_TRY(SPS_NEW(M->ctx, M->n, &r.inverse));
     SPS_TRY(SPS_NEW(M->ctx, M->n, &r.column));
     SPS_TRY(factor(m, &p, &r));

@@ -12,6 +12,7 @@
 #include "incomplete.h"
 
 #include <math.h>
+#include <string.h>
 
 #define FIRST_SHIFT 1e-3
 #define LAST_SHIFT 1e6
@@ -126,10 +127,24 @@ static sps_status factor(struct incomplete *m)
     }
     if (alpha > 0)
         spsi_note(M->ctx, "%s: no usable pivot in row %lld; the diagonal was "
-                  "shifted by %.3g of itself for the factors", M->type->name,
-                  (long long)first + 1, alpha);
+                  "shifted by %.3g of itself for the factors%s",
+                  M->type->name, (long long)first + 1, alpha, m->symmetric ?
+                  "" : "; ilut moves zeros off the diagonal");
 fail:
     return st;
+}
+
+static bool left_alone(const char *word)
+{
+    return !strcmp(word, "auto") || !strcmp(word, "none");
+}
+
+void spsi_incomplete_unordered(sps_precond *M, const sps_options *opt)
+{
+    if (!left_alone(opt->scale) || !left_alone(opt->order))
+        spsi_note(M->ctx, "%s: scale %s and order %s are for ilut and change "
+                  "nothing here; reorder orders the whole system",
+                  M->type->name, opt->scale, opt->order);
 }
 
 /* The triangles' values from F: L strict, U strict and 1 / pivot. */

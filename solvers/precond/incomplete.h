@@ -31,6 +31,9 @@ struct incomplete {
 sps_status spsi_incomplete_open(sps_precond *M, bool symmetric);
 sps_status spsi_incomplete_factor(sps_precond *M);
 sps_status spsi_incomplete_build(sps_precond *M, bool symmetric);
+/* Factors in the pattern of A take the system as it is: a note where scaling or
+ * an order was asked for. */
+void spsi_incomplete_unordered(sps_precond *M, const sps_options *opt);
 sps_status spsi_incomplete_update(sps_precond *M);
 sps_status spsi_incomplete_apply(const sps_precond *M, const sps_block *R,
                                  sps_block *Z);

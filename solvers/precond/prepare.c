@@ -5,7 +5,7 @@
  *             match: besides, rows move so that the product of the diagonal
  *             is largest, which also takes away its zeros; auto: match where
  *             a diagonal entry is zero or small beside its row, else
- *             equilibrate (symmetric factors: none).
+ *             equilibrate.
  *   order     rcm: small bandwidth; degree: little fill; auto: by the fill
  *             that is allowed.
  *
@@ -72,23 +72,20 @@ fail:
 }
 
 static sps_status scale(sps_precond *M, const sps_options *opt,
-                        double deadline, bool symmetric, struct prepared *m)
+                        double deadline, struct prepared *m)
 {
     const sps_csr *A = M->A->A;
     const bool automatic = is(opt->scale, "auto");
     sps_status st = SPS_OK;
-    int64_t weak = automatic && !symmetric ? weak_rows(A) : 0;
+    int64_t weak = automatic ? weak_rows(A) : 0;
 
-    SPS_REQUIRE(M->ctx, !symmetric || !is(opt->scale, "match"), SPS_EUNFIT,
-                "%s keeps rows and columns alike: scale none or equilibrate",
-                M->type->name);
     if (is(opt->scale, "match") || weak) {
         SPS_TRY(match(M, deadline, m));
         if (weak)
             spsi_note(M->ctx, "%s: %lld diagonal entries are zero or small; "
                       "rows were moved and scaled by a maximum product "
                       "matching", M->type->name, (long long)weak);
-    } else if (is(opt->scale, "equilibrate") || (automatic && !symmetric)) {
+    } else if (is(opt->scale, "equilibrate") || automatic) {
         SPS_TRY(spsi_equilibrate(M->ctx, A, m->row, m->col));
         m->scaled = true;
     }
@@ -170,8 +167,7 @@ fail:
 }
 
 sps_status spsi_prepare(sps_precond *M, const sps_options *opt,
-                        double deadline, bool symmetric, bool low_fill,
-                        struct prepared *m)
+                        double deadline, bool low_fill, struct prepared *m)
 {
     const bool automatic = is(opt->order, "auto");
     sps_status st;
@@ -184,7 +180,7 @@ sps_status spsi_prepare(sps_precond *M, const sps_options *opt,
         m->from[i] = m->to[i] = (int32_t)i;
         m->row[i] = m->col[i] = 1;
     }
-    SPS_TRY(scale(M, opt, deadline, symmetric, m));
+    SPS_TRY(scale(M, opt, deadline, m));
     if (is(opt->order, "rcm")) SPS_TRY(order_by(M, deadline, true, m));
     if (is(opt->order, "degree") || (automatic && !low_fill))
         SPS_TRY(order_by(M, deadline, false, m));

@@ -14,12 +14,10 @@ struct prepared {
     bool scaled, matched, ordered;
 };
 
-/* By opt->scale and opt->order.  symmetric: rows and columns alike, so that
- * B is symmetric when A is; low_fill: what auto orders for; deadline: of
+/* By opt->scale and opt->order.  low_fill: what auto orders for; deadline: of
  * spsi_now(), 0 none. */
 sps_status spsi_prepare(sps_precond *M, const sps_options *opt,
-                        double deadline, bool symmetric, bool low_fill,
-                        struct prepared *m);
+                        double deadline, bool low_fill, struct prepared *m);
 void spsi_prepared_clear(sps_context *ctx, struct prepared *m);
 /* Triangles of A from factors of B with column i of B standing at place i of
  * the factors' column[i] (NULL: unpermuted).  L: unit; both are owned by the
