@@ -79,8 +79,8 @@ if [ -z "$suites" ]; then
     suites="conform_kernels conform_sddmm"
     [ -n "$kernels" ] || suites="$suites conform_backend check_fused \
 conform_preconds check_block_cg conform_nonsymmetric conform_eigen \
-check_lobpcg check_eigen_killers check_eigen_shift check_eigen_proof check_eigen_units \
-check_graph"
+conform_pencils check_lobpcg check_eigen_killers check_eigen_shift \
+check_eigen_proof check_eigen_units check_graph"
 fi
 : "${kernels:=$("$SOLVE" -device cuda -list | sed -n 's/^kernels (cuda)://p')}"
 
