@@ -102,9 +102,20 @@ static bool in_time(const sps_eigen *e, double seconds)
            spsi_now() - e->started + seconds < e->opt.max_seconds;
 }
 
+/* Not where A and M are singular in the same vectors: A - t M is, too, for every
+ * t, and the signs of its zero pivots are rounding. */
 static bool small_enough(const sps_eigen *e)
 {
-    return e->n <= LARGEST && !e->opt.constraints && e->type->step;
+    return e->n <= LARGEST && !e->opt.constraints && e->type->step &&
+           !(e->blind && e->nulls > 0);
+}
+
+/* Counts begin and end a bound away from pairs. */
+static bool bounded(const sps_eigen *e)
+{
+    for (int i = 0; i < e->count; i++)
+        if (!isfinite(e->bound[i])) return false;
+    return true;
 }
 
 sps_status spsi_eigen_count_reserve(sps_eigen *e)
@@ -172,7 +183,7 @@ sps_status spsi_eigen_count(sps_eigen *e)
 
     if (e->stop != SPS_STOP_CONVERGED && e->stop != SPS_STOP_ROUNDING)
         return SPS_OK;   /* the count would be of nothing */
-    if (!isfinite(e->bound[e->count - 1])) return SPS_OK;
+    if (!bounded(e)) return SPS_OK;
     if (!e->type->step || left <= 0) e->missed = 0;   /* there are no others */
     else if (small_enough(e) &&
              in_time(e, (e->nearest ? 2 : 1) * n * n * n / RATE))

@@ -159,10 +159,12 @@ static sps_status look_at_orthogonality(sps_eigen *e, const sps_block *X,
 
     SPS_TRY(spsi_gram(X, MX, e->E));
     for (int j = 0; j < MX->k; j++)
-        for (int i = 0; i < X->k; i++)
-            e->orthogonality = fmax(e->orthogonality,
-                                    fabs(*spsi_small_at(e->E, i, j) -
-                                         (i == first + j)));
+        for (int i = 0; i < X->k; i++) {
+            double d = fabs(*spsi_small_at(e->E, i, j) - (i == first + j));
+
+            e->orthogonality = isnan(d) ? INFINITY
+                                        : fmax(e->orthogonality, d);
+        }
 fail:
     return st;
 }
@@ -231,6 +233,24 @@ fail:
 }
 
 /* Columns first .. first + k - 1 of X. */
+/* Products that are not finite leave no pair: numbers without a NaN, and a
+ * vector without one. */
+static sps_status leave_nothing(sps_eigen *e, const sps_block *all, int i)
+{
+    sps_block x;
+    double norm;
+    sps_status st = SPS_OK;
+
+    e->lambda[i] = 0;
+    e->residual[i] = e->backward[i] = e->bound[i] = INFINITY;
+    e->pair[i] = SPS_STOP_NOT_FINITE;
+    spsi_block_view(all, i, 1, &x);
+    SPS_TRY(spsi_norms(&x, &norm));
+    if (!isfinite(norm)) SPS_TRY(spsi_fill(&x, 0));
+fail:
+    return st;
+}
+
 static sps_status prove_slice(sps_eigen *e, const sps_block *all, int first,
                               int k)
 {
@@ -257,6 +277,10 @@ static sps_status prove_slice(sps_eigen *e, const sps_block *all, int first,
         double limit = spsi_eigen_limit(e, l, x[j], m[j]);
         int i = first + j;
 
+        if (!isfinite(l) || !isfinite(r[j])) {
+            SPS_TRY(leave_nothing(e, all, i));
+            continue;
+        }
         e->residual[i] = r[j] == 0 ? 0 : r[j] / (l * m[j]);
         e->backward[i] = size > 0 ? r[j] / size : r[j];
         /* Rounding of r itself, in the same units. */
@@ -278,7 +302,7 @@ fail:
 /* Why a pair is not converged. */
 static sps_stop reason(const sps_eigen *e, int i)
 {
-    if (!isfinite(e->lambda[i])) return SPS_STOP_NOT_FINITE;
+    if (e->pair[i] == SPS_STOP_NOT_FINITE) return SPS_STOP_NOT_FINITE;
     if (e->stop < 0 && e->stop != SPS_STOP_STAGNATED) return e->stop;
     return e->pair[i] == SPS_STOP_ROUNDING ? SPS_STOP_ROUNDING
                                            : SPS_STOP_STAGNATED;

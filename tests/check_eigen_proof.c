@@ -174,7 +174,68 @@ START_TEST(units_far_apart_are_no_indefinite_mass)
 }
 END_TEST
 
+/* A = diag(1, 2, ..), whose fourth row is NaN from a call on. */
+static int ends_in_nan(double alpha, const double *X, int64_t ldx, double beta,
+                       double *Y, int64_t ldy, int64_t n, int k, void *stream,
+                       void *data)
+{
+    int *calls = data;
+
+    (void)stream;
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < k; j++) {
+            double v = (double)(i + 1) * X[i * ldx + j];
+            double *y = &Y[i * ldy + j];
+
+            if (i == 3 && *calls <= 0) v = NAN;
+            *y = alpha * v + (beta == 0 ? 0 : beta * *y);
+        }
+    --*calls;
+    return 0;
+}
+
+/* Numbers of the result and of X are finite, or infinite where nothing is
+ * known; never NaN.  At the start, within, and in the proof alone. */
+START_TEST(no_nan_comes_out_of_a_product_that_is_not_finite)
+{
+    static const int good[] = { 0, 1, 3, 6, 15, 40 };
+
+    if (runner_place() == SPS_CUDA) return;   /* its memory is not ours */
+    for (int t = 0; t < 12; t++) {
+        sps_context *ctx = pencil_context(1);
+        sps_operator *op = NULL;
+        sps_solver *s = NULL;
+        sps_block *X = NULL;
+        sps_eigen_result r = { .struct_size = sizeof r };
+        sps_options o;
+        double lambda[3] = { NAN, NAN, NAN }, x[60 * 3];
+        int calls = good[t / 2];
+
+        sps_options_default(&o);
+        o.solver = t % 2 ? "lobpcg" : "chebyshev_filter";
+        o.precond = "none";
+        ck_assert_int_eq(sps_operator_user(ctx, 60, ends_in_nan, &calls,
+                                           SPS_SYMMETRIC, &op), SPS_OK);
+        ck_assert_int_eq(sps_block_create(ctx, 60, 3, &X), SPS_OK);
+        if (sps_solver_create_eigen(op, NULL, NULL, 3, &o, &s) == SPS_OK &&
+            sps_solver_eigen(s, X, lambda, &r) == SPS_OK) {
+            ck_assert_int_eq(sps_block_get(X, 0, 3, x, 3, SPS_ROW_MAJOR,
+                                           SPS_HOST), SPS_OK);
+            for (int j = 0; j < 3; j++) ck_assert(isfinite(lambda[j]));
+            for (int i = 0; i < 180; i++) ck_assert(isfinite(x[i]));
+            ck_assert(!isnan(r.orthogonality) && !isnan(r.worst_residual));
+            if (calls <= 0) ck_assert_int_eq(r.stop, SPS_STOP_NOT_FINITE);
+        }
+        sps_solver_destroy(&s);
+        sps_block_destroy(&X);
+        sps_operator_destroy(&op);
+        sps_context_destroy(&ctx);
+    }
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(no_nan_comes_out_of_a_product_that_is_not_finite),
     RUNNER_TEST(the_count_finds_what_was_missed),
     RUNNER_TEST(a_singular_mass_matrix_is_named),
     RUNNER_TEST(an_indefinite_mass_matrix_is_named),

@@ -351,43 +351,102 @@ START_TEST(rigid_motions_are_left_out_of_eigenpairs)
 }
 END_TEST
 
+enum { MOST_VERTICES = 57 };
+
 /* L of a path and of the complete graph, n I - 1 1', share the constant: the
  * pencil has the eigenvalues 4 sin^2(pi j / 2 n) / n of the rest. */
-START_TEST(pencils_singular_in_the_same_vector)
+static void path_and_all(int n, sps_csr **path, sps_csr **all)
 {
-    enum { V = 8 };
-    sps_csr *A = NULL, *M = NULL, *graph = NULL;
-    double w[V * V], lambda[V - 1];
-    int at[2 * V * V], e = 0;
-    sps_options opt;
+    static double w[MOST_VERTICES * MOST_VERTICES];
+    static int at[2 * MOST_VERTICES * MOST_VERTICES];
+    sps_csr *graph;
+    int e = 0;
 
-    ctx = fixture_open();
-    for (int i = 0; i < V; i++)
+    for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++) {
             at[2 * e] = i;
             at[2 * e + 1] = j;
             w[e++] = 1;
         }
-    graph = make(V, e, at, w);
-    OK(ctx, sps_csr_laplacian(ctx, graph, NULL, &M));
+    graph = make(n, e, at, w);
+    OK(ctx, sps_csr_laplacian(ctx, graph, NULL, all));
     sps_csr_destroy(ctx, &graph);
-    for (e = 0; e < V - 1; e++) {
+    for (e = 0; e < n - 1; e++) {
         at[2 * e] = e;
         at[2 * e + 1] = e + 1;
     }
-    graph = make(V, e, at, w);
-    OK(ctx, sps_csr_laplacian(ctx, graph, NULL, &A));
+    graph = make(n, e, at, w);
+    OK(ctx, sps_csr_laplacian(ctx, graph, NULL, path));
+    sps_csr_destroy(ctx, &graph);
+}
+
+static double of_path(int n, int j)
+{
+    return 4 * pow(sin(acos(-1) * j / (2 * n)), 2) / n;
+}
+
+START_TEST(pencils_singular_in_the_same_vector)
+{
+    enum { V = 8 };
+    sps_csr *A = NULL, *M = NULL;
+    double lambda[V - 1];
+    sps_options opt;
+
+    ctx = fixture_open();
+    path_and_all(V, &A, &M);
     sps_options_default(&opt);
     opt.solver = "lobpcg";
     opt.nullspace = "components";
     pairs(A, M, &opt, V - 1, 1, lambda);
     for (int j = 1; j < V; j++)
-        ck_assert_double_eq_tol(lambda[j - 1],
-                                4 * pow(sin(acos(-1) * j / (2 * V)), 2) / V,
-                                1e-10);
-    sps_csr_destroy(ctx, &graph);
+        ck_assert_double_eq_tol(lambda[j - 1], of_path(V, j), 1e-10);
     sps_csr_destroy(ctx, &A);
     sps_csr_destroy(ctx, &M);
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* L of a path with chords of length 5, its weights about `path` and `chord`. */
+static sps_csr *chords(int n, double path, double chord)
+{
+    double w[2 * MOST_VERTICES];
+    int at[4 * MOST_VERTICES], e = 0;
+    sps_csr *graph, *L = NULL;
+
+    for (int i = 0; i + 1 < n; i++) {
+        for (int far = i + 1; far < n && far <= i + 5; far += 4) {
+            at[2 * e] = i;
+            at[2 * e + 1] = far;
+            w[e++] = far == i + 1 ? path * (1 + 0.3 * sin(7.0 * i)) : chord;
+        }
+    }
+    graph = make(n, e, at, w);
+    OK(ctx, sps_csr_laplacian(ctx, graph, NULL, &L));
+    sps_csr_destroy(ctx, &graph);
+    return L;
+}
+
+/* A - t M of such a pencil is singular for every t, so that no inertia tells
+ * how many eigenvalues lie below: nothing is missed, and nobody says so. */
+START_TEST(a_count_beside_a_shared_null_vector_accuses_nobody)
+{
+    sps_options opt;
+
+    ctx = fixture_open();
+    sps_options_default(&opt);
+    opt.solver = "lobpcg";
+    opt.nullspace = "components";
+    opt.verify_count = true;
+    for (int n = 23; n <= MOST_VERTICES; n += 2)
+        for (int largest = 0; largest < 2; largest++) {
+            double lambda[3];
+            sps_csr *A = chords(n, 1, 0.2), *M = chords(n, 3, 0.7);
+
+            opt.which = largest ? "largest" : "smallest";
+            pairs(A, M, &opt, 3, 1, lambda);
+            sps_csr_destroy(ctx, &A);
+            sps_csr_destroy(ctx, &M);
+        }
     fixture_close(&ctx);
 }
 END_TEST
@@ -456,6 +515,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(nodes_on_a_line_lose_a_rotation),
     RUNNER_TEST(rigid_motions_are_left_out_of_eigenpairs),
     RUNNER_TEST(pencils_singular_in_the_same_vector),
+    RUNNER_TEST(a_count_beside_a_shared_null_vector_accuses_nobody),
     RUNNER_TEST(supports_by_penalty),
     RUNNER_TEST(bad_coordinates_are_refused),
 };
