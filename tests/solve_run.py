@@ -338,7 +338,10 @@ def dry_run_tells_the_memory_of_a_real_run(tmp):
         print(f"    n {m * m}, k {k}: dry run {said['bytes_host']}, real "
               f"{real['bytes_host']}, ratio {ratio:.3f}")
         os.unlink(f"{tmp}/x.mtx")
-        assert 0.9 <= ratio <= 1.1, ratio
+        # The writer's buffers are counted whole, for the longest numbers, and
+        # touched as far as lines go: some 2 MB, which a small run shows.
+        assert ratio >= 0.9, ratio
+        assert said["bytes_host"] <= 1.1 * real["bytes_host"] + (2 << 20)
         assert abs(said["bytes_device"] - real["bytes_device"]) <= \
             0.1 * real["bytes_device"]
 

@@ -78,7 +78,8 @@ const cli_option cli_options[] = {
     {"precision", "WHICH", "auto", CLI_CHOICE, AT(precision), 0, 0,
      "auto double mixed", METHOD,
      "mixed: block_cg and cg work in single precision and refine, bases of "
-     "gmres and values of preconditioners are stored in it; residuals and "
+     "gmres and block_gmres and values of fsai, isai and block_jacobi are "
+     "stored in it (those of ilu0, ic0 and ilut stay double); residuals and "
      "tolerances stay double; solver auto does so where that pays"},
     {"basis", "WHICH", "auto", CLI_CHOICE, AT(basis), 0, 0,
      "auto double single", METHOD,
