@@ -567,7 +567,9 @@ typedef struct sps_eigen_result {
                                      are known to be 0 and not among these */
     int missed;                 /**< verify_count: eigenvalues found between
                                      or beyond the pairs; -1: not looked for */
-    const double *lambda;       /**< count, in the order of `which` */
+    const double *lambda;       /**< count, in the order of `which`; 0, its
+                                     residual and bound infinite, where a
+                                     product was not finite */
     const double *residual;     /**< ||A x - l M x|| / (|l| ||M x||) */
     const double *backward;     /**< ||A x - l M x|| /
                                      ((||A|| + |l| ||M||) ||x||) */
