@@ -35,7 +35,7 @@ static sps_status take_ahead(sps_solver *s)
     for (int p = 0; p < s->k; p++)
         s->limit[p] = SPS_SOLVER_AIM * s->threshold[s->column[p]];
     s->ahead = s->ahead_seen = 0;
-    SPS_TRY(s->type->ahead(s, s->method, count, &s->ahead, s->ahead_norms));
+    SPS_TRY(s->type->ahead(s, s->method, &count, &s->ahead, s->ahead_norms));
     if (s->ahead < count) s->stride = 1;
     else if (spsi_now() - began < soon) s->stride *= 2;
     if (s->stride > s->opt.check_every) s->stride = s->opt.check_every;

@@ -320,6 +320,8 @@ bool spsi_columns_wait(const sps_solver *s)
 
 int spsi_columns_few(const sps_solver *s)
 {
+    /* Columns leave when a cycle is over, and nobody looks before. */
+    if (s->type->flush && !s->type->permute) return 0;
     return spsi_columns_wait(s) ? s->k / 4 : 3 * s->k / 4;
 }
 

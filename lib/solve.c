@@ -255,7 +255,7 @@ static sps_status turn(sps_solver *s, double *best, int *since)
         if (!s->renew) s->stop = SPS_STOP_STAGNATED;
     }
     if (s->stop) return SPS_OK;
-    if (s->renew) SPS_TRY(settle(s));
+    if (s->renew && s->ahead_seen == s->ahead) SPS_TRY(settle(s));
     if (s->stop) return SPS_OK;
     if (!s->type->flush || s->type->permute) {
         if (s->iteration && s->iteration % s->opt.true_residual_every == 0)

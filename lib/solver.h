@@ -14,12 +14,13 @@
  *   step    one iteration: X, R (recurrence) and s->resnorm, the norms of
  *           R's columns; s->width, the number of search directions.  May set
  *           s->stop to a negative reason; then X must still be usable.
- *   ahead   up to count iterations as step makes them, without waiting between
- *           them; *taken (may be 0) were, norms[i * s->k + j] is ||r_j|| after
- *           the one numbered i.  It must end behind any after which the driver
- *           has something to decide: nothing above s->limit, a quarter of the
- *           columns at or below it, a norm not finite.  Iterations that are
- *           out of the ordinary are left to step.  NULL: none.
+ *   ahead   up to *count iterations as step makes them, without waiting between
+ *           them; *count becomes how many were tried, *taken (may be 0) were,
+ *           norms[i * s->k + j] is ||r_j|| after the one numbered i.  It must
+ *           end behind any after which the driver has something to decide:
+ *           nothing above s->limit, a quarter of the columns at or below it, a
+ *           norm not finite.  Iterations that are out of the ordinary are left
+ *           to step.  NULL: none.
  *   permute the columns of X and R were re-ordered: new position p holds what
  *           was at from[p]; count of them stay at work (s->k is count then).
  *           NULL for methods whose directions are not tied to columns.
@@ -27,8 +28,8 @@
  *           what resnorm speaks of; nothing when it is.  The driver asks
  *           before it looks at X.  With permute the method goes on afterwards;
  *           without it start follows, and columns leave at such times only.
- *           step asks for both by s->renew.  NULL: X and R are true after each
- *           step.
+ *           step asks for both by s->renew, and so may ahead, for behind its
+ *           last one.  NULL: X and R are true after each step.
  */
 #ifndef SPS_SOLVER_H
 #define SPS_SOLVER_H
@@ -62,7 +63,7 @@ typedef struct sps_solver_type {
     sps_status (*start)(sps_solver *s, void *method);
     sps_status (*step)(sps_solver *s, void *method);
     /* Optional. */
-    sps_status (*ahead)(sps_solver *s, void *method, int count, int *taken,
+    sps_status (*ahead)(sps_solver *s, void *method, int *count, int *taken,
                         double *norms);
     sps_status (*permute)(sps_solver *s, void *method, const int *from,
                           int count);
@@ -108,7 +109,7 @@ struct sps_solver {
                                  a cycle brings nothing (set by the driver) */
     int width;                /* search directions of the last step */
     sps_stop stop;
-    bool renew;               /* set by step: flush and start again */
+    bool renew;               /* set by step or ahead: flush and start */
     const char *event;        /* for the monitor; static text */
 
     /* The driver's (solve.c, verify.c). */

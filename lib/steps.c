@@ -7,6 +7,9 @@
  * timed, which a recording does not tell apart. */
 #include "steps.h"
 
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend.h"
@@ -18,6 +21,8 @@ _Static_assert(SPS_SOLVER_AHEAD <= SPS_STEPS_AHEAD, "norms of all steps");
 
 /* Numbers of a block up to which steps are recorded. */
 #define RECORDED (INT64_C(1) << 23)
+
+#define PART 0.7
 
 enum { STATE = 8 };          /* doubles that the state takes */
 
@@ -78,6 +83,7 @@ sps_status spsi_steps_create(sps_context *ctx, int k, bool columns,
     w->bytes = (size_t)lay_out(w, NULL) * sizeof(double);
     SPS_TRY(SPS_NEW(ctx, seen(w), &w->seen));
     SPS_TRY(SPS_NEW(ctx, k, &w->limits));
+    SPS_TRY(SPS_NEW(ctx, k, &w->far));
     SPS_TRY(SPS_NEW(ctx, in_S(w), &w->sums));
     for (int j = 0; j < k; j++) w->limits[j] = -1;   /* none yet */
     SPS_TRY(ctx->backend->alloc(ctx, w->bytes, &room));
@@ -106,6 +112,7 @@ void spsi_steps_destroy(sps_steps **w_p)
     if (w->state) w->ctx->backend->release(w->ctx, w->state, w->bytes);
     spsi_free(w->ctx, w->seen);
     spsi_free(w->ctx, w->limits);
+    spsi_free(w->ctx, w->far);
     spsi_free(w->ctx, w->sums);
     spsi_free(w->ctx, w);
 }
@@ -287,8 +294,41 @@ static sps_status resume(sps_steps *w)
     return w->ctx->backend->upload(w->ctx, w->state, &state, sizeof state);
 }
 
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of the column that is the first to stop the queue when it is done, since with
+ * it all but `few` are: log(||r|| / limit). */
+static double distance(const sps_solver *s, sps_steps *w)
+{
+    const int few = spsi_columns_few(s);
+
+    for (int j = 0; j < s->k; j++)
+        w->far[j] = log(s->resnorm[j] / fmax(s->limit[j], DBL_MIN));
+    qsort(w->far, (size_t)s->k, sizeof *w->far, by_value);
+    return w->far[s->k - 1 - few];
+}
+
+/* What is queued behind the step that stops the queue does nothing, but its
+ * products run.  So no more steps than PART of what is left to do at the rate
+ * of the last ones: residuals of conjugate directions do not fall evenly.  To
+ * wait once more costs less than a product of a large block. */
+static void foresee(const sps_solver *s, sps_steps *w, int *count)
+{
+    const double left = distance(s, w), gained = w->distance - left;
+    const double steps = PART * left / gained * w->since;
+
+    w->distance = left;
+    if (left > 0 && gained > 0 && w->since > 0 && steps < *count)
+        *count = steps < 1 ? 1 : (int)steps;
+}
+
 sps_status spsi_steps_take(sps_solver *s, sps_steps *w, sps_block *P,
-                           sps_block *Q, int count, int *taken, double *norms,
+                           sps_block *Q, int *count, int *taken, double *norms,
                            int *why)
 {
     sps_steps_state state;
@@ -297,7 +337,8 @@ sps_status spsi_steps_take(sps_solver *s, sps_steps *w, sps_block *P,
 
     SPS_TRY(resume(w));
     SPS_TRY(send_limits(s, w));
-    for (int i = 0; i < count; i++) SPS_TRY(queue_one(s, w, P, Q));
+    foresee(s, w, count);
+    for (int i = 0; i < *count; i++) SPS_TRY(queue_one(s, w, P, Q));
     SPS_TRY(w->ctx->backend->download(w->ctx, w->seen, w->state,
                                       (size_t)seen(w) * sizeof(double)));
     memcpy(&state, w->seen, sizeof state);
@@ -308,6 +349,7 @@ sps_status spsi_steps_take(sps_solver *s, sps_steps *w, sps_block *P,
         memcpy(norms + (size_t)i * (size_t)s->k,
                w->seen + STATE + (w->taken + i) % SPS_STEPS_AHEAD * w->most,
                (size_t)s->k * sizeof *norms);
+    w->since = *taken;
     w->taken = state.taken;
     w->given = state.given;
     w->parts = state.parts;

@@ -86,6 +86,9 @@ typedef struct sps_steps {
     double *seen;            /* state, norms, last, and C with own scalars */
     double *limits;          /* what limit holds */
     double *sums;            /* the parts of S and C */
+    double *far;             /* k: how far columns are from their limits */
+    double distance;         /* to the next look, before the last steps */
+    int since;               /* that these were */
     int taken, given, parts; /* of the state, as last seen */
     bool stopped, unrecorded;
     void *recording;         /* of a step with r = k */
@@ -113,11 +116,12 @@ sps_status spsi_steps_begin(sps_solver *s, sps_steps *w, const sps_block *P,
 /* What the place holds: S, packed, k x k; C with own scalars. */
 sps_status spsi_steps_basis(sps_steps *w, sps_small *S);
 void spsi_steps_scalars(const sps_steps *w, double *c);
-/* Queues `count` steps <= SPS_STEPS_AHEAD for X and R of s, with P and Q the
- * search block and its product, and waits once.  *taken of them were taken;
+/* Queues up to *count steps <= SPS_STEPS_AHEAD for X and R of s, with P and Q
+ * the search block and its product, and waits once.  *count: how many it were,
+ * fewer where the driver will soon have to look; *taken of them were taken;
  * norms[i * s->k + j] is ||r_j|| after step i; *why: reasons to stop. */
 sps_status spsi_steps_take(sps_solver *s, sps_steps *w, sps_block *P,
-                           sps_block *Q, int count, int *taken, double *norms,
+                           sps_block *Q, int *count, int *taken, double *norms,
                            int *why);
 
 #ifdef __cplusplus

@@ -160,7 +160,7 @@ fail:
 }
 
 /* Steps in the place; those that are not regular are left to step(). */
-static sps_status ahead(sps_solver *s, void *method, int count, int *taken,
+static sps_status ahead(sps_solver *s, void *method, int *count, int *taken,
                         double *norms)
 {
     struct block_cg *m = method;

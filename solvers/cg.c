@@ -66,7 +66,7 @@ fail:
 }
 
 /* Steps in the place; what is not regular is left to step(). */
-static sps_status ahead(sps_solver *s, void *method, int count, int *taken,
+static sps_status ahead(sps_solver *s, void *method, int *count, int *taken,
                         double *norms)
 {
     struct cg *m = method;

@@ -26,6 +26,7 @@
  * precision reaches what doubles reach. */
 #include "solver.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "single.h"
@@ -33,7 +34,6 @@
 #include "timer.h"
 
 #define GAIN 0.01         /* of a cycle */
-#define TRUST 1e-5        /* no column's recurrence counts below this part */
 #define POOR 0.5          /* a cycle that leaves more than that was for nothing */
 /* A cycle is too long beyond PATIENCE steps and LONGER times those of the
  * shortest before: conjugate gradients get faster as they go on, unless the
@@ -181,11 +181,17 @@ fail:
     return st;
 }
 
-static bool too_long(const sps_solver *s, const struct refinement *m)
+/* Steps that the cycle may take. */
+static int longest(const sps_solver *s, const struct refinement *m)
 {
     const double whole = (double)s->n / s->columns;
 
-    return m->length > PATIENCE + fmin(m->allowed, whole);
+    return (int)fmin(PATIENCE + fmin(m->allowed, whole), INT_MAX - 1);
+}
+
+static bool too_long(const sps_solver *s, const struct refinement *m)
+{
+    return m->length > longest(s, m);
 }
 
 /* What a cycle that gained allows those behind it. */
@@ -280,19 +286,14 @@ static void set_limits(const sps_solver *s, struct refinement *m)
 static bool is_over(const sps_solver *s, const struct refinement *m,
                     const double *norms)
 {
-    bool all = true, any = false;
+    bool all = true;
 
-    for (int p = 0; p < s->k; p++) {
-        const double part = TRUST * m->begun[s->column[p]];
-
-        all = all && norms[p] <= m->limit[p];
-        any = any || (norms[p] <= part && norms[p] > 0);
-    }
-    return all || any;
+    for (int p = 0; p < s->k; p++) all = all && norms[p] <= m->limit[p];
+    return all;
 }
 
-/* Steps in floats: up to count of them, 0 where directions are lost. */
-static sps_status take(sps_solver *s, struct refinement *m, int count,
+/* Steps in floats: up to *count of them, 0 where directions are lost. */
+static sps_status take(sps_solver *s, struct refinement *m, int *count,
                        int *taken, double *norms)
 {
     sps_solver *inner = &m->inner;
@@ -323,25 +324,29 @@ fail:
     return st;
 }
 
-/* Nothing is taken ahead where the cycle is over: its last step is step's,
- * which may ask for a new one. */
-static sps_status ahead(sps_solver *s, void *method, int count, int *taken,
+/* No step behind the one by which a cycle gets too long: where it ends does not
+ * depend on how many are asked for. */
+static sps_status ahead(sps_solver *s, void *method, int *count, int *taken,
                         double *norms)
 {
     struct refinement *m = method;
+    const int left = longest(s, m) + 1 - m->length;
+    sps_status st;
 
-    *taken = 0;
-    return m->over ? SPS_OK : take(s, m, count, taken, norms);
+    if (left < *count) *count = left;
+    st = take(s, m, count, taken, norms);
+    s->renew = m->over;
+    return st;
 }
 
 static sps_status step(sps_solver *s, void *method)
 {
     struct refinement *m = method;
     sps_status st = SPS_OK;
-    int taken = 0;
+    int one = 1, taken = 0;
 
     for (int attempt = 0; attempt < 2 && taken == 0 && !s->stop; attempt++)
-        SPS_TRY(take(s, m, 1, &taken, m->norms));
+        SPS_TRY(take(s, m, &one, &taken, m->norms));
     if (s->stop) return st;
     if (taken == 0 || m->why & SPS_STEPS_BROKEN) {
         s->stop = SPS_STOP_BREAKDOWN;
