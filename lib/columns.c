@@ -54,8 +54,7 @@ fail:
     return st;
 }
 
-/* The power of two that brings norm into [1/2, 1). */
-static double unit(double norm)
+double spsi_columns_unit(double norm)
 {
     int e = 0;
 
@@ -158,7 +157,8 @@ sps_status spsi_columns_open(sps_solver *s, const sps_block *B, sps_block *X)
     SPS_TRY(spsi_norms(B, s->norm_b));
     SPS_TRY(project_rhs(s, B));
     SPS_TRY(clear_columns(s, X));
-    for (int j = 0; j < s->columns; j++) s->scale[j] = unit(s->norm_b[j]);
+    for (int j = 0; j < s->columns; j++)
+        s->scale[j] = spsi_columns_unit(s->norm_b[j]);
     SPS_TRY(spsi_axpby_cols(s->scale, X, NULL, X));
     if (s->opt.norm == SPS_NORM_START) {
         SPS_TRY(spsi_columns_residual(s, &s->R, true));

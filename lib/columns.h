@@ -6,6 +6,9 @@
 
 #include "solver.h"
 
+/* The power of two that brings norm into [1/2, 1), or near to it; 1 for what is
+ * not positive or not finite. */
+double spsi_columns_unit(double norm);
 /* Projects B, scales X, zeroes what must be zero, measures norms. */
 sps_status spsi_columns_open(sps_solver *s, const sps_block *B, sps_block *X);
 /* Best columns, user's order, user's units, projected.  failed: the operator
