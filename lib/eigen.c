@@ -295,7 +295,7 @@ static void release_arrays(sps_eigen *e)
     void *arrays[] = { e->theta, e->ritz, e->resnorm, e->xnorm, e->mnorm,
                        e->lambda, e->residual, e->backward, e->bound, e->relative,
                        e->scratch, e->done, e->pair, e->order, e->dense_w,
-                       e->host_x, e->host_g };
+                       e->host_x, e->host_g, e->ground };
 
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         spsi_free(e->ctx, arrays[i]);

@@ -95,6 +95,7 @@ struct sps_eigen {
     int nulls, null_columns;     /* its dimension; columns of fixed for it */
     bool means;
     bool blind;                  /* M maps the null vectors of A to zero */
+    int64_t *ground;             /* blind: null_columns rows, see eigen_fix.c */
     sps_small *F;                /* fixed columns x m */
     sps_small *G, *U, *C;        /* up to 3 m square: Gram, scratch, Q'W */
     sps_small *J;                /* up to 3 m x m: [Q W]'M W */
@@ -154,6 +155,9 @@ sps_status spsi_eigen_ends(sps_eigen *e, sps_small *T, double *low,
  * orthonormal. */
 sps_status spsi_eigen_gather_fixed(sps_eigen *e);
 sps_status spsi_eigen_settle_fixed(sps_eigen *e);
+/* R -= N N'R where A and M share the null vectors N: right-hand sides in the
+ * range of A - sigma M and of M, and of their solutions the one without N. */
+sps_status spsi_eigen_leave_nulls(sps_eigen *e, sps_block *R);
 
 /* eigen_proof.c: of the first e->count columns of fixed behind `given`:
  * Rayleigh quotients, residuals, bounds, orthogonality, and the verdict. */

@@ -43,6 +43,17 @@ static int before_gap(const sps_eigen *e, double *t)
     return 0;
 }
 
+/* Rows and columns that hold shared null vectors, out of the way. */
+static void ground(const sps_eigen *e, sps_small *A)
+{
+    for (int t = 0; e->ground && t < e->null_columns; t++) {
+        int g = (int)e->ground[t];
+
+        for (int i = 0; i < A->rows; i++)
+            *spsi_small_at(A, i, g) = *spsi_small_at(A, g, i) = i == g;
+    }
+}
+
 /* Eigenvalues of the pencil below t. */
 static sps_status below(sps_eigen *e, sps_small *A, sps_small *M, double t,
                         int *count)
@@ -56,15 +67,17 @@ static sps_status below(sps_eigen *e, sps_small *A, sps_small *M, double t,
         for (int i = 0; i < n; i++)
             *spsi_small_at(A, i, j) -=
                 t * (e->M ? *spsi_small_at(M, i, j) : i == j);
+    ground(e, A);
     SPS_TRY(spsi_small_inertia(A, count));
 fail:
     return st;
 }
 
-/* Null vectors deflated are eigenvalues 0 that were not to be found. */
+/* Null vectors deflated are eigenvalues 0 that were not to be found; those that
+ * A and M share are none. */
 static int known_zeros(const sps_eigen *e, double t)
 {
-    return rank_of(e, 0) < t ? e->nulls : 0;
+    return !e->blind && rank_of(e, 0) < t ? e->nulls : 0;
 }
 
 static sps_status by_inertia(sps_eigen *e)
@@ -85,7 +98,7 @@ static sps_status by_inertia(sps_eigen *e)
         inside -= above;
     } else {
         SPS_TRY(below(e, A, M, e->sign * t, &inside));
-        if (e->sign < 0) inside = n - inside;
+        if (e->sign < 0) inside = n - inside - (e->blind ? e->null_columns : 0);
     }
     e->missed = inside - known_zeros(e, t) - found;
     if (e->missed < 0) e->missed = 0;   /* rounding at the edge of a gap */
@@ -102,12 +115,9 @@ static bool in_time(const sps_eigen *e, double seconds)
            spsi_now() - e->started + seconds < e->opt.max_seconds;
 }
 
-/* Not where A and M are singular in the same vectors: A - t M is, too, for every
- * t, and the signs of its zero pivots are rounding. */
 static bool small_enough(const sps_eigen *e)
 {
-    return e->n <= LARGEST && !e->opt.constraints && e->type->step &&
-           !(e->blind && e->nulls > 0);
+    return e->n <= LARGEST && !e->opt.constraints && e->type->step;
 }
 
 /* Counts begin and end a bound away from pairs. */

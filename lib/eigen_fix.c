@@ -5,7 +5,15 @@
  * Each is a column v of `fixed` with its dual v', W -= v (v' W): M v for
  * vectors orthonormal in the inner product of M, and v itself for null vectors
  * of both A and M, which that product does not see (free structures with
- * massless unknowns; the pencil is definite on their complement). */
+ * massless unknowns; the pencil is definite on their complement).
+ *
+ * Shared null vectors N make A - sigma M singular for every sigma.  Let g be
+ * as many rows as there are null vectors, N(g,:) regular ("ground", the supports
+ * of a structure that hold it and no more; Farhat and Geradin, Int.
+ * J. Numer. Meth. Engng. 41, 1998).  Then every x is N c + y with y(g) = 0, and rows and
+ * columns g taken out of A and M leave the pencil of the complement: the same
+ * eigenvalues and inertia, a regular A - sigma M, and the solutions of
+ * (A - sigma M) x = b, b orthogonal to N, up to a part along N. */
 #include "eigen.h"
 
 #include <math.h>
@@ -119,6 +127,78 @@ fail:
     return st;
 }
 
+/* The row of v, q numbers each, that is longest. */
+static int64_t longest(const double *v, int64_t n, int q)
+{
+    double most = -1;
+    int64_t at = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0;
+
+        for (int j = 0; j < q; j++) sum += v[i * q + j] * v[i * q + j];
+        if (sum > most) {
+            most = sum;
+            at = i;
+        }
+    }
+    return at;
+}
+
+/* Rows of N' without their part along row `at`, which becomes zero. */
+static void without_row(double *v, int64_t n, int q, int64_t at, double *u)
+{
+    double norm = 0;
+
+    memcpy(u, v + at * q, (size_t)q * sizeof *u);
+    for (int j = 0; j < q; j++) norm += u[j] * u[j];
+    for (int64_t i = 0; i < n; i++) {
+        double along = 0;
+
+        for (int j = 0; j < q; j++) along += v[i * q + j] * u[j];
+        along /= norm > 0 ? norm : 1;
+        for (int j = 0; j < q; j++) v[i * q + j] -= along * u[j];
+    }
+    memset(v + at * q, 0, (size_t)q * sizeof *v);
+}
+
+/* e->ground: rows g with N(g,:) far from singular, by Gram-Schmidt with
+ * pivots: 4 n q^2 operations on the host. */
+static sps_status choose_ground(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    int q = e->null_columns;
+    double *v = NULL, *u = NULL;
+    sps_block N;
+
+    SPS_TRY(SPS_NEW(e->ctx, q, &e->ground));
+    SPS_TRY(SPS_NEW(e->ctx, e->n * q, &v));
+    SPS_TRY(SPS_NEW(e->ctx, q, &u));
+    spsi_block_view(e->fixed, 0, q, &N);
+    SPS_TRY(sps_block_get(&N, 0, q, v, q, SPS_ROW_MAJOR, SPS_HOST));
+    for (int t = 0; t < q; t++) {
+        e->ground[t] = longest(v, e->n, q);
+        without_row(v, e->n, q, e->ground[t], u);
+    }
+fail:
+    spsi_free(e->ctx, v);
+    spsi_free(e->ctx, u);
+    return st;
+}
+
+sps_status spsi_eigen_leave_nulls(sps_eigen *e, sps_block *R)
+{
+    sps_status st = SPS_OK;
+    sps_block N;
+
+    if (!e->blind || R->k == 0) return SPS_OK;
+    spsi_block_view(e->fixed, 0, e->null_columns, &N);
+    SPS_TRY(spsi_gram(&N, R, e->F));
+    SPS_TRY(spsi_mul_small(-1.0, &N, e->F, 1.0, R));
+fail:
+    return st;
+}
+
 /* The null vectors, in the columns of fixed. */
 static sps_status settle_nulls(sps_eigen *e)
 {
@@ -141,6 +221,7 @@ static sps_status settle_nulls(sps_eigen *e)
     e->blind = both;
     if (both) {
         SPS_TRY(spsi_copy(e->fixed, e->dual));
+        SPS_TRY(choose_ground(e));
         spsi_note(e->ctx, "A and M share a null space of dimension %d: pairs "
                   "are those of its complement", e->null_columns);
     }

@@ -139,6 +139,8 @@ static sps_status dual_norms(sps_eigen *e, const sps_block *R, double *bound)
         spsi_block_view(R, first, k, &given);
         spsi_block_view(B, 0, k, &part);
         SPS_TRY(spsi_copy(&given, &part));
+        /* The rest is rounding, and M has no solution for it. */
+        SPS_TRY(spsi_eigen_leave_nulls(e, &part));
         SPS_TRY(sps_solver_linear(e->mass_solver, B, e->Z, &result));
         SPS_TRY(spsi_dots(B, e->Z, e->scratch));
         for (int j = 0; j < k; j++)

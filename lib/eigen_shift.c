@@ -7,7 +7,11 @@
  *
  * A - sigma M is a matrix of its own, and one product is a block solve by the
  * library's linear methods, to a backward error that a direct solver would
- * have.  Pairs are judged by A and M as ever. */
+ * have.  Pairs are judged by A and M as ever.
+ *
+ * Null vectors that A and M share are left out of right-hand sides and
+ * solutions, and the matrix is grounded (eigen_fix.c): D is zero in those rows,
+ * which with a diagonal of one there says x = 0. */
 #include "eigen.h"
 
 #include <float.h>
@@ -159,7 +163,7 @@ static sps_status choose_solver(sps_eigen *e, bool any)
 }
 
 /* e->shift = D (A - sigma M) D, D = diag(e->shift_D) of powers of two, whose
- * rows have largest entries near 1. */
+ * rows have largest entries near 1; ones on the diagonal of grounded rows. */
 static sps_status equilibrate(sps_eigen *e)
 {
     sps_csr *C = e->shift;
@@ -169,9 +173,11 @@ static sps_status equilibrate(sps_eigen *e)
     SPS_TRY(SPS_NEW(e->ctx, e->n, &d));
     SPS_TRY(SPS_NEW(e->ctx, e->n, &same));
     SPS_TRY(spsi_equilibrate(e->ctx, C, d, same));
+    for (int t = 0; e->ground && t < e->null_columns; t++) d[e->ground[t]] = 0;
     for (int64_t i = 0; i < e->n; i++)
         for (int64_t p = C->rowptr[i]; next_of(C, i, p); p++)
-            val[p] *= d[i] * d[C->col[p]];
+            val[p] = d[i] == 0 && C->col[p] == i ? 1
+                                                 : val[p] * d[i] * d[C->col[p]];
     SPS_TRY(sps_block_create(e->ctx, e->n, 1, &e->shift_D));
     SPS_TRY(sps_block_set(e->shift_D, 0, 1, d, 1, SPS_ROW_MAJOR, SPS_HOST));
 fail:
@@ -218,11 +224,13 @@ static sps_status inner_solve(sps_eigen *e)
     sps_status st = SPS_OK;
 
     SPS_TRY(spsi_fill(e->shift_X, 0));
+    SPS_TRY(spsi_eigen_leave_nulls(e, e->shift_B));
     memcpy(phase, e->ctx->phase_seconds, sizeof phase);
     SPS_TRY(spsi_scale_rows(e->shift_D, e->shift_B, e->shift_B));
     SPS_TRY(sps_solver_linear(e->shift_solver, e->shift_B, e->shift_X,
                               &result));
     SPS_TRY(spsi_scale_rows(e->shift_D, e->shift_X, e->shift_X));
+    SPS_TRY(spsi_eigen_leave_nulls(e, e->shift_X));
     for (int i = 0; i < SPS_PHASES; i++)
         e->ctx->phase_seconds[i] += phase[i];
     e->applies_T += result.iterations;
@@ -241,22 +249,31 @@ fail:
     return st;
 }
 
+/* Columns of fixed that have a border: shared null vectors are left out of
+ * every solution already. */
+static int bordered(const sps_eigen *e, sps_block *dual)
+{
+    int first = e->blind ? e->null_columns : 0;
+
+    spsi_block_view(e->dual, first, e->given - first, dual);
+    return e->given - first;
+}
+
 /* What constraints Y take: border Z = (A - sigma M)^-1 M Y, (Y'M Z)^-1. */
 static sps_status make_border(sps_eigen *e)
 {
     sps_status st = SPS_OK;
-    sps_block part, D, Z;
-    int info = 0;
+    sps_block dual, part, D, Z;
+    int info = 0, all = bordered(e, &dual);
 
-    if (!e->opt.constraints || e->given == 0) return SPS_OK;
-    SPS_TRY(sps_block_create(e->ctx, e->n, e->given, &e->border));
-    SPS_TRY(spsi_small_create(e->ctx, e->given, e->given,
-                              &e->border_inverse));
-    for (int first = 0; first < e->given; first += e->width) {
-        int k = e->given - first < e->width ? e->given - first : e->width;
+    if (!e->opt.constraints || all == 0) return SPS_OK;
+    SPS_TRY(sps_block_create(e->ctx, e->n, all, &e->border));
+    SPS_TRY(spsi_small_create(e->ctx, all, all, &e->border_inverse));
+    for (int first = 0; first < all; first += e->width) {
+        int k = all - first < e->width ? all - first : e->width;
 
         SPS_TRY(spsi_fill(e->shift_B, 0));
-        spsi_block_view(e->dual, first, k, &D);
+        spsi_block_view(&dual, first, k, &D);
         spsi_block_view(e->shift_B, 0, k, &part);
         SPS_TRY(spsi_copy(&D, &part));
         SPS_TRY(inner_solve(e));
@@ -264,8 +281,7 @@ static sps_status make_border(sps_eigen *e)
         spsi_block_view(e->border, first, k, &Z);
         SPS_TRY(spsi_copy(&part, &Z));
     }
-    spsi_block_view(e->dual, 0, e->given, &D);
-    SPS_TRY(spsi_gram(&D, e->border, e->border_inverse));
+    SPS_TRY(spsi_gram(&dual, e->border, e->border_inverse));
     SPS_TRY(spsi_small_invert(e->border_inverse, &info));
     SPS_REQUIRE(e->ctx, info == 0 && !e->stop, SPS_EUNFIT,
                 "beside the constraints, sigma is an eigenvalue: move it");
@@ -308,7 +324,7 @@ static sps_status without_border(sps_eigen *e, sps_block *Y)
     sps_block D;
 
     if (!e->border) return SPS_OK;
-    spsi_block_view(e->dual, 0, e->given, &D);
+    (void)bordered(e, &D);
     SPS_TRY(spsi_gram(&D, Y, e->F));
     SPS_TRY(spsi_small_mul(1.0, e->border_inverse, false, e->F, false, 0.0,
                            e->C));

@@ -103,8 +103,8 @@ void eigen_report(const job *j, FILE *f)
     if (j->M) fprintf(f, ",\n              ||M|| %.4g", e->norm_M);
     fprintf(f, "\n  X'MX        is I up to %.1e\n", e->orthogonality);
     if (e->nullspace > 0)
-        fprintf(f, "  null space  dimension %d: so many eigenvalues are zero, "
-                   "not listed\n", e->nullspace);
+        fprintf(f, "  null space  dimension %d, left out: its zeros are not "
+                   "listed\n", e->nullspace);
     if (e->missed >= 0)
         fprintf(f, "  count       %s\n", e->missed ? "eigenvalues were missed"
                 : "no missed eigenvalue was found");
