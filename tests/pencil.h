@@ -47,19 +47,20 @@ double pencil_exact(const pencil *p, int i);
 /* Whether all pairs have converged; unless this is the small set the test fails
  * when they have not. */
 bool pencil_converged(const pencil *p);
-/* Solves, and the test fails unless every pair has converged (see above) to the
- * eigenvalues that LAPACK finds, within 1e-8 relative and the rounding of x'A x;
- * where they differ by more, LAPACK on an ill-conditioned pencil may be the one
- * that is wrong, and inertia in long double decides. */
+/* Solves, and the test fails unless every pair has converged (see above), by its
+ * residual in long double too, to the eigenvalues that LAPACK finds, within 1e-8
+ * relative and the rounding of x'A x; where they differ by more, LAPACK on an
+ * ill-conditioned pencil may be the one that is wrong, and inertia in long
+ * double decides. */
 void pencil_must_agree(pencil *p, const char *what);
-/* The same, but where norms let rounding forbid rtol, 1000 eps ||A|| ||x||,
- * pairs may be limited by it, or stagnate. */
+/* The same, but pairs may be limited by rounding, where in long double they are;
+ * and where norms let rounding forbid rtol, 1000 eps ||A|| ||x||, they may
+ * stagnate, which is counted. */
 void pencil_must_hold(pencil *p, const char *what);
+/* How many pairs did, of how many. */
+int pencil_stagnated(int *of);
 /* Of a pencil solved: an eigenvalue lies within its bound of each lambda. */
 void pencil_must_be_within_bounds(const pencil *p);
-/* The worst of ||A x - lambda M x|| / (max(|lambda|, atol / rtol) ||M x||), in
- * long double, of the pairs that are said to have converged. */
-double pencil_worst(const pencil *p);
 void pencil_close(pencil *p);
 
 #endif
