@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_lobpcg.c - the course of a search: guesses, blocks that are locked, bits
- * that repeat. */
+/* check_lobpcg.c - the course of a search: guesses, blocks that are locked, a
+ * perfect preconditioner, products that drift, bits that repeat. */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,6 +109,173 @@ START_TEST(many_pairs_are_locked_block_after_block)
 }
 END_TEST
 
+enum { WIDE = 45, HIGH = 32, MANY = 200 };
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double sine(int j, int n)
+{
+    return 4 * pow(sin(acos(-1) * j / (2 * n + 2)), 2);
+}
+
+/* Five-point differences on a rectangle: pairs close together and apart, seven
+ * and more lockings of a block of 32. */
+START_TEST(two_hundred_pairs_of_a_membrane_by_a_block_of_32)
+{
+    int wide = runner_quick() ? 10 : WIDE, high = runner_quick() ? 12 : HIGH;
+    sps_context *ctx = pencil_context(1);
+    double exact[WIDE * HIGH];
+    pencil p;
+
+    pencil_open(&p, ctx, wide * high, runner_quick() ? 40 : MANY, false);
+    p.opt.block = 32;
+    p.opt.rtol = 1e-7;
+    p.opt.verify_count = true;
+    for (int i = 0; i < p.n; i++) {
+        exact[i] = sine(i % wide + 1, wide) + sine(i / wide + 1, high);
+        pencil_set(&p, i, i, 4);
+        if (i % wide) pencil_set(&p, i, i - 1, -1);
+        if (i >= wide) pencil_set(&p, i, i - wide, -1);
+    }
+    qsort(exact, (size_t)p.n, sizeof *exact, ascending);
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.block, 32);
+    for (int j = 0; pencil_converged(&p) && j < p.count; j++)
+        ck_assert_msg(fabs(p.lambda[j] - exact[j]) < 1e-9,
+                      "pair %d: %.12g, not %.12g", j, p.lambda[j], exact[j]);
+    if (!runner_quick()) ck_assert_int_eq(p.result.missed, 0);
+    ck_assert(p.result.orthogonality < 1e-10);
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* ----------------------------------------------- functions of the caller */
+
+enum { LINE = 300 };
+
+/* [-1 d -1], d its diagonal; noise in the first products. */
+typedef struct line {
+    double d, noise;
+    int products, noisy;
+} line;
+
+static int multiply(double alpha, const double *X, int64_t ldx, double beta,
+                    double *Y, int64_t ldy, int64_t n, int k, void *stream,
+                    void *data)
+{
+    line *l = data;
+    double noise = l->products++ < l->noisy ? l->noise : 0;
+
+    (void)stream;
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < k; j++) {
+            double *y = &Y[i * ldy + j], v = l->d * X[i * ldx + j];
+
+            if (i > 0) v -= X[(i - 1) * ldx + j];
+            if (i + 1 < n) v -= X[(i + 1) * ldx + j];
+            v *= 1 + noise * sin(37.0 * (double)i + l->products);
+            *y = alpha * v + (beta == 0 ? 0 : beta * *y);
+        }
+    return 0;
+}
+
+/* Z = alpha A^-1 R + beta Z, by elimination: pivots d - 1 / (pivot before). */
+static int divide(double alpha, const double *R, int64_t ldr, double beta,
+                  double *Z, int64_t ldz, int64_t n, int k, void *stream,
+                  void *data)
+{
+    const line *l = data;
+    double pivot[LINE], x[LINE];
+
+    (void)stream;
+    for (int j = 0; j < k; j++) {
+        for (int64_t i = 0; i < n; i++) {
+            pivot[i] = l->d - (i ? 1 / pivot[i - 1] : 0);
+            x[i] = R[i * ldr + j] + (i ? x[i - 1] / pivot[i - 1] : 0);
+        }
+        for (int64_t i = n - 1; i >= 0; i--) {
+            double *z = &Z[i * ldz + j];
+
+            x[i] = (x[i] + (i + 1 < n ? x[i + 1] : 0)) / pivot[i];
+            *z = alpha * x[i] + (beta == 0 ? 0 : beta * *z);
+        }
+    }
+    return 0;
+}
+
+/* T is the inverse of A, or of A - sigma a hair below its lowest eigenvalue:
+ * T R lies all but within the span of X then. */
+START_TEST(a_perfect_preconditioner_leads_to_the_pairs_in_few_steps)
+{
+    static const double below[] = { 0.01, 1e-6, 1e-12 };
+    sps_context *ctx;
+
+    if (runner_place() == SPS_CUDA) return;   /* its memory is not ours */
+    ctx = pencil_context(1);
+    for (int t = 0; t < 4; t++) {
+        line inverse = { .d = 2.01 };
+        pencil p;
+
+        pencil_open(&p, ctx, LINE, 6, false);
+        p.opt.rtol = 1e-9;
+        if (t) inverse.d = 2 - sine(1, LINE) + below[t - 1];
+        for (int i = 0; i < LINE; i++) {
+            pencil_set(&p, i, i, 2.01);
+            if (i) pencil_set(&p, i, i - 1, -1);
+        }
+        ck_assert_int_eq(sps_precond_user(ctx, LINE, divide, &inverse, &p.T),
+                         SPS_OK);
+        pencil_must_agree(&p, "perfect");
+        ck_assert_int_le(p.result.iterations, 20);
+        sps_precond_destroy(&p.T);
+        pencil_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+static bool count_renewals(const sps_progress *g, void *data)
+{
+    if (g->event && !strcmp(g->event, "products renewed")) ++*(int *)data;
+    return true;
+}
+
+/* Products carried along are wrong by what was wrong in the first ones, as
+ * rounding would make them in the long run; fresh ones find it out. */
+START_TEST(products_that_drift_are_found_out_and_renewed)
+{
+    sps_context *ctx;
+
+    if (runner_place() == SPS_CUDA) return;   /* its memory is not ours */
+    ctx = pencil_context(1);
+    for (int noisy = 0; noisy < 2; noisy++) {
+        line a = { .d = 2.5, .noise = 1e-2, .noisy = noisy ? 8 : 0 };
+        int renewed = 0;
+        pencil p;
+
+        pencil_open(&p, ctx, LINE, 5, false);
+        p.opt.true_residual_every = 10;
+        p.opt.monitor = count_renewals;
+        p.opt.monitor_data = &renewed;
+        ck_assert_int_eq(sps_operator_user(ctx, LINE, multiply, &a,
+                                           SPS_SYMMETRIC, &p.op), SPS_OK);
+        ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+        for (int j = 0; pencil_converged(&p) && j < 5; j++)
+            ck_assert(fabs(p.lambda[j] - 0.5 - sine(j + 1, LINE)) < 1e-9);
+        ck_assert_int_eq(renewed > 0, noisy && !runner_quick());
+        ck_assert_int_ge(p.result.restarts, renewed);
+        pencil_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 /* What solves go through: directions by products, locking, a filter, shifts. */
 static const struct setting {
     const char *solver, *which, *precond;
@@ -185,6 +353,9 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_wrong_guess_that_fills_the_block_loses_no_pair),
     RUNNER_TEST(an_exact_guess_needs_no_iteration_and_a_wrong_end_is_left),
     RUNNER_TEST(many_pairs_are_locked_block_after_block),
+    RUNNER_TEST(two_hundred_pairs_of_a_membrane_by_a_block_of_32),
+    RUNNER_TEST(a_perfect_preconditioner_leads_to_the_pairs_in_few_steps),
+    RUNNER_TEST(products_that_drift_are_found_out_and_renewed),
     RUNNER_TEST(the_same_solve_gives_the_same_bits_whatever_the_threads),
 };
 

@@ -144,7 +144,7 @@ sps_status pencil_solve(pencil *p)
     p->opt.constraints = Y;
     p->opt.nullspace_basis = N;
     if (st == SPS_OK)
-        st = sps_solver_create_eigen(p->op, p->mass, NULL, p->count, &p->opt,
+        st = sps_solver_create_eigen(p->op, p->mass, p->T, p->count, &p->opt,
                                      &s);
     if (st == SPS_OK) st = sps_block_create(p->ctx, p->n, p->count, &X);
     if (st == SPS_OK)

@@ -19,6 +19,7 @@ typedef struct pencil {
                                  times 2^(u_i + u_j); or NULL: 0 */
     sps_csr *A, *M;
     sps_operator *op, *mass;
+    sps_precond *T;           /* the test's own, or NULL */
     sps_options opt;
     sps_eigen_result result;  /* its arrays are gone; these are copies: */
     double *residual, *bound;
