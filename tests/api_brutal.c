@@ -391,6 +391,59 @@ START_TEST(solvers)
 }
 END_TEST
 
+/* A tridiagonal pencil; by which method, from where, with what beside it. */
+static const struct search {
+    const char *solver, *which, *precond;
+    bool mass, constraint, count;
+} searches[] = {
+    {"auto", "smallest", "auto", true, true, false},
+    {"lobpcg", "smallest", "auto", false, true, true},
+    {"lobpcg", "largest", "chebyshev", true, false, true},
+    {"lobpcg", "nearest", "auto", true, true, false},
+    {"lobpcg", "nearest", "auto", false, false, true},
+    {"chebyshev_filter", "smallest", "none", false, false, false},
+    {"chebyshev_filter", "nearest", "none", false, true, true},
+};
+
+START_TEST(eigensolvers)
+{
+    sps_csr *A = matrix(false);
+    sps_operator *op = NULL, *mass = NULL;
+    sps_solver *s = NULL;
+    sps_block *X = NULL, *Y = NULL;
+    sps_options opt;
+
+    GOOD(sps_operator_csr(ctx, A, K, NULL, &op));
+    GOOD(sps_operator_csr(ctx, A, K, NULL, &mass));
+    GOOD(sps_block_create(ctx, N, K, &X));
+    GOOD(sps_block_create(ctx, N, 1, &Y));
+    GOOD(sps_block_random(Y, 2));
+    for (size_t i = 0; i < sizeof searches / sizeof *searches; i++) {
+        const struct search *t = &searches[i];
+        const sps_operator *M = t->mass ? mass : NULL;
+
+        sps_options_default(&opt);
+        opt.solver = t->solver;
+        opt.which = t->which;
+        opt.precond = t->precond;
+        opt.sigma = t->mass ? 0.9 : 3.1;
+        opt.constraints = t->constraint ? Y : NULL;
+        opt.verify_count = t->count;
+        opt.max_iterations = 5;
+        BRUTAL(sps_solver_create_eigen(op, M, NULL, K, &opt, &s),
+               sps_solver_destroy(&s));
+        GOOD(sps_solver_create_eigen(op, M, NULL, K, &opt, &s));
+        BRUTAL(sps_solver_eigen(s, X, NULL, NULL), (void)0);
+        sps_solver_destroy(&s);
+    }
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    sps_operator_destroy(&op);
+    sps_operator_destroy(&mass);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("api_brutal");
@@ -408,6 +461,7 @@ int main(void)
     tcase_add_test(tc, measured_operators);
     tcase_add_test(tc, preconds);
     tcase_add_test(tc, solvers);
+    tcase_add_test(tc, eigensolvers);
     suite_add_tcase(suite, tc);
     return runner_run(suite);
 }
