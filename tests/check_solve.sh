@@ -191,6 +191,11 @@ grep -q '1   [12]\.[09]\{8\}' "$tmp/out" ||
 expect 0 "" -A "$tmp/adjacency.mtx" -eigs 2 -laplacian -device cpu
 grep -q '2   [23]\.[09]\{8\}' "$tmp/out" ||
     fail "a triangle's Laplacian has not the eigenvalues 3 and 3"
+number='[0-9][0-9.e+-]*'
+grep -Eq "^ +2 +$number +$number +$number +$number +converged" "$tmp/out" ||
+    fail "-eigs does not tell bound, residual and backward error of each pair"
+grep -Eq 'eigenvalue +\+- +residual +backward +status' "$tmp/out" ||
+    fail "-eigs does not name the columns"
 grep -q 'null space  dimension 3' "$tmp/out" ||
     fail "-laplacian -eigs does not count the zero eigenvalues"
 # A mass matrix with a positive diagonal that is indefinite all the same.

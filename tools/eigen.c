@@ -108,11 +108,12 @@ void eigen_report(const job *j, FILE *f)
     if (e->missed >= 0)
         fprintf(f, "  count       %s\n", e->missed ? "eigenvalues were missed"
                 : "no missed eigenvalue was found");
-    fprintf(f, "\n  %6s %24s %10s %10s  %s\n", "pair", "eigenvalue", "+-",
-            "residual", "status");
+    fprintf(f, "\n  %6s %24s %10s %10s %10s  %s\n", "pair", "eigenvalue", "+-",
+            "residual", "backward", "status");
     for (int i = 0; i < e->count; i++)
-        fprintf(f, "  %6d %24.16e %10.2e %10.2e  %s\n", i + 1, e->lambda[i],
-                e->bound[i], e->residual[i], sps_stop_string(e->pair[i]));
+        fprintf(f, "  %6d %24.16e %10.2e %10.2e %10.2e  %s\n", i + 1,
+                e->lambda[i], e->bound[i], e->residual[i], e->backward[i],
+                sps_stop_string(e->pair[i]));
     fprintf(f, "\n");
 }
 

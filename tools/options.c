@@ -49,8 +49,11 @@ const cli_option cli_options[] = {
      "follow the number); 0 means no limit"},
 
     {"eigs", "K", NULL, CLI_INT, AT(eigs), 1, 1024, NULL, EIGEN,
-     "find K eigenpairs of A x = lambda M x instead of solving A X = B; -o "
-     "writes the eigenvectors, -x0 may hold guesses of them"},
+     "find K eigenpairs of A x = lambda M x instead of solving A X = B; of each "
+     "the report tells the error bound (+-), the residual ||A x - lambda M x|| in "
+     "units of |lambda| ||M x||, and the backward error, in those of (||A|| + "
+     "|lambda| ||M||) ||x||; -o writes the eigenvectors, -x0 may hold guesses of "
+     "them"},
     {"M", "FILE", NULL, CLI_FILE, AT(mass), 0, 0, NULL, EIGEN,
      "the mass matrix, symmetric positive definite; the identity without it"},
     {"which", "WHICH", "smallest", CLI_CHOICE, AT(which), 0, 0,
