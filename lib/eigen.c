@@ -103,8 +103,10 @@ static sps_status check_mass(const sps_operator *M)
     for (int64_t i = 0; i < M->n; i++)
         SPS_REQUIRE(M->ctx, d[i] > 0, SPS_EUNFIT,
                     "M is not positive definite: its diagonal holds %.3g in "
-                    "row %lld; eliminate massless unknowns first", d[i],
-                    (long long)i + 1);
+                    "row %lld; %s", d[i], (long long)i + 1,
+                    d[i] == 0  ? "eliminate massless unknowns first"
+                    : d[i] < 0 ? SPS_EIGEN_SWAP
+                               : "that is no number");
 fail:
     spsi_free(M->ctx, d);
     return st;
@@ -142,9 +144,9 @@ static sps_status choose_width(sps_eigen *e)
 
     if (e->nearest && e->type->folds) guard = e->count + 8;
     SPS_REQUIRE(e->ctx, e->count <= room, SPS_EINVAL,
-                "%d eigenpairs are more than there are: of %lld unknowns %d "
-                "null vectors take their share, whose eigenvalues are zero, "
-                "and %d constraints", e->count, (long long)e->n, e->nulls,
+                "%d eigenpairs are more than there are, %lld: as many as "
+                "unknowns (%lld), less null vectors (%d) and constraints (%d)",
+                e->count, (long long)room, (long long)e->n, e->nulls,
                 e->given - e->null_columns);
     if (m == 0) m = e->count + guard < WIDEST ? (e->count + guard + 3) / 4 * 4
                                               : WIDEST;

@@ -217,6 +217,9 @@ sps_status spsi_eigen_count(sps_eigen *e);
  * and the peak stated before a run covers it. */
 sps_status spsi_eigen_count_reserve(sps_eigen *e);
 
+/* What helps where M has x'M x < 0. */
+#define SPS_EIGEN_SWAP "if A is, change the two: M x = mu A x, mu = 1 / lambda"
+
 /* eigen_result.c */
 void spsi_eigen_result(const sps_eigen *e, const sps_seconds *seconds,
                        sps_eigen_result *r);

@@ -57,10 +57,12 @@ static sps_status check_mass(sps_eigen *e)
     SPS_TRY(spsi_eigen_project(e, &B));
     SPS_TRY(sps_solver_linear(e->mass_solver, &B, e->Z, &result));
     SPS_REQUIRE(e->ctx, result.stop != SPS_STOP_INDEFINITE, SPS_EUNFIT,
-                "M is not positive definite: x'M x is negative for some x");
+                "M is not positive definite: x'M x is negative for some x; "
+                SPS_EIGEN_SWAP);
     SPS_REQUIRE(e->ctx, result.stop == SPS_STOP_CONVERGED, SPS_EUNFIT,
                 "M is singular or nearly so: a solve with it ends at a "
-                "residual of %.1e (%s); eliminate massless unknowns",
+                "residual of %.1e (%s); eliminate massless unknowns, or name "
+                "the null vectors that A has as well (nullspace)",
                 result.worst_residual, sps_stop_string(result.stop));
 fail:
     return st;

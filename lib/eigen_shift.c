@@ -23,6 +23,8 @@
 #define BACKWARD 1e-13   /* of the inner solves */
 #define ENTRIES 8e7      /* of L and of U, at most */
 #define PLANE 3e8        /* the same if all rows were as long as the longest */
+#define TINY 1e-8        /* of ||A|| / ||M||: so far from the zeros of null
+                            vectors */
 
 static bool next_of(const sps_csr *A, int64_t i, int64_t p)
 {
@@ -103,6 +105,7 @@ void spsi_eigen_outside(sps_eigen *e)
     for (int64_t i = 0; i < e->n; i++) {
         double d = row_of(e->A->A, i, &r);
 
+        if (!isfinite(d + r)) return;
         low = fmin(low, d - r);
         high = fmax(high, d + r);
     }
@@ -187,15 +190,19 @@ fail:
 }
 
 /* With sigma an eigenvalue there are no factors: then a place beside it, a
- * little further each time.  Pairs are still ordered by their distance from
- * sigma. */
+ * little further each time.  Zero is one where null vectors are known: A less a
+ * negative multiple of M is definite if A is semidefinite, and what solves make
+ * of the null vectors is projected away.  Pairs are still ordered by their
+ * distance from sigma. */
 static sps_status find_pole(sps_eigen *e)
 {
     double size = e->norm_A / (e->norm_M > 0 ? e->norm_M : 1);
     double step = 1e-9 * fmax(fabs(e->opt.sigma), 1e-3 * size);
     double sigma = e->opt.sigma;
+    bool zero = e->nulls && !e->blind && fabs(sigma) < TINY * size;
     sps_status st = SPS_OK;
 
+    if (zero) sigma = -TINY * size;
     for (int attempt = 0; attempt < 4; attempt++) {
         SPS_TRY(spsi_eigen_subtract(e, sigma, &e->shift));
         SPS_TRY(equilibrate(e));
@@ -209,8 +216,10 @@ static sps_status find_pole(sps_eigen *e)
     }
     e->pole = sigma;
     if (st == SPS_OK && sigma != e->opt.sigma)
-        spsi_note(e->ctx, "A - sigma M could not be factored, sigma may be an "
-                  "eigenvalue: %.10g was taken in its place", sigma);
+        spsi_note(e->ctx, "%s: %.10g was taken in its place",
+                  zero ? "sigma is an eigenvalue, that of null vectors"
+                       : "A - sigma M could not be factored, sigma may be an "
+                         "eigenvalue", sigma);
 fail:
     return st;
 }

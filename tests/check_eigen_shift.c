@@ -482,6 +482,31 @@ START_TEST(a_shift_beside_shared_null_vectors_and_a_constraint)
 }
 END_TEST
 
+/* M is definite, and zero the eigenvalue of null vectors that are left out. */
+START_TEST(zero_is_no_shift_beside_known_null_vectors)
+{
+    sps_context *ctx = pencil_context(1);
+    double exact[6];
+    pencil p;
+
+    open_rings(&p, ctx, 150, 2, false);
+    p.opt.which = "nearest";
+    if (runner_quick()) p.opt.max_iterations = 3;
+    for (int i = 0; i < p.n; i++)
+        for (int j = 0; j < p.n; j++) {
+            *pencil_a(&p, i, j) = p.m[(long)i * p.n + j];
+            p.m[(long)i * p.n + j] = i == j;
+        }
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    next_to(150, 2, 0, exact);
+    for (int j = 0; pencil_converged(&p) && j < 6; j++)
+        ck_assert_msg(fabs(p.lambda[j] - exact[j]) < 1e-9, "%.12g, not %.12g",
+                      p.lambda[j], exact[j]);
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(the_smallest_of_an_indefinite_matrix_are_the_most_negative),
     RUNNER_TEST(an_indefinite_matrix_is_preconditioned_from_below_its_spectrum),
@@ -495,6 +520,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_constraint_holds_at_both_ends_and_inside),
     RUNNER_TEST(a_shift_beside_null_vectors_that_both_share),
     RUNNER_TEST(a_shift_beside_shared_null_vectors_and_a_constraint),
+    RUNNER_TEST(zero_is_no_shift_beside_known_null_vectors),
 };
 
 RUNNER_MAIN("eigen_shift", tests)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Smallest eigenvalues of real matrices: solve, SciPy's eigsh, known values.
 
-    eigen_table.py FOLDER RESULTS.tsv -device cpu|cuda|scipy [-solve PATH]
+    eigen_table.py FOLDER RESULTS.tsv -device cpu|cuda|scipy|inner [-solve PATH]
                    [-count 8] [-seconds 120] [-rtol 1e-7] [-only pairs|single|
                    graphs] [-names A,B,...] [-largest N] [-threads N]
-                   [-table OUT.md]
+                   [-table OUT.md] [-sigma X] [-more P]
 
 FOLDER holds INDEX.tsv (name class rows ... definiteness), NAME.mtx.gz, and
 README.md with a table of pairs "K, M" and one of lowest eigenvalues.  Problems:
@@ -20,6 +20,14 @@ taken as it is), of which the count smallest non-zero eigenvalues are wanted.
 scipy: eigsh in shift-invert mode, sigma 0 (pairs, alone) or just below 0
 (Laplacians, without isolated vertices, with as many more eigenvalues as there
 are components), factorisation timed with it.
+
+inner: a second road where that takes too long: eigsh, too, but the inverse is
+made otherwise.  Graphs go component by component, up to 400 vertices by LAPACK,
+larger ones by conjugate gradients with the degrees, to 1e-12, the constant
+projected off.  Others, scaled to a unit diagonal of M (of A), by SuperLU in its
+symmetric mode with one step of refinement; where its pivots stand on the
+diagonal their signs count the eigenvalues below -sigma X (Sylvester), and with
+-more P so many pairs are looked for, of which the smallest are kept.
 
 One line of RESULTS for each run; (name, device) that stand there are skipped,
 so that an interrupted run goes on.  -table sets the devices side by side: for
@@ -52,7 +60,7 @@ MEMORY = 8 << 30                 # of SciPy's factors
 def options(words):
     opt = {"solve": "solve", "device": "cpu", "count": 8, "seconds": 120.0,
            "rtol": 1e-7, "only": "", "names": "", "largest": 10**9,
-           "table": "", "threads": 0}
+           "table": "", "threads": 0, "sigma": 0.0, "more": 0}
     plain = []
     words = iter(words)
     for w in words:
@@ -214,10 +222,102 @@ def eigsh_worker(problem, folder, count, pipe):
         pipe.send(("failed", 0.0, "", "", str(e).replace("\n", " ")[:120], ""))
 
 
+def cg_inverse(L):
+    """L^+ for a connected graph; [steps] taken."""
+    import numpy as np
+    from scipy.sparse.linalg import LinearOperator
+    n, d, steps = L.shape[0], 1 / L.diagonal(), [0]
+
+    def solve(b):
+        r = b - b.mean()
+        x, size = np.zeros(n), np.linalg.norm(r)
+        if size < 1e-13:
+            return x
+        z = d * r
+        p, rz = z.copy(), r @ z
+        while np.linalg.norm(r) > 1e-12 * size and steps[0] < 10**6:
+            q = L @ p
+            a = rz / (p @ q)
+            x, r = x + a * p, r - a * q
+            z, before = d * r, rz
+            rz = r @ z
+            p = z + rz / before * p
+            steps[0] += 1
+        return x - x.mean()
+    return LinearOperator(L.shape, matvec=solve), steps
+
+
+def inner_graph(L, count):
+    import numpy as np
+    from scipy.sparse.csgraph import connected_components
+    from scipy.sparse.linalg import eigsh
+    parts, label = connected_components(L, False)
+    found, all_steps = [], 0
+    order = np.argsort(label, kind="stable")
+    for rows in np.split(order, np.cumsum(np.bincount(label))[:-1]):
+        C = L[rows][:, rows].tocsr()
+        if len(rows) <= 400:
+            found += list(np.linalg.eigvalsh(C.toarray())[1:count + 1])
+            continue
+        inverse, steps = cg_inverse(C)
+        start = np.random.default_rng(1).standard_normal(len(rows))
+        found += list(eigsh(C, count, sigma=0, OPinv=inverse, which="LM",
+                            v0=start - start.mean(), ncv=max(40, 3 * count),
+                            tol=1e-9, return_eigenvectors=False))
+        all_steps += steps[0]
+    return found, "%d components, %d steps of cg" % (parts, all_steps), parts
+
+
+def inner_factored(A, M, count, sigma):
+    import numpy as np
+    import scipy.sparse as sp
+    from scipy.sparse.linalg import LinearOperator, eigsh, splu
+    D = sp.diags(1 / np.sqrt(abs((A if M is None else M).diagonal())))
+    A, M = D @ A @ D, D @ D if M is None else D @ M @ D
+    C = (A - sigma * M).tocsc()
+    lu = splu(C, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
+              options={"SymmetricMode": True})
+
+    def solve(b):
+        x = lu.solve(b)
+        return x + lu.solve(b - C @ x)
+    inverse = LinearOperator(C.shape, matvec=solve)
+    start = np.random.default_rng(1).standard_normal(C.shape[0])
+    found = eigsh(A, count, M, sigma=sigma, OPinv=inverse, which="LM",
+                  v0=start, ncv=max(40, 5 * count // 2), tol=0,
+                  return_eigenvectors=False)
+    text = "factors of %d entries" % lu.L.nnz
+    if (lu.perm_r == lu.perm_c).all():
+        text += "; %d eigenvalues below sigma %.12g" % (
+            (lu.U.diagonal() < 0).sum(), sigma)
+    return found, text, 0
+
+
+def inner_worker(problem, folder, opt, pipe):
+    kind, k, m = problem
+    try:
+        A = read_matrix(folder, k)
+        M = read_matrix(folder, m) if m else None
+        start = time.monotonic()
+        if kind == "graphs":
+            L = A if k.endswith("_laplacian") else laplacian(A)[0]
+            found, text, zeros = inner_graph(L.tocsr(), opt["count"])
+        else:
+            found, text, zeros = inner_factored(
+                A, M, max(opt["count"], opt["more"]), opt["sigma"])
+        seconds = time.monotonic() - start
+        values = ",".join("%.12g" % v for v in sorted(found)[:opt["count"]])
+        pipe.send(("converged", seconds, A.shape[0], values, text, zeros))
+    except Exception as e:
+        pipe.send(("failed", 0.0, "", "", str(e).replace("\n", " ")[:120], ""))
+
+
 def run_scipy(problem, folder, opt):
     here, there = multiprocessing.Pipe(False)
-    p = multiprocessing.Process(target=eigsh_worker, args=(
-        problem, folder, opt["count"], there))
+    p = multiprocessing.Process(
+        target=inner_worker if opt["device"] == "inner" else eigsh_worker,
+        args=(problem, folder, opt if opt["device"] == "inner"
+              else opt["count"], there))
     p.start()
     there.close()
     answer = None
@@ -306,7 +406,9 @@ def make_table(folder, rows, opt):
         name = title(p)
         if not any((name, d) in at for d in devices):
             continue
-        scipy = at.get((name, "scipy"))
+        scipy, inner = at.get((name, "scipy")), at.get((name, "inner"))
+        if inner and inner["values"]:
+            scipy = inner
         cells = []
         for d in devices:
             text, bad = verdict(at.get((name, d)), known.get(name), scipy)
@@ -339,7 +441,8 @@ def main():
         for p in problems(folder, opt)[0]:
             if (title(p), opt["device"]) in done:
                 continue
-            run = run_scipy if opt["device"] == "scipy" else run_solve
+            run = (run_scipy if opt["device"] in ("scipy", "inner")
+                   else run_solve)
             row = run(p, folder, opt)
             row.update(name=title(p), kind=p[0], device=opt["device"])
             print("\t".join("" if row.get(h) is None else str(row[h])
