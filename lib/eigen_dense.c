@@ -12,6 +12,7 @@
 #define ROWS 512       /* up to here always */
 #define SHARE 5        /* and where so many times the pairs pass n, */
 #define MOST 8000      /* up to here */
+#define STEPS 3        /* that give digits to small eigenvalues, at most */
 #define RATE 1e8       /* n^3 in a second: 10 n^3 operations, and no stop */
 
 static const sps_eigen_type lapack = { .name = "lapack", .stack = 1 };
@@ -127,24 +128,27 @@ static int first_wanted(const sps_eigen *e, int left)
     return from;
 }
 
-/* R = A X - M X diag(w), on the host; *enough: all columns are below their
- * limits. */
-static sps_status residuals(sps_eigen *e, const sps_block *X, const double *w,
-                            bool *enough)
+/* R = A X - M X diag(x'A x / x'M x), on the host; *enough: all columns are below
+ * their limits. */
+static sps_status residuals(sps_eigen *e, const sps_block *X, bool *enough)
 {
     sps_status st = SPS_OK;
-    double *minus = e->scratch, *one = e->scratch + X->k;
+    double *w = e->theta, *minus = e->scratch, *one = e->scratch + X->k;
     sps_block R, MX = *X;
 
     spsi_block_view(e->AS, 0, X->k, &R);
     if (e->M) spsi_block_view(e->MS, 0, X->k, &MX);
     SPS_TRY(spsi_operator_apply_plain(e->A, 1.0, X, 0.0, &R));
     if (e->M) SPS_TRY(spsi_operator_apply_plain(e->M, 1.0, X, 0.0, &MX));
+    SPS_TRY(spsi_dots(X, &R, w));
+    SPS_TRY(spsi_dots(X, &MX, minus));
     for (int j = 0; j < X->k; j++) {
+        w[j] /= minus[j];
         minus[j] = -w[j];
         one[j] = 1;
     }
     SPS_TRY(spsi_axpby_cols(minus, &MX, one, &R));
+    SPS_TRY(spsi_eigen_constrain(e, &R));
     SPS_TRY(spsi_norms(X, e->xnorm));
     SPS_TRY(spsi_norms(&MX, e->mnorm));
     SPS_TRY(spsi_norms(&R, e->resnorm));
@@ -160,18 +164,18 @@ fail:
     return st;
 }
 
-/* X += V C, c_ij = v_i'r_j / (w_j - w_i): what x_j lacks of v_i, to first order.
- * Of eigenvalues as good as equal any combination will do. */
-static sps_status add_lacking(sps_eigen *e, const sps_small *V, const double *w,
-                              sps_block *X)
+/* X += V C, c_ij = v_i'r_j / (w_j - w_i): what x_j lacks of v_i, to first order,
+ * but for eigenvalues as good as equal. */
+static sps_status add_lacking(sps_eigen *e, const sps_small *V, sps_block *X,
+                              bool *enough)
 {
     sps_small *R = e->dense_R, *C = e->dense_C;
+    const double *w = e->theta;
     sps_status st = SPS_OK;
     sps_block more;
-    bool enough;
 
-    SPS_TRY(residuals(e, X, w, &enough));
-    if (enough) return SPS_OK;
+    SPS_TRY(residuals(e, X, enough));
+    if (*enough) return SPS_OK;
     SPS_TRY(spsi_small_mul(1.0, V, true, R, false, 0.0, C));
     for (int j = 0; j < C->cols; j++)
         for (int i = 0; i < C->rows; i++) {
@@ -188,25 +192,50 @@ fail:
     return st;
 }
 
+/* Rayleigh-Ritz within X tells those apart. */
+static sps_status turn_within(sps_eigen *e, sps_block *X, sps_block *MX)
+{
+    sps_status st = SPS_OK;
+    sps_block Y;
+
+    spsi_block_view(e->AS, 0, X->k, &Y);
+    SPS_TRY(spsi_operator_apply_plain(e->A, 1.0, X, 0.0, &Y));
+    SPS_TRY(spsi_gram(X, &Y, e->G));
+    SPS_TRY(spsi_eigen_ritz(e, e->G, e->ritz));
+    if (e->stop) return st;
+    SPS_TRY(spsi_mul_small(1.0, X, e->G, 0.0, &Y));
+    SPS_TRY(spsi_copy(&Y, X));
+    if (!e->M) return st;
+    SPS_TRY(spsi_mul_small(1.0, MX, e->G, 0.0, &Y));
+    SPS_TRY(spsi_copy(&Y, MX));
+fail:
+    return st;
+}
+
 /* LAPACK's error is eps of the largest eigenvalue, and its vectors are
- * M-orthonormal to eps times the condition of M.  Where that is too much one
- * step of perturbation theory gives small eigenvalues their digits (Ogita and
+ * M-orthonormal to eps times the condition of M.  Where that is too much some
+ * steps of perturbation theory give small eigenvalues their digits (Ogita and
  * Aishima, Japan J. Indust. Appl. Math. 35, 2018), and another Gram-Schmidt X
- * its own: 4 n^2 + 2 n k operations a pair. */
-static sps_status improve(sps_eigen *e, const sps_small *V, int from)
+ * its own: 4 n^2 + 2 n k operations a pair and step. */
+static sps_status improve(sps_eigen *e, const sps_small *V)
 {
     sps_status st = SPS_OK;
     sps_block none, X, MX;
+    bool enough;
 
     spsi_block_view(e->fixed, 0, 0, &none);
     for (int at = 0, k; at < e->count; at += k) {
+        enough = false;
         k = e->count - at < e->width ? e->count - at : e->width;
         spsi_block_narrow(e->fixed, e->given + at);
         spsi_block_narrow(e->dual, e->given + at);
         spsi_block_view(e->fixed, e->given + at, k, &X);
         spsi_block_view(e->dual, e->given + at, k, &MX);
-        SPS_TRY(add_lacking(e, V, e->dense_w + from + at, &X));
-        SPS_TRY(spsi_eigen_orth(e, &none, &none, &X, e->M ? &MX : &X));
+        for (int step = 0; step < STEPS && !enough && !e->stop; step++) {
+            SPS_TRY(add_lacking(e, V, &X, &enough));
+            SPS_TRY(spsi_eigen_orth(e, &none, &none, &X, e->M ? &MX : &X));
+            if (!enough && !e->stop) SPS_TRY(turn_within(e, &X, &MX));
+        }
     }
 fail:
     return st;
@@ -238,7 +267,7 @@ sps_status spsi_eigen_dense(sps_eigen *e)
     SPS_TRY(sps_block_set(&X, 0, e->count, spsi_small_at(A, 0, from), n,
                           SPS_COL_MAJOR, SPS_HOST));
     spsi_small_shape(A, n, left);
-    SPS_TRY(improve(e, A, from));
+    SPS_TRY(improve(e, A));
     if (!e->stop) e->stop = SPS_STOP_CONVERGED;
     e->locked = e->count;
 fail:

@@ -309,6 +309,13 @@ fail:
     return st;
 }
 
+/* The block spans all there is, so there are no directions; X may gain yet. */
+static bool spans_all(const sps_eigen *e, const course *c)
+{
+    return e->stop == SPS_STOP_STAGNATED && e->directions == 0 &&
+           !e->inverted && !c->polished;
+}
+
 static sps_status run(sps_eigen *e)
 {
     sps_status st = SPS_OK;
@@ -339,6 +346,10 @@ static sps_status run(sps_eigen *e)
             else e->stop = SPS_STOP_STAGNATED;
         } else {
             SPS_TRY(iterate(e, &c));
+            if (spans_all(e, &c)) {
+                e->stop = SPS_STOP_RUNNING;
+                SPS_TRY(polish(e, &c));
+            }
         }
     }
     if (e->stop < 0 && e->stop != SPS_STOP_NOT_FINITE &&

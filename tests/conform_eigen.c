@@ -180,6 +180,30 @@ START_TEST(lapack_keeps_the_digits_of_the_lowest)
 }
 END_TEST
 
+/* LAPACK's rounding of the springs' eigenvalues, 1e8, would be 1e-8 in all the
+ * others; here with blocks that span everything, where no direction is left. */
+START_TEST(stiff_springs_leave_the_others_their_digits)
+{
+    static const int rows[] = { 4, 24, 57, 200 }, pairs[] = { 4, 18, 20, 6 };
+    pencil p;
+
+    for (int run = 0; run < (runner_quick() ? 2 : 16); run++) {
+        int t = run % 4;
+
+        pencil_open(&p, ctx, rows[t], pairs[t], run / 4 % 2);
+        p.opt.solver = t < 3 ? "lobpcg" : "auto";
+        p.opt.which = run < 8 || t == 3 ? "smallest" : "largest";
+        pencil_squares(&p, (uint64_t)run + 1, rows[t] + 5, false);
+        for (int i = 0; i < p.n; i++) {
+            *pencil_a(&p, i, i) += i % 7 ? 1 : 1e8;
+            if (p.m) pencil_mass(&p, i, i, 1 + 0.2 * (i % 3));
+        }
+        pencil_must_agree(&p, "springs");
+        pencil_close(&p);
+    }
+}
+END_TEST
+
 START_TEST(auto_filters_where_a_preconditioner_is_forbidden)
 {
     static const char *method[] = { "chebyshev_filter", "chebyshev_filter",
@@ -294,6 +318,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(every_size_and_every_number_of_pairs),
     RUNNER_TEST(a_callback_is_filtered_and_gives_the_known_spectrum),
     RUNNER_TEST(lapack_keeps_the_digits_of_the_lowest),
+    RUNNER_TEST(stiff_springs_leave_the_others_their_digits),
     RUNNER_TEST(auto_filters_where_a_preconditioner_is_forbidden),
     RUNNER_TEST(a_multiple_value_at_the_end_of_the_block_is_filtered),
     RUNNER_TEST(auto_takes_lapack_where_it_is_faster_and_says_so),
