@@ -61,8 +61,8 @@ static sps_status check_mass(sps_eigen *e)
                 SPS_EIGEN_SWAP);
     SPS_REQUIRE(e->ctx, result.stop == SPS_STOP_CONVERGED, SPS_EUNFIT,
                 "M is singular or nearly so: a solve with it ends at a "
-                "residual of %.1e (%s); eliminate massless unknowns, or name "
-                "the null vectors that A has as well (nullspace)",
+                "residual of %.1e (%s); eliminate massless unknowns, or if "
+                "A and M have the same null vectors name those (nullspace)",
                 result.worst_residual, sps_stop_string(result.stop));
 fail:
     return st;

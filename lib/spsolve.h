@@ -564,7 +564,8 @@ typedef struct sps_eigen_result {
     double norm_A, norm_M;      /**< estimates of 2-norms from below */
     double orthogonality;       /**< max |X'MX - I| */
     int nullspace;              /**< dimension deflated: so many eigenvalues
-                                     are known to be 0 and not among these */
+                                     are known to be 0 (none, where M has the
+                                     same null vectors) and not among these */
     int missed;                 /**< verify_count: eigenvalues found between
                                      or beyond the pairs; -1: not looked for */
     const double *lambda;       /**< count, in the order of `which`; 0, its
@@ -582,7 +583,9 @@ typedef struct sps_eigen_result {
 } sps_eigen_result;
 
 /** A solver for count eigenpairs of A x = lambda M x, A symmetric, M symmetric
- *  positive definite or NULL for the identity; opt->which says which ones.
+ *  positive definite or NULL for the identity; opt->which says which ones.  M
+ *  may be singular in the null vectors of A, if those are named: pairs are those
+ *  of the complement.
  *  T approximates the inverse of A (largest: of sigma M - A) or is NULL (then
  *  opt->precond is built and owned).  A pair has converged when
  *      ||A x - lambda M x|| <= max(rtol |lambda|, atol) ||M x||,
