@@ -12,7 +12,6 @@
 #define ROWS 512       /* up to here always */
 #define SHARE 5        /* and where so many times the pairs pass n, */
 #define MOST 8000      /* up to here */
-#define STEPS 3        /* that give digits to small eigenvalues, at most */
 #define RATE 1e8       /* n^3 in a second: 10 n^3 operations, and no stop */
 
 static const sps_eigen_type lapack = { .name = "lapack", .stack = 1 };
@@ -213,10 +212,11 @@ fail:
 }
 
 /* LAPACK's error is eps of the largest eigenvalue, and its vectors are
- * M-orthonormal to eps times the condition of M.  Where that is too much some
- * steps of perturbation theory give small eigenvalues their digits (Ogita and
+ * M-orthonormal to eps times the condition of M.  Where that is too much one
+ * step of perturbation theory gives small eigenvalues their digits (Ogita and
  * Aishima, Japan J. Indust. Appl. Math. 35, 2018), and another Gram-Schmidt X
- * its own: 4 n^2 + 2 n k operations a pair and step. */
+ * its own: 4 n^2 + 2 n k operations a pair.  (A second step would take its gaps
+ * from eigenvalues that have not got theirs.) */
 static sps_status improve(sps_eigen *e, const sps_small *V)
 {
     sps_status st = SPS_OK;
@@ -225,17 +225,14 @@ static sps_status improve(sps_eigen *e, const sps_small *V)
 
     spsi_block_view(e->fixed, 0, 0, &none);
     for (int at = 0, k; at < e->count; at += k) {
-        enough = false;
         k = e->count - at < e->width ? e->count - at : e->width;
         spsi_block_narrow(e->fixed, e->given + at);
         spsi_block_narrow(e->dual, e->given + at);
         spsi_block_view(e->fixed, e->given + at, k, &X);
         spsi_block_view(e->dual, e->given + at, k, &MX);
-        for (int step = 0; step < STEPS && !enough && !e->stop; step++) {
-            SPS_TRY(add_lacking(e, V, &X, &enough));
-            SPS_TRY(spsi_eigen_orth(e, &none, &none, &X, e->M ? &MX : &X));
-            if (!enough && !e->stop) SPS_TRY(turn_within(e, &X, &MX));
-        }
+        SPS_TRY(add_lacking(e, V, &X, &enough));
+        SPS_TRY(spsi_eigen_orth(e, &none, &none, &X, e->M ? &MX : &X));
+        if (!enough && !e->stop) SPS_TRY(turn_within(e, &X, &MX));
     }
 fail:
     return st;
