@@ -111,15 +111,15 @@ __device__ __forceinline__ void open_ring(ring *r, double *shared, int numbers,
 __device__ __align__(16) double no_row[most_columns];
 
 /* The last number of an odd row that has nothing behind it: the copy engine
- * takes 16 bytes at least.  `full` waits for it, too. */
-__device__ __forceinline__ void copy_one(double *to, const double *from,
-                                         uint64_t *full)
+ * takes 16 bytes at least.  The lane waits for it, once in a slice's life:
+ * an arrival at `full` from here, beside the engine's own, is a phase that
+ * nobody waited for to synccheck. */
+__device__ __forceinline__ void copy_one(double *to, const double *from)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     asm volatile("cp.async.ca.shared.global [%0], [%1], 8;\n\t"
-                 "cp.async.mbarrier.arrive.shared.b64 [%2];"
-                 :: "r"(shared_address(to)), "l"(from),
-                    "r"(shared_address(full)) : "memory");
+                 "cp.async.wait_all;"
+                 :: "r"(shared_address(to)), "l"(from) : "memory");
 #endif
 }
 
@@ -143,7 +143,7 @@ __device__ __forceinline__ void order_rows(const strips &f, int64_t row,
         bytes += 8 * (uint32_t)((k + k % 2) * ROWS - (last ? k % 2 * 2 : 0));
         if (last && k % 2 && (int)threadIdx.x % 32 == 1 + b)
             copy_one(to + r * LD + f.at[b] + k - 1,
-                     f.p[b] + (row + r) * f.ld[b] + k - 1, full);
+                     f.p[b] + (row + r) * f.ld[b] + k - 1);
     }
     __syncwarp();
     if (!one_of_warp()) return;
