@@ -3,7 +3,7 @@
  * them (solver.h, `ahead`).  The driver sees them one after another all the
  * same: their norms wait here until it is their turn, and X and R are as the
  * last of them left them.  Nothing has to be decided before that one. */
-#include "solver.h"
+#include "columns.h"
 
 #include <string.h>
 
@@ -15,7 +15,9 @@ static int stretch(const sps_solver *s)
 {
     int every = s->opt.true_residual_every;
     int count = every - s->iteration % every;
+    int stay = spsi_columns_stay(s);
 
+    if (stay > 0 && count > stay) count = stay;
     if (count > s->stride) count = s->stride;
     if (count > s->opt.max_iterations - s->iteration)
         count = s->opt.max_iterations - s->iteration;

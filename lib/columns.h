@@ -29,8 +29,13 @@ bool spsi_columns_wait(const sps_solver *s);
 /* Open columns at or below which the others leave: three quarters; a quarter
  * where narrower blocks take nearly as long. */
 int spsi_columns_few(const sps_solver *s);
+/* So many columns are open after this iteration. */
+void spsi_columns_watch(sps_solver *s, int open);
+/* Iterations for which the others stay though few are open, from this one on;
+ * not positive: none. */
+int spsi_columns_stay(const sps_solver *s);
 /* Moves undone columns to the front and lets the others leave; unless forced,
- * only when few are undone. */
+ * only when few are undone, and nobody stays. */
 sps_status spsi_columns_compact(sps_solver *s, bool forced);
 /* All columns at work again. */
 void spsi_columns_widen(sps_solver *s);

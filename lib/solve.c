@@ -248,6 +248,7 @@ static sps_status turn(sps_solver *s, double *best, int *since)
     if (!report(s)) s->stop = SPS_STOP_INTERRUPTED;
     if (s->stop) return SPS_OK;
     if (!open) return settle(s);
+    spsi_columns_watch(s, open);
     s->stop = limit(s);
     if (!s->stop && stalled(s, best, since)) {
         s->renew = promote(s);
@@ -381,6 +382,7 @@ static void reset(sps_solver *s)
     s->applies_A = s->applies_M = 0;
     s->iteration = s->replacements = 0;
     s->ahead = s->ahead_seen = 0;
+    s->few_since = -1;
     s->stride = spsi_columns_wait(s) ? s->opt.check_every : 1;
     s->width = 0;
     s->min_width = s->columns;

@@ -18,9 +18,9 @@
  *           them; *count becomes how many were tried, *taken (may be 0) were,
  *           norms[i * s->k + j] is ||r_j|| after the one numbered i.  It must
  *           end behind any after which the driver has something to decide:
- *           nothing above s->limit, a quarter of the columns at or below it, a
- *           norm not finite.  Iterations that are out of the ordinary are left
- *           to step.  NULL: none.
+ *           nothing above s->limit, few columns (columns.h) unless the others
+ *           stay, a norm not finite.  Iterations that are out of the ordinary
+ *           are left to step.  NULL: none.
  *   permute the columns of X and R were re-ordered: new position p holds what
  *           was at from[p]; count of them stay at work (s->k is count then).
  *           NULL for methods whose directions are not tied to columns.
@@ -136,6 +136,8 @@ struct sps_solver {
      * how many may be asked for at once. */
     double *ahead_norms;
     int ahead, ahead_seen, stride;
+    int few_since;            /* first iteration after which few columns were
+                                 open (columns.h) and are still, or -1 */
     double started, removed;
 };
 

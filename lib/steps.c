@@ -131,12 +131,18 @@ bool spsi_steps_serve(const sps_solver *s, const sps_steps *w)
     return w->columns || (aligned(&s->X) && aligned(&s->R));
 }
 
+/* Open columns at which the queue stops; those that stay do not stop it. */
+static int few_of(const sps_solver *s)
+{
+    return spsi_columns_wait(s) ? 0 : spsi_columns_few(s);
+}
+
 /* The shapes of the next step. */
 static void shape(const sps_solver *s, sps_steps *w, int r)
 {
     w->r = r;
     w->k = s->k;
-    w->few = spsi_columns_few(s);
+    w->few = few_of(s);
     w->D = s->M && !s->M->identity ? s->M->diagonal->data : NULL;
 }
 
@@ -305,7 +311,7 @@ static int by_value(const void *a, const void *b)
  * it all but `few` are: log(||r|| / limit). */
 static double distance(const sps_solver *s, sps_steps *w)
 {
-    const int few = spsi_columns_few(s);
+    const int few = few_of(s);
 
     for (int j = 0; j < s->k; j++)
         w->far[j] = log(s->resnorm[j] / fmax(s->limit[j], DBL_MIN));
