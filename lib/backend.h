@@ -39,7 +39,7 @@ typedef struct sps_backend {
     sps_status (*alloc)(sps_context *ctx, size_t bytes, void **p_p);
     void (*release)(sps_context *ctx, void *p, size_t bytes);
     sps_status (*upload)(sps_context *ctx, void *to, const void *from_host,
-                         size_t bytes);          /* host -> place, complete */
+                         size_t bytes);          /* from_host is free then */
     sps_status (*download)(sps_context *ctx, void *to_host, const void *from,
                            size_t bytes);        /* place -> host, complete */
     sps_status (*copy)(sps_context *ctx, void *to, const void *from,

@@ -24,7 +24,10 @@ _Static_assert(SPS_SOLVER_AHEAD <= SPS_STEPS_AHEAD, "norms of all steps");
 
 #define PART 0.7
 
-enum { STATE = 8 };          /* doubles that the state takes */
+enum {
+    STATE = 8,               /* doubles that the state takes */
+    PLAIN = 3                /* steps queued before one is recorded */
+};
 
 /* ------------------------------------------------------------------- memory */
 
@@ -84,6 +87,7 @@ sps_status spsi_steps_create(sps_context *ctx, int k, bool columns,
     SPS_TRY(SPS_NEW(ctx, seen(w), &w->seen));
     SPS_TRY(SPS_NEW(ctx, k, &w->limits));
     SPS_TRY(SPS_NEW(ctx, k, &w->far));
+    SPS_TRY(SPS_NEW(ctx, 2, &w->kept));
     SPS_TRY(SPS_NEW(ctx, in_S(w), &w->sums));
     for (int j = 0; j < k; j++) w->limits[j] = -1;   /* none yet */
     SPS_TRY(ctx->backend->alloc(ctx, w->bytes, &room));
@@ -113,6 +117,7 @@ void spsi_steps_destroy(sps_steps **w_p)
     spsi_free(w->ctx, w->seen);
     spsi_free(w->ctx, w->limits);
     spsi_free(w->ctx, w->far);
+    spsi_free(w->ctx, w->kept);
     spsi_free(w->ctx, w->sums);
     spsi_free(w->ctx, w);
 }
@@ -171,7 +176,30 @@ sps_status spsi_steps_begin(sps_solver *s, sps_steps *w, const sps_block *P,
     }
     SPS_TRY(f->upload(w->ctx, w->last, s->resnorm, row));
     w->given = !w->columns;
+    w->unseen = 0;
     w->stopped = true;   /* S, if there is one, belongs to another P */
+fail:
+    return st;
+}
+
+sps_status spsi_steps_start(sps_solver *s, sps_steps *w, const sps_block *P)
+{
+    const size_t square = (size_t)P->k * (size_t)P->k;
+    sps_block all = { .ctx = w->ctx, .n = in_S(w), .k = 1, .ld = 1,
+                      .dtype = SPS_F64, .data = w->S };
+    sps_small S, C;
+    sps_status st = SPS_OK;
+
+    shape(s, w, P->k);
+    SPS_TRY(spsi_fill(&all, 0.0));   /* one part, and nothing in the others */
+    S = small_of(w, w->S, P->k, P->k);
+    C = small_of(w, w->S + square, P->k, P->k);
+    SPS_TRY(spsi_gram_pair(P, P, &s->R, &S, &C));
+    SPS_TRY(w->ctx->backend->upload(w->ctx, w->last, s->resnorm,
+                                    (size_t)s->k * sizeof(double)));
+    w->given = 0;
+    w->parts = w->unseen = 1;
+    w->stopped = true;
 fail:
     return st;
 }
@@ -228,11 +256,12 @@ static sps_status queue_timed(sps_solver *s, sps_steps *w, sps_block *P,
     return st;
 }
 
-static bool recorded(const sps_solver *s, const sps_steps *w)
+/* Whether the steps that were counted, and recorded, are these. */
+static bool alike(const sps_solver *s, const sps_steps *w)
 {
     const struct sps_steps_key *key = &w->key;
 
-    return w->recording && key->X == s->X.data && key->ld == s->X.ld &&
+    return key->X == s->X.data && key->ld == s->X.ld &&
            key->R == s->R.data && key->D == w->D && key->k == w->k &&
            key->version == s->A->version;
 }
@@ -244,22 +273,35 @@ static sps_status record(sps_solver *s, sps_steps *w, sps_block *P,
     const sps_backend *f = w->ctx->backend;
     sps_status st, ended;
 
-    if (w->recording) f->record_drop(w->ctx, w->recording);
-    w->recording = NULL;
     SPS_TRY(f->record_begin(w->ctx));
     st = sps_operator_apply(s->A, 1.0, P, 0.0, Q);
     if (st == SPS_OK) st = queue_passes(s, w, P, Q);
     ended = f->record_end(w->ctx, &w->recording);
     if (st == SPS_OK) st = ended;
-    w->key = (struct sps_steps_key){ s->X.data, s->R.data, w->D, s->X.ld,
-                                     w->k, s->A->version };
 fail:
     w->unrecorded = st != SPS_OK;
+    if (w->unrecorded && !w->ctx->dead)
+        spsi_note(w->ctx, "iterations are queued one by one, not recorded: %s",
+                  sps_context_error(w->ctx));
     return w->ctx->dead ? st : SPS_OK;
 }
 
-/* One step.  The first of its kind runs as it is, so that whatever has to grow
- * does so outside of the recording made after it. */
+/* A step of this kind was queued as it is; PLAIN of them, and it is recorded. */
+static sps_status count_plain(sps_solver *s, sps_steps *w, sps_block *P,
+                              sps_block *Q)
+{
+    if (!alike(s, w)) {
+        if (w->recording) w->ctx->backend->record_drop(w->ctx, w->recording);
+        w->recording = NULL;
+        w->plain = 0;
+        w->key = (struct sps_steps_key){ s->X.data, s->R.data, w->D, s->X.ld,
+                                         w->k, s->A->version };
+    }
+    return ++w->plain == PLAIN ? record(s, w, P, Q) : SPS_OK;
+}
+
+/* One step.  The first ones of a kind run as they are: whatever has to grow does
+ * so outside of the recording, which is made while they are at work. */
 static sps_status queue_one(sps_solver *s, sps_steps *w, sps_block *P,
                             sps_block *Q)
 {
@@ -270,10 +312,10 @@ static sps_status queue_one(sps_solver *s, sps_steps *w, sps_block *P,
 
     shape(s, w, P->k);
     spsi_block_narrow(Q, P->k);
-    if (small && recorded(s, w))
+    if (small && w->recording && alike(s, w))
         return w->ctx->backend->replay(w->ctx, w->recording);
     SPS_TRY(queue_timed(s, w, P, Q));
-    if (small) SPS_TRY(record(s, w, P, Q));
+    if (small) SPS_TRY(count_plain(s, w, P, Q));
     spsi_block_narrow(P, s->k);
 fail:
     return st;
@@ -293,7 +335,7 @@ static sps_status send_limits(sps_solver *s, sps_steps *w)
 static sps_status resume(sps_steps *w)
 {
     sps_steps_state state = { .taken = w->taken, .given = w->given,
-                              .parts = w->parts };
+                              .unseen = w->unseen, .parts = w->parts };
 
     if (!w->stopped) return SPS_OK;
     w->stopped = false;
@@ -358,6 +400,7 @@ sps_status spsi_steps_take(sps_solver *s, sps_steps *w, sps_block *P,
     w->since = *taken;
     w->taken = state.taken;
     w->given = state.given;
+    w->unseen = state.unseen;
     w->parts = state.parts;
     w->stopped = *why != 0;
     s->applies_A += *taken;

@@ -85,11 +85,13 @@ typedef struct sps_steps {
     size_t bytes;
     double *seen;            /* state, norms, last, and C with own scalars */
     double *limits;          /* what limit holds */
+    int *kept;               /* 2 numbers for the place to keep, 0 at first */
     double *sums;            /* the parts of S and C */
     double *far;             /* k: how far columns are from their limits */
     double distance;         /* to the next look, before the last steps */
     int since;               /* that these were */
-    int taken, given, parts; /* of the state, as last seen */
+    int taken, given, parts, unseen;   /* of the state, as last seen */
+    int plain;               /* steps of this key, queued as they are */
     bool stopped, unrecorded;
     void *recording;         /* of a step with r = k */
     struct sps_steps_key {
@@ -113,6 +115,9 @@ bool spsi_steps_serve(const sps_solver *s, const sps_steps *w);
  * the k numbers c with own scalars, and the norms of R. */
 sps_status spsi_steps_begin(sps_solver *s, sps_steps *w, const sps_block *P,
                             const double *c);
+/* The same for a P that nobody has looked at, of as many columns as R, without
+ * own scalars: S = P'P with C, and nobody waits for either. */
+sps_status spsi_steps_start(sps_solver *s, sps_steps *w, const sps_block *P);
 /* What the place holds: S, packed, k x k; C with own scalars. */
 sps_status spsi_steps_basis(sps_steps *w, sps_small *S);
 void spsi_steps_scalars(const sps_steps *w, double *c);

@@ -140,6 +140,12 @@ static sps_status start(sps_solver *s, void *method)
     m->why = 0;
     spsi_block_narrow(P, s->k);
     SPS_TRY(spsi_solver_precondition(s, &s->R, P));
+    if (spsi_steps_serve(s, m->steps)) {
+        SPS_TRY(spsi_steps_start(s, m->steps, P));
+        m->ready = m->away = true;
+        s->width = P->k;
+        return SPS_OK;
+    }
     SPS_TRY(spsi_gram(P, P, m->S));
     SPS_TRY(orth(s, m, P));
 fail:

@@ -203,12 +203,19 @@ void phase_end(sps_context *ctx, sps_phase phase)
     s->span_open = false;
 }
 
+/* What is little goes by way of page-locked memory, and nobody waits. */
 sps_status upload_cuda(sps_context *ctx, void *to, const void *from,
                        size_t bytes)
 {
+    constexpr size_t little = 4096;
+    void *host, *device;
+
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (bytes == 0) return SPS_OK;
-    return spsi_cuda_upload(ctx, to, from, bytes);
+    if (bytes > little) return spsi_cuda_upload(ctx, to, from, bytes);
+    SPS_TRY_RETURN(spsi_cuda_room(ctx, bytes, &host, &device));
+    memcpy(host, from, bytes);
+    return spsi_cuda_send(ctx, host, to, bytes);
 }
 
 /* What is small comes by way of page-locked memory, where the driver has nothing

@@ -401,8 +401,8 @@ sps_status directions(const sps_steps *w, int clusters, const sps_block *P,
         });
 }
 
-/* In how many clusters these steps go; 0: in none. */
-template <class V> int clusters_of(const sps_steps *w, int64_t n)
+/* How many clusters of all three passes are on the device at once. */
+template <class V> int clusters_that_fit()
 {
     int most = most_clusters;
     auto allow = [&](auto kernel, int threads) {
@@ -411,12 +411,22 @@ template <class V> int clusters_of(const sps_steps *w, int64_t n)
         if (count < most) most = count;
     };
 
-    if (n > few_rows || w->most > SPS_STEPS_NARROW || !has_clusters(w->ctx))
-        return 0;
     allow(lengths_kernel<1, true, V>, policy<1, LENGTHS, true>::threads);
     allow(residual_kernel<1, true, V>, policy<1, RESIDUAL, true>::threads);
     allow(directions_kernel<1, true, V>, policy<1, DIRECTIONS, true>::threads);
     return most < least_clusters ? 0 : most;
+}
+
+/* In how many clusters these steps go; 0: in none.  The answer of the runtime,
+ * which takes it as long as a launch, is kept. */
+template <class V> int clusters_of(const sps_steps *w, int64_t n)
+{
+    int *kept = w->kept + sizeof(V) / 8;
+
+    if (n > few_rows || w->most > SPS_STEPS_NARROW || !has_clusters(w->ctx))
+        return 0;
+    if (*kept == 0) *kept = 1 + clusters_that_fit<V>();
+    return *kept - 1;
 }
 
 /* RUN.template operator()<T, CLUSTERED, V>(clusters) for these steps: 16
