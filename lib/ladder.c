@@ -8,8 +8,8 @@
  * iterations than its patience (logarithms of residuals, a straight line);
  * the last has all that is left.  X never gets worse: each step begins with
  * the best X of those before.  Limits of time and iterations hold for all
- * steps together.  A later solve begins with the step that the one before
- * ended with. */
+ * steps together.  A later solve begins with the step that worked last, with
+ * the first while none has: where a solve failed says nothing of the next. */
 #include "ladder.h"
 
 #include <float.h>
@@ -158,7 +158,23 @@ static sps_status first_step(sps_ladder *l)
     drop_solver(l);
     st = climb(l, 0, &made);
     if (l->at < planned) l->count = planned;
+    l->home = l->at;
+    l->failed = !made;
     return st;
+}
+
+/* Back to the step that worked last; where it cannot be made any more one
+ * behind it serves, or what is there. */
+static sps_status go_home(sps_ladder *l)
+{
+    bool made = l->now && l->at == l->home;
+    sps_status st = SPS_OK;
+
+    if (!made) {
+        if (!same_precond(l, l->home)) drop_solver(l);
+        st = climb(l, l->home, &made);
+    }
+    return made || (l->now && declined(st)) ? SPS_OK : st;
 }
 
 /* ------------------------------------------------------------------ watch */
@@ -274,10 +290,19 @@ fail:
     return st;
 }
 
-/* Whether another step could do better. */
+/* All converged but right-hand sides that are not finite. */
+static bool worked(const sps_ladder *l)
+{
+    for (int j = 0; j < l->k; j++)
+        if (l->now->result_column[j] < 0 && isfinite(l->now->norm_b[j]))
+            return false;
+    return true;
+}
+
+/* Whether no other step could do better. */
 static bool settled(const sps_ladder *l, const sps_result *r)
 {
-    return r->stop > 0 || l->stopped || spsi_cancelled(l->ctx) || over(l) ||
+    return worked(l) || l->stopped || spsi_cancelled(l->ctx) || over(l) ||
            (r->stop == SPS_STOP_NOT_FINITE && l->at == 0) ||
            l->opt.norm == SPS_NORM_START;
 }
@@ -295,7 +320,6 @@ static sps_status follow(sps_ladder *l)
     spsi_ladder_plan(l, &o);
     spsi_ladder_tell(l, &o);
     st = first_step(l);
-    if (!l->now) l->version = -1;    /* next time again */
 fail:
     return st;
 }
@@ -313,6 +337,8 @@ sps_status spsi_ladder_linear(sps_ladder *l, const sps_block *B, sps_block *X,
     l->iterations = 0;
     l->stopped = false;
     SPS_TRY(follow(l));
+    if (l->failed) SPS_TRY(go_home(l));
+    l->failed = true;
     while (more) {
         more = l->at + 1 < l->count && l->opt.norm != SPS_NORM_START;
         SPS_TRY(run_step(l, B, X, !more, &sum));
@@ -322,6 +348,8 @@ sps_status spsi_ladder_linear(sps_ladder *l, const sps_block *B, sps_block *X,
         if (!more) SPS_TRY(run_step(l, B, X, true, &sum));
     }
     sum.seconds.solve = spsi_now() - now - sum.seconds.verify;
+    l->failed = !worked(l) && sum.stop != SPS_STOP_INTERRUPTED;
+    if (worked(l)) l->home = l->at;
     if (result) *result = sum;
 fail:
     return st;

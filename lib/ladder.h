@@ -38,6 +38,9 @@ typedef struct sps_ladder {
     int64_t version;          /* of A's values that this was seen of */
     sps_step step[SPS_LADDER_STEPS];
     int count, at;            /* steps; the one that now is */
+    int home;                 /* where a solve begins: the step that worked
+                                 last, the first before any did */
+    bool failed;              /* the last solve, so that now goes home */
     sps_solver *now;
     int64_t live;             /* handles that now counts for */
     /* One solve: */
