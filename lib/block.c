@@ -111,6 +111,31 @@ sps_status spsi_block_retype(sps_block *X, sps_dtype dtype)
     return spsi_block_clear(X);
 }
 
+sps_status spsi_block_widen(sps_block *X)
+{
+    const size_t bytes = spsi_block_bytes(X);
+    sps_context *ctx = X->ctx;
+    void *data = NULL;
+    sps_status st = SPS_OK;
+
+    if (X->bytes < bytes) {
+        SPS_TRY(ctx->backend->alloc(ctx, bytes, &data));
+        ctx->backend->release(ctx, X->data, X->bytes);
+        X->data = data;
+        X->bytes = bytes;
+        X->dtype = SPS_F64;
+        SPS_TRY(spsi_block_clear(X));
+    }
+    SPS_TRY(spsi_block_retype(X, SPS_F64));
+fail:
+    return st;
+}
+
+size_t spsi_block_bytes(const sps_block *X)
+{
+    return bytes_of(X->n, X->ld, SPS_F64);
+}
+
 sps_status sps_block_create(sps_context *ctx, int64_t n, int k,
                             sps_block **X_p)
 {

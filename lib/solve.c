@@ -185,10 +185,16 @@ static sps_stop limit(const sps_solver *s)
 
 /* ----------------------------------------------------------------- the loop */
 
-/* A basis in floats that brings nothing gives way to one in doubles. */
+/* A basis in floats that brings nothing gives way to one in doubles, if there
+ * is memory for it. */
 static bool promote(sps_solver *s)
 {
     if (!s->floats) return false;
+    if (s->type->widen(s, s->method) != SPS_OK) {
+        spsi_note(s->ctx, "%s: the basis in floats brings no progress, and "
+                  "there is no memory for one in doubles", s->type->name);
+        return false;
+    }
     s->floats = false;
     s->replacements = 0;
     spsi_note(s->ctx, "%s: the basis in floats brings no progress; in doubles "
@@ -377,7 +383,7 @@ static void reset(sps_solver *s)
     if (s->type != s->chosen) swap_method(s);
     s->stop = SPS_STOP_RUNNING;
     s->renew = false;
-    s->floats = s->single && s->type->has_basis;
+    s->floats = s->single && s->type->widen;
     s->event = NULL;
     s->applies_A = s->applies_M = 0;
     s->iteration = s->replacements = 0;

@@ -9,6 +9,7 @@
 #include "options.h"
 #include "registry.h"
 #include "reorder.h"
+#include "single.h"
 #include "timer.h"
 
 static const sps_solver_type *find(const char *name)
@@ -326,6 +327,15 @@ void sps_solver_destroy(sps_solver **s_p)
     s->ctx->live--;
     spsi_free(s->ctx, s);
     *s_p = NULL;
+}
+
+void spsi_solver_tell_floats(const sps_solver *s, const sps_block *V)
+{
+    if (V->dtype == SPS_F32)
+        spsi_note(s->ctx, "%s: the basis in floats takes %.3g MB; should it "
+                  "bring no progress, one in doubles takes %.3g MB more",
+                  s->type->name, (double)V->bytes / 1e6,
+                  (double)spsi_block_bytes(V) / 1e6);
 }
 
 /* A null space of the old values would take away part of an answer that the

@@ -30,6 +30,9 @@
  *           without it start follows, and columns leave at such times only.
  *           step asks for both by s->renew, and so may ahead, for behind its
  *           last one.  NULL: X and R are true after each step.
+ *   widen   a basis that is stored in floats while s->floats gets the room of
+ *           doubles, the one memory that a solve takes; start follows.  ENOMEM,
+ *           EDEVMEM: all is as it was.  NULL: there is no such basis.
  */
 #ifndef SPS_SOLVER_H
 #define SPS_SOLVER_H
@@ -55,7 +58,6 @@ typedef struct sps_solver_type {
                                  work[SPS_SOLVER_GUESS], rather than there */
     const char *mixed;        /* the method that does the same in mixed
                                  precision; or NULL */
-    bool has_basis;           /* stored in floats while s->floats */
     unsigned needs;           /* SPS_NEEDS_... of the operator */
     size_t size;              /* of its struct, a struct of its own */
     int blocks;               /* work blocks wanted, <= SPS_SOLVER_BLOCKS */
@@ -68,6 +70,7 @@ typedef struct sps_solver_type {
     sps_status (*permute)(sps_solver *s, void *method, const int *from,
                           int count);
     sps_status (*flush)(sps_solver *s, void *method);
+    sps_status (*widen)(sps_solver *s, void *method);
     void (*destroy)(sps_solver *s, void *method);
 } sps_solver_type;
 
@@ -148,6 +151,8 @@ sps_status spsi_solver_create_step(const sps_operator *A, sps_precond *M,
 /* Values of A that changed since the last solve: the solver's own
  * preconditioner follows, null space and symmetry are looked at again. */
 sps_status spsi_solver_follow(sps_solver *s);
+/* What V, a basis, takes where it is in floats. */
+void spsi_solver_tell_floats(const sps_solver *s, const sps_block *V);
 /* Y = A X, counted and timed. */
 sps_status spsi_solver_apply(sps_solver *s, const sps_block *X, sps_block *Y);
 /* Z = M R, projected against the null space, counted and timed.  With no

@@ -447,8 +447,8 @@ size_t sps_options_print(const sps_options *opt, char *text, size_t size);
 /* --------------------------------------------------------------- operator */
 
 /** Y = alpha A X + beta Y for k columns; row-major blocks in the context's
- *  place, double; stream is the context's cudaStream_t or NULL.  Return 0;
- *  anything else ends the solve with EUSER. */
+ *  place, double, which sps_block_wrap opens to calls of the library; stream is
+ *  its cudaStream_t or NULL.  Return 0; anything else ends the solve: EUSER. */
 typedef int (*sps_apply_fn)(double alpha, const double *X, int64_t ldx,
                             double beta, double *Y, int64_t ldy, int64_t n,
                             int k, void *stream, void *data);
@@ -538,9 +538,9 @@ typedef struct sps_result {
     sps_seconds seconds;
 } sps_result;
 
-/** A solver for A X = B, k right-hand sides; all memory is taken here.  M may
- *  be NULL (then opt->precond is built and owned).  A and M must outlive it.
- *  EUNFIT when the method's needs are not met, EINVAL unknown names. */
+/** A solver for A X = B, k right-hand sides.  M may be NULL (then opt->precond
+ *  is built and owned).  A and M must outlive it.  All memory is taken here, but
+ *  for later steps of auto and what notes tell.  EUNFIT: needs, EINVAL: names. */
 sps_status sps_solver_create(const sps_operator *A, sps_precond *M, int k,
                              const sps_options *opt, sps_solver **s_p);
 /** Solves A X = B: X holds the guess and gets the best iterate found, whatever

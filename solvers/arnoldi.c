@@ -28,7 +28,9 @@ sps_status spsi_arnoldi_open(sps_solver *s, int columns, bool floats,
     if (floats && !fit)
         spsi_note(s->ctx, "%s: the basis in doubles, floats serve 2 to %d "
                   "right-hand sides", s->type->name, SPS_SINGLE_WIDEST);
-    SPS_TRY(spsi_block_create(s->ctx, s->n, columns, SPS_F64, &a->V));
+    SPS_TRY(spsi_block_create(s->ctx, s->n, columns,
+                              s->single ? SPS_F32 : SPS_F64, &a->V));
+    spsi_solver_tell_floats(s, a->V);
     SPS_TRY(spsi_reserve(s->ctx, s->n, (int)ceil(sqrt((double)columns * k))));
     SPS_TRY(spsi_small_create(s->ctx, columns, k, &a->h));
     SPS_TRY(spsi_small_create(s->ctx, columns, k, &a->again));

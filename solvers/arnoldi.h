@@ -10,8 +10,8 @@
  * V'W and W - V h are matrix products over all of the basis.
  *
  * The basis may be stored in floats, half the bytes: P is then what was stored,
- * so that A M P = V h + V_next S holds up to the rounding of V_next alone.  It
- * has the room of doubles, and a start takes it in them once s->floats is
+ * so that A M P = V h + V_next S holds up to the rounding of V_next alone.  A
+ * start takes it in doubles once V was given their room and s->floats is
  * false. */
 #ifndef SPS_ARNOLDI_H
 #define SPS_ARNOLDI_H

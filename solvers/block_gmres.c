@@ -18,6 +18,7 @@
  * orthogonalisation 4 (j + 1) + 6 (floats: 2 (j + 1) + 6), orth 8; 4 n (j + 1)
  * k^2 multiply-adds. */
 #include "arnoldi.h"
+#include "single.h"
 #include "timer.h"
 
 /* Columns of the basis at most: the least-squares problem is solved on the
@@ -137,6 +138,14 @@ fail:
     return st;
 }
 
+static sps_status widen(sps_solver *s, void *method)
+{
+    struct block_gmres *m = method;
+
+    (void)s;
+    return spsi_block_widen(m->a.V);
+}
+
 static void destroy(sps_solver *s, void *method)
 {
     struct block_gmres *m = method;
@@ -149,12 +158,12 @@ static void destroy(sps_solver *s, void *method)
 
 SPS_DEFINE(sps_solver_type, spsi_solver_block_gmres) = {
     .name = "block_gmres",
-    .has_basis = true,
     .size = sizeof(struct block_gmres),
     .blocks = 3,
     .setup = setup,
     .start = start,
     .step = step,
     .flush = flush,
+    .widen = widen,
     .destroy = destroy,
 };

@@ -18,8 +18,8 @@
  * The basis may be stored in floats (option basis; Aliaga et al., Int. J. High
  * Perform. Comput. Appl. 37, 2023): W, sums and products stay doubles, and the
  * product takes what was stored, so that A M v_j = V h holds up to the rounding
- * of v_(j+1) alone.  A cycle then ends where that would show.  The room is that
- * of doubles: where a cycle brings nothing the next one has its basis in them.
+ * of v_(j+1) alone.  A cycle then ends where that would show.  Where one brings
+ * nothing the next has its basis in doubles, whose room is taken then.
  *
  * Step j = 0 .. m-1 in n x k block reads and writes: SpMM 2, M 2,
  * orthogonalisation 4 (j + 1) + 6, v_(j+1) 2; a cycle of m = 50: 5,500 for
@@ -29,6 +29,7 @@
 
 #include "basis.h"
 #include "hessenberg.h"
+#include "single.h"
 #include "timer.h"
 
 /* Of a basis in floats: a residual below this part of the cycle's first is
@@ -66,8 +67,9 @@ static sps_status setup(sps_solver *s, void *method)
 
     m->m = s->n < s->opt.restart ? (int)s->n : s->opt.restart;
     if (m->m < 1) m->m = 1;
-    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m + 1, SPS_F64,
-                              &m->V));
+    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m + 1,
+                              s->single ? SPS_F32 : SPS_F64, &m->V));
+    spsi_solver_tell_floats(s, m->V->all);
     if (s->opt.flexible)
         SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m, SPS_F64,
                                   &m->Z));
@@ -271,6 +273,14 @@ fail:
     return st;
 }
 
+static sps_status widen(sps_solver *s, void *method)
+{
+    struct gmres *m = method;
+
+    (void)s;
+    return spsi_block_widen(m->V->all);
+}
+
 static void destroy(sps_solver *s, void *method)
 {
     struct gmres *m = method;
@@ -289,12 +299,12 @@ static void destroy(sps_solver *s, void *method)
 
 SPS_DEFINE(sps_solver_type, spsi_solver_gmres) = {
     .name = "gmres",
-    .has_basis = true,
     .size = sizeof(struct gmres),
     .blocks = 2,
     .setup = setup,
     .start = start,
     .step = step,
     .flush = flush,
+    .widen = widen,
     .destroy = destroy,
 };

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "fail_alloc.h"
 #include "fixture.h"
 #include "problem.h"
 #include "runner.h"
@@ -312,6 +313,107 @@ START_TEST(where_a_basis_in_floats_brings_nothing_doubles_go_on)
 }
 END_TEST
 
+/* Bytes that a solver of 8 columns holds in the context's place. */
+static size_t bytes_of_solver(sps_context *ctx, const char *solver,
+                              const char *basis)
+{
+    sps_context_info info[2] = { { .struct_size = sizeof *info },
+                                 { .struct_size = sizeof *info } };
+    sps_solver *s = NULL;
+    problem p;
+
+    open_grid(&p, ctx, 10000, 0.01, 8);
+    p.opt.solver = solver;
+    p.opt.basis = basis;
+    OK(ctx, sps_operator_csr(ctx, p.A, 8, &p.opt, &p.op));
+    OK(ctx, sps_context_information(ctx, &info[0]));
+    OK(ctx, sps_solver_create(p.op, NULL, 8, &p.opt, &s));
+    OK(ctx, sps_context_information(ctx, &info[1]));
+    sps_solver_destroy(&s);
+    problem_close(&p);
+    return runner_place() == SPS_HOST
+               ? info[1].host_bytes - info[0].host_bytes
+               : info[1].device_bytes - info[0].device_bytes;
+}
+
+START_TEST(a_basis_in_floats_takes_half_of_the_memory)
+{
+    static const char *const solver[] = { "gmres", "block_gmres" };
+    sps_context *ctx = runner_context();
+
+    for (int t = 0; t < 2; t++) {
+        size_t wide, narrow;
+
+        (void)bytes_of_solver(ctx, solver[t], "double");   /* scratch stays */
+        narrow = bytes_of_solver(ctx, solver[t], "single");
+        wide = bytes_of_solver(ctx, solver[t], "double");
+        ck_assert_msg((double)narrow < 0.62 * (double)wide,
+                      "%s: %zu bytes, in doubles %zu", solver[t], narrow,
+                      wide);
+        ck_assert(fixture_noted(ctx, "MB more"));
+    }
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* Two solves by one solver: no memory is had in the first. */
+static void solve_without_memory(const char *solver)
+{
+    fail_alloc host = { .allowed = -1 }, device = { .allowed = -1 };
+    sps_context_options o;
+    sps_context *ctx = NULL;
+    sps_solver *s = NULL;
+    sps_block *B, *X;
+    sps_result r = { .struct_size = sizeof r };
+    problem p;
+    sps_csr *A;
+
+    sps_context_options_default(&o);
+    o.place = runner_place();
+    o.threads = 2;
+    o.host = fail_alloc_host(&host);
+    if (o.place == SPS_CUDA) o.gpu = fail_alloc_device(&device);
+    OK(NULL, sps_context_create(&o, &ctx, NULL));
+    A = pairs(ctx, 1000);
+    problem_open(&p, ctx, zoo_copy(A), 4);
+    p.opt.solver = solver;
+    p.opt.precond = "none";
+    p.opt.rtol = 1e-6;
+    p.opt.basis = "single";
+    OK(ctx, sps_operator_csr(ctx, p.A, 4, &p.opt, &p.op));
+    OK(ctx, sps_solver_create(p.op, NULL, 4, &p.opt, &s));
+    B = fixture_block(ctx, 1000, 4, p.b, 4);
+    X = fixture_block(ctx, 1000, 4, NULL, 4);
+    fail_alloc_allow(o.place == SPS_CUDA ? &device : &host, 0);
+    OK(ctx, sps_solver_linear(s, B, X, &r));
+    ck_assert(o.place == SPS_CUDA ? device.fired : host.fired);
+    if (o.place == SPS_CUDA)   /* else the note gets no memory either */
+        ck_assert(fixture_noted(ctx, "no memory for one in doubles"));
+    fail_alloc_allow(&host, -1);
+    fail_alloc_allow(&device, -1);
+    ck_assert_int_lt(r.stop, 0);
+    ck_assert(r.worst_residual <= 1 && r.worst_residual > p.opt.rtol);
+    for (int again = 0; again < 2; again++) {
+        OK(ctx, sps_solver_linear(s, B, X, &r));
+        ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
+    }
+    ck_assert(fixture_noted(ctx, "doubles from iteration"));
+    sps_solver_destroy(&s);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    problem_close(&p);
+    sps_csr_destroy(ctx, &A);
+    fixture_close(&ctx);
+    ck_assert(host.live == 0 && device.live == 0);
+}
+
+START_TEST(without_memory_for_doubles_floats_end_it_honestly)
+{
+    solve_without_memory("gmres");
+    solve_without_memory("block_gmres");
+}
+END_TEST
+
 START_TEST(block_gmres_keeps_doubles_where_floats_do_not_serve)
 {
     sps_context *ctx = runner_context();
@@ -454,6 +556,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(how_far_refinement_runs_ahead_changes_no_bit),
     RUNNER_TEST(a_basis_in_floats_reaches_the_accuracy_of_doubles),
     RUNNER_TEST(where_a_basis_in_floats_brings_nothing_doubles_go_on),
+    RUNNER_TEST(a_basis_in_floats_takes_half_of_the_memory),
+    RUNNER_TEST(without_memory_for_doubles_floats_end_it_honestly),
     RUNNER_TEST(block_gmres_keeps_doubles_where_floats_do_not_serve),
     RUNNER_TEST(preconditioners_in_floats_are_those_of_doubles_rounded),
     RUNNER_TEST(new_values_beyond_floats_put_a_preconditioner_in_doubles),

@@ -346,6 +346,20 @@ def dry_run_tells_the_memory_of_a_real_run(tmp):
             0.1 * real["bytes_device"]
 
 
+def dry_run_says_what_it_does_not_count(tmp):
+    m = poisson(f"{tmp}/small.mtx", 20)
+    for words, first, note in (([], True, False),
+                               (["-solver", "gmres"], False, False),
+                               (["-solver", "gmres", "-basis", "single"],
+                                False, True)):
+        p = run("-A", m, "-nrhs", 4, "-dry-run", *words, *BASE)
+        line = [x for x in p.stdout.decode().splitlines() if "dry run:" in x]
+        assert len(line) == 1, p.stdout
+        assert ("first step of auto" in line[0]) == first, line
+        assert ("what a note tells" in line[0]) == note, line
+        assert (b"MB more" in p.stdout) == note, p.stdout
+
+
 def eigen_memory(args, tmp):
     """Host bytes that a dry run of -eigs tells, and that the run then took."""
     out, told = f"{tmp}/r.json", []

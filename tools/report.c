@@ -208,9 +208,14 @@ static void costs(const job *j, FILE *f)
 
 static void predicted(const job *j, FILE *f)
 {
+    const bool floats = strcmp(j->opt.precision, "mixed") == 0 ||
+                        strcmp(j->opt.basis, "single") == 0;
+    const bool first = !j->opt.eigs && strcmp(j->opt.solver, "auto") == 0;
     char text[32];
 
-    fprintf(f, "  dry run: set up, not solved. A run will take at most\n");
+    fprintf(f, "  dry run: set up, not solved. A run will take at most%s%s\n",
+            first ? ", in the first step of auto" : "",
+            floats ? ", but for what a note tells" : "");
     fprintf(f, "    host memory   %s (%zu bytes)\n",
             report_bytes((double)j->host_bytes, text, sizeof text),
             j->host_bytes);
