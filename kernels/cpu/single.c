@@ -14,17 +14,22 @@ CLONES void spsi_cpu_round(int64_t m, int k, const double *x, int64_t ldx,
 CLONES void spsi_cpu_widen(int64_t m, int k, const float *x, int64_t ldx,
                            double *y)
 {
-    for (int64_t i = 0; i < m; i++)
+    const int64_t row = ldx == k ? m * k : k;   /* no gaps: one long row */
+
+    for (int64_t i = 0; i * row < m * k; i++)
 #pragma omp simd
-        for (int j = 0; j < k; j++) y[i * k + j] = x[i * ldx + j];
+        for (int64_t j = 0; j < row; j++) y[i * row + j] = x[i * ldx + j];
 }
 
 CLONES void spsi_cpu_round(int64_t m, int k, const double *x, int64_t ldx,
                            float *y, int64_t ldy)
 {
-    for (int64_t i = 0; i < m; i++)
+    const int64_t row = ldx == k && ldy == k ? m * k : k;
+
+    for (int64_t i = 0; i * row < m * k; i++)
 #pragma omp simd
-        for (int j = 0; j < k; j++) y[i * ldy + j] = (float)x[i * ldx + j];
+        for (int64_t j = 0; j < row; j++)
+            y[i * ldy + j] = (float)x[i * ldx + j];
 }
 
 static float *floats_of(const sps_block *X, int64_t i)
