@@ -67,7 +67,7 @@ typedef enum sps_status {
     X(CONVERGED, 1, "converged")                                               \
     X(MAX_ITERATIONS, -1, "iteration limit reached")                           \
     X(MAX_TIME, -2, "time limit reached")                                      \
-    X(STAGNATED, -3, "stagnated: no further progress in double precision")     \
+    X(STAGNATED, -3, "stagnated: no further progress")                         \
     X(BREAKDOWN, -4, "numerical breakdown")                                    \
     X(INDEFINITE, -5, "the matrix is not positive definite")                   \
     X(NOT_FINITE, -6, "NaN or infinity met")                                   \
@@ -411,8 +411,8 @@ typedef struct sps_options {
                                    pays (doc/numerics.md); auto: double */
     const char *basis;        /**< of gmres and block_gmres, how it is stored:
                                    double, single, auto (as precision) */
-    const char *precond_precision; /**< how fsai, isai, block_jacobi store
-                                   their values: double, single, auto */
+    const char *precond_precision; /**< how fsai, isai, block_jacobi,
+                                   ilu0, ic0 store: double, single, auto */
     int check_every;          /**< iterations on a GPU that may be under way
                                    before the host looks at them, 1 to 16
                                    (10); changes no result */

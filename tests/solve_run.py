@@ -360,6 +360,32 @@ def dry_run_says_what_it_does_not_count(tmp):
         assert (b"MB more" in p.stdout) == note, p.stdout
 
 
+def shift(path, n):
+    """A one right of the diagonal, cyclic: GMRES gains nothing before n."""
+    with open(path, "w") as f:
+        f.write("%%MatrixMarket matrix coordinate real general\n"
+                f"{n} {n} {n}\n")
+        for i in range(n):
+            f.write(f"{i + 1} {(i + 1) % n + 1} 1\n")
+    with open(path + ".b", "w") as f:
+        f.write(f"%%MatrixMarket matrix array real general\n{n} 1\n1\n" +
+                "0\n" * (n - 1))
+    return ["-A", path, "-B", path + ".b", "-solver", "gmres", "-precond",
+            "none"]
+
+
+def short_cycles_are_named_where_they_stagnate(tmp):
+    words = shift(f"{tmp}/shift.mtx", 40)
+    p = run(*words, "-restart", 10, *BASE, code=1)
+    assert b"a longer -restart" in p.stdout, p.stdout
+    assert b"stagnated: no further progress;" in p.stdout, p.stdout
+    assert b"or a cycle gained nothing" in p.stdout, p.stdout
+    assert b"in 40 iterations" in run(*words, *BASE).stdout
+    p = run("-A", poisson(f"{tmp}/p.mtx", 10), "-rtol", "1e-300", "-solver",
+            "gmres", "-restart", 1000, *BASE, code=1)
+    assert b"try next" in p.stdout and b"-restart" not in p.stdout, p.stdout
+
+
 def eigen_memory(args, tmp):
     """Host bytes that a dry run of -eigs tells, and that the run then took."""
     out, told = f"{tmp}/r.json", []

@@ -254,6 +254,14 @@ int job_solve(job *j)
     return 0;
 }
 
+/* Whether it was restarted and kept a whole space between restarts. */
+static bool has_cycles(const job *j)
+{
+    return (strstr(j->result.solver, "gmres") ||
+            strstr(j->result.solver, "gcrodr")) &&
+           j->result.iterations > j->opt.restart;
+}
+
 /* What to try when the solve did not get there. */
 const char *job_advice(const job *j)
 {
@@ -283,6 +291,10 @@ const char *job_advice(const job *j)
         if (r->worst_backward < 1e-12)
             return "-norm backward: the backward error is at rounding level, "
                    "so double precision holds no better X";
+        if (has_cycles(j))
+            return "a longer -restart, another -precond, or -rtol above the "
+                   "residual reached; -nullspace auto if the matrix is "
+                   "singular";
         return "another -precond, or -rtol above the residual reached; "
                "-nullspace auto if the matrix is singular";
     case SPS_STOP_INDEFINITE:
@@ -293,6 +305,10 @@ const char *job_advice(const job *j)
     case SPS_STOP_PRECOND_INDEFINITE: return "-precond none";
     case SPS_STOP_BREAKDOWN: return "-solver auto or gmres, or another -precond";
     case SPS_STOP_NOT_FINITE:
+        if (strcmp(r->precond, "none") != 0)
+            return "another -precond: what this one makes of the numbers may "
+                   "overflow; or look for huge or undefined ones in A, B and "
+                   "x0";
         return "look for huge or undefined numbers in A, B and x0";
     case SPS_STOP_INTERRUPTED:
         return j->opt.out ? "go on from the X written with -x0" : "";

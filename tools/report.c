@@ -171,7 +171,8 @@ static void outcome(const job *j, FILE *f)
     }
     if (r->restarts > 0) {
         label(f, "replaced");
-        fprintf(f, "the residual %d time%s, the recurrence had drifted\n",
+        fprintf(f, "the residual %d time%s: it had drifted, or a cycle gained "
+                   "nothing\n",
                 r->restarts, r->restarts == 1 ? "" : "s");
     }
     if (r->min_width > 0 && r->min_width < r->k) {

@@ -82,9 +82,10 @@ static sps_status scale(sps_precond *M, const sps_options *opt,
     if (is(opt->scale, "match") || weak) {
         SPS_TRY(match(M, deadline, m));
         if (weak)
-            spsi_note(M->ctx, "%s: %lld diagonal entries are zero or small; "
-                      "rows were moved and scaled by a maximum product "
-                      "matching", M->type->name, (long long)weak);
+            spsi_note(M->ctx, "%s: %lld diagonal %s zero or small; rows were "
+                      "moved and scaled by a maximum product matching",
+                      M->type->name, (long long)weak,
+                      weak == 1 ? "entry is" : "entries are");
     } else if (is(opt->scale, "equilibrate") || automatic) {
         SPS_TRY(spsi_equilibrate(M->ctx, A, m->row, m->col));
         m->scaled = true;
