@@ -75,6 +75,9 @@ static sps_status make(const sps_operator *A, int width, const char *name,
     M->width = width;
     M->passes = passes;
     M->single = spsi_options_single(opt, opt->precond_precision);
+    if (!type->floats && !strcmp(opt->precond_precision, "single"))
+        spsi_note(A->ctx, "%s: values in double precision, there is no form "
+                  "of it in floats", name);
     SPS_TRY(spsi_operator_fetch(A));
     SPS_TRY(type->build(M, opt));
     *M_p = M;
@@ -126,7 +129,7 @@ sps_status sps_precond_create(const sps_operator *A, int width,
     return spsi_precond_create(A, width, opt, false, M_p);
 }
 
-static void say_doubles(const sps_precond *M)
+void spsi_precond_say_doubles(const sps_precond *M)
 {
     spsi_note(M->ctx, "%s: values in double precision, since they leave the "
               "range of floats", M->type->name);
@@ -139,7 +142,7 @@ sps_status spsi_precond_operator(const sps_precond *M, sps_csr *T,
 
     if (M->single)
         st = spsi_operator_single(M->ctx, T, M->width, SPS_F64, NULL, op_p);
-    if (M->single && st == SPS_EUNFIT) say_doubles(M);
+    if (M->single && st == SPS_EUNFIT) spsi_precond_say_doubles(M);
     return st == SPS_EUNFIT ? sps_operator_csr(M->ctx, T, M->width, NULL, op_p)
                             : st;
 }
@@ -156,7 +159,7 @@ sps_status spsi_precond_values(const sps_precond *M, sps_csr *T, double *val,
         st = spsi_operator_single_follow(&now, *op_p);
     if (st != SPS_EUNFIT) return st;
     if ((*op_p)->A->dtype == SPS_F32) {
-        say_doubles(M);
+        spsi_precond_say_doubles(M);
         SPS_TRY(sps_operator_csr(M->ctx, T, M->width, NULL, &wide));
         sps_operator_destroy(op_p);
         *op_p = wide;

@@ -23,6 +23,7 @@ typedef struct sps_precond_type {
     const char *name;
     unsigned needs;
     bool symmetric;           /* M is symmetric when A is */
+    bool floats;              /* it heeds M->single */
     size_t size;              /* of its struct, whose first member is sps_precond */
     sps_status (*build)(sps_precond *M, const sps_options *opt);
     sps_status (*update)(sps_precond *M);    /* same pattern, new values */
@@ -68,6 +69,9 @@ sps_status spsi_precond_operator(const sps_precond *M, sps_csr *T,
                                  sps_operator **op_p);
 sps_status spsi_precond_values(const sps_precond *M, sps_csr *T, double *val,
                                sps_operator **op_p);
+
+/* The note that values in floats would leave their range. */
+void spsi_precond_say_doubles(const sps_precond *M);
 
 /* matrix.c: what a build may ask of the matrix; host results.  They run on
  * the backend where it has a body, else on the CPU. */

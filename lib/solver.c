@@ -268,6 +268,10 @@ static sps_status create(const sps_operator *A, sps_precond *M, int k,
     SPS_TRY(!step && climbs(s)
                 ? spsi_ladder_create(A, M, k, &s->opt, &s->ladder)
                 : take_all(s, M));
+    if (!step && !s->ladder && !s->type->widen &&
+        !strcmp(s->opt.basis, "single"))
+        spsi_note(ctx, "%s: basis single changes nothing here",
+                  s->type->name);
     *s_p = s;
     return SPS_OK;
 

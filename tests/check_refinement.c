@@ -447,11 +447,12 @@ static void precondition(problem *p, const char *precision, sps_block *R,
 
 START_TEST(preconditioners_in_floats_are_those_of_doubles_rounded)
 {
-    static const char *const name[] = { "fsai", "isai", "block_jacobi" };
+    static const char *const name[] = { "fsai", "isai", "block_jacobi", "ilu0",
+                                        "ic0" };
     sps_context *ctx = runner_context();
     static double a[900 * 3], b[900 * 3];
 
-    for (int t = 0; t < 3; t++) {
+    for (int t = 0; t < 5; t++) {
         problem p;
         sps_block *R;
         double worst = 0, largest = 0;
@@ -500,10 +501,11 @@ static void precondition_scaled(problem *p, const char *precision, double scale,
 
 START_TEST(new_values_beyond_floats_put_a_preconditioner_in_doubles)
 {
-    static const char *const name[] = { "fsai", "isai", "block_jacobi" };
+    static const char *const name[] = { "fsai", "isai", "block_jacobi", "ilu0",
+                                        "ic0" };
     static double a[900 * 3], b[900 * 3];
 
-    for (int t = 0; t < 3; t++) {
+    for (int t = 0; t < 5; t++) {
         sps_context *ctx = runner_context();
         double largest = 0;
         sps_block *R;
@@ -526,6 +528,35 @@ START_TEST(new_values_beyond_floats_put_a_preconditioner_in_doubles)
         problem_close(&p);
         fixture_close(&ctx);
     }
+}
+END_TEST
+
+/* What was asked and cannot be is not swallowed. */
+START_TEST(floats_that_nothing_stores_are_told)
+{
+    sps_context *ctx = runner_context();
+    problem p;
+
+    open_grid(&p, ctx, 900, 0.1, 3);
+    p.opt.solver = "gmres";
+    p.opt.precision = "mixed";
+    p.opt.precond = "ilut";
+    solve(&p, SPS_STOP_CONVERGED, "gmres");
+    p.opt.precond_precision = p.opt.basis = "single";
+    p.opt.precond = "ilu0";
+    memset(p.x, 0, 2700 * sizeof *p.x);
+    solve(&p, SPS_STOP_CONVERGED, "gmres");
+    ck_assert(!fixture_noted(ctx, "ilut"));
+    ck_assert(!fixture_noted(ctx, "ilu0"));
+    ck_assert(!fixture_noted(ctx, "changes nothing"));
+    p.opt.precond = "ilut";
+    p.opt.solver = "bicgstab";
+    memset(p.x, 0, 2700 * sizeof *p.x);
+    solve(&p, SPS_STOP_CONVERGED, "bicgstab");
+    ck_assert(fixture_noted(ctx, "ilut: values in double precision"));
+    ck_assert(fixture_noted(ctx, "bicgstab: basis single changes nothing"));
+    problem_close(&p);
+    fixture_close(&ctx);
 }
 END_TEST
 
@@ -561,6 +592,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(block_gmres_keeps_doubles_where_floats_do_not_serve),
     RUNNER_TEST(preconditioners_in_floats_are_those_of_doubles_rounded),
     RUNNER_TEST(new_values_beyond_floats_put_a_preconditioner_in_doubles),
+    RUNNER_TEST(floats_that_nothing_stores_are_told),
     RUNNER_TEST(precision_mixed_takes_refinement_for_block_cg_and_cg),
 };
 

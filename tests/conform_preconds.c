@@ -87,7 +87,11 @@ static double dot(const double *a, int i, const double *b, int j)
     return sum;
 }
 
+/* In doubles and, where they store floats, in those. */
+static const char *const precision[] = { "double", "single", "auto" };
+
 #define FOR_PRECONDS(name)                                                     \
+    for (int p_ = 0; opt.precond_precision = precision[p_], p_ < 2; p_++)      \
     for (int i_ = 0; (name = sps_list(ctx, "precond", i_)); i_++)
 
 START_TEST(is_linear)

@@ -81,15 +81,16 @@ const cli_option cli_options[] = {
     {"precision", "WHICH", "auto", CLI_CHOICE, AT(precision), 0, 0,
      "auto double mixed", METHOD,
      "mixed: block_cg and cg work in single precision and refine, bases of "
-     "gmres and block_gmres and values of fsai, isai and block_jacobi are "
-     "stored in it (those of ilu0, ic0 and ilut stay double); residuals and "
+     "gmres and block_gmres and values of fsai, isai, block_jacobi, ilu0 and "
+     "ic0 are stored in it (those of ilut stay double); residuals and "
      "tolerances stay double; solver auto does so where that pays"},
     {"basis", "WHICH", "auto", CLI_CHOICE, AT(basis), 0, 0,
      "auto double single", METHOD,
      "how gmres and block_gmres store a basis; auto as -precision"},
     {"precond-precision", "WHICH", "auto", CLI_CHOICE, AT(precond_precision),
      0, 0, "auto double single", METHOD,
-     "how fsai, isai and block_jacobi store their values; auto as -precision"},
+     "how fsai, isai, block_jacobi, ilu0 and ic0 store their values; auto as "
+     "-precision"},
     {"scale", "WHICH", "auto", CLI_CHOICE, AT(scale), 0, 0,
      "auto none equilibrate match", METHOD,
      "before ilut: equilibrate rows and columns, or match, which moves large "

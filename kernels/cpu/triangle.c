@@ -8,7 +8,9 @@
  * triangle is read once a strip); or level by level, with a barrier between,
  * where there are fewer strips than threads and levels hold enough work.
  *
- * Bytes: 12 an entry and strip, 16 k + 8 a row, and the rows of X that
+ * Values of floats are widened as they are read, and sums are doubles.
+ *
+ * Bytes: 12 an entry (floats: 8) and strip, 16 k + 8 a row, and the rows of X that
  * entries point at, from cache as far as the pattern is local. */
 #include "lib/triangle.h"
 #include "rows.h"
@@ -19,21 +21,24 @@ enum {
                                 barrier, even one that has to wait for a core */
 };
 
-/* One row, w columns from j on; x holds the rows solved before. */
+/* One row, w columns from j on; x holds the rows solved before.  single is known
+ * when this is compiled. */
 #define ROW(type)                                                              \
     do {                                                                       \
         type sum = *(const type *)(b + j);                                     \
         for (int64_t p = 0; p < count; p++)                                    \
-            sum -= val[p] * *(const type *)(x + col[p] * ldx + j);             \
+            sum -= (single ? (double)f[p] : d[p]) *                            \
+                   *(const type *)(x + col[p] * ldx + j);                      \
         *(type *)(out + j) = sum * scale;                                      \
     } while (0)
 
-INLINE void solve_row(const sps_triangle_parts *t, int64_t i,
+INLINE void solve_row(const sps_triangle_parts *t, bool single, int64_t i,
                       const sps_block *B, const sps_block *X, int j, int last)
 {
     const int64_t p0 = t->S->rowptr[i], count = t->S->rowptr[i + 1] - p0;
     const int32_t *col = t->S->col + p0;
-    const double *val = (const double *)t->S->val + p0;
+    const double *d = single ? NULL : (const double *)t->S->val + p0;
+    const float *f = single ? (const float *)t->S->val + p0 : NULL;
     const double scale = t->inverse ? t->inverse[i] : 1.0;
     const double *b = row_of(B, t->from ? t->from[i] : i), *x = X->data;
     const int64_t ldx = X->ld;
@@ -51,24 +56,38 @@ INLINE void solve_row(const sps_triangle_parts *t, int64_t i,
     if (j < last) ROW(v1);
 }
 
+INLINE void walk(const sps_triangle *t, bool single, const sps_block *B,
+                 const sps_block *X, int first, int last)
+{
+    if (t->part.upper)
+        for (int64_t i = t->n - 1; i >= 0; i--)
+            solve_row(&t->part, single, i, B, X, first, last);
+    else
+        for (int64_t i = 0; i < t->n; i++)
+            solve_row(&t->part, single, i, B, X, first, last);
+}
+
 /* All rows in the order of substitution, columns first .. last-1. */
 CLONES static void solve_strip(const sps_triangle *t, const sps_block *B,
                                const sps_block *X, int first, int last)
 {
-    if (t->part.upper)
-        for (int64_t i = t->n - 1; i >= 0; i--)
-            solve_row(&t->part, i, B, X, first, last);
-    else
-        for (int64_t i = 0; i < t->n; i++)
-            solve_row(&t->part, i, B, X, first, last);
+    if (t->part.S->dtype == SPS_F32) walk(t, true, B, X, first, last);
+    else walk(t, false, B, X, first, last);
+}
+
+INLINE void walk_level(const sps_triangle *t, bool single, const sps_block *B,
+                       const sps_block *X, int64_t first, int64_t last)
+{
+    for (int64_t q = first; q < last; q++)
+        solve_row(&t->part, single, t->levels.row[q], B, X, 0, X->k);
 }
 
 /* Rows number first .. last-1 of the level order, all columns. */
 CLONES static void solve_part(const sps_triangle *t, const sps_block *B,
                               const sps_block *X, int64_t first, int64_t last)
 {
-    for (int64_t q = first; q < last; q++)
-        solve_row(&t->part, t->levels.row[q], B, X, 0, X->k);
+    if (t->part.S->dtype == SPS_F32) walk_level(t, true, B, X, first, last);
+    else walk_level(t, false, B, X, first, last);
 }
 
 static void solve_levels(const sps_triangle *t, const sps_block *B,

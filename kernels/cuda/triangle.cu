@@ -3,6 +3,7 @@
  * slots.  The kernels are in triangle.cuh. */
 #include "triangle.cuh"
 
+#include "lib/kernel.h"
 #include "lib/triangle.h"
 #include "state.h"
 
@@ -32,22 +33,33 @@ sps_status send(sps_context *ctx, device_triangle *d, int which,
     return spsi_cuda_wait(ctx);
 }
 
-/* Values and inverse diagonal in level order. */
-sps_status send_values(sps_triangle *t, device_triangle *d)
+/* to = the values of S, which are VALUEs, in level order. */
+template <class VALUE>
+void order_values(const sps_triangle *t, VALUE *to)
 {
     const sps_csr *S = t->part.S;
-    const double *val = (const double *)S->val;
-    double *v = d->staged, *w = d->staged + S->nnz;
+    const VALUE *val = (const VALUE *)S->val;
 
     for (int64_t q = 0; q < t->n; q++) {
         int64_t i = t->levels.row[q];
 
         for (int64_t p = S->rowptr[i]; p < S->rowptr[i + 1]; p++)
-            *v++ = val[p];
-        if (t->part.inverse) w[q] = t->part.inverse[i];
+            *to++ = val[p];
     }
+}
+
+/* Values and inverse diagonal in level order. */
+sps_status send_values(sps_triangle *t, device_triangle *d)
+{
+    const sps_csr *S = t->part.S;
+    double *w = d->staged + S->nnz;
+
+    if (S->dtype == SPS_F32) order_values(t, (float *)d->staged);
+    else order_values(t, d->staged);
+    for (int64_t q = 0; t->part.inverse && q < t->n; q++)
+        w[q] = t->part.inverse[t->levels.row[q]];
     SPS_TRY_RETURN(send(t->ctx, d, VAL, d->staged,
-                        (size_t)S->nnz * sizeof *v));
+                        (size_t)S->nnz * spsi_dtype_size(S->dtype)));
     if (!t->part.inverse) return SPS_OK;
     return send(t->ctx, d, INVERSE, w, (size_t)t->n * sizeof *w);
 }
@@ -114,7 +126,8 @@ sps_status spsi_cuda_triangle_open(sps_triangle *t)
     d->view.from = (const int32_t *)d->part[FROM];
     d->view.to = (const int32_t *)d->part[TO];
     d->view.col = (const int32_t *)d->part[COL];
-    d->view.val = (const double *)d->part[VAL];
+    d->view.val = d->part[VAL];
+    d->view.single = t->part.S->dtype == SPS_F32;
     d->view.inverse = (const double *)d->part[INVERSE];
     d->view.ticket = (unsigned *)d->part[TICKET];
     return SPS_OK;

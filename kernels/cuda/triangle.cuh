@@ -13,7 +13,9 @@
  * Rows come in level order and blocks draw tickets: what a block waits for was
  * drawn before, by a block that runs or ran.  So the wait ends.
  *
- * Bytes: 12 an entry, 24 a row, and n k doubles four times (mark, b, x, and x
+ * Values of floats (VALUE) are widened as they are read; sums are doubles.
+ *
+ * Bytes: 12 an entry (floats: 8), 24 a row, and n k doubles four times (mark, b, x, and x
  * again through L2). */
 #ifndef SPS_CUDA_TRIANGLE_CUH
 #define SPS_CUDA_TRIANGLE_CUH
@@ -28,7 +30,9 @@ struct triangle_view {
     const int64_t *ptr;          /* n + 1, by place in level order */
     const int32_t *from, *to;    /* rows of B and X, by place */
     const int32_t *col;          /* rows of X */
-    const double *val, *inverse; /* inverse by place; NULL: ones */
+    const void *val;             /* floats if single, else doubles */
+    bool single;
+    const double *inverse;       /* by place; NULL: ones */
     unsigned *ticket;
 };
 
@@ -73,11 +77,12 @@ triangle_mark_kernel(double *x, int64_t ldx, int64_t n, int k,
 }
 
 /* Sum over the entries of one row, this lane's share, four in flight. */
-template <int GROUPS>
+template <int GROUPS, class VALUE>
 __device__ __forceinline__ double
 triangle_sum(const triangle_view &t, int64_t q, int group, bool live,
              const double *x, int64_t ldx)
 {
+    const VALUE *val = (const VALUE *)t.val;
     const int64_t last = t.ptr[q + 1];
     double sum = 0;
 
@@ -90,7 +95,7 @@ triangle_sum(const triangle_view &t, int64_t q, int group, bool live,
         for (int u = 0; u < 4; u++) {
             const int64_t s = p + u * GROUPS;
 
-            v[u] = s < last ? t.val[s] : 0;
+            v[u] = s < last ? (double)val[s] : 0;
             at[u] = s < last && live ? x + t.col[s] * ldx : nullptr;
         }
 #pragma unroll
@@ -103,7 +108,7 @@ triangle_sum(const triangle_view &t, int64_t q, int group, bool live,
     return sum;
 }
 
-template <int COLUMNS>
+template <int COLUMNS, class VALUE>
 __global__ void __launch_bounds__(32 * triangle_warps)
 triangle_kernel(triangle_view t, const double *__restrict__ b, int64_t ldb,
                 double *x, int64_t ldx, int k, int slices)
@@ -121,7 +126,7 @@ triangle_kernel(triangle_view t, const double *__restrict__ b, int64_t ldb,
 
     if (q >= t.n) return;
     double own = live && group == 0 ? b[t.from[q] * ldb + j] : 0;
-    double sum = triangle_sum<groups>(t, q, group, live, x + j, ldx);
+    double sum = triangle_sum<groups, VALUE>(t, q, group, live, x + j, ldx);
 
 #pragma unroll
     for (int d = COLUMNS; d < 32; d *= 2)
@@ -138,8 +143,10 @@ void triangle_launch(const triangle_view &t, const double *b, int64_t ldb,
     const int slices = (k + COLUMNS - 1) / COLUMNS;
     const int64_t blocks = (t.n + triangle_warps - 1) / triangle_warps;
 
-    triangle_kernel<COLUMNS><<<(unsigned)(blocks * slices),
-                               32 * triangle_warps, 0, stream>>>(
+    const auto kernel = t.single ? triangle_kernel<COLUMNS, float>
+                                 : triangle_kernel<COLUMNS, double>;
+
+    kernel<<<(unsigned)(blocks * slices), 32 * triangle_warps, 0, stream>>>(
         t, b, ldb, x, ldx, k, slices);
 }
 

@@ -205,7 +205,8 @@ static void destroy(sps_precond *M)
 }
 
 SPS_DEFINE(sps_precond_type, spsi_precond_block_jacobi) = {
-    .name = "block_jacobi", .needs = SPS_NEEDS_CSR, .symmetric = true,
+    .name = "block_jacobi", .floats = true, .needs = SPS_NEEDS_CSR,
+    .symmetric = true,
     .size = sizeof(struct block_jacobi),
     .build = build, .update = update, .apply = apply, .destroy = destroy,
 };

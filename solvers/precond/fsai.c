@@ -10,6 +10,7 @@
  * diagonal alone; how many is noted. */
 #include "precond.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,24 @@ fail:
 
 /* ----------------------------------------------------------------- values */
 
+/* V = T^-1 V.  In floats and symmetric, T^(-1/2) on either side: both round the
+ * same numbers then, and M is as symmetric as in doubles. */
+static void scale_rows(struct fsai *m)
+{
+    const bool halves = m->symmetric && m->super.single;
+    double *g = m->G->val;
+
+    for (int64_t i = 0; i < m->G->nrow; i++) {
+        const int64_t last = m->G->rowptr[i + 1];
+        const double t = m->v[last - 1], half = sqrt(fabs(t));
+
+        for (int64_t p = m->G->rowptr[i]; p < last; p++) {
+            m->v[p] /= halves ? copysign(half, t) : t;
+            if (halves) g[p] /= half;
+        }
+    }
+}
+
 /* G and V' T^-1 anew; *V_p is made. */
 static sps_status fill(struct fsai *m, sps_csr **V_p)
 {
@@ -107,12 +126,7 @@ static sps_status fill(struct fsai *m, sps_csr **V_p)
                   "their part of the matrix is %s", (long long)bad,
                   (long long)M->n, m->symmetric ? "not positive definite"
                                                 : "singular");
-    for (int64_t i = 0; i < M->n; i++) {
-        const int64_t last = m->G->rowptr[i + 1];
-        const double t = m->v[last - 1];
-
-        for (int64_t p = m->G->rowptr[i]; p < last; p++) m->v[p] /= t;
-    }
+    scale_rows(m);
     by_rows.val = m->v;
     SPS_TRY(spsi_csr_transpose(M->ctx, &by_rows, V_p));
 fail:
@@ -177,7 +191,7 @@ static void destroy(sps_precond *M)
 }
 
 SPS_DEFINE(sps_precond_type, spsi_precond_fsai) = {
-    .name = "fsai", .needs = SPS_NEEDS_CSR, .symmetric = true,
+    .name = "fsai", .floats = true, .needs = SPS_NEEDS_CSR, .symmetric = true,
     .size = sizeof(struct fsai),
     .build = build, .update = update, .apply = apply, .destroy = destroy,
 };

@@ -10,7 +10,8 @@ static sps_status build(sps_precond *M, const sps_options *opt)
 }
 
 SPS_DEFINE(sps_precond_type, spsi_precond_ilu0) = {
-    .name = "ilu0", .needs = SPS_NEEDS_CSR, .size = sizeof(struct incomplete),
+    .name = "ilu0", .floats = true, .needs = SPS_NEEDS_CSR,
+    .size = sizeof(struct incomplete),
     .build = build, .update = spsi_incomplete_update,
     .apply = spsi_incomplete_apply, .destroy = spsi_incomplete_destroy,
 };

@@ -7,8 +7,12 @@
  * Math. Comp. 34, 1980).  From some alpha on every row is dominated by its
  * diagonal, so this ends.  The shift is noted.
  *
- * One application reads 12 bytes an entry of L and of U, 16 k + 8 a row, twice,
- * besides the rows of the block that entries point at. */
+ * The factors may be stored in floats (option precond_precision), rounded when
+ * they are made; sums are doubles.  Those of ic0 are G = L D^(1/2) and G' then,
+ * one set of numbers for both, so that M is as symmetric as it is in doubles.
+ *
+ * One application reads 12 bytes an entry (floats: 8) of L and of U, 16 k + 8 a
+ * row, twice, besides the rows of the block that entries point at. */
 #include "incomplete.h"
 
 #include <math.h>
@@ -147,40 +151,82 @@ void spsi_incomplete_unordered(sps_precond *M, const sps_options *opt)
                   M->type->name, opt->scale, opt->order);
 }
 
-/* The triangles' values from F: L strict, U strict and 1 / pivot. */
-static void split(const struct incomplete *m, sps_csr *L, sps_csr *U,
-                  double *inverse)
+/* Value number p of S; false where a float does not hold it as well as any
+ * (powers of ten well inside of their range). */
+static bool put(sps_csr *S, int64_t p, double value)
+{
+    const double size = fabs(value);
+
+    if (S->dtype == SPS_F64) {
+        ((double *)S->val)[p] = value;
+        return true;
+    }
+    ((float *)S->val)[p] = (float)value;
+    return value == 0 || (size >= 1e-30 && size <= 1e30);
+}
+
+/* Unit L, U = D L' by rows of L; in floats both are G = L D^(1/2). */
+static bool split_symmetric(const struct incomplete *m, sps_triangle_parts *l,
+                            sps_triangle_parts *u)
 {
     const sps_csr *F = m->F;
     const double *f = F->val;
-    double *l = L->val, *u = U->val;
+    const bool single = l->S->dtype == SPS_F32;
+    bool good = true;
+    int64_t q = 0;
 
+    for (int64_t i = 0; i < F->nrow; i++) m->cursor[i] = u->S->rowptr[i];
+    for (int64_t i = 0; i < F->nrow; i++) {
+        const double d = f[m->diagonal[i]];
+
+        u->inverse[i] = single ? 1 / sqrt(d) : 1 / d;
+        if (single) l->inverse[i] = u->inverse[i];
+        for (int64_t p = F->rowptr[i]; p < m->diagonal[i]; p++) {
+            const double dj = f[m->diagonal[F->col[p]]];
+            const double g = f[p] * (single ? sqrt(dj) : 1);
+
+            good &= put(l->S, q++, g);
+            good &= put(u->S, m->cursor[F->col[p]]++, single ? g : g * dj);
+        }
+    }
+    return good;
+}
+
+/* The triangles' values from F: L strict, U strict and 1 / pivot.  False where
+ * they are to be floats and do not serve so. */
+static bool split(const struct incomplete *m, sps_triangle_parts *l,
+                  sps_triangle_parts *u)
+{
+    const sps_csr *F = m->F;
+    const double *f = F->val;
+    bool good = true;
+    int64_t ql = 0, qu = 0;
+
+    if (m->symmetric) return split_symmetric(m, l, u);
     for (int64_t i = 0; i < F->nrow; i++) {
         const int64_t d = m->diagonal[i];
 
-        for (int64_t p = F->rowptr[i]; p < d; p++) *l++ = f[p];
-        inverse[i] = 1 / f[d];
-        if (m->symmetric) continue;
-        for (int64_t p = d + 1; p < F->rowptr[i + 1]; p++) *u++ = f[p];
+        for (int64_t p = F->rowptr[i]; p < d; p++)
+            good &= put(l->S, ql++, f[p]);
+        u->inverse[i] = 1 / f[d];
+        for (int64_t p = d + 1; p < F->rowptr[i + 1]; p++)
+            good &= put(u->S, qu++, f[p]);
     }
-    if (!m->symmetric) return;
-    for (int64_t i = 0; i < F->nrow; i++) m->cursor[i] = U->rowptr[i];
-    l = L->val;
-    for (int64_t p = 0; p < L->nnz; p++)      /* u_ji = d_j l_ij */
-        u[m->cursor[L->col[p]]++] = l[p] * f[m->diagonal[L->col[p]]];
+    return good;
 }
 
 /* ---------------------------------------------------------------- patterns
  * of the triangles */
 
-static sps_status make_lower(const struct incomplete *m, sps_csr **L_p)
+static sps_status make_lower(const struct incomplete *m, sps_dtype dtype,
+                             sps_csr **L_p)
 {
     const sps_csr *F = m->F;
     sps_status st;
     int64_t q = 0;
 
     for (int64_t i = 0; i < F->nrow; i++) q += m->diagonal[i] - F->rowptr[i];
-    SPS_TRY(sps_csr_create(m->super.ctx, F->nrow, F->nrow, q, SPS_F64, L_p));
+    SPS_TRY(sps_csr_create(m->super.ctx, F->nrow, F->nrow, q, dtype, L_p));
     q = 0;
     for (int64_t i = 0; i < F->nrow; i++) {
         for (int64_t p = F->rowptr[i]; p < m->diagonal[i]; p++)
@@ -200,7 +246,7 @@ static sps_status make_upper(const struct incomplete *m, const sps_csr *L,
 
     if (m->symmetric) return spsi_csr_transpose(m->super.ctx, L, U_p);
     SPS_TRY(sps_csr_create(m->super.ctx, F->nrow, F->nrow,
-                           F->nnz - L->nnz - F->nrow, SPS_F64, U_p));
+                           F->nnz - L->nnz - F->nrow, L->dtype, U_p));
     for (int64_t i = 0; i < F->nrow; i++) {
         for (int64_t p = m->diagonal[i] + 1; p < F->rowptr[i + 1]; p++)
             (*U_p)->col[q++] = F->col[p];
@@ -210,26 +256,56 @@ fail:
     return st;
 }
 
+static void drop(sps_context *ctx, sps_triangle_parts *part)
+{
+    sps_csr_destroy(ctx, &part->S);
+    spsi_free(ctx, part->inverse);
+    *part = (sps_triangle_parts){ .upper = part->upper };
+}
+
+/* The parts of both, values of dtype; *good: they serve so. */
+static sps_status make_parts(struct incomplete *m, sps_dtype dtype,
+                             sps_triangle_parts *l, sps_triangle_parts *u,
+                             bool *good)
+{
+    sps_context *ctx = m->super.ctx;
+    sps_status st;
+
+    SPS_TRY(make_lower(m, dtype, &l->S));
+    SPS_TRY(make_upper(m, l->S, &u->S));
+    SPS_TRY(SPS_NEW(ctx, m->F->nrow, &u->inverse));
+    if (m->symmetric && dtype == SPS_F32)
+        SPS_TRY(SPS_NEW(ctx, m->F->nrow, &l->inverse));
+    *good = split(m, l, u);
+fail:
+    return st;
+}
+
 static sps_status make_triangles(struct incomplete *m)
 {
     sps_context *ctx = m->super.ctx;
     sps_status st;
+    bool good = false;
     sps_triangle_parts l = { 0 }, u = { .upper = true };
 
-    SPS_TRY(make_lower(m, &l.S));
-    SPS_TRY(make_upper(m, l.S, &u.S));
-    SPS_TRY(SPS_NEW(ctx, m->F->nrow, &u.inverse));
-    SPS_TRY(SPS_NEW(ctx, m->F->nrow, &m->cursor));
-    split(m, l.S, u.S, u.inverse);
+    if (!m->cursor) SPS_TRY(SPS_NEW(ctx, m->F->nrow, &m->cursor));
+    if (m->super.single) {
+        SPS_TRY(make_parts(m, SPS_F32, &l, &u, &good));
+        if (!good) {
+            spsi_precond_say_doubles(&m->super);
+            drop(ctx, &l);
+            drop(ctx, &u);
+        }
+    }
+    if (!good) SPS_TRY(make_parts(m, SPS_F64, &l, &u, &good));
     st = spsi_triangle_create(ctx, &l, &m->f.L);
-    l.S = NULL;
+    l = (sps_triangle_parts){ 0 };
     if (st != SPS_OK) goto fail;
     return spsi_triangle_create(ctx, &u, &m->f.U);
 
 fail:
-    sps_csr_destroy(ctx, &l.S);
-    sps_csr_destroy(ctx, &u.S);
-    spsi_free(ctx, u.inverse);
+    drop(ctx, &l);
+    drop(ctx, &u);
     return st;
 }
 
@@ -270,7 +346,11 @@ sps_status spsi_incomplete_update(sps_precond *M)
     sps_status st;
 
     SPS_TRY(factor(m));
-    split(m, m->f.L->part.S, m->f.U->part.S, m->f.U->part.inverse);
+    if (!m->f.L || !m->f.U || !split(m, &m->f.L->part, &m->f.U->part)) {
+        spsi_triangle_destroy(&m->f.L);
+        spsi_triangle_destroy(&m->f.U);
+        return make_triangles(m);
+    }
     SPS_TRY(spsi_triangle_refresh(m->f.L));
     SPS_TRY(spsi_triangle_refresh(m->f.U));
 fail:

@@ -16,6 +16,7 @@
  * four blocks. */
 #include "incomplete.h"
 
+#include <math.h>
 #include <string.h>
 
 struct isai {
@@ -80,19 +81,24 @@ fail:
     return st;
 }
 
-/* V = (D^-1 M_L)', D the pivots. */
-static sps_status mirror(const struct incomplete *m, const sps_csr *G,
-                         sps_csr **V_p)
+/* V = (D^-1 M_L)', D the pivots.  In floats V = (D^(-1/2) M_L)' = G': one set of
+ * rounded numbers, and M is as symmetric as in doubles. */
+static sps_status mirror(const struct incomplete *m, sps_csr *G, sps_csr **V_p)
 {
-    const double *g = G->val, *f = m->F->val;
+    double *g = G->val;
+    const double *f = m->F->val;
     sps_csr scaled = *G;
     double *v = NULL;
     sps_status st;
 
     SPS_TRY(SPS_NEW(m->super.ctx, G->nnz, &v));
     for (int64_t i = 0; i < G->nrow; i++)
-        for (int64_t p = G->rowptr[i]; p < G->rowptr[i + 1]; p++)
-            v[p] = g[p] / f[m->diagonal[i]];
+        for (int64_t p = G->rowptr[i]; p < G->rowptr[i + 1]; p++) {
+            const double d = f[m->diagonal[i]];
+
+            if (m->super.single) g[p] /= sqrt(d);
+            v[p] = m->super.single ? g[p] : g[p] / d;
+        }
     scaled.val = v;
     SPS_TRY(spsi_csr_transpose(m->super.ctx, &scaled, V_p));
 fail:
@@ -200,7 +206,7 @@ static void destroy(sps_precond *M)
 }
 
 SPS_DEFINE(sps_precond_type, spsi_precond_isai) = {
-    .name = "isai", .needs = SPS_NEEDS_CSR, .symmetric = true,
+    .name = "isai", .floats = true, .needs = SPS_NEEDS_CSR, .symmetric = true,
     .size = sizeof(struct isai),
     .build = build, .update = update, .apply = apply, .destroy = destroy,
 };
