@@ -280,9 +280,10 @@ static sps_status run_step(sps_ladder *l, const sps_block *B, sps_block *X,
         rename_stop(l, &r, l->iterations >= l->opt.max_iterations
                                ? SPS_STOP_MAX_ITERATIONS : SPS_STOP_MAX_TIME);
     if (l->count > 1 && (r.stop < 0 || l->at > 0))
-        spsi_note(l->ctx, "auto: step %d, %s with %s: %d iterations, %.2f s, "
+        spsi_note(l->ctx, "auto: step %d, %s with %s: %d iteration%s, %.2f s, "
                   "residual %.2e, %s", l->at + 1, r.solver, r.precond,
-                  r.iterations, spsi_now() - begun, r.worst_residual,
+                  r.iterations, r.iterations == 1 ? "" : "s",
+                  spsi_now() - begun, r.worst_residual,
                   l->slow ? "too slow" : sps_stop_string(r.stop));
     add_up(sum, &r);
     if (r.stop == SPS_STOP_INDEFINITE) l->indefinite = true;

@@ -59,7 +59,7 @@ def ladder(report):
     """The steps as 'solver/precond iterations residual; ...'."""
     text = []
     for note in report.get("notes", []):
-        m = re.match(r"auto: step \d+, (\S+) with (\S+): (\d+) iterations, "
+        m = re.match(r"auto: step \d+, (\S+) with (\S+): (\d+) iterations?, "
                      r"\S+ s, residual (\S+),", note)
         if m:
             text.append("%s/%s %s %s" % m.groups())
