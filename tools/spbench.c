@@ -58,6 +58,7 @@ static void help(void)
            "  -maxtime S      seconds of each solve (no limit)\n"
            "  -seconds S      of sampling for each measurement (0.2)\n"
            "  -cold           also with the caches flushed before each run\n"
+           "  -once           one run of each measurement, for a profiler\n"
            "  -device auto|cpu|cuda[:N]\n"
            "  -threads N      of the host\n"
            "  -version -help\n\n"
@@ -192,7 +193,7 @@ static int flag(job *j, const char *name)
         {"-solve", &j->solve},   {"-blocks", &j->blocks},
         {"-cliff", &j->cliff},   {"-cold", &j->b.cold},
         {"-low", &j->b.low},     {"-replay", &j->b.replay},
-        {"-all", &j->b.all},
+        {"-all", &j->b.all},     {"-once", &j->b.once},
     };
 
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
