@@ -4,7 +4,7 @@
  * Layout: row-major; the k numbers of a row lie side by side, rows are ld
  * apart.  Own blocks: ld = 1, 2, 4, 8 for k <= 1, 2, 4, 8, else k rounded up
  * to 16 (128-byte lines); the memory is 256-byte aligned.  Padding columns
- * are never read into a result and never written.
+ * reach no result; a backend may write those of own blocks at full width.
  *
  *        j = 0   1  ...  k-1 | padding to ld
  *   i=0  [ x00 x01 ...       | .. ]

@@ -112,5 +112,6 @@ int main(void)
     conform_small(runner_case(s, "small"));
     conform_matrix(runner_case(s, "matrix"));
     conform_basis(runner_case(s, "basis"));
+    conform_own(runner_case(s, "own"));
     return runner_run(s);
 }

@@ -59,5 +59,6 @@ void conform_fused(TCase *t);
 void conform_matrix(TCase *t);
 void conform_small(TCase *t);
 void conform_basis(TCase *t);
+void conform_own(TCase *t);
 
 #endif

@@ -15,9 +15,12 @@
  *
  * Where both factors have more than 32 columns (16: X'X) the kernels of
  * gram_wide.cuh serve up to 128, for a pair up to 96, and cuBLAS beyond: it
- * repeats its bits with one stream, an own workspace and no atomics. */
+ * repeats its bits with one stream, an own workspace and no atomics.  One and
+ * two columns: gram_few.cuh. */
+#include "gram_few.cuh"
 #include "gram_wide.cuh"
 #include "single.cuh"
+#include "spare.cuh"
 
 namespace {
 
@@ -25,10 +28,10 @@ constexpr int threads = 256, widest_pair = 96;
 
 /* Row groups of 4 in flight, and blocks a multiprocessor: measured in
  * doc/benchmarks.md, "H200: block operations". */
-template <int TM, int TN> struct policy {
+template <int TM, int TN, bool SELF> struct policy {
     static constexpr int area = TM * TN;
-    static constexpr int groups = area <= 64 ? 8 : 4;
-    static constexpr int per_sm = area <= 64 ? 3 : area < 1024 ? 2 : 1;
+    static constexpr int groups = SELF || area <= 64 ? 8 : 4;
+    static constexpr int per_sm = area <= 64 ? 3 + SELF : area < 1024 ? 2 : 1;
 };
 
 /* Of T columns: number i of lane g is column number at(i, g). */
@@ -37,7 +40,9 @@ template <int T> __device__ __forceinline__ int at(int i, int g)
     return T == 8 ? g : 16 * (i / 2) + 2 * g + i % 2;
 }
 
-template <int T, bool PAIRED>
+/* PAIRS: of a pair whose first column is the last one the second comes along;
+ * it goes into results that are nobody's. */
+template <int T, bool PAIRS>
 __device__ __forceinline__ void load_piece(double *v, const double *p, int left)
 {
     if constexpr (T == 8) {
@@ -45,7 +50,8 @@ __device__ __forceinline__ void load_piece(double *v, const double *p, int left)
     } else {
 #pragma unroll
         for (int q = 0; q < T / 16; q++) {
-            double2 w = fetch_pair<PAIRED>(p + 16 * q, left - 16 * q);
+            double2 w = PAIRS ? whole_pair(p + 16 * q, left > 16 * q)
+                              : fetch_pair<false>(p + 16 * q, left - 16 * q);
 
             v[2 * q] = w.x;
             v[2 * q + 1] = w.y;
@@ -142,11 +148,11 @@ __device__ __forceinline__ void write_tile(double *out, const double *acc,
 }
 
 /* SELF: X'X, whose factors are the same fragments. */
-template <int TM, int TN, bool PAIRED, bool SELF>
-__global__ void __launch_bounds__(threads, (policy<TM, TN>::per_sm))
+template <int TM, int TN, bool PAIRS, bool SELF>
+__global__ void __launch_bounds__(threads, (policy<TM, TN, SELF>::per_sm))
 gram_kernel(operands o)
 {
-    constexpr int G = policy<TM, TN>::groups, count = TM * TN / 32;
+    constexpr int G = policy<TM, TN, SELF>::groups, count = TM * TN / 32;
     extern __shared__ double shared[];
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     int g = lane / 4, t = lane % 4;
@@ -174,8 +180,8 @@ gram_kernel(operands o)
     for (; row + 4 * G <= o.n; row += step, x += step * ldx, y += step * ldy) {
 #pragma unroll
         for (int s = 0; s < G; s++) {
-            load_piece<TM, PAIRED>(a[s], x + 4 * s * ldx, left_x);
-            if (!SELF) load_piece<TN, PAIRED>(b[s], y + 4 * s * ldy, left_y);
+            load_piece<TM, PAIRS>(a[s], x + 4 * s * ldx, left_x);
+            if (!SELF) load_piece<TN, PAIRS>(b[s], y + 4 * s * ldy, left_y);
         }
         multiply<TM, TN, G>(acc, a, b);
     }
@@ -184,10 +190,10 @@ gram_kernel(operands o)
         for (int s = 0; s < G; s++) {
             bool in_range = row + 4 * s + t < o.n;
 
-            load_piece<TM, PAIRED>(a[s], x + 4 * s * ldx,
+            load_piece<TM, PAIRS>(a[s], x + 4 * s * ldx,
                                    in_range ? left_x : 0);
             if (!SELF)
-                load_piece<TN, PAIRED>(b[s], y + 4 * s * ldy,
+                load_piece<TN, PAIRS>(b[s], y + 4 * s * ldy,
                                        in_range ? left_y : 0);
         }
         multiply<TM, TN, G>(acc, a, b);
@@ -199,84 +205,29 @@ gram_kernel(operands o)
     write_tile<TM, TN>(out, acc, m0, n0, g, t, o.k1, o.k2);
 }
 
-/* One column each: three streams, and the numbers p'q and p'r. */
-__global__ void __launch_bounds__(threads)
-single_kernel(operands o)
-{
-    constexpr int deep = 4;
-    __shared__ double2 shared[threads];
-    int64_t step = (int64_t)gridDim.x * threads;
-    int tid = (int)threadIdx.x;
-    double2 sum = make_double2(0, 0);
-
-    for (int64_t row = (int64_t)blockIdx.x * threads + tid; row < o.n;
-         row += deep * step) {
-        double p[deep], q[deep], r[deep];
-
-#pragma unroll
-        for (int u = 0; u < deep; u++) {
-            int64_t i = row + u * step;
-            bool some = i < o.n;
-
-            p[u] = some ? __ldg(o.x + i * o.ldx) : 0.0;
-            q[u] = some ? __ldg(o.y[0] + i * o.ldy[0]) : 0.0;
-            r[u] = some ? __ldg(o.y[1] + i * o.ldy[1]) : 0.0;
-        }
-#pragma unroll
-        for (int u = 0; u < deep; u++) {
-            sum.x = fma(p[u], q[u], sum.x);
-            sum.y = fma(p[u], r[u], sum.y);
-        }
-    }
-    shared[tid] = sum;
-    for (int half = threads / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (tid < half) {
-            shared[tid].x += shared[tid + half].x;
-            shared[tid].y += shared[tid + half].y;
-        }
-    }
-    if (tid > 0) return;
-    o.part[2 * blockIdx.x] = shared[0].x;
-    o.part[2 * blockIdx.x + 1] = shared[0].y;
-}
-
-sps_status launch_single(sps_context *ctx, operands *o)
-{
-    sps_cuda_state *s = spsi_cuda_state(ctx);
-    int64_t want = ceil_div(o->n, 8 * threads), most = 8 * s->sms;
-    int blocks = (int)(want < 1 ? 1 : want < most ? want : most);
-
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, 16 * (size_t)blocks));
-    o->part = (double *)s->d_scratch;
-    single_kernel<<<(unsigned)blocks, threads, 0, s->stream>>>(*o);
-    SPS_LAUNCHED(ctx);
-    return launch_join<plus>(ctx, o->part, blocks, 2, o->to[0], 1, o->to[1]);
-}
-
 int tile_of(int k) { return k <= 8 ? 8 : k <= 16 ? 16 : 32; }
 
 /* Blocks along the rows. */
-template <int TM, int TN>
+template <int TM, int TN, bool SELF>
 int blocks_of(const sps_context *ctx, const operands *o, int strips)
 {
-    int tiles = o->wm * o->wn, per_sm = policy<TM, TN>::per_sm;
-    int64_t want = ceil_div((int64_t)per_sm * spsi_cuda_state(ctx)->sms, strips);
-    int64_t most = ceil_div(o->n, 4 * policy<TM, TN>::groups *
-                                       (threads / 32 / tiles));
+    using form = policy<TM, TN, SELF>;
+    int sms = spsi_cuda_state(ctx)->sms, tiles = o->wm * o->wn;
+    int64_t want = ceil_div((int64_t)form::per_sm * sms, strips);
+    int64_t most = ceil_div(o->n, 4 * form::groups * (threads / 32 / tiles));
 
     if (want > most) want = most;
     return want > 0 ? (int)want : 1;
 }
 
 /* Queues the product and the join of its parts into what o->to names. */
-template <int TM, int TN>
+template <int TM, int TN, bool SELF>
 sps_status launch(sps_context *ctx, operands *o, bool pairs)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
     int tiles = o->wm * o->wn;
     int strips = o->across * (int)ceil_div(o->k1, 64);
-    int blocks = blocks_of<TM, TN>(ctx, o, strips);
+    int blocks = blocks_of<TM, TN, SELF>(ctx, o, strips);
     int64_t count = (int64_t)o->k1 * o->k2 * (o->y[1] ? 2 : 1);
     size_t shared = tiles < threads / 32 ? (size_t)tiles * TM * TN * 8 : 0;
     dim3 grid((unsigned)blocks, (unsigned)strips);
@@ -284,13 +235,9 @@ sps_status launch(sps_context *ctx, operands *o, bool pairs)
     SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)count * 8 *
                                                (size_t)blocks));
     o->part = (double *)s->d_scratch;
-    auto kernel = pairs ? gram_kernel<TM, TN, true, false>
-                        : gram_kernel<TM, TN, false, false>;
+    auto kernel = pairs ? gram_kernel<TM, TN, true, SELF>
+                        : gram_kernel<TM, TN, false, SELF>;
 
-    if constexpr (TM == TN)
-        if (o->self)
-            kernel = pairs ? gram_kernel<TM, TN, true, true>
-                           : gram_kernel<TM, TN, false, true>;
     kernel<<<grid, threads, shared, s->stream>>>(*o);
     SPS_LAUNCHED(ctx);
     return launch_join<plus>(ctx, o->part, blocks, count, o->to[0],
@@ -300,10 +247,11 @@ sps_status launch(sps_context *ctx, operands *o, bool pairs)
 template <int TM>
 sps_status launch_n(sps_context *ctx, operands *o, bool pairs)
 {
+    if (o->self) return launch<TM, TM, true>(ctx, o, pairs);
     switch (tile_of(o->k2)) {
-    case 8: return launch<TM, 8>(ctx, o, pairs);
-    case 16: return launch<TM, 16>(ctx, o, pairs);
-    default: return launch<TM, 32>(ctx, o, pairs);
+    case 8: return launch<TM, 8, false>(ctx, o, pairs);
+    case 16: return launch<TM, 16, false>(ctx, o, pairs);
+    default: return launch<TM, 32, false>(ctx, o, pairs);
     }
 }
 
@@ -312,11 +260,35 @@ bool same(const sps_block *X, const sps_block *Y)
     return X->data == Y->data && X->k == Y->k && X->ld == Y->ld;
 }
 
+/* One or two columns. */
+sps_status run_few(const sps_block *X, const sps_block *Y, double *to,
+                   const sps_block *R, double *to_R)
+{
+    bool pairs = paired(X) && paired(Y) && (R == NULL || paired(R));
+    bool one = !R && same(X, Y);
+    const sps_block *all[3] = {X, Y, R};
+    few_factors f = {};
+
+    for (int i = 0; i < 3 && all[i]; i++) {
+        f.p[i] = numbers(all[i]);
+        f.ld[i] = all[i]->ld;
+    }
+    f.to[0] = to;
+    f.to[1] = to_R;
+    f.n = X->n;
+    f.k1 = X->k;
+    f.k2 = Y->k;
+    return (f.k1 == 1 && f.k2 == 1 ? launch_few_factors<1>
+                                   : launch_few_factors<2>)(
+        X->ctx, &f, R ? 3 : one ? 1 : 2, pairs);
+}
+
 sps_status run(const sps_block *X, const sps_block *Y, double *to,
                const sps_block *R, double *to_R)
 {
     sps_context *ctx = X->ctx;
-    bool pairs = paired(X) && paired(Y) && (R == NULL || paired(R));
+    bool pairs = pairs_throughout(X, X->k) && pairs_throughout(Y, Y->k) &&
+                 (R == NULL || pairs_throughout(R, R->k));
     operands o = {};
 
     o.x = numbers(X);
@@ -334,7 +306,7 @@ sps_status run(const sps_block *X, const sps_block *Y, double *to,
     o.wm = X->k > 32 ? 2 : 1;
     o.wn = (Y->k > 32 ? 2 : 1) * (R ? 2 : 1);
     o.across = (int)ceil_div(Y->k, 64);
-    if (R && o.k1 == 1 && o.k2 == 1) return launch_single(ctx, &o);
+    if (o.k1 <= 2 && o.k2 <= 2) return run_few(X, Y, to, R, to_R);
     switch (tile_of(X->k)) {
     case 8: return launch_n<8>(ctx, &o, pairs);
     case 16: return launch_n<16>(ctx, &o, pairs);
@@ -371,7 +343,7 @@ sps_status launch_two(sps_context *ctx, factors *f, int *parts)
         return launch_wide_gram<oblong<2, 2, 2, 4, 2, 2>>(ctx, f, parts);
     if (k <= 96)
         return launch_wide_gram<oblong<3, 2, 2, 6, 2, 2>>(ctx, f, parts);
-    return launch_wide_gram<oblong<4, 2, 2, 8, 1, 2>>(ctx, f, parts);
+    return launch_wide_gram<oblong<4, 4, 2, 4, 1, 2>>(ctx, f, parts);
 }
 
 sps_status launch_pair(sps_context *ctx, factors *f, int *parts)
@@ -382,7 +354,7 @@ sps_status launch_pair(sps_context *ctx, factors *f, int *parts)
         return launch_wide_gram<oblong<1, 4, 3, 3, 2, 3>>(ctx, f, parts);
     if (k <= 64)
         return launch_wide_gram<oblong<2, 2, 2, 8, 2, 3>>(ctx, f, parts);
-    return launch_wide_gram<oblong<2, 4, 3, 6, 1, 3>>(ctx, f, parts);
+    return launch_wide_gram<oblong<3, 4, 2, 6, 1, 3>>(ctx, f, parts);
 }
 
 sps_status run_wide(const sps_block *X, const sps_block *Y, double *to,
@@ -430,9 +402,7 @@ sps_status spsi_cuda_gram(const sps_block *X, const sps_block *Y, sps_small *C)
     if (X->dtype == SPS_F32) return spsi_cuda_single_gram(X, Y, C);
     SPS_TRY_RETURN(spsi_cuda_need_down(X->ctx, bytes));
     to = spsi_cuda_result(C, 0);
-    if (X->k == 1 && Y->k == 1)
-        SPS_TRY_RETURN(spsi_cuda_dots_to(X, Y, to));
-    else if (for_wide(X, Y))
+    if (for_wide(X, Y))
         SPS_TRY_RETURN(run_wide(X, Y, to, NULL, NULL));
     else if (X->k > 32 && Y->k > 32)
         SPS_TRY_RETURN(run_blas(X, Y, to));

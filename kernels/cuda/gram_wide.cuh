@@ -45,8 +45,10 @@ template <int WM, int WN, int AM, int BN, int SL, int BLOCKS> struct oblong {
     static constexpr int warps = WM * WN, slices = SL, second = M;
     static constexpr int third = M + N / 2;
     /* Rows at once: 16 while a thread has registers for them. */
+    static constexpr int registers =
+        warps * SL > 12 ? 128 : warps * SL > 8 ? 168 : 255;
     static constexpr int deep =
-        8 * AM * BN + 16 * AM + 72 <= (warps * SL > 8 ? 168 : 255) ? 16 : 8;
+        8 * AM * BN + 16 * AM + 72 <= registers ? 16 : 8;
 
     double acc[AM][BN][4] = {};
     int im, in;

@@ -11,12 +11,14 @@
  * factors of R'R as they stand, so that the sum costs no move at all.  All of
  * a row of X is read before any of Y is written: Y may be X.
  *
- * few_kernel, up to 4 columns: one lane for each pair of columns.
+ * Up to 8 columns: product_few.cuh.
  *
  * Sums: a warp or a thread over its rows, warps of a block in order, one
  * partial result a block; all fixed by the shape and the device.
  *
- * Bytes: each block once; C stays on the chip. */
+ * Bytes: each block once; C stays on the chip.  Rows of Y go out to the end of
+ * their last sector where nobody has columns there (product.wide): one that is
+ * written in part is read first. */
 #ifndef SPS_CUDA_PRODUCT_CUH
 #define SPS_CUDA_PRODUCT_CUH
 
@@ -30,6 +32,7 @@ struct product {
     int64_t ldx, ldw;
     double *y;
     int64_t ldy;
+    int wide;              /* columns of y that may be written */
     double a, b;
 };
 
@@ -98,11 +101,11 @@ __device__ void arrange(double *fragment, const product &p, int k1, int k2)
     }
 }
 
-/* 8 NB rows from row on: x[b][s] = the lane's pieces of sixteen s. */
+/* Of 8 NB rows from row on x[b][s] = the lane's pieces of sixteen s. */
 template <int T, int NB, access HOW>
-__device__ __forceinline__ void take_rows(const product &p, int64_t row,
-                                          int64_t n, int k1,
-                                          double (*x)[T][4])
+__device__ __forceinline__ void take_sixteen(const product &p, int64_t row,
+                                             int64_t n, int k1, int s,
+                                             double (*x)[T][4])
 {
     int lane = (int)threadIdx.x % 32, g = lane / 4, c = 2 * (lane % 4);
     const double *px = p.x + (row + g) * p.ldx + c;
@@ -110,23 +113,42 @@ __device__ __forceinline__ void take_rows(const product &p, int64_t row,
 #pragma unroll
     for (int b = 0; b < NB; b++)
 #pragma unroll
-        for (int s = 0; s < T; s++)
-#pragma unroll
-            for (int h = 0; h < 2; h++) {
-                int first = 16 * s + 8 * h;
-                double2 v = take<HOW>(px + 8 * b * p.ldx + first,
-                                      row + g + 8 * b < n && 16 * s < k1,
-                                      k1 - first - c);
+        for (int h = 0; h < 2; h++) {
+            int first = 16 * s + 8 * h;
+            double2 v = take<HOW>(px + 8 * b * p.ldx + first,
+                                  row + g + 8 * b < n && 16 * s < k1,
+                                  k1 - first - c);
 
-                x[b][s][2 * h] = v.x;
-                x[b][s][2 * h + 1] = v.y;
-            }
+            x[b][s][2 * h] = v.x;
+            x[b][s][2 * h + 1] = v.y;
+        }
 }
 
-/* d[b] += sixteen m of the columns of x C. */
-template <int T, int NB>
+/* The same of sixteen m of W. */
+template <int NB, access HOW>
+__device__ __forceinline__ void take_old(const product &p, int64_t row,
+                                         int64_t n, int k2, int m,
+                                         double2 (*w)[2])
+{
+    int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const double *pw = p.w + (row + 2 * t) * p.ldw + 2 * g + 16 * m;
+
+#pragma unroll
+    for (int b = 0; b < NB; b++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            w[b][h] = take<HOW>(pw + (8 * b + h) * p.ldw,
+                                p.b != 0 && 16 * m < k2 &&
+                                    row + 2 * t + 8 * b + h < n,
+                                k2 - 16 * m - 2 * g);
+}
+
+/* d[b] += sixteen m of the columns of x C; then(s) when sixteen s of x has
+ * served. */
+template <int T, int NB, class THEN>
 __device__ __forceinline__ void multiply(double (*d)[4], double (*x)[T][4],
-                                         const double *fragment, int m, int k1)
+                                         const double *fragment, int m, int k1,
+                                         THEN then)
 {
     const double *f = fragment + m * T * 256 + 2 * ((int)threadIdx.x % 32);
 
@@ -144,6 +166,7 @@ __device__ __forceinline__ void multiply(double (*d)[4], double (*x)[T][4],
         }
 #pragma unroll
         for (int b = 0; b < NB; b++) dmma16x16(d[b], a, x[b][s]);
+        then(s);
     }
 }
 
@@ -251,43 +274,43 @@ wide_kernel(operands o)
 {
     using shape = wide_shape<T, S>;
     constexpr int NB = shape::eights, kept = S == GRAM ? T : 1;
+    /* With sums rows are loaded while those before them are multiplied: what
+     * comes behind a product takes time, and all warps would come to wait at
+     * once.  Where columns have a rest registers run short. */
+    constexpr bool ahead = HOW == WHOLE && S != NO_SUMS;
     extern __shared__ double fragment[];
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     double *norms = fragment + T * T * 256;
     double *own = norms + threadIdx.x / 32 * (16 * T) + 2 * g;
-    double gram[S == GRAM ? shape::tiles : 1][2][4] = {};
+    double gram[S == GRAM ? shape::tiles : 1][2][4] = {}, x[NB][T][4];
+    double2 w[NB][2];
+    int64_t step = (int64_t)gridDim.x * shape::rows;
     int64_t row = (int64_t)blockIdx.x * shape::rows +
                   threadIdx.x / 32 * (8 * NB);
+    auto take = [&](const product &p, int64_t row) {
+#pragma unroll
+        for (int s = 0; s < T; s++)
+            take_sixteen<T, NB, HOW>(p, row, o.n, o.k1, s, x);
+        take_old<NB, HOW>(p, row, o.n, o.k2, 0, w);
+    };
 
     arrange<T>(fragment, o.first, o.k1, o.k2);
     if (S == SQUARES && t == 0)
         for (int m = 0; m < T; m++) own[16 * m] = own[16 * m + 1] = 0;
     __syncthreads();
-    for (; row < o.n; row += (int64_t)gridDim.x * shape::rows) {
+    if (ahead) take(o.first, row);
+    for (; row < o.n; row += step) {
         /* A loop, lest the registers of both halves live at once. */
 #pragma unroll 1
         for (int half = 0; half < (PAIR ? 2 : 1); half++) {
             const product &p = half ? o.second : o.first;
             bool last = half == (PAIR ? 1 : 0);
-            const double *pw = p.w + (row + 2 * t) * p.ldw + 2 * g;
+            const product &next = last ? o.first : o.second;
+            int64_t its_row = last ? row + step : row;
             double *py = p.y + (row + 2 * t) * p.ldy + 2 * g;
-            double x[NB][T][4], acc[kept][NB][4];
-            double2 w[NB][2];
+            double acc[kept][NB][4];
 
-            auto old = [&](int m) {
-#pragma unroll
-                for (int b = 0; b < NB; b++)
-#pragma unroll
-                    for (int h = 0; h < 2; h++)
-                        w[b][h] = take<HOW>(
-                            pw + (8 * b + h) * p.ldw + 16 * m,
-                            p.b != 0 && 16 * m < o.k2 &&
-                                row + 2 * t + 8 * b + h < o.n,
-                            o.k2 - 16 * m - 2 * g);
-            };
-
-            take_rows<T, NB, HOW>(p, row, o.n, o.k1, x);
-            old(0);
+            if (!ahead) take(p, row);
 #pragma unroll(shape::unroll)
             for (int m = 0; m < T; m++) {
                 double (*d)[4] = acc[S == GRAM ? m : 0];
@@ -298,8 +321,16 @@ wide_kernel(operands o)
                     for (int e = 0; e < 4; e++)
                         d[b][e] = p.b * (e < 2 ? w[b][e % 2].x : w[b][e % 2].y);
                 if (16 * m >= o.k2) continue;
-                old(m + 1);
-                multiply<T, NB>(d, x, fragment, m, o.k1);
+                if (ahead && 16 * (m + 1) >= o.k2) {
+                    take_old<NB, HOW>(next, its_row, o.n, o.k2, 0, w);
+                    multiply<T, NB>(d, x, fragment, m, o.k1, [&](int s) {
+                        take_sixteen<T, NB, HOW>(next, its_row, o.n, o.k1, s,
+                                                 x);
+                    });
+                } else {
+                    take_old<NB, HOW>(p, row, o.n, o.k2, m + 1, w);
+                    multiply<T, NB>(d, x, fragment, m, o.k1, [](int) {});
+                }
 #pragma unroll
                 for (int b = 0; b < NB; b++) {
                     if (PAIR && last)
@@ -309,7 +340,7 @@ wide_kernel(operands o)
                     for (int h = 0; h < 2; h++)
                         put<HOW>(py + (8 * b + h) * p.ldy + 16 * m,
                                  row + 2 * t + 8 * b + h < o.n,
-                                 o.k2 - 16 * m - 2 * g,
+                                 p.wide - 16 * m - 2 * g,
                                  make_double2(d[b][h], d[b][2 + h]));
                 }
                 if (S == SQUARES && last) add_squares<NB>(d, own + 16 * m);
@@ -321,149 +352,6 @@ wide_kernel(operands o)
     __syncthreads();
     if constexpr (S == SQUARES) write_squares<T>(norms, o.part, o.k2);
     if constexpr (S == GRAM) write_gram<T>(gram, fragment, o.part, o.k2);
-}
-
-/* --- few: L lanes a row, a pair of columns each */
-
-constexpr int few_deep = 4; /* rows in flight */
-
-/* What the lane beside has; zero where a row has one lane. */
-template <int L> __device__ __forceinline__ double2 beside(double2 v)
-{
-    if constexpr (L == 1) return make_double2(0.0, 0.0);
-    return make_double2(__shfl_xor_sync(all_lanes, v.x, 1),
-                        __shfl_xor_sync(all_lanes, v.y, 1));
-}
-
-/* v = own and other of x times the lane's columns of C, and b w. */
-__device__ __forceinline__ double2 row_product(const double (*c)[2], double2 x,
-                                               double2 z, double b, double2 w,
-                                               double sign)
-{
-    double2 v = make_double2(b * w.x, b * w.y);
-
-    v.x = fma(sign * x.x, c[0][0], v.x);
-    v.y = fma(sign * x.x, c[0][1], v.y);
-    v.x = fma(sign * x.y, c[1][0], v.x);
-    v.y = fma(sign * x.y, c[1][1], v.y);
-    v.x = fma(sign * z.x, c[2][0], v.x);
-    v.y = fma(sign * z.x, c[2][1], v.y);
-    v.x = fma(sign * z.y, c[3][0], v.x);
-    v.y = fma(sign * z.y, c[3][1], v.y);
-    return v;
-}
-
-/* sum += squares of v, or its products with itself and with the lane beside:
- * (0, 0), (1, 1), (0, 1); (0, 2), (0, 3), (1, 2), (1, 3). */
-template <int L, sums S>
-__device__ __forceinline__ void add_row(double *sum, double2 v)
-{
-    if constexpr (S != NO_SUMS) {
-        sum[0] = fma(v.x, v.x, sum[0]);
-        sum[1] = fma(v.y, v.y, sum[1]);
-    }
-    if constexpr (S == GRAM) {
-        sum[2] = fma(v.x, v.y, sum[2]);
-        if constexpr (L == 2) {
-            double2 z = beside<L>(v);
-
-            sum[3] = fma(v.x, z.x, sum[3]);
-            sum[4] = fma(v.x, z.y, sum[4]);
-            sum[5] = fma(v.y, z.x, sum[5]);
-            sum[6] = fma(v.y, z.y, sum[6]);
-        }
-    }
-}
-
-/* Sum number e of the first or second pair: its place in k x k, or in k. */
-template <sums S> __device__ __forceinline__ void place(int e, int pair, int *i,
-                                                        int *j)
-{
-    const int row[7] = {0, 1, 0, 0, 0, 1, 1}, col[7] = {0, 1, 1, 2, 3, 2, 3};
-
-    *i = 2 * pair + row[e];
-    *j = S == GRAM ? (2 * pair + col[e]) % 4 : 0;
-}
-
-template <int L, sums S>
-__device__ void write_few(double *sum, double (*shared)[8][7], double *part,
-                          int k2)
-{
-    constexpr int count = S == SQUARES ? 2 : L == 1 ? 3 : 7;
-    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-    int items = S == GRAM ? k2 * k2 : k2;
-
-#pragma unroll
-    for (int e = 0; e < count; e++) {
-#pragma unroll
-        for (int far = L; far < 32; far *= 2)
-            sum[e] += __shfl_xor_sync(all_lanes, sum[e], far);
-        if (lane < L) shared[lane][warp][e] = sum[e];
-    }
-    __syncthreads();
-    if ((int)threadIdx.x < L * count) {
-        int pair = (int)threadIdx.x / count, e = (int)threadIdx.x % count, i, j;
-        double total = 0;
-
-        for (int w = 0; w < 8; w++) total += shared[pair][w][e];
-        if (pair > 0 && e > 2) return; /* the first lane has it, too */
-        place<S>(e, pair, &i, &j);
-        part += (int64_t)blockIdx.x * items;
-        if (i >= k2 || j >= k2) return;
-        part[S == GRAM ? j * k2 + i : i] = total;
-        if (S == GRAM) part[i * k2 + j] = total;
-    }
-}
-
-template <int L, bool PAIRED, bool PAIR, sums S>
-__global__ void __launch_bounds__(256) few_kernel(operands o)
-{
-    __shared__ double shared[L][8][7];
-    constexpr int rows = 256 / L;
-    int own = 2 * ((int)threadIdx.x % L), other = 2 * L - 2 - own;
-    int64_t step = (int64_t)gridDim.x * (few_deep * rows);
-    double c[4][2], sum[7] = {};
-
-#pragma unroll
-    for (int e = 0; e < 8; e++) {
-        int i = (e < 4 ? own : other) + e / 2 % 2, j = own + e % 2;
-
-        c[e / 2][e % 2] = i < o.k1 && j < o.k2 && (e < 4 || L == 2)
-                              ? o.first.a * o.first.c[j * o.k1 + i] : 0.0;
-    }
-    for (int64_t base = (int64_t)blockIdx.x * (few_deep * rows); base < o.n;
-         base += step) {
-        int64_t first = base + threadIdx.x / L;
-
-#pragma unroll
-        for (int half = 0; half < (PAIR ? 2 : 1); half++) {
-            const product &p = half ? o.second : o.first;
-            double2 x[few_deep], w[few_deep];
-
-#pragma unroll
-            for (int u = 0; u < few_deep; u++) {
-                int64_t i = first + u * rows;
-                int left = i < o.n ? o.k2 - own : 0;
-
-                x[u] = load_pair<PAIRED>(p.x + i * p.ldx + own,
-                                         i < o.n ? o.k1 - own : 0);
-                w[u] = load_pair<PAIRED>(p.w + i * p.ldw + own,
-                                         p.b != 0 ? left : 0);
-            }
-#pragma unroll
-            for (int u = 0; u < few_deep; u++) {
-                int64_t i = first + u * rows;
-                double2 v = row_product(c, x[u], beside<L>(x[u]),
-                                        half ? -p.b : p.b, w[u],
-                                        half ? -1.0 : 1.0);
-
-                store_pair<PAIRED>(p.y + i * p.ldy + own,
-                                   i < o.n ? o.k2 - own : 0, v);
-                if (half == (PAIR ? 1 : 0)) add_row<L, S>(sum, v);
-            }
-        }
-    }
-    if constexpr (S != NO_SUMS) write_few<L, S>(sum, shared, o.part, o.k2);
 }
 
 } // namespace

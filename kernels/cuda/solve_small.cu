@@ -15,6 +15,7 @@
  *
  * Bytes: X once in, once out; n k^2 flops. */
 #include "device.cuh"
+#include "spare.cuh"
 
 namespace {
 
@@ -65,10 +66,10 @@ __device__ __forceinline__ void multiply(double *d, const double *x,
     dmma16x8(d, x, b);
 }
 
-template <int S, bool PAIRED>
+template <int S, bool PAIRS>
 __global__ void __launch_bounds__(threads, (S <= 2 ? 8 : S <= 8 ? 4 : 2))
 solve_kernel(double *X, int64_t ldx, int64_t n, const double *c, int64_t ldc,
-             int k)
+             int k, int wide)
 {
     constexpr int RT = S == 1 ? 4 : S == 2 ? 2 : 1; /* tiles in flight */
     extern __shared__ double fragment[];
@@ -80,6 +81,7 @@ solve_kernel(double *X, int64_t ldx, int64_t n, const double *c, int64_t ldc,
     arrange<S>(fragment, c, ldc, k);
     __syncthreads();
     k -= 2 * t;
+    wide -= 2 * t;
     for (; row - lane / 4 < n; row += step) {
         double *px = X + row * ldx + 2 * t, x[RT][S][4];
 
@@ -87,8 +89,12 @@ solve_kernel(double *X, int64_t ldx, int64_t n, const double *c, int64_t ldc,
         for (int r = 0; r < 2 * RT; r++)
 #pragma unroll
             for (int s = 0; s < S; s++) {
-                double2 v = load_pair<PAIRED>(px + 8 * r * ldx + 8 * s,
-                                              row + 8 * r < n ? k - 8 * s : 0);
+                int left = row + 8 * r < n ? k - 8 * s : 0;
+                const double *p = px + 8 * r * ldx + 8 * s;
+                double2 v = PAIRS ? whole_pair(p, left > 0)
+                                  : load_pair<false>(p, left);
+
+                if (PAIRS && left < 2) v.y = 0;
 
                 x[r / 2][s][r % 2] = v.x;
                 x[r / 2][s][2 + r % 2] = v.y;
@@ -116,8 +122,8 @@ solve_kernel(double *X, int64_t ldx, int64_t n, const double *c, int64_t ldc,
         for (int r = 0; r < 2 * RT; r++)
 #pragma unroll
             for (int s = 0; s < S; s++)
-                store_pair<PAIRED>(px + 8 * r * ldx + 8 * s,
-                                   row + 8 * r < n ? k - 8 * s : 0,
+                store_pair<PAIRS>(px + 8 * r * ldx + 8 * s,
+                                   row + 8 * r < n ? wide - 8 * s : 0,
                                    make_double2(x[r / 2][s][r % 2],
                                                 x[r / 2][s][2 + r % 2]));
     }
@@ -126,7 +132,7 @@ solve_kernel(double *X, int64_t ldx, int64_t n, const double *c, int64_t ldc,
 /* Up to four columns, where arithmetic is nothing: L lanes a row, a pair of
  * columns each, `deep` rows in flight.  The second lane takes the first one's
  * pair off its own; the inverses of the diagonal are made once. */
-constexpr int deep = 4;
+constexpr int deep = 8;
 
 struct corner {
     double first, above, second; /* 2 x 2: inverse, element, inverse */
@@ -156,23 +162,24 @@ __device__ __forceinline__ double2 solve_pair(const corner &u, double2 x)
 }
 
 template <int L, bool PAIRED>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 3)
 few_kernel(double *X, int64_t ldx, int64_t n, const double *c, int64_t ldc,
-           int k)
+           int k, int wide)
 {
+    constexpr int rows = 256 / L;
     int own = 2 * ((int)threadIdx.x % L);
     corner u = take_corner(c, ldc, k, own);
-    int64_t step = (int64_t)gridDim.x * (256 / L);
-    int64_t block = (int64_t)blockIdx.x * (256 / L);
+    int64_t step = (int64_t)gridDim.x * (deep * rows);
+    int64_t row = (int64_t)blockIdx.x * (deep * rows) + threadIdx.x / L;
+    int64_t ends = ceil_div(n, deep * rows) * (deep * rows);
 
-    for (; block < n; block += deep * step) {
-        int64_t row = block + threadIdx.x / L;
+    for (; row < ends; row += step) {
         double2 x[deep];
 
 #pragma unroll
         for (int d = 0; d < deep; d++)
-            x[d] = load_pair<PAIRED>(X + (row + d * step) * ldx + own,
-                                     row + d * step < n ? k - own : 0);
+            x[d] = load_pair<PAIRED>(X + (row + d * rows) * ldx + own,
+                                     row + d * rows < n ? k - own : 0);
 #pragma unroll
         for (int d = 0; d < deep; d++) {
             double2 y = solve_pair(u, x[d]);
@@ -186,8 +193,8 @@ few_kernel(double *X, int64_t ldx, int64_t n, const double *c, int64_t ldc,
                 x[d].y -= a * u.off[1] + b * u.off[3];
                 if (own > 0) y = solve_pair(u, x[d]);
             }
-            store_pair<PAIRED>(X + (row + d * step) * ldx + own,
-                               row + d * step < n ? k - own : 0, y);
+            store_pair<PAIRED>(X + (row + d * rows) * ldx + own,
+                               row + d * rows < n ? wide - own : 0, y);
         }
     }
 }
@@ -196,22 +203,22 @@ template <int L, bool PAIRED>
 sps_status launch_few(const sps_block *X, const double *c, int64_t ldc)
 {
     sps_cuda_state *s = spsi_cuda_state(X->ctx);
-    int64_t blocks = ceil_div(X->n, 256 / L * deep), most = 8 * s->sms;
+    int64_t blocks = ceil_div(X->n, 256 / L * deep), most = 3 * s->sms;
 
     few_kernel<L, PAIRED>
         <<<(unsigned)(blocks < most ? blocks : most), 256, 0, s->stream>>>(
-            numbers(X), X->ld, X->n, c, ldc, X->k);
+            numbers(X), X->ld, X->n, c, ldc, X->k, writable_columns(X));
     SPS_LAUNCHED(X->ctx);
     return SPS_OK;
 }
 
-template <int S, bool PAIRED>
+template <int S, bool PAIRS>
 sps_status launch(const sps_block *X, const double *c, int64_t ldc)
 {
     sps_cuda_state *s = spsi_cuda_state(X->ctx);
     constexpr int bytes = 64 * (S * (S + 1) / 2) * (int)sizeof(double);
     int64_t blocks = ceil_div(X->n, (threads / 32) * 16), most = 8 * s->sms;
-    auto kernel = solve_kernel<S, PAIRED>;
+    auto kernel = solve_kernel<S, PAIRS>;
 
     if (bytes > 48 << 10)
         SPS_CUDA(X->ctx, cudaFuncSetAttribute(
@@ -219,23 +226,23 @@ sps_status launch(const sps_block *X, const double *c, int64_t ldc)
                              bytes));
     if (blocks > most) blocks = most;
     kernel<<<(unsigned)blocks, threads, bytes, s->stream>>>(
-        numbers(X), X->ld, X->n, c, ldc, X->k);
+        numbers(X), X->ld, X->n, c, ldc, X->k, writable_columns(X));
     SPS_LAUNCHED(X->ctx);
     return SPS_OK;
 }
 
-template <bool PAIRED>
+template <bool PAIRS>
 sps_status launch_any(const sps_block *X, const double *c, int64_t ldc)
 {
-    if (X->k <= 2) return launch_few<1, PAIRED>(X, c, ldc);
-    if (X->k <= 4) return launch_few<2, PAIRED>(X, c, ldc);
-    if (X->k <= 8) return launch<1, PAIRED>(X, c, ldc);
-    if (X->k <= 16) return launch<2, PAIRED>(X, c, ldc);
-    if (X->k <= 32) return launch<4, PAIRED>(X, c, ldc);
-    if (X->k <= 48) return launch<6, PAIRED>(X, c, ldc);
-    if (X->k <= 64) return launch<8, PAIRED>(X, c, ldc);
-    if (X->k <= 96) return launch<12, PAIRED>(X, c, ldc);
-    return launch<16, PAIRED>(X, c, ldc);
+    if (X->k <= 2) return launch_few<1, PAIRS>(X, c, ldc);
+    if (X->k <= 4) return launch_few<2, PAIRS>(X, c, ldc);
+    if (X->k <= 8) return launch<1, PAIRS>(X, c, ldc);
+    if (X->k <= 16) return launch<2, PAIRS>(X, c, ldc);
+    if (X->k <= 32) return launch<4, PAIRS>(X, c, ldc);
+    if (X->k <= 48) return launch<6, PAIRS>(X, c, ldc);
+    if (X->k <= 64) return launch<8, PAIRS>(X, c, ldc);
+    if (X->k <= 96) return launch<12, PAIRS>(X, c, ldc);
+    return launch<16, PAIRS>(X, c, ldc);
 }
 
 /* Columns first .. of P -= the columns before them times C's rows before
@@ -266,9 +273,10 @@ sps_status spsi_cuda_solve_small(const sps_small *C, sps_block *X)
         const double *corner = c + (int64_t)first * X->k + first;
         sps_block P;
 
-        spsi_block_view(X, first, k, &P);
+        if (k < X->k) spsi_block_view(X, first, k, &P);
+        else P = *X;
         if (first > 0) SPS_TRY_RETURN(subtract(X, &P, first, c, X->k));
-        if (paired(&P)) SPS_TRY_RETURN(launch_any<true>(&P, corner, X->k));
+        if (pairs_throughout(&P, k)) SPS_TRY_RETURN(launch_any<true>(&P, corner, X->k));
         else SPS_TRY_RETURN(launch_any<false>(&P, corner, X->k));
     }
     return SPS_OK;

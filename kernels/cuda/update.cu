@@ -6,13 +6,14 @@
  * memory.  R'R and P'P come with the update up to 32 columns, by product_gram.cu
  * up to 64 (there X += P a goes by itself), beyond that they take another
  * pass. */
-#include "product.cuh"
+#include "product_few.cuh"
 #include "product_gram.h"
 #include "single.cuh"
+#include "spare.cuh"
 
 namespace {
 
-constexpr int widest = 128, widest_gram = 32, few = 4;
+constexpr int widest = 128, widest_gram = 32, few = 4, eight = 8;
 
 /* The plain form: `rows` rows of X in shared memory, a thread makes one column
  * of all of them at a time. */
@@ -113,8 +114,8 @@ sps_status launch_few(sps_context *ctx, operands *o, int *blocks)
     bool narrow = o->k1 <= 2 && o->k2 <= 2;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
-    SPS_TRY_RETURN(spread(ctx, o, few_deep * (narrow ? 256 : 128), 4, S,
-                          blocks));
+    SPS_TRY_RETURN(spread(ctx, o, few_deep * (narrow ? 256 : 128),
+                          few_per_sm(narrow ? 1 : 2, S), S, blocks));
     if (narrow)
         few_kernel<1, PAIRED, PAIR, S><<<(unsigned)*blocks, 256, 0, stream>>>(
             *o);
@@ -125,17 +126,29 @@ sps_status launch_few(sps_context *ctx, operands *o, int *blocks)
     return SPS_OK;
 }
 
+template <bool PAIR, sums S>
+sps_status launch_eight(sps_context *ctx, operands *o, int *blocks)
+{
+    SPS_TRY_RETURN(spread(ctx, o, 64 * eight_deep, 3, S, blocks));
+    eight_kernel<PAIR, S>
+        <<<(unsigned)*blocks, 256, 0, spsi_cuda_state(ctx)->stream>>>(*o);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
 /* Up to `widest` columns, with sums from each of so many blocks. */
 template <bool PAIR, sums S>
-sps_status launch(sps_context *ctx, operands *o, bool paired, int *blocks)
+sps_status launch(sps_context *ctx, operands *o, bool pairs, int *blocks)
 {
     if (o->k1 <= few && o->k2 <= few)
-        return paired ? launch_few<true, PAIR, S>(ctx, o, blocks)
-                      : launch_few<false, PAIR, S>(ctx, o, blocks);
-    if (paired && o->k1 % 16 == 0 && o->k2 % 16 == 0)
+        return pairs ? launch_few<true, PAIR, S>(ctx, o, blocks)
+                     : launch_few<false, PAIR, S>(ctx, o, blocks);
+    if (o->k1 <= eight && o->k2 <= eight)
+        return launch_eight<PAIR, S>(ctx, o, blocks);
+    if (pairs && o->k1 % 16 == 0 && o->k2 % 16 == 0)
         return launch_widths<WHOLE, PAIR, S>(ctx, o, blocks);
-    return paired ? launch_widths<PAIRS, PAIR, S>(ctx, o, blocks)
-                  : launch_widths<SINGLES, PAIR, S>(ctx, o, blocks);
+    return pairs ? launch_widths<PAIRS, PAIR, S>(ctx, o, blocks)
+                 : launch_widths<SINGLES, PAIR, S>(ctx, o, blocks);
 }
 
 sps_status launch_plain(sps_context *ctx, const operands *o)
@@ -178,6 +191,7 @@ product product_of(double a, const sps_block *X, const double *c, double b,
     p.ldw = W->ld;
     p.y = numbers(Y);
     p.ldy = Y->ld;
+    p.wide = writable_columns(Y);
     p.a = a;
     p.b = b;
     return p;
