@@ -22,9 +22,9 @@ extern "C" {
 
 /* All memory of an own block is zero, whatever it held and of any type. */
 sps_status spsi_block_clear(const sps_block *X);
-/* The same shape in doubles, cleared: in new memory where X was made for floats,
- * and the old is given back afterwards; else in what it has.  ENOMEM, EDEVMEM: X
- * is as it was. */
+/* The same shape in doubles, cleared: in new memory where X was made for
+ * floats, and the old is given back afterwards; else in what it has.  ENOMEM,
+ * EDEVMEM: X is as it was. */
 sps_status spsi_block_widen(sps_block *X);
 /* What it takes, or would take, in doubles. */
 size_t spsi_block_bytes(const sps_block *X);

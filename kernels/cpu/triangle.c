@@ -10,8 +10,8 @@
  *
  * Values of floats are widened as they are read, and sums are doubles.
  *
- * Bytes: 12 an entry (floats: 8) and strip, 16 k + 8 a row, and the rows of X that
- * entries point at, from cache as far as the pattern is local. */
+ * Bytes: 12 an entry (floats: 8) and strip, 16 k + 8 a row, and the rows of X
+ * that entries point at, from cache as far as the pattern is local. */
 #include "lib/triangle.h"
 #include "rows.h"
 
@@ -21,8 +21,8 @@ enum {
                                 barrier, even one that has to wait for a core */
 };
 
-/* One row, w columns from j on; x holds the rows solved before.  single is known
- * when this is compiled. */
+/* One row, w columns from j on; x holds the rows solved before.  single is
+ * known when this is compiled. */
 #define ROW(type)                                                              \
     do {                                                                       \
         type sum = *(const type *)(b + j);                                     \

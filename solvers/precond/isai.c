@@ -81,8 +81,8 @@ fail:
     return st;
 }
 
-/* V = (D^-1 M_L)', D the pivots.  In floats V = (D^(-1/2) M_L)' = G': one set of
- * rounded numbers, and M is as symmetric as in doubles. */
+/* V = (D^-1 M_L)', D the pivots.  In floats V = (D^(-1/2) M_L)' = G': one set
+ * of rounded numbers, and M is as symmetric as in doubles. */
 static sps_status mirror(const struct incomplete *m, sps_csr *G, sps_csr **V_p)
 {
     double *g = G->val;
