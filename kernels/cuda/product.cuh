@@ -74,7 +74,8 @@ __device__ __forceinline__ void put(double *p, bool row, int left, double2 v)
 template <int T, sums S> struct wide_shape {
     static constexpr int eights = 2;
     static constexpr int threads = T > 4 ? 256 : 128;
-    static constexpr int per_sm = T > 4 ? 1 : T > 1 ? 2 : S == GRAM ? 4 : 5;
+    static constexpr int per_sm =
+        T > 4 ? 1 : T > 2 ? 2 : T > 1 ? (S == GRAM ? 2 : 3) : S == GRAM ? 4 : 5;
     static constexpr int unroll = T > 4 ? 1 : T == 4 ? 2 : T;
     static constexpr int rows = threads / 32 * 8 * eights; /* of a block */
     static constexpr int tiles = T * (T + 1) / 2;          /* of R'R */
