@@ -127,8 +127,8 @@ static int first_wanted(const sps_eigen *e, int left)
     return from;
 }
 
-/* R = A X - M X diag(x'A x / x'M x), on the host; *enough: all columns are below
- * their limits. */
+/* R = A X - M X diag(x'A x / x'M x), on the host; *enough: all columns are
+ * below their limits. */
 static sps_status residuals(sps_eigen *e, const sps_block *X, bool *enough)
 {
     sps_status st = SPS_OK;
@@ -163,8 +163,8 @@ fail:
     return st;
 }
 
-/* X += V C, c_ij = v_i'r_j / (w_j - w_i): what x_j lacks of v_i, to first order,
- * but for eigenvalues as good as equal. */
+/* X += V C, c_ij = v_i'r_j / (w_j - w_i): what x_j lacks of v_i, to first
+ * order, but for eigenvalues as good as equal. */
 static sps_status add_lacking(sps_eigen *e, const sps_small *V, sps_block *X,
                               bool *enough)
 {

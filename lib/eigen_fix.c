@@ -8,10 +8,10 @@
  * massless unknowns; the pencil is definite on their complement).
  *
  * Shared null vectors N make A - sigma M singular for every sigma.  Let g be
- * as many rows as there are null vectors, N(g,:) regular ("ground", the supports
- * of a structure that hold it and no more; Farhat and Geradin, Int.
- * J. Numer. Meth. Engng. 41, 1998).  Then every x is N c + y with y(g) = 0, and rows and
- * columns g taken out of A and M leave the pencil of the complement: the same
+ * as many rows as there are null vectors, N(g,:) regular ("ground", supports of
+ * a structure that hold it and no more; Farhat and Geradin, Int. J. Numer. Meth.
+ * Engng. 41, 1998).  Then every x is N c + y with y(g) = 0, and rows and columns
+ * g taken out of A and M leave the pencil of the complement: the same
  * eigenvalues and inertia, a regular A - sigma M, and the solutions of
  * (A - sigma M) x = b, b orthogonal to N, up to a part along N. */
 #include "eigen.h"
