@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Counters of the kernels of block operations, by Nsight Compute: a row for
-each kernel of each operation of `spbench -blocks`.
+each kernel of `spbench -blocks`, in the order of its operations.
 
 usage: ncu_blocks.py SPBENCH [ROWS:WIDTH,WIDTH...]...
 
@@ -45,32 +45,22 @@ def measure(spbench, rows, widths):
 
 
 def kernels(text):
-    """(operation, k, counters) of every kernel that takes its time."""
-    of, waiting = {}, []
-    for line in text.splitlines():
-        profiled = re.match(r'==PROF== Profiling "[^"]*" - (\d+)', line)
-        done = re.match(r"\| (\w+) +\| +(\d+) \| +[\d.]+ ", line)
-        if profiled:
-            waiting.append(profiled.group(1))
-        elif done:
-            of.update((i, done.groups()) for i in waiting)
-            waiting = []
+    """Counters of every kernel that takes its time."""
     table = list(csv.reader(t for t in text.splitlines() if t[:1] == '"'))
     if len(table) < 3:
         sys.stderr.write(text[-2000:])
-        return
     for line in table[2:]:
         c = dict(zip(table[0], line))
-        if number(c, TIME) > 10e3 and c["ID"] in of:
-            yield (*of[c["ID"]], c)
+        if number(c, TIME) > 10e3:
+            yield c
 
 
-def row(operation, k, c):
+def row(k, c):
     stalls = sorted(((number(c, STALL % r), r) for r in REASONS
                      if number(c, STALL % r) > 0), reverse=True)
-    name = re.search(r"\w*kernel\w*", c["Kernel Name"]).group(0)
+    name = re.sub(r"void |<unnamed>::| |\(.*", "", c["Kernel Name"])
     bytes_moved = number(c, READ) + number(c, WRITTEN)
-    cells = [operation, k, name, "%.0f" % (number(c, TIME) / 1e3),
+    cells = [k, "`%s`" % name, "%.0f" % (number(c, TIME) / 1e3),
              "%.2f" % (number(c, READ) / 1e9),
              "%.2f" % (number(c, WRITTEN) / 1e9),
              "%.2f" % (bytes_moved / number(c, TIME) / 1e3)]
@@ -84,15 +74,16 @@ def row(operation, k, c):
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    names = ["operation", "k", "kernel", "us", "GB read", "GB written",
-             "TB/s"]
+    names = ["k", "kernel", "us", "GB read", "GB written", "TB/s"]
     names += [n for n, _ in SHOWN]
     names += ["registers", "stalls: warps waiting for each issue"]
     print("| " + " | ".join(names) + " |")
-    print("|:--|--:|:--|" + "--:|" * (len(names) - 4) + ":--|")
+    print("|--:|:--|" + "--:|" * (len(names) - 3) + ":--|")
     for size in sys.argv[2:] or SIZES:
-        for found in kernels(measure(sys.argv[1], *size.split(":"))):
-            print(row(*found), flush=True)
+        rows, widths = size.split(":")
+        for k in widths.split(","):
+            for c in kernels(measure(sys.argv[1], rows, k)):
+                print(row(k, c), flush=True)
 
 
 if __name__ == "__main__":
