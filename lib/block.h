@@ -2,7 +2,7 @@
 /* block.h - the n x k handle, and block operations as solvers call them.
  *
  * Layout: row-major; the k numbers of a row lie side by side, rows are ld
- * apart.  Own blocks: ld = 1, 2, 4, 8 for k <= 1, 2, 4, 8, else k rounded up
+ * apart.  Own blocks: ld = 1, 2, 4, 8, 12 for k up to that, else k rounded up
  * to 16 (128-byte lines); the memory is 256-byte aligned.  Padding columns
  * reach no result; a backend may write those of own blocks at full width.
  *

@@ -8,8 +8,8 @@
  * spmm:   Y = alpha A X + beta Y.  Asynchronous on ctx->stream, allocates
  *         nothing; runs for every width 1 .. plan->k; any ld, data aligned to
  *         their type alone; beta = 0 does not read Y; alpha = 0 reads neither
- *         A nor X; every row of Y is written once; padding columns are not
- *         touched.
+ *         A nor X; every row of Y is written once; of its padding at most
+ *         that of an own block that is not narrowed, with zeros (block.h).
  * sddmm:  val[p] = alpha (u_i . v_j) [* a_p] + beta val[p] for stored (i, j).
  *
  * Blocks are double; a kernel that says SPS_SINGLE_BLOCKS takes blocks of

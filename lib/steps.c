@@ -82,6 +82,7 @@ sps_status spsi_steps_create(sps_context *ctx, int k, bool columns,
     w->columns = columns;
     w->most = k;
     w->condition = condition;
+    w->near = SPS_STEPS_NEAR;
     w->most_parts = columns || k > SPS_STEPS_NARROW ? 1 : SPS_STEPS_PARTS;
     w->bytes = (size_t)lay_out(w, NULL) * sizeof(double);
     SPS_TRY(SPS_NEW(ctx, seen(w), &w->seen));

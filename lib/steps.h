@@ -36,6 +36,7 @@ extern "C" {
 #define SPS_STEPS_WIDEST 32  /* columns of a block */
 #define SPS_STEPS_PARTS 16   /* of a sum over rows, at most, for blocks */
 #define SPS_STEPS_NARROW 16  /* of so many columns; wider ones: one part */
+#define SPS_STEPS_NEAR (INT64_C(1) << 18)
 #define SPS_STEPS_LARGE 65536   /* rows from which it costs more to wait for a
                                    look at P than to go without */
 
@@ -68,6 +69,8 @@ typedef struct sps_steps {
     int few;                 /* open columns at which the driver looks */
     const double *D;         /* n numbers in the place; NULL: Z = R */
     int most_parts;          /* that G, W and S are sums of */
+    int64_t near;            /* rows up to which blocks stay in a GPU's cache,
+                                and passes have another form; SPS_STEPS_NEAR */
     /* Arrays in the place, matrices packed column by column.  Those that one
      * pass sums up follow each other without gaps: W and the squares of the
      * norms; S and C.  So do the parts of each. */

@@ -246,12 +246,21 @@ static void prepare(sps_steps *w, const sps_small *a, sps_small *C)
                                        sizeof state));
 }
 
-/* One step with P of r columns, a and b made up: R -= Q a, W = Q'R, then X +=
- * P a, P = R + P b, S = P'P and C = P'R, on integers. */
+/* A diagonal of powers of two, d n numbers. */
+static sps_block *diagonal(sps_context *ctx, int64_t n, double *d)
+{
+    for (int64_t i = 0; i < n; i++) d[i] = (double)(1 << (i * 5 % 3));
+    return fixture_block(ctx, n, 1, d, 1);
+}
+
+/* One step with P of r columns, a and b made up: R -= Q a, W = Q'Z, then X +=
+ * P a, P = Z + P b, S = P'P and C = P'R, on integers; Z = R or D R. */
 static void try_passes(sps_context *ctx, sps_dtype type, int64_t n, int r,
-                       int k)
+                       int k, bool scaled, int64_t near)
 {
     double *p, *q, *x, *res, *now = malloc((size_t)(n * k) * sizeof *now);
+    double *d = malloc((size_t)n * sizeof *d);
+    sps_block *D = diagonal(ctx, n, d);
     sps_block *P = integers(ctx, type, n, r > k ? r : k, 7, &p);
     sps_block *Q = integers(ctx, type, n, r, 8, &q);
     sps_block *X = integers(ctx, type, n, k, 9, &x);
@@ -263,9 +272,9 @@ static void try_passes(sps_context *ctx, sps_dtype type, int64_t n, int r,
     spsi_block_narrow(P, r);
     p = zoo_block(n, r, r, 7, ZOO_SMALL);
     {
-        sps_block *D = fixture_block(ctx, n, r, p, r);
-        OK(ctx, spsi_copy(D, P));
-        sps_block_destroy(&D);
+        sps_block *doubles = fixture_block(ctx, n, r, p, r);
+        OK(ctx, spsi_copy(doubles, P));
+        sps_block_destroy(&doubles);
     }
     OK(ctx, spsi_small_create(ctx, 32, 32, &a));
     OK(ctx, spsi_small_create(ctx, 32, 32, &b));
@@ -273,21 +282,23 @@ static void try_passes(sps_context *ctx, sps_dtype type, int64_t n, int r,
     OK(ctx, spsi_steps_create(ctx, r > k ? r : k, false, 1e3, &w));
     w->r = r;
     w->k = k;
-    w->D = NULL;
+    w->D = scaled ? D->data : NULL;
+    w->near = near;
     fill_small(a, r, k, 0);
     fill_small(b, r, k, 3);
     prepare(w, a, C);
     OK(ctx, ctx->backend->steps_residual(w, Q, R));
     times_small(n, -1, q, r, a, 1, res, k);
     equals(R, res, "residual");
+    for (int64_t e = 0; e < n * k; e++)
+        now[e] = res[e] * (scaled ? d[e / k] : 1);
     fetch(w, w->W, w->most_parts, (r + 1) * k, 0, r, k, C);
-    is_gram(C, n, q, r, res, k, "W");
+    is_gram(C, n, q, r, now, k, "W");
     send(w, w->W, -1, b, w->most_parts, (r + 1) * k);
     OK(ctx, ctx->backend->steps_directions(w, P, X, R));
     spsi_block_narrow(P, k);
     times_small(n, 1, p, r, a, 1, x, k);
     equals(X, x, "X");
-    memcpy(now, res, (size_t)(n * k) * sizeof *now);
     times_small(n, 1, p, r, b, 1, now, k);
     equals(P, now, "P");
     fetch(w, w->S, w->most_parts, 2 * k * k, 0, k, k, C);
@@ -302,6 +313,8 @@ static void try_passes(sps_context *ctx, sps_dtype type, int64_t n, int r,
     sps_block_destroy(&Q);
     sps_block_destroy(&X);
     sps_block_destroy(&R);
+    sps_block_destroy(&D);
+    free(d);
     free(p);
     free(q);
     free(x);
@@ -318,9 +331,30 @@ START_TEST(passes_of_a_step_are_exact_also_where_columns_have_left)
 
     for (int t = 0; t < LENGTHS; t++)
         for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
-            try_passes(ctx, SPS_F64, lengths[t], shape[i][0], shape[i][1]);
-            try_passes(ctx, SPS_F32, lengths[t], shape[i][0], shape[i][1]);
+            const int r = shape[i][0], k = shape[i][1];
+
+            try_passes(ctx, SPS_F64, lengths[t], r, k, i % 2,
+                       SPS_STEPS_NEAR);
+            try_passes(ctx, SPS_F32, lengths[t], r, k, i % 2,
+                       SPS_STEPS_NEAR);
         }
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* As if these were: 16 columns of floats come in strips of 16 rows there, the
+ * last one whole or not, in rings that go round at 70000 rows. */
+START_TEST(passes_of_a_step_on_rows_beyond_a_cache_are_exact)
+{
+    sps_context *ctx = runner_context();
+
+    for (int t = 0; t < LENGTHS; t++)
+        for (int i = 0; i < 2; i++) {
+            try_passes(ctx, SPS_F64, lengths[t], 16, 16, i, 0);
+            try_passes(ctx, SPS_F32, lengths[t], 16, 16, i, 0);
+        }
+    try_passes(ctx, SPS_F32, 80000, 16, 16, false, 0);
+    try_passes(ctx, SPS_F32, 80003, 16, 16, true, 0);
     fixture_close(&ctx);
 }
 END_TEST
@@ -381,6 +415,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(gram_and_small_products_of_floats_are_exact),
     RUNNER_TEST(products_of_a_wide_block_of_floats_and_doubles_are_exact),
     RUNNER_TEST(passes_of_a_step_are_exact_also_where_columns_have_left),
+    RUNNER_TEST(passes_of_a_step_on_rows_beyond_a_cache_are_exact),
     RUNNER_TEST(a_basis_is_looked_at_above_the_condition_that_was_named),
 };
 

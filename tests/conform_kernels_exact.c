@@ -87,7 +87,8 @@ START_TEST(spmm_equals_the_oracle_exactly_on_integers)
 END_TEST
 
 /* Every width in every layout: what is stored in whole vectors, by us or by a
- * vendor, must not reach the columns beside the block.  The small set: half
+ * vendor, must not reach the columns beside a block that is a caller's, nor
+ * bring more than zeros into padding of ours.  The small set: half
  * the widths, in the first layout and one of the others in turn. */
 START_TEST(every_layout_keeps_its_padding)
 {
@@ -117,6 +118,44 @@ START_TEST(every_layout_keeps_its_padding)
                 }
             exam_close(&e);
         }
+}
+END_TEST
+
+/* Columns that a block was narrowed by may come back: they keep their bits,
+ * though its padding need not. */
+START_TEST(a_narrowed_block_keeps_all_its_columns)
+{
+    static const int widths[][2] = { { 3, 4 }, { 5, 7 }, { 9, 12 }, { 17, 19 },
+                                     { 33, 36 }, { 49, 64 } };
+    const sps_kernel *kernel;
+
+    for (int d = 0; d < TYPES; d++) {
+        exam e;
+
+        if (!wanted(&TYPE[d])) continue;
+        exam_open(&e, zoo_find("grid27_dof3"), 300, TYPE[d].exact, &TYPE[d],
+                  64);
+        FOR_KERNELS(kernel)
+            for (int w = 0; w < COUNT(widths); w++) {
+                const trial t = { widths[w][0], 0, 1, 0, false };
+                const int64_t n = e.r.A->nrow;
+                image X, Y;
+
+                if (!takes(kernel, e.t) ||
+                    !rig_plan(&e.r, kernel, widths[w][1]))
+                    continue;
+                image_take(&X, ctx, e.t->block, n, widths[w][1], 0, e.x, e.k);
+                image_take(&Y, ctx, e.t->block, n, widths[w][1], 0, NULL, 0);
+                image_narrow(&X, t.k);
+                image_narrow(&Y, t.k);
+                run(&e, &t, X.B, Y.B);
+                image_read(&Y, kernel->name);
+                judge(&e, &t, &Y, kernel->name);
+                image_close(&X);
+                image_close(&Y);
+            }
+        exam_close(&e);
+    }
 }
 END_TEST
 
@@ -332,6 +371,7 @@ void add_exact(TCase *t)
     tcase_add_test(t, every_kernel_fits_something);
     tcase_add_test(t, spmm_equals_the_oracle_exactly_on_integers);
     tcase_add_test(t, every_layout_keeps_its_padding);
+    tcase_add_test(t, a_narrowed_block_keeps_all_its_columns);
     tcase_add_test(t, long_rows_and_many_rows_are_exact_too);
     tcase_add_test(t, every_shape_is_exact);
     tcase_add_test(t, row_lengths_at_the_edges_of_tiles_are_exact);

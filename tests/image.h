@@ -7,9 +7,10 @@
  *     memory of the place:  [ guard | offset | n rows, ld apart | guard ]
  *                                     ^ memory  ^ first
  *
- * With SPS_TEST_QUICK, which is for sanitizers, nothing follows the last number
- * of the last row, so that they see what is read beyond it.  Otherwise a block
- * in the layout of own ones is one: all of its last row is there.
+ * A block in the layout of own ones is one: all of its last row is there, and
+ * its padding may come back as zeros.  With SPS_TEST_QUICK, which is for
+ * sanitizers, nothing follows that, nor the last number of other blocks, so
+ * that they see what is read beyond it.
  *
  * The test sees doubles whatever the numbers are in the place. */
 #ifndef SPS_TEST_IMAGE_H
@@ -58,21 +59,26 @@ static inline size_t image_row_(const image *m, int64_t i)
 
 static inline bool image_tight_(void) { return fixture_env("SPS_TEST_QUICK"); }
 
-/* Numbers up to the last of the last row, and what follows. */
-static inline size_t image_count_(const image *m)
+static inline size_t image_size_(const image *m)
 {
-    const int64_t end = m->n > 0 ? (m->n - 1) * m->ld + m->k : 0;
-
-    return image_row_(m, 0) + (size_t)end +
-           (image_tight_() ? 0 : (size_t)(m->ld - m->k + IMAGE_GUARD));
+    return m->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
 }
 
 /* What block.h says of its owner; 0: somebody else's memory. */
 static inline size_t image_owned_(const image *m)
 {
-    if (image_tight_() || m->offset != 0 || m->ld != spsi_block_ld(m->k))
-        return 0;
-    return (size_t)(m->n * m->ld) * (m->bytes / m->count);
+    if (m->offset != 0 || m->ld != spsi_block_ld(m->k)) return 0;
+    return (size_t)(m->n * m->ld) * image_size_(m);
+}
+
+/* Numbers up to the last of the last row, and what follows. */
+static inline size_t image_count_(const image *m)
+{
+    const int64_t end = m->n > 0 ? (m->n - 1) * m->ld + m->k : 0;
+    const size_t owned = image_owned_(m) / image_size_(m);
+
+    return image_row_(m, 0) + (owned ? owned : (size_t)end) +
+           (image_tight_() ? 0 : (size_t)(m->ld - m->k + IMAGE_GUARD));
 }
 
 /* A NaN that no arithmetic makes, another one at each place. */
@@ -107,10 +113,11 @@ static inline void image_place(image *m, sps_context *ctx, sps_dtype dtype,
                                int64_t n, int k, int64_t ld, int64_t offset,
                                const double *from, int64_t kx)
 {
-    const size_t size = dtype == SPS_F64 ? sizeof(double) : sizeof(float);
+    size_t size;
 
     *m = (image){ .ctx = ctx, .dtype = dtype, .n = n, .k = k, .ld = ld,
                   .offset = offset };
+    size = image_size_(m);
     m->count = image_count_(m);
     m->bytes = m->count * size;
     m->host = malloc(m->bytes);
@@ -177,6 +184,25 @@ static inline void image_same_(const image *m, const char *what, size_t from,
                  (int)m->ld, m->k);
 }
 
+/* Makes it a block of k columns that was narrowed: those behind must come back,
+ * too. */
+static inline void image_narrow(image *m, int k)
+{
+    m->k = m->block.k = k;
+}
+
+/* Of own blocks padding may have become zeros. */
+static inline void image_padding_(image *m, size_t from, size_t to)
+{
+    const size_t size = image_size_(m);
+    static const char zero[sizeof(double)];
+
+    if (m->block.bytes == 0 || m->block.k < m->block.width) return;
+    for (; from < to; from++)
+        if (!memcmp(m->back + from * size, zero, size))
+            memcpy(m->back + from * size, m->host + from * size, size);
+}
+
 /* Downloads, and checks that nothing outside the block has changed. */
 static inline void image_read(image *m, const char *what)
 {
@@ -190,6 +216,7 @@ static inline void image_read(image *m, const char *what)
             m->out[i * m->ld + j] = m->dtype == SPS_F64
                 ? ((double *)m->back)[at + (size_t)j]
                 : (double)((float *)m->back)[at + (size_t)j];
+        image_padding_(m, at + (size_t)m->k, at + (size_t)m->ld);
         image_same_(m, what, at + (size_t)m->k, image_row_(m, i + 1));
     }
     image_same_(m, what, image_row_(m, m->n), m->count);

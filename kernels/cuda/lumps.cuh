@@ -8,6 +8,36 @@
 
 namespace {
 
+/* Blocks, and what their padding is good for. */
+template <class T> struct padded_blocks : blocks<T> {
+    int room;    /* columns of Y up to here, k at least: zeros may go there */
+    bool padded; /* rows of X are there to their end, the last one, too */
+
+    /* Columns first .. first + count - 1; the padding goes with the last. */
+    padded_blocks columns(int first, int count) const
+    {
+        padded_blocks b = *this;
+
+        b.x += first;
+        b.y += first;
+        if (b.w) b.w += first;
+        b.k = count;
+        b.room = first + count < this->k ? count : room - first;
+        return b;
+    }
+};
+
+/* The padding of an own block that is not narrowed is nobody's (block.h): with
+ * it whole sectors are written. */
+template <class T>
+padded_blocks<T> with_padding(const blocks<T> &b, const sps_spmm_args *args)
+{
+    const sps_block *Y = args->Y;
+
+    return { b, Y->bytes > 0 && Y->k == Y->width ? (int)Y->ld : Y->k,
+             args->X->bytes > 0 };
+}
+
 template <class T, int W> struct lump {
     T v[W];
 };
@@ -61,17 +91,19 @@ __device__ __forceinline__ lump<T, W> fetch(const T *p, int left)
     return r;
 }
 
-/* What becomes of the sums of W neighbours in row i. */
+/* What becomes of the sums of W neighbours in row i: `left` columns, and zeros
+ * as far as there is room. */
 template <int W, class T>
 __device__ __forceinline__ void finish(const blocks<T> &b, int64_t i, T *y,
-                                       int left, const lump<T, W> &sum)
+                                       int left, int room,
+                                       const lump<T, W> &sum)
 {
     lump<T, W> r;
 
 #pragma unroll
     for (int w = 0; w < W; w++)
         r.v[w] = w < left ? b.join(sum.v[w], y + w, i) : T(0);
-    if (left >= W) {
+    if (room >= W) {
         put(y, r);
     } else {
 #pragma unroll

@@ -28,9 +28,7 @@ constexpr int threads = L == 4 && B > 4 ? 256 : 512;
 
 template <class T> struct job {
     const sps_plan *plan;
-    blocks<T> b;
-    int32_t alone;           /* the row of X behind which there may be nothing,
-                                or none */
+    padded_blocks<T> b;
 };
 
 /* Smaller blocks of threads where larger ones would leave multiprocessors
@@ -75,7 +73,7 @@ sps_status launch(const job<T> &o, const node_matrix<V> &A)
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most / L * size));
     kernel<<<(unsigned)min(order.tiles, resident), block,
              block / L * size, spsi_cuda_state(ctx)->stream>>>(
-        A, (int32_t)(A.ncol - 1), o.b, order, stride_of<T>(o.b.ldx), o.alone);
+        A, (int32_t)(A.ncol - 1), o.b, order, stride_of<T>(o.b.ldx));
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }
@@ -83,11 +81,11 @@ sps_status launch(const job<T> &o, const node_matrix<V> &A)
 template <int B, int L, int C, int W, class T, class V>
 sps_status run(const job<T> &o, const node_matrix<V> &A)
 {
-    if constexpr (W > 1)
-        if (o.b.k % W)
-            return o.alone < INT32_MAX
-                ? launch<B, L, C, W, BARE, false>(o, A)
-                : launch<B, L, C, W, PADDED, false>(o, A);
+    if constexpr (W > 1) {
+        if (A.ncol % B || (o.b.k % W && !o.b.padded))
+            return launch<B, L, C, W, BARE, false>(o, A);
+        if (o.b.k % W) return launch<B, L, C, W, PADDED, false>(o, A);
+    }
     return launch<B, L, C, W, WHOLE, false>(o, A);
 }
 
@@ -98,15 +96,16 @@ sps_status choose(const job<T> &o, const node_matrix<V> &A, bool aligned)
 {
     constexpr int W = 16 / sizeof(T), C = B <= 4 ? 2 : 1, L = 16 / C;
     const int k = o.b.k;
+    const bool tail = A.ncol % B == 0;
 
     if (!aligned)
         return k <= 16 ? run<B, L, C, 1>(o, A) : run<B, 2 * L, C, 1>(o, A);
     if (k <= 4 * W) return run<B, 4, 1, W>(o, A);
     if (k <= 8 * W) return run<B, 8, 1, W>(o, A);
-    if (k <= 8 * W + 8)
+    if (k <= 8 * W + 8 && tail)
         return launch<B, 8, 1, W, WHOLE, true>(o, A);
     if (k <= 16 * W) return run<B, L, C, W>(o, A);
-    if (k <= 16 * W + L)
+    if (k <= 16 * W + L && tail)
         return launch<B, L, C, W, WHOLE, true>(o, A);
     if constexpr (B < 4)
         if (k <= 24 * W) return run<B, 8, 3, W>(o, A);
@@ -129,10 +128,8 @@ sps_status passes(const job<T> &o, const node_matrix<V> &A, bool aligned)
     job<T> part = o;
 
     for (int c = 0; c < o.b.k; c += part.b.k) {
-        part.b.x = o.b.x + c;
-        part.b.y = o.b.y + c;
-        if (o.b.w) part.b.w = o.b.w + c;
-        part.b.k = pass_of(o.b.k - c, B, aligned ? 16 / sizeof(T) : 1);
+        part.b = o.b.columns(c, pass_of(o.b.k - c, B,
+                                        aligned ? 16 / sizeof(T) : 1));
         SPS_TRY_RETURN(choose<B>(part, A, aligned));
     }
     return SPS_OK;
@@ -162,15 +159,14 @@ bool in_lumps(const sps_block *X)
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const bool aligned = in_lumps(args->X) && in_lumps(args->Y);
-    const int32_t alone = args->X->bytes > 0 ? INT32_MAX
-                                             : (int32_t)(plan->A->ncol - 1);
 
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
     if (trivial(plan, args)) return scale_only(args);
     if (!near_rows(args->X)) return far_product(plan, args);
     return with_node_types(plan, args, [&](auto A, auto b) -> sps_status {
-        job<std::remove_reference_t<decltype(*b.y)>> o = { plan, b, alone };
+        job<std::remove_reference_t<decltype(*b.y)>> o =
+            { plan, with_padding(b, args) };
 
         return by_size(o, A, aligned);
     });

@@ -173,19 +173,21 @@ template <int B, int L, class V> struct feeder {
 };
 
 /* How columns end: with a whole lump; within one, whose others are padding that
- * may be read; within one, and behind row `alone` of X there may be nothing. */
+ * may be read; within one, and behind the last row of X there may be nothing,
+ * or the last block may end there. */
 enum ends { WHOLE, PADDED, BARE };
 
 /* A lane's part of rows of X and Y: lump q at column W (l + L q), and with a
  * TAIL number l of the L columns behind all lumps.  What is no column is not
- * stored; the last one is read in its place, which touches no sector more. */
+ * stored but as a zero; the last one is read in its place, which touches no
+ * sector more. */
 template <int L, int C, int W, ends E, bool TAIL, class T>
 struct lane_lumps {
     const char *x[C + TAIL];
     int at[C], tail;
     int left;                /* columns of lump C - 1 */
 
-    __device__ __forceinline__ lane_lumps(const blocks<T> &b)
+    __device__ __forceinline__ lane_lumps(const padded_blocks<T> &b)
     {
         const int l = (int)threadIdx.x % L, last = (b.k - 1) / W * W;
 
@@ -219,7 +221,7 @@ struct lane_lumps {
         for (int q = 0; q < C; q++)
             v[q] = fetch<W>(row(x[q], j, stride), q == C - 1 ? left : W);
     }
-    __device__ __forceinline__ void store(const blocks<T> &b, int64_t i,
+    __device__ __forceinline__ void store(const padded_blocks<T> &b, int64_t i,
                                           const lump<T, W> *sum,
                                           const lump<T, 1> *t) const
     {
@@ -227,10 +229,9 @@ struct lane_lumps {
 
 #pragma unroll
         for (int q = 0; q < C; q++)
-            if (TAIL || at[q] < b.k)
-                finish<W>(b, i, y + at[q], E != WHOLE && q == C - 1 ? left : W,
-                          sum[q]);
-        if (TAIL && tail < b.k) finish<1>(b, i, y + tail, 1, *t);
+            finish<W>(b, i, y + at[q], TAIL ? W : b.k - at[q],
+                      TAIL ? W : b.room - at[q], sum[q]);
+        if (TAIL) finish<1>(b, i, y + tail, b.k - tail, b.room - tail, *t);
     }
 };
 
@@ -239,8 +240,8 @@ struct lane_lumps {
 template <int THREADS, int B, int L, int C, int W, ends E, bool TAIL,
           class T, class V>
 __global__ void __launch_bounds__(THREADS, 512 / THREADS)
-ring_kernel(node_matrix<V> A, int32_t last_row, blocks<T> b, tile_order order,
-            uint32_t stride, int32_t alone)
+ring_kernel(node_matrix<V> A, int32_t last_row, padded_blocks<T> b,
+            tile_order order, uint32_t stride)
 {
     using R = ring<B, V>;
     constexpr int P = 32 / L, Q = R::Q, U = batch<B, C, TAIL>;
@@ -281,19 +282,20 @@ ring_kernel(node_matrix<V> A, int32_t last_row, blocks<T> b, tile_order order,
                 lump<T, W> v[U][C];
                 lump<T, 1> t[U];
                 auto name = [&](int u) {
-                    return min(column[(e + u) / B] * B + (e + u) % B, last_row);
-                };
+                    const int32_t j = column[(e + u) / B] * B + (e + u) % B;
 
+                    return W > 1 ? j : min(j, last_row);
+                };
                 auto behind = [&](int last) {
                     return column[last / B] * B + B;
                 };
 
                 if (s + e / B >= most) break;
                 if (E == BARE &&
-                    __any_sync(all_lanes, behind(e + U - 1) > alone)) {
+                    __any_sync(all_lanes, behind(e + U - 1) > last_row)) {
 #pragma unroll
                     for (int u = 0; u < U; u++)
-                        lumps.load_bare(name(u), stride, v[u]);
+                        lumps.load_bare(min(name(u), last_row), stride, v[u]);
                 } else {
 #pragma unroll
                     for (int u = 0; u < U; u++)

@@ -58,47 +58,75 @@ template <int C, int W>
 constexpr int depth = W == 1 ? (C > 8 ? 1 : C > 4 ? 2 : 4)
                              : (C == 1 ? 8 : C == 2 ? 4 : 2);
 
+/* Columns fill all lumps of all lanes; or behind those that are, there is
+ * memory in every row, and lanes without a column load the last lump again,
+ * which touches no sector more; or there may be nothing behind the last row of
+ * X, and each load is tested. */
+enum form { FULL, PADDED, BARE };
+
 /* Which lump a lane takes at turn q.  Two groups of 4 lanes make 128 bytes,
  * what L1 gives in a cycle unless both ask for the same half of a line: so
- * every other group takes the second lump first.  FULL: all lumps are whole. */
-template <int L, int C, int W, bool FULL>
+ * every other group takes the second lump first. */
+template <int L, int C, int W, form F>
 __device__ __forceinline__ int turn(int q, int sub)
 {
-    return FULL && L == 4 && C == 2 ? q ^ (sub & 1) : q;
+    return F == FULL && L == 4 && C == 2 ? q ^ (sub & 1) : q;
 }
 
 /* Columns of the lump at turn q, at most W of interest, where `left` are left
  * at the lane's first.  Lumps of several numbers are all whole but those at the
  * highest numbers: so shapes are chosen. */
-template <int L, int C, int W, bool FULL>
+template <int L, int C, int W, form F>
 __device__ __forceinline__ int part(int left, int q)
 {
-    return FULL || (W > 1 && q < C - 1) ? W : left - W * L * q;
+    return F == FULL || (W > 1 && q < C - 1) ? W : left - W * L * q;
 }
 
+/* Where the lumps of a lane, the first at column c, begin in a row of X: all
+ * from there on, or each by itself; `end` columns. */
+template <int L, int C, int W, form F, class T> struct places {
+    const char *x[F == PADDED ? C : 1];
+
+    __device__ __forceinline__ places(const blocks<T> &b, int c, int end)
+    {
+        const int last = (end - 1) / W * W;
+
+        x[0] = reinterpret_cast<const char *>(b.x + c);
+        if (F == PADDED)
+#pragma unroll
+            for (int q = 0; q < C; q++)
+                x[q] = reinterpret_cast<const char *>(b.x +
+                                                      min(c + W * L * q, last));
+    }
+    __device__ __forceinline__ const T *at(int q, int sub, uint64_t row) const
+    {
+        return reinterpret_cast<const T *>(x[F == PADDED ? q : 0] + row) +
+               (F == PADDED ? 0 : W * L * turn<L, C, W, F>(q, sub));
+    }
+};
+
 /* v[u] = this lane's lumps of row j[u] of X, zero where j[u] < 0; `left`
- * columns remain at x; that and stride in bytes.  ALL: no j is negative.  A
- * lump that columns fill in part is loaded whole, which takes one access
+ * columns remain at the lane's first; stride in bytes.  ALL: no j is negative.
+ * A lump that columns fill in part is loaded whole, which takes one access
  * instead of two: what follows the columns is in memory, but behind the last
  * row, and goes into no result. */
-template <int L, int C, int W, bool FULL, int U, bool ALL, class T, class S>
-__device__ __forceinline__ void gather(const int32_t *j, const char *x,
+template <int L, int C, int W, form F, int U, bool ALL, class T, class S>
+__device__ __forceinline__ void gather(const int32_t *j,
+                                       const places<L, C, W, F, T> &x,
                                        S stride, int left, int sub,
                                        int32_t last, lump<T, W> (*v)[C])
 {
 #pragma unroll
     for (int u = 0; u < U; u++) {
-        const char *row = x + (uint64_t)(uint32_t)j[u] * stride;
+        const uint64_t row = (uint64_t)(uint32_t)j[u] * stride;
         bool some = ALL || j[u] >= 0;
 
 #pragma unroll
         for (int q = 0; q < C; q++) {
-            int n = part<L, C, W, FULL>(left, q);
+            int n = F == PADDED ? W : part<L, C, W, F>(left, q);
 
-            if (W > 1 && !FULL && n > 0 && j[u] < last) n = W;
-            v[u][q] = fetch<W>(reinterpret_cast<const T *>(row) +
-                                   W * L * turn<L, C, W, FULL>(q, sub),
-                               some ? n : 0);
+            if (W > 1 && F == BARE && n > 0 && j[u] < last) n = W;
+            v[u][q] = fetch<W>(x.at(q, sub, row), some ? n : 0);
         }
     }
 }
@@ -151,11 +179,11 @@ template <int P, class I> struct walker {
  * from row to row of X.  R: the L lanes own R rows that store the same columns,
  * and load each row of X once for all of them; the ranges then count groups of
  * R rows, and groups that are not alike are segments, too. */
-template <int THREADS, int L, int C, int W, bool FULL, int U, int R, class T,
+template <int THREADS, int L, int C, int W, form F, int U, int R, class T,
           class I, class V, class S>
 __global__ void __launch_bounds__(THREADS)
-rows_kernel(matrix<I, V> A, int32_t last_row, blocks<T> b, ranges_of ranges,
-            int width, S stride)
+rows_kernel(matrix<I, V> A, int32_t last_row, padded_blocks<T> b,
+            ranges_of ranges, int width, S stride)
 {
     constexpr int P = 32 / L, batch = L > 8 ? L : 8, own = batch / L;
     int sub = (int)threadIdx.x % 32 / L, l = (int)threadIdx.x % L;
@@ -201,8 +229,9 @@ rows_kernel(matrix<I, V> A, int32_t last_row, blocks<T> b, ranges_of ranges,
         lump<T, W> acc[R][C] = {};
         I here = p, i = row;
         int mine = length, c = at.s * width + W * l;
-        int left = min(b.k, (at.s + 1) * width) - c;
-        const char *x = reinterpret_cast<const char *>(b.x + c);
+        int end = min(b.k, (at.s + 1) * width), left = end - c;
+        int room = (end < b.k ? end : b.room) - c;
+        const places<L, C, W, F, T> x(b, c, end);
         /* All rows of a warp take as many batches as its longest. */
         int most = __reduce_max_sync(all_lanes, mine);
         int least = __reduce_min_sync(all_lanes, mine);
@@ -234,11 +263,11 @@ rows_kernel(matrix<I, V> A, int32_t last_row, blocks<T> b, ranges_of ranges,
                     j[u] = __shfl_sync(all_lanes, now[(e0 + u) / L],
                                        (e0 + u) % L, L);
                 if (done + e0 + U <= least)
-                    gather<L, C, W, FULL, U, true>(j, x, stride, left, sub,
-                                                   last_row, v);
+                    gather<L, C, W, F, U, true>(j, x, stride, left, sub,
+                                                last_row, v);
                 else
-                    gather<L, C, W, FULL, U, false>(j, x, stride, left, sub,
-                                                    last_row, v);
+                    gather<L, C, W, F, U, false>(j, x, stride, left, sub,
+                                                 last_row, v);
 #pragma unroll
                 for (int u = 0; u < U; u++)
 #pragma unroll
@@ -259,8 +288,9 @@ rows_kernel(matrix<I, V> A, int32_t last_row, blocks<T> b, ranges_of ranges,
 
 #pragma unroll
                 for (int q = 0; q < C; q++)
-                    finish<W>(f, i + r, y + W * L * turn<L, C, W, FULL>(q, sub),
-                              part<L, C, W, FULL>(left, q), acc[r][q]);
+                    finish<W>(f, i + r, y + W * L * turn<L, C, W, F>(q, sub),
+                              part<L, C, W, F>(left, q),
+                              part<L, C, W, F>(room, q), acc[r][q]);
             }
         }
     }
@@ -288,23 +318,24 @@ __device__ __forceinline__ void sum_groups(lump<T, W> *acc)
 }
 
 /* A warp a segment; blockIdx.y counts strips. */
-template <int L, int C, int W, class T, class V, class S>
+template <int L, int C, int W, form F, class T, class V, class S>
 __global__ void __launch_bounds__(256)
 segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
-                int32_t last_row, blocks<T> b, pieces_of<T> list, int width,
-                S stride)
+                int32_t last_row, padded_blocks<T> b, pieces_of<T> list,
+                int width, S stride)
 {
     constexpr int P = 32 / L, steps = 32 / P;
     constexpr int U = depth<C, W> < steps ? depth<C, W> : steps;
     int lane = (int)threadIdx.x % 32, group = lane / L, l = lane % L;
     int64_t t = (int64_t)blockIdx.x * 8 + threadIdx.x / 32;
     int base = (int)blockIdx.y * width, c = base + W * l;
-    int left = min(b.k, base + width) - c;
+    int end = min(b.k, base + width), left = end - c;
+    int room = (end < b.k ? end : b.room) - c;
     lump<T, W> acc[C] = {};
 
     if (t >= list.count) return;
     sps_segment s = list.segment[t];
-    const char *x = reinterpret_cast<const char *>(b.x + c);
+    const places<L, C, W, F, T> x(b, c, end);
     const int32_t *pc = cols + s.start;
     const V *pv = vals + s.start;
     int32_t col = -1;
@@ -333,11 +364,11 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
             for (int u = 0; u < U; u++)
                 j[u] = __shfl_sync(all_lanes, now, (e0 + u) * P + group);
             if (done + (e0 + U) * P <= s.length)
-                gather<L, C, W, false, U, true>(j, x, stride, left, group,
-                                              last_row, v);
+                gather<L, C, W, F, U, true>(j, x, stride, left, group, last_row,
+                                            v);
             else
-                gather<L, C, W, false, U, false>(j, x, stride, left, group,
-                                              last_row, v);
+                gather<L, C, W, F, U, false>(j, x, stride, left, group,
+                                             last_row, v);
 #pragma unroll
             for (int u = 0; u < U; u++)
                 add<C, W>((T)__shfl_sync(all_lanes, times,
@@ -348,10 +379,11 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
     if (group > 0) return;
 #pragma unroll
     for (int q = 0; q < C; q++) {
-        int some = part<L, C, W, false>(left, q);
+        int some = part<L, C, W, F>(left, q);
 
         if (s.slot < 0) {
-            finish<W>(b, s.row, b.y + s.row * b.ldy + c + W * L * q, some, acc[q]);
+            finish<W>(b, s.row, b.y + s.row * b.ldy + c + W * L * q, some,
+                      part<L, C, W, F>(room, q), acc[q]);
         } else {
 #pragma unroll
             for (int w = 0; w < W; w++)

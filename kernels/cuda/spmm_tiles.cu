@@ -25,12 +25,11 @@ template <int Q>
 constexpr int threads_of = Q == 0 ? 1024 : Q == 1 ? 640 : 512;
 template <int Q> constexpr int together = Q < 3 ? SPSI_WINDOW_GROUP : 2;
 
-/* What a product takes beside the plan; padded: rows of X are whole sixteens,
- * the last one, too. */
+/* What a product takes beside the plan. */
 struct job {
     const sps_window_plan *p;
-    blocks<double> b;
-    bool pairs, padded;
+    padded_blocks<double> b;
+    bool pairs;
 };
 
 template <int Q, bool TAIL, access M, class I, class V>
@@ -81,7 +80,7 @@ template <class I, class V> sps_status choose(const job &o)
         return k < 32 ? launch<1, true, WHOLE, I, V>(o)
                       : launch<2, true, WHOLE, I, V>(o);
     if ((rest == 0 && k < 48) || k == 8) return shape<WHOLE, I, V>(o);
-    return o.padded || k < 8 || rest == 0 ? shape<PAIRS, I, V>(o)
+    return o.b.padded || k < 8 || rest == 0 ? shape<PAIRS, I, V>(o)
                                           : shape<SINGLES, I, V>(o);
 }
 
@@ -100,10 +99,7 @@ template <class I, class V> sps_status passes(const job &o)
     job part = o;
 
     for (int c = 0; c < o.b.k; c += part.b.k) {
-        part.b.x = o.b.x + c;
-        part.b.y = o.b.y + c;
-        if (o.b.w) part.b.w = o.b.w + c;
-        part.b.k = pass_of(o.b.k - c, o.pairs, o.padded);
+        part.b = o.b.columns(c, pass_of(o.b.k - c, o.pairs, o.b.padded));
         SPS_TRY_RETURN((choose<I, V>(part)));
     }
     return SPS_OK;
@@ -111,7 +107,7 @@ template <class I, class V> sps_status passes(const job &o)
 
 /* Rows beyond rule.longest: pieces of them, then their sums in order. */
 template <bool PAIRED, class V>
-sps_status long_rows(const sps_window_plan *p, const blocks<double> &b)
+sps_status long_rows(const sps_window_plan *p, const padded_blocks<double> &b)
 {
     const sps_segments *s = &p->parts;
     const sps_csr_local *A = p->super.A;
@@ -122,7 +118,7 @@ sps_status long_rows(const sps_window_plan *p, const blocks<double> &b)
     int width = power_above(b.k < 32 ? b.k : 32);
 
     if (s->count == 0) return SPS_OK;
-    segments_kernel<PAIRED ? 8 : 16, 1, PAIRED ? 2 : 1, double, V>
+    segments_kernel<PAIRED ? 8 : 16, 1, PAIRED ? 2 : 1, BARE, double, V>
         <<<grid, 256, 0, stream>>>(A->col, (const V *)A->val,
                                    (int32_t)(A->ncol - 1), b, list, 16,
                                    (uint64_t)(b.ldx * sizeof(double)));
@@ -145,9 +141,9 @@ template <class V> sps_status product(const job &o)
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
-    const job o = { (const sps_window_plan *)plan, blocks_of(args),
-                    paired(args->X) && paired(args->Y),
-                    args->X->bytes > 0 };
+    const job o = { (const sps_window_plan *)plan,
+                    with_padding(blocks_of(args), args),
+                    paired(args->X) && paired(args->Y) };
 
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     if (o.b.k == 0 || args->Y->n == 0) return SPS_OK;

@@ -136,8 +136,9 @@ __device__ __forceinline__ group_words fetch_words(const int32_t *word,
 
 /* What a lane loads of rows of X: of slot lane / 8 of each 4, columns
  * 2 (lane % 8) and the next of each 16; of 8 columns: column g of slot t.
- * PAIRS: also what is no column, whose sums are not stored; to leave it out
- * takes registers, and no unit less time.  Numbers: the last column again. */
+ * PAIRS: of 16 columns the last pair again, of more also what is no column,
+ * whose sums are not stored; to leave it out takes registers, and no unit less
+ * time.  Numbers: the last column again. */
 template <int Q, bool TAIL, access M> struct lane_columns {
     /* By the machine code: 32 columns take a tenth less time where the lane's
      * column is added at each row, others spill fewer registers where not. */
@@ -146,10 +147,12 @@ template <int Q, bool TAIL, access M> struct lane_columns {
     int slot, tail_slot, at;
     int last, next, tail;    /* behind x + at; of the last 16 columns */
 
-    __device__ __forceinline__ lane_columns(const blocks<double> &b)
+    __device__ __forceinline__ lane_columns(const padded_blocks<double> &b)
     {
         const int lane = (int)threadIdx.x % 32;
-        const int first = Q > 0 ? lane % 8 * 2 : min(lane / 4, b.k - 1);
+        const int pair = lane % 8 * 2, most = (b.k - 1) / 2 * 2;
+        const int first = Q == 0 ? min(lane / 4, b.k - 1)
+                          : Q == 1 && M == PAIRS ? min(pair, most) : pair;
         const int end = first + 16 * (lumps_in<Q> - 1);
 
         x = reinterpret_cast<const char *>(b.x + (apart ? 0 : first));
@@ -272,31 +275,24 @@ multiply_group(const group_words &words,
 /* A call where it is more than a factor: the registers are those of tiles. */
 template <access M>
 __device__ __noinline__ void join_pair(const blocks<double> &given, int64_t i,
-                                       int c, int left, double x, double y)
+                                       int c, int left, int room, double x,
+                                       double y)
 {
     blocks<double> b = given;
 
     b.resolve();
-    finish_pair<M>(b, i, c, left, make_double2(x, y));
+    finish_pair<M>(b, i, c, left, room, make_double2(x, y));
 }
 template <access M>
-__device__ __forceinline__ void store_pair(const blocks<double> &b, int64_t i,
-                                           int c, int left, double x, double y)
+__device__ __forceinline__ void store_pair(const padded_blocks<double> &b,
+                                           int64_t i, int c, int left, int room,
+                                           double x, double y)
 {
-    if (b.fused || b.beta != 0 || b.scalars) {
-        join_pair<M>(b, i, c, left, x, y);
-        return;
-    }
-    double *to = b.y + i * b.ldy + c;
-
-    x *= b.alpha;
-    y *= b.alpha;
-    if (M != SINGLES && left >= 2) {
-        __stcs(reinterpret_cast<double2 *>(to), make_double2(x, y));
-    } else {
-        if (left >= 1) __stcs(to, x);
-        if (left >= 2) __stcs(to + 1, y);
-    }
+    if (b.fused || b.beta != 0 || b.scalars)
+        join_pair<M>(b, i, c, left, room, x, y);
+    else
+        put_pair<M>(b.y + i * b.ldy + c, left, room,
+                    make_double2(b.alpha * x, b.alpha * y));
 }
 
 /* Of the tail, lanes below 16: column 16 Q + g of rows 2 t and 2 t + 1. */
@@ -330,11 +326,12 @@ __device__ __forceinline__ bool unsure(const sums<Q, TAIL> &acc, int k)
 /* Stores the sums of a window; false where they hold NaN. */
 template <access M, int Q, bool TAIL, class I, class V>
 __device__ __forceinline__ bool
-finish_window(const tiled<I, V> &m, const blocks<double> &b, uint32_t rows,
-              sums<Q, TAIL> &acc)
+finish_window(const tiled<I, V> &m, const padded_blocks<double> &b,
+              uint32_t rows, sums<Q, TAIL> &acc)
 {
     const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x & 3;
     auto left = [&](int c) { return M == WHOLE ? 2 : b.k - c; };
+    auto room = [&](int c) { return M == WHOLE ? 2 : b.room - c; };
 
     join_tail(acc);
     if (__any_sync(all_lanes, unsure<M>(acc, b.k))) return false;
@@ -342,27 +339,30 @@ finish_window(const tiled<I, V> &m, const blocks<double> &b, uint32_t rows,
         const int64_t i = spsi_window_row(m.A.nrow, m.lead, rows, g);
 
         if (i < m.A.nrow)
-            store_pair<M>(b, i, 2 * t, left(2 * t), acc.d[0][0], acc.d[0][1]);
+            store_pair<M>(b, i, 2 * t, left(2 * t), room(2 * t), acc.d[0][0],
+                          acc.d[0][1]);
     } else {
         const int64_t i = spsi_window_row(m.A.nrow, m.lead, rows, 2 * t);
         const bool below = spsi_window_row(m.A.nrow, m.lead, rows, 2 * t + 1) <
                            m.A.nrow;
-        const int one = g < 4 && 16 * Q + g < b.k;
+        const int c = 16 * Q + g;     /* of the tail */
+        const int one = g < 4 && c < b.k, some = g < 4 && c < b.room;
 
 #pragma unroll
         for (int q = 0; q < Q; q++) {
             const int at = 16 * q + 2 * g;
 
             if (i < m.A.nrow)
-                store_pair<M>(b, i, at, left(at), acc.d[q][0], acc.d[q][2]);
+                store_pair<M>(b, i, at, left(at), room(at), acc.d[q][0],
+                              acc.d[q][2]);
             if (below)
-                store_pair<M>(b, i + 1, at, left(at), acc.d[q][1],
+                store_pair<M>(b, i + 1, at, left(at), room(at), acc.d[q][1],
                               acc.d[q][3]);
         }
         if (TAIL && i < m.A.nrow)
-            store_pair<SINGLES>(b, i, 16 * Q + g, one, acc.tail[0], 0);
+            store_pair<SINGLES>(b, i, c, one, some, acc.tail[0], 0);
         if (TAIL && below)
-            store_pair<SINGLES>(b, i + 1, 16 * Q + g, one, acc.tail[TAIL], 0);
+            store_pair<SINGLES>(b, i + 1, c, one, some, acc.tail[TAIL], 0);
     }
     return true;
 }
@@ -374,7 +374,7 @@ finish_window(const tiled<I, V> &m, const blocks<double> &b, uint32_t rows,
 template <int THREADS, int Q, bool TAIL, int U, access M, class I, class V>
 __global__ void __launch_bounds__(THREADS)
 tiles_kernel(const __grid_constant__ tiled<I, V> m,
-             const __grid_constant__ blocks<double> b, uint32_t stride)
+             const __grid_constant__ padded_blocks<double> b, uint32_t stride)
 {
     constexpr unsigned warps = THREADS / 32;
     const unsigned step = gridDim.x * warps;

@@ -15,6 +15,14 @@ sps_status spsi_cuda_cols_residual(const sps_steps *w, const sps_block *Q,
 sps_status spsi_cuda_cols_directions(const sps_steps *w, sps_block *P,
                                      sps_block *X, const sps_block *R);
 
+/* steps_single.cu: large blocks of 16 columns of floats. */
+bool spsi_cuda_single_serves(const sps_steps *w, const sps_block *X,
+                             const sps_block *Y);
+sps_status spsi_cuda_single_residual(const sps_steps *w, const sps_block *Q,
+                                     sps_block *R);
+sps_status spsi_cuda_single_directions(const sps_steps *w, sps_block *P,
+                                       sps_block *X, const sps_block *R);
+
 namespace {
 
 /* lib/steps.h's arrays, by value. */

@@ -27,7 +27,7 @@
  *
  * Order of sums: rows of a warp, warps of a block by a tree, blocks (of a
  * cluster, then clusters); all fixed by shape and device. */
-#include "cluster.cuh"
+#include "steps_join.cuh"
 #include "steps_tile.cuh"
 
 namespace {
@@ -36,7 +36,6 @@ enum { LENGTHS, RESIDUAL, DIRECTIONS };
 
 /* Of a grid, if that many fit: the parts of a sum. */
 constexpr int least_clusters = 12, most_clusters = SPS_STEPS_PARTS;
-constexpr int64_t few_rows = 1 << 18;
 
 /* T: columns / 16, rounded up.  Warps of a block, blocks of a multiprocessor,
  * tiles that a warp has in flight. */
@@ -120,37 +119,6 @@ lengths_kernel(view<V> P, view<V> Q, int64_t n, double *part, step_arrays w)
         sum, u.shared, sums_of_block<CLUSTERED>(part, u.joined, w.r * w.r),
         w.r, w.r);
     join_blocks<CLUSTERED>(u.joined, part, w.r * w.r);
-}
-
-/* Adds the squares over the t of a warp and the warps of a block. */
-template <int T, int WARPS>
-__device__ void join_squares(double (*square)[2], double *shared, double *out,
-                             int k)
-{
-    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-
-#pragma unroll
-    for (int u = 0; u < T; u++)
-#pragma unroll
-        for (int e = 0; e < 2; e++) {
-            square[u][e] += __shfl_xor_sync(all_lanes, square[u][e], 1);
-            square[u][e] += __shfl_xor_sync(all_lanes, square[u][e], 2);
-        }
-    __syncthreads();
-    if (lane % 4 == 0)
-#pragma unroll
-        for (int u = 0; u < T; u++)
-#pragma unroll
-            for (int e = 0; e < 2; e++)
-                shared[warp * 16 * T + 16 * u + 2 * (lane / 4) + e] =
-                    square[u][e];
-    __syncthreads();
-    for (int c = (int)threadIdx.x; c < k; c += (int)blockDim.x) {
-        double sum = 0;
-
-        for (int v = 0; v < WARPS; v++) sum += shared[v * 16 * T + c];
-        out[c] = sum;
-    }
 }
 
 /* a = G^-1 C;  R -= Q a;  W = Q'Z;  squares of R. */
@@ -296,47 +264,6 @@ template <int T, int PASS> int blocks_of(const sps_context *ctx, int64_t n)
     return (int)(want < most ? want : most);
 }
 
-/* out[e] = sum over p of part[p * count + e], as in join_parts, in the same
- * order; where the pass before did its work (GO: the step is regular). */
-template <bool GO>
-__global__ void __launch_bounds__(256)
-join_kernel(const double *__restrict__ part, int parts, int count, double *out,
-            const sps_steps_state *state)
-{
-    __shared__ double shared[256];
-    int t = (int)threadIdx.x, e = (int)blockIdx.x * 8 + t % 8;
-    double sum = 0;
-
-    begin_after();
-    if (GO ? !*(volatile const int *)&state->go
-           : *(volatile const int *)&state->stop) return;
-    if (e < count) {
-#pragma unroll 8
-        for (int p = t / 8; p < parts; p += 32)
-            sum += __ldcg(part + (int64_t)p * count + e);
-    }
-    shared[t] = sum;
-    for (int half = 128; half >= 8; half /= 2) {
-        __syncthreads();
-        if (t < half) shared[t] += shared[t + half];
-    }
-    if (t < 8 && e < count) out[e] = shared[t];
-}
-
-template <int PASS>
-sps_status join(const sps_steps *w, const double *part, int parts, int count,
-                double *out)
-{
-    cudaLaunchAttribute room[2];
-    const cudaLaunchConfig_t c = launch_after(
-        w->ctx, (int)ceil_div(count, 8), 256, false, room);
-
-    SPS_CUDA(w->ctx, cudaLaunchKernelEx(&c, join_kernel<PASS != LENGTHS>, part,
-                                        parts, count, out, w->state));
-    SPS_LAUNCHED(w->ctx);
-    return SPS_OK;
-}
-
 /* Queues a pass whose sums, `count` numbers, go to `to`: RUN(configuration,
  * where the kernel leaves its parts).  clusters > 0: in so many. */
 template <int T, int PASS, bool CLUSTERED, class RUN>
@@ -358,7 +285,7 @@ sps_status queue(const sps_steps *w, int clusters, int64_t n, int count,
     }
     SPS_CUDA(ctx, run(&c, part, arrays_of(w, CLUSTERED ? clusters : 1)));
     SPS_LAUNCHED(ctx);
-    return CLUSTERED ? SPS_OK : join<PASS>(w, part, blocks, count, to);
+    return CLUSTERED ? SPS_OK : join_sums<PASS != LENGTHS>(w, part, blocks, count, to);
 }
 
 template <int T, bool CLUSTERED, class V>
@@ -423,7 +350,7 @@ template <class V> int clusters_of(const sps_steps *w, int64_t n)
 {
     int *kept = w->kept + sizeof(V) / 8;
 
-    if (n > few_rows || w->most > SPS_STEPS_NARROW || !has_clusters(w->ctx))
+    if (n > w->near || w->most > SPS_STEPS_NARROW || !has_clusters(w->ctx))
         return 0;
     if (*kept == 0) *kept = 1 + clusters_that_fit<V>();
     return *kept - 1;
@@ -466,6 +393,8 @@ sps_status spsi_cuda_steps_residual(const sps_steps *w, const sps_block *Q,
 {
     SPS_TRY_RETURN(spsi_cuda_enter(w->ctx));
     if (w->columns) return spsi_cuda_cols_residual(w, Q, R);
+    if (spsi_cuda_single_serves(w, Q, R))
+        return spsi_cuda_single_residual(w, Q, R);
     return with_types(w, R, [&]<int T, bool CLUSTERED, class V>(int clusters) {
         return residual<T, CLUSTERED, V>(w, clusters, Q, R);
     });
@@ -476,6 +405,8 @@ sps_status spsi_cuda_steps_directions(const sps_steps *w, sps_block *P,
 {
     SPS_TRY_RETURN(spsi_cuda_enter(w->ctx));
     if (w->columns) return spsi_cuda_cols_directions(w, P, X, R);
+    if (spsi_cuda_single_serves(w, P, X) && spsi_cuda_single_serves(w, P, R))
+        return spsi_cuda_single_directions(w, P, X, R);
     return with_types(w, R, [&]<int T, bool CLUSTERED, class V>(int clusters) {
         return directions<T, CLUSTERED, V>(w, clusters, P, X, R);
     });

@@ -215,6 +215,37 @@ __device__ void join_gram(double (*sum)[2 * T][4], double *shared, double *out,
             }
 }
 
+/* Adds the squares over the t of a warp and the warps of a block. */
+template <int T, int WARPS>
+__device__ void join_squares(double (*square)[2], double *shared, double *out,
+                             int k)
+{
+    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+
+#pragma unroll
+    for (int u = 0; u < T; u++)
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+            square[u][e] += __shfl_xor_sync(all_lanes, square[u][e], 1);
+            square[u][e] += __shfl_xor_sync(all_lanes, square[u][e], 2);
+        }
+    __syncthreads();
+    if (lane % 4 == 0)
+#pragma unroll
+        for (int u = 0; u < T; u++)
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+                shared[warp * 16 * T + 16 * u + 2 * (lane / 4) + e] =
+                    square[u][e];
+    __syncthreads();
+    for (int c = (int)threadIdx.x; c < k; c += (int)blockDim.x) {
+        double sum = 0;
+
+        for (int v = 0; v < WARPS; v++) sum += shared[v * 16 * T + c];
+        out[c] = sum;
+    }
+}
+
 /* Room for join_gram. */
 template <int T, int WARPS, int U = T>
 constexpr int room = (WARPS + 1) / 2 * U * 2 * T * 4 * 32;

@@ -4,7 +4,7 @@
 #ifndef SPS_CUDA_WINDOW_ROWS_CUH
 #define SPS_CUDA_WINDOW_ROWS_CUH
 
-#include "sparse.cuh"
+#include "lumps.cuh"
 #include "window_plan.h"
 
 namespace {
@@ -21,36 +21,48 @@ template <class I, class V> struct tiled {
 };
 
 /* Of rows of X and Y: all 16 Q columns are there, 16 bytes at a time; of the
- * last 16 there are some, and padding that is loaded with them; numbers come
- * one by one. */
+ * last 16 there are some, and memory behind them that is loaded with them;
+ * numbers come one by one. */
 enum access { WHOLE, PAIRS, SINGLES };
+
+/* `left` columns of two, and zeros as far as there is room. */
+template <access M>
+__device__ __forceinline__ void put_pair(double *y, int left, int room,
+                                         double2 v)
+{
+    if (left < 1) v.x = 0;
+    if (left < 2) v.y = 0;
+    if (M != SINGLES && room >= 2) {
+        __stcs(reinterpret_cast<double2 *>(y), v);
+    } else {
+        if (room >= 1) __stcs(y, v.x);
+        if (room >= 2) __stcs(y + 1, v.y);
+    }
+}
 
 /* Y = alpha sum + beta Y, or what an epilogue makes of it, for columns c and
  * c + 1 of row i, of which `left` are ours. */
 template <access M>
 __device__ __forceinline__ void finish_pair(const blocks<double> &b, int64_t i,
-                                            int c, int left, double2 sum)
+                                            int c, int left, int room,
+                                            double2 sum)
 {
     double *y = b.y + i * b.ldy + c;
 
     if (left >= 1) sum.x = b.join(sum.x, y, i);
     if (left >= 2) sum.y = b.join(sum.y, y + 1, i);
-    if (M != SINGLES && left >= 2) {
-        __stcs(reinterpret_cast<double2 *>(y), sum);
-    } else {
-        if (left >= 1) __stcs(y, sum.x);
-        if (left >= 2) __stcs(y + 1, sum.y);
-    }
+    put_pair<M>(y, left, room, sum);
 }
+
 /* The window row by row from the csr: 8 lanes a row, each with pairs of
  * columns of C sixteens, 8 entries in flight.  A call: it is rare, and the
  * registers are those of tiles. */
 template <int C, access M, class I, class V>
 __device__ __noinline__ void sum_by_rows(const tiled<I, V> &m,
-                                         const blocks<double> &given,
+                                         const padded_blocks<double> &given,
                                          uint32_t rows)
 {
-    blocks<double> b = given;
+    padded_blocks<double> b = given;
     const int l = (int)threadIdx.x & 7, left = b.k - 2 * l;
 
     b.resolve();
@@ -90,7 +102,8 @@ __device__ __noinline__ void sum_by_rows(const tiled<I, V> &m,
         if (i < m.A.nrow && n <= m.longest)
 #pragma unroll
             for (int q = 0; q < C; q++)
-                finish_pair<M>(b, i, 2 * l + 16 * q, left - 16 * q, sum[q]);
+                finish_pair<M>(b, i, 2 * l + 16 * q, left - 16 * q,
+                               b.room - 2 * l - 16 * q, sum[q]);
     }
 }
 
@@ -98,7 +111,7 @@ __device__ __noinline__ void sum_by_rows(const tiled<I, V> &m,
 template <int C, access M, class I, class V>
 __global__ void __launch_bounds__(256)
 rest_kernel(const __grid_constant__ tiled<I, V> m,
-            const __grid_constant__ blocks<double> b)
+            const __grid_constant__ padded_blocks<double> b)
 {
     const int w = (int)(blockIdx.x * 8 + threadIdx.x / 32);
 
