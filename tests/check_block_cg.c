@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "block.h"
-#include "fixture.h"
-#include "operator.h"
 #include "problem.h"
 #include "runner.h"
 #include "zoo.h"
@@ -437,66 +434,6 @@ START_TEST(how_far_the_work_runs_ahead_changes_no_bit)
 }
 END_TEST
 
-/* An operator that counts its products. */
-typedef struct products {
-    sps_operator *op;
-    sps_block block;          /* of the place */
-    int64_t calls;
-} products;
-
-static int count_product(double alpha, const double *X, int64_t ldx,
-                         double beta, double *Y, int64_t ldy, int64_t n, int k,
-                         void *stream, void *data)
-{
-    products *c = data;
-    sps_block x = c->block, y = c->block;
-
-    (void)n, (void)stream;
-    x.data = (void *)(uintptr_t)X;
-    y.data = Y;
-    x.ld = ldx;
-    y.ld = ldy;
-    x.k = y.k = k;
-    c->calls++;
-    return sps_operator_apply(c->op, alpha, &x, beta, &y) != SPS_OK;
-}
-
-/* Products of a solve with up to so many steps at once. */
-static int64_t products_of(sps_context *ctx, int64_t n, int every)
-{
-    products c = { 0 };
-    problem p;
-    sps_block *X;
-
-    open_shifted(&p, ctx, n, 2);
-    p.opt.precond = "none";
-    p.opt.check_every = every;
-    OK(ctx, sps_operator_csr(ctx, p.A, 2, NULL, &c.op));
-    OK(ctx, sps_block_create(ctx, n, 2, &X));
-    c.block = *X;
-    OK(ctx, sps_operator_user(ctx, n, count_product, &c, SPS_SPD, &p.op));
-    solve(&p, SPS_STOP_CONVERGED);
-    sps_operator_destroy(&c.op);
-    sps_block_destroy(&X);
-    problem_close(&p);
-    return c.calls;
-}
-
-/* A column that is done ends the queue, twice in a solve; without foresight
- * that leaves 45 products, and half of 16 for each on average. */
-START_TEST(few_products_are_made_behind_the_last_step)
-{
-    static const int64_t rows[] = { 900, 1225, 1600, 2025, 2500, 3025 };
-    sps_context *ctx = runner_context();
-    int64_t behind = 0;
-
-    for (int t = 0; t < 6; t++)
-        behind += products_of(ctx, rows[t], 16) - products_of(ctx, rows[t], 1);
-    ck_assert_msg(behind < 36, "%d", (int)behind);
-    sps_context_destroy(&ctx);
-}
-END_TEST
-
 /* On a GPU that ends what runs ahead. */
 START_TEST(columns_leave_at_the_same_iteration_however_far_the_work_runs)
 {
@@ -570,7 +507,6 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_recurrence_that_drifts_is_replaced_by_the_truth),
     RUNNER_TEST(a_second_solve_with_the_same_solver_repeats_the_first),
     RUNNER_TEST(how_far_the_work_runs_ahead_changes_no_bit),
-    RUNNER_TEST(few_products_are_made_behind_the_last_step),
     RUNNER_TEST(
         columns_leave_at_the_same_iteration_however_far_the_work_runs),
     RUNNER_TEST(iterations_taken_ahead_are_counted),

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_single.c - blocks of floats: sums, Gram and small products exact on
- * integers at every width, the passes of a step in both types. */
+ * integers at every width, the passes of a step in both types; and how many
+ * steps are queued. */
 #include "fixture.h"
 #include "lib/backend.h"
+#include "lib/operator.h"
 #include "lib/single.h"
 #include "lib/steps.h"
+#include "problem.h"
 #include "runner.h"
 #include "zoo.h"
 
@@ -410,6 +413,82 @@ START_TEST(a_basis_is_looked_at_above_the_condition_that_was_named)
 }
 END_TEST
 
+/* -------------------------------------------------------------------- queue */
+
+/* An operator that counts its products. */
+typedef struct products {
+    sps_operator *op;
+    sps_block block;          /* of the place */
+    int64_t calls;
+} products;
+
+static int count_product(double alpha, const double *X, int64_t ldx,
+                         double beta, double *Y, int64_t ldy, int64_t n, int k,
+                         void *stream, void *data)
+{
+    products *c = data;
+    sps_block x = c->block, y = c->block;
+
+    (void)n, (void)stream;
+    x.data = (void *)(uintptr_t)X;
+    y.data = Y;
+    x.ld = ldx;
+    y.ld = ldy;
+    x.k = y.k = k;
+    c->calls++;
+    return sps_operator_apply(c->op, alpha, &x, beta, &y) != SPS_OK;
+}
+
+/* A grid Laplacian shifted by 0.01. */
+static sps_csr *grid(int64_t n)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), n, 5, ZOO_LAPLACIAN, SPS_F64);
+    double *val = A->val;
+
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t q = A->rowptr[i]; q < A->rowptr[i + 1]; q++)
+            if (A->col[q] == i) val[q] += 0.01;
+    return A;
+}
+
+/* Products of a solve with up to so many steps at once. */
+static int64_t products_of(sps_context *ctx, int64_t n, int every)
+{
+    products c = { 0 };
+    problem p;
+    sps_block *X;
+
+    problem_open(&p, ctx, grid(n), 2);
+    p.opt.solver = "block_cg";
+    p.opt.precond = "none";
+    p.opt.check_every = every;
+    OK(ctx, sps_operator_csr(ctx, p.A, 2, NULL, &c.op));
+    OK(ctx, sps_block_create(ctx, n, 2, &X));
+    c.block = *X;
+    OK(ctx, sps_operator_user(ctx, n, count_product, &c, SPS_SPD, &p.op));
+    ck_assert_int_eq(problem_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_CONVERGED);
+    sps_operator_destroy(&c.op);
+    sps_block_destroy(&X);
+    problem_close(&p);
+    return c.calls;
+}
+
+/* A column that is done ends the queue, twice in a solve; without foresight
+ * that leaves 45 products, and half of 16 for each on average. */
+START_TEST(few_products_are_made_behind_the_last_step)
+{
+    static const int64_t rows[] = { 900, 1225, 1600, 2025, 2500, 3025 };
+    sps_context *ctx = runner_context();
+    int64_t behind = 0;
+
+    for (int t = 0; t < 6; t++)
+        behind += products_of(ctx, rows[t], 16) - products_of(ctx, rows[t], 1);
+    ck_assert_msg(behind < 36, "%d", (int)behind);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(sums_of_floats_and_doubles_are_exact),
     RUNNER_TEST(gram_and_small_products_of_floats_are_exact),
@@ -417,6 +496,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(passes_of_a_step_are_exact_also_where_columns_have_left),
     RUNNER_TEST(passes_of_a_step_on_rows_beyond_a_cache_are_exact),
     RUNNER_TEST(a_basis_is_looked_at_above_the_condition_that_was_named),
+    RUNNER_TEST(few_products_are_made_behind_the_last_step),
 };
 
 RUNNER_MAIN("single", tests)
