@@ -277,14 +277,15 @@ sps_status choose(job<T> &o, const matrix<I, V> &A, bool aligned, int lumps)
 
 /* Columns of one pass over A.  Rows of X within a bandwidth of the row that is
  * at work are wanted again; where a narrower pass keeps them in L2, and A is
- * short beside X, reading A again is the lesser evil. */
+ * short beside X, reading A again is the lesser evil (7-point 160^3, of which
+ * 32 columns stay: 57 take 1.65 ms in two passes, 56 1.92 in one). */
 int pass_of(const rode_plan *r, int k, size_t size)
 {
     const sps_csr_local *A = r->base.super.A;
     double window = 2.0 * (double)r->bandwidth * (double)size;
     int fit = window > 0 ? (int)fmin(kept_in_l2 / window, 4096.0) / 32 * 32
                          : k;
-    int passes = fit >= 32 && k > fit ? (k + fit / 4 - 1) / fit : 1;
+    int passes = fit >= 32 && k > fit ? (k + fit / 2 - 1) / fit : 1;
     double again = 12.0 * (double)A->nnz * (passes - 1);
 
     if (passes == 1 || again > 0.35 * (double)A->nrow * k * (double)size)
@@ -296,10 +297,12 @@ int pass_of(const rode_plan *r, int k, size_t size)
  * bytes of X keep all lanes at work.  The shapes between 256 and 384 do not:
  * they are a loss where rows of X are wanted again after so many others that
  * L2 is what is short, unless a row is shorter than three lines (7-point 160^3,
- * 33 columns in rows of 36: 1.08 ms for 1.21).
- * Rows walked in groups are better off with one pass: A
- * is a larger part of what they read; so are rows whose columns lie anywhere,
- * for an entry's second gather costs what its first does. */
+ * 33 columns in rows of 36: 1.08 ms for 1.21).  Then 33 to 40 columns are cut
+ * behind 16, since a pass of few columns asks L2 for as many rows as a wide one
+ * (on that grid 1 column takes 0.42 ms behind 32; by themselves 16 take 0.44,
+ * 17 0.63, 32 0.80).  Rows walked in groups are better off with one pass: A is
+ * a larger part of what they read; so are rows whose columns lie anywhere, for
+ * an entry's second gather costs what its first does. */
 int next_pass(const rode_plan *r, int left, int most, int64_t ld, size_t size)
 {
     const int wide = (int)(512 / size), half = wide / 2;
@@ -308,8 +311,10 @@ int next_pass(const rode_plan *r, int left, int most, int64_t ld, size_t size)
 
     if (r->base.parts.limits.group > 1) return width;
     if (width > wide) return wide;
-    return width > half && width <= half + half / 2 && ld >= half + half / 2 &&
-           window > wide_window && window < hopeless ? half : width;
+    if (width <= half || width > half + half / 2 || ld < half + half / 2 ||
+        window <= wide_window || window >= hopeless)
+        return width;
+    return width == left && width <= half + half / 4 ? half / 2 : half;
 }
 
 /* narrow: the columns follow others, so that their rows of X are parts of
