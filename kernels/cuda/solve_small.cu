@@ -66,8 +66,15 @@ __device__ __forceinline__ void multiply(double *d, const double *x,
     dmma16x8(d, x, b);
 }
 
+/* Blocks an SM: what X takes in registers has room, and all blocks of a launch
+ * are at work at once. */
+constexpr int solve_per_sm(int S)
+{
+    return S <= 2 ? 6 : S <= 6 ? 4 : S <= 8 ? 3 : 2;
+}
+
 template <int S, bool PAIRS>
-__global__ void __launch_bounds__(threads, (S <= 2 ? 8 : S <= 8 ? 4 : 2))
+__global__ void __launch_bounds__(threads, solve_per_sm(S))
 solve_kernel(double *X, int64_t ldx, int64_t n, const double *c, int64_t ldc,
              int k, int wide)
 {
@@ -217,7 +224,8 @@ sps_status launch(const sps_block *X, const double *c, int64_t ldc)
 {
     sps_cuda_state *s = spsi_cuda_state(X->ctx);
     constexpr int bytes = 64 * (S * (S + 1) / 2) * (int)sizeof(double);
-    int64_t blocks = ceil_div(X->n, (threads / 32) * 16), most = 8 * s->sms;
+    int64_t blocks = ceil_div(X->n, (threads / 32) * 16);
+    int64_t most = solve_per_sm(S) * s->sms;
     auto kernel = solve_kernel<S, PAIRS>;
 
     if (bytes > 48 << 10)
