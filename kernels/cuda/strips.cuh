@@ -94,7 +94,7 @@ __device__ __forceinline__ void open_ring(ring *r, double *shared, int numbers,
     for (int e = (int)threadIdx.x; e < numbers; e += (int)blockDim.x)
         shared[e] = 0;
     if ((int)threadIdx.x < stages) {
-        barrier_open(&r->full[threadIdx.x], has_bulk ? 1 : 32);
+        barrier_open(&r->full[threadIdx.x], has_bulk ? 2 : 32);
         barrier_open(&r->empty[threadIdx.x], readers);
         barrier_open(&r->written[threadIdx.x], readers);
     }
@@ -111,19 +111,26 @@ __device__ __forceinline__ void open_ring(ring *r, double *shared, int numbers,
 __device__ __align__(16) double no_row[most_columns];
 
 /* The last number of an odd row that has nothing behind it: the copy engine
- * takes 16 bytes at least.  The lane waits for it, once in a slice's life:
- * an arrival at `full` from here, beside the engine's own, is a phase that
- * nobody waited for to synccheck. */
+ * takes 16 bytes at least. */
 __device__ __forceinline__ void copy_one(double *to, const double *from)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;\n\t"
-                 "cp.async.wait_all;"
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;"
                  :: "r"(shared_address(to)), "l"(from) : "memory");
 #endif
 }
 
-/* One strip by the copy engine, which one lane orders.  What it is told is the
+/* All that the lane asked for by cp.async arrives before the lane does. */
+__device__ __forceinline__ void arrive_behind_copies(uint64_t *barrier)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];"
+                 :: "r"(shared_address(barrier)) : "memory");
+#endif
+}
+
+/* One strip by the copy engine, which one lane orders; another, the second to
+ * arrive at `full`, brings what the engine cannot.  What it is told is the
  * same for all lanes, and the compiler can see that: else it would go through
  * the lanes one by one.  Of an odd number of columns the one behind comes
  * along, which is in the row's padding; but not behind the last row. */
@@ -134,17 +141,22 @@ __device__ __forceinline__ void order_rows(const strips &f, int64_t row,
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     int rows = f.n - row < ROWS ? (int)(f.n - row) : ROWS;
     bool last = row + rows == f.n;
+    bool second = (int)threadIdx.x % 32 == 1, single = false;
     uint32_t bytes = 0;
 
 #pragma unroll
     for (int b = 0; b < BLOCKS; b++) {
         int k = f.cols[b], r = rows - 1;
+        bool odd = last && k % 2;
 
-        bytes += 8 * (uint32_t)((k + k % 2) * ROWS - (last ? k % 2 * 2 : 0));
-        if (last && k % 2 && (int)threadIdx.x % 32 == 1 + b)
+        bytes += 8 * (uint32_t)((k + k % 2) * ROWS - (odd ? 2 : 0));
+        if (odd && second)
             copy_one(to + r * LD + f.at[b] + k - 1,
                      f.p[b] + (row + r) * f.ld[b] + k - 1);
+        single = single || odd;
     }
+    if (second && single) arrive_behind_copies(full);
+    else if (second) barrier_arrive(full);
     __syncwarp();
     if (!one_of_warp()) return;
     asm volatile("{ .reg .b64 state;\n"
@@ -185,8 +197,7 @@ __device__ __forceinline__ void order_pieces(const strips &f, int64_t row,
                              :: "r"(shared_address(to + r * LD + f.at[b] + c)),
                                 "l"(from), "r"(bytes) : "memory");
             }
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];"
-                 :: "r"(shared_address(full)) : "memory");
+    arrive_behind_copies(full);
 }
 
 /* A slice's way along its strips.  A strip is left LAG strips behind the one
