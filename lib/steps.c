@@ -287,14 +287,19 @@ fail:
     return w->ctx->dead ? st : SPS_OK;
 }
 
+static void forget(sps_steps *w)
+{
+    if (w->recording) w->ctx->backend->record_drop(w->ctx, w->recording);
+    w->recording = NULL;
+    w->plain = 0;
+}
+
 /* A step of this kind was queued as it is; PLAIN of them, and it is recorded. */
 static sps_status count_plain(sps_solver *s, sps_steps *w, sps_block *P,
                               sps_block *Q)
 {
     if (!alike(s, w)) {
-        if (w->recording) w->ctx->backend->record_drop(w->ctx, w->recording);
-        w->recording = NULL;
-        w->plain = 0;
+        forget(w);
         w->key = (struct sps_steps_key){ s->X.data, s->R.data, w->D, s->X.ld,
                                          w->k, s->A->version };
     }
@@ -313,8 +318,11 @@ static sps_status queue_one(sps_solver *s, sps_steps *w, sps_block *P,
 
     shape(s, w, P->k);
     spsi_block_narrow(Q, P->k);
-    if (small && w->recording && alike(s, w))
-        return w->ctx->backend->replay(w->ctx, w->recording);
+    if (small && w->recording && alike(s, w)) {
+        st = w->ctx->backend->replay(w->ctx, w->recording);
+        if (st != SPS_EUNFIT) return st;
+        forget(w);   /* scratch has moved: another solver wanted more of it */
+    }
     SPS_TRY(queue_timed(s, w, P, Q));
     if (small) SPS_TRY(count_plain(s, w, P, Q));
     spsi_block_narrow(P, s->k);

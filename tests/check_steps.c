@@ -23,6 +23,7 @@ static struct tally {
     sps_backend counting;
     int made, failed, replayed;
     bool spoil;              /* whatever is being recorded */
+    bool moves;              /* scratch, before the third replay */
     int iteration, few, moved;   /* that the monitor saw last; the first ones
                                     with few open columns, and behind which
                                     columns were moved; or 0 */
@@ -49,7 +50,7 @@ static sps_status end(sps_context *c, void **recording_p)
 
 static sps_status replay(sps_context *c, void *recording)
 {
-    tally.replayed++;
+    if (++tally.replayed == 3 && tally.moves) return SPS_EUNFIT;
     return tally.real->replay(c, recording);
 }
 
@@ -157,6 +158,24 @@ START_TEST(a_recording_that_fails_changes_no_bit_and_is_noted)
 }
 END_TEST
 
+/* As it is where another solver of the context wants more scratch. */
+START_TEST(a_recording_whose_scratch_has_moved_is_made_again)
+{
+    const int k = all[_i].k;
+    problem good, moved;
+
+    solve(&good, all[_i].solver, k, true);
+    const int made = tally.made;
+    tally.moves = true;
+    solve(&moved, all[_i].solver, k, true);
+    ck_assert_int_eq(tally.made, made + 1);
+    ck_assert_int_eq(moved.result.iterations, good.result.iterations);
+    ck_assert(!memcmp(moved.x, good.x, sizeof(double) * ROWS * (size_t)k));
+    problem_close(&good);
+    problem_close(&moved);
+}
+END_TEST
+
 static bool look(const sps_progress *g, void *data)
 {
     (void)data;
@@ -188,18 +207,22 @@ END_TEST
 int main(void)
 {
     const int count = sizeof all / sizeof *all;
-    Suite *s = suite_create("steps");
-    TCase *t = runner_case(s, "steps");
+    Suite *s;
+    TCase *t;
 
     if (runner_place() == SPS_HOST && !runner_lists()) {
         fprintf(stderr, "skipped: the host waits for each iteration\n");
         return 77;
     }
+    s = suite_create("steps");
+    t = runner_case(s, "steps");
     tcase_add_checked_fixture(t, open_counting, close_counting);
     tcase_add_loop_test(t, iterations_of_small_systems_are_replayed, 0, count);
     tcase_add_loop_test(t, nothing_is_recorded_where_that_was_not_wanted, 0,
                         count);
     tcase_add_loop_test(t, a_recording_that_fails_changes_no_bit_and_is_noted,
+                        0, count);
+    tcase_add_loop_test(t, a_recording_whose_scratch_has_moved_is_made_again,
                         0, count);
     tcase_add_test(t, columns_that_are_done_stay_for_a_while);
     return runner_run(s);

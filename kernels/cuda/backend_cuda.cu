@@ -149,8 +149,8 @@ sps_status sync_cuda(sps_context *ctx)
     return spsi_cuda_wait(ctx);
 }
 
-/* Gram partials: one k x k (two for a pair) per block of the grid, at most
- * two blocks a multiprocessor; sums of columns need less. */
+/* Gram partials: one k x k (two for a pair) per block of the grid; sums of
+ * columns need less. */
 sps_status reserve_cuda(sps_context *ctx, int64_t n, int k)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
