@@ -221,17 +221,21 @@ static bool independent(const sps_eigen *e, int first, int j)
     return true;
 }
 
-/* Pair i, column j of X, is above its limit: whether it cannot be below. */
+/* Pair i, column j of X: whether the limit is below what rounding leaves of a
+ * residual.  Then one above it cannot be met, and one below it is luck, for its
+ * eigenvalue comes from the same rounded product: neither is converged.  Below
+ * it, only where the norms do not rule that out is it worth the rows of A. */
 static sps_status look_at_rounding(sps_eigen *e, const sps_block *X, int j,
                                    int i, double limit)
 {
+    double r = e->resnorm[j], least, most;
+    double size = size_of(e, fabs(e->lambda[i]), e->xnorm[j]);
     sps_status st = SPS_OK;
-    double least, most;
 
-    if (!isfinite(e->resnorm[j])) return SPS_OK;
+    if (!isfinite(r) || (r <= limit && DBL_EPSILON * size <= limit))
+        return SPS_OK;
     SPS_TRY(spsi_eigen_rounding(e, X, j, e->lambda[i], &least, &most));
-    if (limit < least && e->resnorm[j] <= most)
-        e->pair[i] = SPS_STOP_ROUNDING;
+    if (limit < least && r <= most) e->pair[i] = SPS_STOP_ROUNDING;
 fail:
     return st;
 }
@@ -297,7 +301,8 @@ static sps_status prove_slice(sps_eigen *e, const sps_block *all, int first,
         }
         e->pair[i] = independent(e, first, j) && r[j] <= limit
                          ? SPS_STOP_CONVERGED : SPS_STOP_RUNNING;
-        if (!(r[j] <= limit)) SPS_TRY(look_at_rounding(e, &X, j, i, limit));
+        if (e->pair[i] == SPS_STOP_CONVERGED || !(r[j] <= limit))
+            SPS_TRY(look_at_rounding(e, &X, j, i, limit));
     }
 fail:
     return st;

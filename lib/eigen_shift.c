@@ -155,8 +155,8 @@ static sps_status choose_solver(sps_eigen *e, bool any)
     if (e->n <= SPS_EIGEN_DENSE) st = make_solver(e, &o);
     o.precond = "ilut";
     o.droptol = 1e-12;
-    o.fill = fmax(10, (spsi_eigen_fills_little(e) ? PLANE : ENTRIES) /
-                          (double)(e->shift->nnz + 1));
+    o.fill = fmin(1e6, fmax(10, (spsi_eigen_fills_little(e) ? PLANE : ENTRIES) /
+                                    (double)(e->shift->nnz + 1)));
     if (st != SPS_OK && factors)
         st = make_solver(e, &o);
     o.solver = o.precond = "auto";

@@ -143,6 +143,38 @@ START_TEST(what_doubles_cannot_hold_is_called_rounding)
 }
 END_TEST
 
+/* Two unknowns on a spring of 2^e, each on one of 1: the smallest eigenvalue is
+ * 1, and A x the difference of numbers 2^e times as large.  Its rounding makes
+ * the eigenvalue, and a residual of nothing beside it. */
+START_TEST(a_residual_that_is_luck_proves_nothing)
+{
+    static const char *const solver[] = { "auto", "lobpcg" };
+    sps_context *ctx = pencil_context(1);
+    int rounding = 0;
+    pencil p;
+
+    for (int t = 0; t < 2 * 47; t++) {
+        const int e = 4 + t / 2;
+
+        pencil_open(&p, ctx, 2, 1, false);
+        p.opt.solver = solver[t % 2];
+        p.opt.rtol = 1e-8;
+        pencil_set(&p, 0, 0, ldexp(1, e) + 1);
+        pencil_set(&p, 1, 1, ldexp(1, e) + 1);
+        pencil_set(&p, 0, 1, -ldexp(1, e));
+        ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+        if (p.pair[0] == SPS_STOP_CONVERGED)
+            ck_assert_msg(fabs(p.lambda[0] - 1) <= 1e-8,
+                          "2^%d: %.17g", e, p.lambda[0]);
+        rounding += p.pair[0] == SPS_STOP_ROUNDING;
+        ck_assert(e > 20 || p.pair[0] == SPS_STOP_CONVERGED);
+        pencil_close(&p);
+    }
+    ck_assert_int_ge(rounding, 20);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 /* ------------------------------------------------------- public pencils */
 
 static sps_csr *read_public(sps_context *ctx, const char *name)
@@ -221,6 +253,7 @@ START_TEST(public_pencils_of_mixed_units_converge)
 END_TEST
 
 static const runner_test tests[] = {
+    RUNNER_TEST(a_residual_that_is_luck_proves_nothing),
     RUNNER_TEST(the_smallest_of_mixed_units_are_found),
     RUNNER_TEST(a_shift_finds_pairs_of_mixed_units),
     RUNNER_TEST(what_the_method_cannot_reach_is_not_called_rounding),
