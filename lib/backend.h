@@ -48,9 +48,9 @@ typedef struct sps_backend {
      * complete on return.  Builders of plans live on it; NULL on the host. */
     sps_status (*scan)(sps_context *ctx, const int32_t *count, int64_t n,
                        int64_t *offset);
-    /* --- recording: what is queued between begin and end is kept, and run by
-     * each replay (CUDA graphs; SPS_EUNFIT: scratch has moved since).  Nothing
-     * in between may allocate or wait for the place.  NULL on the host. */
+    /* --- recording: what is queued between begin and end is not run but
+     * kept, and run by each replay (CUDA graphs).  Nothing in between may
+     * allocate or wait for the place.  NULL on the host. */
     sps_status (*record_begin)(sps_context *ctx);
     sps_status (*record_end)(sps_context *ctx, void **recording_p);
     sps_status (*replay)(sps_context *ctx, void *recording);

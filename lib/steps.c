@@ -257,14 +257,16 @@ static sps_status queue_timed(sps_solver *s, sps_steps *w, sps_block *P,
     return st;
 }
 
-/* Whether the steps that were counted, and recorded, are these. */
+/* Whether the steps that were counted, and recorded, are these.  A recording
+ * names scratch of the context, which moves when another solver wants more. */
 static bool alike(const sps_solver *s, const sps_steps *w)
 {
     const struct sps_steps_key *key = &w->key;
 
     return key->X == s->X.data && key->ld == s->X.ld &&
            key->R == s->R.data && key->D == w->D && key->k == w->k &&
-           key->version == s->A->version;
+           key->version == s->A->version &&
+           key->device_bytes == w->ctx->device_bytes;
 }
 
 /* Keeps a step instead of running it.  Where that fails steps go without. */
@@ -301,7 +303,8 @@ static sps_status count_plain(sps_solver *s, sps_steps *w, sps_block *P,
     if (!alike(s, w)) {
         forget(w);
         w->key = (struct sps_steps_key){ s->X.data, s->R.data, w->D, s->X.ld,
-                                         w->k, s->A->version };
+                                         w->k, s->A->version,
+                                         w->ctx->device_bytes };
     }
     return ++w->plain == PLAIN ? record(s, w, P, Q) : SPS_OK;
 }
@@ -318,11 +321,8 @@ static sps_status queue_one(sps_solver *s, sps_steps *w, sps_block *P,
 
     shape(s, w, P->k);
     spsi_block_narrow(Q, P->k);
-    if (small && w->recording && alike(s, w)) {
-        st = w->ctx->backend->replay(w->ctx, w->recording);
-        if (st != SPS_EUNFIT) return st;
-        forget(w);   /* scratch has moved: another solver wanted more of it */
-    }
+    if (small && w->recording && alike(s, w))
+        return w->ctx->backend->replay(w->ctx, w->recording);
     SPS_TRY(queue_timed(s, w, P, Q));
     if (small) SPS_TRY(count_plain(s, w, P, Q));
     spsi_block_narrow(P, s->k);

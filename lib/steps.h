@@ -102,6 +102,7 @@ typedef struct sps_steps {
         int64_t ld;
         int k;
         int64_t version;
+        size_t device_bytes; /* of the context: growing scratch shows */
     } key;                   /* that the recording was made for */
 } sps_steps;
 

@@ -23,7 +23,7 @@ static struct tally {
     sps_backend counting;
     int made, failed, replayed;
     bool spoil;              /* whatever is being recorded */
-    bool moves;              /* scratch, before the third replay */
+    bool grows;              /* scratch, after the third replay */
     int iteration, few, moved;   /* that the monitor saw last; the first ones
                                     with few open columns, and behind which
                                     columns were moved; or 0 */
@@ -50,7 +50,7 @@ static sps_status end(sps_context *c, void **recording_p)
 
 static sps_status replay(sps_context *c, void *recording)
 {
-    if (++tally.replayed == 3 && tally.moves) return SPS_EUNFIT;
+    if (++tally.replayed == 3 && tally.grows) c->device_bytes += 1 << 20;
     return tally.real->replay(c, recording);
 }
 
@@ -159,15 +159,16 @@ START_TEST(a_recording_that_fails_changes_no_bit_and_is_noted)
 END_TEST
 
 /* As it is where another solver of the context wants more scratch. */
-START_TEST(a_recording_whose_scratch_has_moved_is_made_again)
+START_TEST(a_recording_whose_scratch_may_have_moved_is_made_again)
 {
     const int k = all[_i].k;
     problem good, moved;
 
     solve(&good, all[_i].solver, k, true);
     const int made = tally.made;
-    tally.moves = true;
+    tally.grows = true;
     solve(&moved, all[_i].solver, k, true);
+    ctx->device_bytes -= 1 << 20;
     ck_assert_int_eq(tally.made, made + 1);
     ck_assert_int_eq(moved.result.iterations, good.result.iterations);
     ck_assert(!memcmp(moved.x, good.x, sizeof(double) * ROWS * (size_t)k));
@@ -222,7 +223,7 @@ int main(void)
                         count);
     tcase_add_loop_test(t, a_recording_that_fails_changes_no_bit_and_is_noted,
                         0, count);
-    tcase_add_loop_test(t, a_recording_whose_scratch_has_moved_is_made_again,
+    tcase_add_loop_test(t, a_recording_whose_scratch_may_have_moved_is_made_again,
                         0, count);
     tcase_add_test(t, columns_that_are_done_stay_for_a_while);
     return runner_run(s);

@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* record.cu - recordings of queued work: CUDA graphs captured from the stream
- * of the context.  Whoever records keeps the blocks that it named alive; the
- * scratch of the context may move meanwhile (spsi_cuda_need_scratch), and a
- * recording that names it where it was is not replayed. */
+ * of the context.  Whoever records keeps the blocks that it named alive. */
 #include "state.h"
-
-namespace {
-
-struct recording {
-    cudaGraphExec_t exec;
-    const char *scratch;         /* where it was */
-};
-
-} // namespace
 
 sps_status spsi_cuda_record_begin(sps_context *ctx)
 {
@@ -25,40 +14,28 @@ sps_status spsi_cuda_record_begin(sps_context *ctx)
 sps_status spsi_cuda_record_end(sps_context *ctx, void **recording_p)
 {
     cudaGraph_t graph = NULL;
-    recording *r;
-    void *p;
+    cudaGraphExec_t exec = NULL;
     cudaError_t error;
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_CUDA(ctx, cudaStreamEndCapture(spsi_cuda_state(ctx)->stream, &graph));
-    if (spsi_new(ctx, sizeof *r, &p) != SPS_OK) {
-        cudaGraphDestroy(graph);
-        return SPS_ENOMEM;
-    }
-    r = (recording *)p;
-    r->scratch = spsi_cuda_state(ctx)->d_scratch;
-    error = cudaGraphInstantiate(&r->exec, graph, 0);
+    error = cudaGraphInstantiate(&exec, graph, 0);
     cudaGraphDestroy(graph);
-    if (error != cudaSuccess) spsi_free(ctx, r);
     SPS_CUDA(ctx, error);
-    *recording_p = r;
+    *recording_p = exec;
     return SPS_OK;
 }
 
-/* SPS_EUNFIT, and nothing is queued, where it names memory that has moved. */
-sps_status spsi_cuda_replay(sps_context *ctx, void *p)
+sps_status spsi_cuda_replay(sps_context *ctx, void *recording)
 {
-    recording *r = (recording *)p;
-
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    if (r->scratch != spsi_cuda_state(ctx)->d_scratch) return SPS_EUNFIT;
-    SPS_CUDA(ctx, cudaGraphLaunch(r->exec, spsi_cuda_state(ctx)->stream));
+    SPS_CUDA(ctx, cudaGraphLaunch((cudaGraphExec_t)recording,
+                                  spsi_cuda_state(ctx)->stream));
     return SPS_OK;
 }
 
-void spsi_cuda_record_drop(sps_context *ctx, void *p)
+void spsi_cuda_record_drop(sps_context *ctx, void *recording)
 {
-    if (!p) return;
-    if (!ctx->dead) cudaGraphExecDestroy(((recording *)p)->exec);
-    spsi_free(ctx, p);
+    if (recording && !ctx->dead)
+        cudaGraphExecDestroy((cudaGraphExec_t)recording);
 }
