@@ -240,7 +240,6 @@ fail:
     return st;
 }
 
-/* Columns first .. first + k - 1 of X. */
 /* Products that are not finite leave no pair: numbers without a NaN, and a
  * vector without one. */
 static sps_status leave_nothing(sps_eigen *e, const sps_block *all, int i)
@@ -259,6 +258,7 @@ fail:
     return st;
 }
 
+/* Columns first .. first + k - 1 of X. */
 static sps_status prove_slice(sps_eigen *e, const sps_block *all, int first,
                               int k)
 {

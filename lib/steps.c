@@ -107,13 +107,20 @@ fail:
     return st;
 }
 
+static void forget(sps_steps *w)
+{
+    if (w->recording) w->ctx->backend->record_drop(w->ctx, w->recording);
+    w->recording = NULL;
+    w->plain = 0;
+}
+
 void spsi_steps_destroy(sps_steps **w_p)
 {
     sps_steps *w = *w_p;
 
     *w_p = NULL;
     if (!w) return;
-    if (w->recording) w->ctx->backend->record_drop(w->ctx, w->recording);
+    forget(w);
     if (w->state) w->ctx->backend->release(w->ctx, w->state, w->bytes);
     spsi_free(w->ctx, w->seen);
     spsi_free(w->ctx, w->limits);
@@ -287,13 +294,6 @@ fail:
         spsi_note(w->ctx, "iterations are queued one by one, not recorded: %s",
                   sps_context_error(w->ctx));
     return w->ctx->dead ? st : SPS_OK;
-}
-
-static void forget(sps_steps *w)
-{
-    if (w->recording) w->ctx->backend->record_drop(w->ctx, w->recording);
-    w->recording = NULL;
-    w->plain = 0;
 }
 
 /* A step of this kind was queued as it is; PLAIN of them, and it is recorded. */
