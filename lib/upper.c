@@ -2,8 +2,13 @@
 /* upper.c - triangular systems of least squares problems, which may be singular
  * or nearly so.  A diagonal without pivoting does not tell the rank,
  * and two pivots of 1e-15 make an x of 1e30: so the length of x decides whether
- * it means anything, and where it does not a rank-revealing factorisation is
- * taken, whose cost of O(n^3) such cases alone pay. */
+ * it means anything, and where that is in doubt a rank-revealing factorisation
+ * is made, whose cost of O(n^3) such cases alone pay.
+ *
+ * Of the two answers the one is taken that leaves less: the rank is cut at
+ * n eps ||R||, but rounding is seldom that large, and a triangle whose columns
+ * have lengths of 1e7 to 1 (a preconditioner that fails in some directions)
+ * needs an x just as long. */
 #include "upper.h"
 
 #include <float.h>
@@ -11,57 +16,117 @@
 #include <math.h>
 #include <string.h>
 
-/* x = R^-1 b; false where that is no more than rounding, as upper.h says. */
-static bool solve_regular(const double *R, int n, int ld, const double *b,
-                          double tolerance, double *x)
+/* R, n columns ld apart; the largest of its pivots; max(16, n) eps. */
+struct upper {
+    const double *R;
+    int n, ld;
+    double largest, tolerance;
+};
+
+static double pivot(const struct upper *u, int j)
 {
-    double largest = 0, below = 0, norm = 0;
+    return fabs(u->R[(int64_t)j * u->ld + j]);
+}
+
+/* y -= R x. */
+static void take_off(const struct upper *u, const double *x, double *y)
+{
+    for (int j = 0; j < u->n; j++) {
+        const double *column = u->R + (int64_t)j * u->ld;
+
+        for (int i = 0; i <= j; i++) y[i] -= x[j] * column[i];
+    }
+}
+
+static double longest(int n, const double *x)
+{
+    double most = 0;
 
     for (int j = 0; j < n; j++) {
-        largest = fmax(largest, fabs(R[(int64_t)j * ld + j]));
-        below = fmax(below, fabs(b[j]));
+        if (!isfinite(x[j])) return INFINITY;
+        most = fmax(most, fabs(x[j]));
     }
-    memcpy(x, b, (size_t)n * sizeof *x);
-    for (int j = n - 1; j >= 0; j--) {
-        const double *column = R + (int64_t)j * ld;
+    return most;
+}
 
-        if (!(fabs(column[j]) > tolerance * largest)) return false;
+/* x = R^-1 b; false where that may be no more than rounding, as upper.h
+ * says. */
+static bool solve_regular(const struct upper *u, const double *b, double *x)
+{
+    bool safe = true;
+
+    memcpy(x, b, (size_t)u->n * sizeof *x);
+    for (int j = u->n - 1; j >= 0; j--) {
+        const double *column = u->R + (int64_t)j * u->ld;
+
+        safe = safe && pivot(u, j) > u->tolerance * u->largest;
         x[j] /= column[j];
         for (int i = 0; i < j; i++) x[i] -= x[j] * column[i];
-        norm = fmax(norm, fabs(x[j]));
     }
-    return tolerance * largest * norm <= below;
+    return safe && u->tolerance * u->largest * longest(u->n, x) <=
+                   longest(u->n, b);
+}
+
+/* The shortest x of the best, by what R does above tolerance ||R||.
+ * room: n^2. */
+static sps_status solve_cut(sps_context *ctx, const struct upper *u,
+                            const double *b, double *room, double *x)
+{
+    const int n = u->n;
+    sps_status st = SPS_OK;
+    lapack_int *order = NULL, rank, info;
+
+    SPS_TRY(SPS_NEW(ctx, n, &order));
+    memset(room, 0, (size_t)n * (size_t)n * sizeof *room);
+    for (int j = 0; j < n; j++)
+        memcpy(room + (int64_t)j * n, u->R + (int64_t)j * u->ld,
+               (size_t)(j + 1) * sizeof *room);
+    memcpy(x, b, (size_t)n * sizeof *x);
+    info = LAPACKE_dgelsy(LAPACK_COL_MAJOR, n, n, 1, room, n, x, n, order,
+                          u->tolerance, &rank);
+    SPS_REQUIRE(ctx, info != LAPACK_WORK_MEMORY_ERROR, SPS_ENOMEM,
+                "no memory for least squares of order %d", n);
+fail:
+    spsi_free(ctx, order);
+    return st;
+}
+
+/* max |b - R x|, and what the rounding of R and of R x may add. */
+static double expected(const struct upper *u, const double *b, const double *x,
+                       double *room)
+{
+    memcpy(room, b, (size_t)u->n * sizeof *room);
+    take_off(u, x, room);
+    return longest(u->n, room) +
+           DBL_EPSILON * u->largest * longest(u->n, x);
+}
+
+static bool all_finite(const struct upper *u, const double *b)
+{
+    for (int j = 0; j < u->n; j++)
+        if (!isfinite(longest(j + 1, u->R + (int64_t)j * u->ld))) return false;
+    return isfinite(longest(u->n, b));
 }
 
 sps_status spsi_small_solve_upper(sps_context *ctx, const double *R, int n,
                                   int ld, const double *b, double *x)
 {
-    const double tolerance = (n > 16 ? n : 16) * DBL_EPSILON;
+    struct upper u = { R, n, ld, 0, (n > 16 ? n : 16) * DBL_EPSILON };
     sps_status st = SPS_OK;
-    double *copy = NULL;
-    lapack_int *pivot = NULL, rank, info = 0;
-    bool finite = true;
+    double *room = NULL, *cut;
 
-    if (n == 0 || solve_regular(R, n, ld, b, tolerance, x)) return SPS_OK;
-    SPS_TRY(SPS_NEW(ctx, (int64_t)n * n, &copy));
-    SPS_TRY(SPS_NEW(ctx, n, &pivot));
-    for (int j = 0; j < n; j++) {
-        double *column = copy + (int64_t)j * n;
-
-        memcpy(column, R + (int64_t)j * ld, (size_t)(j + 1) * sizeof *copy);
-        for (int i = 0; i <= j; i++) finite = finite && isfinite(column[i]);
-        finite = finite && isfinite(b[j]);
-    }
-    memcpy(x, b, (size_t)n * sizeof *x);
-    if (finite)
-        info = LAPACKE_dgelsy(LAPACK_COL_MAJOR, n, n, 1, copy, n, x, n, pivot,
-                              tolerance, &rank);
-    else
+    for (int j = 0; j < n; j++) u.largest = fmax(u.largest, pivot(&u, j));
+    if (n == 0 || solve_regular(&u, b, x)) return SPS_OK;
+    if (!all_finite(&u, b)) {
         for (int j = 0; j < n; j++) x[j] = NAN;
-    SPS_REQUIRE(ctx, info != LAPACK_WORK_MEMORY_ERROR, SPS_ENOMEM,
-                "no memory for least squares of order %d", n);
+        return SPS_OK;
+    }
+    SPS_TRY(SPS_NEW(ctx, (int64_t)n * (n + 1), &room));
+    cut = room + (int64_t)n * n;
+    SPS_TRY(solve_cut(ctx, &u, b, room, cut));
+    if (!(2 * expected(&u, b, x, room) < expected(&u, b, cut, room)))
+        memcpy(x, cut, (size_t)n * sizeof *x);
 fail:
-    spsi_free(ctx, copy);
-    spsi_free(ctx, pivot);
+    spsi_free(ctx, room);
     return st;
 }

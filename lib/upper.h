@@ -6,11 +6,13 @@
 
 #include "context.h"
 
-/* x = R^-1 b for the upper triangle of R (n columns, ld apart).  Where a pivot
- * is rounding, or x so long that the rounding of R x would outweigh b, with
- * t = max(16, n) eps: t max |r_jj| max |x_j| > max |b_j|, it is the shortest of the x that
- * are best when what R does below t ||R|| is left out (LAPACKE_dgelsy).  x is
- * NaN where a number is not finite. */
+/* x = R^-1 b for the upper triangle of R (n columns, ld apart).  With
+ * t = max(16, n) eps: where a pivot is below t max |r_jj|, or x so long that
+ * t max |r_jj| max |x_j| > max |b_j|, the shortest of the x that are best when
+ * what R does below t ||R|| is left out (LAPACKE_dgelsy) stands beside it, and
+ * is taken unless R^-1 b leaves less than half of its
+ *     max |b - R x| + eps max |r_jj| max |x_j|.
+ * x, apart from b, is NaN where a number is not finite. */
 sps_status spsi_small_solve_upper(sps_context *ctx, const double *R, int n,
                                   int ld, const double *b, double *x);
 

@@ -300,6 +300,17 @@ START_TEST(singular_upper_triangles_give_short_and_best_solutions)
 }
 END_TEST
 
+/* Pivots of c and 1 / c, a solution of c: a cut at 16 eps leaves b[1] = 1. */
+START_TEST(steep_upper_triangles_are_solved_rather_than_cut)
+{
+    static const double R[] = { 3e7, 0, 1, 1 / 3e7 }, b[] = { 0, 1 };
+    double x[2];
+
+    solve_upper(2, R, b, x);
+    ck_assert(fabs(x[1] / 3e7 - 1) < 1e-14 && fabs(x[0] + 1) < 1e-14);
+}
+END_TEST
+
 START_TEST(matrices_that_are_not_positive_are_named_by_their_minor)
 {
     ck_assert_int_eq(info_of(1, 0.5, 1), 0);
@@ -446,6 +457,7 @@ int main(void)
     tcase_add_test(t, dependent_and_zero_columns_are_left_out);
     tcase_add_test(t, regular_upper_triangles_are_solved_exactly);
     tcase_add_test(t, singular_upper_triangles_give_short_and_best_solutions);
+    tcase_add_test(t, steep_upper_triangles_are_solved_rather_than_cut);
     tcase_add_test(t, tolerance_decides_on_nearly_dependent_columns);
     tcase_add_test(t, zero_and_nan_give_rank_zero_or_leave_their_column_out);
     suite_add_tcase(s, t);

@@ -177,6 +177,33 @@ START_TEST(a_nilpotent_matrix_is_singular_and_said_to_be)
 }
 END_TEST
 
+static double steep(int64_t i, int64_t j)
+{
+    return i == j ? 1 : j == i + 1 && i % 2 == 0 ? 3e7 : 0;
+}
+
+/* Pairs [1 c; 0 1]: A has norm c, and so has its inverse.  Two steps make the
+ * whole space, whose triangle has pivots of c and 1 / c: c^-2 is below the
+ * rounding of a worst case, and the solution is c long none the less. */
+START_TEST(steep_pairs_are_solved_although_their_triangle_looks_singular)
+{
+    const char *name;
+
+    FOR_GENERAL(name)
+    for (int k = 1; k < 34; k += 16) {
+        problem p;
+
+        if (!strstr(name, "gmres")) continue;
+        problem_open(&p, ctx, filled("tridiagonal", 200, steep), k);
+        p.opt.solver = name;
+        p.opt.precond = "none";
+        p.opt.rtol = 1e-7;
+        must_converge(&p, "steep pairs");
+        problem_close(&p);
+    }
+}
+END_TEST
+
 static double skew(int64_t i, int64_t j)
 {
     return j == i ? 0 : j == i + 1 ? 1.5 : j == i - 1 ? -1.5 : 0;
@@ -389,6 +416,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(eigenvectors_leave_and_the_others_go_on),
     RUNNER_TEST(a_cyclic_shift_stands_still_until_the_end),
     RUNNER_TEST(a_nilpotent_matrix_is_singular_and_said_to_be),
+    RUNNER_TEST(steep_pairs_are_solved_although_their_triangle_looks_singular),
     RUNNER_TEST(a_skew_matrix_is_solved_or_admitted),
     RUNNER_TEST(singular_systems_are_solved_where_consistent),
     RUNNER_TEST(an_inconsistent_column_does_not_spoil_its_neighbour),
