@@ -19,7 +19,8 @@
  *
  * U stays in the solver: a later solve, with other right-hand sides or with
  * values that changed a little (sps_operator_set_values), starts with C = A M U
- * made anew, r / k products.
+ * made anew, r / k products.  So does a cycle after one that promised too much:
+ * C drifts by eps ||A M|| ||U||.
  *
  * Block reads and writes beyond block_gmres: C in each pass of the
  * orthogonalisation, r / k; at the end of a cycle V three times. */
@@ -101,8 +102,7 @@ static void view_C(const struct block_gcrodr *m, int kept, sps_block *C)
     spsi_block_view(m->a.V, m->r - kept, kept, C);
 }
 
-/* --- a new system: C = A M U, orthonormal */
-
+/* --- C = A M U, orthonormal, for a new system and where a residual drifted */
 static sps_status multiply_all(sps_solver *s, struct block_gcrodr *m)
 {
     sps_block C, U, to, *room = s->work[2], *W = s->work[1];
@@ -216,7 +216,7 @@ static sps_status start(sps_solver *s, void *method)
     sps_status st = SPS_OK;
 
     m->j = 0;
-    if (m->kept && s->iteration == 0) {
+    if (m->kept && (s->iteration == 0 || s->event)) {
         SPS_TRY(multiply_all(s, m));
         for (int pass = 0; pass < 2 && m->kept; pass++)
             SPS_TRY(orthonormalise(s, m));
