@@ -57,6 +57,7 @@ struct sps_eigen {
                                     nearest to sigma */
     int shift_failures;          /* inner solves in a row */
     double pole;                 /* the sigma that was taken */
+    double shift_unit;           /* lambda = pole + shift_unit / nu */
     sps_block *border;           /* (A - sigma M)^-1 M Y of constraints Y */
     sps_small *border_inverse;   /* (Y'M border)^-1 */
     sps_small *dense_A, *dense_M, *dense_D;   /* eigen_dense.c, else NULL */

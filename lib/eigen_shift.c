@@ -7,7 +7,9 @@
  *
  * A - sigma M is a matrix of its own, and one product is a block solve by the
  * library's linear methods, to a backward error that a direct solver would
- * have.  Pairs are judged by A and M as ever.
+ * have.  Pairs are judged by A and M as ever.  nu is in units of ||M|| / ||A||:
+ * lambda = sigma + unit / nu, unit a power of four, so that 1e250 is no other
+ * number than 1.
  *
  * Null vectors that A and M share are left out of right-hand sides and
  * solutions, and the matrix is grounded (eigen_fix.c): D is zero in those rows,
@@ -165,12 +167,14 @@ static sps_status choose_solver(sps_eigen *e, bool any)
     return st;
 }
 
-/* e->shift = D (A - sigma M) D, D = diag(e->shift_D) of powers of two, whose
- * rows have largest entries near 1; ones on the diagonal of grounded rows. */
+/* e->shift = D (A - sigma M) D, D of powers of two, whose rows have largest
+ * entries near 1; ones on the diagonal of grounded rows.  e->shift_D is
+ * unit^(1/2) D. */
 static sps_status equilibrate(sps_eigen *e)
 {
     sps_csr *C = e->shift;
     double *d = NULL, *same = NULL, *val = C->val;
+    double root = sqrt(e->shift_unit);
     sps_status st = SPS_OK;
 
     SPS_TRY(SPS_NEW(e->ctx, e->n, &d));
@@ -181,12 +185,22 @@ static sps_status equilibrate(sps_eigen *e)
         for (int64_t p = C->rowptr[i]; next_of(C, i, p); p++)
             val[p] = d[i] == 0 && C->col[p] == i ? 1
                                                  : val[p] * d[i] * d[C->col[p]];
+    for (int64_t i = 0; i < e->n; i++) d[i] *= root;
     SPS_TRY(sps_block_create(e->ctx, e->n, 1, &e->shift_D));
     SPS_TRY(sps_block_set(e->shift_D, 0, 1, d, 1, SPS_ROW_MAJOR, SPS_HOST));
 fail:
     spsi_free(e->ctx, d);
     spsi_free(e->ctx, same);
     return st;
+}
+
+/* ||A|| / ||M||, the unit of eigenvalues, as a power of four. */
+static double power_of_four(double size)
+{
+    int power = 0;
+
+    if (size > 0 && isfinite(size)) (void)frexp(size, &power);
+    return ldexp(1, power - power % 2);
 }
 
 /* With sigma an eigenvalue there are no factors: then a place beside it, a
@@ -202,6 +216,7 @@ static sps_status find_pole(sps_eigen *e)
     bool zero = e->nulls && !e->blind && fabs(sigma) < TINY * size;
     sps_status st = SPS_OK;
 
+    e->shift_unit = power_of_four(size);
     if (zero) sigma = -TINY * size;
     for (int attempt = 0; attempt < 4; attempt++) {
         SPS_TRY(spsi_eigen_subtract(e, sigma, &e->shift));
@@ -217,7 +232,8 @@ static sps_status find_pole(sps_eigen *e)
     e->pole = sigma;
     if (st == SPS_OK && sigma != e->opt.sigma)
         spsi_note(e->ctx, "%s: %.10g was taken in its place",
-                  zero ? "sigma is an eigenvalue, that of null vectors"
+                  zero ? "sigma is zero or nearly so, the eigenvalue of null "
+                         "vectors"
                        : "A - sigma M could not be factored, sigma may be an "
                          "eigenvalue", sigma);
 fail:
@@ -362,7 +378,9 @@ fail:
  * pencil for Y = (A - sigma M)^-1 M X diag(1 / nu), which X becomes when it is
  * started again: (A - sigma M) y = M x / nu and x = y - r / nu, so that
  *
- *     A y - theta M y = -M r / nu^2,   theta = sigma + 1 / nu.
+ *     A y - theta M y = -M r / nu^2,   theta = sigma + 1 / nu
+ *
+ * (both times the unit of nu).
  *
  * X itself carries parts along vectors of huge lambda, which nu, about zero,
  * does not show and A makes large of; Y has none (Nour-Omid, Parlett, Ericsson
@@ -387,8 +405,9 @@ sps_status spsi_eigen_shift_residuals(sps_eigen *e)
         double nu = e->ritz[j];
         bool far = fabs(nu) < 1e-150;
 
-        e->theta[j] = e->pole + (far ? 0 : 1 / nu);
-        e->resnorm[j] = far ? DBL_MAX : e->resnorm[j] / nu / nu;
+        e->theta[j] = e->pole + (far ? 0 : e->shift_unit / nu);
+        e->resnorm[j] = far ? DBL_MAX
+                            : e->resnorm[j] / nu * (e->shift_unit / nu);
     }
 fail:
     return st;

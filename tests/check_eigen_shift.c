@@ -288,6 +288,47 @@ START_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it)
 }
 END_TEST
 
+/* In units of 2^power eigenvalues are 2^power times what they are in others, to
+ * the last bit but for rounding within. */
+START_TEST(a_shift_finds_pairs_in_any_unit)
+{
+    static const int power[] = { 830, -830, -560, 480 };
+    sps_context *ctx = pencil_context(1);
+    pencil p, q;
+
+    for (int t = 0; t < (runner_quick() ? 1 : 4); t++) {
+        bool mass = t / 2;
+
+        pencil_open(&p, ctx, 300, 4, mass);
+        pencil_open(&q, ctx, 300, 4, mass);
+        p.opt.which = q.opt.which = "nearest";
+        p.opt.sigma = ldexp(1.7, mass ? -power[t] : power[t]);
+        q.opt.sigma = 1.7;
+        sunken(&p, false);
+        sunken(&q, false);
+        for (long i = 0; i < 300 * 300; i++) {
+            double *x = mass ? &p.m[i] : &p.a[i];
+
+            *x = ldexp(*x, power[t]);
+        }
+        ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+        ck_assert_int_eq(pencil_solve(&q), SPS_OK);
+        for (int j = 0; pencil_converged(&p) && pencil_converged(&q) && j < 4;
+             j++) {
+            double exact = ldexp(q.lambda[j], mass ? -power[t] : power[t]);
+
+            ck_assert_msg(fabs(p.lambda[j] - exact) <= 1e-9 * fabs(exact),
+                          "2^%d: %.17g, not %.17g", power[t], p.lambda[j],
+                          exact);
+            ck_assert(p.bound[j] > 0 && p.bound[j] <= 1e-7 * fabs(exact));
+        }
+        pencil_close(&p);
+        pencil_close(&q);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(products_alone_find_pairs_inside_the_spectrum)
 {
     static const double sigma[] = { 1.7, 4.01, -0.27, 7.6, 0.5 };
@@ -373,6 +414,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(plane_meshes_of_many_rows_are_factored),
     RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_moved),
     RUNNER_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it),
+    RUNNER_TEST(a_shift_finds_pairs_in_any_unit),
     RUNNER_TEST(products_alone_find_pairs_inside_the_spectrum),
     RUNNER_TEST(a_constraint_holds_at_both_ends_and_inside),
 };
