@@ -133,25 +133,44 @@ fail:
     return st;
 }
 
+/* Dimensions that are left to the pairs. */
+static int64_t room_of(const sps_eigen *e)
+{
+    return e->n - e->given - (e->means ? e->nulls : 0);
+}
+
 /* The block: pairs asked and guards, to a multiple of 4 so that rows of the
- * stack stay aligned; no more than there are dimensions.  Inside the spectrum a
+ * stack stay aligned; no more than there are unknowns.  Inside the spectrum a
  * filter is the faster the farther its block reaches. */
 static sps_status choose_width(sps_eigen *e)
 {
     sps_status st = SPS_OK;
-    int64_t room = e->n - e->given - (e->means ? e->nulls : 0);
     int guard = e->count / 10 > 2 ? e->count / 10 : 2, m = e->opt.block;
 
     if (e->nearest && e->type->folds) guard = e->count + 8;
+    SPS_REQUIRE(e->ctx, e->count <= e->n, SPS_EINVAL,
+                "%d eigenpairs are more than there are, as many as unknowns: "
+                "%lld", e->count, (long long)e->n);
+    if (m == 0) m = e->count + guard < WIDEST ? (e->count + guard + 3) / 4 * 4
+                                              : WIDEST;
+    e->width = m < e->n ? m : (int)e->n;
+    e->guard = m < e->count + guard ? e->width / 10 + 1 : guard;
+fail:
+    return st;
+}
+
+/* Now that it is known how many null vectors and constraints are independent. */
+static sps_status fit_width(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    int64_t room = room_of(e);
+
     SPS_REQUIRE(e->ctx, e->count <= room, SPS_EINVAL,
                 "%d eigenpairs are more than there are, %lld: as many as "
                 "unknowns (%lld), less null vectors (%d) and constraints (%d)",
                 e->count, (long long)room, (long long)e->n, e->nulls,
                 e->given - e->null_columns);
-    if (m == 0) m = e->count + guard < WIDEST ? (e->count + guard + 3) / 4 * 4
-                                              : WIDEST;
-    e->width = m < room ? m : (int)room;
-    e->guard = m < e->count + guard ? e->width / 10 + 1 : guard;
+    if (e->width > room) e->width = (int)room;
 fail:
     return st;
 }
@@ -248,6 +267,7 @@ static sps_status take_all(sps_eigen *e, sps_precond *T)
     SPS_TRY(take_norms(e));
     SPS_TRY(take_root_mass(e));
     SPS_TRY(spsi_eigen_settle_fixed(e));
+    SPS_TRY(fit_width(e));
     SPS_TRY(spsi_eigen_take_precond(e, T));
     SPS_TRY(spsi_eigen_prepare_proof(e));
     SPS_TRY(spsi_eigen_count_reserve(e));

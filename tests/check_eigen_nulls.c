@@ -154,7 +154,50 @@ START_TEST(zero_is_no_shift_beside_known_null_vectors)
 }
 END_TEST
 
+/* diag(1, .., 6), and four constraints that are one, e_2: five pairs are left. */
+START_TEST(dependent_constraints_leave_room_for_pairs)
+{
+    static const double exact[] = { 1, 3, 4, 5, 6 };
+    static const char *const solver[] = { "auto", "lobpcg" };
+    double y[6 * 4] = { 0 };
+
+    for (int j = 0; j < 4; j++) y[4 + j] = j + 1;
+    for (int t = 0; t < 2; t++) {
+        sps_context *ctx = pencil_context(1);
+        sps_block *Y = NULL, *X = NULL;
+        sps_eigen_result r = { .struct_size = sizeof r };
+        sps_solver *s = NULL;
+        pencil p;
+
+        pencil_open(&p, ctx, 6, 5, false);
+        p.opt.solver = solver[t];
+        for (int i = 0; i < 6; i++) pencil_set(&p, i, i, i + 1);
+        ck_assert_int_eq(pencil_solve(&p), SPS_OK);   /* makes the operator */
+        ck_assert_int_eq(sps_block_create(ctx, 6, 4, &Y), SPS_OK);
+        ck_assert_int_eq(sps_block_create(ctx, 6, 5, &X), SPS_OK);
+        ck_assert_int_eq(sps_block_set(Y, 0, 4, y, 4, SPS_ROW_MAJOR, SPS_HOST),
+                         SPS_OK);
+        p.opt.constraints = Y;
+        ck_assert_msg(sps_solver_create_eigen(p.op, NULL, NULL, 5, &p.opt,
+                                              &s) == SPS_OK,
+                      "%s", sps_context_error(ctx));
+        ck_assert_int_eq(sps_solver_eigen(s, X, p.lambda, &r), SPS_OK);
+        for (int j = 0; j < 5; j++)
+            ck_assert(fabs(p.lambda[j] - exact[j]) < 1e-9);
+        sps_solver_destroy(&s);
+        ck_assert_int_eq(sps_solver_create_eigen(p.op, NULL, NULL, 6, &p.opt,
+                                                 &s), SPS_EINVAL);
+        sps_block_destroy(&Y);
+        sps_block_destroy(&X);
+        p.opt.constraints = NULL;
+        pencil_close(&p);
+        sps_context_destroy(&ctx);
+    }
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(dependent_constraints_leave_room_for_pairs),
     RUNNER_TEST(a_shift_beside_null_vectors_that_both_share),
     RUNNER_TEST(a_shift_beside_shared_null_vectors_and_a_constraint),
     RUNNER_TEST(zero_is_no_shift_beside_known_null_vectors),
