@@ -82,6 +82,7 @@ struct sps_eigen {
     double *ritz;                /* m: Ritz values of the method's operator */
     double *theta, *resnorm;     /* m: of the pencil, and ||r_j|| */
     double *xnorm, *mnorm;       /* m: ||x_j||, ||M x_j|| */
+    double *unseen;              /* m: what rounding may hide of ||r_j|| */
     bool *done;                  /* m: at work no more (soft locking) */
     int directions;              /* new search directions of the last step */
     sps_stop stop;
@@ -167,10 +168,12 @@ sps_status spsi_eigen_prove(sps_eigen *e, sps_block *X);
 /* R -= M Y Y'R: residuals as constraints Y leave them. */
 sps_status spsi_eigen_constrain(sps_eigen *e, sps_block *R);
 /* The largest ||A x - theta M x|| at which a pair has converged, and one that
- * rounding may leave by norms alone, ||A|| ||x||: no verdict. */
+ * rounding may leave by norms alone, ||A|| ||x||: no verdict; and what forming
+ * the residual may leave out of it, by norms too. */
 double spsi_eigen_limit(const sps_eigen *e, double theta, double xnorm,
                         double mnorm);
 double spsi_eigen_floor(const sps_eigen *e, double theta, double xnorm);
+double spsi_eigen_unseen(const sps_eigen *e, double theta, double xnorm);
 
 /* eigen_rounding.c: what rounding leaves of ||A x - lambda M x||, x column j
  * of X, whatever is done, and the most that it explains.  From the entries of A
@@ -178,6 +181,10 @@ double spsi_eigen_floor(const sps_eigen *e, double theta, double xnorm);
 sps_status spsi_eigen_rounding(sps_eigen *e, const sps_block *X, int j,
                                double lambda, double *least, double *most);
 bool spsi_eigen_entries(const sps_eigen *e);
+/* Column j of R = A x - lambda M x formed in twice the precision from the
+ * entries, *lambda the Rayleigh quotient, near which it was; mass = x'M x. */
+sps_status spsi_eigen_twofold(sps_eigen *e, const sps_block *X, int j,
+                              double mass, double *lambda, sps_block *R);
 
 /* eigen_precond.c: T, the caller's or one made here; and where Ritz values
  * call for it, about another shift. */

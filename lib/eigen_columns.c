@@ -31,10 +31,14 @@ int spsi_eigen_target(const sps_eigen *e)
     return left < most ? left : most;
 }
 
+/* Below the limit; of a callback so far that rounding can be added. */
 double spsi_eigen_aim(const sps_eigen *e, int j)
 {
-    return SPS_SOLVER_AIM * spsi_eigen_limit(e, e->theta[j], e->xnorm[j],
-                                             e->mnorm[j]);
+    double limit = spsi_eigen_limit(e, e->theta[j], e->xnorm[j], e->mnorm[j]);
+    double unseen = spsi_eigen_unseen(e, e->theta[j], e->xnorm[j]);
+
+    if (spsi_eigen_entries(e) || unseen > 0.5 * limit) unseen = 0;
+    return SPS_SOLVER_AIM * (limit - unseen);
 }
 
 void spsi_eigen_take_columns(sps_eigen *e, int m)

@@ -7,6 +7,10 @@
  *   an eigenvalue within ||r||_{M^-1} / ||x||_M of lambda (Parlett, The
  *   Symmetric Eigenvalue Problem, 1998, theorem 15.9.1), and max |X'MX - I|.
  *
+ * Where rounding may be a good part of r, or decide, lambda and r are formed in
+ * twice the precision (eigen_rounding.c); elsewhere, and for callbacks, what it
+ * may hide of ||r|| is added to all that is said.
+ *
  * A pair is converged by this residual alone.  Where the tolerance lies below
  * what rounding leaves of r, and r is no more than that, the pair is "limited
  * by rounding" (eigen_rounding.c); one that stopped above has "stagnated". */
@@ -27,6 +31,16 @@ static double size_of(const sps_eigen *e, double theta, double xnorm)
 double spsi_eigen_floor(const sps_eigen *e, double theta, double xnorm)
 {
     return FLOOR * size_of(e, theta, xnorm);
+}
+
+double spsi_eigen_unseen(const sps_eigen *e, double theta, double xnorm)
+{
+    double terms = 4;   /* of a callback nobody knows */
+
+    if (spsi_eigen_entries(e))
+        terms = 3.0 + e->given + (double)e->A->f.max_length +
+                (double)(e->M ? e->M->f.max_length : 1);
+    return terms * (DBL_EPSILON / 2) * size_of(e, theta, xnorm);
 }
 
 double spsi_eigen_limit(const sps_eigen *e, double theta, double xnorm,
@@ -189,23 +203,23 @@ fail:
     return st;
 }
 
-/* lambda = x'Ax / x'Mx, and R = A X - M X diag(lambda). */
+/* lambda = x'Ax / x'Mx, and R = A X - M X diag(lambda); scratch: x'Mx. */
 static sps_status quotients(sps_eigen *e, const sps_block *X,
                             const sps_block *AX, const sps_block *MX,
                             double *lambda, sps_block *R)
 {
     sps_status st = SPS_OK;
-    double *mass = e->scratch, *one = e->scratch + X->k;
+    double *mass = e->scratch, *one = mass + X->k, *minus = one + X->k;
 
     SPS_TRY(spsi_dots(X, AX, lambda));
     SPS_TRY(spsi_dots(X, MX, mass));
     for (int j = 0; j < X->k; j++) {
         lambda[j] = mass[j] != 0 ? lambda[j] / mass[j] : lambda[j];
-        mass[j] = -lambda[j];
+        minus[j] = -lambda[j];
         one[j] = 1;
     }
     SPS_TRY(spsi_copy(AX, R));
-    SPS_TRY(spsi_axpby_cols(mass, MX, one, R));
+    SPS_TRY(spsi_axpby_cols(minus, MX, one, R));
     SPS_TRY(spsi_eigen_constrain(e, R));
 fail:
     return st;
@@ -221,21 +235,47 @@ static bool independent(const sps_eigen *e, int first, int j)
     return true;
 }
 
-/* Pair i, column j of X: whether the limit is below what rounding leaves of a
- * residual.  Then one above it cannot be met, and one below it is luck, for its
- * eigenvalue comes from the same rounded product: neither is converged.  Below
- * it, only where the norms do not rule that out is it worth the rows of A. */
+/* The same in twice the precision for residuals that rounding may be a good part
+ * of, or that it may bring above the limit.  Of x on a stiff spring lambda and
+ * the residual come from the same rounded product: nothing is left of the
+ * residual, and as little is right in lambda. */
+static sps_status sharpen(sps_eigen *e, const sps_block *X, double *lambda)
+{
+    sps_status st = SPS_OK;
+    sps_block r;
+
+    for (int j = 0; j < X->k; j++) {
+        double size = e->resnorm[j], l = lambda[j];
+        double limit = spsi_eigen_limit(e, l, e->xnorm[j], e->mnorm[j]);
+        double *unseen = &e->unseen[j];
+        bool open;
+
+        *unseen = spsi_eigen_unseen(e, l, e->xnorm[j]);
+        open = size <= limit && size + *unseen > limit;
+        if (!spsi_eigen_entries(e) || !isfinite(size) || !isfinite(l) ||
+            !(e->mnorm[j] > 0) || !(open || *unseen > 0.1 * size))
+            continue;
+        SPS_TRY(spsi_eigen_twofold(e, X, j, e->scratch[j], &lambda[j], e->R));
+        spsi_block_view(e->R, j, 1, &r);
+        SPS_TRY(spsi_eigen_constrain(e, &r));
+        SPS_TRY(spsi_norms(&r, &e->resnorm[j]));
+        *unseen = 0;
+    }
+fail:
+    return st;
+}
+
+/* Pair i, column j of X, is above its limit: whether it cannot be below. */
 static sps_status look_at_rounding(sps_eigen *e, const sps_block *X, int j,
                                    int i, double limit)
 {
-    double r = e->resnorm[j], least, most;
-    double size = size_of(e, fabs(e->lambda[i]), e->xnorm[j]);
     sps_status st = SPS_OK;
+    double least, most;
 
-    if (!isfinite(r) || (r <= limit && DBL_EPSILON * size <= limit))
-        return SPS_OK;
+    if (!isfinite(e->resnorm[j])) return SPS_OK;
     SPS_TRY(spsi_eigen_rounding(e, X, j, e->lambda[i], &least, &most));
-    if (limit < least && r <= most) e->pair[i] = SPS_STOP_ROUNDING;
+    if (limit < least && e->resnorm[j] <= most)
+        e->pair[i] = SPS_STOP_ROUNDING;
 fail:
     return st;
 }
@@ -258,12 +298,37 @@ fail:
     return st;
 }
 
+/* What is said of pair i = first + j, column j of X; bound is ||r||, or
+ * ||r||_{M^-1}, of the residual as it was formed.  What rounding may hide is
+ * added, and the last digit of lambda. */
+static sps_status judge(sps_eigen *e, const sps_block *X, int first, int j)
+{
+    int i = first + j;
+    double l = fabs(e->lambda[i]), m = e->mnorm[j], x = e->xnorm[j];
+    double formed = e->resnorm[j], r = formed + e->unseen[j];
+    double size = size_of(e, l, x), limit = spsi_eigen_limit(e, l, x, m);
+    double *bound = &e->bound[i];
+
+    e->residual[i] = r == 0 ? 0 : r / (l * m);
+    e->backward[i] = size > 0 ? r / size : r;
+    e->pair[i] = SPS_STOP_RUNNING;
+    if (!(m > 0)) {   /* no vector, no pair */
+        e->residual[i] = e->backward[i] = *bound = INFINITY;
+        return SPS_OK;
+    }
+    *bound = formed > 0 ? *bound / (e->M ? 1 : x) * (r / formed) : r / m;
+    *bound += DBL_EPSILON * l;
+    if (!(r <= limit)) return look_at_rounding(e, X, j, i, limit);
+    if (independent(e, first, j)) e->pair[i] = SPS_STOP_CONVERGED;
+    return SPS_OK;
+}
+
 /* Columns first .. first + k - 1 of X. */
 static sps_status prove_slice(sps_eigen *e, const sps_block *all, int first,
                               int k)
 {
     sps_status st = SPS_OK;
-    double *r = e->resnorm, *x = e->xnorm, *m = e->mnorm;
+    double *r = e->resnorm;
     sps_block X, AX, MX;
 
     spsi_block_view(all, first, k, &X);
@@ -275,35 +340,15 @@ static sps_status prove_slice(sps_eigen *e, const sps_block *all, int first,
     else MX = X;
     SPS_TRY(quotients(e, &X, &AX, &MX, e->lambda + first, e->R));
     SPS_TRY(spsi_norms(e->R, r));
-    SPS_TRY(spsi_norms(&X, x));
-    SPS_TRY(spsi_norms(&MX, m));
+    SPS_TRY(spsi_norms(&X, e->xnorm));
+    SPS_TRY(spsi_norms(&MX, e->mnorm));
+    SPS_TRY(sharpen(e, &X, e->lambda + first));
     SPS_TRY(look_at_orthogonality(e, all, first, &MX));
     memcpy(e->bound + first, r, (size_t)k * sizeof *r);
     if (e->M) SPS_TRY(dual_norms(e, e->R, e->bound + first));
-    for (int j = 0; j < k; j++) {
-        double l = fabs(e->lambda[first + j]), size = size_of(e, l, x[j]);
-        double limit = spsi_eigen_limit(e, l, x[j], m[j]);
-        int i = first + j;
-
-        if (!isfinite(l) || !isfinite(r[j])) {
-            SPS_TRY(leave_nothing(e, all, i));
-            continue;
-        }
-        e->residual[i] = r[j] == 0 ? 0 : r[j] / (l * m[j]);
-        e->backward[i] = size > 0 ? r[j] / size : r[j];
-        /* Rounding of r itself, in the same units. */
-        if (r[j] > 0) e->bound[i] *= 1 + DBL_EPSILON * size / r[j];
-        e->bound[i] /= e->M ? 1 : x[j];
-        if (!(m[j] > 0)) {   /* no vector, no pair */
-            e->residual[i] = e->backward[i] = e->bound[i] = INFINITY;
-            e->pair[i] = SPS_STOP_RUNNING;
-            continue;
-        }
-        e->pair[i] = independent(e, first, j) && r[j] <= limit
-                         ? SPS_STOP_CONVERGED : SPS_STOP_RUNNING;
-        if (e->pair[i] == SPS_STOP_CONVERGED || !(r[j] <= limit))
-            SPS_TRY(look_at_rounding(e, &X, j, i, limit));
-    }
+    for (int j = 0; j < k; j++)
+        SPS_TRY(isfinite(e->lambda[first + j]) && isfinite(r[j])
+                    ? judge(e, &X, first, j) : leave_nothing(e, all, first + j));
 fail:
     return st;
 }

@@ -15,7 +15,11 @@
  * mixed: large rows of A meet small numbers of x there.
  *
  * Of a callback no entries are known: its norm stands for them.  On the host,
- * from the caller's arrays: 12 bytes an entry for a column. */
+ * from the caller's arrays: 12 bytes an entry for a column.
+ *
+ * And the residual itself, as if formed in twice the precision: an error of
+ * u ||r|| + (nu u)^2 ||g||, where products of doubles leave nu u ||g|| (Dot2 of
+ * Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26(6), 2005). */
 #include "eigen.h"
 
 #include <float.h>
@@ -63,8 +67,8 @@ sps_status spsi_eigen_rounding(sps_eigen *e, const sps_block *X, int j,
     if (!spsi_eigen_entries(e)) {
         spsi_block_view(X, j, 1, &column);
         SPS_TRY(spsi_norms(&column, &norm));
-        *least = UNIT * (e->norm_A + l * e->norm_M) * norm;
-        *most = 1e3 * *least;
+        *least = 4 * UNIT * (e->norm_A + l * e->norm_M) * norm;
+        *most = 250 * *least;
         return SPS_OK;
     }
     SPS_TRY(sps_block_get(X, j, 1, x, e->n, SPS_COL_MAJOR, SPS_HOST));
@@ -78,6 +82,57 @@ sps_status spsi_eigen_rounding(sps_eigen *e, const sps_block *X, int j,
         }
         *(pass ? most : least) = UNIT * norm_of(g, e->n);
     }
+fail:
+    return st;
+}
+
+/* high + low: a sum and what rounding has left out of it. */
+typedef struct twofold { double high, low; } twofold;
+
+/* s + a b; errors of product and sum are doubles, and exact. */
+static twofold plus_product(twofold s, double a, double b)
+{
+    double p = a * b, sum = s.high + p, part = sum - s.high;
+    double left = (s.high - (sum - part)) + (p - part);
+
+    return (twofold){ sum, s.low + (left + fma(a, b, -p)) };
+}
+
+/* (A x)_i; A NULL: the identity. */
+static twofold product_of(const sps_csr *A, int64_t i, const double *x)
+{
+    twofold s = { 0, 0 };
+
+    if (!A) return (twofold){ x[i], 0 };
+    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+        s = plus_product(s, spsi_csr_value(A, p), x[A->col[p]]);
+    return s;
+}
+
+sps_status spsi_eigen_twofold(sps_eigen *e, const sps_block *X, int j,
+                              double mass, double *lambda, sps_block *R)
+{
+    const sps_csr *A = e->A->A, *M = e->M ? e->M->A : NULL;
+    const int threads = e->ctx->threads;
+    double *x = e->host_x, *r = e->host_g;
+    sps_status st = SPS_OK;
+
+    SPS_TRY(sps_block_get(X, j, 1, x, e->n, SPS_COL_MAJOR, SPS_HOST));
+    for (int pass = 0; pass < 2; pass++) {
+        double l = *lambda, along = 0;
+
+#pragma omp parallel for num_threads(threads)
+        for (int64_t i = 0; i < e->n; i++) {
+            twofold a = product_of(A, i, x), m = product_of(M, i, x);
+
+            a = plus_product(a, -l, m.high);
+            r[i] = a.high + (a.low - l * m.low);
+        }
+        /* x'r is as good as r, so that lambda is rounded once. */
+        for (int64_t i = 0; !pass && i < e->n; i++) along += x[i] * r[i];
+        if (!pass) *lambda += along / mass;
+    }
+    SPS_TRY(sps_block_set(R, j, 1, r, e->n, SPS_COL_MAJOR, SPS_HOST));
 fail:
     return st;
 }

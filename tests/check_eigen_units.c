@@ -6,6 +6,7 @@
  * so that whatever is judged by norms goes wrong.  And public pencils that are
  * so, where they are at hand. */
 #include <check.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,33 +145,70 @@ START_TEST(what_doubles_cannot_hold_is_called_rounding)
 END_TEST
 
 /* Two unknowns on a spring of 2^e, each on one of 1: the smallest eigenvalue is
- * 1, and A x the difference of numbers 2^e times as large.  Its rounding makes
- * the eigenvalue, and a residual of nothing beside it. */
+ * 1, and A x the difference of numbers 2^e times as large.  In doubles its
+ * rounding makes the eigenvalue, and a residual of nothing beside it: 1.005 and
+ * +- 0 at 2^46. */
 START_TEST(a_residual_that_is_luck_proves_nothing)
 {
     static const char *const solver[] = { "auto", "lobpcg" };
     sps_context *ctx = pencil_context(1);
-    int rounding = 0;
     pencil p;
 
-    for (int t = 0; t < 2 * 47; t++) {
-        const int e = 4 + t / 2;
+    for (int t = 0; t < 4 * 49; t++) {
+        const int e = 4 + t / 4;
+        const bool mass = t % 2;
 
-        pencil_open(&p, ctx, 2, 1, false);
-        p.opt.solver = solver[t % 2];
+        pencil_open(&p, ctx, 2, 1, mass);
+        p.opt.solver = solver[t / 2 % 2];
         p.opt.rtol = 1e-8;
         pencil_set(&p, 0, 0, ldexp(1, e) + 1);
         pencil_set(&p, 1, 1, ldexp(1, e) + 1);
         pencil_set(&p, 0, 1, -ldexp(1, e));
+        for (int i = 0; mass && i < 2; i++) pencil_mass(&p, i, i, 1);
         ck_assert_int_eq(pencil_solve(&p), SPS_OK);
         if (p.pair[0] == SPS_STOP_CONVERGED)
             ck_assert_msg(fabs(p.lambda[0] - 1) <= 1e-8,
                           "2^%d: %.17g", e, p.lambda[0]);
-        rounding += p.pair[0] == SPS_STOP_ROUNDING;
-        ck_assert(e > 20 || p.pair[0] == SPS_STOP_CONVERGED);
+        ck_assert_msg(fabs(p.lambda[0] - 1) <= p.bound[0] &&
+                          p.bound[0] >= DBL_EPSILON / 2,
+                      "2^%d: %.17g +- %g", e, p.lambda[0], p.bound[0]);
+        ck_assert_msg(p.pair[0] == SPS_STOP_CONVERGED ||
+                          (e > 20 && p.pair[0] == SPS_STOP_ROUNDING),
+                      "2^%d: %s", e, sps_stop_string(p.pair[0]));
         pencil_close(&p);
     }
-    ck_assert_int_ge(rounding, 20);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* Unit vectors of a diagonal A: a residual of 0 is true, and the eigenvalue as
+ * good as its last digit, be the others 1e18 times as large. */
+START_TEST(exact_eigenvectors_are_good_to_the_last_digit)
+{
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    for (int t = 0; t < 2; t++) {
+        pencil_open(&p, ctx, 40, 3, t);
+        p.opt.rtol = 1e-8;
+        for (int i = 0; i < 40; i++) {
+            pencil_set(&p, i, i, i < 20 ? 0.1 + 0.7 * i : 1e18 * i);
+            if (t) pencil_mass(&p, i, i, 1);
+        }
+        for (int j = 0; j < 3; j++) p.x[j * 3 + j] = 1;
+        ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+        for (int j = 0; j < 3; j++) {
+            double exact = p.a[j * 41];
+
+            ck_assert_int_eq(p.pair[j], SPS_STOP_CONVERGED);
+            ck_assert_msg(p.bound[j] <= 1e-14 * exact &&
+                              p.bound[j] >= DBL_EPSILON / 2 * exact,
+                          "%.17g +- %g", p.lambda[j], p.bound[j]);
+            ck_assert(fabs(p.lambda[j] - exact) <= p.bound[j]);
+            ck_assert(p.residual[j] <= 1e-14);
+        }
+        pencil_close(&p);
+    }
     sps_context_destroy(&ctx);
 }
 END_TEST
@@ -254,6 +292,7 @@ END_TEST
 
 static const runner_test tests[] = {
     RUNNER_TEST(a_residual_that_is_luck_proves_nothing),
+    RUNNER_TEST(exact_eigenvectors_are_good_to_the_last_digit),
     RUNNER_TEST(the_smallest_of_mixed_units_are_found),
     RUNNER_TEST(a_shift_finds_pairs_of_mixed_units),
     RUNNER_TEST(what_the_method_cannot_reach_is_not_called_rounding),

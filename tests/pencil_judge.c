@@ -230,7 +230,7 @@ static long double limit_of(const pencil *p, int c, const sizes *s)
 }
 
 /* What a pair is said to be, it is: converged with a residual below its limit
- * but for what forming it in doubles hides; limited by rounding where the limit
+ * but for what forming it in long double hides; limited by rounding where the limit
  * lies below what rounding leaves, and the residual is no more than that. */
 static void must_be_as_said(const pencil *p, int c, const char *what)
 {
@@ -238,7 +238,7 @@ static void must_be_as_said(const pencil *p, int c, const char *what)
     sizes s = measure(p, c);
     long double limit = limit_of(p, c, &s);
     bool converged = p->pair[c] == SPS_STOP_CONVERGED;
-    bool true_word = converged ? s.residual <= slack * limit + s.formed
+    bool true_word = converged ? s.residual <= slack * limit + s.formed / 1000
                                : limit <= slack * s.least &&
                                  s.residual <= slack * s.formed + s.formed;
 
