@@ -66,6 +66,24 @@ static void rotate(sps_small *S, sps_small *V, int p, int q)
     turn(V, p, q, c, s);
 }
 
+/* Columns of V and w, w ascending: few are out of place. */
+static void sort(sps_small *V, double *w)
+{
+    for (int t = 1; t < V->cols; t++)
+        for (int p = t; p > 0 && w[p] < w[p - 1]; p--) {
+            double *a = spsi_small_at(V, 0, p - 1);
+            double *b = spsi_small_at(V, 0, p), old = w[p];
+
+            w[p] = w[p - 1];
+            w[p - 1] = old;
+            for (int i = 0; i < V->rows; i++) {
+                old = a[i];
+                a[i] = b[i];
+                b[i] = old;
+            }
+        }
+}
+
 /* LAPACK's V is wrong by eps of the largest |w|.  S = V'H V is all but diagonal,
  * and graded where H is: Jacobi's rotations have an error of eps in each entry,
  * so small values get their digits (Demmel and Veselic, SIAM J. Matrix Anal.
@@ -92,6 +110,7 @@ static sps_status refine(sps_eigen *e, sps_small *H, sps_small *V, double *w)
             }
     }
     for (int j = 0; j < n; j++) w[j] = *spsi_small_at(H, j, j);
+    sort(V, w);
 fail:
     return st;
 }
@@ -123,7 +142,8 @@ sps_status spsi_eigen_ritz(sps_eigen *e, sps_small *H, double *w)
     st = spsi_small_eigen(H, w);
     if (st == SPS_OK && coarse(e, w, H->rows)) st = refine(e, e->U, H, w);
     spsi_phase_end(e->ctx, SPS_PHASE_SMALL);
-    if (!isfinite(w[0])) e->stop = SPS_STOP_NOT_FINITE;
+    for (int j = 0; j < H->rows; j++)
+        if (!isfinite(w[j])) e->stop = SPS_STOP_NOT_FINITE;
     if (st == SPS_OK && !e->stop && e->nearest) st = by_distance(e, H, w);
 fail:
     return st;
