@@ -42,8 +42,9 @@ sps_status spsi_block_create(sps_context *ctx, int64_t n, int k,
                              sps_dtype dtype, sps_block **X_p);
 /* ld of an own block of k columns. */
 int64_t spsi_block_ld(int k);
-/* The same memory, cleared, as a block of dtype; nothing where it is one.  It
- * was created in doubles: floats use the first half. */
+/* The same memory, cleared, as a block of dtype; nothing where it is one.  Its
+ * memory must hold that: doubles, or floats in the first part of it; what was
+ * created in floats gets the room of doubles by spsi_block_widen (single.h). */
 sps_status spsi_block_retype(sps_block *X, sps_dtype dtype);
 
 /* Takes the scratch of the place for operations on blocks up to n x k, so that

@@ -186,20 +186,26 @@ static sps_stop limit(const sps_solver *s)
 /* ----------------------------------------------------------------- the loop */
 
 /* A basis in floats that brings nothing gives way to one in doubles, if there
- * is memory for it. */
-static bool promote(sps_solver *s)
+ * is memory for it.  *done: it has. */
+static sps_status promote(sps_solver *s, bool *done)
 {
-    if (!s->floats) return false;
-    if (s->type->widen(s, s->method) != SPS_OK) {
+    sps_status st;
+
+    *done = false;
+    if (!s->floats) return SPS_OK;
+    st = s->type->widen(s, s->method);
+    if (st == SPS_ENOMEM || st == SPS_EDEVMEM) {
         spsi_note(s->ctx, "%s: the basis in floats brings no progress, and "
                   "there is no memory for one in doubles", s->type->name);
-        return false;
+        return SPS_OK;
     }
+    if (st != SPS_OK) return st;
+    *done = true;
     s->floats = false;
     s->replacements = 0;
     spsi_note(s->ctx, "%s: the basis in floats brings no progress; in doubles "
               "from iteration %d", s->type->name, s->iteration);
-    return true;
+    return SPS_OK;
 }
 
 /* All columns at work look done, or a cycle of a method is over: the truth
@@ -207,16 +213,19 @@ static bool promote(sps_solver *s)
 static sps_status settle(sps_solver *s)
 {
     sps_status st = SPS_OK;
+    bool promoted = false;
     int open;
 
     SPS_TRY(judge_all(s, &open));
+    if (open && !(s->type->flush && s->gained))
+        SPS_TRY(promote(s, &promoted));
     if (!open) {
         s->stop = SPS_STOP_CONVERGED;
+    } else if (promoted) {
+        SPS_TRY(restart(s, "basis in doubles"));
     } else if (s->type->flush && s->gained) {
         s->replacements = 0;
         SPS_TRY(restart(s, s->renew ? NULL : "residual replaced"));
-    } else if (promote(s)) {
-        SPS_TRY(restart(s, "basis in doubles"));
     } else if (s->replacements >= SPS_REPLACEMENTS) {
         s->stop = SPS_STOP_STAGNATED;
     } else {
@@ -257,7 +266,7 @@ static sps_status turn(sps_solver *s, double *best, int *since)
     spsi_columns_watch(s, open);
     s->stop = limit(s);
     if (!s->stop && stalled(s, best, since)) {
-        s->renew = promote(s);
+        SPS_TRY(promote(s, &s->renew));
         *since = s->iteration;
         if (!s->renew) s->stop = SPS_STOP_STAGNATED;
     }

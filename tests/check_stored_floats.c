@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "backend.h"
 #include "fail_alloc.h"
 #include "floats.h"
 
@@ -187,6 +188,54 @@ START_TEST(without_memory_for_doubles_floats_end_it_honestly)
 }
 END_TEST
 
+static sps_status lost(sps_context *ctx, size_t bytes, void **p_p)
+{
+    (void)bytes;
+    (void)p_p;
+    return spsi_fail(ctx, SPS_EDEVICE, "the device fell off the bus");
+}
+
+/* Only memory that is not to be had is told as that: what else goes wrong
+ * while doubles are made room for is the reason of the solve. */
+START_TEST(a_device_that_fails_is_not_called_lack_of_memory)
+{
+    static const char *const solver[] = { "gmres", "block_gmres" };
+
+    for (int t = 0; t < 2; t++) {
+        sps_context *ctx = runner_context();
+        const sps_backend *real = ctx->backend;
+        sps_backend failing = *real;
+        sps_csr *A = pairs(ctx, 1000);
+        sps_solver *s = NULL;
+        sps_block *B, *X;
+        problem p;
+
+        problem_open(&p, ctx, zoo_copy(A), 4);
+        p.opt.solver = solver[t];
+        p.opt.precond = "none";
+        p.opt.rtol = 1e-6;
+        p.opt.basis = "single";
+        OK(ctx, sps_operator_csr(ctx, p.A, 4, &p.opt, &p.op));
+        OK(ctx, sps_solver_create(p.op, NULL, 4, &p.opt, &s));
+        B = fixture_block(ctx, 1000, 4, p.b, 4);
+        X = fixture_block(ctx, 1000, 4, NULL, 4);
+        failing.alloc = lost;
+        ctx->backend = &failing;
+        ck_assert_int_eq(sps_solver_linear(s, B, X, NULL), SPS_EDEVICE);
+        ctx->backend = real;
+        ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "off the bus"));
+        ck_assert(!fixture_noted(ctx, "no memory"));
+        OK(ctx, sps_solver_linear(s, B, X, NULL));
+        sps_solver_destroy(&s);
+        sps_block_destroy(&B);
+        sps_block_destroy(&X);
+        problem_close(&p);
+        sps_csr_destroy(ctx, &A);
+        fixture_close(&ctx);
+    }
+}
+END_TEST
+
 START_TEST(block_gmres_keeps_doubles_where_floats_do_not_serve)
 {
     sps_context *ctx = runner_context();
@@ -338,6 +387,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(where_a_basis_in_floats_brings_nothing_doubles_go_on),
     RUNNER_TEST(a_basis_in_floats_takes_half_of_the_memory),
     RUNNER_TEST(without_memory_for_doubles_floats_end_it_honestly),
+    RUNNER_TEST(a_device_that_fails_is_not_called_lack_of_memory),
     RUNNER_TEST(block_gmres_keeps_doubles_where_floats_do_not_serve),
     RUNNER_TEST(preconditioners_in_floats_are_those_of_doubles_rounded),
     RUNNER_TEST(new_values_beyond_floats_put_a_preconditioner_in_doubles),
