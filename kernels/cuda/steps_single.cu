@@ -25,6 +25,21 @@ struct single_blocks {
     int64_t n;
 };
 
+/* The strips of `blocks` on their way once the pass before is done. */
+template <class... BLOCK>
+__device__ __forceinline__ auto open_strips(float *shared, uint64_t *barriers,
+                                            const single_blocks &f,
+                                            BLOCK... blocks)
+{
+    single_strips<sizeof...(blocks)> in(shared, barriers, f.D, f.n);
+    int b = 0;
+
+    ((in.from[b++] = blocks), ...);
+    begin_after();
+    in.begin();
+    return in;
+}
+
 /* a = G^-1 C;  R -= Q a;  W = Q'Z;  squares of R. */
 __global__ void __launch_bounds__(32 * single_strips<2>::warps)
 residual_kernel(single_blocks f, double *part, step_arrays w)
@@ -39,13 +54,9 @@ residual_kernel(single_blocks f, double *part, step_arrays w)
     } u;
     const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     double sum[1][2][4] = {}, square[1][2] = {}, factor[8], *a = NULL, *out;
-    strips in(shared, barriers, f.D, f.n);
+    strips in = open_strips(shared, barriers, f, f.Q, f.R);
     bool go;
 
-    in.from[0] = f.Q;
-    in.from[1] = f.R;
-    begin_after();
-    in.begin();
     go = find_lengths<1, 16, 32 * warps>(u.dense, w, &a);
     leave_lengths<16, 32 * warps>(u.dense, w, go, a);
     if (!go) {
@@ -103,14 +114,9 @@ directions_kernel(single_blocks f, double *part, step_arrays w)
     } u;
     const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     double s[1][2][4] = {}, c[1][2][4] = {}, first[8], second[8], *out;
-    strips in(shared, barriers, f.D, f.n);
+    strips in = open_strips(shared, barriers, f, f.P, f.X, f.R);
     bool go;
 
-    in.from[0] = f.P;
-    in.from[1] = f.X;
-    in.from[2] = f.R;
-    begin_after();
-    in.begin();
     go = *(volatile int *)&w.state->go != 0;
     fetch_turn<1, 16, 32 * warps>(u.dense, w);
     if (!go) {
