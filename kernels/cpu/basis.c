@@ -3,9 +3,10 @@
  *
  *     H(l, c) = V_l(:, c)' W(:, c),      W = a sum_l V_l diag(H(l, :)) [+ W].
  *
- * A stack of floats is widened strip by strip.  A strip of W stays in the first-level cache while the same strips of all
- * blocks pass by.  Bytes: the count blocks once, W once (read, or written as
- * well); two operations a number read: bound by memory. */
+ * A stack of floats is widened strip by strip.  A strip of W stays in the
+ * first-level cache while the same strips of all blocks pass by.  Bytes: the
+ * count blocks once, W once (read, or written as well); two operations a number
+ * read: bound by memory. */
 #include "rows.h"
 
 #include "lib/basis.h"

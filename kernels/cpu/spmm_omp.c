@@ -37,10 +37,10 @@ typedef float f1 __attribute__((may_alias));
  * for the work of an entry where rows are in cache. */
 static double cost(const sps_problem *p)
 {
-    double again = (double)spsi_dtype_size(p->block) * p->k * (double)p->f->nnz * p->f->distinct64 * 0.25;
+    const double row = (double)spsi_dtype_size(p->block) * p->k;
+    const double again = row * (double)p->f->nnz * p->f->distinct64 * 0.25;
 
-    return (1.3 * spsi_spmm_floor(p) + again) /
-           p->bandwidth;
+    return (1.3 * spsi_spmm_floor(p) + again) / p->bandwidth;
 }
 
 /* --- rows */
@@ -90,9 +90,9 @@ INLINE double load(const void *val, const bool f32, int64_t p)
         *out_ = sum_;                                                          \
     } while (0)
 
-/* All rows of the task for N vectors V of T beginning at column j.  N and f32 are
- * constants where this is inlined.  Asking for the rows of X ahead of time was
- * tried: it wins nothing on irregular matrices and costs on regular ones. */
+/* All rows of the task for N vectors V of T beginning at column j.  N and f32
+ * are constants where this is inlined.  Asking for the rows of X ahead of time
+ * was tried: nothing won on irregular matrices, and lost on regular ones. */
 #define ROWS(name, V, T, STORE)                                                \
     INLINE void name(const task *t, const int N, const bool f32, int j)        \
     {                                                                          \

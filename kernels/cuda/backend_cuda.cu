@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr size_t blas_workspace = (size_t)32 << 20; /* as cuBLAS asks on sm_90 */
+constexpr size_t blas_workspace = (size_t)32 << 20; /* cuBLAS, on sm_90 */
 constexpr size_t scratch_at_open = (size_t)16 << 20;
 
 __global__ void probe() {}
@@ -218,8 +218,8 @@ sps_status upload_cuda(sps_context *ctx, void *to, const void *from,
     return spsi_cuda_send(ctx, host, to, bytes);
 }
 
-/* What is small comes by way of page-locked memory, where the driver has nothing
- * to stage; it is free between operations. */
+/* What is small comes by way of page-locked memory, where the driver has
+ * nothing to stage; it is free between operations. */
 sps_status download_cuda(sps_context *ctx, void *to, const void *from,
                          size_t bytes)
 {

@@ -271,11 +271,13 @@ sps_status launch_update(const stack<V> &s, const double *h, sps_block *W,
         part = (double *)state->d_scratch;
     }
     if (pairs)
-        update_kernel<true, ADD, V><<<(unsigned)blocks, 256, 0, state->stream>>>(
-            s, target_of(W, c), h, part);
+        update_kernel<true, ADD, V>
+            <<<(unsigned)blocks, 256, 0, state->stream>>>(
+                s, target_of(W, c), h, part);
     else
-        update_kernel<false, ADD, V><<<(unsigned)blocks, 256, 0, state->stream>>>(
-            s, target_of(W, c), h, part);
+        update_kernel<false, ADD, V>
+            <<<(unsigned)blocks, 256, 0, state->stream>>>(
+                s, target_of(W, c), h, part);
     SPS_LAUNCHED(ctx);
     if (!norm2) return SPS_OK;
     SPS_TRY_RETURN(launch_join<plus>(ctx, part, blocks, W->k, state->down));

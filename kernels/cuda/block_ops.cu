@@ -33,9 +33,11 @@ __global__ void __launch_bounds__(256) each_pair(OP op, int64_t n, int k,
         for (; i + (deep - 1) * step < n; i += deep * step) {
             typename OP::operand v[deep];
 #pragma unroll
-            for (int u = 0; u < deep; u++) v[u] = op.load(i + u * step, c, left);
+            for (int u = 0; u < deep; u++)
+                v[u] = op.load(i + u * step, c, left);
 #pragma unroll
-            for (int u = 0; u < deep; u++) op.store(i + u * step, c, left, v[u]);
+            for (int u = 0; u < deep; u++)
+                op.store(i + u * step, c, left, v[u]);
         }
         for (; i < n; i += step) op.store(i, c, left, op.load(i, c, left));
     }

@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(256) over_rows(OP op, int64_t n, int k,
         for (; left > 0 && i + (deep - 1) * step < n; i += deep * step) {
             typename OP::operand v[deep];
 #pragma unroll
-            for (int u = 0; u < deep; u++) v[u] = op.load(i + u * step, c, left);
+            for (int u = 0; u < deep; u++)
+                v[u] = op.load(i + u * step, c, left);
 #pragma unroll
             for (int u = 0; u < deep; u++)
                 op.take(i + u * step, c, left, v[u], acc);

@@ -81,7 +81,8 @@ __device__ __forceinline__ int32_t once(const int32_t *p)
 {
     int32_t v;
 
-    asm volatile("ld.global.nc.L1::no_allocate.s32 %0, [%1];" : "=r"(v) : "l"(p));
+    asm volatile("ld.global.nc.L1::no_allocate.s32 %0, [%1];"
+                 : "=r"(v) : "l"(p));
     return v;
 }
 

@@ -3,9 +3,9 @@
  * memory, by the copy engine (sm_90), ahead of the arithmetic.
  *
  * Rows of 64 bytes without gaps are 16 at a time one kilobyte of each block.
- * Each warp has a ring of such strips of its own and orders its next one when it
- * has read one: so nobody waits for another warp, and what is under way costs
- * no registers.
+ * Each warp has a ring of such strips of its own and orders its next one when
+ * it has read one: so nobody waits for another warp, and what is under way
+ * costs no registers.
  *
  * Rows 0 - 7 of a strip and 8 - 15 are two pieces, the second one 32 bytes
  * further than it would be.  A tile takes four rows of each, as row_of says;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* single_wide.cu - a wide block of floats beside a narrow one of doubles: X'Y
- * and Y = a X C + b Y, X the basis of a block Krylov space.  Numbers are widened
- * in registers, products and sums are those of doubles on the fp64 tensor cores
- * (steps_tile.cuh).
+ * and Y = a X C + b Y, X the basis of a block Krylov space.  Numbers are
+ * widened in registers, products and sums are those of doubles on the fp64
+ * tensor cores (steps_tile.cuh).
  *
- * Bytes of X'Y: X once, Y once for each 64 columns of X, which blocks of threads
- * at the same rows read at about the same time, so mostly from L2.  Of X C: X
- * once, Y in and out once for each PIECE columns of X, whose part of C is in
- * shared memory.
+ * Bytes of X'Y: X once, Y once for each 64 columns of X, which blocks of
+ * threads at the same rows read at about the same time, so mostly from L2.  Of
+ * X C: X once, Y in and out once for each PIECE columns of X, whose part of C
+ * is in shared memory.
  *
  * Order of sums: of X'Y rows of a warp, warps of a block by a tree, blocks; of
  * X C the columns of X; all fixed by shape and device. */

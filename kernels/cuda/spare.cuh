@@ -3,10 +3,10 @@
  *
  * Of an own block with all its columns nobody has anything behind the last one
  * (a view has its neighbours' columns there, a wrapped block its owner's
- * numbers, a narrowed one what may come back).  Memory is written in sectors
- * of 32 bytes, and one that is written in part is read first; so such rows go
- * out to the end of the last sector.  What is there may be loaded beside an odd last
- * column of any own block; it never reaches a result. */
+ * numbers, a narrowed one what may come back).  Memory is written in sectors of
+ * 32 bytes, and one that is written in part is read first; so such rows go out
+ * to the end of the last sector.  What is there may be loaded beside an odd
+ * last column of any own block; it never reaches a result. */
 #ifndef SPS_CUDA_SPARE_CUH
 #define SPS_CUDA_SPARE_CUH
 

@@ -5,10 +5,11 @@
  *
  * For matrices that consist of blocks (discontinuous elements, many unknowns a
  * node): every slot of a block is multiplied, stored or not, on tensor cores.
- * It bids only when w mb b b <= 2.5 nnz, w the blocks of the fullest of mb block
- * rows; asked for by name it runs down to a fill of 0.2, so that the crossover
- * can be measured.  Absent entries of a block are zeros that meet X, so a NaN
- * in X reaches all rows of the blocks of its column, in its own column of Y.
+ * It bids only when w mb b b <= 2.5 nnz, w the blocks of the fullest of mb
+ * block rows; asked for by name it runs down to a fill of 0.2, so that the
+ * crossover can be measured.  Absent entries of a block are zeros that meet X,
+ * so a NaN in X reaches all rows of the blocks of its column, in its own column
+ * of Y.
  *
  * Padding repeats a block column of the same block row: cuSPARSE takes -1, its
  * documented mark of an empty block, for 0 (CUDALibrarySamples, issue 80).

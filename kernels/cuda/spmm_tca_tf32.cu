@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spmm_tca_tf32.cu - TCA-SpMM in tf32: values and X rounded to 11 bits, sums
- * in float.  Blocks of floats are gathered as they are and rounded in registers;
- * blocks of doubles are converted first. */
+ * in float.  Blocks of floats are gathered as they are and rounded in
+ * registers; blocks of doubles are converted first. */
 #include "tca_low.cuh"
 
 extern "C" const sps_kernel spsi_kernel_spmm_tca_tf32;

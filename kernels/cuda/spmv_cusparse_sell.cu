@@ -71,7 +71,7 @@ bool fits(const sps_problem *p, const char **why_not)
            slots <= (double)INT32_MAX;
 }
 
-/* ---------------------------------------------------------------- its arrays */
+/* --------------------------------------------------------------- its arrays */
 
 /* count[s]: slots of slice s, a warp each. */
 __global__ void __launch_bounds__(256)

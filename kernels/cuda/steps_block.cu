@@ -285,7 +285,8 @@ sps_status queue(const sps_steps *w, int clusters, int64_t n, int count,
     }
     SPS_CUDA(ctx, run(&c, part, arrays_of(w, CLUSTERED ? clusters : 1)));
     SPS_LAUNCHED(ctx);
-    return CLUSTERED ? SPS_OK : join_sums<PASS != LENGTHS>(w, part, blocks, count, to);
+    return CLUSTERED ? SPS_OK
+                     : join_sums<PASS != LENGTHS>(w, part, blocks, count, to);
 }
 
 template <int T, bool CLUSTERED, class V>

@@ -37,8 +37,8 @@ join_kernel(const double *__restrict__ part, int parts, int count, double *out,
 }
 
 template <bool GO>
-sps_status join_sums(const sps_steps *w, const double *part, int parts, int count,
-                double *out)
+sps_status join_sums(const sps_steps *w, const double *part, int parts,
+                     int count, double *out)
 {
     cudaLaunchAttribute room[2];
     const cudaLaunchConfig_t c = launch_after(

@@ -8,10 +8,10 @@
  *
  * A row has half the bytes of doubles and as many instructions, so that loads
  * run out of registers before the memory is busy: 27-point 128^3 on an H200,
- * `directions` 0.228 ms by loads and 0.190 by strips, `residual` 0.142 and 0.112
- * (floors at 4.2 TB/s: 0.164, 0.100).  `lengths`, which needs few registers, is
- * no faster by strips.  The first strips are under way while each block does the
- * k x k work. */
+ * `directions` 0.228 ms by loads and 0.190 by strips, `residual` 0.142 and
+ * 0.112 (floors at 4.2 TB/s: 0.164, 0.100).  `lengths`, which needs few
+ * registers, is no faster by strips.  The first strips are under way while each
+ * block does the k x k work. */
 #include "single_strips.cuh"
 #include "steps_join.cuh"
 

@@ -356,8 +356,8 @@ __device__ __forceinline__ void fetch_turn(turn_room<W> &s,
             w.W, w.parts, stride, r * k + t - (THREADS - k));
 }
 
-/* b = -G^-1 W to s.b, columns W apart.  The book-keeper notes the norms and that
- * the step is complete: nobody asks for that before the kernel is over. */
+/* b = -G^-1 W to s.b, columns W apart.  The book-keeper notes the norms and
+ * that the step is complete: nobody asks for that before the kernel is over. */
 template <int W, int THREADS>
 __device__ __forceinline__ void find_turn(turn_room<W> &s, const step_arrays &w)
 {

@@ -29,8 +29,8 @@ template <class V> view<V> view_of(const sps_block *X)
 }
 
 /* Rows row + 2t, + 2t + 1; columns 16 u + 2g and the next.  v[u][2 e + i] is
- * column 2g + e, row 2t + i.  WHOLE, here and below: all 8 rows and 16 T columns
- * are there, and no load asks. */
+ * column 2g + e, row 2t + i.  WHOLE, here and below: all 8 rows and 16 T
+ * columns are there, and no load asks. */
 template <int T, bool WHOLE = false, class V>
 __device__ __forceinline__ void load_down(double (*v)[4], const view<V> &x,
                                           int64_t row, int64_t n, int g, int t)

@@ -93,7 +93,8 @@ __device__ window_row look(const offsets &A)
     r.partial = (int64_t)at;
     r.total[PARTIALS] = (int64_t)total;
     at = scan_block((uint64_t)(r.pieces > 1) |
-                        (uint64_t)(r.row < A.nrow && length == 0) << 32, &total);
+                        (uint64_t)(r.row < A.nrow && length == 0) << 32,
+                    &total);
     r.split = (int64_t)(at & 0xffffffffu);
     r.empty = (int64_t)(at >> 32);
     r.total[SPLITS] = (int64_t)(total & 0xffffffffu);

@@ -15,8 +15,8 @@
  *
  * Values of floats (VALUE) are widened as they are read; sums are doubles.
  *
- * Bytes: 12 an entry (floats: 8), 24 a row, and n k doubles four times (mark, b,
- * x, and x again through L2). */
+ * Bytes: 12 an entry (floats: 8), 24 a row, and n k doubles four times (mark,
+ * b, x, and x again through L2). */
 #ifndef SPS_CUDA_TRIANGLE_CUH
 #define SPS_CUDA_TRIANGLE_CUH
 

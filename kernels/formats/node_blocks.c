@@ -204,9 +204,10 @@ void spsi_node_clear(sps_context *ctx, sps_node_blocks *n)
 
 size_t spsi_node_size(const sps_node_blocks *n)
 {
+    const size_t block = (size_t)(n->b * n->b) * spsi_dtype_size(n->dtype);
+
     return (size_t)(n->mb + 1) * sizeof *n->start +
-           (size_t)n->count * (sizeof *n->column + (size_t)(n->b * n->b) *
-                                                       spsi_dtype_size(n->dtype));
+           (size_t)n->count * (sizeof *n->column + block);
 }
 
 /* ------------------------------------------------------------------ back */

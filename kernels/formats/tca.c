@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tca.c - packs rows into teams of 8 warps, on the host: one pass that counts,
- * one that writes.  The GPU's builder (kernels/cuda/tca_build.cu) makes the same
- * list; this one says what it must be. */
+ * one that writes.  The GPU's builder (kernels/cuda/tca_build.cu) makes the
+ * same list; this one says what it must be. */
 #include "tca.h"
 
 #include <string.h>

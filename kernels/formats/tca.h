@@ -48,7 +48,7 @@ typedef struct spsi_tca_piece {
     int64_t partial;         /* number of its partial sums; -1: all the row */
 } spsi_tca_piece;
 
-/* A row of several pieces, whose partial sums are first .. first + count - 1. */
+/* A row of several pieces: partial sums first .. first + count - 1. */
 typedef struct spsi_tca_split {
     int64_t first;
     int32_t row, count;
