@@ -235,6 +235,52 @@ struct lane_lumps {
     }
 };
 
+/* acc[r] += A X for blocks number s .. most - 1 of a block row, as far as the
+ * stage has them: numbers at val, columns at column. */
+template <int B, int L, int C, int W, ends E, bool TAIL, class T, class V>
+__device__ __forceinline__ void
+add_stage(const V *val, const int32_t *column,
+          const lane_lumps<L, C, W, E, TAIL, T> &lumps, int s,
+          int most, int32_t last_row, uint32_t stride, lump<T, W> (*acc)[C],
+          lump<T, 1> *tail)
+{
+    constexpr int Q = ring<B, V>::Q, U = batch<B, C, TAIL>;
+    static_assert(Q * B % U == 0);
+
+#pragma unroll
+    for (int e = 0; e < Q * B; e += U) {
+        lump<T, W> v[U][C];
+        lump<T, 1> t[U];
+        auto name = [&](int u) {
+            const int32_t j = column[(e + u) / B] * B + (e + u) % B;
+
+            return W > 1 ? j : min(j, last_row);
+        };
+        auto behind = [&](int last) { return column[last / B] * B + B; };
+
+        if (s + e / B >= most) break;
+        if (E == BARE &&
+            __any_sync(all_lanes, behind(e + U - 1) > last_row)) {
+#pragma unroll
+            for (int u = 0; u < U; u++)
+                lumps.load_bare(min(name(u), last_row), stride, v[u]);
+        } else {
+#pragma unroll
+            for (int u = 0; u < U; u++)
+                lumps.load(name(u), stride, v[u], t + u);
+        }
+#pragma unroll
+        for (int u = 0; u < U; u++)
+#pragma unroll
+            for (int r = 0; r < B; r++) {
+                const T a = (T)val[(e + u) * B + r];
+
+                add<C, W>(a, v[u], acc[r]);
+                if (TAIL) add<1, 1>(a, t + u, tail + r);
+            }
+    }
+}
+
 /* At most W L C columns, more than W L (C - 1) of them; with a tail W L C and
  * up to L more. */
 template <int THREADS, int B, int L, int C, int W, ends E, bool TAIL,
@@ -244,8 +290,7 @@ ring_kernel(node_matrix<V> A, int32_t last_row, padded_blocks<T> b,
             tile_order order, uint32_t stride)
 {
     using R = ring<B, V>;
-    constexpr int P = 32 / L, Q = R::Q, U = batch<B, C, TAIL>;
-    static_assert(Q * B % U == 0);
+    constexpr int P = 32 / L, Q = R::Q;
     extern __shared__ __align__(16) char memory[];
     const int sub = (int)threadIdx.x % 32 / L;
     R &own = reinterpret_cast<R *>(memory)[threadIdx.x / L];
@@ -277,40 +322,8 @@ ring_kernel(node_matrix<V> A, int32_t last_row, padded_blocks<T> b,
             asm volatile("cp.async.wait_group %0;" :: "n"(stages - 1)
                          : "memory");
             __syncwarp();
-#pragma unroll
-            for (int e = 0; e < Q * B; e += U) {
-                lump<T, W> v[U][C];
-                lump<T, 1> t[U];
-                auto name = [&](int u) {
-                    const int32_t j = column[(e + u) / B] * B + (e + u) % B;
-
-                    return W > 1 ? j : min(j, last_row);
-                };
-                auto behind = [&](int last) {
-                    return column[last / B] * B + B;
-                };
-
-                if (s + e / B >= most) break;
-                if (E == BARE &&
-                    __any_sync(all_lanes, behind(e + U - 1) > last_row)) {
-#pragma unroll
-                    for (int u = 0; u < U; u++)
-                        lumps.load_bare(min(name(u), last_row), stride, v[u]);
-                } else {
-#pragma unroll
-                    for (int u = 0; u < U; u++)
-                        lumps.load(name(u), stride, v[u], t + u);
-                }
-#pragma unroll
-                for (int u = 0; u < U; u++)
-#pragma unroll
-                    for (int r = 0; r < B; r++) {
-                        const T a = (T)val[(e + u) * B + r];
-
-                        add<C, W>(a, v[u], acc[r]);
-                        if (TAIL) add<1, 1>(a, t + u, tail + r);
-                    }
-            }
+            add_stage<B, L, C, W, E, TAIL>(val, column, lumps, s, most,
+                                           last_row, stride, acc, tail);
             __syncwarp();
             from.feed();
             slot = slot + 1 == stages ? 0 : slot + 1;

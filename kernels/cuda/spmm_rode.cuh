@@ -175,6 +175,60 @@ template <int P, class I> struct walker {
     }
 };
 
+/* acc[r] += times[r] X(now) for the entries of R rows from number `done` on, a
+ * batch that the L lanes hold; from `least` on some row of the warp has none,
+ * from `most` on all. */
+template <int L, int C, int W, form F, int U, int R, int BATCH, class T,
+          class V, class S>
+__device__ __forceinline__ void
+add_batch(const int32_t *now, const V (*times)[BATCH / L],
+          const places<L, C, W, F, T> &x, S stride, int left, int sub,
+          int32_t last_row, int done, int least, int most,
+          lump<T, W> (*acc)[C])
+{
+#pragma unroll
+    for (int e0 = 0; e0 < BATCH; e0 += U) {
+        lump<T, W> v[U][C];
+        int32_t j[U];
+
+        if (done + e0 >= most) break;
+#pragma unroll
+        for (int u = 0; u < U; u++)
+            j[u] = __shfl_sync(all_lanes, now[(e0 + u) / L], (e0 + u) % L, L);
+        if (done + e0 + U <= least)
+            gather<L, C, W, F, U, true>(j, x, stride, left, sub, last_row, v);
+        else
+            gather<L, C, W, F, U, false>(j, x, stride, left, sub, last_row, v);
+#pragma unroll
+        for (int u = 0; u < U; u++)
+#pragma unroll
+            for (int r = 0; r < R; r++)
+                add<C, W>((T)__shfl_sync(all_lanes, times[r][(e0 + u) / L],
+                                         (e0 + u) % L, L), v[u], acc[r]);
+    }
+}
+
+/* The R rows from row on, their sums in this lane's columns from c on. */
+template <int L, int C, int W, form F, int R, class T, class I>
+__device__ __forceinline__ void
+finish_rows(const blocks<T> &b, I row, int c, int left, int room, int sub,
+            const lump<T, W> (*acc)[C])
+{
+    blocks<T> f = b;
+
+    f.resolve();               /* here, where registers are not short */
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        T *y = b.y + (int64_t)(row + r) * b.ldy + c;
+
+#pragma unroll
+        for (int q = 0; q < C; q++)
+            finish<W>(f, row + r, y + W * L * turn<L, C, W, F>(q, sub),
+                      part<L, C, W, F>(left, q), part<L, C, W, F>(room, q),
+                      acc[r][q]);
+    }
+}
+
 /* width: columns of a strip, at most W L C and a multiple of W; stride: bytes
  * from row to row of X.  R: the L lanes own R rows that store the same columns,
  * and load each row of X once for all of them; the ranges then count groups of
@@ -252,47 +306,13 @@ rows_kernel(matrix<I, V> A, int32_t last_row, padded_blocks<T> b,
 
             if (more) entries(here, mine, done + batch);
             else entries(p, length, 0);
-#pragma unroll
-            for (int e0 = 0; e0 < batch; e0 += U) {
-                lump<T, W> v[U][C];
-                int32_t j[U];
-
-                if (done + e0 >= most) break;
-#pragma unroll
-                for (int u = 0; u < U; u++)
-                    j[u] = __shfl_sync(all_lanes, now[(e0 + u) / L],
-                                       (e0 + u) % L, L);
-                if (done + e0 + U <= least)
-                    gather<L, C, W, F, U, true>(j, x, stride, left, sub,
-                                                last_row, v);
-                else
-                    gather<L, C, W, F, U, false>(j, x, stride, left, sub,
-                                                 last_row, v);
-#pragma unroll
-                for (int u = 0; u < U; u++)
-#pragma unroll
-                    for (int r = 0; r < R; r++)
-                        add<C, W>((T)__shfl_sync(
-                                      all_lanes, times[r][(e0 + u) / L],
-                                      (e0 + u) % L, L), v[u], acc[r]);
-            }
+            add_batch<L, C, W, F, U, R, batch>(now, times, x, stride, left,
+                                               sub, last_row, done, least,
+                                               most, acc);
             if (!more) break;
         }
-        if (mine >= 0) {
-            blocks<T> f = b;
-
-            f.resolve();       /* here, where registers are not short */
-#pragma unroll
-            for (int r = 0; r < R; r++) {
-                T *y = b.y + (int64_t)(i + r) * b.ldy + c;
-
-#pragma unroll
-                for (int q = 0; q < C; q++)
-                    finish<W>(f, i + r, y + W * L * turn<L, C, W, F>(q, sub),
-                              part<L, C, W, F>(left, q),
-                              part<L, C, W, F>(room, q), acc[r][q]);
-            }
-        }
+        if (mine >= 0)
+            finish_rows<L, C, W, F, R>(b, i, c, left, room, sub, acc);
     }
 }
 
