@@ -7,13 +7,14 @@
  * columns are loaded 16 bytes at a time; the even ones form one fragment, the
  * odd ones the next, and the permutation is undone when results are written.
  *
- * A warp owns a tile of up to 32 x 32 results and every so-many-th slice of
+ * A warp owns a tile of up to 32 x 32 results (24 x 24: up to 24 columns, which
+ * leaves registers for twice the rows in flight) and every so-many-th slice of
  * rows; 8 warps of a block share up to 8 tiles (then they meet in L1) and cut
  * the rows further.  Order of summation: rows of a slice, slices of a block,
  * blocks; all fixed by shape and device.  Blocks are read once up to 64
  * columns (a pair: P, Q, R once), wider ones once per 64.
  *
- * Where both factors have more than 32 columns (16: X'X) the kernels of
+ * Where both factors have more than 32 columns (24: X'X) the kernels of
  * gram_wide.cuh serve up to 128, for a pair up to 96, and cuBLAS beyond: it
  * repeats its bits with one stream, an own workspace and no atomics.  One and
  * two columns: gram_few.cuh. */
@@ -30,32 +31,39 @@ constexpr int threads = 256, widest_pair = 96;
  * doc/benchmarks.md, "H200: block operations". */
 template <int TM, int TN, bool SELF> struct policy {
     static constexpr int area = TM * TN;
-    static constexpr int groups = SELF || area <= 64 ? 8 : 4;
-    static constexpr int per_sm = area <= 64 ? 3 + SELF : area < 1024 ? 2 : 1;
+    static constexpr int groups = SELF || TM == 24 || area <= 64 ? 8 : 4;
+    static constexpr int per_sm =
+        area <= 64 ? 3 + SELF : area < (SELF ? 1024 : 576) ? 2 : 1;
 };
 
-/* Of T columns: number i of lane g is column number at(i, g). */
+/* Of T columns: number i of lane g is column number at(i, g).  The eight behind
+ * the last sixteen is one fragment, in order. */
 template <int T> __device__ __forceinline__ int at(int i, int g)
 {
-    return T == 8 ? g : 16 * (i / 2) + 2 * g + i % 2;
+    return 16 * (i / 2) + (i < T / 16 * 2 ? 2 * g + i % 2 : g);
 }
 
-/* PAIRS: of a pair whose first column is the last one the second comes along;
+/* p: a row, of which the lane's first columns are number 2 g or, of an eight,
+ * g; left: columns from the row's first on.
+ * PAIRS: of a pair whose first column is the last one the second comes along;
  * it goes into results that are nobody's. */
 template <int T, bool PAIRS>
-__device__ __forceinline__ void load_piece(double *v, const double *p, int left)
+__device__ __forceinline__ void load_piece(double *v, const double *p, int left,
+                                           int g)
 {
-    if constexpr (T == 8) {
-        v[0] = left > 0 ? __ldg(p) : 0.0;
-    } else {
 #pragma unroll
-        for (int q = 0; q < T / 16; q++) {
-            double2 w = PAIRS ? whole_pair(p + 16 * q, left > 16 * q)
-                              : fetch_pair<false>(p + 16 * q, left - 16 * q);
+    for (int q = 0; q < T / 16; q++) {
+        int c = at<T>(2 * q, g);
+        double2 w = PAIRS ? whole_pair(p + c, left > c)
+                          : fetch_pair<false>(p + c, left - c);
 
-            v[2 * q] = w.x;
-            v[2 * q + 1] = w.y;
-        }
+        v[2 * q] = w.x;
+        v[2 * q + 1] = w.y;
+    }
+    if constexpr (T % 16 == 8) {
+        int c = at<T>(T / 8 - 1, g);
+
+        v[T / 8 - 1] = left > c ? __ldg(p + c) : 0.0;
     }
 }
 
@@ -69,22 +77,29 @@ struct operands {
     double *part, *to[2];   /* results, column-major without gaps */
 };
 
-/* acc += X' Y over the G groups of rows held in a and b. */
-template <int TM, int TN, int G>
+/* acc += X' Y over the G groups of rows held in a and b: sixteens of X's
+ * columns, then the eight behind them.  SELF: of that only what is not there
+ * yet, transposed. */
+template <int TM, int TN, int G, bool SELF>
 __device__ __forceinline__ void multiply(double *acc, const double (*a)[TM / 8],
                                          const double (*b)[TN / 8])
 {
-    if constexpr (TM == 8) {
+    constexpr int sixteens = TM / 16;
+
+    if constexpr (TM % 16 == 8)
 #pragma unroll
         for (int s = 0; s < G; s++)
 #pragma unroll
-            for (int j = 0; j < TN / 8; j++)
-                dmma8(acc[2 * j], acc[2 * j + 1], a[s][0], b[s][j]);
-    } else {
+            for (int j = SELF ? TN / 8 - 1 : 0; j < TN / 8; j++) {
+                double *d = acc + 4 * sixteens * (TN / 8) + 2 * j;
+
+                dmma8(d[0], d[1], a[s][TM / 8 - 1], b[s][j]);
+            }
+    if constexpr (sixteens > 0) {
 #pragma unroll
         for (int s = 0; s < G; s += 4)
 #pragma unroll
-            for (int i = 0; i < TM / 16; i++)
+            for (int i = 0; i < sixteens; i++)
 #pragma unroll
                 for (int j = 0; j < TN / 8; j++) {
                     double fa[8], fb[4];
@@ -104,8 +119,9 @@ __device__ __forceinline__ void multiply(double *acc, const double (*a)[TM / 8],
 template <int TM, int TN>
 __device__ __forceinline__ void place(int e, int g, int t, int *row, int *col)
 {
-    int j = TM == 8 ? e / 2 : e / 4 % (TN / 8);
-    int i = TM == 8 ? 0 : 2 * (e / (4 * (TN / 8))) + e % 4 / 2;
+    constexpr int first = TM / 16 * 4 * (TN / 8); /* of the eight */
+    int j = e < first ? e / 4 % (TN / 8) : (e - first) / 2;
+    int i = e < first ? 2 * (e / (4 * (TN / 8))) + e % 4 / 2 : TM / 8 - 1;
 
     *row = at<TM>(i, g);
     *col = at<TN>(j, 2 * t + e % 2);
@@ -131,19 +147,26 @@ __device__ __forceinline__ void join_slices(double (&acc)[TM * TN / 32],
     }
 }
 
-/* What of the tile at m0, n0 lies in the k1 x k2 results. */
-template <int TM, int TN>
+/* What of the tile at m0, n0 lies in the k1 x k2 results.  SELF: the eight
+ * behind the sixteens has its products with these from their mirror images. */
+template <int TM, int TN, bool SELF>
 __device__ __forceinline__ void write_tile(double *out, const double *acc,
                                            int m0, int n0, int g, int t,
                                            int k1, int k2)
 {
+    constexpr int edge = TM / 16 * 16;
+    constexpr bool mirrors = SELF && edge > 0 && edge < TM;
+
 #pragma unroll
     for (int e = 0; e < TM * TN / 32; e++) {
         int i, j;
 
         place<TM, TN>(e, g, t, &i, &j);
-        if (m0 + i < k1 && n0 + j < k2)
-            out[(int64_t)(n0 + j) * k1 + m0 + i] = acc[e];
+        if (m0 + i >= k1 || n0 + j >= k2 || (mirrors && i >= edge && j < edge))
+            continue;
+        out[(int64_t)(n0 + j) * k1 + m0 + i] = acc[e];
+        if (mirrors && i < edge && j >= edge)
+            out[(int64_t)i * k1 + j] = acc[e];
     }
 }
 
@@ -163,13 +186,12 @@ gram_kernel(operands o)
     int half = o.y[1] ? o.wn / 2 : o.wn, second = in >= half;
     int strip_m = (int)blockIdx.y / o.across, strip_n = (int)blockIdx.y % o.across;
     int m0 = 64 * strip_m + im * TM, n0 = 64 * strip_n + (in % half) * TN;
-    int cx = m0 + at<TM>(0, g), cy = n0 + at<TN>(0, g);
-    int left_x = o.k1 - cx, left_y = o.k2 - cy;
+    int left_x = o.k1 - m0, left_y = o.k2 - n0;
     int64_t ldx = o.ldx, ldy = second ? o.ldy[1] : o.ldy[0];
     int64_t row = ((int64_t)blockIdx.x * slices + slice) * (4 * G);
     int64_t step = (int64_t)gridDim.x * slices * (4 * G);
-    const double *x = o.x + (row + t) * ldx + cx;
-    const double *y = (second ? o.y[1] : o.y[0]) + (row + t) * ldy + cy;
+    const double *x = o.x + (row + t) * ldx + m0;
+    const double *y = (second ? o.y[1] : o.y[0]) + (row + t) * ldy + n0;
     double acc[count], a[G][TM / 8], own[SELF ? 1 : G][TN / 8];
     double (*b)[TN / 8] = own;
 
@@ -180,10 +202,10 @@ gram_kernel(operands o)
     for (; row + 4 * G <= o.n; row += step, x += step * ldx, y += step * ldy) {
 #pragma unroll
         for (int s = 0; s < G; s++) {
-            load_piece<TM, PAIRS>(a[s], x + 4 * s * ldx, left_x);
-            if (!SELF) load_piece<TN, PAIRS>(b[s], y + 4 * s * ldy, left_y);
+            load_piece<TM, PAIRS>(a[s], x + 4 * s * ldx, left_x, g);
+            if (!SELF) load_piece<TN, PAIRS>(b[s], y + 4 * s * ldy, left_y, g);
         }
-        multiply<TM, TN, G>(acc, a, b);
+        multiply<TM, TN, G, SELF>(acc, a, b);
     }
     if (row < o.n) {
 #pragma unroll
@@ -191,21 +213,21 @@ gram_kernel(operands o)
             bool in_range = row + 4 * s + t < o.n;
 
             load_piece<TM, PAIRS>(a[s], x + 4 * s * ldx,
-                                   in_range ? left_x : 0);
+                                   in_range ? left_x : 0, g);
             if (!SELF)
                 load_piece<TN, PAIRS>(b[s], y + 4 * s * ldy,
-                                       in_range ? left_y : 0);
+                                       in_range ? left_y : 0, g);
         }
-        multiply<TM, TN, G>(acc, a, b);
+        multiply<TM, TN, G, SELF>(acc, a, b);
     }
     join_slices<TM, TN>(acc, shared, tile, lane, slice, slices);
     if (slice > 0) return;
     double *out = o.part + ((int64_t)blockIdx.x * (o.y[1] ? 2 : 1) + second) *
                                o.k1 * o.k2;
-    write_tile<TM, TN>(out, acc, m0, n0, g, t, o.k1, o.k2);
+    write_tile<TM, TN, SELF>(out, acc, m0, n0, g, t, o.k1, o.k2);
 }
 
-int tile_of(int k) { return k <= 8 ? 8 : k <= 16 ? 16 : 32; }
+int tile_of(int k) { return k <= 8 ? 8 : k <= 16 ? 16 : k <= 24 ? 24 : 32; }
 
 /* Blocks along the rows. */
 template <int TM, int TN, bool SELF>
@@ -307,7 +329,10 @@ sps_status run(const sps_block *X, const sps_block *Y, double *to,
     o.wn = (Y->k > 32 ? 2 : 1) * (R ? 2 : 1);
     o.across = (int)ceil_div(Y->k, 64);
     if (o.k1 <= 2 && o.k2 <= 2) return run_few(X, Y, to, R, to_R);
-    switch (tile_of(X->k)) {
+    if (tile_of(o.k1) == 24 && tile_of(o.k2) == 24)
+        return o.self ? launch<24, 24, true>(ctx, &o, pairs)
+                      : launch<24, 24, false>(ctx, &o, pairs);
+    switch (tile_of(o.k1)) {
     case 8: return launch_n<8>(ctx, &o, pairs);
     case 16: return launch_n<16>(ctx, &o, pairs);
     default: return launch_n<32>(ctx, &o, pairs);
@@ -315,10 +340,10 @@ sps_status run(const sps_block *X, const sps_block *Y, double *to,
 }
 
 /* Whether gram_wide.cuh serves: both factors of 33 to 128 columns, and of X'X
- * those of 17 to 32, too. */
+ * those of 25 to 32, too. */
 bool for_wide(const sps_block *X, const sps_block *Y)
 {
-    int least = same(X, Y) ? 16 : 32, most = 128;
+    int least = same(X, Y) ? 24 : 32, most = 128;
 
     return X->k > least && Y->k > least && X->k <= most && Y->k <= most &&
            paired(X) && paired(Y) && has_strips(X->ctx);
