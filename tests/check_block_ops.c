@@ -168,7 +168,8 @@ static void combine_case(sps_context *ctx, int64_t n, int r, int k)
 START_TEST(combine_may_narrow_keep_or_widen_the_directions)
 {
     static const int shapes[][2] = {{1, 1}, {4, 4}, {5, 3}, {3, 5},  {16, 7},
-                                    {7, 16}, {17, 16}, {33, 33}, {0, 3}};
+                                    {7, 16}, {17, 16}, {33, 33}, {0, 3},
+                                    {20, 24}, {23, 18}, {9, 24}, {26, 31}};
     sps_context *ctx = open_with(0);
 
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)

@@ -23,6 +23,7 @@
 #define SPS_CUDA_PRODUCT_CUH
 
 #include "device.cuh"
+#include "spare.cuh"
 
 namespace {
 
@@ -44,15 +45,18 @@ struct operands {
 };
 
 enum sums { NO_SUMS, SQUARES, GRAM }; /* of the last product's result */
-enum access { WHOLE, PAIRS, SINGLES }; /* 16 bytes at a time, all columns in
-                                          sixteens; with a rest; not at all */
+/* 16 bytes at a time: all columns in sixteens; in pairs, of which the last may
+ * hold what is beside an odd last column; with a rest.  8 bytes.  From the best
+ * on. */
+enum access { WHOLE, PADDED, PAIRS, SINGLES };
 
 template <access HOW>
 __device__ __forceinline__ double2 take(const double *p, bool row, int left)
 {
     if constexpr (HOW == WHOLE)
-        return row ? *reinterpret_cast<const double2 *>(p)
-                   : make_double2(0.0, 0.0);
+        return whole_pair(p, row);
+    else if constexpr (HOW == PADDED)
+        return whole_pair(p, row && left > 0);
     else
         return load_pair<HOW == PAIRS>(p, row ? left : 0);
 }
@@ -63,20 +67,22 @@ __device__ __forceinline__ void put(double *p, bool row, int left, double2 v)
     if constexpr (HOW == WHOLE) {
         if (row) *reinterpret_cast<double2 *>(p) = v;
     } else {
-        store_pair<HOW == PAIRS>(p, row ? left : 0, v);
+        store_pair<HOW != SINGLES>(p, row ? left : 0, v);
     }
 }
 
-/* --- wide: T sixteens of columns at most */
+/* --- wide: E eights of columns at most, T sixteens */
 
 /* Eights of rows that a warp has in flight, threads, blocks an SM: measured in
  * doc/benchmarks.md, "H200: block operations". */
-template <int T, sums S> struct wide_shape {
+template <int E, sums S> struct wide_shape {
+    static constexpr int T = (E + 1) / 2;
     static constexpr int eights = 2;
     static constexpr int threads = T > 4 ? 256 : 128;
     static constexpr int per_sm =
         T > 4 ? 1 : T > 2 ? 2 : T > 1 ? (S == GRAM ? 2 : 3) : S == GRAM ? 4 : 5;
-    static constexpr int unroll = T > 4 ? 1 : T == 4 ? 2 : T;
+    /* Sixteens of Y that are kept until the last has its sums. */
+    static constexpr int kept = T > 4 ? 1 : T;
     static constexpr int rows = threads / 32 * 8 * eights; /* of a block */
     static constexpr int tiles = T * (T + 1) / 2;          /* of R'R */
     /* Shared: C, and behind it sums of squares, or in its place R'R. */
@@ -103,7 +109,7 @@ __device__ void arrange(double *fragment, const product &p, int k1, int k2)
 }
 
 /* Of 8 NB rows from row on x[b][s] = the lane's pieces of sixteen s. */
-template <int T, int NB, access HOW>
+template <int E, int T, int NB, access HOW>
 __device__ __forceinline__ void take_sixteen(const product &p, int64_t row,
                                              int64_t n, int k1, int s,
                                              double (*x)[T][4])
@@ -116,6 +122,8 @@ __device__ __forceinline__ void take_sixteen(const product &p, int64_t row,
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             int first = 16 * s + 8 * h;
+
+            if (first >= 8 * E) continue;
             double2 v = take<HOW>(px + 8 * b * p.ldx + first,
                                   row + g + 8 * b < n && 16 * s < k1,
                                   k1 - first - c);
@@ -145,28 +153,33 @@ __device__ __forceinline__ void take_old(const product &p, int64_t row,
 }
 
 /* d[b] += sixteen m of the columns of x C; then(s) when sixteen s of x has
- * served. */
-template <int T, int NB, class THEN>
+ * served.  beside: the last number of the last eight of x is no factor. */
+template <int E, int T, int NB, class THEN>
 __device__ __forceinline__ void multiply(double (*d)[4], double (*x)[T][4],
                                          const double *fragment, int m, int k1,
-                                         THEN then)
+                                         bool beside, THEN then)
 {
     const double *f = fragment + m * T * 256 + 2 * ((int)threadIdx.x % 32);
 
 #pragma unroll
     for (int s = 0; s < T; s++) {
+        const bool half = 2 * s + 1 == E;
         double a[8];
 
         if (16 * s >= k1) break;
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < (half ? 2 : 4); i++) {
             double2 v = *reinterpret_cast<const double2 *>(f + 64 * (4 * s + i));
 
             a[2 * i] = v.x;
             a[2 * i + 1] = v.y;
         }
 #pragma unroll
-        for (int b = 0; b < NB; b++) dmma16x16(d[b], a, x[b][s]);
+        for (int b = 0; b < NB; b++) {
+            if (2 * s + 2 >= E && beside) x[b][s][half ? 1 : 3] = 0;
+            if (half) dmma16x8(d[b], a, x[b][s]);
+            else dmma16x16(d[b], a, x[b][s]);
+        }
         then(s);
     }
 }
@@ -268,31 +281,42 @@ __device__ void write_gram(double (*gram)[2][4], double *shared, double *part,
 
 /* PAIR: the second product's result is wanted with its sign turned (R - Q a =
  * -(Q a - R), exactly), and C is the first's. */
-template <int T, access HOW, bool PAIR, sums S>
+template <int E, access HOW, bool PAIR, sums S>
 __global__ void
-__launch_bounds__((wide_shape<T, S>::threads), (wide_shape<T, S>::per_sm))
+__launch_bounds__((wide_shape<E, S>::threads), (wide_shape<E, S>::per_sm))
 wide_kernel(operands o)
 {
-    using shape = wide_shape<T, S>;
-    constexpr int NB = shape::eights, kept = S == GRAM ? T : 1;
+    using shape = wide_shape<E, S>;
+    constexpr int T = shape::T, NB = shape::eights, kept = shape::kept;
+    /* Rows of Y are written when all of theirs of W have come: a line of which
+     * a part is written while another is on its way comes a second time.
+     * Beyond 64 columns registers run short. */
+    constexpr bool at_once = kept == T;
     /* With sums rows are loaded while those before them are multiplied: what
      * comes behind a product takes time, and all warps would come to wait at
-     * once.  Where columns have a rest registers run short. */
-    constexpr bool ahead = HOW == WHOLE && S != NO_SUMS;
+     * once. */
+    constexpr bool ahead =
+        HOW == WHOLE ? S != NO_SUMS : HOW == PADDED && S == GRAM;
     extern __shared__ double fragment[];
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    /* The lane has what is beside an odd last column of X in its last piece:
+     * no factor, for it may be no number.  Beside one of W it goes into what
+     * is nobody's. */
+    const bool beside = HOW == PADDED && o.k1 == 8 * E - 7 + 2 * t;
     double *norms = fragment + T * T * 256;
     double *own = norms + threadIdx.x / 32 * (16 * T) + 2 * g;
     double gram[S == GRAM ? shape::tiles : 1][2][4] = {}, x[NB][T][4];
-    double2 w[NB][2];
+    double2 w[kept][NB][2];
     int64_t step = (int64_t)gridDim.x * shape::rows;
     int64_t row = (int64_t)blockIdx.x * shape::rows +
                   threadIdx.x / 32 * (8 * NB);
     auto take = [&](const product &p, int64_t row) {
 #pragma unroll
         for (int s = 0; s < T; s++)
-            take_sixteen<T, NB, HOW>(p, row, o.n, o.k1, s, x);
-        take_old<NB, HOW>(p, row, o.n, o.k2, 0, w);
+            take_sixteen<E, T, NB, HOW>(p, row, o.n, o.k1, s, x);
+#pragma unroll
+        for (int m = 0; m < kept; m++)
+            take_old<NB, HOW>(p, row, o.n, o.k2, m, w[m]);
     };
 
     arrange<T>(fragment, o.first, o.k1, o.k2);
@@ -311,27 +335,7 @@ wide_kernel(operands o)
             double *py = p.y + (row + 2 * t) * p.ldy + 2 * g;
             double acc[kept][NB][4];
 
-            if (!ahead) take(p, row);
-#pragma unroll(shape::unroll)
-            for (int m = 0; m < T; m++) {
-                double (*d)[4] = acc[S == GRAM ? m : 0];
-
-#pragma unroll
-                for (int b = 0; b < NB; b++)
-#pragma unroll
-                    for (int e = 0; e < 4; e++)
-                        d[b][e] = p.b * (e < 2 ? w[b][e % 2].x : w[b][e % 2].y);
-                if (16 * m >= o.k2) continue;
-                if (ahead && 16 * (m + 1) >= o.k2) {
-                    take_old<NB, HOW>(next, its_row, o.n, o.k2, 0, w);
-                    multiply<T, NB>(d, x, fragment, m, o.k1, [&](int s) {
-                        take_sixteen<T, NB, HOW>(next, its_row, o.n, o.k1, s,
-                                                 x);
-                    });
-                } else {
-                    take_old<NB, HOW>(p, row, o.n, o.k2, m + 1, w);
-                    multiply<T, NB>(d, x, fragment, m, o.k1, [](int) {});
-                }
+            auto finish = [&](int m, double (*d)[4]) {
 #pragma unroll
                 for (int b = 0; b < NB; b++) {
                     if (PAIR && last)
@@ -345,7 +349,42 @@ wide_kernel(operands o)
                                  make_double2(d[b][h], d[b][2 + h]));
                 }
                 if (S == SQUARES && last) add_squares<NB>(d, own + 16 * m);
+            };
+
+            if (!ahead) take(p, row);
+#pragma unroll(kept)
+            for (int m = 0; m < T; m++) {
+                double (*d)[4] = acc[at_once ? m : 0];
+                double2 (*old)[2] = w[at_once ? m : 0];
+
+#pragma unroll
+                for (int b = 0; b < NB; b++)
+#pragma unroll
+                    for (int e = 0; e < 4; e++)
+                        d[b][e] = p.b * (e < 2 ? old[b][e % 2].x
+                                               : old[b][e % 2].y);
+                if (16 * m >= o.k2) continue;
+                if (ahead && 16 * (m + 1) >= o.k2) {
+#pragma unroll
+                    for (int l = 0; l < kept; l++)
+                        take_old<NB, HOW>(next, its_row, o.n, o.k2, l, w[l]);
+                    auto then = [&](int s) {
+                        take_sixteen<E, T, NB, HOW>(next, its_row, o.n, o.k1, s,
+                                                    x);
+                    };
+                    multiply<E, T, NB>(d, x, fragment, m, o.k1, beside, then);
+                } else {
+                    if (!at_once)
+                        take_old<NB, HOW>(p, row, o.n, o.k2, m + 1, w[0]);
+                    multiply<E, T, NB>(d, x, fragment, m, o.k1, beside,
+                                       [](int) {});
+                }
+                if (!at_once) finish(m, d);
             }
+            if constexpr (at_once)
+#pragma unroll
+                for (int m = 0; m < T; m++)
+                    if (16 * m < o.k2) finish(m, acc[m]);
             if constexpr (S == GRAM)
                 if (last) add_gram<T, NB>(acc, gram);
         }

@@ -75,11 +75,12 @@ sps_status spread(sps_context *ctx, operands *o, int rows, int per_sm, sums S,
     return SPS_OK;
 }
 
-template <int T, access HOW, bool PAIR, sums S>
+/* E eights of columns. */
+template <int E, access HOW, bool PAIR, sums S>
 sps_status launch_wide(sps_context *ctx, operands *o, int *blocks)
 {
-    using shape = wide_shape<T, S>;
-    auto kernel = wide_kernel<T, HOW, PAIR, S>;
+    using shape = wide_shape<E, S>;
+    auto kernel = wide_kernel<E, HOW, PAIR, S>;
 
     if (shape::shared > 48 << 10)
         SPS_CUDA(ctx, cudaFuncSetAttribute(
@@ -97,14 +98,14 @@ sps_status launch_widths(sps_context *ctx, operands *o, int *blocks)
 {
     int k = o->k1 > o->k2 ? o->k1 : o->k2;
 
-    if (k <= 16) return launch_wide<1, HOW, PAIR, S>(ctx, o, blocks);
+    if (k <= 16) return launch_wide<2, HOW, PAIR, S>(ctx, o, blocks);
     if (S == GRAM || k <= 32)
-        return launch_wide<2, HOW, PAIR, S>(ctx, o, blocks);
+        return launch_wide<4, HOW, PAIR, S>(ctx, o, blocks);
     if constexpr (S != GRAM) { /* beyond widest_gram registers run short */
-        if (k <= 48) return launch_wide<3, HOW, PAIR, S>(ctx, o, blocks);
-        if (k <= 64) return launch_wide<4, HOW, PAIR, S>(ctx, o, blocks);
-        if (k <= 96) return launch_wide<6, HOW, PAIR, S>(ctx, o, blocks);
-        return launch_wide<8, HOW, PAIR, S>(ctx, o, blocks);
+        if (k <= 48) return launch_wide<6, HOW, PAIR, S>(ctx, o, blocks);
+        if (k <= 64) return launch_wide<8, HOW, PAIR, S>(ctx, o, blocks);
+        if (k <= 96) return launch_wide<12, HOW, PAIR, S>(ctx, o, blocks);
+        return launch_wide<16, HOW, PAIR, S>(ctx, o, blocks);
     }
 }
 
@@ -136,10 +137,16 @@ sps_status launch_eight(sps_context *ctx, operands *o, int *blocks)
     return SPS_OK;
 }
 
+/* An odd last column of X is in the last of E eights, where it is sought. */
+bool odd_in(int E, int k1) { return k1 % 2 == 0 || k1 > 8 * (E - 1); }
+
 /* Up to `widest` columns, with sums from each of so many blocks. */
 template <bool PAIR, sums S>
-sps_status launch(sps_context *ctx, operands *o, bool pairs, int *blocks)
+sps_status launch(sps_context *ctx, operands *o, access how, int *blocks)
 {
+    bool pairs = how != SINGLES;
+    int k = o->k1 > o->k2 ? o->k1 : o->k2;
+
     if (o->k1 <= few && o->k2 <= few)
         return pairs ? launch_few<true, PAIR, S>(ctx, o, blocks)
                      : launch_few<false, PAIR, S>(ctx, o, blocks);
@@ -147,6 +154,10 @@ sps_status launch(sps_context *ctx, operands *o, bool pairs, int *blocks)
         return launch_eight<PAIR, S>(ctx, o, blocks);
     if (pairs && o->k1 % 16 == 0 && o->k2 % 16 == 0)
         return launch_widths<WHOLE, PAIR, S>(ctx, o, blocks);
+    if (how == PADDED && k > 16 && k <= 24 && odd_in(3, o->k1))
+        return launch_wide<3, PADDED, PAIR, S>(ctx, o, blocks);
+    if (how == PADDED && k > 24 && k <= 32 && odd_in(4, o->k1))
+        return launch_wide<4, PADDED, PAIR, S>(ctx, o, blocks);
     return pairs ? launch_widths<PAIRS, PAIR, S>(ctx, o, blocks)
                  : launch_widths<SINGLES, PAIR, S>(ctx, o, blocks);
 }
@@ -197,6 +208,14 @@ product product_of(double a, const sps_block *X, const double *c, double b,
     return p;
 }
 
+/* k1 columns of X, k2 of W and Y. */
+access access_of(const sps_block *X, const sps_block *W, const sps_block *Y,
+                 int k1, int k2)
+{
+    if (!paired(X) || !paired(W) || !paired(Y)) return SINGLES;
+    return pairs_throughout(X, k1) && pairs_throughout(W, k2) ? PADDED : PAIRS;
+}
+
 /* Y = a X C + b W with k1, k2 columns, and G = Y'Y unless NULL; Y may share
  * memory with X or W. */
 sps_status multiply_any(double a, const sps_block *X, const sps_small *C,
@@ -204,7 +223,7 @@ sps_status multiply_any(double a, const sps_block *X, const sps_small *C,
                         int k2, sps_small *G)
 {
     sps_context *ctx = X->ctx;
-    bool pairs = paired(X) && paired(W) && paired(Y);
+    access how = access_of(X, W, Y, k1, k2);
     bool apart = W->data == Y->data && X->data != Y->data;
     operands o = {};
     const double *c;
@@ -219,7 +238,7 @@ sps_status multiply_any(double a, const sps_block *X, const sps_small *C,
         size_t count = (size_t)k2 * (size_t)k2;
 
         SPS_TRY_RETURN(spsi_cuda_need_down(ctx, count * 8));
-        SPS_TRY_RETURN((launch<false, GRAM>(ctx, &o, pairs, &blocks)));
+        SPS_TRY_RETURN((launch<false, GRAM>(ctx, &o, how, &blocks)));
         SPS_TRY_RETURN(launch_join<plus>(ctx, o.part, blocks, (int64_t)count,
                                          spsi_cuda_result(G, 0)));
         return spsi_cuda_deliver(G, 0);
@@ -229,7 +248,7 @@ sps_status multiply_any(double a, const sps_block *X, const sps_small *C,
     if (spsi_cuda_product_for(&once, G != NULL))
         return G ? spsi_cuda_product_gram(&once, G) : spsi_cuda_product(&once);
     if (k1 <= widest && k2 <= widest)
-        SPS_TRY_RETURN((launch<false, NO_SUMS>(ctx, &o, pairs, &blocks)));
+        SPS_TRY_RETURN((launch<false, NO_SUMS>(ctx, &o, how, &blocks)));
     else if (apart)
         SPS_TRY_RETURN(launch_blas(ctx, &o));
     else
@@ -267,7 +286,9 @@ sps_status spsi_cuda_update_pair(const sps_block *P, const sps_block *Q,
                                  sps_block *R, sps_small *S)
 {
     sps_context *ctx = X->ctx;
-    bool pairs = paired(P) && paired(Q) && paired(X) && paired(R);
+    access first = access_of(P, X, X, P->k, X->k);
+    access second = access_of(Q, R, R, Q->k, R->k);
+    access how = first > second ? first : second;
     bool gram = S->rows > 1 && P->k <= widest_gram && X->k <= widest_gram;
     int count = S->rows * S->cols;
     operands o = {};
@@ -284,8 +305,8 @@ sps_status spsi_cuda_update_pair(const sps_block *P, const sps_block *Q,
     o.n = X->n;
     o.k1 = P->k;
     o.k2 = X->k;
-    SPS_TRY_RETURN((gram ? launch<true, GRAM>(ctx, &o, pairs, &blocks)
-                         : launch<true, SQUARES>(ctx, &o, pairs, &blocks)));
+    SPS_TRY_RETURN((gram ? launch<true, GRAM>(ctx, &o, how, &blocks)
+                         : launch<true, SQUARES>(ctx, &o, how, &blocks)));
     SPS_TRY_RETURN(launch_join<plus>(ctx, o.part, blocks, count,
                                      spsi_cuda_result(S, 0)));
     return spsi_cuda_deliver(S, 0);
