@@ -67,10 +67,10 @@ static bool solve_regular(const struct upper *u, const double *b, double *x)
                    longest(u->n, b);
 }
 
-/* The shortest x of the best, by what R does above tolerance ||R||.
- * room: n^2. */
-static sps_status solve_cut(sps_context *ctx, const struct upper *u,
-                            const double *b, double *room, double *x)
+/* The shortest x of the best for each column of B (n x k, x in its place), by
+ * what R does above tolerance ||R||.  room: n^2. */
+static sps_status solve_cut(sps_context *ctx, const struct upper *u, int k,
+                            double *B, double *room)
 {
     const int n = u->n;
     sps_status st = SPS_OK;
@@ -81,8 +81,7 @@ static sps_status solve_cut(sps_context *ctx, const struct upper *u,
     for (int j = 0; j < n; j++)
         memcpy(room + (int64_t)j * n, u->R + (int64_t)j * u->ld,
                (size_t)(j + 1) * sizeof *room);
-    memcpy(x, b, (size_t)n * sizeof *x);
-    info = LAPACKE_dgelsy(LAPACK_COL_MAJOR, n, n, 1, room, n, x, n, order,
+    info = LAPACKE_dgelsy(LAPACK_COL_MAJOR, n, n, k, room, n, B, n, order,
                           u->tolerance, &rank);
     SPS_REQUIRE(ctx, info != LAPACK_WORK_MEMORY_ERROR, SPS_ENOMEM,
                 "no memory for least squares of order %d", n);
@@ -101,32 +100,58 @@ static double expected(const struct upper *u, const double *b, const double *x,
            DBL_EPSILON * u->largest * longest(u->n, x);
 }
 
-static bool all_finite(const struct upper *u, const double *b)
+static bool all_finite(const struct upper *u)
 {
     for (int j = 0; j < u->n; j++)
         if (!isfinite(longest(j + 1, u->R + (int64_t)j * u->ld))) return false;
-    return isfinite(longest(u->n, b));
+    return true;
 }
 
-sps_status spsi_small_solve_upper(sps_context *ctx, const double *R, int n,
-                                  int ld, const double *b, double *x)
+/* The columns of B are b where that is finite, else zero. */
+static void take_finite(int n, int k, const double *b, int ldb, double *B)
 {
-    struct upper u = { R, n, ld, 0, (n > 16 ? n : 16) * DBL_EPSILON };
+    for (int c = 0; c < k; c++, b += ldb, B += n)
+        if (isfinite(longest(n, b))) memcpy(B, b, (size_t)n * sizeof *B);
+        else memset(B, 0, (size_t)n * sizeof *B);
+}
+
+/* k columns of which some may be no more than rounding: one factorisation for
+ * all of them. */
+static sps_status solve_doubtful(sps_context *ctx, const struct upper *u,
+                                 int k, const double *b, int ldb, double *x,
+                                 int ldx)
+{
+    const int n = u->n;
     sps_status st = SPS_OK;
+    const bool finite_R = all_finite(u);
     double *room = NULL, *cut;
 
-    for (int j = 0; j < n; j++) u.largest = fmax(u.largest, pivot(&u, j));
-    if (n == 0 || solve_regular(&u, b, x)) return SPS_OK;
-    if (!all_finite(&u, b)) {
-        for (int j = 0; j < n; j++) x[j] = NAN;
-        return SPS_OK;
-    }
-    SPS_TRY(SPS_NEW(ctx, (int64_t)n * (n + 1), &room));
+    SPS_TRY(SPS_NEW(ctx, (int64_t)n * (n + k), &room));
     cut = room + (int64_t)n * n;
-    SPS_TRY(solve_cut(ctx, &u, b, room, cut));
-    if (!(2 * expected(&u, b, x, room) < expected(&u, b, cut, room)))
-        memcpy(x, cut, (size_t)n * sizeof *x);
+    take_finite(n, k, b, ldb, cut);
+    if (finite_R) SPS_TRY(solve_cut(ctx, u, k, cut, room));
+    for (int c = 0; c < k; c++, b += ldb, x += ldx, cut += n) {
+        if (solve_regular(u, b, x)) continue;
+        if (!finite_R || !isfinite(longest(n, b)))
+            for (int j = 0; j < n; j++) x[j] = NAN;
+        else if (!(2 * expected(u, b, x, room) < expected(u, b, cut, room)))
+            memcpy(x, cut, (size_t)n * sizeof *x);
+    }
 fail:
     spsi_free(ctx, room);
     return st;
+}
+
+sps_status spsi_small_solve_upper(sps_context *ctx, const double *R, int n,
+                                  int ld, int k, const double *b, int ldb,
+                                  double *x, int ldx)
+{
+    struct upper u = { R, n, ld, 0, (n > 16 ? n : 16) * DBL_EPSILON };
+
+    if (n == 0) return SPS_OK;
+    for (int j = 0; j < n; j++) u.largest = fmax(u.largest, pivot(&u, j));
+    for (; k > 0; k--, b += ldb, x += ldx)
+        if (!solve_regular(&u, b, x))
+            return solve_doubtful(ctx, &u, k, b, ldb, x, ldx);
+    return SPS_OK;
 }

@@ -74,6 +74,7 @@ sps_status spsi_hessenberg_solve(sps_context *ctx, const sps_hessenberg *h,
                                  int p, double *y)
 {
     return spsi_small_solve_upper(ctx, h->r + (int64_t)p * h->m * h->m,
-                                  h->size[p], h->m,
-                                  h->g + (int64_t)p * (h->m + 1), y);
+                                  h->size[p], h->m, 1,
+                                  h->g + (int64_t)p * (h->m + 1), h->m + 1, y,
+                                  h->m);
 }

@@ -223,13 +223,7 @@ void spsi_least_squares_multiply(const sps_least_squares *q, double *x)
 
 sps_status spsi_least_squares_solve(const sps_least_squares *q, sps_small *Y)
 {
-    sps_status st = SPS_OK;
-
     spsi_small_shape(Y, q->columns, Y->cols);
-    for (int c = 0; c < Y->cols; c++)
-        SPS_TRY(spsi_small_solve_upper(Y->ctx, q->r, q->columns, q->max_rows,
-                                       right_of(q, c),
-                                       spsi_small_at(Y, 0, c)));
-fail:
-    return st;
+    return spsi_small_solve_upper(Y->ctx, q->r, q->columns, q->max_rows,
+                                  Y->cols, q->g, q->max_rows, Y->v, Y->rows);
 }

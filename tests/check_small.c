@@ -256,7 +256,7 @@ static void solve_upper(int n, const double *R, const double *b, double *x)
     for (int t = 0; t < 40; t++) ld5[t] = NAN;
     for (int j = 0; j < n; j++)
         for (int i = 0; i <= j; i++) ld5[5 * j + i] = R[n * j + i];
-    ck_assert_int_eq(spsi_small_solve_upper(ctx, ld5, n, 5, b, x), SPS_OK);
+    OK(ctx, spsi_small_solve_upper(ctx, ld5, n, 5, 1, b, n, x, n));
 }
 
 START_TEST(regular_upper_triangles_are_solved_exactly)
@@ -308,6 +308,28 @@ START_TEST(steep_upper_triangles_are_solved_rather_than_cut)
 
     solve_upper(2, R, b, x);
     ck_assert(fabs(x[1] / 3e7 - 1) < 1e-14 && fabs(x[0] + 1) < 1e-14);
+}
+END_TEST
+
+/* Columns that are safe, cut, not finite, steep and safe: each is what it is
+ * alone. */
+START_TEST(upper_triangles_take_each_right_hand_side_by_itself)
+{
+    static const double R[] = { 3e7, 0, 0, 1, 1 / 3e7, 0, 0, 0, 1e-9 };
+    static const double b[] = { 1, 0, 0, 9, 0, 0, 1, 9, NAN, 0,
+                                0, 9, 0, 1, 0, 9, 3, 0, 0, 9 };
+    double x[5 * 3], alone[3];
+
+    OK(ctx, spsi_small_solve_upper(ctx, R, 3, 3, 5, b, 4, x, 3));
+    for (int c = 0; c < 5; c++) {
+        OK(ctx, spsi_small_solve_upper(ctx, R, 3, 3, 1, b + 4 * c, 4, alone,
+                                       3));
+        for (int j = 0; j < 3; j++)
+            ck_assert(c == 2 ? isnan(alone[j]) && isnan(x[3 * c + j])
+                             : fabs(x[3 * c + j] - alone[j]) <=
+                                   1e-14 * fabs(alone[j]));
+    }
+    ck_assert(fabs(x[3 + 2]) < 1 && fabs(x[9 + 1] / 3e7 - 1) < 1e-14);
 }
 END_TEST
 
@@ -458,6 +480,7 @@ int main(void)
     tcase_add_test(t, regular_upper_triangles_are_solved_exactly);
     tcase_add_test(t, singular_upper_triangles_give_short_and_best_solutions);
     tcase_add_test(t, steep_upper_triangles_are_solved_rather_than_cut);
+    tcase_add_test(t, upper_triangles_take_each_right_hand_side_by_itself);
     tcase_add_test(t, tolerance_decides_on_nearly_dependent_columns);
     tcase_add_test(t, zero_and_nan_give_rank_zero_or_leave_their_column_out);
     suite_add_tcase(s, t);
