@@ -289,11 +289,14 @@ fail:
     return st;
 }
 
-/* The block method gave up where a simpler one may still go on. */
+/* The block method gave up where a simpler one may still go on.  Not finite:
+ * products of blocks leave the range of doubles where norms do not (entries of
+ * A of 1e-170, hence of M R of 1e170). */
 static bool falls_back(const sps_solver *s)
 {
     return s->fallback && s->type != s->fallback &&
-           (s->stop == SPS_STOP_BREAKDOWN || s->stop == SPS_STOP_STAGNATED);
+           (s->stop == SPS_STOP_BREAKDOWN || s->stop == SPS_STOP_STAGNATED ||
+            s->stop == SPS_STOP_NOT_FINITE);
 }
 
 static void swap_method(sps_solver *s)
@@ -331,7 +334,7 @@ static sps_status fall_back(sps_solver *s)
     SPS_TRY(spsi_columns_restore(s, false));
     if (afresh) SPS_TRY(spsi_columns_guess(s));
     swap_method(s);
-    if (s->iteration > 0)
+    if (s->iteration > 0 || s->stop == SPS_STOP_NOT_FINITE)
         spsi_note(s->ctx, "%s ended (%s) after %d iterations; %s with %s",
                   s->fallback->name, sps_stop_string(s->stop), s->iteration,
                   afresh ? "began again" : "went on", s->type->name);

@@ -2,6 +2,7 @@
 /* check_ladder.c - solver auto: what it chooses, how it goes on where a choice
  * does not do, that limits hold for all steps together, and that it tells the
  * truth.  One solver over changing values: check_ladder_values.c. */
+#include <math.h>
 #include <time.h>
 
 #include "ladder.h"
@@ -67,6 +68,25 @@ START_TEST(zeros_on_the_diagonal_are_no_obstacle)
     ck_assert_str_eq(p.result.precond, "ilut");
     ck_assert(noted("matching"));
     problem_close(&p);
+}
+END_TEST
+
+/* The residual is worked on in units of its own, the matrix is not: products
+ * of blocks M R leave the range of doubles, and what stands by goes on. */
+START_TEST(the_unit_of_the_matrix_may_be_any)
+{
+    static const int power[] = { -800, -560, 560, 700 };
+
+    for (int t = 0; t < 4; t++) {
+        sps_csr *A = zoo("grid5", 400, ZOO_SPD);
+        problem p;
+
+        for (int64_t q = 0; q < A->nnz; q++)
+            ((double *)A->val)[q] = ldexp(((double *)A->val)[q], power[t]);
+        problem_open(&p, ctx, A, 4);
+        must_solve(&p, t < 2 ? "small unit" : "large unit");
+        problem_close(&p);
+    }
 }
 END_TEST
 
@@ -324,6 +344,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_nonsymmetric_matrix_gets_a_method_that_fits),
     RUNNER_TEST(an_indefinite_matrix_is_found_out_and_solved),
     RUNNER_TEST(zeros_on_the_diagonal_are_no_obstacle),
+    RUNNER_TEST(the_unit_of_the_matrix_may_be_any),
     RUNNER_TEST(iterations_are_those_of_all_steps_together),
     RUNNER_TEST(time_is_that_of_all_steps_together),
     RUNNER_TEST(dense_factors_are_the_last_step_or_never),

@@ -253,6 +253,14 @@ if [ -c /dev/full ]; then
     [ $? -eq 7 ] || fail "report to a full device: not 7"
 fi
 
+# --- a matrix in a unit of 1e-170: auto goes on, block_cg says who would
+awk '/^%/ { print; next } !size { print; size = 1; next }
+     { print $1, $2, $3 "e-170" }' "$p2" >"$tmp/unit.mtx"
+expect 0 "" -A "$tmp/unit.mtx" $quick
+expect 4 "" -A "$tmp/unit.mtx" $quick -solver block_cg
+grep -q -- "-solver cg: products" "$tmp/out" || fail "no word of cg"
+expect 0 "" -A "$tmp/unit.mtx" $quick -solver cg
+
 # --- quiet says nothing; pipes get no progress line
 expect 0 "" -A $p2 $quick -quiet
 [ -s "$tmp/out" ] || [ -s "$tmp/err" ] && fail "-quiet is not quiet"

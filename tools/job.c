@@ -305,6 +305,10 @@ const char *job_advice(const job *j)
     case SPS_STOP_PRECOND_INDEFINITE: return "-precond none";
     case SPS_STOP_BREAKDOWN: return "-solver auto or gmres, or another -precond";
     case SPS_STOP_NOT_FINITE:
+        if (strcmp(r->solver, "block_cg") == 0)
+            return "-solver cg: products of whole blocks may overflow where "
+                   "its norms do not; or look for huge or undefined numbers "
+                   "in A, B and x0";
         if (strcmp(r->precond, "none") != 0)
             return "another -precond: what this one makes of the numbers may "
                    "overflow; or look for huge or undefined ones in A, B and "
