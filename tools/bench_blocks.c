@@ -11,6 +11,7 @@
  *     update_gram X += P a, R -= Q a, R'R       reads 4, writes 2
  *     combine     P = Z + P b, G = P'P          reads 2, writes 1
  *     solve       X = X C^-1                    reads 1, writes 1
+ *     axpby       Y = a X + b Y                 reads 2, writes 1
  *
  * in blocks of 8 n k bytes; each product is 2 n k^2 flops, half of that where
  * it is symmetric or triangular.  The floor is the larger of bytes / copy
@@ -31,7 +32,7 @@
 static const double gpu_peak = 67e12;
 
 enum { GRAM, GRAM_SELF, GRAM_PAIR, MULTIPLY, UPDATE, UPDATE_PAIR, UPDATE_GRAM,
-       COMBINE, SOLVE, OPERATIONS };
+       COMBINE, SOLVE, AXPBY, OPERATIONS };
 
 static const struct { const char *name; int reads, writes; double products; }
 operation[OPERATIONS] = {
@@ -39,7 +40,7 @@ operation[OPERATIONS] = {
     {"gram_pair", 3, 0, 2},   {"multiply", 1, 1, 1},
     {"update", 2, 1, 1},      {"update_pair", 4, 2, 2},
     {"update_gram", 4, 2, 2.5}, {"combine", 2, 1, 1.5},
-    {"solve", 1, 1, 0.5},
+    {"solve", 1, 1, 0.5},     {"axpby", 2, 1, 0},
 };
 
 typedef struct set {
@@ -127,6 +128,8 @@ static sps_status run(void *data)
                               s->G);
     case COMBINE:
         return f->combine(s->W[0], s->tiny, s->W[1], s->G);
+    case AXPBY:
+        return f->axpby(0.5, s->W[0], 0.5, s->W[1]);
     default:
         return f->solve_small(s->unit, s->W[0]);
     }
@@ -255,6 +258,14 @@ static bool good_update(const host *h, const double *Y, const double *Z,
     return true;
 }
 
+static bool good_axpby(const host *h, const double *Y, const double *X,
+                       const double *Z)
+{
+    for (int64_t e = 0; e < h->n * h->k; e++)
+        if (!near(Y[e], 0.5L * X[e] + 0.5L * Z[e], DBL_EPSILON)) return false;
+    return true;
+}
+
 static bool good_norms(const host *h, const double *R, const sps_small *norm2)
 {
     if (!norm2) return false;
@@ -295,6 +306,8 @@ static bool right(const set *s, const host *h, double *const *p,
     case COMBINE:
         return good_update(h, q[1], p[0], p[1], seen(s, s->tiny), 1) &&
                good_gram(h, q[1], q[1], seen(s, s->G));
+    case AXPBY:
+        return good_axpby(h, q[1], p[0], p[1]);
     default: /* the old X is the new one times C */
         return good_update(h, p[0], NULL, q[0], seen(s, s->unit), 1);
     }
