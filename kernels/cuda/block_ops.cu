@@ -5,7 +5,7 @@
  * One skeleton: a thread owns a pair of columns and strides over rows, four
  * rows at a time so that enough loads are in flight.  Bytes moved: each block
  * named once, nothing else. */
-#include "device.cuh"
+#include "cover.cuh"
 #include "single.cuh"
 
 #include "philox.h"
@@ -21,7 +21,7 @@ template <class OP>
 __global__ void __launch_bounds__(256) each_pair(OP op, int64_t n, int k,
                                                  int lanes)
 {
-    int rows = 256 / lanes;
+    int rows = (int)blockDim.x / lanes;
     int64_t step = (int64_t)gridDim.x * rows;
     int64_t first = (int64_t)blockIdx.x * rows + threadIdx.x / lanes;
 
@@ -45,10 +45,10 @@ __global__ void __launch_bounds__(256) each_pair(OP op, int64_t n, int k,
 
 template <class OP> sps_status run(sps_block *Y, int k, const OP &op)
 {
-    cover c = cover_of(Y->ctx, Y->n, k, deep);
+    cover c = cover_lines(Y->ctx, Y->n, k, deep);
 
     if (Y->n == 0 || k == 0) return SPS_OK;
-    each_pair<<<c.blocks, 256, 0, spsi_cuda_state(Y->ctx)->stream>>>(
+    each_pair<<<c.blocks, threads_of(c), 0, spsi_cuda_state(Y->ctx)->stream>>>(
         op, Y->n, k, c.lanes);
     SPS_LAUNCHED(Y->ctx);
     return SPS_OK;

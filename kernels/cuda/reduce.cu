@@ -6,7 +6,7 @@
  * columns, the block adds its threads by a tree and writes one partial row,
  * and a small kernel adds the partial rows in order.  The grid depends on the
  * shape and the device alone, so the bits do too. */
-#include "device.cuh"
+#include "cover.cuh"
 
 #include <string.h>
 
@@ -14,31 +14,13 @@ namespace {
 
 constexpr int deep = 4; /* rows in flight per thread */
 
-/* Joins the rows of a block, tree-wise; the result is with row 0. */
-template <class J>
-__device__ double2 join_rows(double2 v, double2 *shared, int lanes)
-{
-    int t = (int)threadIdx.x;
-
-    __syncthreads(); /* shared is used again for the next columns */
-    shared[t] = v;
-    for (int half = 128; half >= lanes; half /= 2) {
-        __syncthreads();
-        if (t < half) {
-            shared[t].x = J::one(shared[t].x, shared[t + half].x);
-            shared[t].y = J::one(shared[t].y, shared[t + half].y);
-        }
-    }
-    return shared[t];
-}
-
 /* part[block][column] = join over the block's rows of op. */
 template <class OP, class J>
 __global__ void __launch_bounds__(256) over_rows(OP op, int64_t n, int k,
                                                  int lanes, double *part)
 {
     __shared__ double2 shared[256];
-    int rows = 256 / lanes, lane = (int)threadIdx.x % lanes;
+    int rows = (int)blockDim.x / lanes, lane = (int)threadIdx.x % lanes;
     int64_t step = (int64_t)gridDim.x * rows;
     int64_t first = (int64_t)blockIdx.x * rows + threadIdx.x / lanes;
 
@@ -72,14 +54,15 @@ sps_status run(sps_context *ctx, int64_t n, int k, const OP &op,
                double *to = NULL)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
-    cover c = cover_of(ctx, n, k, 2 * deep);
+    cover c = cover_lines(ctx, n, k, 2 * deep);
     double *part;
 
     SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)k * 8));
     SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)c.blocks * (size_t)k *
                                                8));
     part = (double *)s->d_scratch;
-    over_rows<OP, J><<<c.blocks, 256, 0, s->stream>>>(op, n, k, c.lanes, part);
+    over_rows<OP, J><<<c.blocks, threads_of(c), 0, s->stream>>>(
+        op, n, k, c.lanes, part);
     SPS_LAUNCHED(ctx);
     SPS_TRY_RETURN(launch_join<J>(ctx, part, (int)c.blocks, k,
                                   to ? to : s->down));
@@ -197,12 +180,13 @@ __global__ void __launch_bounds__(256)
 subtract(const double *sum, const int32_t *row, int64_t rows, double *x,
          int64_t ldx, int k, int lanes)
 {
-    int64_t step = (int64_t)gridDim.x * (256 / lanes);
+    int rows_of_block = (int)blockDim.x / lanes;
+    int64_t step = (int64_t)gridDim.x * rows_of_block;
 
     for (int c = (int)threadIdx.x % lanes; c < k; c += lanes) {
         double mean = sum[c] / (double)rows;
 
-        for (int64_t i = (int64_t)blockIdx.x * (256 / lanes) +
+        for (int64_t i = (int64_t)blockIdx.x * rows_of_block +
                          threadIdx.x / lanes;
              i < rows; i += step)
             x[row[i] * ldx + c] -= mean;
@@ -214,7 +198,7 @@ small_means(const int64_t *start, const int32_t *row, int64_t count, double *x,
             int64_t ldx, int k, int lanes)
 {
     __shared__ double2 shared[256];
-    int rows = 256 / lanes, lane = (int)threadIdx.x % lanes;
+    int rows = (int)blockDim.x / lanes, lane = (int)threadIdx.x % lanes;
     int r = (int)threadIdx.x / lanes;
 
     for (int64_t s = blockIdx.x; s < count; s += gridDim.x) {
@@ -252,7 +236,7 @@ sps_status large_mean(const sps_components *c, int64_t first, int64_t rows,
 {
     sps_context *ctx = X->ctx;
     sps_cuda_state *s = spsi_cuda_state(ctx);
-    cover v = cover_of(ctx, rows, X->k, 2 * deep);
+    cover v = cover_lines(ctx, rows, X->k, 2 * deep);
     const int32_t *row = c->row + first;
     double *part, *sum;
 
@@ -260,12 +244,12 @@ sps_status large_mean(const sps_components *c, int64_t first, int64_t rows,
                                                (size_t)X->k * 8));
     part = (double *)s->d_scratch;
     sum = part + (size_t)v.blocks * (size_t)X->k;
-    over_rows<member_op, plus><<<v.blocks, 256, 0, s->stream>>>(
+    over_rows<member_op, plus><<<v.blocks, threads_of(v), 0, s->stream>>>(
         member_op{numbers(X), X->ld, row}, rows, X->k, v.lanes, part);
     SPS_LAUNCHED(ctx);
     SPS_TRY_RETURN(launch_join<plus>(ctx, part, (int)v.blocks, X->k, sum));
-    subtract<<<v.blocks, 256, 0, s->stream>>>(sum, row, rows, numbers(X),
-                                              X->ld, X->k, v.lanes);
+    subtract<<<v.blocks, threads_of(v), 0, s->stream>>>(
+        sum, row, rows, numbers(X), X->ld, X->k, v.lanes);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }
@@ -342,7 +326,7 @@ sps_status spsi_cuda_update_pair_cols(const sps_block *P, const sps_block *Q,
 sps_status spsi_cuda_remove_means(const sps_components *c, sps_block *X)
 {
     sps_context *ctx = X->ctx;
-    cover v = cover_of(ctx, large, X->k, 1);
+    cover v = cover_lines(ctx, large, X->k, 1);
     int64_t blocks = 16 * (int64_t)spsi_cuda_state(ctx)->sms, small = 0;
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
@@ -355,7 +339,8 @@ sps_status spsi_cuda_remove_means(const sps_components *c, sps_block *X)
     }
     if (small == 0) return SPS_OK;
     if (blocks > c->count) blocks = c->count;
-    small_means<<<(unsigned)blocks, 256, 0, spsi_cuda_state(ctx)->stream>>>(
+    small_means<<<(unsigned)blocks, threads_of(v), 0,
+                  spsi_cuda_state(ctx)->stream>>>(
         c->start, c->row, c->count, numbers(X), X->ld, X->k, v.lanes);
     SPS_LAUNCHED(ctx);
     return SPS_OK;

@@ -6,6 +6,7 @@
  *
  * Bytes: each block once, in its type.  Order of sums: rows of a warp, warps
  * of a block by a tree, blocks; all fixed by shape and device. */
+#include "cover.cuh"
 #include "steps_tile.cuh"
 
 namespace {
@@ -18,8 +19,9 @@ template <class VX, class VY, bool PAIRED>
 __global__ void __launch_bounds__(256)
 axpby_kernel(double a, view<VX> X, double b, view<VY> Y, int64_t n, int lanes)
 {
-    int64_t step = (int64_t)gridDim.x * (256 / lanes);
-    int64_t first = (int64_t)blockIdx.x * (256 / lanes) + threadIdx.x / lanes;
+    int rows = (int)blockDim.x / lanes;
+    int64_t step = (int64_t)gridDim.x * rows;
+    int64_t first = (int64_t)blockIdx.x * rows + threadIdx.x / lanes;
 
     for (int c = 2 * ((int)threadIdx.x % lanes); c < Y.k; c += 2 * lanes)
 #pragma unroll 4
@@ -40,12 +42,12 @@ axpby_kernel(double a, view<VX> X, double b, view<VY> Y, int64_t n, int lanes)
 template <class VX, class VY>
 sps_status axpby(double a, const sps_block *X, double b, sps_block *Y)
 {
-    cover c = cover_of(Y->ctx, Y->n, Y->k, 4);
+    cover c = cover_lines(Y->ctx, Y->n, Y->k, 4);
     bool pairs = paired(X) && paired(Y);
     auto kernel = pairs ? axpby_kernel<VX, VY, true>
                         : axpby_kernel<VX, VY, false>;
 
-    kernel<<<c.blocks, 256, 0, spsi_cuda_state(Y->ctx)->stream>>>(
+    kernel<<<c.blocks, threads_of(c), 0, spsi_cuda_state(Y->ctx)->stream>>>(
         a, view_of<VX>(X), b, view_of<VY>(Y), Y->n, c.lanes);
     SPS_LAUNCHED(Y->ctx);
     return SPS_OK;

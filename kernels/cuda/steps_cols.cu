@@ -10,6 +10,7 @@
  * `lanes` neighbours take the pairs of columns of a row, the others further
  * rows, as in reduce.cu.  Order of sums: rows of a thread, threads of a block
  * by a tree, blocks; all fixed by shape and device. */
+#include "cover.cuh"
 #include "steps.cuh"
 
 namespace {
@@ -35,31 +36,15 @@ __device__ __forceinline__ double2 mul_add(double2 a, double2 b, double2 c)
     return make_double2(fma(a.x, b.x, c.x), fma(a.y, b.y, c.y));
 }
 
-/* Adds the rows of a block; the result is with the first `lanes` threads. */
-__device__ double2 add_rows(double2 v, double2 *shared, int lanes)
-{
-    int t = (int)threadIdx.x;
-
-    __syncthreads(); /* shared is used again */
-    shared[t] = v;
-    for (int half = 128; half >= lanes; half /= 2) {
-        __syncthreads();
-        if (t < half) {
-            shared[t].x += shared[t + half].x;
-            shared[t].y += shared[t + half].y;
-        }
-    }
-    return shared[t];
-}
-
 template <bool PAIRED>
 __global__ void __launch_bounds__(256)
 lengths_kernel(view P, view Q, int64_t n, int lanes, double *part,
                step_arrays w)
 {
     __shared__ double2 shared[256];
-    int64_t step = (int64_t)gridDim.x * (256 / lanes);
-    int64_t first = (int64_t)blockIdx.x * (256 / lanes) + threadIdx.x / lanes;
+    int rows = (int)blockDim.x / lanes;
+    int64_t step = (int64_t)gridDim.x * rows;
+    int64_t first = (int64_t)blockIdx.x * rows + threadIdx.x / lanes;
 
     if (stopped(w)) return;
     for (int base = 0; base < w.k; base += 2 * lanes) {
@@ -70,7 +55,7 @@ lengths_kernel(view P, view Q, int64_t n, int lanes, double *part,
         for (int64_t i = first; left > 0 && i < n; i += step)
             sum = mul_add(load<PAIRED>(P, i, c, left),
                           load<PAIRED>(Q, i, c, left), sum);
-        sum = add_rows(sum, shared, lanes);
+        sum = join_rows<plus>(sum, shared, lanes);
         if ((int)threadIdx.x < lanes)
             store_pair<false>(part + (int64_t)blockIdx.x * w.k + c, left, sum);
     }
@@ -83,8 +68,9 @@ residual_kernel(view Q, view R, const double *D, int64_t n, int lanes,
                 double *part, step_arrays w)
 {
     __shared__ double2 shared[256];
-    int64_t step = (int64_t)gridDim.x * (256 / lanes);
-    int64_t first = (int64_t)blockIdx.x * (256 / lanes) + threadIdx.x / lanes;
+    int rows = (int)blockDim.x / lanes;
+    int64_t step = (int64_t)gridDim.x * rows;
+    int64_t first = (int64_t)blockIdx.x * rows + threadIdx.x / lanes;
 
     if (stopped(w)) return;
     part += (int64_t)blockIdx.x * 2 * w.k;
@@ -104,8 +90,8 @@ residual_kernel(view Q, view R, const double *D, int64_t n, int lanes,
             square = mul_add(r, r, square);
             product = mul_add(r, make_double2(d * r.x, d * r.y), product);
         }
-        product = add_rows(product, shared, lanes);
-        square = add_rows(square, shared, lanes);
+        product = join_rows<plus>(product, shared, lanes);
+        square = join_rows<plus>(square, shared, lanes);
         if ((int)threadIdx.x >= lanes) continue;
         store_pair<false>(part + c, left, product);
         store_pair<false>(part + w.k + c, left, square);
@@ -118,8 +104,9 @@ __global__ void __launch_bounds__(256)
 directions_kernel(view P, view X, view R, const double *D, int64_t n,
                   int lanes, step_arrays w)
 {
-    int64_t step = (int64_t)gridDim.x * (256 / lanes);
-    int64_t first = (int64_t)blockIdx.x * (256 / lanes) + threadIdx.x / lanes;
+    int rows = (int)blockDim.x / lanes;
+    int64_t step = (int64_t)gridDim.x * rows;
+    int64_t first = (int64_t)blockIdx.x * rows + threadIdx.x / lanes;
 
     if (stopped(w)) return;
     for (int base = 0; base < w.k; base += 2 * lanes) {
@@ -189,14 +176,14 @@ sps_status spsi_cuda_cols_lengths(const sps_steps *w, const sps_block *P,
 {
     sps_context *ctx = w->ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-    cover c = cover_of(ctx, P->n, w->k, 2 * deep);
+    cover c = cover_lines(ctx, P->n, w->k, 2 * deep);
     bool pairs = paired(P) && paired(Q);
     auto kernel = pairs ? lengths_kernel<true> : lengths_kernel<false>;
 
     SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)c.blocks *
                                                (size_t)w->k * 8));
-    kernel<<<c.blocks, 256, 0, stream>>>(view_of(P), view_of(Q), P->n, c.lanes,
-                                         scratch(ctx), arrays_of(w));
+    kernel<<<c.blocks, threads_of(c), 0, stream>>>(
+        view_of(P), view_of(Q), P->n, c.lanes, scratch(ctx), arrays_of(w));
     SPS_LAUNCHED(ctx);
     return launch_join_and(ctx, scratch(ctx), (int)c.blocks, w->k, w->G,
                            arrays_of(w), dense_lengths{});
@@ -207,14 +194,15 @@ sps_status spsi_cuda_cols_residual(const sps_steps *w, const sps_block *Q,
 {
     sps_context *ctx = w->ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-    cover c = cover_of(ctx, R->n, w->k, 2 * deep);
+    cover c = cover_lines(ctx, R->n, w->k, 2 * deep);
     bool pairs = paired(Q) && paired(R);
     auto kernel = pairs ? residual_kernel<true> : residual_kernel<false>;
 
     SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)c.blocks * 2 *
                                                (size_t)w->k * 8));
-    kernel<<<c.blocks, 256, 0, stream>>>(view_of(Q), view_of(R), w->D, R->n,
-                                         c.lanes, scratch(ctx), arrays_of(w));
+    kernel<<<c.blocks, threads_of(c), 0, stream>>>(
+        view_of(Q), view_of(R), w->D, R->n, c.lanes, scratch(ctx),
+        arrays_of(w));
     SPS_LAUNCHED(ctx);
     return launch_join_and(ctx, scratch(ctx), (int)c.blocks, 2 * w->k, w->W,
                            arrays_of(w), dense_residual{});
@@ -225,12 +213,12 @@ sps_status spsi_cuda_cols_directions(const sps_steps *w, sps_block *P,
 {
     sps_context *ctx = w->ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-    cover c = cover_of(ctx, R->n, w->k, 2 * deep);
+    cover c = cover_lines(ctx, R->n, w->k, 2 * deep);
     bool pairs = paired(P) && paired(X) && paired(R);
     auto kernel = pairs ? directions_kernel<true> : directions_kernel<false>;
 
-    kernel<<<c.blocks, 256, 0, stream>>>(view_of(P), view_of(X), view_of(R),
-                                         w->D, R->n, c.lanes, arrays_of(w));
+    kernel<<<c.blocks, threads_of(c), 0, stream>>>(
+        view_of(P), view_of(X), view_of(R), w->D, R->n, c.lanes, arrays_of(w));
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }

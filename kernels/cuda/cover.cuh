@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cover.cuh - how the threads of a block go over the rows of n x k numbers, for
+ * what is done element by element and for sums of columns. */
+#ifndef SPS_CUDA_COVER_CUH
+#define SPS_CUDA_COVER_CUH
+
+#include "device.cuh"
+
+namespace {
+
+/* Rows of own blocks that are no whole lines are taken to their end, and by
+ * fours, which are: so no two warps have parts of a line, where a store of one
+ * would wait for loads of the other (doc/benchmarks.md, "No cliff").  Then
+ * lanes * rows is below 256. */
+inline cover cover_lines(const sps_context *ctx, int64_t n, int k, int each)
+{
+    const int ld = (int)spsi_block_ld(k), most = 8 * spsi_cuda_state(ctx)->sms;
+    cover c = cover_of(ctx, n, k, each);
+
+    if (ld <= 8 || ld % 16 == 0) return c;
+    c.lanes = ld / 2;
+    c.rows = 256 / c.lanes / 4 * 4;
+    const int64_t want = ceil_div(n, (int64_t)c.rows * each);
+
+    c.blocks = want > most ? (unsigned)most : want > 0 ? (unsigned)want : 1;
+    return c;
+}
+
+inline unsigned threads_of(const cover &c)
+{
+    return (unsigned)(c.lanes * c.rows);
+}
+
+/* Joins what the rows of a block of threads have by a tree; the result is with
+ * the first. */
+template <class J>
+__device__ double2 join_rows(double2 v, double2 *shared, int lanes)
+{
+    int t = (int)threadIdx.x, row = t / lanes;
+
+    __syncthreads(); /* shared is used again for the next columns */
+    shared[t] = v;
+    for (int left = (int)blockDim.x / lanes, half; left > 1; left = half) {
+        half = (left + 1) / 2;
+        __syncthreads();
+        if (row < left - half) {
+            const double2 w = shared[t + half * lanes];
+
+            shared[t].x = J::one(shared[t].x, w.x);
+            shared[t].y = J::one(shared[t].y, w.y);
+        }
+    }
+    return shared[t];
+}
+
+} // namespace
+
+#endif
