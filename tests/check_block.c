@@ -40,6 +40,22 @@ START_TEST(a_new_block_is_zero_and_of_its_shape)
 }
 END_TEST
 
+/* Rows are whole sectors of 32 bytes, and from 13 columns on none has a part in
+ * more lines of 128 bytes than it must. */
+START_TEST(rows_have_parts_in_few_lines)
+{
+    for (int k = 3; k <= SPS_BLOCK_MAX; k++) {
+        const int64_t ld = spsi_block_ld(k), most = (k + 15) / 16;
+
+        ck_assert(ld >= k && ld % 4 == 0);
+        ck_assert(ld <= 16 * most);
+        for (int i = 0; k > 12 && i < 16; i++)
+            ck_assert_int_le((int)((i * ld + k - 1) / 16 - i * ld / 16),
+                             (int)most - 1);
+    }
+}
+END_TEST
+
 /* Into columns first.. of X in one order, out in the other, with a leading
  * dimension beyond the least; what lies between is not touched. */
 static void round_trip(sps_context *ctx, int64_t n, int k, int first, int part,
@@ -210,6 +226,7 @@ int main(void)
 
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, a_new_block_is_zero_and_of_its_shape);
+    tcase_add_test(tc, rows_have_parts_in_few_lines);
     tcase_add_test(tc, set_and_get_are_exact_in_both_orders_and_any_columns);
     tcase_add_test(tc, a_wrapped_block_is_the_callers_memory);
     tcase_add_test(tc, random_numbers_depend_on_seed_row_and_column_alone);
