@@ -230,6 +230,7 @@ char *spsi_strdup(sps_context *ctx, const char *text)
 void spsi_count_device(sps_context *ctx, int64_t bytes)
 {
     ctx->device_bytes += (size_t)bytes; /* modulo 2^64: subtracts as well */
+    ctx->device_frees += bytes < 0;
     if (ctx->device_peak < ctx->device_bytes)
         ctx->device_peak = ctx->device_bytes;
 }

@@ -38,6 +38,8 @@ struct sps_context {
     char **notes;
     int note_count;
     size_t host_bytes, host_peak, device_bytes, device_peak;
+    int64_t device_frees;              /* whoever kept device addresses and sees
+                                          the same count still has them */
     int64_t live;                      /* handles */
     double phase_seconds[SPS_PHASES];  /* since spsi_phase_reset */
     double phase_start;                /* host clock of the open phase */

@@ -107,11 +107,10 @@ fail:
     return st;
 }
 
-static void forget(sps_steps *w)
+static void drop(sps_steps *w)
 {
     if (w->recording) w->ctx->backend->record_drop(w->ctx, w->recording);
     w->recording = NULL;
-    w->plain = 0;
 }
 
 void spsi_steps_destroy(sps_steps **w_p)
@@ -120,7 +119,7 @@ void spsi_steps_destroy(sps_steps **w_p)
 
     *w_p = NULL;
     if (!w) return;
-    forget(w);
+    drop(w);
     if (w->state) w->ctx->backend->release(w->ctx, w->state, w->bytes);
     spsi_free(w->ctx, w->seen);
     spsi_free(w->ctx, w->limits);
@@ -184,7 +183,7 @@ sps_status spsi_steps_begin(sps_solver *s, sps_steps *w, const sps_block *P,
     }
     SPS_TRY(f->upload(w->ctx, w->last, s->resnorm, row));
     w->given = !w->columns;
-    w->unseen = 0;
+    w->unseen = w->since = 0;   /* columns may have left */
     w->stopped = true;   /* S, if there is one, belongs to another P */
 fail:
     return st;
@@ -205,7 +204,7 @@ sps_status spsi_steps_start(sps_solver *s, sps_steps *w, const sps_block *P)
     SPS_TRY(spsi_gram_pair(P, P, &s->R, &S, &C));
     SPS_TRY(w->ctx->backend->upload(w->ctx, w->last, s->resnorm,
                                     (size_t)s->k * sizeof(double)));
-    w->given = 0;
+    w->given = w->since = 0;
     w->parts = w->unseen = 1;
     w->stopped = true;
 fail:
@@ -265,7 +264,9 @@ static sps_status queue_timed(sps_solver *s, sps_steps *w, sps_block *P,
 }
 
 /* Whether the steps that were counted, and recorded, are these.  A recording
- * names scratch of the context, which moves when another solver wants more. */
+ * names scratch of the context and of the product, which moves when another
+ * solver wants more: not unless device memory is freed.  (`few`, which is in it,
+ * too, follows from k.) */
 static bool alike(const sps_solver *s, const sps_steps *w)
 {
     const struct sps_steps_key *key = &w->key;
@@ -273,10 +274,11 @@ static bool alike(const sps_solver *s, const sps_steps *w)
     return key->X == s->X.data && key->ld == s->X.ld &&
            key->R == s->R.data && key->D == w->D && key->k == w->k &&
            key->version == s->A->version &&
-           key->device_bytes == w->ctx->device_bytes;
+           key->frees == w->ctx->device_frees;
 }
 
-/* Keeps a step instead of running it.  Where that fails steps go without. */
+/* Keeps a step instead of running it.  Where that fails steps of this key go
+ * without: what failed for want of memory may do when some was freed. */
 static sps_status record(sps_solver *s, sps_steps *w, sps_block *P,
                          sps_block *Q)
 {
@@ -289,8 +291,8 @@ static sps_status record(sps_solver *s, sps_steps *w, sps_block *P,
     ended = f->record_end(w->ctx, &w->recording);
     if (st == SPS_OK) st = ended;
 fail:
-    w->unrecorded = st != SPS_OK;
-    if (w->unrecorded && !w->ctx->dead)
+    if (st != SPS_OK) drop(w);
+    if (st != SPS_OK && !w->ctx->dead)
         spsi_note(w->ctx, "iterations are queued one by one, not recorded: %s",
                   sps_context_error(w->ctx));
     return w->ctx->dead ? st : SPS_OK;
@@ -301,10 +303,11 @@ static sps_status count_plain(sps_solver *s, sps_steps *w, sps_block *P,
                               sps_block *Q)
 {
     if (!alike(s, w)) {
-        forget(w);
+        drop(w);
+        w->plain = 0;
         w->key = (struct sps_steps_key){ s->X.data, s->R.data, w->D, s->X.ld,
                                          w->k, s->A->version,
-                                         w->ctx->device_bytes };
+                                         w->ctx->device_frees };
     }
     return ++w->plain == PLAIN ? record(s, w, P, Q) : SPS_OK;
 }
@@ -315,8 +318,7 @@ static sps_status queue_one(sps_solver *s, sps_steps *w, sps_block *P,
                             sps_block *Q)
 {
     bool small = s->opt.replay && s->ctx->backend->replay &&
-                 !w->unrecorded && P->k == s->k && !s->A->apply &&
-                 s->n * s->X.ld <= RECORDED;
+                 P->k == s->k && !s->A->apply && s->n * s->X.ld <= RECORDED;
     sps_status st = SPS_OK;
 
     shape(s, w, P->k);

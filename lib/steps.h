@@ -95,14 +95,14 @@ typedef struct sps_steps {
     int since;               /* that these were */
     int taken, given, parts, unseen;   /* of the state, as last seen */
     int plain;               /* steps of this key, queued as they are */
-    bool stopped, unrecorded;
+    bool stopped;
     void *recording;         /* of a step with r = k */
     struct sps_steps_key {
         const void *X, *R, *D;
         int64_t ld;
         int k;
         int64_t version;
-        size_t device_bytes; /* of the context: growing scratch shows */
+        int64_t frees;       /* of the context: scratch that moved shows */
     } key;                   /* that the recording was made for */
 } sps_steps;
 

@@ -21,6 +21,18 @@ void problem_open(problem *p, sps_context *ctx, sps_csr *A, int k)
     p->opt.rtol = 1e-10;
 }
 
+void problem_open_grid(problem *p, sps_context *ctx, int64_t n, int k,
+                       double shift)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), n, 5, ZOO_LAPLACIAN, SPS_F64);
+    double *val = A->val;
+
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t q = A->rowptr[i]; q < A->rowptr[i + 1]; q++)
+            if (A->col[q] == i) val[q] += shift;
+    problem_open(p, ctx, A, k);
+}
+
 /* ||b_j - A x_j|| / ||b_j||; ||x|| itself where b = 0. */
 static void judge(problem *p)
 {

@@ -20,6 +20,9 @@ typedef struct problem {
 
 /* Takes over A (of the zoo, zoo_free).  b is random, x zero, rtol 1e-10. */
 void problem_open(problem *p, sps_context *ctx, sps_csr *A, int k);
+/* The Laplacian of a square grid + shift I: condition about 8 / shift. */
+void problem_open_grid(problem *p, sps_context *ctx, int64_t n, int k,
+                       double shift);
 /* Solves with p->opt; fills result and residual.  Returns the status. */
 sps_status problem_solve(problem *p);
 /* Largest residual, NaN counts as infinite. */
