@@ -91,7 +91,7 @@ void sps_options_default(sps_options *opt)
         .restart = 50,
         .bicgstab_l = 2,
         .idr_s = 4,
-        .rank_tolerance = 1e-8,
+        .rank_tolerance = 1e-10,
         .true_residual_every = 50,
         .full_precision = true,
         .precision = "auto",

@@ -399,7 +399,13 @@ fail:
  *     S = D^-1/2 G D^-1/2 = V W V',  T = D^-1/2 V W^-1/2
  *
  * Eigenvalues below m eps wmax are rounding errors of S itself and never
- * count as directions, however small the tolerance. */
+ * count as directions, however small the tolerance; or (uncover) count as
+ * m eps wmax, and a second pass finds what they are. */
+
+double spsi_small_visible(int m)
+{
+    return sqrt(m * DBL_EPSILON);
+}
 
 static int kept(int m, const double *w, double tolerance)
 {
@@ -411,9 +417,25 @@ static int kept(int m, const double *w, double tolerance)
     return rank;
 }
 
+/* Raises eigenvalues that are rounding to what rounding may be. */
+static int raised(int m, double *w, double tolerance, int rank)
+{
+    const double least = spsi_small_visible(m);
+
+    if (rank == 0 || tolerance >= least) return rank;
+    for (int t = 0; t < m - rank; t++) w[t] = least * least * w[m - 1];
+    return m;
+}
+
 sps_status spsi_small_orthonormaliser(sps_small *G, double tolerance,
                                       sps_small *T, int *rank,
                                       double *condition)
+{
+    return spsi_small_uncover(G, tolerance, T, rank, NULL, condition);
+}
+
+sps_status spsi_small_uncover(sps_small *G, double tolerance, sps_small *T,
+                              int *rank, int *sure, double *condition)
 {
     sps_status st;
     int m = G->rows;
@@ -421,6 +443,7 @@ sps_status spsi_small_orthonormaliser(sps_small *G, double tolerance,
 
     assert(G->rows == G->cols && G != T && on_host(G) && on_host(T));
     *rank = 0;
+    if (sure) *sure = 0;
     *condition = 1;
     if (m == 0) {
         spsi_small_shape(T, 0, 0);
@@ -430,6 +453,10 @@ sps_status spsi_small_orthonormaliser(sps_small *G, double tolerance,
     scale_both(G, d);
     SPS_TRY(spsi_small_eigen(G, w));
     *rank = kept(m, w, tolerance);
+    if (sure) {
+        *sure = *rank;
+        *rank = raised(m, w, tolerance, *rank);
+    }
     spsi_small_shape(T, m, *rank);
     for (int t = 0; t < *rank; t++) {   /* strongest direction first */
         const double *v = spsi_small_at(G, 0, m - 1 - t);

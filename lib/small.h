@@ -77,6 +77,14 @@ sps_status spsi_small_invert(sps_small *A, int *info);
 sps_status spsi_small_orthonormaliser(sps_small *G, double tolerance,
                                       sps_small *T, int *rank,
                                       double *condition);
+/* The first of two passes: what the rounding of G hides, singular values below
+ * spsi_small_visible() of the largest, is not left out but scaled as if it had
+ * that one.  Columns of P T are of length 1, but those from number *sure on of
+ * length (singular value / largest) / spsi_small_visible(). */
+sps_status spsi_small_uncover(sps_small *G, double tolerance, sps_small *T,
+                              int *rank, int *sure, double *condition);
+/* sqrt(m eps), for a Gram matrix of m columns. */
+double spsi_small_visible(int m);
 
 #ifdef __cplusplus
 }

@@ -397,7 +397,7 @@ typedef struct sps_options {
                                    stabilises a sweep of 2 l products, 2 */
     int idr_s;                /**< s of idr: dimension of the shadow space, 4 */
     double rank_tolerance;    /**< direction dropped below this relative
-                                   singular value; 1e-8 */
+                                   singular value; 1e-10 */
     int true_residual_every;  /**< recomputed every so many steps, 50 */
     bool full_precision;      /**< kernels that drop bits may not bid (true) */
     bool strict_nonfinite;    /**< nor those in which a NaN or infinity of X

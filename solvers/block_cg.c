@@ -10,7 +10,8 @@
  *     Z = M R;   b = -(P'Q)^-1 Q'Z;  P = orth(Z + P b).
  *
  * R always equals the true residual up to rounding, whatever was left out of
- * P: dropping a direction can cost an iteration, never the truth.
+ * P: dropping a direction can cost iterations, never the truth.  On hard systems
+ * it costs many, so that P keeps what is 1e-10 of the rest (doc/numerics.md).
  *
  * A step in n x k block reads and writes (doc/numerics.md):
  *   SpMM 2 | P'Q, P'R 3 | X, R 6 | Z = D^-1 R 2, none where M is a multiple
@@ -24,17 +25,12 @@
 #include "steps.h"
 #include "timer.h"
 
-/* P is orthonormalised when the condition of its unit columns passes CAREFUL:
- * the small systems then keep some ten good digits.  Large vector problems stay
- * between that and LARGE, and nearly every step waited for the host and took two
- * products: with LARGE, eight digits, elasticity 64^3 took 0.57 of the time for
- * the same 369 iterations.  Small shells and plates want all ten (s2rmq4m1, 5489
- * rows, 8 columns: 449 iterations, with LARGE 819; nasa4704, 4 columns: 1833 and
- * 2933), and are soon done; those of 10^4 rows and more that were tried do not. */
-#define CAREFUL 1e3
-#define LARGE 1e4
-/* Twice above this: one pass leaves an error of eps condition^2. */
-#define TWICE 1e4
+/* P is orthonormalised when the condition of its unit columns passes CONDITION,
+ * in two passes, since one leaves an error of eps condition^2.  Vector problems
+ * stay between 1e3 and 1e4, and with 1e3 nearly every step waited for the host:
+ * elasticity 24^3 on an H200 took 170 us an iteration, and takes 70, 122 of
+ * them both times. */
+#define CONDITION 1e4
 
 struct block_cg {
     sps_small *G;       /* P'Q, r x r */
@@ -46,7 +42,7 @@ struct block_cg {
     sps_small *norm2;   /* 1 x k */
     double *length;     /* r: 1 / ||p_i|| */
     double *w;          /* r: eigenvalues of the scaled G */
-    double condition;   /* of P, at most */
+    int width;          /* of P in the step before */
     bool pseudo;        /* G is solved through its eigenvalues */
     sps_steps *steps;   /* steps in the place, or NULL */
     bool ready;         /* they have C = P'R */
@@ -66,8 +62,7 @@ static sps_status setup(sps_solver *s, void *method)
     SPS_TRY(spsi_small_create(s->ctx, 1, k, &m->norm2));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->length));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->w));
-    m->condition = s->n >= SPS_STEPS_LARGE ? LARGE : CAREFUL;
-    SPS_TRY(spsi_steps_create(s->ctx, k, false, m->condition, &m->steps));
+    SPS_TRY(spsi_steps_create(s->ctx, k, false, CONDITION, &m->steps));
 fail:
     return st;
 }
@@ -87,8 +82,9 @@ static sps_status apply_basis(sps_solver *s, sps_block *P, const sps_small *T,
     return st;
 }
 
-/* With S = P'P: T and rank of the basis, 1 / ||p_i|| in length. */
-static sps_status basis(sps_solver *s, struct block_cg *m, int *rank,
+/* With S = P'P: T and rank of the basis, 1 / ||p_i|| in length.  sure: NULL, or
+ * a second pass follows (small.h). */
+static sps_status basis(sps_solver *s, struct block_cg *m, int *rank, int *sure,
                         double *condition)
 {
     sps_status st;
@@ -100,11 +96,34 @@ static sps_status basis(sps_solver *s, struct block_cg *m, int *rank,
     for (int i = 0; i < m->S->rows; i++)
         m->length[i] = 1 / sqrt(*spsi_small_at(m->S, i, i));
     spsi_phase_begin(s->ctx, SPS_PHASE_SMALL);
-    st = spsi_small_orthonormaliser(m->S, s->opt.rank_tolerance, m->T, rank,
-                                    condition);
+    st = spsi_small_uncover(m->S, s->opt.rank_tolerance, m->T, rank, sure,
+                            condition);
     spsi_phase_end(s->ctx, SPS_PHASE_SMALL);
     if (st == SPS_OK && *rank == 0) s->stop = SPS_STOP_BREAKDOWN;
     return st;
+}
+
+/* In S = P'P behind the first pass, clears the columns whose singular values
+ * are below the tolerance, and the smallest ones where P would be wider than in
+ * the step before.  In exact arithmetic it never is: what comes back had been
+ * left out, or is the rounding of dependent columns, and is not conjugate to
+ * the steps between. */
+static void leave_out(const sps_solver *s, struct block_cg *m, int sure)
+{
+    const int r = m->S->rows;
+    const double least = s->opt.rank_tolerance / spsi_small_visible(r);
+
+    for (int i = 0; i < r; i++)
+        m->w[i] = i < sure ? INFINITY : sqrt(*spsi_small_at(m->S, i, i));
+    for (int i = 0; i < r; i++) {
+        int before = 0;
+
+        for (int j = 0; j < r; j++)
+            before += m->w[j] > m->w[i] || (m->w[j] == m->w[i] && j < i);
+        if (before < m->width && !(m->w[i] < least)) continue;
+        for (int j = 0; j < r; j++)
+            *spsi_small_at(m->S, i, j) = *spsi_small_at(m->S, j, i) = 0;
+    }
 }
 
 /* Leaves in P a basis of its span whose unit columns are well conditioned. */
@@ -112,18 +131,16 @@ static sps_status orth(sps_solver *s, struct block_cg *m, sps_block *P)
 {
     sps_status st = SPS_OK;
     double condition = 1;
-    int rank = 0;
+    int rank = 0, sure = 0;
 
-    SPS_TRY(basis(s, m, &rank, &condition));
-    if (!s->stop && (rank < P->k || condition > m->condition)) {
+    SPS_TRY(basis(s, m, &rank, &sure, &condition));
+    if (!s->stop && (rank < P->k || condition > CONDITION)) {
         SPS_TRY(apply_basis(s, P, m->T, rank));
+        SPS_TRY(spsi_gram(P, P, m->S));
+        leave_out(s, m, sure);
+        SPS_TRY(basis(s, m, &rank, NULL, &condition));
+        if (!s->stop) SPS_TRY(apply_basis(s, P, m->T, rank));
         for (int i = 0; i < rank; i++) m->length[i] = 1;
-        if (condition > TWICE) {
-            SPS_TRY(spsi_gram(P, P, m->S));
-            SPS_TRY(basis(s, m, &rank, &condition));
-            if (!s->stop) SPS_TRY(apply_basis(s, P, m->T, rank));
-            for (int i = 0; i < rank; i++) m->length[i] = 1;
-        }
     }
     s->width = P->k;
 fail:
@@ -138,12 +155,12 @@ static sps_status start(sps_solver *s, void *method)
 
     m->ready = m->away = false;
     m->why = 0;
+    m->width = s->width = s->k;
     spsi_block_narrow(P, s->k);
     SPS_TRY(spsi_solver_precondition(s, &s->R, P));
     if (spsi_steps_serve(s, m->steps)) {
         SPS_TRY(spsi_steps_start(s, m->steps, P));
         m->ready = m->away = true;
-        s->width = P->k;
         return SPS_OK;
     }
     SPS_TRY(spsi_gram(P, P, m->S));
@@ -172,6 +189,7 @@ static sps_status ahead(sps_solver *s, void *method, int *count, int *taken,
     struct block_cg *m = method;
     sps_block *P = s->work[0], *Q = s->work[1];
     sps_status st = SPS_OK;
+    int width = P->k;
 
     *taken = 0;
     if (!spsi_steps_serve(s, m->steps)) return st;
@@ -183,10 +201,12 @@ static sps_status ahead(sps_solver *s, void *method, int *count, int *taken,
         if (s->stop) return st;
         if (!m->ready) SPS_TRY(spsi_steps_begin(s, m->steps, P, NULL));
         m->ready = true;
+        width = P->k;
         SPS_TRY(spsi_steps_take(s, m->steps, P, Q, count, taken, norms,
                                 &m->why));
     }
     if (*taken > 0) m->away = true;
+    if (*taken > 0) m->width = *taken > 1 ? s->k : width;
     if (*taken > 1 || (*taken > 0 && m->why == 0)) s->width = P->k;
 fail:
     return st;
@@ -351,6 +371,7 @@ static sps_status step(sps_solver *s, void *method)
     if (s->stop) return st;
     m->ready = false;
     m->why = 0;
+    m->width = P->k;
     spsi_block_narrow(Q, P->k);
     spsi_block_narrow(Z, s->k);
     SPS_TRY(spsi_solver_apply(s, P, Q));

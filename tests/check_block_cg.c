@@ -7,24 +7,11 @@
 
 #include "problem.h"
 #include "runner.h"
-#include "zoo.h"
 
-static sps_csr *grid(int64_t n)
-{
-    return zoo_matrix(zoo_find("grid5"), n, 5, ZOO_LAPLACIAN, SPS_F64);
-}
-
-/* A grid Laplacian shifted: condition about 8 / shift. */
 static void open_shifted_by(problem *p, sps_context *ctx, int64_t n, int k,
                             double shift)
 {
-    sps_csr *A = grid(n);
-    double *val = A->val;
-
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t q = A->rowptr[i]; q < A->rowptr[i + 1]; q++)
-            if (A->col[q] == i) val[q] += shift;
-    problem_open(p, ctx, A, k);
+    problem_open_grid(p, ctx, n, k, shift);
     p->opt.solver = "block_cg";
 }
 
@@ -44,34 +31,6 @@ static void solve(problem *p, sps_stop stop)
                   problem_worst(p));
     ck_assert(problem_honest(p));
 }
-
-/* 20 columns: steps whose sums are joined by kernels of their own, which must
- * leave those of the last step alone once there is a reason to stop. */
-START_TEST(equal_right_hand_sides_take_one_direction)
-{
-    static const int width[] = { 8, 20 };
-    sps_context *ctx = runner_context();
-    problem p, one;
-    int alone;
-
-    open_shifted(&one, ctx, 900, 1);
-    solve(&one, SPS_STOP_CONVERGED);
-    alone = one.result.iterations;
-    for (int t = 0; t < 2; t++) {
-        const int k = width[t];
-
-        open_shifted(&p, ctx, 900, k);
-        for (int i = 0; i < 900; i++)
-            for (int j = 0; j < k; j++) p.b[k * i + j] = one.b[i] * (j + 1);
-        solve(&p, SPS_STOP_CONVERGED);
-        ck_assert_int_eq(p.result.min_width, 1);
-        ck_assert_int_le(abs(p.result.iterations - alone), 2);
-        problem_close(&p);
-    }
-    problem_close(&one);
-    sps_context_destroy(&ctx);
-}
-END_TEST
 
 START_TEST(a_block_needs_fewer_iterations_than_its_columns)
 {
@@ -163,22 +122,6 @@ START_TEST(auto_takes_a_polynomial_where_products_are_cheap)
         open_shifted_by(&p, ctx, n, k, 1e-4);
         solve(&p, SPS_STOP_CONVERGED);
         ck_assert_str_eq(p.result.precond, cheap ? "chebyshev" : "jacobi");
-        problem_close(&p);
-    }
-    sps_context_destroy(&ctx);
-}
-END_TEST
-
-START_TEST(more_right_hand_sides_than_rows_are_solved)
-{
-    static const int width[] = { 64, 200, 1024 };
-    sps_context *ctx = runner_context();
-
-    for (int w = 0; w < 3; w++) {
-        problem p;
-        open_shifted(&p, ctx, 150, width[w]);
-        solve(&p, SPS_STOP_CONVERGED);
-        ck_assert_int_le(p.result.min_width, 150);
         problem_close(&p);
     }
     sps_context_destroy(&ctx);
@@ -494,12 +437,10 @@ START_TEST(iterations_taken_ahead_are_counted)
 END_TEST
 
 static const runner_test tests[] = {
-    RUNNER_TEST(equal_right_hand_sides_take_one_direction),
     RUNNER_TEST(a_block_needs_fewer_iterations_than_its_columns),
     RUNNER_TEST(degrees_of_chebyshev_stand_for_iterations),
     RUNNER_TEST(a_degree_that_is_not_given_follows_from_the_condition),
     RUNNER_TEST(auto_takes_a_polynomial_where_products_are_cheap),
-    RUNNER_TEST(more_right_hand_sides_than_rows_are_solved),
     RUNNER_TEST(auto_takes_cg_for_one_column_and_block_cg_for_more),
     RUNNER_TEST(columns_that_converge_early_leave_the_work),
     RUNNER_TEST(a_nan_from_the_operator_stops_at_once_and_keeps_the_best),

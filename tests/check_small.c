@@ -436,6 +436,42 @@ START_TEST(tolerance_decides_on_nearly_dependent_columns)
 }
 END_TEST
 
+static double nearer(int i, int j)
+{
+    return draw(i, 0) + (j ? 1e-10 * draw(i, 1) : 0);
+}
+
+/* Two unit columns u, v: singular values ||u + v|| / sqrt(2) and ||u - v|| /
+ * sqrt(2), of which the Gram matrix knows the first. */
+START_TEST(what_rounding_hides_is_left_for_a_second_pass)
+{
+    sps_small *G = gram_of(60, 2, nearer), *T = NULL;
+    long double norm[2] = { 0, 0 }, apart = 0, length = 0, ratio;
+    double condition;
+    int rank, sure;
+
+    OK(ctx, spsi_small_create(ctx, 2, 2, &T));
+    OK(ctx, spsi_small_uncover(G, 1e-12, T, &rank, &sure, &condition));
+    ck_assert_int_eq(rank, 2);
+    ck_assert_int_eq(sure, 1);
+    for (int i = 0; i < 60; i++)
+        for (int j = 0; j < 2; j++)
+            norm[j] += (long double)nearer(i, j) * nearer(i, j);
+    for (int i = 0; i < 60; i++) {
+        const long double p = nearer(i, 0), q = nearer(i, 1);
+        const long double c = p * *spsi_small_at(T, 0, 1) +
+                              q * *spsi_small_at(T, 1, 1);
+
+        length += c * c;
+        apart += powl(p / sqrtl(norm[0]) - q / sqrtl(norm[1]), 2);
+    }
+    ratio = sqrtl(length) * spsi_small_visible(2) / (sqrtl(apart) / 2);
+    ck_assert_msg(fabsl(ratio - 1) < 1e-3, "%Lg", ratio);
+    spsi_small_destroy(&G);
+    spsi_small_destroy(&T);
+}
+END_TEST
+
 START_TEST(zero_and_nan_give_rank_zero_or_leave_their_column_out)
 {
     sps_small *G = gram_of(20, 4, plain), *T = NULL;
@@ -482,6 +518,7 @@ int main(void)
     tcase_add_test(t, steep_upper_triangles_are_solved_rather_than_cut);
     tcase_add_test(t, upper_triangles_take_each_right_hand_side_by_itself);
     tcase_add_test(t, tolerance_decides_on_nearly_dependent_columns);
+    tcase_add_test(t, what_rounding_hides_is_left_for_a_second_pass);
     tcase_add_test(t, zero_and_nan_give_rank_zero_or_leave_their_column_out);
     suite_add_tcase(s, t);
     return runner_run(s);

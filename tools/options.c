@@ -131,7 +131,7 @@ const cli_option cli_options[] = {
      "products"},
     {"idr-s", "S", "4", CLI_INT, AT(idr_s), 1, 16, NULL, METHOD,
      "dimension of the shadow space of idr"},
-    {"rank-tol", "X", "1e-8", CLI_REAL, AT(rank_tol), 0, 1, NULL, METHOD,
+    {"rank-tol", "X", "1e-10", CLI_REAL, AT(rank_tol), 0, 1, NULL, METHOD,
      "block methods drop a search direction below this relative singular "
      "value"},
 
