@@ -79,8 +79,11 @@ template <int E, sums S> struct wide_shape {
     static constexpr int T = (E + 1) / 2;
     static constexpr int eights = 2;
     static constexpr int threads = T > 4 ? 256 : 128;
+    /* An odd eight leaves registers for one block more. */
+    static constexpr int more = E % 2 && S == NO_SUMS;
     static constexpr int per_sm =
-        T > 4 ? 1 : T > 2 ? 2 : T > 1 ? (S == GRAM ? 2 : 3) : S == GRAM ? 4 : 5;
+        T > 4 ? 1 : T > 2 ? 2 + more : T > 1 ? (S == GRAM ? 2 : 3 + more)
+                                             : S == GRAM ? 4 : 5;
     /* Sixteens of Y that are kept until the last has its sums. */
     static constexpr int kept = T > 4 ? 1 : T;
     static constexpr int rows = threads / 32 * 8 * eights; /* of a block */

@@ -137,15 +137,33 @@ sps_status launch_eight(sps_context *ctx, operands *o, int *blocks)
     return SPS_OK;
 }
 
-/* An odd last column of X is in the last of E eights, where it is sought. */
-bool odd_in(int E, int k1) { return k1 % 2 == 0 || k1 > 8 * (E - 1); }
+/* 17 to 40 columns whose pairs may be loaded whole; an odd last one of X is in
+ * the last eight, where it is sought. */
+bool for_padded(const operands *o, access how, sums S)
+{
+    int k = o->k1 > o->k2 ? o->k1 : o->k2;
+
+    return how == PADDED && k > 16 && k <= (S == GRAM ? widest_gram : 40) &&
+           (o->k1 % 2 == 0 || ceil_div(o->k1, 8) == ceil_div(k, 8));
+}
+
+template <bool PAIR, sums S>
+sps_status launch_padded(sps_context *ctx, operands *o, int *blocks)
+{
+    int k = o->k1 > o->k2 ? o->k1 : o->k2;
+
+    if (k <= 24) return launch_wide<3, PADDED, PAIR, S>(ctx, o, blocks);
+    if (S == GRAM || k <= 32)
+        return launch_wide<4, PADDED, PAIR, S>(ctx, o, blocks);
+    if constexpr (S != GRAM)
+        return launch_wide<5, PADDED, PAIR, S>(ctx, o, blocks);
+}
 
 /* Up to `widest` columns, with sums from each of so many blocks. */
 template <bool PAIR, sums S>
 sps_status launch(sps_context *ctx, operands *o, access how, int *blocks)
 {
     bool pairs = how != SINGLES;
-    int k = o->k1 > o->k2 ? o->k1 : o->k2;
 
     if (o->k1 <= few && o->k2 <= few)
         return pairs ? launch_few<true, PAIR, S>(ctx, o, blocks)
@@ -154,10 +172,7 @@ sps_status launch(sps_context *ctx, operands *o, access how, int *blocks)
         return launch_eight<PAIR, S>(ctx, o, blocks);
     if (pairs && o->k1 % 16 == 0 && o->k2 % 16 == 0)
         return launch_widths<WHOLE, PAIR, S>(ctx, o, blocks);
-    if (how == PADDED && k > 16 && k <= 24 && odd_in(3, o->k1))
-        return launch_wide<3, PADDED, PAIR, S>(ctx, o, blocks);
-    if (how == PADDED && k > 24 && k <= 32 && odd_in(4, o->k1))
-        return launch_wide<4, PADDED, PAIR, S>(ctx, o, blocks);
+    if (for_padded(o, how, S)) return launch_padded<PAIR, S>(ctx, o, blocks);
     return pairs ? launch_widths<PAIRS, PAIR, S>(ctx, o, blocks)
                  : launch_widths<SINGLES, PAIR, S>(ctx, o, blocks);
 }
