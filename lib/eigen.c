@@ -272,6 +272,7 @@ static sps_status take_all(sps_eigen *e, sps_precond *T)
     SPS_TRY(spsi_eigen_prepare_proof(e));
     SPS_TRY(spsi_eigen_count_reserve(e));
     if (!e->type->step) return spsi_eigen_dense_reserve(e);
+    e->pole = e->opt.sigma;
     if (e->inverted) SPS_TRY(spsi_eigen_shift(e));
     SPS_TRY(spsi_new(e->ctx, e->type->size, &e->method));
     SPS_TRY(e->type->setup(e, e->method));

@@ -58,6 +58,7 @@ struct sps_eigen {
     int shift_failures;          /* inner solves in a row */
     double pole;                 /* the sigma that was taken */
     double shift_unit;           /* lambda = pole + shift_unit / nu */
+    int pole_moves;
     sps_block *border;           /* (A - sigma M)^-1 M Y of constraints Y */
     sps_small *border_inverse;   /* (Y'M border)^-1 */
     sps_small *dense_A, *dense_M, *dense_D;   /* eigen_dense.c, else NULL */
@@ -204,6 +205,8 @@ bool spsi_eigen_uniform(const sps_csr *A);
 sps_status spsi_eigen_subtract(const sps_eigen *e, double sigma,
                                sps_csr **C_p);
 sps_status spsi_eigen_shift(sps_eigen *e);
+/* Away from an eigenvalue that is in the way of others. */
+sps_status spsi_eigen_move_pole(sps_eigen *e, bool *moved);
 void spsi_eigen_unshift(sps_eigen *e);
 sps_status spsi_eigen_invert(sps_eigen *e, const sps_block *X, sps_block *Y);
 sps_status spsi_eigen_shift_residuals(sps_eigen *e);

@@ -10,6 +10,15 @@
 
 #include "timer.h"
 
+/* How far the eigenvalue of a Ritz value of the method's operator lies from
+ * sigma, which need not be the pole. */
+static double away(const sps_eigen *e, double w)
+{
+    double theta = e->inverted ? e->pole + e->shift_unit / w : w;
+
+    return fabs(theta - e->opt.sigma);
+}
+
 /* Columns of V and w by their distance from sigma, nearest first: w are Ritz
  * values of A then, or if inverted nu, the largest |nu| first.  Both ends of w
  * are looked at from outside. */
@@ -17,12 +26,12 @@ static sps_status by_distance(sps_eigen *e, sps_small *V, double *w)
 {
     sps_status st = SPS_OK;
     int s = V->rows, low = 0, high = s - 1;
-    double pole = e->inverted ? 0 : e->opt.sigma;
 
     spsi_small_shape(e->U, s, s);
     for (int t = 0; t < s; t++) {
-        bool below = fabs(w[low] - pole) >= fabs(w[high] - pole);
-        int from = below ? low++ : high--, c = e->inverted ? t : s - 1 - t;
+        bool nearer = away(e, w[low]) <= away(e, w[high]);
+        int from = nearer == e->inverted ? low++ : high--;
+        int c = e->inverted ? t : s - 1 - t;
 
         memcpy(spsi_small_at(e->U, 0, c), spsi_small_at(V, 0, from),
                (size_t)s * sizeof *w);

@@ -316,6 +316,22 @@ static bool spans_all(const sps_eigen *e, const course *c)
            !e->inverted && !c->polished;
 }
 
+/* Whatever happened, a pole that was the cause is moved, and X goes on from
+ * there. */
+static sps_status replace_pole(sps_eigen *e, course *c)
+{
+    sps_status st = SPS_OK;
+    bool moved;
+
+    SPS_TRY(spsi_eigen_move_pole(e, &moved));
+    if (!moved) return SPS_OK;
+    *c = (course){ .best = HUGE_VAL, .least = HUGE_VAL,
+                   .since = e->iteration };
+    SPS_TRY(start(e, c));
+fail:
+    return st;
+}
+
 static sps_status run(sps_eigen *e)
 {
     sps_status st = SPS_OK;
@@ -323,6 +339,7 @@ static sps_status run(sps_eigen *e)
     int leading, waited, told = -1;
 
     SPS_TRY(start(e, &c));
+    SPS_TRY(replace_pole(e, &c));
     if (!e->stop) SPS_TRY(spsi_eigen_snapshot(e, &c.best));
     while (!e->stop) {
         leading = mark(e, &c.ratio);
@@ -346,6 +363,7 @@ static sps_status run(sps_eigen *e)
             else e->stop = SPS_STOP_STAGNATED;
         } else {
             SPS_TRY(iterate(e, &c));
+            SPS_TRY(replace_pole(e, &c));
             if (spans_all(e, &c)) {
                 e->stop = SPS_STOP_RUNNING;
                 SPS_TRY(polish(e, &c));

@@ -268,6 +268,31 @@ START_TEST(a_shift_that_is_an_eigenvalue_is_moved)
 }
 END_TEST
 
+/* To the last digit, where factors exist: its nu of 1e16 would leave none to the
+ * other pairs. */
+START_TEST(a_shift_that_is_an_eigenvalue_is_no_harm_to_others)
+{
+    sps_context *ctx = pencil_context(1);
+    pencil p, q;
+
+    for (int mass = runner_quick(); mass < 2; mass++) {
+        pencil_open(&p, ctx, 300, 8, mass);
+        pencil_open(&q, ctx, 300, 1, mass);
+        sunken(&p, false);
+        sunken(&q, false);
+        p.opt.which = q.opt.which = "nearest";
+        q.opt.sigma = 1.7;
+        ck_assert_int_eq(pencil_solve(&q), SPS_OK);
+        p.opt.sigma = q.lambda[0];
+        p.opt.rtol = 1e-8;
+        pencil_must_agree(&p, "at an eigenvalue");
+        pencil_close(&p);
+        pencil_close(&q);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 /* 1e9 away all of (A - sigma)^-1 looks alike. */
 START_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it)
 {
@@ -413,6 +438,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(pairs_inside_a_box_are_found_by_complete_factors),
     RUNNER_TEST(plane_meshes_of_many_rows_are_factored),
     RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_moved),
+    RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_no_harm_to_others),
     RUNNER_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it),
     RUNNER_TEST(a_shift_finds_pairs_in_any_unit),
     RUNNER_TEST(products_alone_find_pairs_inside_the_spectrum),
