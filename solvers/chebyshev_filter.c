@@ -37,7 +37,7 @@
 struct filter {
     int degree;
     bool folds;
-    double upper;         /* bound of the spectrum of op, from above */
+    double lower, upper;  /* bounds of the spectrum of op, from outside */
     double *w;
     sps_small *T;         /* of Lanczos */
     sps_block *Z;         /* folded: (A - sigma) y */
@@ -78,6 +78,7 @@ static sps_status start(sps_eigen *e, void *method)
         SPS_TRY(spsi_eigen_ends(e, f->T, &low, &high, &past));
         f->upper = f->folds ? fmax(folded(e, f, low - past),
                                    folded(e, f, high + past)) : high + past;
+        f->lower = f->folds ? 0 : low - past;
     }
     SPS_TRY(spsi_eigen_begin(e, f->w));
 fail:
@@ -125,13 +126,17 @@ fail:
 }
 
 /* The degree at which p grows by so much from the interval to the first Ritz
- * value: more than GROWTH would drown all columns in the first eigenvector, and
- * folded spectra take many where less does. */
-static int degree_of(const struct filter *f, double growth)
+ * value, a number of half-widths from its centre: more than GROWTH would drown
+ * all columns in the first eigenvector, and folded spectra take many where less
+ * does.  What rounding has left of locked pairs, at most `end` away, must not
+ * outgrow the rest. */
+static int degree_of(const struct filter *f, double first, double end)
 {
     double aim = f->folds ? FOLDED_GROWTH : GROWTH;
-    double most = log(2 * aim) / acosh(growth);
+    double most = log(2 * aim) / acosh(first);
 
+    if (end > first)
+        most = fmin(most, log(2 * aim / DBL_EPSILON) / acosh(end));
     return most >= f->degree ? f->degree : most < 1 ? 1 : (int)most;
 }
 
@@ -143,7 +148,8 @@ static sps_status filter(sps_eigen *e, const struct filter *f, double first,
     sps_status st = SPS_OK;
     sps_block *now = e->R, *before = e->room;
     double s1 = h / (first - c), s = s1, next;
-    int degree = degree_of(f, (c - first) / h);
+    int degree = degree_of(f, (c - first) / h,
+                           e->locked ? (c - f->lower) / h : 0);
 
     spsi_block_narrow(now, e->m);
     spsi_block_narrow(before, e->m);

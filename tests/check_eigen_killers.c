@@ -209,7 +209,32 @@ START_TEST(a_diagonal_over_eight_decades)
 }
 END_TEST
 
+/* A'A of rank 3, five pairs by a polynomial: when three are locked what is left
+ * is rounding, and an interval of 1e-16 would make 1e1000 of the locked ones. */
+START_TEST(what_is_locked_does_not_outgrow_a_filter)
+{
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    for (int seed = 1; seed <= (runner_quick() ? 1 : 10); seed++) {
+        pencil_open(&p, ctx, 20, 5, false);
+        p.opt.solver = "chebyshev_filter";
+        p.opt.which = "largest";
+        p.opt.block = 6;
+        pencil_squares(&p, (uint64_t)seed, 3, false);
+        ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+        ck_assert_int_ne(p.result.stop, SPS_STOP_NOT_FINITE);
+        for (int j = 0; !runner_quick() && j < 5; j++)
+            ck_assert_int_eq(p.pair[j], j < 3 ? SPS_STOP_CONVERGED
+                                              : SPS_STOP_ROUNDING);
+        pencil_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(what_is_locked_does_not_outgrow_a_filter),
     RUNNER_TEST(a_diagonal_of_few_values_and_a_zero),
     RUNNER_TEST(three_pairs_of_a_random_5_by_5),
     RUNNER_TEST(a_square_of_low_rank),
