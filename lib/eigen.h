@@ -205,8 +205,14 @@ bool spsi_eigen_uniform(const sps_csr *A);
 sps_status spsi_eigen_subtract(const sps_eigen *e, double sigma,
                                sps_csr **C_p);
 sps_status spsi_eigen_shift(sps_eigen *e);
-/* Away from an eigenvalue that is in the way of others. */
+
+/* eigen_pole.c: the unit of eigenvalues, ||A|| / ||M||; what steps of the pole
+ * are measured in if nothing is known of the pairs; and between two iterations,
+ * or when one has failed, away from where it does harm. */
+double spsi_eigen_unit(const sps_eigen *e);
+double spsi_eigen_pole_scale(const sps_eigen *e);
 sps_status spsi_eigen_move_pole(sps_eigen *e, bool *moved);
+
 void spsi_eigen_unshift(sps_eigen *e);
 sps_status spsi_eigen_invert(sps_eigen *e, const sps_block *X, sps_block *Y);
 sps_status spsi_eigen_shift_residuals(sps_eigen *e);

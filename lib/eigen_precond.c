@@ -42,12 +42,6 @@ static bool automatic(const sps_eigen *e)
     return !strcmp(e->opt.precond, "auto");
 }
 
-/* The unit of eigenvalues. */
-static double unit_of(const sps_eigen *e)
-{
-    return e->norm_A / (e->norm_M > 0 ? e->norm_M : 1);
-}
-
 /* Plane-like meshes and networks without hubs: factors at 1e-5 cost little on
  * the host. */
 bool spsi_eigen_fills_little(const sps_eigen *e)
@@ -97,7 +91,7 @@ static sps_status choose(sps_eigen *e, const sps_operator *op, double d)
     sps_options o = e->opt;
     int64_t nnz = op->A->nnz > 0 ? op->A->nnz : 1;
     bool all = e->n <= WHOLE && e->nulls == 0;
-    bool hard = d == 0 || unit_of(e) > EASY * d;
+    bool hard = d == 0 || spsi_eigen_unit(e) > EASY * d;
     bool inverse;
     sps_status st;
 
@@ -209,7 +203,7 @@ static sps_status begin(sps_eigen *e)
         spsi_note(e->ctx, "largest: the preconditioner is that of sigma%s - A,"
                   " sigma above the spectrum", e->M ? " M" : "");
     else if (e->nulls && factors && shiftable(e))
-        sigma = -TINY * unit_of(e);
+        sigma = -TINY * spsi_eigen_unit(e);
     SPS_TRY(make(e, sigma, d));
     if (automatic(e))
         spsi_note(e->ctx, "preconditioner auto: %s, for %lld rows%s",
@@ -243,7 +237,7 @@ static double distance(const sps_eigen *e)
     double spread = fabs(e->theta[e->m - 1] - e->theta[0]);
     double error = 3 * e->resnorm[0] / e->mnorm[0];
 
-    double lowest = e->sign * e->theta[0], least = 1e-9 * unit_of(e);
+    double lowest = e->sign * e->theta[0], least = 1e-9 * spsi_eigen_unit(e);
 
     if (lowest > 0) least = fmin(least, 1e-6 * lowest);
     return fmax(fmax(spread, error), least);
@@ -290,11 +284,11 @@ static sps_status move(sps_eigen *e, double lowest)
 sps_status spsi_eigen_move_precond(sps_eigen *e)
 {
     double lowest = e->sign * e->theta[0];
-    bool below = lowest < -1e-10 * unit_of(e);
+    bool below = lowest < -1e-10 * spsi_eigen_unit(e);
 
     if (!e->own_T || e->locked || e->iteration == 0) return SPS_OK;
     if (!below && !crawls(e)) return SPS_OK;
-    if (below && !e->T_left && e->T_sigma >= -TINY * unit_of(e)) {
+    if (below && !e->T_left && e->T_sigma >= -TINY * spsi_eigen_unit(e)) {
         leave(e);
         return SPS_OK;
     }

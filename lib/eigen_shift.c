@@ -27,10 +27,6 @@
 #define PLANE 3e8        /* the same if all rows were as long as the longest */
 #define TINY 1e-8        /* of ||A|| / ||M||: so far from the zeros of null
                             vectors */
-#define NEAR 1e6         /* how many times as near as the last pair wanted the
-                            first may be to the pole */
-#define LOOK 5           /* iterations between two looks at that */
-#define MOVES 3
 
 static bool next_of(const sps_csr *A, int64_t i, int64_t p)
 {
@@ -208,16 +204,16 @@ static double power_of_four(double size)
 }
 
 /* From e->pole on: where it is an eigenvalue there are no factors, and a place
- * beside it is taken, a little further each time.  Zero is one where null vectors are known: A less a
- * negative multiple of M is definite if A is semidefinite, and what solves make
- * of the null vectors is projected away.  Pairs are still ordered by their
- * distance from sigma. */
+ * beside it is taken, a little further each time.  Zero is one where null
+ * vectors are known: A less a negative multiple of M is definite if A is
+ * semidefinite, and what solves make of the null vectors is projected away.
+ * Pairs are still ordered by their distance from sigma. */
 static sps_status find_pole(sps_eigen *e)
 {
-    double size = e->norm_A / (e->norm_M > 0 ? e->norm_M : 1);
-    double step = 1e-9 * fmax(fabs(e->opt.sigma), 1e-3 * size);
+    double size = spsi_eigen_unit(e), step = 1e-9 * spsi_eigen_pole_scale(e);
     double sigma = e->pole;
-    bool zero = e->nulls && !e->blind && fabs(sigma) < TINY * size;
+    bool zero = e->nulls && !e->blind && !e->pole_moves &&
+                fabs(sigma) < TINY * size;
     sps_status st = SPS_OK;
 
     e->shift_unit = power_of_four(size);
@@ -231,7 +227,7 @@ static sps_status find_pole(sps_eigen *e)
         if (st == SPS_OK || attempt == 3) break;
         spsi_eigen_unshift(e);
         sigma += step;
-        step *= 100;
+        step = fmax(100 * step, 1e-12 * size);
     }
     e->pole = sigma;
     if (st == SPS_OK && sigma != e->opt.sigma)
@@ -269,12 +265,7 @@ static sps_status inner_solve(sps_eigen *e)
     else
         e->shift_failures = 0;
     if (e->shift_failures == 1) e->event = "an inner solve did not converge";
-    if (e->shift_failures > 1) {
-        if (e->pole_moves == MOVES || e->locked)
-            spsi_note(e->ctx, "solves with A - sigma M fail (%s): move sigma, "
-                      "or it is an eigenvalue", sps_stop_string(result.stop));
-        e->stop = SPS_STOP_STAGNATED;
-    }
+    if (e->shift_failures > 1) e->stop = SPS_STOP_STAGNATED;
     if (result.stop == SPS_STOP_INTERRUPTED) e->stop = SPS_STOP_INTERRUPTED;
 fail:
     return st;
@@ -331,46 +322,6 @@ sps_status spsi_eigen_shift(sps_eigen *e)
     SPS_TRY(sps_block_create(e->ctx, e->n, e->width, &e->shift_B));
     SPS_TRY(sps_block_create(e->ctx, e->n, e->width, &e->shift_X));
     SPS_TRY(make_border(e));
-fail:
-    return st;
-}
-
-/* One eigenvalue at a distance of 1e-16 from the pole makes nu of 1e16, and
- * leaves no digits to the other pairs wanted; or solves fail.  Then the pole
- * goes 1e-5 of their distance away, or where that is not known, the further the
- * more often. */
-static double step_from_pole(const sps_eigen *e)
-{
-    double size = e->norm_A / (e->norm_M > 0 ? e->norm_M : 1);
-    double first = fabs(e->ritz[0]), last;
-
-    last = fabs(e->ritz[spsi_eigen_target(e) - 1]);
-    if (e->shift_failures > 1)
-        return 1e-8 * pow(100, e->pole_moves) *
-               fmax(fabs(e->opt.sigma), 1e-3 * size);
-    if (e->iteration == 0 || e->iteration % LOOK || !(first > NEAR * last))
-        return 0;
-    return 1e-5 * e->shift_unit / fmax(last, 1e-9 * first);
-}
-
-sps_status spsi_eigen_move_pole(sps_eigen *e, bool *moved)
-{
-    sps_status st = SPS_OK;
-    double step;
-
-    *moved = false;
-    if (!e->inverted || e->locked || e->pole_moves == MOVES) return SPS_OK;
-    if (e->stop && e->stop != SPS_STOP_STAGNATED) return SPS_OK;
-    step = step_from_pole(e);
-    if (!(step > 0)) return SPS_OK;
-    e->pole_moves++;
-    e->pole = e->opt.sigma + step;
-    e->shift_failures = 0;
-    e->stop = SPS_STOP_RUNNING;
-    e->event = "sigma moved";
-    spsi_eigen_unshift(e);
-    SPS_TRY(spsi_eigen_shift(e));
-    *moved = true;
 fail:
     return st;
 }

@@ -339,9 +339,10 @@ static sps_status run(sps_eigen *e)
     int leading, waited, told = -1;
 
     SPS_TRY(start(e, &c));
-    SPS_TRY(replace_pole(e, &c));
     if (!e->stop) SPS_TRY(spsi_eigen_snapshot(e, &c.best));
-    while (!e->stop) {
+    for (;;) {
+        SPS_TRY(replace_pole(e, &c));
+        if (e->stop) break;
         leading = mark(e, &c.ratio);
         if (e->iteration > told && !report(e)) e->stop = SPS_STOP_INTERRUPTED;
         told = e->iteration;
@@ -363,7 +364,6 @@ static sps_status run(sps_eigen *e)
             else e->stop = SPS_STOP_STAGNATED;
         } else {
             SPS_TRY(iterate(e, &c));
-            SPS_TRY(replace_pole(e, &c));
             if (spans_all(e, &c)) {
                 e->stop = SPS_STOP_RUNNING;
                 SPS_TRY(polish(e, &c));

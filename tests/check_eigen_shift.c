@@ -293,6 +293,27 @@ START_TEST(a_shift_that_is_an_eigenvalue_is_no_harm_to_others)
 }
 END_TEST
 
+/* Where A - sigma M has no factors a place beside sigma is taken.  ||A|| says
+ * nothing of how far: here eigenvalues of 1e-8 lie 1e-10 apart, beside 1e4. */
+START_TEST(a_shift_without_factors_is_moved_no_farther_than_to_the_next)
+{
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    pencil_open(&p, ctx, 600, 5, false);
+    for (int i = 0; i < 600; i++)
+        pencil_set(&p, i, i, i < 100 ? 1e-8 + 1e-10 * i + 3e-13 * (i % 3)
+                                     : 1e4 + i);
+    p.opt.which = "nearest";
+    p.opt.sigma = p.a[50 * 601];
+    p.opt.rtol = 1e-8;
+    pencil_must_agree(&p, "no factors");
+    ck_assert(runner_quick() || p.lambda[0] == p.opt.sigma);
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 /* 1e9 away all of (A - sigma)^-1 looks alike. */
 START_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it)
 {
@@ -439,6 +460,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(plane_meshes_of_many_rows_are_factored),
     RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_moved),
     RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_no_harm_to_others),
+    RUNNER_TEST(a_shift_without_factors_is_moved_no_farther_than_to_the_next),
     RUNNER_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it),
     RUNNER_TEST(a_shift_finds_pairs_in_any_unit),
     RUNNER_TEST(products_alone_find_pairs_inside_the_spectrum),
