@@ -113,7 +113,8 @@ fail:
     return st;
 }
 
-/* The first of the pairs wanted, among w[0] <= w[1] <= ... */
+/* The first of the pairs wanted, among w[0] <= w[1] <= ...; equal ones do not
+ * end the way to sigma. */
 static int first_wanted(const sps_eigen *e, int left)
 {
     const double *w = e->dense_w;
@@ -121,7 +122,7 @@ static int first_wanted(const sps_eigen *e, int left)
 
     if (!e->nearest) return e->sign > 0 ? 0 : left - e->count;
     while (from + e->count < left &&
-           fabs(w[from + e->count] - e->opt.sigma) <
+           fabs(w[from + e->count] - e->opt.sigma) <=
                fabs(w[from] - e->opt.sigma))
         from++;
     return from;
