@@ -181,7 +181,7 @@ static sps_status take_arrays(sps_eigen *e)
     int k = e->given + (e->count > e->width ? e->count : e->width);
     double **real[] = { &e->theta, &e->ritz, &e->resnorm, &e->xnorm, &e->mnorm,
                         &e->lambda, &e->residual, &e->backward, &e->bound,
-                        &e->relative, &e->unseen };
+                        &e->relative, &e->unseen, &e->spread };
 
     for (size_t i = 0; i < sizeof real / sizeof *real; i++)
         SPS_TRY(SPS_NEW(e->ctx, k, real[i]));
@@ -317,7 +317,7 @@ static void release_arrays(sps_eigen *e)
 {
     void *arrays[] = { e->theta, e->ritz, e->resnorm, e->xnorm, e->mnorm,
                        e->lambda, e->residual, e->backward, e->bound, e->relative,
-                       e->unseen, e->scratch, e->done, e->pair, e->order, e->dense_w,
+                       e->unseen, e->spread, e->scratch, e->done, e->pair, e->order, e->dense_w,
                        e->host_x, e->host_g, e->ground };
 
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)

@@ -59,6 +59,8 @@ struct sps_eigen {
     double pole;                 /* the sigma that was taken */
     double shift_unit;           /* lambda = pole + shift_unit / nu */
     int pole_moves;
+    double *spread;              /* m: squares of residuals of nu, in the norm
+                                    of M */
     sps_block *border;           /* (A - sigma M)^-1 M Y of constraints Y */
     sps_small *border_inverse;   /* (Y'M border)^-1 */
     sps_small *dense_A, *dense_M, *dense_D;   /* eigen_dense.c, else NULL */
@@ -212,6 +214,9 @@ sps_status spsi_eigen_shift(sps_eigen *e);
 double spsi_eigen_unit(const sps_eigen *e);
 double spsi_eigen_pole_scale(const sps_eigen *e);
 sps_status spsi_eigen_move_pole(sps_eigen *e, bool *moved);
+/* Whether residuals tell of an eigenvalue nearer to the pole than the last pair
+ * wanted of the block, of which Ritz values show nothing. */
+bool spsi_eigen_hides(const sps_eigen *e);
 
 void spsi_eigen_unshift(sps_eigen *e);
 sps_status spsi_eigen_invert(sps_eigen *e, const sps_block *X, sps_block *Y);

@@ -6,7 +6,12 @@
  * far: pairs near the pole are then found, and not those near sigma.  Where
  * sigma is an eigenvalue to the last digit, factors exist all the same, nu_0 is
  * 1e16, and rounding eps nu_0 leaves nothing of the nu of all others.  Ritz
- * values tell both, and how far the pairs wanted reach. */
+ * values tell both, and how far the pairs wanted reach.
+ *
+ * Both ends of nu are wanted, whichever is longer.  A block within a multiple
+ * eigenvalue at one end hides the other: all its columns but one are
+ * eigenvectors at once, and that one's Ritz value lies between the ends.  But
+ * its residual tells of them. */
 #include "eigen.h"
 
 #include <math.h>
@@ -24,6 +29,32 @@ double spsi_eigen_unit(const sps_eigen *e)
 double spsi_eigen_pole_scale(const sps_eigen *e)
 {
     return e->opt.sigma != 0 ? fabs(e->opt.sigma) : 1e-3 * spsi_eigen_unit(e);
+}
+
+/* With a spectrum from low to high, (rho - low)(high - rho) is at least the
+ * square of the residual of a Ritz value rho (it is the norm of the product of
+ * the two factors, less that of nothing negative: Bhatia and Davis, Amer. Math.
+ * Monthly 107, 2000).  So with one end known the other lies at least that far
+ * out: no farther than Ritz values have it, or than the last pair wanted. */
+bool spsi_eigen_hides(const sps_eigen *e)
+{
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    double last = fabs(e->ritz[spsi_eigen_target(e) - 1]);
+    double above = 0, below = 0;
+
+    if (!e->inverted) return false;
+    for (int j = 0; j < e->m; j++) {
+        low = fmin(low, e->ritz[j]);
+        high = fmax(high, e->ritz[j]);
+    }
+    for (int j = 0; j < e->m; j++) {
+        double rho = e->ritz[j], r = e->spread[j];
+
+        if (!(r > 0)) continue;
+        above = fmax(above, rho + r / (rho - low + 1e-12 * fabs(low)));
+        below = fmax(below, r / (high - rho + 1e-12 * fabs(high)) - rho);
+    }
+    return above > 1.001 * fmax(high, last) || below > 1.001 * fmax(-low, last);
 }
 
 /* Whether all wanted pairs of the block have converged. */

@@ -397,6 +397,7 @@ sps_status spsi_eigen_shift_residuals(sps_eigen *e)
     SPS_TRY(spsi_copy(&e->AX, e->R));
     SPS_TRY(spsi_axpby_cols(minus, &e->X, one, e->R));
     if (e->M) SPS_TRY(spsi_eigen_mass(e, e->R, MR));
+    SPS_TRY(spsi_dots(e->R, MR, e->spread));
     SPS_TRY(spsi_norms(MR, e->resnorm));
     for (int j = 0; j < e->m; j++) {
         double nu = e->ritz[j];

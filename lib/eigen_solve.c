@@ -41,7 +41,7 @@ static int mark(sps_eigen *e, double *ratio)
             *ratio = fmax(*ratio, limit > 0 ? e->resnorm[j] / limit
                                             : HUGE_VAL);
     }
-    return leading;
+    return spsi_eigen_hides(e) ? 0 : leading;
 }
 
 static int by_value(const void *a, const void *b)
@@ -261,6 +261,7 @@ static int converged(const sps_eigen *e)
 {
     int count = 0;
 
+    if (spsi_eigen_hides(e)) return 0;
     for (int j = 0; j < spsi_eigen_target(e); j++) count += e->done[j];
     return count;
 }

@@ -314,6 +314,35 @@ START_TEST(a_shift_without_factors_is_moved_no_farther_than_to_the_next)
 }
 END_TEST
 
+/* A complete graph: all eigenvalues but one are equal, and that one is nearer to
+ * the shift.  In a block of a few columns all but one are eigenvectors at once;
+ * among all pairs in order equal ones stand in the way. */
+START_TEST(a_multiple_eigenvalue_hides_none_that_is_nearer)
+{
+    static const char *const solver[] = { "auto", "lobpcg" };
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    for (int t = 0; t < (runner_quick() ? 2 : 16); t++) {
+        const int sign = t / 2 % 2 ? -1 : 1;
+
+        pencil_open(&p, ctx, 60, 1 + t / 4 % 2 * 2, t / 8);
+        p.opt.solver = solver[t % 2];
+        p.opt.which = "nearest";
+        p.opt.sigma = sign * 3.4;
+        for (int i = 0; i < 60; i++) {
+            for (int j = 0; j <= i; j++)
+                pencil_set(&p, i, j, sign * (i == j ? 60.0 : -1.0));
+            if (t / 8) pencil_mass(&p, i, i, 1);
+        }
+        pencil_must_agree(&p, solver[t % 2]);
+        ck_assert(runner_quick() || fabs(p.lambda[0] - sign) < 1e-9);
+        pencil_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 /* 1e9 away all of (A - sigma)^-1 looks alike. */
 START_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it)
 {
@@ -461,6 +490,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_moved),
     RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_no_harm_to_others),
     RUNNER_TEST(a_shift_without_factors_is_moved_no_farther_than_to_the_next),
+    RUNNER_TEST(a_multiple_eigenvalue_hides_none_that_is_nearer),
     RUNNER_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it),
     RUNNER_TEST(a_shift_finds_pairs_in_any_unit),
     RUNNER_TEST(products_alone_find_pairs_inside_the_spectrum),
