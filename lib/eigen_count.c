@@ -26,6 +26,16 @@ static double rank_of(const sps_eigen *e, double lambda)
     return e->nearest ? fabs(lambda - e->opt.sigma) : e->sign * lambda;
 }
 
+/* How far from lambda_i a count may begin or end: the pair's bound, and of one
+ * that is rounding no less than a factorisation is wrong by. */
+static double margin_of(const sps_eigen *e, int i)
+{
+    double wrong = 4 * sqrt((double)e->n) * DBL_EPSILON * spsi_eigen_unit(e);
+
+    return 2 * (e->pair[i] == SPS_STOP_ROUNDING ? fmax(e->bound[i], wrong)
+                                                : e->bound[i]);
+}
+
 /* How many pairs lie before the last gap that bounds do not close, and in *t
  * the far end of it, just before the next pair: what was missed anywhere in the
  * gap counts.  0 pairs: before all of them. */
@@ -35,11 +45,11 @@ static int before_gap(const sps_eigen *e, double *t)
         double low = rank_of(e, e->lambda[i - 1]);
         double high = rank_of(e, e->lambda[i]);
 
-        *t = high - 2 * e->bound[i] - 1e-9 * fabs(high);
-        if (*t > low + 2 * e->bound[i - 1]) return i;
+        *t = high - margin_of(e, i) - 1e-9 * fabs(high);
+        if (*t > low + margin_of(e, i - 1)) return i;
     }
     *t = rank_of(e, e->lambda[0]);
-    *t -= 2 * e->bound[0] + 1e-9 * fabs(*t);
+    *t -= margin_of(e, 0) + 1e-9 * fabs(*t);
     return 0;
 }
 
