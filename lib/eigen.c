@@ -181,7 +181,8 @@ static sps_status take_arrays(sps_eigen *e)
     int k = e->given + (e->count > e->width ? e->count : e->width);
     double **real[] = { &e->theta, &e->ritz, &e->resnorm, &e->xnorm, &e->mnorm,
                         &e->lambda, &e->residual, &e->backward, &e->bound,
-                        &e->relative, &e->unseen, &e->spread };
+                        &e->relative, &e->unseen, &e->spread,
+                        &e->xmx };
 
     for (size_t i = 0; i < sizeof real / sizeof *real; i++)
         SPS_TRY(SPS_NEW(e->ctx, k, real[i]));
@@ -316,9 +317,10 @@ fail:
 static void release_arrays(sps_eigen *e)
 {
     void *arrays[] = { e->theta, e->ritz, e->resnorm, e->xnorm, e->mnorm,
-                       e->lambda, e->residual, e->backward, e->bound, e->relative,
-                       e->unseen, e->spread, e->scratch, e->done, e->pair, e->order, e->dense_w,
-                       e->host_x, e->host_g, e->ground };
+                       e->lambda, e->residual, e->backward, e->bound,
+                       e->relative, e->unseen, e->spread, e->xmx, e->scratch,
+                       e->done, e->pair, e->order, e->dense_w, e->host_x,
+                       e->host_g, e->ground };
 
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         spsi_free(e->ctx, arrays[i]);

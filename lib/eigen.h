@@ -85,6 +85,7 @@ struct sps_eigen {
     double *ritz;                /* m: Ritz values of the method's operator */
     double *theta, *resnorm;     /* m: of the pencil, and ||r_j|| */
     double *xnorm, *mnorm;       /* m: ||x_j||, ||M x_j|| */
+    double *xmx;                 /* m: x_j'M x_j, in the proof */
     double *unseen;              /* m: what rounding may hide of ||r_j|| */
     bool *done;                  /* m: at work no more (soft locking) */
     int directions;              /* new search directions of the last step */

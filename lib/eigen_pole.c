@@ -96,7 +96,7 @@ static double step_of_pole(const sps_eigen *e, bool *wrong)
 {
     int last = spsi_eigen_target(e) - 1;
     double d = fabs(theta_of(e, last) - e->opt.sigma);
-    bool look = e->iteration > 0 && e->iteration % LOOK == 0;
+    bool look = e->iteration > 0 && (e->stop || e->iteration % LOOK == 0);
     bool near = fabs(e->ritz[0]) > NEAR * fabs(e->ritz[last]);
     bool end = reached(e);
 

@@ -203,13 +203,13 @@ fail:
     return st;
 }
 
-/* lambda = x'Ax / x'Mx, and R = A X - M X diag(lambda); scratch: x'Mx. */
+/* lambda = x'Ax / x'Mx, and R = A X - M X diag(lambda). */
 static sps_status quotients(sps_eigen *e, const sps_block *X,
                             const sps_block *AX, const sps_block *MX,
                             double *lambda, sps_block *R)
 {
     sps_status st = SPS_OK;
-    double *mass = e->scratch, *one = mass + X->k, *minus = one + X->k;
+    double *mass = e->xmx, *minus = e->scratch, *one = minus + X->k;
 
     SPS_TRY(spsi_dots(X, AX, lambda));
     SPS_TRY(spsi_dots(X, MX, mass));
@@ -255,7 +255,7 @@ static sps_status sharpen(sps_eigen *e, const sps_block *X, double *lambda)
         if (!spsi_eigen_entries(e) || !isfinite(size) || !isfinite(l) ||
             !(e->mnorm[j] > 0) || !(open || *unseen > 0.1 * size))
             continue;
-        SPS_TRY(spsi_eigen_twofold(e, X, j, e->scratch[j], &lambda[j], e->R));
+        SPS_TRY(spsi_eigen_twofold(e, X, j, e->xmx[j], &lambda[j], e->R));
         spsi_block_view(e->R, j, 1, &r);
         SPS_TRY(spsi_eigen_constrain(e, &r));
         SPS_TRY(spsi_norms(&r, &e->resnorm[j]));
@@ -312,11 +312,12 @@ static sps_status judge(sps_eigen *e, const sps_block *X, int first, int j)
     e->residual[i] = r == 0 ? 0 : r / (l * m);
     e->backward[i] = size > 0 ? r / size : r;
     e->pair[i] = SPS_STOP_RUNNING;
-    if (!(m > 0)) {   /* no vector, no pair */
+    if (!(m > 0 && e->xmx[j] > 0)) {   /* no vector, no pair */
         e->residual[i] = e->backward[i] = *bound = INFINITY;
         return SPS_OK;
     }
-    *bound = formed > 0 ? *bound / (e->M ? 1 : x) * (r / formed) : r / m;
+    x = sqrt(e->xmx[j]);
+    *bound = formed > 0 ? *bound / x * (r / formed) : r / m;
     *bound += DBL_EPSILON * l;
     if (!(r <= limit)) return look_at_rounding(e, X, j, i, limit);
     if (independent(e, first, j)) e->pair[i] = SPS_STOP_CONVERGED;

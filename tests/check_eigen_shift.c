@@ -288,6 +288,18 @@ START_TEST(a_shift_that_is_an_eigenvalue_is_no_harm_to_others)
         pencil_must_agree(&p, "at an eigenvalue");
         pencil_close(&p);
         pencil_close(&q);
+        /* All that there are: the block has no directions. */
+        pencil_open(&p, ctx, 20, 20, mass);
+        pencil_open(&q, ctx, 20, 1, mass);
+        sunken(&p, false);
+        sunken(&q, false);
+        p.opt.which = "nearest";
+        q.opt.which = "largest";
+        ck_assert_int_eq(pencil_solve(&q), SPS_OK);
+        p.opt.sigma = q.lambda[0];
+        pencil_must_agree(&p, "all, at an eigenvalue");
+        pencil_close(&p);
+        pencil_close(&q);
     }
     sps_context_destroy(&ctx);
 }
