@@ -59,6 +59,7 @@ struct sps_eigen {
     double pole;                 /* the sigma that was taken */
     double shift_unit;           /* lambda = pole + shift_unit / nu */
     int pole_moves;
+    double most;                 /* |nu| seen from this pole */
     double *spread;              /* m: squares of residuals of nu, in the norm
                                     of M */
     sps_block *border;           /* (A - sigma M)^-1 M Y of constraints Y */

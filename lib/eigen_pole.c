@@ -38,21 +38,21 @@ double spsi_eigen_pole_scale(const sps_eigen *e)
  * out: no farther than Ritz values have it, or than the last pair wanted. */
 bool spsi_eigen_hides(const sps_eigen *e)
 {
-    double low = HUGE_VAL, high = -HUGE_VAL;
+    double low = HUGE_VAL, high = -HUGE_VAL, above = 0, below = 0, noise;
     double last = fabs(e->ritz[spsi_eigen_target(e) - 1]);
-    double above = 0, below = 0;
 
     if (!e->inverted) return false;
     for (int j = 0; j < e->m; j++) {
         low = fmin(low, e->ritz[j]);
         high = fmax(high, e->ritz[j]);
     }
+    noise = pow(1e-7 * fmax(-low, high), 2);   /* of inner solves */
     for (int j = 0; j < e->m; j++) {
         double rho = e->ritz[j], r = e->spread[j];
 
-        if (!(r > 0)) continue;
-        above = fmax(above, rho + r / (rho - low + 1e-12 * fabs(low)));
-        below = fmax(below, r / (high - rho + 1e-12 * fabs(high)) - rho);
+        if (!(r > noise)) continue;
+        if (rho > low) above = fmax(above, rho + r / (rho - low));
+        if (rho < high) below = fmax(below, r / (high - rho) - rho);
     }
     return above > 1.001 * fmax(high, last) || below > 1.001 * fmax(-low, last);
 }
@@ -97,7 +97,7 @@ static double step_of_pole(const sps_eigen *e, bool *wrong)
     int last = spsi_eigen_target(e) - 1;
     double d = fabs(theta_of(e, last) - e->opt.sigma);
     bool look = e->iteration > 0 && (e->stop || e->iteration % LOOK == 0);
-    bool near = fabs(e->ritz[0]) > NEAR * fabs(e->ritz[last]);
+    bool near = e->most > NEAR * fabs(e->ritz[last]);
     bool end = reached(e);
 
     *wrong = false;
@@ -117,10 +117,10 @@ sps_status spsi_eigen_move_pole(sps_eigen *e, bool *moved)
     *moved = false;
     if (!e->inverted || (e->stop && e->stop != SPS_STOP_STAGNATED))
         return SPS_OK;
-    if (e->shift_failures > 1 && (e->locked || e->pole_moves == MOVES))
+    if (e->shift_failures > 1 && e->pole_moves == MOVES)
         spsi_note(e->ctx, "solves with A - sigma M fail: move sigma, or it is "
                   "an eigenvalue");
-    if (e->locked) return SPS_OK;
+    e->most = fmax(e->most, fabs(e->ritz[0]));   /* locked ones too */
     step = step_of_pole(e, &wrong);
     if (step == 0) return SPS_OK;
     if (e->pole_moves == MOVES) {
@@ -132,6 +132,7 @@ sps_status spsi_eigen_move_pole(sps_eigen *e, bool *moved)
     e->pole_moves++;
     e->pole = e->opt.sigma + step;
     e->shift_failures = 0;
+    e->most = 0;
     e->stop = SPS_STOP_RUNNING;
     e->event = "sigma moved";
     spsi_eigen_unshift(e);
