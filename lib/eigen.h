@@ -60,6 +60,7 @@ struct sps_eigen {
     double shift_unit;           /* lambda = pole + shift_unit / nu */
     int pole_moves;
     double most;                 /* |nu| seen from this pole */
+    int held;                    /* iterations with all wanted converged */
     double *spread;              /* m: squares of residuals of nu, in the norm
                                     of M */
     sps_block *border;           /* (A - sigma M)^-1 M Y of constraints Y */
@@ -216,8 +217,8 @@ sps_status spsi_eigen_shift(sps_eigen *e);
 double spsi_eigen_unit(const sps_eigen *e);
 double spsi_eigen_pole_scale(const sps_eigen *e);
 sps_status spsi_eigen_move_pole(sps_eigen *e, bool *moved);
-/* Whether residuals tell of an eigenvalue nearer to the pole than the last pair
- * wanted of the block, of which Ritz values show nothing. */
+/* Whether an eigenvalue is, or may well be, nearer to the pole than the last pair
+ * wanted of the block, as residuals tell. */
 bool spsi_eigen_hides(const sps_eigen *e);
 
 void spsi_eigen_unshift(sps_eigen *e);

@@ -11,7 +11,8 @@
  * Both ends of nu are wanted, whichever is longer.  A block within a multiple
  * eigenvalue at one end hides the other: all its columns but one are
  * eigenvectors at once, and that one's Ritz value lies between the ends.  But
- * its residual tells of them. */
+ * its residual tells of them.  And where some pairs of the other side are wanted
+ * the next one there is not to be passed over either. */
 #include "eigen.h"
 
 #include <math.h>
@@ -20,6 +21,8 @@
                             first may be to the pole */
 #define LOOK 5           /* iterations between two looks at that */
 #define MOVES 6
+#define HELD 30          /* iterations that a pair is waited for which may be
+                            nearer */
 
 double spsi_eigen_unit(const sps_eigen *e)
 {
@@ -31,17 +34,29 @@ double spsi_eigen_pole_scale(const sps_eigen *e)
     return e->opt.sigma != 0 ? fabs(e->opt.sigma) : 1e-3 * spsi_eigen_unit(e);
 }
 
+/* The first Ritz value behind those wanted that lies on the other side of the
+ * pole than the last of these: an eigenvalue within its residual may be nearer
+ * than that.  Those on the same side come in order. */
+static bool other_side_open(const sps_eigen *e)
+{
+    int last = spsi_eigen_target(e) - 1, j = last + 1;
+    double sign = copysign(1, e->ritz[last]);
+
+    while (j < e->m && sign * e->ritz[j] > 0) j++;
+    return j < e->m && e->resnorm[j] > spsi_eigen_aim(e, j) &&
+           fabs(e->ritz[j]) + sqrt(e->spread[j]) > fabs(e->ritz[last]);
+}
+
 /* With a spectrum from low to high, (rho - low)(high - rho) is at least the
- * square of the residual of a Ritz value rho (it is the norm of the product of
- * the two factors, less that of nothing negative: Bhatia and Davis, Amer. Math.
+ * square of the residual of a Ritz value rho (Bhatia and Davis, Amer. Math.
  * Monthly 107, 2000).  So with one end known the other lies at least that far
- * out: no farther than Ritz values have it, or than the last pair wanted. */
-bool spsi_eigen_hides(const sps_eigen *e)
+ * out.  It must not lie farther than the last pair wanted if Ritz values do
+ * not. */
+static bool end_unseen(const sps_eigen *e)
 {
     double low = HUGE_VAL, high = -HUGE_VAL, above = 0, below = 0, noise;
     double last = fabs(e->ritz[spsi_eigen_target(e) - 1]);
 
-    if (!e->inverted) return false;
     for (int j = 0; j < e->m; j++) {
         low = fmin(low, e->ritz[j]);
         high = fmax(high, e->ritz[j]);
@@ -54,7 +69,14 @@ bool spsi_eigen_hides(const sps_eigen *e)
         if (rho > low) above = fmax(above, rho + r / (rho - low));
         if (rho < high) below = fmax(below, r / (high - rho) - rho);
     }
-    return above > 1.001 * fmax(high, last) || below > 1.001 * fmax(-low, last);
+    return (high < last && above > 1.001 * last) ||
+           (-low < last && below > 1.001 * last);
+}
+
+bool spsi_eigen_hides(const sps_eigen *e)
+{
+    if (!e->inverted) return false;
+    return end_unseen(e) || (e->held < HELD && other_side_open(e));
 }
 
 /* Whether all wanted pairs of the block have converged. */
@@ -95,7 +117,7 @@ static bool too_far(const sps_eigen *e, double d)
 static double step_of_pole(const sps_eigen *e, bool *wrong)
 {
     int last = spsi_eigen_target(e) - 1;
-    double d = fabs(theta_of(e, last) - e->opt.sigma);
+    double theta = theta_of(e, last), d = fabs(theta - e->opt.sigma);
     bool look = e->iteration > 0 && (e->stop || e->iteration % LOOK == 0);
     bool near = e->most > NEAR * fabs(e->ritz[last]);
     bool end = reached(e);
@@ -104,6 +126,8 @@ static double step_of_pole(const sps_eigen *e, bool *wrong)
     if (e->shift_failures > 1)
         return 1e-8 * pow(100, e->pole_moves + 1) * spsi_eigen_pole_scale(e);
     if (!(look || end) || !isfinite(d) || !(d > 0)) return 0;
+    /* Nobody asks for the order of what the tolerance does not tell apart. */
+    d = fmax(d, 1e3 * e->opt.rtol * fabs(theta));
     *wrong = too_far(e, d);
     return *wrong || (near && !end) ? 1e-5 * d : 0;
 }

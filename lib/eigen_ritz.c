@@ -19,6 +19,31 @@ static double away(const sps_eigen *e, double w)
     return fabs(theta - e->opt.sigma);
 }
 
+/* Columns a and b of V and w change places. */
+static void swap(sps_small *V, double *w, int a, int b)
+{
+    double *x = spsi_small_at(V, 0, a), *y = spsi_small_at(V, 0, b), old = w[a];
+
+    w[a] = w[b];
+    w[b] = old;
+    for (int i = 0; i < V->rows; i++) {
+        old = x[i];
+        x[i] = y[i];
+        y[i] = old;
+    }
+}
+
+/* Among the guards of X one is to lie on the other side of the pole than the
+ * last pair wanted, if there is one: a multiple eigenvalue fills all of them, and
+ * what comes next on the other side, still on its way, would never be kept. */
+static void guard_other_side(const sps_eigen *e, sps_small *V, double *w)
+{
+    int last = spsi_eigen_target(e) - 1, j = last + 1;
+
+    while (j < V->cols && w[j] * w[last] >= 0) j++;
+    if (j < V->cols && j >= e->m && e->m - 1 > last) swap(V, w, j, e->m - 1);
+}
+
 /* Columns of V and w by their distance from sigma, nearest first: w are Ritz
  * values of A then, or if inverted nu, the largest |nu| first.  Both ends of w
  * are looked at from outside. */
@@ -39,6 +64,7 @@ static sps_status by_distance(sps_eigen *e, sps_small *V, double *w)
     }
     memcpy(w, e->scratch, (size_t)s * sizeof *w);
     SPS_TRY(spsi_small_copy(e->U, V));
+    if (e->inverted) guard_other_side(e, V, w);
 fail:
     return st;
 }
@@ -79,18 +105,7 @@ static void rotate(sps_small *S, sps_small *V, int p, int q)
 static void sort(sps_small *V, double *w)
 {
     for (int t = 1; t < V->cols; t++)
-        for (int p = t; p > 0 && w[p] < w[p - 1]; p--) {
-            double *a = spsi_small_at(V, 0, p - 1);
-            double *b = spsi_small_at(V, 0, p), old = w[p];
-
-            w[p] = w[p - 1];
-            w[p - 1] = old;
-            for (int i = 0; i < V->rows; i++) {
-                old = a[i];
-                a[i] = b[i];
-                b[i] = old;
-            }
-        }
+        for (int p = t; p > 0 && w[p] < w[p - 1]; p--) swap(V, w, p, p - 1);
 }
 
 /* LAPACK's V is wrong by eps of the largest |w|.  S = V'H V is all but diagonal,

@@ -41,7 +41,9 @@ static int mark(sps_eigen *e, double *ratio)
             *ratio = fmax(*ratio, limit > 0 ? e->resnorm[j] / limit
                                             : HUGE_VAL);
     }
-    return spsi_eigen_hides(e) ? 0 : leading;
+    if (!spsi_eigen_hides(e)) return leading;
+    e->held += leading >= spsi_eigen_target(e);
+    return 0;
 }
 
 static int by_value(const void *a, const void *b)
@@ -249,6 +251,7 @@ static sps_status harvest(sps_eigen *e, course *c, int leading)
         return SPS_OK;
     }
     e->event = "pairs locked";
+    e->held = 0;
     *c = (course){ .best = HUGE_VAL, .least = HUGE_VAL,
                    .since = e->iteration };
     SPS_TRY(start(e, c));
@@ -385,7 +388,7 @@ static void reset(sps_eigen *e)
     e->applies_A = e->applies_M = e->applies_T = 0;
     e->iteration = e->restarts = e->directions = 0;
     e->missed = -1;
-    e->shift_failures = 0;
+    e->shift_failures = e->held = 0;
     spsi_eigen_set_locked(e, 0);
     spsi_eigen_take_columns(e, e->width);
     for (int j = 0; j < e->count; j++) e->relative[j] = 1;

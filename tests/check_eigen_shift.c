@@ -358,6 +358,38 @@ START_TEST(a_multiple_eigenvalue_hides_none_that_is_nearer)
 }
 END_TEST
 
+/* Fifty equal values on one side, more than the block has columns: the next one
+ * on the other side, a little nearer, is on its way when they are there. */
+START_TEST(a_multiple_eigenvalue_on_one_side_leaves_the_other_its_pairs)
+{
+    sps_context *ctx = pencil_context(1);
+    pencil p;
+
+    for (int t = 0; t < (runner_quick() ? 1 : 8); t++) {
+        const double sigma = 2.2 + 0.03 * t;
+
+        pencil_open(&p, ctx, 600, 30, false);
+        p.opt.which = "nearest";
+        p.opt.sigma = sigma;
+        p.opt.rtol = 1e-5;
+        for (int i = 0; i < 600; i++)
+            pencil_set(&p, i, i, i < 50 ? 1 : 2 + (i - 50) / 11.03);
+        /* 1 lies at sigma - 1; the next but one on the right, 1e-3 nearer. */
+        for (int i = 50; i < 600; i++)
+            if (fabs(p.a[i * 601] - (2 * sigma - 1)) < 0.5 / 11.03)
+                pencil_set(&p, i, i, 2 * sigma - 1 - 1e-3);
+        ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+        for (int j = 0, found = 0; pencil_converged(&p) && j < 30; j++) {
+            found += fabs(p.lambda[j] - (2 * sigma - 1 - 1e-3)) < 1e-6;
+            ck_assert_msg(j < 29 || found, "sigma %g: %g is missed", sigma,
+                          2 * sigma - 1 - 1e-3);
+        }
+        pencil_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 /* 1e9 away all of (A - sigma)^-1 looks alike. */
 START_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it)
 {
@@ -506,6 +538,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_no_harm_to_others),
     RUNNER_TEST(a_shift_without_factors_is_moved_no_farther_than_to_the_next),
     RUNNER_TEST(a_multiple_eigenvalue_hides_none_that_is_nearer),
+    RUNNER_TEST(a_multiple_eigenvalue_on_one_side_leaves_the_other_its_pairs),
     RUNNER_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it),
     RUNNER_TEST(a_shift_finds_pairs_in_any_unit),
     RUNNER_TEST(products_alone_find_pairs_inside_the_spectrum),
