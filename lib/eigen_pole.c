@@ -21,7 +21,7 @@
                             first may be to the pole */
 #define LOOK 5           /* iterations between two looks at that */
 #define MOVES 6
-#define HELD 30          /* iterations that a pair is waited for which may be
+#define HELD 10          /* iterations that a pair is waited for which may be
                             nearer */
 
 double spsi_eigen_unit(const sps_eigen *e)
@@ -35,16 +35,18 @@ double spsi_eigen_pole_scale(const sps_eigen *e)
 }
 
 /* The first Ritz value behind those wanted that lies on the other side of the
- * pole than the last of these: an eigenvalue within its residual may be nearer
- * than that.  Those on the same side come in order. */
+ * pole than the last of these: an eigenvalue there may be nearer than that, about
+ * r^2 / rho beyond rho if it is mixed with far ones, whose nu are about zero.
+ * Those on the same side come in order. */
 static bool other_side_open(const sps_eigen *e)
 {
     int last = spsi_eigen_target(e) - 1, j = last + 1;
-    double sign = copysign(1, e->ritz[last]);
+    double sign = copysign(1, e->ritz[last]), rho;
 
     while (j < e->m && sign * e->ritz[j] > 0) j++;
-    return j < e->m && e->resnorm[j] > spsi_eigen_aim(e, j) &&
-           fabs(e->ritz[j]) + sqrt(e->spread[j]) > fabs(e->ritz[last]);
+    if (j == e->m || e->resnorm[j] <= spsi_eigen_aim(e, j)) return false;
+    rho = fabs(e->ritz[j]);
+    return rho + e->spread[j] / rho > fabs(e->ritz[last]);
 }
 
 /* With a spectrum from low to high, (rho - low)(high - rho) is at least the
