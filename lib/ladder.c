@@ -204,7 +204,7 @@ static bool too_slow(sps_ladder *l, const sps_progress *p)
 
     if (p->iteration == 0) l->first = l->best = p->worst;
     if (p->worst < l->best) l->best = p->worst;
-    if (!l->watched || p->iteration < 1) return false;
+    if (!l->watched || !step->patience || p->iteration < 1) return false;
     if (l->allowed > 0 && spsi_now() - l->begun > l->allowed)
         return !ends_in_time(l, p->iteration);
     /* A polynomial of A stands for as many iterations as it has degrees. */

@@ -12,7 +12,8 @@ typedef struct sps_step {
     const char *solver, *precond;
     double droptol, fill;     /* of ilut */
     int look, patience;       /* iterations before progress is judged; given up
-                                 when more than patience are predicted */
+                                 when more than patience are predicted; 0:
+                                 never */
     double share;             /* of the time that is left */
     int definite;             /* 1: only while A may be definite, -1: only
                                  where it is not, 0: whatever it is */

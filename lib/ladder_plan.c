@@ -5,7 +5,8 @@
  * place:
  *
  *   may be positive definite    else
- *   block_cg, cg by its side    as below
+ *   block_cg, cg by its side    as below (to the end where the caller names a
+ *                               symmetric preconditioner)
  *   block_cg, ic0  (unless block_cg found A indefinite)
  *                  minres, jacobi        (symmetric, indefinite)
  *                  gmres, ilut 1e-3, fill 10
@@ -35,6 +36,7 @@
 #include <string.h>
 
 #include "backend.h"
+#include "precond.h"
 
 enum { DENSE_ROWS = 2000 };
 /* Numbers of a block (of four columns at least: factors are made by rows) that
@@ -161,13 +163,28 @@ static void add_general(sps_ladder *l, const char *precond, double last)
         add(l, (sps_step){ "gmres", precond, 0, 0, 100, 1000, last, 0 });
 }
 
+/* Whether the caller has named a preconditioner that conjugate gradients may
+ * have; a callback promises nothing. */
+static bool own_symmetric(const sps_ladder *l)
+{
+    const sps_precond_type *type =
+        l->M ? l->M->type : spsi_precond_type(l->opt.precond);
+
+    return type && type->symmetric && !(l->M && l->M->user);
+}
+
+/* With a preconditioner that stays the same no method gains on conjugate
+ * gradients where A is definite, however long its residual stays: it is left
+ * when it finds that A is not, breaks down or stagnates. */
 void spsi_ladder_plan(sps_ladder *l, const sps_looks *o)
 {
     const bool own = l->M || strcmp(l->opt.precond, "auto");
     const char *precond = l->opt.precond;
 
     l->count = l->at = 0;
-    if (l->symmetric)
+    if (l->symmetric && own_symmetric(l))
+        add(l, (sps_step){ "auto", precond, 0, 0, 0, 0, 1, 0 });
+    else if (l->symmetric)
         add(l, (sps_step){ "auto", precond, 0, 0, 500, 5000, 0.2, 0 });
     if (own) {
         add_general(l, precond, 1);

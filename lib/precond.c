@@ -7,7 +7,7 @@
 #include "options.h"
 #include "registry.h"
 
-static const sps_precond_type *find(const char *name)
+const sps_precond_type *spsi_precond_type(const char *name)
 {
     for (int i = 0; spsi_preconds[i]; i++)
         if (!strcmp(spsi_preconds[i]->name, name)) return spsi_preconds[i];
@@ -58,7 +58,7 @@ static sps_status make(const sps_operator *A, int width, const char *name,
 {
     sps_status st = SPS_OK;
     sps_precond *M = NULL;
-    const sps_precond_type *type = find(name);
+    const sps_precond_type *type = spsi_precond_type(name);
 
     SPS_REQUIRE(A->ctx, width >= 1, SPS_EINVAL, "width %d", width);
     SPS_REQUIRE(A->ctx, type, SPS_EINVAL,

@@ -50,7 +50,10 @@ struct sps_precond {
     void *user_data;
 };
 
-/* precond.c: as sps_precond_create.  conjugate: M is for conjugate gradients, A
+/* precond.c: the kind of that name, or NULL. */
+const sps_precond_type *spsi_precond_type(const char *name);
+
+/* As sps_precond_create.  conjugate: M is for conjugate gradients, A
  * being symmetric, and auto may take a polynomial. */
 sps_status spsi_precond_create(const sps_operator *A, int width,
                                const sps_options *opt, bool conjugate,

@@ -201,6 +201,36 @@ START_TEST(own_preconditioners_are_respected)
 }
 END_TEST
 
+/* Second differences, held at both ends. */
+static sps_csr *rod(int64_t n)
+{
+    sps_csr *A = zoo("tridiagonal", n, ZOO_LAPLACIAN);
+    double *val = A->val;
+
+    for (int64_t p = 0; p < A->nnz; p++)
+        if (val[p] > 0) val[p] = 2;
+    return A;
+}
+
+/* The residuals of a rod stay where they are for n / k iterations of conjugate
+ * gradients, when all of it is there at once; nothing else does better with the
+ * same preconditioner.  It was given up after 500. */
+START_TEST(definite_matrices_keep_conjugate_gradients)
+{
+    static const int columns[] = { 1, 2 };
+    problem p;
+
+    for (int i = 0; i < 2; i++) {
+        problem_open(&p, ctx, rod(1600 * columns[i]), columns[i]);
+        p.opt.precond = "jacobi";
+        must_solve(&p, "a rod");
+        ck_assert_int_gt(p.result.iterations, 1000);
+        ck_assert(strstr(p.result.solver, "cg"));
+        problem_close(&p);
+    }
+}
+END_TEST
+
 /* Small blocks are not faster in floats, and the caller is told; a named method
  * does as it is told. */
 START_TEST(floats_are_not_taken_where_they_do_not_pay)
@@ -350,6 +380,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(dense_factors_are_the_last_step_or_never),
     RUNNER_TEST(a_matrix_singular_by_its_pattern_ends_with_a_reason),
     RUNNER_TEST(own_preconditioners_are_respected),
+    RUNNER_TEST(definite_matrices_keep_conjugate_gradients),
     RUNNER_TEST(floats_are_not_taken_where_they_do_not_pay),
     RUNNER_TEST(floats_are_taken_for_large_blocks_on_a_gpu),
     RUNNER_TEST(floats_are_weighed_by_size_dominance_and_lengths_of_rows),
