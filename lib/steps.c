@@ -183,7 +183,7 @@ sps_status spsi_steps_begin(sps_solver *s, sps_steps *w, const sps_block *P,
     }
     SPS_TRY(f->upload(w->ctx, w->last, s->resnorm, row));
     w->given = !w->columns;
-    w->unseen = w->since = 0;   /* columns may have left */
+    w->unseen = 0;
     w->stopped = true;   /* S, if there is one, belongs to another P */
 fail:
     return st;
