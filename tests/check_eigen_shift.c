@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fixture.h"
 #include "pencil.h"
 #include "runner.h"
 
@@ -289,6 +290,7 @@ START_TEST(a_shift_that_is_an_eigenvalue_is_no_harm_to_others)
         p.opt.sigma = q.lambda[0];
         p.opt.rtol = 1e-8;
         pencil_must_agree(&p, "at an eigenvalue");
+        ck_assert(fixture_noted(ctx, "pass over a pair") == (t / 2 == 1));
         pencil_close(&p);
         pencil_close(&q);
         /* All that there are: the block has no directions. */
