@@ -153,7 +153,7 @@ static sps_status choose_width(sps_eigen *e)
                 "%lld", e->count, (long long)e->n);
     if (m == 0) m = e->count + guard < WIDEST ? (e->count + guard + 3) / 4 * 4
                                               : WIDEST;
-    if (e->nearest && m == 1 && e->count > 1)
+    if (e->type->step && e->nearest && m == 1 && e->count > 1)
         spsi_note(e->ctx, "a block of one column has no room for a guard and "
                   "may pass over a pair near sigma: verify_count looks for "
                   "those");

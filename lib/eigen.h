@@ -210,6 +210,10 @@ bool spsi_eigen_uniform(const sps_csr *A);
 sps_status spsi_eigen_subtract(const sps_eigen *e, double sigma,
                                sps_csr **C_p);
 sps_status spsi_eigen_shift(sps_eigen *e);
+void spsi_eigen_unshift(sps_eigen *e);
+sps_status spsi_eigen_invert(sps_eigen *e, const sps_block *X, sps_block *Y);
+sps_status spsi_eigen_shift_residuals(sps_eigen *e);
+sps_status spsi_eigen_shift_test(sps_eigen *e);
 
 /* eigen_pole.c: the unit of eigenvalues, ||A|| / ||M||; what steps of the pole
  * are measured in if nothing is known of the pairs; and between two iterations,
@@ -220,11 +224,6 @@ sps_status spsi_eigen_move_pole(sps_eigen *e, bool *moved);
 /* Whether an eigenvalue is, or may well be, nearer to the pole than the last pair
  * wanted of the block, as residuals tell. */
 bool spsi_eigen_hides(const sps_eigen *e);
-
-void spsi_eigen_unshift(sps_eigen *e);
-sps_status spsi_eigen_invert(sps_eigen *e, const sps_block *X, sps_block *Y);
-sps_status spsi_eigen_shift_residuals(sps_eigen *e);
-sps_status spsi_eigen_shift_test(sps_eigen *e);
 
 /* eigen_dense.c: the type that says that all is done by LAPACK, NULL where it
  * is not; its memory; every pair, those wanted into fixed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_eigen_shift.c - preconditioners from beyond the end that is wanted, of
- * indefinite matrices and for the largest; pairs inside the spectrum. */
+ * indefinite matrices and for the largest; pairs inside the spectrum.  Where the
+ * pole has to move: check_eigen_pole.c. */
 #include <check.h>
 #include <math.h>
 #include <stdbool.h>
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fixture.h"
 #include "pencil.h"
 #include "runner.h"
 
@@ -28,21 +28,6 @@ START_TEST(the_smallest_of_an_indefinite_matrix_are_the_most_negative)
 }
 END_TEST
 
-/* Five-point differences on 26 x 25 points less 0.3: some eigenvalues are
- * below zero, and the lower end is dense.  With a low one hidden in one row
- * besides, which a few products with a random vector do not show. */
-static void sunken(pencil *p, bool hidden)
-{
-    for (int i = 0; i < p->n; i++) {
-        pencil_set(p, i, i, hidden ? 4 : 3.7);
-        if (i % 26) pencil_set(p, i, i - 1, -1);
-        if (i >= 26) pencil_set(p, i, i - 26, -1);
-        if (p->m) pencil_mass(p, i, i, 2 + i % 3);
-        if (p->m && i % 26) pencil_mass(p, i, i - 1, 0.5);
-    }
-    if (hidden) pencil_set(p, 300, 300, 0.9);
-}
-
 START_TEST(an_indefinite_matrix_is_preconditioned_from_below_its_spectrum)
 {
     static const char *precond[] = { "auto", "ilut", "ic0", "chebyshev" };
@@ -58,7 +43,7 @@ START_TEST(an_indefinite_matrix_is_preconditioned_from_below_its_spectrum)
         p.opt.precond = precond[run % 4];
         p.opt.block = run % 3 ? 0 : 7;
         p.opt.rtol = 1e-7;
-        sunken(&p, run / 4 == 2);
+        pencil_sunken(&p, run / 4 == 2);
         pencil_must_agree(&p, what);
         ck_assert_msg(p.result.iterations < 120, "%s: %d iterations", what,
                       p.result.iterations);
@@ -83,7 +68,7 @@ static int iterations_of_largest(sps_context *ctx, const char *precond,
     p.opt.precond = precond;
     p.opt.degree = 9;
     p.opt.rtol = 1e-7;
-    sunken(&p, false);
+    pencil_sunken(&p, false);
     pencil_must_agree(&p, what);
     iterations = p.result.iterations;
     pencil_close(&p);
@@ -248,150 +233,6 @@ START_TEST(plane_meshes_of_many_rows_are_factored)
 }
 END_TEST
 
-START_TEST(a_shift_that_is_an_eigenvalue_is_moved)
-{
-    sps_context *ctx = pencil_context(2);
-    pencil p;
-
-    pencil_open(&p, ctx, 700, 6, false);
-    if (runner_quick()) p.opt.max_iterations = 2;
-    p.opt.which = "nearest";
-    p.opt.sigma = 7;
-    p.opt.rtol = 1e-8;
-    /* Five equal values each; above 7 they are moved, for no two may be as
-     * far from the shift as each other on either side. */
-    for (int i = 0; i < 700; i++)
-        pencil_set(&p, i, i, 1 + i / 5 + (i / 5 > 6 ? 0.5 : 0));
-    pencil_must_agree(&p, "shift");
-    ck_assert_ptr_nonnull(strstr(sps_context_note(ctx, 0), "sigma"));
-    pencil_close(&p);
-    sps_context_destroy(&ctx);
-}
-END_TEST
-
-/* To the last digit, where factors exist: its nu of 1e16 would leave none to the
- * other pairs. */
-START_TEST(a_shift_that_is_an_eigenvalue_is_no_harm_to_others)
-{
-    sps_context *ctx = pencil_context(1);
-    pencil p, q;
-
-    for (int t = runner_quick(); t < 4; t += runner_quick() ? 3 : 1) {
-        bool mass = t % 2;
-
-        pencil_open(&p, ctx, 300, t / 2 ? 3 : 8, mass);
-        pencil_open(&q, ctx, 300, 1, mass);
-        p.opt.block = t / 2;   /* that of the shift is locked first */
-        sunken(&p, false);
-        sunken(&q, false);
-        p.opt.which = q.opt.which = "nearest";
-        q.opt.sigma = 1.7;
-        ck_assert_int_eq(pencil_solve(&q), SPS_OK);
-        p.opt.sigma = q.lambda[0];
-        p.opt.rtol = 1e-8;
-        pencil_must_agree(&p, "at an eigenvalue");
-        ck_assert(fixture_noted(ctx, "pass over a pair") == (t / 2 == 1));
-        pencil_close(&p);
-        pencil_close(&q);
-        /* All that there are: the block has no directions. */
-        pencil_open(&p, ctx, 20, 20, mass);
-        pencil_open(&q, ctx, 20, 1, mass);
-        sunken(&p, false);
-        sunken(&q, false);
-        p.opt.which = "nearest";
-        q.opt.which = "largest";
-        ck_assert_int_eq(pencil_solve(&q), SPS_OK);
-        p.opt.sigma = q.lambda[0];
-        pencil_must_agree(&p, "all, at an eigenvalue");
-        pencil_close(&p);
-        pencil_close(&q);
-    }
-    sps_context_destroy(&ctx);
-}
-END_TEST
-
-/* Where A - sigma M has no factors a place beside sigma is taken.  ||A|| says
- * nothing of how far: here eigenvalues of 1e-8 lie 1e-10 apart, beside 1e4. */
-START_TEST(a_shift_without_factors_is_moved_no_farther_than_to_the_next)
-{
-    sps_context *ctx = pencil_context(1);
-    pencil p;
-
-    pencil_open(&p, ctx, 600, 5, false);
-    for (int i = 0; i < 600; i++)
-        pencil_set(&p, i, i, i < 100 ? 1e-8 + 1e-10 * i + 3e-13 * (i % 3)
-                                     : 1e4 + i);
-    p.opt.which = "nearest";
-    p.opt.sigma = p.a[50 * 601];
-    p.opt.rtol = 1e-8;
-    pencil_must_agree(&p, "no factors");
-    ck_assert(runner_quick() || p.lambda[0] == p.opt.sigma);
-    pencil_close(&p);
-    sps_context_destroy(&ctx);
-}
-END_TEST
-
-/* A complete graph: all eigenvalues but one are equal, and that one is nearer to
- * the shift.  In a block of a few columns all but one are eigenvectors at once;
- * among all pairs in order equal ones stand in the way. */
-START_TEST(a_multiple_eigenvalue_hides_none_that_is_nearer)
-{
-    static const char *const solver[] = { "auto", "lobpcg" };
-    sps_context *ctx = pencil_context(1);
-    pencil p;
-
-    for (int t = 0; t < (runner_quick() ? 2 : 16); t++) {
-        const int sign = t / 2 % 2 ? -1 : 1;
-
-        pencil_open(&p, ctx, 60, 1 + t / 4 % 2 * 2, t / 8);
-        p.opt.solver = solver[t % 2];
-        p.opt.which = "nearest";
-        p.opt.sigma = sign * 3.4;
-        for (int i = 0; i < 60; i++) {
-            for (int j = 0; j <= i; j++)
-                pencil_set(&p, i, j, sign * (i == j ? 60.0 : -1.0));
-            if (t / 8) pencil_mass(&p, i, i, 1);
-        }
-        pencil_must_agree(&p, solver[t % 2]);
-        ck_assert(runner_quick() || fabs(p.lambda[0] - sign) < 1e-9);
-        pencil_close(&p);
-    }
-    sps_context_destroy(&ctx);
-}
-END_TEST
-
-/* Fifty equal values on one side, more than the block has columns: the next one
- * on the other side, a little nearer, is on its way when they are there. */
-START_TEST(a_multiple_eigenvalue_on_one_side_leaves_the_other_its_pairs)
-{
-    sps_context *ctx = pencil_context(1);
-    pencil p;
-
-    for (int t = 0; t < (runner_quick() ? 1 : 8); t++) {
-        const double sigma = 2.2 + 0.03 * t;
-
-        pencil_open(&p, ctx, 600, 30, false);
-        p.opt.which = "nearest";
-        p.opt.sigma = sigma;
-        p.opt.rtol = 1e-5;
-        for (int i = 0; i < 600; i++)
-            pencil_set(&p, i, i, i < 50 ? 1 : 2 + (i - 50) / 11.03);
-        /* 1 lies at sigma - 1; the next but one on the right, 1e-3 nearer. */
-        for (int i = 50; i < 600; i++)
-            if (fabs(p.a[i * 601] - (2 * sigma - 1)) < 0.5 / 11.03)
-                pencil_set(&p, i, i, 2 * sigma - 1 - 1e-3);
-        ck_assert_int_eq(pencil_solve(&p), SPS_OK);
-        for (int j = 0, found = 0; pencil_converged(&p) && j < 30; j++) {
-            found += fabs(p.lambda[j] - (2 * sigma - 1 - 1e-3)) < 1e-6;
-            ck_assert_msg(j < 29 || found, "sigma %g: %g is missed", sigma,
-                          2 * sigma - 1 - 1e-3);
-        }
-        pencil_close(&p);
-    }
-    sps_context_destroy(&ctx);
-}
-END_TEST
-
 /* 1e9 away all of (A - sigma)^-1 looks alike. */
 START_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it)
 {
@@ -403,7 +244,7 @@ START_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it)
         p.opt.which = "nearest";
         p.opt.sigma = side * 1e9;
         p.opt.rtol = 1e-7;
-        sunken(&p, false);
+        pencil_sunken(&p, false);
         pencil_must_agree(&p, "outside");
         ck_assert_int_lt(p.result.iterations, 120);
         pencil_close(&p);
@@ -428,8 +269,8 @@ START_TEST(a_shift_finds_pairs_in_any_unit)
         p.opt.which = q.opt.which = "nearest";
         p.opt.sigma = ldexp(1.7, mass ? -power[t] : power[t]);
         q.opt.sigma = 1.7;
-        sunken(&p, false);
-        sunken(&q, false);
+        pencil_sunken(&p, false);
+        pencil_sunken(&q, false);
         for (long i = 0; i < 300 * 300; i++) {
             double *x = mass ? &p.m[i] : &p.a[i];
 
@@ -468,7 +309,7 @@ START_TEST(products_alone_find_pairs_inside_the_spectrum)
         p.opt.atol = 1e-7;   /* some are small */
         p.opt.verify_count = true;
         p.opt.degree = runner_quick() ? 20 : 0;
-        sunken(&p, false);
+        pencil_sunken(&p, false);
         pencil_must_agree(&p, "folded");
         if (pencil_converged(&p)) ck_assert_int_eq(p.result.missed, 0);
         pencil_close(&p);
@@ -480,7 +321,7 @@ END_TEST
 /* Without unknown 40 the pencil is another: its row moved out of sight. */
 static void without_40(pencil *p)
 {
-    sunken(p, false);
+    pencil_sunken(p, false);
     for (int j = 0; j < p->n; j++)
         if (*pencil_a(p, 39, j) != 0) pencil_set(p, 39, j, 0);
     pencil_set(p, 39, 39, !strcmp(p->opt.which, "largest") ? -50 : 50);
@@ -514,7 +355,7 @@ START_TEST(a_constraint_holds_at_both_ends_and_inside)
         prepare(&p, solver[run % 2], which[run / 2]);
         prepare(&q, "auto", which[run / 2]);
         p.constraint = 40;
-        sunken(&p, false);
+        pencil_sunken(&p, false);
         without_40(&q);
         ck_assert_int_eq(pencil_solve(&p), SPS_OK);
         if (!runner_quick()) pencil_must_agree(&q, "without");
@@ -536,11 +377,6 @@ static const runner_test tests[] = {
     RUNNER_TEST(pairs_inside_the_spectrum_are_found_from_a_shift),
     RUNNER_TEST(pairs_inside_a_box_are_found_by_complete_factors),
     RUNNER_TEST(plane_meshes_of_many_rows_are_factored),
-    RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_moved),
-    RUNNER_TEST(a_shift_that_is_an_eigenvalue_is_no_harm_to_others),
-    RUNNER_TEST(a_shift_without_factors_is_moved_no_farther_than_to_the_next),
-    RUNNER_TEST(a_multiple_eigenvalue_hides_none_that_is_nearer),
-    RUNNER_TEST(a_multiple_eigenvalue_on_one_side_leaves_the_other_its_pairs),
     RUNNER_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it),
     RUNNER_TEST(a_shift_finds_pairs_in_any_unit),
     RUNNER_TEST(products_alone_find_pairs_inside_the_spectrum),

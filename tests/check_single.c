@@ -439,18 +439,6 @@ static int count_product(double alpha, const double *X, int64_t ldx,
     return sps_operator_apply(c->op, alpha, &x, beta, &y) != SPS_OK;
 }
 
-/* A grid Laplacian shifted by 0.01. */
-static sps_csr *grid(int64_t n)
-{
-    sps_csr *A = zoo_matrix(zoo_find("grid5"), n, 5, ZOO_LAPLACIAN, SPS_F64);
-    double *val = A->val;
-
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t q = A->rowptr[i]; q < A->rowptr[i + 1]; q++)
-            if (A->col[q] == i) val[q] += 0.01;
-    return A;
-}
-
 /* Products of a solve with up to so many steps at once. */
 static int64_t products_of(sps_context *ctx, int64_t n, int every)
 {
@@ -458,7 +446,7 @@ static int64_t products_of(sps_context *ctx, int64_t n, int every)
     problem p;
     sps_block *X;
 
-    problem_open(&p, ctx, grid(n), 2);
+    problem_open_grid(&p, ctx, n, 2, 0.01);
     p.opt.solver = "block_cg";
     p.opt.precond = "none";
     p.opt.check_every = every;

@@ -7,7 +7,6 @@
 
 #include "kernels/philox.h"
 #include "lib/small.h"
-#include "lib/upper.h"
 #include "oracle.h"
 #include "runner.h"
 #include "zoo.h"
@@ -248,91 +247,6 @@ static int info_of(double a, double b, double c)   /* [a b; b c] */
     return info;
 }
 
-/* Columns of an upper triangle 5 apart; what lies below is not looked at. */
-static void solve_upper(int n, const double *R, const double *b, double *x)
-{
-    double ld5[40];
-
-    for (int t = 0; t < 40; t++) ld5[t] = NAN;
-    for (int j = 0; j < n; j++)
-        for (int i = 0; i <= j; i++) ld5[5 * j + i] = R[n * j + i];
-    OK(ctx, spsi_small_solve_upper(ctx, ld5, n, 5, 1, b, n, x, n));
-}
-
-START_TEST(regular_upper_triangles_are_solved_exactly)
-{
-    static const double R[] = { 2, 0, 0, 3, -1, 0, 5, 4, 8 };
-    static const double b[] = { 2 + 6 + 15, -2 + 12, 24 };
-    double x[3];
-
-    solve_upper(3, R, b, x);
-    ck_assert(x[0] == 1 && x[1] == 2 && x[2] == 3);
-    solve_upper(0, R, b, x);
-}
-END_TEST
-
-/* The best x that are the shortest, and none that is rounding magnified:
- * back-substitution gives 1e30 in the last one. */
-START_TEST(singular_upper_triangles_give_short_and_best_solutions)
-{
-    static const double R[] = { 1, 0, 1, 0 }, b[] = { 2, 1 };
-    static const double chain[] = { -4e-15, 0, 0, 0, -8.6, 2.6, 0, 0,
-                                    -2.6, -2.6, -0.3, 0, 0, 0.3, -4, 2e-14 };
-    static const double c[] = { 1, -2, 1, 0.7 };
-    double x[4], left = 0, none = NAN;
-
-    solve_upper(2, R, b, x);
-    ck_assert(fabs(x[0] - 1) < 1e-14 && fabs(x[1] - 1) < 1e-14);
-    solve_upper(4, chain, c, x);
-    for (int i = 0; i < 3; i++) {
-        double sum = c[i];
-
-        for (int j = 0; j < 4; j++) sum -= chain[4 * j + i] * x[j];
-        left = fmax(left, fabs(sum));
-        ck_assert(fabs(x[i]) < 10);
-    }
-    ck_assert(left < 1e-13);
-    solve_upper(1, &none, b, x);
-    ck_assert(isnan(x[0]));
-    none = 0;
-    solve_upper(1, &none, b, x);
-    ck_assert(x[0] == 0);
-}
-END_TEST
-
-/* Pivots of c and 1 / c, a solution of c: a cut at 16 eps leaves b[1] = 1. */
-START_TEST(steep_upper_triangles_are_solved_rather_than_cut)
-{
-    static const double R[] = { 3e7, 0, 1, 1 / 3e7 }, b[] = { 0, 1 };
-    double x[2];
-
-    solve_upper(2, R, b, x);
-    ck_assert(fabs(x[1] / 3e7 - 1) < 1e-14 && fabs(x[0] + 1) < 1e-14);
-}
-END_TEST
-
-/* Columns that are safe, cut, not finite, steep and safe: each is what it is
- * alone. */
-START_TEST(upper_triangles_take_each_right_hand_side_by_itself)
-{
-    static const double R[] = { 3e7, 0, 0, 1, 1 / 3e7, 0, 0, 0, 1e-9 };
-    static const double b[] = { 1, 0, 0, 9, 0, 0, 1, 9, NAN, 0,
-                                0, 9, 0, 1, 0, 9, 3, 0, 0, 9 };
-    double x[5 * 3], alone[3];
-
-    OK(ctx, spsi_small_solve_upper(ctx, R, 3, 3, 5, b, 4, x, 3));
-    for (int c = 0; c < 5; c++) {
-        OK(ctx, spsi_small_solve_upper(ctx, R, 3, 3, 1, b + 4 * c, 4, alone,
-                                       3));
-        for (int j = 0; j < 3; j++)
-            ck_assert(c == 2 ? isnan(alone[j]) && isnan(x[3 * c + j])
-                             : fabs(x[3 * c + j] - alone[j]) <=
-                                   1e-14 * fabs(alone[j]));
-    }
-    ck_assert(fabs(x[3 + 2]) < 1 && fabs(x[9 + 1] / 3e7 - 1) < 1e-14);
-}
-END_TEST
-
 START_TEST(matrices_that_are_not_positive_are_named_by_their_minor)
 {
     ck_assert_int_eq(info_of(1, 0.5, 1), 0);
@@ -513,10 +427,6 @@ int main(void)
     tcase_add_test(t, matrices_that_are_not_positive_are_named_by_their_minor);
     tcase_add_test(t, independent_columns_of_any_scale_have_full_rank);
     tcase_add_test(t, dependent_and_zero_columns_are_left_out);
-    tcase_add_test(t, regular_upper_triangles_are_solved_exactly);
-    tcase_add_test(t, singular_upper_triangles_give_short_and_best_solutions);
-    tcase_add_test(t, steep_upper_triangles_are_solved_rather_than_cut);
-    tcase_add_test(t, upper_triangles_take_each_right_hand_side_by_itself);
     tcase_add_test(t, tolerance_decides_on_nearly_dependent_columns);
     tcase_add_test(t, what_rounding_hides_is_left_for_a_second_pass);
     tcase_add_test(t, zero_and_nan_give_rank_zero_or_leave_their_column_out);

@@ -5,8 +5,8 @@
 #define SPS_TEST_LADDER_FIXTURE_H
 
 #include <check.h>
-#include <string.h>
 
+#include "fixture.h"
 #include "runner.h"
 #include "zoo.h"
 
@@ -14,22 +14,11 @@ static sps_context *ctx;
 
 static inline void set_up(void) { ctx = runner_context(); }
 
-static inline void tear_down(void)
-{
-    sps_context_info info = { .struct_size = sizeof info };
-
-    ck_assert_int_eq(sps_context_information(ctx, &info), SPS_OK);
-    ck_assert_int_eq(info.live_objects, 0);
-    sps_context_destroy(&ctx);
-}
+static inline void tear_down(void) { fixture_close(&ctx); }
 
 static inline bool noted(const char *part)
 {
-    const char *note;
-
-    for (int i = 0; (note = sps_context_note(ctx, i)); i++)
-        if (strstr(note, part)) return true;
-    return false;
+    return fixture_noted(ctx, part);
 }
 
 static inline sps_csr *zoo(const char *name, int64_t n, zoo_values values)

@@ -78,6 +78,18 @@ void pencil_squares(pencil *p, uint64_t seed, int rows, bool mass)
     free(b);
 }
 
+void pencil_sunken(pencil *p, bool hidden)
+{
+    for (int i = 0; i < p->n; i++) {
+        pencil_set(p, i, i, hidden ? 4 : 3.7);
+        if (i % 26) pencil_set(p, i, i - 1, -1);
+        if (i >= 26) pencil_set(p, i, i - 26, -1);
+        if (p->m) pencil_mass(p, i, i, 2 + i % 3);
+        if (p->m && i % 26) pencil_mass(p, i, i - 1, 0.5);
+    }
+    if (hidden) pencil_set(p, 300, 300, 0.9);
+}
+
 static sps_csr *sparse(pencil *p, const double *d)
 {
     int64_t nnz = 0, q = 0;

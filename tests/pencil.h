@@ -42,6 +42,10 @@ void pencil_set(pencil *p, int i, int j, double value);
 void pencil_mass(pencil *p, int i, int j, double value);
 /* B'B into a, or B'B + I into m; B of rows x n numbers about normal. */
 void pencil_squares(pencil *p, uint64_t seed, int rows, bool mass);
+/* Five-point differences on 26 x 25 points less 0.3: some eigenvalues are
+ * below zero, and the lower end is dense.  With a low one hidden in one row
+ * besides, which a few products with a random vector do not show. */
+void pencil_sunken(pencil *p, bool hidden);
 sps_status pencil_solve(pencil *p);
 /* The eigenvalues wanted, in order: p->all or its end. */
 double pencil_exact(const pencil *p, int i);

@@ -84,8 +84,8 @@ if [ -z "$suites" ]; then
     [ -n "$kernels" ] || suites="$suites conform_backend check_fused \
 check_block_ops check_shares check_steps conform_preconds check_block_cg \
 conform_nonsymmetric conform_eigen conform_pencils check_lobpcg \
-check_eigen_killers check_eigen_shift check_eigen_nulls check_eigen_proof \
-check_eigen_units check_eigen_graph"
+check_eigen_killers check_eigen_shift check_eigen_pole check_eigen_nulls \
+check_eigen_proof check_eigen_units check_eigen_graph"
 fi
 : "${kernels:=$("$SOLVE" -device cuda -list | sed -n 's/^kernels (cuda)://p')}"
 
