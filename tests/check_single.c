@@ -2,6 +2,8 @@
 /* check_single.c - blocks of floats: sums, Gram and small products exact on
  * integers at every width, the passes of a step in both types; and how many
  * steps are queued. */
+#include <math.h>
+
 #include "fixture.h"
 #include "lib/backend.h"
 #include "lib/operator.h"
@@ -16,17 +18,23 @@ static const int widths[] = { 1, 2, 3, 5, 8, 15, 16, 17, 30, 32 };
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 enum { WIDTHS = sizeof widths / sizeof *widths };
 
-/* Small integers, as a block of dtype; x (ld k) has them as well. */
+/* Small integers, as a block of dtype, and no number beside an odd last
+ * column; x (ld k) has them as well. */
 static sps_block *integers(sps_context *ctx, sps_dtype dtype, int64_t n, int k,
                            uint64_t seed, double **x_p)
 {
     double *x = zoo_block(n, k, k, seed, ZOO_SMALL);
     sps_block *X = NULL, *D = fixture_block(ctx, n, k, x, k);
+    sps_block *none = fixture_block(ctx, n, k + k % 2, NULL, 0);
 
     OK(ctx, spsi_reserve(ctx, n, 32));
-    OK(ctx, spsi_block_create(ctx, n, k > 1 ? k : 2, dtype, &X));
-    spsi_block_narrow(X, k);
+    OK(ctx, spsi_block_create(ctx, n, k + k % 2, dtype, &X));
+    OK(ctx, spsi_fill(none, NAN));
+    OK(ctx, spsi_copy(none, X));
+    X->k = k;
+    if (k > 1) X->width = k;
     OK(ctx, spsi_copy(D, X));
+    sps_block_destroy(&none);
     sps_block_destroy(&D);
     *x_p = x;
     return X;
@@ -329,7 +337,9 @@ START_TEST(passes_of_a_step_are_exact_also_where_columns_have_left)
 {
     static const int shape[][2] = { { 2, 2 }, { 3, 5 }, { 16, 16 }, { 20, 10 },
                                     { 5, 20 }, { 32, 14 }, { 32, 32 },
-                                    { 8, 1 }, { 1, 9 } };
+                                    { 8, 1 }, { 1, 9 }, { 12, 12 }, { 17, 17 },
+                                    { 20, 20 }, { 23, 21 }, { 24, 24 },
+                                    { 18, 24 }, { 29, 27 } };
     sps_context *ctx = runner_context();
 
     for (int t = 0; t < LENGTHS; t++)

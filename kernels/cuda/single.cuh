@@ -39,6 +39,15 @@ __device__ __forceinline__ double2 load_pair(const float *p, int left)
     return make_double2(v.x, v.y);
 }
 
+/* Two neighbours, or zeros. */
+__device__ __forceinline__ double2 whole_pair(const float *p, bool some)
+{
+    const float2 v = some ? *reinterpret_cast<const float2 *>(p)
+                          : make_float2(0.0f, 0.0f);
+
+    return make_double2(v.x, v.y);
+}
+
 template <bool PAIRED>
 __device__ __forceinline__ double2 fetch_pair(const float *p, int left)
 {

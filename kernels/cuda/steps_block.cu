@@ -16,6 +16,11 @@
  * loaded "across" (row g, columns 2t.. of every 8), all others "down"; Q, which
  * is both in `residual`, is loaded twice and found in L1 the second time.
  *
+ * Tiles of which all rows are there are loaded without a branch where columns
+ * are pairs throughout, as in own blocks (steps_tile.cuh).  17 to 24 columns
+ * are a sixteen and an eight: 18 numbers of a lane for a Gram product in place
+ * of 32, which leaves registers for two tiles.
+ *
  * Blocks of floats (all of a step) are widened in registers: half the bytes,
  * the same sums.
  *
@@ -37,15 +42,19 @@ enum { LENGTHS, RESIDUAL, DIRECTIONS };
 /* Of a grid, if that many fit: the parts of a sum. */
 constexpr int least_clusters = 12, most_clusters = SPS_STEPS_PARTS;
 
-/* T: columns / 16, rounded up.  Warps of a block, blocks of a multiprocessor,
- * tiles that a warp has in flight. */
-template <int T, int PASS, bool CLUSTERED> struct policy {
+/* E: columns / 8, rounded up; T: sixteens, of which the last may be a half.
+ * Warps of a block, blocks of a multiprocessor, tiles that a warp has in
+ * flight. */
+template <int E, int PASS, bool CLUSTERED> struct policy {
+    static constexpr int T = (E + 1) / 2;
+    static constexpr bool half = E % 2;
     static constexpr int warps = CLUSTERED ? (PASS == DIRECTIONS ? 12 : 16)
                                  : T == 1 && PASS != DIRECTIONS ? 8 : 4;
     static constexpr int threads = 32 * warps;
     static constexpr int per_sm = CLUSTERED ? 1
+                                  : half && PASS == LENGTHS ? 4
                                   : T == 1 && PASS == DIRECTIONS ? 3 : 2;
-    static constexpr int tiles = T == 1 || PASS == LENGTHS ? 2 : 1;
+    static constexpr int tiles = T == 1 || half || PASS == LENGTHS ? 2 : 1;
 };
 
 template <bool CLUSTERED>
@@ -73,28 +82,32 @@ __device__ __forceinline__ void join_blocks(const double *joined, double *part,
         join_cluster(joined, count, part + blockIdx.x / cluster_blocks * count);
 }
 
-/* Where a warp begins, and whether its H tiles there are whole. */
+/* Where a warp begins. */
 template <class POLICY> __device__ __forceinline__ int64_t first_row()
 {
     return ((int64_t)blockIdx.x * POLICY::warps + threadIdx.x / 32) * 8 *
            POLICY::tiles;
 }
 
-template <int T, int H>
-__device__ __forceinline__ bool is_whole(const step_arrays &w, int64_t row,
-                                         int64_t n)
+/* How its H tiles there are loaded; pairs: of all blocks. */
+template <int E, int H>
+__device__ __forceinline__ access access_of(const step_arrays &w, bool pairs,
+                                            int64_t row, int64_t n)
 {
-    return w.r == 16 * T && w.k == 16 * T && row + 8 * H <= n;
+    if (row + 8 * H > n) return TESTED;
+    if (w.r == 8 * E && w.k == 8 * E) return WHOLE;
+    return pairs ? PADDED : TESTED;
 }
 
-template <int T, bool CLUSTERED, class V, int PASS = LENGTHS>
-__global__ void __launch_bounds__((policy<T, PASS, CLUSTERED>::threads),
-                                  (policy<T, PASS, CLUSTERED>::per_sm))
+template <int E, bool CLUSTERED, class V, int PASS = LENGTHS>
+__global__ void __launch_bounds__((policy<E, PASS, CLUSTERED>::threads),
+                                  (policy<E, PASS, CLUSTERED>::per_sm))
 lengths_kernel(view<V> P, view<V> Q, int64_t n, double *part, step_arrays w)
 {
-    using policy = policy<T, PASS, CLUSTERED>;
+    using policy = policy<E, PASS, CLUSTERED>;
+    constexpr int T = policy::T, H = policy::tiles;
+    constexpr bool half = policy::half;
     __shared__ sums_room<T, policy::warps, CLUSTERED, T * T * 256> u;
-    constexpr int H = policy::tiles;
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     int64_t step = (int64_t)gridDim.x * policy::warps * 8 * H;
     double sum[T][2 * T][4] = {};
@@ -103,38 +116,38 @@ lengths_kernel(view<V> P, view<V> Q, int64_t n, double *part, step_arrays w)
     if (stopped(w)) return;
     for (int64_t row = first_row<policy>(); row < n; row += step) {
         double p[H][T][4], q[H][T][4];
-        auto load = [&]<bool WHOLE>() {
+        auto load = [&]<access HOW>() {
 #pragma unroll
             for (int h = 0; h < H; h++) {
-                load_down<T, WHOLE>(p[h], P, row + 8 * h, n, g, t);
-                load_down<T, WHOLE>(q[h], Q, row + 8 * h, n, g, t);
+                load_down<T, HOW, half>(p[h], P, row + 8 * h, n, g, t);
+                load_down<T, HOW, half>(q[h], Q, row + 8 * h, n, g, t);
             }
         };
 
-        if (is_whole<T, H>(w, row, n)) load.template operator()<true>();
-        else load.template operator()<false>();
-        add_gram<T, H>(sum, p, q);
+        by_access(access_of<E, H>(w, P.pairs && Q.pairs, row, n), load);
+        add_gram<T, H, T, half>(sum, p, q);
     }
-    join_gram<T, policy::warps>(
+    join_gram<T, policy::warps, T, half>(
         sum, u.shared, sums_of_block<CLUSTERED>(part, u.joined, w.r * w.r),
         w.r, w.r);
     join_blocks<CLUSTERED>(u.joined, part, w.r * w.r);
 }
 
 /* a = G^-1 C;  R -= Q a;  W = Q'Z;  squares of R. */
-template <int T, bool CLUSTERED, class V, int PASS = RESIDUAL>
-__global__ void __launch_bounds__((policy<T, PASS, CLUSTERED>::threads),
-                                  (policy<T, PASS, CLUSTERED>::per_sm))
+template <int E, bool CLUSTERED, class V, int PASS = RESIDUAL>
+__global__ void __launch_bounds__((policy<E, PASS, CLUSTERED>::threads),
+                                  (policy<E, PASS, CLUSTERED>::per_sm))
 residual_kernel(view<V> Q, view<V> R, const double *D, int64_t n,
                 double *part, step_arrays w)
 {
-    using policy = policy<T, PASS, CLUSTERED>;
+    using policy = policy<E, PASS, CLUSTERED>;
+    constexpr int T = policy::T, H = policy::tiles;
+    constexpr bool half = policy::half;
     __shared__ double2 fragment[T * T * 4 * 32];
     __shared__ union {
         lengths_room<16 * T> dense;
         sums_room<T, policy::warps, CLUSTERED, T * T * 256 + 16 * T> sums;
     } u;
-    constexpr int H = policy::tiles;
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     int64_t step = (int64_t)gridDim.x * policy::warps * 8 * H;
     double sum[T][2 * T][4] = {}, square[T][2] = {}, *a = NULL, *out;
@@ -146,118 +159,111 @@ residual_kernel(view<V> Q, view<V> R, const double *D, int64_t n,
                                                                       w, &a);
     leave_lengths<16 * T, policy::threads>(u.dense, w, go, a);
     if (!go) return;
-    arrange<T>(fragment, a, -1.0, w.r, w.k, 16 * T);
+    arrange<T, half>(fragment, a, -1.0, w.r, w.k, 16 * T);
     __syncthreads();
     for (int64_t row = first_row<policy>(); row < n; row += step) {
-        const bool whole = is_whole<T, H>(w, row, n);
+        const access how = access_of<E, H>(w, Q.pairs && R.pairs, row, n);
         double across[H][T][4], q[H][T][4], r[H][T][4], d[H][2];
-        auto load = [&]<bool WHOLE>() {
+
+        by_access(how, [&]<access HOW>() {
 #pragma unroll
             for (int h = 0; h < H; h++) {
-                load_across<T, WHOLE>(across[h], Q, row + 8 * h, n, g, t);
-                load_down<T, WHOLE>(r[h], R, row + 8 * h, n, g, t);
-                load_diagonal<WHOLE>(d[h], D, row + 8 * h, n, t);
-                load_down<T, WHOLE>(q[h], Q, row + 8 * h, n, g, t);
+                load_across<T, HOW, half>(across[h], Q, row + 8 * h, n, g, t);
+                load_down<T, HOW, half>(r[h], R, row + 8 * h, n, g, t);
+                load_diagonal<HOW>(d[h], D, row + 8 * h, n, t);
+                load_down<T, HOW, half>(q[h], Q, row + 8 * h, n, g, t);
             }
-        };
-
-        if (whole) load.template operator()<true>();
-        else load.template operator()<false>();
+        });
 #pragma unroll
         for (int h = 0; h < H; h++) {
-            multiply<T>(r[h], fragment, across[h], lane);
-            if (whole) store_down<T, true>(r[h], R, row + 8 * h, n, g, t);
-            else store_down<T>(r[h], R, row + 8 * h, n, g, t);
-#pragma unroll
-            for (int u = 0; u < T; u++)
-#pragma unroll
-                for (int e = 0; e < 4; e++) {
-                    square[u][e / 2] = fma(r[h][u][e], r[h][u][e],
-                                           square[u][e / 2]);
-                    r[h][u][e] *= d[h][e % 2];
-                }
+            multiply<T, half>(r[h], fragment, across[h], lane);
+            by_access(how, [&]<access HOW>() {
+                store_down<T, HOW, half>(r[h], R, row + 8 * h, n, g, t);
+            });
+            add_squares<T, half>(square, r[h]);
+            scale<T, half>(r[h], r[h], d[h]);
         }
-        add_gram<T, H>(sum, q, r);
+        add_gram<T, H, T, half>(sum, q, r);
     }
     out = sums_of_block<CLUSTERED>(part, u.sums.joined, count);
-    join_gram<T, policy::warps>(sum, u.sums.shared, out, w.r, w.k);
-    join_squares<T, policy::warps>(square, u.sums.shared, out + w.r * w.k, w.k);
+    join_gram<T, policy::warps, T, half>(sum, u.sums.shared, out, w.r, w.k);
+    join_squares<T, policy::warps, half>(square, u.sums.shared,
+                                         out + w.r * w.k, w.k);
     join_blocks<CLUSTERED>(u.sums.joined, part, count);
 }
 
 /* b = -G^-1 W;  X += P a;  P = Z + P b;  S = P'P, C = P'R. */
-template <int T, bool CLUSTERED, class V, int PASS = DIRECTIONS>
-__global__ void __launch_bounds__((policy<T, PASS, CLUSTERED>::threads),
-                                  (policy<T, PASS, CLUSTERED>::per_sm))
+template <int E, bool CLUSTERED, class V, int PASS = DIRECTIONS>
+__global__ void __launch_bounds__((policy<E, PASS, CLUSTERED>::threads),
+                                  (policy<E, PASS, CLUSTERED>::per_sm))
 directions_kernel(view<V> P, view<V> X, view<V> R, const double *D,
                   int64_t n, double *part, step_arrays w)
 {
-    using policy = policy<T, PASS, CLUSTERED>;
+    using policy = policy<E, PASS, CLUSTERED>;
+    constexpr int T = policy::T, H = policy::tiles;
+    constexpr bool half = policy::half;
     __shared__ double2 first[T * T * 4 * 32], second[T * T * 4 * 32];
     __shared__ union {
         turn_room<16 * T> dense;
         sums_room<T, policy::warps, CLUSTERED, 2 * T * T * 256> sums;
     } u;
-    constexpr int H = policy::tiles;
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     int64_t step = (int64_t)gridDim.x * policy::warps * 8 * H;
     double s[T][2 * T][4] = {}, c[T][2 * T][4] = {}, *out;
-    view<V> wide = { P.p, P.ld, w.k };
+    const view<V> wide = { P.p, P.ld, w.k, w.k == P.k ? P.wide : w.k };
     const int square = w.k * w.k;
     bool go;
 
     begin_after();
     go = *(volatile int *)&w.state->go != 0;
     /* By the threads that have the least of the numbers of fetch_turn. */
-    arrange<T>(first, w.a, 1.0, w.r, w.k, w.r, policy::threads - 128);
+    arrange<T, half>(first, w.a, 1.0, w.r, w.k, w.r, policy::threads - 128);
     fetch_turn<most_parts<CLUSTERED>, 16 * T, policy::threads>(u.dense, w);
     if (!go) return;
     find_turn<16 * T, policy::threads>(u.dense, w);
-    arrange<T>(second, u.dense.b, 1.0, w.r, w.k, 16 * T);
+    arrange<T, half>(second, u.dense.b, 1.0, w.r, w.k, 16 * T);
     __syncthreads();
     for (int64_t row = first_row<policy>(); row < n; row += step) {
-        const bool whole = is_whole<T, H>(w, row, n);
+        const access how =
+            access_of<E, H>(w, P.pairs && X.pairs && R.pairs, row, n);
         double across[H][T][4], p[H][T][4], x[H][T][4], r[H][T][4], d[H][2];
-        auto load = [&]<bool WHOLE>() {
+
+        by_access(how, [&]<access HOW>() {
 #pragma unroll
             for (int h = 0; h < H; h++) {
-                load_across<T, WHOLE>(across[h], P, row + 8 * h, n, g, t);
-                load_down<T, WHOLE>(r[h], R, row + 8 * h, n, g, t);
-                load_down<T, WHOLE>(x[h], X, row + 8 * h, n, g, t);
-                load_diagonal<WHOLE>(d[h], D, row + 8 * h, n, t);
+                load_across<T, HOW, half>(across[h], P, row + 8 * h, n, g, t);
+                load_down<T, HOW, half>(r[h], R, row + 8 * h, n, g, t);
+                load_down<T, HOW, half>(x[h], X, row + 8 * h, n, g, t);
+                load_diagonal<HOW>(d[h], D, row + 8 * h, n, t);
             }
-        };
-
-        if (whole) load.template operator()<true>();
-        else load.template operator()<false>();
+        });
 #pragma unroll
         for (int h = 0; h < H; h++) {
-            multiply<T>(x[h], first, across[h], lane);
-            if (whole) store_down<T, true>(x[h], X, row + 8 * h, n, g, t);
-            else store_down<T>(x[h], X, row + 8 * h, n, g, t);
-#pragma unroll
-            for (int u = 0; u < T; u++)
-#pragma unroll
-                for (int e = 0; e < 4; e++)
-                    p[h][u][e] = r[h][u][e] * d[h][e % 2];
-            multiply<T>(p[h], second, across[h], lane);
-            if (whole) store_down<T, true>(p[h], wide, row + 8 * h, n, g, t);
-            else store_down<T>(p[h], wide, row + 8 * h, n, g, t);
+            multiply<T, half>(x[h], first, across[h], lane);
+            by_access(how, [&]<access HOW>() {
+                store_down<T, HOW, half>(x[h], X, row + 8 * h, n, g, t);
+            });
+            scale<T, half>(p[h], r[h], d[h]);
+            multiply<T, half>(p[h], second, across[h], lane);
+            by_access(how, [&]<access HOW>() {
+                store_down<T, HOW, half>(p[h], wide, row + 8 * h, n, g, t);
+            });
         }
-        add_gram<T, H>(s, p, p);
-        add_gram<T, H>(c, p, r);
+        add_gram<T, H, T, half, true>(s, p, p);
+        add_gram<T, H, T, half>(c, p, r);
     }
     out = sums_of_block<CLUSTERED>(part, u.sums.joined, 2 * square);
-    join_gram<T, policy::warps>(s, u.sums.shared, out, w.k, w.k);
-    join_gram<T, policy::warps>(c, u.sums.shared, out + square, w.k, w.k);
+    join_gram<T, policy::warps, T, half, true>(s, u.sums.shared, out, w.k, w.k);
+    join_gram<T, policy::warps, T, half>(c, u.sums.shared, out + square, w.k,
+                                         w.k);
     join_blocks<CLUSTERED>(u.sums.joined, part, 2 * square);
 }
 
 /* ----------------------------------------------------------------- launches */
 
-template <int T, int PASS> int blocks_of(const sps_context *ctx, int64_t n)
+template <int E, int PASS> int blocks_of(const sps_context *ctx, int64_t n)
 {
-    using policy = policy<T, PASS, false>;
+    using policy = policy<E, PASS, false>;
     int64_t most = (int64_t)policy::per_sm * spsi_cuda_state(ctx)->sms;
     int64_t want = ceil_div(n, 8 * policy::tiles * policy::warps);
 
@@ -266,16 +272,16 @@ template <int T, int PASS> int blocks_of(const sps_context *ctx, int64_t n)
 
 /* Queues a pass whose sums, `count` numbers, go to `to`: RUN(configuration,
  * where the kernel leaves its parts).  clusters > 0: in so many. */
-template <int T, int PASS, bool CLUSTERED, class RUN>
+template <int E, int PASS, bool CLUSTERED, class RUN>
 sps_status queue(const sps_steps *w, int clusters, int64_t n, int count,
                  double *to, RUN run)
 {
     sps_context *ctx = w->ctx;
     const int blocks = CLUSTERED ? clusters * cluster_blocks
-                                 : blocks_of<T, PASS>(ctx, n);
+                                 : blocks_of<E, PASS>(ctx, n);
     cudaLaunchAttribute room[2];
     const cudaLaunchConfig_t c = launch_after(
-        ctx, blocks, policy<T, PASS, CLUSTERED>::threads, CLUSTERED, room);
+        ctx, blocks, policy<E, PASS, CLUSTERED>::threads, CLUSTERED, room);
     double *part = to;
 
     if (!CLUSTERED) {
@@ -289,40 +295,40 @@ sps_status queue(const sps_steps *w, int clusters, int64_t n, int count,
                      : join_sums<PASS != LENGTHS>(w, part, blocks, count, to);
 }
 
-template <int T, bool CLUSTERED, class V>
+template <int E, bool CLUSTERED, class V>
 sps_status lengths(const sps_steps *w, int clusters, const sps_block *P,
                    const sps_block *Q)
 {
-    return queue<T, LENGTHS, CLUSTERED>(
+    return queue<E, LENGTHS, CLUSTERED>(
         w, clusters, P->n, w->r * w->r, w->G,
         [&](const cudaLaunchConfig_t *c, double *part, step_arrays arrays) {
-            return cudaLaunchKernelEx(c, lengths_kernel<T, CLUSTERED, V>,
+            return cudaLaunchKernelEx(c, lengths_kernel<E, CLUSTERED, V>,
                                       view_of<V>(P), view_of<V>(Q), P->n, part,
                                       arrays);
         });
 }
 
-template <int T, bool CLUSTERED, class V>
+template <int E, bool CLUSTERED, class V>
 sps_status residual(const sps_steps *w, int clusters, const sps_block *Q,
                     sps_block *R)
 {
-    return queue<T, RESIDUAL, CLUSTERED>(
+    return queue<E, RESIDUAL, CLUSTERED>(
         w, clusters, R->n, (w->r + 1) * w->k, w->W,
         [&](const cudaLaunchConfig_t *c, double *part, step_arrays arrays) {
-            return cudaLaunchKernelEx(c, residual_kernel<T, CLUSTERED, V>,
+            return cudaLaunchKernelEx(c, residual_kernel<E, CLUSTERED, V>,
                                       view_of<V>(Q), view_of<V>(R), w->D, R->n,
                                       part, arrays);
         });
 }
 
-template <int T, bool CLUSTERED, class V>
+template <int E, bool CLUSTERED, class V>
 sps_status directions(const sps_steps *w, int clusters, const sps_block *P,
                       sps_block *X, const sps_block *R)
 {
-    return queue<T, DIRECTIONS, CLUSTERED>(
+    return queue<E, DIRECTIONS, CLUSTERED>(
         w, clusters, R->n, 2 * w->k * w->k, w->S,
         [&](const cudaLaunchConfig_t *c, double *part, step_arrays arrays) {
-            return cudaLaunchKernelEx(c, directions_kernel<T, CLUSTERED, V>,
+            return cudaLaunchKernelEx(c, directions_kernel<E, CLUSTERED, V>,
                                       view_of<V>(P), view_of<V>(X),
                                       view_of<V>(R), w->D, R->n, part,
                                       arrays);
@@ -339,9 +345,9 @@ template <class V> int clusters_that_fit()
         if (count < most) most = count;
     };
 
-    allow(lengths_kernel<1, true, V>, policy<1, LENGTHS, true>::threads);
-    allow(residual_kernel<1, true, V>, policy<1, RESIDUAL, true>::threads);
-    allow(directions_kernel<1, true, V>, policy<1, DIRECTIONS, true>::threads);
+    allow(lengths_kernel<2, true, V>, policy<2, LENGTHS, true>::threads);
+    allow(residual_kernel<2, true, V>, policy<2, RESIDUAL, true>::threads);
+    allow(directions_kernel<2, true, V>, policy<2, DIRECTIONS, true>::threads);
     return most < least_clusters ? 0 : most;
 }
 
@@ -357,17 +363,19 @@ template <class V> int clusters_of(const sps_steps *w, int64_t n)
     return *kept - 1;
 }
 
-/* RUN.template operator()<T, CLUSTERED, V>(clusters) for these steps: 16
+/* RUN.template operator()<E, CLUSTERED, V>(clusters) for these steps: 16
  * columns hold all, where P keeps its r when columns leave. */
 template <class V, class RUN>
 sps_status with_shape(const sps_steps *w, int64_t n, RUN run)
 {
     const int clusters = clusters_of<V>(w, n);
 
-    if (clusters > 0) return run.template operator()<1, true, V>(clusters);
-    if (w->r <= 16 && w->k <= 16)
-        return run.template operator()<1, false, V>(0);
-    return run.template operator()<2, false, V>(0);
+    const int most = w->r > w->k ? w->r : w->k;
+
+    if (clusters > 0) return run.template operator()<2, true, V>(clusters);
+    if (most <= 16) return run.template operator()<2, false, V>(0);
+    if (most <= 24) return run.template operator()<3, false, V>(0);
+    return run.template operator()<4, false, V>(0);
 }
 
 template <class RUN>
@@ -384,8 +392,8 @@ sps_status spsi_cuda_steps_lengths(const sps_steps *w, const sps_block *P,
 {
     SPS_TRY_RETURN(spsi_cuda_enter(w->ctx));
     if (w->columns) return spsi_cuda_cols_lengths(w, P, Q);
-    return with_types(w, P, [&]<int T, bool CLUSTERED, class V>(int clusters) {
-        return lengths<T, CLUSTERED, V>(w, clusters, P, Q);
+    return with_types(w, P, [&]<int E, bool CLUSTERED, class V>(int clusters) {
+        return lengths<E, CLUSTERED, V>(w, clusters, P, Q);
     });
 }
 
@@ -396,8 +404,8 @@ sps_status spsi_cuda_steps_residual(const sps_steps *w, const sps_block *Q,
     if (w->columns) return spsi_cuda_cols_residual(w, Q, R);
     if (spsi_cuda_single_serves(w, Q, R))
         return spsi_cuda_single_residual(w, Q, R);
-    return with_types(w, R, [&]<int T, bool CLUSTERED, class V>(int clusters) {
-        return residual<T, CLUSTERED, V>(w, clusters, Q, R);
+    return with_types(w, R, [&]<int E, bool CLUSTERED, class V>(int clusters) {
+        return residual<E, CLUSTERED, V>(w, clusters, Q, R);
     });
 }
 
@@ -408,7 +416,7 @@ sps_status spsi_cuda_steps_directions(const sps_steps *w, sps_block *P,
     if (w->columns) return spsi_cuda_cols_directions(w, P, X, R);
     if (spsi_cuda_single_serves(w, P, X) && spsi_cuda_single_serves(w, P, R))
         return spsi_cuda_single_directions(w, P, X, R);
-    return with_types(w, R, [&]<int T, bool CLUSTERED, class V>(int clusters) {
-        return directions<T, CLUSTERED, V>(w, clusters, P, X, R);
+    return with_types(w, R, [&]<int E, bool CLUSTERED, class V>(int clusters) {
+        return directions<E, CLUSTERED, V>(w, clusters, P, X, R);
     });
 }

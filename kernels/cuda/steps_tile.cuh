@@ -7,11 +7,16 @@
  * the 16 rows of the instruction, rows of the block its 8 columns) leaves its
  * result, and at once how a Gram product wants both of its factors, since the
  * order of its long dimension is free.  So nothing is shuffled.  "Across": row
- * g, columns 2t, 2t + 1 of every 8; how blocks enter a product. */
+ * g, columns 2t, 2t + 1 of every 8; how blocks enter a product.
+ *
+ * HALF: of the last sixteen only 8 columns are there, so that 17 to 24 take
+ * 18 numbers of a lane for a Gram product in place of 32.  Down a lane has
+ * column g of them alone, the result of the instruction with 8 rows. */
 #ifndef SPS_CUDA_STEPS_TILE_CUH
 #define SPS_CUDA_STEPS_TILE_CUH
 
 #include "single.cuh"
+#include "spare.cuh"
 #include "steps_small.cuh"
 
 namespace {
@@ -21,57 +26,108 @@ template <class V> struct view {
     V *p;
     int64_t ld;
     int k;
+    int wide = 0;          /* columns that may be written */
+    bool pairs = false;    /* the first k may be loaded in pairs throughout */
 };
 
 template <class V> view<V> view_of(const sps_block *X)
 {
-    return { (V *)X->data, X->ld, X->k };
+    return { (V *)X->data, X->ld, X->k, writable_columns(X),
+             pairs_throughout(X, X->k) };
+}
+
+/* Of a tile: all 8 rows and all columns are there, and no load asks; all rows
+ * and pairs throughout, so a lane has a pair or none, and the loads of a tile
+ * go out without a branch between them; what is there is seen number by
+ * number. */
+enum access { WHOLE, PADDED, TESTED };
+
+template <class DO>
+__device__ __forceinline__ void by_access(access how, DO act)
+{
+    if (how == WHOLE) act.template operator()<WHOLE>();
+    else if (how == PADDED) act.template operator()<PADDED>();
+    else act.template operator()<TESTED>();
+}
+
+template <int T, bool HALF> __device__ constexpr bool is_half(int u)
+{
+    return HALF && u == T - 1;
+}
+
+/* Two neighbours, of which `left` are columns of the block. */
+template <access HOW, class V>
+__device__ __forceinline__ double2 take_pair(const V *p, bool row, int left)
+{
+    if constexpr (HOW == TESTED) return load_pair<true>(p, row ? left : 0);
+    else return whole_pair(p, HOW == WHOLE || left > 0);
+}
+
+template <access HOW, class V>
+__device__ __forceinline__ double take_one(const V *p, bool row, int left)
+{
+    const bool some = HOW == WHOLE || (left > 0 && (HOW == PADDED || row));
+
+    return some ? (double)*p : 0.0;
 }
 
 /* Rows row + 2t, + 2t + 1; columns 16 u + 2g and the next.  v[u][2 e + i] is
- * column 2g + e, row 2t + i.  WHOLE, here and below: all 8 rows and 16 T
- * columns are there, and no load asks. */
-template <int T, bool WHOLE = false, class V>
+ * column 2g + e, row 2t + i; of a half v[u][i] is column g. */
+template <int T, access HOW = TESTED, bool HALF = false, class V>
 __device__ __forceinline__ void load_down(double (*v)[4], const view<V> &x,
                                           int64_t row, int64_t n, int g, int t)
 {
-    const V *p = x.p + (row + 2 * t) * x.ld + 2 * g;
+    const V *p = x.p + (row + 2 * t) * x.ld;
 
 #pragma unroll
     for (int i = 0; i < 2; i++)
 #pragma unroll
         for (int u = 0; u < T; u++) {
-            int left = x.k - 16 * u - 2 * g;
-            double2 w = load_pair<true>(p + i * x.ld + 16 * u,
-                                        WHOLE ? 2
-                                        : row + 2 * t + i < n ? left : 0);
+            const bool half = is_half<T, HALF>(u), there = row + 2 * t + i < n;
+            const int at = 16 * u + (half ? g : 2 * g);
+
+            if (half) {
+                v[u][i] = take_one<HOW>(p + i * x.ld + at, there, x.k - at);
+                continue;
+            }
+            double2 w = take_pair<HOW>(p + i * x.ld + at, there, x.k - at);
 
             v[u][i] = w.x;
             v[u][2 + i] = w.y;
         }
 }
 
-template <int T, bool WHOLE = false, class V>
+/* What is not TESTED goes out to the end of the last sector, where that is
+ * nobody's. */
+template <int T, access HOW = TESTED, bool HALF = false, class V>
 __device__ __forceinline__ void store_down(const double (*v)[4],
                                            const view<V> &x, int64_t row,
                                            int64_t n, int g, int t)
 {
-    V *p = x.p + (row + 2 * t) * x.ld + 2 * g;
+    V *p = x.p + (row + 2 * t) * x.ld;
+    const int wide = HOW == TESTED ? x.k : x.wide;
 
 #pragma unroll
     for (int i = 0; i < 2; i++)
 #pragma unroll
         for (int u = 0; u < T; u++) {
-            int left = x.k - 16 * u - 2 * g;
+            const bool half = is_half<T, HALF>(u);
+            const int at = 16 * u + (half ? g : 2 * g);
+            const int left = HOW == WHOLE ? 2
+                             : HOW == PADDED || row + 2 * t + i < n ? wide - at
+                                                                    : 0;
 
-            store_pair<true>(p + i * x.ld + 16 * u,
-                             WHOLE ? 2 : row + 2 * t + i < n ? left : 0,
-                             make_double2(v[u][i], v[u][2 + i]));
+            if (!half)
+                store_pair<true>(p + i * x.ld + at, left,
+                                 make_double2(v[u][i], v[u][2 + i]));
+            else if (left > 0)
+                p[i * x.ld + at] = (V)v[u][i];
         }
 }
 
-/* Row row + g; columns 16 s + 2t, + 2t + 1, + 8 + 2t, + 9 + 2t. */
-template <int T, bool WHOLE = false, class V>
+/* Row row + g; columns 16 s + 2t, + 2t + 1, + 8 + 2t, + 9 + 2t.  What is
+ * beside an odd last column is no factor, for it may be no number. */
+template <int T, access HOW = TESTED, bool HALF = false, class V>
 __device__ __forceinline__ void load_across(double (*v)[4], const view<V> &x,
                                             int64_t row, int64_t n, int g,
                                             int t)
@@ -81,18 +137,17 @@ __device__ __forceinline__ void load_across(double (*v)[4], const view<V> &x,
 #pragma unroll
     for (int s = 0; s < T; s++)
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
+        for (int h = 0; h < (is_half<T, HALF>(s) ? 1 : 2); h++) {
             int left = x.k - 16 * s - 8 * h - 2 * t;
-            double2 w = load_pair<true>(p + 16 * s + 8 * h,
-                                        WHOLE ? 2 : row + g < n ? left : 0);
+            double2 w = take_pair<HOW>(p + 16 * s + 8 * h, row + g < n, left);
 
             v[s][2 * h] = w.x;
-            v[s][2 * h + 1] = w.y;
+            v[s][2 * h + 1] = HOW == PADDED && left == 1 ? 0.0 : w.y;
         }
 }
 
 /* Of the diagonal: rows 2t and 2t + 1; ones without it. */
-template <bool WHOLE = false>
+template <access HOW = TESTED>
 __device__ __forceinline__ void load_diagonal(double *v, const double *d,
                                               int64_t row, int64_t n, int t)
 {
@@ -100,15 +155,15 @@ __device__ __forceinline__ void load_diagonal(double *v, const double *d,
     for (int i = 0; i < 2; i++) {
         int64_t at = row + 2 * t + i;
 
-        v[i] = d && (WHOLE || at < n) ? d[at] : 1.0;
+        v[i] = d && (HOW != TESTED || at < n) ? d[at] : 1.0;
     }
 }
 
 /* sign times c (rows x cols, columns ld apart) as the first factor of
  * transposed products: pair ((s * T + u) * 4 + i) * 32 + lane holds c(in, out)
- * with in as load_across counts and out = 16 u + 2g, and the next.  first: of
- * the threads, t in the role of t = 0. */
-template <int T>
+ * with in as load_across counts and out = 16 u + 2g, and the next; of a half
+ * out = 16 u + g.  first: of the threads, t in the role of t = 0. */
+template <int T, bool HALF = false>
 __device__ void arrange(double2 *fragment, const double *c, double sign,
                         int rows, int cols, int ld, int first = 0)
 {
@@ -118,18 +173,19 @@ __device__ void arrange(double2 *fragment, const double *c, double sign,
          e += size) {
         int lane = e % 32, i = e / 32 % 4, u = e / 128 % T, s = e / 128 / T;
         int in = 16 * s + 8 * (i / 2) + 2 * (lane % 4) + i % 2;
-        int out = 16 * u + 2 * (lane / 4);
+        const bool half = is_half<T, HALF>(u);
+        int out = 16 * u + (half ? lane / 4 : 2 * (lane / 4));
         double2 v = make_double2(0.0, 0.0);
 
         if (in < rows && out < cols) v.x = sign * c[out * ld + in];
-        if (in < rows && out + 1 < cols)
+        if (!half && in < rows && out + 1 < cols)
             v.y = sign * c[(out + 1) * ld + in];
         fragment[e] = v;
     }
 }
 
 /* acc += c' x' for one tile. */
-template <int T>
+template <int T, bool HALF = false>
 __device__ __forceinline__ void multiply(double (*acc)[4],
                                          const double2 *fragment,
                                          const double (*x)[4], int lane)
@@ -138,22 +194,30 @@ __device__ __forceinline__ void multiply(double (*acc)[4],
     for (int s = 0; s < T; s++)
 #pragma unroll
         for (int u = 0; u < T; u++) {
+            const double2 *c = fragment + (s * T + u) * 128 + lane;
             double a[8];
 
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                double2 w = fragment[((s * T + u) * 4 + i) * 32 + lane];
+            for (int i = 0; i < (is_half<T, HALF>(s) ? 2 : 4); i++) {
+                if (is_half<T, HALF>(u)) {
+                    dmma8(acc[u][0], acc[u][1], c[32 * i].x, x[s][i]);
+                    continue;
+                }
+                double2 w = c[32 * i];
 
                 a[2 * i] = w.x;
                 a[2 * i + 1] = w.y;
             }
-            dmma16x16(acc[u], a, x[s]);
+            if (is_half<T, HALF>(u)) continue;
+            if (is_half<T, HALF>(s)) dmma16x8(acc[u], a, x[s]);
+            else dmma16x16(acc[u], a, x[s]);
         }
 }
 
 /* sum += x' y over the 8 H rows of H tiles, H 1 or 2: sum[u][2 v + e] belongs
- * to columns 16 u + .. of x, U sixteens, and 16 v + .. + e of y. */
-template <int T, int H, int U = T>
+ * to columns 16 u + .. of x, U sixteens, and 16 v + .. + e of y; of a half v
+ * e = 0 has all 8.  HALF: of both.  SELF: x is y, and u <= v serves. */
+template <int T, int H, int U = T, bool HALF = false, bool SELF = false>
 __device__ __forceinline__ void add_gram(double (*sum)[2 * T][4],
                                          const double (*x)[U][4],
                                          const double (*y)[T][4])
@@ -161,29 +225,39 @@ __device__ __forceinline__ void add_gram(double (*sum)[2 * T][4],
 #pragma unroll
     for (int u = 0; u < U; u++)
 #pragma unroll
-        for (int v = 0; v < T; v++)
+        for (int v = SELF ? u : 0; v < T; v++)
 #pragma unroll
-            for (int e = 0; e < 2; e++) {
-                double a[4 * H], b[2 * H];
+            for (int e = 0; e < (is_half<T, HALF>(v) ? 1 : 2); e++) {
+                double a[4 * H], b[2 * H], *to = sum[u][2 * v + e];
 
 #pragma unroll
                 for (int i = 0; i < 2 * H; i++) {
+                    b[i] = y[i / 2][v][2 * e + i % 2];
+                    if (is_half<U, HALF>(u)) {
+                        dmma8(to[0], to[1], x[i / 2][u][i % 2], b[i]);
+                        continue;
+                    }
                     a[2 * i] = x[i / 2][u][i % 2];
                     a[2 * i + 1] = x[i / 2][u][2 + i % 2];
-                    b[i] = y[i / 2][v][2 * e + i % 2];
                 }
-                if constexpr (H == 1) dmma16x8(sum[u][2 * v + e], a, b);
-                else dmma16x16(sum[u][2 * v + e], a, b);
+                if (is_half<U, HALF>(u)) continue;
+                if constexpr (H == 1) dmma16x8(to, a, b);
+                else dmma16x16(to, a, b);
             }
 }
 
 /* Adds the warps of a block by a tree and writes rows first .. of a k1 x k2
  * result to out, after a barrier. */
-template <int T, int WARPS, int U = T>
+template <int T, int WARPS, int U = T, bool HALF = false, bool SELF = false>
 __device__ void join_gram(double (*sum)[2 * T][4], double *shared, double *out,
                           int k1, int k2, int first = 0)
 {
     constexpr int count = U * 2 * T * 4;
+    /* Whether sum[u][w][q] is of any column. */
+    auto used = [](int u, int w, int q) {
+        return !(is_half<T, HALF>(w / 2) && w % 2 == 1) &&
+               !(is_half<U, HALF>(u) && q >= 2) && !(SELF && u > w / 2);
+    };
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     int g = lane / 4, t = lane % 4;
     double *v = &sum[0][0][0];
@@ -195,11 +269,15 @@ __device__ void join_gram(double (*sum)[2 * T][4], double *shared, double *out,
         __syncthreads();
         if (warp >= half && warp < left)
 #pragma unroll
-            for (int e = 0; e < count; e++) p[32 * e] = v[e];
+            for (int e = 0; e < count; e++)
+                if (used(e / (8 * T), e / 4 % (2 * T), e % 4))
+                    p[32 * e] = v[e];
         __syncthreads();
         if (warp < left - half)
 #pragma unroll
-            for (int e = 0; e < count; e++) v[e] += p[32 * e];
+            for (int e = 0; e < count; e++)
+                if (used(e / (8 * T), e / 4 % (2 * T), e % 4))
+                    v[e] += p[32 * e];
     }
     if (warp > 0) return;
 #pragma unroll
@@ -208,15 +286,47 @@ __device__ void join_gram(double (*sum)[2 * T][4], double *shared, double *out,
         for (int w = 0; w < 2 * T; w++)
 #pragma unroll
             for (int q = 0; q < 4; q++) {
-                int i = first + 16 * u + 2 * g + q / 2;
-                int j = 16 * (w / 2) + 2 * (2 * t + q % 2) + w % 2;
+                int i = first + 16 * u +
+                        (is_half<U, HALF>(u) ? g : 2 * g + q / 2);
+                int j = 16 * (w / 2) +
+                        (is_half<T, HALF>(w / 2) ? 2 * t + q % 2
+                                                 : 2 * (2 * t + q % 2) + w % 2);
 
-                if (i < k1 && j < k2) out[j * k1 + i] = sum[u][w][q];
+                if (!used(u, w, q) || i >= k1 || j >= k2) continue;
+                out[j * k1 + i] = sum[u][w][q];
+                if (SELF && u < w / 2) out[i * k1 + j] = sum[u][w][q];
             }
 }
 
+/* to = d v, a tile, d as load_diagonal leaves it. */
+template <int T, bool HALF = false>
+__device__ __forceinline__ void scale(double (*to)[4], const double (*v)[4],
+                                      const double *d)
+{
+#pragma unroll
+    for (int u = 0; u < T; u++)
+#pragma unroll
+        for (int e = 0; e < (is_half<T, HALF>(u) ? 2 : 4); e++)
+            to[u][e] = v[u][e] * d[e % 2];
+}
+
+/* square[u][e] += of v, a tile: columns 2g + e; of a half e = 0, column g. */
+template <int T, bool HALF = false>
+__device__ __forceinline__ void add_squares(double (*square)[2],
+                                            const double (*v)[4])
+{
+#pragma unroll
+    for (int u = 0; u < T; u++)
+#pragma unroll
+        for (int e = 0; e < (is_half<T, HALF>(u) ? 2 : 4); e++) {
+            double *to = &square[u][is_half<T, HALF>(u) ? 0 : e / 2];
+
+            *to = fma(v[u][e], v[u][e], *to);
+        }
+}
+
 /* Adds the squares over the t of a warp and the warps of a block. */
-template <int T, int WARPS>
+template <int T, int WARPS, bool HALF = false>
 __device__ void join_squares(double (*square)[2], double *shared, double *out,
                              int k)
 {
@@ -234,8 +344,9 @@ __device__ void join_squares(double (*square)[2], double *shared, double *out,
 #pragma unroll
         for (int u = 0; u < T; u++)
 #pragma unroll
-            for (int e = 0; e < 2; e++)
-                shared[warp * 16 * T + 16 * u + 2 * (lane / 4) + e] =
+            for (int e = 0; e < (is_half<T, HALF>(u) ? 1 : 2); e++)
+                shared[warp * 16 * T + 16 * u + e +
+                       (is_half<T, HALF>(u) ? 1 : 2) * (lane / 4)] =
                     square[u][e];
     __syncthreads();
     for (int c = (int)threadIdx.x; c < k; c += (int)blockDim.x) {
