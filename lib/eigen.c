@@ -309,6 +309,8 @@ sps_status sps_solver_create_eigen(const sps_operator *A,
     e->n = A->n;
     e->count = count;
     SPS_TRY(spsi_options_take(ctx, opt, &e->opt));
+    if (A->reordered || (M && M->reordered))
+        spsi_note(ctx, "reorder: the order stays for eigenvalues");
     SPS_TRY(take_all(e, T));
     *s_p = s;
     return SPS_OK;

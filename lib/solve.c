@@ -431,6 +431,14 @@ static sps_status solve(sps_solver *s, const sps_block *B, sps_block *X,
     return st;
 }
 
+sps_status spsi_solver_order_basis(sps_solver *s)
+{
+    if (!s->ordered_basis || s->basis_version == s->A->version) return SPS_OK;
+    s->basis_version = s->A->version;
+    return sps_operator_apply(s->reordering->forth, 1.0, s->basis, 0.0,
+                              s->ordered_basis);
+}
+
 /* In the order of the operator's unknowns: x = P' (P A P')^-1 P b. */
 static sps_status solve_reordered(sps_solver *s, const sps_block *B,
                                   sps_block *X, sps_result *result)
@@ -438,6 +446,7 @@ static sps_status solve_reordered(sps_solver *s, const sps_block *B,
     const sps_reordering *r = s->reordering;
     sps_status st, back;
 
+    SPS_TRY(spsi_solver_order_basis(s));
     SPS_TRY(sps_operator_apply(r->forth, 1.0, B, 0.0, s->ordered_B));
     SPS_TRY(sps_operator_apply(r->forth, 1.0, X, 0.0, s->ordered_X));
     st = solve(s, s->ordered_B, s->ordered_X, result);

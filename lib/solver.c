@@ -211,17 +211,39 @@ static bool climbs(const sps_solver *s)
     return !strcmp(name, "auto") && s->A->A && s->A->n == s->A->ncol;
 }
 
-/* Works on the reordered operator where there is one; what the caller made
- * for the original (M, a basis of the null space) keeps that. */
+/* A basis of the null space goes along with the unknowns. */
+static sps_status take_basis(sps_solver *s)
+{
+    sps_status st = SPS_OK;
+
+    s->basis = s->opt.nullspace_basis;
+    if (!s->basis) return SPS_OK;
+    SPS_TRY(sps_block_create(s->ctx, s->basis->n, s->basis->k,
+                             &s->ordered_basis));
+    s->basis_version = -1;
+    SPS_TRY(spsi_solver_order_basis(s));
+    s->opt.nullspace_basis = s->ordered_basis;
+fail:
+    return st;
+}
+
+/* Works on the reordered operator where there is one; a preconditioner that
+ * the caller made for the original keeps that. */
 static sps_status take_order(sps_solver *s, const sps_operator *A,
                              const sps_precond *M)
 {
     sps_status st = SPS_OK;
 
     s->A = A;
-    if (!A->reordered || M || s->opt.nullspace_basis) return SPS_OK;
+    if (!A->reordered) return SPS_OK;
+    if (M) {
+        spsi_note(s->ctx, "reorder: the order stays for this solver, since "
+                  "its preconditioner was made for it");
+        return SPS_OK;
+    }
     s->reordering = A->reordered;
     s->A = A->reordered->inner;
+    SPS_TRY(take_basis(s));
     SPS_TRY(sps_block_create(s->ctx, A->n, s->columns, &s->ordered_B));
     SPS_TRY(sps_block_create(s->ctx, A->n, s->columns, &s->ordered_X));
 fail:
@@ -322,6 +344,7 @@ void sps_solver_destroy(sps_solver **s_p)
         sps_block_destroy(&s->work[i]);
     sps_block_destroy(&s->ordered_B);
     sps_block_destroy(&s->ordered_X);
+    sps_block_destroy(&s->ordered_basis);
     sps_block_destroy(&s->residual);
     sps_block_destroy(&s->best);
     sps_block_destroy(&s->projected);

@@ -88,6 +88,9 @@ struct sps_solver {
     int64_t n;
     const struct sps_reordering *reordering;   /* A is its inner, or NULL */
     sps_block *ordered_B, *ordered_X;
+    const sps_block *basis;      /* of the null space, the caller's or NULL; */
+    sps_block *ordered_basis;    /* opt has this one */
+    int64_t basis_version;       /* of A's values when it was put in order */
     struct sps_eigen *eigen;     /* of sps_solver_create_eigen: nothing else
                                     is in use */
     struct sps_ladder *ladder;   /* of solver auto: it has solvers of its own,
@@ -151,6 +154,9 @@ sps_status spsi_solver_create_step(const sps_operator *A, sps_precond *M,
 /* Values of A that changed since the last solve: the solver's own
  * preconditioner follows, null space and symmetry are looked at again. */
 sps_status spsi_solver_follow(sps_solver *s);
+/* solve.c: the caller's basis of the null space in the order of a reordered A,
+ * again after new values. */
+sps_status spsi_solver_order_basis(sps_solver *s);
 /* What V, a basis, takes where it is in floats. */
 void spsi_solver_tell_floats(const sps_solver *s, const sps_block *V);
 /* Y = A X, counted and timed. */

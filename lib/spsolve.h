@@ -372,9 +372,9 @@ typedef struct sps_options {
     int block_size;           /**< of block_jacobi; 0: found in the pattern */
     int degree;               /**< of chebyshev; 0, the default: auto */
     const char *scale;        /**< before ilut: auto none equilibrate match */
-    const char *reorder;      /**< of an operator, for its solvers: none rcm
-                                   morton auto (rcm where it is predicted to
-                                   gain) */
+    const char *reorder;      /**< of an operator, for its solvers of A X = B:
+                                   none rcm morton auto (rcm where it is
+                                   predicted to gain) */
     const sps_block *coords;  /**< for morton: a row for each node, 1 to 3
                                    columns; unknowns of a node follow each
                                    other.  Read when the operator is made */

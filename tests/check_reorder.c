@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reorder.h"
 #include "runner.h"
 #include "shuffled.h"
+#include "solver.h"
 #include "zoo.h"
 
 /* A solve gives the caller's X in the caller's order, after new values too. */
@@ -120,6 +122,95 @@ START_TEST(a_solve_along_the_curve_is_the_callers)
 }
 END_TEST
 
+/* L with rows and columns scaled by 1 / d, d of the row's number: its null
+ * vector d is another in any other order. */
+static void scale_laplacian(sps_csr *L, double *d)
+{
+    for (int64_t i = 0; i < L->nrow; i++) d[i] = 1 + (double)(i % 7);
+    for (int64_t i = 0; i < L->nrow; i++)
+        for (int64_t p = L->rowptr[i]; p < L->rowptr[i + 1]; p++)
+            ((double *)L->val)[p] =
+                (L->col[p] == i ? (double)(L->rowptr[i + 1] - L->rowptr[i] - 1)
+                                : -1) / (d[i] * d[L->col[p]]);
+}
+
+/* The caller's basis is in the caller's order, the solve is not. */
+START_TEST(a_basis_of_the_null_space_goes_along)
+{
+    static const char *const solvers[] = {"auto", "cg"};
+    enum { N = 400 };
+    sps_context *ctx = runner_context();
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), N, 1, ZOO_SPD, SPS_F64);
+    sps_csr *L = shuffled(ctx, A, 137);
+    sps_block *basis = NULL;
+    double d[N];
+
+    scale_laplacian(L, d);
+    OK(ctx, sps_block_create(ctx, N, 1, &basis));
+    OK(ctx, sps_block_set(basis, 0, 1, d, 1, SPS_ROW_MAJOR, SPS_HOST));
+    for (int t = 0; t < 2; t++) {
+        sps_options opt;
+        sps_operator *op = NULL;
+        sps_solver *s = NULL;
+        sps_block *B = NULL, *X = NULL;
+        sps_result r = { .struct_size = sizeof r };
+
+        sps_options_default(&opt);
+        opt.solver = solvers[t];
+        opt.reorder = "rcm";
+        opt.nullspace_basis = basis;
+        OK(ctx, sps_operator_csr(ctx, L, 2, &opt, &op));
+        OK(ctx, sps_solver_create(op, NULL, 2, &opt, &s));
+        ck_assert_ptr_eq(s->A, op->reordered->inner);
+        OK(ctx, sps_block_create(ctx, N, 2, &B));
+        OK(ctx, sps_block_create(ctx, N, 2, &X));
+        for (int round = 0; round < 2; round++) {
+            OK(ctx, sps_block_random(B, 5));
+            OK(ctx, sps_solver_linear(s, B, X, &r));
+            ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
+            ck_assert_int_eq(r.nullspace, 1);
+            OK(ctx, sps_operator_set_values(op, L->val, SPS_HOST));
+        }
+        sps_solver_destroy(&s);
+        sps_block_destroy(&B);
+        sps_block_destroy(&X);
+        sps_operator_destroy(&op);
+    }
+    sps_block_destroy(&basis);
+    sps_csr_destroy(ctx, &L);
+    zoo_free(&A);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* What keeps the order says so: a preconditioner of the caller, eigenvalues. */
+START_TEST(an_order_that_is_not_taken_is_told)
+{
+    sps_context *ctx = runner_context();
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 400, 1, ZOO_SPD, SPS_F64);
+    sps_options opt;
+    sps_operator *op = NULL;
+    sps_precond *M = NULL;
+    sps_solver *s = NULL;
+
+    sps_options_default(&opt);
+    opt.reorder = "rcm";
+    opt.precond = "jacobi";
+    OK(ctx, sps_operator_csr(ctx, A, 8, &opt, &op));
+    OK(ctx, sps_precond_create(op, 2, &opt, &M));
+    OK(ctx, sps_solver_create(op, M, 2, &opt, &s));
+    ck_assert(noted(ctx, "the order stays for this solver"));
+    sps_solver_destroy(&s);
+    OK(ctx, sps_solver_create_eigen(op, NULL, NULL, 2, &opt, &s));
+    ck_assert(noted(ctx, "the order stays for eigenvalues"));
+    sps_solver_destroy(&s);
+    sps_precond_destroy(&M);
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 /* A shuffled ring is worth it, one in order is left alone. */
 START_TEST(auto_reorders_where_a_gain_is_predicted)
 {
@@ -157,6 +248,8 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(a_reordered_solve_is_the_callers),
     RUNNER_TEST(a_solve_along_the_curve_is_the_callers),
+    RUNNER_TEST(a_basis_of_the_null_space_goes_along),
+    RUNNER_TEST(an_order_that_is_not_taken_is_told),
     RUNNER_TEST(auto_reorders_where_a_gain_is_predicted),
 };
 RUNNER_MAIN("check_reorder", tests)

@@ -213,6 +213,9 @@ expect 2 "say -coords" -A $p2 $quick -reorder morton
 sed 's/^2 2$/3 1/' "$tmp/nodes.mtx" | sed '$d' >"$tmp/three.mtx"
 expect 3 "not shared out evenly" -A "$tmp/held.mtx" $quick -reorder morton \
     -coords "$tmp/three.mtx"
+sed 's/^2 2$/1 4/' "$tmp/nodes.mtx" >"$tmp/four.mtx"
+expect 3 "1 to 3 are wanted" -A "$tmp/held.mtx" $quick -reorder morton \
+    -coords "$tmp/four.mtx"
 expect 2 "-o and -M name the same file" -A $p2 -eigs 2 -M m.mtx -o m.mtx
 expect 2 "say -eigs K" -A $p2 -solver lobpcg
 expect 2 "outside 1" -A $p2 -eigs 0
@@ -224,6 +227,7 @@ printf '%%%%MatrixMarket matrix coordinate complex hermitian
 expect 2 "is complex" -A "$tmp/held.mtx" -eigs 1 -M "$tmp/complex.mtx"
 expect 2 "as many as unknowns: 4" -A "$tmp/held.mtx" -eigs 5
 expect 2 "lobpcg finds eigenvalues" -A $p2 -eigs 2 -solver cg
+expect 2 "keep the order of the file" -A $p2 -eigs 2 -reorder rcm
 expect 2 "leave -nullspace constant away" -A $p2 -nullspace constant \
     -rigid-body "$tmp/nodes.mtx"
 printf '%%%%MatrixMarket matrix coordinate real symmetric

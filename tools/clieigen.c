@@ -40,6 +40,10 @@ bool cli_eigen_fault(const cli_values *v, char *text, size_t size)
     if (v->eigs && (v->B || v->given_nrhs))
         return tell(text, size, "-eigs asks for eigenvalues; there are no "
                                 "right-hand sides (-B, -nrhs) then");
+    if (v->eigs && strcmp(v->reorder, "none") && strcmp(v->reorder, "auto"))
+        return tell(text, size, "-reorder %s is for A X = B; eigenvalues "
+                                "(-eigs) keep the order of the file",
+                    v->reorder);
     if (!v->eigs && of_eigenvalues(v))
         return tell(text, size, "-M, -Y, -which, -sigma, -block and "
                                 "-verify-count belong to -eigs K");

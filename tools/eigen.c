@@ -60,6 +60,7 @@ sps_status eigen_set_up(job *j, sps_options *o)
     o->block = v->block;
     o->verify_count = v->verify_count;
     o->constraints = j->Y;
+    o->reorder = "none";
     st = sps_operator_csr(j->ctx, j->A, width, o, &j->op);
     if (st == SPS_OK && j->M)
         st = sps_operator_csr(j->ctx, j->M, width, o, &j->mass_op);

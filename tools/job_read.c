@@ -172,11 +172,13 @@ static int places(job *j)
     st = sps_block_read(j->ctx, path, &ro, false, &j->coords);
     if (st != SPS_OK) return job_failed(j, st, true);
     sps_block_shape(j->coords, &nodes, &d);
-    if (d > 3 || nodes == 0 || j->A->nrow % nodes != 0)
-        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld nodes of %d "
-                        "coordinates; up to 3 are wanted, and the %lld "
-                        "unknowns are not shared out evenly", path,
-                        (long long)nodes, d, (long long)j->A->nrow);
+    if (d > 3)
+        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %d coordinates of "
+                        "each node; 1 to 3 are wanted", path, d);
+    if (nodes == 0 || j->n % nodes != 0)
+        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld nodes, among "
+                        "which %lld unknowns are not shared out evenly", path,
+                        (long long)nodes, (long long)j->n);
     return 0;
 }
 

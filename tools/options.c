@@ -97,9 +97,10 @@ const cli_option cli_options[] = {
      "entries to the diagonal as well; the system solved stays the same"},
     {"reorder", "WHICH", "none", CLI_CHOICE, AT(reorder), 0, 0,
      "none rcm morton auto", METHOD,
-     "put the unknowns in another order for the solve: rcm, morton (along a "
+     "put the unknowns in another order to solve A X = B: rcm, morton (along a "
      "curve through the nodes, see -coords), or auto: rcm where faster "
-     "products are predicted; seen in the report alone"},
+     "products are predicted; seen in the report alone.  Eigenvalues keep the "
+     "order of the file"},
     {"coords", "FILE", NULL, CLI_FILE, AT(coords), 0, 0, NULL, METHOD,
      "where the nodes are, for -reorder morton: an array file of a row of 1 to "
      "3 coordinates for each node, whose unknowns stand side by side in A"},
