@@ -7,6 +7,9 @@
 #include "options.h"
 #include "registry.h"
 
+#define FULL 0.99     /* share of the entries in full blocks, from which auto takes
+                         block_jacobi */
+
 const sps_precond_type *spsi_precond_type(const char *name)
 {
     for (int i = 0; spsi_preconds[i]; i++)
@@ -34,21 +37,27 @@ static sps_status new_precond(sps_context *ctx, const sps_precond_type *type,
  * jacobi. */
 static const char *choose(const sps_operator *A)
 {
+    const bool complex = A->props & SPS_INTERLEAVED;
+
     if (!A->A) {
         spsi_note(A->ctx, "preconditioner auto: none, since the matrix is a "
                   "callback");
         return "none";
     }
-    if (A->f.block > 1 && A->f.block_fill >= 0.99 &&
-        !(A->props & SPS_INTERLEAVED)) {
+    if (!complex && A->f.block > 1 && A->f.block_fill >= FULL) {
         spsi_note(A->ctx, "preconditioner auto: block_jacobi, since %.0f %% "
                   "of the entries lie in full %d x %d blocks",
                   100 * A->f.block_fill, A->f.block, A->f.block);
         return "block_jacobi";
     }
-    spsi_note(A->ctx, "preconditioner auto: jacobi, since the pattern shows "
-              "no blocks of %s", A->props & SPS_INTERLEAVED
-              ? "complex unknowns" : "unknowns");
+    if (!complex && A->f.block > 1)
+        spsi_note(A->ctx, "preconditioner auto: jacobi, since only %.1f %% of "
+                  "the entries lie in full %d x %d blocks",
+                  100 * A->f.block_fill, A->f.block, A->f.block);
+    else
+        spsi_note(A->ctx, "preconditioner auto: jacobi, since %s", complex
+                  ? "the matrix is complex"
+                  : "the pattern shows no blocks of unknowns");
     return "jacobi";
 }
 

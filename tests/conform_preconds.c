@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "callback.h"
+#include "fixture.h"
 #include "precond.h"
 #include "runner.h"
 #include "zoo.h"
@@ -240,6 +241,53 @@ START_TEST(block_jacobi_inverts_a_block_diagonal_matrix)
 }
 END_TEST
 
+/* Blocks of three rows; every `hole`th lacks two entries (0: none does). */
+static sps_csr *three_by_three(int64_t blocks, int64_t hole)
+{
+    sps_csr *D = NULL;
+    int64_t q = 0;
+
+    ck_assert_int_eq(sps_csr_create(ctx, 3 * blocks, 3 * blocks, 9 * blocks,
+                                    SPS_F64, &D), SPS_OK);
+    for (int64_t i = 0; i < 3 * blocks; i++) {
+        for (int64_t j = i / 3 * 3; j < i / 3 * 3 + 3; j++) {
+            if (hole && i / 3 % hole == 0 && i % 3 + j % 3 == 2 && i != j)
+                continue;
+            D->col[q] = (int32_t)j;
+            ((double *)D->val)[q++] = i == j ? 4 : 1;
+        }
+        D->rowptr[i + 1] = q;
+    }
+    D->nnz = q;
+    return D;
+}
+
+/* 95 of 100 blocks are full: 855 of 890 entries. */
+START_TEST(auto_says_of_blocks_what_there_is)
+{
+    static const int64_t hole[] = { 0, 20 };
+    static const char *const words[] = {
+        "auto: block_jacobi, since 100 % of the entries lie in full 3 x 3",
+        "auto: jacobi, since only 96.1 % of the entries lie in full 3 x 3",
+    };
+
+    for (int t = 0; t < 2; t++) {
+        sps_csr *D = three_by_three(100, hole[t]);
+        sps_operator *dop = NULL;
+        sps_precond *M = NULL;
+
+        opt.precond = "auto";
+        ck_assert_int_eq(sps_operator_csr(ctx, D, 2, NULL, &dop), SPS_OK);
+        ck_assert_int_eq(sps_precond_create(dop, 2, &opt, &M), SPS_OK);
+        ck_assert_msg(fixture_noted(ctx, words[t]), "%s", words[t]);
+        ck_assert(!fixture_noted(ctx, "no blocks"));
+        sps_precond_destroy(&M);
+        sps_operator_destroy(&dop);
+        sps_csr_destroy(ctx, &D);
+    }
+}
+END_TEST
+
 START_TEST(chebyshev_bounds_enclose_the_spectrum)
 {
     static const int degree[] = { 0, 1, 2, 5, 12 };
@@ -370,6 +418,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(is_symmetric_and_positive_definite),
     RUNNER_TEST(follows_new_values),
     RUNNER_TEST(block_jacobi_inverts_a_block_diagonal_matrix),
+    RUNNER_TEST(auto_says_of_blocks_what_there_is),
     RUNNER_TEST(chebyshev_bounds_enclose_the_spectrum),
     RUNNER_TEST(chebyshev_bounds_enclose_the_spectrum_of_a_singular_matrix),
     RUNNER_TEST(a_callback_serves_and_its_failure_is_told),
