@@ -65,7 +65,10 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 
 /* ------------------------------------------------------------------- look */
 
-static void look_at_rows(const sps_csr *A, int threads, sps_looks *o)
+/* projected: rows without entries are null vectors that are taken out
+ * (nullspace.c), and no sign of an indefinite A. */
+static void look_at_rows(const sps_csr *A, int threads, bool projected,
+                         sps_looks *o)
 {
     int64_t dominated = 0, near = 0, zero = 0, negative = 0, weak = 0;
 
@@ -73,6 +76,7 @@ static void look_at_rows(const sps_csr *A, int threads, sps_looks *o)
     reduction(+ : dominated, near, zero, negative, weak) if (A->nnz > 100000)
     for (int64_t i = 0; i < A->nrow; i++) {
         double d = 0, others = 0, largest = 0;
+        bool alone = projected;
 
         for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
             const double a = spsi_csr_value(A, p);
@@ -80,8 +84,9 @@ static void look_at_rows(const sps_csr *A, int threads, sps_looks *o)
             if (A->col[p] == i) d += a;
             else others += fabs(a);
             largest = fmax(largest, fabs(a));
+            alone = alone && A->col[p] == i;
         }
-        zero += d == 0;
+        zero += d == 0 && !alone;
         negative += d < 0;
         weak += fabs(d) < 1e-3 * largest;
         dominated += d != 0 && fabs(d) >= (1 - 1e-12) * others;
@@ -103,7 +108,8 @@ sps_status spsi_ladder_look(sps_ladder *l, sps_looks *o)
     if (!o->symmetric)
         SPS_TRY(sps_csr_symmetric(l->ctx, l->A->A, 1e-10, &o->symmetric,
                                   NULL));
-    look_at_rows(l->A->A, l->ctx->threads, o);
+    look_at_rows(l->A->A, l->ctx->threads, !l->opt.nullspace_basis &&
+                 (!l->opt.nullspace || strcmp(l->opt.nullspace, "none")), o);
     l->version = l->A->version;
     l->symmetric = o->symmetric && !o->zero && !o->negative;
     l->indefinite = !l->symmetric;

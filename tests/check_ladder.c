@@ -174,6 +174,35 @@ START_TEST(dense_factors_are_the_last_step_or_never)
 }
 END_TEST
 
+/* The Laplacian of a graph with four lonely vertices: they are projected away,
+ * and what is left is definite.  Left in, they are zeros of the diagonal. */
+START_TEST(empty_rows_are_no_sign_of_an_indefinite_matrix)
+{
+    for (int left = 0; left < 2; left++) {
+        sps_csr *A = zoo("grid5", 400, ZOO_LAPLACIAN);
+        int64_t to = 0, q = 0;
+        problem p;
+
+        for (int64_t i = 0; i < A->nrow; i++) {
+            for (; q < A->rowptr[i + 1]; q++) {
+                if (i % 100 == 0 || A->col[q] % 100 == 0) continue;
+                ((double *)A->val)[to] = ((double *)A->val)[q];
+                A->col[to++] = A->col[q];
+            }
+            A->rowptr[i + 1] = to;
+        }
+        A->nnz = to;
+        problem_open(&p, ctx, A, 3);
+        if (left) p.opt.nullspace = "none";
+        ck_assert_int_eq(problem_solve(&p), SPS_OK);
+        ck_assert_int_eq(noted("(4 zero, 0 negative diagonal"), left);
+        ck_assert(left || p.result.stop == SPS_STOP_CONVERGED);
+        ck_assert(left || !strcmp(p.result.solver, "block_cg"));
+        problem_close(&p);
+    }
+}
+END_TEST
+
 START_TEST(a_matrix_singular_by_its_pattern_ends_with_a_reason)
 {
     sps_csr *A = nonsymmetric(100);
@@ -378,6 +407,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(iterations_are_those_of_all_steps_together),
     RUNNER_TEST(time_is_that_of_all_steps_together),
     RUNNER_TEST(dense_factors_are_the_last_step_or_never),
+    RUNNER_TEST(empty_rows_are_no_sign_of_an_indefinite_matrix),
     RUNNER_TEST(a_matrix_singular_by_its_pattern_ends_with_a_reason),
     RUNNER_TEST(own_preconditioners_are_respected),
     RUNNER_TEST(definite_matrices_keep_conjugate_gradients),
