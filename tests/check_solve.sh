@@ -216,6 +216,11 @@ expect 3 "not shared out evenly" -A "$tmp/held.mtx" $quick -reorder morton \
 sed 's/^2 2$/1 4/' "$tmp/nodes.mtx" >"$tmp/four.mtx"
 expect 3 "1 to 3 are wanted" -A "$tmp/held.mtx" $quick -reorder morton \
     -coords "$tmp/four.mtx"
+printf '%%%%MatrixMarket matrix coordinate real general
+2 2 2\n1 1 nan\n2 2 1\n' >"$tmp/nan.mtx"
+expect 4 "" -A "$tmp/nan.mtx" -allow-nonfinite -device cpu
+grep -q 'worst inf, median inf' "$tmp/out" ||
+    fail "the median of one residual is not the worst where it is NaN"
 expect 2 "-o and -M name the same file" -A $p2 -eigs 2 -M m.mtx -o m.mtx
 expect 2 "say -eigs K" -A $p2 -solver lobpcg
 expect 2 "outside 1" -A $p2 -eigs 0

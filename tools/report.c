@@ -25,16 +25,16 @@ static int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
-    if (isnan(x) || isnan(y)) return (isnan(x) != 0) - (isnan(y) != 0);
     return (x > y) - (x < y);
 }
 
+/* NaN counts as infinite, as in the worst. */
 double report_median(const double *x, int k)
 {
     double *y = k > 0 ? malloc((size_t)k * sizeof *y) : NULL, m = NAN;
 
     if (!y) return m;
-    memcpy(y, x, (size_t)k * sizeof *y);
+    for (int j = 0; j < k; j++) y[j] = isnan(x[j]) ? INFINITY : x[j];
     qsort(y, (size_t)k, sizeof *y, ascending);
     m = k % 2 ? y[k / 2] : 0.5 * (y[k / 2 - 1] + y[k / 2]);
     free(y);
