@@ -221,7 +221,8 @@ static double diagonal_scale(const sps_csr *A, int64_t i, int64_t j)
 }
 
 /* Whether each entry of row i has its mirror image; *worst grows to the
- * largest difference, an entry without image counting with its own size. */
+ * largest difference, an entry without image counting with its own size, a NaN
+ * as infinitely far from anything. */
 static bool row_mirrored(const sps_csr *A, int64_t i, double tol,
                          double *worst)
 {
@@ -231,13 +232,14 @@ static bool row_mirrored(const sps_csr *A, int64_t i, double tol,
         const int64_t q = find(A, A->col[p], (int32_t)i);
         const double a = spsi_csr_value(A, p);
         const double b = q >= 0 ? spsi_csr_value(A, q) : 0.0;
-        const bool both_nan = a != a && b != b;
-        const double gap = a == b || both_nan ? 0.0 : fabs(a - b);
+        const double gap = a == b ? 0.0
+                         : isnan(a - b) ? INFINITY : fabs(a - b);
 
-        if (!(gap <= tol * fmax(fabs(a), fabs(b))) &&
-            !(gap <= tol * diagonal_scale(A, i, A->col[p])))
+        if (gap == INFINITY ||
+            (gap > 0 && !(gap <= tol * fmax(fabs(a), fabs(b))) &&
+             !(gap <= tol * diagonal_scale(A, i, A->col[p]))))
             same = false;
-        if (!(gap <= *worst)) *worst = gap;
+        *worst = fmax(*worst, gap);
     }
     return same;
 }

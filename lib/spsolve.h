@@ -263,7 +263,7 @@ sps_status sps_csr_check(sps_context *ctx, sps_csr *A);
 /** Whether the host csr A (checked) equals its transpose: |a_ij - a_ji| within
  *  tol times the larger of |a_ij|, |a_ji| and sqrt(|a_ii a_jj|), an entry that
  *  is not stored counting as 0; *difference (may be NULL) gets the largest
- *  |a_ij - a_ji|. */
+ *  |a_ij - a_ji|, infinity where one is NaN. */
 sps_status sps_csr_symmetric(sps_context *ctx, const sps_csr *A, double tol,
                              bool *symmetric, double *difference);
 /** What a Laplacian was made of. */
