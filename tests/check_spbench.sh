@@ -17,12 +17,17 @@ code() {
 # Wrong words and files.
 for line in '' 'poisson7 5 -A x.mtx' 'poisson7 5 -k 0' 'poisson7 5 -op trsv' \
     'poisson7 5 -precision half' 'poisson7 5 -run spmm:double' \
-    'poisson7 5 -run spmm:double:1,x' 'poisson7 5 -tsv'; do
+    'poisson7 5 -run spmm:double:1,x' 'poisson7 5 -tsv' 'poisson7 5 -blocks' \
+    'poisson7 5 -solve -tsv x' '-blocks -precision single'; do
     # shellcheck disable=SC2086
     code 2 $line
     [ -s "$dir/err" ] || bad "$line: no text"
 done
 code 3 -A "$dir/none.mtx"
+code 7 poisson7 5 -k 1 -once -tsv "$dir/none/x.tsv"
+code 2 poisson7 5 -solve -k 1 -solver nothing
+grep -q '^spbench: solver=nothing: no such name' "$dir/err" ||
+    bad "two texts run into one another"
 code 2 poisson7 5 -kernel spmm.nothing
 code 2 poisson7 5 -kernel spmm.tiles
 grep -q 'spmm.tiles: runs on a GPU' "$dir/err" || bad "no word of the GPU"

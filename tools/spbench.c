@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WRONG = 1, USAGE = 2, INPUT = 3, MEMORY = 5, GPU = 6, BUG = 70 };
+enum { WRONG = 1, USAGE = 2, INPUT = 3, MEMORY = 5, GPU = 6, OUTPUT = 7,
+       BUG = 70 };
 
 typedef struct job {
     bench b;
@@ -68,7 +69,8 @@ static void help(void)
            "included, over this one's; runs: the plan's time in runs; auto:\n"
            "what operators choose by default; named: serves by name only.\n"
            "Exit codes: 0 all right, 1 a wrong result, no convergence, or a "
-           "cliff, 2 usage,\n3 input, 5 memory, 6 GPU, 70 internal.\n",
+           "cliff, 2 usage,\n3 input, 5 memory, 6 GPU, 7 output, 70 internal."
+           "\n",
            gen_help());
 }
 
@@ -224,8 +226,13 @@ static int read_words(job *j, int argc, char **argv, char error[160])
                      argv[i]);
         return -1;
     }
-    if (!j->blocks && j->generated == (j->file != NULL)) {
+    if (j->blocks + j->generated + (j->file != NULL) != 1) {
         snprintf(error, 160, "name one system, or -A FILE, or -blocks");
+        return -1;
+    }
+    if ((j->blocks || j->solve) &&
+        (j->b.tsv || (j->precision && strcmp(j->precision, "double")))) {
+        snprintf(error, 160, "-tsv and -precision single are for kernels");
         return -1;
     }
     if (!j->b.runs && !add_run(&j->b, j->op, j->precision, j->widths)) {
@@ -317,8 +324,8 @@ static int measure(job *j)
                         : bench_kernels(&j->b, &wrong);
     bench_close(&j->b);
     if (st != SPS_OK)
-        return fail(code_of(st), sps_status_string(st),
-                    sps_context_error(j->b.ctx));
+        return fail(code_of(st), *sps_context_error(j->b.ctx)
+                    ? sps_context_error(j->b.ctx) : sps_status_string(st), "");
     return wrong ? WRONG : 0;
 }
 
@@ -342,6 +349,18 @@ static int find_kernel(const job *j)
     return fail(USAGE, j->b.kernel, ": no kernel of that name");
 }
 
+/* Whether lines can be appended to the file of -tsv. */
+static int try_tsv(const char *name)
+{
+    FILE *f = name ? fopen(name, "a") : NULL;
+
+    if (name && !f)
+        return fail(OUTPUT, name, " cannot be written");
+    if (f)
+        fclose(f);
+    return 0;
+}
+
 static int run(job *j)
 {
     sps_context_options where;
@@ -363,6 +382,8 @@ static int run(job *j)
     j->b.place = info.place;
     j->b.device = info.device;
     code = find_kernel(j);
+    if (!code)
+        code = try_tsv(j->b.tsv);
     if (!code && !j->blocks)
         code = open_system(j);
     if (!code)
