@@ -6,8 +6,8 @@
  * products with P, and work on the inner operator; everyone else keeps the
  * original.  Costs the matrix twice.
  *
- * auto is the former: worth a try where columns lie far apart (bandwidth above
- * a quarter of n) and no row is a hub; kept where the model
+ * auto is the former: worth a try from FEW rows on where columns lie far apart
+ * (bandwidth above a quarter of n) and no row is a hub; kept where the model
  *   bytes of a nonzero = 12 + 8 k (distinct columns / entries in 64 rows)
  * predicts a gain of 15 %. */
 #include <stdlib.h>
