@@ -21,13 +21,15 @@ static size_t bytes_of(int64_t n, int64_t ld, sps_dtype dtype)
 /* Lines of 128 bytes.  But 9 to 12 columns would leave a quarter of theirs
  * empty, and up to 4 behind one to three sixteens three quarters of the last
  * one, in memory and in every cache (doc/benchmarks.md, "No cliff"): such rows
- * end with their sector, where the next begins; of the latter none has a part
- * in more lines than before. */
+ * end with their sector, where the next begins, and 21 to 24 columns, which
+ * leave half a line, with the half.  But for 9 to 12 none has a part in more
+ * lines than before. */
 int64_t spsi_block_ld(int k)
 {
     const int rest = k % 16;
 
     if (k > 16 && k < 64 && rest >= 1 && rest <= 4) return k - rest + 4;
+    if (k > 16 && k <= 24) return 24;
     if (k > 12) return ((int64_t)k + 15) & ~(int64_t)15;
     if (k > 8) return 12;
     return k > 4 ? 8 : k > 2 ? 4 : k > 1 ? 2 : 1;
