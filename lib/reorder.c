@@ -103,10 +103,15 @@ fail:
 
 /* ---------------------------------------------------------------- decision */
 
-static bool worth_a_try(const sps_features *f)
+/* Why auto does not try; NULL: it does. */
+static const char *not_tried(const sps_features *f)
 {
-    return f->nrow >= FEW && f->bandwidth > f->nrow / 4 &&
-           (double)f->max_length <= HUB * f->mean_length;
+    if (f->nrow < FEW) return "there are fewer than 4096 rows";
+    if (f->bandwidth <= f->nrow / 4)
+        return "the bandwidth is within a quarter of the rows";
+    if ((double)f->max_length > HUB * f->mean_length)
+        return "a row has more than fifty times the mean of entries";
+    return NULL;
 }
 
 /* Time of a product before over after, by the model above. */
@@ -214,15 +219,19 @@ sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o)
 {
     const bool automatic = !strcmp(o->reorder, "auto");
     const bool morton = !strcmp(o->reorder, "morton");
+    const char *why = automatic ? not_tried(&op->f) : NULL;
     sps_context *ctx = op->ctx;
     sps_features after;
     sps_status st = SPS_OK;
     int32_t *order = NULL;
     double gain;
 
-    if (!strcmp(o->reorder, "none") || op->n != op->ncol || op->n == 0 ||
-        (automatic && !worth_a_try(&op->f)))
+    if (!strcmp(o->reorder, "none") || op->n != op->ncol || op->n == 0)
         return SPS_OK;
+    if (why) {
+        spsi_note(ctx, "reorder: the order stays, since %s", why);
+        return SPS_OK;
+    }
     SPS_TRY(SPS_NEW(ctx, 1, &op->reordered));
     SPS_TRY(SPS_NEW(ctx, op->n, &order));
     SPS_TRY(morton ? order_morton(op, o->coords, order)

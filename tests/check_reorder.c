@@ -245,11 +245,39 @@ START_TEST(auto_reorders_where_a_gain_is_predicted)
 }
 END_TEST
 
+/* A grid in order, and one of few rows. */
+START_TEST(auto_says_why_it_does_not_try)
+{
+    static const struct { int64_t n; const char *why; } grid[] = {
+        { 4900, "since the bandwidth is within a quarter" },
+        { 400, "since there are fewer than 4096 rows" },
+    };
+
+    for (int t = 0; t < 2; t++) {
+        sps_context *ctx = runner_context();
+        sps_csr *A = zoo_matrix(zoo_find("grid5"), grid[t].n, 1, ZOO_SPD,
+                                SPS_F64);
+        sps_options opt;
+        sps_operator *op = NULL;
+
+        sps_options_default(&opt);
+        opt.reorder = "auto";
+        OK(ctx, sps_operator_csr(ctx, A, 4, &opt, &op));
+        ck_assert_msg(noted(ctx, grid[t].why), "%s", grid[t].why);
+        ck_assert_ptr_null(op->reordered);
+        sps_operator_destroy(&op);
+        zoo_free(&A);
+        sps_context_destroy(&ctx);
+    }
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(a_reordered_solve_is_the_callers),
     RUNNER_TEST(a_solve_along_the_curve_is_the_callers),
     RUNNER_TEST(a_basis_of_the_null_space_goes_along),
     RUNNER_TEST(an_order_that_is_not_taken_is_told),
+    RUNNER_TEST(auto_says_why_it_does_not_try),
     RUNNER_TEST(auto_reorders_where_a_gain_is_predicted),
 };
 RUNNER_MAIN("check_reorder", tests)
