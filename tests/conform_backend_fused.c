@@ -183,7 +183,7 @@ END_TEST
  * 2^17 keep everything below 2^53. */
 
 static const int wide_widths[] = {24, 17, 20, 48, 32, 33, 96, 64, 66, 128, 100,
-                                  127};
+                                  127, 49, 41, 63, 36, 52};
 enum { WIDE = 128, many = 70001 };
 
 /* s = X'(Y v). */

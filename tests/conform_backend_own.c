@@ -153,7 +153,7 @@ START_TEST(what_lies_behind_the_columns_of_own_blocks_reaches_no_result)
 {
     sps_context *ctx = runner_context();
 
-    for (int k = 1; k <= 128; k += k < 34 ? 1 : 15)
+    for (int k = 1; k <= 128; k += k < 33 ? 1 : 5)
         if (!runner_quick() || k % 3 == 0) try_own(ctx, k < 9 ? 1025 : 77, k, 0);
     sps_context_destroy(&ctx);
 }
@@ -163,7 +163,7 @@ START_TEST(columns_that_a_block_was_narrowed_by_are_kept)
 {
     sps_context *ctx = runner_context();
 
-    for (int k = 1; k < 128; k += k < 34 ? 1 : 15)
+    for (int k = 1; k < 128; k += k < 33 ? 1 : 5)
         if (!runner_quick() || k % 3 == 2) try_own(ctx, k < 9 ? 1025 : 77, k, 1);
     sps_context_destroy(&ctx);
 }

@@ -353,6 +353,7 @@ sps_status launch_self(sps_context *ctx, factors *f, int *parts)
 {
     if (f->k1 <= 32) return launch_wide_gram<alone<2, 4>>(ctx, f, parts);
     if (f->k1 <= 48) return launch_wide_gram<alone<3, 4>>(ctx, f, parts);
+    if (f->k1 <= 56) return launch_wide_gram<alone<4, 4>>(ctx, f, parts);
     if (f->k1 <= 64) return launch_wide_gram<alone<4, 2>>(ctx, f, parts);
     if (f->k1 <= 96) return launch_wide_gram<alone<6, 2>>(ctx, f, parts);
     return launch_wide_gram<alone<8, 2>>(ctx, f, parts);
@@ -375,8 +376,12 @@ sps_status launch_pair(sps_context *ctx, factors *f, int *parts)
 {
     int k = f->k1 > f->k2 ? f->k1 : f->k2;
 
+    if (k <= 40)
+        return launch_wide_gram<oblong<3, 2, 1, 5, 2, 3>>(ctx, f, parts);
     if (k <= 48)
         return launch_wide_gram<oblong<1, 4, 3, 3, 2, 3>>(ctx, f, parts);
+    if (k <= 56)
+        return launch_wide_gram<oblong<4, 2, 1, 7, 2, 3>>(ctx, f, parts);
     if (k <= 64)
         return launch_wide_gram<oblong<2, 2, 2, 8, 2, 3>>(ctx, f, parts);
     return launch_wide_gram<oblong<3, 4, 2, 6, 1, 3>>(ctx, f, parts);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* product_gram.cu - Y = a X C + b W and G = Y'Y of 33 to 64 columns, each block
- * once: reads X and W, writes Y; 3 n k^2 flops.  And Y = a X C alone of 65 to
- * 96: reads X, writes Y; 2 n k^2 flops.  Wider ones have too few warps to go
- * on while one another's columns are waited for.
+ * once: reads X and W, writes Y; 3 n k^2 flops.  And Y = a X C alone of 49 to
+ * 56 and of 65 to 96: reads X, writes Y; 2 n k^2 flops.  Wider ones have too
+ * few warps to go on while one another's columns are waited for.
  *
  * strips.cuh brings 16 rows of X and W to shared memory.  Of S warps each makes
  * the 16 columns of Y that are its own, as (Y')(16 x 8) += (C')(16 x 16)
@@ -18,6 +18,7 @@
  * Y may be either of them. */
 #include "product_gram.h"
 
+#include "spare.cuh"
 #include "strips.cuh"
 #include "symmetric.cuh"
 
@@ -29,12 +30,13 @@ struct task {
     double a, b;
     double *y;
     int64_t ldy;
-    int k1, k2;
+    int k1, k2, wide; /* columns of y that may be written */
     double *part;
 };
 
-/* SUM: with W and Y'Y. */
-template <int S, int SL, bool SUM> struct shape {
+/* E eights of columns at most, S sixteens.  SUM: with W and Y'Y. */
+template <int E, int SL, bool SUM> struct shape {
+    static constexpr int S = (E + 1) / 2;
     static constexpr int rows = 16, ld = (SUM ? 32 : 16) * S + 4;
     static constexpr int threads = 32 * S * SL;
 };
@@ -82,24 +84,32 @@ __device__ __forceinline__ void take_w(double (*d)[4], const double *w,
     }
 }
 
-/* The same of a X C are added. */
-template <int S, int LD>
+/* The same of a X C are added.  beside: the last number of the last eight of x
+ * is no factor. */
+template <int E, int LD>
 __device__ __forceinline__ void multiply(double (*d)[4], const double (*c)[8],
-                                         const double *x)
+                                         const double *x, bool beside)
 {
     int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
 
     x += place(g) * LD + 2 * t;
 #pragma unroll
-    for (int s = 0; s < S; s++)
+    for (int s = 0; s < (E + 1) / 2; s++)
 #pragma unroll
         for (int b = 0; b < 2; b++) {
+            const bool half = 2 * s + 1 == E;
             const double *p = x + 8 * b * LD + 16 * s;
-            double2 u = *reinterpret_cast<const double2 *>(p);
-            double2 v = *reinterpret_cast<const double2 *>(p + 8);
-            const double f[4] = {u.x, u.y, v.x, v.y};
+            double f[4];
 
-            dmma16x16(d[b], c[s], f);
+#pragma unroll
+            for (int h = 0; h < (half ? 1 : 2); h++) {
+                double2 v = *reinterpret_cast<const double2 *>(p + 8 * h);
+
+                f[2 * h] = v.x;
+                f[2 * h + 1] = 2 * s + h + 1 == E && beside ? 0.0 : v.y;
+            }
+            if (half) dmma16x8(d[b], c[s], f);
+            else dmma16x16(d[b], c[s], f);
         }
 }
 
@@ -118,19 +128,23 @@ __device__ __forceinline__ void put(const double (*d)[4], double *w,
 
         if (SUM) *reinterpret_cast<double2 *>(w + r * LD + 2 * g) = v;
         if (row + r < o.in.n)
-            store_pair<true>(o.y + (row + r) * o.ldy + col, o.k2 - col, v);
+            store_pair<true>(o.y + (row + r) * o.ldy + col, o.wide - col, v);
     }
 }
 
-template <int S, int SL, bool SUM>
-__global__ void __launch_bounds__((shape<S, SL, SUM>::threads), 1)
+template <int E, int SL, bool SUM>
+__global__ void __launch_bounds__((shape<E, SL, SUM>::threads), 1)
 product_kernel(const __grid_constant__ task o)
 {
-    constexpr int rows = shape<S, SL, SUM>::rows, ld = shape<S, SL, SUM>::ld;
+    using form = shape<E, SL, SUM>;
+    constexpr int S = form::S, rows = form::rows, ld = form::ld;
     extern __shared__ __align__(16) double shared[];
     __shared__ ring r;
     int warp = (int)threadIdx.x / 32, own = warp % S;
     int stages = o.in.stages * SL;
+    /* The lane has what is beside an odd last column of X: no factor, for it
+     * may be no number.  Beside one of W it goes into what is nobody's. */
+    const bool beside = o.k1 == 8 * E - 7 + 2 * (int)(threadIdx.x % 4);
     double c[S][8];
     symmetric<SUM ? S : 1, ld> gram(own);
 
@@ -141,7 +155,7 @@ product_kernel(const __grid_constant__ task o)
         double *w = strip + 16 * S + 16 * own, d[2][4] = {};
 
         if (SUM) take_w<ld>(d, w, o.b);
-        multiply<S, ld>(d, c, strip);
+        multiply<E, ld>(d, c, strip, beside);
         put<ld, SUM>(d, w, o, way.row, own);
         if constexpr (SUM) {
             way.wrote();
@@ -157,12 +171,12 @@ product_kernel(const __grid_constant__ task o)
 }
 
 /* Queues it; *parts products are at o->part then. */
-template <int S, int SL, bool SUM>
+template <int E, int SL, bool SUM>
 sps_status launch(sps_context *ctx, task *o, int *parts)
 {
-    using form = shape<S, SL, SUM>;
+    using form = shape<E, SL, SUM>;
     constexpr int bytes = 8 * form::rows * form::ld;
-    auto kernel = product_kernel<S, SL, SUM>;
+    auto kernel = product_kernel<E, SL, SUM>;
     sps_cuda_state *s = spsi_cuda_state(ctx);
     int64_t want = ceil_div(o->in.n, form::rows * SL);
     int blocks = want < 1 ? 1 : want < s->sms ? (int)want : s->sms, shared;
@@ -172,7 +186,7 @@ sps_status launch(sps_context *ctx, task *o, int *parts)
         ctx, (size_t)o->k2 * (size_t)o->k2 * 8 * (size_t)*parts));
     o->part = (double *)s->d_scratch;
     o->in.stages = stages_of(ctx, bytes, SL);
-    o->in.at[1] = 16 * S;
+    o->in.at[1] = 16 * form::S;
     shared = o->in.stages * SL * bytes;
     SPS_CUDA(ctx, cudaFuncSetAttribute(
                       kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -194,34 +208,41 @@ task task_of(const sps_cuda_product *p)
     o.ldy = p->Y->ld;
     o.k1 = p->k1;
     o.k2 = p->k2;
+    o.wide = writable_columns(p->Y);
     return o;
 }
+
+int widest(const sps_cuda_product *p) { return p->k1 > p->k2 ? p->k1 : p->k2; }
 
 } // namespace
 
 bool spsi_cuda_product_for(const sps_cuda_product *p, bool gram)
 {
-    int most = p->k1 > p->k2 ? p->k1 : p->k2;
+    int most = widest(p);
+    bool width = gram ? most > 32 && most <= 64
+                      : (most > 48 && most <= 56) || (most > 64 && most <= 96);
+    /* What is beside an odd last column of X is sought in the last eight. */
+    bool sought = most <= 64 && ceil_div(p->k1, 8) == ceil_div(most, 8);
 
-    /* Beside an odd number of columns of X something may lie that is no
-     * number. */
-    return most > (gram ? 32 : 64) && most <= (gram ? 64 : 96) && p->k1 > 0 &&
-           (gram || p->b == 0) && has_strips(p->X->ctx) && paired(p->X) &&
-           paired(p->W) && paired(p->Y) && p->k1 % 2 == 0;
+    return width && p->k1 > 0 && (gram || p->b == 0) &&
+           has_strips(p->X->ctx) && paired(p->X) && paired(p->W) &&
+           paired(p->Y) && (p->k1 % 2 == 0 || sought);
 }
 
 sps_status spsi_cuda_product_gram(const sps_cuda_product *p, sps_small *G)
 {
     sps_context *ctx = p->Y->ctx;
     int64_t count = (int64_t)p->k2 * p->k2;
+    int most = widest(p), parts;
+    auto run = most <= 40   ? launch<5, 4, true>
+               : most <= 48 ? launch<6, 4, true>
+               : most <= 56 ? launch<7, 2, true>
+                            : launch<8, 2, true>;
     task o = task_of(p);
-    int parts;
 
     SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)count * 8));
     add_block(&o.in, 1, p->W, p->k2);
-    SPS_TRY_RETURN((p->k1 <= 48 && p->k2 <= 48
-                        ? launch<3, 4, true>(ctx, &o, &parts)
-                        : launch<4, 2, true>(ctx, &o, &parts)));
+    SPS_TRY_RETURN(run(ctx, &o, &parts));
     SPS_TRY_RETURN(launch_join<plus>(ctx, o.part, parts, count,
                                      spsi_cuda_result(G, 0)));
     return spsi_cuda_deliver(G, 0);
@@ -229,9 +250,9 @@ sps_status spsi_cuda_product_gram(const sps_cuda_product *p, sps_small *G)
 
 sps_status spsi_cuda_product(const sps_cuda_product *p)
 {
-    sps_context *ctx = p->Y->ctx;
+    auto run = widest(p) <= 56 ? launch<7, 4, false> : launch<12, 2, false>;
     task o = task_of(p);
     int parts;
 
-    return launch<6, 2, false>(ctx, &o, &parts);
+    return run(p->Y->ctx, &o, &parts);
 }

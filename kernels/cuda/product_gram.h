@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* product_gram.h - Y = a X C + b W and Y'Y in one pass, of 33 to 64 columns, and
- * Y = a X C of 65 to 96. */
+ * Y = a X C of 49 to 56 and of 65 to 96. */
 #ifndef SPS_CUDA_PRODUCT_GRAM_H
 #define SPS_CUDA_PRODUCT_GRAM_H
 
