@@ -392,7 +392,7 @@ typedef struct sps_options {
                                    step to step; twice the memory (false) */
     int recycle;              /**< of block_gcrodr: vectors kept from cycle to
                                    cycle and from solve to solve; 0: two a
-                                   right-hand side, 10 at least */
+                                   right-hand side, 10 to 256 */
     int bicgstab_l;           /**< l of bicgstab: degree of the polynomial that
                                    stabilises a sweep of 2 l products, 2 */
     int idr_s;                /**< s of idr: dimension of the shadow space, 4 */

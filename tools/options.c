@@ -126,7 +126,7 @@ const cli_option cli_options[] = {
      "memory"},
     {"recycle", "R", "0", CLI_INT, AT(recycle), 0, 256, NULL, METHOD,
      "vectors that block_gcrodr keeps from cycle to cycle; 0 means two for "
-     "each right-hand side, 10 at least"},
+     "each right-hand side, 10 to 256"},
     {"bicgstab-l", "L", "2", CLI_INT, AT(bicgstab_l), 1, 8, NULL, METHOD,
      "degree of the stabilising polynomial of bicgstab; an iteration is 2 L "
      "products"},
