@@ -4,6 +4,8 @@
  * reserve(). */
 #include "conform_backend.h"
 
+#include <string.h>
+
 static void try_gram_pair(sps_context *ctx, const shape *s, int kr)
 {
     shape other = {.n = s->n, .k = kr, .ld = kr + s->offset,
@@ -183,7 +185,7 @@ END_TEST
  * 2^17 keep everything below 2^53. */
 
 static const int wide_widths[] = {24, 17, 20, 48, 32, 33, 96, 64, 66, 128, 100,
-                                  127, 49, 41, 63, 36, 52};
+                                  127, 49, 41, 63, 36, 52, 75, 88, 112, 119};
 enum { WIDE = 128, many = 70001 };
 
 /* s = X'(Y v). */
@@ -213,6 +215,19 @@ static void gram_is(const sps_small *G, const double *X, const double *Y, int k,
         ck_assert_msg(sum == s[i], "%s, k = %d, row %d: %.17g for %.17g", what,
                       k, i, sum, s[i]);
     }
+}
+
+static void norms_are(const sps_small *S, const double *X, int k,
+                      const char *what)
+{
+    double sum[WIDE] = {0};
+
+    for (int64_t i = 0; i < many; i++)
+        for (int j = 0; j < k; j++) sum[j] += X[i * k + j] * X[i * k + j];
+    for (int j = 0; j < k; j++)
+        ck_assert_msg(sum[j] == *spsi_small_at(S, 0, j),
+                      "%s, k = %d, column %d: %.17g for %.17g", what, k, j,
+                      *spsi_small_at(S, 0, j), sum[j]);
 }
 
 /* C has one +-1 in each column, column j in row 5 j mod k + j / 16: Y += sign
@@ -275,10 +290,21 @@ static void try_wide(sps_context *ctx, int k)
     block_is(ctx, B[2], k, b[2], "update_pair, X");
     block_is(ctx, B[3], k, b[3], "update_pair, R");
     gram_is(G, b[3], b[3], k, "update_pair, R'R");
+    spsi_small_shape(G, 1, k);
+    OK(ctx, spsi_update_pair(B[0], B[1], M, B[2], B[3], G));
+    add_columns(b[2], b[0], k, 1);
+    add_columns(b[3], b[1], k, -1);
+    block_is(ctx, B[2], k, b[2], "update_pair with norms, X");
+    block_is(ctx, B[3], k, b[3], "update_pair with norms, R");
+    norms_are(G, b[3], k, "update_pair, norms");
     OK(ctx, spsi_combine(B[0], M, B[1], G));
     add_columns(b[0], b[1], k, 1);
     block_is(ctx, B[1], k, b[0], "combine");
     gram_is(G, b[0], b[0], k, "combine, P'P");
+    memset(b[3], 0, (size_t)many * (size_t)k * sizeof *b[3]);
+    add_columns(b[3], b[2], k, 1);
+    OK(ctx, spsi_mul_small(1.0, B[2], M, 0.0, B[3]));
+    block_is(ctx, B[3], k, b[3], "mul_small");
     spsi_small_destroy(&G);
     spsi_small_destroy(&C);
     spsi_small_destroy(&M);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* product_gram.h - Y = a X C + b W and Y'Y in one pass, of 33 to 64 columns, and
- * Y = a X C of 49 to 56 and of 65 to 96. */
+/* product_gram.h - Y = a X C + b W and Y'Y in one pass, of 33 to 64 columns; Y =
+ * a X C + b W of 65 to 128 and Y = a X C of 49 to 56. */
 #ifndef SPS_CUDA_PRODUCT_GRAM_H
 #define SPS_CUDA_PRODUCT_GRAM_H
 
@@ -15,9 +15,13 @@ typedef struct sps_cuda_product {
     int k1, k2;
 } sps_cuda_product;
 
-/* Whether these serve. */
-bool spsi_cuda_product_for(const sps_cuda_product *p, bool gram);
+/* Whether they serve. */
+bool spsi_cuda_product_gram_for(const sps_cuda_product *p);
 sps_status spsi_cuda_product_gram(const sps_cuda_product *p, sps_small *G);
-sps_status spsi_cuda_product(const sps_cuda_product *p); /* b = 0 */
+
+/* The same; squares: of Y's columns, or NULL. */
+bool spsi_cuda_wide_product_for(const sps_cuda_product *p);
+sps_status spsi_cuda_wide_product(const sps_cuda_product *p,
+                                  sps_small *squares);
 
 #endif

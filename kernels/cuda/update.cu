@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* update.cu - Y = a X C + b Y, and with it X += P a, R -= Q a, P = Z + P b.
  *
- * Up to 128 columns by the kernels of product.cuh; wider blocks by cuBLAS when
- * nothing is in place, else by a plain kernel that keeps 16 rows in shared
- * memory.  R'R and P'P come with the update up to 32 columns, by product_gram.cu
- * up to 64 (there X += P a goes by itself), beyond that they take another
- * pass. */
+ * Up to 64 columns by the kernels of product.cuh, up to 128 by product_wide.cu
+ * (by product.cuh where it does not serve); wider blocks by cuBLAS when nothing
+ * is in place, else by a plain kernel that keeps 16 rows in shared memory.  R'R
+ * and P'P come with the update up to 32 columns, by product_gram.cu up to 64
+ * (there X += P a goes by itself), beyond that they take another pass. */
 #include "product_few.cuh"
 #include "product_gram.h"
 #include "single.cuh"
@@ -260,9 +260,11 @@ sps_status multiply_any(double a, const sps_block *X, const sps_small *C,
     }
     sps_cuda_product once = {a, b, X, W, c, Y, k1, k2};
 
-    if (spsi_cuda_product_for(&once, G != NULL))
-        return G ? spsi_cuda_product_gram(&once, G) : spsi_cuda_product(&once);
-    if (k1 <= widest && k2 <= widest)
+    if (G && spsi_cuda_product_gram_for(&once))
+        return spsi_cuda_product_gram(&once, G);
+    if (spsi_cuda_wide_product_for(&once))
+        SPS_TRY_RETURN(spsi_cuda_wide_product(&once, NULL));
+    else if (k1 <= widest && k2 <= widest)
         SPS_TRY_RETURN((launch<false, NO_SUMS>(ctx, &o, how, &blocks)));
     else if (apart)
         SPS_TRY_RETURN(launch_blas(ctx, &o));
@@ -320,6 +322,13 @@ sps_status spsi_cuda_update_pair(const sps_block *P, const sps_block *Q,
     o.n = X->n;
     o.k1 = P->k;
     o.k2 = X->k;
+    sps_cuda_product one = {1.0, 1.0, P, X, c, X, o.k1, o.k2};
+    sps_cuda_product two = {-1.0, 1.0, Q, R, c, R, o.k1, o.k2};
+
+    if (spsi_cuda_wide_product_for(&one) && spsi_cuda_wide_product_for(&two)) {
+        SPS_TRY_RETURN(spsi_cuda_wide_product(&one, NULL));
+        return spsi_cuda_wide_product(&two, S);
+    }
     SPS_TRY_RETURN((gram ? launch<true, GRAM>(ctx, &o, how, &blocks)
                          : launch<true, SQUARES>(ctx, &o, how, &blocks)));
     SPS_TRY_RETURN(launch_join<plus>(ctx, o.part, blocks, count,
