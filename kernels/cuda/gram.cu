@@ -352,7 +352,8 @@ bool for_wide(const sps_block *X, const sps_block *Y)
 sps_status launch_self(sps_context *ctx, factors *f, int *parts)
 {
     if (f->k1 <= 32) return launch_wide_gram<alone<2, 4>>(ctx, f, parts);
-    if (f->k1 <= 48) return launch_wide_gram<alone<3, 4>>(ctx, f, parts);
+    if (f->k1 <= 40) return launch_wide_gram<alone<3, 4>>(ctx, f, parts);
+    if (f->k1 <= 48) return launch_wide_gram<alone<3, 3>>(ctx, f, parts);
     if (f->k1 <= 56) return launch_wide_gram<alone<4, 4>>(ctx, f, parts);
     if (f->k1 <= 64) return launch_wide_gram<alone<4, 2>>(ctx, f, parts);
     if (f->k1 <= 96) return launch_wide_gram<alone<6, 2>>(ctx, f, parts);
