@@ -90,7 +90,8 @@ sps_status run(const job<T> &o, const node_matrix<V> &A)
 }
 
 /* The smallest shape that holds the columns of a pass; blocks beyond 4 x 4
- * leave registers for one lump a lane. */
+ * leave registers for one lump a lane, and 7 x 7 and 8 x 8 for no tail beside
+ * it that pays. */
 template <int B, class T, class V>
 sps_status choose(const job<T> &o, const node_matrix<V> &A, bool aligned)
 {
@@ -101,6 +102,9 @@ sps_status choose(const job<T> &o, const node_matrix<V> &A, bool aligned)
     if (!aligned)
         return k <= 16 ? run<B, L, C, 1>(o, A) : run<B, 2 * L, C, 1>(o, A);
     if (k <= 4 * W) return run<B, 4, 1, W>(o, A);
+    if constexpr (B < 7)
+        if (k <= 4 * W + 4 && tail)
+            return launch<B, 4, 1, W, WHOLE, true>(o, A);
     if (k <= 8 * W) return run<B, 8, 1, W>(o, A);
     if (k <= 8 * W + 8 && tail)
         return launch<B, 8, 1, W, WHOLE, true>(o, A);
