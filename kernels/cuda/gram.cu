@@ -356,8 +356,10 @@ sps_status launch_self(sps_context *ctx, factors *f, int *parts)
     if (f->k1 <= 48) return launch_wide_gram<alone<3, 3>>(ctx, f, parts);
     if (f->k1 <= 56) return launch_wide_gram<alone<4, 4>>(ctx, f, parts);
     if (f->k1 <= 64) return launch_wide_gram<alone<4, 2>>(ctx, f, parts);
-    if (f->k1 <= 96) return launch_wide_gram<alone<6, 2>>(ctx, f, parts);
-    return launch_wide_gram<alone<8, 2>>(ctx, f, parts);
+    if (f->k1 <= 80) return launch_wide_gram<once<5>>(ctx, f, parts);
+    if (f->k1 <= 96) return launch_wide_gram<once<6>>(ctx, f, parts);
+    if (f->k1 <= 112) return launch_wide_gram<once<7>>(ctx, f, parts);
+    return launch_wide_gram<once<8>>(ctx, f, parts);
 }
 
 sps_status launch_two(sps_context *ctx, factors *f, int *parts)

@@ -11,7 +11,7 @@
  * warp reads of shared memory is (16 AM + 8 BN) / (2 AM BN) numbers for every
  * 64 multiplications.
  *
- * symmetric (symmetric.cuh): X'X, each product once.
+ * alone (symmetric.cuh): X'X of up to 64 columns; wider ones: gram_once.cuh.
  *
  * SL slices: so many groups of these warps take strips in turn.
  *
@@ -20,6 +20,7 @@
 #ifndef SPS_CUDA_GRAM_WIDE_CUH
 #define SPS_CUDA_GRAM_WIDE_CUH
 
+#include "gram_once.cuh"
 #include "strips.cuh"
 #include "symmetric.cuh"
 
@@ -162,12 +163,57 @@ wide_gram_kernel(const __grid_constant__ factors f)
                f.k1, f.k2);
 }
 
+/* The way of a warp of two_kinds_kernel through its strips. */
+template <class TILE>
+__device__ __forceinline__ void sum_strips(const factors &f, double *shared,
+                                           ring *r)
+{
+    constexpr int warps = TILE::warps, slices = TILE::slices;
+    int warp = (int)threadIdx.x / 32;
+    TILE tile(warp);
+    walk<TILE::blocks, TILE::rows, TILE::ld, warps, slices, 0> w(f.in, shared,
+                                                                 r);
+
+    while (const double *strip = w.strip()) {
+        tile.add(strip);
+        w.next();
+    }
+    tile.write(f.part + (int64_t)(blockIdx.x * slices + warp / warps) * f.k1 *
+                            f.k2, f.k1, f.k2);
+}
+
+/* The same as wide_gram_kernel, where some warps are special. */
+template <class SHAPE>
+__global__ void __launch_bounds__(32 * SHAPE::warps * SHAPE::slices, 1)
+two_kinds_kernel(const __grid_constant__ factors f)
+{
+    extern __shared__ __align__(16) double shared[];
+    __shared__ ring r;
+    int warp = same_for_warp((int)threadIdx.x / 32);
+    int stages = f.in.stages * SHAPE::slices;
+
+    open_ring(&r, shared, stages * (SHAPE::rows * SHAPE::ld), stages,
+              SHAPE::warps);
+    if (SHAPE::is_special(warp))
+        sum_strips<typename SHAPE::special>(f, shared, &r);
+    else
+        sum_strips<SHAPE>(f, shared, &r);
+}
+
+template <class SHAPE> constexpr auto kernel_of()
+{
+    if constexpr (requires { typename SHAPE::special; })
+        return two_kinds_kernel<SHAPE>;
+    else
+        return wide_gram_kernel<SHAPE>;
+}
+
 /* Queues the product; *parts results are at f->part then. */
 template <class SHAPE>
 sps_status launch_wide_gram(sps_context *ctx, factors *f, int *parts)
 {
     constexpr int bytes = 8 * SHAPE::rows * SHAPE::ld;
-    auto kernel = wide_gram_kernel<SHAPE>;
+    auto kernel = kernel_of<SHAPE>();
     sps_cuda_state *s = spsi_cuda_state(ctx);
     int64_t want = ceil_div(f->in.n, SHAPE::rows * SHAPE::slices);
     int blocks = want < 1 ? 1 : want < s->sms ? (int)want : s->sms;
