@@ -24,6 +24,16 @@ namespace {
 
 constexpr int most_stages = 16, most_columns = 128; /* of a block */
 
+/* Lanes of a warp that arrive: one, behind __syncwarp, which orders what all of
+ * them have read before it.  Racecheck follows each thread's own arrivals alone
+ * and takes that for a race (of plain stores, too); a build for it, with
+ * NVCCFLAGS="-O3 -lineinfo -DSPS_RACECHECK", has all of them arrive. */
+#ifdef SPS_RACECHECK
+constexpr int arriving = 32;
+#else
+constexpr int arriving = 1;
+#endif
+
 struct strips {
     const double *p[3];      /* rows 16-byte aligned */
     int64_t ld[3], n;
@@ -95,8 +105,8 @@ __device__ __forceinline__ void open_ring(ring *r, double *shared, int numbers,
         shared[e] = 0;
     if ((int)threadIdx.x < stages) {
         barrier_open(&r->full[threadIdx.x], has_bulk ? 2 : 32);
-        barrier_open(&r->empty[threadIdx.x], readers);
-        barrier_open(&r->written[threadIdx.x], readers);
+        barrier_open(&r->empty[threadIdx.x], readers * arriving);
+        barrier_open(&r->written[threadIdx.x], readers * arriving);
     }
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     /* What was written here is seen by the copy engine, too. */
@@ -110,16 +120,6 @@ __device__ __forceinline__ void open_ring(ring *r, double *shared, int numbers,
  * strips, so that `full` is all there is to wait for. */
 __device__ __align__(16) double no_row[most_columns];
 
-/* The last number of an odd row that has nothing behind it: the copy engine
- * takes 16 bytes at least. */
-__device__ __forceinline__ void copy_one(double *to, const double *from)
-{
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;"
-                 :: "r"(shared_address(to)), "l"(from) : "memory");
-#endif
-}
-
 /* All that the lane asked for by cp.async arrives before the lane does. */
 __device__ __forceinline__ void arrive_behind_copies(uint64_t *barrier)
 {
@@ -130,10 +130,11 @@ __device__ __forceinline__ void arrive_behind_copies(uint64_t *barrier)
 }
 
 /* One strip by the copy engine, which one lane orders; another, the second to
- * arrive at `full`, brings what the engine cannot.  What it is told is the
- * same for all lanes, and the compiler can see that: else it would go through
- * the lanes one by one.  Of an odd number of columns the one behind comes
- * along, which is in the row's padding; but not behind the last row. */
+ * arrive at `full`, brings what the engine, which takes 16 bytes at least,
+ * cannot.  What it is told is the same for all lanes, and the compiler can see
+ * that: else it would go through the lanes one by one.  Of an odd number of
+ * columns the one behind comes along, which is in the row's padding; but not
+ * behind the last row, whose last number has nothing behind it. */
 template <int BLOCKS, int ROWS, int LD>
 __device__ __forceinline__ void order_rows(const strips &f, int64_t row,
                                            double *to, uint64_t *full)
@@ -141,7 +142,7 @@ __device__ __forceinline__ void order_rows(const strips &f, int64_t row,
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     int rows = f.n - row < ROWS ? (int)(f.n - row) : ROWS;
     bool last = row + rows == f.n;
-    bool second = (int)threadIdx.x % 32 == 1, single = false;
+    bool second = (int)threadIdx.x % 32 == 1;
     uint32_t bytes = 0;
 
 #pragma unroll
@@ -151,12 +152,9 @@ __device__ __forceinline__ void order_rows(const strips &f, int64_t row,
 
         bytes += 8 * (uint32_t)((k + k % 2) * ROWS - (odd ? 2 : 0));
         if (odd && second)
-            copy_one(to + r * LD + f.at[b] + k - 1,
-                     f.p[b] + (row + r) * f.ld[b] + k - 1);
-        single = single || odd;
+            to[r * LD + f.at[b] + k - 1] = f.p[b][(row + r) * f.ld[b] + k - 1];
     }
-    if (second && single) arrive_behind_copies(full);
-    else if (second) barrier_arrive(full);
+    if (second) barrier_arrive(full);
     __syncwarp();
     if (!one_of_warp()) return;
     asm volatile("{ .reg .b64 state;\n"
@@ -263,7 +261,7 @@ struct walk {
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
         __syncwarp();
-        if (threadIdx.x % 32 == 0) barrier_arrive(written + stage);
+        if ((int)threadIdx.x % 32 < arriving) barrier_arrive(written + stage);
     }
 
     /* The strip before that, when all have changed it; NULL before the first. */
@@ -285,7 +283,7 @@ struct walk {
         int left = back(LAG, &its), last = back(LAG + 1, &its);
 
         __syncwarp();
-        if (threadIdx.x % 32 == 0 && row >= LAG * step)
+        if ((int)threadIdx.x % 32 < arriving && row >= LAG * step)
             barrier_arrive(empty + left);
         if (warp == turn && ahead < f.n && row >= (LAG + 1) * step) {
             barrier_wait(empty + last, its);
