@@ -387,6 +387,8 @@ sps_status launch_pair(sps_context *ctx, factors *f, int *parts)
         return launch_wide_gram<oblong<4, 2, 1, 7, 2, 3>>(ctx, f, parts);
     if (k <= 64)
         return launch_wide_gram<oblong<2, 2, 2, 8, 2, 3>>(ctx, f, parts);
+    if (k <= 80)
+        return launch_wide_gram<oblong<5, 4, 1, 5, 1, 3>>(ctx, f, parts);
     return launch_wide_gram<oblong<3, 4, 2, 6, 1, 3>>(ctx, f, parts);
 }
 

@@ -46,8 +46,9 @@ template <int WM, int WN, int AM, int BN, int SL, int BLOCKS> struct oblong {
     static constexpr int warps = WM * WN, slices = SL, second = M;
     static constexpr int third = M + N / 2;
     /* Rows at once: 16 while a thread has registers for them. */
+    static constexpr int all = warps * SL;
     static constexpr int registers =
-        warps * SL > 12 ? 128 : warps * SL > 8 ? 168 : 255;
+        all > 16 ? 96 : all > 12 ? 128 : all > 8 ? 168 : 255;
     static constexpr int deep =
         8 * AM * BN + 16 * AM + 72 <= registers ? 16 : 8;
 
