@@ -3,8 +3,9 @@
  *
  * Layout: row-major; the k numbers of a row lie side by side, rows are ld
  * apart.  Own blocks: ld = 1, 2, 4, 8, 12 for k up to that, 20, 36, 52 for the
- * 4 behind a sixteen below, else whole ones (lines); 256-byte aligned.  Padding
- * reaches no result; a backend may write that of own blocks at full width.
+ * 4 behind a sixteen below, 24 for 21 to 24, else whole ones (lines); 256-byte
+ * aligned.  Padding reaches no result; a backend may write that of own blocks
+ * at full width.
  *
  *        j = 0   1  ...  k-1 | padding to ld
  *   i=0  [ x00 x01 ...       | .. ]

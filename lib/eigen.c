@@ -185,8 +185,7 @@ static sps_status take_arrays(sps_eigen *e)
     int k = e->given + (e->count > e->width ? e->count : e->width);
     double **real[] = { &e->theta, &e->ritz, &e->resnorm, &e->xnorm, &e->mnorm,
                         &e->lambda, &e->residual, &e->backward, &e->bound,
-                        &e->relative, &e->unseen, &e->spread,
-                        &e->xmx };
+                        &e->relative, &e->unseen, &e->spread, &e->xmx };
 
     for (size_t i = 0; i < sizeof real / sizeof *real; i++)
         SPS_TRY(SPS_NEW(e->ctx, k, real[i]));

@@ -7,8 +7,8 @@
 #include "options.h"
 #include "registry.h"
 
-#define FULL 0.99     /* share of the entries in full blocks, from which auto takes
-                         block_jacobi */
+#define FULL 0.99     /* share of the entries in full blocks, from which auto
+                         takes block_jacobi */
 
 const sps_precond_type *spsi_precond_type(const char *name)
 {

@@ -103,15 +103,21 @@ fail:
 
 /* ---------------------------------------------------------------- decision */
 
-/* Why auto does not try; NULL: it does. */
-static const char *not_tried(const sps_features *f)
+/* Whether auto tries; a note says why not. */
+static bool worth_a_try(sps_context *ctx, const sps_features *f)
 {
-    if (f->nrow < FEW) return "there are fewer than 4096 rows";
-    if (f->bandwidth <= f->nrow / 4)
-        return "the bandwidth is within a quarter of the rows";
-    if ((double)f->max_length > HUB * f->mean_length)
-        return "a row has more than fifty times the mean of entries";
-    return NULL;
+    if (f->nrow < FEW)
+        spsi_note(ctx, "reorder: the order stays, since there are fewer than "
+                  "%d rows", FEW);
+    else if (f->bandwidth <= f->nrow / 4)
+        spsi_note(ctx, "reorder: the order stays, since the bandwidth is "
+                  "within a quarter of the rows");
+    else if ((double)f->max_length > HUB * f->mean_length)
+        spsi_note(ctx, "reorder: the order stays, since a row has more than "
+                  "%d times the mean of entries", HUB);
+    else
+        return true;
+    return false;
 }
 
 /* Time of a product before over after, by the model above. */
@@ -219,19 +225,15 @@ sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o)
 {
     const bool automatic = !strcmp(o->reorder, "auto");
     const bool morton = !strcmp(o->reorder, "morton");
-    const char *why = automatic ? not_tried(&op->f) : NULL;
     sps_context *ctx = op->ctx;
     sps_features after;
     sps_status st = SPS_OK;
     int32_t *order = NULL;
     double gain;
 
-    if (!strcmp(o->reorder, "none") || op->n != op->ncol || op->n == 0)
+    if (!strcmp(o->reorder, "none") || op->n != op->ncol || op->n == 0 ||
+        (automatic && !worth_a_try(ctx, &op->f)))
         return SPS_OK;
-    if (why) {
-        spsi_note(ctx, "reorder: the order stays, since %s", why);
-        return SPS_OK;
-    }
     SPS_TRY(SPS_NEW(ctx, 1, &op->reordered));
     SPS_TRY(SPS_NEW(ctx, op->n, &order));
     SPS_TRY(morton ? order_morton(op, o->coords, order)

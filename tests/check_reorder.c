@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fixture.h"
 #include "reorder.h"
 #include "runner.h"
 #include "shuffled.h"
@@ -62,15 +63,6 @@ static void try_reordered(sps_context *ctx, const char *solver,
     free(val);
 }
 
-static bool noted(const sps_context *ctx, const char *part)
-{
-    const char *note;
-
-    for (int i = 0; (note = sps_context_note(ctx, i)); i++)
-        if (strstr(note, part)) return true;
-    return false;
-}
-
 START_TEST(a_reordered_solve_is_the_callers)
 {
     static const char *const solvers[] = {"auto", "cg", "gmres"};
@@ -86,7 +78,7 @@ START_TEST(a_reordered_solve_is_the_callers)
         try_reordered(ctx, solvers[t], "rcm", NULL, S, &worst);
         ck_assert_msg(worst < 1e-10, "%s: %g", solvers[t], worst);
     }
-    ck_assert(noted(ctx, "RCM brings the bandwidth from"));
+    ck_assert(fixture_noted(ctx, "RCM brings the bandwidth from"));
     sps_csr_destroy(ctx, &S);
     zoo_free(&A);
     sps_context_destroy(&ctx);
@@ -108,7 +100,7 @@ START_TEST(a_solve_along_the_curve_is_the_callers)
     OK(ctx, sps_block_set(coords, 0, 2, x, 2, SPS_ROW_MAJOR, SPS_HOST));
     try_reordered(ctx, "auto", "morton", coords, A, &worst);
     ck_assert_msg(worst < 1e-10, "%g", worst);
-    ck_assert(noted(ctx, "Morton brings the bandwidth from"));
+    ck_assert(fixture_noted(ctx, "Morton brings the bandwidth from"));
     sps_options_default(&opt);
     opt.reorder = "morton";
     ck_assert_int_eq(sps_operator_csr(ctx, A, 1, &opt, &op), SPS_EINVAL);
@@ -199,10 +191,10 @@ START_TEST(an_order_that_is_not_taken_is_told)
     OK(ctx, sps_operator_csr(ctx, A, 8, &opt, &op));
     OK(ctx, sps_precond_create(op, 2, &opt, &M));
     OK(ctx, sps_solver_create(op, M, 2, &opt, &s));
-    ck_assert(noted(ctx, "the order stays for this solver"));
+    ck_assert(fixture_noted(ctx, "the order stays for this solver"));
     sps_solver_destroy(&s);
     OK(ctx, sps_solver_create_eigen(op, NULL, NULL, 2, &opt, &s));
-    ck_assert(noted(ctx, "the order stays for eigenvalues"));
+    ck_assert(fixture_noted(ctx, "the order stays for eigenvalues"));
     sps_solver_destroy(&s);
     sps_precond_destroy(&M);
     sps_operator_destroy(&op);
@@ -235,9 +227,9 @@ START_TEST(auto_reorders_where_a_gain_is_predicted)
         OK(ctx, sps_csr_check(ctx, A));
         try_reordered(ctx, "cg", "auto", NULL, A, &worst);
         ck_assert_msg(worst < 1e-9, "%g", worst);
-        ck_assert(noted(ctx, "times as fast"));
-        ck_assert(noted(ctx, "the order stays") == !shuffle);
-        ck_assert(noted(ctx, "times as fast, measured") == shuffle);
+        ck_assert(fixture_noted(ctx, "times as fast"));
+        ck_assert(fixture_noted(ctx, "the order stays") == !shuffle);
+        ck_assert(fixture_noted(ctx, "times as fast, measured") == shuffle);
         sps_csr_destroy(ctx, &A);
         if (!shuffle) sps_context_destroy(&ctx), ctx = runner_context();
     }
@@ -263,7 +255,7 @@ START_TEST(auto_says_why_it_does_not_try)
         sps_options_default(&opt);
         opt.reorder = "auto";
         OK(ctx, sps_operator_csr(ctx, A, 4, &opt, &op));
-        ck_assert_msg(noted(ctx, grid[t].why), "%s", grid[t].why);
+        ck_assert_msg(fixture_noted(ctx, grid[t].why), "%s", grid[t].why);
         ck_assert_ptr_null(op->reordered);
         sps_operator_destroy(&op);
         zoo_free(&A);

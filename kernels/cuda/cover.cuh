@@ -8,18 +8,25 @@
 
 namespace {
 
-/* Rows of own blocks that are no whole lines are taken to their end, and by
- * fours, which are: so no two warps have parts of a line, where a store of one
- * would wait for loads of the other (doc/benchmarks.md, "No cliff").  Then
- * lanes * rows is below 256. */
+/* How up to 256 threads cover a block: `lanes` neighbours take the pairs of a
+ * row, others further rows; wide blocks take several passes over columns. */
+struct cover {
+    int lanes, rows;
+    unsigned blocks;
+};
+
+/* `each` rows a thread.  Rows of own blocks that are no whole lines are taken
+ * to their end, and by fours, which are: so no two warps have parts of a line,
+ * where a store of one would wait for loads of the other (doc/benchmarks.md,
+ * "No cliff").  Then lanes * rows is below 256. */
 inline cover cover_lines(const sps_context *ctx, int64_t n, int k, int each)
 {
     const int ld = (int)spsi_block_ld(k), most = 8 * spsi_cuda_state(ctx)->sms;
-    cover c = cover_of(ctx, n, k, each);
+    const bool parts = ld > 8 && ld % 16 != 0;
+    cover c;
 
-    if (ld <= 8 || ld % 16 == 0) return c;
-    c.lanes = ld / 2;
-    c.rows = 256 / c.lanes / 4 * 4;
+    c.lanes = parts ? ld / 2 : min(power_above((k + 1) / 2), 256);
+    c.rows = parts ? 256 / c.lanes / 4 * 4 : 256 / c.lanes;
     const int64_t want = ceil_div(n, (int64_t)c.rows * each);
 
     c.blocks = want > most ? (unsigned)most : want > 0 ? (unsigned)want : 1;

@@ -188,28 +188,6 @@ sps_status launch_join(sps_context *ctx, const double *part, int parts,
     return launch_join<J>(ctx, part, parts, count, out, count, out);
 }
 
-/* How 256 threads cover a block: `lanes` neighbours take the pairs of a row,
- * the others further rows; wide blocks take several passes over columns. */
-struct cover {
-    int lanes, rows; /* lanes * rows = 256 */
-    unsigned blocks;
-};
-
-inline cover cover_of(const sps_context *ctx, int64_t n, int k, int each)
-{
-    cover c;
-    int64_t want;
-
-    c.lanes = power_above((k + 1) / 2);
-    if (c.lanes > 256) c.lanes = 256;
-    c.rows = 256 / c.lanes;
-    want = ceil_div(n, (int64_t)c.rows * each);
-    if (want > 8 * spsi_cuda_state(ctx)->sms)
-        want = 8 * spsi_cuda_state(ctx)->sms;
-    c.blocks = want > 0 ? (unsigned)want : 1;
-    return c;
-}
-
 } // namespace
 
 #endif

@@ -2,7 +2,8 @@
 /* product.cuh - kernels for Y = a X C + b W, alone or in pairs (X += P a,
  * R -= Q a), with sums over the last result: squares of columns, or R'R.
  *
- * wide_kernel, up to 128 columns, on the fp64 tensor cores.  The 16-side of a
+ * wide_kernel, up to 64 columns, and to 128 where strips do not serve
+ * (product_strips.cuh), on the fp64 tensor cores.  The 16-side of a
  * product is 16 columns of Y, the 8-side 8 rows: (Y')(16 x 8) += (C')(16 x 16)
  * (X')(16 x 8).  Lane 4g + t holds of X, as 16-byte pieces, row g and columns
  * 2t, 2t + 1 of every 8; C' lies in shared memory in the order in which lanes
