@@ -7,8 +7,8 @@
 # char the table is one of run-time names, spmm.plain of spmm_plain.cu, and
 # nothing need be linked.
 echo "/* Made by build-aux/registry.sh from the build lists. */"
-echo '#include "registry.h"'
-echo '#include "eigen.h"'
+echo '#include "plan/planner.h"'
+echo '#include "eigen/eigen.h"'
 while [ $# -ge 3 ]; do
     type=$1 prefix=$2 array=$3 rows=
     shift 3

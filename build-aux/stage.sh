@@ -9,7 +9,7 @@ set -e
 stage=$1 src=$2 suites=$3 placed=$4 programs=$5
 rm -rf "$stage"
 mkdir -p "$stage/bin" "$stage/lib/spsolve" "$stage/lib-fallback" \
-    "$stage/tests" "$stage/examples"
+    "$stage/tests/scripts" "$stage/examples"
 
 # real PROGRAM: the binary itself, not libtool's script before it
 real() {
@@ -23,13 +23,17 @@ for p in $programs; do
     case $p in examples/*) to=examples ;; *) to=bin ;; esac
     cp "$(real "$p")" "$stage/$to/"
 done
+[ ! -f "$stage/bin/spsolve" ] || ln -s spsolve "$stage/bin/solve"
 for p in $suites $placed; do cp "$(real "$p")" "$stage/tests/"; done
 cp -P .libs/libspsolve.so* "$stage/lib/"
+[ ! -f .libs/libspsolve_private.so ] ||
+    cp .libs/libspsolve_private.so "$stage/lib/"
 [ ! -f .libs/spsolve_cuda.so ] || cp .libs/spsolve_cuda.so "$stage/lib/spsolve/"
 cp -R "$src/data" "$stage/data"
 mkdir -p "$stage/doc"
-cp "$src"/tests/*.sh "$src"/tests/*.py "$stage/tests/" 2>/dev/null || :
-cp "$src"/doc/*.1 "$src"/tools/*.bash "$stage/doc/" 2>/dev/null || :
+cp "$src"/tests/scripts/*.sh "$src"/tests/scripts/*.py "$stage/tests/scripts/" \
+    2>/dev/null || :
+cp "$src"/doc/*.1 "$src"/tools/command/*.bash "$stage/doc/" 2>/dev/null || :
 
 # The plain BLAS and LAPACK, where Debian keeps them, are a fifth of OpenBLAS
 # and enough for small matrices.
@@ -63,11 +67,11 @@ cat >"$stage/env" <<'END'
 # Sourced from within the folder:  . ./env
 SPS_STAGE=$(pwd)
 LD_LIBRARY_PATH=$SPS_STAGE/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-if ldd bin/solve | grep -q 'not found'; then
+if ldd bin/spsolve | grep -q 'not found'; then
     LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$SPS_STAGE/lib-fallback
 fi
 PATH=$SPS_STAGE/bin:$PATH
-SOLVE=$SPS_STAGE/bin/solve MTXGEN=$SPS_STAGE/bin/mtxgen
+SOLVE=$SPS_STAGE/bin/spsolve MTXGEN=$SPS_STAGE/bin/mtxgen
 SPBENCH=$SPS_STAGE/bin/spbench srcdir=$SPS_STAGE
 export LD_LIBRARY_PATH PATH SOLVE MTXGEN SPBENCH srcdir
 END
@@ -78,15 +82,16 @@ END
     cat <<'END'
 # Runs the suites of a place on the GPU (SPS_TEST_PLACE=cpu: on the host).
 #   usage: run-gpu-tests [SUITE...]     WRAP="compute-sanitizer ..." before each
-# A suite that skips has failed: this machine is meant to have a GPU.  Last
-# line: N passed, N failed.  Logs are tests/SUITE.log, or in $LOGS.
+# A suite or a test that skips has failed, but by design: this machine is meant
+# to have a GPU.  Last line: N passed, N failed, N skipped.  Logs are
+# tests/SUITE.log, or in $LOGS.
 cd "$(dirname "$0")" || exit 99
 . ./env
 SPS_TEST_PLACE=${SPS_TEST_PLACE:-cuda}
 SPS_TEST_MODULE=1
 export SPS_TEST_PLACE SPS_TEST_MODULE
 logs=${LOGS:-tests}
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 for suite in ${*:-$placed}; do
     log=$logs/$suite.log
     start=$(date +%s)
@@ -99,12 +104,18 @@ for suite in ${*:-$placed}; do
     all=${all:-1} bad=$((${bad:-0}))
     [ $code -ne 0 ] && [ $bad -eq 0 ] && bad=1
     [ $bad -gt "$all" ] && all=$bad
-    passed=$((passed + all - bad)) failed=$((failed + bad))
-    echo "$suite: exit $code, ${sum:-no summary}, $(($(date +%s) - start)) s"
+    lost=0
+    [ "$SPS_TEST_PLACE" != cuda ] || lost=$(grep -c '^skip [^ ]*:' "$log")
+    cut=$(($(grep -c '^skip ' "$log") - lost)) bad=$((bad + lost))
+    passed=$((passed + all - bad - cut)) failed=$((failed + bad))
+    skipped=$((skipped + cut))
+    echo "$suite: exit $code, ${sum:-no summary}, Skips: $((cut + lost))," \
+        "$(($(date +%s) - start)) s"
+    [ $lost -eq 0 ] || grep '^skip [^ ]*:' "$log" | sed 's/^/    failed: /'
     [ $code -eq 0 ] || grep -vE ':P:|^Running' "$log" | tail -n 15 |
         sed 's/^/    /'
 done
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]
 END
 } >"$stage/run-gpu-tests"

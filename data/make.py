@@ -21,7 +21,9 @@ def write(path, n, entries, field="real", symmetry="symmetric", about=""):
         f.write(f"%%MatrixMarket matrix coordinate {field} {symmetry}\n")
         f.write(f"% {about}\n{n} {n} {len(entries)}\n")
         for (i, j), v in sorted(entries.items(), key=lambda e: e[0][::-1]):
-            if field == "complex":
+            if field == "pattern":
+                f.write(f"{i+1} {j+1}\n")
+            elif field == "complex":
                 f.write(f"{i+1} {j+1} {v.real:.10g} {v.imag:.10g}\n")
             else:
                 f.write(f"{i+1} {j+1} {v:.10g}\n")
@@ -73,6 +75,17 @@ def laplacian(n, edges, parts, seed):
         a[i, i] += x
         a[j, j] += x
     return a
+
+
+def network(n, chords, seed):
+    """Edges of a ring with random chords, each once."""
+    r, w = rng(seed), {(i, i - 1): 1 for i in range(1, n)}
+    w[n - 1, 0] = 1
+    while len(w) < n + chords:
+        i, j = int(next(r) * n), int(next(r) * n)
+        if i > j:
+            w[i, j] = 1
+    return w
 
 
 def elasticity(nx, ny, nu=0.3):
@@ -138,6 +151,8 @@ def main(folder):
           about="5-point Laplacian minus the identity: both signs")
     write(name("convection"), 400, convection(20, 0.5), symmetry="general",
           about="upwind convection-diffusion: not symmetric")
+    write(name("network"), 300, network(300, 150, 2), field="pattern",
+          about="adjacency of a ring with 150 chords")
     write(name("graph"), 300, laplacian(300, 1200, 3, 1), field="integer",
           about="Laplacian of a random graph in 3 parts: singular")
     write(name("hermitian"), 144, magnetic(12), field="complex",

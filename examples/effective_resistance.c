@@ -83,6 +83,7 @@ static void solves_open(solves *v, const sps_operator *op, int64_t n,
     v->r.struct_size = sizeof v->r;
     sps_options_default(&opt);
     opt.rtol = rtol;
+    opt.nullspace = "components";   /* named: X is L+ F, whatever F */
     check(sps_block_create(ctx, n, WIDTH, &v->F));
     check(sps_block_create(ctx, n, WIDTH, &v->X));
     check(sps_solver_create(op, NULL, WIDTH, &opt, &v->s));

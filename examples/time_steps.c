@@ -52,6 +52,8 @@ int main(void)
 {
     sps_context_options where;
     sps_options opt;
+    const sps_allocator hooks = {.struct_size = sizeof hooks,
+                                 .alloc = count_alloc, .free = count_free};
     sps_csr *A;
     sps_operator *op;
     sps_precond *M;
@@ -62,7 +64,7 @@ int main(void)
     int bad = 0;
 
     sps_context_options_default(&where);
-    where.host = (sps_allocator){count_alloc, count_free, NULL};
+    where.host = &hooks;
     if (sps_context_create(&where, &ctx, NULL))
         return 1;
     sps_options_default(&opt);

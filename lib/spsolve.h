@@ -2,25 +2,36 @@
 /**
  * spsolve.h - libspsolve: sparse iterative solvers for many right-hand sides.
  *
- * A solver is mathematics on blocks: n x k matrices whose k columns are the
- * right-hand sides, stored row-major so that one sparse product serves all of
- * them.  The order of use is
+ * A solver works on blocks: n x k matrices whose k columns are the right-hand
+ * sides, stored row-major so that one sparse product serves all of them.  The
+ * order of use is
  *
  *     context -> csr -> operator -> (precond) -> solver -> linear -> result
  *
  * Conventions that hold everywhere:
  *  - every function that can fail returns sps_status; SPS_OK is 0.  The text
- *    of the last failure is sps_context_error(ctx).
+ *    of the last failure is sps_context_error(ctx), also for a call that was
+ *    given NULL instead of the handle that would have named the context.
+ *  - a public struct has its size in struct_size, so that programs and
+ *    libraries of different versions work together from 0.2 on.  A shorter
+ *    struct is accepted: the members that it lacks have their defaults, and
+ *    are not written back.  A longer one is accepted if every byte unknown to
+ *    the library is zero, otherwise EINVAL with both sizes.  New members are
+ *    only ever added at the end.  Programs built against 0.1 continue to work,
+ *    except for sps_context_options.reduce and sps_options.basis and
+ *    .precond_precision, which EINVAL names.
  *  - outputs are set only on success; destroy functions take the address of
- *    the handle, accept NULL inside and leave NULL there.
- *  - the library prints nothing, installs no signal handler, has no global
- *    state.  A context belongs to one thread at a time; any number of
- *    contexts may work at once.  sps_cancel() alone may be called from
- *    another thread or from a signal handler.
+ *    the handle, accept NULL in it and set it to NULL.
+ *  - the library prints nothing, installs no signal handler, keeps no state
+ *    outside its handles (except the CUDA module, loaded once; the text of a
+ *    thread's last failure without a context; and the number of threads of
+ *    OpenBLAS, which is one while LAPACK is called).  A context may be used by
+ *    one thread at a time; any number of contexts may be used at once.  Only
+ *    sps_cancel() may be called from another thread or from a signal handler.
  *  - not converging is not an error: the status is SPS_OK and
- *    sps_result.stop says why.
- *  - "place" is SPS_HOST or SPS_CUDA.  A context has one place; blocks and
- *    operators live there.
+ *    sps_result.stop has the reason.
+ *  - "place" is a memory space: SPS_HOST (host memory) or SPS_CUDA (device
+ *    memory).  A context has one place, in which its blocks and operators are.
  */
 #ifndef SPSOLVE_H
 #define SPSOLVE_H
@@ -34,7 +45,7 @@ extern "C" {
 #endif
 
 #define SPS_VERSION_MAJOR 0
-#define SPS_VERSION_MINOR 1
+#define SPS_VERSION_MINOR 2
 #define SPS_VERSION_PATCH 0
 
 /* ------------------------------------------------------------------ codes */
@@ -53,7 +64,8 @@ extern "C" {
     X(EDEVICE, 9, "the GPU failed")                                            \
     X(EABSENT, 10, "not built in or not present")                              \
     X(EUSER, 11, "a callback of the caller failed")                            \
-    X(EBUG, 12, "internal error, please report")
+    X(EBUG, 12, "internal error, please report")                               \
+    X(EPEER, 13, "another process failed")
 
 typedef enum sps_status {
 #define SPS_X(name, number, text) SPS_##name = number,
@@ -61,7 +73,9 @@ typedef enum sps_status {
 #undef SPS_X
 } sps_status;
 
-/** Why a solve ended: name, number, text.  Positive: converged. */
+/** Why a solve ended: name, number, text.  Positive: converged.  Without a
+ *  null space given by the caller an inconsistent system does not converge
+ *  (LEAST_SQUARES). */
 #define SPS_STOP_LIST(X)                                                       \
     X(RUNNING, 0, "running")                                                   \
     X(CONVERGED, 1, "converged")                                               \
@@ -76,7 +90,12 @@ typedef enum sps_status {
     X(PRECOND_INDEFINITE, -9, "the preconditioner is not positive definite")   \
     X(ROUNDING, -10, "limited by rounding")                                    \
     X(MASS_INDEFINITE, -11, "the mass matrix is not positive definite")        \
-    X(MISSED, -12, "there are more eigenvalues between those found")
+    X(MISSED, -12, "there are more eigenvalues between those found")           \
+    X(LEAST_SQUARES, -13, "the system is inconsistent; X solves it in the "    \
+                          "sense of least squares")                            \
+    X(CONVERGED_LEAST_SQUARES, 2, "converged in the sense of least squares: "  \
+                                  "the right-hand side has a part in the "     \
+                                  "null space that was named")
 
 typedef enum sps_stop {
 #define SPS_X(name, number, text) SPS_STOP_##name = number,
@@ -88,14 +107,16 @@ typedef enum sps_place { SPS_AUTO = 0, SPS_HOST = 1, SPS_CUDA = 2 } sps_place;
 typedef enum sps_dtype { SPS_F64 = 0, SPS_F32 = 1 } sps_dtype;
 typedef enum sps_order { SPS_ROW_MAJOR = 0, SPS_COL_MAJOR = 1 } sps_order;
 
-/** How arrays cross the interface: COPY them, BORROW them (the caller keeps
- *  them alive and unchanged), ADOPT them (freed with the object by free()). */
+/** Ownership of arrays passed to the library.  COPY: the object has copies.
+ *  BORROW: the object points to the caller's arrays, which must stay alive and
+ *  unchanged as long as it exists.  ADOPT: the arrays belong to the object, and
+ *  are freed by free() when it is destroyed; host memory only. */
 typedef enum sps_own { SPS_COPY = 0, SPS_BORROW = 1, SPS_ADOPT = 2 } sps_own;
 
-/** What the residual of a column is compared with (threshold of column j):
+/** Threshold for the residual of column j:
  *  RHS      rtol ||b||;                 BACKWARD rtol (||A|| ||x|| + ||b||);
  *  START    rtol ||b - A x0||;          ABSOLUTE atol alone.
- *  In every case max(that, atol). */
+ *  In every case at least atol. */
 typedef enum sps_norm {
     SPS_NORM_RHS = 0,
     SPS_NORM_BACKWARD = 1,
@@ -115,14 +136,52 @@ const char *sps_status_string(sps_status status);
 const char *sps_stop_string(sps_stop stop);
 /** Short lower-case name of a stop reason, as the report's "status"; static. */
 const char *sps_stop_name(sps_stop stop);
-/** Version as "0.1.0"; static. */
+/** Version as "0.2.0"; static. */
 const char *sps_version(void);
 
 /* ---------------------------------------------------------------- context */
 
-/** Allocator hooks.  NULL members mean the default.  free gets the size that
- *  was asked for.  Return NULL when there is no memory. */
+/** Processes that solve together: each has a context and its own rows. */
+typedef struct sps_comm sps_comm;
+
+/** A message of `bytes` bytes at p, sent to or received from process `peer`. */
+typedef struct sps_message {
+    int peer;
+    void *p;
+    size_t bytes;
+} sps_message;
+
+/** Communication between processes by functions of the caller, each called by
+ *  all processes in the same order.  Return 0; anything else is EUSER. */
+typedef struct sps_comm_calls {
+    size_t struct_size;      /**< sizeof(sps_comm_calls) */
+    /** Replaces values[0 .. count-1] (host memory) by their sums over the
+     *  processes, with the same bits on each, as MPI_Allreduce does. */
+    int (*sum)(double *values, int count, void *data);
+    /** Sends and receives messages; returns when all are complete.  Not called
+     *  by this version: operators exchange what they need themselves.  May be
+     *  NULL. */
+    int (*exchange)(const sps_message *send, int sends,
+                    const sps_message *receive, int receives, void *data);
+} sps_comm_calls;
+
+/** A communicator of the caller's functions, for process `rank` (0 to size - 1)
+ *  of `size` processes; data is passed to the functions, *calls is copied.  The
+ *  communicator must outlive the contexts that use it, and only one context may
+ *  use it at a time.  EINVAL, ENOMEM; the text is sps_context_error(NULL). */
+sps_status sps_comm_user(int rank, int size, const sps_comm_calls *calls,
+                         void *data, sps_comm **c_p);
+/** *rank: number of this process; *size: number of processes.  Either pointer
+ *  may be NULL; c NULL: 0 and 1. */
+void sps_comm_shape(const sps_comm *c, int *rank, int *size);
+/** Frees the communicator; contexts that use it must be destroyed before. */
+void sps_comm_destroy(sps_comm **c_p);
+
+/** Functions of the caller that allocate and free memory.  alloc returns NULL
+ *  if there is no memory; free receives the size with which p was allocated;
+ *  data is passed to both. */
 typedef struct sps_allocator {
+    size_t struct_size;      /**< sizeof(sps_allocator) */
     void *(*alloc)(size_t bytes, void *data);
     void (*free)(void *p, size_t bytes, void *data);
     void *data;
@@ -131,54 +190,78 @@ typedef struct sps_allocator {
 /** Options of a context; call sps_context_options_default first. */
 typedef struct sps_context_options {
     size_t struct_size;      /**< sizeof(sps_context_options) */
-    sps_place place;         /**< AUTO: a GPU when there is one, else host */
-    int device;              /**< ordinal of the GPU */
+    sps_place place;         /**< AUTO: a GPU if there is one, else host */
+    int device;              /**< ordinal of the GPU; -1 (default): number of
+                                  the process modulo the number of GPUs */
     void *stream;            /**< caller's cudaStream_t, NULL: an own stream */
-    int threads;             /**< of the host; 0: all cores this process has */
+    int threads;             /**< of the host; 0: the cores of this process by
+                                  its affinity mask, the CPU quota of its
+                                  control groups, and OMP_NUM_THREADS */
     uint64_t seed;           /**< of every random draw of this context */
     bool reproducible;       /**< same bits on the same machine (default) */
-    sps_allocator host;      /**< host memory of the library */
-    sps_allocator gpu;       /**< device memory of the library */
-    /** Sum over processes of count doubles, in place; NULL: one process.
-     *  Every norm and Gram matrix passes here.  Non-zero return: EUSER. */
-    int (*reduce)(double *values, int count, void *data);
-    void *reduce_data;
+    bool across_ranks;       /**< same bits for any number of processes; not
+                                  supported yet: EUNFIT (false) */
+    const sps_allocator *host; /**< host memory of the library; NULL: malloc */
+    const sps_allocator *gpu;  /**< its device memory; NULL: the driver's.
+                                  Both are read when the context is created */
+    /** Processes that solve together, or NULL.  Operators are callbacks on
+     *  the rows that a process owns, and exchange with other processes what
+     *  they need; blocks hold own rows; norms and Gram matrices are summed
+     *  over the processes.  sps_solver_create, _linear and _eigen,
+     *  sps_precond_create and _update, and all functions that compute norms,
+     *  are called by all processes in the same order; a limit, a monitor's
+     *  answer, sps_cancel or a failure on one process ends the call on all. */
+    sps_comm *comm;
+    double comm_seconds;     /**< time limit of waiting for a process, seconds;
+                                  0 (default): none.  Not supported with
+                                  sps_comm_user, whose functions wait: EUNFIT */
 } sps_context_options;
 
 /** Facts of a context, filled by sps_context_info. */
 typedef struct sps_context_info {
-    size_t struct_size;         /**< sizeof(sps_context_info), set by caller */
-    sps_place place;            /**< where blocks and operators live */
+    size_t struct_size;         /**< sizeof(sps_context_info), set by the
+                                     caller */
+    sps_place place;            /**< memory of blocks and operators */
     int threads;                /**< host threads in use */
     char device[96];            /**< "cpu, 2 threads" or the GPU's name */
-    char module[160];           /**< state of the CUDA module, one line */
-    size_t host_bytes, host_peak;     /**< bytes held now, and at most */
+    char module[160];           /**< state of the CUDA module, truncated */
+    size_t host_bytes, host_peak;     /**< allocated now, and at most */
     size_t device_bytes, device_peak; /**< the same on the device */
     size_t device_free, device_total; /**< of the whole GPU; 0 on the host */
     int64_t live_objects;       /**< handles not yet destroyed */
+    const char *module_state;   /**< complete text of `module`; valid as long
+                                     as the context */
 } sps_context_info;
 
-/** Fills *options with the defaults named above. */
+/** Fills *options with the defaults named above.  The macro passes the size of
+ *  the struct with which the program was compiled; the function that it hides
+ *  serves programs built against 0.1. */
 void sps_context_options_default(sps_context_options *options);
-/** Makes a context; options may be NULL.  EABSENT: SPS_CUDA was asked for and
- *  there is no module; EDEVICE: no usable device.  With SPS_AUTO both lead to
- *  the host and a note.  On failure *error (optional, may be NULL) points to
- *  a static or thread-local text. */
+void sps_context_options_init(sps_context_options *options, size_t size);
+#define sps_context_options_default(options)                                   \
+    sps_context_options_init((options), sizeof(sps_context_options))
+/** Creates a context; options may be NULL.  EABSENT: SPS_CUDA was requested and
+ *  there is no module; EDEVICE: no usable device (the driver is asked before
+ *  the module is loaded).  With SPS_AUTO both lead to the host and a note.  On
+ *  failure *error (may be NULL) points to a static or thread-local text. */
 sps_status sps_context_create(const sps_context_options *options,
                               sps_context **ctx_p, const char **error);
-/** Frees the context.  Every handle made from it must be destroyed before. */
+/** Frees the context.  All handles created from it must be destroyed before. */
 void sps_context_destroy(sps_context **ctx_p);
-/** Text of the last failure, "" if none; valid until the next call. */
+/** Text of the last failure, "" if none; valid until the next call.  It is that
+ *  of the context, or of a later call in this thread that failed without a
+ *  context because a handle was NULL.  ctx NULL: the thread's last failure of
+ *  the latter kind, including sps_context_create and sps_comm_user. */
 const char *sps_context_error(const sps_context *ctx);
-/** Note number i (things done that the caller may want to know, such as
+/** Note number i (actions that the caller may want to know of, such as
  *  "mirrored an upper triangle"), NULL past the last. */
 const char *sps_context_note(const sps_context *ctx, int i);
-/** Facts; set info->struct_size before. */
+/** Fills *info, whose struct_size must be set.  EINVAL, EDEVICE. */
 sps_status sps_context_information(const sps_context *ctx,
                                    sps_context_info *info);
-/** Asks running and later solves of this context to stop (INTERRUPTED), and
+/** Requests running and later solves of this context to stop (INTERRUPTED), and
  *  running and later readings of files to give up (EIO, "interrupted").
- *  Async-signal-safe.  sps_cancel(ctx, false) clears the wish. */
+ *  Async-signal-safe.  sps_cancel(ctx, false) withdraws the request. */
 void sps_cancel(sps_context *ctx, bool stop);
 /** Waits for all work queued on the GPU; nothing to do on the host.  For
  *  timing, and before the caller's own stream reads a block.  EDEVICE. */
@@ -186,36 +269,50 @@ sps_status sps_context_sync(sps_context *ctx);
 
 /* -------------------------------------------------------------------- csr */
 
-/** Properties of a matrix, claimed by the caller or found by a check. */
+/** Properties of a matrix, declared by the caller or found by a check. */
 enum {
     SPS_SYMMETRIC = 1,      /**< values equal to their mirror image */
-    SPS_SPD = 2,            /**< symmetric positive definite (claimed) */
-    SPS_INTERLEAVED = 4,    /**< 2 x 2 blocks [Re -Im; Im Re] of a complex one */
+    SPS_SPD = 2,            /**< symmetric positive definite (declared) */
+    SPS_INTERLEAVED = 4,    /**< 2 x 2 blocks [Re -Im; Im Re], from complex */
     SPS_SORTED = 8          /**< rows ascending, no duplicates (checked) */
 };
 
-/** A sparse matrix by rows, plain data.  Entries of row i are
- *  rowptr[i] .. rowptr[i+1]-1.  0-based. */
+/** A sparse matrix by rows, plain data, 0-based: the entries of row i have the
+ *  numbers rowptr[i] .. rowptr[i+1]-1 in col and val.  A caller who fills the
+ *  struct directly sets struct_size, which stands behind the members that 0.1
+ *  had, and all members after it to zero. */
 typedef struct sps_csr {
     int64_t nrow, ncol, nnz;
     int64_t *rowptr;  /**< nrow + 1 offsets, rowptr[0] = 0 */
     int32_t *col;     /**< nnz column numbers */
     void *val;        /**< nnz values of dtype */
     sps_dtype dtype;
-    sps_place place;  /**< where the three arrays live: SPS_HOST or SPS_CUDA */
+    sps_place place;  /**< memory of the arrays: SPS_HOST or SPS_CUDA */
     sps_own own;      /**< what destroy does with the arrays */
     unsigned props;
+    size_t struct_size; /**< sizeof(sps_csr) */
+    /* The local rows of a matrix distributed over processes.  Not supported
+     * yet: anything but zero is EUNFIT. */
+    int64_t first;      /**< global number of the first row */
+    int64_t whole;      /**< rows of the whole matrix; 0: not distributed */
+    int64_t *global;    /**< nnz global column numbers; col is NULL then */
 } sps_csr;
 
-/** How lenient the reader is.  All zero is the default. */
+/** Options of the reader.  All zero is the default. */
 typedef struct sps_read_options {
     size_t struct_size;
-    bool lenient;         /**< both triangles of a symmetric file: accept when
+    bool lenient;         /**< both triangles of a symmetric file: accept if
                                the values agree */
     bool strict;          /**< duplicates are an error */
-    bool allow_nonfinite; /**< NaN and Inf are read as they stand */
-    uint64_t max_bytes;   /**< limit of memory for the result, 0: none */
-    /** Called now and then with bytes read and file size (0 if unknown). */
+    bool allow_nonfinite; /**< accept NaN and Inf */
+    uint64_t max_bytes;   /**< limit of the bytes of the result, besides the
+                               memory of the machine (ENOMEM).  0: none, but a
+                               result of more than 1 GB and more than 1000
+                               times the bytes of the text is rejected
+                               (EPARSE) */
+    /** Called after each batch of text with the bytes of the file that have
+     *  been read and its size (0: unknown), both before decompression; or NULL.
+     */
     void (*progress)(uint64_t done, uint64_t total, void *data);
     void *progress_data;
 } sps_read_options;
@@ -225,206 +322,248 @@ typedef struct sps_read_info {
     size_t struct_size;
     char field[12];       /**< real integer pattern complex */
     char symmetry[16];    /**< general symmetric skew-symmetric hermitian */
-    bool array;           /**< dense file */
-    int64_t lines;        /**< lines read */
+    bool array;           /**< array file (dense), not a coordinate file */
+    int64_t lines;        /**< lines of the file */
     int64_t stored;       /**< entries in the file */
     int64_t duplicates;   /**< entries summed into others */
     int64_t rounded;      /**< integers beyond 2^53, rounded */
     int64_t underflows;   /**< values below the normal range */
-    bool upper;           /**< symmetric by the upper triangle, mirrored */
+    bool upper;           /**< a file with a symmetry stores its upper triangle;
+                               the lower one was completed from it */
 } sps_read_info;
 
-/** Allocates host arrays for nrow, ncol, nnz (rowptr zeroed) of dtype.
- *  ENOMEM names the bytes.  Destroy with sps_csr_destroy. */
+/** A csr with host arrays of its own for nrow x ncol and nnz entries, values of
+ *  dtype; rowptr is zeroed, the caller fills the arrays.  Destroy with
+ *  sps_csr_destroy.  ENOMEM (the text has the number of bytes), EINVAL. */
 sps_status sps_csr_create(sps_context *ctx, int64_t nrow, int64_t ncol,
                           int64_t nnz, sps_dtype dtype, sps_csr **A_p);
-/** Describes the caller's arrays in the given place as a csr handle; mode
- *  COPY, BORROW or ADOPT.  Nothing is checked yet (sps_operator_csr does). */
+/** A csr of the caller's arrays, which are in the memory space `place`; own
+ *  says who frees them.  Offsets and columns are not checked here, but by
+ *  sps_operator_csr. */
 sps_status sps_csr_wrap(sps_context *ctx, int64_t nrow, int64_t ncol,
                         int64_t nnz, int64_t *rowptr, int32_t *col, void *val,
                         sps_dtype dtype, sps_place place, sps_own own,
                         sps_csr **A_p);
 /** Reads a Matrix Market file (text or gzip, "-": standard input) into host
- *  memory, sorted, duplicates summed, symmetric files completed, complex ones
- *  in the interleaved real form.  ro, info may be NULL.  EIO, EPARSE (text
+ *  memory: rows sorted, duplicates summed, symmetric files completed, complex
+ *  ones in the interleaved real form.  ro, info may be NULL.  EIO, EPARSE (text
  *  "file:line: what"), ENOMEM. */
 sps_status sps_csr_read(sps_context *ctx, const char *path,
                         const sps_read_options *ro, sps_read_info *info,
                         sps_csr **A_p);
-/** Writes a host csr as coordinate file, shortest digits that read back to
- *  the same bits, to a temporary file that is then renamed; ".gz" compresses,
- *  "-" is standard output.  symmetric: lower triangle only. */
+/** Reads only the size line of a Matrix Market file: rows, columns, entries in
+ *  the file (rows times columns, or half of that, for an array file).  nrow,
+ *  ncol, entries may be NULL.  EIO, EPARSE. */
+sps_status sps_file_sizes(sps_context *ctx, const char *path, int64_t *nrow,
+                          int64_t *ncol, int64_t *entries);
+/** Writes a host csr as coordinate file, each value as the shortest decimal
+ *  that is read back as the same bits.  The file is replaced atomically when it
+ *  is complete; symbolic links are followed.  A path that ends in ".gz" is
+ *  compressed, "-" is standard output.  symmetric: writes the lower triangle
+ *  alone, with a banner that says so.  EIO. */
 sps_status sps_csr_write(sps_context *ctx, const char *path, const sps_csr *A,
                          bool symmetric);
 /** Checks a host csr: offsets monotone, columns in range; sorts rows and sums
- *  duplicates in place (with a note) unless they are in order.  EMATRIX names
- *  the first bad row. */
+ *  duplicates in place (with a note) if necessary.  EMATRIX names the first bad
+ *  row. */
 sps_status sps_csr_check(sps_context *ctx, sps_csr *A);
 /** Whether the host csr A (checked) equals its transpose: |a_ij - a_ji| within
- *  tol times the larger of |a_ij|, |a_ji| and sqrt(|a_ii a_jj|), an entry that
- *  is not stored counting as 0; *difference (may be NULL) gets the largest
- *  |a_ij - a_ji|, infinity where one is NaN. */
+ *  tol times the largest of |a_ij|, |a_ji| and sqrt(|a_ii a_jj|), an entry that
+ *  is not stored counting as 0; *difference (may be NULL): the largest
+ *  |a_ij - a_ji|, infinity if one is NaN. */
 sps_status sps_csr_symmetric(sps_context *ctx, const sps_csr *A, double tol,
                              bool *symmetric, double *difference);
-/** What a Laplacian was made of. */
+/** Facts of a graph and its Laplacian. */
 typedef struct sps_laplacian_info {
     size_t struct_size;   /**< sizeof(sps_laplacian_info), set by the caller */
     int64_t vertices, edges;   /**< an edge counts once */
-    int64_t components;   /**< connected ones, isolated vertices among them:
-                               the dimension of the null space */
+    int64_t components;   /**< connected, including isolated vertices: the
+                               dimension of the null space */
     int64_t isolated;     /**< vertices without an edge */
-    int64_t loops;        /**< self-loops left out */
-    int64_t one_way;      /**< edges stored in one direction only, or with a
-                               weight for each */
+    int64_t loops;        /**< self-loops, which are ignored */
+    int64_t one_way;      /**< edges stored in one direction only, or with
+                               different weights */
 } sps_laplacian_info;
 
-/** L = D - W of the graph whose host adjacency matrix A (n x n, weights >= 0)
- *  is: w_ij = max(a_ij, a_ji), so the direction of edges is dropped, with a
- *  note, and a symmetric A stays as it is; self-loops are left out with a
- *  note; duplicates add up; L is symmetric, every row has a diagonal entry.
- *  L is a new host csr, of doubles; A may go.  info may be NULL.  EMATRIX: a
- *  weight is negative, complex or not finite (the text says where); ESHAPE:
- *  not square. */
+/** L = D - W for the host adjacency matrix A (n x n, weights >= 0) of a graph:
+ *  w_ij = max(a_ij, a_ji), so the direction of edges is ignored, with a note,
+ *  and a symmetric A is unchanged; self-loops are ignored with a note;
+ *  duplicates are summed; L is symmetric, every row has a diagonal entry.  L is
+ *  a new host csr of doubles, independent of A.  info may be NULL.  EMATRIX: a
+ *  weight is negative, complex or not finite (the text says where); ESHAPE: not
+ *  square. */
 sps_status sps_csr_laplacian(sps_context *ctx, const sps_csr *A,
                              sps_laplacian_info *info, sps_csr **L_p);
+/** Frees the csr, and its arrays unless they are borrowed.  ctx: that with
+ *  which it was created. */
 void sps_csr_destroy(sps_context *ctx, sps_csr **A_p);
 
 /* ------------------------------------------------------------------ block */
 
-/** A zeroed n x k block in the context's place, double, row-major, padded. */
+/** A zeroed n x k block of doubles in the context's place, k = 1 to 1024:
+ *  row-major, rows padded to the ld that sps_block_data returns.  ESHAPE,
+ *  ENOMEM, EDEVMEM. */
 sps_status sps_block_create(sps_context *ctx, int64_t n, int k,
                             sps_block **X_p);
-/** A block over the caller's row-major memory in the context's own place,
- *  never copied: element (i, j) is data[i * ld + j], ld >= k.  The caller
- *  keeps it alive.  For other layouts and places: _create, _set and _get. */
+/** A block that is the caller's row-major memory in the context's place:
+ *  element (i, j) is data[i * ld + j], ld >= k, data aligned to 8 bytes.  The
+ *  caller keeps the memory alive and frees it.  The numbers are copied only
+ *  during a solve, if alignment or ld differ from those of sps_block_create.
+ *  For arrays of other layouts or memory spaces use sps_block_create, _set and
+ *  _get. */
 sps_status sps_block_wrap(sps_context *ctx, int64_t n, int k, double *data,
                           int64_t ld, sps_block **X_p);
-/** Copies n x k numbers from the caller (host or device, either order, leading
- *  dimension ld) into columns first .. first+k-1 of X. */
+/** Copies the caller's n x k array to columns first .. first+k-1 of X.  Element
+ *  (i, j) is data[i * ld + j] (SPS_ROW_MAJOR, ld >= k) or data[i + j * ld]
+ *  (SPS_COL_MAJOR, ld >= n), in host memory or, of a context on a GPU, in
+ *  device memory.  Host arrays may be changed on return; copies between device
+ *  arrays are queued on the context's stream. */
 sps_status sps_block_set(sps_block *X, int first, int k, const double *data,
                          int64_t ld, sps_order order, sps_place place);
-/** The same outwards. */
+/** Copies columns first .. first+k-1 of X to the caller's array, which is as
+ *  for sps_block_set.  A host array is complete on return; a copy to a device
+ *  array is queued on the context's stream. */
 sps_status sps_block_get(const sps_block *X, int first, int k, double *data,
                          int64_t ld, sps_order order, sps_place place);
 /** Fills with numbers uniform in [-1/2, 1/2): Philox keyed by (seed, row,
- *  column), the same on every place and thread count. */
+ *  column), the same for every place and number of threads; different on each
+ *  of several processes. */
 sps_status sps_block_random(sps_block *X, uint64_t seed);
-/** Rows and columns; either may be NULL. */
+/** *n: rows, *k: columns of X; either pointer may be NULL. */
 void sps_block_shape(const sps_block *X, int64_t *n, int *k);
-/** The memory behind the block and its leading dimension (row-major, in the
- *  context's place).  For kernels of the caller. */
+/** The block's memory in the context's place; element (i, j) is at i * ld + j.
+ *  ld may be NULL.  The memory belongs to the block. */
 double *sps_block_data(const sps_block *X, int64_t *ld);
-/** Reads a block of right-hand sides: array file (n x k) or coordinate file.
- *  interleaved: a complex file gives two rows for each of its own, a real one
- *  is taken as complex with zero imaginary part. */
+/** Reads an n x k Matrix Market file, array or coordinate, into a new block.
+ *  interleaved: for a matrix in interleaved real form; row i of the file gives
+ *  rows 2 i (real part) and 2 i + 1 (imaginary part, zero if the file is real).
+ *  Otherwise a complex file is rejected.  ro may be NULL.  EIO, EPARSE, ENOMEM,
+ *  EDEVMEM. */
 sps_status sps_block_read(sps_context *ctx, const char *path,
                           const sps_read_options *ro, bool interleaved,
                           sps_block **X_p);
-/** Writes an array file, temporary then renamed; interleaved: as complex. */
+/** Writes X as array file, in the way of sps_csr_write; interleaved: rows 2 i
+ *  and 2 i + 1 become real and imaginary part of row i of a complex file.  EIO.
+ */
 sps_status sps_block_write(const sps_block *X, const char *path,
                            bool interleaved);
-/** Rigid motions of the structure whose m nodes lie at coords (m x d, d = 2 or
- *  3): n x q with orthonormal columns in the context's place, n = d m, the d
- *  unknowns of a node side by side; q = 3 in the plane and 6 in space, fewer,
- *  with a note, where the nodes lie on a line.  A null space of the stiffness
- *  of an unsupported structure: sps_options.nullspace_basis, which checks it.
- *  ESHAPE, EINVAL (not finite). */
+/** *R_p: a new block of the rigid body modes of the structure whose m nodes
+ *  have the coordinates coords (m x d, d = 2 or 3).  It is n x q, n = d m, with
+ *  orthonormal columns, the d unknowns of a node consecutive; q = 3 for d = 2
+ *  and 6 for d = 3, fewer, with a note, if the nodes are collinear.  The modes
+ *  span the null space of the stiffness matrix of an unsupported structure: for
+ *  sps_options.nullspace_basis, which a solver verifies.  ESHAPE, EINVAL (not
+ *  finite). */
 sps_status sps_block_rigid_body(const sps_block *coords, sps_block **R_p);
 void sps_block_destroy(sps_block **X_p);
 
 /* ---------------------------------------------------------------- options */
 
-/** What one monitor call sees. */
+/** What a monitor is told after an iteration; valid during the call. */
 typedef struct sps_progress {
     int iteration;
-    int k;                    /**< columns */
-    const double *residual;   /**< k, relative to what -norm says; recurrence */
-    double worst, median;     /**< of the above */
-    int converged;            /**< columns below their threshold */
+    int k;                    /**< columns, or eigenpairs wanted */
+    const double *residual;   /**< k residuals (host memory), relative as option
+                                   norm says; by the recurrence of the method,
+                                   not verified */
+    double worst, median;     /**< of residual[] */
+    int converged;            /**< columns whose residual is below its threshold
+                                   */
     int width;                /**< search directions of this iteration */
     double seconds;           /**< since the solve began */
-    const char *event;        /**< NULL, or what just happened ("fell back
-                                   to cg", "residual replaced") */
+    const char *event;        /**< NULL, or what has just happened ("residual
+                                   replaced") */
+    size_t struct_size;       /**< sizeof(sps_progress) of the library; behind
+                                   the members that 0.1 had */
 } sps_progress;
 
-/** Called once for each iteration, in turn; return false to stop
- *  (INTERRUPTED).  On a GPU up to check_every iterations may have been taken
- *  when the call for the first of them comes; they are counted. */
+/** Called once for each iteration, in order; return false to stop
+ *  (INTERRUPTED).  On a GPU up to check_every iterations may be complete when
+ *  the call for the first of them is made; they are counted. */
 typedef bool (*sps_monitor_fn)(const sps_progress *p, void *data);
 
-/** Options of operators, preconditioners and solvers.  Strings are borrowed:
- *  the caller keeps them alive. */
+/** Options of operators, preconditioners and solvers.  Strings and blocks are
+ *  borrowed: the caller keeps them alive as long as the objects created with
+ *  these options. */
 typedef struct sps_options {
     size_t struct_size;       /**< sizeof(sps_options) */
     const char *solver;       /**< auto block_cg cg refinement gmres block_gmres
-                                   block_gcrodr bicgstab idr minres; of
+                                   block_gcrodr bicgstab idr minres; for
                                    pairs: auto lobpcg chebyshev_filter */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
                                    ilu0 ic0 ilut dense fsai isai */
     const char *kernel;       /**< auto, measure, or a kernel's name */
     const char *nullspace;    /**< auto (default) none constant components */
-    const sps_block *nullspace_basis; /**< own basis, n x q; or NULL */
+    const sps_block *nullspace_basis; /**< basis of the null space, n x q; or
+                                       NULL */
     const char *wisdom;       /**< file of measured choices, or NULL */
-    double rtol, atol;        /**< 1e-8, 0 */
+    double rtol, atol;        /**< tolerances, see sps_norm; 1e-8, 0 */
     sps_norm norm;            /**< SPS_NORM_RHS */
     int max_iterations;       /**< 10000 */
-    double max_seconds;       /**< of one solve; 0: no limit */
-    int block_size;           /**< of block_jacobi; 0: found in the pattern */
+    double max_seconds;       /**< limit for one solve; the set-up of the solver
+                                   counts as part of the first.  At least one
+                                   iteration is made.  0: no limit */
+    int block_size;           /**< of block_jacobi; 0: from the pattern */
     int degree;               /**< of chebyshev; 0, the default: auto */
-    const char *scale;        /**< before ilut: auto none equilibrate match */
+    const char *scale;        /**< scaling before ilut: auto none equilibrate
+                                   match */
     const char *reorder;      /**< of an operator, for its solvers of A X = B:
-                                   none rcm morton auto (rcm where it is
-                                   predicted to gain) */
+                                   none rcm morton auto (rcm if predicted to
+                                   gain) */
     const sps_block *coords;  /**< for morton: a row for each node, 1 to 3
-                                   columns; unknowns of a node follow each
-                                   other.  Read when the operator is made */
-    const char *order;        /**< before ilut: auto none rcm degree */
+                                   columns; the unknowns of a node are
+                                   consecutive.  Read when the operator is
+                                   created */
+    const char *order;        /**< order of the unknowns before ilut: auto none
+                                   rcm degree */
     const char *dense;        /**< auto: solver auto may end with dense factors
-                                   where n <= 2000; never */
-    int power;                /**< of fsai: pattern of A^power, 1 */
-    double droptol;           /**< of ilut: entries below this part of their
-                                   row are dropped, 1e-3 */
+                                   if n <= 2000; never */
+    int power;                /**< of fsai: its pattern is that of A^power; 1 */
+    double droptol;           /**< of ilut: entries below this fraction of the
+                                   norm of their row are dropped, 1e-3 */
     double fill;              /**< of ilut: a row of L, and one of U, keeps at
                                    most this many times A's mean row, 10 */
-    int restart;              /**< of gmres: steps of a cycle, 50; takes memory
+    int restart;              /**< of gmres: steps of a cycle, 50; needs memory
                                    for as many blocks of right-hand sides */
     bool flexible;            /**< of gmres: the preconditioner may change from
                                    step to step; twice the memory (false) */
     int recycle;              /**< of block_gcrodr: vectors kept from cycle to
-                                   cycle and from solve to solve; 0: two a
-                                   right-hand side, 10 to 256 */
+                                   cycle and from solve to solve; 0: two for
+                                   each right-hand side, 10 to 256 */
     int bicgstab_l;           /**< l of bicgstab: degree of the polynomial that
                                    stabilises a sweep of 2 l products, 2 */
     int idr_s;                /**< s of idr: dimension of the shadow space, 4 */
-    double rank_tolerance;    /**< direction dropped below this relative
-                                   singular value; 1e-10 */
-    int true_residual_every;  /**< recomputed every so many steps, 50 */
-    bool full_precision;      /**< kernels that drop bits may not bid (true) */
-    bool strict_nonfinite;    /**< nor those in which a NaN or infinity of X
-                                   reaches rows of A X that do not store its
-                                   column (false; doc/numerics.md) */
+    double rank_tolerance;    /**< directions below this relative singular
+                                   value are dropped; 1e-10 */
+    int true_residual_every;  /**< iterations from one recomputation of the
+                                   residual b - A x to the next, 50 */
+    bool full_precision;      /**< exclude kernels that drop bits (true) */
+    bool strict_nonfinite;    /**< exclude kernels by which a NaN or infinity
+                                   of X reaches rows of A X that do not store
+                                   its column (false; doc/numerics.md) */
     const char *precision;    /**< of the work; X, residuals and tolerances are
-                                   double always.  double; mixed: corrections
-                                   in single precision, refined (refinement in
-                                   place of block_cg and cg), and single for
-                                   the two below, of solver auto where that
-                                   pays (doc/numerics.md); auto: double */
-    const char *basis;        /**< of gmres and block_gmres, how it is stored:
-                                   double, single, auto (as precision) */
-    const char *precond_precision; /**< how fsai, isai, block_jacobi,
-                                   ilu0, ic0 store: double, single, auto */
-    int check_every;          /**< iterations on a GPU that may be under way
-                                   before the host looks at them, 1 to 16
+                                   always double.  double (same as auto);
+                                   single_basis: gmres and block_gmres store
+                                   their basis in single precision;
+                                   single_precond: fsai, isai, block_jacobi,
+                                   ilu0 and ic0 store their values in it;
+                                   mixed: both, and refinement, with
+                                   corrections in single precision, instead
+                                   of block_cg and cg; solver auto decides
+                                   whether it pays (doc/numerics.md) */
+    const char *before_0_2[2]; /**< NULL; were basis and precond_precision */
+    int check_every;          /**< iterations that may be queued on a GPU
+                                   without host synchronisation, 1 to 16
                                    (10); changes no result */
     bool replay;              /**< iterations of small systems are recorded
                                    once and replayed: CUDA graphs (true);
                                    changes no result */
     const char *which;        /**< eigenvalues: smallest (default) largest
                                    nearest (to sigma) */
-    double sigma;             /**< of which = nearest */
+    double sigma;             /**< for which = nearest */
     int block;                /**< columns of an eigensolver's block; 0: the
-                                   pairs asked and some to guard them, 40 at
-                                   most unless given */
+                                   pairs wanted and some guard columns, 40 in
+                                   all at most */
     bool verify_count;        /**< after the pairs are found, look for missed
                                    ones (false) */
     const sps_block *constraints; /**< eigenvectors are wanted M-orthogonal to
@@ -432,182 +571,279 @@ typedef struct sps_options {
     sps_monitor_fn monitor;   /**< or NULL */
     void *monitor_data;
 } sps_options;
-
-/** Fills in the defaults; auto where a name may be auto. */
+/** Fills in the defaults; auto where a name may be auto.  Macro and function
+ *  as for sps_context_options_default. */
 void sps_options_default(sps_options *opt);
-/** Sets members from text, "rtol=1e-8 solver=cg"; separators are blanks,
- *  commas or newlines, '#' comments to the end of the line.  EINVAL names the
- *  unknown word and the nearest known one.  The strings are kept in ctx. */
+void sps_options_init(sps_options *opt, size_t size);
+#define sps_options_default(opt) sps_options_init((opt), sizeof(sps_options))
+/** Sets members from text, "rtol=1e-8 solver=cg"; separators are blanks, commas
+ *  or newlines, blanks are allowed around '=', '#' begins a comment to the end
+ *  of the line.  Names are those of the members, '-' may replace '_', and
+ *  aliases are accepted.  On EINVAL no member is changed, and the error names
+ *  the unknown word and the most similar one, or the range.  Strings are copied
+ *  into memory of ctx and valid until it is destroyed. */
 sps_status sps_options_parse(sps_context *ctx, sps_options *opt,
                              const char *text);
-/** Writes every option as "name=value" lines to text (always terminated);
- *  returns the length that the whole text has. */
+/** Writes every option as a "name=value" line to text, an array of size bytes:
+ *  truncated to size - 1 characters and always terminated.  Returns the length
+ *  of the whole text, so that a result >= size means that it was truncated. */
 size_t sps_options_print(const sps_options *opt, char *text, size_t size);
+
+/** Options with defaults, in memory of ctx, for callers that do not know the
+ *  layout of the struct; accepted by all functions with an options argument.
+ *  Destroy before ctx.  ENOMEM. */
+sps_status sps_options_create(sps_context *ctx, sps_options **opt_p);
+void sps_options_destroy(sps_context *ctx, sps_options **opt_p);
+/** Sets one option from text, as sps_options_parse does; an empty text restores
+ *  the default of a word or file name.  EINVAL. */
+sps_status sps_options_set(sps_context *ctx, sps_options *opt,
+                           const char *name, const char *text);
+/** Writes the value of one option to text, from which sps_options_set restores
+ *  the same value.  EINVAL: no such option, or size bytes are too few (text has
+ *  the beginning, and the error the number of bytes). */
+sps_status sps_options_get(sps_context *ctx, const sps_options *opt,
+                           const char *name, char *text, size_t size);
+/** Sets one of the members that are blocks: "nullspace_basis", "coords" or
+ *  "constraints"; X is borrowed, NULL removes it. */
+sps_status sps_options_set_block(sps_context *ctx, sps_options *opt,
+                                 const char *name, const sps_block *X);
+/** Sets monitor and monitor_data. */
+sps_status sps_options_set_monitor(sps_context *ctx, sps_options *opt,
+                                   sps_monitor_fn monitor, void *data);
+
+/** Type of an option's value. */
+typedef enum sps_option_type {
+    SPS_OPTION_WORD = 0,      /**< one of a list of words */
+    SPS_OPTION_NAME = 1,      /**< any text; the words are suggestions */
+    SPS_OPTION_FILE = 2,      /**< a file name */
+    SPS_OPTION_REAL = 3,
+    SPS_OPTION_INTEGER = 4,
+    SPS_OPTION_BOOLEAN = 5    /**< true or false */
+} sps_option_type;
+
+/** Description of an option.  The texts are static and never NULL. */
+typedef struct sps_option_info {
+    size_t struct_size;       /**< sizeof(sps_option_info), set by the caller */
+    const char *name;         /**< as the member of sps_options */
+    const char *aliases;      /**< other accepted names, blank-separated */
+    sps_option_type type;
+    double low, high;         /**< range of numbers, inclusive; infinite: no
+                                   limit, but the number must be finite */
+    const char *words;        /**< blank-separated; "@kind" stands for the names
+                                   of sps_list(ctx, "kind", i) */
+    const char *default_value; /**< "": none */
+    const char *unit;         /**< of numbers: "seconds", "steps"; or "" */
+    const char *argument;     /**< placeholder of the value in a synopsis */
+    const char *group;        /**< a heading: "Method", "Stopping" ... */
+    const char *readers;      /**< methods and preconditioners that use it,
+                                   blank-separated; "": general */
+    const char *help;         /**< what it does, without a full stop */
+} sps_option_info;
+
+/** Description of the option of that name or alias; info->struct_size must be
+ *  set.  ctx may be NULL.  sps_list(ctx, "option", i) has all names.
+ *  EINVAL. */
+sps_status sps_option_information(sps_context *ctx, const char *name,
+                                  sps_option_info *info);
 
 /* --------------------------------------------------------------- operator */
 
-/** Y = alpha A X + beta Y for k columns; row-major blocks in the context's
- *  place, double, which sps_block_wrap opens to calls of the library; stream is
- *  its cudaStream_t or NULL.  Return 0; anything else ends the solve: EUSER. */
+/** Y = alpha A X + beta Y.  X and Y are n x k, row-major, element (i, j) at
+ *  i * ldx + j and i * ldy + j, doubles in the context's place; sps_block_wrap
+ *  makes them blocks for functions of the library.  With beta = 0 Y must not be
+ *  read.  On a GPU the work is to be queued on `stream`, the context's
+ *  cudaStream_t; on the host it is NULL.  data: that of sps_operator_user or
+ *  sps_precond_user.  Returns 0; anything else ends the solve with EUSER. */
 typedef int (*sps_apply_fn)(double alpha, const double *X, int64_t ldx,
                             double beta, double *Y, int64_t ldy, int64_t n,
                             int k, void *stream, void *data);
 
-/** An operator from a csr, for blocks of up to about width columns (wider ones
- *  work in slices).  A host csr is borrowed and must outlive the operator and
- *  keep its pattern; unsorted rows are sorted into an own copy with a note.
- *  A device csr (place SPS_CUDA) is used where it lies and is read back once
- *  to plan.  Names in opt->kernel choose; opt may be NULL.  EMATRIX, EUNFIT
- *  (a pinned kernel does not fit: the text says why), ENOMEM, EDEVMEM. */
+/** An operator from a csr, for blocks of `width` columns (wider ones are
+ *  multiplied in slices).  A is borrowed: it must outlive the operator and keep
+ *  its pattern.  Unsorted rows are sorted into a copy, with a note.  A csr in
+ *  device memory (place SPS_CUDA) is used there, and downloaded once for
+ *  planning.  opt->kernel names the kernel; opt may be NULL.  EMATRIX, EUNFIT
+ *  (a kernel requested by name does not fit: the text says why), ENOMEM,
+ *  EDEVMEM. */
 sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
                             const sps_options *opt, sps_operator **op_p);
 /** An operator that is the caller's function; n rows and columns.  props:
- *  SPS_SYMMETRIC | SPS_SPD as the caller knows. */
+ *  SPS_SYMMETRIC | SPS_SPD as far as the caller knows. */
 sps_status sps_operator_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
                              void *data, unsigned props, sps_operator **op_p);
-/** Y = alpha A X + beta Y.  beta = 0: old numbers of Y, NaN too, vanish.
- *  Asynchronous on a GPU. */
+/** Y = alpha A X + beta Y; X is ncol x k, Y is nrow x k, and they share no
+ *  memory.  With beta = 0 Y is not read, so that a NaN in it does not matter.
+ *  On a GPU the product is queued: the function returns before it is complete
+ *  (sps_context_sync).  EINVAL, ESHAPE, EUSER, EDEVICE. */
 sps_status sps_operator_apply(const sps_operator *op, double alpha,
                               const sps_block *X, double beta, sps_block *Y);
-/** Sampled product (SDDMM) on the pattern of A: for each stored (i, j) val =
- *  alpha (u_i . v_j) [times a_ij if multiply] + beta val.  U is nrow x d, V
- *  ncol x d, val nnz numbers in the context's place: doubles, as blocks of the
- *  API are (floats: spbench alone has them).  Planned at the first call, and
- *  again at a much wider one, by the names in the operator's options; EUNFIT: a
- *  kernel pinned for it does not fit, or A was sorted or is a callback. */
+/** Sampled product (SDDMM) on the pattern of A.  For each entry p of the csr,
+ *  at (i, j):  val[p] = alpha (u_i . v_j) [times a_ij if multiply] + beta
+ *  val[p], u_i and v_j rows of U and V.  U is nrow x d, V is ncol x d, val has
+ *  nnz doubles in the context's place.  Planned at the first call, and again
+ *  for a much larger width, by the operator's options; EUNFIT: a kernel
+ *  requested by name does not fit, or A was sorted or is a callback. */
 sps_status sps_operator_sample(const sps_operator *op, double alpha,
                                const sps_block *U, const sps_block *V,
                                bool multiply, double beta, double *val);
-/** New values, same pattern, in the order of the csr, on the host or in the
- *  context's place: read on its stream and, unless rows had to be sorted or are
- *  reordered, brought to the host only when that looks at them.
- *  Preconditioners follow by sps_precond_update, and what a solver made itself
- *  (preconditioner, null space) at its next solve. */
+/** New values for the same pattern: nnz numbers of the csr's dtype, in its
+ *  order, in host memory or in that of the context.  Device values are read on
+ *  the context's stream; they are downloaded at once if rows were sorted or
+ *  reordered, otherwise when the host first needs them.  The caller then
+ *  updates its preconditioners by sps_precond_update; a solver updates its own
+ *  preconditioner and null space at its next solve.  EINVAL; EUNFIT: the
+ *  operator is a callback. */
 sps_status sps_operator_set_values(sps_operator *op, const void *val,
                                    sps_place place);
-/** Writes what was measured of the matrix and the tables of bids (sampling's
- *  after the first sample) to text (always terminated); returns the length of
- *  the whole. */
+/** Writes the measured features of the matrix and the tables of bids (of
+ *  sampled products after the first one) to text, in the way of
+ *  sps_options_print.  Returns the length of the whole text. */
 size_t sps_operator_describe(const sps_operator *op, char *text, size_t size);
-/** Name of the kernel that serves blocks; static. */
+/** Name of the kernel used for blocks; static. */
 const char *sps_operator_kernel(const sps_operator *op);
 void sps_operator_destroy(sps_operator **op_p);
 
 /* ---------------------------------------------------------------- precond */
 
 /** Builds opt->precond for A and blocks of up to width columns.  A must
- *  outlive it.  EUNFIT when its needs are not met. */
+ *  outlive it.  EUNFIT if its requirements are not met, or if it was not
+ *  complete within opt->max_seconds; a solver uses jacobi instead then. */
 sps_status sps_precond_create(const sps_operator *A, int width,
                               const sps_options *opt, sps_precond **M_p);
-/** The caller's function: Z = M R (called with alpha = 1, beta = 0). */
+/** A preconditioner that is the caller's function, Z = M R for blocks of n
+ *  rows; it is called with X = R, Y = Z, alpha = 1, beta = 0. */
 sps_status sps_precond_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
                             void *data, sps_precond **M_p);
-/** After sps_operator_set_values. */
+/** Computes M again from the values that sps_operator_set_values has set. */
 sps_status sps_precond_update(sps_precond *M);
+/** Z = M R, both n x k, k at most the width for which M was built (any k for a
+ *  function of the caller); R and Z share no memory.  EINVAL, ESHAPE. */
 sps_status sps_precond_apply(const sps_precond *M, const sps_block *R,
                              sps_block *Z);
+/** Name of the preconditioner, as in sps_options.precond; static. */
 const char *sps_precond_name(const sps_precond *M);
 void sps_precond_destroy(sps_precond **M_p);
 
 /* ----------------------------------------------------------------- solver */
 
-/** Seconds by phase. */
+/** Seconds by phase; part of results, never extended. */
 typedef struct sps_seconds {
-    double setup, solve, verify;         /**< wall */
-    double spmm, precond, gram, small;   /**< inside solve */
+    double setup, solve, verify;         /**< wall time */
+    double spmm, precond, gram, small;   /**< parts of solve: products with A,
+                                              M, of blocks; small matrices */
 } sps_seconds;
 
-/** What came out.  Arrays belong to the solver: valid until its next solve or
- *  destroy. */
+/** Result of a solve.  Arrays belong to the solver: valid until its next solve
+ *  or destroy. */
 typedef struct sps_result {
     size_t struct_size;
     sps_stop stop;              /**< > 0: all columns converged (verified) */
     int k, iterations, columns_converged;
     int restarts;               /**< residual replacements */
-    int64_t applies_A, applies_M;   /**< counted in blocks */
+    int64_t applies_A, applies_M;   /**< counted in blocks; M is not applied
+                                     if it is a multiple of the identity */
     int min_width;              /**< fewest search directions used */
     double worst_residual;      /**< max of residual[] */
     double worst_backward;      /**< max of backward[] */
-    double norm_A;              /**< estimate of ||A||_2 from below */
+    double norm_A;              /**< lower estimate of ||A||_2 */
     double removed;             /**< ||part of B in the null space|| / ||B|| */
-    int nullspace;              /**< dimension projected away */
-    const double *residual;     /**< k, recomputed ||b - A x|| / ||b|| */
+    int nullspace;              /**< dimension of the null space that was
+                                     projected away */
+    const double *residual;     /**< k, ||b - A x|| / ||b|| of the caller's b
+                                     and the returned X, computed in twice the
+                                     working precision; b = 0: 0 */
     const double *backward;     /**< k, ||b - A x|| / (||A|| ||x|| + ||b||) */
-    const sps_stop *column;     /**< k, one reason for each */
-    const char *solver, *precond, *kernel;  /**< static: what really ran */
+    const sps_stop *column;     /**< k, the stop reason of each */
+    const char *solver, *precond, *kernel;  /**< static: what was used */
     sps_seconds seconds;
+    double worst_in_range;      /**< max of ||P (b - A x)|| / ||P b||, P the
+                                     projection against the null space */
+    bool in_doubles;            /**< A is a callback: residuals were computed
+                                     by one more call of it, in doubles */
 } sps_result;
 
-/** A solver for A X = B, k right-hand sides.  M may be NULL (then opt->precond
- *  is built and owned).  A and M must outlive it.  All memory is taken here, but
- *  for later steps of auto and what notes tell.  EUNFIT: needs, EINVAL: names. */
+/** A solver for A X = B, k right-hand sides.  M NULL: the solver builds and
+ *  owns opt->precond.  A and M must outlive the solver.  Its memory is
+ *  allocated here, except for later steps of auto and where notes say so.  opt
+ *  may be NULL.  EUNFIT: the method's requirements are not met; EINVAL: unknown
+ *  names; ENOMEM, EDEVMEM. */
 sps_status sps_solver_create(const sps_operator *A, sps_precond *M, int k,
                              const sps_options *opt, sps_solver **s_p);
-/** Solves A X = B: X holds the guess and gets the best iterate found, whatever
- *  happens.  B is not changed.  result may be NULL. */
+/** Solves A X = B, both n x k in the context's place.  X has the initial guess
+ *  and receives for each column the best iterate: its ||b - A x|| is at most
+ *  5 % above the lowest of the iteration, also after a failure, even of a
+ *  callback.  Every entry of X is finite.  B is not changed.  result may be
+ *  NULL.  A method that does not converge is no failure: see result->stop. */
 sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
                              sps_result *result);
+/** Projects B (n x k of the solver) against the null space that the solver
+ *  projects away, so that a symmetric A X = B is consistent; nothing if there
+ *  is none. */
+sps_status sps_solver_project(sps_solver *s, sps_block *B);
 void sps_solver_destroy(sps_solver **s_p);
 
-/* ------------------------------------------------------- eigenvalue problems */
+/* ------------------------------------------------------ eigenvalue problems */
 
-/** What came out of an eigenproblem.  Arrays belong to the solver: valid until
- *  its next solve or destroy.  All is recomputed in double from A, M, X. */
+/** Result of an eigenproblem.  Arrays belong to the solver: valid until its
+ *  next solve or destroy.  All is recomputed in double from A, M, X. */
 typedef struct sps_eigen_result {
     size_t struct_size;
     sps_stop stop;              /**< > 0: all pairs converged (verified) */
-    int count, converged;       /**< pairs asked, and converged */
-    int block;                  /**< columns that were iterated with */
+    int count, converged;       /**< pairs wanted, and converged */
+    int block;                  /**< columns of the iterated block */
     int iterations, restarts;
     int64_t applies_A, applies_M, applies_precond;   /**< counted in blocks */
     double worst_residual, worst_backward;
-    double norm_A, norm_M;      /**< estimates of 2-norms from below */
+    double norm_A, norm_M;      /**< lower estimates of 2-norms */
     double orthogonality;       /**< max |X'MX - I| */
-    int nullspace;              /**< dimension deflated: so many eigenvalues
-                                     are known to be 0 (none, where M has the
-                                     same null vectors) and not among these */
-    int missed;                 /**< verify_count: eigenvalues found between
-                                     or beyond the pairs; -1: not looked for */
-    const double *lambda;       /**< count, in the order of `which`; 0, its
-                                     residual and bound infinite, where a
-                                     product was not finite */
-    const double *residual;     /**< ||A x - l M x|| / (|l| ||M x||) */
-    const double *backward;     /**< ||A x - l M x|| /
+    int nullspace;              /**< dimension of the null space of A that was
+                                     deflated: its eigenvalues 0, which do not
+                                     exist where M has the same null vectors,
+                                     are not included */
+    int missed;                 /**< verify_count: wanted eigenvalues that are
+                                     not among the pairs; -1: not looked for */
+    const double *lambda;       /**< count, in the order of `which`; 0, with
+                                     infinite residual and bound, if a product
+                                     was not finite */
+    const double *residual;     /**< count, ||A x - l M x|| / (|l| ||M x||) */
+    const double *backward;     /**< count, ||A x - l M x|| /
                                      ((||A|| + |l| ||M||) ||x||) */
-    const double *bound;        /**< an eigenvalue lies within this of l:
+    const double *bound;        /**< count, an eigenvalue lies within this of l:
                                      ||A x - l M x|| in the norm of M^-1 over
                                      ||x|| in that of M; infinite: unknown */
-    const sps_stop *pair;       /**< one reason for each */
-    const char *solver, *precond, *kernel;  /**< static: what really ran */
+    const sps_stop *pair;       /**< count, the stop reason of each */
+    const char *solver, *precond, *kernel;  /**< static: what was used */
     sps_seconds seconds;
 } sps_eigen_result;
 
 /** A solver for count eigenpairs of A x = lambda M x, A symmetric, M symmetric
- *  positive definite or NULL for the identity; opt->which says which ones.  M
- *  may be singular in the null vectors of A, if those are named: pairs are those
- *  of the complement.
+ *  positive definite or NULL for the identity; opt->which selects them.  M may
+ *  be singular on the null vectors of A, if these are given: then the pairs are
+ *  those on the complement of the null vectors.
  *  T approximates the inverse of A (largest: of sigma M - A) or is NULL (then
  *  opt->precond is built and owned).  A pair has converged when
  *      ||A x - lambda M x|| <= max(rtol |lambda|, atol) ||M x||,
  *  with norm = backward when it is <= rtol (||A|| + |lambda| ||M||) ||x||.
- *  opt->nullspace other than none and auto (here the same) names a null space
- *  of A: its zero eigenvalues are left out.  A, M and T must outlive the
- *  solver.  EUNFIT: not symmetric, M seen not to be definite, no such method;
- *  EINVAL: more pairs than there are. */
+ *  opt->nullspace = constant or components, or opt->nullspace_basis, names a
+ *  null space of A, whose zero eigenvalues are excluded; auto is the same as
+ *  none here.  A, M and T must outlive the solver.  EUNFIT: not symmetric, M
+ *  found not to be definite, no such method; EINVAL: more pairs than exist. */
 sps_status sps_solver_create_eigen(const sps_operator *A,
                                    const sps_operator *M, sps_precond *T,
                                    int count, const sps_options *opt,
                                    sps_solver **s_p);
-/** X (n x count) holds a guess, columns of zeros are drawn at random, and gets
- *  the eigenvectors, M-orthonormal, best first as `which` orders; lambda[count]
- *  (host) gets the eigenvalues.  Best pairs found, whatever happens.  lambda
- *  and result may be NULL.  Method: Knyazev, SIAM J. Sci. Comput. 23 (2001). */
+/** Computes eigenpairs.  X (n x count, in the context's place) has a guess, of
+ *  which zero columns are replaced by random ones, and receives M-orthonormal
+ *  eigenvectors in the order of `which`; lambda (count numbers, host memory)
+ *  receives the eigenvalues: the best pairs found, also after a failure.
+ *  lambda and result may be NULL.  One of the methods: Knyazev, SIAM J. Sci.
+ *  Comput. 23 (2001). */
 sps_status sps_solver_eigen(sps_solver *s, sps_block *X, double *lambda,
                             sps_eigen_result *result);
 
 /** Name number i of a kind ("solver", "eigensolver", "precond", "kernel.cpu",
- *  "kernel.cuda", "option"), NULL past the last.  ctx may be NULL: then those
- *  of "kernel.cuda" are what a GPU would have. */
+ *  "kernel.cuda", "option"), NULL past the last.  ctx may be NULL:
+ *  "kernel.cuda" then gives the names that a context on a GPU would have. */
 const char *sps_list(const sps_context *ctx, const char *kind, int i);
 
 #ifdef __cplusplus

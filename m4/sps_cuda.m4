@@ -18,8 +18,9 @@ AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda=no|guess|yes|DIR],
 AC_ARG_WITH([cuda-arch], [AS_HELP_STRING([--with-cuda-arch=LIST],
   [e.g. "80 90", native, release])], [], [with_cuda_arch=default])
 AC_ARG_VAR([NVCC], [CUDA compiler])
-AC_ARG_VAR([NVCCFLAGS], [CUDA compiler flags, default "-O3 -lineinfo"])
-: ${NVCCFLAGS="-O3 -lineinfo"}
+AC_ARG_VAR([NVCCFLAGS],
+           [CUDA compiler flags, default "-O3"; profilers want -lineinfo])
+: ${NVCCFLAGS="-O3"}
 
 sps_cuda=no
 sps_cuda_why=
@@ -42,6 +43,7 @@ AS_IF([test $sps_cuda = no], [
   sps_cuda_says="not built ($sps_cuda_why)"
 ], [
   _SPS_CUDA_ARCH
+  _SPS_CUDA_COMPRESS
   sps_cuda_says="$NVCC for $CUDA_ARCHITECTURES"
 ])
 AM_CONDITIONAL([SPS_WITH_CUDA], [test $sps_cuda = yes])
@@ -103,6 +105,27 @@ AS_IF([$NVCC -ccbin "${CXX%% *}" -std=c++20 -cudart static -o conftest$EXEEXT \
    sps_cuda_why="$NVCC cannot make a program (see config.log)"])
 rm -f conftest.cu conftest.err conftest$EXEEXT
 AC_MSG_RESULT([$sps_cuda])
+])
+
+# Machine code compressed for size, by CUDA 13: every driver that runs its
+# programs unpacks it, at the first use of a file's kernels.  With CUDA 12 the
+# module would need a driver of 12.4.
+AC_DEFUN([_SPS_CUDA_COMPRESS], [
+AC_MSG_CHECKING([whether $NVCC compresses machine code for size])
+cat >conftest.cu <<_SPS_EOF
+#if __CUDACC_VER_MAJOR__ < 13
+#error older
+#endif
+__global__ void f(double *x) { *x += 1; }
+_SPS_EOF
+AS_IF([$NVCC -ccbin "${CXX%% *}" --compress-mode=size -c -o conftest.$OBJEXT conftest.cu \
+         >&AS_MESSAGE_LOG_FD 2>&1],
+  [NVCC_COMPRESS=--compress-mode=size
+   AC_MSG_RESULT([yes])],
+  [NVCC_COMPRESS=
+   AC_MSG_RESULT([no])])
+rm -f conftest.cu conftest.$OBJEXT
+AC_SUBST([NVCC_COMPRESS])
 ])
 
 # NVCC_GENCODE and CUDA_ARCHITECTURES from --with-cuda-arch.

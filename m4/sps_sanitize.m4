@@ -11,6 +11,19 @@ AC_SUBST([WARN_CFLAGS])
 AC_SUBST([STRICT_CFLAGS])
 ])
 
+# SPS_SIMD: SIMD_CFLAGS, by which the compiler heeds `omp simd`.
+AC_DEFUN([SPS_SIMD], [
+AC_CACHE_CHECK([whether $CC takes -fopenmp-simd], [sps_cv_simd],
+  [sps_save_CFLAGS=$CFLAGS
+   CFLAGS="$CFLAGS -Werror -fopenmp-simd"
+   AC_COMPILE_IFELSE([AC_LANG_PROGRAM([], [])], [sps_cv_simd=yes],
+     [sps_cv_simd=no])
+   CFLAGS=$sps_save_CFLAGS])
+SIMD_CFLAGS=
+AS_IF([test $sps_cv_simd = yes], [SIMD_CFLAGS=-fopenmp-simd])
+AC_SUBST([SIMD_CFLAGS])
+])
+
 # SPS_SANITIZE: --enable-sanitize[=LIST]; SANITIZE_FLAGS for compiler and
 # linker, any finding ends the program.  The CUDA module is left out: its
 # device code is checked by compute-sanitizer.

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* arnoldi.c - see arnoldi.h. */
-#include "arnoldi.h"
+#include "solvers/arnoldi.h"
 
 #include <float.h>
 #include <math.h>
 
-#include "single.h"
+#include "block/single.h"
 
-/* Above this amplification of rounding a new block is made orthogonal to the
+/* Above this *growth (make_transform) a new block is orthogonalised against the
  * basis again. */
 #define AMPLIFIED 1e2
-/* Of a basis in floats: a residual below this part of the cycle's first is
- * looked at. */
+/* A cycle with a basis in single precision ends, so that the true residual is
+ * computed, once the residual of an open column is at most TRUST times that at
+ * the start of the cycle. */
 #define TRUST 1e-6
 
 static bool single(const sps_arnoldi *a) { return a->V->dtype == SPS_F32; }
 
-sps_status spsi_arnoldi_open(sps_solver *s, int columns, bool floats,
+sps_status spsi_arnoldi_open(sps_linear *s, int columns, bool floats,
                              sps_arnoldi *a)
 {
     int k = s->columns;
@@ -24,13 +25,14 @@ sps_status spsi_arnoldi_open(sps_solver *s, int columns, bool floats,
     sps_small **square[] = { &a->G, &a->T, &a->S };
     sps_status st;
 
-    s->single = floats && fit;
+    s->method.single = floats && fit;
     if (floats && !fit)
-        spsi_note(s->ctx, "%s: the basis in doubles, floats serve 2 to %d "
-                  "right-hand sides", s->type->name, SPS_SINGLE_WIDEST);
+        spsi_note(s->ctx, "%s: the basis is in double precision, since single "
+                  "precision supports 2 to %d right-hand sides",
+                  s->method.type->name, SPS_SINGLE_WIDEST);
     SPS_TRY(spsi_block_create(s->ctx, s->n, columns,
-                              s->single ? SPS_F32 : SPS_F64, &a->V));
-    spsi_solver_tell_floats(s, a->V);
+                              s->method.single ? SPS_F32 : SPS_F64, &a->V));
+    spsi_linear_note_single(s, a->V);
     SPS_TRY(spsi_reserve(s->ctx, s->n, (int)ceil(sqrt((double)columns * k))));
     SPS_TRY(spsi_small_create(s->ctx, columns, k, &a->h));
     SPS_TRY(spsi_small_create(s->ctx, columns, k, &a->again));
@@ -42,7 +44,7 @@ fail:
     return st;
 }
 
-void spsi_arnoldi_close(sps_solver *s, sps_arnoldi *a)
+void spsi_arnoldi_close(sps_linear *s, sps_arnoldi *a)
 {
     sps_block_destroy(&a->V);
     spsi_small_destroy(&a->h);
@@ -54,10 +56,11 @@ void spsi_arnoldi_close(sps_solver *s, sps_arnoldi *a)
     spsi_free(s->ctx, a->begun);
 }
 
-/* From G = W'W: T such that W T is orthonormal, columns that are rounding
- * alone taken for zero.  *growth: how much rounding of A M v the new columns
- * may carry. */
-static sps_status make_transform(sps_solver *s, sps_arnoldi *a, int *rank,
+/* From G = W'W: T such that W T is orthonormal; columns of W at rounding level,
+ * relative to a->before, are dropped.  *growth: the largest of 1 and sum_c
+ * |T_ci| before_c over i, a bound of the factor by which the rounding errors of
+ * W are amplified in column i of W T. */
+static sps_status make_transform(sps_linear *s, sps_arnoldi *a, int *rank,
                                  double *growth)
 {
     sps_status st = SPS_OK;
@@ -102,8 +105,8 @@ fail:
 }
 
 /* P = an orthonormal basis of the span of W, orthogonal to V as well; S = P'W.
- * W has norms `before` before it was made orthogonal to V. */
-static sps_status orth(sps_solver *s, sps_arnoldi *a, const sps_block *W,
+ * a->before: norms of W before it was orthogonalised against V. */
+static sps_status orth(sps_linear *s, sps_arnoldi *a, const sps_block *W,
                        sps_block *P)
 {
     sps_status st = SPS_OK;
@@ -146,12 +149,12 @@ fail:
     return st;
 }
 
-sps_status spsi_arnoldi_start(sps_solver *s, sps_arnoldi *a, int first,
+sps_status spsi_arnoldi_start(sps_linear *s, sps_arnoldi *a, int first,
                               int last, const sps_block *R, sps_block *P)
 {
     sps_status st;
 
-    SPS_TRY(spsi_block_retype(a->V, s->floats ? SPS_F32 : SPS_F64));
+    SPS_TRY(spsi_block_retype(a->V, s->method.floats ? SPS_F32 : SPS_F64));
     a->first = first;
     a->last = last;
     SPS_TRY(spsi_norms(R, a->before));
@@ -162,7 +165,8 @@ fail:
     return st;
 }
 
-/* h += again; the norm of h and a number below it. */
+/* h += again, `rows` numbers each; returns the norm of the vector (h,
+ * below). */
 static double add_column(double below, int rows, double *restrict h,
                          const double *restrict again)
 {
@@ -178,7 +182,7 @@ static double add_column(double below, int rows, double *restrict h,
     return below;
 }
 
-sps_status spsi_arnoldi_extend(sps_solver *s, sps_arnoldi *a, sps_block *W,
+sps_status spsi_arnoldi_extend(sps_linear *s, sps_arnoldi *a, sps_block *W,
                                sps_block *P)
 {
     sps_status st;
@@ -198,15 +202,15 @@ fail:
     return st;
 }
 
-void spsi_arnoldi_look_round(sps_solver *s, const sps_arnoldi *a,
-                             const sps_least_squares *q, int rank, bool full)
+void spsi_arnoldi_finish_step(sps_linear *s, const sps_arnoldi *a,
+                              const sps_least_squares *q, int rank, bool full)
 {
     bool stuck = false, lost = false;
 
     for (int c = 0; c < s->k; c++) {
         s->resnorm[c] = spsi_least_squares_residual(q, c);
-        if (s->done[c]) continue;
-        stuck = stuck || s->resnorm[c] > s->threshold[s->column[c]];
+        if (s->at.done[c]) continue;
+        stuck = stuck || s->resnorm[c] > s->rhs.threshold[s->at.column[c]];
         lost = lost || (single(a) && s->resnorm[c] <= TRUST * a->begun[c]);
     }
     s->width = rank;

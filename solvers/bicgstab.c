@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bicgstab.c - BiCGStab(l) (Sleijpen and Fokkema, ETNA 1, 1993) for many
- * right-hand sides side by side: shared products, own scalars for each column.
- * Right preconditioning, K = A M and X = X_0 + M Y; Y is kept and X follows
- * when somebody looks (flush).
+ * right-hand sides at once: shared products, scalars by column.  Right
+ * preconditioning, K = A M and X = X_0 + M Y; Y is accumulated and added to X
+ * when the driver needs X (flush).  The first update of a sweep writes Y to
+ * another block, so that the previous Y is available if the residual has grown.
  *
  * A step is one sweep.  BiCG, j = 0 .. l-1:
  *
@@ -11,37 +12,46 @@
  *     alpha = rho_0 / u_(j+1)'t;      Y += alpha u_0;
  *     r_i -= alpha u_(i+1), i <= j;   r_(j+1) = K r_j;
  *
- * then r_0 -= sum_j g_j r_j with g near the smallest residual, but of at least
- * 0.7 of its own weight at the end, which keeps rho_0 = -g_l rho_0 away from
- * zero (Sleijpen and van der Vorst, Numer. Algorithms 10, 1995; Fokkema's form
- * with the Gram matrix of the r_j).
+ * then r_0 -= sum_j g_j r_j and rho_0 = -g_l rho_0.  The g would minimise
+ * ||r_0||, but the cosine that is a factor of g_l is raised to 0.7 in
+ * magnitude where it is smaller, which keeps rho_0 away from zero (Sleijpen and
+ * van der Vorst, Numer. Algorithms 10, 1995; Fokkema's form with the Gram
+ * matrix of the r_j).
  *
- * A column whose rho or u't is rounding stands still until the next start, and
- * that takes a random t.  Block reads and writes of a sweep, l = 2: 4 SpMM (8
- * and 4 A), 4 M (8), dots 14, updates 36. */
+ * A column whose rho or u't is at rounding level is frozen until the next
+ * start, which uses a random t.  Block reads and writes of a sweep, l = 2: 4
+ * SpMM (8 and 4 A), 4 M (8), dots 14, updates 36. */
 #include <float.h>
 #include <math.h>
 
-#include "rearrange.h"
-#include "timer.h"
+#include "solvers/rearrange.h"
+#include "core/timer.h"
 
 #define L_MAX 8
 
 struct bicgstab {
-    sps_basis *R, *U;       /* l + 1 blocks each */
+    sps_basis *R;           /* l + 1 blocks */
+    sps_basis *U;           /* l + 3: 0 and 2 are Y and the previous Y (see
+                               `Y`), 1 is u_0, 3 .. are u_1 .. u_l */
     sps_small *H, *C;       /* (l + 1) x k */
     double *rho, *alpha, *gamma, *length, *shadow;   /* k each */
     double *one, *times;    /* k each */
     double *Z;              /* k Gram matrices (l + 1) x (l + 1) */
     bool *broken;           /* k */
+    int Y;                  /* index of the current Y: 0 or 2 */
     int l, breakdowns;
     bool pending;
 };
 
-/* Work blocks: 0 room for M, 1 the driver's, 2 the shadow t, 3 Y. */
-enum { ROOM, DRIVER, SHADOW, Y };
+/* Work blocks: 0 scratch for M, 1 the driver's, 2 the shadow vectors t. */
+enum { ROOM, DRIVER, SHADOW };
 
-static sps_status setup(sps_solver *s, void *method)
+static void view_u(const struct bicgstab *m, int j, sps_block *u)
+{
+    spsi_basis_block(m->U, j ? j + 2 : 1, u);
+}
+
+static sps_status setup(sps_linear *s, void *method)
 {
     struct bicgstab *m = method;
     sps_status st = SPS_OK;
@@ -51,7 +61,7 @@ static sps_status setup(sps_solver *s, void *method)
 
     m->l = l;
     SPS_TRY(spsi_basis_create(s->ctx, s->n, k, l + 1, SPS_F64, &m->R));
-    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, l + 1, SPS_F64, &m->U));
+    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, l + 3, SPS_F64, &m->U));
     SPS_TRY(spsi_small_create(s->ctx, l + 1, k, &m->H));
     SPS_TRY(spsi_small_create(s->ctx, l + 1, k, &m->C));
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -63,12 +73,12 @@ fail:
     return st;
 }
 
-/* The shadow is R; after a breakdown it is random. */
-static sps_status choose_shadow(sps_solver *s, struct bicgstab *m)
+/* t = R; after a breakdown t is random. */
+static sps_status choose_shadow(sps_linear *s, struct bicgstab *m)
 {
     sps_status st = SPS_OK;
 
-    if (s->iteration == 0) m->breakdowns = 0;
+    if (s->course.iteration == 0) m->breakdowns = 0;
     if (m->breakdowns == 0)
         SPS_TRY(spsi_copy(&s->R, s->work[SHADOW]));
     else
@@ -78,26 +88,28 @@ fail:
     return st;
 }
 
-static void narrow(sps_solver *s, struct bicgstab *m)
+static void narrow(sps_linear *s, struct bicgstab *m)
 {
-    for (int i = 0; i < 4; i++) spsi_block_narrow(s->work[i], s->k);
+    for (int i = 0; i < 3; i++) spsi_block_narrow(s->work[i], s->k);
     spsi_basis_narrow(m->R, s->k);
     spsi_basis_narrow(m->U, s->k);
 }
 
-static sps_status start(sps_solver *s, void *method)
+static sps_status start(sps_linear *s, void *method)
 {
     struct bicgstab *m = method;
     sps_status st = SPS_OK;
-    sps_block r, u;
+    sps_block r, u, y;
 
     narrow(s, m);
     SPS_TRY(choose_shadow(s, m));
+    m->Y = 0;
     spsi_basis_block(m->R, 0, &r);
-    spsi_basis_block(m->U, 0, &u);
+    spsi_basis_block(m->U, m->Y, &y);
+    view_u(m, 0, &u);
     SPS_TRY(spsi_copy(&s->R, &r));
     SPS_TRY(spsi_fill(&u, 0.0));
-    SPS_TRY(spsi_fill(s->work[Y], 0.0));
+    SPS_TRY(spsi_fill(&y, 0.0));
     for (int c = 0; c < s->columns; c++) {
         m->rho[c] = 1;
         m->alpha[c] = 0;
@@ -110,19 +122,19 @@ fail:
 }
 
 /* W = A M V. */
-static sps_status multiply(sps_solver *s, const sps_block *V, sps_block *W)
+static sps_status multiply(sps_linear *s, const sps_block *V, sps_block *W)
 {
     const sps_block *z;
     sps_status st = SPS_OK;
 
-    SPS_TRY(spsi_solver_direction(s, V, s->work[ROOM], &z));
-    SPS_TRY(spsi_solver_apply(s, z, W));
+    SPS_TRY(spsi_linear_direction(s, V, s->work[ROOM], &z));
+    SPS_TRY(spsi_linear_apply(s, z, W));
 fail:
     return st;
 }
 
-/* value = x't; whether more than rounding is left of it in each column. */
-static sps_status shadow_dots(sps_solver *s, struct bicgstab *m,
+/* value = x't; marks columns in which it is at rounding level as broken. */
+static sps_status shadow_dots(sps_linear *s, struct bicgstab *m,
                               const sps_block *x, double *value)
 {
     sps_status st = SPS_OK;
@@ -132,7 +144,8 @@ static sps_status shadow_dots(sps_solver *s, struct bicgstab *m,
     for (int c = 0; c < s->k; c++) {
         double least = 4 * DBL_EPSILON * sqrt(m->length[c]) * m->shadow[c];
 
-        if (!isfinite(value[c]) && !s->done[c]) s->stop = SPS_STOP_NOT_FINITE;
+        if (!isfinite(value[c]) && !s->at.done[c])
+            s->stop = SPS_STOP_NOT_FINITE;
         if (!(fabs(value[c]) > least)) m->broken[c] = true;
     }
 fail:
@@ -140,7 +153,7 @@ fail:
 }
 
 /* u_i = r_i - beta u_i. */
-static sps_status redirect(sps_solver *s, struct bicgstab *m, int j)
+static sps_status redirect(sps_linear *s, struct bicgstab *m, int j)
 {
     sps_status st = SPS_OK;
     sps_block r, u;
@@ -157,20 +170,48 @@ static sps_status redirect(sps_solver *s, struct bicgstab *m, int j)
     }
     for (int i = 0; i <= j; i++) {
         spsi_basis_block(m->R, i, &r);
-        spsi_basis_block(m->U, i, &u);
+        view_u(m, i, &u);
         SPS_TRY(spsi_axpby_cols(m->one, &r, m->times, &u));
     }
 fail:
     return st;
 }
 
+/* Y += alpha u_0.  The first update of a sweep writes the sum to the other one
+ * of blocks 0 and 2 of U, so that the old Y remains; Y and u_0, block 1, are
+ * adjacent and form a basis of two blocks. */
+static sps_status add_to_Y(sps_linear *s, struct bicgstab *m, bool first)
+{
+    const int begin = m->Y ? 1 : 0;
+    sps_status st = SPS_OK;
+    sps_block all, u, y;
+    sps_basis pair;
+
+    if (first) {
+        spsi_small_shape(m->H, 2, s->k);
+        for (int c = 0; c < s->k; c++) {
+            *spsi_small_at(m->H, m->Y ? 1 : 0, c) = 1;
+            *spsi_small_at(m->H, m->Y ? 0 : 1, c) = m->alpha[c];
+        }
+        spsi_basis_view(m->U, begin, &all, &pair);
+        m->Y = 2 - m->Y;
+        spsi_basis_block(m->U, m->Y, &y);
+        return spsi_basis_update(1.0, &pair, 2, m->H, false, &y, NULL);
+    }
+    spsi_basis_block(m->U, m->Y, &y);
+    view_u(m, 0, &u);
+    SPS_TRY(spsi_axpby_cols(m->alpha, &u, m->one, &y));
+fail:
+    return st;
+}
+
 /* r_i -= alpha u_(i+1), Y += alpha u_0. */
-static sps_status advance(sps_solver *s, struct bicgstab *m, int j)
+static sps_status advance(sps_linear *s, struct bicgstab *m, int j)
 {
     sps_status st = SPS_OK;
     sps_block r, u;
 
-    spsi_basis_block(m->U, j + 1, &u);
+    view_u(m, j + 1, &u);
     SPS_TRY(shadow_dots(s, m, &u, m->gamma));
     if (s->stop) return st;
     for (int c = 0; c < s->k; c++) {
@@ -180,19 +221,18 @@ static sps_status advance(sps_solver *s, struct bicgstab *m, int j)
     }
     for (int i = 0; i <= j; i++) {
         spsi_basis_block(m->R, i, &r);
-        spsi_basis_block(m->U, i + 1, &u);
+        view_u(m, i + 1, &u);
         SPS_TRY(spsi_axpby_cols(m->times, &u, m->one, &r));
     }
-    spsi_basis_block(m->U, 0, &u);
-    SPS_TRY(spsi_axpby_cols(m->alpha, &u, m->one, s->work[Y]));
+    SPS_TRY(add_to_Y(s, m, j == 0));
     m->pending = true;
 fail:
     return st;
 }
 
-/* --- the polynomial */
+/* --- stabilising polynomial */
 
-static sps_status gram(sps_solver *s, struct bicgstab *m)
+static sps_status gram(sps_linear *s, struct bicgstab *m)
 {
     int size = m->l + 1;
     sps_status st = SPS_OK;
@@ -212,7 +252,7 @@ fail:
     return st;
 }
 
-/* a'Z b over numbers 0 .. l. */
+/* a'Z b over indices 0 .. l. */
 static double form(int l, const double *Z, const double *a, const double *b)
 {
     double sum = 0;
@@ -222,8 +262,8 @@ static double form(int l, const double *Z, const double *a, const double *b)
     return sum;
 }
 
-/* y_i, 0 < i < l, with Z y orthogonal to these numbers of Z e_right: by
- * Cholesky; what depends on the others gets 0. */
+/* y_i, 0 < i < l, solve sum_j Z_ij y_j = Z_(i, right), 0 < j < l, by Cholesky;
+ * y_i = 0 for a dependent direction. */
 static void project(int l, const double *Z, int right, double *y)
 {
     double F[L_MAX][L_MAX] = {{0}};
@@ -267,13 +307,38 @@ static void coefficients(int l, const double *Z, double *y)
     for (int i = 1; i <= l; i++) y[i] -= rho * k0 / kl * low[i];
 }
 
-/* C(j, c) gets g_(j+1) of column c; Y += sum g_(j+1) r_j, u_0 and r_0 lose
- * sum g_j u_j and sum g_j r_j. */
-static sps_status stabilise(sps_solver *s, struct bicgstab *m)
+/* length: the residual norms at the end of the sweep.  If they are so much
+ * higher that the iterate before must be stored, it is that of the beginning of
+ * the sweep, X + M Y with the previous Y. */
+static sps_status store_best(sps_linear *s, struct bicgstab *m)
+{
+    sps_block before, *room = s->work[ROOM];
+    const sps_block *z;
+    sps_status st = SPS_OK;
+
+    for (int c = 0; c < s->k; c++)
+        if (!isfinite(m->length[c])) s->stop = SPS_STOP_NOT_FINITE;
+    if (s->stop) return st;
+    if (spsi_best_due(s, m->length)) {
+        spsi_basis_block(m->U, 2 - m->Y, &before);
+        SPS_TRY(spsi_linear_direction(s, &before, room, &z));
+        if (z != room) SPS_TRY(spsi_copy(z, room));
+        SPS_TRY(spsi_axpby(1.0, &s->X, 1.0, room));
+        SPS_TRY(spsi_best_store(s, room));
+    }
+    spsi_best_record(s, m->length);
+fail:
+    return st;
+}
+
+/* C(j, c) = g_(j+1) of column c;
+ *     Y += sum_(j < l) g_(j+1) r_j;
+ *     u_0 -= sum_(j >= 1) g_j u_j;  r_0 -= sum_(j >= 1) g_j r_j. */
+static sps_status stabilise(sps_linear *s, struct bicgstab *m)
 {
     int l = m->l, size = (l + 1) * (l + 1);
     sps_basis rest;
-    sps_block all, first;
+    sps_block all, first, y;
     sps_status st = SPS_OK;
 
     SPS_TRY(gram(s, m));
@@ -281,7 +346,7 @@ static sps_status stabilise(sps_solver *s, struct bicgstab *m)
     for (int c = 0; c < s->k; c++) {
         double y[L_MAX + 1] = {0};
 
-        if (!isfinite(m->Z[c * size + size - 1]) && !s->done[c])
+        if (!isfinite(m->Z[c * size + size - 1]) && !s->at.done[c])
             s->stop = SPS_STOP_NOT_FINITE;
         if (!m->broken[c] && !s->stop) coefficients(l, m->Z + c * size, y);
         for (int j = 0; j < l; j++) *spsi_small_at(m->C, j, c) = y[j + 1];
@@ -289,35 +354,38 @@ static sps_status stabilise(sps_solver *s, struct bicgstab *m)
         m->broken[c] = m->broken[c] || m->rho[c] == 0;
     }
     if (s->stop) return st;
-    SPS_TRY(spsi_basis_update(1.0, m->R, l, m->C, true, s->work[Y], NULL));
-    spsi_basis_block(m->U, 0, &first);
-    spsi_basis_view(m->U, 1, &all, &rest);
+    spsi_basis_block(m->U, m->Y, &y);
+    SPS_TRY(spsi_basis_update(1.0, m->R, l, m->C, true, &y, NULL));
+    view_u(m, 0, &first);
+    spsi_basis_view(m->U, 3, &all, &rest);
     SPS_TRY(spsi_basis_update(-1.0, &rest, l, m->C, true, &first, NULL));
     spsi_basis_block(m->R, 0, &first);
     spsi_basis_view(m->R, 1, &all, &rest);
     SPS_TRY(spsi_basis_update(-1.0, &rest, l, m->C, true, &first, m->length));
-    for (int c = 0; c < s->k; c++) s->resnorm[c] = sqrt(m->length[c]);
+    for (int c = 0; c < s->k; c++) m->length[c] = sqrt(m->length[c]);
+    SPS_TRY(store_best(s, m));
 fail:
     return st;
 }
 
-/* No open column can go on: start again, with another shadow, a few times. */
-static void look_round(sps_solver *s, struct bicgstab *m)
+/* If all open columns are frozen: starts again with random shadow vectors, the
+ * fourth time with a column above its threshold stops (SPS_STOP_BREAKDOWN). */
+static void finish_step(sps_linear *s, struct bicgstab *m)
 {
     bool stuck = false;
 
     s->width = 0;
     for (int c = 0; c < s->k; c++) {
-        if (s->done[c]) continue;
+        if (s->at.done[c]) continue;
         s->width += !m->broken[c];
-        if (s->resnorm[c] > s->threshold[s->column[c]]) stuck = true;
+        if (s->resnorm[c] > s->rhs.threshold[s->at.column[c]]) stuck = true;
     }
     if (s->width) return;
     s->renew = true;
     if (stuck && ++m->breakdowns > 3) s->stop = SPS_STOP_BREAKDOWN;
 }
 
-static sps_status sweep(sps_solver *s, struct bicgstab *m)
+static sps_status sweep(sps_linear *s, struct bicgstab *m)
 {
     sps_status st = SPS_OK;
     sps_block from, to;
@@ -325,8 +393,8 @@ static sps_status sweep(sps_solver *s, struct bicgstab *m)
     for (int j = 0; j < m->l && !s->stop; j++) {
         SPS_TRY(redirect(s, m, j));
         if (s->stop) break;
-        spsi_basis_block(m->U, j, &from);
-        spsi_basis_block(m->U, j + 1, &to);
+        view_u(m, j, &from);
+        view_u(m, j + 1, &to);
         SPS_TRY(multiply(s, &from, &to));
         SPS_TRY(advance(s, m, j));
         if (s->stop) break;
@@ -339,33 +407,37 @@ fail:
     return st;
 }
 
-static sps_status step(sps_solver *s, void *method)
+static sps_status step(sps_linear *s, void *method)
 {
     struct bicgstab *m = method;
+    const int Y = m->Y;
     sps_status st;
 
     st = sweep(s, m);
-    if (st == SPS_OK && !s->stop) look_round(s, m);
+    if (st != SPS_OK || s->stop) m->Y = Y;   /* undo the sweep */
+    else finish_step(s, m);
     return st;
 }
 
 /* X += M Y. */
-static sps_status flush(sps_solver *s, void *method)
+static sps_status flush(sps_linear *s, void *method)
 {
     struct bicgstab *m = method;
     const sps_block *z;
+    sps_block y;
     sps_status st = SPS_OK;
 
     if (!m->pending) return SPS_OK;
     m->pending = false;
-    SPS_TRY(spsi_solver_direction(s, s->work[Y], s->work[ROOM], &z));
+    spsi_basis_block(m->U, m->Y, &y);
+    SPS_TRY(spsi_linear_direction(s, &y, s->work[ROOM], &z));
     SPS_TRY(spsi_axpby(1.0, z, 1.0, &s->X));
-    SPS_TRY(spsi_fill(s->work[Y], 0.0));
+    SPS_TRY(spsi_fill(&y, 0.0));
 fail:
     return st;
 }
 
-static sps_status permute(sps_solver *s, void *method, const int *from,
+static sps_status permute(sps_linear *s, void *method, const int *from,
                           int count)
 {
     struct bicgstab *m = method;
@@ -386,7 +458,7 @@ fail:
     return st;
 }
 
-static void destroy(sps_solver *s, void *method)
+static void destroy(sps_linear *s, void *method)
 {
     struct bicgstab *m = method;
     double *all[] = { m->rho, m->alpha, m->gamma, m->length, m->shadow, m->one,
@@ -401,10 +473,10 @@ static void destroy(sps_solver *s, void *method)
     spsi_free(s->ctx, m->broken);
 }
 
-SPS_DEFINE(sps_solver_type, spsi_solver_bicgstab) = {
+SPS_DEFINE(sps_linear_type, spsi_solver_bicgstab) = {
     .name = "bicgstab",
     .size = sizeof(struct bicgstab),
-    .blocks = 4,
+    .blocks = 3,
     .setup = setup,
     .start = start,
     .step = step,

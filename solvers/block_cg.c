@@ -3,33 +3,34 @@
  *
  * O'Leary, Linear Algebra Appl. 29 (1980), with the directions of Ji and Li,
  * BIT 57 (2017): the search block is replaced by a well-conditioned basis of
- * its span, so dependent right-hand sides and columns that converge early
- * only make it narrower.  One step, P of r columns, X and R of k:
+ * its span, so that dependent right-hand sides and columns that converge early
+ * only reduce its width.  One step, P of r columns, X and R of k:
  *
  *     Q = A P;   a = (P'Q)^-1 P'R;   X += P a;   R -= Q a;
  *     Z = M R;   b = -(P'Q)^-1 Q'Z;  P = orth(Z + P b).
  *
- * R always equals the true residual up to rounding, whatever was left out of
- * P: dropping a direction can cost iterations, never the truth.  On hard systems
- * it costs many, so that P keeps what is 1e-10 of the rest (doc/numerics.md).
+ * R always equals the true residual up to rounding, whatever was dropped from
+ * P: dropping a direction can cost iterations, but not accuracy.  On hard
+ * systems it costs many, so that P keeps directions down to 1e-10 of the
+ * largest (doc/log/block-cg-rank.md).
  *
  * A step in n x k block reads and writes (doc/numerics.md):
- *   SpMM 2 | P'Q, P'R 3 | X, R 6 | Z = D^-1 R 2, none where M is a multiple
- *   of I | Q'Z 2 | Z + P b 3
- *   | orth 2, only when the condition of P asks for it. */
-#include "solver.h"
+ *   SpMM 2 | P'Q, P'R 3 | R 3 | X 3 | Z = D^-1 R 2, none if M = c I
+ *   | Q'Z 2 | Z + P b 3
+ *   | orth 2, only if the condition of P requires it. */
+#include "driver/linear.h"
 
 #include <float.h>
 #include <math.h>
 
-#include "steps.h"
-#include "timer.h"
+#include "driver/fused_cg.h"
+#include "core/timer.h"
 
-/* P is orthonormalised when the condition of its unit columns passes CONDITION,
- * in two passes, since one leaves an error of eps condition^2.  Vector problems
- * stay between 1e3 and 1e4, and with 1e3 nearly every step waited for the host:
- * elasticity 24^3 on an H200 took 170 us an iteration, and takes 70, 122 of
- * them both times. */
+/* P is orthonormalised when the condition of its unit columns exceeds
+ * CONDITION, in two passes, since one leaves an error of eps condition^2.  In
+ * elasticity the condition stays between 1e3 and 1e4: with a limit of 1e3
+ * nearly every step orthonormalised and so synchronised with the host (24^3 on
+ * an H200: 170 us an iteration, with 1e4 70 us; 122 iterations with both). */
 #define CONDITION 1e4
 
 struct block_cg {
@@ -42,15 +43,16 @@ struct block_cg {
     sps_small *norm2;   /* 1 x k */
     double *length;     /* r: 1 / ||p_i|| */
     double *w;          /* r: eigenvalues of the scaled G */
-    int width;          /* of P in the step before */
-    bool pseudo;        /* G is solved through its eigenvalues */
-    sps_steps *steps;   /* steps in the place, or NULL */
-    bool ready;         /* they have C = P'R */
-    bool away;          /* P comes from them: S and length are not here */
-    int why;            /* they stopped: SPS_STEPS_... */
+    int width;          /* of P in the previous step */
+    bool pseudo;        /* G is inverted through its eigenvalues */
+    sps_fused_cg *steps;   /* fused steps of the backend, or NULL */
+    bool ready;         /* the fused steps have C = P'R */
+    bool fused_P;       /* P is from a fused step: S and length are not
+                           current */
+    int why;            /* why the fused steps stopped: SPS_FUSED_... */
 };
 
-static sps_status setup(sps_solver *s, void *method)
+static sps_status setup(sps_linear *s, void *method)
 {
     struct block_cg *m = method;
     sps_status st = SPS_OK;
@@ -62,13 +64,13 @@ static sps_status setup(sps_solver *s, void *method)
     SPS_TRY(spsi_small_create(s->ctx, 1, k, &m->norm2));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->length));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->w));
-    SPS_TRY(spsi_steps_create(s->ctx, k, false, CONDITION, &m->steps));
+    SPS_TRY(spsi_fused_cg_create(s->ctx, k, false, CONDITION, &m->steps));
 fail:
     return st;
 }
 
 /* P = P T, narrowed to the rank. */
-static sps_status apply_basis(sps_solver *s, sps_block *P, const sps_small *T,
+static sps_status apply_basis(sps_linear *s, sps_block *P, const sps_small *T,
                               int rank)
 {
     sps_block view;
@@ -82,9 +84,10 @@ static sps_status apply_basis(sps_solver *s, sps_block *P, const sps_small *T,
     return st;
 }
 
-/* With S = P'P: T and rank of the basis, 1 / ||p_i|| in length.  sure: NULL, or
- * a second pass follows (small.h). */
-static sps_status basis(sps_solver *s, struct block_cg *m, int *rank, int *sure,
+/* From S = P'P: T, so that P T is orthonormal, its rank, and length_i = 1 /
+ * ||p_i||; sure: for a first pass, as in spsi_small_uncover; NULL for the last
+ * one. */
+static sps_status basis(sps_linear *s, struct block_cg *m, int *rank, int *sure,
                         double *condition)
 {
     sps_status st;
@@ -103,12 +106,13 @@ static sps_status basis(sps_solver *s, struct block_cg *m, int *rank, int *sure,
     return st;
 }
 
-/* In S = P'P behind the first pass, clears the columns whose singular values
- * are below the tolerance, and the smallest ones where P would be wider than in
- * the step before.  In exact arithmetic it never is: what comes back had been
- * left out, or is the rounding of dependent columns, and is not conjugate to
- * the steps between. */
-static void leave_out(const sps_solver *s, struct block_cg *m, int sure)
+/* Between the two passes of orth(), with S = P'P: zeroes row and column i of S,
+ * so that the second pass drops p_i, if its singular value is below
+ * rank_tolerance, or if m->width others are larger.  In exact arithmetic P is
+ * never wider than in the previous step: an additional direction was dropped
+ * before or is the rounding of dependent columns, and is not conjugate to the
+ * steps in between. */
+static void drop_small(const sps_linear *s, struct block_cg *m, int sure)
 {
     const int r = m->S->rows;
     const double least = s->opt.rank_tolerance / spsi_small_visible(r);
@@ -126,8 +130,8 @@ static void leave_out(const sps_solver *s, struct block_cg *m, int sure)
     }
 }
 
-/* Leaves in P a basis of its span whose unit columns are well conditioned. */
-static sps_status orth(sps_solver *s, struct block_cg *m, sps_block *P)
+/* Replaces P by a basis of its span whose unit columns are well-conditioned. */
+static sps_status orth(sps_linear *s, struct block_cg *m, sps_block *P)
 {
     sps_status st = SPS_OK;
     double condition = 1;
@@ -137,7 +141,7 @@ static sps_status orth(sps_solver *s, struct block_cg *m, sps_block *P)
     if (!s->stop && (rank < P->k || condition > CONDITION)) {
         SPS_TRY(apply_basis(s, P, m->T, rank));
         SPS_TRY(spsi_gram(P, P, m->S));
-        leave_out(s, m, sure);
+        drop_small(s, m, sure);
         SPS_TRY(basis(s, m, &rank, NULL, &condition));
         if (!s->stop) SPS_TRY(apply_basis(s, P, m->T, rank));
         for (int i = 0; i < rank; i++) m->length[i] = 1;
@@ -147,20 +151,29 @@ fail:
     return st;
 }
 
-static sps_status start(sps_solver *s, void *method)
+/* Whether fused steps can be used, and their operands. */
+static bool fused(sps_linear *s, const struct block_cg *m,
+                  sps_fused_cg_task *t)
+{
+    return spsi_linear_fused(s, s->work[0], s->work[1], t) &&
+           spsi_fused_cg_serve(m->steps, t);
+}
+
+static sps_status start(sps_linear *s, void *method)
 {
     struct block_cg *m = method;
     sps_block *P = s->work[0];
+    sps_fused_cg_task t;
     sps_status st = SPS_OK;
 
-    m->ready = m->away = false;
+    m->ready = m->fused_P = false;
     m->why = 0;
     m->width = s->width = s->k;
     spsi_block_narrow(P, s->k);
-    SPS_TRY(spsi_solver_precondition(s, &s->R, P));
-    if (spsi_steps_serve(s, m->steps)) {
-        SPS_TRY(spsi_steps_start(s, m->steps, P));
-        m->ready = m->away = true;
+    SPS_TRY(spsi_linear_precondition(s, &s->R, P));
+    if (fused(s, m, &t)) {
+        SPS_TRY(spsi_fused_cg_start(m->steps, &t));
+        m->ready = m->fused_P = true;
         return SPS_OK;
     }
     SPS_TRY(spsi_gram(P, P, m->S));
@@ -169,51 +182,54 @@ fail:
     return st;
 }
 
-/* What the host did not see while steps ran without it: the condition of P. */
-static sps_status come_back(sps_solver *s, struct block_cg *m, sps_block *P)
+/* Fused steps only bound the condition of P (SPS_FUSED_BASIS): this one
+ * computes it and orthonormalises P where necessary. */
+static sps_status refresh_basis(sps_linear *s, struct block_cg *m, sps_block *P)
 {
     sps_status st = SPS_OK;
 
-    m->ready = m->away = false;
+    m->ready = m->fused_P = false;
     m->why = 0;
-    SPS_TRY(spsi_steps_basis(m->steps, m->S));
+    SPS_TRY(spsi_fused_cg_basis(m->steps, m->S));
     SPS_TRY(orth(s, m, P));
 fail:
     return st;
 }
 
-/* Steps in the place; those that are not regular are left to step(). */
-static sps_status ahead(sps_solver *s, void *method, int *count, int *taken,
+/* Up to *count fused steps.  *taken = 0 where the fused steps cannot be used,
+ * or P'Q is not numerically positive definite: step() takes that step. */
+static sps_status queue(sps_linear *s, void *method, int *count, int *taken,
                         double *norms)
 {
     struct block_cg *m = method;
-    sps_block *P = s->work[0], *Q = s->work[1];
+    sps_block *P = s->work[0];
+    sps_fused_cg_task t;
     sps_status st = SPS_OK;
     int width = P->k;
 
     *taken = 0;
-    if (!spsi_steps_serve(s, m->steps)) return st;
+    if (!fused(s, m, &t)) return st;
     for (int attempt = 0; attempt < 2 && *taken == 0; attempt++) {
-        if (m->why & SPS_STEPS_BROKEN) s->stop = SPS_STOP_NOT_FINITE;
-        if (s->stop || m->why & SPS_STEPS_LENGTHS) return st;
-        if (m->away && (!m->ready || m->why & SPS_STEPS_BASIS))
-            SPS_TRY(come_back(s, m, P));
+        if (m->why & SPS_FUSED_BROKEN) s->stop = SPS_STOP_NOT_FINITE;
+        if (s->stop || m->why & SPS_FUSED_LENGTHS) return st;
+        if (m->fused_P && (!m->ready || m->why & SPS_FUSED_BASIS))
+            SPS_TRY(refresh_basis(s, m, P));
         if (s->stop) return st;
-        if (!m->ready) SPS_TRY(spsi_steps_begin(s, m->steps, P, NULL));
+        if (!m->ready) SPS_TRY(spsi_fused_cg_begin(m->steps, &t, NULL));
         m->ready = true;
         width = P->k;
-        SPS_TRY(spsi_steps_take(s, m->steps, P, Q, count, taken, norms,
-                                &m->why));
+        SPS_TRY(spsi_fused_cg_take(m->steps, &t, count, taken, norms, &m->why));
+        spsi_linear_count(s, *taken);
     }
-    if (*taken > 0) m->away = true;
+    if (*taken > 0) m->fused_P = true;
     if (*taken > 0) m->width = *taken > 1 ? s->k : width;
     if (*taken > 1 || (*taken > 0 && m->why == 0)) s->width = P->k;
 fail:
     return st;
 }
 
-/* X and R got another order or fewer columns: C is no longer theirs. */
-static sps_status permute(sps_solver *s, void *method, const int *from,
+/* X and R were permuted or narrowed: C must be computed again. */
+static sps_status permute(sps_linear *s, void *method, const int *from,
                           int count)
 {
     (void)s;
@@ -223,12 +239,12 @@ static sps_status permute(sps_solver *s, void *method, const int *from,
     return SPS_OK;
 }
 
-/* No direction has curvature beyond rounding.  Where A is semidefinite,
- * ||A p||^2 <= ||A|| p'A p: then A P is as good as zero, and P lies in the
- * null space.  A longer A p says that A is indefinite, as [0 1; 1 0] is. */
-static sps_status flat(sps_solver *s, struct block_cg *m)
+/* All directions have zero curvature up to rounding.  If A is semidefinite,
+ * ||A p||^2 <= ||A|| p'A p: then A P is zero up to rounding, and P lies in the
+ * null space.  A longer A p shows that A is indefinite, such as [0 1; 1 0]. */
+static sps_status flat(sps_linear *s, struct block_cg *m)
 {
-    const sps_block *Q = s->work[1];
+    const sps_block *Q = s->work[2];
     const double small = 16e3 * DBL_EPSILON * s->norm_A * s->norm_A;
     sps_status st = spsi_gram(Q, Q, m->S);
 
@@ -239,10 +255,10 @@ static sps_status flat(sps_solver *s, struct block_cg *m)
     return st;
 }
 
-/* Eigenvalues of D G D, D = diag(length), vectors in F.  A negative one
- * beyond rounding says that A is indefinite: v'A v < 0 for a v of norm about
- * one.  Directions with eigenvalues of rounding size are left out. */
-static sps_status decompose(sps_solver *s, struct block_cg *m)
+/* Eigenvalues of D G D, D = diag(length), vectors in F.  A negative one beyond
+ * rounding shows that A is indefinite: v'A v < 0 for a v of norm about one.
+ * Directions with eigenvalues at rounding level are dropped. */
+static sps_status decompose(sps_linear *s, struct block_cg *m)
 {
     sps_status st = SPS_OK;
     int r = m->G->rows;
@@ -287,8 +303,8 @@ fail:
     return st;
 }
 
-/* C = G^-1 C by Cholesky; by eigenvalues when that fails. */
-static sps_status solve_gram(sps_solver *s, struct block_cg *m)
+/* C = G^-1 C by Cholesky; by eigenvalues if that fails. */
+static sps_status solve_gram(sps_linear *s, struct block_cg *m)
 {
     sps_status st = SPS_OK;
     int info = 0;
@@ -311,8 +327,8 @@ fail:
     return st;
 }
 
-/* X += P a, R -= Q a with a = (P'Q)^-1 P'R. */
-static sps_status advance(sps_solver *s, struct block_cg *m,
+/* R -= Q a, X += P a with a = (P'Q)^-1 P'R. */
+static sps_status advance(sps_linear *s, struct block_cg *m,
                           const sps_block *P, const sps_block *Q)
 {
     sps_status st = SPS_OK;
@@ -327,22 +343,25 @@ static sps_status advance(sps_solver *s, struct block_cg *m,
     if (s->stop) return st;
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
     spsi_small_shape(m->norm2, 1, s->k);
-    st = spsi_update_pair(P, Q, m->C, &s->X, &s->R, m->norm2);
+    st = spsi_subtract(Q, m->C, &s->R, m->norm2);
+    for (int p = 0; p < s->k; p++) m->norm2->v[p] = sqrt(m->norm2->v[p]);
+    if (st == SPS_OK) st = spsi_best_update(s, m->norm2->v);
+    if (st == SPS_OK && !s->stop)
+        st = spsi_mul_small(1.0, P, m->C, 1.0, &s->X);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
-    for (int p = 0; p < s->k; p++)
-        s->resnorm[p] = sqrt(*spsi_small_at(m->norm2, 0, p));
 fail:
     return st;
 }
 
 /* P = orth(Z + P b) with b = -(P'Q)^-1 Q'Z. */
-static sps_status redirect(sps_solver *s, struct block_cg *m, sps_block *P,
+static sps_status redirect(sps_linear *s, struct block_cg *m, sps_block *P,
                            const sps_block *Q, sps_block *room)
 {
     sps_status st = SPS_OK;
     const sps_block *Z;
 
-    SPS_TRY(spsi_solver_direction(s, &s->R, room, &Z));
+    spsi_block_narrow(room, s->k);
+    SPS_TRY(spsi_linear_direction(s, &s->R, room, &Z));
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
     st = spsi_gram(Q, Z, m->C);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
@@ -360,35 +379,34 @@ fail:
     return st;
 }
 
-static sps_status step(sps_solver *s, void *method)
+static sps_status step(sps_linear *s, void *method)
 {
     struct block_cg *m = method;
-    sps_block *P = s->work[0], *Q = s->work[1], *Z = s->work[2];
+    sps_block *P = s->work[0], *Q = s->work[2], *Z = s->work[1];
     sps_status st = SPS_OK;
     bool zero = true;
 
-    if (m->away) SPS_TRY(come_back(s, m, P));
+    if (m->fused_P) SPS_TRY(refresh_basis(s, m, P));
     if (s->stop) return st;
     m->ready = false;
     m->why = 0;
     m->width = P->k;
     spsi_block_narrow(Q, P->k);
-    spsi_block_narrow(Z, s->k);
-    SPS_TRY(spsi_solver_apply(s, P, Q));
+    SPS_TRY(spsi_linear_apply(s, P, Q));
     SPS_TRY(advance(s, m, P, Q));
     if (s->stop) return st;
-    /* Nothing left to direct: the driver will look at the truth. */
+    /* All residuals are zero: the driver recomputes the true ones. */
     for (int p = 0; p < s->k; p++) zero = zero && s->resnorm[p] == 0;
     if (!zero) SPS_TRY(redirect(s, m, P, Q, Z));
 fail:
     return st;
 }
 
-static void destroy(sps_solver *s, void *method)
+static void destroy(sps_linear *s, void *method)
 {
     struct block_cg *m = method;
 
-    spsi_steps_destroy(&m->steps);
+    spsi_fused_cg_destroy(&m->steps);
     spsi_small_destroy(&m->G);
     spsi_small_destroy(&m->C);
     spsi_small_destroy(&m->F);
@@ -400,7 +418,7 @@ static void destroy(sps_solver *s, void *method)
     spsi_free(s->ctx, m->w);
 }
 
-SPS_DEFINE(sps_solver_type, spsi_solver_block_cg) = {
+SPS_DEFINE(sps_linear_type, spsi_solver_block_cg) = {
     .name = "block_cg",
     .mixed = "refinement",
     .needs = SPS_NEEDS_SPD | SPS_NEEDS_SYMMETRIC,
@@ -409,7 +427,7 @@ SPS_DEFINE(sps_solver_type, spsi_solver_block_cg) = {
     .setup = setup,
     .start = start,
     .step = step,
-    .ahead = ahead,
+    .queue = queue,
     .permute = permute,
     .destroy = destroy,
 };

@@ -3,36 +3,37 @@
  * (Parks, de Sturler, Mackey, Johnson and Maiti, SISC 28(5), 2006) on blocks
  * (Parks, Soodhalter and Szyld 2016).
  *
- * Beside the Krylov space of a cycle a space U of r vectors is kept, with
- * C = A M U orthonormal.  What C holds of the residual is taken away first,
- * the cycle works orthogonally to C:
+ * Beside the Krylov space of a cycle, a space U of r vectors is recycled, with
+ * C = A M U orthonormal.  The component of the residual in C is removed first,
+ * and the cycle works orthogonally to C:
  *
  *     X += M U C'R, R -= C C'R;    A M [U V] = [C V_next] [ I B ],  B = C'A M V
  *                                                         [ 0 H ]
  *     X += M (V Y - U B Y),  Y = argmin || E_1 S - H Y ||.
  *
- * After a cycle U becomes the part of span[U V] that A M shrinks most (the
- * smallest singular values of the small matrix, as Al Daas, Grigori, Henon and
- * Ricoux, ACM TOMS 47(2), 2021, recycle), found by inverse iteration with the
- * triangular factor that the least-squares problem has anyway.  These are the
- * directions that a restarted method is slow in.
+ * After a cycle U becomes the subspace of span[U V] that A M reduces most (the
+ * smallest singular values of the small matrix, as in Al Daas, Grigori, Henon
+ * and Ricoux, ACM TOMS 47(2), 2021), found by inverse iteration with the
+ * triangular factor of the least-squares problem.  In these directions a
+ * restarted method converges slowly.
  *
- * U stays in the solver: a later solve, with other right-hand sides or with
- * values that changed a little (sps_operator_set_values), starts with C = A M U
- * made anew, r / k products.  So does a cycle after one that promised too much:
- * C drifts by eps ||A M|| ||U||.
+ * U is kept in the solver: a later solve, with other right-hand sides or
+ * slightly changed values (sps_operator_set_values), starts with C = A M U
+ * recomputed, r / k products.  So does a cycle after one whose residual
+ * estimate was too low: the error of C grows by eps ||A M|| ||U||.
  *
  * Block reads and writes beyond block_gmres: C in each pass of the
  * orthogonalisation, r / k; at the end of a cycle V three times. */
-#include "arnoldi.h"
+#include "solvers/arnoldi.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "timer.h"
+#include "core/team.h"
+#include "core/timer.h"
 
-/* Columns of the Krylov basis of a cycle at most: the small matrices are
- * worked on by the host. */
+/* Maximum columns of the Krylov basis of a cycle: the small matrices are
+ * processed on the host. */
 #define WIDEST 512
 #define MOST_KEPT 256
 /* Steps of inverse iteration. */
@@ -47,32 +48,32 @@ struct block_gcrodr {
     sps_small *Y, *BY;   /* solution, and B Y */
     sps_small *CR;       /* C'R */
     sps_small *UU, *UV;  /* U'U, U'V */
-    sps_small *Z, *P, *top;      /* of recycle(): [U V] Z, [C V] P */
+    sps_small *Z, *P, *top;      /* in recycle(): [U V] Z, [C V] P */
     sps_small *G, *T;    /* r x r */
     double *length;      /* r: norms of U's columns */
     int m, j, r, kept, scratch_rows;
     double *scratch;     /* scratch_rows x r */
 };
 
-/* The width of U: as asked for, or two vectors a column. */
-static int width_of(const sps_solver *s)
+/* Columns of U: option recycle, or two for each right-hand side. */
+static int width_of(const sps_linear *s)
 {
     int r = s->opt.recycle;
 
     if (r == 0) r = s->columns < 5 ? 10 : 2 * s->columns;
     if (r > MOST_KEPT) r = MOST_KEPT;
-    if (r > s->n / 2) r = (int)(s->n / 2);
+    if (r > s->rows / 2) r = (int)(s->rows / 2);
     return r < 1 ? 1 : r;
 }
 
-static sps_status setup(sps_solver *s, void *method)
+static sps_status setup(sps_linear *s, void *method)
 {
     struct block_gcrodr *m = method;
     sps_status st = SPS_OK;
     int k = s->columns, most, rows;
 
     m->r = width_of(s);
-    m->m = s->n < s->opt.restart ? (int)s->n : s->opt.restart;
+    m->m = s->rows < s->opt.restart ? (int)s->rows : s->opt.restart;
     if (m->m > WIDEST / k) m->m = WIDEST / k;
     if (m->m < 1) m->m = 1;
     most = m->m * k;
@@ -102,8 +103,9 @@ static void view_C(const struct block_gcrodr *m, int kept, sps_block *C)
     spsi_block_view(m->a.V, m->r - kept, kept, C);
 }
 
-/* --- C = A M U, orthonormal, for a new system and where a residual drifted */
-static sps_status multiply_all(sps_solver *s, struct block_gcrodr *m)
+/* --- C = A M U; for a new system, and after a cycle whose residual estimate
+ * was too low */
+static sps_status multiply_all(sps_linear *s, struct block_gcrodr *m)
 {
     sps_block C, U, to, *room = s->work[2], *W = s->work[1];
     const sps_block *z;
@@ -117,15 +119,15 @@ static sps_status multiply_all(sps_solver *s, struct block_gcrodr *m)
         spsi_block_narrow(W, w);
         spsi_block_view(m->U, i, w, &U);
         spsi_block_view(&C, i, w, &to);
-        SPS_TRY(spsi_solver_direction(s, &U, room, &z));
-        SPS_TRY(spsi_solver_apply(s, z, W));
+        SPS_TRY(spsi_linear_direction(s, &U, room, &z));
+        SPS_TRY(spsi_linear_apply(s, z, W));
         SPS_TRY(spsi_copy(W, &to));
     }
 fail:
     return st;
 }
 
-/* X = X T for the first `kept` columns, by way of next; result to `to`. */
+/* to = X T, formed in m->next, since `to` may overlap X. */
 static sps_status transform(struct block_gcrodr *m, const sps_block *X,
                             const sps_small *T, sps_block *to)
 {
@@ -139,8 +141,8 @@ fail:
     return st;
 }
 
-/* One pass of C'C = I, with U following. */
-static sps_status orthonormalise(sps_solver *s, struct block_gcrodr *m)
+/* One pass of C = C T, U = U T with T such that C'C = I; kept = the rank. */
+static sps_status orthonormalise(sps_linear *s, struct block_gcrodr *m)
 {
     sps_block C, U, to;
     double condition;
@@ -175,21 +177,21 @@ static sps_status add_kept(struct block_gcrodr *m, double a,
 }
 
 /* X += M D. */
-static sps_status add_solution(sps_solver *s, const sps_block *D)
+static sps_status add_solution(sps_linear *s, const sps_block *D)
 {
     sps_block *room = s->work[2];
     const sps_block *z;
     sps_status st = SPS_OK;
 
     spsi_block_narrow(room, s->k);
-    SPS_TRY(spsi_solver_direction(s, D, room, &z));
+    SPS_TRY(spsi_linear_direction(s, D, room, &z));
     SPS_TRY(spsi_axpby(1.0, z, 1.0, &s->X));
 fail:
     return st;
 }
 
 /* X += M U C'R, R -= C C'R. */
-static sps_status take_kept(sps_solver *s, struct block_gcrodr *m)
+static sps_status take_kept(sps_linear *s, struct block_gcrodr *m)
 {
     sps_block C, *D = s->work[1];
     sps_status st = SPS_OK;
@@ -209,14 +211,14 @@ fail:
     return st;
 }
 
-static sps_status start(sps_solver *s, void *method)
+static sps_status start(sps_linear *s, void *method)
 {
     struct block_gcrodr *m = method;
     sps_block *P = s->work[0];
     sps_status st = SPS_OK;
 
     m->j = 0;
-    if (m->kept && (s->iteration == 0 || s->event)) {
+    if (m->kept && (s->course.iteration == 0 || s->course.event)) {
         SPS_TRY(multiply_all(s, m));
         for (int pass = 0; pass < 2 && m->kept; pass++)
             SPS_TRY(orthonormalise(s, m));
@@ -230,9 +232,9 @@ fail:
     return st;
 }
 
-/* --- a step */
+/* --- one step */
 
-/* The new columns of B and H. */
+/* Appends the new columns to B and H. */
 static void take_columns(struct block_gcrodr *m)
 {
     for (int c = 0; c < m->a.h->cols && m->kept; c++)
@@ -241,34 +243,34 @@ static void take_columns(struct block_gcrodr *m)
     spsi_least_squares_append(&m->q, m->a.h, m->kept, m->a.S);
 }
 
-static sps_status step(sps_solver *s, void *method)
+static sps_status step(sps_linear *s, void *method)
 {
     struct block_gcrodr *m = method;
     sps_block *P = s->work[0], *W = s->work[1], *room = s->work[2];
     const sps_block *z;
     sps_status st = SPS_OK;
 
-    s->renew = P->k == 0;   /* U held all of the residual but rounding */
+    s->renew = P->k == 0;   /* U contained the residual up to rounding */
     if (s->renew) return st;
     spsi_block_narrow(room, P->k);
     spsi_block_narrow(W, P->k);
-    SPS_TRY(spsi_solver_direction(s, P, room, &z));
-    SPS_TRY(spsi_solver_apply(s, z, W));
+    SPS_TRY(spsi_linear_direction(s, P, room, &z));
+    SPS_TRY(spsi_linear_apply(s, z, W));
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
     st = spsi_arnoldi_extend(s, &m->a, W, P);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
     if (st != SPS_OK || s->stop) return st;
     take_columns(m);
     m->j++;
-    spsi_arnoldi_look_round(s, &m->a, &m->q, P->k, m->j == m->m);
+    spsi_arnoldi_finish_step(s, &m->a, &m->q, P->k, m->j == m->m);
 fail:
     return st;
 }
 
-/* --- the next U.  With the columns of U scaled by 1 / length,
+/* --- the next U: inverse iteration Z = (F'F)^-1 N Z.  With D = diag(length)
  *
- *     [D B]          [U'U  U'V]
- * F = [0 H],     N = [V'U   I ],     inverse iteration (F'F)^-1 N. */
+ *     [D^-1 B]          [D^-1 U'U D^-1  D^-1 U'V]
+ * F = [0    H],     N = [V'U D^-1       I       ]. */
 
 static double *at(const sps_small *C, int j) { return spsi_small_at(C, 0, j); }
 
@@ -306,7 +308,8 @@ static void solve_normal(const struct block_gcrodr *m, double *y)
     for (int i = 0; i < u; i++) y[i] *= m->length[i];
 }
 
-/* U'U, U'V and the lengths of U, scaled. */
+/* UU = D^-1 U'U D^-1 and UV = D^-1 U'V, D = diag(length), the norms of U's
+ * columns.  U is not changed. */
 static sps_status measure(struct block_gcrodr *m)
 {
     sps_block U, V;
@@ -327,8 +330,8 @@ fail:
     return st;
 }
 
-/* Z = Z T with Z T orthonormal (by the Gram matrix of X = Z or of F Z); X
- * follows.  False when nothing is left. */
+/* Z = Z T and, unless it is NULL, X = X T, with T such that X T (Z T if X is
+ * NULL) is orthonormal.  False if the rank is 0 or a number not finite. */
 static bool normalise(struct block_gcrodr *m, sps_small *Z, sps_small *X)
 {
     double condition;
@@ -347,8 +350,23 @@ static bool normalise(struct block_gcrodr *m, sps_small *Z, sps_small *X)
     return true;
 }
 
-/* Z spans the smallest singular directions. */
-static bool iterate(sps_solver *s, struct block_gcrodr *m)
+/* Multiplies columns first .. last-1 of Z by (F'F)^-1 N. */
+static void solve_columns(void *data, int64_t first, int64_t last)
+{
+    struct block_gcrodr *m = data;
+
+    for (int j = (int)first; j < last; j++) {
+        double *y = m->scratch + (int64_t)j * m->scratch_rows;
+
+        multiply_gram(m, at(m->Z, j), y);
+        solve_normal(m, y);
+        memcpy(at(m->Z, j), y, (size_t)m->Z->rows * sizeof *y);
+    }
+}
+
+/* Z = the directions of the smallest singular values of F: SWEEPS times Z =
+ * (F'F)^-1 N Z, orthonormalised, from random numbers. */
+static bool iterate(sps_linear *s, struct block_gcrodr *m)
 {
     int size = m->kept + m->q.columns, r = size < m->r ? size : m->r;
     uint64_t random = 1;
@@ -362,21 +380,14 @@ static bool iterate(sps_solver *s, struct block_gcrodr *m)
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         int cols = m->Z->cols;
 
-#pragma omp parallel for num_threads(s->ctx->threads) schedule(static)         \
-    if (size * cols > 4096)
-        for (int j = 0; j < cols; j++) {
-            double *y = m->scratch + (int64_t)j * m->scratch_rows;
-
-            multiply_gram(m, at(m->Z, j), y);
-            solve_normal(m, y);
-            memcpy(at(m->Z, j), y, (size_t)size * sizeof *y);
-        }
+        spsi_team_run(s->ctx, cols, (int64_t)cols * size * size, solve_columns,
+                      m);
         if (!normalise(m, m->Z, NULL)) return false;
     }
     return true;
 }
 
-/* P = F Z, then both so that P is orthonormal. */
+/* P = F Z; twice Z = Z T, P = P T, so that P'P = I. */
 static bool image(struct block_gcrodr *m)
 {
     int u = m->kept, t = m->q.columns;
@@ -395,7 +406,8 @@ static bool image(struct block_gcrodr *m)
     return normalise(m, m->Z, m->P) && normalise(m, m->Z, m->P);
 }
 
-/* Rows first .. first + rows - 1 of A, divided by length unless NULL. */
+/* out = rows first .. first + rows - 1 of A; unless length is NULL, out row i
+ * is divided by length[i]. */
 static void take_rows(const sps_small *A, int first, int rows,
                       const double *length, sps_small *out)
 {
@@ -405,7 +417,8 @@ static void take_rows(const sps_small *A, int first, int rows,
             at(out, j)[i] = at(A, j)[first + i] / (length ? length[i] : 1);
 }
 
-/* next = (old columns) top + V bottom; rows: of bottom. */
+/* next = old D^-1 A_1 + V A_2, A_1 the first m->kept rows of A, A_2 the next
+ * `rows`, D = diag(length), or I if length is NULL. */
 static sps_status mix(struct block_gcrodr *m, const sps_block *old,
                       const sps_small *A, const double *length, int rows)
 {
@@ -424,7 +437,7 @@ fail:
     return st;
 }
 
-static sps_status recycle(sps_solver *s, struct block_gcrodr *m)
+static sps_status recycle(sps_linear *s, struct block_gcrodr *m)
 {
     sps_block U, C, next, to;
     sps_status st = SPS_OK;
@@ -445,8 +458,8 @@ fail:
     return st;
 }
 
-/* X += M (V Y - U B Y), and the next U. */
-static sps_status flush(sps_solver *s, void *method)
+/* X += M (V Y - U B Y), and computes the next U. */
+static sps_status flush(sps_linear *s, void *method)
 {
     struct block_gcrodr *m = method;
     sps_block V, *D = s->work[1];
@@ -472,7 +485,7 @@ fail:
     return st;
 }
 
-static void destroy(sps_solver *s, void *method)
+static void destroy(sps_linear *s, void *method)
 {
     struct block_gcrodr *m = method;
     sps_small **all[] = { &m->B, &m->Y, &m->BY, &m->CR, &m->UU, &m->UV, &m->Z,
@@ -488,7 +501,7 @@ static void destroy(sps_solver *s, void *method)
     spsi_free(s->ctx, m->scratch);
 }
 
-SPS_DEFINE(sps_solver_type, spsi_solver_block_gcrodr) = {
+SPS_DEFINE(sps_linear_type, spsi_solver_block_gcrodr) = {
     .name = "block_gcrodr",
     .size = sizeof(struct block_gcrodr),
     .blocks = 3,

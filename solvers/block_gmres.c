@@ -1,54 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* block_gmres.c - restarted block GMRES (Vital 1990; Simoncini and Gallopoulos,
  * Linear Algebra Appl. 247, 1996): all columns minimise over one block Krylov
- * space.  Right preconditioning; with option flexible the preconditioned
- * blocks are kept as well.
+ * space.  Right preconditioning; with option flexible the preconditioned blocks
+ * are stored as well.
  *
  *     V_0 S = orth(R);   W = A M V_j;   V_(j+1) by block Arnoldi (arnoldi.h);
  *     X += M V Y,  Y = argmin || E_1 S - H Y ||.
  *
- * Blocks get narrower where right-hand sides, or what A makes of them, are
- * dependent.  What deflation left out makes the residual of the least-squares
- * problem wrong by as much; the driver starts each cycle from the true one, and
- * columns that are done leave then.
+ * A block becomes narrower where its columns are linearly dependent.  The
+ * residual of the least-squares problem lacks the parts that were dropped; the
+ * driver starts each cycle from the true residual, and converged columns are
+ * deflated then.
  *
- * The basis may be stored in floats (option basis), as that of gmres.
+ * The basis may be stored in single precision (option precision), as in gmres.
  *
  * A step in n x k block reads and writes, j blocks before it: SpMM 2, M 2,
- * orthogonalisation 4 (j + 1) + 6 (floats: 2 (j + 1) + 6), orth 8; 4 n (j + 1)
+ * orthogonalisation 4 (j + 1) + 6 (single: 2 (j + 1) + 6), orth 8; 4 n (j + 1)
  * k^2 multiply-adds. */
-#include "arnoldi.h"
-#include "single.h"
-#include "timer.h"
+#include "solvers/arnoldi.h"
+#include "block/single.h"
+#include "core/timer.h"
 
-/* Columns of the basis at most: the least-squares problem is solved on the
- * host, in their square. */
+/* Maximum columns of the basis: the least-squares problem is solved on the
+ * host, O(rows columns) for each new column. */
 #define WIDEST 4096
 
 struct block_gmres {
     sps_arnoldi a;
-    sps_block *Z;        /* M V; flexible alone */
+    sps_block *Z;        /* M V; flexible only */
     sps_least_squares q;
     sps_small *Y;
     int m, j;            /* steps of a cycle, steps taken */
 };
 
-static bool plain(const sps_solver *s)
+static bool plain(const sps_linear *s)
 {
     return !s->null && (!s->M || s->M->identity);
 }
 
-static sps_status setup(sps_solver *s, void *method)
+static sps_status setup(sps_linear *s, void *method)
 {
     struct block_gmres *m = method;
     sps_status st = SPS_OK;
     int k = s->columns, most;
 
-    m->m = s->n < s->opt.restart ? (int)s->n : s->opt.restart;
+    m->m = s->rows < s->opt.restart ? (int)s->rows : s->opt.restart;
     if (m->m > WIDEST / k) m->m = WIDEST / k;
     if (m->m < 1) m->m = 1;
     most = (m->m + 1) * k;
-    SPS_TRY(spsi_arnoldi_open(s, most, s->single, &m->a));
+    SPS_TRY(spsi_arnoldi_open(s, most, s->method.single, &m->a));
     if (s->opt.flexible)
         SPS_TRY(spsi_block_create(s->ctx, s->n, m->m * k, SPS_F64, &m->Z));
     SPS_TRY(spsi_least_squares_open(s->ctx, most, m->m * k, k, &m->q));
@@ -57,7 +57,7 @@ fail:
     return st;
 }
 
-static sps_status start(sps_solver *s, void *method)
+static sps_status start(sps_linear *s, void *method)
 {
     struct block_gmres *m = method;
     sps_block *P = s->work[0];
@@ -71,8 +71,8 @@ fail:
     return st;
 }
 
-/* W = A M P; M P is kept in the flexible form. */
-static sps_status multiply(sps_solver *s, struct block_gmres *m,
+/* W = A M P; with flexible M P is stored. */
+static sps_status multiply(sps_linear *s, struct block_gmres *m,
                            const sps_block *P, sps_block *W)
 {
     sps_status st = SPS_OK;
@@ -81,23 +81,23 @@ static sps_status multiply(sps_solver *s, struct block_gmres *m,
 
     spsi_block_narrow(work, P->k);
     spsi_block_narrow(W, P->k);
-    SPS_TRY(spsi_solver_direction(s, P, work, &z));
+    SPS_TRY(spsi_linear_direction(s, P, work, &z));
     if (m->Z && z == work) {
         spsi_block_view(m->Z, m->q.columns, P->k, &room);
         SPS_TRY(spsi_copy(z, &room));
     }
-    SPS_TRY(spsi_solver_apply(s, z, W));
+    SPS_TRY(spsi_linear_apply(s, z, W));
 fail:
     return st;
 }
 
-static sps_status step(sps_solver *s, void *method)
+static sps_status step(sps_linear *s, void *method)
 {
     struct block_gmres *m = method;
     sps_block *P = s->work[0], *W = s->work[1];
     sps_status st = SPS_OK;
 
-    if (P->k == 0) {   /* the residual itself is rounding */
+    if (P->k == 0) {   /* the residual is at rounding level */
         s->stop = SPS_STOP_BREAKDOWN;
         return st;
     }
@@ -109,14 +109,14 @@ static sps_status step(sps_solver *s, void *method)
     spsi_phase_begin(s->ctx, SPS_PHASE_SMALL);
     spsi_least_squares_append(&m->q, m->a.h, 0, m->a.S);
     m->j++;
-    spsi_arnoldi_look_round(s, &m->a, &m->q, P->k, m->j == m->m);
+    spsi_arnoldi_finish_step(s, &m->a, &m->q, P->k, m->j == m->m);
     spsi_phase_end(s->ctx, SPS_PHASE_SMALL);
 fail:
     return st;
 }
 
 /* X += M V Y. */
-static sps_status flush(sps_solver *s, void *method)
+static sps_status flush(sps_linear *s, void *method)
 {
     struct block_gmres *m = method;
     sps_block V, *U = s->work[1], *room = s->work[2];
@@ -132,13 +132,13 @@ static sps_status flush(sps_solver *s, void *method)
     spsi_block_narrow(U, s->k);
     spsi_block_narrow(room, s->k);
     SPS_TRY(spsi_mul_small(1.0, &V, m->Y, 0.0, U));
-    SPS_TRY(spsi_solver_direction(s, U, room, &z));
+    SPS_TRY(spsi_linear_direction(s, U, room, &z));
     SPS_TRY(spsi_axpby(1.0, z, 1.0, &s->X));
 fail:
     return st;
 }
 
-static sps_status widen(sps_solver *s, void *method)
+static sps_status widen(sps_linear *s, void *method)
 {
     struct block_gmres *m = method;
 
@@ -146,7 +146,7 @@ static sps_status widen(sps_solver *s, void *method)
     return spsi_block_widen(m->a.V);
 }
 
-static void destroy(sps_solver *s, void *method)
+static void destroy(sps_linear *s, void *method)
 {
     struct block_gmres *m = method;
 
@@ -156,7 +156,7 @@ static void destroy(sps_solver *s, void *method)
     spsi_small_destroy(&m->Y);
 }
 
-SPS_DEFINE(sps_solver_type, spsi_solver_block_gmres) = {
+SPS_DEFINE(sps_linear_type, spsi_solver_block_gmres) = {
     .name = "block_gmres",
     .size = sizeof(struct block_gmres),
     .blocks = 3,

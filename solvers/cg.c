@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cg.c - conjugate gradients (Hestenes and Stiefel 1952) for many right-hand
- * sides side by side: one shared SpMM, own scalars for each column.
+ * sides at once: one shared SpMM, scalars by column.
  *
  *     Q = A P;  a_j = r_j'z_j / p_j'q_j;  X += P diag(a);  R -= Q diag(a);
  *     Z = M R;  b_j = r_j'z_j (new) / r_j'z_j (old);  P = Z + P diag(b).
  *
- * A step in n x k block reads and writes: SpMM 2 | p'q 2 | X, R 6 |
- * Z = D^-1 R 2 | r'z 2 (none of both where M is a multiple of I) |
+ * A step in n x k block reads and writes: SpMM 2 | p'q 2 | R 3 | X 3 |
+ * Z = D^-1 R 2 | r'z 2 (neither if M is a multiple of I) |
  * Z + P b 3. */
-#include "solver.h"
+#include "driver/linear.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#include "steps.h"
-#include "timer.h"
+#include "driver/fused_cg.h"
+#include "core/timer.h"
 
 struct cg {
     double *rz, *a, *b, *pq, *norm2, *one;   /* k each */
-    sps_steps *steps;   /* steps in the place, or NULL */
-    bool ready;         /* they have rz */
-    int why;            /* they stopped: SPS_STEPS_... */
+    sps_fused_cg *steps;   /* fused steps of the backend, or NULL */
+    bool ready;         /* the fused steps have rz */
+    int why;            /* why the fused steps stopped: SPS_FUSED_... */
 };
 
-static sps_status setup(sps_solver *s, void *method)
+static sps_status setup(sps_linear *s, void *method)
 {
     struct cg *m = method;
     sps_status st = SPS_OK;
@@ -33,12 +33,12 @@ static sps_status setup(sps_solver *s, void *method)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         SPS_TRY(SPS_NEW(s->ctx, s->columns, all[i]));
     for (int j = 0; j < s->columns; j++) m->one[j] = 1;
-    SPS_TRY(spsi_steps_create(s->ctx, s->columns, true, 0, &m->steps));
+    SPS_TRY(spsi_fused_cg_create(s->ctx, s->columns, true, 0, &m->steps));
 fail:
     return st;
 }
 
-static sps_status timed_dots(sps_solver *s, const sps_block *X,
+static sps_status timed_dots(sps_linear *s, const sps_block *X,
                              const sps_block *Y, double *out)
 {
     sps_status st;
@@ -49,14 +49,14 @@ static sps_status timed_dots(sps_solver *s, const sps_block *X,
     return st;
 }
 
-static sps_status start(sps_solver *s, void *method)
+static sps_status start(sps_linear *s, void *method)
 {
     struct cg *m = method;
     sps_block *P = s->work[0];
     sps_status st = SPS_OK;
 
     spsi_block_narrow(P, s->k);
-    SPS_TRY(spsi_solver_precondition(s, &s->R, P));
+    SPS_TRY(spsi_linear_precondition(s, &s->R, P));
     SPS_TRY(timed_dots(s, &s->R, P, m->rz));
     m->ready = false;
     m->why = 0;
@@ -65,37 +65,40 @@ fail:
     return st;
 }
 
-/* Steps in the place; what is not regular is left to step(). */
-static sps_status ahead(sps_solver *s, void *method, int *count, int *taken,
+/* Up to *count fused steps.  *taken = 0 where the fused steps cannot be used,
+ * or some p'Ap is not positive: step() takes that step. */
+static sps_status queue(sps_linear *s, void *method, int *count, int *taken,
                         double *norms)
 {
     struct cg *m = method;
+    sps_fused_cg_task t;
     sps_status st = SPS_OK;
 
     *taken = 0;
-    if (!spsi_steps_serve(s, m->steps)) return st;
-    if (m->why & SPS_STEPS_BROKEN) s->stop = SPS_STOP_NOT_FINITE;
-    if (s->stop || m->why & SPS_STEPS_LENGTHS) return st;
-    if (!m->ready)
-        SPS_TRY(spsi_steps_begin(s, m->steps, s->work[0], m->rz));
+    if (!spsi_linear_fused(s, s->work[0], s->work[1], &t)) return st;
+    if (!spsi_fused_cg_serve(m->steps, &t)) return st;
+    if (m->why & SPS_FUSED_BROKEN) s->stop = SPS_STOP_NOT_FINITE;
+    if (s->stop || m->why & SPS_FUSED_LENGTHS) return st;
+    if (!m->ready) SPS_TRY(spsi_fused_cg_begin(m->steps, &t, m->rz));
     m->ready = true;
-    SPS_TRY(spsi_steps_take(s, m->steps, s->work[0], s->work[1], count, taken,
-                            norms, &m->why));
+    SPS_TRY(spsi_fused_cg_take(m->steps, &t, count, taken, norms, &m->why));
+    spsi_linear_count(s, *taken);
     if (*taken == 0) {
-        if (m->why & SPS_STEPS_BROKEN) s->stop = SPS_STOP_NOT_FINITE;
+        if (m->why & SPS_FUSED_BROKEN) s->stop = SPS_STOP_NOT_FINITE;
         return st;
     }
-    spsi_steps_scalars(m->steps, m->rz);
+    spsi_fused_cg_scalars(m->steps, m->rz);
     s->width = 0;
-    for (int p = 0; p < s->k; p++) s->width += !s->done[p];
+    for (int p = 0; p < s->k; p++) s->width += !s->at.done[p];
 fail:
     return st;
 }
 
-/* Why p'Ap is not positive: negative beyond rounding, A is indefinite.  Where
- * A is semidefinite, ||A p||^2 <= ||A|| p'A p: an A p that is as good as zero
- * puts p in the null space, a longer one says indefinite as well. */
-static sps_status name_flat(sps_solver *s, struct cg *m, const sps_block *P,
+/* Why p'Ap is not positive: negative beyond rounding, A is indefinite.  If A is
+ * semidefinite, ||A p||^2 <= ||A|| p'A p: an A p that is zero up to rounding
+ * means that p is in the null space, a longer one that A is indefinite as
+ * well. */
+static sps_status name_flat(sps_linear *s, struct cg *m, const sps_block *P,
                             const sps_block *Q)
 {
     const double rounding = 1e3 * DBL_EPSILON * s->norm_A;
@@ -104,7 +107,7 @@ static sps_status name_flat(sps_solver *s, struct cg *m, const sps_block *P,
     SPS_TRY(timed_dots(s, P, P, m->b));
     SPS_TRY(timed_dots(s, Q, Q, m->norm2));
     for (int p = 0; p < s->k; p++) {
-        if (s->done[p] || m->pq[p] > 0) continue;
+        if (s->at.done[p] || m->pq[p] > 0) continue;
         s->stop = m->pq[p] < -rounding * m->b[p] ||
                   m->norm2[p] > 16 * rounding * s->norm_A * m->b[p]
                       ? SPS_STOP_INDEFINITE
@@ -115,8 +118,8 @@ fail:
     return st;
 }
 
-/* a_j, or the reason why there is none. */
-static sps_status lengths(sps_solver *s, struct cg *m, const sps_block *P,
+/* a_j = rz_j / p_j'q_j; sets s->stop where that is not possible. */
+static sps_status lengths(sps_linear *s, struct cg *m, const sps_block *P,
                           const sps_block *Q)
 {
     sps_status st = SPS_OK;
@@ -125,7 +128,7 @@ static sps_status lengths(sps_solver *s, struct cg *m, const sps_block *P,
     s->width = 0;
     for (int p = 0; p < s->k; p++) {
         m->a[p] = 0;
-        if (s->done[p]) continue;
+        if (s->at.done[p]) continue;
         s->width++;
         if (!isfinite(m->pq[p]) || !isfinite(m->rz[p]))
             s->stop = SPS_STOP_NOT_FINITE;
@@ -140,15 +143,14 @@ static sps_status lengths(sps_solver *s, struct cg *m, const sps_block *P,
     return st;
 }
 
-/* P = Z + P diag(b).  Where Z is R its products are the squares of the norms,
- * which are there already. */
-static sps_status redirect(sps_solver *s, struct cg *m, sps_block *P,
+/* P = Z + P diag(b).  If Z is R, r'z are the squared norms, which are known. */
+static sps_status redirect(sps_linear *s, struct cg *m, sps_block *P,
                            sps_block *room)
 {
     sps_status st = SPS_OK;
     const sps_block *Z;
 
-    SPS_TRY(spsi_solver_direction(s, &s->R, room, &Z));
+    SPS_TRY(spsi_linear_direction(s, &s->R, room, &Z));
     if (Z == room)
         SPS_TRY(timed_dots(s, &s->R, Z, m->pq));
     else
@@ -164,7 +166,23 @@ fail:
     return st;
 }
 
-static sps_status step(sps_solver *s, void *method)
+/* R -= Q diag(a), X += P diag(a). */
+static sps_status advance(sps_linear *s, struct cg *m, const sps_block *P,
+                          const sps_block *Q)
+{
+    sps_status st;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    SPS_TRY(spsi_subtract_cols(Q, m->a, &s->R, m->norm2));
+    for (int p = 0; p < s->k; p++) m->b[p] = sqrt(m->norm2[p]);
+    SPS_TRY(spsi_best_update(s, m->b));
+    if (!s->stop) SPS_TRY(spsi_axpby_cols(m->a, P, m->one, &s->X));
+fail:
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    return st;
+}
+
+static sps_status step(sps_linear *s, void *method)
 {
     struct cg *m = method;
     sps_block *P = s->work[0], *Q = s->work[1], *Z = s->work[2];
@@ -174,22 +192,18 @@ static sps_status step(sps_solver *s, void *method)
     m->why = 0;
     spsi_block_narrow(Q, s->k);
     spsi_block_narrow(Z, s->k);
-    SPS_TRY(spsi_solver_apply(s, P, Q));
+    SPS_TRY(spsi_linear_apply(s, P, Q));
     SPS_TRY(timed_dots(s, P, Q, m->pq));
     SPS_TRY(lengths(s, m, P, Q));
     if (s->stop) return st;
-    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    st = spsi_update_pair_cols(P, Q, m->a, &s->X, &s->R, m->norm2);
-    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
-    if (st != SPS_OK) return st;
-    for (int p = 0; p < s->k; p++) s->resnorm[p] = sqrt(m->norm2[p]);
-    SPS_TRY(redirect(s, m, P, Z));
+    SPS_TRY(advance(s, m, P, Q));
+    if (!s->stop) SPS_TRY(redirect(s, m, P, Z));
 fail:
     return st;
 }
 
-/* Directions belong to columns: they move along. */
-static sps_status permute(sps_solver *s, void *method, const int *from,
+/* Directions belong to columns and are permuted with them. */
+static sps_status permute(sps_linear *s, void *method, const int *from,
                           int count)
 {
     struct cg *m = method;
@@ -207,11 +221,11 @@ fail:
     return st;
 }
 
-static void destroy(sps_solver *s, void *method)
+static void destroy(sps_linear *s, void *method)
 {
     struct cg *m = method;
 
-    spsi_steps_destroy(&m->steps);
+    spsi_fused_cg_destroy(&m->steps);
     spsi_free(s->ctx, m->rz);
     spsi_free(s->ctx, m->a);
     spsi_free(s->ctx, m->b);
@@ -220,7 +234,7 @@ static void destroy(sps_solver *s, void *method)
     spsi_free(s->ctx, m->one);
 }
 
-SPS_DEFINE(sps_solver_type, spsi_solver_cg) = {
+SPS_DEFINE(sps_linear_type, spsi_solver_cg) = {
     .name = "cg",
     .mixed = "refinement",
     .needs = SPS_NEEDS_SPD | SPS_NEEDS_SYMMETRIC,
@@ -229,7 +243,7 @@ SPS_DEFINE(sps_solver_type, spsi_solver_cg) = {
     .setup = setup,
     .start = start,
     .step = step,
-    .ahead = ahead,
+    .queue = queue,
     .permute = permute,
     .destroy = destroy,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gmres.c - restarted GMRES (Saad and Schultz, SISSC 7, 1986) for many
- * right-hand sides side by side: products with A and passes over the basis are
- * shared, each column has a Krylov space and a Hessenberg matrix of its own.
- * Right preconditioning; with option flexible the preconditioned vectors are
- * kept as well, so that M may change from step to step (Saad, SISC 14, 1993).
+ * right-hand sides at once: products with A and passes over the basis are
+ * shared, each column has its own Krylov space and Hessenberg matrix.  Right
+ * preconditioning; with option flexible the preconditioned vectors are stored
+ * as well, so that M may change from step to step (Saad, SISC 14, 1993).
  *
  *     W = A M v_j;   twice: h = V'W, W -= V h;   v_(j+1) = W / ||W||;
  *     X += M V y  with  y = argmin || beta e_1 - H y ||.
@@ -11,45 +11,49 @@
  * Classical Gram-Schmidt twice keeps V orthonormal to working precision
  * (Giraud et al., Numer. Math. 101, 2005) with two passes of block operations.
  *
- * X is brought up to date only when a cycle ends (flush); until then resnorm
- * is the residual of the least-squares problem.  The driver starts each cycle
- * from the true residual.
+ * X is updated only when a cycle ends (flush); until then resnorm is the
+ * residual of the least-squares problem.  The driver starts each cycle from the
+ * true residual.
  *
- * The basis may be stored in floats (option basis; Aliaga et al., Int. J. High
- * Perform. Comput. Appl. 37, 2023): W, sums and products stay doubles, and the
- * product takes what was stored, so that A M v_j = V h holds up to the rounding
- * of v_(j+1) alone.  A cycle then ends where that would show.  Where one brings
- * nothing the next has its basis in doubles, whose room is taken then.
+ * The basis may be stored in single precision (option precision; Aliaga et al.,
+ * Int. J. High Perform. Comput. Appl. 37, 2023): W, sums and products stay in
+ * double precision, and the product uses the stored vector, so that A M v_j = V
+ * h holds up to the rounding of v_(j+1) only.  A cycle ends before this
+ * rounding affects the residual.  After a cycle without progress the basis is
+ * reallocated in double precision.
  *
  * Step j = 0 .. m-1 in n x k block reads and writes: SpMM 2, M 2,
  * orthogonalisation 4 (j + 1) + 6, v_(j+1) 2; a cycle of m = 50: 5,500 for
- * the orthogonalisation (floats: 2,900), 200 for the rest, and A m times. */
+ * the orthogonalisation (single: 2,900), 200 for the rest, and A m times. */
 #include <float.h>
 #include <math.h>
 
-#include "basis.h"
-#include "hessenberg.h"
-#include "single.h"
-#include "timer.h"
+#include "block/basis.h"
+#include "solvers/hessenberg.h"
+#include "block/single.h"
+#include "core/timer.h"
 
-/* Of a basis in floats: a residual below this part of the cycle's first is
- * looked at. */
+/* A cycle with a basis in single precision ends, so that the true residual is
+ * computed, once the residual of an open column is at most TRUST times that at
+ * the start of the cycle. */
 #define TRUST 1e-6
 
 struct gmres {
     sps_basis *V;       /* m + 1 blocks */
-    sps_basis *Z;       /* m blocks M v_j; flexible alone */
-    sps_block *v;       /* v_j in doubles while V is in floats; or NULL */
-    double *begun;      /* k: norms at the cycle's begin */
+    sps_basis *Z;       /* m blocks M v_j; flexible only */
+    sps_block *v;       /* v_j in doubles if V is in single precision, or
+                           NULL */
+    double *begun;      /* k: norms at the start of the cycle */
     sps_hessenberg h;
     sps_small *first, *again;   /* m x k: V'W of the two passes */
-    double *below, *inverse;    /* k: norms of the new vectors, and 1 / them */
-    bool *still;        /* k: the column's space is invariant, or empty */
+    double *below, *inverse;    /* k: norms of the new vectors, and inverses */
+    bool *frozen;       /* k: the Krylov space of the column is invariant, or
+                           its residual was zero */
     int m, j;           /* steps of a cycle, steps taken */
 };
 
-/* Whether M changes nothing but a factor, which drops out. */
-static bool plain(const sps_solver *s)
+/* Whether M is a multiple of the identity; its factor has no effect. */
+static bool plain(const sps_linear *s)
 {
     return !s->null && (!s->M || s->M->identity);
 }
@@ -59,42 +63,42 @@ static bool floats(const struct gmres *m)
     return m->V->all->dtype == SPS_F32;
 }
 
-static sps_status setup(sps_solver *s, void *method)
+static sps_status setup(sps_linear *s, void *method)
 {
     struct gmres *m = method;
     sps_status st = SPS_OK;
     int k = s->columns;
 
-    m->m = s->n < s->opt.restart ? (int)s->n : s->opt.restart;
+    m->m = s->rows < s->opt.restart ? (int)s->rows : s->opt.restart;
     if (m->m < 1) m->m = 1;
     SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m + 1,
-                              s->single ? SPS_F32 : SPS_F64, &m->V));
-    spsi_solver_tell_floats(s, m->V->all);
+                              s->method.single ? SPS_F32 : SPS_F64, &m->V));
+    spsi_linear_note_single(s, m->V->all);
     if (s->opt.flexible)
         SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m, SPS_F64,
                                   &m->Z));
-    if (s->single) SPS_TRY(sps_block_create(s->ctx, s->n, k, &m->v));
+    if (s->method.single) SPS_TRY(sps_block_create(s->ctx, s->n, k, &m->v));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->begun));
     SPS_TRY(spsi_hessenberg_open(s->ctx, k, m->m, &m->h));
     SPS_TRY(spsi_small_create(s->ctx, m->m, k, &m->first));
     SPS_TRY(spsi_small_create(s->ctx, m->m, k, &m->again));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->below));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->inverse));
-    SPS_TRY(SPS_NEW(s->ctx, k, &m->still));
+    SPS_TRY(SPS_NEW(s->ctx, k, &m->frozen));
 fail:
     return st;
 }
 
-/* Where v_l, or the W that is to become it, is worked on: its place in the
- * basis, or a block of doubles beside it. */
-static void vector(const sps_solver *s, const struct gmres *m, int l,
+/* The memory of v_l, or of the W that becomes it: in the basis, or a separate
+ * block of doubles. */
+static void vector(const sps_linear *s, const struct gmres *m, int l,
                    sps_block *view)
 {
     if (!floats(m)) spsi_basis_block(m->V, l, view);
     else spsi_block_view(m->v, 0, s->k, view);
 }
 
-/* A vector beside the basis goes there, and is what went there from now on. */
+/* Copies a separate vector to the basis, and the stored (rounded) one back. */
 static sps_status store(struct gmres *m, int l, sps_block *v)
 {
     sps_status st = SPS_OK;
@@ -108,20 +112,20 @@ fail:
     return st;
 }
 
-static sps_status start(sps_solver *s, void *method)
+static sps_status start(sps_linear *s, void *method)
 {
     struct gmres *m = method;
     sps_status st = SPS_OK;
     sps_block v;
 
-    SPS_TRY(spsi_block_retype(m->V->all, s->floats ? SPS_F32 : SPS_F64));
+    SPS_TRY(spsi_block_retype(m->V->all, s->method.floats ? SPS_F32 : SPS_F64));
     spsi_basis_narrow(m->V, s->k);
     if (m->Z) spsi_basis_narrow(m->Z, s->k);
     vector(s, m, 0, &v);
     SPS_TRY(spsi_norms(&s->R, m->below));
     for (int c = 0; c < s->k; c++) {
-        m->still[c] = !(m->below[c] > 0);
-        m->inverse[c] = m->still[c] ? 0 : 1 / m->below[c];
+        m->frozen[c] = !(m->below[c] > 0);
+        m->inverse[c] = m->frozen[c] ? 0 : 1 / m->below[c];
         m->begun[c] = m->below[c];
         spsi_hessenberg_start(&m->h, c, m->below[c]);
     }
@@ -134,7 +138,7 @@ fail:
 }
 
 /* W = A M v_j. */
-static sps_status multiply(sps_solver *s, struct gmres *m, sps_block *W)
+static sps_status multiply(sps_linear *s, struct gmres *m, sps_block *W)
 {
     sps_status st = SPS_OK;
     const sps_block *z;
@@ -143,15 +147,15 @@ static sps_status multiply(sps_solver *s, struct gmres *m, sps_block *W)
     vector(s, m, m->j, &v);
     if (m->Z) spsi_basis_block(m->Z, m->j, &room);
     else spsi_block_view(s->work[0], 0, s->k, &room);
-    SPS_TRY(spsi_solver_direction(s, &v, &room, &z));
-    SPS_TRY(spsi_solver_apply(s, z, W));
+    SPS_TRY(spsi_linear_direction(s, &v, &room, &z));
+    SPS_TRY(spsi_linear_apply(s, z, W));
 fail:
     return st;
 }
 
-/* Orthogonalises W against v_0 .. v_j: coefficients in first, norms of what is
- * left in below. */
-static sps_status orthogonalise(sps_solver *s, struct gmres *m, sps_block *W)
+/* Orthogonalises W against v_0 .. v_j: coefficients in first, norms of the
+ * result in below. */
+static sps_status orthogonalise(sps_linear *s, struct gmres *m, sps_block *W)
 {
     int count = m->j + 1;
     bool safe = true;
@@ -164,8 +168,8 @@ static sps_status orthogonalise(sps_solver *s, struct gmres *m, sps_block *W)
     for (int c = 0; c < s->k; c++) {
         for (int l = 0; l < count; l++)
             *spsi_small_at(m->first, l, c) += *spsi_small_at(m->again, l, c);
-        /* Squares that left the range of doubles. */
-        if (!m->still[c] && !(m->below[c] > 1e-280 && m->below[c] < 1e280))
+        /* The squares have left the range of doubles. */
+        if (!m->frozen[c] && !(m->below[c] > 1e-280 && m->below[c] < 1e280))
             safe = false;
         m->below[c] = sqrt(m->below[c]);
     }
@@ -174,49 +178,49 @@ fail:
     return st;
 }
 
-/* Takes the new column of each Hessenberg matrix.  A vector of which rounding
- * alone is left ends the column's space: it is invariant, and its solution the
- * last one ("happy breakdown") unless A is singular on it. */
-static void take(sps_solver *s, struct gmres *m)
+/* Appends the new column to each Hessenberg matrix.  If the new vector is at
+ * rounding level, the column's space is invariant and contains the solution
+ * ("happy breakdown"), unless A is singular on it. */
+static void take(sps_linear *s, struct gmres *m)
 {
     for (int c = 0; c < s->k; c++) {
         const double *top = spsi_small_at(m->first, 0, c);
         double length = m->below[c];
 
         m->inverse[c] = 0;
-        if (m->still[c]) continue;
+        if (m->frozen[c]) continue;
         for (int l = 0; l <= m->j; l++) length = hypot(length, top[l]);
         if (!isfinite(length)) {
             s->stop = SPS_STOP_NOT_FINITE;
             continue;
         }
         if (m->below[c] <= 16 * DBL_EPSILON * length) m->below[c] = 0;
-        m->still[c] = m->below[c] == 0;
-        if (!m->still[c]) m->inverse[c] = 1 / m->below[c];
+        m->frozen[c] = m->below[c] == 0;
+        if (!m->frozen[c]) m->inverse[c] = 1 / m->below[c];
         s->resnorm[c] = spsi_hessenberg_append(&m->h, c, top, m->below[c]);
     }
 }
 
-/* Whether the cycle is over: no room, or no open column that can go on.  One
- * whose space ended short of its threshold says that A is singular. */
-static void look_round(sps_solver *s, struct gmres *m)
+/* Ends the cycle if the basis is full, or if no open column can continue.  If
+ * an invariant space does not contain the solution, A is singular. */
+static void finish_step(sps_linear *s, struct gmres *m)
 {
     bool moving = false, stuck = false, lost = false;
 
     s->width = 0;
     for (int c = 0; c < s->k; c++) {
-        if (s->done[c]) continue;
-        s->width += !m->still[c];
-        moving = moving || !m->still[c];
+        if (s->at.done[c]) continue;
+        s->width += !m->frozen[c];
+        moving = moving || !m->frozen[c];
         lost = lost || (floats(m) && s->resnorm[c] <= TRUST * m->begun[c]);
-        if (m->still[c] && s->resnorm[c] > s->threshold[s->column[c]])
+        if (m->frozen[c] && s->resnorm[c] > s->rhs.threshold[s->at.column[c]])
             stuck = true;
     }
     if (!moving && stuck) s->stop = SPS_STOP_SINGULAR;
     if (!moving || lost || m->j == m->m) s->renew = true;
 }
 
-static sps_status step(sps_solver *s, void *method)
+static sps_status step(sps_linear *s, void *method)
 {
     struct gmres *m = method;
     sps_status st = SPS_OK;
@@ -236,13 +240,13 @@ static sps_status step(sps_solver *s, void *method)
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
     if (st != SPS_OK) return st;
     m->j++;
-    if (!s->stop) look_round(s, m);
+    if (!s->stop) finish_step(s, m);
 fail:
     return st;
 }
 
 /* X += M V y. */
-static sps_status flush(sps_solver *s, void *method)
+static sps_status flush(sps_linear *s, void *method)
 {
     struct gmres *m = method;
     sps_small *Y = m->first;
@@ -267,13 +271,13 @@ static sps_status flush(sps_solver *s, void *method)
     spsi_block_view(s->work[1], 0, s->k, &U);
     spsi_block_view(s->work[0], 0, s->k, &room);
     SPS_TRY(spsi_basis_update(1.0, m->V, most, Y, false, &U, NULL));
-    SPS_TRY(spsi_solver_direction(s, &U, &room, &z));
+    SPS_TRY(spsi_linear_direction(s, &U, &room, &z));
     SPS_TRY(spsi_axpby(1.0, z, 1.0, &s->X));
 fail:
     return st;
 }
 
-static sps_status widen(sps_solver *s, void *method)
+static sps_status widen(sps_linear *s, void *method)
 {
     struct gmres *m = method;
 
@@ -281,7 +285,7 @@ static sps_status widen(sps_solver *s, void *method)
     return spsi_block_widen(m->V->all);
 }
 
-static void destroy(sps_solver *s, void *method)
+static void destroy(sps_linear *s, void *method)
 {
     struct gmres *m = method;
 
@@ -294,10 +298,10 @@ static void destroy(sps_solver *s, void *method)
     spsi_small_destroy(&m->again);
     spsi_free(s->ctx, m->below);
     spsi_free(s->ctx, m->inverse);
-    spsi_free(s->ctx, m->still);
+    spsi_free(s->ctx, m->frozen);
 }
 
-SPS_DEFINE(sps_solver_type, spsi_solver_gmres) = {
+SPS_DEFINE(sps_linear_type, spsi_solver_gmres) = {
     .name = "gmres",
     .size = sizeof(struct gmres),
     .blocks = 2,

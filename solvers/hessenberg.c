@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hessenberg.c - see hessenberg.h. */
-#include "hessenberg.h"
+#include "solvers/hessenberg.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "upper.h"
+#include "block/upper.h"
 
 sps_status spsi_hessenberg_open(sps_context *ctx, int k, int m,
                                 sps_hessenberg *h)
@@ -20,6 +20,7 @@ sps_status spsi_hessenberg_open(sps_context *ctx, int k, int m,
     SPS_TRY(SPS_NEW(ctx, columns, &h->sine));
     SPS_TRY(SPS_NEW(ctx, columns + k, &h->g));
     SPS_TRY(SPS_NEW(ctx, k, &h->size));
+    SPS_TRY(SPS_NEW(ctx, 2 * (int64_t)m, &h->room));
 fail:
     return st;
 }
@@ -31,6 +32,7 @@ void spsi_hessenberg_close(sps_context *ctx, sps_hessenberg *h)
     spsi_free(ctx, h->sine);
     spsi_free(ctx, h->g);
     spsi_free(ctx, h->size);
+    spsi_free(ctx, h->room);
 }
 
 void spsi_hessenberg_start(sps_hessenberg *h, int p, double beta)
@@ -64,7 +66,7 @@ double spsi_hessenberg_append(sps_hessenberg *h, int p, const double *top,
     r[j] = length;
     g[j + 1] = 0;
     if (length > 0) return fabs(rotate(c[j], s[j], &g[j], &g[j + 1]));
-    /* A zero column takes nothing away from the residual. */
+    /* A zero column does not reduce the residual. */
     g[j + 1] = g[j];
     g[j] = 0;
     return fabs(g[j + 1]);
@@ -73,8 +75,10 @@ double spsi_hessenberg_append(sps_hessenberg *h, int p, const double *top,
 sps_status spsi_hessenberg_solve(sps_context *ctx, const sps_hessenberg *h,
                                  int p, double *y)
 {
-    return spsi_small_solve_upper(ctx, h->r + (int64_t)p * h->m * h->m,
-                                  h->size[p], h->m, 1,
-                                  h->g + (int64_t)p * (h->m + 1), h->m + 1, y,
-                                  h->m);
+    const double *g = h->g + (int64_t)p * (h->m + 1);
+    const double rest = fabs(g[h->size[p]]);
+
+    return spsi_small_solve_steps(ctx, h->r + (int64_t)p * h->m * h->m,
+                                  h->size[p], h->m, NULL, &rest, 1, g,
+                                  h->m + 1, y, h->m, h->room);
 }

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* idr.c - IDR(s) with bi-orthogonal vectors (van Gijzen and Sonneveld, ACM
- * TOMS 38(1), 2011) for many right-hand sides side by side: shared products,
- * own scalars for each column, right preconditioning.
+/* idr.c - IDR(s) with bi-orthogonal vectors (van Gijzen and Sonneveld, ACM TOMS
+ * 38(1), 2011) for many right-hand sides at once: shared products, scalars by
+ * column, right preconditioning with K (in the rest of the library: M).
  *
- * The residual is forced into spaces of shrinking dimension, s at a time, with
- * s random shadow vectors P, vectors G = A U and the lower triangle M = P'G.
- * Step j = 0 .. s-1 of a cycle, f = P'r:
+ * The residual is restricted to spaces of decreasing dimension, s at a time,
+ * with s random shadow vectors P, vectors G = A U and the lower triangle M =
+ * P'G.  Step j = 0 .. s-1 of a cycle, f = P'r:
  *
  *     M c = f (from j on);  v = r - sum c_i g_i;
- *     u_j = omega M^-1 v + sum c_i u_i;  g_j = A u_j;
- *     g_j, u_j lose their parts along p_0 .. p_(j-1);
+ *     u_j = omega K v + sum c_i u_i;  g_j = A u_j;
+ *     g_j is made orthogonal to p_0 .. p_(j-1), and u_j changed alike;
  *     beta = f_j / m_jj;  r -= beta g_j;  x += beta u_j;
  *
- * and step s: v = M^-1 r, t = A v, omega = t'r / t't, enlarged where t and r
- * are far from parallel (Sleijpen and van der Vorst, 1995), r -= omega t,
- * x += omega v.  X and R are true after each step, which is one product.
+ * and step s: v = K r, t = A v, omega = t'r / t't, increased if the cosine of t
+ * and r is below KAPPA (Sleijpen and van der Vorst, 1995), r -= omega t, x +=
+ * omega v.  X and R are up to date after each step, which is one product.
  *
  * Block reads and writes of a cycle, s = 4: 5 SpMM (10 and 5 A), 5 M (10),
  * the rest about 100. */
-#include "rearrange.h"
+#include "solvers/rearrange.h"
 
 #include <float.h>
 #include <math.h>
 
-#include "timer.h"
+#include "core/timer.h"
 
 #define KAPPA 0.7
 
@@ -31,23 +31,23 @@ struct idr {
     sps_basis *P, *G, *U;   /* s blocks each */
     sps_small *f, *c;       /* s x k */
     double *M;              /* k lower triangles s x s, by rows */
-    double *omega, *a, *b, *norm2;   /* k each */
+    double *omega, *a, *b, *norm2, *one;   /* k each */
     bool *broken;           /* k */
     int s, j, breakdowns;
 };
 
-/* Work blocks: 0 v and room, 1 the driver's and t, 2 room for M^-1. */
+/* Work blocks: 0 v and scratch, 1 the driver's and t, 2 scratch for K. */
 enum { V, T, ROOM };
 
-static sps_status setup(sps_solver *s, void *method)
+static sps_status setup(sps_linear *s, void *method)
 {
     struct idr *m = method;
     sps_status st = SPS_OK;
     int k = s->columns;
-    double **all[] = { &m->omega, &m->a, &m->b, &m->norm2 };
+    double **all[] = { &m->omega, &m->a, &m->b, &m->norm2, &m->one };
     sps_basis **stacks[] = { &m->P, &m->G, &m->U };
 
-    m->s = s->n < s->opt.idr_s ? (int)s->n : s->opt.idr_s;
+    m->s = s->rows < s->opt.idr_s ? (int)s->rows : s->opt.idr_s;
     if (m->s < 1) m->s = 1;
     for (int i = 0; i < 3; i++)
         SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->s, SPS_F64,
@@ -58,6 +58,7 @@ static sps_status setup(sps_solver *s, void *method)
         SPS_TRY(SPS_NEW(s->ctx, k, all[i]));
     SPS_TRY(SPS_NEW(s->ctx, (int64_t)k * m->s * m->s, &m->M));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->broken));
+    for (int c = 0; c < k; c++) m->one[c] = 1;
 fail:
     return st;
 }
@@ -67,7 +68,7 @@ static double *triangle(const struct idr *m, int c, int i, int j)
     return &m->M[(c * m->s + i) * m->s + j];
 }
 
-static void narrow(sps_solver *s, struct idr *m)
+static void narrow(sps_linear *s, struct idr *m)
 {
     for (int i = 0; i < 3; i++) spsi_block_narrow(s->work[i], s->k);
     spsi_basis_narrow(m->P, s->k);
@@ -75,15 +76,15 @@ static void narrow(sps_solver *s, struct idr *m)
     spsi_basis_narrow(m->U, s->k);
 }
 
-/* New shadow vectors at every start, so that a breakdown does not repeat. */
-static sps_status start(sps_solver *s, void *method)
+/* New shadow vectors at every start, so that a breakdown is not repeated. */
+static sps_status start(sps_linear *s, void *method)
 {
     struct idr *m = method;
     sps_status st = SPS_OK;
     sps_block p;
 
     narrow(s, m);
-    if (s->iteration == 0) m->breakdowns = 0;
+    if (s->course.iteration == 0) m->breakdowns = 0;
     for (int i = 0; i < m->s; i++) {
         spsi_basis_block(m->P, i, &p);
         SPS_TRY(sps_block_random(&p, (uint64_t)(1 + i + m->s *
@@ -103,13 +104,14 @@ fail:
     return st;
 }
 
-/* W = M^-1 V, in its own memory: it is changed afterwards. */
-static sps_status precondition(sps_solver *s, const sps_block *X, sps_block *W)
+/* W = K X; copied to W where K is the identity, since W is modified
+ * afterwards. */
+static sps_status precondition(sps_linear *s, const sps_block *X, sps_block *W)
 {
     const sps_block *z;
     sps_status st = SPS_OK;
 
-    SPS_TRY(spsi_solver_direction(s, X, W, &z));
+    SPS_TRY(spsi_linear_direction(s, X, W, &z));
     if (z != W) SPS_TRY(spsi_copy(z, W));
 fail:
     return st;
@@ -117,7 +119,7 @@ fail:
 
 /* --- steps 0 .. s-1 */
 
-/* c = M^-1 f from row j on, 0 before. */
+/* Solves M c = f in rows and columns from j on; c_i = 0 for i < j. */
 static void solve_triangle(struct idr *m, int columns)
 {
     spsi_small_shape(m->c, m->s, columns);
@@ -136,8 +138,8 @@ static void solve_triangle(struct idr *m, int columns)
     }
 }
 
-/* u_j = omega M^-1 (r - G c) + U c. */
-static sps_status direct(sps_solver *s, struct idr *m, sps_block *u)
+/* u_j = omega K (r - G c) + U c. */
+static sps_status direct(sps_linear *s, struct idr *m, sps_block *u)
 {
     sps_block *v = s->work[V], *room = s->work[ROOM];
     sps_status st = SPS_OK;
@@ -153,8 +155,9 @@ fail:
     return st;
 }
 
-/* From P'g, in c: the coefficients along g_0 .. g_(j-1), one after another, and
- * column j of M. */
+/* On entry c = P'g_j.  On return c_i, i < j, are the multiples of g_i to be
+ * subtracted, so that g_j is orthogonal to p_0 .. p_(j-1), and c_i = 0 for i >=
+ * j; column j of M is set. */
 static void biorthogonalise(struct idr *m, int columns)
 {
     for (int c = 0; c < columns; c++) {
@@ -173,14 +176,15 @@ static void biorthogonalise(struct idr *m, int columns)
     }
 }
 
-/* beta, and what f becomes; a pivot that is rounding ends the column. */
-static void lengths(sps_solver *s, struct idr *m)
+/* beta = f_j / m_jj;  f_i -= beta m_ij for i > j.  A column whose beta is not
+ * finite is frozen. */
+static void lengths(sps_linear *s, struct idr *m)
 {
     for (int c = 0; c < s->k; c++) {
         double *f = spsi_small_at(m->f, 0, c);
         double pivot = *triangle(m, c, m->j, m->j), beta = f[m->j] / pivot;
 
-        if (!isfinite(pivot) && !s->done[c]) s->stop = SPS_STOP_NOT_FINITE;
+        if (!isfinite(pivot) && !s->at.done[c]) s->stop = SPS_STOP_NOT_FINITE;
         if (!isfinite(beta)) m->broken[c] = true;
         if (m->broken[c]) beta = 0;
         m->a[c] = beta;
@@ -189,7 +193,21 @@ static void lengths(sps_solver *s, struct idr *m)
     }
 }
 
-static sps_status inner(sps_solver *s, struct idr *m)
+/* r -= a g, x += a u. */
+static sps_status advance(sps_linear *s, struct idr *m, const sps_block *u,
+                          const sps_block *g)
+{
+    sps_status st = SPS_OK;
+
+    SPS_TRY(spsi_subtract_cols(g, m->a, &s->R, m->norm2));
+    for (int c = 0; c < s->k; c++) m->norm2[c] = sqrt(m->norm2[c]);
+    SPS_TRY(spsi_best_update(s, m->norm2));
+    if (!s->stop) SPS_TRY(spsi_axpby_cols(m->a, u, m->one, &s->X));
+fail:
+    return st;
+}
+
+static sps_status inner(sps_linear *s, struct idr *m)
 {
     sps_block g, u;
     sps_status st = SPS_OK;
@@ -198,7 +216,7 @@ static sps_status inner(sps_solver *s, struct idr *m)
     spsi_basis_block(m->U, m->j, &u);
     if (m->j == 0) SPS_TRY(spsi_basis_dots(m->P, m->s, &s->R, m->f));
     SPS_TRY(direct(s, m, &u));
-    SPS_TRY(spsi_solver_apply(s, &u, &g));
+    SPS_TRY(spsi_linear_apply(s, &u, &g));
     SPS_TRY(spsi_basis_dots(m->P, m->s, &g, m->c));
     biorthogonalise(m, s->k);
     lengths(s, m);
@@ -207,52 +225,50 @@ static sps_status inner(sps_solver *s, struct idr *m)
         SPS_TRY(spsi_basis_update(-1.0, m->G, m->j, m->c, true, &g, NULL));
         SPS_TRY(spsi_basis_update(-1.0, m->U, m->j, m->c, true, &u, NULL));
     }
-    SPS_TRY(spsi_update_pair_cols(&u, &g, m->a, &s->X, &s->R, m->norm2));
+    SPS_TRY(advance(s, m, &u, &g));
 fail:
     return st;
 }
 
 /* --- step s */
 
-static sps_status outer(sps_solver *s, struct idr *m)
+static sps_status outer(sps_linear *s, struct idr *m)
 {
     sps_block *v = s->work[ROOM], *t = s->work[T];
     sps_status st = SPS_OK;
 
     spsi_block_narrow(t, s->k);
     SPS_TRY(precondition(s, &s->R, v));
-    SPS_TRY(spsi_solver_apply(s, v, t));
+    SPS_TRY(spsi_linear_apply(s, v, t));
     SPS_TRY(spsi_dots(t, &s->R, m->a));
     SPS_TRY(spsi_dots(t, t, m->b));
     for (int c = 0; c < s->k; c++) {
         double size = sqrt(m->b[c]) * s->resnorm[c], rho = fabs(m->a[c]) / size;
         double omega = m->a[c] / m->b[c];
 
-        if (!isfinite(m->a[c]) && !s->done[c]) s->stop = SPS_STOP_NOT_FINITE;
+        if (!isfinite(m->a[c]) && !s->at.done[c]) s->stop = SPS_STOP_NOT_FINITE;
         if (rho < KAPPA) omega *= KAPPA / rho;
         if (!isfinite(omega) || omega == 0) m->broken[c] = true;
         m->omega[c] = m->a[c] = m->broken[c] ? 0 : omega;
     }
     if (s->stop) return st;
-    SPS_TRY(spsi_update_pair_cols(v, t, m->a, &s->X, &s->R, m->norm2));
+    SPS_TRY(advance(s, m, v, t));
 fail:
     return st;
 }
 
-/* No open column can go on: start again, with other shadows, a few times. */
-static void look_round(sps_solver *s, struct idr *m)
+/* If all open columns are frozen: starts again with other shadow vectors, the
+ * fourth time stops (SPS_STOP_BREAKDOWN). */
+static void finish_step(sps_linear *s, struct idr *m)
 {
     s->width = 0;
-    for (int c = 0; c < s->k; c++) {
-        s->resnorm[c] = sqrt(m->norm2[c]);
-        s->width += !s->done[c] && !m->broken[c];
-    }
+    for (int c = 0; c < s->k; c++) s->width += !s->at.done[c] && !m->broken[c];
     if (s->width) return;
     s->renew = true;
     if (++m->breakdowns > 3) s->stop = SPS_STOP_BREAKDOWN;
 }
 
-static sps_status step(sps_solver *s, void *method)
+static sps_status step(sps_linear *s, void *method)
 {
     struct idr *m = method;
     sps_status st;
@@ -260,12 +276,12 @@ static sps_status step(sps_solver *s, void *method)
     SPS_TRY(m->j < m->s ? inner(s, m) : outer(s, m));
     if (s->stop) return st;
     m->j = m->j < m->s ? m->j + 1 : 0;
-    look_round(s, m);
+    finish_step(s, m);
 fail:
     return st;
 }
 
-static sps_status permute(sps_solver *s, void *method, const int *from,
+static sps_status permute(sps_linear *s, void *method, const int *from,
                           int count)
 {
     struct idr *m = method;
@@ -278,7 +294,7 @@ static sps_status permute(sps_solver *s, void *method, const int *from,
     SPS_TRY(spsi_rearrange_basis(m->G, from, room));
     SPS_TRY(spsi_rearrange_basis(m->U, from, room));
     spsi_rearrange_numbers(m->omega, from, count, m->a);
-    /* Columns leave to the back only: from[p] >= p, in order. */
+    /* Columns are deflated in order: from[p] >= p. */
     for (int p = 0; p < count; p++) {
         m->broken[p] = m->broken[from[p]];
         for (int i = 0; i < square; i++)
@@ -295,10 +311,10 @@ fail:
     return st;
 }
 
-static void destroy(sps_solver *s, void *method)
+static void destroy(sps_linear *s, void *method)
 {
     struct idr *m = method;
-    double *all[] = { m->omega, m->a, m->b, m->norm2, m->M };
+    double *all[] = { m->omega, m->a, m->b, m->norm2, m->one, m->M };
 
     spsi_basis_destroy(&m->P);
     spsi_basis_destroy(&m->G);
@@ -310,7 +326,7 @@ static void destroy(sps_solver *s, void *method)
     spsi_free(s->ctx, m->broken);
 }
 
-SPS_DEFINE(sps_solver_type, spsi_solver_idr) = {
+SPS_DEFINE(sps_linear_type, spsi_solver_idr) = {
     .name = "idr",
     .size = sizeof(struct idr),
     .blocks = 3,

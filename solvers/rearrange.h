@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rearrange.h - what permute of a method does to its blocks and numbers:
+/* rearrange.h - permutes blocks and arrays of a method (its `permute`):
  * position p gets what was at from[p], p < count. */
 #ifndef SPS_REARRANGE_H
 #define SPS_REARRANGE_H
 
-#include "basis.h"
-#include "solver.h"
+#include "block/basis.h"
+#include "driver/linear.h"
 
-/* room: another block, narrowed to count. */
+/* room: scratch block, narrowed to count. */
 static inline sps_status spsi_rearrange_block(sps_block *X, const int *from,
                                           sps_block *room)
 {
@@ -36,7 +36,7 @@ fail:
     return st;
 }
 
-/* room: count numbers. */
+/* room: scratch of count numbers. */
 static inline void spsi_rearrange_numbers(double *v, const int *from, int count,
                                       double *room)
 {

@@ -1,82 +1,84 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* refinement.c - iterative refinement for SPD A: corrections by block
- * conjugate gradients in single precision, residuals in double.
+/* refinement.c - iterative refinement for SPD A: corrections by block conjugate
+ * gradients in single precision, residuals in double precision.
  *
- *     R = B - A X in doubles;  A D = R approximately in floats;  X += D.
+ *     R = B - A X in double;  A D = R approximately in single;  X += D.
  *
  * Wilkinson 1963; Carson and Higham, SIAM J. Sci. Comput. 40 (2018), for what
- * to expect: the attainable accuracy is that of doubles as long as a cycle
- * gains anything, so about up to a condition of 1e7.  A cycle ends when the
- * recurrence has fallen by GAIN: what floats lose of the truth is brought in
- * before it counts (the reliable updates of Clark et al., Comput. Phys. Comm.
- * 181, 2010).  Directions are kept over the end of a cycle, so that the Krylov
- * space is not given up; where they are lost they come from the residual.
+ * to expect: the attainable accuracy is that of double precision as long as
+ * each cycle makes progress, up to a condition of about 1e7.  A cycle ends when
+ * the recurrence residual has fallen by GAIN: the residual is replaced before
+ * the rounding of single precision matters (the reliable updates of Clark et
+ * al., Comput. Phys. Comm. 181, 2010).  Directions are kept over the end of a
+ * cycle, so that the Krylov space is not lost; if they are unusable, they are
+ * computed from the residual.
  *
- * Matrix, P, Q, R and D are floats, small products are summed in doubles
- * (single.h): a step moves half the bytes of block_cg's, 10 blocks of floats and
- * 8 bytes an entry of A.
+ * Matrix, P, Q, R and D are in single precision, small products are summed in
+ * double precision (single.h): a step has half the traffic of block_cg's, 10
+ * blocks of floats and 8 bytes per entry of A.
  *
- * What floats cannot do is left to block_cg: cycles that gain less than half, or
- * one much longer than another was (on ill-conditioned systems the directions
- * of floats lose the space that doubles would have kept, and the search for it
- * begins again), directions that are not regular, a preconditioner that is not
- * a diagonal.  It begins from the guess: residuals of the X so far lie in the
- * few lowest modes, where columns soon depend on each other (elasticity
- * 60 x 4 x 4, 4 columns: 6459 iterations from there, 291 from zero).  So mixed
- * precision reaches what doubles reach. */
-#include "solver.h"
+ * The method falls back to block_cg after two consecutive cycles that gain less
+ * than half in some column, or a cycle much longer than another (on
+ * ill-conditioned systems directions in single precision lose the Krylov space,
+ * and the search starts again), with irregular directions, or if the
+ * preconditioner is not a diagonal.  block_cg starts from the initial guess:
+ * the residuals of the present X lie in the few lowest modes, where columns
+ * soon become dependent (elasticity 60 x 4 x 4, 4 columns: 6459 iterations
+ * from there, 291 from zero).  So mixed precision converges wherever double
+ * precision does. */
+#include "driver/linear.h"
 
 #include <limits.h>
 #include <math.h>
 
-#include "single.h"
-#include "steps.h"
-#include "timer.h"
+#include "block/single.h"
+#include "driver/fused_cg.h"
+#include "core/timer.h"
 
-#define GAIN 0.01         /* of a cycle */
-#define POOR 0.5          /* a cycle that leaves more than that was for nothing */
-/* A cycle is too long beyond PATIENCE steps and LONGER times those of the
- * shortest before: conjugate gradients get faster as they go on, unless the
- * space is lost.  The first is no measure, since it ends with the high modes of
- * a random right-hand side, after as many steps on any grid (7-point 64^3: 21,
- * 52, 31, 27, 24; 160^3: 24, more than 106); the second may take MANY, or SECOND
- * times as long.  None may take more than fill the whole space, n / k. */
+#define GAIN 0.01         /* residual reduction of a cycle */
+#define POOR 0.5          /* a cycle with a worse reduction made no progress */
+/* A cycle is too long if it exceeds PATIENCE steps plus LONGER times the length
+ * of the shortest before: CG becomes faster as it proceeds, unless the Krylov
+ * space is lost.  The first cycle is no measure: it removes the high modes of a
+ * random right-hand side, in as many steps on any grid (7-point 64^3: 21, 52,
+ * 31, 27, 24; 160^3: 24, more than 106).  The second may take MANY steps, or
+ * SECOND times as many as the first.  None may exceed the dimension of the
+ * space, n / k. */
 #define PATIENCE 10
 #define LONGER 2.5
 #define SECOND 4.0
 #define MANY 400.0
-/* P is made orthonormal again above this condition of its unit columns: P in
- * floats has seven digits, and G = P'AP in doubles keeps six of them there.  To
- * do so sooner costs four passes and the host's wait and saves no iteration
- * (elasticity 24^3, 16 columns: 182, and with CAREFUL 180 and 288 of these).
- * Small systems: as block_cg.c. */
+/* P is orthonormalised above this condition of its unit columns: P in single
+ * precision has seven digits, and G = P'AP in double precision has six of them
+ * then.  Doing so earlier costs four passes and a host synchronisation, and
+ * saves no iterations (elasticity 24^3, 16 columns: 182; with CAREFUL 180, and
+ * 288 orthonormalisations).  Systems of few rows: CAREFUL. */
 #define CONDITION 1e5
 #define CAREFUL 1e3
-/* and twice above this one */
+/* A second pass follows above this condition. */
 #define TWICE 1e3
 
 struct refinement {
-    const char *unfit;    /* why floats are not used; NULL: they are */
-    sps_operator *A;      /* in floats */
-    int64_t version;      /* of A's values in there */
-    sps_block *X, *R, *P, *Q;   /* floats; X: the correction */
-    sps_steps *steps;
-    sps_solver inner;     /* the system in floats, as steps see it */
+    const char *unfit;    /* why single precision is not used, or NULL */
+    sps_operator *A;      /* in single precision */
+    int64_t version;      /* of the values in it */
+    sps_block *X, *R, *P, *Q;   /* single precision; X: the correction */
+    sps_fused_cg *steps;
     sps_small *S, *T;
-    double *begun;        /* by right-hand side: norms at the cycle's begin */
-    double *limit;        /* by position: norms at its end */
-    double *norms;        /* by position: one step's */
-    bool pending;         /* X is not zero */
-    bool ready;           /* steps have C = P'R */
-    bool over;            /* the cycle is */
-    int length;           /* steps of the cycle */
-    int gained;           /* cycles before it that gained */
-    double allowed;       /* steps, by what they took */
-    bool poor;            /* so was the one before */
-    int why;              /* steps stopped: SPS_STEPS_... */
+    double *begun;        /* by right-hand side: norms at the start of the
+                             cycle */
+    double *limit;        /* by position: norms at which it ends */
+    double *norms;        /* by position: of one step */
+    bool pending;         /* X may be nonzero */
+    bool ready;           /* the fused steps have C = P'R */
+    bool over;            /* the cycle has ended */
+    int length;           /* its steps so far */
+    int gained;           /* previous cycles with progress */
+    double allowed;       /* maximum steps of a cycle, from previous lengths */
+    bool poor;            /* the previous cycle made no progress */
+    int why;              /* why the fused steps stopped: SPS_FUSED_... */
 };
-
-static const char *name_unfit(const sps_solver *s, const struct refinement *m)
+static const char *why_unfit(const sps_linear *s, const struct refinement *m)
 {
     if (s->null) return "a null space is projected away";
     if (s->M && !s->M->identity && !s->M->diagonal)
@@ -87,7 +89,7 @@ static const char *name_unfit(const sps_solver *s, const struct refinement *m)
     return m && !m->steps ? "sums go through the caller's reduction" : NULL;
 }
 
-static sps_status take_blocks(sps_solver *s, struct refinement *m)
+static sps_status take_blocks(sps_linear *s, struct refinement *m)
 {
     sps_block **all[] = { &m->X, &m->R, &m->P, &m->Q };
     const int k = s->columns > 1 ? s->columns : 2;   /* pairs of columns */
@@ -99,14 +101,14 @@ fail:
     return st;
 }
 
-static sps_status setup(sps_solver *s, void *method)
+static sps_status setup(sps_linear *s, void *method)
 {
     struct refinement *m = method;
     const int k = s->columns;
     sps_options o = s->opt;
     sps_status st = SPS_OK;
 
-    m->unfit = name_unfit(s, NULL);
+    m->unfit = why_unfit(s, NULL);
     if (m->unfit)
         spsi_note(s->ctx, "refinement: not in single precision, since %s",
                   m->unfit);
@@ -116,15 +118,16 @@ static sps_status setup(sps_solver *s, void *method)
     st = spsi_operator_single_of(s->A, &o, &m->A);
     if (st == SPS_EUNFIT) {
         spsi_note(s->ctx, "refinement: %s", sps_context_error(s->ctx));
-        m->unfit = "the matrix does not serve there";
+        m->unfit = "the matrix is not suitable for it";
         return SPS_OK;
     }
     if (st != SPS_OK) return st;
     m->version = s->A->version;
     SPS_TRY(take_blocks(s, m));
-    SPS_TRY(spsi_steps_create(s->ctx, k, false,
-                              s->n >= SPS_STEPS_LARGE ? CONDITION : CAREFUL,
-                              &m->steps));
+    SPS_TRY(spsi_fused_cg_create(s->ctx, k, false,
+                                 s->rows >= SPS_FUSED_LARGE ? CONDITION
+                                                            : CAREFUL,
+                                 &m->steps));
     SPS_TRY(spsi_small_create(s->ctx, k, k, &m->S));
     SPS_TRY(spsi_small_create(s->ctx, k, k, &m->T));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->begun));
@@ -136,8 +139,8 @@ fail:
 
 /* ------------------------------------------------------------------- cycles */
 
-/* P = a well-conditioned basis of its span. */
-static sps_status orth(sps_solver *s, struct refinement *m)
+/* Replaces P by a well-conditioned basis of its span. */
+static sps_status orth(sps_linear *s, struct refinement *m)
 {
     double condition = TWICE + 1;
     sps_status st = SPS_OK;
@@ -166,14 +169,14 @@ fail:
     return st;
 }
 
-/* P = orth(M R), from doubles. */
-static sps_status direct(sps_solver *s, struct refinement *m)
+/* P = orth(M R), from the residual in double precision. */
+static sps_status direct(sps_linear *s, struct refinement *m)
 {
     const sps_block *Z;
     sps_status st = SPS_OK;
 
     spsi_block_narrow(s->work[0], s->k);
-    SPS_TRY(spsi_solver_direction(s, &s->R, s->work[0], &Z));
+    SPS_TRY(spsi_linear_direction(s, &s->R, s->work[0], &Z));
     spsi_block_narrow(m->P, s->k);
     SPS_TRY(spsi_copy(Z, m->P));
     SPS_TRY(orth(s, m));
@@ -181,21 +184,21 @@ fail:
     return st;
 }
 
-/* Steps that the cycle may take. */
-static int longest(const sps_solver *s, const struct refinement *m)
+/* Maximum steps of the cycle. */
+static int longest(const sps_linear *s, const struct refinement *m)
 {
-    const double whole = (double)s->n / s->columns;
+    const double whole = (double)s->rows / s->columns;
 
     return (int)fmin(PATIENCE + fmin(m->allowed, whole), INT_MAX - 1);
 }
 
-static bool too_long(const sps_solver *s, const struct refinement *m)
+static bool too_long(const sps_linear *s, const struct refinement *m)
 {
     return m->length > longest(s, m);
 }
 
-/* What a cycle that gained allows those behind it. */
-static void learn(struct refinement *m)
+/* Updates the limit of later cycles after one that made progress. */
+static void update_allowed(struct refinement *m)
 {
     const double steps = m->gained > 0 ? LONGER * m->length
                                        : fmax(MANY, SECOND * m->length);
@@ -204,27 +207,28 @@ static void learn(struct refinement *m)
     m->gained++;
 }
 
-/* Whether the cycle that ends here was too long, or gained less than half in
- * some column as the one before did; the new one begins. */
-static bool useless(const sps_solver *s, struct refinement *m, bool first)
+/* Whether to give up at the end of a cycle: it was too long, or it and the one
+ * before each left some column with more than half of its residual.  Begins the
+ * next cycle. */
+static bool no_progress(const sps_linear *s, struct refinement *m, bool first)
 {
     bool poor = false, twice;
 
     for (int p = 0; p < s->k; p++) {
-        double *begun = &m->begun[s->column[p]];
+        double *begun = &m->begun[s->at.column[p]];
 
         poor = poor || (!first && !(s->resnorm[p] <= POOR * *begun));
         *begun = s->resnorm[p];
     }
     twice = (poor && m->poor) || too_long(s, m);
     m->poor = poor;
-    if (m->over && !poor) learn(m);
+    if (m->over && !poor) update_allowed(m);
     m->length = 0;
     return twice;
 }
 
-/* New values of A, which may leave the range of floats. */
-static sps_status follow(sps_solver *s, struct refinement *m)
+/* Takes new values of A; they may leave the range of single precision. */
+static sps_status refresh(sps_linear *s, struct refinement *m)
 {
     sps_status st = SPS_OK;
 
@@ -237,13 +241,13 @@ static sps_status follow(sps_solver *s, struct refinement *m)
     return SPS_OK;
 }
 
-static sps_status start(sps_solver *s, void *method)
+static sps_status start(sps_linear *s, void *method)
 {
     struct refinement *m = method;
-    const bool first = s->iteration == 0;
+    const bool first = s->course.iteration == 0;
     sps_status st = SPS_OK;
 
-    if (m->unfit || name_unfit(s, m)) {
+    if (m->unfit || why_unfit(s, m)) {
         s->stop = SPS_STOP_BREAKDOWN;
         return st;
     }
@@ -252,17 +256,17 @@ static sps_status start(sps_solver *s, void *method)
         m->length = m->gained = 0;
         m->allowed = INFINITY;
     }
-    if (useless(s, m, first)) {
+    if (no_progress(s, m, first)) {
         s->stop = SPS_STOP_STAGNATED;
         return st;
     }
-    SPS_TRY(follow(s, m));
+    SPS_TRY(refresh(s, m));
     if (s->stop) return st;
     spsi_block_narrow(m->X, s->k);
     spsi_block_narrow(m->R, s->k);
     SPS_TRY(spsi_block_clear(m->X));
     SPS_TRY(spsi_copy(&s->R, m->R));
-    if (first || m->why & SPS_STEPS_LENGTHS) SPS_TRY(direct(s, m));
+    if (first || m->why & SPS_FUSED_LENGTHS) SPS_TRY(direct(s, m));
     m->pending = m->ready = m->over = false;
     m->why = 0;
     s->width = m->P->k;
@@ -270,20 +274,20 @@ fail:
     return st;
 }
 
-/* ----------------------------------------------------------------- iterations */
+/* --------------------------------------------------------------- iterations */
 
-/* The norms at which the cycle is over. */
-static void set_limits(const sps_solver *s, struct refinement *m)
+/* The norms at which the cycle ends. */
+static void set_limits(const sps_linear *s, struct refinement *m)
 {
     for (int p = 0; p < s->k; p++) {
-        const int j = s->column[p];
+        const int j = s->at.column[p];
 
-        m->limit[p] = fmax(SPS_SOLVER_AIM * s->threshold[j],
+        m->limit[p] = fmax(SPS_LINEAR_AIM * s->rhs.threshold[j],
                            GAIN * m->begun[j]);
     }
 }
 
-static bool is_over(const sps_solver *s, const struct refinement *m,
+static bool is_over(const sps_linear *s, const struct refinement *m,
                     const double *norms)
 {
     bool all = true;
@@ -292,28 +296,27 @@ static bool is_over(const sps_solver *s, const struct refinement *m,
     return all;
 }
 
-/* Steps in floats: up to *count of them, 0 where directions are lost. */
-static sps_status take(sps_solver *s, struct refinement *m, int *count,
+/* Up to *count fused steps; *taken is 0 if the directions are unusable. */
+static sps_status take(sps_linear *s, struct refinement *m, int *count,
                        int *taken, double *norms)
 {
-    sps_solver *inner = &m->inner;
+    sps_fused_cg_task t;
     sps_status st = SPS_OK;
 
     *taken = 0;
-    if (m->why & (SPS_STEPS_BASIS | SPS_STEPS_LENGTHS)) SPS_TRY(orth(s, m));
+    if (m->why & (SPS_FUSED_BASIS | SPS_FUSED_LENGTHS)) SPS_TRY(orth(s, m));
     if (s->stop) return st;
     set_limits(s, m);
-    *inner = *s;
-    inner->A = m->A;
-    inner->X = *m->X;
-    inner->R = *m->R;
-    inner->limit = m->limit;
-    if (!m->ready) SPS_TRY(spsi_steps_begin(inner, m->steps, m->P, NULL));
-    m->ready = true;
-    SPS_TRY(spsi_steps_take(inner, m->steps, m->P, m->Q, count, taken, norms,
-                            &m->why));
-    s->applies_A = inner->applies_A;
-    s->applies_M = inner->applies_M;
+    (void)spsi_linear_fused(s, m->P, m->Q, &t);   /* why_unfit has checked */
+    t.A = m->A;
+    t.X = m->X;
+    t.R = m->R;
+    t.limit = m->limit;
+    t.correction = true;
+    if (!m->ready) SPS_TRY(spsi_fused_cg_begin(m->steps, &t, NULL));
+    m->ready = m->pending = true;   /* the steps may flush X in between */
+    SPS_TRY(spsi_fused_cg_take(m->steps, &t, count, taken, norms, &m->why));
+    spsi_linear_count(s, *taken);
     if (*taken == 0) return st;
     m->pending = true;
     m->length += *taken;
@@ -324,9 +327,9 @@ fail:
     return st;
 }
 
-/* No step behind the one by which a cycle gets too long: where it ends does not
- * depend on how many are asked for. */
-static sps_status ahead(sps_solver *s, void *method, int *count, int *taken,
+/* No step is queued after the one by which a cycle becomes too long: its end
+ * does not depend on the number of queued steps. */
+static sps_status queue(sps_linear *s, void *method, int *count, int *taken,
                         double *norms)
 {
     struct refinement *m = method;
@@ -339,7 +342,7 @@ static sps_status ahead(sps_solver *s, void *method, int *count, int *taken,
     return st;
 }
 
-static sps_status step(sps_solver *s, void *method)
+static sps_status step(sps_linear *s, void *method)
 {
     struct refinement *m = method;
     sps_status st = SPS_OK;
@@ -348,7 +351,7 @@ static sps_status step(sps_solver *s, void *method)
     for (int attempt = 0; attempt < 2 && taken == 0 && !s->stop; attempt++)
         SPS_TRY(take(s, m, &one, &taken, m->norms));
     if (s->stop) return st;
-    if (taken == 0 || m->why & SPS_STEPS_BROKEN) {
+    if (taken == 0 || m->why & SPS_FUSED_BROKEN) {
         s->stop = SPS_STOP_BREAKDOWN;
         return st;
     }
@@ -359,7 +362,7 @@ fail:
 }
 
 /* X += D. */
-static sps_status flush(sps_solver *s, void *method)
+static sps_status flush(sps_linear *s, void *method)
 {
     struct refinement *m = method;
     sps_status st = SPS_OK;
@@ -372,7 +375,7 @@ fail:
     return st;
 }
 
-static void destroy(sps_solver *s, void *method)
+static void destroy(sps_linear *s, void *method)
 {
     struct refinement *m = method;
 
@@ -381,7 +384,7 @@ static void destroy(sps_solver *s, void *method)
     sps_block_destroy(&m->R);
     sps_block_destroy(&m->P);
     sps_block_destroy(&m->Q);
-    spsi_steps_destroy(&m->steps);
+    spsi_fused_cg_destroy(&m->steps);
     spsi_small_destroy(&m->S);
     spsi_small_destroy(&m->T);
     spsi_free(s->ctx, m->begun);
@@ -389,17 +392,17 @@ static void destroy(sps_solver *s, void *method)
     spsi_free(s->ctx, m->norms);
 }
 
-SPS_DEFINE(sps_solver_type, spsi_solver_refinement) = {
+SPS_DEFINE(sps_linear_type, spsi_solver_refinement) = {
     .name = "refinement",
     .fallback = "block_cg",
-    .afresh = true,
+    .from_guess = true,
     .needs = SPS_NEEDS_SPD | SPS_NEEDS_SYMMETRIC | SPS_WANTS_DIAGONAL,
     .size = sizeof(struct refinement),
     .blocks = 2,
     .setup = setup,
     .start = start,
     .step = step,
-    .ahead = ahead,
+    .queue = queue,
     .flush = flush,
     .destroy = destroy,
 };

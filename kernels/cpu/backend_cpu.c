@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* backend_cpu.c - the place "cpu": life, memory, and the table of slots.
+/* backend_cpu.c - the backend "cpu": creation, memory, and the table of
+ * operations.
  *
- * Work is done when a call returns, so that there is nothing to wait for.
- * Memory comes through the context's allocator; large pieces ask for huge
- * pages and are touched first by the threads that will work on them. */
-#include "rows.h"
+ * Operations are complete when a call returns, so there is no synchronisation.
+ * Memory comes from the context's allocator; large allocations request huge
+ * pages and are first written by the threads that will use them (NUMA
+ * placement). */
+#include "core/deadline.h"
+#include "cpu/rows.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -73,8 +76,30 @@ fail:
     return st;
 }
 
-/* Partial results of up to `items` numbers: the limits of chunks_of, taken
- * for every narrower block at once. */
+typedef struct chunks_job {
+    chunks c;
+    spsi_team_fn *fn;
+    void *data;
+} chunks_job;
+
+static void run_chunks(void *data, int64_t first, int64_t last)
+{
+    const chunks_job *j = data;
+
+    for (int64_t t = first; t < last; t++)
+        j->fn(j->data, t * j->c.rows, chunk_end(j->c, t));
+}
+
+void spsi_cpu_over_chunks(sps_context *ctx, chunks c, int64_t ns,
+                          spsi_team_fn *fn, void *data)
+{
+    chunks_job j = { c, fn, data };
+
+    spsi_team_run(ctx, c.count, ns, run_chunks, &j);
+}
+
+/* Reserves partial results of up to `items` numbers, by the limits of
+ * chunks_of, also for all narrower blocks. */
 static sps_status reserve(sps_context *ctx, int64_t n, int k)
 {
     int64_t items = 2 * (int64_t)k * k, limit = (int64_t)1 << 21;
@@ -86,8 +111,8 @@ static sps_status reserve(sps_context *ctx, int64_t n, int k)
     return spsi_cpu_scratch(ctx, most + 2 * k * packed_cols(k) + 128, &p);
 }
 
-/* MemAvailable, which counts what the system would give back, unlike
- * sysconf; *free_p stays as it is when there is no such line. */
+/* MemAvailable, which, unlike sysconf, includes memory that the system can
+ * reclaim; *free_p is unchanged if there is no such line. */
 static void read_available(size_t *free_p)
 {
     FILE *f = fopen("/proc/meminfo", "r");
@@ -111,8 +136,8 @@ static sps_status memory(sps_context *ctx, size_t *free_p, size_t *total_p)
     return SPS_OK;
 }
 
-/* --- memory: the address given by the context's allocator stands right
- *     before the aligned piece. */
+/* --- memory: the address returned by the context's allocator is stored
+ *     directly before the aligned piece. */
 
 static void ask_huge_pages(void *p, size_t bytes)
 {
@@ -126,17 +151,32 @@ static void ask_huge_pages(void *p, size_t bytes)
 #endif
 }
 
-/* A page belongs to the part of the machine whose thread writes it first. */
-static void touch(sps_context *ctx, char *p, size_t bytes)
+static void touch_pages(void *data, int64_t first, int64_t last)
 {
-    int64_t pages = (int64_t)((bytes + PAGE - 1) / PAGE);
+    char *p = data;
 
-    if (pages < 64) return;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (int64_t i = 0; i < pages; i++) p[(size_t)i * PAGE] = 0;
+    for (int64_t i = first; i < last; i++) p[(size_t)i * PAGE] = 0;
 }
 
-static sps_status alloc(sps_context *ctx, size_t bytes, void **p_p)
+/* Writes to each page once, by the threads of the team: the system clears a
+ * page at its first write, about 400 ns, and places it in the NUMA node of the
+ * thread that writes.  After the time limit the remaining pages are left to the
+ * threads that use them first. */
+static void touch(sps_context *ctx, char *p, size_t bytes)
+{
+    const int64_t pages = (int64_t)((bytes + PAGE - 1) / PAGE);
+    const int64_t piece = 1 << 15;    /* about 10 to 50 ms */
+
+    if (pages < 64) return;
+    for (int64_t i = 0; i < pages && !spsi_expired(ctx); i += piece) {
+        const int64_t count = pages - i < piece ? pages - i : piece;
+
+        spsi_team_run(ctx, count, 400 * count, touch_pages,
+                      p + (size_t)i * PAGE);
+    }
+}
+
+static sps_status take(sps_context *ctx, size_t bytes, bool clear, void **p_p)
 {
     sps_status st;
     void *base = NULL;
@@ -144,7 +184,8 @@ static sps_status alloc(sps_context *ctx, size_t bytes, void **p_p)
 
     SPS_REQUIRE(ctx, bytes <= SIZE_MAX - ALIGN - sizeof base, SPS_ENOMEM,
                 "%zu bytes are more than an address can hold", bytes);
-    SPS_TRY(spsi_new_raw(ctx, bytes + ALIGN + sizeof base, &base));
+    SPS_TRY((clear ? spsi_new : spsi_new_raw)(ctx, bytes + ALIGN + sizeof base,
+                                              &base));
     p = ((uintptr_t)base + sizeof base + ALIGN - 1) / ALIGN * ALIGN;
     ((void **)p)[-1] = base;
     ask_huge_pages((void *)p, bytes);
@@ -156,26 +197,42 @@ fail:
     return st;
 }
 
+static sps_status alloc(sps_context *ctx, size_t bytes, void **p_p)
+{
+    return take(ctx, bytes, false, p_p);
+}
+
+static sps_status alloc_clear(sps_context *ctx, size_t bytes, void **p_p)
+{
+    return take(ctx, bytes, true, p_p);
+}
+
 static void release(sps_context *ctx, void *p, size_t bytes)
 {
     (void)bytes;
     if (p) spsi_free(ctx, ((void **)p)[-1]);
 }
 
+typedef struct copy_job {
+    char *to;
+    const char *from;
+    size_t bytes;
+} copy_job;
+
+static void copy_pages(void *data, int64_t first, int64_t last)
+{
+    const copy_job *j = data;
+    const size_t at = (size_t)first * PAGE, end = (size_t)last * PAGE;
+
+    memcpy(j->to + at, j->from + at, (end < j->bytes ? end : j->bytes) - at);
+}
+
 static sps_status copy(sps_context *ctx, void *to, const void *from,
                        size_t bytes)
 {
-    const size_t piece = (size_t)1 << 20;
-    int64_t count = (int64_t)((bytes + piece - 1) / piece);
-
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)            \
-    if (count > 1)
-    for (int64_t i = 0; i < count; i++) {
-        size_t at = (size_t)i * piece;
-
-        memcpy((char *)to + at, (const char *)from + at,
-               bytes - at < piece ? bytes - at : piece);
-    }
+    spsi_team_run(ctx, (int64_t)((bytes + PAGE - 1) / PAGE),
+                  (int64_t)bytes / 16, copy_pages,
+                  &(copy_job){ to, from, bytes });
     return SPS_OK;
 }
 
@@ -187,8 +244,9 @@ SPS_DEFINE(sps_backend, spsi_backend_cpu) = {
     .sync = sync_cpu,
     .reserve = reserve,
     .memory = memory,
-    .phase_begin = NULL,   /* the host's clock is right */
+    .phase_begin = NULL,   /* the host's clock is accurate */
     .phase_end = NULL,
+    .alloc_clear = alloc_clear,
     .alloc = alloc,
     .release = release,
     .upload = copy,
@@ -207,17 +265,16 @@ SPS_DEFINE(sps_backend, spsi_backend_cpu) = {
     .maxabs = spsi_cpu_maxabs,
     .gram = spsi_cpu_gram,
     .mul_small = spsi_cpu_mul_small,
-    .solve_small = spsi_cpu_solve_small,
     .remove_means = spsi_cpu_remove_means,
     .gram_pair = spsi_cpu_gram_pair,
-    .update_pair = spsi_cpu_update_pair,
-    .update_pair_cols = spsi_cpu_update_pair_cols,
+    .subtract = spsi_cpu_subtract,
+    .subtract_cols = spsi_cpu_subtract_cols,
     .combine = spsi_cpu_combine,
     .basis_dots = spsi_cpu_basis_dots,
     .basis_update = spsi_cpu_basis_update,
-    .steps_lengths = spsi_cpu_steps_lengths,
-    .steps_residual = spsi_cpu_steps_residual,
-    .steps_directions = spsi_cpu_steps_directions,
+    .fused_cg_lengths = spsi_cpu_fused_cg_lengths,
+    .fused_cg_residual = spsi_cpu_fused_cg_residual,
+    .fused_cg_directions = spsi_cpu_fused_cg_directions,
     .csr_diagonal = spsi_cpu_csr_diagonal,
     .csr_block_inverse = spsi_cpu_csr_block_inverse,
     .csr_fsai = spsi_cpu_csr_fsai,
@@ -227,4 +284,5 @@ SPS_DEFINE(sps_backend, spsi_backend_cpu) = {
     .triangle_refresh = spsi_cpu_triangle_open,
     .triangle_solve = spsi_cpu_triangle_solve,
     .triangle_close = spsi_cpu_triangle_close,
+    .twofold = spsi_cpu_twofold,
 };

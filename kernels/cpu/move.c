@@ -1,45 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* move.c - numbers into, out of, and between blocks.  Every element is
- * written once, by the thread that owns its chunk of rows. */
-#include "kernels/philox.h"
-#include "rows.h"
+/* move.c - fills blocks and copies into, out of, and between blocks.  Every
+ * element is written once, by the thread to which its rows belong. */
+#include "philox.h"
+#include "cpu/rows.h"
 
-/* A block without padding is one long row of numbers. */
+/* A block without padding can be treated as one long row. */
 static bool dense(const sps_block *X)
 {
     return X->ld == X->k;
 }
 
+typedef struct fill_job {
+    sps_block *X;
+    double value;
+    uint64_t seed;
+} fill_job;
+
+static void fill_rows(void *data, int64_t first, int64_t last)
+{
+    const fill_job *f = data;
+    const sps_block *X = f->X;
+    const int64_t rows = dense(X) ? 1 : last - first;
+    const int64_t k = dense(X) ? (last - first) * X->k : X->k;
+
+    for (int64_t i = first; i < first + rows; i++) {
+        double *x = row_of(X, i);
+
+        for (int64_t j = 0; j < k; j++) x[j] = f->value;
+    }
+}
+
 sps_status spsi_cpu_fill(sps_block *X, double value)
 {
-    int64_t n = dense(X) ? X->n * X->k : X->n;
-    int k = dense(X) ? 1 : X->k;
-    int64_t ld = dense(X) ? 1 : X->ld;
-    chunks c = chunks_of(n, 1);
-    double *data = X->data;
-
-#pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1 && pays(n, k))
-    for (int64_t t = 0; t < c.count; t++)
-        for (int64_t i = t * c.rows; i < chunk_end(c, t); i++)
-            for (int j = 0; j < k; j++) data[i * ld + j] = value;
+    spsi_team_run(X->ctx, X->n, work_ns(X->n, X->k, 0), fill_rows,
+                  &(fill_job){ .X = X, .value = value });
     return SPS_OK;
 }
 
+static void draw_rows(void *data, int64_t first, int64_t last)
+{
+    const fill_job *f = data;
+    const int k = f->X->k;
+
+    for (int64_t i = first; i < last; i++) {
+        double *x = row_of(f->X, i);
+
+        for (int j = 0; j + 1 < k; j += 2)
+            spsi_philox_pair(f->seed, i, j / 2, &x[j], &x[j + 1]);
+        if (k % 2) x[k - 1] = spsi_philox_at(f->seed, i, k - 1);
+    }
+}
+
+/* A random number takes about 8 ns. */
 sps_status spsi_cpu_random(sps_block *X, uint64_t seed)
 {
-    chunks c = chunks_of(X->n, 1);
-
-#pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1 && pays(c.n, X->k))
-    for (int64_t t = 0; t < c.count; t++)
-        for (int64_t i = t * c.rows; i < chunk_end(c, t); i++) {
-            double *x = row_of(X, i);
-
-            for (int j = 0; j + 1 < X->k; j += 2)
-                spsi_philox_pair(seed, i, j / 2, &x[j], &x[j + 1]);
-            if (X->k % 2) x[X->k - 1] = spsi_philox_at(seed, i, X->k - 1);
-        }
+    spsi_team_run(X->ctx, X->n, work_ns(X->n, 16 * X->k, 0), draw_rows,
+                  &(fill_job){ .X = X, .seed = seed });
     return SPS_OK;
 }
 
@@ -54,8 +70,8 @@ fail:
     return st;
 }
 
-/* Rows first .. last-1 of the column-major data, in squares of 16 x 16 so
- * that each cache line is used whole. */
+/* Copies rows first .. last-1 of column-major data, in squares of 16 x 16 so
+ * that cache lines are used completely. */
 static void set_columns(const sps_block *X, const double *data, int64_t ld,
                         int64_t first, int64_t last)
 {
@@ -84,76 +100,101 @@ static void get_columns(const sps_block *X, double *data, int64_t ld,
     }
 }
 
+/* Copies between a block and the caller's array. */
+typedef struct outside_job {
+    const sps_block *X;
+    double *data;
+    int64_t ld;
+    sps_order order;
+} outside_job;
+
+static void set_rows(void *data, int64_t first, int64_t last)
+{
+    const outside_job *o = data;
+
+    if (o->order == SPS_COL_MAJOR)
+        set_columns(o->X, o->data, o->ld, first, last);
+    else
+        for (int64_t i = first; i < last; i++)
+            memcpy(row_of(o->X, i), o->data + i * o->ld,
+                   (size_t)o->X->k * sizeof(double));
+}
+
 sps_status spsi_cpu_set(sps_block *X, const double *data, int64_t ld,
                         sps_order order, sps_place place)
 {
     sps_status st;
-    chunks c = chunks_of(X->n, 1);
 
     SPS_TRY(check_place(X->ctx, place));
-#pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1 && pays(c.n, X->k))
-    for (int64_t t = 0; t < c.count; t++) {
-        if (order == SPS_COL_MAJOR) {
-            set_columns(X, data, ld, t * c.rows, chunk_end(c, t));
-            continue;
-        }
-        for (int64_t i = t * c.rows; i < chunk_end(c, t); i++)
-            memcpy(row_of(X, i), data + i * ld,
-                   (size_t)X->k * sizeof(double));
-    }
+    spsi_team_run(X->ctx, X->n, work_ns(X->n, 2 * X->k, 0), set_rows,
+                  &(outside_job){ X, (double *)(uintptr_t)data, ld, order });
     return SPS_OK;
 
 fail:
     return st;
+}
+
+static void get_rows(void *data, int64_t first, int64_t last)
+{
+    const outside_job *o = data;
+
+    if (o->order == SPS_COL_MAJOR)
+        get_columns(o->X, o->data, o->ld, first, last);
+    else
+        for (int64_t i = first; i < last; i++)
+            memcpy(o->data + i * o->ld, row_of(o->X, i),
+                   (size_t)o->X->k * sizeof(double));
 }
 
 sps_status spsi_cpu_get(const sps_block *X, double *data, int64_t ld,
                         sps_order order, sps_place place)
 {
     sps_status st;
-    chunks c = chunks_of(X->n, 1);
 
     SPS_TRY(check_place(X->ctx, place));
-#pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1 && pays(c.n, X->k))
-    for (int64_t t = 0; t < c.count; t++) {
-        if (order == SPS_COL_MAJOR) {
-            get_columns(X, data, ld, t * c.rows, chunk_end(c, t));
-            continue;
-        }
-        for (int64_t i = t * c.rows; i < chunk_end(c, t); i++)
-            memcpy(data + i * ld, row_of(X, i),
-                   (size_t)X->k * sizeof(double));
-    }
+    spsi_team_run(X->ctx, X->n, work_ns(X->n, 2 * X->k, 0), get_rows,
+                  &(outside_job){ X, data, ld, order });
     return SPS_OK;
 
 fail:
     return st;
 }
 
+/* Copies between blocks: column index[j] of one, column j of the other. */
+typedef struct inside_job {
+    const sps_block *X;
+    const int *index;
+    sps_block *Y;
+} inside_job;
+
+static void gather_rows(void *data, int64_t first, int64_t last)
+{
+    const inside_job *p = data;
+
+    for (int64_t i = first; i < last; i++)
+        for (int j = 0; j < p->Y->k; j++)
+            row_of(p->Y, i)[j] = row_of(p->X, i)[p->index[j]];
+}
+
 sps_status spsi_cpu_gather(const sps_block *X, const int *index, sps_block *Y)
 {
-    chunks c = chunks_of(X->n, 1);
-
-#pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1 && pays(c.n, Y->k))
-    for (int64_t t = 0; t < c.count; t++)
-        for (int64_t i = t * c.rows; i < chunk_end(c, t); i++)
-            for (int j = 0; j < Y->k; j++)
-                row_of(Y, i)[j] = row_of(X, i)[index[j]];
+    spsi_team_run(X->ctx, X->n, work_ns(X->n, 2 * Y->k, 0), gather_rows,
+                  &(inside_job){ X, index, Y });
     return SPS_OK;
+}
+
+static void scatter_rows(void *data, int64_t first, int64_t last)
+{
+    const inside_job *p = data;
+
+    for (int64_t i = first; i < last; i++)
+        for (int j = 0; j < p->X->k; j++)
+            row_of(p->Y, i)[p->index[j]] = row_of(p->X, i)[j];
 }
 
 sps_status spsi_cpu_scatter(const sps_block *X, const int *index, sps_block *Y)
 {
-    chunks c = chunks_of(X->n, 1);
-
-#pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1 && pays(c.n, X->k))
-    for (int64_t t = 0; t < c.count; t++)
-        for (int64_t i = t * c.rows; i < chunk_end(c, t); i++)
-            for (int j = 0; j < X->k; j++)
-                row_of(Y, i)[index[j]] = row_of(X, i)[j];
+    spsi_team_run(X->ctx, X->n, work_ns(X->n, 2 * X->k, 0), scatter_rows,
+                  &(inside_job){ X, index, Y });
     return SPS_OK;
 }

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rows.h - what the bodies of the CPU share: the fixed cut of rows into
- * chunks, short vectors, and the choice of instruction set.
+/* rows.h - common code of the CPU operations: the fixed division of rows into
+ * chunks, short vectors, and the selection of the instruction set.
  *
- * A chunk is the unit of parallel work and of partial sums.  Its size follows
- * from shapes alone, so that sums do not depend on the number of threads.
- * Inside a chunk the work goes on in strips that stay in the first-level
- * caches: fused operations run one strip through all of their parts. */
+ * A chunk is the unit of parallel work and of partial sums.  Its size depends
+ * on the dimensions only, so that sums do not depend on the number of threads.
+ * Within a chunk rows are processed in strips that stay in the L1 and L2
+ * caches: fused operations perform all of their parts on one strip before the
+ * next. */
 #ifndef SPS_CPU_ROWS_H
 #define SPS_CPU_ROWS_H
 
-#include "lib/backend.h"
+#include "block/block.h"
+#include "core/backend.h"
+#include "core/team.h"
 
 #include <string.h>
 
-/* One body, compiled for three generations of x86 and chosen when the program
- * is loaded.  Names must be unique in the library (they become ifuncs).
- * Sanitizers do not work before the choice is made. */
+/* One function, compiled for three generations of x86 and selected when the
+ * program is loaded.  Names must be unique in the library (they become ifuncs).
+ * Sanitizers are not initialised when the selection runs. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&         \
     __GNUC__ >= 12 && defined(__gnu_linux__) &&                                \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&         \
@@ -23,8 +26,8 @@
 #define CLONES                                                                 \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",          \
                                  "default")))
-/* Whether there are 32 vector registers of 8 doubles; for functions that are
- * called only then. */
+/* Whether there are 32 vector registers of 8 doubles; WIDE_ONLY is for
+ * functions that are called only then. */
 #define WIDE_REGISTERS __builtin_cpu_supports("x86-64-v4")
 #define WIDE_ONLY __attribute__((target("arch=x86-64-v4")))
 #else
@@ -34,20 +37,21 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-/* Fused multiply-adds where the instruction set has them; -std=c11 alone would
- * forbid them.  Bits are promised on one machine, not between machines. */
+/* Allows fused multiply-adds if the instruction set has them; -std=c11 alone
+ * would forbid them.  Bits are reproducible on one machine, not across
+ * machines. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast")
 #endif
 
-/* Eight, four, two doubles at any 8-byte address. */
+/* Vectors of eight, four, two doubles at any 8-byte address. */
 typedef double v8 __attribute__((vector_size(64), aligned(8), may_alias));
 typedef double v4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double v2 __attribute__((vector_size(16), aligned(8), may_alias));
 typedef double v1 __attribute__((may_alias));
 
 /* Rows of a strip: 8 KB of one block; at least 64, so that the k x k sums of
- * wide blocks are not carried to and fro too often. */
+ * wide blocks are not loaded and stored too often. */
 static inline int64_t strip_rows(int k)
 {
     int64_t rows = 1024 / (k > 0 ? k : 1);
@@ -55,14 +59,15 @@ static inline int64_t strip_rows(int k)
     return rows < 64 ? 64 : rows / 8 * 8;
 }
 
-/* Blocks of 1, 2 or 4 columns without padding are blocks of 8 columns with
- * fewer rows, as far as single columns go: how many rows make one, or 0. */
+/* In column-wise operations a block of k = 1, 2 or 4 columns without padding
+ * can be treated as one of 8 columns with fewer rows.  Returns how many rows
+ * become one, 8 / k, or 0 if that is not possible. */
 static inline int fold_rows(int k, int64_t ldx, int64_t ldy)
 {
     return k < 8 && 8 % k == 0 && ldx == k && ldy == k ? 8 / k : 0;
 }
 
-/* The k numbers of a again and again, to 8. */
+/* eight[j] = a[j mod k]. */
 static inline void fold_scalars(int k, const double *a, double *eight)
 {
     for (int j = 0; j < 8; j++) eight[j] = a[j % k];
@@ -72,7 +77,7 @@ typedef struct chunks {
     int64_t n, rows, count;
 } chunks;
 
-/* Cuts n rows into chunks, each of which leaves `items` numbers behind: at
+/* Divides n rows into chunks with `items` numbers of partial results each: at
  * most 1024 chunks and 16 MB of partial results. */
 static inline chunks chunks_of(int64_t n, int64_t items)
 {
@@ -87,12 +92,17 @@ static inline chunks chunks_of(int64_t n, int64_t items)
     return c;
 }
 
-/* Whether rows with so much work each (numbers, or multiply-adds) are worth
- * waking threads for, which takes as long as some ten thousand of them; work
- * that is not is done by one thread, over the same chunks. */
-static inline bool pays(int64_t rows, int64_t work)
+/* Calls fn for the rows of each chunk, in parallel if ns is large enough
+ * (lib/core/team.h). */
+void spsi_cpu_over_chunks(sps_context *ctx, chunks c, int64_t ns,
+                          spsi_team_fn *fn, void *data);
+
+/* Nanoseconds that one core takes for rows with the given counts of numbers
+ * moved and multiply-adds per row, at the speed of data in near caches: the
+ * estimate that team.h needs. */
+static inline int64_t work_ns(int64_t rows, int64_t numbers, int64_t products)
 {
-    return rows * work >= 32768;
+    return rows * (4 * numbers + products) / 8;
 }
 
 static inline int64_t chunk_end(chunks c, int64_t i)
@@ -105,19 +115,20 @@ static inline double *row_of(const sps_block *X, int64_t i)
     return (double *)X->data + i * X->ld;
 }
 
-/* single.c: blocks of floats, whose strips are copied into and out of doubles
- * that stay in the first-level cache (lib/single.h). */
-#define SINGLE_ROOM 2048 /* numbers of a strip */
+/* For block_single.c: single-precision blocks are converted to double precision
+ * and back a few rows at a time, in a buffer that fits the L1 cache
+ * (lib/block/single.h). */
+#define SINGLE_ROOM 2048 /* numbers in that buffer */
 static inline int64_t single_rows(int k)
 {
     return k > 32 ? SINGLE_ROOM / k : strip_rows(k);
 }
 
-/* Rows i .. i+m-1 of X as doubles, at most a strip: where they stand, or
- * copied to room; *ld: from row to row. */
+/* Rows i .. i+m-1 of X in double precision, at most a strip: in place, or
+ * copied to room; *ld: distance of rows. */
 double *spsi_cpu_strip_in(const sps_block *X, int64_t i, int64_t m,
                           double *room, int64_t *ld);
-/* What strip_in has copied, back to X. */
+/* Writes what strip_in has copied back to X. */
 void spsi_cpu_strip_out(sps_block *X, int64_t i, int64_t m,
                         const double *rows, int64_t ld);
 sps_status spsi_cpu_single_axpby(double a, const sps_block *X, double b,
@@ -128,10 +139,11 @@ sps_status spsi_cpu_single_mul_small(double a, const sps_block *X,
                                      const sps_small *C, double b,
                                      sps_block *Y);
 
-/* Scratch of the context; grows only where reserve() asked for too little. */
+/* Scratch memory of the context, *p_p.  It is enlarged here only if the
+ * backend's reserve() was called with smaller dimensions. */
 sps_status spsi_cpu_scratch(sps_context *ctx, int64_t doubles, double **p_p);
 
-/* The parts of the strips; blocks by address and leading dimension. */
+/* Operations on strips; blocks are given by address and leading dimension. */
 
 /* y = a x + b y over m rows of k; y is not read when b = 0. */
 void spsi_cpu_strip_axpby(int64_t m, int64_t k, double a, const double *x,
@@ -143,29 +155,30 @@ void spsi_cpu_strip_gram(int64_t m, const double *x, int64_t ldx, int kx,
 /* out[j] += sum of x_j y_j. */
 void spsi_cpu_strip_dots(int64_t m, const double *x, int64_t ldx,
                          const double *y, int64_t ldy, int k, double *out);
-/* y_j = a_j x_j + b_j y_j; b == NULL: zeros, y is not read. */
+/* y_j = a_j x_j + b_j y_j; b == NULL: b_j = 0, y is not read. */
 void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
                                const double *x, int64_t ldx, const double *b,
                                double *y, int64_t ldy);
 /* y = x c + b z; c is packed by spsi_cpu_pack.  y may be x or z; z is not read
- * when b = 0. */
+ * if b = 0. */
 void spsi_cpu_strip_mul(int64_t m, const double *x, int64_t ldx, int kx,
                         const double *c, int ky, double b, const double *z,
                         int64_t ldz, double *y, int64_t ldy);
 
-/* a C by rows, each filled up with zeros to a multiple of 8 columns. */
+/* Packs a C: row-major, each row padded with zeros to a multiple of 8
+ * columns. */
 static inline int64_t packed_cols(int cols) { return (cols + 7) / 8 * 8; }
 void spsi_cpu_pack(double a, const sps_small *C, double *packed);
 
-/* C from the numbers of its rows, one row after another. */
+/* Copies row-major numbers to C. */
 void spsi_cpu_unpack(const double *rows, sps_small *C);
 
-/* Sums the partial results of the chunks, pairwise and in order, into the
- * first; items numbers each. */
-void spsi_cpu_sum_chunks(int threads, int64_t count, int64_t items,
+/* Adds the partial results of the chunks, `items` numbers each, pairwise and in
+ * order; the result is in the first. */
+void spsi_cpu_sum_chunks(sps_context *ctx, int64_t count, int64_t items,
                          double *partial);
 
-/* Slots, by file. */
+/* Operations of the backend, by file. */
 sps_status spsi_cpu_fill(sps_block *X, double value);
 sps_status spsi_cpu_random(sps_block *X, uint64_t seed);
 sps_status spsi_cpu_set(sps_block *X, const double *data, int64_t ld,
@@ -197,22 +210,20 @@ sps_status spsi_cpu_basis_update(double a, const sps_basis *V, int count,
 
 sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
                               double b, sps_block *Y);
-sps_status spsi_cpu_update_pair(const sps_block *P, const sps_block *Q,
-                                const sps_small *a, sps_block *X, sps_block *R,
-                                sps_small *S);
-sps_status spsi_cpu_solve_small(const sps_small *C, sps_block *X);
-sps_status spsi_cpu_update_pair_cols(const sps_block *P, const sps_block *Q,
-                                     const double *a, sps_block *X,
-                                     sps_block *R, double *norm2);
+sps_status spsi_cpu_subtract(const sps_block *Q, const sps_small *a,
+                             sps_block *R, sps_small *S);
+sps_status spsi_cpu_subtract_cols(const sps_block *Q, const double *a,
+                                  sps_block *R, double *norm2);
 sps_status spsi_cpu_combine(const sps_block *Z, const sps_small *b,
                             sps_block *P, sps_small *G);
 
-sps_status spsi_cpu_steps_lengths(const struct sps_steps *w,
-                                  const sps_block *P, const sps_block *Q);
-sps_status spsi_cpu_steps_residual(const struct sps_steps *w,
-                                   const sps_block *Q, sps_block *R);
-sps_status spsi_cpu_steps_directions(const struct sps_steps *w, sps_block *P,
-                                     sps_block *X, const sps_block *R);
+sps_status spsi_cpu_fused_cg_lengths(const struct sps_fused_cg *w,
+                                     const sps_block *P, const sps_block *Q);
+sps_status spsi_cpu_fused_cg_residual(const struct sps_fused_cg *w,
+                                      const sps_block *Q, sps_block *R);
+sps_status spsi_cpu_fused_cg_directions(const struct sps_fused_cg *w,
+                                        sps_block *P, sps_block *X,
+                                        const sps_block *R);
 
 sps_status spsi_cpu_remove_means(const sps_components *c, sps_block *X);
 sps_status spsi_cpu_csr_diagonal(sps_context *ctx, const sps_csr *A,
@@ -231,5 +242,7 @@ sps_status spsi_cpu_triangle_open(sps_triangle *t);
 sps_status spsi_cpu_triangle_solve(const sps_triangle *t, const sps_block *B,
                                    sps_block *X);
 void spsi_cpu_triangle_close(sps_triangle *t);
+sps_status spsi_cpu_twofold(const sps_csr_local *A,
+                            const sps_twofold_args *args);
 
 #endif

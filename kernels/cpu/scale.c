@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scale.c - sums and scalings of blocks, element by element.
+/* scale.c - element-wise sums and scalings of blocks.
  *
  *     Y = a X + b Y,   Y_j = a_j X_j + b_j Y_j,   Y = diag(d) X
  *
  * Bytes: each block once. */
-#include "rows.h"
+#include "cpu/rows.h"
 
-/* y = a x + b y over a row; b = 0 does not read y.  The branch is outside of
- * the loops; these are safe as vector code, because Y is X or apart from it. */
+/* y = a x + b y over a row; y is not read if b = 0.  The branch is outside of
+ * the loops.  Vectorisation is valid because Y is X or does not overlap with
+ * it. */
 INLINE void row_axpby(int64_t k, double a, const double *x, double b,
                       double *y)
 {
@@ -35,7 +36,8 @@ CLONES void spsi_cpu_strip_axpby(int64_t m, int64_t k, double a,
         row_axpby(k, a, x + i * ldx, b, y + i * ldy);
 }
 
-/* a = 0 is a scaling of Y: X may hold anything then, as in BLAS. */
+/* With a = 0 Y is scaled: X is not read and may contain anything, as in
+ * BLAS. */
 static void scale_only(int64_t m, int k, double b, double *y, int64_t ldy)
 {
     for (int64_t i = 0; i < m; i++)
@@ -43,23 +45,33 @@ static void scale_only(int64_t m, int k, double b, double *y, int64_t ldy)
             y[i * ldy + j] = b == 0 ? 0 : b * y[i * ldy + j];
 }
 
+typedef struct axpby_job {
+    double a, b;
+    const double *cols_a, *cols_b;     /* for axpby_cols */
+    const sps_block *d, *X;
+    sps_block *Y;
+} axpby_job;
+
+static void chunk_axpby(void *data, int64_t first, int64_t last)
+{
+    const axpby_job *j = data;
+    const sps_block *X = j->X, *Y = j->Y;
+    double *y = row_of(Y, first);
+
+    if (j->a == 0)
+        scale_only(last - first, X->k, j->b, y, Y->ld);
+    else
+        spsi_cpu_strip_axpby(last - first, X->k, j->a, row_of(X, first), X->ld,
+                             j->b, y, Y->ld);
+}
+
 sps_status spsi_cpu_axpby(double a, const sps_block *X, double b, sps_block *Y)
 {
-    chunks c = chunks_of(X->n, 1);
-
     if (X->dtype == SPS_F32 || Y->dtype == SPS_F32)
         return spsi_cpu_single_axpby(a, X, b, Y);
-#pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1 && pays(c.n, X->k))
-    for (int64_t t = 0; t < c.count; t++) {
-        int64_t i = t * c.rows, m = chunk_end(c, t) - i;
-
-        if (a == 0)
-            scale_only(m, X->k, b, row_of(Y, i), Y->ld);
-        else
-            spsi_cpu_strip_axpby(m, X->k, a, row_of(X, i), X->ld, b,
-                                 row_of(Y, i), Y->ld);
-    }
+    spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
+                         work_ns(X->n, 2 * X->k, 0), chunk_axpby,
+                         &(axpby_job){ .a = a, .b = b, .X = X, .Y = Y });
     return SPS_OK;
 }
 
@@ -100,19 +112,21 @@ CLONES void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
                     ldy);
 }
 
+static void chunk_axpby_cols(void *data, int64_t first, int64_t last)
+{
+    const axpby_job *j = data;
+
+    spsi_cpu_strip_axpby_cols(last - first, j->X->k, j->cols_a,
+                              row_of(j->X, first), j->X->ld, j->cols_b,
+                              row_of(j->Y, first), j->Y->ld);
+}
+
 sps_status spsi_cpu_axpby_cols(const double *a, const sps_block *X,
                                const double *b, sps_block *Y)
 {
-    chunks c = chunks_of(X->n, 1);
-
-#pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1 && pays(c.n, X->k))
-    for (int64_t t = 0; t < c.count; t++) {
-        int64_t i = t * c.rows;
-
-        spsi_cpu_strip_axpby_cols(chunk_end(c, t) - i, X->k, a, row_of(X, i),
-                                  X->ld, b, row_of(Y, i), Y->ld);
-    }
+    spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
+                         work_ns(X->n, 2 * X->k, 0), chunk_axpby_cols,
+                         &(axpby_job){ .cols_a = a, .X = X, .cols_b = b, .Y = Y });
     return SPS_OK;
 }
 
@@ -130,19 +144,20 @@ CLONES void spsi_cpu_strip_scale_rows(int64_t m, int k, const double *d,
             y[i * ldy + j] = d[i * ldd] * x[i * ldx + j];
 }
 
+static void chunk_scale_rows(void *data, int64_t first, int64_t last)
+{
+    const axpby_job *j = data;
+
+    spsi_cpu_strip_scale_rows(last - first, j->X->k, row_of(j->d, first),
+                              j->d->ld, row_of(j->X, first), j->X->ld,
+                              row_of(j->Y, first), j->Y->ld);
+}
+
 sps_status spsi_cpu_scale_rows(const sps_block *d, const sps_block *X,
                                sps_block *Y)
 {
-    chunks c = chunks_of(X->n, 1);
-
-#pragma omp parallel for num_threads(X->ctx->threads) schedule(static)         \
-    if (c.count > 1 && pays(c.n, X->k))
-    for (int64_t t = 0; t < c.count; t++) {
-        int64_t i = t * c.rows;
-
-        spsi_cpu_strip_scale_rows(chunk_end(c, t) - i, X->k, row_of(d, i),
-                                  d->ld, row_of(X, i), X->ld, row_of(Y, i),
-                                  Y->ld);
-    }
+    spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
+                         work_ns(X->n, 2 * X->k, 0), chunk_scale_rows,
+                         &(axpby_job){ .d = d, .X = X, .Y = Y });
     return SPS_OK;
 }

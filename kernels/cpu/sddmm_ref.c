@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sddmm_ref.c - val = alpha (u_i . v_j) [a_ij] + beta val for the stored
- * (i, j), as plain loops; rows are shared among the threads, each number has
- * one owner and one order of summation. */
-#include "lib/kernel.h"
+/* sddmm_ref.c - val = alpha (u_i . v_j) [a_ij] + beta val for the stored (i,
+ * j), by simple loops; rows are divided among the threads, each number is
+ * computed by one thread in a fixed order of summation. */
+#include "plan/kernel.h"
+#include "core/team.h"
 
 static bool fits(const sps_problem *p, const char **why_not)
 {
@@ -10,7 +11,7 @@ static bool fits(const sps_problem *p, const char **why_not)
     return true;
 }
 
-/* Each entry reads a row of U and one of V from near memory. */
+/* Each entry reads a row of U and one of V; the model assumes cached data. */
 static double cost(const sps_problem *p)
 {
     return 16.0 * (double)p->f->nnz * p->k / p->bandwidth;
@@ -42,14 +43,19 @@ static double dot(const sps_block *U, int64_t i, const sps_block *V, int64_t j)
     return sum;
 }
 
-static sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
+typedef struct job {
+    const sps_csr_local *A;
+    const sps_sddmm_args *args;
+} job;
+
+static void run_rows(void *data, int64_t first, int64_t last)
 {
-    const sps_csr_local *A = plan->A;
+    const sps_sddmm_args *args = ((const job *)data)->args;
+    const sps_csr_local *A = ((const job *)data)->A;
     const sps_dtype dtype = args->U->dtype;
     const double alpha = args->alpha, beta = args->beta;
 
-#pragma omp parallel for num_threads(plan->ctx->threads) schedule(static)
-    for (int64_t i = 0; i < A->nrow; i++)
+    for (int64_t i = first; i < last; i++)
         for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
             double s = 0;
             double old = beta != 0 ? beta * number(dtype, args->val, p) : 0;
@@ -60,6 +66,14 @@ static sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
             }
             put(dtype, args->val, p, s + old);
         }
+}
+
+static sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
+{
+    const sps_csr_local *A = plan->A;
+
+    spsi_team_run(plan->ctx, A->nrow, A->nnz * (args->U->k + 2), run_rows,
+                  &(job){ A, args });
     return SPS_OK;
 }
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmm_blocks_omp.c - Y = alpha A X + beta Y of the CPU on node blocks
+/* spmm_blocks_omp.c - Y = alpha A X + beta Y on the CPU for node blocks
  * (kernels/formats/node_blocks.h).
  *
- * b rows of Y are made at once, in registers: each row of X that a block names
- * is loaded once for them, and the b numbers that meet it lie side by side.
- * The columns of Y go in the widest vectors whose b sums the registers hold;
- * a sum takes its products in the order of the columns at every width, so that
- * a column gets the same bits whatever columns stand beside it.
+ * b rows of Y are computed at once, in registers: each row of X that a block
+ * uses is loaded once for them, and the b numbers that multiply it are
+ * contiguous.  The columns of Y are processed in the widest vectors for which
+ * the b sums fit the registers; at every width a sum adds its products in the
+ * order of the columns, so that a column gets the same bits whatever the other
+ * columns are.
  *
- * Bytes: 8 + 4 / b^2 a stored number once for 16 columns (from the second cache
- * after that), X as the caches allow, Y once.  A NaN in X meets the zeros of
- * its blocks: it reaches all b rows, in its own column. */
-#include "rows.h"
-#include "kernels/formats/node_blocks.h"
+ * Bytes: 8 + 4 / b^2 per stored number once for 16 columns (afterwards from the
+ * L2 cache), X as the caches allow, Y once.  A NaN in X is multiplied by the
+ * explicit zeros of its blocks: it reaches all b rows, in its own column. */
+#include "cpu/rows.h"
+#include "formats/node_blocks.h"
 
 #include <stdio.h>
 
@@ -22,7 +23,7 @@ typedef struct blocks_plan {
     int64_t *piece;      /* pieces + 1 block rows */
 } blocks_plan;
 
-enum { PIECES = 16 };    /* for each thread */
+enum { PIECES = 16 };    /* per thread */
 
 typedef struct task {
     const sps_node_blocks *n;
@@ -35,7 +36,7 @@ typedef struct task {
     int64_t first, last; /* block rows */
 } task;
 
-/* Numbers of block s as doubles. */
+/* The numbers of block s in double precision. */
 INLINE const double *block_at(const sps_node_blocks *n, int64_t s,
                               const int size, double *room)
 {
@@ -46,7 +47,7 @@ INLINE const double *block_at(const sps_node_blocks *n, int64_t s,
     return room;
 }
 
-/* Rows of Y from columns j on, w each, out of `sum`. */
+/* Stores rows of Y from columns j on, w each, from `sum`. */
 INLINE void finish(const task *t, int64_t row, int j, const int B, const int w,
                    const double *sum)
 {
@@ -63,8 +64,8 @@ INLINE void finish(const task *t, int64_t row, int j, const int B, const int w,
     }
 }
 
-/* The block rows of the task for N vectors V of columns, the first j.  B and N
- * are constants where this is inlined. */
+/* The block rows of the task for N vectors V of columns from j on.  B and N are
+ * constants after inlining. */
 #define BLOCK_ROWS(name, V)                                                    \
     INLINE void name(const task *t, const int B, const int N, int j)           \
     {                                                                          \
@@ -100,8 +101,8 @@ BLOCK_ROWS(rows8, v8)
 BLOCK_ROWS(rows4, v4)
 BLOCK_ROWS(rows1, v1)
 
-/* The columns of the task from j on in vectors of which B sums fit 16 registers
- * of four numbers. */
+/* The columns of the task from j on, in vectors for which B sums fit 16
+ * registers of four numbers. */
 INLINE void columns(const task *t, const int B, int j)
 {
     if (B <= 4)
@@ -110,7 +111,7 @@ INLINE void columns(const task *t, const int B, int j)
     for (; j < t->k; j++) rows1(t, B, 1, j);
 }
 
-/* The same for 32 registers of eight. */
+/* The same for 32 registers of eight numbers. */
 INLINE void wide_columns(const task *t, const int B)
 {
     int j = 0;
@@ -140,7 +141,8 @@ CLONES void spsi_cpu_block_rows(const task *t)
     FOR_EACH_SIZE(SIZE)
 }
 
-/* Apart, because there is no use for eight numbers in other registers. */
+/* A separate function: vectors of eight numbers are used only with registers of
+ * that size. */
 WIDE_ONLY static void wide_block_rows(const task *t)
 {
 #define WIDE(B) wide_columns(t, B)
@@ -160,8 +162,8 @@ static void scale_rows(const task *t)
         }
 }
 
-/* Several passes over the columns: in strips of block rows whose numbers stay
- * in the second cache. */
+/* If there are several passes over the columns: processes ranges of block rows
+ * whose numbers stay in the L2 cache. */
 static void run_piece(const task *whole, int64_t first, int64_t last)
 {
     const int64_t *start = whole->n->start;
@@ -180,6 +182,19 @@ static void run_piece(const task *whole, int64_t first, int64_t last)
     }
 }
 
+typedef struct job {
+    const task *t;
+    const int64_t *piece;    /* block rows of the pieces */
+} job;
+
+static void run_pieces(void *data, int64_t first, int64_t last)
+{
+    const job *j = data;
+
+    for (int64_t i = first; i < last; i++)
+        run_piece(j->t, j->piece[i], j->piece[i + 1]);
+}
+
 static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const blocks_plan *self = (const blocks_plan *)plan;
@@ -190,10 +205,10 @@ static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
         .y = args->Y->data, .ldy = args->Y->ld, .k = args->Y->k,
     };
 
-#pragma omp parallel for num_threads(plan->ctx->threads) schedule(dynamic)     \
-    if (self->pieces > 1 && pays(plan->A->nnz + plan->A->nrow, t.k))
-    for (int64_t i = 0; i < self->pieces; i++)
-        run_piece(&t, self->piece[i], self->piece[i + 1]);
+    spsi_team_run(plan->ctx, self->pieces,
+                  work_ns(plan->A->nnz, 1, t.k) +
+                      work_ns(plan->A->nrow, 2 * t.k, 0), run_pieces,
+                  &(job){ &t, self->piece });
     return SPS_OK;
 }
 
@@ -204,8 +219,8 @@ static bool fits(const sps_problem *p, const char **why_not)
     return spsi_node_fits(p, why_not);
 }
 
-/* At the floor of the blocks, but for rows of X that come from memory more than
- * once. */
+/* 1.3 times the minimal bytes of the blocks, plus rows of X that are read from
+ * memory more than once. */
 static double cost(const sps_problem *p)
 {
     const sps_features *f = p->f;
@@ -218,7 +233,7 @@ static double cost(const sps_problem *p)
            p->bandwidth;
 }
 
-/* Block rows are dealt out in pieces of about equal blocks. */
+/* Divides the block rows into pieces with about equal numbers of blocks. */
 static void cut(const sps_node_blocks *n, int64_t pieces, int64_t *piece)
 {
     int64_t i = 0;
@@ -237,8 +252,8 @@ static sps_status plan(sps_context *ctx, const sps_problem *p,
 
 static sps_status refresh(sps_plan *plan)
 {
-    spsi_node_refresh(plan->A, &((blocks_plan *)plan)->base.blocks,
-                      plan->ctx->threads);
+    spsi_node_refresh(plan->ctx, plan->A,
+                      &((blocks_plan *)plan)->base.blocks);
     return SPS_OK;
 }
 

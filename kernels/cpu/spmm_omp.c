@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmm_omp.c - the fast Y = alpha A X + beta Y of the CPU.
+/* spmm_omp.c - the fast Y = alpha A X + beta Y on the CPU.
  *
- * A row of Y is made whole, in registers: up to 64 columns at once (32 where
- * there are few registers), each entry of A once for them.  Even and odd
- * entries of a row are summed apart and then together, at every width, so that
- * a column gets the same bits whatever columns stand beside it.  Rows are
- * dealt out in pieces of about equal nonzeros; a row has one owner.
+ * A row of Y is computed in registers: up to 64 columns at once (32 if there
+ * are few registers), each entry of A is loaded once for them.  Even and odd
+ * entries of a row are summed separately and then added, at every width, so
+ * that a column gets the same bits whatever the other columns are.  Rows are
+ * divided into pieces with about equal numbers of nonzeros; each row is
+ * processed by one thread.
  *
  * Bytes: A once for 64 columns, X as the caches allow, Y once. */
-#include "rows.h"
-#include "lib/kernel.h"
+#include "cpu/rows.h"
+#include "plan/kernel.h"
 
 typedef struct omp_plan {
     sps_plan super;
@@ -17,7 +18,8 @@ typedef struct omp_plan {
     int64_t *start;      /* pieces + 1 rows */
 } omp_plan;
 
-/* Pieces per thread: enough to even out what nonzeros do not tell. */
+/* Pieces per thread: enough to balance costs that the nonzeros do not
+ * predict. */
 #define PIECES 16
 
 static bool fits(const sps_problem *p, const char **why_not)
@@ -33,8 +35,8 @@ typedef float f4 __attribute__((vector_size(16), aligned(4), may_alias));
 typedef float f2 __attribute__((vector_size(8), aligned(4), may_alias));
 typedef float f1 __attribute__((may_alias));
 
-/* At the floor, but for rows of X that come from memory more than once and
- * for the work of an entry where rows are in cache. */
+/* 1.3 times the minimal bytes, plus rows of X that are read from memory more
+ * than once. */
 static double cost(const sps_problem *p)
 {
     const double row = (double)spsi_dtype_size(p->block) * p->k;
@@ -48,12 +50,12 @@ static double cost(const sps_problem *p)
 typedef struct task {
     const sps_csr_local *A;
     double alpha, beta;
-    const void *x;         /* doubles, or floats with a matrix of floats */
+    const void *x;         /* in double precision, or `single` */
     int64_t ldx;
     void *y;
     int64_t ldy;
     int k;
-    bool single;           /* x and y are floats */
+    bool single;           /* x and y are in single precision */
     const sps_epilogue *e;
     int64_t first, last;   /* rows */
 } task;
@@ -63,8 +65,8 @@ INLINE double load(const void *val, const bool f32, int64_t p)
     return f32 ? (double)((const float *)val)[p] : ((const double *)val)[p];
 }
 
-/* Row i from column j on: y = d (alpha s + gamma w) + beta y + delta x, where
- * what is multiplied by nothing is not read. */
+/* Row i from column j on: y = d (alpha s + gamma w) + beta y + delta x;
+ * operands with a zero factor are not read. */
 #define STORE(V, i, j, s)                                                      \
     do {                                                                       \
         V *out_ = (V *)((double *)t->y + (i) * t->ldy + (j));                  \
@@ -80,7 +82,7 @@ INLINE double load(const void *val, const bool f32, int64_t p)
         *out_ = sum_;                                                          \
     } while (0)
 
-/* The same in floats, which have no epilogue. */
+/* The same in single precision, without epilogue. */
 #define STORE_SINGLE(V, i, j, s)                                               \
     do {                                                                       \
         V *out_ = (V *)((float *)t->y + (i) * t->ldy + (j));                   \
@@ -91,8 +93,8 @@ INLINE double load(const void *val, const bool f32, int64_t p)
     } while (0)
 
 /* All rows of the task for N vectors V of T beginning at column j.  N and f32
- * are constants where this is inlined.  Asking for the rows of X ahead of time
- * was tried: nothing won on irregular matrices, and lost on regular ones. */
+ * are constants after inlining.  Prefetching the rows of X was tried: no gain
+ * on irregular matrices, a loss on regular ones. */
 #define ROWS(name, V, T, STORE)                                                \
     INLINE void name(const task *t, const int N, const bool f32, int j)        \
     {                                                                          \
@@ -165,7 +167,7 @@ INLINE void columns(const task *t, const bool f32)
     if (t->k & 1) rows1(t, 1, f32, j);
 }
 
-/* The same for floats. */
+/* The same in single precision. */
 INLINE void columns_single(const task *t)
 {
     int j = 0;
@@ -225,8 +227,8 @@ static void scale_rows(const task *t)
         }
 }
 
-/* Wide blocks pass over A several times: in strips of rows whose entries stay
- * in the second cache. */
+/* Wide blocks need several passes over A: processes ranges of rows whose
+ * entries stay in the L2 cache. */
 static void run_piece(const task *whole, int64_t first, int64_t last)
 {
     const int64_t limit = whole->k > 32 ? 16384 : INT64_MAX;
@@ -247,6 +249,19 @@ static void run_piece(const task *whole, int64_t first, int64_t last)
     }
 }
 
+typedef struct job {
+    const task *t;
+    const int64_t *start;    /* rows of the pieces */
+} job;
+
+static void run_pieces(void *data, int64_t first, int64_t last)
+{
+    const job *j = data;
+
+    for (int64_t i = first; i < last; i++)
+        run_piece(j->t, j->start[i], j->start[i + 1]);
+}
+
 static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const omp_plan *self = (const omp_plan *)plan;
@@ -257,16 +272,16 @@ static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
         .single = args->Y->dtype == SPS_F32, .e = args->epilogue,
     };
 
-#pragma omp parallel for num_threads(plan->ctx->threads) schedule(dynamic)     \
-    if (self->pieces > 1 && pays(plan->A->nnz + plan->A->nrow, t.k))
-    for (int64_t i = 0; i < self->pieces; i++)
-        run_piece(&t, self->start[i], self->start[i + 1]);
+    spsi_team_run(plan->ctx, self->pieces,
+                  work_ns(plan->A->nnz, 1, t.k) +
+                      work_ns(plan->A->nrow, 2 * t.k, 0), run_pieces,
+                  &(job){ &t, self->start });
     return SPS_OK;
 }
 
 /* --- plan */
 
-/* First row at or past which rows and entries together reach `share`. */
+/* The first row i with rowptr[i] + 2 i >= share (nnz + 2 nrow). */
 static int64_t find_row(const sps_csr_local *A, double share)
 {
     double total = (double)A->nnz + 2.0 * (double)A->nrow;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmm_ref.c - Y = alpha A X + beta Y as one loop nest, obviously right: the
- * oracle that the other kernels are compared with.  It bids, because it always
- * fits, at a price that anything else beats. */
-#include "lib/kernel.h"
+/* spmm_ref.c - Y = alpha A X + beta Y as one simple loop nest: the reference
+ * with which the other kernels are compared.  It bids, because it always fits,
+ * with a cost that every other kernel undercuts. */
+#include "plan/kernel.h"
 
 static bool fits(const sps_problem *p, const char **why_not)
 {
@@ -30,7 +30,7 @@ static void put(sps_dtype dtype, void *data, int64_t p, double value)
     else ((float *)data)[p] = (float)value;
 }
 
-/* D (product + gamma W) + old + delta X, for element (i, j). */
+/* d_i (product + gamma w_ij) + old + delta x_ij, for element (i, j). */
 static double finish(const sps_spmm_args *args, int64_t i, int j,
                      double product, double old)
 {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* backend_cuda.cu - the backend's table: life, memory, phases.
+/* backend_cuda.cu - the operations table of the backend: open and close,
+ * memory, phases.
  *
- * Everything is queued on one stream of the context (its own, not blocking
- * with the default stream, or the caller's).  Blocks are worked on in
- * block_ops.cu, reduce.cu, gram.cu, update.cu and transfer.cu. */
-#include "scan.h"
-#include "state.h"
-#include "upload.h"
+ * Everything is queued on one stream of the context: its own, non-blocking with
+ * respect to the default stream, or the caller's.  Operations on blocks are in
+ * block/ and base/transfer.cu, fused iterations in fused_cg/, triangles and
+ * residuals in twice the precision in sparse/. */
+#include "core/comm.h"
+#include "cuda/base/scan.h"
+#include "cuda/base/state.h"
+#include "cuda/base/upload.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,12 +17,13 @@
 
 namespace {
 
-constexpr size_t blas_workspace = (size_t)32 << 20; /* cuBLAS, on sm_90 */
+constexpr size_t blas_workspace = (size_t)32 << 20; /* for cuBLAS, sized for
+                                                       sm_90 */
 constexpr size_t scratch_at_open = (size_t)16 << 20;
 
 __global__ void probe() {}
 
-/* Why there is no device, in the driver's words and with its version. */
+/* Reports why there is no device, with the driver's message and version. */
 sps_status no_device(sps_context *ctx, cudaError_t error)
 {
     int driver = 0, built = CUDART_VERSION;
@@ -46,7 +50,8 @@ sps_status choose_device(sps_context *ctx, sps_cuda_state *s)
 
     if (error != cudaSuccess) return no_device(ctx, error);
     if (count == 0) return no_device(ctx, cudaErrorNoDevice);
-    if (ctx->opt.device < 0 || ctx->opt.device >= count)
+    if (ctx->opt.device < 0) ctx->opt.device = spsi_comm_rank(ctx) % count;
+    if (ctx->opt.device >= count)
         return spsi_fail(ctx, SPS_EDEVICE, "GPU %d was asked for, there are "
                          "%d (numbered from 0)", ctx->opt.device, count);
     s->device = ctx->opt.device;
@@ -86,7 +91,8 @@ sps_status take_all(sps_context *ctx, sps_cuda_state *s)
     SPS_CUBLAS(ctx, cublasSetStream(s->blas, s->stream));
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, blas_workspace, &s->blas_work));
     s->blas_bytes = blas_workspace;
-    /* An own workspace makes its results repeat bit by bit. */
+    /* With a workspace of our own the results of cuBLAS are bitwise
+     * reproducible. */
     SPS_CUBLAS(ctx, cublasSetWorkspace(s->blas, s->blas_work, s->blas_bytes));
     SPS_CUBLAS(ctx, cublasSetAtomicsMode(s->blas, CUBLAS_ATOMICS_NOT_ALLOWED));
     SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, scratch_at_open));
@@ -149,8 +155,8 @@ sps_status sync_cuda(sps_context *ctx)
     return spsi_cuda_wait(ctx);
 }
 
-/* Gram partials: one k x k (two for a pair) per block of the grid; sums of
- * columns need less. */
+/* The scratch memory holds one partial Gram matrix, k x k, per thread block
+ * (two for a pair); sums of columns need less. */
 sps_status reserve_cuda(sps_context *ctx, int64_t n, int k)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
@@ -174,9 +180,10 @@ sps_status memory_cuda(sps_context *ctx, size_t *free_p, size_t *total_p)
     return SPS_OK;
 }
 
-/* Phases: a pair of events each, added up when the stream is next waited
- * for.  When all pairs are in use the phase goes uncounted; solvers wait at
- * least once an iteration, so this does not happen there. */
+/* Phases are timed by a pair of events each; the times are added up at the next
+ * synchronisation of the stream.  If all pairs are in use, the phase is not
+ * counted; solvers synchronise at least once an iteration, so this does not
+ * happen there. */
 void phase_begin(sps_context *ctx, sps_phase phase)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
@@ -203,7 +210,7 @@ void phase_end(sps_context *ctx, sps_phase phase)
     s->span_open = false;
 }
 
-/* What is little goes by way of page-locked memory, and nobody waits. */
+/* Small uploads are staged through pinned memory and do not synchronise. */
 sps_status upload_cuda(sps_context *ctx, void *to, const void *from,
                        size_t bytes)
 {
@@ -218,8 +225,8 @@ sps_status upload_cuda(sps_context *ctx, void *to, const void *from,
     return spsi_cuda_send(ctx, host, to, bytes);
 }
 
-/* What is small comes by way of page-locked memory, where the driver has
- * nothing to stage; it is free between operations. */
+/* Small downloads go through the pinned buffer `down`, so that the driver needs
+ * no staging; it is not in use between operations. */
 sps_status download_cuda(sps_context *ctx, void *to, const void *from,
                          size_t bytes)
 {
@@ -280,16 +287,15 @@ SPS_DEFINE(sps_backend, spsi_backend_cuda) = {
     .maxabs = spsi_cuda_maxabs,
     .gram = spsi_cuda_gram,
     .mul_small = spsi_cuda_mul_small,
-    .solve_small = spsi_cuda_solve_small,
     .remove_means = spsi_cuda_remove_means,
     .gram_pair = spsi_cuda_gram_pair,
-    .update_pair = spsi_cuda_update_pair,
-    .update_pair_cols = spsi_cuda_update_pair_cols,
+    .subtract = spsi_cuda_subtract,
+    .subtract_cols = spsi_cuda_subtract_cols,
     .combine = spsi_cuda_combine,
-    .steps_columns = true,
-    .steps_lengths = spsi_cuda_steps_lengths,
-    .steps_residual = spsi_cuda_steps_residual,
-    .steps_directions = spsi_cuda_steps_directions,
+    .fused_cg_columns = true,
+    .fused_cg_lengths = spsi_cuda_fused_cg_lengths,
+    .fused_cg_residual = spsi_cuda_fused_cg_residual,
+    .fused_cg_directions = spsi_cuda_fused_cg_directions,
     .csr_diagonal = NULL,
     .csr_block_inverse = NULL,
     .csr_ilu0 = NULL,
@@ -299,6 +305,7 @@ SPS_DEFINE(sps_backend, spsi_backend_cuda) = {
     .triangle_refresh = spsi_cuda_triangle_refresh,
     .triangle_solve = spsi_cuda_triangle_solve,
     .triangle_close = spsi_cuda_triangle_close,
+    .twofold = spsi_cuda_twofold,
     .basis_dots = spsi_cuda_basis_dots,
     .basis_update = spsi_cuda_basis_update,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* catalogue.cu - the one exported symbol of the module. */
-#include "registry.h"
-#include "state.h"
+/* catalogue.cu - the only exported symbol of the module. */
+#include "core/module.h"
+#include "cuda/base/state.h"
+#include "plan/kernel.h"
 
 #ifndef SPS_CUDA_ARCHITECTURES
 #define SPS_CUDA_ARCHITECTURES "sm_90"
@@ -9,7 +10,7 @@
 #define SPS_TEXT_(x) #x
 #define SPS_TEXT(x) SPS_TEXT_(x)
 
-/* Generated from cuda.am by build-aux/registry.sh; a C file. */
+/* Generated from cuda.am by build-aux/registry.sh, compiled as C. */
 extern "C" const sps_kernel *const spsi_cuda_kernels[];
 
 extern "C" __attribute__((visibility("default")))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* block_merge.c - the block columns of a block row by a merge of its rows. */
-#include "kernels/formats/block_merge.h"
+/* block_merge.c - computes the block columns of a block row by merging its
+ * rows. */
+#include "formats/block_merge.h"
 
 void spsi_block_merge_open(sps_block_merge *m, const sps_block_rows *of,
                            int64_t block_row)

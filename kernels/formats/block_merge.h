@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* block_merge.h - the block columns of a block row, ascending: a merge of its b
- * sorted rows.  One cursor in each; the smallest block column is next, and
- * every cursor inside that block moves past it.  Each entry is looked at once;
- * no memory but the cursors. */
+/* block_merge.h - the block columns of a block row, in ascending order, by
+ * merging its b sorted rows.  Each row has a cursor; the smallest block column
+ * is next, and every cursor inside that block advances past it.  Each entry is
+ * read once; no memory except the cursors. */
 #ifndef SPS_FORMAT_BLOCK_MERGE_H
 #define SPS_FORMAT_BLOCK_MERGE_H
 
@@ -14,7 +14,7 @@ extern "C" {
 
 enum { SPS_MERGE_MAX = 32 };   /* the largest b */
 
-/* Offsets and columns of a matrix, rows in order, in blocks of b. */
+/* Row offsets and columns of a matrix, partitioned into blocks of b rows. */
 typedef struct sps_block_rows {
     const int64_t *rowptr;
     const int32_t *col;
@@ -30,7 +30,7 @@ typedef struct sps_block_merge {
 
 void spsi_block_merge_open(sps_block_merge *m, const sps_block_rows *of,
                            int64_t block_row);
-/* The next block column, -1 when there is none. */
+/* The next block column, -1 at the end. */
 int32_t spsi_block_merge_next(sps_block_merge *m);
 
 #ifdef __cplusplus

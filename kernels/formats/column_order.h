@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* column_order.h - columns by falling use, so that the numbers of x that most
- * entries want stand together and can be kept near.
+/* column_order.h - columns ordered by decreasing number of entries, so that the
+ * entries of x that are used most are contiguous and can be held in fast
+ * memory.
  *
- * Columns are sorted by a key of their count of entries, eight keys to a
- * factor of two, equal keys by number: one pass of a counting sort, on the
+ * Columns are sorted by a key derived from their number of entries, eight keys
+ * per factor of two, equal keys by index: one pass of a counting sort, on the
  * host or on a device, with the same result. */
 #ifndef SPS_COLUMN_ORDER_H
 #define SPS_COLUMN_ORDER_H
 
-#include "csr.h"
+#include "matrix/csr.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,7 +17,7 @@ extern "C" {
 
 #define SPS_COLUMN_KEYS 256
 
-/* For host and device. */
+/* Functions for host and device. */
 #ifdef __CUDACC__
 #define SPS_COLUMN_INLINE static __host__ __device__ inline
 #else
@@ -24,11 +25,12 @@ extern "C" {
 #endif
 
 typedef struct sps_column_order {
-    int32_t *column;   /* ncol: the column that stands at each place */
-    int32_t *rank;     /* ncol: the place of each column */
+    int32_t *column;   /* ncol: the column at each position */
+    int32_t *rank;     /* ncol: the position of each column */
 } sps_column_order;
 
-/* 255 for a column without entries, less the more there are. */
+/* 255 for a column without entries; otherwise the smaller the more entries it
+ * has. */
 SPS_COLUMN_INLINE uint32_t spsi_column_key(uint32_t uses)
 {
     uint32_t octave = 0, eighth;
@@ -38,11 +40,6 @@ SPS_COLUMN_INLINE uint32_t spsi_column_key(uint32_t uses)
     eighth = octave >= 3 ? uses >> (octave - 3) : uses << (3 - octave);
     return SPS_COLUMN_KEYS - 2 - (8 * octave + (eighth & 7));
 }
-
-/* On failure *order holds nothing. */
-sps_status spsi_column_order_make(sps_context *ctx, const sps_csr *A,
-                                  sps_column_order *order);
-void spsi_column_order_free(sps_context *ctx, sps_column_order *order);
 
 #ifdef __cplusplus
 }

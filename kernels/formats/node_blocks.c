@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_blocks.c - CSR to node blocks and back, on the host.  Blocks are counted
- * first, then written: each entry is looked at twice; block rows in
- * parallel. */
-#include "kernels/formats/node_blocks.h"
+/* node_blocks.c - CSR to node blocks on the host.  Blocks are counted first,
+ * then written: each entry is read twice; block rows in parallel. */
+#include "formats/node_blocks.h"
 
 #include <string.h>
 
-#include "kernels/formats/block_merge.h"
+#include "formats/block_merge.h"
+#include "core/team.h"
 
 _Static_assert((int)SPS_NODE_MAX <= (int)SPS_MERGE_MAX, "a cursor a row");
 
@@ -51,12 +51,13 @@ fail:
     return st;
 }
 
-/* ------------------------------------------------------------------- lines */
+/* -------------------------------------------------------------- grid lines */
 
 enum { SAMPLE = 16, LEADS = 32, NEAREST = 8 };
 
-/* Block columns that the first rows of two block rows have in common; *all:
- * those of the first. */
+/* Number of block columns in which the first rows of block rows I and J both
+ * have entries; *all is increased by the number of those in the first row of
+ * I. */
 static int64_t common_blocks(const sps_csr *A, int b, int64_t I, int64_t J,
                              int64_t *all)
 {
@@ -76,7 +77,8 @@ static int64_t common_blocks(const sps_csr *A, int b, int64_t I, int64_t J,
     return common;
 }
 
-/* The share of block columns that block rows d apart have in common. */
+/* Fraction of the block columns of a block row that the one d block rows later
+ * has as well, in a sample of first rows. */
 static double share_at(const sps_csr *A, int b, int64_t d)
 {
     const int64_t span = A->nrow / b - d;
@@ -105,7 +107,7 @@ int64_t spsi_node_lead(const sps_csr *A, int b)
         tried++;
         share = share_at(A, b, d);
         if (share <= most) continue;
-        most = 1.1 * share; /* nearer lines rather than farther ones */
+        most = 1.1 * share; /* prefers nearer grid lines */
         lead = d;
     }
     return lead;
@@ -121,7 +123,8 @@ void spsi_node_shape(int64_t nrow, int64_t ncol, sps_dtype dtype, int b,
                             .nb = (ncol + b - 1) / b, .dtype = dtype };
 }
 
-/* The block columns of a block row, to `column` unless NULL; how many. */
+/* Writes the block columns of a block row to `column` unless NULL; returns
+ * their number. */
 static int64_t list_blocks(const sps_csr_local *A, int b, int64_t block_row,
                            int32_t *column)
 {
@@ -136,7 +139,7 @@ static int64_t list_blocks(const sps_csr_local *A, int b, int64_t block_row,
     return count;
 }
 
-/* Entries of row i: each block of the block row in turn, each entry into it. */
+/* Writes the entries of row i to the blocks of its block row. */
 static void write_row(const sps_csr_local *A, const sps_node_blocks *n,
                       int64_t i, size_t size)
 {
@@ -154,40 +157,65 @@ static void write_row(const sps_csr_local *A, const sps_node_blocks *n,
     }
 }
 
-void spsi_node_refresh(const sps_csr_local *A, sps_node_blocks *n, int threads)
-{
-    const size_t size = spsi_dtype_size(n->dtype);
+typedef struct job {
+    const sps_csr_local *A;
+    sps_node_blocks *n;
+} job;
 
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t i = 0; i < A->nrow; i++) {
-        if (size == 8) write_row(A, n, i, 8);
-        else write_row(A, n, i, 4);
+static void write_rows(void *data, int64_t first, int64_t last)
+{
+    const job *j = data;
+    const size_t size = spsi_dtype_size(j->n->dtype);
+
+    for (int64_t i = first; i < last; i++) {
+        if (size == 8) write_row(j->A, j->n, i, 8);
+        else write_row(j->A, j->n, i, 4);
     }
-    (void)threads;
+}
+
+/* An entry takes about 3 ns. */
+void spsi_node_refresh(sps_context *ctx, const sps_csr_local *A,
+                       sps_node_blocks *n)
+{
+    spsi_team_run(ctx, A->nrow, 3 * A->nnz, write_rows, &(job){ A, n });
+}
+
+static void count_blocks(void *data, int64_t first, int64_t last)
+{
+    const job *j = data;
+
+    for (int64_t I = first; I < last; I++)
+        j->n->start[I + 1] = list_blocks(j->A, j->n->b, I, NULL);
+}
+
+static void write_blocks(void *data, int64_t first, int64_t last)
+{
+    const job *j = data;
+
+    for (int64_t I = first; I < last; I++)
+        list_blocks(j->A, j->n->b, I, j->n->column + j->n->start[I]);
 }
 
 sps_status spsi_node_from_csr(sps_context *ctx, const sps_csr_local *A, int b,
                               sps_node_blocks *n)
 {
+    job j = { A, n };
     sps_status st;
 
     spsi_node_shape(A->nrow, A->ncol, A->dtype, b, n);
     SPS_TRY(SPS_NEW(ctx, n->mb + 1, &n->start));
-#pragma omp parallel for schedule(static) num_threads(ctx->threads)
-    for (int64_t I = 0; I < n->mb; I++)
-        n->start[I + 1] = list_blocks(A, b, I, NULL);
+    spsi_team_run(ctx, n->mb, 3 * A->nnz, count_blocks, &j);
     for (int64_t I = 0; I < n->mb; I++) n->start[I + 1] += n->start[I];
     n->count = n->start[n->mb];
     SPS_TRY(spsi_node_check(ctx, A, n));
     SPS_TRY(SPS_NEW(ctx, n->count, &n->column));
     SPS_TRY(spsi_new(ctx, (size_t)n->count * (size_t)(b * b) *
                               spsi_dtype_size(n->dtype), &n->val));
-#pragma omp parallel for schedule(static) num_threads(ctx->threads)
-    for (int64_t I = 0; I < n->mb; I++)
-        list_blocks(A, b, I, n->column + n->start[I]);
-    /* spsi_new gave zeros that nobody touched yet: whose block rows they are
-     * writes them first, and has them near. */
-    spsi_node_refresh(A, n, ctx->threads);
+    spsi_team_run(ctx, n->mb, 3 * A->nnz, write_blocks, &j);
+    /* The zeroed pages from spsi_new have not been touched yet: the thread that
+     * processes a block row writes them first, so they are placed in its NUMA
+     * node. */
+    spsi_node_refresh(ctx, A, n);
 fail:
     return st;
 }
@@ -208,49 +236,4 @@ size_t spsi_node_size(const sps_node_blocks *n)
 
     return (size_t)(n->mb + 1) * sizeof *n->start +
            (size_t)n->count * (sizeof *n->column + block);
-}
-
-/* ------------------------------------------------------------------ back */
-
-static double number(const sps_node_blocks *n, int64_t at)
-{
-    return n->dtype == SPS_F64 ? ((const double *)n->val)[at]
-                               : (double)((const float *)n->val)[at];
-}
-
-/* Row i: its nonzeros, counted, and kept when A has room for them. */
-static int64_t read_row(const sps_node_blocks *n, int64_t i, sps_csr *A,
-                        int64_t to)
-{
-    const int b = n->b;
-    int64_t count = 0;
-
-    for (int64_t e = n->start[i / b] * b; e < n->start[i / b + 1] * b; e++) {
-        const double v = number(n, e * b + i % b);
-
-        if (v == 0.0) continue;
-        if (A) {
-            A->col[to + count] = (int32_t)(n->column[e / b] * b + e % b);
-            if (n->dtype == SPS_F64) ((double *)A->val)[to + count] = v;
-            else ((float *)A->val)[to + count] = (float)v;
-        }
-        count++;
-    }
-    return count;
-}
-
-sps_status spsi_node_to_csr(sps_context *ctx, const sps_node_blocks *n,
-                            sps_csr **A_p)
-{
-    sps_status st;
-    sps_csr *A = NULL;
-    int64_t nnz = 0;
-
-    for (int64_t i = 0; i < n->nrow; i++) nnz += read_row(n, i, NULL, 0);
-    SPS_TRY(sps_csr_create(ctx, n->nrow, n->ncol, nnz, n->dtype, &A));
-    for (int64_t i = 0; i < n->nrow; i++)
-        A->rowptr[i + 1] = A->rowptr[i] + read_row(n, i, A, A->rowptr[i]);
-    *A_p = A;
-fail:
-    return st;
 }

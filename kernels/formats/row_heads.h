@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* row_heads.h - the rows of a CSR matrix as marks on its entries, so that
- * entries can be split evenly over workers, whatever the rows.
+/* row_heads.h - the rows of a CSR matrix represented by bits on its entries, so
+ * that entries can be divided into equal ranges regardless of rows.
  *
- * A bit for each entry says whether it is the first of its row; rows without
- * entries have no bit, so the others are listed, and behind them those.
- * The row of entry p is row[r], r = marks on entries 0 .. p, less 1. */
+ * One bit per entry marks the first entry of a row.  Rows without entries have
+ * no bit; therefore the rows with entries are listed, followed by those
+ * without.  The row of entry p is row[r], r = number of bits set among the
+ * entries 0 .. p, less 1. */
 #ifndef SPS_ROW_HEADS_H
 #define SPS_ROW_HEADS_H
 
-#include "csr.h"
+#include "matrix/csr.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define SPS_HEADS_PIECE 1024   /* entries; the words are whole pieces */
+#define SPS_HEADS_PIECE 1024   /* entries; the array of words is padded to whole
+                                  pieces */
 
 typedef struct sps_row_heads {
     int64_t nrow, nnz;
@@ -28,13 +30,6 @@ static inline int64_t spsi_row_heads_words(int64_t nnz)
     return (nnz + SPS_HEADS_PIECE - 1) / SPS_HEADS_PIECE *
            (SPS_HEADS_PIECE / 64);
 }
-
-/* Fewer than 2^31 rows.  On failure *h holds nothing. */
-sps_status spsi_row_heads_make(sps_context *ctx, const sps_csr *A,
-                               sps_row_heads *h);
-/* The offsets again: rowptr of nrow + 1. */
-void spsi_row_heads_expand(const sps_row_heads *h, int64_t *rowptr);
-void spsi_row_heads_free(sps_context *ctx, sps_row_heads *h);
 
 #ifdef __cplusplus
 }

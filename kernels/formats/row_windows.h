@@ -2,38 +2,39 @@
 /* row_windows.h - windows of 8 rows with condensed columns and bitmaps, for
  * products on fp64 tensor cores.
  *
- * Row windows after TC-GNN (Wang et al., USENIX ATC 2023), on the side of the
- * product that has 8 rows as in FlashSparse (Shi et al., PPoPP 2025), bitmaps
- * in place of positions as in Acc-SpMM (Zhao et al., PPoPP 2025).
+ * Row windows after TC-GNN (Wang et al., USENIX ATC 2023), used as the operand
+ * with dimension 8 as in FlashSparse (Shi et al., PPoPP 2025), with bitmaps
+ * instead of positions as in Acc-SpMM (Zhao et al., PPoPP 2025).
  *
- * A window is two runs of 4 rows, `lead` rows apart; with lead = 4 they are 8
- * neighbours.  On a grid two lines share more columns than one: windows of a
- * 27-point stencil have 90 distinct columns of 216 as 8 neighbours, 72 as
- * 4 x 2.  Each distinct column of the window has a slot, ascending; 8 slots are
- * a tile of 8 x 8 entries, up to 3 tiles a group.  A group of c tiles is a run
- * of 10 c words:
+ * A window consists of two runs of 4 rows, `lead` rows apart; with lead = 4
+ * they are 8 consecutive rows.  On a grid, 4 points on each of two neighbouring
+ * lines have fewer distinct columns than 8 points on one line: windows of a
+ * 27-point stencil have 90 distinct columns of 216 as 8 consecutive rows, 72 as
+ * 4 x 2.  Each distinct column of the window has a
+ * slot, in ascending order; 8 slots are a tile of 8 x 8 entries, and up to 3
+ * tiles are a group.  A group of c tiles is described by 10 c words (tile
+ * descriptors):
  *
- *   word[0 .. 2c - 1]  masks, one for each 4 slots: bit 4 r + s says that row
- *                      r of the window stores the column of slot s of them
- *   word[2c ..  ]      columns of the 8 c slots; those behind the window's last
- *                      column repeat it (so that padding reads what the window
- *                      reads anyway)
+ *   word[0 .. 2c - 1]  masks, one for each 4 slots: bit 4 r + s means that row
+ *                      r of the window stores the column of slot s of these
+ *   word[2c ..  ]      columns of the 8 c slots; those past the window's last
+ *                      column repeat it (so that padding loads a row of X that
+ *                      the window loads anyway)
  *
- * Values stand in the order in which tensor cores want them: half tile by half
- * tile, bit by bit, so that 32 lanes find theirs by counting bits.  Number 0 is
- * a zero, for the lanes without one.
+ * Values are stored in the order in which the tensor core operands need them:
+ * by half tiles, within these by bits, so that each of the 32 lanes finds its
+ * value by counting bits.  Value 0 is a zero, for lanes whose bit is clear.
  *
- * Bytes, for d distinct columns: 8 (or 4) an entry for values, 40 ceil(d / 8)
- * of words instead of 4 an entry for columns; for a 27-point stencil 2.2 bytes
- * an entry, 1.7 with pairs of lines.
+ * Bytes, for d distinct columns: 8 (or 4) per entry for values, 40 ceil(d / 8)
+ * for descriptors instead of 4 per entry for columns; for a 27-point stencil
+ * 2.2 bytes per entry, 1.7 with pairs of grid lines.
  *
- * Some windows have no words and are to be summed row by row from the csr: with
- * too few entries for their tiles, or with a row that is too long for one
- * owner. */
+ * Some windows have no tiles and must be summed row by row from the csr: those
+ * with too few entries per tile, or with a row too long for a single warp. */
 #ifndef SPS_ROW_WINDOWS_H
 #define SPS_ROW_WINDOWS_H
 
-#include "csr.h"
+#include "matrix/csr.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,45 +47,49 @@ enum {
     SPSI_WINDOW_GROUP = 3      /* tiles, at most */
 };
 
-/* For host and device. */
+/* Functions for host and device. */
 #ifdef __CUDACC__
 #define SPS_WINDOW_INLINE static __host__ __device__ inline
 #else
 #define SPS_WINDOW_INLINE static inline
 #endif
 
-/* Which windows get words. */
+/* Selects the windows that get tiles. */
 typedef struct sps_window_rule {
-    int32_t longest;           /* rows of more entries are summed apart */
-    int32_t fill;              /* entries of a tile, at the least, on average
-                                  over the window's; 0: all windows */
-    int32_t lead;              /* between its two runs of rows, at least 4 */
+    int32_t longest;           /* rows of more entries are processed
+                                  separately */
+    int32_t fill;              /* minimal entries per tile, as the average of
+                                  the window; 0: all windows */
+    int32_t lead;              /* distance of the two runs of rows, at least
+                                  4 */
 } sps_window_rule;
 
-/* A window with words: tiles tile .. of the next one's - 1, values likewise. */
+/* A window with tiles: from `tile` up to that of the next window, values
+ * likewise. */
 typedef struct sps_window {
     int64_t value;
     int32_t tile;
-    uint32_t rows;             /* 4 times its first row, plus how many follow
-                                  that one in each of its runs */
+    uint32_t rows;             /* 4 times its first row, plus the number of rows
+                                  after the first in each of its two runs */
 } sps_window;
 
 typedef struct sps_row_windows {
-    int64_t count;             /* of windows with words */
+    int64_t count;             /* number of windows with tiles */
     int64_t tiles, entries;    /* in them */
-    int64_t bare;              /* of windows without */
+    int64_t bare;              /* number of windows without tiles */
     sps_window *at;            /* count + 1 */
-    int32_t *word;             /* SPSI_WINDOW_WORDS a tile */
-    uint32_t *rest;            /* rows, as above, of those without */
+    int32_t *word;             /* SPSI_WINDOW_WORDS per tile */
+    uint32_t *rest;            /* `rows`, as above, of the windows without
+                                  tiles */
 } sps_row_windows;
 
-/* Twice `lead` rows are cut into ceil(lead / 4) windows. */
+/* Each 2 `lead` rows are divided into ceil(lead / 4) windows. */
 SPS_WINDOW_INLINE int64_t spsi_windows_of(int64_t nrow, int32_t lead)
 {
     return (nrow + 2 * (int64_t)lead - 1) / (2 * (int64_t)lead) *
            ((lead + 3) / 4);
 }
-/* The rows of window w, as in sps_window; of fewer than 2^29. */
+/* The rows of window w, encoded as in sps_window; for fewer than 2^29 rows. */
 SPS_WINDOW_INLINE uint32_t spsi_window_rows(int32_t lead, int64_t w)
 {
     const int32_t each = (lead + 3) / 4, j = (int32_t)(w % each) * 4;
@@ -92,7 +97,7 @@ SPS_WINDOW_INLINE uint32_t spsi_window_rows(int32_t lead, int64_t w)
     return (uint32_t)(4 * (w / each * 2 * lead + j) +
                       (lead - j < 4 ? lead - j - 1 : 3));
 }
-/* Row r of a window; nrow where there is none. */
+/* Row r of a window; nrow if it does not exist. */
 SPS_WINDOW_INLINE int64_t spsi_window_row(int64_t nrow, int32_t lead,
                                           uint32_t rows, int r)
 {
@@ -104,14 +109,14 @@ SPS_WINDOW_INLINE int32_t spsi_window_tiles(int32_t distinct)
 {
     return (distinct + SPSI_WINDOW_TILE - 1) / SPSI_WINDOW_TILE;
 }
-/* Tiles of the next group, of `left` in the window: groups are as equal as
- * they can be, so that none of them is short. */
+/* Tiles of the next group if `left` tiles of the window are left: groups are as
+ * equal as possible, so that none of them is short. */
 SPS_WINDOW_INLINE int32_t spsi_window_group(int32_t left)
 {
     if (left == 4) return 2;
     return left < SPSI_WINDOW_GROUP ? left : SPSI_WINDOW_GROUP;
 }
-/* Whether its tiles hold enough. */
+/* Whether its tiles hold enough entries. */
 SPS_WINDOW_INLINE bool spsi_window_pays(int32_t distinct, int64_t entries,
                                         sps_window_rule rule)
 {
@@ -132,15 +137,9 @@ SPS_WINDOW_INLINE size_t spsi_window_rest_bytes(const sps_row_windows *w)
     return (size_t)w->bare * sizeof *w->rest;
 }
 
-/* The lead with the fewest distinct columns on a sample of windows; 4 where
- * none saves a tenth. */
+/* The lead with the fewest distinct columns in a sample of windows; 4 if none
+ * saves a tenth. */
 int32_t spsi_window_lead(const sps_csr *A);
-
-/* From a sorted host csr of fewer than 2^29 rows; arrays by spsi_new.  On
- * failure *w holds nothing. */
-sps_status spsi_row_windows_make(sps_context *ctx, const sps_csr *A,
-                                 sps_window_rule rule, sps_row_windows *w);
-void spsi_row_windows_free(sps_context *ctx, sps_row_windows *w);
 
 #ifdef __cplusplus
 }

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tca.h - the work list of TCA-SpMM: which warp of which team of 8 takes
- * which row, and the matricisation that turns a sparse dot product into
- * a product of small matrices on tensor cores.
+/* tca.h - the work list of TCA-SpMM: assigns rows to warps of teams of 8 warps;
+ * and the matricisation that turns a sparse dot product into a product of small
+ * matrices on tensor cores.
  *
- * A row of up to 64 entries is cut into g = 1, 2, 4 or 8 chunks of 8 entries
- * (bins 8, 16, 32, 64) and belongs to g neighbouring warps of one team; so
- * each warp of the team has the same number of matrix products to do.  Longer
- * rows are cut into pieces of up to 1024 entries, each of which belongs to a
- * whole team that takes 64 entries at a time; more than one piece leave
- * partial sums, which are added in their order.  Empty rows are listed apart.
+ * A row of up to 64 entries is divided into g = 1, 2, 4 or 8 chunks of 8
+ * entries (bins 8, 16, 32, 64) and processed by g neighbouring warps of one
+ * team; so each warp of the team has the same number of matrix products.
+ * Longer rows are divided into pieces of up to 1024 entries, each of which is
+ * processed by a whole team, 64 entries at a time; if there are several pieces,
+ * their partial sums are added in order.  Empty rows are listed separately.
  *
- * The list holds no entries: warps read columns and values from the CSR
- * arrays, so new values cost nothing.  Teams are packed by windows of 256
- * rows: within a window the rows of most warps come first, else the order of
- * rows is kept; rows of a team are therefore near each other, and no team but
- * the last of a window has idle warps.
+ * The list does not contain entries: warps read columns and values from the CSR
+ * arrays, so new values cost nothing.  Teams are packed within windows of 256
+ * rows: in a window the rows with the most warps come first, otherwise the
+ * order of rows is kept; so the rows of a team are close to each other, and
+ * only the last team of a window has idle warps.
  *
- * The published arrays for each warp are slot (row of the warp); warps of that
- * row is spsi_tca_chunks of its length, and the warp's number within the row is
- * its place in the team modulo that, as rows begin at multiples of it. */
+ * Of the per-warp arrays in the paper only slot (row of the warp) is stored;
+ * the number of warps of that row is spsi_tca_chunks of its length, and the
+ * warp's index within the row is its position in the team modulo that, as rows
+ * begin at multiples of it. */
 #ifndef SPS_FORMATS_TCA_H
 #define SPS_FORMATS_TCA_H
 
-#include "csr.h"
+#include "matrix/csr.h"
 
 #ifdef __CUDACC__
 #define SPS_TCA_INLINE static __host__ __device__ __forceinline__
@@ -37,7 +38,7 @@ extern "C" {
 enum {
     SPSI_TCA_TEAM = 8,       /* warps */
     SPSI_TCA_WINDOW = 256,   /* rows packed together */
-    SPSI_TCA_STEP = 64,      /* entries that a team takes at a time */
+    SPSI_TCA_STEP = 64,      /* entries that a team processes at a time */
     SPSI_TCA_PIECE = 1024    /* entries of a piece at most */
 };
 
@@ -45,7 +46,7 @@ enum {
 typedef struct spsi_tca_piece {
     int64_t begin;           /* first entry */
     int32_t row, length;
-    int64_t partial;         /* number of its partial sums; -1: all the row */
+    int64_t partial;         /* index of its partial sums; -1: the whole row */
 } spsi_tca_piece;
 
 /* A row of several pieces: partial sums first .. first + count - 1. */
@@ -54,14 +55,14 @@ typedef struct spsi_tca_split {
     int32_t row, count;
 } spsi_tca_split;
 
-/* How much there is of each, and of what the windows before one have. */
+/* Numbers of items, in total or in the windows before one. */
 typedef struct spsi_tca_sizes {
     int64_t teams, pieces, splits, partials, empties;
 } spsi_tca_sizes;
 
 typedef struct spsi_tca {
     spsi_tca_sizes n;
-    int32_t *slot;           /* 8 for each team: row, or -1: an idle warp */
+    int32_t *slot;           /* 8 per team: row, or -1: an idle warp */
     spsi_tca_piece *piece;
     spsi_tca_split *split;
     int32_t *empty;          /* rows without entries */
@@ -87,20 +88,22 @@ SPS_TCA_INLINE size_t spsi_tca_empty_bytes(const spsi_tca *w)
 
 /* ---------------------------------------------------------- rows and bins */
 
-/* Chunks, and warps, of a row of 1 .. 64 entries; 8 for longer ones. */
+/* Number of chunks, and of warps, of a row of 1 .. 64 entries; 8 for longer
+ * ones. */
 SPS_TCA_INLINE int spsi_tca_chunks(int64_t length)
 {
     return length <= 8 ? 1 : length <= 16 ? 2 : length <= 32 ? 4 : 8;
 }
 
-/* Pieces of a row; none for one that fits a team. */
+/* Number of pieces of a row; 0 for a row of at most 64 entries, which warps of
+ * one team process at once. */
 SPS_TCA_INLINE int32_t spsi_tca_pieces(int64_t length)
 {
     return length <= SPSI_TCA_STEP
                ? 0 : (int32_t)((length + SPSI_TCA_PIECE - 1) / SPSI_TCA_PIECE);
 }
 
-/* Entries of each piece but the last: whole steps, shared out evenly. */
+/* Entries of each piece except the last: multiples of 64, of equal size. */
 SPS_TCA_INLINE int32_t spsi_tca_share(int64_t length, int32_t pieces)
 {
     int64_t steps = (length + SPSI_TCA_STEP - 1) / SPSI_TCA_STEP;
@@ -111,14 +114,13 @@ SPS_TCA_INLINE int32_t spsi_tca_share(int64_t length, int32_t pieces)
 /* ---------------------------------------------------------- matricisation
  *
  * One m16n8k8 product O = D S, lane = 4 gid + t.  S (8 x 8) holds chunk q of
- * the row in its column q.  Row r of D holds, of one column of X, the 8
- * entries that chunk q = r mod g asks for; so O[r][q] is that chunk's share of
- * the sum, and the rest of O, where chunks and columns do not belong together,
- * is never looked at: whatever overflows there stays there.  A lane holds rows
- * gid and gid + 8 of D; they are neighbours in X, so that it can load both at
- * once. */
+ * the row in its column q.  Row r of D holds, for one column of X, the 8
+ * entries that chunk q = r mod g uses; so O[r][q] is that chunk's part of the
+ * sum, and the rest of O, where chunks and columns do not match, is never used:
+ * an overflow there has no effect.  A lane holds rows gid and gid + 8 of D;
+ * they are adjacent in X, so that it can load both at once. */
 
-/* Columns of X that one product serves: 16, 8, 4, 2. */
+/* Columns of X per product: 16, 8, 4, 2. */
 SPS_TCA_INLINE int spsi_tca_width(int g) { return 16 / g; }
 
 /* Chunk of rows gid and gid + 8. */
@@ -128,7 +130,8 @@ SPS_TCA_INLINE int spsi_tca_chunk(int g, int gid) { return gid & (g - 1); }
 SPS_TCA_INLINE int spsi_tca_column(int g, int gid) { return 2 * (gid / g); }
 
 /* Lane 4 gid + t holds O[gid][2t], O[gid][2t + 1] and the same of gid + 8.
- * Whether it holds the chunk of its rows, and in which of the two. */
+ * These functions tell whether that includes the chunk of its rows, and in
+ * which of the two numbers. */
 SPS_TCA_INLINE int spsi_tca_diagonal(int g, int gid, int t)
 {
     return t == spsi_tca_chunk(g, gid) / 2;
@@ -138,24 +141,25 @@ SPS_TCA_INLINE int spsi_tca_register(int g, int gid)
     return spsi_tca_chunk(g, gid) & 1;
 }
 
-/* The partial trace: chunk q's share sits in lane 4 gid + q / 2, so an odd
- * chunk's is 4 lanes above the even one's, and pairs of chunks are 9 apart
- * (two rows of 4 lanes and one lane): adding what lies this many lanes above,
- * in steps s = 0 .. log2(g) - 1, leaves the sum in the lane of chunk 0. */
+/* The partial trace: chunk q's part is in lane 4 gid + q / 2, so an odd chunk's
+ * is 4 lanes above the even one's, and pairs of chunks are 9 apart (two rows of
+ * 4 lanes and one lane): adding the value from this many lanes above, in steps
+ * s = 0 .. log2(g) - 1, leaves the sum in the lane of chunk 0. */
 SPS_TCA_INLINE int spsi_tca_distance(int s)
 {
     return s == 0 ? 4 : s == 1 ? 9 : 18;
 }
 
-/* --------------------------------------- the same without a trace, and narrow
+/* --------------------------------------- without a trace, and narrow blocks
  *
- * Where blocks are wide enough, D is 16 columns of one chunk and every column
- * of S that chunk's values; rows gid and gid + 8 are neighbours again.  Then
- * all columns of O are alike, and chunks of a row are added in place.
+ * If blocks are wide enough, D is 16 columns of one chunk and every column of S
+ * holds that chunk's values; rows gid and gid + 8 are adjacent again.  Then all
+ * columns of O are equal, and the chunks of a row are added in the
+ * accumulators.
  *
  * For blocks of up to 16 / G columns, G = 2 or 4 chunks share D: lanes gid hold
- * chunk gid / (8 / G), of D and of S, and O[gid][q] is good where columns q
- * belong to the same chunk, so for lane t = chunk 4 / G. */
+ * chunk gid / (8 / G), of D and of S, and O[gid][q] is valid if columns q
+ * belong to the same chunk, that is for lane t = chunk 4 / G. */
 SPS_TCA_INLINE int spsi_tca_narrow_chunk(int G, int gid)
 {
     return gid / (8 / G);
@@ -168,18 +172,11 @@ SPS_TCA_INLINE int spsi_tca_narrow_lane(int G, int gid)
 {
     return spsi_tca_narrow_chunk(G, gid) * (4 / G);
 }
-/* From chunk c's lane to that of chunk c + step. */
+/* Number of lanes from chunk c's lane to that of chunk c + step. */
 SPS_TCA_INLINE int spsi_tca_narrow_distance(int G, int step)
 {
     return G == 2 ? 18 : 9 * step;
 }
-
-/* ------------------------------------------------------------------- host */
-
-/* The work list of a host matrix; arrays by spsi_new. */
-sps_status spsi_tca_build(sps_context *ctx, int64_t nrow,
-                          const int64_t *rowptr, spsi_tca *w);
-void spsi_tca_clear(sps_context *ctx, spsi_tca *w);
 
 #ifdef __cplusplus
 }

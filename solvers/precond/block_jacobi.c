@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* block_jacobi.c - Z = diag(A_11, A_22, ...)^-1 R: the inverses of the
- * diagonal blocks form a block-diagonal matrix, applied by SpMM like any.
+/* block_jacobi.c - Z = diag(A_11, A_22, ...)^-1 R: the inverses of the diagonal
+ * blocks form a block-diagonal matrix, applied by SpMM.
  *
- * Blocks: opt->block_size rows each; or, with 0, found: the node blocks of
- * the pattern (several unknowns at a node), else runs of consecutive rows with
- * equal patterns, else 8 rows each.  A block that is singular falls back to
- * its diagonal, with a note. */
-#include "precond.h"
+ * Blocks: opt->block_size rows each; with 0 they are detected: the node blocks
+ * of the pattern (several unknowns at a node), otherwise runs of consecutive
+ * rows with equal patterns, otherwise 8 rows each.  A singular block is
+ * replaced by its diagonal, with a note.  Each inverse is replaced by its
+ * symmetric part, so that rounding does not make M nonsymmetric. */
+#include "driver/precond.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,13 +20,13 @@ struct block_jacobi {
     sps_precond super;
     int64_t blocks, entries;
     int64_t *start;          /* blocks + 1 row numbers */
-    double *inverse;         /* entries: blocks column by column */
+    double *inverse;         /* entries: blocks, column-major */
     double *diagonal;        /* n */
     sps_csr *csr;            /* the block-diagonal matrix */
     sps_operator *op;
 };
 
-/* Rows i and i + 1 store the same columns. */
+/* Whether rows i and i + 1 have the same columns. */
 static bool same_pattern(const sps_csr *A, int64_t i)
 {
     int64_t a = A->rowptr[i], b = A->rowptr[i + 1], c = A->rowptr[i + 2];
@@ -34,7 +35,7 @@ static bool same_pattern(const sps_csr *A, int64_t i)
            !memcmp(A->col + a, A->col + b, (size_t)(b - a) * sizeof *A->col);
 }
 
-/* The block of row i ends before the returned row. */
+/* The first row after the block of row i. */
 static int64_t block_end(const sps_precond *M, int64_t i, int size, bool runs)
 {
     int64_t end = i + 1;
@@ -79,8 +80,7 @@ fail:
     return st;
 }
 
-/* Column-major inverse of a block, made symmetric: rounding must not cost CG
- * the symmetry of M. */
+/* a = (a + a') / 2, for the r x r inverse of a block. */
 static void symmetrise(double *a, int64_t r)
 {
     for (int64_t j = 0; j < r; j++)
@@ -99,7 +99,7 @@ static void use_diagonal(const struct block_jacobi *m, int64_t b, double *a)
     }
 }
 
-/* All inverses; singular blocks are replaced one by one. */
+/* Computes all inverses; singular blocks are replaced one by one. */
 static sps_status invert(struct block_jacobi *m)
 {
     sps_precond *M = &m->super;
@@ -133,7 +133,7 @@ fail:
     return st;
 }
 
-/* The block-diagonal csr: row i of block b holds columns start[b] .. . */
+/* The block-diagonal csr: a row of block b has columns start[b] .. . */
 static sps_status fill_pattern(struct block_jacobi *m)
 {
     sps_precond *M = &m->super;
@@ -153,7 +153,8 @@ fail:
     return st;
 }
 
-/* A symmetric inverse reads the same by rows as by columns. */
+/* The inverses have been symmetrised: their column-major values are the
+ * row-major ones of the csr. */
 static sps_status build(sps_precond *M, const sps_options *opt)
 {
     struct block_jacobi *m = (struct block_jacobi *)M;
@@ -168,6 +169,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     SPS_TRY(SPS_NEW(M->ctx, M->n, &m->diagonal));
     SPS_TRY(invert(m));
     SPS_TRY(fill_pattern(m));
+    SPS_TRY(spsi_check_deadline(M->ctx, "block_jacobi"));
     if (m->entries)
         memcpy(m->csr->val, m->inverse,
                (size_t)m->entries * sizeof *m->inverse);

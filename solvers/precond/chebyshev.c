@@ -8,32 +8,40 @@
  *   z_0 = 0,  z_i = z_(i-1) + D^-1 (r - A z_(i-1)) / x_i
  *
  * One degree is one product with an epilogue: A, z and r are read, the next z
- * is written, 3 block passes where the three-term recurrence takes 4.  Roots in
- * Leja order keep what is in between small (Fischer and Reichel, Numer. Math.
- * 54, 1988): growth stays below d^2 / 4, rounding errors grow 40 times at most
- * up to degree 100.
+ * is written, 3 block passes where the three-term recurrence takes 4.  Leja
+ * ordering of the roots keeps intermediate results small (Fischer and Reichel,
+ * Numer. Math. 54, 1988): their growth stays below d^2 / 4, and rounding errors
+ * are amplified 40 times at most up to degree 100.
  *
- * The interval: a wider one lifts more of the low end and leaves more of the
- * high end.  On lambda / 2 d^2 the high end is damped to 1 / cosh(sqrt 2) =
- * 0.46 whatever d is, and d products do nearly what d iterations of CG would:
- * the iterations fall to 0.28 of Jacobi's at d = 4, to 0.14 at 8.
+ * The interval: a wider one improves more of the low end of the spectrum and
+ * damps the high end less.  On lambda / 2 d^2 the high end is damped to 1 /
+ * cosh(sqrt 2) = 0.46 whatever d is, and d products achieve nearly what d
+ * iterations of CG would: the iterations fall to 0.28 of Jacobi's at d = 4, to
+ * 0.14 at 8.
  *
- * z is symmetric positive definite in r as long as the spectrum of D^-1 A lies
- * in (0, lambda]: hence the margin on the estimate of lambda, from a few
- * Lanczos steps on a block of random vectors.  Were lambda too small, an even
- * d would make z indefinite above it; an odd one does not (T_d is negative
- * there), nor for a negative eigenvalue, and `auto` takes odd ones. */
-#include "precond.h"
+ * The map from r to z is symmetric positive definite as long as the spectrum of
+ * D^-1 A lies in (0, lambda]: hence the margin on the estimate of lambda, from
+ * a few Lanczos steps on a block of random vectors.  If lambda were too small,
+ * an even d would make the map indefinite, an odd d would not (T_d is negative
+ * beyond lambda, so that x p(x) > 0).  Hence `auto` chooses odd degrees. */
+#include "driver/precond.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "core/comm.h"
+
 #define MARGIN 1.1
 #define MOST 100             /* degree */
 #define MOST_AUTO 15
-#define MOST_BESIDE 25      /* beside methods of many passes */
+#define MOST_PASSES 25      /* for methods with many block passes */
 #define LANCZOS_STEPS 28
 #define LANCZOS_WIDTH 4
+/* With a time limit the estimate has this share of it; if that is not enough,
+ * auto chooses another preconditioner, and a chebyshev that was requested uses
+ * the result of at least LANCZOS_LEAST steps. */
+#define LANCZOS_SHARE 0.1
+#define LANCZOS_LEAST 8
 
 struct chebyshev {
     sps_precond super;
@@ -46,6 +54,7 @@ struct chebyshev {
     double *host;               /* n */
     sps_block *other;           /* n x width: every other iterate */
     sps_block *P, *R, *Q;       /* n x LANCZOS_WIDTH at most */
+    double deadline;            /* of the estimate in build, 0: none */
 };
 
 static sps_status set_diagonal(struct chebyshev *m)
@@ -62,18 +71,19 @@ fail:
 }
 
 /* Coefficients of LANCZOS_STEPS preconditioned CG steps on k random columns:
- * curvature = p'Ap / r'z (the inverse of CG's alpha) and beta by step and
- * column.  X of CG is not needed.  A curvature of nothing ends a column: its
- * p is a null vector of A (CG would divide by it, the Lanczos matrix just
- * takes it in). */
+ * curvature = p'Ap / r'z (the inverse of CG's alpha) and beta, by step and
+ * column.  The X of CG is not needed.  A curvature of zero ends a column: its p
+ * is a null vector of A (CG would divide by it, but the Lanczos matrix can
+ * include it). */
 struct lanczos {
     int k, steps[LANCZOS_WIDTH];
+    bool cut;                    /* stopped by the time limit */
     bool ended[LANCZOS_WIDTH];
     double curvature[LANCZOS_STEPS][LANCZOS_WIDTH];
     double beta[LANCZOS_STEPS][LANCZOS_WIDTH];
 };
 
-/* Notes step t of column j; returns CG's alpha, 0 where there is none. */
+/* Records step t of column j; returns CG's alpha, 0 if there is none. */
 static double lanczos_step(struct lanczos *l, int t, int j, double pq,
                            double rz)
 {
@@ -90,7 +100,8 @@ static double lanczos_step(struct lanczos *l, int t, int j, double pq,
     return l->ended[j] || c == 0 ? 0 : 1 / c;
 }
 
-static sps_status lanczos_run(struct chebyshev *m, struct lanczos *l)
+static sps_status lanczos_run(struct chebyshev *m, bool optional,
+                              struct lanczos *l)
 {
     sps_status st = SPS_OK;
     sps_block *R = m->R, *P = m->P, *Q = m->Q;
@@ -101,6 +112,9 @@ static sps_status lanczos_run(struct chebyshev *m, struct lanczos *l)
     SPS_TRY(spsi_scale_rows(m->inverse, R, P));
     SPS_TRY(spsi_dots(R, P, rz));
     for (int t = 0; t < LANCZOS_STEPS; t++) {
+        l->cut = t >= (optional ? 1 : LANCZOS_LEAST) && m->deadline > 0 &&
+                 spsi_agreed_now(m->super.ctx) > m->deadline;
+        if (l->cut) break;
         SPS_TRY(sps_operator_apply(m->super.A, 1.0, P, 0.0, Q));
         SPS_TRY(spsi_dots(P, Q, pq));
         for (int j = 0; j < l->k; j++) {
@@ -154,7 +168,7 @@ fail:
     return st;
 }
 
-/* The distance of x to those already taken, as a product. */
+/* The product of the distances of x from those already chosen. */
 static double apart(double x, const double *taken, int count)
 {
     double product = 1;
@@ -163,8 +177,8 @@ static double apart(double x, const double *taken, int count)
     return product;
 }
 
-/* Roots of the polynomial: the largest first, then always the one farthest
- * from all before it. */
+/* Roots of the polynomial in Leja order: the largest first, then always the one
+ * with the largest product of distances from those before. */
 static void set_roots(struct chebyshev *m)
 {
     double theta = 0.5 * (m->upper + m->lower);
@@ -189,24 +203,27 @@ static void set_roots(struct chebyshev *m)
 
 /* ------------------------------------------------------------------- degree */
 
-/* Seconds of a solve by block_cg with degree d, of 1 (Jacobi) on a GPU without
- * waiting; `iterations` is what Jacobi takes.  In reads and writes of a block an
- * iteration is 2 + A and 10 in steps without waiting, 16 else, and M 2 +
- * (d - 1) (3 + A), or 10 + A where the product's epilogue is composed; 1.15 / d
- * of Jacobi's iterations and one are needed.  A step without waiting takes 0.18
- * of a wait, a product 0.1: so small systems stay with Jacobi, for 1.15 / 15 of
- * a wait and 15 products are more than that.  On a CPU products are slower than
- * their bytes, up to three times beside block passes (7 to 27 entries a row, 16
- * columns). */
+/* Predicted seconds of a solve by block_cg with degree d, where Jacobi, d = 1,
+ * needs `iterations`, J:
+ *     d = 1:  J (0.18 wait + A + passes block), 6 passes fewer on a GPU
+ *     d > 1:  (1.15 J / d + 1) ((1 + 0.1 d) wait + passes block + A
+ *                               + (d - 1) product)
+ * block: one read or write of a block; A: one read of the matrix; product: A +
+ * 3 blocks, or A + 10 if the epilogue is composed; wait: the latency of a step
+ * with host synchronisation (spsi_sync_seconds), of which a fused step has 0.18
+ * and a product 0.1.  So small systems use Jacobi: 1.15 / 15 of a
+ * synchronisation and 15 products take longer.  On a CPU products take longer
+ * than their bytes suggest, up to three times relative to block passes (7 to 27
+ * entries a row, 16 columns). */
 static double predicted(const sps_precond *M, int d, double iterations)
 {
     const bool gpu = M->ctx->opt.place == SPS_CUDA;
     const double beta = spsi_bandwidth(M->ctx), n = (double)M->n;
-    const double block = 8.0 * n * M->width / beta, dear = gpu ? 1 : 3;
-    const double A = dear * (12.0 * (double)M->A->A->nnz + 4.0 * n) / beta;
-    const double product = A + dear * block *
+    const double block = 8.0 * n * M->width / beta, slower = gpu ? 1 : 3;
+    const double A = slower * (12.0 * (double)M->A->A->nnz + 4.0 * n) / beta;
+    const double product = A + slower * block *
                            (spsi_operator_fuses(M->A, M->width) ? 3 : 10);
-    const double wait = spsi_wait(M->ctx);
+    const double wait = spsi_sync_seconds(M->ctx);
 
     if (d == 1)
         return iterations * (0.18 * wait + A +
@@ -215,19 +232,19 @@ static double predicted(const sps_precond *M, int d, double iterations)
            ((1 + 0.1 * d) * wait + M->passes * block + A + (d - 1) * product);
 }
 
-/* Iterations of Jacobi to 1e-8, from the usual bound. */
+/* Iterations of Jacobi to 1e-8, by the usual bound. */
 static double needed(double condition) { return 9.5 * sqrt(condition); }
 
-/* The odd degree of the least time for a condition of D^-1 A of at least
- * `condition`.  One beyond sqrt(condition / 2) has its interval wider than the
- * spectrum, and saves nothing more; but the Lanczos steps see conditions of some
- * 300 at the most, and where an iteration costs much beside its products that
- * bound is too low. */
+/* The odd degree of least predicted time, for a condition of D^-1 A of at least
+ * `condition`.  Beyond d = sqrt(condition / 2) the interval is wider than the
+ * spectrum, and nothing more is gained.  But Lanczos steps detect conditions up
+ * to some 300 only, so for methods with many block passes, which profit from
+ * higher degrees, the limit is sqrt(4 condition / 2). */
 static int best_degree(const sps_precond *M, double condition)
 {
     const double iterations = needed(condition);
     const bool many = M->passes > SPS_PASSES_LINEAR;
-    const int most = many ? MOST_BESIDE : MOST_AUTO;
+    const int most = many ? MOST_PASSES : MOST_AUTO;
     double least = predicted(M, 1, iterations);
     int best = 1;
 
@@ -242,10 +259,10 @@ static int best_degree(const sps_precond *M, double condition)
     return best;
 }
 
-/* Where nobody named this preconditioner it has to be worth its while, which
- * predictions can tell from a gain of a fifth on; on a CPU of a quarter. */
+/* With preconditioner auto (`optional`) the gain must be certain: predictions
+ * are reliable from 1.2 on, on a CPU from 1.25 on. */
 static sps_status choose_degree(struct chebyshev *m, double condition,
-                                bool decline)
+                                bool optional)
 {
     sps_precond *M = &m->super;
     sps_status st = SPS_OK;
@@ -255,9 +272,9 @@ static sps_status choose_degree(struct chebyshev *m, double condition,
     if (m->automatic) m->degree = best_degree(M, condition);
     gain = predicted(M, 1, needed(condition)) /
            predicted(M, m->degree, needed(condition));
-    SPS_REQUIRE(M->ctx, !decline || gain >= least, SPS_EUNFIT,
+    SPS_REQUIRE(M->ctx, !optional || gain >= least, SPS_EUNFIT,
                 "chebyshev is not predicted to be faster than jacobi");
-    if (decline && m->upper > 0)
+    if (optional && m->upper > 0)
         spsi_note(M->ctx, "preconditioner auto: chebyshev of degree %d, since "
                   "the condition of D^-1 A is at least %.0f, predicted to be "
                   "%.1f times as fast as jacobi", m->degree, condition, gain);
@@ -265,21 +282,25 @@ fail:
     return st;
 }
 
-/* Bound, degree and roots.  The condition is seen from below, and a smallest
- * eigenvalue of nothing counts as one that 28 steps cannot tell from it. */
-static sps_status set_interval(struct chebyshev *m, bool decline)
+/* Sets bound, degree and roots.  The condition from the Ritz values is a lower
+ * bound of that of D^-1 A; at most 1e6, also if the smallest Ritz value is
+ * zero, since 28 steps cannot distinguish that from 1e-6 of the largest. */
+static sps_status set_interval(struct chebyshev *m, bool optional)
 {
     sps_status st = SPS_OK;
     struct lanczos l = { .k = m->R->width };
     double largest = 0, smallest = INFINITY, condition = 1;
 
-    SPS_TRY(lanczos_run(m, &l));
+    SPS_TRY(lanczos_run(m, optional, &l));
+    SPS_REQUIRE(m->super.ctx, !optional || !l.cut, SPS_EUNFIT,
+                "the condition could not be estimated in a tenth of the time "
+                "limit");
     for (int j = 0; j < l.k; j++)
         SPS_TRY(ritz(m->super.ctx, &l, j, &smallest, &largest));
     m->upper = largest > 0 && isfinite(largest) ? MARGIN * largest : 1;
     if (largest > 0 && isfinite(largest))
         condition = fmin(1e6, largest / fmax(smallest, 1e-6 * largest));
-    SPS_TRY(choose_degree(m, condition, decline));
+    SPS_TRY(choose_degree(m, condition, optional));
     m->super.diagonal = m->degree == 1 ? m->first : NULL;
     m->super.products = m->degree - 1;
     m->lower = m->upper / (2.0 * m->degree * m->degree);
@@ -293,7 +314,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
 {
     struct chebyshev *m = (struct chebyshev *)M;
     int width = M->width < LANCZOS_WIDTH ? M->width : LANCZOS_WIDTH;
-    const bool decline = !strcmp(opt->precond, "auto");
+    const bool optional = !strcmp(opt->precond, "auto");
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(M->ctx, opt->degree >= 0 && opt->degree <= MOST, SPS_EINVAL,
@@ -301,7 +322,10 @@ static sps_status build(sps_precond *M, const sps_options *opt)
                 MOST);
     m->automatic = opt->degree == 0;
     m->degree = opt->degree;
-    if (decline) SPS_TRY(choose_degree(m, 1e6, true));   /* at the very best */
+    m->deadline = opt->max_seconds <= 0 ? 0 : spsi_agreed_now(M->ctx) +
+                                              LANCZOS_SHARE * opt->max_seconds;
+    /* EUNFIT if there is no gain even with the largest condition. */
+    if (optional) SPS_TRY(choose_degree(m, 1e6, true));
     SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
     SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->inverse));
     SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->first));
@@ -311,7 +335,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     SPS_TRY(sps_block_create(M->ctx, M->n, width, &m->R));
     SPS_TRY(sps_block_create(M->ctx, M->n, width, &m->Q));
     SPS_TRY(set_diagonal(m));
-    SPS_TRY(set_interval(m, decline));
+    SPS_TRY(set_interval(m, optional));
 fail:
     return st;
 }
@@ -321,13 +345,14 @@ static sps_status update(sps_precond *M)
     struct chebyshev *m = (struct chebyshev *)M;
     sps_status st = SPS_OK;
 
+    m->deadline = 0;
     SPS_TRY(set_diagonal(m));
     SPS_TRY(set_interval(m, false));
 fail:
     return st;
 }
 
-/* The iterates take turns in Z and `other`, so that the last one is in Z. */
+/* The iterates alternate between Z and `other`, the last one in Z. */
 static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 {
     const struct chebyshev *m = (const struct chebyshev *)M;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dense.c - Z = A^-1 R with the whole inverse, by LU with row pivoting of the
- * equilibrated matrix (LAPACKE dgetrf, dgetri): for small matrices that
- * nothing else can take.  n^3 multiply-adds and 20 n^2 bytes at set-up, one
- * product with n^2 entries an application.  The method around it takes away
- * what rounding of the inverse leaves. */
-#include "precond.h"
+/* dense.c - Z = A^-1 R with the dense inverse, by LU with row pivoting of the
+ * equilibrated matrix (LAPACKE dgetrf, dgetri): for small matrices on which all
+ * other preconditioners fail.  n^3 multiply-adds and 20 n^2 bytes at set-up,
+ * one product with n^2 entries per application.  The iteration corrects the
+ * rounding errors of the inverse. */
+#include "driver/precond.h"
 
-#include "order.h"
+#include "matrix/order.h"
 
 enum { LARGEST = 5000 };
 
@@ -17,7 +17,7 @@ struct dense {
     sps_operator *op;
 };
 
-/* D_r A D_c into C. */
+/* C = D_r A D_c. */
 static void load(const struct dense *m, sps_small *C)
 {
     const sps_csr *A = m->super.A->A;
@@ -31,7 +31,7 @@ static void load(const struct dense *m, sps_small *C)
                 m->row[i] * spsi_csr_value(A, p) * m->col[A->col[p]];
 }
 
-/* A^-1 = D_c (D_r A D_c)^-1 D_r as the csr's values. */
+/* A^-1 = D_c (D_r A D_c)^-1 D_r as values of the csr. */
 static sps_status invert(struct dense *m, double *val)
 {
     sps_precond *M = &m->super;

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fsai.c - Z = V' T^-1 G R, a factored sparse approximate inverse (Kolotilina
- * and Yeremin 1993): two sparse products and a row scaling, nothing to wait
- * for.  G and V are lower triangular, in the pattern of A's lower triangle or
- * that of A^power (Chow, Int. J. High Perform. Comput. Appl. 15, 2001);
- * symmetric A: V = G, and M is symmetric positive definite when A is, since
- * each t_i is then positive.
+ * and Yeremin 1993): two sparse products and a row scaling, without triangular
+ * solves.  G and V are lower triangular, in the pattern of A's lower triangle
+ * or that of A^power (Chow, Int. J. High Perform. Comput. Appl. 15, 2001); for
+ * symmetric A V = G, and M is symmetric positive definite if A is, since each
+ * t_i is positive then.
  *
- * A row whose small matrix is singular (symmetric: not definite) keeps its
- * diagonal alone; how many is noted. */
-#include "precond.h"
+ * A row whose small matrix is singular (symmetric A: not definite) is reduced
+ * to its diagonal; a note has their number. */
+#include "driver/precond.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Entries of a row at most: those nearest to the diagonal. */
+/* Maximum entries of a row: those nearest to the diagonal. */
 enum { LONGEST = 96 };
+/* Rows of the pattern between two checks of the time limit. */
+enum { ROWS = 4096 };
 
 struct fsai {
     sps_precond super;
     bool symmetric;
-    sps_csr *G, *V;           /* V: transposed, upper, with T^-1 in it */
-    double *v;                /* values of V before that, in G's order */
+    sps_csr *G, *V;           /* V' T^-1, upper triangular, is stored as V */
+    double *v;                /* values of V before it is transposed, by rows of
+                                 G */
     sps_operator *lower, *upper;
     sps_block *W;             /* n x width */
 };
@@ -35,8 +38,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Columns <= i that row i reaches in `power` steps, sorted, into col (n
- * numbers); returns how many.  seen[j] = i + 1 where met. */
+/* Columns <= i within distance `power` of row i, sorted, in col (n numbers);
+ * returns their number.  seen[j] = i + 1 for vertices reached. */
 static int64_t reach(const sps_csr *A, int64_t i, int power, int64_t *seen,
                      int32_t *col)
 {
@@ -73,8 +76,10 @@ static sps_status make_pattern(struct fsai *m, int power)
     SPS_TRY(SPS_NEW(ctx, A->nrow, &seen));
     SPS_TRY(SPS_NEW(ctx, A->nrow + 1, &start));
     SPS_TRY(SPS_NEW(ctx, A->nrow, &col));
-    for (int64_t i = 0; i < A->nrow; i++)
+    for (int64_t i = 0; i < A->nrow; i++) {
+        if (i % ROWS == 0) SPS_TRY(spsi_check_deadline(ctx, "fsai"));
         start[i + 1] = start[i] + reach(A, i, power, seen, col);
+    }
     SPS_TRY(sps_csr_create(ctx, A->nrow, A->nrow, start[A->nrow], SPS_F64,
                            &m->G));
     memcpy(m->G->rowptr, start, (size_t)(A->nrow + 1) * sizeof *start);
@@ -82,6 +87,7 @@ static sps_status make_pattern(struct fsai *m, int power)
     for (int64_t i = 0; i < A->nrow; i++) {
         const int64_t count = reach(A, i, power, seen, col);
 
+        if (i % ROWS == 0) SPS_TRY(spsi_check_deadline(ctx, "fsai"));
         memcpy(m->G->col + start[i], col, (size_t)count * sizeof *col);
     }
 fail:
@@ -93,8 +99,9 @@ fail:
 
 /* ----------------------------------------------------------------- values */
 
-/* V = T^-1 V.  In floats and symmetric, T^(-1/2) on either side: both round the
- * same numbers then, and M is as symmetric as in doubles. */
+/* V = T^-1 V.  In single precision with symmetric A, G and V are both
+ * multiplied by T^(-1/2) instead: the same numbers are rounded then, and M is
+ * as symmetric as in double precision. */
 static void scale_rows(struct fsai *m)
 {
     const bool halves = m->symmetric && m->super.single;
@@ -111,7 +118,7 @@ static void scale_rows(struct fsai *m)
     }
 }
 
-/* G and V' T^-1 anew; *V_p is made. */
+/* Computes the values of G, and V' T^-1 as a new csr *V_p. */
 static sps_status fill(struct fsai *m, sps_csr **V_p)
 {
     sps_precond *M = &m->super;
@@ -122,8 +129,8 @@ static sps_status fill(struct fsai *m, sps_csr **V_p)
     SPS_TRY(spsi_matrix_fsai(M->ctx, M->A->A, m->G, m->v, m->symmetric,
                              &bad));
     if (bad)
-        spsi_note(M->ctx, "fsai: %lld of %lld rows keep their diagonal alone: "
-                  "their part of the matrix is %s", (long long)bad,
+        spsi_note(M->ctx, "fsai: %lld of %lld rows are reduced to their "
+                  "diagonal: their submatrix is %s", (long long)bad,
                   (long long)M->n, m->symmetric ? "not positive definite"
                                                 : "singular");
     scale_rows(m);
@@ -145,6 +152,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     SPS_TRY(make_pattern(m, opt->power));
     SPS_TRY(SPS_NEW(M->ctx, m->G->nnz, &m->v));
     SPS_TRY(fill(m, &m->V));
+    SPS_TRY(spsi_check_deadline(M->ctx, "fsai"));
     SPS_TRY(spsi_precond_operator(M, m->G, &m->lower));
     SPS_TRY(spsi_precond_operator(M, m->V, &m->upper));
     SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->W));

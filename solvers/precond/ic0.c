@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ic0.c - Z = L'^-1 D^-1 L^-1 R, L D L' the incomplete Cholesky factors of a
  * symmetric A in its own pattern, D positive (Meijerink and van der Vorst
- * 1977): the elimination of ilu0, of which L and D are kept, so that M is
- * symmetric to the last rounding.  See incomplete.c for its shift. */
-#include "incomplete.h"
+ * 1977): by the elimination of ilu0, of which only L and D are used, so that M
+ * is exactly symmetric.  incomplete.c has the diagonal shift. */
+#include "solvers/precond/incomplete.h"
 
 static sps_status build(sps_precond *M, const sps_options *opt)
 {
@@ -18,7 +18,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
                                   &difference));
     SPS_REQUIRE(M->ctx, symmetric, SPS_EUNFIT,
                 "ic0 needs a symmetric matrix; this one differs from its "
-                "transpose by up to %.3g: ilu0 takes it", difference);
+                "transpose by up to %.3g: use ilu0", difference);
     SPS_TRY(spsi_incomplete_build(M, true));
 fail:
     return st;

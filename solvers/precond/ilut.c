@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ilut.c - Z = U^-1 L^-1 R, L U incomplete factors by threshold with column
- * pivoting (Saad 1994), of the scaled and ordered matrix (prepare.c).
+/* ilut.c - Z = U^-1 L^-1 R, L U incomplete factors with a drop tolerance and
+ * column pivoting (Saad 1994), of the scaled and ordered matrix (prepare.c).
  *
- *   droptol   entries below this part of their row are dropped
+ *   droptol   entries below this fraction of their row's norm are dropped
  *   fill      a row of L, and one of U, keeps at most this many times the mean
  *             row of A
  *
- * A small droptol and a large fill make it a sparse direct factorisation, good
- * to the last digits but for pivots that vanished, which are noted.  The time
- * limit of the options holds for the whole build. */
-#include "incomplete.h"
-#include "prepare.h"
+ * A small droptol and a large fill make it a sparse direct factorisation,
+ * accurate to the last digits except for pivots that vanished, which are noted.
+ * The time limit of the options applies to the whole build. */
+#include "solvers/precond/incomplete.h"
+#include "solvers/precond/prepare.h"
 
 #include <math.h>
 
-#include "timer.h"
 
 #define PIVOT 0.1
 
 struct ilut {
     sps_precond super;
     struct factors f;
-    double deadline;          /* of the build under way, 0: none */
-    sps_options opt;          /* of the build, for the next values */
+    sps_options opt;          /* of the build, for later updates */
 };
 
 static sps_status factor(struct ilut *m, const struct prepared *p,
@@ -34,14 +32,13 @@ static sps_status factor(struct ilut *m, const struct prepared *p,
     const sps_ilut_options o = {
         .drop = opt->droptol, .pivot = PIVOT,
         .most = (int64_t)fmin(ceil(opt->fill * mean), (double)M->n + 1),
-        .deadline = m->deadline,
     };
     sps_status st;
 
     SPS_TRY(spsi_matrix_ilut(M->ctx, p->B, &o, r));
     SPS_REQUIRE(M->ctx, r->L, SPS_EUNFIT, "ilut: %lld of %lld rows were "
-                "factored when the time was over; a larger droptol or a "
-                "smaller fill takes less", (long long)r->rows,
+                "factored within the time limit; a larger droptol or a "
+                "smaller fill needs less", (long long)r->rows,
                 (long long)M->n);
     if (r->replaced)
         spsi_note(M->ctx, "ilut: %lld pivot%s vanished, replaced",
@@ -59,12 +56,11 @@ static sps_status make(struct ilut *m)
     double *inverse;
     sps_status st;
 
-    m->deadline = m->opt.max_seconds > 0 ? spsi_now() + m->opt.max_seconds
-                                         : 0;
-    SPS_TRY(spsi_prepare(M, &m->opt, m->deadline, m->opt.fill < 3, &p));
+    SPS_TRY(spsi_prepare(M, &m->opt, m->opt.fill < 3, &p));
     SPS_TRY(SPS_NEW(M->ctx, M->n, &r.inverse));
     SPS_TRY(SPS_NEW(M->ctx, M->n, &r.column));
     SPS_TRY(factor(m, &p, &r));
+    SPS_TRY(spsi_check_deadline(M->ctx, "ilut"));
     L = r.L;
     U = r.U;
     inverse = r.inverse;
@@ -94,7 +90,7 @@ fail:
     return st;
 }
 
-/* What is dropped depends on the values: all of it anew. */
+/* The pattern depends on the values, so everything is computed again. */
 static sps_status update(sps_precond *M)
 {
     struct ilut *m = (struct ilut *)M;

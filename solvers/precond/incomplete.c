@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* incomplete.c - factors in the pattern of the matrix, for ilu0 and ic0.
  *
- * A pivot that vanishes (or, for ic0, is not positive) is met by factoring
- * A + alpha diag(s) instead, s_i = |a_ii| or the largest of its row where that
- * is 0, with the sign of a_ii; alpha = 0, then 1e-3 and doubling (Manteuffel,
- * Math. Comp. 34, 1980).  From some alpha on every row is dominated by its
- * diagonal, so this ends.  The shift is noted.
+ * If a pivot vanishes (or, for ic0, is not positive), A + alpha diag(s) is
+ * factored instead, s_i = |a_ii| or the largest entry of its row if that is 0,
+ * with the sign of a_ii; alpha = 0, then 1e-3 and doubling (Manteuffel, Math.
+ * Comp. 34, 1980).  From some alpha on every row is diagonally dominant, so
+ * this terminates.  The shift is noted.
  *
- * The factors may be stored in floats (option precond_precision), rounded when
- * they are made; sums are doubles.  Those of ic0 are G = L D^(1/2) and G' then,
- * one set of numbers for both, so that M is as symmetric as it is in doubles.
+ * The factors may be stored in single precision (option precision), rounded
+ * after the factorisation; sums are in double precision.  Those of ic0 are G =
+ * L D^(1/2) and G' then, the same numbers for both, so that M is as symmetric
+ * as in double precision.
  *
- * One application reads 12 bytes an entry (floats: 8) of L and of U, 16 k + 8 a
- * row, twice, besides the rows of the block that entries point at. */
-#include "incomplete.h"
+ * One application reads 12 bytes an entry (single: 8) of L and of U, 16 k + 8 a
+ * row, twice, besides the rows of the block to which the entries refer. */
+#include "solvers/precond/incomplete.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,7 +45,7 @@ void spsi_factors_clear(struct factors *f)
 
 /* ---------------------------------------------------------------- pattern */
 
-/* Rows of A whose diagonal entry is not stored. */
+/* Number of rows without a stored diagonal entry. */
 static int64_t count_absent(const sps_csr *A)
 {
     int64_t absent = 0;
@@ -59,7 +60,7 @@ static int64_t count_absent(const sps_csr *A)
     return absent;
 }
 
-/* F: the pattern of A and its whole diagonal, sorted. */
+/* F: the pattern of A with its complete diagonal, sorted. */
 static sps_status make_pattern(struct incomplete *m)
 {
     const sps_csr *A = m->super.A->A;
@@ -124,9 +125,9 @@ static sps_status factor(struct incomplete *m)
         if (bad < 0) break;
         if (first < 0) first = bad;
         SPS_REQUIRE(M->ctx, alpha < LAST_SHIFT, SPS_EUNFIT,
-                    "%s: row %lld has no usable pivot, whatever its diagonal "
-                    "is shifted by: the matrix holds numbers that are not "
-                    "finite or out of range", M->type->name,
+                    "%s: row %lld has no usable pivot for any shift of the "
+                    "diagonal: the matrix has entries that are not finite or "
+                    "out of range", M->type->name,
                     (long long)bad + 1);
     }
     if (alpha > 0)
@@ -146,13 +147,13 @@ static bool left_alone(const char *word)
 void spsi_incomplete_unordered(sps_precond *M, const sps_options *opt)
 {
     if (!left_alone(opt->scale) || !left_alone(opt->order))
-        spsi_note(M->ctx, "%s: scale %s and order %s are for ilut and change "
-                  "nothing here; reorder orders the whole system",
+        spsi_note(M->ctx, "%s: scale %s and order %s are for ilut and have no "
+                  "effect; option reorder permutes the whole system",
                   M->type->name, opt->scale, opt->order);
 }
 
-/* Value number p of S; false where a float does not hold it as well as any
- * (powers of ten well inside of their range). */
+/* Stores value number p of S; false if it is outside the range of single
+ * precision (with a margin of some powers of ten). */
 static bool put(sps_csr *S, int64_t p, double value)
 {
     const double size = fabs(value);
@@ -165,7 +166,8 @@ static bool put(sps_csr *S, int64_t p, double value)
     return value == 0 || (size >= 1e-30 && size <= 1e30);
 }
 
-/* Unit L, U = D L' by rows of L; in floats both are G = L D^(1/2). */
+/* By rows of L: l gets the strict part of unit L, u that of U = D L' and 1 / d.
+ * In single precision both get G = L D^(1/2) and d^(-1/2). */
 static bool split_symmetric(const struct incomplete *m, sps_triangle_parts *l,
                             sps_triangle_parts *u)
 {
@@ -192,8 +194,8 @@ static bool split_symmetric(const struct incomplete *m, sps_triangle_parts *l,
     return good;
 }
 
-/* The triangles' values from F: L strict, U strict and 1 / pivot.  False where
- * they are to be floats and do not serve so. */
+/* The triangles' values from F: L strict, U strict and 1 / pivot.  False if
+ * they are stored in single precision and exceed its range. */
 static bool split(const struct incomplete *m, sps_triangle_parts *l,
                   sps_triangle_parts *u)
 {
@@ -215,8 +217,7 @@ static bool split(const struct incomplete *m, sps_triangle_parts *l,
     return good;
 }
 
-/* ---------------------------------------------------------------- patterns
- * of the triangles */
+/* ------------------------------------------------ patterns of the triangles */
 
 static sps_status make_lower(const struct incomplete *m, sps_dtype dtype,
                              sps_csr **L_p)
@@ -263,7 +264,8 @@ static void drop(sps_context *ctx, sps_triangle_parts *part)
     *part = (sps_triangle_parts){ .upper = part->upper };
 }
 
-/* The parts of both, values of dtype; *good: they serve so. */
+/* Allocates and fills the parts of both triangles, with values of dtype; *good
+ * is false if values exceed the range of single precision. */
 static sps_status make_parts(struct incomplete *m, sps_dtype dtype,
                              sps_triangle_parts *l, sps_triangle_parts *u,
                              bool *good)
@@ -292,7 +294,7 @@ static sps_status make_triangles(struct incomplete *m)
     if (m->super.single) {
         SPS_TRY(make_parts(m, SPS_F32, &l, &u, &good));
         if (!good) {
-            spsi_precond_say_doubles(&m->super);
+            spsi_precond_note_double(&m->super);
             drop(ctx, &l);
             drop(ctx, &u);
         }
@@ -309,7 +311,7 @@ fail:
     return st;
 }
 
-/* ------------------------------------------------------------------- life */
+/* ---------------------------------------------------- creation, destruction */
 
 sps_status spsi_incomplete_open(sps_precond *M, bool symmetric)
 {
@@ -318,7 +320,9 @@ sps_status spsi_incomplete_open(sps_precond *M, bool symmetric)
 
     m->symmetric = symmetric;
     SPS_TRY(make_pattern(m));
+    SPS_TRY(spsi_check_deadline(M->ctx, M->type->name));
     SPS_TRY(factor(m));
+    SPS_TRY(spsi_check_deadline(M->ctx, M->type->name));
 fail:
     return st;
 }

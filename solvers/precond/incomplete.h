@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* incomplete.h - what incomplete factorisations share: Z = U^-1 L^-1 R with a
- * unit lower and an upper triangle, and the factorisation in the pattern of
- * the matrix. */
+/* incomplete.h - common parts of incomplete factorisations: Z = U^-1 L^-1 R
+ * with a unit lower and an upper triangle, and the factorisation in the pattern
+ * of the matrix. */
 #ifndef SPS_INCOMPLETE_H
 #define SPS_INCOMPLETE_H
 
-#include "precond.h"
+#include "driver/precond.h"
 
-/* Two triangles and the block between them. */
+/* Two triangles, and a block for the intermediate result. */
 struct factors {
     sps_triangle *L, *U;
     sps_block *W;             /* n x width */
@@ -20,19 +20,21 @@ void spsi_factors_clear(struct factors *f);
 struct incomplete {
     sps_precond super;
     struct factors f;
-    sps_csr *F;               /* that pattern; L + U - I by values */
-    int64_t *diagonal;        /* n: where (i, i) stands in F */
+    sps_csr *F;               /* that pattern; values L + U - I */
+    int64_t *diagonal;        /* n: offset of (i, i) in F */
     int64_t *cursor;          /* n: scratch of split */
     sps_levels levels;        /* of F's lower triangle */
-    bool symmetric;           /* U is D L', positive pivots are wanted */
+    bool symmetric;           /* U is D L', pivots must be positive */
 };
-/* The factors alone, without triangles to solve with; and those of new
- * values. */
+/* Pattern and factors F, without the triangles f: for a preconditioner that
+ * uses the factors in another way (isai). */
 sps_status spsi_incomplete_open(sps_precond *M, bool symmetric);
+/* Factors F again, for new values of A. */
 sps_status spsi_incomplete_factor(sps_precond *M);
+/* spsi_incomplete_open and the triangles. */
 sps_status spsi_incomplete_build(sps_precond *M, bool symmetric);
-/* Factors in the pattern of A take the system as it is: a note where scaling or
- * an order was asked for. */
+/* Adds a note if scaling or an order is requested, which factors in the pattern
+ * of A do not support. */
 void spsi_incomplete_unordered(sps_precond *M, const sps_options *opt);
 sps_status spsi_incomplete_update(sps_precond *M);
 sps_status spsi_incomplete_apply(const sps_precond *M, const sps_block *R,

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isai.c - Z = M_U M_L R: incomplete sparse approximate inverses of incomplete
  * factors (Anzt, Huckle, Braeckle and Dongarra, Parallel Comput. 71, 2018; the
- * form by rows).  M_L has the pattern of L and is its inverse as far as that
- * goes: with J the columns of row i,
+ * form by rows).  M_L has the pattern of L and is its inverse within that
+ * pattern: with J the columns of row i,
  *
  *     m_i L(J, J) = e_i',   so that (M_L L)_ij = delta_ij for j in J,
  *
- * and M_U' is that of U'.  Small dense systems, rows independent: those of
- * fsai, for a triangle in place of A.  Symmetric A of positive diagonal: the
- * factors of ic0, M = M_L' D^-1 M_L, symmetric and positive definite; others:
- * those of ilu0.
+ * and M_U' is that of U'.  Small dense systems, independent by rows: those of
+ * fsai, for a triangle instead of A.  For symmetric A with positive diagonal:
+ * the factors of ic0, M = M_L' D^-1 M_L, symmetric and positive definite;
+ * otherwise those of ilu0.
  *
- * Weaker than substitution with the factors, but two sparse products, nothing
- * to wait for.  An application reads 12 bytes an entry of L and U and moves
- * four blocks. */
-#include "incomplete.h"
+ * Less effective than substitution with the factors, but only two sparse
+ * products, without dependences between rows.  An application reads 12 bytes an
+ * entry of L and U and moves four blocks. */
+#include "solvers/precond/incomplete.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,7 +26,8 @@ struct isai {
     sps_block *W;             /* n x width */
 };
 
-/* The triangle of F with its diagonal: lower with ones there, or upper. */
+/* A triangle of F with its diagonal: the lower one with unit diagonal, or the
+ * upper one. */
 static sps_status triangle(const struct incomplete *m, bool upper,
                            sps_csr **T_p)
 {
@@ -57,7 +58,7 @@ fail:
     return st;
 }
 
-/* Overwrites the lower triangle T by its approximate inverse. */
+/* Replaces the lower triangle T by its approximate inverse. */
 static sps_status invert(sps_precond *M, sps_csr *T)
 {
     const size_t bytes = (size_t)T->nnz * sizeof(double);
@@ -71,8 +72,8 @@ static sps_status invert(sps_precond *M, sps_csr *T)
     G.val = g;
     SPS_TRY(spsi_matrix_fsai(M->ctx, T, &G, v, false, &bad));
     if (bad)
-        spsi_note(M->ctx, "isai: %lld of %lld rows keep their diagonal alone: "
-                  "their inverses are out of range", (long long)bad,
+        spsi_note(M->ctx, "isai: %lld of %lld rows are reduced to their "
+                  "diagonal: their inverses are out of range", (long long)bad,
                   (long long)M->n);
     if (bytes) memcpy(T->val, g, bytes);
 fail:
@@ -81,8 +82,8 @@ fail:
     return st;
 }
 
-/* V = (D^-1 M_L)', D the pivots.  In floats V = (D^(-1/2) M_L)' = G': one set
- * of rounded numbers, and M is as symmetric as in doubles. */
+/* V = (D^-1 M_L)', D the pivots.  In single precision V = (D^(-1/2) M_L)' = G':
+ * the same rounded numbers, and M is as symmetric as in double precision. */
 static sps_status mirror(const struct incomplete *m, sps_csr *G, sps_csr **V_p)
 {
     double *g = G->val;
@@ -106,7 +107,7 @@ fail:
     return st;
 }
 
-/* G and V from the factors. */
+/* Computes G and V from the factors. */
 static sps_status make_inverses(sps_precond *M, sps_csr **G_p, sps_csr **V_p)
 {
     const struct incomplete *m = (const struct incomplete *)M;
@@ -115,6 +116,7 @@ static sps_status make_inverses(sps_precond *M, sps_csr **G_p, sps_csr **V_p)
 
     SPS_TRY(triangle(m, false, G_p));
     SPS_TRY(invert(M, *G_p));
+    SPS_TRY(spsi_check_deadline(M->ctx, "isai"));
     if (m->symmetric) return mirror(m, *G_p, V_p);
     SPS_TRY(triangle(m, true, &U));
     SPS_TRY(spsi_csr_transpose(M->ctx, U, &T));
@@ -126,8 +128,8 @@ fail:
     return st;
 }
 
-/* Whether ic0 serves: symmetric, no diagonal entry that is not positive. */
-static sps_status look(const sps_precond *M, bool *positive)
+/* Whether ic0 applies: A symmetric with positive diagonal. */
+static sps_status is_positive(const sps_precond *M, bool *positive)
 {
     const sps_csr *A = M->A->A;
     double *diagonal = NULL;
@@ -153,9 +155,10 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     sps_status st;
 
     (void)opt;
-    SPS_TRY(look(M, &positive));
+    SPS_TRY(is_positive(M, &positive));
     SPS_TRY(spsi_incomplete_open(M, positive));
     SPS_TRY(make_inverses(M, &m->G, &m->V));
+    SPS_TRY(spsi_check_deadline(M->ctx, "isai"));
     SPS_TRY(spsi_precond_operator(M, m->G, &m->lower));
     SPS_TRY(spsi_precond_operator(M, m->V, &m->upper));
     SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->W));

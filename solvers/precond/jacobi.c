@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* jacobi.c - Z = D^-1 R, D the diagonal of A: one read, one write; none where
- * all of D is one number (stencils), which changes no iterate of CG.
+/* jacobi.c - Z = D^-1 R, D the diagonal of A: one read and one write of a
+ * block.  If all its entries are equal (stencils), Z = R: a factor changes no
+ * iterate of CG.
  *
- * Where a_ii is 0 or absent 1 stands instead; where it is negative |a_ii|
- * stands, so that M stays positive definite and CG can find out the truth
- * about A by itself.  Both are noted. */
-#include "precond.h"
+ * A diagonal entry that is 0 or absent is replaced by 1, a negative one by its
+ * magnitude, so that M stays positive definite and CG itself detects an
+ * indefinite A.  Both are noted. */
+#include "driver/precond.h"
 
 struct jacobi {
     sps_precond super;
@@ -68,7 +69,7 @@ static void destroy(sps_precond *M)
 }
 
 SPS_DEFINE(sps_precond_type, spsi_precond_jacobi) = {
-    .name = "jacobi", .needs = SPS_NEEDS_CSR, .symmetric = true,
+    .name = "jacobi", .always = true, .needs = SPS_NEEDS_CSR, .symmetric = true,
     .size = sizeof(struct jacobi),
     .build = build, .update = update, .apply = apply, .destroy = destroy,
 };

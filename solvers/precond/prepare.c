@@ -2,27 +2,27 @@
 /* prepare.c - scalings and permutations before a factorisation.
  *
  *   scale     equilibrate: largest entries of rows and columns near 1;
- *             match: besides, rows move so that the product of the diagonal
- *             is largest, which also takes away its zeros; auto: match where
- *             a diagonal entry is zero or small beside its row, else
- *             equilibrate.
+ *             match: in addition, rows are permuted so that the product of the
+ *             diagonal is maximal, which also removes zeros from it; auto:
+ *             match if a diagonal entry is zero or small relative to its row,
+ *             otherwise equilibrate.
  *   order     rcm: small bandwidth; degree: little fill; auto: by the fill
  *             that is allowed.
  *
- * Nothing of this is seen outside: it goes into the values and the index lists
- * of the triangles,
+ * Outside, the factors are those of A: scalings and permutations are included
+ * in the values and the index lists of the triangles,
  *   w_i = (r_from(i) - sum (l_ij / d_i) w_j) d_i,             d = D_r, and
  *   z_to(i) = (w_i - sum (u_ij / e_j) z_to(j)) e_i / u_ii,    e = D_c,
  * exactly, since the scalings are powers of two. */
-#include "prepare.h"
+#include "solvers/precond/prepare.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "order.h"
+#include "matrix/order.h"
 
-/* A diagonal entry below this part of its row makes auto match. */
+/* With a diagonal entry below this fraction of its row auto chooses match. */
 #define SMALL 1e-3
 
 static bool is(const char *option, const char *word)
@@ -30,7 +30,7 @@ static bool is(const char *option, const char *word)
     return !strcmp(option, word);
 }
 
-/* Rows whose diagonal entry is small beside the row. */
+/* Number of rows whose diagonal entry is small relative to the row. */
 static int64_t weak_rows(const sps_csr *A)
 {
     int64_t weak = 0;
@@ -51,7 +51,7 @@ static int64_t weak_rows(const sps_csr *A)
 
 /* ------------------------------------------------------------------ scale */
 
-static sps_status match(sps_precond *M, double deadline, struct prepared *m)
+static sps_status match(sps_precond *M, struct prepared *m)
 {
     const sps_csr *A = M->A->A;
     sps_status st;
@@ -59,20 +59,20 @@ static sps_status match(sps_precond *M, double deadline, struct prepared *m)
     int32_t *column = NULL;
 
     SPS_TRY(SPS_NEW(M->ctx, A->nrow, &column));
-    SPS_TRY(spsi_match(M->ctx, A, deadline, column, m->row, m->col, &rank));
+    SPS_TRY(spsi_match(M->ctx, A, column, m->row, m->col, &rank));
     SPS_REQUIRE(M->ctx, rank == A->nrow, SPS_EUNFIT,
-                "%s: the matrix is singular by its pattern: no choice of "
-                "entries, one in every row and column, has more than %lld of "
-                "%lld", M->type->name, (long long)rank, (long long)A->nrow);
+                "%s: the matrix is structurally singular: its structural rank "
+                "is %lld of %lld", M->type->name, (long long)rank,
+                (long long)A->nrow);
     for (int64_t i = 0; i < A->nrow; i++) m->from[column[i]] = (int32_t)i;
-    m->scaled = m->matched = true;
+    m->scaled = true;
 fail:
     spsi_free(M->ctx, column);
     return st;
 }
 
 static sps_status scale(sps_precond *M, const sps_options *opt,
-                        double deadline, struct prepared *m)
+                        struct prepared *m)
 {
     const sps_csr *A = M->A->A;
     const bool automatic = is(opt->scale, "auto");
@@ -80,7 +80,7 @@ static sps_status scale(sps_precond *M, const sps_options *opt,
     int64_t weak = automatic ? weak_rows(A) : 0;
 
     if (is(opt->scale, "match") || weak) {
-        SPS_TRY(match(M, deadline, m));
+        SPS_TRY(match(M, m));
         if (weak)
             spsi_note(M->ctx, "%s: %lld diagonal %s zero or small; rows were "
                       "moved and scaled by a maximum product matching",
@@ -103,14 +103,14 @@ static int by_column(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* B from A, from, to, row, col. */
+/* B from A, by from, to, row and col. */
 static sps_status permute(sps_precond *M, struct prepared *m)
 {
     const sps_csr *A = M->A->A;
     const int64_t n = A->nrow;
     sps_status st;
-    int32_t *place = NULL;        /* of A's columns */
-    double *w = NULL;             /* a row by columns of B */
+    int32_t *place = NULL;        /* column of B for each column of A */
+    double *w = NULL;             /* a row, by columns of B */
     int64_t q = 0;
 
     sps_csr_destroy(M->ctx, &m->B);
@@ -140,8 +140,7 @@ fail:
     return st;
 }
 
-static sps_status order_by(sps_precond *M, double deadline, bool rcm,
-                           struct prepared *m)
+static sps_status order_by(sps_precond *M, bool rcm, struct prepared *m)
 {
     const int64_t n = M->n;
     sps_status st;
@@ -153,7 +152,7 @@ static sps_status order_by(sps_precond *M, double deadline, bool rcm,
     SPS_TRY(permute(M, m));
     SPS_TRY(spsi_graph_create(M->ctx, m->B, &g));
     SPS_TRY(rcm ? spsi_order_rcm(M->ctx, &g, order)
-                : spsi_order_degree(M->ctx, &g, deadline, order));
+                : spsi_order_degree(M->ctx, &g, order));
     if (n) memcpy(from, m->from, (size_t)n * sizeof *from);
     for (int64_t i = 0; i < n; i++) {
         m->from[i] = from[order[i]];
@@ -167,8 +166,8 @@ fail:
     return st;
 }
 
-sps_status spsi_prepare(sps_precond *M, const sps_options *opt,
-                        double deadline, bool low_fill, struct prepared *m)
+sps_status spsi_prepare(sps_precond *M, const sps_options *opt, bool low_fill,
+                        struct prepared *m)
 {
     const bool automatic = is(opt->order, "auto");
     sps_status st;
@@ -181,11 +180,13 @@ sps_status spsi_prepare(sps_precond *M, const sps_options *opt,
         m->from[i] = m->to[i] = (int32_t)i;
         m->row[i] = m->col[i] = 1;
     }
-    SPS_TRY(scale(M, opt, deadline, m));
-    if (is(opt->order, "rcm")) SPS_TRY(order_by(M, deadline, true, m));
+    SPS_TRY(scale(M, opt, m));
+    SPS_TRY(spsi_check_deadline(M->ctx, "scaling"));
+    if (is(opt->order, "rcm")) SPS_TRY(order_by(M, true, m));
     if (is(opt->order, "degree") || (automatic && !low_fill))
-        SPS_TRY(order_by(M, deadline, false, m));
+        SPS_TRY(order_by(M, false, m));
     SPS_TRY(permute(M, m));
+    SPS_TRY(spsi_check_deadline(M->ctx, "ordering"));
 fail:
     return st;
 }

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prepare.h - the matrix that is factored: B = P D_r A D_c Q, scaled by powers
- * of two and permuted, and how a factor of B becomes one of A. */
+/* prepare.h - the matrix to be factored: B = P D_r A D_c Q, scaled by powers of
+ * two and permuted, and the conversion of its factors to factors of A. */
 #ifndef SPS_PREPARE_H
 #define SPS_PREPARE_H
 
-#include "precond.h"
+#include "driver/precond.h"
 
 struct prepared {
     sps_csr *B;               /* rows sorted, doubles */
     int32_t *from, *to;       /* row i of B is row from[i] of A, column i is
                                  column to[i] */
     double *row, *col;        /* scalings, by rows and columns of A */
-    bool scaled, matched, ordered;
+    bool scaled, ordered;
 };
 
-/* By opt->scale and opt->order.  low_fill: what auto orders for; deadline: of
- * spsi_now(), 0 none. */
-sps_status spsi_prepare(sps_precond *M, const sps_options *opt,
-                        double deadline, bool low_fill, struct prepared *m);
+/* Prepares by opt->scale and opt->order.  low_fill: whether auto expects little
+ * fill. */
+sps_status spsi_prepare(sps_precond *M, const sps_options *opt, bool low_fill,
+                        struct prepared *m);
 void spsi_prepared_clear(sps_context *ctx, struct prepared *m);
-/* Triangles of A from factors of B with column i of B standing at place i of
- * the factors' column[i] (NULL: unpermuted).  L: unit; both are owned by the
- * triangles from here on. */
+/* The triangles that solve with the factors of A, from the factors L (unit) and
+ * U of B; they take ownership of L, of U and of `inverse`, 1 / u_ii.  Column i
+ * of U is column column[i] of B, or i if `column` is NULL. */
 sps_status spsi_prepared_lower(sps_context *ctx, const struct prepared *m,
                                sps_csr *L, sps_triangle **t_p);
 sps_status spsi_prepared_upper(sps_context *ctx, const struct prepared *m,

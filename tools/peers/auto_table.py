@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs solve with no choice of its own on the systems of a list, beside a
-sparse direct solver.
+"""Runs solve with default options on the systems of a list and compares it
+with a sparse direct solver.
 
     auto_table.py FOLDER LIST.tsv RESULTS.tsv -solve PATH [-seconds 60]
                   [-device cpu] [-dense auto] [-threads N] [-least NNZ]
@@ -12,11 +12,11 @@ seconds of the direct solver.  For each, and each (device, dense) pair,
 
     solve -A M -nrhs 4 -rtol 1e-8 -maxtime 60 -json FILE
 
-gives one line of RESULTS; lines that are there already are skipped, so that an
-interrupted run goes on, and so are systems that FOLDER does not have.  -least
-leaves out matrices with fewer entries.  The
-end is a summary; -table writes Markdown.  Exit code 1 when a run ended with
-anything but 0, 1 or 4, or took longer than it may.
+gives one line of RESULTS.  Systems that are already in RESULTS are skipped, so
+that an interrupted run can be continued, and so are those that FOLDER does not
+have.  -least leaves out matrices with fewer entries.  Prints a summary at the
+end; -table writes Markdown.  Exit code 1 when a run ended with any code except
+0, 1 or 4, or exceeded its time limit.
 """
 import csv
 import json
@@ -34,7 +34,7 @@ SMALL = 2000
 
 
 def options(words):
-    opt = {"solve": "solve", "device": "cpu", "seconds": 60.0, "dense": "auto",
+    opt = {"solve": "spsolve", "device": "cpu", "seconds": 60.0, "dense": "auto",
            "threads": 0, "least": 0, "table": ""}
     plain = []
     words = iter(words)
@@ -108,7 +108,7 @@ def reached(residual):
 
 
 def summary(peers, lines):
-    """Counts by size and dense, of what the direct solver solves."""
+    """Counts by size and -dense, of systems that the direct solver solves."""
     by_name = {p["name"]: p for p in peers}
     for dense in ("auto", "never"):
         mine = [x for x in lines if x["dense"] == dense]

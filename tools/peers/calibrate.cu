@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// calibrate.cu - what a GPU really does, for the cost models of the kernels:
-// copies, gathers of random rows by length and footprint, caches, tensor
-// cores, reductions in memory, host link, launches.  Prints Markdown; the
-// constants of kernels/cuda/machine.h were read from it.  No part of the
-// library and not built by make; needs 20 seconds and 2 GB of the GPU:
+// calibrate.cu - measures the rates of a GPU for the cost models of the
+// kernels: copies, gathers of random rows by length and footprint, caches,
+// tensor cores, atomic additions, host link, launches.  Prints Markdown; the
+// constants of kernels/cuda/base/machine.h come from its output.  Not part of
+// the library and not built by make; needs 20 seconds and 2 GB of the GPU:
 //
 //   nvcc -O3 -std=c++20 -arch sm_90 -o calibrate calibrate.cu && ./calibrate
 //
 // Each figure is the median of 7 samples of at least 2 ms.  Bytes are those
-// asked for by the loads; 1 TB/s = 1e12 bytes/s; flops count 2 for each
-// multiply-add.
+// requested by the loads; 1 TB/s = 1e12 bytes/s; a multiply-add counts as 2
+// flops.
 #include "calibrate_gathers.cuh"
 #include "calibrate_tensor.cuh"
 
 namespace {
 
-// ---------------------------------------------------------- whole memory
+// --------------------------------------------------------- device memory
 
 __global__ void spin(long long cycles)
 {
@@ -84,7 +84,7 @@ void memory()
 
 // ----------------------------------------------------------- shared memory
 
-// Neighbours read beside each other; SAME: one address for a warp.
+// Lanes read consecutive addresses; SAME: all lanes of a warp read one.
 __device__ __forceinline__ double total(double v) { return v; }
 __device__ __forceinline__ double total(double2 v) { return v.x + v.y; }
 
@@ -131,9 +131,9 @@ void shared()
     CHECK(cudaFree(sink));
 }
 
-// ----------------------------------------------------- sums made in memory
+// -------------------------------------------------------- atomic additions
 
-// Groups of ROW / 8 lanes add 1 to a random row each.
+// Each group of ROW / 8 lanes adds 1 to a random row, atomically.
 template <int ROW> __global__ void __launch_bounds__(256)
 reduce(char *y, uint32_t rows, int trips)
 {
@@ -215,7 +215,7 @@ void link_rates()
     CHECK(cudaFree(y));
 }
 
-// A graph of so many empty kernels, one after another.
+// A CUDA graph of `kernels` empty kernels, one after another.
 cudaGraphExec_t recorded(int kernels)
 {
     cudaGraph_t graph;

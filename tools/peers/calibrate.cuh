@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// calibrate.cuh - how calibrate.cu times: the median of 7 samples of at least
-// 2 ms.
+// calibrate.cuh - time measurement of calibrate.cu: the median of 7 samples of
+// at least 2 ms.
 #ifndef CALIBRATE_CUH
 #define CALIBRATE_CUH
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// calibrate_gathers.cuh - random rows out of memory, L2 and L1, by their length,
-// the footprint and how the matrix beside them is read.
+// calibrate_gathers.cuh - gathers of random rows from device memory, L2 and L1,
+// by row length, footprint and the cache hints of the loads of the matrix.
 #ifndef CALIBRATE_GATHERS_CUH
 #define CALIBRATE_GATHERS_CUH
 
@@ -27,8 +27,8 @@ __device__ __forceinline__ uint32_t next(uint32_t &s)
     return s = s * 1664525u + 1013904223u;
 }
 
-// Groups of ROW / 16 lanes (at most a warp) read whole random rows, 8 loads
-// of a lane in flight.  The row numbers cost three integer instructions.
+// Groups of ROW / 16 lanes (at most a warp) read whole random rows, with 8
+// loads per lane in flight.  A row number costs three integer instructions.
 template <int ROW, int HOW> __global__ void __launch_bounds__(256)
 gather(const char *x, uint32_t rows, int trips, double *sink)
 {
@@ -57,7 +57,7 @@ gather(const char *x, uint32_t rows, int trips, double *sink)
     if (sum == 1) *sink = sum;
 }
 
-// One number of 8 bytes for each lane, anywhere.
+// Each lane reads one random number of 8 bytes.
 template <int HOW> __global__ void __launch_bounds__(256)
 scattered(const double *x, uint32_t n, int trips, double *sink)
 {
@@ -81,7 +81,7 @@ scattered(const double *x, uint32_t n, int trips, double *sink)
 
 constexpr int trips = 64;
 
-// TB/s of rows of ROW bytes (8: scattered numbers) out of `bytes`.
+// TB/s of rows of ROW bytes (8: scattered numbers) within `bytes`.
 template <int ROW, int HOW> double gather_rate(char *x, size_t bytes)
 {
     const int blocks = 8 * sms;
@@ -132,7 +132,7 @@ void gathers()
     CHECK(cudaFree(x));
 }
 
-// A stream of 12 bytes for each gathered row, as a product reads a matrix.
+// Reads 12 bytes of a stream per gathered row, as a product reads a matrix.
 enum { PLAIN, STREAMING, EVICT_FIRST };
 
 template <int HINT, class T> __device__ __forceinline__ T once(const T *p)

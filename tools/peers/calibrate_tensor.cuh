@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// calibrate_tensor.cuh - multiply-adds of the cores and of the tensor cores, and
-// rows of X that feed them.
+// calibrate_tensor.cuh - multiply-add rates of the CUDA cores and the tensor
+// cores, alone and with loads of rows of X as their operands.
 #ifndef CALIBRATE_TENSOR_CUH
 #define CALIBRATE_TENSOR_CUH
 
@@ -79,8 +79,8 @@ multiply(int trips, double *sink)
     if (sum == 1) *sink = sum;
 }
 
-// Gathers of 128-byte rows out of L2, each 16 bytes of a lane feeding COUNT
-// m8n8k4: do loads and tensor cores run side by side?
+// Gathers of 128-byte rows from L2, where each 16 bytes of a lane are used in
+// COUNT m8n8k4: shows whether loads and tensor cores overlap.
 template <int COUNT> __global__ void __launch_bounds__(256)
 feed(const char *x, uint32_t rows, int trips, double *sink)
 {

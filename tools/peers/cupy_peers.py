@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""CuPy on a GPU: cg one after another, lobpcg, A @ X by cuSPARSE, block
+"""CuPy on a GPU: cg column by column, lobpcg, A @ X by cuSPARSE, block
 operations by cuBLAS.
 
     cupy_peers.py cg [-N 160] [-columns 16]
@@ -10,9 +10,9 @@ operations by cuBLAS.
 
 The same protocol as spbench: warm-up, then medians; the copy bandwidth is
 measured in the same run.  Blocks are row-major: X'Y is the gemm of two
-column-major k x n arrays.  lobpcg without a preconditioner (CuPy takes one
-but has none) stops at ||A x - lambda x|| <= tol, a weaker test than residuals
-relative to lambda; after so many seconds it is cut off.
+column-major k x n arrays.  lobpcg without a preconditioner (CuPy accepts one
+but provides none) stops at ||A x - lambda x|| <= tol, a weaker test than
+residuals relative to lambda; it is ended after the given number of seconds.
 """
 import math
 import signal
@@ -162,7 +162,7 @@ def run_blocks(opt):
         D = cp.empty((n, k))
 
         def update():
-            cp.matmul(X, C, out=D)           # gemm, and Y += D apart: CuPy
+            cp.matmul(X, C, out=D)           # gemm, then Y += D: CuPy's gemm
             cp.add(Y, D, out=Y)              # has no beta
         # gemm alone is beta = 0: 1 read, 1 write
         for name, blocks, run in (

@@ -18,25 +18,27 @@ taken as it is), of which the count smallest non-zero eigenvalues are wanted.
     solve -A A -laplacian -eigs 8               graphs
 
 scipy: eigsh in shift-invert mode, sigma 0 (pairs, alone) or just below 0
-(Laplacians, without isolated vertices, with as many more eigenvalues as there
-are components), factorisation timed with it.
+(Laplacians, without isolated vertices, with as many additional eigenvalues as
+there are components); the time includes the factorisation.
 
-inner: a second road where that takes too long: eigsh, too, but the inverse is
-made otherwise.  Graphs go component by component, up to 400 vertices by LAPACK,
-larger ones by conjugate gradients with the degrees, to 1e-12, the constant
-projected off.  Others, scaled to a unit diagonal of M (of A), by SuperLU in its
-symmetric mode with one step of refinement; where its pivots stand on the
-diagonal their signs count the eigenvalues below -sigma X (Sylvester), and with
--more P so many pairs are looked for, of which the smallest are kept.
+inner: an alternative where that takes too long: also eigsh, with another
+inverse.  Graphs are solved component by component: up to 400 vertices by
+LAPACK, larger ones by conjugate gradients preconditioned with the degrees, to
+1e-12, the constant vector projected out.  Other problems, scaled to a unit
+diagonal of M (of A), use SuperLU in its symmetric mode with one step of
+refinement; where all pivots are on the diagonal their signs count the
+eigenvalues below -sigma X (Sylvester's law); with -more P that many pairs are
+computed, of which the smallest are kept.
 
-One line of RESULTS for each run; (name, device) that stand there are skipped,
-so that an interrupted run goes on.  -table sets the devices side by side: for
-each the seconds (set-up, iteration and proof; eigsh: factors and iteration) and
-the largest relative difference from the README's values, up to the digits given
-there, and from SciPy's beyond them (where it agrees on those).  Exit code 1
-when a problem that is not refused differs by more than 1e-6 from what is known
-though it was said to have converged (a value below SciPy's, with its proof, is
-one that eigsh missed: single-vector Lanczos does not see multiplicity).
+One line of RESULTS for each run; (name, device) pairs that are already there
+are skipped, so that an interrupted run can be continued.  -table compares the
+devices: for each the seconds (set-up, iteration and verification; eigsh:
+factorisation and iteration) and the largest relative difference from the
+README's values, up to the digits given there, and from SciPy's beyond them
+(where it agrees on those digits).  Exit code 1 when a problem that is not
+rejected was reported as converged but differs by more than 1e-6 from the known
+values (a verified value below SciPy's is one that eigsh missed: single-vector
+Lanczos does not find multiple eigenvalues).
 """
 import csv
 import gzip
@@ -54,11 +56,11 @@ HEAD = ("name kind device n exit status solver precond iterations converged "
         "nullspace residual seconds message values").split()
 
 
-MEMORY = 8 << 30                 # of SciPy's factors
+MEMORY = 8 << 30                 # of SciPy's factorisation
 
 
 def options(words):
-    opt = {"solve": "solve", "device": "cpu", "count": 8, "seconds": 120.0,
+    opt = {"solve": "spsolve", "device": "cpu", "count": 8, "seconds": 120.0,
            "rtol": 1e-7, "only": "", "names": "", "largest": 10**9,
            "table": "", "threads": 0, "sigma": 0.0, "more": 0}
     plain = []
@@ -127,7 +129,7 @@ def title(problem):
     return problem[1] + (", " + problem[2] if problem[2] else "")
 
 
-# ------------------------------------------------------------------- ours
+# ----------------------------------------------------------- this library
 
 def run_solve(problem, folder, opt):
     kind, k, m = problem
@@ -157,7 +159,7 @@ def run_solve(problem, folder, opt):
            "seconds": "%.3f" % sum(spent.get(part) or 0 for part in
                                    ("setup", "solve", "verify")),
            "message": end.stderr.strip().replace(folder + "/", "")
-                         .replace("solve: ", "", 1).replace("\t", " ")
+                         .replace("spsolve: ", "", 1).replace("\t", " ")
                          .replace("\n", " ")[:160],
            "values": ",".join("%.12g" % v for v in
                               r.get("eigenvalues") or [] if v is not None)}
@@ -218,12 +220,12 @@ def eigsh_worker(problem, folder, count, pipe):
         values = np.sort(values)[zeros:]
         pipe.send(("converged", seconds, A.shape[0],
                    ",".join("%.12g" % v for v in values), "", zeros))
-    except Exception as e:              # whatever SciPy refuses, by its words
+    except Exception as e:              # SciPy failed: keep its message
         pipe.send(("failed", 0.0, "", "", str(e).replace("\n", " ")[:120], ""))
 
 
 def cg_inverse(L):
-    """L^+ for a connected graph; [steps] taken."""
+    """L^+ for a connected graph; [number of steps]."""
     import numpy as np
     from scipy.sparse.linalg import LinearOperator
     n, d, steps = L.shape[0], 1 / L.diagonal(), [0]
@@ -336,7 +338,7 @@ def run_scipy(problem, folder, opt):
             "nullspace": answer[5]}
 
 
-# ---------------------------------------------------------------- comparing
+# --------------------------------------------------------------- comparison
 
 def digits(text):
     """Relative rounding of a printed value."""
@@ -358,7 +360,7 @@ def numbers(row):
 
 
 def references(known, scipy):
-    """Known values, and SciPy's behind them if it agrees so far."""
+    """Known values, extended by SciPy's where it agrees with all of them."""
     theirs = [v for v in (scipy or {}).get("values", "").split(",") if v]
     if not known:
         return theirs

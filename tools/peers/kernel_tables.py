@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Turns the lines that spbench -tsv wrote into the kernel tables of
-doc/benchmarks.md: times of cuSPARSE, ratios of every kernel, geometric means,
-the targets with their verdicts, and what "auto" missed.
+doc/kernel_tables.md: times of cuSPARSE, ratios of every kernel, geometric means,
+the targets and whether they are met, and what the choices of "auto" lost.
 
     kernel_tables.py OUT      a folder of measure_kernels.sh
 """
@@ -13,7 +13,6 @@ import sys
 from collections import defaultdict
 
 NEAR = 1.1
-CSR_OF_CUSPARSE = ("spmv.cusparse", "spmm.cusparse")
 NUMBERS = ("ms", "p10", "p90", "GF/s", "frac", "ratio", "plan_ms", "plan_MB",
            "predicted_ms")
 
@@ -80,14 +79,14 @@ def table(head, lines):
 
 
 def order(rows, key):
-    """Values of a column in the order in which they were measured."""
+    """Values of a column, in the order of the measurements."""
     return list(dict.fromkeys(key(row) for row in rows))
 
 
 # ---------------------------------------------------------------- per system
 
 def vendor_ms(rows):
-    """Time of the vendor's best, from any ratio of the case."""
+    """Time of the vendor's best kernel, computed from any ratio of the case."""
     for row in rows:
         if row["ratio"] > 0:
             return row["ms"] * row["ratio"]
@@ -181,7 +180,7 @@ def print_means(rows, widths):
 
 
 def ratios(rows, kernel, low, high):
-    """Ratios of a kernel, of "auto", or of the best bidder of each case."""
+    """Ratios of a kernel, of "auto", or of the best candidate of each case."""
     rows = [r for r in rows if low <= r["k"] <= high and not r.wrong()]
     if kernel == "auto":
         return [r["ratio"] for r in rows if "auto" in r.marks]
@@ -192,27 +191,16 @@ def ratios(rows, kernel, low, high):
     return [r["ratio"] for r in rows if r.kernel == kernel]
 
 
-def beside_csr(rows, kernel, k):
-    """Ratios of a kernel to the best of cuSPARSE's products of CSR, and no
-    other format."""
-    found = []
-    for some in cases([r for r in rows if r["k"] == k]).values():
-        csr = [r["ms"] for r in some if r.kernel in CSR_OF_CUSPARSE]
-        found += [min(csr) / r["ms"] for r in some
-                  if csr and r.kernel == kernel and not r.wrong()]
-    return found
-
-
-# ----------------------------------------------------------- bytes of its own
+# ----------------------------------------------------- bytes of own formats
 
 COPIES = ("spmm.tiles", "spmm.blocks", "spmv.blocks", "spmv.cusparse_bsr",
           "spmv.cusparse_sell", "spmm.blocked_ell")
 
 
 def own_fraction(row):
-    """Of the copy bandwidth, in the bytes that the kernel's own format has:
-    the floor's fraction times own bytes over the floor's.  COPIES hold A in
-    their plan, spmv.packed its columns; others read the csr and their plan."""
+    """Fraction of the copy bandwidth for the bytes of the kernel's own format:
+    that for the minimum bytes times own bytes over minimum bytes.  COPIES hold
+    A in their plan, spmv.packed its columns; others read csr and plan."""
     rows, columns, nnz = (float(row[name]) for name in ("m", "n", "nnz"))
     blocks = 8 * row["k"] * (rows + columns)
     floor = 12 * nnz + 4 * (rows + 1) + blocks
@@ -243,13 +231,13 @@ def target(what, values, least, worst=False):
 
 
 def fractions(rows, system, widths):
-    """Of the byte floor, the default choice on a system."""
+    """Fractions of the minimum time by bytes, for the default choice."""
     return [r["frac"] for r in rows if r["matrix"].startswith(system)
             and r["k"] in widths and "auto" in r.marks and not r.wrong()]
 
 
 def fast_targets(spmm, small):
-    """SpMM against the floor of fp64 CSR, and by how much ahead that is."""
+    """SpMM relative to the minimum time of fp64 CSR, and the gain over it."""
     for system, least, ahead in (("poisson7", 0.65, (2.6, 2.6, 2.3)),
                                  ("laplace27", 0.55, (2.6, 2.6, 2.6)),
                                  ("elasticity", 0.60, (2.6, 2.6, 2.6))):
@@ -262,9 +250,6 @@ def fast_targets(spmm, small):
     target("SpMM k = 8..64, auto", ratios(spmm, "auto", 8, 64), 2.2)
     rmat = [r for r in spmm if r["matrix"].startswith("rmat")]
     target("SpMM R-MAT, auto, worst", ratios(rmat, "auto", 2, 128), 1.0, True)
-    blocks = [r for r in spmm if r["matrix"].startswith("elasticity")]
-    target("SpMV elasticity, spmv.blocks, against cuSPARSE's CSR",
-           beside_csr(blocks, "spmv.blocks", 1), 1.3)
     for system, kernel, least in (("laplace27", "spmv.packed", 0.85),
                                   ("elasticity", "spmv.packed", 0.85),
                                   ("poisson7", "spmv.packed", 0.75)):
@@ -278,7 +263,7 @@ def fast_targets(spmm, small):
 
 
 def chosen_well(rows):
-    """Shares of the cases in which "auto" is near the best of all."""
+    """Fractions of the cases in which "auto" is close to the best of all."""
     right = [[r for r in some if not r.wrong() and "low" not in r.marks]
              for some in cases(rows).values()]
     right = [some for some in right if any("auto" in r.marks for r in some)]
@@ -288,9 +273,9 @@ def chosen_well(rows):
 
 
 def cliffs(folder):
-    """What bench_cliff.c found, by system: the worst share of what is allowed
-    and where, and all steps beyond it; None where the search did not come to
-    its end."""
+    """Results of bench_cliff.c by system: the largest fraction of the allowed
+    ratio and its width, and all steps beyond it; None where the run did not
+    complete."""
     found, system, beyond = {}, "", []
     name = os.path.join(folder, "cliff.md")
     for line in open(name) if os.path.exists(name) else ():
@@ -309,8 +294,8 @@ def cliffs(folder):
 
 
 def step_share(rows, system, k):
-    """From k to k + 1 columns, by the table's own times: of the 1.35 times the
-    bytes in whole sectors that are allowed; None without both."""
+    """Step from k to k + 1 columns by the times of the table: fraction of the
+    allowed 1.35 times the bytes in whole sectors; None without both."""
     at = {r["k"]: r for r in rows if r["matrix"] == system and
           "auto" in r.marks}
     if k not in at or k + 1 not in at:
@@ -447,7 +432,7 @@ def print_low(rows):
 
 
 def print_blocks(rows):
-    """blocks N B COUNT FILL: times by fill, and where blocks begin to pay."""
+    """blocks N B COUNT FILL: times by fill, and the fill where blocks gain."""
     print("### Matrices of square blocks, ms by fill\n")
     for k in order(rows, lambda r: r["k"]):
         fills = sorted({r["matrix"].split()[4] for r in rows}, key=float)
@@ -477,8 +462,8 @@ def plan_cells(rows):
 
 
 def print_plans(rows, small):
-    """Of a kernel for single vectors at k = 1, of others at k = 16.  The
-    vendor's are left out: they include the choice by times."""
+    """Set-up times: kernels for single vectors at k = 1, others at k = 16.  The
+    vendor's are left out, since they include timing of algorithms."""
     print("### Plans: most ms, that and new values in runs of the kernel, most "
           "MB\n")
     lines = []

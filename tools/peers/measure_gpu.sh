@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Every GPU figure of doc/benchmarks.md in one go: block operations, kernels
-# and whole solves by spbench, beside CuPy (cuBLAS, cuSPARSE, cg) in the same
+# and whole solves by spbench, and CuPy (cuBLAS, cuSPARSE, cg) in the same
 # call.  Parts can be named; all of them take about ten minutes on an H200.
 #   usage: measure_gpu.sh BUILD_DIR OUT_DIR [blocks solve spmv spmm sddmm peers]
 build=$1 out=$2
@@ -21,7 +21,7 @@ bench() {
         { echo "exit $?: spbench $*" | tee -a "$file"; failed=1; }
 }
 
-# The four systems of the yardstick, every value at random.
+# The four systems of the benchmark, with random values.
 systems() {
     file=$1; shift
     bench "$file" poisson7 160 -perturb 1 "$@"

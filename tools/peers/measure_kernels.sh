@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The kernels' two tables: large generated systems, and the small matrices of
-# a folder, recorded and replayed; the search for cliffs between widths; and
-# matrices of blocks by their fill.
+# a folder, captured and replayed as CUDA graphs; the search for widths that
+# are much slower than their neighbours; and matrices of blocks by their fill.
 #   usage: measure_kernels.sh BUILD_OR_STAGE OUT [large small cliff blocks]
 # BUILD_OR_STAGE has tools/spbench, or bin/spbench, lib and env (make stage).
-# OUT/large.tsv, small.tsv and the tables beside them feed kernel_tables.py.
+# OUT/large.tsv, small.tsv and the tables with them are read by
+# kernel_tables.py.
 #   MATRICES       folder of .mtx and .mtx.gz (small)
-#   LARGE_SECONDS  no further system is begun after that (240)
+#   LARGE_SECONDS  no further system is started after that (240)
 #   SMALL_SECONDS  the same (120)
 #   SAMPLE         seconds of sampling for each measurement (0.05)
 #   DEVICE         cuda
@@ -50,7 +51,7 @@ large() {
         -run spmm:single:16,64
 }
 
-# Nonzeros that the header promises, both triangles where one is stored.
+# Nonzeros by the header, of both triangles where one is stored.
 nonzeros() {
     case $1 in *.gz) gzip -dc "$1" ;; *) cat "$1" ;; esac 2>/dev/null |
         awk 'NR == 1 { twice = /symmetric|hermitian/ } /^%/ { next }

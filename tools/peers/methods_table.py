@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Block methods, columns side by side, single solves and auto on the same
-systems.
+"""Compares block methods, methods with separate columns, single solves and auto
+on the same systems.
 
     methods_table.py RESULTS.tsv -spbench PATH [-device cuda] [-k 16]
                      [-maxtime 20] [-seconds 0] [-table OUT.md]
@@ -12,14 +12,14 @@ SYSTEM is a file, or words of spbench such as 'convection 100'.  For each,
     spbench SYSTEM -solve -k K,1 -precond PRECOND -solver METHODS
 
 and once more with -solver auto -precond auto, whatever PRECOND.  Each second
-run (everything made anew in a warm process) is a line of RESULTS; systems that
-are there already are skipped, so that an interrupted run goes on, and none is
-begun after -seconds.  Solves of K columns that take less than 0.1 s are made
-four times more, and the line is the median of the five by set-up and loop: a
-host disturbs single ones by a third.  A single solve counts K times.  Exit
-code 1 where a
-method converged and auto did not, or took more than 1.2 times the best
-(set-up and loop, of the methods with the preconditioner that auto took).
+run (all objects created anew in a warm process) is a line of RESULTS; systems
+that are already there are skipped, so that an interrupted run can be continued,
+and none is started after -seconds.  Solves of K columns that take less than
+0.1 s are repeated four times, and the line is the median of the five by set-up
+plus iterations, since host activity changes single times by a third.  A single
+solve counts K times.  Exit code 1 where a method converged and auto did not, or
+where auto took more than 1.2 times as long as the best (set-up and iterations,
+of the methods with the preconditioner that auto chose).
 """
 import csv
 import os
@@ -27,7 +27,7 @@ import subprocess
 import sys
 import time
 
-QUICK, MORE = 0.1, 4     # seconds; further solves of what takes less
+QUICK, MORE = 0.1, 4     # seconds; faster solves are repeated
 METHODS = "gmres block_gmres block_gcrodr bicgstab idr".split()
 HEAD = ("system precond device asked k iterations products setup loop "
         "residual converged ended").split()
@@ -93,7 +93,7 @@ def middle(lines):
 
 
 def measure(system, precond, methods, opt):
-    """A line for each method and width; quick ones are medians."""
+    """One line per method and width; fast ones are medians."""
     k = str(opt["k"])
     lines = run(system, precond, methods, k + ",1", opt)
     quick = [x["asked"] for x in lines if x["k"] == k and total(x) < QUICK]
@@ -127,7 +127,7 @@ def collect(results, systems, opt):
 
 
 def judge(lines, k):
-    """Complaints about auto."""
+    """Cases in which auto failed or was too slow."""
     bad = []
     for a in lines:
         if a["asked"] != "auto" or a["k"] != str(k):

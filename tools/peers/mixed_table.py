@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mixed against double precision at the same verified tolerance.
+"""Compares mixed with double precision at the same verified tolerance.
 
     mixed_table.py RESULTS.tsv -spbench PATH [-device cuda] [-k 16]
                    [-rtol 1e-10] [-maxtime 20] [-seconds 0] [-large 1000000]
@@ -11,12 +11,13 @@ each
 
     spbench SYSTEM -solve -precond PRECOND -solver METHOD:double,METHOD:mixed
 
-whose second runs (everything made anew in a warm process) are two lines of
-RESULTS; systems that are there already are skipped, so that an interrupted run
-goes on, and none is begun after -seconds.  Printed for each system: seconds of
-set-up and loop, iterations, and the ratio.  Exit code 1 where doubles reached
-the tolerance and mixed precision did not, or where it was 1.3 times faster on
-less than half of the systems of at least -large rows.
+whose second runs (all objects created anew in a warm process) are two lines of
+RESULTS; systems that are already there are skipped, so that an interrupted run
+can be continued, and none is started after -seconds.  Printed for each system:
+seconds of set-up and iterations, number of iterations, and the ratio.  Exit
+code 1 where doubles reached the tolerance and mixed precision did not, or where
+it was 1.3 times faster on less than half of the systems of at least -large
+rows.
 """
 import csv
 import os

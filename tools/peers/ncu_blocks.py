@@ -33,7 +33,7 @@ STALLS = 2      # of them shown
 
 
 def measure(spbench, rows, widths):
-    """What ncu and spbench say."""
+    """Output of ncu and spbench."""
     metrics = [TIME, REGISTERS, READ, WRITTEN]
     metrics += [m for _, m in SHOWN] + [STALL % r for r in REASONS]
     run = ["ncu", "--clock-control", "none", "--csv", "--page", "raw",
@@ -45,7 +45,7 @@ def measure(spbench, rows, widths):
 
 
 def kernels(text):
-    """Counters of every kernel that takes its time."""
+    """Counters of every kernel with a significant share of the time."""
     table = list(csv.reader(t for t in text.splitlines() if t[:1] == '"'))
     if len(table) < 3:
         sys.stderr.write(text[-2000:])

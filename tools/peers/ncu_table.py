@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What limits the main kernels: counters of one launch each, by Nsight
-Compute, as rows of the table in doc/benchmarks.md.
+"""Limits of the main kernels: counters of one launch each, by Nsight Compute,
+as rows of the table in doc/log/what-limits-kernels.md.
 
 usage: ncu_table.py SPBENCH [KERNEL...]
 
@@ -16,7 +16,6 @@ LAUNCHES = [
     ("spmv.adaptive", "adaptive_kernel", "laplace27 128", "spmm", 1),
     ("spmv.hot", "hot_kernel", "rmat 20 16", "spmm", 1),
     ("spmv.packed", "packed_kernel", "laplace27 128", "spmm", 1),
-    ("spmv.blocks", "row_kernel", "elasticity 64", "spmm", 1),
     ("spmm.rode", "rows_kernel", "poisson7 160", "spmm", 16),
     ("spmm.rode", "rows_kernel", "rmat 20 16", "spmm", 16),
     ("spmm.share", "share_kernel", "rmat 14 16", "spmm", 16),

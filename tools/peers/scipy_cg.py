@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""SciPy on a CPU: 16 cg solves one after another, and A @ X, beside solve.
+"""SciPy on a CPU: 16 cg solves one after another, and A @ X, against solve.
 
     scipy_cg.py [-N 64] [-columns 16] [-solve PATH] [-mtxgen PATH]
                 [-precond none|jacobi] [-skip-scipy]
 
 7-point Poisson N^3, right-hand sides uniform in [-1/2, 1/2), 1e-8.  SciPy's
-times leave assembly out; solve's are set-up plus loop, by its own report.
+times exclude assembly; those of solve are set-up plus iterations, from its
+report.
 """
 import json
 import os

@@ -12,9 +12,10 @@ uniform in [-1/2, 1/2), one after another, one line of TABLE for each:
     name n nnz columns_tried columns_converged iterations_max
     worst_true_residual seconds there
 
-there is "yes" when every column converged by SciPy's own test within the
+`there` is "yes" when every column converged by SciPy's own test within the
 limits, "time" when the seconds ran out first, "no" otherwise.  A matrix whose
-line is already in TABLE is skipped, so that an interrupted run goes on.
+line is already in TABLE is skipped, so that an interrupted run can be
+continued.
 """
 import csv
 import os
@@ -32,7 +33,7 @@ HEAD = ("name n nnz columns_tried columns_converged iterations_max "
 
 
 class OutOfTime(Exception):
-    """Thrown out of cg's callback; the partial answer is not needed."""
+    """Raised in cg's callback; the partial result is not needed."""
 
 
 def options(words):
@@ -48,7 +49,7 @@ def options(words):
 
 
 def solve_columns(A, opt):
-    """Runs the columns; returns tried, converged, iterations, worst, there."""
+    """Solves; returns tried, converged, iterations, worst and there."""
     n = A.shape[0]
     B = np.random.default_rng(1).random((n, opt["columns"])) - 0.5
     inverse = 1.0 / A.diagonal()

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A X of SciPy beside this library's on the CPU, one thread each, and ours on
-all threads against the copy bandwidth.
+"""A X of SciPy and of this library on the CPU, one thread each, and this
+library's on all threads relative to the copy bandwidth.
 
     scipy_spmm.py SPBENCH [SYSTEM...]        (laplace27 64)
 
 SYSTEM is laplace27 N or elasticity N, as spbench knows them; SciPy's matrix has
 the same pattern and other values.  Every figure is the best of RUNS (5) runs
-taken in turn, so that a machine with other work shows what it can do when it is
-left alone; the copy bandwidth is the best of those runs as well."""
+that alternate between the programs, so that other load on the machine affects
+the figures little; the copy bandwidth is the best of those runs as well."""
 import csv
 import os
 import subprocess
@@ -25,8 +25,8 @@ RUNS = int(os.environ.get("RUNS", "5"))
 
 
 def pattern(kind, n):
-    """27 neighbours of each node; elasticity: three unknowns a node, one face
-    clamped and not among them."""
+    """27 neighbours of each node; elasticity: three unknowns per node, one
+    face clamped and eliminated."""
     one = sp.diags([1.0, 1.0, 1.0], [-1, 0, 1], (n, n))
     A = sp.kron(sp.kron(one, one), one)
     if kind == "elasticity":

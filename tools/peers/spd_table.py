@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs solve on every SPD matrix of a folder and sets it beside SciPy's list.
+"""Runs solve on every SPD matrix of a folder and compares it with SciPy's list.
 
     spd_table.py FOLDER RESULTS.tsv -solve PATH [-device cpu] [-scipy LIST.tsv]
                  [-seconds 300] [-maxit 20000] [-solver auto] [-table OUT.md]
@@ -11,8 +11,9 @@ Each matrix whose definiteness in FOLDER/INDEX.tsv begins with SPD:
     solve -A M -nrhs 16 -precond jacobi -rtol 1e-8 -maxit 20000 -json FILE
 
 One line of RESULTS for each run; (matrix, device) pairs that are there already
-are skipped, so that an interrupted run goes on, and one file may hold several
-devices.  -table joins RESULTS with SciPy's list (scipy_spd.py) in Markdown.
+are skipped, so that an interrupted run can be continued, and one file may hold
+several devices.  -table joins RESULTS with SciPy's list (scipy_spd.py) in
+Markdown.
 Exit code 1 if a matrix that SciPy solves is not solved here.
 """
 import csv
@@ -28,7 +29,7 @@ HEAD = ("name device exit status solver columns iterations residual backward "
 
 
 def options(words):
-    opt = {"solve": "solve", "device": "cpu", "scipy": None, "table": None,
+    opt = {"solve": "spsolve", "device": "cpu", "scipy": None, "table": None,
            "seconds": 300.0, "maxit": 20000, "solver": "auto", "threads": 0}
     plain = []
     words = iter(words)
@@ -101,7 +102,7 @@ def cell(r):
 
 
 def write_table(names, results, scipy, path):
-    """Markdown; returns the matrices that SciPy solves and some run did not."""
+    """Writes Markdown; returns matrices that SciPy solves and some run did not."""
     devices = sorted({r["device"] for r in results})
     by = {(r["name"], r["device"]): r for r in results}
     peer = {r["name"]: r for r in scipy}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* block_single.c - single-precision blocks: half the bytes, the same sums.  A
+ * strip is converted to double precision into a buffer in the L1 cache,
+ * processed there like any other, and rounded when it is stored.
+ * (Double-precision blocks pass through the same functions without a copy.) */
+#include "block/single.h"
+#include "cpu/rows.h"
+
+CLONES void spsi_cpu_widen(int64_t m, int k, const float *x, int64_t ldx,
+                           double *y);
+CLONES void spsi_cpu_round(int64_t m, int k, const double *x, int64_t ldx,
+                           float *y, int64_t ldy);
+
+CLONES void spsi_cpu_widen(int64_t m, int k, const float *x, int64_t ldx,
+                           double *y)
+{
+    const int64_t row = ldx == k ? m * k : k;   /* no padding: one long row */
+
+    for (int64_t i = 0; i * row < m * k; i++)
+#pragma omp simd
+        for (int64_t j = 0; j < row; j++) y[i * row + j] = x[i * ldx + j];
+}
+
+CLONES void spsi_cpu_round(int64_t m, int k, const double *x, int64_t ldx,
+                           float *y, int64_t ldy)
+{
+    const int64_t row = ldx == k && ldy == k ? m * k : k;
+
+    for (int64_t i = 0; i * row < m * k; i++)
+#pragma omp simd
+        for (int64_t j = 0; j < row; j++)
+            y[i * ldy + j] = (float)x[i * ldx + j];
+}
+
+static float *floats_of(const sps_block *X, int64_t i)
+{
+    return (float *)X->data + i * X->ld;
+}
+
+double *spsi_cpu_strip_in(const sps_block *X, int64_t i, int64_t m,
+                          double *room, int64_t *ld)
+{
+    *ld = X->dtype == SPS_F64 ? X->ld : X->k;
+    if (X->dtype == SPS_F64) return row_of(X, i);
+    spsi_cpu_widen(m, X->k, floats_of(X, i), X->ld, room);
+    return room;
+}
+
+void spsi_cpu_strip_out(sps_block *X, int64_t i, int64_t m,
+                        const double *rows, int64_t ld)
+{
+    if (X->dtype == SPS_F32)
+        spsi_cpu_round(m, X->k, rows, ld, floats_of(X, i), X->ld);
+}
+
+/* -------------------------------------------------------------- operations */
+
+/* Rows first .. last-1 of Y = a X + b Y. */
+typedef struct axpby_job {
+    double a, b;
+    const sps_block *X;
+    sps_block *Y;
+} axpby_job;
+
+static void chunk_axpby(void *data, int64_t first, int64_t last)
+{
+    const axpby_job *j = data;
+    const double a = j->a, b = j->b;
+    const sps_block *X = j->X;
+    sps_block *Y = j->Y;
+    double xs[SINGLE_ROOM], ys[SINGLE_ROOM];
+    int64_t step = single_rows(Y->k), ldx, ldy;
+
+    for (int64_t i = first; i < last; i += step) {
+        int64_t m = last - i < step ? last - i : step;
+        const double *x = spsi_cpu_strip_in(X, i, m, xs, &ldx);
+        double *y = b == 0 && Y->dtype == SPS_F32
+                        ? (ldy = Y->k, ys)
+                        : spsi_cpu_strip_in(Y, i, m, ys, &ldy);
+
+        spsi_cpu_strip_axpby(m, Y->k, a, x, ldx, b, y, ldy);
+        spsi_cpu_strip_out(Y, i, m, y, ldy);
+    }
+}
+
+sps_status spsi_cpu_single_axpby(double a, const sps_block *X, double b,
+                                 sps_block *Y)
+{
+    spsi_cpu_over_chunks(Y->ctx, chunks_of(Y->n, 1),
+                         work_ns(Y->n, 2 * Y->k, 0), chunk_axpby,
+                         &(axpby_job){ a, b, X, Y });
+    return SPS_OK;
+}
+
+/* A panel of X: a view of the columns from a0 on, as many as the buffer of a
+ * strip can hold. */
+static void panel_of(const sps_block *X, int a0, sps_block *panel)
+{
+    const int left = X->k - a0;
+
+    spsi_block_view(X, a0, left < SPS_SINGLE_WIDEST ? left : SPS_SINGLE_WIDEST,
+                    panel);
+}
+
+/* Partial sums of X'Y over rows first .. last-1, for a panel of X. */
+static void chunk_gram(const sps_block *X, const sps_block *Y, int64_t first,
+                       int64_t last, double *sum)
+{
+    double xs[SINGLE_ROOM], ys[SINGLE_ROOM];
+    int64_t step = strip_rows(X->k > Y->k ? X->k : Y->k), ldx, ldy;
+
+    memset(sum, 0, (size_t)(X->k * Y->k) * sizeof *sum);
+    for (int64_t i = first; i < last; i += step) {
+        int64_t m = last - i < step ? last - i : step;
+        const double *x = spsi_cpu_strip_in(X, i, m, xs, &ldx);
+        const double *y = spsi_cpu_strip_in(Y, i, m, ys, &ldy);
+
+        spsi_cpu_strip_gram(m, x, ldx, X->k, y, ldy, Y->k, sum, Y->k);
+    }
+}
+
+typedef struct gram_job {
+    chunks c;
+    const sps_block *X, *Y;
+    double *partial;
+} gram_job;
+
+/* All panels of X; their sums follow each other in the partial result of the
+ * chunk. */
+static void chunk_grams(void *data, int64_t first, int64_t last)
+{
+    const gram_job *j = data;
+    const int64_t items = (int64_t)j->X->k * j->Y->k;
+    double *sum = j->partial + first / j->c.rows * items;
+    sps_block panel;
+
+    for (int a0 = 0; a0 < j->X->k; a0 += SPS_SINGLE_WIDEST) {
+        panel_of(j->X, a0, &panel);
+        chunk_gram(&panel, j->Y, first, last, sum + (int64_t)a0 * j->Y->k);
+    }
+}
+
+sps_status spsi_cpu_single_gram(const sps_block *X, const sps_block *Y,
+                                sps_small *C)
+{
+    int64_t items = (int64_t)X->k * Y->k;
+    chunks c = chunks_of(X->n, items);
+    double *partial;
+    sps_status st;
+
+    SPS_TRY(spsi_cpu_scratch(X->ctx, c.count * items, &partial));
+    spsi_cpu_over_chunks(X->ctx, c, work_ns(c.n, X->k + Y->k, items),
+                         chunk_grams, &(gram_job){ c, X, Y, partial });
+    spsi_cpu_sum_chunks(X->ctx, c.count, items, partial);
+    spsi_cpu_unpack(partial, C);
+    return SPS_OK;
+
+fail:
+    return st;
+}
+
+/* Y = X c + b Y for a panel of X; c is packed. */
+static void chunk_mul(const sps_block *X, const double *c, double b,
+                      sps_block *Y, int64_t first, int64_t last)
+{
+    double xs[SINGLE_ROOM], ys[SINGLE_ROOM];
+    int64_t step = strip_rows(X->k > Y->k ? X->k : Y->k), ldx, ldy;
+
+    for (int64_t i = first; i < last; i += step) {
+        int64_t m = last - i < step ? last - i : step;
+        const double *x = spsi_cpu_strip_in(X, i, m, xs, &ldx);
+        double *y = spsi_cpu_strip_in(Y, i, m, ys, &ldy);
+
+        spsi_cpu_strip_mul(m, x, ldx, X->k, c, Y->k, b, y, ldy, y, ldy);
+        spsi_cpu_strip_out(Y, i, m, y, ldy);
+    }
+}
+
+typedef struct mul_job {
+    const sps_block *X;
+    const double *c;
+    double b;
+    sps_block *Y;
+} mul_job;
+
+static void chunk_muls(void *data, int64_t first, int64_t last)
+{
+    const mul_job *j = data;
+    sps_block panel;
+
+    for (int a0 = 0; a0 < j->X->k; a0 += SPS_SINGLE_WIDEST) {
+        panel_of(j->X, a0, &panel);
+        chunk_mul(&panel, j->c + a0 * packed_cols(j->Y->k),
+                  a0 ? 1.0 : j->b, j->Y, first, last);
+    }
+}
+
+sps_status spsi_cpu_single_mul_small(double a, const sps_block *X,
+                                     const sps_small *C, double b,
+                                     sps_block *Y)
+{
+    double *packed;
+    sps_status st;
+
+    SPS_TRY(spsi_cpu_scratch(X->ctx, X->k * packed_cols(Y->k), &packed));
+    spsi_cpu_pack(a, C, packed);
+    spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
+                         work_ns(X->n, X->k + Y->k, (int64_t)X->k * Y->k),
+                         chunk_muls, &(mul_job){ X, packed, b, Y });
+    return SPS_OK;
+
+fail:
+    return st;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* device.cuh - helpers of device code: loads of pairs, warps, fp64 tensor
+ * cores, and the second phase of reductions. */
+#ifndef SPS_CUDA_DEVICE_CUH
+#define SPS_CUDA_DEVICE_CUH
+
+#include "cuda/base/state.h"
+
+namespace {
+
+constexpr unsigned all_lanes = 0xffffffffu;
+
+__host__ __device__ inline int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+inline int power_above(int x)
+{
+    int p = 1;
+
+    while (p < x) p *= 2;
+    return p;
+}
+
+inline double *numbers(const sps_block *X) { return (double *)X->data; }
+
+/* Whether pairs of columns can be loaded and stored as 16-byte vectors. */
+inline bool paired(const sps_block *X)
+{
+    return X->ld % 2 == 0 && (uintptr_t)X->data % 16 == 0;
+}
+
+/* Two neighbouring numbers of a row, of which `left` (<= 0, 1, >= 2) are
+ * columns of the block; the others are zero and not read.  PAIRED: p is 16-byte
+ * aligned. */
+template <bool PAIRED>
+__device__ __forceinline__ double2 load_pair(const double *p, int left)
+{
+    double2 v = make_double2(0.0, 0.0);
+
+    if (PAIRED && left >= 2) {
+        v = *reinterpret_cast<const double2 *>(p);
+    } else {
+        if (left >= 1) v.x = p[0];
+        if (left >= 2) v.y = p[1];
+    }
+    return v;
+}
+
+/* The same through the read-only data cache (__ldg). */
+template <bool PAIRED>
+__device__ __forceinline__ double2 fetch_pair(const double *p, int left)
+{
+    double2 v = make_double2(0.0, 0.0);
+
+    if (PAIRED && left >= 2) {
+        v = __ldg(reinterpret_cast<const double2 *>(p));
+    } else {
+        if (left >= 1) v.x = __ldg(p);
+        if (left >= 2) v.y = __ldg(p + 1);
+    }
+    return v;
+}
+
+template <bool PAIRED>
+__device__ __forceinline__ void store_pair(double *p, int left, double2 v)
+{
+    if (PAIRED && left >= 2) {
+        *reinterpret_cast<double2 *>(p) = v;
+    } else {
+        if (left >= 1) p[0] = v.x;
+        if (left >= 2) p[1] = v.y;
+    }
+}
+
+/* D += A B on the fp64 tensor cores.  Lane 4 g + t holds element (g, t) of A (8
+ * x 4), element (t, g) of B (4 x 8), and elements (g, 2t) and (g, 2t + 1) of D
+ * (8 x 8). */
+__device__ __forceinline__ void dmma8(double &d0, double &d1, double a,
+                                      double b)
+{
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 "
+        "{%0,%1}, {%2}, {%3}, {%0,%1};"
+        : "+d"(d0), "+d"(d1) : "d"(a), "d"(b));
+}
+
+/* D (16 x 8) += A (16 x 4 steps) B (4 steps x 8) by m8n8k4.  Lane 4 g + t holds
+ * a[2 i] and a[2 i + 1], elements (g, 4 i + t) and (g + 8, 4 i + t) of A; b[i],
+ * element (4 i + t, g) of B; d[0], d[1] and d[2], d[3], columns 2t and 2t + 1
+ * of rows g and g + 8 of D.  GPUs before sm_90 have no instruction for this. */
+template <int steps>
+__device__ __forceinline__ void dmma_small(double *d, const double *a,
+                                           const double *b)
+{
+#pragma unroll
+    for (int i = 0; i < steps; i++) {
+        dmma8(d[0], d[1], a[2 * i], b[i]);
+        dmma8(d[2], d[3], a[2 * i + 1], b[i]);
+    }
+}
+
+/* dmma_small<2> in one instruction. */
+__device__ __forceinline__ void dmma16x8(double *d, const double *a,
+                                         const double *b)
+{
+#if __CUDA_ARCH__ < 900
+    dmma_small<2>(d, a, b);
+#else
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+#endif
+}
+
+/* dmma_small<4> in one instruction. */
+__device__ __forceinline__ void dmma16x16(double *d, const double *a,
+                                          const double *b)
+{
+#if __CUDA_ARCH__ < 900
+    dmma_small<4>(d, a, b);
+#else
+    asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, "
+        "{%0,%1,%2,%3};"
+        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]),
+          "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+#endif
+}
+
+struct plus {
+    static __device__ double one(double a, double b) { return a + b; }
+};
+/* Maximum of magnitudes; propagates NaN. */
+struct larger {
+    static __device__ double one(double a, double b)
+    {
+        return b > a || b != b ? b : a;
+    }
+};
+
+/* Second phase of a reduction: out[e] = reduction by J over p of part[p * count
+ * + e]; results from number `first` on are written to rest.  A thread block
+ * computes `width` results (one or two sectors of each row of partials); thread
+ * t takes the rows t / width, + 256 / width, ... in order, then a tree combines
+ * the threads. */
+template <class J>
+__global__ void __launch_bounds__(256)
+join_parts(const double *__restrict__ part, int parts, int64_t count,
+           int width, double *out, int64_t first, double *rest)
+{
+    __shared__ double shared[256];
+    int t = (int)threadIdx.x, groups = 256 / width;
+    int64_t e = (int64_t)blockIdx.x * width + t % width;
+    double sum = 0;
+
+    if (e < count) {
+#pragma unroll 8
+        for (int p = t / width; p < parts; p += groups)
+            sum = J::one(sum, part[p * count + e]);
+    }
+    shared[t] = sum;
+    for (int half = 128; half >= width; half /= 2) {
+        __syncthreads();
+        if (t < half) shared[t] = J::one(shared[t], shared[t + half]);
+    }
+    if (t < width && e < count)
+        (e < first ? out : rest - first)[e] = shared[t];
+}
+
+template <class J>
+sps_status launch_join(sps_context *ctx, const double *part, int parts,
+                       int64_t count, double *out, int64_t first,
+                       double *rest)
+{
+    int width = count >= 8 ? 8 : power_above((int)count);
+
+    join_parts<J><<<(unsigned)ceil_div(count, width), 256, 0,
+                    spsi_cuda_state(ctx)->stream>>>(part, parts, count, width,
+                                                    out, first, rest);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+template <class J>
+sps_status launch_join(sps_context *ctx, const double *part, int parts,
+                       int64_t count, double *out)
+{
+    return launch_join<J>(ctx, part, parts, count, out, count, out);
+}
+
+} // namespace
+
+#endif

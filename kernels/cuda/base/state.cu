@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* state.cu - error texts, selection of the device before each call, staging
+ * buffers. */
+#include "cuda/base/state.h"
+
+#include <string.h>
+#include <unistd.h>
+
+namespace {
+
+/* Errors after which this process can no longer use the device. */
+bool sticky(cudaError_t error)
+{
+    switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorUnknown:
+        return true;
+    default:
+        return false;
+    }
+}
+
+sps_status take_pinned(sps_context *ctx, size_t bytes, void **p_p)
+{
+    cudaError_t error = cudaHostAlloc(p_p, bytes, cudaHostAllocDefault);
+
+    if (error == cudaErrorMemoryAllocation) {
+        cudaGetLastError();
+        return spsi_fail(ctx, SPS_ENOMEM,
+                         "no %zu bytes of page-locked host memory", bytes);
+    }
+    if (error != cudaSuccess)
+        return spsi_cuda_failed(ctx, error, "cudaHostAlloc", __FILE__,
+                                __LINE__);
+    return SPS_OK;
+}
+
+/* Adds the times of finished phases; the stream has been synchronised. */
+void add_phases(sps_context *ctx)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    int keep = s->span_open ? 1 : 0;
+
+    while (s->span_count > keep) {
+        sps_cuda_span *span = &s->span[s->span_first];
+        float ms = 0;
+
+        if (cudaEventElapsedTime(&ms, span->begin, span->end) == cudaSuccess)
+            ctx->phase_seconds[span->phase] += 1e-3 * ms;
+        s->span_first = (s->span_first + 1) % SPS_CUDA_SPANS;
+        s->span_count--;
+    }
+}
+
+} // namespace
+
+sps_status spsi_cuda_no_memory(sps_context *ctx, size_t bytes)
+{
+    size_t free_bytes = 0, total = 0;
+
+    cudaGetLastError(); /* not a sticky error: clear it */
+    if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess) cudaGetLastError();
+    return spsi_fail(ctx, SPS_EDEVMEM,
+                     "out of device memory: %zu bytes wanted, %zu of %zu free",
+                     bytes, free_bytes, total);
+}
+
+sps_status spsi_cuda_failed(sps_context *ctx, cudaError_t error,
+                            const char *what, const char *file, int line)
+{
+    const char *base = strrchr(file, '/');
+
+    if (error == cudaErrorMemoryAllocation) return spsi_cuda_no_memory(ctx, 0);
+    if (sticky(error)) ctx->dead = true;
+    else cudaGetLastError();
+    return spsi_fail(ctx, SPS_EDEVICE, "%s (%s, CUDA error %d) in %.60s, %s:%d",
+                     cudaGetErrorString(error), cudaGetErrorName(error),
+                     (int)error, what, base ? base + 1 : file, line);
+}
+
+sps_status spsi_cublas_failed(sps_context *ctx, cublasStatus_t error,
+                              const char *what, const char *file, int line)
+{
+    const char *base = strrchr(file, '/');
+
+    if (error == CUBLAS_STATUS_ALLOC_FAILED) return spsi_cuda_no_memory(ctx, 0);
+    return spsi_fail(ctx, SPS_EDEVICE, "cuBLAS: %s in %.60s, %s:%d",
+                     cublasGetStatusString(error), what,
+                     base ? base + 1 : file, line);
+}
+
+sps_status spsi_cusparse_failed(sps_context *ctx, cusparseStatus_t error,
+                                const char *what, const char *file, int line)
+{
+    const char *base = strrchr(file, '/');
+
+    if (error == CUSPARSE_STATUS_ALLOC_FAILED ||
+        error == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES)
+        return spsi_cuda_no_memory(ctx, 0);
+    return spsi_fail(ctx, SPS_EDEVICE, "cuSPARSE: %s in %.60s, %s:%d",
+                     cusparseGetErrorString(error), what,
+                     base ? base + 1 : file, line);
+}
+
+sps_status spsi_cuda_enter(sps_context *ctx)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+
+    if (ctx->dead)
+        return spsi_fail(ctx, SPS_EDEVICE,
+                         "the GPU failed earlier and is lost to this process; "
+                         "start a new one");
+    if (s->pid != getpid())
+        return spsi_fail(ctx, SPS_EDEVICE,
+                         "a GPU context does not survive fork(): make a new "
+                         "context in the child before any in the parent");
+    SPS_CUDA(ctx, cudaSetDevice(s->device));
+    return SPS_OK;
+}
+
+sps_status spsi_cuda_wait(sps_context *ctx)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+
+    SPS_CUDA(ctx, cudaStreamSynchronize(s->stream));
+    s->up_used = 0;
+    add_phases(ctx);
+    return SPS_OK;
+}
+
+sps_status spsi_cuda_alloc(sps_context *ctx, size_t bytes, void **p_p)
+{
+    const sps_allocator *hook = &ctx->gpu;
+    void *p = NULL;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    if (bytes == 0) bytes = 256;
+    if (hook->alloc) {
+        p = hook->alloc(bytes, hook->data);
+        if (p == NULL) return spsi_cuda_no_memory(ctx, bytes);
+    } else {
+        cudaError_t error = cudaMalloc(&p, bytes);
+
+        if (error == cudaErrorMemoryAllocation)
+            return spsi_cuda_no_memory(ctx, bytes);
+        SPS_CUDA(ctx, error);
+    }
+    spsi_count_device(ctx, (int64_t)bytes);
+    *p_p = p;
+    return SPS_OK;
+}
+
+void spsi_cuda_release(sps_context *ctx, void *p, size_t bytes)
+{
+    const sps_allocator *hook = &ctx->gpu;
+
+    if (p == NULL) return;
+    if (bytes == 0) bytes = 256;
+    /* A forked child frees nothing: the memory belongs to its parent. */
+    if (spsi_cuda_state(ctx)->pid == getpid()) {
+        cudaSetDevice(spsi_cuda_state(ctx)->device);
+        /* cudaFree synchronises by itself; the caller's function may not. */
+        if (hook->free) {
+            cudaStreamSynchronize(spsi_cuda_state(ctx)->stream);
+            hook->free(p, bytes, hook->data);
+        } else {
+            cudaFree(p);
+        }
+        cudaGetLastError();
+    }
+    spsi_count_device(ctx, -(int64_t)bytes);
+}
+
+sps_status spsi_cuda_need_scratch(sps_context *ctx, size_t bytes)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    void *p;
+
+    if (bytes <= s->scratch_bytes) return SPS_OK;
+    bytes = (bytes + 0xfffff) & ~(size_t)0xfffff;
+    SPS_TRY_RETURN(spsi_cuda_wait(ctx));
+    spsi_cuda_release(ctx, s->d_scratch, s->scratch_bytes);
+    s->d_scratch = NULL;
+    s->scratch_bytes = 0;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &p));
+    s->d_scratch = (char *)p;
+    s->scratch_bytes = bytes;
+    return SPS_OK;
+}
+
+sps_status spsi_cuda_need_down(sps_context *ctx, size_t bytes)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    void *p;
+
+    if (bytes <= s->down_bytes) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_wait(ctx));
+    if (s->down) cudaFreeHost(s->down);
+    s->down = NULL;
+    s->down_bytes = 0;
+    SPS_TRY_RETURN(take_pinned(ctx, bytes, &p));
+    s->down = (double *)p;
+    s->down_bytes = bytes;
+    return SPS_OK;
+}
+
+/* Replaces `up` by a buffer of `bytes`: twice the operand that did not fit, so
+ * that two of that size fit between synchronisations. */
+static sps_status grow_up(sps_context *ctx, size_t bytes)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    void *p;
+
+    SPS_TRY_RETURN(spsi_cuda_wait(ctx));
+    if (s->up) cudaFreeHost(s->up);
+    s->up = NULL;
+    spsi_cuda_release(ctx, s->d_up, s->up_bytes);
+    s->d_up = NULL;
+    s->up_bytes = 0;
+    SPS_TRY_RETURN(take_pinned(ctx, bytes, &p));
+    s->up = (char *)p;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &p));
+    s->d_up = (char *)p;
+    s->up_bytes = bytes;
+    return SPS_OK;
+}
+
+sps_status spsi_cuda_room(sps_context *ctx, size_t bytes, void **host,
+                          void **device)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+
+    bytes = (bytes + 255) & ~(size_t)255;
+    if (bytes > s->up_bytes) SPS_TRY_RETURN(grow_up(ctx, 2 * bytes));
+    if (s->up_used + bytes > s->up_bytes) SPS_TRY_RETURN(spsi_cuda_wait(ctx));
+    *host = s->up + s->up_used;
+    *device = s->d_up + s->up_used;
+    s->up_used += bytes;
+    return SPS_OK;
+}
+
+sps_status spsi_cuda_send(sps_context *ctx, void *host, void *device,
+                          size_t bytes)
+{
+    SPS_CUDA(ctx, cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice,
+                                  spsi_cuda_state(ctx)->stream));
+    return SPS_OK;
+}
+
+static size_t bytes_of(const sps_small *C)
+{
+    return (size_t)C->rows * (size_t)C->cols * sizeof(double);
+}
+
+sps_status spsi_cuda_small(const sps_small *C, const double **d)
+{
+    void *host, *device;
+
+    *d = C->v;
+    if (C->place != SPS_HOST) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_room(C->ctx, bytes_of(C), &host, &device));
+    memcpy(host, C->v, bytes_of(C));
+    *d = (const double *)device;
+    return spsi_cuda_send(C->ctx, host, device, bytes_of(C));
+}
+
+double *spsi_cuda_result(const sps_small *C, size_t offset)
+{
+    return C->place == SPS_HOST ? spsi_cuda_state(C->ctx)->down + offset : C->v;
+}
+
+sps_status spsi_cuda_deliver(sps_small *C, size_t offset)
+{
+    if (C->place != SPS_HOST) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_wait(C->ctx));
+    memcpy(C->v, spsi_cuda_state(C->ctx)->down + offset, bytes_of(C));
+    return SPS_OK;
+}
+
+sps_status spsi_cuda_sparse(sps_context *ctx, cusparseHandle_t *handle_p)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+
+    if (s->sparse == NULL) {
+        SPS_CUSPARSE(ctx, cusparseCreate(&s->sparse));
+        SPS_CUSPARSE(ctx, cusparseSetStream(s->sparse, s->stream));
+    }
+    *handle_p = s->sparse;
+    return SPS_OK;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* state.h - what a context owns on its GPU, and the slots of the backend.
+ *
+ * scratch:  device memory for partial sums and for staged copies; every
+ *           operation may use all of it, since the stream serialises them.
+ * up:       pinned host memory with a buffer of the same size on the device,
+ *           allocated from the front; small operands (coefficients, column
+ *           numbers) are uploaded through it without synchronising.  Empty
+ *           again after each synchronisation.
+ * down:     pinned host memory that the last phase of a reduction writes
+ *           directly; read after the synchronisation.
+ *
+ * All three are allocated in open and reserve.  An operation that needs more
+ * than was reserved enlarges them, so that a missing reservation costs time,
+ * not correctness. */
+#ifndef SPS_CUDA_STATE_H
+#define SPS_CUDA_STATE_H
+
+#include <sys/types.h>
+
+#include "block/block.h"
+#include "core/backend.h"
+#include "matrix/csr.h"
+#include "cuda/base/cuda_check.h"
+
+#define SPS_CUDA_SPANS 128 /* phases whose times have not been read yet */
+
+typedef struct sps_cuda_span {
+    cudaEvent_t begin, end;
+    int phase;
+} sps_cuda_span;
+
+typedef struct sps_cuda_state {
+    int device, sms;
+    pid_t pid;                 /* a forked child must not use the device */
+    cudaStream_t stream;
+    bool own_stream;
+    int shared_limit;          /* shared memory a thread block may use, bytes */
+    cublasHandle_t blas;
+    void *blas_work;
+    size_t blas_bytes;
+    cusparseHandle_t sparse;   /* created with the first plan that needs it */
+    char *d_scratch;
+    size_t scratch_bytes;
+    char *up, *d_up;
+    size_t up_bytes, up_used;
+    double *down;
+    size_t down_bytes;
+    sps_cuda_span span[SPS_CUDA_SPANS];
+    int span_first, span_count, span_made;
+    bool span_open;
+} sps_cuda_state;
+
+static inline sps_cuda_state *spsi_cuda_state(const sps_context *ctx)
+{
+    return (sps_cuda_state *)ctx->backend_data;
+}
+
+/* Fails for dead contexts and forked children; selects the device. */
+sps_status spsi_cuda_enter(sps_context *ctx);
+/* Synchronises the stream, empties up, adds up the times of the phases. */
+sps_status spsi_cuda_wait(sps_context *ctx);
+sps_status spsi_cuda_need_scratch(sps_context *ctx, size_t bytes);
+sps_status spsi_cuda_need_down(sps_context *ctx, size_t bytes);
+/* Reserves bytes in up: *host is to be filled before spsi_cuda_send, *device is
+ * the address for the kernel. */
+sps_status spsi_cuda_room(sps_context *ctx, size_t bytes, void **host,
+                          void **device);
+sps_status spsi_cuda_send(sps_context *ctx, void *host, void *device,
+                          size_t bytes);
+/* Small matrix as an operand: *d points to its entries on the device, which are
+ * uploaded if C is in host memory. */
+sps_status spsi_cuda_small(const sps_small *C, const double **d);
+/* Small matrix as a result.  spsi_cuda_result: where kernels write its entries
+ * (in down, from `offset` on, if C is in host memory; call need_down first).
+ * spsi_cuda_deliver, after the kernels have been queued: if C is in host
+ * memory, synchronises and copies the entries to it. */
+double *spsi_cuda_result(const sps_small *C, size_t offset);
+sps_status spsi_cuda_deliver(sps_small *C, size_t offset);
+/* Device memory by the caller's allocator if one is set; counted. */
+sps_status spsi_cuda_alloc(sps_context *ctx, size_t bytes, void **p_p);
+void spsi_cuda_release(sps_context *ctx, void *p, size_t bytes);
+sps_status spsi_cuda_sparse(sps_context *ctx, cusparseHandle_t *handle_p);
+
+/* Slots of the backend, by file. */
+sps_status spsi_cuda_record_begin(sps_context *ctx);
+sps_status spsi_cuda_record_end(sps_context *ctx, void **recording_p);
+sps_status spsi_cuda_replay(sps_context *ctx, void *recording);
+void spsi_cuda_record_drop(sps_context *ctx, void *recording);
+sps_status spsi_cuda_fill(sps_block *X, double value);
+sps_status spsi_cuda_random(sps_block *X, uint64_t seed);
+sps_status spsi_cuda_gather(const sps_block *X, const int *index,
+                            sps_block *Y);
+sps_status spsi_cuda_scatter(const sps_block *X, const int *index,
+                             sps_block *Y);
+sps_status spsi_cuda_axpby(double a, const sps_block *X, double b,
+                           sps_block *Y);
+sps_status spsi_cuda_axpby_cols(const double *a, const sps_block *X,
+                                const double *b, sps_block *Y);
+sps_status spsi_cuda_scale_rows(const sps_block *d, const sps_block *X,
+                                sps_block *Y);
+sps_status spsi_cuda_set(sps_block *X, const double *data, int64_t ld,
+                         sps_order order, sps_place place);
+sps_status spsi_cuda_get(const sps_block *X, double *data, int64_t ld,
+                         sps_order order, sps_place place);
+sps_status spsi_cuda_dots(const sps_block *X, const sps_block *Y, double *out);
+/* As spsi_cuda_dots, with the result at `to`, in device memory or in `down`,
+ * and only queued; to NULL: at the beginning of `down`, synchronised. */
+sps_status spsi_cuda_dots_to(const sps_block *X, const sps_block *Y,
+                             double *to);
+sps_status spsi_cuda_maxabs(const sps_block *X, double *out);
+sps_status spsi_cuda_remove_means(const sps_components *c, sps_block *X);
+sps_status spsi_cuda_subtract_cols(const sps_block *Q, const double *a,
+                                   sps_block *R, double *norm2);
+sps_status spsi_cuda_gram(const sps_block *X, const sps_block *Y,
+                          sps_small *C);
+sps_status spsi_cuda_gram_pair(const sps_block *P, const sps_block *Q,
+                               const sps_block *R, sps_small *G, sps_small *C);
+sps_status spsi_cuda_mul_small(double a, const sps_block *X,
+                               const sps_small *C, double b, sps_block *Y);
+sps_status spsi_cuda_subtract(const sps_block *Q, const sps_small *a,
+                              sps_block *R, sps_small *S);
+sps_status spsi_cuda_basis_dots(const sps_basis *V, int count,
+                                const sps_block *W, sps_small *H);
+sps_status spsi_cuda_basis_update(double a, const sps_basis *V, int count,
+                                  const sps_small *H, bool add, sps_block *W,
+                                  double *norm2);
+sps_status spsi_cuda_combine(const sps_block *Z, const sps_small *b,
+                             sps_block *P, sps_small *G);
+sps_status spsi_cuda_fused_cg_lengths(const struct sps_fused_cg *w,
+                                      const sps_block *P, const sps_block *Q);
+sps_status spsi_cuda_fused_cg_residual(const struct sps_fused_cg *w,
+                                       const sps_block *Q, sps_block *R);
+sps_status spsi_cuda_fused_cg_directions(const struct sps_fused_cg *w,
+                                         sps_block *P, sps_block *X,
+                                         const sps_block *R);
+
+sps_status spsi_cuda_triangle_open(sps_triangle *t);
+sps_status spsi_cuda_triangle_refresh(sps_triangle *t);
+sps_status spsi_cuda_triangle_solve(const sps_triangle *t, const sps_block *B,
+                                    sps_block *X);
+void spsi_cuda_triangle_close(sps_triangle *t);
+sps_status spsi_cuda_twofold(const sps_csr_local *A,
+                             const sps_twofold_args *args);
+
+extern "C" const sps_backend spsi_backend_cuda;
+
+#endif

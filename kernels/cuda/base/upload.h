@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* upload.h - uploads of large host arrays to the device. */
+#ifndef SPS_CUDA_UPLOAD_H
+#define SPS_CUDA_UPLOAD_H
+
+#include "cuda/base/state.h"
+
+/* Copies and synchronises. */
+sps_status spsi_cuda_upload(sps_context *ctx, void *to, const void *from,
+                            size_t bytes);
+
+#endif

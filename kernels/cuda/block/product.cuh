@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* product.cuh - kernels for R = a X C + b W, stored to Y, with sums over the
+ * result R: squares of its columns, or R'R.
+ *
+ * wide_kernel, on the fp64 tensor cores: up to 64 columns, and up to 128 where
+ * the staged pipeline of product_strips.cuh cannot be used.  The side of 16 of
+ * an instruction is 16 columns of Y, the side of 8 is 8 rows: (Y')(16 x 8) +=
+ * (C')(16 x 16) (X')(16 x 8).  Lane 4g + t loads of X row g and columns 2t, 2t
+ * + 1 of every 8 columns, as 16-byte vectors; C' is in shared memory in the
+ * order in which lanes read it; of Y the lane receives rows 2t, 2t + 1 and
+ * columns 2g, 2g + 1, again 16-byte vectors, of which 8 lanes fill a cache
+ * line.  In this layout the new rows are operands of R'R as they are, so the
+ * sum needs no shuffles.  All of a row of X is read before any of Y is written:
+ * Y may be X.
+ *
+ * Up to 8 columns: product_few.cuh.
+ *
+ * Order of summation: rows of a warp or thread, warps of a thread block in
+ * order, one partial result per thread block; fixed by shape and device.
+ *
+ * Traffic: each block once; C stays in shared memory.  Rows of Y are written to
+ * the end of their last sector if the padding there may be written
+ * (product.wide, spare.cuh), since a partly written sector is read first. */
+#ifndef SPS_CUDA_PRODUCT_CUH
+#define SPS_CUDA_PRODUCT_CUH
+
+#include "cuda/base/device.cuh"
+#include "cuda/base/spare.cuh"
+
+namespace {
+
+/* y = a x C + b w; ldx, ldw, ldy: strides of rows; w is y itself or the addend
+ * of combine. */
+struct product {
+    const double *x, *c, *w;
+    int64_t ldx, ldw;
+    double *y;
+    int64_t ldy;
+    int wide;              /* columns of y that may be written */
+    double a, b;
+};
+
+struct operands {
+    product first;
+    int64_t n;
+    int k1, k2;
+    double *part;          /* partial sums, by thread block */
+};
+
+enum sums { NO_SUMS, SQUARES, GRAM }; /* of the result */
+/* Form of loads and stores, best first.  WHOLE: 16-byte vectors, the numbers of
+ * columns are multiples of 16.  PADDED: 16-byte vectors, the last of which may
+ * include the padding behind an odd last column.  PAIRS: 16-byte vectors, with
+ * a check for an odd last column.  SINGLES: 8 bytes. */
+enum access { WHOLE, PADDED, PAIRS, SINGLES };
+
+template <access HOW>
+__device__ __forceinline__ double2 take(const double *p, bool row, int left)
+{
+    if constexpr (HOW == WHOLE)
+        return whole_pair(p, row);
+    else if constexpr (HOW == PADDED)
+        return whole_pair(p, row && left > 0);
+    else
+        return load_pair<HOW == PAIRS>(p, row ? left : 0);
+}
+
+template <access HOW>
+__device__ __forceinline__ void put(double *p, bool row, int left, double2 v)
+{
+    if constexpr (HOW == WHOLE) {
+        if (row) *reinterpret_cast<double2 *>(p) = v;
+    } else {
+        store_pair<HOW != SINGLES>(p, row ? left : 0, v);
+    }
+}
+
+/* --- wide: at most E tiles of 8 columns, T tiles of 16 */
+
+/* Groups of 8 rows a warp has in flight, threads, thread blocks per
+ * multiprocessor: measured in doc/log/block-operations.md. */
+template <int E, sums S> struct wide_shape {
+    static constexpr int T = (E + 1) / 2;
+    static constexpr int eights = 2;
+    static constexpr int threads = T > 4 ? 256 : 128;
+    /* With an odd E and no sums there are registers for one more thread
+     * block. */
+    static constexpr int more = E % 2 && S == NO_SUMS;
+    static constexpr int per_sm =
+        T > 4 ? 1 : T > 2 ? 2 + more : T > 1 ? (S == GRAM ? 2 : 3 + more)
+                                             : S == GRAM ? 4 : 5;
+    /* Tiles of 16 columns of Y that are kept in registers until all are
+     * computed. */
+    static constexpr int kept = T > 4 ? 1 : T;
+    static constexpr int rows = threads / 32 * 8 * eights; /* per thread
+                                                              block */
+    static constexpr int tiles = T * (T + 1) / 2;          /* 16 x 16 tiles of
+                                                              R'R */
+    /* Shared memory: C, followed by the sums of squares; R'R reuses the space
+     * of C. */
+    static constexpr size_t own = (size_t)T * T * 256 +
+                                  (S == SQUARES ? threads / 2 * T : 0);
+    static constexpr size_t shared =
+        8 * (S == GRAM && own < 256 * tiles ? 256 * tiles : own);
+};
+
+/* a C (k1 x k2, column-major) in the order in which lanes read it: number (((m
+ * T + s) * 4 + i) * 32 + lane) * 2 + h is element (16 s + 8 (i / 2) + 2t + i %
+ * 2, 16 m + 2g + h). */
+template <int T>
+__device__ void arrange(double *fragment, const product &p, int k1, int k2)
+{
+    for (int e = (int)threadIdx.x; e < T * T * 256; e += (int)blockDim.x) {
+        int h = e % 2, lane = e / 2 % 32, i = e / 64 % 4, s = e / 256 % T;
+        int row = 16 * s + 8 * (i / 2) + 2 * (lane % 4) + i % 2;
+        int col = 16 * (e / 256 / T) + 2 * (lane / 4) + h;
+
+        fragment[e] = row < k1 && col < k2
+                          ? p.a * p.c[(int64_t)col * k1 + row] : 0.0;
+    }
+}
+
+/* For 8 NB rows from `row` on, x[b][s] = this lane's elements of tile s. */
+template <int E, int T, int NB, access HOW>
+__device__ __forceinline__ void take_sixteen(const product &p, int64_t row,
+                                             int64_t n, int k1, int s,
+                                             double (*x)[T][4])
+{
+    int lane = (int)threadIdx.x % 32, g = lane / 4, c = 2 * (lane % 4);
+    const double *px = p.x + (row + g) * p.ldx + c;
+
+#pragma unroll
+    for (int b = 0; b < NB; b++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            int first = 16 * s + 8 * h;
+
+            if (first >= 8 * E) continue;
+            double2 v = take<HOW>(px + 8 * b * p.ldx + first,
+                                  row + g + 8 * b < n && 16 * s < k1,
+                                  k1 - first - c);
+
+            x[b][s][2 * h] = v.x;
+            x[b][s][2 * h + 1] = v.y;
+        }
+}
+
+/* w[b] = this lane's elements of tile m of W. */
+template <int NB, access HOW>
+__device__ __forceinline__ void take_old(const product &p, int64_t row,
+                                         int64_t n, int k2, int m,
+                                         double2 (*w)[2])
+{
+    int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const double *pw = p.w + (row + 2 * t) * p.ldw + 2 * g + 16 * m;
+
+#pragma unroll
+    for (int b = 0; b < NB; b++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            w[b][h] = take<HOW>(pw + (8 * b + h) * p.ldw,
+                                p.b != 0 && 16 * m < k2 &&
+                                    row + 2 * t + 8 * b + h < n,
+                                k2 - 16 * m - 2 * g);
+}
+
+/* d[b] += columns of tile m of x C; calls then(s) when tile s of x is no longer
+ * needed.  beside: this lane's last element of x is padding and is set to
+ * zero. */
+template <int E, int T, int NB, class THEN>
+__device__ __forceinline__ void multiply(double (*d)[4], double (*x)[T][4],
+                                         const double *fragment, int m, int k1,
+                                         bool beside, THEN then)
+{
+    const double *f = fragment + m * T * 256 + 2 * ((int)threadIdx.x % 32);
+
+#pragma unroll
+    for (int s = 0; s < T; s++) {
+        const bool half = 2 * s + 1 == E;
+        double a[8];
+
+        if (16 * s >= k1) break;
+#pragma unroll
+        for (int i = 0; i < (half ? 2 : 4); i++) {
+            double2 v = *reinterpret_cast<const double2 *>(f + 64 * (4 * s + i));
+
+            a[2 * i] = v.x;
+            a[2 * i + 1] = v.y;
+        }
+#pragma unroll
+        for (int b = 0; b < NB; b++) {
+            if (2 * s + 2 >= E && beside) x[b][s][half ? 1 : 3] = 0;
+            if (half) dmma16x8(d[b], a, x[b][s]);
+            else dmma16x16(d[b], a, x[b][s]);
+        }
+        then(s);
+    }
+}
+
+/* Adds the squares of a tile's columns to the sums of the warp in shared
+ * memory. */
+template <int NB>
+__device__ __forceinline__ void add_squares(const double (*d)[4], double *norms)
+{
+    double s0 = 0, s1 = 0;
+
+#pragma unroll
+    for (int b = 0; b < NB; b++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            s0 = fma(d[b][h], d[b][h], s0);
+            s1 = fma(d[b][2 + h], d[b][2 + h], s1);
+        }
+#pragma unroll
+    for (int far = 1; far < 4; far *= 2) {
+        s0 += __shfl_xor_sync(all_lanes, s0, far);
+        s1 += __shfl_xor_sync(all_lanes, s1, far);
+    }
+    if (threadIdx.x % 4 == 0) {
+        norms[0] += s0;
+        norms[1] += s1;
+    }
+}
+
+/* gram[tile (m1, m2)] += R'R over the rows in d, for m1 <= m2. */
+template <int T, int NB>
+__device__ __forceinline__ void add_gram(const double (*d)[NB][4],
+                                         double (*gram)[2][4])
+{
+#pragma unroll
+    for (int m2 = 0; m2 < T; m2++)
+#pragma unroll
+        for (int m1 = 0; m1 <= m2; m1++)
+#pragma unroll
+            for (int b = 0; b < NB; b++) {
+                const double *u = d[m1][b], *v = d[m2][b];
+                const double a[4] = {u[0], u[2], u[1], u[3]};
+                double (*to)[4] = gram[m2 * (m2 + 1) / 2 + m1];
+
+                dmma16x8(to[0], a, v);
+                dmma16x8(to[1], a, v + 2);
+            }
+}
+
+/* Adds up the warps of the thread block in order. */
+template <int T>
+__device__ void write_squares(const double *norms, double *part, int k2)
+{
+    for (int c = (int)threadIdx.x; c < k2; c += (int)blockDim.x) {
+        double sum = 0;
+
+        for (int w = 0; w < (int)blockDim.x / 32; w++)
+            sum += norms[w * 16 * T + c];
+        part[(int64_t)blockIdx.x * k2 + c] = sum;
+    }
+}
+
+template <int T>
+__device__ void write_gram(double (*gram)[2][4], double *shared, double *part,
+                           int k2)
+{
+    constexpr int tiles = T * (T + 1) / 2;
+    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    int g = lane / 4, t = lane % 4;
+
+    for (int w = 1; w < (int)blockDim.x / 32; w++) {
+        __syncthreads();
+        if (warp == w)
+#pragma unroll
+            for (int e = 0; e < 8 * tiles; e++)
+                shared[32 * e + lane] = gram[e / 8][e / 4 % 2][e % 4];
+        __syncthreads();
+        if (warp == 0)
+#pragma unroll
+            for (int e = 0; e < 8 * tiles; e++)
+                gram[e / 8][e / 4 % 2][e % 4] += shared[32 * e + lane];
+    }
+    if (warp > 0) return;
+    part += (int64_t)blockIdx.x * k2 * k2;
+#pragma unroll
+    for (int m2 = 0; m2 < T; m2++)
+#pragma unroll
+        for (int m1 = 0; m1 <= m2; m1++)
+#pragma unroll
+            for (int e = 0; e < 8; e++) {
+                int i = 16 * m1 + 2 * g + e % 4 / 2;
+                int j = 16 * m2 + 4 * t + 2 * (e % 2) + e / 4;
+
+                if (i >= k2 || j >= k2) continue;
+                part[j * k2 + i] = part[i * k2 + j] =
+                    gram[m2 * (m2 + 1) / 2 + m1][e / 4][e % 4];
+            }
+}
+
+template <int E, access HOW, sums S>
+__global__ void
+__launch_bounds__((wide_shape<E, S>::threads), (wide_shape<E, S>::per_sm))
+wide_kernel(operands o)
+{
+    using shape = wide_shape<E, S>;
+    constexpr int T = shape::T, NB = shape::eights, kept = shape::kept;
+    /* Rows of Y are written when the rows of W for all columns have arrived: a
+     * cache line that is partly written while another part of it is being
+     * loaded is fetched twice.  Beyond 64 columns there are not enough
+     * registers. */
+    constexpr bool at_once = kept == T;
+    /* With sums, the next rows are prefetched during the product: computing the
+     * sums takes time, and all warps would then wait for memory at the same
+     * time. */
+    constexpr bool ahead =
+        HOW == WHOLE ? S != NO_SUMS : HOW == PADDED && S == GRAM;
+    extern __shared__ double fragment[];
+    int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    /* This lane's last element of X is the padding behind an odd last column.
+     * It may be NaN and must not enter the product.  The padding of W only
+     * enters the padding of Y. */
+    const bool beside = HOW == PADDED && o.k1 == 8 * E - 7 + 2 * t;
+    double *norms = fragment + T * T * 256;
+    double *own = norms + threadIdx.x / 32 * (16 * T) + 2 * g;
+    double gram[S == GRAM ? shape::tiles : 1][2][4] = {}, x[NB][T][4];
+    double2 w[kept][NB][2];
+    int64_t step = (int64_t)gridDim.x * shape::rows;
+    int64_t row = (int64_t)blockIdx.x * shape::rows +
+                  threadIdx.x / 32 * (8 * NB);
+    auto take = [&](const product &p, int64_t row) {
+#pragma unroll
+        for (int s = 0; s < T; s++)
+            take_sixteen<E, T, NB, HOW>(p, row, o.n, o.k1, s, x);
+#pragma unroll
+        for (int m = 0; m < kept; m++)
+            take_old<NB, HOW>(p, row, o.n, o.k2, m, w[m]);
+    };
+
+    arrange<T>(fragment, o.first, o.k1, o.k2);
+    if (S == SQUARES && t == 0)
+        for (int m = 0; m < T; m++) own[16 * m] = own[16 * m + 1] = 0;
+    __syncthreads();
+    if (ahead) take(o.first, row);
+    for (; row < o.n; row += step) {
+        const product &p = o.first;
+        double *py = p.y + (row + 2 * t) * p.ldy + 2 * g;
+        double acc[kept][NB][4];
+
+        auto finish = [&](int m, double (*d)[4]) {
+#pragma unroll
+            for (int b = 0; b < NB; b++) {
+#pragma unroll
+                for (int h = 0; h < 2; h++)
+                    put<HOW>(py + (8 * b + h) * p.ldy + 16 * m,
+                             row + 2 * t + 8 * b + h < o.n,
+                             p.wide - 16 * m - 2 * g,
+                             make_double2(d[b][h], d[b][2 + h]));
+            }
+            if (S == SQUARES) add_squares<NB>(d, own + 16 * m);
+        };
+
+        if (!ahead) take(p, row);
+#pragma unroll(kept)
+        for (int m = 0; m < T; m++) {
+            double (*d)[4] = acc[at_once ? m : 0];
+            double2 (*old)[2] = w[at_once ? m : 0];
+
+#pragma unroll
+            for (int b = 0; b < NB; b++)
+#pragma unroll
+                for (int e = 0; e < 4; e++)
+                    d[b][e] = p.b * (e < 2 ? old[b][e % 2].x
+                                           : old[b][e % 2].y);
+            if (16 * m >= o.k2) continue;
+            if (ahead && 16 * (m + 1) >= o.k2) {
+#pragma unroll
+                for (int l = 0; l < kept; l++)
+                    take_old<NB, HOW>(p, row + step, o.n, o.k2, l, w[l]);
+                auto then = [&](int s) {
+                    take_sixteen<E, T, NB, HOW>(p, row + step, o.n, o.k1,
+                                                s, x);
+                };
+                multiply<E, T, NB>(d, x, fragment, m, o.k1, beside, then);
+            } else {
+                if (!at_once)
+                    take_old<NB, HOW>(p, row, o.n, o.k2, m + 1, w[0]);
+                multiply<E, T, NB>(d, x, fragment, m, o.k1, beside,
+                                   [](int) {});
+            }
+            if (!at_once) finish(m, d);
+        }
+        if constexpr (at_once)
+#pragma unroll
+            for (int m = 0; m < T; m++)
+                if (16 * m < o.k2) finish(m, acc[m]);
+        if constexpr (S == GRAM) add_gram<T, NB>(acc, gram);
+    }
+    __syncthreads();
+    if constexpr (S == SQUARES) write_squares<T>(norms, o.part, o.k2);
+    if constexpr (S == GRAM) write_gram<T>(gram, fragment, o.part, o.k2);
+}
+
+} // namespace
+
+#endif

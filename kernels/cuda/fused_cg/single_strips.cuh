@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* single_strips.cuh - staged pipeline for blocks of 16 columns of floats: rows
+ * are copied to shared memory by the copy engine (sm_90), several stages ahead
+ * of the arithmetic.
+ *
+ * 16 rows of 64 bytes without gaps are one kilobyte of each block: a strip.
+ * Each warp has a ring of stages of its own and issues its next copy when it
+ * has read a strip: so no warp waits for another one, and data in flight
+ * occupies no registers.
+ *
+ * Rows 0 - 7 and 8 - 15 of a strip are two pieces, with 32 bytes of padding
+ * between them in shared memory.  A tile takes four rows of each, as given by
+ * row_of.  Then loads "down" (8 bytes) and "across" (16 bytes: columns 4t .. 4t
+ * + 3 of a row, since the order of the inner dimension of a product is
+ * arbitrary) have no bank conflicts. */
+#ifndef SPS_CUDA_SINGLE_STRIPS_CUH
+#define SPS_CUDA_SINGLE_STRIPS_CUH
+
+#include "cuda/block/tile.cuh"
+#include "cuda/fused_cg/steps_small.cuh"
+#include "cuda/base/strips.cuh"
+
+namespace {
+
+/* Iteration of each warp over its strips of BLOCKS blocks and of a diagonal, if
+ * there is one. */
+template <int BLOCKS> struct single_strips {
+    static constexpr int warps = 8, stages = 4, rows = 16;
+    static constexpr int piece = 8 * 16, apart = piece + 8, block = 2 * apart;
+    static constexpr int stage = BLOCKS * block + 2 * rows; /* floats */
+    static constexpr int bytes = warps * stages * stage * (int)sizeof(float);
+
+    const float *from[BLOCKS];
+    const double *D;
+    float *to;                   /* the stages of this warp */
+    uint64_t *full;              /* their barriers */
+    int64_t at, step, count, n;  /* strips; n: rows */
+    int slot = 0;
+    unsigned phase = 0;          /* changes with each round of the stages */
+
+    /* Called by all threads; barriers: an array of warps * stages. */
+    __device__ __forceinline__ single_strips(float *shared, uint64_t *barriers,
+                                             const double *diagonal,
+                                             int64_t all)
+        : D(diagonal), n(all)
+    {
+        const int warp = same_for_warp((int)threadIdx.x / 32);
+
+        to = shared + warp * (stages * stage);
+        full = barriers + warp * stages;
+        at = (int64_t)blockIdx.x * warps + warp;
+        step = (int64_t)gridDim.x * warps;
+        count = (n + rows - 1) / rows;
+        if ((int)threadIdx.x < warps * stages)
+            barrier_open(barriers + threadIdx.x, 1);
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+        asm volatile("fence.mbarrier_init.release.cluster;\n\t"
+                     "fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+        __syncthreads();
+    }
+
+    __device__ __forceinline__ bool is_whole(int64_t strip) const
+    {
+        return (strip + 1) * rows <= n;
+    }
+
+    /* Issues the copies of a full strip: two pieces of each block, and the
+     * diagonal. */
+    __device__ __forceinline__ void order(int64_t strip, int s)
+    {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+        float *there = to + s * stage;
+
+        if (!is_whole(strip) || !one_of_warp()) return;
+        asm volatile("{ .reg .b64 state;\n"
+                     "mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }"
+                     :: "r"(shared_address(full + s)),
+                        "r"(BLOCKS * 1024 + (D ? 128 : 0)) : "memory");
+#pragma unroll
+        for (int b = 0; b < BLOCKS; b++)
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+                bulk_copy(there + b * block + h * apart,
+                          from[b] + strip * (2 * piece) + h * piece, 512,
+                          full + s);
+        if (D) bulk_copy(there + BLOCKS * block, D + strip * rows, 128,
+                         full + s);
+#endif
+    }
+
+    __device__ __forceinline__ void begin()
+    {
+        for (int s = 0; s < stages; s++) order(at + s * step, s);
+    }
+
+    /* Waits for copies in flight; a thread block must not exit before they are
+     * done. */
+    __device__ __forceinline__ void give_up()
+    {
+        for (int s = 0; s < stages; s++)
+            if (is_whole(at + s * step)) barrier_wait(full + s, 0);
+    }
+
+    /* A last strip that is not full is loaded by the lanes, with zeros behind
+     * row n. */
+    __device__ __forceinline__ void fill(float *there)
+    {
+        const int lane = (int)threadIdx.x % 32;
+        const int64_t row = at * rows;
+
+        for (int e = lane; e < rows * 4; e += 32)
+#pragma unroll
+            for (int b = 0; b < BLOCKS; b++) {
+                const int r = e / 4, c = e % 4 * 4;
+                float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+
+                if (row + r < n)
+                    v = *reinterpret_cast<const float4 *>(
+                        from[b] + (row + r) * 16 + c);
+                *reinterpret_cast<float4 *>(there + b * block + r * 16 +
+                                            r / 8 * 8 + c) = v;
+            }
+        if (D && lane < rows)
+            reinterpret_cast<double *>(there + BLOCKS * block)[lane] =
+                row + lane < n ? D[row + lane] : 0.0;
+        __syncwarp();
+    }
+
+    /* Waits for the current strip: BLOCKS blocks, then the diagonal. */
+    __device__ __forceinline__ const float *strip()
+    {
+        float *there = to + slot * stage;
+
+        if (is_whole(at)) barrier_wait(full + slot, phase);
+        else fill(there);
+        return there;
+    }
+
+    /* Goes to the next strip; the warp has read the current one into
+     * registers. */
+    __device__ __forceinline__ void next()
+    {
+        __syncwarp();
+        order(at + stages * step, slot);
+        at += step;
+        if (++slot == stages) {
+            slot = 0;
+            phase ^= 1;
+        }
+    }
+};
+
+/* Row within a strip of element i, of lanes with this t, in tile h. */
+__device__ __forceinline__ int row_of(int h, int t, int i)
+{
+    return 8 * (t % 2) + 4 * h + (t / 2 ? 3 - i : i);
+}
+
+/* Offset of that row within a block. */
+__device__ __forceinline__ int place_of(int h, int t, int i)
+{
+    return row_of(h, t, i) * 16 + 8 * (t % 2);
+}
+
+/* Columns 2g, 2g + 1 of rows (h, t, 0) and (h, t, 1). */
+__device__ __forceinline__ void read_down(float2 *v, const float *from, int h,
+                                          int g, int t)
+{
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        v[i] = *reinterpret_cast<const float2 *>(from + place_of(h, t, i) +
+                                                 2 * g);
+}
+
+/* Columns 4t .. 4t + 3 of row (h, g / 2, g % 2). */
+__device__ __forceinline__ float4 read_across(const float *from, int h, int g,
+                                              int t)
+{
+    return *reinterpret_cast<const float4 *>(from + place_of(h, g / 2, g % 2) +
+                                             4 * t);
+}
+
+/* Rows (h, t, 0) and (h, t, 1) of the diagonal. */
+__device__ __forceinline__ void read_diagonal(double *v, const float *from,
+                                              int h, int t)
+{
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        v[i] = reinterpret_cast<const double *>(from)[row_of(h, t, i)];
+}
+
+/* Converts to double, in the layout of load_down. */
+__device__ __forceinline__ void widen(double (*v)[4], const float2 *x)
+{
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        v[0][i] = x[i].x;
+        v[0][2 + i] = x[i].y;
+    }
+}
+
+/* Stores the tile to rows `row` onward of a block of n rows. */
+__device__ __forceinline__ void put_down(const double (*v)[4], float *x,
+                                         int64_t row, int64_t n, int h, int g,
+                                         int t)
+{
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int64_t at = row + row_of(h, t, i);
+
+        if (at < n)
+            *reinterpret_cast<float2 *>(x + at * 16 + 2 * g) =
+                make_float2((float)v[0][i], (float)v[0][2 + i]);
+    }
+}
+
+/* sign times c, 16 x 16, columns ld apart, as the first factor of transposed
+ * products with the result of read_across. */
+__device__ __forceinline__ void take_factor(double *a, const double *c,
+                                            double sign, int ld, int g, int t)
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        a[2 * i] = sign * c[2 * g * ld + 4 * t + i];
+        a[2 * i + 1] = sign * c[(2 * g + 1) * ld + 4 * t + i];
+    }
+}
+
+__device__ __forceinline__ void multiply_across(double (*acc)[4],
+                                                const double *a, float4 x)
+{
+    const double b[4] = { x.x, x.y, x.z, x.w };
+
+    dmma16x16(acc[0], a, b);
+}
+
+} // namespace
+
+#endif

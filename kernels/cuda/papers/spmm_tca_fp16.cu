@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmm_tca_fp16.cu - TCA-SpMM in fp16, with scaled rows of A and columns of X:
+ * Y = alpha A X + beta Y. */
+#include "cuda/papers/tca_half.cuh"
+
+extern "C" const sps_kernel spsi_kernel_spmm_tca_fp16;
+
+namespace {
+
+template <class T>
+sps_status product(const sps_tca_plan *plan, const blocks<T> &b)
+{
+    source<uint16_t> x;
+
+    SPS_TRY_RETURN(half_x(plan, b, &x));
+    return launch_low<half_float>(plan, b, x);
+}
+
+sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
+{
+    const sps_tca_plan *plan = (const sps_tca_plan *)super;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(super->ctx));
+    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
+    if (trivial(super, args)) return scale_only(args);
+    return args->Y->dtype == SPS_F64 ? product(plan, blocks_of<double>(args))
+                                     : product(plan, blocks_of<float>(args));
+}
+
+double cost(const sps_problem *p)
+{
+    return predicted(p, {0.39, 0.3, 0, 0.07, 1.6, 0, 0});
+}
+
+sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+{
+    return half_plan(ctx, &spsi_kernel_spmm_tca_fp16, p, plan_p);
+}
+
+} // namespace
+
+SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_fp16) = {
+    .name = "spmm.tca_fp16",
+    .op = SPS_OP_SPMM,
+    .where = SPS_CUDA,
+    .gives = SPS_REPRODUCIBLE | SPS_NAN_STAYS_IN_ROW | SPS_SINGLE_BLOCKS,
+    .roundoff = 0x1p-11,
+    .fits = spsi_cuda_tca_fits,
+    .cost = cost,
+    .plan = plan,
+    .spmm = spmm,
+    .sddmm = NULL,
+    .refresh = half_refresh,
+    .destroy = spsi_cuda_tca_destroy,
+};

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tca_build.cu - builds the work list of TCA-SpMM (formats/tca.h) on the
+ * device: one thread block per window of 256 rows counts the window's items,
+ * prefix sums over the windows compute their positions, a second pass writes
+ * them.  Reads the row offsets twice, writes the list once. */
+#include "cuda/base/scan.h"
+#include "cuda/sparse/sparse.cuh"
+#include "cuda/papers/tca_plan.h"
+
+namespace {
+
+constexpr int threads = SPSI_TCA_WINDOW;
+
+/* Kinds of items of a window, in the order of spsi_tca_sizes. */
+enum { TEAMS, PIECES, SPLITS, PARTIALS, EMPTIES, KINDS };
+
+struct offsets {
+    int64_t nrow;
+    const int64_t *__restrict__ rowptr;
+    const int32_t *__restrict__ rowptr32;
+
+    __device__ __forceinline__ int64_t operator()(int64_t i) const
+    {
+        return rowptr32 ? (int64_t)rowptr32[i] : rowptr[i];
+    }
+};
+
+/* Exclusive prefix sum of v over the threads of a block; *total: the sum. */
+__device__ uint64_t scan_block(uint64_t v, uint64_t *total)
+{
+    __shared__ uint64_t of_warp[threads / 32];
+    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    uint64_t upto = v, below = 0;
+
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+        uint64_t other = __shfl_up_sync(all_lanes, upto, d);
+
+        if (lane >= d) upto += other;
+    }
+    __syncthreads(); /* all threads have read the results of the previous
+                        call */
+    if (lane == 31) of_warp[warp] = upto;
+    __syncthreads();
+    *total = 0;
+    for (int w = 0; w < threads / 32; w++) {
+        if (w < warp) below += of_warp[w];
+        *total += of_warp[w];
+    }
+    return below + upto - v;
+}
+
+/* The row of a thread, and the positions of its items among those of the
+ * window. */
+struct window_row {
+    int64_t row, begin, length;
+    int32_t pieces;          /* 0: processed by teams, or empty */
+    int warps;               /* for a row of 1 .. 64 entries, else 0 */
+    int64_t slot;            /* position of its first warp in the window's
+                                teams */
+    int64_t piece, split, partial, empty;
+    int64_t total[KINDS], slots;
+};
+
+__device__ window_row look(const offsets &A)
+{
+    window_row r = {};
+    int64_t length;
+    uint64_t rows, at, total;
+
+    r.row = (int64_t)blockIdx.x * SPSI_TCA_WINDOW + threadIdx.x;
+    if (r.row < A.nrow) {
+        r.begin = A(r.row);
+        r.length = A(r.row + 1) - r.begin;
+        r.pieces = spsi_tca_pieces(r.length);
+    }
+    length = r.length;
+    if (length > 0 && r.pieces == 0) r.warps = spsi_tca_chunks(length);
+
+    /* Counts of rows with 8, 4, 2, 1 warps, packed with 16 bits each. */
+    int shift = r.warps == 8 ? 0 : r.warps == 4 ? 16 : r.warps == 2 ? 32 : 48;
+    at = scan_block(r.warps ? (uint64_t)1 << shift : 0, &rows);
+    for (int w = 8, s = 0; w > 0; w /= 2, s += 16) {
+        int64_t count = (int64_t)(rows >> s & 0xffff);
+
+        if (w == r.warps)
+            r.slot = r.slots + (int64_t)(at >> s & 0xffff) * w;
+        r.slots += count * w;
+    }
+    r.total[TEAMS] = (r.slots + SPSI_TCA_TEAM - 1) / SPSI_TCA_TEAM;
+
+    at = scan_block((uint64_t)r.pieces, &total);
+    r.piece = (int64_t)at;
+    r.total[PIECES] = (int64_t)total;
+    at = scan_block(r.pieces > 1 ? (uint64_t)r.pieces : 0, &total);
+    r.partial = (int64_t)at;
+    r.total[PARTIALS] = (int64_t)total;
+    at = scan_block((uint64_t)(r.pieces > 1) |
+                        (uint64_t)(r.row < A.nrow && length == 0) << 32,
+                    &total);
+    r.split = (int64_t)(at & 0xffffffffu);
+    r.empty = (int64_t)(at >> 32);
+    r.total[SPLITS] = (int64_t)(total & 0xffffffffu);
+    r.total[EMPTIES] = (int64_t)(total >> 32);
+    return r;
+}
+
+/* count[kind * windows + window]: number of items of the kind in the window. */
+__global__ void __launch_bounds__(threads)
+count_kernel(offsets A, int64_t windows, int32_t *__restrict__ count)
+{
+    window_row r = look(A);
+
+    if (threadIdx.x == 0)
+        for (int n = 0; n < KINDS; n++)
+            count[n * windows + blockIdx.x] = (int32_t)r.total[n];
+}
+
+/* offset[kind * (windows + 1) + window]: number of items in the windows
+ * before. */
+__global__ void __launch_bounds__(threads)
+write_kernel(offsets A, int64_t windows, const int64_t *__restrict__ offset,
+             spsi_tca w)
+{
+    window_row r = look(A);
+    auto before = [&](int kind) -> int64_t {
+        return offset[kind * (windows + 1) + blockIdx.x];
+    };
+    int32_t *slot = w.slot + before(TEAMS) * SPSI_TCA_TEAM;
+    int64_t share = r.pieces ? spsi_tca_share(r.length, r.pieces) : 0;
+
+    for (int s = 0; s < r.warps; s++) slot[r.slot + s] = (int32_t)r.row;
+    for (int64_t s = r.slots + threadIdx.x;
+         s < r.total[TEAMS] * SPSI_TCA_TEAM; s += threads)
+        slot[s] = -1;
+    if (r.row < A.nrow && r.length == 0)
+        w.empty[before(EMPTIES) + r.empty] = (int32_t)r.row;
+    if (r.pieces > 1)
+        w.split[before(SPLITS) + r.split] = spsi_tca_split{
+            before(PARTIALS) + r.partial, (int32_t)r.row, r.pieces};
+    for (int32_t s = 0; s < r.pieces; s++) {
+        int64_t left = r.length - s * share;
+
+        w.piece[before(PIECES) + r.piece + s] = spsi_tca_piece{
+            r.begin + s * share, (int32_t)r.row,
+            (int32_t)(left < share ? left : share),
+            r.pieces > 1 ? before(PARTIALS) + r.partial + s : -1};
+    }
+}
+
+sps_status take(sps_context *ctx, size_t bytes, void **to)
+{
+    return bytes == 0 ? SPS_OK : spsi_cuda_alloc(ctx, bytes, to);
+}
+
+/* Computes prefix sums of the counts for each kind, downloads the totals and
+ * writes the list. */
+sps_status place(sps_context *ctx, const offsets &A, int64_t windows,
+                 int32_t *count, int64_t *offset, spsi_tca *w)
+{
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+    int64_t total[KINDS];
+
+    count_kernel<<<(unsigned)windows, threads, 0, stream>>>(A, windows, count);
+    SPS_LAUNCHED(ctx);
+    for (int n = 0; n < KINDS; n++) {
+        int64_t *to = offset + n * (windows + 1);
+
+        SPS_TRY_RETURN(spsi_cuda_scan(ctx, count + n * windows, windows, to));
+        SPS_TRY_RETURN(ctx->backend->download(ctx, &total[n], to + windows,
+                                              sizeof total[n]));
+    }
+    w->n = spsi_tca_sizes{total[TEAMS], total[PIECES], total[SPLITS],
+                          total[PARTIALS], total[EMPTIES]};
+    SPS_TRY_RETURN(take(ctx, spsi_tca_slot_bytes(w), (void **)&w->slot));
+    SPS_TRY_RETURN(take(ctx, spsi_tca_piece_bytes(w), (void **)&w->piece));
+    SPS_TRY_RETURN(take(ctx, spsi_tca_split_bytes(w), (void **)&w->split));
+    SPS_TRY_RETURN(take(ctx, spsi_tca_empty_bytes(w), (void **)&w->empty));
+    write_kernel<<<(unsigned)windows, threads, 0, stream>>>(A, windows, offset,
+                                                            *w);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+} // namespace
+
+sps_status spsi_cuda_tca_build(sps_context *ctx, const sps_csr_local *A,
+                               spsi_tca *w)
+{
+    const int64_t windows = ceil_div(A->nrow, SPSI_TCA_WINDOW);
+    const size_t count_bytes = (size_t)(KINDS * windows) * sizeof(int32_t);
+    const size_t offset_bytes = (size_t)(KINDS * (windows + 1)) *
+                                sizeof(int64_t);
+    void *count = NULL, *offset = NULL;
+    sps_status st;
+
+    *w = spsi_tca();
+    if (windows == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, count_bytes, &count));
+    st = spsi_cuda_alloc(ctx, offset_bytes, &offset);
+    if (st == SPS_OK)
+        st = place(ctx, offsets{A->nrow, A->rowptr, A->rowptr32}, windows,
+                   (int32_t *)count, (int64_t *)offset, w);
+    spsi_cuda_release(ctx, count, count_bytes);
+    spsi_cuda_release(ctx, offset, offset_bytes);
+    if (st != SPS_OK) spsi_cuda_tca_clear(ctx, w);
+    return st;
+}
+
+void spsi_cuda_tca_clear(sps_context *ctx, spsi_tca *w)
+{
+    spsi_cuda_release(ctx, w->slot, spsi_tca_slot_bytes(w));
+    spsi_cuda_release(ctx, w->piece, spsi_tca_piece_bytes(w));
+    spsi_cuda_release(ctx, w->split, spsi_tca_split_bytes(w));
+    spsi_cuda_release(ctx, w->empty, spsi_tca_empty_bytes(w));
+    *w = spsi_tca();
+}

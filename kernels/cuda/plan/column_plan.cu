@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* column_plan.cu - sorts columns by their number of entries on the device:
+ * entries per column are counted by integer atomics, then one stable pass of a
+ * counting sort with 256 keys, one warp per chunk of columns, and the columns
+ * of the matrix are renumbered.  Same result as
+ * tests/formats/host_column_order.c. */
+#include "cuda/plan/column_plan.h"
+#include "cuda/base/device.cuh"
+#include "cuda/base/scan.h"
+
+namespace {
+
+constexpr int chunk = 1024, keys = SPS_COLUMN_KEYS, warps = 4;
+
+__global__ void __launch_bounds__(256)
+count_uses(const int32_t *__restrict__ col, int64_t nnz, uint32_t *uses)
+{
+    int64_t p = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (p < nnz) atomicAdd(uses + col[p], 1u);
+}
+
+/* count[key * chunks + c]: number of columns of chunk c with that key. */
+__global__ void __launch_bounds__(32 * warps)
+count_keys(const uint32_t *__restrict__ uses, int64_t ncol, int64_t chunks,
+           int32_t *count)
+{
+    __shared__ int32_t all[warps][keys];
+    int32_t *own = all[threadIdx.x / 32];
+    int64_t c = (int64_t)blockIdx.x * warps + threadIdx.x / 32;
+    int64_t first = c * chunk;
+    int lane = (int)threadIdx.x % 32;
+
+    if (c >= chunks) return; /* the whole warp returns */
+    for (int k = lane; k < keys; k += 32) own[k] = 0;
+    __syncwarp();
+    for (int i = lane; i < chunk && first + i < ncol; i += 32)
+        atomicAdd(own + spsi_column_key(uses[first + i]), 1);
+    __syncwarp();
+    for (int k = lane; k < keys; k += 32) count[k * chunks + c] = own[k];
+}
+
+/* offset: first position of the columns of each key and chunk. */
+__global__ void __launch_bounds__(32 * warps)
+place_columns(const uint32_t *__restrict__ uses, int64_t ncol, int64_t chunks,
+              const int64_t *__restrict__ offset, int32_t *rank,
+              int32_t *column)
+{
+    __shared__ int32_t all[warps][keys + 1];
+    int32_t *next = all[threadIdx.x / 32];
+    int64_t c = (int64_t)blockIdx.x * warps + threadIdx.x / 32;
+    int64_t first = c * chunk;
+    int lane = (int)threadIdx.x % 32;
+
+    if (c >= chunks) return; /* the whole warp returns */
+    for (int k = lane; k < keys; k += 32)
+        next[k] = (int32_t)offset[k * chunks + c];
+    if (lane == 0) next[keys] = 0; /* for lanes without a column */
+    __syncwarp();
+    for (int i = lane; i < chunk; i += 32) {
+        int64_t j = first + i;
+        uint32_t key = j < ncol ? spsi_column_key(uses[j]) : keys;
+        unsigned same = __match_any_sync(all_lanes, key);
+        int before = __popc(same & ((1u << lane) - 1));
+        int32_t at = next[key] + before;
+
+        if (j < ncol) {
+            rank[j] = at;
+            column[at] = (int32_t)j;
+        }
+        __syncwarp();
+        if (before == 0) next[key] += __popc(same);
+        __syncwarp();
+    }
+}
+
+__global__ void __launch_bounds__(256)
+renumber(const int32_t *__restrict__ col, const int32_t *__restrict__ rank,
+         int64_t nnz, int64_t room, int32_t near, int32_t *to,
+         unsigned long long *held)
+{
+    int64_t p = (int64_t)blockIdx.x * 256 + threadIdx.x;
+    int32_t at = p < nnz ? rank[col[p]] : 0;
+    int count = __syncthreads_count(p < nnz && at < near);
+
+    if (p < room) to[p] = at;
+    if (threadIdx.x == 0 && count > 0)
+        atomicAdd(held, (unsigned long long)count);
+}
+
+/* Device memory that is released at the end of the scope, unless keep() has
+ * been called. */
+template <class P> struct lent {
+    sps_context *ctx;
+    P *p = NULL;
+    size_t bytes = 0;
+
+    explicit lent(sps_context *c) : ctx(c) {}
+    ~lent()
+    {
+        if (p) spsi_cuda_release(ctx, p, bytes);
+    }
+    sps_status take(int64_t count)
+    {
+        void *memory = NULL;
+
+        bytes = (size_t)count * sizeof(P);
+        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &memory));
+        p = (P *)memory;
+        return SPS_OK;
+    }
+    sps_status take_zeros(int64_t count)
+    {
+        SPS_TRY_RETURN(take(count));
+        SPS_CUDA(ctx, cudaMemsetAsync(p, 0, bytes,
+                                      spsi_cuda_state(ctx)->stream));
+        return SPS_OK;
+    }
+    P *keep()
+    {
+        P *kept = p;
+
+        p = NULL;
+        return kept;
+    }
+};
+
+/* Computes rank and column from the numbers of entries. */
+sps_status sort_columns(sps_context *ctx, const sps_csr_local *A,
+                        const uint32_t *uses, int32_t *rank, int32_t *column)
+{
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+    int64_t chunks = ceil_div(A->ncol, chunk);
+    unsigned grid = (unsigned)ceil_div(chunks, warps);
+    lent<int32_t> count(ctx);
+    lent<int64_t> offset(ctx);
+
+    SPS_TRY_RETURN(count.take(chunks * keys));
+    SPS_TRY_RETURN(offset.take(chunks * keys + 1));
+    count_keys<<<grid, 32 * warps, 0, stream>>>(uses, A->ncol, chunks,
+                                                count.p);
+    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(spsi_cuda_scan(ctx, count.p, chunks * keys, offset.p));
+    place_columns<<<grid, 32 * warps, 0, stream>>>(uses, A->ncol, chunks,
+                                                   offset.p, rank, column);
+    SPS_LAUNCHED(ctx);
+    return spsi_cuda_wait(ctx);
+}
+
+} // namespace
+
+sps_status spsi_cuda_column_plan_make(sps_context *ctx, const sps_csr_local *A,
+                                      int64_t near, sps_column_plan *c)
+{
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+    unsigned grid = (unsigned)ceil_div(A->nnz, 256);
+    unsigned long long held = 0;
+    lent<uint32_t> uses(ctx);
+    lent<int32_t> rank(ctx), column(ctx), col(ctx);
+    lent<unsigned long long> sum(ctx);
+
+    *c = sps_column_plan{};
+    if (A->nnz == 0 || A->ncol == 0) return SPS_OK;
+    SPS_TRY_RETURN(uses.take_zeros(A->ncol));
+    SPS_TRY_RETURN(sum.take_zeros(1));
+    SPS_TRY_RETURN(rank.take(A->ncol));
+    SPS_TRY_RETURN(column.take(A->ncol));
+    c->room = ceil_div(A->nnz, 1024) * 1024;
+    SPS_TRY_RETURN(col.take(c->room));
+    count_uses<<<grid, 256, 0, stream>>>(A->col, A->nnz, uses.p);
+    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(sort_columns(ctx, A, uses.p, rank.p, column.p));
+    renumber<<<(unsigned)(c->room / 256), 256, 0, stream>>>(
+        A->col, rank.p, A->nnz, c->room, (int32_t)near, col.p, sum.p);
+    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(ctx->backend->download(ctx, &held, sum.p, sizeof held));
+    c->ncol = A->ncol;
+    c->nnz = A->nnz;
+    c->near = near;
+    c->held = (int64_t)held;
+    c->bytes = column.bytes + col.bytes;
+    c->column = column.keep();
+    c->col = col.keep();
+    return SPS_OK;
+}
+
+void spsi_cuda_column_plan_clear(sps_context *ctx, sps_column_plan *c)
+{
+    if (c->column)
+        spsi_cuda_release(ctx, c->column, (size_t)c->ncol * sizeof(int32_t));
+    if (c->col)
+        spsi_cuda_release(ctx, c->col, (size_t)c->room * sizeof(int32_t));
+    *c = sps_column_plan{};
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hot_plan.cu - marks the first entries of rows and splits the entries into
+ * ranges, on the device: a pass over the row offsets, prefix sums, and a
+ * bisection for each range.  Marks and rows are the same as those of
+ * tests/formats/host_row_heads.c. */
+#include "cuda/plan/hot_plan.h"
+#include "cuda/base/scan.h"
+#include "cuda/base/csr_view.cuh"
+
+namespace {
+
+__device__ __forceinline__ int64_t thread_number(void)
+{
+    return (int64_t)blockIdx.x * 256 + threadIdx.x;
+}
+unsigned grid_of(int64_t n) { return (unsigned)ceil_div(n, 256); }
+
+template <class I>
+__global__ void __launch_bounds__(256)
+mark_rows(const I *__restrict__ ptr, int64_t nrow, int32_t *has,
+          unsigned long long *heads)
+{
+    int64_t i = thread_number();
+
+    if (i >= nrow) return;
+    int64_t p = ptr[i];
+    bool some = p < ptr[i + 1];
+
+    has[i] = some;
+    if (some) atomicOr(heads + p / 64, 1ull << p % 64);
+}
+
+/* before[i]: number of rows with entries before row i. */
+__global__ void __launch_bounds__(256)
+list_rows(const int32_t *__restrict__ has, const int64_t *__restrict__ before,
+          int64_t nrow, int32_t *row)
+{
+    int64_t i = thread_number();
+
+    if (i < nrow)
+        row[has[i] ? before[i] : before[nrow] + i - before[i]] = (int32_t)i;
+}
+
+/* first[w]: index, among the rows with entries, of the last row that begins
+ * before range w, -1 if none does; by bisection. */
+template <class I>
+__global__ void __launch_bounds__(256)
+find_first(const I *__restrict__ ptr, const int32_t *__restrict__ row,
+           int64_t filled, int64_t reach, int32_t ranges, int32_t *first)
+{
+    int64_t w = thread_number(), low = 0, high = filled;
+
+    if (w >= ranges) return;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+
+        if (ptr[row[middle]] < w * reach) low = middle + 1;
+        else high = middle;
+    }
+    first[w] = (int32_t)low - 1;
+}
+
+template <class P>
+sps_status take(sps_hot_plan *h, int64_t count, size_t size, P **p_p)
+{
+    size_t bytes = (size_t)count * size;
+    void *p = NULL;
+
+    SPS_TRY_RETURN(spsi_cuda_alloc(h->super.ctx, bytes, &p));
+    h->super.bytes += bytes;
+    *p_p = (P *)p;
+    return SPS_OK;
+}
+
+template <class P> void give(sps_hot_plan *h, int64_t count, size_t size,
+                             P **p_p)
+{
+    if (*p_p)
+        spsi_cuda_release(h->super.ctx, *p_p, (size_t)count * size);
+    *p_p = NULL;
+}
+
+sps_status clear(sps_hot_plan *h, void *p, size_t bytes)
+{
+    SPS_CUDA(h->super.ctx, cudaMemsetAsync(p, 0, bytes, spsi_cuda_state(
+                                               h->super.ctx)->stream));
+    return SPS_OK;
+}
+
+sps_status take_all(sps_hot_plan *h)
+{
+    int64_t words = spsi_row_heads_words(h->rows.nnz);
+
+    SPS_TRY_RETURN(take(h, words, sizeof(uint64_t), &h->rows.heads));
+    SPS_TRY_RETURN(clear(h, h->rows.heads, (size_t)words * sizeof(uint64_t)));
+    SPS_TRY_RETURN(take(h, h->rows.nrow, sizeof(int32_t), &h->rows.row));
+    SPS_TRY_RETURN(take(h, h->ranges, sizeof(int32_t), &h->first));
+    SPS_TRY_RETURN(take(h, h->ranges, sizeof(int32_t), &h->open));
+    SPS_TRY_RETURN(take(h, h->ranges, h->number, &h->lead));
+    SPS_TRY_RETURN(take(h, h->ranges, h->number, &h->trail));
+    SPS_TRY_RETURN(take(h, h->rows.nrow, h->number, &h->sum));
+    SPS_TRY_RETURN(take(h, h->super.A->ncol, h->number, &h->packed));
+    SPS_TRY_RETURN(take(h, 1, sizeof(unsigned), &h->done));
+    return clear(h, h->done, sizeof(unsigned));
+}
+
+/* has and before: work arrays of nrow and nrow + 1 elements. */
+sps_status fill(sps_hot_plan *h, int32_t *has, int64_t *before)
+{
+    sps_context *ctx = h->super.ctx;
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+    int64_t nrow = h->rows.nrow;
+
+    SPS_TRY_RETURN(with_types(h->super.A, [&](auto A) -> sps_status {
+        mark_rows<<<grid_of(nrow), 256, 0, stream>>>(
+            A.rowptr, nrow, has, (unsigned long long *)h->rows.heads);
+        SPS_LAUNCHED(ctx);
+        return SPS_OK;
+    }));
+    SPS_TRY_RETURN(spsi_cuda_scan(ctx, has, nrow, before));
+    SPS_TRY_RETURN(ctx->backend->download(ctx, &h->rows.filled, before + nrow,
+                                          sizeof *before));
+    list_rows<<<grid_of(nrow), 256, 0, stream>>>(has, before, nrow,
+                                                 h->rows.row);
+    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(with_types(h->super.A, [&](auto A) -> sps_status {
+        find_first<<<grid_of(h->ranges), 256, 0, stream>>>(
+            A.rowptr, h->rows.row, h->rows.filled, h->reach, h->ranges,
+            h->first);
+        SPS_LAUNCHED(ctx);
+        return SPS_OK;
+    }));
+    return spsi_cuda_wait(ctx);
+}
+
+} // namespace
+
+sps_status spsi_cuda_hot_rows(sps_hot_plan *h, int64_t step, int64_t workers)
+{
+    const sps_csr_local *A = h->super.A;
+    sps_context *ctx = h->super.ctx;
+    size_t has_bytes = (size_t)A->nrow * sizeof(int32_t);
+    size_t before_bytes = (size_t)(A->nrow + 1) * sizeof(int64_t);
+    void *has = NULL, *before = NULL;
+    sps_status st;
+
+    h->rows.nrow = A->nrow;
+    h->rows.nnz = A->nnz;
+    h->reach = ceil_div(ceil_div(A->nnz, step), workers) * step;
+    h->ranges = (int32_t)ceil_div(A->nnz, h->reach);
+    SPS_TRY(take_all(h));
+    SPS_TRY(spsi_cuda_alloc(ctx, has_bytes, &has));
+    SPS_TRY(spsi_cuda_alloc(ctx, before_bytes, &before));
+    SPS_TRY(fill(h, (int32_t *)has, (int64_t *)before));
+fail:
+    if (has) spsi_cuda_release(ctx, has, has_bytes);
+    if (before) spsi_cuda_release(ctx, before, before_bytes);
+    return st;
+}
+
+void spsi_cuda_hot_clear(sps_hot_plan *h)
+{
+    give(h, spsi_row_heads_words(h->rows.nnz), sizeof(uint64_t),
+         &h->rows.heads);
+    give(h, h->rows.nrow, sizeof(int32_t), &h->rows.row);
+    give(h, h->ranges, sizeof(int32_t), &h->first);
+    give(h, h->ranges, sizeof(int32_t), &h->open);
+    give(h, h->ranges, h->number, &h->lead);
+    give(h, h->ranges, h->number, &h->trail);
+    give(h, h->rows.nrow, h->number, &h->sum);
+    give(h, h->super.A->ncol, h->number, &h->packed);
+    give(h, 1, sizeof(unsigned), &h->done);
+    spsi_cuda_column_plan_clear(h->super.ctx, &h->columns);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* row_plan.cu - groups rows into blocks on the device, one warp per chunk of
+ * rows; the rules are those of formats/row_blocks.h, the result is the same as
+ * that of tests/formats/host_row_blocks.c.
+ *
+ * A warp holds the offsets of 32 rows.  Each lane tests whether its row i still
+ * fits the block that began at row r; the first lane for which it does not
+ * closes the block.  The same offsets are used for the following blocks.  One
+ * pass counts, the host computes the prefix sums over the chunks, another pass
+ * writes. */
+#include "cuda/plan/row_plan.h"
+#include "cuda/base/csr_view.cuh"
+
+namespace {
+
+/* Offsets of the rows base .. base + 31, one per lane, and of their ends. */
+template <class I> struct window {
+    const I *__restrict__ ptr;
+    int64_t nrow, base;
+    I begin, end;
+
+    __device__ __forceinline__ void move(int64_t to)
+    {
+        int64_t i = to + threadIdx.x % 32;
+
+        base = to;
+        begin = ptr[i < nrow ? i : nrow];
+        end = ptr[i + 1 < nrow ? i + 1 : nrow];
+    }
+    __device__ __forceinline__ I begin_of(int64_t i) const
+    {
+        return __shfl_sync(all_lanes, begin, (int)(i - base));
+    }
+    __device__ __forceinline__ I end_of(int64_t i) const
+    {
+        return __shfl_sync(all_lanes, end, (int)(i - base));
+    }
+    /* Returns the row after the last of the block that begins at row r with
+     * entry first; the window advances until it contains that row. */
+    __device__ __forceinline__ int64_t close(int64_t r, I first, int64_t last,
+                                             const sps_row_rule &rule)
+    {
+        for (;; move(base + 32)) {
+            int64_t i = base + threadIdx.x % 32;
+            bool goes = i <= r ||
+                        (i < last && i - r < rule.rows &&
+                         begin - first < rule.size &&
+                         end - first <= rule.size && end - begin <= rule.alone);
+            unsigned stop = ~__ballot_sync(all_lanes, goes);
+
+            if (stop) return base + __ffs((int)stop) - 1;
+        }
+    }
+};
+
+template <bool WRITE, class I>
+__global__ void __launch_bounds__(128)
+group(const I *__restrict__ ptr, int64_t nrow, sps_row_rule rule,
+      sps_row_tally *tally, sps_row_blocks b)
+{
+    int64_t chunk = ((int64_t)blockIdx.x * 128 + threadIdx.x) / 32;
+    int64_t r = chunk * SPS_ROW_CHUNK, last = r + SPS_ROW_CHUNK, end;
+    int lane = (int)threadIdx.x % 32;
+    window<I> see = {ptr, nrow, 0, 0, 0};
+    sps_row_tally at = {};
+
+    if (r >= nrow) return; /* the whole warp returns */
+    if (last > nrow) last = nrow;
+    if (WRITE) at = tally[chunk];
+    see.move(r);
+    for (; r < last; r = end) {
+        if (r == see.base + 32) see.move(r);
+
+        I first = see.begin_of(r), length = see.end_of(r) - first;
+        I entries = length;
+        bool is_long = length > rule.reach;
+        int64_t pieces = 1;
+
+        end = r + 1;
+        if (is_long) {
+            pieces = ceil_div(length, rule.reach);
+        } else if (length <= rule.alone) {
+            end = see.close(r, first, last, rule);
+            entries = see.begin_of(end) - first;
+        }
+        for (int64_t w = lane; WRITE && w < pieces; w += 32) {
+            sps_row_block block = {(int64_t)first + w * rule.reach,
+                                   (int32_t)r, 0};
+
+            block.what = is_long
+                ? (uint32_t)SPS_ROWS_LONG << 30 | (uint32_t)at.longs
+                : spsi_row_block_what(end - r == 1 && length > 0
+                                      ? SPS_ROWS_VECTOR : SPS_ROWS_STREAM,
+                                      (uint32_t)(end - r), (uint32_t)entries);
+            b.block[at.blocks + w] = block;
+        }
+        at.blocks += pieces;
+        if (!is_long) continue;
+        if (WRITE && lane == 0) b.part[at.longs] = at.parts;
+        at.longs++;
+        at.parts += pieces;
+    }
+    if (!WRITE && lane == 0) tally[chunk] = at;
+    if (WRITE && lane == 0 && last == nrow) b.part[at.longs] = at.parts;
+}
+
+template <bool WRITE>
+sps_status pass(const sps_row_plan *plan, sps_row_tally *tally)
+{
+    sps_context *ctx = plan->super.ctx;
+    int64_t chunks = spsi_row_blocks_chunks(plan->super.A->nrow);
+
+    return with_types(plan->super.A, [&](auto A) -> sps_status {
+        group<WRITE><<<(unsigned)ceil_div(chunks, 4), 128, 0,
+                       spsi_cuda_state(ctx)->stream>>>(
+            A.rowptr, A.nrow, plan->rule, tally, plan->blocks);
+        SPS_LAUNCHED(ctx);
+        return SPS_OK;
+    });
+}
+
+template <class P>
+sps_status take(sps_row_plan *plan, int64_t count, P **p_p)
+{
+    size_t bytes = (size_t)count * sizeof(P);
+    void *p = NULL;
+
+    if (count == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_alloc(plan->super.ctx, bytes, &p));
+    plan->super.bytes += bytes;
+    *p_p = (P *)p;
+    return SPS_OK;
+}
+
+template <class P> void give(sps_row_plan *plan, int64_t count, P **p_p)
+{
+    if (*p_p)
+        spsi_cuda_release(plan->super.ctx, *p_p, (size_t)count * sizeof(P));
+    *p_p = NULL;
+}
+
+/* Counts, computes the prefix sums, allocates the arrays and writes the
+ * blocks. */
+sps_status fill(sps_row_plan *plan, sps_row_tally *tally,
+                sps_row_tally *host, int64_t chunks)
+{
+    sps_context *ctx = plan->super.ctx;
+    size_t bytes = (size_t)chunks * sizeof *host;
+    sps_row_blocks *b = &plan->blocks;
+    sps_row_tally sum;
+    double *partial = NULL;
+
+    SPS_TRY_RETURN(pass<false>(plan, tally));
+    SPS_TRY_RETURN(ctx->backend->download(ctx, host, tally, bytes));
+    sum = spsi_row_blocks_scan(host, chunks);
+    SPS_TRY_RETURN(ctx->backend->upload(ctx, tally, host, bytes));
+    b->count = sum.blocks;
+    b->longs = sum.longs;
+    b->parts = sum.parts;
+    SPS_TRY_RETURN(take(plan, b->count, &b->block));
+    SPS_TRY_RETURN(take(plan, b->longs + 1, &b->part));
+    SPS_TRY_RETURN(take(plan, b->parts, &partial));
+    plan->partial = partial;
+    SPS_TRY_RETURN(take(plan, b->longs, &plan->arrived));
+    if (b->longs > 0)
+        SPS_CUDA(ctx, cudaMemsetAsync(plan->arrived, 0,
+                                      (size_t)b->longs * sizeof(unsigned),
+                                      spsi_cuda_state(ctx)->stream));
+    return pass<true>(plan, tally);
+}
+
+} // namespace
+
+sps_status spsi_cuda_row_plan_fill(sps_row_plan *plan)
+{
+    sps_context *ctx = plan->super.ctx;
+    int64_t chunks = spsi_row_blocks_chunks(plan->super.A->nrow);
+    size_t bytes = (size_t)chunks * sizeof(sps_row_tally);
+    void *tally = NULL, *host = NULL;
+    sps_status st;
+
+    if (chunks == 0) return SPS_OK;
+    SPS_TRY(spsi_new(ctx, bytes, &host));
+    SPS_TRY(spsi_cuda_alloc(ctx, bytes, &tally));
+    SPS_TRY(fill(plan, (sps_row_tally *)tally, (sps_row_tally *)host,
+                 chunks));
+    /* Kernels still queued read the tallies. */
+    SPS_TRY(spsi_cuda_wait(ctx));
+fail:
+    if (tally) spsi_cuda_release(ctx, tally, bytes);
+    spsi_free(ctx, host);
+    return st;
+}
+
+void spsi_cuda_row_plan_clear(sps_row_plan *plan)
+{
+    sps_row_blocks *b = &plan->blocks;
+    double *partial = (double *)plan->partial;
+
+    give(plan, b->count, &b->block);
+    give(plan, b->longs + 1, &b->part);
+    give(plan, b->parts, &partial);
+    plan->partial = NULL;
+    give(plan, b->longs, &plan->arrived);
+}

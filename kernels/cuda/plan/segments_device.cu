@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* segments_device.cu - divides rows into segments on the device: compares the
+ * columns of groups of rows (one read of the columns), counts the segments of
+ * each row, prefix sums over the rows, one pass that writes the lists, and a
+ * bisection for the first row of each range.  Moves about 90 bytes per row
+ * besides the columns. */
+#include "cuda/plan/segments_device.h"
+
+#include "cuda/base/device.cuh"
+#include "cuda/base/scan.h"
+
+namespace {
+
+/* Per row: segments, slots, joins, cost; per group: whether its rows differ. */
+enum { SEGMENTS, SLOTS, JOINS, COST, ODD, LISTS };
+
+struct work {
+    int32_t *count[LISTS];
+    int64_t *at[LISTS];
+    void *memory;
+    size_t bytes;
+};
+
+sps_status work_take(sps_context *ctx, int64_t nrow, work *w)
+{
+    size_t n = (size_t)nrow + 1;
+
+    w->bytes = LISTS * n * (sizeof(int64_t) + sizeof(int32_t));
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, w->bytes, &w->memory));
+    for (int l = 0; l < LISTS; l++) {
+        w->at[l] = (int64_t *)w->memory + l * n;
+        w->count[l] = (int32_t *)((int64_t *)w->memory + LISTS * n) + l * n;
+    }
+    return SPS_OK;
+}
+
+/* s.alike[g]: whether all rows of group g have the same columns; w.count[ODD]:
+ * the opposite.  Eight lanes per group; all lanes of a warp take part in the
+ * ballots. */
+template <class I>
+__global__ void __launch_bounds__(256)
+compare_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
+               sps_segments s, work w)
+{
+    int64_t g = ((int64_t)blockIdx.x * 256 + threadIdx.x) / 8;
+    int l = (int)threadIdx.x % 8, size = s.limits.group;
+    bool same = true;
+
+    if (g < s.groups) {
+        int64_t first = rowptr[g * size];
+        int64_t length = rowptr[g * size + 1] - first;
+
+        for (int r = 1; r < size; r++) {
+            int64_t from = rowptr[g * size + r];
+
+            same = same && rowptr[g * size + r + 1] - from == length;
+            for (int64_t p = l; same && p < length; p += 8)
+                same = col[first + p] == col[from + p];
+        }
+    }
+    unsigned votes = __ballot_sync(all_lanes, same);
+
+    if (g > s.groups || l > 0) return;
+    /* The incomplete last group counts as not alike. */
+    same = g < s.groups && (votes >> threadIdx.x % 32 & 255) == 255;
+    s.alike[g] = same;
+    if (g < s.groups) w.count[ODD][g] = !same;
+}
+
+__device__ __forceinline__ bool is_alike(const sps_segments &s, int64_t i)
+{
+    return !s.alike || s.alike[i / s.limits.group];
+}
+
+template <class I>
+__global__ void __launch_bounds__(256)
+count_kernel(const I *__restrict__ rowptr, int64_t nrow, sps_segments s,
+             work w)
+{
+    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (i >= nrow) return;
+    int64_t length = (int64_t)rowptr[i + 1] - rowptr[i];
+    int64_t pieces = spsi_segments_of(length, is_alike(s, i), s.limits);
+
+    w.count[SEGMENTS][i] = (int32_t)pieces;
+    w.count[SLOTS][i] = pieces > 1 ? (int32_t)pieces : 0;
+    w.count[JOINS][i] = pieces > 1;
+    w.count[COST][i] = spsi_segments_cost(length, s.limits);
+}
+
+template <class I>
+__global__ void __launch_bounds__(256)
+fill_kernel(const I *__restrict__ rowptr, int64_t nrow, work w,
+            sps_segments s)
+{
+    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (i < nrow)
+        spsi_segments_row(&s, i, rowptr[i], (int64_t)rowptr[i + 1] - rowptr[i],
+                          is_alike(s, i), w.at[SEGMENTS][i], w.at[SLOTS][i],
+                          w.at[JOINS][i]);
+}
+
+/* Range r begins with the first row i with before[i] >= r / ranges of the total
+ * cost. */
+__global__ void __launch_bounds__(256)
+range_kernel(const int64_t *__restrict__ before, int64_t nrow, sps_segments s)
+{
+    int64_t r = (int64_t)blockIdx.x * 256 + threadIdx.x, low = 0, high = nrow;
+
+    if (r > s.ranges) return;
+    int64_t want = r * before[nrow] / s.ranges;
+
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+
+        if (before[middle] < want) low = middle + 1;
+        else high = middle;
+    }
+    s.range[r] = r < s.ranges ? low : nrow;
+}
+
+sps_status take(sps_context *ctx, int64_t count, size_t size, void *p_p,
+                size_t *bytes)
+{
+    *bytes += (size_t)count * size;
+    return count ? spsi_cuda_alloc(ctx, (size_t)count * size, (void **)p_p)
+                 : SPS_OK;
+}
+
+/* Allocates the lists, whose lengths are the totals of the prefix sums. */
+sps_status open_lists(sps_context *ctx, int64_t nrow, const work &w,
+                      sps_segments *s, size_t *bytes)
+{
+    int64_t *total[] = { &s->count, &s->slots, &s->joins };
+
+    for (int l = 0; l < 3; l++)
+        SPS_CUDA(ctx, cudaMemcpyAsync(total[l], w.at[l] + nrow,
+                                      sizeof(int64_t), cudaMemcpyDeviceToHost,
+                                      spsi_cuda_state(ctx)->stream));
+    SPS_TRY_RETURN(spsi_cuda_wait(ctx));
+    if (s->slots > INT32_MAX)
+        return spsi_fail(ctx, SPS_EUNFIT, "%lld segments of split rows: at "
+                         "most 2^31 - 1 are served", (long long)s->slots);
+    SPS_TRY_RETURN(take(ctx, s->count, sizeof *s->segment, &s->segment,
+                        bytes));
+    return take(ctx, s->joins, sizeof *s->join, &s->join, bytes);
+}
+
+/* Fills s->alike and counts the groups whose rows differ. */
+template <class I>
+sps_status compare(sps_context *ctx, const I *rowptr, const int32_t *col,
+                   const work &w, sps_segments *s)
+{
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+
+    compare_kernel<<<(unsigned)ceil_div(s->groups + 1, 32), 256, 0, stream>>>(
+        rowptr, col, *s, w);
+    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(spsi_cuda_scan(ctx, w.count[ODD], s->groups, w.at[ODD]));
+    SPS_CUDA(ctx, cudaMemcpyAsync(&s->odd, w.at[ODD] + s->groups,
+                                  sizeof s->odd, cudaMemcpyDeviceToHost,
+                                  stream));
+    return spsi_cuda_wait(ctx);
+}
+
+template <class I>
+sps_status build(sps_context *ctx, const I *rowptr, const sps_csr_local *A,
+                 const work &w, sps_segments *s, size_t *bytes)
+{
+    int64_t nrow = A->nrow;
+    unsigned grid = (unsigned)ceil_div(nrow, 256);
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+
+    if (s->alike) SPS_TRY_RETURN(compare(ctx, rowptr, A->col, w, s));
+    if (grid) {
+        count_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, *s, w);
+        SPS_LAUNCHED(ctx);
+    }
+    for (int l = 0; l < (s->range ? ODD : COST); l++)
+        SPS_TRY_RETURN(spsi_cuda_scan(ctx, w.count[l], nrow, w.at[l]));
+    SPS_TRY_RETURN(open_lists(ctx, nrow, w, s, bytes));
+    if (grid) {
+        fill_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, w, *s);
+        SPS_LAUNCHED(ctx);
+    }
+    if (s->range) {
+        range_kernel<<<(unsigned)ceil_div(s->ranges + 1, 256), 256, 0,
+                       stream>>>(w.at[COST], nrow, *s);
+        SPS_LAUNCHED(ctx);
+    }
+    return spsi_cuda_wait(ctx);
+}
+
+/* Allocates the arrays whose sizes do not depend on the totals. */
+sps_status open_fixed(sps_context *ctx, int64_t nrow, int64_t ranges,
+                      sps_segments *s, size_t *bytes)
+{
+    if (s->limits.group > 1) {
+        s->groups = nrow / s->limits.group;
+        return take(ctx, s->groups + 1, sizeof *s->alike, &s->alike, bytes);
+    }
+    s->ranges = ranges > 0 ? ranges : 1;
+    return take(ctx, s->ranges + 1, sizeof *s->range, &s->range, bytes);
+}
+
+} // namespace
+
+sps_status spsi_cuda_segments(sps_context *ctx, const sps_csr_local *A,
+                              sps_segments_limits limits, int64_t ranges,
+                              sps_segments *s, size_t *bytes)
+{
+    work w = {};
+    sps_status st;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    s->limits = limits;
+    st = open_fixed(ctx, A->nrow, ranges, s, bytes);
+    if (st == SPS_OK) st = work_take(ctx, A->nrow, &w);
+    if (st == SPS_OK)
+        st = A->rowptr32 ? build(ctx, A->rowptr32, A, w, s, bytes)
+                         : build(ctx, A->rowptr, A, w, s, bytes);
+    if (w.memory) spsi_cuda_release(ctx, w.memory, w.bytes);
+    return st;
+}
+
+void spsi_cuda_segments_clear(sps_context *ctx, sps_segments *s)
+{
+    if (s->segment)
+        spsi_cuda_release(ctx, s->segment, (size_t)s->count *
+                                               sizeof *s->segment);
+    if (s->join)
+        spsi_cuda_release(ctx, s->join, (size_t)s->joins * sizeof *s->join);
+    if (s->range)
+        spsi_cuda_release(ctx, s->range, (size_t)(s->ranges + 1) *
+                                             sizeof *s->range);
+    if (s->alike) spsi_cuda_release(ctx, s->alike, (size_t)s->groups + 1);
+    *s = sps_segments();
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* share_plan.h - shares of entries (kernels/formats/shares.h) in device memory,
+ * built there, with the same result as on the host.  A loop over the offsets on
+ * the host would cost as much as 20 to 100 of the products that use it. */
+#ifndef SPS_CUDA_SHARE_PLAN_H
+#define SPS_CUDA_SHARE_PLAN_H
+
+#include "plan/kernel.h"
+#include "formats/shares.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SPS_SHARE_SIZES 3 /* maximal number of sizes counted at once */
+
+typedef struct sps_share_plan {
+    sps_plan super;
+    int lanes, pairs, strips;  /* how the columns are divided: `strips` slices,
+                                  `pairs` pairs for each of `lanes` lanes */
+    int64_t ld;                /* leading dimension of part: whole slices of the
+                                  plan's width */
+    sps_shares shares;         /* this and the following arrays are in device
+                                  memory */
+    double *part;
+    unsigned *arrived;         /* counter per span and slice; 0 between runs */
+    char *memory;              /* the allocation that contains all of them */
+    size_t bytes;
+} sps_share_plan;
+
+/* Counts the shares, spans, parts and rows for several share sizes; given are
+ * s[n].size and a team, the same for all, a power of two.  Synchronises; the
+ * scratch memory of the context keeps data for the fill. */
+sps_status spsi_cuda_shares_tally(sps_context *ctx, const sps_csr_local *A,
+                                  int sizes, sps_shares *s);
+/* Fills the arrays of s, number n of the last tally, if the scratch memory has
+ * not been used since; s->share must be zeroed.  Does not synchronise. */
+sps_status spsi_cuda_shares_fill(sps_context *ctx, const sps_csr_local *A,
+                                 int n, const sps_shares *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

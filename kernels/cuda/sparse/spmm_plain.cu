@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmm_plain.cu - Y = alpha A X + beta Y by rows (plain_rows.cuh); fits any
+ * matrix and serves to verify the other kernels.
+ *
+ * Bytes: A once per slice of 32 columns, Y once, rows of X again whenever L1
+ * and L2 have evicted them. */
+#include "cuda/sparse/plain_rows.cuh"
+
+extern "C" const sps_kernel spsi_kernel_spmm_plain;
+
+namespace {
+
+/* The number of threads was measured: doc/log/spmm-rode.md. */
+struct sum_of_doubles {
+    static constexpr int threads = 768;
+    double s = 0;
+
+    __device__ __forceinline__ void add(double a, double x)
+    {
+        s = fma(a, x, s);
+    }
+};
+
+struct to_block {
+    blocks<double> b;
+
+    __device__ __forceinline__ void begin() { b.resolve(); }
+    template <bool PAIRED>
+    __device__ __forceinline__ void pair(int64_t i, int c, int left,
+                                         const sum_of_doubles *sum) const
+    {
+        double *to = b.y + i * b.ldy + c;
+        double2 old = make_double2(0.0, 0.0);
+
+        if (b.fused) {
+            to[0] = b.join(sum[0].s, to, i);
+            if (left > 1) to[1] = b.join(sum[1].s, to + 1, i);
+            return;
+        }
+        if (b.beta != 0) old = load_pair<PAIRED>(to, left);
+        store_pair<PAIRED>(to, left, make_double2(b.join(sum[0].s, &old.x),
+                                                  b.join(sum[1].s, &old.y)));
+    }
+};
+
+sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
+    if (trivial(plan, args)) return scale_only(args);
+    return walk_plain<sum_of_doubles>(plan->ctx, plan->A, args->X,
+                                      paired(args->X) && paired(args->Y),
+                                      to_block{blocks_of(args)});
+}
+
+bool fits(const sps_problem *p, const char **why_not)
+{
+    (void)p;
+    (void)why_not;
+    return true;
+}
+
+/* The model has a time per entry of the longest row (`serial`), since one group
+ * of lanes processes a row, however long it is. */
+double cost(const sps_problem *p)
+{
+    return predicted(p, {1.32, 0.62, 1.1e-12, 0.1, 1, 1.74e-7, 0}) +
+           (p->k == 1 ? 6e-6 : 0);
+}
+
+sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+{
+    return spsi_plan_new(ctx, &spsi_kernel_spmm_plain, p, sizeof(sps_plan),
+                         plan_p);
+}
+
+} // namespace
+
+SPS_DEFINE(sps_kernel, spsi_kernel_spmm_plain) = {
+    .name = "spmm.plain",
+    .op = SPS_OP_SPMM,
+    .where = SPS_CUDA,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .fuses = true,
+    .fits = fits,
+    .cost = cost,
+    .plan = plan,
+    .spmm = spmm,
+    .sddmm = NULL,
+    .refresh = NULL,
+    .destroy = NULL,
+};

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmm_rode.cu - Y = alpha A X + beta Y after RoDe (Pang et al., "RoDe: A Row
+ * Decomposition-based Approach for Sparse Matrix Multiplication on GPUs", PPoPP
+ * 2024); each row of Y is written by one group of lanes.
+ *
+ * RoDe divides each row into blocks of 32 entries and a residue, processed by
+ * two kernels that clear Y and then add to it by atomics.  Here a whole row is
+ * summed by one group of lanes and stored once; only rows much longer than
+ * others are divided into segments (kernels/formats/segments.h), whose partial
+ * sums are added in order.  Rows with the same columns, such as those of the
+ * unknowns of one node, are summed together: each row of X is loaded once for
+ * two or three of them.  Kernels: spmm_rode.cuh.
+ *
+ * If row lengths are similar and the columns of neighbouring rows differ, no
+ * plan data are needed.  Bytes: A and Y once, rows of X again whenever L1 and
+ * L2 have evicted them. */
+#include <cmath>
+#include <type_traits>
+
+#include "cuda/plan/segments_device.h"
+#include "cuda/sparse/spmm_rode.cuh"
+
+extern "C" const sps_kernel spsi_kernel_spmm_rode;
+
+namespace {
+
+/* One thread block fills a multiprocessor, so that all its rows share the L1
+ * cache; fewer threads if each processes several rows.  Neighbouring blocks
+ * process neighbouring runs of consecutive rows: long enough that rows share X
+ * in L1, short enough that the rows of X in use on the whole device stay in L2;
+ * measured in doc/log/spmm-rode.md. */
+constexpr int threads = 768, group_threads = 512;
+constexpr int run_bytes = 48 << 10;
+constexpr double kept_in_l2 = 18e6; /* bytes of X that stay in L2 besides the
+                                       streamed data */
+constexpr double wide_window = 6e6; /* the same if a row of X is three cache
+                                       lines */
+constexpr double hopeless = 1e8;    /* window in bytes that no pass is narrow
+                                       enough to keep in L2 */
+
+struct rode_plan {
+    sps_segments_plan base;    /* no segments if every row is short */
+    int64_t bandwidth;
+    int64_t ld;                /* leading dimension of the partial sums */
+    void *part;                /* slots x ld numbers */
+    size_t part_bytes;
+};
+
+/* Rows of a run: about run_bytes of X, a multiple of the rows that a thread
+ * block processes at a time, and several runs per multiprocessor.  bytes: of a
+ * row of the block. */
+int run_of(const sps_context *ctx, int64_t nrow, size_t bytes)
+{
+    int step = threads / (bytes <= 192 ? 4 : bytes <= 384 ? 8 : 16);
+    int run = (int)(run_bytes / (bytes < 64 ? 64 : bytes)) / step * step;
+
+    if (run < step) run = bytes > 768 ? 144 : step;
+    while (run > step && ceil_div(nrow, run) < 4 * spsi_cuda_state(ctx)->sms)
+        run -= step;
+    return run;
+}
+
+/* Groups of rows per run: as many as a thread block processes at a time, or
+ * four times as many if rows of the block have more than 48 vectors. */
+int run_of_groups(int lumps)
+{
+    int lanes = lumps <= 8 ? 4 : lumps <= 24 ? 8 : 16;
+
+    return group_threads / lanes * (lumps > 48 ? 2 : 1);
+}
+
+template <class T> pieces_of<T> pieces(const rode_plan *r)
+{
+    const sps_segments *s = &r->base.parts;
+
+    return { s->segment, s->count, (T *)r->part, r->ld };
+}
+
+/* The last row of X; after it there may be no memory. */
+int32_t last_row(const rode_plan *r)
+{
+    return (int32_t)(r->base.super.A->ncol - 1);
+}
+
+/* Arguments of a launch besides the plan. */
+template <class T> struct job {
+    const rode_plan *r;
+    padded_blocks<T> b;
+    int width;                 /* of a slice of columns */
+    ranges_of ranges;
+};
+
+template <int L, int C, int W, form F, class T, class V, class S>
+sps_status run_segments(const job<T> &o, const int32_t *col, const V *val,
+                        S stride)
+{
+    sps_context *ctx = o.r->base.super.ctx;
+    int64_t count = o.r->base.parts.count;
+    dim3 grid((unsigned)ceil_div(count, 8), (unsigned)ceil_div(o.b.k, o.width));
+
+    if (count == 0) return SPS_OK;
+    segments_kernel<L, C, W, F, T, V>
+        <<<grid, 256, 0, spsi_cuda_state(ctx)->stream>>>(
+            col, val, last_row(o.r), o.b, pieces<T>(o.r), o.width, stride);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* Smaller thread blocks if larger ones would leave multiprocessors idle;
+ * without a list of ranges, a run is then as many rows as a block processes at
+ * a time. */
+int block_of(ranges_of *ranges, int64_t items, int lanes, int most, int sms)
+{
+    int block = most;
+
+    while (block > 96 && items * lanes < (int64_t)block * 2 * sms) block /= 2;
+    if (block < most && !ranges->first) {
+        ranges->run = block / lanes;
+        ranges->count = (int)ceil_div(items, ranges->run);
+    }
+    return block;
+}
+
+/* R rows of A per group of L lanes. */
+template <int L, int C, int W, int R, form F, class T, class I, class V>
+sps_status launch(const job<T> &o, const matrix<I, V> &A)
+{
+    constexpr int batch = L > 8 ? L : 8, THREADS = R > 1 ? group_threads
+                                                         : threads;
+    constexpr int U = depth<C, W> < batch ? depth<C, W> : batch;
+    sps_context *ctx = o.r->base.super.ctx;
+    int sms = spsi_cuda_state(ctx)->sms;
+    ranges_of ranges = o.ranges;
+    int block = block_of(&ranges, A.nrow / R, L, THREADS, sms);
+    int grid = THREADS / block * sms;
+    constexpr form some = F == FULL ? PADDED : F; /* in form FULL the groups
+                                                     hold their vectors in
+                                                     different orders, but here
+                                                     their sums are added */
+    std::conditional_t<W == 1, uint64_t, uint32_t> stride;
+
+    stride = (decltype(stride))(o.b.ldx * (int64_t)sizeof(T));
+    /* For segments, 8 lanes with one vector each (128 contiguous bytes) are
+     * faster. */
+    if (L == 4 && C == 2 && W > 1 && o.width > 6 * W)
+        SPS_TRY_RETURN((run_segments<8, 1, W, some>(o, A.col, A.val,
+                                                    stride)));
+    else
+        SPS_TRY_RETURN((run_segments<L, C, W, some>(o, A.col, A.val,
+                                                    stride)));
+    if (grid > ranges.count) grid = ranges.count;
+    if (grid == 0) return SPS_OK;
+    rows_kernel<THREADS, L, C, W, F, U, R>
+        <<<(unsigned)grid, (unsigned)block, 0, spsi_cuda_state(ctx)->stream>>>(
+            A, last_row(o.r), o.b, ranges, o.width, stride);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* No tests of columns are needed if the slices fill their shape, or if the
+ * memory after the last column may be read.  Shapes of three vectors with 8
+ * and more lanes are faster with tests than with three addresses (R-MAT, 33
+ * columns: 1.46 ms instead of 1.52). */
+template <int L, int C, int W, int R, class T, class I, class V>
+sps_status run(const job<T> &o, const matrix<I, V> &A)
+{
+    if constexpr (sizeof(I) == 4 && W > 1) {
+        if constexpr (C == 2)
+            if (o.width == L * C * W && o.b.k % o.width == 0)
+                return launch<L, C, W, R, FULL>(o, A);
+        if constexpr (C < 3 || L == 4)
+            if (o.b.padded || o.b.k % W == 0)
+                return launch<L, C, W, R, PADDED>(o, A);
+    }
+    return launch<L, C, W, R, BARE>(o, A);
+}
+
+template <class T>
+sps_status join_rows(const rode_plan *r, const blocks<T> &b)
+{
+    const sps_segments *s = &r->base.parts;
+    sps_context *ctx = r->base.super.ctx;
+    int width = power_above(b.k < 32 ? b.k : 32);
+    dim3 grid((unsigned)s->joins, (unsigned)ceil_div(b.k, width));
+
+    if (s->joins == 0) return SPS_OK;
+    joins_kernel<T><<<grid, 256, 0, spsi_cuda_state(ctx)->stream>>>(
+        s->join, pieces<T>(r), b, width);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* One number per load, if blocks are not 16-byte aligned: more lanes per row,
+ * so that their loads are equally contiguous. */
+template <class T, class I, class V>
+sps_status run_any(const job<T> &o, const matrix<I, V> &A)
+{
+    constexpr int most = 1024 / sizeof(T); /* columns of a slice at most */
+
+    if constexpr (sizeof(I) == 4) {
+        if (o.width <= 4) return run<4, 1, 1, 1>(o, A);
+        if (o.width <= 8) return run<8, 1, 1, 1>(o, A);
+    }
+    if (o.width <= 16) return run<8, 2, 1, 1>(o, A);
+    if constexpr (sizeof(I) == 4)
+        if (o.width <= 32) return run<16, 2, 1, 1>(o, A);
+    if (o.width <= 64) return run<32, 2, 1, 1>(o, A);
+    return run<32, most / 32, 1, 1>(o, A);
+}
+
+/* The smallest kernel shape that holds the vectors of a slice; there are more
+ * shapes for matrices below 2^31 entries. */
+template <class T, class I, class V>
+sps_status run_aligned(const job<T> &o, const matrix<I, V> &A, int lumps)
+{
+    constexpr int W = 16 / sizeof(T);
+
+    if constexpr (sizeof(I) == 4) {
+        if (lumps <= 2) return run<2, 1, W, 1>(o, A);
+        if (lumps > 8 && lumps <= 12) return run<4, 3, W, 1>(o, A);
+        if (lumps > 16 && lumps <= 24) return run<8, 3, W, 1>(o, A);
+        if (lumps > 32 && lumps <= 48) return run<16, 3, W, 1>(o, A);
+    }
+    if (lumps <= 4) return run<4, 1, W, 1>(o, A);
+    if (lumps <= 8) return run<4, 2, W, 1>(o, A);
+    if (lumps <= 16) return run<8, 2, W, 1>(o, A);
+    if (lumps <= 32) return run<16, 2, W, 1>(o, A);
+    return run<32, 2, W, 1>(o, A);
+}
+
+/* Groups of R rows with the same columns. */
+template <int R, class T, class V>
+sps_status run_groups(const job<T> &o, const matrix<int32_t, V> &A, int lumps)
+{
+    constexpr int W = 16 / sizeof(T);
+
+    if (lumps <= 4) return run<4, 1, W, R>(o, A);
+    if (lumps <= 8) return run<4, 2, W, R>(o, A);
+    if (lumps <= 16) return run<8, 2, W, R>(o, A);
+    if (lumps <= 24) return run<8, 3, W, R>(o, A);
+    if (lumps <= 32) return run<16, 2, W, R>(o, A);
+    if (lumps <= 48) return run<16, 3, W, R>(o, A);
+    return run<32, 2, W, R>(o, A);
+}
+
+/* Vectors per slice if k columns are divided into as few slices as possible, of
+ * at most 64 vectors, equal except for the last.  The last slice, too, must
+ * fill the L (C - 1) vectors that its shape does not test: half the power of
+ * two at or above the number of vectors. */
+int lumps_of(int k, int W)
+{
+    for (int strips = (int)ceil_div(k, 64 * W);; strips++) {
+        int lumps = (int)ceil_div(ceil_div(k, strips), W);
+        int last = k - (strips - 1) * lumps * W;
+        int whole = lumps > 4 ? power_above(lumps) / 2 : 0;
+
+        if (strips == 1 || (last > 0 && last >= whole * W)) return lumps;
+    }
+}
+
+/* Ranges over `items` rows or groups of rows. */
+ranges_of ranges_for(const rode_plan *r, int64_t items, int each)
+{
+    const sps_segments *s = &r->base.parts;
+    bool all = s->odd == 0 &&
+               s->groups * s->limits.group == r->base.super.A->nrow;
+
+    return { s->range, all ? NULL : s->alike,
+             s->range ? (int)s->ranges : (int)ceil_div(items, each), each,
+             s->limits.group, s->limits.cut };
+}
+
+/* Chooses the ranges and the kind of kernel.  Groups of rows need 32-bit
+ * offsets I, and values in the type of the blocks. */
+template <class I, class T, class V>
+sps_status choose(job<T> &o, const matrix<I, V> &A, bool aligned, int lumps)
+{
+    const rode_plan *r = o.r;
+    int group = r->base.parts.limits.group;
+    int each = run_of(r->base.super.ctx, A.nrow, o.b.k * sizeof(T));
+
+    if constexpr (sizeof(I) == 4 && sizeof(T) == sizeof(V))
+        if (aligned && group > 1) {
+            each = run_of_groups(lumps);
+            o.ranges = ranges_for(r, A.nrow / group, each);
+            return group == 2 ? run_groups<2>(o, A, lumps)
+                              : run_groups<3>(o, A, lumps);
+        }
+    o.ranges = ranges_for(r, A.nrow, each);
+    return aligned ? run_aligned(o, A, lumps) : run_any(o, A);
+}
+
+/* Columns of one pass over A.  Rows of X within a bandwidth of the current row
+ * are used again.  If a narrower pass keeps them in L2, and A is small compared
+ * with X, reading A again costs less (7-point 160^3, where 32 columns stay in
+ * L2: 57 columns take 1.65 ms in two passes, 56 take 1.92 in one). */
+int pass_of(const rode_plan *r, int k, size_t size)
+{
+    const sps_csr_local *A = r->base.super.A;
+    double window = 2.0 * (double)r->bandwidth * (double)size;
+    int fit = window > 0 ? (int)fmin(kept_in_l2 / window, 4096.0) / 32 * 32
+                         : k;
+    int passes = fit >= 32 && k > fit ? (k + fit / 2 - 1) / fit : 1;
+    double again = 12.0 * (double)A->nnz * (passes - 1);
+
+    if (passes == 1 || again > 0.35 * (double)A->nrow * k * (double)size)
+        return k;
+    return (int)ceil_div(ceil_div(k, passes), 8) * 8;
+}
+
+/* Columns of the next pass when `left` are left, at most `most`: up to 512
+ * bytes of a row of X, which use all lanes.  Passes of 256 to 384 bytes leave
+ * lanes idle and are divided if L2 is the limit: if rows of X have three cache
+ * lines (ld) and so many other rows are used before a row is used again that
+ * they do not stay in L2 (wide_window).  33 to 40 columns of doubles are then
+ * divided after 16, others after 32, since a narrow pass requests as many rows
+ * from L2 as a wide one (7-point 160^3: 1 column after 32 others takes 0.42 ms;
+ * on their own 16 take 0.44, 17 0.63, 32 0.80).  One pass is faster with
+ * shorter rows (33 columns with ld 36: 1.08 ms instead of 1.21); if rows of A
+ * are processed in groups, where A is a larger part of the traffic; and if
+ * columns are scattered (hopeless), where the second gather of an entry costs
+ * as much as the first. */
+int next_pass(const rode_plan *r, int left, int most, int64_t ld, size_t size)
+{
+    const int wide = (int)(512 / size), half = wide / 2;
+    const int width = left < most ? left : most;
+    const double window = 2.0 * (double)r->bandwidth * width * (double)size;
+
+    if (r->base.parts.limits.group > 1) return width;
+    if (width > wide) return wide;
+    if (width <= half || width > half + half / 2 || ld < half + half / 2 ||
+        window <= wide_window || window >= hopeless)
+        return width;
+    return width == left && width <= half + half / 4 ? half / 2 : half;
+}
+
+/* narrow: the columns follow those of an earlier pass, so each of their rows of
+ * X is a part of a longer row and touches two sectors rather than one; the
+ * shape with 2 lanes is then not used. */
+template <class T, class V>
+sps_status pass(const rode_plan *r, const padded_blocks<T> &b, bool aligned,
+                bool narrow)
+{
+    constexpr int W = 16 / sizeof(T);
+    const sps_csr_local *A = r->base.super.A;
+    int lumps = lumps_of(b.k, W);
+    job<T> o = { r, b, lumps * W, {} };
+
+    if (narrow && lumps < 3) lumps = 3;
+    SPS_TRY_RETURN(A->rowptr32
+        ? choose(o, matrix_of<int32_t, V>(A), aligned, lumps)
+        : choose(o, matrix_of<int64_t, V>(A), aligned, lumps));
+    return join_rows(r, b);
+}
+
+template <class T, class V>
+sps_status product(const rode_plan *r, const sps_spmm_args *args)
+{
+    constexpr int W = 16 / sizeof(T);
+    const sps_csr_local *A = r->base.super.A;
+    const padded_blocks<T> b = with_padding(blocks_of<T>(args), args);
+    int most = pass_of(r, b.k, sizeof(T));
+    bool aligned = b.ldx % W == 0 && b.ldy % W == 0 &&
+                   (uintptr_t)b.x % 16 == 0 && (uintptr_t)b.y % 16 == 0 &&
+                   (uintptr_t)A->col % 16 == 0 &&
+                   (uintptr_t)A->val % 16 == 0 &&
+                   b.ldx < (int64_t)(UINT32_MAX / sizeof(T));
+
+    for (int c = 0, k; c < b.k; c += k) {
+        k = next_pass(r, b.k - c, most, b.ldx, sizeof(T));
+        SPS_TRY_RETURN((pass<T, V>(r, b.columns(c, k), aligned, c > 0)));
+    }
+    return SPS_OK;
+}
+
+sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
+{
+    const rode_plan *r = (const rode_plan *)plan;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
+    if (trivial(plan, args)) return scale_only(args);
+    if (args->Y->dtype == SPS_F32) return product<float, float>(r, args);
+    return plan->A->dtype == SPS_F64 ? product<double, double>(r, args)
+                                     : product<double, float>(r, args);
+}
+
+/* Builds the lists.  If more than 1/8 of the groups of rows do not have
+ * identical columns, rows are processed singly. */
+sps_status make_lists(rode_plan *r, const sps_problem *p,
+                      sps_segments_limits limits)
+{
+    sps_context *ctx = r->base.super.ctx;
+    sps_segments *s = &r->base.parts;
+    int64_t nrow = p->local->nrow;
+    size_t row = (size_t)p->k * spsi_dtype_size(p->block);
+    int64_t ranges = ceil_div(nrow, run_of(ctx, nrow, row));
+    size_t bytes = 0;
+
+    SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, limits, ranges, s,
+                                      &bytes));
+    if (s->odd * 8 > s->groups) {
+        spsi_cuda_segments_clear(ctx, s);
+        limits.group = 1;
+        bytes = 0;
+        SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, limits, ranges, s,
+                                          &bytes));
+    }
+    r->base.super.bytes += bytes;
+    if (s->slots == 0) return SPS_OK;
+    r->part_bytes = (size_t)(s->slots * r->ld) * spsi_dtype_size(p->block);
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, r->part_bytes, &r->part));
+    r->base.super.bytes += r->part_bytes;
+    return SPS_OK;
+}
+
+sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+{
+    sps_segments_limits limits;
+    rode_plan *r;
+    sps_segments *s;
+
+    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmm_rode, p,
+                                 sizeof(rode_plan), plan_p));
+    r = (rode_plan *)*plan_p;
+    r->ld = ceil_div(p->k, 4) * 4;
+    r->bandwidth = p->f->bandwidth;
+    s = &r->base.parts;
+    s->limits = { INT32_MAX, 0, 1 };
+    if (!spsi_segments_pay(p->f, &limits)) return SPS_OK;
+    SPS_TRY_RETURN(make_lists(r, p, limits));
+    snprintf(r->base.super.detail, sizeof r->base.super.detail,
+             s->limits.group > 1 ? "%d rows at once, %lld segments"
+                                 : "rows beyond %d in %lld segments",
+             s->limits.group > 1 ? (int)s->limits.group : (int)s->limits.cut,
+             (long long)s->count);
+    return SPS_OK;
+}
+
+void destroy(sps_plan *plan)
+{
+    rode_plan *r = (rode_plan *)plan;
+
+    spsi_cuda_segments_clear(plan->ctx, &r->base.parts);
+    if (r->part) spsi_cuda_release(plan->ctx, r->part, r->part_bytes);
+}
+
+bool fits(const sps_problem *p, const char **why_not)
+{
+    if (p->A->nnz <= INT32_MAX && p->A->nrow > INT32_MAX - 4 * threads) {
+        *why_not = "2^31 rows or more with offsets of 32 bits";
+        return false;
+    }
+    return true;
+}
+
+/* The model divides the work per entry by the number of rows with the same
+ * columns, at most 4, although at most three are processed together.  chain:
+ * the latency of a long row, of its segments and of the kernel that adds their
+ * sums, which matters for small matrices only. */
+double cost(const sps_problem *p)
+{
+    const sps_features *f = p->f;
+    const bool split = (f->mean_length > 32 || f->max_length > 128) &&
+                       f->block < 2;
+    const double longest = (double)f->max_length;
+    double chain = longest > 32 ? fmin(longest, 61) : 0;
+
+    chain *= (split ? 4.6e-7 : 2.5e-7) * (p->k > 32 ? 0.72 : 1.0);
+    return predicted(p, {1.4, 0.17, 1.9e-12, 0.04, 0.95, 0, 4}) + chain +
+           (p->k == 1 ? 1e-5 : 0);
+}
+
+} // namespace
+
+SPS_DEFINE(sps_kernel, spsi_kernel_spmm_rode) = {
+    .name = "spmm.rode",
+    .op = SPS_OP_SPMM,
+    .where = SPS_CUDA,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
+             SPS_SINGLE_BLOCKS,
+    .fuses = true,
+    .fits = fits,
+    .cost = cost,
+    .plan = plan,
+    .spmm = spmm,
+    .sddmm = NULL,
+    .refresh = NULL,
+    .destroy = destroy,
+};

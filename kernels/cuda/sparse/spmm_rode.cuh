@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmm_rode.cuh - the kernels of spmm.rode.
+ *
+ * Lanes: L lanes of a warp process a row of X or Y, each with C vectors
+ * (`lumps`) of W numbers (16 bytes, or one number if the blocks are not
+ * aligned); vector q of lane l begins at column W (l + L q) of the slice, so
+ * each load of the L lanes is contiguous.
+ *
+ * rows_kernel: L lanes per row of A, neighbouring rows in neighbouring lanes.
+ * The lanes load entries together, one batch ahead (prefetch), and exchange
+ * them by shuffles.  A thread block processes ranges of consecutive rows, so
+ * that neighbouring rows share rows of X in L1.
+ * segments_kernel: one warp per segment of a long row, 32 / L entries at a
+ * time; their sums are added by a tree over the lanes.
+ * joins_kernel: adds the partial sums of rows that have several segments.
+ *
+ * No atomics; the order of all sums is fixed by the plan. */
+#ifndef SPS_CUDA_SPMM_RODE_CUH
+#define SPS_CUDA_SPMM_RODE_CUH
+
+#include "cuda/sparse/lumps.cuh"
+#include "formats/segments.h"
+
+namespace {
+
+/* Ranges of rows: from a list, or `run` rows each. */
+struct ranges_of {
+    const int64_t *__restrict__ first;   /* count + 1, or NULL */
+    const uint8_t *__restrict__ alike;   /* per group of rows: same columns;
+                                            NULL: all */
+    int count, run, group;
+    int cut;                             /* longer rows are processed as
+                                            segments */
+};
+
+/* Load that does not allocate in L1: A is read only once and must not evict
+ * rows of X.  If `some` is false nothing is read and v is unchanged;
+ * predicated, since a branch would wait for earlier loads. */
+__device__ __forceinline__ void once(const int32_t *p, bool some, int32_t &v)
+{
+    asm("{ .reg .pred q; setp.ne.s32 q, %2, 0;\n\t"
+        "@q ld.global.nc.L1::no_allocate.s32 %0, [%1]; }"
+        : "+r"(v) : "l"(p), "r"((int)some));
+}
+__device__ __forceinline__ void once(const double *p, bool some, double &v)
+{
+    asm("{ .reg .pred q; setp.ne.s32 q, %2, 0;\n\t"
+        "@q ld.global.nc.L1::no_allocate.f64 %0, [%1]; }"
+        : "+d"(v) : "l"(p), "r"((int)some));
+}
+__device__ __forceinline__ void once(const float *p, bool some, float &v)
+{
+    asm("{ .reg .pred q; setp.ne.s32 q, %2, 0;\n\t"
+        "@q ld.global.nc.L1::no_allocate.f32 %0, [%1]; }"
+        : "+f"(v) : "l"(p), "r"((int)some));
+}
+
+/* Number of rows of X for which a lane has loads in flight: 8 loads, as
+ * registers allow. */
+template <int C, int W>
+constexpr int depth = W == 1 ? (C > 8 ? 1 : C > 4 ? 2 : 4)
+                             : (C == 1 ? 8 : C == 2 ? 4 : 2);
+
+/* FULL: columns fill all vectors of all lanes.  PADDED: there is memory after
+ * the columns of every row, and lanes without a column load the last vector
+ * again, which touches no additional sector.  BARE: after the last row of X
+ * there may be no memory, and each load is tested. */
+enum form { FULL, PADDED, BARE };
+
+/* Index of the vector that a lane loads as its q-th.  Two groups of 4 lanes
+ * load 128 bytes, which L1 delivers in one cycle unless both request the same
+ * half of a cache line: so every other group loads its second vector first. */
+template <int L, int C, int W, form F>
+__device__ __forceinline__ int turn(int q, int sub)
+{
+    return F == FULL && L == 4 && C == 2 ? q ^ (sub & 1) : q;
+}
+
+/* Columns in this lane's q-th vector of W, if `left` columns remain from the
+ * lane's first one on.  The result may exceed W (a full vector) or be <= 0 (an
+ * empty one).  With W > 1 only the last vector, q = C - 1, can be partial: the
+ * shape is chosen so. */
+template <int L, int C, int W, form F>
+__device__ __forceinline__ int part(int left, int q)
+{
+    return F == FULL || (W > 1 && q < C - 1) ? W : left - W * L * q;
+}
+
+/* Addresses of a lane's vectors in a row of X, the first at column c: offsets
+ * from one address, or (PADDED) one address each; `end` columns. */
+template <int L, int C, int W, form F, class T> struct places {
+    const char *x[F == PADDED ? C : 1];
+
+    __device__ __forceinline__ places(const blocks<T> &b, int c, int end)
+    {
+        const int last = (end - 1) / W * W;
+
+        x[0] = reinterpret_cast<const char *>(b.x + c);
+        if (F == PADDED)
+#pragma unroll
+            for (int q = 0; q < C; q++)
+                x[q] = reinterpret_cast<const char *>(b.x +
+                                                      min(c + W * L * q, last));
+    }
+    __device__ __forceinline__ const T *at(int q, int sub, uint64_t row) const
+    {
+        return reinterpret_cast<const T *>(x[F == PADDED ? q : 0] + row) +
+               (F == PADDED ? 0 : W * L * turn<L, C, W, F>(q, sub));
+    }
+};
+
+/* v[u] = this lane's vectors of row j[u] of X, zero if j[u] < 0; `left` columns
+ * remain at the lane's first; stride in bytes.  ALL: no j is negative.  A
+ * partially filled vector is loaded whole, in one access instead of two: the
+ * numbers after the columns are in memory, except in the last row, and enter
+ * no result. */
+template <int L, int C, int W, form F, int U, bool ALL, class T, class S>
+__device__ __forceinline__ void gather(const int32_t *j,
+                                       const places<L, C, W, F, T> &x,
+                                       S stride, int left, int sub,
+                                       int32_t last, lump<T, W> (*v)[C])
+{
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+        const uint64_t row = (uint64_t)(uint32_t)j[u] * stride;
+        bool some = ALL || j[u] >= 0;
+
+#pragma unroll
+        for (int q = 0; q < C; q++) {
+            int n = F == PADDED ? W : part<L, C, W, F>(left, q);
+
+            if (W > 1 && F == BARE && n > 0 && j[u] < last) n = W;
+            v[u][q] = fetch<W>(x.at(q, sub, row), some ? n : 0);
+        }
+    }
+}
+
+/* Position of a warp: rows base .. base + P - 1 of range r, slice s.  I: wide
+ * enough for indices of rows and entries. */
+template <int P, class I> struct walker {
+    const ranges_of &ranges;
+    I base, last, nrow;
+    int r, s, strips;
+
+    __device__ __forceinline__ walker(const ranges_of &of, I rows, int n)
+        : ranges(of), nrow(rows), r((int)blockIdx.x), s(0), strips(n)
+    {
+        open();
+        settle();
+    }
+    __device__ __forceinline__ I begin(int range) const
+    {
+        if (ranges.first) return (I)__ldg(ranges.first + range);
+        return range < ranges.count ? (I)range * ranges.run : nrow;
+    }
+    __device__ __forceinline__ void open()
+    {
+        base = last = 0;
+        if (r >= ranges.count) return;
+        base = begin(r) + (I)(threadIdx.x >> 5) * P;
+        last = begin(r + 1);
+    }
+    __device__ __forceinline__ bool done() const { return r >= ranges.count; }
+    /* Advances to the next slice or range while the present one has no rows
+     * left. */
+    __device__ __forceinline__ void settle()
+    {
+        while (base >= last && !done()) {
+            if (++s == strips) {
+                s = 0;
+                r += (int)gridDim.x;
+            }
+            open();
+        }
+    }
+    __device__ __forceinline__ void advance()
+    {
+        base += (I)(blockDim.x >> 5) * P;
+        settle();
+    }
+};
+
+/* acc[r] += times[r] X(now) for a batch of entries, held by the L lanes, from
+ * entry `done` of R rows on.  From entry `least` on, some row of the warp has
+ * no entries; from `most` on, none has. */
+template <int L, int C, int W, form F, int U, int R, int BATCH, class T,
+          class V, class S>
+__device__ __forceinline__ void
+add_batch(const int32_t *now, const V (*times)[BATCH / L],
+          const places<L, C, W, F, T> &x, S stride, int left, int sub,
+          int32_t last_row, int done, int least, int most,
+          lump<T, W> (*acc)[C])
+{
+#pragma unroll
+    for (int e0 = 0; e0 < BATCH; e0 += U) {
+        lump<T, W> v[U][C];
+        int32_t j[U];
+
+        if (done + e0 >= most) break;
+#pragma unroll
+        for (int u = 0; u < U; u++)
+            j[u] = __shfl_sync(all_lanes, now[(e0 + u) / L], (e0 + u) % L, L);
+        if (done + e0 + U <= least)
+            gather<L, C, W, F, U, true>(j, x, stride, left, sub, last_row, v);
+        else
+            gather<L, C, W, F, U, false>(j, x, stride, left, sub, last_row, v);
+#pragma unroll
+        for (int u = 0; u < U; u++)
+#pragma unroll
+            for (int r = 0; r < R; r++)
+                add<C, W>((T)__shfl_sync(all_lanes, times[r][(e0 + u) / L],
+                                         (e0 + u) % L, L), v[u], acc[r]);
+    }
+}
+
+/* Stores the sums of the R rows from row on, in this lane's columns from c
+ * on. */
+template <int L, int C, int W, form F, int R, class T, class I>
+__device__ __forceinline__ void
+finish_rows(const blocks<T> &b, I row, int c, int left, int room, int sub,
+            const lump<T, W> (*acc)[C])
+{
+    blocks<T> f = b;
+
+    f.resolve();               /* here, where registers are not the limit */
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        T *y = b.y + (int64_t)(row + r) * b.ldy + c;
+
+#pragma unroll
+        for (int q = 0; q < C; q++)
+            finish<W>(f, row + r, y + W * L * turn<L, C, W, F>(q, sub),
+                      part<L, C, W, F>(left, q), part<L, C, W, F>(room, q),
+                      acc[r][q]);
+    }
+}
+
+/* width: columns of a slice, at most W L C and a multiple of W; stride: bytes
+ * between rows of X.  R: the L lanes process R rows that have the same columns,
+ * and load each row of X once for all of them; the ranges then count groups of
+ * R rows, and rows of groups that do not have the same columns are processed as
+ * segments. */
+template <int THREADS, int L, int C, int W, form F, int U, int R, class T,
+          class I, class V, class S>
+__global__ void __launch_bounds__(THREADS)
+rows_kernel(matrix<I, V> A, int32_t last_row, padded_blocks<T> b,
+            ranges_of ranges, int width, S stride)
+{
+    constexpr int P = 32 / L, batch = L > 8 ? L : 8, own = batch / L;
+    int sub = (int)threadIdx.x % 32 / L, l = (int)threadIdx.x % L;
+    walker<P, I> at(ranges, (I)(A.nrow / R), (b.k + width - 1) / width);
+    I p = 0, row = 0;
+    int length = 0;            /* -1: no row, or a row of the segments kernel */
+    int32_t col[own];
+    V val[R][own];
+
+    auto bounds = [&]() {
+        row = at.base + sub;
+        length = -1;
+        if (at.done() || row >= at.last) return;
+        if (ranges.alike &&
+            !__ldg(ranges.alike + (R > 1 ? row : row / ranges.group)))
+            return;
+        row *= R;
+        p = __ldg(A.rowptr + row);
+        I n = __ldg(A.rowptr + row + 1) - p;
+        length = n <= ranges.cut ? (int)n : -1;
+    };
+    /* Loads the entries done .. done + batch - 1 of the rows that begin at
+     * `from`. */
+    auto entries = [&](I from, int count, int done) {
+#pragma unroll
+        for (int e = 0; e < own; e++) {
+            int number = done + l + e * L;
+            bool ok = number < count;
+
+            col[e] = -1;
+            once(A.col + (from + number), ok, col[e]);
+#pragma unroll
+            for (int r = 0; r < R; r++) {
+                val[r][e] = V(0);
+                once(A.val + (from + r * count + number), ok, val[r][e]);
+            }
+        }
+    };
+
+    bounds();
+    entries(p, length, 0);
+    while (!at.done()) {
+        lump<T, W> acc[R][C] = {};
+        I here = p, i = row;
+        int mine = length, c = at.s * width + W * l;
+        int end = min(b.k, (at.s + 1) * width), left = end - c;
+        int room = (end < b.k ? end : b.room) - c;
+        const places<L, C, W, F, T> x(b, c, end);
+        /* All rows of a warp take as many batches as its longest row. */
+        int most = __reduce_max_sync(all_lanes, mine);
+        int least = __reduce_min_sync(all_lanes, mine);
+
+        at.advance();
+        bounds();
+        for (int done = 0;; done += batch) {
+            int32_t now[own];
+            V times[R][own];
+
+#pragma unroll
+            for (int e = 0; e < own; e++) {
+                now[e] = col[e];
+#pragma unroll
+                for (int r = 0; r < R; r++) times[r][e] = val[r][e];
+            }
+            bool more = done + batch < most;
+
+            if (more) entries(here, mine, done + batch);
+            else entries(p, length, 0);
+            add_batch<L, C, W, F, U, R, batch>(now, times, x, stride, left,
+                                               sub, last_row, done, least,
+                                               most, acc);
+            if (!more) break;
+        }
+        if (mine >= 0)
+            finish_rows<L, C, W, F, R>(b, i, c, left, room, sub, acc);
+    }
+}
+
+/* The list of segments; the partial sums of slot t are at part + t ld. */
+template <class T> struct pieces_of {
+    const sps_segment *__restrict__ segment;
+    int64_t count;
+    T *__restrict__ part;
+    int64_t ld;
+};
+
+/* Adds over the 32 / L groups of a warp; all lanes get the sums. */
+template <int L, int C, int W, class T>
+__device__ __forceinline__ void sum_groups(lump<T, W> *acc)
+{
+#pragma unroll
+    for (int d = L; d < 32; d *= 2)
+#pragma unroll
+        for (int q = 0; q < C; q++)
+#pragma unroll
+            for (int w = 0; w < W; w++)
+                acc[q].v[w] += __shfl_xor_sync(all_lanes, acc[q].v[w], d);
+}
+
+/* One warp per segment; blockIdx.y is the slice of columns. */
+template <int L, int C, int W, form F, class T, class V, class S>
+__global__ void __launch_bounds__(256)
+segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
+                int32_t last_row, padded_blocks<T> b, pieces_of<T> list,
+                int width, S stride)
+{
+    constexpr int P = 32 / L, steps = 32 / P;
+    constexpr int U = depth<C, W> < steps ? depth<C, W> : steps;
+    int lane = (int)threadIdx.x % 32, group = lane / L, l = lane % L;
+    int64_t t = (int64_t)blockIdx.x * 8 + threadIdx.x / 32;
+    int base = (int)blockIdx.y * width, c = base + W * l;
+    int end = min(b.k, base + width), left = end - c;
+    int room = (end < b.k ? end : b.room) - c;
+    lump<T, W> acc[C] = {};
+
+    if (t >= list.count) return;
+    sps_segment s = list.segment[t];
+    const places<L, C, W, F, T> x(b, c, end);
+    const int32_t *pc = cols + s.start;
+    const V *pv = vals + s.start;
+    int32_t col = -1;
+    V val = V(0);
+
+    once(pc + lane, lane < s.length, col);
+    once(pv + lane, lane < s.length, val);
+
+    b.resolve();
+    for (int done = 0; done < s.length; done += 32) {
+        int32_t now = col;
+        V times = val;
+        int number = done + 32 + lane;
+
+        col = -1;
+        val = V(0);
+        once(pc + number, number < s.length, col);
+        once(pv + number, number < s.length, val);
+#pragma unroll
+        for (int e0 = 0; e0 < steps; e0 += U) {
+            lump<T, W> v[U][C];
+            int32_t j[U];
+
+            if (done + e0 * P >= s.length) break;
+#pragma unroll
+            for (int u = 0; u < U; u++)
+                j[u] = __shfl_sync(all_lanes, now, (e0 + u) * P + group);
+            if (done + (e0 + U) * P <= s.length)
+                gather<L, C, W, F, U, true>(j, x, stride, left, group, last_row,
+                                            v);
+            else
+                gather<L, C, W, F, U, false>(j, x, stride, left, group,
+                                             last_row, v);
+#pragma unroll
+            for (int u = 0; u < U; u++)
+                add<C, W>((T)__shfl_sync(all_lanes, times,
+                                         (e0 + u) * P + group), v[u], acc);
+        }
+    }
+    sum_groups<L, C>(acc);
+    if (group > 0) return;
+#pragma unroll
+    for (int q = 0; q < C; q++) {
+        int some = part<L, C, W, F>(left, q);
+
+        if (s.slot < 0) {
+            finish<W>(b, s.row, b.y + s.row * b.ldy + c + W * L * q, some,
+                      part<L, C, W, F>(room, q), acc[q]);
+        } else {
+#pragma unroll
+            for (int w = 0; w < W; w++)
+                if (w < some)
+                    list.part[s.slot * list.ld + c + W * L * q + w] =
+                        acc[q].v[w];
+        }
+    }
+}
+
+/* One thread block per row: `width` columns at a time, 256 / width threads per
+ * column, of which thread g adds the slots g, g + 256 / width, ...; width
+ * divides 256. */
+template <class T>
+__global__ void __launch_bounds__(256)
+joins_kernel(const sps_join *__restrict__ join, pieces_of<T> list, blocks<T> b,
+             int width)
+{
+    __shared__ T shared[256];
+    sps_join row = join[blockIdx.x];
+    int groups = 256 / width, g = (int)threadIdx.x / width;
+    int c = (int)blockIdx.y * width + (int)threadIdx.x % width;
+    const T *part = list.part + row.first * list.ld + c;
+    T sum = T(0);
+
+    b.resolve();
+    if (c < b.k) {
+#pragma unroll 4
+        for (int s = g; s < row.count; s += groups)
+            sum += __ldcg(part + s * list.ld);
+    }
+    shared[threadIdx.x] = sum;
+    for (int half = groups / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (g < half) shared[threadIdx.x] += shared[threadIdx.x + half * width];
+    }
+    if (g == 0 && c < b.k) {
+        T *y = b.y + row.row * b.ldy + c;
+
+        *y = b.join(shared[threadIdx.x], y, row.row);
+    }
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmm_tiles_single.cu - spmm.tiles for single-precision blocks: the same
+ * windows of 8 rows (kernels/formats/row_windows.h, spmm_tiles.cuh), each
+ * distinct column gathered once and converted in registers; products and sums
+ * are in double precision on the fp64 tensor cores.
+ *
+ * 8 neighbouring lanes load the 16 columns of a row of X, 64 bytes; the
+ * shuffles that transpose move floats, half as many as for doubles.
+ * Neighbouring rows of X share a cache line, so there are fewer L1 lookups.
+ *
+ * Bytes: 4 per entry for values, 1.7 to 2.2 for tile descriptors, Y once, rows
+ * of X again whenever L1 and L2 have evicted them. */
+#include "cuda/sparse/ordered.cuh"
+#include "cuda/sparse/spmm_tiles.cuh"
+#include "cuda/plan/window_plan.h"
+
+extern "C" const sps_kernel spsi_kernel_spmm_tiles_single;
+
+namespace {
+
+constexpr sps_window_rule rule = { 2048, 10, 4 };
+constexpr int wide_strip = 32;           /* maximal columns of a pass */
+template <int Q> constexpr int threads_of = Q == 1 ? 768 : 640;
+
+__device__ __forceinline__ float2 fetch_floats(const float *p)
+{
+    float2 v;
+
+    asm volatile("ld.global.nc.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(v.x), "=f"(v.y) : "l"(p));
+    return v;
+}
+
+/* What a lane loads of rows of X: from slot lane / 8 of each 4, columns 2 (lane
+ * % 8) and the next one of each 16.  Columns that do not exist are replaced by
+ * the first one: their sums are not stored. */
+template <int Q, bool PAIRS> struct float_columns {
+    const char *x;
+    int slot, at[Q], next[Q];
+
+    __device__ __forceinline__ float_columns(const blocks<float> &b, int c)
+        : x(reinterpret_cast<const char *>(b.x + c))
+    {
+        const int lane = (int)threadIdx.x % 32;
+
+        slot = lane / 8;
+#pragma unroll
+        for (int q = 0; q < Q; q++) {
+            const int own = 16 * q + lane % 8 * 2;
+
+            at[q] = c + own < b.k ? own : 0;
+            next[q] = c + own + 1 < b.k ? own + 1 : 0;
+        }
+    }
+    /* Loads row j. */
+    __device__ __forceinline__ void fetch(int32_t j, uint32_t stride,
+                                          float2 *v) const
+    {
+        const float *row = reinterpret_cast<const float *>(
+            x + (uint64_t)(uint32_t)j * stride);
+
+#pragma unroll
+        for (int q = 0; q < Q; q++) {
+            if (PAIRS)
+                v[q] = fetch_floats(row + at[q]);
+            else
+                v[q] = make_float2(fetch_number(row + at[q]),
+                                   fetch_number(row + next[q]));
+        }
+    }
+};
+
+/* acc += (rows of X of a tile, in the order of loading) times its entries. */
+template <int Q>
+__device__ __forceinline__ void multiply_floats(const float2 (*x)[Q],
+                                                const double *a,
+                                                double (*acc)[4])
+{
+    const int lane = (int)threadIdx.x % 32, from = lane % 4 * 8 + lane / 4;
+    auto turned = [&](float v) {
+        return (double)__shfl_sync(all_lanes, v, from);
+    };
+
+#pragma unroll
+    for (int q = 0; q < Q; q++) {
+        const double both[4] = { turned(x[0][q].x), turned(x[0][q].y),
+                                 turned(x[1][q].x), turned(x[1][q].y) };
+
+        dmma16x8(acc[q], both, a);
+    }
+}
+
+/* acc += a group of TILES tiles, all loaded together; value: index of the first
+ * value of its first mask. */
+template <int TILES, int Q, bool PAIRS>
+__device__ __forceinline__ void
+add_group(const group_words &words, const float_columns<Q, PAIRS> &columns,
+          uint32_t stride, const float *val, int32_t &value,
+          double (*acc)[4])
+{
+    constexpr int halves = 2 * TILES;
+    const int lane = (int)threadIdx.x % 32;
+    const uint32_t below = (1u << lane) - 1;
+    float2 x[halves][Q];
+    float a[halves];
+    double wide[halves];
+
+#pragma unroll
+    for (int h = 0; h < halves; h++) {
+        const uint32_t mask = __shfl_sync(all_lanes, words.mask, h);
+        const int32_t mine = value + __popc(mask & below);
+
+        columns.fetch(__shfl_sync(all_lanes, words.col, 4 * h + columns.slot),
+                      stride, x[h]);
+        a[h] = fetch_number(val + (mask >> lane & 1 ? mine : 0));
+        value += __popc(mask);
+    }
+#pragma unroll
+    for (int h = 0; h < halves; h++) wide[h] = (double)a[h];
+#pragma unroll
+    for (int h = 0; h < halves; h += 2)
+        multiply_floats<Q>(x + h, wide + h, acc);
+}
+
+/* Alpha and beta, which may be in device memory. */
+struct factors_of {
+    double alpha, beta;
+
+    __device__ __forceinline__ explicit factors_of(const blocks<float> &b)
+        : alpha(b.scalars ? b.scalars[0] : b.alpha),
+          beta(b.scalars ? b.scalars[1] : b.beta)
+    {
+    }
+    /* A zero scalar suppresses its term, even if that is not finite. */
+    __device__ __forceinline__ float join(double sum, const float *old) const
+    {
+        const double r = alpha != 0 ? alpha * sum : 0.0;
+
+        return (float)(beta != 0 ? fma(beta, (double)*old, r) : r);
+    }
+};
+
+/* Y = alpha sum + beta Y for columns c and c + 1 of row i. */
+template <bool PAIRS>
+__device__ __forceinline__ void put_pair(const blocks<float> &b,
+                                         const factors_of &f, int64_t i, int c,
+                                         int right, double x, double y)
+{
+    float *to = b.y + i * b.ldy + c;
+    float2 v = make_float2(0.0f, 0.0f);
+
+    if (c < right) v.x = f.join(x, to);
+    if (c + 1 < right) v.y = f.join(y, to + 1);
+    if (PAIRS && c + 1 < right) {
+        __stcs(reinterpret_cast<float2 *>(to), v);
+    } else {
+        if (c < right) __stcs(to, v.x);
+        if (c + 1 < right) __stcs(to + 1, v.y);
+    }
+}
+
+/* Stores the sums of a window; returns false if they contain NaN. */
+template <int Q, bool PAIRS>
+__device__ __forceinline__ bool
+put_window(int64_t nrow, int lead, const blocks<float> &b, const factors_of &f,
+           uint32_t rows, int c, const double (*acc)[4])
+{
+    const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x & 3;
+    const int right = min(b.k, c + 16 * Q);
+    const int64_t i = spsi_window_row(nrow, lead, rows, 2 * t);
+    const bool below = spsi_window_row(nrow, lead, rows, 2 * t + 1) < nrow;
+    double all = 0;
+
+#pragma unroll
+    for (int q = 0; q < Q; q++)
+        all += (acc[q][0] + acc[q][1]) + (acc[q][2] + acc[q][3]);
+    if (__any_sync(all_lanes, all != all)) return false;
+#pragma unroll
+    for (int q = 0; q < Q; q++) {
+        const int at = c + 16 * q + 2 * g;
+
+        if (i < nrow)
+            put_pair<PAIRS>(b, f, i, at, right, acc[q][0], acc[q][2]);
+        if (below)
+            put_pair<PAIRS>(b, f, i + 1, at, right, acc[q][1], acc[q][3]);
+    }
+    return true;
+}
+
+/* Sums a window row by row from the CSR, columns c .. right - 1: the pairs of
+ * row and column are distributed over the lanes.  Not inlined, since it is
+ * rare. */
+__device__ __noinline__ void add_rows(const tiled<int32_t, float> &m,
+                                      const blocks<float> &b, uint32_t rows,
+                                      int c, int right)
+{
+    const int width = right - c;
+    const factors_of f(b);
+
+    for (int e = (int)threadIdx.x % 32; e < SPSI_WINDOW_ROWS * width; e += 32) {
+        const int64_t i = spsi_window_row(m.A.nrow, m.lead, rows, e / width);
+        const int j = c + e % width;
+        double sum = 0;
+
+        if (i >= m.A.nrow) continue;
+        for (int32_t p = m.A.rowptr[i]; p < m.A.rowptr[i + 1]; p++)
+            sum = fma((double)m.A.val[p],
+                      (double)b.x[m.A.col[p] * b.ldx + j], sum);
+        b.y[i * b.ldy + j] = f.join(sum, b.y + i * b.ldy + j);
+    }
+}
+
+/* As tiles_kernel: the thread blocks process neighbouring windows in turn, each
+ * block one slice of the columns.  The words of a group are prefetched one
+ * group ahead, the descriptor of a window two windows ahead, its words and
+ * values, to L2, one window ahead. */
+template <int Q, bool PAIRS>
+__global__ void __launch_bounds__(threads_of<Q>)
+windows_kernel(const __grid_constant__ tiled<int32_t, float> m,
+               const __grid_constant__ blocks<float> b, uint32_t stride,
+               int strips)
+{
+    constexpr unsigned warps = threads_of<Q> / 32;
+    const unsigned step = gridDim.x / strips * warps;
+    const int c = (int)(blockIdx.x % strips) * 16 * Q;
+    const float_columns<Q, PAIRS> columns(b, c);
+    unsigned w = blockIdx.x / strips * warps + threadIdx.x / 32;
+
+    if (w >= (unsigned)m.windows) return;
+    const factors_of f(b);
+    window_at<int32_t> now = open_window(m, w), next = open_window(m, w + step);
+    int count = spsi_window_group(now.tiles);
+    group_words words = fetch_words(m.word, now.tile, count);
+
+    for (; w < (unsigned)m.windows; w += step) {
+        const window_at<int32_t> after = open_window(m, w + 2 * step);
+        double acc[Q][4] = {};
+        bool last;
+
+        expect_window(m, next);
+        do {
+            const group_words use = words;
+            const int tiles = count;
+
+            last = now.tiles == tiles;
+            now.tiles -= tiles;
+            now.tile += tiles;
+            count = spsi_window_group(last ? next.tiles : now.tiles);
+            words = fetch_words(m.word, last ? next.tile : now.tile, count);
+            if (tiles == 3)
+                add_group<3>(use, columns, stride, m.val, now.value, acc);
+            else if (tiles == 2)
+                add_group<2>(use, columns, stride, m.val, now.value, acc);
+            else
+                add_group<1>(use, columns, stride, m.val, now.value, acc);
+        } while (!last);
+        if (!put_window<Q, PAIRS>(m.A.nrow, m.lead, b, f, now.rows, c, acc))
+            add_rows(m, b, now.rows, c, min(b.k, c + 16 * Q));
+        now = next;
+        next = after;
+    }
+}
+
+/* Windows without tiles, one warp each. */
+__global__ void __launch_bounds__(256)
+bare_kernel(const __grid_constant__ tiled<int32_t, float> m,
+            const __grid_constant__ blocks<float> b)
+{
+    const int w = (int)(blockIdx.x * 8 + threadIdx.x / 32);
+
+    if (w < m.bare) add_rows(m, b, m.rest[w], 0, b.k);
+}
+
+template <int Q, bool PAIRS>
+sps_status launch(const sps_window_plan *p, const blocks<float> &b)
+{
+    const sps_row_windows *w = &p->windows;
+    sps_context *ctx = p->super.ctx;
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+    const int strips = (int)ceil_div(b.k, 16 * Q);
+    const int64_t resident = max(spsi_cuda_state(ctx)->sms / strips, 1);
+    const int64_t wanted = ceil_div(w->count, threads_of<Q> / 32);
+    const tiled<int32_t, float> m = {
+        matrix_of<int32_t, float>(p->super.A), w->at, w->word,
+        (const float *)p->val, w->rest, (int)w->count, (int)w->bare,
+        p->rule.lead, p->rule.longest };
+
+    if (w->count > 0) {
+        windows_kernel<Q, PAIRS>
+            <<<(unsigned)(min(resident, wanted) * strips), threads_of<Q>, 0,
+               stream>>>(m, b, stride_of<float>(b.ldx), strips);
+        SPS_LAUNCHED(ctx);
+    }
+    if (w->bare > 0) {
+        bare_kernel<<<(unsigned)ceil_div(w->bare, 8), 256, 0, stream>>>(m, b);
+        SPS_LAUNCHED(ctx);
+    }
+    return SPS_OK;
+}
+
+bool even(const sps_block *X)
+{
+    return X->ld % 2 == 0 && (uintptr_t)X->data % 8 == 0 && X->k % 2 == 0;
+}
+
+sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
+{
+    const sps_window_plan *p = (const sps_window_plan *)plan;
+    const blocks<float> b = blocks_of<float>(args);
+    const bool pairs = even(args->X) && even(args->Y);
+
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    if (b.k == 0 || args->Y->n == 0) return SPS_OK;
+    if (trivial(plan, args)) return scale_only(args);
+    if (!near_rows(args->X)) return far_product(plan, args);
+    if (b.k <= 16)
+        return pairs ? launch<1, true>(p, b) : launch<1, false>(p, b);
+    return pairs ? launch<2, true>(p, b) : launch<2, false>(p, b);
+}
+
+sps_status refresh(sps_plan *plan)
+{
+    sps_window_plan *w = (sps_window_plan *)plan;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    return spsi_cuda_windows_values(plan->ctx, plan->A, w->rule.lead,
+                                    &w->windows, w->val);
+}
+
+sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+{
+    sps_window_plan *w;
+
+    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmm_tiles_single, p,
+                                 sizeof *w, plan_p));
+    w = (sps_window_plan *)*plan_p;
+    w->rule = rule;
+    w->rule.lead = spsi_window_lead(p->A);
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_cuda_windows_build(ctx, p->local, w->rule,
+                                           &w->windows));
+    w->val_bytes = (size_t)(w->windows.entries + 1) * sizeof(float);
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, w->val_bytes, &w->val));
+    w->super.bytes = spsi_window_list_bytes(&w->windows) +
+                     spsi_window_word_bytes(&w->windows) +
+                     spsi_window_rest_bytes(&w->windows) + w->val_bytes;
+    return refresh(&w->super);
+}
+
+void destroy(sps_plan *plan)
+{
+    sps_window_plan *w = (sps_window_plan *)plan;
+
+    spsi_cuda_windows_clear(plan->ctx, &w->windows);
+    if (w->val) spsi_cuda_release(plan->ctx, w->val, w->val_bytes);
+}
+
+/* Fits where spmm.tiles does in double precision, except for rows so long that
+ * they would be divided into segments. */
+bool fits(const sps_problem *p, const char **why_not)
+{
+    *why_not = "takes blocks of floats only";
+    if (p->block != SPS_F32) return false;
+    *why_not = "2^29 rows or more, or offsets of 64 bits";
+    if (p->A->nrow >= 1 << 29 || !p->local->rowptr32) return false;
+    *why_not = "a row of more than 2048 entries";
+    if (p->f->max_length > rule.longest) return false;
+    if (p->pinned) return true;
+    *why_not = p->f->distinct8 > 0.5
+        ? "rows of a window share too few columns" : "few windows of rows";
+    return p->f->distinct8 <= 0.5 && p->f->nrow >= 100000;
+}
+
+/* As for spmm.tiles: for each slice values and descriptors are streamed, then
+ * each slot loads its row of X, usually from L2.  Fitted to
+ * doc/log/spmm-tiles.md. */
+double cost(const sps_problem *p)
+{
+    const double slots = (double)p->f->nnz * p->f->distinct8;
+    const int strips = p->k <= 16 ? 1 : (int)ceil_div(p->k, wide_strip);
+    const double slot = p->k <= 8 ? 9.5e-12 : p->k <= 16 ? 11e-12 : 17e-12;
+
+    return strips * ((4.0 * (double)p->f->nnz + 5 * slots) / p->bandwidth +
+                     slots * slot) + 8e-6;
+}
+
+} // namespace
+
+SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles_single) = {
+    .name = "spmm.tiles_single",
+    .op = SPS_OP_SPMM,
+    .where = SPS_CUDA,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
+             SPS_SINGLE_BLOCKS,
+    .fits = fits,
+    .cost = cost,
+    .plan = plan,
+    .spmm = spmm,
+    .sddmm = NULL,
+    .refresh = refresh,
+    .destroy = destroy,
+};

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* window_rows.cuh - the windows of spmm.tiles as passed to its kernels, and the
+ * code for windows that are summed row by row from the CSR: those without
+ * tiles, or with NaN in the sums. */
+#ifndef SPS_CUDA_WINDOW_ROWS_CUH
+#define SPS_CUDA_WINDOW_ROWS_CUH
+
+#include "cuda/sparse/lumps.cuh"
+#include "cuda/plan/window_plan.h"
+
+namespace {
+
+/* I: type of offsets in A and in the values.  word: tile descriptors; rest: the
+ * windows without tiles, `bare` of them. */
+template <class I, class V> struct tiled {
+    matrix<I, V> A;
+    const sps_window *__restrict__ at;
+    const int32_t *__restrict__ word;
+    const V *__restrict__ val;
+    const uint32_t *__restrict__ rest;
+    int windows, bare, lead;
+    int32_t longest;           /* longer rows are summed as segments */
+};
+
+/* How rows of X and Y are accessed.  WHOLE: all 16 Q columns exist, 16-byte
+ * accesses.  PAIRS: of the last 16 columns some exist, and the memory after
+ * them may be loaded with them.  SINGLES: one number at a time. */
+enum access { WHOLE, PAIRS, SINGLES };
+
+/* Stores the first `left` of two columns, and zeros as far as the padding
+ * (`room`) reaches. */
+template <access M>
+__device__ __forceinline__ void put_pair(double *y, int left, int room,
+                                         double2 v)
+{
+    if (left < 1) v.x = 0;
+    if (left < 2) v.y = 0;
+    if (M != SINGLES && room >= 2) {
+        __stcs(reinterpret_cast<double2 *>(y), v);
+    } else {
+        if (room >= 1) __stcs(y, v.x);
+        if (room >= 2) __stcs(y + 1, v.y);
+    }
+}
+
+/* Y = alpha sum + beta Y, or the result of the epilogue, for columns c and c +
+ * 1 of row i, of which the first `left` exist. */
+template <access M>
+__device__ __forceinline__ void finish_pair(const blocks<double> &b, int64_t i,
+                                            int c, int left, int room,
+                                            double2 sum)
+{
+    double *y = b.y + i * b.ldy + c;
+
+    if (left >= 1) sum.x = b.join(sum.x, y, i);
+    if (left >= 2) sum.y = b.join(sum.y, y + 1, i);
+    put_pair<M>(y, left, room, sum);
+}
+
+/* Sums a window row by row from the CSR: 8 lanes per row, each with C pairs of
+ * columns, 16 columns apart; 8 entries in flight.  Not inlined, since it is
+ * rare and the tiles need the registers. */
+template <int C, access M, class I, class V>
+__device__ __noinline__ void sum_by_rows(const tiled<I, V> &m,
+                                         const padded_blocks<double> &given,
+                                         uint32_t rows)
+{
+    padded_blocks<double> b = given;
+    const int l = (int)threadIdx.x & 7, left = b.k - 2 * l;
+
+    b.resolve();
+    for (int some = 0; some < SPSI_WINDOW_ROWS; some += 4) {
+        int64_t i = spsi_window_row(m.A.nrow, m.lead, rows,
+                                    some + (int)threadIdx.x % 32 / 8);
+        I p = i < m.A.nrow ? m.A.rowptr[i] : 0;
+        I n = i < m.A.nrow ? m.A.rowptr[i + 1] - p : 0;
+        int length = n <= m.longest ? (int)n : 0;
+        int most = __reduce_max_sync(all_lanes, length);
+        double2 sum[C] = {};
+
+        for (int d = 0; d < most; d += 8) {
+            int32_t col = 0;
+            double val = 0;
+
+            if (d + l < length) {
+                col = __ldg(m.A.col + p + d + l);
+                val = (double)__ldg(m.A.val + p + d + l);
+            }
+#pragma unroll
+            for (int u = 0; u < 8; u++) {
+                int32_t j = __shfl_sync(all_lanes, col, u, 8);
+                double a = __shfl_sync(all_lanes, val, u, 8);
+                const double *x = b.x + j * b.ldx + 2 * l;
+
+#pragma unroll
+                for (int q = 0; q < C; q++) {
+                    double2 v = fetch_pair<M != SINGLES>(
+                        x + 16 * q, d + u < length ? left - 16 * q : 0);
+
+                    sum[q].x = fma(a, v.x, sum[q].x);
+                    sum[q].y = fma(a, v.y, sum[q].y);
+                }
+            }
+        }
+        if (i < m.A.nrow && n <= m.longest)
+#pragma unroll
+            for (int q = 0; q < C; q++)
+                finish_pair<M>(b, i, 2 * l + 16 * q, left - 16 * q,
+                               b.room - 2 * l - 16 * q, sum[q]);
+    }
+}
+
+/* Windows without tiles, one warp each; 16 C columns. */
+template <int C, access M, class I, class V>
+__global__ void __launch_bounds__(256)
+rest_kernel(const __grid_constant__ tiled<I, V> m,
+            const __grid_constant__ padded_blocks<double> b)
+{
+    const int w = (int)(blockIdx.x * 8 + threadIdx.x / 32);
+
+    if (w < m.bare) sum_by_rows<C, M>(m, b, m.rest[w]);
+}
+
+} // namespace
+
+#endif

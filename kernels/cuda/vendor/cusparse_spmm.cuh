@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cusparse_spmm.cuh - cuSPARSE's SpMM with one algorithm: a sparse matrix in
+ * any format, row-major or column-major dense blocks, the buffer.
+ *
+ * Preprocessing binds a descriptor and its buffer to the shape of the dense
+ * blocks; an `engine` (descriptor, algorithm and buffer) that was not
+ * preprocessed works for every width. */
+#ifndef SPS_CUDA_CUSPARSE_SPMM_CUH
+#define SPS_CUDA_CUSPARSE_SPMM_CUH
+
+#include "cuda/vendor/cusparse.cuh"
+
+namespace {
+
+struct choice {
+    cusparseSpMMAlg_t alg;
+    const char *name;
+};
+
+struct engine {
+    cusparseSpMatDescr_t A;
+    choice use;
+    sps_dtype type;
+    void *buffer;
+    size_t bytes;
+};
+
+/* Descriptors of X and Y for the duration of a call. */
+struct dense {
+    cusparseDnMatDescr_t x = NULL, y = NULL;
+
+    ~dense()
+    {
+        if (x) cusparseDestroyDnMat(x);
+        if (y) cusparseDestroyDnMat(y);
+    }
+};
+
+struct operand {
+    int64_t n;
+    void *data;
+    int64_t ld;
+};
+
+inline sps_status describe_dense(sps_context *ctx, sps_dtype type, int k,
+                                 operand X, operand Y, cusparseOrder_t order,
+                                 dense *d)
+{
+    cudaDataType_t number = number_type(type);
+
+    SPS_CUSPARSE(ctx, cusparseCreateDnMat(&d->x, X.n, k, X.ld, X.data, number,
+                                          order));
+    SPS_CUSPARSE(ctx, cusparseCreateDnMat(&d->y, Y.n, k, Y.ld, Y.data, number,
+                                          order));
+    return SPS_OK;
+}
+
+inline sps_status product(sps_context *ctx, const engine *e, const void *alpha,
+                          const void *beta, const dense *d)
+{
+    SPS_CUSPARSE(ctx, cusparseSpMM(spsi_cuda_state(ctx)->sparse,
+                                   CUSPARSE_OPERATION_NON_TRANSPOSE,
+                                   CUSPARSE_OPERATION_NON_TRANSPOSE, alpha,
+                                   e->A, d->x, beta, d->y,
+                                   number_type(e->type), e->use.alg,
+                                   e->buffer));
+    SPS_LAUNCHED(ctx); /* cuSPARSE has been observed to return success after a
+                          failure */
+    return SPS_OK;
+}
+
+inline sps_status workspace(sps_context *ctx, const engine *e, const dense *d,
+                            size_t *bytes)
+{
+    unit_scalars unit;
+
+    SPS_CUSPARSE(ctx, cusparseSpMM_bufferSize(
+                          spsi_cuda_state(ctx)->sparse,
+                          CUSPARSE_OPERATION_NON_TRANSPOSE,
+                          CUSPARSE_OPERATION_NON_TRANSPOSE, unit.one(e->type),
+                          e->A, d->x, unit.zero(e->type), d->y,
+                          number_type(e->type), e->use.alg, bytes));
+    return SPS_OK;
+}
+
+inline void engine_clear(sps_context *ctx, engine *e)
+{
+    if (e->A) cusparseDestroySpMat(e->A);
+    if (e->buffer) spsi_cuda_release(ctx, e->buffer, e->bytes);
+    *e = engine();
+}
+
+/* Allocates the buffer and preprocesses for blocks like d. */
+inline sps_status engine_tune(sps_context *ctx, const dense *d, engine *e)
+{
+    unit_scalars unit;
+
+    SPS_TRY_RETURN(workspace(ctx, e, d, &e->bytes));
+    e->bytes = roomy(e->bytes);
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, e->bytes, &e->buffer));
+    SPS_CUSPARSE(ctx, cusparseSpMM_preprocess(
+                          spsi_cuda_state(ctx)->sparse,
+                          CUSPARSE_OPERATION_NON_TRANSPOSE,
+                          CUSPARSE_OPERATION_NON_TRANSPOSE, unit.one(e->type),
+                          e->A, d->x, unit.zero(e->type), d->y,
+                          number_type(e->type), e->use.alg, e->buffer));
+    return SPS_OK;
+}
+
+/* The alternative to engine_tune: a buffer large enough for every width up to
+ * k, and no preprocessing. */
+inline sps_status engine_any(sps_context *ctx, int k, operand X, operand Y,
+                             engine *e)
+{
+    for (int w = 1; w <= k; w++) {
+        dense d;
+        size_t bytes = 0;
+
+        SPS_TRY_RETURN(describe_dense(ctx, e->type, w, X, Y,
+                                      CUSPARSE_ORDER_ROW, &d));
+        SPS_TRY_RETURN(workspace(ctx, e, &d, &bytes));
+        if (bytes > e->bytes) e->bytes = bytes;
+    }
+    e->bytes = roomy(e->bytes);
+    return spsi_cuda_alloc(ctx, e->bytes, &e->buffer);
+}
+
+inline sps_status engine_time(sps_context *ctx, const engine *e,
+                              const dense *d, float rival, float *ms)
+{
+    unit_scalars unit;
+
+    return time_best(ctx, rival, [&]() -> sps_status {
+        return product(ctx, e, unit.one(e->type), unit.zero(e->type), d);
+    }, ms);
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sddmm_cusparse.cu - cuSPARSE's SDDMM as a bidder.
+ *
+ * It has one algorithm; V is passed as its transpose, which is a row-major V
+ * declared column-major.  Multiplication by the values of A is not supported;
+ * for it the samples go through memory of the plan and a kernel of ours
+ * multiplies and combines them: 24 additional bytes per entry.  Its
+ * preprocessing has no effect (12.6.3: no buffer, the same times), so it is not
+ * called.  Reproducibility is not documented. */
+#include "cuda/vendor/cusparse.cuh"
+
+extern "C" const sps_kernel spsi_kernel_sddmm_cusparse;
+
+namespace {
+
+struct vendor_plan {
+    sps_plan super;
+    void *buffer;
+    size_t buffer_bytes;
+    void *sample;            /* nnz numbers of the blocks' type */
+    size_t sample_bytes;
+};
+
+struct descriptors {
+    cusparseDnMatDescr_t u = NULL, v = NULL;
+    cusparseSpMatDescr_t s = NULL;
+
+    ~descriptors()
+    {
+        if (u) cusparseDestroyDnMat(u);
+        if (v) cusparseDestroyDnMat(v);
+        if (s) cusparseDestroySpMat(s);
+    }
+};
+
+sps_status describe(const sps_plan *plan, int d, void *u, int64_t ldu, void *v,
+                    int64_t ldv, void *val, descriptors *x)
+{
+    sps_context *ctx = plan->ctx;
+    const sps_csr_local *A = plan->A;
+    cudaDataType_t number = number_type(plan->block);
+
+    SPS_CUSPARSE(ctx, cusparseCreateDnMat(&x->u, A->nrow, d, ldu, u, number,
+                                          CUSPARSE_ORDER_ROW));
+    SPS_CUSPARSE(ctx, cusparseCreateDnMat(&x->v, d, A->ncol, ldv, v, number,
+                                          CUSPARSE_ORDER_COL));
+    return describe_csr(ctx, A, val, plan->block, &x->s);
+}
+
+/* Bytes of a buffer that is sufficient for every width up to the plan's. */
+sps_status need_buffer(vendor_plan *v, cusparseHandle_t handle)
+{
+    sps_context *ctx = v->super.ctx;
+    sps_dtype type = v->super.block;
+    int k = v->super.k;
+    unit_scalars unit;
+
+    for (int d = 1; d <= k; d++) {
+        descriptors x;
+        size_t bytes = 0;
+
+        SPS_TRY_RETURN(describe(&v->super, d, v->sample, k, v->sample, k,
+                                v->sample, &x));
+        SPS_CUSPARSE(ctx, cusparseSDDMM_bufferSize(
+                              handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                              CUSPARSE_OPERATION_NON_TRANSPOSE, unit.one(type),
+                              x.u, x.v, unit.zero(type), x.s,
+                              number_type(type), CUSPARSE_SDDMM_ALG_DEFAULT,
+                              &bytes));
+        if (bytes > v->buffer_bytes) v->buffer_bytes = bytes;
+    }
+    return SPS_OK;
+}
+
+sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+{
+    cusparseHandle_t handle;
+    vendor_plan *v;
+
+    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_sddmm_cusparse, p,
+                                 sizeof(vendor_plan), plan_p));
+    v = (vendor_plan *)*plan_p;
+    if (p->local->nnz == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
+    v->sample_bytes = (size_t)p->local->nnz * spsi_dtype_size(p->block);
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->sample_bytes, &v->sample));
+    SPS_TRY_RETURN(need_buffer(v, handle));
+    v->buffer_bytes = roomy(v->buffer_bytes);
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->buffer_bytes, &v->buffer));
+    v->super.bytes = v->buffer_bytes + v->sample_bytes;
+    return SPS_OK;
+}
+
+/* T: type of the samples; V: of the values of A. */
+template <class T, class V>
+__global__ void __launch_bounds__(256)
+join(const T *sample, const V *a, double beta, T *val, int64_t nnz, bool zero)
+{
+    int64_t p = (int64_t)blockIdx.x * 256 + threadIdx.x;
+    T r;
+
+    if (p >= nnz) return;
+    r = zero ? T(0) : sample[p] * (T)a[p];
+    val[p] = beta != 0 ? fma((T)beta, val[p], r) : r;
+}
+
+template <class T, class V>
+sps_status join_samples(const sps_plan *plan, const sps_sddmm_args *args,
+                       bool zero)
+{
+    sps_context *ctx = plan->ctx;
+    const vendor_plan *v = (const vendor_plan *)plan;
+    int64_t nnz = plan->A->nnz;
+
+    join<<<(unsigned)ceil_div(nnz, 256), 256, 0,
+           spsi_cuda_state(ctx)->stream>>>((const T *)v->sample,
+                                           (const V *)plan->A->val,
+                                           args->beta, (T *)args->val, nnz,
+                                           zero);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* val = sample [* a] + beta val, with zero samples if `zero`. */
+sps_status joined(const sps_plan *plan, const sps_sddmm_args *args, bool zero)
+{
+    if (plan->block == SPS_F32)
+        return join_samples<float, float>(plan, args, zero);
+    if (plan->A->dtype == SPS_F32)
+        return join_samples<double, float>(plan, args, zero);
+    return join_samples<double, double>(plan, args, zero);
+}
+
+/* Calls cuSPARSE with alpha and beta in the blocks' type. */
+sps_status sampled(const sps_plan *plan, const sps_sddmm_args *args,
+                   double beta, const descriptors *x)
+{
+    sps_context *ctx = plan->ctx;
+    float alpha32 = (float)args->alpha, beta32 = (float)beta;
+    bool wide = plan->block == SPS_F64;
+
+    SPS_CUSPARSE(ctx, cusparseSDDMM(
+                          spsi_cuda_state(ctx)->sparse,
+                          CUSPARSE_OPERATION_NON_TRANSPOSE,
+                          CUSPARSE_OPERATION_NON_TRANSPOSE,
+                          wide ? (const void *)&args->alpha : &alpha32, x->u,
+                          x->v, wide ? (const void *)&beta : &beta32, x->s,
+                          number_type(plan->block), CUSPARSE_SDDMM_ALG_DEFAULT,
+                          ((const vendor_plan *)plan)->buffer));
+    return SPS_OK;
+}
+
+sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
+{
+    const vendor_plan *v = (const vendor_plan *)plan;
+    const sps_block *U = args->U, *V = args->V;
+    descriptors x;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    if (plan->A->nnz == 0) return SPS_OK;
+    if (args->alpha == 0 || U->k == 0) return joined(plan, args, true);
+    SPS_TRY_RETURN(describe(plan, U->k, U->data, U->ld, V->data, V->ld,
+                            args->multiply ? v->sample : args->val, &x));
+    SPS_TRY_RETURN(sampled(plan, args, args->multiply ? 0.0 : args->beta, &x));
+    return args->multiply ? joined(plan, args, false) : SPS_OK;
+}
+
+void destroy(sps_plan *plan)
+{
+    vendor_plan *v = (vendor_plan *)plan;
+
+    spsi_cuda_release(plan->ctx, v->sample, v->sample_bytes);
+    spsi_cuda_release(plan->ctx, v->buffer, v->buffer_bytes);
+}
+
+double cost(const sps_problem *p)
+{
+    return 2.0 * (double)p->f->nnz * (8.0 * p->k + 20.0) / p->bandwidth;
+}
+
+} // namespace
+
+SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_cusparse) = {
+    .name = "sddmm.cusparse",
+    .op = SPS_OP_SDDMM,
+    .where = SPS_CUDA,
+    .gives = SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW | SPS_VENDOR |
+             SPS_SINGLE_BLOCKS,
+    .fits = vendor_size,
+    .cost = cost,
+    .plan = plan,
+    .spmm = NULL,
+    .sddmm = sddmm,
+    .refresh = NULL,
+    .destroy = destroy,
+};

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmm_blocked_ell.cuh - common code of the kernels on cuSPARSE's Blocked-ELL:
+ * block size, plan and run; spmm_blocked_ell.cu describes the method.
+ *
+ * cuSPARSE needs whole blocks, so X is copied to memory of the plan if its rows
+ * end in an incomplete block column; likewise single-precision blocks whose
+ * width is not a multiple of 4, of which it reads the columns up to the next
+ * multiple (12.6.3), beyond the end of a block without padding.  The product
+ * goes to memory of the plan too, and a kernel of ours combines it with Y, if
+ *   - rows of Y end in an incomplete block row;
+ *   - a block row is empty: its padding multiplies rows of X not used by it;
+ *   - the scalars are in device memory, which cuSPARSE does not support here;
+ *   - single-precision blocks have a width that is not a multiple of 4, as it
+ *     writes the columns up to the next multiple (12.6.3). */
+#ifndef SPS_CUDA_SPMM_BLOCKED_ELL_CUH
+#define SPS_CUDA_SPMM_BLOCKED_ELL_CUH
+
+#include "cuda/vendor/blocked_ell_device.cuh"
+#include "cuda/vendor/cusparse_spmm.cuh"
+#include "cuda/sparse/ordered.cuh"
+
+#include <math.h>
+#include <stdio.h>
+
+namespace {
+
+constexpr int sizes[] = {8, 16, 32};
+constexpr int size_count = sizeof sizes / sizeof *sizes;
+/* Maximal number of stored slots per nonzero: fill 0.4 and 0.2.  Bids go as low
+ * because the time does not depend on the fill: 64 columns with blocks of 32
+ * are 1.5 times as fast as any other kernel at fill 0.5. */
+constexpr double slots_to_bid = 2.5, slots_by_name = 5.0;
+/* Block rows per call: cuSPARSE (12.6.3) uses them as the second grid
+ * dimension, and beyond 65535 it returns success without having multiplied. */
+constexpr int64_t panel_rows = 32768;
+/* Estimated number of resident tiles: four per multiprocessor. */
+constexpr double at_once = 528;
+/* Entries that a bid examines, for each size. */
+constexpr int64_t looked_at = 1 << 14;
+
+struct bell_plan {
+    sps_blocked_ell_plan base;
+    void *buffer;
+    size_t buffer_bytes;
+    int64_t ld;              /* of x and y */
+    void *x, *y;             /* padded X, or NULL; padded Y */
+    size_t x_bytes, y_bytes;
+    uint8_t *empty;          /* mb: 1 for empty block rows; NULL: none is */
+    size_t empty_bytes;
+};
+
+/* ----------------------------------------------- choice of the block size */
+
+double slots_of(const sps_problem *p, int b, int64_t w)
+{
+    return (double)ceil_div(p->A->nrow, b) * (double)w * b * b;
+}
+
+double slots_allowed(const sps_problem *p)
+{
+    return (double)p->f->nnz * (p->pinned ? slots_by_name : slots_to_bid);
+}
+
+/* Seconds with blocks of size b, w per block row, fitted to an H200 (within 6
+ * %): a tile (a block row and 64 columns, all used or not) takes a time per
+ * block and a constant; X and Y move at copy bandwidth.  Fewer tiles than are
+ * resident at once take no less time. */
+double predict(const sps_problem *p, int b, int64_t w)
+{
+    static const double each[2][size_count] = {{1.6e-9, 2.0e-9, 4.05e-9},
+                                               {1.0e-9, 1.25e-9, 1.5e-9}};
+    bool single = p->block == SPS_F32;
+    double size = (double)spsi_dtype_size(p->block), k = p->k;
+    double rows = (double)p->f->nrow, columns = (double)p->f->ncol;
+    double tiles = (double)ceil_div(p->f->nrow, b) * ceil(k / 64);
+    double products = (tiles < at_once ? at_once : tiles) *
+                      ((double)w * each[single][shift_of(b) - 3] + 2e-9);
+    double values = slots_of(p, b, w) * size / (0.8 * p->bandwidth);
+    double moved = (rows + columns) * k * size;
+
+    if (p->f->ncol % b || (single && p->k % 4))
+        moved += 2 * columns * k * size;
+    if (p->f->nrow % b || (single && p->k % 4)) moved += 2 * rows * k * size;
+    return (products > values ? products : values) + moved / p->bandwidth +
+           5e-6;
+}
+
+/* Widths for all sizes from the pattern on the host: exact for few entries,
+ * else lower bounds from a sample of block rows; *fill: upper bound. */
+void guess_widths(const sps_problem *p, int64_t *w, double *fill)
+{
+    *fill = 0;
+    for (int s = 0; s < size_count; s++) {
+        int b = sizes[s];
+        int64_t step = ceil_div(p->f->nnz, looked_at);
+        /* Below a fill of a tenth its exact value is irrelevant. */
+        double most = 10.0 * (double)p->f->nnz / slots_of(p, b, 1) + 1.0;
+        double slots;
+
+        w[s] = ceil_div(p->f->max_length, b);
+        if ((double)w[s] <= most) {
+            int64_t seen = spsi_blocked_ell_width(p->A, b, step,
+                                                  (int64_t)most);
+            if (seen > w[s]) w[s] = seen;
+        }
+        slots = slots_of(p, b, w[s]);
+        if ((double)p->f->nnz / slots > *fill)
+            *fill = (double)p->f->nnz / slots;
+    }
+}
+
+/* Index of the fastest size with at most `slots` slots, -1: none; *least: its
+ * seconds. */
+int best_size(const sps_problem *p, const int64_t *w, double slots,
+              double *least)
+{
+    int best = -1;
+
+    for (int s = 0; s < size_count; s++) {
+        double t = predict(p, sizes[s], w[s]);
+
+        if (slots_of(p, sizes[s], w[s]) > slots) continue;
+        if (best < 0 || t < *least) {
+            best = s;
+            *least = t;
+        }
+    }
+    return best;
+}
+
+/* Upper bound of the fill in tenths, as text. */
+const char *emptiness(double fill)
+{
+    static const char *const text[] = {
+        "blocks of 8 to 32 would be at most 10 % full",
+        "blocks of 8 to 32 would be at most 20 % full",
+        "blocks of 8 to 32 would be at most 30 % full",
+        "blocks of 8 to 32 would be at most 40 % full",
+    };
+    int tenth = (int)(fill * 10);
+
+    return text[tenth < 3 ? tenth : 3];
+}
+
+bool bell_fits(const sps_problem *p, const char **why_not)
+{
+    int64_t w[size_count];
+    double fill, least;
+
+    if (p->f->nnz == 0) {
+        *why_not = "no blocks at all";
+        return p->pinned;
+    }
+    guess_widths(p, w, &fill);
+    *why_not = emptiness(fill);
+    return best_size(p, w, slots_allowed(p), &least) >= 0;
+}
+
+/* Also for problems on which it does not bid: it may be requested by name. */
+double bell_cost(const sps_problem *p)
+{
+    int64_t w[size_count];
+    double fill, least = 5e-6;
+
+    if (p->f->nnz == 0) return least;
+    guess_widths(p, w, &fill);
+    if (best_size(p, w, slots_allowed(p), &least) < 0)
+        best_size(p, w, HUGE_VAL, &least);
+    return least;
+}
+
+/* ----------------------------------------------------------------- the plan */
+
+/* Exact counts for all sizes. */
+sps_status count_all(sps_context *ctx, const sps_csr_local *A, block_count *c)
+{
+    size_t bytes = size_count * sizeof *c;
+    block_count *there;
+
+    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, bytes));
+    there = (block_count *)spsi_cuda_state(ctx)->d_scratch;
+    SPS_CUDA(ctx, cudaMemsetAsync(there, 0, bytes,
+                                  spsi_cuda_state(ctx)->stream));
+    SPS_TRY_RETURN(launch_count<8>(ctx, A, there));
+    SPS_TRY_RETURN(launch_count<16>(ctx, A, there + 1));
+    SPS_TRY_RETURN(launch_count<32>(ctx, A, there + 2));
+    return ctx->backend->download(ctx, c, there, bytes);
+}
+
+/* *empty: number of block rows without blocks for the chosen size. */
+sps_status choose_size(sps_context *ctx, const sps_problem *p,
+                       sps_blocked_ell *e, int *empty)
+{
+    block_count count[size_count];
+    int64_t w[size_count];
+    double least;
+    int best;
+
+    SPS_TRY_RETURN(count_all(ctx, p->local, count));
+    for (int s = 0; s < size_count; s++) w[s] = count[s].widest;
+    /* If requested by name, the estimate of the bid was sufficient. */
+    best = best_size(p, w, p->pinned ? HUGE_VAL : slots_allowed(p), &least);
+    if (best < 0)
+        return spsi_fail(ctx, SPS_EUNFIT, "Blocked-ELL: the fullest block row "
+                         "has %lld blocks of %d x %d, so that %.0f slots "
+                         "would hold %lld entries", (long long)w[0], sizes[0],
+                         sizes[0], slots_of(p, sizes[0], w[0]),
+                         (long long)p->f->nnz);
+    spsi_blocked_ell_shape(p->local->nrow, p->local->ncol, p->local->dtype,
+                           sizes[best], e);
+    e->w = w[best];
+    *empty = count[best].empty;
+    return SPS_OK;
+}
+
+size_t column_bytes(const sps_blocked_ell *e)
+{
+    return (size_t)(e->mb * e->w) * sizeof(int32_t);
+}
+
+size_t value_bytes(const sps_blocked_ell *e)
+{
+    return (size_t)spsi_blocked_ell_slots(e) * spsi_dtype_size(e->dtype);
+}
+
+sps_status convert(sps_context *ctx, const sps_csr_local *A, bell_plan *v,
+                   int empty)
+{
+    sps_blocked_ell *e = &v->base.ell;
+    void *room;
+
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, column_bytes(e), &room));
+    e->column = (int32_t *)room;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, value_bytes(e), &e->val));
+    if (empty > 0) {
+        v->empty_bytes = (size_t)e->mb;
+        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->empty_bytes, &room));
+        v->empty = (uint8_t *)room;
+    }
+    SPS_TRY_RETURN(e->b == 8    ? launch_columns<8>(ctx, A, e, v->empty)
+                   : e->b == 16 ? launch_columns<16>(ctx, A, e, v->empty)
+                                : launch_columns<32>(ctx, A, e, v->empty));
+    SPS_CUDA(ctx, cudaMemsetAsync(e->val, 0, value_bytes(e),
+                                  spsi_cuda_state(ctx)->stream));
+    return write_values(ctx, A, e);
+}
+
+/* Descriptor of up to panel_rows block rows, for the duration of a call. */
+struct panel {
+    engine e;
+    int64_t first, rows;     /* in block rows */
+
+    ~panel()
+    {
+        if (e.A) cusparseDestroySpMat(e.A);
+    }
+};
+
+sps_status describe_panel(sps_context *ctx, const bell_plan *v, panel *p)
+{
+    const sps_blocked_ell *e = &v->base.ell;
+    size_t row = (size_t)(e->b * e->w * e->b) * spsi_dtype_size(e->dtype);
+
+    p->rows = e->mb - p->first < panel_rows ? e->mb - p->first : panel_rows;
+    p->e = engine{NULL, {CUSPARSE_SPMM_BLOCKED_ELL_ALG1, "BLOCKED_ELL_ALG1"},
+                  e->dtype, v->buffer, v->buffer_bytes};
+    SPS_CUSPARSE(ctx, cusparseCreateBlockedEll(
+                          &p->e.A, p->rows * e->b, e->nb * e->b, e->b,
+                          e->w * e->b, e->column + p->first * e->w,
+                          (char *)e->val + (size_t)p->first * row,
+                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                          number_type(e->dtype)));
+    return SPS_OK;
+}
+
+/* The buffer for every width; 12.6.3 needs none. */
+sps_status need_buffer(sps_context *ctx, bell_plan *v)
+{
+    const sps_blocked_ell *e = &v->base.ell;
+    panel p = {};
+
+    SPS_TRY_RETURN(describe_panel(ctx, v, &p));
+    SPS_TRY_RETURN(engine_any(ctx, v->base.super.k,
+                              operand{e->nb * e->b, v->y, v->ld},
+                              operand{p.rows * e->b, v->y, v->ld}, &p.e));
+    v->buffer = p.e.buffer;
+    v->buffer_bytes = p.e.bytes;
+    return SPS_OK;
+}
+
+/* Allocates padded copies and the buffer. */
+sps_status reserve(sps_context *ctx, bell_plan *v)
+{
+    const sps_blocked_ell *e = &v->base.ell;
+    size_t row = (size_t)v->ld * spsi_dtype_size(e->dtype);
+
+    if (e->ncol % e->b || e->dtype == SPS_F32) {
+        v->x_bytes = (size_t)(e->nb * e->b) * row;
+        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->x_bytes, &v->x));
+    }
+    v->y_bytes = (size_t)(e->mb * e->b) * row;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->y_bytes, &v->y));
+    return need_buffer(ctx, v);
+}
+
+sps_status bell_plan_new(sps_context *ctx, const sps_kernel *kernel,
+                         const sps_problem *p, sps_plan **plan_p)
+{
+    cusparseHandle_t handle;
+    bell_plan *v;
+    sps_blocked_ell *e;
+    int empty;
+
+    SPS_TRY_RETURN(spsi_plan_new(ctx, kernel, p, sizeof(bell_plan), plan_p));
+    v = (bell_plan *)*plan_p;
+    e = &v->base.ell;
+    v->ld = spsi_block_ld(p->k < 4 ? 4 : p->k);
+    if (p->local->nnz == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
+    SPS_TRY_RETURN(choose_size(ctx, p, e, &empty));
+    SPS_TRY_RETURN(convert(ctx, p->local, v, empty));
+    SPS_TRY_RETURN(reserve(ctx, v));
+    v->base.super.bytes = column_bytes(e) + value_bytes(e) + v->buffer_bytes +
+                          v->x_bytes + v->y_bytes + v->empty_bytes;
+    snprintf(v->base.super.detail, sizeof v->base.super.detail,
+             "b %d, fill %.2f", e->b,
+             spsi_blocked_ell_fill(e, p->local->nnz));
+    return SPS_OK;
+}
+
+/* ------------------------------------------------------------------ the run */
+
+/* to = from (n x k), zero-padded to `padded` rows and `wide` columns. */
+template <class T>
+__global__ void __launch_bounds__(256)
+pad_rows(const T *__restrict__ from, int64_t from_ld, int64_t n, int k, T *to,
+         int64_t to_ld, int64_t padded, int wide)
+{
+    int64_t t = (int64_t)blockIdx.x * 256 + threadIdx.x, i = t / wide;
+    int64_t j = t % wide;
+
+    if (i < padded)
+        to[i * to_ld + j] = i < n && j < k ? from[i * from_ld + j] : T(0);
+}
+
+/* Y = alpha t + beta Y with a product t of cuSPARSE, rows ld apart; its empty
+ * block rows, of 2^shift rows, count as zero. */
+template <class T>
+__global__ void __launch_bounds__(256)
+join_rows(blocks<T> b, int64_t n, int shift, const uint8_t *empty)
+{
+    int64_t e = (int64_t)blockIdx.x * 256 + threadIdx.x, i = e / b.k;
+    int64_t j = e % b.k;
+    T *y = b.y + i * b.ldy + j;
+
+    b.resolve();
+    if (i < n)
+        *y = b.join(empty && empty[i >> shift] ? T(0) : b.x[i * b.ldx + j], y);
+}
+
+template <class T>
+sps_status pad(const bell_plan *v, const sps_block *X)
+{
+    sps_context *ctx = X->ctx;
+    const sps_blocked_ell *e = &v->base.ell;
+    int64_t padded = e->nb * e->b;
+    int wide = (X->k + 3) / 4 * 4;
+
+    pad_rows<<<(unsigned)ceil_div(padded * wide, 256), 256, 0,
+               spsi_cuda_state(ctx)->stream>>>((const T *)X->data, X->ld, X->n,
+                                               X->k, (T *)v->x, v->ld, padded,
+                                               wide);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+template <class T>
+sps_status join(const bell_plan *v, const sps_spmm_args *args)
+{
+    sps_context *ctx = v->base.super.ctx;
+    blocks<T> b = blocks_of<T>(args);
+
+    b.x = (const T *)v->y;
+    b.ldx = v->ld;
+    join_rows<<<(unsigned)ceil_div(args->Y->n * b.k, 256), 256, 0,
+                spsi_cuda_state(ctx)->stream>>>(b, args->Y->n,
+                                                shift_of(v->base.ell.b),
+                                                v->empty);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* Multiplies the block rows of p; the result goes to their rows of y. */
+sps_status multiply_panel(const bell_plan *v, const sps_spmm_args *args,
+                          operand x, void *y, int64_t ld, panel *p)
+{
+    sps_context *ctx = v->base.super.ctx;
+    const sps_blocked_ell *e = &v->base.ell;
+    size_t row = (size_t)ld * spsi_dtype_size(e->dtype);
+    dense d;
+
+    SPS_TRY_RETURN(describe_panel(ctx, v, p));
+    SPS_TRY_RETURN(describe_dense(
+        ctx, e->dtype, args->Y->k, x,
+        operand{p->rows * e->b, (char *)y + (size_t)(p->first * e->b) * row,
+                ld}, CUSPARSE_ORDER_ROW, &d));
+    return with_host_scalars(
+        args, [&](const void *alpha, const void *beta) -> sps_status {
+            return product(ctx, &p->e, alpha, beta, &d);
+        });
+}
+
+/* Whether X must be copied for cuSPARSE; see the head of this file. */
+bool copies_x(const bell_plan *v, const sps_block *X)
+{
+    const sps_blocked_ell *e = &v->base.ell;
+
+    return e->ncol % e->b || (e->dtype == SPS_F32 && X->k % 4);
+}
+
+/* y: destination of the product; the scalars of args are in host memory. */
+sps_status multiply(const bell_plan *v, const sps_spmm_args *args, void *y,
+                    int64_t ld)
+{
+    const sps_blocked_ell *e = &v->base.ell;
+    const sps_block *X = args->X;
+    bool copy = copies_x(v, X);
+    operand x = {e->nb * e->b, copy ? v->x : X->data, copy ? v->ld : X->ld};
+
+    for (int64_t first = 0; first < e->mb; first += panel_rows) {
+        panel p = {};
+
+        p.first = first;
+        SPS_TRY_RETURN(multiply_panel(v, args, x, y, ld, &p));
+    }
+    return SPS_OK;
+}
+
+/* Whether cuSPARSE may write to Y directly; see the top of this file. */
+bool writes_y(const bell_plan *v, const sps_spmm_args *args)
+{
+    const sps_blocked_ell *e = &v->base.ell;
+
+    return e->nrow % e->b == 0 && !v->empty && !args->scalars &&
+           (e->dtype == SPS_F64 || args->Y->k % 4 == 0);
+}
+
+/* Beyond 2^31 numbers per block cuSPARSE 12.6.3 multiplies wrong rows. */
+bool counts_in_32_bits(const sps_block *X)
+{
+    return (X->n - 1) * X->ld + X->k <= INT32_MAX;
+}
+
+sps_status bell_spmm(const sps_plan *plan, const sps_spmm_args *args)
+{
+    const bell_plan *v = (const bell_plan *)plan;
+    const sps_block *X = args->X, *Y = args->Y;
+    bool wide = X->dtype == SPS_F64;
+    sps_spmm_args plain = *args;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    if (Y->k == 0 || Y->n == 0) return SPS_OK;
+    if (trivial(plan, args)) return scale_only(args);
+    if (!counts_in_32_bits(X) || !counts_in_32_bits(Y))
+        return far_product(plan, args);
+    if (copies_x(v, X))
+        SPS_TRY_RETURN(wide ? pad<double>(v, X) : pad<float>(v, X));
+    if (writes_y(v, args)) return multiply(v, args, Y->data, Y->ld);
+    plain.alpha = 1.0;
+    plain.beta = 0.0;
+    SPS_TRY_RETURN(multiply(v, &plain, v->y, v->ld));
+    return wide ? join<double>(v, args) : join<float>(v, args);
+}
+
+sps_status bell_refresh(sps_plan *plan)
+{
+    const bell_plan *v = (const bell_plan *)plan;
+
+    if (plan->A->nnz == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    return write_values(plan->ctx, plan->A, &v->base.ell);
+}
+
+void bell_destroy(sps_plan *plan)
+{
+    bell_plan *v = (bell_plan *)plan;
+    sps_blocked_ell *e = &v->base.ell;
+
+    spsi_cuda_release(plan->ctx, v->buffer, v->buffer_bytes);
+    spsi_cuda_release(plan->ctx, e->column, column_bytes(e));
+    spsi_cuda_release(plan->ctx, e->val, value_bytes(e));
+    spsi_cuda_release(plan->ctx, v->x, v->x_bytes);
+    spsi_cuda_release(plan->ctx, v->y, v->y_bytes);
+    spsi_cuda_release(plan->ctx, v->empty, v->empty_bytes);
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmm_blocked_ell_tf32.cu - Blocked-ELL in single precision, as in
+ * spmm_blocked_ell.cu.  The computation type of cuSPARSE is called CUDA_R_32F,
+ * but it multiplies on tensor cores in tf32, to which it rounds values and X
+ * (12.6.3: ties away from zero, as cvt.rna; errors of 2.5e-4 of the largest
+ * sum), and accumulates in single precision. */
+#include "cuda/vendor/spmm_blocked_ell.cuh"
+
+extern "C" const sps_kernel spsi_kernel_spmm_blocked_ell_tf32;
+
+namespace {
+
+bool fits(const sps_problem *p, const char **why_not)
+{
+    if (p->block != SPS_F32) {
+        *why_not = "takes blocks of floats only";
+        return false;
+    }
+    return bell_fits(p, why_not);
+}
+
+sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+{
+    return bell_plan_new(ctx, &spsi_kernel_spmm_blocked_ell_tf32, p, plan_p);
+}
+
+} // namespace
+
+SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocked_ell_tf32) = {
+    .name = "spmm.blocked_ell_tf32",
+    .op = SPS_OP_SPMM,
+    .where = SPS_CUDA,
+    .gives = SPS_REPRODUCIBLE | SPS_SINGLE_BLOCKS,
+    .roundoff = 0x1p-11,
+    .fits = fits,
+    .cost = bell_cost,
+    .plan = plan,
+    .spmm = bell_spmm,
+    .sddmm = NULL,
+    .refresh = bell_refresh,
+    .destroy = bell_destroy,
+};

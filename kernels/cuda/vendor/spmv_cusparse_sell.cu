@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmv_cusparse_sell.cu - cuSPARSE's SpMV on sliced ELL, so that "the vendor's
+ * best" includes this format.
+ *
+ * A slice has 32 rows; entry j of its row r is at start + 32 j + r.  Rows
+ * shorter than the longest of their slice, also those past the last row, are
+ * padded with column -1.  That SELL_ALG1 is reproducible was observed (12.6.3
+ * on an H200), and tests/conform/kernels/conform_kernels_bits.c tests it.
+ *
+ * Bytes: for each slice 32 times its longest row, 12 bytes each in double
+ * precision. */
+#include "cuda/vendor/cusparse_spmv.cuh"
+#include "cuda/base/scan.h"
+
+#include <stdio.h>
+
+extern "C" const sps_kernel spsi_kernel_spmv_cusparse_sell;
+
+namespace {
+
+constexpr int height = 32;
+/* Maximal number of slots per entry. */
+constexpr double slots_to_bid = 1.6, slots_by_name = 5.0;
+
+struct sell_plan {
+    vector_plan vendor;
+    int64_t slices, slots;
+    int32_t *start;          /* slices + 1 */
+    int32_t *column;         /* slots */
+    void *val;
+};
+
+size_t start_bytes(const sell_plan *s)
+{
+    return (size_t)(s->slices + 1) * sizeof *s->start;
+}
+
+size_t column_bytes(const sell_plan *s)
+{
+    return (size_t)s->slots * sizeof *s->column;
+}
+
+size_t value_bytes(const sell_plan *s)
+{
+    return (size_t)s->slots * spsi_dtype_size(s->vendor.super.A->dtype);
+}
+
+double slots_of(const sps_csr *A)
+{
+    double slots = 0;
+
+    for (int64_t i = 0; i < A->nrow; i += height) {
+        int64_t most = 0;
+
+        for (int64_t r = i; r < i + height && r < A->nrow; r++)
+            if (A->rowptr[r + 1] - A->rowptr[r] > most)
+                most = A->rowptr[r + 1] - A->rowptr[r];
+        slots += (double)(most * height);
+    }
+    return slots;
+}
+
+bool fits(const sps_problem *p, const char **why_not)
+{
+    const double most = p->pinned ? slots_by_name : slots_to_bid;
+    double slots;
+
+    if (!single_fits(p, why_not)) return false;
+    slots = slots_of(p->A);
+    *why_not = "slices of 32 rows would hold too much padding";
+    return p->f->nnz > 0 && slots <= most * (double)p->f->nnz &&
+           slots <= (double)INT32_MAX;
+}
+
+/* ------------------------------------------------------------- the arrays */
+
+/* count[s]: number of slots of slice s; one warp per slice. */
+__global__ void __launch_bounds__(256)
+count_slots(const int32_t *__restrict__ rowptr, int64_t nrow, int64_t slices,
+            int32_t *count)
+{
+    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+    int length = i < nrow ? rowptr[i + 1] - rowptr[i] : 0;
+    int most = __reduce_max_sync(~0u, length);
+
+    if (i % height == 0 && i / height < slices)
+        count[i / height] = most * height;
+}
+
+/* One thread per row.  column NULL: values only. */
+template <class T>
+__global__ void __launch_bounds__(256)
+fill_slices(const int32_t *__restrict__ rowptr, const int32_t *__restrict__ col,
+            const T *__restrict__ from, int64_t nrow, int64_t slices,
+            const int32_t *__restrict__ start, int32_t *column, T *val)
+{
+    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x, s = i / height;
+
+    if (s >= slices) return;
+    int64_t at = start[s] + i % height;
+    int p = i < nrow ? rowptr[i] : 0, end = i < nrow ? rowptr[i + 1] : 0;
+
+    for (; at < start[s + 1]; at += height, p++) {
+        if (column) column[at] = p < end ? col[p] : -1;
+        val[at] = p < end ? from[p] : T(0);
+    }
+}
+
+sps_status fill(const sell_plan *s, int32_t *column)
+{
+    sps_context *ctx = s->vendor.super.ctx;
+    const sps_csr_local *A = s->vendor.super.A;
+    unsigned grid = (unsigned)ceil_div(s->slices * height, 256);
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+
+    if (A->dtype == SPS_F64)
+        fill_slices<<<grid, 256, 0, stream>>>(
+            A->rowptr32, A->col, (const double *)A->val, A->nrow, s->slices,
+            s->start, column, (double *)s->val);
+    else
+        fill_slices<<<grid, 256, 0, stream>>>(
+            A->rowptr32, A->col, (const float *)A->val, A->nrow, s->slices,
+            s->start, column, (float *)s->val);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* Computes s->start and s->slots by counting and prefix sums. */
+sps_status count(sell_plan *s, int32_t *counts, int64_t *sums)
+{
+    sps_context *ctx = s->vendor.super.ctx;
+    const sps_csr_local *A = s->vendor.super.A;
+
+    count_slots<<<(unsigned)ceil_div(s->slices * height, 256), 256, 0,
+                  spsi_cuda_state(ctx)->stream>>>(A->rowptr32, A->nrow,
+                                                  s->slices, counts);
+    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(spsi_cuda_scan(ctx, counts, s->slices, sums));
+    SPS_TRY_RETURN(ctx->backend->download(ctx, &s->slots, sums + s->slices,
+                                          sizeof s->slots));
+    return narrow_offsets(ctx, sums, s->slices + 1, &s->start);
+}
+
+sps_status make_slices(sell_plan *s)
+{
+    sps_context *ctx = s->vendor.super.ctx;
+    size_t few, more;
+    void *counts = NULL, *sums = NULL, *column;
+    sps_status st;
+
+    s->slices = ceil_div(s->vendor.super.A->nrow, height);
+    few = (size_t)s->slices * sizeof(int32_t);
+    more = (size_t)(s->slices + 1) * sizeof(int64_t);
+    st = spsi_cuda_alloc(ctx, few, &counts);
+    if (st == SPS_OK) st = spsi_cuda_alloc(ctx, more, &sums);
+    if (st == SPS_OK) st = count(s, (int32_t *)counts, (int64_t *)sums);
+    spsi_cuda_release(ctx, counts, few);
+    spsi_cuda_release(ctx, sums, more);
+    SPS_TRY_RETURN(st);
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, column_bytes(s), &column));
+    s->column = (int32_t *)column;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, value_bytes(s), &s->val));
+    return fill(s, s->column);
+}
+
+/* --------------------------------------------------------------------- plan */
+
+sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+{
+    const sps_csr_local *A = p->local;
+    sell_plan *s;
+    vectors d;
+
+    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmv_cusparse_sell, p,
+                                 sizeof(sell_plan), plan_p));
+    s = (sell_plan *)*plan_p;
+    SPS_TRY_RETURN(vector_room(&s->vendor, &d));
+    SPS_TRY_RETURN(make_slices(s));
+    SPS_CUSPARSE(ctx, cusparseCreateSlicedEll(
+                          &s->vendor.A, A->nrow, A->ncol, A->nnz, s->slots,
+                          height, s->start, s->column, s->val,
+                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+                          CUSPARSE_INDEX_BASE_ZERO, number_type(A->dtype)));
+    SPS_TRY_RETURN(vector_buffer(&s->vendor, CUSPARSE_SPMV_SELL_ALG1, &d));
+    s->vendor.super.bytes = s->vendor.buffer_bytes + s->vendor.room_bytes +
+                            start_bytes(s) + column_bytes(s) + value_bytes(s);
+    snprintf((*plan_p)->detail, sizeof (*plan_p)->detail,
+             "%.2f slots an entry", (double)s->slots / (double)A->nnz);
+    return SPS_OK;
+}
+
+sps_status refresh(sps_plan *plan)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    return fill((const sell_plan *)plan, NULL);
+}
+
+void destroy(sps_plan *plan)
+{
+    sell_plan *s = (sell_plan *)plan;
+
+    vector_clear(&s->vendor);
+    spsi_cuda_release(plan->ctx, s->start, start_bytes(s));
+    spsi_cuda_release(plan->ctx, s->column, column_bytes(s));
+    spsi_cuda_release(plan->ctx, s->val, value_bytes(s));
+}
+
+double cost(const sps_problem *p)
+{
+    const double slots = slots_of(p->A) / (double)p->f->nnz;
+
+    return 4e-6 + stream_seconds(p, 0.75) * slots + scattered(p);
+}
+
+} // namespace
+
+SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse_sell) = {
+    .name = "spmv.cusparse_sell",
+    .op = SPS_OP_SPMM,
+    .where = SPS_CUDA,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_VENDOR |
+             SPS_SINGLE_BLOCKS,
+    .fits = fits,
+    .cost = cost,
+    .plan = plan,
+    .spmm = vector_spmm,
+    .sddmm = NULL,
+    .refresh = refresh,
+    .destroy = destroy,
+};

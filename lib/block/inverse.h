@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* inverse.h - last rows and columns of dense inverses, for sparse approximate
+ * inverses. */
+#ifndef SPS_INVERSE_H
+#define SPS_INVERSE_H
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The last row and the last column of D^-1, m numbers each (row may be NULL),
+ * by LAPACKE_dgetrf and _dgetrs.  D is m x m, column-major, destroyed; pivot:
+ * scratch of m numbers.  False if D is not finite or singular to working
+ * precision.  May run in any number of threads, each with its own arrays,
+ * between spsi_blas_begin and _end of the caller. */
+bool spsi_inverse_end(double *D, int m, int *pivot, double *row,
+                      double *column);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

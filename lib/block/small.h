@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* small.h - k x k matrices of doubles, in host memory or in the memory of the
+ * context's blocks, packed column by column: element (i, j) is v[j * rows + i].
+ *
+ * Block operations (block.h) read and write both kinds.  A result in host
+ * memory requires host synchronisation; one in the memory of the blocks does
+ * not, so a method whose small matrices are all there never synchronises.  The
+ * dense linear algebra is LAPACKE's, on the host; functions marked "host"
+ * accept only matrices in host memory. */
+#ifndef SPS_SMALL_H
+#define SPS_SMALL_H
+
+#include "core/context.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sps_small {
+    sps_context *ctx;
+    sps_place place;        /* of v */
+    int rows, cols;         /* in use */
+    int max_rows, max_cols; /* allocated */
+    double *v;
+} sps_small;
+
+sps_status spsi_small_create(sps_context *ctx, int max_rows, int max_cols,
+                             sps_small **C_p);     /* host */
+/* In the memory of the context's blocks (device memory on a GPU); with several
+ * processes in host memory, where the sums over processes are formed. */
+sps_status spsi_small_create_device(sps_context *ctx, int max_rows,
+                                    int max_cols, sps_small **C_p);
+void spsi_small_destroy(sps_small **C_p);
+void spsi_small_shape(sps_small *C, int rows, int cols);  /* contents lost */
+/* Host memory. */
+static inline double *spsi_small_at(const sps_small *C, int i, int j)
+{
+    return &C->v[(size_t)j * (size_t)C->rows + (size_t)i];
+}
+void spsi_small_clear(sps_small *C);        /* host */
+bool spsi_small_finite(const sps_small *C); /* host */
+/* B = A between any memories; complete on return unless both are on a
+ * device. */
+sps_status spsi_small_copy(const sps_small *A, sps_small *B);
+
+/* All functions below are for host memory. */
+
+/* A = (A + A') / 2. */
+void spsi_small_symmetrise(sps_small *A);
+/* C = a op(A) op(B) + b C. */
+sps_status spsi_small_mul(double a, const sps_small *A, bool trans_A,
+                          const sps_small *B, bool trans_B, double b,
+                          sps_small *C);
+/* Eigenvalues (ascending) and vectors (in place of A) of a symmetric A:
+ * LAPACKE_dsyevd.  w: A->rows numbers. */
+sps_status spsi_small_eigen(sps_small *A, double *w);
+/* Eigenvalues (ascending, A->rows - D->cols of them) and M-orthonormal vectors
+ * (leading columns of A) of A x = lambda M x on the complement of the columns
+ * of D, D'x = 0: a QR factorisation of D, then LAPACKE_dsygvd.  M may be NULL;
+ * all arguments are destroyed.  *info > 0: the order of a minor of M that is
+ * not positive; < 0: not finite, or no convergence. */
+sps_status spsi_small_eigen_pencil(sps_small *A, sps_small *M, sps_small *D,
+                                   double *w, int *info);
+/* Number of negative eigenvalues of the symmetric A (upper half, destroyed),
+ * from the signs of D in A = U D U': LAPACKE_dsytrf. */
+sps_status spsi_small_inertia(sps_small *A, int *negative);
+/* Solves A X = C for SPD A (destroyed), C in place: LAPACKE_dposv after scaling
+ * A to unit diagonal.  *info = 0, or the order of the first minor that is not
+ * positive. */
+sps_status spsi_small_solve_spd(sps_small *A, sps_small *C, int *info);
+/* A = A^-1 by LU with row pivoting: LAPACKE_dgetrf and _dgetri.  *info = 0, or
+ * the number of the pivot that is zero or not finite (A is undefined then). */
+sps_status spsi_small_invert(sps_small *A, int *info);
+/* From the Gram matrix G = P'P, T (rows of G x rank) such that P T has
+ * orthonormal columns; directions with relative singular value below tolerance
+ * are dropped; G is scaled to unit diagonal first (SVQB).  *condition: ratio of
+ * the largest to the smallest remaining singular value of the scaled block.
+ * rank 0 if G = 0.  G is destroyed. */
+sps_status spsi_small_orthonormaliser(sps_small *G, double tolerance,
+                                      sps_small *T, int *rank,
+                                      double *condition);
+/* As spsi_small_orthonormaliser, for the first of two passes.  With
+ * v = spsi_small_visible() above the tolerance, directions whose relative
+ * singular values are below v, hidden by the rounding of G, are kept and scaled
+ * as if the value were v: columns of P T from number *sure on have length
+ * (relative singular value) / v, the others length 1. */
+sps_status spsi_small_uncover(sps_small *G, double tolerance, sps_small *T,
+                              int *rank, int *sure, double *condition);
+/* sqrt(m eps): the least relative singular value that a Gram matrix of m
+ * columns resolves. */
+double spsi_small_visible(int m);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* alloc.c - the only allocator of host memory.
+ *
+ * An allocation as the allocator returned it, and what the caller of spsi_new
+ * sees:
+ *
+ *   base                            p, a multiple of 64
+ *   [ slack ][ header: base, bytes ][ the caller's bytes ][ slack ]
+ *
+ * The header stores the allocated size, which a caller's allocator needs when
+ * memory is freed; the slack makes the alignment independent of the allocator.
+ * Zeroed memory comes from calloc, so that pages never written are never
+ * touched, and pages are placed by the first thread that writes them.
+ *
+ * Large requests are checked against the memory of the machine.  Linux
+ * overcommits, and kills a process that uses more than there is; ENOMEM must be
+ * returned before that.
+ *
+ * A context belongs to one thread: allocate outside parallel regions. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/context.h"
+
+#define ALIGN ((size_t)64)
+#define LARGE ((size_t)64 << 20)
+#define OVERHEAD (ALIGN + sizeof(header))
+
+typedef struct header {
+    void *base;
+    size_t total; /* bytes requested from the allocator */
+} header;
+
+static header *header_of(void *p)
+{
+    return (header *)p - 1;
+}
+
+static void *take(sps_context *ctx, size_t total, bool zero)
+{
+    const sps_allocator *hook = &ctx->host;
+    void *base;
+
+    if (!hook->alloc) return zero ? calloc(1, total) : malloc(total);
+    base = hook->alloc(total, hook->data);
+    return base && zero ? memset(base, 0, total) : base;
+}
+
+/* The first number that follows `key` at the beginning of a line of a file in
+ * /proc or /sys, times unit; SIZE_MAX if there is none. */
+static size_t read_limit(const char *path, const char *key, size_t unit)
+{
+    FILE *f = fopen(path, "re");
+    char line[128];
+    uint64_t x = SIZE_MAX;
+
+    while (f && x == SIZE_MAX && fgets(line, sizeof line, f)) {
+        const char *p = line + strlen(key);
+        char *end;
+
+        if (strncmp(line, key, strlen(key)) != 0) continue;
+        x = strtoull(p, &end, 10) * unit;
+        if (end == p) x = SIZE_MAX;              /* "max": no limit */
+    }
+    if (f) fclose(f);
+    return (size_t)x;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Bytes that this process may allocate, by the machine (available memory and
+ * swap) and by its control group; one sixteenth is left to others. */
+static size_t available(void)
+{
+    size_t free = read_limit("/proc/meminfo", "MemAvailable:", 1024);
+    size_t swap = read_limit("/proc/meminfo", "SwapFree:", 1024);
+
+    if (free != SIZE_MAX && swap != SIZE_MAX) free += swap;
+    free = least(free, read_limit("/sys/fs/cgroup/memory.max", "", 1));
+    free = least(free, read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                                  "", 1));
+    return free == SIZE_MAX ? free : free - free / 16;
+}
+
+/* Whether `total` more bytes would exceed the limit, which is determined at the
+ * first large request.  With an allocator of the caller there is no limit. */
+static bool exceeds_limit(sps_context *ctx, size_t total)
+{
+    if (total < LARGE || ctx->host.alloc) return false;
+    if (ctx->host_limit == 0) {
+        size_t more = available();
+
+        ctx->host_limit = more < SIZE_MAX - ctx->host_bytes
+                             ? more + ctx->host_bytes : SIZE_MAX;
+    }
+    return ctx->host_bytes > ctx->host_limit ||
+           total > ctx->host_limit - ctx->host_bytes;
+}
+
+static sps_status allocate(sps_context *ctx, size_t bytes, bool zero,
+                           void **p_p)
+{
+    size_t total = bytes + OVERHEAD;
+    void *base;
+    uintptr_t p;
+
+    if (exceeds_limit(ctx, total))
+        return spsi_fail(ctx, SPS_ENOMEM,
+                         "no host memory for %zu bytes: %zu are allocated, "
+                         "%zu are available in total", bytes, ctx->host_bytes,
+                         ctx->host_limit);
+    base = total > bytes ? take(ctx, total, zero) : NULL;
+    if (!base)
+        return spsi_fail(ctx, SPS_ENOMEM,
+                         "no host memory for %zu bytes; %zu are allocated",
+                         bytes, ctx->host_bytes);
+    p = ((uintptr_t)base + sizeof(header) + ALIGN - 1) & ~(ALIGN - 1);
+    *header_of((void *)p) = (header){base, total};
+    ctx->host_bytes += total;
+    if (ctx->host_peak < ctx->host_bytes) ctx->host_peak = ctx->host_bytes;
+    *p_p = (void *)p;
+    return SPS_OK;
+}
+
+sps_status spsi_new(sps_context *ctx, size_t bytes, void **p_p)
+{
+    return allocate(ctx, bytes, true, p_p);
+}
+
+sps_status spsi_new_raw(sps_context *ctx, size_t bytes, void **p_p)
+{
+    return allocate(ctx, bytes, false, p_p);
+}
+
+sps_status spsi_new_array(sps_context *ctx, int64_t count, size_t size,
+                          void **p_p)
+{
+    if (count < 0 || (uint64_t)count > (SIZE_MAX - OVERHEAD) / size)
+        return spsi_fail(ctx, SPS_ENOMEM,
+                         "%lld items of %zu bytes exceed the address space",
+                         (long long)count, size);
+    return spsi_new(ctx, (size_t)count * size, p_p);
+}
+
+void spsi_free(sps_context *ctx, void *p)
+{
+    header h;
+
+    if (!p) return;
+    h = *header_of(p);
+    ctx->host_bytes -= h.total;
+    if (ctx->host.free)
+        ctx->host.free(h.base, h.total, ctx->host.data);
+    else
+        free(h.base);
+}
+
+/* Bytes from p to the end of its allocation; at least the requested size. */
+static size_t usable(void *p)
+{
+    const header *h = header_of(p);
+
+    return h->total - (size_t)((char *)p - (char *)h->base);
+}
+
+static sps_status too_large(sps_context *ctx, size_t bytes)
+{
+    return spsi_fail(ctx, SPS_ENOMEM, "no host memory for %zu bytes; %zu are "
+                     "allocated", bytes, ctx->host_bytes);
+}
+
+/* By realloc, which remaps the pages of large allocations instead of copying,
+ * so that there are never two copies.  Bytes move within the allocation only if
+ * the alignment of the new base differs modulo 64. */
+static sps_status move(sps_context *ctx, size_t bytes, void **p_p)
+{
+    header h = *header_of(*p_p);
+    /* volatile: must not be computed after the old base was freed. */
+    volatile const size_t offset = (uintptr_t)*p_p - (uintptr_t)h.base;
+    const size_t total = bytes + OVERHEAD, held = h.total - offset;
+    size_t now;
+    char *base;
+    uintptr_t p;
+
+    if (total < bytes ||
+        (total > h.total && exceeds_limit(ctx, total - h.total)))
+        return too_large(ctx, bytes);
+    base = realloc(h.base, total);
+    if (!base) return too_large(ctx, bytes);
+    h.base = base;
+    p = ((uintptr_t)base + sizeof(header) + ALIGN - 1) & ~(ALIGN - 1);
+    now = (size_t)(p - (uintptr_t)base);
+    if (now != offset)
+        memmove((void *)p, base + offset, held < bytes ? held : bytes);
+    *header_of((void *)p) = (header){ base, total };
+    ctx->host_bytes += total - h.total;
+    if (ctx->host_peak < ctx->host_bytes) ctx->host_peak = ctx->host_bytes;
+    *p_p = (void *)p;
+    return SPS_OK;
+}
+
+sps_status spsi_resize(sps_context *ctx, size_t bytes, void **p_p)
+{
+    void *old = *p_p, *p = NULL;
+    sps_status st;
+
+    if (old && !ctx->host.alloc) return move(ctx, bytes, p_p);
+    st = spsi_new_raw(ctx, bytes, &p);
+    if (st != SPS_OK) return st; /* *p_p is unchanged */
+    if (old) {
+        size_t held = usable(old);
+
+        memcpy(p, old, held < bytes ? held : bytes);
+        spsi_free(ctx, old);
+    }
+    *p_p = p;
+    return SPS_OK;
+}
+
+char *spsi_strdup(sps_context *ctx, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    void *p = NULL;
+
+    if (spsi_new_raw(ctx, bytes, &p) != SPS_OK) return NULL;
+    return memcpy(p, text, bytes);
+}
+
+void spsi_count_device(sps_context *ctx, int64_t bytes)
+{
+    ctx->device_bytes += (size_t)bytes; /* modulo 2^64: subtracts as well */
+    ctx->device_frees += bytes < 0;
+    if (ctx->device_peak < ctx->device_bytes)
+        ctx->device_peak = ctx->device_bytes;
+}

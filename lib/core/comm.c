@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* comm.c - see comm.h.
+ *
+ * A message consists of HEAD control numbers and the first FIRST numbers of the
+ * sum, and always has this length: so a process that has failed can join any
+ * sum of the others, and sums of different lengths are detected before anything
+ * of another length is sent.  Numbers beyond FIRST follow in a second call.
+ *
+ * Consistency check: each message carries a mark computed from the count of
+ * sums and the length of this one.  Marks g are integers below 2^18, so for up
+ * to 2^14 processes sum g^2 = (sum g)^2 / size to within 1/4 only if all g are
+ * equal (Cauchy-Schwarz), and each process sees the same result. */
+#include "core/comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/abi.h"
+#include "core/timer.h"
+
+enum { FAILED, WHO, ASKED, CANCELLED, CLOCK, MARK, SQUARE, HEAD };
+enum { FIRST = 256, MARKS = 1 << 18, MOST = 1 << 14 };
+
+/* Created before the contexts that use it, and therefore by malloc. */
+struct sps_comm {
+    int rank, size;
+    sps_comm_calls calls;
+    void *data;
+    uint64_t sums;            /* so far */
+    int depth;                /* nesting of collective calls */
+    bool over;                /* the open collective call is being left */
+    sps_status why;           /* what sums return until it has ended */
+    sps_status fault;         /* a callback's failure, until the next sum, */
+    char text[SPS_ERROR_SIZE];   /* and its text */
+    bool asking;              /* the monitor of this process requests a stop */
+    bool asked, cancelled;    /* as agreed at the last sum */
+    double now;
+    double message[HEAD + FIRST];
+};
+
+sps_status sps_comm_user(int rank, int size, const sps_comm_calls *calls,
+                         void *data, sps_comm **c_p)
+{
+    sps_comm *c;
+    sps_status st;
+
+    SPS_REQUIRE(NULL, calls && c_p, SPS_EINVAL, "sps_comm_user: calls or c_p "
+                "is NULL");
+    SPS_TRY(SPS_ABI_CHECK(NULL, sps_comm_calls, calls));
+    SPS_REQUIRE(NULL, size >= 1 && size <= MOST && rank >= 0 && rank < size,
+                SPS_EINVAL, "sps_comm_user: process %d of %d: numbers are 0 to "
+                "size - 1, of at most %d", rank, size, MOST);
+    c = calloc(1, sizeof *c);
+    SPS_REQUIRE(NULL, c, SPS_ENOMEM, "sps_comm_user: no memory for %zu bytes",
+                sizeof *c);
+    c->rank = rank;
+    c->size = size;
+    c->data = data;
+    c->calls.struct_size = sizeof c->calls;
+    spsi_abi_copy(calls, &c->calls);
+    if (!c->calls.sum) {
+        free(c);
+        return spsi_fail(NULL, SPS_EINVAL, "sps_comm_user: sum is NULL");
+    }
+    *c_p = c;
+fail:
+    return st;
+}
+
+void sps_comm_shape(const sps_comm *c, int *rank, int *size)
+{
+    if (rank) *rank = c ? c->rank : 0;
+    if (size) *size = c ? c->size : 1;
+}
+
+void sps_comm_destroy(sps_comm **c_p)
+{
+    if (!c_p) return;
+    free(*c_p);
+    *c_p = NULL;
+}
+
+bool spsi_comm_many(const sps_context *ctx)
+{
+    return ctx->opt.comm && ctx->opt.comm->size > 1;
+}
+
+int spsi_comm_rank(const sps_context *ctx)
+{
+    return ctx->opt.comm ? ctx->opt.comm->rank : 0;
+}
+
+/* ----------------------------------------------------------------- messages */
+
+static void fill_head(const sps_context *ctx, double *m, int count, bool failed)
+{
+    const sps_comm *c = ctx->opt.comm;
+    const double mark = (double)((c->sums * 7919 + (uint64_t)count * 104729) %
+                                 MARKS);
+
+    m[FAILED] = failed;
+    m[WHO] = failed ? c->rank : 0;
+    m[ASKED] = c->asking;
+    m[CANCELLED] = spsi_cancelled(ctx);
+    m[CLOCK] = c->rank == 0 ? spsi_now() : 0;
+    m[MARK] = mark;
+    m[SQUARE] = mark * mark;
+}
+
+/* The open collective call has failed with st on all processes: until its end
+ * spsi_reduce returns st without a message.  Returns st. */
+static sps_status end_call(sps_comm *c, sps_status st)
+{
+    c->over = c->depth > 0;
+    c->why = st;
+    return st;
+}
+
+static sps_status read_head(sps_context *ctx, const double *m, bool failed)
+{
+    sps_comm *c = ctx->opt.comm;
+    const double spread = m[SQUARE] - m[MARK] / c->size * m[MARK];
+
+    c->sums++;
+    c->asked = m[ASKED] > 0;
+    c->cancelled = m[CANCELLED] > 0;
+    c->now = m[CLOCK];
+    if (m[FAILED] == 1 && !failed)
+        return end_call(c, spsi_fail(ctx, SPS_EPEER, "process %d of %d failed; "
+                                     "its own error says why", (int)m[WHO],
+                                     c->size));
+    if (m[FAILED] > 0 && !failed)
+        return end_call(c, spsi_fail(ctx, SPS_EPEER, "%d of %d processes "
+                                     "failed; their own errors say why",
+                                     (int)m[FAILED], c->size));
+    if (failed) return end_call(c, SPS_EPEER);
+    if (!(spread <= 0.25))
+        return end_call(c, spsi_fail(ctx, SPS_EBUG, "processes are out of step "
+                                     "at sum %llu: they do not sum the same "
+                                     "numbers, or the caller's function does "
+                                     "not sum",
+                                     (unsigned long long)c->sums));
+    return SPS_OK;
+}
+
+/* Calls the caller's function for count numbers. */
+static sps_status sum(sps_context *ctx, double *values, int count)
+{
+    sps_comm *c = ctx->opt.comm;
+    int code = c->calls.sum(values, count, c->data);
+
+    if (code == 0) return SPS_OK;
+    return end_call(c, spsi_fail(ctx, SPS_EUSER, "the sum over processes "
+                                 "returned %d", code));
+}
+
+/* Sums the message of a sum of `count` numbers, the first of which are in
+ * c->message, over the processes, and reads the control numbers.  If st is a
+ * failure of this process, the message tells the others, and st is returned
+ * with its text. */
+static sps_status exchange(sps_context *ctx, int count, sps_status st)
+{
+    sps_comm *c = ctx->opt.comm;
+    const bool failed = st != SPS_OK;
+    sps_status exchanged;
+
+    if (failed) memcpy(c->text, ctx->error, sizeof c->text);
+    fill_head(ctx, c->message, count, failed);
+    exchanged = sum(ctx, c->message, HEAD + FIRST);
+    if (exchanged == SPS_OK) exchanged = read_head(ctx, c->message, failed);
+    return failed ? spsi_fail(ctx, st, "%s", c->text) : exchanged;
+}
+
+/* Returns the failure that spsi_comm_defer has kept, if any, otherwise st. */
+static sps_status deferred(sps_context *ctx, sps_status st)
+{
+    sps_comm *c = ctx->opt.comm;
+    const sps_status fault = c->fault;
+
+    c->fault = SPS_OK;
+    return fault == SPS_OK ? st : spsi_fail(ctx, fault, "%s", c->text);
+}
+
+sps_status spsi_reduce(sps_context *ctx, double *values, int count)
+{
+    sps_comm *c = ctx->opt.comm;
+    const int first = count < FIRST ? count : FIRST;
+    const size_t bytes = (size_t)first * sizeof *values;
+    sps_status st;
+
+    if (!spsi_comm_many(ctx) || count == 0) return SPS_OK;
+    if (c->over) return c->why;
+    memset(c->message, 0, sizeof c->message);
+    memcpy(c->message + HEAD, values, bytes);
+    SPS_TRY(exchange(ctx, count, deferred(ctx, SPS_OK)));
+    memcpy(values, c->message + HEAD, bytes);
+    if (count > first) SPS_TRY(sum(ctx, values + first, count - first));
+fail:
+    return st;
+}
+
+sps_status spsi_comm_rows(sps_context *ctx, int64_t n, bool matrix,
+                          int64_t *whole)
+{
+    double sums[3] = { (double)n, n == 0, matrix };
+    sps_status st = SPS_OK;
+
+    *whole = n;
+    if (!spsi_comm_many(ctx)) return SPS_OK;
+    SPS_TRY(spsi_reduce(ctx, sums, 3));
+    SPS_REQUIRE(ctx, sums[2] == 0, SPS_EUNFIT, "over several processes the "
+                "matrix must be the caller's function (sps_operator_user): a "
+                "csr has the rows of its process only");
+    SPS_REQUIRE(ctx, sums[1] == 0, SPS_EUNFIT, "%.0f of %d processes have no "
+                "rows; each must have one at least", sums[1],
+                ctx->opt.comm->size);
+    *whole = (int64_t)sums[0];
+fail:
+    return st;
+}
+
+/* --------------------------------------------------------- collective calls */
+
+sps_status spsi_comm_begin(sps_context *ctx)
+{
+    sps_comm *c = ctx->opt.comm;
+    sps_status st;
+
+    if (!spsi_comm_many(ctx) || c->depth++ > 0) return SPS_OK;
+    c->asking = false;
+    st = exchange(ctx, 0, SPS_OK);
+    if (st == SPS_OK) return st;
+    c->depth = 0;
+    c->over = false;
+    return st;
+}
+
+sps_status spsi_comm_end(sps_context *ctx, sps_status st)
+{
+    sps_comm *c = ctx->opt.comm;
+
+    if (!spsi_comm_many(ctx) || --c->depth > 0) return st;
+    if (!c->over) st = exchange(ctx, 0, deferred(ctx, st));
+    else if (st == SPS_OK) st = c->why;
+    c->over = false;
+    return st;
+}
+
+sps_status spsi_comm_defer(sps_context *ctx, sps_status st)
+{
+    sps_comm *c = ctx->opt.comm;
+
+    if (!spsi_comm_many(ctx) || c->depth == 0 || c->over) return st;
+    if (c->fault == SPS_OK) memcpy(c->text, ctx->error, sizeof c->text);
+    if (c->fault == SPS_OK) c->fault = st;
+    return SPS_OK;
+}
+
+/* --------------------------------------------------------------- agreements */
+
+double spsi_agreed_now(const sps_context *ctx)
+{
+    return spsi_comm_many(ctx) ? ctx->opt.comm->now : spsi_now();
+}
+
+bool spsi_agreed_cancel(const sps_context *ctx)
+{
+    return spsi_comm_many(ctx) ? ctx->opt.comm->cancelled
+                               : spsi_cancelled(ctx);
+}
+
+bool spsi_agreed_monitor(sps_context *ctx, sps_monitor_fn monitor, void *data,
+                         const sps_progress *p)
+{
+    const bool go = !monitor || monitor(p, data);
+
+    if (!spsi_comm_many(ctx)) return go;
+    if (!go) ctx->opt.comm->asking = true;
+    return !ctx->opt.comm->asked;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* comm.h - several processes that solve together: sums, and agreement.
+ *
+ * Control flow depends only on sums, which are the same on every process, and
+ * on the data sent with them: whether a monitor requests a stop, whether
+ * sps_cancel was called on some process, the clock of process 0, whether a
+ * process has failed.  These are constant from one sum to the next, so that
+ * decisions between two sums are the same on all processes.  A single process
+ * (ctx->opt.comm NULL) uses its own clock and flags, and nothing is sent.
+ *
+ * A collective call is enclosed by spsi_comm_begin and spsi_comm_end.  A
+ * process that fails within it calls spsi_comm_end at once.  The message of
+ * spsi_comm_end counts as its part of the next sum of the others, by which they
+ * learn of the failure and leave the call with EPEER. */
+#ifndef SPS_COMM_H
+#define SPS_COMM_H
+
+#include "core/context.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Number of this process; 0 without a comm. */
+int spsi_comm_rank(const sps_context *ctx);
+/* Whether there is more than one process. */
+bool spsi_comm_many(const sps_context *ctx);
+
+/* Sums over processes, in place; every dot product and Gram matrix passes
+ * through it.  EUSER: the caller's function failed; EPEER: another process
+ * failed; EBUG: the processes are at different sums. */
+sps_status spsi_reduce(sps_context *ctx, double *values, int count);
+
+/* *whole = the sum of n, the rows of this process, over all processes: for
+ * decisions that must be the same on all.  EUNFIT: the operator is a matrix
+ * (its process knows its own rows only) rather than a callback, or n = 0. */
+sps_status spsi_comm_rows(sps_context *ctx, int64_t n, bool matrix,
+                          int64_t *whole);
+
+/* The pairs may be nested; only the outermost one communicates.  st: status of
+ * the call so far; spsi_comm_end returns it, or if it is SPS_OK the failure of
+ * another process. */
+sps_status spsi_comm_begin(sps_context *ctx);
+sps_status spsi_comm_end(sps_context *ctx, sps_status st);
+/* To be called when a callback of the caller has failed with st.  Within a
+ * collective call of several processes the failure is kept until the next sum,
+ * because the callbacks of the others may wait for data from this process, and
+ * SPS_OK is returned; otherwise st. */
+sps_status spsi_comm_defer(sps_context *ctx, sps_status st);
+
+/* Time in seconds: the clock of process 0 at the last sum; with a single
+ * process the current time. */
+double spsi_agreed_now(const sps_context *ctx);
+/* Whether sps_cancel was called on some process. */
+bool spsi_agreed_cancel(const sps_context *ctx);
+/* Calls the caller's monitor, unless it is NULL.  False: the monitor of some
+ * process requests a stop; with several processes as of the last sum. */
+bool spsi_agreed_monitor(sps_context *ctx, sps_monitor_fn monitor, void *data,
+                         const sps_progress *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

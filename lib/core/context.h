@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* context.h - the context: backend, memory, last failure, notes. */
+#ifndef SPS_CONTEXT_H
+#define SPS_CONTEXT_H
+
+#include "core/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sps_backend;
+struct sps_module;
+struct sps_team;
+
+#define SPS_ERROR_SIZE 1024
+
+/* Phases timed separately inside a solve. */
+typedef enum sps_phase {
+    SPS_PHASE_SPMM,
+    SPS_PHASE_PRECOND,
+    SPS_PHASE_GRAM,
+    SPS_PHASE_SMALL,
+    SPS_PHASES
+} sps_phase;
+
+struct sps_context {
+    sps_context_options opt;
+    sps_allocator host, gpu;           /* copies of the caller's; may be
+                                          empty */
+    const struct sps_backend *backend; /* of opt.place, never NULL */
+    void *backend_data;                /* owned by the backend */
+    const struct sps_module *module;   /* CUDA catalogue or NULL */
+    char module_state[SPS_ERROR_SIZE]; /* why there is none, or its path */
+    char device[96];
+    void *stream;                      /* cudaStream_t or NULL */
+    int threads;
+    struct sps_team *team;             /* of `threads` threads (team.h) */
+    int cancelled;                     /* sps_cancel; atomic accesses only */
+    double deadline;                   /* of the current set-up (deadline.h); 0:
+                                          none */
+    bool dead;                         /* a sticky device error has occurred */
+    char error[SPS_ERROR_SIZE];
+    char **notes;
+    int note_count;
+    size_t host_bytes, host_peak, device_bytes, device_peak;
+    int64_t device_frees;              /* device addresses stay valid as long as
+                                          this count is the same */
+    int64_t live;                      /* handles */
+    double phase_seconds[SPS_PHASES];  /* since spsi_phase_reset */
+    double phase_start;                /* host clock of the open phase */
+    struct sps_wisdom *wisdom;         /* lib/plan/wisdom.c, */
+    void (*wisdom_clear)(sps_context *ctx); /* and how to free it */
+    char *strings;                     /* copies of option texts (options.c) */
+    size_t host_limit;                 /* host bytes available in total, 0: not
+                                          determined yet (alloc.c) */
+};
+
+/* All host memory is allocated here (alloc.c): zeroed, counted, 64-byte
+ * aligned.  Fault injection and the caller's allocator apply. */
+sps_status spsi_new(sps_context *ctx, size_t bytes, void **p_p);
+void spsi_free(sps_context *ctx, void *p);   /* p may be NULL */
+/* The same, not zeroed: for arrays written at once, in parallel. */
+sps_status spsi_new_raw(sps_context *ctx, size_t bytes, void **p_p);
+/* Grows or shrinks, contents preserved; *p_p may be NULL. */
+sps_status spsi_resize(sps_context *ctx, size_t bytes, void **p_p);
+char *spsi_strdup(sps_context *ctx, const char *text); /* NULL: no memory */
+
+/* Whether sps_cancel was called, possibly by another thread. */
+static inline bool spsi_cancelled(const sps_context *ctx)
+{
+    return __atomic_load_n(&ctx->cancelled, __ATOMIC_RELAXED) != 0;
+}
+
+/* Accounts for device memory allocated or freed; for backends. */
+void spsi_count_device(sps_context *ctx, int64_t bytes);
+
+/* spsi_new for `count` items of `size` bytes, checked for overflow; usually as
+ * SPS_NEW(ctx, count, &pointer). */
+sps_status spsi_new_array(sps_context *ctx, int64_t count, size_t size,
+                          void **p_p);
+#define SPS_NEW(ctx, count, p)                                                 \
+    spsi_new_array((ctx), (int64_t)(count), sizeof **(p), (void **)(p))
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* deadline.c - see deadline.h. */
+#include "core/deadline.h"
+
+#include "core/comm.h"
+
+double spsi_deadline_begin(sps_context *ctx, double seconds)
+{
+    const double before = ctx->deadline;
+    const double own = seconds > 0 ? spsi_agreed_now(ctx) + seconds : 0;
+
+    if (own > 0 && !(before > 0 && before < own)) ctx->deadline = own;
+    return before;
+}
+
+void spsi_deadline_end(sps_context *ctx, double before)
+{
+    ctx->deadline = before;
+}
+
+static bool over(const sps_context *ctx)
+{
+    return ctx->deadline > 0 && spsi_agreed_now(ctx) >= ctx->deadline;
+}
+
+bool spsi_expired(const sps_context *ctx)
+{
+    return over(ctx) || spsi_agreed_cancel(ctx);
+}
+
+sps_status spsi_check_deadline(sps_context *ctx, const char *what)
+{
+    if (spsi_agreed_cancel(ctx))
+        return spsi_fail(ctx, SPS_EUNFIT, "%s was interrupted", what);
+    if (over(ctx))
+        return spsi_fail(ctx, SPS_EUNFIT, "%s was not finished within the "
+                         "time limit", what);
+    return SPS_OK;
+}
+
+/* A range of the items, from `first` on, as work of its own. */
+typedef struct piece {
+    spsi_team_fn *fn;
+    void *data;
+    int64_t first;
+} piece;
+
+static void do_piece(void *data, int64_t first, int64_t last)
+{
+    const piece *p = data;
+
+    p->fn(p->data, p->first + first, p->first + last);
+}
+
+sps_status spsi_team_run_in_time(sps_context *ctx, int64_t count, int64_t ns,
+                                 spsi_team_fn *fn, void *data,
+                                 const char *what)
+{
+    const int64_t pieces = 1 + ns / SPS_DEADLINE_PIECE;
+    const int64_t length = (count + pieces - 1) / pieces;
+    piece p = { fn, data, 0 };
+    sps_status st = SPS_OK;
+
+    for (; p.first < count; p.first += length) {
+        const int64_t left = count - p.first;
+        const int64_t items = left < length ? left : length;
+
+        spsi_team_run(ctx, items, ns / pieces, do_piece, &p);
+        SPS_TRY(spsi_check_deadline(ctx, what));
+    }
+fail:
+    return st;
+}

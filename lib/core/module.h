@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* module.h - the CUDA module: what it exports, and how it is found. */
+#ifndef SPS_MODULE_H
+#define SPS_MODULE_H
+
+#include "core/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sps_kernel;
+
+#define SPS_MODULE_ABI 2
+
+/* The one exported symbol of the CUDA module: spsi_cuda_catalogue. */
+typedef struct sps_module {
+    int abi;                              /* SPS_MODULE_ABI */
+    const char *version;                  /* sps_version() when it was built */
+    const char *architectures;            /* "sm_90, compute_90" */
+    const sps_backend *backend;
+    const struct sps_kernel *const *kernels;  /* NULL-terminated */
+} sps_module;
+
+/* Finds and loads the module; NULL and a text in why if there is none.  Loaded
+ * once per process, never unloaded. */
+const sps_module *spsi_module_load(char *why, size_t size);
+/* Whether the file of a module exists where it is searched.  Loads nothing. */
+bool spsi_module_installed(void);
+/* Whether it exists, or SPSOLVE_MODULE_PATH is set: then a note tells the user
+ * why it could not be loaded.  Loads nothing. */
+bool spsi_module_expected(void);
+/* Whether the driver reports a GPU; otherwise the reason is written to `why`,
+ * of size bytes.  The driver is called once per process. */
+bool spsi_module_device(char *why, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* options.h - the options as a table: one row for each name. */
+#ifndef SPS_OPTIONS_H
+#define SPS_OPTIONS_H
+
+#include "core/context.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whether option precision selects single precision for `what`, single_basis or
+ * single_precond: by that word, or by mixed. */
+bool spsi_options_single(const sps_options *opt, const char *what);
+/* *out = *opt, or the defaults if opt is NULL; checks struct_size and every
+ * range; strings that are NULL get their defaults.  Every public function that
+ * has an options argument begins with it. */
+sps_status spsi_options_take(sps_context *ctx, const sps_options *opt,
+                             sps_options *out);
+/* Name of option number i, NULL past the last. */
+const char *spsi_options_name(int i);
+/* Frees the option texts stored in ctx. */
+void spsi_options_forget(sps_context *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* columns.c - see columns.h. */
+#include "driver/columns.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/fused_cg.h"
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+void spsi_columns_sort(double *x, int k)
+{
+    qsort(x, (size_t)k, sizeof *x, by_value);
+}
+
+sps_status spsi_columns_zero(sps_block *X, int j)
+{
+    sps_block view;
+
+    spsi_block_view(X, j, 1, &view);
+    return spsi_fill(&view, 0.0);
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* Columns that are not iterated on, because b is not finite or b = 0, become
+ * zero; so does a guess that is not finite. */
+static sps_status clear_columns(sps_linear *s, sps_block *X)
+{
+    sps_status st = SPS_OK;
+    double *norm_x = s->scratch.numbers;
+    bool bad_b, bad_x;
+
+    SPS_TRY(spsi_norms(X, norm_x));
+    for (int j = 0; j < s->columns; j++) {
+        bad_b = !isfinite(s->rhs.norm[j]);
+        bad_x = !isfinite(norm_x[j] * s->rhs.scale[j]);
+        s->result.column[j] = bad_b ? SPS_STOP_NOT_FINITE : SPS_STOP_RUNNING;
+        if (bad_b)
+            spsi_note(s->ctx, "right-hand side %d is not finite; x = 0 is "
+                      "returned for it", j + 1);
+        else if (bad_x)
+            spsi_note(s->ctx, "the guess of column %d is %s; zero was used",
+                      j + 1, isfinite(norm_x[j])
+                      ? "beyond the range of doubles in units of its "
+                        "right-hand side" : "not finite");
+        if (bad_b || bad_x || s->rhs.norm[j] == 0) {
+            SPS_TRY(spsi_columns_zero(X, j));
+            norm_x[j] = 0;
+        }
+        s->rhs.norm_x[j] = norm_x[j] * s->rhs.scale[j];
+    }
+fail:
+    return st;
+}
+
+sps_status spsi_columns_open(sps_linear *s, const sps_block *B, sps_block *X)
+{
+    /* With a time limit the norm estimate uses few columns, so that more time
+     * is left for iterations. */
+    const int few = s->opt.max_seconds > 0 && s->columns > 2 ? 2 : s->columns;
+    sps_status st = SPS_OK;
+
+    s->k = s->columns;
+    spsi_best_open(s);
+    for (int j = 0; j < s->columns; j++) {
+        s->at.column[j] = j;
+        s->rhs.relative[j] = 0;
+        s->rhs.scale[j] = 1;
+        s->rhs.threshold[j] = 0;
+        s->at.done[j] = false;
+    }
+    spsi_block_view(X, 0, s->columns, &s->X);
+    spsi_block_view(s->scratch.residual, 0, s->columns, &s->R);
+    for (int i = 0; i < 2; i++) spsi_block_narrow(s->work[i], few);
+    SPS_TRY(spsi_norm_estimate(s->A, s->work[0], s->work[1], s->scratch.numbers,
+                               &s->norm_A));
+    for (int i = 0; i < 2; i++) spsi_block_narrow(s->work[i], s->columns);
+    SPS_TRY(spsi_rhs_open(s, B));
+    SPS_TRY(clear_columns(s, X));
+    SPS_TRY(spsi_axpby_cols(s->rhs.scale, X, NULL, X));
+    if (s->opt.norm == SPS_NORM_START) {
+        SPS_TRY(spsi_columns_residual(s, &s->R, true));
+        SPS_TRY(spsi_norms(&s->R, s->rhs.norm_start));
+    }
+    SPS_TRY(spsi_columns_thresholds(s));
+fail:
+    return st;
+}
+
+/* ---------------------------------------------------------------- residuals */
+
+/* R = b of the active columns, scaled. */
+static sps_status take_rhs(sps_linear *s, sps_block *R)
+{
+    sps_status st = SPS_OK;
+    double *scale = s->scratch.numbers;
+    bool straight = s->k == s->columns;
+
+    for (int p = 0; p < s->k; p++) {
+        scale[p] = s->null ? 1 : s->rhs.scale[s->at.column[p]];
+        straight = straight && s->at.column[p] == p;
+    }
+    if (straight) {
+        SPS_TRY(spsi_axpby_cols(scale, s->rhs.B, NULL, R));
+    } else {
+        SPS_TRY(spsi_gather(s->rhs.B, s->at.column, R));
+        SPS_TRY(spsi_axpby_cols(scale, R, NULL, R));
+    }
+    for (int p = 0; p < s->k; p++)
+        if (s->result.column[s->at.column[p]] == SPS_STOP_NOT_FINITE)
+            SPS_TRY(spsi_columns_zero(R, p));
+fail:
+    return st;
+}
+
+sps_status spsi_columns_residual(sps_linear *s, sps_block *R, bool twofold)
+{
+    sps_status st = SPS_OK;
+    sps_block room;
+
+    SPS_TRY(take_rhs(s, R));
+    s->course.applies_A++;
+    if (!twofold) return sps_operator_apply(s->A, -1.0, &s->X, 1.0, R);
+    spsi_block_narrow(s->work[1], s->columns);
+    spsi_block_view(s->work[1], 0, s->k, &room);
+    return spsi_operator_twofold(s->A, &(sps_twofold_args){
+        .X = &s->X, .W = R, .H = R }, &room);
+
+fail:
+    return st;
+}
+
+sps_status spsi_columns_true_norms(sps_linear *s, sps_block *R, double *norm)
+{
+    double *norm_x = s->scratch.numbers + s->columns;
+    bool doubt = false;
+    sps_status st;
+
+    SPS_TRY(spsi_columns_residual(s, R, false));
+    SPS_TRY(spsi_norms(R, norm));
+    /* Callbacks and matrices in single precision have no product in twice the
+     * working precision. */
+    if (s->A->apply || s->A->dtype != SPS_F64) return st;
+    SPS_TRY(spsi_norms(&s->X, norm_x));
+    for (int p = 0; p < s->k; p++)
+        doubt = doubt ||
+                16 * DBL_EPSILON * s->norm_A * norm_x[p] > 0.01 * norm[p];
+    if (!doubt) return st;
+    SPS_TRY(spsi_columns_residual(s, R, true));
+    SPS_TRY(spsi_norms(R, norm));
+fail:
+    return st;
+}
+
+/* ---------------------------------------------------------------- the guess */
+
+/* The columns have not been permuted yet: position j is right-hand side j. */
+sps_status spsi_columns_keep_guess(sps_linear *s)
+{
+    sps_block *guess = s->work[SPS_LINEAR_GUESS];
+
+    spsi_block_narrow(guess, s->columns);
+    return spsi_copy(&s->X, guess);
+}
+
+sps_status spsi_columns_guess(sps_linear *s)
+{
+    spsi_columns_widen(s);
+    for (int p = 0; p < s->k; p++) s->resnorm[p] = INFINITY;
+    return spsi_gather(s->work[SPS_LINEAR_GUESS], s->at.column, &s->X);
+}
+
+/* -------------------------------------------------------------------- order */
+
+/* X(:, p) = X(:, from[p]) for the active columns. */
+static sps_status reorder(sps_linear *s, const int *from, sps_block *X)
+{
+    sps_status st = SPS_OK;
+    sps_block T;
+
+    spsi_block_narrow(s->work[1], s->columns);
+    spsi_block_view(s->work[1], 0, X->k, &T);
+    SPS_TRY(spsi_gather(X, from, &T));
+    SPS_TRY(spsi_copy(&T, X));
+fail:
+    return st;
+}
+
+/* The same for the arrays indexed by position. */
+static void reorder_arrays(sps_linear *s, const int *from)
+{
+    int *column = s->at.order + s->columns;
+    double *norm = s->scratch.numbers;
+    bool *done = (bool *)(s->at.order + 2 * s->columns);
+
+    for (int p = 0; p < s->k; p++) {
+        column[p] = s->at.column[from[p]];
+        norm[p] = s->resnorm[from[p]];
+        done[p] = s->at.done[from[p]];
+    }
+    memcpy(s->at.column, column, (size_t)s->k * sizeof *column);
+    memcpy(s->resnorm, norm, (size_t)s->k * sizeof *norm);
+    memcpy(s->at.done, done, (size_t)s->k * sizeof *done);
+}
+
+/* Deflation delay.  DELAYED: block elements up to which queued iterations
+ * (fused_cg.h) on a GPU are bound by latency.  An iteration of block CG on an
+ * H200 spends some 30 us on launches and dependent reductions, whatever the
+ * width; its 12 block passes take as long with 1.3 million elements (4.2 TB/s).
+ * Deflating converged columns costs some 0.4 ms there: columns are moved, and a
+ * step of the new width is recorded.  Converged columns are therefore kept for
+ * DELAY more iterations, within which most solves end.  The memory traffic
+ * of keeping them costs 0.2 ms with 2^20 elements and twice that with 2^21: by
+ * the ski-rental rule (Karlin et al., Algorithmica 3, 1988) the total is at
+ * most twice the optimal cost. */
+#define DELAYED (INT64_C(1) << 21)
+#define DELAY 16
+
+_Static_assert(DELAY >= SPS_LINEAR_QUEUE, "deflation is delayed by at "
+               "least one queue of iterations");
+
+bool spsi_columns_latency(const sps_linear *s)
+{
+    const sps_linear_type *type = s->method.type;
+
+    return s->ctx->backend->replay && type->queue && !type->flush &&
+           s->columns <= SPS_FUSED_WIDEST && s->rows * s->columns <= DELAYED;
+}
+
+int spsi_columns_few(const sps_linear *s)
+{
+    /* Methods with flush and without permute deflate at the end of a cycle. */
+    if (s->method.type->flush && !s->method.type->permute) return 0;
+    return spsi_columns_latency(s) ? s->k / 4 : 3 * s->k / 4;
+}
+
+void spsi_columns_track(sps_linear *s, int open)
+{
+    if (open == s->k || open > spsi_columns_few(s)) s->at.few_since = -1;
+    else if (s->at.few_since < 0) s->at.few_since = s->course.iteration;
+}
+
+int spsi_columns_delay(const sps_linear *s)
+{
+    if (s->at.few_since < 0 || !spsi_columns_latency(s)) return 0;
+    return s->at.few_since + DELAY - s->course.iteration;
+}
+
+sps_status spsi_columns_compact(sps_linear *s, bool forced)
+{
+    const sps_linear_type *type = s->method.type;
+    sps_status st = SPS_OK;
+    int *from = s->at.order, open = 0, at;
+    bool moved = false;
+
+    for (int p = 0; p < s->k; p++) open += !s->at.done[p];
+    if (open == s->k || open == 0) return SPS_OK;
+    if (!forced && open > spsi_columns_few(s)) return SPS_OK;
+    if (!forced && spsi_columns_delay(s) > 0) return SPS_OK;
+    s->at.few_since = -1;
+    if (!forced && type->flush) SPS_TRY(type->flush(s, s->method.data));
+    at = open;
+    open = 0;
+    for (int p = 0; p < s->k; p++) from[s->at.done[p] ? at++ : open++] = p;
+    for (int p = 0; p < s->k; p++) moved = moved || from[p] != p;
+    if (moved) {
+        SPS_TRY(reorder(s, from, &s->X));
+        SPS_TRY(reorder(s, from, &s->R));
+        reorder_arrays(s, from);
+    }
+    s->k = open;
+    spsi_block_narrow(&s->X, open);
+    spsi_block_narrow(&s->R, open);
+    if (!forced && type->permute)
+        SPS_TRY(type->permute(s, s->method.data, from, open));
+fail:
+    return st;
+}
+
+void spsi_columns_widen(sps_linear *s)
+{
+    s->k = s->columns;
+    spsi_block_narrow(&s->X, s->columns);
+    spsi_block_narrow(&s->R, s->columns);
+}
+
+/* ------------------------------------------------------------------ closing */
+
+/* After a callback failed in the middle of a step: resnorm, with the gap to the
+ * true residual added, belongs to X if the method can still bring X up to date;
+ * otherwise it becomes infinite. */
+static void restore_norms(sps_linear *s)
+{
+    bool behind = spsi_linear_flush(s) != SPS_OK;
+
+    for (int p = 0; p < s->columns; p++)
+        s->resnorm[p] = behind ? INFINITY
+                               : s->resnorm[p] + s->best.gap[s->at.column[p]];
+}
+
+/* Notes the solutions that overflow although b is finite; *all: none does. */
+static void note_overflow(sps_linear *s, const bool *fit, bool *all)
+{
+    *all = true;
+    for (int p = 0; p < s->columns; p++) {
+        if (fit[p]) continue;
+        *all = false;
+        s->result.column[s->at.column[p]] = SPS_STOP_NOT_FINITE;
+        spsi_note(s->ctx, "the solution of column %d is beyond the range of "
+                  "doubles; the best iterate within it is returned",
+                  s->at.column[p] + 1);
+    }
+}
+
+sps_status spsi_columns_close(sps_linear *s, sps_block *X, bool failed)
+{
+    sps_status st = SPS_OK, asked = SPS_OK;
+    double *unscale = s->scratch.numbers;
+    int *where = s->at.order;
+    bool moved = false, fit[SPS_BLOCK_MAX], all;
+
+    /* The caller's functions may fail here, too; restoring the stored columns,
+     * their order and scale does not need them. */
+    if (failed) restore_norms(s);
+    spsi_columns_widen(s);
+    SPS_TRY(spsi_best_fits(s, &s->X, fit));
+    note_overflow(s, fit, &all);
+    if (!all || s->stop != SPS_STOP_CONVERGED)
+        asked = spsi_best_restore(s, failed);
+    if (asked != SPS_OK) SPS_TRY(spsi_best_restore(s, true));
+    for (int p = 0; p < s->k; p++) {
+        where[s->at.column[p]] = p;
+        moved = moved || s->at.column[p] != p;
+    }
+    if (moved) SPS_TRY(reorder(s, where, &s->X));
+    for (int j = 0; j < s->columns; j++) unscale[j] = 1 / s->rhs.scale[j];
+    SPS_TRY(spsi_axpby_cols(unscale, X, NULL, X));
+    if (!all || s->stop != SPS_STOP_CONVERGED)   /* else X is projected
+                                                    already */
+        SPS_TRY(spsi_nullspace_project(s->null, X));
+    return asked;
+
+fail:
+    return st;
+}

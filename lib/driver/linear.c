@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* linear.c - creation of a linear solver: method names, requirements on the
+ * matrix, memory.  All memory that a solve uses is allocated here. */
+#include "core/comm.h"
+#include "driver/linear.h"
+
+#include <string.h>
+
+#include "core/options.h"
+#include "block/single.h"
+#include "core/timer.h"
+
+const sps_linear_type *spsi_linear_type(const char *name)
+{
+    for (int i = 0; spsi_solvers[i]; i++)
+        if (!strcmp(spsi_solvers[i]->name, name)) return spsi_solvers[i];
+    return NULL;
+}
+
+/* Whether the mixed-precision variant of the method is selected. */
+static bool mixed(const sps_linear_type *type, const sps_options *opt)
+{
+    return type->mixed && !strcmp(opt->precision, "mixed");
+}
+
+/* CG needs a symmetric matrix: declared so, or compared with its transpose.
+ * The real form of a complex matrix is symmetric if the complex one is
+ * Hermitian. */
+static sps_status check_symmetry(sps_linear *s)
+{
+    sps_status st = SPS_OK;
+    const sps_operator *A = s->A;
+    bool symmetric = (A->props & (SPS_SYMMETRIC | SPS_SPD)) != 0;
+    bool complex = A->A && (A->A->props & SPS_INTERLEAVED);
+    double difference = 0;
+
+    if (!symmetric && A->A) {
+        SPS_TRY(spsi_operator_fetch(A));
+        SPS_TRY(sps_csr_symmetric(s->ctx, A->A, 1e-10, &symmetric,
+                                  &difference));
+    }
+    SPS_REQUIRE(s->ctx, symmetric || A->A, SPS_EUNFIT,
+                "%s needs a symmetric operator; declare it SPS_SYMMETRIC if "
+                "it is", s->method.type->name);
+    SPS_REQUIRE(s->ctx, symmetric, SPS_EUNFIT,
+                "the matrix is not %s: it differs from its %stranspose by up "
+                "to %.3g; %s needs that, gmres does not",
+                complex ? "Hermitian" : "symmetric",
+                complex ? "conjugate " : "", difference, s->method.type->name);
+fail:
+    return st;
+}
+
+static sps_status check_needs(sps_linear *s)
+{
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(s->ctx, s->A->n == s->A->ncol, SPS_EUNFIT,
+                "the matrix is %lld x %lld; %s needs a square one",
+                (long long)s->A->n, (long long)s->A->ncol,
+                s->method.type->name);
+    if (s->method.type->needs & (SPS_NEEDS_SYMMETRIC | SPS_NEEDS_SPD))
+        SPS_TRY(check_symmetry(s));
+fail:
+    return st;
+}
+
+/* The time limit expired before the requested preconditioner was built.  A
+ * cheap one replaces it, so that one iteration can be made. */
+static sps_status substitute(sps_linear *s)
+{
+    const char *name = spsi_precond_always()->name;
+
+    spsi_note(s->ctx, "%s; %s is used instead", sps_context_error(s->ctx),
+              name);
+    return spsi_precond_named(s->A, s->columns, name, &s->opt,
+                              SPS_PASSES_LINEAR, &s->M);
+}
+
+static sps_status take_precond(sps_linear *s, sps_precond *M)
+{
+    sps_status st = SPS_OK;
+    const char *name = s->opt.precond;
+    const bool conjugate = s->method.type->needs & SPS_NEEDS_SPD &&
+                           !(s->method.type->needs & SPS_WANTS_DIAGONAL);
+
+    s->M = M;
+    if (M) {
+        SPS_REQUIRE(s->ctx, M->ctx == s->ctx, SPS_EINVAL,
+                    "matrix and preconditioner belong to different contexts");
+        SPS_REQUIRE(s->ctx, !M->A || M->width >= s->columns, SPS_ESHAPE,
+                    "the preconditioner was made for blocks of %d columns, "
+                    "there are %d right-hand sides", M->width, s->columns);
+        SPS_REQUIRE(s->ctx, M->n == s->n, SPS_ESHAPE,
+                    "the preconditioner has %lld rows, the matrix %lld",
+                    (long long)M->n, (long long)s->n);
+        return st;
+    }
+    if (!strcmp(name, "none") || (!strcmp(name, "auto") && !s->A->A))
+        return st;
+    st = spsi_precond_create(s->A, s->columns, &s->opt, conjugate, &s->M);
+    if (st == SPS_EUNFIT && !s->made.owned && spsi_expired(s->ctx))
+        st = substitute(s);
+    s->made.own_M = st == SPS_OK;
+fail:
+    return st;
+}
+
+/* Refinement in single precision supports a diagonal M only; with a stronger M
+ * the method in double precision is faster. */
+static void consider_mixed(sps_linear *s)
+{
+    if (!mixed(s->method.type, &s->opt) ||
+        (s->M && !s->M->identity && !s->M->diagonal))
+        return;
+    s->method.type = spsi_linear_type(s->method.type->mixed);
+    s->method.fallback = spsi_linear_type(s->method.type->fallback);
+    s->method.chosen = s->method.type;
+}
+
+static sps_status take_arrays(sps_linear *s)
+{
+    sps_status st = SPS_OK;
+    int k = s->columns;
+
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->resnorm));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->queue.limit));
+    SPS_TRY(SPS_NEW(s->ctx, SPS_LINEAR_QUEUE * (int64_t)k, &s->queue.norms));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->at.column));
+    SPS_TRY(SPS_NEW(s->ctx, 3 * (int64_t)k, &s->at.order));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->at.done));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.scale));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.norm));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.outside));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.norm_own));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.norm_x));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.norm_start));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.threshold));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->best.norm));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->best.checked));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->best.least));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->best.gap));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->best.peak));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->best.due));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.relative));
+    SPS_TRY(SPS_NEW(s->ctx, 2 * (int64_t)k, &s->scratch.numbers));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->result.residual));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->result.backward));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->result.range));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->result.column));
+fail:
+    return st;
+}
+
+static sps_status take_blocks(sps_linear *s)
+{
+    sps_status st = SPS_OK;
+    int blocks = s->method.type->blocks;
+
+    if (s->method.fallback && s->method.fallback->blocks > blocks)
+        blocks = s->method.fallback->blocks;
+    SPS_TRY(spsi_reserve(s->ctx, s->n, s->columns));
+    SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->scratch.residual));
+    SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->best.block));
+    if (s->null)
+        SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->rhs.projected));
+    for (int i = 0; i < blocks; i++)
+        SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->work[i]));
+fail:
+    return st;
+}
+
+static sps_status take_methods(sps_linear *s)
+{
+    sps_linear_method *m = &s->method;
+    sps_status st = SPS_OK;
+
+    s->k = s->columns;
+    SPS_TRY(spsi_new(s->ctx, m->type->size, &m->data));
+    SPS_TRY(m->type->setup(s, m->data));
+    if (m->fallback) {
+        SPS_TRY(spsi_new(s->ctx, m->fallback->size, &m->fallback_data));
+        SPS_TRY(m->fallback->setup(s, m->fallback_data));
+    }
+fail:
+    return st;
+}
+
+static sps_status take_all(sps_linear *s, const sps_linear_args *a)
+{
+    sps_status st;
+
+    SPS_TRY(check_needs(s));
+    SPS_TRY(take_precond(s, a->M));
+    if (a->mixed) consider_mixed(s);
+    SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt, &s->null));
+    SPS_TRY(take_arrays(s));
+    SPS_TRY(take_blocks(s));
+    SPS_TRY(take_methods(s));
+fail:
+    return st;
+}
+
+sps_status spsi_linear_create(const sps_linear_args *a, sps_linear **s_p)
+{
+    sps_context *ctx = a->A->ctx;
+    const double before = spsi_deadline_begin(ctx, a->opt->max_seconds);
+    sps_linear *s = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, 1, &s));
+    s->ctx = ctx;
+    s->A = a->A;
+    s->n = a->A->n;
+    SPS_TRY(spsi_comm_rows(ctx, s->n, a->A->A != NULL, &s->rows));
+    s->made.version = a->A->version;
+    s->columns = a->k;
+    s->made.owned = a->owned;
+    s->opt = *a->opt;
+    s->method.type = s->method.chosen = a->type;
+    s->method.fallback = a->fallback;
+    s->method.single = spsi_options_single(&s->opt, "single_basis");
+    SPS_TRY(take_all(s, a));
+    if (!s->made.owned && !s->method.type->widen &&
+        !strcmp(s->opt.precision, "single_basis"))
+        spsi_note(ctx, "%s: precision single_basis has no effect",
+                  s->method.type->name);
+    s->made.setup = s->made.owned ? 0 : spsi_agreed_now(ctx) - a->began;
+    *s_p = s;
+    spsi_deadline_end(ctx, before);
+    return SPS_OK;
+
+fail:
+    spsi_deadline_end(ctx, before);
+    spsi_linear_destroy(&s);
+    return st;
+}
+
+sps_status spsi_linear_named(const sps_linear_args *a, const char *name,
+                             sps_linear **s_p)
+{
+    sps_linear_args named = *a;
+
+    named.type = spsi_linear_type(name);
+    if (mixed(named.type, a->opt))
+        named.type = spsi_linear_type(named.type->mixed);
+    if (named.type->fallback)
+        named.fallback = spsi_linear_type(named.type->fallback);
+    return spsi_linear_create(&named, s_p);
+}
+
+sps_status spsi_linear_make(const sps_linear_args *a,
+                            const sps_solver_ops **ops, void **of)
+{
+    const sps_linear_type *type = spsi_linear_type(a->opt->solver);
+    sps_linear *s = NULL;
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(a->A->ctx, type, SPS_EINVAL,
+                "unknown solver '%s'; sps_list(\"solver\") names them",
+                a->opt->solver);
+    if (type->create) return type->create(a, ops, of);
+    SPS_TRY(spsi_linear_named(a, type->name, &s));
+    *ops = &spsi_linear_ops;
+    *of = s;
+fail:
+    return st;
+}
+
+static void release_arrays(sps_linear *s)
+{
+    const sps_linear_rhs *b = &s->rhs;
+    const sps_linear_best *best = &s->best;
+    void *arrays[] = {
+        s->resnorm, s->queue.limit, s->queue.norms, s->at.column, s->at.order,
+        s->at.done, b->scale, b->norm, b->outside, b->norm_own, b->norm_x,
+        b->norm_start, b->threshold, b->relative, best->norm, best->checked,
+        best->least, best->gap, best->peak, best->due, s->scratch.numbers,
+        s->result.residual, s->result.backward, s->result.range,
+        s->result.column };
+
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        spsi_free(s->ctx, arrays[i]);
+}
+
+static void release_methods(sps_linear *s)
+{
+    sps_linear_method *m = &s->method;
+
+    if (m->data && m->type->destroy) m->type->destroy(s, m->data);
+    if (m->fallback_data && m->fallback->destroy)
+        m->fallback->destroy(s, m->fallback_data);
+    spsi_free(s->ctx, m->data);
+    spsi_free(s->ctx, m->fallback_data);
+}
+
+void spsi_linear_destroy(sps_linear **s_p)
+{
+    sps_linear *s = *s_p;
+
+    if (!s) return;
+    release_methods(s);
+    for (int i = 0; i < SPS_LINEAR_BLOCKS; i++)
+        sps_block_destroy(&s->work[i]);
+    sps_block_destroy(&s->scratch.residual);
+    sps_block_destroy(&s->best.block);
+    sps_block_destroy(&s->rhs.projected);
+    spsi_nullspace_destroy(&s->null);
+    if (s->made.own_M) sps_precond_destroy(&s->M);
+    release_arrays(s);
+    spsi_free(s->ctx, s);
+    *s_p = NULL;
+}
+
+static sps_status ops_linear(void *of, const sps_block *B, sps_block *X,
+                             sps_result *result)
+{
+    return spsi_linear_solve(of, B, X, result);
+}
+
+static sps_status ops_project(void *of, sps_block *B)
+{
+    return spsi_linear_project(of, B);
+}
+
+static void ops_destroy(void *of)
+{
+    sps_linear *s = of;
+
+    spsi_linear_destroy(&s);
+}
+
+const sps_solver_ops spsi_linear_ops = {
+    .linear = ops_linear, .project = ops_project, .destroy = ops_destroy,
+};
+
+void spsi_linear_note_single(const sps_linear *s, const sps_block *V)
+{
+    if (V->dtype == SPS_F32)
+        spsi_note(s->ctx, "%s: the basis in single precision takes %.3g MB; "
+                  "if it makes no progress, one in double precision takes "
+                  "%.3g MB more",
+                  s->method.type->name, (double)V->bytes / 1e6,
+                  (double)spsi_block_bytes(V) / 1e6);
+}
+
+/* A preconditioner whose update did not finish is discarded. */
+static sps_status update_precond(sps_linear *s)
+{
+    const double before = spsi_deadline_begin(s->ctx, s->opt.max_seconds);
+    sps_status st = sps_precond_update(s->M);
+
+    if (st == SPS_EUNFIT && spsi_expired(s->ctx)) {
+        sps_precond_destroy(&s->M);
+        st = substitute(s);
+        s->made.own_M = st == SPS_OK;
+    }
+    spsi_deadline_end(s->ctx, before);
+    return st;
+}
+
+/* The null space must be found again for the new values: that of the old ones
+ * would remove a component that the new A determines, and the residual would
+ * not show it. */
+sps_status spsi_linear_refresh(sps_linear *s)
+{
+    sps_status st = SPS_OK;
+    sps_nullspace *null = NULL;
+
+    if (s->made.version == s->A->version) return SPS_OK;
+    SPS_TRY(check_needs(s));
+    if (s->made.own_M) SPS_TRY(update_precond(s));
+    SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt, &null));
+    if (null && !s->rhs.projected)
+        SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->rhs.projected));
+    spsi_nullspace_destroy(&s->null);
+    s->null = null;
+    s->made.version = s->A->version;
+    return SPS_OK;
+
+fail:
+    spsi_nullspace_destroy(&null);
+    return st;
+}
+
+sps_status spsi_linear_apply(sps_linear *s, const sps_block *X, sps_block *Y)
+{
+    sps_status st;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_SPMM);
+    st = sps_operator_apply(s->A, 1.0, X, 0.0, Y);
+    spsi_phase_end(s->ctx, SPS_PHASE_SPMM);
+    s->course.applies_A++;
+    return st;
+}
+
+sps_status spsi_linear_precondition(sps_linear *s, const sps_block *R,
+                                    sps_block *Z)
+{
+    sps_status st;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_PRECOND);
+    if (s->M) {
+        st = sps_precond_apply(s->M, R, Z);
+        s->course.applies_M += !s->M->identity;
+    } else {
+        st = spsi_copy(R, Z);
+    }
+    if (st == SPS_OK) st = spsi_nullspace_project(s->null, Z);
+    spsi_phase_end(s->ctx, SPS_PHASE_PRECOND);
+    return st;
+}
+
+sps_status spsi_linear_direction(sps_linear *s, const sps_block *R,
+                                 sps_block *Z, const sps_block **Z_p)
+{
+    bool same = !s->null && (!s->M || s->M->identity);
+
+    *Z_p = same ? R : Z;
+    return same ? SPS_OK : spsi_linear_precondition(s, R, Z);
+}

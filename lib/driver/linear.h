@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* linear.h - the engine of linear systems: the contract of a method, and the
+ * state that the driver shares with it.
+ *
+ * The driver (solve.c) owns the loop: it scales and projects the right-hand
+ * sides, computes the true residual, calls start, then test / monitor / step
+ * until every column is below its threshold or a stop reason is met.  It
+ * verifies with recomputed residuals, replaces the residual where the
+ * recurrence deviates from it, deflates converged columns and stores the best
+ * iterate.  A method implements one step, and sees the active columns only.
+ *
+ *   setup   once: small matrices and arrays; n x k work blocks are s->work.
+ *   start   from s->R, the true residual of s->X: discard all directions.
+ *   step    one iteration: update R by the recurrence, call spsi_best_update
+ *           with the norms of its columns, then update X; s->width is the
+ *           number of search directions.  May set s->stop to a negative reason;
+ *           X must be usable then, too.  Methods that update X later (flush)
+ *           and whose residuals may rise set s->resnorm themselves, and call
+ *           spsi_best_due before they do.
+ *   queue   up to *count iterations, the same as by step, queued without host
+ *           synchronisation between them.  On return *count is the number
+ *           tried, *taken (may be 0) the number completed, and
+ *           norms[i * s->k + j] is ||r_j|| after iteration i.  It must end
+ *           after any iteration that requires a decision of the driver: no
+ *           norm above s->queue.limit, few columns open (columns.h) unless
+ *           their deflation is delayed, a norm that is not finite.  Exceptional
+ *           iterations are left to step.  NULL: not supported.
+ *   permute the columns of X and R were reordered: new position p holds what
+ *           was at from[p]; count columns stay active (s->k is count then).
+ *           NULL for methods whose directions do not belong to columns.
+ *   flush   for methods that update X only now and then, such as GMRES: brings
+ *           X up to date with resnorm.  The driver calls it before it reads X.
+ *           A method with permute continues afterwards; for one without it
+ *           start follows, and columns are deflated at these points only.
+ *           step, and queue for the time after its last iteration, request
+ *           flush and start by s->renew.  NULL: X and R are up to date after
+ *           each step.
+ *   widen   a basis stored in single precision (s->method.floats) is
+ *           reallocated in double precision: the one allocation within a solve.
+ *           start follows.  ENOMEM, EDEVMEM: nothing has changed.  NULL: the
+ *           method has no such basis.
+ */
+#ifndef SPS_LINEAR_H
+#define SPS_LINEAR_H
+
+#include "driver/precond.h"
+#include "driver/solver.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SPS_LINEAR_BLOCKS 4
+#define SPS_LINEAR_GUESS 2
+#define SPS_LINEAR_QUEUE 16 /* queued iterations without a host sync, at most */
+/* The recurrence is tested against a slightly lower threshold, so that rounding
+ * between it and the true residual does not cause a residual replacement. */
+#define SPS_LINEAR_AIM 0.98
+
+typedef struct sps_linear sps_linear;
+struct sps_linear_args;
+
+typedef struct sps_linear_type {
+    const char *name;
+    /* For names that are not methods but solvers of their own, such as auto:
+     * creates one; the members below are unused then.  NULL: a method. */
+    sps_status (*create)(const struct sps_linear_args *a,
+                         const sps_solver_ops **ops, void **of);
+    const char *fallback;     /* the method that continues after a breakdown or
+                                 stagnation of this one, from its best X; or
+                                 NULL */
+    bool from_guess;          /* the fallback starts from the initial guess,
+                                 stored in work[SPS_LINEAR_GUESS], instead */
+    const char *mixed;        /* name of its mixed-precision variant; or NULL */
+    unsigned needs;           /* SPS_NEEDS_... of the operator */
+    size_t size;              /* bytes of the method's own struct */
+    int blocks;               /* work blocks wanted, <= SPS_LINEAR_BLOCKS */
+    sps_status (*setup)(sps_linear *s, void *method);
+    sps_status (*start)(sps_linear *s, void *method);
+    sps_status (*step)(sps_linear *s, void *method);
+    /* Optional. */
+    sps_status (*queue)(sps_linear *s, void *method, int *count, int *taken,
+                        double *norms);
+    sps_status (*permute)(sps_linear *s, void *method, const int *from,
+                          int count);
+    sps_status (*flush)(sps_linear *s, void *method);
+    sps_status (*widen)(sps_linear *s, void *method);
+    void (*destroy)(sps_linear *s, void *method);
+} sps_linear_type;
+
+extern const sps_linear_type *const spsi_solvers[]; /* registry.sh */
+
+struct sps_nullspace;
+
+/* Arguments from which a linear solver is created. */
+typedef struct sps_linear_args {
+    const sps_operator *A;
+    sps_precond *M;           /* the caller's; NULL: built by opt->precond */
+    int k;
+    const sps_options *opt;   /* complete (options.h); copied */
+    double began;             /* time at which the set-up began */
+    bool owned;               /* belongs to another solver, whose time limit
+                                 and monitor apply to it, too */
+    /* For spsi_linear_create: */
+    const sps_linear_type *type, *fallback;
+    bool mixed;               /* use type->mixed with precision mixed, if M is
+                                 a diagonal */
+} sps_linear_args;
+
+/* The current method, its fallback (or NULL), and the method with which every
+ * solve begins. */
+typedef struct sps_linear_method {
+    const sps_linear_type *type, *fallback, *chosen;
+    void *data, *fallback_data;   /* their structs */
+    bool single;              /* option precision; setup clears it where single
+                                 precision is not supported */
+    bool floats;              /* start stores the basis in single precision;
+                                 the driver sets it to `single` for a solve and
+                                 clears it when a cycle makes no progress */
+} sps_linear_method;
+
+/* rhs.c: the right-hand sides.  Arrays are indexed by right-hand side. */
+typedef struct sps_linear_rhs {
+    const sps_block *own;     /* the caller's B */
+    const sps_block *B;       /* the B of the solve: own, or projected */
+    sps_block *projected;     /* B without its null-space part, scaled; or
+                                 NULL */
+    double *scale;            /* powers of two */
+    /* Norms, all scaled: of P b, of b - P b (the part in the null space), and
+     * of the caller's b: */
+    double *norm, *outside, *norm_own;
+    /* Norms of x and of the initial residual; the threshold of the residual;
+     * the residual over the reference of rtol, for the monitor. */
+    double *norm_x, *norm_start, *threshold, *relative;
+    double removed;           /* ||B - P B|| / ||B|| */
+} sps_linear_rhs;
+
+/* columns.c: the active right-hand sides.  Arrays are indexed by position. */
+typedef struct sps_linear_columns {
+    int *column;              /* right-hand side */
+    bool *done;
+    int *order;               /* 3 k, scratch for permutations */
+    int few_since;            /* iteration since which only few columns have
+                                 been open (columns.h), or -1 */
+} sps_linear_columns;
+
+/* best.c: the best iterate of each right-hand side. */
+typedef struct sps_linear_best {
+    sps_block *block;
+    /* Residual norms, scaled:
+     *   norm     of the iterate stored in `block`
+     *   checked  the lowest true one that check_all has seen
+     *   least    the lowest of the iteration so far, gap added
+     *   gap      true norm minus that of the recurrence at the last check, >= 0
+     *   peak     the largest of the recurrence since that check */
+    double *norm, *checked, *least, *gap, *peak;
+    bool *due;                /* by position, set by spsi_best_due: X is better
+                                 than the stored iterate */
+} sps_linear_best;
+
+/* queued.c: iterations completed by `queue`. */
+typedef struct sps_linear_queue {
+    double *norms;            /* residual norms after each of them */
+    int taken, seen, stride;  /* completed; of these, processed by the loop;
+                                 how many may be queued at once */
+    double *limit;            /* by position: norms at which columns converge */
+} sps_linear_queue;
+
+/* solve.c: progress of a solve. */
+typedef struct sps_linear_course {
+    /* begun: iteration of the last start of this method, -1: none. */
+    int iteration, begun, min_width;
+    int replacements, replaced;   /* residual replacements: consecutive ones
+                                 without progress; all */
+    bool gained, halved;      /* the last check lowered the lowest true residual
+                                 of some column by 1 %; halved that of one still
+                                 above its threshold */
+    const char *event;        /* for the monitor; static text */
+    double started;
+    int64_t applies_A, applies_M;
+} sps_linear_course;
+
+/* verdict.c: arrays of the result, indexed by right-hand side. */
+typedef struct sps_linear_result {
+    double *residual, *backward, *range;
+    sps_stop *column;
+} sps_linear_result;
+
+/* How the solver was created. */
+typedef struct sps_linear_made {
+    bool own_M;
+    bool owned;               /* by another solver, whose monitor is called; its
+                                 answer is the same on all processes already */
+    int64_t version;          /* of A's values from which M and null were
+                                 made */
+    double setup;             /* seconds of set-up; the time limit of the first
+                                 solve includes them */
+} sps_linear_made;
+
+typedef struct sps_linear_scratch {
+    sps_block *residual;      /* the memory of R */
+    double *numbers;          /* 2 k */
+} sps_linear_scratch;
+
+struct sps_linear {
+    sps_context *ctx;
+    const sps_operator *A;
+    sps_precond *M;           /* NULL: none */
+    sps_options opt;
+    int64_t n, rows;          /* local rows; rows of all processes */
+    int columns;              /* right-hand sides in all */
+
+    /* Visible to a method. */
+    int k;                    /* active columns */
+    sps_block X, R;           /* n x k views: iterate and residual */
+    sps_block *work[SPS_LINEAR_BLOCKS];   /* n x columns; the driver uses [1]
+                                 between steps and in spsi_best_update */
+    double *resnorm;          /* norms of R's columns, written by step */
+    double norm_A;            /* estimate of ||A||_2 from below */
+    int width;                /* search directions of the last step */
+    sps_stop stop;
+    bool renew;               /* set by step or queue: flush and start */
+    struct sps_nullspace *null;
+
+    sps_linear_method method;
+    sps_linear_rhs rhs;
+    sps_linear_columns at;
+    sps_linear_best best;
+    sps_linear_queue queue;
+    sps_linear_course course;
+    sps_linear_result result;
+    sps_linear_made made;
+    sps_linear_scratch scratch;
+};
+
+extern const sps_solver_ops spsi_linear_ops;   /* of an sps_linear */
+/* The registered method of that name, or NULL. */
+const sps_linear_type *spsi_linear_type(const char *name);
+/* A solver by opt->solver: one method, or a solver of its own such as auto. */
+sps_status spsi_linear_make(const sps_linear_args *a,
+                            const sps_solver_ops **ops, void **of);
+/* The method of that name, or its mixed-precision variant. */
+sps_status spsi_linear_named(const sps_linear_args *a, const char *name,
+                             sps_linear **s_p);
+sps_status spsi_linear_create(const sps_linear_args *a, sps_linear **s_p);
+void spsi_linear_destroy(sps_linear **s_p);
+/* solve.c: as sps_solver_linear, for arguments that have been checked. */
+sps_status spsi_linear_solve(sps_linear *s, const sps_block *B, sps_block *X,
+                             sps_result *result);
+/* B -= N N'B, twice. */
+sps_status spsi_linear_project(sps_linear *s, sps_block *B);
+
+/* If the values of A have changed since the last solve: updates the solver's
+ * own preconditioner, finds the null space again and checks symmetry again. */
+sps_status spsi_linear_refresh(sps_linear *s);
+/* A note with the memory of the basis V, if it is in single precision. */
+void spsi_linear_note_single(const sps_linear *s, const sps_block *V);
+/* Y = A X, counted and timed. */
+sps_status spsi_linear_apply(sps_linear *s, const sps_block *X, sps_block *Y);
+/* Z = M R, projected against the null space; counted and timed.  Without a
+ * preconditioner Z is a copy of R. */
+sps_status spsi_linear_precondition(sps_linear *s, const sps_block *R,
+                                    sps_block *Z);
+
+/* The same, but *Z_p may be R itself where M is a multiple of the identity and
+ * nothing is projected: saves two block passes.  For methods whose iterates are
+ * invariant to scaling of M. */
+sps_status spsi_linear_direction(sps_linear *s, const sps_block *R,
+                                 sps_block *Z, const sps_block **Z_p);
+
+/* best.c: to be called before X changes, with the residual norms that the
+ * active columns will have.  If the best iterate of a column would be lost, all
+ * columns of X that are better than the stored ones are copied; resnorm becomes
+ * norm.  If a norm is not finite, s->stop is set and X must not be changed. */
+sps_status spsi_best_update(sps_linear *s, const double *norm);
+/* The same in parts, for methods that keep X elsewhere. */
+/* Whether the update to residuals of these norms would lose the best iterate of
+ * some column.  s->best.due marks all columns of X that are better than the
+ * stored ones. */
+bool spsi_best_due(sps_linear *s, const double *norm);
+/* Stores the marked columns of X, whose residual norms are s->resnorm. */
+sps_status spsi_best_store(sps_linear *s, const sps_block *X);
+/* The same where X is a correction in single precision that flush adds: its
+ * norms count only after the true residual has been computed. */
+sps_status spsi_best_store_flushed(sps_linear *s);
+/* X now has residuals of these norms by the recurrence. */
+void spsi_best_record(sps_linear *s, const double *norm);
+
+/* solve.c: brings X up to date with resnorm. */
+sps_status spsi_linear_flush(sps_linear *s);
+/* queued.c: the task of the fused iterations of s with P and Q; false where
+ * they do not apply: a projection is needed, M is not a diagonal, no rows. */
+struct sps_fused_cg_task;
+bool spsi_linear_fused(sps_linear *s, sps_block *P, sps_block *Q,
+                       struct sps_fused_cg_task *t);
+/* Counts the products and applications of M of `taken` fused iterations. */
+void spsi_linear_count(sps_linear *s, int taken);
+/* One iteration: the next of the queued ones, or a step. */
+sps_status spsi_linear_advance(sps_linear *s);
+/* The loop ended before it had processed all queued iterations: counts them. */
+void spsi_linear_drain(sps_linear *s);
+
+/* nullspace.c: the null space to project away; NULL if there is none. */
+typedef struct sps_nullspace {
+    sps_context *ctx;
+    int64_t dimension;
+    bool named;                   /* by the caller, not found by auto */
+    sps_components *components;   /* connected components, or */
+    sps_block *basis;             /* an orthonormal n x q block */
+    sps_small *coefficients;      /* q x k scratch */
+} sps_nullspace;
+sps_status spsi_nullspace_create(const sps_operator *A, int k,
+                                 const sps_options *opt, sps_nullspace **N_p);
+/* X -= N N'X; N may be NULL. */
+sps_status spsi_nullspace_project(const sps_nullspace *N, sps_block *X);
+void spsi_nullspace_destroy(sps_nullspace **N_p);
+
+/* verify.c: R = B - A X of the caller's B and X, in twice the working precision
+ * and then rounded, in units that exclude overflow and underflow: the scaled
+ * quantities of a solve are unit[j] (host array) times column j of R.  The
+ * first two work blocks are overwritten. */
+sps_status spsi_verify(sps_linear *s, const sps_block *X, sps_block *R,
+                       double *unit);
+/* Lower estimate of ||A||_2: power iteration on the block V (overwritten, as is
+ * W; both n x k) with a fixed seed.  Cached in the operator until its values
+ * change. */
+sps_status spsi_norm_estimate(const sps_operator *A, sps_block *V,
+                              sps_block *W, double *scratch, double *norm);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* precond.c - preconditioners by name or by callback. */
+#include "driver/precond.h"
+
+#include <string.h>
+
+#include "core/comm.h"
+#include "core/options.h"
+
+const sps_precond_type *spsi_precond_type(const char *name)
+{
+    for (int i = 0; spsi_preconds[i]; i++)
+        if (!strcmp(spsi_preconds[i]->name, name)) return spsi_preconds[i];
+    return NULL;
+}
+
+const sps_precond_type *spsi_precond_always(void)
+{
+    for (int i = 0; spsi_preconds[i]; i++)
+        if (spsi_preconds[i]->always) return spsi_preconds[i];
+    return NULL;
+}
+
+static sps_status new_precond(sps_context *ctx, const sps_precond_type *type,
+                              int64_t n, sps_precond **M_p)
+{
+    sps_status st = spsi_new(ctx, type->size, (void **)M_p);
+
+    if (st != SPS_OK) return st;
+    (*M_p)->type = type;
+    (*M_p)->ctx = ctx;
+    (*M_p)->n = n;
+    ctx->live++;
+    return SPS_OK;
+}
+
+/* Builds, or with opt NULL updates, within M->seconds. */
+static sps_status within_limit(sps_precond *M, const sps_options *opt)
+{
+    const double before = spsi_deadline_begin(M->ctx, M->seconds);
+    const sps_status st = opt ? M->type->build(M, opt) : M->type->update(M);
+
+    spsi_deadline_end(M->ctx, before);
+    return st;
+}
+
+sps_status spsi_precond_named(const sps_operator *A, int width,
+                              const char *name, const sps_options *opt,
+                              int passes, sps_precond **M_p)
+{
+    sps_status st = SPS_OK;
+    sps_precond *M = NULL;
+    const sps_precond_type *type = spsi_precond_type(name);
+
+    SPS_REQUIRE(A->ctx, width >= 1 && width <= SPS_BLOCK_MAX, SPS_EINVAL,
+                "width %d: blocks have 1 to %d columns", width, SPS_BLOCK_MAX);
+    SPS_REQUIRE(A->ctx, type, SPS_EINVAL,
+                "unknown preconditioner '%s'; sps_list(\"precond\") names them",
+                name);
+    SPS_REQUIRE(A->ctx, A->n == A->ncol, SPS_EUNFIT,
+                "the matrix is %lld x %lld; %s needs a square one",
+                (long long)A->n, (long long)A->ncol, name);
+    SPS_REQUIRE(A->ctx, A->A || !(type->needs & SPS_NEEDS_CSR), SPS_EUNFIT,
+                "%s needs the entries of the matrix, and this operator is a "
+                "callback; use none or a preconditioner of your own", name);
+    SPS_TRY(new_precond(A->ctx, type, A->n, &M));
+    M->A = A;
+    M->width = width;
+    M->passes = passes;
+    M->single = spsi_options_single(opt, "single_precond");
+    if (!type->floats && !strcmp(opt->precision, "single_precond"))
+        spsi_note(A->ctx, "%s: values in double precision, since it does not "
+                  "support single precision", name);
+    M->seconds = opt->max_seconds;
+    SPS_TRY(spsi_operator_fetch(A));
+    SPS_TRY(within_limit(M, opt));
+    *M_p = M;
+    return SPS_OK;
+
+fail:
+    sps_precond_destroy(&M);
+    return st;
+}
+
+static sps_status create(const sps_operator *A, int width,
+                         const sps_options *opt, bool conjugate, int passes,
+                         sps_precond **M_p)
+{
+    const sps_precond_type *type;
+    sps_options o; /* the effective ones */
+    sps_status st;
+
+    if (!A || !M_p)
+        return spsi_fail(A ? A->ctx : NULL, SPS_EINVAL, "A or M_p is NULL");
+    SPS_TRY(spsi_options_take(A->ctx, opt, &o));
+    type = spsi_precond_type(o.precond);
+    st = type && type->choose
+             ? type->choose(A, width, &o, conjugate, passes, M_p)
+             : spsi_precond_named(A, width, o.precond, &o, passes, M_p);
+fail:
+    return st;
+}
+
+sps_status spsi_precond_create(const sps_operator *A, int width,
+                               const sps_options *opt, bool conjugate,
+                               sps_precond **M_p)
+{
+    return create(A, width, opt, conjugate, SPS_PASSES_LINEAR, M_p);
+}
+
+sps_status spsi_precond_create_passes(const sps_operator *A, int width,
+                                      const sps_options *opt, int passes,
+                                      sps_precond **M_p)
+{
+    return create(A, width, opt, false, passes, M_p);
+}
+
+sps_status sps_precond_create(const sps_operator *A, int width,
+                              const sps_options *opt, sps_precond **M_p)
+{
+    sps_precond *M = NULL;
+    sps_status st;
+
+    if (!A || !M_p)
+        return spsi_fail(A ? A->ctx : NULL, SPS_EINVAL, "A or M_p is NULL");
+    SPS_TRY(spsi_comm_begin(A->ctx));
+    SPS_TRY(spsi_comm_end(A->ctx, spsi_precond_create(A, width, opt, false,
+                                                      &M)));
+    *M_p = M;
+    return SPS_OK;
+fail:
+    sps_precond_destroy(&M);
+    return st;
+}
+
+void spsi_precond_note_double(const sps_precond *M)
+{
+    spsi_note(M->ctx, "%s: values in double precision, since they exceed the "
+              "range of single precision", M->type->name);
+}
+
+sps_status spsi_precond_operator(const sps_precond *M, sps_csr *T,
+                                 sps_operator **op_p)
+{
+    sps_status st = SPS_EUNFIT;
+
+    if (M->single)
+        st = spsi_operator_single(M->ctx, T, M->width, SPS_F64, NULL, op_p);
+    if (M->single && st == SPS_EUNFIT) spsi_precond_note_double(M);
+    return st == SPS_EUNFIT ? sps_operator_csr(M->ctx, T, M->width, NULL, op_p)
+                            : st;
+}
+
+sps_status spsi_precond_values(const sps_precond *M, sps_csr *T, double *val,
+                               sps_operator **op_p)
+{
+    sps_operator *wide = NULL;
+    sps_csr now = *T;
+    sps_status st = SPS_EUNFIT;
+
+    now.val = val;
+    if ((*op_p)->A->dtype == SPS_F32)
+        st = spsi_operator_single_follow(&now, *op_p);
+    if (st != SPS_EUNFIT) return st;
+    if ((*op_p)->A->dtype == SPS_F32) {
+        spsi_precond_note_double(M);
+        SPS_TRY(sps_operator_csr(M->ctx, T, M->width, NULL, &wide));
+        sps_operator_destroy(op_p);
+        *op_p = wide;
+    }
+    st = sps_operator_set_values(*op_p, val, SPS_HOST);
+fail:
+    return st;
+}
+
+static sps_status apply_user(const sps_precond *M, const sps_block *R,
+                             sps_block *Z)
+{
+    int code = M->user(1.0, R->data, R->ld, 0.0, Z->data, Z->ld, R->n, R->k,
+                       M->ctx->stream, M->user_data);
+
+    if (code == 0) return SPS_OK;
+    return spsi_comm_defer(M->ctx, spsi_fail(M->ctx, SPS_EUSER, "the "
+                                             "preconditioner callback "
+                                             "returned %d", code));
+}
+
+static const sps_precond_type user_type = {
+    .name = "user", .symmetric = true, .size = sizeof(sps_precond),
+    .apply = apply_user,
+};
+
+sps_status sps_precond_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
+                            void *data, sps_precond **M_p)
+{
+    sps_status st = SPS_OK;
+    sps_precond *M = NULL;
+
+    if (!ctx || !apply || !M_p)
+        return spsi_fail(ctx, SPS_EINVAL, "ctx, apply or M_p is NULL");
+    SPS_REQUIRE(ctx, n >= 0, SPS_EINVAL, "%lld rows", (long long)n);
+    SPS_TRY(new_precond(ctx, &user_type, n, &M));
+    M->user = apply;
+    M->user_data = data;
+    *M_p = M;
+fail:
+    return st;
+}
+
+sps_status sps_precond_update(sps_precond *M)
+{
+    sps_status st = SPS_OK;
+
+    SPS_HANDLE(M);
+    if (!M->type->update) return SPS_OK;
+    SPS_TRY(spsi_comm_begin(M->ctx));
+    if (M->A) st = spsi_operator_fetch(M->A);
+    if (st == SPS_OK) st = within_limit(M, NULL);
+    st = spsi_comm_end(M->ctx, st);
+fail:
+    return st;
+}
+
+sps_status sps_precond_apply(const sps_precond *M, const sps_block *R,
+                             sps_block *Z)
+{
+    sps_status st = SPS_OK;
+
+    if (!M || !R || !Z)
+        return spsi_fail(M ? M->ctx : NULL, SPS_EINVAL, "a handle is NULL");
+    SPS_REQUIRE(M->ctx, R->ctx == M->ctx && Z->ctx == M->ctx, SPS_EINVAL,
+                "preconditioner and blocks belong to different contexts");
+    SPS_REQUIRE(M->ctx, R->n == M->n && Z->n == M->n && R->k == Z->k,
+                SPS_ESHAPE, "Z = M R: R is %lld x %d, Z is %lld x %d, M has "
+                "%lld rows", (long long)R->n, R->k, (long long)Z->n, Z->k,
+                (long long)M->n);
+    SPS_REQUIRE(M->ctx, M->type == &user_type || R->k <= M->width, SPS_ESHAPE,
+                "blocks of %d columns; this preconditioner was made for %d",
+                R->k, M->width);
+    SPS_REQUIRE(M->ctx, !spsi_blocks_overlap(R, Z), SPS_EINVAL,
+                "Z and R share memory");
+    st = M->type->apply(M, R, Z);
+fail:
+    return st;
+}
+
+const char *sps_precond_name(const sps_precond *M)
+{
+    return M ? M->type->name : "none";
+}
+
+void sps_precond_destroy(sps_precond **M_p)
+{
+    sps_precond *M = M_p ? *M_p : NULL;
+
+    if (!M) return;
+    if (M->type->destroy) M->type->destroy(M);
+    M->ctx->live--;
+    spsi_free(M->ctx, M);
+    *M_p = NULL;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* eigen_preconditioner.h - T of methods that use a preconditioner, about
+ * (sign A - sigma M)^-1 (eigen_preconditioner.c; solvers/eigen makes it). */
+#ifndef SPS_EIGEN_PRECONDITIONER_H
+#define SPS_EIGEN_PRECONDITIONER_H
+
+#include "eigen/eigen_search.h"
+#include "eigen/eigen_subspace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sps_eigen_precond {
+    sps_subspace *space;
+    const sps_selection *wanted;
+    const sps_options *opt;
+    sps_precond *T;              /* NULL: none */
+    bool own;                    /* made here, not the caller's */
+    bool suspended;              /* not applied for the time being */
+    double sigma;                /* of one made here */
+    int moves;                   /* of sigma */
+    sps_csr *matrix;             /* sign A - sigma M, if T was made of that;
+                                    NULL: of A */
+    sps_operator *shifted;       /* the operator of `matrix` */
+    int64_t applies;
+} sps_eigen_precond;
+
+/* Whether it is applied. */
+bool spsi_eigen_preconditioned(const sps_eigen_precond *t);
+/* W = T R, counted and timed; without T a copy.  R is in space->R or in
+ * space->work; the other one of these two may be overwritten. */
+sps_status spsi_eigen_precondition(sps_eigen_precond *t, const sps_block *R,
+                                   sps_block *W);
+/* X = T times random columns; space->R is overwritten. */
+sps_status spsi_eigen_draw(sps_eigen_precond *t, sps_block *X, uint64_t seed);
+void spsi_eigen_precond_release(sps_eigen_precond *t);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

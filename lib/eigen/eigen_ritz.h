@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* eigen_ritz.h - the projected problem: Ritz values, the residuals of their
+ * vectors, and the small matrices of Rayleigh-Ritz (eigen_ritz.c). */
+#ifndef SPS_EIGEN_RITZ_H
+#define SPS_EIGEN_RITZ_H
+
+#include "eigen/eigen_search.h"
+#include "eigen/eigen_subspace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sps_transform;
+
+typedef struct sps_ritz {
+    sps_subspace *space;
+    const sps_selection *wanted;
+    const sps_options *opt;      /* tolerances */
+    double *value;               /* m: Ritz values of the method's operator */
+    double *theta, *resnorm;     /* m: of the pencil, and ||r_j|| */
+    double *xnorm, *mnorm;       /* m: ||x_j||, ||M x_j|| */
+    bool *done;                  /* m: converged (soft locking) */
+    int *order;                  /* m */
+    double *scratch;             /* as many as a stack has columns */
+    sps_small *H;                /* projected operator, then its vectors */
+    sps_small *U, *C;            /* scratch of the same shape */
+} sps_ritz;
+
+sps_status spsi_ritz_allocate(sps_ritz *r, int stack);
+void spsi_ritz_release(sps_ritz *r);
+
+/* sign H V = V diag(w), V in place of H, pairs in the order wanted; sign w are
+ * the Ritz values of the operator of the transformation. */
+sps_status spsi_ritz_solve(sps_ritz *r, const struct sps_transform *t,
+                           sps_small *H, double *w, sps_stop *stop);
+/* R = A X - M X diag(theta), theta = value, and resnorm. */
+sps_status spsi_ritz_residuals(sps_ritz *r);
+/* xnorm and mnorm; *stop where x'M x = 1 takes an x so large that M is singular
+ * within rounding, or where a residual is not finite. */
+sps_status spsi_ritz_norms(sps_ritz *r, sps_stop *stop);
+/* theta = x'A x and the residuals of X, by A and M alone, where the operator of
+ * the method is another. */
+sps_status spsi_ritz_pencil_residuals(sps_ritz *r);
+/* After new products: theta and resnorm of the leading `count` columns of X in
+ * twice the working precision; R: scratch.  They are left as they are where
+ * rounding cannot bring resnorm above the tolerance, and where the entries of A
+ * or M are not known. */
+sps_status spsi_ritz_confirm(sps_ritz *r, int count, sps_block *R);
+
+/* The residual norm that the iteration aims at for column j. */
+double spsi_ritz_tolerance(const sps_ritz *r, int j);
+/* Whether the residuals of all target columns (spsi_subspace_target) are below
+ * their tolerances. */
+bool spsi_ritz_converged(const sps_ritz *r);
+/* The sum of log(||r_j|| / tolerance_j) over the wanted columns whose residual
+ * is above the tolerance. */
+double spsi_ritz_badness(const sps_ritz *r);
+/* X with the converged columns of the leading ones first; M X too. */
+sps_status spsi_ritz_converged_first(sps_ritz *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

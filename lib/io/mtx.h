@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mtx.h - Matrix Market files inside the library.
+ *
+ *   mtx_read.c    text, batch by batch, to entries in the order of the file
+ *   mtx_header.c  banner and size line
+ *   mtx_size.c    whether the sizes in the size line are plausible
+ *   mtx_foreign.c recognises files of other kinds
+ *   mtx_line.c    lines to entries; pieces of a batch are parsed in parallel
+ *   mtx_error.c   texts of errors
+ *   mtx_store.c   memory of the entries between file and result
+ *   mtx_csr.c     entries to a csr
+ *   mtx_block.c   entries to a block
+ *   mtx_write.c   csr and block to text
+ *
+ * Entries are stored in the order of the file, 0-based, in segments: one for
+ * each batch of text.  A segment consists of pieces: consecutive lines that one
+ * thread parses.
+ *
+ *   segment  row [ piece 0 | piece 1 .. | piece 2 ... ]     int32
+ *            col [                                    ]     int32
+ *            val [ 1 or 2 doubles an entry, none for pattern ]
+ */
+#ifndef SPS_MTX_H
+#define SPS_MTX_H
+
+#include "io/text.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum spsi_mtx_field {
+    SPSI_MTX_REAL,
+    SPSI_MTX_INTEGER,
+    SPSI_MTX_UNSIGNED,
+    SPSI_MTX_PATTERN,
+    SPSI_MTX_COMPLEX
+} spsi_mtx_field;
+
+typedef enum spsi_mtx_symmetry {
+    SPSI_MTX_GENERAL,
+    SPSI_MTX_SYMMETRIC,
+    SPSI_MTX_SKEW,
+    SPSI_MTX_HERMITIAN
+} spsi_mtx_symmetry;
+
+typedef struct spsi_mtx_header {
+    bool array, vector;
+    spsi_mtx_field field;
+    spsi_mtx_symmetry symmetry;
+    int64_t nrow, ncol;
+    int64_t count;             /* entries that the file must hold */
+} spsi_mtx_header;
+
+/* What is wrong with a line; texts in mtx_error.c. */
+typedef enum spsi_mtx_error {
+    SPSI_MTX_FINE,
+    SPSI_MTX_ROW, SPSI_MTX_COLUMN,               /* no index */
+    SPSI_MTX_ROW_ZERO, SPSI_MTX_COLUMN_ZERO,
+    SPSI_MTX_ROW_RANGE, SPSI_MTX_COLUMN_RANGE,
+    SPSI_MTX_NO_COLUMN, SPSI_MTX_NO_VALUE, SPSI_MTX_NO_IMAGINARY,
+    SPSI_MTX_VALUE, SPSI_MTX_INTEGER_VALUE, SPSI_MTX_UNSIGNED_VALUE,
+    SPSI_MTX_HUGE_VALUE, SPSI_MTX_NOT_FINITE,
+    SPSI_MTX_EXTRA, SPSI_MTX_EXTRA_PATTERN, SPSI_MTX_CARRIAGE,
+    SPSI_MTX_LONG, SPSI_MTX_SKEW_DIAGONAL, SPSI_MTX_REAL_DIAGONAL,
+    SPSI_MTX_TOO_MANY
+} spsi_mtx_error;
+
+typedef struct spsi_mtx_piece {
+    const char *begin, *end;   /* text of whole lines, in the batch */
+    int64_t first_line;        /* number of the first line, from 1 */
+    int64_t lines;
+    int64_t at, count;         /* its entries: offset in segment, number */
+    int32_t row_low, row_high, col_low, col_high;  /* of the entries */
+    int64_t diagonal;          /* entries on the diagonal */
+    int64_t lower, upper;      /* line of the first entry below and above the
+                                  diagonal, 0: none.  These and diagonal only
+                                  of files with a symmetry */
+    int64_t rounded, tiny;     /* integers rounded, values below the normal
+                                  range */
+    spsi_mtx_error error;
+    const char *where;         /* position of the error in the text */
+    int64_t error_line;
+    int32_t *line;             /* of each entry, minus first_line; NULL: every
+                                  line has an entry, or no error message can
+                                  need the number later */
+} spsi_mtx_piece;
+
+typedef struct spsi_mtx_segment {
+    int64_t capacity, pieces;
+    spsi_mtx_piece *piece;
+    int32_t *row, *col;        /* NULL in array files */
+    double *val;               /* NULL: pattern */
+} spsi_mtx_segment;
+
+typedef struct spsi_mtx {
+    sps_context *ctx;
+    spsi_text *text;
+    sps_read_options options;
+    const char *name;
+    spsi_mtx_header header;
+    int words;                 /* doubles for an entry: 0, 1 or 2 */
+    int64_t line;              /* lines read; in the header, this line */
+    int64_t stored;            /* entries read */
+    int64_t diagonal, rounded, tiny;
+    int64_t lower, upper;      /* first line below and above the diagonal */
+    int64_t segments, room;
+    spsi_mtx_segment *segment;
+} spsi_mtx;
+
+/* Reads the whole file.  block: the result will be a block, otherwise a csr;
+ * its size is checked before memory is allocated for entries. */
+sps_status spsi_mtx_load(sps_context *ctx, const char *path,
+                         const sps_read_options *ro, bool block,
+                         spsi_mtx **m_p);
+void spsi_mtx_free(spsi_mtx **m_p);
+/* Frees the entries; header and counts remain. */
+void spsi_mtx_drop(spsi_mtx *m);
+/* mtx_size.c: ENOMEM if the result, a block or a csr of the header's sizes,
+ * exceeds the memory limit; EPARSE if it is implausibly large for a text of at
+ * most `bytes` bytes. */
+sps_status spsi_mtx_check_size(const spsi_mtx *m, bool block, uint64_t bytes);
+/* mtx_foreign.c: EPARSE if the text begins like a file of another known kind;
+ * the message says of which kind and how to convert it. */
+sps_status spsi_mtx_foreign(const spsi_mtx *m, const char *text,
+                            size_t length);
+/* Line of entry number `entry` of the file, counted from 0. */
+int64_t spsi_mtx_line(const spsi_mtx *m, int64_t entry);
+/* Fills *info; summed: number of entries that were summed into others. */
+void spsi_mtx_info(const spsi_mtx *m, int64_t summed, sps_read_info *info);
+/* Adds notes where the matrix differs from the text: pattern taken as ones,
+ * complex as interleaved, upper triangle mirrored, values rounded. */
+void spsi_mtx_notes(const spsi_mtx *m);
+/* Gives the entries of an array file their rows and columns; drops zeros. */
+sps_status spsi_mtx_expand(spsi_mtx *m);
+/* Appends a segment of `pieces` pieces, without room for entries; then
+ * allocates room for `capacity` entries: values and, with indices, rows and
+ * columns. */
+sps_status spsi_mtx_add_segment(spsi_mtx *m, int64_t pieces,
+                                spsi_mtx_segment **s_p);
+sps_status spsi_mtx_give_room(spsi_mtx *m, spsi_mtx_segment *s,
+                              int64_t capacity, bool indices);
+/* Whether the file has a symmetry, so that it stores one triangle and the other
+ * one is its mirror image. */
+static inline bool spsi_mtx_mirrors(const spsi_mtx *m)
+{
+    return m->header.symmetry != SPSI_MTX_GENERAL;
+}
+/* Value of entry p of s: *im is 0 unless complex. */
+static inline double spsi_mtx_value(const spsi_mtx *m,
+                                    const spsi_mtx_segment *s, int64_t p,
+                                    double *im)
+{
+    *im = m->words == 2 ? s->val[2 * p + 1] : 0;
+    return m->words == 0 ? 1 : s->val[m->words * p];
+}
+
+/* mtx_header.c: reads banner and size line from the whole lines in [begin, end)
+ * and counts lines in m->line.  *banner: the banner has been read (false at the
+ * first call).  *ready: the size line as well, and *next is behind it;
+ * otherwise *next is end, and the lines that follow belong to the next call. */
+sps_status spsi_mtx_header_read(spsi_mtx *m, const char *begin,
+                                const char *end, bool *banner,
+                                const char **next, bool *ready);
+const char *spsi_mtx_field_name(spsi_mtx_field field);
+const char *spsi_mtx_symmetry_name(spsi_mtx_symmetry symmetry);
+
+/* mtx_line.c: sets piece->lines; then parses the piece into its part of the
+ * segment, up to the first error, which is stored in the piece. */
+void spsi_mtx_count_lines(spsi_mtx_piece *piece);
+void spsi_mtx_parse(const spsi_mtx *m, const spsi_mtx_segment *s,
+                    spsi_mtx_piece *piece);
+/* line[p] = line of entry p of the piece, from 0, for p = 0 .. count - 1. */
+void spsi_mtx_find_lines(const spsi_mtx_piece *piece, int64_t count,
+                         int32_t *line);
+/* The least number of bytes of a line with an entry. */
+int64_t spsi_mtx_least(const spsi_mtx_header *h);
+/* mtx_error.c: EPARSE with the text of the error in this line; where: position
+ * in the text of the word that it quotes. */
+sps_status spsi_mtx_complain(const spsi_mtx *m, spsi_mtx_error error,
+                             const char *where, int64_t line);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

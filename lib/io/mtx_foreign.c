@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mtx_foreign.c - recognises files of other kinds by their first bytes, and
+ * says how to convert them to Matrix Market files. */
+#include <stdio.h>
+#include <string.h>
+
+#include "io/mtx.h"
+
+#define PYTHON "python3 -c \"import numpy as n, scipy.io as i, "               \
+               "scipy.sparse as s; "
+#define TO_A "i.mmwrite('A.mtx', "
+
+/* Formats with a magic number of `length` bytes at offset `at`; what: the kind;
+ * how: how to convert it, where $ stands for the name of the file.  Longer
+ * magic numbers first. */
+static const struct {
+    int at, length;
+    const char *magic, *what, *how;
+} known[] = {
+    {0, 19, "MATLAB 7.3 MAT-file", "a MATLAB file of version 7.3 (HDF5)",
+     "save it in MATLAB with -v7, or, for its variable A: python3 -c \"import "
+     "h5py, scipy.io as i, scipy.sparse as s; g=h5py.File('$')['A']; " TO_A
+     "s.csc_matrix((g['data'][:], g['ir'][:], g['jc'][:])))\""},
+    {0, 10, "MATLAB 5.0", "a MATLAB file", PYTHON "m=i.loadmat('$'); " TO_A
+     "next(v for v in m.values() if s.issparse(v)))\" takes its first sparse "
+     "variable (that of the SuiteSparse collection is m['Problem']['A'][0, "
+     "0])"},
+    {0, 8, "\x89HDF\r\n\x1a\n", "an HDF5 file",
+     "for a group A of data, indices, indptr: python3 -c \"import h5py, "
+     "scipy.io as i, scipy.sparse as s; g=h5py.File('$')['A']; " TO_A
+     "s.csr_matrix((g['data'][:], g['indices'][:], g['indptr'][:])))\" (h5ls "
+     "-r $ lists what there is)"},
+    {0, 6, "\x93NUMPY", "a NumPy array",
+     PYTHON "a=n.load('$'); i.mmwrite('B.mtx', a.reshape(len(a), -1))\""},
+    {0, 6, "\xfd" "7zXZ\0", "compressed by xz", "xz -dc $ | spsolve -A -"},
+    {0, 3, "BZh", "compressed by bzip2", "bzip2 -dc $ | spsolve -A -"},
+    {0, 4, "\x28\xb5\x2f\xfd", "compressed by zstd",
+     "zstd -dc $ | spsolve -A -"},
+    {0, 4, "\x04\x22\x4d\x18", "compressed by lz4", "lz4 -dc $ | spsolve -A -"},
+    {0, 2, "\x1f\x9d", "compressed by compress", "gzip -dc $ | spsolve -A -"},
+    {0, 4, "7z\xbc\xaf", "a 7-Zip archive", "7z x $, and give the .mtx file "
+     "in it"},
+    {257, 5, "ustar", "a tar archive", "tar -xf $, and give the .mtx file in "
+     "it"},
+    {0, 4, "\x00\x12\x7b\x50", "a matrix of PETSc", PYTHON "f=open('$','rb'); "
+     "r=lambda t,k: n.fromfile(f,'>'+t,k).astype(t); h=r('i4',4); "
+     "l=r('i4',h[1]); c=r('i4',h[3]); " TO_A "s.csr_matrix((r('f8',h[3]), c, "
+     "n.r_[0,n.cumsum(l)]), tuple(h[1:3])))\""},
+    {0, 4, "\x00\x12\x7b\x4e", "a vector of PETSc", PYTHON
+     "f=open('$','rb'); h=n.fromfile(f,'>i4',2); i.mmwrite('B.mtx', "
+     "n.fromfile(f,'>f8',h[1])[:,None].astype(float))\""},
+    {4, 4, "\x00\x12\x7b\x50", "a matrix of PETSc with 64-bit indices", PYTHON
+     "f=open('$','rb'); r=lambda t,k: n.fromfile(f,'>'+t,k).astype(t); "
+     "h=r('i8',4); l=r('i8',h[1]); c=r('i8',h[3]); " TO_A
+     "s.csr_matrix((r('f8',h[3]), c, n.r_[0,n.cumsum(l)]), tuple(h[1:3])))\""},
+    {0, 2, "\xff\xfe", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 $ | solve "
+     "-A -"},
+    {0, 2, "\xfe\xff", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 $ | solve "
+     "-A -"},
+    {0, 24, "version https://git-lfs.", "a pointer of Git LFS, not the data",
+     "git lfs pull fetches those"},
+    {0, 4, "%PDF", "a PDF document", "give the matrix itself"},
+};
+
+typedef struct foreign {
+    const char *what, *how;
+} foreign;
+
+static const foreign none;
+
+/* ------------------------------------------------------------------- text */
+
+static const char *skip_blanks(const char *p, const char *end)
+{
+    while (p < end && strchr(" \t\r\n", *p) && *p) p++;
+    return p;
+}
+
+static const char *next_line(const char *p, const char *end)
+{
+    const char *newline = memchr(p, '\n', (size_t)(end - p));
+
+    return newline ? newline + 1 : end;
+}
+
+static bool begins(const char *p, const char *end, const char *word)
+{
+    size_t n = strlen(word);
+
+    return (size_t)(end - p) >= n && strncasecmp(p, word, n) == 0;
+}
+
+static foreign markup(const char *p, const char *end)
+{
+    if (begins(p, end, "<!doctype html") || begins(p, end, "<html"))
+        return (foreign){"a page of HTML, not data (the error page of a "
+                         "download?)", "read it in a browser, and fetch the "
+                         "file again"};
+    if (*p == '<') return (foreign){"a file of XML", "write its matrix with "
+                                    "scipy.io.mmwrite('A.mtx', A)"};
+    if (*p == '{' || *p == '[')
+        return (foreign){"a file of JSON", "make the matrix of it in Python "
+                         "and write it with scipy.io.mmwrite('A.mtx', A)"};
+    return none;
+}
+
+/* Harwell-Boeing and Rutherford-Boeing: the third line begins with three
+ * letters for the type, the fourth with a Fortran format. */
+static foreign boeing(const char *p, const char *end)
+{
+    const char *type = next_line(next_line(p, end), end);
+    const char *format = next_line(type, end);
+
+    if (end - format < 2 || *format != '(' || format - type < 14 ||
+        !strchr("RCIPQrcipq", type[0]) || !strchr("SUHZRsuhzr", type[1]) ||
+        !strchr("AEae", type[2]) || type[3] != ' ')
+        return none;
+    if (!strchr("RIri", type[0]) || !strchr("Aa", type[2]) ||
+        !strchr("USus", type[1]))
+        return (foreign){"a file of Harwell-Boeing or Rutherford-Boeing",
+                         "SciPy reads none of its type; collections offer the "
+                         "same as Matrix Market file"};
+    if (strchr("Uu", type[1]))
+        return (foreign){"a file of Harwell-Boeing or Rutherford-Boeing",
+                         PYTHON TO_A "i.hb_read('$'))\""};
+    return (foreign){"a symmetric file of Harwell-Boeing or Rutherford-Boeing",
+                     "python3 -c \"import io, scipy.io as i, scipy.sparse as "
+                     "s; t=open('$').read().splitlines(True); "
+                     "t[2]='RUA'+t[2][3:]; A=i.hb_read(io.StringIO(''."
+                     "join(t))); " TO_A "A+s.triu(A.T,1))\" (SciPy reads the "
+                     "stored half alone)"};
+}
+
+/* ---------------------------------------------------------------- columns */
+
+typedef struct columns {
+    int count;
+    bool whole;              /* the first two are integers */
+    char separator;          /* ',' ';' or ' ' */
+} columns;
+
+/* Counts the numbers of the line at p, separated by blanks, commas or
+ * semicolons; count = 0: the line contains something else. */
+static columns count_numbers(const char *p, const char *end)
+{
+    columns c = {.whole = true, .separator = ' '};
+
+    while (p < end && *p != '\n') {
+        size_t n = 0, digits = 0;
+
+        if (strchr(" \t\r", *p) && *p) {
+            p++;
+            continue;
+        }
+        if (*p == ',' || *p == ';') {
+            c.separator = *p++;
+            continue;
+        }
+        while (p + n < end && *(p + n) && strchr("+-.eEdD0123456789", p[n]))
+            digits += p[n] >= '0' && p[n] <= '9', n++;
+        if (digits == 0) return (columns){0};
+        if (digits < n && c.count < 2) c.whole = false;
+        c.count++;
+        p += n;
+    }
+    return c;
+}
+
+static foreign table(columns c)
+{
+    if (c.count == 3 && c.whole && c.separator == ' ')
+        return (foreign){"lines of three numbers", "if they are row, column "
+                         "and value, counted from 1: " PYTHON
+                         "a=n.loadtxt('$'); r=a[:,:2].T.astype(int)-1; " TO_A
+                         "s.coo_matrix((a[:,2], tuple(r))))\" (from 0: without "
+                         "the -1; if the first line holds the sizes: put "
+                         "%%MatrixMarket matrix coordinate real general before "
+                         "it)"};
+    if (c.count == 2 && c.whole && c.separator == ' ')
+        return (foreign){"lines of two whole numbers", "if they are the edges "
+                         "of a graph, counted from 0: " PYTHON
+                         "r=n.loadtxt('$',int).T; " TO_A
+                         "s.coo_matrix((0*r[0]+1., tuple(r)), "
+                         "[r.max()+1]*2))\" (from 1: r=...T-1)"};
+    if (c.separator == ',')
+        return (foreign){"numbers with commas between (CSV)", PYTHON
+                         "i.mmwrite('B.mtx', n.loadtxt('$',delimiter=',',"
+                         "ndmin=2))\""};
+    if (c.separator == ';')
+        return (foreign){"numbers with semicolons between (CSV)", PYTHON
+                         "i.mmwrite('B.mtx', n.loadtxt('$',delimiter=';',"
+                         "ndmin=2))\""};
+    return (foreign){"plain columns of numbers", PYTHON "i.mmwrite('B.mtx', "
+                     "n.loadtxt('$',ndmin=2))\""};
+}
+
+/* A table of numbers, or one whose first line names the columns. */
+static foreign numbers(const char *p, const char *end)
+{
+    const char *second;
+    columns c;
+
+    while (p < end && *p == '#') p = skip_blanks(next_line(p, end), end);
+    c = count_numbers(p, end);
+    if (c.count > 0) return table(c);
+    second = next_line(p, end);
+    if (second < end) c = count_numbers(second, end);
+    if (c.count < 2 || c.separator == ' ') return none;
+    return (foreign){"a table with names of columns (CSV)", PYTHON
+                     "i.mmwrite('B.mtx', n.genfromtxt('$',delimiter=',',"
+                     "skip_header=1))\""};
+}
+
+/* ------------------------------------------------------------------ which */
+
+static foreign archive(const char *p, const char *end)
+{
+    size_t name = end - p > 30 ? (unsigned char)p[26] : 0;
+
+    if (end - p < 4 || memcmp(p, "PK\3\4", 4)) return none;
+    if ((size_t)(end - p) > 30 + name && name > 4 &&
+        memcmp(p + 30 + name - 4, ".npy", 4) == 0)
+        return (foreign){"an archive of NumPy", PYTHON TO_A
+                         "s.load_npz('$'))\""};
+    return (foreign){"a zip archive", "unzip -p $ | spsolve -A -"};
+}
+
+static bool binary(const char *p, const char *end)
+{
+    if (end - p > 512) end = p + 512;
+    return memchr(p, '\0', (size_t)(end - p)) != NULL;
+}
+
+static foreign recognise(const char *text, size_t length)
+{
+    const char *end = text + length, *p = skip_blanks(text, end);
+    foreign f = archive(text, end);
+
+    for (size_t i = 0; i < sizeof known / sizeof *known && !f.what; i++)
+        if (length >= (size_t)(known[i].at + known[i].length) &&
+            memcmp(text + known[i].at, known[i].magic,
+                   (size_t)known[i].length) == 0)
+            f = (foreign){known[i].what, known[i].how};
+    if (!f.what && binary(text, end))
+        f = (foreign){"a binary file of a kind that is not known here",
+                      "write the matrix with scipy.io.mmwrite('A.mtx', A)"};
+    if (!f.what && p < end) f = markup(p, end);
+    if (!f.what) f = boeing(text, end);
+    if (!f.what) f = numbers(p, end);
+    return f;
+}
+
+/* text = how with `name` for $, or FILE if a shell would need quotes for it. */
+static void fill_in(const char *how, const char *name, char *text, size_t size)
+{
+    size_t at = 0, length = strlen(name);
+    const bool plain = length < 160 && *name != '-' && !strchr(name, ' ') &&
+                       strspn(name, "abcdefghijklmnopqrstuvwxyz"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                              "+-._/") == length;
+
+    if (!plain) name = "FILE";
+    for (; *how && at + 1 < size; how++) {
+        if (*how != '$') {
+            text[at++] = *how;
+        } else {
+            snprintf(text + at, size - at, "%s", name);
+            at += strlen(text + at);
+        }
+    }
+    text[at] = '\0';
+}
+
+sps_status spsi_mtx_foreign(const spsi_mtx *m, const char *text, size_t length)
+{
+    char how[SPS_ERROR_SIZE];
+    foreign f = none;
+
+    /* A byte order mark and blanks may precede the banner. */
+    if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+        text += 3, length -= 3;
+    const char *p = skip_blanks(text, text + length);
+    if (p == text + length || (*p == '%' && !begins(p, text + length, "%PDF")))
+        return SPS_OK;
+    f = recognise(text, length);
+    if (!f.what) return SPS_OK;      /* mtx_header.c reports the error */
+    fill_in(f.how, m->name, how, sizeof how);
+    return spsi_fail(m->ctx, SPS_EPARSE, "%s:1: this is no Matrix Market file "
+                     "but %s; %s", m->name, f.what, how);
+}

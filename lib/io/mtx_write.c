@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mtx_write.c - csr and block to Matrix Market text, with the shortest digits
+ * that read back to the same bits. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/abi.h"
+#include "block/block.h"
+#include "matrix/csr.h"
+#include "io/number/number.h"
+#include "io/sink.h"
+#include "core/team.h"
+
+#define INDEX_WIDTH 10                        /* 2147483647 */
+#define ENTRY_WIDTH (2 * INDEX_WIDTH + SPSI_NUMBER_WIDTH + 3)
+#define VALUE_WIDTH (2 * SPSI_NUMBER_WIDTH + 2)
+
+enum { GROUP = 8 };                           /* columns fetched at once */
+
+static size_t header_text(const void *data, int64_t first, int64_t last,
+                          char *text)
+{
+    size_t length = strlen(data);
+
+    (void)first;
+    (void)last;
+    memcpy(text, data, length);
+    return length;
+}
+
+static sps_status write_header(spsi_sink *s, const char *text)
+{
+    return spsi_sink_write(s, header_text, text, 1, strlen(text));
+}
+
+/* ------------------------------------------------------------------- csr */
+
+typedef struct matrix {
+    const sps_csr *A;
+    bool lower;              /* entries above the diagonal stay out */
+} matrix;
+
+static int64_t row_of(const sps_csr *A, int64_t entry)
+{
+    int64_t low = 0, high = A->nrow;          /* rowptr[low] <= entry */
+
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (A->rowptr[middle] <= entry)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t entry_text(const void *data, int64_t first, int64_t last,
+                         char *text)
+{
+    const matrix *m = data;
+    const sps_csr *A = m->A;
+    int64_t i = row_of(A, first);
+    char *t = text;
+
+    for (int64_t p = first; p < last; p++) {
+        while (p >= A->rowptr[i + 1]) i++;
+        if (m->lower && A->col[p] > i) continue;
+        t += spsi_number_print_integer(i + 1, t);
+        *t++ = ' ';
+        t += spsi_number_print_integer((int64_t)A->col[p] + 1, t);
+        *t++ = ' ';
+        t += spsi_number_print(spsi_csr_value(A, p), t);
+        *t++ = '\n';
+    }
+    return (size_t)(t - text);
+}
+
+typedef struct count_job {
+    const sps_csr *A;
+    int64_t count;
+} count_job;
+
+static void count_lower(void *data, int64_t first, int64_t last)
+{
+    count_job *j = data;
+    int64_t count = 0;
+
+    for (int64_t i = first; i < last; i++)
+        for (int64_t p = j->A->rowptr[i]; p < j->A->rowptr[i + 1]; p++)
+            count += j->A->col[p] <= i;
+    spsi_team_add(&j->count, count);
+}
+
+static int64_t count_written(sps_context *ctx, const matrix *m)
+{
+    count_job j = { m->A, 0 };
+
+    if (!m->lower) return m->A->nnz;
+    spsi_team_run(ctx, m->A->nrow, m->A->nnz, count_lower, &j);
+    return j.count;
+}
+
+sps_status sps_csr_write(sps_context *ctx, const char *path, const sps_csr *A,
+                         bool symmetric)
+{
+    const matrix m = {A, symmetric};
+    spsi_sink *s = NULL;
+    bool sorted;
+    char header[160];
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && path, SPS_EINVAL,
+                "sps_csr_write: the context or the path is NULL");
+    SPS_TRY(spsi_abi_csr(ctx, "sps_csr_write", A));
+    SPS_REQUIRE(ctx, A->place == SPS_HOST, SPS_EINVAL,
+                "sps_csr_write: the matrix must be on the host");
+    SPS_REQUIRE(ctx, !symmetric || A->nrow == A->ncol, SPS_ESHAPE,
+                "sps_csr_write: %lld x %lld cannot be symmetric",
+                (long long)A->nrow, (long long)A->ncol);
+    SPS_TRY(spsi_csr_complete(ctx, "sps_csr_write", A));
+    SPS_TRY(spsi_csr_inspect(ctx, A, &sorted));
+    SPS_TRY(spsi_sink_open(ctx, path, &s));
+    snprintf(header, sizeof header, "%%%%MatrixMarket matrix coordinate real "
+             "%s\n%lld %lld %lld\n", symmetric ? "symmetric" : "general",
+             (long long)A->nrow, (long long)A->ncol,
+             (long long)count_written(ctx, &m));
+    SPS_TRY(write_header(s, header));
+    SPS_TRY(spsi_sink_write(s, entry_text, &m, A->nnz, ENTRY_WIDTH));
+    return spsi_sink_close(&s);
+
+fail:
+    spsi_sink_abandon(&s);
+    return st;
+}
+
+/* ----------------------------------------------------------------- block */
+
+typedef struct values {
+    const double *x;
+    int numbers;             /* 2: complex, interleaved */
+} values;
+
+static size_t value_text(const void *data, int64_t first, int64_t last,
+                         char *text)
+{
+    const values *v = data;
+    char *t = text;
+
+    for (int64_t i = first; i < last; i++) {
+        t += spsi_number_print(v->x[v->numbers * i], t);
+        if (v->numbers == 2) {
+            *t++ = ' ';
+            t += spsi_number_print(v->x[2 * i + 1], t);
+        }
+        *t++ = '\n';
+    }
+    return (size_t)(t - text);
+}
+
+static sps_status write_columns(const sps_block *X, spsi_sink *s, int numbers)
+{
+    sps_context *ctx = X->ctx;
+    values v = {.numbers = numbers};
+    double *x = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, X->n * (X->k < GROUP ? X->k : GROUP), &x));
+    v.x = x;
+    for (int first = 0; first < X->k; first += GROUP) {
+        int k = X->k - first < GROUP ? X->k - first : GROUP;
+        SPS_TRY(sps_block_get(X, first, k, x, X->n, SPS_COL_MAJOR, SPS_HOST));
+        SPS_TRY(spsi_sink_write(s, value_text, &v, X->n * k / numbers,
+                                VALUE_WIDTH));
+    }
+fail:
+    spsi_free(ctx, x);
+    return st;
+}
+
+sps_status sps_block_write(const sps_block *X, const char *path,
+                           bool interleaved)
+{
+    int numbers = interleaved ? 2 : 1;
+    spsi_sink *s = NULL;
+    char header[128];
+    sps_status st;
+
+    SPS_HANDLE(X);
+    SPS_REQUIRE(X->ctx, path, SPS_EINVAL, "sps_block_write: path is NULL");
+    SPS_REQUIRE(X->ctx, X->n % numbers == 0, SPS_ESHAPE,
+                "sps_block_write: %lld rows cannot be interleaved pairs",
+                (long long)X->n);
+    SPS_TRY(spsi_sink_open(X->ctx, path, &s));
+    snprintf(header, sizeof header, "%%%%MatrixMarket matrix array %s "
+             "general\n%lld %d\n", interleaved ? "complex" : "real",
+             (long long)X->n / numbers, X->k);
+    SPS_TRY(write_header(s, header));
+    SPS_TRY(write_columns(X, s, numbers));
+    return spsi_sink_close(&s);
+
+fail:
+    spsi_sink_abandon(&s);
+    return st;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* csr.c - sparse matrices by rows: creation, symmetry test, transpose.
+ *
+ * The struct is plain data; own says who frees the arrays: COPY the library
+ * (host: spsi_free, GPU: the backend), BORROW the caller, ADOPT the library by
+ * free().  csr_sort.c has checks and sorting. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/abi.h"
+#include "core/backend.h"
+#include "matrix/csr.h"
+#include "core/team.h"
+
+static size_t value_size(sps_dtype dtype)
+{
+    return dtype == SPS_F64 ? sizeof(double) : sizeof(float);
+}
+
+static sps_status check_shape(sps_context *ctx, int64_t nrow, int64_t ncol,
+                              int64_t nnz, sps_dtype dtype)
+{
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(ctx, nrow >= 0 && ncol >= 0 && nnz >= 0, SPS_EINVAL,
+                "a matrix of %lld rows, %lld columns, %lld entries: sizes "
+                "must not be negative",
+                (long long)nrow, (long long)ncol, (long long)nnz);
+    SPS_REQUIRE(ctx, ncol <= INT32_MAX, SPS_EMATRIX,
+                "%lld columns: column numbers are 32-bit, at most %d fit",
+                (long long)ncol, INT32_MAX);
+    SPS_REQUIRE(ctx, nrow < INT64_MAX / 16, SPS_ENOMEM,
+                "%lld rows do not fit into memory", (long long)nrow);
+    SPS_REQUIRE(ctx, dtype == SPS_F64 || dtype == SPS_F32, SPS_EINVAL,
+                "unknown dtype %d: use SPS_F64 or SPS_F32", (int)dtype);
+fail:
+    return st;
+}
+
+sps_status sps_csr_create(sps_context *ctx, int64_t nrow, int64_t ncol,
+                          int64_t nnz, sps_dtype dtype, sps_csr **A_p)
+{
+    sps_status st;
+    sps_csr *A = NULL;
+
+    SPS_REQUIRE(ctx, ctx && A_p, SPS_EINVAL, "sps_csr_create: NULL argument");
+    SPS_TRY(check_shape(ctx, nrow, ncol, nnz, dtype));
+    SPS_TRY(SPS_NEW(ctx, 1, &A));
+    ctx->live++;
+    A->nrow = nrow;
+    A->ncol = ncol;
+    A->nnz = nnz;
+    A->dtype = dtype;
+    A->place = SPS_HOST;
+    A->own = SPS_COPY;
+    A->struct_size = sizeof *A;
+    SPS_TRY(SPS_NEW(ctx, nrow + 1, &A->rowptr));
+    SPS_TRY(SPS_NEW(ctx, nnz, &A->col));
+    SPS_TRY(spsi_new_array(ctx, nnz, value_size(dtype), &A->val));
+    *A_p = A;
+    return SPS_OK;
+
+fail:
+    sps_csr_destroy(ctx, &A);
+    return st;
+}
+
+static sps_status copy_host(sps_context *ctx, const sps_csr *from, sps_csr *A)
+{
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, A->nrow + 1, &A->rowptr));
+    SPS_TRY(SPS_NEW(ctx, A->nnz, &A->col));
+    SPS_TRY(spsi_new_array(ctx, A->nnz, value_size(A->dtype), &A->val));
+    memcpy(A->rowptr, from->rowptr, (size_t)(A->nrow + 1) * sizeof *A->rowptr);
+    if (A->nnz > 0) {
+        memcpy(A->col, from->col, (size_t)A->nnz * sizeof *A->col);
+        memcpy(A->val, from->val, (size_t)A->nnz * value_size(A->dtype));
+    }
+fail:
+    return st;
+}
+
+static sps_status copy_array(sps_context *ctx, size_t bytes, const void *from,
+                             void **to_p)
+{
+    sps_status st = SPS_OK;
+
+    if (bytes == 0) return SPS_OK;
+    SPS_TRY(ctx->backend->alloc(ctx, bytes, to_p));
+    SPS_TRY(ctx->backend->copy(ctx, *to_p, from, bytes));
+fail:
+    return st;
+}
+
+static sps_status copy_device(sps_context *ctx, const sps_csr *from,
+                              sps_csr *A)
+{
+    sps_status st;
+
+    SPS_TRY(copy_array(ctx, (size_t)(A->nrow + 1) * sizeof *A->rowptr,
+                       from->rowptr, (void **)&A->rowptr));
+    SPS_TRY(copy_array(ctx, (size_t)A->nnz * sizeof *A->col, from->col,
+                       (void **)&A->col));
+    SPS_TRY(copy_array(ctx, (size_t)A->nnz * value_size(A->dtype), from->val,
+                       &A->val));
+fail:
+    return st;
+}
+
+static sps_status check_wrap(sps_context *ctx, const sps_csr *A)
+{
+    sps_status st;
+
+    SPS_TRY(check_shape(ctx, A->nrow, A->ncol, A->nnz, A->dtype));
+    SPS_REQUIRE(ctx, A->rowptr && (A->nnz == 0 || (A->col && A->val)),
+                SPS_EINVAL, "sps_csr_wrap: an array is NULL");
+    SPS_REQUIRE(ctx, A->place == SPS_HOST || A->place == SPS_CUDA, SPS_EINVAL,
+                "sps_csr_wrap: place must be SPS_HOST or SPS_CUDA");
+    SPS_REQUIRE(ctx, A->place == SPS_HOST || ctx->backend->place == SPS_CUDA,
+                SPS_EINVAL, "sps_csr_wrap: arrays on the GPU need a context "
+                "on the GPU");
+    SPS_REQUIRE(ctx, A->own == SPS_COPY || A->own == SPS_BORROW ||
+                (A->own == SPS_ADOPT && A->place == SPS_HOST), SPS_EINVAL,
+                A->own == SPS_ADOPT
+                    ? "sps_csr_wrap: arrays on the GPU can be copied or "
+                      "borrowed, not adopted"
+                    : "sps_csr_wrap: own must be SPS_COPY, SPS_BORROW or "
+                      "SPS_ADOPT");
+fail:
+    return st;
+}
+
+sps_status sps_csr_wrap(sps_context *ctx, int64_t nrow, int64_t ncol,
+                        int64_t nnz, int64_t *rowptr, int32_t *col, void *val,
+                        sps_dtype dtype, sps_place place, sps_own own,
+                        sps_csr **A_p)
+{
+    sps_status st;
+    sps_csr *A = NULL;
+    const sps_csr from = { .nrow = nrow, .ncol = ncol, .nnz = nnz,
+                           .rowptr = rowptr, .col = col, .val = val,
+                           .dtype = dtype, .place = place, .own = own,
+                           .struct_size = sizeof from };
+
+    SPS_REQUIRE(ctx, ctx && A_p, SPS_EINVAL, "sps_csr_wrap: NULL argument");
+    SPS_TRY(check_wrap(ctx, &from));
+    SPS_TRY(SPS_NEW(ctx, 1, &A));
+    ctx->live++;
+    *A = from;
+    if (own == SPS_COPY) {
+        A->rowptr = NULL;
+        A->col = NULL;
+        A->val = NULL;
+        SPS_TRY(place == SPS_HOST ? copy_host(ctx, &from, A)
+                                  : copy_device(ctx, &from, A));
+    }
+    *A_p = A;
+    return SPS_OK;
+
+fail:
+    sps_csr_destroy(ctx, &A);
+    return st;
+}
+
+static void release_device(sps_context *ctx, sps_csr *A)
+{
+    const sps_backend *b = ctx->backend;
+
+    if (A->rowptr)
+        b->release(ctx, A->rowptr, (size_t)(A->nrow + 1) * sizeof *A->rowptr);
+    if (A->col)
+        b->release(ctx, A->col, (size_t)A->nnz * sizeof *A->col);
+    if (A->val)
+        b->release(ctx, A->val, (size_t)A->nnz * value_size(A->dtype));
+}
+
+void sps_csr_destroy(sps_context *ctx, sps_csr **A_p)
+{
+    sps_csr *A = A_p ? *A_p : NULL;
+
+    if (!ctx || !A) return;
+    if (A->own == SPS_ADOPT) {
+        free(A->rowptr);
+        free(A->col);
+        free(A->val);
+    } else if (A->own == SPS_COPY && A->place == SPS_CUDA) {
+        release_device(ctx, A);
+    } else if (A->own == SPS_COPY) {
+        spsi_free(ctx, A->rowptr);
+        spsi_free(ctx, A->col);
+        spsi_free(ctx, A->val);
+    }
+    spsi_free(ctx, A);
+    ctx->live--;
+    *A_p = NULL;
+}
+
+/* Offset of column j in row i of a sorted matrix, -1 if not stored. */
+static int64_t find(const sps_csr *A, int64_t i, int32_t j)
+{
+    int64_t lo = A->rowptr[i], hi = A->rowptr[i + 1];
+
+    while (lo < hi) {
+        const int64_t mid = lo + (hi - lo) / 2;
+
+        if (A->col[mid] < j)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < A->rowptr[i + 1] && A->col[lo] == j ? lo : -1;
+}
+
+/* sqrt(|a_ii a_jj|), the scale of entry (i, j) of a definite matrix: an
+ * assembled matrix may deviate from its transpose by rounding of that size
+ * where the entry itself has cancelled. */
+static double diagonal_scale(const sps_csr *A, int64_t i, int64_t j)
+{
+    const int64_t p = find(A, i, (int32_t)i), q = find(A, j, (int32_t)j);
+
+    if (p < 0 || q < 0) return 0.0;
+    return sqrt(fabs(spsi_csr_value(A, p))) * sqrt(fabs(spsi_csr_value(A, q)));
+}
+
+/* Whether each entry of row i equals its mirror image within tol.  *worst
+ * becomes the maximum of itself and the differences: an image that is not
+ * stored counts as 0, and the difference from a NaN is infinite. */
+static bool row_mirrored(const sps_csr *A, int64_t i, double tol,
+                         double *worst)
+{
+    bool same = true;
+
+    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+        const int64_t q = find(A, A->col[p], (int32_t)i);
+        const double a = spsi_csr_value(A, p);
+        const double b = q >= 0 ? spsi_csr_value(A, q) : 0.0;
+        const double gap = a == b ? 0.0
+                         : isnan(a - b) ? INFINITY : fabs(a - b);
+
+        if (gap == INFINITY ||
+            (gap > 0 && !(gap <= tol * fmax(fabs(a), fabs(b))) &&
+             !(gap <= tol * diagonal_scale(A, i, A->col[p]))))
+            same = false;
+        *worst = fmax(*worst, gap);
+    }
+    return same;
+}
+
+enum { MIRROR_ROWS = 1024 };
+
+typedef struct mirror_job {
+    const sps_csr *A;
+    double tol;
+    int64_t broken;          /* rows that are not symmetric */
+    double *worst;           /* for each chunk */
+} mirror_job;
+
+static void compare_chunks(void *data, int64_t first, int64_t last)
+{
+    mirror_job *j = data;
+    int64_t broken = 0;
+
+    for (int64_t c = first; c < last; c++) {
+        const int64_t next = (c + 1) * MIRROR_ROWS, nrow = j->A->nrow;
+
+        for (int64_t i = c * MIRROR_ROWS; i < nrow && i < next; i++)
+            broken += !row_mirrored(j->A, i, j->tol, &j->worst[c]);
+    }
+    spsi_team_add(&j->broken, broken);
+}
+
+sps_status sps_csr_symmetric(sps_context *ctx, const sps_csr *A, double tol,
+                             bool *symmetric, double *difference)
+{
+    mirror_job j = { .A = A, .tol = tol };
+    sps_status st = SPS_OK;
+    double worst = 0.0;
+
+    SPS_REQUIRE(ctx, ctx && A && symmetric, SPS_EINVAL,
+                "sps_csr_symmetric: NULL argument");
+    SPS_TRY(spsi_abi_csr(ctx, "sps_csr_symmetric", A));
+    SPS_REQUIRE(ctx, A->place == SPS_HOST && (A->props & SPS_SORTED),
+                SPS_EINVAL, "sps_csr_symmetric: needs a matrix in host memory "
+                "that sps_csr_check has checked");
+    if (A->nrow == A->ncol) {
+        const int64_t chunks = (A->nrow + MIRROR_ROWS - 1) / MIRROR_ROWS;
+
+        SPS_TRY(SPS_NEW(ctx, chunks, &j.worst));
+        spsi_team_run(ctx, chunks, 10 * A->nnz, compare_chunks, &j);
+        for (int64_t c = 0; c < chunks; c++) worst = fmax(worst, j.worst[c]);
+    }
+    *symmetric = A->nrow == A->ncol && j.broken == 0;
+    if (difference) *difference = worst;
+fail:
+    spsi_free(ctx, j.worst);
+    return st;
+}
+
+sps_status spsi_csr_transpose(sps_context *ctx, const sps_csr *A,
+                              sps_csr **T_p)
+{
+    sps_status st;
+    sps_csr *T = NULL;
+    int64_t *next = NULL;
+
+    SPS_REQUIRE(ctx, A->nrow <= INT32_MAX, SPS_EMATRIX,
+                "the transpose of %lld rows would need more than 2^31 - 1 "
+                "columns", (long long)A->nrow);
+    SPS_TRY(sps_csr_create(ctx, A->ncol, A->nrow, A->nnz, A->dtype, &T));
+    SPS_TRY(SPS_NEW(ctx, A->ncol + 1, &next));
+    for (int64_t p = 0; p < A->nnz; p++) T->rowptr[A->col[p] + 1]++;
+    for (int64_t j = 0; j < A->ncol; j++) T->rowptr[j + 1] += T->rowptr[j];
+    memcpy(next, T->rowptr, (size_t)(A->ncol + 1) * sizeof *next);
+    /* Rows of A are processed in order, so rows of the transpose are sorted. */
+    for (int64_t i = 0; i < A->nrow; i++) {
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            const int64_t q = next[A->col[p]]++;
+
+            T->col[q] = (int32_t)i;
+            if (A->dtype == SPS_F64)
+                ((double *)T->val)[q] = ((const double *)A->val)[p];
+            else
+                ((float *)T->val)[q] = ((const float *)A->val)[p];
+        }
+    }
+    T->props = A->props;
+    spsi_free(ctx, next);
+    *T_p = T;
+    return SPS_OK;
+
+fail:
+    spsi_free(ctx, next);
+    sps_csr_destroy(ctx, &T);
+    return st;
+}

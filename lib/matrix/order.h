@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* order.h - scalings and permutations for factorisations.  All on host arrays,
+ * serial, independent of the number of threads.  Long computations return
+ * SPS_EUNFIT after the deadline (deadline.h). */
+#ifndef SPS_ORDER_H
+#define SPS_ORDER_H
+
+#include "matrix/csr.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The graph of A + A' without loops: neighbours of i are
+ * next[start[i]] .. next[start[i+1]-1], ascending. */
+typedef struct sps_graph {
+    int64_t n;
+    int64_t *start;
+    int32_t *next;
+} sps_graph;
+sps_status spsi_graph_create(sps_context *ctx, const sps_csr *A, sps_graph *g);
+void spsi_graph_clear(sps_context *ctx, sps_graph *g);
+
+/* order[new] = old, n numbers.  Reverse Cuthill-McKee: small bandwidth. */
+sps_status spsi_order_rcm(sps_context *ctx, const sps_graph *g,
+                          int32_t *order);
+/* order[new] = old, along Morton's curve.  x: coordinates of m nodes, m x d, d
+ * = 1 to 3, row-major; the `unknowns` unknowns of a node are consecutive. */
+sps_status spsi_order_morton(sps_context *ctx, const double *x, int64_t m,
+                             int d, int unknowns, int32_t *order);
+/* order[new] = old.  Minimum degree: little fill in complete factors. */
+sps_status spsi_order_degree(sps_context *ctx, const sps_graph *g,
+                             int32_t *order);
+
+/* Maximum product matching: column[i] is matched to row i (-1: none); row and
+ * col are scalings with |row[i] a_ij col[j]| <= 1, about 1 on the matching;
+ * powers of two.  *rank: matched rows, the structural rank; the scalings are
+ * usable if it is n. */
+sps_status spsi_match(sps_context *ctx, const sps_csr *A, int32_t *column,
+                      double *row, double *col, int64_t *rank);
+/* Scalings, powers of two, that bring the largest |entry| of every row and
+ * column near 1; row = col where A is symmetric. */
+sps_status spsi_equilibrate(sps_context *ctx, const sps_csr *A, double *row,
+                            double *col);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

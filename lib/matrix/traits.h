@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* traits.h - features of a matrix for planning; measured once, in one pass over
+ * the pattern plus a sample of windows (features.c).  Not called features.h:
+ * glibc has <features.h>, and -I lib would find ours first. */
+#ifndef SPS_TRAITS_H
+#define SPS_TRAITS_H
+
+#include "matrix/csr.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SPS_LENGTH_BINS 32
+
+typedef struct sps_features {
+    int64_t nrow, ncol, nnz;
+    int64_t min_length, max_length;     /* of rows */
+    double mean_length, deviation;      /* standard deviation */
+    int64_t empty_rows;
+    int64_t lengths[SPS_LENGTH_BINS];   /* rows with 2^(b-1) <= length < 2^b */
+    int64_t bandwidth;                  /* max |i - j| */
+    /* From up to 1024 windows spread over the rows: */
+    double distinct8, distinct64;       /* distinct columns / nonzeros, mean */
+    int block;                          /* b in 2..8 with full b x b blocks, or
+                                           1 */
+    double block_fill;                  /* fraction of entries in these */
+    double fill[9];                     /* fill[b], b in 2..8: entries over
+                                           b^2 times the number of nonempty
+                                           aligned b x b blocks */
+    uint64_t hash;                      /* of shape, rowptr and columns; 0:
+                                           not computed */
+} sps_features;
+
+sps_status spsi_features_measure(sps_context *ctx, const sps_csr *A,
+                                 sps_features *f);
+/* Hash of shape, offsets and columns, for f->hash. */
+uint64_t spsi_features_hash(sps_context *ctx, const sps_csr *A);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* operator.c - the handle of the plans of a csr, or of the caller's function.
+ *
+ * There are two plans: one for blocks of the declared width, one for single
+ * vectors (spmv kernels bid only there).  Wider blocks are multiplied in
+ * slices, so any width works.  A third, plain kernel is for products of checks:
+ * it shares no code with the fast ones and needs no format of its own. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/abi.h"
+#include "block/block.h"
+#include "core/comm.h"
+#include "core/deadline.h"
+#include "operator/operator.h"
+#include "core/options.h"
+#include "operator/reorder.h"
+
+/* ------------------------------------------------------------------ plans */
+
+static sps_problem problem(const sps_operator *op, sps_opcode code, int k,
+                           const sps_options *opt)
+{
+    const sps_context *ctx = op->ctx;
+
+    return (sps_problem){
+        .op = code, .A = op->A, .local = &op->local, .f = &op->f,
+        .k = k < SPS_BLOCK_MAX ? k : SPS_BLOCK_MAX, .block = op->dtype,
+        .need = (ctx->opt.reproducible ? SPS_REPRODUCIBLE : 0u) |
+                (!opt || opt->full_precision ? SPS_FULL_PRECISION : 0u) |
+                (op->strict ? SPS_NAN_STAYS_IN_ROW : 0u),
+        .bandwidth = spsi_bandwidth(ctx),
+    };
+}
+
+static const sps_kernel *find_kernel(const sps_context *ctx, const char *name)
+{
+    const sps_kernel *kernel;
+
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
+        if (strcmp(kernel->name, name) == 0) return kernel;
+    return NULL;
+}
+
+/* Whether a pinned kernel does not fit this width. */
+static bool unfit(const sps_operator *op, const sps_problem *p,
+                  const char *name)
+{
+    const sps_kernel *kernel = find_kernel(op->ctx, name);
+    sps_problem asked = *p;
+    const char *why;
+
+    asked.pinned = true;
+    return kernel && kernel->op == SPS_OP_SPMM &&
+           !spsi_kernel_fits(kernel, &asked, &why);
+}
+
+/* A named kernel is pinned for each plan that it fits; a plan that it does not
+ * fit is chosen freely.  If it fits neither, the planner fails. */
+static sps_status plan_csr(sps_operator *op, const sps_options *opt)
+{
+    sps_context *ctx = op->ctx;
+    const sps_problem wide = problem(op, SPS_OP_SPMM, op->width, opt);
+    const sps_problem one = problem(op, SPS_OP_SPMM, 1, opt);
+    const bool no_wide = unfit(op, &wide, opt->kernel);
+    const bool no_one = unfit(op, &one, opt->kernel);
+    sps_status st;
+
+    if (op->width > 1 && no_wide && !no_one)
+        spsi_note(ctx, "kernel %s supports single vectors only; another one "
+                  "is used for blocks of %d", opt->kernel, op->width);
+    SPS_TRY(spsi_planner_choose(ctx, &wide, no_wide && !no_one ? "auto" :
+                                opt->kernel, opt->wisdom, &op->bids[0],
+                                &op->block));
+    op->vector = op->block;
+    if (op->width == 1) return SPS_OK;
+    op->vector = NULL;
+    SPS_TRY(spsi_planner_choose(ctx, &one, no_one ? "auto" : opt->kernel,
+                                opt->wisdom, &op->bids[1], &op->vector));
+fail:
+    return st;
+}
+
+static sps_status plan_plain(sps_operator *op, const sps_options *opt)
+{
+    const bool host = op->ctx->backend->place == SPS_HOST;
+    const sps_kernel *kernel = find_kernel(op->ctx, host ? "spmm.ref"
+                                                         : "spmm.plain");
+    const sps_problem p = problem(op, SPS_OP_SPMM, op->width, opt);
+
+    /* No check uses an operator in single precision. */
+    if (!kernel || kernel == op->block->kernel || op->dtype == SPS_F32) {
+        op->plain = op->block;
+        return SPS_OK;
+    }
+    return spsi_planner_pin(op->ctx, &p, kernel, &op->plain);
+}
+
+sps_status spsi_operator_plan(sps_operator *op, const sps_options *opt)
+{
+    const double before = spsi_deadline_begin(op->ctx, opt->max_seconds);
+    sps_status st;
+
+    SPS_TRY(plan_csr(op, opt));
+    SPS_TRY(plan_plain(op, opt));
+fail:
+    spsi_deadline_end(op->ctx, before);
+    return st;
+}
+
+/* ---------------------------------------------------- creation, destruction */
+
+static sps_status check_csr(sps_context *ctx, const sps_csr *A, int width)
+{
+    sps_status st = SPS_OK;
+
+    SPS_TRY(spsi_abi_csr(ctx, "sps_operator_csr", A));
+    SPS_REQUIRE(ctx, width >= 1 && width <= SPS_BLOCK_MAX, SPS_EINVAL,
+                "width %d: an operator serves blocks of 1 to %d columns",
+                width, SPS_BLOCK_MAX);
+    SPS_REQUIRE(ctx, A->nrow >= 0 && A->ncol >= 0 && A->nnz >= 0 &&
+                A->ncol <= INT32_MAX, SPS_EMATRIX,
+                "a matrix of %lld x %lld with %lld entries is out of range",
+                (long long)A->nrow, (long long)A->ncol, (long long)A->nnz);
+    SPS_REQUIRE(ctx, A->rowptr && (A->nnz == 0 || (A->col && A->val)),
+                SPS_EINVAL, "sps_operator_csr: an array of the matrix is "
+                "NULL");
+    SPS_REQUIRE(ctx, A->place == SPS_HOST || ctx->backend->place == SPS_CUDA,
+                SPS_EINVAL, "a matrix on the GPU needs a context on the GPU");
+fail:
+    return st;
+}
+
+/* Copies a name: sampling is planned later, when the options may be gone. */
+static sps_status keep_name(sps_context *ctx, const char *name, char **copy_p)
+{
+    if (!name) return SPS_OK;
+    *copy_p = spsi_strdup(ctx, name);
+    return *copy_p ? SPS_OK : SPS_ENOMEM;
+}
+
+/* The hash of the matrix is computed for wisdom only. */
+static sps_status measure_features(sps_operator *op, const sps_options *o)
+{
+    const bool wisdom = o->wisdom || (o->kernel &&
+                                      !strcmp(o->kernel, "measure"));
+    sps_status st = spsi_features_measure(op->ctx, op->A, &op->f);
+
+    if (st == SPS_OK && wisdom)
+        op->f.hash = spsi_features_hash(op->ctx, op->A);
+    return st;
+}
+
+sps_status spsi_operator_new(sps_context *ctx, sps_operator **op_p)
+{
+    sps_operator *op = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, 1, &op));
+    SPS_TRY(SPS_NEW(ctx, 1, &op->cache));
+    op->ctx = ctx;
+    op->cache->norm = -1.0;
+    ctx->live++;
+    *op_p = op;
+    return SPS_OK;
+
+fail:
+    spsi_free(ctx, op);
+    return st;
+}
+
+sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
+                                sps_dtype dtype, const sps_options *opt,
+                                sps_operator **op_p)
+{
+    sps_operator *op = NULL;
+    sps_options o;
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && op_p, SPS_EINVAL, "sps_operator_csr: NULL "
+                "argument");
+    SPS_TRY(check_csr(ctx, A, width));
+    SPS_TRY(spsi_options_take(ctx, opt, &o));
+    SPS_TRY(spsi_operator_new(ctx, &op));
+    op->n = A->nrow;
+    op->ncol = A->ncol;
+    op->width = width;
+    op->dtype = dtype;
+    op->strict = o.strict_nonfinite;
+    op->props = A->props & (SPS_SYMMETRIC | SPS_SPD | SPS_INTERLEAVED);
+    SPS_TRY(keep_name(ctx, o.kernel, &op->kernel));
+    SPS_TRY(keep_name(ctx, o.wisdom, &op->wisdom));
+    SPS_TRY(spsi_operator_take_csr(op, A));
+    SPS_TRY(measure_features(op, &o));
+    SPS_TRY(spsi_operator_plan(op, &o));
+    SPS_TRY(spsi_operator_reorder(op, &o));
+    *op_p = op;
+    return SPS_OK;
+
+fail:
+    sps_operator_destroy(&op);
+    return st;
+}
+
+sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
+                            const sps_options *opt, sps_operator **op_p)
+{
+    return spsi_operator_create(ctx, A, width, SPS_F64, opt, op_p);
+}
+
+sps_status sps_operator_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
+                             void *data, unsigned props, sps_operator **op_p)
+{
+    sps_operator *op = NULL;
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && op_p && apply, SPS_EINVAL,
+                "sps_operator_user: NULL argument");
+    SPS_REQUIRE(ctx, n >= 0, SPS_EINVAL, "sps_operator_user: %lld rows",
+                (long long)n);
+    SPS_REQUIRE(ctx, !(props & ~(unsigned)(SPS_SYMMETRIC | SPS_SPD)),
+                SPS_EINVAL, "sps_operator_user: props may hold SPS_SYMMETRIC "
+                "and SPS_SPD only");
+    SPS_TRY(spsi_operator_new(ctx, &op));
+    op->n = op->ncol = n;
+    op->width = SPS_BLOCK_MAX;
+    op->props = props;
+    op->apply = apply;
+    op->data = data;
+    *op_p = op;
+    return SPS_OK;
+
+fail:
+    return st;
+}
+
+void sps_operator_destroy(sps_operator **op_p)
+{
+    sps_operator *op = op_p ? *op_p : NULL;
+    sps_context *ctx;
+
+    if (!op) return;
+    ctx = op->ctx;
+    spsi_operator_reorder_drop(op);
+    if (op->plain != op->block) spsi_plan_destroy(&op->plain);
+    if (op->vector != op->block) spsi_plan_destroy(&op->vector);
+    spsi_plan_destroy(&op->block);
+    spsi_plan_destroy(&op->cache->sddmm);
+    for (int i = 0; i < 2; i++) spsi_bids_clear(ctx, &op->bids[i]);
+    spsi_bids_clear(ctx, &op->cache->sddmm_bids);
+    spsi_operator_drop_csr(op);
+    spsi_free(ctx, op->cache);
+    spsi_free(ctx, op->kernel);
+    spsi_free(ctx, op->wisdom);
+    spsi_free(ctx, op);
+    ctx->live--;
+    *op_p = NULL;
+}
+
+/* ------------------------------------------------------------------ apply */
+
+/* Whether blocks of one ld interleave without a common column: `then`, `bytes`
+ * behind `first`, has its columns behind those of `first` in each row. */
+static bool side_by_side(const sps_block *first, const sps_block *then,
+                         uintptr_t bytes)
+{
+    const uintptr_t row = (uintptr_t)first->ld * spsi_dtype_size(first->dtype);
+    const uintptr_t begin = bytes % row / spsi_dtype_size(first->dtype);
+
+    return first->ld == then->ld && first->dtype == then->dtype &&
+           bytes % spsi_dtype_size(first->dtype) == 0 &&
+           begin >= (uintptr_t)first->k &&
+           begin + (uintptr_t)then->k <= (uintptr_t)first->ld;
+}
+
+bool spsi_blocks_overlap(const sps_block *X, const sps_block *Y)
+{
+    const bool swap = (uintptr_t)X->data > (uintptr_t)Y->data;
+    const sps_block *first = swap ? Y : X, *then = swap ? X : Y;
+    const uintptr_t bytes = (uintptr_t)then->data - (uintptr_t)first->data;
+
+    if (X->n == 0 || Y->n == 0 || X->k == 0 || Y->k == 0) return false;
+    return bytes < (uintptr_t)((first->n - 1) * first->ld + first->k) *
+                       spsi_dtype_size(first->dtype) &&
+           !side_by_side(first, then, bytes);
+}
+
+sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,
+                               const sps_block *Y)
+{
+    sps_context *ctx = op->ctx;
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(ctx, !ctx->dead, SPS_EDEVICE, "the GPU failed before; this "
+                "context can only be destroyed");
+    SPS_REQUIRE(ctx, X->ctx == ctx && Y->ctx == ctx, SPS_EINVAL,
+                "operator and blocks belong to different contexts");
+    SPS_REQUIRE(ctx, X->n == op->ncol && Y->n == op->n && X->k == Y->k,
+                SPS_ESHAPE, "an operator of %lld x %lld times a block of "
+                "%lld x %d does not give one of %lld x %d",
+                (long long)op->n, (long long)op->ncol, (long long)X->n, X->k,
+                (long long)Y->n, Y->k);
+    SPS_REQUIRE(ctx, X->dtype == op->dtype && Y->dtype == op->dtype,
+                SPS_EINVAL, "this operator takes blocks of %s",
+                op->dtype == SPS_F64 ? "doubles" : "floats");
+    SPS_REQUIRE(ctx, !spsi_blocks_overlap(X, Y), SPS_EINVAL, "X and Y share "
+                "memory: a product reads X while it writes Y, so views of one "
+                "block must be of different columns");
+fail:
+    return st;
+}
+
+static sps_status call_user(const sps_operator *op, double alpha,
+                            const sps_block *X, double beta, sps_block *Y)
+{
+    const int code = op->apply(alpha, (const double *)X->data, X->ld, beta,
+                               (double *)Y->data, Y->ld, op->n, X->k,
+                               op->ctx->stream, op->data);
+
+    if (code == 0) return SPS_OK;
+    return spsi_comm_defer(op->ctx, spsi_fail(op->ctx, SPS_EUSER, "the "
+                                              "operator's callback returned %d",
+                                              code));
+}
+
+/* Slices of at most plan->k columns; a last single column uses `vector`. */
+static sps_status multiply(const sps_plan *plan, const sps_plan *vector,
+                           double alpha, const sps_block *X, double beta,
+                           sps_block *Y)
+{
+    sps_status st = SPS_OK;
+
+    for (int j = 0, k; j < X->k; j += k) {
+        sps_block x, y;
+        const sps_plan *with;
+
+        k = X->k - j < plan->k ? X->k - j : plan->k;
+        with = k == 1 ? vector : plan;
+        spsi_block_view(X, j, k, &x);
+        spsi_block_view(Y, j, k, &y);
+        SPS_TRY(with->kernel->spmm(with, &(sps_spmm_args){
+            .alpha = alpha, .X = &x, .beta = beta, .Y = &y }));
+    }
+fail:
+    return st;
+}
+
+sps_status sps_operator_apply(const sps_operator *op, double alpha,
+                              const sps_block *X, double beta, sps_block *Y)
+{
+    sps_status st = SPS_OK;
+
+    if (!op || !X || !Y)
+        return spsi_fail(op ? op->ctx : NULL, SPS_EINVAL,
+                         "sps_operator_apply: NULL argument");
+    SPS_TRY(spsi_operator_check(op, X, Y));
+    if (op->n == 0 || X->k == 0) return SPS_OK;
+    if (op->apply) return call_user(op, alpha, X, beta, Y);
+    return multiply(op->block, op->vector, alpha, X, beta, Y);
+
+fail:
+    return st;
+}
+
+sps_status spsi_operator_apply_plain(const sps_operator *op, double alpha,
+                                     const sps_block *X, double beta,
+                                     sps_block *Y)
+{
+    if (op->apply || op->n == 0 || X->k == 0)
+        return sps_operator_apply(op, alpha, X, beta, Y);
+    return multiply(op->plain, op->plain, alpha, X, beta, Y);
+}
+
+/* ----------------------------------------------------------------- sample */
+
+static sps_status check_sample(const sps_operator *op, const sps_block *U,
+                               const sps_block *V, const double *val)
+{
+    sps_context *ctx = op->ctx;
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(ctx, !op->apply, SPS_EUNFIT,
+                "a callback has no pattern to sample on");
+    SPS_REQUIRE(ctx, !op->order, SPS_EUNFIT, "the rows of this matrix were "
+                "sorted into a copy, so samples cannot be returned in the "
+                "caller's order: call sps_csr_check first");
+    SPS_REQUIRE(ctx, U->n == op->n && V->n == op->ncol && U->k == V->k &&
+                U->k >= 1, SPS_ESHAPE, "sampling %lld x %lld needs blocks of "
+                "so many rows and equal widths, not %lld x %d and %lld x %d",
+                (long long)op->n, (long long)op->ncol, (long long)U->n, U->k,
+                (long long)V->n, V->k);
+    SPS_REQUIRE(ctx, U->dtype == SPS_F64 && V->dtype == SPS_F64, SPS_EINVAL,
+                "sampling takes blocks of doubles");
+    SPS_REQUIRE(ctx, val || op->local.nnz == 0, SPS_EINVAL,
+                "sps_operator_sample: val is NULL");
+fail:
+    return st;
+}
+
+/* Sampling in slices of WIDE columns is nearly as fast as in one pass. */
+enum { WIDE = 128 };
+
+/* The plan is made at the first call and replaced when a wider one is
+ * needed. */
+static sps_status plan_sddmm(const sps_operator *op, int k)
+{
+    sps_operator_cache *cache = op->cache;
+    const int width = k > op->width ? k : op->width;
+    sps_problem p;
+    sps_plan *plan = NULL;
+    sps_bids bids;
+    sps_status st;
+
+    if (cache->sddmm && cache->sddmm->k >= (k < WIDE ? k : WIDE)) return SPS_OK;
+    SPS_TRY(spsi_operator_fetch(op));
+    p = problem(op, SPS_OP_SDDMM, width, NULL);
+    SPS_TRY(spsi_planner_choose(op->ctx, &p, op->kernel, op->wisdom, &bids,
+                                &plan));
+    spsi_plan_destroy(&cache->sddmm);
+    spsi_bids_clear(op->ctx, &cache->sddmm_bids);
+    cache->sddmm = plan;
+    cache->sddmm_bids = bids;
+fail:
+    return st;
+}
+
+sps_status sps_operator_sample(const sps_operator *op, double alpha,
+                               const sps_block *U, const sps_block *V,
+                               bool multiply_by_A, double beta, double *val)
+{
+    const sps_plan *sddmm;
+    sps_status st = SPS_OK;
+
+    if (!op || !U || !V)
+        return spsi_fail(op ? op->ctx : NULL, SPS_EINVAL,
+                         "sps_operator_sample: NULL argument");
+    SPS_TRY(check_sample(op, U, V, val));
+    if (op->local.nnz == 0) return SPS_OK;
+    SPS_TRY(plan_sddmm(op, U->k));
+    sddmm = op->cache->sddmm;
+    /* A wide inner dimension is a sum over slices of columns. */
+    for (int j = 0, k; j < U->k; j += k) {
+        sps_block u, v;
+
+        k = U->k - j < sddmm->k ? U->k - j : sddmm->k;
+        spsi_block_view(U, j, k, &u);
+        spsi_block_view(V, j, k, &v);
+        SPS_TRY(sddmm->kernel->sddmm(sddmm, &(sps_sddmm_args){
+            alpha, &u, &v, multiply_by_A, j == 0 ? beta : 1.0, val }));
+    }
+fail:
+    return st;
+}
+
+/* --------------------------------------------------------------- describe */
+
+const char *sps_operator_kernel(const sps_operator *op)
+{
+    if (!op) return "";
+    return op->apply ? "callback" : op->block->kernel->name;
+}
+
+/* The features of the matrix, as text. */
+static size_t print_features(const sps_features *f, char *text, size_t size)
+{
+    int n = snprintf(text, size,
+                     "rows of %lld to %lld entries, mean %.1f, deviation %.1f"
+                     "; %lld empty\nbandwidth %lld; distinct columns over "
+                     "entries: %.2f in 8 rows, %.2f in 64\n",
+                     (long long)f->min_length, (long long)f->max_length,
+                     f->mean_length, f->deviation, (long long)f->empty_rows,
+                     (long long)f->bandwidth, f->distinct8, f->distinct64);
+    size_t length = n > 0 ? (size_t)n : 0;
+    const bool room = length < size;
+
+    if (f->block < 2) return length;
+    n = snprintf(room ? text + length : NULL, room ? size - length : 0,
+                 "%.0f %% of the entries lie in full %d x %d blocks\n",
+                 100 * f->block_fill, f->block, f->block);
+    return length + (n > 0 ? (size_t)n : 0);
+}
+
+size_t sps_operator_describe(const sps_operator *op, char *text, size_t size)
+{
+    const sps_bids *bids[3];
+    size_t length;
+
+    if (size > 0) text[0] = '\0';
+    if (!op) return 0;
+    if (op->apply)
+        return (size_t)snprintf(text, size, "callback of the caller\n");
+    bids[0] = &op->bids[0];
+    bids[1] = &op->bids[1];
+    bids[2] = &op->cache->sddmm_bids;
+    length = print_features(&op->f, text, size);
+    for (int i = 0; i < 3; i++) {
+        const bool room = length < size;
+
+        if (i > 0 && bids[i]->count == 0) continue;
+        length += spsi_bids_print(bids[i], room ? text + length : NULL,
+                                  room ? size - length : 0);
+    }
+    return length;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* operator_csr.c - the arrays of an operator of a csr.
+ *
+ *   caller's A      host, sorted     host, unsorted    device
+ *   op->A           A                own sorted copy   read back (and sorted)
+ *   local, host     points at op->A  points at op->A   -
+ *   local, GPU      uploaded         uploaded          A's arrays in place
+ *                                                      (uploaded if unsorted) */
+#include "operator/reorder.h"
+#include "core/team.h"
+
+static sps_status read_back(sps_context *ctx, const sps_csr *A, sps_csr **B_p)
+{
+    const sps_backend *b = ctx->backend;
+    sps_status st;
+    sps_csr *B = NULL;
+
+    SPS_TRY(sps_csr_create(ctx, A->nrow, A->ncol, A->nnz, A->dtype, &B));
+    SPS_TRY(b->download(ctx, B->rowptr, A->rowptr,
+                        (size_t)(A->nrow + 1) * sizeof *B->rowptr));
+    if (A->nnz > 0) {
+        SPS_TRY(b->download(ctx, B->col, A->col,
+                            (size_t)A->nnz * sizeof *B->col));
+        SPS_TRY(b->download(ctx, B->val, A->val, spsi_csr_value_bytes(A)));
+    }
+    B->props = A->props;
+    *B_p = B;
+    return SPS_OK;
+
+fail:
+    sps_csr_destroy(ctx, &B);
+    return st;
+}
+
+/* op->A: host arrays with sorted rows. */
+static sps_status take_host(sps_operator *op, sps_csr *A)
+{
+    sps_context *ctx = op->ctx;
+    sps_status st;
+    sps_csr *sorted_A = NULL;
+    bool sorted;
+
+    if (A->place == SPS_CUDA) SPS_TRY(read_back(ctx, A, &op->own_A));
+    op->A = op->own_A ? op->own_A : A;
+    op->caller_nnz = A->nnz;
+    SPS_TRY(spsi_csr_inspect(ctx, op->A, &sorted));
+    if (!sorted) {
+        SPS_TRY(spsi_csr_sorted(ctx, op->A, &sorted_A, &op->order));
+        sps_csr_destroy(ctx, &op->own_A);
+        op->A = op->own_A = sorted_A;
+    }
+    op->A->props |= SPS_SORTED;
+fail:
+    return st;
+}
+
+/* ------------------------------------------------------------------ local */
+
+/* Allocates backend memory for an array, never of 0 bytes. */
+static sps_status alloc_array(sps_operator *op, int which, size_t bytes,
+                              const void **to)
+{
+    const size_t room = bytes > 0 ? bytes : 8;
+    sps_status st;
+    void *p = NULL;
+
+    SPS_TRY(op->ctx->backend->alloc(op->ctx, room, &p));
+    *to = p;
+    op->local_bytes[which] = room;
+fail:
+    return st;
+}
+
+static sps_status upload(sps_operator *op, int which, size_t bytes,
+                         const void *from, const void **to)
+{
+    sps_status st;
+
+    SPS_TRY(alloc_array(op, which, bytes, to));
+    if (bytes > 0)
+        SPS_TRY(op->ctx->backend->upload(op->ctx, (void *)(uintptr_t)*to, from,
+                                         bytes));
+fail:
+    return st;
+}
+
+sps_status spsi_operator_alloc_values(sps_operator *op)
+{
+    const size_t each = spsi_dtype_size(op->local.dtype);
+
+    return alloc_array(op, SPS_LOCAL_VAL, (size_t)op->local.nnz * each,
+                       &op->local.val);
+}
+
+typedef struct narrow_job {
+    const int64_t *wide;
+    int32_t *narrow;
+} narrow_job;
+
+static void narrow_offsets(void *data, int64_t first, int64_t last)
+{
+    const narrow_job *j = data;
+
+    for (int64_t i = first; i < last; i++) j->narrow[i] = (int32_t)j->wide[i];
+}
+
+static sps_status upload_offsets32(sps_operator *op)
+{
+    const sps_csr *A = op->A;
+    sps_status st;
+    int32_t *narrow = NULL;
+
+    SPS_TRY(SPS_NEW(op->ctx, A->nrow + 1, &narrow));
+    spsi_team_run(op->ctx, A->nrow + 1, A->nrow, narrow_offsets,
+                  &(narrow_job){ A->rowptr, narrow });
+    SPS_TRY(upload(op, SPS_LOCAL_ROWPTR32,
+                   (size_t)(A->nrow + 1) * sizeof *narrow, narrow,
+                   (const void **)&op->local.rowptr32));
+fail:
+    spsi_free(op->ctx, narrow);
+    return st;
+}
+
+/* 64-bit offsets only where nnz is beyond 32 bits; otherwise
+ * spsi_operator_take_csr uploads 32-bit ones. */
+static sps_status upload_all(sps_operator *op)
+{
+    const sps_csr *A = op->A;
+    sps_status st = SPS_OK;
+
+    if (A->nnz > INT32_MAX)
+        SPS_TRY(upload(op, SPS_LOCAL_ROWPTR,
+                       (size_t)(A->nrow + 1) * sizeof *A->rowptr, A->rowptr,
+                       (const void **)&op->local.rowptr));
+    SPS_TRY(upload(op, SPS_LOCAL_COL, (size_t)A->nnz * sizeof *A->col, A->col,
+                   (const void **)&op->local.col));
+    SPS_TRY(upload(op, SPS_LOCAL_VAL, spsi_csr_value_bytes(A), A->val,
+                   (const void **)&op->local.val));
+fail:
+    return st;
+}
+
+static void point_at(sps_operator *op, const sps_csr *A)
+{
+    op->local.rowptr = A->rowptr;
+    op->local.col = A->col;
+    op->local.val = A->val;
+}
+
+sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A)
+{
+    const bool host = op->ctx->backend->place == SPS_HOST;
+    sps_status st;
+
+    SPS_TRY(take_host(op, A));
+    op->local = (sps_csr_local){ .nrow = A->nrow, .ncol = A->ncol,
+                                 .nnz = op->A->nnz, .dtype = A->dtype };
+    if (host)
+        point_at(op, op->A);
+    else if (A->place == SPS_CUDA && !op->order)
+        point_at(op, A);
+    else
+        SPS_TRY(upload_all(op));
+    if (!host && op->A->nnz <= INT32_MAX) SPS_TRY(upload_offsets32(op));
+fail:
+    return st;
+}
+
+static void release(sps_operator *op, int which, const void *p)
+{
+    if (op->local_bytes[which] > 0)
+        op->ctx->backend->release(op->ctx, (void *)(uintptr_t)p,
+                                  op->local_bytes[which]);
+    op->local_bytes[which] = 0;
+}
+
+void spsi_operator_drop_csr(sps_operator *op)
+{
+    release(op, SPS_LOCAL_ROWPTR, op->local.rowptr);
+    release(op, SPS_LOCAL_ROWPTR32, op->local.rowptr32);
+    release(op, SPS_LOCAL_COL, op->local.col);
+    release(op, SPS_LOCAL_VAL, op->local.val);
+    sps_csr_destroy(op->ctx, &op->own_A);
+    spsi_free(op->ctx, op->cache->own_val);
+    spsi_free(op->ctx, op->order);
+    op->cache->own_val = op->order = NULL;
+    op->A = NULL;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* operator_matrix.c - matrix operations for building preconditioners: the
+ * backend's function if there is one, otherwise the CPU's. */
+#include "operator/operator_matrix.h"
+
+#include <math.h>
+
+#include "core/team.h"
+
+sps_status spsi_matrix_diagonal(const sps_operator *A, double *diagonal)
+{
+    const sps_backend *b = A->ctx->backend;
+
+    if (!b->csr_diagonal) b = spsi_backends[0];
+    return b->csr_diagonal(A->ctx, A->A, diagonal);
+}
+
+sps_status spsi_matrix_block_inverse(const sps_operator *A,
+                                     const int64_t *start, int64_t blocks,
+                                     double *inverse, int64_t *bad)
+{
+    const sps_backend *b = A->ctx->backend;
+
+    if (!b->csr_block_inverse) b = spsi_backends[0];
+    return b->csr_block_inverse(A->ctx, A->A, start, blocks, inverse, bad);
+}
+
+sps_status spsi_matrix_ilu0(sps_context *ctx, sps_csr *F,
+                            const int64_t *diagonal, const sps_levels *levels,
+                            bool positive, int64_t *bad)
+{
+    const sps_backend *b = ctx->backend;
+
+    if (!b->csr_ilu0) b = spsi_backends[0];
+    return b->csr_ilu0(ctx, F, diagonal, levels, positive, bad);
+}
+
+sps_status spsi_matrix_fsai(sps_context *ctx, const sps_csr *A, sps_csr *G,
+                            double *v, bool symmetric, int64_t *bad)
+{
+    const sps_backend *b = ctx->backend;
+
+    if (!b->csr_fsai) b = spsi_backends[0];
+    return b->csr_fsai(ctx, A, G, v, symmetric, bad);
+}
+
+sps_status spsi_matrix_ilut(sps_context *ctx, const sps_csr *B,
+                            const sps_ilut_options *o, sps_ilut_result *r)
+{
+    const sps_backend *b = ctx->backend;
+
+    if (!b->csr_ilut) b = spsi_backends[0];
+    return b->csr_ilut(ctx, B, o, r);
+}
+
+typedef struct invert_job {
+    double *d;
+    int64_t zeros, below;
+} invert_job;
+
+static void invert(void *data, int64_t first, int64_t last)
+{
+    invert_job *j = data;
+    int64_t zeros = 0, below = 0;
+
+    for (int64_t i = first; i < last; i++) {
+        const double d = j->d[i];
+
+        zeros += d == 0;
+        below += d < 0;
+        j->d[i] = d == 0 || !isfinite(1 / d) ? 1 : 1 / fabs(d);
+    }
+    spsi_team_add(&j->zeros, zeros);
+    spsi_team_add(&j->below, below);
+}
+
+sps_status spsi_matrix_inverse_diagonal(const sps_operator *A, double *inverse,
+                                        int64_t *zero, int64_t *negative)
+{
+    invert_job j = { .d = inverse };
+    sps_status st = SPS_OK;
+
+    SPS_TRY(spsi_matrix_diagonal(A, inverse));
+    spsi_team_run(A->ctx, A->n, 4 * A->n, invert, &j);
+    *zero = j.zeros;
+    *negative = j.below;
+fail:
+    return st;
+}

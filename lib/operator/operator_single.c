@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* operator_single.c - a matrix with its values rounded to single precision and
+ * the pattern of the original; for blocks of floats or of doubles.  A symmetric
+ * matrix stays symmetric.
+ *
+ * spsi_operator_single rounds on the host: 4 bytes an entry there and a copy on
+ * the device.  spsi_operator_single_of on a GPU rounds in device memory: 20
+ * bytes of traffic an entry, no host memory, no transfer. */
+#include "operator/operator.h"
+
+#include <math.h>
+
+#include "core/backend.h"
+#include "block/single.h"
+#include "core/team.h"
+
+/* Well inside the range of floats, so that products with vectors of moderate
+ * size are inside as well. */
+#define LARGEST 1e30
+#define SMALLEST 1e-30
+
+typedef struct job {
+    const sps_csr *A;
+    float *val;
+    int64_t bad;
+} job;
+
+static void narrow_values(void *data, int64_t first, int64_t last)
+{
+    job *j = data;
+    int64_t bad = 0;
+
+    for (int64_t p = first; p < last; p++) {
+        const double a = spsi_csr_value(j->A, p), size = fabs(a);
+
+        bad += !(a == 0 || (size >= SMALLEST && size <= LARGEST));
+        j->val[p] = (float)a;
+    }
+    spsi_team_add(&j->bad, bad);
+}
+
+/* val = the values of A, rounded; false if the magnitude of one is neither 0
+ * nor within SMALLEST .. LARGEST. */
+static bool narrow(sps_context *ctx, const sps_csr *A, float *val)
+{
+    job j = { A, val, 0 };
+
+    spsi_team_run(ctx, A->nnz, A->nnz, narrow_values, &j);
+    return j.bad == 0;
+}
+
+static sps_status fail_range(sps_context *ctx)
+{
+    return spsi_fail(ctx, SPS_EUNFIT, "values outside of 1e-30 to 1e30 are "
+                     "not suitable for single precision");
+}
+
+/* *S_p: the pattern of A with values in single precision, *val_p. */
+static sps_status round_csr(sps_context *ctx, const sps_csr *A, sps_csr **S_p,
+                            float **val_p)
+{
+    float *val = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, A->nnz + 1, &val));
+    if (!narrow(ctx, A, val)) SPS_TRY(fail_range(ctx));
+    SPS_TRY(sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col, val,
+                         SPS_F32, SPS_HOST, SPS_BORROW, S_p));
+    (*S_p)->props = A->props;
+    *val_p = val;
+    return SPS_OK;
+
+fail:
+    spsi_free(ctx, val);
+    return st;
+}
+
+sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
+                                sps_dtype blocks, const sps_options *opt,
+                                sps_operator **op_p)
+{
+    sps_csr *S = NULL;
+    float *val = NULL;
+    sps_status st = SPS_OK;
+
+    SPS_TRY(round_csr(ctx, A, &S, &val));
+    SPS_TRY(spsi_operator_create(ctx, S, width, blocks, opt, op_p));
+    (*op_p)->own_A = S;
+    (*op_p)->cache->own_val = val;
+    return SPS_OK;
+
+fail:
+    sps_csr_destroy(ctx, &S);
+    spsi_free(ctx, val);
+    return st;
+}
+
+/* ------------------------------------------------------------ device memory */
+
+enum { ACROSS = 16 };
+
+/* Numbers first .. first + n k - 1 of an array in device memory, as an n x k
+ * block. */
+static sps_block as_block(sps_context *ctx, const void *numbers,
+                          sps_dtype dtype, int64_t first, int64_t n, int k)
+{
+    const char *data = (const char *)numbers +
+                       (size_t)first * spsi_dtype_size(dtype);
+
+    return (sps_block){ .ctx = ctx, .n = n, .k = k, .ld = k, .dtype = dtype,
+                        .data = (void *)(uintptr_t)data, .width = k };
+}
+
+/* to = from for numbers first .. first + n k - 1; raises *largest to their
+ * largest magnitude. */
+static sps_status round_part(sps_context *ctx, const double *from, float *to,
+                             int64_t first, int64_t n, int k, double *largest)
+{
+    const sps_block X = as_block(ctx, from, SPS_F64, first, n, k);
+    sps_block Y = as_block(ctx, to, SPS_F32, first, n, k);
+    double top[ACROSS];
+    sps_status st = SPS_OK;
+
+    if (n == 0 || k == 0) return SPS_OK;
+    SPS_TRY(ctx->backend->maxabs(&X, top));
+    for (int j = 0; j < k; j++)
+        if (!isnan(*largest) && !(top[j] <= *largest)) *largest = top[j];
+    SPS_TRY(spsi_copy(&X, &Y));
+fail:
+    return st;
+}
+
+/* Rounds the values of A in device memory.  Only the largest magnitude is
+ * checked: it is at least SMALLEST, and values that underflow in floats, below
+ * 1e-38, are smaller than its rounding error. */
+static sps_status round_local(const sps_operator *A, sps_operator *op)
+{
+    const int64_t rows = A->local.nnz / ACROSS;
+    const int rest = (int)(A->local.nnz % ACROSS);
+    float *to = (float *)(uintptr_t)op->local.val;
+    double largest = 0;
+    sps_status st;
+
+    SPS_TRY(round_part(op->ctx, A->local.val, to, 0, rows, ACROSS, &largest));
+    SPS_TRY(round_part(op->ctx, A->local.val, to, rows * ACROSS, 1, rest,
+                       &largest));
+    if (largest != 0 && !(largest >= SMALLEST && largest <= LARGEST))
+        SPS_TRY(fail_range(op->ctx));
+fail:
+    return st;
+}
+
+/* op->local has the values of A, which are doubles, rounded in device memory;
+ * op->own_A is A's pattern on the host without values. */
+static sps_status values_in_place(const sps_operator *A, sps_operator *op)
+{
+    sps_csr *S;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(op->ctx, 1, &op->own_A));
+    op->ctx->live++;
+    S = op->own_A;
+    *S = *A->A;
+    S->val = NULL;
+    S->dtype = SPS_F32;
+    S->own = SPS_BORROW;
+    SPS_TRY(spsi_operator_alloc_values(op));
+    SPS_TRY(round_local(A, op));
+fail:
+    return st;
+}
+
+static sps_status values_on_host(const sps_operator *A, sps_operator *op)
+{
+    float *val = NULL;
+    sps_status st;
+
+    SPS_TRY(spsi_operator_fetch(A));
+    SPS_TRY(round_csr(op->ctx, A->A, &op->own_A, &val));
+    op->cache->own_val = val;
+    op->A = op->own_A;
+    SPS_TRY(spsi_operator_set_local(op));
+fail:
+    return st;
+}
+
+static bool in_place(const sps_operator *A)
+{
+    return A->ctx->backend->place == SPS_CUDA && A->local.dtype == SPS_F64;
+}
+
+sps_status spsi_operator_single_of(const sps_operator *A,
+                                   const sps_options *opt,
+                                   sps_operator **op_p)
+{
+    sps_context *ctx = A->ctx;
+    sps_operator *op = NULL;
+    sps_status st;
+
+    SPS_TRY(spsi_operator_new(ctx, &op));
+    op->n = A->n;
+    op->ncol = A->ncol;
+    op->width = A->width;
+    op->strict = A->strict;
+    op->dtype = SPS_F32;
+    op->props = A->props;
+    op->f = A->f;
+    op->local = A->local;
+    op->local.dtype = SPS_F32;
+    op->local.val = NULL;
+    SPS_TRY(in_place(A) ? values_in_place(A, op) : values_on_host(A, op));
+    op->A = op->own_A;
+    op->caller_nnz = op->A->nnz;
+    SPS_TRY(spsi_operator_plan(op, opt));
+    *op_p = op;
+    return SPS_OK;
+
+fail:
+    sps_operator_destroy(&op);
+    return st;
+}
+
+sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single)
+{
+    void *val = single->cache->own_val;
+
+    if (!narrow(single->ctx, A, val)) return fail_range(single->ctx);
+    return sps_operator_set_values(single, val, SPS_HOST);
+}
+
+sps_status spsi_operator_single_of_follow(const sps_operator *A,
+                                          sps_operator *single)
+{
+    sps_status st;
+
+    if (!in_place(A)) {
+        SPS_TRY(spsi_operator_fetch(A));
+        return spsi_operator_single_follow(A->A, single);
+    }
+    SPS_TRY(round_local(A, single));
+    SPS_TRY(spsi_operator_refresh(single));
+fail:
+    return st;
+}

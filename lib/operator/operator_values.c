@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* operator_values.c - new values on the same pattern.
+ *
+ *   from the host     copied to op->A, then uploaded to local
+ *   from the GPU      copied to local, or nothing if they are there already;
+ *                     op->A is stale until its values are needed
+ *                     (spsi_operator_fetch)
+ *
+ * Then each plan converts the values of local to its layout.  In two cases
+ * values on the GPU are still transferred through the host: if rows were sorted
+ * into a copy, and if there is a reordered operator.
+ *
+ * The caller's arrays are never overwritten: values from elsewhere are stored
+ * in memory of the library. */
+#include <string.h>
+
+#include "operator/reorder.h"
+
+/* Makes sure that there is memory of the library for the values of op->A: that
+ * of own_A, unless it borrows its arrays; then own_val, allocated once. */
+static sps_status own_values(const sps_operator *op)
+{
+    sps_csr *A = op->own_A;
+    void **own_val = &op->cache->own_val;
+    sps_status st = SPS_OK;
+
+    if (A && A->own != SPS_BORROW) return SPS_OK;
+    if (!*own_val)
+        SPS_TRY(spsi_new(op->ctx, spsi_csr_value_bytes(op->A), own_val));
+    if (A && A->nnz > 0) A->val = *own_val;
+fail:
+    return st;
+}
+
+/* Makes op->A own_A: if there is none yet, the caller's pattern with the values
+ * own_val, or with the caller's where that is NULL. */
+static sps_status own_csr(sps_operator *op)
+{
+    const sps_csr *A = op->A;
+    void *val = op->cache->own_val ? op->cache->own_val : A->val;
+    sps_status st = SPS_OK;
+
+    if (op->own_A) return SPS_OK;
+    SPS_TRY(sps_csr_wrap(op->ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col,
+                         A->nnz > 0 ? val : NULL, A->dtype, SPS_HOST,
+                         SPS_BORROW, &op->own_A));
+    op->own_A->props = A->props;
+    op->A = op->own_A;
+fail:
+    return st;
+}
+
+/* Adds the caller's entries to the sorted copy, in the caller's order. */
+static void scatter(sps_operator *op, const void *val)
+{
+    sps_csr *A = op->own_A;
+
+    memset(A->val, 0, spsi_csr_value_bytes(A));
+    if (A->dtype == SPS_F64)
+        for (int64_t p = 0; p < op->caller_nnz; p++)
+            ((double *)A->val)[op->order[p]] += ((const double *)val)[p];
+    else
+        for (int64_t p = 0; p < op->caller_nnz; p++)
+            ((float *)A->val)[op->order[p]] += ((const float *)val)[p];
+}
+
+/* op->A->val = val, host memory, in the caller's order. */
+static sps_status set_host(sps_operator *op, const void *val)
+{
+    sps_status st = SPS_OK;
+
+    if (val == op->A->val) return SPS_OK;    /* modified in place */
+    SPS_TRY(own_values(op));
+    SPS_TRY(own_csr(op));
+    if (op->order)
+        scatter(op, val);
+    else if (op->A->nnz > 0)
+        memcpy(op->A->val, val, spsi_csr_value_bytes(op->A));
+fail:
+    return st;
+}
+
+sps_status spsi_operator_fetch(const sps_operator *op)
+{
+    sps_status st = SPS_OK;
+
+    if (!op->cache->stale) return SPS_OK;
+    SPS_TRY(own_values(op));
+    SPS_TRY(op->ctx->backend->download(op->ctx, op->A->val, op->local.val,
+                                       spsi_csr_value_bytes(op->A)));
+    op->cache->stale = false;
+fail:
+    return st;
+}
+
+/* Allocates memory for the values of local, unless the library owns it
+ * already. */
+static sps_status own_memory(sps_operator *op)
+{
+    return op->local_bytes[SPS_LOCAL_VAL] > 0 ? SPS_OK
+                                              : spsi_operator_alloc_values(op);
+}
+
+/* Sets values in host memory, in the caller's order. */
+static sps_status set_from_host(sps_operator *op, const void *val)
+{
+    sps_status st;
+
+    SPS_TRY(set_host(op, val));
+    op->cache->stale = false;
+    SPS_TRY(spsi_operator_set_local(op));
+fail:
+    return st;
+}
+
+/* Sets values in device memory if the rows were sorted. */
+static sps_status set_by_host(sps_operator *op, const void *val)
+{
+    const size_t bytes = (size_t)op->caller_nnz *
+                         spsi_dtype_size(op->A->dtype);
+    sps_status st;
+    void *host = NULL;
+
+    SPS_TRY(spsi_new_raw(op->ctx, bytes, &host));
+    SPS_TRY(op->ctx->backend->download(op->ctx, host, val, bytes));
+    SPS_TRY(set_from_host(op, host));
+fail:
+    spsi_free(op->ctx, host);
+    return st;
+}
+
+/* Sets values in device memory, rows in order: traffic of 2 values an entry,
+ * none if they are in local already. */
+static sps_status set_from_device(sps_operator *op, const void *val)
+{
+    sps_status st = SPS_OK;
+
+    if (op->caller_nnz == 0) return SPS_OK;
+    if (op->order) return set_by_host(op, val);
+    SPS_TRY(own_csr(op));
+    if (val != op->local.val) {
+        SPS_TRY(own_memory(op));
+        SPS_TRY(op->ctx->backend->copy(op->ctx,
+                                       (void *)(uintptr_t)op->local.val, val,
+                                       spsi_csr_value_bytes(op->A)));
+    }
+    op->cache->stale = true;
+fail:
+    return st;
+}
+
+sps_status spsi_operator_set_local(sps_operator *op)
+{
+    sps_context *ctx = op->ctx;
+    sps_status st = SPS_OK;
+
+    if (ctx->backend->place == SPS_HOST) {
+        op->local.val = op->A->val;
+        return SPS_OK;
+    }
+    if (op->A->nnz == 0) return SPS_OK;
+    SPS_TRY(own_memory(op));
+    SPS_TRY(ctx->backend->upload(ctx, (void *)(uintptr_t)op->local.val,
+                                 op->A->val, spsi_csr_value_bytes(op->A)));
+fail:
+    return st;
+}
+
+static sps_status refresh(sps_plan *plan)
+{
+    return plan && plan->kernel->refresh ? plan->kernel->refresh(plan)
+                                         : SPS_OK;
+}
+
+sps_status spsi_operator_refresh(sps_operator *op)
+{
+    sps_status st;
+
+    op->cache->norm = -1.0;
+    op->version++;
+    SPS_TRY(refresh(op->block));
+    if (op->vector != op->block) SPS_TRY(refresh(op->vector));
+    if (op->plain != op->block) SPS_TRY(refresh(op->plain));
+    SPS_TRY(refresh(op->cache->sddmm));
+fail:
+    return st;
+}
+
+sps_status sps_operator_set_values(sps_operator *op, const void *val,
+                                   sps_place place)
+{
+    sps_context *ctx = op ? op->ctx : NULL;
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(ctx, op, SPS_EINVAL, "sps_operator_set_values: NULL operator");
+    SPS_REQUIRE(ctx, !op->apply, SPS_EUNFIT,
+                "an operator that is a callback has no values to set");
+    SPS_REQUIRE(ctx, val || op->caller_nnz == 0, SPS_EINVAL,
+                "sps_operator_set_values: val is NULL");
+    SPS_REQUIRE(ctx, place == SPS_HOST || (place == SPS_CUDA &&
+                ctx->backend->place == SPS_CUDA), SPS_EINVAL,
+                "sps_operator_set_values: values must be in host memory or in "
+                "that of the context");
+    SPS_TRY(place == SPS_HOST ? set_from_host(op, val)
+                              : set_from_device(op, val));
+    SPS_TRY(spsi_operator_refresh(op));
+    SPS_TRY(spsi_operator_reorder_values(op));
+fail:
+    return st;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* reorder.h - a second operator of the same matrix with reordered unknowns, for
+ * solvers: P A P' (P x) = P b. */
+#ifndef SPS_REORDER_H
+#define SPS_REORDER_H
+
+#include "operator/operator.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sps_reordering {
+    sps_csr *A, *P, *T;       /* P A P', P, P' */
+    int64_t *entry;           /* entry p of A is entry[p] of the original */
+    sps_operator *inner;      /* over A */
+    sps_operator *forth, *back;   /* over P and P' */
+    void *val;                /* scratch for new values */
+} sps_reordering;
+
+/* Makes op->reordered if o->reorder requests it, or auto predicts a gain; with
+ * a note. */
+sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o);
+/* Updates the values of the inner operator. */
+sps_status spsi_operator_reorder_values(sps_operator *op);
+void spsi_operator_reorder_drop(sps_operator *op);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

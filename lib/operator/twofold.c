@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* twofold.c - products in twice the working precision: by the slot twofold of
+ * the backend for a matrix; for a callback by one call of it, in doubles. */
+#include <assert.h>
+
+#include "operator/operator.h"
+
+/* L = V, or 0 without V; nothing to do without L. */
+static sps_status keep_low(const sps_block *V, sps_block *L)
+{
+    if (!L || (V && V->data == L->data)) return SPS_OK;
+    return V ? spsi_copy(V, L) : spsi_fill(L, 0.0);
+}
+
+/* In doubles: H = W + A X diag(c), plus V where there is no L; else L = V.
+ * Without c all c_j are -1.  A X is formed in room, without W in H. */
+static sps_status by_call(const sps_operator *op, const sps_twofold_args *g,
+                          sps_block *room)
+{
+    const int k = g->X->k;
+    double c[SPS_BLOCK_MAX], one[SPS_BLOCK_MAX];
+    sps_block *Y = g->W ? room : g->H;
+    sps_status st = SPS_OK;
+
+    assert(Y);
+    for (int j = 0; j < k; j++) {
+        c[j] = g->c ? g->c[j] : -1;
+        one[j] = 1;
+    }
+    SPS_TRY(sps_operator_apply(op, 1.0, g->X, 0.0, Y));
+    if (!g->W) {
+        SPS_TRY(spsi_axpby_cols(c, Y, NULL, Y));
+    } else {
+        if (g->W->data != g->H->data) SPS_TRY(spsi_copy(g->W, g->H));
+        SPS_TRY(spsi_axpby_cols(c, Y, one, g->H));
+    }
+    if (g->V && !g->L) SPS_TRY(spsi_axpby(1.0, g->V, 1.0, g->H));
+    SPS_TRY(keep_low(g->V, g->L));
+fail:
+    return st;
+}
+
+sps_status spsi_operator_twofold(const sps_operator *op,
+                                 const sps_twofold_args *args, sps_block *room)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_operator_check(op, args->X, args->H));
+    assert(op->dtype == SPS_F64);
+    if (op->n == 0 || args->X->k == 0) return SPS_OK;
+    if (op->apply) return by_call(op, args, room);
+    return op->ctx->backend->twofold(&op->local, args);
+
+fail:
+    return st;
+}

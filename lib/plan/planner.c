@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* planner.c - collects bids of kernels, chooses one, makes its plan.
+ *
+ * A kernel says whether it fits and predicts the time of a run; there are no
+ * thresholds here.  "auto" takes the lowest prediction, "measure" times the
+ * best three (measure.c), a name pins a kernel.  The table of bids records the
+ * choice, and why the others were rejected. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/deadline.h"
+#include "io/number/nearest.h"
+#include "core/timer.h"
+#include "plan/measure.h"
+#include "plan/rates.h"
+
+sps_status spsi_plan_new(sps_context *ctx, const sps_kernel *kernel,
+                         const sps_problem *p, size_t size,
+                         sps_plan **plan_p)
+{
+    sps_status st;
+    sps_plan *plan = NULL;
+
+    SPS_TRY(spsi_new(ctx, size, (void **)&plan));
+    plan->kernel = kernel;
+    plan->ctx = ctx;
+    plan->A = p->local;
+    plan->k = p->k;
+    plan->block = p->block;
+    *plan_p = plan;
+fail:
+    return st;
+}
+
+void spsi_plan_destroy(sps_plan **plan_p)
+{
+    sps_plan *plan = plan_p ? *plan_p : NULL;
+    sps_context *ctx;
+
+    if (!plan) return;
+    ctx = plan->ctx;
+    if (plan->kernel->destroy) plan->kernel->destroy(plan);
+    spsi_free(ctx, plan);
+    *plan_p = NULL;
+}
+
+sps_status spsi_planner_pin(sps_context *ctx, const sps_problem *p,
+                            const sps_kernel *kernel, sps_plan **plan_p)
+{
+    sps_status st = SPS_OK;
+    const char *why;
+    sps_plan *plan = NULL;
+
+    SPS_REQUIRE(ctx, kernel->op == p->op && kernel->where ==
+                ctx->backend->place, SPS_EUNFIT, "kernel %s is for another "
+                "operation or backend", kernel->name);
+    SPS_REQUIRE(ctx, spsi_kernel_fits(kernel, p, &why), SPS_EUNFIT,
+                "kernel %s does not fit: %s", kernel->name, why);
+    SPS_TRY(kernel->plan(ctx, p, &plan));
+    *plan_p = plan;
+    return SPS_OK;
+
+fail:
+    spsi_plan_destroy(&plan);
+    return st;
+}
+
+sps_status spsi_planner_take(sps_context *ctx, const sps_problem *p,
+                             sps_bid *bid, sps_plan **plan_p)
+{
+    const double start = spsi_now();
+    sps_status st;
+
+    SPS_TRY(spsi_planner_pin(ctx, p, bid->kernel, plan_p));
+    SPS_TRY(ctx->backend->sync(ctx));
+    bid->planning = spsi_now() - start;
+    return SPS_OK;
+
+fail:
+    spsi_plan_destroy(plan_p);
+    return st;
+}
+
+/* Minimum traffic of one product in bytes: A, X and Y once each. */
+double spsi_spmm_floor(const sps_problem *p)
+{
+    const sps_features *f = p->f;
+    const double value = (double)spsi_dtype_size(p->A->dtype);
+    const double number = (double)spsi_dtype_size(p->block);
+
+    return (double)f->nnz * (value + 4.0) + (double)(f->nrow + 1) * 4.0 +
+           (double)(f->nrow + f->ncol) * p->k * number;
+}
+
+/* The copy bandwidth of an H200, or 10 GB/s for each core.  Bids are compared
+ * only with each other, so the order of magnitude suffices. */
+double spsi_bandwidth(const sps_context *ctx)
+{
+    if (ctx->backend->place == SPS_CUDA) return SPS_H200_COPY;
+    return 1e10 * (ctx->threads < 16 ? ctx->threads : 16);
+}
+
+/* Measured for block_cg with 16 columns on an H200 and its host, at sizes where
+ * memory traffic is negligible. */
+double spsi_sync_seconds(const sps_context *ctx)
+{
+    return ctx->backend->place == SPS_CUDA ? 2.5e-4 : 0;
+}
+
+/* Why the kernel does not support the types; NULL: it does. */
+static const char *mistyped(const sps_problem *p, unsigned gives)
+{
+    if (p->block == SPS_F64) return NULL;
+    if (p->A->dtype != SPS_F32) return "blocks of floats need a matrix of "
+                                       "floats";
+    return gives & SPS_SINGLE_BLOCKS ? NULL : "takes blocks of doubles only";
+}
+
+bool spsi_kernel_fits(const sps_kernel *kernel, const sps_problem *p,
+                      const char **why_not)
+{
+    *why_not = mistyped(p, kernel->gives);
+    if (*why_not) return false;
+    *why_not = "does not fit";
+    return kernel->fits(p, why_not);
+}
+
+/* ------------------------------------------------------------------- bids */
+
+/* The required guarantee that is missing; NULL: none. */
+static const char *lacking(unsigned need, unsigned gives)
+{
+    if (need & ~gives & SPS_REPRODUCIBLE)
+        return "does not give the same bits at every run";
+    if (need & ~gives & SPS_FULL_PRECISION) return "drops bits of the values";
+    if (need & ~gives & SPS_NAN_STAYS_IN_ROW)
+        return "lets NaN spread to other rows";
+    return NULL;
+}
+
+static void ask(const sps_kernel *kernel, const sps_problem *p, sps_bid *bid)
+{
+    bid->kernel = kernel;
+    bid->why_not = lacking(p->need, kernel->gives);
+    if (bid->why_not) return;
+    if (!spsi_kernel_fits(kernel, p, &bid->why_not)) return;
+    bid->why_not = NULL;
+    bid->predicted = kernel->cost(p);
+}
+
+/* Order of the table: bids before rejections, bids by predicted time; ties keep
+ * the order of the list. */
+static bool before(const sps_bid *a, const sps_bid *b)
+{
+    if (!a->why_not != !b->why_not) return !a->why_not;
+    return !a->why_not && a->predicted < b->predicted;
+}
+
+static sps_status collect(sps_context *ctx, const sps_problem *p,
+                          sps_bids *bids)
+{
+    sps_status st;
+    const sps_kernel *kernel;
+    int count = 0;
+
+    *bids = (sps_bids){ .op = p->op, .k = p->k };
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
+        count += kernel->op == p->op;
+    SPS_TRY(SPS_NEW(ctx, count, &bids->bid));
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++) {
+        sps_bid bid = { 0 };
+        int at = bids->count;
+
+        if (kernel->op != p->op) continue;
+        ask(kernel, p, &bid);
+        for (; at > 0 && before(&bid, &bids->bid[at - 1]); at--)
+            bids->bid[at] = bids->bid[at - 1];
+        bids->bid[at] = bid;
+        bids->count++;
+    }
+fail:
+    return st;
+}
+
+void spsi_bids_clear(sps_context *ctx, sps_bids *bids)
+{
+    spsi_free(ctx, bids->bid);
+    memset(bids, 0, sizeof *bids);
+}
+
+/* ---------------------------------------------------------------- choices */
+
+static void mark(sps_bids *bids, int i, const sps_plan *plan)
+{
+    bids->bid[i].chosen = true;
+    memcpy(bids->bid[i].detail, plan->detail, sizeof plan->detail);
+}
+
+/* Whether the failure st to make its plan concerns this bid alone (memory, or
+ * EUNFIT), so that others may be tried; the bid is marked as rejected. */
+static bool may_try_next(sps_status st, sps_bid *bid)
+{
+    if (st != SPS_ENOMEM && st != SPS_EDEVMEM && st != SPS_EUNFIT)
+        return false;
+    bid->why_not = st == SPS_EUNFIT ? "its plan was rejected"
+                                    : "no memory for its plan";
+    return true;
+}
+
+/* Takes the cheapest bid whose plan can be made. */
+static sps_status choose_cheapest(sps_context *ctx, const sps_problem *p,
+                                  sps_bids *bids, sps_plan **plan_p)
+{
+    sps_status st = SPS_OK;
+    const char *why = bids->count > 0 ? bids->bid[0].why_not : NULL;
+
+    for (int i = 0; i < bids->count; i++) {
+        if (bids->bid[i].why_not) continue;
+        st = spsi_planner_take(ctx, p, &bids->bid[i], plan_p);
+        if (st == SPS_OK) {
+            mark(bids, i, *plan_p);
+            return SPS_OK;
+        }
+        if (!may_try_next(st, &bids->bid[i])) return st;
+    }
+    if (st != SPS_OK) return st;
+    return spsi_fail(ctx, SPS_EUNFIT, "no kernel fits: the first one says "
+                     "\"%s\"", why ? why : "nothing is built in");
+}
+
+/* Number of the bid of the kernel `name`; -1: it has none, or is rejected. */
+static int bidder(const sps_bids *bids, const char *name)
+{
+    for (int i = 0; name && i < bids->count; i++)
+        if (!bids->bid[i].why_not &&
+            strcmp(bids->bid[i].kernel->name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* *done: wisdom names a kernel that bids, and its plan was made.  If there is
+ * no memory for it this time, it is rejected, and the other bids are
+ * considered. */
+static sps_status choose_remembered(sps_context *ctx, const sps_problem *p,
+                                    const char *wisdom, sps_bids *bids,
+                                    sps_plan **plan_p, bool *done)
+{
+    sps_status st = SPS_OK;
+    double seconds = 0.0;
+    const int i = bidder(bids, spsi_wisdom_find(ctx, wisdom, p, &seconds));
+
+    *done = i >= 0;
+    if (i < 0) return SPS_OK;
+    st = spsi_planner_take(ctx, p, &bids->bid[i], plan_p);
+    if (st != SPS_OK) {
+        *done = false;
+        return may_try_next(st, &bids->bid[i]) ? SPS_OK : st;
+    }
+    bids->bid[i].remembered = true;
+    bids->bid[i].measured = seconds;
+    mark(bids, i, *plan_p);
+    return SPS_OK;
+}
+
+static sps_status choose_measured(sps_context *ctx, const sps_problem *p,
+                                  const char *wisdom, sps_bids *bids,
+                                  sps_plan **plan_p)
+{
+    sps_status st;
+    int best = -1;
+
+    SPS_TRY(spsi_measure_bids(ctx, p, bids, plan_p, &best));
+    if (best < 0) return choose_cheapest(ctx, p, bids, plan_p);
+    mark(bids, best, *plan_p);
+    if (!spsi_expired(ctx))
+        SPS_TRY(spsi_wisdom_add(ctx, wisdom, p, bids->bid[best].kernel->name,
+                                bids->bid[best].measured));
+    return SPS_OK;
+
+fail:
+    spsi_plan_destroy(plan_p);
+    return st;
+}
+
+static bool listed(sps_place place, const char *name)
+{
+    const char *known;
+
+    for (int i = 0; (known = spsi_kernel_name(NULL, place, i)); i++)
+        if (strcmp(known, name) == 0) return true;
+    return false;
+}
+
+static const char *nearest(const sps_context *ctx, sps_place place,
+                           const char *name)
+{
+    const char *known, *near = NULL;
+    int limit = INT_MAX;
+
+    for (int i = 0; (known = spsi_kernel_name(ctx, place, i)); i++)
+        if (spsi_nearer(name, known, &limit)) near = known;
+    return near;
+}
+
+static sps_status fail_unknown(sps_context *ctx, const char *name)
+{
+    const bool host = ctx->backend->place == SPS_HOST;
+    const char *kind = host ? "kernel.cpu" : "kernel.cuda";
+    const char *near = nearest(ctx, host ? SPS_HOST : SPS_CUDA, name);
+
+    if (listed(host ? SPS_CUDA : SPS_HOST, name))
+        return spsi_fail(ctx, SPS_EUNFIT, "kernel %s runs on %s, and this "
+                         "context is on %s", name, host ? "a GPU" : "the host",
+                         host ? "the host" : "a GPU");
+    if (near)
+        return spsi_fail(ctx, SPS_EINVAL, "unknown kernel \"%s\": did you "
+                         "mean \"%s\"?", name, near);
+    return spsi_fail(ctx, SPS_EINVAL, "unknown kernel \"%s\": use auto, "
+                     "measure, or a name that sps_list(ctx, \"%s\", i) gives",
+                     name, kind);
+}
+
+/* Makes the plan of the kernel requested by name, also if it lacks a required
+ * guarantee (with a note) or bids too high.  If it has several algorithms, its
+ * plan may time them (sps_problem.timed). */
+static sps_status choose_pinned(sps_context *ctx, const sps_problem *p,
+                                const sps_kernel *kernel, sps_bids *bids,
+                                sps_plan **plan_p)
+{
+    const char *lack = lacking(p->need, kernel->gives);
+    const char *refusal = NULL;
+    sps_problem asked = *p;
+    sps_bid own = { .kernel = kernel };
+    sps_status st;
+
+    asked.timed = asked.pinned = true;
+    SPS_TRY(spsi_planner_take(ctx, &asked, &own, plan_p));
+    for (int i = 0; i < bids->count; i++) {
+        sps_bid *bid = &bids->bid[i];
+
+        if (bid->kernel != kernel) continue;
+        if (bid->why_not) bid->predicted = kernel->cost(&asked);
+        if (bid->why_not && !lack) refusal = bid->why_not;
+        bid->why_not = NULL;
+        bid->planning = own.planning;
+        mark(bids, i, *plan_p);
+    }
+    if (lack)
+        spsi_note(ctx, "kernel %s was requested by name, although it %s",
+                  kernel->name, lack);
+    if (refusal)
+        spsi_note(ctx, "kernel %s was requested by name; otherwise it would "
+                  "not bid: %s", kernel->name, refusal);
+fail:
+    return st;
+}
+
+static const sps_kernel *by_name(const sps_context *ctx, const char *name)
+{
+    const sps_kernel *kernel;
+
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
+        if (strcmp(kernel->name, name) == 0) break;
+    return kernel;
+}
+
+static sps_status choose(sps_context *ctx, const sps_problem *p,
+                         const char *name, const char *wisdom, sps_bids *bids,
+                         sps_plan **plan_p)
+{
+    const bool measure = strcmp(name, "measure") == 0;
+    const sps_kernel *pinned = NULL;
+    sps_status st;
+    bool done = false;
+
+    if (!measure && strcmp(name, "auto") != 0) {
+        pinned = by_name(ctx, name);
+        if (!pinned) return fail_unknown(ctx, name);
+    }
+    SPS_TRY(collect(ctx, p, bids));
+    if (pinned && pinned->op == p->op)
+        return choose_pinned(ctx, p, pinned, bids, plan_p);
+    if (measure || wisdom)
+        SPS_TRY(choose_remembered(ctx, p, wisdom, bids, plan_p, &done));
+    if (done) return SPS_OK;
+    if (measure) return choose_measured(ctx, p, wisdom, bids, plan_p);
+    return choose_cheapest(ctx, p, bids, plan_p);
+
+fail:
+    return st;
+}
+
+sps_status spsi_planner_choose(sps_context *ctx, const sps_problem *p,
+                               const char *name, const char *wisdom,
+                               sps_bids *bids, sps_plan **plan_p)
+{
+    char error[SPS_ERROR_SIZE];
+    sps_plan *plan = NULL;
+    sps_status st;
+
+    memcpy(error, ctx->error, sizeof error);
+    memset(bids, 0, sizeof *bids);
+    SPS_TRY(choose(ctx, p, name ? name : "auto", wisdom, bids, &plan));
+    /* A failed plan that was replaced by another is not an error. */
+    memcpy(ctx->error, error, sizeof error);
+    *plan_p = plan;
+    return SPS_OK;
+
+fail:
+    spsi_plan_destroy(&plan);
+    spsi_bids_clear(ctx, bids);
+    return st;
+}
+
+/* ------------------------------------------------------------------ table */
+
+/* snprintf to the end of a text that may be too short: the returned length is
+ * that of the whole, so that the caller knows the size needed. */
+static size_t print_bid(const sps_bid *b, char *text, size_t size)
+{
+    const double seconds = b->measured > 0.0 ? b->measured : b->predicted;
+    const char *how = b->remembered ? "remembered"
+                      : b->measured > 0.0 ? "measured" : "predicted";
+    char planned[32] = "";
+    int n;
+
+    if (b->planning > 0.0)
+        snprintf(planned, sizeof planned, "  planned in %.3g ms",
+                 1e3 * b->planning);
+    if (b->why_not)
+        n = snprintf(text, size, "  %-24s no: %s\n", b->kernel->name,
+                     b->why_not);
+    else
+        n = snprintf(text, size, "  %-24s %10.1f us %-10s%s%s%s%s\n",
+                     b->kernel->name, 1e6 * seconds, how,
+                     b->chosen ? " chosen" : "", b->detail[0] ? "  " : "",
+                     b->detail, planned);
+    return n > 0 ? (size_t)n : 0;
+}
+
+size_t spsi_bids_print(const sps_bids *bids, char *text, size_t size)
+{
+    const int n = snprintf(text, size, "%s k=%d\n",
+                           bids->op == SPS_OP_SPMM ? "spmm" : "sddmm",
+                           bids->k);
+    size_t length = n > 0 ? (size_t)n : 0;
+
+    for (int i = 0; i < bids->count; i++) {
+        const bool room = length < size;
+
+        length += print_bid(&bids->bid[i], room ? text + length : NULL,
+                            room ? size - length : 0);
+    }
+    return length;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* planner.h - collects bids and chooses a kernel, by estimate, measurement or
+ * name. */
+#ifndef SPS_PLANNER_H
+#define SPS_PLANNER_H
+
+#include "plan/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sps_bid {
+    const sps_kernel *kernel;
+    const char *why_not;     /* reason of a rejection; NULL: it bids */
+    double predicted;        /* seconds */
+    double measured;         /* seconds, 0: not timed */
+    double planning;         /* seconds to make its plan, 0: not made */
+    bool chosen, remembered; /* remembered: the choice came from wisdom */
+    char detail[48];
+} sps_bid;
+
+typedef struct sps_bids {
+    sps_opcode op;
+    int k;
+    int count;
+    sps_bid *bid;            /* cheapest first, rejections last */
+} sps_bids;
+
+/* Chooses a kernel and makes its plan.  name: "auto", "measure" or a kernel's
+ * name (EUNFIT with the reason if it does not fit, EINVAL with a suggestion if
+ * unknown; the name of a kernel for another operation is ignored).  wisdom:
+ * file or NULL.  *bids: the table, freed by spsi_bids_clear. */
+sps_status spsi_planner_choose(sps_context *ctx, const sps_problem *p,
+                               const char *name, const char *wisdom,
+                               sps_bids *bids, sps_plan **plan_p);
+/* Makes the plan of a bid and records its time. */
+sps_status spsi_planner_take(sps_context *ctx, const sps_problem *p,
+                             sps_bid *bid, sps_plan **plan_p);
+void spsi_bids_clear(sps_context *ctx, sps_bids *bids);
+/* The table as text; returns the full length. */
+size_t spsi_bids_print(const sps_bids *bids, char *text, size_t size);
+/* Whether the kernel supports the types of the problem and fits; otherwise
+ * *why_not is a static text. */
+bool spsi_kernel_fits(const sps_kernel *kernel, const sps_problem *p,
+                      const char **why_not);
+/* Memory bandwidth in bytes/s for predictions (sps_problem.bandwidth). */
+double spsi_bandwidth(const sps_context *ctx);
+/* Seconds per iteration lost to host synchronisation, small matrices on the
+ * host and the launches that follow. */
+double spsi_sync_seconds(const sps_context *ctx);
+/* kernel_list.c: kernel number i of the backend of ctx, and the name of kernel
+ * number i of `place`; NULL past the last.  ctx NULL: the names of the CUDA
+ * module as it would be built, present or not. */
+const sps_kernel *spsi_registry_kernel(const sps_context *ctx, int i);
+const char *spsi_kernel_name(const sps_context *ctx, sps_place place, int i);
+/* Makes the plan of one given kernel (tests, verification, benchmarks). */
+sps_status spsi_planner_pin(sps_context *ctx, const sps_problem *p,
+                            const sps_kernel *kernel, sps_plan **plan_p);
+void spsi_plan_destroy(sps_plan **plan_p);
+
+/* wisdom.c: measured choices, one line each in a text file:
+ *   op k types place device hash version kernel microseconds
+ * find: the kernel stored for problem p, or NULL. */
+const char *spsi_wisdom_find(sps_context *ctx, const char *file,
+                             const sps_problem *p, double *seconds);
+sps_status spsi_wisdom_add(sps_context *ctx, const char *file,
+                           const sps_problem *p, const char *kernel,
+                           double seconds);
+void spsi_wisdom_clear(sps_context *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* auto.c - solver auto: conjugate gradients for a callback, a fallback chain of
+ * methods where the entries of A are known. */
+#include "solvers/auto/chain.h"
+
+/* Block CG for several right-hand sides, with CG as fallback. */
+sps_status spsi_auto_conjugate(const sps_linear_args *a, sps_linear **s_p)
+{
+    sps_linear_args chosen = *a;
+
+    chosen.type = spsi_linear_type(a->k > 1 ? "block_cg" : "cg");
+    chosen.fallback = a->k > 1 ? spsi_linear_type("cg") : NULL;
+    chosen.mixed = true;
+    spsi_note(a->A->ctx, a->k > 1
+              ? "solver auto: block_cg, since %d right-hand sides can share "
+                "their search directions; cg is the fallback"
+              : "solver auto: cg, since there is %d right-hand side", a->k);
+    return spsi_linear_create(&chosen, s_p);
+}
+
+static sps_status ops_linear(void *of, const sps_block *B, sps_block *X,
+                             sps_result *result)
+{
+    return spsi_chain_linear(of, B, X, result);
+}
+
+/* The solver of the current step has the null space. */
+static sps_status ops_project(void *of, sps_block *B)
+{
+    const sps_chain *l = of;
+
+    return spsi_linear_project(l->now, B);
+}
+
+static void ops_destroy(void *of)
+{
+    sps_chain *l = of;
+
+    spsi_chain_destroy(&l);
+}
+
+static const sps_solver_ops chain_ops = {
+    .linear = ops_linear, .project = ops_project, .destroy = ops_destroy,
+};
+
+static sps_status create_conjugate(const sps_linear_args *a,
+                                   const sps_solver_ops **ops, void **of)
+{
+    sps_linear *s = NULL;
+    const sps_status st = spsi_auto_conjugate(a, &s);
+
+    *ops = &spsi_linear_ops;
+    *of = s;
+    return st;
+}
+
+static sps_status create(const sps_linear_args *a, const sps_solver_ops **ops,
+                         void **of)
+{
+    sps_chain *l = NULL;
+    sps_status st;
+
+    if (!a->A->A || a->A->n != a->A->ncol) return create_conjugate(a, ops, of);
+    st = spsi_chain_create(a, &l);
+    *ops = &chain_ops;
+    *of = l;
+    return st;
+}
+
+SPS_DEFINE(sps_linear_type, spsi_solver_auto) = {
+    .name = "auto",
+    .create = create,
+};

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* chain.c - the fallback chain of solver auto.
+ *
+ * chain_plan.c chooses its steps.
+ *
+ * A step is abandoned when its method stops before the tolerance is reached,
+ * when its share of the remaining time is used up, or when its convergence so
+ * far (log of the residual, extrapolated linearly) predicts more iterations
+ * than its `patience`; the last step has all the remaining time.  X never
+ * becomes worse: each step starts from the best X of those before.  The limits
+ * of time and iterations apply to all steps together.  A later solve starts
+ * with the step that succeeded last, or with the first one if none has: a
+ * failure says nothing about the next right-hand side. */
+#include "core/abi.h"
+#include "solvers/auto/chain.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/backend.h"
+#include "core/comm.h"
+#include "core/timer.h"
+
+/* ----------------------------------------------------------------- solvers */
+
+static double spent(const sps_chain *l)
+{
+    return spsi_agreed_now(l->ctx) - l->started;
+}
+
+static bool time_over(const sps_chain *l)
+{
+    return l->opt.max_seconds > 0 && spent(l) >= l->opt.max_seconds;
+}
+
+/* Seconds that step number at may take; 0: no limit. */
+static double seconds_left(const sps_chain *l, int at, bool last)
+{
+    const double left = l->opt.max_seconds - spent(l);
+
+    if (l->opt.max_seconds <= 0) return 0;
+    return fmax(1e-3, last ? left : left * l->step[at].share);
+}
+
+/* Limits the basis of gmres to half of the free memory; for a small basis the
+ * query is not worth its cost. */
+static int restart(const sps_chain *l)
+{
+    const double block = 8.0 * (double)l->A->n *
+                         (double)spsi_block_ld(l->k) + 1;
+    size_t free_bytes = 0, total = 0;
+
+    if (block * l->opt.restart < 1 << 26 || spsi_comm_many(l->ctx))
+        return l->opt.restart;
+    if (l->ctx->backend->memory(l->ctx, &free_bytes, &total) != SPS_OK)
+        return l->opt.restart;
+    return (int)fmax(2, fmin(l->opt.restart,
+                             0.5 * (double)free_bytes / block - 4));
+}
+
+static bool monitor_step(const sps_progress *p, void *data);
+
+/* Whether step `at` has the same preconditioner as the current one. */
+static bool same_precond(const sps_chain *l, int at)
+{
+    const sps_step *a = &l->step[l->at], *b = &l->step[at];
+
+    return l->now && l->now->made.own_M && !strcmp(a->precond, b->precond) &&
+           a->droptol == b->droptol && a->fill == b->fill;
+}
+
+static sps_status make_solver(const sps_chain *l, int at, sps_linear **s_p)
+{
+    const sps_step *step = &l->step[at];
+    sps_options o = l->opt;
+    sps_linear_args a = {
+        .A = l->A, .M = same_precond(l, at) ? l->now->M : l->M, .k = l->k,
+        .opt = &o, .owned = true };
+
+    o.solver = step->solver;
+    o.precond = step->precond;
+    o.monitor = monitor_step;
+    o.monitor_data = (void *)l;
+    o.restart = restart(l);
+    if (step->fill > 0) {
+        o.droptol = step->droptol;
+        o.fill = step->fill;
+    }
+    o.max_seconds = seconds_left(l, at, false);
+    return strcmp(step->solver, "auto") ? spsi_linear_named(&a, step->solver,
+                                                            s_p)
+                                        : spsi_auto_conjugate(&a, s_p);
+}
+
+/* Makes s the current solver; it takes over the preconditioner of the previous
+ * one if it uses that. */
+static void take_solver(sps_chain *l, int at, sps_linear *s)
+{
+    if (l->now && l->now->made.own_M && s->M == l->now->M) {
+        s->made.own_M = true;
+        l->now->made.own_M = false;
+    }
+    spsi_linear_destroy(&l->now);
+    l->now = s;
+    l->at = at;
+}
+
+/* The note omits the free memory, which is in the error text: a text that
+ * differs each time would be stored each time. */
+static void note_skipped(const sps_chain *l, int at, sps_status why)
+{
+    const bool memory = why == SPS_ENOMEM || why == SPS_EDEVMEM;
+
+    spsi_note(l->ctx, "auto: %s with %s is skipped: %s",
+              l->step[at].solver, l->step[at].precond,
+              memory ? sps_status_string(why) : sps_context_error(l->ctx));
+}
+
+/* Failures after which a step is skipped. */
+static bool declined(sps_status st)
+{
+    return st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM;
+}
+
+/* Escalates to the first step from `at` on that can be created: a step may not
+ * fit the matrix or need too much memory.  After the time limit none is created
+ * except, if there is no solver yet, the last.  *created: a step was created;
+ * otherwise the status of the last failure is returned. */
+static sps_status escalate(sps_chain *l, int at, bool *created)
+{
+    const char *expired = NULL;   /* a preconditioner that exceeded its time */
+    sps_status st = SPS_OK;
+
+    *created = false;
+    for (; at < l->count && !*created; at++) {
+        const double allowed = seconds_left(l, at, false);
+        const double began = spsi_agreed_now(l->ctx);
+        sps_linear *s = NULL;
+
+        if (l->now && time_over(l)) break;
+        if (time_over(l) && at + 1 < l->count) continue;
+        if (l->step[at].definite == (l->indefinite ? 1 : -1)) continue;
+        if (expired && !strcmp(expired, l->step[at].precond)) continue;
+        st = make_solver(l, at, &s);
+        *created = st == SPS_OK;
+        if (*created) take_solver(l, at, s);
+        else if (declined(st)) note_skipped(l, at, st);
+        else return st;
+        if (!*created && allowed > 0 &&
+            spsi_agreed_now(l->ctx) - began > allowed)
+            expired = l->step[at].precond;
+    }
+    return st;
+}
+
+/* Creates the first step; gmres with jacobi if no step of the plan is
+ * possible. */
+static sps_status first_step(sps_chain *l)
+{
+    const int planned = l->count;
+    bool made;
+    sps_status st;
+
+    l->step[l->count++] = (sps_step){ "gmres", "jacobi", 0, 0, 20, 200, 1, 0 };
+    spsi_linear_destroy(&l->now);
+    st = escalate(l, 0, &made);
+    if (l->at < planned) l->count = planned;
+    l->last_good = l->at;
+    l->failed = !made;
+    return st;
+}
+
+/* Returns to the step that succeeded last; if it can no longer be created, to a
+ * later one, or keeps the current one. */
+static sps_status reuse_last_good(sps_chain *l)
+{
+    bool made = l->now && l->at == l->last_good;
+    sps_status st = SPS_OK;
+
+    if (!made) {
+        if (!same_precond(l, l->last_good)) spsi_linear_destroy(&l->now);
+        st = escalate(l, l->last_good, &made);
+    }
+    return made || (l->now && declined(st)) ? SPS_OK : st;
+}
+
+/* ---------------------------------------------------------------- monitor */
+
+/* Iterations of the whole step, predicted from its convergence so far: those
+ * made times log(first / rtol) / log(first / best). */
+static double predicted(const sps_chain *l, int iteration)
+{
+    const double gain = log(l->first / l->best);
+    const double want = log(l->first / fmax(l->opt.rtol, DBL_MIN));
+
+    return gain > 0 ? iteration * want / gain : INFINITY;
+}
+
+/* A step beyond its share of the time continues if it is predicted to converge
+ * soon. */
+static bool ends_in_time(const sps_chain *l, int iteration)
+{
+    const double each = (spsi_agreed_now(l->ctx) - l->begun) / iteration;
+
+    return each * (predicted(l, iteration) - iteration) <
+           0.5 * (l->opt.max_seconds - spent(l));
+}
+
+static bool too_slow(sps_chain *l, const sps_progress *p)
+{
+    const sps_step *step = &l->step[l->at];
+    const int degree = l->now->M ? l->now->M->products + 1 : 1;
+
+    if (p->iteration == 0) l->first = l->best = p->worst;
+    if (p->worst < l->best) l->best = p->worst;
+    if (!l->may_abandon || !step->patience || p->iteration < 1) return false;
+    if (l->allowed > 0 && spsi_agreed_now(l->ctx) - l->begun > l->allowed)
+        return !ends_in_time(l, p->iteration);
+    /* An iteration with a polynomial in A counts as many as its degree. */
+    return p->iteration >= step->grace / degree && p->iteration % 10 == 0 &&
+           predicted(l, p->iteration) > (double)step->patience / degree;
+}
+
+/* Monitor of the steps; to the caller's monitor they are one solve. */
+static bool monitor_step(const sps_progress *p, void *data)
+{
+    sps_chain *l = data;
+    sps_progress whole = *p;
+
+    whole.iteration += l->iterations;
+    whole.seconds = spent(l);
+    if (p->iteration == 0 && l->iterations > 0) whole.event = "next step";
+    if (!spsi_agreed_monitor(l->ctx, l->opt.monitor, l->opt.monitor_data,
+                             &whole))
+        l->stopped = true;
+    else
+        l->slow = too_slow(l, p);
+    return !l->stopped && !l->slow;
+}
+
+/* ------------------------------------------------------------------ solve */
+
+static void add_up(sps_result *sum, const sps_result *r)
+{
+    const sps_result before = *sum;
+
+    *sum = *r;
+    sum->iterations += before.iterations;
+    sum->restarts += before.restarts;
+    sum->applies_A += before.applies_A;
+    sum->applies_M += before.applies_M;
+    sum->seconds.verify += before.seconds.verify;
+    sum->seconds.spmm += before.seconds.spmm;
+    sum->seconds.precond += before.seconds.precond;
+    sum->seconds.gram += before.seconds.gram;
+    sum->seconds.small += before.seconds.small;
+}
+
+/* A step is abandoned by its monitor and ends with INTERRUPTED: replaces that
+ * reason by `stop`. */
+static void replace_stop(sps_chain *l, sps_result *r, sps_stop stop)
+{
+    r->stop = stop;
+    for (int j = 0; j < l->k; j++)
+        if (l->now->result.column[j] == SPS_STOP_INTERRUPTED)
+            l->now->result.column[j] = stop;
+}
+
+static bool over(const sps_chain *l)
+{
+    return l->iterations >= l->opt.max_iterations || time_over(l);
+}
+
+/* Whether another step may improve column j: it has not converged, x is not a
+ * least-squares solution, and b is finite. */
+static bool wants_more(const sps_chain *l, int j)
+{
+    const sps_stop why = l->now->result.column[j];
+
+    return why < 0 && why != SPS_STOP_LEAST_SQUARES &&
+           isfinite(l->now->rhs.norm[j]);
+}
+
+static bool worked(const sps_chain *l)
+{
+    for (int j = 0; j < l->k; j++)
+        if (wants_more(l, j)) return false;
+    return true;
+}
+
+/* The plan had further steps, but a limit of time or iterations was reached:
+ * the limit is reported as the reason, not the stop of the step that ran
+ * last. */
+static void report_limit(sps_chain *l, sps_result *r)
+{
+    r->stop = l->iterations >= l->opt.max_iterations ? SPS_STOP_MAX_ITERATIONS
+                                                     : SPS_STOP_MAX_TIME;
+    for (int j = 0; j < l->k; j++)
+        if (wants_more(l, j)) l->now->result.column[j] = r->stop;
+}
+
+static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
+                           bool last, sps_result *sum)
+{
+    sps_result r = { .struct_size = sizeof r };
+    const double begun = spsi_agreed_now(l->ctx);
+    sps_status st;
+
+    l->may_abandon = !last;
+    l->slow = false;
+    l->begun = begun;
+    l->allowed = seconds_left(l, l->at, last);
+    l->now->opt.max_seconds = seconds_left(l, l->at, true);
+    l->now->opt.max_iterations = l->opt.max_iterations - l->iterations;
+    l->tried++;
+    SPS_TRY(spsi_linear_solve(l->now, B, X, &r));
+    l->iterations += r.iterations;
+    if (l->slow && r.stop == SPS_STOP_INTERRUPTED)
+        replace_stop(l, &r, l->iterations >= l->opt.max_iterations
+                                ? SPS_STOP_MAX_ITERATIONS : SPS_STOP_MAX_TIME);
+    if (l->count > 1 && (!worked(l) || l->at > 0))
+        spsi_note(l->ctx, "auto: step %d, %s with %s: %d iteration%s, %.2f s, "
+                  "residual %.2e, %s", l->tried, r.solver, r.precond,
+                  r.iterations, r.iterations == 1 ? "" : "s",
+                  spsi_agreed_now(l->ctx) - begun, r.worst_residual,
+                  l->slow && r.stop < 0 ? "too slow"
+                                        : sps_stop_string(r.stop));
+    add_up(sum, &r);
+    if (r.stop == SPS_STOP_INDEFINITE) l->indefinite = true;
+fail:
+    return st;
+}
+
+/* Whether no other step is tried: none can do better, the solve was stopped, or
+ * a limit is reached. */
+static bool finished(const sps_chain *l, const sps_result *r)
+{
+    return worked(l) || l->stopped || spsi_agreed_cancel(l->ctx) || over(l) ||
+           (r->stop == SPS_STOP_NOT_FINITE && l->at == 0) ||
+           l->opt.norm == SPS_NORM_START;
+}
+
+/* After new values: plans again if the symmetry has changed. */
+static sps_status replan(sps_chain *l)
+{
+    const bool was = l->symmetric;
+    sps_chain_traits o;
+    sps_status st = SPS_OK;
+
+    if (l->version == l->A->version) return SPS_OK;
+    SPS_TRY(spsi_chain_examine(l, &o));
+    if (l->symmetric == was) return SPS_OK;
+    spsi_chain_plan(l, &o);
+    spsi_chain_note(l, &o);
+    st = first_step(l);
+fail:
+    return st;
+}
+
+sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
+                             sps_result *result)
+{
+    sps_result sum = { .struct_size = sizeof sum };
+    const double now = spsi_now();
+    bool more = true, left = true;
+    sps_status st;
+
+    l->started = spsi_agreed_now(l->ctx) - l->setup;
+    l->setup = 0;
+    l->iterations = l->tried = 0;
+    l->stopped = false;
+    SPS_TRY(replan(l));
+    if (l->failed) SPS_TRY(reuse_last_good(l));
+    l->failed = true;
+    while (more) {
+        left = more = l->at + 1 < l->count && l->opt.norm != SPS_NORM_START;
+        SPS_TRY(run_step(l, B, X, !more, &sum));
+        if (finished(l, &sum) || !more) break;
+        st = escalate(l, l->at + 1, &more);
+        if (st != SPS_OK && !declined(st)) return st;
+        st = SPS_OK;
+        if (!more && !over(l)) SPS_TRY(run_step(l, B, X, true, &sum));
+    }
+    if (left && over(l) && !worked(l) && sum.stop != SPS_STOP_INTERRUPTED)
+        report_limit(l, &sum);
+    sum.seconds.solve = spsi_now() - now - sum.seconds.verify;
+    l->failed = !worked(l) && sum.stop != SPS_STOP_INTERRUPTED;
+    if (worked(l)) l->last_good = l->at;
+    if (result) spsi_abi_copy(&sum, result);
+fail:
+    return st;
+}
+
+/* ---------------------------------------------------- creation, destruction */
+
+sps_status spsi_chain_create(const sps_linear_args *a, sps_chain **l_p)
+{
+    sps_context *ctx = a->A->ctx;
+    sps_chain *l = NULL;
+    sps_chain_traits o;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, 1, &l));
+    l->ctx = ctx;
+    l->A = a->A;
+    l->M = a->M;
+    l->k = a->k;
+    l->opt = *a->opt;
+    l->started = spsi_agreed_now(ctx);
+    SPS_TRY(spsi_chain_examine(l, &o));
+    spsi_chain_precision(l, &o);
+    spsi_chain_plan(l, &o);
+    spsi_chain_note(l, &o);
+    SPS_TRY(first_step(l));
+    l->setup = spent(l);
+    *l_p = l;
+    return SPS_OK;
+
+fail:
+    spsi_chain_destroy(&l);
+    return st;
+}
+
+void spsi_chain_destroy(sps_chain **l_p)
+{
+    sps_chain *l = *l_p;
+
+    if (!l) return;
+    spsi_linear_destroy(&l->now);
+    spsi_free(l->ctx, l);
+    *l_p = NULL;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* chain_plan.c - the properties of A that solver auto examines, and the steps
+ * that follow.
+ *
+ * Symmetry, signs and zeros of the diagonal, diagonal dominance, size and
+ * backend:
+ *
+ *   may be positive definite    else
+ *   block_cg, fallback cg       as below
+ *   (not abandoned as too slow
+ *   if the caller names a
+ *   symmetric preconditioner)
+ *   block_cg, ic0  (unless block_cg found A indefinite)
+ *                  minres, jacobi        (symmetric, indefinite)
+ *                  gmres, ilut 1e-3, fill 10
+ *                  gmres, ilut 1e-6, fill 50
+ *                  gmres, ilut 1e-12, fill as far as work and memory allow
+ *                  gmres, dense          (n <= 2000, unless dense=never)
+ *
+ * Not definite, and no diagonal entry small relative to its row:
+ *
+ *   host, and large blocks on a GPU     small blocks on a GPU
+ *   bicgstab, jacobi (GPU, dominated)   block_gmres, ilu0
+ *   bicgstab, ilu0                      block_gcrodr, ilu0
+ *   gmres or block_gmres, ilu0          bicgstab, ilu0
+ *
+ * A step of bicgstab, l = 2, is 4 products and about 60 block passes; in gmres
+ * the orthogonalisation after product j takes about 4 j passes.  So short
+ * recurrences win where passes dominate.  Where products dominate, methods win
+ * that need few of them: so it is for small blocks on a GPU, where a triangular
+ * solve takes 1 to 2 microseconds for each level of its dependences, while
+ * blocks of up to SMALL_BLOCK numbers stay in the cache.
+ * A block Krylov space gains k dimensions with each product: at most n / k
+ * products, in practice a small fraction of that.  Deflated restarts
+ * (block_gcrodr) have a cost that pays from the third cycle on.  Dominated
+ * matrices with large blocks need no triangular solves at all. */
+#include "solvers/auto/chain.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/backend.h"
+#include "driver/precond.h"
+#include "core/team.h"
+
+enum { DENSE_ROWS = 2000 };
+/* Numbers of a block (counting at least four columns, since factors are applied
+ * by rows) up to which it is small on a GPU; rows per column up to which a
+ * block Krylov space is used on the host. */
+enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
+/* Where single precision pays on a GPU, as measured (doc/benchmarks.md).  An
+ * iteration moves little more than half of the bytes and is 1.3 to 1.6 times as
+ * fast at 16 columns, from LARGE_BLOCK numbers on, or MANY times that with more
+ * than FEW_ENTRIES a row, for which the product gains less.  The benefit
+ * depends on the additional iterations of block CG: 5 to 10 % on grids, whose
+ * rows are nearly diagonally dominant (|a_ii| >= NEAR times the sum of the
+ * other magnitudes, in a fraction MOST_ROWS of the rows), but 30 to 200 % on
+ * vector problems, shells and plates, whose rows are not.  A row longer than
+ * LONGER times the mean is typical of graphs, where the product is bound by
+ * gathers: a solve is 0.65 times as fast. */
+#define LARGE_BLOCK ((int64_t)1 << 22)
+#define FEW_ENTRIES 10
+#define MANY 8
+#define NEAR 0.8
+#define MOST_ROWS 0.9
+#define LONGER 4
+/* Fraction of dominated rows from which jacobi is tried on a GPU. */
+#define DOMINATED 0.9
+/* Multiply-adds of the last ilut step with rows of full length. */
+#define WORK 1e11
+
+/* ---------------------------------------------------------- properties of A */
+
+/* Counts rows of each kind. */
+typedef struct count_job {
+    const sps_csr *A;
+    bool projected;
+    int64_t dominated, near, zero, negative, weak;
+} count_job;
+
+static void count_rows(void *data, int64_t first, int64_t last)
+{
+    count_job *j = data;
+    const sps_csr *A = j->A;
+    int64_t dominated = 0, near = 0, zero = 0, negative = 0, weak = 0;
+
+    for (int64_t i = first; i < last; i++) {
+        double d = 0, others = 0, largest = 0;
+        bool alone = j->projected;
+
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            const double a = spsi_csr_value(A, p);
+
+            if (A->col[p] == i) d += a;
+            else others += fabs(a);
+            largest = fmax(largest, fabs(a));
+            alone = alone && A->col[p] == i;
+        }
+        zero += d == 0 && !alone;
+        negative += d < 0;
+        weak += fabs(d) < 1e-3 * largest;
+        dominated += d != 0 && fabs(d) >= (1 - 1e-12) * others;
+        near += d != 0 && fabs(d) >= NEAR * others;
+    }
+    spsi_team_add(&j->dominated, dominated);
+    spsi_team_add(&j->near, near);
+    spsi_team_add(&j->zero, zero);
+    spsi_team_add(&j->negative, negative);
+    spsi_team_add(&j->weak, weak);
+}
+
+/* projected: empty rows are null vectors that are projected away (nullspace.c),
+ * and do not make A indefinite. */
+static void examine_rows(sps_context *ctx, const sps_csr *A, bool projected,
+                         sps_chain_traits *o)
+{
+    count_job j = { .A = A, .projected = projected };
+
+    spsi_team_run(ctx, A->nrow, 2 * A->nnz, count_rows, &j);
+    o->zero = j.zero;
+    o->negative = j.negative;
+    o->weak = j.weak;
+    o->dominated = A->nrow ? (double)j.dominated / (double)A->nrow : 1;
+    o->near = A->nrow ? (double)j.near / (double)A->nrow : 1;
+}
+
+sps_status spsi_chain_examine(sps_chain *l, sps_chain_traits *o)
+{
+    sps_status st = SPS_OK;
+
+    *o = (sps_chain_traits){
+        .symmetric = l->A->props & (SPS_SYMMETRIC | SPS_SPD) };
+    SPS_TRY(spsi_operator_fetch(l->A));
+    if (!o->symmetric)
+        SPS_TRY(sps_csr_symmetric(l->ctx, l->A->A, 1e-10, &o->symmetric,
+                                  NULL));
+    examine_rows(l->ctx, l->A->A, !l->opt.nullspace_basis &&
+                 (!l->opt.nullspace || strcmp(l->opt.nullspace, "none")), o);
+    l->version = l->A->version;
+    l->symmetric = o->symmetric && !o->zero && !o->negative;
+    l->indefinite = !l->symmetric;
+fail:
+    return st;
+}
+
+/* ------------------------------------------------------------------ steps */
+
+static void add(sps_chain *l, sps_step step)
+{
+    l->step[l->count++] = step;
+}
+
+/* The limit of fill for the last ilut step. */
+static double largest_fill(const sps_chain *l)
+{
+    const double n = (double)l->A->n + 1;
+    const double mean = (double)l->A->A->nnz / n + 1;
+
+    return fmax(60, fmin(1000, sqrt(WORK / n) / mean));
+}
+
+static void add_strong(sps_chain *l)
+{
+    add(l, (sps_step){ "gmres", "ilut", 1e-3, 10, 60, 600, 0.25, 0 });
+    add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 40, 400, 0.5, 0 });
+    add(l, (sps_step){ "gmres", "ilut", 1e-12, largest_fill(l), 20, 200,
+                       0.5, 0 });
+    if (l->A->n <= DENSE_ROWS && !strcmp(l->opt.dense, "auto"))
+        add(l, (sps_step){ "gmres", "dense", 0, 0, 20, 200, 1, 0 });
+}
+
+static bool small_on_gpu(const sps_chain *l)
+{
+    return l->ctx->opt.place == SPS_CUDA &&
+           l->A->n * (l->k > 4 ? l->k : 4) <= (int64_t)SMALL_BLOCK;
+}
+
+/* Methods for general matrices with one preconditioner.  An iteration of
+ * bicgstab is four products.  With norm START there is only one step. */
+static void add_general(sps_chain *l, const char *precond, double last)
+{
+    const bool one = l->opt.norm == SPS_NORM_START;
+    const bool small = small_on_gpu(l);
+    const bool narrow = !small && l->k > 1 &&
+                        l->A->n <= SMALL_ROWS * (int64_t)l->k;
+    const char *space = l->k > 1 ? "block_gmres" : "gmres";
+
+    if (small) {
+        add(l, (sps_step){ space, precond, 0, 0, 50, 200, 0.2, 0 });
+        add(l, (sps_step){ "block_gcrodr", precond, 0, 0, 80, 800, 0.2, 0 });
+    }
+    if (!one) add(l, (sps_step){ "bicgstab", precond, 0, 0, 30, 300, 0.2, 0 });
+    if (narrow) add(l, (sps_step){ space, precond, 0, 0, 40, 400, 0.2, 0 });
+    if ((!small && !narrow) || last == 1)
+        add(l, (sps_step){ "gmres", precond, 0, 0, 100, 1000, last, 0 });
+}
+
+/* Whether the caller has chosen a preconditioner suitable for CG; for a
+ * callback this is not known. */
+static bool own_symmetric(const sps_chain *l)
+{
+    const sps_precond_type *type =
+        l->M ? l->M->type : spsi_precond_type(l->opt.precond);
+
+    return type && type->symmetric && !(l->M && l->M->user);
+}
+
+/* With a fixed preconditioner no method is faster than CG if A is definite,
+ * however slowly it converges: it is abandoned only if A is found to be
+ * indefinite, on breakdown or on stagnation. */
+void spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
+{
+    const bool own = l->M || strcmp(l->opt.precond, "auto");
+    const char *precond = l->opt.precond;
+
+    l->count = l->at = 0;
+    if (l->symmetric && own_symmetric(l))
+        add(l, (sps_step){ "auto", precond, 0, 0, 0, 0, 1, 0 });
+    else if (l->symmetric)
+        add(l, (sps_step){ "auto", precond, 0, 0, 500, 5000, 0.2, 0 });
+    if (own) {
+        add_general(l, precond, 1);
+        return;
+    }
+    if (l->symmetric) {
+        add(l, (sps_step){ l->k > 1 ? "block_cg" : "cg", "ic0", 0, 0, 200,
+                           2000, 0.2, 1 });
+    } else if (o->weak == 0) {
+        if (l->ctx->opt.place == SPS_CUDA && !small_on_gpu(l) &&
+            o->dominated >= DOMINATED && l->opt.norm != SPS_NORM_START)
+            add(l, (sps_step){ "bicgstab", "jacobi", 0, 0, 20, 200, 0.1, 0 });
+        add_general(l, "ilu0", 0.2);
+    }
+    if (o->symmetric)
+        add(l, (sps_step){ "minres", "jacobi", 0, 0, 50, 1000, 0.2, -1 });
+    add_strong(l);
+}
+
+/* For blocks that stay in cache an iteration is bound by launches or
+ * arithmetic, and single precision only adds iterations. */
+const char *spsi_chain_against_single(const sps_chain_traits *o, bool definite,
+                                      const sps_features *f, int k)
+{
+    const bool full = definite && f->mean_length > FEW_ENTRIES;
+
+    if (f->nrow * k < LARGE_BLOCK * (full ? MANY : 1))
+        return "blocks of so few numbers are not faster in single precision";
+    if (definite && o->near < MOST_ROWS)
+        return "rows are not dominated by their diagonals, and block_cg in "
+               "single precision takes many more iterations then";
+    if (definite && (double)f->max_length > LONGER * f->mean_length)
+        return "some rows are much longer than others, and the product is not "
+               "faster in single precision";
+    return NULL;
+}
+
+void spsi_chain_precision(sps_chain *l, const sps_chain_traits *o)
+{
+    const sps_features *f = &l->A->f;
+    const char *why = "the host is not faster in single precision";
+
+    if (strcmp(l->opt.precision, "mixed")) return;
+    if (l->ctx->opt.place == SPS_CUDA)
+        why = spsi_chain_against_single(o, l->symmetric, f, l->k);
+    if (!why) return;
+    spsi_note(l->ctx, "auto: double precision, since %s (%lld x %d, %.1f "
+              "entries a row)", why, (long long)l->A->n, l->k, f->mean_length);
+    l->opt.precision = "double";
+}
+
+void spsi_chain_note(const sps_chain *l, const sps_chain_traits *o)
+{
+    if (l->symmetric) return;     /* block_cg adds its own note */
+    spsi_note(l->ctx, "solver auto: %s with %s, since the matrix is %s "
+              "(%lld zero, %lld negative diagonal entries; %.0f %% of the "
+              "rows are dominated by theirs)", l->step[0].solver,
+              l->M ? "the given preconditioner" : l->step[0].precond,
+              o->symmetric ? "symmetric and indefinite" : "not symmetric",
+              (long long)o->zero, (long long)o->negative,
+              100 * o->dominated);
+}

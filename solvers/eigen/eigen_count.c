@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* eigen_count.c - whether pairs were missed.
+ *
+ * Up to LARGEST rows by Sylvester's law of inertia: A - t M = L D L' has as
+ * many negative pivots as the pencil has eigenvalues below t.  For larger ones
+ * by a second search from another random block in the complement of the pairs
+ * found.  Its Ritz values lie within the spectrum, so one between the pairs
+ * found proves that a pair was missed; near a shift inside the spectrum a Ritz
+ * value alone proves nothing, and its residual must show an eigenvalue there.
+ * (If nothing is found no proof results, but a missed pair would have to escape
+ * two searches.) */
+#include "core/comm.h"
+#include "eigen_policy.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/timer.h"
+
+#define LARGEST 5000
+#define RATE 3e9        /* n^3 per second of a factorisation */
+#define ITERATIONS 200  /* of the second search, at most */
+
+/* The distance from lambda_i at which a count may begin or end: twice the
+ * pair's bound; where the pair is limited by rounding, at least twice the error
+ * of a factorisation. */
+static double margin_of(const sps_proof *q, int i)
+{
+    const sps_pencil *p = q->space->pencil;
+    double wrong =
+        4 * sqrt((double)p->rows) * DBL_EPSILON * spsi_pencil_unit(p);
+
+    return 2 * (q->pair[i] == SPS_STOP_ROUNDING ? fmax(q->bound[i], wrong)
+                                                : q->bound[i]);
+}
+
+/* The number of pairs before the last gap that is wider than the bounds, and in
+ * *t the far end of that gap, just before the next pair, so that a pair missed
+ * within the gap is counted.  0: there is no gap, and *t lies before all. */
+static int before_gap(const sps_proof *q, double *t)
+{
+    for (int i = q->count - 1; i > 0; i--) {
+        double low = spsi_selection_rank(q->wanted, q->lambda[i - 1]);
+        double high = spsi_selection_rank(q->wanted, q->lambda[i]);
+
+        *t = high - margin_of(q, i) - 1e-9 * fabs(high);
+        if (*t > low + margin_of(q, i - 1)) return i;
+    }
+    *t = spsi_selection_rank(q->wanted, q->lambda[0]);
+    *t -= margin_of(q, 0) + 1e-9 * fabs(*t);
+    return 0;
+}
+
+/* The fixing rows and columns of shared null vectors become those of the
+ * identity. */
+static void fix_rows(const sps_deflation *d, sps_small *A)
+{
+    for (int t = 0; d->fixing_rows && t < d->columns; t++) {
+        int g = (int)d->fixing_rows[t];
+
+        for (int i = 0; i < A->rows; i++)
+            *spsi_small_at(A, i, g) = *spsi_small_at(A, g, i) = i == g;
+    }
+}
+
+/* Eigenvalues of the pencil below t. */
+static sps_status below(sps_subspace *s, sps_small *A, sps_small *M, double t,
+                        int *count)
+{
+    sps_status st = SPS_OK;
+    const sps_pencil *p = s->pencil;
+    int n = (int)p->n;
+
+    SPS_TRY(spsi_eigen_densify(s, p->A, A));
+    if (p->M) SPS_TRY(spsi_eigen_densify(s, p->M, M));
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < n; i++)
+            *spsi_small_at(A, i, j) -=
+                t * (p->M ? *spsi_small_at(M, i, j) : i == j);
+    fix_rows(s->deflation, A);
+    SPS_TRY(spsi_small_inertia(A, count));
+fail:
+    return st;
+}
+
+/* Null vectors that were deflated count as eigenvalues 0 below t; those that A
+ * and M share are no eigenvectors. */
+static int known_zeros(const sps_deflation *d, const sps_selection *wanted,
+                       double t)
+{
+    return !d->shared && spsi_selection_rank(wanted, 0) < t ? d->nulls : 0;
+}
+
+static sps_status by_inertia(sps_proof *q)
+{
+    const sps_selection *wanted = q->wanted;
+    const sps_deflation *d = q->space->deflation;
+    const sps_pencil *p = d->pencil;
+    sps_status st = SPS_OK;
+    sps_small *A = NULL, *M = NULL;
+    int n = (int)p->n, found, before = 0, inside = 0;
+    double t;
+
+    found = before_gap(q, &t);
+    q->missed = 0;
+    if (wanted->nearest && t <= 0) return SPS_OK;
+    SPS_TRY(spsi_small_create(p->ctx, n, n, &A));
+    if (p->M) SPS_TRY(spsi_small_create(p->ctx, n, n, &M));
+    if (wanted->nearest) {
+        SPS_TRY(below(q->space, A, M, wanted->sigma - t, &before));
+        SPS_TRY(below(q->space, A, M, wanted->sigma + t, &inside));
+        inside -= before;
+    } else {
+        SPS_TRY(below(q->space, A, M, wanted->sign * t, &inside));
+        if (wanted->sign < 0)
+            inside = n - inside - (d->shared ? d->columns : 0);
+    }
+    q->missed = inside - known_zeros(d, wanted, t) - found;
+    if (q->missed < 0) q->missed = 0; /* rounding at the end of a gap */
+fail:
+    spsi_small_destroy(&A);
+    spsi_small_destroy(&M);
+    return st;
+}
+
+/* Whether the limit of time leaves so many seconds. */
+static bool in_time(const sps_eigen *e, double seconds)
+{
+    return !(e->opt.max_seconds > 0) ||
+           spsi_agreed_now(e->ctx) - e->search.started + seconds <
+               e->opt.max_seconds;
+}
+
+static bool small_enough(const sps_eigen *e)
+{
+    return e->pencil.n <= LARGEST && !spsi_comm_many(e->ctx) &&
+           !e->opt.constraints && e->type->step;
+}
+
+/* Whether all pairs have bounds, by which counts begin and end. */
+static bool bounded(const sps_proof *q)
+{
+    for (int i = 0; i < q->count; i++)
+        if (!isfinite(q->bound[i])) return false;
+    return true;
+}
+
+sps_status spsi_eigen_count_reserve(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    sps_small *A = NULL, *M = NULL;
+    double *work = NULL;      /* of dsytrf, and columns of the identity */
+    int n = (int)e->pencil.n;
+
+    if (!e->opt.verify_count || !small_enough(e)) return SPS_OK;
+    SPS_TRY(spsi_small_create(e->ctx, n, n, &A));
+    if (e->pencil.M) SPS_TRY(spsi_small_create(e->ctx, n, n, &M));
+    SPS_TRY(SPS_NEW(e->ctx, (int64_t)n * (64 + e->space.width), &work));
+fail:
+    spsi_free(e->ctx, work);
+    spsi_small_destroy(&A);
+    spsi_small_destroy(&M);
+    return st;
+}
+
+/* How far from theta_j an eigenvalue may be, by the residual; 0 at an end of
+ * the spectrum, where a Ritz value alone is a proof. */
+static double margin(const sps_ritz *r, int j)
+{
+    if (!r->wanted->nearest) return 0;
+    return (r->space->pencil->M ? 10 : 1) * r->resnorm[j] / r->mnorm[j];
+}
+
+/* The second search: X is random again, and all pairs found are locked. */
+static sps_status by_search(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    int last = e->count - 1, applied = 0;
+    double lambda = e->proof.lambda[last];
+    double edge = spsi_selection_rank(&e->wanted, lambda) -
+                  2 * e->proof.bound[last] - 1e-10 * fabs(lambda);
+
+    /* missed stays unknown until the first Ritz value has converged. */
+    spsi_deflation_set_locked(&e->deflation, e->count);
+    e->search.stop = SPS_STOP_RUNNING;
+    SPS_TRY(sps_block_random(&e->space.X, e->ctx->opt.seed + 4711));
+    SPS_TRY(e->type->start(e, e->method));
+    while (!e->search.stop && applied++ < ITERATIONS &&
+           !spsi_agreed_cancel(e->ctx) && in_time(e, 0)) {
+        double size = fabs(e->ritz.theta[0]) * e->ritz.mnorm[0];
+        int before = 0;
+
+        for (int j = 0; j < e->space.m; j++)
+            before += spsi_selection_rank(&e->wanted, e->ritz.theta[j]) +
+                          margin(&e->ritz, j) < edge;
+        if (before || e->ritz.resnorm[0] <= 1e-3 * size) {
+            e->proof.missed = before;
+            break;
+        }
+        memset(e->ritz.done, 0, (size_t)e->space.m * sizeof *e->ritz.done);
+        SPS_TRY(e->type->step(e, e->method));
+    }
+fail:
+    return st;
+}
+
+sps_status spsi_eigen_count(sps_eigen *e)
+{
+    sps_status st = SPS_OK;
+    double n = (double)e->pencil.n;
+    int64_t left = spsi_deflation_complement(&e->deflation) - e->count;
+
+    if (e->proof.verdict != SPS_STOP_CONVERGED &&
+        e->proof.verdict != SPS_STOP_ROUNDING)
+        return SPS_OK;   /* without pairs there is nothing to count */
+    if (!bounded(&e->proof)) return SPS_OK;
+    if (!e->type->step || left <= 0)
+        e->proof.missed = 0; /* all pairs were computed */
+    else if (small_enough(e) &&
+             in_time(e, (e->wanted.nearest ? 2 : 1) * n * n * n / RATE))
+        SPS_TRY(by_inertia(&e->proof));
+    else if (left >= e->space.m) SPS_TRY(by_search(e));
+    if (e->proof.missed > 0 && e->proof.verdict == SPS_STOP_CONVERGED)
+        e->proof.verdict = SPS_STOP_MISSED;
+fail:
+    return st;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* eigen_policy.c - the decisions of an eigensolver that name methods or
+ * preconditioners: which method auto takes, and the table of all of them. */
+#include "eigen_policy.h"
+
+#include <string.h>
+
+extern const sps_eigen_type spsi_eigen_lobpcg, spsi_eigen_chebyshev_filter;
+
+/* Whether pairs inside the spectrum of A are to be found by products alone:
+ * factors of A - sigma would be large, or slow on a GPU, and the rows are of
+ * one scale, since polynomials of a stiff A hardly separate its small
+ * eigenvalues. */
+static bool folds(const sps_pencil *p, const sps_selection *wanted)
+{
+    bool host = p->ctx->backend->place == SPS_HOST;
+
+    if (!wanted->nearest || p->M || !p->A->A) return false;
+    return p->n > (host ? SPS_EIGEN_FACTORS : SPS_EIGEN_DENSE) &&
+           spsi_pencil_uniform(p);
+}
+
+/* Whether to filter by a polynomial, since there is no preconditioner. */
+static bool filters(const sps_eigen *e)
+{
+    bool none = !e->wanted.nearest && !strcmp(e->opt.precond, "none");
+
+    return !e->pencil.M && !e->precond.T && (!e->pencil.A->A || none);
+}
+
+static const sps_eigen_type *choose(const sps_eigen *e)
+{
+    const sps_eigen_type *dense =
+        spsi_eigen_dense_type(&e->pencil, e->count, e->opt.max_seconds);
+
+    if (dense) return dense;
+    if (filters(e)) {
+        spsi_note(e->ctx, "solver auto: chebyshev_filter, since %sthere "
+                  "is no preconditioner",
+                  e->pencil.A->A ? "" : "A is a callback and ");
+        return &spsi_eigen_chebyshev_filter;
+    }
+    if (!folds(&e->pencil, &e->wanted)) return &spsi_eigen_lobpcg;
+    spsi_note(e->ctx, "solver auto: chebyshev_filter, since factors of "
+              "A - sigma would be large");
+    return &spsi_eigen_chebyshev_filter;
+}
+
+SPS_DEFINE(sps_eigen_policy, spsi_eigen_eigen_policy) = {
+    .choose = choose,
+    .take_precond = spsi_eigen_take_precond,
+    .move_precond = spsi_eigen_move_precond,
+    .invert = spsi_eigen_invert,
+    .solve_mass = spsi_eigen_solve_mass,
+    .count_reserve = spsi_eigen_count_reserve,
+    .count = spsi_eigen_count,
+};

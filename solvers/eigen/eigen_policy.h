@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* eigen_policy.h - the functions of the table in eigen_policy.c. */
+#ifndef SPS_EIGEN_POLICY_H
+#define SPS_EIGEN_POLICY_H
+
+#include "eigen/eigen.h"
+
+#define SPS_EIGEN_DENSE 2000      /* rows up to which A - sigma M is inverted */
+#define SPS_EIGEN_FACTORS 50000   /* rows up to which it is factored */
+
+/* eigen_inner.c */
+sps_status spsi_eigen_invert(sps_transform *t, bool any);
+sps_status spsi_eigen_solve_mass(const sps_operator *M, int columns,
+                                 sps_solver **s_p);
+
+/* eigen_precond.c */
+sps_status spsi_eigen_take_precond(sps_eigen_precond *t, sps_precond *given,
+                                   bool used);
+sps_status spsi_eigen_move_precond(sps_eigen_precond *t, const sps_ritz *r,
+                                   sps_search *search);
+/* Whether sparse factors of A have few entries. */
+bool spsi_eigen_fills_little(const sps_deflation *d);
+
+/* eigen_dense.c: the method that computes all pairs by LAPACK; NULL where it is
+ * too expensive. */
+const sps_eigen_type *spsi_eigen_dense_type(const sps_pencil *p, int count,
+                                            double max_seconds);
+
+/* A (or M) as a dense matrix on the host; columns of s are scratch. */
+sps_status spsi_eigen_densify(sps_subspace *s, const sps_operator *A,
+                              sps_small *D);
+
+/* eigen_count.c */
+sps_status spsi_eigen_count(sps_eigen *e);
+sps_status spsi_eigen_count_reserve(sps_eigen *e);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* auto_precond.c - preconditioner auto.
+ *
+ * For conjugate gradients first chebyshev, if its products are cheaper than the
+ * block passes of the iterations that they save, which it predicts itself;
+ * otherwise block_jacobi, if the pattern consists of full b x b blocks (several
+ * unknowns at each node) and A is real; otherwise jacobi, or none for a
+ * callback. */
+#include "driver/precond.h"
+
+#define FULL 0.99     /* fraction of entries in full blocks from which
+                         block_jacobi is chosen */
+
+static const char *by_pattern(const sps_operator *A)
+{
+    const bool complex = A->props & SPS_INTERLEAVED;
+
+    if (!A->A) {
+        spsi_note(A->ctx, "preconditioner auto: none, since the matrix is a "
+                  "callback");
+        return "none";
+    }
+    if (!complex && A->f.block > 1 && A->f.block_fill >= FULL) {
+        spsi_note(A->ctx, "preconditioner auto: block_jacobi, since %.0f %% "
+                  "of the entries lie in full %d x %d blocks",
+                  100 * A->f.block_fill, A->f.block, A->f.block);
+        return "block_jacobi";
+    }
+    if (!complex && A->f.block > 1)
+        spsi_note(A->ctx, "preconditioner auto: jacobi, since only %.1f %% of "
+                  "the entries lie in full %d x %d blocks",
+                  100 * A->f.block_fill, A->f.block, A->f.block);
+    else
+        spsi_note(A->ctx, "preconditioner auto: jacobi, since %s", complex
+                  ? "the matrix is complex"
+                  : "the pattern shows no blocks of unknowns");
+    return "jacobi";
+}
+
+static sps_status choose(const sps_operator *A, int width,
+                         const sps_options *opt, bool conjugate, int passes,
+                         sps_precond **M_p)
+{
+    sps_status st = SPS_EUNFIT;
+
+    if (conjugate && A->A)
+        st = spsi_precond_named(A, width, "chebyshev", opt, passes, M_p);
+    if (st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM)
+        st = spsi_precond_named(A, width, by_pattern(A), opt, passes, M_p);
+    return st;
+}
+
+SPS_DEFINE(sps_precond_type, spsi_precond_auto_precond) = {
+    .name = "auto",
+    .choose = choose,
+};

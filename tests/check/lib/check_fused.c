@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_fused.c - Y = D (alpha A X + gamma W) + beta Y + delta X is the same
+ * for every kernel, whether the kernel fuses the epilogue or the operator
+ * composes it. */
+#include <check.h>
+#include <math.h>
+
+#include "core/backend.h"
+#include "tests/support/callback.h"
+#include "tests/support/fixture.h"
+#include "operator/operator.h"
+#include "tests/support/oracle.h"
+#include "plan/planner.h"
+#include "tests/support/runner.h"
+#include "tests/problems/zoo.h"
+
+static sps_context *ctx;
+
+static void open_context(void) { ctx = runner_context(); }
+static void close_context(void) { fixture_close(&ctx); }
+
+typedef struct terms {
+    bool D, W;
+    double alpha, gamma, beta, delta;
+} terms;
+
+/* Every term with and without, including zero factors, whose operands must not
+ * be read. */
+static const terms all[] = {
+    { true,  true,  -1,  1,  2,  3 }, { true,  true,   2, -1,  0, -2 },
+    { true,  true,   1,  2, -1,  0 }, { true,  false,  3,  0,  0,  0 },
+    { true,  false, -2,  0,  1,  1 }, { false, true,  -1,  1,  0,  0 },
+    { false, true,   1, -3,  2,  1 }, { false, false,  2,  0, -1,  4 },
+    { false, false,  1,  0,  0,  0 }, { true,  true,   0,  1,  1,  1 },
+};
+
+/* The expected result, on the host; y holds the old Y on entry. */
+static void expected(const sps_csr *A, int k, const terms *t, const double *x,
+                     const double *w, const double *d, double *y)
+{
+    double *s = calloc((size_t)(A->nrow * k) + 1, sizeof *s);
+
+    oracle_spmm(A, t->alpha, x, k, 0.0, s, k, k, NULL);
+    for (int64_t e = 0; e < A->nrow * k; e++) {
+        if (t->W) s[e] += t->gamma * w[e];
+        if (t->D) s[e] *= d[e / k];
+        if (t->beta != 0) s[e] += t->beta * y[e];
+        if (t->delta != 0) s[e] += t->delta * x[e];
+        y[e] = s[e];
+    }
+    free(s);
+}
+
+/* A block of n x k numbers: one of the library's, or wrapped memory with ld k,
+ * which need not be aligned to pairs. */
+static sps_block *block_of(int64_t n, int k, const double *x, bool wrapped)
+{
+    const size_t bytes = (size_t)(n * k) * sizeof *x;
+    sps_block *X = NULL;
+    void *data = NULL;
+
+    if (!wrapped) return fixture_block(ctx, n, k, x, k);
+    OK(ctx, ctx->backend->alloc(ctx, bytes, &data));
+    if (x) OK(ctx, ctx->backend->upload(ctx, data, x, bytes));
+    OK(ctx, sps_block_wrap(ctx, n, k, data, k, &X));
+    return X;
+}
+
+static void drop(sps_block *X, bool wrapped)
+{
+    const size_t bytes = (size_t)(X->n * X->width) * sizeof(double);
+    void *data = wrapped ? X->data : NULL;
+
+    sps_block_destroy(&X);
+    if (data) ctx->backend->release(ctx, data, bytes);
+}
+
+static void try_terms(const sps_operator *op, const sps_csr *A, int k,
+                      bool wrapped, const terms *t, const char *kernel)
+{
+    const int64_t n = A->nrow;
+    double *x = zoo_block(n, k, k, 51, ZOO_SMALL);
+    double *y = zoo_block(n, k, k, 52, ZOO_SMALL);
+    double *w = zoo_block(n, k, k, 53, ZOO_SMALL);
+    double *d = zoo_block(n, 1, 1, 54, ZOO_SMALL), *got = malloc(
+        (size_t)(n * k + 1) * sizeof *got);
+    sps_block *X = block_of(n, k, x, wrapped);
+    sps_block *Y = block_of(n, k, y, wrapped);
+    sps_block *W = block_of(n, k, w, wrapped);
+    sps_block *D = block_of(n, 1, d, wrapped);
+    sps_block *room = block_of(n, k, NULL, wrapped);
+    sps_epilogue e = { t->D ? D : NULL, t->W ? W : NULL, t->gamma, t->delta };
+    int64_t at;
+
+    expected(A, k, t, x, w, d, y);
+    if (t->beta == 0) OK(ctx, spsi_fill(Y, NAN));
+    if (t->gamma == 0) OK(ctx, spsi_fill(W, NAN));
+    OK(ctx, spsi_operator_apply_fused(op, false, t->alpha, X, t->beta, Y, &e,
+                                      room));
+    OK(ctx, sps_block_get(Y, 0, k, got, k, SPS_ROW_MAJOR, SPS_HOST));
+    at = oracle_differs(n, k, got, k, y, k);
+    ck_assert_msg(at < 0, "%s (%s), k %d, terms %d: element %lld is %g, not "
+                  "%g", kernel, op->block ? op->block->kernel->name : "none",
+                  k, (int)(t - all), (long long)at, got[at < 0 ? 0 : at],
+                  y[at < 0 ? 0 : at]);
+    drop(X, wrapped);
+    drop(Y, wrapped);
+    drop(W, wrapped);
+    drop(D, wrapped);
+    drop(room, wrapped);
+    free(x);
+    free(y);
+    free(w);
+    free(d);
+    free(got);
+}
+
+/* Counts the runs of a kernel with an epilogue. */
+static struct watch {
+    const sps_kernel *kernel;
+    sps_kernel counting;
+    int fused;
+} watch;
+
+static sps_status count_spmm(const sps_plan *plan, const sps_spmm_args *args)
+{
+    watch.fused += args->epilogue != NULL;
+    return watch.kernel->spmm(plan, args);
+}
+
+static void watch_kernel(const sps_kernel *kernel)
+{
+    watch = (struct watch){ .kernel = kernel, .counting = *kernel };
+    watch.counting.spmm = count_spmm;
+}
+
+/* Starts or stops counting the plan's runs, if it is a plan of that kernel. */
+static void watch_plan(sps_plan *plan, bool begin)
+{
+    const sps_kernel *other = begin ? watch.kernel : &watch.counting;
+
+    if (plan && plan->kernel == other)
+        plan->kernel = begin ? &watch.counting : watch.kernel;
+}
+
+/* With integers the order in which terms are added does not matter. */
+static void try_widths(const sps_csr *A, int width, const int *k, int count,
+                       bool wrapped)
+{
+    sps_options o;
+    sps_operator *op = NULL;
+
+    sps_options_default(&o);
+    o.kernel = watch.kernel->name;
+    if (sps_operator_csr(ctx, (sps_csr *)A, width, &o, &op) != SPS_OK) return;
+    for (int begin = 1; begin >= 0; begin--) {
+        watch_plan(op->block, begin);
+        watch_plan(op->vector, begin);
+        for (int i = 0; begin && i < count; i++)
+            for (size_t t = 0; t < sizeof all / sizeof *all; t++)
+                try_terms(op, A, k[i], wrapped, &all[t], watch.kernel->name);
+    }
+    sps_operator_destroy(&op);
+}
+
+static void try_family(const char *family)
+{
+    static const int k[] = { 1, 2, 3, 5, 8, 13, 16, 17, 33, 64 };
+    static const int width[] = { 16, 64, 1 };
+    sps_csr *A = zoo_matrix(zoo_find(family), 300, 7, ZOO_SMALL, SPS_F64);
+
+    for (int w = 0; w < 3; w++)
+        try_widths(A, width[w], k, sizeof k / sizeof *k, false);
+    try_widths(A, 16, (const int[]){ 13, 1 }, 2, true);
+    zoo_free(&A);
+}
+
+/* A row longer than what any kernel assigns to one group of threads. */
+static void try_long_row(void)
+{
+    sps_csr *A = zoo_matrix(zoo_find("arrow"), 5000, 7, ZOO_SMALL, SPS_F64);
+
+    try_widths(A, 16, (const int[]){ 13, 16 }, 2, false);
+    try_widths(A, 1, (const int[]){ 1 }, 1, false);
+    zoo_free(&A);
+}
+
+static void try_kernel(const sps_kernel *kernel)
+{
+    static const char *const family[] = { "grid7", "power_law", "nodes6" };
+
+    watch_kernel(kernel);
+    for (int f = 0; f < 3; f++) try_family(family[f]);
+    try_long_row();
+    ck_assert_msg(!kernel->fuses || watch.fused > 0,
+                  "%s fuses epilogues, but was given none", kernel->name);
+    ck_assert_msg(kernel->fuses || watch.fused == 0,
+                  "%s was given epilogues", kernel->name);
+}
+
+/* Kernels that round operands, or are not reproducible, are excluded. */
+static bool exact(const sps_kernel *kernel)
+{
+    const unsigned all_bits = SPS_FULL_PRECISION | SPS_REPRODUCIBLE;
+    bool is = (kernel->gives & all_bits) == all_bits;
+
+    ck_assert_msg(is || !kernel->fuses, "%s fuses, and nobody tests it",
+                  kernel->name);
+    return is;
+}
+
+START_TEST(epilogues_are_exact_by_every_kernel)
+{
+    const sps_kernel *kernel;
+
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
+        if (kernel->op == SPS_OP_SPMM && exact(kernel)) try_kernel(kernel);
+}
+END_TEST
+
+static int twice(double alpha, const double *X, int64_t ldx, double beta,
+                 double *Y, int64_t ldy, int64_t n, int k, void *stream,
+                 void *data)
+{
+    (void)stream, (void)data;
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < k; j++) {
+            double *y = Y + i * ldy + j;
+
+            *y = 2 * alpha * X[i * ldx + j] + (beta != 0 ? beta * *y : 0);
+        }
+    return 0;
+}
+
+START_TEST(epilogues_of_callbacks_are_composed)
+{
+    sps_csr *A = zoo_matrix(zoo_find("diagonal"), 50, 7, ZOO_SMALL, SPS_F64);
+    sps_operator *op = NULL;
+    callback c = { ctx, twice, NULL };
+
+    for (int64_t p = 0; p < A->nnz; p++) ((double *)A->val)[p] = 2;
+    OK(ctx, sps_operator_user(ctx, A->nrow, callback_anywhere, &c, SPS_SPD,
+                              &op));
+    for (size_t t = 0; t < sizeof all / sizeof *all; t++)
+        try_terms(op, A, 5, false, &all[t], "callback");
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(epilogues_are_exact_by_every_kernel),
+    RUNNER_TEST(epilogues_of_callbacks_are_composed),
+};
+RUNNER_MAIN_WITHIN("fused", tests, open_context, close_context)

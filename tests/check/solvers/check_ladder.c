@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_ladder.c - solver auto: what it chooses, how it continues where a
+ * choice fails, that limits hold for all steps together, and that the result
+ * reports the true residual.  One solver over changing values:
+ * check_ladder_values.c. */
+#include <math.h>
+#include <time.h>
+
+#include "solvers/auto/chain.h"
+#include "tests/support/ladder_fixture.h"
+#include "operator/operator.h"
+#include "tests/problems/problem.h"
+
+static void must_solve(problem *p, const char *what)
+{
+    sps_status st = problem_solve(p);
+
+    ck_assert_msg(st == SPS_OK, "%s: %s", what, sps_context_error(ctx));
+    ck_assert_msg(p->result.stop == SPS_STOP_CONVERGED, "%s: %s, %g", what,
+                  sps_stop_string(p->result.stop), p->result.worst_residual);
+    ck_assert_msg(problem_worst(p) <= p->opt.rtol * (1 + 1e-6), "%s: %g", what,
+                  problem_worst(p));
+}
+
+START_TEST(a_nonsymmetric_matrix_gets_a_method_that_fits)
+{
+    problem p;
+
+    problem_open(&p, ctx, nonsymmetric(900), 5);
+    must_solve(&p, "nonsymmetric");
+    ck_assert(noted("since the matrix is not symmetric"));
+    ck_assert(!noted("auto: step 2"));
+    problem_close(&p);
+}
+END_TEST
+
+/* minres if it converges despite few negative eigenvalues; factors if not. */
+START_TEST(an_indefinite_matrix_is_found_out_and_solved)
+{
+    static const double shift[] = { 0.05, 0.7 };
+
+    for (int t = 0; t < 2; t++) {
+        problem p;
+
+        problem_open(&p, ctx, indefinite(900, shift[t]), 5);
+        must_solve(&p, "indefinite");
+        ck_assert(noted("auto: step 1, block_cg with "));
+        ck_assert(!noted("block_cg with ic0"));
+        ck_assert_str_eq(p.result.solver, t ? "gmres" : "minres");
+        ck_assert_str_eq(p.result.precond, t ? "ilut" : "jacobi");
+        problem_close(&p);
+    }
+}
+END_TEST
+
+/* All diagonal entries are zero. */
+START_TEST(zeros_on_the_diagonal_are_no_obstacle)
+{
+    sps_csr *A = zoo("grid5", 400, ZOO_SPD);
+    problem p;
+
+    A->props = 0;
+    for (int64_t i = 0; i < A->nrow; i++)    /* shifts columns by half */
+        for (int64_t q = A->rowptr[i]; q < A->rowptr[i + 1]; q++)
+            A->col[q] = (int32_t)((A->col[q] + 200) % A->nrow);
+    ck_assert_int_eq(sps_csr_check(ctx, A), SPS_OK);
+    problem_open(&p, ctx, A, 3);
+    must_solve(&p, "zero diagonal");
+    ck_assert_str_eq(p.result.precond, "ilut");
+    ck_assert(noted("matching"));
+    problem_close(&p);
+}
+END_TEST
+
+/* The driver scales the residual, but not the matrix: products of M with
+ * blocks R overflow or underflow, and the next step of the fallback chain
+ * continues. */
+START_TEST(the_unit_of_the_matrix_may_be_any)
+{
+    static const int power[] = { -800, -560, 560, 700 };
+
+    for (int t = 0; t < 4; t++) {
+        sps_csr *A = zoo("grid5", 400, ZOO_SPD);
+        problem p;
+
+        for (int64_t q = 0; q < A->nnz; q++)
+            ((double *)A->val)[q] = ldexp(((double *)A->val)[q], power[t]);
+        problem_open(&p, ctx, A, 4);
+        must_solve(&p, t < 2 ? "small unit" : "large unit");
+        problem_close(&p);
+    }
+}
+END_TEST
+
+START_TEST(iterations_are_those_of_all_steps_together)
+{
+    problem p;
+
+    problem_open(&p, ctx, indefinite(2500, 0.7), 4);
+    p.opt.max_iterations = 30;
+    p.opt.rtol = 1e-15;
+    ck_assert_int_eq(problem_solve(&p), SPS_OK);
+    ck_assert_int_le(p.result.iterations, 30);
+    ck_assert_int_lt(p.result.stop, 0);
+    ck_assert(problem_honest(&p));
+    problem_close(&p);
+}
+END_TEST
+
+/* A limit that is reached exactly when a step has given up is the stop reason;
+ * otherwise the next step would have continued. */
+START_TEST(a_limit_that_ends_the_plan_is_the_reason)
+{
+    int first = 0;
+
+    for (int limited = 0; limited < 2; limited++) {
+        const char *note;
+        problem p;
+
+        problem_open(&p, ctx, indefinite(900, 0.7), 4);
+        p.opt.dense = "never";
+        if (limited) p.opt.max_iterations = first;
+        ck_assert_int_eq(problem_solve(&p), SPS_OK);
+        for (int i = 0; !limited && (note = sps_context_note(ctx, i)); i++)
+            sscanf(note, "auto: step 1, %*[^:]: %d iterations", &first);
+        ck_assert_int_gt(first, 0);
+        ck_assert_msg((p.result.stop == SPS_STOP_MAX_ITERATIONS) == limited,
+                      "%s", sps_stop_string(p.result.stop));
+        for (int j = 0; limited && j < 4; j++)
+            ck_assert_int_eq(p.column[j], SPS_STOP_MAX_ITERATIONS);
+        problem_close(&p);
+        if (!limited) {
+            tear_down();
+            set_up();
+        }
+    }
+}
+END_TEST
+
+enum { PAUSE = 2000000 };          /* nanoseconds */
+
+static bool take_a_while(const sps_progress *p, void *pauses)
+{
+    const struct timespec pause = { .tv_nsec = PAUSE };
+
+    (void)p;
+    ++*(int *)pauses;
+    nanosleep(&pause, NULL);
+    return true;
+}
+
+static int steps_noted(void)
+{
+    const char *note;
+    int count = 0;
+
+    for (int i = 0; (note = sps_context_note(ctx, i)); i++)
+        if (!strncmp(note, "auto: step ", 11))
+            ck_assert_int_eq(atoi(note + 11), ++count);   /* none missing */
+    return count;
+}
+
+/* Nothing reaches the tolerance: the steps take their time, and the limit is a
+ * fifth of the time slept, which does not depend on the load of the machine. */
+START_TEST(time_is_that_of_all_steps_together)
+{
+    double whole = 0;
+    int pauses = 0;
+
+    for (int limited = 0; limited < 2; limited++) {
+        problem p;
+
+        problem_open(&p, ctx, indefinite(900, 0.7), 4);
+        p.opt.rtol = 1e-300;
+        p.opt.dense = "never";
+        p.opt.monitor = take_a_while;
+        p.opt.monitor_data = &pauses;
+        p.opt.max_seconds = limited ? pauses * (PAUSE / 1e9) / 5 : 0;
+        ck_assert_int_eq(problem_solve(&p), SPS_OK);
+        ck_assert_msg((p.result.stop == SPS_STOP_MAX_TIME) == limited, "%s",
+                      sps_stop_string(p.result.stop));
+        ck_assert_int_ge(steps_noted(), 2);
+        if (limited) ck_assert(p.result.seconds.solve < 0.7 * whole);
+        whole = p.result.seconds.solve;
+        problem_close(&p);
+        if (!limited) {
+            tear_down();
+            set_up();
+        }
+    }
+}
+END_TEST
+
+START_TEST(dense_factors_are_the_last_step_or_never)
+{
+    problem p;
+
+    for (int never = 0; never < 2; never++) {
+        problem_open(&p, ctx, indefinite(100, 0.7), 2);
+        p.opt.rtol = 1e-300;                  /* cannot be reached */
+        p.opt.dense = never ? "never" : "auto";
+        ck_assert_int_eq(problem_solve(&p), SPS_OK);
+        ck_assert_int_lt(p.result.stop, 0);
+        ck_assert_str_eq(p.result.precond, never ? "ilut" : "dense");
+        ck_assert(problem_worst(&p) < 1e-12);
+        problem_close(&p);
+    }
+}
+END_TEST
+
+/* The Laplacian of a graph with four isolated vertices: these are projected
+ * out, and the remaining matrix is definite.  Otherwise they would be zeros on
+ * the diagonal. */
+START_TEST(empty_rows_are_no_sign_of_an_indefinite_matrix)
+{
+    for (int left = 0; left < 2; left++) {
+        sps_csr *A = zoo("grid5", 400, ZOO_LAPLACIAN);
+        int64_t to = 0, q = 0;
+        problem p;
+
+        for (int64_t i = 0; i < A->nrow; i++) {
+            for (; q < A->rowptr[i + 1]; q++) {
+                if (i % 100 == 0 || A->col[q] % 100 == 0) continue;
+                ((double *)A->val)[to] = ((double *)A->val)[q];
+                A->col[to++] = A->col[q];
+            }
+            A->rowptr[i + 1] = to;
+        }
+        A->nnz = to;
+        problem_open(&p, ctx, A, 3);
+        if (left) p.opt.nullspace = "none";
+        ck_assert_int_eq(problem_solve(&p), SPS_OK);
+        ck_assert_int_eq(noted("(4 zero, 0 negative diagonal"), left);
+        ck_assert(left || p.result.stop == SPS_STOP_LEAST_SQUARES);
+        ck_assert(left || !strcmp(p.result.solver, "block_cg"));
+        problem_close(&p);
+    }
+}
+END_TEST
+
+START_TEST(a_matrix_singular_by_its_pattern_ends_with_a_reason)
+{
+    sps_csr *A = nonsymmetric(100);
+    problem p;
+
+    for (int64_t q = A->rowptr[40]; q < A->rowptr[41]; q++)
+        ((double *)A->val)[q] = 0;
+    problem_open(&p, ctx, A, 2);
+    ck_assert_int_eq(problem_solve(&p), SPS_OK);
+    ck_assert_int_lt(p.result.stop, 0);
+    ck_assert(noted("structurally singular"));
+    problem_close(&p);
+}
+END_TEST
+
+START_TEST(own_preconditioners_are_respected)
+{
+    problem p;
+
+    problem_open(&p, ctx, nonsymmetric(400), 3);
+    p.opt.precond = "jacobi";
+    must_solve(&p, "own");
+    ck_assert_str_eq(p.result.precond, "jacobi");
+    problem_close(&p);
+}
+END_TEST
+
+/* Second differences with both ends fixed. */
+static sps_csr *rod(int64_t n)
+{
+    sps_csr *A = zoo("tridiagonal", n, ZOO_LAPLACIAN);
+    double *val = A->val;
+
+    for (int64_t p = 0; p < A->nnz; p++)
+        if (val[p] > 0) val[p] = 2;
+    return A;
+}
+
+/* For a rod the residuals of conjugate gradients stagnate for n / k iterations,
+ * before they vanish; no other method is better with the same preconditioner.
+ * An earlier rule gave up after 500 iterations. */
+START_TEST(definite_matrices_keep_conjugate_gradients)
+{
+    static const int columns[] = { 1, 2 };
+    problem p;
+
+    for (int i = 0; i < 2; i++) {
+        problem_open(&p, ctx, rod(1600 * columns[i]), columns[i]);
+        p.opt.precond = "jacobi";
+        must_solve(&p, "a rod");
+        ck_assert_int_gt(p.result.iterations, 1000);
+        ck_assert(strstr(p.result.solver, "cg"));
+        problem_close(&p);
+    }
+}
+END_TEST
+
+/* Small blocks are not faster in single precision, and a note says so; a method
+ * selected by name is used regardless. */
+START_TEST(floats_are_not_taken_where_they_do_not_pay)
+{
+    problem p;
+
+    problem_open(&p, ctx, zoo("grid5", 400, ZOO_SPD), 4);
+    p.opt.precision = "mixed";
+    must_solve(&p, "small, mixed allowed");
+    ck_assert_str_eq(p.result.solver, "block_cg");
+    ck_assert(noted("auto: double precision"));
+    problem_close(&p);
+    problem_open(&p, ctx, zoo("grid5", 400, ZOO_SPD), 4);
+    p.opt.solver = "block_cg";
+    p.opt.precision = "mixed";
+    must_solve(&p, "small, named");
+    ck_assert_str_eq(p.result.solver, "refinement");
+    problem_close(&p);
+}
+END_TEST
+
+START_TEST(floats_are_taken_for_large_blocks_on_a_gpu)
+{
+    problem p;
+
+    problem_open(&p, ctx, zoo("grid5", 300000, ZOO_SPD), 16);
+    p.opt.precision = "mixed";
+    p.opt.precond = "jacobi";
+    p.opt.rtol = 1e-10;
+    must_solve(&p, "large");
+    ck_assert_str_eq(p.result.solver, runner_place() == SPS_CUDA
+                     ? "refinement" : "block_cg");
+    problem_close(&p);
+}
+END_TEST
+
+/* D A D with D alternating between 1 and 3: as definite as A, but the rows with
+ * 1 are not diagonally dominant. */
+static void scale_in_turn(sps_csr *A)
+{
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            ((double *)A->val)[p] *= (i % 2 ? 3 : 1) *
+                                     (A->col[p] % 2 ? 3 : 1);
+}
+
+/* The reason against single precision for a matrix like A with this number of
+ * rows, whose longest row is `longer` times the mean. */
+static const char *against(sps_csr *A, int64_t rows, bool definite,
+                           double longer)
+{
+    sps_operator *op = NULL;
+    sps_chain l = { .ctx = ctx };
+    sps_features f;
+    sps_chain_traits o;
+
+    ck_assert_int_eq(sps_operator_csr(ctx, A, 16, NULL, &op), SPS_OK);
+    l.A = op;
+    ck_assert_int_eq(spsi_chain_examine(&l, &o), SPS_OK);
+    f = op->f;
+    f.nrow = rows;
+    f.max_length = (int64_t)(longer * f.mean_length + 1);
+    sps_operator_destroy(&op);
+    return spsi_chain_against_single(&o, definite, &f, 16);
+}
+
+START_TEST(floats_are_weighed_by_size_dominance_and_lengths_of_rows)
+{
+    static const char *const family[] = { "grid5", "grid27" };
+    const int64_t most = 1 << 21;
+
+    for (int i = 0; i < 2; i++) {
+        sps_csr *A = zoo(family[i], 1000, ZOO_LAPLACIAN);
+        const int64_t large = i == 0 ? most / 8 : most;
+
+        ck_assert_ptr_null(against(A, large, true, 1));
+        ck_assert_ptr_nonnull(strstr(against(A, large - 1, true, 1), "so few"));
+        ck_assert_ptr_nonnull(strstr(against(A, large, true, 9), "longer"));
+        ck_assert_ptr_null(against(A, large, false, 9));
+        scale_in_turn(A);
+        ck_assert_ptr_nonnull(strstr(against(A, large, true, 1), "dominated"));
+        ck_assert_ptr_null(against(A, large, false, 1));
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+/* The host works in doubles whatever the rows: the rule cannot be observed
+ * there. */
+START_TEST(floats_are_not_taken_far_from_dominated_rows)
+{
+    problem p;
+    sps_csr *A = zoo("grid5", 300000, ZOO_SPD);
+
+    scale_in_turn(A);
+    problem_open(&p, ctx, A, 16);
+    p.opt.precision = "mixed";
+    p.opt.precond = "jacobi";
+    p.opt.rtol = 1e-2;
+    must_solve(&p, "not dominated");
+    ck_assert_str_eq(p.result.solver, "block_cg");
+    ck_assert(noted(runner_place() == SPS_CUDA ? "not dominated" : "the host"));
+    problem_close(&p);
+}
+END_TEST
+
+typedef struct seen {
+    int calls, last;
+    bool fell;
+} seen;
+
+static bool stop_at_40(const sps_progress *p, void *data)
+{
+    seen *s = data;
+
+    s->calls++;
+    s->fell |= p->iteration < s->last;
+    s->last = p->iteration;
+    return p->iteration < 40;
+}
+
+START_TEST(the_monitor_sees_one_solve_and_ends_it)
+{
+    problem p;
+    seen s = { 0 };
+
+    problem_open(&p, ctx, indefinite(2500, 0.7), 4);
+    p.opt.rtol = 1e-300;
+    p.opt.monitor = stop_at_40;
+    p.opt.monitor_data = &s;
+    ck_assert_int_eq(problem_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_INTERRUPTED);
+    ck_assert_int_eq(p.result.iterations, 40);
+    ck_assert_int_eq(s.last, 40);
+    ck_assert(!s.fell);
+    problem_close(&p);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(a_nonsymmetric_matrix_gets_a_method_that_fits),
+    RUNNER_TEST(an_indefinite_matrix_is_found_out_and_solved),
+    RUNNER_TEST(zeros_on_the_diagonal_are_no_obstacle),
+    RUNNER_TEST(the_unit_of_the_matrix_may_be_any),
+    RUNNER_TEST(iterations_are_those_of_all_steps_together),
+    RUNNER_TEST(a_limit_that_ends_the_plan_is_the_reason),
+    RUNNER_TEST(time_is_that_of_all_steps_together),
+    RUNNER_TEST(dense_factors_are_the_last_step_or_never),
+    RUNNER_TEST(empty_rows_are_no_sign_of_an_indefinite_matrix),
+    RUNNER_TEST(a_matrix_singular_by_its_pattern_ends_with_a_reason),
+    RUNNER_TEST(own_preconditioners_are_respected),
+    RUNNER_TEST(definite_matrices_keep_conjugate_gradients),
+    RUNNER_TEST(floats_are_not_taken_where_they_do_not_pay),
+    RUNNER_TEST(floats_are_taken_for_large_blocks_on_a_gpu),
+    RUNNER_TEST(floats_are_weighed_by_size_dominance_and_lengths_of_rows),
+    RUNNER_TEST(floats_are_not_taken_far_from_dominated_rows),
+    RUNNER_TEST(the_monitor_sees_one_solve_and_ends_it),
+};
+RUNNER_MAIN_WITHIN("check_ladder", tests, set_up, tear_down)

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_ladder_values.c - one solver auto over changing values: it starts with
+ * the method that last succeeded, adapts to values that need another one, and
+ * does not repeat a method that failed. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "tests/support/fail_alloc.h"
+#include "tests/support/ladder_fixture.h"
+
+/* The next solve starts where the last one ended; values that need another
+ * method get one. */
+START_TEST(a_solver_remembers_and_follows_new_values)
+{
+    sps_csr *A = indefinite(400, 0.7), *N = nonsymmetric(400);
+    sps_options opt;
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_block *B = NULL, *X = NULL;
+    sps_result first = { .struct_size = sizeof first }, r = first;
+
+    ck_assert_int_eq(A->nnz, N->nnz);
+    sps_options_default(&opt);
+    ck_assert_int_eq(sps_operator_csr(ctx, A, 4, &opt, &op), SPS_OK);
+    ck_assert_int_eq(sps_solver_create(op, NULL, 4, &opt, &s), SPS_OK);
+    ck_assert_int_eq(sps_block_create(ctx, 400, 4, &B), SPS_OK);
+    ck_assert_int_eq(sps_block_create(ctx, 400, 4, &X), SPS_OK);
+    ck_assert_int_eq(sps_block_random(B, 4), SPS_OK);
+    ck_assert_int_eq(sps_solver_linear(s, B, X, &first), SPS_OK);
+    ck_assert_int_eq(first.stop, SPS_STOP_CONVERGED);
+    sps_block_destroy(&X);
+    ck_assert_int_eq(sps_block_create(ctx, 400, 4, &X), SPS_OK);
+    ck_assert_int_eq(sps_solver_linear(s, B, X, &r), SPS_OK);
+    ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
+    ck_assert_int_le(r.iterations, first.iterations);
+    ck_assert_int_eq(sps_operator_set_values(op, N->val, SPS_HOST), SPS_OK);
+    ck_assert_int_eq(sps_solver_linear(s, B, X, &r), SPS_OK);
+    ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
+    ck_assert_str_ne(r.solver, "block_cg");
+    sps_solver_destroy(&s);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+    zoo_free(&N);
+}
+END_TEST
+
+/* One solver and a sequence of values. */
+typedef struct sequence {
+    sps_csr *A;
+    sps_options opt;
+    sps_operator *op;
+    sps_solver *s;
+    sps_block *B, *X;
+    sps_result r;
+} sequence;
+
+static void begin(sequence *q, sps_csr *A, int k)
+{
+    *q = (sequence){ .A = A, .r.struct_size = sizeof q->r };
+    sps_options_default(&q->opt);
+    ck_assert_int_eq(sps_operator_csr(ctx, A, k, &q->opt, &q->op), SPS_OK);
+    ck_assert_int_eq(sps_solver_create(q->op, NULL, k, &q->opt, &q->s),
+                     SPS_OK);
+    ck_assert_int_eq(sps_block_create(ctx, A->nrow, k, &q->B), SPS_OK);
+    ck_assert_int_eq(sps_block_create(ctx, A->nrow, k, &q->X), SPS_OK);
+    ck_assert_int_eq(sps_block_random(q->B, 4), SPS_OK);
+}
+
+static void solve_from_zero(sequence *q)
+{
+    int64_t n;
+    int k;
+    double *zero;
+
+    sps_block_shape(q->X, &n, &k);
+    zero = calloc((size_t)(n * k), sizeof *zero);
+    ck_assert_int_eq(sps_block_set(q->X, 0, k, zero, k, SPS_ROW_MAJOR,
+                                   SPS_HOST), SPS_OK);
+    free(zero);
+    ck_assert_int_eq(sps_solver_linear(q->s, q->B, q->X, &q->r), SPS_OK);
+}
+
+/* Column j of B becomes NaN. */
+static void spoil(sequence *q, int j)
+{
+    double *nan;
+    int64_t n;
+
+    sps_block_shape(q->B, &n, NULL);
+    nan = malloc((size_t)n * sizeof *nan);
+    for (int64_t i = 0; i < n; i++) nan[i] = NAN;
+    ck_assert_int_eq(sps_block_set(q->B, j, 1, nan, 1, SPS_ROW_MAJOR,
+                                   SPS_HOST), SPS_OK);
+    free(nan);
+}
+
+static void end(sequence *q)
+{
+    sps_solver_destroy(&q->s);
+    sps_block_destroy(&q->B);
+    sps_block_destroy(&q->X);
+    sps_operator_destroy(&q->op);
+    zoo_free(&q->A);
+}
+
+/* Rows 40 and 41 become [1 1; 1 1] and nothing else: singular, and no random
+ * right-hand side is in its range. */
+static double *singular_values(const sps_csr *A)
+{
+    double *val = malloc((size_t)A->nnz * sizeof *val);
+
+    memcpy(val, A->val, (size_t)A->nnz * sizeof *val);
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            const bool row = i / 2 == 20, col = A->col[p] / 2 == 20;
+
+            if (row || col) val[p] = row && col;
+        }
+    return val;
+}
+
+/* A first solve and a second one; then one with singular values, for which
+ * every step of the fallback chain fails; then the original values again. */
+static void solve_after_a_failure(sps_csr *A, const char *solver,
+                                  const char *precond)
+{
+    sequence q;
+    double *singular = singular_values(A);
+    int iterations;
+
+    begin(&q, A, 4);
+    solve_from_zero(&q);
+    solve_from_zero(&q);
+    ck_assert_int_eq(q.r.stop, SPS_STOP_CONVERGED);
+    ck_assert_str_eq(q.r.solver, solver);
+    ck_assert_str_eq(q.r.precond, precond);
+    iterations = q.r.iterations;
+    ck_assert_int_eq(sps_operator_set_values(q.op, singular, SPS_HOST),
+                     SPS_OK);
+    solve_from_zero(&q);
+    ck_assert_int_lt(q.r.stop, 0);
+    ck_assert(noted("auto: step 5"));
+    ck_assert_int_eq(sps_operator_set_values(q.op, A->val, SPS_HOST), SPS_OK);
+    solve_from_zero(&q);
+    ck_assert_int_eq(q.r.stop, SPS_STOP_CONVERGED);
+    ck_assert_str_eq(q.r.solver, solver);
+    ck_assert_str_eq(q.r.precond, precond);
+    ck_assert_int_eq(q.r.iterations, iterations);
+    end(&q);
+    free(singular);
+}
+
+START_TEST(a_step_that_did_not_work_is_forgotten)
+{
+    solve_after_a_failure(nonsymmetric(400), runner_place() == SPS_CUDA
+                          ? "block_gmres" : "bicgstab", "ilu0");
+    solve_after_a_failure(indefinite(900, 0.7), "gmres", "ilut");
+}
+END_TEST
+
+/* A NaN right-hand side is not the fault of the method: no fallback. */
+START_TEST(a_right_hand_side_of_nan_moves_no_step)
+{
+    sequence q;
+    int iterations;
+
+    begin(&q, indefinite(900, 0.7), 4);
+    solve_from_zero(&q);
+    solve_from_zero(&q);
+    ck_assert_int_eq(q.r.stop, SPS_STOP_CONVERGED);
+    ck_assert_str_eq(q.r.precond, "ilut");
+    iterations = q.r.iterations;
+    spoil(&q, 2);
+    for (int t = 0; t < 2; t++) {
+        solve_from_zero(&q);
+        ck_assert_int_eq(q.r.stop, SPS_STOP_NOT_FINITE);
+        ck_assert_int_eq(q.r.columns_converged, 3);
+        ck_assert_str_eq(q.r.precond, "ilut");
+        ck_assert_int_le(q.r.iterations, iterations + 1);
+    }
+    end(&q);
+}
+END_TEST
+
+/* A context whose host allocator fails on request. */
+static void scarce(fail_alloc *memory)
+{
+    sps_context_options o;
+
+    *memory = (fail_alloc){ .allowed = -1 };
+    sps_context_options_default(&o);
+    o.place = runner_place();
+    o.threads = 2;
+    o.host = fail_alloc_host(memory);
+    sps_context_destroy(&ctx);
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+}
+
+/* Values that need another plan, and no memory for its first step: the next
+ * solve creates it. */
+START_TEST(a_plan_without_memory_is_made_by_the_next_solve)
+{
+    sps_csr *S = zoo("grid5", 400, ZOO_SPD);
+    fail_alloc memory;
+    sequence q;
+    int refused = 0;
+
+    scarce(&memory);
+    begin(&q, nonsymmetric(400), 4);
+    for (int n = 0; n < 60; n++) {
+        const sps_csr *now = n % 2 ? q.A : S;
+        sps_status st;
+
+        ck_assert_int_eq(sps_operator_set_values(q.op, now->val, SPS_HOST),
+                         SPS_OK);
+        fail_alloc_allow(&memory, n);
+        st = sps_solver_linear(q.s, q.B, q.X, &q.r);
+        fail_alloc_allow(&memory, -1);
+        ck_assert(st == SPS_OK || st == SPS_ENOMEM);
+        refused += st == SPS_ENOMEM;
+        solve_from_zero(&q);
+        ck_assert_int_eq(q.r.stop, SPS_STOP_CONVERGED);
+    }
+    ck_assert_int_gt(refused, 10);
+    end(&q);
+    zoo_free(&S);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(a_solver_remembers_and_follows_new_values),
+    RUNNER_TEST(a_step_that_did_not_work_is_forgotten),
+    RUNNER_TEST(a_right_hand_side_of_nan_moves_no_step),
+    RUNNER_TEST(a_plan_without_memory_is_made_by_the_next_solve),
+};
+RUNNER_MAIN_WITHIN("check_ladder_values", tests, set_up, tear_down)

@@ -1,0 +1,114 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Rules that are checked in the sources, besides the order of the rooms
+# (check_rooms.sh): where CUDA and LAPACK are used, what the tests of the
+# interface include, SPDX lines, no printing or ending of the process in the
+# library, no number conversion that depends on the locale.
+cd "${srcdir:-.}" || exit 99
+failures=0
+fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
+
+# sources FOLDER...: its C and CUDA files, generated ones left out
+sources() {
+    find "$@" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) \
+        ! -name 'registry_host.c' ! -name 'registry_cuda.c' 2>/dev/null | sort
+}
+
+# "file header" for each #include of the files on standard input; what is in
+# quotes keeps its quotes and loses its folder
+includes() {
+    while read -r file; do
+        sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*\([<"][^>"]*[>"]\).*/\1/p' \
+            "$file" | sed 's|^"\(.*/\)\{0,1\}|"|' | sed "s|^|$file |"
+    done
+}
+
+# refuse ANGLED_REGEX FILE...: no such system header; deny: no such own one
+refuse() {
+    regex=$1; shift
+    sources "$@" | includes | grep -E " <($regex)>" |
+        sed 's/ / must not include /'
+}
+
+deny() {
+    regex=$1; shift
+    sources "$@" | includes | grep -E " \"($regex)\"" |
+        sed 's/ / must not include /'
+}
+
+cuda='cuda.*|cublas.*|cusparse.*|cub/.*|thrust/.*|nvtx3/.*|nv/.*'
+layers=$(
+    refuse "$cuda" lib
+    sources lib | grep -vE '^lib/block/(small|upper|inverse)\.c$' | includes |
+        grep -E ' <(lapacke|cblas)\.h>' | sed 's/ / must not include /'
+    # Methods use block.h and operator.h, never a backend directly.
+    deny 'backend.h' solvers | grep -vE '^solvers/(auto|eigen)/'
+    refuse "$cuda|lapacke.h|cblas.h" solvers
+    deny 'planner.h|options.h' kernels
+    refuse "$cuda" kernels/cpu kernels/formats
+    # Programs that are built by hand, outside of the library, may use CUDA.
+    refuse "$cuda|lapacke.h|cblas.h" tools examples | grep -v '^tools/peers/'
+    refuse "$cuda" tests | grep -v '^tests/[a-z_/]*\.cu '
+    for file in tests/api/api_*.c; do
+        [ -f "$file" ] || continue
+        echo "$file" | includes | grep '"' | tr -d '"' |
+            grep -vE ' (spsolve|runner|fail_alloc|zoo|oracle|fixture|problem|rig|contract)\.h$' |
+            sed 's/ / must not include /'
+    done
+    echo lib/spsolve.h | includes |
+        grep -vE ' <(stdbool|stddef|stdint)\.h>$' | sed 's/ / must not include /'
+)
+[ -z "$layers" ] || fail "layers:
+$layers"
+
+# The engine names no method, preconditioner or kernel: what is built in is
+# found in the registry by the caller's names.  Rows of options name what reads
+# them; the other exceptions are to be removed.
+named=$(sed -n 's#^SPS_\(SOLVERS\|PRECONDS\|EIGENSOLVERS\) += .*/\([a-z0-9_]*\)\.c$#\2#p' \
+            solvers/solvers.am
+        ls kernels/cpu kernels/cuda/*/ | sed -n \
+            's/^\(spmm\|spmv\|sddmm\)_\([a-z0-9_]*\)\.cu\{0,1\}$/\1[.]\2/p')
+engine_names=$(for name in $named; do
+    case $name in auto | none | dense) continue ;; esac
+    grep -rnE "\"([^\"]*[^a-z0-9_.\"])?$name([^a-z0-9_.\"][^\"]*)?\"" lib --include='*.c' |
+        grep -vE '^lib/(core/options_table|registry_host)\.c:' | sed "s/:.*/ $name/"
+done | sort -u | grep -vE '^lib/('\
+'operator/operator\.c spmm\[\.\](ref|plain)|driver/linear\.c gmres)$')
+[ -z "$engine_names" ] || fail "the engine names what is built in:
+$engine_names"
+
+# The library prints nothing and never ends the process.
+noise=$(sources lib kernels solvers | xargs grep -nE \
+    '(^|[^a-z_])(printf|puts|putchar|abort|exit|_exit|perror)[[:space:]]*\(' |
+    grep -vE ':[0-9]+:[[:space:]]*(\*|/\*|//)')
+[ -z "$noise" ] || fail "the library must not print or exit:
+$noise"
+
+# Matrices and options are read by the library's own parser: exact and
+# independent of the locale.  The lines of wisdom may use libc.
+libc=$(sources lib | grep -vE '^lib/plan/wisdom\.c$' | xargs grep -nE \
+    '(^|[^a-z_])(v?[sf]?scanf|strto[dfl]+|ato[fil]+)[[:space:]]*\(' |
+    grep -vE ':[0-9]+:[[:space:]]*(\*|/\*|//)')
+[ -z "$libc" ] || fail "numbers must not be read by libc here:
+$libc"
+
+# A test that ends early has not passed: it must report that (runner.h).
+silent=$(awk '/^START_TEST/ { inside = 1 }
+              inside && /(^|[^a-z_])return( *;|$)/ { print FILENAME ":" FNR }
+              /^END_TEST/ { inside = 0 }' $(sources tests))
+[ -z "$silent" ] || fail "a test returns instead of runner_skip(\"why\"):
+$silent"
+
+# License line, within the first two lines (scripts begin with #!).
+for file in $(sources lib kernels solvers tools examples tests) \
+    configure.ac Makefile.am autogen.sh quickstart lib/libspsolve.map \
+    build-aux/nvcc-libtool.sh build-aux/registry.sh \
+    $(find lib kernels solvers tools examples tests m4 -name '*.am' \
+        -o -name '*.sh' -o -name '*.py' -o -name 'sps_*.m4'); do
+    [ -f "$file" ] || continue
+    head -n 3 "$file" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' ||
+        fail "$file: no SPDX-License-Identifier line"
+done
+
+[ $failures -eq 0 ] && echo "layers, SPDX lines and forbidden calls: good"
+exit $((failures > 0))

@@ -1,0 +1,738 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs `solve` and checks its output independently: X is read back and its
+residual computed here, JSON is parsed strictly, signals are sent at random
+times, the memory of a dry run is compared with that of a real one.
+
+SPS_TEST_PLACE=cuda runs them on the GPU.  SPS_LONG=1 makes the number of interruptions 50 and the sizes larger."""
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SOLVE = os.path.abspath(os.environ.get("SOLVE", "./tools/spsolve"))
+DATA = os.path.join(os.environ.get("srcdir", "."), "data")
+LONG = os.environ.get("SPS_LONG", "") not in ("", "0")
+BASE = ["-device", os.environ.get("SPS_TEST_PLACE", "cpu")]
+MEMBERS = """schema_version status exit_code message solver precond device
+    kernel n nnz nrhs iterations columns_converged max_relative_residual
+    max_backward_error residuals seconds bytes_device bytes_host options
+    notes null_reasons""".split()
+SECONDS = "read setup solve verify total spmm precond gram small".split()
+
+
+def data(name):
+    return os.path.join(DATA, name + ".mtx")
+
+
+def run(*args, code=0, **more):
+    p = subprocess.run([SOLVE, *map(str, args)], capture_output=True,
+                       timeout=300, **more)
+    assert p.returncode == code, \
+        f"{args}: exit {p.returncode}, not {code}: {p.stderr.decode()}"
+    return p
+
+
+def strict_json(text):
+    def odd(word):
+        raise ValueError(f"{word} in JSON")
+    report = json.loads(text, parse_constant=odd)
+    for m in MEMBERS:
+        assert m in report, f"no member {m}"
+    for s in SECONDS:
+        assert s in report["seconds"], f"no seconds.{s}"
+    for m, v in report.items():
+        assert v is not None or m in report["null_reasons"], \
+            f"{m} is null for no reason"
+    assert report["schema_version"] == 2
+    return report
+
+
+def load_json(path):
+    with open(path, encoding="utf-8") as f:
+        return strict_json(f.read())
+
+
+def tokens(path):
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt") as f:
+        head = f.readline().lower().split()
+        body = [line.split() for line in f
+                if line.strip() and not line.startswith("%")]
+    return head, body
+
+
+def number(words):
+    return complex(*map(float, words)) if len(words) == 2 else \
+        float(words[0])
+
+
+def read_matrix(path):
+    """A as rows of (column, value), symmetric files completed."""
+    head, body = tokens(path)
+    n = int(body[0][0])
+    rows = [[] for _ in range(n)]
+    assert len(body) == 1 + int(body[0][2])
+    for w in body[1:]:
+        i, j, v = int(w[0]) - 1, int(w[1]) - 1, number(w[2:])
+        rows[i].append((j, v))
+        if i != j and head[4] == "symmetric":
+            rows[j].append((i, v))
+        if i != j and head[4] == "hermitian":
+            rows[j].append((i, v.conjugate()))
+    return rows
+
+
+def read_array(path):
+    """Columns of an array file; fails unless it is complete."""
+    head, body = tokens(path)
+    assert head[2] == "array", head
+    n, k = map(int, body[0])
+    values = [number(w) for w in body[1:]]
+    assert len(values) == n * k, f"{path} is cut: {len(values)} of {n * k}"
+    return [values[j * n:(j + 1) * n] for j in range(k)]
+
+
+def write_array(path, columns, field="real"):
+    with open(path, "w") as f:
+        f.write(f"%%MatrixMarket matrix array {field} general\n"
+                f"{len(columns[0])} {len(columns)}\n")
+        for c in columns:
+            for v in c:
+                f.write(f"{v.real!r} {v.imag!r}\n" if field == "complex"
+                        else f"{v!r}\n")
+
+
+def norm(v):
+    return sum(abs(x) ** 2 for x in v) ** 0.5
+
+
+def residuals(rows, X, B):
+    return [norm([b[i] - sum(v * x[j] for j, v in row)
+                  for i, row in enumerate(rows)]) / norm(b)
+            for x, b in zip(X, B)]
+
+
+def randoms(n, k, seed=7, field="real"):
+    r = random.Random(seed)
+    one = (lambda: complex(r.uniform(-1, 1), r.uniform(-1, 1))) \
+        if field == "complex" else (lambda: r.uniform(-1, 1))
+    return [[one() for _ in range(n)] for _ in range(k)]
+
+
+def poisson(path, m):
+    """The 5-point Laplacian of an m x m grid, lower triangle."""
+    n = m * m
+    with open(path, "w") as f:
+        f.write("%%MatrixMarket matrix coordinate real symmetric\n"
+                f"{n} {n} {n + 2 * m * (m - 1)}\n")
+        for p in range(1, n + 1):
+            f.write(f"{p} {p} 4\n")
+            if p % m:
+                f.write(f"{p + 1} {p} -1\n")
+            if p + m <= n:
+                f.write(f"{p + m} {p} -1\n")
+    return path
+
+
+# ------------------------------------------------------------------- claims
+
+def x_solves_the_system_by_our_own_arithmetic(tmp):
+    for name in ("poisson2d", "elasticity2d"):
+        rows = read_matrix(data(name))
+        B = randoms(len(rows), 3)
+        write_array(f"{tmp}/b.mtx", B)
+        run("-A", data(name), "-B", f"{tmp}/b.mtx", "-o", f"{tmp}/x.mtx",
+            "-rtol", "1e-9", *BASE)
+        r = residuals(rows, read_array(f"{tmp}/x.mtx"), B)
+        assert max(r) < 1.01e-9, r
+
+
+def complex_systems_are_read_and_written_complex(tmp):
+    rows = read_matrix(data("hermitian"))
+    B = randoms(len(rows), 2, field="complex")
+    write_array(f"{tmp}/b.mtx", B, "complex")
+    run("-A", data("hermitian"), "-B", f"{tmp}/b.mtx", "-o", f"{tmp}/x.mtx",
+        "-json", f"{tmp}/r.json", *BASE)
+    X = read_array(f"{tmp}/x.mtx")
+    assert max(residuals(rows, X, B)) < 1.01e-8
+    report = load_json(f"{tmp}/r.json")
+    assert report["n"] == len(rows) and report["nnz"] == sum(map(len, rows))
+    assert report["complex"] is True
+
+
+def json_has_every_member_in_every_case(tmp):
+    out = f"{tmp}/r.json"
+    run("-A", data("poisson3d"), "-nrhs", 16, "-json", out, *BASE)
+    r = load_json(out)
+    assert r["status"] == "converged" and r["exit_code"] == 0
+    assert len(r["residuals"]) == 16 == r["columns_converged"] == r["nrhs"]
+    assert max(r["residuals"]) == r["max_relative_residual"] <= 1e-8
+    assert r["n"] == 1728 and r["nnz"] == 1728 + 6 * 12 * 12 * 11
+    assert r["options"]["nrhs"] == 16 and r["options"]["rtol"] == 1e-8
+    t = r["seconds"]
+    assert t["total"] >= t["solve"] >= 0.9 * t["spmm"]
+    run("-A", data("poisson3d"), "-maxit", 2, "-json", out, *BASE, code=1)
+    assert load_json(out)["status"] == "max_iterations"
+    run("-A", data("indefinite"), "-json", out, "-solver", "block_cg",
+        "-precond", "none", *BASE,
+        code=4)
+    r = load_json(out)
+    assert r["exit_code"] == 4 and r["advice"]
+    run("-A", f"{tmp}/nowhere", "-json", out, *BASE, code=3)
+    r = load_json(out)
+    assert r["exit_code"] == 3 and "nowhere" in r["message"]
+    assert r["n"] is None and r["residuals"] == []
+
+
+def applications_of_a_preconditioner_are_counted(tmp):
+    """One per search direction; none where M is a multiple of the identity."""
+    out = f"{tmp}/r.json"
+    for solver in ("cg", "block_cg", "gmres", "minres"):
+        for name, applied in (("elasticity2d", True), ("poisson3d", False)):
+            run("-A", data(name), "-nrhs", 3, "-solver", solver, "-precond",
+                "jacobi", "-json", out, *BASE)
+            r = load_json(out)
+            count, its = r["applies_precond"], r["iterations"]
+            assert its <= count <= its + 20 if applied else count == 0, \
+                (solver, name, count, its)
+
+
+def odd_names_stay_valid_json(tmp):
+    path = os.fsencode(tmp) + b'/a"\\\xff\n\xc3\xa9.mtx'
+    with open(data("poisson2d"), "rb") as f, open(path, "wb") as g:
+        g.write(f.read())
+    p = subprocess.run([os.fsencode(SOLVE), b"-A", path, b"-json", b"-",
+                        b"-quiet", b"-device", b"cpu"], capture_output=True)
+    assert p.returncode == 0, p.stderr
+    strict_json(p.stdout.decode("utf-8"))
+
+
+def not_finite_becomes_null_with_a_reason(tmp):
+    bad = f"{tmp}/nan.mtx"
+    with open(bad, "w") as f:
+        f.write("%%MatrixMarket matrix coordinate real symmetric\n"
+                "2 2 2\n1 1 nan\n2 2 1\n")
+    run("-A", bad, *BASE, code=3)
+    run("-A", bad, "-allow-nonfinite", "-json", f"{tmp}/r.json", "-precond",
+        "none", *BASE, code=4)
+    load_json(f"{tmp}/r.json")
+
+
+def pipes_work_in_and_out(tmp):
+    with open(data("poisson2d"), "rb") as f:
+        text = f.read()
+    p = run("-A", "-", "-o", "-", "-seed", 3, *BASE, input=text)
+    with open(f"{tmp}/x.mtx", "wb") as f:
+        f.write(p.stdout)
+    piped = read_array(f"{tmp}/x.mtx")
+    assert b"converged" in p.stderr
+    run("-A", "-", "-o", f"{tmp}/y.mtx.gz", "-seed", 3, *BASE,
+        input=gzip.compress(text))
+    assert read_array(f"{tmp}/y.mtx.gz") == piped
+    p = run("-A", data("poisson2d"), "-json", "-", *BASE)
+    strict_json(p.stdout)
+    assert b"converged" in p.stderr
+    p = run("-A", data("poisson2d"), "-json", "-", "-quiet", *BASE)
+    assert p.stderr == b""
+
+
+def a_reader_that_leaves_is_exit_7(tmp):
+    big = poisson(f"{tmp}/big.mtx", 60)
+    p = subprocess.Popen([SOLVE, "-A", big, "-o", "-", "-nrhs", "16", *BASE],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p.stdout.close()
+    p.stderr.read()
+    assert p.wait() == 7, p.returncode
+
+
+def a_guess_that_solves_needs_no_iteration(tmp):
+    common = ["-A", data("poisson2d"), "-nrhs", 2, *BASE]
+    run(*common, "-o", f"{tmp}/x.mtx", "-rtol", 1e-11)
+    run(*common, "-x0", f"{tmp}/x.mtx", "-json", f"{tmp}/r.json")
+    assert load_json(f"{tmp}/r.json")["iterations"] == 0
+
+
+def same_seed_same_bits(tmp):
+    for t, name in ((1, "a"), (2, "b")):
+        run("-A", data("poisson3d"), "-nrhs", 5, "-threads", t, "-o",
+            f"{tmp}/{name}.mtx", *BASE)
+    with open(f"{tmp}/a.mtx") as a, open(f"{tmp}/b.mtx") as b:
+        assert a.read() == b.read()
+
+
+def locale_does_no_harm(tmp):
+    env = dict(os.environ, LC_ALL="de_DE.UTF-8", LANG="de_DE.UTF-8")
+    run("-A", data("elasticity2d"), "-json", f"{tmp}/r.json", "-rtol", "1e-6",
+        *BASE, env=env)
+    assert load_json(f"{tmp}/r.json")["options"]["rtol"] == 1e-6
+
+
+def null_space_is_found_read_and_told(tmp):
+    out = f"{tmp}/r.json"
+    run("-A", data("graph"), "-nrhs", 4, "-nullspace", "auto", "-json", out,
+        *BASE)
+    r = load_json(out)
+    assert r["nullspace_dimension"] == 3 and r["nullspace_part_of_B"] < 1e-12
+    assert r["residual_precision"] == "twofold"
+    assert r["max_relative_residual_in_range"] <= 1e-8
+    n = r["n"]
+    write_array(f"{tmp}/z.mtx", [[float(i % 3 == c) for i in range(n)]
+                                 for c in range(3)])
+    run("-A", data("graph"), "-nrhs", 4, "-nullspace", f"{tmp}/z.mtx",
+        "-json", out, *BASE)
+    assert load_json(out)["nullspace_dimension"] == 3
+
+
+def monitor_and_plot_tell_the_history(tmp):
+    run("-A", data("poisson2d"), "-nrhs", 4, f"-monitor={tmp}/m.tsv", "-plot",
+        f"{tmp}/p.svg", "-json", f"{tmp}/r.json", *BASE)
+    with open(f"{tmp}/m.tsv") as f:
+        table = [line.split() for line in f if not line.startswith("#")]
+    r = load_json(f"{tmp}/r.json")
+    assert int(table[-1][0]) == r["iterations"]
+    assert all(len(row) == 6 + 4 for row in table)
+    assert float(table[-1][2]) <= 1e-8
+    import xml.etree.ElementTree
+    root = xml.etree.ElementTree.parse(f"{tmp}/p.svg").getroot()
+    assert root.tag.endswith("svg")
+    text = "".join(root.itertext())
+    for word in ("worst", "median", "best", "tolerance", "poisson2d"):
+        assert word in text, word
+    for eigs, curves in ((5, 5), (100, 34)):      # of many only every third
+        run("-A", data("poisson2d"), "-eigs", eigs, "-solver", "lobpcg",
+            "-plot", f"{tmp}/e.svg", *BASE)
+        root = xml.etree.ElementTree.parse(f"{tmp}/e.svg").getroot()
+        drawn = [p for p in root.iter() if p.get("class") == "pair"]
+        assert len(drawn) == curves, len(drawn)
+        assert "pair 1" in "".join(root.itertext())
+
+
+def terminals_see_a_line_of_progress(tmp):
+    import pty
+    big = poisson(f"{tmp}/big.mtx", 110)
+    master, slave = pty.openpty()
+    env = dict(os.environ, TERM="xterm")
+    p = subprocess.Popen([SOLVE, "-A", big, "-nrhs", "8", *BASE], env=env,
+                         stdout=subprocess.DEVNULL, stderr=slave)
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(master, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(master)
+    assert p.wait() == 0
+    assert b"setting up" in seen and b"\r" in seen, seen[:200]
+    assert seen.rstrip().endswith(b"\x1b[K"), "the line is left behind"
+
+
+def dry_run_tells_the_memory_of_a_real_run(tmp):
+    out = f"{tmp}/r.json"
+    if os.environ.get("SANITIZE_FLAGS"):
+        return                             # sanitizer's shadow memory
+    for m, k in ((100, 8), (200, 16), (400 if LONG else 250, 32)):
+        big = poisson(f"{tmp}/big.mtx", m)
+        common = ["-A", big, "-nrhs", k, "-json", out, "-maxit", 5, "-o",
+                  f"{tmp}/x.mtx", *BASE]
+        p = run(*common, "-dry-run")
+        assert b"spmm" in p.stdout, "no bids"
+        said = load_json(out)
+        assert said["status"] == "dry_run" and said["iterations"] is None
+        assert not os.path.exists(f"{tmp}/x.mtx")
+        run(*common, code=1)
+        real = load_json(out)
+        ratio = said["bytes_host"] / real["bytes_host"]
+        print(f"    n {m * m}, k {k}: dry run {said['bytes_host']}, real "
+              f"{real['bytes_host']}, ratio {ratio:.3f}")
+        os.unlink(f"{tmp}/x.mtx")
+        # The writer's buffers are counted in full, for the longest numbers, but
+        # used only as far as needed: some 2 MB, which matters in a small run.
+        assert ratio >= 0.9, ratio
+        assert said["bytes_host"] <= 1.1 * real["bytes_host"] + (2 << 20)
+        assert abs(said["bytes_device"] - real["bytes_device"]) <= \
+            0.1 * real["bytes_device"]
+
+
+def dry_run_says_what_it_does_not_count(tmp):
+    m = poisson(f"{tmp}/small.mtx", 20)
+    for words, first, note in (([], True, False),
+                               (["-solver", "gmres"], False, False),
+                               (["-solver", "gmres", "-precision", "single_basis"],
+                                False, True)):
+        p = run("-A", m, "-nrhs", 4, "-dry-run", *words, *BASE)
+        line = [x for x in p.stdout.decode().splitlines() if "dry run:" in x]
+        assert len(line) == 1, p.stdout
+        assert ("first step of auto" in line[0]) == first, line
+        assert ("what a note tells" in line[0]) == note, line
+        assert (b"MB more" in p.stdout) == note, p.stdout
+
+
+def shift(path, n):
+    """Cyclic shift matrix: GMRES makes no progress before step n."""
+    with open(path, "w") as f:
+        f.write("%%MatrixMarket matrix coordinate real general\n"
+                f"{n} {n} {n}\n")
+        for i in range(n):
+            f.write(f"{i + 1} {(i + 1) % n + 1} 1\n")
+    with open(path + ".b", "w") as f:
+        f.write(f"%%MatrixMarket matrix array real general\n{n} 1\n1\n" +
+                "0\n" * (n - 1))
+    return ["-A", path, "-B", path + ".b", "-solver", "gmres", "-precond",
+            "none"]
+
+
+def short_cycles_are_named_where_they_stagnate(tmp):
+    words = shift(f"{tmp}/shift.mtx", 40)
+    p = run(*words, "-restart", 10, *BASE, code=1)
+    assert b"a longer -restart" in p.stdout, p.stdout
+    assert b"stagnated: no further progress;" in p.stdout, p.stdout
+    assert b"or a cycle gained nothing" in p.stdout, p.stdout
+    assert b"in 40 iterations" in run(*words, *BASE).stdout
+    p = run("-A", poisson(f"{tmp}/p.mtx", 10), "-rtol", "1e-300", "-solver",
+            "gmres", "-restart", 1000, *BASE, code=1)
+    assert b"try next" in p.stdout and b"-restart" not in p.stdout, p.stdout
+
+
+def eigen_memory(args, tmp):
+    """Host bytes: predicted by a dry run of -eigs, and of the actual run."""
+    out, told = f"{tmp}/r.json", []
+    for word in (["-dry-run"], []):
+        run(*args, "-json", out, "-quiet", *word, *BASE)
+        told.append(load_json(out)["bytes_host"])
+    return told
+
+
+def dry_run_tells_the_memory_of_eigenpairs(tmp):
+    if os.environ.get("SANITIZE_FLAGS"):
+        print("skip by design dry_run_tells_the_memory_of_eigenpairs: "
+              "sanitizers count memory of their own", flush=True)
+        return
+    big = poisson(f"{tmp}/big.mtx", 30)           # 900 rows
+    large = poisson(f"{tmp}/large.mtx", 110)
+    # Work rows of the factorisation have room for n entries, but few are used.
+    for args in ((big, "-eigs", 190),             # LAPACK: 4 n^2 numbers
+                 (big, "-eigs", 8, "-precond", "ilut", "-verify-count"),
+                 (big, "-eigs", 8, "-sigma", 1.7),
+                 (big, "-eigs", 8, "-which", "largest", "-solver", "lobpcg"),
+                 (big, "-eigs", 100),
+                 (large, "-eigs", 16)):           # factors
+        said, real = eigen_memory(("-A", *args), tmp)
+        print(f"    {args[1:]}: dry run {said}, real {real}")
+        assert real <= 1.1 * said, "more than was said"
+        assert said <= (1.25 if args[0] == large else 1.15) * real, "far less"
+
+
+def limited(args, out):
+    """The report of a run that a time limit ended: 0.3 s, halved until this
+    machine cannot finish within it."""
+    limit = 0.3
+    while limit > 0.005:
+        p = subprocess.run([SOLVE, *map(str, args), "-maxtime", str(limit),
+                            "-json", out, *BASE], capture_output=True,
+                           timeout=300)
+        if p.returncode != 0:
+            assert p.returncode == 1, (args, p.returncode, p.stderr)
+            return load_json(out)
+        limit /= 2
+    raise AssertionError(f"{args}: done within {2 * limit} s")
+
+
+def time_limit_reaches_eigenpairs_and_their_count(tmp):
+    # The limit expires after reading, whatever the load of the machine.
+    small = poisson(f"{tmp}/small.mtx", 40)       # LAPACK without the limit
+    big = poisson(f"{tmp}/big.mtx", 60)
+    for args in (["-A", small, "-eigs", 330],
+                 ["-A", big, "-eigs", 8, "-which", "largest", "-rtol", "1e-13",
+                  "-verify-count"]):
+        r = limited(args, f"{tmp}/r.json")
+        took = r["seconds"]["solve"] + r["seconds"]["verify"]
+        print(f"    {args[2:]}: {r['status']}, {took:.1f} s")
+        assert r["status"] == "max_time" and r["solver"] == "lobpcg"
+        assert took < 10, r["seconds"]
+
+
+def a_limit_of_time_is_that_of_the_whole_run(tmp):
+    """Reading, estimates, preconditioners: here each exceeds the limit."""
+    out, big = f"{tmp}/r.json", poisson(f"{tmp}/big.mtx", 220)
+    os.mkfifo(f"{tmp}/fifo")
+    p = run("-A", f"{tmp}/fifo", "-maxtime", 0.3, "-json", out, *BASE, code=1)
+    r = load_json(out)
+    assert r["status"] == "max_time" and r["seconds"]["total"] < 10, r
+    for words in (["-precond", "ilut", "-droptol", "1e-12", "-fill", "1000"],
+                  ["-precond", "fsai", "-power", 3, "-solver", "block_cg"],
+                  ["-precond", "isai", "-solver", "gmres"],
+                  ["-solver", "block_cg"]):
+        words += ["-A", big, "-nrhs", 16, "-json", out, "-o", f"{tmp}/x.mtx"]
+        began = time.time()
+        run(*words, "-dry-run", *BASE)
+        set_up = load_json(out)["seconds"]["setup"]
+        run(*words, "-rtol", "1e-14", "-maxtime",
+            load_json(out)["seconds"]["read"] + 0.3 * set_up, *BASE, code=1)
+        r = load_json(out)
+        print(f"    {words[:2]}: set-up {set_up:.2f} s; with a limit "
+              f"{r['status']}, {r['iterations']} iterations, "
+              f"{r['seconds']['total']:.2f} s")
+        assert r["status"] == "max_time", r["status"]
+        if r["iterations"] is not None:
+            assert r["iterations"] > 0 and r["max_relative_residual"] < 1
+            assert len(read_array(f"{tmp}/x.mtx")) == 16
+
+
+def interrupted(tmp, big, k, number, delay):
+    """One run ended by a signal; returns whether it was solving."""
+    out, x, mon = f"{tmp}/r.json", f"{tmp}/x.mtx", f"{tmp}/m.tsv"
+    for f in (out, x, mon):
+        if os.path.exists(f):
+            os.unlink(f)
+    p = subprocess.Popen([SOLVE, "-A", big, "-nrhs", str(k), "-o", x, "-json",
+                          out, f"-monitor={mon}", "-quiet", "-precond", "none",
+                          "-rtol", "1e-15", "-norm", "backward", *BASE],
+                         stderr=subprocess.PIPE)
+    while not os.path.exists(mon) and p.poll() is None:
+        time.sleep(0.001)
+    time.sleep(delay)
+    began = time.time()
+    p.send_signal(number)
+    p.stderr.read()
+    code = p.wait()
+    waited = time.time() - began
+    report = load_json(out)
+    if code in (0, 1):
+        return False                       # it was done before
+    assert code == 128 + number == report["exit_code"], (code, number)
+    assert report["status"] == "interrupted"
+    left = [f for f in os.listdir(tmp) if "tmp" in f]
+    assert not left, left
+    if report["iterations"] is None:
+        assert not os.path.exists(x)
+    else:
+        assert len(read_array(x)) == k
+        assert len(report["residuals"]) == k
+        assert waited < 10, waited
+    return True
+
+
+def interruption_leaves_the_best_iterate(tmp):
+    big = poisson(f"{tmp}/big.mtx", 400)
+    r, hit, late, wanted = random.Random(11), 0, 0, 50 if LONG else 8
+    span = 1.0                # of time; shrinks where solves are faster
+    os.mkdir(f"{tmp}/out")
+    while hit < wanted and late < 4 * wanted:
+        number = (signal.SIGINT, signal.SIGTERM, signal.SIGXCPU,
+                  signal.SIGHUP)[hit % 4 if hit < 8 else 0]
+        if interrupted(f"{tmp}/out", big, 4, number, r.uniform(0, span)):
+            hit += 1
+        else:
+            late, span = late + 1, 0.8 * span
+    print(f"    {hit} runs were ended by the signal, {late} were done before")
+    assert hit == wanted
+
+
+def interruption_while_reading_ends_at_once(tmp):
+    p = subprocess.Popen([SOLVE, "-A", "-", "-o", f"{tmp}/x.mtx", "-json",
+                          f"{tmp}/r.json", f"-monitor={tmp}/m.tsv", *BASE],
+                         stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not os.path.exists(f"{tmp}/m.tsv") and p.poll() is None:
+        time.sleep(0.001)
+    p.stdin.write(b"%%MatrixMarket matrix coordinate real general\n9 9 9\n")
+    p.stdin.flush()
+    time.sleep(0.2)
+    p.send_signal(signal.SIGINT)
+    p.stdin.write(b"1 1 1\n")
+    p.stdin.flush()                        # the file has not ended
+    text = p.stderr.read().decode()
+    assert p.wait() == 130, p.returncode
+    assert "interrupted while reading" in text, text
+    r = load_json(f"{tmp}/r.json")
+    assert r["status"] == "interrupted" and r["exit_code"] == 130
+    assert not os.path.exists(f"{tmp}/x.mtx")
+
+
+def hanging_up_leaves_the_best_iterate(tmp):
+    """The terminal is closed: SIGHUP, and the report cannot be written."""
+    import pty
+    big, x = poisson(f"{tmp}/big.mtx", 400), f"{tmp}/x.mtx"
+    child, master = pty.fork()
+    if child == 0:
+        os.execv(SOLVE, [SOLVE, "-A", big, "-nrhs", "4", "-o", x, "-json",
+                         f"{tmp}/r.json", f"-monitor={tmp}/m.tsv", "-rtol",
+                         "1e-15", "-norm", "backward", "-precond", "none",
+                         *BASE])
+    while not (os.path.exists(f"{tmp}/m.tsv") and
+               os.path.getsize(f"{tmp}/m.tsv") > 100):
+        time.sleep(0.001)
+    os.close(master)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code == 129, code
+    assert len(read_array(x)) == 4
+    assert load_json(f"{tmp}/r.json")["exit_code"] == 129
+
+
+def pipes_that_nobody_serves_are_interrupted(tmp):
+    """A FIFO as -A, -B, -o or -monitor; as -wisdom it is rejected as a file."""
+    m, fifo = poisson(f"{tmp}/m.mtx", 8), f"{tmp}/fifo"
+    os.mkfifo(fifo)
+    for words in (["-A", fifo], ["-A", m, "-B", fifo],
+                  ["-A", m, f"-monitor={fifo}"], ["-A", m, "-o", fifo]):
+        p = subprocess.Popen([SOLVE, *words, *BASE], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        time.sleep(1.0)
+        assert p.poll() is None, (words, p.stderr.read())
+        p.send_signal(signal.SIGINT)
+        code = p.wait(10)
+        p.communicate()
+        assert code == (7 if "-o" in words else 130), (words, code)
+    p = run("-A", m, "-wisdom", fifo, "-kernel", "measure", *BASE)
+    assert b"fifo was not read" in p.stdout, p.stdout
+    assert not os.path.isfile(fifo)
+
+
+def outputs_go_through_links(tmp):
+    m = poisson(f"{tmp}/m.mtx", 8)
+    os.mkdir(f"{tmp}/kept")
+    names = {"o": "x.mtx", "json": "r.json", "plot": "p.svg",
+             "monitor": "m.tsv", "wisdom": "w"}
+    for there in (True, False):
+        for name in names.values():
+            if there:
+                open(f"{tmp}/kept/{name}", "w").close()
+                os.symlink(f"kept/{name}", f"{tmp}/{name}")
+            else:
+                os.unlink(f"{tmp}/kept/{name}")
+        run("-A", m, "-kernel", "measure", *BASE,
+            *[w for o, name in names.items() for w in
+              ([f"-{o}={name}"] if o == "monitor" else [f"-{o}", name])],
+            cwd=tmp)
+        for name in names.values():
+            assert os.path.islink(f"{tmp}/{name}"), name
+            assert os.path.getsize(f"{tmp}/kept/{name}") > 20, name
+    assert sorted(os.listdir(f"{tmp}/kept")) == sorted(names.values())
+
+
+def a_table_that_cannot_be_written_is_exit_7(tmp):
+    import resource
+    m = poisson(f"{tmp}/m.mtx", 8)
+
+    def no_file_may_grow():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    p = run("-A", m, f"-monitor={tmp}/m.tsv", *BASE, code=7,
+            preexec_fn=no_file_may_grow)
+    assert b"m.tsv: File too large" in p.stderr, p.stderr
+    assert not os.path.exists(f"{tmp}/m.tsv"), "an empty table is left"
+    if os.path.exists("/dev/full"):
+        p = run("-A", m, "-monitor=/dev/full", *BASE, code=7)
+        assert b"/dev/full: No space left" in p.stderr, p.stderr
+
+
+def runs_that_are_killed_leave_no_halves(tmp):
+    """Killed while X is being written, then run again."""
+    big, x = poisson(f"{tmp}/big.mtx", 120), f"{tmp}/out/x.mtx"
+    os.mkdir(f"{tmp}/out")
+    args = [SOLVE, "-A", big, "-nrhs", "32", "-maxit", "2", "-o", x, "-quiet",
+            *BASE]
+
+    def written():
+        with open(x, "rb") as f:
+            return f.read()
+    began = time.time()
+    subprocess.run(args, stderr=subprocess.DEVNULL)
+    took, whole, r = time.time() - began, written(), random.Random(3)
+    for _ in range(10):
+        p = subprocess.Popen(args, stderr=subprocess.DEVNULL)
+        time.sleep(took * r.uniform(0.4, 1))
+        p.kill()
+        p.wait()
+        assert written() == whole
+    subprocess.run(args, stderr=subprocess.DEVNULL)
+    assert os.listdir(f"{tmp}/out") == ["x.mtx"], os.listdir(f"{tmp}/out")
+
+
+# Files of other programs: how SciPy writes each, and what the command that
+# the error suggests must write.
+OTHERS = {
+    "a.npz": ("s.save_npz(f, A)", "A.mtx"),
+    "b.npy": ("n.save(f, b)", "B.mtx"),
+    "a.mat": ("i.savemat(f, {'b': b, 'A': A})", "A.mtx"),
+    "a.rua": ("i.hb_write(f, A.tocsc())", "A.mtx"),
+    "a.rsa": ("i.hb_write('t', s.tril(A).tocsc()); open(f,'w').write("
+              "open('t').read().replace('RUA', 'RSA'))", "A.mtx"),
+    "a.petsc": ("open(f,'wb').write(n.array([1211216, 40, 40, A.nnz], '>i4')"
+                ".tobytes() + n.diff(A.indptr).astype('>i4').tobytes() + "
+                "A.indices.astype('>i4').tobytes() + A.data.astype('>f8')"
+                ".tobytes())", "A.mtx"),
+    "b.petsc": ("open(f,'wb').write(n.array([1211214, 40], '>i4').tobytes() + "
+                "b.astype('>f8').tobytes())", "B.mtx"),
+    "a.txt": ("C = A.tocoo(); n.savetxt(f, n.c_[C.row + 1, C.col + 1, C.data],"
+              " fmt='%d %d %.17g')", "A.mtx"),
+    "b.csv": ("n.savetxt(f, n.c_[b, b], delimiter=',')", "B.mtx"),
+    "b.txt": ("n.savetxt(f, b)", "B.mtx"),
+}
+
+
+def the_commands_of_refusals_convert(tmp):
+    """Runs the command that `solve` suggests, and solves the result."""
+    if subprocess.run(["python3", "-c", "import scipy.io"],
+                      capture_output=True).returncode:
+        print("    skipped: no SciPy beside python3")
+        return
+    for name, (make, to) in OTHERS.items():
+        subprocess.run(["python3", "-c", "import numpy as n, scipy.io as i, "
+                        "scipy.sparse as s; A=s.diags([-1., 4, -1.], "
+                        "[-1, 0, 1], shape=(40, 40)).tocsr(); "
+                        f"b=n.arange(1., 41); f='{name}'; {make}"],
+                       cwd=tmp, check=True)
+        p = run("-A", name, *BASE, code=3, cwd=tmp)
+        text = p.stderr.decode()
+        at = text.index("python3 -c")
+        command = text[at:text.index('"', text.index('"', at) + 1) + 1]
+        subprocess.run(["sh", "-c", command], cwd=tmp, check=True)
+        words = ["-A", "A.mtx"] + (["-B", to] if to == "B.mtx" else [])
+        run(*words, *BASE, cwd=tmp)
+        rows = read_matrix(f"{tmp}/A.mtx")
+        assert sum(map(len, rows)) == 118, (name, len(rows))
+        os.unlink(f"{tmp}/{to}") if to == "B.mtx" else None
+    for pack in ("xz", "bzip2", "zstd"):
+        if subprocess.run(["sh", "-c", f"{pack} -k A.mtx"], cwd=tmp,
+                          capture_output=True).returncode:
+            continue
+        name = {"xz": "A.mtx.xz", "bzip2": "A.mtx.bz2", "zstd": "A.mtx.zst"}
+        p = run("-A", name[pack], *BASE, code=3, cwd=tmp)
+        command = p.stderr.decode().strip().split("; ")[1]
+        command = command.replace("spsolve -A -", f"{SOLVE} -A - -device cpu")
+        subprocess.run(["sh", "-c", command], cwd=tmp, check=True,
+                       capture_output=True)
+
+
+def main():
+    # Started in the background by a shell, this process has SIGINT ignored,
+    # under nohup SIGHUP, and so would the programs that it signals.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    claims = [v for n, v in list(globals().items()) if callable(v)
+              and v.__code__.co_varnames[:1] == ("tmp",)
+              and v.__code__.co_argcount == 1] \
+        if len(sys.argv) < 2 else [globals()[n] for n in sys.argv[1:]]
+    failures = 0
+    for claim in claims:
+        with tempfile.TemporaryDirectory() as tmp:
+            began = time.time()
+            try:
+                claim(tmp)
+                word = "ok"
+            except Exception as e:        # report all, then fail
+                word, failures = f"FAIL: {type(e).__name__}: {e}", failures + 1
+        print(f"{claim.__name__}: {word} ({time.time() - began:.1f} s)",
+              flush=True)
+    return failures > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

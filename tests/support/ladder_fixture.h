@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ladder_fixture.h - for suites about solver auto: a context for each test, and
+ * matrices for which its first choice of method fails. */
+#ifndef SPS_TEST_LADDER_FIXTURE_H
+#define SPS_TEST_LADDER_FIXTURE_H
+
+#include <check.h>
+
+#include "tests/support/fixture.h"
+#include "tests/support/runner.h"
+#include "tests/problems/zoo.h"
+
+static sps_context *ctx;
+
+static inline void set_up(void) { ctx = runner_context(); }
+
+static inline void tear_down(void) { fixture_close(&ctx); }
+
+static inline bool noted(const char *part)
+{
+    return fixture_noted(ctx, part);
+}
+
+static inline sps_csr *zoo(const char *name, int64_t n, zoo_values values)
+{
+    return zoo_matrix(zoo_find(name), n, 1, values, SPS_F64);
+}
+
+/* The sign of the upper triangle is changed: a diagonally dominant nonsymmetric
+ * matrix. */
+static inline sps_csr *nonsymmetric(int64_t n)
+{
+    sps_csr *A = zoo("grid5", n, ZOO_SPD);
+
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            if (A->col[p] > i) ((double *)A->val)[p] *= -1;
+    A->props = 0;
+    return A;
+}
+
+/* Grid Laplacian minus shift I: symmetric, indefinite, with positive
+ * diagonal. */
+static inline sps_csr *indefinite(int64_t n, double shift)
+{
+    sps_csr *A = zoo("grid5", n, ZOO_LAPLACIAN);
+
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            if (A->col[p] == i) ((double *)A->val)[p] -= shift;
+    return A;
+}
+
+#endif

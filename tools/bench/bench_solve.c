@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bench_solve.c - whole solves: set-up (operator, preconditioner, solver) and
+ * iterations, once cold and once again with all objects created anew.
+ *
+ * The lower bound of the time of an iteration is computed for the implemented
+ * method, see doc/numerics.md: passes over blocks of 8 n k bytes, and the
+ * matrix once. */
+#include "tools/bench/bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct solve {
+    bench *b;
+    const char *solver;
+    int k;
+    sps_block *B, *X;
+    double setup;
+    sps_result r;
+} solve;
+
+/* Reads and writes of blocks in one iteration of block_cg or cg, 0 for other
+ * methods: 12 with fused steps (block_cg with up to 32 columns, cg on a GPU);
+ * otherwise as listed in block_cg.c and cg.c, where an M that is a multiple of
+ * I is applied to the first direction only. */
+static int passes(const solve *s)
+{
+    bool applied = s->r.applies_M > 8;
+    bool jacobi = !strcmp(s->r.precond, "jacobi") ||
+                  !strcmp(s->r.precond, "none");
+
+    if (!strcmp(s->r.solver, "block_cg"))
+        return jacobi && s->k <= 32 ? 12 : applied ? 18 : 16;
+    if (strcmp(s->r.solver, "cg")) return 0;
+    return jacobi && s->b->place == SPS_CUDA ? 12 : applied ? 17 : 13;
+}
+
+static double floor_seconds(const solve *s)
+{
+    const sps_csr *A = s->b->A;
+    double matrix = 12.0 * (double)A->nnz + 4.0 * (double)(A->nrow + 1);
+
+    return (matrix + 8.0 * (double)A->nrow * s->k * passes(s)) /
+           s->b->bandwidth;
+}
+
+static void print_row(const solve *s, const char *when)
+{
+    const sps_seconds *t = &s->r.seconds;
+    double each = t->solve / (s->r.iterations > 0 ? s->r.iterations : 1);
+    char ratio[16] = "-";
+
+    if (passes(s))
+        snprintf(ratio, sizeof ratio, "%.2f", each / floor_seconds(s));
+    printf("| %-8s | %4d | %-5s | %5d | %8lld | %8.4f | %8.4f | %8.4f "
+           "| %8.4f | %6s | %7.3f | %7.3f | %7.3f | %7.3f | %.1e | %.1e | %s, %s "
+           "| %s |\n",
+           s->solver, s->k, when, s->r.iterations, (long long)s->r.applies_A,
+           s->setup, t->solve, t->verify, each * 1e3, ratio, t->spmm,
+           t->precond, t->gram, t->small, s->r.worst_residual,
+           s->r.worst_backward, s->r.solver, s->r.precond, s->r.kernel);
+    if (s->r.stop <= 0)
+        printf("not converged: %s, %d of %d columns\n",
+               sps_stop_string(s->r.stop), s->r.columns_converged, s->k);
+    fflush(stdout);
+}
+
+/* One whole solve with all its objects; prints the row before the solver, which
+ * owns the result's names and arrays, is destroyed. */
+static sps_status run(solve *s, const char *when)
+{
+    bench *b = s->b;
+    sps_operator *A = NULL;
+    sps_solver *solver = NULL;
+    sps_options opt;
+    sps_status st;
+    const char *colon = strchr(s->solver, ':');
+    char name[64];
+    double start = bench_now();
+
+    sps_options_default(&opt);
+    (void)snprintf(name, sizeof name, "%s", s->solver);
+    opt.solver = name;
+    if (colon) {
+        name[colon - s->solver] = '\0';
+        opt.precision = colon + 1;
+    }
+    opt.precond = b->precond;
+    if (b->degree > 0) opt.degree = b->degree;
+    opt.kernel = b->kernel ? b->kernel : "auto";
+    opt.rtol = b->rtol;
+    opt.max_iterations = b->maxit;
+    opt.max_seconds = b->maxtime;
+    st = sps_operator_csr(b->ctx, b->A, s->k, &opt, &A);
+    if (st == SPS_OK)
+        st = sps_solver_create(A, NULL, s->k, &opt, &solver);
+    if (st == SPS_OK)
+        st = sps_context_sync(b->ctx);
+    s->setup = bench_now() - start;
+    s->r.struct_size = sizeof s->r;
+    if (st == SPS_OK)
+        st = sps_solver_linear(solver, s->B, s->X, &s->r);
+    if (st == SPS_OK)
+        print_row(s, when);
+    sps_solver_destroy(&solver);
+    sps_operator_destroy(&A);
+    return st;
+}
+
+static sps_status one(bench *b, const char *name, int k, int *wrong)
+{
+    static const char *const when[] = {"first", "again"};
+    solve s = {.b = b, .solver = name, .k = k};
+    sps_status st = sps_block_create(b->ctx, b->A->nrow, k, &s.B);
+
+    if (st == SPS_OK)
+        st = sps_block_random(s.B, 1);
+    for (int i = 0; i < 2 && st == SPS_OK; i++) {
+        st = sps_block_create(b->ctx, b->A->nrow, k, &s.X);    /* zero guess */
+        if (st == SPS_OK)
+            st = run(&s, when[i]);
+        sps_block_destroy(&s.X);
+    }
+    *wrong += st == SPS_OK && s.r.stop <= 0;
+    sps_block_destroy(&s.B);
+    return st;
+}
+
+sps_status bench_solves(bench *b, int *wrong)
+{
+    char list[200], *name, *rest;
+    sps_status st = SPS_OK;
+
+    printf("\nsolve: %s, %lld rows, %lld nonzeros, %s, rtol %.0e; %s, copy "
+           "%.1f GB/s\nseconds; ms: of an iteration; floor: times its byte "
+           "floor\n\n"
+           "| solver   |    k | run   | iter. | products |  set-up  |   loop   "
+           "|  verify  |    ms    | floor  |  spmm   | precond |  gram   |  "
+           "small  | resid.  | backw.  | ended with | kernel |\n"
+           "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+           "---|---|\n", b->title, (long long)b->A->nrow, (long long)b->A->nnz,
+           b->precond, b->rtol, b->device, b->bandwidth / 1e9);
+    for (int i = 0; i < b->widths && st == SPS_OK; i++) {
+        snprintf(list, sizeof list, "%s", b->solver);
+        for (name = strtok_r(list, ",", &rest); name && st == SPS_OK;
+             name = strtok_r(NULL, ",", &rest))
+            st = one(b, name, b->k[i], wrong);
+    }
+    return st;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bench_trial.h - one operation at one width and precision, and the results of
+ * each kernel for it.
+ *
+ *     spmm   out = A in          in: ncol x k, out: nrow x k
+ *     sddmm  out_p = in_i . other_j   in: nrow x k, other: ncol x k, out: nnz
+ *
+ * in and other are uniform in [-1/2, 1/2), Philox streams of seeds 1 and 2,
+ * rounded to the precision. */
+#ifndef BENCH_TRIAL_H
+#define BENCH_TRIAL_H
+
+#include "tools/bench/bench.h"
+
+#include "block/block.h"
+#include "operator/operator.h"
+#include "plan/planner.h"
+
+typedef struct bench_trial {
+    bench *b;
+    sps_context *ctx;
+    sps_problem p;                /* the request as of an operator */
+    bool sddmm;
+    sps_plan *plan;               /* of the present kernel */
+    void *values;                 /* a copy of A's, on the device */
+    void *recording;              /* NULL: direct runs */
+    sps_block *in, *other, *out;
+    /* checks (bench_check.c) */
+    sps_block *right;             /* the reference's result */
+    sps_block *weight;            /* spmm of doubles: 1 / bound of each row */
+    float *host[2];               /* floats: reference and result */
+    double *sum;                  /* of each row: sum |a| / 2 */
+    double roundoff;              /* for which weight was computed, < 0: none */
+} bench_trial;
+
+/* Times and check of one kernel. */
+typedef struct bench_row {
+    const sps_kernel *kernel;
+    char detail[48];
+    bench_times t;
+    double plan;                  /* seconds to create the plan */
+    double refresh;               /* to update it with new values on the
+                                     device */
+    double megabytes;             /* memory of the plan */
+    double aside;                 /* seconds of the vendor's kernel with
+                                     column-major blocks */
+    double predicted;             /* seconds */
+    bool bids;                    /* reproducible and in full precision, so that
+                                     auto may choose it */
+    bool pinned;                  /* does not fit, except when selected by
+                                     name */
+    bool chosen;                  /* the lowest prediction among those that auto
+                                     may choose */
+    bool wrong;
+    bool plain;                   /* could not be captured */
+} bench_row;
+
+enum { BENCH_ROWS = 64, BENCH_REPEATS = 20 };
+
+/* The operator that provides the matrix in this precision; created once. */
+sps_status bench_operator(bench *b, bool single, sps_operator **op_p);
+
+sps_status bench_trial_open(bench *b, const bench_run *what, int k,
+                            bench_trial *t);
+void bench_trial_close(bench_trial *t);
+/* One run of t->plan, or one replay. */
+sps_status bench_trial_run(void *trial);
+/* The next kernel of this operation that was requested, from number *i on;
+ * NULL: no more. */
+const sps_kernel *bench_next_kernel(const bench_trial *t, int *i);
+/* Plans, checks and times row->kernel; *done is false if it does not fit. */
+sps_status bench_measure(bench_trial *t, bench_row *row, bool *done);
+/* Marks the choice of "auto": the lowest prediction that can be planned. */
+void bench_mark_auto(bench_row *rows, int count);
+/* Bytes that must be moved at least: A as stored, each block once. */
+double bench_floor(const bench_trial *t);
+
+/* bench_check.c.  Computes the reference and checks it on the host. */
+sps_status bench_reference(bench_trial *t);
+/* Compares the result of t->plan with the reference; roundoff: that which the
+ * kernel declares. */
+sps_status bench_check(bench_trial *t, double roundoff, bool *wrong);
+void bench_check_close(bench_trial *t);
+
+/* bench_table.c */
+typedef struct bench_table bench_table;
+
+bench_table *bench_table_open(bench *b, const bench_run *what);
+void bench_table_rows(bench_table *table, const bench_trial *t,
+                      bench_row *rows, int count, int *wrong);
+/* Prints the means over the widths and the time lost by the choices of auto;
+ * frees the table. */
+void bench_table_close(bench_table *table);
+
+#endif

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spbench.c - measures kernels, block operations and whole solves on a
+ * generated system or one from a file, and checks the results. */
+#include "tools/bench/bench.h"
+#include "tools/generator/gen.h"
+#include "tools/generator/words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WRONG = 1, USAGE = 2, INPUT = 3, MEMORY = 5, GPU = 6, OUTPUT = 7,
+       BUG = 70 };
+
+typedef struct job {
+    bench b;
+    gen_spec spec;
+    bool generated, solve, blocks, cliff;
+    const char *op, *precision;   /* of the single run without -run */
+    const char *widths;
+    const char *file, *command;
+    sps_place place;
+    int ordinal, threads;
+} job;
+
+static int fail(int code, const char *what, const char *detail)
+{
+    fprintf(stderr, "spbench: %s%s\n", what, detail);
+    return code;
+}
+
+static void help(void)
+{
+    printf("usage: spbench SYSTEM|-A FILE [options]\n"
+           "       spbench -blocks [options]\n"
+           "Times every kernel that fits, or whole solves, and checks the "
+           "results.\n\n%s\n"
+           "  -A FILE         a Matrix Market file instead; -perturb changes "
+           "its values too\n"
+           "  -solve          whole solves instead of kernels\n"
+           "  -blocks         block operations instead; no system\n"
+           "  -n N            rows of -blocks (4000000 on a GPU, 400000)\n"
+           "  -k LIST         widths, as 1,4,16 (1,4,8,16,32,64; -solve 16)\n"
+           "  -op spmm|sddmm  which kernels (spmm)\n"
+           "  -precision double|single   of matrix and blocks (double)\n"
+           "  -run OP:PRECISION:LIST     the three at once; can be repeated\n"
+           "  -kernel NAME    this kernel alone\n"
+           "  -low            also kernels that drop bits of the values\n"
+           "  -all            also kernels that refuse because they would "
+           "not pay\n"
+           "  -replay         runs recorded and replayed (CUDA graphs)\n"
+           "  -cliff          time(n + 1) / time(n) for n = 4 .. 64\n"
+           "  -tsv FILE       appends a line for each row\n"
+           "  -solver LIST    methods (block_cg,cg); with NAME:mixed, NAME:double\n"
+           "                  in that precision\n"
+           "  -precond NAME   jacobi\n"
+           "  -degree N       of chebyshev (as spsolve's)\n"
+           "  -rtol X         1e-8\n"
+           "  -max-iterations N   20000 (-maxit)\n"
+           "  -max-seconds S  of each solve, no limit (-maxtime)\n"
+           "  -seconds S      of sampling for each measurement (0.2)\n"
+           "  -cold           also with the caches flushed before each run\n"
+           "  -once           one run of each measurement, for a profiler\n"
+           "  -device auto|cpu|cuda[:N]\n"
+           "  -threads N      of the host\n"
+           "  -version -help\n\n"
+           "floor%%: bytes that must move (A in its precision and int32, X "
+           "and Y once) over copy\nbandwidth of the same run, as a share of "
+           "the time; ratio: the best cuSPARSE time,\ncolumn-major blocks "
+           "included, over this one's; runs: the plan's time in runs; auto:\n"
+           "what operators choose by default; named: serves by name only.\n"
+           "Exit codes: 0 all right, 1 a wrong result, no convergence, or a "
+           "cliff, 2 usage,\n3 input, 5 memory, 6 GPU, 7 output, 70 internal."
+           "\n",
+           gen_help());
+}
+
+/* ---------------------------------------------------------------- options */
+
+static bool widths(const char *text, int k[BENCH_WIDTHS], int *count)
+{
+    char *end;
+
+    *count = 0;
+    do {
+        long width = strtol(text, &end, 10);
+
+        if (end == text || width < 1 || width > 1024 ||
+            *count == BENCH_WIDTHS)
+            return false;
+        k[(*count)++] = (int)width;
+        text = end + 1;
+    } while (*end == ',');
+    return !*end;
+}
+
+/* Adds one run of kernels from its words; NULL: the default. */
+static bool add_run(bench *b, const char *op, const char *precision,
+                    const char *list)
+{
+    bench_run *run = &b->run[b->runs];
+
+    if (b->runs == BENCH_RUNS ||
+        (op && strcmp(op, "spmm") && strcmp(op, "sddmm")) ||
+        (precision && strcmp(precision, "double") &&
+         strcmp(precision, "single")))
+        return false;
+    run->sddmm = op && !strcmp(op, "sddmm");
+    run->single = precision && !strcmp(precision, "single");
+    b->runs++;
+    return widths(list ? list : "1,4,8,16,32,64", run->k, &run->widths);
+}
+
+/* OP:PRECISION:LIST */
+static bool read_run(bench *b, const char *text)
+{
+    char word[200], *precision, *list;
+
+    snprintf(word, sizeof word, "%s", text);
+    precision = strchr(word, ':');
+    list = precision ? strchr(precision + 1, ':') : NULL;
+    if (!list)
+        return false;
+    *precision = *list = 0;
+    return add_run(b, word, precision + 1, list + 1);
+}
+
+static bool device(const char *text, job *j)
+{
+    char *end;
+
+    if (!strcmp(text, "auto") || !strcmp(text, "cpu")) {
+        j->place = *text == 'a' ? SPS_AUTO : SPS_HOST;
+        return true;
+    }
+    if (strncmp(text, "cuda", 4) || (text[4] && text[4] != ':'))
+        return false;
+    j->place = SPS_CUDA;
+    j->ordinal = text[4] ? (int)strtol(text + 5, &end, 10) : 0;
+    return !text[4] || (end != text + 5 && !*end && j->ordinal >= 0);
+}
+
+static bool real(const char *text, double low, double *p)
+{
+    char *end;
+
+    *p = strtod(text, &end);
+    return end != text && !*end && *p >= low && *p <= 1e18;
+}
+
+/* Options with a value: returns the 2 words used, 0 if unknown, -1 if
+ * invalid. */
+static int value_option(job *j, const char *name, const char *value)
+{
+    bench *b = &j->b;
+    const struct { const char *name; const char **p; } texts[] = {
+        {"-A", &j->file},           {"-op", &j->op},
+        {"-kernel", &b->kernel},    {"-solver", &b->solver},
+        {"-precond", &b->precond},  {"-precision", &j->precision},
+        {"-k", &j->widths},         {"-tsv", &b->tsv},
+    };
+    const struct { const char *name; double least; } numbers[] = {
+        {"-n", 1}, {"-rtol", 0}, {"-max-iterations", 1}, {"-seconds", 0},
+        {"-threads", 1}, {"-max-seconds", 0}, {"-degree", 1},
+    };
+    double x;
+
+    if (!strcmp(name, "-maxit"))
+        name = "-max-iterations";
+    if (!strcmp(name, "-maxtime"))
+        name = "-max-seconds";
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!strcmp(name, texts[i].name))
+            return value ? (*texts[i].p = value, 2) : -1;
+    if (!strcmp(name, "-run"))
+        return value && read_run(b, value) ? 2 : -1;
+    if (!strcmp(name, "-device"))
+        return value && device(value, j) ? 2 : -1;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (strcmp(name, numbers[i].name))
+            continue;
+        if (!value || !real(value, numbers[i].least, &x))
+            return -1;
+        switch (i) {
+        case 0: b->n = (int64_t)x; break;
+        case 1: b->rtol = x; break;
+        case 2: b->maxit = x < 1e9 ? (int)x : 1000000000; break;
+        case 3: b->seconds = x; break;
+        case 4: j->threads = x < 1024 ? (int)x : 1024; break;
+        case 5: b->maxtime = x; break;
+        default: b->degree = x < 1e6 ? (int)x : 1000000; break;
+        }
+        return 2;
+    }
+    return 0;
+}
+
+static int flag(job *j, const char *name)
+{
+    const struct { const char *name; bool *p; } flags[] = {
+        {"-solve", &j->solve},   {"-blocks", &j->blocks},
+        {"-cliff", &j->cliff},   {"-cold", &j->b.cold},
+        {"-low", &j->b.low},     {"-replay", &j->b.replay},
+        {"-all", &j->b.all},     {"-once", &j->b.once},
+    };
+
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (!strcmp(name, flags[i].name))
+            return *flags[i].p = true, 1;
+    return 0;
+}
+
+/* 0, or -1 with an error text. */
+static int read_words(job *j, int argc, char **argv, char error[160])
+{
+    for (int i = 1, taken; i < argc; i += taken) {
+        *error = 0;
+        taken = gen_parse(&j->spec, argc - i, argv + i, error);
+        j->generated |= taken > 0;
+        if (!taken)
+            taken = gen_option(&j->spec, argc - i, argv + i, error);
+        if (!taken)
+            taken = flag(j, argv[i]);
+        if (!taken)
+            taken = value_option(j, argv[i], i + 1 < argc ? argv[i + 1]
+                                                          : NULL);
+        if (taken > 0)
+            continue;
+        if (!*error)
+            snprintf(error, 160, "%s %.60s", taken < 0 ? "bad or no value for"
+                                                       : "unknown word",
+                     argv[i]);
+        return -1;
+    }
+    if (j->blocks + j->generated + (j->file != NULL) != 1) {
+        snprintf(error, 160, "name one system, or -A FILE, or -blocks");
+        return -1;
+    }
+    if ((j->blocks || j->solve) &&
+        (j->b.tsv || (j->precision && strcmp(j->precision, "double")))) {
+        snprintf(error, 160, "-tsv and -precision single are for kernels");
+        return -1;
+    }
+    if (!j->b.runs && !add_run(&j->b, j->op, j->precision, j->widths)) {
+        snprintf(error, 160, "-op is spmm or sddmm, -precision double or "
+                 "single, -k a list of 1 to 1024");
+        return -1;
+    }
+    widths(j->widths ? j->widths : j->solve && !j->blocks ? "16" :
+           "1,4,8,16,32,64", j->b.k, &j->b.widths);
+    return 0;
+}
+
+/* ----------------------------------------------------------------- system */
+
+static int code_of(sps_status st)
+{
+    switch (st) {
+    case SPS_OK: return 0;
+    case SPS_EINVAL: case SPS_EUNFIT: return USAGE;
+    case SPS_EPARSE: case SPS_EIO: case SPS_EMATRIX: return INPUT;
+    case SPS_ENOMEM: case SPS_EDEVMEM: return MEMORY;
+    case SPS_EDEVICE: case SPS_EABSENT: return GPU;
+    default: return BUG;
+    }
+}
+
+static int generate(job *j)
+{
+    char error[160];
+    gen g;
+    sps_status st;
+
+    if (!gen_open(&j->spec, &g, error))
+        return fail(strncmp(error, "out of memory", 13) ? USAGE : MEMORY,
+                    error, "");
+    st = sps_csr_create(j->b.ctx, g.rows, g.rows, g.nnz, SPS_F64, &j->b.A);
+    if (st == SPS_OK) {
+        gen_fill(&g, j->b.A->rowptr, j->b.A->col, j->b.A->val);
+        j->b.A->props = SPS_SORTED;
+        if (g.symmetric)
+            j->b.A->props |= SPS_SYMMETRIC;
+    }
+    gen_close(&g);
+    return st == SPS_OK ? 0 : fail(code_of(st),
+                                   sps_context_error(j->b.ctx), "");
+}
+
+/* Multiplies the values of a file by random numbers, so that pattern files get
+ * different values: factors in [3/4, 5/4), the same for (i, j) and (j, i). */
+static void perturb(uint64_t seed, sps_csr *A)
+{
+    double *val = A->val;
+
+#pragma omp parallel for schedule(dynamic, 1024)
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            const int64_t c = A->col[p];
+            const int64_t low = i < c ? i : c, high = i < c ? c : i;
+
+            val[p] *= 1 + gen_uniform(seed, (uint64_t)low << 32 |
+                                      (uint64_t)high, 0) / 4;
+        }
+}
+
+static int open_system(job *j)
+{
+    sps_status st;
+
+    if (j->generated)
+        return generate(j);
+    st = sps_csr_read(j->b.ctx, j->file, NULL, NULL, &j->b.A);
+    if (st == SPS_OK)
+        st = sps_csr_check(j->b.ctx, j->b.A);
+    if (st == SPS_OK && j->spec.perturb)
+        perturb(j->spec.perturb_seed, j->b.A);
+    return st == SPS_OK ? 0 : fail(code_of(st),
+                                   sps_context_error(j->b.ctx), "");
+}
+
+static int measure(job *j)
+{
+    int wrong = 0;
+    sps_status st = bench_open(&j->b);
+
+    if (st == SPS_OK)
+        st = j->blocks ? bench_blocks(&j->b, &wrong)
+             : j->solve ? bench_solves(&j->b, &wrong)
+             : j->cliff ? bench_cliffs(&j->b, &wrong)
+                        : bench_kernels(&j->b, &wrong);
+    bench_close(&j->b);
+    if (st != SPS_OK)
+        return fail(code_of(st), *sps_context_error(j->b.ctx)
+                    ? sps_context_error(j->b.ctx) : sps_status_string(st), "");
+    return wrong ? WRONG : 0;
+}
+
+/* Whether the kernel named by -kernel exists. */
+static int find_kernel(const job *j)
+{
+    const bool gpu = j->b.place == SPS_CUDA;
+    const char *name;
+
+    if (!j->b.kernel)
+        return 0;
+    for (int i = 0; (name = sps_list(j->b.ctx, gpu ? "kernel.cuda" :
+                                     "kernel.cpu", i)); i++)
+        if (!strcmp(name, j->b.kernel))
+            return 0;
+    for (int i = 0; (name = sps_list(NULL, gpu ? "kernel.cpu" :
+                                     "kernel.cuda", i)); i++)
+        if (!strcmp(name, j->b.kernel))
+            return fail(USAGE, j->b.kernel, gpu ? ": runs on the host" :
+                                                  ": runs on a GPU");
+    return fail(USAGE, j->b.kernel, ": no kernel of that name");
+}
+
+/* Whether the file of -tsv can be opened for appending. */
+static int try_tsv(const char *name)
+{
+    FILE *f = name ? fopen(name, "a") : NULL;
+
+    if (name && !f)
+        return fail(OUTPUT, name, " cannot be written");
+    if (f)
+        fclose(f);
+    return 0;
+}
+
+static int run(job *j)
+{
+    sps_context_options where;
+    sps_context_info info = {.struct_size = sizeof info};
+    const char *why = "";
+    sps_status st;
+    int code = 0;
+
+    sps_context_options_default(&where);
+    where.place = j->place;
+    where.device = j->ordinal;
+    where.threads = j->threads;
+    /* For kernels alone the vendor may use all of its algorithms. */
+    where.reproducible = j->solve || j->blocks;
+    st = sps_context_create(&where, &j->b.ctx, &why);
+    if (st != SPS_OK)
+        return fail(code_of(st), why, "");
+    sps_context_information(j->b.ctx, &info);
+    j->b.place = info.place;
+    j->b.device = info.device;
+    code = find_kernel(j);
+    if (!code)
+        code = try_tsv(j->b.tsv);
+    if (!code && !j->blocks)
+        code = open_system(j);
+    if (!code)
+        code = measure(j);
+    sps_csr_destroy(j->b.ctx, &j->b.A);
+    sps_context_destroy(&j->b.ctx);
+    return code;
+}
+
+/* The arguments that define the system, for headings. */
+static void make_title(const job *j, int argc, char **argv, char title[200])
+{
+    size_t at = 0;
+
+    if (j->file)
+        at = (size_t)snprintf(title, 200, "%.190s", j->file);
+    for (int i = 1, taken; !j->file && i < argc; i += taken) {
+        char error[160];
+        gen_spec spec;
+
+        taken = gen_parse(&spec, argc - i, argv + i, error);
+        if (taken <= 0)
+            taken = gen_option(&spec, argc - i, argv + i, error);
+        for (int q = 0; q < taken && at < 190; q++)
+            at += (size_t)snprintf(title + at, 200 - at, "%s%s",
+                                   at ? " " : "", argv[i + q]);
+        taken = taken > 0 ? taken : 1;
+    }
+}
+
+static int serve(int argc, char **argv)
+{
+    job j = {.b = {.solver = "block_cg,cg", .precond = "jacobi",
+                   .rtol = 1e-8, .maxit = 20000, .seconds = 0.2}};
+    char error[160] = "", title[200] = "";
+
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "-help"))
+            return help(), 0;
+        if (!strcmp(argv[i], "-version"))
+            return printf("spbench %s\n", sps_version()), 0;
+    }
+    gen_default(&j.spec);
+    if (read_words(&j, argc, argv, error))
+        return fail(USAGE, error, " (see spbench -help)");
+    make_title(&j, argc, argv, title);
+    j.b.title = title;
+    return run(&j);
+}
+
+int main(int argc, char **argv)
+{
+    int code;
+
+    argv = words_plain(&argc, argv);
+    if (!argv)
+        return fail(MEMORY, "out of memory", "");
+    code = serve(argc, argv);
+    free(argv);
+    return code;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cli_table.c - the options of the command: the library's, taken from its table
+ * by sps_option_information, and those that only a command has, such as files
+ * and output.  A new option of the command is a row here and a member of
+ * cli_values; a new option of the library needs nothing here. */
+#include "tools/command/cli.h"
+
+#include <string.h>
+
+#define PROBLEM "Problem"
+#define EIGEN "Eigenvalues"
+#define MACHINE "Machine"
+#define OUTPUT "Output"
+#define OTHER "Other"
+
+#define ROW(name_, member, kind_, ...)                                         \
+    {.name = name_, .offset = offsetof(cli_values, member),                    \
+     .kind = CLI_##kind_, __VA_ARGS__}
+
+static const cli_option own[] = {
+    ROW("A", A, FILE, .arg = "FILE", .section = PROBLEM,
+        .stream = CLI_INPUT,
+        .help = "the matrix: Matrix Market coordinate or array file, plain "
+                "or gzip; - is standard input"),
+    ROW("B", B, FILE, .arg = "FILE", .section = PROBLEM,
+        .stream = CLI_INPUT,
+        .help = "right-hand sides, one per column, array or coordinate "
+                "file; without it they are drawn from the seed, uniform in "
+                "[-1/2, 1/2)"),
+    ROW("nrhs", nrhs, INT, .arg = "K", .standard = "1", .min = 1, .max = 1024,
+        .section = PROBLEM,
+        .help = "number of right-hand sides to draw when there is no -B"),
+    ROW("x0", x0, FILE, .arg = "FILE", .section = PROBLEM,
+        .stream = CLI_INPUT,
+        .help = "initial guess, the shape of X; zero without it"),
+    ROW("nullspace_basis", nullspace_basis, FILE, .arg = "FILE",
+        .section = PROBLEM, .stream = CLI_INPUT,
+        .help = "the null space is spanned by the columns of this array "
+                "file; -nullspace FILE says the same"),
+    ROW("coords", coords, FILE, .arg = "FILE", .section = PROBLEM,
+        .stream = CLI_INPUT,
+        .help = "where the nodes are, for -reorder morton: an array file of "
+                "a row of 1 to 3 coordinates for each node, whose unknowns "
+                "stand side by side in A"),
+    ROW("laplacian", laplacian, FLAG, .section = PROBLEM,
+        .help = "A is the adjacency matrix of a graph, with weights of 0 or "
+                "more: work on its Laplacian D - W, direction and "
+                "self-loops dropped"),
+    ROW("rigid_body", rigid_body, FILE, .arg = "COORDS", .section = PROBLEM,
+        .stream = CLI_INPUT,
+        .help = "the null space is that of an unsupported structure: its "
+                "rigid motions, from an array file of a row of 2 or 3 "
+                "coordinates for each node; the unknowns of a node stand "
+                "side by side in A"),
+    ROW("lenient", lenient, FLAG, .section = PROBLEM,
+        .help = "accept a symmetric file with entries in both triangles "
+                "when they agree"),
+    ROW("strict", strict, FLAG, .section = PROBLEM,
+        .help = "refuse duplicate entries, which are summed otherwise"),
+    ROW("allow_nonfinite", allow_nonfinite, FLAG, .section = PROBLEM,
+        .help = "read NaN and infinity as they stand"),
+    ROW("max_bytes", max_bytes, SIZE, .arg = "BYTES", .standard = "0",
+        .aliases = "maxmem", .section = PROBLEM,
+        .help = "refuse an input that needs more memory than this (K, M, G "
+                "or T may follow the number); 0 refuses what the machine "
+                "has not, and what takes more than 1 GB and more than a "
+                "thousand times the bytes of its text"),
+    ROW("eigs", eigs, INT, .arg = "K", .min = 1, .max = 1024, .section = EIGEN,
+        .help = "find K eigenpairs of A x = lambda M x instead of solving A "
+                "X = B; of each the report tells the error bound (+-), the "
+                "residual ||A x - lambda M x|| in units of |lambda| ||M "
+                "x||, and the backward error, in those of (||A|| + |lambda| "
+                "||M||) ||x||; -o writes the eigenvectors, -x0 may hold "
+                "guesses of them"),
+    ROW("M", mass, FILE, .arg = "FILE", .aliases = "mass", .section = EIGEN,
+        .stream = CLI_INPUT,
+        .help = "the mass matrix, symmetric positive definite; the identity "
+                "without it"),
+    ROW("Y", constraints, FILE, .arg = "FILE", .aliases = "constraints",
+        .section = EIGEN, .stream = CLI_INPUT,
+        .help = "vectors that the eigenvectors are to be M-orthogonal to"),
+    ROW("device", device, TEXT, .arg = "WHERE", .standard = "auto",
+        .choices = "auto cpu cuda", .section = MACHINE,
+        .help = "auto (a GPU when there is one, and the host for systems "
+                "that it is predicted to solve before a GPU has started), "
+                "cpu, cuda, or cuda:N for the GPU of that number"),
+    ROW("threads", threads, INT, .arg = "N", .standard = "0", .min = 0,
+        .max = 4096, .section = MACHINE,
+        .help = "host threads; 0 means every core this process may use"),
+    ROW("seed", seed, NATURAL, .arg = "N", .standard = "1", .section = MACHINE,
+        .help = "of every random number; the same seed gives the same "
+                "numbers on every machine"),
+    ROW("o", out, FILE, .arg = "FILE", .section = OUTPUT,
+        .stream = CLI_OUTPUT,
+        .help = "write X as Matrix Market array file; .gz compresses, - is "
+                "standard output"),
+    ROW("json", json, FILE, .arg = "FILE", .section = OUTPUT,
+        .stream = CLI_OUTPUT,
+        .help = "write the report as JSON; - is standard output, and the "
+                "text report goes to standard error then"),
+    ROW("monitor", monitor, OPTIONAL, .arg = "=FILE", .section = OUTPUT,
+        .stream = CLI_OUTPUT,
+        .help = "write the residuals of every iteration as a table to the "
+                "file, or to standard error"),
+    ROW("plot", plot, FILE, .arg = "FILE.svg", .section = OUTPUT,
+        .stream = CLI_OUTPUT,
+        .help = "draw the history of the residuals: worst, median and best "
+                "column, or with -eigs each pair"),
+    ROW("explain", explain, FLAG, .section = OUTPUT,
+        .help = "print which kernels bid for the matrix, and why the winner "
+                "won"),
+    ROW("dry_run", dry_run, FLAG, .section = OUTPUT,
+        .help = "read and set up but do not solve; print the memory that a "
+                "run will take, and the bids"),
+    ROW("quiet", quiet, FLAG, .section = OUTPUT,
+        .help = "no report and no progress line; errors are still told"),
+    ROW("config", config, FILE, .arg = "FILE", .section = OTHER,
+        .help = "read options from lines of the form name = value; the "
+                "command line wins"),
+    ROW("list", list, FLAG, .section = OTHER,
+        .help = "list solvers, preconditioners and kernels of this machine"),
+    ROW("version", version, FLAG, .aliases = "V", .section = OTHER,
+        .help = "print version, device and state of the CUDA module"),
+    ROW("help", help, OPTIONAL, .arg = "=WHAT", .choices = "man completion",
+        .aliases = "h", .section = OTHER,
+        .help = "print this text; -help=man prints the manual page, "
+                "-help=completion the completion for bash"),
+};
+enum { OWN = sizeof own / sizeof *own };
+
+static cli_option table[CLI_MOST];
+static int count;
+
+static void add(cli_option o)
+{
+    if (count == CLI_MOST) return;
+    o.number = count;
+    table[count++] = o;
+}
+
+static cli_option of_library(const sps_option_info *info)
+{
+    static const cli_kind kinds[] = {CLI_CHOICE, CLI_TEXT, CLI_FILE, CLI_REAL,
+                                     CLI_INT, CLI_FLAG};
+
+    return (cli_option){
+        .name = info->name, .aliases = info->aliases, .library = true,
+        .arg = *info->argument ? info->argument : NULL,
+        .standard = *info->default_value ? info->default_value : NULL,
+        .kind = kinds[info->type], .min = info->low, .max = info->high,
+        .choices = *info->words ? info->words : NULL, .unit = info->unit,
+        .section = info->group, .readers = info->readers, .help = info->help,
+    };
+}
+
+/* Adds all options under this heading, the command's first, unless they are
+ * there already. */
+static void add_section(const char *section)
+{
+    sps_option_info info = {.struct_size = sizeof info};
+    const char *name;
+
+    for (int i = 0; i < count; i++)
+        if (strcmp(table[i].section, section) == 0) return;
+    for (int i = 0; i < OWN; i++)
+        if (strcmp(own[i].section, section) == 0) add(own[i]);
+    for (int i = 0; (name = sps_list(NULL, "option", i)); i++)
+        if (sps_option_information(NULL, name, &info) == SPS_OK &&
+            strcmp(info.group, section) == 0)
+            add(of_library(&info));
+}
+
+static void build(void)
+{
+    sps_option_info info = {.struct_size = sizeof info};
+    const char *name;
+
+    for (int i = 0; (name = sps_list(NULL, "option", i)); i++)
+        if (sps_option_information(NULL, name, &info) == SPS_OK)
+            add_section(info.group);
+    for (int i = 0; i < OWN; i++) add_section(own[i].section);
+}
+
+const cli_option *cli_row(int i)
+{
+    if (count == 0) build();
+    return i >= 0 && i < count ? &table[i] : NULL;
+}
+
+/* Whether name, of `length` letters, is the word; '-' and '_' are equal. */
+static bool same(const char *word, size_t word_length, const char *name,
+                 size_t length)
+{
+    if (word_length != length) return false;
+    for (size_t i = 0; i < length; i++)
+        if (word[i] != name[i] && !(strchr("-_", word[i]) &&
+                                    strchr("-_", name[i])))
+            return false;
+    return true;
+}
+
+const cli_option *cli_find(const char *name, size_t length)
+{
+    sps_option_info info = {.struct_size = sizeof info};
+    const cli_option *o;
+    char word[64];
+
+    for (int i = 0; (o = cli_row(i)); i++) {
+        const char *alias = o->aliases ? o->aliases : "";
+
+        if (same(o->name, strlen(o->name), name, length)) return o;
+        for (size_t used; *alias; alias += used + (alias[used] == ' ')) {
+            used = strcspn(alias, " ");
+            if (same(alias, used, name, length)) return o;
+        }
+    }
+    /* Old names that the library accepts but does not list. */
+    snprintf(word, sizeof word, "%.*s", (int)length, name);
+    if (length >= sizeof word || sps_option_information(NULL, word, &info))
+        return NULL;
+    return cli_find(info.name, strlen(info.name));
+}
+
+const char *cli_dashed(const char *name, char *text, size_t size)
+{
+    snprintf(text, size, "-%s", name);
+    for (char *p = text; *p; p++)
+        if (*p == '_') *p = '-';
+    return text;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* job.c - the steps of a run: context, set-up, solve (reading: job_read.c).
+ * Each returns an exit code; the first that is not 0 ends the run.  This file
+ * alone turns codes of the library into exit codes. */
+#include "io/number/nearest.h"
+#include "tools/command/job.h"
+
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int job_fail(job *j, int code, const char *status, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(j->message, sizeof j->message, format, list);
+    va_end(list);
+    j->status = status;
+    j->exit_code = code;
+    return code;
+}
+
+/* The exit code of a failure of the library; reading: it occurred while a file
+ * named by the user was read. */
+static int exit_of_status(sps_status st, bool reading)
+{
+    switch (st) {
+    case SPS_OK: return EXIT_CONVERGED;
+    case SPS_EINVAL:
+    case SPS_EUNFIT: return EXIT_USAGE;
+    case SPS_EABSENT: return reading ? EXIT_INPUT : EXIT_USAGE;
+    case SPS_ESHAPE:
+    case SPS_EMATRIX:
+    case SPS_EPARSE: return EXIT_INPUT;
+    case SPS_EIO: return reading ? EXIT_INPUT : EXIT_OUTPUT;
+    case SPS_ENOMEM:
+    case SPS_EDEVMEM: return EXIT_MEMORY;
+    case SPS_EDEVICE: return EXIT_GPU;
+    case SPS_EUSER:
+    case SPS_EPEER:
+    case SPS_EBUG: break;
+    }
+    return EXIT_BUG;
+}
+
+/* The exit code of a solve that ran. */
+static int exit_of_stop(sps_stop stop)
+{
+    switch (stop) {
+    case SPS_STOP_CONVERGED:
+    case SPS_STOP_CONVERGED_LEAST_SQUARES: return EXIT_CONVERGED;
+    case SPS_STOP_LEAST_SQUARES:
+    case SPS_STOP_MAX_ITERATIONS:
+    case SPS_STOP_MAX_TIME:
+    case SPS_STOP_MISSED:
+    case SPS_STOP_ROUNDING:
+    case SPS_STOP_STAGNATED: return EXIT_NOT_CONVERGED;
+    case SPS_STOP_BREAKDOWN:
+    case SPS_STOP_INDEFINITE:
+    case SPS_STOP_NOT_FINITE:
+    case SPS_STOP_SINGULAR:
+    case SPS_STOP_MASS_INDEFINITE:
+    case SPS_STOP_PRECOND_INDEFINITE: return EXIT_BREAKDOWN;
+    case SPS_STOP_INTERRUPTED:
+        return 128 + (signals_caught() ? signals_caught() : SIGINT);
+    case SPS_STOP_RUNNING: break;
+    }
+    return EXIT_BUG;
+}
+
+static const char *name_of_exit(int code)
+{
+    switch (code) {
+    case EXIT_USAGE: return "usage";
+    case EXIT_INPUT: return "bad_input";
+    case EXIT_MEMORY: return "out_of_memory";
+    case EXIT_GPU: return "gpu_failure";
+    case EXIT_OUTPUT: return "output_failed";
+    }
+    return "internal_error";
+}
+
+int job_late(job *j)
+{
+    return job_fail(j, EXIT_NOT_CONVERGED, "max_time", "time limit reached "
+                    "while reading: there is no iterate yet");
+}
+
+int job_failed(job *j, sps_status st, bool reading)
+{
+    int code = exit_of_status(st, reading);
+    const char *text = sps_context_error(j->ctx);
+
+    if (signals_late() && reading) return job_late(j);
+    if (signals_caught() && reading)
+        return job_fail(j, 128 + signals_caught(), "interrupted",
+                    "interrupted while reading: there is no iterate yet");
+    return job_fail(j, code,
+                    st == SPS_EUNFIT ? "unfit" : name_of_exit(code), "%s",
+                    *text ? text : sps_status_string(st));
+}
+
+size_t job_resident(void)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    char text[128] = "", *second = NULL;
+
+    if (!f) return 0;
+    if (fgets(text, sizeof text, f)) second = strchr(text, ' ');
+    fclose(f);
+    return second ? (size_t)strtoull(second, NULL, 10) *
+                        (size_t)sysconf(_SC_PAGESIZE)
+                  : 0;
+}
+
+static int known_kernel(job *j)
+{
+    const bool gpu = j->info.place == SPS_CUDA;
+    const char *kind = gpu ? "kernel.cuda" : "kernel.cpu";
+    const char *other = gpu ? "kernel.cpu" : "kernel.cuda";
+    const char *asked = j->opt.settings.kernel, *name, *near = NULL;
+    int limit = INT_MAX;
+
+    if (strcmp(asked, "auto") == 0) return 0;
+    if (strcmp(asked, "measure") == 0) return 0;
+    for (int i = 0; (name = sps_list(j->ctx, kind, i)); i++) {
+        if (strncmp(name, "sddmm.", 6) == 0) continue;   /* no product A X */
+        if (strcmp(name, asked) == 0) return 0;
+        if (spsi_nearer(asked, name, &limit)) near = name;
+    }
+    for (int i = 0; (name = sps_list(NULL, other, i)); i++)
+        if (strcmp(name, asked) == 0)
+            return job_fail(j, EXIT_USAGE, "usage", "-kernel: %s runs on %s, "
+                        "and the device is %s", name, gpu ? "the host"
+                        : "a GPU", gpu ? "a GPU" : "the host");
+    return job_fail(j, EXIT_USAGE, "usage",
+                "-kernel: unknown name '%s'%s%s%s; '" CLI_PROGRAM " -list' has all",
+                asked, near ? "; did you mean " : "",
+                near ? near : "", near ? "?" : "");
+}
+
+int job_context(job *j)
+{
+    sps_context_options co;
+    const char *error = NULL;
+    sps_status st;
+
+    sps_context_options_default(&co);
+    co.place = place_choose(j);
+    co.device = j->opt.ordinal;
+    co.threads = j->opt.threads;
+    co.seed = j->opt.seed;
+    st = sps_context_create(&co, &j->ctx, &error);
+    if (st != SPS_OK) {
+        int code = st == SPS_EABSENT ? EXIT_GPU : exit_of_status(st, false);
+        return job_fail(j, code, name_of_exit(code), "%s",
+                    error ? error : sps_status_string(st));
+    }
+    signals_context(j->ctx);
+    j->info.struct_size = sizeof j->info;
+    st = sps_context_information(j->ctx, &j->info);
+    if (st != SPS_OK) return job_failed(j, st, false);
+    size_t now = job_resident();
+    j->base_bytes = now > j->info.host_bytes ? now - j->info.host_bytes : 0;
+    return known_kernel(j);
+}
+
+double job_seconds_left(const job *j)
+{
+    const double limit = j->opt.settings.max_seconds;
+
+    return limit > 0 ? fmax(1e-3, limit - (job_now() - j->start)) : 0;
+}
+
+/* The library's options as set by the user, with the blocks read for them. */
+static void solver_options(job *j, sps_options *o)
+{
+    const cli_values *v = &j->opt;
+
+    *o = v->settings;
+    if (j->basis) o->nullspace = "none";
+    if (v->laplacian && !strcmp(o->nullspace, "auto"))
+        o->nullspace = "components";     /* that is what was asked for */
+    o->max_seconds = job_seconds_left(j);
+    o->nullspace_basis = j->basis;
+    o->coords = j->coords;
+    o->monitor = progress_iteration;   /* also prints the line of SIGUSR1 */
+    o->monitor_data = &j->progress;
+}
+
+int job_set_up(job *j)
+{
+    double began = job_now();
+    sps_options o;
+    sps_status st;
+
+    progress_say(&j->progress, true, "setting up");
+    solver_options(j, &o);
+    if (j->opt.dry_run) {
+        o.max_iterations = 1;
+        o.monitor = NULL;
+    }
+    if (j->opt.eigs) {
+        st = eigen_set_up(j, &o);
+        j->sec_setup = job_now() - began;
+        return st == SPS_OK ? 0 : job_failed(j, st, false);
+    }
+    st = sps_operator_csr(j->ctx, j->A, j->k, &o, &j->op);
+    o.max_seconds = job_seconds_left(j);
+    if (st == SPS_OK)
+        st = sps_solver_create(j->op, NULL, j->k, &o, &j->solver);
+    if (st == SPS_OK && !j->opt.B)       /* random: made consistent */
+        st = sps_solver_project(j->solver, j->B);
+    j->sec_setup = job_now() - began;
+    return st == SPS_OK ? 0 : job_failed(j, st, false);
+}
+
+void job_warm_up(job *j)
+{
+    if (!j->solver || !j->X || j->info.place != SPS_CUDA) return;
+    if (j->opt.eigs)
+        (void)sps_solver_eigen(j->solver, j->X, NULL, NULL);
+    else
+        (void)sps_solver_linear(j->solver, j->B, j->X, NULL);
+}
+
+int job_solve(job *j)
+{
+    const sps_options *o = &j->opt.settings;
+    sps_status st;
+
+    j->progress.target = o->norm == SPS_NORM_ABSOLUTE ? o->atol : o->rtol;
+    j->progress.limit = o->max_iterations;
+    j->progress.seconds_limit = job_seconds_left(j);
+    j->result.struct_size = sizeof j->result;
+    j->attempted = true;
+    st = j->opt.eigs ? eigen_solve(j)
+                     : sps_solver_linear(j->solver, j->B, j->X, &j->result);
+    if (st != SPS_OK) return job_failed(j, st, false);
+    j->solved = true;
+    j->exit_code = exit_of_stop(j->result.stop);
+    j->status = sps_stop_name(j->result.stop);
+    snprintf(j->message, sizeof j->message, "%s",
+             sps_stop_string(j->result.stop));
+    return 0;
+}
+
+/* Whether a restarted method (GMRES, GCRO-DR) reached the end of a cycle. */
+static bool has_cycles(const job *j)
+{
+    return (strstr(j->result.solver, "gmres") ||
+            strstr(j->result.solver, "gcrodr")) &&
+           j->result.iterations > j->opt.settings.restart;
+}
+
+/* What to try if the solve did not converge. */
+const char *job_advice(const job *j)
+{
+    const sps_result *r = &j->result;
+
+    if (!j->solved) return "";
+    switch (r->stop) {
+    case SPS_STOP_MAX_ITERATIONS:
+    case SPS_STOP_MAX_TIME:
+        if (strcmp(r->precond, "none") == 0)
+            return "-precond jacobi or ilu0, or a larger limit "
+                   "(-max-iterations, -max-seconds)";
+        return "another -precond (ilu0, ilut, chebyshev), a larger limit "
+               "(-max-iterations, -max-seconds), or start from this X with -x0";
+    case SPS_STOP_MISSED:
+        return "a larger -block, another -seed, or a smaller -rtol";
+    case SPS_STOP_ROUNDING:
+        return "a larger -rtol, or -atol: rounding of x alone, eps |A||x|, is "
+               "above the tolerance; -norm backward if that is enough";
+    case SPS_STOP_MASS_INDEFINITE:
+        return "a positive definite M: eliminate massless unknowns";
+    case SPS_STOP_STAGNATED:
+        if (j->opt.eigs) return eigen_suggestion(j);
+        if (r->worst_backward < 1e-12 &&
+            j->opt.settings.norm == SPS_NORM_BACKWARD)
+            return "a larger -rtol: the backward error is at rounding level, "
+                   "so double precision holds no better X";
+        if (r->worst_backward < 1e-12)
+            return "-norm backward: the backward error is at rounding level, "
+                   "so double precision holds no better X";
+        if (has_cycles(j))
+            return "a longer -restart, another -precond, or -rtol above the "
+                   "residual reached; -nullspace auto if the matrix is "
+                   "singular";
+        return "another -precond, or -rtol above the residual reached; "
+               "-nullspace auto if the matrix is singular";
+    case SPS_STOP_INDEFINITE:
+        return "-solver auto or minres, since the matrix is not positive "
+               "definite";
+    case SPS_STOP_SINGULAR:
+        return "-nullspace auto, or -nullspace FILE with a basis";
+    case SPS_STOP_PRECOND_INDEFINITE: return "-precond none";
+    case SPS_STOP_BREAKDOWN: return "-solver auto or gmres, or another -precond";
+    case SPS_STOP_NOT_FINITE:
+        if (strcmp(r->solver, "block_cg") == 0)
+            return "-solver cg: products of whole blocks may overflow where "
+                   "its norms do not; or look for very large numbers, NaN and "
+                   "infinity in A, B and x0";
+        if (strcmp(r->precond, "none") != 0)
+            return "another -precond, since applying this one may overflow; "
+                   "or look for very large numbers, NaN and infinity in A, B "
+                   "and x0";
+        return "look for huge or undefined numbers in A, B and x0";
+    case SPS_STOP_INTERRUPTED:
+        return j->opt.out ? "go on from the X written with -x0" : "";
+    case SPS_STOP_LEAST_SQUARES:
+        return "-nullspace constant, components or FILE, if a solution in the "
+               "sense of least squares is what is wanted; else right-hand "
+               "sides without a part in the null space";
+    case SPS_STOP_RUNNING:
+    case SPS_STOP_CONVERGED:
+    case SPS_STOP_CONVERGED_LEAST_SQUARES: break;
+    }
+    return "";
+}

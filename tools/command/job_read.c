@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* job_read.c - what a run reads or generates before its set-up: the matrix,
+ * right-hand sides, a guess, a null space, coordinates of the nodes. */
+#include "tools/command/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void read_options(job *j, sps_read_options *ro)
+{
+    memset(ro, 0, sizeof *ro);
+    ro->struct_size = sizeof *ro;
+    ro->lenient = j->opt.lenient;
+    ro->strict = j->opt.strict;
+    ro->allow_nonfinite = j->opt.allow_nonfinite;
+    ro->max_bytes = j->opt.max_bytes;
+    ro->progress = progress_reading;
+    ro->progress_data = &j->progress;
+}
+
+static int interrupted_early(job *j)
+{
+    if (signals_late()) return job_late(j);
+    if (!signals_caught()) return 0;
+    return job_fail(j, 128 + signals_caught(), "interrupted",
+                "interrupted while reading: there is no iterate yet");
+}
+
+int job_read_csr(job *j, const char *path, sps_read_info *info, sps_csr **A_p)
+{
+    sps_read_options ro;
+    sps_status st;
+
+    read_options(j, &ro);
+    st = sps_csr_read(j->ctx, path, &ro, info, A_p);
+    return st == SPS_OK ? 0 : job_failed(j, st, true);
+}
+
+static int read_matrix(job *j)
+{
+    int64_t n;
+    int code;
+
+    j->read.struct_size = sizeof j->read;
+    code = job_read_csr(j, j->opt.A, &j->read, &j->A);
+    if (code) return code;
+    n = j->A->nrow;
+    j->complex_system = (j->A->props & SPS_INTERLEAVED) != 0;
+    j->n = j->complex_system ? n / 2 : n;
+    j->nnz = j->complex_system ? j->A->nnz / 4 : j->A->nnz;
+    if (n != j->A->ncol)
+        return job_fail(j, EXIT_INPUT, "bad_input",
+                    "%s: the matrix has %lld rows and %lld columns; only "
+                    "square systems are solved, least squares (LSQR) is not "
+                    "offered", j->opt.A, (long long)j->n,
+                    (long long)(j->complex_system ? j->A->ncol / 2
+                                                  : j->A->ncol));
+    if (n == 0)
+        return job_fail(j, EXIT_INPUT, "bad_input", "%s: the matrix is empty",
+                    j->opt.A);
+    return interrupted_early(j);
+}
+
+/* -laplacian: replaces the adjacency matrix W by A = D - W. */
+static int make_laplacian(job *j)
+{
+    sps_csr *L = NULL;
+    sps_status st;
+
+    j->graph.struct_size = sizeof j->graph;
+    st = sps_csr_laplacian(j->ctx, j->A, &j->graph, &L);
+    if (st != SPS_OK) return job_failed(j, st, true);
+    sps_csr_destroy(j->ctx, &j->A);
+    j->A = L;
+    j->nnz = L->nnz;
+    return interrupted_early(j);
+}
+
+/* Reads a block with as many rows as A. */
+int job_read_block(job *j, const char *path, sps_block **X_p)
+{
+    sps_read_options ro;
+    sps_status st;
+    int64_t rows;
+
+    read_options(j, &ro);
+    st = sps_block_read(j->ctx, path, &ro, j->complex_system, X_p);
+    if (st != SPS_OK) return job_failed(j, st, true);
+    sps_block_shape(*X_p, &rows, NULL);
+    if (rows != j->A->nrow)
+        return job_fail(j, EXIT_INPUT, "bad_input",
+                    "%s: %lld rows, but the matrix has %lld", path,
+                    (long long)(j->complex_system ? rows / 2 : rows),
+                    (long long)j->n);
+    return interrupted_early(j);
+}
+
+static int right_hand_sides(job *j)
+{
+    sps_status st;
+    int code;
+
+    if (j->opt.B) {
+        code = job_read_block(j, j->opt.B, &j->B);
+        if (code) return code;
+        sps_block_shape(j->B, NULL, &j->k);
+        if (cli_given(&j->opt, "nrhs") && j->opt.nrhs != j->k)
+            return job_fail(j, EXIT_USAGE, "usage",
+                        "-nrhs says %d, but %s has %d columns", j->opt.nrhs,
+                        j->opt.B, j->k);
+        return 0;
+    }
+    j->k = j->opt.nrhs;
+    st = sps_block_create(j->ctx, j->A->nrow, j->k, &j->B);
+    if (st == SPS_OK) st = sps_block_random(j->B, j->opt.seed);
+    return st == SPS_OK ? 0 : job_failed(j, st, false);
+}
+
+int job_zeros(job *j, sps_block **X_p)
+{
+    sps_status st = sps_block_create(j->ctx, j->A->nrow, j->k, X_p);
+
+    return st == SPS_OK ? 0 : job_failed(j, st, false);
+}
+
+static int guess(job *j)
+{
+    int code, k;
+
+    if (!j->opt.x0) return job_zeros(j, &j->X);
+    code = job_read_block(j, j->opt.x0, &j->X);
+    if (code) return code;
+    sps_block_shape(j->X, NULL, &k);
+    if (k != j->k)
+        return job_fail(j, EXIT_INPUT, "bad_input",
+                    "%s: %d columns, but there are %d right-hand sides",
+                    j->opt.x0, k, j->k);
+    return 0;
+}
+
+/* -coords: reads the coordinates of the nodes. */
+static int places(job *j)
+{
+    const char *path = j->opt.coords;
+    sps_read_options ro;
+    sps_status st;
+    int64_t nodes = 0;
+    int d = 0;
+
+    read_options(j, &ro);
+    st = sps_block_read(j->ctx, path, &ro, false, &j->coords);
+    if (st != SPS_OK) return job_failed(j, st, true);
+    sps_block_shape(j->coords, &nodes, &d);
+    if (d > 3)
+        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %d coordinates of "
+                        "each node; 1 to 3 are wanted", path, d);
+    if (nodes == 0 || j->n % nodes != 0)
+        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld nodes, among "
+                        "which %lld unknowns are not shared out evenly", path,
+                        (long long)nodes, (long long)j->n);
+    return 0;
+}
+
+/* -rigid-body: makes the null space basis from the coordinates of the nodes. */
+static int rigid_motions(job *j)
+{
+    const char *path = j->opt.rigid_body;
+    sps_block *coords = NULL;
+    sps_read_options ro;
+    sps_status st;
+    int64_t nodes = 0;
+    int d = 0;
+
+    read_options(j, &ro);
+    st = sps_block_read(j->ctx, path, &ro, false, &coords);
+    if (st != SPS_OK) return job_failed(j, st, true);
+    sps_block_shape(coords, &nodes, &d);
+    if (nodes * d != j->A->nrow || j->complex_system)
+        job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld nodes of %d coordinates "
+                 "are %lld unknowns, but the matrix has %lld%s", path,
+                 (long long)nodes, d, (long long)(nodes * d),
+                 (long long)j->n, j->complex_system ? ", complex" : "");
+    else if ((st = sps_block_rigid_body(coords, &j->basis)) != SPS_OK)
+        job_failed(j, st, true);
+    sps_block_destroy(&coords);
+    return j->exit_code ? j->exit_code : interrupted_early(j);
+}
+
+int job_read(job *j)
+{
+    double began = job_now();
+    int code;
+
+    signals_deadline(job_seconds_left(j));
+    code = read_matrix(j);
+
+    if (code == 0 && j->opt.laplacian) code = make_laplacian(j);
+    if (code == 0 && j->opt.eigs) {
+        code = eigen_read(j);
+    } else {
+        if (code == 0) code = right_hand_sides(j);
+        if (code == 0) code = guess(j);
+    }
+    if (code == 0 && j->opt.coords) code = places(j);
+    if (code == 0 && j->opt.rigid_body) code = rigid_motions(j);
+    else if (code == 0 && j->opt.nullspace_basis)
+        code = job_read_block(j, j->opt.nullspace_basis, &j->basis);
+    signals_deadline(0);
+    if (code == 0 && signals_late()) code = job_late(j);
+    j->sec_read = job_now() - began;
+    return code;
+}

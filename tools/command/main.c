@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* main.c - the command: parses, runs the steps of job.c, writes X and the
+ * reports, also if a step fails, with what is known by then. */
+#include "tools/command/job.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+/* Returns freed memory to the system at once, so that the peak is what the
+ * library held and not what malloc kept. */
+static void tame_heap(void)
+{
+#if defined(__GLIBC__) && defined(M_MMAP_THRESHOLD)
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+#endif
+}
+
+/* Sets the threads of OpenBLAS to one: it divides the small dense problems of
+ * wide blocks by its number of threads, on which the bits of the result would
+ * then depend.  The library leaves that setting to its caller, and this program
+ * is one.  Other BLAS libraries do not have this function. */
+static void tame_blas(void)
+{
+    void (*set_threads)(int);
+
+    *(void **)&set_threads = dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
+    if (set_threads) set_threads(1);
+}
+
+/* Peak memory of this program.  ru_maxrss would include the pages of the parent
+ * where the program was started by vfork. */
+static size_t peak(void)
+{
+    FILE *f = fopen("/proc/self/status", "r");
+    struct rusage use;
+    char line[256];
+    size_t bytes = 0;
+
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            bytes = (size_t)strtoull(line + 6, NULL, 10) * 1024;
+    if (f) fclose(f);
+    if (bytes == 0 && getrusage(RUSAGE_SELF, &use) == 0)
+        bytes = (size_t)use.ru_maxrss * 1024;
+    return bytes;
+}
+
+/* Predicted peak of a dry run.  A solve allocates all memory at set-up, so the
+ * peak that the library has counted, with the writer run once (X is zero, so
+ * that is quick), is the one to come.  The rest of the process grows with the
+ * GPU's driver: the larger of the values before and after set-up. */
+static size_t predicted(job *j)
+{
+    size_t now;
+
+    job_warm_up(j);
+    now = job_resident();
+    if (j->X && j->opt.out && j->exit_code == 0)
+        (void)sps_block_write(j->X, "/dev/null", j->complex_system);
+    sps_context_information(j->ctx, &j->info);
+    if (now > j->base_bytes + j->info.host_bytes)
+        j->base_bytes = now - j->info.host_bytes;
+    return j->base_bytes + j->info.host_peak;
+}
+
+static void measure_memory(job *j)
+{
+    if (!j->ctx) return;
+    j->host_bytes = j->opt.dry_run ? predicted(j) : peak();
+    sps_context_information(j->ctx, &j->info);
+}
+
+/* A failed output replaces the exit codes of convergence and of no convergence,
+ * but not that of an earlier failure or a signal. */
+static void output_failed(job *j, const char *text)
+{
+    fprintf(stderr, CLI_PROGRAM ": %s\n", text);
+    if (j->exit_code != EXIT_CONVERGED &&
+        j->exit_code != EXIT_NOT_CONVERGED && j->exit_code < 128)
+        return;
+    j->exit_code = EXIT_OUTPUT;
+    snprintf(j->message, sizeof j->message, "%s", text);
+}
+
+/* Closes the -monitor table; if nothing could be written, removes the empty
+ * file. */
+static void close_table(job *j)
+{
+    output *table = &j->progress.table;
+    char text[1200], target[PATH_MAX];
+    struct stat s;
+
+    if (table->f == stderr || output_close(table, text, sizeof text)) return;
+    output_failed(j, text);
+    if (spsi_replace_target(j->opt.monitor, target) && stat(target, &s) == 0 &&
+        S_ISREG(s.st_mode) && s.st_size == 0)
+        (void)unlink(target);
+}
+
+static void write_results(job *j)
+{
+    char text[1200];
+
+    if (j->attempted && j->opt.out) {
+        progress_say(&j->progress, true, "writing %s", j->opt.out);
+        if (sps_block_write(j->X, j->opt.out, j->complex_system) == SPS_OK)
+            j->wrote = true;
+        else output_failed(j, sps_context_error(j->ctx));
+        progress_clear(&j->progress);
+    }
+    if (j->solved && j->opt.plot &&
+        plot_write(j, j->opt.plot, text, sizeof text))
+        output_failed(j, text);
+    if (j->progress.table.f) close_table(j);
+}
+
+static bool takes_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static void reports(job *j)
+{
+    const cli_values *v = &j->opt;
+    bool taken = takes_stdout(v->out) || takes_stdout(v->json) ||
+                 takes_stdout(v->plot) || takes_stdout(v->monitor);
+    char text[1200];
+
+    j->sec_total = job_now() - j->start;
+    if (!j->solved && j->exit_code != 0)
+        fprintf(stderr, CLI_PROGRAM ": %s\n", j->message);
+    else if (!v->quiet)
+        report_print(j, taken ? stderr : stdout);
+    else if (j->exit_code != 0 && j->exit_code != EXIT_OUTPUT)
+        fprintf(stderr, CLI_PROGRAM ": %s; %d of %d %s converged\n",
+                j->message, j->result.columns_converged, j->k,
+                v->eigs ? "pairs" : "columns");
+    if (!taken && (fflush(stdout) != 0 || ferror(stdout)) &&
+        signals_caught() != SIGHUP) {        /* then the terminal is closed */
+        snprintf(text, sizeof text, "standard output: %s", strerror(errno));
+        output_failed(j, text);
+    }
+    if (v->json && json_write(j, v->json, text, sizeof text))
+        output_failed(j, text);
+}
+
+/* Whether the name fits an SVG file: it ends in .svg or has no extension. */
+static bool drawn_as_svg(const char *path)
+{
+    const char *name = strrchr(path, '/'), *dot;
+
+    name = name ? name + 1 : path;
+    dot = strrchr(name, '.');
+    return !dot || dot == name || strcasecmp(dot, ".svg") == 0;
+}
+
+static int open_outputs(job *j)
+{
+    const cli_values *v = &j->opt;
+    const char *path[] = {v->out, v->json, v->plot, v->monitor};
+    char text[1200];
+
+    for (int i = 0; i < 4; i++) {
+        if (!path[i] || !*path[i]) continue;
+        if (output_possible(path[i], text, sizeof text)) continue;
+        if (path[i] == v->json) j->opt.json = NULL;   /* this failure is
+                                                         reported once */
+        return job_fail(j, EXIT_OUTPUT, "output_failed", "%s", text);
+    }
+    if (v->plot && !drawn_as_svg(v->plot))
+        return job_fail(j, EXIT_USAGE, "usage", "-plot %s: SVG alone is drawn, "
+                        "so say a name that ends in .svg", v->plot);
+    j->progress.keep = v->plot != NULL;
+    j->progress.each = v->eigs > 0;
+    if (!v->monitor) return 0;
+    if (!*v->monitor) {
+        j->progress.table.f = stderr;
+        j->progress.terminal = NULL;
+        return 0;
+    }
+    if (output_open_growing(&j->progress.table, v->monitor, text, sizeof text))
+        return 0;
+    return job_fail(j, signals_caught() ? 128 + signals_caught() : EXIT_OUTPUT,
+                    signals_caught() ? "interrupted" : "output_failed", "%s",
+                    text);
+}
+
+static void run(job *j)
+{
+    int code = open_outputs(j);
+
+    if (code == 0) code = job_context(j);
+    if (code == 0) code = job_read(j);
+    if (code == 0) code = job_set_up(j);
+    if (code == 0 && j->opt.dry_run) j->status = "dry_run";
+    else if (code == 0) job_solve(j);
+    progress_clear(&j->progress);
+    snprintf(j->advice, sizeof j->advice, "%s", job_advice(j));
+    write_results(j);
+    measure_memory(j);
+    reports(j);
+}
+
+static void release(job *j)
+{
+    sps_solver_destroy(&j->solver);
+    sps_operator_destroy(&j->mass_op);
+    sps_operator_destroy(&j->op);
+    sps_block_destroy(&j->basis);
+    sps_block_destroy(&j->coords);
+    sps_block_destroy(&j->Y);
+    sps_block_destroy(&j->X);
+    sps_block_destroy(&j->B);
+    if (j->A) sps_csr_destroy(j->ctx, &j->A);
+    if (j->M) sps_csr_destroy(j->ctx, &j->M);
+    signals_context(NULL);
+    if (j->ctx) sps_context_destroy(&j->ctx);
+    progress_free(&j->progress);
+    cli_free();
+}
+
+static void list_kind(job *j, const char *title, const char *kind)
+{
+    const char *name;
+
+    printf("%s:", title);
+    for (int i = 0; (name = sps_list(j->ctx, kind, i)) != NULL; i++)
+        printf(" %s", name);
+    printf("\n");
+}
+
+/* -version and -list: facts of this build and machine. */
+static int facts(job *j)
+{
+    int code = job_context(j);
+
+    if (j->opt.version) printf(CLI_PROGRAM " (libspsolve) %s\n", sps_version());
+    if (code) fprintf(stderr, CLI_PROGRAM ": %s\n", j->message);
+    if (j->opt.version && code == 0)
+        printf("device: %s\ncuda module: %s\n", j->info.device,
+               j->info.module_state);
+    if (j->opt.list && code == 0) {
+        list_kind(j, "solvers", "solver");
+        list_kind(j, "eigensolvers", "eigensolver");
+        list_kind(j, "preconditioners", "precond");
+        list_kind(j, "kernels (cpu)", "kernel.cpu");
+        if (j->info.place == SPS_CUDA)
+            list_kind(j, "kernels (cuda)", "kernel.cuda");
+    }
+    return code;
+}
+
+static int finish_stdout(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    fprintf(stderr, CLI_PROGRAM ": standard output: %s\n", strerror(errno));
+    return EXIT_OUTPUT;
+}
+
+int main(int argc, char **argv)
+{
+    job j;
+    char error[1024];
+    int code;
+
+    memset(&j, 0, sizeof j);
+    j.start = job_now();
+    j.status = "internal_error";
+    tame_heap();
+    tame_blas();
+    code = cli_parse(argc, argv, &j.opt, error, sizeof error);
+    if (code) {
+        fprintf(stderr, CLI_PROGRAM ": %s\n", error);
+        cli_free();
+        return code;
+    }
+    if (j.opt.help) {
+        if (strcmp(j.opt.help, "man") == 0) cli_man(stdout);
+        else if (strcmp(j.opt.help, "completion") == 0) cli_completion(stdout);
+        else cli_help(stdout, CLI_PROGRAM);
+        code = finish_stdout(0);
+    } else if (j.opt.version || j.opt.list) {
+        j.opt.settings.kernel = "auto";
+        code = finish_stdout(facts(&j));
+    } else {
+        signals_catch(&j.progress);
+        progress_init(&j.progress, j.opt.quiet);
+        run(&j);
+        code = j.exit_code;
+    }
+    release(&j);
+    return code;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* place.c - chooses the host or the GPU for -device auto.
+ *
+ * A process that uses a GPU spends GPU_START seconds before the first kernel
+ * runs, and a small system is solved on the host before that.  The sizes are
+ * taken from the headers of the files, without loading the driver of a GPU.
+ * The prediction is for ITERATIONS iterations of block CG on the host: A once,
+ * 12 bytes an entry, and 10 passes over blocks of 8 n k bytes, at HOST_RATE. */
+#include "tools/command/job.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#define ITERATIONS 300
+#define HOST_RATE 1e10           /* bytes a second: two cores and more */
+#define GPU_START 0.4            /* seconds, an H200 and its module */
+
+/* The sizes of a regular file; false: they are not known beforehand. */
+static bool sizes(sps_context *ctx, const char *path, int64_t *rows,
+                  int64_t *columns, int64_t *entries)
+{
+    struct stat s;
+
+    return strcmp(path, "-") != 0 && stat(path, &s) == 0 &&
+           S_ISREG(s.st_mode) &&
+           sps_file_sizes(ctx, path, rows, columns, entries) == SPS_OK;
+}
+
+/* Seconds of a solve on the host; negative: unknown. */
+static double predicted(const cli_values *v, sps_context *ctx, int64_t *rows,
+                        int64_t *columns)
+{
+    int64_t entries = 0, other = 0;
+    double bytes;
+
+    *columns = v->eigs ? v->eigs + 8 : v->nrhs;
+    if (!sizes(ctx, v->A, rows, NULL, &entries)) return -1;
+    if (v->B && !sizes(ctx, v->B, NULL, columns, NULL)) return -1;
+    if (v->mass && !sizes(ctx, v->mass, NULL, NULL, &other)) return -1;
+    /* Twice the entries, as if the file were symmetric and held half of
+     * them. */
+    bytes = 2 * 12.0 * (double)(entries + other) +
+            10 * 8.0 * (double)*rows * (double)*columns;
+    return ITERATIONS * bytes / HOST_RATE;
+}
+
+sps_place place_choose(job *j)
+{
+    const cli_values *v = &j->opt;
+    sps_context_options co;
+    sps_context *ctx = NULL;
+    int64_t rows = 0, columns = 0;
+    double seconds = -1;
+
+    if (v->place != SPS_AUTO || !v->A) return v->place;
+    if (strcmp(v->settings.kernel, "auto") && strcmp(v->settings.kernel, "measure"))
+        return SPS_AUTO;                 /* the kernel's name determines it */
+    sps_context_options_default(&co);
+    co.place = SPS_HOST;
+    co.threads = 1;
+    if (sps_context_create(&co, &ctx, NULL) == SPS_OK)
+        seconds = predicted(v, ctx, &rows, &columns);
+    sps_context_destroy(&ctx);
+    if (seconds < 0 || seconds > GPU_START) return SPS_AUTO;
+    snprintf(j->place_note, sizeof j->place_note, "device auto: the host, "
+             "since %lld rows and %lld columns are predicted to take at most "
+             "%.3f s there, and a GPU takes about %.1f s to start",
+             (long long)rows, (long long)columns, seconds + 5e-4, GPU_START);
+    return SPS_HOST;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report.c - the report as text: what was read, what was chosen and why, the
+ * results, their cost, and what to try next.  Every residual printed here
+ * was recomputed from A, X and B after the iteration. */
+#include "tools/command/job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INDENT = 14 };
+
+const char *report_bytes(double bytes, char *text, size_t size)
+{
+    static const char *const unit[] = {"bytes", "kB", "MB", "GB", "TB"};
+    int i = 0;
+
+    while (bytes >= 1000 && i < 4) bytes /= 1000, i++;
+    snprintf(text, size, i == 0 || bytes >= 99.95 ? "%.0f %s" : "%.1f %s",
+             bytes, unit[i]);
+    return text;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Median of x; NaN counts as infinite, as in the worst residual. */
+double report_median(const double *x, int k)
+{
+    double *y = k > 0 ? malloc((size_t)k * sizeof *y) : NULL, m = NAN;
+
+    if (!y) return m;
+    for (int j = 0; j < k; j++) y[j] = isnan(x[j]) ? INFINITY : x[j];
+    qsort(y, (size_t)k, sizeof *y, ascending);
+    m = k % 2 ? y[k / 2] : 0.5 * (y[k / 2 - 1] + y[k / 2]);
+    free(y);
+    return m;
+}
+
+static void label(FILE *f, const char *name)
+{
+    fprintf(f, "  %-11s ", name);
+}
+
+static void wrapped(FILE *f, const char *name, const char *text)
+{
+    label(f, name);
+    cli_wrap(f, text, INDENT, INDENT);
+}
+
+/* Decimal number in groups of three digits: 4 096 000. */
+static const char *grouped(int64_t x, char *text, size_t size)
+{
+    char plain[32];
+    int length = snprintf(plain, sizeof plain, "%lld", (long long)x);
+    size_t at = 0;
+
+    for (int i = 0; i < length && at + 2 < size; i++) {
+        if (i && (length - i) % 3 == 0) text[at++] = ' ';
+        text[at++] = plain[i];
+    }
+    text[at] = 0;
+    return text;
+}
+
+static void graph(const job *j, FILE *f)
+{
+    const sps_laplacian_info *g = &j->graph;
+    char edges[40];
+
+    label(f, "graph");
+    fprintf(f, "its Laplacian: %s edges, %lld connected component%s",
+            grouped(g->edges, edges, sizeof edges), (long long)g->components,
+            g->components == 1 ? "" : "s");
+    if (g->isolated > 0)
+        fprintf(f, ", %lld of a single vertex", (long long)g->isolated);
+    fputc('\n', f);
+}
+
+static void matrix(const job *j, FILE *f)
+{
+    char n[40], nnz[40];
+
+    if (!j->A) return;
+    label(f, "matrix");
+    fprintf(f, "%s: %s rows, %s entries, %s %s%s\n",
+            strcmp(j->opt.A, "-") ? j->opt.A : "standard input",
+            grouped(j->n, n, sizeof n), grouped(j->nnz, nnz, sizeof nnz),
+            j->read.field, j->read.symmetry, j->read.array ? ", dense" : "");
+    if (j->complex_system) {
+        label(f, "");
+        fprintf(f, "solved as the equivalent real system of twice the size\n");
+    }
+    if (j->opt.laplacian && j->graph.vertices > 0) graph(j, f);
+    if (j->M) {
+        label(f, "mass");
+        fprintf(f, "%s: %s entries\n", j->opt.mass,
+                grouped(j->M->nnz, nnz, sizeof nnz));
+    }
+    if (j->k == 0 || j->opt.eigs) return;
+    label(f, "rhs");
+    if (j->opt.B) fprintf(f, "%s: %d column%s\n", j->opt.B, j->k,
+                          j->k == 1 ? "" : "s");
+    else fprintf(f, "%d column%s drawn from seed %llu, uniform in "
+                    "[-1/2, 1/2)%s\n", j->k, j->k == 1 ? "" : "s",
+                 (unsigned long long)j->opt.seed,
+                 j->solved && j->result.nullspace > 0
+                     ? ", less their part in the null space" : "");
+}
+
+static void notes(const job *j, FILE *f)
+{
+    const char *note;
+
+    if (*j->place_note) wrapped(f, "note", j->place_note);
+    for (int i = 0; j->ctx && (note = sps_context_note(j->ctx, i)); i++)
+        wrapped(f, "note", note);
+}
+
+static void method(const job *j, FILE *f)
+{
+    if (j->ctx) {
+        label(f, "device");
+        fprintf(f, "%s\n", j->info.device);
+    }
+    if (!j->solved && j->op) {
+        label(f, "kernel");
+        fprintf(f, "%s\n", sps_operator_kernel(j->op));
+    }
+    if (j->solved) {
+        label(f, "method");
+        fprintf(f, "%s, preconditioner %s, kernel %s\n", j->result.solver,
+                j->result.precond, j->result.kernel);
+    }
+    notes(j, f);
+}
+
+static void outcome(const job *j, FILE *f)
+{
+    const sps_result *r = &j->result;
+    char text[256];
+
+    if (!j->solved) {
+        wrapped(f, "status", *j->message ? j->message : j->status);
+        return;
+    }
+    snprintf(text, sizeof text,
+             "%s; %d of %d %s converged in %d iteration%s",
+             sps_stop_string(r->stop), r->columns_converged, r->k,
+             j->opt.eigs ? "pairs" : "columns", r->iterations, r->iterations == 1 ? "" : "s");
+    wrapped(f, "status", text);
+    if (j->opt.eigs) {
+        eigen_report(j, f);
+        return;
+    }
+    label(f, "residual");
+    fprintf(f, "worst %.2e, median %.2e of ||b||, recomputed from X\n",
+            r->worst_residual, report_median(r->residual, r->k));
+    label(f, "");
+    fprintf(f, "in %s\n", r->in_doubles ? "doubles, by the caller's function"
+                                         : "twice the working precision");
+    label(f, "backward");
+    fprintf(f, "worst %.2e, median %.2e of ||A|| ||x|| + ||b||,\n",
+            r->worst_backward, report_median(r->backward, r->k));
+    label(f, "");
+    fprintf(f, "with ||A|| at least %.4g (estimate of the 2-norm)\n",
+            r->norm_A);
+    if (r->nullspace > 0) {
+        label(f, "null space");
+        fprintf(f, "dimension %d projected out; it held %.2e of ||B||\n",
+                r->nullspace, r->removed);
+        label(f, "");
+        fprintf(f, "residual without it: worst %.2e of what is left of b\n",
+                r->worst_in_range);
+    }
+    if (r->restarts > 0) {
+        label(f, "replaced");
+        fprintf(f, "the residual %d time%s: it had drifted, or a cycle gained "
+                   "nothing\n",
+                r->restarts, r->restarts == 1 ? "" : "s");
+    }
+    if (r->min_width > 0 && r->min_width < r->k) {
+        label(f, "width");
+        fprintf(f, "as few as %d of %d directions: the others were done or "
+                   "dependent\n", r->min_width, r->k);
+    }
+}
+
+static void costs(const job *j, FILE *f)
+{
+    const sps_seconds *t = &j->result.seconds;
+    char host[32], device[32];
+
+    label(f, "seconds");
+    if (!j->solved) {
+        fprintf(f, "read %.3f, set-up %.3f\n", j->sec_read, j->sec_setup);
+    } else {
+        fprintf(f, "read %.3f, set-up %.3f, solve %.3f, verify %.3f, total "
+                   "%.3f\n", j->sec_read, j->sec_setup, t->solve, t->verify,
+                j->sec_total);
+        label(f, "");
+        fprintf(f, "in the solve: product %.3f, precond %.3f, Gram %.3f, "
+                   "small %.3f\n", t->spmm, t->precond, t->gram, t->small);
+    }
+    label(f, "memory");
+    fprintf(f, "host %s at most", report_bytes((double)j->host_bytes, host,
+                                               sizeof host));
+    if (j->info.place == SPS_CUDA)
+        fprintf(f, ", GPU %s", report_bytes((double)j->info.device_peak,
+                                            device, sizeof device));
+    fputc('\n', f);
+}
+
+static void predicted(const job *j, FILE *f)
+{
+    const bool floats = strcmp(j->opt.settings.precision, "mixed") == 0 ||
+                        strcmp(j->opt.settings.precision,
+                               "single_basis") == 0;
+    const bool first = !j->opt.eigs &&
+                       strcmp(j->opt.settings.solver, "auto") == 0;
+    char text[32];
+
+    fprintf(f, "  dry run: set up, not solved. A run will take at most%s%s\n",
+            first ? ", in the first step of auto" : "",
+            floats ? ", but for what a note tells" : "");
+    fprintf(f, "    host memory   %s (%zu bytes)\n",
+            report_bytes((double)j->host_bytes, text, sizeof text),
+            j->host_bytes);
+    if (j->info.place == SPS_CUDA)
+        fprintf(f, "    GPU memory    %s (%zu bytes), %s free before\n",
+                report_bytes((double)j->info.device_peak, text, sizeof text),
+                j->info.device_peak,
+                report_bytes((double)(j->info.device_free +
+                                      j->info.device_bytes),
+                             (char[32]){""}, 32));
+}
+
+void report_explain(const job *j, FILE *f)
+{
+    size_t size;
+    char *text, none[1];
+
+    if (!j->op) return;
+    size = sps_operator_describe(j->op, none, sizeof none) + 1;
+    text = malloc(size);
+    if (!text) return;
+    sps_operator_describe(j->op, text, size);
+    fprintf(f, "\n%s%s", text, size > 1 && text[size - 2] == '\n' ? "" : "\n");
+    free(text);
+}
+
+void report_print(const job *j, FILE *f)
+{
+    fprintf(f, CLI_PROGRAM " %s: %s\n", sps_version(), !j->opt.eigs ? "A X = B" :
+            j->opt.mass ? "A x = lambda M x" : "A x = lambda x");
+    matrix(j, f);
+    method(j, f);
+    if (j->opt.dry_run && j->exit_code == 0) {
+        predicted(j, f);
+    } else {
+        outcome(j, f);
+        costs(j, f);
+    }
+    if (j->wrote && strcmp(j->opt.out, "-") != 0) {
+        label(f, "written");
+        fprintf(f, "%s\n", j->opt.out);
+    }
+    if (*j->advice) wrapped(f, "try next", j->advice);
+    if (j->opt.explain || j->opt.dry_run) report_explain(j, f);
+}

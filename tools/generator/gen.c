@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gen.c - names and options of the generators, random numbers, and the assembly
+ * of rows into arrays. */
+#include "tools/generator/gen.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct { const char *name; gen_kind kind; } kinds[] = {
+    {"poisson7", GEN_POISSON7},     {"laplace27", GEN_LAPLACE27},
+    {"elasticity", GEN_ELASTICITY}, {"convection", GEN_CONVECTION},
+    {"rmat", GEN_RMAT},             {"blocks", GEN_BLOCKS},
+};
+
+enum { KINDS = (int)(sizeof kinds / sizeof kinds[0]) };
+
+void gen_default(gen_spec *spec)
+{
+    memset(spec, 0, sizeof *spec);
+    spec->aniso = 1;
+    spec->velocity = 1;
+    spec->seed = 1;
+}
+
+const char *gen_help(void)
+{
+    return
+    "  poisson7 NX [NY NZ]    7-point Laplacian, Dirichlet\n"
+    "  laplace27 NX [NY NZ]   Laplacian on Q1 hexahedra, 27 points, Dirichlet\n"
+    "  elasticity NX [NY NZ]  Q1 hexahedra, 3 unknowns a node, nu 0.3, one "
+    "face clamped\n"
+    "  convection NX [NY NZ]  upwind convection-diffusion, nonsymmetric\n"
+    "  rmat SCALE EDGES       R-MAT graph: 2^SCALE vertices, EDGES drawn for "
+    "each\n"
+    "  blocks N B COUNT FILL  N rows, COUNT blocks of B x B in each row of "
+    "blocks,\n"
+    "                         entries there with probability FILL\n"
+    "\n"
+    "  -jump           coefficients jump by 1e4 between boxes of 8^3 elements\n"
+    "  -aniso X        elements 1 x 1 x X\n"
+    "  -perturb SEED   every value changed at random; symmetric and positive\n"
+    "                  definite matrices stay so\n"
+    "  -free           elasticity: no face is clamped\n"
+    "  -velocity V     convection: cell Peclet number (1)\n"
+    "  -laplacian      rmat: the graph Laplacian instead of the adjacency\n"
+    "  -shift S        rmat: S on the diagonal of the Laplacian (0)\n"
+    "  -seed N         rmat, blocks: of the pattern (1)\n";
+}
+
+/* ---------------------------------------------------------------- parsing */
+
+static bool number(const char *word, double low, double high, double *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtod(word, &end);
+    return end != word && !*end && !errno && isfinite(*value) &&
+           *value >= low && *value <= high;
+}
+
+static bool whole(const char *word, int64_t low, int64_t high, int64_t *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtoll(word, &end, 10);
+    return end != word && !*end && !errno && *value >= low && *value <= high;
+}
+
+static int fail(char error[160], const char *what, const char *word)
+{
+    snprintf(error, 160, "%.100s%.50s", what, word);
+    return -1;
+}
+
+/* Whether the word could be a size: not an option, not a name. */
+static bool digit(int argc, char **argv, int i)
+{
+    return i < argc && argv[i][0] >= '0' && argv[i][0] <= '9';
+}
+
+static int parse_rmat(gen_spec *spec, int argc, char **argv, char error[160])
+{
+    int64_t scale;
+
+    if (!digit(argc, argv, 1) || !digit(argc, argv, 2))
+        return fail(error, "rmat needs SCALE EDGES", "");
+    if (!whole(argv[1], 1, 30, &scale))
+        return fail(error, "rmat: SCALE is 1 to 30, not ", argv[1]);
+    if (!whole(argv[2], 1, 1000000, &spec->edges))
+        return fail(error, "rmat: EDGES is 1 to 1000000, not ", argv[2]);
+    spec->scale = (int)scale;
+    return 3;
+}
+
+static int parse_blocks(gen_spec *spec, int argc, char **argv,
+                        char error[160])
+{
+    for (int i = 1; i < 5; i++)
+        if (!digit(argc, argv, i))
+            return fail(error, "blocks needs N B COUNT FILL", "");
+    if (!whole(argv[1], 1, INT32_MAX, &spec->n[0]))
+        return fail(error, "blocks: N is 1 to 2147483647, not ", argv[1]);
+    if (!whole(argv[2], 1, 4096, &spec->block) || spec->n[0] % spec->block)
+        return fail(error, "blocks: B is 1 to 4096 and divides N, not ",
+                    argv[2]);
+    if (!whole(argv[3], 1, spec->n[0] / spec->block, &spec->per_row))
+        return fail(error, "blocks: COUNT is 1 to N / B, not ", argv[3]);
+    if (!number(argv[4], 0, 1, &spec->fill))
+        return fail(error, "blocks: FILL is 0 to 1, not ", argv[4]);
+    return 5;
+}
+
+int gen_parse(gen_spec *spec, int argc, char **argv, char error[160])
+{
+    int words, which;
+
+    for (which = 0; which < KINDS; which++)
+        if (argc > 0 && !strcmp(argv[0], kinds[which].name))
+            break;
+    if (which == KINDS)
+        return 0;
+    spec->kind = kinds[which].kind;
+    if (spec->kind == GEN_RMAT)
+        return parse_rmat(spec, argc, argv, error);
+    if (spec->kind == GEN_BLOCKS)
+        return parse_blocks(spec, argc, argv, error);
+    for (words = 1; words < 4 && digit(argc, argv, words); words++)
+        if (!whole(argv[words], 1, 100000, &spec->n[words - 1]))
+            return fail(error, "a size is 1 to 100000, not ", argv[words]);
+    if (words == 2)
+        spec->n[1] = spec->n[2] = spec->n[0];
+    if (words == 2 || words == 4)
+        return words;
+    return fail(error, argv[0], " needs NX or NX NY NZ");
+}
+
+/* Sets *p from the word after argv[0]. */
+static int real_option(int argc, char **argv, double low, double high,
+                       double *p, char error[160])
+{
+    if (argc < 2)
+        return fail(error, argv[0], " needs a number");
+    if (!number(argv[1], low, high, p)) {
+        snprintf(error, 160, "%.40s: %.60s is not a number from %g to %g",
+                 argv[0], argv[1], low, high);
+        return -1;
+    }
+    return 2;
+}
+
+static int seed_option(int argc, char **argv, uint64_t *p, char error[160])
+{
+    int64_t value;
+
+    if (argc < 2 || !whole(argv[1], 0, INT64_MAX, &value))
+        return fail(error, argv[0], " needs a whole number, 0 or more");
+    *p = (uint64_t)value;
+    return 2;
+}
+
+int gen_option(gen_spec *spec, int argc, char **argv, char error[160])
+{
+    const char *word = argc > 0 ? argv[0] : "";
+
+    if (!strcmp(word, "-jump"))
+        return spec->jump = true, 1;
+    if (!strcmp(word, "-free"))
+        return spec->free = true, 1;
+    if (!strcmp(word, "-laplacian"))
+        return spec->laplacian = true, 1;
+    if (!strcmp(word, "-aniso"))
+        return real_option(argc, argv, 1e-6, 1e6, &spec->aniso, error);
+    if (!strcmp(word, "-velocity"))
+        return real_option(argc, argv, 0, 1e6, &spec->velocity, error);
+    if (!strcmp(word, "-shift"))
+        return real_option(argc, argv, 0, 1e300, &spec->shift, error);
+    if (!strcmp(word, "-seed"))
+        return seed_option(argc, argv, &spec->seed, error);
+    if (!strcmp(word, "-perturb")) {
+        spec->perturb = true;
+        return seed_option(argc, argv, &spec->perturb_seed, error);
+    }
+    return 0;
+}
+
+/* --------------------------------------------------------- random numbers */
+
+/* Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3
+ * (SC 2011), section 4: ten rounds of two 32 x 32 -> 64 bit products. */
+void gen_philox(uint64_t seed, uint64_t thing, uint32_t what, uint32_t out[4])
+{
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    uint32_t x0 = (uint32_t)thing, x1 = (uint32_t)(thing >> 32);
+    uint32_t x2 = what, x3 = 0;
+
+    for (int round = 0; round < 10; round++) {
+        uint64_t a = (uint64_t)0xD2511F53u * x0;
+        uint64_t b = (uint64_t)0xCD9E8D57u * x2;
+
+        x0 = (uint32_t)(b >> 32) ^ x1 ^ k0;
+        x1 = (uint32_t)b;
+        x2 = (uint32_t)(a >> 32) ^ x3 ^ k1;
+        x3 = (uint32_t)a;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    out[0] = x0;
+    out[1] = x1;
+    out[2] = x2;
+    out[3] = x3;
+}
+
+double gen_uniform(uint64_t seed, uint64_t thing, uint32_t what)
+{
+    uint32_t w[4];
+
+    gen_philox(seed, thing, what, w);
+    /* 53 bits: k 2^-52 - 1, k < 2^53 */
+    return (double)(((uint64_t)w[0] << 32 | w[1]) >> 11) * 0x1p-52 - 1;
+}
+
+/* ------------------------------------------------------------------- rows */
+
+bool gen_open(const gen_spec *spec, gen *g, char error[160])
+{
+    bool graph = spec->kind == GEN_RMAT, blocks = spec->kind == GEN_BLOCKS;
+
+    memset(g, 0, sizeof *g);
+    g->spec = *spec;
+    if ((graph || blocks) && (spec->jump || spec->aniso != 1)) {
+        fail(error, "-jump and -aniso are for grids", "");
+        return false;
+    }
+    if (!graph && (spec->laplacian || spec->shift != 0)) {
+        fail(error, "-laplacian and -shift are for rmat", "");
+        return false;
+    }
+    if (spec->shift != 0 && !spec->laplacian) {
+        fail(error, "-shift needs -laplacian", "");
+        return false;
+    }
+    if (spec->free && spec->kind != GEN_ELASTICITY) {
+        fail(error, "-free is for elasticity", "");
+        return false;
+    }
+    if (spec->mass && (graph || blocks)) {
+        fail(error, "a mass matrix belongs to a grid", "");
+        return false;
+    }
+    return graph    ? gen_rmat_open(g, error)
+           : blocks ? gen_blocks_open(g, error)
+                    : gen_grid_open(g, error) &&
+                          (!spec->mass || gen_mass_open(g));
+}
+
+int64_t gen_nodes(const gen *g)
+{
+    if (g->spec.kind == GEN_RMAT || g->spec.kind == GEN_BLOCKS)
+        return 0;
+    return g->spec.n[0] * g->spec.n[1] * g->spec.n[2];
+}
+
+double gen_coordinate(const gen *g, int64_t node, int axis)
+{
+    int64_t c[3];
+
+    gen_grid_place(g, node, c);
+    return (double)c[axis] * (axis == 2 ? g->spec.aniso : 1);
+}
+
+void gen_close(gen *g)
+{
+    free(g->rowptr);
+    free(g->col);
+    memset(g, 0, sizeof *g);
+}
+
+int64_t gen_row(const gen *g, int64_t i, int32_t *col, double *val)
+{
+    if (g->spec.mass)
+        return gen_mass_row(g, i, col, val);
+    switch (g->spec.kind) {
+    case GEN_RMAT: return gen_rmat_row(g, i, col, val);
+    case GEN_BLOCKS: return gen_blocks_row(g, i, col, val);
+    default: return gen_grid_row(g, i, col, val);
+    }
+}
+
+int64_t gen_count(const gen *g, int64_t i)
+{
+    if (g->spec.mass)
+        return gen_mass_count(g, i);
+    switch (g->spec.kind) {
+    case GEN_RMAT: return gen_rmat_count(g, i);
+    case GEN_BLOCKS: return gen_blocks_count(g, i);
+    default: return gen_grid_count(g, i);
+    }
+}
+
+void gen_fill(const gen *g, int64_t *rowptr, int32_t *col, double *val)
+{
+    rowptr[0] = 0;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < g->rows; i++)
+        rowptr[i + 1] = gen_count(g, i);
+    for (int64_t i = 0; i < g->rows; i++)
+        rowptr[i + 1] += rowptr[i];
+#pragma omp parallel for schedule(dynamic, 1024)
+    for (int64_t i = 0; i < g->rows; i++)
+        gen_row(g, i, col + rowptr[i], val + rowptr[i]);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* words.c - converts the forms in which options can be written to one. */
+#include "tools/generator/words.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -name or --name, but not a negative number. */
+static int is_option(const char *word)
+{
+    word += word[0] == '-' && word[1] == '-';
+    return word[0] == '-' && isalpha((unsigned char)word[1]);
+}
+
+/* Writes the option's name to `to`, which has room for the whole word; returns
+ * the value after '=', or NULL. */
+static char *split(const char *word, char *to)
+{
+    char *value;
+
+    strcpy(to, word + (word[1] == '-'));
+    value = strchr(to, '=');
+    if (value) *value++ = '\0';
+    for (char *p = to; *p; p++)
+        if (*p == '_') *p = '-';
+    return value;
+}
+
+char **words_plain(int *argc, char **argv)
+{
+    const size_t words = 2 * (size_t)*argc + 1;
+    size_t bytes = words * sizeof *argv;
+    char **plain, *room, *value;
+    int count = 0;
+
+    for (int i = 0; i < *argc; i++) bytes += strlen(argv[i]) + 1;
+    plain = malloc(bytes);
+    if (!plain) return NULL;
+    room = (char *)(plain + words);
+    for (int i = 0; i < *argc; i++) {
+        plain[count++] = argv[i];
+        if (i == 0 || !is_option(argv[i])) continue;
+        value = split(argv[i], room);
+        plain[count - 1] = strcmp(room, "-h") == 0   ? "-help"
+                           : strcmp(room, "-V") == 0 ? "-version" : room;
+        if (value) plain[count++] = value;
+        room += strlen(argv[i]) + 1;
+    }
+    plain[count] = NULL;
+    *argc = count;
+    return plain;
+}
