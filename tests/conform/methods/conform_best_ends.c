@@ -40,9 +40,9 @@ static bool end_there(const sps_progress *g, void *data)
     return e->cancel;
 }
 
-/* A time limit that expires during set-up leads to another preconditioner; the
- * record then belongs to another method, and only the guess bounds the
- * residual. */
+/* A time limit that expires during set-up leads to another preconditioner, and
+ * under any limit of time `auto` chooses its methods by the clock; the record
+ * then belongs to other methods, and only the guess bounds the residual. */
 static void end_by(problem *p, ending e, double seconds, const record *r,
                    int last, const char *what)
 {
@@ -57,6 +57,7 @@ static void end_by(problem *p, ending e, double seconds, const record *r,
     p->opt.monitor = NULL;
     p->opt.max_seconds = 0;
     if (strcmp(precond, p->result.precond)) last = 0;
+    if (seconds > 0 && !strcmp(p->opt.solver, "auto")) last = 0;
     must_be_as_good(&r[p->result.iterations < last ? p->result.iterations
                                                    : last],
                     p, p->result.iterations, what);
