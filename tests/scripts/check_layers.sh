@@ -98,6 +98,15 @@ silent=$(awk '/^START_TEST/ { inside = 1 }
               /^END_TEST/ { inside = 0 }' $(sources tests))
 [ -z "$silent" ] || fail "a test returns instead of runner_skip(\"why\"):
 $silent"
+# runner_skip returns from the function it is in: only a test, or a macro.
+lost=$(awk 'FNR == 1 { inside = macro = 0 }
+            /^START_TEST/ { inside = 1 }
+            /runner_(skip|leave_out)\(/ && !inside && !macro &&
+                !/^#define/ { print FILENAME ":" FNR }
+            { macro = /\\$/ }
+            /^END_TEST/ { inside = 0 }' $(sources tests))
+[ -z "$lost" ] || fail "runner_skip ends a function that is no test:
+$lost"
 
 # License line, within the first two lines (scripts begin with #!).
 for file in $(sources lib kernels solvers tools examples tests) \

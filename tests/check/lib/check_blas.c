@@ -14,10 +14,12 @@
 void openblas_set_num_threads(int threads) __attribute__((weak));
 int openblas_get_num_threads(void) __attribute__((weak));
 
-static void need_openblas(void)
-{
-    if (!openblas_set_num_threads) runner_skip("the BLAS is not OpenBLAS");
-}
+/* A macro, since runner_skip ends the function that contains it. */
+#define NEED_OPENBLAS()                                                        \
+    do {                                                                       \
+        if (!openblas_set_num_threads)                                         \
+            runner_skip("the BLAS is not OpenBLAS");                           \
+    } while (0)
 
 /* An address space limit below what a sanitizer reserves would end the test
  * itself. */
@@ -25,7 +27,7 @@ static void need_openblas(void)
 #define NEED_LIMITS()                                                          \
     runner_skip("sanitizers need the address space themselves")
 #else
-#define NEED_LIMITS() need_openblas()
+#define NEED_LIMITS() NEED_OPENBLAS()
 #endif
 
 /* X of a solve while the program has set this number of OpenBLAS threads. */
@@ -55,7 +57,7 @@ START_TEST(threads_of_the_blas_change_no_bit)
                                            "block_gcrodr", "idr" };
     static const int widths[] = { 5, 16, 40, 128 };
 
-    need_openblas();
+    NEED_OPENBLAS();
     for (size_t m = 0; m < sizeof methods / sizeof *methods; m++)
         for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
             const int k = widths[w];
