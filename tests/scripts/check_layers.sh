@@ -107,6 +107,11 @@ lost=$(awk 'FNR == 1 { inside = macro = 0 }
             /^END_TEST/ { inside = 0 }' $(sources tests))
 [ -z "$lost" ] || fail "runner_skip ends a function that is no test:
 $lost"
+# A claim of solve_run.py ends early by Skip alone, which is counted.
+silent=$(grep -nE '^ +return *(#.*)?$|print\(.*skip(ped|s)?[ :]' \
+    tests/scripts/solve_run.py | grep -v 'print(f"skip {claim')
+[ -z "$silent" ] || fail "solve_run.py: a claim ends early without Skip:
+$silent"
 
 # License line, within the first two lines (scripts begin with #!).
 for file in $(sources lib kernels solvers tools examples tests) \
