@@ -53,10 +53,10 @@ static const struct {
      "f=open('$','rb'); r=lambda t,k: n.fromfile(f,'>'+t,k).astype(t); "
      "h=r('i8',4); l=r('i8',h[1]); c=r('i8',h[3]); " TO_A
      "s.csr_matrix((r('f8',h[3]), c, n.r_[0,n.cumsum(l)]), tuple(h[1:3])))\""},
-    {0, 2, "\xff\xfe", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 $ | solve "
-     "-A -"},
-    {0, 2, "\xfe\xff", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 $ | solve "
-     "-A -"},
+    {0, 2, "\xff\xfe", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 $ | "
+     "spsolve -A -"},
+    {0, 2, "\xfe\xff", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 $ | "
+     "spsolve -A -"},
     {0, 24, "version https://git-lfs.", "a pointer of Git LFS, not the data",
      "git lfs pull fetches those"},
     {0, 4, "%PDF", "a PDF document", "give the matrix itself"},

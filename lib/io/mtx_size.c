@@ -54,14 +54,14 @@ static sps_status check_ratio(const spsi_mtx *m, uint64_t need, uint64_t bytes)
     SPS_REQUIRE(m->ctx, need <= LARGE, SPS_EPARSE, "%s: %lld rows, %lld "
                 "columns, %lld entries would take %.1f GB, but the text has at "
                 "most %llu bytes; if they are right, allow that much memory: "
-                "-maxmem %.0fG of solve, max_bytes of sps_read_options",
+                "-max-bytes %.0fG of spsolve, max_bytes of sps_read_options",
                 m->name, (long long)h->nrow, (long long)h->ncol,
                 (long long)h->count, 1e-9 * (double)need,
                 (unsigned long long)bytes,
                 (double)(need / (UINT64_C(1) << 30) + 1));
     spsi_note(m->ctx, "%s: %lld rows take %.1f MB, though the text has at "
-              "most %llu bytes", m->name, (long long)h->nrow, 1e-6 * (double)need,
-              (unsigned long long)bytes);
+              "most %llu bytes", m->name, (long long)h->nrow,
+              1e-6 * (double)need, (unsigned long long)bytes);
 fail:
     return st;
 }

@@ -113,6 +113,12 @@ silent=$(grep -nE '^ +return *(#.*)?$|print\(.*skip(ped|s)?[ :]' \
 [ -z "$silent" ] || fail "solve_run.py: a claim ends early without Skip:
 $silent"
 
+# The command is spsolve; its link `solve` need not be installed.
+old=$(grep -rnE '([|] |`)solve \\?-|(of solve,|"solve:) ' lib tools doc README.md \
+    --include='*.[ch]' --include='*.md' --include='*.[13]' | grep -v '^doc/log/')
+[ -z "$old" ] || fail "texts that call the command solve:
+$old"
+
 # License line, within the first two lines (scripts begin with #!).
 for file in $(sources lib kernels solvers tools examples tests) \
     configure.ac Makefile.am autogen.sh quickstart lib/libspsolve.map \

@@ -176,7 +176,7 @@ bool progress_iteration(const sps_progress *s, void *data)
         p->asked = 0;
         line(p, s, text, sizeof text);
         progress_clear(p);
-        fprintf(stderr, "solve: %s\n", text);
+        fprintf(stderr, CLI_PROGRAM ": %s\n", text);
     }
     if (p->terminal && job_now() - p->last >= 0.1) {
         line(p, s, text, sizeof text);

@@ -308,7 +308,7 @@ static void help(void)
            "output could not be written.\n\n"
            "  mtxgen poisson7 100 -perturb 1 -o p100.mtx\n"
            "  mtxgen elasticity 40 -o beam.mtx.gz -mass mass.mtx.gz\n"
-           "  mtxgen rmat 16 8 -laplacian | solve -A - -nrhs 4\n",
+           "  mtxgen rmat 16 8 -laplacian | spsolve -A - -nrhs 4\n",
            gen_help());
 }
 

@@ -57,7 +57,7 @@ static const struct {
     NAMES("1,2,3\n", "commas between", "delimiter=','"),
     NAMES("1.5;2;3\n", "semicolons between", "delimiter=';'"),
     NAMES("x,y\n1,2\n", "names of columns", "skip_header=1"),
-    NAMES("\xff\xfe%\0%\0M\0", "text in UTF-16", "iconv -f UTF-16"),
+    NAMES("\xff\xfe%\0%\0M\0", "text in UTF-16", "| spsolve -A -"),
     NAMES("version https://git-lfs.github.com/spec/v1\n", "Git LFS",
           "git lfs pull"),
     NAMES("\x7f" "ELF\2\1\1\0\0\0\0", "a binary file", "mmwrite"),
@@ -160,7 +160,7 @@ START_TEST(memory_out_of_all_proportion_to_the_text_is_refused)
     const char *says = refusal(ctx, files_text("a.mtx", text));
 
     assert_says(says, "would take 1.6 GB");
-    assert_says(says, "-maxmem 2G");
+    assert_says(says, "-max-bytes 2G of spsolve");
     assert_says(refusal(ctx, files_bytes("a.mtx.gz", packed, size)),
                 "the text has at most 77400 bytes");
     ck_assert_int_eq(read_block(ctx, files_text("b.mtx", column), 0),
