@@ -371,6 +371,7 @@ static sps_status fall_back(sps_linear *s)
     sps_status st;
     int open;
 
+    SPS_TRY(spsi_linear_flush(s));
     SPS_TRY(spsi_best_restore(s, false));
     if (from_guess) SPS_TRY(spsi_best_check(s, s->resnorm));
     if (from_guess) SPS_TRY(spsi_columns_guess(s));

@@ -202,6 +202,49 @@ START_TEST(functions_that_fail_keep_the_best_as_well)
 }
 END_TEST
 
+/* ----------------------------------------------- methods that take over */
+
+/* [1 1; 1 1], which has no inverse: a method that breaks down in the middle of
+ * a cycle leaves what it has reached to the method that takes over. */
+static sps_csr *singular_pair(void)
+{
+    static int64_t rowptr[] = { 0, 2, 4 };
+    static int32_t col[] = { 0, 1, 0, 1 };
+    static double val[] = { 1, 1, 1, 1 };
+    const sps_csr A = { .struct_size = sizeof A, .nrow = 2, .ncol = 2,
+                        .nnz = 4, .rowptr = rowptr, .col = col, .val = val,
+                        .dtype = SPS_F64, .place = SPS_HOST,
+                        .props = SPS_SYMMETRIC };
+
+    return zoo_copy(&A);
+}
+
+START_TEST(a_method_that_gives_way_leaves_its_best)
+{
+    const char *name;
+
+    FOR_SOLVERS(name) {
+        problem p;
+        double best = 1;
+
+        problem_open(&p, ctx, singular_pair(), 1);
+        p.b[0] = 1, p.b[1] = 2;
+        p.opt.solver = name;
+        p.opt.precond = "none";
+        for (int m = 1; m <= 20; m++) {
+            p.x[0] = p.x[1] = 0;
+            p.opt.max_iterations = m;
+            solve_ok(&p);
+            ck_assert_msg(p.residual[0] <= SLACK * best + 1e-7, "%s: %g, and "
+                          "%g with a limit of %d", name, best, p.residual[0],
+                          m);
+            best = fmin(best, p.residual[0]);
+        }
+        problem_close(&p);
+    }
+}
+END_TEST
+
 /* ---------------------------------------------------------- beyond doubles */
 
 static void open_diagonal(problem *p, const char *name, int n, double first)
@@ -319,6 +362,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(interrupts_and_time_keep_the_best_as_well),
     RUNNER_TEST(functions_that_fail_keep_the_best_as_well),
+    RUNNER_TEST(a_method_that_gives_way_leaves_its_best),
     RUNNER_TEST(a_guess_without_a_place_in_units_of_b_gives_way_to_zero),
     RUNNER_TEST(a_solution_beyond_doubles_leaves_the_best_within),
     RUNNER_TEST(falling_residuals_cost_no_copy_and_others_few),
