@@ -323,7 +323,7 @@ size_t sps_options_print(const sps_options *opt, char *text, size_t size)
     size_t whole = 0;
 
     if (text && size) *text = '\0';
-    if (!opt) return 0;
+    if (!opt || opt->struct_size < sizeof opt->struct_size) return 0;
     sps_options_default(&all);
     spsi_abi_copy(opt, &all);
     for (int i = 0; (row = spsi_option_row(i)); i++) {

@@ -162,6 +162,9 @@ START_TEST(print_cuts_and_tells_the_whole_length)
     }
     ck_assert_uint_eq(sps_options_print(NULL, part, sizeof part), 0);
     ck_assert_str_eq(part, "");
+    ck_assert_uint_eq(sps_options_print(&(sps_options){0}, part, sizeof part),
+                      0); /* nobody called sps_options_default */
+    ck_assert_str_eq(part, "");
 }
 END_TEST
 
