@@ -164,6 +164,9 @@ sps_status spsi_abi_csr(sps_context *ctx, const char *call, const sps_csr *A)
                 "needs %zu of them: set it to sizeof(sps_csr)", call,
                 A->struct_size, sizeof *A, least);
     SPS_TRY(SPS_ABI_CHECK(ctx, sps_csr, A));
+    SPS_REQUIRE(ctx, A->dtype == SPS_F64 || A->dtype == SPS_F32, SPS_EINVAL,
+                "%s: sps_csr.dtype is %d, neither SPS_F64 nor SPS_F32", call,
+                (int)A->dtype);
     if (A->struct_size < sizeof *A) return SPS_OK;
     SPS_REQUIRE(ctx, A->first == 0 && A->whole == 0 && !A->global, SPS_EUNFIT,
                 "%s: rows of a matrix that is spread over processes (first "

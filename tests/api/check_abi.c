@@ -289,6 +289,10 @@ START_TEST(a_csr_tells_its_size_and_whether_it_is_of_a_whole)
     now.struct_size = offsetof(sps_csr, struct_size); /* no struct_size */
     ck_assert_int_eq(sps_csr_check(ctx, &now), SPS_EINVAL);
     ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "needs 72 of them"));
+    now = *A;
+    now.dtype = (sps_dtype)7;
+    ck_assert_int_eq(sps_operator_csr(ctx, &now, K, NULL, &made), SPS_EINVAL);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "dtype is 7"));
     for (int i = 0; i < 3; i++) {
         now = *A;
         if (i == 0) now.first = 5;
