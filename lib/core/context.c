@@ -137,6 +137,8 @@ sps_status sps_context_create(const sps_context_options *options,
     SPS_TRY(spsi_team_open(ctx));
     SPS_TRY(open_context(ctx));
     *ctx_p = ctx;
+    /* An earlier failure of this thread is none of this context's. */
+    (void)spsi_fail(ctx, SPS_OK, "%s", "");
     if (error) *error = "";
     return SPS_OK;
 

@@ -398,6 +398,21 @@ START_TEST(texts_of_failed_creations_belong_to_their_thread)
 }
 END_TEST
 
+START_TEST(a_new_context_has_no_failure)
+{
+    sps_context_options o = host_options();
+    sps_context *ctx = NULL;
+
+    o.threads = -1;
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_EINVAL);
+    ck_assert_str_ne(sps_context_error(NULL), "");
+    o.threads = 1;
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    ck_assert_str_eq(sps_context_error(ctx), "");
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 static void *cancel_soon(void *data)
 {
     usleep(20000);
@@ -437,6 +452,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_note_without_memory_is_lost_and_harmless),
     RUNNER_TEST(contexts_of_several_threads_do_not_meet),
     RUNNER_TEST(texts_of_failed_creations_belong_to_their_thread),
+    RUNNER_TEST(a_new_context_has_no_failure),
     RUNNER_TEST(cancelling_from_another_thread_is_seen),
 };
 RUNNER_MAIN("check_context", tests)
