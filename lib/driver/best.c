@@ -26,10 +26,6 @@
 
 #include "driver/fused_cg.h"
 
-/* Below this scale, that is for a large b, x may overflow in the caller's
- * units. */
-#define LARGE_B 0x1p-300
-
 /* A view of the first count columns of the driver's work block. */
 static void work_columns(sps_linear *s, int count, sps_block *T)
 {
@@ -54,17 +50,12 @@ static bool fits(const sps_linear *s, int p, double norm_x)
     return isfinite(norm_x / s->rhs.scale[s->at.column[p]]);
 }
 
+/* Finite residuals do not show it: A may have no entry for an unknown. */
 sps_status spsi_best_fits(sps_linear *s, const sps_block *X, bool *fit)
 {
     double *norm_x = s->scratch.numbers + s->columns;
-    sps_status st = SPS_OK;
-    bool far = false;
+    sps_status st;
 
-    for (int p = 0; p < s->k; p++) {
-        fit[p] = true;
-        far = far || s->rhs.scale[s->at.column[p]] < LARGE_B;
-    }
-    if (!far) return SPS_OK;
     SPS_TRY(spsi_norms(X, norm_x));
     for (int p = 0; p < s->k; p++) fit[p] = fits(s, p, norm_x[p]);
 fail:

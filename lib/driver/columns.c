@@ -307,7 +307,7 @@ static void restore_norms(sps_linear *s)
                                : s->resnorm[p] + s->best.gap[s->at.column[p]];
 }
 
-/* Notes the solutions that overflow although b is finite; *all: none does. */
+/* Notes the solutions that are not finite although b is; *all: every one is. */
 static void note_overflow(sps_linear *s, const bool *fit, bool *all)
 {
     *all = true;
@@ -315,8 +315,8 @@ static void note_overflow(sps_linear *s, const bool *fit, bool *all)
         if (fit[p]) continue;
         *all = false;
         s->result.column[s->at.column[p]] = SPS_STOP_NOT_FINITE;
-        spsi_note(s->ctx, "the solution of column %d is beyond the range of "
-                  "doubles; the best iterate within it is returned",
+        spsi_note(s->ctx, "the solution of column %d is not finite in "
+                  "doubles; the best iterate that is finite is returned",
                   s->at.column[p] + 1);
     }
 }

@@ -307,6 +307,52 @@ START_TEST(a_solution_beyond_doubles_leaves_the_best_within)
 }
 END_TEST
 
+/* Z = R, infinite in the last row. */
+static int copy_but_last(double alpha, const double *R, int64_t ldr,
+                         double beta, double *Z, int64_t ldz, int64_t n, int k,
+                         void *stream, void *data)
+{
+    (void)stream, (void)data;
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < k; j++) {
+            const double z = i == n - 1 ? INFINITY : R[i * ldr + j];
+
+            Z[i * ldz + j] = alpha * z +
+                             (beta != 0 ? beta * Z[i * ldz + j] : 0);
+        }
+    return 0;
+}
+
+/* No entry of A multiplies the last unknown, so that residuals do not show
+ * what it is. */
+START_TEST(an_unknown_that_no_residual_shows_is_finite_as_well)
+{
+    const char *name;
+
+    FOR_SOLVERS(name) {
+        problem p;
+        callback copy = { ctx, copy_but_last, NULL };
+        double *val;
+
+        problem_open(&p, ctx, zoo("diagonal", 8, ZOO_SPD), 2);
+        val = p.A->val;
+        for (int i = 0; i < 8; i++) val[i] = i < 7 ? i + 1 : 0;
+        p.A->rowptr[8] = p.A->nnz = 7;
+        for (int j = 0; j < 2; j++) p.b[14 + j] = 0;
+        p.opt.solver = name;
+        p.opt.nullspace = "none";
+        ck_assert_int_eq(sps_precond_user(ctx, 8, callback_anywhere, &copy,
+                                          &p.M), SPS_OK);
+        solve_ok(&p);
+        ck_assert_msg(all_finite(&p), "%s: %s", name,
+                      sps_stop_name(p.result.stop));
+        ck_assert(problem_honest(&p));
+        sps_precond_destroy(&p.M);
+        problem_close(&p);
+    }
+}
+END_TEST
+
 /* -------------------------------------------------------------------- cost */
 
 static struct tally {
@@ -365,6 +411,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_method_that_gives_way_leaves_its_best),
     RUNNER_TEST(a_guess_without_a_place_in_units_of_b_gives_way_to_zero),
     RUNNER_TEST(a_solution_beyond_doubles_leaves_the_best_within),
+    RUNNER_TEST(an_unknown_that_no_residual_shows_is_finite_as_well),
     RUNNER_TEST(falling_residuals_cost_no_copy_and_others_few),
 };
 METHODS_MAIN("conform_best_ends", tests)
