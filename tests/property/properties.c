@@ -182,6 +182,10 @@ START_TEST(what_is_called_converged_is_and_what_is_is_called_so)
         ck_assert_int_ge(3 * all.claimed, count);
         ck_assert_int_ge(10 * decade[BELOW_1E13].claimed, count);
     }
+    if (!alone && runner_long()) {
+        ck_assert_int_ge(all.claimed, 80000);
+        ck_assert_int_ge(decade[BELOW_1E13].claimed, 15000);
+    }
 }
 END_TEST
 
