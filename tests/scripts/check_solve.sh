@@ -340,6 +340,19 @@ for words in "-nrhs 512" "-kernel spmm.ref"; do
         fail "-device auto $words does not look for a GPU"
 done
 expect 5 "" -A $p2 $quick -maxmem 1K
+# With little address space threads of OpenBLAS find no memory: the command says
+# so and ends.
+if [ -z "$SANITIZE_FLAGS" ] && command -v timeout >/dev/null; then
+    for run in "1 0" "40 5"; do
+        (ulimit -v 200000; timeout -s KILL 60 "$solve" -A $p2 -device cpu \
+            -nrhs ${run% *} -quiet >/dev/null 2>&1)
+        got=$?
+        [ $got -eq ${run#* } ] || [ $got -eq 0 ] ||
+            fail "ulimit -v, ${run% *} columns: exit $got"
+    done
+else
+    echo "skip address space: a sanitizer needs it, or no timeout"
+fi
 expect 7 "nowhere" -A $p2 $quick -o "$tmp/nowhere/x.mtx"
 expect 7 "nowhere" -A $p2 $quick -json "$tmp/nowhere/x.json"
 [ "$(wc -l <"$tmp/err")" -eq 1 ] || fail "-json nowhere is told twice"

@@ -24,10 +24,9 @@ static void tame_heap(void)
 #endif
 }
 
-/* Sets the threads of OpenBLAS to one: it divides the small dense problems of
- * wide blocks by its number of threads, on which the bits of the result would
- * then depend.  The library leaves that setting to its caller, and this program
- * is one.  Other BLAS libraries do not have this function. */
+/* Sets the threads of OpenBLAS to one for the whole run, so that the library
+ * need not change the number at each call (lib/core/blas.c).  Other BLAS
+ * libraries do not have this function. */
 static void tame_blas(void)
 {
     void (*set_threads)(int);
@@ -259,6 +258,19 @@ static int facts(job *j)
     return code;
 }
 
+/* A thread that OpenBLAS has started asks for its memory without end where the
+ * address space is limited (ulimit -v), and at exit OpenBLAS waits for it: then
+ * the process ends without that. */
+static int end(int code)
+{
+    struct rlimit space;
+
+    if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY)
+        return code;
+    fflush(NULL);
+    _exit(code);
+}
+
 static int finish_stdout(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
@@ -281,7 +293,7 @@ int main(int argc, char **argv)
     if (code) {
         fprintf(stderr, CLI_PROGRAM ": %s\n", error);
         cli_free();
-        return code;
+        return end(code);
     }
     if (j.opt.help) {
         if (strcmp(j.opt.help, "man") == 0) cli_man(stdout);
@@ -298,5 +310,5 @@ int main(int argc, char **argv)
         code = j.exit_code;
     }
     release(&j);
-    return code;
+    return end(code);
 }
