@@ -107,13 +107,15 @@ static sps_stop least_squares(const sps_linear *s, int j, const norms *v)
 
 /* Whether the residual is explained by rounding of the exact x to doubles: a
  * backward error of 16 units roundoff, plus, for entries of x below DBL_MIN,
- * half of the smallest double. */
+ * half of the smallest double.  Not where rounding of x exceeds b: such an x
+ * has grown along null vectors of A, and x = 0 has a smaller residual. */
 static bool at_rounding(const sps_linear *s, int j, const norms *v)
 {
-    const double base = s->norm_A * v->x[j] + s->rhs.norm_own[j];
+    const double size = s->norm_A * v->x[j], b = s->rhs.norm_own[j];
     const double least = 0x1p-1074 * s->rhs.scale[j] * sqrt((double)s->rows);
 
-    return v->range[j] <= 16 * DBL_EPSILON * base + s->norm_A * least;
+    return DBL_EPSILON * size <= b &&
+           v->range[j] <= 16 * DBL_EPSILON * (size + b) + s->norm_A * least;
 }
 
 /* Why column j is not converged.  A breakdown, a singular A or an indefinite

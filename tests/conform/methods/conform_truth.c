@@ -292,6 +292,31 @@ START_TEST(minres_solves_in_the_sense_of_least_squares)
 }
 END_TEST
 
+/* No null space is known and no x meets b: iterates grow along the null vector
+ * until the rounding of A x exceeds b.  That does not make them as good as
+ * doubles allow. */
+START_TEST(growth_along_a_null_vector_is_no_limit_of_rounding)
+{
+    const double a[] = { 1, 1, 0, 0 }, b[] = { 1, 2 };
+    const double graph[] = { 1, -1, 0, -1, 2, -1, 0, -1, 1 };
+    sps_stop column[1];
+
+    for (int g = 0; g < 2; g++) {
+        problem p;
+
+        open_system(&p, small_matrix(2 + g, g ? graph : a), 1);
+        for (int i = 0; i < 2 + g; i++) p.b[i] = i < 2 ? b[i] : 1;
+        p.opt.nullspace = "none";
+        solve_columns(&p, column);
+        ck_assert(p.residual[0] > 0.1);
+        ck_assert_msg(p.result.stop != SPS_STOP_ROUNDING &&
+                      p.result.stop < 0, "%s",
+                      sps_stop_string(p.result.stop));
+        problem_close(&p);
+    }
+}
+END_TEST
+
 /* --- stop reasons that were once wrong */
 
 /* The time limit expires during the iteration that reaches the tolerance. */
@@ -462,6 +487,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(what_is_not_finite_beside_a_null_space_is_told),
     RUNNER_TEST(an_inconsistent_system_converges_only_where_that_was_asked_for),
     RUNNER_TEST(minres_solves_in_the_sense_of_least_squares),
+    RUNNER_TEST(growth_along_a_null_vector_is_no_limit_of_rounding),
     RUNNER_TEST(a_solve_that_converged_met_no_limit),
     RUNNER_TEST(minres_does_not_blame_a_matrix_for_its_preconditioner),
     RUNNER_TEST(right_hand_sides_at_the_ends_of_doubles),
