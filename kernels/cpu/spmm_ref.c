@@ -73,7 +73,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_ref) = {
     .op = SPS_OP_SPMM,
     .where = SPS_HOST,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
-             SPS_SINGLE_BLOCKS,
+             SPS_SINGLE_BLOCKS | SPS_FOR_CHECKS,
     .fuses = true,
     .fits = fits,
     .cost = cost,

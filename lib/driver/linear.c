@@ -44,7 +44,8 @@ static sps_status check_symmetry(sps_linear *s)
                 "it is", s->method.type->name);
     SPS_REQUIRE(s->ctx, symmetric, SPS_EUNFIT,
                 "the matrix is not %s: it differs from its %stranspose by up "
-                "to %.3g; %s needs that, gmres does not",
+                "to %.3g; %s needs that, solver auto chooses a method that "
+                "does not",
                 complex ? "Hermitian" : "symmetric",
                 complex ? "conjugate " : "", difference, s->method.type->name);
 fail:

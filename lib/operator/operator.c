@@ -42,6 +42,15 @@ static const sps_kernel *find_kernel(const sps_context *ctx, const char *name)
     return NULL;
 }
 
+static const sps_kernel *kernel_for_checks(const sps_context *ctx)
+{
+    const sps_kernel *kernel;
+
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
+        if (kernel->gives & SPS_FOR_CHECKS) return kernel;
+    return NULL;
+}
+
 /* Whether a pinned kernel does not fit this width. */
 static bool unfit(const sps_operator *op, const sps_problem *p,
                   const char *name)
@@ -83,9 +92,7 @@ fail:
 
 static sps_status plan_plain(sps_operator *op, const sps_options *opt)
 {
-    const bool host = op->ctx->backend->place == SPS_HOST;
-    const sps_kernel *kernel = find_kernel(op->ctx, host ? "spmm.ref"
-                                                         : "spmm.plain");
+    const sps_kernel *kernel = kernel_for_checks(op->ctx);
     const sps_problem p = problem(op, SPS_OP_SPMM, op->width, opt);
 
     /* No check uses an operator in single precision. */

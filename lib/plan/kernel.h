@@ -36,8 +36,11 @@ enum {
     SPS_NAN_STAYS_IN_ROW = 4,/* no 0 * NaN for entries that are not stored */
     SPS_VENDOR = 8,          /* not a guarantee: "measure" always times the best
                                 of the vendor's kernels */
-    SPS_SINGLE_BLOCKS = 16   /* not a guarantee: accepts blocks of floats,
+    SPS_SINGLE_BLOCKS = 16,  /* not a guarantee: accepts blocks of floats,
                                 too */
+    SPS_FOR_CHECKS = 32      /* not a guarantee: the plain product of its place,
+                                which shares no code or format with the fast
+                                ones; one kernel of a backend */
 };
 
 typedef struct sps_problem {
