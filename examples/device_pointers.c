@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device_pointers.c - matrix, right-hand sides and solution lie in the
- * caller's device memory; nothing of theirs is copied to the host.  The driver
+/* device_pointers.c - matrix, right-hand sides and solution are in the
+ * caller's device memory and are not copied to the host.  The driver
  * is found at run time, so that this builds without CUDA. */
 #include <dlfcn.h>
 #include <spsolve.h>

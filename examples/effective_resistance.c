@@ -19,19 +19,20 @@
  *           2 exp(-k (eps^2 / 4 - eps^3 / 6)) (Achlioptas 2003).
  *
  * The columns are solved for 64 at a time; g is sampled on the pattern of L,
- * diagonal and all, and added up over these blocks, so X is never stored whole.
+ * including the diagonal, and summed over these blocks, so that X is never
+ * stored as a whole.
  *
- * Accuracy: the library takes the mean over each component out of every
- * column, so g(u, u) is an entry of the diagonal of L+ (or near it) and no
- * more; a common shift of all rows by c would add ||c||^2, to be cancelled.
- * What remains is an error of R of about (1e-16 + that of the solves: 1e-11,
- * 1e-8 where k < n) times g(u, u) / R_uv, which is some units where a graph is
- * well connected and n / 3 on a path of n vertices.
+ * Accuracy: the library removes the mean over each component from every
+ * column, so g(u, u) is (about) a diagonal entry of L+; a common shift of all
+ * rows by c would add ||c||^2, and cancellation would lose digits.  The error
+ * of R is about (1e-16 + the error of the solves: 1e-11, 1e-8 where k < n)
+ * times g(u, u) / R_uv, a ratio of a few units in a well connected graph and of
+ * n / 3 on a path of n vertices.
  *
  * Checks: sum of w R over the edges = vertices - components (Foster 1949);
- * w R <= 1, with 1 for bridges alone; known values on the graphs of its own,
- * else, where k < n, what solves for 64 edges of all parts of the graph tell
- * (64 columns, to 1e-10): the largest relative error and the mean square.  Exit
+ * w R <= 1, with equality for bridges only; known values on the built-in
+ * graphs; on others, where k < n, R of 64 edges spread over the graph from
+ * solves to 1e-10: the largest relative error and the mean square.  Exit
  * status 1 when one of them fails. */
 #include "graphs.h"
 
@@ -39,8 +40,8 @@ enum { WIDTH = 64, TOP = 5 };
 
 /* ------------------------------------------------------------ resistances */
 
-/* Columns first .. first + count - 1 of F, count <= WIDTH; the rest is zero,
- * and costs the solver nothing. */
+/* Columns first .. first + count - 1 of F, count <= WIDTH; the other columns
+ * are zero, and the solver does not iterate on them. */
 static void fill(const sps_csr *L, int k, int first, int count, double *f)
 {
     for (int64_t i = 0; i < L->nrow * WIDTH; i++) f[i] = 0;
@@ -64,7 +65,7 @@ static void fill(const sps_csr *L, int k, int first, int count, double *f)
         }
 }
 
-/* A solver for WIDTH columns; f on the host, F and X where it computes. */
+/* A solver for WIDTH columns; f is on the host, F and X where it computes. */
 typedef struct solves {
     sps_solver *s;
     sps_block *F, *X;
@@ -83,13 +84,13 @@ static void solves_open(solves *v, const sps_operator *op, int64_t n,
     v->r.struct_size = sizeof v->r;
     sps_options_default(&opt);
     opt.rtol = rtol;
-    opt.nullspace = "components";   /* named: X is L+ F, whatever F */
+    opt.nullspace = "components";   /* named: X = L+ F for any F */
     check(sps_block_create(ctx, n, WIDTH, &v->F));
     check(sps_block_create(ctx, n, WIDTH, &v->X));
     check(sps_solver_create(op, NULL, WIDTH, &opt, &v->s));
 }
 
-/* L X = F; the guess is the X of the last time. */
+/* L X = F; the initial guess is the previous X. */
 static void solve(solves *v)
 {
     check(sps_block_set(v->F, 0, WIDTH, v->f, WIDTH, SPS_ROW_MAJOR, SPS_HOST));
@@ -113,7 +114,7 @@ static void solves_close(solves *v)
     free(v->f);
 }
 
-/* g on the pattern of L, in G (nnz x 1); k >= n: exactly. */
+/* g on the pattern of L, in G (nnz x 1); exact if k >= n. */
 static void sample(const sps_csr *L, const sps_operator *op, int k,
                    sps_block *G, int *components)
 {
@@ -174,8 +175,8 @@ static void note(errors *e, double off)
     e->count++;
 }
 
-/* One of the m edges, drawn, of each 64th part of them, in column j of f: its
- * row and its place in L. */
+/* Draws one edge from each 64th part of the m edges: e_u - e_v in column j of
+ * f, the edge's row and its offset in L. */
 static void draw(const sps_csr *L, int64_t m, double *f, int64_t *row,
                  int64_t *at)
 {
@@ -216,8 +217,8 @@ static void probe(const sps_csr *L, const double *R, int64_t m, errors *e)
     free(z);
 }
 
-/* The eps that all m edges keep with a chance of 999 in 1000; 0: exact; 1: k
- * is too small to promise anything. */
+/* The eps that bounds the errors of all m edges with probability 0.999; 0:
+ * exact; 1: k is too small for a bound. */
 static double promise(int64_t n, int64_t m, int k)
 {
     const double want = log(2e3 * (double)(m + 1)) / k;
@@ -236,7 +237,7 @@ static double promise(int64_t n, int64_t m, int k)
     return high;
 }
 
-/* The edges with the largest w R, as they stand in L. */
+/* Prints the edges with the largest w R. */
 static void print_top(const sps_csr *L, const double *R)
 {
     int64_t best[TOP] = {0}, row[TOP] = {0};
@@ -294,8 +295,8 @@ static void print_promise(double eps)
                100 * eps);
 }
 
-/* Resistances of g by k columns, printed and checked; true_R(n, u, v): what is
- * known, or NULL.  Returns how many checks failed. */
+/* Resistances of g by k columns, printed and checked; true_R(n, u, v): the
+ * known value; NULL: none is known.  Returns the number of failed checks. */
 static int study(const char *name, const graph *g, int k,
                  double (*true_R)(int64_t n, int64_t u, int64_t v))
 {
@@ -321,8 +322,8 @@ static int study(const char *name, const graph *g, int k,
     failed += !(fabs(sum - rank) <= spread + 1e-8 * (double)g->n);
     failed += !(most <= 1 + slack);
     failed += !(e.worst <= slack);
-    /* The variance of R is below 2 R^2 / k, and edges far apart have little in
-     * common: the mean square does not reach twice that. */
+    /* The variance of R is below 2 R^2 / k, and errors of distant edges are
+     * nearly independent: their mean square stays below twice that. */
     rms = sqrt(e.squares / fmax(1, (double)e.count));
     failed += eps > 0 && !(rms <= 2 / sqrt(k));
     if (e.count > 0)
@@ -346,7 +347,7 @@ static double path_R(int64_t n, int64_t u, int64_t v)
     return 1 / weight(u);
 }
 
-/* The edge beside the other n - 1 in a row. */
+/* An edge in parallel with the other n - 1 in series. */
 static double cycle_R(int64_t n, int64_t u, int64_t v)
 {
     (void)u, (void)v;
@@ -359,7 +360,7 @@ static double complete_R(int64_t n, int64_t u, int64_t v)
     return 2 / (double)n;
 }
 
-/* The edges of a square torus are alike: each has its share of n - 1. */
+/* All edges of a square torus have the same R: (n - 1) / (2 n). */
 static double torus_R(int64_t n, int64_t u, int64_t v)
 {
     (void)u, (void)v;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* graphs.h - what effective_resistance.c needs of graphs: edges, from a file or
- * made, and their Laplacian. */
+/* graphs.h - graphs for effective_resistance.c: edges, read from a file or
+ * generated, and their Laplacian. */
 #ifndef EXAMPLES_GRAPHS_H
 #define EXAMPLES_GRAPHS_H
 
@@ -32,7 +32,7 @@ static void *array(int64_t count, size_t size)
     return p;
 }
 
-/* Edges (u, v, w), room for as many as the maker knows; n vertices. */
+/* m edges (u, v, w), n vertices; the arrays may be longer. */
 typedef struct graph {
     int64_t n, m;
     int32_t *u, *v;
@@ -93,8 +93,8 @@ static sps_csr *laplacian(const graph *g)
     return L;
 }
 
-/* Weights are the entries off the diagonal, which may all be negative (the
- * file of a Laplacian); the diagonal is not looked at. */
+/* Weights are the off-diagonal entries, which may all be negative (the file of
+ * a Laplacian); the diagonal is ignored. */
 static graph graph_read(const char *path)
 {
     sps_csr *A;
@@ -146,7 +146,7 @@ static void torus(graph *g, int64_t base, int64_t side)
     }
 }
 
-/* A torus, and an edge between the two of each pair of a drawn pairing. */
+/* A torus, and a random perfect matching of its vertices as further edges. */
 static graph world(int64_t side)
 {
     const int64_t n = side * side;

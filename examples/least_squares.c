@@ -30,7 +30,7 @@ static void check(sps_status st)
 }
 
 /* Y = alpha A'A X + beta Y.  The blocks lie where the context works, and may be
- * narrower than K: columns that are done leave. */
+ * narrower than K: converged columns are removed. */
 static int multiply(double alpha, const double *X, int64_t ldx, double beta,
                     double *Y, int64_t ldy, int64_t n, int k, void *stream,
                     void *data)

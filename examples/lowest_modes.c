@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lowest_modes.c - natural frequencies of a clamped steel plate, 1 m x 1 m,
- * 10 mm thick, beside those of the textbook: K x = lambda M x, f =
+ * 10 mm thick, compared with textbook values: K x = lambda M x, f =
  * sqrt(lambda) / 2 pi.
  *
  * Kirchhoff's plate: D (w_xx + w_yy)^2 / 2 is the energy of bending (the term
@@ -9,11 +9,12 @@
  * with the matrices of one dimension
  *     m = int N N',  s = int N_x N_x',  b = int N_xx N_xx'
  *     K = D (b x m + 2 s x s + m x b),  M = rho t (m x m)     (x: Kronecker)
- * over unknowns (w, h w') at each inner node; a clamped end drops both.  The
- * frequencies come from above, with an error that falls with h^4.
+ * over unknowns (w, h w') at each inner node; those of a clamped end are zero
+ * and eliminated.  The computed frequencies are upper bounds, with an error of
+ * O(h^4).
  *
- * Without a preconditioner that feels the fourth derivatives the iterations
- * would be some thousand; ic0 needs 22.
+ * A fourth-order operator needs a strong preconditioner: 22 iterations with
+ * ic0, some thousand without.
  *
  * Exit status 1 when a pair has not converged or a frequency is 0.1 % off. */
 #include <spsolve.h>
@@ -30,8 +31,8 @@ static const double young = 210e9, poisson = 0.3;            /* Pa, 1 */
 static const double density = 7850;                          /* kg / m^3 */
 
 /* 2 pi f a^2 sqrt(rho t / D) of a clamped square plate of side a; Leissa,
- * Vibration of Plates (NASA SP-160, 1969), gives 35.99 for the first, upper
- * bounds by Ritz; these digits are those of later, finer computations. */
+ * Vibration of Plates (NASA SP-160, 1969), gives 35.99 for the first, an
+ * upper bound by Ritz's method; these digits are from later computations. */
 static const double textbook[MODES] = {35.985, 73.394, 73.394, 108.217,
                                        131.581, 132.205, 165.00, 165.00};
 
@@ -112,7 +113,7 @@ static sps_csr *assemble(double (*value)(int, int, int, int))
     return A;
 }
 
-/* The frequencies beside the textbook's; how many are off. */
+/* Prints the frequencies and the textbook's; returns how many differ. */
 static int compare(const double *lambda, const sps_eigen_result *r)
 {
     const double D = young * pow(thickness, 3) / (12 * (1 - poisson * poisson));

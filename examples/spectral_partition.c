@@ -5,16 +5,16 @@
  *
  * The eigenvector x of the smallest non-zero eigenvalue of the Laplacian
  * minimises sum w_uv (x_u - x_v)^2 over unit vectors of mean 0 (Fiedler 1973):
- * a cut with the condition of being +-1 given up.  Vertices are put in the
- * order of x; two cuts of that order are shown, the halves, and the one of the
- * least quotient, weight cut / vertices on the smaller side.  For every cut
+ * the relaxation of the minimum cut, whose x_u are +-1.  Vertices are sorted by
+ * x; two cuts of that order are shown: into halves, and the one with the
+ * smallest quotient, weight cut / vertices on the smaller side.  For every cut
  *     quotient >= lambda_2 / 2,
- * since the vector of that cut is one of those that lambda_2 minimises over:
- * what is found can be judged.  The sweep's quotient is at most
- * sqrt(2 d lambda_2), d the largest degree (Mohar 1989).
+ * since its indicator vector is feasible for that minimum, so that the quality
+ * of a cut is known.  The smallest quotient is at most sqrt(2 d lambda_2), d
+ * the largest degree (Mohar 1989).
  *
- * Without a file: two grids joined by three edges; exit status 1 unless it is
- * these that are cut, or when a bound does not hold. */
+ * Without a file: two grids joined by three edges; exit status 1 unless these
+ * three are cut, or when a bound does not hold. */
 #include <spsolve.h>
 
 #include <math.h>
@@ -53,8 +53,9 @@ static void edge(sps_csr *A, int64_t v, int64_t *p)
     ((double *)A->val)[(*p)++] = 1;
 }
 
-/* Two NX x NY grids, their facing sides joined in BRIDGES places.  Each edge
- * is stored from its first vertex only: the Laplacian adds the way back. */
+/* Two NX x NY grids whose facing sides are joined by BRIDGES edges.  Each edge
+ * is stored once, in the row of its first vertex; sps_csr_laplacian makes the
+ * matrix symmetric. */
 static sps_csr *two_grids(void)
 {
     const int64_t n = NX * NY;
@@ -91,8 +92,9 @@ static int rising(const void *a, const void *b)
     return u < v ? -1 : u > v;
 }
 
-/* Vertices move over one by one, in order; a vertex adds what it has of edges
- * to the others and takes away what it has to those that moved before. */
+/* Vertices move to the other side one by one, in order; the weight of the cut
+ * grows by a vertex's edges to those that have not moved, and falls by its
+ * edges to those that have. */
 static void sweep(const sps_csr *L, const double *x, cut *half, cut *best)
 {
     const int64_t n = L->nrow;
