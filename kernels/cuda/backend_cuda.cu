@@ -35,7 +35,7 @@ sps_status no_device(sps_context *ctx, cudaError_t error)
                          "driver found; CUDA %d.%d is built in)",
                          cudaGetErrorString(error), built / 1000,
                          built % 1000 / 10);
-    return spsi_fail(ctx, SPS_EDEVICE, "no usable GPU: %s (the driver speaks "
+    return spsi_fail(ctx, SPS_EDEVICE, "no usable GPU: %s (the driver supports "
                      "CUDA %d.%d, %d.%d is built in)",
                      cudaGetErrorString(error), driver / 1000,
                      driver % 1000 / 10, built / 1000, built % 1000 / 10);
@@ -52,7 +52,7 @@ sps_status choose_device(sps_context *ctx, sps_cuda_state *s)
     if (count == 0) return no_device(ctx, cudaErrorNoDevice);
     if (ctx->opt.device < 0) ctx->opt.device = spsi_comm_rank(ctx) % count;
     if (ctx->opt.device >= count)
-        return spsi_fail(ctx, SPS_EDEVICE, "GPU %d was asked for, there are "
+        return spsi_fail(ctx, SPS_EDEVICE, "GPU %d was requested, there are "
                          "%d (numbered from 0)", ctx->opt.device, count);
     s->device = ctx->opt.device;
     error = cudaSetDevice(s->device);

@@ -45,7 +45,7 @@ sps_status spsi_node_check(sps_context *ctx, const sps_csr_local *A,
 
     SPS_REQUIRE(ctx, numbers <= 5.0 * (double)A->nnz, SPS_EUNFIT,
                 "blocks of %d x %d hold %.3g numbers for %lld entries: at most "
-                "five for each are served", n->b, n->b, numbers,
+                "five for each are supported", n->b, n->b, numbers,
                 (long long)A->nnz);
 fail:
     return st;

@@ -62,9 +62,8 @@ static sps_status choose_width(sps_eigen *e)
     if (m == 0) m = e->count + guard < WIDEST ? (e->count + guard + 3) / 4 * 4
                                               : WIDEST;
     if (e->type->step && e->wanted.nearest && m == 1 && e->count > 1)
-        spsi_note(e->ctx, "a block of one column has no room for a guard and "
-                  "may pass over a pair near sigma: verify_count looks for "
-                  "those");
+        spsi_note(e->ctx, "a block of one column has no guard column and may "
+                  "pass over a pair near sigma: verify_count looks for those");
     e->space.width = m < e->pencil.rows ? m : (int)e->pencil.rows;
     e->space.guard = m < e->count + guard ? e->space.width / 10 + 1 : guard;
 fail:

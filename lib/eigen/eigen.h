@@ -114,7 +114,7 @@ sps_status spsi_eigen_residuals(sps_eigen *e);
 /* eigen_monitor.c */
 
 /* Calls the monitor with rtol ||r_j|| / tolerance_j of each pair; false: the
- * caller wants an end. */
+ * caller asks to stop. */
 bool spsi_eigen_report(sps_eigen *e);
 /* The limit that has been reached, or SPS_STOP_RUNNING. */
 sps_stop spsi_eigen_limit(const sps_eigen *e);

@@ -94,7 +94,7 @@ sps_status spsi_subspace_restore(sps_subspace *s)
     return spsi_copy(&from, &to);
 }
 
-/* The block may hold fewer columns than pairs are asked for; what is handed out
+/* The block may hold fewer columns than pairs are asked for; what is returned
  * is to have full rank. */
 sps_status spsi_subspace_complete(sps_subspace *s)
 {

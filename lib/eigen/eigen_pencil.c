@@ -21,13 +21,14 @@ static sps_status check_symmetric(const sps_operator *A, const char *name)
                 "%s is %lld x %lld; eigenvalues need a square one", name,
                 (long long)A->n, (long long)A->ncol);
     SPS_REQUIRE(A->ctx, symmetric || A->A, SPS_EUNFIT,
-                "%s must be symmetric; say SPS_SYMMETRIC when yours is", name);
+                "%s must be symmetric; declare it SPS_SYMMETRIC if it is",
+                name);
     if (!symmetric)
         SPS_TRY(sps_csr_symmetric(A->ctx, A->A, 1e-10, &symmetric,
                                   &difference));
     SPS_REQUIRE(A->ctx, symmetric, SPS_EUNFIT,
                 "%s is not symmetric: it differs from its transpose by up to "
-                "%.3g; eigenvalues of nonsymmetric matrices are not offered",
+                "%.3g; eigenvalues of nonsymmetric matrices are not supported",
                 name, difference);
 fail:
     return st;

@@ -131,8 +131,8 @@ sps_status spsi_proof_prepare(sps_proof *q, const sps_eigen_policy *policy)
 
     if (!spsi_pencil_entries(p))
         spsi_note(p->ctx, "A or M is a callback: residuals of pairs are formed "
-                  "in doubles, by one more call, and what rounding may hide is "
-                  "added to them");
+                  "in doubles, by one more call, and a bound of their rounding "
+                  "errors is added");
     if (!p->M) return SPS_OK;
     SPS_TRY(sps_block_create(p->ctx, p->n, most, &q->Z));
     SPS_TRY(scaled_mass(q, &M));

@@ -171,7 +171,8 @@ static sps_status make_border(sps_transform *t, sps_search *search)
     SPS_TRY(spsi_gram(&dual, t->border, t->border_inverse));
     SPS_TRY(spsi_small_invert(t->border_inverse, &info));
     SPS_REQUIRE(p->ctx, info == 0 && !search->stop, SPS_EUNFIT,
-                "beside the constraints, sigma is an eigenvalue: move it");
+                "sigma is an eigenvalue on the complement of the constraints: "
+                "choose another one");
 fail:
     return st;
 }

@@ -185,7 +185,8 @@ static sps_status next_member(spsi_text *t)
         for (; t->z.avail_in > 0; t->z.avail_in--, t->z.next_in++)
             SPS_REQUIRE(t->ctx, *t->z.next_in == 0, SPS_EPARSE,
                         "%s: bytes that are not gzip follow the compressed "
-                        "data (packed twice, or glued together?)", t->name);
+                        "data (compressed twice, or two files joined?)",
+                        t->name);
         SPS_TRY(refill(t, 1));
     }
 fail:

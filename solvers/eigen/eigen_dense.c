@@ -297,7 +297,7 @@ const sps_eigen_type *spsi_eigen_dense_type(const sps_pencil *p, int count,
     if (spsi_comm_many(p->ctx) || (!small && !many)) return NULL;
     if (!small && max_seconds > 0 && seconds > max_seconds) return NULL;
     spsi_note(p->ctx, small ? "solver auto: LAPACK, since %lld rows are few"
-                            : "solver auto: LAPACK, since of %lld pairs a good "
-                              "part is asked", (long long)p->n);
+                            : "solver auto: LAPACK, since a large part of all "
+                              "%lld pairs is requested", (long long)p->n);
     return &lapack;
 }

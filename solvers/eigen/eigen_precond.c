@@ -243,8 +243,9 @@ sps_status spsi_eigen_take_precond(sps_eigen_precond *t, sps_precond *given,
         return SPS_OK;
     if (t->wanted->sign > 0 || shiftable(t)) return begin(t);
     if (!automatic(t))   /* it would amplify the other end */
-        spsi_note(p->ctx, "preconditioner %s is about the inverse of A and no "
-                  "help for the largest eigenvalues: left out", name);
+        spsi_note(p->ctx, "preconditioner %s is not used: it approximates the "
+                  "inverse of A, which does not help for the largest "
+                  "eigenvalues", name);
     return SPS_OK;
 }
 

@@ -92,7 +92,7 @@ sps_status spsi_segments_build(sps_context *ctx, int64_t nrow,
         cost += spsi_segments_cost(length_of(rowptr, i), limits);
     }
     SPS_REQUIRE(ctx, s->slots <= INT32_MAX, SPS_EUNFIT,
-                "%lld segments of split rows: at most 2^31 - 1 are served",
+                "%lld segments of split rows: at most 2^31 - 1 are supported",
                 (long long)s->slots);
     SPS_TRY(SPS_NEW(ctx, s->count, &s->segment));
     SPS_TRY(SPS_NEW(ctx, s->joins, &s->join));

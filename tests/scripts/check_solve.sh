@@ -302,14 +302,14 @@ expect 2 "outside 1" -A $p2 -eigs 0
 expect 2 "-which is for eigenvalues: say -eigs K" -A $p2 -which largest
 expect 2 "-block is for eigenvalues: say -eigs K" -A $p2 -block 8
 expect 2 "-M is for eigenvalues" -A $p2 -M $p2
-expect 2 "leave -which largest away" -A $p2 -eigs 2 -sigma 1 -which largest
+expect 2 "omit -which largest" -A $p2 -eigs 2 -sigma 1 -which largest
 printf '%%%%MatrixMarket matrix coordinate complex hermitian
 4 4 1\n1 1 1 0\n' >"$tmp/complex.mtx"
 expect 2 "is complex" -A "$tmp/held.mtx" -eigs 1 -M "$tmp/complex.mtx"
 expect 2 "as many as unknowns: 4" -A "$tmp/held.mtx" -eigs 5
 expect 2 "lobpcg finds eigenvalues" -A $p2 -eigs 2 -solver cg
 expect 2 "keep the order of the file" -A $p2 -eigs 2 -reorder rcm
-expect 2 "leave -nullspace constant away" -A $p2 -nullspace constant \
+expect 2 "omit -nullspace constant" -A $p2 -nullspace constant \
     -rigid-body "$tmp/nodes.mtx"
 printf '%%%%MatrixMarket matrix coordinate real symmetric
 4 4 4\n1 1 2\n2 1 -1\n2 2 2\n4 4 3\n' >"$tmp/row.mtx"

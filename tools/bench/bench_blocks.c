@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bench_blocks.c - block operations as solvers use them, called through the
- * backend's table (internal headers: allowed in tests/scripts/check_layers.sh).
+ * backend's table (internal headers, as doc/rooms.txt allows).
  *
  *     gram        G = X'Y                       reads 2
  *     gram_self   G = X'X                       reads 1

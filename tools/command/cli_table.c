@@ -113,7 +113,7 @@ static const cli_option own[] = {
         .help = "read and set up but do not solve; print the memory that a "
                 "run will take, and the bids"),
     ROW("quiet", quiet, FLAG, .section = OUTPUT,
-        .help = "no report and no progress line; errors are still told"),
+        .help = "no report and no progress line; errors are still printed"),
     ROW("config", config, FILE, .arg = "FILE", .section = OTHER,
         .help = "read options from lines of the form name = value; the "
                 "command line wins"),

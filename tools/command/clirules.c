@@ -141,7 +141,7 @@ static int problems_apart(const cli_values *v, char *error, size_t size)
                         cli_dashed(name, dashed, sizeof dashed));
     if (cli_given(v, "sigma") && same(o->which, "largest"))
         return cli_fail(error, size, "-sigma finds the eigenvalues nearest to "
-                                     "it: leave -which largest away");
+                                     "it: omit -which largest");
     if (same(o->solver, "auto") || !listed(other, o->solver)) return 0;
     return cli_fail(error, size, "-solver %s is for %s", o->solver, v->eigs
                     ? "A X = B; lobpcg finds eigenvalues (-eigs)"
@@ -176,11 +176,11 @@ int cli_rules(cli_values *v, char *error, size_t size)
         return cli_fail(error, size, "no matrix: say -A FILE ('" CLI_PROGRAM
                                      " -help' lists all options)");
     if (same(o->reorder, "morton") && !v->coords)
-        return cli_fail(error, size, "-reorder morton goes by the places of "
+        return cli_fail(error, size, "-reorder morton needs the coordinates of "
                                      "the nodes: say -coords FILE");
     if (v->rigid_body && (v->nullspace_basis || !same(o->nullspace, "auto")))
-        return cli_fail(error, size, "-rigid-body is a null space: leave "
-                                     "-nullspace %s away", v->nullspace_basis
+        return cli_fail(error, size, "-rigid-body sets the null space: omit "
+                                     "-nullspace %s", v->nullspace_basis
                         ? v->nullspace_basis : o->nullspace);
     if (o->norm == SPS_NORM_ABSOLUTE && o->atol <= 0)
         return cli_fail(error, size, "-norm absolute needs -atol X above 0");

@@ -18,10 +18,10 @@ int eigen_read(job *j)
     j->k = v->eigs;
     if (j->complex_system)
         return job_fail(j, EXIT_USAGE, "unfit", "%s is complex; eigenvalues "
-                        "of real symmetric matrices are offered. A Hermitian "
-                        "one has the real form [Re -Im; Im Re], in which each "
-                        "eigenvalue stands twice; a complex symmetric one has "
-                        "none that is symmetric", v->A);
+                        "are computed of real symmetric matrices only. A "
+                        "Hermitian matrix has the real form [Re -Im; Im Re], "
+                        "which has each eigenvalue twice; a complex symmetric "
+                        "one has no symmetric real form", v->A);
     if (v->mass) {
         code = job_read_csr(j, v->mass, &info, &j->M);
         if (code) return code;

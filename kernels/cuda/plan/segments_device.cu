@@ -142,7 +142,7 @@ sps_status open_lists(sps_context *ctx, int64_t nrow, const work &w,
     SPS_TRY_RETURN(spsi_cuda_wait(ctx));
     if (s->slots > INT32_MAX)
         return spsi_fail(ctx, SPS_EUNFIT, "%lld segments of split rows: at "
-                         "most 2^31 - 1 are served", (long long)s->slots);
+                         "most 2^31 - 1 are supported", (long long)s->slots);
     SPS_TRY_RETURN(take(ctx, s->count, sizeof *s->segment, &s->segment,
                         bytes));
     return take(ctx, s->joins, sizeof *s->join, &s->join, bytes);

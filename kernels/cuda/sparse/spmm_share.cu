@@ -69,7 +69,7 @@ sps_status choose(share_plan *s, int size, int *n_p)
     s->shares = h[*n_p = n];
     if (s->shares.spans <= SPS_SHARE_SPANS) return SPS_OK;
     return spsi_fail(s->super.ctx, SPS_EUNFIT, "%lld rows of more than %lld "
-                     "entries: at most 2^17 are dealt out",
+                     "entries: at most 2^17 are supported",
                      (long long)s->shares.spans,
                      (long long)s->shares.size * s->shares.team);
 }
@@ -213,7 +213,7 @@ bool fits(const sps_problem *p, const char **why_not)
 
     *why_not = "made for fewer than 2^31 entries and rows";
     if (f->nnz >= INT32_MAX || f->nrow >= INT32_MAX) return false;
-    *why_not = "pays up to 2^22 entries, where rows are too little work";
+    *why_not = "faster only up to 2^22 entries, where a row is little work";
     return p->pinned || f->nnz <= 1 << 22;
 }
 
