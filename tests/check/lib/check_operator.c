@@ -256,6 +256,17 @@ START_TEST(the_plain_kernel_agrees)
 }
 END_TEST
 
+START_TEST(one_kernel_is_for_checks)
+{
+    const sps_kernel *kernel;
+    int count = 0;
+
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
+        count += (kernel->gives & SPS_FOR_CHECKS) != 0;
+    ck_assert_int_eq(count, 1);
+}
+END_TEST
+
 START_TEST(wrong_arguments_are_refused_with_their_shapes)
 {
     sps_csr *A = matrix("wide", 30, ZOO_INTEGER);   /* 30 x 90 */
@@ -455,6 +466,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(every_family_and_width_is_exact),
     RUNNER_TEST(blocks_wider_than_the_plan_go_in_slices),
     RUNNER_TEST(the_plain_kernel_agrees),
+    RUNNER_TEST(one_kernel_is_for_checks),
     RUNNER_TEST(wrong_arguments_are_refused_with_their_shapes),
     RUNNER_TEST(input_and_output_must_not_be_the_same),
     RUNNER_TEST(views_that_meet_are_refused_and_neighbours_are_not),
