@@ -23,7 +23,7 @@
 #include "cuda/block/gram_few.cuh"
 #include "cuda/block/gram_wide.cuh"
 #include "cuda/block/single_device.cuh"
-#include "cuda/base/spare.cuh"
+#include "cuda/base/row_padding.cuh"
 
 namespace {
 

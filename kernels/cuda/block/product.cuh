@@ -20,12 +20,13 @@
  *
  * Traffic: each block once; C stays in shared memory.  Rows of Y are written to
  * the end of their last sector if the padding there may be written
- * (product.wide, spare.cuh), since a partly written sector is read first. */
+ * (product.wide, row_padding.cuh), since a partly written sector is read
+ * first. */
 #ifndef SPS_CUDA_PRODUCT_CUH
 #define SPS_CUDA_PRODUCT_CUH
 
 #include "cuda/base/device.cuh"
-#include "cuda/base/spare.cuh"
+#include "cuda/base/row_padding.cuh"
 
 namespace {
 

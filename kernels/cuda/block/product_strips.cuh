@@ -17,7 +17,7 @@
 
 #include "cuda/block/product_gram.h"
 
-#include "cuda/base/spare.cuh"
+#include "cuda/base/row_padding.cuh"
 #include "cuda/base/strips.cuh"
 
 namespace {

@@ -16,7 +16,7 @@
 #define SPS_CUDA_STEPS_TILE_CUH
 
 #include "cuda/block/single_device.cuh"
-#include "cuda/base/spare.cuh"
+#include "cuda/base/row_padding.cuh"
 
 namespace {
 

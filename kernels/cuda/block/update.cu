@@ -9,7 +9,7 @@
 #include "cuda/block/product_few.cuh"
 #include "cuda/block/product_gram.h"
 #include "cuda/block/single_device.cuh"
-#include "cuda/base/spare.cuh"
+#include "cuda/base/row_padding.cuh"
 
 namespace {
 

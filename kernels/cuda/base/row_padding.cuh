@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spare.cuh - which padding behind the columns of a block may be written.
+/* row_padding.cuh - which padding behind the columns of a block may be written.
  *
  * If a block owns its memory and has all its columns, the rest of each row is
  * unused padding.  (A view has its parent's other columns there, a wrapped
@@ -8,8 +8,8 @@
  * first; so such rows are written to the end of the last sector.  The padding
  * may also be loaded together with an odd last column of any block that owns
  * its memory; it never influences a result. */
-#ifndef SPS_CUDA_SPARE_CUH
-#define SPS_CUDA_SPARE_CUH
+#ifndef SPS_CUDA_ROW_PADDING_CUH
+#define SPS_CUDA_ROW_PADDING_CUH
 
 #include "cuda/base/state.h"
 
