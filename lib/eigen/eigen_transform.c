@@ -7,7 +7,7 @@
  *
  * A - sigma M is formed as a matrix, and one product is a block solve by the
  * library's linear methods, to the backward error of a direct solver.
- * Residuals of pairs are those of A and M as ever.  nu is in units of ||M|| /
+ * Residuals of pairs are those of A and M as always.  nu is in units of ||M|| /
  * ||A||: lambda = sigma + unit / nu, unit a power of four, so that the units
  * of A and M change no bit of the iteration.
  *

@@ -2,7 +2,7 @@
 /* eigen_transform_shift.c - the choice of the shift of (A - sigma M)^-1, which
  * need not be the sigma that pairs are to be nearest to.
  *
- * Where A - sigma M has no factors a shift beside sigma was taken.  It may be
+ * Where A - sigma M has no factors a shift close to sigma was taken.  It may be
  * too far away: then pairs near the shift are found, and not those near sigma.
  * Where sigma is an eigenvalue to the last digit factors exist all the same,
  * but nu_0 is 1e16, and its rounding error eps nu_0 exceeds all other nu.

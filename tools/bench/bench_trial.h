@@ -27,7 +27,8 @@ typedef struct bench_trial {
     sps_block *in, *other, *out;
     /* checks (bench_check.c) */
     sps_block *right;             /* the reference's result */
-    sps_block *weight;            /* spmm of doubles: 1 / bound of each row */
+    sps_block *weight;            /* spmm of doubles: 1 / the error bound of
+                                     each row */
     float *host[2];               /* floats: reference and result */
     double *sum;                  /* of each row: sum |a| / 2 */
     double roundoff;              /* for which weight was computed, < 0: none */

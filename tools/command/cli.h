@@ -100,7 +100,8 @@ const char *cli_text(const cli_option *o, const cli_values *v, char *text,
                      size_t size);
 /* Word number i of the choices of o, NULL past the last. */
 const char *cli_choice(const cli_option *o, int i, char *word, size_t size);
-/* The name here of an option of other programs, or NULL. */
+/* For the name of an option in another program: the name of our equivalent, or
+ * NULL. */
 const char *cli_alias(const char *word);
 
 /* Formats the text into error; returns EXIT_USAGE. */

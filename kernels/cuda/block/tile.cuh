@@ -25,7 +25,8 @@ template <class V> struct view {
     V *p;
     int64_t ld;
     int k;
-    int wide = 0;          /* columns that may be written */
+    int wide = 0;          /* columns that may be written, padding included
+                              (row_padding.cuh) */
     bool pairs = false;    /* the first k may be loaded as pairs without
                               checks */
 };

@@ -198,7 +198,8 @@ sps_status choose_size(sps_context *ctx, const sps_problem *p,
 
     SPS_TRY_RETURN(count_all(ctx, p->local, count));
     for (int s = 0; s < size_count; s++) w[s] = count[s].widest;
-    /* If requested by name, the estimate of the bid was sufficient. */
+    /* If the kernel is requested by name, its fill was limited by the estimate
+     * in fits only; the exact one is accepted. */
     best = best_size(p, w, p->pinned ? HUGE_VAL : slots_allowed(p), &least);
     if (best < 0)
         return spsi_fail(ctx, SPS_EUNFIT, "Blocked-ELL: the fullest block row "
