@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "core/deadline.h"
+#include "core/timer.h"
 #include "driver/precond.h"
 #include "driver/linear.h"
 #include "plan/planner.h"
