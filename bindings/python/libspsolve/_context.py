@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A context of the library with the handles that were made in it."""
+from __future__ import annotations
+
+import ctypes
+import operator
+import sys
+import threading
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, NoReturn, Tuple
+
+from ._errors import Note, error, warn
+from ._library import lib, text
+from ._structs import ContextInfo, ContextOptions, Place
+
+PLACES = {"auto": Place.AUTO, "cpu": Place.HOST, "cuda": Place.CUDA}
+
+# Notes that begin so tell what the library chose when the choice was left to
+# it.  They are in the notes of a result, and no warnings.
+CHOICES = ("solver auto:", "auto:", "preconditioner auto:",
+           "largest: the preconditioner")
+
+
+def _options(device: str, threads: int, seed: int) -> ContextOptions:
+    if device not in PLACES:
+        raise ValueError(f"device={device!r}: known are "
+                         + ", ".join(map(repr, PLACES)))
+    options = ContextOptions()
+    lib.sps_context_options_init(options, ctypes.sizeof(options))
+    options.place = PLACES[device]
+    options.threads = c_int(threads, "threads")
+    options.seed = operator.index(seed)
+    return options
+
+
+def c_int(value: Any, name: str) -> int:
+    """value as an int of C, which the library will look at; TypeError if it is
+    no whole number."""
+    try:
+        return max(-2**31, min(operator.index(value), 2**31 - 1))
+    except TypeError:
+        raise TypeError(f"{name}={value!r}: a whole number is expected"
+                        ) from None
+
+
+class Context:
+    """Owns a sps_context, handles, and the Python objects that these borrow.
+
+    It is closed when it is collected, with the solver that owns it.  Callbacks
+    of the caller may refer to that solver: the collector finds such cycles.
+    """
+
+    handle = ctypes.c_void_p()
+
+    def __init__(self, device: str, threads: int, seed: int) -> None:
+        self.handle = ctypes.c_void_p()
+        self.handles: List[Tuple[str, ctypes.c_void_p]] = []
+        self.borrowed: Dict[int, Any] = {}
+        self.raised: List[BaseException] = []
+        self.seen = 0
+        self.lock = threading.Lock()
+        self.user = 0
+        why = ctypes.c_char_p()
+        status = lib.sps_context_create(_options(device, threads, seed),
+                                        self.handle, why)
+        if status:
+            raise error(status, text(why.value))
+        self.on_host = self.information()["place"] == Place.HOST
+
+    # ------------------------------------------------------------- failures
+
+    def check(self, status: int) -> None:
+        """Raises what a callback has raised, else the library's failure."""
+        if self.raised:
+            raised = self.raised[0]
+            self.raised.clear()
+            raise raised
+        if status:
+            self.fail(status)
+
+    def fail(self, status: int) -> NoReturn:
+        raise error(status, text(lib.sps_context_error(self.handle)))
+
+    # -------------------------------------------------------------- handles
+
+    def make(self, function: str, *arguments: Any) -> ctypes.c_void_p:
+        """Calls sps_<object>_<verb>, whose last argument is the new handle."""
+        handle = ctypes.c_void_p()
+        status = getattr(lib, function)(*arguments, ctypes.byref(handle))
+        if handle:
+            self.handles.append((function.split("_")[1], handle))
+        self.check(status)
+        return handle
+
+    def borrow(self, handle: ctypes.c_void_p, *objects: Any) -> None:
+        """Keeps Python objects alive as long as the handle."""
+        self.borrowed[id(handle)] = objects
+
+    def destroy(self, handle: ctypes.c_void_p) -> None:
+        for i in range(len(self.handles) - 1, -1, -1):
+            if self.handles[i][1] is handle:
+                self._destroy(*self.handles.pop(i))
+                return
+
+    def _destroy(self, kind: str, handle: ctypes.c_void_p) -> None:
+        function = getattr(lib, f"sps_{kind}_destroy")
+        if kind in ("csr", "options"):
+            function(self.handle, ctypes.byref(handle))
+        else:
+            function(ctypes.byref(handle))
+        self.borrowed.pop(id(handle), None)
+
+    @contextmanager
+    def temporary(self) -> Iterator[None]:
+        """Destroys at its end what was made inside of it."""
+        count = len(self.handles)
+        try:
+            yield
+        finally:
+            while len(self.handles) > count:
+                self._destroy(*self.handles.pop())
+
+    def close(self) -> None:
+        """Destroys all handles, the last one first, and the context."""
+        while self.handles:
+            self._destroy(*self.handles.pop())
+        lib.sps_context_destroy(ctypes.byref(self.handle))
+
+    def __del__(self, ending: Any = sys.is_finalizing) -> None:
+        if self.handle and not ending():
+            self.close()
+
+    # -------------------------------------------------------------- threads
+
+    def __enter__(self) -> "Context":
+        """One thread at a time; a callback cannot use it again."""
+        me = threading.get_ident()
+        if self.user == me:
+            raise RuntimeError("a callback may not use the solver that calls "
+                               "it")
+        self.lock.acquire()
+        self.user = me
+        if not self.handle:
+            self.__exit__()
+            raise RuntimeError("it has been closed")
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.user = 0
+        self.lock.release()
+
+    # ---------------------------------------------------------------- facts
+
+    def information(self) -> Dict[str, Any]:
+        info = ContextInfo(struct_size=ctypes.sizeof(ContextInfo))
+        self.check(lib.sps_context_information(self.handle, info))
+        facts = {name: getattr(info, name) for name, *_ in info._fields_
+                 if name != "struct_size"}
+        return {name: text(value) if isinstance(value, bytes) else value
+                for name, value in facts.items()}
+
+    def take_notes(self) -> Tuple[str, ...]:
+        """The notes since the last call; all but choices are warned of."""
+        notes = []
+        while True:
+            note = lib.sps_context_note(self.handle, self.seen)
+            if note is None:
+                break
+            notes.append(text(note))
+            self.seen += 1
+        for note in notes:
+            if not note.startswith(CHOICES):
+                warn(note, Note)
+        return tuple(notes)

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A X = B."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable, Dict, Optional, Tuple
+
+import numpy as np
+
+from ._arrays import (Block, columns, complete, dense, empty_like, interleave)
+from ._callbacks import Progress
+from ._context import Context, c_int
+from ._errors import ConvergenceWarning, ShapeError, warn
+from ._library import lib
+from ._options import Options
+from ._result import LinearResult, linear_result
+from ._structs import ResultData, Stop
+from ._system import System
+
+Callback = Optional[Callable[[Progress], Any]]
+
+
+class Solver(System):
+    """Solves A X = B again and again, with memory that is taken once.
+
+    Parameters
+    ----------
+    A : sparse matrix, LinearOperator or function
+        n x n.  A SciPy matrix of any format, real or complex; its arrays are
+        used where they are if it is csr with columns of 32 bits and values in
+        double precision, and must not be changed while the solver exists.
+        A function gets an n x k array, valid during the call, and returns A
+        times it.  Of an operator that is not declared symmetric the default
+        solver is gmres, since auto means conjugate gradients there.
+    nrhs : int, optional
+        Columns of B, 1 to 1024.  None: those of the first B, and anew for each
+        B of another number of columns.
+    M : str or operator, optional
+        Name of a preconditioner, or something whose product approximates the
+        inverse of A, as in SciPy.
+    n : int, optional
+        Rows, where A is a plain function.
+    assume_a : {'gen', 'sym', 'pos'}, optional
+        What is known of A; of a matrix symmetry is found without it.
+    callback : function, optional
+        Called after each iteration with a Progress; False ends the solve.
+    device : {'cpu', 'cuda', 'auto'}
+    threads : int
+        Threads on the host; 0: the cores of this process.
+    seed : int
+        Of random vectors.
+    **options
+        Options of the library by name: ``rtol``, ``solver``,
+        ``max_iterations`` ...  ``libspsolve.options()`` describes them.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> A = sp.diags([-1.0, 2.5, -1.0], [-1, 0, 1], shape=(100, 100))
+    >>> with Solver(A, nrhs=2, rtol=1e-10) as s:
+    ...     first = s.solve(np.ones((100, 2)))
+    ...     s.update(2 * A.tocsr())
+    ...     second = s.solve(np.ones((100, 2)))
+    >>> first.all_converged, second.all_converged
+    (True, True)
+    >>> np.allclose(first.X, 2 * second.X)
+    True
+    """
+
+    def __init__(self, A: Any, nrhs: Optional[int] = None, *, M: Any = None,
+                 n: Optional[int] = None, assume_a: Optional[str] = None,
+                 callback: Callback = None, device: str = "cpu",
+                 threads: int = 0, seed: int = 1, **options: Any) -> None:
+        super().__init__(A, n=n, assume_a=assume_a, device=device,
+                         threads=threads, seed=seed)
+        context = self._context
+        self._k = 0
+        self._op: Any = None
+        self._solver: Any = None
+        self._fixed = nrhs is not None
+        self._values: Optional[np.ndarray] = None
+        self._notes: Tuple[str, ...] = ()
+        try:
+            with self._interruptible(), context:
+                if self._matrix is None and not self._props:
+                    options.setdefault("solver", "gmres")
+                self._precond = self._take_precond(M, options)
+                self._options = Options(context, options, callback)
+                if nrhs is not None:
+                    self._build(context, c_int(nrhs, "nrhs"))
+        except BaseException:
+            self.close()
+            raise
+
+    def _build(self, context: Context, k: int) -> None:
+        """The operator, planned for k columns, and the solver."""
+        if self._k:
+            for handle in (self._solver, self._op):
+                context.destroy(handle)
+            self._k = 0
+        self._op = self._operator(self._A, self._matrix, k, self._options)
+        if self._values is not None:
+            self._set_values(self._op, self._values)
+            self._values = None if self._fixed else self._values
+        self._solver = context.make("sps_solver_create", self._op,
+                                    self._precond, k, self._options.handle)
+        self._k = k
+        self._notes += context.take_notes()
+
+    # ------------------------------------------------------------ arguments
+
+    def _real(self, value: Any, name: str) -> np.ndarray:
+        """value as doubles with n rows, in the real form if A is complex."""
+        a = dense(value, name)
+        if a.shape[0] != self.shape[0]:
+            raise ShapeError(f"{name} has {a.shape[0]} rows, A has "
+                             f"{self.shape[0]}")
+        if self.dtype == np.complex128:
+            return columns(interleave(a))
+        if a.dtype == np.complex128:
+            raise TypeError(f"{name} is complex and A is real: solve for "
+                            f"{name}.real and {name}.imag, as columns of one "
+                            "block")
+        return columns(a)
+
+    def _check_out(self, out: np.ndarray, shape: Any) -> None:
+        if not isinstance(out, np.ndarray) or out.dtype != self.dtype or \
+                out.shape != shape or not out.flags.writeable:
+            raise TypeError(f"out must be a writeable array of {self.dtype} of "
+                            f"the shape {shape}")
+
+    def _start(self, B: np.ndarray, x0: Any,
+               out: Optional[np.ndarray]) -> np.ndarray:
+        if out is not None and self.dtype == np.float64:
+            X = columns(out)
+        else:
+            X = empty_like(B)
+        if x0 is None:
+            X[...] = 0.0
+            return X
+        guess = self._real(x0, "x0")
+        if guess.shape != B.shape:
+            raise ShapeError(f"x0 has {guess.shape[1]} columns, B has "
+                             f"{B.shape[1]}")
+        X[...] = guess
+        return X
+
+    def _answer(self, X: np.ndarray, was_vector: bool,
+                out: Optional[np.ndarray]) -> np.ndarray:
+        if self.dtype == np.complex128:
+            X = complete(X)
+            if out is not None:
+                columns(out)[...] = X
+        if out is not None:
+            return out
+        return X[:, 0] if was_vector else X
+
+    # --------------------------------------------------------------- public
+
+    def solve(self, B: Any, x0: Any = None,
+              out: Optional[np.ndarray] = None) -> LinearResult:
+        """Solves A X = B.
+
+        Parameters
+        ----------
+        B : array, n or n x k
+            In C or Fortran order; rows that lie apart are used where they are.
+        x0 : array of the same shape, optional
+            Initial guess.
+        out : array of doubles of the same shape, optional
+            Receives X and is the X of the result; of a complex A a complex
+            array.
+
+        Returns
+        -------
+        LinearResult
+            Its X has the shape and the order of B.  A column that has not
+            converged has its best iterate, and a ConvergenceWarning is given.
+
+        Raises
+        ------
+        Interrupted
+            After Ctrl-C; its ``result`` has the best iterates.
+
+        >>> with Solver(([4.0, 2.0], [0, 1], [0, 1, 2])) as s:
+        ...     print(s.solve([4.0, 4.0]).X)
+        [1. 2.]
+        """
+        was_vector = np.ndim(B) == 1
+        b = self._real(B, "B")
+        if out is not None:
+            self._check_out(out, np.shape(B))
+        X = self._start(b, x0, out)
+        data = ResultData(struct_size=ctypes.sizeof(ResultData))
+        with self._interruptible() as guard, self._context as context:
+            if b.shape[1] != self._k:
+                self._resize(context, b.shape[1])
+            with context.temporary():
+                self._run(context, b, X, data)
+            if data.stop == Stop.INTERRUPTED:
+                lib.sps_cancel(context.handle, False)
+            notes = self._notes + context.take_notes()
+            self._notes = ()
+            result = linear_result(data, self._answer(X, was_vector, out),
+                                   notes)
+            guard.result = result
+        if not result.all_converged and result.stop != Stop.INTERRUPTED:
+            warn(result.shortfall(), ConvergenceWarning)
+        return result
+
+    def _resize(self, context: Context, k: int) -> None:
+        if self._fixed:
+            raise ShapeError(f"B has {k} columns; the solver was made for "
+                             f"{self._k}")
+        self._build(context, k)
+
+    def _run(self, context: Context, b: np.ndarray, X: np.ndarray,
+             data: ResultData) -> None:
+        blocks = Block(context, b), Block(context, X)
+        for block in blocks:
+            block.put(context)
+        context.check(lib.sps_solver_linear(
+            self._solver, blocks[0].handle, blocks[1].handle, data))
+        blocks[1].get(context)
+
+    def update(self, values: Any) -> None:
+        """New values of A on the same pattern.
+
+        Parameters
+        ----------
+        values : sparse matrix, or array of nnz numbers
+            The array is in the order of the CSR form of A.  The
+            preconditioner is computed again at the next solve.
+        """
+        with self._context:
+            new = self._new_values(values)
+            if not self._fixed:         # it may have to be made anew
+                self._values = new.copy()
+            if self._k:
+                self._set_values(self._op, new)
+
+
+def solve(A: Any, B: Any, x0: Any = None, **arguments: Any) -> LinearResult:
+    """Solves A X = B once.
+
+    Parameters
+    ----------
+    A : n x n sparse matrix, LinearOperator or function
+    B : array, n or n x k
+    x0 : array of the shape of B, optional
+        Initial guess.
+    **arguments
+        Those of Solver: ``M``, ``callback``, ``rtol``, ``maxiter`` ...
+
+    Returns
+    -------
+    LinearResult
+        ``x, info = solve(A, b)`` unpacks it as SciPy's solvers return.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> A = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(50, 50))
+    >>> r = solve(A, np.eye(50)[:, :3], rtol=1e-10)
+    >>> r.converged
+    array([ True,  True,  True])
+    >>> r.X.shape, bool(r.residuals.max() < 1e-10), r.reason
+    ((50, 3), True, 'converged')
+    >>> x, info = solve(A, np.ones(50))
+    >>> x.shape, info
+    ((50,), 0)
+    """
+    b = dense(B, "B")
+    if "n" not in arguments and callable(A) and not hasattr(A, "shape"):
+        arguments["n"] = b.shape[0]
+    with Solver(A, 1 if b.ndim == 1 else b.shape[1], **arguments) as solver:
+        return solver.solve(b, x0)
+
+
+class Preconditioner(System):
+    """A preconditioner of the library, usable as ``M=`` of SciPy's solvers.
+
+    Parameters
+    ----------
+    A : n x n sparse matrix
+    precond : str
+        Its name: ``libspsolve.options()["precond"].words``.
+    width : int
+        Columns that are multiplied at once.
+    **options
+        Those that the preconditioner reads, ``droptol`` for example.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from scipy.sparse.linalg import cg
+    >>> A = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(50, 50)).tocsr()
+    >>> with Preconditioner(A, "ic0") as M:
+    ...     x, info = cg(A, np.ones(50), M=M, atol=0)
+    >>> info
+    0
+    """
+
+    def __init__(self, A: Any, precond: str = "auto", *, width: int = 1,
+                 assume_a: Optional[str] = None, device: str = "cpu",
+                 threads: int = 0, seed: int = 1, **options: Any) -> None:
+        super().__init__(A, n=None, assume_a=assume_a, device=device,
+                         threads=threads, seed=seed)
+        context = self._context
+        self._width = c_int(width, "width")
+        try:
+            with self._interruptible(), context:
+                chosen = Options(context, dict(options, precond=precond))
+                self._op = self._operator(A, self._matrix, self._width,
+                                          chosen)
+                self._M = context.make("sps_precond_create", self._op,
+                                       self._width, chosen.handle)
+                self.notes = context.take_notes()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """Which preconditioner it is."""
+        with self._context:
+            return lib.sps_precond_name(self._M).decode()
+
+    def matmat(self, R: Any) -> np.ndarray:
+        """M R of an n x k array."""
+        a = dense(R, "R")
+        if a.shape[0] != self.shape[0]:
+            raise ShapeError(f"R has {a.shape[0]} rows, A has {self.shape[0]}")
+        is_complex = self.dtype == np.complex128
+        if a.dtype == np.complex128 and not is_complex:
+            raise TypeError("R is complex and A is real")
+        r = columns(interleave(a) if is_complex else a)
+        Z = empty_like(r)
+        with self._context as context:
+            for first in range(0, r.shape[1], self._width):
+                part = slice(first, first + self._width)
+                self._apply(context, r[:, part], Z[:, part])
+        z = complete(Z) if is_complex else Z
+        return z[:, 0] if a.ndim == 1 else z
+
+    def _apply(self, context: Context, r: np.ndarray, z: np.ndarray) -> None:
+        with context.temporary():
+            R, Z = Block(context, r), Block(context, z)
+            R.put(context)
+            context.check(lib.sps_precond_apply(self._M, R.handle, Z.handle))
+            Z.get(context)
+
+    matvec = matmat
+    __call__ = matmat
+    __matmul__ = matmat
+
+    def update(self, values: Any) -> None:
+        """Computes it again from new values of A, as Solver.update takes."""
+        with self._context as context:
+            self._set_values(self._op, self._new_values(values))
+            context.check(lib.sps_precond_update(self._M))

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sparse matrices of SciPy, and of other packages alike, as CSR arrays of the
+library: offsets of 64 bits, columns of 32 bits, values in double precision."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from ._arrays import address, number_kind, refuse_device
+from ._context import Context
+from ._errors import Note, warn
+from ._structs import Csr, Dtype, Own, Place, Property
+
+MOST_COLUMNS = 2**31 - 1
+
+
+class Arrays(NamedTuple):
+    """CSR arrays; of a complex matrix those of its real form, in which an
+    entry a + i b is the block [a -b; b a]."""
+
+    shape: Tuple[int, int]
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    is_complex: bool
+
+
+def is_sparse(A: Any) -> bool:
+    """Whether A is a sparse matrix, or a tuple (data, indices, indptr)."""
+    return hasattr(A, "tocsr") or (isinstance(A, tuple) and len(A) == 3)
+
+
+def _parts(A: Any) -> Tuple[Any, Any, Any, Tuple[int, int]]:
+    if isinstance(A, tuple):
+        data, indices, indptr = map(np.asarray, A)
+        n = indptr.size - 1
+        return data, indices, indptr, (n, n)
+    C = A.tocsr()
+    if len(C.shape) != 2:
+        raise ValueError(f"A has {len(C.shape)} dimensions; 2 are expected")
+    return C.data, C.indices, C.indptr, (int(C.shape[0]), int(C.shape[1]))
+
+
+def _integers(a: Any, kind: type, name: str) -> np.ndarray:
+    a = np.asarray(a)
+    if a.dtype.kind not in "iu" or a.ndim != 1:
+        raise TypeError(f"{name} of A must be one array of integers")
+    return np.ascontiguousarray(a, dtype=kind)
+
+
+def real_values(data: Any) -> np.ndarray:
+    """Values as float64 or complex128, contiguous, copied only if they are
+    not."""
+    data = np.asarray(data)
+    kind = number_kind(data.dtype, "A")
+    if data.dtype.kind in "iu" and data.size:
+        lost = int(np.count_nonzero((data > 2**53) | (data < -2**53)))
+        if lost:
+            warn(f"{lost} integers beyond 2^53 were rounded", Note)
+    return np.ascontiguousarray(data, dtype=kind)
+
+
+def _places(indptr: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """Where the two rows of an entry's block begin in the real form."""
+    counts = np.diff(indptr)
+    each = 2 * np.arange(indptr[-1])
+    return (2 * np.repeat(indptr[:-1], counts) + each,
+            2 * np.repeat(indptr[1:], counts) + each)
+
+
+def _real_form(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    upper, lower = _places(indptr)
+    real = np.empty(4 * values.size)
+    real[upper] = real[lower + 1] = values.real
+    real[lower] = values.imag
+    real[upper + 1] = -values.imag
+    return real
+
+
+def _real_pattern(indptr: np.ndarray, indices: np.ndarray
+                  ) -> Tuple[np.ndarray, np.ndarray]:
+    upper, lower = _places(indptr)
+    columns = np.empty(4 * indices.size, dtype=np.int32)
+    columns[upper] = columns[lower] = 2 * indices
+    columns[upper + 1] = columns[lower + 1] = 2 * indices + 1
+    twice = np.repeat(2 * np.diff(indptr), 2)
+    return np.concatenate(([0], np.cumsum(twice))), columns
+
+
+def _check(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray,
+           shape: Tuple[int, int]) -> None:
+    if indptr.size != shape[0] + 1 or indptr[0] != 0 or \
+            indices.size < indptr[-1] or values.size < indptr[-1] or \
+            np.any(np.diff(indptr) < 0):
+        raise ValueError("the CSR arrays of A do not fit each other")
+    if indices.size and (indices.min() < 0 or indices.max() >= shape[1]):
+        raise ValueError(f"a column number of A is not in 0 to {shape[1] - 1}")
+
+
+def arrays_of(A: Any) -> Arrays:
+    """The arrays of A in the library's types.
+
+    Those of a SciPy csr matrix are used as they are if they have these types:
+    columns of 32 bits and values in double precision do.
+
+    >>> arrays_of(([2.0, 3.0], [0, 1], [0, 1, 2])).values
+    array([2., 3.])
+    """
+    refuse_device(A, "A")
+    data, indices, indptr, shape = _parts(A)
+    if max(shape) > MOST_COLUMNS:
+        raise ValueError(f"A is {shape[0]} x {shape[1]}; at most 2^31 - 1 rows "
+                         "and columns are possible")
+    indptr = _integers(indptr, np.int64, "indptr")
+    wide = np.asarray(indices)
+    values = real_values(data)
+    _check(indptr, wide, values, shape)
+    indices = _integers(wide, np.int32, "indices")[:indptr[-1]]
+    values = values[:indptr[-1]]
+    if values.dtype != np.complex128:
+        return Arrays(shape, indptr, indices, values, False)
+    if 2 * max(shape) > MOST_COLUMNS:
+        raise ValueError("the real form of the complex A has more than 2^31 - "
+                         "1 rows")
+    real = _real_form(values, indptr)
+    offsets, columns = _real_pattern(indptr, indices)
+    return Arrays((2 * shape[0], 2 * shape[1]), offsets, columns, real, True)
+
+
+class Matrix:
+    """A csr of the library that borrows arrays of NumPy."""
+
+    def __init__(self, context: Context, A: Any, props: int) -> None:
+        self.arrays = a = arrays_of(A)
+        self.is_complex = a.is_complex
+        self.handle = context.make(
+            "sps_csr_wrap", context.handle, *a.shape, a.values.size,
+            address(a.indptr), address(a.indices), address(a.values),
+            Dtype.F64, Place.HOST, Own.BORROW)
+        context.borrow(self.handle, a)
+        if a.is_complex:
+            props |= Property.INTERLEAVED
+        self._csr().props |= props
+
+    def _csr(self) -> Csr:
+        return ctypes.cast(self.handle, ctypes.POINTER(Csr)).contents
+
+    def new_values(self, values: Any) -> np.ndarray:
+        """Values for sps_operator_set_values, of an array or of a matrix with
+        the same pattern."""
+        if is_sparse(values):
+            return self._values_of(arrays_of(values))
+        refuse_device(values, "values")
+        new = real_values(values)
+        if new.ndim != 1:
+            raise ValueError("values must be a sparse matrix, or one array in "
+                             "the order of its CSR form")
+        if new.dtype == np.complex128 and not self.is_complex:
+            raise TypeError("the values are complex and A is real")
+        if self.is_complex:
+            new = self._complex_values(new)
+        if new.size != self.arrays.values.size:
+            raise ValueError(f"{new.size} values for a matrix of "
+                             f"{self.arrays.values.size} entries")
+        return new
+
+    def _complex_values(self, new: np.ndarray) -> np.ndarray:
+        indptr = self.arrays.indptr[::2] // 4
+        if new.size != indptr[-1]:
+            raise ValueError(f"{new.size} values for a matrix of {indptr[-1]} "
+                             "entries")
+        return _real_form(new.astype(np.complex128, copy=False), indptr)
+
+    def _values_of(self, other: Arrays) -> np.ndarray:
+        old = self.arrays
+        if other.is_complex != self.is_complex:
+            raise TypeError("one of the matrices is complex, the other real")
+        if other.shape != old.shape or \
+                not np.array_equal(other.indptr, old.indptr) or \
+                not np.array_equal(other.indices, old.indices):
+            raise ValueError("the matrix has another pattern; make a new "
+                             "solver for it")
+        return other.values
+
+
+def properties(assume_a: Optional[str]) -> int:
+    """What the caller declares, in the words of scipy.linalg.solve."""
+    words = {None: 0, "gen": 0, "general": 0,
+             "sym": Property.SYMMETRIC, "symmetric": Property.SYMMETRIC,
+             "pos": Property.SYMMETRIC | Property.SPD,
+             "positive definite": Property.SYMMETRIC | Property.SPD}
+    if assume_a not in words:
+        raise ValueError(f"assume_a={assume_a!r}: known are 'gen', 'sym' and "
+                         "'pos'")
+    return int(words[assume_a])

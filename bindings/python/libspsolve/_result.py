@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results: copies of what the library reports, none of which it shares."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Tuple, Union
+
+import numpy as np
+
+from ._errors import NotConverged
+from ._library import lib, text
+from ._structs import EigenData, ResultData, Seconds, Stop
+
+
+PHASES = tuple(name for name, *_ in Seconds._fields_)
+
+
+def _seconds(seconds: Seconds) -> Dict[str, float]:
+    return {name: getattr(seconds, name) for name in PHASES}
+
+
+_STOPS = {int(stop): stop for stop in Stop}
+
+
+def _stop(number: int) -> Stop:
+    """A reason that only a later version of the library knows is taken as one
+    that is known here."""
+    return _STOPS.get(number) or (Stop.CONVERGED if number > 0
+                                  else Stop.BREAKDOWN)
+
+
+def _stops(pointer: Any, count: int) -> List[Stop]:
+    return [_stop(number) for number in pointer[:count]]
+
+
+def _reals(pointer: Any, count: int) -> np.ndarray:
+    return np.array(pointer[:count], dtype=np.float64)
+
+
+@dataclass
+class _Result:
+    """What results of systems and of eigenproblems have in common."""
+
+    converged: np.ndarray      #: k booleans, verified
+    residuals: np.ndarray      #: k, recomputed from A, B and X
+    backward_errors: np.ndarray
+    stops: List[Stop]          #: why each column or pair ended
+    stop: Stop
+    iterations: int
+    restarts: int
+    norm_A: float              #: a lower estimate of the 2-norm
+    nullspace: int             #: dimension of the null space left out
+    applies_A: int             #: products with blocks
+    applies_M: int
+    solver: str
+    precond: str
+    kernel: str
+    seconds: Dict[str, float]  #: by phase
+    notes: Tuple[str, ...] = field(default=())
+
+    @property
+    def reason(self) -> str:
+        """Why the solve ended, in words."""
+        return text(lib.sps_stop_string(self.stop))
+
+    @property
+    def reasons(self) -> List[str]:
+        """Why each column or pair ended, in words."""
+        return [text(lib.sps_stop_string(stop)) for stop in self.stops]
+
+    @property
+    def all_converged(self) -> bool:
+        return self.stop > 0
+
+    def shortfall(self) -> str:
+        """One line about what has not converged."""
+        return (f"{int(np.sum(~self.converged))} of {self.converged.size} "
+                f"{self._what} have not converged: {self.reason} "
+                f"(largest residual {np.max(self.residuals, initial=0.0):.2g}, "
+                f"{self.iterations} iterations)")
+
+    def raise_if_not_converged(self) -> None:
+        """NotConverged, which has this result, unless all have converged."""
+        if not self.all_converged:
+            raise NotConverged(self.shortfall(), self)
+
+    _what = "columns"
+
+    def __repr__(self) -> str:
+        return (f"<{type(self).__name__}: {int(np.sum(self.converged))} of "
+                f"{self.converged.size} {self._what} converged, "
+                f"{self.reason}; {self.iterations} iterations of "
+                f"{self.solver} with {self.precond}, largest residual "
+                f"{np.max(self.residuals, initial=0.0):.2g}>")
+
+
+@dataclass(repr=False)
+class LinearResult(_Result):
+    """Result of A X = B.
+
+    ``X`` has the shape of B.  ``residuals`` are ||b - A x|| / ||b|| of each
+    column, computed in twice the working precision after the iteration, and
+    ``converged`` is decided by them alone.  It unpacks as the solvers of SciPy
+    return: ``x, info = solve(A, b)``, where info is 0 if all columns have
+    converged, else the number of iterations, or -1 if there was none.
+    """
+
+    X: np.ndarray = field(default_factory=lambda: np.empty(0))
+    min_width: int = 0
+    removed: float = 0.0       #: ||part of B in the null space|| / ||B||
+    worst_in_range: float = 0.0
+    in_doubles: bool = False   #: A is a function: residuals in double
+
+    @property
+    def info(self) -> int:
+        if self.all_converged:
+            return 0
+        return self.iterations or -1
+
+    def __iter__(self) -> Iterator[Union[np.ndarray, int]]:
+        return iter((self.X, self.info))
+
+
+@dataclass(repr=False)
+class EigenResult(_Result):
+    """Result of an eigenproblem: ``w, V = eigsh(A, k)``.
+
+    ``w`` are the eigenvalues in ascending order, the columns of ``V`` the
+    eigenvectors.  ``residuals`` are ||A x - w M x|| / (|w| ||M x||);
+    an eigenvalue lies within ``bounds`` of each w (infinite: unknown).
+    """
+
+    w: np.ndarray = field(default_factory=lambda: np.empty(0))
+    V: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    bounds: np.ndarray = field(default_factory=lambda: np.empty(0))
+    applies_precond: int = 0
+    norm_M: float = 0.0
+    orthogonality: float = 0.0
+    missed: int = -1           #: option verify_count: eigenvalues missed
+    _what = "pairs"
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return iter((self.w, self.V))
+
+
+def _common(r: Any, k: int, stops: List[Stop],
+            notes: Tuple[str, ...]) -> Dict[str, Any]:
+    return dict(
+        converged=np.array([stop > 0 for stop in stops], dtype=bool),
+        residuals=_reals(r.residual, k), backward_errors=_reals(r.backward, k),
+        stops=stops, stop=_stop(r.stop), iterations=r.iterations,
+        restarts=r.restarts, norm_A=r.norm_A, nullspace=r.nullspace,
+        applies_A=r.applies_A, applies_M=r.applies_M, solver=text(r.solver),
+        precond=text(r.precond), kernel=text(r.kernel),
+        seconds=_seconds(r.seconds), notes=notes)
+
+
+def linear_result(r: ResultData, X: np.ndarray,
+                  notes: Tuple[str, ...]) -> LinearResult:
+    return LinearResult(
+        **_common(r, r.k, _stops(r.column, r.k), notes), X=X,
+        min_width=r.min_width, removed=r.removed,
+        worst_in_range=r.worst_in_range, in_doubles=r.in_doubles)
+
+
+def eigen_result(r: EigenData, V: np.ndarray,
+                 notes: Tuple[str, ...]) -> EigenResult:
+    """Pairs in ascending order, as those of SciPy."""
+    k = r.count
+    w = _reals(getattr(r, "lambda"), k)
+    result = EigenResult(
+        **_common(r, k, _stops(r.pair, k), notes), w=w, V=V,
+        bounds=_reals(r.bound, k), applies_precond=r.applies_precond,
+        norm_M=r.norm_M, orthogonality=r.orthogonality, missed=r.missed)
+    order = np.argsort(w, kind="stable")
+    if not np.array_equal(order, np.arange(k)):
+        for name in ("w", "converged", "residuals", "backward_errors",
+                     "bounds"):
+            setattr(result, name, getattr(result, name)[order])
+        result.V = V[:, order]
+        result.stops = [result.stops[i] for i in order]
+    return result

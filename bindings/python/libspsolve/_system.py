@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A context with an operator: what solvers and preconditioners begin with."""
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Type, TypeVar
+
+import numpy as np
+
+from ._arrays import address
+from ._callbacks import is_operator, size_of, user_operator, user_precond
+from ._context import Context
+from ._errors import ShapeError
+from ._interrupt import Interruptible
+from ._library import lib
+from ._matrix import Matrix, is_sparse, properties
+from ._options import Options
+from ._structs import Place
+
+Self = TypeVar("Self", bound="System")
+
+
+class System:
+    """The matrix or operator A in a context of its own.
+
+    Its memory is freed when it is collected; ``with`` and ``close`` do so
+    earlier.
+    """
+
+    def __init__(self, A: Any, *, n: Optional[int], assume_a: Optional[str],
+                 device: str, threads: int, seed: int) -> None:
+        self._context = Context(device, threads, seed)
+        self._A = A
+        self._props = properties(assume_a)
+        self._matrix: Optional[Matrix] = None
+        if is_sparse(A):
+            self._matrix = Matrix(self._context, A, self._props)
+            rows, columns = self._matrix.arrays.shape
+            if rows != columns:
+                raise ShapeError(f"A has {rows} rows and {columns} columns; it "
+                                 "must be square")
+            self._n = rows
+        elif is_operator(A):
+            self._n = size_of(A, n)
+        else:
+            raise TypeError(self._refusal(A))
+
+    @staticmethod
+    def _refusal(A: Any) -> str:
+        if isinstance(A, np.ndarray):
+            return ("A is dense; scipy.sparse.csr_array(A) makes a sparse "
+                    "matrix of it")
+        return (f"A is a {type(A).__name__}; a sparse matrix of SciPy, a "
+                "LinearOperator, a function, or a tuple (data, indices, "
+                "indptr) is expected")
+
+    # ---------------------------------------------------------------- parts
+
+    def _operator(self, A: Any, matrix: Optional[Matrix], width: int,
+                  options: Options) -> Any:
+        context = self._context
+        if matrix is None:
+            return user_operator(context, A, self._n, self._props)
+        return context.make("sps_operator_csr", context.handle, matrix.handle,
+                            width, options.handle)
+
+    def _take_precond(self, M: Any, options: Dict[str, Any]) -> Any:
+        """M, which is None, a name, or something with products; a name becomes
+        an option."""
+        if M is None:
+            return None
+        if "precond" in options:
+            raise TypeError("give M or precond, not both")
+        if isinstance(M, str):
+            options["precond"] = M
+            return None
+        shape = getattr(M, "shape", self.shape)
+        if tuple(shape) != self.shape:
+            raise ShapeError(f"M has the shape {tuple(shape)}; {self.shape} is "
+                             "expected")
+        if self.dtype == np.complex128:
+            raise TypeError("of a complex A the preconditioner must be one of "
+                            "the library's, M='ilut' for example")
+        return user_precond(self._context, M, self._n)
+
+    # --------------------------------------------------------------- public
+
+    @property
+    def shape(self) -> Any:
+        """Rows and columns of A."""
+        n = self._n // 2 if self.dtype == np.complex128 else self._n
+        return n, n
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float64 or complex128."""
+        is_complex = self._matrix is not None and self._matrix.is_complex
+        return np.dtype(np.complex128 if is_complex else np.float64)
+
+    @property
+    def information(self) -> Dict[str, Any]:
+        """Facts of the context: threads, device, bytes in use and at most,
+        handles that live."""
+        with self._context as context:
+            return context.information()
+
+    def cancel(self) -> None:
+        """Asks a running solve, of another thread for example, to end; its
+        result has the stop INTERRUPTED and the best iterates."""
+        if self._context.handle:
+            lib.sps_cancel(self._context.handle, True)
+
+    def close(self) -> None:
+        """Frees all memory; a second call does nothing."""
+        if self._context.handle:
+            with self._context as context:
+                context.close()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Any,
+                 trace: Any) -> None:
+        self.close()
+
+    def _interruptible(self) -> Interruptible:
+        return Interruptible(self._context.handle)
+
+    def _new_values(self, values: Any) -> np.ndarray:
+        if self._matrix is None:
+            raise TypeError("A is a function and has no values")
+        return self._matrix.new_values(values)
+
+    def _set_values(self, operator: Any, values: np.ndarray) -> None:
+        self._context.check(lib.sps_operator_set_values(
+            operator, address(values), Place.HOST))
