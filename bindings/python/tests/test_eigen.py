@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""eigsh against SciPy's, and against eigenvalues that are known."""
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse import linalg
+
+import libspsolve
+from libspsolve import eigsh
+
+N = 900                     # beyond what LAPACK is used for by default
+
+
+@pytest.fixture
+def stiffness():
+    line = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(N, N))
+    return sp.csr_matrix(line + sp.diags([np.linspace(0, 1, N)], [0]))
+
+
+@pytest.fixture
+def mass():
+    return sp.csr_matrix(sp.diags([1.0, 4.0, 1.0], [-1, 0, 1], shape=(N, N))
+                         / 6)
+
+
+def check(A, M, result, wanted):
+    w, V = result
+    np.testing.assert_allclose(w, np.sort(wanted), rtol=1e-7)
+    assert np.all(np.diff(w) >= 0)
+    MV = V if M is None else M @ V
+    np.testing.assert_allclose(V.T @ MV, np.eye(w.size), atol=1e-8)
+    np.testing.assert_allclose(A @ V, MV * w, atol=1e-6)
+    assert result.converged.all() and result.residuals.shape == w.shape
+
+
+@pytest.mark.parametrize("which", ["SA", "LA", None, "smallest", "largest"])
+@pytest.mark.parametrize("generalised", [False, True])
+def test_pairs_are_those_of_scipy(stiffness, mass, which, generalised):
+    M = mass if generalised else None
+    result = eigsh(stiffness, k=4, M=M, which=which, rtol=1e-9)
+    end = "LA" if which in ("LA", "largest") else "SA"
+    wanted = linalg.eigsh(stiffness.tocsc(), k=4, M=M, which=end,
+                          return_eigenvectors=False, maxiter=20000,
+                          ncv=60)
+    check(stiffness, M, result, wanted)
+
+
+@pytest.mark.parametrize("sigma", [0.0, 1.3])
+def test_pairs_nearest_to_a_number(stiffness, mass, sigma):
+    wanted = linalg.eigsh(stiffness.tocsc(), k=4, M=mass.tocsc(), sigma=sigma,
+                          return_eigenvectors=False)
+    result = eigsh(stiffness, 4, mass, sigma, rtol=1e-9)
+    check(stiffness, mass, result, wanted)
+    if sigma == 0:
+        check(stiffness, mass, eigsh(stiffness, 4, mass, which="SM",
+                                     rtol=1e-9), wanted)
+
+
+def test_operators_as_A_and_M(stiffness, mass):
+    wanted = eigsh(stiffness, 3, mass, rtol=1e-8, return_eigenvectors=False)
+    assert isinstance(wanted, np.ndarray)
+    factors = linalg.splu(stiffness.tocsc())
+    with pytest.warns(libspsolve.Note, match="callback"):
+        result = eigsh(linalg.aslinearoperator(stiffness), 3,
+                       linalg.aslinearoperator(mass), rtol=1e-8,
+                       precond=lambda R: factors.solve(np.array(R)))
+    check(stiffness, mass, result, wanted)
+
+
+def test_a_guess_saves_iterations(stiffness):
+    first = eigsh(stiffness, 4, solver="lobpcg", precond="ic0")
+    again = eigsh(stiffness, 4, solver="lobpcg", precond="ic0", v0=first.V)
+    assert again.iterations < first.iterations / 2
+    one = eigsh(stiffness, 4, solver="lobpcg", precond="ic0",
+                v0=first.V[:, 0])
+    np.testing.assert_allclose(one.w, first.w, rtol=1e-7)
+    with pytest.raises(ValueError, match="v0 has the shape"):
+        eigsh(stiffness, 4, v0=np.ones((N, 5)))
+
+
+def test_a_null_space_is_left_out():
+    A = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(N, N)).tolil()
+    A[0, 0] = A[N - 1, N - 1] = 1
+    with pytest.warns(libspsolve.Note, match="null space of dimension 1"):
+        result = eigsh(A.tocsr(), 2, nullspace="constant")
+    exact = 2 - 2 * np.cos(np.arange(1, 3) * np.pi / N)
+    np.testing.assert_allclose(result.w, exact, rtol=1e-5)
+    assert result.nullspace == 1
+
+
+def test_what_has_not_converged_warns(stiffness):
+    with pytest.warns(libspsolve.ConvergenceWarning, match="3 of 3 pairs"):
+        result = eigsh(stiffness, 3, maxiter=2, tol=1e-12, solver="lobpcg")
+    assert not result.converged.any() and "pairs converged" in repr(result)
+    with pytest.raises(libspsolve.NotConverged):
+        result.raise_if_not_converged()
+
+
+def test_refusals_say_what_to_do(stiffness, mass):
+    for which in ("LM", "BE", "XX"):
+        with pytest.raises(ValueError, match="for those nearest to a number"):
+            eigsh(stiffness, 2, which=which)
+    with pytest.raises(ValueError, match="leave which out"):
+        eigsh(stiffness, 2, which="LA", sigma=1.0)
+    with pytest.raises(ValueError, match="needs sigma"):
+        eigsh(stiffness, 2, which="nearest")
+    with pytest.raises(TypeError, match="A is complex"):
+        eigsh(stiffness * 1j, 2)
+    with pytest.raises(TypeError, match="M is complex"):
+        eigsh(stiffness, 2, mass * 1j)
+    with pytest.raises(ValueError, match="M has the shape"):
+        eigsh(stiffness, 2, sp.identity(3))
+    with pytest.raises(TypeError, match="M is a str"):
+        eigsh(stiffness, 2, "mass")
+    with pytest.raises(libspsolve.Error):
+        eigsh(stiffness, 0)
+    with pytest.raises(libspsolve.UnfitError, match="symmetric"):
+        eigsh(sp.csr_matrix(stiffness + sp.diags([0.5], [1], shape=(N, N))), 2)
