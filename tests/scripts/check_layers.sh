@@ -122,8 +122,9 @@ $old"
 for file in $(sources lib kernels solvers tools examples tests) \
     configure.ac Makefile.am autogen.sh quickstart lib/libspsolve.map \
     build-aux/nvcc-libtool.sh build-aux/registry.sh \
-    $(find lib kernels solvers tools examples tests m4 -name '*.am' \
-        -o -name '*.sh' -o -name '*.py' -o -name 'sps_*.m4'); do
+    $(find lib kernels solvers tools examples tests bindings m4 \
+        -name '*.am' -o -name '*.sh' -o -name '*.py' -o -name 'sps_*.m4' \
+        -o -name 'pyproject.toml'); do
     [ -f "$file" ] || continue
     head -n 3 "$file" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' ||
         fail "$file: no SPDX-License-Identifier line"
