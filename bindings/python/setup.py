@@ -18,14 +18,10 @@ import sys
 import tempfile
 
 from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 from setuptools.errors import SetupError
-
-try:
-    from setuptools.command.bdist_wheel import bdist_wheel
-except ImportError:                     # setuptools before 70.1
-    from wheel.bdist_wheel import bdist_wheel
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SONAME = "libspsolve.so.0"

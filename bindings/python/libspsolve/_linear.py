@@ -12,6 +12,7 @@ from ._callbacks import Progress
 from ._context import Context, c_int
 from ._errors import ConvergenceWarning, ShapeError, warn
 from ._library import lib
+from ._matrix import is_sparse
 from ._options import Options
 from ._result import LinearResult, linear_result
 from ._structs import ResultData, Stop
@@ -197,8 +198,7 @@ class Solver(System):
                 self._resize(context, b.shape[1])
             with context.temporary():
                 self._run(context, b, X, data)
-            if data.stop == Stop.INTERRUPTED:
-                lib.sps_cancel(context.handle, False)
+            lib.sps_cancel(context.handle, False)
             notes = self._notes + context.take_notes()
             self._notes = ()
             result = linear_result(data, self._answer(X, was_vector, out),
@@ -304,6 +304,8 @@ class Preconditioner(System):
     def __init__(self, A: Any, precond: str = "auto", *, width: int = 1,
                  assume_a: Optional[str] = None, device: str = "cpu",
                  threads: int = 0, seed: int = 1, **options: Any) -> None:
+        if not is_sparse(A):
+            raise TypeError(self._refusal(A, "a sparse matrix of SciPy"))
         super().__init__(A, n=None, assume_a=assume_a, device=device,
                          threads=threads, seed=seed)
         context = self._context

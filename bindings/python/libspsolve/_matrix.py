@@ -95,6 +95,10 @@ def _check(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray,
             indices.size < indptr[-1] or values.size < indptr[-1] or \
             np.any(np.diff(indptr) < 0):
         raise ValueError("the CSR arrays of A do not fit each other")
+
+
+def _check_columns(indices: np.ndarray, shape: Tuple[int, int]) -> None:
+    """Before they are converted; others are checked by the library."""
     if indices.size and (indices.min() < 0 or indices.max() >= shape[1]):
         raise ValueError(f"a column number of A is not in 0 to {shape[1] - 1}")
 
@@ -117,6 +121,8 @@ def arrays_of(A: Any) -> Arrays:
     wide = np.asarray(indices)
     values = real_values(data)
     _check(indptr, wide, values, shape)
+    if wide.dtype != np.int32 or values.dtype == np.complex128:
+        _check_columns(wide, shape)
     indices = _integers(wide, np.int32, "indices")[:indptr[-1]]
     values = values[:indptr[-1]]
     if values.dtype != np.complex128:

@@ -45,13 +45,13 @@ class System:
             raise TypeError(self._refusal(A))
 
     @staticmethod
-    def _refusal(A: Any) -> str:
+    def _refusal(A: Any, wanted: str = "a sparse matrix of SciPy, a "
+                 "LinearOperator, a function") -> str:
         if isinstance(A, np.ndarray):
             return ("A is dense; scipy.sparse.csr_array(A) makes a sparse "
                     "matrix of it")
-        return (f"A is a {type(A).__name__}; a sparse matrix of SciPy, a "
-                "LinearOperator, a function, or a tuple (data, indices, "
-                "indptr) is expected")
+        return (f"A is a {type(A).__name__}; {wanted}, or a tuple (data, "
+                "indices, indptr) is expected")
 
     # ---------------------------------------------------------------- parts
 

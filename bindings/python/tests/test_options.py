@@ -138,6 +138,12 @@ def test_what_cannot_be_used_is_named(poisson, b):
         solve(poisson.toarray(), b)
     with pytest.raises(TypeError, match="A is a str"):
         solve("A.mtx", b)
+    with pytest.raises(TypeError, match="A is a function"):
+        Preconditioner(lambda X: X, "jacobi")
+    with pytest.raises(ValueError, match="B has 0 dimensions"):
+        solve(poisson, None)
+    with pytest.raises(libspsolve.Error):
+        solve(poisson, np.ones((400, 0)))
     with pytest.raises(TypeError, match="B is sparse"):
         solve(poisson, sp.csr_matrix(np.ones((400, 1))))
     with pytest.raises(TypeError, match="B is complex and A is real"):
@@ -169,6 +175,13 @@ def test_damaged_csr_arrays_are_refused():
             solve(tuple(bad), b)
     with pytest.raises(TypeError, match="integers"):
         solve((good[0], [0.0, 1.0], good[2]), b)
+    for value in (2, -1):
+        columns = np.array([0, value], np.int32)
+        with pytest.raises(libspsolve.MatrixError, match="row 1"):
+            solve((good[0], columns, good[2]), b)
+    columns = np.array([0, 2**30], np.int32)    # twice of it is no such number
+    with pytest.raises(ValueError, match="not in 0 to 1"):
+        solve((np.ones(2) + 1j, columns, good[2]), b)
 
 
 def test_notes_warn_at_the_line_of_the_caller():
