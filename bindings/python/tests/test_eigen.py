@@ -88,6 +88,11 @@ def test_a_null_space_is_left_out():
     assert result.nullspace == 1
 
 
+def test_missed_pairs_are_looked_for_on_request(stiffness):
+    assert eigsh(stiffness, 3, verify_count=True).missed == 0
+    assert eigsh(stiffness, 3, verify_count=False).missed == -1
+
+
 def test_what_has_not_converged_warns(stiffness):
     with pytest.warns(libspsolve.ConvergenceWarning, match="3 of 3 pairs"):
         result = eigsh(stiffness, 3, maxiter=2, tol=1e-12, solver="lobpcg")

@@ -147,6 +147,16 @@ def test_arrays_of_A_live_as_long_as_the_solver(poisson):
     assert values() is None
 
 
+def test_arrays_of_a_solve_are_let_go_after_it(poisson):
+    with Solver(poisson, nrhs=1) as s:
+        b = np.ones(400)
+        given = weakref.ref(b)
+        r = s.solve(b)
+        made = weakref.ref(r.X.base)
+        del b, r
+        assert given() is None and made() is None
+
+
 # ------------------------------------------------------------------- threads
 
 
@@ -271,6 +281,15 @@ def test_ctrl_c_keeps_the_best_iterate():
         assert libspsolve.solve(small, np.ones(5)).all_converged
     """)
     assert out == "interrupts again\n"
+
+
+def test_ctrl_c_that_comes_late_does_not_end_the_next_solve(poisson):
+    with Solver(poisson, nrhs=1) as s:
+        with pytest.raises(libspsolve.Interrupted) as e:
+            with s._interruptible():
+                os.kill(os.getpid(), signal.SIGINT)
+        assert e.value.result is None
+        assert s.solve(np.ones(400)).all_converged
 
 
 def test_ctrl_c_during_eigenvalues_and_python_products():

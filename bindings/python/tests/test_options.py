@@ -243,6 +243,12 @@ def test_another_library_is_refused():
         _library.load("libm.so.6")
 
 
+def test_an_older_library_is_refused(monkeypatch):
+    monkeypatch.setattr(_library, "OLDEST", (99, 0))
+    with pytest.raises(ImportError, match="needs 99.0 or later"):
+        _library.load()
+
+
 def test_versions():
     assert libspsolve.library_version() == libspsolve.__version__
 

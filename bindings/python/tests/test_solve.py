@@ -50,6 +50,13 @@ def test_methods_are_chosen_by_name(convection, rng, solver):
         assert (r.solver, r.precond) == (solver, "ilu0")
 
 
+def packed(a):
+    """A view whose rows are a multiple of 8 bytes and 4 more apart."""
+    rows = np.zeros(len(a), [("a", "f8", (a.shape[1],)), ("b", "i4")])
+    rows["a"] = a
+    return rows["a"]
+
+
 LAYOUTS = {
     "C": lambda a: np.ascontiguousarray(a),
     "F": lambda a: np.asfortranarray(a),
@@ -60,6 +67,7 @@ LAYOUTS = {
     "F, rows apart": lambda a: np.asfortranarray(np.vstack([a, a]))[
         :a.shape[0]],
     "a list": lambda a: a.tolist(),
+    "rows an odd distance apart": lambda a: packed(a),
     "read-only": lambda a: (a.setflags(write=False), a)[1],
     "an odd address": lambda a: np.frombuffer(
         b"x" + np.ascontiguousarray(a).tobytes(), np.float64,
@@ -164,6 +172,9 @@ def test_complex_systems_are_solved_in_their_real_form(poisson, rng):
     np.testing.assert_allclose(r.X, right(A, B), rtol=1e-7, atol=1e-9)
     error = np.linalg.norm(B - A @ r.X, axis=0) / np.linalg.norm(B, axis=0)
     np.testing.assert_allclose(r.residuals, error, rtol=1e-2, atol=1e-14)
+    with Solver(A) as s, Solver(poisson) as other:
+        assert s._matrix._csr().props & libspsolve._structs.Property.INTERLEAVED
+        assert not other._matrix._csr().props
     x, info = solve(A.astype(np.complex64), B[:, 0].real)
     assert x.shape == (400,) and info == 0
 
@@ -226,6 +237,10 @@ def test_another_pattern_is_refused(poisson):
     with Solver(poisson, nrhs=1) as s:
         with pytest.raises(ValueError, match="another pattern"):
             s.update(sp.identity(400))
+        moved = poisson.indices.copy()
+        moved[0] = 399
+        with pytest.raises(ValueError, match="another pattern"):
+            s.update(sp.csr_matrix((poisson.data, moved, poisson.indptr)))
         with pytest.raises(ValueError, match="5 values"):
             s.update(np.ones(5))
         with pytest.raises(TypeError, match="complex"):
