@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
@@ -113,12 +113,15 @@ class Sdist(sdist):
         copy_source(os.path.join(base_dir, "source"))
 
 
+class Platform(Distribution):
+    """Its files depend on the platform, though nothing is an extension."""
+
+    def has_ext_modules(self):
+        return True
+
+
 class Wheel(bdist_wheel):
     """Of this platform, for every Python."""
-
-    def finalize_options(self):
-        super().finalize_options()
-        self.root_is_pure = False
 
     def get_tag(self):
         return ("py3", "none") + super().get_tag()[2:]
@@ -126,5 +129,5 @@ class Wheel(bdist_wheel):
 
 if not sys.platform.startswith("linux"):
     raise SetupError("libspsolve runs on Linux")
-setup(cmdclass={"build_py": BuildPackage, "sdist": Sdist,
-                "bdist_wheel": Wheel})
+setup(distclass=Platform, cmdclass={
+    "build_py": BuildPackage, "sdist": Sdist, "bdist_wheel": Wheel})
