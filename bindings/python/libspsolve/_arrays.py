@@ -21,7 +21,7 @@ def refuse_device(value: Any, name: str) -> None:
 def dense(value: Any, name: str) -> np.ndarray:
     """value as an array of float64 or complex128 with 1 or 2 dimensions."""
     refuse_device(value, name)
-    if hasattr(value, "tocsr") or hasattr(value, "to_dense"):
+    if hasattr(value, "tocsr"):
         raise TypeError(f"{name} is sparse; give a dense array, as of "
                         f"{name}.toarray()")
     a = np.asarray(value)

@@ -125,7 +125,10 @@ class Interruptible:
         lib.sps_cancel(self.context, True)
 
     def restore(self) -> None:
-        signal.set_wakeup_fd(self.fd, warn_on_full_buffer=False)
+        try:
+            signal.set_wakeup_fd(self.fd, warn_on_full_buffer=False)
+        except (ValueError, OSError):   # a callback has closed it
+            signal.set_wakeup_fd(-1)
         with self.watcher.lock:
             self.watcher.contexts.pop()
             if not self.watcher.contexts:

@@ -100,11 +100,14 @@ class Solver(System):
                 context.destroy(handle)
             self._k = 0
         self._op = self._operator(self._A, self._matrix, k, self._options)
-        if self._values is not None:
-            self._set_values(self._op, self._values)
-            self._values = None if self._fixed else self._values
-        self._solver = context.make("sps_solver_create", self._op,
-                                    self._precond, k, self._options.handle)
+        try:
+            if self._values is not None:
+                self._set_values(self._op, self._values)
+            self._solver = context.make("sps_solver_create", self._op,
+                                        self._precond, k, self._options.handle)
+        except BaseException:
+            context.destroy(self._op)
+            raise
         self._k = k
         self._notes += context.take_notes()
 
@@ -124,11 +127,13 @@ class Solver(System):
                             "block")
         return columns(a)
 
-    def _check_out(self, out: np.ndarray, shape: Any) -> None:
+    def _check_out(self, out: np.ndarray, B: np.ndarray, shape: Any) -> None:
         if not isinstance(out, np.ndarray) or out.dtype != self.dtype or \
                 out.shape != shape or not out.flags.writeable:
             raise TypeError(f"out must be a writeable array of {self.dtype} of "
                             f"the shape {shape}")
+        if np.may_share_memory(out, B):
+            raise ValueError("out and B share memory")
 
     def _start(self, B: np.ndarray, x0: Any,
                out: Optional[np.ndarray]) -> np.ndarray:
@@ -190,7 +195,7 @@ class Solver(System):
         was_vector = np.ndim(B) == 1
         b = self._real(B, "B")
         if out is not None:
-            self._check_out(out, np.shape(B))
+            self._check_out(out, b, np.shape(B))
         X = self._start(b, x0, out)
         data = ResultData(struct_size=ctypes.sizeof(ResultData))
         with self._interruptible() as guard, self._context as context:

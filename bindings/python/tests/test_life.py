@@ -83,6 +83,17 @@ def test_many_solves_make_no_handles(poisson, rng):
     assert after["host_bytes"] == before["host_bytes"]
 
 
+def test_a_number_of_columns_that_fails_leaves_nothing(poisson):
+    with Solver(poisson) as s:
+        s.solve(np.ones((400, 2)))
+        before = s.information["live_objects"]
+        for _ in range(3):
+            with pytest.raises(libspsolve.Error):
+                s.solve(np.ones((400, 1025)))
+        assert s.solve(np.ones((400, 2))).all_converged
+        assert s.information["live_objects"] == before
+
+
 def test_close_is_final_and_may_be_repeated(poisson):
     s = Solver(poisson, nrhs=1)
     s.close()
@@ -338,6 +349,21 @@ def test_signals_reach_the_pipe_that_was_there_before():
             pass
         assert os.read(reading, 8) == bytes([signal.SIGINT])
         assert signal.set_wakeup_fd(-1) == writing
+    """)
+
+
+def test_a_pipe_that_a_callback_closes_is_given_up():
+    run("""
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        signal.set_wakeup_fd(writing)
+        small = sp.identity(5, format="csr")
+        r = libspsolve.solve(small, np.ones(5), solver="cg", precond="none",
+                             callback=lambda p: os.closerange(writing,
+                                                              writing + 1))
+        assert r.all_converged
+        assert signal.set_wakeup_fd(-1) == -1
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     """)
 
 

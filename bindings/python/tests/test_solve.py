@@ -211,6 +211,10 @@ def test_out_receives_X(poisson, rng):
             np.testing.assert_array_equal(out, s.solve(B).X)
             with pytest.raises(TypeError, match="writeable array of float64"):
                 s.solve(B, out=np.empty((400, 3), np.float32))
+            given = np.array(B, order=order)
+            with pytest.raises(ValueError, match="share memory"):
+                s.solve(given, out=given)
+            np.testing.assert_array_equal(given, B)
     A = sp.csr_matrix(poisson * (1 + 1j))
     out = np.empty((400, 3), complex)
     with Solver(A, nrhs=3) as s:
