@@ -12,9 +12,9 @@ from ._callbacks import is_operator, size_of, user_operator
 from ._context import Context, c_int
 from ._errors import ConvergenceWarning, ShapeError, warn
 from ._library import lib
-from ._linear import Callback
 from ._matrix import Matrix, is_sparse
 from ._options import Options
+from ._progress import Callback, Display
 from ._result import EigenResult, eigen_result
 from ._structs import EigenData, Property, Stop
 from ._system import System
@@ -120,8 +120,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Optional[float] = None,
           maxiter: Optional[int] = None, tol: float = 0.0,
           return_eigenvectors: bool = True, *, precond: Any = None,
           n: Optional[int] = None, callback: Callback = None,
-          device: str = "cpu", threads: int = 0, seed: int = 1,
-          **options: Any) -> Union[EigenResult, np.ndarray]:
+          progress: bool = False, device: str = "cpu", threads: int = 0,
+          seed: int = 1, **options: Any) -> Union[EigenResult, np.ndarray]:
     """k eigenpairs of A x = lambda M x, A symmetric, M positive definite.
 
     Parameters
@@ -144,7 +144,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Optional[float] = None,
         False: the eigenvalues alone are returned.
     precond : str or operator, optional
         Name of a preconditioner, or an approximation of the inverse of A.
-    n, callback, device, threads, seed, **options :
+    n, callback, progress, device, threads, seed, **options :
         As of Solver; ``verify_count=True`` looks for missed pairs.
 
     Returns
@@ -171,7 +171,12 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Optional[float] = None,
                       seed=seed) as system:
         k = c_int(k, "k")
         X = _guess(v0, system.shape[0], max(k, 1))
-        result = system.find(k, X, chosen, precond, callback)
+        display = Display(callback) if progress else None
+        try:
+            result = system.find(k, X, chosen, precond, display or callback)
+        finally:
+            if display is not None:
+                display.close()
     if not result.all_converged and result.stop != Stop.INTERRUPTED:
         warn(result.shortfall(), ConvergenceWarning)
     return result if return_eigenvectors else result.w

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 import numpy as np
 
 from ._arrays import (Block, columns, complete, dense, empty_like, interleave)
-from ._callbacks import Progress
 from ._context import Context, c_int
 from ._errors import ConvergenceWarning, ShapeError, warn
 from ._library import lib
 from ._matrix import is_sparse
 from ._options import Options
+from ._progress import Callback, Display
 from ._result import LinearResult, linear_result
 from ._structs import ResultData, Stop
 from ._system import System
-
-Callback = Optional[Callable[[Progress], Any]]
 
 
 class Solver(System):
@@ -45,6 +43,9 @@ class Solver(System):
         What is known of A; of a matrix symmetry is found without it.
     callback : function, optional
         Called after each iteration with a Progress; False ends the solve.
+    progress : bool
+        Shows how far a solve is: by tqdm where it is installed, else by a line
+        on the standard error once a second.
     device : {'cpu', 'cuda', 'auto'}
     threads : int
         Threads on the host; 0: the cores of this process.
@@ -70,8 +71,9 @@ class Solver(System):
 
     def __init__(self, A: Any, nrhs: Optional[int] = None, *, M: Any = None,
                  n: Optional[int] = None, assume_a: Optional[str] = None,
-                 callback: Callback = None, device: str = "cpu",
-                 threads: int = 0, seed: int = 1, **options: Any) -> None:
+                 callback: Callback = None, progress: bool = False,
+                 device: str = "cpu", threads: int = 0, seed: int = 1,
+                 **options: Any) -> None:
         super().__init__(A, n=n, assume_a=assume_a, device=device,
                          threads=threads, seed=seed)
         context = self._context
@@ -81,12 +83,14 @@ class Solver(System):
         self._fixed = nrhs is not None
         self._values: Optional[np.ndarray] = None
         self._notes: Tuple[str, ...] = ()
+        self._display = Display(callback) if progress else None
         try:
             with self._interruptible(), context:
                 if self._matrix is None and not self._props:
                     options.setdefault("solver", "gmres")
                 self._precond = self._take_precond(M, options)
-                self._options = Options(context, options, callback)
+                self._options = Options(context, options,
+                                        self._display or callback)
                 if nrhs is not None:
                     self._build(context, c_int(nrhs, "nrhs"))
         except BaseException:
@@ -224,8 +228,11 @@ class Solver(System):
         blocks = Block(context, b), Block(context, X)
         for block in blocks:
             block.put(context)
-        context.check(lib.sps_solver_linear(
-            self._solver, blocks[0].handle, blocks[1].handle, data))
+        status = lib.sps_solver_linear(self._solver, blocks[0].handle,
+                                       blocks[1].handle, data)
+        if self._display is not None:
+            self._display.close()
+        context.check(status)
         blocks[1].get(context)
 
     def update(self, values: Any) -> None:

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Functions and LinearOperators as A and M, preconditioners of the library in
 SciPy's solvers, and callbacks that fail."""
+import re
+import sys
+import types
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -179,6 +183,60 @@ def test_a_callback_sees_every_iteration(poisson, rng):
     assert seen[-1].converged == 3 and seen[0].converged == 0
     assert seen[-1].worst == seen[-1].residuals.max()
     assert 0 <= seen[0].seconds <= seen[-1].seconds
+
+
+class Bar:
+    """What is used of tqdm."""
+
+    made = []
+
+    def __init__(self, unit):
+        self.count, self.closed = 0, False
+        Bar.made.append(self)
+
+    def update(self, more):
+        self.count += more
+
+    def set_postfix_str(self, text, refresh):
+        self.text = text
+
+    def close(self):
+        self.closed = True
+
+
+def test_progress_is_shown_by_tqdm(poisson, monkeypatch):
+    module = types.ModuleType("tqdm.auto")
+    module.tqdm = Bar
+    monkeypatch.setitem(sys.modules, "tqdm", types.ModuleType("tqdm"))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", module)
+    monkeypatch.setattr(Bar, "made", [])
+    seen = []
+    with Solver(poisson, 2, solver="cg", progress=True,
+                callback=seen.append) as s:
+        for _ in range(2):
+            last = s.solve(np.ones((400, 2)))
+    libspsolve.eigsh(poisson, 2, solver="lobpcg", progress=True)
+    assert len(Bar.made) == 3 and all(bar.closed for bar in Bar.made)
+    assert Bar.made[1].count == seen[-1].iteration >= last.iterations
+    assert Bar.made[1].text.startswith("2/2 converged, largest residual ")
+    with pytest.raises(ZeroDivisionError):
+        solve(poisson, np.ones(400), solver="cg", progress=True,
+              callback=lambda p: 1 / 0)
+    assert Bar.made[3].closed
+
+
+def test_progress_is_told_in_lines_without_tqdm(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    n = 20000
+    A = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(n, n))
+    r = solve(A, np.ones(n), solver="cg", precond="none", rtol=1e-14,
+              max_iterations=10**9, max_seconds=60, progress=True,
+              callback=lambda p: p.seconds < 2.5)
+    assert r.stop == libspsolve.Stop.INTERRUPTED
+    lines = capsys.readouterr().err.splitlines()
+    assert 1 <= len(lines) <= 3
+    assert re.match(r"iteration \d+: 0/1 converged, largest residual ",
+                    lines[0])
 
 
 def test_a_callback_ends_a_solve_by_False_and_by_an_exception(poisson, rng):
