@@ -68,10 +68,20 @@ def run(folder, *command):
                          f"Debian's packages) {NEEDED}") from e
 
 
+def cuda():
+    """What --with-cuda gets, "no" by default."""
+    return os.environ.get("SPSOLVE_CUDA") or "no"
+
+
 def switches():
-    cuda = os.environ.get("SPSOLVE_CUDA", "")
-    chosen = f"--with-cuda={cuda}" if cuda else "--without-cuda"
-    return [chosen] + shlex.split(os.environ.get("SPSOLVE_CONFIGURE", ""))
+    return ["--prefix=/usr", "--libdir=/usr/lib", f"--with-cuda={cuda()}"] + \
+        shlex.split(os.environ.get("SPSOLVE_CONFIGURE", ""))
+
+
+def install_targets():
+    """Installed ones, since those of the build folder may look into it."""
+    module = [] if cuda() == "no" else ["install-spsolvemoduleLTLIBRARIES"]
+    return ["install-libLTLIBRARIES"] + module
 
 
 def build_library(to):
@@ -84,15 +94,14 @@ def build_library(to):
             run(tree, "sh", "./autogen.sh")
         run(tree, "sh", "./configure", "-q", "--disable-dependency-tracking",
             *switches())
-        targets = ["libspsolve.la"]
-        if os.environ.get("SPSOLVE_CUDA"):
-            targets.append("spsolve_cuda.la")
         cores = len(os.sched_getaffinity(0))
-        run(tree, "make", f"-j{cores}", *targets)
-        for file in [SONAME] + [MODULE] * (len(targets) - 1):
-            shutil.copy(os.path.join(tree, ".libs", file),
-                        os.path.join(to, file))
-        shutil.copy(os.path.join(tree, "LICENSE"), to)
+        run(tree, "make", f"-j{cores}", f"DESTDIR={folder}/to",
+            *install_targets())
+        files = [f"{folder}/to/usr/lib/{SONAME}", f"{tree}/LICENSE"]
+        if cuda() != "no":
+            files.append(f"{folder}/to/usr/lib/spsolve/{MODULE}")
+        for file in files:
+            shutil.copy(file, to)
 
 
 class BuildPackage(build_py):
