@@ -212,18 +212,19 @@ def test_threads_take_turns_with_one_solver(poisson, rng):
 def test_other_threads_run_during_a_solve(poisson):
     """The lock of the interpreter is free while the library works: a thread
     that is waited for inside of nothing but the solve can cancel it."""
-    line = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(20000, 20000))
+    n = 200000
+    line = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(n, n))
     with Solver(line, nrhs=1, solver="cg", precond="none", rtol=1e-14,
                 max_iterations=10**9, max_seconds=60) as s:
-        timer = threading.Timer(0.3, s.cancel)
+        timer = threading.Timer(0.5, s.cancel)
         timer.start()
-        r = s.solve(np.ones(20000))
+        r = s.solve(np.ones(n))
         timer.join()
         assert r.stop == libspsolve.Stop.INTERRUPTED
         assert r.seconds["solve"] < 30
-        again = threading.Timer(0.3, s.cancel)
+        again = threading.Timer(0.5, s.cancel)
         again.start()
-        second = s.solve(np.ones(20000))
+        second = s.solve(np.ones(n))
         assert second.seconds["solve"] > 0.1    # the first request is withdrawn
         again.join()
 
@@ -250,7 +251,7 @@ ENDLESS = """
     import os, signal, sys, threading, time
     import numpy as np, scipy.sparse as sp
     import libspsolve
-    n = 50000
+    n = 200000
     A = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(n, n)).tocsr()
     endless = dict(solver="cg", precond="none", rtol=1e-14,
                    max_iterations=10**9, max_seconds=60)

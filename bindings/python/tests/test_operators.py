@@ -227,7 +227,7 @@ def test_progress_is_shown_by_tqdm(poisson, monkeypatch):
 
 def test_progress_is_told_in_lines_without_tqdm(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    n = 20000
+    n = 200000
     A = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(n, n))
     r = solve(A, np.ones(n), solver="cg", precond="none", rtol=1e-14,
               max_iterations=10**9, max_seconds=60, progress=True,
