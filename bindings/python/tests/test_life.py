@@ -246,11 +246,15 @@ def test_a_solver_inside_of_a_callback_of_another(poisson, convection, rng):
 
 
 # -------------------------------------------------------------------- Ctrl-C
+#
+# Programs that a shell starts in the background ignore SIGINT: Python's handler
+# is set here.
 
 ENDLESS = """
     import os, signal, sys, threading, time
     import numpy as np, scipy.sparse as sp
     import libspsolve
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     n = 200000
     A = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(n, n)).tocsr()
     endless = dict(solver="cg", precond="none", rtol=1e-14,
@@ -296,12 +300,16 @@ def test_ctrl_c_keeps_the_best_iterate():
 
 
 def test_ctrl_c_that_comes_late_does_not_end_the_next_solve(poisson):
-    with Solver(poisson, nrhs=1) as s:
-        with pytest.raises(libspsolve.Interrupted) as e:
-            with s._interruptible():
-                os.kill(os.getpid(), signal.SIGINT)
-        assert e.value.result is None
-        assert s.solve(np.ones(400)).all_converged
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with Solver(poisson, nrhs=1) as s:
+            with pytest.raises(libspsolve.Interrupted) as e:
+                with s._interruptible():
+                    os.kill(os.getpid(), signal.SIGINT)
+            assert e.value.result is None
+            assert s.solve(np.ones(400)).all_converged
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_ctrl_c_during_eigenvalues_and_python_products():
