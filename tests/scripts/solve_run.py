@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 
 SOLVE = os.path.abspath(os.environ.get("SOLVE", "./tools/spsolve"))
 DATA = os.path.join(os.environ.get("srcdir", "."), "data")
@@ -720,7 +721,8 @@ def main():
     # under nohup SIGHUP, and so would the programs that it signals.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    claims = [v for n, v in list(globals().items()) if callable(v)
+    claims = [v for n, v in list(globals().items())
+              if isinstance(v, types.FunctionType)
               and v.__code__.co_varnames[:1] == ("tmp",)
               and v.__code__.co_argcount == 1] \
         if len(sys.argv) < 2 else [globals()[n] for n in sys.argv[1:]]
