@@ -236,6 +236,10 @@ sps_status spsi_cpu_csr_ilu0(sps_context *ctx, sps_csr *F,
                              bool positive, int64_t *bad);
 sps_status spsi_cpu_csr_ilut(sps_context *ctx, const sps_csr *B,
                              const sps_ilut_options *o, sps_ilut_result *r);
+sps_status spsi_cpu_csr_multiply(sps_context *ctx, const sps_csr *A,
+                                 const sps_csr *B, sps_csr **C_p);
+sps_status spsi_cpu_csr_multiply_values(sps_context *ctx, const sps_csr *A,
+                                        const sps_csr *B, sps_csr *C);
 sps_status spsi_cpu_csr_fsai(sps_context *ctx, const sps_csr *A, sps_csr *G,
                              double *v, bool symmetric, int64_t *bad);
 sps_status spsi_cpu_triangle_open(sps_triangle *t);

@@ -53,6 +53,78 @@ sps_status spsi_matrix_ilut(sps_context *ctx, const sps_csr *B,
     return b->csr_ilut(ctx, B, o, r);
 }
 
+/* --- products */
+
+typedef struct widen_job {
+    const sps_csr *A;
+    double *wide;
+} widen_job;
+
+static void widen(void *data, int64_t first, int64_t last)
+{
+    const widen_job *j = data;
+
+    for (int64_t p = first; p < last; p++)
+        j->wide[p] = spsi_csr_value(j->A, p);
+}
+
+/* *same: A with values as doubles if `wide`, in *own, to be freed. */
+static sps_status as_doubles(sps_context *ctx, const sps_csr *A, bool wide,
+                             sps_csr *same, double **own)
+{
+    sps_status st = SPS_OK;
+
+    *same = *A;
+    if (!wide || A->dtype == SPS_F64) return SPS_OK;
+    SPS_TRY(SPS_NEW(ctx, A->nnz, own));
+    spsi_team_run(ctx, A->nnz, A->nnz, widen, &(widen_job){ A, *own });
+    same->val = *own;
+    same->dtype = SPS_F64;
+fail:
+    return st;
+}
+
+static const sps_backend *backend_of(sps_context *ctx, const sps_csr *A)
+{
+    return A->place == SPS_HOST ? spsi_backends[0] : ctx->backend;
+}
+
+sps_status spsi_matrix_multiply(sps_context *ctx, const sps_csr *A,
+                                const sps_csr *B, sps_csr **C_p)
+{
+    const bool mixed = A->dtype != B->dtype;
+    double *a = NULL, *b = NULL;
+    sps_csr same_A, same_B;
+    sps_status st;
+
+    SPS_TRY(as_doubles(ctx, A, mixed, &same_A, &a));
+    SPS_TRY(as_doubles(ctx, B, mixed, &same_B, &b));
+    SPS_TRY(backend_of(ctx, A)->csr_multiply(ctx, &same_A, &same_B, C_p));
+fail:
+    spsi_free(ctx, a);
+    spsi_free(ctx, b);
+    return st;
+}
+
+sps_status spsi_matrix_multiply_values(sps_context *ctx, const sps_csr *A,
+                                       const sps_csr *B, sps_csr *C)
+{
+    const bool mixed = A->dtype != B->dtype;
+    double *a = NULL, *b = NULL;
+    sps_csr same_A, same_B;
+    sps_status st;
+
+    SPS_TRY(as_doubles(ctx, A, mixed, &same_A, &a));
+    SPS_TRY(as_doubles(ctx, B, mixed, &same_B, &b));
+    SPS_TRY(backend_of(ctx, A)->csr_multiply_values(ctx, &same_A, &same_B, C));
+fail:
+    spsi_free(ctx, a);
+    spsi_free(ctx, b);
+    return st;
+}
+
+/* --- inverse of the diagonal */
+
 typedef struct invert_job {
     double *d;
     int64_t zeros, below;

@@ -38,6 +38,17 @@ sps_status spsi_matrix_fsai(sps_context *ctx, const sps_csr *A, sps_csr *G,
 sps_status spsi_matrix_ilut(sps_context *ctx, const sps_csr *B,
                             const sps_ilut_options *o, sps_ilut_result *r);
 
+/* *C_p = A B, a new csr in the place of A and B, whose rows are sorted without
+ * duplicates (backend.h has the order of sums).  Its dtype is SPS_F32 if both
+ * are, else SPS_F64.  ENOMEM, EDEVMEM; EUNFIT after a deadline. */
+sps_status spsi_matrix_multiply(sps_context *ctx, const sps_csr *A,
+                                const sps_csr *B, sps_csr **C_p);
+/* C = A B for new values of A and B, on the pattern that C has from
+ * spsi_matrix_multiply; the same bits as the product formed anew.  EMATRIX: the
+ * patterns have changed. */
+sps_status spsi_matrix_multiply_values(sps_context *ctx, const sps_csr *A,
+                                       const sps_csr *B, sps_csr *C);
+
 #ifdef __cplusplus
 }
 #endif

@@ -191,9 +191,13 @@ START_TEST(csr)
                         SPS_HOST, SPS_BORROW, &made),
            sps_csr_destroy(ctx, &made));
     BRUTAL(sps_csr_symmetric(ctx, A, 0, &symmetric, NULL), (void)0);
+    BRUTAL(sps_csr_multiply(ctx, A, A, &made), sps_csr_destroy(ctx, &made));
+    BRUTAL(sps_csr_transpose(ctx, A, &made), sps_csr_destroy(ctx, &made));
     GOOD(sps_csr_check(ctx, mixed = matrix(true))); /* issues a note */
     sps_csr_destroy(ctx, &mixed);
     mixed = matrix(true);
+    BRUTAL_MODE(STRICT, sps_csr_multiply(ctx, mixed, A, &made),
+                sps_csr_destroy(ctx, &made));
     BRUTAL_MODE(STRICT, sps_csr_check(ctx, mixed), (void)0);
     ck_assert_int_eq((int)mixed->nnz, (int)A->nnz);
     sps_csr_destroy(ctx, &mixed);

@@ -116,6 +116,35 @@ START_TEST(csr_check_and_symmetric)
 }
 END_TEST
 
+/* Products need matching shapes, transposes nothing but a csr that is good. */
+START_TEST(csr_products)
+{
+    sps_csr *made = NULL;
+    int64_t ptr[] = {0, 1, 2};
+    int32_t col[] = {0, 2};
+    double val[] = {1, 1};
+    sps_csr bad = { .nrow = 2, .ncol = 2, .nnz = 2, .rowptr = ptr, .col = col,
+                    .val = val, .dtype = SPS_F64, .place = SPS_HOST,
+                    .own = SPS_BORROW, .struct_size = sizeof bad };
+
+    NOT_MADE(sps_csr, SPS_EINVAL, sps_csr_multiply(ctx, NULL, A, &made));
+    NOT_MADE(sps_csr, SPS_EINVAL, sps_csr_multiply(ctx, A, NULL, &made));
+    REFUSED(SPS_EINVAL, sps_csr_multiply(ctx, A, A, NULL));
+    NOT_MADE(sps_csr, SPS_ESHAPE, sps_csr_multiply(ctx, wide, A, &made));
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "14 columns"));
+    NOT_MADE(sps_csr, SPS_EMATRIX, sps_csr_multiply(ctx, A, &bad, &made));
+    NOT_MADE(sps_csr, SPS_EMATRIX, sps_csr_multiply(ctx, &bad, &bad, &made));
+    NOT_MADE(sps_csr, SPS_EMATRIX, sps_csr_transpose(ctx, &bad, &made));
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "row 1"));
+    NOT_MADE(sps_csr, SPS_EINVAL, sps_csr_transpose(ctx, NULL, &made));
+    REFUSED(SPS_EINVAL, sps_csr_transpose(ctx, A, NULL));
+    bad.dtype = (sps_dtype)9;
+    NOT_MADE(sps_csr, SPS_EINVAL, sps_csr_transpose(ctx, &bad, &made));
+    NOWHERE(sps_csr_multiply(NULL, A, A, &made));
+    NOWHERE(sps_csr_transpose(NULL, A, &made));
+}
+END_TEST
+
 START_TEST(files)
 {
     sps_csr *read = NULL;
@@ -267,6 +296,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(context),
     RUNNER_TEST(csr_create_and_wrap),
     RUNNER_TEST(csr_check_and_symmetric),
+    RUNNER_TEST(csr_products),
     RUNNER_TEST(files),
     RUNNER_TEST(block_create_and_wrap),
     RUNNER_TEST(block_set_get_and_random),

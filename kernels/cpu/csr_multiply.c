@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* csr_multiply.c - C = A B for sparse matrices on the host, row by row
+ * (Gustavson, ACM TOMS 4, 1978), in one pass without a symbolic one.
+ *
+ * The products of a row bound its length.  Rows are processed in batches whose
+ * bounds fit a buffer near the caches: the team makes the rows there, each at
+ * the offset of its bound, and then moves them together into C, which grows by
+ * the estimate that the rows so far give.  csr_multiply_pattern.h chooses how a
+ * row is accumulated, csr_multiply_values.h has the order of sums.
+ *
+ * Bytes: A and C once, B as often as the caches lose it, the buffer once more
+ * than C; work arrays of a thread as long as the largest row of each kind. */
+#include "core/deadline.h"
+#include "cpu/csr_multiply_pattern.h"
+
+#include <math.h>
+
+/* Products of a batch for each thread. */
+#define BATCH ((int64_t)1 << 19)
+
+typedef struct multiply_job {
+    const sps_csr *A, *B;
+    sps_csr *C;
+    int64_t room;            /* entries that C has room for */
+    int64_t *start;          /* sums of the bounds of rows */
+    int64_t most_hash, most_window;  /* negative, for spsi_team_least */
+    int64_t row;             /* first of the batch */
+    int64_t bad;             /* first row whose columns are not those known */
+    int64_t *count;          /* entries of each row */
+    int32_t *col;            /* the batch, */
+    void *val;               /* and its values */
+    product_entry *table;    /* work arrays, those of a thread side by side */
+    int32_t *slot, *rank;
+    uint64_t *key, *spare;
+    unsigned char *mark;
+    char *sum;
+} multiply_job;
+
+static size_t value_size(const sps_csr *A)
+{
+    return A->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
+}
+
+/* Table, window in words of 8 columns: lengths for one thread. */
+static int64_t table_length(const multiply_job *j)
+{
+    return j->most_hash ? (int64_t)1 << table_bits(-j->most_hash) : 0;
+}
+
+static int64_t window_length(const multiply_job *j)
+{
+    return (-j->most_window + 7) / 8 * 8;
+}
+
+static product_room room_of(const multiply_job *j)
+{
+    const int64_t self = spsi_team_self(), hash = -j->most_hash;
+    const int64_t window = window_length(j);
+
+    return (product_room){
+        .table = j->table + self * table_length(j),
+        .slot = j->slot + self * hash,
+        .rank = j->rank + self * hash,
+        .key = j->key + self * hash,
+        .spare = j->spare + self * hash,
+        .mark = j->mark + self * window,
+        .sum = j->sum + (size_t)(self * window) * value_size(j->A),
+        .row = -2,
+    };
+}
+
+#define REAL double
+#define FMA fma
+#define NAME(verb) spsi_cpu_multiply_##verb##_f64
+#include "cpu/csr_multiply_values.h"
+#define REAL float
+#define FMA fmaf
+#define NAME(verb) spsi_cpu_multiply_##verb##_f32
+#include "cpu/csr_multiply_values.h"
+
+/* --- bounds */
+
+static void measure_rows(void *data, int64_t first, int64_t last)
+{
+    multiply_job *j = data;
+    int64_t hash = 0, window = 0;
+
+    for (int64_t i = first; i < last; i++) {
+        const product_span s = span_of(j->A, j->B, i);
+        const int64_t width = s.products ? (int64_t)s.last - s.first + 1 : 0;
+
+        if (j->start) j->start[i + 1] = s.products < width ? s.products : width;
+        if (is_window(s) && width > window) window = width;
+        if (!is_window(s) && s.products > hash) hash = s.products;
+    }
+    spsi_team_least(&j->most_hash, -hash);
+    spsi_team_least(&j->most_window, -window);
+}
+
+static sps_status open_work(sps_context *ctx, multiply_job *j)
+{
+    const int64_t threads = ctx->threads, size = (int64_t)value_size(j->A);
+    sps_status st;
+
+    spsi_team_run(ctx, j->A->nrow, 3 * j->A->nnz + j->A->nrow, measure_rows, j);
+    SPS_TRY(SPS_NEW(ctx, threads * table_length(j), &j->table));
+    SPS_TRY(SPS_NEW(ctx, threads * -j->most_hash, &j->slot));
+    SPS_TRY(SPS_NEW(ctx, threads * -j->most_hash, &j->rank));
+    SPS_TRY(SPS_NEW(ctx, threads * -j->most_hash, &j->key));
+    SPS_TRY(SPS_NEW(ctx, threads * -j->most_hash, &j->spare));
+    SPS_TRY(SPS_NEW(ctx, threads * window_length(j), &j->mark));
+    SPS_TRY(SPS_NEW(ctx, threads * window_length(j) * size, &j->sum));
+    for (int64_t s = 0; s < threads * window_length(j); s++)
+        if (size == sizeof(double))
+            ((double *)(void *)j->sum)[s] = -0.0;
+        else
+            ((float *)(void *)j->sum)[s] = -0.0f;
+fail:
+    return st;
+}
+
+static void close_work(sps_context *ctx, multiply_job *j)
+{
+    spsi_free(ctx, j->table);
+    spsi_free(ctx, j->slot);
+    spsi_free(ctx, j->rank);
+    spsi_free(ctx, j->key);
+    spsi_free(ctx, j->spare);
+    spsi_free(ctx, j->mark);
+    spsi_free(ctx, j->sum);
+    spsi_free(ctx, j->start);
+    spsi_free(ctx, j->count);
+    spsi_free(ctx, j->col);
+    spsi_free(ctx, j->val);
+}
+
+/* --- batches */
+
+/* The row after the last one of the batch that begins with j->row. */
+static int64_t batch_end(const multiply_job *j, int64_t limit)
+{
+    const int64_t n = j->A->nrow;
+    int64_t end = j->row + 1;
+
+    while (end < n && j->start[end + 1] - j->start[j->row] <= limit) end++;
+    return end;
+}
+
+static sps_status open_batch(sps_context *ctx, multiply_job *j, int64_t limit)
+{
+    int64_t longest = 0;
+    sps_status st;
+
+    for (j->row = 0; j->row < j->A->nrow; j->row = batch_end(j, limit)) {
+        const int64_t end = batch_end(j, limit);
+        const int64_t bound = j->start[end] - j->start[j->row];
+
+        if (bound > longest) longest = bound;
+    }
+    SPS_TRY(SPS_NEW(ctx, longest, &j->col));
+    SPS_TRY(spsi_new_array(ctx, longest, value_size(j->A), &j->val));
+fail:
+    return st;
+}
+
+/* Makes room in C for `need` entries when the rows before `end` are done: for
+ * as many as all rows are expected to have once a sixteenth of the bounds has
+ * been seen, else half as many again. */
+static sps_status make_room(sps_context *ctx, multiply_job *j, int64_t end,
+                            int64_t need)
+{
+    const int64_t done = j->start[end], total = j->start[j->A->nrow];
+    const int64_t most = total - done + need;
+    double more = 1.5 * (double)need;
+    sps_csr *C = j->C;
+    sps_status st;
+
+    if (need <= j->room) return SPS_OK;
+    if (done >= total / 16)
+        more = 1.02 * (double)need * ((double)total / (double)done) + 1e4;
+    j->room = more < (double)most ? (int64_t)more : most;
+    st = spsi_resize(ctx, (size_t)j->room * sizeof *C->col, (void **)&C->col);
+    if (st == SPS_OK)
+        st = spsi_resize(ctx, (size_t)j->room * value_size(C), &C->val);
+    if (st == SPS_ENOMEM)
+        return spsi_fail(ctx, st, "the product of %lld x %lld by %lld x %lld "
+                         "numbers: there is no memory for about %lld entries, "
+                         "%.3g GB", (long long)j->A->nrow,
+                         (long long)j->A->ncol, (long long)j->B->nrow,
+                         (long long)j->B->ncol, (long long)j->room,
+                         1e-9 * (double)j->room *
+                             (double)(sizeof *C->col + value_size(C)));
+    return st;
+}
+
+static void store_rows(void *data, int64_t first, int64_t last)
+{
+    const multiply_job *j = data;
+    const size_t size = value_size(j->C);
+
+    for (int64_t r = first; r < last; r++) {
+        const int64_t i = j->row + r, to = j->C->rowptr[i];
+        const int64_t from = j->start[i] - j->start[j->row];
+        const size_t n = (size_t)j->count[i];
+
+        if (n == 0) continue;
+        memcpy(j->C->col + to, j->col + from, n * sizeof *j->col);
+        memcpy((char *)j->C->val + (size_t)to * size,
+               (char *)j->val + (size_t)from * size, n * size);
+    }
+}
+
+static sps_status run_batch(sps_context *ctx, multiply_job *j, int64_t end)
+{
+    int64_t *rowptr = j->C->rowptr;
+    const int64_t bound = j->start[end] - j->start[j->row];
+    sps_status st;
+
+    spsi_team_run(ctx, end - j->row, 4 * bound + end - j->row,
+                  j->A->dtype == SPS_F64 ? spsi_cpu_multiply_make_rows_f64
+                                         : spsi_cpu_multiply_make_rows_f32, j);
+    for (int64_t i = j->row; i < end; i++)
+        rowptr[i + 1] = rowptr[i] + j->count[i];
+    SPS_TRY(make_room(ctx, j, end, rowptr[end]));
+    spsi_team_run(ctx, end - j->row, rowptr[end] - rowptr[j->row], store_rows,
+                  j);
+    SPS_TRY(spsi_check_deadline(ctx, "the product of two matrices"));
+fail:
+    return st;
+}
+
+/* Frees what C does not need of its room. */
+static sps_status finish(sps_context *ctx, multiply_job *j)
+{
+    sps_csr *C = j->C;
+    sps_status st;
+
+    C->nnz = C->rowptr[C->nrow];
+    C->props = SPS_SORTED;
+    SPS_TRY(spsi_resize(ctx, (size_t)C->nnz * sizeof *C->col,
+                        (void **)&C->col));
+    SPS_TRY(spsi_resize(ctx, (size_t)C->nnz * value_size(C), &C->val));
+fail:
+    return st;
+}
+
+sps_status spsi_cpu_csr_multiply(sps_context *ctx, const sps_csr *A,
+                                 const sps_csr *B, sps_csr **C_p)
+{
+    const int64_t limit = BATCH * ctx->threads;
+    multiply_job j = { .A = A, .B = B };
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, A->nrow + 1, &j.start));
+    SPS_TRY(SPS_NEW(ctx, A->nrow, &j.count));
+    SPS_TRY(sps_csr_create(ctx, A->nrow, B->ncol, 0, A->dtype, &j.C));
+    SPS_TRY(open_work(ctx, &j));
+    for (int64_t i = 0; i < A->nrow; i++) j.start[i + 1] += j.start[i];
+    SPS_TRY(open_batch(ctx, &j, limit));
+    for (j.row = 0; j.row < A->nrow;) {
+        const int64_t end = batch_end(&j, limit);
+
+        SPS_TRY(run_batch(ctx, &j, end));
+        j.row = end;
+    }
+    SPS_TRY(finish(ctx, &j));
+    *C_p = j.C;
+    j.C = NULL;
+fail:
+    close_work(ctx, &j);
+    sps_csr_destroy(ctx, &j.C);
+    return st;
+}
+
+sps_status spsi_cpu_csr_multiply_values(sps_context *ctx, const sps_csr *A,
+                                        const sps_csr *B, sps_csr *C)
+{
+    multiply_job j = { .A = A, .B = B, .C = C, .bad = A->nrow };
+    sps_status st;
+
+    SPS_TRY(open_work(ctx, &j));
+    SPS_TRY(spsi_team_run_in_time(
+        ctx, A->nrow, 4 * C->nnz + A->nnz,
+        A->dtype == SPS_F64 ? spsi_cpu_multiply_renew_rows_f64
+                            : spsi_cpu_multiply_renew_rows_f32,
+        &j, "the product of two matrices"));
+    SPS_REQUIRE(ctx, j.bad == A->nrow, SPS_EMATRIX,
+                "row %lld (counted from 0) of the product has other columns "
+                "than before: form it anew", (long long)j.bad);
+fail:
+    close_work(ctx, &j);
+    return st;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* multiply.c - products and transposes of sparse matrices for the caller, whose
+ * matrices are checked and, where rows are not sorted, replaced by sorted
+ * copies for the call. */
+#include "core/abi.h"
+#include "operator/operator_matrix.h"
+
+/* The matrix of an argument as the operations need it. */
+typedef struct argument {
+    const sps_csr *use;
+    sps_csr *own;             /* the sorted copy, or NULL */
+} argument;
+
+static sps_status take(sps_context *ctx, const char *call, const sps_csr *A,
+                       argument *a)
+{
+    sps_status st;
+    bool sorted;
+
+    SPS_TRY(spsi_abi_csr(ctx, call, A));
+    SPS_TRY(spsi_csr_complete(ctx, call, A));
+    SPS_REQUIRE(ctx, A->place == SPS_HOST, SPS_EUNFIT,
+                "%s: the matrix is on the GPU: copy it to host memory", call);
+    SPS_TRY(spsi_csr_inspect(ctx, A, &sorted));
+    if (!sorted) SPS_TRY(spsi_csr_sorted(ctx, A, &a->own, NULL));
+    a->use = a->own ? a->own : A;
+fail:
+    return st;
+}
+
+sps_status sps_csr_multiply(sps_context *ctx, const sps_csr *A,
+                            const sps_csr *B, sps_csr **C_p)
+{
+    argument a = { 0 }, b = { 0 };
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && A && B && C_p, SPS_EINVAL,
+                "sps_csr_multiply: NULL argument");
+    SPS_TRY(take(ctx, "sps_csr_multiply", A, &a));
+    if (B == A)
+        b.use = a.use;
+    else
+        SPS_TRY(take(ctx, "sps_csr_multiply", B, &b));
+    SPS_REQUIRE(ctx, A->ncol == B->nrow, SPS_ESHAPE,
+                "sps_csr_multiply: the first matrix has %lld columns, the "
+                "second one %lld rows: they must be equal",
+                (long long)A->ncol, (long long)B->nrow);
+    SPS_TRY(spsi_matrix_multiply(ctx, a.use, b.use, C_p));
+fail:
+    sps_csr_destroy(ctx, &a.own);
+    sps_csr_destroy(ctx, &b.own);
+    return st;
+}
+
+sps_status sps_csr_transpose(sps_context *ctx, const sps_csr *A, sps_csr **T_p)
+{
+    argument a = { 0 };
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && A && T_p, SPS_EINVAL,
+                "sps_csr_transpose: NULL argument");
+    SPS_TRY(take(ctx, "sps_csr_transpose", A, &a));
+    SPS_TRY(spsi_csr_transpose(ctx, a.use, T_p));
+    (*T_p)->props |= SPS_SORTED;
+fail:
+    sps_csr_destroy(ctx, &a.own);
+    return st;
+}
