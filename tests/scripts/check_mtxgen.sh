@@ -60,7 +60,7 @@ for line in '' 'poisson7' 'poisson7 0' 'poisson7 4 4' 'poisson7 4x' \
     'rmat 4 2 -shift 1' 'poisson7 4 -threads 0' 'poisson7 4 -o' \
     'poisson7 4 rmat 4 2' 'elasticity 4 1 4' 'poisson7 2000' \
     'poisson7 4 -perturb x' 'poisson7 4 -Jump' 'blocks 64 5 2 0.5' \
-    'poisson7 4 -free' 'elasticity 1 4 4 -free' 'rmat 4 2 -mass x' \
+    'poisson7 4 -free' 'elasticity 3 -neumann' 'elasticity 1 4 4 -free' 'rmat 4 2 -mass x' \
     'poisson7 4 -mass -' 'poisson7 4 -consistent' \
     'poisson7 4 -mass x -coords x' 'blocks 64 4 17 0.5' 'blocks 64 4 2 1.5' 'blocks 64 4 2'; do
     # shellcheck disable=SC2086

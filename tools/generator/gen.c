@@ -44,6 +44,8 @@ const char *gen_help(void)
     "  -perturb SEED   every value changed at random; symmetric and positive\n"
     "                  definite matrices stay so\n"
     "  -free           elasticity: no face is clamped\n"
+    "  -neumann        poisson7, laplace27: no boundary values, zero row "
+    "sums\n"
     "  -velocity V     convection: cell Peclet number (1)\n"
     "  -laplacian      rmat: the graph Laplacian instead of the adjacency\n"
     "  -shift S        rmat: S on the diagonal of the Laplacian (0)\n"
@@ -171,6 +173,8 @@ int gen_option(gen_spec *spec, int argc, char **argv, char error[160])
         return spec->jump = true, 1;
     if (!strcmp(word, "-free"))
         return spec->free = true, 1;
+    if (!strcmp(word, "-neumann"))
+        return spec->neumann = true, 1;
     if (!strcmp(word, "-laplacian"))
         return spec->laplacian = true, 1;
     if (!strcmp(word, "-aniso"))
@@ -246,6 +250,11 @@ bool gen_open(const gen_spec *spec, gen *g, char error[160])
     }
     if (spec->free && spec->kind != GEN_ELASTICITY) {
         fail(error, "-free is for elasticity", "");
+        return false;
+    }
+    if (spec->neumann && spec->kind != GEN_POISSON7 &&
+        spec->kind != GEN_LAPLACE27) {
+        fail(error, "-neumann is for poisson7 and laplace27", "");
         return false;
     }
     if (spec->mass && (graph || blocks)) {

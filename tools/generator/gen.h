@@ -24,8 +24,10 @@
 #include <stdint.h>
 
 typedef enum gen_kind {
-    GEN_POISSON7,    /* 7 points, finite volumes, Dirichlet on all sides */
-    GEN_LAPLACE27,   /* Q1 hexahedra, Dirichlet on all sides, eliminated */
+    GEN_POISSON7,    /* 7 points, finite volumes, Dirichlet on all sides
+                        (with `neumann`: Neumann) */
+    GEN_LAPLACE27,   /* Q1 hexahedra, Dirichlet on all sides, eliminated
+                        (with `neumann`: Neumann) */
     GEN_ELASTICITY,  /* Q1 hexahedra, 3 unknowns per node, E 1, nu 0.3; the face
                         x = -1 is clamped and eliminated, the others (with
                         `free`: all) are free */
@@ -53,6 +55,9 @@ typedef struct gen_spec {
                             stored */
     bool free;           /* elasticity: no face is clamped; positive
                             semidefinite, six rigid body motions */
+    bool neumann;        /* poisson7, laplace27: no boundary values, zero row
+                            sums; positive semidefinite, the constant is the
+                            null space */
     bool jump;           /* coefficient 1 or 1e4, boxes of 8^3 elements in a
                             checkerboard */
     double aniso;        /* elements 1 x 1 x aniso */

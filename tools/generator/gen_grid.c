@@ -2,8 +2,8 @@
 /* gen_grid.c - matrices on an nx x ny x nz grid of unknowns, x fastest.
  *
  * Faces (poisson7, convection): unknowns are cell averages; two neighbours
- * share a face of conductance g = area / distance * harmonic mean of k, the
- * boundary value is 0:
+ * share a face of conductance g = area / distance * harmonic mean of k; the
+ * boundary value is 0, or with `neumann` no face of the boundary counts:
  *     sum_f g_f (x_i - x_j)   [+ upwind v (x_i - x_upstream)]
  *
  * Elements (laplace27, elasticity): unknowns are nodes, an element lies between
@@ -74,6 +74,8 @@ static double conductance(const gen *g, const int64_t low[3], int axis)
     double a, b, mean;
 
     high[axis]++;
+    if (g->spec.neumann && (low[axis] < 0 || high[axis] == g->spec.n[axis]))
+        return 0;
     a = coefficient(g, low[axis] < 0 ? high : low);
     b = coefficient(g, high[axis] == g->spec.n[axis] ? low : high);
     mean = 2 * a * b / (a + b);
@@ -164,11 +166,21 @@ static void fill_elements(gen *g)
         }
 }
 
+/* Whether there is an element between positions low and low + 1 of an axis.  If
+ * clamped, only x = -1 has elements beyond the unknown nodes. */
+static bool exists(const gen *g, int axis, int64_t low)
+{
+    const bool clamped = g->spec.kind == GEN_ELASTICITY;
+
+    if (!clamped && !g->spec.neumann) return true;
+    return low != g->spec.n[axis] - 1 &&
+           (low >= 0 || (clamped && axis == 0 && !g->spec.free));
+}
+
 /* Coefficients of the eight elements around node c, 0 where there is none.
  * Element e has its lowest corner at c - 1 + the bits of e. */
 static void around(const gen *g, const int64_t c[3], double k[8][3])
 {
-    const int64_t *n = g->spec.n;
     bool clamped = g->spec.kind == GEN_ELASTICITY;
 
     for (int e = 0; e < 8; e++) {
@@ -177,10 +189,7 @@ static void around(const gen *g, const int64_t c[3], double k[8][3])
 
         for (int axis = 0; axis < 3; axis++) {
             low[axis] = c[axis] - 1 + bit(e, axis);
-            /* If clamped, only x = -1 has elements beyond the unknown nodes. */
-            if (clamped && (low[axis] == n[axis] - 1 ||
-                            (low[axis] < 0 && (axis > 0 || g->spec.free))))
-                inside = false;
+            if (!exists(g, axis, low[axis])) inside = false;
         }
         for (int i = 0; i < 3; i++)
             k[e][i] = !inside ? 0 : coefficient(g, low) *

@@ -39,11 +39,13 @@ bool gen_mass_open(gen *g)
 /* Number of elements along axis at coordinate c, to the left or the right. */
 static int beside(const gen *g, int axis, int64_t c, bool right)
 {
-    if (g->spec.kind != GEN_ELASTICITY)
+    const bool clamped = g->spec.kind == GEN_ELASTICITY && !g->spec.free;
+
+    if (g->spec.kind != GEN_ELASTICITY && !g->spec.neumann)
         return 1;                          /* Dirichlet on all sides */
     if (right)
         return c < g->spec.n[axis] - 1;
-    return c > 0 || (axis == 0 && !g->spec.free);    /* the clamped face */
+    return c > 0 || (axis == 0 && clamped);
 }
 
 /* 6 / h times the integral of N_c N_(c + d) along axis. */

@@ -221,6 +221,37 @@ START_TEST(free_elasticity_has_six_zero_eigenvalues)
 }
 END_TEST
 
+/* Row sums are zero up to rounding, and only the constant has no energy. */
+START_TEST(neumann_leaves_the_constant)
+{
+    static const char *const line[] = {
+        "poisson7 3 4 5 -neumann -perturb 3 -aniso 0.5",
+        "poisson7 1 4 2 -neumann -jump",
+        "laplace27 3 4 2 -neumann -perturb 3 -aniso 0.5",
+    };
+
+    for (int q = 0; q < 3; q++) {
+        whole w = make(line[q]);
+        double *e = eigenvalues(&w);
+
+        check_rows(&w, line[q]);
+        for (int64_t i = 0; i < w.g.rows; i++) {
+            double sum = 0;
+
+            for (int64_t p = w.rowptr[i]; p < w.rowptr[i + 1]; p++)
+                sum += w.val[p];
+            ck_assert_msg(fabs(sum) <= 1e-15 * *find(&w, i, i) * 8,
+                          "%s, row %d: %g", line[q], (int)i, sum);
+        }
+        ck_assert_msg(fabs(e[0]) <= 1e-12 * e[w.g.rows - 1], "%s: %g",
+                      line[q], e[0]);
+        ck_assert_msg(e[1] > 1e-6 * e[w.g.rows - 1], "%s: %g", line[q], e[1]);
+        free(e);
+        drop(&w);
+    }
+}
+END_TEST
+
 static whole make_mass(const char *line, gen_mass mass)
 {
     whole w = make(line);
@@ -446,6 +477,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(constants_vanish_inside),
     RUNNER_TEST(elasticity_knows_rigid_motions),
     RUNNER_TEST(free_elasticity_has_six_zero_eigenvalues),
+    RUNNER_TEST(neumann_leaves_the_constant),
     RUNNER_TEST(mass_matrices_agree),
     RUNNER_TEST(consistent_mass_integrates_products),
     RUNNER_TEST(perturb_changes_every_value),
