@@ -510,7 +510,7 @@ typedef struct sps_options {
                                    block_gcrodr bicgstab idr minres; for
                                    pairs: auto lobpcg chebyshev_filter */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
-                                   ilu0 ic0 ilut dense fsai isai */
+                                   ilu0 ic0 ilut dense fsai isai amg */
     const char *kernel;       /**< auto, measure, or a kernel's name */
     const char *nullspace;    /**< auto (default) none constant components */
     const sps_block *nullspace_basis; /**< basis of the null space, n x q; or
@@ -522,17 +522,19 @@ typedef struct sps_options {
     double max_seconds;       /**< limit for one solve; the set-up of the solver
                                    counts as part of the first.  At least one
                                    iteration is made.  0: no limit */
-    int block_size;           /**< of block_jacobi; 0: from the pattern */
-    int degree;               /**< of chebyshev; 0, the default: auto */
+    int block_size;           /**< of block_jacobi; of amg: rows of a node; 0:
+                                   from the pattern */
+    int degree;               /**< of chebyshev; of the smoother of amg, 1 to 4;
+                                   0, the default: auto */
     const char *scale;        /**< scaling before ilut: auto none equilibrate
                                    match */
     const char *reorder;      /**< of an operator, for its solvers of A X = B:
                                    none rcm morton auto (rcm if predicted to
                                    gain) */
-    const sps_block *coords;  /**< for morton: a row for each node, 1 to 3
-                                   columns; the unknowns of a node are
-                                   consecutive.  Read when the operator is
-                                   created */
+    const sps_block *coords;  /**< for morton and amg: a row for each node, 1 to
+                                   3 columns; the unknowns of a node are
+                                   consecutive.  Read when the operator, or the
+                                   preconditioner, is created */
     const char *order;        /**< order of the unknowns before ilut: auto none
                                    rcm degree */
     const char *dense;        /**< auto: solver auto may end with dense factors
@@ -565,7 +567,7 @@ typedef struct sps_options {
                                    single_basis: gmres and block_gmres store
                                    their basis in single precision;
                                    single_precond: fsai, isai, block_jacobi,
-                                   ilu0 and ic0 store their values in it;
+                                   ilu0, ic0 and amg store their values in it;
                                    mixed: both, and refinement, with
                                    corrections in single precision, instead
                                    of block_cg and cg; solver auto decides

@@ -78,12 +78,14 @@ static const spsi_option rows[] = {
         .help = "preconditioner; auto chooses one for the method"),
     ROW(block_size, INTEGER, .default_value = "0", .high = 64,
         .aliases = "precond_block", .group = PRECOND, .argument = "N",
-        .unit = "rows", .readers = "block_jacobi",
-        .help = "rows of a diagonal block; 0 finds it in the pattern"),
+        .unit = "rows", .readers = "block_jacobi amg",
+        .help = "rows of a diagonal block, or of a node; 0 finds it in the "
+                "pattern"),
     ROW(degree, INTEGER, .default_value = "0", .high = 100,
         .aliases = "precond_degree", .group = PRECOND, .argument = "N",
-        .readers = "chebyshev chebyshev_filter",
-        .help = "degree of the Chebyshev polynomial; 0 chooses it"),
+        .readers = "chebyshev chebyshev_filter amg",
+        .help = "degree of the Chebyshev polynomial (1 to 4 for the smoother "
+                "of amg); 0 chooses it"),
     ROW(power, INTEGER, .default_value = "1", .low = 1, .high = 8,
         .aliases = "fsai_power", .group = PRECOND, .argument = "N",
         .readers = "fsai",
@@ -112,7 +114,7 @@ static const spsi_option rows[] = {
         .group = PRECISION, .argument = "WHICH",
         .help = "single_basis: gmres and block_gmres store their basis in "
                 "single precision; single_precond: fsai, isai, block_jacobi, "
-                "ilu0 and ic0 store their values in it; mixed: both, and "
+                "ilu0, ic0 and amg store their values in it; mixed: both, and "
                 "block_cg and cg compute corrections in single precision and "
                 "refine; X, residuals and tolerances are double always; auto "
                 "is double"),

@@ -51,6 +51,7 @@ static sps_status take_order(sps_solver *s, sps_linear_args *a,
     s->order.by = a->A->reordered;
     s->order.A = a->A = a->A->reordered->inner;
     SPS_TRY(take_basis(s, opt));
+    opt->coords = NULL;           /* they are in the caller's order */
     SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->order.B));
     SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->order.X));
 fail:

@@ -39,9 +39,9 @@ static const cli_option own[] = {
                 "file; -nullspace FILE says the same"),
     ROW("coords", coords, FILE, .arg = "FILE", .section = PROBLEM,
         .stream = CLI_INPUT,
-        .help = "where the nodes are, for -reorder morton: an array file of "
-                "a row of 1 to 3 coordinates for each node, whose unknowns "
-                "stand side by side in A"),
+        .help = "where the nodes are, for -reorder morton and -precond amg: "
+                "an array file of a row of 1 to 3 coordinates for each node, "
+                "whose unknowns stand side by side in A"),
     ROW("laplacian", laplacian, FLAG, .section = PROBLEM,
         .help = "A is the adjacency matrix of a graph, with weights of 0 or "
                 "more: work on its Laplacian D - W, direction and "

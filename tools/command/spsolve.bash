@@ -34,7 +34,7 @@ _spsolve()
         COMPREPLY=($(compgen -W 'none rcm morton auto' -- "$cur"))
         return ;;
     -precond)
-        COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut dense fsai isai' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut dense fsai isai amg' -- "$cur"))
         return ;;
     -block-size) COMPREPLY=(); return ;;
     -degree) COMPREPLY=(); return ;;

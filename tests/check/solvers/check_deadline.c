@@ -20,7 +20,7 @@
 #define OVER 1e-9        /* seconds */
 
 static const char *const long_ones[] = { "block_jacobi", "ilu0", "ic0", "ilut",
-                                         "fsai", "isai" };
+                                         "fsai", "isai", "amg" };
 enum { LONG_ONES = sizeof long_ones / sizeof *long_ones };
 
 static void count_items(void *data, int64_t first, int64_t last)

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* amg.c - Z = M R, M one V-cycle of multigrid by smoothed aggregation; amg.h
+ * has the stages.  For symmetric positive semidefinite matrices.
+ *
+ * After set-up, and after new values, the cycle is tested as an iteration on
+ * A x = 0: from random x, x <- x - M A x must reduce x'A x.  A cycle that does
+ * not is refused; one that reduces it slowly is used, with a note. */
+#include "solvers/amg/amg.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { TESTS = 4, TEST_COLUMNS = 2 };
+#define SLOW 0.9
+
+/* ----------------------------------------------------------------- the test */
+
+/* sqrt(x'A x), the largest of the columns; Y = A X. */
+static sps_status energy(const sps_operator *A, const sps_block *X,
+                         sps_block *Y, double *size)
+{
+    double dot[TEST_COLUMNS];
+    sps_status st;
+
+    SPS_TRY(sps_operator_apply(A, 1.0, X, 0.0, Y));
+    SPS_TRY(spsi_dots(X, Y, dot));
+    *size = 0;
+    for (int j = 0; j < X->k; j++)
+        if (!(sqrt(fmax(dot[j], 0)) <= *size))
+            *size = isnan(dot[j]) ? NAN : sqrt(fmax(dot[j], 0));
+fail:
+    return st;
+}
+
+static sps_status measure_rate(amg *m, sps_block *X, sps_block *Y,
+                               sps_block *Z)
+{
+    double first, before, now;
+    sps_status st;
+
+    SPS_TRY(sps_block_random(X, 11));
+    SPS_TRY(energy(m->super.A, X, Y, &first));
+    now = first;
+    m->rate = 0;
+    for (int t = 0; t < TESTS && !(now <= 1e-10 * first); t++) {
+        before = now;
+        SPS_TRY(sps_precond_apply(&m->super, Y, Z));
+        SPS_TRY(spsi_axpby(-1.0, Z, 1.0, X));
+        SPS_TRY(energy(m->super.A, X, Y, &now));
+        m->rate = now / before;
+    }
+fail:
+    return st;
+}
+
+static sps_status test(amg *m)
+{
+    sps_context *ctx = m->super.ctx;
+    const int k = m->super.width < TEST_COLUMNS ? m->super.width : TEST_COLUMNS;
+    sps_block *X = NULL, *Y = NULL, *Z = NULL;
+    sps_status st;
+
+    SPS_TRY(sps_block_create(ctx, m->super.n, k, &X));
+    SPS_TRY(sps_block_create(ctx, m->super.n, k, &Y));
+    SPS_TRY(sps_block_create(ctx, m->super.n, k, &Z));
+    SPS_TRY(measure_rate(m, X, Y, Z));
+    SPS_REQUIRE(ctx, m->rate < 1, SPS_EUNFIT, "amg: a cycle changes the error "
+                "by a factor of %.3g, which does not converge: the matrix is "
+                "not positive definite, or its near-null vectors are not those "
+                "that were given; use auto", m->rate);
+    if (m->rate > SLOW)
+        spsi_note(ctx, "amg: a cycle reduces the error by a factor of %.3f "
+                  "only; for a structure give the coordinates of its nodes, "
+                  "and compare auto", m->rate);
+fail:
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    sps_block_destroy(&Z);
+    return st;
+}
+
+/* ---------------------------------------------------------------- the table */
+
+static sps_status require_symmetric(const sps_precond *M)
+{
+    bool symmetric = M->A->props & (SPS_SYMMETRIC | SPS_SPD);
+    double difference = 0;
+    sps_status st = SPS_OK;
+
+    if (!symmetric)
+        SPS_TRY(sps_csr_symmetric(M->ctx, M->A->A, 1e-10, &symmetric,
+                                  &difference));
+    SPS_REQUIRE(M->ctx, symmetric, SPS_EUNFIT, "amg needs a symmetric matrix; "
+                "this one differs from its transpose by up to %.3g: use ilu0 "
+                "or ilut", difference);
+fail:
+    return st;
+}
+
+/* The finest matrix in doubles: the caller's, or a copy of floats. */
+static sps_status take_matrix(amg *m)
+{
+    const sps_csr *A = m->super.A->A;
+    sps_status st = SPS_OK;
+
+    m->level[0].A = A;
+    m->level[0].n = A->nrow;
+    if (A->dtype == SPS_F64) return SPS_OK;
+    if (!m->copy)
+        SPS_TRY(sps_csr_create(m->super.ctx, A->nrow, A->ncol, A->nnz, SPS_F64,
+                               &m->copy));
+    for (int64_t i = 0; i <= A->nrow; i++) m->copy->rowptr[i] = A->rowptr[i];
+    for (int64_t p = 0; p < A->nnz; p++) {
+        m->copy->col[p] = A->col[p];
+        ((double *)m->copy->val)[p] = spsi_csr_value(A, p);
+    }
+    m->level[0].A = m->copy;
+fail:
+    return st;
+}
+
+static void note(const amg *m)
+{
+    char rows[12 * AMG_LEVELS] = "";
+    double entries = 0;
+    int length = 0;
+    bool rough = false;
+
+    for (int i = 0; i < m->levels; i++) {
+        const amg_level *l = &m->level[i];
+
+        length += snprintf(rows + length, sizeof rows - (size_t)length,
+                           "%s%lld", i ? ", " : "", (long long)l->n);
+        entries += (double)l->A->nnz;
+        rough = rough || (i + 1 < m->levels && !l->smoothed);
+    }
+    spsi_note(m->super.ctx, "amg: %d level%s of %s rows, %.2f times the "
+              "entries of the matrix, smoother of degree %d%s", m->levels,
+              m->levels == 1 ? "" : "s", rows,
+              entries / fmax(1, (double)m->level[0].A->nnz),
+              m->level[0].degree, rough ? ", prolongators not smoothed" : "");
+}
+
+static sps_status build(sps_precond *M, const sps_options *opt)
+{
+    amg *m = (amg *)M;
+    sps_status st;
+
+    SPS_REQUIRE(M->ctx, opt->degree <= AMG_DEGREE, SPS_EINVAL, "degree %d; the "
+                "smoother of amg has 1 to %d, and 0 for auto", opt->degree,
+                AMG_DEGREE);
+    m->wanted_degree = opt->degree;
+    SPS_TRY(require_symmetric(M));
+    SPS_TRY(take_matrix(m));
+    SPS_TRY(spsi_amg_near_null(M, opt, &m->level[0]));
+    SPS_TRY(spsi_amg_levels(m, false));
+    SPS_TRY(spsi_amg_coarsest(m));
+    note(m);
+    SPS_TRY(spsi_amg_open(m));
+    SPS_TRY(test(m));
+fail:
+    return st;
+}
+
+static sps_status update(sps_precond *M)
+{
+    amg *m = (amg *)M;
+    sps_status st;
+
+    SPS_TRY(take_matrix(m));
+    SPS_TRY(spsi_amg_levels(m, true));
+    SPS_TRY(spsi_amg_coarsest(m));
+    SPS_TRY(spsi_amg_refresh(m));
+    SPS_TRY(test(m));
+fail:
+    return st;
+}
+
+static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
+{
+    const amg *m = (const amg *)M;
+
+    if (M->n == 0) return SPS_OK;
+    for (int i = 0; i < m->levels; i++) {
+        if (m->level[i].t) spsi_block_narrow(m->level[i].t, R->k);
+        if (m->level[i].r) spsi_block_narrow(m->level[i].r, R->k);
+        if (m->level[i].x) spsi_block_narrow(m->level[i].x, R->k);
+    }
+    return spsi_amg_cycle(m, 0, R, Z);
+}
+
+static void destroy(sps_precond *M)
+{
+    amg *m = (amg *)M;
+
+    spsi_amg_close(m);
+    for (int i = 0; i < AMG_LEVELS; i++) {
+        amg_level *l = &m->level[i];
+
+        sps_csr_destroy(M->ctx, &l->own);
+        sps_csr_destroy(M->ctx, &l->P);
+        sps_csr_destroy(M->ctx, &l->R);
+        spsi_amg_graph_free(M->ctx, &l->strong);
+        spsi_free(M->ctx, l->start);
+        spsi_free(M->ctx, l->scale);
+        spsi_free(M->ctx, l->near);
+        spsi_free(M->ctx, l->aggregate);
+        spsi_free(M->ctx, l->kept);
+        spsi_free(M->ctx, l->place);
+    }
+    sps_csr_destroy(M->ctx, &m->inverse);
+    sps_csr_destroy(M->ctx, &m->copy);
+}
+
+SPS_DEFINE(sps_precond_type, spsi_precond_amg) = {
+    .name = "amg", .floats = true, .symmetric = true,
+    .needs = SPS_NEEDS_CSR | SPS_NEEDS_SYMMETRIC, .size = sizeof(amg),
+    .build = build, .update = update, .apply = apply, .destroy = destroy,
+};

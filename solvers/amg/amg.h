@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* amg.h - multigrid by smoothed aggregation (Vanek, Mandel and Brezina,
+ * Computing 56, 1996) on blocks: the hierarchy, and the stages that make it.
+ *
+ * Every stage of the set-up is a function of host csr arrays, one level at a
+ * time; the cycle is made of operators and block operations only:
+ *
+ *   strength.c     strong couplings between the nodes of a level
+ *   aggregate.c    aggregates of nodes: MIS-2
+ *   near_null.c    vectors that the coarse spaces must contain
+ *   filter.c       A_F, without weak couplings
+ *   tentative.c    T, these vectors on the aggregates
+ *   prolongator.c  P = (I - w D_F^-1 A_F) T
+ *   levels.c       A_c = P'A P, level after level
+ *   spectrum.c     bounds of the spectrum of D^-1 A
+ *   coarsest.c     the dense inverse of the coarsest matrix
+ *   cycle.c        the V-cycle on blocks
+ *
+ * All is done as if A were scaled to S A S with unit diagonal, s_i =
+ * a_ii^(-1/2); the matrices themselves are not scaled.  The results of every
+ * stage are the same bits for any number of threads. */
+#ifndef SPS_AMG_H
+#define SPS_AMG_H
+
+#include "driver/precond.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    AMG_LEVELS = 12,          /* at most */
+    AMG_DENSE = 600,          /* rows of a coarsest level with a dense inverse,
+                                 at most */
+    AMG_VECTORS = 12,         /* near-null vectors, at most */
+    AMG_DEGREE = 4,           /* of the smoother, at most */
+    AMG_LAST_DEGREE = 11      /* of a coarsest level too large for a dense
+                                 inverse: odd, and so positive whatever the
+                                 spectrum */
+};
+
+/* Couplings between nodes; columns of a row ascend, no node is coupled to
+ * itself. */
+typedef struct amg_graph {
+    int64_t n;
+    int64_t *rowptr;
+    int32_t *col;
+    double *weight;           /* c_ij > 0, relative to unit diagonals */
+} amg_graph;
+
+typedef struct amg_level {
+    const sps_csr *A;         /* host, doubles, rows ascending */
+    sps_csr *own;             /* A, unless it is the caller's */
+    int64_t n, nodes;
+    int64_t *start;           /* nodes + 1: rows of node v are start[v] ..
+                                 start[v+1] - 1; some have none */
+    bool single_rows;         /* every node is one row */
+    double *scale;            /* n: a_ii^(-1/2); 0: the row is empty up to
+                                 rounding, and has no part in coarser levels */
+    int vectors;              /* q */
+    double *near;             /* n x q, row-major: vectors that A maps to small
+                                 ones */
+    double rho;               /* estimate of the largest eigenvalue of D^-1 A */
+    double upper;             /* bound of it, for the smoother */
+    int degree;               /* of the smoother */
+    double root[AMG_LAST_DEGREE];
+    /* The coarsest level has none of the following. */
+    amg_graph strong;
+    int32_t *aggregate;       /* of each node, or -1 */
+    int64_t aggregates;
+    uint64_t *kept;           /* of each aggregate: bit j: its near-null vector
+                                 j is independent of those before */
+    int64_t *place;           /* aggregates + 1: columns of aggregate a */
+    bool smoothed;
+    sps_csr *P, *R;           /* P and P' */
+    /* Of the cycle. */
+    const sps_operator *op;   /* A */
+    sps_operator *own_op;     /* the same, unless it is the caller's */
+    sps_operator *prolong, *restrict_op;
+    sps_block *inverse;       /* n x 1: D^-1 */
+    sps_block *first;         /* n x 1: D^-1 / root[0] */
+    sps_block *r, *x, *t;     /* n x width; the finest level has only t */
+} amg_level;
+
+typedef struct amg {
+    sps_precond super;
+    amg_level level[AMG_LEVELS];
+    int levels;
+    int wanted_degree;        /* option degree; 0: chosen */
+    sps_csr *copy;            /* A in doubles, where the caller's has floats */
+    sps_csr *inverse;         /* dense, of the coarsest matrix, or NULL */
+    sps_operator *inverse_op;
+    double rate;              /* of the cycle, as tested */
+} amg;
+
+/* strength.c: the strong couplings of level l. */
+sps_status spsi_amg_strength(sps_context *ctx, const amg_level *l,
+                             amg_graph *g);
+void spsi_amg_graph_free(sps_context *ctx, amg_graph *g);
+
+/* aggregate.c: aggregate[v] = the number of node v's aggregate, -1 for a node
+ * without neighbours; *count: aggregates. */
+sps_status spsi_amg_aggregate(sps_context *ctx, const amg_graph *g,
+                              int32_t *aggregate, int64_t *count);
+
+/* spectrum.c: *rho: the largest Ritz value of S A S, S = diag(scale), after a
+ * few Lanczos steps; *bound: a bound of its spectrum from row sums. */
+sps_status spsi_amg_spectrum(sps_context *ctx, const sps_csr *A,
+                             const double *scale, double *rho, double *bound);
+
+/* tentative.c: the tentative prolongator T of level l, columns orthonormal
+ * in the norm of D on each aggregate, and the near-null vectors of the next
+ * level, *near_p (columns of T x q).  Fills l->place and, unless `again`,
+ * l->kept. */
+sps_status spsi_amg_tentative(sps_context *ctx, amg_level *l, bool again,
+                              sps_csr **T_p, double **near_p);
+/* prolongator.c: *P_p = (I - w D_F^-1 A_F) T, or T unless `smooth`. */
+sps_status spsi_amg_prolongator(sps_context *ctx, const amg_level *l,
+                                const sps_csr *T, bool smooth, sps_csr **P_p);
+
+/* filter.c: *F_p = A_F, A with the couplings that are not strong added to the
+ * diagonal; NULL: there are none, or nodes have several rows. */
+sps_status spsi_amg_filter(sps_context *ctx, const amg_level *l,
+                           sps_csr **F_p);
+
+/* near_null.c: the near-null vectors of the finest level. */
+sps_status spsi_amg_near_null(const sps_precond *M, const sps_options *opt,
+                              amg_level *l);
+
+/* levels.c: builds all levels below the finest, level[0]; or, with again, their
+ * values on the aggregates and patterns that exist. */
+sps_status spsi_amg_levels(amg *m, bool again);
+
+/* coarsest.c: m->inverse from the matrix of the last level. */
+sps_status spsi_amg_coarsest(amg *m);
+
+/* cycle.c */
+sps_status spsi_amg_open(amg *m);       /* operators and blocks */
+sps_status spsi_amg_refresh(amg *m);    /* new values in the operators */
+sps_status spsi_amg_cycle(const amg *m, int level, const sps_block *R,
+                          sps_block *Z);
+void spsi_amg_close(amg *m);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

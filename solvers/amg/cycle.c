@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cycle.c - the V-cycle on blocks, Z = M R.
+ *
+ * The smoother is the optimal Chebyshev polynomial of the fourth kind for
+ * [0, L] (Lottes, arXiv 2202.08830; Phillips and Fischer, 2210.03179) in
+ * product form: with the roots L x_i of 1 - x p(x), which are real,
+ *
+ *     z <- z + D^-1 (r - A z) / (L x_i),   i = 1 .. d,
+ *
+ * a product with an epilogue that reads z and r and writes the next z: 3 block
+ * passes a degree, where the recurrence of those papers takes 4.  From z = 0
+ * the first step is a scaling.  The same polynomial before and after the coarse
+ * correction makes M symmetric; it is positive definite if L is a bound of the
+ * spectrum of D^-1 A.
+ *
+ * On a coarsest level without a dense inverse a Chebyshev polynomial of the
+ * first kind for [L / 2 d^2, L] is applied in the same form.
+ *
+ * A cycle of degree d is 2 d products on each level, one with P and one with
+ * P'.  Nothing is allocated, and the host does not wait. */
+#include "solvers/amg/amg.h"
+
+#include <math.h>
+
+/* Roots of 1 - x p_d(x) for L = 1, the largest first; from the weights of
+ * Lottes' table 1. */
+static const double roots[AMG_DEGREE + 1][AMG_DEGREE] = {
+    { 0 },
+    { 0.666666666666667 },
+    { 0.894427190999916, 0.276393202250022 },
+    { 0.947904916398314, 0.591009048506100, 0.145967180593476 },
+    { 0.968908795874241, 0.742227198968555, 0.394930843634698,
+      0.0895235543024204 },
+};
+
+/* Those of a coarsest level, largest and smallest in turn, so that factors
+ * balance. */
+static void set_last_roots(amg_level *l)
+{
+    enum { D = AMG_LAST_DEGREE };
+    const double lower = 1.0 / (2 * D * D);
+
+    l->degree = D;
+    for (int i = 0; i < D; i++) {
+        const int k = i % 2 ? D - 1 - i / 2 : i / 2;
+
+        l->root[i] = l->upper * (0.5 * (1 + lower) + 0.5 * (1 - lower) *
+                     cos(acos(-1.0) * (2 * k + 1) / (2 * D)));
+    }
+}
+
+static void set_roots(amg_level *l, bool last)
+{
+    if (last) {
+        set_last_roots(l);
+        return;
+    }
+    for (int i = 0; i < l->degree; i++)
+        l->root[i] = l->upper * roots[l->degree][i];
+}
+
+/* D^-1 and D^-1 / root[0] in the context's place. */
+static sps_status set_diagonal(amg *m, amg_level *l)
+{
+    double *d = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(m->super.ctx, l->n + 1, &d));
+    for (int64_t i = 0; i < l->n; i++)
+        d[i] = l->scale[i] > 0 ? l->scale[i] * l->scale[i] : 1;
+    SPS_TRY(sps_block_set(l->inverse, 0, 1, d, l->n > 0 ? l->n : 1,
+                          SPS_COL_MAJOR, SPS_HOST));
+    SPS_TRY(spsi_axpby(1 / l->root[0], l->inverse, 0.0, l->first));
+fail:
+    spsi_free(m->super.ctx, d);
+    return st;
+}
+
+/* Whether level i is solved by the dense inverse. */
+static bool is_dense(const amg *m, int i)
+{
+    return i + 1 == m->levels && m->inverse;
+}
+
+static sps_status open_smoother(amg *m, int i)
+{
+    amg_level *l = &m->level[i];
+    sps_context *ctx = m->super.ctx;
+    sps_status st;
+
+    l->op = m->super.A;
+    if (i > 0) SPS_TRY(spsi_precond_operator(&m->super, l->own, &l->own_op));
+    if (i > 0) l->op = l->own_op;
+    SPS_TRY(sps_block_create(ctx, l->n, 1, &l->inverse));
+    SPS_TRY(sps_block_create(ctx, l->n, 1, &l->first));
+    SPS_TRY(sps_block_create(ctx, l->n, m->super.width, &l->t));
+    set_roots(l, i + 1 == m->levels);
+    SPS_TRY(set_diagonal(m, l));
+fail:
+    return st;
+}
+
+static sps_status open_level(amg *m, int i)
+{
+    amg_level *l = &m->level[i];
+    sps_context *ctx = m->super.ctx;
+    sps_status st = SPS_OK;
+
+    if (!is_dense(m, i)) SPS_TRY(open_smoother(m, i));
+    if (i > 0) SPS_TRY(sps_block_create(ctx, l->n, m->super.width, &l->r));
+    if (i > 0) SPS_TRY(sps_block_create(ctx, l->n, m->super.width, &l->x));
+    if (i + 1 == m->levels) return SPS_OK;
+    SPS_TRY(spsi_precond_operator(&m->super, l->P, &l->prolong));
+    SPS_TRY(spsi_precond_operator(&m->super, l->R, &l->restrict_op));
+fail:
+    return st;
+}
+
+sps_status spsi_amg_open(amg *m)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_reserve(m->super.ctx, m->super.n, m->super.width));
+    for (int i = 0; i < m->levels; i++) {
+        SPS_TRY(spsi_check_deadline(m->super.ctx, "amg"));
+        SPS_TRY(open_level(m, i));
+    }
+    if (m->inverse)
+        SPS_TRY(spsi_precond_operator(&m->super, m->inverse, &m->inverse_op));
+fail:
+    return st;
+}
+
+static sps_status follow(const amg *m, sps_csr *A, sps_operator **op_p)
+{
+    return spsi_precond_values(&m->super, A, A->val, op_p);
+}
+
+sps_status spsi_amg_refresh(amg *m)
+{
+    sps_status st = SPS_OK;
+
+    for (int i = 0; i < m->levels; i++) {
+        amg_level *l = &m->level[i];
+
+        if (l->own_op) SPS_TRY(follow(m, l->own, &l->own_op));
+        if (l->own_op) l->op = l->own_op;
+        if (l->prolong) SPS_TRY(follow(m, l->P, &l->prolong));
+        if (l->restrict_op) SPS_TRY(follow(m, l->R, &l->restrict_op));
+        if (is_dense(m, i)) continue;
+        set_roots(l, i + 1 == m->levels);
+        SPS_TRY(set_diagonal(m, l));
+    }
+    if (m->inverse) SPS_TRY(follow(m, m->inverse, &m->inverse_op));
+fail:
+    return st;
+}
+
+/* ---------------------------------------------------------------- the cycle */
+
+/* Steps i = from .. degree - 1; *now_p: the iterate, *next_p: room for the
+ * next one. */
+static sps_status relax(const amg_level *l, const sps_block *R, int from,
+                        sps_block **now_p, sps_block **next_p)
+{
+    sps_status st = SPS_OK;
+
+    for (int i = from; i < l->degree; i++) {
+        const double f = 1 / l->root[i];
+        sps_block *now = *now_p;
+
+        SPS_TRY(spsi_operator_apply_fused(
+            l->op, false, -f, now, 0.0, *next_p,
+            &(sps_epilogue){ .D = l->inverse, .W = R, .gamma = f, .delta = 1 },
+            NULL));
+        *now_p = *next_p;
+        *next_p = now;
+    }
+fail:
+    return st;
+}
+
+static sps_status solve_last(const amg *m, const amg_level *l,
+                             const sps_block *R, sps_block *Z)
+{
+    sps_block *now = Z, *next = l->t;
+    sps_status st;
+
+    if (m->inverse_op)
+        return sps_operator_apply(m->inverse_op, 1.0, R, 0.0, Z);
+    SPS_TRY(spsi_scale_rows(l->first, R, now));
+    SPS_TRY(relax(l, R, 1, &now, &next));
+fail:
+    return st;
+}
+
+/* The iterates alternate between t and Z: 2 d - 1 steps from t end in Z. */
+sps_status spsi_amg_cycle(const amg *m, int level, const sps_block *R,
+                          sps_block *Z)
+{
+    const amg_level *l = &m->level[level], *below = l + 1;
+    sps_block *now = l->t, *next = Z;
+    sps_status st;
+
+    if (level + 1 == m->levels) return solve_last(m, l, R, Z);
+    SPS_TRY(spsi_scale_rows(l->first, R, now));
+    SPS_TRY(relax(l, R, 1, &now, &next));
+    SPS_TRY(spsi_operator_apply_fused(
+        l->op, false, -1.0, now, 0.0, next,
+        &(sps_epilogue){ .W = R, .gamma = 1 }, NULL));
+    SPS_TRY(sps_operator_apply(l->restrict_op, 1.0, next, 0.0, below->r));
+    SPS_TRY(spsi_amg_cycle(m, level + 1, below->r, below->x));
+    SPS_TRY(sps_operator_apply(l->prolong, 1.0, below->x, 1.0, now));
+    SPS_TRY(relax(l, R, 0, &now, &next));
+fail:
+    return st;
+}
+
+void spsi_amg_close(amg *m)
+{
+    for (int i = 0; i < m->levels; i++) {
+        amg_level *l = &m->level[i];
+
+        sps_operator_destroy(&l->own_op);
+        sps_operator_destroy(&l->prolong);
+        sps_operator_destroy(&l->restrict_op);
+        sps_block_destroy(&l->inverse);
+        sps_block_destroy(&l->first);
+        sps_block_destroy(&l->r);
+        sps_block_destroy(&l->x);
+        sps_block_destroy(&l->t);
+    }
+    sps_operator_destroy(&m->inverse_op);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* near_null.c - the nodes of the finest level, and the vectors that A maps to
+ * small ones, which every coarse space must contain:
+ *
+ *   nodes of one row     the constant
+ *   node blocks          the constant of each unknown of a node, or, with the
+ *                        nodes' coordinates, the rigid body modes
+ *   both                 behind them the basis of a null space that the caller
+ *                        has given; on each aggregate the prolongator drops
+ *                        what depends on vectors before it
+ *
+ * Consecutive rows are a node block if their patterns are the same, as measured
+ * of the operator (features.c), in blocks of 2, 3 or 6. */
+#include "solvers/amg/amg.h"
+
+/* Rows of a node. */
+static int block_of(const sps_precond *M, const sps_options *opt)
+{
+    const int b = M->A->f.block;
+
+    if (opt->block_size > 0) return opt->block_size;
+    if (opt->coords && opt->coords->n * opt->coords->k == M->n)
+        return opt->coords->k;
+    return b == 2 || b == 3 || b == 6 ? b : 1;
+}
+
+static sps_status number_nodes(sps_context *ctx, amg_level *l, int b)
+{
+    sps_status st;
+
+    l->nodes = (l->n + b - 1) / b;
+    l->single_rows = b == 1;
+    SPS_TRY(SPS_NEW(ctx, l->nodes + 1, &l->start));
+    for (int64_t v = 0; v < l->nodes; v++) l->start[v] = v * b;
+    l->start[l->nodes] = l->n;
+fail:
+    return st;
+}
+
+/* Columns first .. first+k-1 of near from a block in the context's place. */
+static sps_status take_block(amg_level *l, int first, const sps_block *X)
+{
+    return l->n == 0 ? SPS_OK
+                     : sps_block_get(X, 0, X->k, l->near + first, l->vectors,
+                                     SPS_ROW_MAJOR, SPS_HOST);
+}
+
+static void take_constants(amg_level *l, int b)
+{
+    for (int64_t i = 0; i < l->n; i++) l->near[i * l->vectors + i % b] = 1;
+}
+
+static bool given(const sps_precond *M, const sps_block *basis, int before)
+{
+    return basis && basis->n == M->n && before + basis->k <= AMG_VECTORS;
+}
+
+sps_status spsi_amg_near_null(const sps_precond *M, const sps_options *opt,
+                              amg_level *l)
+{
+    const sps_block *basis = opt->nullspace_basis;
+    const int b = block_of(M, opt);
+    const bool modes = b > 1 && opt->coords && opt->coords->k == b &&
+                       opt->coords->n * b == M->n && M->n > 0;
+    sps_block *rigid = NULL;
+    sps_status st;
+    int own = b;
+
+    SPS_REQUIRE(M->ctx, b <= AMG_VECTORS, SPS_EUNFIT, "amg takes nodes of at "
+                "most %d rows, not %d", AMG_VECTORS, b);
+    SPS_TRY(number_nodes(M->ctx, l, b));
+    if (modes) {
+        SPS_TRY(sps_block_rigid_body(opt->coords, &rigid));
+        own = rigid->k;
+    }
+    l->vectors = own + (given(M, basis, own) ? basis->k : 0);
+    SPS_TRY(SPS_NEW(M->ctx, l->n * l->vectors + 1, &l->near));
+    if (modes) SPS_TRY(take_block(l, 0, rigid));
+    else take_constants(l, b);
+    if (l->vectors > own) SPS_TRY(take_block(l, own, basis));
+fail:
+    sps_block_destroy(&rigid);
+    return st;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* prolongator.c - from the tentative prolongator T of a level to
+ * P = (I - w D_F^-1 A_F) T, w = (4/3) / rho(D_F^-1 A_F), and its transpose. */
+#include "solvers/amg/amg.h"
+
+#include <math.h>
+#include <string.h>
+
+#define OMEGA (4.0 / 3)
+
+/* factor[i] = d_i^(-1/2) of F, 0 where the level's scale is. */
+static void scaling(const amg_level *l, const sps_csr *F, double *factor)
+{
+    const double *val = F->val;
+
+    for (int64_t i = 0; i < l->n; i++) {
+        double d = 0;
+
+        for (int64_t p = F->rowptr[i]; p < F->rowptr[i + 1]; p++)
+            if (F->col[p] == i) d = val[p];
+        factor[i] = l->scale[i] > 0 && d > 0 ? 1 / sqrt(d) : 0;
+    }
+}
+
+typedef struct job {
+    double omega;
+    const double *factor;
+    const sps_csr *T;
+    sps_csr *P;               /* A_F T on entry */
+} job;
+
+/* Rows of P = T - w D_F^-1 (A_F T); the pattern of T is within that of A_F T,
+ * in ascending order as well. */
+static void combine(void *data, int64_t first, int64_t last)
+{
+    const job *j = data;
+    const double *t = j->T->val;
+    double *val = j->P->val;
+
+    for (int64_t i = first; i < last; i++) {
+        const double f = -j->omega * j->factor[i] * j->factor[i];
+        int64_t at = j->T->rowptr[i];
+
+        for (int64_t p = j->P->rowptr[i]; p < j->P->rowptr[i + 1]; p++) {
+            val[p] *= f;
+            if (at < j->T->rowptr[i + 1] && j->T->col[at] == j->P->col[p])
+                val[p] += t[at++];
+        }
+    }
+}
+
+static sps_status smoothed(sps_context *ctx, const amg_level *l,
+                           const sps_csr *T, sps_csr **P_p)
+{
+    job j = { .T = T };
+    sps_csr *filtered = NULL;
+    const sps_csr *F;
+    double *factor = NULL, rho = l->rho, bound;
+    sps_status st;
+
+    SPS_TRY(spsi_amg_filter(ctx, l, &filtered));
+    F = filtered ? filtered : l->A;
+    SPS_TRY(SPS_NEW(ctx, l->n + 1, &factor));
+    scaling(l, F, factor);
+    if (filtered) SPS_TRY(spsi_amg_spectrum(ctx, F, factor, &rho, &bound));
+    SPS_TRY(spsi_matrix_multiply(ctx, F, T, &j.P));
+    j.omega = rho > 0 ? OMEGA / rho : 0;
+    j.factor = factor;
+    spsi_team_run(ctx, l->n, j.P->nnz, combine, &j);
+    *P_p = j.P;
+fail:
+    sps_csr_destroy(ctx, &filtered);
+    spsi_free(ctx, factor);
+    return st;
+}
+
+static sps_status copy(sps_context *ctx, const sps_csr *T, sps_csr **P_p)
+{
+    return sps_csr_wrap(ctx, T->nrow, T->ncol, T->nnz, T->rowptr, T->col,
+                        T->val, SPS_F64, SPS_HOST, SPS_COPY, P_p);
+}
+
+sps_status spsi_amg_prolongator(sps_context *ctx, const amg_level *l,
+                                const sps_csr *T, bool smooth, sps_csr **P_p)
+{
+    return smooth ? smoothed(ctx, l, T, P_p) : copy(ctx, T, P_p);
+}

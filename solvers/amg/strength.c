@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* strength.c - which nodes of a level are strongly coupled.
+ *
+ * c_ij = -a_ij s_i s_j for nodes of one row, c_ij = || S_i A_ij S_j ||_F for
+ * node blocks, S the scaling to unit diagonal.  With m_i the largest c_ik,
+ * k != i, the edge i - j is strong if
+ *
+ *     c_ij > 0  and  c_ij >= theta min(m_i, m_j).
+ *
+ * The sign matters: couplings of positive sign, as of anisotropic elements, do
+ * not make an error smooth.  A threshold relative to m, not to the diagonal,
+ * keeps edges on coarse levels, where all couplings become small.
+ *
+ * Three passes over the entries: count, fill, and select in place. */
+#include "solvers/amg/amg.h"
+
+#include <math.h>
+
+#define THETA 0.3
+#define THETA_BLOCKS 0.1
+/* Estimated nanoseconds for an entry of A. */
+#define ENTRY_NS 3
+
+typedef struct job {
+    const amg_level *l;
+    const int32_t *node;      /* of each row; NULL: rows are nodes */
+    int32_t *mark;            /* nodes for each thread: slot + 1 of a node that
+                                 is coupled to the present one, or 0 */
+    amg_graph *g;
+    double *most;             /* m */
+    int64_t *length;          /* of the rows that are left */
+} job;
+
+static int32_t node_of(const job *j, int32_t row)
+{
+    return j->node ? j->node[row] : row;
+}
+
+/* Couplings of node v: their number; their nodes in col and the squares of
+ * entries, or the negative entry, summed into weight, where these are not
+ * NULL. */
+static int64_t couplings(const job *j, int32_t *mark, int64_t v, int32_t *col,
+                         double *weight)
+{
+    const sps_csr *A = j->l->A;
+    const double *val = A->val, *s = j->l->scale;
+    int64_t count = 0;
+
+    for (int64_t i = j->l->start[v]; i < j->l->start[v + 1]; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            const int32_t u = node_of(j, A->col[p]);
+            const double c = val[p] * s[i] * s[A->col[p]];
+
+            if (u == v) continue;
+            if (!mark[u]) {
+                mark[u] = (int32_t)++count;
+                if (col) col[count - 1] = u;
+                if (weight) weight[count - 1] = 0;
+            }
+            if (weight) weight[mark[u] - 1] += j->node ? c * c : -c;
+        }
+    return count;
+}
+
+/* Clears the marks that couplings() has set. */
+static void forget(const job *j, int32_t *mark, int64_t v)
+{
+    const sps_csr *A = j->l->A;
+
+    for (int64_t p = A->rowptr[j->l->start[v]];
+         p < A->rowptr[j->l->start[v + 1]]; p++)
+        mark[node_of(j, A->col[p])] = 0;
+}
+
+static int32_t *own_marks(const job *j)
+{
+    return j->mark + (int64_t)spsi_team_self() * j->l->nodes;
+}
+
+static void count_nodes(void *data, int64_t first, int64_t last)
+{
+    const job *j = data;
+    int32_t *mark = own_marks(j);
+
+    for (int64_t v = first; v < last; v++) {
+        j->g->rowptr[v + 1] = couplings(j, mark, v, NULL, NULL);
+        forget(j, mark, v);
+    }
+}
+
+/* Sorts a row; rows of node blocks consist of a few ascending runs. */
+static void sort_row(int32_t *col, double *weight, int64_t count)
+{
+    for (int64_t i = 1; i < count; i++) {
+        const int32_t c = col[i];
+        const double w = weight[i];
+        int64_t at = i;
+
+        for (; at > 0 && col[at - 1] > c; at--) {
+            col[at] = col[at - 1];
+            weight[at] = weight[at - 1];
+        }
+        col[at] = c;
+        weight[at] = w;
+    }
+}
+
+static void fill_nodes(void *data, int64_t first, int64_t last)
+{
+    const job *j = data;
+    int32_t *mark = own_marks(j);
+
+    for (int64_t v = first; v < last; v++) {
+        const int64_t at = j->g->rowptr[v];
+        double *weight = j->g->weight + at, most = 0;
+        const int64_t count = couplings(j, mark, v, j->g->col + at, weight);
+
+        forget(j, mark, v);
+        for (int64_t q = 0; q < count; q++) {
+            if (j->node) weight[q] = sqrt(weight[q]);
+            if (weight[q] > most) most = weight[q];
+        }
+        sort_row(j->g->col + at, weight, count);
+        j->most[v] = most;
+    }
+}
+
+/* Moves the strong couplings of each row to its front. */
+static void select_strong(void *data, int64_t first, int64_t last)
+{
+    const job *j = data;
+    const double theta = j->node ? THETA_BLOCKS : THETA;
+
+    for (int64_t v = first; v < last; v++) {
+        int64_t at = j->g->rowptr[v];
+
+        for (int64_t p = at; p < j->g->rowptr[v + 1]; p++) {
+            const int32_t u = j->g->col[p];
+            const double c = j->g->weight[p];
+
+            if (!(c > 0 && c >= theta * fmin(j->most[v], j->most[u])))
+                continue;
+            j->g->col[at] = u;
+            j->g->weight[at++] = c;
+        }
+        j->length[v] = at - j->g->rowptr[v];
+    }
+}
+
+/* Closes the gaps that select_strong has left. */
+static void close_gaps(amg_graph *g, const int64_t *length)
+{
+    int64_t to = 0;
+
+    for (int64_t v = 0; v < g->n; v++) {
+        const int64_t from = g->rowptr[v];
+
+        g->rowptr[v] = to;
+        for (int64_t q = 0; q < length[v]; q++, to++) {
+            g->col[to] = g->col[from + q];
+            g->weight[to] = g->weight[from + q];
+        }
+    }
+    g->rowptr[g->n] = to;
+}
+
+static sps_status number_rows(sps_context *ctx, const amg_level *l,
+                              int32_t **node_p)
+{
+    sps_status st = SPS_OK;
+
+    if (l->single_rows) return SPS_OK;
+    SPS_TRY(SPS_NEW(ctx, l->n + 1, node_p));
+    for (int64_t v = 0; v < l->nodes; v++)
+        for (int64_t i = l->start[v]; i < l->start[v + 1]; i++)
+            (*node_p)[i] = (int32_t)v;
+fail:
+    return st;
+}
+
+sps_status spsi_amg_strength(sps_context *ctx, const amg_level *l,
+                             amg_graph *g)
+{
+    const int64_t ns = ENTRY_NS * l->A->nnz;
+    job j = { .l = l, .g = g };
+    int32_t *node = NULL;
+    sps_status st;
+
+    g->n = l->nodes;
+    SPS_TRY(number_rows(ctx, l, &node));
+    j.node = node;
+    SPS_TRY(SPS_NEW(ctx, ctx->threads * l->nodes + 1, &j.mark));
+    SPS_TRY(SPS_NEW(ctx, l->nodes + 1, &j.most));
+    SPS_TRY(SPS_NEW(ctx, l->nodes + 1, &j.length));
+    SPS_TRY(SPS_NEW(ctx, l->nodes + 1, &g->rowptr));
+    SPS_TRY(spsi_team_run_in_time(ctx, l->nodes, ns, count_nodes, &j, "amg"));
+    for (int64_t v = 0; v < l->nodes; v++) g->rowptr[v + 1] += g->rowptr[v];
+    SPS_TRY(SPS_NEW(ctx, g->rowptr[l->nodes] + 1, &g->col));
+    SPS_TRY(SPS_NEW(ctx, g->rowptr[l->nodes] + 1, &g->weight));
+    SPS_TRY(spsi_team_run_in_time(ctx, l->nodes, ns, fill_nodes, &j, "amg"));
+    spsi_team_run(ctx, l->nodes, g->rowptr[l->nodes], select_strong, &j);
+    close_gaps(g, j.length);
+fail:
+    spsi_free(ctx, node);
+    spsi_free(ctx, j.mark);
+    spsi_free(ctx, j.most);
+    spsi_free(ctx, j.length);
+    if (st != SPS_OK) spsi_amg_graph_free(ctx, g);
+    return st;
+}
+
+void spsi_amg_graph_free(sps_context *ctx, amg_graph *g)
+{
+    spsi_free(ctx, g->rowptr);
+    spsi_free(ctx, g->col);
+    spsi_free(ctx, g->weight);
+    *g = (amg_graph){ 0 };
+}

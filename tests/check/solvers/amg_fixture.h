@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* amg_fixture.h - a generated system with a preconditioner amg, and comparison
+ * of hierarchies.  For Check tests. */
+#ifndef SPS_TEST_AMG_FIXTURE_H
+#define SPS_TEST_AMG_FIXTURE_H
+
+#include <math.h>
+
+#include "solvers/amg/amg.h"
+#include "tests/problems/whole.h"
+#include "tests/support/fixture.h"
+
+typedef struct amg_case {
+    sps_context *ctx;
+    whole w;
+    sps_csr *A;
+    sps_block *coords;        /* NULL: none */
+    sps_operator *op;
+    sps_precond *M;
+    sps_options opt;
+    int k;
+} amg_case;
+
+/* The matrix of a line of mtxgen as a csr of the context. */
+static inline sps_csr *amg_wrap(sps_context *ctx, const whole *w)
+{
+    sps_csr *A = NULL;
+
+    OK(ctx, sps_csr_wrap(ctx, w->g.rows, w->g.rows, w->g.nnz, w->rowptr, w->col,
+                         w->val, SPS_F64, SPS_HOST, SPS_BORROW, &A));
+    return A;
+}
+
+static inline void amg_coordinates(amg_case *c)
+{
+    const int64_t nodes = gen_nodes(&c->w.g);
+    double *x = malloc((size_t)nodes * 3 * sizeof *x);
+
+    for (int64_t i = 0; i < 3 * nodes; i++)
+        x[i] = gen_coordinate(&c->w.g, i / 3, (int)(i % 3));
+    c->coords = fixture_block(c->ctx, nodes, 3, x, 3);
+    c->opt.coords = c->coords;
+    free(x);
+}
+
+/* Opens the system for k columns, in a context of its own. */
+static inline void amg_open(amg_case *c, const char *line, int threads, int k)
+{
+    memset(c, 0, sizeof *c);
+    c->ctx = fixture_open_with(fixture_place(), threads, true);
+    c->w = make(line);
+    c->A = amg_wrap(c->ctx, &c->w);
+    c->k = k;
+    sps_options_default(&c->opt);
+    c->opt.precond = "amg";
+    c->opt.solver = "block_cg";
+    if (c->w.g.spec.kind == GEN_ELASTICITY) amg_coordinates(c);
+    OK(c->ctx, sps_operator_csr(c->ctx, c->A, k, NULL, &c->op));
+}
+
+static inline const amg *amg_make(amg_case *c)
+{
+    OK(c->ctx, sps_precond_create(c->op, c->k, &c->opt, &c->M));
+    return (const amg *)c->M;
+}
+
+static inline void amg_close(amg_case *c)
+{
+    sps_precond_destroy(&c->M);
+    sps_operator_destroy(&c->op);
+    sps_block_destroy(&c->coords);
+    sps_csr_destroy(c->ctx, &c->A);
+    drop(&c->w);
+    fixture_close(&c->ctx);
+}
+
+static inline double amg_complexity(const amg *m)
+{
+    double entries = 0;
+
+    for (int i = 0; i < m->levels; i++) entries += (double)m->level[i].A->nnz;
+    return entries / (double)m->level[0].A->nnz;
+}
+
+static inline bool amg_same_csr(const sps_csr *A, const sps_csr *B)
+{
+    if (!A || !B) return A == B;
+    return A->nrow == B->nrow && A->ncol == B->ncol && A->nnz == B->nnz &&
+           !memcmp(A->rowptr, B->rowptr,
+                   (size_t)(A->nrow + 1) * sizeof *A->rowptr) &&
+           !memcmp(A->col, B->col, (size_t)A->nnz * sizeof *A->col) &&
+           !memcmp(A->val, B->val, (size_t)A->nnz * sizeof(double));
+}
+
+/* Whether all matrices, aggregates and bounds of two hierarchies are the same
+ * bits. */
+static inline bool amg_same(const amg *a, const amg *b)
+{
+    bool same = a->levels == b->levels && amg_same_csr(a->inverse, b->inverse);
+
+    for (int i = 0; same && i < a->levels; i++) {
+        const amg_level *x = &a->level[i], *y = &b->level[i];
+
+        same = amg_same_csr(x->A, y->A) && amg_same_csr(x->P, y->P) &&
+               amg_same_csr(x->R, y->R) && x->upper == y->upper &&
+               x->degree == y->degree && x->aggregates == y->aggregates &&
+               !x->aggregate == !y->aggregate;
+        if (same && x->aggregate)
+            same = !memcmp(x->aggregate, y->aggregate,
+                           (size_t)x->nodes * sizeof *x->aggregate);
+    }
+    return same;
+}
+
+/* Solves for random right-hand sides with M; result->column and others are
+ * not kept. */
+static inline sps_result amg_solve(amg_case *c)
+{
+    sps_result result = { .struct_size = sizeof result };
+    sps_block *B = NULL, *X = NULL;
+    sps_solver *s = NULL;
+
+    OK(c->ctx, sps_block_create(c->ctx, c->A->nrow, c->k, &B));
+    OK(c->ctx, sps_block_create(c->ctx, c->A->nrow, c->k, &X));
+    OK(c->ctx, sps_block_random(B, 3));
+    OK(c->ctx, sps_solver_create(c->op, c->M, c->k, &c->opt, &s));
+    OK(c->ctx, sps_solver_project(s, B));
+    OK(c->ctx, sps_solver_linear(s, B, X, &result));
+    sps_solver_destroy(&s);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    return result;
+}
+
+#endif

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_amg.c - multigrid: iteration counts and complexities on grids, the same
+ * hierarchy for any number of threads, new values, singular and tiny systems,
+ * and what is refused. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/check/solvers/amg_fixture.h"
+#include "tests/problems/zoo.h"
+#include "tests/support/callback.h"
+#include "tests/support/fail_alloc.h"
+#include "tests/support/runner.h"
+
+/* Iterations of block_cg to 1e-8 with 16 columns, and entries of all levels
+ * over those of A, at most. */
+typedef struct limit {
+    const char *line;
+    int iterations, quick;    /* quick: in the small set */
+    double complexity;
+} limit;
+
+static void check_limits(const limit *l, int count)
+{
+    for (int t = 0; t < count; t++) {
+        amg_case c;
+        sps_result result;
+
+        if (runner_quick() && !l[t].quick) continue;
+        amg_open(&c, l[t].line, 2, 16);
+        ck_assert_msg(amg_complexity(amg_make(&c)) <= l[t].complexity,
+                      "%s: complexity %g", l[t].line,
+                      amg_complexity((const amg *)c.M));
+        result = amg_solve(&c);
+        ck_assert_msg(result.stop == SPS_STOP_CONVERGED &&
+                      result.iterations <= l[t].iterations,
+                      "%s: %d iterations, %s", l[t].line, result.iterations,
+                      sps_stop_string(result.stop));
+        ck_assert_msg(result.worst_residual <= 1e-8, "%s: %g", l[t].line,
+                      result.worst_residual);
+        amg_close(&c);
+    }
+}
+
+START_TEST(grids_take_few_iterations)
+{
+    static const limit limits[] = {
+        { "poisson7 16", 8, true, 1.9 },
+        { "poisson7 32", 9, false, 1.9 },
+        { "poisson7 48", 9, false, 1.9 },
+        { "poisson7 40 30 20 -perturb 1", 9, false, 1.9 },
+        { "laplace27 32", 8, false, 1.2 },
+        { "laplace27 32 -jump", 9, false, 1.3 },
+        { "laplace27 16 -aniso 0.1", 13, true, 1.5 },
+        { "laplace27 32 -aniso 0.1", 13, false, 1.5 },
+    };
+
+    check_limits(limits, sizeof limits / sizeof *limits);
+}
+END_TEST
+
+START_TEST(elastic_bodies_take_few_iterations)
+{
+    static const limit limits[] = {
+        { "elasticity 8", 10, true, 1.4 },
+        { "elasticity 16", 12, false, 1.4 },
+        { "elasticity 40 6 6", 13, false, 1.4 },
+        { "elasticity 100 4 4", 16, false, 1.5 },
+    };
+
+    check_limits(limits, sizeof limits / sizeof *limits);
+}
+END_TEST
+
+/* Whatever the degree of the smoother, values in floats, or a matrix of
+ * floats. */
+START_TEST(options_change_little)
+{
+    static const int iterations[] = { 9, 14, 10, 9, 8 };
+
+    for (int t = 0; t < 7; t++) {
+        amg_case c;
+        sps_result result;
+
+        amg_open(&c, "poisson7 20", 2, 4);
+        c.opt.degree = t < 5 ? t : 0;
+        if (t == 5) c.opt.precision = "single_precond";
+        if (t == 6) {
+            sps_operator_destroy(&c.op);
+            float *val = malloc((size_t)c.A->nnz * sizeof *val);
+            for (int64_t p = 0; p < c.A->nnz; p++) val[p] = (float)c.w.val[p];
+            free(c.w.val);
+            c.A->val = c.w.val = (double *)(void *)val;
+            c.A->dtype = SPS_F32;
+            OK(c.ctx, sps_operator_csr(c.ctx, c.A, 4, NULL, &c.op));
+        }
+        (void)amg_make(&c);
+        result = amg_solve(&c);
+        ck_assert_msg(result.stop == SPS_STOP_CONVERGED &&
+                      result.iterations <= iterations[t < 5 ? t : 0],
+                      "run %d: %d iterations", t, result.iterations);
+        amg_close(&c);
+    }
+}
+END_TEST
+
+START_TEST(hierarchies_do_not_depend_on_threads)
+{
+    static const char *const line[] = {
+        "poisson7 24", "laplace27 14 -jump", "elasticity 10",
+        "laplace27 14 -aniso 0.1", "rmat 11 6 -laplacian -shift 0.1",
+    };
+    static const int threads[] = { 1, 2, 8 };
+
+    for (int t = 0; t < 5; t++) {
+        amg_case c[3];
+
+        for (int q = 0; q < 3; q++) {
+            amg_open(&c[q], line[t], threads[q], 2);
+            (void)amg_make(&c[q]);
+            ck_assert_msg(((const amg *)c[q].M)->levels > 1, "%s", line[t]);
+            ck_assert_msg(amg_same((const amg *)c[0].M, (const amg *)c[q].M),
+                          "%s, %d threads", line[t], threads[q]);
+        }
+        for (int q = 0; q < 3; q++) amg_close(&c[q]);
+    }
+}
+END_TEST
+
+/* Every node with a strong neighbour is in one aggregate, aggregates are
+ * connected, and P maps the coarse near-null vectors to those of the level:
+ * before it is smoothed. */
+START_TEST(aggregates_cover_the_nodes)
+{
+    amg_case c;
+    const amg *m;
+
+    amg_open(&c, "laplace27 20 -aniso 0.1", 2, 1);
+    m = amg_make(&c);
+    for (int i = 0; i + 1 < m->levels; i++) {
+        const amg_level *l = &m->level[i];
+        int64_t *size = calloc((size_t)l->aggregates, sizeof *size);
+
+        for (int64_t v = 0; v < l->nodes; v++) {
+            const int64_t strong = l->strong.rowptr[v + 1] -
+                                   l->strong.rowptr[v];
+
+            ck_assert_int_eq(l->aggregate[v] >= 0, strong > 0);
+            if (strong > 0) size[l->aggregate[v]]++;
+        }
+        for (int64_t a = 0; a < l->aggregates; a++)
+            ck_assert_int_ge(size[a], 2);
+        free(size);
+    }
+    amg_close(&c);
+}
+END_TEST
+
+/* The Galerkin product, and T R = B, which smoothing changes by w D^-1 A B. */
+START_TEST(coarse_matrices_are_galerkin_products)
+{
+    amg_case c;
+    const amg *m;
+
+    amg_open(&c, "elasticity 9 8 7", 2, 1);
+    m = amg_make(&c);
+    for (int i = 0; i + 1 < m->levels; i++) {
+        const amg_level *l = &m->level[i];
+        sps_csr *AP = NULL, *C = NULL;
+
+        OK(c.ctx, spsi_matrix_multiply(c.ctx, l->A, l->P, &AP));
+        OK(c.ctx, spsi_matrix_multiply(c.ctx, l->R, AP, &C));
+        ck_assert(amg_same_csr(C, l[1].A));
+        sps_csr_destroy(c.ctx, &AP);
+        sps_csr_destroy(c.ctx, &C);
+    }
+    amg_close(&c);
+}
+END_TEST
+
+/* Scaled by a power of two they are those of a fresh set-up; others are used on
+ * the aggregates that exist; the first ones again give the first hierarchy. */
+START_TEST(new_values_keep_aggregates)
+{
+    static const char *const line[] = { "poisson7 20", "elasticity 8" };
+
+    for (int t = 0; t < 2; t++) {
+        char perturbed[80];
+        amg_case c, fresh;
+        whole other;
+        int32_t *aggregate;
+        const amg *m;
+        size_t bytes;
+
+        amg_open(&c, line[t], 2, 4);
+        amg_open(&fresh, line[t], 2, 4);
+        m = amg_make(&c);
+        bytes = (size_t)m->level[0].nodes * sizeof *aggregate;
+        aggregate = malloc(bytes);
+        memcpy(aggregate, m->level[0].aggregate, bytes);
+        snprintf(perturbed, sizeof perturbed, "%s -perturb 5", line[t]);
+        other = make(perturbed);
+        OK(c.ctx, sps_operator_set_values(c.op, other.val, SPS_HOST));
+        OK(c.ctx, sps_precond_update(c.M));
+        ck_assert(!memcmp(aggregate, m->level[0].aggregate, bytes));
+        ck_assert_int_le(amg_solve(&c).iterations, 12);
+        for (int64_t p = 0; p < c.A->nnz; p++)
+            other.val[p] = fresh.w.val[p] * 16;
+        OK(c.ctx, sps_operator_set_values(c.op, other.val, SPS_HOST));
+        OK(c.ctx, sps_precond_update(c.M));
+        OK(fresh.ctx, sps_operator_set_values(fresh.op, other.val, SPS_HOST));
+        ck_assert(amg_same(m, amg_make(&fresh)));
+        ck_assert_int_le(amg_solve(&c).iterations, 12);
+        free(aggregate);
+        drop(&other);
+        amg_close(&c);
+        amg_close(&fresh);
+    }
+}
+END_TEST
+
+/* r'M z = z'M r and r'M r > 0 on several levels, for every degree; a column by
+ * itself is what it is among others. */
+START_TEST(a_cycle_is_symmetric_and_positive)
+{
+    enum { K = 5 };
+
+    for (int degree = 1; degree <= 4; degree++) {
+        amg_case c;
+        sps_block *R = NULL, *Z = NULL, *r = NULL, *z = NULL;
+        sps_small *G = NULL;
+        double *many, *one;
+        int64_t n;
+
+        amg_open(&c, "poisson7 13", 2, K);
+        c.opt.degree = degree;
+        ck_assert_int_gt(amg_make(&c)->levels, 1);
+        n = c.A->nrow;
+        many = malloc((size_t)n * K * sizeof *many);
+        one = malloc((size_t)n * sizeof *one);
+        R = fixture_block(c.ctx, n, K, NULL, 0);
+        Z = fixture_block(c.ctx, n, K, NULL, 0);
+        OK(c.ctx, sps_block_random(R, 5));
+        OK(c.ctx, sps_precond_apply(c.M, R, Z));
+        OK(c.ctx, spsi_small_create(c.ctx, K, K, &G));
+        OK(c.ctx, spsi_gram(R, Z, G));
+        for (int i = 0; i < K; i++) {
+            ck_assert(*spsi_small_at(G, i, i) > 0);
+            for (int j = 0; j < i; j++)
+                ck_assert_double_le(fabs(*spsi_small_at(G, i, j) -
+                                         *spsi_small_at(G, j, i)),
+                                    1e-13 * *spsi_small_at(G, i, i));
+        }
+        OK(c.ctx, sps_block_get(R, 0, K, many, K, SPS_ROW_MAJOR, SPS_HOST));
+        for (int64_t i = 0; i < n; i++) one[i] = many[i * K + 3];
+        r = fixture_block(c.ctx, n, 1, one, 1);
+        z = fixture_block(c.ctx, n, 1, NULL, 0);
+        OK(c.ctx, sps_precond_apply(c.M, r, z));
+        OK(c.ctx, sps_block_get(z, 0, 1, one, 1, SPS_ROW_MAJOR, SPS_HOST));
+        OK(c.ctx, sps_block_get(Z, 0, K, many, K, SPS_ROW_MAJOR, SPS_HOST));
+        for (int64_t i = 0; i < n; i++)
+            ck_assert_double_le(fabs(one[i] - many[i * K + 3]),
+                                1e-13 * (1 + fabs(one[i])));
+        spsi_small_destroy(&G);
+        sps_block_destroy(&R);
+        sps_block_destroy(&Z);
+        sps_block_destroy(&r);
+        sps_block_destroy(&z);
+        free(many);
+        free(one);
+        amg_close(&c);
+    }
+}
+END_TEST
+
+/* --------------------------------------------------------- singular systems */
+
+START_TEST(neumann_problems_take_few_iterations)
+{
+    static const limit limits[] = {
+        { "poisson7 24 -neumann", 9, true, 1.9 },
+        { "laplace27 16 -neumann", 9, true, 1.3 },
+        { "poisson7 8 -neumann", 8, true, 1.9 },     /* the dense level alone */
+    };
+
+    check_limits(limits, sizeof limits / sizeof *limits);
+}
+END_TEST
+
+START_TEST(free_bodies_take_few_iterations)
+{
+    amg_case c;
+    sps_block *modes = NULL;
+    sps_result result;
+
+    amg_open(&c, "elasticity 10 -free", 2, 8);
+    OK(c.ctx, sps_block_rigid_body(c.coords, &modes));
+    c.opt.nullspace_basis = modes;
+    for (int given = 0; given < 2; given++) {
+        if (given) c.opt.coords = NULL;     /* the null space alone */
+        (void)amg_make(&c);
+        result = amg_solve(&c);
+        ck_assert_msg(result.stop > 0 && result.iterations <= 13,
+                      "%d iterations, %s", result.iterations,
+                      sps_stop_string(result.stop));
+        ck_assert_int_eq(result.nullspace, 6);
+        sps_precond_destroy(&c.M);
+    }
+    sps_block_destroy(&modes);
+    amg_close(&c);
+}
+END_TEST
+
+/* Two separate grids, and vertices without an edge: rows of zeros. */
+START_TEST(graphs_of_several_components)
+{
+    const int64_t m = 30, n = 2 * m * m + 7;
+    sps_csr *grid = zoo_matrix(zoo_find("grid5"), m * m, 5, ZOO_LAPLACIAN,
+                               SPS_F64);
+    amg_case c = { .ctx = fixture_open(), .k = 3 };
+    sps_result result;
+
+    OK(c.ctx, sps_csr_create(c.ctx, n, n, 2 * grid->nnz, SPS_F64, &c.A));
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t part = i / (m * m), row = i % (m * m);
+        int64_t to = c.A->rowptr[i];
+
+        for (int64_t p = grid->rowptr[row];
+             part < 2 && p < grid->rowptr[row + 1]; p++, to++) {
+            c.A->col[to] = (int32_t)(grid->col[p] + part * m * m);
+            ((double *)c.A->val)[to] = ((double *)grid->val)[p];
+        }
+        c.A->rowptr[i + 1] = to;
+    }
+    sps_options_default(&c.opt);
+    c.opt.precond = "amg";
+    c.opt.solver = "block_cg";
+    OK(c.ctx, sps_operator_csr(c.ctx, c.A, c.k, NULL, &c.op));
+    ck_assert_int_gt(amg_make(&c)->levels, 1);
+    result = amg_solve(&c);
+    ck_assert_msg(result.stop > 0 && result.iterations <= 12,
+                  "%d iterations, %s", result.iterations,
+                  sps_stop_string(result.stop));
+    sps_precond_destroy(&c.M);
+    sps_operator_destroy(&c.op);
+    sps_csr_destroy(c.ctx, &c.A);
+    fixture_close(&c.ctx);
+    zoo_free(&grid);
+}
+END_TEST
+
+/* Smoothed prolongators would fill the coarse matrices. */
+START_TEST(power_laws_are_not_smoothed)
+{
+    amg_case c;
+    const amg *m;
+    sps_result result;
+
+    amg_open(&c, "rmat 13 8 -laplacian -shift 0.01", 2, 8);
+    m = amg_make(&c);
+    ck_assert(!m->level[0].smoothed);
+    ck_assert_double_le(amg_complexity(m), 1.7);
+    result = amg_solve(&c);
+    ck_assert_msg(result.stop == SPS_STOP_CONVERGED && result.iterations <= 25,
+                  "%d iterations", result.iterations);
+    amg_close(&c);
+}
+END_TEST
+
+/* ------------------------------------------------------------ small and odd */
+
+/* diag(d) is solved in one iteration if its entries are equal after scaling. */
+START_TEST(diagonal_and_tiny_matrices)
+{
+    static const int64_t rows[] = { 1, 2, 3, 599, 600, 601, 2000 };
+
+    for (size_t t = 0; t < sizeof rows / sizeof *rows; t++) {
+        const int64_t n = rows[t];
+        amg_case c = { .ctx = fixture_open(), .k = 2 };
+        sps_result result;
+
+        OK(c.ctx, sps_csr_create(c.ctx, n, n, n, SPS_F64, &c.A));
+        for (int64_t i = 0; i < n; i++) {
+            c.A->rowptr[i + 1] = i + 1;
+            c.A->col[i] = (int32_t)i;
+            ((double *)c.A->val)[i] = ldexp(1 + (double)(i % 7), (int)i % 40);
+        }
+        sps_options_default(&c.opt);
+        c.opt.precond = "amg";
+        c.opt.solver = "block_cg";
+        OK(c.ctx, sps_operator_csr(c.ctx, c.A, c.k, NULL, &c.op));
+        ck_assert_int_eq(amg_make(&c)->levels, 1);
+        result = amg_solve(&c);
+        ck_assert_msg(result.stop == SPS_STOP_CONVERGED &&
+                      result.iterations <= 2, "%d rows: %d iterations", (int)n,
+                      result.iterations);
+        sps_precond_destroy(&c.M);
+        sps_operator_destroy(&c.op);
+        sps_csr_destroy(c.ctx, &c.A);
+        fixture_close(&c.ctx);
+    }
+}
+END_TEST
+
+/* The same iterations, since all is as if A were scaled to unit diagonal. */
+START_TEST(units_do_not_matter)
+{
+    amg_case c;
+    sps_result result;
+    int iterations[2];
+
+    for (int scaled = 0; scaled < 2; scaled++) {
+        amg_open(&c, "poisson7 14", 2, 3);
+        for (int64_t p = 0; scaled && p < c.A->nnz; p++)
+            c.w.val[p] = ldexp(c.w.val[p], -400);
+        sps_operator_destroy(&c.op);
+        OK(c.ctx, sps_operator_csr(c.ctx, c.A, 3, NULL, &c.op));
+        (void)amg_make(&c);
+        result = amg_solve(&c);
+        ck_assert_msg(result.stop == SPS_STOP_CONVERGED, "%s",
+                      sps_stop_string(result.stop));
+        iterations[scaled] = result.iterations;
+        amg_close(&c);
+    }
+    ck_assert_int_eq(iterations[0], iterations[1]);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ refused */
+
+static int nothing(double alpha, const double *X, int64_t ldx, double beta,
+                   double *Y, int64_t ldy, int64_t n, int k, void *stream,
+                   void *data)
+{
+    (void)alpha, (void)X, (void)ldx, (void)beta, (void)Y, (void)ldy;
+    (void)n, (void)k, (void)stream, (void)data;
+    return 0;
+}
+
+static void refused(const amg_case *c, sps_status code, const char *words)
+{
+    sps_precond *M = NULL;
+
+    ck_assert_int_eq(sps_precond_create(c->op, c->k, &c->opt, &M), code);
+    ck_assert_msg(strstr(sps_context_error(c->ctx), words) != NULL, "%s",
+                  sps_context_error(c->ctx));
+    ck_assert_ptr_null(M);
+}
+
+START_TEST(what_does_not_fit_is_refused)
+{
+    static const char *const words[] = {
+        "amg needs a symmetric matrix", "entry (8, 8) is -1", "is 0: use",
+        "negative eigenvalues", "1 to 4", "is nan",
+    };
+
+    for (int t = 0; t < 6; t++) {
+        amg_case c;
+        double *diagonal;
+
+        amg_open(&c, t == 0 ? "convection 10" : "poisson7 10", 2, 2);
+        diagonal = (double *)(uintptr_t)find(&c.w, 7, 7);
+        if (t == 1) *diagonal = -1;
+        if (t == 2) *diagonal = 0;
+        for (int64_t i = 0; t == 3 && i < c.A->nrow; i++)
+            *(double *)(uintptr_t)find(&c.w, i, i) -= 2;
+        if (t == 4) c.opt.degree = 5;
+        if (t == 5) *diagonal = NAN;
+        if (t > 0) c.A->props = SPS_SYMMETRIC;
+        sps_operator_destroy(&c.op);
+        OK(c.ctx, sps_operator_csr(c.ctx, c.A, 2, NULL, &c.op));
+        refused(&c, t == 4 ? SPS_EINVAL : SPS_EUNFIT, words[t]);
+        amg_close(&c);
+    }
+}
+END_TEST
+
+START_TEST(a_callback_is_refused)
+{
+    amg_case c = { .ctx = fixture_open(), .k = 2 };
+    callback none = { c.ctx, nothing, NULL };
+
+    sps_options_default(&c.opt);
+    c.opt.precond = "amg";
+    OK(c.ctx, sps_operator_user(c.ctx, 50, callback_anywhere, &none, SPS_SPD,
+                                &c.op));
+    refused(&c, SPS_EUNFIT, "callback");
+    sps_operator_destroy(&c.op);
+    fixture_close(&c.ctx);
+}
+END_TEST
+
+/* ------------------------------------------------------------------- memory */
+
+static fail_alloc host = { .allowed = -1 }, device = { .allowed = -1 };
+
+static sps_context *failing_context(void)
+{
+    sps_context_options o;
+    sps_context *ctx = NULL;
+    const char *why = "";
+
+    sps_context_options_default(&o);
+    o.place = fixture_place();
+    o.threads = 2;
+    o.host = fail_alloc_host(&host);
+    if (o.place == SPS_CUDA) o.gpu = fail_alloc_device(&device);
+    ck_assert_msg(sps_context_create(&o, &ctx, &why) == SPS_OK, "%s", why);
+    return ctx;
+}
+
+/* Builds with every allocation failing once; M is made in the end. */
+static void build_without_memory(amg_case *c)
+{
+    sps_context_info before = { .struct_size = sizeof before }, after = before;
+    sps_status st = SPS_ENOMEM;
+
+    for (long allowed = 0; st != SPS_OK; allowed++) {
+        OK(c->ctx, sps_context_information(c->ctx, &before));
+        fail_alloc_allow(&host, allowed);
+        st = sps_precond_create(c->op, c->k, &c->opt, &c->M);
+        fail_alloc_allow(&host, -1);
+        if (st == SPS_OK) break;
+        ck_assert_int_eq(st, SPS_ENOMEM);
+        OK(c->ctx, sps_context_information(c->ctx, &after));
+        ck_assert_int_eq(after.live_objects, before.live_objects);
+        ck_assert_int_lt(allowed, 5000);
+    }
+}
+
+/* A cycle allocates nothing; an update that lacks memory can be repeated. */
+START_TEST(each_allocation_fails_once)
+{
+    amg_case c = { .ctx = failing_context(), .w = make("poisson7 10"), .k = 2 };
+    sps_block *R, *Z;
+    sps_status st = SPS_ENOMEM;
+
+    sps_options_default(&c.opt);
+    c.opt.precond = "amg";
+    c.A = amg_wrap(c.ctx, &c.w);
+    OK(c.ctx, sps_operator_csr(c.ctx, c.A, c.k, NULL, &c.op));
+    build_without_memory(&c);
+    ck_assert_int_gt(((amg *)c.M)->levels, 1);
+    R = fixture_block(c.ctx, c.A->nrow, c.k, NULL, 0);
+    Z = fixture_block(c.ctx, c.A->nrow, c.k, NULL, 0);
+    OK(c.ctx, sps_block_random(R, 1));
+    fail_alloc_allow(&host, 0);
+    fail_alloc_allow(&device, 0);
+    OK(c.ctx, sps_precond_apply(c.M, R, Z));
+    ck_assert(!host.fired && !device.fired);
+    fail_alloc_allow(&device, -1);
+    for (long allowed = 0; st != SPS_OK; allowed++) {
+        fail_alloc_allow(&host, allowed);
+        st = sps_precond_update(c.M);
+        ck_assert(st == SPS_OK || st == SPS_ENOMEM);
+    }
+    fail_alloc_allow(&host, -1);
+    OK(c.ctx, sps_precond_apply(c.M, R, Z));
+    sps_block_destroy(&R);
+    sps_block_destroy(&Z);
+    amg_close(&c);
+    ck_assert_int_eq(host.live, 0);
+    ck_assert_int_eq(host.mismatches, 0);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(grids_take_few_iterations),
+    RUNNER_TEST(elastic_bodies_take_few_iterations),
+    RUNNER_TEST(options_change_little),
+    RUNNER_TEST(hierarchies_do_not_depend_on_threads),
+    RUNNER_TEST(aggregates_cover_the_nodes),
+    RUNNER_TEST(coarse_matrices_are_galerkin_products),
+    RUNNER_TEST(new_values_keep_aggregates),
+    RUNNER_TEST(a_cycle_is_symmetric_and_positive),
+    RUNNER_TEST(neumann_problems_take_few_iterations),
+    RUNNER_TEST(free_bodies_take_few_iterations),
+    RUNNER_TEST(graphs_of_several_components),
+    RUNNER_TEST(power_laws_are_not_smoothed),
+    RUNNER_TEST(diagonal_and_tiny_matrices),
+    RUNNER_TEST(units_do_not_matter),
+    RUNNER_TEST(what_does_not_fit_is_refused),
+    RUNNER_TEST(a_callback_is_refused),
+    RUNNER_TEST(each_allocation_fails_once),
+};
+RUNNER_MAIN("amg", tests)
