@@ -743,6 +743,9 @@ sps_status sps_precond_apply(const sps_precond *M, const sps_block *R,
                              sps_block *Z);
 /** Name of the preconditioner, as in sps_options.precond; static. */
 const char *sps_precond_name(const sps_precond *M);
+/** Writes what was built to text, in the way of sps_options_print: of amg the
+ *  levels, of others the name.  Returns the length of the whole text. */
+size_t sps_precond_describe(const sps_precond *M, char *text, size_t size);
 void sps_precond_destroy(sps_precond **M_p);
 
 /* ----------------------------------------------------------------- solver */

@@ -2,6 +2,7 @@
 /* precond.c - preconditioners by name or by callback. */
 #include "driver/precond.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/comm.h"
@@ -242,6 +243,14 @@ sps_status sps_precond_apply(const sps_precond *M, const sps_block *R,
     st = M->type->apply(M, R, Z);
 fail:
     return st;
+}
+
+size_t sps_precond_describe(const sps_precond *M, char *text, size_t size)
+{
+    if (size > 0) text[0] = '\0';
+    if (!M) return 0;
+    if (M->type->describe) return M->type->describe(M, text, size);
+    return (size_t)snprintf(text, size, "%s\n", M->type->name);
 }
 
 const char *sps_precond_name(const sps_precond *M)

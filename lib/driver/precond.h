@@ -42,6 +42,8 @@ typedef struct sps_precond_type {
                         sps_block *Z);       /* Z = M R; R != Z */
     void (*destroy)(sps_precond *M);         /* frees its own data; may be
                                                 NULL */
+    /* As sps_precond_describe; NULL: its name alone. */
+    size_t (*describe)(const sps_precond *M, char *text, size_t size);
 } sps_precond_type;
 
 extern const sps_precond_type *const spsi_preconds[]; /* registry.sh */

@@ -119,10 +119,18 @@ fail:
     return st;
 }
 
+/* Entries of all levels over those of A. */
+static double complexity(const amg *m)
+{
+    double entries = 0;
+
+    for (int i = 0; i < m->levels; i++) entries += (double)m->level[i].A->nnz;
+    return entries / fmax(1, (double)m->level[0].A->nnz);
+}
+
 static void note(const amg *m)
 {
     char rows[12 * AMG_LEVELS] = "";
-    double entries = 0;
     int length = 0;
     bool rough = false;
 
@@ -131,14 +139,38 @@ static void note(const amg *m)
 
         length += snprintf(rows + length, sizeof rows - (size_t)length,
                            "%s%lld", i ? ", " : "", (long long)l->n);
-        entries += (double)l->A->nnz;
         rough = rough || (i + 1 < m->levels && !l->smoothed);
     }
     spsi_note(m->super.ctx, "amg: %d level%s of %s rows, %.2f times the "
               "entries of the matrix, smoother of degree %d%s", m->levels,
               m->levels == 1 ? "" : "s", rows,
-              entries / fmax(1, (double)m->level[0].A->nnz),
-              m->level[0].degree, rough ? ", prolongators not smoothed" : "");
+              complexity(m), m->level[0].degree, rough ? ", prolongators not smoothed" : "");
+}
+
+static size_t describe(const sps_precond *M, char *text, size_t size)
+{
+    const amg *m = (const amg *)M;
+    size_t length = (size_t)snprintf(
+        text, size, "amg: %.2f times the entries of the matrix; a cycle leaves "
+        "%.2f of the error\nlevel      rows     entries  a row  smoother\n",
+        complexity(m), m->rate);
+
+    for (int i = 0; i < m->levels; i++) {
+        const amg_level *l = &m->level[i];
+        const bool dense = i + 1 == m->levels && m->inverse;
+        char how[80] = "dense inverse";
+
+        if (!dense)
+            snprintf(how, sizeof how, "degree %d to %.3f%s", l->degree,
+                     l->upper, i + 1 < m->levels && !l->smoothed
+                                   ? ", prolongator not smoothed" : "");
+        length += (size_t)snprintf(
+            length < size ? text + length : NULL,
+            length < size ? size - length : 0, "%5d %9lld %11lld %6.1f  %s\n",
+            i, (long long)l->n, (long long)l->A->nnz,
+            (double)l->A->nnz / fmax(1, (double)l->n), how);
+    }
+    return length;
 }
 
 static sps_status build(sps_precond *M, const sps_options *opt)
@@ -216,4 +248,5 @@ SPS_DEFINE(sps_precond_type, spsi_precond_amg) = {
     .name = "amg", .floats = true, .symmetric = true,
     .needs = SPS_NEEDS_CSR | SPS_NEEDS_SYMMETRIC, .size = sizeof(amg),
     .build = build, .update = update, .apply = apply, .destroy = destroy,
+    .describe = describe,
 };

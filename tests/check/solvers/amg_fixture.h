@@ -82,6 +82,19 @@ static inline double amg_complexity(const amg *m)
     return entries / (double)m->level[0].A->nnz;
 }
 
+/* Whether the text that describes M has these words. */
+static inline bool amg_describes(const sps_precond *M, const char *words)
+{
+    char text[2000], part[40];
+    const size_t length = sps_precond_describe(M, text, sizeof text);
+
+    ck_assert_uint_eq(length, strlen(text));
+    ck_assert_uint_eq(sps_precond_describe(M, NULL, 0), length);
+    ck_assert_uint_eq(sps_precond_describe(M, part, sizeof part), length);
+    ck_assert(!strncmp(part, text, sizeof part - 1));
+    return strstr(text, words) != NULL;
+}
+
 static inline bool amg_same_csr(const sps_csr *A, const sps_csr *B)
 {
     if (!A || !B) return A == B;

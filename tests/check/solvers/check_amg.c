@@ -565,6 +565,24 @@ START_TEST(each_allocation_fails_once)
 }
 END_TEST
 
+START_TEST(the_hierarchy_is_described)
+{
+    amg_case c;
+
+    amg_open(&c, "poisson7 10", 2, 2);
+    (void)amg_make(&c);
+    ck_assert(amg_describes(c.M,
+                            "    0      1000        6400    6.4  degree 2"));
+    ck_assert(amg_describes(c.M, "dense inverse\n"));
+    ck_assert(!amg_describes(c.M, "not smoothed"));
+    sps_precond_destroy(&c.M);
+    c.opt.precond = "jacobi";
+    OK(c.ctx, sps_precond_create(c.op, 1, &c.opt, &c.M));
+    ck_assert(amg_describes(c.M, "jacobi\n"));
+    amg_close(&c);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(grids_take_few_iterations),
     RUNNER_TEST(elastic_bodies_take_few_iterations),
@@ -583,5 +601,6 @@ static const runner_test tests[] = {
     RUNNER_TEST(what_does_not_fit_is_refused),
     RUNNER_TEST(a_callback_is_refused),
     RUNNER_TEST(each_allocation_fails_once),
+    RUNNER_TEST(the_hierarchy_is_described),
 };
 RUNNER_MAIN("amg", tests)
