@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coarsest.c - the dense inverse of the coarsest matrix, C = S A S with unit
- * diagonal: by Cholesky factors, or, where C is singular up to rounding, the
- * pseudoinverse by eigenvalues, so that null vectors of A (a constant for each
- * component, the motions of a free body) get no coarse correction.  The
- * smoother keeps the cycle positive definite.
+ * diagonal, by Cholesky factors.
+ *
+ * For a singular A near-null vectors b with C b = 0 (the constant, the motions
+ * of a free body) are taken out of the null space by C + b b' / b'b; what the
+ * inverse does to them is projected away by the solver.  Where C is singular
+ * even so, as for a graph of several components, the pseudoinverse by
+ * eigenvalues is taken: such vectors get no coarse correction, and the smoother
+ * keeps the cycle positive definite.
  *
  * Once n^3 / 3 + n^3 multiply-adds and 20 n^2 bytes, or 9 n^3; an application
  * is a product with n^2 entries. */
@@ -17,6 +21,7 @@
 #define LARGE 1e11
 #define NULL_VALUE 1e-12
 #define INDEFINITE -1e-8
+#define ZERO 1e-11           /* ||C b|| / ||b|| of a null vector, at most */
 
 /* C = S A S; 1 on the diagonal of rows without a scale. */
 static void load(const amg_level *l, sps_small *C)
@@ -33,15 +38,53 @@ static void load(const amg_level *l, sps_small *C)
     spsi_small_symmetrise(C);
 }
 
-/* Z = C^-1; false: C is singular up to rounding. */
-static sps_status invert(const amg_level *l, sps_small *C, sps_small *Z,
-                         bool *regular)
+/* b = S^-1 near-null vector v; whether C b = 0, the product formed as
+ * S (A near). */
+static bool is_null(const amg_level *l, int v, double *b)
+{
+    const double *val = l->A->val;
+    double length = 0, image = 0;
+
+    for (int64_t i = 0; i < l->n; i++) {
+        double sum = 0;
+
+        for (int64_t p = l->A->rowptr[i]; p < l->A->rowptr[i + 1]; p++)
+            sum += val[p] * l->near[(int64_t)l->A->col[p] * l->vectors + v];
+        b[i] = l->scale[i] > 0 ? l->near[i * l->vectors + v] / l->scale[i] : 0;
+        length += b[i] * b[i];
+        image += sum * l->scale[i] * sum * l->scale[i];
+    }
+    return length > 0 && image <= ZERO * ZERO * length;
+}
+
+/* C += b b' / b'b for the near-null vectors b with C b = 0. */
+static void lift(const amg_level *l, double *b, sps_small *C)
 {
     const int n = (int)l->n;
+
+    for (int v = 0; v < l->vectors; v++) {
+        double length = 0;
+
+        if (!is_null(l, v, b)) continue;
+        for (int i = 0; i < n; i++) length += b[i] * b[i];
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < n; i++)
+                *spsi_small_at(C, i, j) += b[i] * b[j] / length;
+    }
+}
+
+/* Z = C^-1; false: C is singular up to rounding. */
+static sps_status invert(sps_context *ctx, const amg_level *l, sps_small *C,
+                         sps_small *Z, bool *regular)
+{
+    const int n = (int)l->n;
+    double *b = NULL;
     int info;
     sps_status st;
 
+    SPS_TRY(SPS_NEW(ctx, n, &b));
     load(l, C);
+    lift(l, b, C);
     spsi_small_clear(Z);
     for (int i = 0; i < n; i++) *spsi_small_at(Z, i, i) = 1;
     SPS_TRY(spsi_small_solve_spd(C, Z, &info));
@@ -49,6 +92,7 @@ static sps_status invert(const amg_level *l, sps_small *C, sps_small *Z,
     for (int64_t e = 0; e < (int64_t)n * n && *regular; e++)
         *regular = fabs(Z->v[e]) <= LARGE;
 fail:
+    spsi_free(ctx, b);
     return st;
 }
 
@@ -95,6 +139,18 @@ fail:
     return st;
 }
 
+/* val = S Z S, by rows; 1 for the scale of a row that has none. */
+static void store(const amg_level *l, const sps_small *Z, double *val)
+{
+    for (int64_t i = 0; i < l->n; i++)
+        for (int64_t j = 0; j < l->n; j++) {
+            const double s = l->scale[i] > 0 ? l->scale[i] : 1;
+            const double t = l->scale[j] > 0 ? l->scale[j] : 1;
+
+            val[i * l->n + j] = s * *spsi_small_at(Z, (int)i, (int)j) * t;
+        }
+}
+
 sps_status spsi_amg_coarsest(amg *m)
 {
     const amg_level *l = &m->level[m->levels - 1];
@@ -102,7 +158,6 @@ sps_status spsi_amg_coarsest(amg *m)
     const int n = (int)l->n;
     sps_small *C = NULL, *Z = NULL;
     bool regular;
-    double *val;
     sps_status st = SPS_OK;
 
     if (l->n > AMG_DENSE || l->n == 0) return SPS_OK;
@@ -110,18 +165,11 @@ sps_status spsi_amg_coarsest(amg *m)
     SPS_TRY(spsi_small_create(ctx, n, n, &Z));
     spsi_small_shape(C, n, n);
     spsi_small_shape(Z, n, n);
-    SPS_TRY(invert(l, C, Z, &regular));
+    SPS_TRY(invert(ctx, l, C, Z, &regular));
     if (!regular) SPS_TRY(pseudoinvert(ctx, l, C, Z));
     spsi_small_symmetrise(Z);
     if (!m->inverse) SPS_TRY(full_pattern(ctx, n, &m->inverse));
-    val = m->inverse->val;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++) {
-            const double s = l->scale[i] > 0 ? l->scale[i] : 1;
-            const double t = l->scale[j] > 0 ? l->scale[j] : 1;
-
-            val[i * n + j] = s * *spsi_small_at(Z, (int)i, (int)j) * t;
-        }
+    store(l, Z, m->inverse->val);
 fail:
     spsi_small_destroy(&C);
     spsi_small_destroy(&Z);

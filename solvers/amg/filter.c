@@ -37,24 +37,24 @@ static void count_row(void *data, int64_t first, int64_t last)
                               has_diagonal(j->l->A, i);
 }
 
-/* b_j / b_i, 1 where that is not possible. */
-static double ratio(const amg_level *l, int64_t i, int64_t j)
+/* b_k / b_i, 1 where that is not possible. */
+static double ratio(const amg_level *l, int64_t i, int64_t k)
 {
-    const double r = l->near[j * l->vectors] / l->near[i * l->vectors];
+    const double r = l->near[k * l->vectors] / l->near[i * l->vectors];
 
     return isfinite(r) ? r : 1;
 }
 
 static void fill_row(void *data, int64_t first, int64_t last)
 {
-    const job *job_ = data;
-    const amg_level *l = job_->l;
+    const job *j = data;
+    const amg_level *l = j->l;
     const sps_csr *A = l->A;
     const double *val = A->val;
-    double *out = job_->F->val;
+    double *out = j->F->val;
 
     for (int64_t i = first; i < last; i++) {
-        int64_t to = job_->F->rowptr[i], at = l->strong.rowptr[i], middle = -1;
+        int64_t to = j->F->rowptr[i], at = l->strong.rowptr[i], middle = -1;
         double diagonal = 0, own = 0;
 
         for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
@@ -67,7 +67,7 @@ static void fill_row(void *data, int64_t first, int64_t last)
             if (k == i) own = val[p];
             if (k != i && !strong) continue;
             at += strong;
-            job_->F->col[to] = k;
+            j->F->col[to] = k;
             out[to++] = val[p];
         }
         if (middle >= 0) out[middle] = fmax(own + diagonal, LEAST * own);
