@@ -208,15 +208,26 @@ fail:
     return st;
 }
 
+/* The columns of R in X, rows as far apart as those of R where that fits: so
+ * products fuse their epilogues, and few columns take few bytes. */
+static void shape_as(sps_block *X, const sps_block *R)
+{
+    const int64_t most = X ? spsi_block_ld(X->width) : 0;
+
+    if (!X) return;
+    spsi_block_narrow(X, R->k);
+    X->ld = R->ld < most ? R->ld : most;
+}
+
 static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 {
     const amg *m = (const amg *)M;
 
     if (M->n == 0) return SPS_OK;
     for (int i = 0; i < m->levels; i++) {
-        if (m->level[i].t) spsi_block_narrow(m->level[i].t, R->k);
-        if (m->level[i].r) spsi_block_narrow(m->level[i].r, R->k);
-        if (m->level[i].x) spsi_block_narrow(m->level[i].x, R->k);
+        shape_as(m->level[i].t, R);
+        shape_as(m->level[i].r, R);
+        shape_as(m->level[i].x, R);
     }
     return spsi_amg_cycle(m, 0, R, Z);
 }
