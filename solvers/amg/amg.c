@@ -143,8 +143,8 @@ static void note(const amg *m)
     }
     spsi_note(m->super.ctx, "amg: %d level%s of %s rows, %.2f times the "
               "entries of the matrix, smoother of degree %d%s", m->levels,
-              m->levels == 1 ? "" : "s", rows,
-              complexity(m), m->level[0].degree, rough ? ", prolongators not smoothed" : "");
+              m->levels == 1 ? "" : "s", rows, complexity(m),
+              m->level[0].degree, rough ? ", prolongators not smoothed" : "");
 }
 
 static size_t describe(const sps_precond *M, char *text, size_t size)

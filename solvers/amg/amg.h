@@ -6,7 +6,8 @@
  * time; the cycle is made of operators and block operations only:
  *
  *   strength.c     strong couplings between the nodes of a level
- *   aggregate.c    aggregates of nodes: MIS-2
+ *   roots.c        independent nodes, MIS-2
+ *   aggregate.c    aggregates of nodes around them
  *   near_null.c    vectors that the coarse spaces must contain
  *   filter.c       A_F, without weak couplings
  *   tentative.c    T, these vectors on the aggregates

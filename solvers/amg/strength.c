@@ -11,7 +11,7 @@
  * not make an error smooth.  A threshold relative to m, not to the diagonal,
  * keeps edges on coarse levels, where all couplings become small.
  *
- * Three passes over the entries: count, fill, and select in place. */
+ * A pass counts, a second one fills, a third one selects in place. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
@@ -24,11 +24,10 @@
 typedef struct job {
     const amg_level *l;
     const int32_t *node;      /* of each row; NULL: rows are nodes */
-    int32_t *mark;            /* nodes for each thread: slot + 1 of a node that
-                                 is coupled to the present one, or 0 */
     amg_graph *g;
     double *most;             /* m */
-    int64_t *length;          /* of the rows that are left */
+    int64_t *length;          /* of the rows, which end before the next one
+                                 begins */
 } job;
 
 static int32_t node_of(const job *j, int32_t row)
@@ -36,91 +35,83 @@ static int32_t node_of(const job *j, int32_t row)
     return j->node ? j->node[row] : row;
 }
 
-/* Couplings of node v: their number; their nodes in col and the squares of
- * entries, or the negative entry, summed into weight, where these are not
- * NULL. */
-static int64_t couplings(const job *j, int32_t *mark, int64_t v, int32_t *col,
-                         double *weight)
+/* g->rowptr[v + 1]: room for the couplings of node v, one for each run of
+ * entries of a row that belong to one node. */
+static void count_runs(void *data, int64_t first, int64_t last)
+{
+    const job *j = data;
+    const sps_csr *A = j->l->A;
+
+    for (int64_t v = first; v < last; v++) {
+        int64_t runs = 0;
+
+        for (int64_t i = j->l->start[v]; i < j->l->start[v + 1]; i++) {
+            int32_t before = -1;
+
+            for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+                const int32_t u = node_of(j, A->col[p]);
+
+                runs += u != v && u != before;
+                before = u;
+            }
+        }
+        j->g->rowptr[v + 1] = runs;
+    }
+}
+
+/* Adds c to the coupling with node u, which is at *at or behind it, in `count`
+ * ascending couplings; returns their number. */
+static int64_t add(int32_t *col, double *weight, int64_t count, int64_t *at,
+                   int32_t u, double c)
+{
+    while (*at < count && col[*at] < u) ++*at;
+    if (*at < count && col[*at] == u) {
+        weight[*at] += c;
+        return count;
+    }
+    for (int64_t q = count; q > *at; q--) {
+        col[q] = col[q - 1];
+        weight[q] = weight[q - 1];
+    }
+    col[*at] = u;
+    weight[*at] = c;
+    return count + 1;
+}
+
+/* All couplings of node v; returns their number. */
+static int64_t couplings(const job *j, int64_t v, int32_t *col, double *weight)
 {
     const sps_csr *A = j->l->A;
     const double *val = A->val, *s = j->l->scale;
     int64_t count = 0;
 
-    for (int64_t i = j->l->start[v]; i < j->l->start[v + 1]; i++)
+    for (int64_t i = j->l->start[v]; i < j->l->start[v + 1]; i++) {
+        int64_t at = 0;
+
         for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
             const int32_t u = node_of(j, A->col[p]);
             const double c = val[p] * s[i] * s[A->col[p]];
 
             if (u == v) continue;
-            if (!mark[u]) {
-                mark[u] = (int32_t)++count;
-                if (col) col[count - 1] = u;
-                if (weight) weight[count - 1] = 0;
-            }
-            if (weight) weight[mark[u] - 1] += j->node ? c * c : -c;
+            count = add(col, weight, count, &at, u, j->node ? c * c : -c);
         }
+    }
     return count;
-}
-
-/* Clears the marks that couplings() has set. */
-static void forget(const job *j, int32_t *mark, int64_t v)
-{
-    const sps_csr *A = j->l->A;
-
-    for (int64_t p = A->rowptr[j->l->start[v]];
-         p < A->rowptr[j->l->start[v + 1]]; p++)
-        mark[node_of(j, A->col[p])] = 0;
-}
-
-static int32_t *own_marks(const job *j)
-{
-    return j->mark + (int64_t)spsi_team_self() * j->l->nodes;
-}
-
-static void count_nodes(void *data, int64_t first, int64_t last)
-{
-    const job *j = data;
-    int32_t *mark = own_marks(j);
-
-    for (int64_t v = first; v < last; v++) {
-        j->g->rowptr[v + 1] = couplings(j, mark, v, NULL, NULL);
-        forget(j, mark, v);
-    }
-}
-
-/* Sorts a row; rows of node blocks consist of a few ascending runs. */
-static void sort_row(int32_t *col, double *weight, int64_t count)
-{
-    for (int64_t i = 1; i < count; i++) {
-        const int32_t c = col[i];
-        const double w = weight[i];
-        int64_t at = i;
-
-        for (; at > 0 && col[at - 1] > c; at--) {
-            col[at] = col[at - 1];
-            weight[at] = weight[at - 1];
-        }
-        col[at] = c;
-        weight[at] = w;
-    }
 }
 
 static void fill_nodes(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
-    int32_t *mark = own_marks(j);
 
     for (int64_t v = first; v < last; v++) {
         const int64_t at = j->g->rowptr[v];
         double *weight = j->g->weight + at, most = 0;
-        const int64_t count = couplings(j, mark, v, j->g->col + at, weight);
 
-        forget(j, mark, v);
-        for (int64_t q = 0; q < count; q++) {
+        j->length[v] = couplings(j, v, j->g->col + at, weight);
+        for (int64_t q = 0; q < j->length[v]; q++) {
             if (j->node) weight[q] = sqrt(weight[q]);
             if (weight[q] > most) most = weight[q];
         }
-        sort_row(j->g->col + at, weight, count);
         j->most[v] = most;
     }
 }
@@ -134,7 +125,7 @@ static void select_strong(void *data, int64_t first, int64_t last)
     for (int64_t v = first; v < last; v++) {
         int64_t at = j->g->rowptr[v];
 
-        for (int64_t p = at; p < j->g->rowptr[v + 1]; p++) {
+        for (int64_t p = at; p < j->g->rowptr[v] + j->length[v]; p++) {
             const int32_t u = j->g->col[p];
             const double c = j->g->weight[p];
 
@@ -189,11 +180,10 @@ sps_status spsi_amg_strength(sps_context *ctx, const amg_level *l,
     g->n = l->nodes;
     SPS_TRY(number_rows(ctx, l, &node));
     j.node = node;
-    SPS_TRY(SPS_NEW(ctx, ctx->threads * l->nodes + 1, &j.mark));
     SPS_TRY(SPS_NEW(ctx, l->nodes + 1, &j.most));
     SPS_TRY(SPS_NEW(ctx, l->nodes + 1, &j.length));
     SPS_TRY(SPS_NEW(ctx, l->nodes + 1, &g->rowptr));
-    SPS_TRY(spsi_team_run_in_time(ctx, l->nodes, ns, count_nodes, &j, "amg"));
+    SPS_TRY(spsi_team_run_in_time(ctx, l->nodes, ns, count_runs, &j, "amg"));
     for (int64_t v = 0; v < l->nodes; v++) g->rowptr[v + 1] += g->rowptr[v];
     SPS_TRY(SPS_NEW(ctx, g->rowptr[l->nodes] + 1, &g->col));
     SPS_TRY(SPS_NEW(ctx, g->rowptr[l->nodes] + 1, &g->weight));
@@ -202,7 +192,6 @@ sps_status spsi_amg_strength(sps_context *ctx, const amg_level *l,
     close_gaps(g, j.length);
 fail:
     spsi_free(ctx, node);
-    spsi_free(ctx, j.mark);
     spsi_free(ctx, j.most);
     spsi_free(ctx, j.length);
     if (st != SPS_OK) spsi_amg_graph_free(ctx, g);
