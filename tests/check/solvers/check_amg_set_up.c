@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_amg_set_up.c - the hierarchy of multigrid: the same bits for any number
+ * of threads, roots, aggregates, nodes and Galerkin products, new values,
+ * allocations that fail, and the text that describes it. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "solvers/amg/roots.h"
+#include "tests/check/solvers/amg_fixture.h"
+#include "tests/support/fail_alloc.h"
+#include "tests/support/runner.h"
+
+START_TEST(hierarchies_do_not_depend_on_threads)
+{
+    static const char *const line[] = {
+        "poisson7 24", "laplace27 14 -jump", "elasticity 10",
+        "laplace27 14 -aniso 0.1", "rmat 11 6 -laplacian -shift 0.1",
+    };
+    static const int threads[] = { 1, 2, 8 };
+
+    for (int t = 0; t < 5; t++) {
+        amg_case c[3];
+
+        for (int q = 0; q < 3; q++) {
+            amg_open(&c[q], line[t], threads[q], 2);
+            (void)amg_make(&c[q]);
+            ck_assert_msg(((const amg *)c[q].M)->levels > 1, "%s", line[t]);
+            ck_assert_msg(amg_same((const amg *)c[0].M, (const amg *)c[q].M),
+                          "%s, %d threads", line[t], threads[q]);
+        }
+        for (int q = 0; q < 3; q++) amg_close(&c[q]);
+    }
+}
+END_TEST
+
+/* Every node with a strong neighbour is in an aggregate, of two at least. */
+START_TEST(aggregates_cover_the_nodes)
+{
+    amg_case c;
+    const amg *m;
+
+    amg_open(&c, "laplace27 20 -aniso 0.1", 2, 1);
+    m = amg_make(&c);
+    for (int i = 0; i + 1 < m->levels; i++) {
+        const amg_level *l = &m->level[i];
+        int64_t *size = calloc((size_t)l->aggregates, sizeof *size);
+
+        for (int64_t v = 0; v < l->nodes; v++) {
+            const int64_t strong = l->strong.rowptr[v + 1] -
+                                   l->strong.rowptr[v];
+
+            ck_assert_int_eq(l->aggregate[v] >= 0, strong > 0);
+            if (strong > 0) size[l->aggregate[v]]++;
+        }
+        for (int64_t a = 0; a < l->aggregates; a++)
+            ck_assert_int_ge(size[a], 2);
+        free(size);
+    }
+    amg_close(&c);
+}
+END_TEST
+
+START_TEST(coarse_matrices_are_galerkin_products)
+{
+    amg_case c;
+    const amg *m;
+
+    amg_open(&c, "elasticity 9 8 7", 2, 1);
+    m = amg_make(&c);
+    for (int i = 0; i + 1 < m->levels; i++) {
+        const amg_level *l = &m->level[i];
+        sps_csr *AP = NULL, *C = NULL;
+
+        OK(c.ctx, spsi_matrix_multiply(c.ctx, l->A, l->P, &AP));
+        OK(c.ctx, spsi_matrix_multiply(c.ctx, l->R, AP, &C));
+        ck_assert(amg_same_csr(C, l[1].A));
+        sps_csr_destroy(c.ctx, &AP);
+        sps_csr_destroy(c.ctx, &C);
+    }
+    amg_close(&c);
+}
+END_TEST
+
+/* Scaled by a power of two they are those of a fresh set-up; others are used on
+ * the aggregates that exist; the first ones again give the first hierarchy. */
+START_TEST(new_values_keep_aggregates)
+{
+    static const char *const line[] = { "poisson7 20", "elasticity 8" };
+
+    for (int t = 0; t < 2; t++) {
+        char perturbed[80];
+        amg_case c, fresh;
+        whole other;
+        int32_t *aggregate;
+        const amg *m;
+        size_t bytes;
+
+        amg_open(&c, line[t], 2, 4);
+        amg_open(&fresh, line[t], 2, 4);
+        m = amg_make(&c);
+        bytes = (size_t)m->level[0].nodes * sizeof *aggregate;
+        aggregate = malloc(bytes);
+        memcpy(aggregate, m->level[0].aggregate, bytes);
+        snprintf(perturbed, sizeof perturbed, "%s -perturb 5", line[t]);
+        other = make(perturbed);
+        OK(c.ctx, sps_operator_set_values(c.op, other.val, SPS_HOST));
+        OK(c.ctx, sps_precond_update(c.M));
+        ck_assert(!memcmp(aggregate, m->level[0].aggregate, bytes));
+        ck_assert_int_le(amg_solve(&c).iterations, 12);
+        for (int64_t p = 0; p < c.A->nnz; p++)
+            other.val[p] = fresh.w.val[p] * 16;
+        OK(c.ctx, sps_operator_set_values(c.op, other.val, SPS_HOST));
+        OK(c.ctx, sps_precond_update(c.M));
+        OK(fresh.ctx, sps_operator_set_values(fresh.op, other.val, SPS_HOST));
+        ck_assert(amg_same(m, amg_make(&fresh)));
+        ck_assert_int_le(amg_solve(&c).iterations, 12);
+        free(aggregate);
+        drop(&other);
+        amg_close(&c);
+        amg_close(&fresh);
+    }
+}
+END_TEST
+
+/* Roots within distance 2 of node v. */
+static int roots_near(const amg_graph *g, const uint64_t *t, int64_t v)
+{
+    bool *seen = calloc((size_t)g->n, sizeof *seen);
+    int count = 0;
+
+    seen[v] = true;
+    for (int64_t p = g->rowptr[v]; p < g->rowptr[v + 1]; p++) {
+        const int32_t u = g->col[p];
+
+        seen[u] = true;
+        for (int64_t q = g->rowptr[u]; q < g->rowptr[u + 1]; q++)
+            seen[g->col[q]] = true;
+    }
+    for (int64_t u = 0; u < g->n; u++) count += seen[u] && t[u] == AMG_ROOT;
+    free(seen);
+    return count;
+}
+
+/* A root is alone within distance 2; a node that is none has one there. */
+START_TEST(roots_are_independent_and_no_more_fit)
+{
+    static const char *const line[] = { "poisson7 9", "laplace27 8",
+                                        "rmat 10 4 -laplacian" };
+
+    for (int q = 0; q < 3; q++) {
+        sps_context *ctx = fixture_open();
+        whole w = make(line[q]);
+        amg_graph g = { .n = w.g.rows, .rowptr = w.rowptr, .col = w.col };
+        amg_roots_room room;
+        int32_t *aggregate = malloc((size_t)g.n * sizeof *aggregate);
+
+        room.t = malloc((size_t)g.n * sizeof *room.t);
+        room.u = malloc((size_t)g.n * sizeof *room.u);
+        room.open = malloc((size_t)g.n * sizeof *room.open);
+        room.near = malloc((size_t)g.n * sizeof *room.near);
+        for (int64_t v = 0; v < g.n; v++) {
+            aggregate[v] = AMG_NONE;
+            room.t[v] = 1;
+        }
+        OK(ctx, spsi_amg_roots(ctx, &g, aggregate, &room));
+        for (int64_t v = 0; v < g.n; v++) {
+            const int count = roots_near(&g, room.t, v);
+
+            ck_assert_msg(room.t[v] == AMG_ROOT ? count == 1 : count >= 1,
+                          "%s, node %d: %d", line[q], (int)v, count);
+        }
+        free(aggregate);
+        free(room.t);
+        free(room.u);
+        free(room.open);
+        free(room.near);
+        drop(&w);
+        fixture_close(&ctx);
+    }
+}
+END_TEST
+
+/* A grid of nodes with two coupled unknowns each: A times [2 1; 1 2]. */
+static sps_csr *pairs_of(sps_context *ctx, const whole *w)
+{
+    sps_csr *A = NULL;
+    const int64_t n = w->g.rows;
+    int64_t to = 0;
+
+    OK(ctx, sps_csr_create(ctx, 2 * n, 2 * n, 4 * w->g.nnz, SPS_F64, &A));
+    for (int64_t i = 0; i < 2 * n; i++) {
+        for (int64_t p = w->rowptr[i / 2]; p < w->rowptr[i / 2 + 1]; p++)
+            for (int c = 0; c < 2; c++) {
+                A->col[to] = 2 * w->col[p] + c;
+                ((double *)A->val)[to++] = w->val[p] * (i % 2 == c ? 2 : 1);
+            }
+        A->rowptr[i + 1] = to;
+    }
+    return A;
+}
+
+START_TEST(nodes_of_several_rows_are_found)
+{
+    amg_case c = { .ctx = fixture_open(), .w = make("poisson7 10"), .k = 3 };
+
+    c.A = pairs_of(c.ctx, &c.w);
+    sps_options_default(&c.opt);
+    c.opt.precond = "amg";
+    c.opt.solver = "block_cg";
+    OK(c.ctx, sps_operator_csr(c.ctx, c.A, c.k, NULL, &c.op));
+    for (int size = 0; size < 3; size++) {
+        const int rows = size ? size : 2;
+        const amg *m;
+
+        c.opt.block_size = size;
+        m = amg_make(&c);
+        ck_assert_int_eq(m->level[0].nodes, c.A->nrow / rows);
+        ck_assert_int_eq(m->level[0].vectors, rows);
+        if (rows == 2) ck_assert_int_le(amg_solve(&c).iterations, 13);
+        sps_precond_destroy(&c.M);
+    }
+    amg_close(&c);
+}
+END_TEST
+
+/* After values that do not fit, good ones restore the first hierarchy. */
+START_TEST(an_update_may_fail_and_be_repeated)
+{
+    amg_case c, fresh;
+    double *bad;
+
+    amg_open(&c, "poisson7 10", 2, 2);
+    amg_open(&fresh, "poisson7 10", 2, 2);
+    (void)amg_make(&c);
+    bad = malloc((size_t)c.A->nnz * sizeof *bad);
+    for (int64_t p = 0; p < c.A->nnz; p++) bad[p] = -fresh.w.val[p];
+    OK(c.ctx, sps_operator_set_values(c.op, bad, SPS_HOST));
+    ck_assert_int_eq(sps_precond_update(c.M), SPS_EUNFIT);
+    ck_assert(strstr(sps_context_error(c.ctx), "positive diagonal") != NULL);
+    OK(c.ctx, sps_operator_set_values(c.op, fresh.w.val, SPS_HOST));
+    OK(c.ctx, sps_precond_update(c.M));
+    ck_assert(amg_same((const amg *)c.M, amg_make(&fresh)));
+    free(bad);
+    amg_close(&c);
+    amg_close(&fresh);
+}
+END_TEST
+
+/* ------------------------------------------------------------------- memory */
+
+static fail_alloc host = { .allowed = -1 }, device = { .allowed = -1 };
+
+static sps_context *failing_context(void)
+{
+    sps_context_options o;
+    sps_context *ctx = NULL;
+    const char *why = "";
+
+    sps_context_options_default(&o);
+    o.place = fixture_place();
+    o.threads = 2;
+    o.host = fail_alloc_host(&host);
+    if (o.place == SPS_CUDA) o.gpu = fail_alloc_device(&device);
+    ck_assert_msg(sps_context_create(&o, &ctx, &why) == SPS_OK, "%s", why);
+    return ctx;
+}
+
+/* Builds with every allocation failing once; M is made in the end. */
+static void build_without_memory(amg_case *c)
+{
+    sps_context_info before = { .struct_size = sizeof before }, after = before;
+    sps_status st = SPS_ENOMEM;
+
+    for (long allowed = 0; st != SPS_OK; allowed++) {
+        OK(c->ctx, sps_context_information(c->ctx, &before));
+        fail_alloc_allow(&host, allowed);
+        st = sps_precond_create(c->op, c->k, &c->opt, &c->M);
+        fail_alloc_allow(&host, -1);
+        if (st == SPS_OK) break;
+        ck_assert_int_eq(st, SPS_ENOMEM);
+        OK(c->ctx, sps_context_information(c->ctx, &after));
+        ck_assert_int_eq(after.live_objects, before.live_objects);
+        ck_assert_int_lt(allowed, 5000);
+    }
+}
+
+/* A cycle allocates nothing; an update that lacks memory can be repeated. */
+START_TEST(each_allocation_fails_once)
+{
+    amg_case c = { .ctx = failing_context(), .w = make("poisson7 10"), .k = 2 };
+    sps_block *R, *Z;
+    sps_status st = SPS_ENOMEM;
+
+    sps_options_default(&c.opt);
+    c.opt.precond = "amg";
+    c.A = amg_wrap(c.ctx, &c.w);
+    OK(c.ctx, sps_operator_csr(c.ctx, c.A, c.k, NULL, &c.op));
+    build_without_memory(&c);
+    ck_assert_int_gt(((amg *)c.M)->levels, 1);
+    R = fixture_block(c.ctx, c.A->nrow, c.k, NULL, 0);
+    Z = fixture_block(c.ctx, c.A->nrow, c.k, NULL, 0);
+    OK(c.ctx, sps_block_random(R, 1));
+    fail_alloc_allow(&host, 0);
+    fail_alloc_allow(&device, 0);
+    OK(c.ctx, sps_precond_apply(c.M, R, Z));
+    ck_assert(!host.fired && !device.fired);
+    fail_alloc_allow(&device, -1);
+    for (long allowed = 0; st != SPS_OK; allowed++) {
+        fail_alloc_allow(&host, allowed);
+        st = sps_precond_update(c.M);
+        ck_assert(st == SPS_OK || st == SPS_ENOMEM);
+    }
+    fail_alloc_allow(&host, -1);
+    OK(c.ctx, sps_precond_apply(c.M, R, Z));
+    sps_block_destroy(&R);
+    sps_block_destroy(&Z);
+    amg_close(&c);
+    ck_assert_int_eq(host.live, 0);
+    ck_assert_int_eq(host.mismatches, 0);
+}
+END_TEST
+
+START_TEST(the_hierarchy_is_described)
+{
+    amg_case c;
+
+    amg_open(&c, "poisson7 10", 2, 2);
+    (void)amg_make(&c);
+    ck_assert(amg_describes(c.M,
+                            "    0      1000        6400    6.4  degree 2"));
+    ck_assert(amg_describes(c.M, "dense inverse\n"));
+    ck_assert(!amg_describes(c.M, "not smoothed"));
+    sps_precond_destroy(&c.M);
+    c.opt.precond = "jacobi";
+    OK(c.ctx, sps_precond_create(c.op, 1, &c.opt, &c.M));
+    ck_assert(amg_describes(c.M, "jacobi\n"));
+    amg_close(&c);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(hierarchies_do_not_depend_on_threads),
+    RUNNER_TEST(roots_are_independent_and_no_more_fit),
+    RUNNER_TEST(aggregates_cover_the_nodes),
+    RUNNER_TEST(nodes_of_several_rows_are_found),
+    RUNNER_TEST(an_update_may_fail_and_be_repeated),
+    RUNNER_TEST(coarse_matrices_are_galerkin_products),
+    RUNNER_TEST(new_values_keep_aggregates),
+    RUNNER_TEST(each_allocation_fails_once),
+    RUNNER_TEST(the_hierarchy_is_described),
+};
+RUNNER_MAIN("amg_set_up", tests)
