@@ -190,6 +190,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     SPS_TRY(spsi_amg_near_null(M, opt, &m->level[0]));
     SPS_TRY(spsi_amg_levels(m, false));
     SPS_TRY(spsi_amg_coarsest(m));
+    M->products = m->levels > 1 ? 2 * m->level[0].degree : 0;
     note(m);
     SPS_TRY(spsi_amg_open(m));
     SPS_TRY(test(m));

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* prolongator.c - from the tentative prolongator T of a level to
- * P = (I - w D_F^-1 A_F) T, w = (4/3) / rho(D_F^-1 A_F), and its transpose. */
+ * P = (I - w D_F^-1 A_F) T, w = (4/3) / rho(D_F^-1 A_F).
+ *
+ * A_F T has as many products as A_F has entries, times the vectors of an
+ * aggregate. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
-#include <string.h>
 
 #define OMEGA (4.0 / 3)
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tentative.c - the tentative prolongator of a level.
  *
- * T has for each aggregate the near-null vectors
- * restricted to its rows, orthonormal in the norm of D: with S^-1 B = Q R on
- * the rows of an aggregate, T = S Q there, and R are the rows of the next
- * level's near-null vectors, so that T R = B.  A vector whose remainder behind
- * those before it is below RANK of the longest one is left out; it is still
- * represented.  Gram-Schmidt, twice. */
+ * T has for each aggregate the near-null vectors restricted to its rows,
+ * orthonormal in the norm of D: with S^-1 B = Q R on the rows of an aggregate,
+ * T = S Q there, and R are the rows of the next level's near-null vectors, so
+ * that T R = B.  A vector whose remainder behind those before it is below RANK
+ * of the longest one is left out; it is still represented.  Gram-Schmidt,
+ * twice.
+ *
+ * Aggregates share no rows: each is done by itself, in place. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
@@ -15,7 +17,8 @@
 
 typedef struct job {
     amg_level *l;
-    int64_t *first;           /* aggregates + 1: its nodes, in */
+    int64_t *first;           /* aggregates + 1: where the nodes of aggregate a
+                                 begin in member */
     int32_t *member;
     double *Q;                /* n x q, row-major */
     double *R;                /* q x q for each aggregate, row-major */
