@@ -147,16 +147,25 @@ typedef struct sps_backend {
     sps_status (*csr_fsai)(sps_context *ctx, const sps_csr *A, sps_csr *G,
                            double *v, bool symmetric, int64_t *bad);
     /* --- products of sparse matrices.  Here A, B and C are in the memory of
-     * the backend (a host csr goes to the CPU), of one dtype; rows of A and B
-     * are sorted without duplicates, and so are those of C, which stores every
-     * entry that has a product.  c_ij is the chain of fused multiply-adds over
-     * ascending k that starts from -0.  NULL: none. */
+     * the backend (a host csr goes to the CPU; there A and B have one dtype);
+     * rows of A and B are sorted without duplicates, and so are those of C,
+     * which stores every entry that has a product.  c_ij is the chain of fused
+     * multiply-adds over ascending k that starts from -0.  NULL: none. */
     sps_status (*csr_multiply)(sps_context *ctx, const sps_csr *A,
                                const sps_csr *B, sps_csr **C_p);
     /* New values of C, the product of matrices with the patterns of A and B;
      * EMATRIX if it is not. */
     sps_status (*csr_multiply_values)(sps_context *ctx, const sps_csr *A,
                                       const sps_csr *B, sps_csr *C);
+    /* *bad: the first row with falling offsets or a column out of range, nrow
+     * if the last offset is not nnz, else -1; *sorted: columns ascend strictly.
+     * NULL on the host. */
+    sps_status (*csr_inspect)(sps_context *ctx, const sps_csr *A, int64_t *bad,
+                              bool *sorted);
+    /* The transpose as a new csr with sorted rows; rows of A are sorted.  NULL
+     * on the host. */
+    sps_status (*csr_transpose)(sps_context *ctx, const sps_csr *A,
+                                sps_csr **T_p);
     /* --- triangles (triangle.h).  open may store a copy in t->local; refresh
      *     updates its values; close may be called after an open that failed. */
     sps_status (*triangle_open)(sps_triangle *t);

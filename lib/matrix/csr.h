@@ -58,6 +58,10 @@ sps_status spsi_csr_sorted(sps_context *ctx, const sps_csr *A, sps_csr **B_p,
 /* The transpose of a host csr as a new host csr. */
 sps_status spsi_csr_transpose(sps_context *ctx, const sps_csr *A,
                               sps_csr **T_p);
+/* A copy in host memory of a csr on the GPU of ctx, and a copy there of a host
+ * csr, neither of them checked; to be destroyed. */
+sps_status spsi_csr_download(sps_context *ctx, const sps_csr *A, sps_csr **B_p);
+sps_status spsi_csr_upload(sps_context *ctx, const sps_csr *A, sps_csr **B_p);
 /* Value i of a host csr as double. */
 static inline double spsi_csr_value(const sps_csr *A, int64_t i)
 {

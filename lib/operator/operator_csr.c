@@ -9,29 +9,6 @@
 #include "operator/reorder.h"
 #include "core/team.h"
 
-static sps_status read_back(sps_context *ctx, const sps_csr *A, sps_csr **B_p)
-{
-    const sps_backend *b = ctx->backend;
-    sps_status st;
-    sps_csr *B = NULL;
-
-    SPS_TRY(sps_csr_create(ctx, A->nrow, A->ncol, A->nnz, A->dtype, &B));
-    SPS_TRY(b->download(ctx, B->rowptr, A->rowptr,
-                        (size_t)(A->nrow + 1) * sizeof *B->rowptr));
-    if (A->nnz > 0) {
-        SPS_TRY(b->download(ctx, B->col, A->col,
-                            (size_t)A->nnz * sizeof *B->col));
-        SPS_TRY(b->download(ctx, B->val, A->val, spsi_csr_value_bytes(A)));
-    }
-    B->props = A->props;
-    *B_p = B;
-    return SPS_OK;
-
-fail:
-    sps_csr_destroy(ctx, &B);
-    return st;
-}
-
 /* op->A: host arrays with sorted rows. */
 static sps_status take_host(sps_operator *op, sps_csr *A)
 {
@@ -40,7 +17,7 @@ static sps_status take_host(sps_operator *op, sps_csr *A)
     sps_csr *sorted_A = NULL;
     bool sorted;
 
-    if (A->place == SPS_CUDA) SPS_TRY(read_back(ctx, A, &op->own_A));
+    if (A->place == SPS_CUDA) SPS_TRY(spsi_csr_download(ctx, A, &op->own_A));
     op->A = op->own_A ? op->own_A : A;
     op->caller_nnz = A->nnz;
     SPS_TRY(spsi_csr_inspect(ctx, op->A, &sorted));

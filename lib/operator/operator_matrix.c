@@ -92,7 +92,7 @@ static const sps_backend *backend_of(sps_context *ctx, const sps_csr *A)
 sps_status spsi_matrix_multiply(sps_context *ctx, const sps_csr *A,
                                 const sps_csr *B, sps_csr **C_p)
 {
-    const bool mixed = A->dtype != B->dtype;
+    const bool mixed = A->place == SPS_HOST && A->dtype != B->dtype;
     double *a = NULL, *b = NULL;
     sps_csr same_A, same_B;
     sps_status st;
@@ -109,7 +109,7 @@ fail:
 sps_status spsi_matrix_multiply_values(sps_context *ctx, const sps_csr *A,
                                        const sps_csr *B, sps_csr *C)
 {
-    const bool mixed = A->dtype != B->dtype;
+    const bool mixed = A->place == SPS_HOST && A->dtype != B->dtype;
     double *a = NULL, *b = NULL;
     sps_csr same_A, same_B;
     sps_status st;

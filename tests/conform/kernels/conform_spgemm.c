@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conform_spgemm.c - C = A B and A' for sparse matrices, in the place under
+ * test, against plain loops: columns by a map, values by a chain of fused
+ * multiply-adds over ascending k from -0, so that every bit is compared.  Data
+ * is exact integers first, then random numbers.  Each kind of row of the bodies
+ * is met: tables of every size, windows, rows that repeat the one before. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/backend.h"
+#include "matrix/csr.h"
+#include "operator/operator_matrix.h"
+#include "tests/problems/zoo.h"
+#include "tests/support/fixture.h"
+#include "tests/support/runner.h"
+
+static double value(const sps_csr *A, int64_t p)
+{
+    return spsi_csr_value(A, p);
+}
+
+/* ------------------------------------------------------------- plain loops */
+
+static int by_column(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+typedef struct right_row {
+    double *sum;             /* for each column of B */
+    char *used;
+    int32_t *col;
+    int64_t count;
+} right_row;
+
+static right_row right_open(int64_t ncol)
+{
+    return (right_row){ calloc((size_t)ncol + 1, sizeof(double)),
+                        calloc((size_t)ncol + 1, 1),
+                        calloc((size_t)ncol + 1, sizeof(int32_t)), 0 };
+}
+
+static void right_close(right_row *r)
+{
+    free(r->sum);
+    free(r->used);
+    free(r->col);
+}
+
+static void right_make(right_row *r, const sps_csr *A, const sps_csr *B,
+                       int64_t i, bool single)
+{
+    for (int64_t s = 0; s < r->count; s++) r->used[r->col[s]] = 0;
+    r->count = 0;
+    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+        for (int64_t q = B->rowptr[A->col[p]]; q < B->rowptr[A->col[p] + 1];
+             q++) {
+            const int32_t j = B->col[q];
+
+            if (!r->used[j]) {
+                r->used[j] = 1;
+                r->sum[j] = -0.0;
+                r->col[r->count++] = j;
+            }
+            r->sum[j] = single ? (double)fmaf((float)value(A, p),
+                                              (float)value(B, q),
+                                              (float)r->sum[j])
+                               : fma(value(A, p), value(B, q), r->sum[j]);
+        }
+    qsort(r->col, (size_t)r->count, sizeof *r->col, by_column);
+}
+
+static bool same_number(double a, double b)
+{
+    return (isnan(a) && isnan(b)) || (a == b && signbit(a) == signbit(b));
+}
+
+/* C, in host memory, must be A B with all bits. */
+static void check_product(const sps_csr *A, const sps_csr *B, const sps_csr *C,
+                          const char *what)
+{
+    const bool single = A->dtype == SPS_F32 && B->dtype == SPS_F32;
+    right_row r = right_open(B->ncol);
+
+    ck_assert_int_eq((int)C->dtype, single ? SPS_F32 : SPS_F64);
+    ck_assert_msg(C->nrow == A->nrow && C->ncol == B->ncol, "%s: shape", what);
+    ck_assert_msg(C->props & SPS_SORTED, "%s: not sorted", what);
+    for (int64_t i = 0; i < A->nrow; i++) {
+        const int64_t at = C->rowptr[i];
+
+        right_make(&r, A, B, i, single);
+        ck_assert_msg(C->rowptr[i + 1] - at == r.count,
+                      "%s: row %lld has %lld entries, not %lld", what,
+                      (long long)i, (long long)(C->rowptr[i + 1] - at),
+                      (long long)r.count);
+        for (int64_t s = 0; s < r.count; s++)
+            ck_assert_msg(C->col[at + s] == r.col[s] &&
+                          same_number(value(C, at + s), r.sum[r.col[s]]),
+                          "%s: row %lld entry %lld is %.17g in column %d, not "
+                          "%.17g in %d", what, (long long)i, (long long)s,
+                          value(C, at + s), C->col[at + s], r.sum[r.col[s]],
+                          r.col[s]);
+    }
+    ck_assert_int_eq(C->nnz, C->rowptr[A->nrow]);
+    right_close(&r);
+}
+
+/* ------------------------------------------------------- the place under test */
+
+static sps_csr *sent(sps_context *ctx, const sps_csr *A)
+{
+    sps_csr *B = NULL;
+
+    if (ctx->backend->place == SPS_HOST) return (sps_csr *)(uintptr_t)A;
+    OK(ctx, spsi_csr_upload(ctx, A, &B));
+    return B;
+}
+
+static void drop(sps_context *ctx, const sps_csr *A, sps_csr *B)
+{
+    if (A != B) sps_csr_destroy(ctx, &B);
+}
+
+/* A copy of C in host memory; C is destroyed. */
+static sps_csr *fetched(sps_context *ctx, sps_csr *C)
+{
+    sps_csr *H = NULL;
+
+    ck_assert_int_eq((int)C->place, (int)ctx->backend->place);
+    if (C->place == SPS_HOST) return C;
+    OK(ctx, spsi_csr_download(ctx, C, &H));
+    sps_csr_destroy(ctx, &C);
+    return H;
+}
+
+static sps_csr *multiplied(sps_context *ctx, const sps_csr *A,
+                           const sps_csr *B)
+{
+    sps_csr *a = sent(ctx, A), *b = A == B ? a : sent(ctx, B), *C = NULL;
+
+    OK(ctx, sps_csr_multiply(ctx, a, b, &C));
+    if (a != b) drop(ctx, B, b);
+    drop(ctx, A, a);
+    return fetched(ctx, C);
+}
+
+static void try_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
+                        const char *what)
+{
+    sps_csr *C = multiplied(ctx, A, B);
+
+    check_product(A, B, C, what);
+    sps_csr_destroy(ctx, &C);
+}
+
+static void same_matrix(const sps_csr *C, const sps_csr *D, const char *what)
+{
+    const size_t size = C->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
+
+    ck_assert_msg(C->nnz == D->nnz &&
+                  !memcmp(C->rowptr, D->rowptr,
+                          (size_t)(C->nrow + 1) * sizeof *C->rowptr) &&
+                  !memcmp(C->col, D->col, (size_t)C->nnz * sizeof *C->col) &&
+                  !memcmp(C->val, D->val, (size_t)C->nnz * size),
+                  "%s: other bits", what);
+}
+
+/* -------------------------------------------------------------------- tests */
+
+/* Every pattern of the zoo times itself, in all pairs of types. */
+START_TEST(products_of_the_zoo_have_every_bit)
+{
+    static const sps_dtype type[][2] = {
+        { SPS_F64, SPS_F64 }, { SPS_F32, SPS_F32 }, { SPS_F32, SPS_F64 },
+        { SPS_F64, SPS_F32 },
+    };
+    const int64_t n[] = { 0, 1, 33, runner_quick() ? 200 : 900 };
+    sps_context *ctx = runner_context();
+
+    for (int f = 0; f < zoo_count(); f++)
+        for (int t = 0; t < 4 * 4; t++) {
+            const zoo_values v = t % 2 ? ZOO_RANDOM : ZOO_SMALL;
+            const int64_t size = n[t / 4];
+            sps_csr *A = zoo_shape(f, size, size, 7, v, type[t % 4][0]);
+            sps_csr *B = zoo_shape(f, size, size + 5, 8, v, type[t % 4][1]);
+
+            try_product(ctx, A, B, zoo_name(f));
+            zoo_free(&A);
+            zoo_free(&B);
+        }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* Rows of C of every size at which bodies change: tables of the GPU are filled
+ * to 51, 102, 204, 409, 819, 1638 columns; beyond are windows. */
+START_TEST(rows_of_every_length)
+{
+    static const int32_t length[] = { 1,   2,   7,    16,   31,   33,  51, 52,
+                                      102, 103, 204,  205,  409,  410, 500,
+                                      819, 820, 1638, 1639, 4000, 0 };
+    sps_context *ctx = runner_context();
+
+    for (int t = 0; t < 4; t++) {
+        const sps_dtype type = t % 2 ? SPS_F32 : SPS_F64;
+        sps_csr *B = zoo_rows(21 * 3, 9000, length, 21, 0, 5, ZOO_SMALL, type);
+        sps_csr *A = zoo_matrix(zoo_find("diagonal"), 21 * 3, 3, ZOO_SMALL,
+                                type);
+        sps_csr *T = zoo_rows(40, 21 * 3, length, 5, 0, 9, ZOO_SMALL, type);
+
+        try_product(ctx, A, B, "one product each");
+        try_product(ctx, T, B, "several products");
+        zoo_free(&A);
+        zoo_free(&B);
+        zoo_free(&T);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* Factors with a dense row, a dense column, both, and empty rows, square and
+ * not. */
+START_TEST(dense_rows_and_columns)
+{
+    static const char *const name[] = { "arrow", "dense_row", "dense_column",
+                                        "alternating", "last_row", "uniform" };
+    const int64_t n = runner_quick() ? 300 : 2500;
+    sps_context *ctx = runner_context();
+
+    for (int a = 0; a < 6; a++)
+        for (int b = 0; b < 6; b++) {
+            sps_csr *A = zoo_shape(zoo_find(name[a]), n + 20, n, 3, ZOO_SMALL,
+                                   SPS_F64);
+            sps_csr *B = zoo_shape(zoo_find(name[b]), n, n - 30, 4, ZOO_SMALL,
+                                   SPS_F64);
+
+            try_product(ctx, A, B, name[a]);
+            zoo_free(&A);
+            zoo_free(&B);
+        }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* One row of more than 10^5 products: few columns, and columns far apart. */
+START_TEST(a_row_of_many_products)
+{
+    static const int32_t many[] = { 6000, 2, 0 }, wide[] = { 20, 17, 24 };
+    sps_context *ctx = runner_context();
+    const int64_t ncol[] = { 500, 300000 };
+
+    for (int t = 0; t < 2; t++) {
+        sps_csr *A = zoo_rows(9, 6000, many, 3, 0, 2, ZOO_SMALL, SPS_F64);
+        sps_csr *B = zoo_rows(6000, ncol[t], wide, 3, 0, 3, ZOO_SMALL, SPS_F64);
+
+        try_product(ctx, A, B, t ? "wide" : "narrow");
+        zoo_free(&A);
+        zoo_free(&B);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* A (2 x 3) with duplicates and rows not sorted, from the caller. */
+START_TEST(duplicates_and_unsorted_rows)
+{
+    int64_t ptr[] = { 0, 4, 5 };
+    int32_t col[] = { 2, 0, 2, 1, 0 }, order[] = { 0, 1, 2, 0 };
+    double val[] = { 1, 2, 4, 8, 16 }, sum[] = { 2, 8, 5, 16 };
+    int64_t end[] = { 0, 3, 4 };
+    sps_csr A = { .nrow = 2, .ncol = 3, .nnz = 5, .rowptr = ptr, .col = col,
+                  .val = val, .dtype = SPS_F64, .place = SPS_HOST,
+                  .own = SPS_BORROW, .struct_size = sizeof A };
+    sps_csr S = A, *C, *a, *T = NULL, *R = NULL;
+    sps_csr *B = zoo_rows(3, 7, (int32_t[]){ 4, 2, 7 }, 3, 0, 4, ZOO_SMALL,
+                          SPS_F64);
+    sps_context *ctx = runner_context();
+
+    S.rowptr = end;
+    S.col = order;
+    S.val = sum;
+    S.nnz = 4;
+    C = multiplied(ctx, &A, B);
+    check_product(&S, B, C, "sorted by the call");
+    sps_csr_destroy(ctx, &C);
+    a = sent(ctx, &A);
+    OK(ctx, sps_csr_transpose(ctx, a, &T));
+    T = fetched(ctx, T);
+    OK(ctx, spsi_csr_transpose(ctx, &S, &R));
+    same_matrix(T, R, "transpose");
+    drop(ctx, &A, a);
+    sps_csr_destroy(ctx, &T);
+    sps_csr_destroy(ctx, &R);
+    zoo_free(&B);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* 1 * 1 + 1 * -1 = 0 is stored; 0 * Inf is NaN, and NaN and Inf stay in the
+ * rows that have them; -1 * 0 keeps its sign. */
+START_TEST(zeros_are_stored_and_nan_passes)
+{
+    int64_t pa[] = { 0, 2, 3, 4, 5, 6 }, pb[] = { 0, 1, 2, 3, 4 };
+    int32_t ca[] = { 0, 1, 2, 3, 2, 0 }, cb[] = { 0, 0, 1, 0 };
+    double va[] = { 1, 1, 0, 1, 2, -1 }, vb[] = { 1, -1, INFINITY, NAN };
+    sps_csr A = { .nrow = 5, .ncol = 4, .nnz = 6, .rowptr = pa, .col = ca,
+                  .val = va, .dtype = SPS_F64, .place = SPS_HOST,
+                  .own = SPS_BORROW, .struct_size = sizeof A };
+    sps_csr B = { .nrow = 4, .ncol = 2, .nnz = 4, .rowptr = pb, .col = cb,
+                  .val = vb, .dtype = SPS_F64, .place = SPS_HOST,
+                  .own = SPS_BORROW, .struct_size = sizeof B };
+    sps_context *ctx = runner_context();
+    sps_csr *C = multiplied(ctx, &A, &B);
+
+    check_product(&A, &B, C, "special numbers");
+    ck_assert_int_eq((int)C->nnz, 5);
+    ck_assert(value(C, 0) == 0 && isnan(value(C, 1)) && isnan(value(C, 2)));
+    ck_assert(isinf(value(C, 3)) && value(C, 4) == -1);
+    sps_csr_destroy(ctx, &C);
+    vb[0] = 0;
+    C = multiplied(ctx, &A, &B);
+    ck_assert(value(C, 4) == 0 && signbit(value(C, 4)));
+    sps_csr_destroy(ctx, &C);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* Values of B times 3 on the pattern of C. */
+static void try_new_values(sps_context *ctx, sps_csr *A, sps_csr *B)
+{
+    sps_csr *a = sent(ctx, A), *b = sent(ctx, B), *C = NULL, *b2;
+
+    OK(ctx, spsi_matrix_multiply(ctx, a, b, &C));
+    drop(ctx, B, b);
+    for (int64_t p = 0; p < B->nnz; p++)
+        if (B->dtype == SPS_F64)
+            ((double *)B->val)[p] = 3 * ((double *)B->val)[p] + 1;
+        else
+            ((float *)B->val)[p] = 3 * ((float *)B->val)[p] + 1;
+    b2 = sent(ctx, B);
+    OK(ctx, spsi_matrix_multiply_values(ctx, a, b2, C));
+    C = fetched(ctx, C);
+    check_product(A, B, C, "new values");
+    drop(ctx, A, a);
+    drop(ctx, B, b2);
+    sps_csr_destroy(ctx, &C);
+}
+
+START_TEST(new_values_on_an_old_pattern)
+{
+    static const int32_t length[] = { 1, 60, 300, 2500, 7, 0, 900 };
+    sps_context *ctx = runner_context();
+
+    for (int t = 0; t < 4; t++) {
+        const sps_dtype type[] = { t % 2 ? SPS_F32 : SPS_F64,
+                                   t / 2 ? SPS_F32 : SPS_F64 };
+        sps_csr *A = zoo_matrix(zoo_find("grid5"), 900, 3, ZOO_RANDOM, type[0]);
+        sps_csr *B = zoo_rows(900, 5000, length, 7, 0, 5, ZOO_RANDOM, type[1]);
+        sps_csr *D = zoo_matrix(zoo_find("grid5"), 900, 4, ZOO_RANDOM, type[1]);
+
+        try_new_values(ctx, A, B);
+        try_new_values(ctx, A, D);
+        zoo_free(&A);
+        zoo_free(&B);
+        zoo_free(&D);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* A product that has no place in C is refused, and the row is named. */
+START_TEST(values_on_another_pattern_are_refused)
+{
+    sps_context *ctx = runner_context();
+    const int family[] = { zoo_find("grid5"), zoo_find("diagonal") };
+    sps_csr *G = zoo_matrix(family[0], 100, 1, ZOO_SMALL, SPS_F64);
+    sps_csr *D = zoo_matrix(family[1], 100, 1, ZOO_SMALL, SPS_F64);
+    sps_csr *g = sent(ctx, G), *d = sent(ctx, D), *C = NULL;
+
+    OK(ctx, spsi_matrix_multiply(ctx, d, d, &C));
+    ck_assert_int_eq(spsi_matrix_multiply_values(ctx, g, d, C), SPS_EMATRIX);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "row 0"));
+    OK(ctx, spsi_matrix_multiply_values(ctx, d, d, C));
+    sps_csr_destroy(ctx, &C);
+    drop(ctx, G, g);
+    drop(ctx, D, d);
+    zoo_free(&G);
+    zoo_free(&D);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* Fifty times the same product, formed anew. */
+START_TEST(repeats_have_the_same_bits)
+{
+    const int64_t n = runner_quick() ? 400 : 3000;
+    sps_context *ctx = runner_context();
+    sps_csr *A = zoo_matrix(zoo_find("power_law"), n, 3, ZOO_RANDOM, SPS_F64);
+    sps_csr *C = multiplied(ctx, A, A);
+
+    for (int t = 0; t < 50; t++) {
+        sps_csr *D = multiplied(ctx, A, A);
+
+        same_matrix(C, D, "repeat");
+        sps_csr_destroy(ctx, &D);
+    }
+    sps_csr_destroy(ctx, &C);
+    zoo_free(&A);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+START_TEST(threads_have_the_same_bits)
+{
+    static const int threads[] = { 1, 2, 8 };
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 40000, 3, ZOO_RANDOM, SPS_F64);
+    sps_csr *C[3];
+    sps_context *ctx[3];
+
+    if (runner_place() != SPS_HOST) {
+        zoo_free(&A);
+        runner_leave_out("a GPU has no threads to choose");
+    }
+    for (int t = 0; t < 3; t++) {
+        ctx[t] = fixture_open_with(SPS_HOST, threads[t], true);
+        C[t] = multiplied(ctx[t], A, A);
+        same_matrix(C[0], C[t], "threads");
+    }
+    for (int t = 0; t < 3; t++) {
+        sps_csr_destroy(ctx[t], &C[t]);
+        sps_context_destroy(&ctx[t]);
+    }
+    zoo_free(&A);
+}
+END_TEST
+
+START_TEST(transposes_are_exact)
+{
+    sps_context *ctx = runner_context();
+
+    for (int f = 0; f < zoo_count(); f++)
+        for (int t = 0; t < 6; t++) {
+            const int64_t n = (int64_t[]){ 0, 1, 700 }[t / 2];
+            sps_csr *A = zoo_shape(f, n, n + 9, 5, ZOO_SMALL,
+                                   t % 2 ? SPS_F32 : SPS_F64);
+            sps_csr *a = sent(ctx, A), *T = NULL, *R = NULL;
+
+            OK(ctx, sps_csr_transpose(ctx, a, &T));
+            T = fetched(ctx, T);
+            OK(ctx, spsi_csr_transpose(ctx, A, &R));
+            ck_assert_msg(T->nrow == A->ncol && T->ncol == A->nrow &&
+                          (T->props & SPS_SORTED), "%s", zoo_name(f));
+            same_matrix(T, R, zoo_name(f));
+            drop(ctx, A, a);
+            sps_csr_destroy(ctx, &T);
+            sps_csr_destroy(ctx, &R);
+            zoo_free(&A);
+        }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(products_of_the_zoo_have_every_bit),
+    RUNNER_TEST(rows_of_every_length),
+    RUNNER_TEST(dense_rows_and_columns),
+    RUNNER_TEST(a_row_of_many_products),
+    RUNNER_TEST(duplicates_and_unsorted_rows),
+    RUNNER_TEST(zeros_are_stored_and_nan_passes),
+    RUNNER_TEST(new_values_on_an_old_pattern),
+    RUNNER_TEST(values_on_another_pattern_are_refused),
+    RUNNER_TEST(repeats_have_the_same_bits),
+    RUNNER_TEST(threads_have_the_same_bits),
+    RUNNER_TEST(transposes_are_exact),
+};
+
+RUNNER_MAIN("conform_spgemm", tests)
