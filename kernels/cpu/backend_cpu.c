@@ -139,7 +139,7 @@ static sps_status memory(sps_context *ctx, size_t *free_p, size_t *total_p)
 /* --- memory: the address returned by the context's allocator is stored
  *     directly before the aligned piece. */
 
-static void ask_huge_pages(void *p, size_t bytes)
+void spsi_cpu_huge_pages(void *p, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
     uintptr_t first = ((uintptr_t)p + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
@@ -188,7 +188,7 @@ static sps_status take(sps_context *ctx, size_t bytes, bool clear, void **p_p)
                                               &base));
     p = ((uintptr_t)base + sizeof base + ALIGN - 1) / ALIGN * ALIGN;
     ((void **)p)[-1] = base;
-    ask_huge_pages((void *)p, bytes);
+    spsi_cpu_huge_pages((void *)p, bytes);
     touch(ctx, (char *)p, bytes);
     *p_p = (void *)p;
     return SPS_OK;

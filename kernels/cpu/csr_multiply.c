@@ -159,6 +159,8 @@ static sps_status open_batch(sps_context *ctx, multiply_job *j, int64_t limit)
     }
     SPS_TRY(SPS_NEW(ctx, longest, &j->col));
     SPS_TRY(spsi_new_array(ctx, longest, value_size(j->A), &j->val));
+    spsi_cpu_huge_pages(j->col, (size_t)longest * sizeof *j->col);
+    spsi_cpu_huge_pages(j->val, (size_t)longest * value_size(j->A));
 fail:
     return st;
 }
@@ -190,7 +192,10 @@ static sps_status make_room(sps_context *ctx, multiply_job *j, int64_t end,
                          (long long)j->B->ncol, (long long)j->room,
                          1e-9 * (double)j->room *
                              (double)(sizeof *C->col + value_size(C)));
-    return st;
+    if (st != SPS_OK) return st;
+    spsi_cpu_huge_pages(C->col, (size_t)j->room * sizeof *C->col);
+    spsi_cpu_huge_pages(C->val, (size_t)j->room * value_size(C));
+    return SPS_OK;
 }
 
 static void store_rows(void *data, int64_t first, int64_t last)
