@@ -394,23 +394,24 @@ typedef struct sps_laplacian_info {
  *  square. */
 sps_status sps_csr_laplacian(sps_context *ctx, const sps_csr *A,
                              sps_laplacian_info *info, sps_csr **L_p);
-/** *C_p = A B for host csr of m x l and l x n numbers, a new m x n csr in host
- *  memory with arrays of its own; destroy it with sps_csr_destroy.  Rows of C
- *  are sorted without duplicates (SPS_SORTED); every entry that has a product
- *  is stored, also where the sum is zero.  Its values are floats if those of A
- *  and B are, otherwise doubles.  c_ij sums a_ik b_kj over ascending k by fused
- *  multiply-adds, so its bits are the same for any number of threads.  Unsorted
- *  rows and duplicates of A and B are sorted and summed in a copy, with a note.
- *  Row by row after Gustavson (ACM TOMS 4, 1978).  EINVAL, ESHAPE: l differs;
- *  EMATRIX names the first bad row; EUNFIT: a matrix is on a GPU; ENOMEM (the
- *  text has the number of entries). */
+/** *C_p = A B for csr of m x l and l x n numbers, both in host memory or both on
+ *  the context's GPU: a new m x n csr in the same place, with arrays of its
+ *  own; destroy it with sps_csr_destroy.  Rows of C are sorted without
+ *  duplicates (SPS_SORTED); every entry that has a product is stored, also
+ *  where the sum is zero.  Its values are floats if those of A and B are,
+ *  otherwise doubles.  c_ij sums a_ik b_kj over ascending k by fused
+ *  multiply-adds, so its bits are the same in either place and for any number
+ *  of threads.  Unsorted rows and duplicates of A and B are sorted and summed
+ *  in a copy, with a note.  Row by row (Gustavson, ACM TOMS 4, 1978), on a GPU
+ *  in tiers of rows by the memory they need (after ApSpGEMM, ACM TACO 2024).
+ *  EINVAL, ESHAPE: l differs; EMATRIX names the first bad row; EUNFIT: 2^31
+ *  rows or more on a GPU; ENOMEM, EDEVMEM. */
 sps_status sps_csr_multiply(sps_context *ctx, const sps_csr *A,
                             const sps_csr *B, sps_csr **C_p);
-/** *T_p = A', a new csr in host memory for the host csr A, of the same dtype;
- *  destroy it with sps_csr_destroy.  Its rows are sorted without duplicates;
- *  unsorted rows and duplicates of A are treated as by sps_csr_multiply.
- *  EINVAL, EMATRIX (a bad row, or more than 2^31 - 1 rows), EUNFIT: A is on a
- *  GPU; ENOMEM. */
+/** *T_p = A', a new csr in the place of A and of the same dtype; destroy it with
+ *  sps_csr_destroy.  Its rows are sorted without duplicates; unsorted rows and
+ *  duplicates of A are treated as by sps_csr_multiply.  EINVAL, EMATRIX (a bad
+ *  row, or more than 2^31 - 1 rows), ENOMEM, EDEVMEM. */
 sps_status sps_csr_transpose(sps_context *ctx, const sps_csr *A,
                              sps_csr **T_p);
 /** Frees the csr, and its arrays unless they are borrowed.  ctx: that with

@@ -143,6 +143,14 @@ void spsi_cuda_triangle_close(sps_triangle *t);
 sps_status spsi_cuda_twofold(const sps_csr_local *A,
                              const sps_twofold_args *args);
 
+sps_status spsi_cuda_csr_multiply(sps_context *ctx, const sps_csr *A,
+                                  const sps_csr *B, sps_csr **C_p);
+sps_status spsi_cuda_csr_multiply_values(sps_context *ctx, const sps_csr *A,
+                                         const sps_csr *B, sps_csr *C);
+sps_status spsi_cuda_csr_inspect(sps_context *ctx, const sps_csr *A,
+                                 int64_t *bad, bool *sorted);
+sps_status spsi_cuda_csr_transpose(sps_context *ctx, const sps_csr *A,
+                                   sps_csr **T_p);
 extern "C" const sps_backend spsi_backend_cuda;
 
 #endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* csr_product.cuh - C = A B for sparse matrices on the device: what its kernels
+ * share, and the table of a row.
+ *
+ * A row belongs to a group of 4 to 32 threads of one warp.  The group walks the
+ * entries a_ik of the row in ascending order, and its threads share the entries
+ * of row k of B.  Columns within a row of B differ, so that no two threads meet
+ * in one sum, and __syncwarp separates one k from the next: every c_ij is a
+ * chain of fused multiply-adds over ascending k from -0, on any device and for
+ * any size of group, as on the host, without atomics on numbers.
+ *
+ * Rows are ordered into tiers by the table they need (after ApSpGEMM, ACM TACO
+ * 2024; nsparse, Nagasaka et al., ICPP 2017): 8 to 2048 columns in shared
+ * memory, filled to four fifths at most.  csr_windows.cuh has the rest. */
+#ifndef SPS_CUDA_CSR_PRODUCT_CUH
+#define SPS_CUDA_CSR_PRODUCT_CUH
+
+#include "cuda/base/device.cuh"
+
+namespace {
+
+constexpr int least_bits = 3, most_bits = 11, tiers = most_bits - least_bits + 2;
+constexpr int window_tier = tiers - 1;
+
+/* Columns that a table of 2^bits may hold. */
+__host__ __device__ constexpr int table_limit(int bits)
+{
+    return (4 << bits) / 5;
+}
+
+/* The least tier for a row of n columns; -1 for none. */
+__host__ __device__ inline int tier_of(int n)
+{
+    int bits = least_bits;
+
+    while (bits <= most_bits && n > table_limit(bits)) bits++;
+    return n > 0 ? bits - least_bits : -1;
+}
+
+template <class V> struct csr_factor {
+    const int64_t *__restrict__ rowptr;
+    const int32_t *__restrict__ col;
+    const V *__restrict__ val;
+};
+
+/* For the pattern alone V is float: within the arrays of either type. */
+template <class V> csr_factor<V> factor_of(const sps_csr *A)
+{
+    return {A->rowptr, A->col, (const V *)A->val};
+}
+
+/* Rows of a launch: those of a list, or all. */
+struct row_list {
+    const int32_t *row;      /* NULL: rows 0 .. count - 1 */
+    int64_t count;
+
+    __device__ int64_t at(int64_t i) const { return row ? row[i] : i; }
+};
+
+template <int G> struct group {
+    int lane;
+    unsigned mask;           /* of its threads in the warp */
+
+    __device__ group()
+        : lane((int)threadIdx.x % G),
+          mask((all_lanes >> (32 - G)) << ((int)threadIdx.x % 32 / G * G))
+    {
+    }
+    template <class X> __device__ X get(X x, int from) const
+    {
+        return __shfl_sync(mask, x, from, G);
+    }
+    __device__ int sum(int x) const
+    {
+#pragma unroll
+        for (int d = G / 2; d > 0; d /= 2) x += __shfl_xor_sync(mask, x, d, G);
+        return x;
+    }
+    /* Bit t: whether thread t of the group says so. */
+    __device__ unsigned ballot(bool says) const
+    {
+        return (__ballot_sync(mask, says) & mask) >> (threadIdx.x % 32 / G * G);
+    }
+    __device__ void sync() const { __syncwarp(mask); }
+};
+
+__device__ __forceinline__ int table_place(int32_t col, int bits)
+{
+    return (int)((uint32_t)col * 2654435769u >> (32 - bits));
+}
+
+/* The place of col in the table of columns (-1: free), or -1 after `limit`
+ * places.  *fresh: it was not there before. */
+__device__ __forceinline__ int table_insert(int32_t *key, int bits,
+                                            int32_t col, int limit,
+                                            bool *fresh)
+{
+    int at = table_place(col, bits);
+
+    for (int probe = 0; probe < limit; probe++) {
+#ifdef SPS_RACECHECK
+        int32_t held = -1;   /* racecheck takes the plain read for a race */
+#else
+        int32_t held = *(volatile int32_t *)(key + at);
+#endif
+        if (held == -1) {
+            held = atomicCAS(key + at, -1, col);
+            if (held == -1) {
+                *fresh = true;
+                return at;
+            }
+        }
+        if (held == col) return at;
+        at = (at + 1) & ((1 << bits) - 1);
+    }
+    return -1;
+}
+
+/* One entry of A for each thread of a group: row k of B, from `start`. */
+template <class V> struct factor_entry {
+    int64_t start;
+    int length;
+    V a;
+};
+
+template <class V>
+__device__ __forceinline__ factor_entry<V>
+load_entry(const csr_factor<V> &A, const csr_factor<V> &B, int64_t p,
+           int64_t end)
+{
+    factor_entry<V> e = {0, 0, 0};
+
+    if (p < end) {
+        int32_t k = A.col[p];
+
+        e.start = B.rowptr[k];
+        e.length = (int)(B.rowptr[k + 1] - e.start);
+        e.a = A.val[p];
+    }
+    return e;
+}
+
+/* add(a, b, column) for the products of a row, by the threads of the group,
+ * those of one k after those of the one before. */
+template <int G, class V, class F>
+__device__ __forceinline__ void
+walk_row(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,
+         int64_t row, const F &add)
+{
+    const int64_t end = A.rowptr[row + 1];
+
+    for (int64_t p = A.rowptr[row]; p < end; p += G) {
+        const factor_entry<V> mine = load_entry(A, B, p + g.lane, end);
+        const int entries = end - p < G ? (int)(end - p) : G;
+        int64_t start = g.get(mine.start, 0);
+        int length = g.get(mine.length, 0);
+        int32_t c = -1;
+        V b = 0;
+
+        if (g.lane < length) {
+            c = B.col[start + g.lane];
+            b = B.val[start + g.lane];
+        }
+        for (int e = 0; e < entries; e++) {
+            /* The next entry's numbers are under way while this one's are
+             * added. */
+            const int after = e + 1 < entries ? e + 1 : e;
+            const int64_t start2 = g.get(mine.start, after);
+            const int length2 = g.get(mine.length, after);
+            const V a = g.get(mine.a, e);
+            int32_t c2 = -1;
+            V b2 = 0;
+
+            if (after > e && g.lane < length2) {
+                c2 = B.col[start2 + g.lane];
+                b2 = B.val[start2 + g.lane];
+            }
+            if (c >= 0) add(a, b, c);
+            for (int q = G + g.lane; q < length; q += G)
+                add(a, B.val[start + q], B.col[start + q]);
+            g.sync();
+            start = start2;
+            length = length2;
+            c = c2;
+            b = b2;
+        }
+    }
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* csr_rows.cuh - the kernels of C = A B for rows whose columns fit a table in
+ * shared memory (csr_product.cuh): counting, columns and values, and values
+ * alone on a known pattern.
+ *
+ * Bytes: A and C once, B as often as the caches lose it; counting reads columns
+ * alone. */
+#ifndef SPS_CUDA_CSR_ROWS_CUH
+#define SPS_CUDA_CSR_ROWS_CUH
+
+#include "cuda/sparse/csr_product.cuh"
+
+namespace {
+
+extern __shared__ __align__(16) char product_shared[];
+
+/* Number of the group in the launch. */
+template <int G> __device__ __forceinline__ int64_t group_number(void)
+{
+    return ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / G;
+}
+
+/* ------------------------------------------------------------------- count */
+
+/* Probes after which a table that may be too small is given up. */
+constexpr int patience = 96;
+
+/* Inserts the columns of the products of a row; false: they do not fit.
+ * *fresh: those that this thread has inserted. */
+template <int G>
+__device__ __forceinline__ bool
+insert_row(const group<G> &g, const csr_factor<float> &A,
+           const csr_factor<float> &B, int64_t row, int32_t *key, int bits,
+           int limit, int *fresh)
+{
+    const int64_t end = A.rowptr[row + 1];
+
+    for (int64_t p = A.rowptr[row]; p < end; p += G) {
+        int64_t mine = 0;
+        int length = 0;
+        bool full = false;
+
+        if (p + g.lane < end) {
+            mine = B.rowptr[A.col[p + g.lane]];
+            length = (int)(B.rowptr[A.col[p + g.lane] + 1] - mine);
+        }
+        for (int e = 0; e < G && p + e < end; e++) {
+            const int64_t start = g.get(mine, e);
+            const int n = g.get(length, e);
+
+            for (int q = g.lane; q < n && !full; q += G) {
+                bool made = false;
+
+                full = table_insert(key, bits, B.col[start + q], limit,
+                                    &made) < 0;
+                *fresh += made;
+            }
+        }
+        if (g.ballot(full)) return false;
+    }
+    return true;
+}
+
+/* count[i] for the rows of the list, or else the row to `rest`, whose length is
+ * *rest_count. */
+template <int G>
+__global__ void __launch_bounds__(256)
+count_rows(csr_factor<float> A, csr_factor<float> B, row_list rows, int bits,
+           int32_t *count, int32_t *rest, int *rest_count)
+{
+    const group<G> g;
+    const int64_t number = group_number<G>();
+    int32_t *key = (int32_t *)product_shared + ((threadIdx.x / G) << bits);
+    int fresh = 0;
+    int64_t row;
+
+    if (number >= rows.count) return;
+    row = rows.at(number);
+    for (int t = g.lane; t < 1 << bits; t += G) key[t] = -1;
+    g.sync();
+    const bool fit = insert_row(g, A, B, row, key, bits,
+                                rest ? patience : 1 << bits, &fresh);
+    fresh = g.sum(fresh);
+    if (g.lane > 0) return;
+    if (fit && (!rest || fresh <= table_limit(bits)))
+        count[row] = fresh;
+    else
+        rest[atomicAdd(rest_count, 1)] = (int32_t)row;
+}
+
+/* ----------------------------------------------------------------- numbers */
+
+/* Moves the columns of the table and their sums to the front; returns how many
+ * there are. */
+template <int G, class V>
+__device__ __forceinline__ int pack_table(const group<G> &g, int32_t *key,
+                                          V *sum, int bits)
+{
+    int n = 0;
+
+    for (int base = 0; base < 1 << bits; base += G) {
+        const int32_t k = key[base + g.lane];
+        const V v = sum[base + g.lane];
+        const unsigned held = g.ballot(k >= 0);
+        const int to = n + __popc(held & ((1u << g.lane) - 1));
+
+        g.sync();   /* all have read what is written here */
+        if (k >= 0) {
+            key[to] = k;
+            sum[to] = v;
+        }
+        n += __popc(held);
+        g.sync();
+    }
+    return n;
+}
+
+/* Writes n columns and sums in ascending order of the columns, each to the
+ * place that the number of lesser ones tells: for short rows. */
+template <int G, class V>
+__device__ __forceinline__ void
+write_by_rank(const group<G> &g, int32_t *key, const V *sum, int n,
+              int32_t *col, V *val)
+{
+    for (int t = n + g.lane; t < (n + 3) / 4 * 4; t += G) key[t] = INT32_MAX;
+    g.sync();
+    for (int s = g.lane; s < n; s += G) {
+        const int32_t k = key[s];
+        int rank = 0;
+
+        for (int t = 0; t < n; t += 4) {
+            const int4 four = *(const int4 *)(key + t);
+
+            rank += (four.x < k) + (four.y < k) + (four.z < k) + (four.w < k);
+        }
+        col[rank] = k;
+        val[rank] = sum[s];
+    }
+}
+
+/* The same by a bitonic sort of the table. */
+template <int G, class V>
+__device__ __forceinline__ void
+write_by_sort(const group<G> &g, int32_t *key, V *sum, int n, int32_t *col,
+              V *val)
+{
+    int size = 1;
+
+    while (size < n) size *= 2;
+    for (int t = n + g.lane; t < size; t += G) key[t] = INT32_MAX;
+    g.sync();
+    for (int run = 2; run <= size; run *= 2)
+        for (int step = run / 2; step > 0; step /= 2) {
+            for (int t = g.lane; t < size / 2; t += G) {
+                const int low = 2 * t - (t & (step - 1)), high = low + step;
+                const int32_t a = key[low], b = key[high];
+
+                if ((a > b) == ((low & run) == 0)) {
+                    const V v = sum[low];
+
+                    key[low] = b;
+                    key[high] = a;
+                    sum[low] = sum[high];
+                    sum[high] = v;
+                }
+            }
+            g.sync();
+        }
+    for (int s = g.lane; s < n; s += G) {
+        col[s] = key[s];
+        val[s] = sum[s];
+    }
+}
+
+constexpr int rank_limit = 128;
+
+/* Columns and values of the rows of the list, at the offsets rowptr. */
+template <int G, class V>
+__global__ void __launch_bounds__(256)
+fill_rows(csr_factor<V> A, csr_factor<V> B, row_list rows, int bits,
+          const int64_t *__restrict__ rowptr, int32_t *col, V *val)
+{
+    const group<G> g;
+    const int64_t number = group_number<G>();
+    const int groups = (int)blockDim.x / G, mine = (int)threadIdx.x / G;
+    V *sum = (V *)product_shared + (mine << bits);
+    int32_t *key = (int32_t *)((V *)product_shared + (groups << bits)) +
+                   (mine << bits);
+    int64_t row, at;
+    int n;
+
+    if (number >= rows.count) return;
+    row = rows.at(number);
+    at = rowptr[row];
+    for (int t = g.lane; t < 1 << bits; t += G) {
+        key[t] = -1;
+        sum[t] = (V)-0.0;
+    }
+    g.sync();
+    walk_row(g, A, B, row, [&](V a, V b, int32_t c) {
+        bool fresh;
+        V *s = sum + table_insert(key, bits, c, 1 << bits, &fresh);
+
+        *s = fma(a, b, *s);
+    });
+    n = pack_table(g, key, sum, bits);
+    if (n <= rank_limit)
+        write_by_rank(g, key, sum, n, col + at, val + at);
+    else
+        write_by_sort(g, key, sum, n, col + at, val + at);
+}
+
+/* ------------------------------------------------------------- new values */
+
+/* The place of c among n ascending columns, or n - 1. */
+__device__ __forceinline__ int find_column(const int32_t *key, int n,
+                                           int32_t c)
+{
+    int low = 0, left = n - 1;
+
+    while (left > 0) {
+        const int half = (left + 1) / 2;
+
+        if (key[low + half] <= c) low += half;
+        left -= half;
+    }
+    return low;
+}
+
+/* Values of rows whose columns are known; *bad: the first row in which they are
+ * not those of the product. */
+template <int G, class V>
+__global__ void __launch_bounds__(256)
+renew_rows(csr_factor<V> A, csr_factor<V> B, row_list rows, int bits,
+           const int64_t *__restrict__ rowptr, const int32_t *__restrict__ col,
+           V *val, unsigned long long *bad)
+{
+    const group<G> g;
+    const int64_t number = group_number<G>();
+    const int groups = (int)blockDim.x / G, mine = (int)threadIdx.x / G;
+    V *sum = (V *)product_shared + (mine << bits);
+    int32_t *key = (int32_t *)((V *)product_shared + (groups << bits)) +
+                   (mine << bits);
+    bool wrong = false;
+
+    if (number >= rows.count) return;
+    const int64_t row = rows.at(number), at = rowptr[row];
+    const int n = (int)(rowptr[row + 1] - at);
+
+    for (int s = g.lane; s < n; s += G) {
+        key[s] = col[at + s];
+        sum[s] = (V)-0.0;
+    }
+    g.sync();
+    walk_row(g, A, B, row, [&](V a, V b, int32_t c) {
+        const int s = n > 0 ? find_column(key, n, c) : 0;
+
+        if (n > 0 && key[s] == c) sum[s] = fma(a, b, sum[s]);
+        else wrong = true;
+    });
+    for (int s = g.lane; s < n; s += G) val[at + s] = sum[s];
+    if (wrong) atomicMin(bad, (unsigned long long)row);
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* csr_transpose_device.cu - the transpose of a csr in device memory.
+ *
+ * The entries are sorted by column, stably, so that rows stay in order within
+ * each: a radix sort of (column, number of the entry), by the bits that columns
+ * have.  The offsets of the transpose are where the sorted columns change.
+ * Bytes: about 24 for each entry and pass of 8 bits, and the values once at
+ * random.  Work memory: 4 columns or numbers for each entry. */
+#include "cuda/sparse/csr_device.cuh"
+
+#include <cub/device/device_radix_sort.cuh>
+
+namespace {
+
+/* row[p]: the row of entry p; a warp a row. */
+__global__ void __launch_bounds__(256)
+number_rows(const int64_t *__restrict__ rowptr, int64_t n, int32_t *row)
+{
+    const int64_t i = ((int64_t)blockIdx.x * 256 + threadIdx.x) / 32;
+
+    if (i >= n) return;
+    for (int64_t p = rowptr[i] + threadIdx.x % 32; p < rowptr[i + 1]; p += 32)
+        row[p] = (int32_t)i;
+}
+
+template <class I> __global__ void __launch_bounds__(256)
+number_entries(int64_t nnz, I *entry)
+{
+    const int64_t p = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (p < nnz) entry[p] = (I)p;
+}
+
+/* Offsets of the rows of the transpose: thread t sets those of the columns
+ * after column t - 1 up to column t of the sorted list. */
+__global__ void __launch_bounds__(256)
+find_offsets(const int32_t *__restrict__ sorted, int64_t nnz, int64_t ncol,
+             int64_t *rowptr)
+{
+    const int64_t t = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (t > nnz) return;
+    const int64_t from = t > 0 ? sorted[t - 1] + 1 : 0;
+    const int64_t to = t < nnz ? sorted[t] : ncol;
+
+    for (int64_t j = from; j <= to; j++) rowptr[j] = t;
+}
+
+template <class I, class V> __global__ void __launch_bounds__(256)
+gather_entries(const I *__restrict__ entry, const int32_t *__restrict__ row,
+               const V *__restrict__ val, int64_t nnz, int32_t *col, V *to)
+{
+    const int64_t t = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (t >= nnz) return;
+    col[t] = row[entry[t]];
+    to[t] = val[entry[t]];
+}
+
+int bits_of(int64_t n)
+{
+    int bits = 1;
+
+    while (bits < 31 && (int64_t)1 << bits < n) bits++;
+    return bits;
+}
+
+/* sorted, entry: the columns of A in order, and the entries they are of. */
+template <class I>
+sps_status sort_entries(sps_context *ctx, holder *h, const sps_csr *A,
+                        int32_t *sorted, I *entry)
+{
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+    size_t bytes = 0;
+    char *work;
+    I *own;
+
+    SPS_TRY_RETURN(h->take(A->nnz, &own));
+    number_entries<<<(unsigned)ceil_div(A->nnz, 256), 256, 0, stream>>>(A->nnz,
+                                                                        own);
+    SPS_LAUNCHED(ctx);
+    SPS_CUDA(ctx, cub::DeviceRadixSort::SortPairs(
+                      nullptr, bytes, A->col, sorted, own, entry, A->nnz, 0,
+                      bits_of(A->ncol), stream));
+    SPS_TRY_RETURN(h->take((int64_t)bytes, &work));
+    SPS_CUDA(ctx, cub::DeviceRadixSort::SortPairs(
+                      work, bytes, A->col, sorted, own, entry, A->nnz, 0,
+                      bits_of(A->ncol), stream));
+    return SPS_OK;
+}
+
+template <class I>
+sps_status transpose_entries(sps_context *ctx, const sps_csr *A, sps_csr *T)
+{
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+    const int64_t nnz = A->nnz;
+    const unsigned blocks = (unsigned)ceil_div(nnz + 1, 256);
+    holder h(ctx);
+    int32_t *sorted, *row;
+    I *entry;
+
+    SPS_TRY_RETURN(h.take(nnz, &sorted));
+    SPS_TRY_RETURN(h.take(nnz, &entry));
+    SPS_TRY_RETURN(sort_entries(ctx, &h, A, sorted, entry));
+    SPS_TRY_RETURN(h.take(nnz, &row));
+    number_rows<<<(unsigned)ceil_div(A->nrow, 8), 256, 0, stream>>>(
+        A->rowptr, A->nrow, row);
+    SPS_LAUNCHED(ctx);
+    find_offsets<<<blocks, 256, 0, stream>>>(sorted, nnz, A->ncol, T->rowptr);
+    SPS_LAUNCHED(ctx);
+    if (A->dtype == SPS_F64)
+        gather_entries<<<blocks, 256, 0, stream>>>(
+            entry, row, (const double *)A->val, nnz, T->col, (double *)T->val);
+    else
+        gather_entries<<<blocks, 256, 0, stream>>>(
+            entry, row, (const float *)A->val, nnz, T->col, (float *)T->val);
+    SPS_LAUNCHED(ctx);
+    return spsi_cuda_wait(ctx);
+}
+
+sps_status make_transpose(sps_context *ctx, const sps_csr *A, sps_csr *T)
+{
+    const size_t size = A->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
+    const size_t offsets = (size_t)(T->nrow + 1) * sizeof *T->rowptr;
+    void *got;
+
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, offsets, &got));
+    T->rowptr = (int64_t *)got;
+    if (A->nnz == 0) {
+        SPS_CUDA(ctx, cudaMemsetAsync(T->rowptr, 0, offsets,
+                                      spsi_cuda_state(ctx)->stream));
+        return SPS_OK;
+    }
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)T->nnz * sizeof *T->col, &got));
+    T->col = (int32_t *)got;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)T->nnz * size, &got));
+    T->val = got;
+    return A->nnz <= INT32_MAX ? transpose_entries<uint32_t>(ctx, A, T)
+                               : transpose_entries<uint64_t>(ctx, A, T);
+}
+
+} // namespace
+
+sps_status spsi_cuda_csr_transpose(sps_context *ctx, const sps_csr *A,
+                                   sps_csr **T_p)
+{
+    sps_csr made = {};
+    sps_status st;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    made.nrow = A->ncol;
+    made.ncol = A->nrow;
+    made.nnz = A->nnz;
+    made.dtype = A->dtype;
+    st = make_transpose(ctx, A, &made);
+    st = spsi_cuda_csr_finish(ctx, st, &made, T_p);
+    if (st == SPS_OK) (*T_p)->props |= A->props;
+    return st;
+}
