@@ -394,8 +394,8 @@ typedef struct sps_laplacian_info {
  *  square. */
 sps_status sps_csr_laplacian(sps_context *ctx, const sps_csr *A,
                              sps_laplacian_info *info, sps_csr **L_p);
-/** *C_p = A B for csr of m x l and l x n numbers, both in host memory or both on
- *  the context's GPU: a new m x n csr in the same place, with arrays of its
+/** *C_p = A B for csr of m x l and l x n numbers, both in host memory or both
+ *  on the context's GPU: a new m x n csr in the same place, with arrays of its
  *  own; destroy it with sps_csr_destroy.  Rows of C are sorted without
  *  duplicates (SPS_SORTED); every entry that has a product is stored, also
  *  where the sum is zero.  Its values are floats if those of A and B are,
@@ -408,8 +408,8 @@ sps_status sps_csr_laplacian(sps_context *ctx, const sps_csr *A,
  *  rows or more on a GPU; ENOMEM, EDEVMEM. */
 sps_status sps_csr_multiply(sps_context *ctx, const sps_csr *A,
                             const sps_csr *B, sps_csr **C_p);
-/** *T_p = A', a new csr in the place of A and of the same dtype; destroy it with
- *  sps_csr_destroy.  Its rows are sorted without duplicates; unsorted rows and
+/** *T_p = A', a new csr in the place of A and of the same dtype; destroy it
+ *  with sps_csr_destroy.  Its rows are sorted without duplicates; unsorted rows and
  *  duplicates of A are treated as by sps_csr_multiply.  EINVAL, EMATRIX (a bad
  *  row, or more than 2^31 - 1 rows), ENOMEM, EDEVMEM. */
 sps_status sps_csr_transpose(sps_context *ctx, const sps_csr *A,

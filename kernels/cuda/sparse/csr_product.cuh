@@ -19,8 +19,8 @@
 
 namespace {
 
-constexpr int least_bits = 3, most_bits = 11, tiers = most_bits - least_bits + 2;
-constexpr int window_tier = tiers - 1;
+constexpr int least_bits = 3, most_bits = 11;
+constexpr int tiers = most_bits - least_bits + 2, window_tier = tiers - 1;
 
 /* Columns that a table of 2^bits may hold. */
 __host__ __device__ constexpr int table_limit(int bits)

@@ -109,7 +109,7 @@ static void check_product(const sps_csr *A, const sps_csr *B, const sps_csr *C,
     right_close(&r);
 }
 
-/* ------------------------------------------------------- the place under test */
+/* ----------------------------------------------------- the place under test */
 
 static sps_csr *sent(sps_context *ctx, const sps_csr *A)
 {
@@ -196,21 +196,23 @@ START_TEST(products_of_the_zoo_have_every_bit)
 }
 END_TEST
 
-/* Rows of C of every size at which bodies change: tables of the GPU are filled
- * to 51, 102, 204, 409, 819, 1638 columns; beyond are windows. */
+/* Rows of C around every size at which bodies change: tables of 8, 16, .. 2048
+ * columns on the GPU, filled to five eighths or four fifths; then windows. */
 START_TEST(rows_of_every_length)
 {
-    static const int32_t length[] = { 1,   2,   7,    16,   31,   33,  51, 52,
-                                      102, 103, 204,  205,  409,  410, 500,
-                                      819, 820, 1638, 1639, 4000, 0 };
+    static const int32_t length[] = { 1,   2,   5,    6,    10,   11,  12,
+                                      13,  20,  21,   25,   26,   32,  40,
+                                      41,  51,  52,   80,   81,   102, 103,
+                                      204, 205, 409,  410,  500,  819, 820,
+                                      128, 129, 1638, 1639, 4000, 0 };
+    const int64_t kinds = sizeof length / sizeof *length, rows = 3 * kinds;
     sps_context *ctx = runner_context();
 
     for (int t = 0; t < 4; t++) {
         const sps_dtype type = t % 2 ? SPS_F32 : SPS_F64;
-        sps_csr *B = zoo_rows(21 * 3, 9000, length, 21, 0, 5, ZOO_SMALL, type);
-        sps_csr *A = zoo_matrix(zoo_find("diagonal"), 21 * 3, 3, ZOO_SMALL,
-                                type);
-        sps_csr *T = zoo_rows(40, 21 * 3, length, 5, 0, 9, ZOO_SMALL, type);
+        sps_csr *B = zoo_rows(rows, 9000, length, kinds, 0, 5, ZOO_SMALL, type);
+        sps_csr *A = zoo_matrix(zoo_find("diagonal"), rows, 3, ZOO_SMALL, type);
+        sps_csr *T = zoo_rows(40, rows, length, 5, 0, 9, ZOO_SMALL, type);
 
         try_product(ctx, A, B, "one product each");
         try_product(ctx, T, B, "several products");
