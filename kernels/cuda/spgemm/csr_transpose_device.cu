@@ -6,7 +6,7 @@
  * have.  The offsets of the transpose are where the sorted columns change.
  * Bytes: about 24 for each entry and pass of 8 bits, and the values once at
  * random.  Work memory: 4 columns or numbers for each entry. */
-#include "cuda/sparse/csr_device.cuh"
+#include "cuda/spgemm/csr_device.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 

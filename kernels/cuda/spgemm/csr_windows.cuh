@@ -14,7 +14,7 @@
 #ifndef SPS_CUDA_CSR_WINDOWS_CUH
 #define SPS_CUDA_CSR_WINDOWS_CUH
 
-#include "cuda/sparse/csr_rows.cuh"
+#include "cuda/spgemm/csr_rows.cuh"
 
 namespace {
 

@@ -3,7 +3,7 @@
  * results are handed over.
  *
  * The check reads offsets and columns once. */
-#include "cuda/sparse/csr_device.cuh"
+#include "cuda/spgemm/csr_device.cuh"
 
 #include <climits>
 

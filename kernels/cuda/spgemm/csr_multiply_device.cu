@@ -12,8 +12,8 @@
  * csr_product.cuh has the order of sums.  Work memory: 8 bytes for each row, 4
  * for each window. */
 #include "cuda/base/scan.h"
-#include "cuda/sparse/csr_device.cuh"
-#include "cuda/sparse/csr_windows.cuh"
+#include "cuda/spgemm/csr_device.cuh"
+#include "cuda/spgemm/csr_windows.cuh"
 
 #include <climits>
 #include <type_traits>

@@ -8,7 +8,7 @@
 #ifndef SPS_CUDA_CSR_ROWS_CUH
 #define SPS_CUDA_CSR_ROWS_CUH
 
-#include "cuda/sparse/csr_product.cuh"
+#include "cuda/spgemm/csr_product.cuh"
 
 namespace {
 
