@@ -404,6 +404,7 @@ sps_status sps_csr_laplacian(sps_context *ctx, const sps_csr *A,
  *  of threads.  Unsorted rows and duplicates of A and B are sorted and summed
  *  in a copy, with a note.  Row by row (Gustavson, ACM TOMS 4, 1978), on a GPU
  *  in tiers of rows by the memory they need (after ApSpGEMM, ACM TACO 2024).
+ *  There a matrix that is marked SPS_SORTED is not checked again.
  *  EINVAL, ESHAPE: l differs; EMATRIX names the first bad row; EUNFIT: 2^31
  *  rows or more on a GPU; ENOMEM, EDEVMEM. */
 sps_status sps_csr_multiply(sps_context *ctx, const sps_csr *A,

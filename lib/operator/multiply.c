@@ -51,6 +51,7 @@ static sps_status take_device(sps_context *ctx, const char *call,
     SPS_REQUIRE(ctx, b->csr_inspect && b->csr_multiply && b->csr_transpose,
                 SPS_EUNFIT, "%s: the matrix is on the GPU: copy it to host "
                 "memory", call);
+    if (A->props & SPS_SORTED) return SPS_OK;
     SPS_TRY(b->csr_inspect(ctx, A, &bad, &sorted));
     SPS_REQUIRE(ctx, bad < 0, SPS_EMATRIX, "%s: row %lld (counted from 0) of "
                 "a matrix on the GPU: its offsets fall or do not end at %lld, "

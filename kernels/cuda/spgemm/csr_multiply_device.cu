@@ -5,7 +5,7 @@
  *   bounds   products of each row, unless the longest rows of A and B bound
  *            all of them to one tier;
  *   count    entries of each row of C, tier by tier: rows of many products try
- *            a table of 1024, then 2048 columns, then windows;
+ *            tables of 256, 1024 and 2048 columns, then windows;
  *   offsets  by a scan, which tells how much memory C takes;
  *   fill     columns and values, in tiers by the entries of C.
  *
@@ -58,14 +58,16 @@ count_products(csr_factor<float> A, csr_factor<float> B, int64_t n,
 {
     const group<8> g;
     const int64_t row = group_number<8>();
+    const row_part part = part_of(A, row < n ? row : -1);
     int64_t products = 0;
 
-    if (row >= n) return;
-    for (int64_t p = A.rowptr[row] + g.lane; p < A.rowptr[row + 1]; p += 8)
-        products += B.rowptr[A.col[p] + 1] - B.rowptr[A.col[p]];
-    for (int d = 4; d > 0; d /= 2)
-        products += __shfl_xor_sync(g.mask, products, d, 8);
-    if (g.lane == 0)
+    for (int t = g.lane; t < part.length; t += 8) {
+        const int32_t k = A.col[part.begin + t];
+
+        products += B.rowptr[k + 1] - B.rowptr[k];
+    }
+    products = g.sum(products);
+    if (row < n && g.lane == 0)
         work[row] = (int32_t)min(products, (int64_t)INT32_MAX);
 }
 
@@ -73,7 +75,8 @@ count_products(csr_factor<float> A, csr_factor<float> B, int64_t n,
 
 /* Rows with more products than a table holds may still have few columns: up to
  * so many products a table is tried. */
-constexpr int try_limit = 32768, try_bits = 10;
+constexpr int try_limit = 32768, try_first = 8;
+constexpr int try_bits[] = {try_first, 10, most_bits};
 
 /* Up to so many products, by the longest rows, all rows are counted in tables
  * of one size. */
@@ -84,8 +87,8 @@ constexpr int tight_limit = table_limit(7);
 __device__ __forceinline__ int choose_tier(int n, int by)
 {
     if (by == 2 && n == 0) return 0;
-    if (by > 0 || n <= table_limit(try_bits)) return tier_of(n);
-    return n <= try_limit ? try_bits - least_bits : window_tier;
+    if (by > 0 || n <= table_limit(try_first - 1)) return tier_of(n);
+    return n <= try_limit ? try_first - least_bits : window_tier;
 }
 
 /* at[t] += rows of tier t of this block; returns where in them those of the
@@ -173,11 +176,12 @@ sps_status make_tiers(const product &p, const int32_t *size, int by,
     return spsi_cuda_wait(p.ctx);   /* cursor is on the stack */
 }
 
-/* Threads of a group for rows of this tier: one for 16 columns at least, one
- * for each at most. */
+/* Threads of a group for rows of this tier: by the rows of B, but one for 64
+ * columns at least and one for each at most.  (Shared memory limits the rows
+ * under way, so the fewer threads share one, the fewer wait.) */
 int group_of(const product &p, int bits)
 {
-    const int least = bits < 7 ? 4 : 1 << (bits > 9 ? 5 : bits - 4);
+    const int least = bits <= 8 ? 4 : 1 << (bits - 6);
     const int group = p.group > least ? p.group : least;
 
     return group < 1 << bits ? group : 1 << bits;
@@ -220,9 +224,13 @@ template <class F> sps_status with_group(int group, const F &call)
 
 /* ------------------------------------------------------------------- count */
 
+/* A group counts several rows, which may repeat each other, where there are
+ * enough of them for all groups that the device can run. */
 sps_status count_tier(const product &p, row_list rows, int bits, int32_t *rest,
                       int *rest_count)
 {
+    const int run = rows.count >= (int64_t)1 << 16 ? 8 : 1;
+
     if (rows.count == 0) return SPS_OK;
     return with_group(group_of(p, bits), [&](auto constant) -> sps_status {
         constexpr int G = constant.value;
@@ -230,10 +238,11 @@ sps_status count_tier(const product &p, row_list rows, int bits, int32_t *rest,
         size_t shared;
 
         SPS_TRY_RETURN(launch_tier(p, count_rows<G>, G, bits, sizeof(int32_t),
-                                   rows.count, &blocks, &threads, &shared));
+                                   ceil_div(rows.count, run), &blocks,
+                                   &threads, &shared));
         count_rows<G><<<blocks, threads, shared, p.stream()>>>(
-            factor_of<float>(p.A), factor_of<float>(p.B), rows, bits,
-            p.count, rest, rest_count);
+            factor_of<float>(p.A), factor_of<float>(p.B),
+            {rows, run, bits, p.count, rest, rest_count});
         SPS_LAUNCHED(p.ctx);
         return SPS_OK;
     });
@@ -271,24 +280,25 @@ sps_status count_long(product *p, holder *h, int rows)
     return SPS_OK;
 }
 
-/* Rows of many products: a table of 1024 columns, one of 2048, windows.  The
- * rows of the window tier are put in front of p.rest. */
+/* Rows of many products: a table of 256 columns, then 1024, then 2048, then
+ * windows.  The rows of the window tier are put in front of p.rest. */
 sps_status count_many(product *p, holder *h, row_list tried, row_list windows)
 {
-    const int64_t n = p->A->nrow;
-    int *left = p->number + tiers, rows = 0, sure = (int)windows.count;
+    const int sure = (int)windows.count;
+    int32_t *const list[] = {p->rest + p->A->nrow, p->list, p->rest + sure};
+    int *left = p->number + tiers, rows = 0;
 
     if (sure > 0)
         SPS_CUDA(p->ctx, cudaMemcpyAsync(p->rest, windows.row,
                                          (size_t)sure * sizeof *p->rest,
                                          cudaMemcpyDeviceToDevice,
                                          p->stream()));
-    SPS_CUDA(p->ctx, cudaMemsetAsync(left, 0, 2 * sizeof *left, p->stream()));
-    SPS_TRY_RETURN(count_tier(*p, tried, try_bits, p->rest + n, left));
-    SPS_TRY_RETURN(read_numbers(*p, left, 1, &rows));
-    SPS_TRY_RETURN(count_tier(*p, {p->rest + n, rows}, most_bits,
-                              p->rest + sure, left + 1));
-    SPS_TRY_RETURN(read_numbers(*p, left + 1, 1, &rows));
+    for (int t = 0; t < 3; t++) {
+        SPS_CUDA(p->ctx, cudaMemsetAsync(left, 0, sizeof *left, p->stream()));
+        SPS_TRY_RETURN(count_tier(*p, tried, try_bits[t], list[t], left));
+        SPS_TRY_RETURN(read_numbers(*p, left, 1, &rows));
+        tried = {list[t], rows};
+    }
     rows += sure;
     return rows > 0 ? count_long(p, h, rows) : SPS_OK;
 }
@@ -328,9 +338,9 @@ sps_status count_all(product *p, holder *h)
         factor_of<float>(p->A), factor_of<float>(p->B), n, p->work);
     SPS_LAUNCHED(p->ctx);
     SPS_TRY_RETURN(make_tiers(*p, p->work, 0, tier));
-    for (int t = 0; t < try_bits - least_bits; t++)
+    for (int t = 0; t < try_first - least_bits; t++)
         SPS_TRY_RETURN(count_tier(*p, tier[t], least_bits + t, NULL, NULL));
-    return count_many(p, h, tier[try_bits - least_bits], tier[window_tier]);
+    return count_many(p, h, tier[try_first - least_bits], tier[window_tier]);
 }
 
 /* -------------------------------------------------------------------- fill */
@@ -435,9 +445,10 @@ sps_status open_product(product *p, holder *h)
                          "most %d can be made on a GPU", (long long)A->nrow,
                          INT32_MAX);
     p->group = mean <= 5 ? 4 : mean <= 11 ? 8 : mean <= 23 ? 16 : 32;
-    SPS_TRY_RETURN(h->take(A->nrow, &p->count));
-    SPS_TRY_RETURN(h->take(A->nrow, &p->list));
-    return h->take(tiers + 2, &p->number);
+    SPS_TRY_RETURN(h->take(2 * A->nrow + tiers + 2, &p->count));
+    p->list = p->count + A->nrow;
+    p->number = p->list + A->nrow;
+    return SPS_OK;
 }
 
 /* C with offsets from the counts, and memory for its entries. */

@@ -11,7 +11,8 @@
  *
  * Rows are ordered into tiers by the table they need (after ApSpGEMM, ACM TACO
  * 2024; nsparse, Nagasaka et al., ICPP 2017): 8 to 2048 columns in shared
- * memory, filled to four fifths at most.  csr_windows.cuh has the rest. */
+ * memory, filled to five eighths, the larger ones to four fifths.
+ * csr_windows.cuh has the rest. */
 #ifndef SPS_CUDA_CSR_PRODUCT_CUH
 #define SPS_CUDA_CSR_PRODUCT_CUH
 
@@ -25,7 +26,7 @@ constexpr int tiers = most_bits - least_bits + 2, window_tier = tiers - 1;
 /* Columns that a table of 2^bits may hold. */
 __host__ __device__ constexpr int table_limit(int bits)
 {
-    return (4 << bits) / 5;
+    return bits < 8 ? (5 << bits) / 8 : (4 << bits) / 5;
 }
 
 /* The least tier for a row of n columns; -1 for none. */
@@ -57,32 +58,51 @@ struct row_list {
     __device__ int64_t at(int64_t i) const { return row ? row[i] : i; }
 };
 
+/* G threads of a warp.  All groups of a warp run in step: loops have the trip
+ * count of the longest, and a group that has less to do adds nothing.  (With
+ * masks of single groups they would be issued one after the other.) */
 template <int G> struct group {
     int lane;
-    unsigned mask;           /* of its threads in the warp */
 
-    __device__ group()
-        : lane((int)threadIdx.x % G),
-          mask((all_lanes >> (32 - G)) << ((int)threadIdx.x % 32 / G * G))
-    {
-    }
+    __device__ group() : lane((int)threadIdx.x % G) {}
     template <class X> __device__ X get(X x, int from) const
     {
-        return __shfl_sync(mask, x, from, G);
+        return __shfl_sync(all_lanes, x, from, G);
     }
-    __device__ int sum(int x) const
+    template <class X> __device__ X sum(X x) const
     {
 #pragma unroll
-        for (int d = G / 2; d > 0; d /= 2) x += __shfl_xor_sync(mask, x, d, G);
+        for (int d = G / 2; d > 0; d /= 2)
+            x += __shfl_xor_sync(all_lanes, x, d, G);
         return x;
     }
     /* Bit t: whether thread t of the group says so. */
     __device__ unsigned ballot(bool says) const
     {
-        return (__ballot_sync(mask, says) & mask) >> (threadIdx.x % 32 / G * G);
+        return __ballot_sync(all_lanes, says) >> (threadIdx.x % 32 / G * G) &
+               (all_lanes >> (32 - G));
     }
-    __device__ void sync() const { __syncwarp(mask); }
+    /* The largest of all groups of the warp. */
+    __device__ int most(int x) const
+    {
+        return __reduce_max_sync(all_lanes, x);
+    }
+    __device__ void sync() const { __syncwarp(); }
 };
+
+/* Entries of a row of A; length 0 for a group that has no row. */
+struct row_part {
+    int64_t begin;
+    int length;
+};
+
+template <class V>
+__device__ __forceinline__ row_part part_of(const csr_factor<V> &A, int64_t row)
+{
+    const int64_t begin = row >= 0 ? A.rowptr[row] : 0;
+
+    return {begin, row >= 0 ? (int)(A.rowptr[row + 1] - begin) : 0};
+}
 
 __device__ __forceinline__ int table_place(int32_t col, int bits)
 {
@@ -103,6 +123,7 @@ __device__ __forceinline__ int table_insert(int32_t *key, int bits,
 #else
         int32_t held = *(volatile int32_t *)(key + at);
 #endif
+
         if (held == -1) {
             held = atomicCAS(key + at, -1, col);
             if (held == -1) {
@@ -141,17 +162,19 @@ load_entry(const csr_factor<V> &A, const csr_factor<V> &B, int64_t p,
 }
 
 /* add(a, b, column) for the products of a row, by the threads of the group,
- * those of one k after those of the one before. */
+ * those of one k after those of the one before.  The numbers of the next entry
+ * are under way while those of one are added. */
 template <int G, class V, class F>
 __device__ __forceinline__ void
 walk_row(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,
-         int64_t row, const F &add)
+         row_part row, const F &add)
 {
-    const int64_t end = A.rowptr[row + 1];
+    const int longest = g.most(row.length);
 
-    for (int64_t p = A.rowptr[row]; p < end; p += G) {
-        const factor_entry<V> mine = load_entry(A, B, p + g.lane, end);
-        const int entries = end - p < G ? (int)(end - p) : G;
+    for (int base = 0; base < longest; base += G) {
+        const factor_entry<V> mine = load_entry(
+            A, B, row.begin + base + g.lane, row.begin + row.length);
+        const int entries = min(longest - base, G);
         int64_t start = g.get(mine.start, 0);
         int length = g.get(mine.length, 0);
         int32_t c = -1;
@@ -161,23 +184,22 @@ walk_row(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,
             c = B.col[start + g.lane];
             b = B.val[start + g.lane];
         }
+#pragma unroll 1
         for (int e = 0; e < entries; e++) {
-            /* The next entry's numbers are under way while this one's are
-             * added. */
-            const int after = e + 1 < entries ? e + 1 : e;
+            const int after = min(e + 1, G - 1);
             const int64_t start2 = g.get(mine.start, after);
-            const int length2 = g.get(mine.length, after);
+            const int length2 = e + 1 < entries ? g.get(mine.length, after) : 0;
             const V a = g.get(mine.a, e);
             int32_t c2 = -1;
             V b2 = 0;
 
-            if (after > e && g.lane < length2) {
+            if (g.lane < length2) {
                 c2 = B.col[start2 + g.lane];
                 b2 = B.val[start2 + g.lane];
             }
             if (c >= 0) add(a, b, c);
-            for (int q = G + g.lane; q < length; q += G)
-                add(a, B.val[start + q], B.col[start + q]);
+            for (int q = G + g.lane; __any_sync(all_lanes, q < length); q += G)
+                if (q < length) add(a, B.val[start + q], B.col[start + q]);
             g.sync();
             start = start2;
             length = length2;

@@ -8,7 +8,7 @@
 #ifndef SPS_CUDA_CSR_ROWS_CUH
 #define SPS_CUDA_CSR_ROWS_CUH
 
-#include "cuda/spgemm/csr_product.cuh"
+#include "cuda/spgemm/csr_repeat.cuh"
 
 namespace {
 
@@ -25,67 +25,110 @@ template <int G> __device__ __forceinline__ int64_t group_number(void)
 /* Probes after which a table that may be too small is given up. */
 constexpr int patience = 96;
 
-/* Inserts the columns of the products of a row; false: they do not fit.
- * *fresh: those that this thread has inserted. */
+/* Inserts the columns of the products of a row; returns how many there are, or
+ * -1: they do not fit. */
 template <int G>
-__device__ __forceinline__ bool
+__device__ __forceinline__ int
 insert_row(const group<G> &g, const csr_factor<float> &A,
-           const csr_factor<float> &B, int64_t row, int32_t *key, int bits,
-           int limit, int *fresh)
+           const csr_factor<float> &B, row_part row, int32_t *key, int bits,
+           int limit)
 {
-    const int64_t end = A.rowptr[row + 1];
+    const int longest = g.most(row.length);
+    int fresh = 0;
+    bool full = false;
 
-    for (int64_t p = A.rowptr[row]; p < end; p += G) {
+    for (int base = 0; base < longest; base += G) {
         int64_t mine = 0;
         int length = 0;
-        bool full = false;
 
-        if (p + g.lane < end) {
-            mine = B.rowptr[A.col[p + g.lane]];
-            length = (int)(B.rowptr[A.col[p + g.lane] + 1] - mine);
+        if (base + g.lane < row.length) {
+            const int32_t k = A.col[row.begin + base + g.lane];
+
+            mine = B.rowptr[k];
+            length = (int)(B.rowptr[k + 1] - mine);
         }
-        for (int e = 0; e < G && p + e < end; e++) {
+        const bool over = g.ballot(full) != 0;
+
+        if (over) length = 0;
+        if (!__any_sync(all_lanes, !over && base < row.length)) break;
+#pragma unroll 1
+        for (int e = 0; e < min(longest - base, G); e++) {
             const int64_t start = g.get(mine, e);
             const int n = g.get(length, e);
 
-            for (int q = g.lane; q < n && !full; q += G) {
+            for (int q = g.lane; __any_sync(all_lanes, q < n); q += G) {
                 bool made = false;
 
-                full = table_insert(key, bits, B.col[start + q], limit,
-                                    &made) < 0;
-                *fresh += made;
+                if (q < n && !full)
+                    full = table_insert(key, bits, B.col[start + q], limit,
+                                        &made) < 0;
+                fresh += made;
             }
         }
-        if (g.ballot(full)) return false;
     }
-    return true;
+    fresh = g.sum(fresh);
+    return g.ballot(full) ? -1 : fresh;
 }
 
-/* count[i] for the rows of the list, or else the row to `rest`, whose length is
- * *rest_count. */
+/* What a launch of count_rows counts: rows of a list, `run` after one another
+ * by one group.  count[i]: entries of row i, or else the row goes to `rest`,
+ * whose length is *rest_count; without rest all of them fit. */
+struct count_task {
+    row_list rows;
+    int run, bits;
+    int32_t *count, *rest;
+    int *rest_count;
+};
+
+/* Rows of a run that do not fit, in order: bit i for the row first + i. */
+__device__ __forceinline__ void
+put_rest(const count_task &w, int64_t first, unsigned failed)
+{
+    int at = failed ? atomicAdd(w.rest_count, __popc(failed)) : 0;
+
+    for (int i = 0; i < w.run; i++)
+        if (failed >> i & 1) w.rest[at++] = (int32_t)w.rows.at(first + i);
+}
+
+/* Rows are compared with those before them as long as that pays: `credit`. */
 template <int G>
 __global__ void __launch_bounds__(256)
-count_rows(csr_factor<float> A, csr_factor<float> B, row_list rows, int bits,
-           int32_t *count, int32_t *rest, int *rest_count)
+count_rows(csr_factor<float> A, csr_factor<float> B, count_task w)
 {
     const group<G> g;
-    const int64_t number = group_number<G>();
-    int32_t *key = (int32_t *)product_shared + ((threadIdx.x / G) << bits);
-    int fresh = 0;
-    int64_t row;
+    const int64_t first = group_number<G>() * w.run;
+    int32_t *key = (int32_t *)product_shared + ((threadIdx.x / G) << w.bits);
+    unsigned failed = 0;
+    row_part before = {0, -1};
+    int n = 0, credit = 2;
 
-    if (number >= rows.count) return;
-    row = rows.at(number);
-    for (int t = g.lane; t < 1 << bits; t += G) key[t] = -1;
-    g.sync();
-    const bool fit = insert_row(g, A, B, row, key, bits,
-                                rest ? patience : 1 << bits, &fresh);
-    fresh = g.sum(fresh);
-    if (g.lane > 0) return;
-    if (fit && (!rest || fresh <= table_limit(bits)))
-        count[row] = fresh;
-    else
-        rest[atomicAdd(rest_count, 1)] = (int32_t)row;
+    for (int i = 0; i < w.run; i++) {
+        const bool some = first + i < w.rows.count;
+        const int64_t row = some ? w.rows.at(first + i) : -1;
+        const row_part part = part_of(A, row);
+        bool again = row < 0;
+
+        if (i > 0 && credit > 0) {
+            again = row_repeats(g, A, B, part, before) || again;
+            credit += __all_sync(all_lanes, again) ? 1 : -1;
+        }
+        if (__any_sync(all_lanes, !again)) {
+            const row_part mine = {part.begin, again ? 0 : part.length};
+
+            for (int t = g.lane; t < 1 << w.bits; t += G) key[t] = -1;
+            g.sync();
+            const int m = insert_row(g, A, B, mine, key, w.bits,
+                                     w.rest ? patience : 1 << w.bits);
+            const bool fit = !w.rest || m <= table_limit(w.bits);
+
+            if (!again) n = fit ? m : -1;
+            g.sync();
+        }
+        before = part;
+        if (row >= 0 && n < 0) failed |= 1u << i;
+        if (row >= 0 && n >= 0 && g.lane == 0) w.count[row] = n;
+    }
+    if (g.lane == 0) put_rest(w, first, failed);
 }
 
 /* ----------------------------------------------------------------- numbers */
@@ -144,9 +187,10 @@ __device__ __forceinline__ void
 write_by_sort(const group<G> &g, int32_t *key, V *sum, int n, int32_t *col,
               V *val)
 {
+    const int longest = g.most(n);
     int size = 1;
 
-    while (size < n) size *= 2;
+    while (size < longest) size *= 2;
     for (int t = n + g.lane; t < size; t += G) key[t] = INT32_MAX;
     g.sync();
     for (int run = 2; run <= size; run *= 2)
@@ -183,28 +227,26 @@ fill_rows(csr_factor<V> A, csr_factor<V> B, row_list rows, int bits,
     const group<G> g;
     const int64_t number = group_number<G>();
     const int groups = (int)blockDim.x / G, mine = (int)threadIdx.x / G;
+    const int64_t row = number < rows.count ? rows.at(number) : -1;
+    const int64_t at = row >= 0 ? rowptr[row] : 0;
     V *sum = (V *)product_shared + (mine << bits);
     int32_t *key = (int32_t *)((V *)product_shared + (groups << bits)) +
                    (mine << bits);
-    int64_t row, at;
     int n;
 
-    if (number >= rows.count) return;
-    row = rows.at(number);
-    at = rowptr[row];
     for (int t = g.lane; t < 1 << bits; t += G) {
         key[t] = -1;
         sum[t] = (V)-0.0;
     }
     g.sync();
-    walk_row(g, A, B, row, [&](V a, V b, int32_t c) {
+    walk_row(g, A, B, part_of(A, row), [&](V a, V b, int32_t c) {
         bool fresh;
         V *s = sum + table_insert(key, bits, c, 1 << bits, &fresh);
 
         *s = fma(a, b, *s);
     });
     n = pack_table(g, key, sum, bits);
-    if (n <= rank_limit)
+    if (g.most(n) <= rank_limit)
         write_by_rank(g, key, sum, n, col + at, val + at);
     else
         write_by_sort(g, key, sum, n, col + at, val + at);
@@ -241,18 +283,17 @@ renew_rows(csr_factor<V> A, csr_factor<V> B, row_list rows, int bits,
     V *sum = (V *)product_shared + (mine << bits);
     int32_t *key = (int32_t *)((V *)product_shared + (groups << bits)) +
                    (mine << bits);
+    const int64_t row = number < rows.count ? rows.at(number) : -1;
+    const int64_t at = row >= 0 ? rowptr[row] : 0;
+    const int n = row >= 0 ? (int)(rowptr[row + 1] - at) : 0;
     bool wrong = false;
-
-    if (number >= rows.count) return;
-    const int64_t row = rows.at(number), at = rowptr[row];
-    const int n = (int)(rowptr[row + 1] - at);
 
     for (int s = g.lane; s < n; s += G) {
         key[s] = col[at + s];
         sum[s] = (V)-0.0;
     }
     g.sync();
-    walk_row(g, A, B, row, [&](V a, V b, int32_t c) {
+    walk_row(g, A, B, part_of(A, row), [&](V a, V b, int32_t c) {
         const int s = n > 0 ? find_column(key, n, c) : 0;
 
         if (n > 0 && key[s] == c) sum[s] = fma(a, b, sum[s]);
