@@ -14,7 +14,7 @@ static bool fits(const sps_problem *p, const char **why_not)
 /* Each entry reads a row of U and one of V; the model assumes cached data. */
 static double cost(const sps_problem *p)
 {
-    return 16.0 * (double)p->f->nnz * p->k / p->bandwidth;
+    return 16.0 * (double)p->f->nnz * p->k / p->machine->copy;
 }
 
 static sps_status plan(sps_context *ctx, const sps_problem *p,

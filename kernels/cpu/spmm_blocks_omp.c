@@ -230,7 +230,7 @@ static double cost(const sps_problem *p)
     const double again = 8.0 * p->k * (double)f->nnz * f->distinct64 * 0.25;
 
     return (1.3 * (spsi_spmm_floor(p) - saved * (double)f->nnz) + again / b) /
-           p->bandwidth;
+           p->machine->copy;
 }
 
 /* Divides the block rows into pieces with about equal numbers of blocks. */

@@ -42,7 +42,7 @@ static double cost(const sps_problem *p)
     const double row = (double)spsi_dtype_size(p->block) * p->k;
     const double again = row * (double)p->f->nnz * p->f->distinct64 * 0.25;
 
-    return (1.3 * spsi_spmm_floor(p) + again) / p->bandwidth;
+    return (1.3 * spsi_spmm_floor(p) + again) / p->machine->copy;
 }
 
 /* --- rows */

@@ -12,7 +12,7 @@ static bool fits(const sps_problem *p, const char **why_not)
 
 static double cost(const sps_problem *p)
 {
-    return 50 * spsi_spmm_floor(p) / p->bandwidth;
+    return 50 * spsi_spmm_floor(p) / p->machine->copy;
 }
 
 static sps_status plan(sps_context *ctx, const sps_problem *p,

@@ -7,6 +7,7 @@
  * block/ and base/transfer.cu, fused iterations in fused_cg/, triangles and
  * residuals in twice the precision in sparse/. */
 #include "core/comm.h"
+#include "cuda/base/machine.h"
 #include "cuda/base/scan.h"
 #include "cuda/base/state.h"
 #include "cuda/base/upload.h"
@@ -41,10 +42,39 @@ sps_status no_device(sps_context *ctx, cudaError_t error)
                      driver % 1000 / 10, built / 1000, built % 1000 / 10);
 }
 
+/* An attribute of the device; 0 if the driver does not report it. */
+double attribute(cudaDeviceAttr which, int device)
+{
+    int value = 0;
+
+    if (cudaDeviceGetAttribute(&value, which, device) == cudaSuccess)
+        return value;
+    cudaGetLastError();
+    return 0;
+}
+
+/* Clocks are reported in kHz; memory transfers twice per cycle. */
+sps_gpu gpu_of(const cudaDeviceProp &prop, int device)
+{
+    double memory = 2e3 * attribute(cudaDevAttrMemoryClockRate, device);
+
+    return {
+        .name = prop.name,
+        .major = prop.major,
+        .minor = prop.minor,
+        .sms = prop.multiProcessorCount,
+        .clock = 1e3 * attribute(cudaDevAttrClockRate, device),
+        .memory = memory / 8 *
+                  attribute(cudaDevAttrGlobalMemoryBusWidth, device),
+        .l2 = (double)prop.l2CacheSize,
+    };
+}
+
 sps_status choose_device(sps_context *ctx, sps_cuda_state *s)
 {
     cudaDeviceProp prop;
     cudaFuncAttributes attributes;
+    sps_gpu gpu;
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
 
@@ -61,6 +91,8 @@ sps_status choose_device(sps_context *ctx, sps_cuda_state *s)
     snprintf(ctx->device, sizeof ctx->device, "%.80s", prop.name);
     s->sms = prop.multiProcessorCount;
     s->shared_limit = (int)prop.sharedMemPerBlockOptin;
+    gpu = gpu_of(prop, s->device);
+    ctx->machine = spsi_machine_of(&gpu);
     error = cudaFuncGetAttributes(&attributes, probe);
     if (error == cudaErrorNoKernelImageForDevice ||
         error == cudaErrorUnsupportedPtxVersion ||

@@ -44,7 +44,8 @@ typedef struct sps_twofold_args {
 typedef struct sps_backend {
     const char *name;                 /* "cpu", "cuda" */
     sps_place place;
-    /* --- opening.  open sets ctx->device, ctx->backend_data, ctx->stream. */
+    /* --- opening.  open sets ctx->device, ctx->machine, ctx->backend_data,
+     * ctx->stream. */
     sps_status (*open)(sps_context *ctx);
     void (*close)(sps_context *ctx);
     sps_status (*sync)(sps_context *ctx);

@@ -3,6 +3,7 @@
 #ifndef SPS_CONTEXT_H
 #define SPS_CONTEXT_H
 
+#include "core/rates.h"
 #include "core/status.h"
 
 #ifdef __cplusplus
@@ -33,6 +34,7 @@ struct sps_context {
     const struct sps_module *module;   /* CUDA catalogue or NULL */
     char module_state[SPS_ERROR_SIZE]; /* why there is none, or its path */
     char device[96];
+    sps_machine machine;               /* rates for predictions */
     void *stream;                      /* cudaStream_t or NULL */
     int threads;
     struct sps_team *team;             /* of `threads` threads (team.h) */

@@ -11,7 +11,7 @@ extern "C" {
 
 struct sps_kernel;
 
-#define SPS_MODULE_ABI 2
+#define SPS_MODULE_ABI 3
 
 /* The one exported symbol of the CUDA module: spsi_cuda_catalogue. */
 typedef struct sps_module {

@@ -29,7 +29,7 @@ static sps_problem problem(const sps_operator *op, sps_opcode code, int k,
         .need = (ctx->opt.reproducible ? SPS_REPRODUCIBLE : 0u) |
                 (!opt || opt->full_precision ? SPS_FULL_PRECISION : 0u) |
                 (op->strict ? SPS_NAN_STAYS_IN_ROW : 0u),
-        .bandwidth = spsi_bandwidth(ctx),
+        .machine = &ctx->machine,
     };
 }
 

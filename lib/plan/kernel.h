@@ -51,7 +51,7 @@ typedef struct sps_problem {
     int k;                     /* width of the block; SpMV is k = 1 */
     sps_dtype block;           /* of X and Y, or of U, V and val */
     unsigned need;             /* guarantees that a kernel must give */
-    double bandwidth;          /* bytes/s of the memory, for cost */
+    const sps_machine *machine;/* its rates, for cost */
     bool timed;                /* measure: plans are timed, so that a plan may
                                   compare variants by the clock */
     bool pinned;               /* requested by name: fits rejects only what

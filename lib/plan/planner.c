@@ -13,7 +13,6 @@
 #include "io/number/nearest.h"
 #include "core/timer.h"
 #include "plan/measure.h"
-#include "plan/rates.h"
 
 sps_status spsi_plan_new(sps_context *ctx, const sps_kernel *kernel,
                          const sps_problem *p, size_t size,
@@ -93,21 +92,6 @@ double spsi_spmm_floor(const sps_problem *p)
            (double)(f->nrow + f->ncol) * p->k * number;
 }
 
-/* The copy bandwidth of an H200, or 10 GB/s for each core.  Bids are compared
- * only with each other, so the order of magnitude suffices. */
-double spsi_bandwidth(const sps_context *ctx)
-{
-    if (ctx->backend->place == SPS_CUDA) return SPS_H200_COPY;
-    return 1e10 * (ctx->threads < 16 ? ctx->threads : 16);
-}
-
-/* Measured for block_cg with 16 columns on an H200 and its host, at sizes where
- * memory traffic is negligible. */
-double spsi_sync_seconds(const sps_context *ctx)
-{
-    return ctx->backend->place == SPS_CUDA ? 2.5e-4 : 0;
-}
-
 /* Why the kernel does not support the types; NULL: it does. */
 static const char *mistyped(const sps_problem *p, unsigned gives)
 {
@@ -139,6 +123,15 @@ static const char *lacking(unsigned need, unsigned gives)
     return NULL;
 }
 
+/* Seconds of the multiply-adds of a product in double precision, on GPUs where
+ * they take longer than memory traffic; the same for all kernels that keep full
+ * precision. */
+static double arithmetic(const sps_kernel *kernel, const sps_problem *p)
+{
+    if (p->block != SPS_F64 || kernel->roundoff > 0) return 0;
+    return (double)p->f->nnz * p->k * p->machine->slow_fma;
+}
+
 static void ask(const sps_kernel *kernel, const sps_problem *p, sps_bid *bid)
 {
     bid->kernel = kernel;
@@ -146,7 +139,7 @@ static void ask(const sps_kernel *kernel, const sps_problem *p, sps_bid *bid)
     if (bid->why_not) return;
     if (!spsi_kernel_fits(kernel, p, &bid->why_not)) return;
     bid->why_not = NULL;
-    bid->predicted = kernel->cost(p);
+    bid->predicted = kernel->cost(p) + arithmetic(kernel, p);
 }
 
 /* Order of the table: bids before rejections, bids by predicted time; ties keep
@@ -340,7 +333,9 @@ static sps_status choose_pinned(sps_context *ctx, const sps_problem *p,
         sps_bid *bid = &bids->bid[i];
 
         if (bid->kernel != kernel) continue;
-        if (bid->why_not) bid->predicted = kernel->cost(&asked);
+        if (bid->why_not)
+            bid->predicted = kernel->cost(&asked) +
+                             arithmetic(kernel, &asked);
         if (bid->why_not && !lack) refusal = bid->why_not;
         bid->why_not = NULL;
         bid->planning = own.planning;

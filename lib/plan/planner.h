@@ -44,11 +44,6 @@ size_t spsi_bids_print(const sps_bids *bids, char *text, size_t size);
  * *why_not is a static text. */
 bool spsi_kernel_fits(const sps_kernel *kernel, const sps_problem *p,
                       const char **why_not);
-/* Memory bandwidth in bytes/s for predictions (sps_problem.bandwidth). */
-double spsi_bandwidth(const sps_context *ctx);
-/* Seconds per iteration lost to host synchronisation, small matrices on the
- * host and the launches that follow. */
-double spsi_sync_seconds(const sps_context *ctx);
 /* kernel_list.c: kernel number i of the backend of ctx, and the name of kernel
  * number i of `place`; NULL past the last.  ctx NULL: the names of the CUDA
  * module as it would be built, present or not. */

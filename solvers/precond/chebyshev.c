@@ -210,20 +210,24 @@ static void set_roots(struct chebyshev *m)
  *                               + (d - 1) product)
  * block: one read or write of a block; A: one read of the matrix; product: A +
  * 3 blocks, or A + 10 if the epilogue is composed; wait: the latency of a step
- * with host synchronisation (spsi_sync_seconds), of which a fused step has 0.18
+ * with host synchronisation (sps_machine.sync), of which a fused step has 0.18
  * and a product 0.1.  So small systems use Jacobi: 1.15 / 15 of a
  * synchronisation and 15 products take longer.  On a CPU products take longer
  * than their bytes suggest, up to three times relative to block passes (7 to 27
- * entries a row, 16 columns). */
+ * entries a row, 16 columns); on a GPU with slow double precision by their
+ * arithmetic (slow_fma). */
 static double predicted(const sps_precond *M, int d, double iterations)
 {
     const bool gpu = M->ctx->opt.place == SPS_CUDA;
-    const double beta = spsi_bandwidth(M->ctx), n = (double)M->n;
+    const sps_machine *m = &M->ctx->machine;
+    const double beta = m->copy, n = (double)M->n;
+    const double nnz = (double)M->A->A->nnz;
     const double block = 8.0 * n * M->width / beta, slower = gpu ? 1 : 3;
-    const double A = slower * (12.0 * (double)M->A->A->nnz + 4.0 * n) / beta;
+    const double A = slower * (12.0 * nnz + 4.0 * n) / beta +
+                     nnz * M->width * m->slow_fma;
     const double product = A + slower * block *
                            (spsi_operator_fuses(M->A, M->width) ? 3 : 10);
-    const double wait = spsi_sync_seconds(M->ctx);
+    const double wait = m->sync;
 
     if (d == 1)
         return iterations * (0.18 * wait + A +

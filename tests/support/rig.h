@@ -16,6 +16,8 @@ typedef struct rig {
                                 multiply */
     sps_csr *A;
     sps_csr_local local;     /* the view that plans get; rig_wide changes it */
+    sps_machine machine;     /* that of the context with one bandwidth for all
+                                places */
     sps_operator *op;        /* holds the copy on the device */
     sps_plan *plan;          /* of the kernel that rig_plan got */
     void *offsets;           /* 64-bit row offsets on the device, made by
@@ -44,6 +46,8 @@ static inline void rig_take(rig *r, sps_context *ctx, const char *what,
     *r = (rig){ .ctx = ctx, .what = what, .A = A };
     OK(ctx, sps_operator_csr(ctx, A, 1, NULL, &r->op));
     r->local = r->op->local;
+    r->machine = ctx->machine;
+    r->machine.copy = 1e11;
 }
 
 static inline void rig_open(rig *r, sps_context *ctx, int family, int64_t n,
@@ -69,7 +73,7 @@ static inline sps_problem rig_problem(const rig *r, sps_opcode op, int k)
 {
     return (sps_problem){ .op = op, .A = r->op->A, .local = &r->local,
                           .f = &r->op->f, .k = k, .block = r->block,
-                          .bandwidth = 1e11,
+                          .machine = &r->machine,
                           /* what operators ask for by default */
                           .need = SPS_REPRODUCIBLE | SPS_FULL_PRECISION };
 }

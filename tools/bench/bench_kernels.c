@@ -169,7 +169,7 @@ sps_status bench_trial_open(bench *b, const bench_run *what, int k,
         .local = &op->local, .f = &op->f, .k = k,
         .block = what->single ? SPS_F32 : SPS_F64,
         .need = SPS_REPRODUCIBLE | SPS_FULL_PRECISION,
-        .bandwidth = spsi_bandwidth(b->ctx),
+        .machine = &b->ctx->machine,
     };
     st = make_blocks(t);
     if (st == SPS_OK)

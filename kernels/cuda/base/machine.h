@@ -1,30 +1,112 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* machine.h - rates of an H200 for the predictions of kernels; measured once by
- * tools/peers/calibrate.cu (tables in doc/machine.md).  Rates are multiples of
- * the copy bandwidth beta (4.2 TB/s, read plus written), so that a prediction
- * scales with the device that it is made for.
+/* machine.h - the record of a GPU for predictions (core/rates.h), and the rate
+ * of gathers.
+ *
+ * One GPU was measured by tools/peers/calibrate.cu (tables in doc/machine.md);
+ * the constants of kernels were fitted on it, and its figures stand in
+ * spsi_machine_fitted.  For others they are scaled by what the driver reports:
+ * memory by its peak rate, L2 by its size, L2 rates and instructions by the
+ * clock and the number of multiprocessors.  Latencies of launches and of device
+ * memory are those of the measured GPU.
  *
  * Model of a gather: rows of r bytes at random addresses, r a multiple of the
  * 32-byte sector, within a footprint of F bytes.  A fraction h hits in L2 and
  * is served at the L2 rate, the rest at the rate of device memory; both are
  * also limited by a number of requests per second:
  *
- *     1 / rate = h / min(2.17 beta, 160 G/s r) + (1 - h) / min(1.05 beta,
- *                40 G/s r),     h = min(1, C / F),
+ *     1 / rate = h / min(l2, l2_row r) + (1 - h) / min(memory, memory_row r),
+ *     h = min(1, C / F),
  *
- * with C = 58 MB, or 39 MB for rows shorter than a cache line of 128 bytes.
- * Within 20 % of the measurements for r = 32 .. 1024, F = 4 .. 1024 MB. */
+ * in multiples of copy, with C = l2_lines, or l2_short for rows shorter than a
+ * cache line of 128 bytes.  Within 20 % of the measurements for r = 32 .. 1024,
+ * F = 4 .. 1024 MB. */
 #ifndef SPS_CUDA_MACHINE_H
 #define SPS_CUDA_MACHINE_H
 
-/* The absolute value of beta is SPS_H200_COPY (lib/plan/rates.h). */
-#define SPS_H200_L2 2.17           /* in beta: rows from L2 */
-#define SPS_H200_SCATTERED 1.05    /* in beta: rows from device memory */
-#define SPS_H200_L2_ROW 38e-3      /* beta per byte of a row: 160 G rows/s */
-#define SPS_H200_ROW 9.5e-3        /* beta per byte of a row: 40 G rows/s */
-#define SPS_H200_L2_BYTES 58e6     /* effective L2 for rows of whole lines */
-#define SPS_H200_L2_SHORT 39e6     /* for shorter rows */
-#define SPS_H200_LAUNCH 4.5e-6     /* seconds from one kernel to the next */
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/rates.h"
+
+/* What the driver reports; zero where it does not. */
+typedef struct sps_gpu {
+    const char *name;
+    int major, minor;          /* compute capability */
+    int sms;
+    double clock;              /* of the multiprocessors, Hz */
+    double memory;             /* peak rate of device memory, bytes/s */
+    double l2;                 /* bytes */
+} sps_gpu;
+
+/* Measured: copy 4.22 TB/s; 160 G rows/s from L2, 40 G rows/s from memory. */
+static inline sps_machine spsi_machine_fitted(void)
+{
+    const sps_machine m = {
+        .copy = 4.2e12, .sync = 2.5e-4, .launch = 4.5e-6, .sms = 132,
+        .work = 1, .slow_fma = 0, .l2_step = 0.36e-6, .memory_step = 0.7e-6,
+        .kept = 30e6, .l2_lines = 58e6, .l2_short = 39e6, .l2 = 2.17,
+        .memory = 1.05, .l2_row = 38e-3, .memory_row = 9.5e-3,
+    };
+
+    return m;
+}
+
+/* The same GPU as the driver reports it: all multiprocessors, or a partition of
+ * it, which has other rates, bears the name as well. */
+static inline sps_gpu spsi_gpu_fitted(void)
+{
+    const sps_gpu g = { "NVIDIA H200", 9, 0, 132, 1.98e9, 4.917e12, 62914560 };
+
+    return g;
+}
+
+static inline bool spsi_gpu_is_fitted(const sps_gpu *g)
+{
+    const sps_gpu known = spsi_gpu_fitted();
+
+    return strncmp(g->name, known.name, strlen(known.name)) == 0 &&
+           g->sms == known.sms;
+}
+
+/* Multiply-adds in double precision per clock and multiprocessor (CUDA
+ * programming guide).  Only 2 are taken for capabilities not listed. */
+static inline int spsi_gpu_fma(int major, int minor)
+{
+    static const struct { int major, minor, fma; } known[] = {
+        { 6, 0, 32 }, { 7, 0, 32 }, { 7, 2, 32 }, { 8, 0, 32 }, { 9, 0, 64 },
+        { 10, 0, 64 },
+    };
+
+    for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].major == major && known[i].minor == minor)
+            return known[i].fma;
+    return 2;
+}
+
+static inline sps_machine spsi_machine_of(const sps_gpu *g)
+{
+    const sps_gpu known = spsi_gpu_fitted();
+    const double clock = g->clock > 0 ? g->clock : known.clock;
+    const double cache = (g->l2 > 0 ? g->l2 : known.l2) / known.l2;
+    const double speed = g->sms * clock / (known.sms * known.clock);
+    const int fma = spsi_gpu_fma(g->major, g->minor);
+    sps_machine m = spsi_machine_fitted();
+    double faster;              /* L2 relative to device memory */
+
+    if (spsi_gpu_is_fitted(g)) return m;
+    faster = g->memory > 0 ? speed * known.memory / g->memory : 1;
+    m.copy *= g->memory > 0 ? g->memory / known.memory : speed;
+    m.sms = g->sms;
+    m.work = 1 / speed;
+    m.slow_fma = fma < 32 ? 1 / (fma * g->sms * clock) : 0;
+    m.l2_step *= known.clock / clock;
+    m.kept *= cache;
+    m.l2_lines *= cache;
+    m.l2_short *= cache;
+    m.l2 *= faster;
+    m.l2_row *= faster;
+    return m;
+}
 
 /* Bytes rounded up to whole sectors. */
 static inline double spsi_sectors(double bytes)
@@ -34,16 +116,16 @@ static inline double spsi_sectors(double bytes)
 
 /* Bytes/s at which rows of `row` bytes are gathered from random positions in
  * `footprint` bytes, through L2 and bypassing L1. */
-static inline double spsi_gather_rate(double beta, double footprint,
+static inline double spsi_gather_rate(const sps_machine *m, double footprint,
                                       double row)
 {
-    const double lines = row < 128.0 ? SPS_H200_L2_SHORT : SPS_H200_L2_BYTES;
+    const double lines = row < 128.0 ? m->l2_short : m->l2_lines;
     const double hit = footprint > lines ? lines / footprint : 1.0;
-    double l2 = SPS_H200_L2_ROW * row, memory = SPS_H200_ROW * row;
+    double l2 = m->l2_row * row, memory = m->memory_row * row;
 
-    if (l2 > SPS_H200_L2) l2 = SPS_H200_L2;
-    if (memory > SPS_H200_SCATTERED) memory = SPS_H200_SCATTERED;
-    return beta / (hit / l2 + (1.0 - hit) / memory);
+    if (l2 > m->l2) l2 = m->l2;
+    if (memory > m->memory) memory = m->memory;
+    return m->copy / (hit / l2 + (1.0 - hit) / memory);
 }
 
 #endif

@@ -292,7 +292,7 @@ double cost(const sps_problem *p)
     double work = 84.0 * (double)p->f->nnz + 525.0 * (double)p->f->nrow;
     double y = (double)p->f->nrow * p->k * (double)spsi_dtype_size(p->block);
 
-    return (tiles * work + y) / p->bandwidth + 8e-6;
+    return (tiles * work + y) / p->machine->copy + 8e-6;
 }
 
 } // namespace

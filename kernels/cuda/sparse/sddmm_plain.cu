@@ -155,7 +155,7 @@ bool fits(const sps_problem *p, const char **why_not)
 
 double cost(const sps_problem *p)
 {
-    return (double)p->f->nnz * (8.0 * p->k + 20.0) / p->bandwidth;
+    return (double)p->f->nnz * (8.0 * p->k + 20.0) / p->machine->copy;
 }
 
 sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)

@@ -263,7 +263,7 @@ bool fits(const sps_problem *p, const char **why_not)
 double cost(const sps_problem *p)
 {
     const sps_features *f = p->f;
-    double beta = p->bandwidth, width = (double)spsi_dtype_size(p->block);
+    double beta = p->machine->copy, width = (double)spsi_dtype_size(p->block);
     double row = p->k * width, nnz = (double)f->nnz;
     double strips = (double)ceil_div((int64_t)row, widest);
     double window = 2.0 * (double)f->bandwidth + 1e5;
@@ -273,10 +273,10 @@ double cost(const sps_problem *p)
     double bytes = nnz * ((2.0 * strips - 1.0) * width + 4.0) +
                    (double)(f->nrow + f->ncol) * row;
     double moved = bytes / (0.9 * beta) + (near ? 0.5 : 0.75) * nnz * row *
-                   distinct / spsi_gather_rate(beta, footprint, row);
+                   distinct / spsi_gather_rate(p->machine, footprint, row);
     double work = nnz * (27.0 * strips + 0.2 * row) / beta;
 
-    return (moved > work ? moved : work) + SPS_H200_LAUNCH;
+    return (moved > work ? moved : work) + p->machine->launch;
 }
 
 } // namespace

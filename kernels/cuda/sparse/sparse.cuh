@@ -207,16 +207,16 @@ inline double predicted(const sps_problem *p, const skill &s)
     const sps_features *f = p->f;
     const double row = moved_row(p), sectors = spsi_sectors(row);
     const double number = (double)spsi_dtype_size(p->block);
-    const double nnz = (double)f->nnz, beta = p->bandwidth;
+    const double nnz = (double)f->nnz, beta = p->machine->copy;
     const double distinct = f->distinct64 > 0 ? f->distinct64 : 1.0;
     const double missed = s.missed + (1 - s.missed) * distinct;
     const double stream = spsi_spmm_floor(p) + (row - p->k * number) *
                           (double)(f->nrow + f->ncol);
-    const double rate = spsi_gather_rate(beta, footprint_of(p, sectors),
+    const double rate = spsi_gather_rate(p->machine, footprint_of(p, sectors),
                                          sectors);
     const int group = f->block < s.group ? f->block : s.group;
     double t = (stream / beta + nnz * sectors * missed / rate) / s.together +
-               nnz * s.entry / (group > 1 ? group : 1);
+               nnz * s.entry * p->machine->work / (group > 1 ? group : 1);
 
     if (p->k * (int)number % 32) t *= 1 + s.ragged;
     if (p->k * number >= 64 && p->k * number < 128) t *= s.half;
@@ -237,7 +237,7 @@ inline double scattered(const sps_problem *p)
 
     if (f->bandwidth <= f->ncol / 8) return 0;
     return (double)f->nnz * f->distinct64 * row /
-           spsi_gather_rate(p->bandwidth, whole, row);
+           spsi_gather_rate(p->machine, whole, row);
 }
 
 /* Fraction of the entries that are in the `count` most used columns, assuming
@@ -262,26 +262,26 @@ inline double near_share(const sps_problem *p, double count)
 /* Seconds for moving A, X and Y once at `share` times the copy bandwidth. */
 inline double stream_seconds(const sps_problem *p, double share)
 {
-    return spsi_spmm_floor(p) / (share * p->bandwidth);
+    return spsi_spmm_floor(p) / (share * p->machine->copy);
 }
 
 /* Whether A, X and Y stay in L2 between consecutive products. */
 inline bool stays_in_l2(const sps_problem *p)
 {
-    return spsi_spmm_floor(p) < 30e6;
+    return spsi_spmm_floor(p) < p->machine->kept;
 }
 
 /* Seconds of one step of a group of lanes along a row: two dependent loads,
  * from L2 if A stays there, otherwise from memory. */
 inline double step_seconds(const sps_problem *p)
 {
-    return stays_in_l2(p) ? 0.36e-6 : 0.7e-6;
+    return stays_in_l2(p) ? p->machine->l2_step : p->machine->memory_step;
 }
 
 /* stream_seconds plus 3 us for the launch. */
 inline double seconds(const sps_problem *p, double share)
 {
-    return spsi_spmm_floor(p) / (share * p->bandwidth) + 3e-6;
+    return spsi_spmm_floor(p) / (share * p->machine->copy) + 3e-6;
 }
 
 } // namespace

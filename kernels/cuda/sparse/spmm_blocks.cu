@@ -208,7 +208,7 @@ double pass_cost(const sps_problem *p)
     const double row = moved_row(p), sectors = spsi_sectors(row);
     const int lump = 16 / (int)spsi_dtype_size(p->block);
     int b;
-    const double stream = node_floor(p, &b) / p->bandwidth;
+    const double stream = node_floor(p, &b) / p->machine->copy;
     const int wide = (int)ceil_div(p->k, 8 * lump);
     const int lumps = b > 4 ? 1 : wide < 3 || (wide == 3 && b < 4) ? wide : 2;
     const double named = (double)f->nnz / (f->fill[b] * b) * row *
@@ -218,9 +218,9 @@ double pass_cost(const sps_problem *p)
     const double chain = 8e-9 * (1 + lumps) * b * (double)f->max_length /
                          f->fill[b];
 
-    return hypot(chain, stream + fmax(named / (5.2 * p->bandwidth),
+    return hypot(chain, stream + fmax(named / (5.2 * p->machine->copy),
                                       missed / spsi_gather_rate(
-                                          p->bandwidth,
+                                          p->machine,
                                           footprint_of(p, sectors),
                                           sectors))) + 2.9e-6;
 }

@@ -31,6 +31,8 @@ namespace {
  * measured in doc/log/spmm-rode.md. */
 constexpr int threads = 768, group_threads = 512;
 constexpr int run_bytes = 48 << 10;
+/* Limits of a pass.  Its width decides how many lanes share a segment, and so
+ * the order of its sums: they do not follow the L2 of the device. */
 constexpr double kept_in_l2 = 18e6; /* bytes of X that stay in L2 besides the
                                        streamed data */
 constexpr double wide_window = 6e6; /* the same if a row of X is three cache

@@ -236,16 +236,19 @@ double cost(const sps_problem *p)
 {
     const sps_features *f = p->f;
     const double nnz = (double)f->nnz, stream = spsi_spmm_floor(p);
-    const double row = spsi_sectors(moved_row(p)), beta = p->bandwidth;
-    const double out = fmin(fmax(stream / 40e6 - 1, 0), 1);
+    const sps_machine *m = p->machine;
+    const double row = spsi_sectors(moved_row(p));
+    const double out = fmin(fmax(stream / (4 * m->kept / 3) - 1, 0), 1);
     const shape s = shape_of(p);
     const int width = 2 * s.lanes * s.pairs;
     const double walked = (double)(ceil_div(p->k, width) * width);
 
-    return planning(f) / uses + 2.3e-6 + stream / beta * (0.27 + 0.23 * out) +
+    return planning(f) / uses + 2.3e-6 +
+           stream / m->copy * (0.27 + 0.23 * out) +
            0.28 * nnz * row * f->distinct64 /
-               spsi_gather_rate(beta, footprint_of(p, row), row) +
-           nnz * (3e-12 + 5e-13 * walked) * (p->k % width ? 1.5 : 1) +
+               spsi_gather_rate(m, footprint_of(p, row), row) +
+           nnz * (3e-12 + 5e-13 * walked) * m->work *
+               (p->k % width ? 1.5 : 1) +
            (p->k == 1 ? 6e-6 : 0);
 }
 

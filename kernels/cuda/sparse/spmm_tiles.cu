@@ -257,7 +257,8 @@ double pass_cost(const sps_problem *p, int k)
     int s = 0;
 
     while (shape[s].k < k) s++;
-    return A / p->bandwidth + fmax((slots + (double)f->nnz / 3) * shape[s].slot,
+    return A / p->machine->copy +
+           p->machine->work * fmax((slots + (double)f->nnz / 3) * shape[s].slot,
                                    0.125 * (double)f->nrow * shape[s].window);
 }
 

@@ -380,8 +380,8 @@ double cost(const sps_problem *p)
     const int strips = p->k <= 16 ? 1 : (int)ceil_div(p->k, wide_strip);
     const double slot = p->k <= 8 ? 9.5e-12 : p->k <= 16 ? 11e-12 : 17e-12;
 
-    return strips * ((4.0 * (double)p->f->nnz + 5 * slots) / p->bandwidth +
-                     slots * slot) + 8e-6;
+    return strips * ((4.0 * (double)p->f->nnz + 5 * slots) / p->machine->copy +
+                     slots * slot * p->machine->work) + 8e-6;
 }
 
 } // namespace

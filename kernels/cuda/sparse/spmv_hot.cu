@@ -19,7 +19,6 @@
  * entries of x once per multiprocessor.  The plan holds 4 bytes per entry, 12
  * per row and 12 per column; it has no copy of the values, so that new values
  * cost nothing. */
-#include "plan/rates.h"
 #include "cuda/sparse/spmv_hot.cuh"
 
 #include <stdio.h>
@@ -112,18 +111,18 @@ bool fits(const sps_problem *p, const char **why_not)
 /* The larger of two times.  One is that of CSR-Adaptive, except that entries in
  * near columns request nothing from L2 and that there is an additional pass
  * over x; the other that of the segmented scans, 3.9 ps per entry and 24 ps per
- * row on an H200. */
+ * row on an H200 (machine.h). */
 double cost(const sps_problem *p)
 {
     const double size = (double)spsi_dtype_size(p->block);
     const double near = near_share(p, most_shared / size);
-    const double pack = 2.0 * size * (double)p->f->ncol / p->bandwidth;
+    const double pack = 2.0 * size * (double)p->f->ncol / p->machine->copy;
     const double come = stream_seconds(p, 0.85) + (1.0 - near) * scattered(p) +
                         pack;
     const double scans = 3.9e-12 * (double)p->f->nnz +
                          24e-12 * (double)p->f->nrow;
 
-    return 8e-6 + fmax(come, scans * SPS_H200_COPY / p->bandwidth);
+    return 8e-6 + fmax(come, scans * p->machine->work);
 }
 
 /* Number of entries of x held in shared memory. */

@@ -292,7 +292,7 @@ double cost(const sps_problem *p)
     const double wait = f->max_length > tall * lanes ? 15e-6 / lanes : 0.0;
 
     return 4e-6 + wait + scattered(p) +
-           (1 + 6 * hit) * bytes / ((halves ? 0.7 : 0.9) * p->bandwidth);
+           (1 + 6 * hit) * bytes / ((halves ? 0.7 : 0.9) * p->machine->copy);
 }
 
 sps_status fill(sps_context *ctx, const sps_problem *p, sps_packed_plan *plan)

@@ -15,7 +15,6 @@
  * them; with 2 to 4 columns a row of x is 16 or 32 contiguous bytes in a single
  * sector. */
 #include "cuda/sparse/ordered.cuh"
-#include "plan/rates.h"
 
 #include <stdio.h>
 
@@ -193,8 +192,8 @@ double usual_steps(const sps_features *f, int per_row, int each)
 }
 
 /* Components of the run time: streaming A (stream), loading x (gather), issuing
- * instructions (a hundred per step of a warp; four per cycle on each of 132
- * multiprocessors), and the longest row by one group of threads (walk).
+ * instructions (a hundred per step of a warp; four per cycle on each
+ * multiprocessor), and the longest row by one group of threads (walk).
  * Fractions of the copy bandwidth measured on an H200. */
 struct waits {
     double stream, gather, issue, walk;
@@ -209,7 +208,7 @@ waits waits_of(const sps_problem *p, int per_row, int each)
     w.stream = stream_seconds(p, share);
     w.gather = scattered(p);
     w.issue = 3.1e-12 * (double)f->nrow * per_row *
-              usual_steps(f, per_row, each);
+              usual_steps(f, per_row, each) * p->machine->work;
     w.walk = ceil((double)f->max_length / (per_row * each)) * step_seconds(p);
     return w;
 }
@@ -224,13 +223,14 @@ double lasting(const sps_problem *p, int per_row, int each)
 
 /* T and U of a plan for k columns: those of typical rows, and more threads
  * while the longest row dominates the predicted time.  The bits of the result
- * depend on both, so a constant bandwidth is used instead of the measured
- * one. */
+ * depend on both, so it is chosen as for the GPU on which the constants
+ * were fitted. */
 void choose_shape(const sps_problem *p, int *per_row, int *each)
 {
+    const sps_machine fitted = spsi_machine_fitted();
     sps_problem same = *p;
 
-    same.bandwidth = SPS_H200_COPY;
+    same.machine = &fitted;
     fit_row(usual_length(p->f), per_row, each);
     if (p->k > 1) *each = 2;
     while (*per_row < 32 && lasting(&same, 2 * *per_row, *each) <

@@ -176,7 +176,7 @@ void destroy(sps_plan *plan)
 
 double cost(const sps_problem *p)
 {
-    return 2.0 * (double)p->f->nnz * (8.0 * p->k + 20.0) / p->bandwidth;
+    return 2.0 * (double)p->f->nnz * (8.0 * p->k + 20.0) / p->machine->copy;
 }
 
 } // namespace

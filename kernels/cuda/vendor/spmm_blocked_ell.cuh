@@ -33,8 +33,6 @@ constexpr double slots_to_bid = 2.5, slots_by_name = 5.0;
 /* Block rows per call: cuSPARSE (12.6.3) uses them as the second grid
  * dimension, and beyond 65535 it returns success without having multiplied. */
 constexpr int64_t panel_rows = 32768;
-/* Estimated number of resident tiles: four per multiprocessor. */
-constexpr double at_once = 528;
 /* Entries that a bid examines, for each size. */
 constexpr int64_t looked_at = 1 << 14;
 
@@ -64,7 +62,7 @@ double slots_allowed(const sps_problem *p)
 /* Seconds with blocks of size b, w per block row, fitted to an H200 (within 6
  * %): a tile (a block row and 64 columns, all used or not) takes a time per
  * block and a constant; X and Y move at copy bandwidth.  Fewer tiles than are
- * resident at once take no less time. */
+ * resident at once, four per multiprocessor, take no less time. */
 double predict(const sps_problem *p, int b, int64_t w)
 {
     static const double each[2][size_count] = {{1.6e-9, 2.0e-9, 4.05e-9},
@@ -73,15 +71,17 @@ double predict(const sps_problem *p, int b, int64_t w)
     double size = (double)spsi_dtype_size(p->block), k = p->k;
     double rows = (double)p->f->nrow, columns = (double)p->f->ncol;
     double tiles = (double)ceil_div(p->f->nrow, b) * ceil(k / 64);
+    double at_once = 4 * p->machine->sms;
     double products = (tiles < at_once ? at_once : tiles) *
-                      ((double)w * each[single][shift_of(b) - 3] + 2e-9);
-    double values = slots_of(p, b, w) * size / (0.8 * p->bandwidth);
+                      ((double)w * each[single][shift_of(b) - 3] + 2e-9) *
+                      p->machine->work;
+    double values = slots_of(p, b, w) * size / (0.8 * p->machine->copy);
     double moved = (rows + columns) * k * size;
 
     if (p->f->ncol % b || (single && p->k % 4))
         moved += 2 * columns * k * size;
     if (p->f->nrow % b || (single && p->k % 4)) moved += 2 * rows * k * size;
-    return (products > values ? products : values) + moved / p->bandwidth +
+    return (products > values ? products : values) + moved / p->machine->copy +
            5e-6;
 }
 

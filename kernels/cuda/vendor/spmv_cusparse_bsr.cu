@@ -84,7 +84,7 @@ double cost(const sps_problem *p)
     const double bytes = node_floor(p, &b);
     const double share = b == 3 ? 0.83 : 0.5, step = b == 3 ? 6e-8 : 4e-7;
 
-    return 3e-6 + fmax(bytes / (share * p->bandwidth),
+    return 3e-6 + fmax(bytes / (share * p->machine->copy),
                        step * (double)p->f->max_length / b);
 }
 

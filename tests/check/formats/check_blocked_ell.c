@@ -249,10 +249,12 @@ static void check_product(const rig *r, int k)
 static bool plan_fast(const sps_kernel *kernel, rig *r, int k)
 {
     sps_problem p = rig_problem(r, SPS_OP_SPMM, k);
+    sps_machine fast = r->machine;
     const char *why;
 
+    fast.copy = 1e15;
     p.pinned = true;
-    p.bandwidth = 1e15;
+    p.machine = &fast;
     spsi_plan_destroy(&r->plan);
     if (!spsi_kernel_fits(kernel, &p, &why)) return false;
     OK(ctx, spsi_planner_pin(ctx, &p, kernel, &r->plan));

@@ -18,6 +18,21 @@ static int bidders(const sps_bids *bids)
     return n;
 }
 
+/* Of whatever device this is; check_machine.c has the numbers of known ones. */
+START_TEST(the_backend_fills_in_a_record_of_its_machine)
+{
+    const sps_machine *m = &ctx->machine;
+
+    ck_assert(m->copy >= 1e10 && m->copy < 2e13);
+    ck_assert(m->sync >= 0 && m->sync < 1e-2);
+    if (fixture_place() == SPS_CUDA) {
+        ck_assert(m->sms >= 1 && m->work > 0 && m->launch > 0);
+        ck_assert(0 < m->kept && m->kept < m->l2_short);
+        ck_assert(m->l2_short < m->l2_lines && m->l2 > m->memory);
+    }
+}
+END_TEST
+
 /* --------------------------------------------------------------- choosing */
 
 START_TEST(auto_takes_the_cheapest_prediction)
@@ -275,6 +290,7 @@ START_TEST(operators_pin_what_fits)
 END_TEST
 
 static const runner_test tests[] = {
+    RUNNER_TEST(the_backend_fills_in_a_record_of_its_machine),
     RUNNER_TEST(auto_takes_the_cheapest_prediction),
     RUNNER_TEST(a_choice_leaves_no_text_of_a_failure),
     RUNNER_TEST(a_plan_without_memory_gives_way_to_the_next),
