@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Rules that are checked in the sources, besides the order of the rooms
 # (check_rooms.sh): where CUDA and LAPACK are used, what the tests of the
-# interface include, SPDX lines, no printing or ending of the process in the
+# interface include, names of devices, SPDX lines, no printing or ending of the process in the
 # library, no number conversion that depends on the locale.
 cd "${srcdir:-.}" || exit 99
 failures=0
@@ -75,6 +75,16 @@ engine_names=$(for name in $named; do
 done | sort -u)
 [ -z "$engine_names" ] || fail "the engine names what is built in:
 $engine_names"
+
+# Predictions and choices name no device: its numbers stand in the record of the
+# context (lib/core/rates.h), which machine.h fills in.  Comments may say on
+# what something was measured.
+models='(T4|V100|A100|H100|H200|GH200|B200|GB200|B300|RTX)'
+devices=$(sources lib kernels solvers | grep -v '^kernels/cuda/base/machine\.h$' |
+    xargs grep -nE "[A-Za-z0-9]_$models([^A-Za-z0-9]|\$)|\"[^\"]*$models[^\"]*\"" |
+    grep -vE ':[0-9]+:[[:space:]]*(\*|/\*|//)')
+[ -z "$devices" ] || fail "constants or texts name a device:
+$devices"
 
 # The library prints nothing and never ends the process.
 noise=$(sources lib kernels solvers | xargs grep -nE \
