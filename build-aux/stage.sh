@@ -45,13 +45,14 @@ plain() {
 }
 
 # Libraries of this system: those of Check always, BLAS and the like as a
-# fallback, libc and the driver never.
+# fallback, libc, the driver and libraries of CUDA never.
 for file in "$stage"/bin/* "$stage"/tests/* "$stage"/lib/libspsolve.so; do
     LD_LIBRARY_PATH="$stage/lib" ldd "$file" 2>/dev/null || :
 done | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u | while read -r so; do
     case ${so##*/} in
         libspsolve*) ;;
         libcheck*|libsubunit*) cp -L "$so" "$stage/lib/" ;;
+        libcusparse*|libnvJitLink*) ;;
         libc.so*|libm.so*|ld-*|libdl.*|librt.*|libpthread.*) ;;
         libopenblas*) [ -f "$reference/lapack/liblapack.so.3" ] ||
             cp -L "$so" "$stage/lib-fallback/" ;;
