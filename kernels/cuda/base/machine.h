@@ -5,9 +5,12 @@
  * One GPU was measured by tools/peers/calibrate.cu (tables in doc/machine.md);
  * the constants of kernels were fitted on it, and its figures stand in
  * spsi_machine_fitted.  For others they are scaled by what the driver reports:
- * memory by its peak rate, L2 by its size, L2 rates and instructions by the
- * clock and the number of multiprocessors.  Latencies of launches and of device
- * memory are those of the measured GPU.
+ * memory by its peak rate, L2 by its size, L2 rates by the clock and the number
+ * of multiprocessors.  Times of instructions were fitted to whole products and
+ * contain waits for memory: they are scaled by the slower of the two, so that a
+ * GPU with the same multiprocessors and slower memory prefers the same kernels
+ * (on an H100 spmm.blocks to spmm.tiles for elasticity, as it should).
+ * Latencies of launches and of device memory are those of the measured GPU.
  *
  * Model of a gather: rows of r bytes at random addresses, r a multiple of the
  * 32-byte sector, within a footprint of F bytes.  A fraction h hits in L2 and
@@ -91,13 +94,13 @@ static inline sps_machine spsi_machine_of(const sps_gpu *g)
     const double speed = g->sms * clock / (known.sms * known.clock);
     const int fma = spsi_gpu_fma(g->major, g->minor);
     sps_machine m = spsi_machine_fitted();
-    double faster;              /* L2 relative to device memory */
+    const double memory = g->memory > 0 ? g->memory / known.memory : speed;
+    const double faster = speed / memory;    /* L2 relative to device memory */
 
     if (spsi_gpu_is_fitted(g)) return m;
-    faster = g->memory > 0 ? speed * known.memory / g->memory : 1;
-    m.copy *= g->memory > 0 ? g->memory / known.memory : speed;
+    m.copy *= memory;
     m.sms = g->sms;
-    m.work = 1 / speed;
+    m.work = 1 / (memory < speed ? memory : speed);
     m.slow_fma = fma < 32 ? 1 / (fma * g->sms * clock) : 0;
     m.l2_step *= known.clock / clock;
     m.kept *= cache;
