@@ -49,7 +49,8 @@ typedef struct runner_test {
 } runner_test;
 
 #define RUNNER_TEST(name) { &name, #name }
-#define RUNNER_TIMEOUT 300 /* seconds for one test, under sanitizers too */
+/* Seconds for one test: under sanitizers too, and on a GPU beside other suites. */
+#define RUNNER_TIMEOUT (runner_place() == SPS_CUDA ? 1200 : 300)
 
 /* Two ways to end a test early (in the function that contains the macro): a
  * prerequisite is missing on this machine (skipped; on a GPU this counts as a
