@@ -219,11 +219,14 @@ static sps_csr *singular_pair(void)
     return zoo_copy(&A);
 }
 
+/* Only those that do: others go on along the null vector until the rounding of
+ * A x decides. */
 START_TEST(a_method_that_gives_way_leaves_its_best)
 {
-    const char *name;
+    static const char *const names[] = { "block_cg", "refinement" };
 
-    FOR_SOLVERS(name) {
+    for (int i = 0; i < 2; i++) {
+        const char *name = names[i];
         problem p;
         double best = 1;
 
