@@ -35,7 +35,7 @@ typedef struct job {
     uint64_t *candidate;
 } job;
 
-/* A node without an aggregate takes that of its root, if it has one. */
+/* A node in no aggregate joins that of the root next to it, if there is one. */
 static void take_root(void *data, int64_t first, int64_t last)
 {
     const job *j = data;

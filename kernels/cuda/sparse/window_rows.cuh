@@ -110,7 +110,7 @@ __device__ __noinline__ void sum_by_rows(const tiled<I, V> &m,
     }
 }
 
-/* Windows without tiles, one warp each; 16 C columns. */
+/* Windows that store no tiles, one warp each, for a block of 16 C columns. */
 template <int C, access M, class I, class V>
 __global__ void __launch_bounds__(256)
 rest_kernel(const __grid_constant__ tiled<I, V> m,
