@@ -153,6 +153,9 @@ fail:
 
 /* --------------------------------------------------------------------- csr */
 
+#define CSR_PROPS (unsigned)(SPS_SYMMETRIC | SPS_SPD | SPS_INTERLEAVED | \
+                             SPS_SORTED)
+
 sps_status spsi_abi_csr(sps_context *ctx, const char *call, const sps_csr *A)
 {
     const size_t least = offsetof(sps_csr, struct_size) + sizeof(size_t);
@@ -167,6 +170,10 @@ sps_status spsi_abi_csr(sps_context *ctx, const char *call, const sps_csr *A)
     SPS_REQUIRE(ctx, A->dtype == SPS_F64 || A->dtype == SPS_F32, SPS_EINVAL,
                 "%s: sps_csr.dtype is %d, neither SPS_F64 nor SPS_F32", call,
                 (int)A->dtype);
+    SPS_REQUIRE(ctx, !(A->props & ~CSR_PROPS), SPS_EINVAL, "%s: sps_csr.props "
+                "is %u; this library knows SPS_SYMMETRIC, SPS_SPD, "
+                "SPS_INTERLEAVED and SPS_SORTED, all other bits are zero",
+                call, A->props);
     if (A->struct_size < sizeof *A) return SPS_OK;
     SPS_REQUIRE(ctx, A->first == 0 && A->whole == 0 && !A->global, SPS_EUNFIT,
                 "%s: rows of a matrix that is spread over processes (first "

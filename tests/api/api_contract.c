@@ -138,6 +138,10 @@ START_TEST(csr_products)
     ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "row 1"));
     NOT_MADE(sps_csr, SPS_EINVAL, sps_csr_transpose(ctx, NULL, &made));
     REFUSED(SPS_EINVAL, sps_csr_transpose(ctx, A, NULL));
+    bad.props = 64;
+    NOT_MADE(sps_csr, SPS_EINVAL, sps_csr_transpose(ctx, &bad, &made));
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "props is 64"));
+    bad.props = 0;
     bad.dtype = (sps_dtype)9;
     NOT_MADE(sps_csr, SPS_EINVAL, sps_csr_transpose(ctx, &bad, &made));
     NOWHERE(sps_csr_multiply(NULL, A, A, &made));

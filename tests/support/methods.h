@@ -164,12 +164,13 @@ static inline int methods_run(const char *name, const runner_test *tests,
                               size_t count)
 {
     Suite *suite = suite_create(name);
-    TCase *all = tcase_create("all");
 
-    tcase_set_timeout(all, RUNNER_TIMEOUT);
-    tcase_add_checked_fixture(all, open_context, close_context);
-    for (size_t i = 0; i < count; i++) tcase_add_test(all, *tests[i].test);
-    suite_add_tcase(suite, all);
+    for (size_t i = 0; i < count; i++) {
+        TCase *one = runner_case(suite, tests[i].name);
+
+        tcase_add_checked_fixture(one, open_context, close_context);
+        tcase_add_test(one, *tests[i].test);
+    }
     return runner_run(suite);
 }
 
