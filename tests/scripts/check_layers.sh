@@ -11,7 +11,8 @@ fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
 # sources FOLDER...: its C and CUDA files, generated ones left out
 sources() {
     find "$@" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) \
-        ! -name 'registry_host.c' ! -name 'registry_cuda.c' 2>/dev/null | sort
+        ! -name 'registry_host.c' ! -name 'registry_cuda.c' \
+        ! -name 'powers_of_ten.c' 2>/dev/null | sort
 }
 
 # "file header" for each #include of the files on standard input; what is in
@@ -131,7 +132,7 @@ $old"
 # License line, within the first two lines (scripts begin with #!).
 for file in $(sources lib kernels solvers tools examples tests) \
     configure.ac Makefile.am autogen.sh quickstart lib/libspsolve.map \
-    build-aux/nvcc-libtool.sh build-aux/registry.sh \
+    build-aux/nvcc-libtool.sh build-aux/registry.sh build-aux/powers_of_ten.sh \
     $(find lib kernels solvers tools examples tests bindings m4 \
         -name '*.am' -o -name '*.sh' -o -name '*.py' -o -name 'sps_*.m4' \
         -o -name 'pyproject.toml'); do

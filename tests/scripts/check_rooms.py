@@ -20,7 +20,7 @@ PUBLIC = "spsolve.h"
 SOURCE = (".c", ".cu")
 HEADER = (".h", ".cuh")
 MOST = 30                             # sources of a room
-MADE = ("registry_host", "registry_cuda")
+MADE = ("registry_host", "registry_cuda", "powers_of_ten")
 BEGIN, END = "<!-- rooms: begin -->", "<!-- rooms: end -->"
 failures = 0
 

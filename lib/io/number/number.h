@@ -43,7 +43,10 @@ int spsi_number_print(double x, char *text);
 int spsi_number_print_integer(int64_t value, char *text);
 
 /* floor(10^q 2^(127 - floor(log2 10^q))), high and low word, from q =
- * SPSI_POWER_MIN to SPSI_POWER_MAX; exact for 0 <= q <= 55. */
+ * SPSI_POWER_MIN to SPSI_POWER_MAX; exact for 0 <= q <= 55.  The build makes
+ * them with build-aux/powers_of_ten.sh.  Lower powers are not needed: 10^-343
+ * times the largest 64-bit number is below half of the smallest double.
+ * Printing needs up to 10^324. */
 #define SPSI_POWER_MIN (-342)
 #define SPSI_POWER_MAX 324
 extern const uint64_t
