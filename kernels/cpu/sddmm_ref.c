@@ -5,20 +5,11 @@
 #include "plan/kernel.h"
 #include "core/team.h"
 
-static bool fits(const sps_problem *p, const char **why_not)
-{
-    (void)p, (void)why_not;
-    return true;
-}
-
 /* Each entry reads a row of U and one of V; the model assumes cached data. */
 static double cost(const sps_problem *p)
 {
     return 16.0 * (double)p->f->nnz * p->k / p->machine->copy;
 }
-
-static sps_status plan(sps_context *ctx, const sps_problem *p,
-                       sps_plan **plan_p);
 
 static double number(sps_dtype dtype, const void *data, int64_t p)
 {
@@ -83,15 +74,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_ref) = {
     .where = SPS_HOST,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
-    .fits = fits,
     .cost = cost,
-    .plan = plan,
     .sddmm = sddmm,
 };
-
-static sps_status plan(sps_context *ctx, const sps_problem *p,
-                       sps_plan **plan_p)
-{
-    return spsi_plan_new(ctx, &spsi_kernel_sddmm_ref, p, sizeof(sps_plan),
-                         plan_p);
-}

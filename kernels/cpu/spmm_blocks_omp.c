@@ -247,9 +247,6 @@ static void cut(const sps_node_blocks *n, int64_t pieces, int64_t *piece)
     piece[pieces] = n->mb;
 }
 
-static sps_status plan(sps_context *ctx, const sps_problem *p,
-                       sps_plan **plan_p);
-
 static sps_status refresh(sps_plan *plan)
 {
     spsi_node_refresh(plan->ctx, plan->A,
@@ -265,31 +262,14 @@ static void destroy(sps_plan *plan)
     spsi_free(plan->ctx, self->piece);
 }
 
-SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocks_omp) = {
-    .name = "spmm.blocks_omp",
-    .op = SPS_OP_SPMM,
-    .where = SPS_HOST,
-    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION,
-    .fits = fits,
-    .cost = cost,
-    .plan = plan,
-    .spmm = spmm,
-    .refresh = refresh,
-    .destroy = destroy,
-};
-
-static sps_status plan(sps_context *ctx, const sps_problem *p,
-                       sps_plan **plan_p)
+static sps_status plan(sps_plan *super, const sps_problem *p)
 {
+    sps_context *ctx = super->ctx;
     const double value = (double)spsi_dtype_size(p->A->dtype);
-    blocks_plan *self;
-    sps_node_blocks *n;
+    blocks_plan *self = (blocks_plan *)super;
+    sps_node_blocks *n = &self->base.blocks;
     sps_status st;
 
-    SPS_TRY(spsi_plan_new(ctx, &spsi_kernel_spmm_blocks_omp, p, sizeof *self,
-                          plan_p));
-    self = (blocks_plan *)*plan_p;
-    n = &self->base.blocks;
     SPS_TRY(spsi_node_from_csr(ctx, p->local, spsi_node_choose(p->f, value),
                                n));
     self->pieces = (int64_t)PIECES * ctx->threads;
@@ -303,3 +283,17 @@ static sps_status plan(sps_context *ctx, const sps_problem *p,
 fail:
     return st;
 }
+
+SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocks_omp) = {
+    .name = "spmm.blocks_omp",
+    .op = SPS_OP_SPMM,
+    .where = SPS_HOST,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION,
+    .size = sizeof(blocks_plan),
+    .fits = fits,
+    .cost = cost,
+    .plan = plan,
+    .spmm = spmm,
+    .refresh = refresh,
+    .destroy = destroy,
+};

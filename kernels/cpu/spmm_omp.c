@@ -22,12 +22,6 @@ typedef struct omp_plan {
  * predict. */
 #define PIECES 16
 
-static bool fits(const sps_problem *p, const char **why_not)
-{
-    (void)p, (void)why_not;
-    return true;
-}
-
 /* Vectors of floats at any 4-byte address. */
 typedef float f16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef float f8 __attribute__((vector_size(32), aligned(4), may_alias));
@@ -297,35 +291,14 @@ static int64_t find_row(const sps_csr_local *A, double share)
     return low;
 }
 
-static sps_status plan(sps_context *ctx, const sps_problem *p,
-                       sps_plan **plan_p);
-static void destroy(sps_plan *plan);
-
-SPS_DEFINE(sps_kernel, spsi_kernel_spmm_omp) = {
-    .name = "spmm.omp",
-    .op = SPS_OP_SPMM,
-    .where = SPS_HOST,
-    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
-             SPS_SINGLE_BLOCKS,
-    .fuses = true,
-    .fits = fits,
-    .cost = cost,
-    .plan = plan,
-    .spmm = spmm,
-    .destroy = destroy,
-};
-
-static sps_status plan(sps_context *ctx, const sps_problem *p,
-                       sps_plan **plan_p)
+static sps_status plan(sps_plan *super, const sps_problem *p)
 {
     sps_status st;
-    omp_plan *self;
+    sps_context *ctx = super->ctx;
+    omp_plan *self = (omp_plan *)super;
     int64_t pieces = (int64_t)PIECES * ctx->threads;
     int64_t most = 1 + (p->local->nnz + p->local->nrow) / 2048;
 
-    SPS_TRY(spsi_plan_new(ctx, &spsi_kernel_spmm_omp, p, sizeof *self,
-                          plan_p));
-    self = (omp_plan *)*plan_p;
     self->pieces = pieces < most ? pieces : most;
     SPS_TRY(SPS_NEW(ctx, self->pieces + 1, &self->start));
     for (int64_t i = 1; i < self->pieces; i++)
@@ -341,3 +314,17 @@ static void destroy(sps_plan *plan)
 {
     spsi_free(plan->ctx, ((omp_plan *)plan)->start);
 }
+
+SPS_DEFINE(sps_kernel, spsi_kernel_spmm_omp) = {
+    .name = "spmm.omp",
+    .op = SPS_OP_SPMM,
+    .where = SPS_HOST,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
+             SPS_SINGLE_BLOCKS,
+    .fuses = true,
+    .size = sizeof(omp_plan),
+    .cost = cost,
+    .plan = plan,
+    .spmm = spmm,
+    .destroy = destroy,
+};

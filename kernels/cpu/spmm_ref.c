@@ -4,19 +4,10 @@
  * with a cost that every other kernel undercuts. */
 #include "plan/kernel.h"
 
-static bool fits(const sps_problem *p, const char **why_not)
-{
-    (void)p, (void)why_not;
-    return true;
-}
-
 static double cost(const sps_problem *p)
 {
     return 50 * spsi_spmm_floor(p) / p->machine->copy;
 }
-
-static sps_status plan(sps_context *ctx, const sps_problem *p,
-                       sps_plan **plan_p);
 
 static double number(sps_dtype dtype, const void *data, int64_t p)
 {
@@ -75,15 +66,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_ref) = {
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS | SPS_FOR_CHECKS,
     .fuses = true,
-    .fits = fits,
     .cost = cost,
-    .plan = plan,
     .spmm = spmm,
 };
-
-static sps_status plan(sps_context *ctx, const sps_problem *p,
-                       sps_plan **plan_p)
-{
-    return spsi_plan_new(ctx, &spsi_kernel_spmm_ref, p, sizeof(sps_plan),
-                         plan_p);
-}

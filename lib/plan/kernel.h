@@ -135,14 +135,15 @@ typedef struct sps_kernel {
     /* Its spmm supports an epilogue; for other kernels the operator composes it
      * in several passes. */
     bool fuses;
-    /* Whether it can run; otherwise *why_not is a static text. */
+    size_t size;               /* of its plan; 0: sps_plan alone */
+    /* Whether it can run; otherwise *why_not is a static text.  NULL: always. */
     bool (*fits)(const sps_problem *p, const char **why_not);
     /* Predicted seconds of one run. */
     double (*cost)(const sps_problem *p);
-    /* *plan_p: zeroed memory from spsi_plan_new, which fills the first member;
-     * on failure the planner destroys whatever *plan_p holds. */
-    sps_status (*plan)(sps_context *ctx, const sps_problem *p,
-                       sps_plan **plan_p);
+    /* Completes a plan of which only the first member is filled, the rest zero;
+     * on failure the planner destroys whatever it holds.  NULL: nothing to
+     * do. */
+    sps_status (*plan)(sps_plan *plan, const sps_problem *p);
     sps_status (*spmm)(const sps_plan *plan, const sps_spmm_args *args);
     sps_status (*sddmm)(const sps_plan *plan, const sps_sddmm_args *args);
     /* The values of plan->A have changed, the pattern has not; plan->A->val may
@@ -156,11 +157,6 @@ typedef struct sps_kernel {
  * names of all kernels of the CUDA module, built here or not. */
 extern const sps_kernel *const spsi_kernels_host[];
 extern const char *const spsi_kernel_names_cuda[];
-
-/* A zeroed plan of size bytes with its first member filled in. */
-sps_status spsi_plan_new(sps_context *ctx, const sps_kernel *kernel,
-                         const sps_problem *p, size_t size,
-                         sps_plan **plan_p);
 
 /* Minimum traffic of Y = A X in bytes: A, X and Y once, values and blocks in
  * their types, int32 columns and offsets (doc/numerics.md). */

@@ -14,24 +14,6 @@
 #include "core/timer.h"
 #include "plan/measure.h"
 
-sps_status spsi_plan_new(sps_context *ctx, const sps_kernel *kernel,
-                         const sps_problem *p, size_t size,
-                         sps_plan **plan_p)
-{
-    sps_status st;
-    sps_plan *plan = NULL;
-
-    SPS_TRY(spsi_new(ctx, size, (void **)&plan));
-    plan->kernel = kernel;
-    plan->ctx = ctx;
-    plan->A = p->local;
-    plan->k = p->k;
-    plan->block = p->block;
-    *plan_p = plan;
-fail:
-    return st;
-}
-
 void spsi_plan_destroy(sps_plan **plan_p)
 {
     sps_plan *plan = plan_p ? *plan_p : NULL;
@@ -56,7 +38,11 @@ sps_status spsi_planner_pin(sps_context *ctx, const sps_problem *p,
                 "operation or backend", kernel->name);
     SPS_REQUIRE(ctx, spsi_kernel_fits(kernel, p, &why), SPS_EUNFIT,
                 "kernel %s does not fit: %s", kernel->name, why);
-    SPS_TRY(kernel->plan(ctx, p, &plan));
+    SPS_TRY(spsi_new(ctx, kernel->size ? kernel->size : sizeof *plan,
+                     (void **)&plan));
+    *plan = (sps_plan){ .kernel = kernel, .ctx = ctx, .A = p->local,
+                        .k = p->k, .block = p->block };
+    if (kernel->plan) SPS_TRY(kernel->plan(plan, p));
     *plan_p = plan;
     return SPS_OK;
 
@@ -107,7 +93,7 @@ bool spsi_kernel_fits(const sps_kernel *kernel, const sps_problem *p,
     *why_not = mistyped(p, kernel->gives);
     if (*why_not) return false;
     *why_not = "does not fit";
-    return kernel->fits(p, why_not);
+    return !kernel->fits || kernel->fits(p, why_not);
 }
 
 /* ------------------------------------------------------------------- bids */

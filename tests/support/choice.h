@@ -52,25 +52,16 @@ static inline const sps_bid *chosen(const sps_bids *bids)
 
 /* A kernel whose estimated cost is the lowest and whose plan fails for lack of
  * memory. */
-static inline bool always(const sps_problem *p, const char **why_not)
-{
-    (void)p;
-    (void)why_not;
-    return true;
-}
-
 static inline double nothing(const sps_problem *p)
 {
     (void)p;
     return 0.0;
 }
 
-static inline sps_status no_memory(sps_context *c, const sps_problem *p,
-                                   sps_plan **plan_p)
+static inline sps_status no_memory(sps_plan *plan, const sps_problem *p)
 {
     (void)p;
-    (void)plan_p;
-    return spsi_fail(c, SPS_ENOMEM, "no memory for the plan");
+    return spsi_fail(plan->ctx, SPS_ENOMEM, "no memory for the plan");
 }
 
 /* Runs the planner with that kernel added to those of the device, by a
@@ -79,8 +70,8 @@ static inline sps_status choose_beside(const char *name, const char *wisdom,
                                        sps_bids *bids)
 {
     static sps_kernel starved = { .name = "spmm.starved", .op = SPS_OP_SPMM,
-                                  .gives = ~0u, .fits = always,
-                                  .cost = nothing, .plan = no_memory };
+                                  .gives = ~0u, .cost = nothing,
+                                  .plan = no_memory };
     const sps_kernel *kernels[128] = { &starved }, *kernel;
     const sps_module catalogue = { .kernels = kernels }, *old = ctx->module;
     const sps_place place = ctx->opt.place;

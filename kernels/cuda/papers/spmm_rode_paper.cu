@@ -31,8 +31,6 @@
 #include "cuda/base/scan.h"
 #include "cuda/papers/spmm_rode_paper.cuh"
 
-extern "C" const sps_kernel spsi_kernel_spmm_rode_paper;
-
 namespace {
 
 struct paper_plan {
@@ -238,17 +236,14 @@ sps_status open_streams(sps_context *ctx, paper_plan *p)
     return SPS_OK;
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *problem,
-                sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *problem)
 {
     const sps_csr_local *A = problem->local;
-    paper_plan *p;
+    sps_context *ctx = super->ctx;
+    paper_plan *p = (paper_plan *)super;
     work w;
     sps_status st;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmm_rode_paper, problem,
-                                 sizeof(paper_plan), plan_p));
-    p = (paper_plan *)*plan_p;
     if (A->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(open_streams(ctx, p));
@@ -302,6 +297,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_rode_paper) = {
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
     .gives = SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW | SPS_SINGLE_BLOCKS,
+    .size = sizeof(paper_plan),
     .fits = fits,
     .cost = cost,
     .plan = plan,

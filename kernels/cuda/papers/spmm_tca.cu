@@ -7,8 +7,6 @@
  * Odd widths take more loads: k = 9 is slower than k = 16. */
 #include "cuda/papers/tca_direct.cuh"
 
-extern "C" const sps_kernel spsi_kernel_spmm_tca;
-
 namespace {
 
 template <class F>
@@ -47,10 +45,9 @@ double cost(const sps_problem *p)
            (p->k == 1 ? 1e-5 : 0);
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    return spsi_cuda_tca_plan(ctx, &spsi_kernel_spmm_tca, p, sizeof(double),
-                              plan_p);
+    return spsi_cuda_tca_plan(super, p, sizeof(double));
 }
 
 } // namespace
@@ -61,6 +58,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
     .roundoff = 0,
+    .size = sizeof(sps_tca_plan),
     .fits = spsi_cuda_tca_fits,
     .cost = cost,
     .plan = plan,

@@ -5,8 +5,6 @@
 
 #include <cuda_bf16.h>
 
-extern "C" const sps_kernel spsi_kernel_spmm_tca_bf16;
-
 namespace {
 
 struct bf16 : bits16 {
@@ -49,10 +47,9 @@ double cost(const sps_problem *p)
     return predicted(p, {0.86, 0.38, 9e-12, 0.04, 1.2, 0, 0});
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    return low_plan(ctx, &spsi_kernel_spmm_tca_bf16, p,
-                    low_bytes(p, sizeof(uint16_t)), plan_p);
+    return low_plan(super, p, low_bytes(p, sizeof(uint16_t)));
 }
 
 } // namespace
@@ -63,6 +60,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_bf16) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_NAN_STAYS_IN_ROW | SPS_SINGLE_BLOCKS,
     .roundoff = 0x1p-8,
+    .size = sizeof(sps_tca_plan),
     .fits = spsi_cuda_tca_fits,
     .cost = cost,
     .plan = plan,

@@ -3,8 +3,6 @@
  * Y = alpha A X + beta Y. */
 #include "cuda/papers/tca_half.cuh"
 
-extern "C" const sps_kernel spsi_kernel_spmm_tca_fp16;
-
 namespace {
 
 template <class T>
@@ -32,11 +30,6 @@ double cost(const sps_problem *p)
     return predicted(p, {0.39, 0.3, 0, 0.07, 1.6, 0, 0});
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
-{
-    return half_plan(ctx, &spsi_kernel_spmm_tca_fp16, p, plan_p);
-}
-
 } // namespace
 
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_fp16) = {
@@ -45,9 +38,10 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_fp16) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_NAN_STAYS_IN_ROW | SPS_SINGLE_BLOCKS,
     .roundoff = 0x1p-11,
+    .size = sizeof(sps_tca_plan),
     .fits = spsi_cuda_tca_fits,
     .cost = cost,
-    .plan = plan,
+    .plan = half_plan,
     .spmm = spmm,
     .sddmm = NULL,
     .refresh = half_refresh,

@@ -26,8 +26,6 @@
  * only the rows that store their column, in their own column. */
 #include "cuda/papers/tca_half.cuh"
 
-extern "C" const sps_kernel spsi_kernel_spmm_tca_paper;
-
 namespace {
 
 constexpr int team_threads = 32 * SPSI_TCA_TEAM;
@@ -375,11 +373,6 @@ double cost(const sps_problem *p)
     return predicted(p, {0.23, 0.87, 0, 0.06, 1.7, 0, 0});
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
-{
-    return half_plan(ctx, &spsi_kernel_spmm_tca_paper, p, plan_p);
-}
-
 } // namespace
 
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_paper) = {
@@ -388,9 +381,10 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_paper) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_NAN_STAYS_IN_ROW | SPS_SINGLE_BLOCKS,
     .roundoff = 0x1p-11,
+    .size = sizeof(sps_tca_plan),
     .fits = spsi_cuda_tca_fits,
     .cost = cost,
-    .plan = plan,
+    .plan = half_plan,
     .spmm = spmm,
     .sddmm = NULL,
     .refresh = half_refresh,

@@ -4,8 +4,6 @@
  * rounded in registers; double-precision blocks are converted first. */
 #include "cuda/papers/tca_low.cuh"
 
-extern "C" const sps_kernel spsi_kernel_spmm_tca_tf32;
-
 namespace {
 
 __device__ __forceinline__ float tf32(float v)
@@ -148,13 +146,11 @@ double cost(const sps_problem *p)
     return predicted(p, {0.59, 1, 0, 0.17, 1.4, 0, 0});
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
     if (p->block == SPS_F32)
-        return spsi_cuda_tca_plan(ctx, &spsi_kernel_spmm_tca_tf32, p,
-                                  sizeof(float), plan_p);
-    return low_plan(ctx, &spsi_kernel_spmm_tca_tf32, p,
-                    low_bytes(p, sizeof(float)), plan_p);
+        return spsi_cuda_tca_plan(super, p, sizeof(float));
+    return low_plan(super, p, low_bytes(p, sizeof(float)));
 }
 
 } // namespace
@@ -165,6 +161,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_tf32) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_NAN_STAYS_IN_ROW | SPS_SINGLE_BLOCKS,
     .roundoff = 0x1p-11,
+    .size = sizeof(sps_tca_plan),
     .fits = spsi_cuda_tca_fits,
     .cost = cost,
     .plan = plan,

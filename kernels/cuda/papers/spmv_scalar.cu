@@ -9,8 +9,6 @@
  * once.  Sums are in the order of the row; no atomics. */
 #include "cuda/sparse/sparse.cuh"
 
-extern "C" const sps_kernel spsi_kernel_spmv_scalar;
-
 namespace {
 
 template <class I, class V, class T, class E>
@@ -59,12 +57,6 @@ double cost(const sps_problem *p)
            0.8 * step_seconds(p) * (double)p->f->max_length;
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
-{
-    return spsi_plan_new(ctx, &spsi_kernel_spmv_scalar, p, sizeof(sps_plan),
-                         plan_p);
-}
-
 } // namespace
 
 SPS_DEFINE(sps_kernel, spsi_kernel_spmv_scalar) = {
@@ -75,7 +67,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_scalar) = {
              SPS_SINGLE_BLOCKS,
     .fits = fits,
     .cost = cost,
-    .plan = plan,
     .spmm = spmm,
     .sddmm = NULL,
     .refresh = NULL,

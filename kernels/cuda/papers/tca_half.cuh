@@ -215,20 +215,19 @@ sps_status mark_used(sps_context *ctx, const sps_csr_local *A, uint8_t *used)
     return SPS_OK;
 }
 
-sps_status half_plan(sps_context *ctx, const sps_kernel *kernel,
-                     const sps_problem *p, sps_plan **plan_p)
+sps_status half_plan(sps_plan *super, const sps_problem *p)
 {
-    sps_tca_plan *plan;
+    sps_context *ctx = super->ctx;
+    sps_tca_plan *plan = (sps_tca_plan *)super;
     const half_room room = half_room_of(p->local->ncol, p->k);
 
-    SPS_TRY_RETURN(low_plan(ctx, kernel, p, room.bytes, plan_p));
-    plan = (sps_tca_plan *)*plan_p;
+    SPS_TRY_RETURN(low_plan(super, p, room.bytes));
     SPS_TRY_RETURN(mark_used(ctx, p->local, (uint8_t *)plan->x + room.used));
     plan->scale_bytes = (size_t)p->local->nrow * sizeof(int16_t);
     if (plan->scale_bytes == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, plan->scale_bytes, &plan->scale));
     plan->super.bytes += plan->scale_bytes;
-    return half_refresh(*plan_p);
+    return half_refresh(super);
 }
 
 } // namespace

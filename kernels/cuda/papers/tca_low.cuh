@@ -133,18 +133,15 @@ sps_status launch_low(const sps_tca_plan *plan, const blocks<T> &b,
                      : launch_direct<direct16<E, 4>, T, true>(plan, b, x);
 }
 
-/* Makes a plan with the given number of bytes for X and the data that belong to
+/* Fills a plan with the given number of bytes for X and the data that belong to
  * it. */
-inline sps_status low_plan(sps_context *ctx, const sps_kernel *kernel,
-                           const sps_problem *p, size_t bytes,
-                           sps_plan **plan_p)
+inline sps_status low_plan(sps_plan *super, const sps_problem *p, size_t bytes)
 {
-    sps_tca_plan *plan;
+    sps_tca_plan *plan = (sps_tca_plan *)super;
 
-    SPS_TRY_RETURN(spsi_cuda_tca_plan(ctx, kernel, p, sizeof(float), plan_p));
-    plan = (sps_tca_plan *)*plan_p;
+    SPS_TRY_RETURN(spsi_cuda_tca_plan(super, p, sizeof(float)));
     if (bytes == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &plan->x));
+    SPS_TRY_RETURN(spsi_cuda_alloc(super->ctx, bytes, &plan->x));
     plan->x_bytes = bytes;
     plan->super.bytes += bytes;
     return SPS_OK;

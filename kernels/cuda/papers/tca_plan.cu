@@ -4,14 +4,12 @@
 
 #include "cuda/base/state.h"
 
-sps_status spsi_cuda_tca_plan(sps_context *ctx, const sps_kernel *kernel,
-                              const sps_problem *p, size_t sum_bytes,
-                              sps_plan **plan_p)
+sps_status spsi_cuda_tca_plan(sps_plan *super, const sps_problem *p,
+                              size_t sum_bytes)
 {
-    sps_tca_plan *plan;
+    sps_context *ctx = super->ctx;
+    sps_tca_plan *plan = (sps_tca_plan *)super;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, kernel, p, sizeof *plan, plan_p));
-    plan = (sps_tca_plan *)*plan_p;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_tca_build(ctx, p->local, &plan->work));
     plan->partial_bytes = (size_t)plan->work.n.partials * (size_t)p->k *

@@ -20,9 +20,8 @@ typedef struct sps_tca_plan {
 } sps_tca_plan;
 
 /* Builds the list and allocates partial sums of sum_bytes per number. */
-sps_status spsi_cuda_tca_plan(sps_context *ctx, const sps_kernel *kernel,
-                              const sps_problem *p, size_t sum_bytes,
-                              sps_plan **plan_p);
+sps_status spsi_cuda_tca_plan(sps_plan *plan, const sps_problem *p,
+                              size_t sum_bytes);
 void spsi_cuda_tca_destroy(sps_plan *plan);
 /* Builds the same list as spsi_tca_build, on the device. */
 sps_status spsi_cuda_tca_build(sps_context *ctx, const sps_csr_local *A,

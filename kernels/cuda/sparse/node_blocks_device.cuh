@@ -39,19 +39,12 @@ sps_status with_node_types(const sps_plan *plan, const sps_spmm_args *args,
     return call(node_matrix_of<double>(n), blocks_of<double>(args));
 }
 
-/* size: of a plan structure whose first member is a sps_node_plan. */
-inline sps_status node_plan_new(sps_context *ctx, const sps_kernel *kernel,
-                                const sps_problem *p, size_t size,
-                                sps_plan **plan_p)
+inline sps_status node_plan_fill(sps_node_plan *self, const sps_problem *p)
 {
     const double value = (double)spsi_dtype_size(p->A->dtype);
-    sps_node_plan *self;
-    sps_node_blocks *n;
+    sps_node_blocks *n = &self->blocks;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, kernel, p, size, plan_p));
-    self = (sps_node_plan *)*plan_p;
-    n = &self->blocks;
-    SPS_TRY_RETURN(spsi_cuda_node_plan(ctx, p->local,
+    SPS_TRY_RETURN(spsi_cuda_node_plan(self->super.ctx, p->local,
                                        spsi_node_choose(p->f, value), n));
     self->super.bytes = spsi_node_size(n);
     snprintf(self->super.detail, sizeof self->super.detail,

@@ -10,8 +10,6 @@
  * evicted it. */
 #include "cuda/sparse/sparse.cuh"
 
-extern "C" const sps_kernel spsi_kernel_sddmm_plain;
-
 namespace {
 
 constexpr int threads = 256, deep = 4;
@@ -146,22 +144,9 @@ sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
     return launch<32>(plan, s, pairs);
 }
 
-bool fits(const sps_problem *p, const char **why_not)
-{
-    (void)p;
-    (void)why_not;
-    return true;
-}
-
 double cost(const sps_problem *p)
 {
     return (double)p->f->nnz * (8.0 * p->k + 20.0) / p->machine->copy;
-}
-
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
-{
-    return spsi_plan_new(ctx, &spsi_kernel_sddmm_plain, p, sizeof(sps_plan),
-                         plan_p);
 }
 
 } // namespace
@@ -171,9 +156,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_plain) = {
     .op = SPS_OP_SDDMM,
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
-    .fits = fits,
     .cost = cost,
-    .plan = plan,
     .spmm = NULL,
     .sddmm = sddmm,
     .refresh = NULL,

@@ -22,8 +22,6 @@
 #include "cuda/sparse/sddmm_rode.cuh"
 #include "cuda/plan/segments_device.h"
 
-extern "C" const sps_kernel spsi_kernel_sddmm_rode;
-
 namespace {
 
 constexpr int widest = 256;          /* bytes of a slice of columns */
@@ -224,18 +222,15 @@ sps_status make_lists(sps_plan *plan, sps_segments_limits limits)
     return spsi_cuda_segments(ctx, plan->A, limits, ranges, s, &plan->bytes);
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
     sps_segments_limits limits;
-    sps_segments *s;
+    sps_segments *s = &((rode_plan *)super)->parts;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_sddmm_rode, p,
-                                 sizeof(rode_plan), plan_p));
-    s = &((rode_plan *)*plan_p)->parts;
     s->limits = { INT32_MAX, 0, 1 };
     if (p->local->nnz == 0 || !spsi_segments_pay(p->f, &limits)) return SPS_OK;
-    SPS_TRY_RETURN(make_lists(*plan_p, limits));
-    snprintf((*plan_p)->detail, sizeof (*plan_p)->detail,
+    SPS_TRY_RETURN(make_lists(super, limits));
+    snprintf(super->detail, sizeof super->detail,
              s->limits.group > 1 ? "%d rows at once, %lld segments"
                                  : "rows beyond %d in %lld segments",
              s->limits.group > 1 ? (int)s->limits.group : (int)s->limits.cut,
@@ -287,6 +282,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_rode) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
+    .size = sizeof(rode_plan),
     .fits = fits,
     .cost = cost,
     .plan = plan,

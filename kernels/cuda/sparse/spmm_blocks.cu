@@ -13,8 +13,6 @@
  * instead of 0.32 with the staged pipeline. */
 #include "cuda/sparse/spmm_blocks.cuh"
 
-extern "C" const sps_kernel spsi_kernel_spmm_blocks;
-
 namespace {
 
 struct node_spmm_plan {
@@ -179,13 +177,11 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     });
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    node_spmm_plan *self;
+    node_spmm_plan *self = (node_spmm_plan *)super;
 
-    SPS_TRY_RETURN(node_plan_new(ctx, &spsi_kernel_spmm_blocks, p,
-                                 sizeof *self, plan_p));
-    self = (node_spmm_plan *)*plan_p;
+    SPS_TRY_RETURN(node_plan_fill(&self->node, p));
     self->lead = spsi_node_lead(p->A, self->node.blocks.b);
     return SPS_OK;
 }
@@ -249,6 +245,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocks) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_SINGLE_BLOCKS,
     .fuses = true,
+    .size = sizeof(node_spmm_plan),
     .fits = fits,
     .cost = cost,
     .plan = plan,

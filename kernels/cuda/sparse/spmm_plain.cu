@@ -6,8 +6,6 @@
  * and L2 have evicted them. */
 #include "cuda/sparse/plain_rows.cuh"
 
-extern "C" const sps_kernel spsi_kernel_spmm_plain;
-
 namespace {
 
 /* The number of threads was measured: doc/log/spmm-rode.md. */
@@ -53,25 +51,12 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
                                       to_block{blocks_of(args)});
 }
 
-bool fits(const sps_problem *p, const char **why_not)
-{
-    (void)p;
-    (void)why_not;
-    return true;
-}
-
 /* The model has a time per entry of the longest row (`serial`), since one group
  * of lanes processes a row, however long it is. */
 double cost(const sps_problem *p)
 {
     return predicted(p, {1.32, 0.62, 1.1e-12, 0.1, 1, 1.74e-7, 0}) +
            (p->k == 1 ? 6e-6 : 0);
-}
-
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
-{
-    return spsi_plan_new(ctx, &spsi_kernel_spmm_plain, p, sizeof(sps_plan),
-                         plan_p);
 }
 
 } // namespace
@@ -83,9 +68,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_plain) = {
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_FOR_CHECKS,
     .fuses = true,
-    .fits = fits,
     .cost = cost,
-    .plan = plan,
     .spmm = spmm,
     .sddmm = NULL,
     .refresh = NULL,

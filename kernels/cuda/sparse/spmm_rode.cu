@@ -20,8 +20,6 @@
 #include "cuda/plan/segments_device.h"
 #include "cuda/sparse/spmm_rode.cuh"
 
-extern "C" const sps_kernel spsi_kernel_spmm_rode;
-
 namespace {
 
 /* One thread block fills a multiprocessor, so that all its rows share the L1
@@ -416,18 +414,14 @@ sps_status make_lists(rode_plan *r, const sps_problem *p,
     return SPS_OK;
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
     sps_segments_limits limits;
-    rode_plan *r;
-    sps_segments *s;
+    rode_plan *r = (rode_plan *)super;
+    sps_segments *s = &r->base.parts;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmm_rode, p,
-                                 sizeof(rode_plan), plan_p));
-    r = (rode_plan *)*plan_p;
     r->ld = ceil_div(p->k, 4) * 4;
     r->bandwidth = p->f->bandwidth;
-    s = &r->base.parts;
     s->limits = { INT32_MAX, 0, 1 };
     if (!spsi_segments_pay(p->f, &limits)) return SPS_OK;
     SPS_TRY_RETURN(make_lists(r, p, limits));
@@ -482,6 +476,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_rode) = {
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
     .fuses = true,
+    .size = sizeof(rode_plan),
     .fits = fits,
     .cost = cost,
     .plan = plan,

@@ -16,8 +16,6 @@
 
 #include <stdio.h>
 
-extern "C" const sps_kernel spsi_kernel_spmm_share;
-
 namespace {
 
 typedef sps_share_plan share_plan;
@@ -175,22 +173,19 @@ sps_status place(share_plan *s)
     return SPS_OK;
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
     const shape use = shape_of(p);
-    share_plan *s;
+    share_plan *s = (share_plan *)super;
     int n = 0;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmm_share, p,
-                                 sizeof(share_plan), plan_p));
-    s = (share_plan *)*plan_p;
     s->lanes = use.lanes;
     s->pairs = use.pairs;
     s->strips = (int)ceil_div(p->k, 2 * use.lanes * use.pairs);
     s->ld = (int64_t)s->strips * 2 * use.lanes * use.pairs;
     SPS_TRY_RETURN(choose(s, use.size, &n));
     SPS_TRY_RETURN(place(s));
-    SPS_TRY_RETURN(spsi_cuda_shares_fill(ctx, p->local, n, &s->shares));
+    SPS_TRY_RETURN(spsi_cuda_shares_fill(super->ctx, p->local, n, &s->shares));
     snprintf(s->super.detail, sizeof s->super.detail,
              "%lld shares of %d entries", (long long)s->shares.count,
              s->shares.size);
@@ -260,6 +255,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_share) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
     .fuses = true,
+    .size = sizeof(share_plan),
     .fits = fits,
     .cost = cost,
     .plan = plan,

@@ -12,8 +12,6 @@
 #include "cuda/sparse/spmm_tiles.cuh"
 #include "cuda/plan/window_plan.h"
 
-extern "C" const sps_kernel spsi_kernel_spmm_tiles;
-
 namespace {
 
 constexpr sps_window_rule rule = { 2048, 10, 4 };
@@ -186,17 +184,14 @@ sps_status plan_values(sps_window_plan *w)
     return refresh(&w->super);
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    sps_window_plan *w;
+    sps_window_plan *w = (sps_window_plan *)super;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmm_tiles, p, sizeof *w,
-                                 plan_p));
-    w = (sps_window_plan *)*plan_p;
     w->rule = rule;
     w->rule.lead = spsi_window_lead(p->A);
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    SPS_TRY_RETURN(spsi_cuda_windows_build(ctx, p->local, w->rule,
+    SPS_TRY_RETURN(spsi_cuda_enter(super->ctx));
+    SPS_TRY_RETURN(spsi_cuda_windows_build(super->ctx, p->local, w->rule,
                                            &w->windows));
     SPS_TRY_RETURN(plan_values(w));
     w->super.bytes += spsi_window_list_bytes(&w->windows) +
@@ -282,6 +277,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
     .fuses = true,
+    .size = sizeof(sps_window_plan),
     .fits = fits,
     .cost = cost,
     .plan = plan,

@@ -14,8 +14,6 @@
 #include "cuda/sparse/spmm_tiles.cuh"
 #include "cuda/plan/window_plan.h"
 
-extern "C" const sps_kernel spsi_kernel_spmm_tiles_single;
-
 namespace {
 
 constexpr sps_window_rule rule = { 2048, 10, 4 };
@@ -327,13 +325,11 @@ sps_status refresh(sps_plan *plan)
                                     &w->windows, w->val);
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    sps_window_plan *w;
+    sps_context *ctx = super->ctx;
+    sps_window_plan *w = (sps_window_plan *)super;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmm_tiles_single, p,
-                                 sizeof *w, plan_p));
-    w = (sps_window_plan *)*plan_p;
     w->rule = rule;
     w->rule.lead = spsi_window_lead(p->A);
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
@@ -344,7 +340,7 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     w->super.bytes = spsi_window_list_bytes(&w->windows) +
                      spsi_window_word_bytes(&w->windows) +
                      spsi_window_rest_bytes(&w->windows) + w->val_bytes;
-    return refresh(&w->super);
+    return refresh(super);
 }
 
 void destroy(sps_plan *plan)
@@ -392,6 +388,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles_single) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
+    .size = sizeof(sps_window_plan),
     .fits = fits,
     .cost = cost,
     .plan = plan,

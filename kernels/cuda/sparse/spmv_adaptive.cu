@@ -23,8 +23,6 @@
 #include <stdio.h>
 #include <type_traits>
 
-extern "C" const sps_kernel spsi_kernel_spmv_adaptive;
-
 namespace {
 
 /* 256 entries fill the 8 loads of each lane of a warp; a block of 128 threads
@@ -104,15 +102,12 @@ double cost(const sps_problem *p)
     return 2.4e-6 + fmax(all, 1.25 * chain + 2e-6 * joined);
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    sps_row_plan *rows;
+    sps_row_plan *rows = (sps_row_plan *)super;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmv_adaptive, p,
-                                 sizeof(sps_row_plan), plan_p));
-    rows = (sps_row_plan *)*plan_p;
     rows->rule = {size, reach_of(p->f), most_rows, size};
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_cuda_enter(super->ctx));
     SPS_TRY_RETURN(spsi_cuda_row_plan_fill(rows));
     snprintf(rows->super.detail, sizeof rows->super.detail,
              "%lld blocks, %lld long rows", (long long)rows->blocks.count,
@@ -133,6 +128,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_adaptive) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
+    .size = sizeof(sps_row_plan),
     .fits = fits,
     .cost = cost,
     .plan = plan,

@@ -23,8 +23,6 @@
 
 #include <stdio.h>
 
-extern "C" const sps_kernel spsi_kernel_spmv_hot;
-
 namespace {
 
 /* Bytes of shared memory for entries of x; the rest is L1. */
@@ -136,13 +134,11 @@ int near_count(const sps_context *ctx, const sps_problem *p)
     return (int)(count < p->A->ncol ? count : p->A->ncol);
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    sps_hot_plan *h;
+    sps_context *ctx = super->ctx;
+    sps_hot_plan *h = (sps_hot_plan *)super;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmv_hot, p,
-                                 sizeof(sps_hot_plan), plan_p));
-    h = (sps_hot_plan *)*plan_p;
     h->number = spsi_dtype_size(p->block);
     if (p->A->nnz == 0) return SPS_OK; /* A is not read then */
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
@@ -171,6 +167,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_hot) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
+    .size = sizeof(sps_hot_plan),
     .fits = fits,
     .cost = cost,
     .plan = plan,

@@ -23,8 +23,6 @@
 #include <stdio.h>
 #include <type_traits>
 
-extern "C" const sps_kernel spsi_kernel_spmv_packed;
-
 namespace {
 
 /* 128 rows of 27 entries fill a window; the shared memory of a multiprocessor
@@ -312,14 +310,11 @@ sps_status fill(sps_context *ctx, const sps_problem *p, sps_packed_plan *plan)
     return SPS_OK;
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    sps_packed_plan *plan;
+    sps_packed_plan *plan = (sps_packed_plan *)super;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmv_packed, p,
-                                 sizeof(sps_packed_plan), plan_p));
-    plan = (sps_packed_plan *)*plan_p;
-    SPS_TRY_RETURN(fill(ctx, p, plan));
+    SPS_TRY_RETURN(fill(super->ctx, p, plan));
     snprintf(plan->rows.super.detail, sizeof plan->rows.super.detail,
              "%lld of %lld windows whole%s",
              (long long)plan->packed.escaped,
@@ -347,6 +342,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_packed) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
+    .size = sizeof(sps_packed_plan),
     .fits = fits,
     .cost = cost,
     .plan = plan,

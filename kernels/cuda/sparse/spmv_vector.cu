@@ -18,8 +18,6 @@
 
 #include <stdio.h>
 
-extern "C" const sps_kernel spsi_kernel_spmv_vector;
-
 namespace {
 
 constexpr int threads = 256, widest = 4;
@@ -260,13 +258,10 @@ double cost(const sps_problem *p)
     return 1.4e-6 + lasting(p, per_row, each);
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    vector_plan *v;
+    vector_plan *v = (vector_plan *)super;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmv_vector, p,
-                                 sizeof(vector_plan), plan_p));
-    v = (vector_plan *)*plan_p;
     choose_shape(p, &v->per_row, &v->each);
     snprintf(v->super.detail, sizeof v->super.detail,
              "%d threads a row, %d entries each", v->per_row, v->each);
@@ -281,6 +276,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_vector) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
+    .size = sizeof(vector_plan),
     .fits = fits,
     .cost = cost,
     .plan = plan,

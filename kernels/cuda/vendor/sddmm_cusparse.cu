@@ -9,8 +9,6 @@
  * called.  Reproducibility is not documented. */
 #include "cuda/vendor/cusparse.cuh"
 
-extern "C" const sps_kernel spsi_kernel_sddmm_cusparse;
-
 namespace {
 
 struct vendor_plan {
@@ -72,14 +70,12 @@ sps_status need_buffer(vendor_plan *v, cusparseHandle_t handle)
     return SPS_OK;
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
     cusparseHandle_t handle;
-    vendor_plan *v;
+    sps_context *ctx = super->ctx;
+    vendor_plan *v = (vendor_plan *)super;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_sddmm_cusparse, p,
-                                 sizeof(vendor_plan), plan_p));
-    v = (vendor_plan *)*plan_p;
     if (p->local->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
@@ -187,6 +183,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_cusparse) = {
     .where = SPS_CUDA,
     .gives = SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW | SPS_VENDOR |
              SPS_SINGLE_BLOCKS,
+    .size = sizeof(vendor_plan),
     .fits = vendor_size,
     .cost = cost,
     .plan = plan,

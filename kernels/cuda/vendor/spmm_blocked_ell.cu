@@ -24,8 +24,6 @@
  * Bytes: 8 per slot for values, b rows of X per block, Y once. */
 #include "cuda/vendor/spmm_blocked_ell.cuh"
 
-extern "C" const sps_kernel spsi_kernel_spmm_blocked_ell;
-
 namespace {
 
 bool fits(const sps_problem *p, const char **why_not)
@@ -37,11 +35,6 @@ bool fits(const sps_problem *p, const char **why_not)
     return bell_fits(p, why_not);
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
-{
-    return bell_plan_new(ctx, &spsi_kernel_spmm_blocked_ell, p, plan_p);
-}
-
 } // namespace
 
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocked_ell) = {
@@ -49,9 +42,10 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocked_ell) = {
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION,
+    .size = sizeof(bell_plan),
     .fits = fits,
     .cost = bell_cost,
-    .plan = plan,
+    .plan = bell_plan_fill,
     .spmm = bell_spmm,
     .sddmm = NULL,
     .refresh = bell_refresh,

@@ -304,17 +304,14 @@ sps_status reserve(sps_context *ctx, bell_plan *v)
     return need_buffer(ctx, v);
 }
 
-sps_status bell_plan_new(sps_context *ctx, const sps_kernel *kernel,
-                         const sps_problem *p, sps_plan **plan_p)
+sps_status bell_plan_fill(sps_plan *super, const sps_problem *p)
 {
+    sps_context *ctx = super->ctx;
     cusparseHandle_t handle;
-    bell_plan *v;
-    sps_blocked_ell *e;
+    bell_plan *v = (bell_plan *)super;
+    sps_blocked_ell *e = &v->base.ell;
     int empty;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, kernel, p, sizeof(bell_plan), plan_p));
-    v = (bell_plan *)*plan_p;
-    e = &v->base.ell;
     v->ld = spsi_block_ld(p->k < 4 ? 4 : p->k);
     if (p->local->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));

@@ -6,8 +6,6 @@
  * sum), and accumulates in single precision. */
 #include "cuda/vendor/spmm_blocked_ell.cuh"
 
-extern "C" const sps_kernel spsi_kernel_spmm_blocked_ell_tf32;
-
 namespace {
 
 bool fits(const sps_problem *p, const char **why_not)
@@ -19,11 +17,6 @@ bool fits(const sps_problem *p, const char **why_not)
     return bell_fits(p, why_not);
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
-{
-    return bell_plan_new(ctx, &spsi_kernel_spmm_blocked_ell_tf32, p, plan_p);
-}
-
 } // namespace
 
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocked_ell_tf32) = {
@@ -32,9 +25,10 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocked_ell_tf32) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_SINGLE_BLOCKS,
     .roundoff = 0x1p-11,
+    .size = sizeof(bell_plan),
     .fits = fits,
     .cost = bell_cost,
-    .plan = plan,
+    .plan = bell_plan_fill,
     .spmm = bell_spmm,
     .sddmm = NULL,
     .refresh = bell_refresh,

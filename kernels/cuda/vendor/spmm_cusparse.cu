@@ -26,8 +26,6 @@
 
 #include <stdio.h>
 
-extern "C" const sps_kernel spsi_kernel_spmm_cusparse;
-
 namespace {
 
 constexpr choice choices[] = {
@@ -155,17 +153,15 @@ sps_status prepare(sps_context *ctx, const sps_problem *p, vendor_plan *v,
     return p->timed ? time_columns(ctx, p, f, &v->super.aside) : SPS_OK;
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
     cusparseHandle_t handle;
-    vendor_plan *v;
+    sps_context *ctx = super->ctx;
+    vendor_plan *v = (vendor_plan *)super;
     void *room;
     field f = {};
     sps_status st;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmm_cusparse, p,
-                                 sizeof(vendor_plan), plan_p));
-    v = (vendor_plan *)*plan_p;
     if (p->local->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
@@ -309,6 +305,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_cusparse) = {
     .where = SPS_CUDA,
     .gives = SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW | SPS_VENDOR |
              SPS_SINGLE_BLOCKS,
+    .size = sizeof(vendor_plan),
     .fits = vendor_fits,
     .cost = cost,
     .plan = plan,

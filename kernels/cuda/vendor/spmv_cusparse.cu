@@ -8,8 +8,6 @@
 
 #include <stdio.h>
 
-extern "C" const sps_kernel spsi_kernel_spmv_cusparse;
-
 namespace {
 
 sps_status set_up(vector_plan *v, cusparseSpMVAlg_t alg, const vectors *d)
@@ -42,15 +40,12 @@ sps_status pick(vector_plan *v, const vectors *d)
     return ms1 < ms2 ? set_up(v, CUSPARSE_SPMV_CSR_ALG1, d) : SPS_OK;
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
     const bool any = p->timed && !(p->need & SPS_REPRODUCIBLE);
-    vector_plan *v;
+    vector_plan *v = (vector_plan *)super;
     vectors d;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmv_cusparse, p,
-                                 sizeof(vector_plan), plan_p));
-    v = (vector_plan *)*plan_p;
     if (p->local->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(vector_room(v, &d));
     SPS_TRY_RETURN(any ? pick(v, &d)
@@ -91,6 +86,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_VENDOR | SPS_SINGLE_BLOCKS,
+    .size = sizeof(vector_plan),
     .fits = single_fits,
     .cost = cost,
     .plan = plan,

@@ -8,8 +8,6 @@
 #include "cuda/vendor/cusparse_bsr.cuh"
 #include "cuda/sparse/node_blocks_device.cuh"
 
-extern "C" const sps_kernel spsi_kernel_spmv_cusparse_bsr;
-
 namespace {
 
 struct bsr_plan {
@@ -41,21 +39,18 @@ sps_status pick(bsr_plan *s, const vectors *d)
     return set_up(s, d);
 }
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    bsr_plan *s;
+    bsr_plan *s = (bsr_plan *)super;
     vectors d;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmv_cusparse_bsr, p,
-                                 sizeof(bsr_plan), plan_p));
-    s = (bsr_plan *)*plan_p;
     SPS_TRY_RETURN(vector_room(&s->vendor, &d));
-    SPS_TRY_RETURN(bsr_make(ctx, p, &s->matrix));
+    SPS_TRY_RETURN(bsr_make(super->ctx, p, &s->matrix));
     SPS_TRY_RETURN(set_up(s, &d));
     if (p->timed) SPS_TRY_RETURN(pick(s, &d));
     s->vendor.super.bytes = s->vendor.buffer_bytes + s->vendor.room_bytes +
                             bsr_bytes(&s->matrix);
-    bsr_detail(&s->matrix, *plan_p);
+    bsr_detail(&s->matrix, super);
     return SPS_OK;
 }
 
@@ -96,6 +91,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse_bsr) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_VENDOR |
              SPS_SINGLE_BLOCKS,
+    .size = sizeof(bsr_plan),
     .fits = fits,
     .cost = cost,
     .plan = plan,

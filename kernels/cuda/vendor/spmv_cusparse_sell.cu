@@ -14,8 +14,6 @@
 
 #include <stdio.h>
 
-extern "C" const sps_kernel spsi_kernel_spmv_cusparse_sell;
-
 namespace {
 
 constexpr int height = 32;
@@ -165,18 +163,15 @@ sps_status make_slices(sell_plan *s)
 
 /* --------------------------------------------------------------------- plan */
 
-sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
+sps_status plan(sps_plan *super, const sps_problem *p)
 {
     const sps_csr_local *A = p->local;
-    sell_plan *s;
+    sell_plan *s = (sell_plan *)super;
     vectors d;
 
-    SPS_TRY_RETURN(spsi_plan_new(ctx, &spsi_kernel_spmv_cusparse_sell, p,
-                                 sizeof(sell_plan), plan_p));
-    s = (sell_plan *)*plan_p;
     SPS_TRY_RETURN(vector_room(&s->vendor, &d));
     SPS_TRY_RETURN(make_slices(s));
-    SPS_CUSPARSE(ctx, cusparseCreateSlicedEll(
+    SPS_CUSPARSE(super->ctx, cusparseCreateSlicedEll(
                           &s->vendor.A, A->nrow, A->ncol, A->nnz, s->slots,
                           height, s->start, s->column, s->val,
                           CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
@@ -184,7 +179,7 @@ sps_status plan(sps_context *ctx, const sps_problem *p, sps_plan **plan_p)
     SPS_TRY_RETURN(vector_buffer(&s->vendor, CUSPARSE_SPMV_SELL_ALG1, &d));
     s->vendor.super.bytes = s->vendor.buffer_bytes + s->vendor.room_bytes +
                             start_bytes(s) + column_bytes(s) + value_bytes(s);
-    snprintf((*plan_p)->detail, sizeof (*plan_p)->detail,
+    snprintf(super->detail, sizeof super->detail,
              "%.2f slots an entry", (double)s->slots / (double)A->nnz);
     return SPS_OK;
 }
@@ -220,6 +215,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse_sell) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_VENDOR |
              SPS_SINGLE_BLOCKS,
+    .size = sizeof(sell_plan),
     .fits = fits,
     .cost = cost,
     .plan = plan,

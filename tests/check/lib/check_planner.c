@@ -94,7 +94,7 @@ START_TEST(a_name_pins_each_kernel)
         sps_bids bids;
 
         p.pinned = true;
-        if (!kernel->fits(&p, &why)) {
+        if (!spsi_kernel_fits(kernel, &p, &why)) {
             ck_assert_int_eq(choose(8, kernel->name, NULL, &bids),
                              SPS_EUNFIT);
             ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), why));
@@ -272,8 +272,8 @@ START_TEST(operators_pin_what_fits)
     wide.pinned = one.pinned = true;
     for (int i = 0; (kernel = rig_kernel(ctx, SPS_OP_SPMM, i)); i++) {
         const char *why;
-        const bool at_wide = kernel->fits(&wide, &why);
-        const bool at_one = kernel->fits(&one, &why);
+        const bool at_wide = spsi_kernel_fits(kernel, &wide, &why);
+        const bool at_one = spsi_kernel_fits(kernel, &one, &why);
         sps_operator *op = NULL;
         sps_options o;
         sps_status st;
