@@ -302,7 +302,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_rode_paper) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
-    .refresh = NULL,
     .destroy = destroy,
 };

@@ -57,13 +57,10 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca) = {
     .op = SPS_OP_SPMM,
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
-    .roundoff = 0,
     .size = sizeof(sps_tca_plan),
     .fits = spsi_cuda_tca_fits,
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
-    .refresh = NULL,
     .destroy = spsi_cuda_tca_destroy,
 };

@@ -65,7 +65,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_bf16) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
-    .refresh = NULL,
     .destroy = spsi_cuda_tca_destroy,
 };

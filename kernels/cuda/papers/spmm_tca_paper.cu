@@ -386,7 +386,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_paper) = {
     .cost = cost,
     .plan = half_plan,
     .spmm = spmm,
-    .sddmm = NULL,
     .refresh = half_refresh,
     .destroy = spsi_cuda_tca_destroy,
 };

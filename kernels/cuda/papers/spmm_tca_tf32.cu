@@ -166,7 +166,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_tf32) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
-    .refresh = NULL,
     .destroy = spsi_cuda_tca_destroy,
 };

@@ -68,7 +68,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_scalar) = {
     .fits = fits,
     .cost = cost,
     .spmm = spmm,
-    .sddmm = NULL,
-    .refresh = NULL,
-    .destroy = NULL,
 };

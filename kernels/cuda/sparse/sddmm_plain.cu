@@ -157,8 +157,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_plain) = {
     .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
     .cost = cost,
-    .spmm = NULL,
     .sddmm = sddmm,
-    .refresh = NULL,
-    .destroy = NULL,
 };

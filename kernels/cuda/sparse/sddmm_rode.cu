@@ -286,8 +286,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_rode) = {
     .fits = fits,
     .cost = cost,
     .plan = plan,
-    .spmm = NULL,
     .sddmm = sddmm,
-    .refresh = NULL,
     .destroy = destroy,
 };

@@ -250,7 +250,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocks) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
     .refresh = node_refresh,
     .destroy = node_destroy,
 };

@@ -70,7 +70,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_plain) = {
     .fuses = true,
     .cost = cost,
     .spmm = spmm,
-    .sddmm = NULL,
-    .refresh = NULL,
-    .destroy = NULL,
 };

@@ -481,7 +481,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_rode) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
-    .refresh = NULL,
     .destroy = destroy,
 };

@@ -260,7 +260,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_share) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
-    .refresh = NULL,
     .destroy = destroy,
 };

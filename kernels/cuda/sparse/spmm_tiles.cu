@@ -282,7 +282,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
     .refresh = refresh,
     .destroy = destroy,
 };

@@ -393,7 +393,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles_single) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
     .refresh = refresh,
     .destroy = destroy,
 };

@@ -133,7 +133,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_adaptive) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
-    .refresh = NULL,
     .destroy = destroy,
 };

@@ -172,7 +172,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_hot) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
-    .refresh = NULL,
     .destroy = destroy,
 };

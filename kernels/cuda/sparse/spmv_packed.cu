@@ -347,7 +347,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_packed) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
     .refresh = refresh,
     .destroy = destroy,
 };

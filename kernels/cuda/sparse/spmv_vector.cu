@@ -281,7 +281,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_vector) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
-    .refresh = NULL,
-    .destroy = NULL,
 };

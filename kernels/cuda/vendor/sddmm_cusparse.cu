@@ -187,8 +187,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_cusparse) = {
     .fits = vendor_size,
     .cost = cost,
     .plan = plan,
-    .spmm = NULL,
     .sddmm = sddmm,
-    .refresh = NULL,
     .destroy = destroy,
 };

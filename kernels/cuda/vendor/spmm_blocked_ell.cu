@@ -47,7 +47,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocked_ell) = {
     .cost = bell_cost,
     .plan = bell_plan_fill,
     .spmm = bell_spmm,
-    .sddmm = NULL,
     .refresh = bell_refresh,
     .destroy = bell_destroy,
 };

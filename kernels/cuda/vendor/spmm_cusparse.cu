@@ -310,7 +310,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_cusparse) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .sddmm = NULL,
     .refresh = refresh,
     .destroy = destroy,
 };

@@ -96,7 +96,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse_bsr) = {
     .cost = cost,
     .plan = plan,
     .spmm = vector_spmm,
-    .sddmm = NULL,
     .refresh = refresh,
     .destroy = destroy,
 };

@@ -220,7 +220,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse_sell) = {
     .cost = cost,
     .plan = plan,
     .spmm = vector_spmm,
-    .sddmm = NULL,
     .refresh = refresh,
     .destroy = destroy,
 };
