@@ -126,9 +126,6 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     const paper_plan *p = (const paper_plan *)plan;
     const void *val = plan->A->val;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
     SPS_TRY_RETURN(prepare(plan->ctx, args));
     if (args->Y->dtype == SPS_F32)
         return multiply<float, float>(p, (const float *)val, args);
@@ -301,6 +298,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_rode_paper) = {
     .fits = fits,
     .cost = cost,
     .plan = plan,
-    .spmm = spmm,
+    .spmm = guarded<spmm>,
     .destroy = destroy,
 };

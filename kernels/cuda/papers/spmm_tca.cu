@@ -24,9 +24,6 @@ sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
     const sps_tca_plan *plan = (const sps_tca_plan *)super;
     int k = args->Y->k;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(super->ctx));
-    if (k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(super, args)) return scale_only(args);
     return k <= 4  ? launch<narrow64<4>>(plan, args)
          : k <= 8  ? launch<narrow64<2>>(plan, args)
          : k <= 16 ? launch<direct64<1>>(plan, args)
@@ -61,6 +58,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca) = {
     .fits = spsi_cuda_tca_fits,
     .cost = cost,
     .plan = plan,
-    .spmm = spmm,
+    .spmm = guarded<spmm>,
     .destroy = spsi_cuda_tca_destroy,
 };

@@ -18,9 +18,6 @@ sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
 {
     const sps_tca_plan *plan = (const sps_tca_plan *)super;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(super->ctx));
-    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(super, args)) return scale_only(args);
     return args->Y->dtype == SPS_F64 ? product(plan, blocks_of<double>(args))
                                      : product(plan, blocks_of<float>(args));
 }
@@ -42,7 +39,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_fp16) = {
     .fits = spsi_cuda_tca_fits,
     .cost = cost,
     .plan = half_plan,
-    .spmm = spmm,
+    .spmm = guarded<spmm>,
     .refresh = half_refresh,
     .destroy = spsi_cuda_tca_destroy,
 };

@@ -123,9 +123,6 @@ sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
 {
     const sps_tca_plan *plan = (const sps_tca_plan *)super;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(super->ctx));
-    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(super, args)) return scale_only(args);
     if (args->Y->dtype == SPS_F64) {
         blocks<double> b = blocks_of<double>(args);
         source<float> x;
@@ -165,6 +162,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_tf32) = {
     .fits = spsi_cuda_tca_fits,
     .cost = cost,
     .plan = plan,
-    .spmm = spmm,
+    .spmm = guarded<spmm>,
     .destroy = spsi_cuda_tca_destroy,
 };

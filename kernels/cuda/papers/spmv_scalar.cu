@@ -29,9 +29,6 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     sps_context *ctx = plan->ctx;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
     return with_all_types(plan->A, args, [&](auto A, auto b) -> sps_status {
         scalar_kernel<<<(unsigned)ceil_div(A.nrow, 256), 256, 0,
                         spsi_cuda_state(ctx)->stream>>>(A, b, epilogue_of(b));
@@ -67,5 +64,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_scalar) = {
              SPS_SINGLE_BLOCKS,
     .fits = fits,
     .cost = cost,
-    .spmm = spmm,
+    .spmm = guarded<spmm>,
 };

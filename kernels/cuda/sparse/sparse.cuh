@@ -157,6 +157,17 @@ inline sps_status scale_only(const sps_spmm_args *args)
     return SPS_OK;
 }
 
+/* spmm of a kernel: calls `product` if there are entries, columns and a factor
+ * to multiply by. */
+template <sps_status (*product)(const sps_plan *, const sps_spmm_args *)>
+sps_status guarded(const sps_plan *plan, const sps_spmm_args *args)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
+    if (trivial(plan, args)) return scale_only(args);
+    return product(plan, args);
+}
+
 /* Parameters of a kernel for the prediction of its run time.  A product moves
  * A, X and Y once (stream), plus the rows of X that the multiprocessors request
  * from L2 (gathered: one for each entry that does not find its row in L1):

@@ -155,9 +155,6 @@ inline sps_status vector_spmm(const sps_plan *plan, const sps_spmm_args *args)
     sps_block x = packed(X, v->room), y = packed(Y, room_y(v));
     sps_spmm_args plain = *args;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (Y->k == 0 || Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
     if (X->ld == 1) x = *X;
     else SPS_TRY_RETURN(move_column(X, &x));
     if (Y->ld == 1 && !args->scalars) return vector_multiply(v, args, &x, Y);

@@ -46,7 +46,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocked_ell) = {
     .fits = fits,
     .cost = bell_cost,
     .plan = bell_plan_fill,
-    .spmm = bell_spmm,
+    .spmm = guarded<bell_spmm>,
     .refresh = bell_refresh,
     .destroy = bell_destroy,
 };

@@ -457,9 +457,6 @@ sps_status bell_spmm(const sps_plan *plan, const sps_spmm_args *args)
     bool wide = X->dtype == SPS_F64;
     sps_spmm_args plain = *args;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (Y->k == 0 || Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
     if (!counts_in_32_bits(X) || !counts_in_32_bits(Y))
         return far_product(plan, args);
     if (copies_x(v, X))

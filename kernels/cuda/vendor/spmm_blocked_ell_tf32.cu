@@ -29,7 +29,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocked_ell_tf32) = {
     .fits = fits,
     .cost = bell_cost,
     .plan = bell_plan_fill,
-    .spmm = bell_spmm,
+    .spmm = guarded<bell_spmm>,
     .refresh = bell_refresh,
     .destroy = bell_destroy,
 };

@@ -258,9 +258,6 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     const sps_block *X = args->X, *Y = args->Y;
     bool tuned = Y->k == plan->k && X->ld == v->ld && Y->ld == v->ld;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (Y->k == 0 || Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
     if (Y->k == 1)
         return multiply_column(v, plan->k == 1 ? &v->tuned : &v->other, args);
     if (args->scalars && v->tuned.use.alg == CUSPARSE_SPMM_CSR_ALG3)
@@ -309,7 +306,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_cusparse) = {
     .fits = vendor_fits,
     .cost = cost,
     .plan = plan,
-    .spmm = spmm,
+    .spmm = guarded<spmm>,
     .refresh = refresh,
     .destroy = destroy,
 };

@@ -90,7 +90,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse) = {
     .fits = single_fits,
     .cost = cost,
     .plan = plan,
-    .spmm = vector_spmm,
+    .spmm = guarded<vector_spmm>,
     .refresh = refresh,
     .destroy = destroy,
 };

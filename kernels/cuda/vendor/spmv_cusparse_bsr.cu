@@ -95,7 +95,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse_bsr) = {
     .fits = fits,
     .cost = cost,
     .plan = plan,
-    .spmm = vector_spmm,
+    .spmm = guarded<vector_spmm>,
     .refresh = refresh,
     .destroy = destroy,
 };

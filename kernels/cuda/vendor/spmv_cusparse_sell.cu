@@ -219,7 +219,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse_sell) = {
     .fits = fits,
     .cost = cost,
     .plan = plan,
-    .spmm = vector_spmm,
+    .spmm = guarded<vector_spmm>,
     .refresh = refresh,
     .destroy = destroy,
 };
