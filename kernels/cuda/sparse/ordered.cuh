@@ -109,6 +109,13 @@ inline sps_status far_product(const sps_plan *plan, const sps_spmm_args *args)
     });
 }
 
+/* `product` where offsets in X fit 32 bits, else far_product. */
+template <sps_status (*product)(const sps_plan *, const sps_spmm_args *)>
+sps_status near_only(const sps_plan *plan, const sps_spmm_args *args)
+{
+    return near_rows(args->X) ? product(plan, args) : far_product(plan, args);
+}
+
 } // namespace
 
 #endif

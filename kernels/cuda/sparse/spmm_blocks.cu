@@ -165,10 +165,6 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const bool aligned = in_lumps(args->X) && in_lumps(args->Y);
 
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
-    if (!near_rows(args->X)) return far_product(plan, args);
     return with_node_types(plan, args, [&](auto A, auto b) -> sps_status {
         job<std::remove_reference_t<decltype(*b.y)>> o =
             { plan, with_padding(b, args) };
@@ -249,7 +245,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocks) = {
     .fits = fits,
     .cost = cost,
     .plan = plan,
-    .spmm = spmm,
+    .spmm = guarded<near_only<spmm>>,
     .refresh = node_refresh,
     .destroy = node_destroy,
 };

@@ -43,9 +43,6 @@ struct to_block {
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
     return walk_plain<sum_of_doubles>(plan->ctx, plan->A, args->X,
                                       paired(args->X) && paired(args->Y),
                                       to_block{blocks_of(args)});
@@ -69,5 +66,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_plain) = {
              SPS_FOR_CHECKS,
     .fuses = true,
     .cost = cost,
-    .spmm = spmm,
+    .spmm = guarded<spmm>,
 };

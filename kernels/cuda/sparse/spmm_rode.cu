@@ -377,9 +377,6 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const rode_plan *r = (const rode_plan *)plan;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
     if (args->Y->dtype == SPS_F32) return product<float, float>(r, args);
     return plan->A->dtype == SPS_F64 ? product<double, double>(r, args)
                                      : product<double, float>(r, args);
@@ -480,6 +477,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_rode) = {
     .fits = fits,
     .cost = cost,
     .plan = plan,
-    .spmm = spmm,
+    .spmm = guarded<spmm>,
     .destroy = destroy,
 };

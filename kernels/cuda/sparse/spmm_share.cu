@@ -117,9 +117,6 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const share_plan *s = (const share_plan *)plan;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
     switch (s->lanes * s->pairs * 100 + s->shares.size) {
     case 208: return by_columns<2, 1, 8, 8>(plan, args);
     case 408: return by_columns<4, 1, 8, 16>(plan, args);
@@ -259,6 +256,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_share) = {
     .fits = fits,
     .cost = cost,
     .plan = plan,
-    .spmm = spmm,
+    .spmm = guarded<spmm>,
     .destroy = destroy,
 };

@@ -145,10 +145,6 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
                     with_padding(blocks_of(args), args),
                     paired(args->X) && paired(args->Y) };
 
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (o.b.k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
-    if (!near_rows(args->X)) return far_product(plan, args);
     return plan->A->dtype == SPS_F64 ? product<double>(o) : product<float>(o);
 }
 
@@ -281,7 +277,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles) = {
     .fits = fits,
     .cost = cost,
     .plan = plan,
-    .spmm = spmm,
+    .spmm = guarded<near_only<spmm>>,
     .refresh = refresh,
     .destroy = destroy,
 };

@@ -307,10 +307,6 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     const blocks<float> b = blocks_of<float>(args);
     const bool pairs = even(args->X) && even(args->Y);
 
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (b.k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
-    if (!near_rows(args->X)) return far_product(plan, args);
     if (b.k <= 16)
         return pairs ? launch<1, true>(p, b) : launch<1, false>(p, b);
     return pairs ? launch<2, true>(p, b) : launch<2, false>(p, b);
@@ -392,7 +388,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles_single) = {
     .fits = fits,
     .cost = cost,
     .plan = plan,
-    .spmm = spmm,
+    .spmm = guarded<near_only<spmm>>,
     .refresh = refresh,
     .destroy = destroy,
 };

@@ -51,10 +51,6 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     const sps_row_plan *rows = (const sps_row_plan *)plan;
     sps_context *ctx = plan->ctx;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
-    if (!near_rows(args->X)) return far_product(plan, args);
     return with_all_types(plan->A, args, [&](auto A, auto b) -> sps_status {
         using number = std::remove_const_t<
             std::remove_reference_t<decltype(*b.y)>>;
@@ -132,6 +128,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_adaptive) = {
     .fits = fits,
     .cost = cost,
     .plan = plan,
-    .spmm = spmm,
+    .spmm = guarded<near_only<spmm>>,
     .destroy = destroy,
 };

@@ -87,9 +87,6 @@ sps_status launch(const sps_hot_plan *h, const V *val, const blocks<T> &b)
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
     return with_all_types(plan->A, args, [&](auto A, auto b) -> sps_status {
         const sps_hot_plan *h = (const sps_hot_plan *)plan;
         bool pairs = (uintptr_t)A.val % (2 * sizeof *A.val) == 0;
@@ -171,6 +168,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_hot) = {
     .fits = fits,
     .cost = cost,
     .plan = plan,
-    .spmm = spmm,
+    .spmm = guarded<spmm>,
     .destroy = destroy,
 };

@@ -225,10 +225,6 @@ sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
 {
     const sps_packed_plan *plan = (const sps_packed_plan *)super;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(super->ctx));
-    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(super, args)) return scale_only(args);
-    if (!near_rows(args->X)) return far_product(super, args);
     return with_all_types(super->A, args, [&](auto A, auto b) -> sps_status {
         if constexpr (sizeof *A.val == sizeof(double)) {
             using offset = std::remove_const_t<
@@ -346,7 +342,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_packed) = {
     .fits = fits,
     .cost = cost,
     .plan = plan,
-    .spmm = spmm,
+    .spmm = guarded<near_only<spmm>>,
     .refresh = refresh,
     .destroy = destroy,
 };

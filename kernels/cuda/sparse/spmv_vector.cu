@@ -135,10 +135,6 @@ sps_status choose(const sps_plan *plan, const sps_spmm_args *args)
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
-    if (!near_rows(args->X)) return far_product(plan, args);
     switch (((const vector_plan *)plan)->per_row) {
     case 1: return choose<1>(plan, args);
     case 2: return choose<2>(plan, args);
@@ -280,5 +276,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_vector) = {
     .fits = fits,
     .cost = cost,
     .plan = plan,
-    .spmm = spmm,
+    .spmm = guarded<near_only<spmm>>,
 };
