@@ -7,10 +7,8 @@
  * of tile descriptors (`words`) per entry instead of 4 of columns; Y once; rows
  * of X again whenever L1 and L2 have evicted them. */
 #include "cuda/sparse/ordered.cuh"
-#include "cuda/plan/segments_device.h"
 #include "cuda/sparse/spmm_rode.cuh"
 #include "cuda/sparse/spmm_tiles.cuh"
-#include "cuda/plan/window_plan.h"
 
 namespace {
 
@@ -163,36 +161,11 @@ sps_status plan_long_rows(sps_window_plan *w, const sps_problem *p)
     return SPS_OK;
 }
 
-sps_status refresh(sps_plan *plan)
-{
-    sps_window_plan *w = (sps_window_plan *)plan;
-
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    return spsi_cuda_windows_values(plan->ctx, plan->A, w->rule.lead,
-                                    &w->windows, w->val);
-}
-
-sps_status plan_values(sps_window_plan *w)
-{
-    w->val_bytes = (size_t)(w->windows.entries + 1) *
-                   spsi_dtype_size(w->super.A->dtype);
-    SPS_TRY_RETURN(spsi_cuda_alloc(w->super.ctx, w->val_bytes, &w->val));
-    return refresh(&w->super);
-}
-
 sps_status plan(sps_plan *super, const sps_problem *p)
 {
     sps_window_plan *w = (sps_window_plan *)super;
 
-    w->rule = rule;
-    w->rule.lead = spsi_window_lead(p->A);
-    SPS_TRY_RETURN(spsi_cuda_enter(super->ctx));
-    SPS_TRY_RETURN(spsi_cuda_windows_build(super->ctx, p->local, w->rule,
-                                           &w->windows));
-    SPS_TRY_RETURN(plan_values(w));
-    w->super.bytes += spsi_window_list_bytes(&w->windows) +
-                      spsi_window_word_bytes(&w->windows) +
-                      spsi_window_rest_bytes(&w->windows) + w->val_bytes;
+    SPS_TRY_RETURN(window_plan_fill(w, p, rule));
     SPS_TRY_RETURN(plan_long_rows(w, p));
     snprintf(w->super.detail, sizeof w->super.detail,
              "rows %d apart, %.1f entries a tile", (int)w->rule.lead,
@@ -201,29 +174,13 @@ sps_status plan(sps_plan *super, const sps_problem *p)
     return SPS_OK;
 }
 
-void destroy(sps_plan *plan)
-{
-    sps_window_plan *w = (sps_window_plan *)plan;
-
-    spsi_cuda_windows_clear(plan->ctx, &w->windows);
-    if (w->val) spsi_cuda_release(plan->ctx, w->val, w->val_bytes);
-    spsi_cuda_segments_clear(plan->ctx, &w->parts);
-    if (w->part) spsi_cuda_release(plan->ctx, w->part, w->part_bytes);
-}
-
-/* A tile holds about 8 / distinct8 entries.  With few of them spmm.rode is
- * faster (7-point grids: distinct8 = 42 / 56, 10.7 entries), and possibly on
- * matrices too small to fill the device, where this was not measured. */
 bool fits(const sps_problem *p, const char **why_not)
 {
     if (p->A->nrow >= 1 << 29) {
         *why_not = "2^29 rows or more";
         return false;
     }
-    if (p->pinned) return true;
-    *why_not = p->f->distinct8 > 0.5
-        ? "rows of a window share too few columns" : "few windows of rows";
-    return p->f->distinct8 <= 0.5 && p->f->nrow >= 100000;
+    return windows_pay(p, why_not);
 }
 
 /* Each pass streams values and descriptors; then each slot loads its row of X,
@@ -278,6 +235,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles) = {
     .cost = cost,
     .plan = plan,
     .spmm = guarded<near_only<spmm>>,
-    .refresh = refresh,
-    .destroy = destroy,
+    .refresh = window_plan_refresh,
+    .destroy = window_plan_destroy,
 };

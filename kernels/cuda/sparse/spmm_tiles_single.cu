@@ -12,7 +12,6 @@
  * of X again whenever L1 and L2 have evicted them. */
 #include "cuda/sparse/ordered.cuh"
 #include "cuda/sparse/spmm_tiles.cuh"
-#include "cuda/plan/window_plan.h"
 
 namespace {
 
@@ -312,39 +311,9 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     return pairs ? launch<2, true>(p, b) : launch<2, false>(p, b);
 }
 
-sps_status refresh(sps_plan *plan)
-{
-    sps_window_plan *w = (sps_window_plan *)plan;
-
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    return spsi_cuda_windows_values(plan->ctx, plan->A, w->rule.lead,
-                                    &w->windows, w->val);
-}
-
 sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    sps_context *ctx = super->ctx;
-    sps_window_plan *w = (sps_window_plan *)super;
-
-    w->rule = rule;
-    w->rule.lead = spsi_window_lead(p->A);
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    SPS_TRY_RETURN(spsi_cuda_windows_build(ctx, p->local, w->rule,
-                                           &w->windows));
-    w->val_bytes = (size_t)(w->windows.entries + 1) * sizeof(float);
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, w->val_bytes, &w->val));
-    w->super.bytes = spsi_window_list_bytes(&w->windows) +
-                     spsi_window_word_bytes(&w->windows) +
-                     spsi_window_rest_bytes(&w->windows) + w->val_bytes;
-    return refresh(super);
-}
-
-void destroy(sps_plan *plan)
-{
-    sps_window_plan *w = (sps_window_plan *)plan;
-
-    spsi_cuda_windows_clear(plan->ctx, &w->windows);
-    if (w->val) spsi_cuda_release(plan->ctx, w->val, w->val_bytes);
+    return window_plan_fill((sps_window_plan *)super, p, rule);
 }
 
 /* Fits where spmm.tiles does in double precision, except for rows so long that
@@ -357,10 +326,7 @@ bool fits(const sps_problem *p, const char **why_not)
     if (p->A->nrow >= 1 << 29 || !p->local->rowptr32) return false;
     *why_not = "a row of more than 2048 entries";
     if (p->f->max_length > rule.longest) return false;
-    if (p->pinned) return true;
-    *why_not = p->f->distinct8 > 0.5
-        ? "rows of a window share too few columns" : "few windows of rows";
-    return p->f->distinct8 <= 0.5 && p->f->nrow >= 100000;
+    return windows_pay(p, why_not);
 }
 
 /* As for spmm.tiles: for each slice values and descriptors are streamed, then
@@ -389,6 +355,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles_single) = {
     .cost = cost,
     .plan = plan,
     .spmm = guarded<near_only<spmm>>,
-    .refresh = refresh,
-    .destroy = destroy,
+    .refresh = window_plan_refresh,
+    .destroy = window_plan_destroy,
 };

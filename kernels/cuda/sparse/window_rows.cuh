@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* window_rows.cuh - the windows of spmm.tiles as passed to its kernels, and the
  * code for windows that are summed row by row from the CSR: those without
- * tiles, or with NaN in the sums. */
+ * tiles, or with NaN in the sums; and the plan of the kernels. */
 #ifndef SPS_CUDA_WINDOW_ROWS_CUH
 #define SPS_CUDA_WINDOW_ROWS_CUH
 
-#include "cuda/sparse/lumps.cuh"
+#include "cuda/plan/segments_device.h"
 #include "cuda/plan/window_plan.h"
+#include "cuda/sparse/lumps.cuh"
 
 namespace {
 
@@ -119,6 +120,58 @@ rest_kernel(const __grid_constant__ tiled<I, V> m,
     const int w = (int)(blockIdx.x * 8 + threadIdx.x / 32);
 
     if (w < m.bare) sum_by_rows<C, M>(m, b, m.rest[w]);
+}
+
+/* ----------------------------------------------------------------- plan */
+
+inline sps_status window_plan_refresh(sps_plan *plan)
+{
+    sps_window_plan *w = (sps_window_plan *)plan;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    return spsi_cuda_windows_values(plan->ctx, plan->A, w->rule.lead,
+                                    &w->windows, w->val);
+}
+
+/* Windows and values. */
+inline sps_status window_plan_fill(sps_window_plan *w, const sps_problem *p,
+                                   const sps_window_rule &rule)
+{
+    sps_context *ctx = w->super.ctx;
+
+    w->rule = rule;
+    w->rule.lead = spsi_window_lead(p->A);
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_cuda_windows_build(ctx, p->local, w->rule,
+                                           &w->windows));
+    w->val_bytes = (size_t)(w->windows.entries + 1) *
+                   spsi_dtype_size(p->A->dtype);
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, w->val_bytes, &w->val));
+    w->super.bytes = spsi_window_list_bytes(&w->windows) +
+                     spsi_window_word_bytes(&w->windows) +
+                     spsi_window_rest_bytes(&w->windows) + w->val_bytes;
+    return window_plan_refresh(&w->super);
+}
+
+inline void window_plan_destroy(sps_plan *plan)
+{
+    sps_window_plan *w = (sps_window_plan *)plan;
+
+    spsi_cuda_windows_clear(plan->ctx, &w->windows);
+    if (w->val) spsi_cuda_release(plan->ctx, w->val, w->val_bytes);
+    spsi_cuda_segments_clear(plan->ctx, &w->parts);
+    if (w->part) spsi_cuda_release(plan->ctx, w->part, w->part_bytes);
+}
+
+/* A tile holds about 8 / distinct8 entries.  With few of them spmm.rode is
+ * faster (7-point grids: distinct8 = 42 / 56, 10.7 entries), and possibly on
+ * matrices too small to fill the device, where this was not measured. */
+inline bool windows_pay(const sps_problem *p, const char **why_not)
+{
+    if (p->pinned) return true;
+    *why_not = p->f->distinct8 > 0.5
+        ? "rows of a window share too few columns" : "few windows of rows";
+    return p->f->distinct8 <= 0.5 && p->f->nrow >= 100000;
 }
 
 } // namespace
