@@ -91,15 +91,22 @@ static size_t available(void)
  * first large request.  With an allocator of the caller there is no limit. */
 static bool exceeds_limit(sps_context *ctx, size_t total)
 {
+    sps_memory_use *m = &ctx->memory;
+
     if (total < LARGE || ctx->host.alloc) return false;
-    if (ctx->host_limit == 0) {
+    if (m->host_limit == 0) {
         size_t more = available();
 
-        ctx->host_limit = more < SIZE_MAX - ctx->host_bytes
-                             ? more + ctx->host_bytes : SIZE_MAX;
+        m->host_limit = more < SIZE_MAX - m->host ? more + m->host : SIZE_MAX;
     }
-    return ctx->host_bytes > ctx->host_limit ||
-           total > ctx->host_limit - ctx->host_bytes;
+    return m->host > m->host_limit || total > m->host_limit - m->host;
+}
+
+/* bytes: modulo 2^64, so that it may be negative. */
+static void count_host(sps_memory_use *m, size_t bytes)
+{
+    m->host += bytes;
+    if (m->host_peak < m->host) m->host_peak = m->host;
 }
 
 static sps_status allocate(sps_context *ctx, size_t bytes, bool zero,
@@ -112,17 +119,16 @@ static sps_status allocate(sps_context *ctx, size_t bytes, bool zero,
     if (exceeds_limit(ctx, total))
         return spsi_fail(ctx, SPS_ENOMEM,
                          "no host memory for %zu bytes: %zu are allocated, "
-                         "%zu are available in total", bytes, ctx->host_bytes,
-                         ctx->host_limit);
+                         "%zu are available in total", bytes, ctx->memory.host,
+                         ctx->memory.host_limit);
     base = total > bytes ? take(ctx, total, zero) : NULL;
     if (!base)
         return spsi_fail(ctx, SPS_ENOMEM,
                          "no host memory for %zu bytes; %zu are allocated",
-                         bytes, ctx->host_bytes);
+                         bytes, ctx->memory.host);
     p = ((uintptr_t)base + sizeof(header) + ALIGN - 1) & ~(ALIGN - 1);
     *header_of((void *)p) = (header){base, total};
-    ctx->host_bytes += total;
-    if (ctx->host_peak < ctx->host_bytes) ctx->host_peak = ctx->host_bytes;
+    count_host(&ctx->memory, total);
     *p_p = (void *)p;
     return SPS_OK;
 }
@@ -153,7 +159,7 @@ void spsi_free(sps_context *ctx, void *p)
 
     if (!p) return;
     h = *header_of(p);
-    ctx->host_bytes -= h.total;
+    ctx->memory.host -= h.total;
     if (ctx->host.free)
         ctx->host.free(h.base, h.total, ctx->host.data);
     else
@@ -171,7 +177,7 @@ static size_t usable(void *p)
 static sps_status too_large(sps_context *ctx, size_t bytes)
 {
     return spsi_fail(ctx, SPS_ENOMEM, "no host memory for %zu bytes; %zu are "
-                     "allocated", bytes, ctx->host_bytes);
+                     "allocated", bytes, ctx->memory.host);
 }
 
 /* By realloc, which remaps the pages of large allocations instead of copying,
@@ -198,8 +204,7 @@ static sps_status move(sps_context *ctx, size_t bytes, void **p_p)
     if (now != offset)
         memmove((void *)p, base + offset, held < bytes ? held : bytes);
     *header_of((void *)p) = (header){ base, total };
-    ctx->host_bytes += total - h.total;
-    if (ctx->host_peak < ctx->host_bytes) ctx->host_peak = ctx->host_bytes;
+    count_host(&ctx->memory, total - h.total);
     *p_p = (void *)p;
     return SPS_OK;
 }
@@ -233,8 +238,9 @@ char *spsi_strdup(sps_context *ctx, const char *text)
 
 void spsi_count_device(sps_context *ctx, int64_t bytes)
 {
-    ctx->device_bytes += (size_t)bytes; /* modulo 2^64: subtracts as well */
-    ctx->device_frees += bytes < 0;
-    if (ctx->device_peak < ctx->device_bytes)
-        ctx->device_peak = ctx->device_bytes;
+    sps_memory_use *m = &ctx->memory;
+
+    m->device += (size_t)bytes; /* modulo 2^64: subtracts as well */
+    m->device_frees += bytes < 0;
+    if (m->device_peak < m->device) m->device_peak = m->device;
 }

@@ -159,15 +159,16 @@ void sps_context_destroy(sps_context **ctx_p)
     spsi_team_close(ctx);
     if (ctx->wisdom_clear) ctx->wisdom_clear(ctx);
     spsi_options_forget(ctx);
-    for (int i = 0; i < ctx->note_count; i++) spsi_free(ctx, ctx->notes[i]);
-    spsi_free(ctx, ctx->notes);
+    for (int i = 0; i < ctx->notes.count; i++)
+        spsi_free(ctx, ctx->notes.text[i]);
+    spsi_free(ctx, ctx->notes.text);
     last = *ctx; /* its allocator frees the context itself */
     spsi_free(&last, ctx);
 }
 
 const char *sps_context_note(const sps_context *ctx, int i)
 {
-    return ctx && i >= 0 && i < ctx->note_count ? ctx->notes[i] : NULL;
+    return ctx && i >= 0 && i < ctx->notes.count ? ctx->notes.text[i] : NULL;
 }
 
 sps_status sps_context_information(const sps_context *ctx,
@@ -187,10 +188,10 @@ sps_status sps_context_information(const sps_context *ctx,
         .struct_size = sizeof found,
         .place = ctx->opt.place,
         .threads = ctx->threads,
-        .host_bytes = ctx->host_bytes,
-        .host_peak = ctx->host_peak,
-        .device_bytes = ctx->device_bytes,
-        .device_peak = ctx->device_peak,
+        .host_bytes = ctx->memory.host,
+        .host_peak = ctx->memory.host_peak,
+        .device_bytes = ctx->memory.device,
+        .device_peak = ctx->memory.device_peak,
         .device_free = unused,
         .device_total = total,
         .live_objects = ctx->live,

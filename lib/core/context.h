@@ -25,6 +25,20 @@ typedef enum sps_phase {
     SPS_PHASES
 } sps_phase;
 
+/* Memory of a context in bytes, and what depends on it (alloc.c). */
+typedef struct sps_memory_use {
+    size_t host, host_peak, device, device_peak;
+    size_t host_limit;                 /* available in total, 0: not determined
+                                          yet */
+    int64_t device_frees;              /* device addresses stay valid as long as
+                                          this count is the same */
+} sps_memory_use;
+
+typedef struct sps_notes {
+    char **text;
+    int count;
+} sps_notes;
+
 struct sps_context {
     sps_context_options opt;
     sps_allocator host, gpu;           /* copies of the caller's; may be
@@ -43,19 +57,14 @@ struct sps_context {
                                           none */
     bool dead;                         /* a sticky device error has occurred */
     char error[SPS_ERROR_SIZE];
-    char **notes;
-    int note_count;
-    size_t host_bytes, host_peak, device_bytes, device_peak;
-    int64_t device_frees;              /* device addresses stay valid as long as
-                                          this count is the same */
+    sps_notes notes;
+    sps_memory_use memory;
     int64_t live;                      /* handles */
     double phase_seconds[SPS_PHASES];  /* since spsi_phase_reset */
     double phase_start;                /* host clock of the open phase */
     struct sps_wisdom *wisdom;         /* lib/plan/wisdom.c, */
     void (*wisdom_clear)(sps_context *ctx); /* and how to free it */
     char *strings;                     /* copies of option texts (options.c) */
-    size_t host_limit;                 /* host bytes available in total, 0: not
-                                          determined yet (alloc.c) */
 };
 
 /* All host memory is allocated here (alloc.c): zeroed, counted, 64-byte

@@ -85,8 +85,8 @@ const char *sps_context_error(const sps_context *ctx)
 
 static bool known(const sps_context *ctx, const char *text)
 {
-    for (int i = 0; i < ctx->note_count; i++)
-        if (strcmp(ctx->notes[i], text) == 0) return true;
+    for (int i = 0; i < ctx->notes.count; i++)
+        if (strcmp(ctx->notes.text[i], text) == 0) return true;
     return false;
 }
 
@@ -107,15 +107,15 @@ void spsi_note(sps_context *ctx, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (ctx->note_count > MAX_NOTES || known(ctx, text)) return;
-    if (ctx->note_count == MAX_NOTES)
+    if (ctx->notes.count > MAX_NOTES || known(ctx, text)) return;
+    if (ctx->notes.count == MAX_NOTES)
         (void)snprintf(text, sizeof text, "further notes are not kept");
 
     memcpy(error, ctx->error, sizeof error);
     copy = spsi_strdup(ctx, text);
-    if (copy && spsi_resize(ctx, ((size_t)ctx->note_count + 1) * sizeof copy,
-                            (void **)&ctx->notes) == SPS_OK)
-        ctx->notes[ctx->note_count++] = copy;
+    if (copy && spsi_resize(ctx, ((size_t)ctx->notes.count + 1) * sizeof copy,
+                            (void **)&ctx->notes.text) == SPS_OK)
+        ctx->notes.text[ctx->notes.count++] = copy;
     else
         spsi_free(ctx, copy);
     memcpy(ctx->error, error, sizeof error);

@@ -278,7 +278,7 @@ static bool alike(const sps_fused_cg *w, const sps_fused_cg_task *t)
     return key->X == t->X->data && key->ld == t->X->ld &&
            key->R == t->R->data && key->D == w->D && key->k == w->k &&
            key->version == t->A->version &&
-           key->frees == w->ctx->device_frees;
+           key->frees == w->ctx->memory.device_frees;
 }
 
 /* Records a step instead of running it.  If that fails, steps of this key are
@@ -310,7 +310,7 @@ static sps_status count_plain(sps_fused_cg *w, const sps_fused_cg_task *t)
         w->queue.plain = 0;
         w->queue.key = (sps_fused_cg_key){
             t->X->data, t->R->data, w->D, t->X->ld, w->k, t->A->version,
-            w->ctx->device_frees };
+            w->ctx->memory.device_frees };
     }
     return ++w->queue.plain == PLAIN ? record(w, t) : SPS_OK;
 }

@@ -132,17 +132,17 @@ START_TEST(memory_is_zeroed_aligned_and_counted)
     o.host = fail_alloc_host(&f); /* its memory is misaligned and filled with
                                      NaN */
     ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
-    before = ctx->host_bytes;
+    before = ctx->memory.host;
     for (size_t bytes = 0; bytes < 5000; bytes = bytes * 3 + 1) {
         unsigned char *p = NULL;
 
         ck_assert_int_eq(spsi_new(ctx, bytes, (void **)&p), SPS_OK);
         ck_assert_uint_eq((uintptr_t)p % 64, 0);
         for (size_t i = 0; i < bytes; i++) ck_assert_int_eq(p[i], 0);
-        ck_assert_uint_ge(ctx->host_bytes, before + bytes);
-        ck_assert_uint_eq(ctx->host_bytes, f.bytes);
+        ck_assert_uint_ge(ctx->memory.host, before + bytes);
+        ck_assert_uint_eq(ctx->memory.host, f.bytes);
         spsi_free(ctx, p);
-        ck_assert_uint_eq(ctx->host_bytes, before);
+        ck_assert_uint_eq(ctx->memory.host, before);
     }
     spsi_free(ctx, NULL);
     sps_context_destroy(&ctx);
@@ -160,7 +160,7 @@ START_TEST(resizing_keeps_contents_and_the_count_of_bytes)
     unsigned char *p = NULL;
 
     ck_assert_int_eq(sps_context_create(NULL, &ctx, NULL), SPS_OK);
-    held = ctx->host_bytes;
+    held = ctx->memory.host;
     ck_assert_int_eq(spsi_resize(ctx, bytes, (void **)&p), SPS_OK);
     memset(p, 7, bytes);
     for (; bytes < 9 << 20; bytes = 3 * bytes + 1) {
@@ -169,12 +169,12 @@ START_TEST(resizing_keeps_contents_and_the_count_of_bytes)
         for (size_t i = 0; i < bytes; i++) ck_assert(p[i] == 7);
         memset(p, 7, 3 * bytes + 1);
     }
-    ck_assert_uint_ge(ctx->host_bytes, held + bytes);
+    ck_assert_uint_ge(ctx->memory.host, held + bytes);
     ck_assert_int_eq(spsi_resize(ctx, 5, (void **)&p), SPS_OK);
     ck_assert(p[0] == 7 && p[4] == 7);
-    ck_assert_uint_lt(ctx->host_bytes, held + 200);
+    ck_assert_uint_lt(ctx->memory.host, held + 200);
     spsi_free(ctx, p);
-    ck_assert_uint_eq(ctx->host_bytes, held);
+    ck_assert_uint_eq(ctx->memory.host, held);
     sps_context_destroy(&ctx);
 }
 END_TEST

@@ -96,13 +96,13 @@ START_TEST(texts_are_kept_by_the_context_and_once)
     ck_assert_int_eq(sps_options_parse(ctx, &opt, text), SPS_OK);
     memset(text, '!', sizeof text - 1);
     ck_assert_str_eq(opt.kernel, "spmm.any");
-    held = ctx->host_bytes;
+    held = ctx->memory.host;
     for (int i = 0; i < 1000; i++) {
         sps_options_default(&other);
         ck_assert_int_eq(sps_options_parse(ctx, &other, "kernel=spmm.any"),
                          SPS_OK);
     }
-    ck_assert_uint_eq(ctx->host_bytes, held);
+    ck_assert_uint_eq(ctx->memory.host, held);
     ck_assert_ptr_eq(other.kernel, opt.kernel);
 }
 END_TEST

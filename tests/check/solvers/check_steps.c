@@ -69,16 +69,16 @@ static void give_spare(void)
  * many bytes are freed elsewhere. */
 static void move_scratch(void)
 {
-    const size_t before = ctx->device_bytes;
+    const size_t before = ctx->memory.device;
 
     OK(ctx, tally.real->reserve(ctx, ROWS, 64));
-    const size_t more = ctx->device_bytes - before;
+    const size_t more = ctx->memory.device - before;
 
     ck_assert_uint_gt(more, 0);
     ck_assert_uint_lt(more, SPARE);
     give_spare();
     take_spare(SPARE - more);
-    ck_assert_uint_eq(ctx->device_bytes, before);
+    ck_assert_uint_eq(ctx->memory.device, before);
 }
 
 static bool change(const sps_progress *g, void *data)

@@ -13,8 +13,8 @@ static void expect_no_memory(const exam *e, int k)
     image_take(&X, ctx, e->t->block, e->r.A->ncol, k, 0, e->x, e->k);
     image_take(&Y, ctx, e->t->block, e->r.A->nrow, k, 0, NULL, k);
     /* Reset the peaks to the memory held now. */
-    ctx->host_peak = ctx->host_bytes;
-    ctx->device_peak = ctx->device_bytes;
+    ctx->memory.host_peak = ctx->memory.host;
+    ctx->memory.device_peak = ctx->memory.device;
     sps_context_information(ctx, &before);
     run(e, &t, X.B, Y.B);
     sps_context_information(ctx, &after);
@@ -59,16 +59,16 @@ START_TEST(plans_give_back_their_memory)
              * kind creates. */
             if (!rig_plan(&e.r, kernel, k)) continue;
             spsi_plan_destroy(&e.r.plan);
-            host = ctx->host_bytes;
-            device = ctx->device_bytes;
+            host = ctx->memory.host;
+            device = ctx->memory.device;
             rig_plan(&e.r, kernel, k);
-            demand(e.r.plan->bytes <= ctx->device_bytes - device +
-                   ctx->host_bytes - host, "%s: a plan of %zu bytes "
+            demand(e.r.plan->bytes <= ctx->memory.device - device +
+                   ctx->memory.host - host, "%s: a plan of %zu bytes "
                    "holds %zu", kernel->name, e.r.plan->bytes,
-                   ctx->device_bytes - device + ctx->host_bytes - host);
+                   ctx->memory.device - device + ctx->memory.host - host);
             spsi_plan_destroy(&e.r.plan);
-            demand(ctx->host_bytes == host &&
-                   ctx->device_bytes == device,
+            demand(ctx->memory.host == host &&
+                   ctx->memory.device == device,
                    "%s keeps memory of a plan", kernel->name);
         }
     exam_close(&e);
