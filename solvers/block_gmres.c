@@ -35,7 +35,7 @@ struct block_gmres {
 
 static bool plain(const sps_linear *s)
 {
-    return !s->null && (!s->M || s->M->identity);
+    return !s->made.null && (!s->M || s->M->identity);
 }
 
 static sps_status setup(sps_linear *s, void *method)

@@ -55,7 +55,7 @@ struct gmres {
 /* Whether M is a multiple of the identity; its factor has no effect. */
 static bool plain(const sps_linear *s)
 {
-    return !s->null && (!s->M || s->M->identity);
+    return !s->made.null && (!s->M || s->M->identity);
 }
 
 static bool floats(const struct gmres *m)

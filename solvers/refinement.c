@@ -80,7 +80,7 @@ struct refinement {
 };
 static const char *why_unfit(const sps_linear *s, const struct refinement *m)
 {
-    if (s->null) return "a null space is projected away";
+    if (s->made.null) return "a null space is projected away";
     if (s->M && !s->M->identity && !s->M->diagonal)
         return "the preconditioner is not a diagonal";
     if (!s->A->A) return "the operator is a callback";

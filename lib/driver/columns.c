@@ -106,7 +106,7 @@ static sps_status take_rhs(sps_linear *s, sps_block *R)
     bool straight = s->k == s->columns;
 
     for (int p = 0; p < s->k; p++) {
-        scale[p] = s->null ? 1 : s->rhs.scale[s->at.column[p]];
+        scale[p] = s->made.null ? 1 : s->rhs.scale[s->at.column[p]];
         straight = straight && s->at.column[p] == p;
     }
     if (straight) {
@@ -346,7 +346,7 @@ sps_status spsi_columns_close(sps_linear *s, sps_block *X, bool failed)
     SPS_TRY(spsi_axpby_cols(unscale, X, NULL, X));
     if (!all || s->stop != SPS_STOP_CONVERGED)   /* else X is projected
                                                     already */
-        SPS_TRY(spsi_nullspace_project(s->null, X));
+        SPS_TRY(spsi_nullspace_project(s->made.null, X));
     return asked;
 
 fail:

@@ -163,7 +163,7 @@ static sps_status take_blocks(sps_linear *s)
     SPS_TRY(spsi_reserve(s->ctx, s->n, s->columns));
     SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->scratch.residual));
     SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->best.block));
-    if (s->null)
+    if (s->made.null)
         SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->rhs.projected));
     for (int i = 0; i < blocks; i++)
         SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->work[i]));
@@ -194,7 +194,7 @@ static sps_status take_all(sps_linear *s, const sps_linear_args *a)
     SPS_TRY(check_needs(s));
     SPS_TRY(take_precond(s, a->M));
     if (a->mixed) consider_mixed(s);
-    SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt, &s->null));
+    SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt, &s->made.null));
     SPS_TRY(take_arrays(s));
     SPS_TRY(take_blocks(s));
     SPS_TRY(take_methods(s));
@@ -306,7 +306,7 @@ void spsi_linear_destroy(sps_linear **s_p)
     sps_block_destroy(&s->scratch.residual);
     sps_block_destroy(&s->best.block);
     sps_block_destroy(&s->rhs.projected);
-    spsi_nullspace_destroy(&s->null);
+    spsi_nullspace_destroy(&s->made.null);
     if (s->made.own_M) sps_precond_destroy(&s->M);
     release_arrays(s);
     spsi_free(s->ctx, s);
@@ -374,8 +374,8 @@ sps_status spsi_linear_refresh(sps_linear *s)
     SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt, &null));
     if (null && !s->rhs.projected)
         SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->rhs.projected));
-    spsi_nullspace_destroy(&s->null);
-    s->null = null;
+    spsi_nullspace_destroy(&s->made.null);
+    s->made.null = null;
     s->made.version = s->A->version;
     return SPS_OK;
 
@@ -407,7 +407,7 @@ sps_status spsi_linear_precondition(sps_linear *s, const sps_block *R,
     } else {
         st = spsi_copy(R, Z);
     }
-    if (st == SPS_OK) st = spsi_nullspace_project(s->null, Z);
+    if (st == SPS_OK) st = spsi_nullspace_project(s->made.null, Z);
     spsi_phase_end(s->ctx, SPS_PHASE_PRECOND);
     return st;
 }
@@ -415,7 +415,7 @@ sps_status spsi_linear_precondition(sps_linear *s, const sps_block *R,
 sps_status spsi_linear_direction(sps_linear *s, const sps_block *R,
                                  sps_block *Z, const sps_block **Z_p)
 {
-    bool same = !s->null && (!s->M || s->M->identity);
+    bool same = !s->made.null && (!s->M || s->M->identity);
 
     *Z_p = same ? R : Z;
     return same ? SPS_OK : spsi_linear_precondition(s, R, Z);

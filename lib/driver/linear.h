@@ -186,9 +186,10 @@ typedef struct sps_linear_result {
     sps_stop *column;
 } sps_linear_result;
 
-/* How the solver was created. */
+/* How the solver was created, and what was made of the values of A. */
 typedef struct sps_linear_made {
     bool own_M;
+    struct sps_nullspace *null;   /* to project away; NULL: none */
     bool owned;               /* by another solver, whose monitor is called; its
                                  answer is the same on all processes already */
     int64_t version;          /* of A's values from which M and null were
@@ -220,7 +221,6 @@ struct sps_linear {
     int width;                /* search directions of the last step */
     sps_stop stop;
     bool renew;               /* set by step or queue: flush and start */
-    struct sps_nullspace *null;
 
     sps_linear_method method;
     sps_linear_rhs rhs;

@@ -237,7 +237,7 @@ void spsi_nullspace_destroy(sps_nullspace **N_p)
 sps_status spsi_linear_project(sps_linear *s, sps_block *B)
 {
     for (int pass = 0; pass < 2; pass++) {
-        const sps_status st = spsi_nullspace_project(s->null, B);
+        const sps_status st = spsi_nullspace_project(s->made.null, B);
 
         if (st != SPS_OK) return st;
     }

@@ -21,7 +21,7 @@ bool spsi_linear_fused(sps_linear *s, sps_block *P, sps_block *Q,
         .X = &s->X, .R = &s->R, .limit = s->queue.limit, .of = s,
         .few = spsi_columns_latency(s) ? 0 : spsi_columns_few(s),
         .replay = s->opt.replay };
-    return !s->null && s->n > 0 && s->k > 0 && (identity || t->D);
+    return !s->made.null && s->n > 0 && s->k > 0 && (identity || t->D);
 }
 
 void spsi_linear_count(sps_linear *s, int taken)

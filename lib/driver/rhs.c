@@ -147,7 +147,7 @@ static sps_status project(sps_linear *s, const sps_block *B)
         if (!isfinite(s->rhs.norm_own[j]))
             SPS_TRY(spsi_columns_zero(s->rhs.projected, j));
     for (int pass = 0; pass < 2; pass++)
-        SPS_TRY(spsi_nullspace_project(s->null, s->rhs.projected));
+        SPS_TRY(spsi_nullspace_project(s->made.null, s->rhs.projected));
     SPS_TRY(spsi_norms(s->rhs.projected, left));
     for (int j = 0; j < s->columns; j++)
         if (!(left[j] > 8 * DBL_EPSILON * s->rhs.norm_own[j]))
@@ -196,7 +196,7 @@ sps_status spsi_rhs_open(sps_linear *s, const sps_block *B)
         s->rhs.norm[j] = s->rhs.norm_own[j];
         s->rhs.outside[j] = s->rhs.norm_start[j] = 0;
     }
-    if (!s->null) return SPS_OK;
+    if (!s->made.null) return SPS_OK;
     SPS_TRY(project(s, B));
     SPS_TRY(measure_outside(s, B, s->scratch.residual));
     s->rhs.B = s->rhs.projected;

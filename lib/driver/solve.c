@@ -111,7 +111,7 @@ static sps_status check_all(sps_linear *s, int *open)
 
     SPS_TRY(spsi_linear_flush(s));
     spsi_columns_widen(s);
-    SPS_TRY(spsi_nullspace_project(s->null, &s->X));
+    SPS_TRY(spsi_nullspace_project(s->made.null, &s->X));
     SPS_TRY(spsi_columns_residual(s, &s->R, true));
     SPS_TRY(spsi_norms(&s->R, true_norm));
     SPS_TRY(spsi_best_check(s, true_norm));
@@ -141,7 +141,7 @@ static sps_status restart(sps_linear *s, const char *event)
     sps_status st = SPS_OK;
 
     SPS_TRY(spsi_columns_compact(s, true));
-    SPS_TRY(spsi_nullspace_project(s->null, &s->R));
+    SPS_TRY(spsi_nullspace_project(s->made.null, &s->R));
     s->course.event = event;
     s->renew = false;
     s->course.begun = s->course.iteration;

@@ -47,7 +47,7 @@ static sps_status measure_range(sps_linear *s, const sps_block *X, norms *v)
     bool any = false;
     sps_status st = SPS_OK;
 
-    for (int j = 0; s->null && j < s->columns; j++)
+    for (int j = 0; s->made.null && j < s->columns; j++)
         any = any || spsi_columns_inconsistent(s, j, v->x[j]);
     memcpy(v->range, v->r, sizeof v->range);
     if (!any) return SPS_OK;
@@ -95,9 +95,9 @@ static void record(sps_linear *s, int j, const norms *v)
 /* Whether X is a least-squares solution of an inconsistent system. */
 static sps_stop least_squares(const sps_linear *s, int j, const norms *v)
 {
-    const bool named = s->null && s->null->named;
+    const bool named = s->made.null && s->made.null->named;
 
-    if (s->null && spsi_columns_inconsistent(s, j, v->x[j]) &&
+    if (s->made.null && spsi_columns_inconsistent(s, j, v->x[j]) &&
         below(v->range[j], spsi_columns_threshold(s, j, v->x[j])))
         return named ? SPS_STOP_CONVERGED_LEAST_SQUARES
                      : SPS_STOP_LEAST_SQUARES;
@@ -211,7 +211,7 @@ void spsi_linear_result(const sps_linear *s, double solve_seconds,
     r->worst_backward = worst_of(s->result.backward, s->columns);
     r->norm_A = s->norm_A;
     r->removed = s->rhs.removed;
-    r->nullspace = s->null ? (int)s->null->dimension : 0;
+    r->nullspace = s->made.null ? (int)s->made.null->dimension : 0;
     r->residual = s->result.residual;
     r->backward = s->result.backward;
     r->column = s->result.column;
