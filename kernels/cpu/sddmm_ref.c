@@ -71,7 +71,6 @@ static sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
 SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_ref) = {
     .name = "sddmm.ref",
     .op = SPS_OP_SDDMM,
-    .where = SPS_HOST,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
     .cost = cost,

@@ -287,7 +287,6 @@ fail:
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocks_omp) = {
     .name = "spmm.blocks_omp",
     .op = SPS_OP_SPMM,
-    .where = SPS_HOST,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION,
     .size = sizeof(blocks_plan),
     .fits = fits,

@@ -318,7 +318,6 @@ static void destroy(sps_plan *plan)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_omp) = {
     .name = "spmm.omp",
     .op = SPS_OP_SPMM,
-    .where = SPS_HOST,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
     .fuses = true,

@@ -62,7 +62,6 @@ static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_ref) = {
     .name = "spmm.ref",
     .op = SPS_OP_SPMM,
-    .where = SPS_HOST,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS | SPS_FOR_CHECKS,
     .fuses = true,

@@ -125,7 +125,6 @@ typedef struct sps_sddmm_args {
 typedef struct sps_kernel {
     const char *name;          /* "spmm.plain": reports, wisdom, tests */
     sps_opcode op;
-    sps_place where;
     unsigned gives;
     /* Without SPS_FULL_PRECISION: unit roundoff of the values and of X in the
      * kernel, 2^-11 for tf32 and half, 2^-8 for bf16.  It sums in single

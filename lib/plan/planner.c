@@ -33,9 +33,8 @@ sps_status spsi_planner_pin(sps_context *ctx, const sps_problem *p,
     const char *why;
     sps_plan *plan = NULL;
 
-    SPS_REQUIRE(ctx, kernel->op == p->op && kernel->where ==
-                ctx->backend->place, SPS_EUNFIT, "kernel %s is for another "
-                "operation or backend", kernel->name);
+    SPS_REQUIRE(ctx, kernel->op == p->op, SPS_EUNFIT, "kernel %s is for "
+                "another operation", kernel->name);
     SPS_REQUIRE(ctx, spsi_kernel_fits(kernel, p, &why), SPS_EUNFIT,
                 "kernel %s does not fit: %s", kernel->name, why);
     SPS_TRY(spsi_new(ctx, kernel->size ? kernel->size : sizeof *plan,

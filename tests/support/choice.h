@@ -81,7 +81,6 @@ static inline sps_status choose_beside(const char *name, const char *wisdom,
         ck_assert_int_lt(i, 126);
         kernels[i + 1] = kernel;
     }
-    starved.where = ctx->backend->place;
     ctx->module = &catalogue;
     ctx->opt.place = SPS_CUDA;
     st = choose(16, name, wisdom, bids);

@@ -292,7 +292,6 @@ double cost(const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_rode_paper) = {
     .name = "spmm.rode_paper",
     .op = SPS_OP_SPMM,
-    .where = SPS_CUDA,
     .gives = SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW | SPS_SINGLE_BLOCKS,
     .size = sizeof(paper_plan),
     .fits = fits,

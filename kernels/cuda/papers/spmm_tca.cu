@@ -52,7 +52,6 @@ sps_status plan(sps_plan *super, const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca) = {
     .name = "spmm.tca",
     .op = SPS_OP_SPMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
     .size = sizeof(sps_tca_plan),
     .fits = spsi_cuda_tca_fits,

@@ -155,7 +155,6 @@ sps_status plan(sps_plan *super, const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_tf32) = {
     .name = "spmm.tca_tf32",
     .op = SPS_OP_SPMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_NAN_STAYS_IN_ROW | SPS_SINGLE_BLOCKS,
     .roundoff = 0x1p-11,
     .size = sizeof(sps_tca_plan),

@@ -154,7 +154,6 @@ double cost(const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_plain) = {
     .name = "sddmm.plain",
     .op = SPS_OP_SDDMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
     .cost = cost,
     .sddmm = sddmm,

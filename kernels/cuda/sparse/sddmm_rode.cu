@@ -279,7 +279,6 @@ double cost(const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_rode) = {
     .name = "sddmm.rode",
     .op = SPS_OP_SDDMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
     .size = sizeof(rode_plan),

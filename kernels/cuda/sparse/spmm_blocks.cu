@@ -238,7 +238,6 @@ double cost(const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocks) = {
     .name = "spmm.blocks",
     .op = SPS_OP_SPMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_SINGLE_BLOCKS,
     .fuses = true,
     .size = sizeof(node_spmm_plan),

@@ -469,7 +469,6 @@ double cost(const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_rode) = {
     .name = "spmm.rode",
     .op = SPS_OP_SPMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
     .fuses = true,

@@ -227,7 +227,6 @@ double cost(const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles) = {
     .name = "spmm.tiles",
     .op = SPS_OP_SPMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
     .fuses = true,
     .size = sizeof(sps_window_plan),

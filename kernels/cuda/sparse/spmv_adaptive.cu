@@ -121,7 +121,6 @@ void destroy(sps_plan *plan)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmv_adaptive) = {
     .name = "spmv.adaptive",
     .op = SPS_OP_SPMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
     .size = sizeof(sps_row_plan),

@@ -335,7 +335,6 @@ void destroy(sps_plan *plan)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmv_packed) = {
     .name = "spmv.packed",
     .op = SPS_OP_SPMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
     .size = sizeof(sps_packed_plan),

@@ -269,7 +269,6 @@ sps_status plan(sps_plan *super, const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmv_vector) = {
     .name = "spmv.vector",
     .op = SPS_OP_SPMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
     .size = sizeof(vector_plan),

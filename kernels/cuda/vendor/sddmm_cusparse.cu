@@ -180,7 +180,6 @@ double cost(const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_cusparse) = {
     .name = "sddmm.cusparse",
     .op = SPS_OP_SDDMM,
-    .where = SPS_CUDA,
     .gives = SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW | SPS_VENDOR |
              SPS_SINGLE_BLOCKS,
     .size = sizeof(vendor_plan),

@@ -40,7 +40,6 @@ bool fits(const sps_problem *p, const char **why_not)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocked_ell) = {
     .name = "spmm.blocked_ell",
     .op = SPS_OP_SPMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION,
     .size = sizeof(bell_plan),
     .fits = fits,

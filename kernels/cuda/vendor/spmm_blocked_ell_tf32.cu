@@ -22,7 +22,6 @@ bool fits(const sps_problem *p, const char **why_not)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocked_ell_tf32) = {
     .name = "spmm.blocked_ell_tf32",
     .op = SPS_OP_SPMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_SINGLE_BLOCKS,
     .roundoff = 0x1p-11,
     .size = sizeof(bell_plan),

@@ -88,7 +88,6 @@ double cost(const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse_bsr) = {
     .name = "spmv.cusparse_bsr",
     .op = SPS_OP_SPMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_VENDOR |
              SPS_SINGLE_BLOCKS,
     .size = sizeof(bsr_plan),

@@ -212,7 +212,6 @@ double cost(const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse_sell) = {
     .name = "spmv.cusparse_sell",
     .op = SPS_OP_SPMM,
-    .where = SPS_CUDA,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_VENDOR |
              SPS_SINGLE_BLOCKS,
     .size = sizeof(sell_plan),
