@@ -11,7 +11,7 @@
 #include <math.h>
 
 #include "cpu/rows.h"
-#include "driver/fused_cg.h"
+#include "block/fused_step.h"
 
 #define WIDEST SPS_FUSED_WIDEST
 /* Steps with a smaller pivot are left to the method's own step(), as on the

@@ -6,7 +6,7 @@
 #define SPS_CUDA_STEPS_CUH
 
 #include "cuda/base/device.cuh"
-#include "driver/fused_cg.h"
+#include "block/fused_step.h"
 
 /* steps_cols.cu: the passes with scalars by column. */
 sps_status spsi_cuda_cols_lengths(const sps_fused_cg *w, const sps_block *P,

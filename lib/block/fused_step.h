@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fused_step.h - the state of fused iterations (driver/fused_cg.h), which their
+ * three passes in the backends share with the driver. */
+#ifndef SPS_FUSED_STEP_H
+#define SPS_FUSED_STEP_H
+
+#include "block/block.h"
+
+#define SPS_FUSED_QUEUE 16   /* steps whose norms are stored */
+#define SPS_FUSED_WIDEST 32  /* columns of a block, at most */
+#define SPS_FUSED_PARTS 16   /* partial sums of a reduction, at most */
+#define SPS_FUSED_NARROW 16  /* columns up to which there may be several partial
+                                sums; wider blocks have one */
+#define SPS_FUSED_CACHED (INT64_C(1) << 18)   /* see `cached` below */
+#define SPS_FUSED_LARGE 65536   /* rows from which refinement orthonormalises P
+                                   less often: its passes over the blocks cost
+                                   more than the iterations saved */
+
+/* Reasons to stop, bits. */
+enum {
+    SPS_FUSED_CHECK = 1,     /* all columns, or all but `few`, are below their
+                                limits, or a norm is not finite */
+    SPS_FUSED_BASIS = 2,     /* P may be ill-conditioned: S must be examined */
+    SPS_FUSED_LENGTHS = 4,   /* G is not regular; the step was not taken */
+    SPS_FUSED_BROKEN = 8,    /* G, C or a norm is not finite; the step was not
+                                taken: X is unchanged */
+    SPS_FUSED_STORE = 16     /* `directions` has not run: it would replace best
+                                iterates of X that are not stored */
+};
+
+/* Whether the best iterate of a column, of residual `least`, would be lost when
+ * X goes on to a residual `now`: neither that nor the stored iterate's residual
+ * `kept` is within a factor 1 + SPS_SLACK of `least` (best.c). */
+#define SPS_SLACK (1.0 / 24)
+#define SPS_BEST_LOST(now, least, kept)                                        \
+    (!((now) <= (1 + SPS_SLACK) * (least)) &&                                  \
+     (kept) > (1 + SPS_SLACK) * (least))
+
+typedef struct sps_fused_cg_state {
+    int stop;                /* reasons; 0: continue */
+    int go;                  /* 1: `residual` was regular, `directions` runs;
+                                2: it runs again, best iterates are stored */
+    int taken;               /* steps since create, modulo 2^30 */
+    int unchecked;           /* S belongs to P, which was not examined yet */
+    int given;               /* C is in its own array, not behind S */
+    int parts;               /* partial sums of S and C */
+    int pending;             /* reasons that take effect after the step */
+    int arrived;             /* thread blocks that have finished */
+} sps_fused_cg_state;
+
+/* Limits and norms of the columns, k numbers each. */
+typedef struct sps_fused_cg_known {
+    double *limit;           /* a column at or below it is converged */
+    /* From best.c: the lowest norm so far, that of the stored iterate, the
+     * correction added to norms. */
+    double *least, *kept_norm, *gap;
+} sps_fused_cg_known;
+
+/* Arrays in host memory. */
+typedef struct sps_fused_cg_host {
+    size_t bytes;            /* of the arrays in the blocks' memory */
+    double *seen;            /* state, norms, last, and C with scalars by
+                                column */
+    double *limits;          /* copy of `known` */
+    double *sums;            /* partial sums of S and C */
+    double *far;             /* k: log(||r_j|| / limit_j) */
+} sps_fused_cg_host;
+
+/* The arguments for which a recording holds. */
+typedef struct sps_fused_cg_key {
+    const void *X, *R, *D;
+    int64_t ld;
+    int k;
+    int64_t version;
+    int64_t frees;           /* of the context: tells that scratch has moved */
+} sps_fused_cg_key;
+
+typedef struct sps_fused_cg_queue {
+    double distance;         /* log(||r_j|| / limit_j) of the column whose
+                                convergence stops the queue, before the steps
+                                queued last */
+    int since;               /* number of those that were completed */
+    int burst;               /* limit of steps queued at once: 1 after a step
+                                that stopped with SPS_FUSED_STORE, doubled each
+                                time after; steps queued behind such a step are
+                                wasted */
+    int taken, given, parts, unchecked;   /* of the last downloaded state */
+    int plain;               /* steps of this key queued without recording */
+    bool stopped;
+    void *recording;         /* of a step with r = k */
+    sps_fused_cg_key key;
+} sps_fused_cg_queue;
+
+typedef struct sps_fused_cg {
+    sps_context *ctx;
+    bool columns;            /* scalars by column */
+    int most;                /* columns, at most */
+    double condition;        /* of P, at most, for a regular step */
+    int r, k;                /* columns of P; of X and R.  r = k with scalars by
+                                column */
+    int few;                 /* open columns at which the queue stops */
+    const double *D;         /* n numbers in the blocks' memory; NULL: Z = R */
+    int most_parts;          /* partial sums of G, W and S, at most */
+    int64_t cached;          /* rows up to which blocks stay in a GPU's cache
+                                and passes have another form:
+                                SPS_FUSED_CACHED */
+    /* Arrays in the blocks' memory, matrices packed column by column.  What one
+     * pass reduces is contiguous: W with the squared norms, S with C; its
+     * partial sums follow one another. */
+    sps_fused_cg_state *state;
+    double *norms;           /* SPS_FUSED_QUEUE rows of most: ||r_j|| */
+    double *last;            /* k: current ||r_j|| */
+    sps_fused_cg_known known;
+    double *G;               /* r x r */
+    double *F;               /* r x r, G^-1 = F'F */
+    double *a, *b;           /* r x k */
+    double *W;               /* r x k, then k squared norms */
+    double *S;               /* k x k */
+    double *C;               /* r x k of spsi_fused_cg_begin, or k numbers */
+    int *kept;               /* host memory: 2 numbers for the backend's own
+                                use, 0 at first */
+    sps_fused_cg_host host;
+    sps_fused_cg_queue queue;
+} sps_fused_cg;
+
+#endif
