@@ -244,34 +244,34 @@ fail:
     return st;
 }
 
-sps_status sps_block_set(sps_block *X, int first, int k, const double *data,
-                         int64_t ld, sps_order order, sps_place place)
+/* Copies `from` to the columns; without it the columns to `to`. */
+static sps_status transfer(const sps_block *X, int first, int k,
+                           const double *from, double *to, int64_t ld,
+                           sps_order order, sps_place place)
 {
     sps_block part;
     sps_status st;
 
     SPS_HANDLE(X);
-    SPS_TRY(check_transfer(X, first, k, data, ld, order, place));
+    SPS_TRY(check_transfer(X, first, k, from ? from : to, ld, order, place));
     if (X->n == 0) return SPS_OK;
     spsi_block_view(X, first, k, &part);
-    SPS_TRY(X->ctx->backend->set(&part, data, ld, order, place));
+    SPS_TRY(from ? X->ctx->backend->set(&part, from, ld, order, place)
+                 : X->ctx->backend->get(&part, to, ld, order, place));
 fail:
     return st;
+}
+
+sps_status sps_block_set(sps_block *X, int first, int k, const double *data,
+                         int64_t ld, sps_order order, sps_place place)
+{
+    return transfer(X, first, k, data, NULL, ld, order, place);
 }
 
 sps_status sps_block_get(const sps_block *X, int first, int k, double *data,
                          int64_t ld, sps_order order, sps_place place)
 {
-    sps_block part;
-    sps_status st;
-
-    SPS_HANDLE(X);
-    SPS_TRY(check_transfer(X, first, k, data, ld, order, place));
-    if (X->n == 0) return SPS_OK;
-    spsi_block_view(X, first, k, &part);
-    SPS_TRY(X->ctx->backend->get(&part, data, ld, order, place));
-fail:
-    return st;
+    return transfer(X, first, k, NULL, data, ld, order, place);
 }
 
 sps_status sps_block_random(sps_block *X, uint64_t seed)
