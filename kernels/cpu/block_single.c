@@ -55,43 +55,6 @@ void spsi_cpu_strip_out(sps_block *X, int64_t i, int64_t m,
 
 /* -------------------------------------------------------------- operations */
 
-/* Rows first .. last-1 of Y = a X + b Y. */
-typedef struct axpby_job {
-    double a, b;
-    const sps_block *X;
-    sps_block *Y;
-} axpby_job;
-
-static void chunk_axpby(void *data, int64_t first, int64_t last)
-{
-    const axpby_job *j = data;
-    const double a = j->a, b = j->b;
-    const sps_block *X = j->X;
-    sps_block *Y = j->Y;
-    double xs[SINGLE_ROOM], ys[SINGLE_ROOM];
-    int64_t step = single_rows(Y->k), ldx, ldy;
-
-    for (int64_t i = first; i < last; i += step) {
-        int64_t m = last - i < step ? last - i : step;
-        const double *x = spsi_cpu_strip_in(X, i, m, xs, &ldx);
-        double *y = b == 0 && Y->dtype == SPS_F32
-                        ? (ldy = Y->k, ys)
-                        : spsi_cpu_strip_in(Y, i, m, ys, &ldy);
-
-        spsi_cpu_strip_axpby(m, Y->k, a, x, ldx, b, y, ldy);
-        spsi_cpu_strip_out(Y, i, m, y, ldy);
-    }
-}
-
-sps_status spsi_cpu_single_axpby(double a, const sps_block *X, double b,
-                                 sps_block *Y)
-{
-    spsi_cpu_over_chunks(Y->ctx, chunks_of(Y->n, 1),
-                         work_ns(Y->n, 2 * Y->k, 0), chunk_axpby,
-                         &(axpby_job){ a, b, X, Y });
-    return SPS_OK;
-}
-
 /* A panel of X: a view of the columns from a0 on, as many as the buffer of a
  * strip can hold. */
 static void panel_of(const sps_block *X, int a0, sps_block *panel)

@@ -135,8 +135,6 @@ double *spsi_cpu_strip_in(const sps_block *X, int64_t i, int64_t m,
 /* Writes what strip_in has copied back to X. */
 void spsi_cpu_strip_out(sps_block *X, int64_t i, int64_t m,
                         const double *rows, int64_t ld);
-sps_status spsi_cpu_single_axpby(double a, const sps_block *X, double b,
-                                 sps_block *Y);
 sps_status spsi_cpu_single_gram(const sps_block *X, const sps_block *Y,
                                 sps_small *C);
 sps_status spsi_cpu_single_mul_small(double a, const sps_block *X,

@@ -65,12 +65,32 @@ static void chunk_axpby(void *data, int64_t first, int64_t last)
                              j->b, y, Y->ld);
 }
 
+/* Blocks of floats, or one of them: strips in double precision. */
+static void chunk_axpby_single(void *data, int64_t first, int64_t last)
+{
+    const axpby_job *j = data;
+    sps_block *Y = j->Y;
+    double xs[SINGLE_ROOM], ys[SINGLE_ROOM];
+    int64_t step = single_rows(Y->k), ldx, ldy = Y->k;
+
+    for (int64_t i = first; i < last; i += step) {
+        int64_t m = last - i < step ? last - i : step;
+        const double *x = spsi_cpu_strip_in(j->X, i, m, xs, &ldx);
+        double *y = j->b == 0 && Y->dtype == SPS_F32
+                        ? ys : spsi_cpu_strip_in(Y, i, m, ys, &ldy);
+
+        spsi_cpu_strip_axpby(m, Y->k, j->a, x, ldx, j->b, y, ldy);
+        spsi_cpu_strip_out(Y, i, m, y, ldy);
+    }
+}
+
 sps_status spsi_cpu_axpby(double a, const sps_block *X, double b, sps_block *Y)
 {
-    if (X->dtype == SPS_F32 || Y->dtype == SPS_F32)
-        return spsi_cpu_single_axpby(a, X, b, Y);
+    const bool single = X->dtype == SPS_F32 || Y->dtype == SPS_F32;
+
     spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
-                         work_ns(X->n, 2 * X->k, 0), chunk_axpby,
+                         work_ns(X->n, 2 * X->k, 0),
+                         single ? chunk_axpby_single : chunk_axpby,
                          &(axpby_job){ .a = a, .b = b, .X = X, .Y = Y });
     return SPS_OK;
 }
