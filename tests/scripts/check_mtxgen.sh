@@ -17,15 +17,15 @@ code() {
 # Every kind: as many lines as the header says, lower triangle if symmetric.
 for line in 'poisson7 8 7 6' 'laplace27 5 -perturb 1' 'elasticity 4 3 5' \
     'convection 5' 'rmat 8 4' 'rmat 8 4 -laplacian' 'poisson7 30' \
-    'blocks 64 4 3 0.5'; do
+    'blocks 64 4 3 0.5' 'leastsquares 70 30 -cond 9 -deficient 3'; do
     # shellcheck disable=SC2086
     code 0 $line -quiet
     [ -s "$dir/err" ] && bad "$line: -quiet is not quiet"
     head -n 1 "$dir/out" | grep -q '^%%MatrixMarket matrix coordinate real' ||
         bad "$line: banner"
     sed -n 2p "$dir/out" | grep -q "^% mtxgen $line" || bad "$line: line 2"
-    awk 'NR == 1 { lower = / symmetric$/ } NR == 3 { n = $1; want = $3 }
-         NR > 3 { if ($1 < 1 || $1 > n || $2 < 1 || $2 > n) bad = 1
+    awk 'NR == 1 { lower = / symmetric$/ } NR == 3 { n = $1; m = $2; want = $3 }
+         NR > 3 { if ($1 < 1 || $1 > n || $2 < 1 || $2 > m) bad = 1
                   if (lower && $2 > $1) bad = 1
                   count++ }
          END { exit bad || count != want }' "$dir/out" || bad "$line: lines"

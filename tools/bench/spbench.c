@@ -274,7 +274,7 @@ static int generate(job *j)
     if (!gen_open(&j->spec, &g, error))
         return fail(strncmp(error, "out of memory", 13) ? USAGE : MEMORY,
                     error, "");
-    st = sps_csr_create(j->b.ctx, g.rows, g.rows, g.nnz, SPS_F64, &j->b.A);
+    st = sps_csr_create(j->b.ctx, g.rows, g.columns, g.nnz, SPS_F64, &j->b.A);
     if (st == SPS_OK) {
         gen_fill(&g, j->b.A->rowptr, j->b.A->col, j->b.A->val);
         j->b.A->props = SPS_SORTED;

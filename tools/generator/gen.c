@@ -13,6 +13,7 @@ static const struct { const char *name; gen_kind kind; } kinds[] = {
     {"poisson7", GEN_POISSON7},     {"laplace27", GEN_LAPLACE27},
     {"elasticity", GEN_ELASTICITY}, {"convection", GEN_CONVECTION},
     {"rmat", GEN_RMAT},             {"blocks", GEN_BLOCKS},
+    {"leastsquares", GEN_LEAST},
 };
 
 enum { KINDS = (int)(sizeof kinds / sizeof kinds[0]) };
@@ -22,6 +23,7 @@ void gen_default(gen_spec *spec)
     memset(spec, 0, sizeof *spec);
     spec->aniso = 1;
     spec->velocity = 1;
+    spec->cond = 100;
     spec->seed = 1;
 }
 
@@ -38,6 +40,9 @@ const char *gen_help(void)
     "  blocks N B COUNT FILL  N rows, COUNT blocks of B x B in each row of "
     "blocks,\n"
     "                         entries there with probability FILL\n"
+    "  leastsquares M N       M x N, at most 16 entries in a row, known "
+    "singular\n"
+    "                         values: from 1 geometrically to 1 / cond\n"
     "\n"
     "  -jump           coefficients jump by 1e4 between boxes of 8^3 elements\n"
     "  -aniso X        elements 1 x 1 x X\n"
@@ -49,7 +54,9 @@ const char *gen_help(void)
     "  -velocity V     convection: cell Peclet number (1)\n"
     "  -laplacian      rmat: the graph Laplacian instead of the adjacency\n"
     "  -shift S        rmat: S on the diagonal of the Laplacian (0)\n"
-    "  -seed N         rmat, blocks: of the pattern (1)\n";
+    "  -cond X         leastsquares: the condition number (100)\n"
+    "  -deficient R    leastsquares: R of the singular values are 0 (0)\n"
+    "  -seed N         rmat, blocks, leastsquares: of the pattern (1)\n";
 }
 
 /* ---------------------------------------------------------------- parsing */
@@ -117,6 +124,18 @@ static int parse_blocks(gen_spec *spec, int argc, char **argv,
     return 5;
 }
 
+static int parse_least(gen_spec *spec, int argc, char **argv, char error[160])
+{
+    for (int i = 1; i < 3; i++) {
+        if (!digit(argc, argv, i))
+            return fail(error, "leastsquares needs M N", "");
+        if (!whole(argv[i], 1, INT32_MAX, &spec->n[i - 1]))
+            return fail(error, "leastsquares: M and N are 1 to 2147483647, not ",
+                        argv[i]);
+    }
+    return 3;
+}
+
 int gen_parse(gen_spec *spec, int argc, char **argv, char error[160])
 {
     int words, which;
@@ -131,6 +150,8 @@ int gen_parse(gen_spec *spec, int argc, char **argv, char error[160])
         return parse_rmat(spec, argc, argv, error);
     if (spec->kind == GEN_BLOCKS)
         return parse_blocks(spec, argc, argv, error);
+    if (spec->kind == GEN_LEAST)
+        return parse_least(spec, argc, argv, error);
     for (words = 1; words < 4 && digit(argc, argv, words); words++)
         if (!whole(argv[words], 1, 100000, &spec->n[words - 1]))
             return fail(error, "a size is 1 to 100000, not ", argv[words]);
@@ -183,6 +204,14 @@ int gen_option(gen_spec *spec, int argc, char **argv, char error[160])
         return real_option(argc, argv, 0, 1e6, &spec->velocity, error);
     if (!strcmp(word, "-shift"))
         return real_option(argc, argv, 0, 1e300, &spec->shift, error);
+    if (!strcmp(word, "-cond"))
+        return real_option(argc, argv, 1, 1e300, &spec->cond, error);
+    if (!strcmp(word, "-deficient")) {
+        if (argc < 2 || !whole(argv[1], 0, INT32_MAX, &spec->deficient))
+            return fail(error, "-deficient needs a whole number, 0 or more",
+                        "");
+        return 2;
+    }
     if (!strcmp(word, "-seed"))
         return seed_option(argc, argv, &spec->seed, error);
     if (!strcmp(word, "-perturb")) {
@@ -230,13 +259,31 @@ double gen_uniform(uint64_t seed, uint64_t thing, uint32_t what)
 
 /* ------------------------------------------------------------------- rows */
 
+bool gen_is_grid(const gen_spec *spec)
+{
+    return spec->kind != GEN_RMAT && spec->kind != GEN_BLOCKS &&
+           spec->kind != GEN_LEAST;
+}
+
+static bool open_kind(gen *g, char error[160])
+{
+    switch (g->spec.kind) {
+    case GEN_RMAT: return gen_rmat_open(g, error);
+    case GEN_BLOCKS: return gen_blocks_open(g, error);
+    case GEN_LEAST: return gen_least_open(g, error);
+    default: return gen_grid_open(g, error) &&
+                    (!g->spec.mass || gen_mass_open(g));
+    }
+}
+
 bool gen_open(const gen_spec *spec, gen *g, char error[160])
 {
-    bool graph = spec->kind == GEN_RMAT, blocks = spec->kind == GEN_BLOCKS;
+    const bool graph = spec->kind == GEN_RMAT;
+    const bool grid = gen_is_grid(spec);
 
     memset(g, 0, sizeof *g);
     g->spec = *spec;
-    if ((graph || blocks) && (spec->jump || spec->aniso != 1)) {
+    if (!grid && (spec->jump || spec->aniso != 1)) {
         fail(error, "-jump and -aniso are for grids", "");
         return false;
     }
@@ -257,19 +304,27 @@ bool gen_open(const gen_spec *spec, gen *g, char error[160])
         fail(error, "-neumann is for poisson7 and laplace27", "");
         return false;
     }
-    if (spec->mass && (graph || blocks)) {
+    if (spec->mass && !grid) {
         fail(error, "a mass matrix belongs to a grid", "");
         return false;
     }
-    return graph    ? gen_rmat_open(g, error)
-           : blocks ? gen_blocks_open(g, error)
-                    : gen_grid_open(g, error) &&
-                          (!spec->mass || gen_mass_open(g));
+    if (spec->kind != GEN_LEAST && (spec->cond != 100 || spec->deficient)) {
+        fail(error, "-cond and -deficient are for leastsquares", "");
+        return false;
+    }
+    if (spec->kind == GEN_LEAST && spec->perturb) {
+        fail(error, "-perturb is not for leastsquares: another -seed changes "
+             "all", "");
+        return false;
+    }
+    if (!open_kind(g, error)) return false;
+    if (spec->kind != GEN_LEAST) g->columns = g->rows;
+    return true;
 }
 
 int64_t gen_nodes(const gen *g)
 {
-    if (g->spec.kind == GEN_RMAT || g->spec.kind == GEN_BLOCKS)
+    if (!gen_is_grid(&g->spec))
         return 0;
     return g->spec.n[0] * g->spec.n[1] * g->spec.n[2];
 }
@@ -296,6 +351,7 @@ int64_t gen_row(const gen *g, int64_t i, int32_t *col, double *val)
     switch (g->spec.kind) {
     case GEN_RMAT: return gen_rmat_row(g, i, col, val);
     case GEN_BLOCKS: return gen_blocks_row(g, i, col, val);
+    case GEN_LEAST: return gen_least_row(g, i, col, val);
     default: return gen_grid_row(g, i, col, val);
     }
 }
@@ -307,6 +363,7 @@ int64_t gen_count(const gen *g, int64_t i)
     switch (g->spec.kind) {
     case GEN_RMAT: return gen_rmat_count(g, i);
     case GEN_BLOCKS: return gen_blocks_count(g, i);
+    case GEN_LEAST: return gen_least_count(g, i);
     default: return gen_grid_count(g, i);
     }
 }

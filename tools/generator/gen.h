@@ -33,7 +33,8 @@ typedef enum gen_kind {
                         `free`: all) are free */
     GEN_CONVECTION,  /* poisson7 + upwind convection: nonsymmetric M-matrix */
     GEN_RMAT,        /* R-MAT graph .57 .19 .19 .05, no loops, no duplicates */
-    GEN_BLOCKS       /* square blocks of a given fill, at random positions */
+    GEN_BLOCKS,      /* square blocks of a given fill, at random positions */
+    GEN_LEAST        /* any shape, known singular values (gen_least.c) */
 } gen_kind;
 
 /* What is written for a grid. */
@@ -67,12 +68,17 @@ typedef struct gen_spec {
                             along y, a quarter along z */
     bool laplacian;      /* rmat: D - W + shift I instead of W */
     double shift;
-    uint64_t seed;       /* rmat: of the graph */
+    double cond;         /* leastsquares: largest singular value over the
+                            smallest that is not 0 */
+    int64_t deficient;   /* leastsquares: singular values that are 0 */
+    int64_t scatter[2];  /* set by gen_least_open */
+    uint64_t seed;       /* rmat, blocks, leastsquares: of the pattern */
 } gen_spec;
 
 typedef struct gen {
     gen_spec spec;
-    int64_t rows, nnz;   /* nnz counts both triangles */
+    int64_t rows, columns;
+    int64_t nnz;         /* both triangles */
     int64_t diagonal;    /* entries of nnz that lie on the diagonal */
     int64_t widest;      /* most entries in a row */
     bool symmetric;
@@ -84,6 +90,8 @@ typedef struct gen {
     int32_t *col;
 } gen;
 
+/* Whether the kind has nodes with coordinates. */
+bool gen_is_grid(const gen_spec *spec);
 /* Fills in the defaults. */
 void gen_default(gen_spec *spec);
 /* Reads "KIND SIZES" from the words at argv[0]; returns the number of words
@@ -125,6 +133,9 @@ int64_t gen_mass_count(const gen *g, int64_t i);
 bool gen_blocks_open(gen *g, char error[160]);
 int64_t gen_blocks_row(const gen *g, int64_t i, int32_t *col, double *val);
 int64_t gen_blocks_count(const gen *g, int64_t i);
+bool gen_least_open(gen *g, char error[160]);
+int64_t gen_least_row(const gen *g, int64_t i, int32_t *col, double *val);
+int64_t gen_least_count(const gen *g, int64_t i);
 bool gen_rmat_open(gen *g, char error[160]);
 int64_t gen_rmat_row(const gen *g, int64_t i, int32_t *col, double *val);
 int64_t gen_rmat_count(const gen *g, int64_t i);

@@ -173,7 +173,7 @@ static bool put_head(const gen *g, const job *j, FILE *f, piece *p)
         p->length = (size_t)snprintf(
             p->text, need, "%%%%MatrixMarket matrix coordinate real %s\n"
             "%% %s\n%lld %lld %lld\n", g->symmetric ? "symmetric" : "general",
-            j->command, (long long)g->rows, (long long)g->rows,
+            j->command, (long long)g->rows, (long long)g->columns,
             (long long)stored);
     return (!gzipped(j) || pack(p)) && put(f, p, gzipped(j));
 }
@@ -308,6 +308,7 @@ static void help(void)
            "output could not be written.\n\n"
            "  mtxgen poisson7 100 -perturb 1 -o p100.mtx\n"
            "  mtxgen elasticity 40 -o beam.mtx.gz -mass mass.mtx.gz\n"
+           "  mtxgen leastsquares 100000 2000 -cond 1e4 -o tall.mtx\n"
            "  mtxgen rmat 16 8 -laplacian | spsolve -A - -nrhs 4\n",
            gen_help());
 }
@@ -349,7 +350,7 @@ static bool same(const char *a, const char *b)
 /* Checks combinations of arguments. */
 static int check_words(const job *j, char error[160])
 {
-    const bool grid = j->spec.kind != GEN_RMAT && j->spec.kind != GEN_BLOCKS;
+    const bool grid = gen_is_grid(&j->spec);
 
     if (same(j->mass, "-") || same(j->coords, "-"))
         snprintf(error, 160, "-mass and -coords need the name of a file");

@@ -38,7 +38,7 @@ static void check_rows(const whole *w, const char *line)
         diagonal += find(w, i, i) != NULL;
         for (int64_t p = w->rowptr[i]; p < w->rowptr[i + 1]; p++) {
             ck_assert_int_ge(w->col[p], 0);
-            ck_assert_int_lt(w->col[p], w->g.rows);
+            ck_assert_int_lt(w->col[p], w->g.columns);
             ck_assert(isfinite(w->val[p]));
             if (p > w->rowptr[i])
                 ck_assert_int_lt(w->col[p - 1], w->col[p]);
@@ -416,6 +416,54 @@ START_TEST(laplacian_rows_sum_to_the_shift)
 }
 END_TEST
 
+/* Singular values, descending; the caller frees them. */
+static double *singular_values(const whole *w)
+{
+    const lapack_int m = (lapack_int)w->g.rows, n = (lapack_int)w->g.columns;
+    double *a = calloc((size_t)m * (size_t)n, sizeof *a);
+    double *e = malloc((size_t)(m < n ? m : n) * sizeof *e);
+    double *room = malloc((size_t)(m < n ? m : n) * sizeof *room);
+
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t p = w->rowptr[i]; p < w->rowptr[i + 1]; p++)
+            a[i * n + w->col[p]] = w->val[p];
+    ck_assert_int_eq(LAPACKE_dgesvd(LAPACK_ROW_MAJOR, 'N', 'N', m, n, a, n, e,
+                                    NULL, 1, NULL, 1, room), 0);
+    free(a);
+    free(room);
+    return e;
+}
+
+START_TEST(least_squares_have_the_singular_values_named)
+{
+    static const struct { const char *line; int all, rank; double cond; } c[] = {
+        {"leastsquares 60 24 -cond 1e3", 24, 24, 1e3},
+        {"leastsquares 24 61 -cond 1e6", 24, 24, 1e6},
+        {"leastsquares 33 33 -cond 50 -deficient 5", 33, 28, 50},
+        {"leastsquares 101 30 -cond 10 -deficient 29", 30, 1, 1},
+        {"leastsquares 1 7", 1, 1, 1},
+        {"leastsquares 7 1 -seed 4", 1, 1, 1},
+    };
+
+    for (size_t q = 0; q < sizeof c / sizeof *c; q++) {
+        whole w = make(c[q].line);
+        double *e = singular_values(&w);
+
+        check_rows(&w, c[q].line);
+        ck_assert_int_le(w.g.widest, 16);
+        for (int t = 0; t < c[q].all; t++) {
+            const double want = t >= c[q].rank ? 0
+                : pow(c[q].cond, -(double)t / fmax(1, c[q].rank - 1));
+
+            ck_assert_msg(fabs(e[t] - want) <= 1e-14, "%s: %d is %.17g, "
+                          "not %.17g", c[q].line, t, e[t], want);
+        }
+        free(e);
+        drop(&w);
+    }
+}
+END_TEST
+
 /* The published test vectors of Random123 for Philox4x32-10. */
 START_TEST(philox_gives_the_known_answers)
 {
@@ -446,6 +494,7 @@ static void written_and_read(const char *line, const char *suffix)
     OK(ctx, sps_csr_read(ctx, path, NULL, NULL, &A));
     ck_assert_int_eq(remove(path), 0);
     ck_assert_int_eq(A->nrow, w.g.rows);
+    ck_assert_int_eq(A->ncol, w.g.columns);
     ck_assert_int_eq(A->nnz, w.g.nnz);
     ck_assert(!memcmp(A->rowptr, w.rowptr,
                       ((size_t)w.g.rows + 1) * sizeof *w.rowptr));
@@ -465,6 +514,8 @@ START_TEST(files_hold_the_same_bits)
     written_and_read("convection 9 -perturb 4", "");
     written_and_read("rmat 10 8 -laplacian -perturb 5", "");
     written_and_read("rmat 10 8", ".gz");
+    written_and_read("leastsquares 5000 300 -cond 1e5 -deficient 9", "");
+    written_and_read("leastsquares 30 4097 -seed 5", ".gz");
 }
 END_TEST
 
