@@ -75,7 +75,7 @@ typedef enum sps_status {
 
 /** Why a solve ended: name, number, text.  Positive: converged.  Without a
  *  null space given by the caller an inconsistent system does not converge
- *  (LEAST_SQUARES). */
+ *  (LEAST_SQUARES), but by lsqr and lsmr, which end CONVERGED_LEAST_SQUARES. */
 #define SPS_STOP_LIST(X)                                                       \
     X(RUNNING, 0, "running")                                                   \
     X(CONVERGED, 1, "converged")                                               \
@@ -94,8 +94,8 @@ typedef enum sps_status {
     X(LEAST_SQUARES, -13, "the system is inconsistent; X solves it in the "    \
                           "sense of least squares")                            \
     X(CONVERGED_LEAST_SQUARES, 2, "converged in the sense of least squares: "  \
-                                  "the right-hand side has a part in the "     \
-                                  "null space that was named")
+                                  "the right-hand side has a part outside "    \
+                                  "the range of A")
 
 typedef enum sps_stop {
 #define SPS_X(name, number, text) SPS_STOP_##name = number,
@@ -509,8 +509,9 @@ typedef bool (*sps_monitor_fn)(const sps_progress *p, void *data);
 typedef struct sps_options {
     size_t struct_size;       /**< sizeof(sps_options) */
     const char *solver;       /**< auto block_cg cg refinement gmres block_gmres
-                                   block_gcrodr bicgstab idr minres; for
-                                   pairs: auto lobpcg chebyshev_filter */
+                                   block_gcrodr bicgstab idr minres; for least
+                                   squares: auto lsqr lsmr; for pairs: auto
+                                   lobpcg chebyshev_filter */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
                                    ilu0 ic0 ilut dense fsai isai amg */
     const char *kernel;       /**< auto, measure, or a kernel's name */
@@ -593,6 +594,8 @@ typedef struct sps_options {
                                    the columns of this block; or NULL */
     sps_monitor_fn monitor;   /**< or NULL */
     void *monitor_data;
+    double damp;              /**< of lsqr and lsmr, d >= 0: they minimise
+                                   ||b - A x||^2 + d^2 ||x||^2; 0 */
 } sps_options;
 /** Fills in the defaults; auto where a name may be auto.  Macro and function
  *  as for sps_context_options_default. */
@@ -694,6 +697,13 @@ sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
  *  SPS_SYMMETRIC | SPS_SPD as far as the caller knows. */
 sps_status sps_operator_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
                              void *data, unsigned props, sps_operator **op_p);
+/** An operator of nrow rows and ncol columns that is a pair of the caller's
+ *  functions: apply is Y = alpha A X + beta Y, transposed is
+ *  Y = alpha A'X + beta Y, and n, of which both are told, the rows of Y.  For
+ *  lsqr and lsmr, which need both products.  EINVAL: a function is NULL. */
+sps_status sps_operator_user_pair(sps_context *ctx, int64_t nrow, int64_t ncol,
+                                  sps_apply_fn apply, sps_apply_fn transposed,
+                                  void *data, sps_operator **op_p);
 /** Y = alpha A X + beta Y; X is ncol x k, Y is nrow x k, and they share no
  *  memory.  With beta = 0 Y is not read, so that a NaN in it does not matter.
  *  On a GPU the product is queued: the function returns before it is complete
@@ -786,20 +796,35 @@ typedef struct sps_result {
                                      projection against the null space */
     bool in_doubles;            /**< A is a callback: residuals were computed
                                      by one more call of it, in doubles */
+    /* Least squares (lsqr, lsmr); else NULL and 0. */
+    const double *normal;       /**< k, of the normal equations:
+                                     ||A'r - d^2 x|| / (|A| |r|), r = b - A x,
+                                     |A|^2 = ||A||^2 + d^2 with the estimate
+                                     norm_A, |r|^2 = ||r||^2 + d^2 ||x||^2, d
+                                     the option damp */
+    double worst_normal;        /**< max of normal[] */
 } sps_result;
 
-/** A solver for A X = B, k right-hand sides.  M NULL: the solver builds and
+/** A solver for A X = B, k right-hand sides.  A rectangular A, or option damp,
+ *  is a problem of least squares, for lsqr and lsmr (auto takes one of them):
+ *  column j has converged when, with the notation of sps_result.normal,
+ *      |r| <= the threshold of option norm    (CONVERGED), or
+ *      ||A'r - d^2 x|| <= rtol |A| |r|        (CONVERGED_LEAST_SQUARES);
+ *  from the guess 0 they find the solution of least norm.  Preconditioners of
+ *  theirs are none (auto) and jacobi: the columns of A are scaled to norm 1,
+ *  and ||x|| is least in that scaling.  M NULL: the solver builds and
  *  owns opt->precond.  A and M must outlive the solver.  Its memory is
  *  allocated here, except for later steps of auto and where notes say so.  opt
  *  may be NULL.  EUNFIT: the method's requirements are not met; EINVAL: unknown
  *  names; ENOMEM, EDEVMEM. */
 sps_status sps_solver_create(const sps_operator *A, sps_precond *M, int k,
                              const sps_options *opt, sps_solver **s_p);
-/** Solves A X = B, both n x k in the context's place.  X has the initial guess
- *  and receives for each column the best iterate: its ||b - A x|| is at most
- *  5 % above the lowest of the iteration, also after a failure, even of a
- *  callback.  Every entry of X is finite.  B is not changed.  result may be
- *  NULL.  A method that does not converge is no failure: see result->stop. */
+/** Solves A X = B, X ncol x k and B nrow x k in the context's place.  X has the
+ *  initial guess and receives for each column the best iterate: its ||b - A x||
+ *  is at most 5 % above the lowest of the iteration, also after a failure, even
+ *  of a callback.  Every entry of X is finite.  B is not changed.  result may
+ *  be NULL.  A method that does not converge is no failure: see result->stop.
+ */
 sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
                              sps_result *result);
 /** Projects B (n x k of the solver) against the null space that the solver

@@ -61,6 +61,9 @@ static const spsi_option rows[] = {
         .readers = "block_cg block_gmres block_gcrodr refinement",
         .help = "block methods drop a search direction below this relative "
                 "singular value"),
+    ROW(damp, REAL, .default_value = "0", .high = HUGE_VAL, .group = METHOD,
+        .argument = "X", .readers = "lsqr lsmr",
+        .help = "least squares minimise ||b - A x||^2 + X^2 ||x||^2"),
     ROW(dense, WORD, .default_value = "auto", .words = "auto never",
         .group = METHOD, .argument = "WHETHER",
         .help = "auto: solver auto may end with dense factors where n is at "

@@ -26,11 +26,10 @@
 
 #include "driver/fused_cg.h"
 
-/* A view of the first count columns of the driver's work block. */
+/* A view of the first count columns of the driver's work block, as of X. */
 static void work_columns(sps_linear *s, int count, sps_block *T)
 {
-    spsi_block_narrow(s->work[1], s->columns);
-    spsi_block_view(s->work[1], 0, count, T);
+    spsi_linear_room(s, 1, s->n, count, T);
 }
 
 void spsi_best_open(sps_linear *s)
@@ -142,7 +141,7 @@ static sps_status check_at(sps_linear *s, const sps_block *X)
     sps_block T;
 
     s->X = *X;
-    work_columns(s, s->k, &T);
+    spsi_linear_room(s, 1, s->nrow, s->k, &T);
     SPS_TRY(spsi_columns_true_norms(s, &T, s->scratch.numbers));
     SPS_TRY(spsi_best_check(s, s->scratch.numbers));
 fail:
@@ -216,7 +215,7 @@ static sps_status measure(sps_linear *s, bool known)
 
     if (!known) {
         SPS_TRY(spsi_columns_residual(s, &s->R, true));
-        SPS_TRY(spsi_norms(&s->R, s->resnorm));
+        SPS_TRY(spsi_least_norms(s, &s->X, &s->R, s->resnorm));
     }
     SPS_TRY(spsi_norms(&s->X, norm_x));
     for (int p = 0; p < s->k; p++)
@@ -235,6 +234,7 @@ static sps_status exchange(sps_linear *s, const int *from, const int *to,
 
     work_columns(s, count, &T);
     spsi_block_view(&s->R, 0, count, &U);
+    U.n = s->n;               /* linear.c: the memory is enough for either */
     SPS_TRY(spsi_gather(&s->X, from, &T));
     SPS_TRY(spsi_gather(s->best.block, to, &U));
     SPS_TRY(spsi_scatter(&U, from, &s->X));
@@ -249,14 +249,19 @@ fail:
     return st;
 }
 
-/* Swaps in the columns of `best` whose norms are below those of X. */
+/* Swaps in the columns of `best` whose norms are below those of X.  Near a
+ * least-squares solution x' the norm does not tell iterates apart,
+ * ||r||^2 = ||r'||^2 + ||S (x - x')||^2; the later one is taken then. */
 static sps_status take_better(sps_linear *s, int *count)
 {
     int *from = s->at.order + s->columns, *to = from + s->columns;
 
     *count = 0;
     for (int p = 0; p < s->k; p++) {
-        if (!(s->best.norm[s->at.column[p]] < s->resnorm[p])) continue;
+        const double norm = s->T ? s->resnorm[p] * (1 - 1e-12)
+                                 : s->resnorm[p];
+
+        if (!(s->best.norm[s->at.column[p]] < norm)) continue;
         from[*count] = p;
         to[(*count)++] = s->at.column[p];
     }

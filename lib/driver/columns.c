@@ -62,6 +62,19 @@ fail:
     return st;
 }
 
+/* s->norm_A, by blocks of k columns. */
+static sps_status estimate_norm(sps_linear *s, int k)
+{
+    sps_block V, W;
+
+    spsi_linear_room(s, 0, s->n, k, &V);
+    spsi_linear_room(s, 1, s->nrow, k, &W);
+    if (s->T)
+        return spsi_norm_estimate_pair(s->A, s->T, &V, &W, s->scratch.numbers,
+                                       &s->norm_A);
+    return spsi_norm_estimate(s->A, &V, &W, s->scratch.numbers, &s->norm_A);
+}
+
 sps_status spsi_columns_open(sps_linear *s, const sps_block *B, sps_block *X)
 {
     /* With a time limit the norm estimate uses few columns, so that more time
@@ -80,16 +93,13 @@ sps_status spsi_columns_open(sps_linear *s, const sps_block *B, sps_block *X)
     }
     spsi_block_view(X, 0, s->columns, &s->X);
     spsi_block_view(s->scratch.residual, 0, s->columns, &s->R);
-    for (int i = 0; i < 2; i++) spsi_block_narrow(s->work[i], few);
-    SPS_TRY(spsi_norm_estimate(s->A, s->work[0], s->work[1], s->scratch.numbers,
-                               &s->norm_A));
-    for (int i = 0; i < 2; i++) spsi_block_narrow(s->work[i], s->columns);
+    SPS_TRY(estimate_norm(s, few));
     SPS_TRY(spsi_rhs_open(s, B));
     SPS_TRY(clear_columns(s, X));
     SPS_TRY(spsi_axpby_cols(s->rhs.scale, X, NULL, X));
     if (s->opt.norm == SPS_NORM_START) {
         SPS_TRY(spsi_columns_residual(s, &s->R, true));
-        SPS_TRY(spsi_norms(&s->R, s->rhs.norm_start));
+        SPS_TRY(spsi_least_norms(s, &s->X, &s->R, s->rhs.norm_start));
     }
     SPS_TRY(spsi_columns_thresholds(s));
 fail:
@@ -130,8 +140,7 @@ sps_status spsi_columns_residual(sps_linear *s, sps_block *R, bool twofold)
     SPS_TRY(take_rhs(s, R));
     s->course.applies_A++;
     if (!twofold) return sps_operator_apply(s->A, -1.0, &s->X, 1.0, R);
-    spsi_block_narrow(s->work[1], s->columns);
-    spsi_block_view(s->work[1], 0, s->k, &room);
+    spsi_linear_room(s, 1, s->nrow, s->k, &room);
     return spsi_operator_twofold(s->A, &(sps_twofold_args){
         .X = &s->X, .W = R, .H = R }, &room);
 
@@ -146,7 +155,7 @@ sps_status spsi_columns_true_norms(sps_linear *s, sps_block *R, double *norm)
     sps_status st;
 
     SPS_TRY(spsi_columns_residual(s, R, false));
-    SPS_TRY(spsi_norms(R, norm));
+    SPS_TRY(spsi_least_norms(s, &s->X, R, norm));
     /* Callbacks and matrices in single precision have no product in twice the
      * working precision. */
     if (s->A->apply || s->A->dtype != SPS_F64) return st;
@@ -156,7 +165,7 @@ sps_status spsi_columns_true_norms(sps_linear *s, sps_block *R, double *norm)
                 16 * DBL_EPSILON * s->norm_A * norm_x[p] > 0.01 * norm[p];
     if (!doubt) return st;
     SPS_TRY(spsi_columns_residual(s, R, true));
-    SPS_TRY(spsi_norms(R, norm));
+    SPS_TRY(spsi_least_norms(s, &s->X, R, norm));
 fail:
     return st;
 }
@@ -187,8 +196,7 @@ static sps_status reorder(sps_linear *s, const int *from, sps_block *X)
     sps_status st = SPS_OK;
     sps_block T;
 
-    spsi_block_narrow(s->work[1], s->columns);
-    spsi_block_view(s->work[1], 0, X->k, &T);
+    spsi_linear_room(s, 1, X->n, X->k, &T);
     SPS_TRY(spsi_gather(X, from, &T));
     SPS_TRY(spsi_copy(&T, X));
 fail:
@@ -207,6 +215,10 @@ static void reorder_arrays(sps_linear *s, const int *from)
         norm[p] = s->resnorm[from[p]];
         done[p] = s->at.done[from[p]];
     }
+    for (int p = 0; p < s->k; p++)
+        s->scratch.numbers[s->columns + p] = s->normal[from[p]];
+    memcpy(s->normal, s->scratch.numbers + s->columns,
+           (size_t)s->k * sizeof *s->normal);
     memcpy(s->at.column, column, (size_t)s->k * sizeof *column);
     memcpy(s->resnorm, norm, (size_t)s->k * sizeof *norm);
     memcpy(s->at.done, done, (size_t)s->k * sizeof *done);

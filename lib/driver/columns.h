@@ -62,6 +62,23 @@ sps_status spsi_columns_keep_guess(sps_linear *s);
 /* Restores it to X, with all columns active. */
 sps_status spsi_columns_guess(sps_linear *s);
 
+/* --- normal.c, where r and S are defined.  ||S||, estimated. */
+double spsi_least_size(const sps_linear *s);
+/* The residual norm at position p by which convergence is judged: resnorm, or
+ * if it is smaller, what is the same fraction of its threshold as normal is of
+ * that of the second rule. */
+double spsi_least_level(const sps_linear *s, int p);
+/* norm = ||r||, given R = b - A X. */
+sps_status spsi_least_norms(const sps_linear *s, const sps_block *X,
+                            const sps_block *R, double *norm);
+/* norm = ||S'r||, A'R in twice the working precision; by[j] times column j of X
+ * is in the units of R; NULL: 1.  work[1] is overwritten. */
+sps_status spsi_least_normal(sps_linear *s, const sps_block *X,
+                             const double *by, const sps_block *R,
+                             double *norm);
+bool spsi_least_rounding(const sps_linear *s, double normal, double x,
+                         double b);
+
 /* --- best.c.  Initialises s->best: nothing is stored. */
 void spsi_best_open(sps_linear *s);
 /* Given the true residual norms of the active columns: stores improved columns,

@@ -56,10 +56,15 @@ static sps_status check_needs(sps_linear *s)
 {
     sps_status st = SPS_OK;
 
+    if (s->method.type->needs & SPS_LEAST_SQUARES) return SPS_OK;
     SPS_REQUIRE(s->ctx, s->A->n == s->A->ncol, SPS_EUNFIT,
-                "the matrix is %lld x %lld; %s needs a square one",
+                "the matrix is %lld x %lld; %s needs a square one: use a "
+                "method of least squares, of which auto takes one",
                 (long long)s->A->n, (long long)s->A->ncol,
                 s->method.type->name);
+    SPS_REQUIRE(s->ctx, s->opt.damp == 0, SPS_EUNFIT, "damp = %g is for "
+                "methods of least squares, and %s is not one; auto takes one",
+                s->opt.damp, s->method.type->name);
     if (s->method.type->needs & (SPS_NEEDS_SYMMETRIC | SPS_NEEDS_SPD))
         SPS_TRY(check_symmetry(s));
 fail:
@@ -76,6 +81,33 @@ static sps_status substitute(sps_linear *s)
               name);
     return spsi_precond_named(s->A, s->columns, name, &s->opt,
                               SPS_PASSES_LINEAR, &s->M);
+}
+
+/* A', and the column scaling: what a method of least squares has in place of
+ * preconditioner and null space.  By default there is none, since scaling
+ * changes which solution has the least norm. */
+static sps_status take_least_squares(sps_linear *s, const sps_precond *M)
+{
+    const char *name = s->opt.precond, *null = s->opt.nullspace;
+    const bool symmetric = s->A->props & (SPS_SYMMETRIC | SPS_SPD);
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(s->ctx, !M, SPS_EUNFIT, "%s takes no preconditioner of the "
+                "caller: option precond may ask for the scaling of columns",
+                s->method.type->name);
+    if (s->opt.nullspace_basis || (strcmp(null, "auto") &&
+                                   strcmp(null, "none")))
+        spsi_note(s->ctx, "%s: no null space is projected away: it finds the "
+                  "solution of least norm without", s->method.type->name);
+    if (!symmetric)
+        SPS_TRY(spsi_operator_transposed(s->A, &s->opt, s->columns,
+                                         &s->made.own_T));
+    s->T = symmetric ? s->A : s->made.own_T;
+    if (!strcmp(name, "none") || !strcmp(name, "auto")) return st;
+    SPS_TRY(spsi_precond_columns(s->A, s->columns, name, &s->opt, &s->M));
+    s->made.own_M = true;
+fail:
+    return st;
 }
 
 static sps_status take_precond(sps_linear *s, sps_precond *M)
@@ -148,6 +180,8 @@ static sps_status take_arrays(sps_linear *s)
     SPS_TRY(SPS_NEW(s->ctx, k, &s->result.residual));
     SPS_TRY(SPS_NEW(s->ctx, k, &s->result.backward));
     SPS_TRY(SPS_NEW(s->ctx, k, &s->result.range));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->result.normal));
+    SPS_TRY(SPS_NEW(s->ctx, k, &s->normal));
     SPS_TRY(SPS_NEW(s->ctx, k, &s->result.column));
 fail:
     return st;
@@ -156,17 +190,19 @@ fail:
 static sps_status take_blocks(sps_linear *s)
 {
     sps_status st = SPS_OK;
+    const int64_t most = s->n > s->nrow ? s->n : s->nrow;
     int blocks = s->method.type->blocks;
 
     if (s->method.fallback && s->method.fallback->blocks > blocks)
         blocks = s->method.fallback->blocks;
-    SPS_TRY(spsi_reserve(s->ctx, s->n, s->columns));
-    SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->scratch.residual));
+    SPS_TRY(spsi_reserve(s->ctx, most, s->columns));
+    SPS_TRY(sps_block_create(s->ctx, most, s->columns, &s->scratch.residual));
+    s->scratch.residual->n = s->nrow;
     SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->best.block));
     if (s->made.null)
         SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->rhs.projected));
     for (int i = 0; i < blocks; i++)
-        SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->work[i]));
+        SPS_TRY(sps_block_create(s->ctx, most, s->columns, &s->work[i]));
 fail:
     return st;
 }
@@ -192,9 +228,13 @@ static sps_status take_all(sps_linear *s, const sps_linear_args *a)
     sps_status st;
 
     SPS_TRY(check_needs(s));
-    SPS_TRY(take_precond(s, a->M));
-    if (a->mixed) consider_mixed(s);
-    SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt, &s->made.null));
+    if (s->method.type->needs & SPS_LEAST_SQUARES) {
+        SPS_TRY(take_least_squares(s, a->M));
+    } else {
+        SPS_TRY(take_precond(s, a->M));
+        if (a->mixed) consider_mixed(s);
+        SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt, &s->made.null));
+    }
     SPS_TRY(take_arrays(s));
     SPS_TRY(take_blocks(s));
     SPS_TRY(take_methods(s));
@@ -212,7 +252,8 @@ sps_status spsi_linear_create(const sps_linear_args *a, sps_linear **s_p)
     SPS_TRY(SPS_NEW(ctx, 1, &s));
     s->ctx = ctx;
     s->A = a->A;
-    s->n = a->A->n;
+    s->n = a->A->ncol;
+    s->nrow = a->A->n;
     SPS_TRY(spsi_comm_rows(ctx, s->n, a->A->A != NULL, &s->rows));
     s->made.version = a->A->version;
     s->columns = a->k;
@@ -278,7 +319,7 @@ static void release_arrays(sps_linear *s)
         b->norm_start, b->threshold, b->relative, best->norm, best->checked,
         best->least, best->gap, best->peak, best->due, s->scratch.numbers,
         s->result.residual, s->result.backward, s->result.range,
-        s->result.column };
+        s->result.normal, s->result.column, s->normal };
 
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         spsi_free(s->ctx, arrays[i]);
@@ -308,6 +349,7 @@ void spsi_linear_destroy(sps_linear **s_p)
     sps_block_destroy(&s->rhs.projected);
     spsi_nullspace_destroy(&s->made.null);
     if (s->made.own_M) sps_precond_destroy(&s->M);
+    sps_operator_destroy(&s->made.own_T);
     release_arrays(s);
     spsi_free(s->ctx, s);
     *s_p = NULL;
@@ -371,6 +413,12 @@ sps_status spsi_linear_refresh(sps_linear *s)
     if (s->made.version == s->A->version) return SPS_OK;
     SPS_TRY(check_needs(s));
     if (s->made.own_M) SPS_TRY(update_precond(s));
+    if (s->made.own_T)
+        SPS_TRY(spsi_operator_transposed_follow(s->A, s->made.own_T));
+    if (s->T) {
+        s->made.version = s->A->version;
+        return SPS_OK;
+    }
     SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt, &null));
     if (null && !s->rhs.projected)
         SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->rhs.projected));
@@ -384,15 +432,27 @@ fail:
     return st;
 }
 
-sps_status spsi_linear_apply(sps_linear *s, const sps_block *X, sps_block *Y)
+static sps_status product(sps_linear *s, const sps_operator *A,
+                          const sps_block *X, sps_block *Y)
 {
     sps_status st;
 
     spsi_phase_begin(s->ctx, SPS_PHASE_SPMM);
-    st = sps_operator_apply(s->A, 1.0, X, 0.0, Y);
+    st = sps_operator_apply(A, 1.0, X, 0.0, Y);
     spsi_phase_end(s->ctx, SPS_PHASE_SPMM);
     s->course.applies_A++;
     return st;
+}
+
+sps_status spsi_linear_apply(sps_linear *s, const sps_block *X, sps_block *Y)
+{
+    return product(s, s->A, X, Y);
+}
+
+sps_status spsi_linear_apply_transposed(sps_linear *s, const sps_block *X,
+                                        sps_block *Y)
+{
+    return product(s, s->T, X, Y);
 }
 
 sps_status spsi_linear_precondition(sps_linear *s, const sps_block *R,

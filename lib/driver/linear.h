@@ -182,7 +182,7 @@ typedef struct sps_linear_course {
 
 /* verdict.c: arrays of the result, indexed by right-hand side. */
 typedef struct sps_linear_result {
-    double *residual, *backward, *range;
+    double *residual, *backward, *range, *normal;
     sps_stop *column;
 } sps_linear_result;
 
@@ -190,6 +190,7 @@ typedef struct sps_linear_result {
 typedef struct sps_linear_made {
     bool own_M;
     struct sps_nullspace *null;   /* to project away; NULL: none */
+    sps_operator *own_T;      /* T, unless it is A itself */
     bool owned;               /* by another solver, whose monitor is called; its
                                  answer is the same on all processes already */
     int64_t version;          /* of A's values from which M and null were
@@ -208,15 +209,20 @@ struct sps_linear {
     const sps_operator *A;
     sps_precond *M;           /* NULL: none */
     sps_options opt;
-    int64_t n, rows;          /* local rows; rows of all processes */
+    const sps_operator *T;    /* A', for least squares only; else NULL */
+    int64_t n, rows;          /* local rows of X, and of all processes */
+    int64_t nrow;             /* local rows of R; n where A is square */
     int columns;              /* right-hand sides in all */
 
     /* Visible to a method. */
     int k;                    /* active columns */
-    sps_block X, R;           /* n x k views: iterate and residual */
-    sps_block *work[SPS_LINEAR_BLOCKS];   /* n x columns; the driver uses [1]
-                                 between steps and in spsi_best_update */
+    sps_block X, R;           /* n x k, nrow x k views: iterate, residual */
+    sps_block *work[SPS_LINEAR_BLOCKS];   /* max(n, nrow) x columns; the driver
+                                 uses [1] between steps and in
+                                 spsi_best_update */
     double *resnorm;          /* norms of R's columns, written by step */
+    double *normal;           /* normal.c: ||S'r||, written by start and
+                                 step of a method of least squares */
     double norm_A;            /* estimate of ||A||_2 from below */
     int width;                /* search directions of the last step */
     sps_stop stop;
@@ -257,6 +263,17 @@ sps_status spsi_linear_refresh(sps_linear *s);
 void spsi_linear_note_single(const sps_linear *s, const sps_block *V);
 /* Y = A X, counted and timed. */
 sps_status spsi_linear_apply(sps_linear *s, const sps_block *X, sps_block *Y);
+/* Y = A'X, the same. */
+sps_status spsi_linear_apply_transposed(sps_linear *s, const sps_block *X,
+                                        sps_block *Y);
+/* *view: the first n rows and k columns of work[i]. */
+static inline void spsi_linear_room(const sps_linear *s, int i, int64_t n,
+                                    int k, sps_block *view)
+{
+    spsi_block_narrow(s->work[i], s->columns);
+    spsi_block_view(s->work[i], 0, k, view);
+    view->n = n;
+}
 /* Z = M R, projected against the null space; counted and timed.  Without a
  * preconditioner Z is a copy of R. */
 sps_status spsi_linear_precondition(sps_linear *s, const sps_block *R,
@@ -326,6 +343,11 @@ sps_status spsi_verify(sps_linear *s, const sps_block *X, sps_block *R,
  * change. */
 sps_status spsi_norm_estimate(const sps_operator *A, sps_block *V,
                               sps_block *W, double *scratch, double *norm);
+/* The same by power iteration with A'A, T = A'; V has the rows of X, W those of
+ * R. */
+sps_status spsi_norm_estimate_pair(const sps_operator *A,
+                                   const sps_operator *T, sps_block *V,
+                                   sps_block *W, double *scratch, double *norm);
 
 #ifdef __cplusplus
 }

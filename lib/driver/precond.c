@@ -45,33 +45,28 @@ static sps_status within_limit(sps_precond *M, const sps_options *opt)
     return st;
 }
 
-sps_status spsi_precond_named(const sps_operator *A, int width,
-                              const char *name, const sps_options *opt,
-                              int passes, sps_precond **M_p)
+/* Builds M of the type `name`, whose requirements have been checked. */
+static sps_status build_named(const sps_operator *A, int width,
+                              const sps_precond_type *type,
+                              const sps_options *opt, int passes, bool columns,
+                              sps_precond **M_p)
 {
     sps_status st = SPS_OK;
     sps_precond *M = NULL;
-    const sps_precond_type *type = spsi_precond_type(name);
 
-    SPS_REQUIRE(A->ctx, width >= 1 && width <= SPS_BLOCK_MAX, SPS_EINVAL,
-                "width %d: blocks have 1 to %d columns", width, SPS_BLOCK_MAX);
-    SPS_REQUIRE(A->ctx, type, SPS_EINVAL,
-                "unknown preconditioner '%s'; sps_list(\"precond\") names them",
-                name);
-    SPS_REQUIRE(A->ctx, A->n == A->ncol, SPS_EUNFIT,
-                "the matrix is %lld x %lld; %s needs a square one",
-                (long long)A->n, (long long)A->ncol, name);
     SPS_REQUIRE(A->ctx, A->A || !(type->needs & SPS_NEEDS_CSR), SPS_EUNFIT,
                 "%s needs the entries of the matrix, and this operator is a "
-                "callback; use none or a preconditioner of your own", name);
-    SPS_TRY(new_precond(A->ctx, type, A->n, &M));
+                "callback; use none or a preconditioner of your own",
+                type->name);
+    SPS_TRY(new_precond(A->ctx, type, columns ? A->ncol : A->n, &M));
     M->A = A;
     M->width = width;
     M->passes = passes;
+    M->columns = columns;
     M->single = spsi_options_single(opt, "single_precond");
     if (!type->floats && !strcmp(opt->precision, "single_precond"))
         spsi_note(A->ctx, "%s: values in double precision, since it does not "
-                  "support single precision", name);
+                  "support single precision", type->name);
     M->seconds = opt->max_seconds;
     SPS_TRY(spsi_operator_fetch(A));
     SPS_TRY(within_limit(M, opt));
@@ -80,6 +75,54 @@ sps_status spsi_precond_named(const sps_operator *A, int width,
 
 fail:
     sps_precond_destroy(&M);
+    return st;
+}
+
+static sps_status find_type(const sps_operator *A, int width, const char *name,
+                            const sps_precond_type **type)
+{
+    sps_status st = SPS_OK;
+
+    *type = spsi_precond_type(name);
+    SPS_REQUIRE(A->ctx, width >= 1 && width <= SPS_BLOCK_MAX, SPS_EINVAL,
+                "width %d: blocks have 1 to %d columns", width, SPS_BLOCK_MAX);
+    SPS_REQUIRE(A->ctx, *type, SPS_EINVAL,
+                "unknown preconditioner '%s'; sps_list(\"precond\") names them",
+                name);
+fail:
+    return st;
+}
+
+sps_status spsi_precond_named(const sps_operator *A, int width,
+                              const char *name, const sps_options *opt,
+                              int passes, sps_precond **M_p)
+{
+    const sps_precond_type *type;
+    sps_status st;
+
+    SPS_TRY(find_type(A, width, name, &type));
+    SPS_REQUIRE(A->ctx, A->n == A->ncol, SPS_EUNFIT,
+                "the matrix is %lld x %lld; %s needs a square one",
+                (long long)A->n, (long long)A->ncol, name);
+    SPS_TRY(build_named(A, width, type, opt, passes, false, M_p));
+fail:
+    return st;
+}
+
+sps_status spsi_precond_columns(const sps_operator *A, int width,
+                                const char *name, const sps_options *opt,
+                                sps_precond **M_p)
+{
+    const sps_precond_type *type;
+    sps_status st;
+
+    SPS_TRY(find_type(A, width, name, &type));
+    SPS_REQUIRE(A->ctx, type->columns, SPS_EUNFIT, "%s is a preconditioner of "
+                "square systems; for least squares there is %s, which scales "
+                "the columns of the matrix, or none", name,
+                spsi_precond_always()->name);
+    SPS_TRY(build_named(A, width, type, opt, SPS_PASSES_LINEAR, true, M_p));
+fail:
     return st;
 }
 

@@ -16,7 +16,9 @@ enum {
     SPS_NEEDS_CSR = 1,        /* not a callback operator */
     SPS_NEEDS_SPD = 2,        /* meant for SPD matrices */
     SPS_NEEDS_SYMMETRIC = 4,
-    SPS_WANTS_DIAGONAL = 8    /* for a method: M should be a diagonal */
+    SPS_WANTS_DIAGONAL = 8,   /* for a method: M should be a diagonal */
+    SPS_LEAST_SQUARES = 16    /* for a method: solves least-squares problems
+                                 with any A, by products with A and A' */
 };
 
 typedef struct sps_precond_type {
@@ -32,6 +34,7 @@ typedef struct sps_precond_type {
     unsigned needs;
     bool symmetric;           /* M is symmetric when A is */
     bool floats;              /* supports M->single */
+    bool columns;             /* supports M->columns */
     size_t size;              /* of its struct, whose first member is
                                  sps_precond */
     /* build and update call spsi_check_deadline in long loops and pass its
@@ -57,6 +60,9 @@ struct sps_precond {
     double seconds;           /* time limit of a build, 0: none */
     bool single;              /* store values in single precision (option
                                  precision) */
+    bool columns;             /* for least squares, A of any shape: a diagonal
+                                 M of A->ncol rows that scales the columns of A
+                                 M to norm 1 */
     bool identity;            /* a positive multiple of the identity: methods
                                  invariant to its factor may use R for Z */
     const sps_block *diagonal;/* d, n x 1, if M is exactly diag(d): others may
@@ -82,6 +88,12 @@ sps_status spsi_precond_named(const sps_operator *A, int width,
 sps_status spsi_precond_create(const sps_operator *A, int width,
                                const sps_options *opt, bool conjugate,
                                sps_precond **M_p);
+
+/* The preconditioner of that name with `columns`.  EUNFIT: it has no such
+ * form. */
+sps_status spsi_precond_columns(const sps_operator *A, int width,
+                                const char *name, const sps_options *opt,
+                                sps_precond **M_p);
 
 #define SPS_PASSES_LINEAR 18   /* of block_cg: sps_precond_create assumes it */
 /* As sps_precond_create, for a method that makes `passes` reads and writes of

@@ -29,8 +29,10 @@
  * norm backward has overflowed as well. */
 static bool reached(const sps_linear *s, int p, double aim)
 {
-    return isfinite(s->resnorm[p]) &&
-           s->resnorm[p] <= aim * s->rhs.threshold[s->at.column[p]];
+    const double level = spsi_least_level(s, p);
+
+    return isfinite(level) &&
+           level <= aim * s->rhs.threshold[s->at.column[p]];
 }
 
 /* Marks the columns whose recurrence residual is below SPS_LINEAR_AIM times the
@@ -57,7 +59,7 @@ static bool report(sps_linear *s)
     for (int p = 0; p < s->k; p++) {
         reference = spsi_columns_reference(s, s->at.column[p]);
         s->rhs.relative[s->at.column[p]] =
-            reference > 0 ? s->resnorm[p] / reference : 0;
+            reference > 0 ? spsi_least_level(s, p) / reference : 0;
     }
     if (!s->opt.monitor)
         return spsi_agreed_monitor(s->ctx, NULL, NULL, NULL);
@@ -93,11 +95,12 @@ static void measure_gain(sps_linear *s)
     s->course.gained = s->course.halved = false;
     for (int p = 0; p < s->k; p++) {
         double *checked = &s->best.checked[s->at.column[p]];
+        const double level = spsi_least_level(s, p);
 
-        if (s->resnorm[p] < 0.99 * *checked) s->course.gained = true;
-        if (s->resnorm[p] < 0.5 * *checked && !reached(s, p, 1 - 1e-9))
+        if (level < 0.99 * *checked) s->course.gained = true;
+        if (level < 0.5 * *checked && !reached(s, p, 1 - 1e-9))
             s->course.halved = true;
-        *checked = fmin(*checked, s->resnorm[p]);
+        *checked = fmin(*checked, level);
     }
 }
 
@@ -113,8 +116,9 @@ static sps_status check_all(sps_linear *s, int *open)
     spsi_columns_widen(s);
     SPS_TRY(spsi_nullspace_project(s->made.null, &s->X));
     SPS_TRY(spsi_columns_residual(s, &s->R, true));
-    SPS_TRY(spsi_norms(&s->R, true_norm));
+    SPS_TRY(spsi_least_norms(s, &s->X, &s->R, true_norm));
     SPS_TRY(spsi_best_check(s, true_norm));
+    if (s->T) SPS_TRY(spsi_least_normal(s, &s->X, NULL, &s->R, s->normal));
     for (int p = 0; p < s->k; p++) {
         s->resnorm[p] = true_norm[p];
         s->best.gap[s->at.column[p]] = 0;   /* from here on */
@@ -161,7 +165,7 @@ static sps_status compare(sps_linear *s, int *replace)
 
     *replace = 0;
     SPS_TRY(spsi_linear_flush(s));
-    spsi_block_view(s->work[1], 0, s->k, &T);
+    spsi_linear_room(s, 1, s->nrow, s->k, &T);
     SPS_TRY(spsi_columns_true_norms(s, &T, true_norm));
     if (s->opt.norm == SPS_NORM_BACKWARD) SPS_TRY(spsi_columns_thresholds(s));
     SPS_TRY(spsi_best_check(s, true_norm));
@@ -185,7 +189,8 @@ static bool stalled(sps_linear *s, double *best, int *since)
     const int64_t window = n < 400 ? 2000 : n < 4000 ? 5 * n : 20000;
 
     for (int p = 0; p < s->k; p++) {
-        ratio = s->resnorm[p] / fmax(s->rhs.threshold[s->at.column[p]], 1e-300);
+        ratio = spsi_least_level(s, p) /
+                fmax(s->rhs.threshold[s->at.column[p]], 1e-300);
         if (!s->at.done[p] && ratio > worst) worst = ratio;
     }
     if (worst < 0.99 * *best) {

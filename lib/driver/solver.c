@@ -60,7 +60,7 @@ fail:
 
 /* ---------------------------------------------------- creation, destruction */
 
-sps_status spsi_solver_new(sps_context *ctx, int64_t n, int columns,
+sps_status spsi_solver_new(sps_context *ctx, const sps_operator *A, int columns,
                            sps_solver **s_p)
 {
     const sps_status st = SPS_NEW(ctx, 1, s_p);
@@ -68,7 +68,8 @@ sps_status spsi_solver_new(sps_context *ctx, int64_t n, int columns,
     if (st != SPS_OK) return st;
     ctx->live++;
     (*s_p)->ctx = ctx;
-    (*s_p)->n = n;
+    (*s_p)->n = A->n;
+    (*s_p)->ncol = A->ncol;
     (*s_p)->columns = columns;
     return SPS_OK;
 }
@@ -98,7 +99,7 @@ static sps_status create(sps_linear_args a, sps_solver **s_p)
     a.began = spsi_agreed_now(ctx);
     SPS_REQUIRE(ctx, a.k >= 1 && a.k <= 1024, SPS_EINVAL,
                 "%d right-hand sides; 1 to 1024 are possible", a.k);
-    SPS_TRY(spsi_solver_new(ctx, a.A->n, a.k, &s));
+    SPS_TRY(spsi_solver_new(ctx, a.A, a.k, &s));
     SPS_TRY(spsi_options_take(ctx, a.opt, &opt));
     SPS_TRY(check_options(ctx, &opt));
     SPS_TRY(spsi_comm_rows(ctx, a.A->n, a.A->A != NULL, &rows));
@@ -162,11 +163,12 @@ static sps_status check_blocks(sps_solver *s, const sps_block *B,
     SPS_REQUIRE(s->ctx, B && X, SPS_EINVAL, "B or X is NULL");
     SPS_REQUIRE(s->ctx, B->ctx == s->ctx && X->ctx == s->ctx, SPS_EINVAL,
                 "B, X and the solver belong to different contexts");
-    SPS_REQUIRE(s->ctx, B->n == s->n && X->n == s->n && B->k == s->columns &&
-                X->k == s->columns, SPS_ESHAPE,
+    SPS_REQUIRE(s->ctx, B->n == s->n && X->n == s->ncol &&
+                B->k == s->columns && X->k == s->columns, SPS_ESHAPE,
                 "B is %lld x %d, X is %lld x %d; the solver was made for "
-                "%lld x %d", (long long)B->n, B->k, (long long)X->n, X->k,
-                (long long)s->n, s->columns);
+                "%lld x %d and %lld x %d", (long long)B->n, B->k,
+                (long long)X->n, X->k, (long long)s->n, s->columns,
+                (long long)s->ncol, s->columns);
     SPS_REQUIRE(s->ctx, !spsi_blocks_overlap(B, X), SPS_EINVAL,
                 "B and X share memory");
     SPS_TRY(SPS_ABI_CHECK(s->ctx, sps_result, r));

@@ -42,14 +42,14 @@ struct sps_solver {
     sps_context *ctx;
     const sps_solver_ops *ops;
     void *of;                          /* the object of these operations */
-    int64_t n;
+    int64_t n, ncol;                   /* rows of B, and of X */
     int columns;                       /* of B and X; number of eigenpairs */
     sps_solver_order order;
     sps_block *own_B, *own_X;          /* wrapped.c */
 };
 
-/* A handle without operations; the caller sets `ops` and `of`. */
-sps_status spsi_solver_new(sps_context *ctx, int64_t n, int columns,
+/* A handle for A without operations; the caller sets `ops` and `of`. */
+sps_status spsi_solver_new(sps_context *ctx, const sps_operator *A, int columns,
                            sps_solver **s_p);
 
 /* wrapped.c: s->ops->linear for B and X of any alignment and leading

@@ -14,7 +14,8 @@ typedef struct norms {
     double r[SPS_BLOCK_MAX];        /* b - A x */
     double x[SPS_BLOCK_MAX];
     double range[SPS_BLOCK_MAX];    /* P b - A x where b is inconsistent */
-    double normal[SPS_BLOCK_MAX];   /* A (b - A x), where it was computed */
+    double normal[SPS_BLOCK_MAX];   /* A (b - A x), where it was computed; of a
+                                       method of least squares S'r */
 } norms;
 
 static bool below(double norm, double threshold)
@@ -61,6 +62,23 @@ fail:
     return st;
 }
 
+/* v->normal = ||S'r||, given R = b - A x, and v->range = ||r||. */
+static sps_status measure_least(sps_linear *s, const sps_block *X,
+                                const double *unit, norms *v)
+{
+    double lift[SPS_BLOCK_MAX];
+    sps_status st;
+
+    for (int j = 0; j < s->columns; j++) lift[j] = s->rhs.scale[j] / unit[j];
+    SPS_TRY(spsi_least_normal(s, X, lift, s->scratch.residual, v->normal));
+    for (int j = 0; j < s->columns; j++) {
+        v->normal[j] *= unit[j];
+        v->range[j] = hypot(v->r[j], s->opt.damp * v->x[j]);
+    }
+fail:
+    return st;
+}
+
 static sps_status measure(sps_linear *s, const sps_block *X, norms *v)
 {
     sps_block *R = s->scratch.residual, Y;
@@ -71,6 +89,7 @@ static sps_status measure(sps_linear *s, const sps_block *X, norms *v)
     SPS_TRY(spsi_verify(s, X, R, unit));
     SPS_TRY(scaled_norms(s, R, unit, v->r));
     SPS_TRY(scaled_norms(s, X, s->rhs.scale, v->x));
+    if (s->T) return measure_least(s, X, unit, v);
     if (wants_normal(s)) {
         spsi_block_view(s->work[0], 0, s->columns, &Y);
         SPS_TRY(sps_operator_apply(s->A, 1.0, R, 0.0, &Y));
@@ -79,6 +98,14 @@ static sps_status measure(sps_linear *s, const sps_block *X, norms *v)
     SPS_TRY(measure_range(s, X, v));
 fail:
     return st;
+}
+
+static void record_normal(sps_linear *s, int j, const norms *v)
+{
+    const double base = spsi_least_size(s) * v->range[j];
+
+    s->result.range[j] = s->result.residual[j];
+    s->result.normal[j] = v->normal[j] == 0 ? 0 : v->normal[j] / base;
 }
 
 static void record(sps_linear *s, int j, const norms *v)
@@ -90,6 +117,7 @@ static void record(sps_linear *s, int j, const norms *v)
     s->result.backward[j] = base > 0 && isfinite(base) ? v->r[j] / base
                                                        : s->result.residual[j];
     s->result.range[j] = part > 0 ? v->range[j] / part : v->range[j];
+    if (s->T) record_normal(s, j, v);
 }
 
 /* Whether X is a least-squares solution of an inconsistent system. */
@@ -124,16 +152,32 @@ static bool at_rounding(const sps_linear *s, int j, const norms *v)
  * residual at most 1e-8. */
 static sps_stop reason(const sps_linear *s, int j, const norms *v)
 {
+    const bool rounding = s->T ? spsi_least_rounding(s, v->normal[j], v->x[j],
+                                                     s->rhs.norm_own[j])
+                               : at_rounding(s, j, v);
     const bool blames = s->stop == SPS_STOP_SINGULAR ||
                         s->stop == SPS_STOP_PRECOND_INDEFINITE ||
                         s->stop == SPS_STOP_BREAKDOWN;
 
     if (s->stop < 0 && s->stop != SPS_STOP_STAGNATED && !blames)
         return s->stop;
-    if (at_rounding(s, j, v)) return SPS_STOP_ROUNDING;
+    if (rounding) return SPS_STOP_ROUNDING;
     return blames && !(s->result.backward[j] <= 1e3 * DBL_EPSILON &&
                        s->result.residual[j] <= 1e-8) ? s->stop
                                                       : SPS_STOP_STAGNATED;
+}
+
+/* The two rules of normal.c. */
+static sps_stop judge_least(const sps_linear *s, int j, const norms *v)
+{
+    const double r = v->range[j];
+
+    if (below(r, spsi_columns_own_threshold(s, j, v->x[j])))
+        return SPS_STOP_CONVERGED;
+    if (isfinite(r) &&
+        below(v->normal[j], s->opt.rtol * spsi_least_size(s) * r))
+        return SPS_STOP_CONVERGED_LEAST_SQUARES;
+    return reason(s, j, v);
 }
 
 static sps_stop judge(const sps_linear *s, int j, const norms *v)
@@ -141,6 +185,7 @@ static sps_stop judge(const sps_linear *s, int j, const norms *v)
     sps_stop why;
 
     if (s->result.column[j] == SPS_STOP_NOT_FINITE) return SPS_STOP_NOT_FINITE;
+    if (s->T) return judge_least(s, j, v);
     if (below(v->r[j], spsi_columns_own_threshold(s, j, v->x[j])))
         return SPS_STOP_CONVERGED;
     why = least_squares(s, j, v);
@@ -213,6 +258,8 @@ void spsi_linear_result(const sps_linear *s, double solve_seconds,
     r->removed = s->rhs.removed;
     r->nullspace = s->made.null ? (int)s->made.null->dimension : 0;
     r->residual = s->result.residual;
+    r->normal = s->T ? s->result.normal : NULL;
+    r->worst_normal = s->T ? worst_of(s->result.normal, s->columns) : 0;
     r->backward = s->result.backward;
     r->column = s->result.column;
     r->solver = s->method.type->name;

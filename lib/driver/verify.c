@@ -37,9 +37,8 @@ sps_status spsi_verify(sps_linear *s, const sps_block *X, sps_block *R,
     sps_block lifted, room;
     sps_status st;
 
-    for (int i = 0; i < 2; i++) spsi_block_narrow(s->work[i], s->columns);
-    spsi_block_view(s->work[0], 0, s->columns, &lifted);
-    spsi_block_view(s->work[1], 0, s->columns, &room);
+    spsi_linear_room(s, 0, s->n, s->columns, &lifted);
+    spsi_linear_room(s, 1, s->nrow, s->columns, &room);
     for (int j = 0; j < s->columns; j++)
         unit[j] = s->rhs.scale[j] / lift(s->rhs.scale[j]);
     SPS_TRY(lift_block(s, X, &lifted, &x));

@@ -25,7 +25,7 @@ static sps_status take(sps_solver *s, const sps_block *X, sps_block **room,
 
     *own_p = NULL;
     if (as_ours(X)) return SPS_OK;
-    if (!*room) st = sps_block_create(s->ctx, s->n, s->columns, room);
+    if (!*room) st = sps_block_create(s->ctx, X->n, s->columns, room);
     if (st == SPS_ENOMEM || st == SPS_EDEVMEM) {
         spsi_note(s->ctx, "no memory to copy B or X: the last digits may "
                   "depend on the address and the leading dimension of the "

@@ -210,7 +210,7 @@ static sps_status create(const sps_operator *A, const sps_operator *M,
 
     SPS_REQUIRE(ctx, count >= 1 && count <= 1024, SPS_EINVAL,
                 "%d eigenpairs; 1 to 1024 are possible", count);
-    SPS_TRY(spsi_solver_new(ctx, A->n, count, &s));
+    SPS_TRY(spsi_solver_new(ctx, A, count, &s));
     SPS_TRY(spsi_new(ctx, sizeof *e, (void **)&e));
     s->ops = &eigen_ops;
     s->of = e;

@@ -215,30 +215,52 @@ sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
     return spsi_operator_create(ctx, A, width, SPS_F64, opt, op_p);
 }
 
-sps_status sps_operator_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
-                             void *data, unsigned props, sps_operator **op_p)
+static sps_status make_user(sps_context *ctx, const char *call, int64_t nrow,
+                            int64_t ncol, sps_apply_fn apply,
+                            sps_apply_fn transposed, void *data,
+                            unsigned props, sps_operator **op_p)
 {
     sps_operator *op = NULL;
     sps_status st;
 
-    SPS_REQUIRE(ctx, ctx && op_p && apply, SPS_EINVAL,
-                "sps_operator_user: NULL argument");
-    SPS_REQUIRE(ctx, n >= 0, SPS_EINVAL, "sps_operator_user: %lld rows",
-                (long long)n);
+    SPS_REQUIRE(ctx, ctx && op_p && apply, SPS_EINVAL, "%s: NULL argument",
+                call);
+    SPS_REQUIRE(ctx, nrow >= 0 && ncol >= 0, SPS_EINVAL, "%s: %lld rows", call,
+                (long long)(nrow < 0 ? nrow : ncol));
     SPS_REQUIRE(ctx, !(props & ~(unsigned)(SPS_SYMMETRIC | SPS_SPD)),
-                SPS_EINVAL, "sps_operator_user: props may hold SPS_SYMMETRIC "
-                "and SPS_SPD only");
+                SPS_EINVAL, "%s: props may hold SPS_SYMMETRIC and SPS_SPD only",
+                call);
     SPS_TRY(spsi_operator_new(ctx, &op));
-    op->n = op->ncol = n;
+    op->n = nrow;
+    op->ncol = ncol;
     op->width = SPS_BLOCK_MAX;
     op->props = props;
     op->apply = apply;
+    op->apply_transposed = transposed;
     op->data = data;
     *op_p = op;
     return SPS_OK;
 
 fail:
     return st;
+}
+
+sps_status sps_operator_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
+                             void *data, unsigned props, sps_operator **op_p)
+{
+    return make_user(ctx, "sps_operator_user", n, n, apply, NULL, data, props,
+                     op_p);
+}
+
+sps_status sps_operator_user_pair(sps_context *ctx, int64_t nrow, int64_t ncol,
+                                  sps_apply_fn apply, sps_apply_fn transposed,
+                                  void *data, sps_operator **op_p)
+{
+    if (!transposed)
+        return spsi_fail(ctx, SPS_EINVAL, "sps_operator_user_pair: NULL "
+                         "argument");
+    return make_user(ctx, "sps_operator_user_pair", nrow, ncol, apply,
+                     transposed, data, 0, op_p);
 }
 
 void sps_operator_destroy(sps_operator **op_p)

@@ -52,8 +52,8 @@ struct sps_operator {
                                  block */
     int64_t version;          /* of the values: number of set_values calls */
     struct sps_reordering *reordered;   /* for solvers (reorder.h), or NULL */
-    /* callback */
-    sps_apply_fn apply;
+    /* callback; the second: products with A', or NULL */
+    sps_apply_fn apply, apply_transposed;
     void *data;
 };
 
@@ -114,6 +114,14 @@ static inline size_t spsi_csr_value_bytes(const sps_csr *A)
 {
     return (size_t)A->nnz * spsi_dtype_size(A->dtype);
 }
+/* transpose.c: *T_p = A', an operator with plans of its own for blocks of up to
+ * `width` columns.  EUNFIT: A is a callback without products with A'. */
+sps_status spsi_operator_transposed(const sps_operator *A,
+                                    const sps_options *opt, int width,
+                                    sps_operator **T_p);
+/* T, made from A by that function, takes the present values of A. */
+sps_status spsi_operator_transposed_follow(const sps_operator *A,
+                                           sps_operator *T);
 /* operator_csr.c: makes op->A (host arrays, sorted rows) and op->local (arrays
  * in the backend's memory) from the caller's A. */
 sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A);

@@ -4,6 +4,7 @@
 #include "operator/operator_matrix.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/team.h"
 
@@ -125,6 +126,29 @@ fail:
 
 /* --- inverse of the diagonal */
 
+/* The norms of the columns, each scaled by its largest entry, so that none
+ * overflows or underflows; entries in the order of rows. */
+static sps_status column_norms(const sps_operator *A, double *norm)
+{
+    const sps_csr *C = A->A;
+    double *sum = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(A->ctx, C->ncol, &sum));
+    memset(norm, 0, (size_t)C->ncol * sizeof *norm);
+    for (int64_t p = 0; p < C->nnz; p++)
+        norm[C->col[p]] = fmax(norm[C->col[p]], fabs(spsi_csr_value(C, p)));
+    for (int64_t p = 0; p < C->nnz; p++) {
+        const double ratio = spsi_csr_value(C, p) / norm[C->col[p]];
+
+        if (norm[C->col[p]] > 0) sum[C->col[p]] += ratio * ratio;
+    }
+    for (int64_t j = 0; j < C->ncol; j++) norm[j] *= sqrt(sum[j]);
+fail:
+    spsi_free(A->ctx, sum);
+    return st;
+}
+
 typedef struct invert_job {
     double *d;
     int64_t zeros, below;
@@ -144,6 +168,19 @@ static void invert(void *data, int64_t first, int64_t last)
     }
     spsi_team_add(&j->zeros, zeros);
     spsi_team_add(&j->below, below);
+}
+
+sps_status spsi_matrix_inverse_columns(const sps_operator *A, double *inverse,
+                                       int64_t *zero)
+{
+    invert_job j = { .d = inverse };
+    sps_status st;
+
+    SPS_TRY(column_norms(A, inverse));
+    spsi_team_run(A->ctx, A->ncol, 4 * A->ncol, invert, &j);
+    *zero = j.zeros;
+fail:
+    return st;
 }
 
 sps_status spsi_matrix_inverse_diagonal(const sps_operator *A, double *inverse,

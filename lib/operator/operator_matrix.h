@@ -19,6 +19,10 @@ sps_status spsi_matrix_diagonal(const sps_operator *A, double *diagonal);
  * of diagonal entries that are zero, negative. */
 sps_status spsi_matrix_inverse_diagonal(const sps_operator *A, double *inverse,
                                         int64_t *zero, int64_t *negative);
+/* inverse[j] = 1 / ||a_j||, a_j column j of A, 1 where it is zero; *zero: how
+ * many are. */
+sps_status spsi_matrix_inverse_columns(const sps_operator *A, double *inverse,
+                                       int64_t *zero);
 /* Inverses of the diagonal blocks of rows start[b] .. start[b+1]-1,
  * column-major, one after another; *bad: the first singular block, or -1 (its
  * inverse and those after it are undefined then). */

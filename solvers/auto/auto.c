@@ -54,13 +54,34 @@ static sps_status create_conjugate(const sps_linear_args *a,
     return st;
 }
 
+/* A rectangular matrix, or damping. */
+static sps_status create_least_squares(const sps_linear_args *a,
+                                       const sps_solver_ops **ops, void **of)
+{
+    sps_linear *s = NULL;
+    const sps_status st = spsi_linear_named(a, "lsmr", &s);
+
+    if (st == SPS_OK)
+        spsi_note(a->A->ctx, a->A->n != a->A->ncol
+                  ? "solver auto: lsmr, least squares, since the matrix is "
+                    "%lld x %lld"
+                  : "solver auto: lsmr, least squares of the %lld x %lld "
+                    "matrix, since damp is set",
+                  (long long)a->A->n, (long long)a->A->ncol);
+    *ops = &spsi_linear_ops;
+    *of = s;
+    return st;
+}
+
 static sps_status create(const sps_linear_args *a, const sps_solver_ops **ops,
                          void **of)
 {
     sps_chain *l = NULL;
     sps_status st;
 
-    if (!a->A->A || a->A->n != a->A->ncol) return create_conjugate(a, ops, of);
+    if (a->A->n != a->A->ncol || a->opt->damp > 0)
+        return create_least_squares(a, ops, of);
+    if (!a->A->A) return create_conjugate(a, ops, of);
     st = spsi_chain_create(a, &l);
     *ops = &chain_ops;
     *of = l;

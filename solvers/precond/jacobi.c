@@ -5,7 +5,10 @@
  *
  * A diagonal entry that is 0 or absent is replaced by 1, a negative one by its
  * magnitude, so that M stays positive definite and CG itself detects an
- * indefinite A.  Both are noted. */
+ * indefinite A.  Both are noted.
+ *
+ * For least squares D_j = ||a_j||, a_j column j of A: A D^-1 has columns of
+ * norm 1, and D^-2 is the same preconditioner of A'A. */
 #include "driver/precond.h"
 
 struct jacobi {
@@ -20,8 +23,14 @@ static sps_status fill(struct jacobi *m, bool note)
     sps_status st = SPS_OK;
     int64_t zero = 0, negative = 0;
 
-    SPS_TRY(spsi_matrix_inverse_diagonal(M->A, m->host, &zero, &negative));
-    if (note && zero)
+    SPS_TRY(M->columns
+                ? spsi_matrix_inverse_columns(M->A, m->host, &zero)
+                : spsi_matrix_inverse_diagonal(M->A, m->host, &zero,
+                                               &negative));
+    if (note && zero && M->columns)
+        spsi_note(M->ctx, "jacobi: %lld columns of A are zero, 1 is used there",
+                  (long long)zero);
+    else if (note && zero)
         spsi_note(M->ctx, "jacobi: %lld diagonal entries are zero, 1 is used "
                   "there", (long long)zero);
     if (note && negative)
@@ -70,6 +79,6 @@ static void destroy(sps_precond *M)
 
 SPS_DEFINE(sps_precond_type, spsi_precond_jacobi) = {
     .name = "jacobi", .always = true, .needs = SPS_NEEDS_CSR, .symmetric = true,
-    .size = sizeof(struct jacobi),
+    .columns = true, .size = sizeof(struct jacobi),
     .build = build, .update = update, .apply = apply, .destroy = destroy,
 };

@@ -11,6 +11,7 @@
 
 #include "tests/support/fail_alloc.h"
 #include "tests/support/runner.h"
+#include "tests/support/least.h"
 #include "spsolve.h"
 
 enum { N = 40, K = 5 };
@@ -304,6 +305,8 @@ START_TEST(operators)
     BRUTAL(sps_operator_csr(ctx, A, 1, NULL, &op), sps_operator_destroy(&op));
     BRUTAL(sps_operator_csr(ctx, mixed, K, NULL, &op),
            sps_operator_destroy(&op));
+    BRUTAL(sps_operator_user_pair(ctx, N, N, copy, copy, NULL, &op),
+           sps_operator_destroy(&op));
     BRUTAL(sps_operator_user(ctx, N, copy, NULL, SPS_SPD, &op),
            sps_operator_destroy(&op));
 
@@ -365,6 +368,46 @@ START_TEST(preconds)
 }
 END_TEST
 
+/* 2 N x N, so that A' is a matrix of its own, with all that can be asked for. */
+START_TEST(least_squares)
+{
+    static const char *const solvers[] = { "lsqr", "lsmr", "auto" };
+    sps_csr *A = NULL;
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_block *B = NULL, *X = NULL;
+    sps_options opt;
+
+    GOOD(sps_csr_create(ctx, 2 * N, N, 4 * N, SPS_F64, &A));
+    for (int i = 0; i < 4 * N; i++) {
+        A->rowptr[i / 2 + 1] = 2 * (i / 2 + 1);
+        A->col[i] = i % 2 ? N - 1 : i / 2 % (N - 1);
+        ((double *)A->val)[i] = i % 5 + 1;
+    }
+    GOOD(sps_operator_csr(ctx, A, K, NULL, &op));
+    GOOD(sps_block_create(ctx, 2 * N, K, &B));
+    GOOD(sps_block_create(ctx, N, K, &X));
+    GOOD(sps_block_random(B, 1));
+    sps_options_default(&opt);
+    opt.precond = "jacobi";
+    opt.damp = 0.5;
+    for (int i = 0; i < 3; i++) {
+        opt.solver = solvers[i];
+        GOOD(sps_solver_create(op, NULL, K, &opt, &s));   /* issues a note */
+        sps_solver_destroy(&s);
+        BRUTAL(sps_solver_create(op, NULL, K, &opt, &s),
+               sps_solver_destroy(&s));
+        GOOD(sps_solver_create(op, NULL, K, &opt, &s));
+        BRUTAL(sps_solver_linear(s, B, X, NULL), (void)0);
+        sps_solver_destroy(&s);
+    }
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
 START_TEST(solvers)
 {
     static const char *const nullspaces[] = {"none", "auto"};
@@ -387,6 +430,7 @@ START_TEST(solvers)
     opt.nullspace = "none";
     for (int i = 0; (opt.solver = sps_list(ctx, "solver", i)); i++)
         for (int j = 0; (opt.precond = sps_list(ctx, "precond", j)); j++) {
+            if (!precond_serves(opt.solver, opt.precond)) continue;
             BRUTAL(sps_solver_create(op, NULL, K, &opt, &s),
                    sps_solver_destroy(&s));
             GOOD(sps_solver_create(op, NULL, K, &opt, &s));
@@ -465,6 +509,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(measured_operators),
     RUNNER_TEST(preconds),
     RUNNER_TEST(solvers),
+    RUNNER_TEST(least_squares),
     RUNNER_TEST(eigensolvers),
 };
 RUNNER_MAIN_WITHIN("api_brutal", tests, setup, teardown)

@@ -35,7 +35,8 @@ void problem_judge(problem *p);
 double problem_worst(const problem *p);
 void problem_close(problem *p);
 /* Whether each column reported as converged has a recomputed residual below its
- * threshold, up to the error bound of the recomputation. */
+ * threshold, up to the error bound of the recomputation; of a method of least
+ * squares that, or the residual of the normal equations. */
 bool problem_honest(const problem *p);
 
 #endif

@@ -210,16 +210,28 @@ expect 3 "nowhere.mtx" -A $p2 -nullspace-basis "$tmp/nowhere.mtx"
 printf '%%%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1.0\n' \
     >"$tmp/range.mtx"
 expect 3 "range.mtx:3" -A "$tmp/range.mtx"
+printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n1\n' >"$tmp/b2.mtx"
 printf '%%%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1.0\n' \
     >"$tmp/wide.mtx"
-expect 3 "least squares" -A "$tmp/wide.mtx"
+expect 0 "" -A "$tmp/wide.mtx" -nrhs 3 -o "$tmp/x.mtx"
+grep -q 'solver auto: lsmr, least squares, since the matrix is 2 x 3' \
+    "$tmp/out" || fail "least squares are not told"
+grep -q "normal .*worst .* of ||A|| ||r||" "$tmp/out" ||
+    fail "the residual of the normal equations is not told"
+sed -n 2p "$tmp/x.mtx" | grep -qx '3 3' || fail "X does not have 3 rows"
+expect 0 "" -A "$tmp/wide.mtx" -solver lsqr -damp 1 -precond jacobi -quiet
+expect 3 "-eigs needs a square one" -A "$tmp/wide.mtx" -eigs 1
+expect 3 "2 rows, but the matrix has 3 columns" -A "$tmp/wide.mtx" \
+    -x0 "$tmp/b2.mtx"
+expect 2 "gmres needs a square one" -A "$tmp/wide.mtx" -solver gmres
+expect 2 "damp = 1 is for" -A $p2 -solver cg -damp 1
 printf '%%%%MatrixMarket matrix array complex general\n2 1\n1 0\n1 0\n' \
     >"$tmp/c21.mtx"
-expect 3 "2 rows and 1 columns" -A "$tmp/c21.mtx"
+expect 0 "" -A "$tmp/c21.mtx"
+grep -q '2 rows, 1 columns' "$tmp/out" || fail "complex sizes are not told"
 printf '%%%%MatrixMarket matrix array complex symmetric\n1 1\n1 1\n' \
     >"$tmp/c1.mtx"
 expect 2 "not Hermitian" -A "$tmp/c1.mtx" -solver cg
-printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n1\n' >"$tmp/b2.mtx"
 expect 3 "900" -A $p2 -B "$tmp/b2.mtx"
 expect 4 "" -A $data/indefinite.mtx $quick -solver cg -precond none
 expect 4 "" -A $data/indefinite.mtx $quick -solver block_cg -precond none
@@ -240,6 +252,9 @@ printf '%%%%MatrixMarket matrix array real general\n3 1\n1\n1\n1.1\n' \
 expect 1 "" -A "$tmp/path.mtx" -B "$tmp/mean.mtx"
 grep -q 'status *the system is inconsistent' "$tmp/out" ||
     fail "an inconsistent system is not called one"
+grep -q 'try next *-solver lsmr' "$tmp/out" ||
+    fail "an inconsistent system is not sent to lsmr"
+expect 0 "" -A "$tmp/path.mtx" -B "$tmp/mean.mtx" -solver lsmr
 expect 0 "" -A "$tmp/path.mtx" -B "$tmp/mean.mtx" -nullspace constant
 grep -q 'converged in the sense of least squares' "$tmp/out" ||
     fail "least squares are not told"

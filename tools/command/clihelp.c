@@ -17,7 +17,7 @@ static const struct {
     {"1", "some did not (limits, stagnation, rounding, an inconsistent "
           "system); the best iterate is written"},
     {"2", "wrong usage, or a method that does not fit the problem"},
-    {"3", "an input file is missing, broken or not square"},
+    {"3", "an input file is missing or broken, or does not fit the others"},
     {"4", "numerical breakdown: indefinite, singular, NaN or infinity"},
     {"5", "out of memory, of the host or of the GPU"},
     {"6", "the GPU failed or there is none"},
@@ -311,7 +311,7 @@ static const char man_tail[] =
     "nrhs, iterations, columns_converged, max_relative_residual,\n"
     "max_relative_residual_in_range, residual_precision,\n"
     "eigenvalues, eigenvalue_bounds,\n"
-    "max_backward_error, residuals, seconds (read, setup, solve, verify,\n"
+    "max_backward_error, max_normal_residual, residuals, seconds (read, setup, solve, verify,\n"
     "total, and inside solve spmm, precond, gram, small), bytes_device,\n"
     "bytes_host, options, notes.\n"
     "Where there is no number there is null, and the member null_reasons\n"

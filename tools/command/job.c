@@ -267,6 +267,9 @@ const char *job_advice(const job *j)
     switch (r->stop) {
     case SPS_STOP_MAX_ITERATIONS:
     case SPS_STOP_MAX_TIME:
+        if (r->normal)
+            return "-precond jacobi, which scales the columns of A, a larger "
+                   "limit (-max-iterations, -max-seconds), or -damp";
         if (strcmp(r->precond, "none") == 0)
             return "-precond jacobi or ilu0, or a larger limit "
                    "(-max-iterations, -max-seconds)";
@@ -281,6 +284,7 @@ const char *job_advice(const job *j)
         return "a positive definite M: eliminate massless unknowns";
     case SPS_STOP_STAGNATED:
         if (j->opt.eigs) return eigen_suggestion(j);
+        if (r->normal) return "a larger -rtol, -precond jacobi, or -damp";
         if (r->worst_backward < 1e-12 &&
             j->opt.settings.norm == SPS_NORM_BACKWARD)
             return "a larger -rtol: the backward error is at rounding level, "
@@ -298,7 +302,8 @@ const char *job_advice(const job *j)
         return "-solver auto or minres, since the matrix is not positive "
                "definite";
     case SPS_STOP_SINGULAR:
-        return "-nullspace auto, or -nullspace FILE with a basis";
+        return "-nullspace auto, or -nullspace FILE with a basis; -solver lsmr "
+               "for a solution in the sense of least squares";
     case SPS_STOP_PRECOND_INDEFINITE: return "-precond none";
     case SPS_STOP_BREAKDOWN: return "-solver auto or gmres, or another -precond";
     case SPS_STOP_NOT_FINITE:
@@ -314,9 +319,9 @@ const char *job_advice(const job *j)
     case SPS_STOP_INTERRUPTED:
         return j->opt.out ? "go on from the X written with -x0" : "";
     case SPS_STOP_LEAST_SQUARES:
-        return "-nullspace constant, components or FILE, if a solution in the "
-               "sense of least squares is what is wanted; else right-hand "
-               "sides without a part in the null space";
+        return "-solver lsmr, or -nullspace constant, components or FILE, if a "
+               "solution in the sense of least squares is what is wanted; else "
+               "right-hand sides without a part in the null space";
     case SPS_STOP_RUNNING:
     case SPS_STOP_CONVERGED:
     case SPS_STOP_CONVERGED_LEAST_SQUARES: break;

@@ -48,14 +48,14 @@ static int read_matrix(job *j)
     j->complex_system = (j->A->props & SPS_INTERLEAVED) != 0;
     j->n = j->complex_system ? n / 2 : n;
     j->nnz = j->complex_system ? j->A->nnz / 4 : j->A->nnz;
-    if (n != j->A->ncol)
+    if (n != j->A->ncol && (j->opt.eigs || j->opt.laplacian))
         return job_fail(j, EXIT_INPUT, "bad_input",
-                    "%s: the matrix has %lld rows and %lld columns; only "
-                    "square systems are solved, least squares (LSQR) is not "
-                    "offered", j->opt.A, (long long)j->n,
+                    "%s: the matrix has %lld rows and %lld columns; %s needs a "
+                    "square one", j->opt.A, (long long)j->n,
                     (long long)(j->complex_system ? j->A->ncol / 2
-                                                  : j->A->ncol));
-    if (n == 0)
+                                                  : j->A->ncol),
+                    j->opt.eigs ? "-eigs" : "-laplacian");
+    if (n == 0 || j->A->ncol == 0)
         return job_fail(j, EXIT_INPUT, "bad_input", "%s: the matrix is empty",
                     j->opt.A);
     return interrupted_early(j);
@@ -76,8 +76,9 @@ static int make_laplacian(job *j)
     return interrupted_early(j);
 }
 
-/* Reads a block with as many rows as A. */
-int job_read_block(job *j, const char *path, sps_block **X_p)
+/* Reads a block of `wanted` rows. */
+static int read_rows(job *j, const char *path, int64_t wanted, const char *what,
+                     sps_block **X_p)
 {
     sps_read_options ro;
     sps_status st;
@@ -87,12 +88,17 @@ int job_read_block(job *j, const char *path, sps_block **X_p)
     st = sps_block_read(j->ctx, path, &ro, j->complex_system, X_p);
     if (st != SPS_OK) return job_failed(j, st, true);
     sps_block_shape(*X_p, &rows, NULL);
-    if (rows != j->A->nrow)
+    if (rows != wanted)
         return job_fail(j, EXIT_INPUT, "bad_input",
-                    "%s: %lld rows, but the matrix has %lld", path,
+                    "%s: %lld rows, but the matrix has %lld%s", path,
                     (long long)(j->complex_system ? rows / 2 : rows),
-                    (long long)j->n);
+                    (long long)(j->complex_system ? wanted / 2 : wanted), what);
     return interrupted_early(j);
+}
+
+int job_read_block(job *j, const char *path, sps_block **X_p)
+{
+    return read_rows(j, path, j->A->nrow, "", X_p);
 }
 
 static int right_hand_sides(job *j)
@@ -118,7 +124,7 @@ static int right_hand_sides(job *j)
 
 int job_zeros(job *j, sps_block **X_p)
 {
-    sps_status st = sps_block_create(j->ctx, j->A->nrow, j->k, X_p);
+    sps_status st = sps_block_create(j->ctx, j->A->ncol, j->k, X_p);
 
     return st == SPS_OK ? 0 : job_failed(j, st, false);
 }
@@ -128,7 +134,8 @@ static int guess(job *j)
     int code, k;
 
     if (!j->opt.x0) return job_zeros(j, &j->X);
-    code = job_read_block(j, j->opt.x0, &j->X);
+    code = read_rows(j, j->opt.x0, j->A->ncol,
+                     j->A->ncol == j->A->nrow ? "" : " columns", &j->X);
     if (code) return code;
     sps_block_shape(j->X, NULL, &k);
     if (k != j->k)

@@ -161,6 +161,8 @@ static void columns(writer *w, const job *j)
 
     column_numbers(w, "residuals", r->residual, j->solved ? r->k : 0);
     column_numbers(w, "backward_errors", r->backward, j->solved ? r->k : 0);
+    column_numbers(w, "normal_residuals", r->normal,
+                   j->solved && r->normal ? r->k : 0);
     enter(w, "column_status", '[');
     for (int i = 0; j->solved && i < r->k; i++) {
         begin(w, NULL);
@@ -194,6 +196,9 @@ static void problem(writer *w, const job *j)
 
     text(w, "matrix", j->opt.A, "none was given");
     maybe(w, "n", j->A != NULL, (double)j->n, why);
+    maybe(w, "columns", j->A != NULL,
+          j->A ? (double)(j->complex_system ? j->A->ncol / 2 : j->A->ncol) : 0,
+          why);
     maybe(w, "nnz", j->A != NULL, (double)j->nnz, why);
     maybe(w, "nrhs", j->k > 0 && !j->opt.eigs, j->k, j->opt.eigs
           ? "eigenvalues" : "the right-hand sides were not read");
@@ -226,6 +231,8 @@ static void outcome(writer *w, const job *j)
     maybe(w, "median_relative_residual", ok,
           ok ? report_median(r->residual, r->k) : 0, why);
     maybe(w, "max_backward_error", ok, r->worst_backward, why);
+    maybe(w, "max_normal_residual", ok && r->normal, r->worst_normal,
+          ok ? "not a method of least squares" : why);
     maybe(w, "norm_A_estimate", ok, r->norm_A, why);
     maybe(w, "residual_replacements", ok, r->restarts, why);
     maybe(w, "min_width", ok, r->min_width, why);

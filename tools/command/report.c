@@ -87,9 +87,14 @@ static void matrix(const job *j, FILE *f)
 
     if (!j->A) return;
     label(f, "matrix");
-    fprintf(f, "%s: %s rows, %s entries, %s %s%s\n",
+    fprintf(f, "%s: %s rows, ",
             strcmp(j->opt.A, "-") ? j->opt.A : "standard input",
-            grouped(j->n, n, sizeof n), grouped(j->nnz, nnz, sizeof nnz),
+            grouped(j->n, n, sizeof n));
+    if (j->A->ncol != j->A->nrow)
+        fprintf(f, "%s columns, ",
+                grouped(j->complex_system ? j->A->ncol / 2 : j->A->ncol, n,
+                        sizeof n));
+    fprintf(f, "%s entries, %s %s%s\n", grouped(j->nnz, nnz, sizeof nnz),
             j->read.field, j->read.symmetry, j->read.array ? ", dense" : "");
     if (j->complex_system) {
         label(f, "");
@@ -139,6 +144,15 @@ static void method(const job *j, FILE *f)
     notes(j, f);
 }
 
+static void normal_equations(const sps_result *r, FILE *f)
+{
+    label(f, "normal");
+    fprintf(f, "worst %.2e, median %.2e: ||A'r|| of ||A|| ||r||, which\n",
+            r->worst_normal, report_median(r->normal, r->k));
+    label(f, "");
+    fprintf(f, "is 0 of a solution in the sense of least squares\n");
+}
+
 static void outcome(const job *j, FILE *f)
 {
     const sps_result *r = &j->result;
@@ -163,6 +177,7 @@ static void outcome(const job *j, FILE *f)
     label(f, "");
     fprintf(f, "in %s\n", r->in_doubles ? "doubles, by the caller's function"
                                          : "twice the working precision");
+    if (r->normal) normal_equations(r, f);
     label(f, "backward");
     fprintf(f, "worst %.2e, median %.2e of ||A|| ||x|| + ||b||,\n",
             r->worst_backward, report_median(r->backward, r->k));
@@ -255,7 +270,8 @@ void report_explain(const job *j, FILE *f)
 
 void report_print(const job *j, FILE *f)
 {
-    fprintf(f, CLI_PROGRAM " %s: %s\n", sps_version(), !j->opt.eigs ? "A X = B" :
+    fprintf(f, CLI_PROGRAM " %s: %s\n", sps_version(), !j->opt.eigs
+            ? j->A && j->A->nrow != j->A->ncol ? "min ||A X - B||" : "A X = B" :
             j->opt.mass ? "A x = lambda M x" : "A x = lambda x");
     matrix(j, f);
     method(j, f);

@@ -20,13 +20,14 @@ _spsolve()
         COMPREPLY=($(compgen -W 'auto none constant components' -- "$cur"))
         return ;;
     -solver)
-        COMPREPLY=($(compgen -W 'auto block_cg cg refinement gmres block_gmres block_gcrodr bicgstab idr minres lobpcg chebyshev_filter' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto block_cg cg refinement gmres block_gmres block_gcrodr bicgstab idr minres lsqr lsmr lobpcg chebyshev_filter' -- "$cur"))
         return ;;
     -restart) COMPREPLY=(); return ;;
     -recycle) COMPREPLY=(); return ;;
     -bicgstab-l) COMPREPLY=(); return ;;
     -idr-s) COMPREPLY=(); return ;;
     -rank-tolerance) COMPREPLY=(); return ;;
+    -damp) COMPREPLY=(); return ;;
     -dense)
         COMPREPLY=($(compgen -W 'auto never' -- "$cur"))
         return ;;
@@ -103,6 +104,7 @@ _spsolve()
         bicgstab-l
         idr-s
         rank-tolerance
+        damp
         dense
         reorder
         precond

@@ -8,7 +8,8 @@
 >>> bool(r.converged.all())
 True
 
-``solve`` and ``eigsh`` have the shapes of scipy.sparse.linalg; ``Solver`` keeps
+``solve``, ``lsqr``, ``lsmr`` and ``eigsh`` have the shapes of
+scipy.sparse.linalg; ``Solver`` keeps
 the memory of many solves; ``Preconditioner`` is for SciPy's ``M=``.  Every
 result is verified: residuals are computed again from A, B and X.
 """
@@ -18,7 +19,7 @@ from ._errors import (ConvergenceWarning, DeviceError, Error, Interrupted,
                       InvalidArgument, MatrixError, Note, NotConverged,
                       OutOfMemory, ShapeError, SpsolveWarning, UnfitError)
 from ._library import lib as _lib
-from ._linear import Preconditioner, Solver, solve
+from ._linear import Preconditioner, Solver, lsmr, lsqr, solve
 from ._options import Option, options
 from ._result import EigenResult, LinearResult
 from ._structs import Status, Stop
@@ -40,5 +41,5 @@ __all__ = [
     "InvalidArgument", "LinearResult", "MatrixError", "Note", "NotConverged",
     "Option", "OutOfMemory", "Preconditioner", "Progress", "ShapeError",
     "Solver", "SpsolveWarning", "Status", "Stop", "UnfitError", "eigsh",
-    "library_version", "options", "solve",
+    "library_version", "lsmr", "lsqr", "options", "solve",
 ]

@@ -79,13 +79,13 @@ def _store(product: Any, y: np.ndarray, alpha: float, beta: float,
 
 
 def apply_function(function: Product, raised: List[BaseException],
-                   name: str) -> Any:
+                   name: str, rows: Optional[int] = None) -> Any:
     """A sps_apply_fn; the arrays that the function gets are valid during the
-    call, and read-only."""
+    call, and read-only; they have as many rows as its result, or `rows`."""
     def call(alpha: float, X: int, ldx: int, beta: float, Y: int, ldy: int,
              n: int, k: int, stream: Any, data: Any) -> int:
         try:
-            x = _view(X, n, k, ldx)
+            x = _view(X, n if rows is None else rows, k, ldx)
             x.flags.writeable = False
             _store(function(x), _view(Y, n, k, ldy), alpha, beta, name)
             return 0
@@ -108,6 +108,31 @@ def user_operator(context: Context, A: Any, n: int, props: int) -> Any:
     handle = context.make("sps_operator_user", context.handle, n, call, None,
                           props)
     context.borrow(handle, call)
+    return handle
+
+
+def adjoint_of(A: Any) -> Optional[Product]:
+    """The adjoint of A as a function of m x k arrays, or None."""
+    if hasattr(A, "rmatmat"):
+        return A.rmatmat
+    if hasattr(A, "rmatvec"):
+        return lambda Y: np.column_stack([A.rmatvec(y) for y in Y.T])
+    return None
+
+
+def user_pair(context: Context, A: Any, shape: Any) -> Any:
+    """A handle of an operator that calls A and its adjoint."""
+    _host_only(context, "A")
+    adjoint = adjoint_of(A)
+    if adjoint is None:
+        raise TypeError("least squares need the adjoint of A: a LinearOperator "
+                        "with rmatvec or rmatmat")
+    calls = (apply_function(product_of(A, "A"), context.raised, "A", shape[1]),
+             apply_function(adjoint, context.raised, "the adjoint of A",
+                            shape[0]))
+    handle = context.make("sps_operator_user_pair", context.handle, *shape,
+                          *calls, None)
+    context.borrow(handle, calls)
     return handle
 
 
@@ -143,5 +168,6 @@ def size_of(A: Any, n: Optional[int]) -> int:
             raise TypeError("A is a function: give its number of rows, n=")
         return int(n)
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise ValueError(f"A has the shape {tuple(shape)}; it must be square")
+        raise ValueError(f"A has the shape {tuple(shape)}; it must be square, "
+                         "but for lsqr and lsmr")
     return int(shape[0])

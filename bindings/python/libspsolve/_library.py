@@ -61,6 +61,8 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "sps_operator_csr": (c_int, [Handle, Handle, c_int, Handle, HandleRef]),
     "sps_operator_user": (c_int, [Handle, c_int64, Apply, c_void_p, c_uint,
                                   HandleRef]),
+    "sps_operator_user_pair": (c_int, [Handle, c_int64, c_int64, Apply, Apply,
+                                       c_void_p, HandleRef]),
     "sps_operator_set_values": (c_int, [Handle, Array, c_int]),
     "sps_operator_destroy": (None, [HandleRef]),
     "sps_precond_create": (c_int, [Handle, c_int, Handle, HandleRef]),

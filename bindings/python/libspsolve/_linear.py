@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
@@ -19,13 +19,16 @@ from ._structs import ResultData, Stop
 from ._system import System
 
 
+LEAST_SQUARES = ("lsqr", "lsmr")
+
+
 class Solver(System):
     """Solves A X = B again and again, with memory that is taken once.
 
     Parameters
     ----------
     A : sparse matrix, LinearOperator or function
-        n x n.  A SciPy matrix of any format, real or complex; its arrays are
+        n x n, or m x n for ``solver="lsqr"`` and ``"lsmr"``.  A SciPy matrix of any format, real or complex; its arrays are
         used where they are if it is csr with columns of 32 bits and values in
         double precision, and must not be changed while the solver exists.
         A function gets an n x k array, valid during the call, and returns A
@@ -74,8 +77,9 @@ class Solver(System):
                  callback: Callback = None, progress: bool = False,
                  device: str = "cpu", threads: int = 0, seed: int = 1,
                  **options: Any) -> None:
+        least = options.get("solver") in LEAST_SQUARES
         super().__init__(A, n=n, assume_a=assume_a, device=device,
-                         threads=threads, seed=seed)
+                         threads=threads, seed=seed, least_squares=least)
         context = self._context
         self._k = 0
         self._op: Any = None
@@ -117,12 +121,14 @@ class Solver(System):
 
     # ------------------------------------------------------------ arguments
 
-    def _real(self, value: Any, name: str) -> np.ndarray:
-        """value as doubles with n rows, in the real form if A is complex."""
+    def _real(self, value: Any, name: str, axis: int = 0) -> np.ndarray:
+        """value as doubles with as many rows as A has along the axis, in the
+        real form if A is complex."""
         a = dense(value, name)
-        if a.shape[0] != self.shape[0]:
+        if a.shape[0] != self.shape[axis]:
             raise ShapeError(f"{name} has {a.shape[0]} rows, A has "
-                             f"{self.shape[0]}")
+                             f"{self.shape[axis]}"
+                             f"{' columns' if axis else ''}")
         if self.dtype == np.complex128:
             return columns(interleave(a))
         if a.dtype == np.complex128:
@@ -143,13 +149,15 @@ class Solver(System):
                out: Optional[np.ndarray]) -> np.ndarray:
         if out is not None and self.dtype == np.float64:
             X = columns(out)
-        else:
+        elif self._n == self._ncol:
             X = empty_like(B)
+        else:
+            X = np.empty((self._ncol, B.shape[1]))
         if x0 is None:
             X[...] = 0.0
             return X
-        guess = self._real(x0, "x0")
-        if guess.shape != B.shape:
+        guess = self._real(x0, "x0", 1)
+        if guess.shape[1] != B.shape[1]:
             raise ShapeError(f"x0 has {guess.shape[1]} columns, B has "
                              f"{B.shape[1]}")
         X[...] = guess
@@ -199,7 +207,7 @@ class Solver(System):
         was_vector = np.ndim(B) == 1
         b = self._real(B, "B")
         if out is not None:
-            self._check_out(out, b, np.shape(B))
+            self._check_out(out, b, self.shape[1:] + np.shape(B)[1:])
         X = self._start(b, x0, out)
         data = ResultData(struct_size=ctypes.sizeof(ResultData))
         with self._interruptible() as guard, self._context as context:
@@ -287,6 +295,68 @@ def solve(A: Any, B: Any, x0: Any = None, **arguments: Any) -> LinearResult:
         arguments["n"] = b.shape[0]
     with Solver(A, 1 if b.ndim == 1 else b.shape[1], **arguments) as solver:
         return solver.solve(b, x0)
+
+
+def _least(A: Any, B: Any, damp: float, x0: Any,
+           arguments: Dict[str, Any]) -> LinearResult:
+    tolerances = [arguments.pop(name) for name in ("atol", "btol")
+                  if arguments.get(name) is not None]
+    if tolerances:
+        arguments.setdefault("rtol", min(tolerances))
+    if arguments.get("iter_lim") is not None:
+        arguments.setdefault("max_iterations", arguments["iter_lim"])
+    arguments.pop("iter_lim", None)
+    b = dense(B, "B")
+    with Solver(A, 1 if b.ndim == 1 else b.shape[1], damp=damp,
+                **arguments) as solver:
+        return solver.solve(b, x0)
+
+
+def lsqr(A: Any, B: Any, damp: float = 0.0, x0: Any = None,
+         **arguments: Any) -> LinearResult:
+    """Minimises ||b - A x||^2 + damp^2 ||x||^2 for every column b of B.
+
+    Parameters
+    ----------
+    A : m x n sparse matrix, or LinearOperator with rmatvec or rmatmat
+        Of any rank; x is the solution of least norm.
+    B : array, m or m x k
+    damp : float
+    x0 : array, n or n x k, optional
+        Initial guess.
+    **arguments
+        Those of Solver: ``rtol``, ``callback`` ...; ``M="jacobi"`` scales the
+        columns of A.  ``iter_lim`` of SciPy is max_iterations, and of ``atol``
+        and ``btol`` the smaller one is rtol.
+
+    Returns
+    -------
+    LinearResult
+        A column has converged when ||r|| <= rtol ||b||, r = b - A x, or when
+        ||A'r - damp^2 x|| <= rtol ||A|| ||r||, as ``normal_residuals`` show.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> A = sp.csr_array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> x, info = lsqr(A, [1.0, 2.0, 4.0], rtol=1e-12)
+    >>> np.round(x, 6), info
+    (array([0.833333, 1.5     ]), 0)
+    """
+    return _least(A, B, damp, x0, dict(arguments, solver="lsqr"))
+
+
+def lsmr(A: Any, B: Any, damp: float = 0.0, x0: Any = None,
+         **arguments: Any) -> LinearResult:
+    """As lsqr, by a method whose ||A'r|| falls with each step, so that it ends
+    earlier where no x meets b.
+
+    >>> import numpy as np, scipy.sparse as sp
+    >>> r = lsmr(sp.csr_array([[3.0, 4.0]]), [25.0])
+    >>> np.round(r.X, 6), r.reason
+    (array([3., 4.]), 'converged')
+    """
+    return _least(A, B, damp, x0, dict(arguments, solver="lsmr"))
 
 
 class Preconditioner(System):

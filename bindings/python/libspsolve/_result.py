@@ -110,6 +110,9 @@ class LinearResult(_Result):
     removed: float = 0.0       #: ||part of B in the null space|| / ||B||
     worst_in_range: float = 0.0
     in_doubles: bool = False   #: A is a function: residuals in double
+    #: Of least squares: ||A'r - d^2 x|| / (||A|| ||r||) of each column, which
+    #: is 0 of a least-squares solution; else empty.
+    normal_residuals: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     @property
     def info(self) -> int:
@@ -160,7 +163,8 @@ def linear_result(r: ResultData, X: np.ndarray,
     return LinearResult(
         **_common(r, r.k, _stops(r.column, r.k), notes), X=X,
         min_width=r.min_width, removed=r.removed,
-        worst_in_range=r.worst_in_range, in_doubles=r.in_doubles)
+        worst_in_range=r.worst_in_range, in_doubles=r.in_doubles,
+        normal_residuals=_reals(r.normal, r.k if r.normal else 0))
 
 
 def eigen_result(r: EigenData, V: np.ndarray,

@@ -215,6 +215,8 @@ class ResultData(ctypes.Structure):
         ("seconds", Seconds),
         ("worst_in_range", c_double),
         ("in_doubles", c_bool),
+        ("normal", POINTER(c_double)),
+        ("worst_normal", c_double),
     ]
 
 

@@ -7,7 +7,8 @@ from typing import Any, Dict, Optional, Type, TypeVar
 import numpy as np
 
 from ._arrays import address
-from ._callbacks import is_operator, size_of, user_operator, user_precond
+from ._callbacks import (is_operator, size_of, user_operator, user_pair,
+                         user_precond)
 from ._context import Context
 from ._errors import ShapeError
 from ._interrupt import Interruptible
@@ -27,20 +28,28 @@ class System:
     """
 
     def __init__(self, A: Any, *, n: Optional[int], assume_a: Optional[str],
-                 device: str, threads: int, seed: int) -> None:
+                 device: str, threads: int, seed: int,
+                 least_squares: bool = False) -> None:
         self._context = Context(device, threads, seed)
         self._A = A
         self._props = properties(assume_a)
         self._matrix: Optional[Matrix] = None
+        self._pair = False
         if is_sparse(A):
             self._matrix = Matrix(self._context, A, self._props)
-            rows, columns = self._matrix.arrays.shape
-            if rows != columns:
-                raise ShapeError(f"A has {rows} rows and {columns} columns; it "
-                                 "must be square")
-            self._n = rows
+            self._n, self._ncol = self._matrix.arrays.shape
+            if self._n != self._ncol and not least_squares:
+                raise ShapeError(f"A has {self._n} rows and {self._ncol} "
+                                 "columns; it must be square, but for lsqr and "
+                                 "lsmr")
+        elif is_operator(A) and least_squares:
+            self._n, self._ncol = getattr(A, "shape", (n, n))
+            if self._n is None:
+                raise TypeError("A is a function; least squares need its "
+                                "adjoint too: a LinearOperator")
+            self._pair = True
         elif is_operator(A):
-            self._n = size_of(A, n)
+            self._n = self._ncol = size_of(A, n)
         else:
             raise TypeError(self._refusal(A))
 
@@ -58,6 +67,8 @@ class System:
     def _operator(self, A: Any, matrix: Optional[Matrix], width: int,
                   options: Options) -> Any:
         context = self._context
+        if self._pair:
+            return user_pair(context, A, (self._n, self._ncol))
         if matrix is None:
             return user_operator(context, A, self._n, self._props)
         return context.make("sps_operator_csr", context.handle, matrix.handle,
@@ -87,8 +98,8 @@ class System:
     @property
     def shape(self) -> Any:
         """Rows and columns of A."""
-        n = self._n // 2 if self.dtype == np.complex128 else self._n
-        return n, n
+        half = 2 if self.dtype == np.complex128 else 1
+        return self._n // half, self._ncol // half
 
     @property
     def dtype(self) -> np.dtype:

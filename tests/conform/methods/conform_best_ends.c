@@ -182,6 +182,8 @@ START_TEST(functions_that_fail_keep_the_best_as_well)
         /* One method needs a matrix, and so does auto, to test its symmetry. */
         if (!strcmp(name, "refinement")) continue;
         if (!strcmp(name, "auto") && !systems[s].symmetric) continue;
+        /* And these A' (check_least_ends). */
+        if (solves_least_squares(name) && !systems[s].symmetric) continue;
         open_system(&p, &systems[s], name);
         t.A = p.A;
         p.opt.check_every = 1;
@@ -344,8 +346,9 @@ START_TEST(an_unknown_that_no_residual_shows_is_finite_as_well)
         for (int j = 0; j < 2; j++) p.b[14 + j] = 0;
         p.opt.solver = name;
         p.opt.nullspace = "none";
-        ck_assert_int_eq(sps_precond_user(ctx, 8, callback_anywhere, &copy,
-                                          &p.M), SPS_OK);
+        if (!solves_least_squares(name))    /* which take none */
+            ck_assert_int_eq(sps_precond_user(ctx, 8, callback_anywhere, &copy,
+                                              &p.M), SPS_OK);
         solve_ok(&p);
         ck_assert_msg(all_finite(&p), "%s: %s", name,
                       sps_stop_name(p.result.stop));

@@ -36,8 +36,12 @@ START_TEST(every_preconditioner_serves_every_solver)
         problem_open(&p, ctx, zoo("grid5", 400, ZOO_SPD), 5);
         p.opt.solver = name;
         p.opt.precond = precond;
-        must_converge(&p, precond);
-        ck_assert_str_eq(p.result.precond, precond);
+        if (precond_serves(name, precond)) {
+            must_converge(&p, precond);
+            ck_assert_str_eq(p.result.precond, precond);
+        } else {
+            ck_assert_int_eq(problem_solve(&p), SPS_EUNFIT);
+        }
         problem_close(&p);
     }
 }
@@ -193,6 +197,13 @@ START_TEST(a_graph_laplacian_is_projected_and_solved)
         p.opt.solver = name;
         p.opt.nullspace = named ? "components" : "auto";
         solve_ok(&p);
+        if (solves_least_squares(name)) {   /* which project nothing */
+            ck_assert_int_eq(p.result.stop, SPS_STOP_CONVERGED_LEAST_SQUARES);
+            ck_assert_int_eq(p.result.nullspace, 0);
+            ck_assert(problem_honest(&p));
+            problem_close(&p);
+            continue;
+        }
         ck_assert_msg(p.result.stop == (named
                           ? SPS_STOP_CONVERGED_LEAST_SQUARES
                           : SPS_STOP_LEAST_SQUARES), "%s on %s: %s",

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* normal.c - what the driver adds for methods of least squares, which
+ * minimise ||b - A x||^2 + d^2 ||x||^2 for A of any shape, d the option damp.
+ *
+ * With S = [A; d I] that is the residual r = [b; 0] - S x, and x is a solution
+ * where S'r = A'(b - A x) - d^2 x = 0.  A column is converged when (Fong and
+ * Saunders, SIAM J. Sci. Comput. 33, 2011, section 5; Stewart 1977)
+ *
+ *     ||r||   <= threshold of option norm          a consistent system, or
+ *     ||S'r|| <= rtol ||S|| ||r||                  a least-squares solution:
+ *                                                  exact for A + E, with
+ *                                                  ||E|| <= rtol ||S||.
+ *
+ * For other methods S is A, and the second rule does not apply. */
+#include "driver/columns.h"
+
+#include <math.h>
+
+double spsi_least_size(const sps_linear *s)
+{
+    return hypot(s->norm_A, s->opt.damp);
+}
+
+double spsi_least_level(const sps_linear *s, int p)
+{
+    const double r = s->resnorm[p];
+    double limit;
+
+    if (!s->T || !isfinite(r)) return r;
+    if (s->normal[p] == 0) return 0;
+    limit = s->opt.rtol * spsi_least_size(s) * r;
+    return limit > 0 && isfinite(s->normal[p])
+               ? fmin(r, s->rhs.threshold[s->at.column[p]] *
+                             (s->normal[p] / limit))
+               : r;
+}
+
+sps_status spsi_least_norms(const sps_linear *s, const sps_block *X,
+                            const sps_block *R, double *norm)
+{
+    double size[SPS_BLOCK_MAX];
+    sps_status st;
+
+    SPS_TRY(spsi_norms(R, norm));
+    if (s->opt.damp == 0) return SPS_OK;
+    SPS_TRY(spsi_norms(X, size));
+    for (int p = 0; p < R->k; p++)
+        norm[p] = hypot(norm[p], s->opt.damp * size[p]);
+fail:
+    return st;
+}
+
+sps_status spsi_least_normal(sps_linear *s, const sps_block *X,
+                             const double *by, const sps_block *R,
+                             double *norm)
+{
+    double one[SPS_BLOCK_MAX], back[SPS_BLOCK_MAX];
+    sps_status st;
+    sps_block Y;
+
+    for (int p = 0; p < R->k; p++) {
+        one[p] = 1;
+        back[p] = -s->opt.damp * s->opt.damp * (by ? by[p] : 1);
+    }
+    spsi_linear_room(s, 1, s->n, R->k, &Y);
+    SPS_TRY(spsi_operator_twofold(s->T, &(sps_twofold_args){
+        .c = one, .X = R, .H = &Y }, NULL));
+    s->course.applies_A++;
+    if (s->opt.damp > 0) SPS_TRY(spsi_axpby_cols(back, X, one, &Y));
+    SPS_TRY(spsi_norms(&Y, norm));
+fail:
+    return st;
+}
+
+/* Whether ||S'r|| is explained by rounding of x, which changes r by
+ * eps ||A|| ||x||. */
+bool spsi_least_rounding(const sps_linear *s, double normal, double x, double b)
+{
+    const double size = spsi_least_size(s);
+
+    return normal / size <= 16 * 0x1p-52 * (size * x + b);
+}
+
+/* ------------------------------------------------------------------ ||A|| */
+
+/* to = A from with the columns of `from` scaled to norm 1, whose norms are in
+ * `norm` on return; a zero column stays. */
+static sps_status unit_product(const sps_operator *A, sps_block *from,
+                               sps_block *to, double *norm)
+{
+    double by[SPS_BLOCK_MAX];
+    sps_status st;
+
+    SPS_TRY(spsi_norms(from, norm));
+    for (int j = 0; j < from->k; j++)
+        by[j] = norm[j] > 0 && isfinite(1 / norm[j]) ? 1 / norm[j] : 0;
+    SPS_TRY(spsi_axpby_cols(by, from, NULL, from));
+    SPS_TRY(sps_operator_apply(A, 1.0, from, 0.0, to));
+fail:
+    return st;
+}
+
+sps_status spsi_norm_estimate_pair(const sps_operator *A,
+                                   const sps_operator *T, sps_block *V,
+                                   sps_block *W, double *scratch, double *norm)
+{
+    enum { STEPS = 4 };
+    double best = 0;
+    sps_status st = SPS_OK;
+
+    *norm = A->cache->norm >= 0 ? A->cache->norm : 0;
+    if (A->cache->norm >= 0 || A->n == 0 || A->ncol == 0) return SPS_OK;
+    SPS_TRY(sps_block_random(V, 20090513));
+    for (int i = 0; i < STEPS; i++) {
+        SPS_TRY(unit_product(A, V, W, scratch));
+        SPS_TRY(unit_product(T, W, V, scratch));
+        for (int j = 0; j < V->k; j++)
+            if (isfinite(scratch[j])) best = fmax(best, scratch[j]);
+    }
+    A->cache->norm = *norm = best;
+fail:
+    return st;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lsmr.c - LSMR (Fong and Saunders, SIAM J. Sci. Comput. 33, 2011) for least
+ * squares with many right-hand sides: MINRES on S'S x = S'b in exact
+ * arithmetic, by bidiagonalisation (bidiagonal.h, where S and D are defined).
+ * It minimises ||D S'r|| over the Krylov space of S'S and S'r_0, so that this
+ * norm, and ||r|| too, never rises.
+ *
+ *     rho = (alphabar^2 + beta^2)^(1/2);  c = alphabar / rho;  s = beta / rho;
+ *     theta = s alpha;  alphabar = c alpha;
+ *     thetabar = sbar rho;  rhobar = ((cbar rho)^2 + theta^2)^(1/2);
+ *     cbar = cbar rho / rhobar;  sbar = theta / rhobar;
+ *     zeta = cbar zetabar;  zetabar = -sbar zetabar;
+ *     Q = W - (thetabar rho / (rho_old rhobar_old)) Q;
+ *     X += (zeta / (rho rhobar)) Q;  W = D v - (theta / rho) W.
+ *
+ * ||D S'r|| = |zetabar|.  With a scaling D the vector S'r itself is needed for
+ * its norm: S'r = zetabar G, G = cbar D^-1 v - sbar G.
+ *
+ * ||r|| follows from a second chain of rotations, which make the transposed
+ * bidiagonal matrix upper again (section 5 of the paper).
+ *
+ * Passes of a step over blocks of ncol rows beside those of bidiagonal.h: W 3,
+ * Q 3, X 3; with D 4 for G. */
+#include "solvers/bidiagonal.h"
+
+#include <math.h>
+
+struct lsmr {
+    spsi_bidiagonal g;
+    sps_block *W, *Q, *G;      /* G with D only */
+    double *alphabar, *zetabar, *rho, *rhobar, *cbar, *sbar, *zeta;
+    /* Of the norm of r: betadd, betad, rhodold, tautilde, thetatilde */
+    double *open, *chain, *diagonal, *tau, *side;
+    double *q, *x, *w, *next, *minus;   /* coefficients of Q, X, W; ||r|| */
+};
+
+#define CARRIED(m)                                                             \
+    (m)->alphabar, (m)->zetabar, (m)->rho, (m)->rhobar, (m)->cbar, (m)->sbar,  \
+    (m)->zeta, (m)->open, (m)->chain, (m)->diagonal, (m)->tau, (m)->side
+
+#define ARRAYS(m)                                                              \
+    { &(m)->alphabar, &(m)->zetabar, &(m)->rho, &(m)->rhobar, &(m)->cbar,      \
+      &(m)->sbar, &(m)->zeta, &(m)->open, &(m)->chain, &(m)->diagonal,         \
+      &(m)->tau, &(m)->side, &(m)->q, &(m)->x, &(m)->w, &(m)->next,            \
+      &(m)->minus }
+
+static sps_status setup(sps_linear *s, void *method)
+{
+    struct lsmr *m = method;
+    double **all[] = ARRAYS(m);
+    sps_status st;
+
+    SPS_TRY(spsi_bidiagonal_create(s, &m->g));
+    SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &m->W));
+    SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &m->Q));
+    if (s->M) SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &m->G));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        SPS_TRY(SPS_NEW(s->ctx, s->columns, all[i]));
+fail:
+    return st;
+}
+
+/* G = a D^-1 v + b G, v of norm 1. */
+static sps_status follow(sps_linear *s, struct lsmr *m, const double *cbar,
+                         const double *b)
+{
+    for (int p = 0; p < s->k; p++)
+        m->g.a[p] = m->g.alpha[p] == 0 ? 0 : cbar[p] / m->g.alpha[p];
+    return spsi_axpby_cols(m->g.a, m->g.Z, b, m->G);
+}
+
+static sps_status start(sps_linear *s, void *method)
+{
+    struct lsmr *m = method;
+    sps_status st;
+
+    SPS_TRY(spsi_bidiagonal_start(s, &m->g));
+    spsi_block_narrow(m->W, s->k);
+    spsi_block_narrow(m->Q, s->k);
+    SPS_TRY(spsi_bidiagonal_turn(s, &m->g, NULL, m->W));
+    SPS_TRY(spsi_fill(m->Q, 0.0));
+    for (int p = 0; p < s->k; p++) {
+        m->alphabar[p] = m->g.alpha[p];
+        m->zetabar[p] = m->g.alpha[p] * m->g.beta[p];
+        m->rho[p] = m->rhobar[p] = m->cbar[p] = m->diagonal[p] = 1;
+        m->sbar[p] = m->zeta[p] = m->chain[p] = m->tau[p] = m->side[p] = 0;
+        m->open[p] = m->g.beta[p];
+        s->normal[p] = m->g.normal[p] * m->g.beta[p];
+    }
+    if (!m->G) return st;
+    spsi_block_narrow(m->G, s->k);
+    SPS_TRY(follow(s, m, m->cbar, NULL));
+fail:
+    return st;
+}
+
+/* ||r|| of column p.  c, t: the rotation with beta; thetabar and rhobar as
+ * above, zeta before it. */
+static double residual(struct lsmr *m, int p, double c, double t,
+                       double thetabar, double zeta_before)
+{
+    const double hat = c * m->open[p];
+    const double old = hypot(m->diagonal[p], thetabar);
+    const double ctilde = m->diagonal[p] / old, stilde = thetabar / old;
+    const double side_before = m->side[p];
+    double tau;
+
+    m->open[p] *= -t;
+    m->side[p] = stilde * m->rhobar[p];
+    m->diagonal[p] = ctilde * m->rhobar[p];
+    m->chain[p] = ctilde * hat - stilde * m->chain[p];
+    m->tau[p] = (zeta_before - side_before * m->tau[p]) / old;
+    tau = (m->zeta[p] - m->side[p] * m->tau[p]) / m->diagonal[p];
+    return hypot(m->chain[p] - tau, m->open[p]);
+}
+
+/* Coefficients by which a converged column does not change. */
+static void hold(sps_linear *s, struct lsmr *m, int p)
+{
+    m->q[p] = m->x[p] = m->w[p] = m->minus[p] = 0;
+    m->next[p] = s->resnorm[p];
+}
+
+/* The rotations of column p. */
+static void rotate(sps_linear *s, struct lsmr *m, int p)
+{
+    const double alpha = m->g.alpha[p], beta = m->g.beta[p];
+    const double rho = hypot(m->alphabar[p], beta);
+    const double c = m->alphabar[p] / rho, t = beta / rho, theta = t * alpha;
+    const double thetabar = m->sbar[p] * rho, zeta_before = m->zeta[p];
+    const double rhobar = hypot(m->cbar[p] * rho, theta);
+
+    if (s->at.done[p] || rho == 0 || rhobar == 0) {
+        hold(s, m, p);
+        return;
+    }
+    m->q[p] = -(thetabar / m->rhobar[p]) * (rho / m->rho[p]);
+    m->rho[p] = rho;
+    m->rhobar[p] = rhobar;
+    m->alphabar[p] = c * alpha;
+    m->cbar[p] = m->cbar[p] * rho / rhobar;
+    m->sbar[p] = theta / rhobar;
+    m->minus[p] = -m->sbar[p];
+    m->zeta[p] = m->cbar[p] * m->zetabar[p];
+    m->zetabar[p] *= -m->sbar[p];
+    m->x[p] = m->zeta[p] / rho / rhobar;
+    m->w[p] = -theta / rho;
+    m->next[p] = residual(m, p, c, t, thetabar, zeta_before);
+}
+
+/* s->normal = ||S'r||. */
+static sps_status measure(sps_linear *s, struct lsmr *m)
+{
+    double size[SPS_BLOCK_MAX];
+    sps_status st = SPS_OK;
+
+    if (m->G) {
+        SPS_TRY(follow(s, m, m->cbar, m->minus));
+        SPS_TRY(spsi_norms(m->G, size));
+    }
+    for (int p = 0; p < s->k; p++)
+        if (!s->at.done[p])
+            s->normal[p] = fabs(m->zetabar[p]) * (m->G ? size[p] : 1);
+fail:
+    return st;
+}
+
+static sps_status step(sps_linear *s, void *method)
+{
+    struct lsmr *m = method;
+    sps_status st;
+
+    SPS_TRY(spsi_bidiagonal_step(s, &m->g));
+    if (s->stop) return st;
+    for (int p = 0; p < s->k; p++) rotate(s, m, p);
+    SPS_TRY(measure(s, m));
+    SPS_TRY(spsi_best_update(s, m->next));
+    if (s->stop) return st;
+    SPS_TRY(spsi_axpby_cols(m->g.one, m->W, m->q, m->Q));
+    SPS_TRY(spsi_bidiagonal_move(s, &m->g, m->x, m->Q));
+    SPS_TRY(spsi_bidiagonal_turn(s, &m->g, m->w, m->W));
+fail:
+    return st;
+}
+
+static sps_status permute(sps_linear *s, void *method, const int *from,
+                          int count)
+{
+    struct lsmr *m = method;
+
+    return spsi_bidiagonal_permute(s, &m->g, from, count,
+                                   (sps_block *[]){ m->W, m->Q, m->G, NULL },
+                                   (double *[]){ CARRIED(m), NULL });
+}
+
+static void destroy(sps_linear *s, void *method)
+{
+    struct lsmr *m = method;
+    double **all[] = ARRAYS(m);
+
+    spsi_bidiagonal_destroy(s, &m->g);
+    sps_block_destroy(&m->W);
+    sps_block_destroy(&m->Q);
+    sps_block_destroy(&m->G);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        spsi_free(s->ctx, *all[i]);
+}
+
+SPS_DEFINE(sps_linear_type, spsi_solver_lsmr) = {
+    .name = "lsmr",
+    .needs = SPS_LEAST_SQUARES,
+    .size = sizeof(struct lsmr),
+    .blocks = 2,
+    .setup = setup,
+    .start = start,
+    .step = step,
+    .permute = permute,
+    .destroy = destroy,
+};
