@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""SciPy's lsqr, column after column, against lsqr and lsmr of this library.
+
+    PYTHONPATH=bindings/python SPSOLVE_LIBRARY=build/.libs/libspsolve.so.0 \\
+        scipy_least.py A.mtx [-columns 16] [-rtol 1e-8] [-threads 1]
+                       [-precond none] [-sample 16]
+
+Right-hand sides uniform in [-1/2, 1/2).  SciPy makes as many iterations for
+each column as ours for all of them at once, so that both do the same work; its
+own rules stop earlier, since it estimates ||A|| by the Frobenius norm.  Times
+are wall time and processor time of all threads.  With -sample SciPy solves so
+many columns only, and its time is scaled to all.
+"""
+import sys
+import time
+
+import libspsolve
+import numpy as np
+import scipy.io
+from scipy.sparse.linalg import lsqr
+
+
+def option(name, default):
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
+
+
+def timed(function):
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = function()
+    return result, time.perf_counter() - wall, time.process_time() - cpu
+
+
+def ours(solve, A, B):
+    r, wall, cpu = timed(lambda: solve(
+        A, B, rtol=float(option("-rtol", 1e-8)),
+        threads=int(option("-threads", 1)), M=option("-precond", "none"),
+        max_iterations=100000))
+    print(f"{r.solver}, {B.shape[1]} columns: {r.reason}, {r.iterations} "
+          f"iterations, residual {r.residuals.max():.3e}, normal "
+          f"{r.normal_residuals.max():.2e}; {wall:.2f} s, processor "
+          f"{cpu:.2f} s")
+    return r, wall, cpu
+
+
+def main():
+    A = scipy.io.mmread(sys.argv[1]).tocsr()
+    columns = int(option("-columns", 16))
+    B = np.random.default_rng(1).random((A.shape[0], columns)) - 0.5
+    print(f"{sys.argv[1]}: {A.shape[0]} x {A.shape[1]}, {A.nnz} entries")
+    r, wall, cpu = ours(libspsolve.lsqr, A, B)
+    ours(libspsolve.lsmr, A, B)
+    one = ours(libspsolve.lsqr, A, B[:, :1])[0]
+    total_wall = total_cpu = 0.0
+    sample = int(option("-sample", columns))
+    for j in range(sample):
+        b = np.ascontiguousarray(B[:, j])
+        steps = one.iterations if j == 0 else r.iterations
+        s, w, c = timed(lambda: lsqr(A, b, atol=0, btol=0, conlim=0,
+                                     iter_lim=steps))
+        total_wall += w * columns / sample
+        total_cpu += c * columns / sample
+        if j == 0:
+            apart = np.linalg.norm(s[0] - one.X[:, 0]) / np.linalg.norm(s[0])
+            print(f"SciPy, column 1 after {s[2]} iterations: {apart:.1e} from "
+                  f"ours; normal {s[7] / (r.norm_A * s[3]):.2e}")
+    print(f"SciPy, {columns} columns: {total_wall:.2f} s, processor "
+          f"{total_cpu:.2f} s: {total_wall / wall:.1f} and "
+          f"{total_cpu / cpu:.1f} times ours")
+
+
+if __name__ == "__main__":
+    main()
