@@ -4,9 +4,13 @@
 
 #include <math.h>
 
+#include "core/timer.h"
+#include "driver/columns.h"
+
 sps_status spsi_bidiagonal_create(sps_linear *s, spsi_bidiagonal *g)
 {
-    double **all[] = { &g->alpha, &g->beta, &g->normal, &g->a, &g->b, &g->one };
+    double **all[] = { &g->alpha, &g->beta, &g->nu, &g->mu, &g->normal, &g->a,
+                       &g->b, &g->one };
     sps_status st;
 
     SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &g->Z));
@@ -23,7 +27,8 @@ fail:
 
 void spsi_bidiagonal_destroy(sps_linear *s, spsi_bidiagonal *g)
 {
-    double *all[] = { g->alpha, g->beta, g->normal, g->a, g->b, g->one };
+    double *all[] = { g->alpha, g->beta, g->nu, g->mu, g->normal, g->a, g->b,
+                      g->one };
 
     sps_block_destroy(&g->Z);
     sps_block_destroy(&g->scaled);
@@ -52,38 +57,68 @@ static void note_not_finite(sps_linear *s, const double *norm)
             s->stop = SPS_STOP_NOT_FINITE;
 }
 
-/* beta: the norms of [U; low]. */
+/* nu: the norms of [U; low]. */
 static sps_status measure_u(sps_linear *s, spsi_bidiagonal *g)
 {
     sps_status st;
 
-    SPS_TRY(spsi_norms(&s->R, g->beta));
+    SPS_TRY(spsi_norms(&s->R, g->nu));
     if (g->low) {
         SPS_TRY(spsi_norms(g->low, g->a));
-        for (int p = 0; p < s->k; p++) g->beta[p] = hypot(g->beta[p], g->a[p]);
+        for (int p = 0; p < s->k; p++) g->nu[p] = hypot(g->nu[p], g->a[p]);
     }
-    note_not_finite(s, g->beta);
+    note_not_finite(s, g->nu);
 fail:
     return st;
 }
 
-/* Z = S'U diag(a) + Z diag(b), then T, alpha and the norms of Z; b NULL: 0. */
-static sps_status next_v(sps_linear *s, spsi_bidiagonal *g, const double *b)
+/* Far from 1, where squares of norms might leave the range of doubles. */
+static bool far(double norm)
 {
+    return norm != 0 && !(norm > 0x1p-100 && norm < 0x1p100);
+}
+
+/* U and low get norms in [1/2, 1) if some are far from it. */
+static sps_status bring_back_u(sps_linear *s, spsi_bidiagonal *g)
+{
+    sps_status st = SPS_OK;
+    bool any = false;
+    int e;
+
+    for (int p = 0; p < s->k; p++) any = any || far(g->nu[p]);
+    if (!any) return st;
+    for (int p = 0; p < s->k; p++) {
+        (void)frexp(g->nu[p], &e);
+        g->a[p] = ldexp(1, -e);
+        g->nu[p] *= g->a[p];
+    }
+    SPS_TRY(spsi_axpby_cols(g->a, &s->R, NULL, &s->R));
+    if (g->low) SPS_TRY(spsi_axpby_cols(g->a, g->low, NULL, g->low));
+fail:
+    return st;
+}
+
+/* Z = S'U diag(a) + Z diag(b), without Z the first time, then T, alpha and the norms.  Stored
+ * with the factor f, about 1 / alpha, so that mu is not far from 1. */
+static sps_status next_v(sps_linear *s, spsi_bidiagonal *g, bool first)
+{
+    const double f = s->M ? 1 : spsi_columns_unit(spsi_least_size(s));
     sps_block Y;
     sps_status st;
 
+    for (int p = 0; p < s->k; p++) g->a[p] *= f, g->b[p] *= f;
     spsi_linear_room(s, 0, s->n, s->k, &Y);
     SPS_TRY(spsi_linear_apply_transposed(s, &s->R, &Y));
     if (g->low) SPS_TRY(spsi_axpby(s->opt.damp, g->low, 1.0, &Y));
-    SPS_TRY(spsi_axpby_cols(g->a, &Y, b, g->Z));
-    SPS_TRY(spsi_norms(g->Z, g->normal));
+    SPS_TRY(spsi_axpby_cols(g->a, &Y, first ? NULL : g->b, g->Z));
+    SPS_TRY(spsi_norms(g->Z, g->mu));
+    for (int p = 0; p < s->k; p++) g->normal[p] = g->mu[p] / f;
     if (g->scaled) {
         SPS_TRY(spsi_linear_precondition(s, g->Z, &Y));
-        SPS_TRY(spsi_norms(&Y, g->alpha));
+        SPS_TRY(spsi_norms(&Y, g->mu));
         SPS_TRY(spsi_linear_precondition(s, &Y, g->scaled));
     }
-    for (int p = 0; p < s->k && !g->scaled; p++) g->alpha[p] = g->normal[p];
+    for (int p = 0; p < s->k; p++) g->alpha[p] = g->mu[p] / f;
     note_not_finite(s, g->alpha);
 fail:
     return st;
@@ -97,39 +132,67 @@ sps_status spsi_bidiagonal_start(sps_linear *s, spsi_bidiagonal *g)
     for (int p = 0; p < s->k; p++) g->b[p] = -s->opt.damp;
     if (g->low) SPS_TRY(spsi_axpby_cols(g->b, &s->X, NULL, g->low));
     SPS_TRY(measure_u(s, g));
-    for (int p = 0; p < s->k; p++)
+    for (int p = 0; p < s->k; p++) {
+        g->beta[p] = g->nu[p];
         g->a[p] = g->beta[p] == 0 ? 0 : 1 / g->beta[p];
-    SPS_TRY(next_v(s, g, NULL));
+    }
+    SPS_TRY(next_v(s, g, true));
     s->width = s->k;
+fail:
+    return st;
+}
+
+/* Z and T get the norm mu = nu / alpha, and zero where a column is frozen. */
+static sps_status scale_v(sps_linear *s, spsi_bidiagonal *g)
+{
+    sps_status st;
+
+    s->width = 0;
+    for (int p = 0; p < s->k; p++) {
+        const double mu = g->nu[p] * inverse(s, p, g->alpha[p]);
+
+        g->a[p] = mu * inverse(s, p, g->mu[p]);
+        g->mu[p] = mu;
+        s->width += !s->at.done[p];
+    }
+    SPS_TRY(spsi_axpby_cols(g->a, g->Z, NULL, g->Z));
+    if (g->scaled) SPS_TRY(spsi_axpby_cols(g->a, g->scaled, NULL, g->scaled));
+fail:
+    return st;
+}
+
+/* U = S T - U, of norm nu' = mu beta'. */
+static sps_status next_u(sps_linear *s, spsi_bidiagonal *g)
+{
+    const sps_block *T = spsi_bidiagonal_direction(g);
+    sps_status st;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_SPMM);
+    st = sps_operator_apply(s->A, 1.0, T, -1.0, &s->R);
+    spsi_phase_end(s->ctx, SPS_PHASE_SPMM);
+    SPS_TRY(st);
+    s->course.applies_A++;
+    if (g->low) SPS_TRY(spsi_axpby(s->opt.damp, T, -1.0, g->low));
+    SPS_TRY(measure_u(s, g));
+    for (int p = 0; p < s->k; p++)
+        g->beta[p] = g->nu[p] * inverse(s, p, g->mu[p]);
 fail:
     return st;
 }
 
 sps_status spsi_bidiagonal_step(sps_linear *s, spsi_bidiagonal *g)
 {
-    const sps_block *T = spsi_bidiagonal_direction(g);
-    double damped[SPS_BLOCK_MAX];
-    sps_block Y;
     sps_status st;
 
-    spsi_linear_room(s, 0, s->nrow, s->k, &Y);
-    SPS_TRY(spsi_linear_apply(s, T, &Y));
-    s->width = 0;
-    for (int p = 0; p < s->k; p++) {
-        g->a[p] = inverse(s, p, g->alpha[p]);
-        g->b[p] = -g->alpha[p] * inverse(s, p, g->beta[p]);
-        damped[p] = s->opt.damp * g->a[p];
-        s->width += !s->at.done[p];
-    }
-    SPS_TRY(spsi_axpby_cols(g->a, &Y, g->b, &s->R));
-    if (g->low) SPS_TRY(spsi_axpby_cols(damped, T, g->b, g->low));
-    SPS_TRY(measure_u(s, g));
+    SPS_TRY(bring_back_u(s, g));
+    SPS_TRY(scale_v(s, g));
+    SPS_TRY(next_u(s, g));
     if (s->stop) return st;
     for (int p = 0; p < s->k; p++) {
-        g->a[p] = inverse(s, p, g->beta[p]);
-        g->b[p] = -g->beta[p] * inverse(s, p, g->alpha[p]);
+        g->a[p] = inverse(s, p, g->nu[p]);
+        g->b[p] = -g->beta[p] * inverse(s, p, g->mu[p]);
     }
-    SPS_TRY(next_v(s, g, g->b));
+    SPS_TRY(next_v(s, g, false));
 fail:
     return st;
 }
@@ -137,7 +200,7 @@ fail:
 sps_status spsi_bidiagonal_turn(sps_linear *s, spsi_bidiagonal *g,
                                 const double *c, sps_block *W)
 {
-    for (int p = 0; p < s->k; p++) g->a[p] = inverse(s, p, g->alpha[p]);
+    for (int p = 0; p < s->k; p++) g->a[p] = inverse(s, p, g->mu[p]);
     return spsi_axpby_cols(g->a, spsi_bidiagonal_direction(g), c, W);
 }
 
@@ -152,7 +215,7 @@ sps_status spsi_bidiagonal_permute(sps_linear *s, spsi_bidiagonal *g,
                                    sps_block *const *blocks,
                                    double *const *arrays)
 {
-    double *const own[] = { g->alpha, g->beta, g->normal, NULL };
+    double *const own[] = { g->alpha, g->beta, g->nu, g->mu, g->normal, NULL };
     sps_status st;
     sps_block room;
 

@@ -9,17 +9,21 @@
  *     beta_(i+1) u_(i+1)   = S D v_i - alpha_i u_i,
  *     alpha_(i+1) v_(i+1)  = D S'u_(i+1) - beta_(i+1) v_i.
  *
- * Vectors are stored as they come, with the norms beta and alpha, which are
- * divided out by the next combination: no pass normalises.  Stored are
+ * Vectors are stored with norms of their own, nu for u and mu for v, which
+ * are divided out by the next combination: no pass normalises.  Stored are
  *
- *     U  = beta u, upper part: s->R, nrow x k;  low = its lower part, if d > 0
- *     Z  = alpha D^-1 v, whose norms times phi give ||S'r|| as it is in the
- *          caller's units, also with D
- *     T  = D^2 Z = alpha D v, the direction in the units of x; Z itself if
- *          D = I.
+ *     U  = nu u, upper part: s->R, nrow x k;  low = its lower part, if d > 0
+ *     Z  = mu D^-1 v, whose norms show ||S'r|| as it is in the caller's units,
+ *          also with D
+ *     T  = D^2 Z = mu D v, the direction in the units of x; Z itself if D = I.
+ *
+ * With mu = nu / alpha the next U is S T - U for all columns alike, which the
+ * product does in place; the scaling of Z for that is a pass over ncol rows
+ * where it saves three over nrow.  nu then drifts, by beta / alpha in each
+ * step, and U is brought back to norm 1 when that is far away.
  *
  * A column that the driver has found converged is frozen: its vectors become
- * zero.  Passes of a step over blocks, D = I, d = 0: products 2 + 2, U 4, Z 4. */
+ * zero.  Passes of a step over blocks, D = I, d = 0: U 3, Y 2 and Z 6. */
 #ifndef SPS_BIDIAGONAL_H
 #define SPS_BIDIAGONAL_H
 
@@ -28,7 +32,8 @@
 typedef struct spsi_bidiagonal {
     sps_block *Z, *scaled, *low;   /* the last two NULL if not needed */
     double *alpha, *beta;          /* by position, as all arrays */
-    double *normal;                /* norms of Z */
+    double *nu, *mu;               /* norms of U and of D Z as stored */
+    double *normal;                /* ||alpha D^-1 v|| */
     double *a, *b, *one;           /* coefficients of a combination */
 } spsi_bidiagonal;
 
@@ -45,7 +50,7 @@ sps_status spsi_bidiagonal_start(sps_linear *s, spsi_bidiagonal *g);
 /* The next beta and u, then the next alpha and v.  s->stop is set if one of
  * them is not finite. */
 sps_status spsi_bidiagonal_step(sps_linear *s, spsi_bidiagonal *g);
-/* W = T / alpha + c W by columns: the next direction in the units of x. */
+/* W = T / mu + c W by columns: the next direction in the units of x. */
 sps_status spsi_bidiagonal_turn(sps_linear *s, spsi_bidiagonal *g,
                                 const double *c, sps_block *W);
 /* X += W diag(c). */

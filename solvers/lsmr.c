@@ -65,7 +65,7 @@ static sps_status follow(sps_linear *s, struct lsmr *m, const double *cbar,
                          const double *b)
 {
     for (int p = 0; p < s->k; p++)
-        m->g.a[p] = m->g.alpha[p] == 0 ? 0 : cbar[p] / m->g.alpha[p];
+        m->g.a[p] = m->g.mu[p] == 0 ? 0 : cbar[p] / m->g.mu[p];
     return spsi_axpby_cols(m->g.a, m->g.Z, b, m->G);
 }
 
