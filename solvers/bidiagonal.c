@@ -98,8 +98,9 @@ fail:
     return st;
 }
 
-/* Z = S'U diag(a) + Z diag(b), without Z the first time, then T, alpha and the norms.  Stored
- * with the factor f, about 1 / alpha, so that mu is not far from 1. */
+/* Z = S'U diag(a) + Z diag(b), without Z the first time; then T, alpha and the
+ * norms.  Stored with the factor f, about 1 / alpha, so that mu is not far from
+ * 1. */
 static sps_status next_v(sps_linear *s, spsi_bidiagonal *g, bool first)
 {
     const double f = s->M ? 1 : spsi_columns_unit(spsi_least_size(s));

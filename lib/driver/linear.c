@@ -233,7 +233,8 @@ static sps_status take_all(sps_linear *s, const sps_linear_args *a)
     } else {
         SPS_TRY(take_precond(s, a->M));
         if (a->mixed) consider_mixed(s);
-        SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt, &s->made.null));
+        SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt,
+                                      &s->made.null));
     }
     SPS_TRY(take_arrays(s));
     SPS_TRY(take_blocks(s));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_least_squares.c - lsqr and lsmr: solutions that are known or computed by
- * LAPACK, systems at the edges, damping, scaling of columns.  How they end, and
- * what they refuse: check_least_ends.c. */
+/* check_least_squares.c - lsqr and lsmr: solutions that are known or computed
+ * by LAPACK, systems at the edges, damping, scaling of columns.  How they end,
+ * and what they refuse: check_least_ends.c. */
 #include "tests/check/solvers/least_fixture.h"
 #include "tests/support/runner.h"
 
@@ -328,7 +328,7 @@ START_TEST(damping_is_the_stacked_problem)
 }
 END_TEST
 
-/* -------------------------------------------------------------- many columns */
+/* ------------------------------------------------------------- many columns */
 
 /* Columns share products and nothing else: each has the iterates that it has
  * alone but for rounding, and the block takes as many steps as its slowest. */
