@@ -181,7 +181,7 @@ static inline void least_must_be_true(const least *p, int j, const char *what)
                       j, normal / (size * r));
     if (r > 1e-8 * b && size > 0)     /* else r is rounding here */
         ck_assert_msg(fabsl(p->normal[j] - normal / (size * r)) <=
-                      1e-6 * p->normal[j] + 1e-14, "%s, %s, column %d: %g is "
+                      1e-6 * p->normal[j] + 1e-13, "%s, %s, column %d: %g is "
                       "said, %Lg holds", p->opt.solver, what, j, p->normal[j],
                       normal / (size * r));
 }
