@@ -344,23 +344,31 @@ sps_status sps_csr_wrap(sps_context *ctx, int64_t nrow, int64_t ncol,
                         int64_t nnz, int64_t *rowptr, int32_t *col, void *val,
                         sps_dtype dtype, sps_place place, sps_own own,
                         sps_csr **A_p);
-/** Reads a Matrix Market file (text or gzip, "-": standard input) into host
- *  memory: rows sorted, duplicates summed, symmetric files completed, complex
- *  ones in the interleaved real form.  ro, info may be NULL.  EIO, EPARSE (text
- *  "file:line: what"), ENOMEM. */
+/** Reads a file ("-": standard input) into host memory: Matrix Market, .npz of
+ *  scipy.sparse.save_npz, binary of PETSc, Harwell-Boeing, Rutherford-Boeing,
+ *  or a dense .npy; plain or compressed by gzip, xz or zstd.  The kind is found
+ *  by content.  Rows are sorted, duplicates summed, symmetric files completed,
+ *  complex ones, of Matrix Market alone, taken in the interleaved real form;
+ *  integers and floats become doubles.  "FILE:NAME" is an array of an .npz
+ *  file.  ro, info may be NULL.  EIO, EPARSE (text "file:line: what", or with
+ *  the byte), ENOMEM, EABSENT: liblzma or libzstd, which are loaded when they
+ *  are wanted, is missing. */
 sps_status sps_csr_read(sps_context *ctx, const char *path,
                         const sps_read_options *ro, sps_read_info *info,
                         sps_csr **A_p);
-/** Reads only the size line of a Matrix Market file: rows, columns, entries in
- *  the file (rows times columns, or half of that, for an array file).  nrow,
- *  ncol, entries may be NULL.  EIO, EPARSE. */
+/** Reads only the sizes of the matrix in a file of any kind: rows, columns,
+ *  entries in the file (rows times columns, or half of that, for an array
+ *  file).  nrow, ncol, entries may be NULL.  EIO, EPARSE, EABSENT. */
 sps_status sps_file_sizes(sps_context *ctx, const char *path, int64_t *nrow,
                           int64_t *ncol, int64_t *entries);
-/** Writes a host csr as coordinate file, each value as the shortest decimal
- *  that is read back as the same bits.  The file is replaced atomically when it
- *  is complete; symbolic links are followed.  A path that ends in ".gz" is
- *  compressed, "-" is standard output.  symmetric: writes the lower triangle
- *  alone, with a banner that says so.  EIO. */
+/** Writes a host csr.  The end of the path chooses the kind: ".npz" is what
+ *  scipy.sparse.load_npz reads, ".petsc" binary of PETSc with 32-bit indices,
+ *  anything else a coordinate file of Matrix Market, each value as the shortest
+ *  decimal that is read back as the same bits.  The file is replaced atomically
+ *  when it is complete; symbolic links are followed.  A path that ends in ".gz"
+ *  is compressed, "-" is standard output.  symmetric: a Matrix Market file has
+ *  the lower triangle alone, and a banner that says so.  EIO; EINVAL: ".npy", or
+ *  too many entries for PETSc. */
 sps_status sps_csr_write(sps_context *ctx, const char *path, const sps_csr *A,
                          bool symmetric);
 /** Checks a host csr: offsets monotone, columns in range; sorts rows and sums
@@ -455,17 +463,21 @@ void sps_block_shape(const sps_block *X, int64_t *n, int *k);
 /** The block's memory in the context's place; element (i, j) is at i * ld + j.
  *  ld may be NULL.  The memory belongs to the block. */
 double *sps_block_data(const sps_block *X, int64_t *ld);
-/** Reads an n x k Matrix Market file, array or coordinate, into a new block.
+/** Reads an n x k file of any kind that sps_csr_read takes into a new block; of
+ *  a file of PETSc the vectors, of Harwell-Boeing the right-hand sides, if there
+ *  are any; and plain numbers, a row in each line, between blanks or commas.
  *  interleaved: for a matrix in interleaved real form; row i of the file gives
  *  rows 2 i (real part) and 2 i + 1 (imaginary part, zero if the file is real).
  *  Otherwise a complex file is rejected.  ro may be NULL.  EIO, EPARSE, ENOMEM,
- *  EDEVMEM. */
+ *  EDEVMEM, EABSENT as sps_csr_read. */
 sps_status sps_block_read(sps_context *ctx, const char *path,
                           const sps_read_options *ro, bool interleaved,
                           sps_block **X_p);
-/** Writes X as array file, in the way of sps_csr_write; interleaved: rows 2 i
- *  and 2 i + 1 become real and imaginary part of row i of a complex file.  EIO.
- */
+/** Writes X, in the way of sps_csr_write: ".npy" is an array of NumPy, ".npz" an
+ *  archive of one, X, ".petsc" a Vec, or a dense Mat for several columns,
+ *  anything else an array file of Matrix Market.  interleaved: rows 2 i and
+ *  2 i + 1 become real and imaginary part of row i of a complex file (not of
+ *  PETSc: EINVAL).  EIO. */
 sps_status sps_block_write(const sps_block *X, const char *path,
                            bool interleaved);
 /** *R_p: a new block of the rigid body modes of the structure whose m nodes

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module.c - finds, loads and checks spsolve_cuda.so; nothing else in lib calls
- * dlopen, and nothing in this library links CUDA.
+/* module.c - finds, loads and checks spsolve_cuda.so, and loads other libraries
+ * that are wanted for some files alone; nothing else in lib calls dlopen, and
+ * nothing in this library links CUDA.
  *
  * The module and the libraries it links take some 250 MB and 0.1 to 0.4 s to
  * load, so the driver, a few hundred kilobytes, is first asked whether there is
@@ -210,4 +211,21 @@ bool spsi_module_device(char *why, size_t size)
     pthread_once(&asked, ask_driver);
     (void)snprintf(why, size, "%s", no_device);
     return !*no_device;
+}
+
+/* ------------------------------------------------------- other libraries */
+
+bool spsi_module_symbols(const char *file, const spsi_symbol *symbols,
+                         char *why, size_t size)
+{
+    void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    const char *text = handle ? NULL : dlerror();
+
+    for (; handle && symbols->name && !text; symbols++) {
+        *symbols->address = dlsym(handle, symbols->name);
+        if (!*symbols->address) text = symbols->name;
+    }
+    (void)snprintf(why, size, "%s%s", handle && text ? "it has no " : "",
+                   text ? text : "");
+    return handle && !text;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module.h - the CUDA module: what it exports, and how it is found. */
+/* module.h - the CUDA module: what it exports, and how it is found; other
+ * libraries that are loaded when they are wanted. */
 #ifndef SPS_MODULE_H
 #define SPS_MODULE_H
 
@@ -33,6 +34,18 @@ bool spsi_module_expected(void);
 /* Whether the driver reports a GPU; otherwise the reason is written to `why`,
  * of size bytes.  The driver is called once per process. */
 bool spsi_module_device(char *why, size_t size);
+
+/* A function of another library, and where its address goes. */
+typedef struct spsi_symbol {
+    const char *name;                     /* NULL: end of the list */
+    void **address;
+} spsi_symbol;
+
+/* Loads the shared library `file`, which stays loaded, and finds the symbols;
+ * false: one or all are missing, and `why`, of size bytes, says it.  For what
+ * is used where it is present and not needed otherwise. */
+bool spsi_module_symbols(const char *file, const spsi_symbol *symbols,
+                         char *why, size_t size);
 
 #ifdef __cplusplus
 }

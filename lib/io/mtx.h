@@ -3,7 +3,6 @@
  *
  *   mtx_read.c    text, batch by batch, to entries in the order of the file
  *   mtx_header.c  banner and size line
- *   mtx_size.c    whether the sizes in the size line are plausible
  *   mtx_foreign.c recognises files of other kinds
  *   mtx_line.c    lines to entries; pieces of a batch are parsed in parallel
  *   mtx_error.c   texts of errors
@@ -23,7 +22,7 @@
 #ifndef SPS_MTX_H
 #define SPS_MTX_H
 
-#include "io/text.h"
+#include "io/stream/format.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -95,7 +94,7 @@ typedef struct spsi_mtx_segment {
 
 typedef struct spsi_mtx {
     sps_context *ctx;
-    spsi_text *text;
+    spsi_text *text;           /* of the spsi_file */
     sps_read_options options;
     const char *name;
     spsi_mtx_header header;
@@ -108,18 +107,12 @@ typedef struct spsi_mtx {
     spsi_mtx_segment *segment;
 } spsi_mtx;
 
-/* Reads the whole file.  block: the result will be a block, otherwise a csr;
- * its size is checked before memory is allocated for entries. */
-sps_status spsi_mtx_load(sps_context *ctx, const char *path,
-                         const sps_read_options *ro, bool block,
-                         spsi_mtx **m_p);
+/* Reads the whole file, with f->peek its header alone.  The size of the result,
+ * a block or a csr, is checked before memory is allocated for entries. */
+sps_status spsi_mtx_load(const spsi_file *f, spsi_mtx **m_p);
 void spsi_mtx_free(spsi_mtx **m_p);
 /* Frees the entries; header and counts remain. */
 void spsi_mtx_drop(spsi_mtx *m);
-/* mtx_size.c: ENOMEM if the result, a block or a csr of the header's sizes,
- * exceeds the memory limit; EPARSE if it is implausibly large for a text of at
- * most `bytes` bytes. */
-sps_status spsi_mtx_check_size(const spsi_mtx *m, bool block, uint64_t bytes);
 /* mtx_foreign.c: EPARSE if the text begins like a file of another known kind;
  * the message says of which kind and how to convert it. */
 sps_status spsi_mtx_foreign(const spsi_mtx *m, const char *text,

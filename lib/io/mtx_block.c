@@ -152,19 +152,16 @@ fail:
     return st;
 }
 
-sps_status sps_block_read(sps_context *ctx, const char *path,
-                          const sps_read_options *ro, bool interleaved,
-                          sps_block **X_p)
+sps_status spsi_mtx_read_block(const spsi_file *f, bool interleaved,
+                               sps_block **X_p)
 {
     sps_status st;
     target t = {.scale = interleaved ? 2 : 1};
 
-    SPS_REQUIRE(ctx, ctx && path && X_p, SPS_EINVAL,
-                "sps_block_read: path and result must not be NULL");
-    SPS_TRY(spsi_mtx_load(ctx, path, ro, true, &t.m));
+    SPS_TRY(spsi_mtx_load(f, &t.m));
     SPS_TRY(check_shape(t.m, interleaved));
     t.n = t.scale * t.m->header.nrow;
-    SPS_TRY(sps_block_create(ctx, t.n, (int)t.m->header.ncol, &t.X));
+    SPS_TRY(sps_block_create(f->ctx, t.n, (int)t.m->header.ncol, &t.X));
     if (t.m->header.array && t.m->header.symmetry == SPSI_MTX_GENERAL) {
         SPS_TRY(copy_array(&t));
     } else {

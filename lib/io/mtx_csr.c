@@ -13,7 +13,6 @@
  * it is mirrored).  Memory: the entries and the csr. */
 #include <string.h>
 
-#include "core/abi.h"
 #include "matrix/csr.h"
 #include "io/mtx.h"
 #include "core/team.h"
@@ -353,19 +352,15 @@ fail:
     return st;
 }
 
-sps_status sps_csr_read(sps_context *ctx, const char *path,
-                        const sps_read_options *ro, sps_read_info *info,
-                        sps_csr **A_p)
+sps_status spsi_mtx_read_csr(const spsi_file *f, sps_read_info *info,
+                             sps_csr **A_p)
 {
     sps_status st;
     spsi_mtx *m = NULL;
     builder b = {0};
     int64_t summed = 0;
 
-    SPS_REQUIRE(ctx, ctx && path && A_p, SPS_EINVAL,
-                "sps_csr_read: path and result must not be NULL");
-    SPS_TRY(SPS_ABI_CHECK(ctx, sps_read_info, info));
-    SPS_TRY(spsi_mtx_load(ctx, path, ro, false, &m));
+    SPS_TRY(spsi_mtx_load(f, &m));
     SPS_TRY(build(m, &b, &summed));
     spsi_mtx_notes(m);
     if (info) spsi_mtx_info(m, summed, info);
@@ -373,7 +368,7 @@ sps_status sps_csr_read(sps_context *ctx, const char *path,
     b.A = NULL;
 
 fail:
-    sps_csr_destroy(ctx, &b.A);
+    sps_csr_destroy(f->ctx, &b.A);
     spsi_mtx_free(&m);
     return st;
 }

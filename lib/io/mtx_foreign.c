@@ -4,11 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/files/plain.h"
 #include "io/mtx.h"
 
 #define PYTHON "python3 -c \"import numpy as n, scipy.io as i, "               \
                "scipy.sparse as s; "
 #define TO_A "i.mmwrite('A.mtx', "
+#define DENSE(how) "such files are read as right-hand sides (-B) alone; if "    \
+                   "it is a dense matrix: python3 -c \"import numpy as n; "     \
+                   "n.save('A.npy', n.genfromtxt('$'" how "))\""
 
 /* Formats with a magic number of `length` bytes at offset `at`; what: the kind;
  * how: how to convert it, where $ stands for the name of the file.  Longer
@@ -30,29 +34,13 @@ static const struct {
      "scipy.io as i, scipy.sparse as s; g=h5py.File('$')['A']; " TO_A
      "s.csr_matrix((g['data'][:], g['indices'][:], g['indptr'][:])))\" (h5ls "
      "-r $ lists what there is)"},
-    {0, 6, "\x93NUMPY", "a NumPy array",
-     PYTHON "a=n.load('$'); i.mmwrite('B.mtx', a.reshape(len(a), -1))\""},
-    {0, 6, "\xfd" "7zXZ\0", "compressed by xz", "xz -dc $ | spsolve -A -"},
     {0, 3, "BZh", "compressed by bzip2", "bzip2 -dc $ | spsolve -A -"},
-    {0, 4, "\x28\xb5\x2f\xfd", "compressed by zstd",
-     "zstd -dc $ | spsolve -A -"},
     {0, 4, "\x04\x22\x4d\x18", "compressed by lz4", "lz4 -dc $ | spsolve -A -"},
     {0, 2, "\x1f\x9d", "compressed by compress", "gzip -dc $ | spsolve -A -"},
     {0, 4, "7z\xbc\xaf", "a 7-Zip archive", "7z x $, and give the .mtx file "
      "in it"},
     {257, 5, "ustar", "a tar archive", "tar -xf $, and give the .mtx file in "
      "it"},
-    {0, 4, "\x00\x12\x7b\x50", "a matrix of PETSc", PYTHON "f=open('$','rb'); "
-     "r=lambda t,k: n.fromfile(f,'>'+t,k).astype(t); h=r('i4',4); "
-     "l=r('i4',h[1]); c=r('i4',h[3]); " TO_A "s.csr_matrix((r('f8',h[3]), c, "
-     "n.r_[0,n.cumsum(l)]), tuple(h[1:3])))\""},
-    {0, 4, "\x00\x12\x7b\x4e", "a vector of PETSc", PYTHON
-     "f=open('$','rb'); h=n.fromfile(f,'>i4',2); i.mmwrite('B.mtx', "
-     "n.fromfile(f,'>f8',h[1])[:,None].astype(float))\""},
-    {4, 4, "\x00\x12\x7b\x50", "a matrix of PETSc with 64-bit indices", PYTHON
-     "f=open('$','rb'); r=lambda t,k: n.fromfile(f,'>'+t,k).astype(t); "
-     "h=r('i8',4); l=r('i8',h[1]); c=r('i8',h[3]); " TO_A
-     "s.csr_matrix((r('f8',h[3]), c, n.r_[0,n.cumsum(l)]), tuple(h[1:3])))\""},
     {0, 2, "\xff\xfe", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 $ | "
      "spsolve -A -"},
     {0, 2, "\xfe\xff", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 $ | "
@@ -76,13 +64,6 @@ static const char *skip_blanks(const char *p, const char *end)
     return p;
 }
 
-static const char *next_line(const char *p, const char *end)
-{
-    const char *newline = memchr(p, '\n', (size_t)(end - p));
-
-    return newline ? newline + 1 : end;
-}
-
 static bool begins(const char *p, const char *end, const char *word)
 {
     size_t n = strlen(word);
@@ -104,69 +85,9 @@ static foreign markup(const char *p, const char *end)
     return none;
 }
 
-/* Harwell-Boeing and Rutherford-Boeing: the third line begins with three
- * letters for the type, the fourth with a Fortran format. */
-static foreign boeing(const char *p, const char *end)
-{
-    const char *type = next_line(next_line(p, end), end);
-    const char *format = next_line(type, end);
-
-    if (end - format < 2 || *format != '(' || format - type < 14 ||
-        !strchr("RCIPQrcipq", type[0]) || !strchr("SUHZRsuhzr", type[1]) ||
-        !strchr("AEae", type[2]) || type[3] != ' ')
-        return none;
-    if (!strchr("RIri", type[0]) || !strchr("Aa", type[2]) ||
-        !strchr("USus", type[1]))
-        return (foreign){"a file of Harwell-Boeing or Rutherford-Boeing",
-                         "SciPy reads none of its type; collections offer the "
-                         "same as Matrix Market file"};
-    if (strchr("Uu", type[1]))
-        return (foreign){"a file of Harwell-Boeing or Rutherford-Boeing",
-                         PYTHON TO_A "i.hb_read('$'))\""};
-    return (foreign){"a symmetric file of Harwell-Boeing or Rutherford-Boeing",
-                     "python3 -c \"import io, scipy.io as i, scipy.sparse as "
-                     "s; t=open('$').read().splitlines(True); "
-                     "t[2]='RUA'+t[2][3:]; A=i.hb_read(io.StringIO(''."
-                     "join(t))); " TO_A "A+s.triu(A.T,1))\" (SciPy reads the "
-                     "stored half alone)"};
-}
-
 /* ---------------------------------------------------------------- columns */
 
-typedef struct columns {
-    int count;
-    bool whole;              /* the first two are integers */
-    char separator;          /* ',' ';' or ' ' */
-} columns;
-
-/* Counts the numbers of the line at p, separated by blanks, commas or
- * semicolons; count = 0: the line contains something else. */
-static columns count_numbers(const char *p, const char *end)
-{
-    columns c = {.whole = true, .separator = ' '};
-
-    while (p < end && *p != '\n') {
-        size_t n = 0, digits = 0;
-
-        if (strchr(" \t\r", *p) && *p) {
-            p++;
-            continue;
-        }
-        if (*p == ',' || *p == ';') {
-            c.separator = *p++;
-            continue;
-        }
-        while (p + n < end && *(p + n) && strchr("+-.eEdD0123456789", p[n]))
-            digits += p[n] >= '0' && p[n] <= '9', n++;
-        if (digits == 0) return (columns){0};
-        if (digits < n && c.count < 2) c.whole = false;
-        c.count++;
-        p += n;
-    }
-    return c;
-}
-
-static foreign table(columns c)
+static foreign table(spsi_plain c)
 {
     if (c.count == 3 && c.whole && c.separator == ' ')
         return (foreign){"lines of three numbers", "if they are row, column "
@@ -183,45 +104,34 @@ static foreign table(columns c)
                          "s.coo_matrix((0*r[0]+1., tuple(r)), "
                          "[r.max()+1]*2))\" (from 1: r=...T-1)"};
     if (c.separator == ',')
-        return (foreign){"numbers with commas between (CSV)", PYTHON
-                         "i.mmwrite('B.mtx', n.loadtxt('$',delimiter=',',"
-                         "ndmin=2))\""};
+        return (foreign){"numbers with commas between (CSV)",
+                         DENSE(",delimiter=','")};
     if (c.separator == ';')
-        return (foreign){"numbers with semicolons between (CSV)", PYTHON
-                         "i.mmwrite('B.mtx', n.loadtxt('$',delimiter=';',"
-                         "ndmin=2))\""};
-    return (foreign){"plain columns of numbers", PYTHON "i.mmwrite('B.mtx', "
-                     "n.loadtxt('$',ndmin=2))\""};
+        return (foreign){"numbers with semicolons between (CSV)",
+                         DENSE(",delimiter=';'")};
+    return (foreign){"plain columns of numbers", DENSE("")};
 }
 
-/* A table of numbers, or one whose first line names the columns. */
+/* A table of numbers, or one whose first line names the columns.  As
+ * right-hand sides they are read (plain.c). */
 static foreign numbers(const char *p, const char *end)
 {
-    const char *second;
-    columns c;
+    spsi_plain c;
 
-    while (p < end && *p == '#') p = skip_blanks(next_line(p, end), end);
-    c = count_numbers(p, end);
+    p = spsi_plain_first(p, end);
+    c = spsi_plain_look(p, end);
     if (c.count > 0) return table(c);
-    second = next_line(p, end);
-    if (second < end) c = count_numbers(second, end);
+    c = spsi_plain_look(spsi_plain_next(p, end), end);
     if (c.count < 2 || c.separator == ' ') return none;
-    return (foreign){"a table with names of columns (CSV)", PYTHON
-                     "i.mmwrite('B.mtx', n.genfromtxt('$',delimiter=',',"
-                     "skip_header=1))\""};
+    return (foreign){"a table with names of columns (CSV)",
+                     DENSE(",delimiter=',',skip_header=1")};
 }
 
 /* ------------------------------------------------------------------ which */
 
 static foreign archive(const char *p, const char *end)
 {
-    size_t name = end - p > 30 ? (unsigned char)p[26] : 0;
-
     if (end - p < 4 || memcmp(p, "PK\3\4", 4)) return none;
-    if ((size_t)(end - p) > 30 + name && name > 4 &&
-        memcmp(p + 30 + name - 4, ".npy", 4) == 0)
-        return (foreign){"an archive of NumPy", PYTHON TO_A
-                         "s.load_npz('$'))\""};
     return (foreign){"a zip archive", "unzip -p $ | spsolve -A -"};
 }
 
@@ -245,7 +155,6 @@ static foreign recognise(const char *text, size_t length)
         f = (foreign){"a binary file of a kind that is not known here",
                       "write the matrix with scipy.io.mmwrite('A.mtx', A)"};
     if (!f.what && p < end) f = markup(p, end);
-    if (!f.what) f = boeing(text, end);
     if (!f.what) f = numbers(p, end);
     return f;
 }

@@ -7,12 +7,14 @@
  *     3. the first error in the order of the file is the one reported
  *
  * Memory: two batches and the entries.  The sizes in the header are compared
- * with the size of the file and with the memory of the machine (mtx_size.c);
+ * with the size of the file and with the memory of the machine (size.c);
  * memory for entries is allocated batch by batch, for the lines read. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/abi.h"
 #include "io/mtx.h"
+#include "io/stream/size.h"
 #include "core/team.h"
 
 #define PIECE ((size_t)1 << 18)
@@ -225,6 +227,21 @@ fail:
     return st;
 }
 
+/* The size of the result, for a text of at most `bytes` bytes. */
+static sps_status check_size(const reader *r, uint64_t bytes)
+{
+    const spsi_mtx_header *h = &r->m->header;
+    char where[256];
+
+    snprintf(where, sizeof where, "%.200s:%lld", r->m->name,
+             (long long)r->m->line);
+    return spsi_size_check(r->m->ctx, &r->m->options,
+                           &(spsi_size){where, h->nrow, h->ncol, h->count,
+                                        h->field == SPSI_MTX_COMPLEX,
+                                        spsi_mtx_mirrors(r->m)},
+                           r->block, bytes);
+}
+
 /* Reads the part of the header in [*begin, end); *begin is then behind it.  Its
  * sizes are checked when the size line has been read. */
 static sps_status read_header(reader *r, const char **begin, const char *end)
@@ -235,8 +252,7 @@ static sps_status read_header(reader *r, const char **begin, const char *end)
     SPS_TRY(spsi_mtx_header_read(r->m, *begin, end, &r->banner, &next,
                                  &r->ready));
     if (r->ready && !r->peek)
-        SPS_TRY(spsi_mtx_check_size(r->m, r->block,
-                                    spsi_text_bound(r->m->text)));
+        SPS_TRY(check_size(r, spsi_text_bound(r->m->text)));
     r->header_bytes += (uint64_t)(next - *begin);
     SPS_REQUIRE(r->m->ctx, r->ready || r->header_bytes <= LARGEST, SPS_EPARSE,
                 "%s:%lld: no size line in the first %llu bytes", r->m->name,
@@ -316,7 +332,7 @@ static sps_status read_all(reader *r)
                 "too few entries: the file ends after %lld of %lld (cut off?)",
                 m->name, (long long)m->line, (long long)m->stored,
                 (long long)m->header.count);
-    SPS_TRY(spsi_mtx_check_size(m, r->block, spsi_text_produced(m->text)));
+    SPS_TRY(check_size(r, spsi_text_produced(m->text)));
 fail:
     return st;
 }
@@ -353,39 +369,33 @@ static size_t batch_size(const spsi_text *text)
                                                        : (size_t)size;
 }
 
-/* Reads the file, or with r->peek its header alone, into r->m. */
-static sps_status read_file(reader *r, const char *path)
+static sps_status read_file(reader *r)
 {
     spsi_mtx *m = r->m;
     sps_status st;
 
-    SPS_TRY(spsi_text_open(m->ctx, path, &m->text));
-    m->name = spsi_text_name(m->text);
     r->capacity = r->peek ? SMALLEST : batch_size(m->text);
     SPS_TRY(spsi_new_raw(m->ctx, r->capacity + SLACK, (void **)&r->now.text));
     SPS_TRY(spsi_new_raw(m->ctx, r->capacity + SLACK, (void **)&r->next.text));
     SPS_TRY(read_all(r));
     SPS_TRY(check_triangles(m));
-    spsi_text_close(&m->text);
 fail:
     spsi_free(m->ctx, r->now.text);
     spsi_free(m->ctx, r->next.text);
     return st;
 }
 
-sps_status spsi_mtx_load(sps_context *ctx, const char *path,
-                         const sps_read_options *ro, bool block,
-                         spsi_mtx **m_p)
+sps_status spsi_mtx_load(const spsi_file *f, spsi_mtx **m_p)
 {
     sps_status st;
     spsi_mtx *m = NULL;
 
-    SPS_TRY(SPS_ABI_CHECK(ctx, sps_read_options, ro));
-    SPS_TRY(SPS_NEW(ctx, 1, &m));
-    m->ctx = ctx;
-    m->options.struct_size = sizeof m->options;
-    if (ro) spsi_abi_copy(ro, &m->options);
-    SPS_TRY(read_file(&(reader){.m = m, .block = block}, path));
+    SPS_TRY(SPS_NEW(f->ctx, 1, &m));
+    m->ctx = f->ctx;
+    m->text = f->text;
+    m->name = f->name;
+    m->options = f->options;
+    SPS_TRY(read_file(&(reader){.m = m, .block = f->block, .peek = f->peek}));
     *m_p = m;
     m = NULL;
 
@@ -394,20 +404,15 @@ fail:
     return st;
 }
 
-sps_status sps_file_sizes(sps_context *ctx, const char *path, int64_t *nrow,
-                          int64_t *ncol, int64_t *entries)
+sps_status spsi_mtx_sizes(const spsi_file *f, spsi_content *c)
 {
-    sps_status st;
     spsi_mtx *m = NULL;
+    sps_status st;
 
-    SPS_REQUIRE(ctx, ctx && path, SPS_EINVAL,
-                "sps_file_sizes: context and path must not be NULL");
-    SPS_TRY(SPS_NEW(ctx, 1, &m));
-    m->ctx = ctx;
-    SPS_TRY(read_file(&(reader){.m = m, .peek = true}, path));
-    if (nrow) *nrow = m->header.nrow;
-    if (ncol) *ncol = m->header.ncol;
-    if (entries) *entries = m->header.count;
+    SPS_TRY(spsi_mtx_load(f, &m));
+    c->nrow = m->header.nrow;
+    c->ncol = m->header.ncol;
+    c->count = m->header.count;
 fail:
     spsi_mtx_free(&m);
     return st;

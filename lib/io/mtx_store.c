@@ -69,7 +69,6 @@ void spsi_mtx_free(spsi_mtx **m_p)
 
     if (!m) return;
     spsi_mtx_drop(m);
-    spsi_text_close(&m->text);
     spsi_free(m->ctx, m);
     *m_p = NULL;
 }

@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/abi.h"
-#include "block/block.h"
 #include "matrix/csr.h"
 #include "io/number/number.h"
-#include "io/sink.h"
+#include "io/files/writer.h"
 #include "core/team.h"
 
 #define INDEX_WIDTH 10                        /* 2147483647 */
@@ -100,36 +98,20 @@ static int64_t count_written(sps_context *ctx, const matrix *m)
     return j.count;
 }
 
-sps_status sps_csr_write(sps_context *ctx, const char *path, const sps_csr *A,
-                         bool symmetric)
+static sps_status write_csr(sps_context *ctx, spsi_sink *s, const sps_csr *A,
+                            bool symmetric)
 {
     const matrix m = {A, symmetric};
-    spsi_sink *s = NULL;
-    bool sorted;
     char header[160];
     sps_status st;
 
-    SPS_REQUIRE(ctx, ctx && path, SPS_EINVAL,
-                "sps_csr_write: the context or the path is NULL");
-    SPS_TRY(spsi_abi_csr(ctx, "sps_csr_write", A));
-    SPS_REQUIRE(ctx, A->place == SPS_HOST, SPS_EINVAL,
-                "sps_csr_write: the matrix must be on the host");
-    SPS_REQUIRE(ctx, !symmetric || A->nrow == A->ncol, SPS_ESHAPE,
-                "sps_csr_write: %lld x %lld cannot be symmetric",
-                (long long)A->nrow, (long long)A->ncol);
-    SPS_TRY(spsi_csr_complete(ctx, "sps_csr_write", A));
-    SPS_TRY(spsi_csr_inspect(ctx, A, &sorted));
-    SPS_TRY(spsi_sink_open(ctx, path, &s));
     snprintf(header, sizeof header, "%%%%MatrixMarket matrix coordinate real "
              "%s\n%lld %lld %lld\n", symmetric ? "symmetric" : "general",
              (long long)A->nrow, (long long)A->ncol,
              (long long)count_written(ctx, &m));
     SPS_TRY(write_header(s, header));
     SPS_TRY(spsi_sink_write(s, entry_text, &m, A->nnz, ENTRY_WIDTH));
-    return spsi_sink_close(&s);
-
 fail:
-    spsi_sink_abandon(&s);
     return st;
 }
 
@@ -177,28 +159,22 @@ fail:
     return st;
 }
 
-sps_status sps_block_write(const sps_block *X, const char *path,
-                           bool interleaved)
+static sps_status write_block(spsi_sink *s, const sps_block *X,
+                              bool interleaved)
 {
     int numbers = interleaved ? 2 : 1;
-    spsi_sink *s = NULL;
     char header[128];
     sps_status st;
 
-    SPS_HANDLE(X);
-    SPS_REQUIRE(X->ctx, path, SPS_EINVAL, "sps_block_write: path is NULL");
-    SPS_REQUIRE(X->ctx, X->n % numbers == 0, SPS_ESHAPE,
-                "sps_block_write: %lld rows cannot be interleaved pairs",
-                (long long)X->n);
-    SPS_TRY(spsi_sink_open(X->ctx, path, &s));
     snprintf(header, sizeof header, "%%%%MatrixMarket matrix array %s "
              "general\n%lld %d\n", interleaved ? "complex" : "real",
              (long long)X->n / numbers, X->k);
     SPS_TRY(write_header(s, header));
     SPS_TRY(write_columns(X, s, numbers));
-    return spsi_sink_close(&s);
-
 fail:
-    spsi_sink_abandon(&s);
     return st;
 }
+
+SPS_DEFINE(spsi_writer, spsi_writer_mtx) = {
+    .suffix = "", .csr = write_csr, .block = write_block,
+};

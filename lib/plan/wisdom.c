@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "plan/planner.h"
-#include "io/replace.h"
+#include "io/stream/replace.h"
 
 #define HEADER "# spsolve wisdom 1\n"
 

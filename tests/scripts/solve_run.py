@@ -664,59 +664,141 @@ def runs_that_are_killed_leave_no_halves(tmp):
     assert os.listdir(f"{tmp}/out") == ["x.mtx"], os.listdir(f"{tmp}/out")
 
 
-# Files of other programs: how SciPy writes each, and what the command that
-# the error suggests must write.
+# Python with SciPy, given A, b, the name f and the modules.
+SCIPY = ("import numpy as n, scipy.io as i, scipy.sparse as s; "
+         "A=s.diags([-1., 4, -1.], [-1, 0, 1], shape=(40, 40)).tocsr(); "
+         "b=n.arange(1., 41); f='{}'; {}")
+
+
+def scipy(tmp, name, statement):
+    subprocess.run(["python3", "-c", SCIPY.format(name, statement)], cwd=tmp,
+                   check=True)
+
+
+def need_scipy():
+    if subprocess.run(["python3", "-c", "import scipy.io"],
+                      capture_output=True).returncode:
+        raise Skip("no SciPy beside python3")
+
+
+# Files of other programs that are not read: how SciPy writes each, for the
+# command that the error suggests.
 OTHERS = {
-    "a.npz": ("s.save_npz(f, A)", "A.mtx"),
-    "b.npy": ("n.save(f, b)", "B.mtx"),
-    "a.mat": ("i.savemat(f, {'b': b, 'A': A})", "A.mtx"),
-    "a.rua": ("i.hb_write(f, A.tocsc())", "A.mtx"),
-    "a.rsa": ("i.hb_write('t', s.tril(A).tocsc()); open(f,'w').write("
-              "open('t').read().replace('RUA', 'RSA'))", "A.mtx"),
-    "a.petsc": ("open(f,'wb').write(n.array([1211216, 40, 40, A.nnz], '>i4')"
-                ".tobytes() + n.diff(A.indptr).astype('>i4').tobytes() + "
-                "A.indices.astype('>i4').tobytes() + A.data.astype('>f8')"
-                ".tobytes())", "A.mtx"),
-    "b.petsc": ("open(f,'wb').write(n.array([1211214, 40], '>i4').tobytes() + "
-                "b.astype('>f8').tobytes())", "B.mtx"),
-    "a.txt": ("C = A.tocoo(); n.savetxt(f, n.c_[C.row + 1, C.col + 1, C.data],"
-              " fmt='%d %d %.17g')", "A.mtx"),
-    "b.csv": ("n.savetxt(f, n.c_[b, b], delimiter=',')", "B.mtx"),
-    "b.txt": ("n.savetxt(f, b)", "B.mtx"),
+    "a.mat": "i.savemat(f, {'b': b, 'A': A})",
+    "a.txt": "C = A.tocoo(); n.savetxt(f, n.c_[C.row + 1, C.col + 1, C.data],"
+             " fmt='%d %d %.17g')",
 }
 
 
 def the_commands_of_refusals_convert(tmp):
     """Runs the command that `solve` suggests, and solves the result."""
-    if subprocess.run(["python3", "-c", "import scipy.io"],
-                      capture_output=True).returncode:
-        raise Skip("no SciPy beside python3")
-    for name, (make, to) in OTHERS.items():
-        subprocess.run(["python3", "-c", "import numpy as n, scipy.io as i, "
-                        "scipy.sparse as s; A=s.diags([-1., 4, -1.], "
-                        "[-1, 0, 1], shape=(40, 40)).tocsr(); "
-                        f"b=n.arange(1., 41); f='{name}'; {make}"],
-                       cwd=tmp, check=True)
+    need_scipy()
+    for name, make in OTHERS.items():
+        scipy(tmp, name, make)
         p = run("-A", name, *BASE, code=3, cwd=tmp)
         text = p.stderr.decode()
         at = text.index("python3 -c")
         command = text[at:text.index('"', text.index('"', at) + 1) + 1]
         subprocess.run(["sh", "-c", command], cwd=tmp, check=True)
-        words = ["-A", "A.mtx"] + (["-B", to] if to == "B.mtx" else [])
-        run(*words, *BASE, cwd=tmp)
+        run("-A", "A.mtx", *BASE, cwd=tmp)
         rows = read_matrix(f"{tmp}/A.mtx")
         assert sum(map(len, rows)) == 118, (name, len(rows))
-        os.unlink(f"{tmp}/{to}") if to == "B.mtx" else None
-    for pack in ("xz", "bzip2", "zstd"):
-        if subprocess.run(["sh", "-c", f"{pack} -k A.mtx"], cwd=tmp,
-                          capture_output=True).returncode:
-            continue
-        name = {"xz": "A.mtx.xz", "bzip2": "A.mtx.bz2", "zstd": "A.mtx.zst"}
-        p = run("-A", name[pack], *BASE, code=3, cwd=tmp)
-        command = p.stderr.decode().strip().split("; ")[1]
-        command = command.replace("spsolve -A -", f"{SOLVE} -A - -device cpu")
-        subprocess.run(["sh", "-c", command], cwd=tmp, check=True,
-                       capture_output=True)
+    if subprocess.run(["sh", "-c", "bzip2 -k A.mtx"], cwd=tmp,
+                      capture_output=True).returncode:
+        raise Skip("no bzip2")
+    p = run("-A", "A.mtx.bz2", *BASE, code=3, cwd=tmp)
+    command = p.stderr.decode().strip().split("; ")[1]
+    command = command.replace("spsolve -A -", f"{SOLVE} -A - -device cpu")
+    subprocess.run(["sh", "-c", command], cwd=tmp, check=True,
+                   capture_output=True)
+
+
+# The same A, and b, as SciPy and NumPy write them.
+MATRICES = {
+    "csr.npz": "s.save_npz(f, A)",
+    "csc.npz": "s.save_npz(f, A.tocsc(), compressed=False)",
+    "coo.npz": "s.save_npz(f, A.tocoo())",
+    "bsr.npz": "s.save_npz(f, A.tobsr((4, 2)))",
+    "dia.npz": "s.save_npz(f, A.todia(), compressed=False)",
+    "f4.npz": "s.save_npz(f, A.astype('f4'))",
+    "i8.npz": "s.save_npz(f, A.astype('i8'))",
+    "dense.npy": "n.save(f, A.toarray())",
+    "a.rua": "i.hb_write(f, A.tocsc())",
+    "a.rsa": "i.hb_write('t', s.tril(A).tocsc()); open(f,'w').write("
+             "open('t').read().replace('RUA', 'RSA'))",
+    "a.petsc": "open(f,'wb').write(n.array([1211216, 40, 40, A.nnz], '>i4')"
+               ".tobytes() + n.diff(A.indptr).astype('>i4').tobytes() + "
+               "A.indices.astype('>i4').tobytes() + A.data.astype('>f8')"
+               ".tobytes())",
+}
+BLOCKS = {
+    "b.npy": "n.save(f, b)",
+    "f.npy": "n.save(f, n.asfortranarray(b[:, None]))",
+    "swapped.npy": "n.save(f, b.astype('>i2'))",
+    "b.npz": "n.savez_compressed(f, b)",
+    "b.petsc": "open(f,'wb').write(n.array([1211214, 40], '>i4').tobytes() + "
+               "b.astype('>f8').tobytes())",
+    "b.csv": "n.savetxt(f, b, delimiter=',')",
+    "b.txt": "n.savetxt(f, b)",
+}
+
+
+def files_of_scipy_are_read(tmp):
+    """Every kind gives the entries and numbers that Matrix Market gives."""
+    need_scipy()
+    scipy(tmp, "A.mtx", "i.mmwrite(f, A); i.mmwrite('b.mtx', b[:, None])")
+    run("-A", "A.mtx", "-convert", "want.npy.mtx", "-quiet", cwd=tmp)
+    run("-B", "b.mtx", "-convert", "want.npy", "-quiet", cwd=tmp)
+    want = read_matrix(f"{tmp}/want.npy.mtx")
+    for name, make in MATRICES.items():
+        scipy(tmp, name, make)
+        run("-A", name, "-convert", "got.mtx", "-quiet", cwd=tmp)
+        got = [[(j, v) for j, v in sorted(dict(row).items()) if v]
+               for row in read_matrix(f"{tmp}/got.mtx")]
+        assert got == [sorted(dict(row).items()) for row in want], name
+    for name, make in BLOCKS.items():
+        scipy(tmp, name, make)
+        run("-B", name, "-convert", "got.npy", "-quiet", cwd=tmp)
+        with open(f"{tmp}/got.npy", "rb") as g, \
+                open(f"{tmp}/want.npy", "rb") as w:
+            assert g.read() == w.read(), name
+
+
+def scipy_reads_what_is_written(tmp):
+    need_scipy()
+    scipy(tmp, "A.mtx", "i.mmwrite(f, A); n.save('b.npy', n.c_[b, 2 * b])")
+    run("-A", "A.mtx", "-convert", "A.npz", "-quiet", cwd=tmp)
+    for name in ("X.npy", "X.npz"):
+        run("-B", "b.npy", "-convert", name, "-quiet", cwd=tmp)
+    scipy(tmp, "A.npz", "C = s.load_npz(f); assert (C != A).nnz == 0; "
+          "assert C.dtype == float and C.format == 'csr'; "
+          "assert (n.load('X.npy') == n.c_[b, 2 * b]).all(); "
+          "assert (n.load('X.npz')['X'] == n.c_[b, 2 * b]).all()")
+
+
+def a_matrix_is_converted_there_and_back(tmp):
+    """Through every kind that is written, to the same bytes."""
+    poisson(f"{tmp}/a.mtx", 9)
+    run("-A", "a.mtx", "-convert", "first.mtx", "-quiet", cwd=tmp)
+    last = "a.mtx"
+    for name in ("a.npz", "a.petsc", "b.npz.gz", "b.petsc.gz", "b.mtx.gz"):
+        p = run("-A", last, "-convert", name, cwd=tmp)
+        assert b"81 x 81" in p.stdout, p.stdout
+        last = name
+    run("-A", last, "-convert", "last.mtx", "-quiet", cwd=tmp)
+    first = [sorted(row) for row in read_matrix(f"{tmp}/first.mtx")]
+    assert first == [sorted(row) for row in read_matrix(f"{tmp}/last.mtx")]
+    for pack, name in (("xz", "last.mtx.xz"), ("zstd", "last.mtx.zst")):
+        if subprocess.run(["sh", "-c", f"{pack} -k last.mtx"], cwd=tmp,
+                          capture_output=True).returncode == 0:
+            run("-A", name, "-convert", "got.mtx", "-quiet", cwd=tmp)
+            assert first == [sorted(row)
+                             for row in read_matrix(f"{tmp}/got.mtx")]
+    run("-convert", "x.npz", code=2, cwd=tmp)
+    run("-A", "a.mtx", "-B", "a.mtx", "-convert", "x.npz", code=2, cwd=tmp)
+    run("-A", "a.mtx", "-convert", "x.npz", "-o", "y", code=2, cwd=tmp)
+    run("-A", "a.mtx", "-convert", "x.npy", code=2, cwd=tmp)
+    assert not os.path.exists(f"{tmp}/x.npy")
 
 
 def main():

@@ -37,7 +37,7 @@ enum { CLI_MOST = 128 };         /* options at most */
 typedef struct cli_values {
     sps_options settings;        /* the library's own; texts live until
                                     cli_free */
-    const char *A, *B, *x0, *out, *rigid_body, *coords;
+    const char *A, *B, *x0, *out, *convert, *rigid_body, *coords;
     const char *nullspace_basis, *mass, *constraints;
     const char *device, *config, *json, *monitor, *plot, *help;
     int eigs, nrhs, threads;

@@ -20,13 +20,18 @@
 static const cli_option own[] = {
     ROW("A", A, FILE, .arg = "FILE", .section = PROBLEM,
         .stream = CLI_INPUT,
-        .help = "the matrix: Matrix Market coordinate or array file, plain "
-                "or gzip; - is standard input"),
+        .help = "the matrix: a file of Matrix Market, of scipy.sparse.save_npz "
+                "(.npz), a dense .npy of NumPy, binary of PETSc, "
+                "Harwell-Boeing or Rutherford-Boeing, plain or compressed by "
+                "gzip, xz or zstd; the kind is found by content; - is "
+                "standard input"),
     ROW("B", B, FILE, .arg = "FILE", .section = PROBLEM,
         .stream = CLI_INPUT,
-        .help = "right-hand sides, one per column, array or coordinate "
-                "file; without it they are drawn from the seed, uniform in "
-                "[-1/2, 1/2)"),
+        .help = "right-hand sides, one per column: a file of any kind that -A "
+                "takes, the vectors of a file of PETSc, the right-hand sides "
+                "of Harwell-Boeing, or plain numbers, a row in each line, "
+                "between blanks or commas; without it they are drawn from the "
+                "seed, uniform in [-1/2, 1/2)"),
     ROW("nrhs", nrhs, INT, .arg = "K", .standard = "1", .min = 1, .max = 1024,
         .section = PROBLEM,
         .help = "number of right-hand sides to draw when there is no -B"),
@@ -92,8 +97,16 @@ static const cli_option own[] = {
                 "numbers on every machine"),
     ROW("o", out, FILE, .arg = "FILE", .section = OUTPUT,
         .stream = CLI_OUTPUT,
-        .help = "write X as Matrix Market array file; .gz compresses, - is "
-                "standard output"),
+        .help = "write X: a name that ends in .npy, .npz or .petsc chooses "
+                "that kind, any other one a Matrix Market array file; .gz "
+                "behind it compresses, - is standard output"),
+    ROW("convert", convert, FILE, .arg = "FILE", .section = OUTPUT,
+        .stream = CLI_OUTPUT,
+        .help = "solve nothing: write the matrix of -A, or without -A the "
+                "block of -B, to this file, whose name chooses its kind: "
+                ".npz (as scipy.sparse.save_npz), .npy (blocks alone), "
+                ".petsc, any other one Matrix Market; .gz behind it "
+                "compresses"),
     ROW("json", json, FILE, .arg = "FILE", .section = OUTPUT,
         .stream = CLI_OUTPUT,
         .help = "write the report as JSON; - is standard output, and the "

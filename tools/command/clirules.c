@@ -168,10 +168,34 @@ static int one_stream(const cli_values *v, cli_stream stream, const char *name,
                                    "one of %s", name, all);
 }
 
+/* -convert reads one file, on the host, and solves nothing. */
+static int convert_alone(cli_values *v, char *error, size_t size)
+{
+    static const char *const others[] = {
+        "eigs", "o", "x0", "json", "monitor", "plot", "explain", "dry_run",
+        "coords", "rigid_body", "nullspace_basis", "M", "Y"};
+    char dashed[WORD];
+
+    if (!v->A == !v->B)
+        return cli_fail(error, size, v->A ? "-convert takes -A or -B, not both"
+                        : "-convert: say which file, by -A a matrix or by -B "
+                          "a block");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (cli_given(v, others[i]))
+            return cli_fail(error, size, "-convert solves nothing: omit %s",
+                            cli_dashed(others[i], dashed, sizeof dashed));
+    if (v->B && v->laplacian)
+        return cli_fail(error, size, "-laplacian is for a matrix (-A)");
+    if (outputs_apart(v, error, size)) return EXIT_USAGE;
+    v->place = SPS_HOST;
+    return 0;
+}
+
 int cli_rules(cli_values *v, char *error, size_t size)
 {
     const sps_options *o = &v->settings;
 
+    if (v->convert) return convert_alone(v, error, size);
     if (!v->A)
         return cli_fail(error, size, "no matrix: say -A FILE ('" CLI_PROGRAM
                                      " -help' lists all options)");

@@ -67,8 +67,13 @@ sps_place place_choose(job *j);
 double job_seconds_left(const job *j);
 /* Records that the time limit was reached while files were read. */
 int job_late(job *j);
-/* job_read.c, also for job_eigen.c.  Blocks have the rows of A; exit codes as
+/* convert.c: the whole of a run with -convert; prints what was done. */
+void convert_run(job *j);
+/* job_read.c, also for convert.c and job_eigen.c.  Blocks have the rows of A; exit codes as
  * above. */
+void job_read_options(job *j, sps_read_options *ro);
+/* -laplacian: replaces the adjacency matrix W by A = D - W. */
+int job_laplacian(job *j);
 int job_read_csr(job *j, const char *path, sps_read_info *info, sps_csr **A_p);
 int job_read_block(job *j, const char *path, sps_block **X_p);
 int job_zeros(job *j, sps_block **X_p);

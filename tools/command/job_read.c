@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void read_options(job *j, sps_read_options *ro)
+void job_read_options(job *j, sps_read_options *ro)
 {
     memset(ro, 0, sizeof *ro);
     ro->struct_size = sizeof *ro;
@@ -31,7 +31,7 @@ int job_read_csr(job *j, const char *path, sps_read_info *info, sps_csr **A_p)
     sps_read_options ro;
     sps_status st;
 
-    read_options(j, &ro);
+    job_read_options(j, &ro);
     st = sps_csr_read(j->ctx, path, &ro, info, A_p);
     return st == SPS_OK ? 0 : job_failed(j, st, true);
 }
@@ -61,8 +61,7 @@ static int read_matrix(job *j)
     return interrupted_early(j);
 }
 
-/* -laplacian: replaces the adjacency matrix W by A = D - W. */
-static int make_laplacian(job *j)
+int job_laplacian(job *j)
 {
     sps_csr *L = NULL;
     sps_status st;
@@ -84,7 +83,7 @@ static int read_rows(job *j, const char *path, int64_t wanted, const char *what,
     sps_status st;
     int64_t rows;
 
-    read_options(j, &ro);
+    job_read_options(j, &ro);
     st = sps_block_read(j->ctx, path, &ro, j->complex_system, X_p);
     if (st != SPS_OK) return job_failed(j, st, true);
     sps_block_shape(*X_p, &rows, NULL);
@@ -154,7 +153,7 @@ static int places(job *j)
     int64_t nodes = 0;
     int d = 0;
 
-    read_options(j, &ro);
+    job_read_options(j, &ro);
     st = sps_block_read(j->ctx, path, &ro, false, &j->coords);
     if (st != SPS_OK) return job_failed(j, st, true);
     sps_block_shape(j->coords, &nodes, &d);
@@ -178,7 +177,7 @@ static int rigid_motions(job *j)
     int64_t nodes = 0;
     int d = 0;
 
-    read_options(j, &ro);
+    job_read_options(j, &ro);
     st = sps_block_read(j->ctx, path, &ro, false, &coords);
     if (st != SPS_OK) return job_failed(j, st, true);
     sps_block_shape(coords, &nodes, &d);
@@ -201,7 +200,7 @@ int job_read(job *j)
     signals_deadline(job_seconds_left(j));
     code = read_matrix(j);
 
-    if (code == 0 && j->opt.laplacian) code = make_laplacian(j);
+    if (code == 0 && j->opt.laplacian) code = job_laplacian(j);
     if (code == 0 && j->opt.eigs) {
         code = eigen_read(j);
     } else {

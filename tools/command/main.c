@@ -165,10 +165,10 @@ static bool drawn_as_svg(const char *path)
 static int open_outputs(job *j)
 {
     const cli_values *v = &j->opt;
-    const char *path[] = {v->out, v->json, v->plot, v->monitor};
+    const char *path[] = {v->out, v->json, v->plot, v->monitor, v->convert};
     char text[1200];
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         if (!path[i] || !*path[i]) continue;
         if (output_possible(path[i], text, sizeof text)) continue;
         if (path[i] == v->json) j->opt.json = NULL;   /* this failure is
@@ -197,6 +197,10 @@ static void run(job *j)
 {
     int code = open_outputs(j);
 
+    if (code == 0 && j->opt.convert) {
+        convert_run(j);
+        return;
+    }
     if (code == 0) code = job_context(j);
     if (code == 0) code = job_read(j);
     if (code == 0) code = job_set_up(j);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* output.c - files that are complete or not there (job.h, lib/io/replace.h). */
+/* output.c - files that are complete or not there (job.h, lib/io/stream/replace.h). */
 #include "tools/command/job.h"
 
 #include <errno.h>

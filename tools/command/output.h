@@ -3,7 +3,7 @@
 #ifndef OUTPUT_H
 #define OUTPUT_H
 
-#include "io/replace.h"
+#include "io/stream/replace.h"
 
 #include <stdio.h>
 

@@ -79,6 +79,7 @@ _spsolve()
     -wisdom) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -check-every) COMPREPLY=(); return ;;
     -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    -convert) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -json) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -plot) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -config) COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -139,6 +140,7 @@ _spsolve()
         check-every
         replay
         o
+        convert
         json
         monitor
         plot

@@ -7,11 +7,11 @@
  * Rows are written in pieces of some thousand: threads convert pieces to text
  * (and compress them, each as a gzip member of its own, which the format
  * allows), the pieces are written in order.  So memory does not grow with the
- * grid.  A file gets its name when it is complete (lib/io/replace.h). */
+ * grid.  A file gets its name when it is complete (lib/io/stream/replace.h). */
 #include "tools/generator/gen.h"
 #include "tools/generator/words.h"
 #include "io/number/number.h"
-#include "io/replace.h"
+#include "io/stream/replace.h"
 #include "spsolve.h"
 
 #include <errno.h>

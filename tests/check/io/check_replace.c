@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "tests/support/files.h"
-#include "io/replace.h"
+#include "io/stream/replace.h"
 #include "tests/support/runner.h"
 
 static void put(const char *path, const char *text)

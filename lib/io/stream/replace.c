@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* replace.c - see replace.h. */
-#include "io/replace.h"
+#include "io/stream/replace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,53 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* text.c - the byte source of the readers.
  *
- *   file -> read(2) -> buffer of the caller               (plain)
- *   file -> read(2) -> input -> inflate -> same buffer    (gzip)
+ *   file -> read(2) -> buffer of the caller                (plain)
+ *   file -> read(2) -> input -> codec.h -> same buffer     (compressed)
  *
  * read(2) and not mmap: a file that is truncated while it is read ends early
  * instead of killing the process (SIGBUS), and pipes need no code of their
  * own. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
-#include "io/text.h"
+#include "io/stream/codec.h"
+#include "io/stream/text.h"
 
-enum { INPUT = 1 << 18 };    /* bytes of compressed data held */
-
-#define LARGEST_RATIO 1032   /* of deflate: zlib's technical notes */
+enum { INPUT = 1 << 18 };    /* bytes of the file held */
 
 struct spsi_text {
     sps_context *ctx;
     const char *name;
     int fd;
-    bool gzip, ended;        /* ended: read(2) returned 0 */
-    bool member;             /* inside a gzip member */
-    bool inflating;          /* z is initialised */
+    bool ended;              /* read(2) returned 0 */
     bool own;                /* fd was opened here */
     bool waits;              /* no regular file: read(2) may block */
     uint64_t size, done, produced, limit;
-    z_stream z;
+    const spsi_codec *codec; /* NULL: plain */
+    void *state;             /* of the codec */
+    bool member;             /* inside a compressed stream */
     unsigned char *input;    /* holds the first bytes of plain files too */
+    const unsigned char *in; /* unread bytes of input */
+    size_t in_left;
+    char *head;              /* bytes that were looked at before they were */
+    size_t head_at, head_length;  /* delivered */
 };
-
-static void *zlib_new(void *ctx, unsigned items, unsigned size)
-{
-    void *p = NULL;
-
-    /* No overflow: size_t has 64 bits, each factor 32. */
-    if (spsi_new_raw(ctx, (size_t)items * size, &p) != SPS_OK) return NULL;
-    return p;
-}
-
-static void zlib_free(void *ctx, void *p)
-{
-    spsi_free(ctx, p);
-}
 
 /* Waits until read(2) does not block; false: sps_cancel was called.  The wait
  * is a poll of 0.1 s at a time, because a blocking read(2) does not return when
@@ -87,44 +76,44 @@ static sps_status take(spsi_text *t, void *buffer, size_t room, size_t *got)
 
 /* Moves the unread bytes of the input buffer to its front and reads until it
  * has at least `want` bytes or the file ends. */
-static sps_status refill(spsi_text *t, unsigned want)
+static sps_status refill(spsi_text *t, size_t want)
 {
     sps_status st = SPS_OK;
     size_t got = 0;
 
-    if (t->z.avail_in >= want || t->ended) return SPS_OK;
-    if (t->z.avail_in > 0)
-        memmove(t->input, t->z.next_in, t->z.avail_in);
-    t->z.next_in = t->input;
-    while (t->z.avail_in < want && !t->ended) {
-        SPS_TRY(take(t, t->input + t->z.avail_in, INPUT - t->z.avail_in, &got));
-        t->z.avail_in += (unsigned)got;
+    if (t->in_left >= want || t->ended) return SPS_OK;
+    if (t->in_left > 0) memmove(t->input, t->in, t->in_left);
+    t->in = t->input;
+    while (t->in_left < want && !t->ended) {
+        SPS_TRY(take(t, t->input + t->in_left, INPUT - t->in_left, &got));
+        t->in_left += got;
     }
 fail:
     return st;
 }
 
-static bool magic(const spsi_text *t)
+static sps_status start(spsi_text *t)
 {
-    return t->z.avail_in >= 2 && t->z.next_in[0] == 0x1f &&
-           t->z.next_in[1] == 0x8b;
+    sps_status st = t->codec->start(t->state);
+
+    SPS_REQUIRE(t->ctx, st == SPS_OK, st, "%s: no host memory to unpack %s",
+                t->name, t->codec->name);
+    t->member = true;
+fail:
+    return st;
 }
 
-/* Reads the first bytes; if they are those of gzip, initialises zlib. */
+/* Reads the first bytes; if they are those of a codec, starts it. */
 static sps_status sniff(spsi_text *t)
 {
     sps_status st;
 
     SPS_TRY(spsi_new_raw(t->ctx, INPUT, (void **)&t->input));
-    SPS_TRY(refill(t, 2));
-    t->gzip = magic(t);
-    if (t->gzip) {
-        t->z.zalloc = zlib_new;
-        t->z.zfree = zlib_free;
-        t->z.opaque = t->ctx;
-        SPS_REQUIRE(t->ctx, inflateInit2(&t->z, 15 + 16) == Z_OK, SPS_ENOMEM,
-                    "%s: no host memory to unpack gzip", t->name);
-        t->inflating = t->member = true;
+    SPS_TRY(refill(t, SPSI_CODEC_MAGIC));
+    t->codec = spsi_codec_of(t->in, t->in_left);
+    if (t->codec) {
+        SPS_TRY(t->codec->open(t->ctx, t->name, &t->state));
+        SPS_TRY(start(t));
     }
 fail:
     return st;
@@ -169,67 +158,68 @@ fail:
     return st;
 }
 
-/* At the end of a gzip member: begins the next one, or checks that only zeros
- * follow. */
+/* At the end of a compressed stream: begins the next one, or checks that only
+ * zeros follow. */
 static sps_status next_member(spsi_text *t)
 {
     sps_status st;
 
-    SPS_TRY(refill(t, 2));
-    t->member = magic(t);
-    if (t->member) {
-        (void)inflateReset(&t->z);
-        return SPS_OK;
-    }
-    while (t->z.avail_in > 0) {
-        for (; t->z.avail_in > 0; t->z.avail_in--, t->z.next_in++)
-            SPS_REQUIRE(t->ctx, *t->z.next_in == 0, SPS_EPARSE,
-                        "%s: bytes that are not gzip follow the compressed "
+    SPS_TRY(refill(t, SPSI_CODEC_MAGIC));
+    t->member = t->codec->begins(t->in, t->in_left);
+    if (t->member) return start(t);
+    while (t->in_left > 0) {
+        for (; t->in_left > 0; t->in_left--, t->in++)
+            SPS_REQUIRE(t->ctx, *t->in == 0, SPS_EPARSE,
+                        "%s: bytes that are not %s follow the compressed "
                         "data (compressed twice, or two files joined?)",
-                        t->name);
+                        t->name, t->codec->name);
         SPS_TRY(refill(t, 1));
     }
 fail:
     return st;
 }
 
-static sps_status inflate_some(spsi_text *t)
+/* One step of the codec; *length: bytes written to out.  A codec may still
+ * have text when the file has ended. */
+static sps_status unpack(spsi_text *t, char *out, size_t room, size_t *length)
 {
+    spsi_span s = {.out = (unsigned char *)out, .out_left = room};
+    const char *why = NULL;
+    bool ended = false;
     sps_status st;
-    int code;
 
     SPS_TRY(refill(t, 1));
-    SPS_REQUIRE(t->ctx, t->z.avail_in > 0, SPS_EPARSE,
-                "%s: the compressed data are cut off after %llu bytes "
-                "(fetch the file again)", t->name,
-                (unsigned long long)t->done);
-    code = inflate(&t->z, Z_NO_FLUSH);
-    SPS_REQUIRE(t->ctx, code != Z_MEM_ERROR, SPS_ENOMEM,
-                "%s: no host memory to unpack gzip", t->name);
-    SPS_REQUIRE(t->ctx, code == Z_OK || code == Z_STREAM_END ||
-                code == Z_BUF_ERROR, SPS_EPARSE,
+    s.in = t->in;
+    s.in_left = t->in_left;
+    st = t->codec->step(t->state, &s, &ended, &why);
+    t->in = s.in;
+    t->in_left = s.in_left;
+    *length = room - s.out_left;
+    SPS_REQUIRE(t->ctx, st != SPS_ENOMEM, SPS_ENOMEM,
+                "%s: no host memory to unpack %s", t->name, t->codec->name);
+    SPS_REQUIRE(t->ctx, st == SPS_OK, SPS_EPARSE,
                 "%s: the compressed data are broken near byte %llu: %s "
                 "(fetch the file again)", t->name,
-                (unsigned long long)(t->done - t->z.avail_in),
-                t->z.msg ? t->z.msg : "unknown reason");
-    if (code == Z_STREAM_END) SPS_TRY(next_member(t));
+                (unsigned long long)(t->done - t->in_left),
+                why ? why : "unknown reason");
+    SPS_REQUIRE(t->ctx, ended || *length > 0 || t->in_left > 0 || !t->ended,
+                SPS_EPARSE, "%s: the compressed data are cut off after %llu "
+                "bytes (fetch the file again)", t->name,
+                (unsigned long long)t->done);
+    if (ended) SPS_TRY(next_member(t));
 fail:
     return st;
 }
 
-static sps_status fill_gzip(spsi_text *t, char *buffer, size_t room,
-                            size_t *got)
+static sps_status fill_packed(spsi_text *t, char *buffer, size_t room,
+                              size_t *got)
 {
     sps_status st = SPS_OK;
-    size_t at = 0;
+    size_t at = 0, more = 0;
 
     while (at < room && t->member) {
-        unsigned step = room - at < INT32_MAX ? (unsigned)(room - at)
-                                              : INT32_MAX;
-        t->z.next_out = (unsigned char *)buffer + at;
-        t->z.avail_out = step;
-        SPS_TRY(inflate_some(t));
-        at += step - t->z.avail_out;
+        SPS_TRY(unpack(t, buffer + at, room - at, &more));
+        at += more;
     }
     *got = at;
 fail:
@@ -240,11 +230,11 @@ static sps_status fill_plain(spsi_text *t, char *buffer, size_t room,
                              size_t *got)
 {
     sps_status st = SPS_OK;
-    size_t at = t->z.avail_in < room ? t->z.avail_in : room, more = 0;
+    size_t at = t->in_left < room ? t->in_left : room, more = 0;
 
-    memcpy(buffer, t->z.next_in, at);   /* bytes that sniff has read */
-    t->z.next_in += at;
-    t->z.avail_in -= (unsigned)at;
+    if (at > 0) memcpy(buffer, t->in, at);   /* bytes that sniff has read */
+    t->in += at;
+    t->in_left -= at;
     while (at < room && !t->ended) {
         SPS_TRY(take(t, buffer + at, room - at, &more));
         at += more;
@@ -254,13 +244,37 @@ fail:
     return st;
 }
 
+static sps_status fill(spsi_text *t, char *buffer, size_t room, size_t *got)
+{
+    return (t->codec ? fill_packed : fill_plain)(t, buffer, room, got);
+}
+
+sps_status spsi_text_peek(spsi_text *t, const char **head, size_t *length)
+{
+    sps_status st = SPS_OK;
+
+    if (!t->head) {
+        SPS_TRY(SPS_NEW(t->ctx, SPSI_TEXT_HEAD, &t->head));
+        SPS_TRY(fill(t, t->head, SPSI_TEXT_HEAD, &t->head_length));
+    }
+    *head = t->head;
+    *length = t->head_length;
+fail:
+    return st;
+}
+
 sps_status spsi_text_fill(spsi_text *t, char *buffer, size_t room, size_t *got)
 {
+    size_t first = t->head_length - t->head_at, more = 0;
     sps_status st;
 
-    SPS_TRY((t->gzip ? fill_gzip : fill_plain)(t, buffer, room, got));
+    if (first > room) first = room;
+    if (first > 0) memcpy(buffer, t->head + t->head_at, first);
+    t->head_at += first;
+    SPS_TRY(fill(t, buffer + first, room - first, &more));
+    *got = first + more;
     t->produced += *got;
-    SPS_REQUIRE(t->ctx, t->produced <= t->limit || (t->size && !t->gzip),
+    SPS_REQUIRE(t->ctx, t->produced <= t->limit || (t->size && !t->codec),
                 SPS_EPARSE, "%s: the text is longer than %llu bytes, more "
                 "than its header can need", t->name,
                 (unsigned long long)t->limit);
@@ -273,8 +287,9 @@ void spsi_text_close(spsi_text **t_p)
     spsi_text *t = *t_p;
 
     if (!t) return;
-    if (t->inflating) (void)inflateEnd(&t->z);
+    if (t->codec) t->codec->close(t->ctx, t->state);
     if (t->own) (void)close(t->fd);
+    spsi_free(t->ctx, t->head);
     spsi_free(t->ctx, t->input);
     spsi_free(t->ctx, t);
     *t_p = NULL;
@@ -303,9 +318,9 @@ uint64_t spsi_text_produced(const spsi_text *t)
 uint64_t spsi_text_bound(const spsi_text *t)
 {
     if (t->size == 0) return UINT64_MAX;
-    if (!t->gzip) return t->size;
-    return t->size < UINT64_MAX / LARGEST_RATIO ? t->size * LARGEST_RATIO
-                                                : UINT64_MAX;
+    if (!t->codec) return t->size;
+    return t->size < UINT64_MAX / t->codec->ratio ? t->size * t->codec->ratio
+                                                  : UINT64_MAX;
 }
 
 void spsi_text_limit(spsi_text *t, uint64_t bytes)

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "io/replace.h"
-#include "io/sink.h"
+#include "io/stream/replace.h"
+#include "io/stream/sink.h"
 #include "core/team.h"
 
 enum { ITEMS = 8192 };       /* of one piece */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mtx_size.c - memory for the result, by the sizes in the size line, and
+/* size.c - memory for the result, by the sizes in the header of the file, and
  * whether that is plausible: a file of a few bytes can announce any number of
  * rows. */
 #include <unistd.h>
 
 #include "block/block.h"
-#include "io/mtx.h"
+#include "io/stream/size.h"
 
 /* Unless the caller gives a memory limit, a result of more than LARGE bytes and
  * of more than TIMES the bytes of the text is rejected.  An entry of a real csr
@@ -30,65 +30,62 @@ static uint64_t plus(uint64_t a, uint64_t b)
 
 /* Bytes of the result: a block; or a csr, where all entries are counted as if
  * off the diagonal (an upper bound for files with a symmetry). */
-static uint64_t result_bytes(const spsi_mtx *m, bool block)
+static uint64_t result_bytes(const spsi_size *s, bool block)
 {
-    const spsi_mtx_header *h = &m->header;
-    bool two = h->field == SPSI_MTX_COMPLEX;
-    uint64_t rows = times((uint64_t)h->nrow, two ? 2 : 1);
-    uint64_t entries = times((uint64_t)h->count, (two ? 4 : 1) *
-                             (spsi_mtx_mirrors(m) ? UINT64_C(2) : 1));
+    uint64_t rows = times((uint64_t)s->nrow, s->complex ? 2 : 1);
+    uint64_t entries = times((uint64_t)s->count, (s->complex ? 4 : 1) *
+                             (s->mirrors ? UINT64_C(2) : 1));
 
-    if (block) return times(times(rows, (uint64_t)h->ncol), sizeof(double));
+    if (block) return times(times(rows, (uint64_t)s->ncol), sizeof(double));
     return plus(times(entries, sizeof(double) + sizeof(int32_t)),
                 times(rows + 1, sizeof(int64_t)));
 }
 
 /* EPARSE or a note, as above, where `need` bytes of result are implausible for
  * a text of at most `bytes` bytes. */
-static sps_status check_ratio(const spsi_mtx *m, uint64_t need, uint64_t bytes)
+static sps_status check_ratio(sps_context *ctx, const spsi_size *s,
+                              uint64_t need, uint64_t bytes)
 {
-    const spsi_mtx_header *h = &m->header;
     sps_status st = SPS_OK;
 
     if (need / TIMES <= bytes || need <= WORTH_TELLING) return SPS_OK;
-    SPS_REQUIRE(m->ctx, need <= LARGE, SPS_EPARSE, "%s: %lld rows, %lld "
+    SPS_REQUIRE(ctx, need <= LARGE, SPS_EPARSE, "%s: %lld rows, %lld "
                 "columns, %lld entries would take %.1f GB, but the text has at "
                 "most %llu bytes; if they are right, allow that much memory: "
                 "-max-bytes %.0fG of spsolve, max_bytes of sps_read_options",
-                m->name, (long long)h->nrow, (long long)h->ncol,
-                (long long)h->count, 1e-9 * (double)need,
+                s->where, (long long)s->nrow, (long long)s->ncol,
+                (long long)s->count, 1e-9 * (double)need,
                 (unsigned long long)bytes,
                 (double)(need / (UINT64_C(1) << 30) + 1));
-    spsi_note(m->ctx, "%s: %lld rows take %.1f MB, though the text has at "
-              "most %llu bytes", m->name, (long long)h->nrow,
+    spsi_note(ctx, "%s: %lld rows take %.1f MB, though the text has at "
+              "most %llu bytes", s->where, (long long)s->nrow,
               1e-6 * (double)need, (unsigned long long)bytes);
 fail:
     return st;
 }
 
-sps_status spsi_mtx_check_size(const spsi_mtx *m, bool block, uint64_t bytes)
+sps_status spsi_size_check(sps_context *ctx, const sps_read_options *options,
+                           const spsi_size *s, bool block, uint64_t bytes)
 {
-    const spsi_mtx_header *h = &m->header;
-    uint64_t need = result_bytes(m, block), limit = m->options.max_bytes;
+    uint64_t need = result_bytes(s, block), limit = options->max_bytes;
     uint64_t machine = times((uint64_t)sysconf(_SC_PHYS_PAGES),
                              (uint64_t)sysconf(_SC_PAGESIZE));
     sps_status st = SPS_OK;
 
-    SPS_REQUIRE(m->ctx, !block || (h->ncol >= 1 && h->ncol <=
-                SPS_BLOCK_MAX), SPS_EPARSE, "%s:%lld: %lld columns; a block "
-                "has 1 to %d", m->name, (long long)m->line,
-                (long long)h->ncol, SPS_BLOCK_MAX);
-    SPS_REQUIRE(m->ctx, limit == 0 || need <= limit, SPS_ENOMEM, "%s:%lld: "
+    SPS_REQUIRE(ctx, !block || (s->ncol >= 1 && s->ncol <=
+                SPS_BLOCK_MAX), SPS_EPARSE, "%s: %lld columns; a block "
+                "has 1 to %d", s->where, (long long)s->ncol, SPS_BLOCK_MAX);
+    SPS_REQUIRE(ctx, limit == 0 || need <= limit, SPS_ENOMEM, "%s: "
                 "%lld rows, %lld columns, %lld entries need %llu bytes, but "
-                "the limit is %llu", m->name, (long long)m->line,
-                (long long)h->nrow, (long long)h->ncol, (long long)h->count,
+                "the limit is %llu", s->where,
+                (long long)s->nrow, (long long)s->ncol, (long long)s->count,
                 (unsigned long long)need, (unsigned long long)limit);
-    SPS_REQUIRE(m->ctx, need <= machine, SPS_ENOMEM, "%s:%lld: %lld rows, "
+    SPS_REQUIRE(ctx, need <= machine, SPS_ENOMEM, "%s: %lld rows, "
                 "%lld columns, %lld entries need %llu bytes, but this machine "
-                "has %llu", m->name, (long long)m->line, (long long)h->nrow,
-                (long long)h->ncol, (long long)h->count,
+                "has %llu", s->where, (long long)s->nrow,
+                (long long)s->ncol, (long long)s->count,
                 (unsigned long long)need, (unsigned long long)machine);
-    if (limit == 0) SPS_TRY(check_ratio(m, need, bytes));
+    if (limit == 0) SPS_TRY(check_ratio(ctx, s, need, bytes));
 fail:
     return st;
 }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* boeing_format.h - fields of fixed width by formats of Fortran: (26I3),
+ * (1P,5E16.8), (4D20.13), (10F7.1). */
+#ifndef SPS_BOEING_FORMAT_H
+#define SPS_BOEING_FORMAT_H
+
+#include "io/stream/lines.h"
+
+typedef struct spsi_fortran {
+    char kind;                 /* I E D F G */
+    int repeat, width;         /* fields of a line, and bytes of each */
+    int decimals, scale;       /* of .d and kP */
+} spsi_fortran;
+
+/* Reads the format in columns from .. to-1 of the line; kinds: letters that may
+ * be.  EPARSE. */
+sps_status spsi_fortran_read(const spsi_lines *l, size_t from, size_t to,
+                             const char *kinds, spsi_fortran *format);
+
+/* `left` fields one after the other, going on to the next line after `repeat`.
+ * A line that has as many words as it should have fields is read by words: the
+ * same numbers, and those of writers whose fields are narrower than they say
+ * (SciPy's hb_write).  Numbers without blanks between are told by their width.
+ */
+typedef struct spsi_fields {
+    spsi_lines *l;
+    const spsi_fortran *format;
+    int64_t left;              /* fields to come */
+    const char *what;          /* what they are, for messages */
+    int at;                    /* the next one of the line; 0: of a new line */
+    bool words;                /* this line is read by words, from `next` on */
+    size_t next;
+} spsi_fields;
+
+sps_status spsi_fields_whole(spsi_fields *s, int64_t *x);
+sps_status spsi_fields_real(spsi_fields *s, double *x);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* npy.h - arrays of NumPy: a header that is a Python dictionary, and the
+ * numbers without gaps ("NEP 1 - A Simple File Format for NumPy Arrays").
+ *
+ *   93 4e 55 4d 50 59   "\x93NUMPY"
+ *   major minor         1, 2 or 3, and 0
+ *   length              2 bytes, from version 2 on 4 bytes, little-endian
+ *   {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), } blanks newline
+ */
+#ifndef SPS_NPY_H
+#define SPS_NPY_H
+
+#include "io/stream/bytes.h"
+
+enum { SPSI_NPY_DIMENSIONS = 4 };
+
+typedef struct spsi_npy {
+    spsi_binary type;          /* kind also 'S', 'U': text; size: of a letter */
+    int letters;               /* of text */
+    bool fortran;              /* columns one after the other */
+    int dimensions;
+    int64_t shape[SPSI_NPY_DIMENSIONS];
+    int64_t count;             /* product of shape */
+} spsi_npy;
+
+bool spsi_npy_begins(const char *p, size_t length);
+/* Reads the header.  EPARSE: malformed, or a type that is not read. */
+sps_status spsi_npy_header(spsi_bytes *b, spsi_npy *a);
+/* Reads the numbers of a 1-D or 2-D array to c->x, with the sizes in c. */
+sps_status spsi_npy_dense(spsi_bytes *b, const spsi_npy *a, spsi_content *c);
+
+/* The header of an array by rows, or by columns if fortran, of `type` as it is
+ * written in Python, 128 or 192 bytes; columns 0: a 1-D array, rows -1: one
+ * number. */
+size_t spsi_npy_print(char *text, const char *type, bool fortran, int64_t rows,
+                      int64_t columns);
+#define SPSI_NPY_HEADER 192
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* read.c - the table of kinds of files; reading a file of any of them into
+ * the csr or block that is wanted. */
+#include <string.h>
+#include <unistd.h>
+
+#include "core/abi.h"
+#include "io/stream/format.h"
+#include "matrix/csr.h"
+
+static const spsi_format *const formats[] = {
+    &spsi_format_npy,
+    &spsi_format_npz,
+    &spsi_format_petsc,
+    &spsi_format_boeing,
+    &spsi_format_plain,
+};
+
+/* ------------------------------------------------------------------- file */
+
+static void close_file(spsi_file *f)
+{
+    spsi_text_close(&f->text);
+    spsi_free(f->ctx, f->path);
+}
+
+/* FILE.mat:VARIABLE, unless there is a file of this whole name. */
+static sps_status split_name(spsi_file *f, const char **path)
+{
+    const char *colon = strrchr(*path, ':');
+    sps_status st = SPS_OK;
+
+    if (!colon || colon == *path || !colon[1] || access(*path, F_OK) == 0)
+        return SPS_OK;
+    f->path = spsi_strdup(f->ctx, *path);
+    SPS_REQUIRE(f->ctx, f->path, SPS_ENOMEM, "no host memory for a name");
+    f->path[colon - *path] = '\0';
+    if (access(f->path, F_OK) != 0) return SPS_OK;
+    f->variable = colon + 1;
+    *path = f->path;
+fail:
+    return st;
+}
+
+/* Opens the file; *format: its kind, NULL for Matrix Market and unknown
+ * ones. */
+static sps_status open_file(spsi_file *f, const char *path,
+                            const sps_read_options *ro,
+                            const spsi_format **format)
+{
+    const char *head;
+    size_t length;
+    sps_status st;
+
+    SPS_TRY(SPS_ABI_CHECK(f->ctx, sps_read_options, ro));
+    f->options.struct_size = sizeof f->options;
+    if (ro) spsi_abi_copy(ro, &f->options);
+    SPS_TRY(split_name(f, &path));
+    SPS_TRY(spsi_text_open(f->ctx, path, &f->text));
+    f->name = spsi_text_name(f->text);
+    SPS_TRY(spsi_text_peek(f->text, &head, &length));
+    *format = NULL;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats && !*format; i++)
+        if (formats[i]->recognise(f, head, length)) *format = formats[i];
+    SPS_REQUIRE(f->ctx, !f->variable || *format == &spsi_format_npz,
+                SPS_EPARSE, "%s: \":%s\" names an array of an .npz file, "
+                "which this is not", f->name, f->variable);
+fail:
+    return st;
+}
+
+/* -------------------------------------------------------------------- csr */
+
+/* The numbers of a dense array that are not zero. */
+static sps_status sparse(const spsi_file *f, spsi_content *c)
+{
+    const bool by_rows = c->order == SPS_ROW_MAJOR;
+    const int64_t down = by_rows ? c->ncol : 1, across = by_rows ? 1 : c->nrow;
+    int64_t count = 0;
+    sps_csr *A = NULL;
+    sps_status st;
+
+    for (int64_t p = 0; p < c->nrow * c->ncol; p++) count += c->x[p] != 0;
+    SPS_TRY(sps_csr_create(f->ctx, c->nrow, c->ncol, count, SPS_F64, &A));
+    count = 0;
+    for (int64_t i = 0; i < c->nrow; i++) {
+        for (int64_t j = 0; j < c->ncol; j++) {
+            const double x = c->x[i * down + j * across];
+            if (x == 0) continue;
+            A->col[count] = (int32_t)j;
+            ((double *)A->val)[count++] = x;
+        }
+        A->rowptr[i + 1] = count;
+    }
+    c->A = A;
+fail:
+    return st;
+}
+
+/* Option strict: EPARSE for the first row that has a column twice. */
+static sps_status refuse_duplicates(const spsi_file *f, const sps_csr *A)
+{
+    int64_t *seen = NULL;            /* by column: 1 + last row with it */
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(f->ctx, A->ncol, &seen));
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            SPS_REQUIRE(f->ctx, seen[A->col[p]] != i + 1, SPS_EPARSE,
+                        "%s: entry (%lld, %lld), counted from 0, is there "
+                        "twice (without strict reading they are summed)",
+                        f->name, (long long)i, (long long)A->col[p]);
+            seen[A->col[p]] = i + 1;
+        }
+fail:
+    spsi_free(f->ctx, seen);
+    return st;
+}
+
+static sps_status finish_csr(const spsi_file *f, spsi_content *c)
+{
+    const int64_t placed = c->A->nnz;
+    sps_status st = SPS_OK;
+
+    if (f->options.strict) SPS_TRY(refuse_duplicates(f, c->A));
+    SPS_TRY(sps_csr_check(f->ctx, c->A));
+    c->info.duplicates = placed - c->A->nnz;
+fail:
+    return st;
+}
+
+static void notes(const spsi_file *f, const spsi_content *c)
+{
+    if (strcmp(c->info.field, "pattern") == 0)
+        spsi_note(f->ctx, "%s: a pattern; every stored entry is taken as 1",
+                  f->name);
+    if (c->info.rounded > 0)
+        spsi_note(f->ctx, "%s: %lld integers beyond 2^53 were rounded",
+                  f->name, (long long)c->info.rounded);
+}
+
+static void drop(const spsi_file *f, spsi_content *c)
+{
+    sps_csr_destroy(f->ctx, &c->A);
+    spsi_free(f->ctx, c->x);
+    c->x = NULL;
+}
+
+/* Reads a file of a kind in the table. */
+static sps_status load(const spsi_file *f, const spsi_format *format,
+                       spsi_content *c)
+{
+    sps_status st;
+
+    strcpy(c->info.field, "real");
+    strcpy(c->info.symmetry, "general");
+    c->info.struct_size = sizeof c->info;
+    SPS_TRY(format->read(f, c));
+    c->info.stored = c->count;
+    c->info.array = c->x != NULL;
+    if (!f->peek) notes(f, c);
+fail:
+    return st;
+}
+
+sps_status sps_csr_read(sps_context *ctx, const char *path,
+                        const sps_read_options *ro, sps_read_info *info,
+                        sps_csr **A_p)
+{
+    spsi_file f = {.ctx = ctx};
+    spsi_content c = {0};
+    const spsi_format *format;
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && path && A_p, SPS_EINVAL,
+                "sps_csr_read: path and result must not be NULL");
+    SPS_TRY(SPS_ABI_CHECK(ctx, sps_read_info, info));
+    SPS_TRY(open_file(&f, path, ro, &format));
+    if (!format) {
+        SPS_TRY(spsi_mtx_read_csr(&f, info, A_p));
+    } else {
+        SPS_TRY(load(&f, format, &c));
+        if (!c.A) SPS_TRY(sparse(&f, &c));
+        SPS_TRY(finish_csr(&f, &c));
+        if (info) spsi_abi_copy(&c.info, info);
+        *A_p = c.A;
+        c.A = NULL;
+    }
+fail:
+    if (ctx) {
+        drop(&f, &c);
+        close_file(&f);
+    }
+    return st;
+}
+
+/* ------------------------------------------------------------------ block */
+
+/* The entries of a csr as a dense array by rows. */
+static sps_status dense(const spsi_file *f, spsi_content *c)
+{
+    const sps_csr *A = c->A;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(f->ctx, A->nrow * A->ncol, &c->x));
+    c->order = SPS_ROW_MAJOR;
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            c->x[i * A->ncol + A->col[p]] += spsi_csr_value(A, p);
+fail:
+    return st;
+}
+
+/* Row i becomes row 2 i, the real parts; rows 2 i + 1, the imaginary ones, are
+ * zero. */
+static sps_status interleave(const spsi_file *f, spsi_content *c)
+{
+    const bool by_rows = c->order == SPS_ROW_MAJOR;
+    const int64_t down = by_rows ? c->ncol : 1, across = by_rows ? 1 : c->nrow;
+    double *x = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(f->ctx, 2 * c->nrow * c->ncol, &x));
+    for (int64_t i = 0; i < c->nrow; i++)
+        for (int64_t j = 0; j < c->ncol; j++)
+            x[2 * i * c->ncol + j] = c->x[i * down + j * across];
+    spsi_free(f->ctx, c->x);
+    c->x = x;
+    c->nrow *= 2;
+    c->order = SPS_ROW_MAJOR;
+fail:
+    return st;
+}
+
+static sps_status make_block(const spsi_file *f, bool interleaved,
+                             spsi_content *c, sps_block **X_p)
+{
+    sps_block *X = NULL;
+    sps_status st = SPS_OK;
+
+    if (c->A) SPS_TRY(finish_csr(f, c));
+    if (c->A) SPS_TRY(dense(f, c));
+    if (interleaved) SPS_TRY(interleave(f, c));
+    SPS_TRY(sps_block_create(f->ctx, c->nrow, (int)c->ncol, &X));
+    if (c->nrow > 0)
+        SPS_TRY(sps_block_set(X, 0, (int)c->ncol, c->x,
+                              c->order == SPS_ROW_MAJOR ? c->ncol : c->nrow,
+                              c->order, SPS_HOST));
+    *X_p = X;
+    return SPS_OK;
+
+fail:
+    sps_block_destroy(&X);
+    return st;
+}
+
+sps_status sps_block_read(sps_context *ctx, const char *path,
+                          const sps_read_options *ro, bool interleaved,
+                          sps_block **X_p)
+{
+    spsi_file f = {.ctx = ctx, .block = true};
+    spsi_content c = {0};
+    const spsi_format *format;
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && path && X_p, SPS_EINVAL,
+                "sps_block_read: path and result must not be NULL");
+    SPS_TRY(open_file(&f, path, ro, &format));
+    if (!format) {
+        SPS_TRY(spsi_mtx_read_block(&f, interleaved, X_p));
+    } else {
+        SPS_TRY(load(&f, format, &c));
+        SPS_TRY(make_block(&f, interleaved, &c, X_p));
+    }
+fail:
+    if (ctx) {
+        drop(&f, &c);
+        close_file(&f);
+    }
+    return st;
+}
+
+/* ------------------------------------------------------------------ sizes */
+
+/* The sizes of the matrix in the file, or of the block if it has none. */
+static sps_status sizes(spsi_file *f, const char *path, spsi_content *c)
+{
+    const spsi_format *format;
+    sps_status st;
+
+    SPS_TRY(open_file(f, path, NULL, &format));
+    st = format ? load(f, format, c) : spsi_mtx_sizes(f, c);
+fail:
+    drop(f, c);
+    close_file(f);
+    return st;
+}
+
+sps_status sps_file_sizes(sps_context *ctx, const char *path, int64_t *nrow,
+                          int64_t *ncol, int64_t *entries)
+{
+    spsi_file f = {.ctx = ctx, .peek = true};
+    spsi_content c = {0};
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && path, SPS_EINVAL,
+                "sps_file_sizes: context and path must not be NULL");
+    SPS_TRY(sizes(&f, path, &c));
+    if (nrow) *nrow = c.nrow;
+    if (ncol) *ncol = c.ncol;
+    if (entries) *entries = c.count;
+fail:
+    return st;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* write.c - the table of kinds of files that are written, and the public
+ * functions, which check what every kind relies on. */
+#include <string.h>
+
+#include "core/abi.h"
+#include "io/files/writer.h"
+#include "matrix/csr.h"
+
+static const spsi_writer *const writers[] = {
+    &spsi_writer_npy,
+    &spsi_writer_npz,
+    &spsi_writer_petsc,
+};
+
+static bool ends(const char *path, size_t length, const char *suffix)
+{
+    const size_t n = strlen(suffix);
+
+    return length > n && memcmp(path + length - n, suffix, n) == 0;
+}
+
+static const spsi_writer *writer_of(const char *path)
+{
+    size_t length = strlen(path);
+
+    if (ends(path, length, ".gz")) length -= 3;
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
+        if (ends(path, length, writers[i]->suffix)) return writers[i];
+    return &spsi_writer_mtx;
+}
+
+sps_status sps_csr_write(sps_context *ctx, const char *path, const sps_csr *A,
+                         bool symmetric)
+{
+    const spsi_writer *w;
+    spsi_sink *s = NULL;
+    bool sorted;
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && path, SPS_EINVAL,
+                "sps_csr_write: the context or the path is NULL");
+    SPS_TRY(spsi_abi_csr(ctx, "sps_csr_write", A));
+    SPS_REQUIRE(ctx, A->place == SPS_HOST, SPS_EINVAL,
+                "sps_csr_write: the matrix must be on the host");
+    SPS_REQUIRE(ctx, !symmetric || A->nrow == A->ncol, SPS_ESHAPE,
+                "sps_csr_write: %lld x %lld cannot be symmetric",
+                (long long)A->nrow, (long long)A->ncol);
+    SPS_TRY(spsi_csr_complete(ctx, "sps_csr_write", A));
+    SPS_TRY(spsi_csr_inspect(ctx, A, &sorted));
+    w = writer_of(path);
+    SPS_REQUIRE(ctx, w->csr, SPS_EINVAL, "%s: a sparse matrix is not written "
+                "as %s, but as .npz, .petsc or .mtx", path, w->suffix);
+    SPS_TRY(spsi_sink_open(ctx, path, &s));
+    SPS_TRY(w->csr(ctx, s, A, symmetric));
+    return spsi_sink_close(&s);
+
+fail:
+    spsi_sink_abandon(&s);
+    return st;
+}
+
+sps_status sps_block_write(const sps_block *X, const char *path,
+                           bool interleaved)
+{
+    spsi_sink *s = NULL;
+    sps_status st;
+
+    SPS_HANDLE(X);
+    SPS_REQUIRE(X->ctx, path, SPS_EINVAL, "sps_block_write: path is NULL");
+    SPS_REQUIRE(X->ctx, !interleaved || X->n % 2 == 0, SPS_ESHAPE,
+                "sps_block_write: %lld rows cannot be interleaved pairs",
+                (long long)X->n);
+    SPS_TRY(spsi_sink_open(X->ctx, path, &s));
+    SPS_TRY(writer_of(path)->block(s, X, interleaved));
+    return spsi_sink_close(&s);
+
+fail:
+    spsi_sink_abandon(&s);
+    return st;
+}
