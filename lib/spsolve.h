@@ -525,7 +525,8 @@ typedef struct sps_options {
                                    squares: auto lsqr lsmr; for pairs: auto
                                    lobpcg chebyshev_filter */
     const char *precond;      /**< auto none jacobi block_jacobi chebyshev
-                                   ilu0 ic0 ilut dense fsai isai amg */
+                                   ilu0 ic0 ilut dense fsai isai amg
+                                   factor (where its module is installed) */
     const char *kernel;       /**< auto, measure, or a kernel's name */
     const char *nullspace;    /**< auto (default) none constant components */
     const sps_block *nullspace_basis; /**< basis of the null space, n x q; or
@@ -608,6 +609,10 @@ typedef struct sps_options {
     void *monitor_data;
     double damp;              /**< of lsqr and lsmr, d >= 0: they minimise
                                    ||b - A x||^2 + d^2 ||x||^2; 0 */
+    const char *factors;      /**< auto: solver auto may use sparse direct
+                                   factors (preconditioner factor), first where
+                                   they are predicted to be faster, and at the
+                                   end; never */
 } sps_options;
 /** Fills in the defaults; auto where a name may be auto.  Macro and function
  *  as for sps_context_options_default. */

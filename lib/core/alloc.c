@@ -88,12 +88,12 @@ static size_t available(void)
 }
 
 /* Whether `total` more bytes would exceed the limit, which is determined at the
- * first large request.  With an allocator of the caller there is no limit. */
-static bool exceeds_limit(sps_context *ctx, size_t total)
+ * first request.  With an allocator of the caller there is no limit. */
+static bool too_many(sps_context *ctx, size_t total)
 {
     sps_memory_use *m = &ctx->memory;
 
-    if (total < LARGE || ctx->host.alloc) return false;
+    if (ctx->host.alloc) return false;
     if (m->host_limit == 0) {
         size_t more = available();
 
@@ -107,6 +107,12 @@ static void count_host(sps_memory_use *m, size_t bytes)
 {
     m->host += bytes;
     if (m->host_peak < m->host) m->host_peak = m->host;
+}
+
+/* Small requests are not worth asking the system. */
+static bool exceeds_limit(sps_context *ctx, size_t total)
+{
+    return total >= LARGE && too_many(ctx, total);
 }
 
 static sps_status allocate(sps_context *ctx, size_t bytes, bool zero,
@@ -225,6 +231,23 @@ sps_status spsi_resize(sps_context *ctx, size_t bytes, void **p_p)
     }
     *p_p = p;
     return SPS_OK;
+}
+
+sps_status spsi_claim(sps_context *ctx, size_t bytes, const char *what)
+{
+    sps_memory_use *m = &ctx->memory;
+
+    if (too_many(ctx, bytes))
+        return spsi_fail(ctx, SPS_ENOMEM, "no host memory for %zu bytes, %s: "
+                         "%zu are allocated, %zu are available in total",
+                         bytes, what, m->host, m->host_limit);
+    count_host(m, bytes);
+    return SPS_OK;
+}
+
+void spsi_unclaim(sps_context *ctx, size_t bytes)
+{
+    ctx->memory.host -= bytes;
 }
 
 char *spsi_strdup(sps_context *ctx, const char *text)

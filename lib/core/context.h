@@ -75,6 +75,10 @@ void spsi_free(sps_context *ctx, void *p);   /* p may be NULL */
 sps_status spsi_new_raw(sps_context *ctx, size_t bytes, void **p_p);
 /* Grows or shrinks, contents preserved; *p_p may be NULL. */
 sps_status spsi_resize(sps_context *ctx, size_t bytes, void **p_p);
+/* Counts memory that a library below allocates by itself, before it does;
+ * ENOMEM as spsi_new. */
+sps_status spsi_claim(sps_context *ctx, size_t bytes, const char *what);
+void spsi_unclaim(sps_context *ctx, size_t bytes);
 char *spsi_strdup(sps_context *ctx, const char *text); /* NULL: no memory */
 
 /* Whether sps_cancel was called, possibly by another thread. */

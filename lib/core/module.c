@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module.c - finds, loads and checks spsolve_cuda.so, and loads other libraries
- * that are wanted for some files alone; nothing else in lib calls dlopen, and
- * nothing in this library links CUDA.
+/* module.c - finds, loads and checks spsolve_cuda.so and spsolve_factor.so, and
+ * loads other libraries that are wanted for some files alone; nothing else in
+ * lib calls dlopen, and nothing in this library links what they link.
  *
- * The module and the libraries it links take some 250 MB and 0.1 to 0.4 s to
+ * The CUDA module and the libraries it links take some 250 MB and 0.1 to 0.4 s to
  * load, so the driver, a few hundred kilobytes, is first asked whether there is
  * a GPU (spsi_module_device): cuInit and cuDeviceGetCount, which the CUDA
  * runtime calls as well.
@@ -16,8 +16,11 @@
  *   3. the installation folder, SPS_MODULE_DIR, known at compile time.
  *
  * The result is state of the process: found once, under pthread_once, then only
- * read.  The module is never unloaded, because a CUDA runtime cannot be removed
- * from a process safely. */
+ * read.  Modules are never unloaded, because a CUDA runtime cannot be removed
+ * from a process safely.
+ *
+ * MUMPS without MPI defines mpi_init_ and others as dummies.  RTLD_LOCAL keeps
+ * them from the process, and RTLD_DEEPBIND the process's own MPI from MUMPS. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -28,99 +31,140 @@
 
 #include "core/module.h"
 
-#define FILE_NAME "spsolve_cuda.so"
-#define SYMBOL "spsi_cuda_catalogue"
 #define PATH_SIZE 4096
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static const sps_module *module;
-static char tried[SPS_ERROR_SIZE]; /* why there is no module, or its path */
+/* A module, and what the search for it found. */
+typedef struct finder {
+    const char *file, *symbol;
+    int flags;                   /* of dlopen */
+    /* Why the library cannot use this catalogue; NULL if it can.  Otherwise
+     * writes what the catalogue contains to text. */
+    const char *(*unfit)(const void *catalogue, char *text, size_t size);
+    const void *catalogue;
+    char tried[SPS_ERROR_SIZE];  /* why there is no module, or its path */
+} finder;
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t factor_once = PTHREAD_ONCE_INIT;
 static pthread_once_t asked = PTHREAD_ONCE_INIT;
 static char no_device[128];        /* why there is no GPU; "": there is one */
 
-static void SPS_PRINTF(1, 2) append(const char *format, ...)
+static void SPS_PRINTF(2, 3) append(finder *f, const char *format, ...)
 {
-    size_t used = strlen(tried);
+    size_t used = strlen(f->tried);
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(tried + used, sizeof tried - used, format, args);
+    (void)vsnprintf(f->tried + used, sizeof f->tried - used, format, args);
     va_end(args);
 }
 
-/* Why the library cannot use this catalogue; NULL if it can. */
-static const char *incompatibility(const sps_module *m, char *text, size_t size)
+static bool mismatch(int abi, int needed, const char *version, char *text,
+                     size_t size)
 {
-    if (m->abi != SPS_MODULE_ABI)
-        (void)snprintf(text, size, "interface %d, needed is %d", m->abi,
-                       SPS_MODULE_ABI);
-    else if (strcmp(m->version, sps_version()) != 0)
+    if (abi != needed)
+        (void)snprintf(text, size, "interface %d, needed is %d", abi, needed);
+    else if (strcmp(version, sps_version()) != 0)
         (void)snprintf(text, size, "version %.20s, this library is %s",
-                       m->version, sps_version());
+                       version, sps_version());
     else
-        return NULL;
-    return text;
-}
-
-/* Called for each path where the module may be, in the order of the search,
- * until it returns true. */
-typedef bool (*visit)(const char *path);
-
-static bool is_there(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0;
-}
-
-static bool load(const char *path)
-{
-    char text[96];
-    const char *no;
-    const sps_module *m;
-    void *handle;
-
-    if (!is_there(path)) {
-        append("%s%s (absent)", *tried ? "; " : "", path);
         return false;
-    }
-    handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        append("%s%s (%s)", *tried ? "; " : "", path, dlerror());
-        return false;
-    }
-    m = dlsym(handle, SYMBOL);
-    no = m ? incompatibility(m, text, sizeof text) : "no symbol " SYMBOL;
-    if (no) {
-        append("%s%s (%s)", *tried ? "; " : "", path, no);
-        return false;
-    }
-    (void)snprintf(tried, sizeof tried, "%s (%s)", path, m->architectures);
-    module = m;
     return true;
 }
 
-/* Visits dir/sub/spsolve_cuda.so; paths that are too long are skipped. */
-static bool in_folder(visit v, const char *dir, size_t length, const char *sub)
+static const char *cuda_unfit(const void *catalogue, char *text, size_t size)
 {
-    char path[PATH_SIZE];
-    int n = snprintf(path, sizeof path, "%.*s%s/" FILE_NAME, (int)length, dir,
-                     sub);
+    const sps_module *m = catalogue;
 
-    return n > 0 && (size_t)n < sizeof path && v(path);
+    if (mismatch(m->abi, SPS_MODULE_ABI, m->version, text, size)) return text;
+    (void)snprintf(text, size, "%s", m->architectures);
+    return NULL;
 }
 
-static bool visit_requested(visit v, const char *request)
+static const char *factor_unfit(const void *catalogue, char *text, size_t size)
+{
+    const sps_factor_library *m = catalogue;
+
+    if (mismatch(m->abi, SPS_FACTOR_ABI, m->version, text, size)) return text;
+    (void)snprintf(text, size, "%s", m->name);
+    return NULL;
+}
+
+static finder cuda = {
+    "spsolve_cuda.so", "spsi_cuda_catalogue", RTLD_NOW | RTLD_LOCAL,
+    cuda_unfit, NULL, "",
+};
+static finder factor = {
+    "spsolve_factor.so", "spsi_factor_catalogue",
+    RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND, factor_unfit, NULL, "",
+};
+
+/* Called for each path where the module may be, in the order of the search,
+ * until it returns true. */
+typedef bool (*visit)(finder *f, const char *path);
+
+static bool is_there(finder *f, const char *path)
 {
     struct stat st;
 
-    if (stat(request, &st) == 0 && S_ISDIR(st.st_mode))
-        return in_folder(v, request, strlen(request), "");
-    return v(request);
+    (void)f;
+    return stat(path, &st) == 0;
 }
 
-static bool beside_library(visit v)
+static bool load(finder *f, const char *path)
+{
+    char text[96];
+    const char *no = text;
+    const void *m;
+    void *handle;
+
+    if (!is_there(f, path)) {
+        append(f, "%s%s (absent)", *f->tried ? "; " : "", path);
+        return false;
+    }
+    handle = dlopen(path, f->flags);
+    if (!handle) {
+        append(f, "%s%s (%s)", *f->tried ? "; " : "", path, dlerror());
+        return false;
+    }
+    m = dlsym(handle, f->symbol);
+    if (m) no = f->unfit(m, text, sizeof text);
+    else (void)snprintf(text, sizeof text, "no symbol %s", f->symbol);
+    if (no) {
+        append(f, "%s%s (%s)", *f->tried ? "; " : "", path, no);
+        return false;
+    }
+    (void)snprintf(f->tried, sizeof f->tried, "%s (%s)", path, text);
+    f->catalogue = m;
+    return true;
+}
+
+/* Visits dir/sub/FILE; paths that are too long are skipped. */
+static bool in_folder(finder *f, visit v, const char *dir, size_t length,
+                      const char *sub)
+{
+    char path[PATH_SIZE];
+    int n = snprintf(path, sizeof path, "%.*s%s/%s", (int)length, dir, sub,
+                     f->file);
+
+    return n > 0 && (size_t)n < sizeof path && v(f, path);
+}
+
+/* The file of one module, named by the variable, is no place for another. */
+static bool visit_requested(finder *f, visit v, const char *request)
+{
+    struct stat st;
+    const char *slash = strrchr(request, '/');
+
+    if (stat(request, &st) == 0 && S_ISDIR(st.st_mode))
+        return in_folder(f, v, request, strlen(request), "");
+    if (f == &factor)
+        return in_folder(f, v, slash ? request : ".",
+                         slash ? (size_t)(slash - request) : 1, "");
+    return v(f, request);
+}
+
+static bool beside_library(finder *f, visit v)
 {
     Dl_info info;
     const char *slash;
@@ -130,8 +174,8 @@ static bool beside_library(visit v)
     slash = strrchr(info.dli_fname, '/');
     if (!slash) return false; /* a static program called without a path */
     length = (size_t)(slash - info.dli_fname);
-    return in_folder(v, info.dli_fname, length, "/spsolve") ||
-           in_folder(v, info.dli_fname, length, "");
+    return in_folder(f, v, info.dli_fname, length, "/spsolve") ||
+           in_folder(f, v, info.dli_fname, length, "");
 }
 
 static const char *requested(void)
@@ -141,14 +185,14 @@ static const char *requested(void)
     return request && *request ? request : NULL;
 }
 
-static bool search(visit v)
+static bool search(finder *f, visit v)
 {
     const char *request = requested();
 
-    if (request) return visit_requested(v, request);
-    if (beside_library(v)) return true;
+    if (request) return visit_requested(f, v, request);
+    if (beside_library(f, v)) return true;
 #ifdef SPS_MODULE_DIR
-    return in_folder(v, SPS_MODULE_DIR, strlen(SPS_MODULE_DIR), "");
+    return in_folder(f, v, SPS_MODULE_DIR, strlen(SPS_MODULE_DIR), "");
 #else
     return false;
 #endif
@@ -156,19 +200,31 @@ static bool search(visit v)
 
 static void find(void)
 {
-    search(load);
+    search(&cuda, load);
+}
+
+static void find_factor(void)
+{
+    search(&factor, load);
 }
 
 const sps_module *spsi_module_load(char *why, size_t size)
 {
     pthread_once(&once, find);
-    (void)snprintf(why, size, "%s", tried);
-    return module;
+    (void)snprintf(why, size, "%s", cuda.tried);
+    return cuda.catalogue;
+}
+
+const sps_factor_library *spsi_module_factor(char *why, size_t size)
+{
+    pthread_once(&factor_once, find_factor);
+    (void)snprintf(why, size, "%s", factor.tried);
+    return factor.catalogue;
 }
 
 bool spsi_module_installed(void)
 {
-    return search(is_there);
+    return search(&cuda, is_there);
 }
 
 bool spsi_module_expected(void)

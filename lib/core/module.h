@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module.h - the CUDA module: what it exports, and how it is found; other
- * libraries that are loaded when they are wanted. */
+/* module.h - the modules: what that of CUDA exports (that of factors: see
+ * factors.h), and how they are found; other libraries that are loaded when they
+ * are wanted. */
 #ifndef SPS_MODULE_H
 #define SPS_MODULE_H
 
 #include "core/backend.h"
+#include "core/factors.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,7 +28,10 @@ typedef struct sps_module {
 /* Finds and loads the module; NULL and a text in why if there is none.  Loaded
  * once per process, never unloaded. */
 const sps_module *spsi_module_load(char *why, size_t size);
-/* Whether the file of a module exists where it is searched.  Loads nothing. */
+/* The same for the factor module. */
+const sps_factor_library *spsi_module_factor(char *why, size_t size);
+/* Whether the file of a CUDA module exists where it is searched.  Loads
+ * nothing. */
 bool spsi_module_installed(void);
 /* Whether it exists, or SPSOLVE_MODULE_PATH is set: then a note tells the user
  * why it could not be loaded.  Loads nothing. */

@@ -68,6 +68,11 @@ static const spsi_option rows[] = {
         .group = METHOD, .argument = "WHETHER",
         .help = "auto: solver auto may end with dense factors where n is at "
                 "most 2000; never: it may not"),
+    ROW(factors, WORD, .default_value = "auto", .words = "auto never",
+        .group = METHOD, .argument = "WHETHER",
+        .help = "auto: solver auto may use sparse direct factors, first where "
+                "they are predicted to be faster, and at the end; never: it "
+                "may not"),
     ROW(reorder, WORD, .default_value = "none",
         .words = "none rcm morton auto", .group = METHOD, .argument = "WHICH",
         .help = "permutation of the unknowns of A X = B: rcm (reverse "

@@ -12,6 +12,7 @@
 #include "block/block.h"
 #include "core/comm.h"
 #include "core/deadline.h"
+#include "operator/direct.h"
 #include "operator/operator.h"
 #include "core/options.h"
 #include "operator/reorder.h"
@@ -277,6 +278,7 @@ void sps_operator_destroy(sps_operator **op_p)
     spsi_plan_destroy(&op->cache->sddmm);
     for (int i = 0; i < 2; i++) spsi_bids_clear(ctx, &op->bids[i]);
     spsi_bids_clear(ctx, &op->cache->sddmm_bids);
+    spsi_direct_destroy(&op->cache->direct);
     spsi_operator_drop_csr(op);
     spsi_free(ctx, op->cache);
     spsi_free(ctx, op->kernel);

@@ -21,6 +21,8 @@ typedef struct sps_operator_cache {
     void *own_val;            /* values of own_A, where only these are the
                                  library's; or NULL */
     bool stale;               /* the values of A are older than local's */
+    struct sps_direct *direct;/* an analysis that spsi_direct_keep has left, or
+                                 NULL */
 } sps_operator_cache;
 
 struct sps_operator {

@@ -22,6 +22,10 @@
 #include "core/comm.h"
 #include "core/timer.h"
 
+/* Steps of a cycle of gmres with factors: a few correct their rounding errors,
+ * and a basis for more would need memory. */
+enum { FACTOR_RESTART = 10 };
+
 /* ----------------------------------------------------------------- solvers */
 
 static double spent(const sps_chain *l)
@@ -70,7 +74,14 @@ static bool same_precond(const sps_chain *l, int at)
            a->droptol == b->droptol && a->fill == b->fill;
 }
 
-static sps_status make_solver(const sps_chain *l, int at, sps_linear **s_p)
+/* Seconds that factors may take in this step, 0 if it has none. */
+static double worth(const sps_chain *l, int at)
+{
+    return strcmp(l->step[at].precond, "factor") ? 0
+                                                 : l->worth[at >= l->early];
+}
+
+static sps_status make_solver(sps_chain *l, int at, sps_linear **s_p)
 {
     const sps_step *step = &l->step[at];
     sps_options o = l->opt;
@@ -88,9 +99,24 @@ static sps_status make_solver(const sps_chain *l, int at, sps_linear **s_p)
         o.fill = step->fill;
     }
     o.max_seconds = seconds_left(l, at, false);
+    if (!strcmp(step->precond, "factor") && o.restart > FACTOR_RESTART)
+        o.restart = FACTOR_RESTART;
+    if (worth(l, at) > 0 && !same_precond(l, at)) {
+        const sps_status st = spsi_chain_weigh(l, worth(l, at));
+
+        if (st != SPS_OK) return st;
+    }
     return strcmp(step->solver, "auto") ? spsi_linear_named(&a, step->solver,
                                                             s_p)
                                         : spsi_auto_conjugate(&a, s_p);
+}
+
+/* Whether a step with factors was refused at its price, or follows one that had
+ * them. */
+static bool hopeless(const sps_chain *l, int at)
+{
+    return worth(l, at) > 0 && (worth(l, at) <= l->refused ||
+                                (l->factored && at >= l->early));
 }
 
 /* Makes s the current solver; it takes over the preconditioner of the previous
@@ -104,6 +130,7 @@ static void take_solver(sps_chain *l, int at, sps_linear *s)
     spsi_linear_destroy(&l->now);
     l->now = s;
     l->at = at;
+    l->factored = l->factored || worth(l, at) > 0;
 }
 
 /* The note omits the free memory, which is in the error text: a text that
@@ -120,7 +147,8 @@ static void note_skipped(const sps_chain *l, int at, sps_status why)
 /* Failures after which a step is skipped. */
 static bool declined(sps_status st)
 {
-    return st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM;
+    return st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM ||
+           st == SPS_EABSENT;
 }
 
 /* Escalates to the first step from `at` on that can be created: a step may not
@@ -142,6 +170,7 @@ static sps_status escalate(sps_chain *l, int at, bool *created)
         if (time_over(l) && at + 1 < l->count) continue;
         if (l->step[at].definite == (l->indefinite ? 1 : -1)) continue;
         if (expired && !strcmp(expired, l->step[at].precond)) continue;
+        if (hopeless(l, at)) continue;
         st = make_solver(l, at, &s);
         *created = st == SPS_OK;
         if (*created) take_solver(l, at, s);

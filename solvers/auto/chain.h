@@ -7,7 +7,7 @@
 
 #include "driver/linear.h"
 
-#define SPS_CHAIN_STEPS 10
+#define SPS_CHAIN_STEPS 14
 
 typedef struct sps_step {
     const char *solver, *precond;
@@ -27,6 +27,7 @@ typedef struct sps_chain_traits {
     double dominated;         /* fraction of rows with |a_ii| >= the sum of the
                                  other magnitudes */
     double near;              /* and with |a_ii| >= 0.8 times that sum */
+    double strong;            /* and with |a_ii| >= 1.5 times that sum */
 } sps_chain_traits;
 
 typedef struct sps_chain {
@@ -53,6 +54,12 @@ typedef struct sps_chain {
     int iterations;           /* of the previous steps */
     int tried;                /* steps of this solve so far */
     bool may_abandon;         /* whether this step is abandoned if it is slow */
+    /* Of steps with factors that the plan added: */
+    int early;                /* number of those at its beginning */
+    double worth[2];          /* seconds that factors and two solves may take by
+                                 prediction, in these and in later ones */
+    double refused;           /* with so many they were refused; 0: never */
+    bool factored;            /* they were tried: later ones are no better */
     bool slow, stopped;       /* it was abandoned so; the caller's monitor has
                                  stopped the solve */
 } sps_chain;
@@ -75,6 +82,12 @@ void spsi_chain_precision(sps_chain *l, const sps_chain_traits *o);
  * NULL. */
 const char *spsi_chain_against_single(const sps_chain_traits *o, bool definite,
                                       const sps_features *f, int k);
+/* chain_factors.c: seconds that the first step may spend on factors: those of
+ * the iterations that they are expected to replace. */
+double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o);
+/* Analyses A and keeps the analysis for preconditioner factor; EUNFIT if factors
+ * are predicted to take longer than `worth`. */
+sps_status spsi_chain_weigh(sps_chain *l, double worth);
 /* Plans the steps. */
 void spsi_chain_plan(sps_chain *l, const sps_chain_traits *o);
 /* A note with the first step and the properties of A. */

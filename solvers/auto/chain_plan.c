@@ -5,6 +5,8 @@
  * Symmetry, signs and zeros of the diagonal, diagonal dominance, size and
  * backend:
  *
+ *   block_cg or gmres, factor where predicted to win (chain_factors.c)
+ *
  *   may be positive definite    else
  *   block_cg, fallback cg       as below
  *   (not abandoned as too slow
@@ -12,6 +14,7 @@
  *   symmetric preconditioner)
  *   block_cg, ic0  (unless block_cg found A indefinite)
  *                  minres, jacobi        (symmetric, indefinite)
+ *                  block_cg or gmres, factor  (where the module is there)
  *                  gmres, ilut 1e-3, fill 10
  *                  gmres, ilut 1e-6, fill 50
  *                  gmres, ilut 1e-12, fill as far as work and memory allow
@@ -41,9 +44,13 @@
 
 #include "core/backend.h"
 #include "driver/precond.h"
+#include "operator/direct.h"
 #include "core/team.h"
 
 enum { DENSE_ROWS = 2000 };
+/* Rows below which all steps together take less time than the loading of the
+ * factor module. */
+enum { FACTOR_ROWS = 500 };
 /* Numbers of a block (counting at least four columns, since factors are applied
  * by rows) up to which it is small on a GPU; rows per column up to which a
  * block Krylov space is used on the host. */
@@ -62,12 +69,16 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 #define FEW_ENTRIES 10
 #define MANY 8
 #define NEAR 0.8
+#define STRONG 1.5
 #define MOST_ROWS 0.9
 #define LONGER 4
 /* Fraction of dominated rows from which jacobi is tried on a GPU. */
 #define DOMINATED 0.9
 /* Multiply-adds of the last ilut step with rows of full length. */
 #define WORK 1e11
+/* Seconds that factors may take by prediction once cheaper steps have failed:
+ * those of the work of that step. */
+#define LAST_WORTH 60
 
 /* ---------------------------------------------------------- properties of A */
 
@@ -75,14 +86,15 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 typedef struct count_job {
     const sps_csr *A;
     bool projected;
-    int64_t dominated, near, zero, negative, weak;
+    int64_t dominated, near, strong, zero, negative, weak;
 } count_job;
 
 static void count_rows(void *data, int64_t first, int64_t last)
 {
     count_job *j = data;
     const sps_csr *A = j->A;
-    int64_t dominated = 0, near = 0, zero = 0, negative = 0, weak = 0;
+    int64_t dominated = 0, near = 0, strong = 0, zero = 0, negative = 0;
+    int64_t weak = 0;
 
     for (int64_t i = first; i < last; i++) {
         double d = 0, others = 0, largest = 0;
@@ -101,9 +113,11 @@ static void count_rows(void *data, int64_t first, int64_t last)
         weak += fabs(d) < 1e-3 * largest;
         dominated += d != 0 && fabs(d) >= (1 - 1e-12) * others;
         near += d != 0 && fabs(d) >= NEAR * others;
+        strong += d != 0 && fabs(d) >= STRONG * others;
     }
     spsi_team_add(&j->dominated, dominated);
     spsi_team_add(&j->near, near);
+    spsi_team_add(&j->strong, strong);
     spsi_team_add(&j->zero, zero);
     spsi_team_add(&j->negative, negative);
     spsi_team_add(&j->weak, weak);
@@ -122,6 +136,7 @@ static void examine_rows(sps_context *ctx, const sps_csr *A, bool projected,
     o->weak = j.weak;
     o->dominated = A->nrow ? (double)j.dominated / (double)A->nrow : 1;
     o->near = A->nrow ? (double)j.near / (double)A->nrow : 1;
+    o->strong = A->nrow ? (double)j.strong / (double)A->nrow : 1;
 }
 
 sps_status spsi_chain_examine(sps_chain *l, sps_chain_traits *o)
@@ -159,8 +174,22 @@ static double largest_fill(const sps_chain *l)
     return fmax(60, fmin(1000, sqrt(WORK / n) / mean));
 }
 
+/* Factors by a library (factor.c).  An indefinite A breaks conjugate gradients
+ * at the first step. */
+static void add_factors(sps_chain *l)
+{
+    if (l->A->n < FACTOR_ROWS || strcmp(l->opt.factors, "auto") ||
+        !spsi_direct_possible())
+        return;
+    if (l->symmetric)
+        add(l, (sps_step){ "auto", "factor", 0, 0, 10, 40, 0.5, 1 });
+    add(l, (sps_step){ "gmres", "factor", 0, 0, 10, 40, 0.5,
+                       l->symmetric ? -1 : 0 });
+}
+
 static void add_strong(sps_chain *l)
 {
+    add_factors(l);
     add(l, (sps_step){ "gmres", "ilut", 1e-3, 10, 60, 600, 0.25, 0 });
     add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 40, 400, 0.5, 0 });
     add(l, (sps_step){ "gmres", "ilut", 1e-12, largest_fill(l), 20, 200,
@@ -214,14 +243,23 @@ void spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
     const char *precond = l->opt.precond;
 
     l->count = l->at = 0;
+    l->factored = false;
+    l->refused = l->worth[0] = l->worth[1] = 0;
+    if (!own) {
+        l->worth[0] = spsi_chain_worth(l, o);
+        l->worth[1] = LAST_WORTH;
+        add_factors(l);
+    }
+    l->early = l->count;
     if (l->symmetric && own_symmetric(l))
         add(l, (sps_step){ "auto", precond, 0, 0, 0, 0, 1, 0 });
     else if (l->symmetric)
         add(l, (sps_step){ "auto", precond, 0, 0, 500, 5000, 0.2, 0 });
-    if (own) {
+    if (own && !strcmp(precond, "factor"))
+        add(l, (sps_step){ "gmres", precond, 0, 0, 10, 40, 1, 0 });
+    else if (own)
         add_general(l, precond, 1);
-        return;
-    }
+    if (own) return;
     if (l->symmetric) {
         add(l, (sps_step){ l->k > 1 ? "block_cg" : "cg", "ic0", 0, 0, 200,
                            2000, 0.2, 1 });

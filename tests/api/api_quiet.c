@@ -4,6 +4,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "tests/support/absent.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/runner.h"
 #include "tests/support/least.h"
@@ -115,8 +116,8 @@ START_TEST(every_solver_with_every_preconditioner_is_quiet)
     sps_options_default(&opt);
     for (int i = 0; (opt.solver = sps_list(ctx, "solver", i)); i++)
         for (int j = 0; (opt.precond = sps_list(ctx, "precond", j)); j++)
-            for (int w = 0; w < 3 && precond_serves(opt.solver, opt.precond);
-                 w++)
+            for (int w = 0; w < 3 && !absent(opt.precond) &&
+                            precond_serves(opt.solver, opt.precond); w++)
                 quiet_solve(op, widths[w], &opt);
     opt.solver = opt.precond = "auto";
     quiet_solve(op, 16, &opt);

@@ -52,5 +52,20 @@ else
     echo "skip module: built without CUDA"
 fi
 
+# The stand-ins of the factor module have no version: they meet references to
+# those of libc (kernels/factor/standins.c).
+factor=./.libs/spsolve_factor.so
+if [ -f $factor ]; then
+    got=$(nm -D --defined-only $factor | awk '{ print $3 }' | sort | tr '\n' ' ')
+    [ "$got" = "__sysv_signal exit mpi_abort_ raise rand\
+ spsi_factor_catalogue srand " ] || fail "the factor module exports:" $got
+    readelf -d $factor | grep -E 'NEEDED.*libspsolve' &&
+        fail "the factor module needs the library"
+    readelf -d $core | grep -iE 'NEEDED.*(mumps|metis|gfortran)' &&
+        fail "the core needs MUMPS"
+else
+    echo "skip factor module: built without MUMPS"
+fi
+
 [ $failures -eq 0 ] && echo "$(wc -l <"$tmp/exported") public functions: good"
 exit $((failures > 0))

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "tests/problems/problem.h"
+#include "tests/support/absent.h"
 #include "tests/support/least.h"
 #include "tests/support/runner.h"
 #include "tests/problems/zoo.h"

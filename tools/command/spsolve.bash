@@ -31,11 +31,14 @@ _spsolve()
     -dense)
         COMPREPLY=($(compgen -W 'auto never' -- "$cur"))
         return ;;
+    -factors)
+        COMPREPLY=($(compgen -W 'auto never' -- "$cur"))
+        return ;;
     -reorder)
         COMPREPLY=($(compgen -W 'none rcm morton auto' -- "$cur"))
         return ;;
     -precond)
-        COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut dense fsai isai amg' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut dense factor fsai isai amg' -- "$cur"))
         return ;;
     -block-size) COMPREPLY=(); return ;;
     -degree) COMPREPLY=(); return ;;
@@ -107,6 +110,7 @@ _spsolve()
         rank-tolerance
         damp
         dense
+        factors
         reorder
         precond
         block-size

@@ -4,6 +4,7 @@
  * a matrix still uses the new values. */
 #include <check.h>
 
+#include "tests/support/absent.h"
 #include "tests/support/apply.h"
 #include "block/block.h"
 #include "tests/support/oracle.h"
@@ -276,7 +277,8 @@ START_TEST(preconditioners_see_values_of_the_place)
 {
     const char *name;
 
-    for (int i = 0; (name = sps_list(ctx, "precond", i)); i++) {
+    for (int i = 0; (name = sps_list(ctx, "precond", i)); i++)
+    if (!absent(name)) {
         sps_csr *A = grid(SPS_F64), *B = grid(SPS_F64);
         sps_operator *op = operator_of(ctx, A, 4), *fresh;
         sps_precond *old = NULL, *made = NULL, *right = NULL;

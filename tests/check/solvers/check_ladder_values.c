@@ -60,6 +60,7 @@ static void begin(sequence *q, sps_csr *A, int k)
 {
     *q = (sequence){ .A = A, .r.struct_size = sizeof q->r };
     sps_options_default(&q->opt);
+    q->opt.factors = "never";
     ck_assert_int_eq(sps_operator_csr(ctx, A, k, &q->opt, &q->op), SPS_OK);
     ck_assert_int_eq(sps_solver_create(q->op, NULL, k, &q->opt, &q->s),
                      SPS_OK);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* standins.c - functions that the libraries below find here instead of in libc
+ * or MPI, because the module is loaded with RTLD_DEEPBIND: it and what it
+ * brings along search their own scope first, in which the module is the first.
+ * Nothing outside of that scope sees them.
+ *
+ *   exit, raise,      a library that gives up ends the process (MUMPS by
+ *   mpi_abort_        MPI_ABORT, PORD by exit, METIS by raise): here the call
+ *                     into it returns instead, and it is never called again
+ *   rand, srand       METIS and PORD would draw from the process's sequence, so
+ *                     that their orderings, and with them bits, would depend on
+ *                     what others have drawn
+ *   __sysv_signal     METIS would set handlers of the process
+ *
+ * One caller at a time uses them (factors.h). */
+#include "factor/standins.h"
+
+#include <stdlib.h>
+
+standins spsi_standins;
+
+static unsigned long long state;
+
+void spsi_standins_seed(void)
+{
+    state = 0;
+}
+
+/* Knuth's multiplier for 64 bits, MMIX. */
+int rand(void)
+{
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (int)(state >> 33);
+}
+
+void srand(unsigned seed)
+{
+    state = seed;
+}
+
+static _Noreturn void give_up(void)
+{
+    if (spsi_standins.armed) longjmp(spsi_standins.back, 1);
+    abort();              /* nobody calls these outside of a guarded call */
+}
+
+_Noreturn void exit(int code)
+{
+    (void)code;
+    give_up();
+}
+
+int raise(int signal);
+int raise(int signal)
+{
+    (void)signal;
+    give_up();
+}
+
+void mpi_abort_(void);
+void mpi_abort_(void)
+{
+    give_up();
+}
+
+typedef void handler(int);
+handler *__sysv_signal(int signal, handler *h);
+handler *__sysv_signal(int signal, handler *h)
+{
+    (void)signal;
+    (void)h;
+    return NULL;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* factors.h - what the factor module offers: sparse direct factors by a library
+ * that this one does not link.  Plain C, without the types of the library, so
+ * that the module needs nothing of it.
+ *
+ * Nothing here prints, ends the process or takes a lock: one caller at a time
+ * for the whole process, which lib/operator/factors.c sees to. */
+#ifndef SPS_FACTORS_H
+#define SPS_FACTORS_H
+
+#include <stdint.h>
+
+#define SPS_FACTOR_ABI 1
+
+/* How the entries are to be understood: all of them, or those of one triangle
+ * with the diagonal, of a matrix that has pivots of either sign or is positive
+ * definite (no pivoting). */
+typedef enum sps_factor_kind {
+    SPS_FACTOR_GENERAL,
+    SPS_FACTOR_SYMMETRIC,
+    SPS_FACTOR_DEFINITE
+} sps_factor_kind;
+
+/* Coordinates, indices from 1; sums of duplicates. */
+typedef struct sps_factor_matrix {
+    sps_factor_kind kind;
+    int32_t n;
+    int64_t nnz;
+    int32_t *row, *col;
+    double *val;
+} sps_factor_matrix;
+
+typedef enum sps_factor_code {
+    SPS_FACTOR_OK,
+    SPS_FACTOR_MEMORY,        /* an allocation failed */
+    SPS_FACTOR_MORE,          /* the working memory was too small */
+    SPS_FACTOR_SINGULAR,      /* by the pattern, or a pivot is exactly zero */
+    SPS_FACTOR_FAILED,        /* anything else; detail has its numbers */
+    SPS_FACTOR_GAVE_UP        /* the library wanted to end the process: it
+                                 must not be called any more */
+} sps_factor_code;
+
+/* After analysis: predictions.  After the factorisation: what was found. */
+typedef struct sps_factor_facts {
+    int detail[2];            /* numbers of the library, for texts */
+    double flops;             /* of the factorisation */
+    int64_t entries;          /* of the factors */
+    int64_t bytes;            /* working memory */
+    int64_t zero, negative;   /* pivots taken for zero; negative ones, where
+                                 the matrix is symmetric */
+} sps_factor_facts;
+
+/* The one exported object of the module: spsi_factor_catalogue. */
+typedef struct sps_factor_library {
+    int abi;                  /* SPS_FACTOR_ABI */
+    const char *version;      /* sps_version() when it was built */
+    const char *name;         /* "MUMPS 5.5.1" */
+    /* Symbolic analysis; above `most` operations, unless 0, a better ordering is
+     * not looked for, since it would not be enough.  *of is what the other calls take, to be closed
+     * whatever the result, if it is not NULL. */
+    int (*analyse)(const sps_factor_matrix *A, double most, void **of,
+                   sps_factor_facts *facts);
+    /* Numerical factorisation, of the pattern that was analysed, with `spare`
+     * percent of working memory beyond what the pattern takes. */
+    int (*factor)(void *of, const sps_factor_matrix *A, int spare,
+                  sps_factor_facts *facts);
+    /* X := A^-1 X, k columns that are ld apart. */
+    int (*solve)(void *of, double *X, int32_t ld, int32_t k,
+                 sps_factor_facts *facts);
+    void (*close)(void *of);
+} sps_factor_library;
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* direct.c - see direct.h.
+ *
+ * The library below is not made for several threads, even on separate matrices:
+ * one lock for the process, taken for each call.  BLAS has one thread meanwhile
+ * (core/blas.h), so that bits do not depend on their number. */
+#include "operator/direct.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "core/blas.h"
+#include "core/comm.h"
+#include "core/deadline.h"
+#include "core/module.h"
+
+/* Predictions in seconds, fitted to factorisations on one core with AVX-512, of
+ * 2 000 to 90 000 unknowns, 10^5 to 3 10^10 operations.  Small fronts are bound
+ * by what is done for each row and entry of the factors, large ones by
+ * arithmetic. */
+#define PER_FLOP 0.8e-10
+#define PER_ENTRY 4e-8
+#define PER_ROW 2e-6
+#define ANALYSED_ENTRY 5e-8
+#define ANALYSED_ROW 1.5e-6
+#define SOLVE_ENTRY 2e-9
+#define SOLVE_ROW 1e-6
+#define COLUMN_ENTRY 4e-10    /* and column */
+#define COLUMN_ROW 1.2e-7
+#define SAFE 2.0              /* what a prediction may be wrong by */
+
+/* Working memory beyond the analysis, in percent, of the first attempt and the
+ * last one. */
+enum { FIRST_SPARE = 30, LAST_SPARE = 30 * 64 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ------------------------------------------------------------ one at a time */
+
+/* Waits for other threads, no longer than the time limit. */
+static sps_status enter(sps_context *ctx)
+{
+    sps_status st = spsi_blas_begin(ctx, 1);
+    struct timespec until;
+
+    if (st != SPS_OK) return st;
+    for (;;) {
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 20000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_mutex_timedlock(&lock, &until) == 0) return SPS_OK;
+        st = spsi_check_deadline(ctx, "factor");
+        if (st != SPS_OK) break;
+    }
+    spsi_blas_end(1);
+    return st;
+}
+
+static void leave(void)
+{
+    pthread_mutex_unlock(&lock);
+    spsi_blas_end(1);
+}
+
+/* The failure of a call of the library. */
+static sps_status failed(sps_context *ctx, const sps_factor_library *m,
+                         int code, const sps_factor_facts *facts)
+{
+    const int *d = facts->detail;
+
+    switch (code) {
+    case SPS_FACTOR_OK:
+        return SPS_OK;
+    case SPS_FACTOR_MEMORY:
+    case SPS_FACTOR_MORE:
+        return spsi_fail(ctx, SPS_ENOMEM, "factor: no host memory for the "
+                         "factors, %.3g bytes by prediction (%s: %d, %d)",
+                         (double)facts->bytes, m->name, d[0], d[1]);
+    case SPS_FACTOR_SINGULAR:
+        return spsi_fail(ctx, SPS_EUNFIT, "factor: the matrix is singular (%s: "
+                         "%d, %d); an iterative method finds X if B is in its "
+                         "range", m->name, d[0], d[1]);
+    case SPS_FACTOR_GAVE_UP:
+        return spsi_fail(ctx, SPS_EUNFIT, "factor: %s wanted to end the "
+                         "process; it is not called any more", m->name);
+    default:
+        return spsi_fail(ctx, SPS_EUNFIT, "factor: %s failed (%d, %d)",
+                         m->name, d[0], d[1]);
+    }
+}
+
+/* -------------------------------------------------------------- the entries */
+
+/* Whether entry (i, j) is handed over: of a symmetric matrix the lower
+ * triangle. */
+static bool wanted(sps_factor_kind kind, int64_t i, int64_t j)
+{
+    return kind == SPS_FACTOR_GENERAL || j <= i;
+}
+
+static sps_status to_coordinates(const sps_direct *d, sps_factor_matrix *C)
+{
+    const sps_csr *A = d->A->A;
+    sps_status st;
+
+    C->kind = d->kind;
+    C->n = (int32_t)A->nrow;
+    SPS_TRY(SPS_NEW(d->ctx, A->nnz, &C->row));
+    SPS_TRY(SPS_NEW(d->ctx, A->nnz, &C->col));
+    SPS_TRY(SPS_NEW(d->ctx, A->nnz, &C->val));
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            const double a = spsi_csr_value(A, p);
+
+            SPS_REQUIRE(d->ctx, isfinite(a), SPS_EUNFIT, "factor: entry (%lld, "
+                        "%d) of the matrix is %g", (long long)i + 1,
+                        A->col[p] + 1, a);
+            if (!wanted(d->kind, i, A->col[p])) continue;
+            C->row[C->nnz] = (int32_t)i + 1;
+            C->col[C->nnz] = A->col[p] + 1;
+            C->val[C->nnz++] = a;
+        }
+fail:
+    return st;
+}
+
+static void drop_coordinates(sps_context *ctx, sps_factor_matrix *C)
+{
+    spsi_free(ctx, C->row);
+    spsi_free(ctx, C->col);
+    spsi_free(ctx, C->val);
+}
+
+static sps_status find_kind(sps_direct *d)
+{
+    const sps_operator *A = d->A;
+    bool symmetric = A->props & (SPS_SYMMETRIC | SPS_SPD);
+    sps_status st = SPS_OK;
+
+    if (!symmetric)
+        SPS_TRY(sps_csr_symmetric(d->ctx, A->A, 1e-10, &symmetric, NULL));
+    d->kind = A->props & SPS_SPD ? SPS_FACTOR_DEFINITE
+              : symmetric ? SPS_FACTOR_SYMMETRIC : SPS_FACTOR_GENERAL;
+fail:
+    return st;
+}
+
+/* ----------------------------------------------------------------- analysis */
+
+static double seconds_left(const sps_context *ctx)
+{
+    return ctx->deadline > 0 ? ctx->deadline - spsi_agreed_now(ctx) : INFINITY;
+}
+
+/* Fails unless work that cannot be interrupted fits into the time left. */
+static sps_status require_time(sps_context *ctx, double seconds,
+                               const char *what)
+{
+    const double left = seconds_left(ctx);
+    sps_status st = spsi_check_deadline(ctx, "factor");
+
+    if (st != SPS_OK) return st;
+    SPS_REQUIRE(ctx, SAFE * seconds <= left, SPS_EUNFIT, "factor: the %s is "
+                "not begun, since it may take %.2g s and cannot be "
+                "interrupted; %.2g s are left", what, SAFE * seconds, left);
+fail:
+    return st;
+}
+
+static sps_status load(sps_context *ctx, const sps_factor_library **m_p)
+{
+    char why[SPS_ERROR_SIZE / 2];
+    sps_status st = SPS_OK;
+
+    *m_p = spsi_module_factor(why, sizeof why);
+    SPS_REQUIRE(ctx, *m_p, SPS_EABSENT, "factor: no factor module: %s; "
+                "configure builds it where MUMPS without MPI is installed "
+                "(Debian, Ubuntu: libmumps-seq-dev)", why);
+fail:
+    return st;
+}
+
+static sps_status run_analysis(sps_direct *d, double most)
+{
+    sps_factor_matrix C = { 0 };
+    sps_status st;
+    int code;
+
+    SPS_TRY(to_coordinates(d, &C));
+    SPS_TRY(require_time(d->ctx, spsi_direct_analysis_seconds(d->A),
+                         "analysis"));
+    SPS_TRY(enter(d->ctx));
+    code = d->library->analyse(&C, most, &d->of, &d->facts);
+    leave();
+    SPS_TRY(failed(d->ctx, d->library, code, &d->facts));
+fail:
+    drop_coordinates(d->ctx, &C);
+    return st;
+}
+
+sps_status spsi_direct_analyse(const sps_operator *A, double most,
+                               sps_direct **d_p)
+{
+    sps_context *ctx = A->ctx;
+    sps_direct *d = A->cache->direct;
+    sps_status st = SPS_OK;
+
+    A->cache->direct = NULL;
+    *d_p = d;
+    if (d) return st;
+    SPS_TRY(SPS_NEW(ctx, 1, &d));
+    d->ctx = ctx;
+    d->A = A;
+    SPS_TRY(load(ctx, &d->library));
+    SPS_REQUIRE(ctx, A->n < INT32_MAX, SPS_EUNFIT, "factor takes less than "
+                "2^31 - 1 unknowns; the matrix has %lld", (long long)A->n);
+    SPS_TRY(spsi_operator_fetch(A));
+    SPS_TRY(find_kind(d));
+    if (A->n > 0) SPS_TRY(run_analysis(d, most));
+    *d_p = d;
+    return SPS_OK;
+
+fail:
+    spsi_direct_destroy(&d);
+    return st;
+}
+
+void spsi_direct_keep(sps_direct *d)
+{
+    spsi_direct_destroy(&d->A->cache->direct);
+    d->A->cache->direct = d;
+}
+
+bool spsi_direct_possible(void)
+{
+    char why[SPS_ERROR_SIZE / 2];
+
+    return spsi_module_factor(why, sizeof why) != NULL;
+}
+
+double spsi_direct_analysis_seconds(const sps_operator *A)
+{
+    return ANALYSED_ENTRY * (double)A->A->nnz + ANALYSED_ROW * (double)A->n;
+}
+
+double spsi_direct_operations(double seconds)
+{
+    return seconds / PER_FLOP;
+}
+
+double spsi_direct_factor_seconds(const sps_direct *d)
+{
+    return PER_FLOP * d->facts.flops + PER_ENTRY * (double)d->facts.entries +
+           PER_ROW * (double)d->A->n;
+}
+
+double spsi_direct_solve_seconds(const sps_direct *d, int k)
+{
+    return (SOLVE_ENTRY + COLUMN_ENTRY * k) * (double)d->facts.entries +
+           (SOLVE_ROW + COLUMN_ROW * k) * (double)d->A->n;
+}
+
+/* ----------------------------------------------------- factors and solution */
+
+static void release(sps_direct *d)
+{
+    spsi_unclaim(d->ctx, d->claimed);
+    d->claimed = 0;
+}
+
+/* An attempt, its memory counted first. */
+static sps_status attempt(sps_direct *d, const sps_factor_matrix *C, int spare,
+                          int *code)
+{
+    const double more = (100.0 + spare) / (100 + FIRST_SPARE);
+    const size_t bytes = (size_t)(more * (double)d->facts.bytes);
+    sps_status st;
+
+    release(d);
+    SPS_TRY(spsi_claim(d->ctx, bytes, "the factors"));
+    d->claimed = bytes;
+    SPS_TRY(require_time(d->ctx, spsi_direct_factor_seconds(d),
+                         "factorisation"));
+    SPS_TRY(enter(d->ctx));
+    *code = d->library->factor(d->of, C, spare, &d->found);
+    leave();
+fail:
+    return st;
+}
+
+sps_status spsi_direct_factor(sps_direct *d)
+{
+    sps_factor_matrix C = { 0 };
+    int code = SPS_FACTOR_MORE;
+    sps_status st = SPS_OK;
+
+    if (!d->of) return st;
+    SPS_TRY(to_coordinates(d, &C));
+    for (int spare = FIRST_SPARE;
+         spare <= LAST_SPARE && code == SPS_FACTOR_MORE; spare *= 4)
+        SPS_TRY(attempt(d, &C, spare, &code));
+    d->found.bytes = d->facts.bytes;
+    SPS_TRY(failed(d->ctx, d->library, code, &d->found));
+fail:
+    drop_coordinates(d->ctx, &C);
+    return st;
+}
+
+sps_status spsi_direct_solve(const sps_direct *d, double *X, int k)
+{
+    sps_factor_facts facts;
+    sps_status st = SPS_OK;
+    int code;
+
+    if (!d->of || k == 0) return st;
+    SPS_TRY(enter(d->ctx));
+    code = d->library->solve(d->of, X, (int32_t)d->A->n, k, &facts);
+    leave();
+    SPS_TRY(failed(d->ctx, d->library, code, &facts));
+fail:
+    return st;
+}
+
+void spsi_direct_destroy(sps_direct **d_p)
+{
+    sps_direct *d = *d_p;
+
+    if (!d) return;
+    pthread_mutex_lock(&lock);
+    if (d->of) d->library->close(d->of);
+    pthread_mutex_unlock(&lock);
+    release(d);
+    spsi_free(d->ctx, d);
+    *d_p = NULL;
+}

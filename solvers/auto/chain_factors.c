@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* chain_factors.c - whether solver auto takes sparse direct factors.
+ *
+ * Their work is known from the symbolic analysis, that of iterations is not:
+ * factors are worth the time of EXPECTED iterations of a cheap method, FEW if
+ * the rows are dominated by their diagonals by far, MANY if fewer than
+ * NEARLY_ALL of them are nearly dominated (vector problems, shells).  Grids in
+ * two dimensions and band matrices need more iterations than that and fill
+ * little; grids in three dimensions need few and fill much.
+ *
+ * Both sides are counts times fixed rates, no measured times: the choice
+ * repeats. */
+#include "solvers/auto/chain.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "operator/direct.h"
+
+#define EXPECTED 100
+#define FEW 25
+#define MANY 300
+#define NEARLY_ALL 0.9
+/* Block reads and writes of an iteration, and what it takes at least. */
+#define PASSES 12
+#define LEAST 4e-5
+/* Bytes/s of a host, whatever its threads. */
+#define HOST_RATE 1e10
+/* Seconds that factors may take in any case where iterations may fail. */
+#define AT_LEAST 5e-3
+
+double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o)
+{
+    const bool gpu = l->ctx->opt.place == SPS_CUDA;
+    const double rate = gpu ? l->ctx->machine.copy : HOST_RATE;
+    const double numbers = PASSES * (double)l->A->n * l->k;
+    const double bytes = 12.0 * (double)l->A->A->nnz + 8 * numbers;
+    const double each = fmax(LEAST, gpu ? l->ctx->machine.sync : 0) +
+                        bytes / rate;
+
+    const double count = o->strong >= 1          ? FEW
+                         : o->near < NEARLY_ALL ? MANY
+                                                : EXPECTED;
+
+    return (l->symmetric ? 0 : AT_LEAST) + each * count;
+}
+
+sps_status spsi_chain_weigh(sps_chain *l, double worth)
+{
+    sps_direct *d = NULL;
+    double seconds;
+    sps_status st;
+
+    SPS_REQUIRE(l->ctx, 2 * spsi_direct_analysis_seconds(l->A) <= worth,
+                SPS_EUNFIT, "an analysis of %lld entries would take longer "
+                "than iterations are expected to", (long long)l->A->A->nnz);
+    SPS_TRY(spsi_direct_analyse(l->A, spsi_direct_operations(worth), &d));
+    seconds = spsi_direct_factor_seconds(d) +
+              2 * spsi_direct_solve_seconds(d, l->k);
+    SPS_REQUIRE(l->ctx, seconds <= worth, SPS_EUNFIT, "%.2g operations and "
+                "%.2g entries of the factors would take longer than iterations "
+                "are expected to", d->facts.flops, (double)d->facts.entries);
+    spsi_direct_keep(d);
+    return SPS_OK;
+
+fail:
+    spsi_direct_destroy(&d);
+    l->refused = worth;
+    return st;
+}

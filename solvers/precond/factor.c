@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* factor.c - Z = A^-1 R by sparse direct factors of a library (direct.h):
+ * L D L' if A is symmetric, else L U.  Z has the rounding errors of the
+ * factors, which the method corrects.
+ *
+ * One pass over the factors for all columns.  On a GPU the factors stay on the
+ * host, and blocks cross to it and back. */
+#include "driver/precond.h"
+
+#include <stdio.h>
+
+#include "operator/direct.h"
+
+struct factor {
+    sps_precond super;
+    sps_direct *d;
+    double *columns;          /* n x width, column by column */
+};
+
+static sps_status compute(struct factor *m)
+{
+    sps_precond *M = &m->super;
+    sps_status st;
+
+    SPS_TRY(spsi_direct_factor(m->d));
+    if (m->d->found.zero)
+        spsi_note(M->ctx, "factor: %lld of %lld pivots are zero to rounding: "
+                  "the matrix is singular", (long long)m->d->found.zero,
+                  (long long)M->n);
+    if (M->A->props & SPS_SPD && m->d->found.negative)
+        spsi_note(M->ctx, "factor: %lld pivots are negative: the matrix is not "
+                  "positive definite", (long long)m->d->found.negative);
+fail:
+    return st;
+}
+
+static sps_status build(sps_precond *M, const sps_options *opt)
+{
+    struct factor *m = (struct factor *)M;
+    sps_status st;
+
+    (void)opt;
+    SPS_TRY(spsi_direct_analyse(M->A, 0, &m->d));
+    SPS_TRY(compute(m));
+    SPS_TRY(SPS_NEW(M->ctx, M->n * M->width, &m->columns));
+fail:
+    return st;
+}
+
+/* The analysis stays, unless the new values are less symmetric. */
+static sps_status update(sps_precond *M)
+{
+    struct factor *m = (struct factor *)M;
+    sps_direct *d = NULL;
+    bool symmetric = true;
+    sps_status st = SPS_OK;
+
+    if (m->d->kind != SPS_FACTOR_GENERAL)
+        SPS_TRY(sps_csr_symmetric(M->ctx, M->A->A, 1e-10, &symmetric, NULL));
+    if (!symmetric) {
+        SPS_TRY(spsi_direct_analyse(M->A, 0, &d));
+        spsi_direct_destroy(&m->d);
+        m->d = d;
+    }
+    SPS_TRY(compute(m));
+fail:
+    return st;
+}
+
+static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
+{
+    const struct factor *m = (const struct factor *)M;
+    const int64_t ld = M->n > 0 ? M->n : 1;
+    sps_status st;
+
+    SPS_TRY(sps_block_get(R, 0, R->k, m->columns, ld, SPS_COL_MAJOR, SPS_HOST));
+    SPS_TRY(spsi_direct_solve(m->d, m->columns, R->k));
+    SPS_TRY(sps_block_set(Z, 0, Z->k, m->columns, ld, SPS_COL_MAJOR, SPS_HOST));
+fail:
+    return st;
+}
+
+static void destroy(sps_precond *M)
+{
+    struct factor *m = (struct factor *)M;
+
+    spsi_direct_destroy(&m->d);
+    spsi_free(M->ctx, m->columns);
+}
+
+static size_t describe(const sps_precond *M, char *text, size_t size)
+{
+    static const char *const kinds[] = { "L U", "L D L'",
+                                         "L D L' without pivoting" };
+    const sps_direct *d = ((const struct factor *)M)->d;
+
+    return (size_t)snprintf(text, size, "factor: %s by %s, %lld entries in the "
+                            "factors, %.3g operations\n", kinds[d->kind],
+                            d->library->name, (long long)d->found.entries,
+                            d->found.flops);
+}
+
+SPS_DEFINE(sps_precond_type, spsi_precond_factor) = {
+    .name = "factor", .needs = SPS_NEEDS_CSR, .symmetric = true,
+    .size = sizeof(struct factor), .build = build, .update = update,
+    .apply = apply, .destroy = destroy, .describe = describe,
+};
