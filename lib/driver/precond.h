@@ -67,6 +67,8 @@ struct sps_precond {
                                  invariant to its factor may use R for Z */
     const sps_block *diagonal;/* d, n x 1, if M is exactly diag(d): others may
                                  fuse it into their own passes; or NULL */
+    double rate;              /* of the error that I - M A leaves, as measured
+                                 by build; 0: not measured */
     int products;             /* products with A in one application */
     int passes;               /* block reads and writes of the method for each
                                  application of M */

@@ -41,13 +41,13 @@ static sps_status measure_rate(amg *m, sps_block *X, sps_block *Y,
     SPS_TRY(sps_block_random(X, 11));
     SPS_TRY(energy(m->super.A, X, Y, &first));
     now = first;
-    m->rate = 0;
+    m->super.rate = 0;
     for (int t = 0; t < TESTS && !(now <= 1e-10 * first); t++) {
         before = now;
         SPS_TRY(sps_precond_apply(&m->super, Y, Z));
         SPS_TRY(spsi_axpby(-1.0, Z, 1.0, X));
         SPS_TRY(energy(m->super.A, X, Y, &now));
-        m->rate = now / before;
+        m->super.rate = now / before;
     }
 fail:
     return st;
@@ -64,14 +64,14 @@ static sps_status test(amg *m)
     SPS_TRY(sps_block_create(ctx, m->super.n, k, &Y));
     SPS_TRY(sps_block_create(ctx, m->super.n, k, &Z));
     SPS_TRY(measure_rate(m, X, Y, Z));
-    SPS_REQUIRE(ctx, m->rate < 1, SPS_EUNFIT, "amg: a cycle changes the error "
+    SPS_REQUIRE(ctx, m->super.rate < 1, SPS_EUNFIT, "amg: a cycle changes the error "
                 "by a factor of %.3g, which does not converge: the matrix is "
                 "not positive definite, or its near-null vectors are not those "
-                "that were given; use auto", m->rate);
-    if (m->rate > SLOW)
+                "that were given; use auto", m->super.rate);
+    if (m->super.rate > SLOW)
         spsi_note(ctx, "amg: a cycle leaves %.2f of the error; for a structure "
                   "give the coordinates of its nodes, and compare auto",
-                  m->rate);
+                  m->super.rate);
 fail:
     sps_block_destroy(&X);
     sps_block_destroy(&Y);
@@ -156,7 +156,7 @@ static size_t describe(const sps_precond *M, char *text, size_t size)
     size_t length = (size_t)snprintf(
         text, size, "amg: %.2f times the entries of the matrix; a cycle leaves "
         "%.2f of the error\nlevel      rows     entries  a row  smoother\n",
-        complexity(m), m->rate);
+        complexity(m), m->super.rate);
 
     for (int i = 0; i < m->levels; i++) {
         const amg_level *l = &m->level[i];

@@ -91,7 +91,6 @@ typedef struct amg {
     sps_csr *copy;            /* A in doubles, where the caller's has floats */
     sps_csr *inverse;         /* dense, of the coarsest matrix, or NULL */
     sps_operator *inverse_op;
-    double rate;              /* of the cycle, as tested */
 } amg;
 
 /* strength.c: the strong couplings of level l. */

@@ -138,9 +138,11 @@ static void take_solver(sps_chain *l, int at, sps_linear *s)
 static void note_skipped(const sps_chain *l, int at, sps_status why)
 {
     const bool memory = why == SPS_ENOMEM || why == SPS_EDEVMEM;
+    const char *solver = l->step[at].solver;
 
+    if (!strcmp(solver, "auto")) solver = l->k > 1 ? "block_cg" : "cg";
     spsi_note(l->ctx, "auto: %s with %s is skipped: %s",
-              l->step[at].solver, l->step[at].precond,
+              solver, l->step[at].precond,
               memory ? sps_status_string(why) : sps_context_error(l->ctx));
 }
 
@@ -149,6 +151,12 @@ static bool declined(sps_status st)
 {
     return st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM ||
            st == SPS_EABSENT;
+}
+
+static bool is_multigrid(const sps_chain *l, int at)
+{
+    return !l->M && !strcmp(l->step[at].precond, "amg") &&
+           strcmp(l->opt.precond, "amg");
 }
 
 /* Escalates to the first step from `at` on that can be created: a step may not
@@ -172,6 +180,9 @@ static sps_status escalate(sps_chain *l, int at, bool *created)
         if (expired && !strcmp(expired, l->step[at].precond)) continue;
         if (hopeless(l, at)) continue;
         st = make_solver(l, at, &s);
+        if (st == SPS_OK && is_multigrid(l, at))
+            st = spsi_chain_keeps(l, s->M);
+        if (st != SPS_OK) spsi_linear_destroy(&s);
         *created = st == SPS_OK;
         if (*created) take_solver(l, at, s);
         else if (declined(st)) note_skipped(l, at, st);
@@ -370,6 +381,24 @@ static bool finished(const sps_chain *l, const sps_result *r)
            l->opt.norm == SPS_NORM_START;
 }
 
+/* Multigrid may not fit the new values: the chain goes on then. */
+static sps_status follow(sps_chain *l)
+{
+    bool made = true;
+    sps_status st;
+
+    if (!is_multigrid(l, l->at)) return SPS_OK;
+    st = spsi_linear_refresh(l->now);
+    if (st == SPS_OK && l->now->M->rate > 0)
+        st = spsi_chain_keeps(l, l->now->M);
+    if (!declined(st)) return st;
+    note_skipped(l, l->at, st);
+    spsi_linear_destroy(&l->now);
+    st = escalate(l, l->at + 1, &made);
+    l->last_good = l->at;
+    return made ? SPS_OK : st;
+}
+
 /* After new values: plans again if the symmetry has changed. */
 static sps_status replan(sps_chain *l)
 {
@@ -379,8 +408,8 @@ static sps_status replan(sps_chain *l)
 
     if (l->version == l->A->version) return SPS_OK;
     SPS_TRY(spsi_chain_examine(l, &o));
-    if (l->symmetric == was) return SPS_OK;
-    spsi_chain_plan(l, &o);
+    if (l->symmetric == was) return follow(l);
+    SPS_TRY(spsi_chain_plan(l, &o));
     spsi_chain_note(l, &o);
     st = first_step(l);
 fail:
@@ -427,6 +456,7 @@ sps_status spsi_chain_create(const sps_linear_args *a, sps_chain **l_p)
 {
     sps_context *ctx = a->A->ctx;
     sps_chain *l = NULL;
+    const double before = spsi_deadline_begin(ctx, a->opt->max_seconds);
     sps_chain_traits o;
     sps_status st;
 
@@ -439,14 +469,16 @@ sps_status spsi_chain_create(const sps_linear_args *a, sps_chain **l_p)
     l->started = spsi_agreed_now(ctx);
     SPS_TRY(spsi_chain_examine(l, &o));
     spsi_chain_precision(l, &o);
-    spsi_chain_plan(l, &o);
+    SPS_TRY(spsi_chain_plan(l, &o));
     spsi_chain_note(l, &o);
     SPS_TRY(first_step(l));
     l->setup = spent(l);
+    spsi_deadline_end(ctx, before);
     *l_p = l;
     return SPS_OK;
 
 fail:
+    spsi_deadline_end(ctx, before);
     spsi_chain_destroy(&l);
     return st;
 }

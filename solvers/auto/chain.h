@@ -39,6 +39,7 @@ typedef struct sps_chain {
     bool symmetric;           /* symmetric, with a positive diagonal */
     bool indefinite;          /* not `symmetric`, or found to be indefinite */
     int64_t version;          /* of A's values when it was examined */
+    double condition;         /* of D^-1 A, at least, if multigrid is planned */
     sps_step step[SPS_CHAIN_STEPS];
     int count, at;            /* number of steps; the current one */
     int last_good;            /* with which a solve starts: the step that
@@ -88,8 +89,12 @@ double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o);
 /* Analyses A and keeps the analysis for preconditioner factor; EUNFIT if factors
  * are predicted to take longer than `worth`. */
 sps_status spsi_chain_weigh(sps_chain *l, double worth);
+/* chain_amg.c: whether multigrid is to be the first step; adds a note then. */
+sps_status spsi_chain_multigrid(sps_chain *l, bool *yes);
+/* SPS_EUNFIT if M, multigrid that is set up, reduces errors too slowly. */
+sps_status spsi_chain_keeps(const sps_chain *l, const sps_precond *M);
 /* Plans the steps. */
-void spsi_chain_plan(sps_chain *l, const sps_chain_traits *o);
+sps_status spsi_chain_plan(sps_chain *l, const sps_chain_traits *o);
 /* A note with the first step and the properties of A. */
 void spsi_chain_note(const sps_chain *l, const sps_chain_traits *o);
 

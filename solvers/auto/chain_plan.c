@@ -8,6 +8,7 @@
  *   block_cg or gmres, factor where predicted to win (chain_factors.c)
  *
  *   may be positive definite    else
+ *   block_cg, amg  (where it is predicted to win, chain_amg.c)
  *   block_cg, fallback cg       as below
  *   (not abandoned as too slow
  *   if the caller names a
@@ -237,10 +238,12 @@ static bool own_symmetric(const sps_chain *l)
 /* With a fixed preconditioner no method is faster than CG if A is definite,
  * however slowly it converges: it is abandoned only if A is found to be
  * indefinite, on breakdown or on stagnation. */
-void spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
+sps_status spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
 {
     const bool own = l->M || strcmp(l->opt.precond, "auto");
     const char *precond = l->opt.precond;
+    bool multigrid;
+    sps_status st;
 
     l->count = l->at = 0;
     l->factored = false;
@@ -251,6 +254,8 @@ void spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
         add_factors(l);
     }
     l->early = l->count;
+    SPS_TRY(spsi_chain_multigrid(l, &multigrid));
+    if (multigrid) add(l, (sps_step){ "auto", "amg", 0, 0, 50, 400, 0.5, 1 });
     if (l->symmetric && own_symmetric(l))
         add(l, (sps_step){ "auto", precond, 0, 0, 0, 0, 1, 0 });
     else if (l->symmetric)
@@ -259,7 +264,7 @@ void spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
         add(l, (sps_step){ "gmres", precond, 0, 0, 10, 40, 1, 0 });
     else if (own)
         add_general(l, precond, 1);
-    if (own) return;
+    if (own) return SPS_OK;
     if (l->symmetric) {
         add(l, (sps_step){ l->k > 1 ? "block_cg" : "cg", "ic0", 0, 0, 200,
                            2000, 0.2, 1 });
@@ -272,6 +277,8 @@ void spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
     if (o->symmetric)
         add(l, (sps_step){ "minres", "jacobi", 0, 0, 50, 1000, 0.2, -1 });
     add_strong(l);
+fail:
+    return st;
 }
 
 /* For blocks that stay in cache an iteration is bound by launches or

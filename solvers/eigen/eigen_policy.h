@@ -18,6 +18,10 @@ sps_status spsi_eigen_take_precond(sps_eigen_precond *t, sps_precond *given,
                                    bool used);
 sps_status spsi_eigen_move_precond(sps_eigen_precond *t, const sps_ritz *r,
                                    sps_search *search);
+/* eigen_amg.c: t->T = multigrid for op; SPS_EUNFIT: it is not predicted to
+ * serve, or does not. */
+sps_status spsi_eigen_multigrid(sps_eigen_precond *t, const sps_operator *op,
+                                int passes);
 /* Whether sparse factors of A have few entries. */
 bool spsi_eigen_fills_little(const sps_deflation *d);
 

@@ -109,6 +109,8 @@ static sps_status choose(sps_eigen_precond *t, const sps_operator *op,
         st = spsi_precond_create_passes(op, t->space->width, &o, passes(t),
                                         &t->T);
     }
+    if (st != SPS_OK && op == p->A)
+        st = spsi_eigen_multigrid(t, op, passes(t));
     if (st != SPS_OK && hard && (all || spsi_eigen_fills_little(d))) {
         o.precond = "ilut";
         o.droptol = fmin(o.droptol, all ? 1e-12 : 1e-5);
@@ -289,10 +291,20 @@ static bool whole(const sps_eigen_precond *t)
            (!strcmp(name, "ilut") && p->n <= WHOLE);
 }
 
-/* Whether T is an inverse and another SLOW iterations have passed. */
+/* Whether T was made here as multigrid, and factors are possible, too. */
+static bool instead(const sps_eigen_precond *t)
+{
+    const sps_pencil *p = t->space->pencil;
+
+    return automatic(t) && !t->space->deflation->nulls && p->n <= WHOLE &&
+           t->T && !strcmp(sps_precond_name(t->T), "amg");
+}
+
+/* Whether T is an inverse, or could be one, and another SLOW iterations have
+ * passed. */
 static bool slow(const sps_eigen_precond *t, int iteration)
 {
-    return iteration % SLOW == 0 && whole(t);
+    return iteration % SLOW == 0 && (whole(t) || instead(t));
 }
 
 /* *error: a bound of the distance from theta_0, mu above sigma, to the nearest

@@ -24,7 +24,8 @@
  * a few Lanczos steps on a block of random vectors.  If lambda were too small,
  * an even d would make the map indefinite, an odd d would not (T_d is negative
  * beyond lambda, so that x p(x) > 0).  Hence `auto` chooses odd degrees. */
-#include "driver/precond.h"
+#include "driver/hardness.h"
+#include "driver/lanczos.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,8 +36,6 @@
 #define MOST 100             /* degree */
 #define MOST_AUTO 15
 #define MOST_PASSES 25      /* for methods with many block passes */
-#define LANCZOS_STEPS 28
-#define LANCZOS_WIDTH 4
 /* With a time limit the estimate has this share of it; if that is not enough,
  * auto chooses another preconditioner, and a chebyshev that was requested uses
  * the result of at least LANCZOS_LEAST steps. */
@@ -53,8 +52,10 @@ struct chebyshev {
     sps_block *first;           /* n x 1: D^-1 / x_1 */
     double *host;               /* n */
     sps_block *other;           /* n x width: every other iterate */
-    sps_block *P, *R, *Q;       /* n x LANCZOS_WIDTH at most */
+    sps_block *P, *R, *Q;       /* n x SPS_LANCZOS_WIDTH at most */
     double deadline;            /* of the estimate in build, 0: none */
+    sps_nullspace *null;        /* for auto: what the solver will project out,
+                                   which is not the low end of the spectrum */
 };
 
 static sps_status set_diagonal(struct chebyshev *m)
@@ -67,104 +68,6 @@ static sps_status set_diagonal(struct chebyshev *m)
     SPS_TRY(sps_block_set(m->inverse, 0, 1, m->host, M->n > 0 ? M->n : 1,
                           SPS_COL_MAJOR, SPS_HOST));
 fail:
-    return st;
-}
-
-/* Coefficients of LANCZOS_STEPS preconditioned CG steps on k random columns:
- * curvature = p'Ap / r'z (the inverse of CG's alpha) and beta, by step and
- * column.  The X of CG is not needed.  A curvature of zero ends a column: its p
- * is a null vector of A (CG would divide by it, but the Lanczos matrix can
- * include it). */
-struct lanczos {
-    int k, steps[LANCZOS_WIDTH];
-    bool cut;                    /* stopped by the time limit */
-    bool ended[LANCZOS_WIDTH];
-    double curvature[LANCZOS_STEPS][LANCZOS_WIDTH];
-    double beta[LANCZOS_STEPS][LANCZOS_WIDTH];
-};
-
-/* Records step t of column j; returns CG's alpha, 0 if there is none. */
-static double lanczos_step(struct lanczos *l, int t, int j, double pq,
-                           double rz)
-{
-    double c = pq > 0 ? pq / rz : 0, largest = 0;
-
-    if (l->ended[j] || !(rz > 0) || !isfinite(c)) {
-        l->ended[j] = true;
-        return 0;
-    }
-    for (int i = 0; i < t; i++) largest = fmax(largest, l->curvature[i][j]);
-    l->curvature[t][j] = c;
-    l->steps[j] = t + 1;
-    l->ended[j] = c <= 1e-12 * largest;
-    return l->ended[j] || c == 0 ? 0 : 1 / c;
-}
-
-static sps_status lanczos_run(struct chebyshev *m, bool optional,
-                              struct lanczos *l)
-{
-    sps_status st = SPS_OK;
-    sps_block *R = m->R, *P = m->P, *Q = m->Q;
-    double rz[LANCZOS_WIDTH], pq[LANCZOS_WIDTH], a[LANCZOS_WIDTH],
-        b[LANCZOS_WIDTH], one[LANCZOS_WIDTH];
-
-    SPS_TRY(sps_block_random(R, 7));
-    SPS_TRY(spsi_scale_rows(m->inverse, R, P));
-    SPS_TRY(spsi_dots(R, P, rz));
-    for (int t = 0; t < LANCZOS_STEPS; t++) {
-        l->cut = t >= (optional ? 1 : LANCZOS_LEAST) && m->deadline > 0 &&
-                 spsi_agreed_now(m->super.ctx) > m->deadline;
-        if (l->cut) break;
-        SPS_TRY(sps_operator_apply(m->super.A, 1.0, P, 0.0, Q));
-        SPS_TRY(spsi_dots(P, Q, pq));
-        for (int j = 0; j < l->k; j++) {
-            a[j] = -lanczos_step(l, t, j, pq[j], rz[j]);
-            one[j] = 1;
-        }
-        SPS_TRY(spsi_axpby_cols(a, Q, one, R));
-        SPS_TRY(spsi_scale_rows(m->inverse, R, Q));
-        SPS_TRY(spsi_dots(R, Q, pq));
-        for (int j = 0; j < l->k; j++) {
-            b[j] = rz[j] > 0 ? pq[j] / rz[j] : 0;
-            l->beta[t][j] = b[j];
-            rz[j] = pq[j];
-        }
-        SPS_TRY(spsi_axpby_cols(one, Q, b, P));
-    }
-fail:
-    return st;
-}
-
-/* Extreme eigenvalues of the tridiagonal matrix of column j:
- * t_ii = c_i + beta_(i-1) c_(i-1), t_i,i+1 = sqrt(beta_i) c_i, c the
- * curvatures. */
-static sps_status ritz(sps_context *ctx, const struct lanczos *l, int j,
-                       double *smallest, double *largest)
-{
-    sps_status st = SPS_OK;
-    sps_small *T = NULL;
-    double w[LANCZOS_STEPS], c, b;
-    int steps = l->steps[j];
-
-    if (steps == 0) return SPS_OK;
-    SPS_TRY(spsi_small_create(ctx, steps, steps, &T));
-    spsi_small_shape(T, steps, steps);
-    for (int q = 0; q < steps; q++)
-        for (int r = 0; r < steps; r++) *spsi_small_at(T, r, q) = 0;
-    for (int i = 0; i < steps; i++) {
-        c = l->curvature[i][j];
-        b = l->beta[i][j];
-        *spsi_small_at(T, i, i) += c;
-        if (i + 1 == steps) break;
-        *spsi_small_at(T, i + 1, i + 1) += b * c;
-        *spsi_small_at(T, i, i + 1) = *spsi_small_at(T, i + 1, i) =
-            sqrt(b) * c;
-    }
-    SPS_TRY(spsi_small_eigen(T, w));
-    *largest = fmax(*largest, w[steps - 1]);
-    *smallest = fmin(*smallest, w[0]);
-fail:
-    spsi_small_destroy(&T);
     return st;
 }
 
@@ -263,6 +166,21 @@ static int best_degree(const sps_precond *M, double condition)
     return best;
 }
 
+/* Times as fast as Jacobi.  Graphs, whose null space is known, need fewer
+ * iterations than conditions tell, and then no degree saves more. */
+static double predicted_gain(const struct chebyshev *m, double condition)
+{
+    const sps_precond *M = &m->super;
+    const double least = (SPS_HARDNESS_POLYNOMIAL - 1) * m->degree / 1.15;
+    double J = needed(condition), K = J;
+
+    if (m->null && condition < SPS_HARDNESS_DEEP) {
+        J = spsi_hardness_iterations(M->n, M->width, condition);
+        K = m->degree > 1 ? fmax(J, least) : J;
+    }
+    return predicted(M, 1, J) / predicted(M, m->degree, K);
+}
+
 /* With preconditioner auto (`optional`) the gain must be certain: predictions
  * are reliable from 1.2 on, on a CPU from 1.25 on. */
 static sps_status choose_degree(struct chebyshev *m, double condition,
@@ -274,8 +192,7 @@ static sps_status choose_degree(struct chebyshev *m, double condition,
     double gain;
 
     if (m->automatic) m->degree = best_degree(M, condition);
-    gain = predicted(M, 1, needed(condition)) /
-           predicted(M, m->degree, needed(condition));
+    gain = predicted_gain(m, condition);
     SPS_REQUIRE(M->ctx, !optional || gain >= least, SPS_EUNFIT,
                 "chebyshev is not predicted to be faster than jacobi");
     if (optional && m->upper > 0)
@@ -292,18 +209,19 @@ fail:
 static sps_status set_interval(struct chebyshev *m, bool optional)
 {
     sps_status st = SPS_OK;
-    struct lanczos l = { .k = m->R->width };
-    double largest = 0, smallest = INFINITY, condition = 1;
+    sps_lanczos l;
+    double condition = 1;
 
-    SPS_TRY(lanczos_run(m, optional, &l));
+    SPS_TRY(sps_block_random(m->R, 7));
+    SPS_TRY(spsi_nullspace_project(m->null, m->R));
+    SPS_TRY(spsi_lanczos(m->super.A, m->inverse, m->R, m->P, m->Q, m->deadline,
+                         optional ? 1 : LANCZOS_LEAST, &l));
     SPS_REQUIRE(m->super.ctx, !optional || !l.cut, SPS_EUNFIT,
                 "the condition could not be estimated in a tenth of the time "
                 "limit");
-    for (int j = 0; j < l.k; j++)
-        SPS_TRY(ritz(m->super.ctx, &l, j, &smallest, &largest));
-    m->upper = largest > 0 && isfinite(largest) ? MARGIN * largest : 1;
-    if (largest > 0 && isfinite(largest))
-        condition = fmin(1e6, largest / fmax(smallest, 1e-6 * largest));
+    m->upper = l.largest > 0 && isfinite(l.largest) ? MARGIN * l.largest : 1;
+    if (l.largest > 0 && isfinite(l.largest))
+        condition = fmin(1e6, l.largest / fmax(l.smallest, 1e-6 * l.largest));
     SPS_TRY(choose_degree(m, condition, optional));
     m->super.diagonal = m->degree == 1 ? m->first : NULL;
     m->super.products = m->degree - 1;
@@ -317,7 +235,8 @@ fail:
 static sps_status build(sps_precond *M, const sps_options *opt)
 {
     struct chebyshev *m = (struct chebyshev *)M;
-    int width = M->width < LANCZOS_WIDTH ? M->width : LANCZOS_WIDTH;
+    const int most = SPS_LANCZOS_WIDTH;
+    const int width = M->width < most ? M->width : most;
     const bool optional = !strcmp(opt->precond, "auto");
     sps_status st = SPS_OK;
 
@@ -338,6 +257,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     SPS_TRY(sps_block_create(M->ctx, M->n, width, &m->P));
     SPS_TRY(sps_block_create(M->ctx, M->n, width, &m->R));
     SPS_TRY(sps_block_create(M->ctx, M->n, width, &m->Q));
+    if (optional) SPS_TRY(spsi_nullspace_create(M->A, width, opt, &m->null));
     SPS_TRY(set_diagonal(m));
     SPS_TRY(set_interval(m, optional));
 fail:
@@ -391,6 +311,7 @@ static void destroy(sps_precond *M)
     sps_block_destroy(&m->P);
     sps_block_destroy(&m->R);
     sps_block_destroy(&m->Q);
+    spsi_nullspace_destroy(&m->null);
     spsi_free(M->ctx, m->host);
 }
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* eigen_amg.c - whether multigrid is the preconditioner of an eigensolver.
+ *
+ * An iteration with it costs a few products and resolves the lowest pairs about
+ * as fast as factors do, which fill in bodies of three dimensions and in
+ * networks, and faster than polynomials, unless all eigenvalues are far from
+ * zero.  So it is taken where it holds the smooth vectors (hardness.h), and
+ * kept if its cycle reduces errors well. */
+#include "eigen_policy.h"
+
+#include "core/comm.h"
+#include "driver/hardness.h"
+
+/* Rows up to which nearly complete factors are cheap, and safer. */
+#define FEW_ROWS 5000
+#define KNOWN 0.9
+#define KNOWN_BLOCKS 0.65
+/* Conditions below which polynomials of low degree do as well. */
+#define EASY 100
+#define SLOW_RATE 0.9
+
+static sps_status serves(const sps_eigen_precond *t, const sps_operator *op,
+                         bool *yes)
+{
+    const int b = spsi_hardness_node(op, t->opt->coords);
+    double condition;
+    sps_status st = SPS_OK;
+
+    *yes = op->n >= FEW_ROWS && t->opt->degree == 0 && b <= 6 &&
+           !(op->A->props & SPS_INTERLEAVED) && !spsi_comm_many(op->ctx) &&
+           spsi_hardness_known(op->ctx, op->A, b) >=
+               (b > 1 ? KNOWN_BLOCKS : KNOWN);
+    if (!*yes) return SPS_OK;
+    st = spsi_hardness_condition(op, t->space->deflation->null, &condition);
+    *yes = st == SPS_OK && condition >= EASY;
+    return st;
+}
+
+sps_status spsi_eigen_multigrid(sps_eigen_precond *t, const sps_operator *op,
+                                int passes)
+{
+    sps_options o = *t->opt;
+    bool yes;
+    sps_status st;
+
+    SPS_TRY(serves(t, op, &yes));
+    if (!yes) return SPS_EUNFIT;
+    o.precond = "amg";
+    SPS_TRY(spsi_precond_create_passes(op, t->space->width, &o, passes, &t->T));
+    if (t->T->rate <= SLOW_RATE) return SPS_OK;
+    spsi_note(op->ctx, "preconditioner auto: not amg, a cycle of which leaves "
+              "%.2f of the error", t->T->rate);
+    sps_precond_destroy(&t->T);
+    st = SPS_EUNFIT;
+fail:
+    return st;
+}
