@@ -13,6 +13,7 @@
 /* Share of the time that is left, which the Lanczos steps may take. */
 #define SHARE 0.1
 #define GAP 9
+#define MANY 2000            /* rows for a column */
 enum { MOST_ROWS = 6 };       /* of a node */
 
 int spsi_hardness_node(const sps_operator *A, const sps_block *coords)
@@ -69,7 +70,8 @@ double spsi_hardness_iterations(int64_t n, int k, double condition)
     const double many = (double)n / k;
     const double bound = 9.5 * sqrt(condition), body = 6 * cbrt(many);
 
-    if (condition < SPS_HARDNESS_DEEP) return fmin(k > 1 ? 0.6 * bound : bound, body);
+    if (condition < SPS_HARDNESS_DEEP)
+        return bound * fmin(1, cbrt(many / MANY));
     return fmin(fmax(bound, body), 6 * sqrt(many));
 }
 

@@ -38,13 +38,13 @@ sps_status spsi_hardness_condition(const sps_operator *A,
                                    const sps_nullspace *null,
                                    double *condition);
 
-/* Iterations to 1e-8 that block CG with Jacobi needs for k columns.  The bound
- * is J = 9.5 sqrt(condition).  In a body of n rows in two or three dimensions,
- * whose k lowest vectors are the block's own, J = 6 (n / k)^(1/2) or 6
- * (n / k)^(1/3).  Where the Lanczos steps have found the low end of the
- * spectrum, the condition is below 400, and the least of 0.6 times the first
- * and of the last holds (within a factor of 2 on 30 systems); elsewhere the end
- * lies lower, and the first holds, but within the two others. */
+/* Iterations to 1e-8 that block CG with Jacobi needs for k columns, within a
+ * factor of 2 on most of 40 systems.  The bound is J = 9.5 sqrt(condition).  In
+ * a body of n rows in two or three dimensions, whose k lowest vectors are the
+ * block's own, J = 6 (n / k)^(1/2) or 6 (n / k)^(1/3).  Where the Lanczos steps
+ * have found the low end of the spectrum, or nearly so, the condition is below
+ * 400, and the bound holds, less for small n / k; elsewhere the end lies lower,
+ * and the first holds, but within the two others. */
 double spsi_hardness_iterations(int64_t n, int k, double condition);
 
 #define SPS_HARDNESS_DEEP 400

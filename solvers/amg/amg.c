@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* amg.c - Z = M R, M one V-cycle of multigrid by smoothed aggregation; amg.h
- * has the stages.  For symmetric positive semidefinite matrices.
+ * has the stages.  For symmetric positive semidefinite matrices, and under
+ * GMRES for others with a positive diagonal (nonsymmetric.c).
  *
  * After set-up, and after new values, the cycle is tested as an iteration on
- * A x = 0: from random x, x <- x - M A x must reduce x'A x.  A cycle that does
- * not is refused; one that reduces it slowly is used, with a note. */
+ * A x = 0: from random x, x <- x - M A x must reduce x'A x, or x'x where A is far
+ * from symmetric.  A cycle that does not is refused; one that reduces it slowly
+ * is used, with a note. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
@@ -15,15 +17,15 @@ enum { TESTS = 4, TEST_COLUMNS = 2 };
 
 /* ----------------------------------------------------------------- the test */
 
-/* sqrt(x'A x), the largest of the columns; Y = A X. */
-static sps_status energy(const sps_operator *A, const sps_block *X,
-                         sps_block *Y, double *size)
+/* sqrt(x'A x) or sqrt(x'x), the largest of the columns; Y = A X. */
+static sps_status energy(const amg *m, const sps_block *X, sps_block *Y,
+                         double *size)
 {
     double dot[TEST_COLUMNS];
     sps_status st;
 
-    SPS_TRY(sps_operator_apply(A, 1.0, X, 0.0, Y));
-    SPS_TRY(spsi_dots(X, Y, dot));
+    SPS_TRY(sps_operator_apply(m->super.A, 1.0, X, 0.0, Y));
+    SPS_TRY(spsi_dots(X, m->level[0].nonsymmetric ? X : Y, dot));
     *size = 0;
     for (int j = 0; j < X->k; j++)
         if (!(sqrt(fmax(dot[j], 0)) <= *size))
@@ -39,14 +41,14 @@ static sps_status measure_rate(amg *m, sps_block *X, sps_block *Y,
     sps_status st;
 
     SPS_TRY(sps_block_random(X, 11));
-    SPS_TRY(energy(m->super.A, X, Y, &first));
+    SPS_TRY(energy(m, X, Y, &first));
     now = first;
     m->super.rate = 0;
     for (int t = 0; t < TESTS && !(now <= 1e-10 * first); t++) {
         before = now;
         SPS_TRY(sps_precond_apply(&m->super, Y, Z));
         SPS_TRY(spsi_axpby(-1.0, Z, 1.0, X));
-        SPS_TRY(energy(m->super.A, X, Y, &now));
+        SPS_TRY(energy(m, X, Y, &now));
         m->super.rate = now / before;
     }
 fail:
@@ -64,10 +66,10 @@ static sps_status test(amg *m)
     SPS_TRY(sps_block_create(ctx, m->super.n, k, &Y));
     SPS_TRY(sps_block_create(ctx, m->super.n, k, &Z));
     SPS_TRY(measure_rate(m, X, Y, Z));
-    SPS_REQUIRE(ctx, m->super.rate < 1, SPS_EUNFIT, "amg: a cycle changes the error "
-                "by a factor of %.3g, which does not converge: the matrix is "
-                "not positive definite, or its near-null vectors are not those "
-                "that were given; use auto", m->super.rate);
+    SPS_REQUIRE(ctx, m->super.rate < 1, SPS_EUNFIT, "amg: a cycle changes the "
+                "error by a factor of %.3g, which does not converge: the "
+                "matrix is not positive definite, or its near-null vectors are "
+                "not those that were given; use auto", m->super.rate);
     if (m->super.rate > SLOW)
         spsi_note(ctx, "amg: a cycle leaves %.2f of the error; for a structure "
                   "give the coordinates of its nodes, and compare auto",
@@ -80,22 +82,6 @@ fail:
 }
 
 /* ---------------------------------------------------------------- the table */
-
-static sps_status require_symmetric(const sps_precond *M)
-{
-    bool symmetric = M->A->props & (SPS_SYMMETRIC | SPS_SPD);
-    double difference = 0;
-    sps_status st = SPS_OK;
-
-    if (!symmetric)
-        SPS_TRY(sps_csr_symmetric(M->ctx, M->A->A, 1e-10, &symmetric,
-                                  &difference));
-    SPS_REQUIRE(M->ctx, symmetric, SPS_EUNFIT, "amg needs a symmetric matrix; "
-                "this one differs from its transpose by up to %.3g: use ilu0 "
-                "or ilut", difference);
-fail:
-    return st;
-}
 
 /* The finest matrix in doubles: the caller's, or a copy of floats. */
 static sps_status take_matrix(amg *m)
@@ -128,6 +114,11 @@ static double complexity(const amg *m)
     return entries / fmax(1, (double)m->level[0].A->nnz);
 }
 
+static const char *smoother(const amg *m)
+{
+    return m->level[0].nonsymmetric ? "damped Jacobi" : "smoother";
+}
+
 static void note(const amg *m)
 {
     char rows[12 * AMG_LEVELS] = "";
@@ -143,9 +134,10 @@ static void note(const amg *m)
         rough = rough || (i + 1 < m->levels && !l->smoothed);
     }
     spsi_note(m->super.ctx, "amg: %d level%s of %s rows, %.2f times the "
-              "entries of the matrix, smoother of degree %d%s%s", m->levels,
-              m->levels == 1 ? "" : "s", rows, complexity(m),
-              m->level[0].degree, rough ? ", prolongators not smoothed" : "",
+              "entries of the matrix, %s of degree %d%s; a cycle leaves %.2f "
+              "of the error%s", m->levels, m->levels == 1 ? "" : "s", rows,
+              complexity(m), smoother(m), m->level[0].degree,
+              rough ? ", prolongators not smoothed" : "", m->super.rate,
               stalls ? "; the last one has too few strong couplings for "
                        "another" : "");
 }
@@ -155,8 +147,8 @@ static size_t describe(const sps_precond *M, char *text, size_t size)
     const amg *m = (const amg *)M;
     size_t length = (size_t)snprintf(
         text, size, "amg: %.2f times the entries of the matrix; a cycle leaves "
-        "%.2f of the error\nlevel      rows     entries  a row  smoother\n",
-        complexity(m), m->super.rate);
+        "%.2f of the error\nlevel      rows     entries  a row  %s\n",
+        complexity(m), m->super.rate, smoother(m));
 
     for (int i = 0; i < m->levels; i++) {
         const amg_level *l = &m->level[i];
@@ -176,6 +168,21 @@ static size_t describe(const sps_precond *M, char *text, size_t size)
     return length;
 }
 
+static sps_status look_at_symmetry(amg *m)
+{
+    const sps_precond *M = &m->super;
+    bool symmetric = M->A->props & (SPS_SYMMETRIC | SPS_SPD);
+    sps_status st = SPS_OK;
+
+    if (!symmetric)
+        SPS_TRY(sps_csr_symmetric(M->ctx, M->A->A, 1e-10, &symmetric, NULL));
+    if (!symmetric)
+        SPS_TRY(spsi_amg_far_from_symmetric(M->ctx, m->level[0].A,
+                                            &m->level[0].nonsymmetric));
+fail:
+    return st;
+}
+
 static sps_status build(sps_precond *M, const sps_options *opt)
 {
     amg *m = (amg *)M;
@@ -185,15 +192,15 @@ static sps_status build(sps_precond *M, const sps_options *opt)
                 "smoother of amg has 1 to %d, and 0 for auto", opt->degree,
                 AMG_DEGREE);
     m->wanted_degree = opt->degree;
-    SPS_TRY(require_symmetric(M));
     SPS_TRY(take_matrix(m));
+    SPS_TRY(look_at_symmetry(m));
     SPS_TRY(spsi_amg_near_null(M, opt, &m->level[0]));
     SPS_TRY(spsi_amg_levels(m, false));
     SPS_TRY(spsi_amg_coarsest(m));
     M->products = m->levels > 1 ? 2 * m->level[0].degree : 0;
-    note(m);
     SPS_TRY(spsi_amg_open(m));
     SPS_TRY(test(m));
+    note(m);
 fail:
     return st;
 }
@@ -261,7 +268,7 @@ static void destroy(sps_precond *M)
 
 SPS_DEFINE(sps_precond_type, spsi_precond_amg) = {
     .name = "amg", .floats = true, .symmetric = true,
-    .needs = SPS_NEEDS_CSR | SPS_NEEDS_SYMMETRIC, .size = sizeof(amg),
+    .needs = SPS_NEEDS_CSR, .size = sizeof(amg),
     .build = build, .update = update, .apply = apply, .destroy = destroy,
     .describe = describe,
 };

@@ -16,6 +16,7 @@
  *   spectrum.c     bounds of the spectrum of D^-1 A
  *   coarsest.c     the dense inverse of the coarsest matrix
  *   cycle.c        the V-cycle on blocks
+ *   nonsymmetric.c what differs where A is far from symmetric
  *
  * All is done as if A were scaled to S A S with unit diagonal, s_i =
  * a_ii^(-1/2); the matrices themselves are not scaled.  The results of every
@@ -56,6 +57,7 @@ typedef struct amg_level {
     int64_t *start;           /* nodes + 1: rows of node v are start[v] ..
                                  start[v+1] - 1; some have none */
     bool single_rows;         /* every node is one row */
+    bool nonsymmetric;        /* far from symmetric (nonsymmetric.c) */
     double *scale;            /* n: a_ii^(-1/2); 0: the row is empty up to
                                  rounding, and has no part in coarser levels */
     int vectors;              /* q */
@@ -97,6 +99,13 @@ typedef struct amg {
 sps_status spsi_amg_strength(sps_context *ctx, const amg_level *l,
                              amg_graph *g);
 void spsi_amg_graph_free(sps_context *ctx, amg_graph *g);
+
+/* nonsymmetric.c: whether A is far from symmetric; the strong couplings of a
+ * level that is, by the stronger of both directions. */
+sps_status spsi_amg_far_from_symmetric(sps_context *ctx, const sps_csr *A,
+                                       bool *far);
+sps_status spsi_amg_strength_both(sps_context *ctx, const amg_level *l,
+                                  amg_graph *g);
 
 /* aggregate.c: aggregate[v] = the number of node v's aggregate, -1 for a node
  * without neighbours; *count: aggregates. */

@@ -9,6 +9,8 @@
  * eigenvalues is taken: such vectors get no coarse correction, and the smoother
  * keeps the cycle positive definite.
  *
+ * A matrix that is far from symmetric is inverted by LU factors.
+ *
  * Once n^3 / 3 + n^3 multiply-adds and 20 n^2 bytes, or 9 n^3; an application
  * is a product with n^2 entries. */
 #include "solvers/amg/amg.h"
@@ -35,7 +37,7 @@ static void load(const amg_level *l, sps_small *C)
                 val[p] * l->scale[i] * l->scale[l->A->col[p]];
         if (l->scale[i] == 0) *spsi_small_at(C, (int)i, (int)i) = 1;
     }
-    spsi_small_symmetrise(C);
+    if (!l->nonsymmetric) spsi_small_symmetrise(C);
 }
 
 /* b = S^-1 near-null vector v; whether C b = 0, the product formed as
@@ -73,6 +75,14 @@ static void lift(const amg_level *l, double *b, sps_small *C)
     }
 }
 
+/* Whether Z is the inverse of a regular matrix of unit diagonal. */
+static bool bounded(const sps_small *Z)
+{
+    for (int64_t e = 0; e < (int64_t)Z->rows * Z->cols; e++)
+        if (!(fabs(Z->v[e]) <= LARGE)) return false;
+    return true;
+}
+
 /* Z = C^-1; false: C is singular up to rounding. */
 static sps_status invert(sps_context *ctx, const amg_level *l, sps_small *C,
                          sps_small *Z, bool *regular)
@@ -88,9 +98,7 @@ static sps_status invert(sps_context *ctx, const amg_level *l, sps_small *C,
     spsi_small_clear(Z);
     for (int i = 0; i < n; i++) *spsi_small_at(Z, i, i) = 1;
     SPS_TRY(spsi_small_solve_spd(C, Z, &info));
-    *regular = info == 0;
-    for (int64_t e = 0; e < (int64_t)n * n && *regular; e++)
-        *regular = fabs(Z->v[e]) <= LARGE;
+    *regular = info == 0 && bounded(Z);
 fail:
     spsi_free(ctx, b);
     return st;
@@ -122,6 +130,35 @@ static sps_status pseudoinvert(sps_context *ctx, const amg_level *l,
     SPS_TRY(spsi_small_mul(1.0, C, false, C, true, 0.0, Z));
 fail:
     spsi_free(ctx, w);
+    return st;
+}
+
+/* Z = C^-1 for a C that is not symmetric. */
+static sps_status invert_general(sps_context *ctx, const amg_level *l,
+                                 sps_small *Z)
+{
+    int info;
+    sps_status st;
+
+    load(l, Z);
+    SPS_TRY(spsi_small_invert(Z, &info));
+    SPS_REQUIRE(ctx, info == 0 && bounded(Z), SPS_EUNFIT, "amg: the coarsest "
+                "matrix, of %d rows, is singular: use ilut", Z->rows);
+fail:
+    return st;
+}
+
+/* Z = C^-1 for a symmetric C, or its pseudoinverse. */
+static sps_status invert_symmetric(sps_context *ctx, const amg_level *l,
+                                   sps_small *C, sps_small *Z)
+{
+    bool regular;
+    sps_status st;
+
+    SPS_TRY(invert(ctx, l, C, Z, &regular));
+    if (!regular) SPS_TRY(pseudoinvert(ctx, l, C, Z));
+    spsi_small_symmetrise(Z);
+fail:
     return st;
 }
 
@@ -157,7 +194,6 @@ sps_status spsi_amg_coarsest(amg *m)
     sps_context *ctx = m->super.ctx;
     const int n = (int)l->n;
     sps_small *C = NULL, *Z = NULL;
-    bool regular;
     sps_status st = SPS_OK;
 
     if (l->n > AMG_DENSE || l->n == 0) return SPS_OK;
@@ -165,9 +201,8 @@ sps_status spsi_amg_coarsest(amg *m)
     SPS_TRY(spsi_small_create(ctx, n, n, &Z));
     spsi_small_shape(C, n, n);
     spsi_small_shape(Z, n, n);
-    SPS_TRY(invert(ctx, l, C, Z, &regular));
-    if (!regular) SPS_TRY(pseudoinvert(ctx, l, C, Z));
-    spsi_small_symmetrise(Z);
+    SPS_TRY(l->nonsymmetric ? invert_general(ctx, l, Z)
+                            : invert_symmetric(ctx, l, C, Z));
     if (!m->inverse) SPS_TRY(full_pattern(ctx, n, &m->inverse));
     store(l, Z, m->inverse->val);
 fail:

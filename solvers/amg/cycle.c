@@ -13,6 +13,9 @@
  * correction makes M symmetric; it is positive definite if L is a bound of the
  * spectrum of D^-1 A.
  *
+ * Where A is far from symmetric every step has the same factor, 1 / root = (4/3)
+ * / upper: damped Jacobi.
+ *
  * On a coarsest level without a dense inverse a Chebyshev polynomial of the
  * first kind for [L / 2 d^2, L] is applied in the same form.
  *
@@ -51,10 +54,10 @@ static void set_last_roots(amg_level *l)
 
 static void set_roots(amg_level *l, bool last)
 {
-    if (last) {
-        set_last_roots(l);
-        return;
-    }
+    if (last) set_last_roots(l);
+    for (int i = 0; i < l->degree && l->nonsymmetric; i++)
+        l->root[i] = 0.75 * l->upper;
+    if (last || l->nonsymmetric) return;
     for (int i = 0; i < l->degree; i++)
         l->root[i] = l->upper * roots[l->degree][i];
 }

@@ -8,7 +8,8 @@
  * have 6 entries on all levels for one of A then, in place of 1.4.  What is
  * added may leave LEAST of a_ii at least.
  *
- * Nodes of several rows are not filtered. */
+ * Nodes of several rows are not filtered, nor are matrices that are far from
+ * symmetric, whose strong couplings need not be entries. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
@@ -81,7 +82,8 @@ sps_status spsi_amg_filter(sps_context *ctx, const amg_level *l,
     sps_csr *F = NULL;
     sps_status st = SPS_OK;
 
-    if (!l->single_rows || l->strong.rowptr[l->n] + l->n == l->A->nnz)
+    if (!l->single_rows || l->nonsymmetric ||
+        l->strong.rowptr[l->n] + l->n == l->A->nnz)
         return SPS_OK;
     SPS_TRY(sps_csr_create(ctx, l->n, l->n, l->strong.rowptr[l->n] + l->n,
                            SPS_F64, &F));

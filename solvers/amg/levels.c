@@ -67,10 +67,12 @@ static sps_status measure(amg *m, amg_level *l)
     sps_status st;
 
     SPS_TRY(spsi_amg_spectrum(m->super.ctx, l->A, l->scale, &l->rho, &bound));
+    if (l->nonsymmetric) l->rho = bound;
     l->upper = fmin(MARGIN * l->rho, bound);
     if (!(l->upper > 0)) l->upper = l->rho = 1;
     l->degree = m->wanted_degree ? m->wanted_degree
-              : l == m->level && l->upper > WIDE_SPECTRUM ? 3 : 2;
+              : l == m->level && l->upper > WIDE_SPECTRUM && !l->nonsymmetric
+                  ? 3 : 2;
 fail:
     return st;
 }
@@ -166,7 +168,8 @@ static sps_status aggregate(sps_context *ctx, amg_level *l)
 {
     sps_status st;
 
-    SPS_TRY(spsi_amg_strength(ctx, l, &l->strong));
+    SPS_TRY(l->nonsymmetric ? spsi_amg_strength_both(ctx, l, &l->strong)
+                            : spsi_amg_strength(ctx, l, &l->strong));
     SPS_TRY(SPS_NEW(ctx, l->nodes + 1, &l->aggregate));
     SPS_TRY(spsi_amg_aggregate(ctx, &l->strong, l->aggregate, &l->aggregates));
     SPS_TRY(SPS_NEW(ctx, l->aggregates + 1, &l->kept));
@@ -187,6 +190,7 @@ static sps_status enter(sps_context *ctx, const amg_level *l, amg_level *next,
     next->A = next->own;
     next->n = next->own->nrow;
     next->vectors = l->vectors;
+    next->nonsymmetric = l->nonsymmetric;
     spsi_free(ctx, next->near);
     next->near = *near_p;
     *near_p = NULL;

@@ -30,7 +30,7 @@
 #define ENTRY_NS 150
 #define SETUP_NS 2e7
 #define MULTIPLY_NS 0.1      /* a multiply-add on the host beside its bytes */
-#define ITERATIONS 12        /* with multigrid */
+#define ITERATIONS 10        /* with multigrid */
 #define PRODUCTS 5.6         /* a cycle in products with A */
 #define LAUNCHES 30          /* and kernels that are too small to hide */
 #define SETUP_SHARE 0.3      /* of a limit of time */

@@ -362,26 +362,26 @@ static void refused(const amg_case *c, sps_status code, const char *words)
 START_TEST(what_does_not_fit_is_refused)
 {
     static const char *const words[] = {
-        "amg needs a symmetric matrix", "entry (8, 8) is -1", "is 0: use",
+        "entry (8, 8) is -1", "is 0: use",
         "negative eigenvalues", "1 to 4", "is nan",
     };
 
-    for (int t = 0; t < 6; t++) {
+    for (int t = 0; t < 5; t++) {
         amg_case c;
         double *diagonal;
 
-        amg_open(&c, t == 0 ? "convection 10" : "poisson7 10", 2, 2);
+        amg_open(&c, "poisson7 10", 2, 2);
         diagonal = (double *)(uintptr_t)find(&c.w, 7, 7);
-        if (t == 1) *diagonal = -1;
-        if (t == 2) *diagonal = 0;
-        for (int64_t i = 0; t == 3 && i < c.A->nrow; i++)
+        if (t == 0) *diagonal = -1;
+        if (t == 1) *diagonal = 0;
+        for (int64_t i = 0; t == 2 && i < c.A->nrow; i++)
             *(double *)(uintptr_t)find(&c.w, i, i) -= 2;
-        if (t == 4) c.opt.degree = 5;
-        if (t == 5) *diagonal = NAN;
-        if (t > 0) c.A->props = SPS_SYMMETRIC;
+        if (t == 3) c.opt.degree = 5;
+        if (t == 4) *diagonal = NAN;
+        c.A->props = SPS_SYMMETRIC;
         sps_operator_destroy(&c.op);
         OK(c.ctx, sps_operator_csr(c.ctx, c.A, 2, NULL, &c.op));
-        refused(&c, t == 4 ? SPS_EINVAL : SPS_EUNFIT, words[t]);
+        refused(&c, t == 3 ? SPS_EINVAL : SPS_EUNFIT, words[t]);
         amg_close(&c);
     }
 }
