@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lanczos.c - Ritz values of D^-1 A from conjugate gradients preconditioned by
- * D: with CG's alpha and beta the Lanczos matrix is tridiagonal,
- * t_ii = c_i + beta_(i-1) c_(i-1), t_i,i+1 = sqrt(beta_i) c_i, c = 1 / alpha. */
+ * D: with CG's alpha = 1 / c and beta the Lanczos matrix is tridiagonal,
+ * t_ii = c_i + beta_(i-1) c_(i-1), t_i,i+1 = sqrt(beta_i) c_i. */
 #include "driver/lanczos.h"
 
 #include <math.h>

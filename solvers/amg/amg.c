@@ -4,9 +4,9 @@
  * GMRES for others with a positive diagonal (nonsymmetric.c).
  *
  * After set-up, and after new values, the cycle is tested as an iteration on
- * A x = 0: from random x, x <- x - M A x must reduce x'A x, or x'x where A is far
- * from symmetric.  A cycle that does not is refused; one that reduces it slowly
- * is used, with a note. */
+ * A x = 0: from random x, x <- x - M A x must reduce x'A x, or x'x where A is
+ * far from symmetric.  A cycle that does not is refused; one that reduces it
+ * slowly is used, with a note. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>

@@ -13,8 +13,8 @@
  * correction makes M symmetric; it is positive definite if L is a bound of the
  * spectrum of D^-1 A.
  *
- * Where A is far from symmetric every step has the same factor, 1 / root = (4/3)
- * / upper: damped Jacobi.
+ * Where A is far from symmetric every step has the same factor, 1 / root =
+ * (4/3) / upper: damped Jacobi.
  *
  * On a coarsest level without a dense inverse a Chebyshev polynomial of the
  * first kind for [L / 2 d^2, L] is applied in the same form.

@@ -387,15 +387,17 @@ static sps_status follow(sps_chain *l)
     bool made = true;
     sps_status st;
 
-    if (!is_multigrid(l, l->at)) return SPS_OK;
+    if (!l->now || !is_multigrid(l, l->at)) return SPS_OK;
     st = spsi_linear_refresh(l->now);
     if (st == SPS_OK && l->now->M->rate > 0)
         st = spsi_chain_keeps(l, l->now->M);
     if (!declined(st)) return st;
     note_skipped(l, l->at, st);
     spsi_linear_destroy(&l->now);
-    st = escalate(l, l->at + 1, &made);
-    l->last_good = l->at;
+    l->failed = true;     /* should no other step be made, the next solve tries */
+    l->last_good = l->at + 1;
+    st = escalate(l, l->last_good, &made);
+    if (made) l->last_good = l->at;
     return made ? SPS_OK : st;
 }
 

@@ -7,8 +7,8 @@
  * not tried first: on shells without coordinates it takes more time than
  * polynomials on half of the systems, and nothing measured says on which.
  *
- * The rival, block CG, needs J iterations with Jacobi (hardness.h) and max(13.5,
- * 1.15 J / d + 1) with the Chebyshev polynomial of degree d.
+ * The rival, block CG, needs J iterations with Jacobi (hardness.h) and
+ * max(13.5, 1.15 J / d + 1) with the Chebyshev polynomial of degree d.
  *
  * Times are those of one thread of the machine whose memory copies 10 GB/s,
  * fitted to processor seconds of 20 systems with 16 columns; on a GPU they

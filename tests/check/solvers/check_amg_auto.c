@@ -109,9 +109,9 @@ END_TEST
 
 /* -------------------------------------------------------------- gives way */
 
-/* Some couplings along x become -2.6 times what they were, beyond the 2 by which
- * the rest of a grid couples their ends, and the diagonal follows: zero row
- * sums, a positive diagonal, and about 20 negative eigenvalues. */
+/* Some couplings along x become -2.6 times what they were, beyond the 2 by
+ * which the rest of a grid couples their ends, and the diagonal follows: zero
+ * row sums, a positive diagonal, and about 20 negative eigenvalues. */
 static void make_signed(whole *w)
 {
     for (int64_t i = 0; i < w->g.rows; i++) {

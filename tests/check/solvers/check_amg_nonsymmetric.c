@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_amg_nonsymmetric.c - multigrid for matrices that are far from
- * symmetric: iterations of GMRES, when that is, the levels, new values, and what
+ * symmetric: iterations of GMRES, when that is, couplings, new values, and what
  * is refused. */
 #include <check.h>
 #include <math.h>
