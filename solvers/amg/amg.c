@@ -134,10 +134,9 @@ static void note(const amg *m)
         rough = rough || (i + 1 < m->levels && !l->smoothed);
     }
     spsi_note(m->super.ctx, "amg: %d level%s of %s rows, %.2f times the "
-              "entries of the matrix, %s of degree %d%s; a cycle leaves %.2f "
-              "of the error%s", m->levels, m->levels == 1 ? "" : "s", rows,
-              complexity(m), smoother(m), m->level[0].degree,
-              rough ? ", prolongators not smoothed" : "", m->super.rate,
+              "entries of the matrix, %s of degree %d%s%s", m->levels,
+              m->levels == 1 ? "" : "s", rows, complexity(m), smoother(m),
+              m->level[0].degree, rough ? ", prolongators not smoothed" : "",
               stalls ? "; the last one has too few strong couplings for "
                        "another" : "");
 }
@@ -198,9 +197,9 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     SPS_TRY(spsi_amg_levels(m, false));
     SPS_TRY(spsi_amg_coarsest(m));
     M->products = m->levels > 1 ? 2 * m->level[0].degree : 0;
+    note(m);
     SPS_TRY(spsi_amg_open(m));
     SPS_TRY(test(m));
-    note(m);
 fail:
     return st;
 }

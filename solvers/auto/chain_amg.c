@@ -173,6 +173,9 @@ sps_status spsi_chain_keeps(const sps_chain *l, const sps_precond *M)
     SPS_REQUIRE(l->ctx, rest <= REST * rival(l, &c, l->condition), SPS_EUNFIT,
                 "a cycle leaves %.2f of the error, by which %.0f iterations "
                 "are predicted", M->rate, iterations);
+    spsi_note(l->ctx, "auto: amg is kept, since a cycle leaves %.2f of the "
+              "error, by which %.0f iterations are predicted", M->rate,
+              iterations);
 fail:
     return st;
 }

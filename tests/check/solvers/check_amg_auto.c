@@ -193,7 +193,7 @@ END_TEST
 START_TEST(memory_may_run_out_anywhere)
 {
     int made = 0, refused = 0;
-    const int stride = runner_quick() ? 97 : 23;
+    const int stride = runner_quick() ? 37 : 23;
 
     for (long allowed = 5; made < 3 && allowed < 3000; allowed += stride) {
         fail_alloc memory = { .allowed = -1 };
