@@ -34,6 +34,7 @@
 #define PRODUCTS 5.6         /* a cycle in products with A */
 #define LAUNCHES 30          /* and kernels that are too small to hide */
 #define SETUP_SHARE 0.3      /* of a limit of time */
+#define GAIN 1.15            /* predicted, at least: it must be certain */
 /* A set-up that is made is not made again: the rest may take longer than the
  * rival. */
 #define REST 1.5
@@ -120,7 +121,7 @@ static bool pays(const sps_chain *l, double condition, double *gain)
     const double whole = setup + ITERATIONS * iteration_seconds(l, &c);
 
     *gain = rival(l, &c, condition) / whole;
-    return *gain >= 1 && (l->opt.max_seconds <= 0 ||
+    return *gain >= GAIN && (l->opt.max_seconds <= 0 ||
                           setup <= SETUP_SHARE * l->opt.max_seconds);
 }
 
