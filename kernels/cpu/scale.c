@@ -3,7 +3,7 @@
  *
  *     Y = a X + b Y,   Y_j = a_j X_j + b_j Y_j,   Y = diag(d) X
  *
- * Bytes: each block once. */
+ * X and Y are of either type.  Bytes: each block once. */
 #include "cpu/rows.h"
 
 /* y = a x + b y over a row; y is not read if b = 0.  The branch is outside of
@@ -65,36 +65,6 @@ static void chunk_axpby(void *data, int64_t first, int64_t last)
                              j->b, y, Y->ld);
 }
 
-/* Blocks of floats, or one of them: strips in double precision. */
-static void chunk_axpby_single(void *data, int64_t first, int64_t last)
-{
-    const axpby_job *j = data;
-    sps_block *Y = j->Y;
-    double xs[SINGLE_ROOM], ys[SINGLE_ROOM];
-    int64_t step = single_rows(Y->k), ldx, ldy = Y->k;
-
-    for (int64_t i = first; i < last; i += step) {
-        int64_t m = last - i < step ? last - i : step;
-        const double *x = spsi_cpu_strip_in(j->X, i, m, xs, &ldx);
-        double *y = j->b == 0 && Y->dtype == SPS_F32
-                        ? ys : spsi_cpu_strip_in(Y, i, m, ys, &ldy);
-
-        spsi_cpu_strip_axpby(m, Y->k, j->a, x, ldx, j->b, y, ldy);
-        spsi_cpu_strip_out(Y, i, m, y, ldy);
-    }
-}
-
-sps_status spsi_cpu_axpby(double a, const sps_block *X, double b, sps_block *Y)
-{
-    const bool single = X->dtype == SPS_F32 || Y->dtype == SPS_F32;
-
-    spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
-                         work_ns(X->n, 2 * X->k, 0),
-                         single ? chunk_axpby_single : chunk_axpby,
-                         &(axpby_job){ .a = a, .b = b, .X = X, .Y = Y });
-    return SPS_OK;
-}
-
 INLINE void rows_axpby_cols(int64_t m, int k, const double *a, const double *x,
                             int64_t ldx, const double *b, double *y,
                             int64_t ldy)
@@ -141,15 +111,6 @@ static void chunk_axpby_cols(void *data, int64_t first, int64_t last)
                               row_of(j->Y, first), j->Y->ld);
 }
 
-sps_status spsi_cpu_axpby_cols(const double *a, const sps_block *X,
-                               const double *b, sps_block *Y)
-{
-    spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
-                         work_ns(X->n, 2 * X->k, 0), chunk_axpby_cols,
-                         &(axpby_job){ .cols_a = a, .X = X, .cols_b = b, .Y = Y });
-    return SPS_OK;
-}
-
 CLONES void spsi_cpu_strip_scale_rows(int64_t m, int k, const double *d,
                                       int64_t ldd, const double *x,
                                       int64_t ldx, double *y, int64_t ldy);
@@ -173,11 +134,68 @@ static void chunk_scale_rows(void *data, int64_t first, int64_t last)
                               row_of(j->Y, first), j->Y->ld);
 }
 
+/* ---------------------------------------------------------- of either type */
+
+static void strip_of(const axpby_job *j, int64_t i, int64_t m, const double *x,
+                     int64_t ldx, double *y, int64_t ldy)
+{
+    const int k = j->Y->k;
+
+    if (j->d)
+        spsi_cpu_strip_scale_rows(m, k, row_of(j->d, i), j->d->ld, x, ldx, y,
+                                  ldy);
+    else if (j->cols_a)
+        spsi_cpu_strip_axpby_cols(m, k, j->cols_a, x, ldx, j->cols_b, y, ldy);
+    else
+        spsi_cpu_strip_axpby(m, k, j->a, x, ldx, j->b, y, ldy);
+}
+
+/* Blocks of floats, or one of them: strips in double precision. */
+static void chunk_single(void *data, int64_t first, int64_t last)
+{
+    const axpby_job *j = data;
+    const bool reads = j->b != 0 || j->cols_b;
+    sps_block *Y = j->Y;
+    double xs[SINGLE_ROOM], ys[SINGLE_ROOM];
+    int64_t step = single_rows(Y->k), ldx, ldy = Y->k;
+
+    for (int64_t i = first; i < last; i += step) {
+        int64_t m = last - i < step ? last - i : step;
+        const double *x = spsi_cpu_strip_in(j->X, i, m, xs, &ldx);
+        double *y = !reads && Y->dtype == SPS_F32
+                        ? ys : spsi_cpu_strip_in(Y, i, m, ys, &ldy);
+
+        strip_of(j, i, m, x, ldx, y, ldy);
+        spsi_cpu_strip_out(Y, i, m, y, ldy);
+    }
+}
+
+static sps_status run(void (*chunk)(void *data, int64_t first, int64_t last),
+                      axpby_job *j)
+{
+    const sps_block *X = j->X, *Y = j->Y;
+    const bool single = X->dtype == SPS_F32 || Y->dtype == SPS_F32;
+
+    spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
+                         work_ns(X->n, 2 * X->k, 0),
+                         single ? chunk_single : chunk, j);
+    return SPS_OK;
+}
+
+sps_status spsi_cpu_axpby(double a, const sps_block *X, double b, sps_block *Y)
+{
+    return run(chunk_axpby, &(axpby_job){ .a = a, .b = b, .X = X, .Y = Y });
+}
+
+sps_status spsi_cpu_axpby_cols(const double *a, const sps_block *X,
+                               const double *b, sps_block *Y)
+{
+    return run(chunk_axpby_cols,
+               &(axpby_job){ .cols_a = a, .X = X, .cols_b = b, .Y = Y });
+}
+
 sps_status spsi_cpu_scale_rows(const sps_block *d, const sps_block *X,
                                sps_block *Y)
 {
-    spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
-                         work_ns(X->n, 2 * X->k, 0), chunk_scale_rows,
-                         &(axpby_job){ .d = d, .X = X, .Y = Y });
-    return SPS_OK;
+    return run(chunk_scale_rows, &(axpby_job){ .d = d, .X = X, .Y = Y });
 }

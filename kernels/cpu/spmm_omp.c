@@ -59,37 +59,29 @@ INLINE double load(const void *val, const bool f32, int64_t p)
     return f32 ? (double)((const float *)val)[p] : ((const double *)val)[p];
 }
 
-/* Row i from column j on: y = d (alpha s + gamma w) + beta y + delta x;
+/* Row i from column j on: y = d (alpha s + gamma w) + beta y + delta x, in T;
  * operands with a zero factor are not read. */
-#define STORE(V, i, j, s)                                                      \
+#define STORE(V, T, i, j, s)                                                   \
     do {                                                                       \
-        V *out_ = (V *)((double *)t->y + (i) * t->ldy + (j));                  \
-        V sum_ = t->alpha * (s);                                               \
+        V *out_ = (V *)((T *)t->y + (i) * t->ldy + (j));                       \
+        V sum_ = (T)t->alpha * (s);                                            \
         const sps_epilogue *e = t->e;                                          \
                                                                                \
-        if (e && e->W) sum_ += e->gamma * *(const V *)(row_of(e->W, i) + (j)); \
-        if (e && e->D) sum_ *= *row_of(e->D, i);                               \
-        if (t->beta != 0) sum_ += t->beta * *out_;                             \
+        if (e && e->W)                                                         \
+            sum_ += (T)e->gamma *                                              \
+                    *(const V *)((const T *)e->W->data + (i) * e->W->ld + (j));\
+        if (e && e->D) sum_ *= (T)*row_of(e->D, i);                            \
+        if (t->beta != 0) sum_ += (T)t->beta * *out_;                          \
         if (e && e->delta != 0)                                                \
-            sum_ += e->delta *                                                 \
-                    *(const V *)((const double *)t->x + (i) * t->ldx + (j));   \
-        *out_ = sum_;                                                          \
-    } while (0)
-
-/* The same in single precision, without epilogue. */
-#define STORE_SINGLE(V, i, j, s)                                               \
-    do {                                                                       \
-        V *out_ = (V *)((float *)t->y + (i) * t->ldy + (j));                   \
-        V sum_ = (float)t->alpha * (s);                                        \
-                                                                               \
-        if (t->beta != 0) sum_ += (float)t->beta * *out_;                      \
+            sum_ += (T)e->delta *                                              \
+                    *(const V *)((const T *)t->x + (i) * t->ldx + (j));        \
         *out_ = sum_;                                                          \
     } while (0)
 
 /* All rows of the task for N vectors V of T beginning at column j.  N and f32
  * are constants after inlining.  Prefetching the rows of X was tried: no gain
  * on irregular matrices, a loss on regular ones. */
-#define ROWS(name, V, T, STORE)                                                \
+#define ROWS(name, V, T)                                                       \
     INLINE void name(const task *t, const int N, const bool f32, int j)        \
     {                                                                          \
         enum { W = sizeof(V) / sizeof(T) };                                    \
@@ -120,19 +112,19 @@ INLINE double load(const void *val, const bool f32, int64_t p)
                     even[v] += a0 * *(const V *)(x0 + v * W);                  \
             }                                                                  \
             _Pragma("GCC unroll 8") for (int v = 0; v < N; v++)                \
-                STORE(V, i, j + v * W, even[v] + odd[v]);                      \
+                STORE(V, T, i, j + v * W, even[v] + odd[v]);                   \
         }                                                                      \
     }
 
-ROWS(rows8, v8, double, STORE)
-ROWS(rows4, v4, double, STORE)
-ROWS(rows2, v2, double, STORE)
-ROWS(rows1, v1, double, STORE)
-ROWS(singles16, f16, float, STORE_SINGLE)
-ROWS(singles8, f8, float, STORE_SINGLE)
-ROWS(singles4, f4, float, STORE_SINGLE)
-ROWS(singles2, f2, float, STORE_SINGLE)
-ROWS(singles1, f1, float, STORE_SINGLE)
+ROWS(rows8, v8, double)
+ROWS(rows4, v4, double)
+ROWS(rows2, v2, double)
+ROWS(rows1, v1, double)
+ROWS(singles16, f16, float)
+ROWS(singles8, f8, float)
+ROWS(singles4, f4, float)
+ROWS(singles2, f2, float)
+ROWS(singles1, f1, float)
 
 /* The columns of the task in the widest vectors that fit. */
 INLINE void columns(const task *t, const bool f32)

@@ -2,14 +2,15 @@
 /* single.h - blocks in single precision: stored in single, summed in double
  * precision, for half the memory traffic.
  *
- * Block operations (block.h) that accept them: axpby and copy, X and Y of
- * either type; operations on stacks of blocks (basis.h), the stack only in
- * single precision; gram and mul_small up to SPS_SINGLE_WIDEST columns, all
- * blocks in single precision; and the passes of a fused step (fused_cg.h), P,
- * Q, X and R in single and D in double precision.  Gram and mul_small also
- * accept a wide X in single precision, data and ld even, with a Y in double
- * precision of 2 to SPS_SINGLE_WIDEST columns: the basis of a block Krylov
- * space.  Operators on such blocks: operator.h. */
+ * Block operations (block.h) that accept them: axpby, axpby_cols, scale_rows
+ * and copy, X and Y of either type (a diagonal in double precision); operations
+ * on stacks of blocks (basis.h), the stack only in single precision; gram and
+ * mul_small up to SPS_SINGLE_WIDEST columns, all blocks in single precision;
+ * and the passes of a fused step (fused_cg.h), P, Q, X and R in single and D in
+ * double precision.  Gram and mul_small also accept a wide X in single
+ * precision, data and ld even, with a Y in double precision of 2 to
+ * SPS_SINGLE_WIDEST columns: the basis of a block Krylov space.  Operators on
+ * such blocks: operator.h. */
 #ifndef SPS_SINGLE_H
 #define SPS_SINGLE_H
 

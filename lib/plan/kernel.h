@@ -13,7 +13,8 @@
  * sddmm:  val[p] = alpha (u_i . v_j) [* a_p] + beta val[p] for stored (i, j).
  *
  * Blocks are double; a kernel with SPS_SINGLE_BLOCKS also accepts blocks of
- * floats, with a matrix of floats, and then sums in single precision or better.
+ * floats, with a matrix of floats, and then sums in single precision or better,
+ * an epilogue too.
  */
 #ifndef SPS_KERNEL_H
 #define SPS_KERNEL_H
@@ -82,8 +83,8 @@ typedef struct sps_plan {
  * three-term recurrence of the Chebyshev iteration.  W shares no memory with X
  * or Y.  Operands with a zero factor are not read. */
 typedef struct sps_epilogue {
-    const sps_block *D;        /* n x 1; NULL: 1 */
-    const sps_block *W;        /* as Y; NULL: 0 */
+    const sps_block *D;        /* n x 1, doubles; NULL: 1 */
+    const sps_block *W;        /* as Y, and of its type; NULL: 0 */
     double gamma;
     double delta;              /* nonzero only if A is square */
 } sps_epilogue;
@@ -98,9 +99,9 @@ typedef struct sps_spmm_args {
                                   memory: read when the kernel runs, so that a
                                   recorded product can be replayed with others;
                                   alpha and beta above are ignored then */
-    const sps_epilogue *epilogue; /* NULL, or for kernels that fuse it, all in
-                                  doubles; alpha and nnz are not zero then, and
-                                  X, W and Y have the same ld */
+    const sps_epilogue *epilogue; /* NULL, or for kernels that fuse it; alpha
+                                  and nnz are not zero then, and X, W and Y
+                                  have the same ld */
 } sps_spmm_args;
 
 /* The scalars of a product, on the host. */

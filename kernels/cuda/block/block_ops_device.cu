@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* block_ops_device.cu - element-wise operations: fill, random, gather, scatter,
- * axpby, scaling of rows and columns.
+ * axpby, scaling of rows and columns; the latter for blocks of either type.
  *
  * All use one kernel template: a thread owns a pair of columns and strides over
  * rows, four rows at a time so that enough loads are in flight.  Traffic: each
@@ -11,6 +11,7 @@
 #include "philox.h"
 
 #include <string.h>
+#include <type_traits>
 
 namespace {
 
@@ -122,12 +123,12 @@ template <bool PAIRED, bool BETA> struct axpby_op {
 
 /* Y_j = a[j] X_j + b[j] Y_j.  If b[j] = 0, column j of Y is overwritten, so
  * that NaN in it does not propagate. */
-template <bool PAIRED, bool BETA> struct axpby_cols_op {
+template <class VX, class VY, bool PAIRED, bool BETA> struct axpby_cols_op {
     using operand = two;
     const double *a, *b;
-    const double *x;
+    const VX *x;
     int64_t ldx;
-    double *y;
+    VY *y;
     int64_t ldy;
     double2 aj, bj;
 
@@ -161,13 +162,13 @@ struct scaled {
     double d;
 };
 
-template <bool PAIRED> struct scale_rows_op {
+template <class VX, class VY, bool PAIRED> struct scale_rows_op {
     using operand = scaled;
     const double *d;
     int64_t ldd;
-    const double *x;
+    const VX *x;
     int64_t ldx;
-    double *y;
+    VY *y;
     int64_t ldy;
 
     __device__ void column(int, int) {}
@@ -213,6 +214,42 @@ struct move_op {
         if (left >= 2) y[i * ldy + t1] = v.y;
     }
 };
+
+template <bool PAIRED, bool BETA, class VX, class VY>
+axpby_cols_op<VX, VY, PAIRED, BETA>
+cols_op(const double *a, const double *b, const VX *x, const sps_block *X,
+        VY *y, const sps_block *Y)
+{
+    return { a, b, x, X->ld, y, Y->ld, {}, {} };
+}
+
+template <bool PAIRED, class VX, class VY>
+scale_rows_op<VX, VY, PAIRED>
+rows_op(const sps_block *d, const VX *x, const sps_block *X, VY *y,
+        const sps_block *Y)
+{
+    return { numbers(d), d->ld, x, X->ld, y, Y->ld };
+}
+
+/* call(x, y, pairs) with the numbers of X and Y in their types; pairs() is
+ * whether both are aligned for accesses of pairs. */
+template <class F>
+sps_status with_numbers(const sps_block *X, sps_block *Y, const F &call)
+{
+    const bool pairs = paired(X) && paired(Y);
+    auto typed = [&](auto *x, auto *y) -> sps_status {
+        return pairs ? call(x, y, std::true_type())
+                     : call(x, y, std::false_type());
+    };
+
+    if (X->dtype == SPS_F64 && Y->dtype == SPS_F64)
+        return typed((const double *)X->data, (double *)Y->data);
+    if (X->dtype == SPS_F64)
+        return typed((const double *)X->data, (float *)Y->data);
+    return Y->dtype == SPS_F64
+        ? typed((const float *)X->data, (double *)Y->data)
+        : typed((const float *)X->data, (float *)Y->data);
+}
 
 sps_status send_ints(sps_context *ctx, const int *index, int k,
                      const int **d_index)
@@ -265,43 +302,31 @@ sps_status spsi_cuda_axpby_cols(const double *a, const sps_block *X,
                                 const double *b, sps_block *Y)
 {
     sps_context *ctx = Y->ctx;
-    int k = Y->k;
-    size_t bytes = (size_t)k * sizeof(double);
-    bool pairs = paired(X) && paired(Y);
+    const size_t bytes = (size_t)Y->k * sizeof(double);
     void *host, *device;
-    const double *da, *db, *x = numbers(X);
-    double *y = numbers(Y);
+    const double *da, *db;
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    if (k == 0) return SPS_OK;
+    if (Y->k == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_room(ctx, 2 * bytes, &host, &device));
     memcpy(host, a, bytes);
     if (b) memcpy((char *)host + bytes, b, bytes);
     SPS_TRY_RETURN(spsi_cuda_send(ctx, host, device, b ? 2 * bytes : bytes));
     da = (const double *)device;
-    db = da + k;
-    if (pairs && b)
-        return run(Y, k, axpby_cols_op<true, true>{da, db, x, X->ld, y, Y->ld,
-                                                   {}, {}});
-    if (pairs)
-        return run(Y, k, axpby_cols_op<true, false>{da, db, x, X->ld, y, Y->ld,
-                                                    {}, {}});
-    if (b)
-        return run(Y, k, axpby_cols_op<false, true>{da, db, x, X->ld, y, Y->ld,
-                                                    {}, {}});
-    return run(Y, k, axpby_cols_op<false, false>{da, db, x, X->ld, y, Y->ld,
-                                                 {}, {}});
+    db = da + Y->k;
+    return with_numbers(X, Y, [&](auto *x, auto *y, auto pairs) {
+        return b ? run(Y, Y->k, cols_op<pairs(), true>(da, db, x, X, y, Y))
+                 : run(Y, Y->k, cols_op<pairs(), false>(da, db, x, X, y, Y));
+    });
 }
 
 sps_status spsi_cuda_scale_rows(const sps_block *d, const sps_block *X,
                                 sps_block *Y)
 {
     SPS_TRY_RETURN(spsi_cuda_enter(Y->ctx));
-    if (paired(X) && paired(Y))
-        return run(Y, Y->k, scale_rows_op<true>{numbers(d), d->ld, numbers(X),
-                                                X->ld, numbers(Y), Y->ld});
-    return run(Y, Y->k, scale_rows_op<false>{numbers(d), d->ld, numbers(X),
-                                             X->ld, numbers(Y), Y->ld});
+    return with_numbers(X, Y, [&](auto *x, auto *y, auto pairs) {
+        return run(Y, Y->k, rows_op<pairs()>(d, x, X, y, Y));
+    });
 }
 
 sps_status spsi_cuda_gather(const sps_block *X, const int *index, sps_block *Y)

@@ -119,7 +119,7 @@ add_group(const group_words &words, const float_columns<Q, PAIRS> &columns,
         multiply_floats<Q>(x + h, wide + h, acc);
 }
 
-/* Alpha and beta, which may be in device memory. */
+/* Alpha and beta, which may be in device memory; sums in double precision. */
 struct factors_of {
     double alpha, beta;
 
@@ -137,7 +137,58 @@ struct factors_of {
     }
 };
 
-/* Y = alpha sum + beta Y for columns c and c + 1 of row i. */
+__device__ __forceinline__ double2 times(double a, double2 v)
+{
+    return make_double2(a * v.x, a * v.y);
+}
+
+/* sum + a times the floats at p and p + 1, of which the first `left` exist. */
+template <bool PAIRS>
+__device__ __forceinline__ double2 plus(double a, const float *p, int left,
+                                        double2 sum)
+{
+    float2 v = make_float2(0.0f, 0.0f);
+
+    if (PAIRS && left >= 2) {
+        v = *reinterpret_cast<const float2 *>(p);
+    } else {
+        if (left >= 1) v.x = p[0];
+        if (left >= 2) v.y = p[1];
+    }
+    return make_double2(fma(a, (double)v.x, sum.x), fma(a, (double)v.y, sum.y));
+}
+
+/* Stores columns c and c + 1 of a row at p, of which the first `left` exist. */
+template <bool PAIRS>
+__device__ __forceinline__ void put_floats(float *p, int left, float2 v)
+{
+    if (PAIRS && left >= 2) {
+        __stcs(reinterpret_cast<float2 *>(p), v);
+    } else {
+        if (left >= 1) __stcs(p, v.x);
+        if (left >= 2) __stcs(p + 1, v.y);
+    }
+}
+
+/* The result of the epilogue for columns c and c + 1 of row i, of which the
+ * first `left` exist.  Not inlined, because the tiles need the registers. */
+template <bool PAIRS>
+__device__ __noinline__ void join_pair(const blocks<float> &b,
+                                       const factors_of &f, int64_t i, int c,
+                                       int left, double x, double y)
+{
+    const int64_t at = i * b.ldy + c;
+    double2 r = times(f.alpha, make_double2(x, y));
+
+    if (b.w) r = plus<PAIRS>(b.gamma, b.w + at, left, r);
+    if (b.d) r = times(b.d[i], r);
+    if (f.beta != 0) r = plus<PAIRS>(f.beta, b.y + at, left, r);
+    if (b.delta != 0) r = plus<PAIRS>(b.delta, b.x + at, left, r);
+    put_floats<PAIRS>(b.y + at, left, make_float2((float)r.x, (float)r.y));
+}
+
+/* Y = alpha sum + beta Y, or the result of the epilogue, for columns c and c +
+ * 1 of row i. */
 template <bool PAIRS>
 __device__ __forceinline__ void put_pair(const blocks<float> &b,
                                          const factors_of &f, int64_t i, int c,
@@ -146,14 +197,13 @@ __device__ __forceinline__ void put_pair(const blocks<float> &b,
     float *to = b.y + i * b.ldy + c;
     float2 v = make_float2(0.0f, 0.0f);
 
+    if (b.fused) {
+        join_pair<PAIRS>(b, f, i, c, right - c, x, y);
+        return;
+    }
     if (c < right) v.x = f.join(x, to);
     if (c + 1 < right) v.y = f.join(y, to + 1);
-    if (PAIRS && c + 1 < right) {
-        __stcs(reinterpret_cast<float2 *>(to), v);
-    } else {
-        if (c < right) __stcs(to, v.x);
-        if (c + 1 < right) __stcs(to + 1, v.y);
-    }
+    put_floats<PAIRS>(to, right - c, v);
 }
 
 /* Stores the sums of a window; returns false if they contain NaN. */
@@ -203,7 +253,7 @@ __device__ __noinline__ void add_rows(const tiled<int32_t, float> &m,
         for (int32_t p = m.A.rowptr[i]; p < m.A.rowptr[i + 1]; p++)
             sum = fma((double)m.A.val[p],
                       (double)b.x[m.A.col[p] * b.ldx + j], sum);
-        b.y[i * b.ldy + j] = f.join(sum, b.y + i * b.ldy + j);
+        put_pair<false>(b, f, i, j, j + 1, sum, 0.0);
     }
 }
 
@@ -304,7 +354,8 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const sps_window_plan *p = (const sps_window_plan *)plan;
     const blocks<float> b = blocks_of<float>(args);
-    const bool pairs = even(args->X) && even(args->Y);
+    const sps_block *W = args->epilogue ? args->epilogue->W : NULL;
+    const bool pairs = even(args->X) && even(args->Y) && (!W || even(W));
 
     if (b.k <= 16)
         return pairs ? launch<1, true>(p, b) : launch<1, false>(p, b);
@@ -349,6 +400,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles_single) = {
     .op = SPS_OP_SPMM,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
              SPS_SINGLE_BLOCKS,
+    .fuses = true,
     .size = sizeof(sps_window_plan),
     .fits = fits,
     .cost = cost,

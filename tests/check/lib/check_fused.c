@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_fused.c - Y = D (alpha A X + gamma W) + beta Y + delta X is the same
- * for every kernel, whether the kernel fuses the epilogue or the operator
- * composes it. */
+ * for every kernel and blocks of either type, whether the kernel fuses the
+ * epilogue or the operator composes it. */
 #include <check.h>
 #include <math.h>
 
+#include "block/single.h"
 #include "core/backend.h"
 #include "tests/support/callback.h"
 #include "tests/support/fixture.h"
@@ -53,26 +54,59 @@ static void expected(const sps_csr *A, int k, const terms *t, const double *x,
 
 /* A block of n x k numbers: one of the library's, or wrapped memory with ld k,
  * which need not be aligned to pairs. */
-static sps_block *block_of(int64_t n, int k, const double *x, bool wrapped)
+static sps_block *room_of(int64_t n, int k, sps_dtype dtype, bool wrapped)
 {
-    const size_t bytes = (size_t)(n * k) * sizeof *x;
+    const size_t bytes = (size_t)(n * k) * spsi_dtype_size(dtype);
     sps_block *X = NULL;
     void *data = NULL;
 
-    if (!wrapped) return fixture_block(ctx, n, k, x, k);
+    if (!wrapped) {
+        OK(ctx, spsi_block_create(ctx, n, k, dtype, &X));
+        return X;
+    }
     OK(ctx, ctx->backend->alloc(ctx, bytes, &data));
-    if (x) OK(ctx, ctx->backend->upload(ctx, data, x, bytes));
     OK(ctx, sps_block_wrap(ctx, n, k, data, k, &X));
+    X->dtype = dtype;
     return X;
 }
 
 static void drop(sps_block *X, bool wrapped)
 {
-    const size_t bytes = (size_t)(X->n * X->width) * sizeof(double);
+    const size_t bytes = (size_t)(X->n * X->width) * spsi_dtype_size(X->dtype);
     void *data = wrapped ? X->data : NULL;
 
     sps_block_destroy(&X);
     if (data) ctx->backend->release(ctx, data, bytes);
+}
+
+static sps_block *block_of(int64_t n, int k, const double *x, sps_dtype dtype,
+                           bool wrapped)
+{
+    sps_block *X = room_of(n, k, dtype, wrapped), *from;
+
+    from = fixture_block(ctx, n, k, x, k);
+    OK(ctx, spsi_copy(from, X));
+    sps_block_destroy(&from);
+    return X;
+}
+
+static void get_numbers(const sps_block *X, double *x)
+{
+    sps_block *to = fixture_block(ctx, X->n, X->k, NULL, 0);
+
+    OK(ctx, spsi_copy(X, to));
+    OK(ctx, sps_block_get(to, 0, X->k, x, X->k, SPS_ROW_MAJOR, SPS_HOST));
+    sps_block_destroy(&to);
+}
+
+/* What is not to be read is not a number. */
+static void spoil(sps_block *X)
+{
+    sps_block *from = fixture_block(ctx, X->n, X->k, NULL, 0);
+
+    OK(ctx, spsi_fill(from, NAN));
+    OK(ctx, spsi_copy(from, X));
+    sps_block_destroy(&from);
 }
 
 static void try_terms(const sps_operator *op, const sps_csr *A, int k,
@@ -84,24 +118,24 @@ static void try_terms(const sps_operator *op, const sps_csr *A, int k,
     double *w = zoo_block(n, k, k, 53, ZOO_SMALL);
     double *d = zoo_block(n, 1, 1, 54, ZOO_SMALL), *got = malloc(
         (size_t)(n * k + 1) * sizeof *got);
-    sps_block *X = block_of(n, k, x, wrapped);
-    sps_block *Y = block_of(n, k, y, wrapped);
-    sps_block *W = block_of(n, k, w, wrapped);
-    sps_block *D = block_of(n, 1, d, wrapped);
-    sps_block *room = block_of(n, k, NULL, wrapped);
+    sps_block *X = block_of(n, k, x, op->dtype, wrapped);
+    sps_block *Y = block_of(n, k, y, op->dtype, wrapped);
+    sps_block *W = block_of(n, k, w, op->dtype, wrapped);
+    sps_block *D = block_of(n, 1, d, SPS_F64, wrapped);
+    sps_block *room = room_of(n, k, op->dtype, wrapped);
     sps_epilogue e = { t->D ? D : NULL, t->W ? W : NULL, t->gamma, t->delta };
     int64_t at;
 
     expected(A, k, t, x, w, d, y);
-    if (t->beta == 0) OK(ctx, spsi_fill(Y, NAN));
-    if (t->gamma == 0) OK(ctx, spsi_fill(W, NAN));
+    if (t->beta == 0) spoil(Y);
+    if (t->gamma == 0) spoil(W);
     OK(ctx, spsi_operator_apply_fused(op, false, t->alpha, X, t->beta, Y, &e,
                                       room));
-    OK(ctx, sps_block_get(Y, 0, k, got, k, SPS_ROW_MAJOR, SPS_HOST));
+    get_numbers(Y, got);
     at = oracle_differs(n, k, got, k, y, k);
-    ck_assert_msg(at < 0, "%s (%s), k %d, terms %d: element %lld is %g, not "
+    ck_assert_msg(at < 0, "%s (%s)%s, k %d, terms %d: element %lld is %g, not "
                   "%g", kernel, op->block ? op->block->kernel->name : "none",
-                  k, (int)(t - all), (long long)at, got[at < 0 ? 0 : at],
+                  op->dtype == SPS_F32 ? ", floats" : "", k, (int)(t - all), (long long)at, got[at < 0 ? 0 : at],
                   y[at < 0 ? 0 : at]);
     drop(X, wrapped);
     drop(Y, wrapped);
@@ -115,16 +149,16 @@ static void try_terms(const sps_operator *op, const sps_csr *A, int k,
     free(got);
 }
 
-/* Counts the runs of a kernel with an epilogue. */
+/* Counts the runs of a kernel with an epilogue, by type of the blocks. */
 static struct watch {
     const sps_kernel *kernel;
     sps_kernel counting;
-    int fused;
+    int fused[2];
 } watch;
 
 static sps_status count_spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
-    watch.fused += args->epilogue != NULL;
+    watch.fused[args->Y->dtype == SPS_F32] += args->epilogue != NULL;
     return watch.kernel->spmm(plan, args);
 }
 
@@ -143,7 +177,8 @@ static void watch_plan(sps_plan *plan, bool begin)
         plan->kernel = begin ? &watch.counting : watch.kernel;
 }
 
-/* With integers the order in which terms are added does not matter. */
+/* With small integers the order in which terms are added does not matter.
+ * Blocks have the type of the matrix. */
 static void try_widths(const sps_csr *A, int width, const int *k, int count,
                        bool wrapped)
 {
@@ -152,7 +187,9 @@ static void try_widths(const sps_csr *A, int width, const int *k, int count,
 
     sps_options_default(&o);
     o.kernel = watch.kernel->name;
-    if (sps_operator_csr(ctx, (sps_csr *)A, width, &o, &op) != SPS_OK) return;
+    if (spsi_operator_create(ctx, (sps_csr *)A, width, A->dtype, &o, &op) !=
+        SPS_OK)
+        return;
     for (int begin = 1; begin >= 0; begin--) {
         watch_plan(op->block, begin);
         watch_plan(op->vector, begin);
@@ -163,11 +200,11 @@ static void try_widths(const sps_csr *A, int width, const int *k, int count,
     sps_operator_destroy(&op);
 }
 
-static void try_family(const char *family)
+static void try_family(const char *family, sps_dtype dtype)
 {
     static const int k[] = { 1, 2, 3, 5, 8, 13, 16, 17, 33, 64 };
     static const int width[] = { 16, 64, 1 };
-    sps_csr *A = zoo_matrix(zoo_find(family), 300, 7, ZOO_SMALL, SPS_F64);
+    sps_csr *A = zoo_matrix(zoo_find(family), 300, 7, ZOO_SMALL, dtype);
 
     for (int w = 0; w < 3; w++)
         try_widths(A, width[w], k, sizeof k / sizeof *k, false);
@@ -176,9 +213,9 @@ static void try_family(const char *family)
 }
 
 /* A row longer than what any kernel assigns to one group of threads. */
-static void try_long_row(void)
+static void try_long_row(sps_dtype dtype)
 {
-    sps_csr *A = zoo_matrix(zoo_find("arrow"), 5000, 7, ZOO_SMALL, SPS_F64);
+    sps_csr *A = zoo_matrix(zoo_find("arrow"), 5000, 7, ZOO_SMALL, dtype);
 
     try_widths(A, 16, (const int[]){ 13, 16 }, 2, false);
     try_widths(A, 1, (const int[]){ 1 }, 1, false);
@@ -188,14 +225,20 @@ static void try_long_row(void)
 static void try_kernel(const sps_kernel *kernel)
 {
     static const char *const family[] = { "grid7", "power_law", "nodes6" };
+    const bool takes[2] = { true, kernel->gives & SPS_SINGLE_BLOCKS };
 
     watch_kernel(kernel);
-    for (int f = 0; f < 3; f++) try_family(family[f]);
-    try_long_row();
-    ck_assert_msg(!kernel->fuses || watch.fused > 0,
-                  "%s fuses epilogues, but was given none", kernel->name);
-    ck_assert_msg(kernel->fuses || watch.fused == 0,
-                  "%s was given epilogues", kernel->name);
+    for (int s = 0; s < 2; s++) {
+        const sps_dtype dtype = s ? SPS_F32 : SPS_F64;
+
+        for (int f = 0; takes[s] && f < 3; f++) try_family(family[f], dtype);
+        if (takes[s]) try_long_row(dtype);
+        ck_assert_msg(!kernel->fuses || !takes[s] || watch.fused[s] > 0,
+                      "%s fuses epilogues, but was given none%s", kernel->name,
+                      s ? " in floats" : "");
+        ck_assert_msg(kernel->fuses || watch.fused[s] == 0,
+                      "%s was given epilogues", kernel->name);
+    }
 }
 
 /* Kernels that round operands, or are not reproducible, are excluded. */
