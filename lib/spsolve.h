@@ -579,11 +579,11 @@ typedef struct sps_options {
                                    of X reaches rows of A X that do not store
                                    its column (false; doc/numerics.md) */
     const char *precision;    /**< of the work; X, residuals and tolerances are
-                                   always double.  double (same as auto);
-                                   single_basis: gmres and block_gmres store
-                                   their basis in single precision;
+                                   always double.  auto: as double, but amg in
+                                   single precision; single_basis: gmres and
+                                   block_gmres store their basis in it;
                                    single_precond: fsai, isai, block_jacobi,
-                                   ilu0, ic0 and amg store their values in it;
+                                   ilu0 and ic0 store their values in it;
                                    mixed: both, and refinement, with
                                    corrections in single precision, instead
                                    of block_cg and cg; solver auto decides

@@ -122,10 +122,11 @@ static const spsi_option rows[] = {
         .group = PRECISION, .argument = "WHICH",
         .help = "single_basis: gmres and block_gmres store their basis in "
                 "single precision; single_precond: fsai, isai, block_jacobi, "
-                "ilu0, ic0 and amg store their values in it; mixed: both, and "
+                "ilu0 and ic0 store their values in it; mixed: both, and "
                 "block_cg and cg compute corrections in single precision and "
                 "refine; X, residuals and tolerances are double always; auto "
-                "is double"),
+                "is double, but amg runs in single precision unless this is "
+                "double"),
 
     ROW(rtol, REAL, .default_value = "1e-8", .high = 1, .group = STOPPING,
         .argument = "X", .help = "relative tolerance of every column"),

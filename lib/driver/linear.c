@@ -463,7 +463,9 @@ sps_status spsi_linear_precondition(sps_linear *s, const sps_block *R,
 
     spsi_phase_begin(s->ctx, SPS_PHASE_PRECOND);
     if (s->M) {
+        s->M->norms = R->data == s->R.data && R->k == s->k ? s->resnorm : NULL;
         st = sps_precond_apply(s->M, R, Z);
+        s->M->norms = NULL;
         s->course.applies_M += !s->M->identity;
     } else {
         st = spsi_copy(R, Z);

@@ -63,6 +63,8 @@ struct sps_precond {
     bool columns;             /* for least squares, A of any shape: a diagonal
                                  M of A->ncol rows that scales the columns of A
                                  M to norm 1 */
+    double roundoff;          /* unit roundoff of apply, where that is not
+                                 the one of doubles; else 0 */
     bool identity;            /* a positive multiple of the identity: methods
                                  invariant to its factor may use R for Z */
     const sps_block *diagonal;/* d, n x 1, if M is exactly diag(d): others may
@@ -72,6 +74,8 @@ struct sps_precond {
     int products;             /* products with A in one application */
     int passes;               /* block reads and writes of the method for each
                                  application of M */
+    const double *norms;      /* during apply: norms of the columns of R, about
+                                 right, where its caller knows them, or NULL */
     sps_apply_fn user;        /* of sps_precond_user */
     void *user_data;
 };

@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { TESTS = 4, TEST_COLUMNS = 2 };
 #define SLOW 0.7
@@ -145,9 +146,10 @@ static size_t describe(const sps_precond *M, char *text, size_t size)
 {
     const amg *m = (const amg *)M;
     size_t length = (size_t)snprintf(
-        text, size, "amg: %.2f times the entries of the matrix; a cycle leaves "
-        "%.2f of the error\nlevel      rows     entries  a row  %s\n",
-        complexity(m), m->super.rate, smoother(m));
+        text, size, "amg: %.2f times the entries of the matrix; a cycle, in "
+        "%s precision, leaves %.2f of the error\n"
+        "level      rows     entries  a row  %s\n", complexity(m),
+        m->floats ? "single" : "double", m->super.rate, smoother(m));
 
     for (int i = 0; i < m->levels; i++) {
         const amg_level *l = &m->level[i];
@@ -191,6 +193,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
                 "smoother of amg has 1 to %d, and 0 for auto", opt->degree,
                 AMG_DEGREE);
     m->wanted_degree = opt->degree;
+    m->floats = strcmp(opt->precision, "double") != 0;
     SPS_TRY(take_matrix(m));
     SPS_TRY(look_at_symmetry(m));
     SPS_TRY(spsi_amg_near_null(M, opt, &m->level[0]));
@@ -218,28 +221,9 @@ fail:
     return st;
 }
 
-/* The columns of R in X, rows as far apart as those of R where that fits: so
- * products fuse their epilogues, and few columns take few bytes. */
-static void shape_as(sps_block *X, const sps_block *R)
-{
-    const int64_t most = X ? spsi_block_ld(X->width) : 0;
-
-    if (!X) return;
-    spsi_block_narrow(X, R->k);
-    X->ld = R->ld < most ? R->ld : most;
-}
-
 static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 {
-    const amg *m = (const amg *)M;
-
-    if (M->n == 0) return SPS_OK;
-    for (int i = 0; i < m->levels; i++) {
-        shape_as(m->level[i].t, R);
-        shape_as(m->level[i].r, R);
-        shape_as(m->level[i].x, R);
-    }
-    return spsi_amg_cycle(m, 0, R, Z);
+    return M->n == 0 ? SPS_OK : spsi_amg_apply((const amg *)M, R, Z);
 }
 
 static void destroy(sps_precond *M)

@@ -82,7 +82,8 @@ typedef struct amg_level {
     sps_operator *prolong, *restrict_op;
     sps_block *inverse;       /* n x 1: D^-1 */
     sps_block *first;         /* n x 1: D^-1 / root[0] */
-    sps_block *r, *x, *t;     /* n x width; the finest level has only t */
+    sps_block *r, *x, *t;     /* n x width; in doubles the finest level has
+                                 only t */
 } amg_level;
 
 typedef struct amg {
@@ -93,6 +94,9 @@ typedef struct amg {
     sps_csr *copy;            /* A in doubles, where the caller's has floats */
     sps_csr *inverse;         /* dense, of the coarsest matrix, or NULL */
     sps_operator *inverse_op;
+    bool floats;              /* operators and blocks of the cycle are in single
+                                 precision */
+    int unit;                 /* then: exponent of the numbers in a cycle */
 } amg;
 
 /* strength.c: the strong couplings of level l. */
@@ -146,8 +150,7 @@ sps_status spsi_amg_coarsest(amg *m);
 /* cycle.c */
 sps_status spsi_amg_open(amg *m);       /* operators and blocks */
 sps_status spsi_amg_refresh(amg *m);    /* new values in the operators */
-sps_status spsi_amg_cycle(const amg *m, int level, const sps_block *R,
-                          sps_block *Z);
+sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z);
 void spsi_amg_close(amg *m);
 
 #ifdef __cplusplus

@@ -20,10 +20,25 @@
  * first kind for [L / 2 d^2, L] is applied in the same form.
  *
  * A cycle of degree d is 2 d products on each level, one with P and one with
- * P'.  Nothing is allocated, and the host does not wait. */
+ * P'.  Nothing is allocated.
+ *
+ * In single precision (amg.floats) matrices and blocks of all levels are
+ * floats, for half the bytes.  Columns of R are multiplied by powers of two so
+ * that the numbers of a cycle lie around `unit`, the middle of the magnitudes
+ * of A, in logarithms: with the diagonal within 1e-10 to 1e10 of it neither R /
+ * A nor what a cycle makes of it leaves the range of floats.  M is linear and
+ * symmetric up to roundings of 6e-8, which conjugate gradients tolerate with
+ * b from (A P)'Z.  Where values do not fit all is in doubles. */
 #include "solvers/amg/amg.h"
 
+#include <float.h>
 #include <math.h>
+
+#include "block/single.h"
+#include "core/options.h"
+
+#define SPREAD 1e20          /* of the diagonal, in single precision at most */
+#define TINY 1e-30
 
 /* Roots of 1 - x p_d(x) for L = 1, the largest first; from the weights of
  * Lottes' table 1. */
@@ -85,18 +100,77 @@ static bool is_dense(const amg *m, int i)
     return i + 1 == m->levels && m->inverse;
 }
 
+/* -------------------------------------------------------------- in its types */
+
+/* Clears the values of T that are below the range of floats and far below its
+ * largest one: rounding errors. */
+static void clear_tiny(sps_csr *T)
+{
+    double *val = T->val, largest = 0;
+
+    for (int64_t p = 0; p < T->nnz; p++) largest = fmax(largest, fabs(val[p]));
+    largest = fmin(TINY, 1e-20 * largest);
+    for (int64_t p = 0; p < T->nnz; p++)
+        if (fabs(val[p]) < largest) val[p] = 0;
+}
+
+/* The operator of T, a matrix of the hierarchy. */
+static sps_status new_operator(const amg *m, sps_csr *T, sps_operator **op_p)
+{
+    sps_context *ctx = m->super.ctx;
+    const int width = m->super.width;
+
+    if (m->floats) clear_tiny(T);
+    return m->floats ? spsi_operator_single(ctx, T, width, SPS_F32, NULL, op_p)
+                     : sps_operator_csr(ctx, T, width, NULL, op_p);
+}
+
+/* *op_p: A in single precision. */
+static sps_status new_finest(const amg *m, sps_operator **op_p)
+{
+    sps_options o;
+    sps_status st;
+
+    SPS_TRY(spsi_options_take(m->super.ctx, NULL, &o));
+    SPS_TRY(spsi_operator_single_of(m->super.A, &o, op_p));
+fail:
+    return st;
+}
+
+static sps_status new_block(const amg *m, int64_t n, sps_block **X_p)
+{
+    return spsi_block_create(m->super.ctx, n, m->super.width,
+                             m->floats ? SPS_F32 : SPS_F64, X_p);
+}
+
+/* m->unit; false where the diagonal has numbers too far apart. */
+static bool set_unit(amg *m)
+{
+    const amg_level *l = m->level;
+    double low = INFINITY, high = 0;
+
+    for (int64_t i = 0; i < l->n; i++) {
+        if (!(l->scale[i] > 0)) continue;
+        low = fmin(low, l->scale[i]);
+        high = fmax(high, l->scale[i]);
+    }
+    m->unit = high > 0 ? ilogb(1 / (low * high)) : 0;
+    return !(high > 0) || high / low <= sqrt(SPREAD);
+}
+
 static sps_status open_smoother(amg *m, int i)
 {
     amg_level *l = &m->level[i];
     sps_context *ctx = m->super.ctx;
-    sps_status st;
+    sps_status st = SPS_OK;
 
     l->op = m->super.A;
-    if (i > 0) SPS_TRY(spsi_precond_operator(&m->super, l->own, &l->own_op));
-    if (i > 0) l->op = l->own_op;
+    if (i > 0) SPS_TRY(new_operator(m, l->own, &l->own_op));
+    if (i == 0 && m->floats) SPS_TRY(new_finest(m, &l->own_op));
+    if (l->own_op) l->op = l->own_op;
     SPS_TRY(sps_block_create(ctx, l->n, 1, &l->inverse));
     SPS_TRY(sps_block_create(ctx, l->n, 1, &l->first));
-    SPS_TRY(sps_block_create(ctx, l->n, m->super.width, &l->t));
+    SPS_TRY(new_block(m, l->n, &l->t));
     set_roots(l, i + 1 == m->levels);
     SPS_TRY(set_diagonal(m, l));
 fail:
@@ -106,17 +180,39 @@ fail:
 static sps_status open_level(amg *m, int i)
 {
     amg_level *l = &m->level[i];
-    sps_context *ctx = m->super.ctx;
     sps_status st = SPS_OK;
 
     if (!is_dense(m, i)) SPS_TRY(open_smoother(m, i));
-    if (i > 0) SPS_TRY(sps_block_create(ctx, l->n, m->super.width, &l->r));
-    if (i > 0) SPS_TRY(sps_block_create(ctx, l->n, m->super.width, &l->x));
+    if (i > 0 || m->floats) SPS_TRY(new_block(m, l->n, &l->r));
+    if (i > 0 || m->floats) SPS_TRY(new_block(m, l->n, &l->x));
     if (i + 1 == m->levels) return SPS_OK;
-    SPS_TRY(spsi_precond_operator(&m->super, l->P, &l->prolong));
-    SPS_TRY(spsi_precond_operator(&m->super, l->R, &l->restrict_op));
+    SPS_TRY(new_operator(m, l->P, &l->prolong));
+    SPS_TRY(new_operator(m, l->R, &l->restrict_op));
 fail:
     return st;
+}
+
+static sps_status open_levels(amg *m)
+{
+    sps_status st = SPS_OK;
+
+    for (int i = 0; i < m->levels; i++) {
+        SPS_TRY(spsi_check_deadline(m->super.ctx, "amg"));
+        SPS_TRY(open_level(m, i));
+    }
+    if (m->inverse) SPS_TRY(new_operator(m, m->inverse, &m->inverse_op));
+fail:
+    return st;
+}
+
+/* All in doubles from now on. */
+static sps_status open_in_doubles(amg *m)
+{
+    spsi_precond_note_double(&m->super);
+    spsi_amg_close(m);
+    m->floats = false;
+    m->super.roundoff = 0;
+    return open_levels(m);
 }
 
 sps_status spsi_amg_open(amg *m)
@@ -124,39 +220,46 @@ sps_status spsi_amg_open(amg *m)
     sps_status st;
 
     SPS_TRY(spsi_reserve(m->super.ctx, m->super.n, m->super.width));
-    for (int i = 0; i < m->levels; i++) {
-        SPS_TRY(spsi_check_deadline(m->super.ctx, "amg"));
-        SPS_TRY(open_level(m, i));
-    }
-    if (m->inverse)
-        SPS_TRY(spsi_precond_operator(&m->super, m->inverse, &m->inverse_op));
+    st = m->floats && !set_unit(m) ? SPS_EUNFIT : open_levels(m);
+    if (m->floats && st == SPS_EUNFIT) st = open_in_doubles(m);
+    m->super.roundoff = m->floats ? 0.5 * FLT_EPSILON : 0;
 fail:
     return st;
 }
 
-static sps_status follow(const amg *m, sps_csr *A, sps_operator **op_p)
+static sps_status follow(const amg *m, sps_csr *T, sps_operator *op)
 {
-    return spsi_precond_values(&m->super, A, A->val, op_p);
+    if (m->floats) clear_tiny(T);
+    return m->floats ? spsi_operator_single_follow(T, op)
+                     : sps_operator_set_values(op, T->val, SPS_HOST);
 }
 
-sps_status spsi_amg_refresh(amg *m)
+static sps_status refresh(amg *m)
 {
     sps_status st = SPS_OK;
 
     for (int i = 0; i < m->levels; i++) {
         amg_level *l = &m->level[i];
 
-        if (l->own_op) SPS_TRY(follow(m, l->own, &l->own_op));
-        if (l->own_op) l->op = l->own_op;
-        if (l->prolong) SPS_TRY(follow(m, l->P, &l->prolong));
-        if (l->restrict_op) SPS_TRY(follow(m, l->R, &l->restrict_op));
+        if (l->own_op && i == 0)
+            SPS_TRY(spsi_operator_single_of_follow(m->super.A, l->own_op));
+        if (l->own_op && i > 0) SPS_TRY(follow(m, l->own, l->own_op));
+        if (l->prolong) SPS_TRY(follow(m, l->P, l->prolong));
+        if (l->restrict_op) SPS_TRY(follow(m, l->R, l->restrict_op));
         if (is_dense(m, i)) continue;
         set_roots(l, i + 1 == m->levels);
         SPS_TRY(set_diagonal(m, l));
     }
-    if (m->inverse) SPS_TRY(follow(m, m->inverse, &m->inverse_op));
+    if (m->inverse) SPS_TRY(follow(m, m->inverse, m->inverse_op));
 fail:
     return st;
+}
+
+sps_status spsi_amg_refresh(amg *m)
+{
+    const sps_status st = m->floats && !set_unit(m) ? SPS_EUNFIT : refresh(m);
+
+    return m->floats && st == SPS_EUNFIT ? open_in_doubles(m) : st;
 }
 
 /* ---------------------------------------------------------------- the cycle */
@@ -197,9 +300,10 @@ fail:
     return st;
 }
 
-/* The iterates alternate between t and Z: 2 d - 1 steps from t end in Z. */
-sps_status spsi_amg_cycle(const amg *m, int level, const sps_block *R,
-                          sps_block *Z)
+/* Z = M R on this level and those below.  The iterates alternate between t and
+ * Z: 2 d - 1 steps from t end in Z. */
+static sps_status cycle(const amg *m, int level, const sps_block *R,
+                        sps_block *Z)
 {
     const amg_level *l = &m->level[level], *below = l + 1;
     sps_block *now = l->t, *next = Z;
@@ -212,11 +316,70 @@ sps_status spsi_amg_cycle(const amg *m, int level, const sps_block *R,
         l->op, false, -1.0, now, 0.0, next,
         &(sps_epilogue){ .W = R, .gamma = 1 }, NULL));
     SPS_TRY(sps_operator_apply(l->restrict_op, 1.0, next, 0.0, below->r));
-    SPS_TRY(spsi_amg_cycle(m, level + 1, below->r, below->x));
+    SPS_TRY(cycle(m, level + 1, below->r, below->x));
     SPS_TRY(sps_operator_apply(l->prolong, 1.0, below->x, 1.0, now));
     SPS_TRY(relax(l, R, 0, &now, &next));
 fail:
     return st;
+}
+
+/* k columns of X, rows ld apart, or as near as X's memory needs. */
+static void shape_as(sps_block *X, int k, int64_t ld)
+{
+    const int64_t most = X ? spsi_block_ld(X->width) : 0;
+
+    if (!X) return;
+    spsi_block_narrow(X, k);
+    X->ld = ld < most ? ld : most;
+}
+
+/* Factors of R's columns for floats, powers of two, and their inverses. */
+static sps_status factors(const amg *m, const sps_block *R, double *in,
+                          double *out)
+{
+    sps_status st = SPS_OK;
+
+    if (!m->super.norms) SPS_TRY(spsi_largest(R, in));
+    for (int j = 0; j < R->k; j++) {
+        const double size = m->super.norms ? m->super.norms[j] : in[j];
+        int shift = 0;
+
+        if (size > 0 && isfinite(size)) shift = m->unit - ilogb(size);
+        if (shift > 1000) shift = 1000;
+        if (shift < -1000) shift = -1000;
+        in[j] = ldexp(1, shift);
+        out[j] = ldexp(1, -shift);
+    }
+fail:
+    return st;
+}
+
+static sps_status apply_floats(const amg *m, const sps_block *R, sps_block *Z)
+{
+    const amg_level *l = m->level;
+    double in[SPS_BLOCK_MAX], out[SPS_BLOCK_MAX];
+    sps_status st;
+
+    SPS_TRY(factors(m, R, in, out));
+    SPS_TRY(spsi_axpby_cols(in, R, NULL, l->r));
+    SPS_TRY(cycle(m, 0, l->r, l->x));
+    SPS_TRY(spsi_axpby_cols(out, l->x, NULL, Z));
+fail:
+    return st;
+}
+
+/* Rows of few columns are close together, so that these take few bytes, and as
+ * far apart in all blocks of a level, so that products fuse their epilogues. */
+sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z)
+{
+    const int64_t ld = m->floats ? spsi_block_ld(R->k) : R->ld;
+
+    for (int i = 0; i < m->levels; i++) {
+        shape_as(m->level[i].t, R->k, ld);
+        shape_as(m->level[i].r, R->k, ld);
+        shape_as(m->level[i].x, R->k, ld);
+    }
+    return m->floats ? apply_floats(m, R, Z) : cycle(m, 0, R, Z);
 }
 
 void spsi_amg_close(amg *m)

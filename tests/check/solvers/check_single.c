@@ -32,6 +32,34 @@ static void try_sums(sps_context *ctx, int64_t n, int k, sps_dtype one,
     free(y);
 }
 
+/* Scalings of columns and of rows; without b the old Y does not matter. */
+static void try_scalings(sps_context *ctx, int64_t n, int k, sps_dtype one,
+                         sps_dtype other)
+{
+    double *x, *y, *d, a[32], b[32];
+    sps_block *X = integers(ctx, one, n, k, 3, &x);
+    sps_block *Y = integers(ctx, other, n, k, 4, &y);
+    sps_block *D = integers(ctx, SPS_F64, n, 1, 5, &d);
+
+    for (int j = 0; j < k; j++) a[j] = 1 - j % 5, b[j] = j % 3 - 1;
+    OK(ctx, spsi_axpby_cols(a, X, b, Y));
+    for (int64_t t = 0; t < n * k; t++)
+        y[t] = a[t % k] * x[t] + b[t % k] * y[t];
+    equals(Y, y, "axpby_cols");
+    OK(ctx, spsi_axpby_cols(a, X, NULL, Y));
+    for (int64_t t = 0; t < n * k; t++) y[t] = a[t % k] * x[t];
+    equals(Y, y, "axpby_cols without b");
+    OK(ctx, spsi_scale_rows(D, X, Y));
+    for (int64_t t = 0; t < n * k; t++) y[t] = d[t / k] * x[t];
+    equals(Y, y, "scale_rows");
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    sps_block_destroy(&D);
+    free(x);
+    free(y);
+    free(d);
+}
+
 START_TEST(sums_of_floats_and_doubles_are_exact)
 {
     sps_context *ctx = runner_context();
@@ -41,6 +69,9 @@ START_TEST(sums_of_floats_and_doubles_are_exact)
             try_sums(ctx, lengths[t], widths[w], SPS_F32, SPS_F64);
             try_sums(ctx, lengths[t], widths[w], SPS_F64, SPS_F32);
             try_sums(ctx, lengths[t], widths[w], SPS_F32, SPS_F32);
+            try_scalings(ctx, lengths[t], widths[w], SPS_F32, SPS_F64);
+            try_scalings(ctx, lengths[t], widths[w], SPS_F64, SPS_F32);
+            try_scalings(ctx, lengths[t], widths[w], SPS_F32, SPS_F32);
         }
     fixture_close(&ctx);
 }

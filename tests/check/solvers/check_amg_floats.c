@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_amg_floats.c - the multigrid cycle in single precision: magnitudes of A
+ * and R that leave the range of floats, tolerances beyond their precision, and
+ * iterations as in doubles. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "tests/check/solvers/amg_fixture.h"
+#include "tests/support/runner.h"
+
+/* Applies M to random columns times `scale`; the result, to be freed. */
+static double *apply_scaled(amg_case *c, double scale)
+{
+    const int64_t n = c->A->nrow;
+    double *z = malloc((size_t)(n * c->k) * sizeof *z);
+    sps_block *R = fixture_block(c->ctx, n, c->k, NULL, 0);
+    sps_block *Z = fixture_block(c->ctx, n, c->k, NULL, 0);
+
+    OK(c->ctx, sps_block_random(R, 5));
+    OK(c->ctx, spsi_axpby(scale, R, 0.0, R));
+    OK(c->ctx, sps_precond_apply(c->M, R, Z));
+    OK(c->ctx, sps_block_get(Z, 0, c->k, z, c->k, SPS_ROW_MAJOR, SPS_HOST));
+    sps_block_destroy(&R);
+    sps_block_destroy(&Z);
+    return z;
+}
+
+/* A times `scale`: whatever it is, and whatever R is, a cycle in floats gives
+ * the same numbers, scaled. */
+static double *apply_to_matrix(double scale, bool *floats)
+{
+    static const double size[] = { 0x1p-900, 0x1p+900 };
+    amg_case c;
+    double *z;
+
+    amg_open(&c, "poisson7 13", 2, 3);
+    for (int64_t p = 0; p < c.A->nnz; p++) c.w.val[p] *= scale;
+    OK(c.ctx, sps_operator_set_values(c.op, c.w.val, SPS_HOST));
+    *floats = amg_make(&c)->floats;
+    z = apply_scaled(&c, 1);
+    for (int t = 0; *floats && t < 2; t++) {
+        double *other = apply_scaled(&c, size[t]);
+
+        for (int64_t i = 0; i < 3 * c.A->nrow; i++)
+            ck_assert_msg(other[i] == z[i] * size[t], "number %lld: %g, not "
+                          "%g times %g", (long long)i, other[i], size[t],
+                          z[i]);
+        free(other);
+    }
+    for (int64_t i = 0; i < 3 * c.A->nrow; i++) z[i] *= scale;
+    amg_close(&c);
+    return z;
+}
+
+START_TEST(floats_stand_any_scale)
+{
+    static const double scale[] = { 1, 0x1p-90, 0x1p+90, 0x1p-200 };
+    bool floats;
+    double *z = apply_to_matrix(1, &floats), largest = 0;
+
+    for (int64_t i = 0; i < 3 * 13 * 13 * 13; i++)
+        largest = fmax(largest, fabs(z[i]));
+    for (int t = 0; t < 4; t++) {
+        double *other = apply_to_matrix(scale[t], &floats);
+
+        ck_assert_int_eq(floats, t < 3);
+        for (int64_t i = 0; i < 3 * 13 * 13 * 13; i++)
+            ck_assert_double_le(fabs(other[i] - z[i]), 1e-5 * largest);
+        free(other);
+    }
+    free(z);
+}
+END_TEST
+
+/* A diagonal over more than 20 decades, from the start or by an update. */
+START_TEST(what_floats_cannot_hold_is_in_doubles)
+{
+    for (int late = 0; late < 2; late++) {
+        amg_case c;
+        sps_result result;
+
+        amg_open(&c, "poisson7 13", 2, 3);
+        if (late) ck_assert(amg_make(&c)->floats);
+        c.w.val[0] = 1e25;
+        OK(c.ctx, sps_operator_set_values(c.op, c.w.val, SPS_HOST));
+        if (late) OK(c.ctx, sps_precond_update(c.M));
+        else (void)amg_make(&c);
+        ck_assert(!((const amg *)c.M)->floats);
+        ck_assert(amg_describes(c.M, "in double precision"));
+        result = amg_solve(&c);
+        ck_assert_int_eq(result.stop, SPS_STOP_CONVERGED);
+        amg_close(&c);
+    }
+}
+END_TEST
+
+/* To 1e-8 no more iterations than in doubles, to 1e-12 at most one more, by
+ * each method; tall residuals and small ones. */
+START_TEST(floats_take_no_more_iterations)
+{
+    static const char *const method[] = { "block_cg", "cg" };
+    static const char *const line[] = { "poisson7 20", "elasticity 8",
+                                        "laplace27 16 -aniso 0.1" };
+
+    for (int t = 0; t < 12; t++) {
+        sps_result result[2];
+
+        for (int floats = 0; floats < 2; floats++) {
+            amg_case c;
+
+            amg_open(&c, line[t % 3], 2, 8);
+            c.opt.precision = floats ? "auto" : "double";
+            c.opt.solver = method[t / 3 % 2];
+            c.opt.rtol = t < 6 ? 1e-8 : 1e-12;
+            ck_assert_int_eq(amg_make(&c)->floats, floats);
+            result[floats] = amg_solve(&c);
+            amg_close(&c);
+            ck_assert_int_eq(result[floats].stop, SPS_STOP_CONVERGED);
+            ck_assert_double_le(result[floats].worst_residual,
+                                t < 6 ? 1e-8 : 1e-12);
+        }
+        ck_assert_msg(result[1].iterations <= result[0].iterations + t / 6,
+                      "%s, %s: %d iterations in floats, %d in doubles",
+                      line[t % 3], method[t / 3 % 2], result[1].iterations,
+                      result[0].iterations);
+    }
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(floats_stand_any_scale),
+    RUNNER_TEST(what_floats_cannot_hold_is_in_doubles),
+    RUNNER_TEST(floats_take_no_more_iterations),
+};
+RUNNER_MAIN("amg_floats", tests)
