@@ -149,11 +149,12 @@ static void try_terms(const sps_operator *op, const sps_csr *A, int k,
     free(got);
 }
 
-/* Counts the runs of a kernel with an epilogue, by type of the blocks. */
+/* Counts the operators of a kernel, and its runs with an epilogue, by type of
+ * the blocks. */
 static struct watch {
     const sps_kernel *kernel;
     sps_kernel counting;
-    int fused[2];
+    int made[2], fused[2];
 } watch;
 
 static sps_status count_spmm(const sps_plan *plan, const sps_spmm_args *args)
@@ -190,6 +191,7 @@ static void try_widths(const sps_csr *A, int width, const int *k, int count,
     if (spsi_operator_create(ctx, (sps_csr *)A, width, A->dtype, &o, &op) !=
         SPS_OK)
         return;
+    watch.made[A->dtype == SPS_F32]++;
     for (int begin = 1; begin >= 0; begin--) {
         watch_plan(op->block, begin);
         watch_plan(op->vector, begin);
@@ -234,12 +236,14 @@ static void try_kernel(const sps_kernel *kernel)
 
         for (int f = 0; takes[s] && f < 3; f++) try_family(family[f], dtype);
         if (takes[s]) try_long_row(dtype);
-        ck_assert_msg(!kernel->fuses || !takes[s] || watch.fused[s] > 0,
+        ck_assert_msg(!kernel->fuses || !watch.made[s] || watch.fused[s] > 0,
                       "%s fuses epilogues, but was given none%s", kernel->name,
                       s ? " in floats" : "");
         ck_assert_msg(kernel->fuses || watch.fused[s] == 0,
                       "%s was given epilogues", kernel->name);
     }
+    ck_assert_msg(!kernel->fuses || watch.made[takes[1]] > 0,
+                  "%s fuses, but fits nothing here", kernel->name);
 }
 
 /* Kernels that round operands, or are not reproducible, are excluded. */
