@@ -22,7 +22,7 @@ typedef struct sps_share_plan {
                                   plan's width */
     sps_shares shares;         /* this and the following arrays are in device
                                   memory */
-    double *part;
+    char *part;                /* numbers of the blocks' type */
     unsigned *arrived;         /* counter per span and slice; 0 between runs */
     char *memory;              /* the allocation that contains all of them */
     size_t bytes;

@@ -72,32 +72,40 @@ sps_status choose(share_plan *s, int size, int *n_p)
                      (long long)s->shares.size * s->shares.team);
 }
 
-dealt dealt_of(const share_plan *s)
+template <class T> dealt<T> dealt_of(const share_plan *s)
 {
     const sps_shares *h = &s->shares;
 
     return { h->share, h->span, h->row, h->no_entries,
-             (int)(h->count / h->team), (int)h->empty, s->strips, s->part,
+             (int)(h->count / h->team), (int)h->empty, s->strips, (T *)s->part,
              s->ld, s->arrived };
+}
+
+template <int L, int C, int SIZE, columns M, class I, class V, class T>
+sps_status launch_typed(const share_plan *s, const matrix<I, V> &A,
+                        const blocks<T> &b)
+{
+    constexpr int threads = block_threads(C);
+    sps_context *ctx = s->super.ctx;
+    const dealt<T> d = dealt_of<T>(s);
+    const int64_t each = threads / L * empty_each;
+    const dim3 grid((unsigned)(d.blocks + ceil_div(d.empty, each)),
+                    (unsigned)ceil_div(b.k, 2 * L * C));
+
+    share_kernel<L, C, SIZE, M, T>
+        <<<grid, threads, 0, spsi_cuda_state(ctx)->stream>>>(A.col, A.val, d,
+                                                             b);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
 }
 
 template <int L, int C, int SIZE, columns M>
 sps_status launch(const sps_plan *plan, const sps_spmm_args *args)
 {
-    constexpr int threads = block_threads(C);
-    sps_context *ctx = plan->ctx;
-    const blocks<double> b = blocks_of(args);
-    const dealt d = dealt_of((const share_plan *)plan);
-    const int64_t each = threads / L * empty_each;
-    const dim3 grid((unsigned)(d.blocks + ceil_div(d.empty, each)),
-                    (unsigned)ceil_div(b.k, 2 * L * C));
+    const share_plan *s = (const share_plan *)plan;
 
-    return with_types(plan->A, [&](auto A) -> sps_status {
-        share_kernel<L, C, SIZE, M>
-            <<<grid, threads, 0, spsi_cuda_state(ctx)->stream>>>(A.col, A.val,
-                                                                 d, b);
-        SPS_LAUNCHED(ctx);
-        return SPS_OK;
+    return with_all_types(plan->A, args, [&](auto A, auto b) -> sps_status {
+        return launch_typed<L, C, SIZE, M>(s, A, b);
     });
 }
 
@@ -149,7 +157,8 @@ void reserve_all(share_plan *s)
     reserve(s, h->spans, &h->span);
     reserve(s, h->empty ? h->rows : 0, &h->row);
     reserve(s, h->empty, &h->no_entries);
-    reserve(s, h->parts * s->ld, &s->part);
+    reserve(s, h->parts * s->ld * (int64_t)spsi_dtype_size(s->super.block),
+            &s->part);
 }
 
 /* Allocates all arrays in one piece, cleared to zero: shares without entries,
@@ -249,7 +258,8 @@ double cost(const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_share) = {
     .name = "spmm.share",
     .op = SPS_OP_SPMM,
-    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
+             SPS_SINGLE_BLOCKS,
     .fuses = true,
     .size = sizeof(share_plan),
     .fits = fits,

@@ -32,14 +32,20 @@ __host__ __device__ constexpr int sm_threads(int pairs, int size)
     return pairs > 1 ? 1024 : size < 32 ? 1536 : 1280;
 }
 
+/* A pair of columns. */
+template <class T> struct pair_type;
+template <> struct pair_type<double> { using type = double2; };
+template <> struct pair_type<float> { using type = float2; };
+template <class T> using pair_of = typename pair_type<T>::type;
+
 /* The plan in the form passed to the kernel. */
-struct dealt {
+template <class T> struct dealt {
     const sps_share *__restrict__ share;
     const sps_share_span *__restrict__ span;
     const int32_t *__restrict__ row; /* NULL: every row has entries */
     const int32_t *__restrict__ no_entries;
     int blocks, empty, strips;
-    double *part;
+    T *part;
     int64_t ld;
     unsigned *arrived;
 
@@ -64,61 +70,62 @@ enum columns { WHOLE, PAIRS, SINGLE };
 /* The columns of this lane: C pairs from c on, 2 L apart, of which those below
  * `left` are columns of the block.  Loads are predicated: a branch would wait
  * for earlier loads. */
-template <int L, int C, columns M> struct lane_columns {
+template <int L, int C, columns M, class T> struct lane_columns {
+    using pair = pair_of<T>;
     int c, left;
 
     __device__ __forceinline__ lane_columns(int k)
         : c((int)blockIdx.y * 2 * L * C + 2 * ((int)threadIdx.x % L)),
           left(k - c) {}
 
-    __device__ __forceinline__ double2 fetch(const double *x, int w,
-                                             bool some) const
+    __device__ __forceinline__ pair fetch(const T *x, int w, bool some) const
     {
-        const double *p = x + 2 * L * w;
+        const T *p = x + 2 * L * w;
         const bool first = M == WHOLE || 2 * L * w < left;
         const bool both = M == WHOLE || 2 * L * w + 1 < left;
-        double2 v = make_double2(0.0, 0.0);
+        pair v = { T(0), T(0) };
 
         if (M != SINGLE && some && both)
-            v = __ldg(reinterpret_cast<const double2 *>(p));
+            v = __ldg(reinterpret_cast<const pair *>(p));
         if (M == PAIRS && some && first && !both) v.x = __ldg(p);
         if (M == SINGLE && some && first) v.x = __ldg(p);
         if (M == SINGLE && some && both) v.y = __ldg(p + 1);
         return v;
     }
     /* Row i of Y becomes alpha sum + beta Y, or the result of the epilogue. */
-    __device__ __forceinline__ void store(blocks<double> b, int64_t i,
-                                          const double2 *sum) const
+    __device__ __forceinline__ void store(blocks<T> b, int64_t i,
+                                          const pair *sum) const
     {
-        double *y = b.y + i * b.ldy + c;
+        T *y = b.y + i * b.ldy + c;
 
         if constexpr (M == WHOLE) {
+            const T a = (T)b.alpha;
+
 #pragma unroll
             for (int w = 0; w < C; w++)
-                store_pair<true>(y + 2 * L * w, 2,
-                                 make_double2(b.alpha * sum[w].x,
-                                              b.alpha * sum[w].y));
+                *reinterpret_cast<pair *>(y + 2 * L * w) =
+                    pair{ a * sum[w].x, a * sum[w].y };
             return;
         }
         b.resolve();
 #pragma unroll
         for (int w = 0; w < 2 * C; w++) {
             const int at = 2 * L * (w / 2) + w % 2;
-            const double *one = w % 2 ? &sum[w / 2].y : &sum[w / 2].x;
+            const T *one = w % 2 ? &sum[w / 2].y : &sum[w / 2].x;
 
             if (at < left) y[at] = b.join(*one, y + at, i);
         }
     }
 };
 
-template <int C> __device__ __forceinline__ void clear(double2 *sum)
+template <int C, class P> __device__ __forceinline__ void clear(P *sum)
 {
 #pragma unroll
-    for (int w = 0; w < C; w++) sum[w] = make_double2(0.0, 0.0);
+    for (int w = 0; w < C; w++) sum[w] = P{ 0, 0 };
 }
 
-template <int C>
-__device__ __forceinline__ void add(double2 *sum, const double2 *v)
+template <int C, class P>
+__device__ __forceinline__ void add(P *sum, const P *v)
 {
 #pragma unroll
     for (int w = 0; w < C; w++) sum[w].x += v[w].x, sum[w].y += v[w].y;
@@ -126,16 +133,16 @@ __device__ __forceinline__ void add(double2 *sum, const double2 *v)
 
 /* Adds the entries of the share and stores the rows that end in it; returns in
  * sum the partial sum of an unfinished row. */
-template <int L, int C, int SIZE, columns M, class V>
+template <int L, int C, int SIZE, columns M, class T, class V>
 __device__ __forceinline__ void
-walk(const sps_share &s, const int32_t *col, const V *val, const dealt &d,
-     const blocks<double> &b, const lane_columns<L, C, M> &mine,
-     double2 *sum)
+walk(const sps_share &s, const int32_t *col, const V *val, const dealt<T> &d,
+     const blocks<T> &b, const lane_columns<L, C, M, T> &mine,
+     pair_of<T> *sum)
 {
     constexpr int own = (SIZE + L - 1) / L;
     const int entries = spsi_share_entries(s.what), lane = threadIdx.x % L;
     const int most = __reduce_max_sync(all_lanes, entries);
-    const double *x = b.x + mine.c;
+    const T *x = b.x + mine.c;
     int32_t at[own];
     V times[own];
     int row = s.row;
@@ -149,7 +156,7 @@ walk(const sps_share &s, const int32_t *col, const V *val, const dealt &d,
     }
 #pragma unroll
     for (int base = 0; base < SIZE; base += unroll) {
-        double2 v[unroll][C];
+        pair_of<T> v[unroll][C];
 
         if (base >= most) break;
 #pragma unroll
@@ -163,9 +170,8 @@ walk(const sps_share &s, const int32_t *col, const V *val, const dealt &d,
         }
 #pragma unroll
         for (int u = 0; u < unroll; u++) {
-            const double a = (double)__shfl_sync(all_lanes,
-                                                 times[(base + u) / L],
-                                                 (base + u) % L, L);
+            const T a = (T)__shfl_sync(all_lanes, times[(base + u) / L],
+                                       (base + u) % L, L);
 
 #pragma unroll
             for (int w = 0; w < C; w++) {
@@ -181,13 +187,13 @@ walk(const sps_share &s, const int32_t *col, const V *val, const dealt &d,
 }
 
 /* Adds the other partial sums of a row in this block to the first, in order. */
-template <int L, int C, int threads>
-__device__ __forceinline__ void join_pieces(const double2 (*room)[threads],
-                                            int pieces, double2 *sum)
+template <int L, int C, int threads, class P>
+__device__ __forceinline__ void join_pieces(const P (*room)[threads],
+                                            int pieces, P *sum)
 {
 #pragma unroll 4
     for (int p = 1; p < pieces; p++) {
-        double2 v[C];
+        P v[C];
 
 #pragma unroll
         for (int w = 0; w < C; w++) v[w] = room[w][threadIdx.x + p * L];
@@ -198,22 +204,23 @@ __device__ __forceinline__ void join_pieces(const double2 (*room)[threads],
 /* Stores the block's partial sum of a row that extends over several blocks (a
  * span); returns true in the block that arrives last, with the total in sum.
  * Partial sums have all columns of the lanes. */
-template <int L, int C>
-__device__ __forceinline__ bool join_parts_of(const dealt &d, int number,
-                                              int c, double2 *sum)
+template <int L, int C, class T>
+__device__ __forceinline__ bool join_parts_of(const dealt<T> &d, int number,
+                                              int c, pair_of<T> *sum)
 {
+    using pair = pair_of<T>;
     const sps_share_span span = d.span[number];
     const int lane = (int)threadIdx.x % L;
     const unsigned lanes = (L == 32 ? all_lanes : (1u << L % 32) - 1)
                            << threadIdx.x % 32 / L * L;
     unsigned *arrived = d.arrived + (int64_t)number * d.strips + blockIdx.y;
-    double *part = d.part + span.first * d.ld + c;
-    double *mine = part + ((int)blockIdx.x - span.block) * d.ld;
+    T *part = d.part + span.first * d.ld + c;
+    T *mine = part + ((int)blockIdx.x - span.block) * d.ld;
     int last = 0;
 
 #pragma unroll
     for (int w = 0; w < C; w++)
-        *reinterpret_cast<double2 *>(mine + 2 * L * w) = sum[w];
+        *reinterpret_cast<pair *>(mine + 2 * L * w) = sum[w];
     __threadfence();
     __syncwarp(lanes);
     if (lane == 0) last = (int)atomicAdd(arrived, 1u) == span.count - 1;
@@ -222,11 +229,11 @@ __device__ __forceinline__ bool join_parts_of(const dealt &d, int number,
     clear<C>(sum);
 #pragma unroll 4
     for (int p = 0; p < span.count; p++) {
-        double2 v[C];
+        pair v[C];
 
 #pragma unroll
         for (int w = 0; w < C; w++)
-            v[w] = __ldcg(reinterpret_cast<const double2 *>(
+            v[w] = __ldcg(reinterpret_cast<const pair *>(
                 part + p * d.ld + 2 * L * w));
         add<C>(sum, v);
     }
@@ -235,17 +242,17 @@ __device__ __forceinline__ bool join_parts_of(const dealt &d, int number,
 }
 
 /* The first thread blocks process shares, the others rows without entries. */
-template <int L, int C, int SIZE, columns M, class V>
+template <int L, int C, int SIZE, columns M, class T, class V>
 __global__ void __launch_bounds__(block_threads(C),
                                   sm_threads(C, SIZE) / block_threads(C))
 share_kernel(const int32_t *__restrict__ col, const V *__restrict__ val,
-             const dealt d, const blocks<double> b)
+             const dealt<T> d, const blocks<T> b)
 {
     constexpr int threads = block_threads(C), team = threads / L;
-    __shared__ double2 room[C][threads];
+    __shared__ pair_of<T> room[C][threads];
     const int group = (int)threadIdx.x / L;
-    const lane_columns<L, C, M> mine(b.k);
-    double2 sum[C] = {};
+    const lane_columns<L, C, M, T> mine(b.k);
+    pair_of<T> sum[C] = {};
 
     if ((int)blockIdx.x >= d.blocks) {
         int e = ((int)blockIdx.x - d.blocks) * team * empty_each + group;
