@@ -29,6 +29,14 @@
 /* Seconds that factors may take in any case where iterations may fail. */
 #define AT_LEAST 5e-3
 
+/* Graphs with hubs, and more than a few neighbours a vertex: they have no small
+ * separators, and to find that out takes seconds. */
+static bool fills_up(const sps_features *f)
+{
+    return f->nrow > 5000 && f->mean_length > 12 &&
+           (double)f->max_length > 4 * f->mean_length;
+}
+
 double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o)
 {
     const bool gpu = l->ctx->opt.place == SPS_CUDA;
@@ -37,11 +45,11 @@ double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o)
     const double bytes = 12.0 * (double)l->A->A->nnz + 8 * numbers;
     const double each = fmax(LEAST, gpu ? l->ctx->machine.sync : 0) +
                         bytes / rate;
-
     const double count = o->strong >= 1          ? FEW
                          : o->near < NEARLY_ALL ? MANY
                                                 : EXPECTED;
 
+    if (fills_up(&l->A->f)) return 1e-9;
     return (l->symmetric ? 0 : AT_LEAST) + each * count;
 }
 
