@@ -50,7 +50,8 @@ double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o)
                                                 : EXPECTED;
 
     if (fills_up(&l->A->f)) return 1e-9;
-    return (l->symmetric ? 0 : AT_LEAST) + each * count;
+    /* An iteration of bicgstab makes four products. */
+    return l->symmetric ? each * count : AT_LEAST + 2 * each * count;
 }
 
 sps_status spsi_chain_weigh(sps_chain *l, double worth)
