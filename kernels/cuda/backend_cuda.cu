@@ -5,7 +5,7 @@
  * Everything is queued on one stream of the context: its own, non-blocking with
  * respect to the default stream, or the caller's.  Operations on blocks are in
  * block/ and base/transfer.cu, fused iterations in fused_cg/, triangles and
- * residuals in twice the precision in sparse/. */
+ * residuals in twice the precision in sparse/, the set-up of multigrid in amg/. */
 #include "core/comm.h"
 #include "cuda/base/machine.h"
 #include "cuda/base/scan.h"
@@ -332,6 +332,7 @@ SPS_DEFINE(sps_backend, spsi_backend_cuda) = {
     .csr_multiply_values = spsi_cuda_csr_multiply_values,
     .csr_inspect = spsi_cuda_csr_inspect,
     .csr_transpose = spsi_cuda_csr_transpose,
+    .coarsening = &spsi_coarsening_cuda,
     .triangle_open = spsi_cuda_triangle_open,
     .triangle_refresh = spsi_cuda_triangle_refresh,
     .triangle_solve = spsi_cuda_triangle_solve,

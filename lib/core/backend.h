@@ -20,6 +20,7 @@ extern "C" {
 
 /* Types of rooms above, declared only. */
 typedef struct sps_basis sps_basis;
+typedef struct sps_coarsening sps_coarsening;
 typedef struct sps_components sps_components;
 typedef struct sps_csr_local sps_csr_local;
 typedef struct sps_ilut_options sps_ilut_options;
@@ -167,6 +168,8 @@ typedef struct sps_backend {
      * on the host. */
     sps_status (*csr_transpose)(sps_context *ctx, const sps_csr *A,
                                 sps_csr **T_p);
+    /* --- the set-up of multigrid (coarsening.h); NULL: none. */
+    const sps_coarsening *coarsening;
     /* --- triangles (triangle.h).  open may store a copy in t->local; refresh
      *     updates its values; close may be called after an open that failed. */
     sps_status (*triangle_open)(sps_triangle *t);

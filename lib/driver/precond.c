@@ -68,7 +68,7 @@ static sps_status build_named(const sps_operator *A, int width,
         spsi_note(A->ctx, "%s: values in double precision, since it does not "
                   "support single precision", type->name);
     M->seconds = opt->max_seconds;
-    SPS_TRY(spsi_operator_fetch(A));
+    if (!(type->needs & SPS_READS_THERE)) SPS_TRY(spsi_operator_fetch(A));
     SPS_TRY(within_limit(M, opt));
     *M_p = M;
     return SPS_OK;
@@ -212,7 +212,7 @@ sps_status spsi_precond_values(const sps_precond *M, sps_csr *T, double *val,
         sps_operator_destroy(op_p);
         *op_p = wide;
     }
-    st = sps_operator_set_values(*op_p, val, SPS_HOST);
+    st = sps_operator_set_values(*op_p, val, T->place);
 fail:
     return st;
 }
@@ -258,7 +258,8 @@ sps_status sps_precond_update(sps_precond *M)
     SPS_HANDLE(M);
     if (!M->type->update) return SPS_OK;
     SPS_TRY(spsi_comm_begin(M->ctx));
-    if (M->A) st = spsi_operator_fetch(M->A);
+    if (M->A && !(M->type->needs & SPS_READS_THERE))
+        st = spsi_operator_fetch(M->A);
     if (st == SPS_OK) st = within_limit(M, NULL);
     st = spsi_comm_end(M->ctx, st);
 fail:

@@ -17,8 +17,10 @@ enum {
     SPS_NEEDS_SPD = 2,        /* meant for SPD matrices */
     SPS_NEEDS_SYMMETRIC = 4,
     SPS_WANTS_DIAGONAL = 8,   /* for a method: M should be a diagonal */
-    SPS_LEAST_SQUARES = 16    /* for a method: solves least-squares problems
+    SPS_LEAST_SQUARES = 16,   /* for a method: solves least-squares problems
                                  with any A, by products with A and A' */
+    SPS_READS_THERE = 32      /* reads the matrix where it lies, and fetches it
+                                 to the host itself if it must */
 };
 
 typedef struct sps_precond_type {
@@ -113,8 +115,9 @@ sps_status spsi_precond_create_passes(const sps_operator *A, int width,
  * M->single is set and they fit its range; T must outlive it. */
 sps_status spsi_precond_operator(const sps_precond *M, sps_csr *T,
                                  sps_operator **op_p);
-/* Sets new values val, on the pattern of T, in that operator.  If they leave
- * the range of single precision, *op_p is replaced by one in doubles. */
+/* Sets new values val, on the pattern of T and in its place, in that operator.
+ * If they leave the range of single precision, *op_p is replaced by one in
+ * doubles. */
 sps_status spsi_precond_values(const sps_precond *M, sps_csr *T, double *val,
                                sps_operator **op_p);
 

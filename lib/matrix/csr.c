@@ -305,6 +305,7 @@ sps_status spsi_csr_transpose(sps_context *ctx, const sps_csr *A,
     sps_csr *T = NULL;
     int64_t *next = NULL;
 
+    if (A->place != SPS_HOST) return ctx->backend->csr_transpose(ctx, A, T_p);
     SPS_REQUIRE(ctx, A->nrow <= INT32_MAX, SPS_EMATRIX,
                 "the transpose of %lld rows would need more than 2^31 - 1 "
                 "columns", (long long)A->nrow);

@@ -55,13 +55,16 @@ sps_status spsi_csr_inspect(sps_context *ctx, const sps_csr *A, bool *sorted);
  * entry p of A.  order_p may be NULL. */
 sps_status spsi_csr_sorted(sps_context *ctx, const sps_csr *A, sps_csr **B_p,
                            int64_t **order_p);
-/* The transpose of a host csr as a new host csr. */
+/* The transpose of a sorted csr as a new csr in its place. */
 sps_status spsi_csr_transpose(sps_context *ctx, const sps_csr *A,
                               sps_csr **T_p);
 /* A copy in host memory of a csr on the GPU of ctx, and a copy there of a host
  * csr, neither of them checked; to be destroyed. */
 sps_status spsi_csr_download(sps_context *ctx, const sps_csr *A, sps_csr **B_p);
 sps_status spsi_csr_upload(sps_context *ctx, const sps_csr *A, sps_csr **B_p);
+/* Copies values within the memory of a GPU; equal entries and types. */
+sps_status spsi_csr_copy_values(sps_context *ctx, const sps_csr *from,
+                                sps_csr *to);
 /* Value i of a host csr as double. */
 static inline double spsi_csr_value(const sps_csr *A, int64_t i)
 {

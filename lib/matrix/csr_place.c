@@ -68,3 +68,9 @@ fail:
     sps_csr_destroy(ctx, &B);
     return st;
 }
+
+sps_status spsi_csr_copy_values(sps_context *ctx, const sps_csr *from,
+                                sps_csr *to)
+{
+    return ctx->backend->copy(ctx, to->val, from->val, value_bytes(from));
+}

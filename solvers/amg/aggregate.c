@@ -17,8 +17,6 @@
 
 #include <string.h>
 
-/* Mean number of strong neighbours from which phase 2 wants MANY of them. */
-enum { DENSE_GRAPH = 5, MANY = 4, FEW = 2 };
 /* Neighbours from which sums by aggregate are held in an array. */
 enum { LONG = 64 };
 /* In place of an aggregate: no neighbours, and so no aggregate ever. */
@@ -190,7 +188,8 @@ static sps_status gather(sps_context *ctx, const amg_graph *g,
     }
     SPS_TRY(spsi_amg_roots(ctx, g, aggregate, room));
     found(ctx, g, room, aggregate, count);
-    j.least = g->rowptr[g->n] >= DENSE_GRAPH * g->n ? MANY : FEW;
+    j.least = g->rowptr[g->n] >= SPS_COARSE_DENSE_GRAPH * g->n
+                  ? SPS_COARSE_MANY : SPS_COARSE_FEW;
     spsi_team_run(ctx, g->n, g->rowptr[g->n], count_free, &j);
     SPS_TRY(spsi_amg_roots(ctx, g, aggregate, room));
     found(ctx, g, room, aggregate, count);

@@ -84,12 +84,30 @@ fail:
 
 /* ---------------------------------------------------------------- the table */
 
-/* The finest matrix in doubles: the caller's, or a copy of floats. */
+/* The finest level where the operator's matrix lies. */
+static sps_status take_part(amg *m)
+{
+    const sps_csr_local *A = &m->super.A->local;
+    amg_level *l = &m->level[0];
+    sps_status st;
+
+    SPS_TRY(l->part ? m->device->renew(l->part, A)
+                    : m->device->open(m->super.ctx, A, &l->part));
+    l->A = m->device->matrix(l->part);
+    l->n = A->nrow;
+fail:
+    return st;
+}
+
+/* The finest matrix in doubles: the caller's, or a copy of floats; or where it
+ * lies.  (Operators in single precision are made from matrices on the host.) */
 static sps_status take_matrix(amg *m)
 {
     const sps_csr *A = m->super.A->A;
     sps_status st = SPS_OK;
 
+    if (m->device) return take_part(m);
+    SPS_TRY(spsi_operator_fetch(m->super.A));
     m->level[0].A = A;
     m->level[0].n = A->nrow;
     if (A->dtype == SPS_F64) return SPS_OK;
@@ -169,14 +187,29 @@ static size_t describe(const sps_precond *M, char *text, size_t size)
     return length;
 }
 
+/* From the place of the matrix to the host. */
+static sps_status leave_part(amg *m)
+{
+    m->device->close(&m->level[0].part);
+    m->device = NULL;
+    return take_matrix(m);
+}
+
+/* A matrix that is not symmetric is set up on the host. */
 static sps_status look_at_symmetry(amg *m)
 {
     const sps_precond *M = &m->super;
+    sps_coarse *part = m->level[0].part;
     bool symmetric = M->A->props & (SPS_SYMMETRIC | SPS_SPD);
+    double difference;
     sps_status st = SPS_OK;
 
     if (!symmetric)
-        SPS_TRY(sps_csr_symmetric(M->ctx, M->A->A, 1e-10, &symmetric, NULL));
+        SPS_TRY(part ? m->device->symmetric(part, 1e-10, &symmetric,
+                                            &difference)
+                     : sps_csr_symmetric(M->ctx, M->A->A, 1e-10, &symmetric,
+                                         NULL));
+    if (!symmetric && part) SPS_TRY(leave_part(m));
     if (!symmetric)
         SPS_TRY(spsi_amg_far_from_symmetric(M->ctx, m->level[0].A,
                                             &m->level[0].nonsymmetric));
@@ -194,9 +227,10 @@ static sps_status build(sps_precond *M, const sps_options *opt)
                 AMG_DEGREE);
     m->wanted_degree = opt->degree;
     m->floats = strcmp(opt->precision, "double") != 0;
+    if (!M->single && M->A->A->nnz > 0) m->device = spsi_coarsening(M->ctx);
     SPS_TRY(take_matrix(m));
     SPS_TRY(look_at_symmetry(m));
-    SPS_TRY(spsi_amg_near_null(M, opt, &m->level[0]));
+    SPS_TRY(spsi_amg_near_null(m, opt, &m->level[0]));
     SPS_TRY(spsi_amg_levels(m, false));
     SPS_TRY(spsi_amg_coarsest(m));
     M->products = m->levels > 1 ? 2 * m->level[0].degree : 0;
@@ -234,6 +268,7 @@ static void destroy(sps_precond *M)
     for (int i = 0; i < AMG_LEVELS; i++) {
         amg_level *l = &m->level[i];
 
+        if (l->part) m->device->close(&l->part);
         sps_csr_destroy(M->ctx, &l->own);
         sps_csr_destroy(M->ctx, &l->P);
         sps_csr_destroy(M->ctx, &l->R);
@@ -251,7 +286,7 @@ static void destroy(sps_precond *M)
 
 SPS_DEFINE(sps_precond_type, spsi_precond_amg) = {
     .name = "amg", .floats = true, .symmetric = true,
-    .needs = SPS_NEEDS_CSR, .size = sizeof(amg),
+    .needs = SPS_NEEDS_CSR | SPS_READS_THERE, .size = sizeof(amg),
     .build = build, .update = update, .apply = apply, .destroy = destroy,
     .describe = describe,
 };

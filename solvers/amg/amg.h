@@ -2,8 +2,9 @@
 /* amg.h - multigrid by smoothed aggregation (Vanek, Mandel and Brezina,
  * Computing 56, 1996) on blocks: the hierarchy, and the stages that make it.
  *
- * Every stage of the set-up is a function of host csr arrays, one level at a
- * time; the cycle is made of operators and block operations only:
+ * Every stage of the set-up is a function of a level, one at a time, on host
+ * arrays or, if the backend has it, where the matrix lies (stages.c), with the
+ * same bits; the cycle is made of operators and block operations only:
  *
  *   strength.c     strong couplings between the nodes of a level
  *   roots.c        independent nodes, MIS-2
@@ -13,6 +14,7 @@
  *   tentative.c    T, these vectors on the aggregates
  *   prolongator.c  P = (I - w D_F^-1 A_F) T
  *   levels.c       A_c = P'A P, level after level
+ *   stages.c       the stages above where a level lies
  *   spectrum.c     bounds of the spectrum of D^-1 A
  *   coarsest.c     the dense inverse of the coarsest matrix
  *   cycle.c        the V-cycle on blocks
@@ -25,6 +27,7 @@
 #define SPS_AMG_H
 
 #include "driver/precond.h"
+#include "matrix/coarsening.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,7 +54,10 @@ typedef struct amg_graph {
 } amg_graph;
 
 typedef struct amg_level {
-    const sps_csr *A;         /* host, doubles, rows ascending */
+    sps_coarse *part;         /* the level where its matrix lies; NULL: on the
+                                 host.  With it the arrays of nodes are there,
+                                 and those below NULL */
+    const sps_csr *A;         /* doubles, rows ascending */
     sps_csr *own;             /* A, unless it is the caller's */
     int64_t n, nodes;
     int64_t *start;           /* nodes + 1: rows of node v are start[v] ..
@@ -86,8 +92,17 @@ typedef struct amg_level {
                                  only t */
 } amg_level;
 
+/* What `tentative` makes of a level, on the host unless it has a part. */
+typedef struct amg_tentative {
+    sps_csr *T;
+    double *near;             /* near-null vectors of the next level */
+    int64_t columns;          /* of T */
+    bool single;              /* one for each aggregate */
+} amg_tentative;
+
 typedef struct amg {
     sps_precond super;
+    const sps_coarsening *device;   /* stages of levels with a part, or NULL */
     amg_level level[AMG_LEVELS];
     int levels;
     int wanted_degree;        /* option degree; 0: chosen */
@@ -120,6 +135,9 @@ sps_status spsi_amg_aggregate(sps_context *ctx, const amg_graph *g,
  * few Lanczos steps; *bound: a bound of its spectrum from row sums. */
 sps_status spsi_amg_spectrum(sps_context *ctx, const sps_csr *A,
                              const double *scale, double *rho, double *bound);
+/* *rho from the coefficients of Lanczos. */
+sps_status spsi_amg_ritz(sps_context *ctx, const double *diagonal,
+                         const double *off, double *rho);
 
 /* tentative.c: the tentative prolongator T of level l, columns orthonormal
  * in the norm of D on each aggregate, and the near-null vectors of the next
@@ -130,6 +148,7 @@ sps_status spsi_amg_tentative(sps_context *ctx, amg_level *l, bool again,
 /* prolongator.c: *P_p = (I - w D_F^-1 A_F) T, or T unless `smooth`. */
 sps_status spsi_amg_prolongator(sps_context *ctx, const amg_level *l,
                                 const sps_csr *T, bool smooth, sps_csr **P_p);
+double spsi_amg_omega(double rho);      /* w */
 
 /* filter.c: *F_p = A_F, A with the couplings that are not strong added to the
  * diagonal; NULL: there are none, or nodes have several rows. */
@@ -137,8 +156,27 @@ sps_status spsi_amg_filter(sps_context *ctx, const amg_level *l,
                            sps_csr **F_p);
 
 /* near_null.c: the near-null vectors of the finest level. */
-sps_status spsi_amg_near_null(const sps_precond *M, const sps_options *opt,
+sps_status spsi_amg_near_null(const amg *m, const sps_options *opt,
                               amg_level *l);
+
+/* stages.c: the stages above where the matrix of l lies. */
+sps_status spsi_amg_scale(amg *m, amg_level *l, bool finest);
+/* X: the diagonal of D^-1, 1 where the scale is 0. */
+sps_status spsi_amg_inverse(const amg *m, const amg_level *l, sps_block *X);
+sps_status spsi_amg_bounds(amg *m, amg_level *l, double *bound);
+sps_status spsi_amg_gather(amg *m, amg_level *l);
+sps_status spsi_amg_fit(amg *m, amg_level *l, bool again, amg_tentative *t);
+sps_status spsi_amg_smooth(amg *m, amg_level *l, const amg_tentative *t,
+                           bool smooth, sps_csr **P_p);
+void spsi_amg_drop(amg *m, amg_level *l, amg_tentative *t);
+/* Multiplications of A B. */
+sps_status spsi_amg_products(const amg *m, const sps_csr *A, const sps_csr *B,
+                             int64_t *count);
+/* The nodes of the next level are the aggregates of l. */
+sps_status spsi_amg_enter(amg *m, const amg_level *l, amg_level *next,
+                          amg_tentative *t);
+/* *host: matrix, scale and near-null vectors of a level with a part. */
+sps_status spsi_amg_bring(const amg *m, const amg_level *l, amg_level *host);
 
 /* levels.c: builds all levels below the finest, level[0]; or, with again, their
  * values on the aggregates and patterns that exist. */

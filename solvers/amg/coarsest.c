@@ -188,15 +188,13 @@ static void store(const amg_level *l, const sps_small *Z, double *val)
         }
 }
 
-sps_status spsi_amg_coarsest(amg *m)
+static sps_status invert_level(amg *m, const amg_level *l)
 {
-    const amg_level *l = &m->level[m->levels - 1];
     sps_context *ctx = m->super.ctx;
     const int n = (int)l->n;
     sps_small *C = NULL, *Z = NULL;
     sps_status st = SPS_OK;
 
-    if (l->n > AMG_DENSE || l->n == 0) return SPS_OK;
     SPS_TRY(spsi_small_create(ctx, n, n, &C));
     SPS_TRY(spsi_small_create(ctx, n, n, &Z));
     spsi_small_shape(C, n, n);
@@ -208,5 +206,22 @@ sps_status spsi_amg_coarsest(amg *m)
 fail:
     spsi_small_destroy(&C);
     spsi_small_destroy(&Z);
+    return st;
+}
+
+sps_status spsi_amg_coarsest(amg *m)
+{
+    const amg_level *l = &m->level[m->levels - 1];
+    amg_level host = { 0 };
+    sps_status st;
+
+    if (l->n > AMG_DENSE || l->n == 0) return SPS_OK;
+    if (!l->part) return invert_level(m, l);
+    SPS_TRY(spsi_amg_bring(m, l, &host));
+    SPS_TRY(invert_level(m, &host));
+fail:
+    sps_csr_destroy(m->super.ctx, &host.own);
+    spsi_free(m->super.ctx, host.scale);
+    spsi_free(m->super.ctx, host.near);
     return st;
 }

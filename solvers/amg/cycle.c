@@ -80,17 +80,11 @@ static void set_roots(amg_level *l, bool last)
 /* D^-1 and D^-1 / root[0] in the context's place. */
 static sps_status set_diagonal(amg *m, amg_level *l)
 {
-    double *d = NULL;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(m->super.ctx, l->n + 1, &d));
-    for (int64_t i = 0; i < l->n; i++)
-        d[i] = l->scale[i] > 0 ? l->scale[i] * l->scale[i] : 1;
-    SPS_TRY(sps_block_set(l->inverse, 0, 1, d, l->n > 0 ? l->n : 1,
-                          SPS_COL_MAJOR, SPS_HOST));
+    SPS_TRY(spsi_amg_inverse(m, l, l->inverse));
     SPS_TRY(spsi_axpby(1 / l->root[0], l->inverse, 0.0, l->first));
 fail:
-    spsi_free(m->super.ctx, d);
     return st;
 }
 

@@ -6,15 +6,13 @@
  * A b.  With the dropped couplings columns of P would grow across aggregates
  * that are not coupled, and so would all coarser matrices: anisotropic problems
  * have 6 entries on all levels for one of A then, in place of 1.4.  What is
- * added may leave LEAST of a_ii at least.
+ * added may leave a tenth of a_ii at least.
  *
  * Nodes of several rows are not filtered, nor are matrices that are far from
  * symmetric, whose strong couplings need not be entries. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
-
-#define LEAST 0.1
 
 typedef struct job {
     const amg_level *l;
@@ -71,7 +69,8 @@ static void fill_row(void *data, int64_t first, int64_t last)
             j->F->col[to] = k;
             out[to++] = val[p];
         }
-        if (middle >= 0) out[middle] = fmax(own + diagonal, LEAST * own);
+        if (middle >= 0) out[middle] = fmax(own + diagonal,
+                                            SPS_COARSE_LEAST * own);
     }
 }
 

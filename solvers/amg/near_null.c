@@ -24,12 +24,16 @@ static int block_of(const sps_precond *M, const sps_options *opt)
     return b == 2 || b == 3 || b == 6 ? b : 1;
 }
 
-static sps_status number_nodes(sps_context *ctx, amg_level *l, int b)
+/* Nodes of b rows, and room for l->vectors near-null vectors. */
+static sps_status number_nodes(const amg *m, amg_level *l, int b)
 {
+    sps_context *ctx = m->super.ctx;
     sps_status st;
 
     l->nodes = (l->n + b - 1) / b;
     l->single_rows = b == 1;
+    if (l->part) return m->device->nodes(l->part, b, l->vectors);
+    SPS_TRY(SPS_NEW(ctx, l->n * l->vectors + 1, &l->near));
     SPS_TRY(SPS_NEW(ctx, l->nodes + 1, &l->start));
     for (int64_t v = 0; v < l->nodes; v++) l->start[v] = v * b;
     l->start[l->nodes] = l->n;
@@ -38,16 +42,20 @@ fail:
 }
 
 /* Columns first .. first+k-1 of near from a block in the context's place. */
-static sps_status take_block(amg_level *l, int first, const sps_block *X)
+static sps_status take_block(const amg *m, amg_level *l, int first,
+                             const sps_block *X)
 {
+    if (l->part) return m->device->near_null(l->part, first, X);
     return l->n == 0 ? SPS_OK
                      : sps_block_get(X, 0, X->k, l->near + first, l->vectors,
                                      SPS_ROW_MAJOR, SPS_HOST);
 }
 
-static void take_constants(amg_level *l, int b)
+static sps_status take_constants(const amg *m, amg_level *l, int b)
 {
+    if (l->part) return m->device->near_null(l->part, 0, NULL);
     for (int64_t i = 0; i < l->n; i++) l->near[i * l->vectors + i % b] = 1;
+    return SPS_OK;
 }
 
 static bool given(const sps_precond *M, const sps_block *basis, int before)
@@ -55,9 +63,10 @@ static bool given(const sps_precond *M, const sps_block *basis, int before)
     return basis && basis->n == M->n && before + basis->k <= AMG_VECTORS;
 }
 
-sps_status spsi_amg_near_null(const sps_precond *M, const sps_options *opt,
+sps_status spsi_amg_near_null(const amg *m, const sps_options *opt,
                               amg_level *l)
 {
+    const sps_precond *M = &m->super;
     const sps_block *basis = opt->nullspace_basis;
     const int b = block_of(M, opt);
     const bool modes = b > 1 && opt->coords && opt->coords->k == b &&
@@ -68,16 +77,14 @@ sps_status spsi_amg_near_null(const sps_precond *M, const sps_options *opt,
 
     SPS_REQUIRE(M->ctx, b <= AMG_VECTORS, SPS_EUNFIT, "amg takes nodes of at "
                 "most %d rows, not %d", AMG_VECTORS, b);
-    SPS_TRY(number_nodes(M->ctx, l, b));
     if (modes) {
         SPS_TRY(sps_block_rigid_body(opt->coords, &rigid));
         own = rigid->k;
     }
     l->vectors = own + (given(M, basis, own) ? basis->k : 0);
-    SPS_TRY(SPS_NEW(M->ctx, l->n * l->vectors + 1, &l->near));
-    if (modes) SPS_TRY(take_block(l, 0, rigid));
-    else take_constants(l, b);
-    if (l->vectors > own) SPS_TRY(take_block(l, own, basis));
+    SPS_TRY(number_nodes(m, l, b));
+    SPS_TRY(modes ? take_block(m, l, 0, rigid) : take_constants(m, l, b));
+    if (l->vectors > own) SPS_TRY(take_block(m, l, own, basis));
 fail:
     sps_block_destroy(&rigid);
     return st;

@@ -24,6 +24,11 @@ static void scaling(const amg_level *l, const sps_csr *F, double *factor)
     }
 }
 
+double spsi_amg_omega(double rho)
+{
+    return rho > 0 ? OMEGA / rho : 0;
+}
+
 typedef struct job {
     double omega;
     const double *factor;
@@ -66,7 +71,7 @@ static sps_status smoothed(sps_context *ctx, const amg_level *l,
     scaling(l, F, factor);
     if (filtered) SPS_TRY(spsi_amg_spectrum(ctx, F, factor, &rho, &bound));
     SPS_TRY(spsi_matrix_multiply(ctx, F, T, &j.P));
-    j.omega = rho > 0 ? OMEGA / rho : 0;
+    j.omega = spsi_amg_omega(rho);
     j.factor = factor;
     spsi_team_run(ctx, l->n, j.P->nnz, combine, &j);
     *P_p = j.P;

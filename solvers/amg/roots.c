@@ -24,28 +24,13 @@ typedef struct mis {
     uint64_t round;
 } mis;
 
-/* Finaliser of splitmix64 (Steele, Lea and Flood 2014). */
-static uint64_t scramble(uint64_t x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-/* T of an undecided node: 30 bits of the hash, plus one, then its number. */
-static uint64_t priority(uint64_t i, uint64_t round)
-{
-    const uint64_t h = scramble(i + round * 0x9e3779b97f4a7c15u);
-
-    return ((h >> 34) + 1) << 32 | i;
-}
-
 static void draw(void *data, int64_t first, int64_t last)
 {
     const mis *m = data;
 
     for (int64_t q = first; q < last; q++)
-        m->t[m->open[q]] = priority((uint64_t)m->open[q], m->round);
+        m->t[m->open[q]] = spsi_coarse_priority((uint64_t)m->open[q],
+                                                m->round);
 }
 
 /* The maximum of x over node i and those neighbours that are in the graph. */

@@ -2,18 +2,19 @@
 /* spectrum.c - the upper end of the spectrum of H = S A S, S = diag(s), which
  * is that of S^2 A.
  *
- * STEPS steps of Lanczos from a vector of hashed numbers; the largest
+ * A few steps of Lanczos from a vector of hashed numbers; the largest
  * eigenvalue of their tridiagonal matrix is a lower bound of that of H, within
  * a few per cent of it.  The maximum of the row sums of |H| and of |S^2 A| is
  * an upper bound.  A smoother made for too small a bound diverges; so the
  * smaller of 1.1 times the former and the latter is used (levels.c).
  *
- * Sums run over fixed chunks of rows.  Bytes: STEPS reads of A. */
+ * coarsening.h has the order of sums.  Bytes: a read of A each step. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
 
-enum { STEPS = 8, CHUNK = 2048 };
+enum { STEPS = SPS_COARSE_STEPS, CHUNK = SPS_COARSE_CHUNK,
+       LANES = SPS_COARSE_LANES };
 
 typedef struct job {
     const sps_csr *A;
@@ -30,12 +31,32 @@ static int64_t last_row(const job *j, int64_t chunk)
     return end < j->A->nrow ? end : j->A->nrow;
 }
 
+/* The sum of the lanes, which are overwritten. */
+static double join_lanes(double *lane)
+{
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int t = 0; t < half; t++) lane[t] += lane[t + half];
+    return lane[0];
+}
+
+/* The sum of the parts, which are overwritten. */
 static double sum_parts(const job *j)
 {
-    double sum = 0;
+    int64_t count = (j->A->nrow + CHUNK - 1) / CHUNK;
 
-    for (int64_t c = 0; c * CHUNK < j->A->nrow; c++) sum += j->part[c];
-    return sum;
+    do {
+        int64_t to = 0;
+
+        for (int64_t c = 0; c < count; c += CHUNK) {
+            double lane[LANES] = { 0 };
+
+            for (int64_t p = c; p < count && p < c + CHUNK; p++)
+                lane[p % LANES] += j->part[p];
+            j->part[to++] = join_lanes(lane);
+        }
+        count = to;
+    } while (count > 1);
+    return count ? j->part[0] : 0;
 }
 
 /* w = H v - beta v_before; part: w'v. */
@@ -45,7 +66,7 @@ static void multiply(void *data, int64_t first, int64_t last)
     const double *val = j->A->val;
 
     for (int64_t c = first; c < last; c++) {
-        double sum = 0;
+        double lane[LANES] = { 0 };
 
         for (int64_t i = c * CHUNK; i < last_row(j, c); i++) {
             double h = 0;
@@ -53,9 +74,9 @@ static void multiply(void *data, int64_t first, int64_t last)
             for (int64_t p = j->A->rowptr[i]; p < j->A->rowptr[i + 1]; p++)
                 h += val[p] * (j->s[j->A->col[p]] * j->v[j->A->col[p]]);
             j->w[i] = h * j->s[i] - j->beta * j->before[i];
-            sum += j->w[i] * j->v[i];
+            lane[i % LANES] += j->w[i] * j->v[i];
         }
-        j->part[c] = sum;
+        j->part[c] = join_lanes(lane);
     }
 }
 
@@ -65,13 +86,13 @@ static void subtract(void *data, int64_t first, int64_t last)
     const job *j = data;
 
     for (int64_t c = first; c < last; c++) {
-        double sum = 0;
+        double lane[LANES] = { 0 };
 
         for (int64_t i = c * CHUNK; i < last_row(j, c); i++) {
             j->w[i] -= j->alpha * j->v[i];
-            sum += j->w[i] * j->w[i];
+            lane[i % LANES] += j->w[i] * j->w[i];
         }
-        j->part[c] = sum;
+        j->part[c] = join_lanes(lane);
     }
 }
 
@@ -80,6 +101,22 @@ static void scale(void *data, int64_t first, int64_t last)
     const job *j = data;
 
     for (int64_t i = first; i < last; i++) j->w[i] *= j->factor;
+}
+
+/* w = hashed numbers, zero where s is; part: w'w. */
+static void draw(void *data, int64_t first, int64_t last)
+{
+    const job *j = data;
+
+    for (int64_t c = first; c < last; c++) {
+        double lane[LANES] = { 0 };
+
+        for (int64_t i = c * CHUNK; i < last_row(j, c); i++) {
+            j->w[i] = j->s[i] == 0 ? 0 : spsi_coarse_start(i);
+            lane[i % LANES] += j->w[i] * j->w[i];
+        }
+        j->part[c] = join_lanes(lane);
+    }
 }
 
 /* part: the largest row sum of |H|, and behind all of these of |S^2 A|. */
@@ -109,43 +146,53 @@ static void row_sums(void *data, int64_t first, int64_t last)
     }
 }
 
-/* v = hashed numbers, zero where s is, of norm 1. */
-static void start(job *j)
+/* w becomes v, and v the vector before it. */
+static void advance(job *j)
 {
-    double sum = 0;
+    double *spare = j->before;
 
-    for (int64_t i = 0; i < j->A->nrow; i++) {
-        const uint64_t h = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
-        const uint64_t x = (h ^ h >> 31) * 0xbf58476d1ce4e5b9u;
-
-        j->v[i] = j->s[i] == 0 ? 0 : (double)(x >> 11) * 0x1p-53 - 0.5;
-        sum += j->v[i] * j->v[i];
-    }
-    for (int64_t i = 0; i < j->A->nrow; i++)
-        j->v[i] *= sum > 0 ? 1 / sqrt(sum) : 0;
+    j->before = j->v;
+    j->v = j->w;
+    j->w = spare;
 }
 
-/* Lanczos: the diagonal and the off-diagonal of T; returns its order. */
-static int run(sps_context *ctx, job *j, double *diagonal, double *off)
+/* v = a vector of norm 1; before = 0. */
+static void start(sps_context *ctx, job *j)
 {
     const int64_t n = j->A->nrow, chunks = (n + CHUNK - 1) / CHUNK;
-    double *spare;
+    double sum;
 
-    start(j);
+    spsi_team_run(ctx, chunks, 3 * n, draw, j);
+    sum = sum_parts(j);
+    j->factor = sum > 0 ? 1 / sqrt(sum) : 0;
+    spsi_team_run(ctx, n, n, scale, j);
+    advance(j);
+}
+
+/* Lanczos: the diagonal and the off-diagonal of T. */
+static void run(sps_context *ctx, job *j, double *diagonal, double *off)
+{
+    const int64_t n = j->A->nrow, chunks = (n + CHUNK - 1) / CHUNK;
+
+    start(ctx, j);
     for (int t = 0; t < STEPS; t++) {
         spsi_team_run(ctx, chunks, 2 * j->A->nnz, multiply, j);
         diagonal[t] = j->alpha = sum_parts(j);
         spsi_team_run(ctx, chunks, n, subtract, j);
         off[t] = j->beta = sqrt(sum_parts(j));
-        if (!(j->beta > 1e-10 * fabs(diagonal[0]))) return t + 1;
         j->factor = 1 / j->beta;
         spsi_team_run(ctx, n, n, scale, j);
-        spare = j->before;
-        j->before = j->v;
-        j->v = j->w;
-        j->w = spare;
+        advance(j);
     }
-    return STEPS;
+}
+
+/* Steps until a breakdown: what follows it means nothing. */
+static int steps_of(const double *diagonal, const double *off)
+{
+    int t = 1;
+
+    while (t < STEPS && off[t - 1] > 1e-10 * fabs(diagonal[0])) t++;
+    return t;
 }
 
 /* The largest eigenvalue of the tridiagonal matrix of order m. */
@@ -171,6 +218,12 @@ static sps_status largest(sps_context *ctx, int m, const double *diagonal,
 fail:
     spsi_small_destroy(&T);
     return st;
+}
+
+sps_status spsi_amg_ritz(sps_context *ctx, const double *diagonal,
+                         const double *off, double *rho)
+{
+    return largest(ctx, steps_of(diagonal, off), diagonal, off, rho);
 }
 
 static double row_bound(sps_context *ctx, job *j)
@@ -200,7 +253,8 @@ sps_status spsi_amg_spectrum(sps_context *ctx, const sps_csr *A,
     j.before = room + n;
     j.w = room + 2 * n;
     *bound = row_bound(ctx, &j);
-    SPS_TRY(largest(ctx, run(ctx, &j, diagonal, off), diagonal, off, rho));
+    run(ctx, &j, diagonal, off);
+    SPS_TRY(spsi_amg_ritz(ctx, diagonal, off, rho));
     SPS_TRY(spsi_check_deadline(ctx, "amg"));
 fail:
     spsi_free(ctx, room);

@@ -16,8 +16,6 @@
 
 #include <math.h>
 
-#define THETA 0.3
-#define THETA_BLOCKS 0.1
 /* Estimated nanoseconds for an entry of A. */
 #define ENTRY_NS 3
 
@@ -120,7 +118,8 @@ static void fill_nodes(void *data, int64_t first, int64_t last)
 static void select_strong(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
-    const double theta = j->node ? THETA_BLOCKS : THETA;
+    const double theta = j->node ? SPS_COARSE_THETA_BLOCKS
+                                 : SPS_COARSE_THETA;
 
     for (int64_t v = first; v < last; v++) {
         int64_t at = j->g->rowptr[v];

@@ -4,16 +4,14 @@
  * T has for each aggregate the near-null vectors restricted to its rows,
  * orthonormal in the norm of D: with S^-1 B = Q R on the rows of an aggregate,
  * T = S Q there, and R are the rows of the next level's near-null vectors, so
- * that T R = B.  A vector whose remainder behind those before it is below RANK
- * of the longest one is left out; it is still represented.  Gram-Schmidt,
- * twice.
+ * that T R = B.  A vector whose remainder behind those before it is below
+ * SPS_COARSE_RANK of the longest one is left out; it is still represented.
+ * Gram-Schmidt, twice.
  *
  * Aggregates share no rows: each is done by itself, in place. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
-
-#define RANK 1e-8
 
 typedef struct job {
     amg_level *l;
@@ -115,7 +113,7 @@ static void orthonormalise(const job *j, int64_t a)
                 if (has(l, a, x)) change(j, a, x, h, y, 1);
             }
         length = sqrt(dot(j, a, y, y));
-        if (!j->again && length > RANK * most) l->kept[a] |= 1ull << y;
+        if (!j->again && length > SPS_COARSE_RANK * most) l->kept[a] |= 1ull << y;
         if (!has(l, a, y)) continue;
         R[y * q + y] = length;
         change(j, a, y, 0, y, length > 0 ? 1 / length : 0);

@@ -151,6 +151,7 @@ sps_status spsi_cuda_csr_inspect(sps_context *ctx, const sps_csr *A,
                                  int64_t *bad, bool *sorted);
 sps_status spsi_cuda_csr_transpose(sps_context *ctx, const sps_csr *A,
                                    sps_csr **T_p);
+extern "C" const sps_coarsening spsi_coarsening_cuda;
 extern "C" const sps_backend spsi_backend_cuda;
 
 #endif

@@ -43,11 +43,12 @@ static inline void amg_coordinates(amg_case *c)
     free(x);
 }
 
-/* Opens the system for k columns, in a context of its own. */
-static inline void amg_open(amg_case *c, const char *line, int threads, int k)
+/* Opens the system for k columns, in a context of its own in that place. */
+static inline void amg_open_in(amg_case *c, sps_place place, const char *line,
+                               int threads, int k)
 {
     memset(c, 0, sizeof *c);
-    c->ctx = fixture_open_with(fixture_place(), threads, true);
+    c->ctx = fixture_open_with(place, threads, true);
     c->w = make(line);
     c->A = amg_wrap(c->ctx, &c->w);
     c->k = k;
@@ -56,6 +57,11 @@ static inline void amg_open(amg_case *c, const char *line, int threads, int k)
     c->opt.solver = "block_cg";
     if (c->w.g.spec.kind == GEN_ELASTICITY) amg_coordinates(c);
     OK(c->ctx, sps_operator_csr(c->ctx, c->A, k, NULL, &c->op));
+}
+
+static inline void amg_open(amg_case *c, const char *line, int threads, int k)
+{
+    amg_open_in(c, fixture_place(), line, threads, k);
 }
 
 static inline const amg *amg_make(amg_case *c)
@@ -105,22 +111,107 @@ static inline bool amg_same_csr(const sps_csr *A, const sps_csr *B)
            !memcmp(A->val, B->val, (size_t)A->nnz * sizeof(double));
 }
 
+/* What is compared of a level, on the host. */
+typedef struct amg_image {
+    sps_csr *A, *P, *R;
+    int32_t *aggregate;       /* NULL: of the coarsest level */
+    double *scale, *near;
+} amg_image;
+
+/* A copy of A on the host. */
+static inline sps_csr *amg_host_csr(sps_context *ctx, const sps_csr *A)
+{
+    sps_csr *B = NULL;
+
+    if (!A) return NULL;
+    if (A->place != SPS_HOST) OK(ctx, spsi_csr_download(ctx, A, &B));
+    else OK(ctx, sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col,
+                              A->val, A->dtype, SPS_HOST, SPS_COPY, &B));
+    return B;
+}
+
+/* An array of a level, which is at `here` unless the level has a part; to be
+ * freed. */
+static inline void *amg_array(const amg *m, const amg_level *l,
+                              sps_coarse_array which, const void *here,
+                              size_t bytes)
+{
+    void *to = calloc(bytes + 1, 1);
+
+    if (l->part)
+        OK(m->super.ctx, m->device->fetch(l->part, which, to));
+    else if (bytes > 0)
+        memcpy(to, here, bytes);
+    return to;
+}
+
+static inline int32_t *amg_aggregates(const amg *m, int level)
+{
+    const amg_level *l = &m->level[level];
+
+    return amg_array(m, l, SPS_COARSE_AGGREGATE, l->aggregate,
+                     (size_t)l->nodes * sizeof *l->aggregate);
+}
+
+static inline amg_image amg_look(const amg *m, int level)
+{
+    const amg_level *l = &m->level[level];
+    sps_context *ctx = m->super.ctx;
+    amg_image x = { amg_host_csr(ctx, l->A), amg_host_csr(ctx, l->P),
+                    amg_host_csr(ctx, l->R), NULL, NULL, NULL };
+
+    if (level + 1 < m->levels) x.aggregate = amg_aggregates(m, level);
+    x.scale = amg_array(m, l, SPS_COARSE_SCALE, l->scale,
+                        (size_t)l->n * sizeof *l->scale);
+    x.near = amg_array(m, l, SPS_COARSE_NEAR, l->near,
+                       (size_t)(l->n * l->vectors) * sizeof *l->near);
+    return x;
+}
+
+static inline void amg_forget(sps_context *ctx, amg_image *x)
+{
+    sps_csr_destroy(ctx, &x->A);
+    sps_csr_destroy(ctx, &x->P);
+    sps_csr_destroy(ctx, &x->R);
+    free(x->aggregate);
+    free(x->scale);
+    free(x->near);
+}
+
+static inline bool amg_same_image(const amg_level *l, const amg_image *x,
+                                  const amg_image *y)
+{
+    const size_t n = (size_t)l->n;
+
+    return amg_same_csr(x->A, y->A) && amg_same_csr(x->P, y->P) &&
+           amg_same_csr(x->R, y->R) &&
+           !memcmp(x->scale, y->scale, n * sizeof *x->scale) &&
+           !memcmp(x->near, y->near,
+                   n * (size_t)l->vectors * sizeof *x->near) &&
+           (!x->aggregate || !memcmp(x->aggregate, y->aggregate,
+                                     (size_t)l->nodes * sizeof *x->aggregate));
+}
+
 /* Whether all matrices, aggregates and bounds of two hierarchies are the same
- * bits. */
+ * bits; they may lie in different places. */
 static inline bool amg_same(const amg *a, const amg *b)
 {
     bool same = a->levels == b->levels && amg_same_csr(a->inverse, b->inverse);
 
     for (int i = 0; same && i < a->levels; i++) {
         const amg_level *x = &a->level[i], *y = &b->level[i];
+        amg_image X, Y;
 
-        same = amg_same_csr(x->A, y->A) && amg_same_csr(x->P, y->P) &&
-               amg_same_csr(x->R, y->R) && x->upper == y->upper &&
-               x->degree == y->degree && x->aggregates == y->aggregates &&
-               !x->aggregate == !y->aggregate;
-        if (same && x->aggregate)
-            same = !memcmp(x->aggregate, y->aggregate,
-                           (size_t)x->nodes * sizeof *x->aggregate);
+        same = x->n == y->n && x->nodes == y->nodes &&
+               x->vectors == y->vectors && x->rho == y->rho &&
+               x->upper == y->upper && x->degree == y->degree &&
+               x->aggregates == y->aggregates;
+        if (!same) break;
+        X = amg_look(a, i);
+        Y = amg_look(b, i);
+        same = amg_same_image(x, &X, &Y);
+        amg_forget(a->super.ctx, &X);
+        amg_forget(b->super.ctx, &Y);
     }
     return same;
 }

@@ -34,6 +34,73 @@ START_TEST(hierarchies_do_not_depend_on_threads)
 }
 END_TEST
 
+/* The hierarchy in the place of the test is that of the host, at first and with
+ * new values; block: rows of a node, 0: chosen. */
+static void compare_places(const char *line, int block, bool coordinates)
+{
+    amg_case c[2];
+    char other[120];
+    whole w;
+
+    for (int q = 0; q < 2; q++) {
+        amg_open_in(&c[q], q ? SPS_HOST : fixture_place(), line, 2, 2);
+        c[q].opt.block_size = block;
+        if (!coordinates) c[q].opt.coords = NULL;
+        (void)amg_make(&c[q]);
+    }
+    ck_assert_msg(amg_same((const amg *)c[0].M, (const amg *)c[1].M),
+                  "%s, nodes of %d rows", line, block);
+    snprintf(other, sizeof other, "%s -perturb 9", line);
+    w = make(other);
+    for (int q = 0; q < 2; q++) {
+        OK(c[q].ctx, sps_operator_set_values(c[q].op, w.val, SPS_HOST));
+        OK(c[q].ctx, sps_precond_update(c[q].M));
+    }
+    ck_assert_msg(amg_same((const amg *)c[0].M, (const amg *)c[1].M),
+                  "%s, nodes of %d rows, new values", line, block);
+    drop(&w);
+    for (int q = 0; q < 2; q++) amg_close(&c[q]);
+}
+
+static const struct { const char *line; int block; bool coordinates; }
+    places[] = {
+    { "poisson7 24", 0, true }, { "poisson7 17 9 5", 0, true },
+    { "laplace27 14", 0, true }, { "laplace27 13 -jump", 0, true },
+    { "laplace27 14 -aniso 0.1", 0, true }, { "poisson7 11 -neumann", 0, true },
+    { "laplace27 11 -neumann", 0, true }, { "rmat 11 6 -laplacian", 0, true },
+    { "rmat 11 3 -laplacian -shift 0.1", 0, true }, { "elasticity 9", 0, true },
+    { "elasticity 8 -jump", 0, true }, { "elasticity 9", 0, false },
+    { "elasticity 30 4 4", 0, true }, { "poisson7 3", 0, true },
+    { "poisson7 1", 0, true }, { "poisson7 700 1 1", 0, true },
+    { "laplace27 11 10 9", 2, true }, { "laplace27 11 10 9", 5, true },
+    { "poisson7 13", 12, true },
+};
+
+START_TEST(hierarchies_do_not_depend_on_the_place)
+{
+    for (size_t t = 0; t < sizeof places / sizeof *places; t++)
+        compare_places(places[t].line, places[t].block, places[t].coordinates);
+}
+END_TEST
+
+/* The strong couplings of a level of nodes of one row, made anew. */
+static amg_graph strong_of(const amg *m, int level)
+{
+    sps_context *ctx = m->super.ctx;
+    amg_image x = amg_look(m, level);
+    amg_level l = { .A = x.A, .n = x.A->nrow, .nodes = x.A->nrow,
+                    .single_rows = true, .scale = x.scale };
+    amg_graph g = { 0 };
+
+    ck_assert(m->level[level].single_rows);
+    l.start = malloc((size_t)(l.n + 1) * sizeof *l.start);
+    for (int64_t i = 0; i <= l.n; i++) l.start[i] = i;
+    OK(ctx, spsi_amg_strength(ctx, &l, &g));
+    free(l.start);
+    amg_forget(ctx, &x);
+    return g;
+}
+
 /* Every node with a strong neighbour is in an aggregate, of two at least. */
 START_TEST(aggregates_cover_the_nodes)
 {
@@ -45,16 +112,19 @@ START_TEST(aggregates_cover_the_nodes)
     for (int i = 0; i + 1 < m->levels; i++) {
         const amg_level *l = &m->level[i];
         int64_t *size = calloc((size_t)l->aggregates, sizeof *size);
+        int32_t *aggregate = amg_aggregates(m, i);
+        amg_graph g = strong_of(m, i);
 
         for (int64_t v = 0; v < l->nodes; v++) {
-            const int64_t strong = l->strong.rowptr[v + 1] -
-                                   l->strong.rowptr[v];
+            const int64_t strong = g.rowptr[v + 1] - g.rowptr[v];
 
-            ck_assert_int_eq(l->aggregate[v] >= 0, strong > 0);
-            if (strong > 0) size[l->aggregate[v]]++;
+            ck_assert_int_eq(aggregate[v] >= 0, strong > 0);
+            if (strong > 0) size[aggregate[v]]++;
         }
         for (int64_t a = 0; a < l->aggregates; a++)
             ck_assert_int_ge(size[a], 2);
+        spsi_amg_graph_free(c.ctx, &g);
+        free(aggregate);
         free(size);
     }
     amg_close(&c);
@@ -70,11 +140,14 @@ START_TEST(coarse_matrices_are_galerkin_products)
     m = amg_make(&c);
     for (int i = 0; i + 1 < m->levels; i++) {
         const amg_level *l = &m->level[i];
-        sps_csr *AP = NULL, *C = NULL;
+        sps_csr *AP = NULL, *C = NULL, *D = amg_host_csr(c.ctx, l[1].A), *E;
 
         OK(c.ctx, spsi_matrix_multiply(c.ctx, l->A, l->P, &AP));
         OK(c.ctx, spsi_matrix_multiply(c.ctx, l->R, AP, &C));
-        ck_assert(amg_same_csr(C, l[1].A));
+        E = amg_host_csr(c.ctx, C);
+        ck_assert(amg_same_csr(D, E));
+        sps_csr_destroy(c.ctx, &D);
+        sps_csr_destroy(c.ctx, &E);
         sps_csr_destroy(c.ctx, &AP);
         sps_csr_destroy(c.ctx, &C);
     }
@@ -92,7 +165,7 @@ START_TEST(new_values_keep_aggregates)
         char perturbed[80];
         amg_case c, fresh;
         whole other;
-        int32_t *aggregate;
+        int32_t *aggregate, *after;
         const amg *m;
         size_t bytes;
 
@@ -100,13 +173,14 @@ START_TEST(new_values_keep_aggregates)
         amg_open(&fresh, line[t], 2, 4);
         m = amg_make(&c);
         bytes = (size_t)m->level[0].nodes * sizeof *aggregate;
-        aggregate = malloc(bytes);
-        memcpy(aggregate, m->level[0].aggregate, bytes);
+        aggregate = amg_aggregates(m, 0);
         snprintf(perturbed, sizeof perturbed, "%s -perturb 5", line[t]);
         other = make(perturbed);
         OK(c.ctx, sps_operator_set_values(c.op, other.val, SPS_HOST));
         OK(c.ctx, sps_precond_update(c.M));
-        ck_assert(!memcmp(aggregate, m->level[0].aggregate, bytes));
+        after = amg_aggregates(m, 0);
+        ck_assert(!memcmp(aggregate, after, bytes));
+        free(after);
         ck_assert_int_le(amg_solve(&c).iterations, 12);
         for (int64_t p = 0; p < c.A->nnz; p++)
             other.val[p] = fresh.w.val[p] * 16;
@@ -341,6 +415,7 @@ END_TEST
 
 static const runner_test tests[] = {
     RUNNER_TEST(hierarchies_do_not_depend_on_threads),
+    RUNNER_TEST(hierarchies_do_not_depend_on_the_place),
     RUNNER_TEST(roots_are_independent_and_no_more_fit),
     RUNNER_TEST(aggregates_cover_the_nodes),
     RUNNER_TEST(nodes_of_several_rows_are_found),

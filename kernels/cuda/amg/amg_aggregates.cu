@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* amg_aggregates.cu - aggregates around roots, of what is left, and the joining
+ * of single nodes; solvers/amg/aggregate.c has the phases. */
+#include "cuda/amg/coarse.cuh"
+
+namespace {
+
+constexpr uint64_t root = UINT64_MAX, no_root = 0;
+constexpr int32_t none = -1, alone = -2;
+constexpr int long_row = 64;
+
+struct graph {
+    const int64_t *__restrict__ rowptr;
+    const int32_t *__restrict__ col;
+    const double *__restrict__ weight;
+};
+
+struct begin {
+    graph g;
+    int32_t *aggregate;
+    uint64_t *t;
+
+    __device__ void operator()(int64_t i) const
+    {
+        const bool by_itself = g.rowptr[i] == g.rowptr[i + 1];
+
+        aggregate[i] = by_itself ? alone : none;
+        t[i] = by_itself ? no_root : 1;
+    }
+};
+
+struct mark_roots {
+    const int32_t *aggregate;
+    const uint64_t *t;
+    int32_t *is_root;
+
+    __device__ void operator()(int64_t i) const
+    {
+        is_root[i] = aggregate[i] == none && t[i] == root;
+    }
+};
+
+/* A node in no aggregate joins that of the root next to it, if there is one. */
+struct take_root {
+    graph g;
+    const uint64_t *t;
+    const int64_t *number;    /* of roots, from 0 on */
+    int64_t first;
+    int32_t *aggregate;
+
+    __device__ void operator()(int64_t i) const
+    {
+        if (aggregate[i] != none) return;
+        if (t[i] == root) {
+            aggregate[i] = (int32_t)(first + number[i]);
+            return;
+        }
+        for (int64_t p = g.rowptr[i]; p < g.rowptr[i + 1]; p++)
+            if (t[g.col[p]] == root) {
+                aggregate[i] = (int32_t)(first + number[g.col[p]]);
+                return;
+            }
+    }
+};
+
+/* Candidates of phase 2. */
+struct count_free {
+    graph g;
+    const int32_t *aggregate;
+    int least;
+    uint64_t *candidate;
+
+    __device__ void operator()(int64_t i) const
+    {
+        int64_t count = 0;
+
+        candidate[i] = no_root;
+        if (aggregate[i] != none) return;
+        for (int64_t p = g.rowptr[i]; p < g.rowptr[i + 1]; p++)
+            count += aggregate[g.col[p]] == none;
+        if (count >= least) candidate[i] = 1;
+    }
+};
+
+/* --------------------------------------------------------------- phase 3 */
+
+struct count_members {
+    const int32_t *aggregate;
+    int *size;
+
+    __device__ void operator()(int64_t i) const
+    {
+        if (aggregate[i] >= 0) atomicAdd(size + aggregate[i], 1);
+    }
+};
+
+/* An aggregate and the sum of a node's couplings to it. */
+struct candidate {
+    int32_t a;
+    double sum;
+};
+
+struct join_view {
+    graph g;
+    const int32_t *before;
+    const int *size;
+    int32_t *aggregate;
+
+    __device__ bool wins(candidate x, candidate best) const
+    {
+        if (best.a == none || x.sum != best.sum)
+            return best.a == none || x.sum > best.sum;
+        return size[x.a] != size[best.a] ? size[x.a] < size[best.a]
+                                         : x.a < best.a;
+    }
+    __device__ double pull(int64_t i, int32_t a) const
+    {
+        double sum = 0;
+
+        for (int64_t p = g.rowptr[i]; p < g.rowptr[i + 1]; p++)
+            if (before[g.col[p]] == a) sum += g.weight[p];
+        return sum;
+    }
+    /* The best of the aggregates of neighbours first, first + step, ... */
+    __device__ candidate strongest(int64_t i, int first, int step) const
+    {
+        candidate best = {none, 0};
+
+        for (int64_t p = g.rowptr[i] + first; p < g.rowptr[i + 1]; p += step) {
+            const int32_t a = before[g.col[p]];
+
+            if (a < 0 || a == best.a) continue;
+            const candidate now = {a, pull(i, a)};
+
+            if (wins(now, best)) best = now;
+        }
+        return best;
+    }
+    __device__ bool is_long(int64_t i) const
+    {
+        return g.rowptr[i + 1] - g.rowptr[i] > long_row;
+    }
+};
+
+/* Nodes with few neighbours; the others are listed. */
+struct join : join_view {
+    int32_t *listed;
+    int *count;
+
+    __device__ void operator()(int64_t i) const
+    {
+        if (before[i] != none) return;
+        if (is_long(i)) listed[atomicAdd(count, 1)] = (int32_t)i;
+        else aggregate[i] = strongest(i, 0, 1).a;
+    }
+};
+
+/* Nodes with many neighbours, a thread block each. */
+__global__ void __launch_bounds__(256)
+join_long(const join_view j, const int32_t *__restrict__ listed)
+{
+    __shared__ candidate best[256];
+    const int64_t i = listed[blockIdx.x];
+    const int t = (int)threadIdx.x;
+
+    best[t] = j.strongest(i, t, 256);
+    for (int half = 128; half > 0; half /= 2) {
+        __syncthreads();
+        if (t < half && best[t + half].a != none &&
+            best[t + half].a != best[t].a && j.wins(best[t + half], best[t]))
+            best[t] = best[t + half];
+    }
+    if (t == 0) j.aggregate[i] = best[0].a;
+}
+
+struct end_alone {
+    int32_t *aggregate;
+
+    __device__ void operator()(int64_t i) const
+    {
+        if (aggregate[i] == alone) aggregate[i] = none;
+    }
+};
+
+struct work {
+    uint64_t *t, *u;
+    int32_t *flag;            /* n */
+    int64_t *number;          /* n + 1 */
+};
+
+graph graph_of(const sps_coarse *l) { return {l->rowptr, l->col, l->weight}; }
+
+/* Numbers the roots, from l->aggregates on, and lets them take their
+ * neighbours. */
+sps_status found(sps_coarse *l, const work &w)
+{
+    sps_context *ctx = l->ctx;
+    const int64_t n = l->nodes;
+    int64_t more;
+
+    SPS_TRY_RETURN(each(ctx, n, mark_roots{l->aggregate, w.t, w.flag}));
+    SPS_TRY_RETURN(offsets(ctx, w.flag, n, w.number, &more));
+    SPS_TRY_RETURN(each(ctx, n, take_root{graph_of(l), w.t, w.number,
+                                          l->aggregates, l->aggregate}));
+    l->aggregates += more;
+    return SPS_OK;
+}
+
+/* Phases 1 and 2. */
+sps_status gather(sps_coarse *l, const work &w)
+{
+    const int64_t n = l->nodes;
+    const int least = l->edges >= SPS_COARSE_DENSE_GRAPH * n ? SPS_COARSE_MANY
+                                                             : SPS_COARSE_FEW;
+
+    SPS_TRY_RETURN(each(l->ctx, n, begin{graph_of(l), l->aggregate, w.t}));
+    SPS_TRY_RETURN(spsi_coarse_roots(l, w.t, w.u));
+    SPS_TRY_RETURN(found(l, w));
+    SPS_TRY_RETURN(each(l->ctx, n, count_free{graph_of(l), l->aggregate, least,
+                                              w.t}));
+    SPS_TRY_RETURN(spsi_coarse_roots(l, w.t, w.u));
+    return found(l, w);
+}
+
+sps_status join_all(sps_coarse *l, holder *h, const work &w)
+{
+    sps_context *ctx = l->ctx;
+    const int64_t n = l->nodes;
+    int32_t *before = w.flag, *listed = (int32_t *)w.number;
+    int *size, left;
+
+    SPS_TRY_RETURN(h->take(l->aggregates + 1, &size));
+    SPS_TRY_RETURN(clear(ctx, l->aggregates + 1, size));
+    SPS_TRY_RETURN(copy(ctx, n, l->aggregate, before));
+    SPS_TRY_RETURN(each(ctx, n, count_members{before, size}));
+    const join_view j = {graph_of(l), before, size, l->aggregate};
+    int *count = size + l->aggregates;
+
+    SPS_TRY_RETURN(each(ctx, n, join{j, listed, count}));
+    SPS_TRY_RETURN(fetch(ctx, 1, count, &left));
+    if (left > 0) {
+        join_long<<<(unsigned)left, 256, 0, stream_of(ctx)>>>(j, listed);
+        SPS_LAUNCHED(ctx);
+    }
+    return each(ctx, n, end_alone{l->aggregate});
+}
+
+} // namespace
+
+sps_status spsi_coarse_aggregate(sps_coarse *l, int64_t *aggregates)
+{
+    const int64_t n = l->nodes;
+    holder h(l->ctx);
+    work w;
+
+    SPS_TRY_RETURN(spsi_coarse_strength(l));
+    SPS_TRY_RETURN(keep(l, n, &l->aggregate));
+    SPS_TRY_RETURN(h.take(n, &w.t));
+    SPS_TRY_RETURN(h.take(n, &w.u));
+    SPS_TRY_RETURN(h.take(n, &w.flag));
+    SPS_TRY_RETURN(h.take(n + 1, &w.number));
+    l->aggregates = 0;
+    SPS_TRY_RETURN(gather(l, w));
+    SPS_TRY_RETURN(join_all(l, &h, w));
+    give_back(l, &l->weight);
+    *aggregates = l->aggregates;
+    return SPS_OK;
+}

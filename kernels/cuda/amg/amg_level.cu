@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* amg_level.cu - levels of multigrid in device memory are opened and closed,
+ * and the table of their stages. */
+#include "cuda/amg/coarse.cuh"
+
+namespace {
+
+struct widen_offsets {
+    const int32_t *from;
+    int64_t *to;
+
+    __device__ void operator()(int64_t i) const { to[i] = from[i]; }
+};
+
+struct widen_values {
+    const float *from;
+    double *to;
+
+    __device__ void operator()(int64_t p) const { to[p] = from[p]; }
+};
+
+struct regular_nodes {
+    int64_t n, block;
+    int64_t *start;
+
+    __device__ void operator()(int64_t v) const
+    {
+        start[v] = v * block < n ? v * block : n;
+    }
+};
+
+struct number_rows {
+    const int64_t *start;
+    int32_t *node;
+
+    __device__ void operator()(int64_t v) const
+    {
+        for (int64_t i = start[v]; i < start[v + 1]; i++) node[i] = (int32_t)v;
+    }
+};
+
+struct take_constants {
+    int64_t block;
+    int vectors;
+    double *near;
+
+    __device__ void operator()(int64_t i) const
+    {
+        near[i * vectors + i % block] = 1;
+    }
+};
+
+struct take_columns {
+    const double *x;
+    int64_t ld;
+    int k, first, vectors;
+    double *near;
+
+    __device__ void operator()(int64_t e) const
+    {
+        near[e / k * vectors + first + e % k] = x[e / k * ld + e % k];
+    }
+};
+
+void close_level(sps_coarse **l_p)
+{
+    sps_coarse *l = *l_p;
+
+    if (!l) return;
+    sps_csr_destroy(l->ctx, &l->T);
+    sps_csr_destroy(l->ctx, &l->F);
+    while (l->pieces > 0) {
+        l->pieces--;
+        spsi_cuda_release(l->ctx, l->piece[l->pieces].p,
+                          l->piece[l->pieces].bytes);
+    }
+    spsi_free(l->ctx, l);
+    *l_p = NULL;
+}
+
+void drop_level(sps_coarse *l)
+{
+    sps_csr_destroy(l->ctx, &l->T);
+    sps_csr_destroy(l->ctx, &l->F);
+}
+
+/* The matrix: columns and values in place, but offsets of 64 bits and values
+ * in doubles. */
+sps_status take_matrix(sps_coarse *l, const sps_csr_local *A)
+{
+    sps_csr *M = &l->A;
+    double *wide = M->dtype == SPS_F64 ? (double *)M->val : NULL;
+    int64_t *rowptr = M->rowptr;
+
+    if (!A->rowptr && !rowptr) {
+        SPS_TRY_RETURN(keep(l, A->nrow + 1, &rowptr));
+        SPS_TRY_RETURN(each(l->ctx, A->nrow + 1,
+                            widen_offsets{A->rowptr32, rowptr}));
+    }
+    M->rowptr = A->rowptr ? (int64_t *)(uintptr_t)A->rowptr : rowptr;
+    M->col = (int32_t *)(uintptr_t)A->col;
+    if (A->dtype == SPS_F32) {
+        SPS_TRY_RETURN(keep(l, A->nnz, &wide));
+        SPS_TRY_RETURN(each(l->ctx, A->nnz,
+                            widen_values{(const float *)A->val, wide}));
+    } else {
+        wide = (double *)(uintptr_t)A->val;
+    }
+    M->val = wide;
+    M->dtype = SPS_F64;
+    return SPS_OK;
+}
+
+sps_status number_all(sps_coarse *l)
+{
+    SPS_TRY_RETURN(keep(l, l->A.nrow, &l->node));
+    return each(l->ctx, l->nodes, number_rows{l->start, l->node});
+}
+
+sps_status number_nodes(sps_coarse *l, int block, int vectors)
+{
+    const int64_t n = l->A.nrow;
+
+    l->block = block;
+    l->vectors = vectors;
+    l->nodes = ceil_div(n, block);
+    if (block > 1) {
+        SPS_TRY_RETURN(keep(l, l->nodes + 1, &l->start));
+        SPS_TRY_RETURN(each(l->ctx, l->nodes + 1,
+                            regular_nodes{n, block, l->start}));
+        SPS_TRY_RETURN(number_all(l));
+    }
+    SPS_TRY_RETURN(keep(l, n * vectors, &l->near));
+    return clear(l->ctx, n * vectors, l->near);
+}
+
+sps_status open_level(sps_context *ctx, const sps_csr_local *A,
+                      sps_coarse **l_p)
+{
+    sps_coarse *l;
+    sps_status st;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(SPS_NEW(ctx, 1, &l));
+    l->ctx = ctx;
+    l->A.nrow = A->nrow;
+    l->A.ncol = A->ncol;
+    l->A.nnz = A->nnz;
+    l->A.place = SPS_CUDA;
+    l->A.own = SPS_BORROW;
+    l->A.props = SPS_SORTED;
+    l->A.dtype = A->dtype;
+    st = take_matrix(l, A);
+    if (st != SPS_OK) close_level(&l);
+    else *l_p = l;
+    return st;
+}
+
+sps_status near_null(sps_coarse *l, int first, const sps_block *X)
+{
+    const int64_t n = l->A.nrow;
+
+    if (!X)
+        return each(l->ctx, n, take_constants{l->block, l->vectors, l->near});
+    return each(l->ctx, n * X->k, take_columns{numbers(X), X->ld, X->k, first,
+                                               l->vectors, l->near});
+}
+
+const sps_csr *matrix_of_level(const sps_coarse *l) { return &l->A; }
+
+/* The nodes of the next level are the aggregates of this one. */
+sps_status open_next(const sps_coarse *l, bool single, sps_coarse *next)
+{
+    next->nodes = l->aggregates;
+    if (single) return SPS_OK;
+    SPS_TRY_RETURN(keep(next, l->aggregates + 1, &next->start));
+    SPS_TRY_RETURN(copy(l->ctx, l->aggregates + 1, l->place, next->start));
+    return number_all(next);
+}
+
+sps_status next_level(sps_coarse *l, const sps_csr *A, bool single,
+                      sps_coarse **next_p)
+{
+    sps_coarse *next = *next_p;
+    sps_status st = SPS_OK;
+
+    if (next) return spsi_coarse_fill_near(l, next->near);
+    SPS_TRY_RETURN(SPS_NEW(l->ctx, 1, &next));
+    next->ctx = l->ctx;
+    next->vectors = l->vectors;
+    next->A = *A;
+    st = open_next(l, single, next);
+    if (st == SPS_OK) st = keep(next, A->nrow * l->vectors, &next->near);
+    if (st == SPS_OK) st = spsi_coarse_fill_near(l, next->near);
+    if (st != SPS_OK) close_level(&next);
+    else *next_p = next;
+    return st;
+}
+
+sps_status fetch_array(const sps_coarse *l, sps_coarse_array which, void *to)
+{
+    const int64_t n = l->A.nrow;
+
+    switch (which) {
+    case SPS_COARSE_SCALE:
+        return fetch(l->ctx, n, l->scale, (double *)to);
+    case SPS_COARSE_NEAR:
+        return fetch(l->ctx, n * l->vectors, l->near, (double *)to);
+    default:
+        return fetch(l->ctx, l->nodes, l->aggregate, (int32_t *)to);
+    }
+}
+
+} // namespace
+
+SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
+    .open = open_level,
+    .renew = take_matrix,
+    .nodes = number_nodes,
+    .near_null = near_null,
+    .matrix = matrix_of_level,
+    .symmetric = spsi_coarse_symmetric,
+    .scale = spsi_coarse_scale,
+    .lanczos = spsi_coarse_lanczos,
+    .aggregate = spsi_coarse_aggregate,
+    .tentative = spsi_coarse_tentative,
+    .filter = spsi_coarse_filter,
+    .prolong = spsi_coarse_prolong,
+    .products = spsi_coarse_products,
+    .drop = drop_level,
+    .next = next_level,
+    .inverse = spsi_coarse_inverse,
+    .fetch = fetch_array,
+    .close = close_level,
+};

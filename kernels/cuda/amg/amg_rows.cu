@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* amg_rows.cu - what is computed row by row: the scaling to unit diagonal,
+ * whether a matrix is symmetric, and how many multiplications a product takes.
+ * Each reads the matrix once; the test of symmetry looks up each entry's mirror
+ * image by bisection. */
+#include "cuda/amg/coarse.cuh"
+
+#include <cfloat>
+#include <climits>
+
+namespace {
+
+/* Of the first bad row and its diagonal entry. */
+struct fault {
+    unsigned long long row;
+    double value;
+};
+
+struct set_scale {
+    entries A;
+    bool finest;
+    double *scale;
+    fault *bad;
+
+    /* a_ii, 0 if it is not stored; *empty: all of the row is zero. */
+    __device__ double diagonal(int64_t i, bool *empty) const
+    {
+        double d = 0;
+
+        *empty = true;
+        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
+            const double v = A.val[p];
+
+            if (v != 0) *empty = false;
+            if (A.col[p] == i) d = v;
+        }
+        return d;
+    }
+    __device__ void operator()(int64_t i) const
+    {
+        bool empty;
+        const double d = diagonal(i, &empty);
+        const bool none = finest ? empty : d <= SPS_COARSE_NOTHING;
+
+        if (!none && !(d >= DBL_MIN && d <= DBL_MAX))
+            atomicMin(&bad->row, (unsigned long long)i);
+        scale[i] = none ? 0 : 1 / sqrt(d);
+    }
+};
+
+struct set_fault {
+    set_scale s;
+
+    __device__ void operator()(int64_t) const
+    {
+        bool empty;
+
+        if (s.bad->row != ULLONG_MAX)
+            s.bad->value = s.diagonal((int64_t)s.bad->row, &empty);
+    }
+};
+
+/* -------------------------------------------------------------- symmetry */
+
+struct findings {
+    unsigned long long broken, worst;   /* rows; bits of the difference */
+};
+
+struct compare_mirror {
+    entries A;
+    double tol;
+    findings *f;
+
+    __device__ int64_t find(int64_t i, int32_t j) const
+    {
+        int64_t lo = A.rowptr[i], hi = A.rowptr[i + 1];
+        const int64_t end = hi;
+
+        while (lo < hi) {
+            const int64_t mid = lo + (hi - lo) / 2;
+
+            if (A.col[mid] < j) lo = mid + 1;
+            else hi = mid;
+        }
+        return lo < end && A.col[lo] == j ? lo : -1;
+    }
+    __device__ double diagonal_scale(int64_t i, int32_t j) const
+    {
+        const int64_t p = find(i, (int32_t)i), q = find(j, j);
+
+        if (p < 0 || q < 0) return 0;
+        return sqrt(fabs(A.val[p])) * sqrt(fabs(A.val[q]));
+    }
+    __device__ bool differs(double gap, double a, double b, int64_t i,
+                            int32_t j) const
+    {
+        return isinf(gap) ||
+               (gap > 0 && !(gap <= tol * fmax(fabs(a), fabs(b))) &&
+                !(gap <= tol * diagonal_scale(i, j)));
+    }
+    __device__ void operator()(int64_t i) const
+    {
+        double worst = 0;
+        bool same = true;
+
+        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
+            const int64_t q = find(A.col[p], (int32_t)i);
+            const double a = A.val[p], b = q >= 0 ? A.val[q] : 0;
+            const double gap = a == b ? 0
+                             : isnan(a - b) ? INFINITY : fabs(a - b);
+
+            if (differs(gap, a, b, i, A.col[p])) same = false;
+            worst = fmax(worst, gap);
+        }
+        if (!same) atomicAdd(&f->broken, 1ull);
+        if (worst > 0)
+            atomicMax(&f->worst,
+                      (unsigned long long)__double_as_longlong(worst));
+    }
+};
+
+/* ------------------------------------------------------------------ others */
+
+struct set_inverse {
+    const double *scale;
+    double *d;
+    int64_t ld;
+
+    __device__ void operator()(int64_t i) const
+    {
+        d[i * ld] = scale[i] > 0 ? scale[i] * scale[i] : 1;
+    }
+};
+
+struct row_length {
+    const int32_t *__restrict__ col;
+    const int64_t *__restrict__ rowptr;
+
+    __device__ int64_t operator()(int64_t p) const
+    {
+        return rowptr[col[p] + 1] - rowptr[col[p]];
+    }
+};
+
+} // namespace
+
+sps_status spsi_coarse_scale(sps_coarse *l, bool finest, int64_t *bad,
+                             double *value)
+{
+    sps_context *ctx = l->ctx;
+    fault *found, host;
+    holder h(ctx);
+
+    SPS_TRY_RETURN(keep(l, l->A.nrow, &l->scale));
+    SPS_TRY_RETURN(h.take(1, &found));
+    SPS_TRY_RETURN(clear(ctx, 1, found, 0xff));
+    const set_scale s = {entries_of(&l->A), finest, l->scale, found};
+
+    SPS_TRY_RETURN(each(ctx, l->A.nrow, s));
+    SPS_TRY_RETURN(each(ctx, 1, set_fault{s}));
+    SPS_TRY_RETURN(fetch(ctx, 1, found, &host));
+    *bad = host.row == ULLONG_MAX ? -1 : (int64_t)host.row;
+    *value = host.value;
+    return SPS_OK;
+}
+
+sps_status spsi_coarse_symmetric(sps_coarse *l, double tol, bool *symmetric,
+                                 double *difference)
+{
+    sps_context *ctx = l->ctx;
+    findings *found, host;
+    holder h(ctx);
+
+    SPS_TRY_RETURN(h.take(1, &found));
+    SPS_TRY_RETURN(clear(ctx, 1, found));
+    SPS_TRY_RETURN(each(ctx, l->A.nrow,
+                        compare_mirror{entries_of(&l->A), tol, found}));
+    SPS_TRY_RETURN(fetch(ctx, 1, found, &host));
+    *symmetric = host.broken == 0;
+    memcpy(difference, &host.worst, sizeof *difference);
+    return SPS_OK;
+}
+
+sps_status spsi_coarse_inverse(const sps_coarse *l, sps_block *d)
+{
+    return each(l->ctx, l->A.nrow, set_inverse{l->scale, numbers(d), d->ld});
+}
+
+sps_status spsi_coarse_products(sps_context *ctx, const sps_csr *A,
+                                const sps_csr *B, int64_t *products)
+{
+    unsigned long long *sum, host;
+    holder h(ctx);
+
+    SPS_TRY_RETURN(h.take(1, &sum));
+    SPS_TRY_RETURN(clear(ctx, 1, sum));
+    SPS_TRY_RETURN(count(ctx, A->nnz, row_length{A->col, B->rowptr}, sum));
+    SPS_TRY_RETURN(fetch(ctx, 1, sum, &host));
+    *products = (int64_t)host;
+    return SPS_OK;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* amg_strength.cu - strong couplings between the nodes of a level;
+ * solvers/amg/strength.c has the rule and the order of sums.
+ *
+ * Nodes of one row: three passes over the matrix (the largest coupling, the
+ * number of strong ones, these), nothing in between is stored.  Nodes of
+ * several rows: the couplings of a node are merged once into room for one for
+ * each run of entries, as on the host. */
+#include "cuda/amg/coarse.cuh"
+
+namespace {
+
+struct graph_view {
+    const int64_t *rowptr;
+    int32_t *col;
+    double *weight;
+};
+
+__device__ __forceinline__ bool is_strong(double c, double theta, double a,
+                                          double b)
+{
+    return c > 0 && c >= theta * fmin(a, b);
+}
+
+/* ------------------------------------------------------- nodes of one row */
+
+struct single_rows {
+    entries A;
+    const double *__restrict__ s;
+    double *most;
+
+    __device__ double coupling(int64_t p, int64_t i) const
+    {
+        return -(A.val[p] * s[i] * s[A.col[p]]);
+    }
+};
+
+struct find_most : single_rows {
+    __device__ void operator()(int64_t i) const
+    {
+        double largest = 0;
+
+        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
+            const double c = A.col[p] == i ? 0 : coupling(p, i);
+
+            if (c > largest) largest = c;
+        }
+        most[i] = largest;
+    }
+};
+
+struct count_strong : single_rows {
+    int32_t *count;
+
+    __device__ void operator()(int64_t i) const
+    {
+        int strong = 0;
+
+        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++)
+            strong += A.col[p] != i &&
+                      is_strong(coupling(p, i), SPS_COARSE_THETA, most[i],
+                                most[A.col[p]]);
+        count[i] = strong;
+    }
+};
+
+struct list_strong : single_rows {
+    graph_view g;
+
+    __device__ void operator()(int64_t i) const
+    {
+        int64_t to = g.rowptr[i];
+
+        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
+            const int32_t k = A.col[p];
+            const double c = k == i ? 0 : coupling(p, i);
+
+            if (!is_strong(c, SPS_COARSE_THETA, most[i], most[k])) continue;
+            g.col[to] = k;
+            g.weight[to++] = c;
+        }
+    }
+};
+
+/* --------------------------------------------------- nodes of several rows */
+
+struct several_rows {
+    entries A;
+    node_rows rows;
+    const int32_t *__restrict__ node;
+    const double *__restrict__ s;
+};
+
+/* Room for the couplings of node v: one for each run of entries of a row that
+ * belong to one node. */
+struct count_runs : several_rows {
+    int32_t *count;
+
+    __device__ void operator()(int64_t v) const
+    {
+        int runs = 0;
+
+        for (int64_t i = rows.begin(v); i < rows.begin(v + 1); i++) {
+            int32_t before = -1;
+
+            for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
+                const int32_t u = node[A.col[p]];
+
+                runs += u != v && u != before;
+                before = u;
+            }
+        }
+        count[v] = runs;
+    }
+};
+
+/* Adds c to the coupling with node u, which is at *at or behind it, in `count`
+ * ascending couplings; returns their number. */
+__device__ inline int add(int32_t *col, double *weight, int count, int *at,
+                          int32_t u, double c)
+{
+    while (*at < count && col[*at] < u) ++*at;
+    if (*at < count && col[*at] == u) {
+        weight[*at] += c;
+        return count;
+    }
+    for (int q = count; q > *at; q--) {
+        col[q] = col[q - 1];
+        weight[q] = weight[q - 1];
+    }
+    col[*at] = u;
+    weight[*at] = c;
+    return count + 1;
+}
+
+struct merge_couplings : several_rows {
+    graph_view g;
+    double *most;
+    int32_t *length;
+
+    __device__ int merge(int64_t v, int32_t *col, double *weight) const
+    {
+        int count = 0;
+
+        for (int64_t i = rows.begin(v); i < rows.begin(v + 1); i++) {
+            int at = 0;
+
+            for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
+                const int32_t u = node[A.col[p]];
+                const double c = A.val[p] * s[i] * s[A.col[p]];
+
+                if (u != v) count = add(col, weight, count, &at, u, c * c);
+            }
+        }
+        return count;
+    }
+    __device__ void operator()(int64_t v) const
+    {
+        double *weight = g.weight + g.rowptr[v], largest = 0;
+        const int count = merge(v, g.col + g.rowptr[v], weight);
+
+        for (int q = 0; q < count; q++) {
+            weight[q] = sqrt(weight[q]);
+            if (weight[q] > largest) largest = weight[q];
+        }
+        most[v] = largest;
+        length[v] = count;
+    }
+};
+
+/* Moves the strong couplings of node v to the front of its room; their
+ * number. */
+struct select_strong {
+    graph_view g;
+    const double *most;
+    const int32_t *length;
+    int32_t *count;
+
+    __device__ void operator()(int64_t v) const
+    {
+        int64_t to = g.rowptr[v];
+
+        for (int64_t p = to; p < g.rowptr[v] + length[v]; p++) {
+            const int32_t u = g.col[p];
+            const double c = g.weight[p];
+
+            if (!is_strong(c, SPS_COARSE_THETA_BLOCKS, most[v], most[u]))
+                continue;
+            g.col[to] = u;
+            g.weight[to++] = c;
+        }
+        count[v] = (int32_t)(to - g.rowptr[v]);
+    }
+};
+
+struct close_gaps {
+    graph_view from, to;
+
+    __device__ void operator()(int64_t v) const
+    {
+        int64_t p = from.rowptr[v];
+
+        for (int64_t q = to.rowptr[v]; q < to.rowptr[v + 1]; q++, p++) {
+            to.col[q] = from.col[p];
+            to.weight[q] = from.weight[p];
+        }
+    }
+};
+
+/* Offsets from the counts, and room for the strong couplings. */
+sps_status open_graph(sps_coarse *l, const int32_t *count)
+{
+    SPS_TRY_RETURN(keep(l, l->nodes + 1, &l->rowptr));
+    SPS_TRY_RETURN(offsets(l->ctx, count, l->nodes, l->rowptr, &l->edges));
+    SPS_TRY_RETURN(keep(l, l->edges, &l->col));
+    return keep(l, l->edges, &l->weight);
+}
+
+sps_status strength_single(sps_coarse *l)
+{
+    sps_context *ctx = l->ctx;
+    const int64_t n = l->nodes;
+    single_rows s = {entries_of(&l->A), l->scale, NULL};
+    int32_t *count;
+    holder h(ctx);
+
+    SPS_TRY_RETURN(h.take(n, &s.most));
+    SPS_TRY_RETURN(h.take(n, &count));
+    SPS_TRY_RETURN(each(ctx, n, find_most{s}));
+    SPS_TRY_RETURN(each(ctx, n, count_strong{s, count}));
+    SPS_TRY_RETURN(open_graph(l, count));
+    return each(ctx, n, list_strong{s, {l->rowptr, l->col, l->weight}});
+}
+
+sps_status strength_several(sps_coarse *l)
+{
+    sps_context *ctx = l->ctx;
+    const int64_t n = l->nodes;
+    const several_rows s = {entries_of(&l->A), {l->start}, l->node, l->scale};
+    graph_view room;
+    int64_t runs, *rowptr;
+    int32_t *count, *length;
+    double *most;
+    holder h(ctx);
+
+    SPS_TRY_RETURN(h.take(n, &count));
+    SPS_TRY_RETURN(h.take(n, &length));
+    SPS_TRY_RETURN(h.take(n, &most));
+    SPS_TRY_RETURN(h.take(n + 1, &rowptr));
+    SPS_TRY_RETURN(each(ctx, n, count_runs{s, count}));
+    SPS_TRY_RETURN(offsets(ctx, count, n, rowptr, &runs));
+    SPS_TRY_RETURN(h.take(runs, &room.col));
+    SPS_TRY_RETURN(h.take(runs, &room.weight));
+    room.rowptr = rowptr;
+    SPS_TRY_RETURN(each(ctx, n, merge_couplings{s, room, most, length}));
+    SPS_TRY_RETURN(each(ctx, n, select_strong{room, most, length, count}));
+    SPS_TRY_RETURN(open_graph(l, count));
+    return each(ctx, n, close_gaps{room, {l->rowptr, l->col, l->weight}});
+}
+
+} // namespace
+
+sps_status spsi_coarse_strength(sps_coarse *l)
+{
+    return l->node ? strength_several(l) : strength_single(l);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coarse.cuh - a level of multigrid in device memory, and the stages by file.
+ *
+ * Arrays of a level live until it is closed; T and the filtered matrix only
+ * until the matrices of the next level are made. */
+#ifndef SPS_CUDA_COARSE_CUH
+#define SPS_CUDA_COARSE_CUH
+
+#include "cuda/amg/launch.cuh"
+
+struct sps_coarse {
+    sps_context *ctx;
+    sps_csr A;                /* doubles; arrays of others, or of `piece` */
+    int64_t nodes;
+    int block;                /* rows of a node of the finest level */
+    int64_t *start;           /* nodes + 1: rows of each node; NULL: rows are
+                                 nodes */
+    int32_t *node;            /* of each row; NULL the same */
+    int vectors;
+    double *near;             /* n x vectors, row-major */
+    double *scale;            /* n */
+    /* Strong couplings. */
+    int64_t *rowptr, edges;
+    int32_t *col;
+    double *weight;           /* until aggregates are made */
+    int32_t *aggregate;       /* of each node */
+    int64_t aggregates;
+    uint64_t *kept;           /* of each aggregate, bit j: vector j */
+    int64_t *place;           /* aggregates + 1: their columns */
+    double *R;                /* vectors x vectors for each aggregate */
+    sps_csr *T, *F;
+    /* Memory of the level. */
+    struct { void *p; size_t bytes; } piece[24];
+    int pieces;
+};
+
+namespace {
+
+/* n numbers that live as long as the level; *p is set already: those. */
+template <class X> sps_status keep(sps_coarse *l, int64_t n, X **p)
+{
+    const size_t bytes = (size_t)n * sizeof(X);
+    void *got;
+
+    if (*p) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_alloc(l->ctx, bytes, &got));
+    l->piece[l->pieces].p = got;
+    l->piece[l->pieces++].bytes = bytes;
+    *p = (X *)got;
+    return SPS_OK;
+}
+
+/* Gives back an array of the level before its end. */
+template <class X> void give_back(sps_coarse *l, X **p)
+{
+    for (int i = 0; i < l->pieces && *p; i++)
+        if (l->piece[i].p == (void *)*p) {
+            spsi_cuda_release(l->ctx, *p, l->piece[i].bytes);
+            l->piece[i] = l->piece[--l->pieces];
+            *p = NULL;
+        }
+}
+
+/* What kernels read of a matrix. */
+struct entries {
+    const int64_t *__restrict__ rowptr;
+    const int32_t *__restrict__ col;
+    const double *__restrict__ val;
+};
+
+inline entries entries_of(const sps_csr *A)
+{
+    return {A->rowptr, A->col, (const double *)A->val};
+}
+
+/* The rows of node v are begin(v) .. begin(v + 1) - 1. */
+struct node_rows {
+    const int64_t *__restrict__ start;
+
+    __device__ int64_t begin(int64_t v) const { return start ? start[v] : v; }
+};
+
+/* Memory for a csr of n rows with these counts of entries, offsets filled; its
+ * arrays are released by spsi_cuda_csr_finish. */
+sps_status open_csr(sps_context *ctx, const int32_t *count, int64_t n,
+                    int64_t ncol, sps_csr *made)
+{
+    void *got;
+
+    *made = {};
+    made->nrow = n;
+    made->ncol = ncol;
+    made->dtype = SPS_F64;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)(n + 1) * sizeof(int64_t),
+                                   &got));
+    made->rowptr = (int64_t *)got;
+    SPS_TRY_RETURN(offsets(ctx, count, n, made->rowptr, &made->nnz));
+    if (made->nnz == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)made->nnz * sizeof(int32_t),
+                                   &got));
+    made->col = (int32_t *)got;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)made->nnz * sizeof(double),
+                                   &got));
+    made->val = got;
+    return SPS_OK;
+}
+
+} // namespace
+
+/* amg_strength.cu */
+sps_status spsi_coarse_strength(sps_coarse *l);
+/* amg_roots.cu: t becomes 2^64 - 1 for roots, 0 for others (roots.h); u: room
+ * of as many numbers. */
+sps_status spsi_coarse_roots(sps_coarse *l, uint64_t *t, uint64_t *u);
+
+/* Stages of the table, by file. */
+sps_status spsi_coarse_symmetric(sps_coarse *l, double tol, bool *symmetric,
+                                 double *difference);
+sps_status spsi_coarse_scale(sps_coarse *l, bool finest, int64_t *bad,
+                             double *value);
+sps_status spsi_coarse_inverse(const sps_coarse *l, sps_block *d);
+sps_status spsi_coarse_products(sps_context *ctx, const sps_csr *A,
+                                const sps_csr *B, int64_t *count);
+sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,
+                               double *off, double *bound);
+sps_status spsi_coarse_aggregate(sps_coarse *l, int64_t *aggregates);
+sps_status spsi_coarse_tentative(sps_coarse *l, bool again, int64_t *columns,
+                                 bool *single);
+sps_status spsi_coarse_filter(sps_coarse *l, bool *filtered);
+sps_status spsi_coarse_prolong(sps_coarse *l, bool smooth, double omega,
+                               sps_csr **P_p);
+/* amg_tentative.cu: the near-null vectors behind T, columns of T x vectors. */
+sps_status spsi_coarse_fill_near(const sps_coarse *l, double *near);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* launch.cuh - the forms in which the stages of a level run: a function of one
+ * item for all items, sums and maxima over them in a fixed order
+ * (coarsening.h), counts.
+ *
+ * Files of this room are compiled without contraction, so that a * b + c rounds
+ * twice, as on the host. */
+#ifndef SPS_CUDA_AMG_LAUNCH_CUH
+#define SPS_CUDA_AMG_LAUNCH_CUH
+
+#define SPS_COARSE_FN __host__ __device__ inline
+#include "cuda/base/scan.h"
+#include "cuda/spgemm/csr_device.cuh"
+#include "matrix/coarsening.h"
+
+#include <string.h>
+
+namespace {
+
+constexpr int lanes = SPS_COARSE_LANES, chunk = SPS_COARSE_CHUNK;
+
+inline cudaStream_t stream_of(sps_context *ctx)
+{
+    return spsi_cuda_state(ctx)->stream;
+}
+
+inline int64_t chunks_of(int64_t n) { return ceil_div(n, chunk); }
+
+/* ----------------------------------------------------------------- each item */
+
+template <class F> __global__ void __launch_bounds__(256)
+run_each(int64_t n, const F f)
+{
+    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (i < n) f(i);
+}
+
+/* f(i) for i = 0 .. n - 1. */
+template <class F> sps_status each(sps_context *ctx, int64_t n, const F &f)
+{
+    if (n <= 0) return SPS_OK;
+    run_each<<<(unsigned)ceil_div(n, 256), 256, 0, stream_of(ctx)>>>(n, f);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* The same for the first *count of at most n items; count is on the device. */
+template <class F> __global__ void __launch_bounds__(256)
+run_counted(const int *__restrict__ count, const F f)
+{
+    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (i < *count) f(i);
+}
+
+template <class F>
+sps_status each_counted(sps_context *ctx, int64_t n, const int *count,
+                        const F &f)
+{
+    if (n <= 0) return SPS_OK;
+    run_counted<<<(unsigned)ceil_div(n, 256), 256, 0, stream_of(ctx)>>>(count,
+                                                                        f);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* --------------------------------------------------------- sums and maxima */
+
+struct sum_of {
+    static __device__ double one(double a, double b) { return a + b; }
+};
+struct most_of {
+    static __device__ double one(double a, double b) { return fmax(a, b); }
+};
+
+/* part[c]: J over the terms f(i) of chunk c. */
+template <class J, class F> __global__ void __launch_bounds__(lanes)
+run_chunks(int64_t n, const F f, double *part)
+{
+    __shared__ double lane[lanes];
+    const int t = (int)threadIdx.x;
+    const int64_t first = (int64_t)blockIdx.x * chunk;
+    double mine = 0;
+
+    for (int64_t i = first + t; i < n && i < first + chunk; i += lanes)
+        mine = J::one(mine, f(i));
+    lane[t] = mine;
+    for (int half = lanes / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (t < half) lane[t] = J::one(lane[t], lane[t + half]);
+    }
+    if (t == 0) part[blockIdx.x] = lane[0];
+}
+
+struct number {
+    const double *x;
+
+    __device__ double operator()(int64_t i) const { return x[i]; }
+};
+
+/* *to = J over f(0) .. f(n - 1), on the device; part: room of
+ * part_room(n) numbers. */
+template <class J, class F>
+sps_status reduce(sps_context *ctx, int64_t n, const F &f, double *part,
+                  double *to)
+{
+    int64_t left = chunks_of(n);
+    double *from = part;
+
+    if (left == 0) {
+        SPS_CUDA(ctx, cudaMemsetAsync(to, 0, sizeof *to, stream_of(ctx)));
+        return SPS_OK;
+    }
+    run_chunks<J><<<(unsigned)left, lanes, 0, stream_of(ctx)>>>(
+        n, f, left == 1 ? to : from);
+    SPS_LAUNCHED(ctx);
+    while (left > 1) {
+        const int64_t next = chunks_of(left);
+
+        run_chunks<J><<<(unsigned)next, lanes, 0, stream_of(ctx)>>>(
+            left, number{from}, next == 1 ? to : from + left);
+        SPS_LAUNCHED(ctx);
+        from += left;
+        left = next;
+    }
+    return SPS_OK;
+}
+
+inline int64_t part_room(int64_t n) { return 2 * chunks_of(n) + 64; }
+
+/* ------------------------------------------------------------------ counts */
+
+template <class F> __global__ void __launch_bounds__(256)
+run_count(int64_t n, const F f, unsigned long long *sum)
+{
+    const int64_t step = (int64_t)gridDim.x * 256;
+    unsigned long long mine = 0;
+
+    for (int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x; i < n; i += step)
+        mine += (unsigned long long)f(i);
+#pragma unroll
+    for (int d = 16; d > 0; d /= 2) mine += __shfl_xor_sync(all_lanes, mine, d);
+    if (threadIdx.x % 32 == 0 && mine) atomicAdd(sum, mine);
+}
+
+/* *sum += f(0) + .. + f(n - 1), integers. */
+template <class F>
+sps_status count(sps_context *ctx, int64_t n, const F &f,
+                 unsigned long long *sum)
+{
+    const int64_t blocks = ceil_div(n, 256);
+    const int64_t most = 16 * (int64_t)spsi_cuda_state(ctx)->sms;
+
+    if (n <= 0) return SPS_OK;
+    run_count<<<(unsigned)(blocks < most ? blocks : most), 256, 0,
+                stream_of(ctx)>>>(n, f, sum);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* ---------------------------------------------------------------- transfers */
+
+template <class X>
+sps_status clear(sps_context *ctx, int64_t n, X *x, int byte = 0)
+{
+    if (n > 0)
+        SPS_CUDA(ctx, cudaMemsetAsync(x, byte, (size_t)n * sizeof *x,
+                                      stream_of(ctx)));
+    return SPS_OK;
+}
+
+template <class X>
+sps_status copy(sps_context *ctx, int64_t n, const X *from, X *to)
+{
+    if (n > 0)
+        SPS_CUDA(ctx, cudaMemcpyAsync(to, from, (size_t)n * sizeof *to,
+                                      cudaMemcpyDeviceToDevice,
+                                      stream_of(ctx)));
+    return SPS_OK;
+}
+
+/* To host memory, complete on return. */
+template <class X>
+sps_status fetch(sps_context *ctx, int64_t n, const X *from, X *to)
+{
+    return ctx->backend->download(ctx, to, from, (size_t)n * sizeof *to);
+}
+
+/* offset = prefix sums of count; *total: the last one. */
+inline sps_status offsets(sps_context *ctx, const int32_t *count, int64_t n,
+                          int64_t *offset, int64_t *total)
+{
+    SPS_TRY_RETURN(spsi_cuda_scan(ctx, count, n, offset));
+    return fetch(ctx, 1, offset + n, total);
+}
+
+} // namespace
+
+#endif

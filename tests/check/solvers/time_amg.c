@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* time_amg.c - the time of multigrid's set-up on the GPU by stage, for systems
+ * of mtxgen: run by name, not a test.
+ *   usage: time_amg "poisson7 160" "elasticity 64" ...
+ * The stages of the backend are called through wrappers that wait before and
+ * behind; the second of two set-ups is shown, then the time of a whole one
+ * without them, and of new values. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/backend.h"
+#include "core/timer.h"
+#include "tests/check/solvers/amg_fixture.h"
+
+enum { SCALE, SYMMETRIC, LANCZOS, AGGREGATE, TENTATIVE, FILTER, PROLONG,
+       PRODUCTS, TRANSPOSE, MULTIPLY, NEXT, OTHERS, STAGES };
+static const char *const name[] = {
+    "scale", "symmetric", "Lanczos", "aggregates", "tentative", "filter",
+    "prolongator", "count", "transpose", "multiply", "next level"
+};
+static double spent[STAGES];
+static const sps_coarsening *real;
+static const sps_backend *backend;
+
+static double now(sps_context *ctx)
+{
+    backend->sync(ctx);
+    return spsi_now();
+}
+
+#define TIMED(ctx, stage, call)                                                \
+    do {                                                                       \
+        const double before_ = now(ctx);                                       \
+        const sps_status st_ = (call);                                         \
+                                                                               \
+        spent[stage] += now(ctx) - before_;                                    \
+        return st_;                                                            \
+    } while (0)
+
+static sps_context *context;      /* that of the levels */
+
+static sps_status scale(sps_coarse *l, bool finest, int64_t *bad, double *value)
+{
+    TIMED(context, SCALE, real->scale(l, finest, bad, value));
+}
+
+static sps_status symmetric(sps_coarse *l, double tol, bool *yes, double *by)
+{
+    TIMED(context, SYMMETRIC, real->symmetric(l, tol, yes, by));
+}
+
+static sps_status lanczos(sps_coarse *l, bool filtered, double *diagonal,
+                          double *off, double *bound)
+{
+    TIMED(context, LANCZOS, real->lanczos(l, filtered, diagonal, off, bound));
+}
+
+static sps_status aggregate(sps_coarse *l, int64_t *aggregates)
+{
+    TIMED(context, AGGREGATE, real->aggregate(l, aggregates));
+}
+
+static sps_status tentative(sps_coarse *l, bool again, int64_t *columns,
+                            bool *single)
+{
+    TIMED(context, TENTATIVE, real->tentative(l, again, columns, single));
+}
+
+static sps_status filter(sps_coarse *l, bool *filtered)
+{
+    TIMED(context, FILTER, real->filter(l, filtered));
+}
+
+static sps_status prolong(sps_coarse *l, bool smooth, double omega,
+                          sps_csr **P)
+{
+    TIMED(context, PROLONG, real->prolong(l, smooth, omega, P));
+}
+
+static sps_status products(sps_context *ctx, const sps_csr *A,
+                           const sps_csr *B, int64_t *count)
+{
+    TIMED(ctx, PRODUCTS, real->products(ctx, A, B, count));
+}
+
+static sps_status next(sps_coarse *l, const sps_csr *A, bool single,
+                       sps_coarse **below)
+{
+    TIMED(context, NEXT, real->next(l, A, single, below));
+}
+
+static sps_status multiply(sps_context *ctx, const sps_csr *A,
+                           const sps_csr *B, sps_csr **C)
+{
+    TIMED(ctx, MULTIPLY, backend->csr_multiply(ctx, A, B, C));
+}
+
+static sps_status transpose(sps_context *ctx, const sps_csr *A, sps_csr **T)
+{
+    TIMED(ctx, TRANSPOSE, backend->csr_transpose(ctx, A, T));
+}
+
+static double set_up(amg_case *c)
+{
+    const double before = now(c->ctx);
+
+    sps_precond_destroy(&c->M);
+    memset(spent, 0, sizeof spent);
+    (void)amg_make(c);
+    return now(c->ctx) - before;
+}
+
+static void time_stages(amg_case *c)
+{
+    sps_coarsening timed = *real;
+    sps_backend other = *backend;
+    double all, sum = 0;
+
+    timed.scale = scale;
+    timed.symmetric = symmetric;
+    timed.lanczos = lanczos;
+    timed.aggregate = aggregate;
+    timed.tentative = tentative;
+    timed.filter = filter;
+    timed.prolong = prolong;
+    timed.products = products;
+    timed.next = next;
+    other.coarsening = &timed;
+    other.csr_multiply = multiply;
+    other.csr_transpose = transpose;
+    c->ctx->backend = &other;
+    all = set_up(c);
+    all = set_up(c);
+    for (int s = 0; s < OTHERS; s++) {
+        printf("  %-12s %8.3f ms\n", name[s], 1e3 * spent[s]);
+        sum += spent[s];
+    }
+    printf("  %-12s %8.3f ms\n", "others", 1e3 * (all - sum));
+    sps_precond_destroy(&c->M);
+    c->ctx->backend = backend;
+}
+
+static void time_line(const char *line)
+{
+    amg_case c;
+    double first, second, update;
+
+    amg_open_in(&c, SPS_CUDA, line, 4, 16);
+    context = c.ctx;
+    backend = c.ctx->backend;
+    real = backend->coarsening;
+    first = set_up(&c);
+    printf("%s: %d levels, complexity %.3f\n", line,
+           ((const amg *)c.M)->levels, amg_complexity((const amg *)c.M));
+    time_stages(&c);
+    second = set_up(&c);
+    update = now(c.ctx);
+    OK(c.ctx, sps_precond_update(c.M));
+    update = now(c.ctx) - update;
+    printf("  set-up %.3f ms, the first one %.3f; new values %.3f ms\n",
+           1e3 * second, 1e3 * first, 1e3 * update);
+    fflush(stdout);
+    amg_close(&c);
+}
+
+static const char *const *lines;
+static int line_count;
+
+START_TEST(the_stages_take_their_time)
+{
+    for (int i = 0; i < line_count; i++) time_line(lines[i]);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    Suite *s = suite_create("time_amg");
+    TCase *tc = tcase_create("time_amg");
+    SRunner *r;
+    int failed;
+
+    lines = (const char *const *)argv + 1;
+    line_count = argc - 1;
+    tcase_add_test(tc, the_stages_take_their_time);
+    tcase_set_timeout(tc, 0);
+    suite_add_tcase(s, tc);
+    r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
