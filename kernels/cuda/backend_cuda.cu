@@ -160,6 +160,7 @@ void close_cuda(sps_context *ctx)
     spsi_cuda_release(ctx, s->blas_work, s->blas_bytes);
     spsi_cuda_release(ctx, s->d_scratch, s->scratch_bytes);
     spsi_cuda_release(ctx, s->d_up, s->up_bytes);
+    spsi_cuda_pool_close(ctx);
     if (s->own_stream && s->pid == getpid()) cudaStreamDestroy(s->stream);
     cudaGetLastError();
     ctx->stream = NULL;

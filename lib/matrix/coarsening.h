@@ -76,6 +76,10 @@ typedef enum sps_coarse_array {
 
 /* Stages in the order of their use; amg.h has what each computes. */
 typedef struct sps_coarsening {
+    /* Around a sequence of stages and products: work memory is kept from one to
+     * the next in between. */
+    void (*begin)(sps_context *ctx);
+    void (*end)(sps_context *ctx);
     /* The finest level; A must outlive it. */
     sps_status (*open)(sps_context *ctx, const sps_csr_local *A,
                        sps_coarse **l_p);

@@ -214,6 +214,8 @@ sps_status fetch_array(const sps_coarse *l, sps_coarse_array which, void *to)
 } // namespace
 
 SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
+    .begin = spsi_cuda_pool_begin,
+    .end = spsi_cuda_pool_end,
     .open = open_level,
     .renew = take_matrix,
     .nodes = number_nodes,

@@ -17,7 +17,21 @@ struct list {
     int32_t *node;
     int *count;
 
-    __device__ void append(int32_t i) const { node[atomicAdd(count, 1)] = i; }
+    /* The threads of a warp that are here append with one atomic addition. */
+    __device__ void append(int32_t i) const
+    {
+#ifdef __CUDA_ARCH__
+        const unsigned here = __activemask();
+        const unsigned below = here & ((1u << threadIdx.x % 32) - 1);
+        int at = 0;
+
+        if (below == 0) at = atomicAdd(count, __popc(here));
+        at = __shfl_sync(here, at, __ffs(here) - 1);
+        node[at + __popc(below)] = i;
+#else
+        node[atomicAdd(count, 1)] = i;
+#endif
+    }
 };
 
 struct graph {
@@ -25,18 +39,22 @@ struct graph {
     const int32_t *__restrict__ col, *__restrict__ aggregate;
 };
 
-/* The maximum of x over node i and those neighbours that are in the graph. */
-__device__ inline uint64_t most_near(const graph &g, const uint64_t *x,
-                                     int32_t i)
+/* The maximum of x over node i and those neighbours that are in the graph, by a
+ * group; i < 0: no node. */
+template <int G>
+__device__ inline unsigned long long most_near(const graph &g,
+                                               const uint64_t *x, int32_t i,
+                                               int lane)
 {
-    uint64_t most = x[i];
+    unsigned long long most = i < 0 ? 0 : x[i];
+    const int64_t end = i < 0 ? 0 : g.rowptr[i + 1];
 
-    for (int64_t p = g.rowptr[i]; p < g.rowptr[i + 1]; p++) {
+    for (int64_t p = (i < 0 ? 0 : g.rowptr[i]) + lane; p < end; p += G) {
         const int32_t k = g.col[p];
 
         if (g.aggregate[k] == -1 && x[k] > most) most = x[k];
     }
-    return most;
+    return group_most<G>(most);
 }
 
 struct list_nodes {
@@ -62,11 +80,12 @@ struct spread {
     uint64_t *u;
     list near, next;
 
-    __device__ void operator()(int64_t q) const
+    template <int G> __device__ void run(int64_t q, int lane) const
     {
-        const int32_t i = near.node[q];
-        const uint64_t most = most_near(g, t, i);
+        const int32_t i = q < 0 ? -1 : near.node[q];
+        const uint64_t most = most_near<G>(g, t, i, lane);
 
+        if (i < 0 || lane > 0) return;
         u[i] = most;
         if (most != in && most != out) next.append(i);
     }
@@ -80,11 +99,12 @@ struct decide {
     list open, next;
     uint64_t round;
 
-    __device__ void operator()(int64_t q) const
+    template <int G> __device__ void run(int64_t q, int lane) const
     {
-        const int32_t i = open.node[q];
-        const uint64_t w = most_near(g, u, i);
+        const int32_t i = q < 0 ? -1 : open.node[q];
+        const uint64_t w = most_near<G>(g, u, i, lane);
 
+        if (i < 0 || lane > 0) return;
         if (w == t[i]) {
             t[i] = in;
         } else if (w == in) {
@@ -99,6 +119,7 @@ struct decide {
 struct rounds {
     sps_context *ctx;
     graph g;
+    int64_t mean;             /* neighbours */
     uint64_t *t, *u;
     list open[2], near[2];
     int64_t opens, nears;     /* at most */
@@ -111,11 +132,11 @@ sps_status do_round(rounds *r)
 
     SPS_TRY_RETURN(clear(r->ctx, 1, r->near[next].count));
     SPS_TRY_RETURN(clear(r->ctx, 1, r->open[next].count));
-    SPS_TRY_RETURN(each_counted(
-        r->ctx, r->nears, r->near[now].count,
+    SPS_TRY_RETURN(each_group(
+        r->ctx, r->nears, r->mean, r->near[now].count,
         spread{r->g, r->t, r->u, r->near[now], r->near[next]}));
-    SPS_TRY_RETURN(each_counted(
-        r->ctx, r->opens, r->open[now].count,
+    SPS_TRY_RETURN(each_group(
+        r->ctx, r->opens, r->mean, r->open[now].count,
         decide{r->g, r->u, r->t, r->open[now], r->open[next], r->round}));
     r->round++;
     return SPS_OK;
@@ -142,7 +163,8 @@ sps_status open_rounds(rounds *r, holder *h, int64_t n)
 
 sps_status spsi_coarse_roots(sps_coarse *l, uint64_t *t, uint64_t *u)
 {
-    rounds r = {l->ctx, {l->rowptr, l->col, l->aggregate}, t, u};
+    rounds r = {l->ctx, {l->rowptr, l->col, l->aggregate},
+                l->edges / (l->nodes + 1), t, u};
     int left[4];
     holder h(l->ctx);
 

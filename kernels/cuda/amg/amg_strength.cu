@@ -24,60 +24,81 @@ __device__ __forceinline__ bool is_strong(double c, double theta, double a,
 
 /* ------------------------------------------------------- nodes of one row */
 
+/* A row by a group of lanes. */
 struct single_rows {
     entries A;
     const double *__restrict__ s;
     double *most;
 
+    /* 0 on the diagonal. */
     __device__ double coupling(int64_t p, int64_t i) const
     {
-        return -(A.val[p] * s[i] * s[A.col[p]]);
+        const int32_t k = A.col[p];
+
+        return k == i ? 0 : -(A.val[p] * s[i] * s[k]);
+    }
+    __device__ bool strong(double c, int64_t i, int32_t k) const
+    {
+        return is_strong(c, SPS_COARSE_THETA, most[i], most[k]);
+    }
+    __device__ int64_t begin(int64_t i) const { return i < 0 ? 0 : A.rowptr[i]; }
+    __device__ int64_t end(int64_t i) const
+    {
+        return i < 0 ? 0 : A.rowptr[i + 1];
     }
 };
 
 struct find_most : single_rows {
-    __device__ void operator()(int64_t i) const
+    template <int G> __device__ void run(int64_t i, int lane) const
     {
         double largest = 0;
 
-        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
-            const double c = A.col[p] == i ? 0 : coupling(p, i);
+        for (int64_t p = begin(i) + lane; p < end(i); p += G) {
+            const double c = coupling(p, i);
 
             if (c > largest) largest = c;
         }
-        most[i] = largest;
+        largest = group_most<G>(largest);
+        if (i >= 0 && lane == 0) most[i] = largest;
     }
 };
 
 struct count_strong : single_rows {
     int32_t *count;
 
-    __device__ void operator()(int64_t i) const
+    template <int G> __device__ void run(int64_t i, int lane) const
     {
-        int strong = 0;
+        int found = 0;
 
-        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++)
-            strong += A.col[p] != i &&
-                      is_strong(coupling(p, i), SPS_COARSE_THETA, most[i],
-                                most[A.col[p]]);
-        count[i] = strong;
+        for (int64_t p = begin(i) + lane; p < end(i); p += G)
+            found += strong(coupling(p, i), i, A.col[p]);
+        found = group_sum<G>(found);
+        if (i >= 0 && lane == 0) count[i] = found;
     }
 };
 
 struct list_strong : single_rows {
     graph_view g;
 
-    __device__ void operator()(int64_t i) const
+    template <int G> __device__ void run(int64_t i, int lane) const
     {
-        int64_t to = g.rowptr[i];
+        const int64_t first = begin(i), last = end(i);
+        const int steps = __reduce_max_sync(
+            all_lanes, (int)((last - first + G - 1) / G));
+        int64_t to = i < 0 ? 0 : g.rowptr[i];
 
-        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
-            const int32_t k = A.col[p];
-            const double c = k == i ? 0 : coupling(p, i);
+        for (int t = 0; t < steps; t++) {
+            const int64_t p = first + (int64_t)t * G + lane;
+            const double c = p < last ? coupling(p, i) : 0;
+            const bool mine = p < last && strong(c, i, A.col[p]);
+            const unsigned all = group_ballot<G>(mine);
+            const int64_t at = to + __popc(all & ((1u << lane) - 1));
 
-            if (!is_strong(c, SPS_COARSE_THETA, most[i], most[k])) continue;
-            g.col[to] = k;
-            g.weight[to++] = c;
+            if (mine) {
+                g.col[at] = A.col[p];
+                g.weight[at] = c;
+            }
+            to += __popc(all);
         }
     }
 };
@@ -220,16 +241,18 @@ sps_status strength_single(sps_coarse *l)
 {
     sps_context *ctx = l->ctx;
     const int64_t n = l->nodes;
+    const int64_t mean = l->A.nnz / (n + 1);
     single_rows s = {entries_of(&l->A), l->scale, NULL};
     int32_t *count;
     holder h(ctx);
 
     SPS_TRY_RETURN(h.take(n, &s.most));
     SPS_TRY_RETURN(h.take(n, &count));
-    SPS_TRY_RETURN(each(ctx, n, find_most{s}));
-    SPS_TRY_RETURN(each(ctx, n, count_strong{s, count}));
+    SPS_TRY_RETURN(each_group(ctx, n, mean, NULL, find_most{s}));
+    SPS_TRY_RETURN(each_group(ctx, n, mean, NULL, count_strong{s, count}));
     SPS_TRY_RETURN(open_graph(l, count));
-    return each(ctx, n, list_strong{s, {l->rowptr, l->col, l->weight}});
+    return each_group(ctx, n, mean, NULL,
+                      list_strong{s, {l->rowptr, l->col, l->weight}});
 }
 
 sps_status strength_several(sps_coarse *l)

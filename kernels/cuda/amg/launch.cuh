@@ -26,6 +26,15 @@ inline cudaStream_t stream_of(sps_context *ctx)
 
 inline int64_t chunks_of(int64_t n) { return ceil_div(n, chunk); }
 
+template <class X>
+sps_status clear(sps_context *ctx, int64_t n, X *x, int byte = 0)
+{
+    if (n > 0)
+        SPS_CUDA(ctx, cudaMemsetAsync(x, byte, (size_t)n * sizeof *x,
+                                      stream_of(ctx)));
+    return SPS_OK;
+}
+
 /* ----------------------------------------------------------------- each item */
 
 template <class F> __global__ void __launch_bounds__(256)
@@ -45,24 +54,65 @@ template <class F> sps_status each(sps_context *ctx, int64_t n, const F &f)
     return SPS_OK;
 }
 
-/* The same for the first *count of at most n items; count is on the device. */
-template <class F> __global__ void __launch_bounds__(256)
-run_counted(const int *__restrict__ count, const F f)
-{
-    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+/* ------------------------------------------------------- rows by groups */
 
-    if (i < *count) f(i);
+/* f.run<G>(i, lane) by all lanes of a group of G threads of a warp for each
+ * item; i is -1 for groups without one, whose lanes take part in exchanges.
+ * count: on the device, at most n, or NULL for n. */
+template <int G, class F> __global__ void __launch_bounds__(256)
+run_groups(int64_t n, const int *__restrict__ count, const F f)
+{
+    const int64_t i = ((int64_t)blockIdx.x * 256 + threadIdx.x) / G;
+
+    f.template run<G>(i < (count ? *count : n) ? i : -1, (int)threadIdx.x % G);
 }
 
-template <class F>
-sps_status each_counted(sps_context *ctx, int64_t n, const int *count,
-                        const F &f)
+template <int G, class F>
+sps_status launch_groups(sps_context *ctx, int64_t n, const int *count,
+                         const F &f)
 {
-    if (n <= 0) return SPS_OK;
-    run_counted<<<(unsigned)ceil_div(n, 256), 256, 0, stream_of(ctx)>>>(count,
-                                                                        f);
+    run_groups<G><<<(unsigned)ceil_div(n, 256 / G), 256, 0, stream_of(ctx)>>>(
+        n, count, f);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
+}
+
+/* Items of `mean` entries each. */
+template <class F>
+sps_status each_group(sps_context *ctx, int64_t n, int64_t mean,
+                      const int *count, const F &f)
+{
+    if (n <= 0) return SPS_OK;
+    return mean <= 5 ? launch_groups<4>(ctx, n, count, f)
+         : mean <= 11 ? launch_groups<8>(ctx, n, count, f)
+         : mean <= 31 ? launch_groups<16>(ctx, n, count, f)
+                      : launch_groups<32>(ctx, n, count, f);
+}
+
+/* The largest and the sum over the lanes of a group, in all of them. */
+template <int G, class X> __device__ __forceinline__ X group_most(X x)
+{
+#pragma unroll
+    for (int d = G / 2; d > 0; d /= 2) {
+        const X other = __shfl_xor_sync(all_lanes, x, d, G);
+
+        if (other > x) x = other;
+    }
+    return x;
+}
+
+template <int G> __device__ __forceinline__ int group_sum(int x)
+{
+#pragma unroll
+    for (int d = G / 2; d > 0; d /= 2) x += __shfl_xor_sync(all_lanes, x, d, G);
+    return x;
+}
+
+/* Lanes of the group that say so, as bits. */
+template <int G> __device__ __forceinline__ unsigned group_ballot(bool says)
+{
+    return __ballot_sync(all_lanes, says) >> (threadIdx.x % 32 / G * G) &
+           (all_lanes >> (32 - G));
 }
 
 /* --------------------------------------------------------- sums and maxima */
@@ -93,28 +143,71 @@ run_chunks(int64_t n, const F f, double *part)
     if (t == 0) part[blockIdx.x] = lane[0];
 }
 
+/* What a warp holds of the entries of its rows. */
+constexpr int held = 256;
+
+/* The sum over row i of f.add(x, s) of what f.take(p) makes of its entries, in
+ * their order, from 0; 32 rows side by side by a warp, which reads their
+ * entries in order; i >= n: none. */
+template <class F>
+__device__ __forceinline__ double row_sum_in_order(const int64_t *rowptr,
+                                                   int64_t n, int64_t i,
+                                                   double2 *room, const F &f)
+{
+    const int64_t begin = rowptr[i < n ? i : n];
+    const int64_t end = rowptr[i < n ? i + 1 : n];
+    const int64_t last = __shfl_sync(all_lanes, end, 31);
+    const int lane = (int)threadIdx.x % 32;
+    double sum = 0;
+
+    for (int64_t base = __shfl_sync(all_lanes, begin, 0); base < last;
+         base += held) {
+        for (int t = lane; t < held && base + t < last; t += 32)
+            room[t] = f.take(base + t);
+        __syncwarp();
+        for (int64_t p = begin > base ? begin : base;
+             p < end && p < base + held; p++)
+            sum += f.add(i, room[p - base]);
+        __syncwarp();
+    }
+    return sum;
+}
+
+/* As run_chunks for terms f.end(i, s), s the sum over row i. */
+template <class J, class F> __global__ void __launch_bounds__(lanes)
+run_row_chunks(const int64_t *__restrict__ rowptr, int64_t n, const F f,
+               double *part)
+{
+    __shared__ double2 room[lanes / 32][held];
+    __shared__ double lane[lanes];
+    const int t = (int)threadIdx.x;
+    const int64_t first = (int64_t)blockIdx.x * chunk;
+    double mine = 0;
+
+    for (int64_t at = first; at < n && at < first + chunk; at += lanes) {
+        const double sum = row_sum_in_order(rowptr, n, at + t, room[t / 32], f);
+
+        if (at + t < n) mine = J::one(mine, f.end(at + t, sum));
+    }
+    lane[t] = mine;
+    for (int half = lanes / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (t < half) lane[t] = J::one(lane[t], lane[t + half]);
+    }
+    if (t == 0) part[blockIdx.x] = lane[0];
+}
+
 struct number {
     const double *x;
 
     __device__ double operator()(int64_t i) const { return x[i]; }
 };
 
-/* *to = J over f(0) .. f(n - 1), on the device; part: room of
- * part_room(n) numbers. */
-template <class J, class F>
-sps_status reduce(sps_context *ctx, int64_t n, const F &f, double *part,
-                  double *to)
+/* *to = J over `left` parts, which more parts follow; a single one is there
+ * already. */
+template <class J>
+sps_status finish(sps_context *ctx, int64_t left, double *from, double *to)
 {
-    int64_t left = chunks_of(n);
-    double *from = part;
-
-    if (left == 0) {
-        SPS_CUDA(ctx, cudaMemsetAsync(to, 0, sizeof *to, stream_of(ctx)));
-        return SPS_OK;
-    }
-    run_chunks<J><<<(unsigned)left, lanes, 0, stream_of(ctx)>>>(
-        n, f, left == 1 ? to : from);
-    SPS_LAUNCHED(ctx);
     while (left > 1) {
         const int64_t next = chunks_of(left);
 
@@ -125,6 +218,35 @@ sps_status reduce(sps_context *ctx, int64_t n, const F &f, double *part,
         left = next;
     }
     return SPS_OK;
+}
+
+/* *to = J over f(0) .. f(n - 1), on the device; part: room of
+ * part_room(n) numbers. */
+template <class J, class F>
+sps_status reduce(sps_context *ctx, int64_t n, const F &f, double *part,
+                  double *to)
+{
+    const int64_t parts = chunks_of(n);
+
+    if (parts == 0) return clear(ctx, 1, to);
+    run_chunks<J><<<(unsigned)parts, lanes, 0, stream_of(ctx)>>>(
+        n, f, parts == 1 ? to : part);
+    SPS_LAUNCHED(ctx);
+    return finish<J>(ctx, parts, part, to);
+}
+
+/* The same over the rows of a matrix. */
+template <class J, class F>
+sps_status reduce_rows(sps_context *ctx, const int64_t *rowptr, int64_t n,
+                       const F &f, double *part, double *to)
+{
+    const int64_t parts = chunks_of(n);
+
+    if (parts == 0) return clear(ctx, 1, to);
+    run_row_chunks<J><<<(unsigned)parts, lanes, 0, stream_of(ctx)>>>(
+        rowptr, n, f, parts == 1 ? to : part);
+    SPS_LAUNCHED(ctx);
+    return finish<J>(ctx, parts, part, to);
 }
 
 inline int64_t part_room(int64_t n) { return 2 * chunks_of(n) + 64; }
@@ -160,15 +282,6 @@ sps_status count(sps_context *ctx, int64_t n, const F &f,
 }
 
 /* ---------------------------------------------------------------- transfers */
-
-template <class X>
-sps_status clear(sps_context *ctx, int64_t n, X *x, int byte = 0)
-{
-    if (n > 0)
-        SPS_CUDA(ctx, cudaMemsetAsync(x, byte, (size_t)n * sizeof *x,
-                                      stream_of(ctx)));
-    return SPS_OK;
-}
 
 template <class X>
 sps_status copy(sps_context *ctx, int64_t n, const X *from, X *to)

@@ -138,6 +138,102 @@ sps_status spsi_cuda_wait(sps_context *ctx)
     return SPS_OK;
 }
 
+namespace {
+
+bool open_pool(sps_cuda_state *s)
+{
+    cudaMemPoolProps props = {};
+
+    if (s->pool) return true;
+    props.allocType = cudaMemAllocationTypePinned;
+    props.location.type = cudaMemLocationTypeDevice;
+    props.location.id = s->device;
+    if (cudaMemPoolCreate(&s->pool, &props) == cudaSuccess) return true;
+    s->pool = NULL;
+    return false;
+}
+
+/* Sets how much unused memory the pool keeps when the stream is synchronised. */
+bool pool_keeps(sps_cuda_state *s, uint64_t bytes)
+{
+    return cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold,
+                                   &bytes) == cudaSuccess;
+}
+
+/* Room in the list of what is the pool's. */
+bool pool_lists(sps_context *ctx)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    const int64_t room = 2 * s->pooled_room + 64;
+    void *list;
+
+    if (s->pooled_count < s->pooled_room) return true;
+    if (spsi_new(ctx, (size_t)room * sizeof *s->pooled, &list) != SPS_OK)
+        return false;
+    if (s->pooled_count > 0)
+        memcpy(list, s->pooled, (size_t)s->pooled_count * sizeof *s->pooled);
+    spsi_free(ctx, s->pooled);
+    s->pooled = (void **)list;
+    s->pooled_room = room;
+    return true;
+}
+
+/* Memory from the pool; false: there is none. */
+bool pool_take(sps_context *ctx, size_t bytes, void **p)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+
+    if (s->pooling == 0 || !s->pool || !pool_lists(ctx)) return false;
+    if (cudaMallocFromPoolAsync(p, bytes, s->pool, s->stream) != cudaSuccess) {
+        cudaGetLastError();
+        return false;
+    }
+    s->pooled[s->pooled_count++] = *p;
+    return true;
+}
+
+/* Whether p was the pool's; then it is given back. */
+bool pool_give(sps_cuda_state *s, void *p)
+{
+    for (int64_t i = s->pooled_count - 1; i >= 0; i--)
+        if (s->pooled[i] == p) {
+            s->pooled[i] = s->pooled[--s->pooled_count];
+            cudaFreeAsync(p, s->stream);
+            return true;
+        }
+    return false;
+}
+
+} // namespace
+
+void spsi_cuda_pool_begin(sps_context *ctx)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+
+    if (s->pooling++ > 0 || spsi_cuda_enter(ctx) != SPS_OK) return;
+    if (ctx->gpu.alloc || !open_pool(s) || !pool_keeps(s, UINT64_MAX))
+        cudaGetLastError();
+}
+
+void spsi_cuda_pool_end(sps_context *ctx)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+
+    if (--s->pooling > 0 || !s->pool || spsi_cuda_wait(ctx) != SPS_OK) return;
+    if (!pool_keeps(s, 0) || cudaMemPoolTrimTo(s->pool, 0) != cudaSuccess)
+        cudaGetLastError();
+}
+
+void spsi_cuda_pool_close(sps_context *ctx)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+
+    if (s->pool && s->pid == getpid()) cudaMemPoolDestroy(s->pool);
+    spsi_free(ctx, s->pooled);
+    s->pool = NULL;
+    s->pooled = NULL;
+}
+
 sps_status spsi_cuda_alloc(sps_context *ctx, size_t bytes, void **p_p)
 {
     const sps_allocator *hook = &ctx->gpu;
@@ -148,7 +244,7 @@ sps_status spsi_cuda_alloc(sps_context *ctx, size_t bytes, void **p_p)
     if (hook->alloc) {
         p = hook->alloc(bytes, hook->data);
         if (p == NULL) return spsi_cuda_no_memory(ctx, bytes);
-    } else {
+    } else if (!pool_take(ctx, bytes, &p)) {
         cudaError_t error = cudaMalloc(&p, bytes);
 
         if (error == cudaErrorMemoryAllocation)
@@ -173,7 +269,7 @@ void spsi_cuda_release(sps_context *ctx, void *p, size_t bytes)
         if (hook->free) {
             cudaStreamSynchronize(spsi_cuda_state(ctx)->stream);
             hook->free(p, bytes, hook->data);
-        } else {
+        } else if (!pool_give(spsi_cuda_state(ctx), p)) {
             cudaFree(p);
         }
         cudaGetLastError();

@@ -10,7 +10,10 @@
  * down:     pinned host memory that the last phase of a reduction writes
  *           directly; read after the synchronisation.
  *
- * All three are allocated in open and reserve.  An operation that needs more
+ * pool:     device memory for operations of set-up that make matrices of sizes
+ *           not known before.
+ *
+ * The first three are allocated in open and reserve.  An operation that needs more
  * than was reserved enlarges them, so that a missing reservation costs time,
  * not correctness. */
 #ifndef SPS_CUDA_STATE_H
@@ -46,6 +49,10 @@ typedef struct sps_cuda_state {
     size_t up_bytes, up_used;
     double *down;
     size_t down_bytes;
+    cudaMemPool_t pool;        /* created at the first use */
+    int pooling;               /* calls of spsi_cuda_pool_begin without end */
+    void **pooled;             /* memory in use that is the pool's */
+    int64_t pooled_count, pooled_room;
     sps_cuda_span span[SPS_CUDA_SPANS];
     int span_first, span_count, span_made;
     bool span_open;
@@ -81,6 +88,12 @@ sps_status spsi_cuda_deliver(sps_small *C, size_t offset);
 sps_status spsi_cuda_alloc(sps_context *ctx, size_t bytes, void **p_p);
 void spsi_cuda_release(sps_context *ctx, void *p, size_t bytes);
 sps_status spsi_cuda_sparse(sps_context *ctx, cusparseHandle_t *handle_p);
+/* Until the end, spsi_cuda_alloc takes memory from a pool in the order of the
+ * stream, so that work memory is had and given back without waiting; what the
+ * pool does not need goes back to the device then. */
+void spsi_cuda_pool_begin(sps_context *ctx);
+void spsi_cuda_pool_end(sps_context *ctx);
+void spsi_cuda_pool_close(sps_context *ctx);
 
 /* Slots of the backend, by file. */
 sps_status spsi_cuda_record_begin(sps_context *ctx);
