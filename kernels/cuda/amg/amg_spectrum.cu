@@ -48,18 +48,17 @@ struct multiply {
     const double *beta2;      /* NULL: 0 */
     double *w;
 
-    __device__ double2 take(int64_t p) const
-    {
-        const int32_t k = A.col[p];
-
-        return make_double2(A.val[p] * (s[k] * v[k]), 0);
-    }
-    __device__ double add(int64_t, double2 x) const { return x.x; }
-    __device__ double end(int64_t i, double sum) const
+    __device__ double operator()(int64_t i) const
     {
         const double beta = beta2 ? sqrt(*beta2) : 0;
-        const double h = sum * s[i] - beta * before[i];
+        double h = 0;
 
+        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
+            const int32_t k = A.col[p];
+
+            h += A.val[p] * (s[k] * v[k]);
+        }
+        h = h * s[i] - beta * before[i];
         w[i] = h;
         return h * v[i];
     }
@@ -85,15 +84,17 @@ struct row_sum {
     const double *__restrict__ s;
     bool twice;
 
-    __device__ double2 take(int64_t p) const
+    __device__ double operator()(int64_t i) const
     {
-        return make_double2(fabs(A.val[p]), twice ? 0 : s[A.col[p]]);
+        double sum = 0;
+
+        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
+            const double a = fabs(A.val[p]) * s[i];
+
+            sum += a * s[twice ? i : A.col[p]];
+        }
+        return sum;
     }
-    __device__ double add(int64_t i, double2 x) const
-    {
-        return x.x * s[i] * (twice ? s[i] : x.y);
-    }
-    __device__ double end(int64_t, double sum) const { return sum; }
 };
 
 /* factor[i] = d_i^(-1/2) of F, 0 where the level's scale is. */
@@ -139,8 +140,8 @@ sps_status run(room *r)
     SPS_TRY_RETURN(each(r->ctx, r->n, normalise{&c->first2, true, r->w}));
     advance(r);
     for (int t = 0; t < steps; t++) {
-        SPS_TRY_RETURN(reduce_rows<sum_of>(
-            r->ctx, r->A.rowptr, r->n,
+        SPS_TRY_RETURN(reduce<sum_of>(
+            r->ctx, r->n,
             multiply{r->A, r->s, r->v, r->before,
                      t > 0 ? &c->beta2[t - 1] : NULL, r->w},
             r->part, &c->alpha[t]));
@@ -152,9 +153,9 @@ sps_status run(room *r)
         advance(r);
     }
     for (int t = 0; t < 2; t++)
-        SPS_TRY_RETURN(reduce_rows<most_of>(r->ctx, r->A.rowptr, r->n,
-                                            row_sum{r->A, r->s, t == 1},
-                                            r->part, &c->bound[t]));
+        SPS_TRY_RETURN(reduce<most_of>(r->ctx, r->n,
+                                       row_sum{r->A, r->s, t == 1}, r->part,
+                                       &c->bound[t]));
     return SPS_OK;
 }
 

@@ -143,60 +143,6 @@ run_chunks(int64_t n, const F f, double *part)
     if (t == 0) part[blockIdx.x] = lane[0];
 }
 
-/* What a warp holds of the entries of its rows. */
-constexpr int held = 256;
-
-/* The sum over row i of f.add(x, s) of what f.take(p) makes of its entries, in
- * their order, from 0; 32 rows side by side by a warp, which reads their
- * entries in order; i >= n: none. */
-template <class F>
-__device__ __forceinline__ double row_sum_in_order(const int64_t *rowptr,
-                                                   int64_t n, int64_t i,
-                                                   double2 *room, const F &f)
-{
-    const int64_t begin = rowptr[i < n ? i : n];
-    const int64_t end = rowptr[i < n ? i + 1 : n];
-    const int64_t last = __shfl_sync(all_lanes, end, 31);
-    const int lane = (int)threadIdx.x % 32;
-    double sum = 0;
-
-    for (int64_t base = __shfl_sync(all_lanes, begin, 0); base < last;
-         base += held) {
-        for (int t = lane; t < held && base + t < last; t += 32)
-            room[t] = f.take(base + t);
-        __syncwarp();
-        for (int64_t p = begin > base ? begin : base;
-             p < end && p < base + held; p++)
-            sum += f.add(i, room[p - base]);
-        __syncwarp();
-    }
-    return sum;
-}
-
-/* As run_chunks for terms f.end(i, s), s the sum over row i. */
-template <class J, class F> __global__ void __launch_bounds__(lanes)
-run_row_chunks(const int64_t *__restrict__ rowptr, int64_t n, const F f,
-               double *part)
-{
-    __shared__ double2 room[lanes / 32][held];
-    __shared__ double lane[lanes];
-    const int t = (int)threadIdx.x;
-    const int64_t first = (int64_t)blockIdx.x * chunk;
-    double mine = 0;
-
-    for (int64_t at = first; at < n && at < first + chunk; at += lanes) {
-        const double sum = row_sum_in_order(rowptr, n, at + t, room[t / 32], f);
-
-        if (at + t < n) mine = J::one(mine, f.end(at + t, sum));
-    }
-    lane[t] = mine;
-    for (int half = lanes / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (t < half) lane[t] = J::one(lane[t], lane[t + half]);
-    }
-    if (t == 0) part[blockIdx.x] = lane[0];
-}
-
 struct number {
     const double *x;
 
@@ -231,20 +177,6 @@ sps_status reduce(sps_context *ctx, int64_t n, const F &f, double *part,
     if (parts == 0) return clear(ctx, 1, to);
     run_chunks<J><<<(unsigned)parts, lanes, 0, stream_of(ctx)>>>(
         n, f, parts == 1 ? to : part);
-    SPS_LAUNCHED(ctx);
-    return finish<J>(ctx, parts, part, to);
-}
-
-/* The same over the rows of a matrix. */
-template <class J, class F>
-sps_status reduce_rows(sps_context *ctx, const int64_t *rowptr, int64_t n,
-                       const F &f, double *part, double *to)
-{
-    const int64_t parts = chunks_of(n);
-
-    if (parts == 0) return clear(ctx, 1, to);
-    run_row_chunks<J><<<(unsigned)parts, lanes, 0, stream_of(ctx)>>>(
-        rowptr, n, f, parts == 1 ? to : part);
     SPS_LAUNCHED(ctx);
     return finish<J>(ctx, parts, part, to);
 }
