@@ -231,6 +231,9 @@ typedef struct sps_context_info {
     int64_t live_objects;       /**< handles not yet destroyed */
     const char *module_state;   /**< complete text of `module`; valid as long
                                      as the context */
+    int64_t bytes_to_device;    /**< copied from host memory to the GPU so
+                                     far; 0 on the host */
+    int64_t bytes_to_host;      /**< and from the GPU to host memory */
 } sps_context_info;
 
 /** Fills *options with the defaults named above.  The macro passes the size of
@@ -704,8 +707,9 @@ typedef int (*sps_apply_fn)(double alpha, const double *X, int64_t ldx,
 /** An operator from a csr, for blocks of `width` columns (wider ones are
  *  multiplied in slices).  A is borrowed: it must outlive the operator and keep
  *  its pattern.  Unsorted rows are sorted into a copy, with a note.  A csr in
- *  device memory (place SPS_CUDA) is used there, and downloaded once for
- *  planning.  opt->kernel names the kernel; opt may be NULL.  EMATRIX, EUNFIT
+ *  device memory (place SPS_CUDA) is checked, planned and used there; a copy is
+ *  downloaded once something reads its entries on the host (rows that are not
+ *  sorted, most preconditioners, solver auto).  opt->kernel names the kernel; opt may be NULL.  EMATRIX, EUNFIT
  *  (a kernel requested by name does not fit: the text says why), ENOMEM,
  *  EDEVMEM. */
 sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,

@@ -268,8 +268,7 @@ sps_status download_cuda(sps_context *ctx, void *to, const void *from,
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (bytes == 0) return SPS_OK;
-    SPS_CUDA(ctx, cudaMemcpyAsync(room, from, bytes, cudaMemcpyDeviceToHost,
-                                  s->stream));
+    SPS_CUDA(ctx, spsi_cuda_down(ctx, room, from, bytes));
     SPS_TRY_RETURN(spsi_cuda_wait(ctx));
     if (room != to) memcpy(to, room, bytes);
     return SPS_OK;
@@ -341,4 +340,6 @@ SPS_DEFINE(sps_backend, spsi_backend_cuda) = {
     .twofold = spsi_cuda_twofold,
     .basis_dots = spsi_cuda_basis_dots,
     .basis_update = spsi_cuda_basis_update,
+    .csr_narrow = spsi_cuda_csr_narrow,
+    .csr_features = spsi_cuda_csr_features,
 };

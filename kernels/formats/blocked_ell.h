@@ -57,11 +57,6 @@ static inline double spsi_blocked_ell_fill(const sps_blocked_ell *e,
 /* Sets the dimensions only: w = 0, no arrays. */
 void spsi_blocked_ell_shape(int64_t nrow, int64_t ncol, sps_dtype dtype, int b,
                             sps_blocked_ell *e);
-/* The largest number of blocks of a block row, among every step-th one, of a
- * sorted host csr.  Stops at the first that exceeds `most` and returns a number
- * above `most` then. */
-int64_t spsi_blocked_ell_width(const sps_csr *A, int b, int64_t step,
-                               int64_t most);
 /* First members of the plan of spmm.blocked_ell; arrays in device memory. */
 typedef struct sps_blocked_ell_plan {
     sps_plan super;

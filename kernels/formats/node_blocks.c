@@ -53,64 +53,21 @@ fail:
 
 /* -------------------------------------------------------------- grid lines */
 
-enum { SAMPLE = 16, LEADS = 32, NEAREST = 8 };
-
-/* Number of block columns in which the first rows of block rows I and J both
- * have entries; *all is increased by the number of those in the first row of
- * I. */
-static int64_t common_blocks(const sps_csr *A, int b, int64_t I, int64_t J,
-                             int64_t *all)
+int64_t spsi_node_choose_lead(const int64_t *lead, int count,
+                              const int64_t (*sum)[2])
 {
-    int64_t p = A->rowptr[I * b], q = A->rowptr[J * b], common = 0;
-    const int64_t p_end = A->rowptr[I * b + 1], q_end = A->rowptr[J * b + 1];
-    int32_t last = -1;
-
-    for (; p < p_end; p++) {
-        const int32_t j = A->col[p] / b;
-
-        if (j == last) continue;
-        last = j;
-        ++*all;
-        while (q < q_end && A->col[q] / b < j) q++;
-        common += q < q_end && A->col[q] / b == j;
-    }
-    return common;
-}
-
-/* Fraction of the block columns of a block row that the one d block rows later
- * has as well, in a sample of first rows. */
-static double share_at(const sps_csr *A, int b, int64_t d)
-{
-    const int64_t span = A->nrow / b - d;
-    int64_t common = 0, all = 0;
-
-    for (int n = 0; n < SAMPLE; n++)
-        common += common_blocks(A, b, (2 * n + 1) * span / (2 * SAMPLE),
-                                (2 * n + 1) * span / (2 * SAMPLE) + d, &all);
-    return all > 0 ? (double)common / (double)all : 0.0;
-}
-
-int64_t spsi_node_lead(const sps_csr *A, int b)
-{
-    const int64_t middle = A->nrow / b / 2;
     double most = 0.4;
-    int64_t lead = 0, last = 0;
+    int64_t best = 0;
 
-    if (A->nrow < 64 * b) return 0;
-    for (int64_t p = A->rowptr[middle * b], tried = 0;
-         p < A->rowptr[middle * b + 1] && tried < LEADS; p++) {
-        const int64_t d = A->col[p] / b - middle;
-        double share;
+    for (int c = 0; c < count; c++) {
+        const double share = sum[c][1] > 0
+            ? (double)sum[c][0] / (double)sum[c][1] : 0.0;
 
-        if (d < NEAREST || d == last || d > A->nrow / b / 4) continue;
-        last = d;
-        tried++;
-        share = share_at(A, b, d);
         if (share <= most) continue;
         most = 1.1 * share; /* prefers nearer grid lines */
-        lead = d;
+        best = lead[c];
     }
-    return lead;
+    return best;
 }
 
 /* ------------------------------------------------------------------- build */

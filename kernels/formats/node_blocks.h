@@ -19,7 +19,7 @@
 #ifndef SPS_FORMAT_NODE_BLOCKS_H
 #define SPS_FORMAT_NODE_BLOCKS_H
 
-#include "matrix/csr.h"
+#include "matrix/windows.h"
 #include "plan/kernel.h"
 
 #ifdef __cplusplus
@@ -55,9 +55,33 @@ int spsi_node_choose(const sps_features *f, double value);
 bool spsi_node_fits(const sps_problem *p, const char **why_not);
 
 /* Distance in block rows from one line of grid nodes to another whose blocks
- * have most block columns in common, estimated by a sample; 0 if block rows
- * that far apart share few.  A: on the host, sorted. */
-int64_t spsi_node_lead(const sps_csr *A, int b);
+ * have most block columns in common, chosen by a sample of pairs of block rows,
+ * of which the first row is examined.  Candidates are distances of the middle
+ * block row from its block columns. */
+enum {
+    SPS_NODE_LEADS = 32,       /* candidates, at most */
+    SPS_NODE_SAMPLE = 16,      /* pairs of the sample for each */
+    SPS_NODE_ROWS = 64         /* with fewer block rows there is none */
+};
+
+/* Candidates from the columns of the first row of block row nrow / b / 2, which
+ * are col[first .. last-1]; returns their number. */
+SPS_BOTH int spsi_node_leads(const int32_t *col, int64_t first, int64_t last,
+                             int64_t nrow, int b, int64_t *lead)
+{
+    return spsi_row_leads(col, first, last, nrow / b / 2, b, 8, nrow / b / 4,
+                          SPS_NODE_LEADS, lead);
+}
+/* The first block row of pair n; the second is `lead` behind it. */
+SPS_BOTH int64_t spsi_node_lead_row(int64_t nrow, int b, int64_t lead, int n)
+{
+    return (2 * n + 1) * (nrow / b - lead) / (2 * SPS_NODE_SAMPLE);
+}
+/* The candidate whose pairs have most in common: sum[c][0] of the sum[c][1]
+ * block columns of the first of each pair; 0 if block rows that far apart share
+ * few. */
+int64_t spsi_node_choose_lead(const int64_t *lead, int count,
+                              const int64_t (*sum)[2]);
 
 /* Sets the dimensions only: no arrays. */
 void spsi_node_shape(int64_t nrow, int64_t ncol, sps_dtype dtype, int b,

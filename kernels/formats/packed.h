@@ -47,14 +47,6 @@ static inline int64_t spsi_packed_room(int64_t nnz)
 /* Computes segments that cover these columns and writes them to base; returns
  * their number, 0 if 8 do not suffice. */
 int spsi_packed_cover(const int32_t *col, int64_t count, int32_t *base);
-/* For predictions, from host arrays: the fraction of up to 64 windows of at
- * most `size` entries and 256 rows, distributed over the rows of A, for which 8
- * segments suffice. */
-double spsi_packed_share(const sps_csr *A, int64_t size);
-/* Whether up to 4096 values, distributed likewise, are exact in single
- * precision. */
-bool spsi_packed_exact(const sps_csr *A);
-
 #ifdef __cplusplus
 }
 #endif

@@ -34,7 +34,7 @@
 #ifndef SPS_ROW_WINDOWS_H
 #define SPS_ROW_WINDOWS_H
 
-#include "matrix/csr.h"
+#include "matrix/windows.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -137,9 +137,38 @@ SPS_WINDOW_INLINE size_t spsi_window_rest_bytes(const sps_row_windows *w)
     return (size_t)w->bare * sizeof *w->rest;
 }
 
-/* The lead with the fewest distinct columns in a sample of windows; 4 if none
- * saves a tenth. */
-int32_t spsi_window_lead(const sps_csr *A);
+/* Choice of the lead by samples of windows.  Candidates are 4, number 0, and the
+ * distances of the middle row from the columns of its entries. */
+enum {
+    SPSI_LEADS = 65,           /* candidates, at most */
+    SPSI_LEAD_SAMPLE = 64,     /* windows of the sample for each */
+    SPSI_LEAD_ENTRIES = 4096,  /* examined of a row, at most */
+    SPSI_LEAD_ROWS = 64 * SPSI_WINDOW_ROWS  /* with fewer the lead is 4 */
+};
+
+/* Candidates from the columns of row nrow / 2, which are col[first .. last-1];
+ * returns their number. */
+SPS_WINDOW_INLINE int spsi_window_leads(const int32_t *col, int64_t first,
+                                        int64_t last, int64_t nrow,
+                                        int64_t *lead)
+{
+    lead[0] = 4;
+    return 1 + spsi_row_leads(col, first, last, nrow / 2, 1, 8, nrow / 4,
+                              SPSI_LEADS - 1, lead + 1);
+}
+/* The first row of window n of a sample.  Weyl sequence: equidistant samples
+ * could coincide with the period of the grid. */
+SPS_WINDOW_INLINE int64_t spsi_lead_row(int64_t nrow, int64_t lead, int n)
+{
+    const uint64_t span = (uint64_t)(nrow - lead - 4);
+    const uint64_t step = (uint64_t)n * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (int64_t)((step >> 32) * span >> 32);
+}
+/* The candidate with the fewest distinct columns, sum[c][0], of the entries in
+ * its sample, sum[c][1]; 4 if none saves a tenth. */
+int32_t spsi_window_choose(const int64_t *lead, int count,
+                           const int64_t (*sum)[2]);
 
 #ifdef __cplusplus
 }

@@ -26,6 +26,7 @@ typedef struct sps_csr_local sps_csr_local;
 typedef struct sps_ilut_options sps_ilut_options;
 typedef struct sps_ilut_result sps_ilut_result;
 typedef struct sps_levels sps_levels;
+typedef struct sps_raw_features sps_raw_features;
 typedef struct sps_small sps_small;
 typedef struct sps_triangle sps_triangle;
 struct sps_fused_cg;
@@ -187,6 +188,13 @@ typedef struct sps_backend {
     sps_status (*basis_update)(double a, const sps_basis *V, int count,
                                const sps_small *H, bool add, sps_block *W,
                                double *norm2);
+    /* --- set-up of an operator whose csr is in the memory of the backend, all
+     * NULL on the host.  narrow[i] = wide[i], n offsets below 2^31. */
+    sps_status (*csr_narrow)(sps_context *ctx, const int64_t *wide, int64_t n,
+                             int32_t *narrow);
+    /* The integers from which the features of A are computed (windows.h). */
+    sps_status (*csr_features)(sps_context *ctx, const sps_csr_local *A,
+                               sps_raw_features *raw);
 } sps_backend;
 
 extern const sps_backend spsi_backend_cpu;

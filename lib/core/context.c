@@ -196,6 +196,8 @@ sps_status sps_context_information(const sps_context *ctx,
         .device_total = total,
         .live_objects = ctx->live,
         .module_state = ctx->module_state,
+        .bytes_to_device = ctx->memory.to_device,
+        .bytes_to_host = ctx->memory.to_host,
     };
     memcpy(found.device, ctx->device, sizeof found.device);
     (void)snprintf(found.module, sizeof found.module, "%.159s",

@@ -32,6 +32,8 @@ typedef struct sps_memory_use {
                                           yet */
     int64_t device_frees;              /* device addresses stay valid as long as
                                           this count is the same */
+    int64_t to_device, to_host;        /* bytes copied, counted by the
+                                          backend */
 } sps_memory_use;
 
 typedef struct sps_notes {

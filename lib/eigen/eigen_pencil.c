@@ -23,9 +23,11 @@ static sps_status check_symmetric(const sps_operator *A, const char *name)
     SPS_REQUIRE(A->ctx, symmetric || A->A, SPS_EUNFIT,
                 "%s must be symmetric; declare it SPS_SYMMETRIC if it is",
                 name);
-    if (!symmetric)
+    if (!symmetric) {
+        SPS_TRY(spsi_operator_fetch(A));
         SPS_TRY(sps_csr_symmetric(A->ctx, A->A, 1e-10, &symmetric,
                                   &difference));
+    }
     SPS_REQUIRE(A->ctx, symmetric, SPS_EUNFIT,
                 "%s is not symmetric: it differs from its transpose by up to "
                 "%.3g; eigenvalues of nonsymmetric matrices are not supported",

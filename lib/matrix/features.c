@@ -4,62 +4,76 @@
  *
  * Row lengths from the offsets and bandwidth from the ends of the sorted rows
  * (one read of the offsets and one cache line of the columns of each row);
- * reuse of columns and full blocks on a sample of windows spread over the rows.
+ * reuse of columns and full blocks on samples of windows (features_sample.c).
  * A hash of offsets and columns (one read of the pattern) on request.  Every
- * number is independent of the number of threads: sums of fixed chunks in
- * order, and a commutative sum of chunk hashes. */
+ * number is independent of the number of threads, and of the place: integers
+ * are added (windows.h), and a commutative sum of chunk hashes. */
 #include <math.h>
 #include <string.h>
 
+#include "core/backend.h"
 #include "core/team.h"
-#include "matrix/traits.h"
+#include "matrix/features_sample.h"
 
-enum {
-    WINDOWS = 1024,          /* of the sample */
-    ENTRIES = 1 << 15,       /* examined in one window, at most */
-    SLOTS = 1 << 16,         /* of the hash set of columns, a power of two */
-    CHUNK = 1 << 14          /* rows, or words of the hash, of one chunk */
-};
+enum { CHUNK = 1 << 14 };    /* rows, or words of the hash, of one chunk; a
+                                multiple of 32 */
 
-/* Partial results of a chunk of rows. */
-typedef struct row_sums {
-    int64_t shortest, longest, widest, lengths[SPS_LENGTH_BINS];
-    double squares;          /* of the distances from the mean length */
-} row_sums;
-
-static void measure_chunk(const sps_csr *A, double mean, int64_t first,
-                          int64_t last, row_sums *sum)
+/* Slots of one slice of 32 rows. */
+static int64_t padded(const sps_csr *A, int64_t i)
 {
-    *sum = (row_sums){ .shortest = INT64_MAX };
-    for (int64_t i = first; i < last; i++) {
-        const int64_t p = A->rowptr[i], q = A->rowptr[i + 1], length = q - p;
-        const double off = (double)length - mean;
-        int bin = 0;
+    int64_t most = 0;
 
-        while (bin < SPS_LENGTH_BINS - 1 && length >> bin) bin++;
-        sum->lengths[bin]++;
-        if (length < sum->shortest) sum->shortest = length;
-        if (length > sum->longest) sum->longest = length;
-        sum->squares += off * off;
-        if (length == 0) continue;
-        if (i - A->col[p] > sum->widest) sum->widest = i - A->col[p];
-        if (A->col[q - 1] - i > sum->widest) sum->widest = A->col[q - 1] - i;
+    for (int64_t r = i; r < i + 32 && r < A->nrow; r++)
+        if (A->rowptr[r + 1] - A->rowptr[r] > most)
+            most = A->rowptr[r + 1] - A->rowptr[r];
+    return 32 * most;
+}
+
+static void count_length(int64_t length, int64_t mean, sps_raw_features *sum)
+{
+    const int64_t off = length - mean;
+    const uint64_t square = (uint64_t)(off * off);
+    int bin = 0;
+
+    while (bin < SPS_LENGTH_BINS - 1 && length >> bin) bin++;
+    sum->lengths[bin]++;
+    if (INT64_MAX - length > sum->slack) sum->slack = INT64_MAX - length;
+    if (length > sum->longest) sum->longest = length;
+    sum->squares[0] += square & UINT32_MAX;
+    sum->squares[1] += square >> 32;
+}
+
+static void measure_chunk(const sps_csr *A, int64_t mean, int64_t first,
+                          int64_t last, sps_raw_features *sum)
+{
+    for (int64_t i = first; i < last; i++) {
+        const int64_t p = A->rowptr[i], q = A->rowptr[i + 1];
+
+        count_length(q - p, mean, sum);
+        if (i % 32 == 0) sum->padded32 += padded(A, i);
+        if (p == q) continue;
+        if (i - A->col[p] > sum->bandwidth) sum->bandwidth = i - A->col[p];
+        if (A->col[q - 1] - i > sum->bandwidth)
+            sum->bandwidth = A->col[q - 1] - i;
     }
 }
 
-static void add_chunk(const row_sums *sum, sps_features *f, double *squares)
+static void add_chunk(const sps_raw_features *sum, sps_raw_features *raw)
 {
-    if (sum->shortest < f->min_length) f->min_length = sum->shortest;
-    if (sum->longest > f->max_length) f->max_length = sum->longest;
-    if (sum->widest > f->bandwidth) f->bandwidth = sum->widest;
-    for (int b = 0; b < SPS_LENGTH_BINS; b++) f->lengths[b] += sum->lengths[b];
-    *squares += sum->squares;
+    if (sum->slack > raw->slack) raw->slack = sum->slack;
+    if (sum->longest > raw->longest) raw->longest = sum->longest;
+    if (sum->bandwidth > raw->bandwidth) raw->bandwidth = sum->bandwidth;
+    for (int b = 0; b < SPS_LENGTH_BINS; b++)
+        raw->lengths[b] += sum->lengths[b];
+    raw->squares[0] += sum->squares[0];
+    raw->squares[1] += sum->squares[1];
+    raw->padded32 += sum->padded32;
 }
 
 typedef struct measure_job {
     const sps_csr *A;
-    double mean;
-    row_sums *sum;           /* of each chunk */
+    int64_t mean;
+    sps_raw_features *sum;   /* of each chunk */
 } measure_job;
 
 static void measure_chunks(void *data, int64_t first, int64_t last)
@@ -73,27 +87,123 @@ static void measure_chunks(void *data, int64_t first, int64_t last)
                       &j->sum[c]);
 }
 
-/* Lengths and bandwidth, by chunks of rows in parallel, then combined in
- * order. */
 static sps_status measure_rows(sps_context *ctx, const sps_csr *A,
-                               sps_features *f)
+                               sps_raw_features *raw)
 {
     const int64_t chunks = (A->nrow + CHUNK - 1) / CHUNK;
-    const double mean = A->nrow > 0 ? (double)A->nnz / (double)A->nrow : 0.0;
-    double squares = 0.0;
-    row_sums *sum = NULL;
+    sps_raw_features *sum = NULL;
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, chunks, &sum));
-    spsi_team_run(ctx, chunks, 8 * A->nrow, measure_chunks,
-                  &(measure_job){ A, mean, sum });
-    f->min_length = A->nrow > 0 ? INT64_MAX : 0;
-    for (int64_t c = 0; c < chunks; c++) add_chunk(&sum[c], f, &squares);
-    f->mean_length = mean;
-    f->empty_rows = f->lengths[0];
-    f->deviation = A->nrow > 0 ? sqrt(squares / (double)A->nrow) : 0.0;
+    spsi_team_run(ctx, chunks, 8 * A->nrow, measure_chunks, &(measure_job){
+        A, A->nrow > 0 ? A->nnz / A->nrow : 0, sum });
+    for (int64_t c = 0; c < chunks; c++) add_chunk(&sum[c], raw);
 fail:
     spsi_free(ctx, sum);
+    return st;
+}
+
+/* The variance from the squares of the distances d from m, the whole part of
+ * the mean: the mean of d^2 less the square of the mean of d, which lies in
+ * [0, 1). */
+static double deviation(const sps_raw_features *raw, int64_t nrow, int64_t nnz)
+{
+    const double squares = 4294967296.0 * (double)raw->squares[1] +
+                           (double)raw->squares[0];
+    double d, variance;
+
+    if (nrow == 0) return 0.0;
+    d = (double)(nnz % nrow) / (double)nrow;
+    variance = squares / (double)nrow - d * d;
+    return variance > 0.0 ? sqrt(variance) : 0.0;
+}
+
+static double share(int64_t part, int64_t all, double none)
+{
+    return all > 0 ? (double)part / (double)all : none;
+}
+
+/* block: the largest size for which at least 90 % of the entries are in full
+ * blocks. */
+static void finish_blocks(const sps_raw_features *raw, sps_features *f)
+{
+    f->block = 1;
+    f->block_fill = 1.0;
+    for (int b = 8; b >= 2; b--) {
+        const sps_sample_sums *s = &raw->sample[SPS_SAMPLE_BLOCKS + b];
+        const double full = share(s->full, s->entries, 0.0);
+
+        f->fill[b] = s->columns > 0 ? (double)s->entries /
+                                      ((double)s->columns * b * b) : 0.0;
+        if (f->block > 1 || full < 0.9) continue;
+        f->block = b;
+        f->block_fill = full;
+    }
+}
+
+static void finish_for_gpus(const sps_raw_features *raw, sps_features *f)
+{
+    const int64_t windows = f->nrow < SPS_NEAR_WINDOWS ? f->nrow
+                                                       : SPS_NEAR_WINDOWS;
+
+    f->near = share(raw->near, windows, 1.0);
+    f->exact = raw->inexact == 0;
+    for (int i = 0; i < 3; i++) {
+        const int b = 8 << i;
+        const int64_t row = (f->max_length + b - 1) / b;
+        const int64_t most = raw->sample[SPS_SAMPLE_WIDEST + i].most;
+
+        f->widest[i] = most > row ? most : row;
+    }
+}
+
+void spsi_features_finish(const sps_raw_features *raw, int64_t nrow,
+                          int64_t ncol, int64_t nnz, sps_features *f)
+{
+    const sps_sample_sums *few = &raw->sample[SPS_SAMPLE_8];
+    const sps_sample_sums *many = &raw->sample[SPS_SAMPLE_64];
+
+    memset(f, 0, sizeof *f);
+    f->nrow = nrow;
+    f->ncol = ncol;
+    f->nnz = nnz;
+    f->min_length = nrow > 0 ? INT64_MAX - raw->slack : 0;
+    f->max_length = raw->longest;
+    f->mean_length = share(nnz, nrow, 0.0);
+    f->deviation = deviation(raw, nrow, nnz);
+    f->empty_rows = raw->lengths[0];
+    memcpy(f->lengths, raw->lengths, sizeof f->lengths);
+    f->bandwidth = raw->bandwidth;
+    f->distinct8 = share(few->columns, few->entries, 1.0);
+    f->distinct64 = share(many->columns, many->entries, 1.0);
+    f->padded32 = raw->padded32;
+    finish_blocks(raw, f);
+    finish_for_gpus(raw, f);
+}
+
+sps_status spsi_features_measure(sps_context *ctx, const sps_csr *A,
+                                 sps_features *f)
+{
+    sps_raw_features raw = { 0 };
+    sps_status st;
+
+    SPS_TRY(measure_rows(ctx, A, &raw));
+    SPS_TRY(spsi_features_sample(ctx, A, &raw));
+    if (ctx->backend->place == SPS_CUDA) spsi_features_sample_gpu(A, &raw);
+    spsi_features_finish(&raw, A->nrow, A->ncol, A->nnz, f);
+fail:
+    return st;
+}
+
+sps_status spsi_features_there(sps_context *ctx, const sps_csr_local *A,
+                               sps_features *f)
+{
+    sps_raw_features raw;
+    sps_status st;
+
+    SPS_TRY(ctx->backend->csr_features(ctx, A, &raw));
+    spsi_features_finish(&raw, A->nrow, A->ncol, A->nnz, f);
+fail:
     return st;
 }
 
@@ -153,181 +263,4 @@ uint64_t spsi_features_hash(sps_context *ctx, const sps_csr *A)
 
     h = mix(h ^ hash_array(ctx, A->rowptr, NULL, A->nrow + 1));
     return mix(h + hash_array(ctx, NULL, A->col, A->nnz));
-}
-
-/* ---------------------------------------------------------------- windows */
-
-/* A hash set of columns, cleared by increasing the stamp. */
-typedef struct column_set {
-    int32_t column[SLOTS];
-    uint32_t stamp[SLOTS], now;
-} column_set;
-
-static bool set_add(column_set *s, int32_t j)
-{
-    uint32_t at = (uint32_t)j * UINT32_C(2654435769) >> 16;
-
-    while (s->stamp[at] == s->now) {
-        if (s->column[at] == j) return false;
-        at = (at + 1) % SLOTS;
-    }
-    s->stamp[at] = s->now;
-    s->column[at] = j;
-    return true;
-}
-
-/* First row of window w of `windows`, each of `rows` rows, which are spread
- * evenly over the matrix. */
-static int64_t window_row(int64_t nrow, int64_t rows, int64_t w,
-                          int64_t windows)
-{
-    const int64_t all = nrow / rows;
-
-    return windows >= all ? w * rows : (int64_t)((double)w *
-           (double)all / (double)windows) * rows;
-}
-
-static int64_t window_count(int64_t nrow, int64_t rows)
-{
-    return nrow / rows < WINDOWS ? nrow / rows : WINDOWS;
-}
-
-/* (distinct columns) / (entries), summed over windows of `rows` rows; a matrix
- * with fewer rows is one window. */
-static double measure_distinct(const sps_csr *A, int64_t rows, column_set *s)
-{
-    int64_t seen = 0, distinct = 0;
-    int64_t windows;
-
-    if (rows > A->nrow) rows = A->nrow;
-    if (rows == 0) return 1.0;
-    windows = window_count(A->nrow, rows);
-    for (int64_t w = 0; w < windows; w++) {
-        const int64_t i = window_row(A->nrow, rows, w, windows);
-        int64_t last = A->rowptr[i + rows];
-
-        if (last - A->rowptr[i] > ENTRIES) last = A->rowptr[i] + ENTRIES;
-        s->now++;
-        for (int64_t p = A->rowptr[i]; p < last; p++)
-            distinct += set_add(s, A->col[p]);
-        seen += last - A->rowptr[i];
-    }
-    return seen > 0 ? (double)distinct / (double)seen : 1.0;
-}
-
-/* Whether row i stores columns j .. j+b-1.  *at: offset in the row, which is
- * advanced to the first column >= j. */
-static bool row_has(const sps_csr *A, int64_t i, int64_t *at, int32_t j, int b)
-{
-    const int64_t last = A->rowptr[i + 1];
-
-    while (*at < last && A->col[*at] < j) (*at)++;
-    return *at + b <= last && A->col[*at] == j &&
-           A->col[*at + b - 1] == j + b - 1;
-}
-
-/* Entries of the block row i .. i+b-1 that lie in full, aligned blocks. */
-static int64_t block_row_full(const sps_csr *A, int64_t i, int b)
-{
-    int64_t at[8], full = 0, looked = 0;
-
-    for (int r = 0; r < b; r++) at[r] = A->rowptr[i + r];
-    for (; at[0] < A->rowptr[i + 1] && looked < ENTRIES; looked++) {
-        const int32_t j = A->col[at[0]];
-        bool whole = j % b == 0;
-
-        for (int r = 0; whole && r < b; r++)
-            whole = row_has(A, i + r, &at[r], j, b);
-        full += whole ? b * b : 0;
-        at[0] += whole ? b : 1;
-    }
-    return full;
-}
-
-static double block_share(const sps_csr *A, int b)
-{
-    const int64_t windows = window_count(A->nrow, b);
-    int64_t full = 0, seen = 0;
-
-    for (int64_t w = 0; w < windows; w++) {
-        const int64_t i = window_row(A->nrow, b, w, windows);
-
-        if (A->rowptr[i + b] - A->rowptr[i] > (int64_t)ENTRIES * b) continue;
-        full += block_row_full(A, i, b);
-        seen += A->rowptr[i + b] - A->rowptr[i];
-    }
-    return seen > 0 ? (double)full / (double)seen : 0.0;
-}
-
-/* The largest block size for which at least 90 % of the entries are in full
- * blocks. */
-static void measure_blocks(const sps_csr *A, sps_features *f)
-{
-    f->block = 1;
-    f->block_fill = 1.0;
-    for (int b = 8; b >= 2 && f->block == 1; b--) {
-        const double share = block_share(A, b);
-
-        if (share < 0.9) continue;
-        f->block = b;
-        f->block_fill = share;
-    }
-}
-
-/* Number of aligned blocks of b columns with entries in the rows i .. i + b -
- * 1: a merge of the rows, block by block. */
-static int64_t count_blocks(const sps_csr *A, int64_t i, int b)
-{
-    int64_t at[8], count = 0;
-
-    for (int r = 0; r < b; r++) at[r] = A->rowptr[i + r];
-    for (;; count++) {
-        int32_t next = INT32_MAX;
-
-        for (int r = 0; r < b; r++)
-            if (at[r] < A->rowptr[i + r + 1] && A->col[at[r]] < next)
-                next = A->col[at[r]];
-        if (next == INT32_MAX) return count;
-        next /= b;
-        for (int r = 0; r < b; r++)
-            while (at[r] < A->rowptr[i + r + 1] && A->col[at[r]] / b == next)
-                at[r]++;
-    }
-}
-
-static double measure_fill(const sps_csr *A, int b)
-{
-    const int64_t windows = window_count(A->nrow, b);
-    int64_t entries = 0, blocks = 0;
-
-    for (int64_t w = 0; w < windows; w++) {
-        const int64_t i = window_row(A->nrow, b, w, windows);
-        const int64_t length = A->rowptr[i + b] - A->rowptr[i];
-
-        if (length > (int64_t)ENTRIES * b) continue;
-        entries += length;
-        blocks += count_blocks(A, i, b);
-    }
-    return blocks > 0 ? (double)entries / ((double)blocks * b * b) : 0.0;
-}
-
-sps_status spsi_features_measure(sps_context *ctx, const sps_csr *A,
-                                 sps_features *f)
-{
-    sps_status st;
-    column_set *s = NULL;
-
-    memset(f, 0, sizeof *f);
-    f->nrow = A->nrow;
-    f->ncol = A->ncol;
-    f->nnz = A->nnz;
-    SPS_TRY(SPS_NEW(ctx, 1, &s));
-    SPS_TRY(measure_rows(ctx, A, f));
-    f->distinct8 = measure_distinct(A, 8, s);
-    f->distinct64 = measure_distinct(A, 64, s);
-    measure_blocks(A, f);
-    for (int b = 2; b <= 8; b++) f->fill[b] = measure_fill(A, b);
-fail:
-    spsi_free(ctx, s);
-    return st;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* traits.h - features of a matrix for planning; measured once, in one pass over
- * the pattern plus a sample of windows (features.c).  Not called features.h:
+ * the rows plus samples of windows: of a host csr by features.c, in the memory
+ * of a GPU by the slot csr_features, with the same numbers.  Not called features.h:
  * glibc has <features.h>, and -I lib would find ours first. */
 #ifndef SPS_TRAITS_H
 #define SPS_TRAITS_H
@@ -30,10 +31,26 @@ typedef struct sps_features {
                                            aligned b x b blocks */
     uint64_t hash;                      /* of shape, rowptr and columns; 0:
                                            not computed */
+    int64_t padded32;                   /* entries if each slice of 32 rows
+                                           were padded to its longest */
+    /* Measured for GPUs alone: */
+    double near;                        /* fraction of up to 64 windows of up
+                                           to 256 rows and 3520 entries whose
+                                           columns lie in 8 segments of 8192 */
+    bool exact;                         /* a sample of values is exact in
+                                           single precision */
+    int64_t widest[3];                  /* for b = 8, 16, 32: the most nonempty
+                                           aligned b x b blocks in a block row
+                                           of a sample; at least what the
+                                           longest row needs */
 } sps_features;
 
+/* Of a host csr. */
 sps_status spsi_features_measure(sps_context *ctx, const sps_csr *A,
                                  sps_features *f);
+/* The same from arrays in the memory of a GPU, by the slot csr_features. */
+sps_status spsi_features_there(sps_context *ctx, const sps_csr_local *A,
+                               sps_features *f);
 /* Hash of shape, offsets and columns, for f->hash. */
 uint64_t spsi_features_hash(sps_context *ctx, const sps_csr *A);
 

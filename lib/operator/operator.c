@@ -152,10 +152,16 @@ static sps_status measure_features(sps_operator *op, const sps_options *o)
 {
     const bool wisdom = o->wisdom || (o->kernel &&
                                       !strcmp(o->kernel, "measure"));
-    sps_status st = spsi_features_measure(op->ctx, op->A, &op->f);
+    sps_status st;
 
-    if (st == SPS_OK && wisdom)
+    SPS_TRY(op->ctx->backend->csr_features
+                ? spsi_features_there(op->ctx, &op->local, &op->f)
+                : spsi_features_measure(op->ctx, op->A, &op->f));
+    if (wisdom) {
+        SPS_TRY(spsi_operator_fetch(op));
         op->f.hash = spsi_features_hash(op->ctx, op->A);
+    }
+fail:
     return st;
 }
 
@@ -443,7 +449,6 @@ static sps_status plan_sddmm(const sps_operator *op, int k)
     sps_status st;
 
     if (cache->sddmm && cache->sddmm->k >= (k < WIDE ? k : WIDE)) return SPS_OK;
-    SPS_TRY(spsi_operator_fetch(op));
     p = problem(op, SPS_OP_SDDMM, width, NULL);
     SPS_TRY(spsi_planner_choose(op->ctx, &p, op->kernel, op->wisdom, &bids,
                                 &plan));

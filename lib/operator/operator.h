@@ -34,8 +34,11 @@ struct sps_operator {
     sps_dtype dtype;          /* of blocks */
     bool strict;              /* option strict_nonfinite */
     /* csr */
-    sps_csr *A;               /* host arrays: the caller's, or own_A */
-    sps_csr *own_A;           /* a sorted copy; or a host copy of a device csr;
+    sps_csr *A;               /* host arrays: the caller's, or own_A.  Its shape
+                                 and props may always be read, its arrays after
+                                 spsi_operator_fetch.  NULL: a callback */
+    sps_csr *own_A;           /* a sorted copy; or a host copy of a device csr,
+                                 whose arrays are NULL until they are fetched;
                                  or the caller's pattern with the values
                                  own_val (without own_val: the caller's) */
     int64_t *order;           /* order[p]: the entry of own_A to which entry p
@@ -124,8 +127,9 @@ sps_status spsi_operator_transposed(const sps_operator *A,
 /* T, made from A by that function, takes the present values of A. */
 sps_status spsi_operator_transposed_follow(const sps_operator *A,
                                            sps_operator *T);
-/* operator_csr.c: makes op->A (host arrays, sorted rows) and op->local (arrays
- * in the backend's memory) from the caller's A. */
+/* operator_csr.c: makes op->A (host arrays, sorted rows; of a csr on a GPU its
+ * shape alone) and op->local (arrays in the backend's memory) from the caller's
+ * A. */
 sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A);
 /* Frees those of these arrays that the library owns. */
 void spsi_operator_drop_csr(sps_operator *op);
@@ -135,8 +139,9 @@ sps_status spsi_operator_set_local(sps_operator *op);
 sps_status spsi_operator_alloc_values(sps_operator *op);
 /* The values of op->local have changed: updates the plans. */
 sps_status spsi_operator_refresh(sps_operator *op);
-/* Copies the values of op->local to op->A, if those of op->A are stale: to be
- * called before they are read. */
+/* Makes the arrays of op->A present, and its values those of op->local: to be
+ * called before any of them is read.  A csr on a GPU is read back at the first
+ * call, its values again after each sps_operator_set_values from there. */
 sps_status spsi_operator_fetch(const sps_operator *op);
 
 #ifdef __cplusplus

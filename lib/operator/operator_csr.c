@@ -1,13 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* operator_csr.c - the arrays of an operator of a csr.
  *
- *   caller's A      host, sorted     host, unsorted    device
- *   op->A           A                own sorted copy   read back (and sorted)
+ *   caller's A      host, sorted     host, unsorted    device, sorted
+ *   op->A           A                own sorted copy   its shape; the arrays
+ *                                                      by spsi_operator_fetch
  *   local, host     points at op->A  points at op->A   -
  *   local, GPU      uploaded         uploaded          A's arrays in place
- *                                                      (uploaded if unsorted) */
+ *
+ * A csr on a GPU is checked there: its columns are read once, and 16 bytes come
+ * back.  Where its rows are not sorted, or not valid, it is read back and goes
+ * the way of a host csr. */
 #include "operator/reorder.h"
 #include "core/team.h"
+
+/* *good: A lies on a GPU, and its rows are valid and sorted. */
+static sps_status examine_there(sps_context *ctx, const sps_csr *A, bool *good)
+{
+    const sps_backend *b = ctx->backend;
+    int64_t bad;
+    sps_status st = SPS_OK;
+
+    *good = false;
+    if (A->place != SPS_CUDA || !b->csr_inspect) return SPS_OK;
+    SPS_TRY(b->csr_inspect(ctx, A, &bad, good));
+    *good = *good && bad < 0;
+fail:
+    return st;
+}
+
+/* op->A: the shape of A, without arrays. */
+static sps_status take_shape(sps_operator *op, const sps_csr *A)
+{
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(op->ctx, 1, &op->own_A));
+    op->ctx->live++;
+    *op->own_A = (sps_csr){
+        .nrow = A->nrow, .ncol = A->ncol, .nnz = A->nnz, .dtype = A->dtype,
+        .place = SPS_HOST, .own = SPS_COPY, .props = A->props,
+        .struct_size = sizeof *A };
+    op->A = op->own_A;
+fail:
+    return st;
+}
 
 /* op->A: host arrays with sorted rows. */
 static sps_status take_host(sps_operator *op, sps_csr *A)
@@ -19,14 +54,12 @@ static sps_status take_host(sps_operator *op, sps_csr *A)
 
     if (A->place == SPS_CUDA) SPS_TRY(spsi_csr_download(ctx, A, &op->own_A));
     op->A = op->own_A ? op->own_A : A;
-    op->caller_nnz = A->nnz;
     SPS_TRY(spsi_csr_inspect(ctx, op->A, &sorted));
     if (!sorted) {
         SPS_TRY(spsi_csr_sorted(ctx, op->A, &sorted_A, &op->order));
         sps_csr_destroy(ctx, &op->own_A);
         op->A = op->own_A = sorted_A;
     }
-    op->A->props |= SPS_SORTED;
 fail:
     return st;
 }
@@ -98,6 +131,21 @@ fail:
     return st;
 }
 
+/* 32-bit offsets made from those of A, which lie in the backend's memory. */
+static sps_status narrow_there(sps_operator *op, const sps_csr *A)
+{
+    const sps_backend *b = op->ctx->backend;
+    sps_status st;
+
+    SPS_TRY(alloc_array(op, SPS_LOCAL_ROWPTR32,
+                        (size_t)(A->nrow + 1) * sizeof(int32_t),
+                        (const void **)&op->local.rowptr32));
+    SPS_TRY(b->csr_narrow(op->ctx, A->rowptr, A->nrow + 1,
+                          (int32_t *)(uintptr_t)op->local.rowptr32));
+fail:
+    return st;
+}
+
 /* 64-bit offsets only where nnz is beyond 32 bits; otherwise
  * spsi_operator_take_csr uploads 32-bit ones. */
 static sps_status upload_all(sps_operator *op)
@@ -128,17 +176,20 @@ sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A)
 {
     const bool host = op->ctx->backend->place == SPS_HOST;
     sps_status st;
+    bool there;
 
-    SPS_TRY(take_host(op, A));
+    op->caller_nnz = A->nnz;
+    SPS_TRY(examine_there(op->ctx, A, &there));
+    SPS_TRY(there ? take_shape(op, A) : take_host(op, A));
+    op->A->props |= SPS_SORTED;
     op->local = (sps_csr_local){ .nrow = A->nrow, .ncol = A->ncol,
                                  .nnz = op->A->nnz, .dtype = A->dtype };
-    if (host)
-        point_at(op, op->A);
-    else if (A->place == SPS_CUDA && !op->order)
-        point_at(op, A);
+    if (host || there)
+        point_at(op, there ? A : op->A);
     else
         SPS_TRY(upload_all(op));
-    if (!host && op->A->nnz <= INT32_MAX) SPS_TRY(upload_offsets32(op));
+    if (!host && op->A->nnz <= INT32_MAX)
+        SPS_TRY(there ? narrow_there(op, A) : upload_offsets32(op));
 fail:
     return st;
 }

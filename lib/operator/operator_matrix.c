@@ -11,9 +11,13 @@
 sps_status spsi_matrix_diagonal(const sps_operator *A, double *diagonal)
 {
     const sps_backend *b = A->ctx->backend;
+    sps_status st;
 
     if (!b->csr_diagonal) b = spsi_backends[0];
-    return b->csr_diagonal(A->ctx, A->A, diagonal);
+    SPS_TRY(spsi_operator_fetch(A));
+    SPS_TRY(b->csr_diagonal(A->ctx, A->A, diagonal));
+fail:
+    return st;
 }
 
 sps_status spsi_matrix_block_inverse(const sps_operator *A,
@@ -21,9 +25,13 @@ sps_status spsi_matrix_block_inverse(const sps_operator *A,
                                      double *inverse, int64_t *bad)
 {
     const sps_backend *b = A->ctx->backend;
+    sps_status st;
 
     if (!b->csr_block_inverse) b = spsi_backends[0];
-    return b->csr_block_inverse(A->ctx, A->A, start, blocks, inverse, bad);
+    SPS_TRY(spsi_operator_fetch(A));
+    SPS_TRY(b->csr_block_inverse(A->ctx, A->A, start, blocks, inverse, bad));
+fail:
+    return st;
 }
 
 sps_status spsi_matrix_ilu0(sps_context *ctx, sps_csr *F,

@@ -237,6 +237,7 @@ sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o)
     if (!strcmp(o->reorder, "none") || op->n != op->ncol || op->n == 0 ||
         (automatic && !worth_a_try(ctx, &op->f)))
         return SPS_OK;
+    SPS_TRY(spsi_operator_fetch(op));
     SPS_TRY(SPS_NEW(ctx, 1, &op->reordered));
     SPS_TRY(SPS_NEW(ctx, op->n, &order));
     SPS_TRY(morton ? order_morton(op, o->coords, order)

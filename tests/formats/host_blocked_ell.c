@@ -55,6 +55,22 @@ void spsi_blocked_ell_refresh(const sps_csr *A, sps_blocked_ell *e)
     }
 }
 
+int64_t spsi_blocked_ell_width(const sps_csr *A, int b)
+{
+    const sps_block_rows rows = { A->rowptr, A->col, A->nrow, b };
+    int64_t w = 0;
+
+    for (int64_t block = 0; block < (A->nrow + b - 1) / b; block++) {
+        int64_t count = 0;
+        sps_block_merge m;
+
+        spsi_block_merge_open(&m, &rows, block);
+        while (spsi_block_merge_next(&m) >= 0) count++;
+        if (count > w) w = count;
+    }
+    return w;
+}
+
 sps_status spsi_blocked_ell_from_csr(sps_context *ctx, const sps_csr *A, int b,
                                      sps_blocked_ell *e)
 {
@@ -62,7 +78,7 @@ sps_status spsi_blocked_ell_from_csr(sps_context *ctx, const sps_csr *A, int b,
     int64_t slots;
 
     spsi_blocked_ell_shape(A->nrow, A->ncol, A->dtype, b, e);
-    e->w = spsi_blocked_ell_width(A, b, 1, e->nb);
+    e->w = spsi_blocked_ell_width(A, b);
     slots = spsi_blocked_ell_slots(e);
     SPS_TRY(SPS_NEW(ctx, e->mb * e->w, &e->column));
     SPS_TRY(spsi_new(ctx, (size_t)slots * (A->dtype == SPS_F64 ? 8 : 4),

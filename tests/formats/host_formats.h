@@ -28,6 +28,8 @@ void spsi_blocked_ell_refresh(const sps_csr *A, sps_blocked_ell *e);
 sps_status spsi_blocked_ell_to_csr(sps_context *ctx, const sps_blocked_ell *e,
                                    sps_csr **A_p);
 void spsi_blocked_ell_clear(sps_context *ctx, sps_blocked_ell *e);
+/* The largest number of blocks of a block row of a sorted host csr. */
+int64_t spsi_blocked_ell_width(const sps_csr *A, int b);
 
 /* --- column_order.h */
 /* On failure *order is empty. */
@@ -39,6 +41,9 @@ void spsi_column_order_free(sps_context *ctx, sps_column_order *order);
 /* The nonzero entries as a new host csr. */
 sps_status spsi_node_to_csr(sps_context *ctx, const sps_node_blocks *n,
                             sps_csr **A_p);
+
+/* The lead that plans choose, by merging the rows of the sample. */
+int64_t spsi_node_lead(const sps_csr *A, int b);
 
 /* --- packed.h */
 /* Packs the columns of A by the windows b, whose blocks are those of A. On
@@ -82,6 +87,8 @@ void spsi_row_heads_free(sps_context *ctx, sps_row_heads *h);
 sps_status spsi_row_windows_make(sps_context *ctx, const sps_csr *A,
                                  sps_window_rule rule, sps_row_windows *w);
 void spsi_row_windows_free(sps_context *ctx, sps_row_windows *w);
+/* The lead that plans choose, by merging the rows of the sample. */
+int32_t spsi_window_lead(const sps_csr *A);
 
 /* --- segments.h */
 /* rowptr, col: of the matrix, on the host; col is read for groups only; most: a

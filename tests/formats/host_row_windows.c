@@ -156,3 +156,40 @@ void spsi_row_windows_free(sps_context *ctx, sps_row_windows *w)
     spsi_free(ctx, w->rest);
     *w = (sps_row_windows){ 0 };
 }
+
+/* ------------------------------------------------------------------- leads */
+
+/* sum: distinct columns and entries of the sample. */
+static void sample_lead(const sps_csr *A, int64_t lead, int64_t sum[2])
+{
+    int64_t more;
+
+    sum[0] = sum[1] = 0;
+    for (int n = 0; n < SPSI_LEAD_SAMPLE; n++) {
+        const int64_t i = spsi_lead_row(A->nrow, lead, n);
+        spsi_window_merge m;
+
+        for (int r = 0; r < SPSI_WINDOW_ROWS; r++) {
+            const int64_t row = i + r % 4 + r / 4 * lead;
+
+            m.at[r] = A->col + A->rowptr[row];
+            m.end[r] = A->col + A->rowptr[row + 1];
+            if (m.end[r] - m.at[r] > SPSI_LEAD_ENTRIES)
+                m.end[r] = m.at[r] + SPSI_LEAD_ENTRIES;
+        }
+        sum[0] += spsi_window_count(&m, &more);
+        sum[1] += more;
+    }
+}
+
+int32_t spsi_window_lead(const sps_csr *A)
+{
+    const int64_t *middle = A->rowptr + A->nrow / 2;
+    int64_t lead[SPSI_LEADS], sum[SPSI_LEADS][2];
+    int count;
+
+    if (A->nrow < SPSI_LEAD_ROWS) return 4;
+    count = spsi_window_leads(A->col, middle[0], middle[1], A->nrow, lead);
+    for (int c = 0; c < count; c++) sample_lead(A, lead[c], sum[c]);
+    return spsi_window_choose(lead, count, (const int64_t (*)[2])sum);
+}

@@ -130,6 +130,8 @@ class ContextInfo(ctypes.Structure):
         ("device_total", c_size_t),
         ("live_objects", c_int64),
         ("module_state", c_char_p),
+        ("bytes_to_device", c_int64),
+        ("bytes_to_host", c_int64),
     ]
 
 

@@ -348,8 +348,7 @@ sps_status spsi_cuda_room(sps_context *ctx, size_t bytes, void **host,
 sps_status spsi_cuda_send(sps_context *ctx, void *host, void *device,
                           size_t bytes)
 {
-    SPS_CUDA(ctx, cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice,
-                                  spsi_cuda_state(ctx)->stream));
+    SPS_CUDA(ctx, spsi_cuda_up(ctx, device, host, bytes));
     return SPS_OK;
 }
 
@@ -379,7 +378,7 @@ sps_status spsi_cuda_deliver(sps_small *C, size_t offset)
 {
     if (C->place != SPS_HOST) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_wait(C->ctx));
-    memcpy(C->v, spsi_cuda_state(C->ctx)->down + offset, bytes_of(C));
+    spsi_cuda_take_down(C->ctx, C->v, offset, bytes_of(C));
     return SPS_OK;
 }
 

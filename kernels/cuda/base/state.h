@@ -19,6 +19,7 @@
 #ifndef SPS_CUDA_STATE_H
 #define SPS_CUDA_STATE_H
 
+#include <string.h>
 #include <sys/types.h>
 
 #include "block/block.h"
@@ -63,6 +64,28 @@ static inline sps_cuda_state *spsi_cuda_state(const sps_context *ctx)
     return (sps_cuda_state *)ctx->backend_data;
 }
 
+/* Queue a copy to the device, and from it, and count its bytes. */
+static inline cudaError_t spsi_cuda_up(sps_context *ctx, void *to,
+                                       const void *from, size_t bytes)
+{
+    ctx->memory.to_device += (int64_t)bytes;
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice,
+                           spsi_cuda_state(ctx)->stream);
+}
+static inline cudaError_t spsi_cuda_down(sps_context *ctx, void *to,
+                                         const void *from, size_t bytes)
+{
+    ctx->memory.to_host += (int64_t)bytes;
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost,
+                           spsi_cuda_state(ctx)->stream);
+}
+/* Copies results that kernels have written to `down`, and counts them. */
+static inline void spsi_cuda_take_down(sps_context *ctx, void *to,
+                                       size_t offset, size_t bytes)
+{
+    memcpy(to, spsi_cuda_state(ctx)->down + offset, bytes);
+    ctx->memory.to_host += (int64_t)bytes;
+}
 /* Fails for dead contexts and forked children; selects the device. */
 sps_status spsi_cuda_enter(sps_context *ctx);
 /* Synchronises the stream, empties up, adds up the times of the phases. */
@@ -162,6 +185,10 @@ sps_status spsi_cuda_csr_multiply_values(sps_context *ctx, const sps_csr *A,
                                          const sps_csr *B, sps_csr *C);
 sps_status spsi_cuda_csr_inspect(sps_context *ctx, const sps_csr *A,
                                  int64_t *bad, bool *sorted);
+sps_status spsi_cuda_csr_features(sps_context *ctx, const sps_csr_local *A,
+                                  sps_raw_features *raw);
+sps_status spsi_cuda_csr_narrow(sps_context *ctx, const int64_t *wide,
+                                int64_t n, int32_t *narrow);
 sps_status spsi_cuda_csr_transpose(sps_context *ctx, const sps_csr *A,
                                    sps_csr **T_p);
 extern "C" const sps_coarsening spsi_coarsening_cuda;

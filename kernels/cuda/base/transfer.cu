@@ -62,6 +62,10 @@ sps_status strided(sps_context *ctx, void *to, size_t to_stride,
 {
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
+    if (kind == cudaMemcpyHostToDevice)
+        ctx->memory.to_device += (int64_t)(bytes * rows);
+    if (kind == cudaMemcpyDeviceToHost)
+        ctx->memory.to_host += (int64_t)(bytes * rows);
     if (to_stride == bytes && from_stride == bytes)
         SPS_CUDA(ctx, cudaMemcpyAsync(to, from, bytes * rows, kind, stream));
     else if (to_stride < 0x7fffffff && from_stride < 0x7fffffff)

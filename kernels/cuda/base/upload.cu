@@ -88,10 +88,10 @@ sps_status spsi_cuda_upload(sps_context *ctx, void *to, const void *from,
     void *host, *device;
 
     if (bytes < large || threads < 2) {
-        SPS_CUDA(ctx, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice,
-                                      s->stream));
+        SPS_CUDA(ctx, spsi_cuda_up(ctx, to, from, bytes));
         return spsi_cuda_wait(ctx);
     }
+    ctx->memory.to_device += (int64_t)bytes;
     SPS_TRY_RETURN(spsi_cuda_room(ctx, 2 * (size_t)threads * piece, &host,
                                   &device));
     SPS_CUDA(ctx, carry_all({ s->device, threads, s->stream, (char *)to,

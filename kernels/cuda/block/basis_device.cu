@@ -269,7 +269,7 @@ sps_status launch_update(const stack<V> &s, const double *h, sps_block *W,
     if (!norm2) return SPS_OK;
     SPS_TRY_RETURN(launch_join<plus>(ctx, part, blocks, W->k, state->down));
     SPS_TRY_RETURN(spsi_cuda_wait(ctx));
-    memcpy(norm2, state->down, bytes);
+    spsi_cuda_take_down(ctx, norm2, 0, bytes);
     return SPS_OK;
 }
 
@@ -305,6 +305,7 @@ sps_status spsi_cuda_basis_dots(const sps_basis *V, int count,
     SPS_TRY_RETURN(V->all->dtype == SPS_F32 ? dots<float>(V, count, W)
                                             : dots<double>(V, count, W));
     h = spsi_cuda_state(W->ctx)->down;
+    W->ctx->memory.to_host += (int64_t)count * W->k * (int64_t)sizeof *h;
     for (int l = 0; l < count; l++)
         for (int c = 0; c < W->k; c++)
             *spsi_small_at(H, l, c) = h[l * W->k + c];

@@ -270,7 +270,7 @@ sps_status spsi_cuda_dots(const sps_block *X, const sps_block *Y, double *out)
     SPS_TRY_RETURN(spsi_cuda_enter(X->ctx));
     if (X->k == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_dots_to(X, Y, NULL));
-    memcpy(out, spsi_cuda_state(X->ctx)->down, (size_t)X->k * sizeof(double));
+    spsi_cuda_take_down(X->ctx, out, 0, (size_t)X->k * sizeof(double));
     return SPS_OK;
 }
 
@@ -286,7 +286,7 @@ sps_status spsi_cuda_maxabs(const sps_block *X, double *out)
     else
         SPS_TRY_RETURN(run<larger>(ctx, X->n, X->k,
                                    maxabs_op<false>{numbers(X), X->ld}));
-    memcpy(out, spsi_cuda_state(ctx)->down, (size_t)X->k * sizeof(double));
+    spsi_cuda_take_down(ctx, out, 0, (size_t)X->k * sizeof(double));
     return SPS_OK;
 }
 
@@ -312,7 +312,7 @@ sps_status spsi_cuda_subtract_cols(const sps_block *Q, const double *a,
         SPS_TRY_RETURN(run<plus>(ctx, R->n, R->k,
                                  subtract_op<false>{da, numbers(Q), Q->ld,
                                                     numbers(R), R->ld, {}}));
-    memcpy(norm2, spsi_cuda_state(ctx)->down, bytes);
+    spsi_cuda_take_down(ctx, norm2, 0, bytes);
     return SPS_OK;
 }
 

@@ -189,9 +189,7 @@ sps_status take_items(sps_context *ctx, const int64_t *total, int64_t *count,
 {
     void *memory;
 
-    SPS_CUDA(ctx, cudaMemcpyAsync(count, total, sizeof *count,
-                                  cudaMemcpyDeviceToHost,
-                                  spsi_cuda_state(ctx)->stream));
+    SPS_CUDA(ctx, spsi_cuda_down(ctx, count, total, sizeof *count));
     SPS_TRY_RETURN(spsi_cuda_wait(ctx));
     *bytes = (size_t)*count * sizeof **list;
     if (*count == 0) return SPS_OK;

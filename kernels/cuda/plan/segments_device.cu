@@ -136,9 +136,8 @@ sps_status open_lists(sps_context *ctx, int64_t nrow, const work &w,
     int64_t *total[] = { &s->count, &s->slots, &s->joins };
 
     for (int l = 0; l < 3; l++)
-        SPS_CUDA(ctx, cudaMemcpyAsync(total[l], w.at[l] + nrow,
-                                      sizeof(int64_t), cudaMemcpyDeviceToHost,
-                                      spsi_cuda_state(ctx)->stream));
+        SPS_CUDA(ctx, spsi_cuda_down(ctx, total[l], w.at[l] + nrow,
+                                     sizeof(int64_t)));
     SPS_TRY_RETURN(spsi_cuda_wait(ctx));
     if (s->slots > INT32_MAX)
         return spsi_fail(ctx, SPS_EUNFIT, "%lld segments of split rows: at "
@@ -159,9 +158,8 @@ sps_status compare(sps_context *ctx, const I *rowptr, const int32_t *col,
         rowptr, col, *s, w);
     SPS_LAUNCHED(ctx);
     SPS_TRY_RETURN(spsi_cuda_scan(ctx, w.count[ODD], s->groups, w.at[ODD]));
-    SPS_CUDA(ctx, cudaMemcpyAsync(&s->odd, w.at[ODD] + s->groups,
-                                  sizeof s->odd, cudaMemcpyDeviceToHost,
-                                  stream));
+    SPS_CUDA(ctx, spsi_cuda_down(ctx, &s->odd, w.at[ODD] + s->groups,
+                                 sizeof s->odd));
     return spsi_cuda_wait(ctx);
 }
 

@@ -71,6 +71,7 @@ sps_status spsi_cuda_shares_tally(sps_context *ctx, const sps_csr_local *A,
     rule.team = s->team;
     for (int n = 0; n < sizes; n++) rule.size[n] = s[n].size;
     SPS_TRY_RETURN(count(ctx, A, sizes, rule, total));
+    ctx->memory.to_host += (int64_t)sizeof *total * sizes;
     for (int n = 0; n < sizes; n++) {
         s[n].count = ceil_div(total[n].count, s[n].team) * s[n].team;
         s[n].spans = total[n].spans;

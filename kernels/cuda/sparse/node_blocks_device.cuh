@@ -4,6 +4,7 @@
 #ifndef SPS_CUDA_NODE_BLOCKS_CUH
 #define SPS_CUDA_NODE_BLOCKS_CUH
 
+#include "cuda/plan/leads_device.h"
 #include "cuda/plan/node_plan.h"
 #include "cuda/sparse/ordered.cuh"
 

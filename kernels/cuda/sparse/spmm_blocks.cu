@@ -178,8 +178,8 @@ sps_status plan(sps_plan *super, const sps_problem *p)
     node_spmm_plan *self = (node_spmm_plan *)super;
 
     SPS_TRY_RETURN(node_plan_fill(&self->node, p));
-    self->lead = spsi_node_lead(p->A, self->node.blocks.b);
-    return SPS_OK;
+    return spsi_cuda_node_lead(super->ctx, p->local, self->node.blocks.b,
+                               &self->lead);
 }
 
 bool fits(const sps_problem *p, const char **why_not)

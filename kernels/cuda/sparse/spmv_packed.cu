@@ -19,6 +19,7 @@
 #include "cuda/base/bulk.cuh"
 #include "cuda/sparse/ordered.cuh"
 #include "cuda/plan/packed_plan.h"
+#include "matrix/windows.h"
 
 #include <stdio.h>
 #include <type_traits>
@@ -30,6 +31,7 @@ namespace {
  * row of more than T `tall` entries is too long for T lanes. */
 constexpr int threads = 256, resident = 6;
 constexpr int size = 3520, each = 4, tall = 16 * each;
+static_assert(size == SPS_NEAR_ENTRIES, "windows of the feature `near`");
 
 /* The plan in the form passed to the kernel. */
 struct windows {
@@ -246,7 +248,7 @@ bool fits(const sps_problem *p, const char **why_not)
     *why_not = "a row has more than 3520 entries";
     if (p->f->max_length > size) return false;
     *why_not = "neighbouring rows have columns too far apart for 16 bits";
-    return p->pinned || spsi_packed_share(p->A, size) > 0.9;
+    return p->pinned || p->f->near > 0.9;
 }
 
 /* T lanes per row: the smallest number with which a window has rows for all
@@ -277,7 +279,7 @@ double tall_rows(const sps_features *f, int lanes)
 double cost(const sps_problem *p)
 {
     const sps_features *f = p->f;
-    const bool halves = p->A->dtype == SPS_F64 && spsi_packed_exact(p->A);
+    const bool halves = p->A->dtype == SPS_F64 && p->f->exact;
     const double saved = (double)f->nnz * (halves ? 6.0 : 2.0);
     const double bytes = spsi_spmm_floor(p) - saved;
     const int lanes = lanes_of(f);
@@ -301,7 +303,7 @@ sps_status fill(sps_context *ctx, const sps_problem *p, sps_packed_plan *plan)
         return spsi_fail(ctx, SPS_EUNFIT, "spmv.packed: the columns of %lld of "
                          "%lld windows do not fit into 16 bits",
                          (long long)c->escaped, (long long)c->windows);
-    if (p->A->dtype == SPS_F64 && spsi_packed_exact(p->A))
+    if (p->A->dtype == SPS_F64 && p->f->exact)
         SPS_TRY_RETURN(spsi_cuda_packed_singles(plan));
     return SPS_OK;
 }

@@ -29,9 +29,7 @@ sps_status send(sps_context *ctx, device_triangle *d, int which,
         d->bytes[which] = bytes + 8;
     }
     if (bytes == 0) return SPS_OK;
-    SPS_CUDA(ctx, cudaMemcpyAsync(d->part[which], from, bytes,
-                                  cudaMemcpyHostToDevice,
-                                  spsi_cuda_state(ctx)->stream));
+    SPS_CUDA(ctx, spsi_cuda_up(ctx, d->part[which], from, bytes));
     return spsi_cuda_wait(ctx);
 }
 

@@ -5,6 +5,7 @@
 #ifndef SPS_CUDA_WINDOW_ROWS_CUH
 #define SPS_CUDA_WINDOW_ROWS_CUH
 
+#include "cuda/plan/leads_device.h"
 #include "cuda/plan/segments_device.h"
 #include "cuda/plan/window_plan.h"
 #include "cuda/sparse/lumps.cuh"
@@ -140,8 +141,7 @@ inline sps_status window_plan_fill(sps_window_plan *w, const sps_problem *p,
     sps_context *ctx = w->super.ctx;
 
     w->rule = rule;
-    w->rule.lead = spsi_window_lead(p->A);
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_cuda_window_lead(ctx, p->local, &w->rule.lead));
     SPS_TRY_RETURN(spsi_cuda_windows_build(ctx, p->local, w->rule,
                                            &w->windows));
     w->val_bytes = (size_t)(w->windows.entries + 1) *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_device.cu - the structure of a csr in device memory is checked, and
- * results are handed over.
+/* csr_device.cu - the structure of a csr in device memory is checked, its
+ * offsets are made shorter, and results are handed over.
  *
  * The check reads offsets and columns once. */
 #include "cuda/spgemm/csr_device.cuh"
@@ -63,10 +63,17 @@ check_rows(const int64_t *__restrict__ rowptr, const int32_t *__restrict__ col,
     if (!ordered) f->unsorted = 1;
 }
 
+__global__ void __launch_bounds__(256)
+narrow_offsets(const int64_t *__restrict__ wide, int64_t n, int32_t *narrow)
+{
+    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (i < n) narrow[i] = (int32_t)wide[i];
+}
+
 sps_status read_findings(sps_context *ctx, const findings *d, findings *f)
 {
-    SPS_CUDA(ctx, cudaMemcpyAsync(f, d, sizeof *f, cudaMemcpyDeviceToHost,
-                                  spsi_cuda_state(ctx)->stream));
+    SPS_CUDA(ctx, spsi_cuda_down(ctx, f, d, sizeof *f));
     return spsi_cuda_wait(ctx);
 }
 
@@ -82,13 +89,23 @@ sps_status spsi_cuda_csr_inspect(sps_context *ctx, const sps_csr *A,
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(h.take(1, &d));
-    SPS_CUDA(ctx, cudaMemcpyAsync(d, &f, sizeof f, cudaMemcpyHostToDevice,
-                                  stream));
+    SPS_CUDA(ctx, spsi_cuda_up(ctx, d, &f, sizeof f));
     check_rows<<<(unsigned)ceil_div(n + 1, 32), 256, 0, stream>>>(
         A->rowptr, A->col, n, A->ncol, A->nnz, d);
     SPS_LAUNCHED(ctx);
     SPS_TRY_RETURN(read_findings(ctx, d, &f));
     *bad = f.bad == ULLONG_MAX ? -1 : (int64_t)f.bad;
     *sorted = f.unsorted == 0;
+    return SPS_OK;
+}
+
+sps_status spsi_cuda_csr_narrow(sps_context *ctx, const int64_t *wide,
+                                int64_t n, int32_t *narrow)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    if (n == 0) return SPS_OK;
+    narrow_offsets<<<(unsigned)ceil_div(n, 256), 256, 0,
+                     spsi_cuda_state(ctx)->stream>>>(wide, n, narrow);
+    SPS_LAUNCHED(ctx);
     return SPS_OK;
 }

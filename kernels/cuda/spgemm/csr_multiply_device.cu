@@ -142,8 +142,7 @@ list_tiers(const int32_t *__restrict__ size, int64_t n, int by, int *cursor,
 
 sps_status read_numbers(const product &p, const int *from, int n, int *to)
 {
-    SPS_CUDA(p.ctx, cudaMemcpyAsync(to, from, (size_t)n * sizeof *to,
-                                    cudaMemcpyDeviceToHost, p.stream()));
+    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, to, from, (size_t)n * sizeof *to));
     return spsi_cuda_wait(p.ctx);
 }
 
@@ -167,8 +166,7 @@ sps_status make_tiers(const product &p, const int32_t *size, int by,
     }
     for (int t = 0; t < tiers - 1; t++)
         if (number[t] == n) return SPS_OK;
-    SPS_CUDA(p.ctx, cudaMemcpyAsync(p.number, cursor, sizeof cursor,
-                                    cudaMemcpyHostToDevice, p.stream()));
+    SPS_CUDA(p.ctx, spsi_cuda_up(p.ctx, p.number, cursor, sizeof cursor));
     list_tiers<<<(unsigned)blocks, 256, 0, p.stream()>>>(size, n, by, p.number,
                                                          p.list);
     SPS_LAUNCHED(p.ctx);
@@ -265,8 +263,8 @@ sps_status count_long(product *p, holder *h, int rows)
         windows);
     SPS_LAUNCHED(p->ctx);
     SPS_TRY_RETURN(spsi_cuda_scan(p->ctx, windows, rows, item));
-    SPS_CUDA(p->ctx, cudaMemcpyAsync(&w->items, item + rows, sizeof w->items,
-                                     cudaMemcpyDeviceToHost, p->stream()));
+    SPS_CUDA(p->ctx, spsi_cuda_down(p->ctx, &w->items, item + rows,
+                                    sizeof w->items));
     SPS_TRY_RETURN(spsi_cuda_wait(p->ctx));
     SPS_TRY_RETURN(h->take(w->items, &w->at));
     *w = {p->rest, first, item, rows, w->items, w->at};
@@ -462,8 +460,8 @@ sps_status open_result(const product &p, int64_t **rowptr, sps_csr *C)
                                    &got));
     C->rowptr = *rowptr = (int64_t *)got;
     SPS_TRY_RETURN(spsi_cuda_scan(p.ctx, p.count, n, C->rowptr));
-    SPS_CUDA(p.ctx, cudaMemcpyAsync(&C->nnz, C->rowptr + n, sizeof C->nnz,
-                                    cudaMemcpyDeviceToHost, p.stream()));
+    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, &C->nnz, C->rowptr + n,
+                                   sizeof C->nnz));
     SPS_TRY_RETURN(spsi_cuda_wait(p.ctx));
     if (C->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_alloc(p.ctx, (size_t)C->nnz * sizeof *C->col,
@@ -550,8 +548,7 @@ sps_status renew_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     SPS_TRY_RETURN(count_known(p, C));
     SPS_TRY_RETURN(C->dtype == SPS_F64 ? fill_all<double>(p, true, C, bad)
                                        : fill_all<float>(p, true, C, bad));
-    SPS_CUDA(ctx, cudaMemcpyAsync(first_bad, bad, sizeof *bad,
-                                  cudaMemcpyDeviceToHost, p.stream()));
+    SPS_CUDA(ctx, spsi_cuda_down(ctx, first_bad, bad, sizeof *bad));
     return spsi_cuda_wait(ctx);
 }
 

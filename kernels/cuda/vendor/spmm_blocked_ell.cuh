@@ -33,8 +33,6 @@ constexpr double slots_to_bid = 2.5, slots_by_name = 5.0;
 /* Block rows per call: cuSPARSE (12.6.3) uses them as the second grid
  * dimension, and beyond 65535 it returns success without having multiplied. */
 constexpr int64_t panel_rows = 32768;
-/* Entries that a bid examines, for each size. */
-constexpr int64_t looked_at = 1 << 14;
 
 struct bell_plan {
     sps_blocked_ell_plan base;
@@ -85,24 +83,21 @@ double predict(const sps_problem *p, int b, int64_t w)
            5e-6;
 }
 
-/* Widths for all sizes from the pattern on the host: exact for few entries,
- * else lower bounds from a sample of block rows; *fill: upper bound. */
+/* Widths for all sizes by the features: exact for few entries, else lower bounds
+ * from a sample of block rows; *fill: upper bound. */
 void guess_widths(const sps_problem *p, int64_t *w, double *fill)
 {
     *fill = 0;
     for (int s = 0; s < size_count; s++) {
         int b = sizes[s];
-        int64_t step = ceil_div(p->f->nnz, looked_at);
         /* Below a fill of a tenth its exact value is irrelevant. */
         double most = 10.0 * (double)p->f->nnz / slots_of(p, b, 1) + 1.0;
         double slots;
 
-        w[s] = ceil_div(p->f->max_length, b);
-        if ((double)w[s] <= most) {
-            int64_t seen = spsi_blocked_ell_width(p->A, b, step,
-                                                  (int64_t)most);
-            if (seen > w[s]) w[s] = seen;
-        }
+        w[s] = p->f->widest[s];
+        if ((double)ceil_div(p->f->max_length, b) <= most &&
+            w[s] > (int64_t)most)
+            w[s] = (int64_t)most + 1;
         slots = slots_of(p, b, w[s]);
         if ((double)p->f->nnz / slots > *fill)
             *fill = (double)p->f->nnz / slots;

@@ -43,28 +43,13 @@ size_t value_bytes(const sell_plan *s)
     return (size_t)s->slots * spsi_dtype_size(s->vendor.super.A->dtype);
 }
 
-double slots_of(const sps_csr *A)
-{
-    double slots = 0;
-
-    for (int64_t i = 0; i < A->nrow; i += height) {
-        int64_t most = 0;
-
-        for (int64_t r = i; r < i + height && r < A->nrow; r++)
-            if (A->rowptr[r + 1] - A->rowptr[r] > most)
-                most = A->rowptr[r + 1] - A->rowptr[r];
-        slots += (double)(most * height);
-    }
-    return slots;
-}
-
 bool fits(const sps_problem *p, const char **why_not)
 {
     const double most = p->pinned ? slots_by_name : slots_to_bid;
     double slots;
 
     if (!single_fits(p, why_not)) return false;
-    slots = slots_of(p->A);
+    slots = (double)p->f->padded32;
     *why_not = "slices of 32 rows would hold too much padding";
     return p->f->nnz > 0 && slots <= most * (double)p->f->nnz &&
            slots <= (double)INT32_MAX;
@@ -202,7 +187,7 @@ void destroy(sps_plan *plan)
 
 double cost(const sps_problem *p)
 {
-    const double slots = slots_of(p->A) / (double)p->f->nnz;
+    const double slots = (double)p->f->padded32 / (double)p->f->nnz;
 
     return 4e-6 + stream_seconds(p, 0.75) * slots + scattered(p);
 }

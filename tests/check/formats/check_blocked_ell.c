@@ -5,6 +5,7 @@
  * host's, also after a refresh. */
 #include <check.h>
 
+#include "matrix/features_sample.h"
 #include "tests/formats/host_formats.h"
 #include "tests/support/oracle.h"
 #include "tests/support/rig.h"
@@ -130,24 +131,31 @@ START_TEST(new_values_equal_a_fresh_conversion)
 }
 END_TEST
 
-/* An estimate from a sample of rows never exceeds the true width, and a stopped
- * estimate is marked as such. */
+/* What the features say: never more than the true width, and the width itself
+ * where all block rows are in the sample. */
 START_TEST(widths_by_sample_are_lower_bounds)
 {
-    for (int f = 0; f < zoo_count(); f++)
-        for (int t = 0; t < SIZE_COUNT; t++) {
-            sps_csr *A = zoo_matrix(f, 211, 7, ZOO_INTEGER, SPS_F64);
-            const int b = SIZES[t];
-            const int64_t all = A->ncol + 1;
-            const int64_t w = spsi_blocked_ell_width(A, b, 1, all);
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, 211, 7, ZOO_INTEGER, SPS_F64);
+        sps_raw_features raw = { 0 };
 
-            ck_assert_int_le(spsi_blocked_ell_width(A, b, 3, all), w);
-            if (w > 1)
-                ck_assert_int_gt(spsi_blocked_ell_width(A, b, 1, w - 2),
-                                 w - 2);
-            ck_assert_int_eq(spsi_blocked_ell_width(A, b, 1, w), w);
-            zoo_free(&A);
+        for (int64_t i = 0; i < A->nrow; i++)
+            if (A->rowptr[i + 1] - A->rowptr[i] > raw.longest)
+                raw.longest = A->rowptr[i + 1] - A->rowptr[i];
+        spsi_features_sample_gpu(A, &raw);
+        for (int t = 0; t < SPS_SAMPLES - SPS_SAMPLE_WIDEST; t++) {
+            const int b = 8 << t;
+            const int64_t w = spsi_blocked_ell_width(A, b);
+            const int64_t seen = raw.sample[SPS_SAMPLE_WIDEST + t].most;
+
+            ck_assert_int_le(seen, w);
+            ck_assert_int_le((raw.longest + b - 1) / b, w);
+            if (A->nnz <= SPS_WIDEST_ENTRIES &&
+                spsi_sample_even(A->nrow, A->nnz, raw.longest, b))
+                ck_assert_int_eq(seen, w);
         }
+        zoo_free(&A);
+    }
 }
 END_TEST
 

@@ -3,6 +3,7 @@
  * that cannot be packed (escaped). */
 #include <check.h>
 
+#include "matrix/features_sample.h"
 #include "tests/formats/host_formats.h"
 #include "tests/support/fixture.h"
 #include "tests/problems/row_lengths.h"
@@ -116,16 +117,19 @@ START_TEST(samples_foretell_what_fits)
     sps_csr *A = row_lengths_matrix(lengths, 1, 3000, 20 * SPS_PACKED_REACH,
                                     true);
     double *value = A->val;
+    sps_raw_features before = { 0 }, after = { 0 };
 
-    ck_assert(spsi_packed_share(A, 3072) == 1.0);
-    ck_assert(spsi_packed_exact(A));
+    spsi_features_sample_gpu(A, &before);
+    ck_assert_int_eq(before.near, SPS_NEAR_WINDOWS);
+    ck_assert_int_eq(before.inexact, 0);
     for (int64_t e = 0; e < A->nnz; e++) {
         value[e] += 0.1;
         if (e / 9 >= 1500) A->col[e] = (int32_t)(e % 9 * 2 * SPS_PACKED_REACH);
     }
-    ck_assert(spsi_packed_share(A, 3072) > 0.4);
-    ck_assert(spsi_packed_share(A, 3072) < 0.6);
-    ck_assert(!spsi_packed_exact(A));
+    spsi_features_sample_gpu(A, &after);
+    ck_assert_int_gt(after.near, 0.4 * SPS_NEAR_WINDOWS);
+    ck_assert_int_lt(after.near, 0.6 * SPS_NEAR_WINDOWS);
+    ck_assert_int_gt(after.inexact, 0);
     zoo_free(&A);
 }
 END_TEST

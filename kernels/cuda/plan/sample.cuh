@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sample.cuh - a window of rows (lib/matrix/windows.h) examined by a thread
+ * block, entry by entry. */
+#ifndef SPS_CUDA_SAMPLE_CUH
+#define SPS_CUDA_SAMPLE_CUH
+
+#include "cuda/base/device.cuh"
+#include "matrix/windows.h"
+
+#include <climits>
+
+namespace {
+
+constexpr int sample_threads = 128;
+
+/* The rows of a window in shared memory; row r has entries begin[r] .. end[r] -
+ * 1, and in the window numbers at[r] .. at[r+1] - 1. */
+template <int most> struct sample_rows {
+    int64_t begin[most], end[most], at[most + 1];
+
+    /* load(r, &begin, &end) for each row. */
+    template <class F> __device__ void open(int rows, const F &load)
+    {
+        __syncthreads();
+        for (int r = (int)threadIdx.x; r < rows; r += sample_threads)
+            load(r, &begin[r], &end[r]);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            at[0] = 0;
+            for (int r = 0; r < rows; r++)
+                at[r + 1] = at[r] + end[r] - begin[r];
+        }
+        __syncthreads();
+    }
+    /* look(r, p) for the first `entries` of the window. */
+    template <class F>
+    __device__ void each(int rows, int64_t entries, const F &look) const
+    {
+        for (int64_t e = threadIdx.x; e < entries; e += sample_threads) {
+            int r = 0, over = rows;   /* at[r] <= e < at[over] */
+
+            while (over - r > 1) {
+                const int middle = (r + over) / 2;
+
+                if (at[middle] <= e) r = middle;
+                else over = middle;
+            }
+            look(r, begin[r] + e - at[r]);
+        }
+    }
+};
+
+/* The sum over the threads of the block, in all of them. */
+__device__ inline int64_t sum_over_block(int64_t own)
+{
+    __shared__ unsigned long long sum;
+
+    if (threadIdx.x == 0) sum = 0;
+    for (int d = 16; d > 0; d /= 2) own += __shfl_xor_sync(all_lanes, own, d);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) atomicAdd(&sum, (unsigned long long)own);
+    __syncthreads();
+    own = (int64_t)sum;
+    __syncthreads();
+    return own;
+}
+
+} // namespace
+
+#endif

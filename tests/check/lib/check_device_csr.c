@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_device_csr.c - an operator of a csr on a GPU: checked, measured, planned
+ * and used there, equal in everything to that of the same csr on the host, and
+ * read back only by what reads entries on the host.
+ *
+ * On the host, a GPU is played by a backend that calls the host's functions, and
+ * what its kernels would count entry by entry is counted so. */
+#include <check.h>
+
+#include "block/block.h"
+#include "matrix/windows.h"
+#include "tests/support/apply.h"
+#include "tests/support/runner.h"
+#include "tests/problems/zoo.h"
+
+static sps_context *ctx;
+
+static void open_context(void) { ctx = runner_context(); }
+static void close_context(void) { fixture_close(&ctx); }
+
+static bool on_gpu(void) { return ctx->backend->place == SPS_CUDA; }
+
+static int64_t bytes_moved(void)
+{
+    sps_context_info info = { .struct_size = sizeof info };
+
+    OK(ctx, sps_context_information(ctx, &info));
+    return info.bytes_to_device + info.bytes_to_host;
+}
+
+static sps_csr *lay_down(const sps_csr *A)
+{
+    sps_csr *D = NULL;
+
+    OK(ctx, spsi_csr_upload(ctx, A, &D));
+    return D;
+}
+
+/* ----------------------------------------------------- features, by entries */
+
+/* The entries of a window one by one, in any order, as a GPU takes them. */
+static void look_at(const sps_csr *A, const sps_sample *s, int64_t i,
+                    sps_sample_sums *sum)
+{
+    int64_t begin[64], end[64], columns = 0, entries = 0, full = 0;
+
+    for (int r = 0; r < s->rows; r++) {
+        begin[r] = i + r < A->nrow ? A->rowptr[i + r] : 0;
+        end[r] = i + r < A->nrow ? A->rowptr[i + r + 1] : 0;
+        entries += end[r] - begin[r];
+    }
+    if (entries > s->skip) return;
+    if (entries > s->cut) entries = s->cut;
+    for (int64_t e = 0, at = 0, r = 0; e < entries; e++) {
+        while (e - at >= end[r] - begin[r]) {
+            at += end[r] - begin[r];
+            r++;
+        }
+        columns += spsi_sample_first(A->col, begin, end, (int)r,
+                                     begin[r] + e - at, s->b);
+        if (s->full && r == 0 && e < SPS_SAMPLE_ENTRIES)
+            full += spsi_sample_full(A->col, begin, end, begin[0] + e, s->b)
+                        ? s->b * s->b : 0;
+    }
+    sum->entries += entries;
+    sum->columns += columns;
+    sum->full += full;
+    if (columns > sum->most) sum->most = columns;
+}
+
+static void by_entries(const sps_csr *A, sps_raw_features *raw)
+{
+    for (int t = 0; t < SPS_SAMPLE_WIDEST; t++) {
+        const sps_sample s = spsi_sample_of(A->nrow, A->nnz, t);
+
+        for (int64_t w = 0; w < s.windows; w++)
+            look_at(A, &s, spsi_sample_row(&s, A->nrow, w), &raw->sample[t]);
+    }
+}
+
+START_TEST(entry_by_entry_and_merged_windows_agree)
+{
+    static const int64_t sizes[] = { 1, 7, 64, 333, 9000 };
+
+    for (int f = 0; f < zoo_count(); f++)
+        for (int i = 0; i < (runner_quick() ? 4 : 5); i++) {
+            sps_csr *A = zoo_matrix(f, sizes[i], 7, ZOO_RANDOM, SPS_F64);
+            sps_raw_features raw = { 0 };
+            sps_features right, got;
+
+            OK(ctx, spsi_features_measure(ctx, A, &right));
+            by_entries(A, &raw);
+            spsi_features_finish(&raw, A->nrow, A->ncol, A->nnz, &got);
+            ck_assert_msg(got.distinct8 == right.distinct8 &&
+                          got.distinct64 == right.distinct64 &&
+                          got.block == right.block &&
+                          got.block_fill == right.block_fill &&
+                          !memcmp(got.fill, right.fill, sizeof got.fill),
+                          "%s, %lld rows: other samples", zoo_name(f),
+                          (long long)A->nrow);
+            zoo_free(&A);
+        }
+}
+END_TEST
+
+START_TEST(features_of_the_device_are_those_of_the_host)
+{
+    static const int64_t sizes[] = { 1, 7, 64, 333, 9000, 60000 };
+
+    if (!on_gpu()) runner_leave_out("features measured on a GPU");
+    for (int f = 0; f < zoo_count(); f++)
+        for (int i = 0; i < (runner_quick() ? 4 : 6); i++) {
+            const sps_dtype dtype = i % 2 ? SPS_F32 : SPS_F64;
+            sps_csr *A = zoo_matrix(f, sizes[i], 7, i % 3 ? ZOO_RANDOM
+                                                          : ZOO_INTEGER, dtype);
+            sps_csr *D = lay_down(A);
+            sps_operator *op = operator_of(ctx, D, 1);
+            sps_features right;
+
+            OK(ctx, spsi_features_measure(ctx, A, &right));
+            ck_assert_msg(!memcmp(&right, &op->f, sizeof right),
+                          "%s, %lld rows: other features", zoo_name(f),
+                          (long long)A->nrow);
+            sps_operator_destroy(&op);
+            sps_csr_destroy(ctx, &D);
+            zoo_free(&A);
+        }
+}
+END_TEST
+
+/* ------------------------------------------------------- choices and products */
+
+static void same_plan(const sps_plan *a, const sps_plan *b, const char *what)
+{
+    ck_assert_msg(a->kernel == b->kernel && !strcmp(a->detail, b->detail),
+                  "%s: %s (%s) from the host, %s (%s) from the GPU", what,
+                  a->kernel->name, a->detail, b->kernel->name, b->detail);
+}
+
+static void same_product(const sps_operator *a, const sps_operator *b, int k,
+                         const char *what)
+{
+    double *x = zoo_block(a->ncol, k, k, 3, ZOO_RANDOM);
+    double *y = zeros(a->n * k), *z = zeros(a->n * k);
+
+    apply(a, 1.0, x, 0.0, y, k);
+    apply(b, 1.0, x, 0.0, z, k);
+    ck_assert_msg(!memcmp(y, z, (size_t)(a->n * k) * sizeof *y),
+                  "%s, k %d: another product", what, k);
+    free(x);
+    free(y);
+    free(z);
+}
+
+START_TEST(the_same_kernels_are_chosen_and_give_the_same_bits)
+{
+    static const int widths[] = { 1, 4, 16 };
+
+    if (!on_gpu()) runner_leave_out("a csr on a GPU");
+    for (int f = 0; f < zoo_count(); f++)
+        for (int w = 0; w < 3; w++) {
+            sps_csr *A = zoo_matrix(f, runner_quick() ? 700 : 20000, 7,
+                                    ZOO_RANDOM, SPS_F64);
+            sps_csr *D = lay_down(A);
+            sps_operator *a = operator_of(ctx, A, widths[w]);
+            sps_operator *d = operator_of(ctx, D, widths[w]);
+
+            same_plan(a->block, d->block, zoo_name(f));
+            same_plan(a->vector, d->vector, zoo_name(f));
+            same_product(a, d, widths[w], zoo_name(f));
+            sps_operator_destroy(&a);
+            sps_operator_destroy(&d);
+            sps_csr_destroy(ctx, &D);
+            zoo_free(&A);
+        }
+}
+END_TEST
+
+/* Every kernel, chosen by name, for a csr of 58 MB. */
+START_TEST(every_kernel_plans_without_the_host)
+{
+    const sps_kernel *kernel;
+    sps_csr *A, *D;
+
+    if (!on_gpu()) runner_leave_out("a csr on a GPU");
+    A = zoo_matrix(zoo_find("grid27_dof3"), 60000, 7, ZOO_RANDOM, SPS_F64);
+    D = lay_down(A);
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++) {
+        sps_operator *op = NULL;
+        sps_options o;
+        int64_t before;
+        sps_status st;
+
+        if (kernel->op != SPS_OP_SPMM) continue;
+        sps_options_default(&o);
+        o.kernel = kernel->name;
+        before = bytes_moved();
+        st = sps_operator_csr(ctx, D, 16, &o, &op);
+        ck_assert_msg(st == SPS_OK || st == SPS_EUNFIT, "%s: %s", kernel->name,
+                      sps_context_error(ctx));
+        ck_assert_msg(bytes_moved() - before < 65536, "%s moves %lld bytes",
+                      kernel->name, (long long)(bytes_moved() - before));
+        sps_operator_destroy(&op);
+    }
+    sps_csr_destroy(ctx, &D);
+    zoo_free(&A);
+}
+END_TEST
+
+START_TEST(an_operator_moves_less_than_64_kB)
+{
+    static const int widths[] = { 1, 4, 16 };
+
+    if (!on_gpu()) runner_leave_out("a csr on a GPU");
+    for (int f = 0; f < zoo_count(); f++)
+        for (int w = 0; w < 3; w++) {
+            sps_csr *A = zoo_matrix(f, 30000, 7, ZOO_RANDOM, SPS_F64);
+            sps_csr *D = lay_down(A);
+            const int64_t before = bytes_moved();
+            sps_operator *op = operator_of(ctx, D, widths[w]);
+
+            ck_assert_msg(bytes_moved() - before < 65536,
+                          "%s, %d columns, kernel %s: %lld bytes", zoo_name(f),
+                          widths[w], sps_operator_kernel(op),
+                          (long long)(bytes_moved() - before));
+            ck_assert_ptr_null(op->A->rowptr);
+            sps_operator_destroy(&op);
+            sps_csr_destroy(ctx, &D);
+            zoo_free(&A);
+        }
+}
+END_TEST
+
+/* -------------------------------------------------- the copy on the host */
+
+static void same_arrays(const sps_csr *A, const sps_csr *B)
+{
+    const size_t offsets = (size_t)(A->nrow + 1) * sizeof *A->rowptr;
+
+    ck_assert_int_eq(A->nnz, B->nnz);
+    ck_assert(!memcmp(A->rowptr, B->rowptr, offsets));
+    ck_assert(!memcmp(A->col, B->col, (size_t)A->nnz * sizeof *A->col));
+    ck_assert(!memcmp(A->val, B->val, (size_t)A->nnz * sizeof(double)));
+}
+
+START_TEST(entries_arrive_when_they_are_read)
+{
+    sps_csr *A, *D;
+    sps_operator *op;
+    double *val;
+
+    if (!on_gpu()) runner_leave_out("a csr on a GPU");
+    A = zoo_matrix(zoo_find("grid7"), 400, 7, ZOO_SPD, SPS_F64);
+    D = lay_down(A);
+    val = A->val;
+    op = operator_of(ctx, D, 4);
+    OK(ctx, spsi_operator_fetch(op));
+    same_arrays(op->A, A);
+    for (int64_t p = 0; p < A->nnz; p++) val[p] *= 3;
+    OK(ctx, ctx->backend->upload(ctx, D->val, val, (size_t)A->nnz * 8));
+    OK(ctx, sps_operator_set_values(op, D->val, SPS_CUDA));
+    OK(ctx, spsi_operator_fetch(op));
+    same_arrays(op->A, A);
+    sps_operator_destroy(&op);
+
+    /* New values from the host before anybody has read an entry there. */
+    op = operator_of(ctx, D, 4);
+    for (int64_t p = 0; p < A->nnz; p++) val[p] -= 1;
+    OK(ctx, sps_operator_set_values(op, val, SPS_HOST));
+    ck_assert_ptr_null(op->A->rowptr);
+    OK(ctx, spsi_operator_fetch(op));
+    same_arrays(op->A, A);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &D);
+    zoo_free(&A);
+}
+END_TEST
+
+static double *precondition(const sps_operator *op, const char *name)
+{
+    double *r = zoo_block(op->n, 3, 3, 5, ZOO_RANDOM), *z = zeros(op->n * 3);
+    sps_block *R = fixture_block(ctx, op->n, 3, r, 3);
+    sps_block *Z = fixture_block(ctx, op->n, 3, NULL, 3);
+    sps_precond *M = NULL;
+    sps_options o;
+
+    sps_options_default(&o);
+    o.precond = name;
+    OK(ctx, sps_precond_create(op, 3, &o, &M));
+    OK(ctx, sps_precond_update(M));
+    OK(ctx, sps_precond_apply(M, R, Z));
+    OK(ctx, sps_block_get(Z, 0, 3, z, 3, SPS_ROW_MAJOR, SPS_HOST));
+    sps_precond_destroy(&M);
+    sps_block_destroy(&R);
+    sps_block_destroy(&Z);
+    free(r);
+    return z;
+}
+
+START_TEST(preconditioners_read_the_entries_they_need)
+{
+    const char *name;
+    sps_csr *A, *D;
+
+    if (!on_gpu()) runner_leave_out("a csr on a GPU");
+    A = zoo_matrix(zoo_find("grid7"), 1000, 7, ZOO_SPD, SPS_F64);
+    A->props |= SPS_SPD;
+    D = lay_down(A);
+    for (int i = 0; (name = sps_list(ctx, "precond", i)); i++) {
+        sps_operator *a = operator_of(ctx, A, 3), *d = operator_of(ctx, D, 3);
+        double *y = precondition(a, name), *z = precondition(d, name);
+
+        ck_assert_msg(!memcmp(y, z, (size_t)(a->n * 3) * sizeof *y),
+                      "%s: another result", name);
+        free(y);
+        free(z);
+        sps_operator_destroy(&a);
+        sps_operator_destroy(&d);
+    }
+    sps_csr_destroy(ctx, &D);
+    zoo_free(&A);
+}
+END_TEST
+
+/* X and the iterations of a solve with these options. */
+static double *solve(sps_csr *A, const sps_options *o, int *iterations)
+{
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_result result = { .struct_size = sizeof result };
+    double *b = zoo_block(A->nrow, 4, 4, 5, ZOO_RANDOM);
+    double *x = zeros(A->nrow * 4);
+    sps_block *B = fixture_block(ctx, A->nrow, 4, b, 4);
+    sps_block *X = fixture_block(ctx, A->nrow, 4, x, 4);
+
+    OK(ctx, sps_operator_csr(ctx, A, 4, o, &op));
+    OK(ctx, sps_solver_create(op, NULL, 4, o, &s));
+    OK(ctx, sps_solver_linear(s, B, X, &result));
+    ck_assert_int_eq(result.stop, SPS_STOP_CONVERGED);
+    *iterations = result.iterations;
+    OK(ctx, sps_block_get(X, 0, 4, x, 4, SPS_ROW_MAJOR, SPS_HOST));
+    sps_solver_destroy(&s);
+    sps_operator_destroy(&op);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    free(b);
+    return x;
+}
+
+START_TEST(solves_go_the_same_way)
+{
+    static const char *const what[][4] = {   /* solver, precond, reorder,
+                                                nullspace */
+        { "auto", "auto", "none", "auto" }, { "block_cg", "jacobi", "rcm",
+        "none" }, { "gmres", "ilu0", "none", "auto" },
+    };
+    sps_csr *A, *D;
+
+    if (!on_gpu()) runner_leave_out("a csr on a GPU");
+    A = zoo_matrix(zoo_find("grid7"), 1000, 7, ZOO_SPD, SPS_F64);
+    D = lay_down(A);
+    for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
+        sps_options o;
+        double *x, *y;
+        int a, d;
+
+        sps_options_default(&o);
+        o.solver = what[i][0];
+        o.precond = what[i][1];
+        o.reorder = what[i][2];
+        o.nullspace = what[i][3];
+        x = solve(A, &o, &a);
+        y = solve(D, &o, &d);
+        ck_assert_int_eq(a, d);
+        ck_assert_msg(!memcmp(x, y, (size_t)A->nrow * 4 * sizeof *x),
+                      "%s: another solution", o.solver);
+        free(x);
+        free(y);
+    }
+    sps_csr_destroy(ctx, &D);
+    zoo_free(&A);
+}
+END_TEST
+
+/* Rows out of order, and columns out of range: as from the host. */
+START_TEST(rows_that_are_not_sorted_pass_through_the_host)
+{
+    int64_t rowptr[] = { 0, 3, 4 };
+    int32_t col[] = { 1, 0, 1, 0 }, wrong[] = { 0, 1, 0, 7 };
+    double val[] = { 1, 2, 3, 4 }, x[] = { 10, 1 }, y[2] = { 0 };
+    sps_csr *A = NULL, *D;
+    sps_operator *op = NULL;
+
+    if (!on_gpu()) runner_leave_out("a csr on a GPU");
+    OK(ctx, sps_csr_wrap(ctx, 2, 2, 4, rowptr, col, val, SPS_F64, SPS_HOST,
+                         SPS_BORROW, &A));
+    D = lay_down(A);
+    op = operator_of(ctx, D, 1);
+    ck_assert_int_eq(op->A->nnz, 3);
+    apply(op, 1.0, x, 0.0, y, 1);
+    ck_assert_double_eq(y[0], 24);
+    ck_assert_double_eq(y[1], 40);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &D);
+    A->col = wrong;
+    D = lay_down(A);
+    ck_assert_int_eq(sps_operator_csr(ctx, D, 1, NULL, &op), SPS_EMATRIX);
+    ck_assert_msg(strstr(sps_context_error(ctx), "column 7 is outside"), "%s",
+                  sps_context_error(ctx));
+    sps_csr_destroy(ctx, &D);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+/* ---------------------------------------------------- a GPU that is the host */
+
+static int downloads, checks;
+
+static sps_status play_download(sps_context *c, void *to, const void *from,
+                                size_t bytes)
+{
+    (void)c;
+    downloads++;
+    memcpy(to, from, bytes);
+    return SPS_OK;
+}
+
+static sps_status play_inspect(sps_context *c, const sps_csr *A, int64_t *bad,
+                               bool *sorted)
+{
+    checks++;
+    *bad = -1;
+    return spsi_csr_inspect(c, A, sorted);
+}
+
+static sps_status play_narrow(sps_context *c, const int64_t *wide, int64_t n,
+                              int32_t *narrow)
+{
+    (void)c;
+    for (int64_t i = 0; i < n; i++) narrow[i] = (int32_t)wide[i];
+    return SPS_OK;
+}
+
+START_TEST(nothing_is_downloaded_before_somebody_reads_it)
+{
+    const sps_backend *real = ctx->backend;
+    sps_backend played = *real;
+    sps_csr *A = zoo_matrix(zoo_find("grid7"), 400, 7, ZOO_SPD, SPS_F64);
+    sps_operator *op = NULL;
+    double *val = A->val, first = val[0];
+
+    if (on_gpu()) runner_leave_out("the host plays a GPU");
+    played.place = A->place = SPS_CUDA;
+    played.download = play_download;
+    played.csr_inspect = play_inspect;
+    played.csr_narrow = play_narrow;
+    ctx->backend = &played;
+    downloads = checks = 0;
+    OK(ctx, spsi_operator_new(ctx, &op));
+    OK(ctx, spsi_operator_take_csr(op, A));
+    ck_assert_int_eq(checks, 1);
+    ck_assert_int_eq(downloads, 0);
+    ck_assert(op->A != A && !op->A->rowptr && op->A->props & SPS_SORTED);
+    ck_assert_ptr_eq(op->local.col, A->col);
+    for (int64_t i = 0; i <= A->nrow; i++)
+        ck_assert_int_eq(op->local.rowptr32[i], A->rowptr[i]);
+    for (int turn = 0; turn < 2; turn++) {
+        OK(ctx, spsi_operator_fetch(op));
+        ck_assert_int_eq(downloads, 3);
+        same_arrays(A, op->A);
+    }
+    val[0] = -first;
+    op->cache->stale = true;                   /* as after set_values */
+    OK(ctx, spsi_operator_fetch(op));
+    ck_assert_int_eq(downloads, 4);
+    same_arrays(A, op->A);
+    sps_operator_destroy(&op);
+    ctx->backend = real;
+    A->place = SPS_HOST;
+    zoo_free(&A);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(entry_by_entry_and_merged_windows_agree),
+    RUNNER_TEST(features_of_the_device_are_those_of_the_host),
+    RUNNER_TEST(the_same_kernels_are_chosen_and_give_the_same_bits),
+    RUNNER_TEST(every_kernel_plans_without_the_host),
+    RUNNER_TEST(an_operator_moves_less_than_64_kB),
+    RUNNER_TEST(entries_arrive_when_they_are_read),
+    RUNNER_TEST(preconditioners_read_the_entries_they_need),
+    RUNNER_TEST(solves_go_the_same_way),
+    RUNNER_TEST(rows_that_are_not_sorted_pass_through_the_host),
+    RUNNER_TEST(nothing_is_downloaded_before_somebody_reads_it),
+};
+RUNNER_MAIN_WITHIN("csr of the device", tests, open_context, close_context)
