@@ -140,7 +140,7 @@ const char *emptiness(double fill)
 bool bell_fits(const sps_problem *p, const char **why_not)
 {
     int64_t w[size_count];
-    double fill, least;
+    double fill, least = 0;
 
     if (p->f->nnz == 0) {
         *why_not = "no blocks at all";
