@@ -709,9 +709,9 @@ typedef int (*sps_apply_fn)(double alpha, const double *X, int64_t ldx,
  *  its pattern.  Unsorted rows are sorted into a copy, with a note.  A csr in
  *  device memory (place SPS_CUDA) is checked, planned and used there; a copy is
  *  downloaded once something reads its entries on the host (rows that are not
- *  sorted, most preconditioners, solver auto).  opt->kernel names the kernel; opt may be NULL.  EMATRIX, EUNFIT
- *  (a kernel requested by name does not fit: the text says why), ENOMEM,
- *  EDEVMEM. */
+ *  sorted, most preconditioners, solver auto).  opt->kernel names the kernel;
+ *  opt may be NULL.  EMATRIX, EUNFIT (a kernel requested by name does not fit:
+ *  the text says why), ENOMEM, EDEVMEM. */
 sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
                             const sps_options *opt, sps_operator **op_p);
 /** An operator that is the caller's function; n rows and columns.  props:

@@ -342,4 +342,6 @@ SPS_DEFINE(sps_backend, spsi_backend_cuda) = {
     .basis_update = spsi_cuda_basis_update,
     .csr_narrow = spsi_cuda_csr_narrow,
     .csr_features = spsi_cuda_csr_features,
+    .local_diagonal = spsi_cuda_local_diagonal,
+    .local_cancels = spsi_cuda_local_cancels,
 };

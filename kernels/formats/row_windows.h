@@ -137,8 +137,8 @@ SPS_WINDOW_INLINE size_t spsi_window_rest_bytes(const sps_row_windows *w)
     return (size_t)w->bare * sizeof *w->rest;
 }
 
-/* Choice of the lead by samples of windows.  Candidates are 4, number 0, and the
- * distances of the middle row from the columns of its entries. */
+/* Choice of the lead by samples of windows.  Candidates are 4, number 0, and
+ * the distances of the middle row from the columns of its entries. */
 enum {
     SPSI_LEADS = 65,           /* candidates, at most */
     SPSI_LEAD_SAMPLE = 64,     /* windows of the sample for each */

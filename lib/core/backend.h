@@ -195,6 +195,12 @@ typedef struct sps_backend {
     /* The integers from which the features of A are computed (windows.h). */
     sps_status (*csr_features)(sps_context *ctx, const sps_csr_local *A,
                                sps_raw_features *raw);
+    /* diagonal[i] = a_ii, 0 where none is stored; n numbers in host memory. */
+    sps_status (*local_diagonal)(sps_context *ctx, const sps_csr_local *A,
+                                 double *diagonal);
+    /* *some: the sum of some row is at most tol times that of its |a_ij|. */
+    sps_status (*local_cancels)(sps_context *ctx, const sps_csr_local *A,
+                                double tol, bool *some);
 } sps_backend;
 
 extern const sps_backend spsi_backend_cpu;

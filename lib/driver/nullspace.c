@@ -174,6 +174,7 @@ sps_status spsi_nullspace_create(const sps_operator *A, int k,
     sps_status st = SPS_OK;
     sps_nullspace *N = NULL;
     const char *kind = opt->nullspace ? opt->nullspace : "auto";
+    bool possible;
 
     SPS_REQUIRE(A->ctx, !strcmp(kind, "auto") || !strcmp(kind, "none") ||
                 !strcmp(kind, "constant") || !strcmp(kind, "components"),
@@ -184,10 +185,11 @@ sps_status spsi_nullspace_create(const sps_operator *A, int k,
         (!strcmp(kind, "none") ||
          (!strcmp(kind, "auto") && (!A->A || spsi_comm_many(A->ctx)))))
         return SPS_OK;
+    if (!opt->nullspace_basis && !strcmp(kind, "auto")) {
+        SPS_TRY(spsi_matrix_cancels(A, ROW_SUM_TOLERANCE, &possible));
+        if (!possible) return SPS_OK;
+    }
     SPS_TRY(spsi_operator_fetch(A));
-    if (!opt->nullspace_basis && !strcmp(kind, "auto") &&
-        !spsi_components_possible(A->ctx, A->A, ROW_SUM_TOLERANCE))
-        return SPS_OK;
     SPS_TRY(spsi_new(A->ctx, sizeof *N, (void **)&N));
     N->ctx = A->ctx;
     N->named = opt->nullspace_basis || strcmp(kind, "auto");

@@ -45,6 +45,12 @@ static sps_status within_limit(sps_precond *M, const sps_options *opt)
     return st;
 }
 
+/* The entries on the host are those of A, for types that read them there. */
+static sps_status fetch(const sps_precond_type *type, const sps_operator *A)
+{
+    return type->needs & SPS_READS_THERE ? SPS_OK : spsi_operator_fetch(A);
+}
+
 /* Builds M of the type `name`, whose requirements have been checked. */
 static sps_status build_named(const sps_operator *A, int width,
                               const sps_precond_type *type,
@@ -68,7 +74,7 @@ static sps_status build_named(const sps_operator *A, int width,
         spsi_note(A->ctx, "%s: values in double precision, since it does not "
                   "support single precision", type->name);
     M->seconds = opt->max_seconds;
-    if (!(type->needs & SPS_READS_THERE)) SPS_TRY(spsi_operator_fetch(A));
+    SPS_TRY(fetch(type, A));
     SPS_TRY(within_limit(M, opt));
     *M_p = M;
     return SPS_OK;
@@ -258,8 +264,7 @@ sps_status sps_precond_update(sps_precond *M)
     SPS_HANDLE(M);
     if (!M->type->update) return SPS_OK;
     SPS_TRY(spsi_comm_begin(M->ctx));
-    if (M->A && !(M->type->needs & SPS_READS_THERE))
-        st = spsi_operator_fetch(M->A);
+    if (M->A) st = fetch(M->type, M->A);
     if (st == SPS_OK) st = within_limit(M, NULL);
     st = spsi_comm_end(M->ctx, st);
 fail:

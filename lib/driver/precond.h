@@ -19,8 +19,10 @@ enum {
     SPS_WANTS_DIAGONAL = 8,   /* for a method: M should be a diagonal */
     SPS_LEAST_SQUARES = 16,   /* for a method: solves least-squares problems
                                  with any A, by products with A and A' */
-    SPS_READS_THERE = 32      /* reads the matrix where it lies, and fetches it
-                                 to the host itself if it must */
+    SPS_READS_THERE = 32      /* with SPS_NEEDS_CSR: reads the matrix where it
+                                 lies, its diagonal by spsi_matrix_diagonal,
+                                 and fetches entries to the host itself if it
+                                 must */
 };
 
 typedef struct sps_precond_type {

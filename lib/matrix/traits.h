@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* traits.h - features of a matrix for planning; measured once, in one pass over
  * the rows plus samples of windows: of a host csr by features.c, in the memory
- * of a GPU by the slot csr_features, with the same numbers.  Not called features.h:
+ * of a GPU by the slot csr_features, with the same numbers.  Not features.h:
  * glibc has <features.h>, and -I lib would find ours first. */
 #ifndef SPS_TRAITS_H
 #define SPS_TRAITS_H

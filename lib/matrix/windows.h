@@ -4,7 +4,7 @@
  * and host and GPU get the same; and the definition of the samples for both.
  *
  * A window is some rows and the block columns, b columns wide and aligned, of
- * their entries.  The host merges the rows; a GPU looks at each entry by itself:
+ * their entries.  The host merges the rows; a GPU looks at each entry alone:
  * it is the first of its block column if its left neighbour is in another one
  * and no earlier row of the window has it. */
 #ifndef SPS_WINDOWS_H

@@ -13,9 +13,23 @@ sps_status spsi_matrix_diagonal(const sps_operator *A, double *diagonal)
     const sps_backend *b = A->ctx->backend;
     sps_status st;
 
+    if (b->local_diagonal)
+        return b->local_diagonal(A->ctx, &A->local, diagonal);
     if (!b->csr_diagonal) b = spsi_backends[0];
     SPS_TRY(spsi_operator_fetch(A));
     SPS_TRY(b->csr_diagonal(A->ctx, A->A, diagonal));
+fail:
+    return st;
+}
+
+sps_status spsi_matrix_cancels(const sps_operator *A, double tol, bool *some)
+{
+    const sps_backend *b = A->ctx->backend;
+    sps_status st;
+
+    if (b->local_cancels) return b->local_cancels(A->ctx, &A->local, tol, some);
+    SPS_TRY(spsi_operator_fetch(A));
+    *some = spsi_components_possible(A->ctx, A->A, tol);
 fail:
     return st;
 }
@@ -184,6 +198,7 @@ sps_status spsi_matrix_inverse_columns(const sps_operator *A, double *inverse,
     invert_job j = { .d = inverse };
     sps_status st;
 
+    SPS_TRY(spsi_operator_fetch(A));
     SPS_TRY(column_norms(A, inverse));
     spsi_team_run(A->ctx, A->ncol, 4 * A->ncol, invert, &j);
     *zero = j.zeros;

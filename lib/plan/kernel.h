@@ -46,7 +46,7 @@ enum {
 
 typedef struct sps_problem {
     sps_opcode op;
-    const sps_csr *A;          /* shape; arrays in host places, sorted, unique */
+    const sps_csr *A;          /* shape; on the host arrays, sorted, unique */
     const sps_csr_local *local;/* the same in the backend's memory */
     const sps_features *f;
     int k;                     /* width of the block; SpMV is k = 1 */

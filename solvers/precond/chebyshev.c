@@ -316,7 +316,8 @@ static void destroy(sps_precond *M)
 }
 
 SPS_DEFINE(sps_precond_type, spsi_precond_chebyshev) = {
-    .name = "chebyshev", .needs = SPS_NEEDS_CSR, .symmetric = true,
+    .name = "chebyshev", .symmetric = true,
+    .needs = SPS_NEEDS_CSR | SPS_READS_THERE,
     .size = sizeof(struct chebyshev),
     .build = build, .update = update, .apply = apply, .destroy = destroy,
 };

@@ -78,7 +78,7 @@ static void destroy(sps_precond *M)
 }
 
 SPS_DEFINE(sps_precond_type, spsi_precond_jacobi) = {
-    .name = "jacobi", .always = true, .needs = SPS_NEEDS_CSR, .symmetric = true,
-    .columns = true, .size = sizeof(struct jacobi),
+    .name = "jacobi", .always = true, .symmetric = true, .columns = true,
+    .needs = SPS_NEEDS_CSR | SPS_READS_THERE, .size = sizeof(struct jacobi),
     .build = build, .update = update, .apply = apply, .destroy = destroy,
 };

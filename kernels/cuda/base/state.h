@@ -185,6 +185,10 @@ sps_status spsi_cuda_csr_multiply_values(sps_context *ctx, const sps_csr *A,
                                          const sps_csr *B, sps_csr *C);
 sps_status spsi_cuda_csr_inspect(sps_context *ctx, const sps_csr *A,
                                  int64_t *bad, bool *sorted);
+sps_status spsi_cuda_local_diagonal(sps_context *ctx, const sps_csr_local *A,
+                                    double *diagonal);
+sps_status spsi_cuda_local_cancels(sps_context *ctx, const sps_csr_local *A,
+                                   double tol, bool *some);
 sps_status spsi_cuda_csr_features(sps_context *ctx, const sps_csr_local *A,
                                   sps_raw_features *raw);
 sps_status spsi_cuda_csr_narrow(sps_context *ctx, const int64_t *wide,

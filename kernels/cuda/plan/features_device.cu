@@ -4,7 +4,7 @@
  *
  * Sums and maxima of integers by atomics, whose order is irrelevant.  One pass
  * reads the offsets and the first and last column of each row; samples read up
- * to 1024 windows each.  One thread block examines a window, each thread some of
+ * to 1024 windows each.  A thread block examines a window, each thread some of
  * its entries. */
 #include "cuda/plan/sample.cuh"
 

@@ -83,8 +83,8 @@ double predict(const sps_problem *p, int b, int64_t w)
            5e-6;
 }
 
-/* Widths for all sizes by the features: exact for few entries, else lower bounds
- * from a sample of block rows; *fill: upper bound. */
+/* Widths for all sizes by the features: exact for few entries, else lower
+ * bounds from a sample of block rows; *fill: upper bound. */
 void guess_widths(const sps_problem *p, int64_t *w, double *fill)
 {
     *fill = 0;

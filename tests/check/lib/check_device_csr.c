@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_device_csr.c - an operator of a csr on a GPU: checked, measured, planned
- * and used there, equal in everything to that of the same csr on the host, and
- * read back only by what reads entries on the host.
+/* check_device_csr.c - an operator of a csr on a GPU: checked, measured,
+ * planned and used there, equal in everything to that of the same csr on the
+ * host, and read back only by what reads entries on the host.
  *
- * On the host, a GPU is played by a backend that calls the host's functions, and
- * what its kernels would count entry by entry is counted so. */
+ * On the host, a GPU is played by a backend that calls the host's functions,
+ * and what its kernels would count entry by entry is counted so. */
 #include <check.h>
 
 #include "block/block.h"
 #include "matrix/windows.h"
+#include "operator/operator_matrix.h"
 #include "tests/support/apply.h"
 #include "tests/support/runner.h"
 #include "tests/problems/zoo.h"
@@ -128,7 +129,7 @@ START_TEST(features_of_the_device_are_those_of_the_host)
 }
 END_TEST
 
-/* ------------------------------------------------------- choices and products */
+/* --------------------------------------------------- choices and products */
 
 static void same_plan(const sps_plan *a, const sps_plan *b, const char *what)
 {
@@ -322,6 +323,64 @@ START_TEST(preconditioners_read_the_entries_they_need)
 }
 END_TEST
 
+/* What set-up of solvers asks of rows, of every family. */
+START_TEST(diagonals_and_cancelling_rows_as_on_the_host)
+{
+    for (int f = 0; f < zoo_count(); f++)
+        for (int v = 0; v < 4; v++) {
+            sps_csr *A = zoo_matrix(f, 333, 7, v < 2 ? ZOO_RANDOM
+                                                     : ZOO_LAPLACIAN,
+                                    v % 2 ? SPS_F32 : SPS_F64);
+            sps_operator *op = operator_of(ctx, A, 1);
+            double *d = zeros(A->nrow), *right = zeros(A->nrow);
+            bool some;
+
+            OK(ctx, spsi_matrix_diagonal(op, d));
+            OK(ctx, spsi_backends[0]->csr_diagonal(ctx, A, right));
+            ck_assert_msg(!memcmp(d, right, (size_t)A->nrow * sizeof *d),
+                          "%s: another diagonal", zoo_name(f));
+            for (int t = 0; t < 2; t++) {
+                const double tol = t ? 1e-12 : 0.3;
+
+                OK(ctx, spsi_matrix_cancels(op, tol, &some));
+                ck_assert_msg(some == spsi_components_possible(ctx, A, tol),
+                              "%s, tol %g: %d", zoo_name(f), tol, (int)some);
+            }
+            sps_operator_destroy(&op);
+            zoo_free(&A);
+            free(d);
+            free(right);
+        }
+}
+END_TEST
+
+START_TEST(conjugate_gradients_leave_the_entries_there)
+{
+    static const char *const preconds[] = { "none", "jacobi", "chebyshev" };
+    sps_csr *A, *D;
+
+    if (!on_gpu()) runner_leave_out("a csr on a GPU");
+    A = zoo_matrix(zoo_find("grid7"), 1000, 7, ZOO_SPD, SPS_F64);
+    A->props |= SPS_SPD;
+    D = lay_down(A);
+    for (int i = 0; i < 3; i++) {
+        sps_operator *op = operator_of(ctx, D, 4);
+        sps_solver *s = NULL;
+        sps_options o;
+
+        sps_options_default(&o);
+        o.solver = "block_cg";
+        o.precond = preconds[i];
+        OK(ctx, sps_solver_create(op, NULL, 4, &o, &s));
+        ck_assert_msg(!op->A->rowptr, "%s reads entries", preconds[i]);
+        sps_solver_destroy(&s);
+        sps_operator_destroy(&op);
+    }
+    sps_csr_destroy(ctx, &D);
+    zoo_free(&A);
+}
+END_TEST
+
 /* X and the iterations of a solve with these options. */
 static double *solve(sps_csr *A, const sps_options *o, int *iterations)
 {
@@ -412,7 +471,7 @@ START_TEST(rows_that_are_not_sorted_pass_through_the_host)
 }
 END_TEST
 
-/* ---------------------------------------------------- a GPU that is the host */
+/* -------------------------------------------------- a GPU that is the host */
 
 static int downloads, checks;
 
@@ -489,6 +548,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(an_operator_moves_less_than_64_kB),
     RUNNER_TEST(entries_arrive_when_they_are_read),
     RUNNER_TEST(preconditioners_read_the_entries_they_need),
+    RUNNER_TEST(diagonals_and_cancelling_rows_as_on_the_host),
+    RUNNER_TEST(conjugate_gradients_leave_the_entries_there),
     RUNNER_TEST(solves_go_the_same_way),
     RUNNER_TEST(rows_that_are_not_sorted_pass_through_the_host),
     RUNNER_TEST(nothing_is_downloaded_before_somebody_reads_it),
