@@ -127,6 +127,8 @@ typedef struct sps_coarsening {
                        sps_coarse **next_p);
     /* D^-1 as a block of one column. */
     sps_status (*inverse)(const sps_coarse *l, sps_block *d);
+    /* The largest scale and the largest inverse of one that is not 0. */
+    sps_status (*spread)(const sps_coarse *l, double most[2]);
     /* An array to host memory. */
     sps_status (*fetch)(const sps_coarse *l, sps_coarse_array which, void *to);
     void (*close)(sps_coarse **l_p);

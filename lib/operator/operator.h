@@ -97,9 +97,10 @@ sps_status spsi_operator_new(sps_context *ctx, sps_operator **op_p);
 sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
                                 sps_dtype dtype, const sps_options *opt,
                                 sps_operator **op_p);
-/* operator_single.c: an operator with the values of A (host, sorted) in single
- * precision, for blocks of either type; it uses the pattern of A, which must
- * outlive it.  EUNFIT: a value far outside the range of floats. */
+/* operator_single.c: an operator with the values of A (sorted, on the host or in
+ * doubles in device memory) in single precision, for blocks of either type; it
+ * uses the pattern of A, which must outlive it.  EUNFIT: a value far outside the
+ * range of floats. */
 sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
                                 sps_dtype blocks, const sps_options *opt,
                                 sps_operator **op_p);

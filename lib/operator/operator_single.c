@@ -3,9 +3,10 @@
  * the pattern of the original; for blocks of floats or of doubles.  A symmetric
  * matrix stays symmetric.
  *
- * spsi_operator_single rounds on the host: 4 bytes an entry there and a copy on
- * the device.  spsi_operator_single_of on a GPU rounds in device memory: 20
- * bytes of traffic an entry, no host memory, no transfer. */
+ * spsi_operator_single rounds where A lies: on the host 4 bytes an entry there
+ * and a copy on the device.  In device memory, where spsi_operator_single_of
+ * rounds on a GPU, it takes 20 bytes of traffic an entry, no host memory, no
+ * transfer. */
 #include "operator/operator.h"
 
 #include <math.h>
@@ -75,26 +76,6 @@ fail:
     return st;
 }
 
-sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
-                                sps_dtype blocks, const sps_options *opt,
-                                sps_operator **op_p)
-{
-    sps_csr *S = NULL;
-    float *val = NULL;
-    sps_status st = SPS_OK;
-
-    SPS_TRY(round_csr(ctx, A, &S, &val));
-    SPS_TRY(spsi_operator_create(ctx, S, width, blocks, opt, op_p));
-    (*op_p)->own_A = S;
-    (*op_p)->cache->own_val = val;
-    return SPS_OK;
-
-fail:
-    sps_csr_destroy(ctx, &S);
-    spsi_free(ctx, val);
-    return st;
-}
-
 /* ------------------------------------------------------------ device memory */
 
 enum { ACROSS = 16 };
@@ -130,23 +111,77 @@ fail:
     return st;
 }
 
-/* Rounds the values of A in device memory.  Only the largest magnitude is
- * checked: it is at least SMALLEST, and values that underflow in floats, below
- * 1e-38, are smaller than its rounding error. */
-static sps_status round_local(const sps_operator *A, sps_operator *op)
+/* to = the n numbers from, rounded in device memory.  Only the largest
+ * magnitude is checked: it is at least SMALLEST, and values that underflow in
+ * floats, below 1e-38, are smaller than its rounding error. */
+static sps_status round_there(sps_context *ctx, const double *from, float *to,
+                              int64_t n)
 {
-    const int64_t rows = A->local.nnz / ACROSS;
-    const int rest = (int)(A->local.nnz % ACROSS);
-    float *to = (float *)(uintptr_t)op->local.val;
+    const int64_t rows = n / ACROSS;
     double largest = 0;
     sps_status st;
 
-    SPS_TRY(round_part(op->ctx, A->local.val, to, 0, rows, ACROSS, &largest));
-    SPS_TRY(round_part(op->ctx, A->local.val, to, rows * ACROSS, 1, rest,
+    SPS_TRY(round_part(ctx, from, to, 0, rows, ACROSS, &largest));
+    SPS_TRY(round_part(ctx, from, to, rows * ACROSS, 1, (int)(n % ACROSS),
                        &largest));
     if (largest != 0 && !(largest >= SMALLEST && largest <= LARGEST))
-        SPS_TRY(fail_range(op->ctx));
+        SPS_TRY(fail_range(ctx));
 fail:
+    return st;
+}
+
+static sps_status round_local(sps_operator *op, const void *from)
+{
+    return round_there(op->ctx, from, (float *)(uintptr_t)op->local.val,
+                       op->local.nnz);
+}
+
+/* A lies in device memory, and so do the values of the operator. */
+static sps_status single_there(sps_context *ctx, const sps_csr *A, int width,
+                               sps_dtype blocks, const sps_options *opt,
+                               sps_operator **op_p)
+{
+    const size_t bytes = sizeof(float) * (size_t)(A->nnz + 1);
+    sps_csr S = *A;
+    sps_status st;
+
+    S.val = NULL;
+    S.dtype = SPS_F32;
+    SPS_TRY(ctx->backend->alloc(ctx, bytes, &S.val));
+    SPS_TRY(round_there(ctx, A->val, S.val, A->nnz));
+    SPS_TRY(spsi_operator_create(ctx, &S, width, blocks, opt, op_p));
+    if ((*op_p)->local.val == S.val)
+        (*op_p)->local_bytes[SPS_LOCAL_VAL] = bytes;
+    else
+        ctx->backend->release(ctx, S.val, bytes);
+    return SPS_OK;
+
+fail:
+    if (S.val) ctx->backend->release(ctx, S.val, bytes);
+    return st;
+}
+
+/* ----------------------------------------------------------------- operators */
+
+sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
+                                sps_dtype blocks, const sps_options *opt,
+                                sps_operator **op_p)
+{
+    sps_csr *S = NULL;
+    float *val = NULL;
+    sps_status st = SPS_OK;
+
+    if (A->place == SPS_CUDA)
+        return single_there(ctx, A, width, blocks, opt, op_p);
+    SPS_TRY(round_csr(ctx, A, &S, &val));
+    SPS_TRY(spsi_operator_create(ctx, S, width, blocks, opt, op_p));
+    (*op_p)->own_A = S;
+    (*op_p)->cache->own_val = val;
+    return SPS_OK;
+
+fail:
+    sps_csr_destroy(ctx, &S);
+    spsi_free(ctx, val);
     return st;
 }
 
@@ -165,7 +200,7 @@ static sps_status values_in_place(const sps_operator *A, sps_operator *op)
     S->dtype = SPS_F32;
     S->own = SPS_BORROW;
     SPS_TRY(spsi_operator_alloc_values(op));
-    SPS_TRY(round_local(A, op));
+    SPS_TRY(round_local(op, A->local.val));
 fail:
     return st;
 }
@@ -223,9 +258,18 @@ fail:
 sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single)
 {
     void *val = single->cache->own_val;
+    sps_status st;
 
+    if (A->place == SPS_CUDA) {
+        SPS_TRY(round_local(single, A->val));
+        SPS_TRY(sps_operator_set_values(single, single->local.val, SPS_CUDA));
+        return SPS_OK;
+    }
     if (!narrow(single->ctx, A, val)) return fail_range(single->ctx);
     return sps_operator_set_values(single, val, SPS_HOST);
+
+fail:
+    return st;
 }
 
 sps_status spsi_operator_single_of_follow(const sps_operator *A,
@@ -237,7 +281,7 @@ sps_status spsi_operator_single_of_follow(const sps_operator *A,
         SPS_TRY(spsi_operator_fetch(A));
         return spsi_operator_single_follow(A->A, single);
     }
-    SPS_TRY(round_local(A, single));
+    SPS_TRY(round_local(single, A->local.val));
     SPS_TRY(spsi_operator_refresh(single));
 fail:
     return st;

@@ -100,7 +100,7 @@ fail:
 }
 
 /* The finest matrix in doubles: the caller's, or a copy of floats; or where it
- * lies.  (Operators in single precision are made from matrices on the host.) */
+ * lies. */
 static sps_status take_matrix(amg *m)
 {
     const sps_csr *A = m->super.A->A;

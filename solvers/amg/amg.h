@@ -163,6 +163,8 @@ sps_status spsi_amg_near_null(const amg *m, const sps_options *opt,
 sps_status spsi_amg_scale(amg *m, amg_level *l, bool finest);
 /* X: the diagonal of D^-1, 1 where the scale is 0. */
 sps_status spsi_amg_inverse(const amg *m, const amg_level *l, sps_block *X);
+/* The largest scale, and the largest inverse of one that is not 0. */
+sps_status spsi_amg_spread(const amg *m, const amg_level *l, double most[2]);
 sps_status spsi_amg_bounds(amg *m, amg_level *l, double *bound);
 sps_status spsi_amg_gather(amg *m, amg_level *l);
 sps_status spsi_amg_fit(amg *m, amg_level *l, bool again, amg_tentative *t);

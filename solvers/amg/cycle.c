@@ -114,7 +114,7 @@ static sps_status new_operator(const amg *m, sps_csr *T, sps_operator **op_p)
     sps_context *ctx = m->super.ctx;
     const int width = m->super.width;
 
-    if (m->floats) clear_tiny(T);
+    if (m->floats && T->place == SPS_HOST) clear_tiny(T);
     return m->floats ? spsi_operator_single(ctx, T, width, SPS_F32, NULL, op_p)
                      : sps_operator_csr(ctx, T, width, NULL, op_p);
 }
@@ -137,19 +137,17 @@ static sps_status new_block(const amg *m, int64_t n, sps_block **X_p)
                              m->floats ? SPS_F32 : SPS_F64, X_p);
 }
 
-/* m->unit; false where the diagonal has numbers too far apart. */
-static bool set_unit(amg *m)
+/* m->unit; SPS_EUNFIT where the diagonal has numbers too far apart. */
+static sps_status set_unit(amg *m)
 {
-    const amg_level *l = m->level;
-    double low = INFINITY, high = 0;
+    double most[2];
+    sps_status st;
 
-    for (int64_t i = 0; i < l->n; i++) {
-        if (!(l->scale[i] > 0)) continue;
-        low = fmin(low, l->scale[i]);
-        high = fmax(high, l->scale[i]);
-    }
-    m->unit = high > 0 ? ilogb(1 / (low * high)) : 0;
-    return !(high > 0) || high / low <= sqrt(SPREAD);
+    SPS_TRY(spsi_amg_spread(m, m->level, most));
+    m->unit = most[0] > 0 ? ilogb(most[1] / most[0]) : 0;
+    if (most[0] * most[1] > sqrt(SPREAD)) st = SPS_EUNFIT;
+fail:
+    return st;
 }
 
 static sps_status open_smoother(amg *m, int i)
@@ -214,7 +212,8 @@ sps_status spsi_amg_open(amg *m)
     sps_status st;
 
     SPS_TRY(spsi_reserve(m->super.ctx, m->super.n, m->super.width));
-    st = m->floats && !set_unit(m) ? SPS_EUNFIT : open_levels(m);
+    st = m->floats ? set_unit(m) : SPS_OK;
+    if (st == SPS_OK) st = open_levels(m);
     if (m->floats && st == SPS_EUNFIT) st = open_in_doubles(m);
     m->super.roundoff = m->floats ? 0.5 * FLT_EPSILON : 0;
 fail:
@@ -223,9 +222,9 @@ fail:
 
 static sps_status follow(const amg *m, sps_csr *T, sps_operator *op)
 {
-    if (m->floats) clear_tiny(T);
+    if (m->floats && T->place == SPS_HOST) clear_tiny(T);
     return m->floats ? spsi_operator_single_follow(T, op)
-                     : sps_operator_set_values(op, T->val, SPS_HOST);
+                     : sps_operator_set_values(op, T->val, T->place);
 }
 
 static sps_status refresh(amg *m)
@@ -251,8 +250,9 @@ fail:
 
 sps_status spsi_amg_refresh(amg *m)
 {
-    const sps_status st = m->floats && !set_unit(m) ? SPS_EUNFIT : refresh(m);
+    sps_status st = m->floats ? set_unit(m) : SPS_OK;
 
+    if (st == SPS_OK) st = refresh(m);
     return m->floats && st == SPS_EUNFIT ? open_in_doubles(m) : st;
 }
 

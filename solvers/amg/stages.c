@@ -78,6 +78,18 @@ fail:
     return st;
 }
 
+sps_status spsi_amg_spread(const amg *m, const amg_level *l, double most[2])
+{
+    if (l->part) return m->device->spread(l->part, most);
+    most[0] = most[1] = 0;
+    for (int64_t i = 0; i < l->n; i++) {
+        if (!(l->scale[i] > 0)) continue;
+        most[0] = fmax(most[0], l->scale[i]);
+        most[1] = fmax(most[1], 1 / l->scale[i]);
+    }
+    return SPS_OK;
+}
+
 /* ----------------------------------------------------------------- spectrum */
 
 /* The same as spsi_amg_spectrum; filtered: of the filtered matrix. */

@@ -22,10 +22,12 @@
 static sps_status serves(const sps_eigen_precond *t, const sps_operator *op,
                          bool *yes)
 {
-    const int b = spsi_hardness_node(op, t->opt->coords);
+    int b;
     double condition;
-    sps_status st = SPS_OK;
+    sps_status st;
 
+    SPS_TRY(spsi_operator_fetch(op));
+    b = spsi_hardness_node(op, t->opt->coords);
     *yes = op->n >= FEW_ROWS && t->opt->degree == 0 && b <= 6 &&
            !(op->A->props & SPS_INTERLEAVED) && !spsi_comm_many(op->ctx) &&
            spsi_hardness_known(op->ctx, op->A, b) >=
@@ -33,6 +35,7 @@ static sps_status serves(const sps_eigen_precond *t, const sps_operator *op,
     if (!*yes) return SPS_OK;
     st = spsi_hardness_condition(op, t->space->deflation->null, &condition);
     *yes = st == SPS_OK && condition >= EASY;
+fail:
     return st;
 }
 

@@ -232,6 +232,7 @@ SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
     .drop = drop_level,
     .next = next_level,
     .inverse = spsi_coarse_inverse,
+    .spread = spsi_coarse_spread,
     .fetch = fetch_array,
     .close = close_level,
 };

@@ -132,6 +132,21 @@ struct set_inverse {
     }
 };
 
+struct scale_of {
+    const double *scale;
+
+    __device__ double operator()(int64_t i) const { return scale[i]; }
+};
+
+struct scale_inverse {
+    const double *scale;
+
+    __device__ double operator()(int64_t i) const
+    {
+        return scale[i] > 0 ? 1 / scale[i] : 0;
+    }
+};
+
 struct row_length {
     const int32_t *__restrict__ col;
     const int64_t *__restrict__ rowptr;
@@ -184,6 +199,22 @@ sps_status spsi_coarse_symmetric(sps_coarse *l, double tol, bool *symmetric,
 sps_status spsi_coarse_inverse(const sps_coarse *l, sps_block *d)
 {
     return each(l->ctx, l->A.nrow, set_inverse{l->scale, numbers(d), d->ld});
+}
+
+/* Two reads of scale. */
+sps_status spsi_coarse_spread(const sps_coarse *l, double most[2])
+{
+    sps_context *ctx = l->ctx;
+    const int64_t n = l->A.nrow;
+    double *part, *found;
+    holder h(ctx);
+
+    SPS_TRY_RETURN(h.take(part_room(n), &part));
+    SPS_TRY_RETURN(h.take(2, &found));
+    SPS_TRY_RETURN(reduce<most_of>(ctx, n, scale_of{l->scale}, part, found));
+    SPS_TRY_RETURN(reduce<most_of>(ctx, n, scale_inverse{l->scale}, part,
+                                   found + 1));
+    return fetch(ctx, 2, found, most);
 }
 
 sps_status spsi_coarse_products(sps_context *ctx, const sps_csr *A,

@@ -119,6 +119,7 @@ sps_status spsi_coarse_symmetric(sps_coarse *l, double tol, bool *symmetric,
 sps_status spsi_coarse_scale(sps_coarse *l, bool finest, int64_t *bad,
                              double *value);
 sps_status spsi_coarse_inverse(const sps_coarse *l, sps_block *d);
+sps_status spsi_coarse_spread(const sps_coarse *l, double most[2]);
 sps_status spsi_coarse_products(sps_context *ctx, const sps_csr *A,
                                 const sps_csr *B, int64_t *count);
 sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,

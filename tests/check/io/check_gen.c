@@ -536,6 +536,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(rmat_is_a_skewed_simple_graph),
     RUNNER_TEST(laplacian_rows_sum_to_the_shift),
     RUNNER_TEST(philox_gives_the_known_answers),
+    RUNNER_TEST(least_squares_have_the_singular_values_named),
     RUNNER_TEST(files_hold_the_same_bits),
 };
 RUNNER_MAIN("generators", tests)

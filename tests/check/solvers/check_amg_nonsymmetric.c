@@ -17,14 +17,15 @@ typedef struct limit {
 } limit;
 
 /* One column to 1e-8: a cell Peclet number below 1, above it, and one for which
- * convection alone counts. */
+ * convection alone counts.  GMRES takes M for linear: its rounding to floats may
+ * cost an iteration (10 for 9 in doubles in the first case). */
 START_TEST(convection_takes_few_iterations)
 {
     static const limit limits[] = {
-        { "convection 16 -velocity 0.6", 9, 1.6, true },
-        { "convection 16 -velocity 60", 15, 2.5, true },
-        { "convection 24 20 16 -velocity 5", 16, 2.5, false },
-        { "convection 32 -velocity 60", 20, 2.7, false },
+        { "convection 16 -velocity 0.6", 10, 1.6, true },
+        { "convection 16 -velocity 60", 16, 2.5, true },
+        { "convection 24 20 16 -velocity 5", 17, 2.5, false },
+        { "convection 32 -velocity 60", 21, 2.7, false },
     };
     static const char *const method[] = { "gmres", "block_gmres", "bicgstab" };
 
