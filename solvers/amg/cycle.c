@@ -96,27 +96,51 @@ static bool is_dense(const amg *m, int i)
 
 /* -------------------------------------------------------------- in its types */
 
-/* Clears the values of T that are below the range of floats and far below its
- * largest one: rounding errors. */
-static void clear_tiny(sps_csr *T)
+/* *S: T, but zero where a value is below the range of floats and far below the
+ * largest one: rounding errors.  Its values are *val_p. */
+static sps_status clear_tiny(sps_context *ctx, const sps_csr *T, sps_csr *S,
+                             double **val_p)
 {
-    double *val = T->val, largest = 0;
+    const double *from = T->val;
+    double largest = 0;
+    sps_status st;
 
-    for (int64_t p = 0; p < T->nnz; p++) largest = fmax(largest, fabs(val[p]));
+    SPS_TRY(SPS_NEW(ctx, T->nnz + 1, val_p));
+    for (int64_t p = 0; p < T->nnz; p++) largest = fmax(largest, fabs(from[p]));
     largest = fmin(TINY, 1e-20 * largest);
     for (int64_t p = 0; p < T->nnz; p++)
-        if (fabs(val[p]) < largest) val[p] = 0;
+        (*val_p)[p] = fabs(from[p]) < largest ? 0 : from[p];
+    *S = *T;
+    S->val = *val_p;
+fail:
+    return st;
+}
+
+/* *op_p: T in single precision; an operator that exists gets its values.  In
+ * device memory tiny values are rounded to zero by themselves. */
+static sps_status set_single(const amg *m, const sps_csr *T,
+                             sps_operator **op_p)
+{
+    sps_context *ctx = m->super.ctx;
+    double *val = NULL;
+    sps_csr S = *T;
+    sps_status st = SPS_OK;
+
+    if (T->place == SPS_HOST) SPS_TRY(clear_tiny(ctx, T, &S, &val));
+    SPS_TRY(*op_p ? spsi_operator_single_follow(&S, *op_p)
+                  : spsi_operator_single(ctx, &S, m->super.width, SPS_F32,
+                                         NULL, op_p));
+fail:
+    spsi_free(ctx, val);
+    return st;
 }
 
 /* The operator of T, a matrix of the hierarchy. */
 static sps_status new_operator(const amg *m, sps_csr *T, sps_operator **op_p)
 {
-    sps_context *ctx = m->super.ctx;
-    const int width = m->super.width;
-
-    if (m->floats && T->place == SPS_HOST) clear_tiny(T);
-    return m->floats ? spsi_operator_single(ctx, T, width, SPS_F32, NULL, op_p)
-                     : sps_operator_csr(ctx, T, width, NULL, op_p);
+    return m->floats ? set_single(m, T, op_p)
+                     : sps_operator_csr(m->super.ctx, T, m->super.width, NULL,
+                                        op_p);
 }
 
 /* *op_p: A in single precision. */
@@ -222,8 +246,7 @@ fail:
 
 static sps_status follow(const amg *m, sps_csr *T, sps_operator *op)
 {
-    if (m->floats && T->place == SPS_HOST) clear_tiny(T);
-    return m->floats ? spsi_operator_single_follow(T, op)
+    return m->floats ? set_single(m, T, &op)
                      : sps_operator_set_values(op, T->val, T->place);
 }
 

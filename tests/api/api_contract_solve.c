@@ -159,8 +159,10 @@ START_TEST(solver_create)
     };
     sps_solver *made = NULL;
 
+    sps_options_default(&opt);
+    opt.solver = "cg";
     NOT_MADE(sps_solver, SPS_EUNFIT,
-             sps_solver_create(op_wide, NULL, K, NULL, &made));
+             sps_solver_create(op_wide, NULL, K, &opt, &made));
     NOT_MADE(sps_solver, SPS_EINVAL,
              sps_solver_create(op, NULL, 0, NULL, &made));
     NOT_MADE(sps_solver, SPS_EINVAL,

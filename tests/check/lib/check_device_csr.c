@@ -10,6 +10,7 @@
 #include "block/block.h"
 #include "matrix/windows.h"
 #include "operator/operator_matrix.h"
+#include "tests/support/absent.h"
 #include "tests/support/apply.h"
 #include "tests/support/runner.h"
 #include "tests/problems/zoo.h"
@@ -308,6 +309,8 @@ START_TEST(preconditioners_read_the_entries_they_need)
     A->props |= SPS_SPD;
     D = lay_down(A);
     for (int i = 0; (name = sps_list(ctx, "precond", i)); i++) {
+        if (absent(name)) continue;
+
         sps_operator *a = operator_of(ctx, A, 3), *d = operator_of(ctx, D, 3);
         double *y = precondition(a, name), *z = precondition(d, name);
 
