@@ -23,6 +23,15 @@ typedef struct bench_run {
     int k[BENCH_WIDTHS], widths;
 } bench_run;
 
+/* What -solve times. */
+typedef struct bench_method {
+    const char *solver, *precond; /* solver: names separated by commas */
+    int degree;                   /* of chebyshev; 0: the default */
+    double rtol;
+    int maxit;
+    double maxtime;               /* of one solve, 0: no limit */
+} bench_method;
+
 typedef struct bench {
     sps_context *ctx;
     sps_place place;
@@ -41,15 +50,10 @@ typedef struct bench {
     bool replay;                  /* runs are captured as a CUDA graph and
                                      replayed */
     const char *tsv;              /* file to append rows to, or NULL */
-    const char *solver, *precond; /* of -solve; solver: names separated by
-                                     commas */
-    int degree;                   /* of chebyshev; 0: the default */
+    bench_method method;
     int k[BENCH_WIDTHS], widths;
     int64_t n;                    /* rows of -blocks, 0: automatic */
     double seconds;               /* of sampling, per measurement */
-    double rtol;
-    int maxit;
-    double maxtime;               /* of one solve, 0: no limit */
     bool cold;                    /* also with the caches flushed */
     bool once;                    /* one run each, for a profiler */
     double bandwidth;             /* bytes/s of a copy */

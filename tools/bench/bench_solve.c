@@ -85,12 +85,12 @@ static sps_status run(solve *s, const char *when)
         name[colon - s->solver] = '\0';
         opt.precision = colon + 1;
     }
-    opt.precond = b->precond;
-    if (b->degree > 0) opt.degree = b->degree;
+    opt.precond = b->method.precond;
+    if (b->method.degree > 0) opt.degree = b->method.degree;
     opt.kernel = b->kernel ? b->kernel : "auto";
-    opt.rtol = b->rtol;
-    opt.max_iterations = b->maxit;
-    opt.max_seconds = b->maxtime;
+    opt.rtol = b->method.rtol;
+    opt.max_iterations = b->method.maxit;
+    opt.max_seconds = b->method.maxtime;
     st = sps_operator_csr(b->ctx, b->A, s->k, &opt, &A);
     if (st == SPS_OK)
         st = sps_solver_create(A, NULL, s->k, &opt, &solver);
@@ -139,9 +139,9 @@ sps_status bench_solves(bench *b, int *wrong)
            "small  | resid.  | backw.  | ended with | kernel |\n"
            "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
            "---|---|\n", b->title, (long long)b->A->nrow, (long long)b->A->nnz,
-           b->precond, b->rtol, b->device, b->bandwidth / 1e9);
+           b->method.precond, b->method.rtol, b->device, b->bandwidth / 1e9);
     for (int i = 0; i < b->widths && st == SPS_OK; i++) {
-        snprintf(list, sizeof list, "%s", b->solver);
+        snprintf(list, sizeof list, "%s", b->method.solver);
         for (name = strtok_r(list, ",", &rest); name && st == SPS_OK;
              name = strtok_r(NULL, ",", &rest))
             st = one(b, name, b->k[i], wrong);

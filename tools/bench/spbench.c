@@ -155,9 +155,9 @@ static int value_option(job *j, const char *name, const char *value)
     bench *b = &j->b;
     const struct { const char *name; const char **p; } texts[] = {
         {"-A", &j->file},           {"-op", &j->op},
-        {"-kernel", &b->kernel},    {"-solver", &b->solver},
-        {"-precond", &b->precond},  {"-precision", &j->precision},
-        {"-k", &j->widths},         {"-tsv", &b->tsv},
+        {"-kernel", &b->kernel},    {"-solver", &b->method.solver},
+        {"-k", &j->widths},         {"-precond", &b->method.precond},
+        {"-tsv", &b->tsv},          {"-precision", &j->precision},
     };
     const struct { const char *name; double least; } numbers[] = {
         {"-n", 1}, {"-rtol", 0}, {"-max-iterations", 1}, {"-seconds", 0},
@@ -183,12 +183,12 @@ static int value_option(job *j, const char *name, const char *value)
             return -1;
         switch (i) {
         case 0: b->n = (int64_t)x; break;
-        case 1: b->rtol = x; break;
-        case 2: b->maxit = x < 1e9 ? (int)x : 1000000000; break;
+        case 1: b->method.rtol = x; break;
+        case 2: b->method.maxit = x < 1e9 ? (int)x : 1000000000; break;
         case 3: b->seconds = x; break;
         case 4: j->threads = x < 1024 ? (int)x : 1024; break;
-        case 5: b->maxtime = x; break;
-        default: b->degree = x < 1e6 ? (int)x : 1000000; break;
+        case 5: b->method.maxtime = x; break;
+        default: b->method.degree = x < 1e6 ? (int)x : 1000000; break;
         }
         return 2;
     }
@@ -422,8 +422,9 @@ static void make_title(const job *j, int argc, char **argv, char title[200])
 
 static int serve(int argc, char **argv)
 {
-    job j = {.b = {.solver = "block_cg,cg", .precond = "jacobi",
-                   .rtol = 1e-8, .maxit = 20000, .seconds = 0.2}};
+    job j = {.b = {.method = {.solver = "block_cg,cg", .precond = "jacobi",
+                              .rtol = 1e-8, .maxit = 20000},
+                   .seconds = 0.2}};
     char error[160] = "", title[200] = "";
 
     for (int i = 1; i < argc; i++) {
