@@ -200,8 +200,8 @@ expect 0 "" -A $p2 $quick -o /dev/null -json /dev/null
 
 # --- exit codes
 expect 0 "" -A $p2 $quick
-expect 1 "" -A $p2 $quick -maxit 3
-expect 1 "" -A $p2 --nrhs=2 --device cpu --threads=1 --max_iterations=3 --quiet
+expect 1 "" -A $p2 $quick -maxit 3 -factors never
+expect 1 "" -A $p2 --nrhs=2 --device cpu --threads=1 --max_iterations=3 --factors=never --quiet
 expect 1 "" -A $data/poisson3d.mtx -device cpu -nrhs 64 -maxtime 1e-9
 expect 3 "nowhere.mtx" -A "$tmp/nowhere.mtx"
 expect 2 "did you mean constant? (nor is there such a file)" -A $p2 \
@@ -405,7 +405,7 @@ expect 0 "" -A $p2 $quick -quiet
 expect 0 "" -A $p2 $quick
 [ -s "$tmp/err" ] && fail "something on standard error of a good run"
 grep -q "$(printf '\r')" "$tmp/out" && fail "a progress line in a pipe"
-expect 1 "columns converged" -A $p2 $quick -maxit 3 -quiet
+expect 1 "columns converged" -A $p2 $quick -maxit 3 -factors never -quiet
 
 [ $failures -eq 0 ] && echo "all good"
 exit $((failures > 0))
