@@ -394,7 +394,7 @@ static sps_status update_precond(sps_linear *s)
     const double before = spsi_deadline_begin(s->ctx, s->opt.max_seconds);
     sps_status st = sps_precond_update(s->M);
 
-    if (st == SPS_EUNFIT && spsi_expired(s->ctx)) {
+    if (st == SPS_EUNFIT && !s->made.owned && spsi_expired(s->ctx)) {
         sps_precond_destroy(&s->M);
         st = substitute(s);
         s->made.own_M = st == SPS_OK;

@@ -93,6 +93,8 @@ sps_status spsi_pencil_rounding(sps_pencil *p, const sps_block *X, int j,
         *most = 250 * *least;
         return SPS_OK;
     }
+    SPS_TRY(spsi_operator_fetch(p->A));
+    if (p->M) SPS_TRY(spsi_operator_fetch(p->M));
     SPS_TRY(sps_block_get(X, j, 1, x, p->n, SPS_COL_MAJOR, SPS_HOST));
     for (int pass = 0; pass < 2; pass++) {
         spsi_team_run(p->ctx, p->n, rows_ns(p), bound_rows,

@@ -10,6 +10,7 @@
 #include "operator/operator.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/backend.h"
 #include "block/single.h"
@@ -201,6 +202,7 @@ static sps_status values_in_place(const sps_operator *A, sps_operator *op)
     S->own = SPS_BORROW;
     SPS_TRY(spsi_operator_alloc_values(op));
     SPS_TRY(round_local(op, A->local.val));
+    op->cache->stale = true;
 fail:
     return st;
 }
@@ -222,6 +224,21 @@ fail:
 static bool in_place(const sps_operator *A)
 {
     return A->ctx->backend->place == SPS_CUDA && A->local.dtype == SPS_F64;
+}
+
+/* Wisdom and measured choices know a matrix by its entries. */
+static sps_status take_hash(sps_operator *op, const sps_operator *A,
+                            const sps_options *opt)
+{
+    sps_status st = SPS_OK;
+
+    if (op->f.hash || (!opt->wisdom && (!opt->kernel ||
+                                        strcmp(opt->kernel, "measure"))))
+        return SPS_OK;
+    SPS_TRY(spsi_operator_fetch(A));
+    op->f.hash = spsi_features_hash(op->ctx, A->A);
+fail:
+    return st;
 }
 
 sps_status spsi_operator_single_of(const sps_operator *A,
@@ -246,6 +263,7 @@ sps_status spsi_operator_single_of(const sps_operator *A,
     SPS_TRY(in_place(A) ? values_in_place(A, op) : values_on_host(A, op));
     op->A = op->own_A;
     op->caller_nnz = op->A->nnz;
+    SPS_TRY(take_hash(op, A, opt));
     SPS_TRY(spsi_operator_plan(op, opt));
     *op_p = op;
     return SPS_OK;

@@ -29,6 +29,8 @@ static sps_status ops_project(void *of, sps_block *B)
 {
     const sps_chain *l = of;
 
+    if (!l->now) return spsi_fail(l->ctx, SPS_EUNFIT, "auto: no method could "
+                                  "be set up");
     return spsi_linear_project(l->now, B);
 }
 

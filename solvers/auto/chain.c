@@ -102,8 +102,10 @@ static sps_status make_solver(sps_chain *l, int at, sps_linear **s_p)
     if (!strcmp(step->precond, "factor") && o.restart > FACTOR_RESTART)
         o.restart = FACTOR_RESTART;
     if (worth(l, at) > 0 && !same_precond(l, at)) {
+        const double before = spsi_deadline_begin(l->ctx, o.max_seconds);
         const sps_status st = spsi_chain_weigh(l, worth(l, at));
 
+        spsi_deadline_end(l->ctx, before);
         if (st != SPS_OK) return st;
     }
     return strcmp(step->solver, "auto") ? spsi_linear_named(&a, step->solver,
@@ -381,17 +383,19 @@ static bool finished(const sps_chain *l, const sps_result *r)
            l->opt.norm == SPS_NORM_START;
 }
 
-/* Multigrid may not fit the new values: the chain goes on then. */
+/* The step may not fit the new values: the chain goes on then. */
 static sps_status follow(sps_chain *l)
 {
+    const bool own = l->M || strcmp(l->opt.precond, "auto");
     bool made = true;
     sps_status st;
 
-    if (!l->now || !is_multigrid(l, l->at)) return SPS_OK;
+    if (!l->now) return SPS_OK;
+    l->now->opt.max_seconds = seconds_left(l, l->at, false);
     st = spsi_linear_refresh(l->now);
-    if (st == SPS_OK && l->now->M->rate > 0)
+    if (st == SPS_OK && is_multigrid(l, l->at) && l->now->M->rate > 0)
         st = spsi_chain_keeps(l, l->now->M);
-    if (!declined(st)) return st;
+    if (!declined(st) || own) return st;
     note_skipped(l, l->at, st);
     spsi_linear_destroy(&l->now);
     l->failed = true;     /* should no other step be made, the next solve tries */

@@ -57,15 +57,16 @@ double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o)
 sps_status spsi_chain_weigh(sps_chain *l, double worth)
 {
     sps_direct *d = NULL;
-    double seconds;
+    double seconds = 2 * spsi_direct_analysis_seconds(l->A);
     sps_status st;
 
-    SPS_REQUIRE(l->ctx, 2 * spsi_direct_analysis_seconds(l->A) <= worth,
-                SPS_EUNFIT, "an analysis of %lld entries would take longer "
+    if (seconds > worth) l->refused = worth;
+    SPS_REQUIRE(l->ctx, seconds <= worth, SPS_EUNFIT, "an analysis of %lld entries would take longer "
                 "than iterations are expected to", (long long)l->A->A->nnz);
     SPS_TRY(spsi_direct_analyse(l->A, spsi_direct_operations(worth), &d));
     seconds = spsi_direct_factor_seconds(d) +
               2 * spsi_direct_solve_seconds(d, l->k);
+    if (seconds > worth) l->refused = worth;
     SPS_REQUIRE(l->ctx, seconds <= worth, SPS_EUNFIT, "%.2g operations and "
                 "%.2g entries of the factors would take longer than iterations "
                 "are expected to", d->facts.flops, (double)d->facts.entries);
@@ -74,6 +75,7 @@ sps_status spsi_chain_weigh(sps_chain *l, double worth)
 
 fail:
     spsi_direct_destroy(&d);
-    l->refused = worth;
+    /* Where time is limited the refusal may be for this solve alone. */
+    if (st == SPS_EUNFIT && l->opt.max_seconds <= 0) l->refused = worth;
     return st;
 }

@@ -92,6 +92,7 @@ sps_status take_matrix(sps_coarse *l, const sps_csr_local *A)
     double *wide = M->dtype == SPS_F64 ? (double *)M->val : NULL;
     int64_t *rowptr = M->rowptr;
 
+    SPS_TRY_RETURN(spsi_cuda_enter(l->ctx));
     if (!A->rowptr && !rowptr) {
         SPS_TRY_RETURN(keep(l, A->nrow + 1, &rowptr));
         SPS_TRY_RETURN(each(l->ctx, A->nrow + 1,
