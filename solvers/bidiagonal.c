@@ -107,7 +107,11 @@ static sps_status next_v(sps_linear *s, spsi_bidiagonal *g, bool first)
     sps_block Y;
     sps_status st;
 
-    for (int p = 0; p < s->k; p++) g->a[p] *= f, g->b[p] *= f;
+    /* f meets beta, of its size, before 1 / mu, which may be beyond doubles. */
+    for (int p = 0; p < s->k; p++) {
+        g->a[p] *= f;
+        g->b[p] = first ? 0 : -(f * g->beta[p]) * inverse(s, p, g->mu[p]);
+    }
     spsi_linear_room(s, 0, s->n, s->k, &Y);
     SPS_TRY(spsi_linear_apply_transposed(s, &s->R, &Y));
     if (g->low) SPS_TRY(spsi_axpby(s->opt.damp, g->low, 1.0, &Y));
@@ -189,10 +193,7 @@ sps_status spsi_bidiagonal_step(sps_linear *s, spsi_bidiagonal *g)
     SPS_TRY(scale_v(s, g));
     SPS_TRY(next_u(s, g));
     if (s->stop) return st;
-    for (int p = 0; p < s->k; p++) {
-        g->a[p] = inverse(s, p, g->nu[p]);
-        g->b[p] = -g->beta[p] * inverse(s, p, g->mu[p]);
-    }
+    for (int p = 0; p < s->k; p++) g->a[p] = inverse(s, p, g->nu[p]);
     SPS_TRY(next_v(s, g, false));
 fail:
     return st;

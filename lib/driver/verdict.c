@@ -66,13 +66,21 @@ fail:
 static sps_status measure_least(sps_linear *s, const sps_block *X,
                                 const double *unit, norms *v)
 {
-    double lift[SPS_BLOCK_MAX];
+    const double f = spsi_columns_unit(spsi_least_size(s));
+    const double even = fmin(fmax(f, 1), 0x1p500);
+    double lift[SPS_BLOCK_MAX], by[SPS_BLOCK_MAX];
     sps_status st;
 
-    for (int j = 0; j < s->columns; j++) lift[j] = s->rhs.scale[j] / unit[j];
+    /* S'R leaves the range of doubles where R or A is near its ends. */
+    for (int j = 0; j < s->columns; j++) {
+        by[j] = spsi_columns_unit(v->r[j] / unit[j]) * even;
+        lift[j] = s->rhs.scale[j] / unit[j] * by[j];
+    }
+    SPS_TRY(spsi_axpby_cols(by, s->scratch.residual, NULL,
+                            s->scratch.residual));
     SPS_TRY(spsi_least_normal(s, X, lift, s->scratch.residual, v->normal));
     for (int j = 0; j < s->columns; j++) {
-        v->normal[j] *= unit[j];
+        v->normal[j] = v->normal[j] / even * (unit[j] / (by[j] / even));
         v->range[j] = hypot(v->r[j], s->opt.damp * v->x[j]);
     }
 fail:

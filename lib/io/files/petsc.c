@@ -14,6 +14,7 @@ typedef struct petsc {
     spsi_bytes b;
     spsi_binary whole;         /* type of integers */
     spsi_binary real;
+    bool enough;               /* another pair of A and b follows */
 } petsc;
 
 static int64_t first_integer(const char *p, int size)
@@ -189,14 +190,17 @@ static sps_status read_objects(petsc *p, spsi_content *c)
     SPS_TRY(next_object(p, &id));
     do {
         if (id == SPSI_PETSC_MAT) {
-            if (c->ncol > 0) break;            /* A, b, and another pair */
+            /* A, b, and another pair; a csr is the first matrix. */
+            p->enough = c->ncol > 0 && p->b.f->block;
+            if (p->enough) break;
+            if (c->ncol > 0) forget(p->b.f, c);
             SPS_TRY(read_matrix(p, c));
         } else {
             if (matrix) forget(p->b.f, c);
             SPS_TRY(read_vector(p, c));
         }
         matrix = id == SPSI_PETSC_MAT;
-        if (!p->b.f->block || p->b.f->peek) break;
+        if ((matrix && !p->b.f->block) || p->b.f->peek) break;
         SPS_TRY(next_object(p, &id));
     } while (id != 0);
 fail:
@@ -241,7 +245,7 @@ static sps_status read_petsc_file(const spsi_file *f, spsi_content *c)
     SPS_TRY(spsi_bytes_peek(&p.b, 16, &head, &got));
     p.whole.size = integers(head, got);
     SPS_TRY(read_objects(&p, c));
-    if (!f->peek) SPS_TRY(check_end(&p));
+    if (!f->peek && !p.enough) SPS_TRY(check_end(&p));
 fail:
     spsi_bytes_close(&p.b);
     return st;

@@ -133,6 +133,15 @@ START_TEST(vectors_of_petsc_are_the_columns_of_a_block)
     OK(ctx, sps_csr_read(ctx, files_path("Ab"), NULL, NULL, &A));
     assert_is_seed(A, "Ab");
     sps_csr_destroy(ctx, &A);
+    /* The first matrix, wherever the vectors are; another pair is left out. */
+    assert_block(ctx, files_bytes("AbAb", BYTES(SEED_PETSC SEED_PETSC_VECTORS
+                                                SEED_PETSC SEED_PETSC_VECTORS)),
+                 2, 2, both);
+    OK(ctx, sps_csr_read(ctx, files_bytes("bA", BYTES(SEED_PETSC_VECTORS
+                                                      SEED_PETSC)),
+                         NULL, NULL, &A));
+    assert_is_seed(A, "bA");
+    sps_csr_destroy(ctx, &A);
     OK(ctx, sps_csr_read(ctx, files_bytes("A64", BYTES(SEED_PETSC_64)), NULL,
                          NULL, &A));
     ck_assert_int_eq(A->nnz, 1);

@@ -254,14 +254,16 @@ END_TEST
 /* Whatever the units of A and of b. */
 START_TEST(units_change_nothing)
 {
-    static const double unit[] = { 1e-150, 1e-80, 1, 1e80, 1e150 };
+    static const double unit[] = { 1e-280, 1e-150, 1e-80, 1, 1e80, 1e150,
+                                   1e280 };
+    enum { UNITS = sizeof unit / sizeof *unit };
     sps_context *ctx = runner_context();
     const char *name;
 
     FOR_LEAST(name)
         for (int scaled = 0; scaled < 2; scaled++)
-            for (int u = 0; u < 25; u++) {
-                const double of_a = unit[u / 5], of_b = unit[u % 5];
+            for (int u = 0; u < UNITS * UNITS; u++) {
+                const double of_a = unit[u / UNITS], of_b = unit[u % UNITS];
                 least one = drawn(ctx, 30, 12, TWINS);
                 least p = drawn(ctx, 30, 12, TWINS);
 
