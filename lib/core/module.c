@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* module.c - finds, loads and checks spsolve_cuda.so and spsolve_factor.so, and
- * loads other libraries that are wanted for some files alone; nothing else in
- * lib calls dlopen, and nothing in this library links what they link.
+ * loads decompression libraries when a compressed file is read.  No other file
+ * of lib calls dlopen, and libspsolve is linked with none of these libraries.
  *
- * The CUDA module and the libraries it links take some 250 MB and 0.1 to 0.4 s to
- * load, so the driver, a few hundred kilobytes, is first asked whether there is
- * a GPU (spsi_module_device): cuInit and cuDeviceGetCount, which the CUDA
+ * The CUDA module and the libraries it links take some 250 MB and 0.1 to 0.4 s
+ * to load, so the driver, a few hundred kilobytes, is first asked whether there
+ * is a GPU (spsi_module_device): cuInit and cuDeviceGetCount, which the CUDA
  * runtime calls as well.
  *
  * Search order:
@@ -150,7 +150,8 @@ static bool in_folder(finder *f, visit v, const char *dir, size_t length,
     return n > 0 && (size_t)n < sizeof path && v(f, path);
 }
 
-/* The file of one module, named by the variable, is no place for another. */
+/* The variable names a folder, or the file of the CUDA module: then the factor
+ * module is looked for in the folder of that file. */
 static bool visit_requested(finder *f, visit v, const char *request)
 {
     struct stat st;

@@ -2,9 +2,10 @@
 /* coarsening.h - the set-up of multigrid by aggregation where the matrix lies:
  * the stages of a level as operations of a backend.
  *
- * solvers/amg/ has the formulas of each stage, and does them on the host; what
- * a backend makes is the same bits: the same order of sums, each product and
- * sum rounded by itself.  What both must agree on stands here.
+ * solvers/amg/ has the formulas of each stage and computes them on the host.  A
+ * backend's results have the same bits: sums are taken in the same order, and
+ * each product and each sum is rounded (no fused multiply-add).  Constants and
+ * functions that both need are defined here.
  *
  * A level is the backend's own (sps_coarse); its matrices are csr's in the
  * memory of the backend. */

@@ -22,10 +22,10 @@
 #define PER_FLOP 0.8e-10
 #define PER_ENTRY 4e-8
 #define PER_ROW 2e-6
-/* Nested dissection, which is made where operations are not limited. */
-#define DISSECTED_ENTRY 3e-6
 #define ANALYSED_ENTRY 5e-8
 #define ANALYSED_ROW 1.5e-6
+#define DISSECTED_ENTRY 3e-6  /* and for nested dissection, which is always
+                                 tried where operations are not limited */
 #define SOLVE_ENTRY 2e-9
 #define SOLVE_ROW 1e-6
 #define COLUMN_ENTRY 4e-10    /* and column */

@@ -61,8 +61,9 @@ sps_status spsi_chain_weigh(sps_chain *l, double worth)
     sps_status st;
 
     if (seconds > worth) l->refused = worth;
-    SPS_REQUIRE(l->ctx, seconds <= worth, SPS_EUNFIT, "an analysis of %lld entries would take longer "
-                "than iterations are expected to", (long long)l->A->A->nnz);
+    SPS_REQUIRE(l->ctx, seconds <= worth, SPS_EUNFIT, "an analysis of %lld "
+                "entries would take longer than iterations are expected to",
+                (long long)l->A->A->nnz);
     SPS_TRY(spsi_direct_analyse(l->A, spsi_direct_operations(worth), &d));
     seconds = spsi_direct_factor_seconds(d) +
               2 * spsi_direct_solve_seconds(d, l->k);
