@@ -16,7 +16,7 @@ code() {
 
 # Every kind: as many lines as the header says, lower triangle if symmetric.
 for line in 'poisson7 8 7 6' 'laplace27 5 -perturb 1' 'elasticity 4 3 5' \
-    'convection 5' 'rmat 8 4' 'rmat 8 4 -laplacian' 'poisson7 30' \
+    'convection 5' 'elasticity 3 -free -shift 0.5' 'rmat 8 4' 'rmat 8 4 -laplacian' 'poisson7 30' \
     'blocks 64 4 3 0.5' 'leastsquares 70 30 -cond 9 -deficient 3'; do
     # shellcheck disable=SC2086
     code 0 $line -quiet
@@ -57,7 +57,7 @@ sed -n 3p "$dir/m.mtx" | grep -qx '72 72 456' || bad "-consistent: size"
 for line in '' 'poisson7' 'poisson7 0' 'poisson7 4 4' 'poisson7 4x' \
     'nothing 4' 'poisson7 4 -aniso' 'poisson7 4 -aniso -1' 'rmat 4' \
     'rmat 40 2' 'poisson7 4 -laplacian' 'rmat 4 2 -jump' \
-    'rmat 4 2 -shift 1' 'poisson7 4 -threads 0' 'poisson7 4 -o' \
+    'rmat 4 2 -shift 1' 'blocks 64 4 2 1 -shift 1' 'poisson7 4 -shift -1' 'poisson7 4 -threads 0' 'poisson7 4 -o' \
     'poisson7 4 rmat 4 2' 'elasticity 4 1 4' 'poisson7 2000' \
     'poisson7 4 -perturb x' 'poisson7 4 -Jump' 'blocks 64 5 2 0.5' \
     'poisson7 4 -free' 'elasticity 3 -neumann' 'elasticity 1 4 4 -free' 'rmat 4 2 -mass x' \

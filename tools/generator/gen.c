@@ -53,7 +53,8 @@ const char *gen_help(void)
     "sums\n"
     "  -velocity V     convection: cell Peclet number (1)\n"
     "  -laplacian      rmat: the graph Laplacian instead of the adjacency\n"
-    "  -shift S        rmat: S on the diagonal of the Laplacian (0)\n"
+    "  -shift S        grids: plus S times the lumped mass matrix; rmat: plus\n"
+    "                  S on the diagonal of the Laplacian (0)\n"
     "  -cond X         leastsquares: the condition number (100)\n"
     "  -deficient R    leastsquares: R of the singular values are 0 (0)\n"
     "  -seed N         rmat, blocks, leastsquares: of the pattern (1)\n";
@@ -287,12 +288,12 @@ bool gen_open(const gen_spec *spec, gen *g, char error[160])
         fail(error, "-jump and -aniso are for grids", "");
         return false;
     }
-    if (!graph && (spec->laplacian || spec->shift != 0)) {
-        fail(error, "-laplacian and -shift are for rmat", "");
+    if (!graph && spec->laplacian) {
+        fail(error, "-laplacian is for rmat", "");
         return false;
     }
-    if (spec->shift != 0 && !spec->laplacian) {
-        fail(error, "-shift needs -laplacian", "");
+    if (spec->shift != 0 && !grid && !spec->laplacian) {
+        fail(error, "-shift is for grids and for rmat with -laplacian", "");
         return false;
     }
     if (spec->free && spec->kind != GEN_ELASTICITY) {
@@ -337,6 +338,15 @@ double gen_coordinate(const gen *g, int64_t node, int axis)
     return (double)c[axis] * (axis == 2 ? g->spec.aniso : 1);
 }
 
+/* K + S M: adds S m_i to the diagonal of row i of a grid. */
+static int64_t add_shift(const gen *g, int64_t i, int64_t count,
+                         const int32_t *col, double *val)
+{
+    for (int64_t p = 0; p < count; p++)
+        if (col[p] == i) val[p] += g->spec.shift * gen_mass_lumped(g, i);
+    return count;
+}
+
 void gen_close(gen *g)
 {
     free(g->rowptr);
@@ -352,7 +362,8 @@ int64_t gen_row(const gen *g, int64_t i, int32_t *col, double *val)
     case GEN_RMAT: return gen_rmat_row(g, i, col, val);
     case GEN_BLOCKS: return gen_blocks_row(g, i, col, val);
     case GEN_LEAST: return gen_least_row(g, i, col, val);
-    default: return gen_grid_row(g, i, col, val);
+    default:
+        return add_shift(g, i, gen_grid_row(g, i, col, val), col, val);
     }
 }
 

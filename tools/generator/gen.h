@@ -67,7 +67,7 @@ typedef struct gen_spec {
     double velocity;     /* convection: cell Peclet number along x; half of it
                             along y, a quarter along z */
     bool laplacian;      /* rmat: D - W + shift I instead of W */
-    double shift;
+    double shift;        /* grids: K + shift M, M the lumped mass matrix */
     double cond;         /* leastsquares: largest singular value over the
                             smallest that is not 0 */
     int64_t deficient;   /* leastsquares: singular values that are 0 */
@@ -130,6 +130,7 @@ void gen_grid_place(const gen *g, int64_t node, int64_t c[3]);
 bool gen_mass_open(gen *g);             /* after gen_grid_open */
 int64_t gen_mass_row(const gen *g, int64_t i, int32_t *col, double *val);
 int64_t gen_mass_count(const gen *g, int64_t i);
+double gen_mass_lumped(const gen *g, int64_t i);   /* its diagonal entry */
 bool gen_blocks_open(gen *g, char error[160]);
 int64_t gen_blocks_row(const gen *g, int64_t i, int32_t *col, double *val);
 int64_t gen_blocks_count(const gen *g, int64_t i);

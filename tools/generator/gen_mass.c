@@ -56,20 +56,16 @@ static int along(const gen *g, int axis, int64_t c, int d)
     return d < 0 ? left : d > 0 ? right : 2 * (left + right);
 }
 
-static int64_t lumped_row(const gen *g, int64_t i, const int64_t c[3],
-                          int32_t *col, double *val)
+double gen_mass_lumped(const gen *g, int64_t i)
 {
     int elements = 8;
+    int64_t c[3];
 
-    if (!cells(g)) {
-        elements = 1;
-        for (int axis = 0; axis < 3; axis++)
-            elements *= beside(g, axis, c[axis], false) +
-                        beside(g, axis, c[axis], true);
-    }
-    col[0] = (int32_t)i;
-    val[0] = elements * g->spec.aniso / 8;
-    return 1;
+    gen_grid_place(g, i / unknowns(g), c);
+    for (int axis = 0; axis < 3 && !cells(g); axis++)
+        elements = elements / 2 * (beside(g, axis, c[axis], false) +
+                                   beside(g, axis, c[axis], true));
+    return elements * g->spec.aniso / 8;
 }
 
 static int64_t consistent_row(const gen *g, int64_t i, const int64_t c[3],
@@ -103,9 +99,12 @@ int64_t gen_mass_row(const gen *g, int64_t i, int32_t *col, double *val)
 {
     int64_t c[3];
 
+    if (g->widest == 1) {
+        col[0] = (int32_t)i;
+        val[0] = gen_mass_lumped(g, i);
+        return 1;
+    }
     gen_grid_place(g, i / unknowns(g), c);
-    if (g->widest == 1)
-        return lumped_row(g, i, c, col, val);
     return consistent_row(g, i, c, col, val);
 }
 

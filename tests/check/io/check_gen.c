@@ -21,6 +21,8 @@ static const char *const symmetric[] = {
     "laplace27 10 4 9 -jump -aniso 5 -perturb 9",
     "elasticity 4 5 3", "elasticity 1 2 2", "elasticity 4 -perturb 1",
     "elasticity 9 3 3 -jump -aniso 0.2 -perturb 2",
+    "poisson7 5 4 3 -neumann -shift 0.01", "laplace27 4 -neumann -shift 2",
+    "elasticity 3 2 4 -free -shift 0.5",
     "rmat 8 6 -laplacian -shift 0.25",
     "rmat 8 6 -laplacian -shift 1 -perturb 3",
 };
@@ -416,6 +418,37 @@ START_TEST(laplacian_rows_sum_to_the_shift)
 }
 END_TEST
 
+/* Every entry is that of K, and on the diagonal S m_i more. */
+START_TEST(a_grid_is_shifted_by_its_mass)
+{
+    static const char *const line[][2] = {
+        { "poisson7 4 3 5 -aniso 0.5", "poisson7 4 3 5 -aniso 0.5 -shift 3" },
+        { "laplace27 4 -neumann -perturb 1",
+          "laplace27 4 -neumann -perturb 1 -shift 3" },
+        { "elasticity 3 2 4 -free", "elasticity 3 2 4 -free -shift 3" },
+        { "convection 4", "convection 4 -shift 3" },
+    };
+
+    for (int q = 0; q < 4; q++) {
+        whole plain = make(line[q][0]), w = make(line[q][1]);
+        whole mass = make_mass(line[q][1], GEN_LUMPED);
+
+        check_rows(&w, line[q][1]);
+        ck_assert_int_eq(plain.g.nnz, w.g.nnz);
+        for (int64_t i = 0; i < w.g.rows; i++)
+            for (int64_t p = w.rowptr[i]; p < w.rowptr[i + 1]; p++) {
+                const double add = w.col[p] == i ? 3 * mass.val[i] : 0;
+
+                ck_assert_int_eq(w.col[p], plain.col[p]);
+                ck_assert(w.val[p] == plain.val[p] + add);
+            }
+        drop(&plain);
+        drop(&w);
+        drop(&mass);
+    }
+}
+END_TEST
+
 /* Singular values, descending; the caller frees them. */
 static double *singular_values(const whole *w)
 {
@@ -535,6 +568,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(convection_is_a_nonsymmetric_m_matrix),
     RUNNER_TEST(rmat_is_a_skewed_simple_graph),
     RUNNER_TEST(laplacian_rows_sum_to_the_shift),
+    RUNNER_TEST(a_grid_is_shifted_by_its_mass),
     RUNNER_TEST(philox_gives_the_known_answers),
     RUNNER_TEST(least_squares_have_the_singular_values_named),
     RUNNER_TEST(files_hold_the_same_bits),
