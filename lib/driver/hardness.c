@@ -10,6 +10,7 @@
 #include "operator/operator_matrix.h"
 
 #define KNOWN 0.1
+#define POSITIVE 0.5
 /* Share of the time that is left, which the Lanczos steps may take. */
 #define SHARE 0.1
 #define GAP 9
@@ -45,7 +46,7 @@ static bool knows(const job *j, int64_t i)
     }
     for (int c = 0; c < j->b; c++) largest = fmax(largest, fabs(sum[c]));
     return largest <= KNOWN * d ||
-           (positive == 0 && j->b == 1 && sum[0] >= 0);
+           (positive < POSITIVE * d && j->b == 1 && sum[0] >= 0);
 }
 
 static void count_known(void *data, int64_t first, int64_t last)

@@ -4,10 +4,12 @@
  * known, and whether it is ill-conditioned.
  *
  * Smooth vectors are the constants of the unknowns of a node.  A row knows them
- * if it maps them to at most KNOWN of its diagonal, or is dominated by its
- * diagonal and has no positive coupling, as beside a boundary.  So do rows of
- * grids, meshes, networks and elastic bodies; half of the rows of shells, whose
- * rotations are no constants, do not, and none of a mass matrix. */
+ * if it maps them to at most KNOWN of its diagonal, or if its sum is positive
+ * and its positive couplings add up to less than POSITIVE of the diagonal, as
+ * beside a boundary: there smooth vectors vanish.  So do rows of grids, meshes,
+ * networks and elastic bodies; half of the rows of shells, whose rotations are
+ * no constants, do not, and none of a mass matrix: in two or three dimensions
+ * its positive couplings are 1 to 2.4 times the diagonal. */
 #ifndef SPS_HARDNESS_H
 #define SPS_HARDNESS_H
 

@@ -6,11 +6,36 @@
 #include <math.h>
 #include <string.h>
 
+#include "driver/hardness.h"
 #include "tests/check/solvers/amg_fixture.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/runner.h"
 
 static bool on_host(void) { return fixture_place() == SPS_HOST; }
+
+/* On any boundary, whatever the values. */
+START_TEST(rows_of_grids_know_the_constants)
+{
+    static const struct { const char *line; double least; } system[] = {
+        { "poisson7 12 -perturb 1", 1 },
+        { "laplace27 12 -perturb 1", 1 },
+        { "laplace27 16 -jump -perturb 1", 1 },
+        { "laplace27 16 -aniso 0.5 -perturb 1", 0.9 },
+        { "laplace27 12 -perturb 1 -neumann", 1 },
+    };
+
+    for (size_t t = 0; t < sizeof system / sizeof *system; t++) {
+        amg_case c;
+        double known;
+
+        amg_open_in(&c, SPS_HOST, system[t].line, 2, 1);
+        known = spsi_hardness_known(c.ctx, c.A, 1);
+        ck_assert_msg(known >= system[t].least, "%s: %g", system[t].line,
+                      known);
+        amg_close(&c);
+    }
+}
+END_TEST
 
 static void open_auto(amg_case *c, const char *line, int k)
 {
@@ -35,6 +60,7 @@ START_TEST(large_grids_and_bodies_get_multigrid)
         { "poisson7 40", 16, 9, true },
         { "poisson7 48 -neumann", 16, 9, false },
         { "laplace27 32 -aniso 0.1", 16, 13, false },
+        { "laplace27 40 -perturb 1", 16, 8, false },
         { "elasticity 16", 16, 12, false },
     };
 
@@ -101,6 +127,7 @@ START_TEST(masses_do_not)
     gen_fill(&c.w.g, c.w.rowptr, c.w.col, c.w.val);
     sps_operator_destroy(&c.op);
     OK(c.ctx, sps_operator_csr(c.ctx, c.A, c.k, NULL, &c.op));
+    ck_assert_double_eq(spsi_hardness_known(c.ctx, c.A, 1), 0);
     r = must_solve(&c, "a mass");
     ck_assert_str_ne(r.precond, "amg");
     amg_close(&c);
@@ -265,6 +292,7 @@ START_TEST(eigenpairs_get_multigrid_unless_factors_are_cheap)
 END_TEST
 
 static const runner_test tests[] = {
+    RUNNER_TEST(rows_of_grids_know_the_constants),
     RUNNER_TEST(large_grids_and_bodies_get_multigrid),
     RUNNER_TEST(others_do_not),
     RUNNER_TEST(masses_do_not),
