@@ -125,6 +125,18 @@ def test_no_enumerator_is_missing(header, name, prefix, enum):
     assert enumerators(header, name) == {prefix + e.name for e in enum}
 
 
+# What the package has no use for: options are set by name, files are read by
+# others, and processes do not solve together here yet.
+UNBOUND = {"sps_message", "sps_comm_calls", "sps_allocator", "sps_read_options",
+           "sps_read_info", "sps_laplacian_info", "sps_options", "sps_norm"}
+
+
+def test_every_struct_and_enum_is_bound_or_known_not_to_be(header):
+    declared = set(re.findall(r"typedef (?:struct|enum) (\w+) \{", header))
+    bound = {entry[0] for entry in _structs.STRUCTS + _structs.ENUMS} - {""}
+    assert len(bound) > 10 and declared == bound | UNBOUND
+
+
 ENUM_TYPES = {"sps_status", "sps_stop", "sps_place", "sps_dtype", "sps_order",
               "sps_own", "sps_norm", "sps_option_type"}
 SCALARS = {"int": ctypes.c_int, "int64_t": ctypes.c_int64,
