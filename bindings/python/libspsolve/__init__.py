@@ -8,13 +8,14 @@
 >>> bool(r.converged.all())
 True
 
-``solve``, ``lsqr``, ``lsmr`` and ``eigsh`` have the shapes of
-scipy.sparse.linalg; ``Solver`` keeps
-the memory of many solves; ``Preconditioner`` is for SciPy's ``M=``.  Every
+``solve``, ``lsqr``, ``lsmr``, ``eigsh`` and ``lobpcg`` have the shapes of
+scipy.sparse.linalg; ``Solver`` keeps the memory of many solves;
+``Preconditioner`` is for SciPy's ``M=``.  Arrays and matrices are of NumPy and
+SciPy, CuPy, or PyTorch; those in the memory of a GPU are used there.  Every
 result is verified: residuals are computed again from A, B and X.
 """
 from ._callbacks import Progress
-from ._eigen import eigsh
+from ._eigen import eigsh, lobpcg
 from ._errors import (ConvergenceWarning, DeviceError, Error, Interrupted,
                       InvalidArgument, MatrixError, Note, NotConverged,
                       OutOfMemory, ShapeError, SpsolveWarning, UnfitError)
@@ -41,5 +42,5 @@ __all__ = [
     "InvalidArgument", "LinearResult", "MatrixError", "Note", "NotConverged",
     "Option", "OutOfMemory", "Preconditioner", "Progress", "ShapeError",
     "Solver", "SpsolveWarning", "Status", "Stop", "UnfitError", "eigsh",
-    "library_version", "lsmr", "lsqr", "options", "solve",
+    "library_version", "lobpcg", "lsmr", "lsqr", "options", "solve",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""NumPy arrays as blocks of the library, without a copy where it can be."""
+"""Arrays as blocks of the library, without a copy where it can be."""
 from __future__ import annotations
 
 from typing import Any, Optional, Tuple
@@ -8,28 +8,25 @@ import numpy as np
 
 from ._context import Context
 from ._library import lib
+from ._packages import NUMPY, is_sparse_tensor, package_of, taken
 from ._structs import Order, Place
-def refuse_device(value: Any, name: str) -> None:
-    """TypeError for arrays and matrices in the memory of a GPU."""
-    for part in (value, getattr(value, "data", None)):
-        if hasattr(part, "__cuda_array_interface__"):
-            raise TypeError(f"{name} is in the memory of a GPU; this version "
-                            "takes arrays of NumPy and matrices of SciPy: copy "
-                            "it to the host first")
 
 
-def dense(value: Any, name: str) -> np.ndarray:
-    """value as an array of float64 or complex128 with 1 or 2 dimensions."""
-    refuse_device(value, name)
-    if hasattr(value, "tocsr"):
-        raise TypeError(f"{name} is sparse; give a dense array, as of "
-                        f"{name}.toarray()")
-    a = np.asarray(value)
+def dense(value: Any, name: str) -> Any:
+    """value as an array of float64 or complex128 with 1 or 2 dimensions, where
+    it lies; in device memory float64 alone."""
+    if hasattr(value, "tocsr") or is_sparse_tensor(value):
+        raise TypeError(f"{name} is sparse; give a dense array")
+    a = taken(value)
     if a.ndim not in (1, 2):
         raise ValueError(f"{name} has {a.ndim} dimensions; a vector of n or an "
                          "array of n x k numbers is expected")
-    kind = number_kind(a.dtype, name)
-    return a.astype(kind, copy=False)
+    package = package_of(a)
+    kind = number_kind(package.dtype(a), name)
+    if kind is np.complex128 and package is not NUMPY:
+        raise TypeError(f"{name} is complex and in the memory of a GPU, where "
+                        "numbers are real: copy it to the host")
+    return package.as_type(a, kind)
 
 
 def number_kind(dtype: np.dtype, name: str) -> type:
@@ -43,8 +40,8 @@ def number_kind(dtype: np.dtype, name: str) -> type:
                     "used")
 
 
-def address(a: np.ndarray) -> int:
-    return a.__array_interface__["data"][0]
+def address(a: Any) -> int:
+    return package_of(a).address(a)
 
 
 def interleave(a: np.ndarray) -> np.ndarray:
@@ -67,65 +64,103 @@ def complete(a: np.ndarray) -> np.ndarray:
     return a[0::2] + 1j * a[1::2]
 
 
-def columns(a: np.ndarray) -> np.ndarray:
+def columns(a: Any) -> Any:
     """A vector as an array of one column, without a copy."""
-    return a[:, np.newaxis] if a.ndim == 1 else a
+    return a[:, None] if a.ndim == 1 else a
 
 
-def row_step(a: np.ndarray) -> Optional[int]:
-    """Doubles from row to row if the k numbers of a row are side by side and
-    rows do not overlap, else None."""
-    n, k = a.shape
-    if address(a) % 8:
-        return None
-    if k > 1 and a.strides[1] != 8:
+def _step(sizes: Any, strides: Any, where: int) -> Optional[int]:
+    (n, k), (outer, inner) = sizes, strides
+    if where % 8 or (k > 1 and inner != 8):
         return None
     if n <= 1:
         return k
-    step, rest = divmod(a.strides[0], 8)
+    step, rest = divmod(outer, 8)
     return step if rest == 0 and step >= k else None
 
 
-def column_step(a: np.ndarray) -> Optional[int]:
+def row_step(a: Any) -> Optional[int]:
+    """Doubles from row to row if the k numbers of a row are side by side and
+    rows do not overlap, else None."""
+    package = package_of(a)
+    return _step(a.shape, package.strides(a), package.address(a))
+
+
+def column_step(a: Any) -> Optional[int]:
     """The same for the n numbers of a column."""
-    return row_step(a.T)
+    package = package_of(a)
+    return _step(a.shape[::-1], package.strides(a)[::-1], package.address(a))
 
 
-def empty_like(a: np.ndarray) -> np.ndarray:
-    """An uninitialised array of the shape and the order of a; one in C order
+def empty(n: int, k: int, like: Any, by_columns: bool = False) -> Any:
+    """An uninitialised array of the package of `like`; one of NumPy in C order
     begins at a multiple of 256 bytes, where the library need not copy it."""
-    n, k = a.shape
-    if k > 1 and row_step(a) is None and column_step(a) is not None:
-        return np.empty((n, k), order="F")
+    package = package_of(like)
+    if by_columns:
+        return package.empty((k, n), like).T
+    if package is not NUMPY:
+        return package.empty((n, k), like)
     room = np.empty(n * k + 32)
     first = (-address(room) % 256) // 8
     return room[first:first + n * k].reshape(n, k)
 
 
+def empty_like(a: Any) -> Any:
+    """One of the shape and the order of a."""
+    by_columns = row_step(a) is None and column_step(a) is not None
+    return empty(a.shape[0], a.shape[1], a, by_columns)
+
+
+def extent(a: Any) -> Tuple[int, int]:
+    """The first address, and that behind the last number."""
+    package = package_of(a)
+    first = package.address(a)
+    if 0 in a.shape:
+        return first, first
+    steps = [(size - 1) * step
+             for size, step in zip(a.shape, package.strides(a))]
+    return (first + sum(s for s in steps if s < 0),
+            first + sum(s for s in steps if s > 0) +
+            package.dtype(a).itemsize)
+
+
+def overlap(a: Any, b: Any) -> bool:
+    """Whether the ranges of addresses of two arrays do."""
+    (low, high), (first, last) = extent(a), extent(b)
+    return package_of(a).place == package_of(b).place and \
+        low < last and first < high
+
+
 class Block:
     """A block of the library and the array whose numbers it has.
 
-    The numbers of an array in row-major order are used where they are, if the
-    context is on the host; others are copied by ``put`` and ``get`` to and
-    from memory of the library.
+    The numbers of an array in row-major order are used where they are, if that
+    is the memory of the context; others are copied by ``put`` and ``get`` to
+    and from memory of the library.
     """
 
-    def __init__(self, context: Context, array: np.ndarray) -> None:
-        if array.dtype != np.float64 or array.ndim != 2:
+    def __init__(self, context: Context, array: Any) -> None:
+        package = package_of(array)
+        if package.dtype(array) != np.float64 or array.ndim != 2:
             raise TypeError("a block has two dimensions of doubles")
+        if package.place not in (context.place, Place.HOST):
+            raise TypeError("an array is in the memory of a GPU, and the "
+                            "solver on the host: device='cuda' makes one "
+                            "there")
         n, k = array.shape
         self.array = array
-        step = row_step(array) if context.on_host else None
+        self.place = package.place
+        step = row_step(array) if self.place == context.place else None
         self.wrapped = step is not None
         if self.wrapped:
             self.handle = context.make("sps_block_wrap", context.handle, n, k,
-                                       address(array), step)
+                                       package.address(array), step)
             context.borrow(self.handle, array)
         else:
             self.handle = context.make("sps_block_create", context.handle, n,
                                        k)
 
-    def layout(self, array: np.ndarray) -> Optional[Tuple[int, Order]]:
+    def layout(self, array: Any) -> Optional[Tuple[int, Order]]:
         step = row_step(array)
         if step is not None:
             return step, Order.ROW_MAJOR
@@ -137,7 +172,9 @@ class Block:
             return
         array = self.array
         if self.layout(array) is None:
-            array = array.copy(order="C")
+            with context.queue.using():
+                array = package_of(array).copy(array)
+            context.borrow(self.handle, array)
         self._transfer(context, lib.sps_block_set, array)
 
     def get(self, context: Context) -> None:
@@ -145,14 +182,14 @@ class Block:
             return
         array = self.array
         if self.layout(array) is None:
-            array = np.empty(array.shape)
+            array = empty(array.shape[0], array.shape[1], array)
         self._transfer(context, lib.sps_block_get, array)
         if array is not self.array:
-            self.array[...] = array
+            with context.queue.using():
+                self.array[...] = array
 
-    def _transfer(self, context: Context, function: Any,
-                  array: np.ndarray) -> None:
+    def _transfer(self, context: Context, function: Any, array: Any) -> None:
         layout = self.layout(array)
         assert layout is not None
         context.check(function(self.handle, 0, array.shape[1], address(array),
-                               layout[0], layout[1], Place.HOST))
+                               layout[0], layout[1], self.place))

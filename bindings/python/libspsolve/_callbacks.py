@@ -9,11 +9,11 @@ from typing import Any, Callable, List, NamedTuple, Optional
 
 import numpy as np
 
-from ._arrays import refuse_device
 from ._context import Context
 from ._library import Apply, Monitor, text
+from ._packages import NUMPY, Holder, importer, package_of
 
-Product = Callable[[np.ndarray], Any]
+Product = Callable[[Any], Any]
 
 
 class Progress(NamedTuple):
@@ -36,22 +36,27 @@ def is_operator(A: Any) -> bool:
 
 def product_of(A: Any, name: str) -> Product:
     """A as a function of n x k arrays."""
-    refuse_device(A, name)
-    kind = getattr(A, "dtype", None)
-    if kind is not None and np.dtype(kind).kind == "c":
+    if "complex" in str(getattr(A, "dtype", "")):
         raise TypeError(f"{name} is a complex operator; only complex sparse "
                         "matrices can be used, which have an equivalent real "
                         "form")
     if hasattr(A, "matmat"):
         return A.matmat
     if hasattr(A, "matvec"):
-        return lambda X: np.column_stack([A.matvec(x) for x in X.T])
+        return by_columns(A.matvec)
     if callable(A):
         return A
     if hasattr(A, "__matmul__"):
         return lambda X: A @ X
     raise TypeError(f"{name} is a {type(A).__name__}; a sparse matrix, a "
                     "LinearOperator or a function is expected")
+
+
+def by_columns(product: Product) -> Product:
+    """A product with vectors as one with n x k arrays."""
+    def block(X: Any) -> Any:
+        return package_of(X).module.stack([product(x) for x in X.T], 1)
+    return block
 
 
 def _view(address: int, n: int, k: int, step: int) -> np.ndarray:
@@ -62,14 +67,17 @@ def _view(address: int, n: int, k: int, step: int) -> np.ndarray:
     return np.ndarray((n, k), np.float64, memory, strides=(8 * step, 8))
 
 
-def _store(product: Any, y: np.ndarray, alpha: float, beta: float,
+def _store(product: Any, y: Any, alpha: float, beta: float,
            name: str) -> None:
     """y = alpha product + beta y"""
-    product = np.asarray(product)
-    if product.shape != y.shape:
+    package = package_of(y)
+    product = package.from_any(np.asarray(product) if package is NUMPY
+                               else product, y)
+    if tuple(product.shape) != tuple(y.shape):
         raise ValueError(f"{name} returned an array of the shape "
-                         f"{product.shape}; {y.shape} is expected")
-    if product.dtype.kind == "c":
+                         f"{tuple(product.shape)}; {tuple(y.shape)} is "
+                         "expected")
+    if "complex" in str(product.dtype):
         raise TypeError(f"{name} returned complex numbers")
     if alpha != 1.0:
         product = alpha * product
@@ -78,33 +86,47 @@ def _store(product: Any, y: np.ndarray, alpha: float, beta: float,
     y[...] = product
 
 
-def apply_function(function: Product, raised: List[BaseException],
-                   name: str, rows: Optional[int] = None) -> Any:
+def apply_function(context: Context, function: Product, name: str,
+                   rows: Optional[int] = None) -> Any:
     """A sps_apply_fn; the arrays that the function gets are valid during the
-    call, and read-only; they have as many rows as its result, or `rows`."""
+    call, and on the host read-only; they have as many rows as its result, or
+    `rows`."""
+    device = context.queue.package
+    if device is None and not context.on_host:
+        device = importer()
+    ordinal = context.queue.ordinal
+
+    def on_host(alpha: float, X: int, ldx: int, beta: float, Y: int, ldy: int,
+                m: int, n: int, k: int) -> None:
+        x = _view(X, m, k, ldx)
+        x.flags.writeable = False
+        _store(function(x), _view(Y, n, k, ldy), alpha, beta, name)
+
+    def on_gpu(alpha: float, X: int, ldx: int, beta: float, Y: int, ldy: int,
+               m: int, n: int, k: int) -> None:
+        x, y = (device.view(Holder(*block), ordinal)
+                for block in ((X, m, k, ldx), (Y, n, k, ldy)))
+        _store(function(x), y, alpha, beta, name)
+
     def call(alpha: float, X: int, ldx: int, beta: float, Y: int, ldy: int,
              n: int, k: int, stream: Any, data: Any) -> int:
+        m = n if rows is None else rows
         try:
-            x = _view(X, n if rows is None else rows, k, ldx)
-            x.flags.writeable = False
-            _store(function(x), _view(Y, n, k, ldy), alpha, beta, name)
+            if device is None:
+                on_host(alpha, X, ldx, beta, Y, ldy, m, n, k)
+            else:
+                with device.using(stream or 0, ordinal):
+                    on_gpu(alpha, X, ldx, beta, Y, ldy, m, n, k)
             return 0
         except BaseException as e:  # noqa: B902 - must not pass through C
-            raised.append(e)
+            context.raised.append(e)
             return 1
     return Apply(call)
 
 
-def _host_only(context: Context, name: str) -> None:
-    if not context.on_host:
-        raise TypeError(f"{name} is a function, which this version can call "
-                        "with device='cpu' only")
-
-
 def user_operator(context: Context, A: Any, n: int, props: int) -> Any:
     """A handle of an operator that calls A."""
-    _host_only(context, "A")
-    call = apply_function(product_of(A, "A"), context.raised, "A")
+    call = apply_function(context, product_of(A, "A"), "A")
     handle = context.make("sps_operator_user", context.handle, n, call, None,
                           props)
     context.borrow(handle, call)
@@ -116,20 +138,18 @@ def adjoint_of(A: Any) -> Optional[Product]:
     if hasattr(A, "rmatmat"):
         return A.rmatmat
     if hasattr(A, "rmatvec"):
-        return lambda Y: np.column_stack([A.rmatvec(y) for y in Y.T])
+        return by_columns(A.rmatvec)
     return None
 
 
 def user_pair(context: Context, A: Any, shape: Any) -> Any:
     """A handle of an operator that calls A and its adjoint."""
-    _host_only(context, "A")
     adjoint = adjoint_of(A)
     if adjoint is None:
         raise TypeError("least squares need the adjoint of A: a LinearOperator "
                         "with rmatvec or rmatmat")
-    calls = (apply_function(product_of(A, "A"), context.raised, "A", shape[1]),
-             apply_function(adjoint, context.raised, "the adjoint of A",
-                            shape[0]))
+    calls = (apply_function(context, product_of(A, "A"), "A", shape[1]),
+             apply_function(context, adjoint, "the adjoint of A", shape[0]))
     handle = context.make("sps_operator_user_pair", context.handle, *shape,
                           *calls, None)
     context.borrow(handle, calls)
@@ -138,8 +158,7 @@ def user_pair(context: Context, A: Any, shape: Any) -> Any:
 
 def user_precond(context: Context, M: Any, n: int) -> Any:
     """A handle of a preconditioner that calls M."""
-    _host_only(context, "M")
-    call = apply_function(product_of(M, "M"), context.raised, "M")
+    call = apply_function(context, product_of(M, "M"), "M")
     handle = context.make("sps_precond_user", context.handle, n, call, None)
     context.borrow(handle, call)
     return handle

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import operator
+import re
 import sys
 import threading
 from contextlib import contextmanager
@@ -11,17 +12,19 @@ from typing import Any, Dict, Iterator, List, NoReturn, Tuple
 
 from ._errors import Note, error, warn
 from ._library import lib, text
+from ._packages import Queue
 from ._structs import ContextInfo, ContextOptions, Place
 
 PLACES = {"auto": Place.AUTO, "cpu": Place.HOST, "cuda": Place.CUDA}
 
 # Notes that begin so tell what the library chose when the choice was left to
-# it.  They are in the notes of a result, and no warnings.
-CHOICES = ("solver auto:", "auto:", "preconditioner auto:",
-           "largest: the preconditioner")
+# it, or what it built.  They are in the notes of a result, and no warnings.
+CHOICES = re.compile(r"solver auto:|auto:|preconditioner auto:|"
+                     r"largest: the preconditioner|amg: \d+ levels")
 
 
-def _options(device: str, threads: int, seed: int) -> ContextOptions:
+def _options(device: str, threads: int, seed: int,
+             queue: Queue) -> ContextOptions:
     if device not in PLACES:
         raise ValueError(f"device={device!r}: known are "
                          + ", ".join(map(repr, PLACES)))
@@ -30,6 +33,9 @@ def _options(device: str, threads: int, seed: int) -> ContextOptions:
     options.place = PLACES[device]
     options.threads = c_int(threads, "threads")
     options.seed = operator.index(seed)
+    if queue.pointer is not None:
+        options.stream = queue.pointer
+        options.device = queue.ordinal
     return options
 
 
@@ -52,20 +58,24 @@ class Context:
 
     handle = ctypes.c_void_p()
 
-    def __init__(self, device: str, threads: int, seed: int) -> None:
+    def __init__(self, device: str, threads: int, seed: int,
+                 package: Any = None, ordinal: int = 0) -> None:
         self.handle = ctypes.c_void_p()
         self.handles: List[Tuple[str, ctypes.c_void_p]] = []
         self.borrowed: Dict[int, Any] = {}
         self.raised: List[BaseException] = []
         self.seen = 0
+        self.told: List[str] = []       # by this package, no warnings
         self.lock = threading.Lock()
         self.user = 0
+        self.queue = Queue(package, ordinal)
         why = ctypes.c_char_p()
-        status = lib.sps_context_create(_options(device, threads, seed),
-                                        self.handle, why)
+        status = lib.sps_context_create(
+            _options(device, threads, seed, self.queue), self.handle, why)
         if status:
             raise error(status, text(why.value))
-        self.on_host = self.information()["place"] == Place.HOST
+        self.place = self.information()["place"]
+        self.on_host = self.place == Place.HOST
 
     # ------------------------------------------------------------- failures
 
@@ -80,6 +90,19 @@ class Context:
 
     def fail(self, status: int) -> NoReturn:
         raise error(status, text(lib.sps_context_error(self.handle)))
+
+    # -------------------------------------------------------------- streams
+
+    @contextmanager
+    def ordered(self, *arrays: Any) -> Iterator[None]:
+        """Inside of it the library finds complete what the current streams of
+        the arrays' packages write; afterwards these find its results so."""
+        self.queue.before(*arrays)
+        try:
+            yield
+        finally:
+            if not self.queue.after(*arrays):
+                lib.sps_context_sync(self.handle)
 
     # -------------------------------------------------------------- handles
 
@@ -160,8 +183,9 @@ class Context:
                 for name, value in facts.items()}
 
     def take_notes(self) -> Tuple[str, ...]:
-        """The notes since the last call; all but choices are warned of."""
-        notes = []
+        """The notes since the last call; those of the library are warned of,
+        but for its choices."""
+        notes: List[str] = []
         while True:
             note = lib.sps_context_note(self.handle, self.seen)
             if note is None:
@@ -169,6 +193,7 @@ class Context:
             notes.append(text(note))
             self.seen += 1
         for note in notes:
-            if not note.startswith(CHOICES):
+            if not CHOICES.match(note):
                 warn(note, Note)
-        return tuple(notes)
+        told, self.told = tuple(self.told), []
+        return told + tuple(notes)

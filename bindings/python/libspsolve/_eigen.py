@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 import numpy as np
 
-from ._arrays import Block, columns, dense
+from ._arrays import Block, columns, dense, empty
 from ._callbacks import is_operator, size_of, user_operator
 from ._context import Context, c_int
 from ._errors import ConvergenceWarning, ShapeError, warn
 from ._library import lib
 from ._matrix import Matrix, is_sparse
 from ._options import Options
-from ._progress import Callback, Display
+from ._packages import given, package_of
+from ._progress import Callback, Display, Recorder
 from ._result import EigenResult, eigen_result
 from ._structs import EigenData, Property, Stop
 from ._system import System
@@ -78,23 +79,24 @@ class _EigenSystem(System):
                                  Property.SYMMETRIC | Property.SPD)
         return self._operator(self._mass, self._mass_matrix, width, options)
 
-    def find(self, k: int, X: np.ndarray, options: Dict[str, Any],
+    def find(self, k: int, X: Any, options: Dict[str, Any],
              precond: Any, callback: Callback) -> EigenResult:
         data = EigenData(struct_size=ctypes.sizeof(EigenData))
         with self._interruptible() as guard, self._context as context:
             T = self._take_precond(precond, options)
             chosen = Options(context, options, callback)
-            op = self._operator(self._A, self._matrix, k, chosen)
-            mass = self._mass_operator(k, chosen)
-            solver = context.make("sps_solver_create_eigen", op, mass, T, k,
-                                  chosen.handle)
-            self._run(context, solver, X, data)
+            with context.ordered(X, *self._arrays()):
+                op = self._operator(self._A, self._matrix, k, chosen)
+                mass = self._mass_operator(k, chosen)
+                solver = context.make("sps_solver_create_eigen", op, mass, T,
+                                      k, chosen.handle)
+                self._run(context, solver, X, data)
             result = eigen_result(data, X, context.take_notes())
             guard.result = result
         return result
 
     @staticmethod
-    def _run(context: Context, solver: Any, X: np.ndarray,
+    def _run(context: Context, solver: Any, X: Any,
              data: EigenData) -> None:
         block = Block(context, X)
         block.put(context)
@@ -102,17 +104,43 @@ class _EigenSystem(System):
         block.get(context)
 
 
-def _guess(v0: Any, n: int, k: int) -> np.ndarray:
-    """An n x k array; zero columns are replaced by random ones."""
-    X = np.zeros((n, k))
-    if v0 is None:
+def _guess(v0: Any, k: int, system: _EigenSystem) -> Any:
+    """An n x k array where v0 lies, or A; zero columns are replaced by random
+    ones."""
+    n = system.shape[0]
+    guess = None if v0 is None else columns(dense(v0, "v0"))
+    arrays = system._arrays()
+    like = guess if guess is not None else \
+        arrays[2] if arrays else np.empty(0)
+    X = empty(n, k, like)
+    X[...] = 0.0
+    if guess is None:
         return X
-    given = columns(dense(v0, "v0"))
-    if given.dtype != np.float64 or given.shape[0] != n or given.shape[1] > k:
-        raise ShapeError(f"v0 has the shape {given.shape}; at most {k} real "
+    package, shape = package_of(guess), tuple(guess.shape)
+    if package.dtype(guess) != np.float64 or shape[0] != n or shape[1] > k:
+        raise ShapeError(f"v0 has the shape {shape}; at most {k} real "
                          f"columns of {n} rows are expected")
-    X[:, :given.shape[1]] = given
+    X[:, :shape[1]] = guess
     return X
+
+
+def _pairs(A: Any, k: int, M: Any, v0: Any, chosen: Dict[str, Any],
+           precond: Any, n: Optional[int], callback: Callback, progress: bool,
+           device: Optional[str], threads: int, seed: int) -> EigenResult:
+    with _EigenSystem(A, M, n=n, device=device, threads=threads, seed=seed,
+                      like=v0) as system:
+        k = c_int(k, "k")
+        X = _guess(v0, max(k, 1), system)
+        display = Display(callback) if progress else None
+        try:
+            result = system.find(k, X, chosen, precond, display or callback)
+        finally:
+            if display is not None:
+                display.close()
+    result.V = given(result.V, A if v0 is None else v0)
+    if not result.all_converged and result.stop != Stop.INTERRUPTED:
+        warn(result.shortfall(), ConvergenceWarning)
+    return result
 
 
 def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Optional[float] = None,
@@ -120,8 +148,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Optional[float] = None,
           maxiter: Optional[int] = None, tol: float = 0.0,
           return_eigenvectors: bool = True, *, precond: Any = None,
           n: Optional[int] = None, callback: Callback = None,
-          progress: bool = False, device: str = "cpu", threads: int = 0,
-          seed: int = 1, **options: Any) -> Union[EigenResult, np.ndarray]:
+          progress: bool = False, device: Optional[str] = None,
+          threads: int = 0, seed: int = 1, **options: Any) -> Union[EigenResult, np.ndarray]:
     """k eigenpairs of A x = lambda M x, A symmetric, M positive definite.
 
     Parameters
@@ -167,16 +195,78 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Optional[float] = None,
         chosen["max_iterations"] = maxiter
     if tol:
         chosen["rtol"] = tol
-    with _EigenSystem(A, M, n=n, device=device, threads=threads,
-                      seed=seed) as system:
-        k = c_int(k, "k")
-        X = _guess(v0, system.shape[0], max(k, 1))
-        display = Display(callback) if progress else None
-        try:
-            result = system.find(k, X, chosen, precond, display or callback)
-        finally:
-            if display is not None:
-                display.close()
-    if not result.all_converged and result.stop != Stop.INTERRUPTED:
-        warn(result.shortfall(), ConvergenceWarning)
+    result = _pairs(A, k, M, v0, chosen, precond, n, callback, progress,
+                    device, threads, seed)
     return result if return_eigenvectors else result.w
+
+
+def lobpcg(A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None,
+           tol: Optional[float] = None, maxiter: Optional[int] = None,
+           largest: bool = True, verbosityLevel: int = 0,
+           retLambdaHistory: bool = False,
+           retResidualNormsHistory: bool = False, *,
+           n: Optional[int] = None, callback: Callback = None,
+           device: Optional[str] = None, threads: int = 0, seed: int = 1,
+           **options: Any) -> Any:
+    """Eigenpairs of A x = lambda B x by LOBPCG, with the arguments of
+    scipy.sparse.linalg.lobpcg.
+
+    Parameters
+    ----------
+    A, B : sparse matrix, LinearOperator or function
+        Symmetric; B positive definite, None is the identity.
+    X : array, n x k
+        Guess of the eigenvectors, which is not changed.
+    M : str or operator, optional
+        Approximates the inverse of A, or the name of a preconditioner.
+    Y : array, n x q, optional
+        The pairs are B-orthogonal to its columns.
+    tol : float, optional
+        A pair has converged when ||A x - w B x|| <= tol ||B x||; SciPy's
+        default, n times the root of the precision.
+    maxiter : int, optional
+        20, as SciPy's.
+    largest : bool
+        False: the smallest eigenvalues.
+    verbosityLevel : int
+        Above 0: shows the progress.
+    retResidualNormsHistory : bool
+        ``w, V, history``: of each iteration the k residuals as callbacks are
+        told them, relative to |w| ||B x||.  ``retLambdaHistory`` is refused.
+    n, callback, device, threads, seed, **options
+        As of eigsh.
+
+    Returns
+    -------
+    EigenResult
+        ``w, V = lobpcg(A, X)`` unpacks it: w descending if ``largest``.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> A = sp.diags([np.arange(1.0, 101.0)], [0])
+    >>> X = np.random.default_rng(1).standard_normal((100, 3))
+    >>> w, V = lobpcg(A, X, largest=False, tol=1e-9, maxiter=200)
+    >>> np.round(w, 6), V.shape
+    (array([1., 2., 3.]), (100, 3))
+    """
+    if retLambdaHistory:
+        raise TypeError("retLambdaHistory: the iteration tells residuals alone")
+    guess = columns(dense(X, "X"))
+    rows, k = guess.shape
+    history: List[np.ndarray] = []
+    chosen: Dict[str, Any] = dict(
+        solver="lobpcg", max_iterations=20 if maxiter is None else maxiter,
+        which="largest" if largest else "smallest", constraints=Y,
+        atol=rows * np.sqrt(np.finfo(float).eps) if tol is None else tol,
+        rtol=1e-16)
+    chosen.update(options)
+    result = _pairs(A, k, B, guess, chosen, M, rows if n is None else n,
+                    Recorder(callback, history), verbosityLevel > 0, device,
+                    threads, seed)
+    if largest:
+        result.reverse()
+    result.V = given(result.V, X)
+    if retResidualNormsHistory:
+        return result.w, result.V, history
+    return result

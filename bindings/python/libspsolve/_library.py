@@ -39,6 +39,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "sps_context_note": (c_char_p, [Handle, c_int]),
     "sps_context_information": (c_int, [Handle, POINTER(s.ContextInfo)]),
     "sps_cancel": (None, [Handle, c_bool]),
+    "sps_context_sync": (c_int, [Handle]),
     "sps_csr_wrap": (c_int, [Handle, c_int64, c_int64, c_int64, Array, Array,
                              Array, c_int, c_int, c_int, HandleRef]),
     "sps_csr_destroy": (None, [Handle, HandleRef]),

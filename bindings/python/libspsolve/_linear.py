@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import (Block, columns, complete, dense, empty_like, interleave)
+from ._arrays import (Block, columns, complete, dense, empty, empty_like,
+                      interleave, overlap)
 from ._context import Context, c_int
 from ._errors import ConvergenceWarning, ShapeError, warn
 from ._library import lib
 from ._matrix import is_sparse
 from ._options import Options
-from ._progress import Callback, Display
+from ._packages import NUMPY, given, package_of, taken
+from ._progress import Callback, Display, Recorder
 from ._result import LinearResult, linear_result
 from ._structs import ResultData, Stop
 from ._system import System
@@ -28,9 +30,11 @@ class Solver(System):
     Parameters
     ----------
     A : sparse matrix, LinearOperator or function
-        n x n, or m x n for ``solver="lsqr"`` and ``"lsmr"``.  A SciPy matrix of any format, real or complex; its arrays are
-        used where they are if it is csr with columns of 32 bits and values in
-        double precision, and must not be changed while the solver exists.
+        n x n, or m x n for ``solver="lsqr"`` and ``"lsmr"``.  A matrix of
+        SciPy or CuPy of any format, real or on the host complex, or a sparse
+        tensor of PyTorch; its arrays are used where they are if it is csr with
+        columns of 32 bits and values in double precision, and must not be
+        changed while the solver exists.  Offsets of 32 bits are widened once.
         A function gets an n x k array, valid during the call, and returns A
         times it.  Of an operator that is not declared symmetric the default
         solver is gmres, since auto means conjugate gradients there.
@@ -49,7 +53,10 @@ class Solver(System):
     progress : bool
         Shows how far a solve is: by tqdm where it is installed, else by a line
         on the standard error once a second.
-    device : {'cpu', 'cuda', 'auto'}
+    history : bool
+        Keeps the residuals of every iteration in the result, for its plot().
+    device : {'cpu', 'cuda', 'auto'}, optional
+        None: that in whose memory A is.
     threads : int
         Threads on the host; 0: the cores of this process.
     seed : int
@@ -75,18 +82,22 @@ class Solver(System):
     def __init__(self, A: Any, nrhs: Optional[int] = None, *, M: Any = None,
                  n: Optional[int] = None, assume_a: Optional[str] = None,
                  callback: Callback = None, progress: bool = False,
-                 device: str = "cpu", threads: int = 0, seed: int = 1,
+                 history: bool = False, device: Optional[str] = None,
+                 threads: int = 0, seed: int = 1, _like: Any = None,
                  **options: Any) -> None:
         least = options.get("solver") in LEAST_SQUARES
         super().__init__(A, n=n, assume_a=assume_a, device=device,
-                         threads=threads, seed=seed, least_squares=least)
+                         threads=threads, seed=seed, least_squares=least, like=_like)
         context = self._context
         self._k = 0
         self._op: Any = None
         self._solver: Any = None
         self._fixed = nrhs is not None
-        self._values: Optional[np.ndarray] = None
+        self._values: Any = None
         self._notes: Tuple[str, ...] = ()
+        self._history: List[np.ndarray] = []
+        if history:
+            callback = Recorder(callback, self._history)
         self._display = Display(callback) if progress else None
         try:
             with self._interruptible(), context:
@@ -107,21 +118,23 @@ class Solver(System):
             for handle in (self._solver, self._op):
                 context.destroy(handle)
             self._k = 0
-        self._op = self._operator(self._A, self._matrix, k, self._options)
-        try:
-            if self._values is not None:
-                self._set_values(self._op, self._values)
-            self._solver = context.make("sps_solver_create", self._op,
-                                        self._precond, k, self._options.handle)
-        except BaseException:
-            context.destroy(self._op)
-            raise
+        with context.ordered(*self._arrays()):
+            self._op = self._operator(self._A, self._matrix, k, self._options)
+            try:
+                if self._values is not None:
+                    self._set_values(self._op, self._values)
+                self._solver = context.make(
+                    "sps_solver_create", self._op, self._precond, k,
+                    self._options.handle)
+            except BaseException:
+                context.destroy(self._op)
+                raise
         self._k = k
         self._notes += context.take_notes()
 
     # ------------------------------------------------------------ arguments
 
-    def _real(self, value: Any, name: str, axis: int = 0) -> np.ndarray:
+    def _real(self, value: Any, name: str, axis: int = 0) -> Any:
         """value as doubles with as many rows as A has along the axis, in the
         real form if A is complex."""
         a = dense(value, name)
@@ -129,30 +142,33 @@ class Solver(System):
             raise ShapeError(f"{name} has {a.shape[0]} rows, A has "
                              f"{self.shape[axis]}"
                              f"{' columns' if axis else ''}")
+        package = package_of(a)
         if self.dtype == np.complex128:
-            return columns(interleave(a))
-        if a.dtype == np.complex128:
+            return columns(interleave(package.to_host(a)
+                                      if package is not NUMPY else a))
+        if package.dtype(a) == np.complex128:
             raise TypeError(f"{name} is complex and A is real: solve for "
                             f"{name}.real and {name}.imag, as columns of one "
                             "block")
         return columns(a)
 
-    def _check_out(self, out: np.ndarray, B: np.ndarray, shape: Any) -> None:
-        if not isinstance(out, np.ndarray) or out.dtype != self.dtype or \
-                out.shape != shape or not out.flags.writeable:
+    def _check_out(self, out: Any, B: Any, shape: Any) -> None:
+        """out is what `taken` makes of the caller's."""
+        package = package_of(out)
+        if package.dtype(out) != self.dtype or tuple(out.shape) != shape or \
+                not package.writeable(out):
             raise TypeError(f"out must be a writeable array of {self.dtype} of "
                             f"the shape {shape}")
-        if np.may_share_memory(out, B):
+        if overlap(out, B):
             raise ValueError("out and B share memory")
 
-    def _start(self, B: np.ndarray, x0: Any,
-               out: Optional[np.ndarray]) -> np.ndarray:
+    def _start(self, B: Any, x0: Any, out: Any) -> Any:
         if out is not None and self.dtype == np.float64:
             X = columns(out)
         elif self._n == self._ncol:
             X = empty_like(B)
         else:
-            X = np.empty((self._ncol, B.shape[1]))
+            X = empty(self._ncol, B.shape[1], B)
         if x0 is None:
             X[...] = 0.0
             return X
@@ -160,29 +176,28 @@ class Solver(System):
         if guess.shape[1] != B.shape[1]:
             raise ShapeError(f"x0 has {guess.shape[1]} columns, B has "
                              f"{B.shape[1]}")
-        X[...] = guess
+        X[...] = package_of(X).from_any(guess, X)
         return X
 
-    def _answer(self, X: np.ndarray, was_vector: bool,
-                out: Optional[np.ndarray]) -> np.ndarray:
+    def _answer(self, X: Any, was_vector: bool, out: Any) -> Any:
         if self.dtype == np.complex128:
             X = complete(X)
             if out is not None:
                 columns(out)[...] = X
-        if out is not None:
-            return out
         return X[:, 0] if was_vector else X
 
     # --------------------------------------------------------------- public
 
     def solve(self, B: Any, x0: Any = None,
-              out: Optional[np.ndarray] = None) -> LinearResult:
+              out: Any = None) -> LinearResult:
         """Solves A X = B.
 
         Parameters
         ----------
-        B : array, n or n x k
+        B : array of NumPy, CuPy or PyTorch, n or n x k
             In C or Fortran order; rows that lie apart are used where they are.
+            In the memory of a GPU it does not pass the host, and it may still
+            be written on the current stream.
         x0 : array of the same shape, optional
             Initial guess.
         out : array of doubles of the same shape, optional
@@ -192,7 +207,7 @@ class Solver(System):
         Returns
         -------
         LinearResult
-            Its X has the shape and the order of B.  A column that has not
+            Its X has the kind, the shape and the order of B.  A column that has not
             converged has its best iterate, and a ConvergenceWarning is given.
 
         Raises
@@ -204,11 +219,17 @@ class Solver(System):
         ...     print(s.solve([4.0, 4.0]).X)
         [1. 2.]
         """
-        was_vector = np.ndim(B) == 1
-        b = self._real(B, "B")
+        b = dense(B, "B")
+        was_vector, shape = b.ndim == 1, self.shape[1:] + tuple(b.shape[1:])
+        b = self._real(b, "B")
+        room = None
         if out is not None:
-            self._check_out(out, b, self.shape[1:] + np.shape(B)[1:])
-        X = self._start(b, x0, out)
+            if not hasattr(out, "dtype"):
+                raise TypeError("out must be an array")
+            room = taken(out)
+            self._check_out(room, b, shape)
+        X = self._start(b, x0, room)
+        self._history.clear()
         data = ResultData(struct_size=ctypes.sizeof(ResultData))
         with self._interruptible() as guard, self._context as context:
             if b.shape[1] != self._k:
@@ -218,8 +239,11 @@ class Solver(System):
             lib.sps_cancel(context.handle, False)
             notes = self._notes + context.take_notes()
             self._notes = ()
-            result = linear_result(data, self._answer(X, was_vector, out),
-                                   notes)
+            answer = self._answer(X, was_vector, room)
+            result = linear_result(
+                data, given(answer, B) if out is None else out, notes)
+            if self._history:
+                result.history = np.array(self._history)
             guard.result = result
         if not result.all_converged and result.stop != Stop.INTERRUPTED:
             warn(result.shortfall(), ConvergenceWarning)
@@ -231,17 +255,18 @@ class Solver(System):
                              f"{self._k}")
         self._build(context, k)
 
-    def _run(self, context: Context, b: np.ndarray, X: np.ndarray,
+    def _run(self, context: Context, b: Any, X: Any,
              data: ResultData) -> None:
-        blocks = Block(context, b), Block(context, X)
-        for block in blocks:
-            block.put(context)
-        status = lib.sps_solver_linear(self._solver, blocks[0].handle,
-                                       blocks[1].handle, data)
-        if self._display is not None:
-            self._display.close()
-        context.check(status)
-        blocks[1].get(context)
+        with context.ordered(b, X):
+            blocks = Block(context, b), Block(context, X)
+            for block in blocks:
+                block.put(context)
+            status = lib.sps_solver_linear(self._solver, blocks[0].handle,
+                                           blocks[1].handle, data)
+            if self._display is not None:
+                self._display.close()
+            context.check(status)
+            blocks[1].get(context)
 
     def update(self, values: Any) -> None:
         """New values of A on the same pattern.
@@ -255,7 +280,7 @@ class Solver(System):
         with self._context:
             new = self._new_values(values)
             if not self._fixed:         # it may have to be made anew
-                self._values = new.copy()
+                self._values = package_of(new).copy(new)
             if self._k:
                 self._set_values(self._op, new)
 
@@ -293,8 +318,14 @@ def solve(A: Any, B: Any, x0: Any = None, **arguments: Any) -> LinearResult:
     b = dense(B, "B")
     if "n" not in arguments and callable(A) and not hasattr(A, "shape"):
         arguments["n"] = b.shape[0]
-    with Solver(A, 1 if b.ndim == 1 else b.shape[1], **arguments) as solver:
-        return solver.solve(b, x0)
+    with Solver(A, 1 if b.ndim == 1 else b.shape[1], _like=b,
+                **arguments) as solver:
+        return _as_given(solver.solve(b, x0), B)
+
+
+def _as_given(result: LinearResult, B: Any) -> LinearResult:
+    result.X = given(result.X, B)
+    return result
 
 
 def _least(A: Any, B: Any, damp: float, x0: Any,
@@ -307,9 +338,9 @@ def _least(A: Any, B: Any, damp: float, x0: Any,
         arguments.setdefault("max_iterations", arguments["iter_lim"])
     arguments.pop("iter_lim", None)
     b = dense(B, "B")
-    with Solver(A, 1 if b.ndim == 1 else b.shape[1], damp=damp,
+    with Solver(A, 1 if b.ndim == 1 else b.shape[1], damp=damp, _like=b,
                 **arguments) as solver:
-        return solver.solve(b, x0)
+        return _as_given(solver.solve(b, x0), B)
 
 
 def lsqr(A: Any, B: Any, damp: float = 0.0, x0: Any = None,
@@ -384,7 +415,7 @@ class Preconditioner(System):
     """
 
     def __init__(self, A: Any, precond: str = "auto", *, width: int = 1,
-                 assume_a: Optional[str] = None, device: str = "cpu",
+                 assume_a: Optional[str] = None, device: Optional[str] = None,
                  threads: int = 0, seed: int = 1, **options: Any) -> None:
         if not is_sparse(A):
             raise TypeError(self._refusal(A, "a sparse matrix of SciPy"))
@@ -395,10 +426,11 @@ class Preconditioner(System):
         try:
             with self._interruptible(), context:
                 chosen = Options(context, dict(options, precond=precond))
-                self._op = self._operator(A, self._matrix, self._width,
-                                          chosen)
-                self._M = context.make("sps_precond_create", self._op,
-                                       self._width, chosen.handle)
+                with context.ordered(*self._arrays()):
+                    self._op = self._operator(A, self._matrix, self._width,
+                                              chosen)
+                    self._M = context.make("sps_precond_create", self._op,
+                                           self._width, chosen.handle)
                 self.notes = context.take_notes()
         except BaseException:
             self.close()
@@ -410,24 +442,24 @@ class Preconditioner(System):
         with self._context:
             return lib.sps_precond_name(self._M).decode()
 
-    def matmat(self, R: Any) -> np.ndarray:
+    def matmat(self, R: Any) -> Any:
         """M R of an n x k array."""
         a = dense(R, "R")
         if a.shape[0] != self.shape[0]:
             raise ShapeError(f"R has {a.shape[0]} rows, A has {self.shape[0]}")
         is_complex = self.dtype == np.complex128
-        if a.dtype == np.complex128 and not is_complex:
+        if package_of(a).dtype(a) == np.complex128 and not is_complex:
             raise TypeError("R is complex and A is real")
         r = columns(interleave(a) if is_complex else a)
         Z = empty_like(r)
-        with self._context as context:
+        with self._context as context, context.ordered(r, Z):
             for first in range(0, r.shape[1], self._width):
                 part = slice(first, first + self._width)
                 self._apply(context, r[:, part], Z[:, part])
         z = complete(Z) if is_complex else Z
-        return z[:, 0] if a.ndim == 1 else z
+        return given(z[:, 0] if a.ndim == 1 else z, R)
 
-    def _apply(self, context: Context, r: np.ndarray, z: np.ndarray) -> None:
+    def _apply(self, context: Context, r: Any, z: Any) -> None:
         with context.temporary():
             R, Z = Block(context, r), Block(context, z)
             R.put(context)

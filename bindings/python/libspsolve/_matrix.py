@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sparse matrices of SciPy, and of other packages alike, as CSR arrays of the
-library: offsets of 64 bits, columns of 32 bits, values in double precision."""
+"""Sparse matrices of SciPy, CuPy and PyTorch as CSR arrays of the library, in
+the memory where they lie: offsets of 64 bits, columns of 32 bits, values in
+double precision."""
 from __future__ import annotations
 
 import ctypes
@@ -8,9 +9,11 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import address, number_kind, refuse_device
+from ._arrays import address, number_kind
 from ._context import Context
 from ._errors import Note, warn
+from ._packages import (NUMPY, is_sparse_tensor, maker, package_of,
+                        taken)
 from ._structs import Csr, Dtype, Own, Place, Property
 
 MOST_COLUMNS = 2**31 - 1
@@ -21,26 +24,33 @@ class Arrays(NamedTuple):
     entry a + i b is the block [a -b; b a]."""
 
     shape: Tuple[int, int]
-    indptr: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
+    indptr: Any
+    indices: Any
+    values: Any
     is_complex: bool
+    widened: int = 0        # bytes of offsets of 32 bits that were widened
 
 
 def is_sparse(A: Any) -> bool:
     """Whether A is a sparse matrix, or a tuple (data, indices, indptr)."""
-    return hasattr(A, "tocsr") or (isinstance(A, tuple) and len(A) == 3)
+    return hasattr(A, "tocsr") or is_sparse_tensor(A) or \
+        (isinstance(A, tuple) and len(A) == 3)
 
 
 def _parts(A: Any) -> Tuple[Any, Any, Any, Tuple[int, int]]:
     if isinstance(A, tuple):
-        data, indices, indptr = map(np.asarray, A)
-        n = indptr.size - 1
+        data, indices, indptr = map(taken, A)
+        n = indptr.shape[0] - 1
         return data, indices, indptr, (n, n)
-    C = A.tocsr()
-    if len(C.shape) != 2:
-        raise ValueError(f"A has {len(C.shape)} dimensions; 2 are expected")
-    return C.data, C.indices, C.indptr, (int(C.shape[0]), int(C.shape[1]))
+    if len(A.shape) != 2:
+        raise ValueError(f"A has {len(A.shape)} dimensions; 2 are expected")
+    shape = int(A.shape[0]), int(A.shape[1])
+    package = maker(A)
+    if package is None:
+        C = A.tocsr()
+        return C.data, C.indices, C.indptr, shape
+    data, indices, indptr = map(taken, package.parts(A))
+    return data, indices, indptr, shape
 
 
 def _integers(a: Any, kind: type, name: str) -> np.ndarray:
@@ -50,11 +60,17 @@ def _integers(a: Any, kind: type, name: str) -> np.ndarray:
     return np.ascontiguousarray(a, dtype=kind)
 
 
-def real_values(data: Any) -> np.ndarray:
+def real_values(data: Any) -> Any:
     """Values as float64 or complex128, contiguous, copied only if they are
-    not."""
-    data = np.asarray(data)
-    kind = number_kind(data.dtype, "A")
+    not; in device memory float64 alone."""
+    data = taken(data)
+    package = package_of(data)
+    kind = number_kind(package.dtype(data), "A")
+    if package is not NUMPY:
+        if kind is np.complex128:
+            raise TypeError("A is complex and in the memory of a GPU, where "
+                            "numbers are real: copy it to the host")
+        return package.converted(data, kind)
     if data.dtype.kind in "iu" and data.size:
         lost = int(np.count_nonzero((data > 2**53) | (data < -2**53)))
         if lost:
@@ -112,11 +128,13 @@ def arrays_of(A: Any) -> Arrays:
     >>> arrays_of(([2.0, 3.0], [0, 1], [0, 1, 2])).values
     array([2., 3.])
     """
-    refuse_device(A, "A")
     data, indices, indptr, shape = _parts(A)
     if max(shape) > MOST_COLUMNS:
         raise ValueError(f"A is {shape[0]} x {shape[1]}; at most 2^31 - 1 rows "
                          "and columns are possible")
+    if package_of(data) is not NUMPY:
+        return _device_arrays(data, indices, indptr, shape)
+    widened = 0 if np.asarray(indptr).dtype == np.int64 else 8 * len(indptr)
     indptr = _integers(indptr, np.int64, "indptr")
     wide = np.asarray(indices)
     values = real_values(data)
@@ -126,7 +144,7 @@ def arrays_of(A: Any) -> Arrays:
     indices = _integers(wide, np.int32, "indices")[:indptr[-1]]
     values = values[:indptr[-1]]
     if values.dtype != np.complex128:
-        return Arrays(shape, indptr, indices, values, False)
+        return Arrays(shape, indptr, indices, values, False, widened)
     if 2 * max(shape) > MOST_COLUMNS:
         raise ValueError("the real form of the complex A has more than 2^31 - "
                          "1 rows")
@@ -135,17 +153,51 @@ def arrays_of(A: Any) -> Arrays:
     return Arrays((2 * shape[0], 2 * shape[1]), offsets, columns, real, True)
 
 
+def _device_arrays(data: Any, indices: Any, indptr: Any,
+                   shape: Tuple[int, int]) -> Arrays:
+    """The same in device memory.  The library checks offsets and columns there;
+    columns of 64 bits are looked at here, before they are narrowed."""
+    package = package_of(data)
+    offsets, wide = package.dtype(indptr), package.dtype(indices)
+    if offsets.kind not in "iu" or wide.kind not in "iu":
+        raise TypeError("offsets and columns of A must be integers")
+    if indptr.shape != (shape[0] + 1,) or indices.shape != data.shape or \
+            data.ndim != 1:
+        raise ValueError("the CSR arrays of A do not fit each other")
+    if wide.itemsize > 4 and data.shape[0] and \
+            (int(indices.min()) < 0 or int(indices.max()) >= shape[1]):
+        raise ValueError(f"a column number of A is not in 0 to {shape[1] - 1}")
+    widened = 0 if offsets == np.int64 else 8 * (shape[0] + 1)
+    return Arrays(shape, package.converted(indptr, np.int64),
+                  package.converted(indices, np.int32), real_values(data),
+                  False, widened)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if a.shape != b.shape:
+        return False
+    return bool((package_of(b).from_any(a, b) == b).all())
+
+
 class Matrix:
-    """A csr of the library that borrows arrays of NumPy."""
+    """A csr of the library that borrows arrays."""
 
     def __init__(self, context: Context, A: Any, props: int) -> None:
         self.arrays = a = arrays_of(A)
         self.is_complex = a.is_complex
+        place = package_of(a.values).place
+        if place not in (context.place, Place.HOST):
+            raise TypeError("A is in the memory of a GPU: device='cuda', or "
+                            "nothing, is expected")
         self.handle = context.make(
-            "sps_csr_wrap", context.handle, *a.shape, a.values.size,
+            "sps_csr_wrap", context.handle, *a.shape, a.values.shape[0],
             address(a.indptr), address(a.indices), address(a.values),
-            Dtype.F64, Place.HOST, Own.BORROW)
+            Dtype.F64, place, Own.BORROW)
         context.borrow(self.handle, a)
+        if a.widened:
+            context.told.append(
+                f"A: its offsets of 32 bits were widened to 64 bits once, a "
+                f"copy of {a.widened} bytes")
         if a.is_complex:
             props |= Property.INTERLEAVED
         self._csr().props |= props
@@ -153,23 +205,22 @@ class Matrix:
     def _csr(self) -> Csr:
         return ctypes.cast(self.handle, ctypes.POINTER(Csr)).contents
 
-    def new_values(self, values: Any) -> np.ndarray:
+    def new_values(self, values: Any) -> Any:
         """Values for sps_operator_set_values, of an array or of a matrix with
         the same pattern."""
         if is_sparse(values):
             return self._values_of(arrays_of(values))
-        refuse_device(values, "values")
         new = real_values(values)
         if new.ndim != 1:
             raise ValueError("values must be a sparse matrix, or one array in "
                              "the order of its CSR form")
-        if new.dtype == np.complex128 and not self.is_complex:
+        if package_of(new).dtype(new) == np.complex128 and not self.is_complex:
             raise TypeError("the values are complex and A is real")
         if self.is_complex:
             new = self._complex_values(new)
-        if new.size != self.arrays.values.size:
-            raise ValueError(f"{new.size} values for a matrix of "
-                             f"{self.arrays.values.size} entries")
+        if new.shape != self.arrays.values.shape:
+            raise ValueError(f"{new.shape[0]} values for a matrix of "
+                             f"{self.arrays.values.shape[0]} entries")
         return new
 
     def _complex_values(self, new: np.ndarray) -> np.ndarray:
@@ -184,8 +235,8 @@ class Matrix:
         if other.is_complex != self.is_complex:
             raise TypeError("one of the matrices is complex, the other real")
         if other.shape != old.shape or \
-                not np.array_equal(other.indptr, old.indptr) or \
-                not np.array_equal(other.indices, old.indices):
+                not _equal(other.indptr, old.indptr) or \
+                not _equal(other.indices, old.indices):
             raise ValueError("the matrix has another pattern; make a new "
                              "solver for it")
         return other.values

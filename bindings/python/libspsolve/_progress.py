@@ -4,7 +4,9 @@ line on the standard error once a second."""
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, Optional
+from typing import Any, Callable, List, Optional
+
+import numpy as np
 
 from ._callbacks import Progress
 
@@ -66,3 +68,16 @@ class Display:
         if self.bar is not None:
             self.bar.close()
             self.bar = None
+
+
+class Recorder:
+    """A callback that keeps the residuals of every iteration, and then calls
+    the caller's."""
+
+    def __init__(self, callback: Callback, history: List[np.ndarray]) -> None:
+        self.callback = callback
+        self.history = history
+
+    def __call__(self, p: Progress) -> Any:
+        self.history.append(p.residuals)
+        return self.callback(p) if self.callback is not None else None

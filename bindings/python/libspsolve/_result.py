@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Tuple, Union
+from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy as np
 
@@ -57,6 +57,9 @@ class _Result:
     kernel: str
     seconds: Dict[str, float]  #: by phase
     notes: Tuple[str, ...] = field(default=())
+    #: Argument history=True: a row of residuals for each iteration, as the
+    #: method knew them; else empty.
+    history: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def reason(self) -> str:
@@ -84,6 +87,46 @@ class _Result:
         if not self.all_converged:
             raise NotConverged(self.shortfall(), self)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draws the residuals by matplotlib, which must be installed: of every
+        iteration where ``history=True`` was given, else the final ones of each
+        column or pair.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            None: the current one.
+
+        Returns
+        -------
+        Axes
+        """
+        if ax is None:
+            try:
+                from matplotlib import pyplot
+            except ImportError:
+                raise ImportError("plot() needs matplotlib: pip install "
+                                  "matplotlib") from None
+            ax = pyplot.gca()
+        ax.set_yscale("log")
+        ax.set_ylabel("relative residual")
+        if self.history.size:
+            steps = np.arange(1, len(self.history) + 1)
+            ax.plot(steps, self.history, color="tab:blue", alpha=0.4,
+                    linewidth=0.8)
+            ax.plot(steps, self.history.max(axis=1), color="tab:red",
+                    label="largest")
+            ax.legend()
+            ax.set_xlabel("iteration")
+        else:
+            for mask, color in ((self.converged, "tab:blue"),
+                                (~self.converged, "tab:red")):
+                where = np.flatnonzero(mask)
+                ax.plot(where, self.residuals[where], "o", color=color)
+            ax.set_xlabel(self._what)
+        ax.set_title(self.reason)
+        return ax
+
     _what = "columns"
 
     def __repr__(self) -> str:
@@ -105,7 +148,7 @@ class LinearResult(_Result):
     converged, else the number of iterations, or -1 if there was none.
     """
 
-    X: np.ndarray = field(default_factory=lambda: np.empty(0))
+    X: Any = field(default_factory=lambda: np.empty(0))
     min_width: int = 0
     removed: float = 0.0       #: ||part of B in the null space|| / ||B||
     worst_in_range: float = 0.0
@@ -120,7 +163,7 @@ class LinearResult(_Result):
             return 0
         return self.iterations or -1
 
-    def __iter__(self) -> Iterator[Union[np.ndarray, int]]:
+    def __iter__(self) -> Iterator[Any]:
         return iter((self.X, self.info))
 
 
@@ -134,7 +177,7 @@ class EigenResult(_Result):
     """
 
     w: np.ndarray = field(default_factory=lambda: np.empty(0))
-    V: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    V: Any = field(default_factory=lambda: np.empty((0, 0)))
     bounds: np.ndarray = field(default_factory=lambda: np.empty(0))
     applies_precond: int = 0
     norm_M: float = 0.0
@@ -142,8 +185,19 @@ class EigenResult(_Result):
     missed: int = -1           #: option verify_count: eigenvalues missed
     _what = "pairs"
 
-    def __iter__(self) -> Iterator[np.ndarray]:
+    def __iter__(self) -> Iterator[Any]:
         return iter((self.w, self.V))
+
+    def take(self, order: List[int]) -> None:
+        """The pairs in another order."""
+        for name in ("w", "converged", "residuals", "backward_errors",
+                     "bounds"):
+            setattr(self, name, getattr(self, name)[order])
+        self.V = self.V[:, order]
+        self.stops = [self.stops[i] for i in order]
+
+    def reverse(self) -> None:
+        self.take(list(range(len(self.w)))[::-1])
 
 
 def _common(r: Any, k: int, stops: List[Stop],
@@ -158,7 +212,7 @@ def _common(r: Any, k: int, stops: List[Stop],
         seconds=_seconds(r.seconds), notes=notes)
 
 
-def linear_result(r: ResultData, X: np.ndarray,
+def linear_result(r: ResultData, X: Any,
                   notes: Tuple[str, ...]) -> LinearResult:
     return LinearResult(
         **_common(r, r.k, _stops(r.column, r.k), notes), X=X,
@@ -167,7 +221,7 @@ def linear_result(r: ResultData, X: np.ndarray,
         normal_residuals=_reals(r.normal, r.k if r.normal else 0))
 
 
-def eigen_result(r: EigenData, V: np.ndarray,
+def eigen_result(r: EigenData, V: Any,
                  notes: Tuple[str, ...]) -> EigenResult:
     """Pairs in ascending order, as those of SciPy."""
     k = r.count
@@ -178,9 +232,5 @@ def eigen_result(r: EigenData, V: np.ndarray,
         norm_M=r.norm_M, orthogonality=r.orthogonality, missed=r.missed)
     order = np.argsort(w, kind="stable")
     if not np.array_equal(order, np.arange(k)):
-        for name in ("w", "converged", "residuals", "backward_errors",
-                     "bounds"):
-            setattr(result, name, getattr(result, name)[order])
-        result.V = V[:, order]
-        result.stops = [result.stops[i] for i in order]
+        result.take(order.tolist())
     return result

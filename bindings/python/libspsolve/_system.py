@@ -15,9 +15,24 @@ from ._interrupt import Interruptible
 from ._library import lib
 from ._matrix import Matrix, is_sparse, properties
 from ._options import Options
-from ._structs import Place
+from ._packages import home, in_use, on_device, package_of
 
 Self = TypeVar("Self", bound="System")
+
+
+def _context(A: Any, like: Any, device: Optional[str], threads: int,
+             seed: int) -> Context:
+    """A context where A or `like`, an array, lies; its stream is of the package
+    of that one, else of a package that is in use."""
+    there = [value for value in (A, like) if on_device(value)]
+    if not there:
+        package = in_use() if device == "cuda" else None
+        return Context(device or "cpu", threads, seed, package,
+                       package.here() if package else 0)
+    if device == "cpu":
+        raise TypeError("device='cpu', and an argument is in the memory of a "
+                        "GPU: copy it to the host, or leave device out")
+    return Context("cuda", threads, seed, *home(there[0]))
 
 
 class System:
@@ -28,13 +43,15 @@ class System:
     """
 
     def __init__(self, A: Any, *, n: Optional[int], assume_a: Optional[str],
-                 device: str, threads: int, seed: int,
-                 least_squares: bool = False) -> None:
-        self._context = Context(device, threads, seed)
+                 device: Optional[str], threads: int, seed: int,
+                 least_squares: bool = False, like: Any = None) -> None:
+        self._context = _context(A, like, device, threads, seed)
         self._A = A
         self._props = properties(assume_a)
         self._matrix: Optional[Matrix] = None
         self._pair = False
+        self._n: Any = None
+        self._ncol: Any = None
         if is_sparse(A):
             self._matrix = Matrix(self._context, A, self._props)
             self._n, self._ncol = self._matrix.arrays.shape
@@ -73,6 +90,11 @@ class System:
             return user_operator(context, A, self._n, self._props)
         return context.make("sps_operator_csr", context.handle, matrix.handle,
                             width, options.handle)
+
+    def _arrays(self) -> Any:
+        """Those of A that set-up reads."""
+        a = None if self._matrix is None else self._matrix.arrays
+        return () if a is None else (a.indptr, a.indices, a.values)
 
     def _take_precond(self, M: Any, options: Dict[str, Any]) -> Any:
         """M, which is None, a name, or something with products; a name becomes
@@ -136,11 +158,12 @@ class System:
     def _interruptible(self) -> Interruptible:
         return Interruptible(self._context.handle)
 
-    def _new_values(self, values: Any) -> np.ndarray:
+    def _new_values(self, values: Any) -> Any:
         if self._matrix is None:
             raise TypeError("A is a function and has no values")
         return self._matrix.new_values(values)
 
-    def _set_values(self, operator: Any, values: np.ndarray) -> None:
-        self._context.check(lib.sps_operator_set_values(
-            operator, address(values), Place.HOST))
+    def _set_values(self, operator: Any, values: Any) -> None:
+        with self._context.ordered(values):
+            self._context.check(lib.sps_operator_set_values(
+                operator, address(values), package_of(values).place))

@@ -121,3 +121,46 @@ def test_refusals_say_what_to_do(stiffness, mass):
         eigsh(stiffness, 0)
     with pytest.raises(libspsolve.UnfitError, match="symmetric"):
         eigsh(sp.csr_matrix(stiffness + sp.diags([0.5], [1], shape=(N, N))), 2)
+
+
+def exact(n, k):
+    return 2 - 2 * np.cos(np.arange(1, k + 1) * np.pi / (n + 1))
+
+
+@pytest.fixture
+def line():
+    return sp.csr_matrix(sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1],
+                                  shape=(60, 60)))
+
+
+def test_lobpcg_takes_and_gives_what_that_of_scipy_does(line, rng):
+    from scipy.sparse.linalg import lobpcg
+    X = rng.standard_normal((60, 4))
+    for largest in (True, False):
+        w, V = libspsolve.lobpcg(line, X.copy(), tol=1e-9, maxiter=300,
+                                 largest=largest)
+        other, _ = lobpcg(line, X.copy(), tol=1e-9, maxiter=300,
+                          largest=largest)
+        np.testing.assert_allclose(w, other, rtol=1e-8)
+        assert np.linalg.norm(line @ V - V * w) < 1e-8
+
+
+def test_lobpcg_with_a_mass_a_preconditioner_and_constraints(line, rng):
+    B, X = 2 * sp.identity(60), rng.standard_normal((60, 2))
+    w, V = libspsolve.lobpcg(line, X, B, M="ic0", tol=1e-9, maxiter=200,
+                             largest=False)
+    np.testing.assert_allclose(w, exact(60, 2) / 2, rtol=1e-8)
+    np.testing.assert_allclose(V.T @ (2 * V), np.eye(2), atol=1e-8)
+    more, _ = libspsolve.lobpcg(line, X, B, Y=V, tol=1e-9, maxiter=200,
+                                largest=False)
+    np.testing.assert_allclose(more, exact(60, 4)[2:] / 2, rtol=1e-8)
+
+
+def test_lobpcg_returns_the_history_where_it_is_wanted(line, rng):
+    w, V, history = libspsolve.lobpcg(
+        line, rng.standard_normal((60, 3)), tol=1e-8, maxiter=200,
+        largest=False, retResidualNormsHistory=True)
+    assert len(history) > 3 and all(r.shape == (3,) for r in history)
+    assert history[-1].max() < 1e-4 * history[0].max()
+    with pytest.raises(TypeError, match="retLambdaHistory"):
+        libspsolve.lobpcg(line, np.ones((60, 1)), retLambdaHistory=True)

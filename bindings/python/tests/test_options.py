@@ -113,27 +113,7 @@ def test_shapes_that_do_not_match(poisson):
             s.solve(np.ones((400, 3)))
 
 
-class OnGpu:
-    """What an array of CuPy or torch looks like."""
-
-    shape = (400,)
-    __cuda_array_interface__ = {"version": 3, "data": (1, False)}
-
-
-class SparseOnGpu:
-    data, shape = OnGpu(), (400, 400)
-
-    def tocsr(self):
-        return self
-
-
 def test_what_cannot_be_used_is_named(poisson, b):
-    with pytest.raises(TypeError, match="B is in the memory of a GPU"):
-        solve(poisson, OnGpu())
-    with pytest.raises(TypeError, match="A is in the memory of a GPU"):
-        solve(SparseOnGpu(), b)
-    with pytest.raises(TypeError, match="values is in the memory of a GPU"):
-        Solver(poisson).update(OnGpu())
     with pytest.raises(TypeError, match="A is dense"):
         solve(poisson.toarray(), b)
     with pytest.raises(TypeError, match="A is a str"):
@@ -260,3 +240,36 @@ def test_scipy_is_not_needed():
             "assert list(r.X) == [1, 2], r.X")
     r = run(code)
     assert r.returncode == 0, r.stderr
+
+
+def test_the_history_of_residuals_is_kept_where_it_is_wanted(poisson, rng):
+    told = []
+    with Solver(poisson, 3, solver="cg", M="jacobi", history=True,
+                callback=lambda p: told.append(p.residuals)) as s:
+        for _ in range(2):
+            told.clear()
+            r = s.solve(rng.standard_normal((400, 3)))
+            assert len(r.history) >= r.iterations > 5
+            np.testing.assert_array_equal(r.history, told)
+    assert solve(poisson, np.ones(400)).history.size == 0
+
+
+def test_results_are_drawn_by_matplotlib(poisson, rng):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    B = rng.standard_normal((400, 3))
+    r = solve(poisson, B, history=True, solver="cg", M="jacobi")
+    ax = r.plot(pyplot.figure().gca())
+    assert len(ax.lines) == 4 and ax.get_yscale() == "log"
+    np.testing.assert_array_equal(ax.lines[-1].get_ydata(),
+                                  r.history.max(axis=1))
+    pyplot.figure()
+    ax = solve(poisson, B).plot()
+    assert sum(len(line.get_xdata()) for line in ax.lines) == 3
+    pyplot.close("all")
+
+
+def test_without_matplotlib_plot_says_what_is_missing(poisson, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match="pip install matplotlib"):
+        solve(poisson, np.ones(400)).plot()

@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays of NumPy, CuPy and PyTorch: where they lie, and what is done to them
+without leaving that place.
+
+Address, strides and type of an array in device memory are those of its
+__cuda_array_interface__, which CuPy and PyTorch both have.  Arrays of other
+packages come through that interface or through DLPack, whose imports by CuPy
+and PyTorch wait for the stream that writes them.
+
+The library works on a stream of its own.  Before a call that stream waits for
+the caller's current one, by an event, and after it the caller's waits for the
+library's: arrays that are still being written are read when they are complete,
+and results may be used at once, without the host waiting.
+"""
+from __future__ import annotations
+
+import importlib
+import sys
+from contextlib import nullcontext
+from typing import Any, ContextManager, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from ._structs import Place
+
+DEVICE = Place.CUDA     # where arrays of a __cuda_array_interface__ are
+_CUDA, _MANAGED = 2, 13                 # of DLPack
+
+
+class Numpy:
+    """Of arrays in host memory."""
+
+    place = Place.HOST
+    module = np
+
+    def address(self, a: Any) -> int:
+        return a.__array_interface__["data"][0]
+
+    def strides(self, a: Any) -> Tuple[int, ...]:
+        return a.strides
+
+    def dtype(self, a: Any) -> np.dtype:
+        return a.dtype
+
+    def writeable(self, a: Any) -> bool:
+        return a.flags.writeable
+
+    def converted(self, a: Any, kind: Any) -> Any:
+        """a, or a contiguous copy of that type."""
+        return np.ascontiguousarray(a, dtype=kind)
+
+    def as_type(self, a: Any, kind: Any) -> Any:
+        return a.astype(kind, copy=False)
+
+    def copy(self, a: Any) -> Any:
+        """In C order."""
+        return a.copy()
+
+    def empty(self, shape: Any, like: Any) -> Any:
+        return np.empty(shape)
+
+    def from_any(self, a: Any, like: Any) -> Any:
+        """a on the device of `like`."""
+        package = package_of(a)
+        return a if package is self else package.to_host(a)
+
+
+class Device:
+    """Of arrays in device memory."""
+
+    name = ""
+
+    @property
+    def place(self) -> Place:
+        return DEVICE
+
+    @property
+    def module(self) -> Any:
+        return importlib.import_module(self.name)
+
+    def interface(self, a: Any) -> Dict[str, Any]:
+        return a.__cuda_array_interface__
+
+    def address(self, a: Any) -> int:
+        return self.interface(a)["data"][0]
+
+    def dtype(self, a: Any) -> np.dtype:
+        return np.dtype(self.interface(a)["typestr"])
+
+    def writeable(self, a: Any) -> bool:
+        return not self.interface(a)["data"][1]
+
+    def strides(self, a: Any) -> Tuple[int, ...]:
+        known = self.interface(a)
+        if known.get("strides") is not None:
+            return known["strides"]
+        steps, step = [], np.dtype(known["typestr"]).itemsize
+        for size in reversed(known["shape"]):
+            steps.append(step)
+            step *= size
+        return tuple(reversed(steps))
+
+    def stream(self, ordinal: int) -> Any:
+        """A new stream, which does not wait for the default one."""
+        raise NotImplementedError
+
+    def pointer(self, stream: Any) -> int:
+        raise NotImplementedError
+
+    def current(self, ordinal: int) -> Any:
+        raise NotImplementedError
+
+    def external(self, pointer: int, ordinal: int) -> Any:
+        """The stream at an address."""
+        raise NotImplementedError
+
+    def here(self) -> int:
+        """Number of the current GPU."""
+        raise NotImplementedError
+
+    def number(self, device: Any) -> int:
+        raise NotImplementedError
+
+    def ordinal(self, value: Any) -> int:
+        """Number of the GPU of an array or a matrix, else of the current one.
+        """
+        device = getattr(value, "device", None)
+        return self.here() if device is None else self.number(device)
+
+    def between(self, pointer: int, ordinal: int, after: bool) -> None:
+        """The stream at `pointer` waits for the current one; `after`: the
+        current one for it."""
+        first, second = self.current(ordinal), self.external(pointer, ordinal)
+        if after:
+            first, second = second, first
+        if self.pointer(first) != self.pointer(second):
+            second.wait_event(first.record_event()
+                              if hasattr(first, "record_event")
+                              else first.record())
+
+
+class Cupy(Device):
+    name = "cupy"
+
+    def number(self, device: Any) -> int:
+        return int(device.id)
+
+    def here(self) -> int:
+        return int(self.module.cuda.Device().id)
+
+    def converted(self, a: Any, kind: Any) -> Any:
+        return self.module.ascontiguousarray(a, dtype=kind)
+
+    def as_type(self, a: Any, kind: Any) -> Any:
+        return a.astype(kind, copy=False)
+
+    def copy(self, a: Any) -> Any:
+        return a.copy()
+
+    def empty(self, shape: Any, like: Any) -> Any:
+        return self.module.empty(shape, dtype=np.float64)
+
+    def from_any(self, a: Any, like: Any) -> Any:
+        return self.module.asarray(a)
+
+    def to_host(self, a: Any) -> np.ndarray:
+        return self.module.asnumpy(a)
+
+    def parts(self, A: Any) -> Tuple[Any, Any, Any]:
+        C = A.tocsr()
+        return C.data, C.indices, C.indptr
+
+    def take(self, value: Any) -> Any:
+        """An array of another package, where it is."""
+        if hasattr(value, "__cuda_array_interface__"):
+            return self.module.asarray(value)
+        return self.module.from_dlpack(value)
+
+    def stream(self, ordinal: int) -> Any:
+        with self.module.cuda.Device(ordinal):
+            return self.module.cuda.Stream(non_blocking=True)
+
+    def pointer(self, stream: Any) -> int:
+        return int(stream.ptr)
+
+    def current(self, ordinal: int) -> Any:
+        return self.module.cuda.get_current_stream(ordinal)
+
+    def external(self, pointer: int, ordinal: int) -> Any:
+        return self.module.cuda.ExternalStream(pointer, ordinal)
+
+    def using(self, pointer: int, ordinal: int) -> ContextManager[Any]:
+        return self.external(pointer, ordinal)
+
+    def view(self, holder: Any, ordinal: int) -> Any:
+        return self.module.asarray(holder)
+
+
+class Torch(Device):
+    name = "torch"
+
+    def interface(self, a: Any) -> Dict[str, Any]:
+        return a.detach().__cuda_array_interface__
+
+    def number(self, device: Any) -> int:
+        return int(device.index)
+
+    def here(self) -> int:
+        return int(self.module.cuda.current_device())
+
+    def _type(self, kind: Any) -> Any:
+        return getattr(self.module, np.dtype(kind).name)
+
+    def converted(self, a: Any, kind: Any) -> Any:
+        return a.detach().to(self._type(kind)).contiguous()
+
+    def as_type(self, a: Any, kind: Any) -> Any:
+        return a.detach().to(self._type(kind))
+
+    def copy(self, a: Any) -> Any:
+        return a.detach().clone(
+            memory_format=self.module.contiguous_format)
+
+    def empty(self, shape: Any, like: Any) -> Any:
+        return self.module.empty(shape, dtype=self.module.float64,
+                                 device=like.device)
+
+    def from_any(self, a: Any, like: Any) -> Any:
+        return self.module.as_tensor(a, device=like.device)
+
+    def to_host(self, a: Any) -> np.ndarray:
+        return a.detach().cpu().numpy()
+
+    def parts(self, A: Any) -> Tuple[Any, Any, Any]:
+        C = A.detach()
+        if C.layout != self.module.sparse_csr:
+            C = C.to_sparse_csr()
+        return C.values(), C.col_indices(), C.crow_indices()
+
+    def take(self, value: Any) -> Any:
+        if hasattr(value, "__cuda_array_interface__"):
+            return self.module.as_tensor(value, device="cuda")
+        return self.module.from_dlpack(value)
+
+    def stream(self, ordinal: int) -> Any:
+        return self.module.cuda.Stream(ordinal)
+
+    def pointer(self, stream: Any) -> int:
+        return int(stream.cuda_stream)
+
+    def current(self, ordinal: int) -> Any:
+        return self.module.cuda.current_stream(ordinal)
+
+    def external(self, pointer: int, ordinal: int) -> Any:
+        return self.module.cuda.ExternalStream(pointer, ordinal)
+
+    def using(self, pointer: int, ordinal: int) -> ContextManager[Any]:
+        return self.module.cuda.stream(self.external(pointer, ordinal))
+
+    def view(self, holder: Any, ordinal: int) -> Any:
+        return self.module.as_tensor(holder, device=f"cuda:{ordinal}")
+
+
+class Holder:
+    """n x k doubles in device memory, for the import of a package."""
+
+    def __init__(self, address: int, n: int, k: int, step: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (n, k), "strides": (8 * step, 8), "typestr": "<f8",
+            "data": (address, False), "version": 2}
+
+
+NUMPY = Numpy()
+PACKAGES: List[Any] = [Cupy(), Torch()]
+
+
+def maker(value: Any) -> Optional[Any]:
+    """The package of CuPy or PyTorch whose object it is, or None."""
+    if isinstance(value, (np.ndarray, tuple, list)):
+        return None
+    roots = {c.__module__.split(".")[0] for c in type(value).__mro__}
+    for package in PACKAGES:
+        if package.name in roots or package.name + "x" in roots:
+            return package
+    return None
+
+
+def is_torch_on_host(value: Any) -> bool:
+    package = maker(value)
+    where = getattr(value, "device", None)
+    return package is not None and package.name == "torch" and \
+        where is not None and where.type == "cpu"
+
+
+def is_sparse_tensor(value: Any) -> bool:
+    package = maker(value)
+    layout = getattr(value, "layout", None)
+    return package is not None and package.name == "torch" and \
+        layout is not None and layout != package.module.strided
+
+
+def package_of(a: Any) -> Any:
+    """That of an array which `taken` has returned."""
+    return maker(a) or NUMPY
+
+
+def on_device(value: Any) -> bool:
+    """Whether an array or a matrix, or its part, is in device memory."""
+    if maker(value) is not None:
+        return not is_torch_on_host(value)
+    if isinstance(value, tuple):
+        return any(on_device(part) for part in value)
+    if hasattr(value, "__cuda_array_interface__"):
+        return True
+    where = getattr(value, "__dlpack_device__", None)
+    return where is not None and not isinstance(value, np.ndarray) and \
+        where()[0] in (_CUDA, _MANAGED)
+
+
+def importer() -> Any:
+    """The package that takes arrays of others: one that is in use, else one
+    that is there."""
+    for package in PACKAGES:
+        if package.name in sys.modules:
+            return package
+    for package in PACKAGES:
+        try:
+            package.module
+        except ImportError:
+            continue
+        return package
+    raise TypeError("arrays in device memory are used through CuPy or PyTorch, "
+                    "neither of which is installed")
+
+
+def home(value: Any) -> Tuple[Any, int]:
+    """The package of a value in device memory, and the number of the GPU."""
+    if isinstance(value, tuple):
+        value = value[0]
+    package = maker(value)
+    if package is None:
+        package = importer()
+        return package, package.here()
+    return package, package.ordinal(value)
+
+
+def taken(value: Any) -> Any:
+    """value as an array of NumPy, CuPy or PyTorch, where it lies; tensors in
+    host memory become views of NumPy."""
+    package = maker(value)
+    if package is None:
+        if on_device(value):
+            return importer().take(value)
+        return np.asarray(value)
+    return value.detach().numpy() if is_torch_on_host(value) else value
+
+
+def given(X: np.ndarray, like: Any) -> Any:
+    """A result for a caller whose argument was `like`: an array of NumPy goes
+    out as a tensor where a tensor came in."""
+    package = maker(like)
+    if isinstance(X, np.ndarray) and package and is_torch_on_host(like):
+        return package.module.from_numpy(X)
+    return X
+
+
+def in_use() -> Optional[Any]:
+    """A package that the program has imported and that has a GPU, or None."""
+    for package in PACKAGES:
+        if package.name in sys.modules and package.module.cuda.is_available():
+            return package
+    return None
+
+
+class Queue:
+    """The stream of a context on a GPU: one of the package's, so that it can
+    wait for others.  Without a package it is the library's own, of which the
+    host must wait for the end."""
+
+    def __init__(self, package: Any = None, ordinal: int = 0) -> None:
+        self.package = package
+        self.ordinal = ordinal
+        self.stream = package.stream(ordinal) if package else None
+        self.pointer = package.pointer(self.stream) if package else None
+
+    def _packages(self, arrays: Any) -> List[Any]:
+        """Those of the arrays, and the queue's own, whose arrays callbacks may
+        use."""
+        found = {package_of(a) for a in arrays} - {NUMPY}
+        return list(found | {self.package} if self.package else found)
+
+    def before(self, *arrays: Any) -> None:
+        """The library waits for the current streams of the arrays' packages."""
+        for package in self._packages(arrays):
+            if self.pointer is None:
+                package.current(self.ordinal).synchronize()
+            else:
+                package.between(self.pointer, self.ordinal, after=False)
+
+    def after(self, *arrays: Any) -> bool:
+        """Current streams wait for the library; False: the host has to."""
+        for package in self._packages(arrays):
+            if self.pointer is None:
+                return False
+            package.between(self.pointer, self.ordinal, after=True)
+        return True
+
+    def using(self) -> ContextManager[Any]:
+        """What is queued inside it goes to the library's stream."""
+        if self.package is None:
+            return nullcontext()
+        return self.package.using(self.pointer, self.ordinal)
