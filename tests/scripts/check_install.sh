@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs into an empty DESTDIR, then builds and runs a small client there
-# with the flags of pkg-config, as C and as C++.
+# Installs into an empty DESTDIR, then builds and runs small clients there, in
+# C, C++ and Fortran, with the flags of pkg-config and by CMake, the latter also
+# after the installation has been moved.
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -15,7 +16,8 @@ prefix=$(value prefix)
 pc=$(find "$tmp" -name libspsolve.pc)
 lib=${pc%/pkgconfig/libspsolve.pc}
 completions=share/bash-completion/completions
-for file in bin/spsolve bin/mtxgen include/spsolve.h share/man/man1/spsolve.1 \
+for file in bin/spsolve bin/mtxgen include/spsolve.h include/spsolve.hpp \
+    share/libspsolve/fortran/spsolve.f90 share/man/man1/spsolve.1 \
     share/man/man3/spsolve.3 $completions/spsolve.bash \
     share/libspsolve/data/README.md share/libspsolve/data/network.mtx \
     share/doc/libspsolve/examples/matrix_free.c; do
@@ -30,7 +32,7 @@ for pair in bin/solve:spsolve share/man/man1/solve.1:spsolve.1 \
     [ -s "$tmp$prefix/$link" ] || fail "$link leads nowhere"
 done
 headers=$(find "$tmp$prefix/include" -name '*.h' | wc -l)
-[ "$headers" -eq 1 ] || fail "$headers headers were installed, not one"
+[ "$headers" -eq 1 ] || fail "$headers headers for C were installed, not one"
 if [ -n "$SPS_TEST_MODULE" ]; then
     [ -f "$lib/spsolve/spsolve_cuda.so" ] || fail "no CUDA module installed"
     readelf -d "$lib/spsolve/spsolve_cuda.so" | grep -E 'R(UN)?PATH' |
@@ -69,8 +71,38 @@ if command -v pkg-config >/dev/null; then
             fail "client does not build by: $language"
         fi
     done
+    ${CXX:-c++} -std=c++11 $SANITIZE_FLAGS $(ask --cflags) \
+        "$src/tests/api/client.cpp" -o "$tmp/client" $(ask --libs $static) &&
+        "$tmp/client" || fail "the client in C++"
 else
     echo "skip clients: no pkg-config"
+fi
+
+# by_cmake PREFIX: clients by find_package in an installation there
+by_cmake() {
+    rm -rf "$tmp/cmake" && mkdir -p "$tmp/cmake"
+    cp "$src/tests/api/client_cmake.txt" "$tmp/cmake/CMakeLists.txt"
+    libs=$1/${lib#"$tmp$prefix/"}
+    cmake -S "$tmp/cmake" -B "$tmp/cmake/build" -DCLIENTS="$src/tests/api" \
+        -DWITH_FORTRAN="$fortran" -DCMAKE_PREFIX_PATH="$1" \
+        -DCMAKE_C_FLAGS="$SANITIZE_FLAGS" -DCMAKE_CXX_FLAGS="$SANITIZE_FLAGS" \
+        -DCMAKE_Fortran_FLAGS="$SANITIZE_FLAGS" >"$tmp/log" 2>&1 &&
+        cmake --build "$tmp/cmake/build" >>"$tmp/log" 2>&1 ||
+        { cat "$tmp/log"; fail "clients by CMake in $1"; return; }
+    for client in "$tmp"/cmake/build/run_*; do
+        LD_LIBRARY_PATH=$libs "$client" || fail "$client: exit $?"
+    done
+}
+if command -v cmake >/dev/null; then
+    fortran=OFF
+    command -v gfortran >/dev/null && fortran=ON
+    # CMake wants a compiler alone, or its launcher.
+    CC=${CC##* } CXX=${CXX##* } by_cmake "$tmp$prefix"
+    mv "$tmp$prefix" "$tmp/moved" && CC=${CC##* } CXX=${CXX##* } \
+        by_cmake "$tmp/moved"
+    mv "$tmp/moved" "$tmp$prefix"
+else
+    echo "skip clients by CMake: no cmake"
 fi
 
 make uninstall DESTDIR="$tmp" >"$tmp/log" 2>&1 || fail "make uninstall"
