@@ -56,7 +56,7 @@ if command -v pkg-config >/dev/null; then
     static=
     [ -f "$lib/libspsolve.so" ] || static=--static
     examples=$tmp$prefix/share/doc/libspsolve/examples
-    ls "$examples" | grep '\.c$' >"$tmp/examples"
+    ls "$examples" | grep '\.c$' | grep -v slepc >"$tmp/examples"
     while read -r name; do
         ${CC:-cc} -std=c11 -D_GNU_SOURCE $SANITIZE_FLAGS $(ask --cflags) \
             "$examples/$name" -o "$tmp/example" $(ask --libs $static) -lm ||

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# KSP and PC "spsolve" with the PETSc that is installed (3.18 or later, real,
+# with its private headers), on one process and two; SLEPc's shift-and-invert.
+# Skipped without PETSc and mpicc.
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+unset MAKEFLAGS MFLAGS MAKELEVEL
+src=$(cd "${srcdir:-.}" && pwd)
+failures=0
+fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
+skip() { echo "skip petsc: $*"; exit 77; }
+
+[ -z "$SANITIZE_FLAGS" ] || skip "PETSc is not built with sanitizers"
+[ -f .libs/libspsolve.so ] || skip "no shared library"
+command -v mpicc >/dev/null || skip "no mpicc"
+pkg-config --atleast-version=3.18 PETSc 2>/dev/null || skip "no PETSc 3.18"
+private=
+for folder in $(pkg-config --cflags-only-I PETSc | sed 's/-I//g') \
+    /usr/share/petsc/*/include; do
+    [ -f "$folder/petsc/private/kspimpl.h" ] && private="-I$folder"
+done
+[ -n "$private" ] || skip "no private headers"
+
+# built NAME SOURCE PACKAGE...
+built() {
+    name=$1 source=$2; shift 2
+    mpicc -std=gnu11 -Wall -Wextra -Werror -I"$src/lib" \
+        $(pkg-config --cflags "$@") $private \
+        "$src/bindings/petsc/petsc_spsolve.c" "$source" -o "$tmp/$name" \
+        $(pkg-config --libs "$@") -L.libs -lspsolve -lm \
+        -Wl,-rpath,"$(pwd)/.libs" || fail "$name does not build"
+}
+
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_base_warn_component_unused=0
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM \
+    OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_btl_base_warn_component_unused
+
+# run COMMAND...: its exit status, with a limit of time
+run() { timeout 120 "$@" >"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "$*"; }; }
+
+built client "$src/tests/api/client_petsc.c" PETSc
+spsolve="$tmp/client -ksp_type spsolve"
+run $spsolve -shell
+run $spsolve -ksp_spsolve_solver cg -ksp_spsolve_precond amg -ksp_monitor
+grep -q "KSP Residual norm" "$tmp/log" || fail "no monitor"
+run $spsolve -shell -ksp_spsolve_solver cg -ksp_spsolve_use_pc -pc_type jacobi
+run "$tmp/client" -ksp_type cg -ksp_norm_type unpreconditioned \
+    -pc_type spsolve -pc_spsolve_precond ic0
+if command -v mpirun >/dev/null; then
+    run mpirun -n 2 $spsolve -shell -ksp_spsolve_solver cg -pc_type jacobi
+    run mpirun -n 2 "$tmp/client" -ksp_type cg -pc_type bjacobi \
+        -ksp_norm_type unpreconditioned -sub_pc_type spsolve \
+        -sub_pc_spsolve_precond ic0
+fi
+"$tmp/client" -ksp_type spsolve -ksp_spsolve_solver cgs >"$tmp/log" 2>&1
+grep -q "did you mean cg" "$tmp/log" || fail "a wrong name is not told"
+
+if pkg-config --exists SLEPc; then
+    built modes "$src/bindings/petsc/slepc_modes.c" SLEPc PETSc
+    run "$tmp/modes" -st_type sinvert -eps_target 0 -st_ksp_type spsolve
+    cat "$tmp/log"
+else
+    echo "skip slepc: no SLEPc"
+fi
+exit $((failures > 0))
