@@ -179,7 +179,9 @@ static sps_status load(sps_context *ctx, const sps_factor_library **m_p)
     *m_p = spsi_module_factor(why, sizeof why);
     SPS_REQUIRE(ctx, *m_p, SPS_EABSENT, "factor: no factor module: %s; "
                 "configure builds it where MUMPS without MPI is installed "
-                "(Debian, Ubuntu: libmumps-seq-dev)", why);
+                "(Debian, Ubuntu: libmumps-seq-dev), and "
+                "SPSOLVE_MODULE_PATH names its folder where it is elsewhere",
+                why);
 fail:
     return st;
 }

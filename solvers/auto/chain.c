@@ -113,12 +113,12 @@ static sps_status make_solver(sps_chain *l, int at, sps_linear **s_p)
                                         : spsi_auto_conjugate(&a, s_p);
 }
 
-/* Whether a step with factors was refused at its price, or follows one that had
- * them. */
+/* Whether a step with factors was refused at its price or for the values of A,
+ * or follows one that had them. */
 static bool hopeless(const sps_chain *l, int at)
 {
     return worth(l, at) > 0 && (worth(l, at) <= l->refused ||
-                                (l->factored && at >= l->early));
+                                l->unfit || (l->factored && at >= l->early));
 }
 
 /* Makes s the current solver; it takes over the preconditioner of the previous
@@ -155,6 +155,12 @@ static bool declined(sps_status st)
            st == SPS_EABSENT;
 }
 
+/* Whether the caller has chosen the preconditioner. */
+static bool chosen(const sps_chain *l)
+{
+    return l->M || strcmp(l->opt.precond, "auto");
+}
+
 static bool is_multigrid(const sps_chain *l, int at)
 {
     return !l->M && !strcmp(l->step[at].precond, "amg") &&
@@ -187,8 +193,8 @@ static sps_status escalate(sps_chain *l, int at, bool *created)
         if (st != SPS_OK) spsi_linear_destroy(&s);
         *created = st == SPS_OK;
         if (*created) take_solver(l, at, s);
-        else if (declined(st)) note_skipped(l, at, st);
-        else return st;
+        else if (!declined(st) || (st == SPS_EABSENT && chosen(l))) return st;
+        else note_skipped(l, at, st);
         if (!*created && allowed > 0 &&
             spsi_agreed_now(l->ctx) - began > allowed)
             expired = l->step[at].precond;
@@ -208,6 +214,9 @@ static sps_status first_step(sps_chain *l)
     spsi_linear_destroy(&l->now);
     st = escalate(l, 0, &made);
     if (l->at < planned) l->count = planned;
+    else if (made && chosen(l) && !l->M)
+        spsi_note(l->ctx, "auto: gmres with jacobi, since no method could be "
+                  "set up with %s, which was asked for", l->opt.precond);
     l->last_good = l->at;
     l->failed = !made;
     return st;
@@ -374,28 +383,28 @@ fail:
     return st;
 }
 
-/* Whether no other step is tried: none can do better, the solve was stopped, or
- * a limit is reached. */
+/* Whether no other step is tried: none can do better, as with a NaN
+ * in A; the solve was stopped, or a limit is reached. */
 static bool finished(const sps_chain *l, const sps_result *r)
 {
     return worked(l) || l->stopped || spsi_agreed_cancel(l->ctx) || over(l) ||
-           (r->stop == SPS_STOP_NOT_FINITE && l->at == 0) ||
+           (r->stop == SPS_STOP_NOT_FINITE && !l->finite) ||
            l->opt.norm == SPS_NORM_START;
 }
 
 /* The step may not fit the new values: the chain goes on then. */
 static sps_status follow(sps_chain *l)
 {
-    const bool own = l->M || strcmp(l->opt.precond, "auto");
     bool made = true;
     sps_status st;
 
     if (!l->now) return SPS_OK;
     l->now->opt.max_seconds = seconds_left(l, l->at, false);
+    l->factored = worth(l, l->at) > 0;
     st = spsi_linear_refresh(l->now);
     if (st == SPS_OK && is_multigrid(l, l->at) && l->now->M->rate > 0)
         st = spsi_chain_keeps(l, l->now->M);
-    if (!declined(st) || own) return st;
+    if (!declined(st) || chosen(l)) return st;
     note_skipped(l, l->at, st);
     spsi_linear_destroy(&l->now);
     l->failed = true;     /* should no other step be made, the next solve tries */
@@ -414,6 +423,7 @@ static sps_status replan(sps_chain *l)
 
     if (l->version == l->A->version) return SPS_OK;
     SPS_TRY(spsi_chain_examine(l, &o));
+    l->factored = l->unfit = false;
     if (l->symmetric == was) return follow(l);
     SPS_TRY(spsi_chain_plan(l, &o));
     spsi_chain_note(l, &o);

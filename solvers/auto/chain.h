@@ -23,7 +23,9 @@ typedef struct sps_step {
 typedef struct sps_chain_traits {
     bool symmetric;
     int64_t zero, negative;   /* number of such diagonal entries */
-    int64_t weak;             /* below 1e-3 of the largest in their row */
+    int64_t odd;              /* entries that are not finite */
+    int64_t weak;             /* diagonal entries below 1e-3 of the largest in
+                                 their row */
     double dominated;         /* fraction of rows with |a_ii| >= the sum of the
                                  other magnitudes */
     double near;              /* and with |a_ii| >= 0.8 times that sum */
@@ -38,6 +40,7 @@ typedef struct sps_chain {
     sps_options opt;          /* the caller's */
     bool symmetric;           /* symmetric, with a positive diagonal */
     bool indefinite;          /* not `symmetric`, or found to be indefinite */
+    bool finite;              /* all entries of A */
     int64_t version;          /* of A's values when it was examined */
     double condition;         /* of D^-1 A, at least, if multigrid is planned */
     sps_step step[SPS_CHAIN_STEPS];
@@ -60,7 +63,8 @@ typedef struct sps_chain {
     double worth[2];          /* seconds that factors and two solves may take by
                                  prediction, in these and in later ones */
     double refused;           /* with so many they were refused; 0: never */
-    bool factored;            /* they were tried: later ones are no better */
+    bool factored, unfit;     /* they were tried with these values: later ones
+                                 are no better; A cannot be analysed */
     bool slow, stopped;       /* it was abandoned so; the caller's monitor has
                                  stopped the solve */
 } sps_chain;

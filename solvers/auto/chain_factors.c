@@ -77,6 +77,7 @@ sps_status spsi_chain_weigh(sps_chain *l, double worth)
 fail:
     spsi_direct_destroy(&d);
     /* Where time is limited the refusal may be for this solve alone. */
-    if (st == SPS_EUNFIT && l->opt.max_seconds <= 0) l->refused = worth;
+    l->unfit = st == SPS_EUNFIT && l->opt.max_seconds <= 0 &&
+               l->refused < worth;
     return st;
 }

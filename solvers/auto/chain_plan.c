@@ -87,7 +87,7 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 typedef struct count_job {
     const sps_csr *A;
     bool projected;
-    int64_t dominated, near, strong, zero, negative, weak;
+    int64_t dominated, near, strong, zero, negative, weak, odd;
 } count_job;
 
 static void count_rows(void *data, int64_t first, int64_t last)
@@ -95,7 +95,7 @@ static void count_rows(void *data, int64_t first, int64_t last)
     count_job *j = data;
     const sps_csr *A = j->A;
     int64_t dominated = 0, near = 0, strong = 0, zero = 0, negative = 0;
-    int64_t weak = 0;
+    int64_t weak = 0, odd = 0;
 
     for (int64_t i = first; i < last; i++) {
         double d = 0, others = 0, largest = 0;
@@ -107,6 +107,7 @@ static void count_rows(void *data, int64_t first, int64_t last)
             if (A->col[p] == i) d += a;
             else others += fabs(a);
             largest = fmax(largest, fabs(a));
+            odd += !isfinite(a);
             alone = alone && A->col[p] == i;
         }
         zero += d == 0 && !alone;
@@ -122,6 +123,7 @@ static void count_rows(void *data, int64_t first, int64_t last)
     spsi_team_add(&j->zero, zero);
     spsi_team_add(&j->negative, negative);
     spsi_team_add(&j->weak, weak);
+    spsi_team_add(&j->odd, odd);
 }
 
 /* projected: empty rows are null vectors that are projected away (nullspace.c),
@@ -135,6 +137,7 @@ static void examine_rows(sps_context *ctx, const sps_csr *A, bool projected,
     o->zero = j.zero;
     o->negative = j.negative;
     o->weak = j.weak;
+    o->odd = j.odd;
     o->dominated = A->nrow ? (double)j.dominated / (double)A->nrow : 1;
     o->near = A->nrow ? (double)j.near / (double)A->nrow : 1;
     o->strong = A->nrow ? (double)j.strong / (double)A->nrow : 1;
@@ -153,6 +156,7 @@ sps_status spsi_chain_examine(sps_chain *l, sps_chain_traits *o)
     examine_rows(l->ctx, l->A->A, !l->opt.nullspace_basis &&
                  (!l->opt.nullspace || strcmp(l->opt.nullspace, "none")), o);
     l->version = l->A->version;
+    l->finite = o->odd == 0;
     l->symmetric = o->symmetric && !o->zero && !o->negative;
     l->indefinite = !l->symmetric;
 fail:
@@ -246,7 +250,7 @@ sps_status spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
     sps_status st;
 
     l->count = l->at = 0;
-    l->factored = false;
+    l->factored = l->unfit = false;
     l->refused = l->worth[0] = l->worth[1] = 0;
     if (!own) {
         l->worth[0] = spsi_chain_worth(l, o);

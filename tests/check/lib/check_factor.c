@@ -390,10 +390,13 @@ START_TEST(memory_is_predicted_and_counted)
 }
 END_TEST
 
+/* The analysis by minimum fill would fit into a second, that by nested
+ * dissection may not. */
 START_TEST(what_cannot_be_interrupted_is_not_begun)
 {
     if (absent("factor")) runner_skip("no factor module");
-    refused(NULL, 0.05, SPS_EUNFIT, "is not begun, since it may take ");
+    refused(NULL, 1, SPS_EUNFIT, "the analysis is not begun, since it may "
+            "take ");
     refused(cancelled, 0, SPS_EUNFIT, "factor was interrupted");
 }
 END_TEST
@@ -497,7 +500,11 @@ START_TEST(without_a_module_the_text_says_what_to_install)
     sps_csr *A = grid(ctx, DEFINITE, 3);
     sps_operator *op = NULL;
     sps_precond *M = NULL;
+    sps_solver *s = NULL;
+    sps_options opt;
 
+    sps_options_default(&opt);
+    opt.precond = "factor";
     ck_assert_int_eq(setenv("SPSOLVE_MODULE_PATH", "/nonexistent/m.so", 1), 0);
     OK(ctx, sps_operator_csr(ctx, A, 1, NULL, &op));
     ck_assert_int_eq(make(op, 1, 0, &M), SPS_EABSENT);
@@ -505,6 +512,9 @@ START_TEST(without_a_module_the_text_says_what_to_install)
                          "spsolve_factor.so (absent)"), "%s",
                   sps_context_error(ctx));
     ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "libmumps-seq-dev"));
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "PATH names its"));
+    /* auto does not put another one in its place. */
+    ck_assert_int_eq(sps_solver_create(op, NULL, 1, &opt, &s), SPS_EABSENT);
     sps_operator_destroy(&op);
     sps_csr_destroy(ctx, &A);
     fixture_close(&ctx);

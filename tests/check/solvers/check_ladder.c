@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "solvers/auto/chain.h"
+#include "tests/support/absent.h"
 #include "tests/support/ladder_fixture.h"
 #include "operator/operator.h"
 #include "tests/problems/problem.h"
@@ -195,6 +196,24 @@ START_TEST(time_is_that_of_all_steps_together)
 }
 END_TEST
 
+/* Where cheaper steps have failed, what is left of the time does not suffice
+ * for an analysis of factors: it is not begun, instead of the factorisation
+ * after it. */
+START_TEST(a_late_analysis_is_not_begun_where_time_is_short)
+{
+    problem p;
+
+    if (absent("factor")) runner_skip("no factor module");
+    problem_open(&p, ctx, indefinite(250000, 0.7), 1);
+    p.opt.max_seconds = 1;
+    ck_assert_int_eq(problem_solve(&p), SPS_OK);
+    ck_assert_int_lt(p.result.stop, 0);
+    ck_assert(!noted("factorisation is not begun"));
+    ck_assert(!noted("factor was not finished"));
+    problem_close(&p);
+}
+END_TEST
+
 START_TEST(dense_factors_are_the_last_step_or_never)
 {
     problem p;
@@ -265,6 +284,24 @@ START_TEST(own_preconditioners_are_respected)
     p.opt.precond = "jacobi";
     must_solve(&p, "own");
     ck_assert_str_eq(p.result.precond, "jacobi");
+    problem_close(&p);
+}
+END_TEST
+
+/* Where it cannot be set up, another one takes its place, and a note says so. */
+START_TEST(a_preconditioner_that_was_asked_for_and_is_not_there_is_told)
+{
+    sps_csr *A = nonsymmetric(100);
+    problem p;
+
+    for (int64_t q = A->rowptr[40]; q < A->rowptr[41]; q++)
+        ((double *)A->val)[q] = 0;
+    problem_open(&p, ctx, A, 2);
+    p.opt.precond = "ilut";
+    ck_assert_int_eq(problem_solve(&p), SPS_OK);
+    ck_assert_str_eq(p.result.precond, "jacobi");
+    ck_assert(noted("auto: gmres with jacobi, since no method could be set up "
+                    "with ilut, which was asked for"));
     problem_close(&p);
 }
 END_TEST
@@ -446,10 +483,12 @@ static const runner_test tests[] = {
     RUNNER_TEST(iterations_are_those_of_all_steps_together),
     RUNNER_TEST(a_limit_that_ends_the_plan_is_the_reason),
     RUNNER_TEST(time_is_that_of_all_steps_together),
+    RUNNER_TEST(a_late_analysis_is_not_begun_where_time_is_short),
     RUNNER_TEST(dense_factors_are_the_last_step_or_never),
     RUNNER_TEST(empty_rows_are_no_sign_of_an_indefinite_matrix),
     RUNNER_TEST(a_matrix_singular_by_its_pattern_ends_with_a_reason),
     RUNNER_TEST(own_preconditioners_are_respected),
+    RUNNER_TEST(a_preconditioner_that_was_asked_for_and_is_not_there_is_told),
     RUNNER_TEST(definite_matrices_keep_conjugate_gradients),
     RUNNER_TEST(floats_are_not_taken_where_they_do_not_pay),
     RUNNER_TEST(floats_are_taken_for_large_blocks_on_a_gpu),

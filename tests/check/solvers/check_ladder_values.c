@@ -5,8 +5,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/context.h"
+#include "tests/support/absent.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/ladder_fixture.h"
+
+static bool on_host(void) { return runner_place() == SPS_HOST; }
 
 /* The next solve starts where the last one ended; values that need another
  * method get one. */
@@ -56,17 +60,22 @@ typedef struct sequence {
     sps_result r;
 } sequence;
 
-static void begin(sequence *q, sps_csr *A, int k)
+static void begin_with(sequence *q, sps_csr *A, int k, const char *factors)
 {
     *q = (sequence){ .A = A, .r.struct_size = sizeof q->r };
     sps_options_default(&q->opt);
-    q->opt.factors = "never";
+    q->opt.factors = factors;
     ck_assert_int_eq(sps_operator_csr(ctx, A, k, &q->opt, &q->op), SPS_OK);
     ck_assert_int_eq(sps_solver_create(q->op, NULL, k, &q->opt, &q->s),
                      SPS_OK);
     ck_assert_int_eq(sps_block_create(ctx, A->nrow, k, &q->B), SPS_OK);
     ck_assert_int_eq(sps_block_create(ctx, A->nrow, k, &q->X), SPS_OK);
     ck_assert_int_eq(sps_block_random(q->B, 4), SPS_OK);
+}
+
+static void begin(sequence *q, sps_csr *A, int k)
+{
+    begin_with(q, A, k, "never");
 }
 
 static void solve_from_zero(sequence *q)
@@ -230,7 +239,139 @@ START_TEST(a_plan_without_memory_is_made_by_the_next_solve)
 }
 END_TEST
 
+/* ------------------------------------------------- values that do not fit */
+
+typedef double change(int64_t i, int64_t j, double a);
+
+static double one_nan(int64_t i, int64_t j, double a)
+{
+    return i == 40 && j == 41 ? NAN : a;
+}
+
+/* Off the diagonal numbers in (-1, 1) without symmetry, there next to nothing:
+ * incomplete factors of that are of no use. */
+static double hard(int64_t i, int64_t j, double a)
+{
+    (void)a;
+    return i == j ? 1e-9 : sin((double)(7 * i + 3 * j + i % 5 * j));
+}
+
+/* Symmetric, every eighth diagonal entry 0: neither definite nor far from it. */
+static double saddle(int64_t i, int64_t j, double a)
+{
+    (void)a;
+    if (i != j) return -1;
+    return i % 8 ? 5 : 0;
+}
+
+static double skew(int64_t i, int64_t j, double a)
+{
+    (void)a;
+    if (i != j) return i < j ? -1 : 0.5;
+    return i % 8 ? 5 : 0.25;
+}
+
+static double same(int64_t i, int64_t j, double a)
+{
+    (void)i;
+    (void)j;
+    return a;
+}
+
+static void set(sequence *q, change *f)
+{
+    const sps_csr *A = q->A;
+    double *val = malloc((size_t)A->nnz * sizeof *val);
+
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            val[p] = f(i, A->col[p], ((double *)A->val)[p]);
+    ck_assert_int_eq(sps_operator_set_values(q->op, val, SPS_HOST), SPS_OK);
+    free(val);
+}
+
+/* Solves; a failure is the solve's, not the call's. */
+static void solves(sequence *q, change *f, const char *precond)
+{
+    set(q, f);
+    solve_from_zero(q);
+    ck_assert_msg(q->r.stop == SPS_STOP_CONVERGED, "%s",
+                  sps_stop_string(q->r.stop));
+    if (precond) ck_assert_str_eq(q->r.precond, precond);
+}
+
+START_TEST(factors_that_refuse_new_values_give_way)
+{
+    sequence q;
+
+    if (absent("factor")) runner_skip("no factor module");
+    begin_with(&q, nonsymmetric(900), 3, "auto");
+    solves(&q, same, on_host() ? "factor" : NULL);
+    set(&q, one_nan);
+    solve_from_zero(&q);
+    ck_assert_int_eq(q.r.stop, SPS_STOP_NOT_FINITE);
+    solves(&q, same, NULL);
+    end(&q);
+}
+END_TEST
+
+/* They had no memory for the values before: these are others, which nothing
+ * cheap can solve. */
+START_TEST(factors_are_tried_again_with_new_values)
+{
+    sequence q;
+
+    if (absent("factor")) runner_skip("no factor module");
+    if (!on_host()) runner_leave_out("the steps of a host");
+    begin_with(&q, nonsymmetric(900), 3, "auto");
+    solves(&q, same, "factor");
+    ctx->memory.host_limit = ctx->memory.host;
+    solves(&q, same, "ilu0");
+    ctx->memory.host_limit = 0;
+    solves(&q, hard, "factor");
+    end(&q);
+}
+END_TEST
+
+START_TEST(minres_gives_way_to_values_that_are_not_symmetric)
+{
+    sequence q;
+    sps_csr *A = zoo("grid5", 900, ZOO_SPD);
+
+    A->props = 0;
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            ((double *)A->val)[p] = saddle(i, A->col[p], 0);
+    begin(&q, A, 3);
+    solves(&q, same, "jacobi");
+    ck_assert_str_eq(q.r.solver, "minres");
+    solves(&q, skew, NULL);
+    ck_assert(noted("auto: minres with jacobi is skipped: the matrix is not"));
+    end(&q);
+}
+END_TEST
+
+/* The first step that runs need not be the first of the plan, which may have
+ * refused a NaN. */
+START_TEST(a_matrix_with_nan_ends_with_the_first_step_that_runs)
+{
+    sequence q;
+    sps_csr *A = nonsymmetric(900);
+
+    ((double *)A->val)[A->rowptr[40]] = NAN;
+    begin_with(&q, A, 3, "auto");
+    solve_from_zero(&q);
+    ck_assert_int_eq(q.r.stop, SPS_STOP_NOT_FINITE);
+    ck_assert(!noted("auto: step 2"));
+    end(&q);
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(factors_that_refuse_new_values_give_way),
+    RUNNER_TEST(factors_are_tried_again_with_new_values),
+    RUNNER_TEST(minres_gives_way_to_values_that_are_not_symmetric),
+    RUNNER_TEST(a_matrix_with_nan_ends_with_the_first_step_that_runs),
     RUNNER_TEST(a_solver_remembers_and_follows_new_values),
     RUNNER_TEST(a_step_that_did_not_work_is_forgotten),
     RUNNER_TEST(a_right_hand_side_of_nan_moves_no_step),
