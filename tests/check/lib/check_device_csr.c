@@ -503,20 +503,62 @@ static sps_status play_narrow(sps_context *c, const int64_t *wide, int64_t n,
     return SPS_OK;
 }
 
-START_TEST(nothing_is_downloaded_before_somebody_reads_it)
+/* The context and A now are as of a GPU; returns the context's own backend. */
+static const sps_backend *play(sps_backend *played, sps_csr *A)
 {
     const sps_backend *real = ctx->backend;
-    sps_backend played = *real;
+
+    *played = *real;
+    played->place = A->place = SPS_CUDA;
+    played->download = play_download;
+    played->csr_inspect = play_inspect;
+    played->csr_narrow = play_narrow;
+    ctx->backend = played;
+    return real;
+}
+
+/* Wisdom knows a matrix by its entries, which a rounded operator of a csr in
+ * device memory has not got: those of A serve. */
+START_TEST(rounded_operators_have_the_wisdom_of_the_entries)
+{
+    const uint64_t none = 0;
+    sps_backend played;
+    const sps_backend *real;
+    sps_csr *A = zoo_matrix(zoo_find("grid7"), 400, 7, ZOO_SPD, SPS_F64);
+    sps_operator *op = NULL, *single = NULL;
+    sps_options opt;
+    uint64_t right;
+
+    if (on_gpu()) runner_leave_out("the host plays a GPU");
+    right = spsi_features_hash(ctx, A);
+    sps_options_default(&opt);
+    real = play(&played, A);
+    OK(ctx, spsi_operator_new(ctx, &op));
+    OK(ctx, spsi_operator_take_csr(op, A));
+    op->width = 4;
+    for (int wanted = 0; wanted < 2; wanted++) {
+        opt.wisdom = wanted ? "/nowhere/wisdom" : NULL;
+        OK(ctx, spsi_operator_single_of(op, &opt, &single));
+        ck_assert_uint_eq(single->f.hash, wanted ? right : none);
+        sps_operator_destroy(&single);
+    }
+    sps_operator_destroy(&op);
+    ctx->backend = real;
+    A->place = SPS_HOST;
+    zoo_free(&A);
+}
+END_TEST
+
+START_TEST(nothing_is_downloaded_before_somebody_reads_it)
+{
+    sps_backend played;
+    const sps_backend *real;
     sps_csr *A = zoo_matrix(zoo_find("grid7"), 400, 7, ZOO_SPD, SPS_F64);
     sps_operator *op = NULL;
     double *val = A->val, first = val[0];
 
     if (on_gpu()) runner_leave_out("the host plays a GPU");
-    played.place = A->place = SPS_CUDA;
-    played.download = play_download;
-    played.csr_inspect = play_inspect;
-    played.csr_narrow = play_narrow;
-    ctx->backend = &played;
+    real = play(&played, A);
     downloads = checks = 0;
     OK(ctx, spsi_operator_new(ctx, &op));
     OK(ctx, spsi_operator_take_csr(op, A));
@@ -555,6 +597,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(conjugate_gradients_leave_the_entries_there),
     RUNNER_TEST(solves_go_the_same_way),
     RUNNER_TEST(rows_that_are_not_sorted_pass_through_the_host),
+    RUNNER_TEST(rounded_operators_have_the_wisdom_of_the_entries),
     RUNNER_TEST(nothing_is_downloaded_before_somebody_reads_it),
 };
 RUNNER_MAIN_WITHIN("csr of the device", tests, open_context, close_context)
