@@ -20,6 +20,20 @@ static bool ends(const char *path, size_t length, const char *suffix)
     return length > n && memcmp(path + length - n, suffix, n) == 0;
 }
 
+/* EINVAL for names of compressions that are read, but not written. */
+static sps_status check_name(sps_context *ctx, const char *path)
+{
+    static const char *const others[] = { ".xz", ".zst", ".bz2" };
+    sps_status st = SPS_OK;
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        SPS_REQUIRE(ctx, !ends(path, strlen(path), others[i]), SPS_EINVAL,
+                    "%s: files are written plain or, with .gz at the end of "
+                    "the name, compressed by gzip, not as %s", path, others[i]);
+fail:
+    return st;
+}
+
 static const spsi_writer *writer_of(const char *path)
 {
     size_t length = strlen(path);
@@ -40,6 +54,7 @@ sps_status sps_csr_write(sps_context *ctx, const char *path, const sps_csr *A,
 
     SPS_REQUIRE(ctx, ctx && path, SPS_EINVAL,
                 "sps_csr_write: the context or the path is NULL");
+    SPS_TRY(check_name(ctx, path));
     SPS_TRY(spsi_abi_csr(ctx, "sps_csr_write", A));
     SPS_REQUIRE(ctx, A->place == SPS_HOST, SPS_EINVAL,
                 "sps_csr_write: the matrix must be on the host");
@@ -68,6 +83,7 @@ sps_status sps_block_write(const sps_block *X, const char *path,
 
     SPS_HANDLE(X);
     SPS_REQUIRE(X->ctx, path, SPS_EINVAL, "sps_block_write: path is NULL");
+    SPS_TRY(check_name(X->ctx, path));
     SPS_REQUIRE(X->ctx, !interleaved || X->n % 2 == 0, SPS_ESHAPE,
                 "sps_block_write: %lld rows cannot be interleaved pairs",
                 (long long)X->n);

@@ -797,6 +797,11 @@ def a_matrix_is_converted_there_and_back(tmp):
     run("-convert", "x.npz", code=2, cwd=tmp)
     run("-A", "a.mtx", "-B", "a.mtx", "-convert", "x.npz", code=2, cwd=tmp)
     run("-A", "a.mtx", "-convert", "x.npz", "-o", "y", code=2, cwd=tmp)
+    for name in ("x.npz.xz", "x.mtx.zst", "x.bz2"):
+        run("-A", "a.mtx", "-convert", name, code=2, cwd=tmp)
+        p = run("-A", "a.mtx", "-nrhs", "1", "-o", name, code=2, cwd=tmp)
+        assert b"by gzip, not as" in p.stderr, p.stderr
+        assert not os.path.exists(f"{tmp}/{name}")
     run("-A", "a.mtx", "-convert", "x.npy", code=2, cwd=tmp)
     assert not os.path.exists(f"{tmp}/x.npy")
 

@@ -100,6 +100,19 @@ static int outputs_apart(const cli_values *v, char *error, size_t size)
     return 0;
 }
 
+/* Files are not compressed by these: told before the work instead of after. */
+static int gzip_only(const char *path, const char *option, char *error,
+                     size_t size)
+{
+    const char *dot = path ? strrchr(path, '.') : NULL;
+
+    if (!dot || (!same(dot, ".xz") && !same(dot, ".zst") && !same(dot, ".bz2")))
+        return 0;
+    return cli_fail(error, size, "%s %s: files are written plain or, with .gz "
+                                 "at the end of the name, compressed by gzip, "
+                                 "not as %s", option, path, dot);
+}
+
 static bool listed(const char *kind, const char *name)
 {
     const char *s;
@@ -186,7 +199,9 @@ static int convert_alone(cli_values *v, char *error, size_t size)
                             cli_dashed(others[i], dashed, sizeof dashed));
     if (v->B && v->laplacian)
         return cli_fail(error, size, "-laplacian is for a matrix (-A)");
-    if (outputs_apart(v, error, size)) return EXIT_USAGE;
+    if (gzip_only(v->convert, "-convert", error, size) ||
+        outputs_apart(v, error, size))
+        return EXIT_USAGE;
     v->place = SPS_HOST;
     return 0;
 }
@@ -212,6 +227,7 @@ int cli_rules(cli_values *v, char *error, size_t size)
         return cli_fail(error, size, "-rtol or -atol must be above 0");
     if (one_stream(v, CLI_INPUT, "input", error, size) ||
         one_stream(v, CLI_OUTPUT, "output", error, size) ||
+        gzip_only(v->out, "-o", error, size) ||
         outputs_apart(v, error, size) || problems_apart(v, error, size))
         return EXIT_USAGE;
     return cli_device(v, error, size);
