@@ -137,9 +137,8 @@ void exam_close(exam *e)
 /* ----------------------------------------------------------------- trials */
 
 /* Error bound of a sum of `length` products.  Rounding of sums: 4 (length + 4)
- * u |terms|.  Operands that are rounded: |a|, |x| <= 1/2 have errors of up to
- * roundoff |a|, or the same fraction of 2^-13 times the largest value, where
- * the exponent range of half precision ends. */
+ * u |terms|.  Operands that are rounded have errors of up to roundoff |a| and
+ * roundoff |x|. */
 long double allowed(const exam *e, const trial *t, int64_t i, int j)
 {
     const sps_csr *A = e->r.A;
@@ -153,8 +152,8 @@ long double allowed(const exam *e, const trial *t, int64_t i, int j)
     const long double old = t->beta == 0 ? 0 :
         fabsl((long double)t->beta * e->y[i * e->k + j]);
 
-    return 4 * (length + 4) * u * (size + old) + 2.1L * kernel->roundoff *
-           (size + fabs(t->alpha) * ldexp(length, -15));
+    return 4 * (length + 4) * u * (size + old) +
+           2.1L * kernel->roundoff * size;
 }
 
 void judge(const exam *e, const trial *t, const image *Y, const char *what)
