@@ -49,6 +49,8 @@ struct block_cg {
     bool ready;         /* the fused steps have C = P'R */
     bool fused_P;       /* P is from a fused step: S and length are not
                            current */
+    bool behind;        /* P is that of the last step, and G, F and Q are its:
+                           the next step replaces it first */
     int why;            /* why the fused steps stopped: SPS_FUSED_... */
 };
 
@@ -166,7 +168,7 @@ static sps_status start(sps_linear *s, void *method)
     sps_fused_cg_task t;
     sps_status st = SPS_OK;
 
-    m->ready = m->fused_P = false;
+    m->ready = m->fused_P = m->behind = false;
     m->why = 0;
     m->width = s->width = s->k;
     spsi_block_narrow(P, s->k);
@@ -192,38 +194,6 @@ static sps_status refresh_basis(sps_linear *s, struct block_cg *m, sps_block *P)
     m->why = 0;
     SPS_TRY(spsi_fused_cg_basis(m->steps, m->S));
     SPS_TRY(orth(s, m, P));
-fail:
-    return st;
-}
-
-/* Up to *count fused steps.  *taken = 0 where the fused steps cannot be used,
- * or P'Q is not numerically positive definite: step() takes that step. */
-static sps_status queue(sps_linear *s, void *method, int *count, int *taken,
-                        double *norms)
-{
-    struct block_cg *m = method;
-    sps_block *P = s->work[0];
-    sps_fused_cg_task t;
-    sps_status st = SPS_OK;
-    int width = P->k;
-
-    *taken = 0;
-    if (!fused(s, m, &t)) return st;
-    for (int attempt = 0; attempt < 2 && *taken == 0; attempt++) {
-        if (m->why & SPS_FUSED_BROKEN) s->stop = SPS_STOP_NOT_FINITE;
-        if (s->stop || m->why & SPS_FUSED_LENGTHS) return st;
-        if (m->fused_P && (!m->ready || m->why & SPS_FUSED_BASIS))
-            SPS_TRY(refresh_basis(s, m, P));
-        if (s->stop) return st;
-        if (!m->ready) SPS_TRY(spsi_fused_cg_begin(m->steps, &t, NULL));
-        m->ready = true;
-        width = P->k;
-        SPS_TRY(spsi_fused_cg_take(m->steps, &t, count, taken, norms, &m->why));
-        spsi_linear_count(s, *taken);
-    }
-    if (*taken > 0) m->fused_P = true;
-    if (*taken > 0) m->width = *taken > 1 ? s->k : width;
-    if (*taken > 1 || (*taken > 0 && m->why == 0)) s->width = P->k;
 fail:
     return st;
 }
@@ -379,14 +349,26 @@ fail:
     return st;
 }
 
+/* P of this step: of the last one, unless start or a fused step made it.  Not
+ * made before it is needed, because M is applied for it: with multigrid that is
+ * most of a step, which converged columns do not have to pay. */
+static sps_status take_directions(sps_linear *s, struct block_cg *m,
+                                  sps_block *P)
+{
+    const bool behind = m->behind;
+
+    m->behind = false;
+    if (behind) return redirect(s, m, P, s->work[2], s->work[1]);
+    return m->fused_P ? refresh_basis(s, m, P) : SPS_OK;
+}
+
 static sps_status step(sps_linear *s, void *method)
 {
     struct block_cg *m = method;
-    sps_block *P = s->work[0], *Q = s->work[2], *Z = s->work[1];
-    sps_status st = SPS_OK;
-    bool zero = true;
+    sps_block *P = s->work[0], *Q = s->work[2];
+    sps_status st;
 
-    if (m->fused_P) SPS_TRY(refresh_basis(s, m, P));
+    SPS_TRY(take_directions(s, m, P));
     if (s->stop) return st;
     m->ready = false;
     m->why = 0;
@@ -394,10 +376,41 @@ static sps_status step(sps_linear *s, void *method)
     spsi_block_narrow(Q, P->k);
     SPS_TRY(spsi_linear_apply(s, P, Q));
     SPS_TRY(advance(s, m, P, Q));
+    m->behind = !s->stop;
+fail:
+    return st;
+}
+
+/* Up to *count fused steps.  *taken = 0 where the fused steps cannot be used,
+ * or P'Q is not numerically positive definite: step() takes that step. */
+static sps_status queue(sps_linear *s, void *method, int *count, int *taken,
+                        double *norms)
+{
+    struct block_cg *m = method;
+    sps_block *P = s->work[0];
+    sps_fused_cg_task t;
+    sps_status st = SPS_OK;
+    int width = P->k;
+
+    *taken = 0;
+    if (!fused(s, m, &t)) return st;
+    if (m->behind) SPS_TRY(take_directions(s, m, P));
     if (s->stop) return st;
-    /* All residuals are zero: the driver recomputes the true ones. */
-    for (int p = 0; p < s->k; p++) zero = zero && s->resnorm[p] == 0;
-    if (!zero) SPS_TRY(redirect(s, m, P, Q, Z));
+    for (int attempt = 0; attempt < 2 && *taken == 0; attempt++) {
+        if (m->why & SPS_FUSED_BROKEN) s->stop = SPS_STOP_NOT_FINITE;
+        if (s->stop || m->why & SPS_FUSED_LENGTHS) return st;
+        if (m->fused_P && (!m->ready || m->why & SPS_FUSED_BASIS))
+            SPS_TRY(refresh_basis(s, m, P));
+        if (s->stop) return st;
+        if (!m->ready) SPS_TRY(spsi_fused_cg_begin(m->steps, &t, NULL));
+        m->ready = true;
+        width = P->k;
+        SPS_TRY(spsi_fused_cg_take(m->steps, &t, count, taken, norms, &m->why));
+        spsi_linear_count(s, *taken);
+    }
+    if (*taken > 0) m->fused_P = true;
+    if (*taken > 0) m->width = *taken > 1 ? s->k : width;
+    if (*taken > 1 || (*taken > 0 && m->why == 0)) s->width = P->k;
 fail:
     return st;
 }
