@@ -130,6 +130,13 @@ typedef struct sps_coarsening {
     sps_status (*inverse)(const sps_coarse *l, sps_block *d);
     /* The largest scale and the largest inverse of one that is not 0. */
     sps_status (*spread)(const sps_coarse *l, double most[2]);
+    /* val[p] = r_i a_ij / c_j for the entries of A, doubles; r, c: n x 1, NULL:
+     * 1. */
+    sps_status (*weigh)(sps_context *ctx, const sps_csr *A, const sps_block *r,
+                        const sps_block *c, double *val);
+    /* u_ij = d_i c_j r_ij: doubles R, floats U, c in host memory. */
+    sps_status (*enter)(const sps_block *d, const double *c,
+                        const sps_block *R, sps_block *U);
     /* An array to host memory. */
     sps_status (*fetch)(const sps_coarse *l, sps_coarse_array which, void *to);
     void (*close)(sps_coarse **l_p);

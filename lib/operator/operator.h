@@ -116,6 +116,15 @@ sps_status spsi_operator_single_of(const sps_operator *A,
 sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single);
 sps_status spsi_operator_single_of_follow(const sps_operator *A,
                                           sps_operator *single);
+/* The same for values of another matrix S on the pattern of A's, doubles where
+ * those of A lie in backend memory, or on the host; *op_p may exist. */
+sps_status spsi_operator_single_like(const sps_operator *A, const sps_csr *S,
+                                     const sps_options *opt,
+                                     sps_operator **op_p);
+/* An operator with the pattern of A, which must outlive it, and a copy of its
+ * values as dtype, for blocks of dtype. */
+sps_status spsi_operator_valued(sps_context *ctx, const sps_csr *A, int width,
+                                sps_dtype dtype, sps_operator **op_p);
 static inline size_t spsi_csr_value_bytes(const sps_csr *A)
 {
     return (size_t)A->nnz * spsi_dtype_size(A->dtype);

@@ -137,19 +137,23 @@ static sps_status round_local(sps_operator *op, const void *from)
                        op->local.nnz);
 }
 
-/* A lies in device memory, and so do the values of the operator. */
-static sps_status single_there(sps_context *ctx, const sps_csr *A, int width,
-                               sps_dtype blocks, const sps_options *opt,
-                               sps_operator **op_p)
+/* A lies in device memory, and so do the values of the operator, as dtype. */
+static sps_status copy_there(sps_context *ctx, const sps_csr *A,
+                             sps_dtype dtype, int width, sps_dtype blocks,
+                             const sps_options *opt, sps_operator **op_p)
 {
-    const size_t bytes = sizeof(float) * (size_t)(A->nnz + 1);
+    const size_t bytes = spsi_dtype_size(dtype) * (size_t)(A->nnz + 1);
     sps_csr S = *A;
     sps_status st;
 
     S.val = NULL;
-    S.dtype = SPS_F32;
+    S.dtype = dtype;
     SPS_TRY(ctx->backend->alloc(ctx, bytes, &S.val));
-    SPS_TRY(round_there(ctx, A->val, S.val, A->nnz));
+    if (dtype == SPS_F32)
+        SPS_TRY(round_there(ctx, A->val, S.val, A->nnz));
+    else if (A->nnz > 0)
+        SPS_TRY(ctx->backend->copy(ctx, S.val, A->val,
+                                   spsi_csr_value_bytes(A)));
     SPS_TRY(spsi_operator_create(ctx, &S, width, blocks, opt, op_p));
     if ((*op_p)->local.val == S.val)
         (*op_p)->local_bytes[SPS_LOCAL_VAL] = bytes;
@@ -173,7 +177,7 @@ sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
     sps_status st = SPS_OK;
 
     if (A->place == SPS_CUDA)
-        return single_there(ctx, A, width, blocks, opt, op_p);
+        return copy_there(ctx, A, SPS_F32, width, blocks, opt, op_p);
     SPS_TRY(round_csr(ctx, A, &S, &val));
     SPS_TRY(spsi_operator_create(ctx, S, width, blocks, opt, op_p));
     (*op_p)->own_A = S;
@@ -186,9 +190,44 @@ fail:
     return st;
 }
 
-/* op->local has the values of A, which are doubles, rounded in device memory;
+/* A lies on the host, in doubles, and so do the values of the operator. */
+static sps_status copy_here(sps_context *ctx, const sps_csr *A, int width,
+                            sps_operator **op_p)
+{
+    double *val = NULL;
+    sps_csr *S = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, A->nnz + 1, &val));
+    memcpy(val, A->val, spsi_csr_value_bytes(A));
+    SPS_TRY(sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col, val,
+                         SPS_F64, SPS_HOST, SPS_BORROW, &S));
+    S->props = A->props;
+    SPS_TRY(spsi_operator_create(ctx, S, width, SPS_F64, NULL, op_p));
+    (*op_p)->own_A = S;
+    (*op_p)->cache->own_val = val;
+    return SPS_OK;
+
+fail:
+    sps_csr_destroy(ctx, &S);
+    spsi_free(ctx, val);
+    return st;
+}
+
+sps_status spsi_operator_valued(sps_context *ctx, const sps_csr *A, int width,
+                                sps_dtype dtype, sps_operator **op_p)
+{
+    if (dtype == SPS_F32)
+        return spsi_operator_single(ctx, A, width, SPS_F32, NULL, op_p);
+    return A->place == SPS_CUDA ? copy_there(ctx, A, SPS_F64, width, SPS_F64,
+                                             NULL, op_p)
+                                : copy_here(ctx, A, width, op_p);
+}
+
+/* op->local has the values `from`, doubles in device memory, rounded;
  * op->own_A is A's pattern on the host without values. */
-static sps_status values_in_place(const sps_operator *A, sps_operator *op)
+static sps_status values_in_place(const sps_operator *A, const void *from,
+                                  sps_operator *op)
 {
     sps_csr *S;
     sps_status st;
@@ -201,19 +240,19 @@ static sps_status values_in_place(const sps_operator *A, sps_operator *op)
     S->dtype = SPS_F32;
     S->own = SPS_BORROW;
     SPS_TRY(spsi_operator_alloc_values(op));
-    SPS_TRY(round_local(op, A->local.val));
+    SPS_TRY(round_local(op, from));
     op->cache->stale = true;
 fail:
     return st;
 }
 
-static sps_status values_on_host(const sps_operator *A, sps_operator *op)
+/* The values are those of S, which has the pattern of A. */
+static sps_status values_on_host(const sps_csr *S, sps_operator *op)
 {
     float *val = NULL;
     sps_status st;
 
-    SPS_TRY(spsi_operator_fetch(A));
-    SPS_TRY(round_csr(op->ctx, A->A, &op->own_A, &val));
+    SPS_TRY(round_csr(op->ctx, S, &op->own_A, &val));
     op->cache->own_val = val;
     op->A = op->own_A;
     SPS_TRY(spsi_operator_set_local(op));
@@ -241,9 +280,9 @@ fail:
     return st;
 }
 
-sps_status spsi_operator_single_of(const sps_operator *A,
-                                   const sps_options *opt,
-                                   sps_operator **op_p)
+/* S: values on the pattern of A, in device memory or on the host. */
+static sps_status create_like(const sps_operator *A, const sps_csr *S,
+                              const sps_options *opt, sps_operator **op_p)
 {
     sps_context *ctx = A->ctx;
     sps_operator *op = NULL;
@@ -255,12 +294,13 @@ sps_status spsi_operator_single_of(const sps_operator *A,
     op->width = A->width;
     op->strict = A->strict;
     op->dtype = SPS_F32;
-    op->props = A->props;
+    op->props = S->props;
     op->f = A->f;
     op->local = A->local;
     op->local.dtype = SPS_F32;
     op->local.val = NULL;
-    SPS_TRY(in_place(A) ? values_in_place(A, op) : values_on_host(A, op));
+    SPS_TRY(S->place == SPS_CUDA ? values_in_place(A, S->val, op)
+                                 : values_on_host(S, op));
     op->A = op->own_A;
     op->caller_nnz = op->A->nnz;
     SPS_TRY(take_hash(op, A, opt));
@@ -271,6 +311,52 @@ sps_status spsi_operator_single_of(const sps_operator *A,
 fail:
     sps_operator_destroy(&op);
     return st;
+}
+
+/* The values of A itself where they can be rounded: in device memory, or on the
+ * host. */
+static sps_status own_values_of(const sps_operator *A, sps_csr *S)
+{
+    sps_status st = SPS_OK;
+
+    if (!in_place(A)) SPS_TRY(spsi_operator_fetch(A));
+    *S = *A->A;
+    S->place = in_place(A) ? SPS_CUDA : SPS_HOST;
+    if (in_place(A)) S->val = (void *)(uintptr_t)A->local.val;
+fail:
+    return st;
+}
+
+sps_status spsi_operator_single_of(const sps_operator *A,
+                                   const sps_options *opt,
+                                   sps_operator **op_p)
+{
+    sps_csr S;
+    sps_status st;
+
+    SPS_TRY(own_values_of(A, &S));
+    SPS_TRY(create_like(A, &S, opt, op_p));
+fail:
+    return st;
+}
+
+/* New values for an operator made by create_like. */
+static sps_status follow_like(const sps_csr *S, sps_operator *op)
+{
+    sps_status st;
+
+    if (S->place != SPS_CUDA) return spsi_operator_single_follow(S, op);
+    SPS_TRY(round_local(op, S->val));
+    SPS_TRY(spsi_operator_refresh(op));
+fail:
+    return st;
+}
+
+sps_status spsi_operator_single_like(const sps_operator *A, const sps_csr *S,
+                                     const sps_options *opt,
+                                     sps_operator **op_p)
+{
+    return *op_p ? follow_like(S, *op_p) : create_like(A, S, opt, op_p);
 }
 
 sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single)
@@ -293,14 +379,11 @@ fail:
 sps_status spsi_operator_single_of_follow(const sps_operator *A,
                                           sps_operator *single)
 {
+    sps_csr S;
     sps_status st;
 
-    if (!in_place(A)) {
-        SPS_TRY(spsi_operator_fetch(A));
-        return spsi_operator_single_follow(A->A, single);
-    }
-    SPS_TRY(round_local(single, A->local.val));
-    SPS_TRY(spsi_operator_refresh(single));
+    SPS_TRY(own_values_of(A, &S));
+    SPS_TRY(follow_like(&S, single));
 fail:
     return st;
 }

@@ -83,13 +83,13 @@ typedef struct amg_level {
     bool smoothed;
     sps_csr *P, *R;           /* P and P' */
     /* Of the cycle. */
-    const sps_operator *op;   /* A */
-    sps_operator *own_op;     /* the same, unless it is the caller's */
-    sps_operator *prolong, *restrict_op;
-    sps_block *inverse;       /* n x 1: D^-1 */
-    sps_block *first;         /* n x 1: D^-1 / root[0] */
-    sps_block *r, *x, *t;     /* n x width; in doubles the finest level has
-                                 only t */
+    sps_operator *own_op;     /* D^-1 A */
+    sps_operator *prolong;    /* P */
+    sps_operator *restrict_op;   /* D_c^-1 P'D, P'D where the next level has a
+                                 dense inverse */
+    sps_block *inverse;       /* n x 1: D^-1; NULL with a dense inverse */
+    sps_block *r, *x, *t;     /* n x width; r: D^-1 times the residual; in
+                                 doubles the finest level has no x */
 } amg_level;
 
 /* What `tentative` makes of a level, on the host unless it has a part. */

@@ -3,15 +3,23 @@
  *
  * The smoother is the optimal Chebyshev polynomial of the fourth kind for
  * [0, L] (Lottes, arXiv 2202.08830; Phillips and Fischer, 2210.03179) in
- * product form: with the roots L x_i of 1 - x p(x), which are real,
+ * product form: with the roots L x_i of 1 - x p(x), which are real, and u =
+ * D^-1 r,
  *
- *     z <- z + D^-1 (r - A z) / (L x_i),   i = 1 .. d,
+ *     z <- z + (u - D^-1 A z) / (L x_i),   i = 1 .. d,
  *
- * a product with an epilogue that reads z and r and writes the next z: 3 block
+ * a product with an epilogue that reads z and u and writes the next z: 3 block
  * passes a degree, where the recurrence of those papers takes 4.  From z = 0
- * the first step is a scaling.  The same polynomial before and after the coarse
- * correction makes M symmetric; it is positive definite if L is a bound of the
- * spectrum of D^-1 A.
+ * the first two steps are one product with u itself, 2 passes:
+ *
+ *     z = (f_1 + f_2) u - f_1 f_2 D^-1 A u,   f_i = 1 / (L x_i).
+ *
+ * The same polynomial before and after the coarse correction makes M symmetric;
+ * it is positive definite if L is a bound of the spectrum of D^-1 A.
+ *
+ * The operators of the cycle are D^-1 A, P, and D_c^-1 P'D, D_c the diagonal of
+ * the level below: a cycle takes and leaves residuals as u, and no product
+ * reads a diagonal.  A dense inverse takes r itself.
  *
  * Where A is far from symmetric every step has the same factor, 1 / root =
  * (4/3) / upper: damped Jacobi.
@@ -20,7 +28,8 @@
  * first kind for [L / 2 d^2, L] is applied in the same form.
  *
  * A cycle of degree d is 2 d products on each level, one with P and one with
- * P'.  Nothing is allocated.
+ * P'; with d = 2 14 block passes on the level itself.  Nothing is
+ * allocated.
  *
  * In single precision (amg.floats) matrices and blocks of all levels are
  * floats, for half the bytes.  Columns of R are multiplied by powers of two so
@@ -77,17 +86,6 @@ static void set_roots(amg_level *l, bool last)
         l->root[i] = l->upper * roots[l->degree][i];
 }
 
-/* D^-1 and D^-1 / root[0] in the context's place. */
-static sps_status set_diagonal(amg *m, amg_level *l)
-{
-    sps_status st;
-
-    SPS_TRY(spsi_amg_inverse(m, l, l->inverse));
-    SPS_TRY(spsi_axpby(1 / l->root[0], l->inverse, 0.0, l->first));
-fail:
-    return st;
-}
-
 /* Whether level i is solved by the dense inverse. */
 static bool is_dense(const amg *m, int i)
 {
@@ -96,62 +94,113 @@ static bool is_dense(const amg *m, int i)
 
 /* -------------------------------------------------------------- in its types */
 
-/* *S: T, but zero where a value is below the range of floats and far below the
- * largest one: rounding errors.  Its values are *val_p. */
-static sps_status clear_tiny(sps_context *ctx, const sps_csr *T, sps_csr *S,
-                             double **val_p)
+/* A matrix of the hierarchy as the cycle applies it: row i multiplied by D^-1 of
+ * `row`, column j divided by that of `col`; NULL: 1. */
+typedef struct entry_factors {
+    const amg_level *row, *col;
+} entry_factors;
+
+static double inverse_of(const amg_level *l, int64_t i)
+{
+    return l && l->scale[i] > 0 ? l->scale[i] * l->scale[i] : 1;
+}
+
+static void scale_here(const sps_csr *T, entry_factors f, double *val)
 {
     const double *from = T->val;
-    double largest = 0;
-    sps_status st;
 
-    SPS_TRY(SPS_NEW(ctx, T->nnz + 1, val_p));
-    for (int64_t p = 0; p < T->nnz; p++) largest = fmax(largest, fabs(from[p]));
-    largest = fmin(TINY, 1e-20 * largest);
-    for (int64_t p = 0; p < T->nnz; p++)
-        (*val_p)[p] = fabs(from[p]) < largest ? 0 : from[p];
-    *S = *T;
-    S->val = *val_p;
-fail:
-    return st;
+    for (int64_t i = 0; i < T->nrow; i++) {
+        const double by = inverse_of(f.row, i);
+
+        for (int64_t p = T->rowptr[i]; p < T->rowptr[i + 1]; p++)
+            val[p] = by * from[p] / inverse_of(f.col, T->col[p]);
+    }
 }
 
-/* *op_p: T in single precision; an operator that exists gets its values.  In
- * device memory tiny values are rounded to zero by themselves. */
-static sps_status set_single(const amg *m, const sps_csr *T,
-                             sps_operator **op_p)
+/* Zeroes values that are below the range of floats and far below the largest
+ * one: rounding errors.  In device memory they are rounded to zero by
+ * themselves. */
+static void clear_tiny(double *val, int64_t count)
+{
+    double largest = 0;
+
+    for (int64_t p = 0; p < count; p++) largest = fmax(largest, fabs(val[p]));
+    largest = fmin(TINY, 1e-20 * largest);
+    for (int64_t p = 0; p < count; p++)
+        if (fabs(val[p]) < largest) val[p] = 0;
+}
+
+/* *S: T with these factors, its values in memory of its place. */
+static sps_status scaled(const amg *m, const sps_csr *T, entry_factors f,
+                         sps_csr *S)
 {
     sps_context *ctx = m->super.ctx;
-    double *val = NULL;
-    sps_csr S = *T;
-    sps_status st = SPS_OK;
+    const size_t bytes = sizeof(double) * (size_t)(T->nnz + 1);
+    sps_status st;
 
-    if (T->place == SPS_HOST) SPS_TRY(clear_tiny(ctx, T, &S, &val));
-    SPS_TRY(*op_p ? spsi_operator_single_follow(&S, *op_p)
-                  : spsi_operator_single(ctx, &S, m->super.width, SPS_F32,
-                                         NULL, op_p));
+    *S = *T;
+    S->val = NULL;
+    S->props &= ~(unsigned)(SPS_SYMMETRIC | SPS_SPD);
+    if (T->place == SPS_HOST) {
+        SPS_TRY(spsi_new(ctx, bytes, &S->val));
+        scale_here(T, f, S->val);
+        if (m->floats) clear_tiny(S->val, T->nnz);
+    } else {
+        SPS_TRY(ctx->backend->alloc(ctx, bytes, &S->val));
+        SPS_TRY(m->device->weigh(ctx, T, f.row ? f.row->inverse : NULL,
+                                 f.col ? f.col->inverse : NULL, S->val));
+    }
 fail:
-    spsi_free(ctx, val);
     return st;
 }
 
-/* The operator of T, a matrix of the hierarchy. */
-static sps_status new_operator(const amg *m, sps_csr *T, sps_operator **op_p)
+static void drop_scaled(const amg *m, sps_csr *S)
 {
-    return m->floats ? set_single(m, T, op_p)
-                     : sps_operator_csr(m->super.ctx, T, m->super.width, NULL,
-                                        op_p);
+    sps_context *ctx = m->super.ctx;
+
+    if (S->place == SPS_HOST) spsi_free(ctx, S->val);
+    else if (S->val)
+        ctx->backend->release(ctx, S->val,
+                              sizeof(double) * (size_t)(S->nnz + 1));
 }
 
-/* *op_p: A in single precision. */
-static sps_status new_finest(const amg *m, sps_operator **op_p)
+/* *op_p: the operator of T, a matrix of the hierarchy, with these factors; one
+ * that exists gets its values. */
+static sps_status set_operator(const amg *m, const sps_csr *T,
+                               entry_factors f, sps_operator **op_p)
 {
-    sps_options o;
+    sps_context *ctx = m->super.ctx;
+    const int width = m->super.width;
+    sps_csr S;
     sps_status st;
 
-    SPS_TRY(spsi_options_take(m->super.ctx, NULL, &o));
-    SPS_TRY(spsi_operator_single_of(m->super.A, &o, op_p));
+    SPS_TRY(scaled(m, T, f, &S));
+    if (!*op_p)
+        SPS_TRY(spsi_operator_valued(ctx, &S, width,
+                                     m->floats ? SPS_F32 : SPS_F64, op_p));
+    else if (m->floats)
+        SPS_TRY(spsi_operator_single_follow(&S, *op_p));
+    else
+        SPS_TRY(sps_operator_set_values(*op_p, S.val, S.place));
 fail:
+    drop_scaled(m, &S);
+    return st;
+}
+
+/* The same of the finest matrix, which shares the caller's pattern. */
+static sps_status set_finest(amg *m, amg_level *l)
+{
+    sps_options o;
+    sps_csr S;
+    sps_status st;
+
+    if (!m->floats) return set_operator(m, l->A, (entry_factors){ l, NULL },
+                                        &l->own_op);
+    SPS_TRY(spsi_options_take(m->super.ctx, NULL, &o));
+    SPS_TRY(scaled(m, l->A, (entry_factors){ l, NULL }, &S));
+    SPS_TRY(spsi_operator_single_like(m->super.A, &S, &o, &l->own_op));
+fail:
+    drop_scaled(m, &S);
     return st;
 }
 
@@ -174,21 +223,38 @@ fail:
     return st;
 }
 
+static sps_status set_matrix(amg *m, int i)
+{
+    amg_level *l = &m->level[i];
+
+    return i > 0 ? set_operator(m, l->A, (entry_factors){ l, NULL },
+                                &l->own_op)
+                 : set_finest(m, l);
+}
+
 static sps_status open_smoother(amg *m, int i)
 {
     amg_level *l = &m->level[i];
-    sps_context *ctx = m->super.ctx;
-    sps_status st = SPS_OK;
+    sps_status st;
 
-    l->op = m->super.A;
-    if (i > 0) SPS_TRY(new_operator(m, l->own, &l->own_op));
-    if (i == 0 && m->floats) SPS_TRY(new_finest(m, &l->own_op));
-    if (l->own_op) l->op = l->own_op;
-    SPS_TRY(sps_block_create(ctx, l->n, 1, &l->inverse));
-    SPS_TRY(sps_block_create(ctx, l->n, 1, &l->first));
+    SPS_TRY(sps_block_create(m->super.ctx, l->n, 1, &l->inverse));
+    SPS_TRY(spsi_amg_inverse(m, l, l->inverse));
+    SPS_TRY(set_matrix(m, i));
     SPS_TRY(new_block(m, l->n, &l->t));
     set_roots(l, i + 1 == m->levels);
-    SPS_TRY(set_diagonal(m, l));
+fail:
+    return st;
+}
+
+/* Between level i and the next. */
+static sps_status set_transfers(amg *m, int i)
+{
+    amg_level *l = &m->level[i];
+    const entry_factors down = { is_dense(m, i + 1) ? NULL : l + 1, l };
+    sps_status st;
+
+    SPS_TRY(set_operator(m, l->P, (entry_factors){ NULL, NULL }, &l->prolong));
+    SPS_TRY(set_operator(m, l->R, down, &l->restrict_op));
 fail:
     return st;
 }
@@ -199,13 +265,19 @@ static sps_status open_level(amg *m, int i)
     sps_status st = SPS_OK;
 
     if (!is_dense(m, i)) SPS_TRY(open_smoother(m, i));
-    if (i > 0 || m->floats) SPS_TRY(new_block(m, l->n, &l->r));
+    SPS_TRY(new_block(m, l->n, &l->r));
     if (i > 0 || m->floats) SPS_TRY(new_block(m, l->n, &l->x));
-    if (i + 1 == m->levels) return SPS_OK;
-    SPS_TRY(new_operator(m, l->P, &l->prolong));
-    SPS_TRY(new_operator(m, l->R, &l->restrict_op));
+    if (i > 0) SPS_TRY(set_transfers(m, i - 1));
 fail:
     return st;
+}
+
+static sps_status set_inverse(amg *m)
+{
+    return m->inverse ? set_operator(m, m->inverse,
+                                     (entry_factors){ NULL, NULL },
+                                     &m->inverse_op)
+                      : SPS_OK;
 }
 
 static sps_status open_levels(amg *m)
@@ -216,7 +288,7 @@ static sps_status open_levels(amg *m)
         SPS_TRY(spsi_check_deadline(m->super.ctx, "amg"));
         SPS_TRY(open_level(m, i));
     }
-    if (m->inverse) SPS_TRY(new_operator(m, m->inverse, &m->inverse_op));
+    SPS_TRY(set_inverse(m));
 fail:
     return st;
 }
@@ -244,12 +316,6 @@ fail:
     return st;
 }
 
-static sps_status follow(const amg *m, sps_csr *T, sps_operator *op)
-{
-    return m->floats ? set_single(m, T, &op)
-                     : sps_operator_set_values(op, T->val, T->place);
-}
-
 static sps_status refresh(amg *m)
 {
     sps_status st = SPS_OK;
@@ -257,16 +323,14 @@ static sps_status refresh(amg *m)
     for (int i = 0; i < m->levels; i++) {
         amg_level *l = &m->level[i];
 
-        if (l->own_op && i == 0)
-            SPS_TRY(spsi_operator_single_of_follow(m->super.A, l->own_op));
-        if (l->own_op && i > 0) SPS_TRY(follow(m, l->own, l->own_op));
-        if (l->prolong) SPS_TRY(follow(m, l->P, l->prolong));
-        if (l->restrict_op) SPS_TRY(follow(m, l->R, l->restrict_op));
-        if (is_dense(m, i)) continue;
-        set_roots(l, i + 1 == m->levels);
-        SPS_TRY(set_diagonal(m, l));
+        if (!is_dense(m, i)) {
+            SPS_TRY(spsi_amg_inverse(m, l, l->inverse));
+            SPS_TRY(set_matrix(m, i));
+            set_roots(l, i + 1 == m->levels);
+        }
+        if (i > 0) SPS_TRY(set_transfers(m, i - 1));
     }
-    if (m->inverse) SPS_TRY(follow(m, m->inverse, m->inverse_op));
+    SPS_TRY(set_inverse(m));
 fail:
     return st;
 }
@@ -283,7 +347,7 @@ sps_status spsi_amg_refresh(amg *m)
 
 /* Steps i = from .. degree - 1; *now_p: the iterate, *next_p: room for the
  * next one. */
-static sps_status relax(const amg_level *l, const sps_block *R, int from,
+static sps_status relax(const amg_level *l, const sps_block *U, int from,
                         sps_block **now_p, sps_block **next_p)
 {
     sps_status st = SPS_OK;
@@ -293,9 +357,8 @@ static sps_status relax(const amg_level *l, const sps_block *R, int from,
         sps_block *now = *now_p;
 
         SPS_TRY(spsi_operator_apply_fused(
-            l->op, false, -f, now, 0.0, *next_p,
-            &(sps_epilogue){ .D = l->inverse, .W = R, .gamma = f, .delta = 1 },
-            NULL));
+            l->own_op, false, -f, now, 0.0, *next_p,
+            &(sps_epilogue){ .W = U, .gamma = f, .delta = 1 }, NULL));
         *now_p = *next_p;
         *next_p = now;
     }
@@ -303,39 +366,52 @@ fail:
     return st;
 }
 
-static sps_status solve_last(const amg *m, const amg_level *l,
-                             const sps_block *R, sps_block *Z)
+/* All steps, from zero. */
+static sps_status begin(const amg_level *l, const sps_block *U,
+                        sps_block **now_p, sps_block **next_p)
 {
-    sps_block *now = Z, *next = l->t;
+    const double f = 1 / l->root[0], g = l->degree > 1 ? 1 / l->root[1] : 0;
     sps_status st;
 
-    if (m->inverse_op)
-        return sps_operator_apply(m->inverse_op, 1.0, R, 0.0, Z);
-    SPS_TRY(spsi_scale_rows(l->first, R, now));
-    SPS_TRY(relax(l, R, 1, &now, &next));
+    if (l->degree == 1) return spsi_axpby(f, U, 0.0, *now_p);
+    SPS_TRY(spsi_operator_apply_fused(l->own_op, false, -f * g, U, 0.0, *now_p,
+                                      &(sps_epilogue){ .delta = f + g }, NULL));
+    SPS_TRY(relax(l, U, 2, now_p, next_p));
 fail:
     return st;
 }
 
-/* Z = M R on this level and those below.  The iterates alternate between t and
- * Z: 2 d - 1 steps from t end in Z. */
-static sps_status cycle(const amg *m, int level, const sps_block *R,
+static sps_status solve_last(const amg *m, const amg_level *l,
+                             const sps_block *U, sps_block *Z)
+{
+    const bool swaps = l->degree > 2 && l->degree % 2;
+    sps_block *now = swaps ? l->t : Z, *next = swaps ? Z : l->t;
+
+    if (m->inverse_op)
+        return sps_operator_apply(m->inverse_op, 1.0, U, 0.0, Z);
+    return begin(l, U, &now, &next);
+}
+
+/* Z = M R on this level and those below; U = D^-1 R, or R where the level is
+ * solved by the dense inverse.  The iterates alternate between Z and t: 2 d - 2
+ * steps from Z end in Z; with d = 1 one from t. */
+static sps_status cycle(const amg *m, int level, const sps_block *U,
                         sps_block *Z)
 {
     const amg_level *l = &m->level[level], *below = l + 1;
-    sps_block *now = l->t, *next = Z;
+    sps_block *now = l->degree > 1 ? Z : l->t;
+    sps_block *next = l->degree > 1 ? l->t : Z;
     sps_status st;
 
-    if (level + 1 == m->levels) return solve_last(m, l, R, Z);
-    SPS_TRY(spsi_scale_rows(l->first, R, now));
-    SPS_TRY(relax(l, R, 1, &now, &next));
+    if (level + 1 == m->levels) return solve_last(m, l, U, Z);
+    SPS_TRY(begin(l, U, &now, &next));
     SPS_TRY(spsi_operator_apply_fused(
-        l->op, false, -1.0, now, 0.0, next,
-        &(sps_epilogue){ .W = R, .gamma = 1 }, NULL));
+        l->own_op, false, -1.0, now, 0.0, next,
+        &(sps_epilogue){ .W = U, .gamma = 1 }, NULL));
     SPS_TRY(sps_operator_apply(l->restrict_op, 1.0, next, 0.0, below->r));
     SPS_TRY(cycle(m, level + 1, below->r, below->x));
     SPS_TRY(sps_operator_apply(l->prolong, 1.0, below->x, 1.0, now));
-    SPS_TRY(relax(l, R, 0, &now, &next));
+    SPS_TRY(relax(l, U, 0, &now, &next));
 fail:
     return st;
 }
@@ -371,6 +447,21 @@ fail:
     return st;
 }
 
+/* U = D^-1 R diag(c), columns first: that brings numbers into the range of
+ * floats. */
+static sps_status enter(const amg *m, const double *c, const sps_block *R,
+                        sps_block *U)
+{
+    const sps_block *D = m->level[0].inverse;
+    sps_status st;
+
+    if (D && m->device && m->floats) return m->device->enter(D, c, R, U);
+    SPS_TRY(spsi_axpby_cols(c, R, NULL, U));
+    if (D) SPS_TRY(spsi_scale_rows(D, U, U));
+fail:
+    return st;
+}
+
 static sps_status apply_floats(const amg *m, const sps_block *R, sps_block *Z)
 {
     const amg_level *l = m->level;
@@ -378,9 +469,21 @@ static sps_status apply_floats(const amg *m, const sps_block *R, sps_block *Z)
     sps_status st;
 
     SPS_TRY(factors(m, R, in, out));
-    SPS_TRY(spsi_axpby_cols(in, R, NULL, l->r));
+    SPS_TRY(enter(m, in, R, l->r));
     SPS_TRY(cycle(m, 0, l->r, l->x));
     SPS_TRY(spsi_axpby_cols(out, l->x, NULL, Z));
+fail:
+    return st;
+}
+
+static sps_status apply_doubles(const amg *m, const sps_block *R, sps_block *Z)
+{
+    const amg_level *l = m->level;
+    sps_status st;
+
+    if (!l->inverse) return cycle(m, 0, R, Z);
+    SPS_TRY(spsi_scale_rows(l->inverse, R, l->r));
+    SPS_TRY(cycle(m, 0, l->r, Z));
 fail:
     return st;
 }
@@ -396,7 +499,7 @@ sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z)
         shape_as(m->level[i].r, R->k, ld);
         shape_as(m->level[i].x, R->k, ld);
     }
-    return m->floats ? apply_floats(m, R, Z) : cycle(m, 0, R, Z);
+    return m->floats ? apply_floats(m, R, Z) : apply_doubles(m, R, Z);
 }
 
 void spsi_amg_close(amg *m)
@@ -408,7 +511,6 @@ void spsi_amg_close(amg *m)
         sps_operator_destroy(&l->prolong);
         sps_operator_destroy(&l->restrict_op);
         sps_block_destroy(&l->inverse);
-        sps_block_destroy(&l->first);
         sps_block_destroy(&l->r);
         sps_block_destroy(&l->x);
         sps_block_destroy(&l->t);

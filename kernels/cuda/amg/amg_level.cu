@@ -234,6 +234,8 @@ SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
     .next = next_level,
     .inverse = spsi_coarse_inverse,
     .spread = spsi_coarse_spread,
+    .weigh = spsi_coarse_weigh,
+    .enter = spsi_coarse_enter,
     .fetch = fetch_array,
     .close = close_level,
 };
