@@ -217,17 +217,11 @@ fail:
     return st;
 }
 
-static sps_status build(sps_precond *M, const sps_options *opt)
+static sps_status set_up(amg *m, const sps_options *opt)
 {
-    amg *m = (amg *)M;
+    sps_precond *M = &m->super;
     sps_status st;
 
-    SPS_REQUIRE(M->ctx, opt->degree <= AMG_DEGREE, SPS_EINVAL, "degree %d; the "
-                "smoother of amg has 1 to %d, and 0 for auto", opt->degree,
-                AMG_DEGREE);
-    m->wanted_degree = opt->degree;
-    m->floats = strcmp(opt->precision, "double") != 0;
-    if (!M->single && M->A->A->nnz > 0) m->device = spsi_coarsening(M->ctx);
     SPS_TRY(take_matrix(m));
     SPS_TRY(look_at_symmetry(m));
     SPS_TRY(spsi_amg_near_null(m, opt, &m->level[0]));
@@ -241,9 +235,28 @@ fail:
     return st;
 }
 
-static sps_status update(sps_precond *M)
+static sps_status build(sps_precond *M, const sps_options *opt)
 {
     amg *m = (amg *)M;
+    const sps_coarsening *device;
+    sps_status st;
+
+    SPS_REQUIRE(M->ctx, opt->degree <= AMG_DEGREE, SPS_EINVAL, "degree %d; the "
+                "smoother of amg has 1 to %d, and 0 for auto", opt->degree,
+                AMG_DEGREE);
+    m->wanted_degree = opt->degree;
+    m->floats = strcmp(opt->precision, "double") != 0;
+    if (!M->single && M->A->A->nnz > 0) m->device = spsi_coarsening(M->ctx);
+    device = m->device;
+    if (device) device->begin(M->ctx);
+    st = set_up(m, opt);
+    if (device) device->end(M->ctx);
+fail:
+    return st;
+}
+
+static sps_status set_up_again(amg *m)
+{
     sps_status st;
 
     SPS_TRY(take_matrix(m));
@@ -252,6 +265,17 @@ static sps_status update(sps_precond *M)
     SPS_TRY(spsi_amg_refresh(m));
     SPS_TRY(test(m));
 fail:
+    return st;
+}
+
+static sps_status update(sps_precond *M)
+{
+    amg *m = (amg *)M;
+    sps_status st;
+
+    if (m->device) m->device->begin(M->ctx);
+    st = set_up_again(m);
+    if (m->device) m->device->end(M->ctx);
     return st;
 }
 

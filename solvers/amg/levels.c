@@ -171,7 +171,7 @@ fail:
     return st;
 }
 
-static sps_status make_levels(amg *m, bool again)
+sps_status spsi_amg_levels(amg *m, bool again)
 {
     const int most = again ? m->levels : AMG_LEVELS;
     bool made = true;
@@ -188,15 +188,5 @@ static sps_status make_levels(amg *m, bool again)
         SPS_TRY(descend(m, l, again, &made));
     }
 fail:
-    return st;
-}
-
-sps_status spsi_amg_levels(amg *m, bool again)
-{
-    sps_status st;
-
-    if (m->device) m->device->begin(m->super.ctx);
-    st = make_levels(m, again);
-    if (m->device) m->device->end(m->super.ctx);
     return st;
 }

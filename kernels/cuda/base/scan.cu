@@ -134,7 +134,7 @@ sps_status scan(sps_context *ctx, const int32_t *count, int64_t n,
         scan_tiles<<<parts, 32 * warps, 0, stream>>>(count, n, part, offset);
         SPS_LAUNCHED(ctx);
     }
-    return spsi_cuda_wait(ctx);
+    return SPS_OK;
 }
 
 } // namespace
@@ -142,12 +142,9 @@ sps_status scan(sps_context *ctx, const int32_t *count, int64_t n,
 sps_status spsi_cuda_scan(sps_context *ctx, const int32_t *count, int64_t n,
                           int64_t *offset)
 {
-    size_t bytes = (size_t)ceil_div(n, tile) * sizeof(int64_t);
-    void *part;
-    sps_status st;
+    const size_t bytes = (size_t)ceil_div(n, tile) * sizeof(int64_t);
 
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &part));
-    st = scan(ctx, count, n, (int64_t *)part, offset);
-    spsi_cuda_release(ctx, part, bytes);
-    return st;
+    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, bytes));
+    return scan(ctx, count, n, (int64_t *)spsi_cuda_state(ctx)->d_scratch,
+                offset);
 }

@@ -153,11 +153,22 @@ bool open_pool(sps_cuda_state *s)
     return false;
 }
 
-/* Sets how much unused memory the pool keeps when the stream is synchronised. */
-bool pool_keeps(sps_cuda_state *s, uint64_t bytes)
+/* Sets how much memory the pool holds, used or not, when the stream is
+ * synchronised; what is unused beyond it goes back to the device. */
+bool pool_holds(sps_cuda_state *s, uint64_t bytes)
 {
     return cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold,
                                    &bytes) == cudaSuccess;
+}
+
+/* What the pool holds between two set-ups: to map memory anew takes about 1 ms
+ * for each GB. */
+uint64_t pool_rest(void)
+{
+    size_t free_bytes = 0, total = 0;
+
+    if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess) cudaGetLastError();
+    return total / 32;
 }
 
 /* Room in the list of what is the pool's. */
@@ -192,6 +203,18 @@ bool pool_take(sps_context *ctx, size_t bytes, void **p)
     return true;
 }
 
+/* Gives what the pool does not use back to the device; false: there is no
+ * pool. */
+bool pool_empties(sps_context *ctx)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+
+    cudaGetLastError();
+    if (!s->pool || spsi_cuda_wait(ctx) != SPS_OK) return false;
+    if (cudaMemPoolTrimTo(s->pool, 0) != cudaSuccess) cudaGetLastError();
+    return true;
+}
+
 /* Whether p was the pool's; then it is given back. */
 bool pool_give(sps_cuda_state *s, void *p)
 {
@@ -211,7 +234,7 @@ void spsi_cuda_pool_begin(sps_context *ctx)
     sps_cuda_state *s = spsi_cuda_state(ctx);
 
     if (s->pooling++ > 0 || spsi_cuda_enter(ctx) != SPS_OK) return;
-    if (ctx->gpu.alloc || !open_pool(s) || !pool_keeps(s, UINT64_MAX))
+    if (ctx->gpu.alloc || !open_pool(s) || !pool_holds(s, UINT64_MAX))
         cudaGetLastError();
 }
 
@@ -219,9 +242,8 @@ void spsi_cuda_pool_end(sps_context *ctx)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
 
-    if (--s->pooling > 0 || !s->pool || spsi_cuda_wait(ctx) != SPS_OK) return;
-    if (!pool_keeps(s, 0) || cudaMemPoolTrimTo(s->pool, 0) != cudaSuccess)
-        cudaGetLastError();
+    if (--s->pooling > 0 || !s->pool || spsi_cuda_enter(ctx) != SPS_OK) return;
+    if (!pool_holds(s, pool_rest())) cudaGetLastError();
 }
 
 void spsi_cuda_pool_close(sps_context *ctx)
@@ -247,6 +269,8 @@ sps_status spsi_cuda_alloc(sps_context *ctx, size_t bytes, void **p_p)
     } else if (!pool_take(ctx, bytes, &p)) {
         cudaError_t error = cudaMalloc(&p, bytes);
 
+        if (error == cudaErrorMemoryAllocation && pool_empties(ctx))
+            error = cudaMalloc(&p, bytes);
         if (error == cudaErrorMemoryAllocation)
             return spsi_cuda_no_memory(ctx, bytes);
         SPS_CUDA(ctx, error);

@@ -112,8 +112,8 @@ sps_status spsi_cuda_alloc(sps_context *ctx, size_t bytes, void **p_p);
 void spsi_cuda_release(sps_context *ctx, void *p, size_t bytes);
 sps_status spsi_cuda_sparse(sps_context *ctx, cusparseHandle_t *handle_p);
 /* Until the end, spsi_cuda_alloc takes memory from a pool in the order of the
- * stream, so that work memory is had and given back without waiting; what the
- * pool does not need goes back to the device then. */
+ * stream, without waiting.  Then the pool keeps a little of what it does not use
+ * for the next time (pool_rest), unless memory runs out. */
 void spsi_cuda_pool_begin(sps_context *ctx);
 void spsi_cuda_pool_end(sps_context *ctx);
 void spsi_cuda_pool_close(sps_context *ctx);

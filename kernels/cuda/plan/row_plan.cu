@@ -6,8 +6,8 @@
  * A warp holds the offsets of 32 rows.  Each lane tests whether its row i still
  * fits the block that began at row r; the first lane for which it does not
  * closes the block.  The same offsets are used for the following blocks.  One
- * pass counts, the host computes the prefix sums over the chunks, another pass
- * writes. */
+ * pass counts, a thread block computes the prefix sums over the chunks, another
+ * pass writes. */
 #include "cuda/plan/row_plan.h"
 #include "cuda/base/csr_view.cuh"
 
@@ -104,6 +104,48 @@ group(const I *__restrict__ ptr, int64_t nrow, sps_row_rule rule,
     if (WRITE && lane == 0 && last == nrow) b.part[at.longs] = at.parts;
 }
 
+constexpr int scan_threads = 1024;
+
+__device__ __forceinline__ void add_tally(sps_row_tally *to,
+                                          const sps_row_tally &t)
+{
+    to->blocks += t.blocks;
+    to->longs += t.longs;
+    to->parts += t.parts;
+}
+
+/* tally = its exclusive prefix sums, tally[chunks] the sum of all; each thread
+ * has `share` neighbours. */
+__global__ void __launch_bounds__(scan_threads)
+scan_tallies(sps_row_tally *tally, int64_t chunks, int64_t share)
+{
+    __shared__ sps_row_tally upto[scan_threads];
+    const int t = (int)threadIdx.x;
+    const int64_t first = min(t * share, chunks);
+    const int64_t end = min(first + share, chunks);
+    sps_row_tally sum = {};
+
+    for (int64_t c = first; c < end; c++) add_tally(&sum, tally[c]);
+    upto[t] = sum;
+    for (int d = 1; d < scan_threads; d *= 2) {
+        sps_row_tally below = {};
+
+        __syncthreads();
+        if (t >= d) below = upto[t - d];
+        __syncthreads();
+        add_tally(&upto[t], below);
+    }
+    __syncthreads();
+    sum = t > 0 ? upto[t - 1] : sps_row_tally{};
+    for (int64_t c = first; c < end; c++) {
+        const sps_row_tally own = tally[c];
+
+        tally[c] = sum;
+        add_tally(&sum, own);
+    }
+    if (t == scan_threads - 1) tally[chunks] = upto[t];
+}
+
 template <bool WRITE>
 sps_status pass(const sps_row_plan *plan, sps_row_tally *tally)
 {
@@ -141,19 +183,19 @@ template <class P> void give(sps_row_plan *plan, int64_t count, P **p_p)
 
 /* Counts, computes the prefix sums, allocates the arrays and writes the
  * blocks. */
-sps_status fill(sps_row_plan *plan, sps_row_tally *tally,
-                sps_row_tally *host, int64_t chunks)
+sps_status fill(sps_row_plan *plan, sps_row_tally *tally, int64_t chunks)
 {
     sps_context *ctx = plan->super.ctx;
-    size_t bytes = (size_t)chunks * sizeof *host;
     sps_row_blocks *b = &plan->blocks;
     sps_row_tally sum;
     double *partial = NULL;
 
     SPS_TRY_RETURN(pass<false>(plan, tally));
-    SPS_TRY_RETURN(ctx->backend->download(ctx, host, tally, bytes));
-    sum = spsi_row_blocks_scan(host, chunks);
-    SPS_TRY_RETURN(ctx->backend->upload(ctx, tally, host, bytes));
+    scan_tallies<<<1, scan_threads, 0, spsi_cuda_state(ctx)->stream>>>(
+        tally, chunks, ceil_div(chunks, scan_threads));
+    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(ctx->backend->download(ctx, &sum, tally + chunks,
+                                          sizeof sum));
     b->count = sum.blocks;
     b->longs = sum.longs;
     b->parts = sum.parts;
@@ -175,20 +217,14 @@ sps_status spsi_cuda_row_plan_fill(sps_row_plan *plan)
 {
     sps_context *ctx = plan->super.ctx;
     int64_t chunks = spsi_row_blocks_chunks(plan->super.A->nrow);
-    size_t bytes = (size_t)chunks * sizeof(sps_row_tally);
-    void *tally = NULL, *host = NULL;
+    size_t bytes = (size_t)(chunks + 1) * sizeof(sps_row_tally);
+    void *tally = NULL;
     sps_status st;
 
     if (chunks == 0) return SPS_OK;
-    SPS_TRY(spsi_new(ctx, bytes, &host));
-    SPS_TRY(spsi_cuda_alloc(ctx, bytes, &tally));
-    SPS_TRY(fill(plan, (sps_row_tally *)tally, (sps_row_tally *)host,
-                 chunks));
-    /* Kernels still queued read the tallies. */
-    SPS_TRY(spsi_cuda_wait(ctx));
-fail:
-    if (tally) spsi_cuda_release(ctx, tally, bytes);
-    spsi_free(ctx, host);
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &tally));
+    st = fill(plan, (sps_row_tally *)tally, chunks);
+    spsi_cuda_release(ctx, tally, bytes);
     return st;
 }
 
