@@ -83,7 +83,7 @@ static sps_status plan_csr(sps_operator *op, const sps_options *opt)
                                 opt->kernel, opt->wisdom, &op->bids[0],
                                 &op->block));
     op->vector = op->block;
-    if (op->width == 1) return SPS_OK;
+    if (op->width == 1 || op->inner) return SPS_OK;
     op->vector = NULL;
     SPS_TRY(spsi_planner_choose(ctx, &one, no_one ? "auto" : opt->kernel,
                                 opt->wisdom, &op->bids[1], &op->vector));
@@ -97,7 +97,8 @@ static sps_status plan_plain(sps_operator *op, const sps_options *opt)
     const sps_problem p = problem(op, SPS_OP_SPMM, op->width, opt);
 
     /* No check uses an operator in single precision. */
-    if (!kernel || kernel == op->block->kernel || op->dtype == SPS_F32) {
+    if (!kernel || kernel == op->block->kernel || op->dtype == SPS_F32 ||
+        op->inner) {
         op->plain = op->block;
         return SPS_OK;
     }
@@ -185,7 +186,7 @@ fail:
 
 sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
                                 sps_dtype dtype, const sps_options *opt,
-                                sps_operator **op_p)
+                                bool inner, sps_operator **op_p)
 {
     sps_operator *op = NULL;
     sps_options o;
@@ -201,6 +202,7 @@ sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
     op->width = width;
     op->dtype = dtype;
     op->strict = o.strict_nonfinite;
+    op->inner = inner;
     op->props = A->props & (SPS_SYMMETRIC | SPS_SPD | SPS_INTERLEAVED);
     SPS_TRY(keep_name(ctx, o.kernel, &op->kernel));
     SPS_TRY(keep_name(ctx, o.wisdom, &op->wisdom));
@@ -219,7 +221,7 @@ fail:
 sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
                             const sps_options *opt, sps_operator **op_p)
 {
-    return spsi_operator_create(ctx, A, width, SPS_F64, opt, op_p);
+    return spsi_operator_create(ctx, A, width, SPS_F64, opt, false, op_p);
 }
 
 static sps_status make_user(sps_context *ctx, const char *call, int64_t nrow,

@@ -33,6 +33,10 @@ struct sps_operator {
     int width;
     sps_dtype dtype;          /* of blocks */
     bool strict;              /* option strict_nonfinite */
+    bool inner;               /* of the library's own making, for products with
+                                 blocks alone: rows are known to be sorted, and
+                                 the plan of blocks is that of vectors and
+                                 checks */
     /* csr */
     sps_csr *A;               /* host arrays: the caller's, or own_A.  Its shape
                                  and props may always be read, its arrays after
@@ -96,7 +100,7 @@ sps_status spsi_operator_new(sps_context *ctx, sps_operator **op_p);
 /* As sps_operator_csr, for blocks of dtype; floats require an A of floats. */
 sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
                                 sps_dtype dtype, const sps_options *opt,
-                                sps_operator **op_p);
+                                bool inner, sps_operator **op_p);
 /* operator_single.c: an operator with the values of A (sorted, on the host or in
  * doubles in device memory) in single precision, for blocks of either type; it
  * uses the pattern of A, which must outlive it.  EUNFIT: a value far outside the
@@ -116,12 +120,12 @@ sps_status spsi_operator_single_of(const sps_operator *A,
 sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single);
 sps_status spsi_operator_single_of_follow(const sps_operator *A,
                                           sps_operator *single);
-/* The same for values of another matrix S on the pattern of A's, doubles where
+/* An inner operator for values of another matrix S on the pattern of A's, doubles where
  * those of A lie in backend memory, or on the host; *op_p may exist. */
 sps_status spsi_operator_single_like(const sps_operator *A, const sps_csr *S,
                                      const sps_options *opt,
                                      sps_operator **op_p);
-/* An operator with the pattern of A, which must outlive it, and a copy of its
+/* An inner operator with the pattern of A, which must outlive it, and a copy of its
  * values as dtype, for blocks of dtype. */
 sps_status spsi_operator_valued(sps_context *ctx, const sps_csr *A, int width,
                                 sps_dtype dtype, sps_operator **op_p);

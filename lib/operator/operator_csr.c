@@ -13,16 +13,18 @@
 #include "operator/reorder.h"
 #include "core/team.h"
 
-/* *good: A lies on a GPU, and its rows are valid and sorted. */
-static sps_status examine_there(sps_context *ctx, const sps_csr *A, bool *good)
+/* *good: A lies on a GPU, and its rows are valid and sorted; those of the
+ * library's own making are. */
+static sps_status examine_there(const sps_operator *op, const sps_csr *A,
+                                bool *good)
 {
-    const sps_backend *b = ctx->backend;
+    const sps_backend *b = op->ctx->backend;
     int64_t bad;
     sps_status st = SPS_OK;
 
-    *good = false;
-    if (A->place != SPS_CUDA || !b->csr_inspect) return SPS_OK;
-    SPS_TRY(b->csr_inspect(ctx, A, &bad, good));
+    *good = A->place == SPS_CUDA && op->inner;
+    if (*good || A->place != SPS_CUDA || !b->csr_inspect) return SPS_OK;
+    SPS_TRY(b->csr_inspect(op->ctx, A, &bad, good));
     *good = *good && bad < 0;
 fail:
     return st;
@@ -179,7 +181,7 @@ sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A)
     bool there;
 
     op->caller_nnz = A->nnz;
-    SPS_TRY(examine_there(op->ctx, A, &there));
+    SPS_TRY(examine_there(op, A, &there));
     SPS_TRY(there ? take_shape(op, A) : take_host(op, A));
     op->A->props |= SPS_SORTED;
     op->local = (sps_csr_local){ .nrow = A->nrow, .ncol = A->ncol,

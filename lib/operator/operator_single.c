@@ -140,7 +140,8 @@ static sps_status round_local(sps_operator *op, const void *from)
 /* A lies in device memory, and so do the values of the operator, as dtype. */
 static sps_status copy_there(sps_context *ctx, const sps_csr *A,
                              sps_dtype dtype, int width, sps_dtype blocks,
-                             const sps_options *opt, sps_operator **op_p)
+                             const sps_options *opt, bool inner,
+                             sps_operator **op_p)
 {
     const size_t bytes = spsi_dtype_size(dtype) * (size_t)(A->nnz + 1);
     sps_csr S = *A;
@@ -154,7 +155,7 @@ static sps_status copy_there(sps_context *ctx, const sps_csr *A,
     else if (A->nnz > 0)
         SPS_TRY(ctx->backend->copy(ctx, S.val, A->val,
                                    spsi_csr_value_bytes(A)));
-    SPS_TRY(spsi_operator_create(ctx, &S, width, blocks, opt, op_p));
+    SPS_TRY(spsi_operator_create(ctx, &S, width, blocks, opt, inner, op_p));
     if ((*op_p)->local.val == S.val)
         (*op_p)->local_bytes[SPS_LOCAL_VAL] = bytes;
     else
@@ -168,18 +169,18 @@ fail:
 
 /* ----------------------------------------------------------------- operators */
 
-sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
-                                sps_dtype blocks, const sps_options *opt,
-                                sps_operator **op_p)
+static sps_status single(sps_context *ctx, const sps_csr *A, int width,
+                         sps_dtype blocks, const sps_options *opt, bool inner,
+                         sps_operator **op_p)
 {
     sps_csr *S = NULL;
     float *val = NULL;
     sps_status st = SPS_OK;
 
     if (A->place == SPS_CUDA)
-        return copy_there(ctx, A, SPS_F32, width, blocks, opt, op_p);
+        return copy_there(ctx, A, SPS_F32, width, blocks, opt, inner, op_p);
     SPS_TRY(round_csr(ctx, A, &S, &val));
-    SPS_TRY(spsi_operator_create(ctx, S, width, blocks, opt, op_p));
+    SPS_TRY(spsi_operator_create(ctx, S, width, blocks, opt, inner, op_p));
     (*op_p)->own_A = S;
     (*op_p)->cache->own_val = val;
     return SPS_OK;
@@ -188,6 +189,13 @@ fail:
     sps_csr_destroy(ctx, &S);
     spsi_free(ctx, val);
     return st;
+}
+
+sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
+                                sps_dtype blocks, const sps_options *opt,
+                                sps_operator **op_p)
+{
+    return single(ctx, A, width, blocks, opt, false, op_p);
 }
 
 /* A lies on the host, in doubles, and so do the values of the operator. */
@@ -203,7 +211,7 @@ static sps_status copy_here(sps_context *ctx, const sps_csr *A, int width,
     SPS_TRY(sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col, val,
                          SPS_F64, SPS_HOST, SPS_BORROW, &S));
     S->props = A->props;
-    SPS_TRY(spsi_operator_create(ctx, S, width, SPS_F64, NULL, op_p));
+    SPS_TRY(spsi_operator_create(ctx, S, width, SPS_F64, NULL, true, op_p));
     (*op_p)->own_A = S;
     (*op_p)->cache->own_val = val;
     return SPS_OK;
@@ -218,9 +226,9 @@ sps_status spsi_operator_valued(sps_context *ctx, const sps_csr *A, int width,
                                 sps_dtype dtype, sps_operator **op_p)
 {
     if (dtype == SPS_F32)
-        return spsi_operator_single(ctx, A, width, SPS_F32, NULL, op_p);
+        return single(ctx, A, width, SPS_F32, NULL, true, op_p);
     return A->place == SPS_CUDA ? copy_there(ctx, A, SPS_F64, width, SPS_F64,
-                                             NULL, op_p)
+                                             NULL, true, op_p)
                                 : copy_here(ctx, A, width, op_p);
 }
 
@@ -282,7 +290,8 @@ fail:
 
 /* S: values on the pattern of A, in device memory or on the host. */
 static sps_status create_like(const sps_operator *A, const sps_csr *S,
-                              const sps_options *opt, sps_operator **op_p)
+                              const sps_options *opt, bool inner,
+                              sps_operator **op_p)
 {
     sps_context *ctx = A->ctx;
     sps_operator *op = NULL;
@@ -293,6 +302,7 @@ static sps_status create_like(const sps_operator *A, const sps_csr *S,
     op->ncol = A->ncol;
     op->width = A->width;
     op->strict = A->strict;
+    op->inner = inner;
     op->dtype = SPS_F32;
     op->props = S->props;
     op->f = A->f;
@@ -335,7 +345,7 @@ sps_status spsi_operator_single_of(const sps_operator *A,
     sps_status st;
 
     SPS_TRY(own_values_of(A, &S));
-    SPS_TRY(create_like(A, &S, opt, op_p));
+    SPS_TRY(create_like(A, &S, opt, false, op_p));
 fail:
     return st;
 }
@@ -356,7 +366,8 @@ sps_status spsi_operator_single_like(const sps_operator *A, const sps_csr *S,
                                      const sps_options *opt,
                                      sps_operator **op_p)
 {
-    return *op_p ? follow_like(S, *op_p) : create_like(A, S, opt, op_p);
+    return *op_p ? follow_like(S, *op_p) : create_like(A, S, opt, true,
+                                                        op_p);
 }
 
 sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single)

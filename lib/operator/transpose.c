@@ -39,7 +39,8 @@ sps_status spsi_operator_transposed(const sps_operator *A,
     SPS_TRY(spsi_operator_fetch(A));
     SPS_TRY(spsi_csr_transpose(A->ctx, A->A, &C));
     C->props |= SPS_SORTED;
-    SPS_TRY(spsi_operator_create(A->ctx, C, width, A->dtype, &plain, T_p));
+    SPS_TRY(spsi_operator_create(A->ctx, C, width, A->dtype, &plain, false,
+                                 T_p));
     (*T_p)->own_A = C;
     C = NULL;
 fail:

@@ -188,7 +188,8 @@ static void try_widths(const sps_csr *A, int width, const int *k, int count,
 
     sps_options_default(&o);
     o.kernel = watch.kernel->name;
-    if (spsi_operator_create(ctx, (sps_csr *)A, width, A->dtype, &o, &op) !=
+    if (spsi_operator_create(ctx, (sps_csr *)A, width, A->dtype, &o, false,
+                             &op) !=
         SPS_OK)
         return;
     watch.made[A->dtype == SPS_F32]++;
