@@ -38,8 +38,8 @@ class holder {
 
   private:
     sps_context *ctx;
-    void *piece[16];
-    size_t bytes[16];
+    void *piece[24];
+    size_t bytes[24];
     int held;
 };
 

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* csr_multiply_device.cu - C = A B for sparse matrices in device memory: the
- * passes over the tiers of rows.
+ * way it is made, and the passes over the tiers of rows.
+ *
+ *   merged   rows of A have 8 entries at most, and those of B not many:
+ *            csr_merge.cuh;
+ *   alike    rows of A follow each other with the same columns:
+ *            csr_alike.cuh;
+ *   single   others: csr_rows.cuh and csr_windows.cuh.
  *
  *   bounds   products of each row, unless the longest rows of A and B bound
  *            all of them to one tier;
@@ -9,10 +15,12 @@
  *   offsets  by a scan, which tells how much memory C takes;
  *   fill     columns and values, in tiers by the entries of C.
  *
- * csr_product.cuh has the order of sums.  Work memory: 8 bytes for each row, 4
- * for each window. */
+ * csr_product.cuh has the order of sums, which is the same in all ways.  Work
+ * memory: 8 to 24 bytes for each row, 4 for each window. */
 #include "cuda/base/scan.h"
+#include "cuda/spgemm/csr_alike.cuh"
 #include "cuda/spgemm/csr_device.cuh"
+#include "cuda/spgemm/csr_merge.cuh"
 #include "cuda/spgemm/csr_windows.cuh"
 
 #include <climits>
@@ -20,9 +28,16 @@
 
 namespace {
 
+enum product_way { SINGLE, MERGED, ALIKE };
+
 /* What the passes share. */
 struct product {
     sps_context *ctx;
+    product_way way;
+    int longest[2];            /* rows of A and B */
+    uint8_t *same;             /* rows of B that are alike, or NULL */
+    int32_t *leads;            /* alike rows of A */
+    int together;              /* of them, at most */
     const sps_csr *A, *B;
     int group;                 /* threads of a group for short rows */
     int32_t *work, *count;     /* products, entries of each row */
@@ -51,7 +66,8 @@ longest_row(const int64_t *__restrict__ rowptr, int64_t n, int *longest)
     if (threadIdx.x % 32 == 0) atomicMax(longest, whole);
 }
 
-/* Products of each row, at most 2^31 - 1; eight threads a row. */
+/* Products of each row, at most 2^31 - 1, those with rows of B that are alike
+ * once; eight threads a row. */
 __global__ void __launch_bounds__(256)
 count_products(csr_factor<float> A, csr_factor<float> B, int64_t n,
                int32_t *work)
@@ -64,7 +80,8 @@ count_products(csr_factor<float> A, csr_factor<float> B, int64_t n,
     for (int t = g.lane; t < part.length; t += 8) {
         const int32_t k = A.col[part.begin + t];
 
-        products += B.rowptr[k + 1] - B.rowptr[k];
+        if (!goes_on(A, B, part.begin, part.begin + t))
+            products += B.rowptr[k + 1] - B.rowptr[k];
     }
     products = g.sum(products);
     if (row < n && g.lane == 0)
@@ -140,10 +157,18 @@ list_tiers(const int32_t *__restrict__ size, int64_t n, int by, int *cursor,
              __popc(same & ((1u << threadIdx.x % 32) - 1))] = (int32_t)i;
 }
 
-sps_status read_numbers(const product &p, const int *from, int n, int *to)
+template <class X>
+sps_status read_numbers(const product &p, const X *from, int n, X *to)
 {
-    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, to, from, (size_t)n * sizeof *to));
-    return spsi_cuda_wait(p.ctx);
+    return p.ctx->backend->download(p.ctx, to, from, (size_t)n * sizeof *to);
+}
+
+csr_factor<float> pattern_of(const product &p, const sps_csr *A)
+{
+    csr_factor<float> f = factor_of<float>(A);
+
+    f.same = A == p.B ? p.same : NULL;
+    return f;
 }
 
 /* Sorts the rows into tiers by size; tier[t]: its rows, all of them without a
@@ -166,12 +191,13 @@ sps_status make_tiers(const product &p, const int32_t *size, int by,
     }
     for (int t = 0; t < tiers - 1; t++)
         if (number[t] == n) return SPS_OK;
-    SPS_CUDA(p.ctx, spsi_cuda_up(p.ctx, p.number, cursor, sizeof cursor));
+    SPS_TRY_RETURN(p.ctx->backend->upload(p.ctx, p.number, cursor,
+                                          sizeof cursor));
     list_tiers<<<(unsigned)blocks, 256, 0, p.stream()>>>(size, n, by, p.number,
                                                          p.list);
     SPS_LAUNCHED(p.ctx);
     if (number[window_tier] == n) tier[window_tier].row = p.list;
-    return spsi_cuda_wait(p.ctx);   /* cursor is on the stack */
+    return SPS_OK;
 }
 
 /* Threads of a group for rows of this tier: by the rows of B, but one for 64
@@ -239,7 +265,7 @@ sps_status count_tier(const product &p, row_list rows, int bits, int32_t *rest,
                                    ceil_div(rows.count, run), &blocks,
                                    &threads, &shared));
         count_rows<G><<<blocks, threads, shared, p.stream()>>>(
-            factor_of<float>(p.A), factor_of<float>(p.B),
+            factor_of<float>(p.A), pattern_of(p, p.B),
             {rows, run, bits, p.count, rest, rest_count});
         SPS_LAUNCHED(p.ctx);
         return SPS_OK;
@@ -263,9 +289,7 @@ sps_status count_long(product *p, holder *h, int rows)
         windows);
     SPS_LAUNCHED(p->ctx);
     SPS_TRY_RETURN(spsi_cuda_scan(p->ctx, windows, rows, item));
-    SPS_CUDA(p->ctx, spsi_cuda_down(p->ctx, &w->items, item + rows,
-                                    sizeof w->items));
-    SPS_TRY_RETURN(spsi_cuda_wait(p->ctx));
+    SPS_TRY_RETURN(read_numbers(*p, item + rows, 1, &w->items));
     SPS_TRY_RETURN(h->take(w->items, &w->at));
     *w = {p->rest, first, item, rows, w->items, w->at};
     if (w->items > 0)
@@ -301,44 +325,142 @@ sps_status count_many(product *p, holder *h, row_list tried, row_list windows)
     return rows > 0 ? count_long(p, h, rows) : SPS_OK;
 }
 
-/* longest: the longest rows of A and of B. */
-sps_status longest_rows(const product &p, int *longest)
+/* The longest rows of A and of B. */
+sps_status longest_rows(product *p)
 {
-    SPS_CUDA(p.ctx, cudaMemsetAsync(p.number, 0, 2 * sizeof(int), p.stream()));
-    longest_row<<<1024, 256, 0, p.stream()>>>(p.A->rowptr, p.A->nrow, p.number);
+    SPS_CUDA(p->ctx, cudaMemsetAsync(p->number, 0, 2 * sizeof(int),
+                                     p->stream()));
+    longest_row<<<1024, 256, 0, p->stream()>>>(p->A->rowptr, p->A->nrow,
+                                               p->number);
+    SPS_LAUNCHED(p->ctx);
+    longest_row<<<1024, 256, 0, p->stream()>>>(p->B->rowptr, p->B->nrow,
+                                               p->number + 1);
+    SPS_LAUNCHED(p->ctx);
+    return read_numbers(*p, p->number, 2, p->longest);
+}
+
+/* same: of the rows of A. */
+sps_status find_alike(const product &p, const sps_csr *A, uint8_t *same)
+{
+    if (A->nrow == 0) return SPS_OK;
+    compare_rows<<<(unsigned)ceil_div(A->nrow, 32), 256, 0, p.stream()>>>(
+        A->rowptr, A->col, A->nrow, same);
     SPS_LAUNCHED(p.ctx);
-    longest_row<<<1024, 256, 0, p.stream()>>>(p.B->rowptr, p.B->nrow,
-                                              p.number + 1);
+    return SPS_OK;
+}
+
+/* p->leads, and whether rows of A are alike so often that it pays. */
+sps_status count_alike(product *p, holder *h, bool *pays)
+{
+    const int64_t n = p->A->nrow;
+    const unsigned blocks = (unsigned)ceil_div(n, 256);
+    int leaders[2];
+    uint8_t *same;
+
+    SPS_TRY_RETURN(h->take(n, &same));
+    SPS_TRY_RETURN(h->take(n, &p->leads));
+    SPS_TRY_RETURN(find_alike(*p, p->A, same));
+    SPS_CUDA(p->ctx, cudaMemsetAsync(p->number, 0, sizeof leaders,
+                                     p->stream()));
+    count_off<<<blocks, 256, 0, p->stream()>>>(same, n, p->leads);
+    SPS_LAUNCHED(p->ctx);
+    count_leaders<<<blocks < 1024 ? blocks : 1024, 256, 0, p->stream()>>>(
+        p->leads, n, p->number);
+    SPS_LAUNCHED(p->ctx);
+    SPS_TRY_RETURN(read_numbers(*p, p->number, 2, leaders));
+    p->together = leaders[1];
+    *pays = leaders[0] <= 0.6 * (double)n;
+    return SPS_OK;
+}
+
+/* How C is made. */
+sps_status choose_way(product *p, holder *h)
+{
+    bool pays = false;
+
+    SPS_TRY_RETURN(longest_rows(p));
+    if (p->longest[0] <= merge_heads &&
+        (int64_t)p->longest[0] * p->longest[1] <= merge_products) {
+        p->way = MERGED;
+        return SPS_OK;
+    }
+    SPS_TRY_RETURN(count_alike(p, h, &pays));
+    if (!pays) return SPS_OK;
+    SPS_TRY_RETURN(h->take(p->B->nrow, &p->same));
+    SPS_TRY_RETURN(find_alike(*p, p->B, p->same));
+    p->way = ALIKE;
+    return SPS_OK;
+}
+
+sps_status count_by_merging(const product &p)
+{
+    SPS_CUDA(p.ctx, cudaMemsetAsync(p.number, 0, sizeof(int), p.stream()));
+    count_merged<<<(unsigned)ceil_div(p.A->nrow, merge_threads), merge_threads,
+                   0, p.stream()>>>(factor_of<float>(p.A),
+                                    factor_of<float>(p.B), p.A->nrow, p.count,
+                                    p.number);
     SPS_LAUNCHED(p.ctx);
-    return read_numbers(p, p.number, 2, longest);
+    return SPS_OK;
+}
+
+/* size: as from, but no tier for rows that another one leads. */
+sps_status only_leaders(const product &p, const int32_t *from, int32_t *size)
+{
+    keep_leaders<<<(unsigned)ceil_div(p.A->nrow, 256), 256, 0, p.stream()>>>(
+        p.leads, p.A->nrow, from, size);
+    SPS_LAUNCHED(p.ctx);
+    return SPS_OK;
+}
+
+void make_single(product *p)
+{
+    p->way = SINGLE;
+    p->same = NULL;
+    p->w = {};
+}
+
+/* Entries of the rows of C by their products. */
+sps_status count_by_products(product *p, holder *h)
+{
+    const int64_t n = p->A->nrow;
+    const unsigned rows = (unsigned)ceil_div(n, 256);
+    row_list tier[tiers];
+
+    if (!p->work) SPS_TRY_RETURN(h->take(n, &p->work));
+    if (!p->rest) SPS_TRY_RETURN(h->take(2 * n, &p->rest));
+    count_products<<<(unsigned)ceil_div(n, 32), 256, 0, p->stream()>>>(
+        factor_of<float>(p->A), pattern_of(*p, p->B), n, p->work);
+    SPS_LAUNCHED(p->ctx);
+    if (p->way == ALIKE)
+        SPS_TRY_RETURN(only_leaders(*p, p->work, p->work));
+    SPS_TRY_RETURN(make_tiers(*p, p->work, 0, tier));
+    for (int t = 0; t < try_first - least_bits; t++)
+        SPS_TRY_RETURN(count_tier(*p, tier[t], least_bits + t, NULL, NULL));
+    SPS_TRY_RETURN(count_many(p, h, tier[try_first - least_bits],
+                              tier[window_tier]));
+    if (p->way != ALIKE) return SPS_OK;
+    follow_leaders<<<rows, 256, 0, p->stream()>>>(p->leads, n, p->count);
+    SPS_LAUNCHED(p->ctx);
+    return SPS_OK;
 }
 
 /* Entries of each row of C. */
 sps_status count_all(product *p, holder *h)
 {
     const int64_t n = p->A->nrow;
-    row_list tier[tiers];
-    int longest[2];
+    const int64_t bound = (int64_t)p->longest[0] * p->longest[1];
 
+    if (p->way == MERGED) return count_by_merging(*p);
     SPS_CUDA(p->ctx, cudaMemsetAsync(p->count, 0, (size_t)n * sizeof *p->count,
                                      p->stream()));
-    SPS_TRY_RETURN(longest_rows(*p, longest));
-    if ((int64_t)longest[0] * longest[1] <= tight_limit) {
-        const int bound = longest[0] * longest[1];
-
-        return bound == 0 ? SPS_OK
-                          : count_tier(*p, {NULL, n},
-                                       least_bits + tier_of(bound), NULL, NULL);
-    }
-    SPS_TRY_RETURN(h->take(n, &p->work));
-    SPS_TRY_RETURN(h->take(2 * n, &p->rest));
-    count_products<<<(unsigned)ceil_div(n, 32), 256, 0, p->stream()>>>(
-        factor_of<float>(p->A), factor_of<float>(p->B), n, p->work);
-    SPS_LAUNCHED(p->ctx);
-    SPS_TRY_RETURN(make_tiers(*p, p->work, 0, tier));
-    for (int t = 0; t < try_first - least_bits; t++)
-        SPS_TRY_RETURN(count_tier(*p, tier[t], least_bits + t, NULL, NULL));
-    return count_many(p, h, tier[try_first - least_bits], tier[window_tier]);
+    if (bound == 0) return SPS_OK;
+    if (p->way == SINGLE && bound <= tight_limit)
+        return count_tier(*p, {NULL, n}, least_bits + tier_of((int)bound), NULL,
+                          NULL);
+    SPS_TRY_RETURN(count_by_products(p, h));
+    if (p->way == SINGLE || p->w.items == 0) return SPS_OK;
+    make_single(p);   /* windows are made row by row */
+    return count_by_products(p, h);
 }
 
 /* -------------------------------------------------------------------- fill */
@@ -392,14 +514,96 @@ sps_status fill_long(const product &p, bool known, const sps_csr *C,
 }
 
 template <class V>
-sps_status fill_all(const product &p, bool known, const sps_csr *C,
-                    unsigned long long *bad)
+sps_status fill_by_merging(const product &p, bool known, int longest,
+                           const sps_csr *C, unsigned long long *bad)
 {
+    const csr_factor<V> A = factor_of<V>(p.A), B = factor_of<V>(p.B);
+    const unsigned blocks = (unsigned)ceil_div(C->nrow, merge_threads);
+    const bool staged = longest <= merge_stage / merge_threads;
+    const size_t shared = staged ? (size_t)longest * merge_threads *
+                                       (sizeof(V) + sizeof(int32_t)) : 0;
+
+    if (known) {
+        renew_merged<V><<<blocks, merge_threads, 0, p.stream()>>>(
+            A, B, C->nrow, C->rowptr, C->col, (V *)C->val, bad);
+        SPS_LAUNCHED(p.ctx);
+        return SPS_OK;
+    }
+    SPS_CUDA(p.ctx, cudaFuncSetAttribute(
+                        fill_merged<V>,
+                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                        (int)shared));
+    fill_merged<V><<<blocks, merge_threads, shared, p.stream()>>>(
+        A, B, C->nrow, staged, C->rowptr, C->col, (V *)C->val);
+    SPS_LAUNCHED(p.ctx);
+    return SPS_OK;
+}
+
+/* call(integer constants G, R). */
+template <class F> sps_status with_alike(int group, int together, const F &call)
+{
+    using few = std::integral_constant<int, 3>;
+    using many = std::integral_constant<int, alike_most>;
+    using narrow = std::integral_constant<int, 8>;
+    using wide = std::integral_constant<int, 32>;
+
+    if (group <= 8)
+        return together <= 3 ? call(narrow(), few()) : call(narrow(), many());
+    return together <= 3 ? call(wide(), few()) : call(wide(), many());
+}
+
+template <class V>
+sps_status fill_alike_tier(const product &p, row_list rows, int bits,
+                           bool known, const sps_csr *C,
+                           unsigned long long *bad)
+{
+    if (rows.count == 0) return SPS_OK;
+    return with_alike(p.group, p.together, [&](auto g, auto r) -> sps_status {
+        constexpr int G = g.value, R = r.value;
+        const int own = G == 32 && bits < 5 ? 5 : bits;
+        const size_t each = (R * sizeof(V) + sizeof(int32_t) << own) +
+                            R * G * sizeof(V);
+        csr_factor<V> B = factor_of<V>(p.B);
+        int groups = 128 / G;
+
+        B.same = p.same;
+        while (groups * G > 32 && groups * each > (size_t)100 << 10)
+            groups /= 2;
+        if (groups * each > (size_t)spsi_cuda_state(p.ctx)->shared_limit)
+            return spsi_fail(p.ctx, SPS_EUNFIT, "a product of matrices takes "
+                             "%zu bytes of shared memory a block: this GPU has "
+                             "%d", groups * each,
+                             spsi_cuda_state(p.ctx)->shared_limit);
+        SPS_CUDA(p.ctx, cudaFuncSetAttribute(
+                            fill_alike<G, R, V>,
+                            cudaFuncAttributeMaxDynamicSharedMemorySize,
+                            (int)(groups * each)));
+        fill_alike<G, R, V><<<(unsigned)ceil_div(rows.count, groups),
+                              groups * G, groups * each, p.stream()>>>(
+            factor_of<V>(p.A), B,
+            alike_task{rows, p.leads, own, known, C->rowptr, bad}, C->col,
+            (V *)C->val);
+        SPS_LAUNCHED(p.ctx);
+        return SPS_OK;
+    });
+}
+
+template <class V>
+sps_status fill_all(const product &p, bool known, int longest,
+                    const sps_csr *C, unsigned long long *bad)
+{
+    const bool alike = p.way == ALIKE;
     row_list tier[tiers];
 
+    if (p.way == MERGED)
+        return fill_by_merging<V>(p, known, longest, C, bad);
+    if (alike) SPS_TRY_RETURN(only_leaders(p, p.count, p.count));
     SPS_TRY_RETURN(make_tiers(p, p.count, known ? 2 : 1, tier));
     for (int t = 0; t < window_tier; t++)
-        SPS_TRY_RETURN(fill_tier<V>(p, tier[t], least_bits + t, known, C, bad));
+        SPS_TRY_RETURN(alike ? fill_alike_tier<V>(p, tier[t], least_bits + t,
+                                                  known, C, bad)
+                             : fill_tier<V>(p, tier[t], least_bits + t, known,
+                                            C, bad));
     return fill_long<V>(p, known, C, bad);
 }
 
@@ -449,20 +653,26 @@ sps_status open_product(product *p, holder *h)
     return SPS_OK;
 }
 
-/* C with offsets from the counts, and memory for its entries. */
-sps_status open_result(const product &p, int64_t **rowptr, sps_csr *C)
+/* C with offsets from the counts, and memory for its entries; *longest: the
+ * longest row of a merged one. */
+sps_status open_result(const product &p, sps_csr *C, int *longest)
 {
+    sps_cuda_state *s = spsi_cuda_state(p.ctx);
     const int64_t n = p.A->nrow;
     const size_t size = C->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
     void *got;
 
-    SPS_TRY_RETURN(spsi_cuda_alloc(p.ctx, (size_t)(n + 1) * sizeof **rowptr,
+    SPS_TRY_RETURN(spsi_cuda_alloc(p.ctx, (size_t)(n + 1) * sizeof *C->rowptr,
                                    &got));
-    C->rowptr = *rowptr = (int64_t *)got;
+    C->rowptr = (int64_t *)got;
     SPS_TRY_RETURN(spsi_cuda_scan(p.ctx, p.count, n, C->rowptr));
-    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, &C->nnz, C->rowptr + n,
+    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, s->down, C->rowptr + n,
                                    sizeof C->nnz));
+    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, s->down + 1, p.number,
+                                   sizeof *longest));
     SPS_TRY_RETURN(spsi_cuda_wait(p.ctx));
+    memcpy(&C->nnz, s->down, sizeof C->nnz);
+    memcpy(longest, s->down + 1, sizeof *longest);
     if (C->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_alloc(p.ctx, (size_t)C->nnz * sizeof *C->col,
                                    &got));
@@ -478,7 +688,7 @@ sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     holder h(ctx);
     sps_csr wide_A, wide_B;
     product p = {};
-    int64_t *rowptr;
+    int longest;
 
     p.ctx = ctx;
     p.A = &wide_A;
@@ -486,12 +696,12 @@ sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     SPS_TRY_RETURN(as_doubles(ctx, &h, A, C->dtype == SPS_F64, &wide_A));
     SPS_TRY_RETURN(as_doubles(ctx, &h, B, C->dtype == SPS_F64, &wide_B));
     SPS_TRY_RETURN(open_product(&p, &h));
+    if (A->nrow > 0) SPS_TRY_RETURN(choose_way(&p, &h));
     if (A->nrow > 0) SPS_TRY_RETURN(count_all(&p, &h));
-    SPS_TRY_RETURN(open_result(p, &rowptr, C));
+    SPS_TRY_RETURN(open_result(p, C, &longest));
     if (C->nnz == 0) return SPS_OK;
-    SPS_TRY_RETURN(C->dtype == SPS_F64 ? fill_all<double>(p, false, C, NULL)
-                                       : fill_all<float>(p, false, C, NULL));
-    return spsi_cuda_wait(ctx);
+    return C->dtype == SPS_F64 ? fill_all<double>(p, false, longest, C, NULL)
+                               : fill_all<float>(p, false, longest, C, NULL);
 }
 
 /* Entries of each row of a known C.  (count_long counts those of the product
@@ -519,6 +729,7 @@ sps_status list_long(product *p, holder *h)
 
     SPS_TRY_RETURN(make_tiers(*p, p->count, 2, tier));
     if (tier[window_tier].count == 0) return SPS_OK;
+    make_single(p);
     SPS_TRY_RETURN(h->take(2 * p->A->nrow, &p->rest));
     SPS_CUDA(p->ctx, cudaMemcpyAsync(
                          p->rest, tier[window_tier].row,
@@ -543,17 +754,20 @@ sps_status renew_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     SPS_TRY_RETURN(open_product(&p, &h));
     SPS_TRY_RETURN(h.take(1, &bad));
     SPS_CUDA(ctx, cudaMemsetAsync(bad, 0xff, sizeof *bad, p.stream()));
-    SPS_TRY_RETURN(count_known(p, C));
-    SPS_TRY_RETURN(list_long(&p, &h));
-    SPS_TRY_RETURN(count_known(p, C));
-    SPS_TRY_RETURN(C->dtype == SPS_F64 ? fill_all<double>(p, true, C, bad)
-                                       : fill_all<float>(p, true, C, bad));
-    SPS_CUDA(ctx, spsi_cuda_down(ctx, first_bad, bad, sizeof *bad));
-    return spsi_cuda_wait(ctx);
+    SPS_TRY_RETURN(choose_way(&p, &h));
+    if (p.way != MERGED) {
+        SPS_TRY_RETURN(count_known(p, C));
+        SPS_TRY_RETURN(list_long(&p, &h));
+        SPS_TRY_RETURN(count_known(p, C));
+    }
+    SPS_TRY_RETURN(C->dtype == SPS_F64 ? fill_all<double>(p, true, 0, C, bad)
+                                       : fill_all<float>(p, true, 0, C, bad));
+    return read_numbers(p, bad, 1, first_bad);
 }
 
 } // namespace
 
+/* Around set-ups, which wait when they need to, C is only queued. */
 sps_status spsi_cuda_csr_multiply(sps_context *ctx, const sps_csr *A,
                                   const sps_csr *B, sps_csr **C_p)
 {
@@ -565,7 +779,11 @@ sps_status spsi_cuda_csr_multiply(sps_context *ctx, const sps_csr *A,
     made.nrow = A->nrow;
     made.ncol = B->ncol;
     made.dtype = single ? SPS_F32 : SPS_F64;
+    spsi_cuda_pool_begin(ctx);
     st = make_product(ctx, A, B, &made);
+    spsi_cuda_pool_end(ctx);
+    if (st == SPS_OK && spsi_cuda_state(ctx)->pooling == 0)
+        st = spsi_cuda_wait(ctx);
     return spsi_cuda_csr_finish(ctx, st, &made, C_p);
 }
 

@@ -42,12 +42,25 @@ template <class V> struct csr_factor {
     const int64_t *__restrict__ rowptr;
     const int32_t *__restrict__ col;
     const V *__restrict__ val;
+    const uint8_t *__restrict__ same;   /* of B, or NULL: row k has the columns
+                                           of row k - 1 */
 };
+
+/* Whether row k = A.col[p] of B has the columns of the row that the entry before
+ * names, which entry p need not add to a pattern. */
+template <class V>
+__device__ __forceinline__ bool
+goes_on(const csr_factor<V> &A, const csr_factor<V> &B, int64_t begin,
+        int64_t p)
+{
+    return B.same && p > begin && A.col[p - 1] == A.col[p] - 1 &&
+           B.same[A.col[p]];
+}
 
 /* For the pattern alone V is float: within the arrays of either type. */
 template <class V> csr_factor<V> factor_of(const sps_csr *A)
 {
-    return {A->rowptr, A->col, (const V *)A->val};
+    return {A->rowptr, A->col, (const V *)A->val, NULL};
 }
 
 /* Rows of a launch: those of a list, or all. */

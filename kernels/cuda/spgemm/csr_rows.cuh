@@ -45,7 +45,8 @@ insert_row(const group<G> &g, const csr_factor<float> &A,
             const int32_t k = A.col[row.begin + base + g.lane];
 
             mine = B.rowptr[k];
-            length = (int)(B.rowptr[k + 1] - mine);
+            if (!goes_on(A, B, row.begin, row.begin + base + g.lane))
+                length = (int)(B.rowptr[k + 1] - mine);
         }
         const bool over = g.ballot(full) != 0;
 

@@ -115,7 +115,7 @@ sps_status transpose_entries(sps_context *ctx, const sps_csr *A, sps_csr *T)
         gather_entries<<<blocks, 256, 0, stream>>>(
             entry, row, (const float *)A->val, nnz, T->col, (float *)T->val);
     SPS_LAUNCHED(ctx);
-    return spsi_cuda_wait(ctx);
+    return SPS_OK;
 }
 
 sps_status make_transpose(sps_context *ctx, const sps_csr *A, sps_csr *T)
@@ -152,7 +152,11 @@ sps_status spsi_cuda_csr_transpose(sps_context *ctx, const sps_csr *A,
     made.ncol = A->nrow;
     made.nnz = A->nnz;
     made.dtype = A->dtype;
+    spsi_cuda_pool_begin(ctx);
     st = make_transpose(ctx, A, &made);
+    spsi_cuda_pool_end(ctx);
+    if (st == SPS_OK && spsi_cuda_state(ctx)->pooling == 0)
+        st = spsi_cuda_wait(ctx);
     st = spsi_cuda_csr_finish(ctx, st, &made, T_p);
     if (st == SPS_OK) (*T_p)->props |= A->props;
     return st;

@@ -267,6 +267,108 @@ START_TEST(a_row_of_many_products)
 }
 END_TEST
 
+/* A csr, to be filled in. */
+static sps_csr *blank(int64_t nrow, int64_t ncol, int64_t nnz)
+{
+    sps_csr *A = calloc(1, sizeof *A);
+
+    *A = (sps_csr){ .nrow = nrow, .ncol = ncol, .nnz = nnz, .dtype = SPS_F64,
+                    .place = SPS_HOST, .own = SPS_BORROW, .props = SPS_SORTED,
+                    .struct_size = sizeof *A };
+    A->rowptr = calloc((size_t)nrow + 1, sizeof *A->rowptr);
+    A->col = calloc((size_t)nnz + 1, sizeof *A->col);
+    A->val = calloc((size_t)nnz + 1, sizeof(double));
+    return A;
+}
+
+static void erase(sps_csr **A_p)
+{
+    free((*A_p)->rowptr);
+    free((*A_p)->col);
+    free((*A_p)->val);
+    free(*A_p);
+    *A_p = NULL;
+}
+
+/* More than 2^31 products, of factors and a result of few entries: A is dense,
+ * with rows i, i + 3, ... the same. */
+START_TEST(more_than_2_31_products)
+{
+    enum { ROWS = 1024, INNER = 2048, COLUMNS = 1025 };
+    sps_context *ctx;
+    sps_csr *A, *B, *C;
+    double *right;
+
+    if (runner_quick()) runner_leave_out("2^31 products take seconds");
+    ctx = runner_context();
+    A = blank(ROWS, INNER, ROWS * INNER);
+    B = blank(INNER, COLUMNS, INNER * COLUMNS);
+    right = calloc(3 * COLUMNS, sizeof *right);
+    for (int64_t p = 0; p < A->nnz; p++) {
+        A->col[p] = (int32_t)(p % INNER);
+        ((double *)A->val)[p] = (double)((p / INNER % 3 + p % INNER) % 3 - 1);
+        A->rowptr[p / INNER + 1] = p + 1;
+    }
+    for (int64_t p = 0; p < B->nnz; p++) {
+        const int64_t k = p / COLUMNS, j = p % COLUMNS;
+
+        B->col[p] = (int32_t)j;
+        ((double *)B->val)[p] = (double)((k * j) % 7 - 3);
+        B->rowptr[k + 1] = p + 1;
+        for (int i = 0; i < 3; i++)
+            right[i * COLUMNS + j] += value(A, i * INNER + k) * value(B, p);
+    }
+    C = multiplied(ctx, A, B);
+    ck_assert_int_eq(C->nnz, ROWS * COLUMNS);
+    for (int64_t p = 0; p < C->nnz; p++)
+        ck_assert_msg(C->col[p] == p % COLUMNS &&
+                      value(C, p) == right[p / COLUMNS % 3 * COLUMNS +
+                                           p % COLUMNS],
+                      "entry %lld", (long long)p);
+    sps_csr_destroy(ctx, &C);
+    free(right);
+    erase(&A);
+    erase(&B);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* Node v has 1 + v % most rows, all with the columns of nodes near it, about
+ * `length` of them, or, if loose, some columns of each. */
+static sps_csr *node_rows(int64_t nodes, int most, int length, bool loose,
+                          uint64_t seed)
+{
+    int64_t *start = calloc((size_t)nodes + 1, sizeof *start);
+    const int64_t reach = length / (most + 1) + 2;
+    sps_csr *A;
+    int64_t at = 0;
+
+    for (int64_t v = 0; v < nodes; v++) start[v + 1] = start[v] + 1 + v % most;
+    A = blank(start[nodes], start[nodes],
+              start[nodes] * (2 * reach + 1) * (most + 1));
+    for (int64_t v = 0; v < nodes; v++)
+        for (int64_t i = start[v]; i < start[v + 1]; i++) {
+            for (int64_t u = v > reach ? v - reach : 0;
+                 u < nodes && u <= v + reach; u++) {
+                const uint64_t h = ((uint64_t)u * 31 + (uint64_t)v * 17 +
+                                    seed) * 0x9e3779b97f4a7c15u;
+
+                for (int64_t j = start[u]; j < start[u + 1]; j++) {
+                    if ((loose ? h >> (j - start[u]) : h >> 60) % 4 == 0 &&
+                        u != v)
+                        continue;
+                    A->col[at] = (int32_t)j;
+                    ((double *)A->val)[at] = sin((double)at + (double)seed);
+                    at++;
+                }
+            }
+            A->rowptr[i + 1] = at;
+        }
+    A->nnz = at;
+    free(start);
+    return A;
+}
+
 /* A (2 x 3) with duplicates and rows not sorted, from the caller. */
 START_TEST(duplicates_and_unsorted_rows)
 {
@@ -374,6 +476,34 @@ START_TEST(new_values_on_an_old_pattern)
 }
 END_TEST
 
+/* Nodes of several rows in both factors, in the first one alone, and with rows
+ * of several lengths; with new values. */
+START_TEST(rows_of_nodes)
+{
+    static const struct { int most, a, b; bool loose; } set[] = {
+        { 3, 30, 6, false }, { 6, 60, 50, false }, { 3, 40, 140, true },
+        { 6, 12, 300, true }, { 2, 9, 9, false }, { 1, 30, 30, false },
+    };
+    const int64_t nodes = runner_quick() ? 40 : 400;
+    sps_context *ctx = runner_context();
+
+    for (int t = 0; t < 6; t++) {
+        sps_csr *A = node_rows(nodes, set[t].most, set[t].a, false, 1);
+        sps_csr *B = node_rows(nodes, set[t].most, set[t].b, set[t].loose, 2);
+        sps_csr *N = node_rows(A->nrow, 1, set[t].b, false, 3);
+
+        try_product(ctx, A, B, "nodes");
+        try_new_values(ctx, A, B);
+        try_product(ctx, N, A, "rows and nodes");
+        try_product(ctx, A, N, "nodes and rows");
+        erase(&A);
+        erase(&B);
+        erase(&N);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 /* A product that has no place in C is refused, and the row is named. */
 START_TEST(values_on_another_pattern_are_refused)
 {
@@ -471,9 +601,11 @@ static const runner_test tests[] = {
     RUNNER_TEST(rows_of_every_length),
     RUNNER_TEST(dense_rows_and_columns),
     RUNNER_TEST(a_row_of_many_products),
+    RUNNER_TEST(more_than_2_31_products),
     RUNNER_TEST(duplicates_and_unsorted_rows),
     RUNNER_TEST(zeros_are_stored_and_nan_passes),
     RUNNER_TEST(new_values_on_an_old_pattern),
+    RUNNER_TEST(rows_of_nodes),
     RUNNER_TEST(values_on_another_pattern_are_refused),
     RUNNER_TEST(repeats_have_the_same_bits),
     RUNNER_TEST(threads_have_the_same_bits),

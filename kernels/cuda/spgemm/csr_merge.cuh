@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* csr_merge.cuh - the kernels of C = A B where rows of A have few entries: a
+ * thread makes a row by merging the rows of B that it names.
+ *
+ * The columns at the heads of these rows, which ascend, are in registers; the
+ * least one is the next column of C, and the heads that have it are added in
+ * the order of k and move on.  So columns come out sorted, each sum is the same
+ * chain as elsewhere (csr_product.cuh), and there is no table and no sort.
+ * Neighbouring threads read neighbouring rows of B, mostly from L1.
+ *
+ * A thread block stages its rows in shared memory, so that C is written in
+ * whole lines, where they fit there.  Bytes: A and C once, B as often as the
+ * caches lose it; counting reads columns alone. */
+#ifndef SPS_CUDA_CSR_MERGE_CUH
+#define SPS_CUDA_CSR_MERGE_CUH
+
+#include "cuda/spgemm/csr_rows.cuh"
+
+namespace {
+
+constexpr int merge_heads = 8;      /* entries of a row of A, at most */
+constexpr int merge_products = 1024;  /* of a row of C, at most */
+constexpr int merge_threads = 128;
+/* Entries of C that a thread block stages, at most: four blocks fit a SM. */
+constexpr int merge_stage = 4608;
+constexpr int32_t merge_end = INT32_MAX;   /* no column is that large */
+
+/* The heads of a row; V: float where only columns are wanted. */
+template <class V> struct heads {
+    int32_t col[merge_heads];
+    int left[merge_heads];
+    int64_t at[merge_heads];
+    V a[merge_heads];
+
+    __device__ void open(const csr_factor<V> &A, const csr_factor<V> &B,
+                         row_part row, bool values)
+    {
+#pragma unroll
+        for (int h = 0; h < merge_heads; h++) {
+            const bool some = h < row.length;
+            const int32_t k = some ? A.col[row.begin + h] : 0;
+
+            at[h] = some ? B.rowptr[k] : 0;
+            left[h] = some ? (int)(B.rowptr[k + 1] - at[h]) : 0;
+            a[h] = some && values ? A.val[row.begin + h] : (V)0;
+        }
+#pragma unroll
+        for (int h = 0; h < merge_heads; h++)
+            col[h] = left[h] > 0 ? B.col[at[h]] : merge_end;
+    }
+    __device__ int32_t least(void) const
+    {
+        int32_t c = merge_end;
+
+#pragma unroll
+        for (int h = 0; h < merge_heads; h++) c = min(c, col[h]);
+        return c;
+    }
+    /* The sum of the products of column c, whose heads move on. */
+    __device__ V take(const csr_factor<V> &B, int32_t c, bool values)
+    {
+        V sum = (V)-0.0;
+
+#pragma unroll
+        for (int h = 0; h < merge_heads; h++) {
+            if (col[h] != c) continue;
+            if (values) sum = fma(a[h], B.val[at[h]], sum);
+            at[h]++;
+            left[h]--;
+            col[h] = left[h] > 0 ? B.col[at[h]] : merge_end;
+        }
+        return sum;
+    }
+};
+
+/* count[i]: entries of row i of C; *longest: the most of a row. */
+__global__ void __launch_bounds__(merge_threads)
+count_merged(csr_factor<float> A, csr_factor<float> B, int64_t n,
+             int32_t *count, int *longest)
+{
+    const int64_t row = (int64_t)blockIdx.x * merge_threads + threadIdx.x;
+    heads<float> h;
+    int entries = 0;
+
+    h.open(A, B, part_of(A, row < n ? row : -1), false);
+    for (int32_t c; (c = h.least()) != merge_end; entries++)
+        h.take(B, c, false);
+    if (row < n) count[row] = entries;
+    entries = __reduce_max_sync(all_lanes, entries);
+    if (threadIdx.x % 32 == 0 && entries > *(volatile int *)longest)
+        atomicMax(longest, entries);
+}
+
+/* Columns and values at the offsets rowptr; staged: in shared memory first. */
+template <class V>
+__global__ void __launch_bounds__(merge_threads)
+fill_merged(csr_factor<V> A, csr_factor<V> B, int64_t n, bool staged,
+            const int64_t *__restrict__ rowptr, int32_t *col, V *val)
+{
+    const int64_t first = (int64_t)blockIdx.x * merge_threads;
+    const int64_t end = min(first + merge_threads, n);
+    const int64_t row = first + threadIdx.x, base = rowptr[first];
+    const int entries = (int)(rowptr[end] - base);
+    V *stage_val = (V *)product_shared;
+    int32_t *stage_col = (int32_t *)(stage_val + (staged ? entries : 0));
+    V *to_val = staged ? stage_val : val + base;
+    int32_t *to_col = staged ? stage_col : col + base;
+    int64_t to = row < n ? rowptr[row] - base : 0;
+    heads<V> h;
+
+    h.open(A, B, part_of(A, row < n ? row : -1), true);
+    for (int32_t c; (c = h.least()) != merge_end; to++) {
+        to_val[to] = h.take(B, c, true);
+        to_col[to] = c;
+    }
+    if (!staged) return;
+    __syncthreads();
+    for (int t = (int)threadIdx.x; t < entries; t += merge_threads) {
+        val[base + t] = stage_val[t];
+        col[base + t] = stage_col[t];
+    }
+}
+
+/* Values of rows whose columns are known, -0 where no product is; *bad: the
+ * first row in which the product has others. */
+template <class V>
+__global__ void __launch_bounds__(merge_threads)
+renew_merged(csr_factor<V> A, csr_factor<V> B, int64_t n,
+             const int64_t *__restrict__ rowptr,
+             const int32_t *__restrict__ col, V *val, unsigned long long *bad)
+{
+    const int64_t row = (int64_t)blockIdx.x * merge_threads + threadIdx.x;
+    int64_t to = row < n ? rowptr[row] : 0;
+    const int64_t end = row < n ? rowptr[row + 1] : 0;
+    bool good = true;
+    heads<V> h;
+
+    h.open(A, B, part_of(A, row < n ? row : -1), true);
+    for (int32_t c; good && (c = h.least()) != merge_end;) {
+        const V sum = h.take(B, c, true);
+
+        for (; to < end && col[to] < c; to++) val[to] = (V)-0.0;
+        good = to < end && col[to] == c;
+        if (good) val[to++] = sum;
+    }
+    for (; good && to < end; to++) val[to] = (V)-0.0;
+    if (!good) atomicMin(bad, (unsigned long long)row);
+}
+
+} // namespace
+
+#endif
