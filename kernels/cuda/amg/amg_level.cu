@@ -80,6 +80,7 @@ void close_level(sps_coarse **l_p)
 
 void drop_level(sps_coarse *l)
 {
+    give_back(l, &l->factor);
     sps_csr_destroy(l->ctx, &l->T);
     sps_csr_destroy(l->ctx, &l->F);
 }

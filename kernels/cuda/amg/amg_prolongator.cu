@@ -45,6 +45,8 @@ struct fill_filtered : filter_view {
     const int64_t *rowptr;
     int32_t *col;
     double *val;
+    const double *scale;
+    double *factor;           /* d_i^(-1/2), 0 where the level's scale is */
 
     __device__ void operator()(int64_t i) const
     {
@@ -67,44 +69,34 @@ struct fill_filtered : filter_view {
         }
         if (middle >= 0)
             val[middle] = fmax(own + diagonal, SPS_COARSE_LEAST * own);
+        own = middle >= 0 ? val[middle] : 0;
+        factor[i] = scale[i] > 0 && own > 0 ? 1 / sqrt(own) : 0;
     }
 };
 
 /* ------------------------------------------------------------------ smooth */
 
-/* factor[i] = d_i^(-1/2) of F, 0 where the level's scale is. */
-__device__ inline double factor_of(const entries &F, const double *scale,
-                                   int64_t i)
-{
-    double d = 0;
-
-    for (int64_t p = F.rowptr[i]; p < F.rowptr[i + 1]; p++)
-        if (F.col[p] == i) d = F.val[p];
-    return scale[i] > 0 && d > 0 ? 1 / sqrt(d) : 0;
-}
-
 /* Rows of P = T - w D_F^-1 (A_F T), in place of A_F T; the pattern of T is
- * within that of A_F T, in ascending order as well. */
+ * within that of A_F T. */
 struct combine {
-    entries F;
-    const double *scale;
+    const double *factor;     /* d_i^(-1/2) of F */
     double omega;
     entries T;
     const int64_t *rowptr;
     const int32_t *col;
     double *val;
 
-    __device__ void operator()(int64_t i) const
+    template <int G> __device__ void run(int64_t i, int lane) const
     {
-        const double factor = factor_of(F, scale, i);
-        const double f = -omega * factor * factor;
-        int64_t at = T.rowptr[i];
+        if (i < 0) return;
+        const double f = -omega * factor[i] * factor[i];
+        const int64_t first = T.rowptr[i], end = T.rowptr[i + 1];
 
-        for (int64_t p = rowptr[i]; p < rowptr[i + 1]; p++) {
+        for (int64_t p = rowptr[i] + lane; p < rowptr[i + 1]; p += G) {
             double x = val[p] * f;
 
-            if (at < T.rowptr[i + 1] && T.col[at] == col[p])
-                x += T.val[at++];
+            for (int64_t at = first; at < end; at++)
+                if (T.col[at] == col[p]) x += T.val[at];
             val[p] = x;
         }
     }
@@ -127,11 +119,13 @@ sps_status spsi_coarse_filter(sps_coarse *l, bool *filtered)
     *filtered = l->node == NULL && l->edges + n != l->A.nnz;
     if (!*filtered) return SPS_OK;
     SPS_TRY_RETURN(h.take(n, &count));
+    SPS_TRY_RETURN(keep(l, n, &l->factor));
     SPS_TRY_RETURN(each(ctx, n, count_filtered{v, count}));
     st = open_csr(ctx, count, n, n, &made);
     if (st == SPS_OK)
         st = each(ctx, n, fill_filtered{v, made.rowptr, made.col,
-                                        (double *)made.val});
+                                        (double *)made.val, l->scale,
+                                        l->factor});
     return spsi_cuda_csr_finish(ctx, st, &made, &l->F);
 }
 
@@ -147,9 +141,10 @@ sps_status spsi_coarse_prolong(sps_coarse *l, bool smooth, double omega,
                             l->T->rowptr, l->T->col, l->T->val, SPS_F64,
                             SPS_CUDA, SPS_COPY, P_p);
     SPS_TRY_RETURN(spsi_cuda_csr_multiply(l->ctx, F, l->T, &P));
-    st = each(l->ctx, l->A.nrow,
-              combine{entries_of(F), l->scale, omega, entries_of(l->T),
-                      P->rowptr, P->col, (double *)P->val});
+    st = each_group(l->ctx, l->A.nrow, P->nnz / (l->A.nrow + 1), NULL,
+                    combine{l->F ? l->factor : l->scale, omega,
+                            entries_of(l->T), P->rowptr, P->col,
+                            (double *)P->val});
     if (st != SPS_OK) sps_csr_destroy(l->ctx, &P);
     else *P_p = P;
     return st;

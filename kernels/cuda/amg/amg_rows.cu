@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* amg_rows.cu - what is computed row by row: the scaling to unit diagonal,
  * whether a matrix is symmetric, and how many multiplications a product takes.
- * Each reads the matrix once; the test of symmetry looks up each entry's mirror
- * image by bisection. */
+ * Diagonal entries, and in the test of symmetry each entry's mirror image, are
+ * looked up by bisection. */
 #include "cuda/amg/coarse.cuh"
 
 #include <cfloat>
@@ -22,25 +22,23 @@ struct set_scale {
     double *scale;
     fault *bad;
 
-    /* a_ii, 0 if it is not stored; *empty: all of the row is zero. */
-    __device__ double diagonal(int64_t i, bool *empty) const
+    /* a_ii, 0 if it is not stored. */
+    __device__ double diagonal(int64_t i) const
     {
-        double d = 0;
+        const int64_t p = diagonal_place(A, i);
 
-        *empty = true;
-        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
-            const double v = A.val[p];
-
-            if (v != 0) *empty = false;
-            if (A.col[p] == i) d = v;
-        }
-        return d;
+        return p < 0 ? 0 : A.val[p];
+    }
+    __device__ bool empty(int64_t i) const
+    {
+        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++)
+            if (A.val[p] != 0) return false;
+        return true;
     }
     __device__ void operator()(int64_t i) const
     {
-        bool empty;
-        const double d = diagonal(i, &empty);
-        const bool none = finest ? empty : d <= SPS_COARSE_NOTHING;
+        const double d = diagonal(i);
+        const bool none = finest ? d == 0 && empty(i) : d <= SPS_COARSE_NOTHING;
 
         if (!none && !(d >= DBL_MIN && d <= DBL_MAX))
             atomicMin(&bad->row, (unsigned long long)i);
@@ -53,10 +51,8 @@ struct set_fault {
 
     __device__ void operator()(int64_t) const
     {
-        bool empty;
-
         if (s.bad->row != ULLONG_MAX)
-            s.bad->value = s.diagonal((int64_t)s.bad->row, &empty);
+            s.bad->value = s.diagonal((int64_t)s.bad->row);
     }
 };
 

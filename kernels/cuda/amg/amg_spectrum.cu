@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* amg_spectrum.cu - steps of Lanczos for S A S, S = diag(s), and its row sums;
  * solvers/amg/spectrum.c has the formulas.  All coefficients stay on the device
- * until the last step: the host waits once.  Bytes: each step reads the matrix,
- * and vectors 9 times. */
+ * until the last step: the host waits once.
+ *
+ * Vectors are kept as they are before they are scaled to norm 1, each with its
+ * factor, so that v_k = f w_k is formed where it is read.  A step is a product,
+ * a sum of products w'v, and w - alpha v with its norm; the last thread block of
+ * a sum adds up the parts.  Bytes of a step: the matrix, and vectors 9 times. */
 #include "cuda/amg/coarse.cuh"
+#include "cuda/amg/row_sums.cuh"
 
 namespace {
 
@@ -11,14 +16,96 @@ constexpr int steps = SPS_COARSE_STEPS;
 
 /* Squares of the norms, of which beta is the root, and others. */
 struct coefficients {
-    double alpha[steps], beta2[steps], first2, bound[2];
+    double alpha[steps], beta2[steps], first2;
+    unsigned long long bound[2];   /* bits of numbers that are not negative */
+    unsigned arrived;              /* thread blocks of a sum */
 };
+
+/* A vector before it is scaled by 1 / sqrt(*square); start: by 0 if that is
+ * 0. */
+struct scaled {
+    const double *__restrict__ w, *square;
+    bool start;
+
+    __device__ double factor(void) const
+    {
+        return start && !(*square > 0) ? 0 : 1 / sqrt(*square);
+    }
+};
+
+/* ------------------------------------------------------------------- sums */
+
+/* The sum of `count` terms f(i) from `first` on, in every thread. */
+template <class F>
+__device__ double sum_chunk(int64_t first, int64_t count, double *lane,
+                            const F &f)
+{
+    const int t = (int)threadIdx.x;
+    double mine = 0;
+
+    for (int64_t i = t; i < count; i += lanes) mine += f(first + i);
+    __syncthreads();
+    lane[t] = mine;
+    for (int half = lanes / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (t < half) lane[t] += lane[t + half];
+    }
+    __syncthreads();
+    return lane[0];
+}
+
+/* *to = the sum of parts, by one thread block. */
+__device__ void sum_parts(int64_t parts, double *part, double *lane,
+                          double *to)
+{
+    while (parts > 1) {
+        const int64_t next = (parts + chunk - 1) / chunk;
+
+        for (int64_t c = 0; c < next; c++) {
+            const int64_t left = parts - c * chunk;
+            const double sum = sum_chunk(
+                c * chunk, left < chunk ? left : chunk, lane,
+                [&](int64_t i) { return ((volatile double *)part)[i]; });
+
+            if (threadIdx.x == 0) part[c] = sum;
+            __syncthreads();
+        }
+        parts = next;
+    }
+    if (threadIdx.x == 0) *to = *(volatile double *)part;
+}
+
+/* *to = the sum of f(0, x) .. f(n - 1, x) in the order of coarsening.h, x =
+ * f.begin(). */
+template <class F> __global__ void __launch_bounds__(lanes)
+run_sum(int64_t n, const F f, double *part, double *to, unsigned *arrived)
+{
+    __shared__ double lane[lanes];
+    __shared__ bool last;
+    const int64_t first = (int64_t)blockIdx.x * chunk;
+    const auto x = f.begin();
+    const double sum = sum_chunk(
+        first, n - first < chunk ? n - first : chunk, lane,
+        [&](int64_t i) { return f(i, x); });
+
+    if (threadIdx.x == 0) {
+        part[blockIdx.x] = sum;
+        __threadfence();
+        last = atomicAdd(arrived, 1u) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    sum_parts(gridDim.x, part, lane, to);
+    if (threadIdx.x == 0) *arrived = 0;
+}
 
 struct draw_start {
     const double *s;
     double *w;
 
-    __device__ double operator()(int64_t i) const
+    __device__ int begin(void) const { return 0; }
+    __device__ double operator()(int64_t i, int) const
     {
         const double x = s[i] == 0 ? 0 : spsi_coarse_start(i);
 
@@ -27,89 +114,86 @@ struct draw_start {
     }
 };
 
-/* w *= 1 / sqrt(*square); start: 0 where that is 0. */
-struct normalise {
-    const double *square;
-    bool start;
-    double *w;
+/* w'v. */
+struct multiply_both {
+    const double *__restrict__ w;
+    scaled v;
 
-    __device__ void operator()(int64_t i) const
+    __device__ double begin(void) const { return v.factor(); }
+    __device__ double operator()(int64_t i, double f) const
     {
-        const double f = start && !(*square > 0) ? 0 : 1 / sqrt(*square);
-
-        w[i] *= f;
+        return w[i] * (v.w[i] * f);
     }
 };
 
-/* w = H v - beta before; the terms of w'v. */
-struct multiply {
-    entries A;
-    const double *__restrict__ s, *__restrict__ v, *before;
-    const double *beta2;      /* NULL: 0 */
-    double *w;
-
-    __device__ double operator()(int64_t i) const
-    {
-        const double beta = beta2 ? sqrt(*beta2) : 0;
-        double h = 0;
-
-        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
-            const int32_t k = A.col[p];
-
-            h += A.val[p] * (s[k] * v[k]);
-        }
-        h = h * s[i] - beta * before[i];
-        w[i] = h;
-        return h * v[i];
-    }
-};
-
-/* w -= alpha v; the terms of w'w. */
+/* w -= alpha v; w'w. */
 struct subtract {
-    const double *alpha, *v;
+    const double *alpha;
+    scaled v;
     double *w;
 
-    __device__ double operator()(int64_t i) const
+    __device__ double2 begin(void) const
     {
-        const double x = w[i] - *alpha * v[i];
+        return make_double2(v.factor(), *alpha);
+    }
+    __device__ double operator()(int64_t i, double2 f) const
+    {
+        const double x = w[i] - f.y * (v.w[i] * f.x);
 
         w[i] = x;
         return x * x;
     }
 };
 
-/* Row sums of |S A S|, or with `twice` of |S^2 A|. */
-struct row_sum {
-    entries A;
+/* ---------------------------------------------------------------- products */
+
+/* w = H v - beta before. */
+struct multiply {
+    static constexpr bool needs_row = false;
     const double *__restrict__ s;
-    bool twice;
+    scaled v, before;
+    const double *beta2;      /* NULL: 0 */
+    double *w;
 
-    __device__ double operator()(int64_t i) const
+    struct numbers {
+        double f, before, beta;
+    };
+    __device__ numbers begin(void) const
     {
-        double sum = 0;
+        if (!beta2) return {v.factor(), 0, 0};
+        return {v.factor(), before.factor(), sqrt(*beta2)};
+    }
+    __device__ double term(const numbers &x, double a, int64_t, int32_t k) const
+    {
+        return a * (s[k] * (v.w[k] * x.f));
+    }
+    __device__ void finish(const numbers &x, int64_t i, double h) const
+    {
+        const double own = h * s[i];
 
-        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
-            const double a = fabs(A.val[p]) * s[i];
-
-            sum += a * s[twice ? i : A.col[p]];
-        }
-        return sum;
+        w[i] = beta2 ? own - x.beta * (before.w[i] * x.before) : own;
     }
 };
 
-/* factor[i] = d_i^(-1/2) of F, 0 where the level's scale is. */
-struct set_factor {
-    entries F;
-    const double *scale;
-    double *factor;
+/* bound: the largest row sum of |S A S|, or with `twice` of |S^2 A|. */
+struct row_sum {
+    static constexpr bool needs_row = true;
+    const double *__restrict__ s;
+    bool twice;
+    unsigned long long *bound;
 
-    __device__ void operator()(int64_t i) const
+    __device__ int begin(void) const { return 0; }
+    __device__ double term(int, double a, int64_t i, int32_t k) const
     {
-        double d = 0;
+        return fabs(a) * s[i] * s[twice ? i : k];
+    }
+    __device__ void finish(int, int64_t, double h) const
+    {
+        const unsigned long long bits =
+            (unsigned long long)__double_as_longlong(h);
 
-        for (int64_t p = F.rowptr[i]; p < F.rowptr[i + 1]; p++)
-            if (F.col[p] == i) d = F.val[p];
-        factor[i] = scale[i] > 0 && d > 0 ? 1 / sqrt(d) : 0;
+        if (h > 0 && bits > *(volatile unsigned long long *)bound)
+            atomicMax(bound, bits);
     }
 };
 
@@ -118,45 +202,54 @@ struct room {
     int64_t n;
     entries A;
     const double *s;
-    double *v, *before, *w, *part;
+    double *w[3], *part;
     coefficients *c;
 };
 
-void advance(room *r)
+template <class F>
+sps_status sum(const room *r, const F &f, double *to)
 {
-    double *spare = r->before;
-
-    r->before = r->v;
-    r->v = r->w;
-    r->w = spare;
+    if (r->n == 0) return clear(r->ctx, 1, to);
+    run_sum<<<(unsigned)chunks_of(r->n), lanes, 0, stream_of(r->ctx)>>>(
+        r->n, f, r->part, to, &r->c->arrived);
+    SPS_LAUNCHED(r->ctx);
+    return SPS_OK;
 }
 
-sps_status run(room *r)
+/* Step t: w[t % 3] is v, the next one what becomes of it, and the last one is
+ * before v. */
+sps_status step(const room *r, int t)
 {
     coefficients *c = r->c;
+    double *w = r->w[(t + 1) % 3];
+    const double *square = t > 0 ? &c->beta2[t - 1] : &c->first2;
+    const scaled v = {r->w[t % 3], square, t == 0};
+    const scaled before = {r->w[(t + 2) % 3],
+                           t > 1 ? &c->beta2[t - 2] : &c->first2, t == 1};
 
-    SPS_TRY_RETURN(reduce<sum_of>(r->ctx, r->n, draw_start{r->s, r->w}, r->part,
-                                  &c->first2));
-    SPS_TRY_RETURN(each(r->ctx, r->n, normalise{&c->first2, true, r->w}));
-    advance(r);
-    for (int t = 0; t < steps; t++) {
-        SPS_TRY_RETURN(reduce<sum_of>(
-            r->ctx, r->n,
-            multiply{r->A, r->s, r->v, r->before,
-                     t > 0 ? &c->beta2[t - 1] : NULL, r->w},
-            r->part, &c->alpha[t]));
-        SPS_TRY_RETURN(reduce<sum_of>(r->ctx, r->n,
-                                      subtract{&c->alpha[t], r->v, r->w},
-                                      r->part, &c->beta2[t]));
-        SPS_TRY_RETURN(each(r->ctx, r->n,
-                            normalise{&c->beta2[t], false, r->w}));
-        advance(r);
-    }
+    SPS_TRY_RETURN(each_row(r->ctx, r->n, r->A,
+                            multiply{r->s, v, before,
+                                     t > 0 ? &c->beta2[t - 1] : NULL, w}));
+    SPS_TRY_RETURN(sum(r, multiply_both{w, v}, &c->alpha[t]));
+    return sum(r, subtract{&c->alpha[t], v, w}, &c->beta2[t]);
+}
+
+sps_status run(const room *r)
+{
+    SPS_TRY_RETURN(sum(r, draw_start{r->s, r->w[0]}, &r->c->first2));
+    for (int t = 0; t < steps; t++) SPS_TRY_RETURN(step(r, t));
     for (int t = 0; t < 2; t++)
-        SPS_TRY_RETURN(reduce<most_of>(r->ctx, r->n,
-                                       row_sum{r->A, r->s, t == 1}, r->part,
-                                       &c->bound[t]));
+        SPS_TRY_RETURN(each_row(r->ctx, r->n, r->A,
+                                row_sum{r->s, t == 1, &r->c->bound[t]}));
     return SPS_OK;
+}
+
+double number_of(unsigned long long bits)
+{
+    double x;
+
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 
 } // namespace
@@ -168,27 +261,20 @@ sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,
     const int64_t n = A->nrow;
     holder h(l->ctx);
     coefficients c;
-    double *vectors, *factor;
-    room r = {l->ctx, n, entries_of(A), l->scale};
+    double *vectors;
+    room r = {l->ctx, n, entries_of(A), A == l->F ? l->factor : l->scale};
 
     SPS_TRY_RETURN(h.take(3 * n, &vectors));
     SPS_TRY_RETURN(h.take(part_room(n), &r.part));
     SPS_TRY_RETURN(h.take(1, &r.c));
-    r.v = vectors;
-    r.before = vectors + n;
-    r.w = vectors + 2 * n;
-    SPS_TRY_RETURN(clear(l->ctx, 2 * n, vectors));
-    if (A == l->F) {
-        SPS_TRY_RETURN(h.take(n, &factor));
-        SPS_TRY_RETURN(each(l->ctx, n, set_factor{r.A, l->scale, factor}));
-        r.s = factor;
-    }
+    SPS_TRY_RETURN(clear(l->ctx, 1, r.c));
+    for (int t = 0; t < 3; t++) r.w[t] = vectors + t * n;
     SPS_TRY_RETURN(run(&r));
     SPS_TRY_RETURN(fetch(l->ctx, 1, r.c, &c));
     for (int t = 0; t < steps; t++) {
         diagonal[t] = c.alpha[t];
         off[t] = sqrt(c.beta2[t]);
     }
-    *bound = fmin(c.bound[0], c.bound[1]);
+    *bound = fmin(number_of(c.bound[0]), number_of(c.bound[1]));
     return SPS_OK;
 }

@@ -5,7 +5,8 @@
  * Nodes of one row: three passes over the matrix (the largest coupling, the
  * number of strong ones, these), nothing in between is stored.  Nodes of
  * several rows: the couplings of a node are merged once into room for one for
- * each run of entries, as on the host. */
+ * each run of entries; mostly its rows have the same columns, and each run is
+ * one lane's. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -105,33 +106,60 @@ struct list_strong : single_rows {
 
 /* --------------------------------------------------- nodes of several rows */
 
+/* A node by a warp. */
 struct several_rows {
     entries A;
     node_rows rows;
     const int32_t *__restrict__ node;
     const double *__restrict__ s;
+
+    /* Whether the rows of node v have the same columns, which is usual: then
+     * the first one tells where the couplings are. */
+    __device__ bool alike(int64_t v, int lane) const
+    {
+        const int64_t first = rows.begin(v), p = A.rowptr[first];
+        const int64_t length = A.rowptr[first + 1] - p;
+        bool same = true;
+
+        for (int64_t i = first + 1; i < rows.begin(v + 1); i++) {
+            const int64_t q = A.rowptr[i];
+
+            same = same && A.rowptr[i + 1] - q == length;
+            for (int64_t t = lane; same && t < length; t += 32)
+                same = A.col[p + t] == A.col[q + t];
+        }
+        return __all_sync(all_lanes, same);
+    }
+    /* The node of entry p if a run of entries of row i that belong to another
+     * node than v begins there, else -1. */
+    __device__ int32_t begins(int64_t p, int64_t i, int64_t v) const
+    {
+        const int32_t u = node[A.col[p]];
+
+        return u == v || (p > A.rowptr[i] && node[A.col[p - 1]] == u) ? -1 : u;
+    }
 };
 
-/* Room for the couplings of node v: one for each run of entries of a row that
- * belong to one node. */
+/* Room for the couplings of node v: one for each run. */
 struct count_runs : several_rows {
     int32_t *count;
 
-    __device__ void operator()(int64_t v) const
+    template <int G> __device__ void run(int64_t v, int lane) const
     {
         int runs = 0;
 
-        for (int64_t i = rows.begin(v); i < rows.begin(v + 1); i++) {
-            int32_t before = -1;
-
-            for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
-                const int32_t u = node[A.col[p]];
-
-                runs += u != v && u != before;
-                before = u;
-            }
+        if (v < 0 || rows.begin(v) == rows.begin(v + 1)) {
+            if (v >= 0 && lane == 0) count[v] = 0;
+            return;
         }
-        count[v] = runs;
+        const int64_t first = rows.begin(v);
+        const int64_t end = alike(v, lane) ? first + 1 : rows.begin(v + 1);
+
+        for (int64_t i = first; i < end; i++)
+            for (int64_t p = A.rowptr[i] + lane; p < A.rowptr[i + 1]; p += 32)
+                runs += begins(p, i, v) >= 0;
+        runs = group_sum<32>(runs);
+        if (lane == 0) count[v] = runs;
     }
 };
 
@@ -159,6 +187,7 @@ struct merge_couplings : several_rows {
     double *most;
     int32_t *length;
 
+    /* Rows of any columns, by one lane. */
     __device__ int merge(int64_t v, int32_t *col, double *weight) const
     {
         int count = 0;
@@ -175,15 +204,63 @@ struct merge_couplings : several_rows {
         }
         return count;
     }
-    __device__ void operator()(int64_t v) const
+    /* The sum of squares of the run at place t of the rows of v, in the order
+     * of the rows. */
+    __device__ double sum_run(int64_t v, int64_t t, int32_t u) const
     {
-        double *weight = g.weight + g.rowptr[v], largest = 0;
-        const int count = merge(v, g.col + g.rowptr[v], weight);
+        double sum = 0;
 
-        for (int q = 0; q < count; q++) {
+        for (int64_t i = rows.begin(v); i < rows.begin(v + 1); i++)
+            for (int64_t p = A.rowptr[i] + t;
+                 p < A.rowptr[i + 1] && node[A.col[p]] == u; p++) {
+                const double c = A.val[p] * s[i] * s[A.col[p]];
+
+                sum += c * c;
+            }
+        return sum;
+    }
+    /* Rows with the same columns: a lane for each run. */
+    __device__ int merge_alike(int64_t v, int lane, int32_t *col,
+                               double *weight) const
+    {
+        const int64_t i = rows.begin(v), first = A.rowptr[i];
+        const int64_t end = A.rowptr[i + 1];
+        int count = 0;
+
+        for (int64_t base = first; base < end; base += 32) {
+            const int64_t p = base + lane;
+            const int32_t u = p < end ? begins(p, i, v) : -1;
+            const unsigned all = group_ballot<32>(u >= 0);
+            const int at = count + __popc(all & ((1u << lane) - 1));
+
+            if (u >= 0) {
+                col[at] = u;
+                weight[at] = sum_run(v, p - first, u);
+            }
+            count += __popc(all);
+        }
+        return count;
+    }
+    template <int G> __device__ void run(int64_t v, int lane) const
+    {
+        int count = 0;
+
+        if (v < 0) return;
+        double *weight = g.weight + g.rowptr[v], largest = 0;
+        int32_t *col = g.col + g.rowptr[v];
+
+        if (rows.begin(v) < rows.begin(v + 1)) {
+            if (alike(v, lane)) count = merge_alike(v, lane, col, weight);
+            else if (lane == 0) count = merge(v, col, weight);
+            count = __shfl_sync(all_lanes, count, 0);
+            __syncwarp();
+        }
+        for (int q = lane; q < count; q += 32) {
             weight[q] = sqrt(weight[q]);
             if (weight[q] > largest) largest = weight[q];
         }
+        largest = group_most<32>(largest);
+        if (lane > 0) return;
         most[v] = largest;
         length[v] = count;
     }
@@ -270,12 +347,14 @@ sps_status strength_several(sps_coarse *l)
     SPS_TRY_RETURN(h.take(n, &length));
     SPS_TRY_RETURN(h.take(n, &most));
     SPS_TRY_RETURN(h.take(n + 1, &rowptr));
-    SPS_TRY_RETURN(each(ctx, n, count_runs{s, count}));
+    if (n == 0) return open_graph(l, count);
+    SPS_TRY_RETURN(launch_groups<32>(ctx, n, NULL, count_runs{s, count}));
     SPS_TRY_RETURN(offsets(ctx, count, n, rowptr, &runs));
     SPS_TRY_RETURN(h.take(runs, &room.col));
     SPS_TRY_RETURN(h.take(runs, &room.weight));
     room.rowptr = rowptr;
-    SPS_TRY_RETURN(each(ctx, n, merge_couplings{s, room, most, length}));
+    SPS_TRY_RETURN(launch_groups<32>(ctx, n, NULL,
+                                     merge_couplings{s, room, most, length}));
     SPS_TRY_RETURN(each(ctx, n, select_strong{room, most, length, count}));
     SPS_TRY_RETURN(open_graph(l, count));
     return each(ctx, n, close_gaps{room, {l->rowptr, l->col, l->weight}});

@@ -19,6 +19,7 @@ struct sps_coarse {
     int vectors;
     double *near;             /* n x vectors, row-major */
     double *scale;            /* n */
+    double *factor;           /* n: the same of F */
     /* Strong couplings. */
     int64_t *rowptr, edges;
     int32_t *col;
@@ -67,6 +68,21 @@ struct entries {
     const int32_t *__restrict__ col;
     const double *__restrict__ val;
 };
+
+/* The place of the diagonal entry of row i, or -1, by bisection. */
+__device__ inline int64_t diagonal_place(const entries &A, int64_t i)
+{
+    int64_t low = A.rowptr[i], left = A.rowptr[i + 1] - low - 1;
+
+    if (left < 0) return -1;
+    while (left > 0) {
+        const int64_t half = (left + 1) / 2;
+
+        if (A.col[low + half] <= i) low += half;
+        left -= half;
+    }
+    return A.col[low] == i ? low : -1;
+}
 
 inline entries entries_of(const sps_csr *A)
 {

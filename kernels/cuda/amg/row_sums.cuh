@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* row_sums.cuh - sums over the entries of each row, one after the other as on the
+ * host: a thread block loads the entries of its rows side by side, whatever the
+ * rows' lengths, and puts the terms into shared memory; then each thread adds
+ * those of its row.  The matrix is read once, in whole lines. */
+#ifndef SPS_CUDA_AMG_ROWS_CUH
+#define SPS_CUDA_AMG_ROWS_CUH
+
+#include "cuda/amg/coarse.cuh"
+
+namespace {
+
+constexpr int row_threads = 256, row_terms = 2048;
+
+/* Place of term i; a gap behind every 32 keeps threads whose rows have even
+ * lengths out of each other's banks. */
+__device__ __forceinline__ int term_place(int i) { return i + i / 32; }
+
+/* The row r, start[r] <= p < start[r + 1], of `rows`. */
+__device__ __forceinline__ int row_of(const int64_t *start, int rows, int64_t p)
+{
+    int low = 0, left = rows - 1;
+
+    while (left > 0) {
+        const int half = (left + 1) / 2;
+
+        if (start[low + half] <= p) low += half;
+        left -= half;
+    }
+    return low;
+}
+
+/* f.finish(x, i, sum of f.term(x, a_ik, i, k) over row i), x = f.begin(); i is
+ * the first row of the block instead unless F::needs_row. */
+template <class F> __global__ void __launch_bounds__(row_threads)
+run_rows(int64_t n, const entries A, const F f)
+{
+    __shared__ double terms[row_terms + row_terms / 32];
+    __shared__ int64_t start[row_threads + 1];
+    const int64_t first = (int64_t)blockIdx.x * row_threads;
+    const int rows = (int)min((int64_t)row_threads, n - first);
+    const int t = (int)threadIdx.x;
+    const auto x = f.begin();
+    double sum = 0;
+
+    for (int i = t; i <= rows; i += row_threads) start[i] = A.rowptr[first + i];
+    __syncthreads();
+    const int64_t begin = start[min(t, rows)], end = start[min(t + 1, rows)];
+
+    for (int64_t tile = start[0]; tile < start[rows]; tile += row_terms) {
+        const int count = (int)min((int64_t)row_terms, start[rows] - tile);
+        const int from = (int)max(begin - tile, (int64_t)0);
+        const int to = (int)min(end - tile, (int64_t)count);
+
+        for (int q = t; q < count; q += row_threads) {
+            const int64_t p = tile + q;
+
+            terms[term_place(q)] = f.term(
+                x, A.val[p],
+                first + (F::needs_row ? row_of(start, rows, p) : 0), A.col[p]);
+        }
+        __syncthreads();
+        for (int q = from; q < to; q++) sum += terms[term_place(q)];
+        __syncthreads();
+    }
+    if (t < rows) f.finish(x, first + t, sum);
+}
+
+template <class F>
+sps_status each_row(sps_context *ctx, int64_t n, const entries &A, const F &f)
+{
+    if (n == 0) return SPS_OK;
+    run_rows<<<(unsigned)ceil_div(n, row_threads), row_threads, 0,
+               stream_of(ctx)>>>(n, A, f);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+} // namespace
+
+#endif
