@@ -71,6 +71,38 @@ typedef struct sps_coarse sps_coarse;
 
 typedef enum sps_coarse_array {
     SPS_COARSE_SCALE,         /* double, of each row */
+/* Component c of rigid motion q of a node in d dimensions at x: translation q <
+ * d, else a rotation, u_a = -x_b, u_b = x_a for a pair a < b of axes. */
+SPS_COARSE_FN double spsi_coarse_motion(const double *x, int d, int q, int c)
+{
+    const int a = q < d ? q : (q - d) / 2, b = q < d ? -1 : 1 + (q - d + 1) / 2;
+
+    if (b < 0) return c == a;
+    return c == a ? -x[b] : c == b ? x[a] : 0;
+}
+
+/* The box of the nodes: coordinates are taken relative to its middle, in units
+ * of half its longest edge.  The middle and the edge are exact up to one
+ * rounding, in whatever order nodes are looked at. */
+typedef struct spsi_coarse_box {
+    double low[3], high[3];
+} spsi_coarse_box;
+
+/* Coordinate x of axis a in these terms. */
+SPS_COARSE_FN double spsi_coarse_centred(const spsi_coarse_box *box, int d,
+                                         double x, int a)
+{
+    double size = 0;
+
+    for (int e = 0; e < d; e++) {
+        const double half = 0.5 * (box->high[e] - box->low[e]);
+
+        if (half > size) size = half;
+    }
+    x -= 0.5 * (box->low[a] + box->high[a]);
+    return size > 0 ? x / size : x;
+}
+
     SPS_COARSE_NEAR,          /* double, rows x vectors, row-major */
     SPS_COARSE_AGGREGATE      /* int32_t, of each node, or -1 */
 } sps_coarse_array;
@@ -96,6 +128,9 @@ typedef struct sps_coarsening {
     const sps_csr *(*matrix)(const sps_coarse *l);
     /* As sps_csr_symmetric. */
     sps_status (*symmetric)(sps_coarse *l, double tol, bool *symmetric,
+    /* The first ones: the rigid motions of nodes at these coordinates, of which
+     * each is d numbers; *finite: all are below 1e300. */
+    sps_status (*motions)(sps_coarse *l, const sps_block *coords, bool *finite);
                             double *difference);
     /* *bad: the first row whose diagonal entry, *value, is not positive and
      * finite, in a row that is not empty; -1: none. */

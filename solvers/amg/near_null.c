@@ -13,6 +13,10 @@
  * of the operator (features.c), in blocks of 2, 3 or 6. */
 #include "solvers/amg/amg.h"
 
+#include <math.h>
+
+static int motions_of(int d) { return d == 2 ? 3 : 6; }
+
 /* Rows of a node. */
 static int block_of(const sps_precond *M, const sps_options *opt)
 {
@@ -58,6 +62,61 @@ static sps_status take_constants(const amg *m, amg_level *l, int b)
     return SPS_OK;
 }
 
+/* Columns of rigid motions from x, coordinates of the nodes, d each. */
+static void fill_motions(amg_level *l, const double *x, int d)
+{
+    spsi_coarse_box box;
+
+    for (int a = 0; a < d; a++) box.low[a] = box.high[a] = x[a];
+    for (int64_t e = 0; e < l->n; e++) {
+        box.low[e % d] = fmin(box.low[e % d], x[e]);
+        box.high[e % d] = fmax(box.high[e % d], x[e]);
+    }
+    for (int64_t i = 0; i < l->n; i++) {
+        double own[3];
+
+        for (int a = 0; a < d; a++)
+            own[a] = spsi_coarse_centred(&box, d, x[i / d * d + a], a);
+        for (int q = 0; q < motions_of(d); q++)
+            l->near[i * l->vectors + q] =
+                spsi_coarse_motion(own, d, q, (int)(i % d));
+    }
+}
+
+static sps_status motions_here(sps_context *ctx, amg_level *l,
+                               const sps_block *coords, bool *finite)
+{
+    double *x = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, l->n, &x));
+    SPS_TRY(sps_block_get(coords, 0, coords->k, x, coords->k, SPS_ROW_MAJOR,
+                          SPS_HOST));
+    *finite = true;
+    for (int64_t e = 0; e < l->n; e++) *finite &= fabs(x[e]) < 1e300;
+    if (*finite) fill_motions(l, x, coords->k);
+fail:
+    spsi_free(ctx, x);
+    return st;
+}
+
+/* The rigid motions of the nodes, not normalised: aggregates do that.  What is
+ * wrong with coordinates sps_block_rigid_body says. */
+static sps_status take_motions(const amg *m, amg_level *l,
+                               const sps_block *coords)
+{
+    sps_block *none = NULL;
+    bool finite;
+    sps_status st;
+
+    SPS_TRY(l->part ? m->device->motions(l->part, coords, &finite)
+                    : motions_here(m->super.ctx, l, coords, &finite));
+    if (!finite) SPS_TRY(sps_block_rigid_body(coords, &none));
+fail:
+    sps_block_destroy(&none);
+    return st;
+}
+
 static bool given(const sps_precond *M, const sps_block *basis, int before)
 {
     return basis && basis->n == M->n && before + basis->k <= AMG_VECTORS;
@@ -69,23 +128,18 @@ sps_status spsi_amg_near_null(const amg *m, const sps_options *opt,
     const sps_precond *M = &m->super;
     const sps_block *basis = opt->nullspace_basis;
     const int b = block_of(M, opt);
-    const bool modes = b > 1 && opt->coords && opt->coords->k == b &&
-                       opt->coords->n * b == M->n && M->n > 0;
-    sps_block *rigid = NULL;
+    const bool modes = (b == 2 || b == 3) && opt->coords &&
+                       opt->coords->k == b && opt->coords->n * b == M->n &&
+                       M->n > 0;
+    const int own = modes ? motions_of(b) : b;
     sps_status st;
-    int own = b;
 
     SPS_REQUIRE(M->ctx, b <= AMG_VECTORS, SPS_EUNFIT, "amg takes nodes of at "
                 "most %d rows, not %d", AMG_VECTORS, b);
-    if (modes) {
-        SPS_TRY(sps_block_rigid_body(opt->coords, &rigid));
-        own = rigid->k;
-    }
     l->vectors = own + (given(M, basis, own) ? basis->k : 0);
     SPS_TRY(number_nodes(m, l, b));
-    SPS_TRY(modes ? take_block(m, l, 0, rigid) : take_constants(m, l, b));
+    SPS_TRY(modes ? take_motions(m, l, opt->coords) : take_constants(m, l, b));
     if (l->vectors > own) SPS_TRY(take_block(m, l, own, basis));
 fail:
-    sps_block_destroy(&rigid);
     return st;
 }

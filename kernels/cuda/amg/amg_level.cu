@@ -168,6 +168,94 @@ sps_status near_null(sps_coarse *l, int first, const sps_block *X)
                                                l->vectors, l->near});
 }
 
+/* An order of numbers as integers. */
+__device__ __forceinline__ unsigned long long order_of(double x)
+{
+    const unsigned long long bits = (unsigned long long)__double_as_longlong(x);
+
+    return bits >> 63 ? ~bits : bits | 1ull << 63;
+}
+
+/* The largest of x and of -x on each axis, as such integers. */
+struct extent {
+    unsigned long long high[3], low[3];
+    int bad;                  /* a coordinate is too large or no number */
+};
+
+struct find_extent {
+    const double *x;
+    int64_t ld;
+    int d;
+    extent *e;
+
+    __device__ void raise(unsigned long long *to, double v) const
+    {
+        const unsigned long long key = order_of(v);
+
+        if (key > *(volatile unsigned long long *)to) atomicMax(to, key);
+    }
+    __device__ void operator()(int64_t i) const
+    {
+        for (int a = 0; a < d; a++) {
+            const double v = x[i * ld + a];
+
+            if (!(fabs(v) < 1e300)) e->bad = 1;
+            raise(&e->high[a], v);
+            raise(&e->low[a], -v);
+        }
+    }
+};
+
+struct fill_motions {
+    const double *x;
+    int64_t ld;
+    int d, motions, vectors;
+    spsi_coarse_box box;
+    double *near;
+
+    __device__ void operator()(int64_t i) const
+    {
+        double own[3] = {0, 0, 0};
+
+        for (int a = 0; a < d; a++)
+            own[a] = spsi_coarse_centred(&box, d, x[i / d * ld + a], a);
+        for (int q = 0; q < motions; q++)
+            near[i * vectors + q] = spsi_coarse_motion(own, d, q,
+                                                       (int)(i % d));
+    }
+};
+
+double number_of(unsigned long long key)
+{
+    const unsigned long long bits = key >> 63 ? key & ~(1ull << 63) : ~key;
+    double x;
+
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+sps_status rigid_motions(sps_coarse *l, const sps_block *X, bool *finite)
+{
+    sps_context *ctx = l->ctx;
+    spsi_coarse_box box;
+    extent *there, here;
+    holder h(ctx);
+
+    SPS_TRY_RETURN(h.take(1, &there));
+    SPS_TRY_RETURN(clear(ctx, 1, there));
+    SPS_TRY_RETURN(each(ctx, X->n, find_extent{numbers(X), X->ld, X->k, there}));
+    SPS_TRY_RETURN(fetch(ctx, 1, there, &here));
+    *finite = here.bad == 0;
+    if (!*finite) return SPS_OK;
+    for (int a = 0; a < X->k; a++) {
+        box.high[a] = number_of(here.high[a]);
+        box.low[a] = -number_of(here.low[a]);
+    }
+    return each(ctx, l->A.nrow,
+                fill_motions{numbers(X), X->ld, X->k, X->k == 2 ? 3 : 6,
+                             l->vectors, box, l->near});
+}
+
 const sps_csr *matrix_of_level(const sps_coarse *l) { return &l->A; }
 
 /* The nodes of the next level are the aggregates of this one. */
@@ -222,6 +310,7 @@ SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
     .renew = take_matrix,
     .nodes = number_nodes,
     .near_null = near_null,
+    .motions = rigid_motions,
     .matrix = matrix_of_level,
     .symmetric = spsi_coarse_symmetric,
     .scale = spsi_coarse_scale,
