@@ -27,6 +27,10 @@ extern "C" {
 /* The remainder of a near-null vector behind those before it, relative to the
  * longest one, below which it is left out. */
 #define SPS_COARSE_RANK 1e-8
+/* Entries of the inverse of a matrix of unit diagonal beyond LARGE mean that it
+ * is singular; ||C b|| / ||b|| of a null vector is at most ZERO. */
+#define SPS_COARSE_LARGE 1e11
+#define SPS_COARSE_ZERO 1e-11
 /* What filtering leaves of a diagonal entry, at least. */
 #define SPS_COARSE_LEAST 0.1
 
@@ -67,10 +71,6 @@ SPS_COARSE_FN double spsi_coarse_start(int64_t i)
     return (double)(x >> 11) * 0x1p-53 - 0.5;
 }
 
-typedef struct sps_coarse sps_coarse;
-
-typedef enum sps_coarse_array {
-    SPS_COARSE_SCALE,         /* double, of each row */
 /* Component c of rigid motion q of a node in d dimensions at x: translation q <
  * d, else a rotation, u_a = -x_b, u_b = x_a for a pair a < b of axes. */
 SPS_COARSE_FN double spsi_coarse_motion(const double *x, int d, int q, int c)
@@ -103,6 +103,10 @@ SPS_COARSE_FN double spsi_coarse_centred(const spsi_coarse_box *box, int d,
     return size > 0 ? x / size : x;
 }
 
+typedef struct sps_coarse sps_coarse;
+
+typedef enum sps_coarse_array {
+    SPS_COARSE_SCALE,         /* double, of each row */
     SPS_COARSE_NEAR,          /* double, rows x vectors, row-major */
     SPS_COARSE_AGGREGATE      /* int32_t, of each node, or -1 */
 } sps_coarse_array;
@@ -124,13 +128,13 @@ typedef struct sps_coarsening {
     /* Near-null vectors first .. of the finest level: the columns of X; NULL:
      * the constant of each unknown of a node. */
     sps_status (*near_null)(sps_coarse *l, int first, const sps_block *X);
+    /* The first ones: the rigid motions of nodes at these coordinates, of which
+     * each is d numbers; *finite: all are below 1e300. */
+    sps_status (*motions)(sps_coarse *l, const sps_block *coords, bool *finite);
     /* In doubles; valid until close. */
     const sps_csr *(*matrix)(const sps_coarse *l);
     /* As sps_csr_symmetric. */
     sps_status (*symmetric)(sps_coarse *l, double tol, bool *symmetric,
-    /* The first ones: the rigid motions of nodes at these coordinates, of which
-     * each is d numbers; *finite: all are below 1e300. */
-    sps_status (*motions)(sps_coarse *l, const sps_block *coords, bool *finite);
                             double *difference);
     /* *bad: the first row whose diagonal entry, *value, is not positive and
      * finite, in a row that is not empty; -1: none. */
@@ -172,6 +176,10 @@ typedef struct sps_coarsening {
     /* u_ij = d_i c_j r_ij: doubles R, floats U, c in host memory. */
     sps_status (*enter)(const sps_block *d, const double *c,
                         const sps_block *R, sps_block *U);
+    /* The inverse of a small level, solvers/amg/coarsest.c, as a csr of all
+     * entries; one that exists gets new values.  Not *regular: they mean
+     * nothing. */
+    sps_status (*invert)(sps_coarse *l, sps_csr **Z_p, bool *regular);
     /* An array to host memory. */
     sps_status (*fetch)(const sps_coarse *l, sps_coarse_array which, void *to);
     void (*close)(sps_coarse **l_p);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coarsest.c - the dense inverse of the coarsest matrix, C = S A S with unit
- * diagonal, by Cholesky factors.
+ * diagonal, by Gauss-Jordan elimination: unknown after unknown is exchanged for
+ * its right-hand side, with pivots from the diagonal, which are those of
+ * Cholesky's factors squared.
  *
  * For a singular A near-null vectors b with C b = 0 (the constant, the motions
  * of a free body) are taken out of the null space by C + b b' / b'b; what the
@@ -11,19 +13,22 @@
  *
  * A matrix that is far from symmetric is inverted by LU factors.
  *
- * Once n^3 / 3 + n^3 multiply-adds and 20 n^2 bytes, or 9 n^3; an application
- * is a product with n^2 entries. */
+ * A backend that has the level computes the same bits, with each product and
+ * each sum rounded; a singular matrix comes to the host.
+ *
+ * Once n^3 multiplications and additions, or 9 n^3; an application is a product
+ * with n^2 entries. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Entries of the inverse beyond LARGE mean that C is singular; eigenvalues
- * below NULL_VALUE of the largest count as zero, below INDEFINITE of it as
- * negative. */
-#define LARGE 1e11
+#include "core/backend.h"
+
+/* Eigenvalues below NULL_VALUE of the largest count as zero, below INDEFINITE of
+ * it as negative. */
 #define NULL_VALUE 1e-12
 #define INDEFINITE -1e-8
-#define ZERO 1e-11           /* ||C b|| / ||b|| of a null vector, at most */
 
 /* C = S A S; 1 on the diagonal of rows without a scale. */
 static void load(const amg_level *l, sps_small *C)
@@ -56,7 +61,7 @@ static bool is_null(const amg_level *l, int v, double *b)
         length += b[i] * b[i];
         image += sum * l->scale[i] * sum * l->scale[i];
     }
-    return length > 0 && image <= ZERO * ZERO * length;
+    return length > 0 && image <= SPS_COARSE_ZERO * SPS_COARSE_ZERO * length;
 }
 
 /* C += b b' / b'b for the near-null vectors b with C b = 0. */
@@ -79,26 +84,49 @@ static void lift(const amg_level *l, double *b, sps_small *C)
 static bool bounded(const sps_small *Z)
 {
     for (int64_t e = 0; e < (int64_t)Z->rows * Z->cols; e++)
-        if (!(fabs(Z->v[e]) <= LARGE)) return false;
+        if (!(fabs(Z->v[e]) <= SPS_COARSE_LARGE)) return false;
+    return true;
+}
+
+/* Column j of Z with unknown k exchanged, f = z_kj / z_kk. */
+static void exchange(double *restrict column, const double *restrict pivots,
+                     int n, int k, double f)
+{
+    for (int i = 0; i < n; i++) column[i] -= pivots[i] * f;
+    column[k] = f;
+}
+
+/* Z = Z^-1; false: a pivot is not positive.  room: n numbers. */
+static bool eliminate(sps_small *Z, double *room)
+{
+    const int n = Z->rows;
+
+    for (int k = 0; k < n; k++) {
+        double *own = spsi_small_at(Z, 0, k);
+        const double pivot = own[k], r = 1 / pivot;
+
+        if (!(pivot > 0)) return false;
+        memcpy(room, own, (size_t)n * sizeof *room);
+        for (int j = 0; j < n; j++)
+            if (j != k)
+                exchange(spsi_small_at(Z, 0, j), room, n, k,
+                         *spsi_small_at(Z, k, j) * r);
+        for (int i = 0; i < n; i++) own[i] = i == k ? r : -(room[i] * r);
+    }
     return true;
 }
 
 /* Z = C^-1; false: C is singular up to rounding. */
-static sps_status invert(sps_context *ctx, const amg_level *l, sps_small *C,
-                         sps_small *Z, bool *regular)
+static sps_status invert(sps_context *ctx, const amg_level *l, sps_small *Z,
+                         bool *regular)
 {
-    const int n = (int)l->n;
     double *b = NULL;
-    int info;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(ctx, n, &b));
-    load(l, C);
-    lift(l, b, C);
-    spsi_small_clear(Z);
-    for (int i = 0; i < n; i++) *spsi_small_at(Z, i, i) = 1;
-    SPS_TRY(spsi_small_solve_spd(C, Z, &info));
-    *regular = info == 0 && bounded(Z);
+    SPS_TRY(SPS_NEW(ctx, l->n, &b));
+    load(l, Z);
+    lift(l, b, Z);
+    *regular = eliminate(Z, b) && bounded(Z);
 fail:
     spsi_free(ctx, b);
     return st;
@@ -155,7 +183,7 @@ static sps_status invert_symmetric(sps_context *ctx, const amg_level *l,
     bool regular;
     sps_status st;
 
-    SPS_TRY(invert(ctx, l, C, Z, &regular));
+    SPS_TRY(invert(ctx, l, Z, &regular));
     if (!regular) SPS_TRY(pseudoinvert(ctx, l, C, Z));
     spsi_small_symmetrise(Z);
 fail:
@@ -188,7 +216,8 @@ static void store(const amg_level *l, const sps_small *Z, double *val)
         }
 }
 
-static sps_status invert_level(amg *m, const amg_level *l)
+/* val: the inverse of the matrix of l, which is on the host. */
+static sps_status invert_level(const amg *m, const amg_level *l, double *val)
 {
     sps_context *ctx = m->super.ctx;
     const int n = (int)l->n;
@@ -201,27 +230,48 @@ static sps_status invert_level(amg *m, const amg_level *l)
     spsi_small_shape(Z, n, n);
     SPS_TRY(l->nonsymmetric ? invert_general(ctx, l, Z)
                             : invert_symmetric(ctx, l, C, Z));
-    if (!m->inverse) SPS_TRY(full_pattern(ctx, n, &m->inverse));
-    store(l, Z, m->inverse->val);
+    store(l, Z, val);
 fail:
     spsi_small_destroy(&C);
     spsi_small_destroy(&Z);
     return st;
 }
 
+/* m->inverse, in the place of l, by the host. */
+static sps_status invert_singular(amg *m, const amg_level *l)
+{
+    sps_context *ctx = m->super.ctx;
+    const size_t bytes = (size_t)(l->n * l->n) * sizeof(double);
+    amg_level host = { 0 };
+    void *val = NULL;
+    sps_status st;
+
+    SPS_TRY(spsi_amg_bring(m, l, &host));
+    SPS_TRY(spsi_new(ctx, bytes, &val));
+    SPS_TRY(invert_level(m, &host, val));
+    SPS_TRY(ctx->backend->upload(ctx, m->inverse->val, val, bytes));
+fail:
+    spsi_free(ctx, val);
+    sps_csr_destroy(ctx, &host.own);
+    spsi_free(ctx, host.scale);
+    spsi_free(ctx, host.near);
+    return st;
+}
+
 sps_status spsi_amg_coarsest(amg *m)
 {
     const amg_level *l = &m->level[m->levels - 1];
-    amg_level host = { 0 };
+    bool regular = false;
     sps_status st;
 
     if (l->n > AMG_DENSE || l->n == 0) return SPS_OK;
-    if (!l->part) return invert_level(m, l);
-    SPS_TRY(spsi_amg_bring(m, l, &host));
-    SPS_TRY(invert_level(m, &host));
+    if (!l->part) {
+        if (!m->inverse)
+            SPS_TRY(full_pattern(m->super.ctx, l->n, &m->inverse));
+        return invert_level(m, l, m->inverse->val);
+    }
+    SPS_TRY(m->device->invert(l->part, &m->inverse, &regular));
+    if (!regular) SPS_TRY(invert_singular(m, l));
 fail:
-    sps_csr_destroy(m->super.ctx, &host.own);
-    spsi_free(m->super.ctx, host.scale);
-    spsi_free(m->super.ctx, host.near);
     return st;
 }

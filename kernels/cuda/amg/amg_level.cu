@@ -326,6 +326,7 @@ SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
     .spread = spsi_coarse_spread,
     .weigh = spsi_coarse_weigh,
     .enter = spsi_coarse_enter,
+    .invert = spsi_coarse_invert,
     .fetch = fetch_array,
     .close = close_level,
 };

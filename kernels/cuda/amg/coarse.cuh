@@ -143,6 +143,7 @@ sps_status spsi_coarse_enter(const sps_block *d, const double *c,
                              const sps_block *R, sps_block *U);
 sps_status spsi_coarse_products(sps_context *ctx, const sps_csr *A,
                                 const sps_csr *B, int64_t *count);
+sps_status spsi_coarse_invert(sps_coarse *l, sps_csr **Z_p, bool *regular);
 sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,
                                double *off, double *bound);
 sps_status spsi_coarse_aggregate(sps_coarse *l, int64_t *aggregates);

@@ -196,7 +196,12 @@ static inline bool amg_same_image(const amg_level *l, const amg_image *x,
  * bits; they may lie in different places. */
 static inline bool amg_same(const amg *a, const amg *b)
 {
-    bool same = a->levels == b->levels && amg_same_csr(a->inverse, b->inverse);
+    sps_csr *Y = amg_host_csr(a->super.ctx, a->inverse);
+    sps_csr *Z = amg_host_csr(b->super.ctx, b->inverse);
+    bool same = a->levels == b->levels && amg_same_csr(Y, Z);
+
+    sps_csr_destroy(a->super.ctx, &Y);
+    sps_csr_destroy(b->super.ctx, &Z);
 
     for (int i = 0; same && i < a->levels; i++) {
         const amg_level *x = &a->level[i], *y = &b->level[i];
