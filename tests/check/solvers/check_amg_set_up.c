@@ -340,37 +340,53 @@ static sps_context *failing_context(void)
     return ctx;
 }
 
-/* Builds with every allocation failing once; M is made in the end. */
-static void build_without_memory(amg_case *c)
+/* Builds with every allocation of f's memory failing once, which is `lack`; M is
+ * made in the end. */
+static void build_without(amg_case *c, fail_alloc *f, sps_status lack)
 {
     sps_context_info before = { .struct_size = sizeof before }, after = before;
-    sps_status st = SPS_ENOMEM;
+    sps_status st = lack;
 
+    sps_precond_destroy(&c->M);
     for (long allowed = 0; st != SPS_OK; allowed++) {
         OK(c->ctx, sps_context_information(c->ctx, &before));
-        fail_alloc_allow(&host, allowed);
+        fail_alloc_allow(f, allowed);
         st = sps_precond_create(c->op, c->k, &c->opt, &c->M);
-        fail_alloc_allow(&host, -1);
+        fail_alloc_allow(f, -1);
         if (st == SPS_OK) break;
-        ck_assert_int_eq(st, SPS_ENOMEM);
+        ck_assert_int_eq(st, lack);
         OK(c->ctx, sps_context_information(c->ctx, &after));
         ck_assert_int_eq(after.live_objects, before.live_objects);
         ck_assert_int_lt(allowed, 5000);
     }
 }
 
+/* New values with every allocation failing once. */
+static void update_without(amg_case *c, fail_alloc *f, sps_status lack)
+{
+    sps_status st = lack;
+
+    for (long allowed = 0; st != SPS_OK; allowed++) {
+        fail_alloc_allow(f, allowed);
+        st = sps_precond_update(c->M);
+        ck_assert(st == SPS_OK || st == lack);
+    }
+    fail_alloc_allow(f, -1);
+}
+
 /* A cycle allocates nothing; an update that lacks memory can be repeated. */
 START_TEST(each_allocation_fails_once)
 {
     amg_case c = { .ctx = failing_context(), .w = make("poisson7 10"), .k = 2 };
+    const bool there = fixture_place() == SPS_CUDA;
     sps_block *R, *Z;
-    sps_status st = SPS_ENOMEM;
 
     sps_options_default(&c.opt);
     c.opt.precond = "amg";
     c.A = amg_wrap(c.ctx, &c.w);
     OK(c.ctx, sps_operator_csr(c.ctx, c.A, c.k, NULL, &c.op));
-    build_without_memory(&c);
+    build_without(&c, &host, SPS_ENOMEM);
+    if (there) build_without(&c, &device, SPS_EDEVMEM);
     ck_assert_int_gt(((amg *)c.M)->levels, 1);
     R = fixture_block(c.ctx, c.A->nrow, c.k, NULL, 0);
     Z = fixture_block(c.ctx, c.A->nrow, c.k, NULL, 0);
@@ -380,18 +396,15 @@ START_TEST(each_allocation_fails_once)
     OK(c.ctx, sps_precond_apply(c.M, R, Z));
     ck_assert(!host.fired && !device.fired);
     fail_alloc_allow(&device, -1);
-    for (long allowed = 0; st != SPS_OK; allowed++) {
-        fail_alloc_allow(&host, allowed);
-        st = sps_precond_update(c.M);
-        ck_assert(st == SPS_OK || st == SPS_ENOMEM);
-    }
-    fail_alloc_allow(&host, -1);
+    update_without(&c, &host, SPS_ENOMEM);
+    if (there) update_without(&c, &device, SPS_EDEVMEM);
     OK(c.ctx, sps_precond_apply(c.M, R, Z));
     sps_block_destroy(&R);
     sps_block_destroy(&Z);
     amg_close(&c);
     ck_assert_int_eq(host.live, 0);
     ck_assert_int_eq(host.mismatches, 0);
+    ck_assert_int_eq(device.live, 0);
 }
 END_TEST
 
