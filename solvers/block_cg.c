@@ -14,17 +14,27 @@
  * systems it costs many, so that P keeps directions down to 1e-10 of the
  * largest (doc/log/block-cg-rank.md).
  *
+ * Where M gives floats (multigrid) P is rounded to floats and kept, and X += P a
+ * is put off: the sum over up to KEPT steps is formed when X is needed, from
+ * half the bytes and in one pass.  Q is A times the rounded P, so that R is the
+ * residual of X up to rounding in doubles whatever P is.  Columns of P are as
+ * long as M leaves them: the step does not depend on it.
+ *
  * A step in n x k block reads and writes (doc/numerics.md):
  *   SpMM 2 | P'Q, P'R 3 | R 3 | X 3 | Z = D^-1 R 2, none if M = c I
  *   | Q'Z 2 | Z + P b 3
- *   | orth 2, only if the condition of P requires it. */
+ *   | orth 2, only if the condition of P requires it;
+ * with P kept: X 1/2 and 2 for each sum | Q'Z 1.5 | Z + P b 3. */
 #include "driver/linear.h"
 
 #include <float.h>
 #include <math.h>
 
-#include "driver/fused_cg.h"
+#include "core/comm.h"
 #include "core/timer.h"
+#include "block/basis.h"
+#include "block/single.h"
+#include "driver/fused_cg.h"
 
 /* P is orthonormalised when the condition of its unit columns exceeds
  * CONDITION, in two passes, since one leaves an error of eps condition^2.  In
@@ -32,6 +42,8 @@
  * nearly every step orthonormalised and so synchronised with the host (24^3 on
  * an H200: 170 us an iteration, with 1e4 70 us; 122 iterations with both). */
 #define CONDITION 1e4
+
+enum { KEPT = 12 };     /* directions kept, at most */
 
 struct block_cg {
     sps_small *G;       /* P'Q, r x r */
@@ -52,7 +64,34 @@ struct block_cg {
     bool behind;        /* P is that of the last step, and G, F and Q are its:
                            the next step replaces it first */
     int why;            /* why the fused steps stopped: SPS_FUSED_... */
+    sps_basis *kept;    /* P of past steps in floats, that of this one behind
+                           them; NULL: no room for them, or not wanted */
+    sps_small *H;       /* their a, one under the other */
+    int count;          /* steps that X does not have yet */
+    bool floats;        /* since start: P is kept */
 };
+
+/* Whether P may be kept. */
+static bool keeps(const sps_linear *s)
+{
+    return s->M && s->M->gives_floats && !s->made.null && s->columns >= 2 &&
+           s->columns <= SPS_SINGLE_WIDEST && !spsi_comm_many(s->ctx);
+}
+
+/* Without memory for the directions X is updated by each step. */
+static sps_status set_up_kept(sps_linear *s, struct block_cg *m)
+{
+    const int k = s->columns;
+    sps_status st;
+
+    if (!keeps(s)) return SPS_OK;
+    SPS_TRY(spsi_small_create(s->ctx, KEPT * k, k, &m->H));
+    st = spsi_basis_create(s->ctx, s->n, k, KEPT, SPS_F32, &m->kept);
+    if (st == SPS_ENOMEM || st == SPS_EDEVMEM) return SPS_OK;
+    if (st == SPS_OK) m->kept->square = true;
+fail:
+    return st;
+}
 
 static sps_status setup(sps_linear *s, void *method)
 {
@@ -67,6 +106,63 @@ static sps_status setup(sps_linear *s, void *method)
     SPS_TRY(SPS_NEW(s->ctx, k, &m->length));
     SPS_TRY(SPS_NEW(s->ctx, k, &m->w));
     SPS_TRY(spsi_fused_cg_create(s->ctx, k, false, CONDITION, &m->steps));
+    SPS_TRY(set_up_kept(s, m));
+fail:
+    return st;
+}
+
+/* *view: the floats of the present P, r columns.  Before the first of a sum the
+ * stack takes the width of R, so that its rows are as close as those that M
+ * works on. */
+static void kept_view(const sps_linear *s, struct block_cg *m, int r,
+                      sps_block *view)
+{
+    if (m->count == 0) {
+        spsi_basis_narrow(m->kept, s->k);
+        m->kept->all->ld = spsi_block_ld(s->k);
+        spsi_small_shape(m->H, KEPT * s->k, s->k);
+        spsi_small_clear(m->H);
+    }
+    spsi_basis_block(m->kept, m->count, view);
+    spsi_block_narrow(view, r);
+}
+
+/* X += the sum of P a over the steps that it does not have yet. */
+static sps_status settle(sps_linear *s, void *method)
+{
+    struct block_cg *m = method;
+    sps_status st = SPS_OK;
+
+    if (m->count == 0) return SPS_OK;
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = spsi_basis_update(1.0, m->kept, m->count, m->H, true, &s->X, NULL);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    m->count = 0;
+    return st;
+}
+
+/* Notes the step X += P a, of which P is kept already. */
+static sps_status put_off(sps_linear *s, struct block_cg *m,
+                          const sps_small *a)
+{
+    const int first = m->count * s->k;
+
+    for (int j = 0; j < a->cols; j++)
+        for (int i = 0; i < a->rows; i++)
+            *spsi_small_at(m->H, first + i, j) = *spsi_small_at(a, i, j);
+    return ++m->count == KEPT ? settle(s, m) : SPS_OK;
+}
+
+/* Rounds a new basis of P to floats. */
+static sps_status round_directions(const sps_linear *s, struct block_cg *m,
+                                   sps_block *P)
+{
+    sps_block view;
+    sps_status st;
+
+    kept_view(s, m, P->k, &view);
+    SPS_TRY(spsi_copy(P, &view));
+    SPS_TRY(spsi_copy(&view, P));
 fail:
     return st;
 }
@@ -146,6 +242,7 @@ static sps_status orth(sps_linear *s, struct block_cg *m, sps_block *P)
         drop_small(s, m, sure);
         SPS_TRY(basis(s, m, &rank, NULL, &condition));
         if (!s->stop) SPS_TRY(apply_basis(s, P, m->T, rank));
+        if (!s->stop && m->floats) SPS_TRY(round_directions(s, m, P));
         for (int i = 0; i < rank; i++) m->length[i] = 1;
     }
     s->width = P->k;
@@ -164,15 +261,23 @@ static bool fused(sps_linear *s, const struct block_cg *m,
 static sps_status start(sps_linear *s, void *method)
 {
     struct block_cg *m = method;
-    sps_block *P = s->work[0];
+    sps_block *P = s->work[0], view;
     sps_fused_cg_task t;
     sps_status st = SPS_OK;
 
     m->ready = m->fused_P = m->behind = false;
     m->why = 0;
     m->width = s->width = s->k;
+    m->count = 0;
+    m->floats = m->kept && keeps(s);
     spsi_block_narrow(P, s->k);
-    SPS_TRY(spsi_linear_precondition(s, &s->R, P));
+    if (m->floats) {
+        kept_view(s, m, s->k, &view);
+        SPS_TRY(spsi_linear_precondition(s, &s->R, &view));
+        SPS_TRY(spsi_copy(&view, P));
+    } else {
+        SPS_TRY(spsi_linear_precondition(s, &s->R, P));
+    }
     if (fused(s, m, &t)) {
         SPS_TRY(spsi_fused_cg_start(m->steps, &t));
         m->ready = m->fused_P = true;
@@ -315,10 +420,41 @@ static sps_status advance(sps_linear *s, struct block_cg *m,
     spsi_small_shape(m->norm2, 1, s->k);
     st = spsi_subtract(Q, m->C, &s->R, m->norm2);
     for (int p = 0; p < s->k; p++) m->norm2->v[p] = sqrt(m->norm2->v[p]);
+    if (st == SPS_OK && m->count > 0 && spsi_best_due(s, m->norm2->v))
+        st = settle(s, m);
     if (st == SPS_OK) st = spsi_best_update(s, m->norm2->v);
     if (st == SPS_OK && !s->stop)
-        st = spsi_mul_small(1.0, P, m->C, 1.0, &s->X);
+        st = m->floats ? put_off(s, m, m->C)
+                       : spsi_mul_small(1.0, P, m->C, 1.0, &s->X);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+fail:
+    return st;
+}
+
+/* *Z_p = M R, in `room` or, where P is kept, in floats in `view`; C = -Q'Z. */
+static sps_status turn(sps_linear *s, struct block_cg *m, const sps_block *Q,
+                       sps_block *room, sps_block *view, const sps_block **Z_p)
+{
+    sps_status st = SPS_OK;
+
+    if (m->floats) {
+        kept_view(s, m, s->k, view);
+        *Z_p = view;
+        SPS_TRY(spsi_linear_precondition(s, &s->R, view));
+    } else {
+        spsi_block_narrow(room, s->k);
+        SPS_TRY(spsi_linear_direction(s, &s->R, room, Z_p));
+    }
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = m->floats ? spsi_gram(*Z_p, Q, m->T) : spsi_gram(Q, *Z_p, m->C);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    if (st != SPS_OK) return st;
+    if (m->floats) spsi_small_shape(m->C, Q->k, s->k);
+    for (int j = 0; j < m->C->cols; j++)
+        for (int i = 0; i < m->C->rows; i++)
+            *spsi_small_at(m->C, i, j) =
+                -*(m->floats ? spsi_small_at(m->T, j, i)
+                             : spsi_small_at(m->C, i, j));
 fail:
     return st;
 }
@@ -329,16 +465,9 @@ static sps_status redirect(sps_linear *s, struct block_cg *m, sps_block *P,
 {
     sps_status st = SPS_OK;
     const sps_block *Z;
+    sps_block view;
 
-    spsi_block_narrow(room, s->k);
-    SPS_TRY(spsi_linear_direction(s, &s->R, room, &Z));
-    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    st = spsi_gram(Q, Z, m->C);
-    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
-    if (st != SPS_OK) return st;
-    for (int j = 0; j < m->C->cols; j++)
-        for (int i = 0; i < m->C->rows; i++)
-            *spsi_small_at(m->C, i, j) *= -1;
+    SPS_TRY(turn(s, m, Q, room, &view, &Z));
     SPS_TRY(solve_gram(s, m));
     if (s->stop) return st;
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
@@ -420,6 +549,8 @@ static void destroy(sps_linear *s, void *method)
     struct block_cg *m = method;
 
     spsi_fused_cg_destroy(&m->steps);
+    spsi_basis_destroy(&m->kept);
+    spsi_small_destroy(&m->H);
     spsi_small_destroy(&m->G);
     spsi_small_destroy(&m->C);
     spsi_small_destroy(&m->F);
@@ -442,5 +573,6 @@ SPS_DEFINE(sps_linear_type, spsi_solver_block_cg) = {
     .step = step,
     .queue = queue,
     .permute = permute,
+    .settle = settle,
     .destroy = destroy,
 };

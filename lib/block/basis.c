@@ -137,6 +137,30 @@ fail:
     return st;
 }
 
+/* The same of a square stack. */
+static sps_status multiply_one_by_one(double a, const sps_basis *V, int count,
+                                      const sps_small *H, bool add,
+                                      sps_block *W)
+{
+    const int k = W->k;
+    sps_small *C = NULL;
+    sps_status st;
+    sps_block v;
+
+    SPS_TRY(spsi_small_create(W->ctx, k, k, &C));
+    spsi_small_shape(C, k, k);
+    for (int l = 0; l < count; l++) {
+        spsi_basis_block(V, l, &v);
+        for (int j = 0; j < k; j++)
+            for (int i = 0; i < k; i++)
+                *spsi_small_at(C, i, j) = *spsi_small_at(H, l * k + i, j);
+        SPS_TRY(spsi_mul_small(a, &v, C, add || l > 0 ? 1.0 : 0.0, W));
+    }
+fail:
+    spsi_small_destroy(&C);
+    return st;
+}
+
 sps_status spsi_basis_update(double a, const sps_basis *V, int count,
                              const sps_small *H, bool add, sps_block *W,
                              double *norm2)
@@ -146,6 +170,8 @@ sps_status spsi_basis_update(double a, const sps_basis *V, int count,
 
     assert(V->n == W->n && V->k == W->k && count <= V->count);
     assert(count > 0 && H->rows >= count && H->cols == W->k);
+    if (V->square && place->place == SPS_HOST)
+        return multiply_one_by_one(a, V, count, H, add, W);
     if (W->n == 0 || W->k == 0 || !place->basis_update) {
         SPS_TRY(update_one_by_one(a, V, count, H, add, W));
         if (norm2) SPS_TRY(spsi_dots(W, W, norm2));

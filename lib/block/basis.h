@@ -20,6 +20,8 @@ struct sps_basis {
     sps_block *all;      /* count * rows x width */
     int64_t n, rows;     /* rows of a block; the same with padding */
     int k, count;        /* columns in use, number of blocks */
+    bool square;         /* spsi_basis_update multiplies by matrices, see
+                            there; false after create */
 };
 
 /* Creates count zeroed blocks n x k in the memory of the backend, and scratch
@@ -45,7 +47,9 @@ sps_status spsi_basis_dots(const sps_basis *V, int count, const sps_block *W,
                            sps_small *H);
 /* W = a sum over l < count of V_l diag(H(l, :)), plus W if add; norm2[c] = sum
  * of squares of column c of W (host array, or NULL).  count reads, and a read
- * and a write of W. */
+ * and a write of W.  Of a square stack of floats with 2 to SPS_SINGLE_WIDEST
+ * columns (single.h): the sum of V_l H_l, H_l the rows l k to l k + k - 1 of H,
+ * which may have more; W of doubles, norm2 NULL. */
 sps_status spsi_basis_update(double a, const sps_basis *V, int count,
                              const sps_small *H, bool add, sps_block *W,
                              double *norm2);

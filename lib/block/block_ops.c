@@ -321,6 +321,20 @@ fail:
     return st;
 }
 
+/* The same with a Z of floats, to which P is rounded and which becomes P. */
+static sps_status combine_single(const sps_block *Z, const sps_small *b,
+                                 sps_block *P)
+{
+    sps_block floats = *Z;
+    sps_status st;
+
+    SPS_TRY(combine(Z, b, P));
+    SPS_TRY(spsi_copy(P, &floats));
+    SPS_TRY(spsi_copy(&floats, P));
+fail:
+    return st;
+}
+
 sps_status spsi_combine(const sps_block *Z, const sps_small *b, sps_block *P,
                         sps_small *G)
 {
@@ -328,8 +342,11 @@ sps_status spsi_combine(const sps_block *Z, const sps_small *b, sps_block *P,
 
     assert(Z->n == P->n && Z->k <= P->width);
     assert(b->rows == P->k && b->cols == Z->k);
-    if (!of(Z)->combine || empty(Z) || empty(P)) {
-        SPS_TRY(combine(Z, b, P));
+    const bool single = Z->dtype == SPS_F32;
+
+    if (!of(Z)->combine || empty(Z) || empty(P) ||
+        (single && of(Z)->place == SPS_HOST)) {
+        SPS_TRY(single ? combine_single(Z, b, P) : combine(Z, b, P));
         if (G) SPS_TRY(spsi_gram(P, P, G));
         return SPS_OK;
     }

@@ -9,8 +9,9 @@
  * and the passes of a fused step (fused_cg.h), P, Q, X and R in single and D in
  * double precision.  Gram and mul_small also accept a wide X in single
  * precision, data and ld even, with a Y in double precision of 2 to
- * SPS_SINGLE_WIDEST columns: the basis of a block Krylov space.  Operators on
- * such blocks: operator.h. */
+ * SPS_SINGLE_WIDEST columns: the basis of a block Krylov space.  combine accepts
+ * a Z in single precision of so many columns: P = Z + P b is rounded to floats,
+ * and Z becomes a copy of it.  Operators on such blocks: operator.h. */
 #ifndef SPS_SINGLE_H
 #define SPS_SINGLE_H
 

@@ -279,7 +279,7 @@ sps_status spsi_columns_compact(sps_linear *s, bool forced)
     if (!forced && open > spsi_columns_few(s)) return SPS_OK;
     if (!forced && spsi_columns_delay(s) > 0) return SPS_OK;
     s->at.few_since = -1;
-    if (!forced && type->flush) SPS_TRY(type->flush(s, s->method.data));
+    if (!forced) SPS_TRY(spsi_linear_flush(s));
     at = open;
     open = 0;
     for (int p = 0; p < s->k; p++) from[s->at.done[p] ? at++ : open++] = p;

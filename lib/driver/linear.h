@@ -35,6 +35,10 @@
  *           step, and queue for the time after its last iteration, request
  *           flush and start by s->renew.  NULL: X and R are up to date after
  *           each step.
+ *   settle  for methods that keep updates of X for some steps, and need no
+ *           start afterwards: adds them to X.  The driver calls it, with
+ *           spsi_linear_flush, before it reads X or moves its columns.  NULL:
+ *           there are none.
  *   widen   a basis stored in single precision (s->method.floats) is
  *           reallocated in double precision: the one allocation within a solve.
  *           start follows.  ENOMEM, EDEVMEM: nothing has changed.  NULL: the
@@ -84,6 +88,7 @@ typedef struct sps_linear_type {
     sps_status (*permute)(sps_linear *s, void *method, const int *from,
                           int count);
     sps_status (*flush)(sps_linear *s, void *method);
+    sps_status (*settle)(sps_linear *s, void *method);
     sps_status (*widen)(sps_linear *s, void *method);
     void (*destroy)(sps_linear *s, void *method);
 } sps_linear_type;

@@ -69,6 +69,8 @@ struct sps_precond {
                                  M to norm 1 */
     double roundoff;          /* unit roundoff of apply, where that is not
                                  the one of doubles; else 0 */
+    bool gives_floats;        /* apply takes a Z of floats, too, whose columns
+                                 it multiplies by powers of two as it likes */
     bool identity;            /* a positive multiple of the identity: methods
                                  invariant to its factor may use R for Z */
     const sps_block *diagonal;/* d, n x 1, if M is exactly diag(d): others may

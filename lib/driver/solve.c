@@ -83,9 +83,14 @@ static bool report(sps_linear *s)
 
 sps_status spsi_linear_flush(sps_linear *s)
 {
-    const bool behind = s->method.type->flush && s->course.begun >= 0;
+    const sps_linear_type *type = s->method.type;
+    sps_status st = SPS_OK;
 
-    return behind ? s->method.type->flush(s, s->method.data) : SPS_OK;
+    if (s->course.begun < 0) return SPS_OK;
+    if (type->settle) SPS_TRY(type->settle(s, s->method.data));
+    if (type->flush) SPS_TRY(type->flush(s, s->method.data));
+fail:
+    return st;
 }
 
 /* Sets gained and halved by the true residuals in resnorm, compared with the

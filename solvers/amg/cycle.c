@@ -300,6 +300,7 @@ static sps_status open_in_doubles(amg *m)
     spsi_amg_close(m);
     m->floats = false;
     m->super.roundoff = 0;
+    m->super.gives_floats = false;
     return open_levels(m);
 }
 
@@ -312,6 +313,7 @@ sps_status spsi_amg_open(amg *m)
     if (st == SPS_OK) st = open_levels(m);
     if (m->floats && st == SPS_EUNFIT) st = open_in_doubles(m);
     m->super.roundoff = m->floats ? 0.5 * FLT_EPSILON : 0;
+    m->super.gives_floats = m->floats;
 fail:
     return st;
 }
@@ -470,6 +472,7 @@ static sps_status apply_floats(const amg *m, const sps_block *R, sps_block *Z)
 
     SPS_TRY(factors(m, R, in, out));
     SPS_TRY(enter(m, in, R, l->r));
+    if (Z->dtype == SPS_F32) return cycle(m, 0, l->r, Z);
     SPS_TRY(cycle(m, 0, l->r, l->x));
     SPS_TRY(spsi_axpby_cols(out, l->x, NULL, Z));
 fail:

@@ -23,7 +23,7 @@
 #include "cuda/base/cover.cuh"
 #include "cuda/block/single_device.cuh"
 
-#include "block/basis.h"
+#include "cuda/block/single_stack.h"
 
 #include <string.h>
 
@@ -319,6 +319,10 @@ sps_status spsi_cuda_basis_update(double a, const sps_basis *V, int count,
     const double *h;
 
     SPS_TRY_RETURN(spsi_cuda_enter(W->ctx));
+    if (V->square) {
+        SPS_TRY_RETURN(spsi_cuda_small(H, &h));
+        return spsi_cuda_single_mul_stack(a, V, count, h, H->rows, add, W);
+    }
     SPS_TRY_RETURN(send_rows(a, count, H, W->k, &h));
     return V->all->dtype == SPS_F32
                ? update<float>(V, count, h, add, W, norm2)

@@ -9,6 +9,7 @@
 #include "cuda/block/product_few.cuh"
 #include "cuda/block/product_gram.h"
 #include "cuda/block/single_device.cuh"
+#include "cuda/block/single_stack.h"
 #include "cuda/base/row_padding.cuh"
 
 namespace {
@@ -324,6 +325,7 @@ sps_status spsi_cuda_combine(const sps_block *Z, const sps_small *b,
     int r = P->k;
 
     SPS_TRY_RETURN(spsi_cuda_enter(P->ctx));
+    if (Z->dtype == SPS_F32) return spsi_cuda_single_combine(Z, b, P, G);
     P->k = Z->k;
     return multiply_any(1.0, P, b, 1.0, Z, P, r, Z->k, G);
 }

@@ -128,9 +128,34 @@ START_TEST(floats_take_no_more_iterations)
 }
 END_TEST
 
+/* Wherever block_cg is stopped its X is as good as by a cycle in doubles: X is
+ * formed from directions kept in floats, after 12 steps a second time. */
+START_TEST(any_stop_has_the_sum_of_the_steps)
+{
+    for (int steps = 1; steps <= 14; steps++) {
+        double residual[2];
+
+        for (int floats = 0; floats < 2; floats++) {
+            amg_case c;
+
+            amg_open(&c, "laplace27 10 -aniso 0.1", 1, 5);
+            c.opt.precision = floats ? "auto" : "double";
+            c.opt.rtol = 1e-15;
+            c.opt.max_iterations = steps;
+            ck_assert_int_eq(amg_make(&c)->floats, floats);
+            residual[floats] = amg_solve(&c).worst_residual;
+            amg_close(&c);
+        }
+        ck_assert_double_le(residual[1], 1.2 * residual[0] + 1e-13);
+        ck_assert_double_ge(residual[1], 0.8 * residual[0] - 1e-13);
+    }
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(floats_stand_any_scale),
     RUNNER_TEST(what_floats_cannot_hold_is_in_doubles),
     RUNNER_TEST(floats_take_no_more_iterations),
+    RUNNER_TEST(any_stop_has_the_sum_of_the_steps),
 };
 RUNNER_MAIN("amg_floats", tests)

@@ -4,6 +4,7 @@
  * types; and how many iterations are queued ahead. */
 #include <math.h>
 
+#include "block/basis.h"
 #include "operator/operator.h"
 #include "tests/problems/problem.h"
 #include "tests/support/runner.h"
@@ -152,6 +153,111 @@ START_TEST(products_of_a_wide_block_of_floats_and_doubles_are_exact)
         for (int k = 0; k < 5; k++)
             for (int t = 0; t < LENGTHS - (w > 5); t++)
                 try_wide(ctx, lengths[t], wide[w], narrow[k]);
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* -------------------------------------------------- directions kept in floats */
+
+/* P = Z + P b with Z of floats, P of r columns and then k: rounded to floats,
+ * and Z a copy of it.  `below` of an integer more in P is lost by rounding; with
+ * 0 all is exact, and so is G. */
+static void try_combine(sps_context *ctx, int64_t n, int r, int k, double below)
+{
+    const int most = r > k ? r : k;
+    double *z, *p, *w;
+    sps_block *Z = integers(ctx, SPS_F32, n, k, 5, &z);
+    sps_block *P = integers(ctx, SPS_F64, n, most, 6, &p);
+    sps_block *W = integers(ctx, SPS_F64, n, most, 7, &w);
+    sps_small *b = NULL, *G = NULL;
+
+    OK(ctx, spsi_small_create(ctx, 32, 32, &b));
+    OK(ctx, spsi_small_create(ctx, 32, 32, &G));
+    OK(ctx, spsi_axpby(below, W, 1.0, P));
+    spsi_block_narrow(P, r);
+    fill_small(b, r, k, 1);
+    OK(ctx, spsi_combine(Z, b, P, G));
+    ck_assert_int_eq(P->k, k);
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < k; j++) {
+            double sum = z[i * k + j];
+
+            for (int l = 0; l < r; l++)
+                sum += (p[i * most + l] + below * w[i * most + l]) *
+                       *spsi_small_at(b, l, j);
+            z[i * k + j] = (float)sum;
+        }
+    equals(P, z, "combine with floats");
+    equals(Z, z, "the floats of combine");
+    if (below == 0) is_gram(G, n, z, k, z, k, "gram of combine with floats");
+    spsi_small_destroy(&b);
+    spsi_small_destroy(&G);
+    sps_block_destroy(&Z);
+    sps_block_destroy(&P);
+    sps_block_destroy(&W);
+    free(z);
+    free(p);
+    free(w);
+}
+
+START_TEST(combined_directions_are_rounded_to_floats)
+{
+    sps_context *ctx = runner_context();
+
+    for (int t = 0; t < LENGTHS; t++)
+        for (int w = 1; w < WIDTHS; w++) {
+            try_combine(ctx, lengths[t], widths[w], widths[w], 0x1p-26);
+            try_combine(ctx, lengths[t], widths[w], widths[w], 0);
+            try_combine(ctx, lengths[t], widths[w], widths[WIDTHS - w], 0);
+            try_combine(ctx, lengths[t], widths[w], 2, 0x1p-26);
+        }
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* X += the sum over l of V_l H_l. */
+static void try_stack(sps_context *ctx, int64_t n, int k, int count)
+{
+    double *x, *v[12];
+    sps_block *X = integers(ctx, SPS_F64, n, k, 8, &x);
+    sps_small *H = NULL, part = { .rows = k, .cols = k };
+    sps_basis *V = NULL;
+    double c[32 * 32];
+    sps_block view;
+
+    part.v = c;
+    OK(ctx, spsi_small_create(ctx, 12 * k, k, &H));
+    OK(ctx, spsi_basis_create(ctx, n, k, 12, SPS_F32, &V));
+    V->square = true;
+    fill_small(H, 12 * k, k, 1);
+    for (int l = 0; l < count; l++) {
+        sps_block *Y = integers(ctx, SPS_F32, n, k, 9 + l, &v[l]);
+
+        spsi_basis_block(V, l, &view);
+        OK(ctx, spsi_copy(Y, &view));
+        for (int e = 0; e < k * k; e++)
+            c[e] = *spsi_small_at(H, l * k + e % k, e / k);
+        times_small(n, -1, v[l], k, &part, 1, x, k);
+        sps_block_destroy(&Y);
+        free(v[l]);
+    }
+    OK(ctx, spsi_basis_update(-1.0, V, count, H, true, X, NULL));
+    equals(X, x, "a sum over a stack");
+    spsi_small_destroy(&H);
+    spsi_basis_destroy(&V);
+    sps_block_destroy(&X);
+    free(x);
+}
+
+START_TEST(sums_over_a_stack_of_floats_are_exact)
+{
+    static const int counts[] = { 1, 3, 4, 5, 12 };
+    sps_context *ctx = runner_context();
+
+    for (int t = 0; t < LENGTHS; t++)
+        for (int w = 1; w < WIDTHS; w++)
+            for (int c = 0; c < 5; c++)
+                try_stack(ctx, lengths[t], widths[w], counts[c]);
     fixture_close(&ctx);
 }
 END_TEST
@@ -388,6 +494,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(sums_of_floats_and_doubles_are_exact),
     RUNNER_TEST(gram_and_small_products_of_floats_are_exact),
     RUNNER_TEST(products_of_a_wide_block_of_floats_and_doubles_are_exact),
+    RUNNER_TEST(combined_directions_are_rounded_to_floats),
+    RUNNER_TEST(sums_over_a_stack_of_floats_are_exact),
     RUNNER_TEST(passes_of_a_step_are_exact_also_where_columns_have_left),
     RUNNER_TEST(passes_of_a_step_on_rows_beyond_a_cache_are_exact),
     RUNNER_TEST(a_basis_is_looked_at_above_the_condition_that_was_named),

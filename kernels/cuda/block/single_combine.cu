@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* single_combine.cu - P = Z + P b with Z of floats: P is rounded to floats and
+ * stored in both precisions, as doubles for the next product and in Z to be
+ * kept; G = P'P.
+ *
+ * Traffic: Z read and written, P read and written: 24 bytes a number, 32 if all
+ * were doubles and kept.  Order of summation as in single_device.cu. */
+#include "cuda/block/single_stack.h"
+#include "cuda/block/tile.cuh"
+
+namespace {
+
+constexpr int warps = 8;
+
+template <int T> constexpr int tiles_of = T == 1 ? 2 : 1;
+
+template <int T>
+__global__ void __launch_bounds__(32 * warps, 2)
+combine_kernel(view<double> P, view<float> Z, const double *b, int r, bool whole,
+               int64_t n, double *part)
+{
+    constexpr int H = tiles_of<T>;
+    __shared__ double2 fragment[T * T * 4 * 32];
+    __shared__ double shared[room<T, warps>];
+    const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const int k = Z.k;
+    const int64_t step = (int64_t)gridDim.x * warps * 8 * H;
+    const view<double> old = { P.p, P.ld, r }, fresh = { P.p, P.ld, k, k };
+    double s[T][2 * T][4] = {};
+
+    arrange<T>(fragment, b, 1.0, r, k, r);
+    __syncthreads();
+    for (int64_t row = ((int64_t)blockIdx.x * warps + threadIdx.x / 32) * 8 *
+                       H; row < n; row += step) {
+        double across[H][T][4], p[H][T][4];
+        auto pass = [&]<access HOW>() {
+#pragma unroll
+            for (int h = 0; h < H; h++) {
+                load_across<T, HOW>(across[h], old, row + 8 * h, n, g, t);
+                load_down<T, HOW>(p[h], Z, row + 8 * h, n, g, t);
+            }
+#pragma unroll
+            for (int h = 0; h < H; h++) {
+                multiply<T>(p[h], fragment, across[h], lane);
+#pragma unroll
+                for (int u = 0; u < T; u++)
+#pragma unroll
+                    for (int e = 0; e < 4; e++)
+                        p[h][u][e] = (double)(float)p[h][u][e];
+                __syncwarp();
+                store_down<T, HOW>(p[h], fresh, row + 8 * h, n, g, t);
+                store_down<T, HOW>(p[h], Z, row + 8 * h, n, g, t);
+            }
+        };
+
+        if (whole && row + 8 * H <= n) pass.template operator()<WHOLE>();
+        else pass.template operator()<TESTED>();
+        add_gram<T, H, T, false, true>(s, p, p);
+    }
+    join_gram<T, warps, T, false, true>(
+        s, shared, part + (int64_t)blockIdx.x * k * k, k, k);
+}
+
+template <int T>
+sps_status combine(const sps_block *Z, const double *b, int r, sps_block *P,
+                   sps_small *G)
+{
+    sps_context *ctx = P->ctx;
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    const int64_t count = (int64_t)Z->k * Z->k;
+    const int64_t want = ceil_div(P->n, 8 * tiles_of<T> * warps);
+    const int64_t most = 2 * (int64_t)s->sms;
+    const unsigned blocks = (unsigned)(want < most ? want : most);
+    double *part;
+
+    if (G) SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)count * 8));
+    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
+                                               (size_t)count * 8));
+    part = (double *)s->d_scratch;
+    combine_kernel<T><<<blocks, 32 * warps, 0, s->stream>>>(
+        view_of<double>(P), view_of<float>(Z), b, r,
+        r == 16 * T && Z->k == 16 * T, P->n, part);
+    SPS_LAUNCHED(ctx);
+    if (!G) return SPS_OK;
+    SPS_TRY_RETURN(launch_join<plus>(ctx, part, (int)blocks, count,
+                                     spsi_cuda_result(G, 0)));
+    return spsi_cuda_deliver(G, 0);
+}
+
+} // namespace
+
+sps_status spsi_cuda_single_combine(const sps_block *Z, const sps_small *b,
+                                    sps_block *P, sps_small *G)
+{
+    const int r = P->k, most = r > Z->k ? r : Z->k;
+    const double *d;
+
+    SPS_TRY_RETURN(spsi_cuda_small(b, &d));
+    P->k = Z->k;
+    return most <= 16 ? combine<1>(Z, d, r, P, G) : combine<2>(Z, d, r, P, G);
+}
