@@ -43,7 +43,10 @@
  * an H200: 170 us an iteration, with 1e4 70 us; 122 iterations with both). */
 #define CONDITION 1e4
 
-enum { KEPT = 12 };     /* directions kept, at most */
+enum {
+    KEPT = 12,          /* directions kept, at most */
+    PLAIN = 64          /* see sound() */
+};
 
 struct block_cg {
     sps_small *G;       /* P'Q, r x r */
@@ -228,6 +231,42 @@ static void drop_small(const sps_linear *s, struct block_cg *m, int sure)
     }
 }
 
+/* Whether the unit columns of P are well-conditioned, from S = P'P with at most
+ * PLAIN columns; then length is set.  With L L' = D S D, D = diag(length), the
+ * square of their condition is at most r trace((L L')^-1), because no eigenvalue
+ * of a matrix of unit diagonal exceeds r.  Where that does not suffice
+ * eigenvalues decide, which take longer. */
+static bool sound(struct block_cg *m)
+{
+    const int r = m->S->rows;
+    double trace = 0;
+
+    if (r > PLAIN) return false;
+    spsi_small_shape(m->F, r, r);
+    for (int i = 0; i < r; i++)
+        m->length[i] = 1 / sqrt(*spsi_small_at(m->S, i, i));
+    for (int j = 0; j < r; j++)
+        for (int i = j; i < r; i++) {
+            double v = m->length[i] * m->length[j] * *spsi_small_at(m->S, i, j);
+
+            for (int l = 0; l < j; l++)
+                v -= *spsi_small_at(m->F, i, l) * *spsi_small_at(m->F, j, l);
+            if (i == j && !(v > 0)) return false;
+            *spsi_small_at(m->F, i, j) =
+                i == j ? sqrt(v) : v / *spsi_small_at(m->F, j, j);
+        }
+    for (int c = 0; c < r; c++)               /* w: column c of L^-1 */
+        for (int i = c; i < r; i++) {
+            double v = i == c;
+
+            for (int l = c; l < i; l++)
+                v -= *spsi_small_at(m->F, i, l) * m->w[l];
+            m->w[i] = v / *spsi_small_at(m->F, i, i);
+            trace += m->w[i] * m->w[i];
+        }
+    return r * trace <= CONDITION * CONDITION;
+}
+
 /* Replaces P by a basis of its span whose unit columns are well-conditioned. */
 static sps_status orth(sps_linear *s, struct block_cg *m, sps_block *P)
 {
@@ -235,6 +274,10 @@ static sps_status orth(sps_linear *s, struct block_cg *m, sps_block *P)
     double condition = 1;
     int rank = 0, sure = 0;
 
+    if (sound(m)) {
+        s->width = P->k;
+        return SPS_OK;
+    }
     SPS_TRY(basis(s, m, &rank, &sure, &condition));
     if (!s->stop && (rank < P->k || condition > CONDITION)) {
         SPS_TRY(apply_basis(s, P, m->T, rank));

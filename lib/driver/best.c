@@ -67,8 +67,11 @@ static sps_status copy_columns(sps_linear *s, const sps_block *X,
 {
     sps_status st = SPS_OK;
     sps_block T;
+    bool straight = count == s->best.block->k;
 
+    for (int i = 0; i < count; i++) straight = straight && to[i] == i;
     if (count == 0) return SPS_OK;
+    if (straight) return spsi_copy(X, s->best.block);
     if (count == X->k) return spsi_scatter(X, to, s->best.block);
     work_columns(s, count, &T);
     SPS_TRY(spsi_gather(X, from, &T));

@@ -96,7 +96,10 @@ sps_status spsi_columns_open(sps_linear *s, const sps_block *B, sps_block *X)
     SPS_TRY(estimate_norm(s, few));
     SPS_TRY(spsi_rhs_open(s, B));
     SPS_TRY(clear_columns(s, X));
-    SPS_TRY(spsi_axpby_cols(s->rhs.scale, X, NULL, X));
+    s->course.zero = s->norm_A > 0 && isfinite(s->norm_A);
+    for (int j = 0; j < s->columns; j++)
+        s->course.zero = s->course.zero && s->rhs.norm_x[j] == 0;
+    if (!s->course.zero) SPS_TRY(spsi_axpby_cols(s->rhs.scale, X, NULL, X));
     if (s->opt.norm == SPS_NORM_START) {
         SPS_TRY(spsi_columns_residual(s, &s->R, true));
         SPS_TRY(spsi_least_norms(s, &s->X, &s->R, s->rhs.norm_start));
@@ -138,6 +141,7 @@ sps_status spsi_columns_residual(sps_linear *s, sps_block *R, bool twofold)
     sps_block room;
 
     SPS_TRY(take_rhs(s, R));
+    if (s->course.zero) return SPS_OK;
     s->course.applies_A++;
     if (!twofold) return sps_operator_apply(s->A, -1.0, &s->X, 1.0, R);
     spsi_linear_room(s, 1, s->nrow, s->k, &room);

@@ -140,6 +140,7 @@ static sps_status scaled(const amg *m, const sps_csr *T, entry_factors f,
 
     *S = *T;
     S->val = NULL;
+    S->struct_size = sizeof *S;
     S->props &= ~(unsigned)(SPS_SYMMETRIC | SPS_SPD);
     if (T->place == SPS_HOST) {
         SPS_TRY(spsi_new(ctx, bytes, &S->val));
