@@ -34,11 +34,8 @@ static sps_status check_symmetry(sps_linear *s)
     bool complex = A->A && (A->A->props & SPS_INTERLEAVED);
     double difference = 0;
 
-    if (!symmetric && A->A) {
-        SPS_TRY(spsi_operator_fetch(A));
-        SPS_TRY(sps_csr_symmetric(s->ctx, A->A, 1e-10, &symmetric,
-                                  &difference));
-    }
+    if (!symmetric && A->A)
+        SPS_TRY(spsi_operator_symmetric(A, &symmetric, &difference));
     SPS_REQUIRE(s->ctx, symmetric || A->A, SPS_EUNFIT,
                 "%s needs a symmetric operator; declare it SPS_SYMMETRIC if "
                 "it is", s->method.type->name);

@@ -142,7 +142,7 @@ static sps_status find_kind(sps_direct *d)
     sps_status st = SPS_OK;
 
     if (!symmetric)
-        SPS_TRY(sps_csr_symmetric(d->ctx, A->A, 1e-10, &symmetric, NULL));
+        SPS_TRY(spsi_operator_symmetric(A, &symmetric, NULL));
     d->kind = A->props & SPS_SPD ? SPS_FACTOR_DEFINITE
               : symmetric ? SPS_FACTOR_SYMMETRIC : SPS_FACTOR_GENERAL;
 fail:

@@ -21,6 +21,11 @@ typedef struct sps_operator_cache {
     void *own_val;            /* values of own_A, where only these are the
                                  library's; or NULL */
     bool stale;               /* the values of A are older than local's */
+    struct {
+        bool known, symmetric;
+        double difference;
+        int64_t version;      /* of the values that were compared */
+    } transpose;              /* spsi_operator_symmetric */
     struct sps_direct *direct;/* an analysis that spsi_direct_keep has left, or
                                  NULL */
 } sps_operator_cache;
@@ -157,6 +162,10 @@ sps_status spsi_operator_refresh(sps_operator *op);
  * called before any of them is read.  A csr on a GPU is read back at the first
  * call, its values again after each sps_operator_set_values from there. */
 sps_status spsi_operator_fetch(const sps_operator *op);
+/* sps_csr_symmetric of the present values with the tolerance 1e-10, compared
+ * once for all who ask; difference may be NULL. */
+sps_status spsi_operator_symmetric(const sps_operator *op, bool *symmetric,
+                                   double *difference);
 
 #ifdef __cplusplus
 }

@@ -81,6 +81,38 @@ static double worth(const sps_chain *l, int at)
                                                  : l->worth[at >= l->early];
 }
 
+static bool has_factors(const sps_chain *l, int at)
+{
+    return !l->M && !strcmp(l->step[at].precond, "factor");
+}
+
+const char *spsi_chain_method(const sps_chain *l, int at)
+{
+    const char *solver = l->step[at].solver;
+
+    return strcmp(solver, "auto") ? solver : l->k > 1 ? "block_cg" : "cg";
+}
+
+const char *spsi_chain_name(const sps_chain *l, int at)
+{
+    return has_factors(l, at) ? "direct" : spsi_chain_method(l, at);
+}
+
+/* Refinement with factors, and why. */
+static sps_status make_direct(sps_chain *l, int at, const sps_linear_args *a,
+                              sps_linear **s_p)
+{
+    const char *fallback = spsi_chain_method(l, at);
+    const sps_status st = spsi_chain_direct(a, fallback, s_p);
+
+    if (st == SPS_OK && worth(l, at) > 0)
+        spsi_note(l->ctx, "auto: direct, factors and refinement, since %s; %s "
+                  "is the fallback", at < l->early
+                  ? "their time is predicted to be less than that of iterations"
+                  : "methods that take less did not do", fallback);
+    return st;
+}
+
 static sps_status make_solver(sps_chain *l, int at, sps_linear **s_p)
 {
     const sps_step *step = &l->step[at];
@@ -108,6 +140,7 @@ static sps_status make_solver(sps_chain *l, int at, sps_linear **s_p)
         spsi_deadline_end(l->ctx, before);
         if (st != SPS_OK) return st;
     }
+    if (has_factors(l, at)) return make_direct(l, at, &a, s_p);
     return strcmp(step->solver, "auto") ? spsi_linear_named(&a, step->solver,
                                                             s_p)
                                         : spsi_auto_conjugate(&a, s_p);
@@ -140,11 +173,9 @@ static void take_solver(sps_chain *l, int at, sps_linear *s)
 static void note_skipped(const sps_chain *l, int at, sps_status why)
 {
     const bool memory = why == SPS_ENOMEM || why == SPS_EDEVMEM;
-    const char *solver = l->step[at].solver;
 
-    if (!strcmp(solver, "auto")) solver = l->k > 1 ? "block_cg" : "cg";
     spsi_note(l->ctx, "auto: %s with %s is skipped: %s",
-              solver, l->step[at].precond,
+              spsi_chain_name(l, at), l->step[at].precond,
               memory ? sps_status_string(why) : sps_context_error(l->ctx));
 }
 

@@ -26,6 +26,8 @@ typedef struct sps_chain_traits {
     int64_t odd;              /* entries that are not finite */
     int64_t weak;             /* diagonal entries below 1e-3 of the largest in
                                  their row */
+    double spread;            /* mean of squared row lengths over the squared
+                                 mean */
     double dominated;         /* fraction of rows with |a_ii| >= the sum of the
                                  other magnitudes */
     double near;              /* and with |a_ii| >= 0.8 times that sum */
@@ -43,6 +45,7 @@ typedef struct sps_chain {
     bool finite;              /* all entries of A */
     int64_t version;          /* of A's values when it was examined */
     double condition;         /* of D^-1 A, at least, if multigrid is planned */
+    double multigrid;         /* seconds predicted with it, as for that */
     sps_step step[SPS_CHAIN_STEPS];
     int count, at;            /* number of steps; the current one */
     int last_good;            /* with which a solve starts: the step that
@@ -79,6 +82,10 @@ void spsi_chain_destroy(sps_chain **l_p);
  * is all of auto for a callback. */
 sps_status spsi_auto_conjugate(const sps_linear_args *a, sps_linear **s_p);
 
+/* The method of step `at`, and its name in notes. */
+const char *spsi_chain_method(const sps_chain *l, int at);
+const char *spsi_chain_name(const sps_chain *l, int at);
+
 /* chain_plan.c: examines A. */
 sps_status spsi_chain_examine(sps_chain *l, sps_chain_traits *o);
 /* Replaces precision mixed by double where single precision does not pay. */
@@ -93,6 +100,10 @@ double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o);
 /* Analyses A and keeps the analysis for preconditioner factor; EUNFIT if factors
  * are predicted to take longer than `worth`. */
 sps_status spsi_chain_weigh(sps_chain *l, double worth);
+/* chain_direct.c: refinement with a->opt->precond, which is factors; the method
+ * `fallback` goes on where that does not converge. */
+sps_status spsi_chain_direct(const sps_linear_args *a, const char *fallback,
+                             sps_linear **s_p);
 /* chain_amg.c: whether multigrid is to be the first step; adds a note then. */
 sps_status spsi_chain_multigrid(sps_chain *l, bool *yes);
 /* SPS_EUNFIT if M, multigrid that is set up, reduces errors too slowly. */

@@ -124,12 +124,13 @@ static bool knows_enough(const sps_chain *l, double *known)
 
 /* The time that multigrid must undercut, if it could be the least at all: with
  * the worst condition. */
-static bool pays(const sps_chain *l, double condition, double *gain)
+static bool pays(sps_chain *l, double condition, double *gain)
 {
     const costs c = predict(l);
     const double setup = setup_seconds(l);
     const double whole = setup + ITERATIONS * iteration_seconds(l, &c);
 
+    l->multigrid = whole;
     *gain = rival(l, &c, condition) / whole;
     return *gain >= GAIN && (l->opt.max_seconds <= 0 ||
                           setup <= SETUP_SHARE * l->opt.max_seconds);

@@ -51,7 +51,7 @@
 enum { DENSE_ROWS = 2000 };
 /* Rows below which all steps together take less time than the loading of the
  * factor module. */
-enum { FACTOR_ROWS = 500 };
+enum { FACTOR_ROWS = 100 };
 /* Numbers of a block (counting at least four columns, since factors are applied
  * by rows) up to which it is small on a GPU; rows per column up to which a
  * block Krylov space is used on the host. */
@@ -87,7 +87,7 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 typedef struct count_job {
     const sps_csr *A;
     bool projected;
-    int64_t dominated, near, strong, zero, negative, weak, odd;
+    int64_t dominated, near, strong, zero, negative, weak, odd, squares;
 } count_job;
 
 static void count_rows(void *data, int64_t first, int64_t last)
@@ -95,9 +95,10 @@ static void count_rows(void *data, int64_t first, int64_t last)
     count_job *j = data;
     const sps_csr *A = j->A;
     int64_t dominated = 0, near = 0, strong = 0, zero = 0, negative = 0;
-    int64_t weak = 0, odd = 0;
+    int64_t weak = 0, odd = 0, squares = 0;
 
     for (int64_t i = first; i < last; i++) {
+        const int64_t length = A->rowptr[i + 1] - A->rowptr[i];
         double d = 0, others = 0, largest = 0;
         bool alone = j->projected;
 
@@ -110,6 +111,7 @@ static void count_rows(void *data, int64_t first, int64_t last)
             odd += !isfinite(a);
             alone = alone && A->col[p] == i;
         }
+        squares += length * length;
         zero += d == 0 && !alone;
         negative += d < 0;
         weak += fabs(d) < 1e-3 * largest;
@@ -124,6 +126,7 @@ static void count_rows(void *data, int64_t first, int64_t last)
     spsi_team_add(&j->negative, negative);
     spsi_team_add(&j->weak, weak);
     spsi_team_add(&j->odd, odd);
+    spsi_team_add(&j->squares, squares);
 }
 
 /* projected: empty rows are null vectors that are projected away (nullspace.c),
@@ -138,6 +141,8 @@ static void examine_rows(sps_context *ctx, const sps_csr *A, bool projected,
     o->negative = j.negative;
     o->weak = j.weak;
     o->odd = j.odd;
+    o->spread = A->nnz ? (double)j.squares * (double)A->nrow /
+                             ((double)A->nnz * (double)A->nnz) : 1;
     o->dominated = A->nrow ? (double)j.dominated / (double)A->nrow : 1;
     o->near = A->nrow ? (double)j.near / (double)A->nrow : 1;
     o->strong = A->nrow ? (double)j.strong / (double)A->nrow : 1;
@@ -151,8 +156,7 @@ sps_status spsi_chain_examine(sps_chain *l, sps_chain_traits *o)
         .symmetric = l->A->props & (SPS_SYMMETRIC | SPS_SPD) };
     SPS_TRY(spsi_operator_fetch(l->A));
     if (!o->symmetric)
-        SPS_TRY(sps_csr_symmetric(l->ctx, l->A->A, 1e-10, &o->symmetric,
-                                  NULL));
+        SPS_TRY(spsi_operator_symmetric(l->A, &o->symmetric, NULL));
     examine_rows(l->ctx, l->A->A, !l->opt.nullspace_basis &&
                  (!l->opt.nullspace || strcmp(l->opt.nullspace, "none")), o);
     l->version = l->A->version;
@@ -259,7 +263,10 @@ sps_status spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
     }
     l->early = l->count;
     SPS_TRY(spsi_chain_multigrid(l, &multigrid));
-    if (multigrid) add(l, (sps_step){ "auto", "amg", 0, 0, 50, 400, 0.5, 1 });
+    if (multigrid) {
+        add(l, (sps_step){ "auto", "amg", 0, 0, 50, 400, 0.5, 1 });
+        l->worth[0] = fmin(l->worth[0], l->multigrid);
+    }
     if (l->symmetric && own_symmetric(l))
         add(l, (sps_step){ "auto", precond, 0, 0, 0, 0, 1, 0 });
     else if (l->symmetric)
@@ -322,7 +329,7 @@ void spsi_chain_note(const sps_chain *l, const sps_chain_traits *o)
     if (l->symmetric) return;     /* block_cg adds its own note */
     spsi_note(l->ctx, "solver auto: %s with %s, since the matrix is %s "
               "(%lld zero, %lld negative diagonal entries; %.0f %% of the "
-              "rows are dominated by theirs)", l->step[0].solver,
+              "rows are dominated by theirs)", spsi_chain_name(l, 0),
               l->M ? "the given preconditioner" : l->step[0].precond,
               o->symmetric ? "symmetric and indefinite" : "not symmetric",
               (long long)o->zero, (long long)o->negative,

@@ -56,7 +56,7 @@ static sps_status update(sps_precond *M)
     sps_status st = SPS_OK;
 
     if (m->d->kind != SPS_FACTOR_GENERAL)
-        SPS_TRY(sps_csr_symmetric(M->ctx, M->A->A, 1e-10, &symmetric, NULL));
+        SPS_TRY(spsi_operator_symmetric(M->A, &symmetric, NULL));
     if (!symmetric) {
         SPS_TRY(spsi_direct_analyse(M->A, 0, &d));
         spsi_direct_destroy(&m->d);

@@ -14,8 +14,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
 
     spsi_incomplete_unordered(M, opt);
     if (!claimed)
-        SPS_TRY(sps_csr_symmetric(M->ctx, M->A->A, 1e-10, &symmetric,
-                                  &difference));
+        SPS_TRY(spsi_operator_symmetric(M->A, &symmetric, &difference));
     SPS_REQUIRE(M->ctx, symmetric, SPS_EUNFIT,
                 "ic0 needs a symmetric matrix; this one differs from its "
                 "transpose by up to %.3g: use ilu0", difference);

@@ -121,7 +121,7 @@ START_TEST(a_limit_that_ends_the_plan_is_the_reason)
         problem p;
 
         problem_open(&p, ctx, indefinite(900, 0.7), 4);
-        p.opt.dense = "never";
+        p.opt.dense = p.opt.factors = "never";
         if (limited) p.opt.max_iterations = first;
         ck_assert_int_eq(problem_solve(&p), SPS_OK);
         for (int i = 0; !limited && (note = sps_context_note(ctx, i)); i++)
@@ -251,6 +251,7 @@ START_TEST(empty_rows_are_no_sign_of_an_indefinite_matrix)
         }
         A->nnz = to;
         problem_open(&p, ctx, A, 3);
+        p.opt.factors = "never";
         if (left) p.opt.nullspace = "none";
         ck_assert_int_eq(problem_solve(&p), SPS_OK);
         ck_assert_int_eq(noted("(4 zero, 0 negative diagonal"), left);
@@ -344,6 +345,7 @@ START_TEST(floats_are_not_taken_where_they_do_not_pay)
 
     problem_open(&p, ctx, zoo("grid5", 400, ZOO_SPD), 4);
     p.opt.precision = "mixed";
+    p.opt.factors = "never";
     must_solve(&p, "small, mixed allowed");
     ck_assert_str_eq(p.result.solver, "block_cg");
     ck_assert(noted("auto: double precision"));

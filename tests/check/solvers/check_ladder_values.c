@@ -25,6 +25,7 @@ START_TEST(a_solver_remembers_and_follows_new_values)
 
     ck_assert_int_eq(A->nnz, N->nnz);
     sps_options_default(&opt);
+    opt.factors = "never";
     ck_assert_int_eq(sps_operator_csr(ctx, A, 4, &opt, &op), SPS_OK);
     ck_assert_int_eq(sps_solver_create(op, NULL, 4, &opt, &s), SPS_OK);
     ck_assert_int_eq(sps_block_create(ctx, 400, 4, &B), SPS_OK);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* chain_direct.c - what auto does with factors, which are A^-1 but for rounding:
+ * iterative refinement (Wilkinson 1963),
+ *
+ *     Z = M R;  X += Z;  R -= A Z,
+ *
+ * one application of the factors a step, where a Krylov method has one more in
+ * all and its Gram products.  A step that does not halve a residual ends it:
+ * the Krylov method of the step of the chain goes on, which also minimises
+ * where A is singular. */
+#include "solvers/auto/chain.h"
+
+#include <math.h>
+
+#include "core/timer.h"
+
+struct direct {
+    double *a, *next, *one;   /* k each */
+};
+
+static sps_status setup(sps_linear *s, void *method)
+{
+    struct direct *m = method;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(s->ctx, s->columns, &m->a));
+    SPS_TRY(SPS_NEW(s->ctx, s->columns, &m->next));
+    SPS_TRY(SPS_NEW(s->ctx, s->columns, &m->one));
+    for (int p = 0; p < s->columns; p++) m->one[p] = 1;
+fail:
+    return st;
+}
+
+static sps_status start(sps_linear *s, void *method)
+{
+    (void)method;
+    s->width = s->k;
+    return SPS_OK;
+}
+
+/* R -= A Z. */
+static sps_status subtract(sps_linear *s, const sps_block *Z)
+{
+    sps_status st;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_SPMM);
+    st = sps_operator_apply(s->A, -1.0, Z, 1.0, &s->R);
+    spsi_phase_end(s->ctx, SPS_PHASE_SPMM);
+    s->course.applies_A++;
+    return st;
+}
+
+/* Which columns take the step; those that gain nothing stay. */
+static void judge(sps_linear *s, struct direct *m)
+{
+    for (int p = 0; p < s->k; p++) {
+        const bool open = !s->at.done[p];
+        const bool gains = open && m->next[p] <= 0.5 * s->resnorm[p];
+
+        if (open && !isfinite(m->next[p])) s->stop = SPS_STOP_NOT_FINITE;
+        else if (open && !gains && !s->stop) s->stop = SPS_STOP_STAGNATED;
+        m->a[p] = gains;
+        if (!gains) m->next[p] = s->resnorm[p];
+    }
+}
+
+static sps_status step(sps_linear *s, void *method)
+{
+    struct direct *m = method;
+    sps_block Z;
+    sps_status st;
+
+    spsi_linear_room(s, 0, s->n, s->k, &Z);
+    SPS_TRY(spsi_linear_precondition(s, &s->R, &Z));
+    SPS_TRY(subtract(s, &Z));
+    SPS_TRY(spsi_norms(&s->R, m->next));
+    judge(s, m);
+    if (s->stop == SPS_STOP_NOT_FINITE) return st;
+    SPS_TRY(spsi_best_update(s, m->next));
+    SPS_TRY(spsi_axpby_cols(m->a, &Z, m->one, &s->X));
+fail:
+    return st;
+}
+
+static void destroy(sps_linear *s, void *method)
+{
+    struct direct *m = method;
+
+    spsi_free(s->ctx, m->a);
+    spsi_free(s->ctx, m->next);
+    spsi_free(s->ctx, m->one);
+}
+
+/* Not a method by name: with other preconditioners than factors it is none. */
+static const sps_linear_type direct = {
+    .name = "direct", .size = sizeof(struct direct), .blocks = 2,
+    .setup = setup, .start = start, .step = step, .destroy = destroy,
+};
+
+sps_status spsi_chain_direct(const sps_linear_args *a, const char *fallback,
+                             sps_linear **s_p)
+{
+    sps_linear_args chosen = *a;
+
+    chosen.type = &direct;
+    chosen.fallback = spsi_linear_type(fallback);
+    return spsi_linear_create(&chosen, s_p);
+}
