@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* eigen_count.c - whether pairs were missed.
  *
- * Up to LARGEST rows by Sylvester's law of inertia: A - t M = L D L' has as
- * many negative pivots as the pencil has eigenvalues below t.  For larger ones
- * by a second search from another random block in the complement of the pairs
+ * By Sylvester's law of inertia: A - t M = L D L' has as many negative pivots as
+ * the pencil has eigenvalues below t.  From SPARSE rows on the factors are
+ * sparse, where their module is there and they are predicted to take at most
+ * SECONDS; else, up to LARGEST rows, dense.  For others by a second search from another random block in the complement of the pairs
  * found.  Its Ritz values lie within the spectrum, so one between the pairs
  * found proves that a pair was missed; near a shift inside the spectrum a Ritz
  * value alone proves nothing, and its residual must show an eigenvalue there.
@@ -17,7 +18,10 @@
 #include <string.h>
 
 #include "core/timer.h"
+#include "operator/direct.h"
 
+#define SPARSE 500
+#define SECONDS 60
 #define LARGEST 5000
 #define RATE 3e9        /* n^3 per second of a factorisation */
 #define ITERATIONS 200  /* of the second search, at most */
@@ -84,6 +88,40 @@ fail:
     return st;
 }
 
+/* The same by sparse factors; A and M share no null vectors.  EUNFIT: a pivot
+ * is zero to rounding, or the factors would take too long. */
+static sps_status below_by_factors(const sps_pencil *p, double t, int *count)
+{
+    sps_csr *C = NULL;
+    sps_operator *op = NULL;
+    sps_direct *d = NULL;
+    sps_status st;
+
+    SPS_TRY(spsi_pencil_combine(p, 1, t, &C));
+    SPS_TRY(sps_operator_csr(p->ctx, C, 1, NULL, &op));
+    SPS_TRY(spsi_direct_analyse(op, spsi_direct_operations(SECONDS), &d));
+    SPS_REQUIRE(p->ctx, spsi_direct_factor_seconds(d) <= SECONDS, SPS_EUNFIT,
+                "verify-count: factors of %.2g operations would take longer "
+                "than %d s", d->facts.flops, SECONDS);
+    SPS_TRY(spsi_direct_factor(d));
+    SPS_REQUIRE(p->ctx, !d->found.zero, SPS_EUNFIT, "verify-count: A - t M has "
+                "pivots that are zero to rounding");
+    *count = (int)d->found.negative;
+fail:
+    spsi_direct_destroy(&d);
+    sps_operator_destroy(&op);
+    if (C) sps_csr_destroy(p->ctx, &C);
+    return st;
+}
+
+/* By sparse factors where A is NULL. */
+static sps_status count_below(sps_subspace *s, sps_small *A, sps_small *M,
+                              double t, int *count)
+{
+    return A ? below(s, A, M, t, count)
+             : below_by_factors(s->pencil, t, count);
+}
+
 /* Null vectors that were deflated count as eigenvalues 0 below t; those that A
  * and M share are no eigenvectors. */
 static int known_zeros(const sps_deflation *d, const sps_selection *wanted,
@@ -92,7 +130,7 @@ static int known_zeros(const sps_deflation *d, const sps_selection *wanted,
     return !d->shared && spsi_selection_rank(wanted, 0) < t ? d->nulls : 0;
 }
 
-static sps_status by_inertia(sps_proof *q)
+static sps_status by_inertia(sps_proof *q, bool dense)
 {
     const sps_selection *wanted = q->wanted;
     const sps_deflation *d = q->space->deflation;
@@ -105,14 +143,14 @@ static sps_status by_inertia(sps_proof *q)
     found = before_gap(q, &t);
     q->missed = 0;
     if (wanted->nearest && t <= 0) return SPS_OK;
-    SPS_TRY(spsi_small_create(p->ctx, n, n, &A));
-    if (p->M) SPS_TRY(spsi_small_create(p->ctx, n, n, &M));
+    if (dense) SPS_TRY(spsi_small_create(p->ctx, n, n, &A));
+    if (dense && p->M) SPS_TRY(spsi_small_create(p->ctx, n, n, &M));
     if (wanted->nearest) {
-        SPS_TRY(below(q->space, A, M, wanted->sigma - t, &before));
-        SPS_TRY(below(q->space, A, M, wanted->sigma + t, &inside));
+        SPS_TRY(count_below(q->space, A, M, wanted->sigma - t, &before));
+        SPS_TRY(count_below(q->space, A, M, wanted->sigma + t, &inside));
         inside -= before;
     } else {
-        SPS_TRY(below(q->space, A, M, wanted->sign * t, &inside));
+        SPS_TRY(count_below(q->space, A, M, wanted->sign * t, &inside));
         if (wanted->sign < 0)
             inside = n - inside - (d->shared ? d->columns : 0);
     }
@@ -132,10 +170,38 @@ static bool in_time(const sps_eigen *e, double seconds)
                e->opt.max_seconds;
 }
 
+static bool counts(const sps_eigen *e)
+{
+    return !spsi_comm_many(e->ctx) && !e->opt.constraints && e->type->step;
+}
+
 static bool small_enough(const sps_eigen *e)
 {
-    return e->pencil.n <= LARGEST && !spsi_comm_many(e->ctx) &&
-           !e->opt.constraints && e->type->step;
+    return e->pencil.n <= LARGEST && counts(e);
+}
+
+static bool sparse_enough(const sps_eigen *e)
+{
+    return e->pencil.n >= SPARSE && counts(e) && !e->deflation.shared &&
+           spsi_pencil_entries(&e->pencil) && spsi_direct_possible();
+}
+
+/* Within the limit of time; *done: there were factors. */
+static sps_status by_factors(sps_eigen *e, bool *done)
+{
+    const double limit = e->opt.max_seconds;
+    const double left = limit - (spsi_agreed_now(e->ctx) - e->search.started);
+    double before;
+    sps_status st;
+
+    if (!sparse_enough(e) || !in_time(e, 0)) return SPS_OK;
+    before = spsi_deadline_begin(e->ctx, limit > 0 ? left : 0);
+    st = by_inertia(&e->proof, false);
+    spsi_deadline_end(e->ctx, before);
+    *done = st == SPS_OK;
+    if (!*done) e->proof.missed = -1;
+    return st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EABSENT ? SPS_OK
+                                                                     : st;
 }
 
 /* Whether all pairs have bounds, by which counts begin and end. */
@@ -210,17 +276,19 @@ sps_status spsi_eigen_count(sps_eigen *e)
     sps_status st = SPS_OK;
     double n = (double)e->pencil.n;
     int64_t left = spsi_deflation_complement(&e->deflation) - e->count;
+    bool done = false;
 
     if (e->proof.verdict != SPS_STOP_CONVERGED &&
         e->proof.verdict != SPS_STOP_ROUNDING)
         return SPS_OK;   /* without pairs there is nothing to count */
     if (!bounded(&e->proof)) return SPS_OK;
+    if (e->type->step && left > 0) SPS_TRY(by_factors(e, &done));
     if (!e->type->step || left <= 0)
         e->proof.missed = 0; /* all pairs were computed */
-    else if (small_enough(e) &&
+    else if (!done && small_enough(e) &&
              in_time(e, (e->wanted.nearest ? 2 : 1) * n * n * n / RATE))
-        SPS_TRY(by_inertia(&e->proof));
-    else if (left >= e->space.m) SPS_TRY(by_search(e));
+        SPS_TRY(by_inertia(&e->proof, true));
+    else if (!done && left >= e->space.m) SPS_TRY(by_search(e));
     if (e->proof.missed > 0 && e->proof.verdict == SPS_STOP_CONVERGED)
         e->proof.verdict = SPS_STOP_MISSED;
 fail:

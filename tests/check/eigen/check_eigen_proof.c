@@ -7,6 +7,7 @@
 
 #include "tests/problems/families.h"
 #include "tests/problems/pencil.h"
+#include "tests/support/absent.h"
 #include "tests/support/runner.h"
 
 /* Steps of 1 but for one pair that lies close before another: 1, 2, 4.9, 5,
@@ -54,6 +55,35 @@ START_TEST(the_count_finds_what_was_missed)
     p.constraint = 50;
     ck_assert_int_eq(pencil_solve(&p), SPS_OK);
     ck_assert_int_ge(p.result.missed, 1);
+    ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
+    pencil_close(&p);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* The same spectrum, of too many rows for dense factors: a second search would
+ * find some of the three, sparse factors count them.  At t = 4.9 - the margin,
+ * pivots are distances of numbers of the diagonal from t. */
+START_TEST(sparse_factors_count_beyond_dense_ones)
+{
+    enum { N = 6000 };
+    sps_context *ctx;
+    pencil p;
+
+    if (absent("factor")) runner_skip("no factor module");
+    ctx = pencil_context(1);
+    pencil_open(&p, ctx, N, 1, false);
+    p.opt.block = 1;
+    p.opt.verify_count = true;
+    p.x[3] = 1;
+    ck_assert_int_eq(sps_csr_create(ctx, N, N, N, SPS_F64, &p.A), SPS_OK);
+    for (int i = 0; i < N; i++) {
+        p.A->rowptr[i + 1] = i + 1;
+        p.A->col[i] = i;
+        ((double *)p.A->val)[i] = i < 2 ? i + 1 : i < 4 ? 4.7 + 0.1 * i : i + 6;
+    }
+    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+    ck_assert_int_eq(p.result.missed, 3);
     ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
     pencil_close(&p);
     sps_context_destroy(&ctx);
@@ -259,6 +289,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(no_nan_comes_out_of_a_product_that_is_not_finite),
     RUNNER_TEST(the_count_finds_what_was_missed),
+    RUNNER_TEST(sparse_factors_count_beyond_dense_ones),
     RUNNER_TEST(rounding_is_not_counted_as_missed),
     RUNNER_TEST(a_singular_mass_matrix_is_named),
     RUNNER_TEST(an_indefinite_mass_matrix_is_named),
