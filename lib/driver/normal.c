@@ -50,24 +50,37 @@ fail:
     return st;
 }
 
+/* The power of two by which ||S'r|| is divided while it is formed, since d^2
+ * may be beyond doubles: d / unit is in [1, 2) then. */
+static double damp_unit(double d)
+{
+    int e;
+
+    (void)frexp(d, &e);
+    return d > 0x1p500 ? ldexp(1, e - 1) : 1;
+}
+
 sps_status spsi_least_normal(sps_linear *s, const sps_block *X,
                              const double *by, const sps_block *R,
                              double *norm)
 {
-    double one[SPS_BLOCK_MAX], back[SPS_BLOCK_MAX];
+    const double d = s->opt.damp, unit = damp_unit(d);
+    double one[SPS_BLOCK_MAX], scale[SPS_BLOCK_MAX], back[SPS_BLOCK_MAX];
     sps_status st;
     sps_block Y;
 
     for (int p = 0; p < R->k; p++) {
         one[p] = 1;
-        back[p] = -s->opt.damp * s->opt.damp * (by ? by[p] : 1);
+        scale[p] = 1 / unit;
+        back[p] = -d * ((d / unit) * (by ? by[p] : 1));
     }
     spsi_linear_room(s, 1, s->n, R->k, &Y);
     SPS_TRY(spsi_operator_twofold(s->T, &(sps_twofold_args){
         .c = one, .X = R, .H = &Y }, NULL));
     s->course.applies_A++;
-    if (s->opt.damp > 0) SPS_TRY(spsi_axpby_cols(back, X, one, &Y));
+    if (d > 0) SPS_TRY(spsi_axpby_cols(back, X, scale, &Y));
     SPS_TRY(spsi_norms(&Y, norm));
+    for (int p = 0; p < R->k; p++) norm[p] *= unit;
 fail:
     return st;
 }

@@ -330,6 +330,40 @@ START_TEST(damping_is_the_stacked_problem)
 }
 END_TEST
 
+/* From sqrt(DBL_MAX) on d^2 is infinite.  x is A'b / d^2; where ||A|| is below
+ * rtol d, x = 0 meets the second rule, too. */
+START_TEST(damping_may_be_beyond_the_root_of_the_largest_number)
+{
+    static const double damp[] = { 1e150, 1e155, 1e200, 1e290 };
+    static const double unit[] = { 1, 1e250 };
+    sps_context *ctx = runner_context();
+    const char *name;
+
+    FOR_LEAST(name)
+        for (int q = 0; q < 8; q++) {
+            const double d = damp[q / 2], b = unit[q % 2];
+            least p = drawn(ctx, 40, 12, TWINS);
+
+            for (int i = 0; i < 40 * 5; i++) p.b[i] *= b;
+            p.opt.solver = name;
+            p.opt.damp = d;
+            least_must_converge(&p, "damped by far");
+            for (int i = 0; i < 12; i++) {
+                double x = 0;
+
+                for (int t = 0; t < 40; t++)
+                    x += p.a[t * 12 + i] * (p.b[t * 5] / d);
+                x /= d;
+                ck_assert_msg(fabs(p.x[i * 5]) <= 1.001 * fabs(x), "%s, d %g, "
+                              "b %g: x is %g, not %g", name, d, b, p.x[i * 5],
+                              x);
+            }
+            least_drop(&p);
+        }
+    fixture_close(&ctx);
+}
+END_TEST
+
 /* ------------------------------------------------------------- many columns */
 
 /* Columns share products and nothing else: each has the iterates that it has
@@ -405,6 +439,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(ill_conditioned_problems_end_truthfully),
     RUNNER_TEST(units_change_nothing),
     RUNNER_TEST(damping_is_the_stacked_problem),
+    RUNNER_TEST(damping_may_be_beyond_the_root_of_the_largest_number),
     RUNNER_TEST(columns_do_not_know_each_other),
     RUNNER_TEST(a_guess_is_changed_as_little_as_possible),
 };
