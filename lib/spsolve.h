@@ -616,6 +616,10 @@ typedef struct sps_options {
                                    factors (preconditioner factor), first where
                                    they are predicted to be faster, and at the
                                    end; never */
+    const char *near_null;    /**< of amg, the vectors that coarse spaces hold
+                                   for nodes of several rows: auto (rigid body
+                                   modes with coords, else constants) or
+                                   filtered (found in the matrix) */
 } sps_options;
 /** Fills in the defaults; auto where a name may be auto.  Macro and function
  *  as for sps_context_options_default. */

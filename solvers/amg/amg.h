@@ -10,6 +10,7 @@
  *   roots.c        independent nodes, MIS-2
  *   aggregate.c    aggregates of nodes around them
  *   near_null.c    vectors that the coarse spaces must contain
+ *   low_pass.c     the same, found by a polynomial
  *   filter.c       A_F, without weak couplings
  *   tentative.c    T, these vectors on the aggregates
  *   prolongator.c  P = (I - w D_F^-1 A_F) T
@@ -158,6 +159,10 @@ sps_status spsi_amg_filter(sps_context *ctx, const amg_level *l,
 /* near_null.c: the near-null vectors of the finest level. */
 sps_status spsi_amg_near_null(const amg *m, const sps_options *opt,
                               amg_level *l);
+
+/* low_pass.c: *V_p: near-null vectors of nodes of b > 1 rows, at most 6, from
+ * the matrix alone. */
+sps_status spsi_amg_low_pass(const sps_operator *A, int b, sps_block **V_p);
 
 /* stages.c: the stages above where the matrix of l lies. */
 sps_status spsi_amg_scale(amg *m, amg_level *l, bool finest);

@@ -5,6 +5,7 @@
  *   nodes of one row     the constant
  *   node blocks          the constant of each unknown of a node, or, with the
  *                        nodes' coordinates, the rigid body modes
+ *   if asked for, these  Ritz vectors instead (low_pass.c)
  *   both                 behind them the basis of a null space that the caller
  *                        has given; on each aggregate the prolongator drops
  *                        what depends on vectors before it
@@ -14,6 +15,7 @@
 #include "solvers/amg/amg.h"
 
 #include <math.h>
+#include <string.h>
 
 static int motions_of(int d) { return d == 2 ? 3 : 6; }
 
@@ -128,18 +130,25 @@ sps_status spsi_amg_near_null(const amg *m, const sps_options *opt,
     const sps_precond *M = &m->super;
     const sps_block *basis = opt->nullspace_basis;
     const int b = block_of(M, opt);
-    const bool modes = (b == 2 || b == 3) && opt->coords &&
+    const bool filtered = !strcmp(opt->near_null, "filtered") && M->n > 0;
+    const bool modes = !filtered && (b == 2 || b == 3) && opt->coords &&
                        opt->coords->k == b && opt->coords->n * b == M->n &&
                        M->n > 0;
-    const int own = modes ? motions_of(b) : b;
+    int own = modes ? motions_of(b) : b;
+    sps_block *found = NULL;
     sps_status st;
 
     SPS_REQUIRE(M->ctx, b <= AMG_VECTORS, SPS_EUNFIT, "amg takes nodes of at "
                 "most %d rows, not %d", AMG_VECTORS, b);
+    if (filtered) SPS_TRY(spsi_amg_low_pass(M->A, b, &found));
+    if (found) own = found->k;
     l->vectors = own + (given(M, basis, own) ? basis->k : 0);
     SPS_TRY(number_nodes(m, l, b));
-    SPS_TRY(modes ? take_motions(m, l, opt->coords) : take_constants(m, l, b));
+    if (found) SPS_TRY(take_block(m, l, 0, found));
+    else SPS_TRY(modes ? take_motions(m, l, opt->coords) :
+                 take_constants(m, l, b));
     if (l->vectors > own) SPS_TRY(take_block(m, l, own, basis));
 fail:
+    sps_block_destroy(&found);
     return st;
 }

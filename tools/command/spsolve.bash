@@ -42,6 +42,9 @@ _spsolve()
         return ;;
     -block-size) COMPREPLY=(); return ;;
     -degree) COMPREPLY=(); return ;;
+    -near-null)
+        COMPREPLY=($(compgen -W 'auto filtered' -- "$cur"))
+        return ;;
     -power) COMPREPLY=(); return ;;
     -droptol) COMPREPLY=(); return ;;
     -fill) COMPREPLY=(); return ;;
@@ -115,6 +118,7 @@ _spsolve()
         precond
         block-size
         degree
+        near-null
         power
         droptol
         fill

@@ -73,6 +73,35 @@ START_TEST(elastic_bodies_take_few_iterations)
 }
 END_TEST
 
+/* Iterations with 16 columns where coordinates are not given. */
+static int without_coordinates(const char *line, const char *near_null)
+{
+    amg_case c;
+    sps_result result;
+
+    amg_open(&c, line, 2, 16);
+    c.opt.coords = NULL;
+    c.opt.near_null = near_null;
+    (void)amg_make(&c);
+    ck_assert_int_eq(((const amg *)c.M)->level[0].vectors,
+                     !strcmp(near_null, "filtered") ? 6 : 3);
+    result = amg_solve(&c);
+    ck_assert_msg(result.stop == SPS_STOP_CONVERGED, "%s: %s", line,
+                  sps_stop_string(result.stop));
+    amg_close(&c);
+    return result.iterations;
+}
+
+START_TEST(filtered_vectors_stand_in_for_coordinates)
+{
+    ck_assert_int_le(without_coordinates("elasticity 14", "filtered"), 11);
+    ck_assert_int_ge(without_coordinates("elasticity 14", "auto"), 13);
+    if (runner_quick()) return;
+    ck_assert_int_le(without_coordinates("elasticity 24", "filtered"), 11);
+    ck_assert_int_le(without_coordinates("elasticity 16", "auto"), 16);
+}
+END_TEST
+
 /* Whatever the degree of the smoother, values in floats, or a matrix of
  * floats. */
 START_TEST(options_change_little)
@@ -372,10 +401,10 @@ START_TEST(what_does_not_fit_is_refused)
 {
     static const char *const words[] = {
         "entry (8, 8) is -1", "is 0: use",
-        "negative eigenvalues", "1 to 4", "is nan",
+        "negative eigenvalues", "1 to 4", "is nan", "block_size",
     };
 
-    for (int t = 0; t < 5; t++) {
+    for (int t = 0; t < 6; t++) {
         amg_case c;
         double *diagonal;
 
@@ -386,6 +415,7 @@ START_TEST(what_does_not_fit_is_refused)
         for (int64_t i = 0; t == 2 && i < c.A->nrow; i++)
             *(double *)(uintptr_t)find(&c.w, i, i) -= 2;
         if (t == 3) c.opt.degree = 5;
+        if (t == 5) c.opt.near_null = "filtered";
         if (t == 4) *diagonal = NAN;
         c.A->props = SPS_SYMMETRIC;
         sps_operator_destroy(&c.op);
@@ -414,6 +444,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(grids_take_few_iterations),
     RUNNER_TEST(elastic_bodies_take_few_iterations),
+    RUNNER_TEST(filtered_vectors_stand_in_for_coordinates),
     RUNNER_TEST(options_change_little),
     RUNNER_TEST(a_matrix_without_strong_couplings),
     RUNNER_TEST(a_cycle_is_symmetric_and_positive),
