@@ -222,7 +222,7 @@ def lobpcg(A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None,
     Y : array, n x q, optional
         The pairs are B-orthogonal to its columns.
     tol : float, optional
-        A pair has converged when ||A x - w B x|| <= tol ||B x||; SciPy's
+        A pair has converged when ``||A x - w B x|| <= tol ||B x||``; SciPy's
         default, n times the root of the precision.
     maxiter : int, optional
         20, as SciPy's.
@@ -232,7 +232,7 @@ def lobpcg(A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None,
         Above 0: shows the progress.
     retResidualNormsHistory : bool
         ``w, V, history``: of each iteration the k residuals as callbacks are
-        told them, relative to |w| ||B x||.  ``retLambdaHistory`` is refused.
+        told them, relative to ``|w| ||B x||``.  ``retLambdaHistory`` is refused.
     n, callback, device, threads, seed, **options
         As of eigsh.
 

@@ -172,7 +172,7 @@ class EigenResult(_Result):
     """Result of an eigenproblem: ``w, V = eigsh(A, k)``.
 
     ``w`` are the eigenvalues in ascending order, the columns of ``V`` the
-    eigenvectors.  ``residuals`` are ||A x - w M x|| / (|w| ||M x||);
+    eigenvectors.  ``residuals`` are ``||A x - w M x|| / (|w| ||M x||)``;
     an eigenvalue lies within ``bounds`` of each w (infinite: unknown).
     """
 
