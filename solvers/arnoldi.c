@@ -23,6 +23,7 @@ sps_status spsi_arnoldi_open(sps_linear *s, int columns, bool floats,
     int k = s->columns;
     const bool fit = k > 1 && k <= SPS_SINGLE_WIDEST;
     sps_small **square[] = { &a->G, &a->T, &a->S };
+    sps_owner *own = &s->made.own;
     sps_status st;
 
     s->method.single = floats && fit;
@@ -30,30 +31,18 @@ sps_status spsi_arnoldi_open(sps_linear *s, int columns, bool floats,
         spsi_note(s->ctx, "%s: the basis is in double precision, since single "
                   "precision supports 2 to %d right-hand sides",
                   s->method.type->name, SPS_SINGLE_WIDEST);
-    SPS_TRY(spsi_block_create(s->ctx, s->n, columns,
+    SPS_TRY(spsi_own_block_of(own, s->n, columns,
                               s->method.single ? SPS_F32 : SPS_F64, &a->V));
     spsi_linear_note_single(s, a->V);
     SPS_TRY(spsi_reserve(s->ctx, s->n, (int)ceil(sqrt((double)columns * k))));
-    SPS_TRY(spsi_small_create(s->ctx, columns, k, &a->h));
-    SPS_TRY(spsi_small_create(s->ctx, columns, k, &a->again));
+    SPS_TRY(spsi_own_small(own, columns, k, &a->h));
+    SPS_TRY(spsi_own_small(own, columns, k, &a->again));
     for (size_t i = 0; i < sizeof square / sizeof *square; i++)
-        SPS_TRY(spsi_small_create(s->ctx, k, k, square[i]));
-    SPS_TRY(SPS_NEW(s->ctx, k, &a->before));
-    SPS_TRY(SPS_NEW(s->ctx, k, &a->begun));
+        SPS_TRY(spsi_own_small(own, k, k, square[i]));
+    SPS_TRY(SPS_OWN(own, k, &a->before));
+    SPS_TRY(SPS_OWN(own, k, &a->begun));
 fail:
     return st;
-}
-
-void spsi_arnoldi_close(sps_linear *s, sps_arnoldi *a)
-{
-    sps_block_destroy(&a->V);
-    spsi_small_destroy(&a->h);
-    spsi_small_destroy(&a->again);
-    spsi_small_destroy(&a->G);
-    spsi_small_destroy(&a->T);
-    spsi_small_destroy(&a->S);
-    spsi_free(s->ctx, a->before);
-    spsi_free(s->ctx, a->begun);
 }
 
 /* From G = W'W: T such that W T is orthonormal; columns of W at rounding level,

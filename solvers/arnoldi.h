@@ -35,7 +35,6 @@ typedef struct sps_arnoldi {
  * is true and s->columns suits such blocks. */
 sps_status spsi_arnoldi_open(sps_linear *s, int columns, bool single,
                              sps_arnoldi *a);
-void spsi_arnoldi_close(sps_linear *s, sps_arnoldi *a);
 /* Starts a cycle.  Columns first .. last - 1 of V, filled by the caller, are
  * the beginning of the basis; P, an orthonormal basis of the span of R
  * orthogonal to them, is appended, and S = P'R. */

@@ -56,18 +56,18 @@ static sps_status setup(sps_linear *s, void *method)
     struct bicgstab *m = method;
     sps_status st = SPS_OK;
     int k = s->columns, l = s->opt.bicgstab_l;
-    double **all[] = { &m->rho, &m->alpha, &m->gamma, &m->length, &m->shadow,
-                       &m->one, &m->times };
+    double **const all[] = { &m->rho, &m->alpha, &m->gamma, &m->length,
+                             &m->shadow, &m->one, &m->times, NULL };
+    sps_owner *own = &s->made.own;
 
     m->l = l;
-    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, l + 1, SPS_F64, &m->R));
-    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, l + 3, SPS_F64, &m->U));
-    SPS_TRY(spsi_small_create(s->ctx, l + 1, k, &m->H));
-    SPS_TRY(spsi_small_create(s->ctx, l + 1, k, &m->C));
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        SPS_TRY(SPS_NEW(s->ctx, k, all[i]));
-    SPS_TRY(SPS_NEW(s->ctx, (int64_t)k * (l + 1) * (l + 1), &m->Z));
-    SPS_TRY(SPS_NEW(s->ctx, k, &m->broken));
+    SPS_TRY(spsi_own_basis(own, s->n, k, l + 1, SPS_F64, &m->R));
+    SPS_TRY(spsi_own_basis(own, s->n, k, l + 3, SPS_F64, &m->U));
+    SPS_TRY(spsi_own_small(own, l + 1, k, &m->H));
+    SPS_TRY(spsi_own_small(own, l + 1, k, &m->C));
+    SPS_TRY(spsi_own_numbers(own, k, all));
+    SPS_TRY(SPS_OWN(own, (int64_t)k * (l + 1) * (l + 1), &m->Z));
+    SPS_TRY(SPS_OWN(own, k, &m->broken));
     for (int c = 0; c < k; c++) m->one[c] = 1;
 fail:
     return st;
@@ -458,21 +458,6 @@ fail:
     return st;
 }
 
-static void destroy(sps_linear *s, void *method)
-{
-    struct bicgstab *m = method;
-    double *all[] = { m->rho, m->alpha, m->gamma, m->length, m->shadow, m->one,
-                      m->times, m->Z };
-
-    spsi_basis_destroy(&m->R);
-    spsi_basis_destroy(&m->U);
-    spsi_small_destroy(&m->H);
-    spsi_small_destroy(&m->C);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        spsi_free(s->ctx, all[i]);
-    spsi_free(s->ctx, m->broken);
-}
-
 SPS_DEFINE(sps_linear_type, spsi_solver_bicgstab) = {
     .name = "bicgstab",
     .size = sizeof(struct bicgstab),
@@ -482,5 +467,4 @@ SPS_DEFINE(sps_linear_type, spsi_solver_bicgstab) = {
     .step = step,
     .permute = permute,
     .flush = flush,
-    .destroy = destroy,
 };

@@ -9,32 +9,19 @@
 
 sps_status spsi_bidiagonal_create(sps_linear *s, spsi_bidiagonal *g)
 {
-    double **all[] = { &g->alpha, &g->beta, &g->nu, &g->mu, &g->normal, &g->a,
-                       &g->b, &g->one };
+    double **const all[] = { &g->alpha, &g->beta, &g->nu, &g->mu, &g->normal,
+                             &g->a, &g->b, &g->one, NULL };
+    sps_owner *own = &s->made.own;
     sps_status st;
 
-    SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &g->Z));
-    if (s->M)
-        SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &g->scaled));
+    SPS_TRY(spsi_own_block(own, s->n, s->columns, &g->Z));
+    if (s->M) SPS_TRY(spsi_own_block(own, s->n, s->columns, &g->scaled));
     if (s->opt.damp > 0)
-        SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &g->low));
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        SPS_TRY(SPS_NEW(s->ctx, s->columns, all[i]));
+        SPS_TRY(spsi_own_block(own, s->n, s->columns, &g->low));
+    SPS_TRY(spsi_own_numbers(own, s->columns, all));
     for (int p = 0; p < s->columns; p++) g->one[p] = 1;
 fail:
     return st;
-}
-
-void spsi_bidiagonal_destroy(sps_linear *s, spsi_bidiagonal *g)
-{
-    double *all[] = { g->alpha, g->beta, g->nu, g->mu, g->normal, g->a, g->b,
-                      g->one };
-
-    sps_block_destroy(&g->Z);
-    sps_block_destroy(&g->scaled);
-    sps_block_destroy(&g->low);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        spsi_free(s->ctx, all[i]);
 }
 
 static void narrow(sps_linear *s, spsi_bidiagonal *g)

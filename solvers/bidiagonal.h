@@ -38,7 +38,6 @@ typedef struct spsi_bidiagonal {
 } spsi_bidiagonal;
 
 sps_status spsi_bidiagonal_create(sps_linear *s, spsi_bidiagonal *g);
-void spsi_bidiagonal_destroy(sps_linear *s, spsi_bidiagonal *g);
 /* T, above. */
 static inline const sps_block *spsi_bidiagonal_direction(
     const spsi_bidiagonal *g)

@@ -88,8 +88,8 @@ static sps_status set_up_kept(sps_linear *s, struct block_cg *m)
     sps_status st;
 
     if (!keeps(s)) return SPS_OK;
-    SPS_TRY(spsi_small_create(s->ctx, KEPT * k, k, &m->H));
-    st = spsi_basis_create(s->ctx, s->n, k, KEPT, SPS_F32, &m->kept);
+    SPS_TRY(spsi_own_small(&s->made.own, KEPT * k, k, &m->H));
+    st = spsi_own_basis(&s->made.own, s->n, k, KEPT, SPS_F32, &m->kept);
     if (st == SPS_ENOMEM || st == SPS_EDEVMEM) return SPS_OK;
     if (st == SPS_OK) m->kept->square = true;
 fail:
@@ -101,14 +101,15 @@ static sps_status setup(sps_linear *s, void *method)
     struct block_cg *m = method;
     sps_status st = SPS_OK;
     int k = s->columns;
+    sps_owner *own = &s->made.own;
     sps_small **all[] = { &m->G, &m->C, &m->F, &m->S, &m->T, &m->V };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        SPS_TRY(spsi_small_create(s->ctx, k, k, all[i]));
-    SPS_TRY(spsi_small_create(s->ctx, 1, k, &m->norm2));
-    SPS_TRY(SPS_NEW(s->ctx, k, &m->length));
-    SPS_TRY(SPS_NEW(s->ctx, k, &m->w));
-    SPS_TRY(spsi_fused_cg_create(s->ctx, k, false, CONDITION, &m->steps));
+        SPS_TRY(spsi_own_small(own, k, k, all[i]));
+    SPS_TRY(spsi_own_small(own, 1, k, &m->norm2));
+    SPS_TRY(SPS_OWN(own, k, &m->length));
+    SPS_TRY(SPS_OWN(own, k, &m->w));
+    SPS_TRY(spsi_fused_cg_create(own, k, false, CONDITION, &m->steps));
     SPS_TRY(set_up_kept(s, m));
 fail:
     return st;
@@ -587,24 +588,6 @@ fail:
     return st;
 }
 
-static void destroy(sps_linear *s, void *method)
-{
-    struct block_cg *m = method;
-
-    spsi_fused_cg_destroy(&m->steps);
-    spsi_basis_destroy(&m->kept);
-    spsi_small_destroy(&m->H);
-    spsi_small_destroy(&m->G);
-    spsi_small_destroy(&m->C);
-    spsi_small_destroy(&m->F);
-    spsi_small_destroy(&m->S);
-    spsi_small_destroy(&m->T);
-    spsi_small_destroy(&m->V);
-    spsi_small_destroy(&m->norm2);
-    spsi_free(s->ctx, m->length);
-    spsi_free(s->ctx, m->w);
-}
-
 SPS_DEFINE(sps_linear_type, spsi_solver_block_cg) = {
     .name = "block_cg",
     .mixed = "refinement",
@@ -617,5 +600,4 @@ SPS_DEFINE(sps_linear_type, spsi_solver_block_cg) = {
     .queue = queue,
     .permute = permute,
     .settle = settle,
-    .destroy = destroy,
 };

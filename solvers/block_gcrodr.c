@@ -69,6 +69,7 @@ static int width_of(const sps_linear *s)
 static sps_status setup(sps_linear *s, void *method)
 {
     struct block_gcrodr *m = method;
+    sps_owner *own = &s->made.own;
     sps_status st = SPS_OK;
     int k = s->columns, most, rows;
 
@@ -85,15 +86,15 @@ static sps_status setup(sps_linear *s, void *method)
         { &m->G, m->r, m->r }, { &m->T, m->r, m->r },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        SPS_TRY(spsi_small_create(s->ctx, all[i].rows, all[i].cols, all[i].C));
+        SPS_TRY(spsi_own_small(own, all[i].rows, all[i].cols, all[i].C));
     SPS_TRY(spsi_arnoldi_open(s, rows, false, &m->a));
-    SPS_TRY(spsi_block_create(s->ctx, s->n, m->r, SPS_F64, &m->U));
-    SPS_TRY(spsi_block_create(s->ctx, s->n, m->r, SPS_F64, &m->next));
+    SPS_TRY(spsi_own_block_of(own, s->n, m->r, SPS_F64, &m->U));
+    SPS_TRY(spsi_own_block_of(own, s->n, m->r, SPS_F64, &m->next));
     SPS_TRY(spsi_reserve(s->ctx, s->n,
                          (int)ceil(sqrt((double)m->r * (most + k)))));
-    SPS_TRY(spsi_least_squares_open(s->ctx, most + k, most, k, &m->q));
-    SPS_TRY(SPS_NEW(s->ctx, m->r, &m->length));
-    SPS_TRY(SPS_NEW(s->ctx, (int64_t)m->scratch_rows * m->r, &m->scratch));
+    SPS_TRY(spsi_least_squares_open(own, most + k, most, k, &m->q));
+    SPS_TRY(SPS_OWN(own, m->r, &m->length));
+    SPS_TRY(SPS_OWN(own, (int64_t)m->scratch_rows * m->r, &m->scratch));
 fail:
     return st;
 }
@@ -485,22 +486,6 @@ fail:
     return st;
 }
 
-static void destroy(sps_linear *s, void *method)
-{
-    struct block_gcrodr *m = method;
-    sps_small **all[] = { &m->B, &m->Y, &m->BY, &m->CR, &m->UU, &m->UV, &m->Z,
-                          &m->P, &m->top, &m->G, &m->T };
-
-    spsi_arnoldi_close(s, &m->a);
-    sps_block_destroy(&m->U);
-    sps_block_destroy(&m->next);
-    spsi_least_squares_close(s->ctx, &m->q);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        spsi_small_destroy(all[i]);
-    spsi_free(s->ctx, m->length);
-    spsi_free(s->ctx, m->scratch);
-}
-
 SPS_DEFINE(sps_linear_type, spsi_solver_block_gcrodr) = {
     .name = "block_gcrodr",
     .size = sizeof(struct block_gcrodr),
@@ -509,5 +494,4 @@ SPS_DEFINE(sps_linear_type, spsi_solver_block_gcrodr) = {
     .start = start,
     .step = step,
     .flush = flush,
-    .destroy = destroy,
 };

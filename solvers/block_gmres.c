@@ -41,6 +41,7 @@ static bool plain(const sps_linear *s)
 static sps_status setup(sps_linear *s, void *method)
 {
     struct block_gmres *m = method;
+    sps_owner *own = &s->made.own;
     sps_status st = SPS_OK;
     int k = s->columns, most;
 
@@ -50,9 +51,9 @@ static sps_status setup(sps_linear *s, void *method)
     most = (m->m + 1) * k;
     SPS_TRY(spsi_arnoldi_open(s, most, s->method.single, &m->a));
     if (s->opt.flexible)
-        SPS_TRY(spsi_block_create(s->ctx, s->n, m->m * k, SPS_F64, &m->Z));
-    SPS_TRY(spsi_least_squares_open(s->ctx, most, m->m * k, k, &m->q));
-    SPS_TRY(spsi_small_create(s->ctx, m->m * k, k, &m->Y));
+        SPS_TRY(spsi_own_block_of(own, s->n, m->m * k, SPS_F64, &m->Z));
+    SPS_TRY(spsi_least_squares_open(own, most, m->m * k, k, &m->q));
+    SPS_TRY(spsi_own_small(own, m->m * k, k, &m->Y));
 fail:
     return st;
 }
@@ -146,16 +147,6 @@ static sps_status widen(sps_linear *s, void *method)
     return spsi_block_widen(m->a.V);
 }
 
-static void destroy(sps_linear *s, void *method)
-{
-    struct block_gmres *m = method;
-
-    spsi_arnoldi_close(s, &m->a);
-    sps_block_destroy(&m->Z);
-    spsi_least_squares_close(s->ctx, &m->q);
-    spsi_small_destroy(&m->Y);
-}
-
 SPS_DEFINE(sps_linear_type, spsi_solver_block_gmres) = {
     .name = "block_gmres",
     .size = sizeof(struct block_gmres),
@@ -165,5 +156,4 @@ SPS_DEFINE(sps_linear_type, spsi_solver_block_gmres) = {
     .step = step,
     .flush = flush,
     .widen = widen,
-    .destroy = destroy,
 };

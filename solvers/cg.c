@@ -28,12 +28,13 @@ static sps_status setup(sps_linear *s, void *method)
 {
     struct cg *m = method;
     sps_status st = SPS_OK;
-    double **all[] = { &m->rz, &m->a, &m->b, &m->pq, &m->norm2, &m->one };
+    double **const all[] = { &m->rz, &m->a, &m->b, &m->pq, &m->norm2, &m->one,
+                             NULL };
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        SPS_TRY(SPS_NEW(s->ctx, s->columns, all[i]));
+    SPS_TRY(spsi_own_numbers(&s->made.own, s->columns, all));
     for (int j = 0; j < s->columns; j++) m->one[j] = 1;
-    SPS_TRY(spsi_fused_cg_create(s->ctx, s->columns, true, 0, &m->steps));
+    SPS_TRY(spsi_fused_cg_create(&s->made.own, s->columns, true, 0,
+                                 &m->steps));
 fail:
     return st;
 }
@@ -221,19 +222,6 @@ fail:
     return st;
 }
 
-static void destroy(sps_linear *s, void *method)
-{
-    struct cg *m = method;
-
-    spsi_fused_cg_destroy(&m->steps);
-    spsi_free(s->ctx, m->rz);
-    spsi_free(s->ctx, m->a);
-    spsi_free(s->ctx, m->b);
-    spsi_free(s->ctx, m->pq);
-    spsi_free(s->ctx, m->norm2);
-    spsi_free(s->ctx, m->one);
-}
-
 SPS_DEFINE(sps_linear_type, spsi_solver_cg) = {
     .name = "cg",
     .mixed = "refinement",
@@ -245,5 +233,4 @@ SPS_DEFINE(sps_linear_type, spsi_solver_cg) = {
     .step = step,
     .queue = queue,
     .permute = permute,
-    .destroy = destroy,
 };

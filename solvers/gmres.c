@@ -66,25 +66,25 @@ static bool floats(const struct gmres *m)
 static sps_status setup(sps_linear *s, void *method)
 {
     struct gmres *m = method;
+    sps_owner *own = &s->made.own;
     sps_status st = SPS_OK;
     int k = s->columns;
 
     m->m = s->rows < s->opt.restart ? (int)s->rows : s->opt.restart;
     if (m->m < 1) m->m = 1;
-    SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m + 1,
-                              s->method.single ? SPS_F32 : SPS_F64, &m->V));
+    SPS_TRY(spsi_own_basis(own, s->n, k, m->m + 1,
+                           s->method.single ? SPS_F32 : SPS_F64, &m->V));
     spsi_linear_note_single(s, m->V->all);
     if (s->opt.flexible)
-        SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->m, SPS_F64,
-                                  &m->Z));
-    if (s->method.single) SPS_TRY(sps_block_create(s->ctx, s->n, k, &m->v));
-    SPS_TRY(SPS_NEW(s->ctx, k, &m->begun));
-    SPS_TRY(spsi_hessenberg_open(s->ctx, k, m->m, &m->h));
-    SPS_TRY(spsi_small_create(s->ctx, m->m, k, &m->first));
-    SPS_TRY(spsi_small_create(s->ctx, m->m, k, &m->again));
-    SPS_TRY(SPS_NEW(s->ctx, k, &m->below));
-    SPS_TRY(SPS_NEW(s->ctx, k, &m->inverse));
-    SPS_TRY(SPS_NEW(s->ctx, k, &m->frozen));
+        SPS_TRY(spsi_own_basis(own, s->n, k, m->m, SPS_F64, &m->Z));
+    if (s->method.single) SPS_TRY(spsi_own_block(own, s->n, k, &m->v));
+    SPS_TRY(SPS_OWN(own, k, &m->begun));
+    SPS_TRY(spsi_hessenberg_open(own, k, m->m, &m->h));
+    SPS_TRY(spsi_own_small(own, m->m, k, &m->first));
+    SPS_TRY(spsi_own_small(own, m->m, k, &m->again));
+    SPS_TRY(SPS_OWN(own, k, &m->below));
+    SPS_TRY(SPS_OWN(own, k, &m->inverse));
+    SPS_TRY(SPS_OWN(own, k, &m->frozen));
 fail:
     return st;
 }
@@ -285,22 +285,6 @@ static sps_status widen(sps_linear *s, void *method)
     return spsi_block_widen(m->V->all);
 }
 
-static void destroy(sps_linear *s, void *method)
-{
-    struct gmres *m = method;
-
-    spsi_basis_destroy(&m->V);
-    spsi_basis_destroy(&m->Z);
-    sps_block_destroy(&m->v);
-    spsi_free(s->ctx, m->begun);
-    spsi_hessenberg_close(s->ctx, &m->h);
-    spsi_small_destroy(&m->first);
-    spsi_small_destroy(&m->again);
-    spsi_free(s->ctx, m->below);
-    spsi_free(s->ctx, m->inverse);
-    spsi_free(s->ctx, m->frozen);
-}
-
 SPS_DEFINE(sps_linear_type, spsi_solver_gmres) = {
     .name = "gmres",
     .size = sizeof(struct gmres),
@@ -310,5 +294,4 @@ SPS_DEFINE(sps_linear_type, spsi_solver_gmres) = {
     .step = step,
     .flush = flush,
     .widen = widen,
-    .destroy = destroy,
 };

@@ -7,7 +7,7 @@
 
 #include "block/upper.h"
 
-sps_status spsi_hessenberg_open(sps_context *ctx, int k, int m,
+sps_status spsi_hessenberg_open(sps_owner *o, int k, int m,
                                 sps_hessenberg *h)
 {
     int64_t columns = (int64_t)k * m;
@@ -15,24 +15,14 @@ sps_status spsi_hessenberg_open(sps_context *ctx, int k, int m,
 
     h->k = k;
     h->m = m;
-    SPS_TRY(SPS_NEW(ctx, columns * m, &h->r));
-    SPS_TRY(SPS_NEW(ctx, columns, &h->cosine));
-    SPS_TRY(SPS_NEW(ctx, columns, &h->sine));
-    SPS_TRY(SPS_NEW(ctx, columns + k, &h->g));
-    SPS_TRY(SPS_NEW(ctx, k, &h->size));
-    SPS_TRY(SPS_NEW(ctx, 2 * (int64_t)m, &h->room));
+    SPS_TRY(SPS_OWN(o, columns * m, &h->r));
+    SPS_TRY(SPS_OWN(o, columns, &h->cosine));
+    SPS_TRY(SPS_OWN(o, columns, &h->sine));
+    SPS_TRY(SPS_OWN(o, columns + k, &h->g));
+    SPS_TRY(SPS_OWN(o, k, &h->size));
+    SPS_TRY(SPS_OWN(o, 2 * (int64_t)m, &h->room));
 fail:
     return st;
-}
-
-void spsi_hessenberg_close(sps_context *ctx, sps_hessenberg *h)
-{
-    spsi_free(ctx, h->r);
-    spsi_free(ctx, h->cosine);
-    spsi_free(ctx, h->sine);
-    spsi_free(ctx, h->g);
-    spsi_free(ctx, h->size);
-    spsi_free(ctx, h->room);
 }
 
 void spsi_hessenberg_start(sps_hessenberg *h, int p, double beta)

@@ -20,9 +20,8 @@ typedef struct sps_hessenberg {
 } sps_hessenberg;
 
 /* Allocates k problems of m columns. */
-sps_status spsi_hessenberg_open(sps_context *ctx, int k, int m,
+sps_status spsi_hessenberg_open(sps_owner *o, int k, int m,
                                 sps_hessenberg *h);
-void spsi_hessenberg_close(sps_context *ctx, sps_hessenberg *h);
 /* Starts problem p with right-hand side beta e_1 and no columns. */
 void spsi_hessenberg_start(sps_hessenberg *h, int p, double beta);
 /* Appends column h->size[p] of problem p: `top` its first size + 1 numbers,

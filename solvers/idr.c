@@ -44,20 +44,20 @@ static sps_status setup(sps_linear *s, void *method)
     struct idr *m = method;
     sps_status st = SPS_OK;
     int k = s->columns;
-    double **all[] = { &m->omega, &m->a, &m->b, &m->norm2, &m->one };
+    double **const all[] = { &m->omega, &m->a, &m->b, &m->norm2, &m->one,
+                             NULL };
+    sps_owner *own = &s->made.own;
     sps_basis **stacks[] = { &m->P, &m->G, &m->U };
 
     m->s = s->rows < s->opt.idr_s ? (int)s->rows : s->opt.idr_s;
     if (m->s < 1) m->s = 1;
     for (int i = 0; i < 3; i++)
-        SPS_TRY(spsi_basis_create(s->ctx, s->n, k, m->s, SPS_F64,
-                                  stacks[i]));
-    SPS_TRY(spsi_small_create(s->ctx, m->s, k, &m->f));
-    SPS_TRY(spsi_small_create(s->ctx, m->s, k, &m->c));
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        SPS_TRY(SPS_NEW(s->ctx, k, all[i]));
-    SPS_TRY(SPS_NEW(s->ctx, (int64_t)k * m->s * m->s, &m->M));
-    SPS_TRY(SPS_NEW(s->ctx, k, &m->broken));
+        SPS_TRY(spsi_own_basis(own, s->n, k, m->s, SPS_F64, stacks[i]));
+    SPS_TRY(spsi_own_small(own, m->s, k, &m->f));
+    SPS_TRY(spsi_own_small(own, m->s, k, &m->c));
+    SPS_TRY(spsi_own_numbers(own, k, all));
+    SPS_TRY(SPS_OWN(own, (int64_t)k * m->s * m->s, &m->M));
+    SPS_TRY(SPS_OWN(own, k, &m->broken));
     for (int c = 0; c < k; c++) m->one[c] = 1;
 fail:
     return st;
@@ -311,21 +311,6 @@ fail:
     return st;
 }
 
-static void destroy(sps_linear *s, void *method)
-{
-    struct idr *m = method;
-    double *all[] = { m->omega, m->a, m->b, m->norm2, m->one, m->M };
-
-    spsi_basis_destroy(&m->P);
-    spsi_basis_destroy(&m->G);
-    spsi_basis_destroy(&m->U);
-    spsi_small_destroy(&m->f);
-    spsi_small_destroy(&m->c);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        spsi_free(s->ctx, all[i]);
-    spsi_free(s->ctx, m->broken);
-}
-
 SPS_DEFINE(sps_linear_type, spsi_solver_idr) = {
     .name = "idr",
     .size = sizeof(struct idr),
@@ -334,5 +319,4 @@ SPS_DEFINE(sps_linear_type, spsi_solver_idr) = {
     .start = start,
     .step = step,
     .permute = permute,
-    .destroy = destroy,
 };

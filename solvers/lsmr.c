@@ -38,24 +38,21 @@ struct lsmr {
     (m)->alphabar, (m)->zetabar, (m)->rho, (m)->rhobar, (m)->cbar, (m)->sbar,  \
     (m)->zeta, (m)->open, (m)->chain, (m)->diagonal, (m)->tau, (m)->side
 
-#define ARRAYS(m)                                                              \
-    { &(m)->alphabar, &(m)->zetabar, &(m)->rho, &(m)->rhobar, &(m)->cbar,      \
-      &(m)->sbar, &(m)->zeta, &(m)->open, &(m)->chain, &(m)->diagonal,         \
-      &(m)->tau, &(m)->side, &(m)->q, &(m)->x, &(m)->w, &(m)->next,            \
-      &(m)->minus }
-
 static sps_status setup(sps_linear *s, void *method)
 {
     struct lsmr *m = method;
-    double **all[] = ARRAYS(m);
+    double **const all[] = {
+        &m->alphabar, &m->zetabar, &m->rho, &m->rhobar, &m->cbar, &m->sbar,
+        &m->zeta, &m->open, &m->chain, &m->diagonal, &m->tau, &m->side, &m->q,
+        &m->x, &m->w, &m->next, &m->minus, NULL };
+    sps_owner *own = &s->made.own;
     sps_status st;
 
     SPS_TRY(spsi_bidiagonal_create(s, &m->g));
-    SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &m->W));
-    SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &m->Q));
-    if (s->M) SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &m->G));
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        SPS_TRY(SPS_NEW(s->ctx, s->columns, all[i]));
+    SPS_TRY(spsi_own_block(own, s->n, s->columns, &m->W));
+    SPS_TRY(spsi_own_block(own, s->n, s->columns, &m->Q));
+    if (s->M) SPS_TRY(spsi_own_block(own, s->n, s->columns, &m->G));
+    SPS_TRY(spsi_own_numbers(own, s->columns, all));
 fail:
     return st;
 }
@@ -193,19 +190,6 @@ static sps_status permute(sps_linear *s, void *method, const int *from,
                                    (double *[]){ CARRIED(m), NULL });
 }
 
-static void destroy(sps_linear *s, void *method)
-{
-    struct lsmr *m = method;
-    double **all[] = ARRAYS(m);
-
-    spsi_bidiagonal_destroy(s, &m->g);
-    sps_block_destroy(&m->W);
-    sps_block_destroy(&m->Q);
-    sps_block_destroy(&m->G);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        spsi_free(s->ctx, *all[i]);
-}
-
 SPS_DEFINE(sps_linear_type, spsi_solver_lsmr) = {
     .name = "lsmr",
     .needs = SPS_LEAST_SQUARES,
@@ -215,5 +199,4 @@ SPS_DEFINE(sps_linear_type, spsi_solver_lsmr) = {
     .start = start,
     .step = step,
     .permute = permute,
-    .destroy = destroy,
 };

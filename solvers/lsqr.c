@@ -21,20 +21,16 @@ struct lsqr {
     double *rhobar, *phibar, *rho, *phi, *theta, *next;
 };
 
-#define ARRAYS(m)                                                              \
-    { &(m)->rhobar, &(m)->phibar, &(m)->rho, &(m)->phi, &(m)->theta,           \
-      &(m)->next }
-
 static sps_status setup(sps_linear *s, void *method)
 {
     struct lsqr *m = method;
-    double **all[] = ARRAYS(m);
+    double **const all[] = { &m->rhobar, &m->phibar, &m->rho, &m->phi,
+                             &m->theta, &m->next, NULL };
     sps_status st;
 
     SPS_TRY(spsi_bidiagonal_create(s, &m->g));
-    SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &m->W));
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        SPS_TRY(SPS_NEW(s->ctx, s->columns, all[i]));
+    SPS_TRY(spsi_own_block(&s->made.own, s->n, s->columns, &m->W));
+    SPS_TRY(spsi_own_numbers(&s->made.own, s->columns, all));
 fail:
     return st;
 }
@@ -100,17 +96,6 @@ static sps_status permute(sps_linear *s, void *method, const int *from,
                                    (double *[]){ m->rhobar, m->phibar, NULL });
 }
 
-static void destroy(sps_linear *s, void *method)
-{
-    struct lsqr *m = method;
-    double **all[] = ARRAYS(m);
-
-    spsi_bidiagonal_destroy(s, &m->g);
-    sps_block_destroy(&m->W);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        spsi_free(s->ctx, *all[i]);
-}
-
 SPS_DEFINE(sps_linear_type, spsi_solver_lsqr) = {
     .name = "lsqr",
     .needs = SPS_LEAST_SQUARES,
@@ -120,5 +105,4 @@ SPS_DEFINE(sps_linear_type, spsi_solver_lsqr) = {
     .start = start,
     .step = step,
     .permute = permute,
-    .destroy = destroy,
 };

@@ -37,21 +37,18 @@ struct minres {
 /* Work blocks: 0 z, 1 the driver's and A z, 2 scratch for M v. */
 enum { Z, AZ, ROOM };
 
-#define ARRAYS(m)                                                              \
-    { &(m)->gamma, &(m)->gamma_old, &(m)->eta, &(m)->c, &(m)->c_old, &(m)->s,  \
-      &(m)->s_old, &(m)->size, &(m)->a, &(m)->b, &(m)->e, &(m)->one,           \
-      &(m)->dot, &(m)->next }
-
 static sps_status setup(sps_linear *s, void *method)
 {
     struct minres *m = method;
+    sps_owner *own = &s->made.own;
     sps_status st = SPS_OK;
-    double **all[] = ARRAYS(m);
+    double **const all[] = {
+        &m->gamma, &m->gamma_old, &m->eta, &m->c, &m->c_old, &m->s, &m->s_old,
+        &m->size, &m->a, &m->b, &m->e, &m->one, &m->dot, &m->next, NULL };
 
-    SPS_TRY(spsi_basis_create(s->ctx, s->n, s->columns, 4, SPS_F64, &m->S));
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        SPS_TRY(SPS_NEW(s->ctx, s->columns, all[i]));
-    SPS_TRY(SPS_NEW(s->ctx, s->columns, &m->frozen));
+    SPS_TRY(spsi_own_basis(own, s->n, s->columns, 4, SPS_F64, &m->S));
+    SPS_TRY(spsi_own_numbers(own, s->columns, all));
+    SPS_TRY(SPS_OWN(own, s->columns, &m->frozen));
     for (int c = 0; c < s->columns; c++) m->one[c] = 1;
 fail:
     return st;
@@ -257,17 +254,6 @@ fail:
     return st;
 }
 
-static void destroy(sps_linear *s, void *method)
-{
-    struct minres *m = method;
-    double **all[] = ARRAYS(m);
-
-    spsi_basis_destroy(&m->S);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        spsi_free(s->ctx, *all[i]);
-    spsi_free(s->ctx, m->frozen);
-}
-
 SPS_DEFINE(sps_linear_type, spsi_solver_minres) = {
     .name = "minres",
     .needs = SPS_NEEDS_SYMMETRIC,
@@ -277,5 +263,4 @@ SPS_DEFINE(sps_linear_type, spsi_solver_minres) = {
     .start = start,
     .step = step,
     .permute = permute,
-    .destroy = destroy,
 };

@@ -96,7 +96,7 @@ static sps_status take_blocks(sps_linear *s, struct refinement *m)
     sps_status st = SPS_OK;
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        SPS_TRY(spsi_block_create(s->ctx, s->n, k, SPS_F32, all[i]));
+        SPS_TRY(spsi_own_block_of(&s->made.own, s->n, k, SPS_F32, all[i]));
 fail:
     return st;
 }
@@ -105,6 +105,7 @@ static sps_status setup(sps_linear *s, void *method)
 {
     struct refinement *m = method;
     const int k = s->columns;
+    sps_owner *own = &s->made.own;
     sps_options o = s->opt;
     sps_status st = SPS_OK;
 
@@ -115,6 +116,7 @@ static sps_status setup(sps_linear *s, void *method)
     if (m->unfit) return st;
     o.kernel = "auto";
     o.reorder = "none";
+    SPS_TRY(spsi_own_operator(own, &m->A));
     st = spsi_operator_single_of(s->A, &o, &m->A);
     if (st == SPS_EUNFIT) {
         spsi_note(s->ctx, "refinement: %s", sps_context_error(s->ctx));
@@ -124,15 +126,15 @@ static sps_status setup(sps_linear *s, void *method)
     if (st != SPS_OK) return st;
     m->version = s->A->version;
     SPS_TRY(take_blocks(s, m));
-    SPS_TRY(spsi_fused_cg_create(s->ctx, k, false,
+    SPS_TRY(spsi_fused_cg_create(own, k, false,
                                  s->rows >= SPS_FUSED_LARGE ? CONDITION
                                                             : CAREFUL,
                                  &m->steps));
-    SPS_TRY(spsi_small_create(s->ctx, k, k, &m->S));
-    SPS_TRY(spsi_small_create(s->ctx, k, k, &m->T));
-    SPS_TRY(SPS_NEW(s->ctx, k, &m->begun));
-    SPS_TRY(SPS_NEW(s->ctx, k, &m->limit));
-    SPS_TRY(SPS_NEW(s->ctx, k, &m->norms));
+    SPS_TRY(spsi_own_small(own, k, k, &m->S));
+    SPS_TRY(spsi_own_small(own, k, k, &m->T));
+    SPS_TRY(SPS_OWN(own, k, &m->begun));
+    SPS_TRY(SPS_OWN(own, k, &m->limit));
+    SPS_TRY(SPS_OWN(own, k, &m->norms));
 fail:
     return st;
 }
@@ -375,23 +377,6 @@ fail:
     return st;
 }
 
-static void destroy(sps_linear *s, void *method)
-{
-    struct refinement *m = method;
-
-    sps_operator_destroy(&m->A);
-    sps_block_destroy(&m->X);
-    sps_block_destroy(&m->R);
-    sps_block_destroy(&m->P);
-    sps_block_destroy(&m->Q);
-    spsi_fused_cg_destroy(&m->steps);
-    spsi_small_destroy(&m->S);
-    spsi_small_destroy(&m->T);
-    spsi_free(s->ctx, m->begun);
-    spsi_free(s->ctx, m->limit);
-    spsi_free(s->ctx, m->norms);
-}
-
 SPS_DEFINE(sps_linear_type, spsi_solver_refinement) = {
     .name = "refinement",
     .fallback = "block_cg",
@@ -404,5 +389,4 @@ SPS_DEFINE(sps_linear_type, spsi_solver_refinement) = {
     .step = step,
     .queue = queue,
     .flush = flush,
-    .destroy = destroy,
 };

@@ -11,31 +11,21 @@
 
 enum { LANES = 8 };       /* columns to which reflections are applied at once */
 
-sps_status spsi_least_squares_open(sps_context *ctx, int max_rows,
-                                   int max_columns, int k,
-                                   sps_least_squares *q)
+sps_status spsi_least_squares_open(sps_owner *o, int max_rows, int max_columns,
+                                   int k, sps_least_squares *q)
 {
     sps_status st;
 
     q->max_rows = max_rows;
     q->max_columns = max_columns;
     q->k = k;
-    SPS_TRY(SPS_NEW(ctx, (int64_t)max_rows * max_columns, &q->r));
-    SPS_TRY(SPS_NEW(ctx, max_columns, &q->scale));
-    SPS_TRY(SPS_NEW(ctx, max_columns, &q->end));
-    SPS_TRY(SPS_NEW(ctx, (int64_t)max_rows * k, &q->g));
-    SPS_TRY(SPS_NEW(ctx, (int64_t)max_rows * LANES, &q->lanes));
+    SPS_TRY(SPS_OWN(o, (int64_t)max_rows * max_columns, &q->r));
+    SPS_TRY(SPS_OWN(o, max_columns, &q->scale));
+    SPS_TRY(SPS_OWN(o, max_columns, &q->end));
+    SPS_TRY(SPS_OWN(o, (int64_t)max_rows * k, &q->g));
+    SPS_TRY(SPS_OWN(o, (int64_t)max_rows * LANES, &q->lanes));
 fail:
     return st;
-}
-
-void spsi_least_squares_close(sps_context *ctx, sps_least_squares *q)
-{
-    spsi_free(ctx, q->r);
-    spsi_free(ctx, q->scale);
-    spsi_free(ctx, q->end);
-    spsi_free(ctx, q->g);
-    spsi_free(ctx, q->lanes);
 }
 
 static double *column_of(const sps_least_squares *q, int t)

@@ -22,10 +22,8 @@ typedef struct sps_least_squares {
     double *lanes;       /* scratch for new columns, interleaved; 8 max_rows */
 } sps_least_squares;
 
-sps_status spsi_least_squares_open(sps_context *ctx, int max_rows,
-                                   int max_columns, int k,
-                                   sps_least_squares *q);
-void spsi_least_squares_close(sps_context *ctx, sps_least_squares *q);
+sps_status spsi_least_squares_open(sps_owner *o, int max_rows, int max_columns,
+                                   int k, sps_least_squares *q);
 /* Sets G (rows x k), with no columns of H yet. */
 void spsi_least_squares_start(sps_least_squares *q, const sps_small *G);
 /* Appends columns to H: `below` has their new rows; `top` has `skip` rows that

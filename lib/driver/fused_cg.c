@@ -69,49 +69,6 @@ static int64_t seen(const sps_fused_cg *w)
                    (int64_t)w->most;
 }
 
-sps_status spsi_fused_cg_create(sps_context *ctx, int k, bool columns,
-                                double condition, sps_fused_cg **w_p)
-{
-    sps_status st = SPS_OK;
-    sps_fused_cg *w = NULL;
-    void *room = NULL;
-    double *zeros = NULL;
-
-    *w_p = NULL;
-    if (!ctx->backend->fused_cg_lengths || spsi_comm_many(ctx) ||
-        (columns ? !ctx->backend->fused_cg_columns : k > SPS_FUSED_WIDEST))
-        return SPS_OK;
-    SPS_TRY(SPS_NEW(ctx, 1, &w));
-    w->ctx = ctx;
-    w->columns = columns;
-    w->most = k;
-    w->condition = condition;
-    w->cached = SPS_FUSED_CACHED;
-    w->queue.burst = SPS_FUSED_QUEUE;
-    w->most_parts = columns || k > SPS_FUSED_NARROW ? 1 : SPS_FUSED_PARTS;
-    w->host.bytes = (size_t)lay_out(w, NULL) * sizeof(double);
-    SPS_TRY(SPS_NEW(ctx, seen(w), &w->host.seen));
-    SPS_TRY(SPS_NEW(ctx, 4 * (int64_t)k, &w->host.limits));
-    SPS_TRY(SPS_NEW(ctx, k, &w->host.far));
-    SPS_TRY(SPS_NEW(ctx, 2, &w->kept));
-    SPS_TRY(SPS_NEW(ctx, in_S(w), &w->host.sums));
-    for (int j = 0; j < 4 * k; j++) w->host.limits[j] = -1;   /* none yet */
-    SPS_TRY(ctx->backend->alloc(ctx, w->host.bytes, &room));
-    lay_out(w, room);
-    /* Zeroed, because passes read sums before they know whether they are
-     * needed, and the state is downloaded before the first step, too. */
-    SPS_TRY(SPS_NEW(ctx, (int64_t)(w->host.bytes / sizeof *zeros), &zeros));
-    SPS_TRY(ctx->backend->upload(ctx, room, zeros, w->host.bytes));
-    spsi_free(ctx, zeros);
-    *w_p = w;
-    return SPS_OK;
-
-fail:
-    spsi_free(ctx, zeros);
-    spsi_fused_cg_destroy(&w);
-    return st;
-}
-
 static void drop(sps_fused_cg *w)
 {
     void **recording = &w->queue.recording;
@@ -120,20 +77,55 @@ static void drop(sps_fused_cg *w)
     *recording = NULL;
 }
 
-void spsi_fused_cg_destroy(sps_fused_cg **w_p)
+static void release(sps_context *ctx, void *place)
 {
-    sps_fused_cg *w = *w_p;
+    sps_fused_cg **w_p = place, *w = *w_p;
 
     *w_p = NULL;
     if (!w) return;
     drop(w);
-    if (w->state) w->ctx->backend->release(w->ctx, w->state, w->host.bytes);
-    spsi_free(w->ctx, w->host.seen);
-    spsi_free(w->ctx, w->host.limits);
-    spsi_free(w->ctx, w->host.far);
-    spsi_free(w->ctx, w->kept);
-    spsi_free(w->ctx, w->host.sums);
-    spsi_free(w->ctx, w);
+    if (w->state) ctx->backend->release(ctx, w->state, w->host.bytes);
+    spsi_free(ctx, w);
+}
+
+sps_status spsi_fused_cg_create(sps_owner *o, int k, bool columns,
+                                double condition, sps_fused_cg **w_p)
+{
+    sps_context *ctx = o->ctx;
+    sps_status st = SPS_OK;
+    sps_fused_cg *w;
+    void *room = NULL;
+    double *zeros = NULL;
+
+    if (!ctx->backend->fused_cg_lengths || spsi_comm_many(ctx) ||
+        (columns ? !ctx->backend->fused_cg_columns : k > SPS_FUSED_WIDEST))
+        return SPS_OK;
+    SPS_TRY(spsi_own(o, release, w_p));
+    SPS_TRY(SPS_NEW(ctx, 1, w_p));
+    w = *w_p;
+    w->ctx = ctx;
+    w->columns = columns;
+    w->most = k;
+    w->condition = condition;
+    w->cached = SPS_FUSED_CACHED;
+    w->queue.burst = SPS_FUSED_QUEUE;
+    w->most_parts = columns || k > SPS_FUSED_NARROW ? 1 : SPS_FUSED_PARTS;
+    w->host.bytes = (size_t)lay_out(w, NULL) * sizeof(double);
+    SPS_TRY(SPS_OWN(o, seen(w), &w->host.seen));
+    SPS_TRY(SPS_OWN(o, 4 * (int64_t)k, &w->host.limits));
+    SPS_TRY(SPS_OWN(o, k, &w->host.far));
+    SPS_TRY(SPS_OWN(o, 2, &w->kept));
+    SPS_TRY(SPS_OWN(o, in_S(w), &w->host.sums));
+    for (int j = 0; j < 4 * k; j++) w->host.limits[j] = -1;   /* none yet */
+    SPS_TRY(ctx->backend->alloc(ctx, w->host.bytes, &room));
+    lay_out(w, room);
+    /* Zeroed, because passes read sums before they know whether they are
+     * needed, and the state is downloaded before the first step, too. */
+    SPS_TRY(SPS_NEW(ctx, (int64_t)(w->host.bytes / sizeof *zeros), &zeros));
+    SPS_TRY(ctx->backend->upload(ctx, room, zeros, w->host.bytes));
+fail:
+    spsi_free(ctx, zeros);
+    return st;
 }
 
 /* --------------------------------- blocks that the fused passes can work on */

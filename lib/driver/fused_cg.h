@@ -28,6 +28,7 @@
 #define SPS_FUSED_CG_H
 
 #include "block/fused_step.h"
+#include "core/owner.h"
 
 struct sps_linear;
 
@@ -51,9 +52,8 @@ typedef struct sps_fused_cg_task {
 /* condition: of P (unit columns), above which S must be examined; unused with
  * scalars by column.  *w_p stays NULL where the backend has no fused steps, or
  * not for this width. */
-sps_status spsi_fused_cg_create(sps_context *ctx, int k, bool columns,
+sps_status spsi_fused_cg_create(sps_owner *o, int k, bool columns,
                                 double condition, sps_fused_cg **w_p);
-void spsi_fused_cg_destroy(sps_fused_cg **w_p);
 /* Whether w is not NULL and supports the layout of these blocks. */
 bool spsi_fused_cg_serve(const sps_fused_cg *w, const sps_fused_cg_task *t);
 /* Provides C = P'R (with scalars by column: the k numbers c) and the norms of R

@@ -150,42 +150,33 @@ static void consider_mixed(sps_linear *s)
 
 static sps_status take_arrays(sps_linear *s)
 {
+    sps_linear_rhs *b = &s->rhs;
+    sps_linear_best *best = &s->best;
+    sps_linear_result *r = &s->result;
+    double **const numbers[] = {
+        &s->resnorm, &s->queue.limit, &b->scale, &b->norm, &b->outside,
+        &b->norm_own, &b->norm_x, &b->norm_start, &b->threshold, &b->relative,
+        &best->norm, &best->checked, &best->least, &best->gap, &best->peak,
+        &r->residual, &r->backward, &r->range, &r->normal, &s->normal, NULL };
+    sps_owner *own = &s->made.own;
     sps_status st = SPS_OK;
     int k = s->columns;
 
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->resnorm));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->queue.limit));
-    SPS_TRY(SPS_NEW(s->ctx, SPS_LINEAR_QUEUE * (int64_t)k, &s->queue.norms));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->at.column));
-    SPS_TRY(SPS_NEW(s->ctx, 3 * (int64_t)k, &s->at.order));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->at.done));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.scale));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.norm));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.outside));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.norm_own));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.norm_x));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.norm_start));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.threshold));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->best.norm));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->best.checked));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->best.least));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->best.gap));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->best.peak));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->best.due));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->rhs.relative));
-    SPS_TRY(SPS_NEW(s->ctx, 2 * (int64_t)k, &s->scratch.numbers));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->result.residual));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->result.backward));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->result.range));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->result.normal));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->normal));
-    SPS_TRY(SPS_NEW(s->ctx, k, &s->result.column));
+    SPS_TRY(spsi_own_numbers(own, k, numbers));
+    SPS_TRY(SPS_OWN(own, SPS_LINEAR_QUEUE * (int64_t)k, &s->queue.norms));
+    SPS_TRY(SPS_OWN(own, k, &s->at.column));
+    SPS_TRY(SPS_OWN(own, 3 * (int64_t)k, &s->at.order));
+    SPS_TRY(SPS_OWN(own, k, &s->at.done));
+    SPS_TRY(SPS_OWN(own, k, &best->due));
+    SPS_TRY(SPS_OWN(own, 2 * (int64_t)k, &s->scratch.numbers));
+    SPS_TRY(SPS_OWN(own, k, &r->column));
 fail:
     return st;
 }
 
 static sps_status take_blocks(sps_linear *s)
 {
+    sps_owner *own = &s->made.own;
     sps_status st = SPS_OK;
     const int64_t most = s->n > s->nrow ? s->n : s->nrow;
     int blocks = s->method.type->blocks;
@@ -193,29 +184,31 @@ static sps_status take_blocks(sps_linear *s)
     if (s->method.fallback && s->method.fallback->blocks > blocks)
         blocks = s->method.fallback->blocks;
     SPS_TRY(spsi_reserve(s->ctx, most, s->columns));
-    SPS_TRY(sps_block_create(s->ctx, most, s->columns, &s->scratch.residual));
+    SPS_TRY(spsi_own_block(own, most, s->columns, &s->scratch.residual));
     s->scratch.residual->n = s->nrow;
-    SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->best.block));
+    SPS_TRY(spsi_own_block(own, s->n, s->columns, &s->best.block));
     if (s->made.null)
-        SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->rhs.projected));
+        SPS_TRY(spsi_own_block(own, s->n, s->columns, &s->rhs.projected));
     for (int i = 0; i < blocks; i++)
-        SPS_TRY(sps_block_create(s->ctx, most, s->columns, &s->work[i]));
+        SPS_TRY(spsi_own_block(own, most, s->columns, &s->work[i]));
 fail:
     return st;
 }
 
+/* The two structs are exchanged when the fallback takes over; listed before
+ * what they hold, they are released after it. */
 static sps_status take_methods(sps_linear *s)
 {
     sps_linear_method *m = &s->method;
     sps_status st = SPS_OK;
 
     s->k = s->columns;
-    SPS_TRY(spsi_new(s->ctx, m->type->size, &m->data));
+    SPS_TRY(spsi_own_array(&s->made.own, 1, m->type->size, &m->data));
+    if (m->fallback)
+        SPS_TRY(spsi_own_array(&s->made.own, 1, m->fallback->size,
+                               &m->fallback_data));
     SPS_TRY(m->type->setup(s, m->data));
-    if (m->fallback) {
-        SPS_TRY(spsi_new(s->ctx, m->fallback->size, &m->fallback_data));
-        SPS_TRY(m->fallback->setup(s, m->fallback_data));
-    }
+    if (m->fallback) SPS_TRY(m->fallback->setup(s, m->fallback_data));
 fail:
     return st;
 }
@@ -248,7 +241,7 @@ sps_status spsi_linear_create(const sps_linear_args *a, sps_linear **s_p)
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, 1, &s));
-    s->ctx = ctx;
+    s->ctx = s->made.own.ctx = ctx;
     s->A = a->A;
     s->n = a->A->ncol;
     s->nrow = a->A->n;
@@ -307,48 +300,15 @@ fail:
     return st;
 }
 
-static void release_arrays(sps_linear *s)
-{
-    const sps_linear_rhs *b = &s->rhs;
-    const sps_linear_best *best = &s->best;
-    void *arrays[] = {
-        s->resnorm, s->queue.limit, s->queue.norms, s->at.column, s->at.order,
-        s->at.done, b->scale, b->norm, b->outside, b->norm_own, b->norm_x,
-        b->norm_start, b->threshold, b->relative, best->norm, best->checked,
-        best->least, best->gap, best->peak, best->due, s->scratch.numbers,
-        s->result.residual, s->result.backward, s->result.range,
-        s->result.normal, s->result.column, s->normal };
-
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        spsi_free(s->ctx, arrays[i]);
-}
-
-static void release_methods(sps_linear *s)
-{
-    sps_linear_method *m = &s->method;
-
-    if (m->data && m->type->destroy) m->type->destroy(s, m->data);
-    if (m->fallback_data && m->fallback->destroy)
-        m->fallback->destroy(s, m->fallback_data);
-    spsi_free(s->ctx, m->data);
-    spsi_free(s->ctx, m->fallback_data);
-}
-
 void spsi_linear_destroy(sps_linear **s_p)
 {
     sps_linear *s = *s_p;
 
     if (!s) return;
-    release_methods(s);
-    for (int i = 0; i < SPS_LINEAR_BLOCKS; i++)
-        sps_block_destroy(&s->work[i]);
-    sps_block_destroy(&s->scratch.residual);
-    sps_block_destroy(&s->best.block);
-    sps_block_destroy(&s->rhs.projected);
+    spsi_owner_release(&s->made.own);
     spsi_nullspace_destroy(&s->made.null);
     if (s->made.own_M) sps_precond_destroy(&s->M);
     sps_operator_destroy(&s->made.own_T);
-    release_arrays(s);
     spsi_free(s->ctx, s);
     *s_p = NULL;
 }
@@ -419,7 +379,8 @@ sps_status spsi_linear_refresh(sps_linear *s)
     }
     SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt, &null));
     if (null && !s->rhs.projected)
-        SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->rhs.projected));
+        SPS_TRY(spsi_own_block(&s->made.own, s->n, s->columns,
+                               &s->rhs.projected));
     spsi_nullspace_destroy(&s->made.null);
     s->made.null = null;
     s->made.version = s->A->version;

@@ -9,7 +9,8 @@
  * recurrence deviates from it, deflates converged columns and stores the best
  * iterate.  A method implements one step, and sees the active columns only.
  *
- *   setup   once: small matrices and arrays; n x k work blocks are s->work.
+ *   setup   once: small matrices and arrays, all of s->made.own; n x k work
+ *           blocks are s->work.
  *   start   from s->R, the true residual of s->X: discard all directions.
  *   step    one iteration: update R by the recurrence, call spsi_best_update
  *           with the norms of its columns, then update X; s->width is the
@@ -47,6 +48,7 @@
 #ifndef SPS_LINEAR_H
 #define SPS_LINEAR_H
 
+#include "block/owned.h"
 #include "driver/precond.h"
 #include "driver/solver.h"
 
@@ -90,7 +92,6 @@ typedef struct sps_linear_type {
     sps_status (*flush)(sps_linear *s, void *method);
     sps_status (*settle)(sps_linear *s, void *method);
     sps_status (*widen)(sps_linear *s, void *method);
-    void (*destroy)(sps_linear *s, void *method);
 } sps_linear_type;
 
 extern const sps_linear_type *const spsi_solvers[]; /* registry.sh */
@@ -196,6 +197,7 @@ typedef struct sps_linear_result {
 
 /* How the solver was created, and what was made of the values of A. */
 typedef struct sps_linear_made {
+    sps_owner own;            /* of what driver and methods have made */
     bool own_M;
     struct sps_nullspace *null;   /* to project away; NULL: none */
     sps_operator *own_T;      /* T, unless it is A itself */

@@ -29,7 +29,7 @@ static sps_status new_precond(sps_context *ctx, const sps_precond_type *type,
 
     if (st != SPS_OK) return st;
     (*M_p)->type = type;
-    (*M_p)->ctx = ctx;
+    (*M_p)->ctx = (*M_p)->own.ctx = ctx;
     (*M_p)->n = n;
     ctx->live++;
     return SPS_OK;
@@ -189,11 +189,34 @@ void spsi_precond_note_double(const sps_precond *M)
               "range of single precision", M->type->name);
 }
 
-sps_status spsi_precond_operator(const sps_precond *M, sps_csr *T,
+static void release_operator(sps_context *ctx, void *place)
+{
+    (void)ctx;
+    sps_operator_destroy(place);
+}
+
+static void release_csr(sps_context *ctx, void *place)
+{
+    sps_csr_destroy(ctx, place);
+}
+
+sps_status spsi_own_operator(sps_owner *o, sps_operator **op_p)
+{
+    return spsi_own(o, release_operator, op_p);
+}
+
+sps_status spsi_own_csr(sps_owner *o, sps_csr **A_p)
+{
+    return spsi_own(o, release_csr, A_p);
+}
+
+sps_status spsi_precond_operator(sps_precond *M, sps_csr *T,
                                  sps_operator **op_p)
 {
-    sps_status st = SPS_EUNFIT;
+    sps_status st = spsi_own_operator(&M->own, op_p);
 
+    if (st != SPS_OK) return st;
+    st = SPS_EUNFIT;
     if (M->single)
         st = spsi_operator_single(M->ctx, T, M->width, SPS_F64, NULL, op_p);
     if (M->single && st == SPS_EUNFIT) spsi_precond_note_double(M);
@@ -313,6 +336,7 @@ void sps_precond_destroy(sps_precond **M_p)
 
     if (!M) return;
     if (M->type->destroy) M->type->destroy(M);
+    spsi_owner_release(&M->own);
     M->ctx->live--;
     spsi_free(M->ctx, M);
     *M_p = NULL;

@@ -4,6 +4,7 @@
 #ifndef SPS_PRECOND_H
 #define SPS_PRECOND_H
 
+#include "block/owned.h"
 #include "core/deadline.h"
 #include "operator/operator.h"
 #include "operator/operator_matrix.h"
@@ -47,8 +48,8 @@ typedef struct sps_precond_type {
     sps_status (*update)(sps_precond *M);    /* same pattern, new values */
     sps_status (*apply)(const sps_precond *M, const sps_block *R,
                         sps_block *Z);       /* Z = M R; R != Z */
-    void (*destroy)(sps_precond *M);         /* frees its own data; may be
-                                                NULL */
+    void (*destroy)(sps_precond *M);         /* frees what is not M->own's; may
+                                                be NULL */
     /* As sps_precond_describe; NULL: its name alone. */
     size_t (*describe)(const sps_precond *M, char *text, size_t size);
 } sps_precond_type;
@@ -58,6 +59,7 @@ extern const sps_precond_type *const spsi_preconds[]; /* registry.sh */
 struct sps_precond {
     const sps_precond_type *type;
     sps_context *ctx;
+    sps_owner own;            /* of what build has made */
     const sps_operator *A;
     int64_t n;
     int width;                /* widest block it is applied to */
@@ -115,9 +117,12 @@ sps_status spsi_precond_create_passes(const sps_operator *A, int width,
                                       const sps_options *opt, int passes,
                                       sps_precond **M_p);
 
-/* T as an operator for blocks of M's width, its values in single precision if
- * M->single is set and they fit its range; T must outlive it. */
-sps_status spsi_precond_operator(const sps_precond *M, sps_csr *T,
+/* List a place for an operator, or for a csr on the host. */
+sps_status spsi_own_operator(sps_owner *o, sps_operator **op_p);
+sps_status spsi_own_csr(sps_owner *o, sps_csr **A_p);
+/* T as an operator for blocks of M's width, owned by M, its values in single
+ * precision if M->single is set and they fit its range; T must outlive it. */
+sps_status spsi_precond_operator(sps_precond *M, sps_csr *T,
                                  sps_operator **op_p);
 /* Sets new values val, on the pattern of T and in its place, in that operator.
  * If they leave the range of single precision, *op_p is replaced by one in

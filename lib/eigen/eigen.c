@@ -96,9 +96,9 @@ static sps_status allocate(sps_eigen *e)
     SPS_TRY(spsi_subspace_allocate(&e->space, e->type->stack));
     SPS_TRY(spsi_ritz_allocate(&e->ritz, e->type->stack));
     SPS_TRY(spsi_proof_allocate(&e->proof));
-    SPS_TRY(SPS_NEW(e->ctx, e->space.width, &e->transform.spread));
-    SPS_TRY(SPS_NEW(e->ctx, e->count, &e->relative));
-    SPS_TRY(SPS_NEW(e->ctx, e->count, &e->sorted));
+    SPS_TRY(SPS_OWN(&e->own, e->space.width, &e->transform.spread));
+    SPS_TRY(SPS_OWN(&e->own, e->count, &e->relative));
+    SPS_TRY(SPS_OWN(&e->own, e->count, &e->sorted));
 fail:
     return st;
 }
@@ -163,7 +163,7 @@ static sps_status set_up(sps_eigen *e, sps_precond *T)
     SPS_TRY(e->policy->count_reserve(e));
     if (e->transform.inverted)
         SPS_TRY(spsi_transform_open(&e->transform, &e->search));
-    SPS_TRY(spsi_new(e->ctx, e->type->size, &e->method));
+    SPS_TRY(spsi_own_array(&e->own, 1, e->type->size, &e->method));
     SPS_TRY(e->type->setup(e, e->method));
 fail:
     return st;
@@ -180,18 +180,11 @@ static void ops_destroy(void *of)
     sps_eigen *e = of;
 
     if (!e) return;
-    if (e->method && e->type->destroy) e->type->destroy(e, e->method);
-    spsi_free(e->ctx, e->method);
     spsi_eigen_precond_release(&e->precond);
     spsi_transform_close(&e->transform);
-    spsi_free(e->ctx, e->transform.spread);
     spsi_proof_release(&e->proof);
-    spsi_ritz_release(&e->ritz);
-    spsi_subspace_release(&e->space);
-    spsi_deflation_release(&e->deflation);
-    spsi_pencil_release(&e->pencil);
-    spsi_free(e->ctx, e->relative);
-    spsi_free(e->ctx, e->sorted);
+    spsi_nullspace_destroy(&e->deflation.null);
+    spsi_owner_release(&e->own);
     spsi_free(e->ctx, e);
 }
 
@@ -214,7 +207,8 @@ static sps_status create(const sps_operator *A, const sps_operator *M,
     SPS_TRY(spsi_new(ctx, sizeof *e, (void **)&e));
     s->ops = &eigen_ops;
     s->of = e;
-    e->ctx = e->pencil.ctx = ctx;
+    e->ctx = e->pencil.ctx = e->own.ctx = ctx;
+    e->pencil.own = &e->own;
     e->pencil.A = A;
     e->pencil.M = M;
     e->pencil.n = A->n;

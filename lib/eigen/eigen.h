@@ -45,7 +45,6 @@ typedef struct sps_eigen_type {
     sps_status (*step)(sps_eigen *e, void *method);
     /* Instead of start and step: all pairs at once, into deflation.fixed. */
     sps_status (*solve)(sps_eigen *e, void *method);
-    void (*destroy)(sps_eigen *e, void *method);
 } sps_eigen_type;
 
 extern const sps_eigen_type *const spsi_eigensolvers[]; /* registry.sh */
@@ -81,6 +80,8 @@ extern const sps_eigen_policy *const spsi_eigen_policies[]; /* registry.sh */
 
 struct sps_eigen {
     sps_context *ctx;
+    sps_owner own;               /* of what its objects and the method have
+                                    made */
     sps_options opt;
     int count;                   /* pairs asked for */
     sps_selection wanted;

@@ -97,25 +97,16 @@ sps_status spsi_deflation_gather(sps_deflation *d, const sps_options *opt)
     SPS_REQUIRE(p->ctx, width <= SPS_BLOCK_MAX, SPS_EINVAL,
                 "%d pairs, null vectors and constraints; %d are possible",
                 width, SPS_BLOCK_MAX);
-    SPS_TRY(sps_block_create(p->ctx, p->n, width, &d->fixed));
-    d->dual = d->fixed;
-    if (p->M) SPS_TRY(sps_block_create(p->ctx, p->n, width, &d->dual));
+    SPS_TRY(spsi_own_block(p->own, p->n, width, &d->fixed));
+    if (p->M) SPS_TRY(spsi_own_block(p->own, p->n, width, &d->dual));
+    else d->dual = d->fixed;
 fail:
     return st;
 }
 
 sps_status spsi_deflation_reserve(sps_deflation *d, int columns)
 {
-    return spsi_small_create(d->pencil->ctx, d->fixed->width, columns, &d->F);
-}
-
-void spsi_deflation_release(sps_deflation *d)
-{
-    if (d->dual != d->fixed) sps_block_destroy(&d->dual);
-    sps_block_destroy(&d->fixed);
-    spsi_small_destroy(&d->F);
-    spsi_nullspace_destroy(&d->null);
-    spsi_free(d->pencil->ctx, d->fixing_rows);
+    return spsi_own_small(d->pencil->own, d->fixed->width, columns, &d->F);
 }
 
 int64_t spsi_deflation_complement(const sps_deflation *d)
@@ -270,7 +261,7 @@ static sps_status choose_fixing_rows(sps_deflation *d)
     double *v = NULL, *u = NULL;
     sps_block N;
 
-    SPS_TRY(SPS_NEW(p->ctx, q, &d->fixing_rows));
+    SPS_TRY(SPS_OWN(p->own, q, &d->fixing_rows));
     SPS_TRY(SPS_NEW(p->ctx, p->n * q, &v));
     SPS_TRY(SPS_NEW(p->ctx, q, &u));
     spsi_block_view(d->fixed, 0, q, &N);

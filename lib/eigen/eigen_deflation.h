@@ -40,7 +40,6 @@ sps_status spsi_deflation_gather(sps_deflation *d, const sps_options *opt);
 sps_status spsi_deflation_settle(sps_deflation *d, sps_subspace *s);
 /* Memory for projections of blocks of so many columns. */
 sps_status spsi_deflation_reserve(sps_deflation *d, int columns);
-void spsi_deflation_release(sps_deflation *d);
 
 /* The dimension of the complement of null vectors and constraints. */
 int64_t spsi_deflation_complement(const sps_deflation *d);

@@ -86,7 +86,7 @@ static sps_status make_root_mass(sps_pencil *p)
     SPS_TRY(SPS_NEW(p->ctx, p->n, &d));
     SPS_TRY(spsi_matrix_diagonal(p->M, d));
     for (int64_t i = 0; i < p->n; i++) d[i] = sqrt(d[i]);
-    SPS_TRY(sps_block_create(p->ctx, p->n, 1, &p->root_mass));
+    SPS_TRY(spsi_own_block(p->own, p->n, 1, &p->root_mass));
     SPS_TRY(sps_block_set(p->root_mass, 0, 1, d, 1, SPS_ROW_MAJOR, SPS_HOST));
 fail:
     spsi_free(p->ctx, d);
@@ -105,17 +105,10 @@ sps_status spsi_pencil_measure(sps_pencil *p, sps_block *V, sps_block *W)
     if (p->M) SPS_TRY(spsi_norm_estimate(p->M, V, W, scratch, &p->norm_M));
     SPS_TRY(make_root_mass(p));
     if (!spsi_pencil_entries(p)) return SPS_OK;
-    SPS_TRY(SPS_NEW(p->ctx, p->n, &p->host_x));
-    SPS_TRY(SPS_NEW(p->ctx, p->n, &p->host_g));
+    SPS_TRY(SPS_OWN(p->own, p->n, &p->host_x));
+    SPS_TRY(SPS_OWN(p->own, p->n, &p->host_g));
 fail:
     return st;
-}
-
-void spsi_pencil_release(sps_pencil *p)
-{
-    sps_block_destroy(&p->root_mass);
-    spsi_free(p->ctx, p->host_x);
-    spsi_free(p->ctx, p->host_g);
 }
 
 static sps_status multiply(sps_context *ctx, const sps_operator *B,

@@ -17,6 +17,7 @@ extern "C" {
 
 typedef struct sps_pencil {
     sps_context *ctx;
+    sps_owner *own;              /* of what the objects of a solver have made */
     const sps_operator *A, *M;   /* M NULL: the identity */
     int64_t n, rows;             /* rows of this process, and of all */
     double norm_A, norm_M;       /* estimates from below; 1 without M */
@@ -35,7 +36,6 @@ sps_status spsi_pencil_check_mass(const sps_pencil *p);
 /* norm_A, norm_M, root_mass and memory for spsi_pencil_rounding.  V and W are
  * scratch of the same shape. */
 sps_status spsi_pencil_measure(sps_pencil *p, sps_block *V, sps_block *W);
-void spsi_pencil_release(sps_pencil *p);
 
 /* Y = A X, and Y = M X (a copy without M), counted and timed. */
 sps_status spsi_pencil_apply(sps_pencil *p, const sps_block *X, sps_block *Y);

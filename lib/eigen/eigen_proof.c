@@ -26,21 +26,19 @@
 
 sps_status spsi_proof_allocate(sps_proof *q)
 {
-    sps_context *ctx = q->space->pencil->ctx;
+    sps_owner *own = q->space->pencil->own;
     int width = q->space->width;
-    double **of_pair[] = { &q->lambda, &q->residual, &q->backward, &q->bound,
-                           &q->scratch };
-    double **of_column[] = { &q->resnorm, &q->xnorm, &q->mnorm,
-                             &q->forming_error, &q->xmx };
+    double **const of_pair[] = { &q->lambda, &q->residual, &q->backward,
+                                 &q->bound, &q->scratch, NULL };
+    double **const of_column[] = { &q->resnorm, &q->xnorm, &q->mnorm,
+                                   &q->forming_error, &q->xmx, NULL };
     sps_status st = SPS_OK;
 
-    for (size_t i = 0; i < sizeof of_pair / sizeof *of_pair; i++)
-        SPS_TRY(SPS_NEW(ctx, q->count, of_pair[i]));
-    for (size_t i = 0; i < sizeof of_column / sizeof *of_column; i++)
-        SPS_TRY(SPS_NEW(ctx, width, of_column[i]));
-    SPS_TRY(SPS_NEW(ctx, q->count, &q->pair));
-    SPS_TRY(SPS_NEW(ctx, q->count, &q->order));
-    SPS_TRY(spsi_small_create(ctx, q->count, width, &q->E));
+    SPS_TRY(spsi_own_numbers(own, q->count, of_pair));
+    SPS_TRY(spsi_own_numbers(own, width, of_column));
+    SPS_TRY(SPS_OWN(own, q->count, &q->pair));
+    SPS_TRY(SPS_OWN(own, q->count, &q->order));
+    SPS_TRY(spsi_own_small(own, q->count, width, &q->E));
 fail:
     return st;
 }
@@ -48,17 +46,10 @@ fail:
 void spsi_proof_release(sps_proof *q)
 {
     sps_context *ctx = q->space->pencil->ctx;
-    void *arrays[] = { q->lambda,  q->residual, q->backward, q->bound,
-                       q->scratch, q->resnorm,  q->xnorm,    q->mnorm,
-                       q->xmx,     q->pair,     q->order,    q->forming_error };
 
     sps_solver_destroy(&q->mass_solver);
     sps_operator_destroy(&q->mass_op);
     if (q->mass) sps_csr_destroy(ctx, &q->mass);
-    sps_block_destroy(&q->Z);
-    spsi_small_destroy(&q->E);
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        spsi_free(ctx, arrays[i]);
 }
 
 /* Conjugate gradients on random columns meet a direction with x'M x < 0 if M
@@ -134,7 +125,7 @@ sps_status spsi_proof_prepare(sps_proof *q, const sps_eigen_policy *policy)
                   "in doubles, by one more call, and a bound of their rounding "
                   "errors is added");
     if (!p->M) return SPS_OK;
-    SPS_TRY(sps_block_create(p->ctx, p->n, most, &q->Z));
+    SPS_TRY(spsi_own_block(p->own, p->n, most, &q->Z));
     SPS_TRY(scaled_mass(q, &M));
     SPS_TRY(policy->solve_mass(M, most, &q->mass_solver));
     SPS_TRY(check_mass(q));

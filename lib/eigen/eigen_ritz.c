@@ -12,34 +12,21 @@
 
 sps_status spsi_ritz_allocate(sps_ritz *r, int stack)
 {
-    sps_context *ctx = r->space->pencil->ctx;
+    sps_owner *own = r->space->pencil->own;
     int w = r->space->width, most = stack * w;
-    double **real[] = { &r->value, &r->theta, &r->resnorm, &r->xnorm,
-                        &r->mnorm };
+    double **const real[] = { &r->value, &r->theta, &r->resnorm, &r->xnorm,
+                              &r->mnorm, NULL };
     sps_small **small[] = { &r->H, &r->U, &r->C };
     sps_status st = SPS_OK;
 
-    for (size_t i = 0; i < sizeof real / sizeof *real; i++)
-        SPS_TRY(SPS_NEW(ctx, w, real[i]));
-    SPS_TRY(SPS_NEW(ctx, w, &r->done));
-    SPS_TRY(SPS_NEW(ctx, w, &r->order));
-    SPS_TRY(SPS_NEW(ctx, most, &r->scratch));
+    SPS_TRY(spsi_own_numbers(own, w, real));
+    SPS_TRY(SPS_OWN(own, w, &r->done));
+    SPS_TRY(SPS_OWN(own, w, &r->order));
+    SPS_TRY(SPS_OWN(own, most, &r->scratch));
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
-        SPS_TRY(spsi_small_create(ctx, most, most, small[i]));
+        SPS_TRY(spsi_own_small(own, most, most, small[i]));
 fail:
     return st;
-}
-
-void spsi_ritz_release(sps_ritz *r)
-{
-    void *arrays[] = { r->value, r->theta, r->resnorm, r->xnorm,
-                       r->mnorm, r->done,  r->order,   r->scratch };
-    sps_small **small[] = { &r->H, &r->U, &r->C };
-
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        spsi_free(r->space->pencil->ctx, arrays[i]);
-    for (size_t i = 0; i < sizeof small / sizeof *small; i++)
-        spsi_small_destroy(small[i]);
 }
 
 /* Columns a and b of V and w change places. */

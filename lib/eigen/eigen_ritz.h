@@ -28,7 +28,6 @@ typedef struct sps_ritz {
 } sps_ritz;
 
 sps_status spsi_ritz_allocate(sps_ritz *r, int stack);
-void spsi_ritz_release(sps_ritz *r);
 
 /* sign H V = V diag(w), V in place of H, pairs in the order wanted; sign w are
  * the Ritz values of the operator of the transformation. */

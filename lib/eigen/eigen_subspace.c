@@ -38,41 +38,28 @@
 
 sps_status spsi_subspace_allocate(sps_subspace *s, int stack)
 {
-    sps_context *ctx = s->pencil->ctx;
+    sps_owner *own = s->pencil->own;
     int64_t n = s->pencil->n;
     int w = s->width, columns = stack * w, given = s->deflation->given;
     int most = columns > given ? columns : given;
     sps_status st = SPS_OK;
 
-    SPS_TRY(sps_block_create(ctx, n, columns, &s->S));
-    SPS_TRY(sps_block_create(ctx, n, columns, &s->AS));
-    s->MS = s->S;
-    if (s->pencil->M) SPS_TRY(sps_block_create(ctx, n, columns, &s->MS));
-    SPS_TRY(sps_block_create(ctx, n, w, &s->R));
-    SPS_TRY(sps_block_create(ctx, n, w, &s->work));
-    SPS_TRY(SPS_NEW(ctx, 2 * (int64_t)most, &s->scratch));
-    SPS_TRY(spsi_small_create(ctx, most, most, &s->G));
-    SPS_TRY(spsi_small_create(ctx, most, most, &s->T));
-    SPS_TRY(spsi_small_create(ctx, most, most, &s->C));
-    SPS_TRY(spsi_small_create(ctx, columns, w, &s->J));
+    SPS_TRY(spsi_own_block(own, n, columns, &s->S));
+    SPS_TRY(spsi_own_block(own, n, columns, &s->AS));
+    if (s->pencil->M) SPS_TRY(spsi_own_block(own, n, columns, &s->MS));
+    else s->MS = s->S;
+    SPS_TRY(spsi_own_block(own, n, w, &s->R));
+    SPS_TRY(spsi_own_block(own, n, w, &s->work));
+    SPS_TRY(SPS_OWN(own, 2 * (int64_t)most, &s->scratch));
+    SPS_TRY(spsi_own_small(own, most, most, &s->G));
+    SPS_TRY(spsi_own_small(own, most, most, &s->T));
+    SPS_TRY(spsi_own_small(own, most, most, &s->C));
+    SPS_TRY(spsi_own_small(own, columns, w, &s->J));
     SPS_TRY(spsi_deflation_reserve(s->deflation, most));
     most = s->deflation->fixed->width;
-    SPS_TRY(spsi_reserve(ctx, n, most > columns ? most : columns));
+    SPS_TRY(spsi_reserve(own->ctx, n, most > columns ? most : columns));
 fail:
     return st;
-}
-
-void spsi_subspace_release(sps_subspace *s)
-{
-    sps_block **blocks[] = { &s->AS, &s->R, &s->work, &s->S };
-    sps_small **smalls[] = { &s->G, &s->T, &s->C, &s->J };
-
-    if (s->MS != s->S) sps_block_destroy(&s->MS);
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        sps_block_destroy(blocks[i]);
-    for (size_t i = 0; i < sizeof smalls / sizeof *smalls; i++)
-        spsi_small_destroy(smalls[i]);
-    spsi_free(s->pencil->ctx, s->scratch);
 }
 
 void spsi_subspace_set_columns(sps_subspace *s, int m)

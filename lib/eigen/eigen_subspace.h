@@ -29,7 +29,6 @@ struct sps_subspace {
 
 /* S, AS and MS get `stack` times the width as columns. */
 sps_status spsi_subspace_allocate(sps_subspace *s, int stack);
-void spsi_subspace_release(sps_subspace *s);
 /* X becomes m columns. */
 void spsi_subspace_set_columns(sps_subspace *s, int m);
 

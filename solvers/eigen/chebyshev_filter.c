@@ -62,11 +62,11 @@ static sps_status setup(sps_eigen *e, void *method)
     /* The degree of a preconditioner would be too low for a filter. */
     f->degree = e->opt.degree > 4 ? e->opt.degree
                                   : f->folds ? FOLDED_DEGREE : DEGREE;
-    SPS_TRY(SPS_NEW(e->ctx, e->space.width, &f->w));
-    SPS_TRY(spsi_small_create(e->ctx, SPS_EIGEN_LANCZOS, SPS_EIGEN_LANCZOS,
-                              &f->T));
+    SPS_TRY(SPS_OWN(&e->own, e->space.width, &f->w));
+    SPS_TRY(spsi_own_small(&e->own, SPS_EIGEN_LANCZOS, SPS_EIGEN_LANCZOS,
+                           &f->T));
     if (f->folds)
-        SPS_TRY(sps_block_create(e->ctx, e->pencil.n, e->space.width, &f->Z));
+        SPS_TRY(spsi_own_block(&e->own, e->pencil.n, e->space.width, &f->Z));
 fail:
     return st;
 }
@@ -220,15 +220,6 @@ static sps_status step(sps_eigen *e, void *method)
     return st;
 }
 
-static void destroy(sps_eigen *e, void *method)
-{
-    struct filter *f = method;
-
-    spsi_small_destroy(&f->T);
-    sps_block_destroy(&f->Z);
-    spsi_free(e->ctx, f->w);
-}
-
 SPS_DEFINE(sps_eigen_type, spsi_eigen_chebyshev_filter) = {
     .name = "chebyshev_filter",
     .size = sizeof(struct filter),
@@ -237,5 +228,4 @@ SPS_DEFINE(sps_eigen_type, spsi_eigen_chebyshev_filter) = {
     .setup = setup,
     .start = start,
     .step = step,
-    .destroy = destroy,
 };

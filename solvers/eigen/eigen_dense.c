@@ -30,12 +30,12 @@ static sps_status setup(sps_eigen *e, void *method)
         q = n - (int)spsi_deflation_complement(&e->deflation);
     double *work = NULL;
 
-    SPS_TRY(spsi_small_create(e->ctx, n, n, &d->A));
-    if (e->pencil.M) SPS_TRY(spsi_small_create(e->ctx, n, n, &d->M));
-    SPS_TRY(spsi_small_create(e->ctx, n, q, &d->D));
-    SPS_TRY(spsi_small_create(e->ctx, n, e->space.width, &d->R));
-    SPS_TRY(spsi_small_create(e->ctx, n, e->space.width, &d->C));
-    SPS_TRY(SPS_NEW(e->ctx, n, &d->w));
+    SPS_TRY(spsi_own_small(&e->own, n, n, &d->A));
+    if (e->pencil.M) SPS_TRY(spsi_own_small(&e->own, n, n, &d->M));
+    SPS_TRY(spsi_own_small(&e->own, n, q, &d->D));
+    SPS_TRY(spsi_own_small(&e->own, n, e->space.width, &d->R));
+    SPS_TRY(spsi_own_small(&e->own, n, e->space.width, &d->C));
+    SPS_TRY(SPS_OWN(&e->own, n, &d->w));
     /* LAPACK will allocate 2 n^2 numbers: allocated here once, so that the peak
      * stated before a run covers them. */
     SPS_TRY(SPS_NEW(e->ctx, 2 * (int64_t)n * n, &work));
@@ -266,25 +266,12 @@ fail:
     return st;
 }
 
-static void destroy(sps_eigen *e, void *method)
-{
-    struct dense *d = method;
-
-    spsi_small_destroy(&d->A);
-    spsi_small_destroy(&d->M);
-    spsi_small_destroy(&d->D);
-    spsi_small_destroy(&d->R);
-    spsi_small_destroy(&d->C);
-    spsi_free(e->ctx, d->w);
-}
-
 static const sps_eigen_type lapack = {
     .name = "lapack",
     .size = sizeof(struct dense),
     .stack = 1,
     .setup = setup,
     .solve = solve,
-    .destroy = destroy,
 };
 
 const sps_eigen_type *spsi_eigen_dense_type(const sps_pencil *p, int count,

@@ -44,14 +44,14 @@ static sps_status setup(sps_eigen *e, void *method)
     sps_status st = SPS_OK;
     int m = e->space.width;
 
-    SPS_TRY(SPS_NEW(e->ctx, m, &l->active));
-    SPS_TRY(SPS_NEW(e->ctx, 3 * m, &l->w));
-    SPS_TRY(spsi_small_create(e->ctx, m, m, &l->PAP));
-    SPS_TRY(spsi_small_create(e->ctx, 3 * m, 2 * m, &l->K));
-    SPS_TRY(spsi_small_create(e->ctx, 3 * m, m, &l->B));
-    SPS_TRY(spsi_small_create(e->ctx, 3 * m, m, &l->N));
-    SPS_TRY(spsi_small_create(e->ctx, 3 * m, m, &l->G));
-    SPS_TRY(spsi_small_create(e->ctx, m, m, &l->T));
+    SPS_TRY(SPS_OWN(&e->own, m, &l->active));
+    SPS_TRY(SPS_OWN(&e->own, 3 * m, &l->w));
+    SPS_TRY(spsi_own_small(&e->own, m, m, &l->PAP));
+    SPS_TRY(spsi_own_small(&e->own, 3 * m, 2 * m, &l->K));
+    SPS_TRY(spsi_own_small(&e->own, 3 * m, m, &l->B));
+    SPS_TRY(spsi_own_small(&e->own, 3 * m, m, &l->N));
+    SPS_TRY(spsi_own_small(&e->own, 3 * m, m, &l->G));
+    SPS_TRY(spsi_own_small(&e->own, m, m, &l->T));
 fail:
     return st;
 }
@@ -256,20 +256,6 @@ fail:
     return st;
 }
 
-static void destroy(sps_eigen *e, void *method)
-{
-    struct lobpcg *l = method;
-
-    spsi_small_destroy(&l->PAP);
-    spsi_small_destroy(&l->K);
-    spsi_small_destroy(&l->B);
-    spsi_small_destroy(&l->N);
-    spsi_small_destroy(&l->G);
-    spsi_small_destroy(&l->T);
-    spsi_free(e->ctx, l->active);
-    spsi_free(e->ctx, l->w);
-}
-
 SPS_DEFINE(sps_eigen_type, spsi_eigen_lobpcg) = {
     .name = "lobpcg",
     .size = sizeof(struct lobpcg),
@@ -278,5 +264,4 @@ SPS_DEFINE(sps_eigen_type, spsi_eigen_lobpcg) = {
     .setup = setup,
     .start = start,
     .step = step,
-    .destroy = destroy,
 };

@@ -69,7 +69,7 @@ static sps_status find_blocks(struct block_jacobi *m, int size)
         size = DEFAULT_BLOCK;
     }
     m->blocks = count_blocks(M, size, runs);
-    SPS_TRY(SPS_NEW(M->ctx, m->blocks + 1, &m->start));
+    SPS_TRY(SPS_OWN(&M->own, m->blocks + 1, &m->start));
     for (; i < M->n; i = block_end(M, i, size, runs)) m->start[b++] = i;
     m->start[b] = M->n;
     for (b = 0; b < m->blocks; b++) {
@@ -140,6 +140,7 @@ static sps_status fill_pattern(struct block_jacobi *m)
     sps_status st = SPS_OK;
     int64_t p = 0;
 
+    SPS_TRY(spsi_own_csr(&M->own, &m->csr));
     SPS_TRY(sps_csr_create(M->ctx, M->n, M->n, m->entries, SPS_F64, &m->csr));
     for (int64_t b = 0; b < m->blocks; b++)
         for (int64_t i = m->start[b]; i < m->start[b + 1]; i++) {
@@ -165,8 +166,8 @@ static sps_status build(sps_precond *M, const sps_options *opt)
                 "block size %d; 1 to %d are possible, 0 finds blocks",
                 opt->block_size, LARGEST_BLOCK);
     SPS_TRY(find_blocks(m, opt->block_size));
-    SPS_TRY(SPS_NEW(M->ctx, m->entries, &m->inverse));
-    SPS_TRY(SPS_NEW(M->ctx, M->n, &m->diagonal));
+    SPS_TRY(SPS_OWN(&M->own, m->entries, &m->inverse));
+    SPS_TRY(SPS_OWN(&M->own, M->n, &m->diagonal));
     SPS_TRY(invert(m));
     SPS_TRY(fill_pattern(m));
     SPS_TRY(spsi_check_deadline(M->ctx, "block_jacobi"));
@@ -195,20 +196,9 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
                               0.0, Z);
 }
 
-static void destroy(sps_precond *M)
-{
-    struct block_jacobi *m = (struct block_jacobi *)M;
-
-    sps_operator_destroy(&m->op);
-    sps_csr_destroy(M->ctx, &m->csr);
-    spsi_free(M->ctx, m->start);
-    spsi_free(M->ctx, m->inverse);
-    spsi_free(M->ctx, m->diagonal);
-}
-
 SPS_DEFINE(sps_precond_type, spsi_precond_block_jacobi) = {
     .name = "block_jacobi", .floats = true, .needs = SPS_NEEDS_CSR,
     .symmetric = true,
     .size = sizeof(struct block_jacobi),
-    .build = build, .update = update, .apply = apply, .destroy = destroy,
+    .build = build, .update = update, .apply = apply,
 };

@@ -250,13 +250,13 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     /* EUNFIT if there is no gain even with the largest condition. */
     if (optional) SPS_TRY(choose_degree(m, 1e6, true));
     SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
-    SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->inverse));
-    SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->first));
-    SPS_TRY(SPS_NEW(M->ctx, M->n, &m->host));
-    SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->other));
-    SPS_TRY(sps_block_create(M->ctx, M->n, width, &m->P));
-    SPS_TRY(sps_block_create(M->ctx, M->n, width, &m->R));
-    SPS_TRY(sps_block_create(M->ctx, M->n, width, &m->Q));
+    SPS_TRY(spsi_own_block(&M->own, M->n, 1, &m->inverse));
+    SPS_TRY(spsi_own_block(&M->own, M->n, 1, &m->first));
+    SPS_TRY(SPS_OWN(&M->own, M->n, &m->host));
+    SPS_TRY(spsi_own_block(&M->own, M->n, M->width, &m->other));
+    SPS_TRY(spsi_own_block(&M->own, M->n, width, &m->P));
+    SPS_TRY(spsi_own_block(&M->own, M->n, width, &m->R));
+    SPS_TRY(spsi_own_block(&M->own, M->n, width, &m->Q));
     if (optional) SPS_TRY(spsi_nullspace_create(M->A, width, opt, &m->null));
     SPS_TRY(set_diagonal(m));
     SPS_TRY(set_interval(m, optional));
@@ -303,16 +303,7 @@ fail:
 
 static void destroy(sps_precond *M)
 {
-    struct chebyshev *m = (struct chebyshev *)M;
-
-    sps_block_destroy(&m->inverse);
-    sps_block_destroy(&m->first);
-    sps_block_destroy(&m->other);
-    sps_block_destroy(&m->P);
-    sps_block_destroy(&m->R);
-    sps_block_destroy(&m->Q);
-    spsi_nullspace_destroy(&m->null);
-    spsi_free(M->ctx, m->host);
+    spsi_nullspace_destroy(&((struct chebyshev *)M)->null);
 }
 
 SPS_DEFINE(sps_precond_type, spsi_precond_chebyshev) = {

@@ -65,12 +65,14 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     (void)opt;
     SPS_REQUIRE(M->ctx, n <= LARGEST, SPS_EUNFIT, "dense takes at most %d "
                 "rows; the matrix has %lld", LARGEST, (long long)n);
-    SPS_TRY(SPS_NEW(M->ctx, n, &m->row));
-    SPS_TRY(SPS_NEW(M->ctx, n, &m->col));
+    SPS_TRY(SPS_OWN(&M->own, n, &m->row));
+    SPS_TRY(SPS_OWN(&M->own, n, &m->col));
+    SPS_TRY(spsi_own_csr(&M->own, &m->csr));
     SPS_TRY(sps_csr_create(M->ctx, n, n, n * n, SPS_F64, &m->csr));
     for (int64_t p = 0; p < n * n; p++) m->csr->col[p] = (int32_t)(p % n);
     for (int64_t i = 0; i <= n; i++) m->csr->rowptr[i] = i * n;
     SPS_TRY(invert(m, m->csr->val));
+    SPS_TRY(spsi_own_operator(&M->own, &m->op));
     SPS_TRY(sps_operator_csr(M->ctx, m->csr, M->width, NULL, &m->op));
 fail:
     return st;
@@ -95,17 +97,7 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
     return sps_operator_apply(((const struct dense *)M)->op, 1.0, R, 0.0, Z);
 }
 
-static void destroy(sps_precond *M)
-{
-    struct dense *m = (struct dense *)M;
-
-    sps_operator_destroy(&m->op);
-    sps_csr_destroy(M->ctx, &m->csr);
-    spsi_free(M->ctx, m->row);
-    spsi_free(M->ctx, m->col);
-}
-
 SPS_DEFINE(sps_precond_type, spsi_precond_dense) = {
     .name = "dense", .needs = SPS_NEEDS_CSR, .size = sizeof(struct dense),
-    .build = build, .update = update, .apply = apply, .destroy = destroy,
+    .build = build, .update = update, .apply = apply,
 };

@@ -8,7 +8,7 @@
  *
  * A row whose small matrix is singular (symmetric A: not definite) is reduced
  * to its diagonal; a note has their number. */
-#include "driver/precond.h"
+#include "solvers/precond/product_pair.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,11 +22,9 @@ enum { ROWS = 4096 };
 struct fsai {
     sps_precond super;
     bool symmetric;
-    sps_csr *G, *V;           /* V' T^-1, upper triangular, is stored as V */
+    struct product_pair pair; /* V' T^-1 is stored as V */
     double *v;                /* values of V before it is transposed, by rows of
                                  G */
-    sps_operator *lower, *upper;
-    sps_block *W;             /* n x width */
 };
 
 /* ---------------------------------------------------------------- pattern */
@@ -81,14 +79,14 @@ static sps_status make_pattern(struct fsai *m, int power)
         start[i + 1] = start[i] + reach(A, i, power, seen, col);
     }
     SPS_TRY(sps_csr_create(ctx, A->nrow, A->nrow, start[A->nrow], SPS_F64,
-                           &m->G));
-    memcpy(m->G->rowptr, start, (size_t)(A->nrow + 1) * sizeof *start);
+                           &m->pair.G));
+    memcpy(m->pair.G->rowptr, start, (size_t)(A->nrow + 1) * sizeof *start);
     for (int64_t i = 0; i < A->nrow; i++) seen[i] = 0;
     for (int64_t i = 0; i < A->nrow; i++) {
         const int64_t count = reach(A, i, power, seen, col);
 
         if (i % ROWS == 0) SPS_TRY(spsi_check_deadline(ctx, "fsai"));
-        memcpy(m->G->col + start[i], col, (size_t)count * sizeof *col);
+        memcpy(m->pair.G->col + start[i], col, (size_t)count * sizeof *col);
     }
 fail:
     spsi_free(ctx, seen);
@@ -105,13 +103,13 @@ fail:
 static void scale_rows(struct fsai *m)
 {
     const bool halves = m->symmetric && m->super.single;
-    double *g = m->G->val;
+    double *g = m->pair.G->val;
 
-    for (int64_t i = 0; i < m->G->nrow; i++) {
-        const int64_t last = m->G->rowptr[i + 1];
+    for (int64_t i = 0; i < m->pair.G->nrow; i++) {
+        const int64_t last = m->pair.G->rowptr[i + 1];
         const double t = m->v[last - 1], half = sqrt(fabs(t));
 
-        for (int64_t p = m->G->rowptr[i]; p < last; p++) {
+        for (int64_t p = m->pair.G->rowptr[i]; p < last; p++) {
             m->v[p] /= halves ? copysign(half, t) : t;
             if (halves) g[p] /= half;
         }
@@ -122,11 +120,11 @@ static void scale_rows(struct fsai *m)
 static sps_status fill(struct fsai *m, sps_csr **V_p)
 {
     sps_precond *M = &m->super;
-    sps_csr by_rows = *m->G;
+    sps_csr by_rows = *m->pair.G;
     sps_status st;
     int64_t bad;
 
-    SPS_TRY(spsi_matrix_fsai(M->ctx, M->A->A, m->G, m->v, m->symmetric,
+    SPS_TRY(spsi_matrix_fsai(M->ctx, M->A->A, m->pair.G, m->v, m->symmetric,
                              &bad));
     if (bad)
         spsi_note(M->ctx, "fsai: %lld of %lld rows are reduced to their "
@@ -149,13 +147,11 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     m->symmetric = A->props & (SPS_SYMMETRIC | SPS_SPD);
     if (!m->symmetric)
         SPS_TRY(sps_csr_symmetric(M->ctx, A->A, 1e-10, &m->symmetric, NULL));
+    SPS_TRY(spsi_pair_open(M, &m->pair));
     SPS_TRY(make_pattern(m, opt->power));
-    SPS_TRY(SPS_NEW(M->ctx, m->G->nnz, &m->v));
-    SPS_TRY(fill(m, &m->V));
-    SPS_TRY(spsi_check_deadline(M->ctx, "fsai"));
-    SPS_TRY(spsi_precond_operator(M, m->G, &m->lower));
-    SPS_TRY(spsi_precond_operator(M, m->V, &m->upper));
-    SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->W));
+    SPS_TRY(SPS_OWN(&M->own, m->pair.G->nnz, &m->v));
+    SPS_TRY(fill(m, &m->pair.V));
+    SPS_TRY(spsi_pair_build(M, &m->pair));
 fail:
     return st;
 }
@@ -167,8 +163,7 @@ static sps_status update(sps_precond *M)
     sps_status st;
 
     SPS_TRY(fill(m, &V));
-    SPS_TRY(spsi_precond_values(M, m->G, m->G->val, &m->lower));
-    SPS_TRY(spsi_precond_values(M, m->V, V->val, &m->upper));
+    SPS_TRY(spsi_pair_values(M, &m->pair, V->val));
 fail:
     sps_csr_destroy(M->ctx, &V);
     return st;
@@ -176,30 +171,11 @@ fail:
 
 static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 {
-    const struct fsai *m = (const struct fsai *)M;
-    sps_status st;
-
-    spsi_block_narrow(m->W, R->k);
-    SPS_TRY(sps_operator_apply(m->lower, 1.0, R, 0.0, m->W));
-    SPS_TRY(sps_operator_apply(m->upper, 1.0, m->W, 0.0, Z));
-fail:
-    return st;
-}
-
-static void destroy(sps_precond *M)
-{
-    struct fsai *m = (struct fsai *)M;
-
-    sps_operator_destroy(&m->lower);
-    sps_operator_destroy(&m->upper);
-    sps_csr_destroy(M->ctx, &m->G);
-    sps_csr_destroy(M->ctx, &m->V);
-    sps_block_destroy(&m->W);
-    spsi_free(M->ctx, m->v);
+    return spsi_pair_apply(&((const struct fsai *)M)->pair, R, Z);
 }
 
 SPS_DEFINE(sps_precond_type, spsi_precond_fsai) = {
     .name = "fsai", .floats = true, .needs = SPS_NEEDS_CSR, .symmetric = true,
     .size = sizeof(struct fsai),
-    .build = build, .update = update, .apply = apply, .destroy = destroy,
+    .build = build, .update = update, .apply = apply,
 };

@@ -68,9 +68,10 @@ static sps_status make_pattern(struct incomplete *m)
     sps_status st;
     int64_t q = 0;
 
+    SPS_TRY(spsi_own_csr(&m->super.own, &m->F));
     SPS_TRY(sps_csr_create(ctx, A->nrow, A->nrow, A->nnz + count_absent(A),
                            SPS_F64, &m->F));
-    SPS_TRY(SPS_NEW(ctx, A->nrow, &m->diagonal));
+    SPS_TRY(SPS_OWN(&m->super.own, A->nrow, &m->diagonal));
     for (int64_t i = 0; i < A->nrow; i++) {
         int64_t p = A->rowptr[i];
 
@@ -290,7 +291,8 @@ static sps_status make_triangles(struct incomplete *m)
     bool good = false;
     sps_triangle_parts l = { 0 }, u = { .upper = true };
 
-    if (!m->cursor) SPS_TRY(SPS_NEW(ctx, m->F->nrow, &m->cursor));
+    if (!m->cursor)
+        SPS_TRY(SPS_OWN(&m->super.own, m->F->nrow, &m->cursor));
     if (m->super.single) {
         SPS_TRY(make_parts(m, SPS_F32, &l, &u, &good));
         if (!good) {
@@ -372,8 +374,5 @@ void spsi_incomplete_destroy(sps_precond *M)
     struct incomplete *m = (struct incomplete *)M;
 
     spsi_factors_clear(&m->f);
-    sps_csr_destroy(M->ctx, &m->F);
-    spsi_free(M->ctx, m->diagonal);
-    spsi_free(M->ctx, m->cursor);
     spsi_levels_clear(M->ctx, &m->levels);
 }

@@ -15,15 +15,14 @@
  * products, without dependences between rows.  An application reads 12 bytes an
  * entry of L and U and moves four blocks. */
 #include "solvers/precond/incomplete.h"
+#include "solvers/precond/product_pair.h"
 
 #include <math.h>
 #include <string.h>
 
 struct isai {
     struct incomplete factors;
-    sps_csr *G, *V;           /* M_L and M_U */
-    sps_operator *lower, *upper;
-    sps_block *W;             /* n x width */
+    struct product_pair pair; /* M_L and M_U */
 };
 
 /* A triangle of F with its diagonal: the lower one with unit diagonal, or the
@@ -157,11 +156,9 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     (void)opt;
     SPS_TRY(is_positive(M, &positive));
     SPS_TRY(spsi_incomplete_open(M, positive));
-    SPS_TRY(make_inverses(M, &m->G, &m->V));
-    SPS_TRY(spsi_check_deadline(M->ctx, "isai"));
-    SPS_TRY(spsi_precond_operator(M, m->G, &m->lower));
-    SPS_TRY(spsi_precond_operator(M, m->V, &m->upper));
-    SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->W));
+    SPS_TRY(spsi_pair_open(M, &m->pair));
+    SPS_TRY(make_inverses(M, &m->pair.G, &m->pair.V));
+    SPS_TRY(spsi_pair_build(M, &m->pair));
 fail:
     return st;
 }
@@ -174,10 +171,9 @@ static sps_status update(sps_precond *M)
 
     SPS_TRY(spsi_incomplete_factor(M));
     SPS_TRY(make_inverses(M, &G, &V));
-    if (G->nnz) memcpy(m->G->val, G->val, (size_t)G->nnz * sizeof(double));
-    if (V->nnz) memcpy(m->V->val, V->val, (size_t)V->nnz * sizeof(double));
-    SPS_TRY(spsi_precond_values(M, m->G, m->G->val, &m->lower));
-    SPS_TRY(spsi_precond_values(M, m->V, m->V->val, &m->upper));
+    if (G->nnz)
+        memcpy(m->pair.G->val, G->val, (size_t)G->nnz * sizeof(double));
+    SPS_TRY(spsi_pair_values(M, &m->pair, V->val));
 fail:
     sps_csr_destroy(M->ctx, &G);
     sps_csr_destroy(M->ctx, &V);
@@ -186,30 +182,12 @@ fail:
 
 static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 {
-    const struct isai *m = (const struct isai *)M;
-    sps_status st;
-
-    spsi_block_narrow(m->W, R->k);
-    SPS_TRY(sps_operator_apply(m->lower, 1.0, R, 0.0, m->W));
-    SPS_TRY(sps_operator_apply(m->upper, 1.0, m->W, 0.0, Z));
-fail:
-    return st;
-}
-
-static void destroy(sps_precond *M)
-{
-    struct isai *m = (struct isai *)M;
-
-    sps_operator_destroy(&m->lower);
-    sps_operator_destroy(&m->upper);
-    sps_csr_destroy(M->ctx, &m->G);
-    sps_csr_destroy(M->ctx, &m->V);
-    sps_block_destroy(&m->W);
-    spsi_incomplete_destroy(M);
+    return spsi_pair_apply(&((const struct isai *)M)->pair, R, Z);
 }
 
 SPS_DEFINE(sps_precond_type, spsi_precond_isai) = {
     .name = "isai", .floats = true, .needs = SPS_NEEDS_CSR, .symmetric = true,
     .size = sizeof(struct isai),
-    .build = build, .update = update, .apply = apply, .destroy = destroy,
+    .build = build, .update = update, .apply = apply,
+    .destroy = spsi_incomplete_destroy,
 };

@@ -51,9 +51,9 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     sps_status st = SPS_OK;
 
     (void)opt;
-    SPS_TRY(sps_block_create(M->ctx, M->n, 1, &m->inverse));
+    SPS_TRY(spsi_own_block(&M->own, M->n, 1, &m->inverse));
     M->diagonal = m->inverse;
-    SPS_TRY(SPS_NEW(M->ctx, M->n, &m->host));
+    SPS_TRY(SPS_OWN(&M->own, M->n, &m->host));
     SPS_TRY(fill(m, true));
 fail:
     return st;
@@ -69,16 +69,8 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
     return spsi_scale_rows(((const struct jacobi *)M)->inverse, R, Z);
 }
 
-static void destroy(sps_precond *M)
-{
-    struct jacobi *m = (struct jacobi *)M;
-
-    sps_block_destroy(&m->inverse);
-    spsi_free(M->ctx, m->host);
-}
-
 SPS_DEFINE(sps_precond_type, spsi_precond_jacobi) = {
     .name = "jacobi", .always = true, .symmetric = true, .columns = true,
     .needs = SPS_NEEDS_CSR | SPS_READS_THERE, .size = sizeof(struct jacobi),
-    .build = build, .update = update, .apply = apply, .destroy = destroy,
+    .build = build, .update = update, .apply = apply,
 };

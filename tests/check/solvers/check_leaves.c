@@ -35,6 +35,7 @@ typedef struct step {
     double *p, *q, *x, *res, *norm;
     sps_block *P, *Q, *X, *R;
     sps_small *a, *b, *C;
+    sps_owner own;               /* of w */
     sps_fused_cg *w;
 } step;
 
@@ -51,7 +52,8 @@ static void open_step(step *s, int64_t near)
     OK(s->ctx, spsi_small_create(s->ctx, k + 1, k, &s->a));
     OK(s->ctx, spsi_small_create(s->ctx, k + 1, k, &s->b));
     OK(s->ctx, spsi_small_create(s->ctx, k + 1, k, &s->C));
-    OK(s->ctx, spsi_fused_cg_create(s->ctx, k, false, 1e3, &s->w));
+    s->own.ctx = s->ctx;
+    OK(s->ctx, spsi_fused_cg_create(&s->own, k, false, 1e3, &s->w));
     s->w->r = s->w->k = k;
     s->w->D = NULL;
     s->w->cached = near;
@@ -61,7 +63,7 @@ static void close_step(step *s)
 {
     double *arrays[] = { s->p, s->q, s->x, s->res, s->norm };
 
-    spsi_fused_cg_destroy(&s->w);
+    spsi_owner_release(&s->own);
     spsi_small_destroy(&s->a);
     spsi_small_destroy(&s->b);
     spsi_small_destroy(&s->C);

@@ -277,6 +277,7 @@ static void try_passes(sps_context *ctx, sps_dtype type, int64_t n, int r,
     sps_block *X = integers(ctx, type, n, k, 9, &x);
     sps_block *R = integers(ctx, type, n, k, 10, &res);
     sps_small *a = NULL, *b = NULL, *C = NULL;
+    sps_owner own = { .ctx = ctx };
     sps_fused_cg *w = NULL;
 
     free(p);
@@ -290,7 +291,7 @@ static void try_passes(sps_context *ctx, sps_dtype type, int64_t n, int r,
     OK(ctx, spsi_small_create(ctx, 32, 32, &a));
     OK(ctx, spsi_small_create(ctx, 32, 32, &b));
     OK(ctx, spsi_small_create(ctx, 32, 32, &C));
-    OK(ctx, spsi_fused_cg_create(ctx, r > k ? r : k, false, 1e3, &w));
+    OK(ctx, spsi_fused_cg_create(&own, r > k ? r : k, false, 1e3, &w));
     w->r = r;
     w->k = k;
     w->D = scaled ? D->data : NULL;
@@ -316,7 +317,7 @@ static void try_passes(sps_context *ctx, sps_dtype type, int64_t n, int r,
     is_gram(C, n, now, k, now, k, "S");
     fetch(w, w->S, w->most_parts, 2 * k * k, k * k, k, k, C);
     is_gram(C, n, now, k, res, k, "C");
-    spsi_fused_cg_destroy(&w);
+    spsi_owner_release(&own);
     spsi_small_destroy(&a);
     spsi_small_destroy(&b);
     spsi_small_destroy(&C);
@@ -383,12 +384,13 @@ static bool goes_on(sps_context *ctx, sps_dtype type, double condition)
     sps_block *Q = integers(ctx, type, n, r, 8, &q);
     sps_block *R = integers(ctx, type, n, r, 10, &res);
     sps_small *a = NULL, *S = NULL;
+    sps_owner own = { .ctx = ctx };
     sps_fused_cg *w = NULL;
     sps_fused_cg_state state = { .given = 1, .unchecked = 1 };
 
     OK(ctx, spsi_small_create(ctx, r, r, &a));
     OK(ctx, spsi_small_create(ctx, r, r, &S));
-    OK(ctx, spsi_fused_cg_create(ctx, r, false, condition, &w));
+    OK(ctx, spsi_fused_cg_create(&own, r, false, condition, &w));
     w->r = w->k = r;
     w->D = NULL;
     fill_small(a, r, r, 0);
@@ -399,7 +401,7 @@ static bool goes_on(sps_context *ctx, sps_dtype type, double condition)
     OK(ctx, ctx->backend->fused_cg_residual(w, Q, R));
     OK(ctx, ctx->backend->download(ctx, &state, w->state, sizeof state));
     ck_assert(state.stop == 0 || state.stop == SPS_FUSED_BASIS);
-    spsi_fused_cg_destroy(&w);
+    spsi_owner_release(&own);
     spsi_small_destroy(&a);
     spsi_small_destroy(&S);
     sps_block_destroy(&Q);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* owned.h - blocks, stacks of blocks and small matrices that an owner
+ * (core/owner.h) releases. */
+#ifndef SPS_OWNED_H
+#define SPS_OWNED_H
+
+#include "block/basis.h"
+#include "core/owner.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As sps_block_create, spsi_block_create, spsi_basis_create and
+ * spsi_small_create. */
+sps_status spsi_own_block(sps_owner *o, int64_t n, int k, sps_block **X_p);
+sps_status spsi_own_block_of(sps_owner *o, int64_t n, int k, sps_dtype dtype,
+                             sps_block **X_p);
+sps_status spsi_own_basis(sps_owner *o, int64_t n, int k, int count,
+                          sps_dtype dtype, sps_basis **V_p);
+sps_status spsi_own_small(sps_owner *o, int max_rows, int max_cols,
+                          sps_small **C_p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* product_pair.c - see product_pair.h. */
+#include "solvers/precond/product_pair.h"
+
+sps_status spsi_pair_open(sps_precond *M, struct product_pair *m)
+{
+    const sps_status st = spsi_own_csr(&M->own, &m->G);
+
+    return st ? st : spsi_own_csr(&M->own, &m->V);
+}
+
+sps_status spsi_pair_build(sps_precond *M, struct product_pair *m)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_check_deadline(M->ctx, M->type->name));
+    SPS_TRY(spsi_precond_operator(M, m->G, &m->lower));
+    SPS_TRY(spsi_precond_operator(M, m->V, &m->upper));
+    SPS_TRY(spsi_own_block(&M->own, M->n, M->width, &m->W));
+fail:
+    return st;
+}
+
+sps_status spsi_pair_values(sps_precond *M, struct product_pair *m, double *v)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_precond_values(M, m->G, m->G->val, &m->lower));
+    SPS_TRY(spsi_precond_values(M, m->V, v, &m->upper));
+fail:
+    return st;
+}
+
+sps_status spsi_pair_apply(const struct product_pair *m, const sps_block *R,
+                           sps_block *Z)
+{
+    sps_status st;
+
+    spsi_block_narrow(m->W, R->k);
+    SPS_TRY(sps_operator_apply(m->lower, 1.0, R, 0.0, m->W));
+    SPS_TRY(sps_operator_apply(m->upper, 1.0, m->W, 0.0, Z));
+fail:
+    return st;
+}
