@@ -4,8 +4,8 @@
 # file in a list is its registration.  Order in the list breaks ties.
 #   usage: registry.sh {TYPE PREFIX ARRAY {FILE} --}...
 # FILE dir/NAME.c or .cu must define  const TYPE PREFIX_NAME.  With the TYPE
-# char the table is one of run-time names, spmm.plain of spmm_plain.cu, and
-# nothing need be linked.
+# char the table is one of run-time names, spmm.plain of spmm_plain.cu, with
+# the TYPE word of the names as they are, and nothing need be linked.
 echo "/* Made by build-aux/registry.sh from the build lists. */"
 echo '#include "plan/planner.h"'
 echo '#include "eigen/eigen.h"'
@@ -21,12 +21,17 @@ while [ $# -ge 3 ]; do
             rows="$rows    \"${name%%_*}.${name#*_}\",
 "
             continue
+        elif [ "$type" = word ]; then
+            rows="$rows    \"$name\",
+"
+            continue
         fi
         echo "extern const $type ${prefix}_$name;"
         rows="$rows    &${prefix}_$name,
 "
     done
     [ $# -gt 0 ] && shift
+    [ "$type" = word ] && type=char
     echo "extern const $type *const $array[];"
     echo "const $type *const $array[] = {"
     echo "$rows    NULL"

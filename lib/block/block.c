@@ -2,10 +2,13 @@
 /* block.c - the n x k handle: creation, shape, and transfer of numbers.
  * Arguments are checked here; the operations of solvers are in block_ops.c. */
 #include <assert.h>
+#include <stddef.h>
 
 #include "core/backend.h"
 #include "core/comm.h"
 #include "block/single.h"
+
+static_assert(offsetof(sps_block, ctx) == 0, "core/options.c reads it");
 
 /* Allocated bytes of a block: whole rows, rounded up to the alignment, so that
  * the memory can be cleared as doubles whatever its type. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/abi.h"
-#include "block/block.h"
 #include "core/options.h"
 #include "core/options_table.h"
 #include "io/number/nearest.h"
@@ -21,10 +20,25 @@ void sps_options_init(sps_options *opt, size_t size)
     spsi_abi_defaults(&defaults, opt, size);
 }
 
+const char *spsi_name(const char *kind, int i)
+{
+    static const struct { const char *kind; const char *const *names; } lists[]
+        = { {"solver", spsi_solver_names},
+            {"eigensolver", spsi_eigensolver_names},
+            {"precond", spsi_precond_names},
+            {"kernel.cpu", spsi_kernel_names_host} };
+    const char *const *name = NULL;
+
+    if (!strcmp(kind, "option")) return spsi_options_name(i);
+    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
+        if (!strcmp(kind, lists[l].kind)) name = lists[l].names;
+    for (; name && *name && i > 0; i--) name++;
+    return name ? *name : NULL;
+}
+
 /* Name number i of a list of words, in which "@kind" stands for all names of
- * sps_list(ctx, "kind", .). */
-static const char *name_of(const sps_context *ctx, const char *words, int i,
-                           char word[32])
+ * spsi_name("kind", .). */
+static const char *name_of(const char *words, int i, char word[32])
 {
     for (int w = 0; spsi_option_word(words, w, word, 32); w++) {
         const char *name;
@@ -33,7 +47,7 @@ static const char *name_of(const sps_context *ctx, const char *words, int i,
             if (i-- == 0) return word;
             continue;
         }
-        for (int k = 0; (name = sps_list(ctx, word + 1, k)); k++)
+        for (int k = 0; (name = spsi_name(word + 1, k)); k++)
             if (i-- == 0) return name;
     }
     return NULL;
@@ -48,7 +62,7 @@ sps_status spsi_option_check_text(sps_context *ctx, const spsi_option *row,
     size_t n = 0;
 
     if (row->info.type != SPS_OPTION_WORD) return SPS_OK;
-    for (int i = 0; (name = name_of(ctx, words, i, word)); i++) {
+    for (int i = 0; (name = name_of(words, i, word)); i++) {
         if (strcmp(name, text) == 0) return SPS_OK;
         if (spsi_nearer(text, name, &limit))
             (void)snprintf(near, sizeof near, "%s", name);
@@ -128,10 +142,10 @@ fail:
 }
 
 /* A block of another context may be in other memory (host or device), and
- * another thread may free it. */
+ * another thread may free it.  The first member of a block is its context. */
 static sps_status check_blocks(sps_context *ctx, const sps_options *opt)
 {
-    const struct { const char *name; const sps_block *X; } blocks[] = {
+    const struct { const char *name; const void *X; } blocks[] = {
         {"nullspace_basis", opt->nullspace_basis},
         {"coords", opt->coords},
         {"constraints", opt->constraints},
@@ -139,7 +153,8 @@ static sps_status check_blocks(sps_context *ctx, const sps_options *opt)
     sps_status st = SPS_OK;
 
     for (int i = 0; i < 3; i++)
-        SPS_REQUIRE(ctx, !blocks[i].X || blocks[i].X->ctx == ctx, SPS_EINVAL,
+        SPS_REQUIRE(ctx, !blocks[i].X ||
+                    *(sps_context *const *)blocks[i].X == ctx, SPS_EINVAL,
                     "sps_options.%s is a block of another context: make it in "
                     "the one of the matrix", blocks[i].name);
 fail:

@@ -19,6 +19,13 @@ sps_status spsi_options_take(sps_context *ctx, const sps_options *opt,
                              sps_options *out);
 /* Name of option number i, NULL past the last. */
 const char *spsi_options_name(int i);
+/* Generated from the build lists, NULL-terminated; without the names that stand
+ * for others. */
+extern const char *const spsi_solver_names[], *const spsi_eigensolver_names[];
+extern const char *const spsi_precond_names[], *const spsi_kernel_names_host[];
+/* Name number i of a kind, as sps_list: solver, eigensolver, precond, kernel.cpu
+ * or option; NULL past the last. */
+const char *spsi_name(const char *kind, int i);
 /* Frees the option texts stored in ctx. */
 void spsi_options_forget(sps_context *ctx);
 

@@ -39,18 +39,15 @@ def read(path):
 
 
 def listed():
-    """{room: rooms it may call}, {(room, room): names that are excepted}"""
-    allowed, excepted = {}, {}
+    """{room: rooms it may call}"""
+    allowed = {}
     for line in read("doc/rooms.txt").splitlines():
-        m = re.match(r"except (\S+) -> (\S+): (.*)", line)
-        if m:
-            excepted[m[1], m[2]] = set(m[3].split())
-        elif re.match(r"[^#\s]", line):
+        if re.match(r"[^#\s]", line):
             room, others = line.split(":")
             if room in allowed:
                 fail(f"{room} is listed twice")
             allowed[room] = set(others.split())
-    return allowed, excepted
+    return allowed
 
 
 def files():
@@ -263,14 +260,11 @@ def check_picture(allowed, write):
              "make rooms-picture")
 
 
-def check_arrows(arrows, allowed, excepted, cuda):
-    used, met = set(), set()
+def check_arrows(arrows, allowed, cuda):
+    used = set()
     for room, to, name, path in arrows:
         used.add((room, to))
         if to in allowed.get(room, ()):
-            continue
-        if name in excepted.get((room, to), ()):
-            met.add((room, to, name))
             continue
         what = "includes" if name.endswith(HEADER) else "calls"
         fail(f"{path} {what} {name} of {to}; doc/rooms.txt does not list "
@@ -279,11 +273,6 @@ def check_arrows(arrows, allowed, excepted, cuda):
         for to in sorted(others):
             if (room, to) not in used and (cuda or "cuda" not in room):
                 fail(f"doc/rooms.txt lists {room}: {to}, and nothing needs it")
-    for (room, to), names in excepted.items():
-        for name in sorted(names):
-            if (room, to, name) not in met:
-                fail(f"doc/rooms.txt excepts {room} -> {to}: {name}, and "
-                     "nothing needs it any more")
 
 
 def named():
@@ -340,7 +329,7 @@ def figures(paths, arrows, needs, defines):
 
 
 def main():
-    allowed, excepted = listed()
+    allowed = listed()
     if sys.argv[1:] == ["-picture"]:
         check_picture(allowed, True)
         return failures
@@ -370,7 +359,7 @@ def main():
         fail(f"doc/rooms.txt has a circle: {' '.join(circle)}")
     if not failures:
         cuda = any("kernels/cuda/" in p for p in objs.values())
-        check_arrows(arrows, allowed, excepted, cuda)
+        check_arrows(arrows, allowed, cuda)
         check_exports(needs, defines)
         check_picture(allowed, False)
     if not failures:
