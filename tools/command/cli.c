@@ -169,11 +169,11 @@ static int set_library(const cli_option *o, const char *said, const char *text,
     snprintf(name, sizeof name, "%.*s", (int)strcspn(said, "="), said);
     if (o->kind == CLI_FLAG && !*text) text = "true";
     if (sps_options_set(reader, &v->settings, name, text) == SPS_OK) {
-        if (nullspace) v->nullspace_basis = NULL;
+        if (nullspace) v->file.nullspace_basis = NULL;
         return 0;
     }
     if (nullspace && (strcmp(text, "-") == 0 || access(text, R_OK) == 0))
-        return v->nullspace_basis = text, 0;
+        return v->file.nullspace_basis = text, 0;
     return cli_fail(error, size, "%s%s", sps_context_error(reader),
                     nullspace ? " (nor is there such a file)" : "");
 }

@@ -37,8 +37,10 @@ enum { CLI_MOST = 128 };         /* options at most */
 typedef struct cli_values {
     sps_options settings;        /* the library's own; texts live until
                                     cli_free */
-    const char *A, *B, *x0, *out, *convert, *rigid_body, *coords;
-    const char *nullspace_basis, *mass, *constraints;
+    struct {
+        const char *A, *B, *x0, *out, *convert, *rigid_body, *coords;
+        const char *nullspace_basis, *mass, *constraints;
+    } file;                      /* names; NULL: none */
     const char *device, *config, *json, *monitor, *plot, *help;
     int eigs, nrhs, threads;
     uint64_t seed, max_bytes;

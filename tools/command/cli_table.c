@@ -18,14 +18,14 @@
      .kind = CLI_##kind_, __VA_ARGS__}
 
 static const cli_option own[] = {
-    ROW("A", A, FILE, .arg = "FILE", .section = PROBLEM,
+    ROW("A", file.A, FILE, .arg = "FILE", .section = PROBLEM,
         .stream = CLI_INPUT,
         .help = "the matrix: a file of Matrix Market, of scipy.sparse.save_npz "
                 "(.npz), a dense .npy of NumPy, binary of PETSc, "
                 "Harwell-Boeing or Rutherford-Boeing, plain or compressed by "
                 "gzip, xz or zstd; the kind is found by content; - is "
                 "standard input"),
-    ROW("B", B, FILE, .arg = "FILE", .section = PROBLEM,
+    ROW("B", file.B, FILE, .arg = "FILE", .section = PROBLEM,
         .stream = CLI_INPUT,
         .help = "right-hand sides, one per column: a file of any kind that -A "
                 "takes, the vectors of a file of PETSc, the right-hand sides "
@@ -35,14 +35,14 @@ static const cli_option own[] = {
     ROW("nrhs", nrhs, INT, .arg = "K", .standard = "1", .min = 1, .max = 1024,
         .section = PROBLEM,
         .help = "number of right-hand sides to draw when there is no -B"),
-    ROW("x0", x0, FILE, .arg = "FILE", .section = PROBLEM,
+    ROW("x0", file.x0, FILE, .arg = "FILE", .section = PROBLEM,
         .stream = CLI_INPUT,
         .help = "initial guess, the shape of X; zero without it"),
-    ROW("nullspace_basis", nullspace_basis, FILE, .arg = "FILE",
+    ROW("nullspace_basis", file.nullspace_basis, FILE, .arg = "FILE",
         .section = PROBLEM, .stream = CLI_INPUT,
         .help = "the null space is spanned by the columns of this array "
                 "file; -nullspace FILE says the same"),
-    ROW("coords", coords, FILE, .arg = "FILE", .section = PROBLEM,
+    ROW("coords", file.coords, FILE, .arg = "FILE", .section = PROBLEM,
         .stream = CLI_INPUT,
         .help = "where the nodes are, for -reorder morton and -precond amg: "
                 "an array file of a row of 1 to 3 coordinates for each node, "
@@ -51,8 +51,8 @@ static const cli_option own[] = {
         .help = "A is the adjacency matrix of a graph, with weights of 0 or "
                 "more: work on its Laplacian D - W, direction and "
                 "self-loops dropped"),
-    ROW("rigid_body", rigid_body, FILE, .arg = "COORDS", .section = PROBLEM,
-        .stream = CLI_INPUT,
+    ROW("rigid_body", file.rigid_body, FILE, .arg = "COORDS",
+        .section = PROBLEM, .stream = CLI_INPUT,
         .help = "the null space is that of an unsupported structure: its "
                 "rigid motions, from an array file of a row of 2 or 3 "
                 "coordinates for each node; the unknowns of a node stand "
@@ -77,11 +77,11 @@ static const cli_option own[] = {
                 "x||, and the backward error, in those of (||A|| + |lambda| "
                 "||M||) ||x||; -o writes the eigenvectors, -x0 may hold "
                 "guesses of them"),
-    ROW("M", mass, FILE, .arg = "FILE", .aliases = "mass", .section = EIGEN,
-        .stream = CLI_INPUT,
+    ROW("M", file.mass, FILE, .arg = "FILE", .aliases = "mass",
+        .section = EIGEN, .stream = CLI_INPUT,
         .help = "the mass matrix, symmetric positive definite; the identity "
                 "without it"),
-    ROW("Y", constraints, FILE, .arg = "FILE", .aliases = "constraints",
+    ROW("Y", file.constraints, FILE, .arg = "FILE", .aliases = "constraints",
         .section = EIGEN, .stream = CLI_INPUT,
         .help = "vectors that the eigenvectors are to be M-orthogonal to"),
     ROW("device", device, TEXT, .arg = "WHERE", .standard = "auto",
@@ -95,12 +95,12 @@ static const cli_option own[] = {
     ROW("seed", seed, NATURAL, .arg = "N", .standard = "1", .section = MACHINE,
         .help = "of every random number; the same seed gives the same "
                 "numbers on every machine"),
-    ROW("o", out, FILE, .arg = "FILE", .section = OUTPUT,
+    ROW("o", file.out, FILE, .arg = "FILE", .section = OUTPUT,
         .stream = CLI_OUTPUT,
         .help = "write X: a name that ends in .npy, .npz or .petsc chooses "
                 "that kind, any other one a Matrix Market array file; .gz "
                 "behind it compresses, - is standard output"),
-    ROW("convert", convert, FILE, .arg = "FILE", .section = OUTPUT,
+    ROW("convert", file.convert, FILE, .arg = "FILE", .section = OUTPUT,
         .stream = CLI_OUTPUT,
         .help = "solve nothing: write the matrix of -A, or without -A the "
                 "block of -B, to this file, whose name chooses its kind: "

@@ -142,7 +142,7 @@ static int problems_apart(const cli_values *v, char *error, size_t size)
     const char *name = v->eigs ? NULL : of_eigenvalues(v);
     char dashed[WORD];
 
-    if (v->eigs && (v->B || cli_given(v, "nrhs")))
+    if (v->eigs && (v->file.B || cli_given(v, "nrhs")))
         return cli_fail(error, size, "-eigs asks for eigenvalues; there are no "
                                      "right-hand sides (-B, -nrhs) then");
     if (v->eigs && !same(o->reorder, "none") && !same(o->reorder, "auto"))
@@ -189,17 +189,18 @@ static int convert_alone(cli_values *v, char *error, size_t size)
         "coords", "rigid_body", "nullspace_basis", "M", "Y"};
     char dashed[WORD];
 
-    if (!v->A == !v->B)
-        return cli_fail(error, size, v->A ? "-convert takes -A or -B, not both"
+    if (!v->file.A == !v->file.B)
+        return cli_fail(error, size, v->file.A
+                        ? "-convert takes -A or -B, not both"
                         : "-convert: say which file, by -A a matrix or by -B "
                           "a block");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (cli_given(v, others[i]))
             return cli_fail(error, size, "-convert solves nothing: omit %s",
                             cli_dashed(others[i], dashed, sizeof dashed));
-    if (v->B && v->laplacian)
+    if (v->file.B && v->laplacian)
         return cli_fail(error, size, "-laplacian is for a matrix (-A)");
-    if (gzip_only(v->convert, "-convert", error, size) ||
+    if (gzip_only(v->file.convert, "-convert", error, size) ||
         outputs_apart(v, error, size))
         return EXIT_USAGE;
     v->place = SPS_HOST;
@@ -210,24 +211,25 @@ int cli_rules(cli_values *v, char *error, size_t size)
 {
     const sps_options *o = &v->settings;
 
-    if (v->convert) return convert_alone(v, error, size);
-    if (!v->A)
+    if (v->file.convert) return convert_alone(v, error, size);
+    if (!v->file.A)
         return cli_fail(error, size, "no matrix: say -A FILE ('" CLI_PROGRAM
                                      " -help' lists all options)");
-    if (same(o->reorder, "morton") && !v->coords)
+    if (same(o->reorder, "morton") && !v->file.coords)
         return cli_fail(error, size, "-reorder morton needs the coordinates of "
                                      "the nodes: say -coords FILE");
-    if (v->rigid_body && (v->nullspace_basis || !same(o->nullspace, "auto")))
+    if (v->file.rigid_body &&
+        (v->file.nullspace_basis || !same(o->nullspace, "auto")))
         return cli_fail(error, size, "-rigid-body sets the null space: omit "
-                                     "-nullspace %s", v->nullspace_basis
-                        ? v->nullspace_basis : o->nullspace);
+                                     "-nullspace %s", v->file.nullspace_basis
+                        ? v->file.nullspace_basis : o->nullspace);
     if (o->norm == SPS_NORM_ABSOLUTE && o->atol <= 0)
         return cli_fail(error, size, "-norm absolute needs -atol X above 0");
     if (o->rtol <= 0 && o->atol <= 0)
         return cli_fail(error, size, "-rtol or -atol must be above 0");
     if (one_stream(v, CLI_INPUT, "input", error, size) ||
         one_stream(v, CLI_OUTPUT, "output", error, size) ||
-        gzip_only(v->out, "-o", error, size) ||
+        gzip_only(v->file.out, "-o", error, size) ||
         outputs_apart(v, error, size) || problems_apart(v, error, size))
         return EXIT_USAGE;
     return cli_device(v, error, size);

@@ -12,16 +12,16 @@ static int convert_matrix(job *j, char *what, size_t size)
     sps_status st;
     int code;
 
-    j->read.struct_size = sizeof j->read;
-    code = job_read_csr(j, j->opt.A, &j->read, &j->A);
+    j->system.read.struct_size = sizeof j->system.read;
+    code = job_read_csr(j, j->opt.file.A, &j->system.read, &j->A);
     if (code) return code;
     if (j->A->props & SPS_INTERLEAVED)
         return job_fail(j, EXIT_INPUT, "bad_input", "%s: complex matrices are "
-                        "not converted", j->opt.A);
+                        "not converted", j->opt.file.A);
     if (j->opt.laplacian && (code = job_laplacian(j))) return code;
     snprintf(what, size, "%lld x %lld, %lld entries", (long long)j->A->nrow,
              (long long)j->A->ncol, (long long)j->A->nnz);
-    st = sps_csr_write(j->ctx, j->opt.convert, j->A,
+    st = sps_csr_write(j->ctx, j->opt.file.convert, j->A,
                        (j->A->props & SPS_SYMMETRIC) != 0);
     return st == SPS_OK ? 0 : job_failed(j, st, false);
 }
@@ -34,34 +34,35 @@ static int convert_block(job *j, char *what, size_t size)
     int k = 0;
 
     job_read_options(j, &ro);
-    st = sps_block_read(j->ctx, j->opt.B, &ro, false, &j->B);
+    st = sps_block_read(j->ctx, j->opt.file.B, &ro, false, &j->B);
     if (st != SPS_OK) return job_failed(j, st, true);
     sps_block_shape(j->B, &n, &k);
     snprintf(what, size, "%lld x %d, dense", (long long)n, k);
-    st = sps_block_write(j->B, j->opt.convert, false);
+    st = sps_block_write(j->B, j->opt.file.convert, false);
     return st == SPS_OK ? 0 : job_failed(j, st, false);
 }
 
 void convert_run(job *j)
 {
     const cli_values *v = &j->opt;
-    FILE *f = strcmp(v->convert, "-") == 0 ? stderr : stdout;
+    FILE *f = strcmp(v->file.convert, "-") == 0 ? stderr : stdout;
     char what[120] = "";
     const char *note;
     int code = job_context(j);
 
     if (code == 0)
-        code = v->A ? convert_matrix(j, what, sizeof what)
+        code = v->file.A ? convert_matrix(j, what, sizeof what)
                     : convert_block(j, what, sizeof what);
     progress_clear(&j->progress);
     if (code != 0) {
-        fprintf(stderr, CLI_PROGRAM ": %s\n", j->message);
+        fprintf(stderr, CLI_PROGRAM ": %s\n", j->end.message);
         return;
     }
-    j->status = "converted";
+    j->end.status = "converted";
     if (v->quiet) return;
-    fprintf(f, "%s: %s, written to %s in %.3f s\n", v->A ? v->A : v->B, what,
-            v->convert, job_now() - j->start);
+    fprintf(f, "%s: %s, written to %s in %.3f s\n",
+            v->file.A ? v->file.A : v->file.B, what, v->file.convert,
+            job_now() - j->seconds.start);
     for (int i = 0; (note = sps_context_note(j->ctx, i)); i++)
         fprintf(f, "note: %s\n", note);
 }

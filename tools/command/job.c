@@ -18,10 +18,10 @@ int job_fail(job *j, int code, const char *status, const char *format, ...)
     va_list list;
 
     va_start(list, format);
-    vsnprintf(j->message, sizeof j->message, format, list);
+    vsnprintf(j->end.message, sizeof j->end.message, format, list);
     va_end(list);
-    j->status = status;
-    j->exit_code = code;
+    j->end.status = status;
+    j->end.exit_code = code;
     return code;
 }
 
@@ -166,7 +166,7 @@ int job_context(job *j)
     st = sps_context_information(j->ctx, &j->info);
     if (st != SPS_OK) return job_failed(j, st, false);
     size_t now = job_resident();
-    j->base_bytes = now > j->info.host_bytes ? now - j->info.host_bytes : 0;
+    j->bytes.base = now > j->info.host_bytes ? now - j->info.host_bytes : 0;
     return known_kernel(j);
 }
 
@@ -174,7 +174,7 @@ double job_seconds_left(const job *j)
 {
     const double limit = j->opt.settings.max_seconds;
 
-    return limit > 0 ? fmax(1e-3, limit - (job_now() - j->start)) : 0;
+    return limit > 0 ? fmax(1e-3, limit - (job_now() - j->seconds.start)) : 0;
 }
 
 /* The library's options as set by the user, with the blocks read for them. */
@@ -207,16 +207,16 @@ int job_set_up(job *j)
     }
     if (j->opt.eigs) {
         st = eigen_set_up(j, &o);
-        j->sec_setup = job_now() - began;
+        j->seconds.setup = job_now() - began;
         return st == SPS_OK ? 0 : job_failed(j, st, false);
     }
     st = sps_operator_csr(j->ctx, j->A, j->k, &o, &j->op);
     o.max_seconds = job_seconds_left(j);
     if (st == SPS_OK)
         st = sps_solver_create(j->op, NULL, j->k, &o, &j->solver);
-    if (st == SPS_OK && !j->opt.B)       /* random: made consistent */
+    if (st == SPS_OK && !j->opt.file.B)       /* random: made consistent */
         st = sps_solver_project(j->solver, j->B);
-    j->sec_setup = job_now() - began;
+    j->seconds.setup = job_now() - began;
     return st == SPS_OK ? 0 : job_failed(j, st, false);
 }
 
@@ -243,9 +243,9 @@ int job_solve(job *j)
                      : sps_solver_linear(j->solver, j->B, j->X, &j->result);
     if (st != SPS_OK) return job_failed(j, st, false);
     j->solved = true;
-    j->exit_code = exit_of_stop(j->result.stop);
-    j->status = sps_stop_name(j->result.stop);
-    snprintf(j->message, sizeof j->message, "%s",
+    j->end.exit_code = exit_of_stop(j->result.stop);
+    j->end.status = sps_stop_name(j->result.stop);
+    snprintf(j->end.message, sizeof j->end.message, "%s",
              sps_stop_string(j->result.stop));
     return 0;
 }
@@ -317,7 +317,7 @@ const char *job_advice(const job *j)
                    "and x0";
         return "look for huge or undefined numbers in A, B and x0";
     case SPS_STOP_INTERRUPTED:
-        return j->opt.out ? "go on from the X written with -x0" : "";
+        return j->opt.file.out ? "go on from the X written with -x0" : "";
     case SPS_STOP_LEAST_SQUARES:
         return "-solver lsmr, or -nullspace constant, components or FILE, if a "
                "solution in the sense of least squares is what is wanted; else "

@@ -9,7 +9,10 @@
 
 typedef struct job {
     cli_values opt;
-    double start;                /* job_now() when the program began */
+    struct {
+        double start;            /* job_now() when the program began */
+        double read, setup, total;
+    } seconds;
 
     sps_context *ctx;
     sps_csr *A, *M;
@@ -21,33 +24,38 @@ typedef struct job {
     bool solved;                 /* result is filled */
     bool attempted;              /* X holds the best iterate, solved or not */
 
-    sps_read_info read;
-    sps_laplacian_info graph;    /* of -laplacian */
-    bool complex_system;
-    int64_t n, nnz;              /* complex systems: of the complex one; 0: not
+    struct {
+        sps_read_info read;
+        sps_laplacian_info graph;  /* of -laplacian */
+        bool complex;
+        int64_t n, nnz;          /* complex systems: of the complex one; 0: not
                                     known yet */
+    } system;
     int k;
     sps_context_info info;
     char place_note[200];        /* why -device auto chose the host, or "" */
-    size_t base_bytes;           /* resident, without what the library
+    struct {
+        size_t base;             /* resident, without what the library
                                     allocated */
-    size_t host_bytes;           /* peak: measured, or predicted (dry run) */
+        size_t host;             /* peak: measured, or predicted (dry run) */
+    } bytes;
 
-    double sec_read, sec_setup, sec_total;
     progress progress;
     bool wrote;                  /* X has been written */
 
-    int exit_code;
-    const char *status;          /* "converged", "bad_input", ... */
-    char message[1200];          /* one sentence, or "" */
-    char advice[400];            /* what to try next, or "" */
+    struct {
+        int exit_code;
+        const char *status;      /* "converged", "bad_input", ... */
+        char message[1200];      /* one sentence, or "" */
+        char advice[400];        /* what to try next, or "" */
+    } end;
 } job;
 
 /* Monotonic seconds. */
 double job_now(void);
 
 /* job.c: the steps.  Each returns 0 or the exit code, which is also in
- * j->exit_code. */
+ * j->end.exit_code. */
 int job_context(job *j);
 int job_read(job *j);          /* job_read.c */
 int job_set_up(job *j);
@@ -69,8 +77,8 @@ double job_seconds_left(const job *j);
 int job_late(job *j);
 /* convert.c: the whole of a run with -convert; prints what was done. */
 void convert_run(job *j);
-/* job_read.c, also for convert.c and job_eigen.c.  Blocks have the rows of A; exit codes as
- * above. */
+/* job_read.c, also for convert.c and job_eigen.c.  Blocks have the rows of A;
+ * exit codes as above. */
 void job_read_options(job *j, sps_read_options *ro);
 /* -laplacian: replaces the adjacency matrix W by A = D - W. */
 int job_laplacian(job *j);

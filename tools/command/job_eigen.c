@@ -16,37 +16,37 @@ int eigen_read(job *j)
     int code, k;
 
     j->k = v->eigs;
-    if (j->complex_system)
+    if (j->system.complex)
         return job_fail(j, EXIT_USAGE, "unfit", "%s is complex; eigenvalues "
                         "are computed of real symmetric matrices only. A "
                         "Hermitian matrix has the real form [Re -Im; Im Re], "
                         "which has each eigenvalue twice; a complex symmetric "
-                        "one has no symmetric real form", v->A);
-    if (v->mass) {
-        code = job_read_csr(j, v->mass, &info, &j->M);
+                        "one has no symmetric real form", v->file.A);
+    if (v->file.mass) {
+        code = job_read_csr(j, v->file.mass, &info, &j->M);
         if (code) return code;
         if (!strcmp(info.field, "complex"))
             return job_fail(j, EXIT_USAGE, "unfit", "%s is complex; A x = "
                             "lambda M x is solved for real symmetric matrices",
-                            v->mass);
+                            v->file.mass);
         if (j->M->nrow != j->A->nrow || j->M->ncol != j->A->ncol)
             return job_fail(j, EXIT_INPUT, "bad_input",
                             "%s: %lld x %lld, but the matrix has %lld rows",
-                            v->mass, (long long)j->M->nrow,
-                            (long long)j->M->ncol, (long long)j->n);
+                            v->file.mass, (long long)j->M->nrow,
+                            (long long)j->M->ncol, (long long)j->system.n);
     }
-    if (v->constraints) {
-        code = job_read_block(j, v->constraints, &j->Y);
+    if (v->file.constraints) {
+        code = job_read_block(j, v->file.constraints, &j->Y);
         if (code) return code;
     }
-    if (!v->x0) return job_zeros(j, &j->X);
-    code = job_read_block(j, v->x0, &j->X);
+    if (!v->file.x0) return job_zeros(j, &j->X);
+    code = job_read_block(j, v->file.x0, &j->X);
     if (code) return code;
     sps_block_shape(j->X, NULL, &k);
     if (k == j->k) return 0;
     return job_fail(j, EXIT_INPUT, "bad_input",
-                    "%s: %d columns, but %d pairs are asked (-eigs)", v->x0, k,
-                    j->k);
+                    "%s: %d columns, but %d pairs are asked (-eigs)",
+                    v->file.x0, k, j->k);
 }
 
 sps_status eigen_set_up(job *j, sps_options *o)

@@ -41,23 +41,23 @@ static int read_matrix(job *j)
     int64_t n;
     int code;
 
-    j->read.struct_size = sizeof j->read;
-    code = job_read_csr(j, j->opt.A, &j->read, &j->A);
+    j->system.read.struct_size = sizeof j->system.read;
+    code = job_read_csr(j, j->opt.file.A, &j->system.read, &j->A);
     if (code) return code;
     n = j->A->nrow;
-    j->complex_system = (j->A->props & SPS_INTERLEAVED) != 0;
-    j->n = j->complex_system ? n / 2 : n;
-    j->nnz = j->complex_system ? j->A->nnz / 4 : j->A->nnz;
+    j->system.complex = (j->A->props & SPS_INTERLEAVED) != 0;
+    j->system.n = j->system.complex ? n / 2 : n;
+    j->system.nnz = j->system.complex ? j->A->nnz / 4 : j->A->nnz;
     if (n != j->A->ncol && (j->opt.eigs || j->opt.laplacian))
         return job_fail(j, EXIT_INPUT, "bad_input",
                     "%s: the matrix has %lld rows and %lld columns; %s needs a "
-                    "square one", j->opt.A, (long long)j->n,
-                    (long long)(j->complex_system ? j->A->ncol / 2
+                    "square one", j->opt.file.A, (long long)j->system.n,
+                    (long long)(j->system.complex ? j->A->ncol / 2
                                                   : j->A->ncol),
                     j->opt.eigs ? "-eigs" : "-laplacian");
     if (n == 0 || j->A->ncol == 0)
         return job_fail(j, EXIT_INPUT, "bad_input", "%s: the matrix is empty",
-                    j->opt.A);
+                    j->opt.file.A);
     return interrupted_early(j);
 }
 
@@ -66,12 +66,12 @@ int job_laplacian(job *j)
     sps_csr *L = NULL;
     sps_status st;
 
-    j->graph.struct_size = sizeof j->graph;
-    st = sps_csr_laplacian(j->ctx, j->A, &j->graph, &L);
+    j->system.graph.struct_size = sizeof j->system.graph;
+    st = sps_csr_laplacian(j->ctx, j->A, &j->system.graph, &L);
     if (st != SPS_OK) return job_failed(j, st, true);
     sps_csr_destroy(j->ctx, &j->A);
     j->A = L;
-    j->nnz = L->nnz;
+    j->system.nnz = L->nnz;
     return interrupted_early(j);
 }
 
@@ -84,14 +84,14 @@ static int read_rows(job *j, const char *path, int64_t wanted, const char *what,
     int64_t rows;
 
     job_read_options(j, &ro);
-    st = sps_block_read(j->ctx, path, &ro, j->complex_system, X_p);
+    st = sps_block_read(j->ctx, path, &ro, j->system.complex, X_p);
     if (st != SPS_OK) return job_failed(j, st, true);
     sps_block_shape(*X_p, &rows, NULL);
     if (rows != wanted)
         return job_fail(j, EXIT_INPUT, "bad_input",
                     "%s: %lld rows, but the matrix has %lld%s", path,
-                    (long long)(j->complex_system ? rows / 2 : rows),
-                    (long long)(j->complex_system ? wanted / 2 : wanted), what);
+                    (long long)(j->system.complex ? rows / 2 : rows),
+                    (long long)(j->system.complex ? wanted / 2 : wanted), what);
     return interrupted_early(j);
 }
 
@@ -105,14 +105,14 @@ static int right_hand_sides(job *j)
     sps_status st;
     int code;
 
-    if (j->opt.B) {
-        code = job_read_block(j, j->opt.B, &j->B);
+    if (j->opt.file.B) {
+        code = job_read_block(j, j->opt.file.B, &j->B);
         if (code) return code;
         sps_block_shape(j->B, NULL, &j->k);
         if (cli_given(&j->opt, "nrhs") && j->opt.nrhs != j->k)
             return job_fail(j, EXIT_USAGE, "usage",
                         "-nrhs says %d, but %s has %d columns", j->opt.nrhs,
-                        j->opt.B, j->k);
+                        j->opt.file.B, j->k);
         return 0;
     }
     j->k = j->opt.nrhs;
@@ -132,22 +132,22 @@ static int guess(job *j)
 {
     int code, k;
 
-    if (!j->opt.x0) return job_zeros(j, &j->X);
-    code = read_rows(j, j->opt.x0, j->A->ncol,
+    if (!j->opt.file.x0) return job_zeros(j, &j->X);
+    code = read_rows(j, j->opt.file.x0, j->A->ncol,
                      j->A->ncol == j->A->nrow ? "" : " columns", &j->X);
     if (code) return code;
     sps_block_shape(j->X, NULL, &k);
     if (k != j->k)
         return job_fail(j, EXIT_INPUT, "bad_input",
                     "%s: %d columns, but there are %d right-hand sides",
-                    j->opt.x0, k, j->k);
+                    j->opt.file.x0, k, j->k);
     return 0;
 }
 
 /* -coords: reads the coordinates of the nodes. */
 static int places(job *j)
 {
-    const char *path = j->opt.coords;
+    const char *path = j->opt.file.coords;
     sps_read_options ro;
     sps_status st;
     int64_t nodes = 0;
@@ -160,17 +160,17 @@ static int places(job *j)
     if (d > 3)
         return job_fail(j, EXIT_INPUT, "bad_input", "%s: %d coordinates of "
                         "each node; 1 to 3 are wanted", path, d);
-    if (nodes == 0 || j->n % nodes != 0)
+    if (nodes == 0 || j->system.n % nodes != 0)
         return job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld nodes, among "
                         "which %lld unknowns are not shared out evenly", path,
-                        (long long)nodes, (long long)j->n);
+                        (long long)nodes, (long long)j->system.n);
     return 0;
 }
 
 /* -rigid-body: makes the null space basis from the coordinates of the nodes. */
 static int rigid_motions(job *j)
 {
-    const char *path = j->opt.rigid_body;
+    const char *path = j->opt.file.rigid_body;
     sps_block *coords = NULL;
     sps_read_options ro;
     sps_status st;
@@ -181,15 +181,15 @@ static int rigid_motions(job *j)
     st = sps_block_read(j->ctx, path, &ro, false, &coords);
     if (st != SPS_OK) return job_failed(j, st, true);
     sps_block_shape(coords, &nodes, &d);
-    if (nodes * d != j->A->nrow || j->complex_system)
+    if (nodes * d != j->A->nrow || j->system.complex)
         job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld nodes of %d coordinates "
                  "are %lld unknowns, but the matrix has %lld%s", path,
                  (long long)nodes, d, (long long)(nodes * d),
-                 (long long)j->n, j->complex_system ? ", complex" : "");
+                 (long long)j->system.n, j->system.complex ? ", complex" : "");
     else if ((st = sps_block_rigid_body(coords, &j->basis)) != SPS_OK)
         job_failed(j, st, true);
     sps_block_destroy(&coords);
-    return j->exit_code ? j->exit_code : interrupted_early(j);
+    return j->end.exit_code ? j->end.exit_code : interrupted_early(j);
 }
 
 int job_read(job *j)
@@ -207,12 +207,12 @@ int job_read(job *j)
         if (code == 0) code = right_hand_sides(j);
         if (code == 0) code = guess(j);
     }
-    if (code == 0 && j->opt.coords) code = places(j);
-    if (code == 0 && j->opt.rigid_body) code = rigid_motions(j);
-    else if (code == 0 && j->opt.nullspace_basis)
-        code = job_read_block(j, j->opt.nullspace_basis, &j->basis);
+    if (code == 0 && j->opt.file.coords) code = places(j);
+    if (code == 0 && j->opt.file.rigid_body) code = rigid_motions(j);
+    else if (code == 0 && j->opt.file.nullspace_basis)
+        code = job_read_block(j, j->opt.file.nullspace_basis, &j->basis);
     signals_deadline(0);
     if (code == 0 && signals_late()) code = job_late(j);
-    j->sec_read = job_now() - began;
+    j->seconds.read = job_now() - began;
     return code;
 }

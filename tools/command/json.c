@@ -194,16 +194,16 @@ static void problem(writer *w, const job *j)
 {
     static const char why[] = "the matrix was not read";
 
-    text(w, "matrix", j->opt.A, "none was given");
-    maybe(w, "n", j->A != NULL, (double)j->n, why);
+    text(w, "matrix", j->opt.file.A, "none was given");
+    maybe(w, "n", j->A != NULL, (double)j->system.n, why);
     maybe(w, "columns", j->A != NULL,
-          j->A ? (double)(j->complex_system ? j->A->ncol / 2 : j->A->ncol) : 0,
+          j->A ? (double)(j->system.complex ? j->A->ncol / 2 : j->A->ncol) : 0,
           why);
-    maybe(w, "nnz", j->A != NULL, (double)j->nnz, why);
+    maybe(w, "nnz", j->A != NULL, (double)j->system.nnz, why);
     maybe(w, "nrhs", j->k > 0 && !j->opt.eigs, j->k, j->opt.eigs
           ? "eigenvalues" : "the right-hand sides were not read");
     begin(w, "complex");
-    fputs(j->complex_system ? "true" : "false", w->f);
+    fputs(j->system.complex ? "true" : "false", w->f);
 }
 
 static void machine(writer *w, const job *j)
@@ -255,15 +255,15 @@ static void seconds(writer *w, const job *j)
     bool ok = j->solved;
 
     enter(w, "seconds", '{');
-    real(w, "read", j->sec_read);
-    real(w, "setup", j->sec_setup);
+    real(w, "read", j->seconds.read);
+    real(w, "setup", j->seconds.setup);
     maybe(w, "solve", ok, t->solve, why);
     maybe(w, "spmm", ok, t->spmm, why);
     maybe(w, "precond", ok, t->precond, why);
     maybe(w, "gram", ok, t->gram, why);
     maybe(w, "small", ok, t->small, why);
     maybe(w, "verify", ok, t->verify, why);
-    real(w, "total", j->sec_total);
+    real(w, "total", j->seconds.total);
     leave(w, '}');
 }
 
@@ -317,15 +317,15 @@ static void whole_report(writer *w, const job *j)
     whole(w, "schema_version", 2);
     text(w, "program", CLI_PROGRAM, "");
     text(w, "version", sps_version(), "");
-    text(w, "status", j->status, "");
-    whole(w, "exit_code", j->exit_code);
-    text(w, "message", j->message, "");
-    text(w, "advice", j->advice, "");
+    text(w, "status", j->end.status, "");
+    whole(w, "exit_code", j->end.exit_code);
+    text(w, "message", j->end.message, "");
+    text(w, "advice", j->end.advice, "");
     problem(w, j);
     machine(w, j);
     outcome(w, j);
     seconds(w, j);
-    whole(w, "bytes_host", (int64_t)j->host_bytes);
+    whole(w, "bytes_host", (int64_t)j->bytes.host);
     whole(w, "bytes_device", (int64_t)j->info.device_peak);
     effective(w, j);
     notes(w, j);

@@ -63,18 +63,18 @@ static size_t predicted(job *j)
 
     job_warm_up(j);
     now = job_resident();
-    if (j->X && j->opt.out && j->exit_code == 0)
-        (void)sps_block_write(j->X, "/dev/null", j->complex_system);
+    if (j->X && j->opt.file.out && j->end.exit_code == 0)
+        (void)sps_block_write(j->X, "/dev/null", j->system.complex);
     sps_context_information(j->ctx, &j->info);
-    if (now > j->base_bytes + j->info.host_bytes)
-        j->base_bytes = now - j->info.host_bytes;
-    return j->base_bytes + j->info.host_peak;
+    if (now > j->bytes.base + j->info.host_bytes)
+        j->bytes.base = now - j->info.host_bytes;
+    return j->bytes.base + j->info.host_peak;
 }
 
 static void measure_memory(job *j)
 {
     if (!j->ctx) return;
-    j->host_bytes = j->opt.dry_run ? predicted(j) : peak();
+    j->bytes.host = j->opt.dry_run ? predicted(j) : peak();
     sps_context_information(j->ctx, &j->info);
 }
 
@@ -83,11 +83,11 @@ static void measure_memory(job *j)
 static void output_failed(job *j, const char *text)
 {
     fprintf(stderr, CLI_PROGRAM ": %s\n", text);
-    if (j->exit_code != EXIT_CONVERGED &&
-        j->exit_code != EXIT_NOT_CONVERGED && j->exit_code < 128)
+    if (j->end.exit_code != EXIT_CONVERGED &&
+        j->end.exit_code != EXIT_NOT_CONVERGED && j->end.exit_code < 128)
         return;
-    j->exit_code = EXIT_OUTPUT;
-    snprintf(j->message, sizeof j->message, "%s", text);
+    j->end.exit_code = EXIT_OUTPUT;
+    snprintf(j->end.message, sizeof j->end.message, "%s", text);
 }
 
 /* Closes the -monitor table; if nothing could be written, removes the empty
@@ -109,9 +109,9 @@ static void write_results(job *j)
 {
     char text[1200];
 
-    if (j->attempted && j->opt.out) {
-        progress_say(&j->progress, true, "writing %s", j->opt.out);
-        if (sps_block_write(j->X, j->opt.out, j->complex_system) == SPS_OK)
+    if (j->attempted && j->opt.file.out) {
+        progress_say(&j->progress, true, "writing %s", j->opt.file.out);
+        if (sps_block_write(j->X, j->opt.file.out, j->system.complex) == SPS_OK)
             j->wrote = true;
         else output_failed(j, sps_context_error(j->ctx));
         progress_clear(&j->progress);
@@ -130,18 +130,18 @@ static bool takes_stdout(const char *path)
 static void reports(job *j)
 {
     const cli_values *v = &j->opt;
-    bool taken = takes_stdout(v->out) || takes_stdout(v->json) ||
+    bool taken = takes_stdout(v->file.out) || takes_stdout(v->json) ||
                  takes_stdout(v->plot) || takes_stdout(v->monitor);
     char text[1200];
 
-    j->sec_total = job_now() - j->start;
-    if (!j->solved && j->exit_code != 0)
-        fprintf(stderr, CLI_PROGRAM ": %s\n", j->message);
+    j->seconds.total = job_now() - j->seconds.start;
+    if (!j->solved && j->end.exit_code != 0)
+        fprintf(stderr, CLI_PROGRAM ": %s\n", j->end.message);
     else if (!v->quiet)
         report_print(j, taken ? stderr : stdout);
-    else if (j->exit_code != 0 && j->exit_code != EXIT_OUTPUT)
+    else if (j->end.exit_code != 0 && j->end.exit_code != EXIT_OUTPUT)
         fprintf(stderr, CLI_PROGRAM ": %s; %d of %d %s converged\n",
-                j->message, j->result.columns_converged, j->k,
+                j->end.message, j->result.columns_converged, j->k,
                 v->eigs ? "pairs" : "columns");
     if (!taken && (fflush(stdout) != 0 || ferror(stdout)) &&
         signals_caught() != SIGHUP) {        /* then the terminal is closed */
@@ -165,7 +165,8 @@ static bool drawn_as_svg(const char *path)
 static int open_outputs(job *j)
 {
     const cli_values *v = &j->opt;
-    const char *path[] = {v->out, v->json, v->plot, v->monitor, v->convert};
+    const char *path[] = {v->file.out, v->json, v->plot, v->monitor,
+                          v->file.convert};
     char text[1200];
 
     for (int i = 0; i < 5; i++) {
@@ -197,17 +198,17 @@ static void run(job *j)
 {
     int code = open_outputs(j);
 
-    if (code == 0 && j->opt.convert) {
+    if (code == 0 && j->opt.file.convert) {
         convert_run(j);
         return;
     }
     if (code == 0) code = job_context(j);
     if (code == 0) code = job_read(j);
     if (code == 0) code = job_set_up(j);
-    if (code == 0 && j->opt.dry_run) j->status = "dry_run";
+    if (code == 0 && j->opt.dry_run) j->end.status = "dry_run";
     else if (code == 0) job_solve(j);
     progress_clear(&j->progress);
-    snprintf(j->advice, sizeof j->advice, "%s", job_advice(j));
+    snprintf(j->end.advice, sizeof j->end.advice, "%s", job_advice(j));
     write_results(j);
     measure_memory(j);
     reports(j);
@@ -247,7 +248,7 @@ static int facts(job *j)
     int code = job_context(j);
 
     if (j->opt.version) printf(CLI_PROGRAM " (libspsolve) %s\n", sps_version());
-    if (code) fprintf(stderr, CLI_PROGRAM ": %s\n", j->message);
+    if (code) fprintf(stderr, CLI_PROGRAM ": %s\n", j->end.message);
     if (j->opt.version && code == 0)
         printf("device: %s\ncuda module: %s\n", j->info.device,
                j->info.module_state);
@@ -289,8 +290,8 @@ int main(int argc, char **argv)
     int code;
 
     memset(&j, 0, sizeof j);
-    j.start = job_now();
-    j.status = "internal_error";
+    j.seconds.start = job_now();
+    j.end.status = "internal_error";
     tame_heap();
     tame_blas();
     code = cli_parse(argc, argv, &j.opt, error, sizeof error);
@@ -311,7 +312,7 @@ int main(int argc, char **argv)
         signals_catch(&j.progress);
         progress_init(&j.progress, j.opt.quiet);
         run(&j);
-        code = j.exit_code;
+        code = j.end.exit_code;
     }
     release(&j);
     return end(code);

@@ -34,9 +34,10 @@ static double predicted(const cli_values *v, sps_context *ctx, int64_t *rows,
     double bytes;
 
     *columns = v->eigs ? v->eigs + 8 : v->nrhs;
-    if (!sizes(ctx, v->A, rows, NULL, &entries)) return -1;
-    if (v->B && !sizes(ctx, v->B, NULL, columns, NULL)) return -1;
-    if (v->mass && !sizes(ctx, v->mass, NULL, NULL, &other)) return -1;
+    if (!sizes(ctx, v->file.A, rows, NULL, &entries)) return -1;
+    if (v->file.B && !sizes(ctx, v->file.B, NULL, columns, NULL)) return -1;
+    if (v->file.mass && !sizes(ctx, v->file.mass, NULL, NULL, &other))
+        return -1;
     /* Twice the entries, as if the file were symmetric and held half of
      * them. */
     bytes = 2 * 12.0 * (double)(entries + other) +
@@ -52,7 +53,7 @@ sps_place place_choose(job *j)
     int64_t rows = 0, columns = 0;
     double seconds = -1;
 
-    if (v->place != SPS_AUTO || !v->A) return v->place;
+    if (v->place != SPS_AUTO || !v->file.A) return v->place;
     if (strcmp(v->settings.kernel, "auto") && strcmp(v->settings.kernel, "measure"))
         return SPS_AUTO;                 /* the kernel's name determines it */
     sps_context_options_default(&co);

@@ -215,14 +215,14 @@ static const char style[] =
 
 static void drawing(const job *j, frame *p)
 {
-    const char *name = strrchr(j->opt.A, '/');
+    const char *name = strrchr(j->opt.file.A, '/');
 
     fprintf(p->f, "<svg xmlns='http://www.w3.org/2000/svg' "
                   "viewBox='0 0 %d %d' width='%d' height='%d' role='img'>\n%s"
                   "<rect width='%d' height='%d' fill='#fff'/>\n",
             WIDE, HIGH, WIDE, HIGH, style, WIDE, HIGH);
     fprintf(p->f, "<text x='%d' y='24' style='font-size:15px'>", LEFT);
-    escape(p->f, name ? name + 1 : j->opt.A);
+    escape(p->f, name ? name + 1 : j->opt.file.A);
     fprintf(p->f, ", %d %s%s</text>\n<text x='%d' y='42' fill='#555'>",
             j->k, j->opt.eigs ? "eigenpair" : "right-hand side",
             j->k == 1 ? "" : "s", LEFT);

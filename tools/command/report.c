@@ -69,7 +69,7 @@ static const char *grouped(int64_t x, char *text, size_t size)
 
 static void graph(const job *j, FILE *f)
 {
-    const sps_laplacian_info *g = &j->graph;
+    const sps_laplacian_info *g = &j->system.graph;
     char edges[40];
 
     label(f, "graph");
@@ -88,27 +88,28 @@ static void matrix(const job *j, FILE *f)
     if (!j->A) return;
     label(f, "matrix");
     fprintf(f, "%s: %s rows, ",
-            strcmp(j->opt.A, "-") ? j->opt.A : "standard input",
-            grouped(j->n, n, sizeof n));
+            strcmp(j->opt.file.A, "-") ? j->opt.file.A : "standard input",
+            grouped(j->system.n, n, sizeof n));
     if (j->A->ncol != j->A->nrow)
         fprintf(f, "%s columns, ",
-                grouped(j->complex_system ? j->A->ncol / 2 : j->A->ncol, n,
+                grouped(j->system.complex ? j->A->ncol / 2 : j->A->ncol, n,
                         sizeof n));
-    fprintf(f, "%s entries, %s %s%s\n", grouped(j->nnz, nnz, sizeof nnz),
-            j->read.field, j->read.symmetry, j->read.array ? ", dense" : "");
-    if (j->complex_system) {
+    fprintf(f, "%s entries, %s %s%s\n", grouped(j->system.nnz, nnz, sizeof nnz),
+            j->system.read.field, j->system.read.symmetry,
+            j->system.read.array ? ", dense" : "");
+    if (j->system.complex) {
         label(f, "");
         fprintf(f, "solved as the equivalent real system of twice the size\n");
     }
-    if (j->opt.laplacian && j->graph.vertices > 0) graph(j, f);
+    if (j->opt.laplacian && j->system.graph.vertices > 0) graph(j, f);
     if (j->M) {
         label(f, "mass");
-        fprintf(f, "%s: %s entries\n", j->opt.mass,
+        fprintf(f, "%s: %s entries\n", j->opt.file.mass,
                 grouped(j->M->nnz, nnz, sizeof nnz));
     }
     if (j->k == 0 || j->opt.eigs) return;
     label(f, "rhs");
-    if (j->opt.B) fprintf(f, "%s: %d column%s\n", j->opt.B, j->k,
+    if (j->opt.file.B) fprintf(f, "%s: %d column%s\n", j->opt.file.B, j->k,
                           j->k == 1 ? "" : "s");
     else fprintf(f, "%d column%s drawn from seed %llu, uniform in "
                     "[-1/2, 1/2)%s\n", j->k, j->k == 1 ? "" : "s",
@@ -159,7 +160,7 @@ static void outcome(const job *j, FILE *f)
     char text[256];
 
     if (!j->solved) {
-        wrapped(f, "status", *j->message ? j->message : j->status);
+        wrapped(f, "status", *j->end.message ? j->end.message : j->end.status);
         return;
     }
     snprintf(text, sizeof text,
@@ -212,17 +213,18 @@ static void costs(const job *j, FILE *f)
 
     label(f, "seconds");
     if (!j->solved) {
-        fprintf(f, "read %.3f, set-up %.3f\n", j->sec_read, j->sec_setup);
+        fprintf(f, "read %.3f, set-up %.3f\n", j->seconds.read,
+                j->seconds.setup);
     } else {
         fprintf(f, "read %.3f, set-up %.3f, solve %.3f, verify %.3f, total "
-                   "%.3f\n", j->sec_read, j->sec_setup, t->solve, t->verify,
-                j->sec_total);
+                   "%.3f\n", j->seconds.read, j->seconds.setup, t->solve,
+                t->verify, j->seconds.total);
         label(f, "");
         fprintf(f, "in the solve: product %.3f, precond %.3f, Gram %.3f, "
                    "small %.3f\n", t->spmm, t->precond, t->gram, t->small);
     }
     label(f, "memory");
-    fprintf(f, "host %s at most", report_bytes((double)j->host_bytes, host,
+    fprintf(f, "host %s at most", report_bytes((double)j->bytes.host, host,
                                                sizeof host));
     if (j->info.place == SPS_CUDA)
         fprintf(f, ", GPU %s", report_bytes((double)j->info.device_peak,
@@ -243,8 +245,8 @@ static void predicted(const job *j, FILE *f)
             first ? ", in the first step of auto" : "",
             floats ? ", but for what a note tells" : "");
     fprintf(f, "    host memory   %s (%zu bytes)\n",
-            report_bytes((double)j->host_bytes, text, sizeof text),
-            j->host_bytes);
+            report_bytes((double)j->bytes.host, text, sizeof text),
+            j->bytes.host);
     if (j->info.place == SPS_CUDA)
         fprintf(f, "    GPU memory    %s (%zu bytes), %s free before\n",
                 report_bytes((double)j->info.device_peak, text, sizeof text),
@@ -272,19 +274,19 @@ void report_print(const job *j, FILE *f)
 {
     fprintf(f, CLI_PROGRAM " %s: %s\n", sps_version(), !j->opt.eigs
             ? j->A && j->A->nrow != j->A->ncol ? "min ||A X - B||" : "A X = B" :
-            j->opt.mass ? "A x = lambda M x" : "A x = lambda x");
+            j->opt.file.mass ? "A x = lambda M x" : "A x = lambda x");
     matrix(j, f);
     method(j, f);
-    if (j->opt.dry_run && j->exit_code == 0) {
+    if (j->opt.dry_run && j->end.exit_code == 0) {
         predicted(j, f);
     } else {
         outcome(j, f);
         costs(j, f);
     }
-    if (j->wrote && strcmp(j->opt.out, "-") != 0) {
+    if (j->wrote && strcmp(j->opt.file.out, "-") != 0) {
         label(f, "written");
-        fprintf(f, "%s\n", j->opt.out);
+        fprintf(f, "%s\n", j->opt.file.out);
     }
-    if (*j->advice) wrapped(f, "try next", j->advice);
+    if (*j->end.advice) wrapped(f, "try next", j->end.advice);
     if (j->opt.explain || j->opt.dry_run) report_explain(j, f);
 }
