@@ -23,9 +23,9 @@ static sps_status setup(sps_linear *s, void *method)
     struct direct *m = method;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(s->ctx, s->columns, &m->a));
-    SPS_TRY(SPS_NEW(s->ctx, s->columns, &m->next));
-    SPS_TRY(SPS_NEW(s->ctx, s->columns, &m->one));
+    SPS_TRY(SPS_OWN(&s->made.own, s->columns, &m->a));
+    SPS_TRY(SPS_OWN(&s->made.own, s->columns, &m->next));
+    SPS_TRY(SPS_OWN(&s->made.own, s->columns, &m->one));
     for (int p = 0; p < s->columns; p++) m->one[p] = 1;
 fail:
     return st;
@@ -82,19 +82,10 @@ fail:
     return st;
 }
 
-static void destroy(sps_linear *s, void *method)
-{
-    struct direct *m = method;
-
-    spsi_free(s->ctx, m->a);
-    spsi_free(s->ctx, m->next);
-    spsi_free(s->ctx, m->one);
-}
-
 /* Not a method by name: with other preconditioners than factors it is none. */
 static const sps_linear_type direct = {
     .name = "direct", .size = sizeof(struct direct), .blocks = 2,
-    .setup = setup, .start = start, .step = step, .destroy = destroy,
+    .setup = setup, .start = start, .step = step,
 };
 
 sps_status spsi_chain_direct(const sps_linear_args *a, const char *fallback,
