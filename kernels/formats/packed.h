@@ -44,9 +44,6 @@ static inline int64_t spsi_packed_room(int64_t nnz)
            SPS_PACKED_SPARE;
 }
 
-/* Computes segments that cover these columns and writes them to base; returns
- * their number, 0 if 8 do not suffice. */
-int spsi_packed_cover(const int32_t *col, int64_t count, int32_t *base);
 #ifdef __cplusplus
 }
 #endif

@@ -1,7 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* host_packed.c - 16-bit columns; see formats/packed.h. */
 #include "core/team.h"
+#include "matrix/windows.h"
 #include "tests/formats/host_formats.h"
+
+_Static_assert((int)SPS_PACKED_SEGMENTS == (int)SPS_NEAR_SEGMENTS &&
+               (int)SPS_PACKED_REACH == (int)SPS_NEAR_REACH,
+               "what the feature `near` foretells");
+
+/* Computes segments that cover these columns and writes them to base; returns
+ * their number, 0 if 8 do not suffice. */
+static int cover(const int32_t *col, int64_t count, int32_t *base)
+{
+    const int used = spsi_columns_cover(col, count, SPS_PACKED_REACH,
+                                        SPS_PACKED_SEGMENTS, base);
+
+    if (used > SPS_PACKED_SEGMENTS) return 0;
+    for (int s = used; s < SPS_PACKED_SEGMENTS; s++)
+        base[s] = used > 0 ? base[used - 1] : 0;
+    return used > 0 ? used : 1; /* a window of empty rows */
+}
 
 static uint16_t delta_of(int32_t col, const int32_t *base, int used)
 {
@@ -33,8 +51,7 @@ static void pack_windows(void *data, int64_t from, int64_t to)
         const int64_t first = j->b->block[w].first;
         const int64_t end = window_end(p, j->b, w);
         int32_t *base = p->base + SPS_PACKED_SEGMENTS * w;
-        const int used = spsi_packed_cover(j->A->col + first, end - first,
-                                           base);
+        const int used = cover(j->A->col + first, end - first, base);
 
         for (int s = 0; used == 0 && s < SPS_PACKED_SEGMENTS; s++)
             base[s] = -1;

@@ -5,7 +5,7 @@
  * (words); windows are independent, so the result is the same for any number of
  * threads. */
 #include "core/team.h"
-#include "formats/window_merge.h"
+#include "tests/formats/window_merge.h"
 #include "tests/formats/host_formats.h"
 
 #include <string.h>
