@@ -77,6 +77,9 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 #define DOMINATED 0.9
 /* Multiply-adds of the last ilut step with rows of full length. */
 #define WORK 1e11
+/* What multigrid may take of its predicted time: 10 iterations are assumed, 20
+ * are common, and the work of factors is known. */
+#define SURE 2.5
 /* Seconds that factors may take by prediction once cheaper steps have failed:
  * those of the work of that step. */
 #define LAST_WORTH 60
@@ -265,7 +268,7 @@ sps_status spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
     SPS_TRY(spsi_chain_multigrid(l, &multigrid));
     if (multigrid) {
         add(l, (sps_step){ "auto", "amg", 0, 0, 50, 400, 0.5, 1 });
-        l->worth[0] = fmin(l->worth[0], l->multigrid);
+        l->worth[0] = fmin(l->worth[0], SURE * l->multigrid);
     }
     if (l->symmetric && own_symmetric(l))
         add(l, (sps_step){ "auto", precond, 0, 0, 0, 0, 1, 0 });
