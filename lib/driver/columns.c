@@ -96,7 +96,7 @@ sps_status spsi_columns_open(sps_linear *s, const sps_block *B, sps_block *X)
     SPS_TRY(estimate_norm(s, few));
     SPS_TRY(spsi_rhs_open(s, B));
     SPS_TRY(clear_columns(s, X));
-    s->course.zero = s->norm_A > 0 && isfinite(s->norm_A);
+    s->course.zero = s->A->A && s->norm_A > 0 && isfinite(s->norm_A);
     for (int j = 0; j < s->columns; j++)
         s->course.zero = s->course.zero && s->rhs.norm_x[j] == 0;
     if (!s->course.zero) SPS_TRY(spsi_axpby_cols(s->rhs.scale, X, NULL, X));

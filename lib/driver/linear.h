@@ -182,8 +182,8 @@ typedef struct sps_linear_course {
                                  of some column by 1 %; halved that of one still
                                  above its threshold */
     bool zero;                /* X = 0, so that its residual is B: until the
-                                 first start, and if ||A|| was estimated: then
-                                 A is finite */
+                                 first start, for a csr whose ||A|| was
+                                 estimated, which is finite then */
     const char *event;        /* for the monitor; static text */
     double started;
     int64_t applies_A, applies_M;
