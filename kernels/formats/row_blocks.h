@@ -88,9 +88,6 @@ typedef struct sps_row_tally {
     int64_t blocks, longs, parts;
 } sps_row_tally;
 
-/* Replaces the tallies of `chunks` chunks by their exclusive prefix sums;
- * returns the total. */
-sps_row_tally spsi_row_blocks_scan(sps_row_tally *tally, int64_t chunks);
 static inline int64_t spsi_row_blocks_chunks(int64_t nrow)
 {
     return (nrow + SPS_ROW_CHUNK - 1) / SPS_ROW_CHUNK;

@@ -23,8 +23,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/backend.h"
-
 /* Eigenvalues below NULL_VALUE of the largest count as zero, below INDEFINITE of
  * it as negative. */
 #define NULL_VALUE 1e-12

@@ -83,6 +83,23 @@ static void pass(sps_context *ctx, const sps_csr *A, const sps_row_rule *rule,
                   group_chunks, &(job){ A, rule, tally, b });
 }
 
+/* Replaces the tallies of `chunks` chunks by their exclusive prefix sums;
+ * returns the total. */
+static sps_row_tally scan(sps_row_tally *tally, int64_t chunks)
+{
+    sps_row_tally sum = { 0, 0, 0 };
+
+    for (int64_t c = 0; c < chunks; c++) {
+        const sps_row_tally own = tally[c];
+
+        tally[c] = sum;
+        sum.blocks += own.blocks;
+        sum.longs += own.longs;
+        sum.parts += own.parts;
+    }
+    return sum;
+}
+
 sps_status spsi_row_blocks_make(sps_context *ctx, const sps_csr *A,
                                 const sps_row_rule *rule, sps_row_blocks *b)
 {
@@ -93,7 +110,7 @@ sps_status spsi_row_blocks_make(sps_context *ctx, const sps_csr *A,
     *b = (sps_row_blocks){ 0 };
     SPS_TRY(SPS_NEW(ctx, chunks, &tally));
     pass(ctx, A, rule, tally, NULL);
-    sum = spsi_row_blocks_scan(tally, chunks);
+    sum = scan(tally, chunks);
     b->count = sum.blocks;
     b->longs = sum.longs;
     b->parts = sum.parts;
