@@ -212,12 +212,21 @@ double bench_floor(const bench_trial *t)
 
 /* ------------------------------------------------------------- one kernel */
 
+/* Kernel number i of the place, MKL behind those of the host. */
+static const sps_kernel *listed(const bench_trial *t, int i)
+{
+    const sps_kernel *kernel = spsi_registry_kernel(t->ctx, i);
+    const bool last = i > 0 && spsi_registry_kernel(t->ctx, i - 1);
+
+    return kernel || !last || t->b->place != SPS_HOST ? kernel : bench_mkl();
+}
+
 const sps_kernel *bench_next_kernel(const bench_trial *t, int *i)
 {
     const bench *b = t->b;
     const sps_kernel *kernel;
 
-    while ((kernel = spsi_registry_kernel(t->ctx, (*i)++))) {
+    while ((kernel = listed(t, (*i)++))) {
         if (kernel->op != t->p.op)
             continue;
         if (b->kernel ? !strcmp(b->kernel, kernel->name)

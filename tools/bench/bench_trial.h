@@ -69,6 +69,8 @@ sps_status bench_trial_run(void *trial);
 /* The next kernel of this operation that was requested, from number *i on;
  * NULL: no more. */
 const sps_kernel *bench_next_kernel(const bench_trial *t, int *i);
+/* bench_mkl.c: MKL's product on the host, NULL where it cannot be loaded. */
+const sps_kernel *bench_mkl(void);
 /* Plans, checks and times row->kernel; *done is false if it does not fit. */
 sps_status bench_measure(bench_trial *t, bench_row *row, bool *done);
 /* Marks the choice of "auto": the lowest prediction that can be planned. */
