@@ -35,7 +35,11 @@ static sps_status open_cpu(sps_context *ctx)
 {
     sps_status st;
     state *s = NULL;
+    const char *isa;
 
+    SPS_REQUIRE(ctx, spsi_cpu_isa_valid(&isa), SPS_EINVAL, "SPSOLVE_ISA is "
+                "\"%s\": set it to plain, avx2 or avx512, or not at all",
+                isa);
     SPS_TRY(SPS_NEW(ctx, 1, &s));
     snprintf(ctx->device, sizeof ctx->device, "cpu, %d thread%s", ctx->threads,
              ctx->threads == 1 ? "" : "s");

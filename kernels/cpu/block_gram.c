@@ -4,8 +4,8 @@
  *
  * A chunk of rows is summed strip by strip into its own partial result; the
  * partial results are added pairwise in fixed order.  C = X'Y of a strip is
- * computed in 8 x 16 or 8 x 8 tiles held in registers: for each row 8 numbers
- * of x times one or two vectors of 8 numbers of y.  Narrow tiles process
+ * computed in 8 x 16 or smaller tiles held in registers: for each row 8 numbers
+ * of x times one or two vectors of y.  Narrow tiles process
  * several rows at once, so that there are always 8 independent sums.
  *
  * Bytes: X and Y once; n kx ky multiply-adds. */
@@ -95,15 +95,31 @@ INLINE const double *fetch(ahead *f, int64_t *ld)
     return f->x;
 }
 
+/* 8 columns of y, in vectors as wide as registers. */
+INLINE void tile_of_8(const sps_isa isa, const int TX, int64_t m,
+                      const double *x, int64_t ldx, const double *y,
+                      int64_t ldy, double *C, int64_t ldc, const double *next,
+                      int64_t ld)
+{
+    if (isa == SPS_ISA_AVX512)
+        tile8(TX, m, x, ldx, y, ldy, C, ldc, next, ld);
+    else if (isa == SPS_ISA_AVX2)
+        for (int b = 0; b < 8; b += 4)
+            tile4(TX, m, x, ldx, y + b, ldy, C + b, ldc, b ? NULL : next, ld);
+    else
+        for (int b = 0; b < 8; b += 2)
+            tile2(TX, m, x, ldx, y + b, ldy, C + b, ldc, b ? NULL : next, ld);
+}
+
 /* TX columns of x times all columns of y. */
-INLINE void tiles(const int TX, int64_t m, const double *x, int64_t ldx,
-                  const double *y, int64_t ldy, int ky, double *C, int64_t ldc,
-                  ahead *f)
+INLINE void tiles(const sps_isa isa, const int TX, int64_t m, const double *x,
+                  int64_t ldx, const double *y, int64_t ldy, int ky, double *C,
+                  int64_t ldc, ahead *f)
 {
     int64_t ld = 0, ld2 = 0;
     int b = 0;
 
-    if (TX == 8 && WIDE_REGISTERS)
+    if (TX == 8 && isa == SPS_ISA_AVX512)
         for (; b + 16 <= ky; b += 16) {
             const double *first = fetch(f, &ld), *second = fetch(f, &ld2);
 
@@ -112,38 +128,41 @@ INLINE void tiles(const int TX, int64_t m, const double *x, int64_t ldx,
     for (; b + 8 <= ky; b += 8) {
         const double *next = TX == 8 ? fetch(f, &ld) : NULL;
 
-        tile8(TX, m, x, ldx, y + b, ldy, C + b, ldc, next, ld);
+        tile_of_8(isa, TX, m, x, ldx, y + b, ldy, C + b, ldc, next, ld);
     }
-    if (ky & 4) {
+    if (isa != SPS_ISA_PLAIN && ky & 4) {
         tile4(TX, m, x, ldx, y + b, ldy, C + b, ldc, NULL, 0);
         b += 4;
     }
-    if (ky & 2) {
+    for (; b + 2 <= ky; b += 2)
         tile2(TX, m, x, ldx, y + b, ldy, C + b, ldc, NULL, 0);
-        b += 2;
-    }
     if (ky & 1) tile1(TX, m, x, ldx, y + b, ldy, C + b, ldc, NULL, 0);
 }
 
-CLONES void spsi_cpu_strip_gram(int64_t m, const double *x, int64_t ldx,
-                                int kx, const double *y, int64_t ldy, int ky,
-                                double *C, int64_t ldc)
+INLINE void spsi_cpu_strip_gram_of(const sps_isa isa, int64_t m,
+                                   const double *x, int64_t ldx, int kx,
+                                   const double *y, int64_t ldy, int ky,
+                                   double *C, int64_t ldc)
 {
     ahead f = {x + m * ldx, y + m * ldy, ldx, ldy, kx / 8, ky / 8, 0};
     int a = 0;
 
     for (; a + 8 <= kx; a += 8)
-        tiles(8, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc, &f);
+        tiles(isa, 8, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc, &f);
     if (kx & 4) {
-        tiles(4, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc, &f);
+        tiles(isa, 4, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc, &f);
         a += 4;
     }
     if (kx & 2) {
-        tiles(2, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc, &f);
+        tiles(isa, 2, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc, &f);
         a += 2;
     }
-    if (kx & 1) tiles(1, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc, &f);
+    if (kx & 1) tiles(isa, 1, m, x + a, ldx, y, ldy, ky, C + a * ldc, ldc, &f);
 }
+CLONED_BY_ISA(, spsi_cpu_strip_gram,
+       (int64_t m, const double *x, int64_t ldx, int kx, const double *y,
+        int64_t ldy, int ky, double *C, int64_t ldc),
+       (m, x, ldx, kx, y, ldy, ky, C, ldc))
 
 /* out[..] += x y for one vector of columns, four rows at once. */
 #define DOT(name, V)                                                           \
@@ -167,23 +186,24 @@ DOT(dot4, v4)
 DOT(dot2, v2)
 DOT(dot1, v1)
 
-CLONES void spsi_cpu_strip_dots(int64_t m, const double *x, int64_t ldx,
-                                const double *y, int64_t ldy, int k,
-                                double *out)
+INLINE void spsi_cpu_strip_dots_of(const sps_isa isa, int64_t m,
+                                   const double *x, int64_t ldx,
+                                   const double *y, int64_t ldy, int k,
+                                   double *out)
 {
     int j = 0;
 
-    for (; j + 8 <= k; j += 8) dot8(m, x + j, ldx, y + j, ldy, out + j);
-    if (k & 4) {
-        dot4(m, x + j, ldx, y + j, ldy, out + j);
-        j += 4;
-    }
-    if (k & 2) {
-        dot2(m, x + j, ldx, y + j, ldy, out + j);
-        j += 2;
-    }
+    if (isa == SPS_ISA_AVX512)
+        for (; j + 8 <= k; j += 8) dot8(m, x + j, ldx, y + j, ldy, out + j);
+    if (isa != SPS_ISA_PLAIN)
+        for (; j + 4 <= k; j += 4) dot4(m, x + j, ldx, y + j, ldy, out + j);
+    for (; j + 2 <= k; j += 2) dot2(m, x + j, ldx, y + j, ldy, out + j);
     if (k & 1) dot1(m, x + j, ldx, y + j, ldy, out + j);
 }
+CLONED_BY_ISA(, spsi_cpu_strip_dots,
+       (int64_t m, const double *x, int64_t ldx, const double *y, int64_t ldy,
+        int k, double *out),
+       (m, x, ldx, y, ldy, k, out))
 
 /* --- sums over chunks */
 
@@ -267,17 +287,17 @@ static inline double larger(double m, double a)
     return a > m || a != a ? a : m;
 }
 
-CLONES void spsi_cpu_strip_maxabs(int64_t m, const double *x, int64_t ldx,
-                                  int k, double *out);
-
-CLONES void spsi_cpu_strip_maxabs(int64_t m, const double *x, int64_t ldx,
-                                  int k, double *out)
+INLINE void strip_maxabs_of(int64_t m, const double *x, int64_t ldx, int k,
+                            double *out)
 {
     for (int64_t i = 0; i < m; i++)
 #pragma omp simd
         for (int j = 0; j < k; j++)
             out[j] = larger(out[j], fabs(x[i * ldx + j]));
 }
+CLONED(static, strip_maxabs,
+       (int64_t m, const double *x, int64_t ldx, int k, double *out),
+       (m, x, ldx, k, out))
 
 static void chunk_maxabs(void *data, int64_t first, int64_t last)
 {
@@ -285,7 +305,7 @@ static void chunk_maxabs(void *data, int64_t first, int64_t last)
     double *top = partial_of(j, first);
 
     memset(top, 0, (size_t)j->items * sizeof *top);
-    spsi_cpu_strip_maxabs(last - first, row_of(j->X, first), j->X->ld,
+    strip_maxabs(last - first, row_of(j->X, first), j->X->ld,
                           j->X->k, top);
 }
 

@@ -6,13 +6,7 @@
 #include "block/single.h"
 #include "cpu/rows.h"
 
-CLONES void spsi_cpu_widen(int64_t m, int k, const float *x, int64_t ldx,
-                           double *y);
-CLONES void spsi_cpu_round(int64_t m, int k, const double *x, int64_t ldx,
-                           float *y, int64_t ldy);
-
-CLONES void spsi_cpu_widen(int64_t m, int k, const float *x, int64_t ldx,
-                           double *y)
+INLINE void widen_of(int64_t m, int k, const float *x, int64_t ldx, double *y)
 {
     const int64_t row = ldx == k ? m * k : k;   /* no padding: one long row */
 
@@ -20,9 +14,12 @@ CLONES void spsi_cpu_widen(int64_t m, int k, const float *x, int64_t ldx,
 #pragma omp simd
         for (int64_t j = 0; j < row; j++) y[i * row + j] = x[i * ldx + j];
 }
+CLONED(static, widen,
+       (int64_t m, int k, const float *x, int64_t ldx, double *y),
+       (m, k, x, ldx, y))
 
-CLONES void spsi_cpu_round(int64_t m, int k, const double *x, int64_t ldx,
-                           float *y, int64_t ldy)
+INLINE void round_rows_of(int64_t m, int k, const double *x, int64_t ldx,
+                          float *y, int64_t ldy)
 {
     const int64_t row = ldx == k && ldy == k ? m * k : k;
 
@@ -31,6 +28,9 @@ CLONES void spsi_cpu_round(int64_t m, int k, const double *x, int64_t ldx,
         for (int64_t j = 0; j < row; j++)
             y[i * ldy + j] = (float)x[i * ldx + j];
 }
+CLONED(static, round_rows,
+       (int64_t m, int k, const double *x, int64_t ldx, float *y, int64_t ldy),
+       (m, k, x, ldx, y, ldy))
 
 static float *floats_of(const sps_block *X, int64_t i)
 {
@@ -42,7 +42,7 @@ double *spsi_cpu_strip_in(const sps_block *X, int64_t i, int64_t m,
 {
     *ld = X->dtype == SPS_F64 ? X->ld : X->k;
     if (X->dtype == SPS_F64) return row_of(X, i);
-    spsi_cpu_widen(m, X->k, floats_of(X, i), X->ld, room);
+    widen(m, X->k, floats_of(X, i), X->ld, room);
     return room;
 }
 
@@ -50,7 +50,7 @@ void spsi_cpu_strip_out(sps_block *X, int64_t i, int64_t m,
                         const double *rows, int64_t ld)
 {
     if (X->dtype == SPS_F32)
-        spsi_cpu_round(m, X->k, rows, ld, floats_of(X, i), X->ld);
+        round_rows(m, X->k, rows, ld, floats_of(X, i), X->ld);
 }
 
 /* -------------------------------------------------------------- operations */

@@ -6,7 +6,7 @@
  * packed C (row-major, padded to a multiple of 8 columns, scaled by a); their
  * products are kept in a small buffer until all columns are done, so that Y may
  * be X.  With 2 or 4 columns without padding, eight consecutive numbers are
- * several rows and form one vector.
+ * several rows and form one vector, if registers hold eight.
  *
  * Bytes: mul_small X, Y (and Y again if b != 0); subtract and combine 2 reads
  * and 1 write. */
@@ -24,69 +24,66 @@ void spsi_cpu_pack(double a, const sps_small *C, double *packed)
                 j < C->cols ? a * *spsi_small_at(C, l, (int)j) : 0;
 }
 
-/* t = x c for R rows and 8 columns; R is a constant after inlining. */
-INLINE void product_tile(const int R, const double *x, int64_t ldx, int kx,
-                         const double *c, int64_t ldc, double *t)
-{
-    v8 acc[ROWS] = {{0}};
-
-    for (int l = 0; l < kx; l++) {
-        v8 cl = *(const v8 *)(c + l * ldc);
-
-#pragma GCC unroll 8
-        for (int r = 0; r < R; r++) acc[r] += x[r * ldx + l] * cl;
+/* t = x c for R rows and N vectors V of columns; R and N are constants after
+ * inlining. */
+#define PRODUCT(name, V)                                                       \
+    INLINE void name(const int R, const int N, const double *x, int64_t ldx,   \
+                     int kx, const double *c, int64_t ldc, double *t)          \
+    {                                                                          \
+        enum { W = sizeof(V) / sizeof(double) };                               \
+        V acc[ROWS][2] = {{{0}}};                                              \
+                                                                               \
+        for (int l = 0; l < kx; l++) {                                         \
+            const double *cl = c + l * ldc;                                    \
+                                                                               \
+            _Pragma("GCC unroll 8") for (int r = 0; r < R; r++)                \
+                _Pragma("GCC unroll 2") for (int v = 0; v < N; v++)            \
+                    acc[r][v] += x[r * ldx + l] * *(const V *)(cl + v * W);    \
+        }                                                                      \
+        _Pragma("GCC unroll 8") for (int r = 0; r < R; r++)                    \
+            _Pragma("GCC unroll 2") for (int v = 0; v < N; v++)                \
+                *(V *)(t + r * ldc + v * W) = acc[r][v];                       \
     }
-#pragma GCC unroll 8
-    for (int r = 0; r < R; r++) *(v8 *)(t + r * ldc) = acc[r];
-}
 
-/* The same for 16 columns: each number of X is multiplied by two vectors. */
-INLINE void product_wide(const int R, const double *x, int64_t ldx, int kx,
-                         const double *c, int64_t ldc, double *t)
-{
-    v8 a0[ROWS] = {{0}}, a1[ROWS] = {{0}};
+PRODUCT(product8, v8)
+PRODUCT(product4, v4)
+PRODUCT(product2, v2)
 
-    for (int l = 0; l < kx; l++) {
-        v8 c0 = *(const v8 *)(c + l * ldc), c1 = *(const v8 *)(c + l * ldc + 8);
-
-#pragma GCC unroll 8
-        for (int r = 0; r < R; r++) {
-            a0[r] += x[r * ldx + l] * c0;
-            a1[r] += x[r * ldx + l] * c1;
-        }
-    }
-#pragma GCC unroll 8
-    for (int r = 0; r < R; r++) {
-        *(v8 *)(t + r * ldc) = a0[r];
-        *(v8 *)(t + r * ldc + 8) = a1[r];
-    }
-}
-
-INLINE void product(const int R, const double *x, int64_t ldx, int kx,
-                    const double *c, int64_t ldc, double *t)
+/* All columns, a multiple of 8, in vectors as wide as registers. */
+INLINE void product(const sps_isa isa, const int R, const double *x,
+                    int64_t ldx, int kx, const double *c, int64_t ldc,
+                    double *t)
 {
     int64_t j = 0;
 
-    if (WIDE_REGISTERS)
+    if (isa == SPS_ISA_AVX512) {
         for (; j + 16 <= ldc; j += 16)
-            product_wide(R, x, ldx, kx, c + j, ldc, t + j);
-    for (; j < ldc; j += 8)
-        product_tile(R, x, ldx, kx, c + j, ldc, t + j);
+            product8(R, 2, x, ldx, kx, c + j, ldc, t + j);
+        for (; j < ldc; j += 8)
+            product8(R, 1, x, ldx, kx, c + j, ldc, t + j);
+    } else if (isa == SPS_ISA_AVX2) {
+        for (; j < ldc; j += 8)
+            product4(R, 2, x, ldx, kx, c + j, ldc, t + j);
+    } else {
+        for (; j < ldc; j += 4)
+            product2(R, 2, x, ldx, kx, c + j, ldc, t + j);
+    }
 }
 
 /* t = x c for up to ROWS rows. */
-INLINE void products(int64_t rows, const double *x, int64_t ldx, int kx,
-                     const double *c, int64_t ldc, double *t)
+INLINE void products(const sps_isa isa, int64_t rows, const double *x,
+                     int64_t ldx, int kx, const double *c, int64_t ldc,
+                     double *t)
 {
     int64_t r = 0;
 
-    if (WIDE_REGISTERS)
+    if (isa == SPS_ISA_AVX512)
         for (; r + 8 <= rows; r += 8)
-            product(8, x + r * ldx, ldx, kx, c, ldc, t + r * ldc);
+            product(isa, 8, x + r * ldx, ldx, kx, c, ldc, t + r * ldc);
     for (; r + 4 <= rows; r += 4)
-        product(4, x + r * ldx, ldx, kx, c, ldc, t + r * ldc);
+        product(isa, 4, x + r * ldx, ldx, kx, c, ldc, t + r * ldc);
     for (; r < rows; r++)
-        product(1, x + r * ldx, ldx, kx, c, ldc, t + r * ldc);
+        product(isa, 1, x + r * ldx, ldx, kx, c, ldc, t + r * ldc);
 }
 
 /* Prefetches the rows that are used AHEAD rows later. */
@@ -102,16 +99,13 @@ INLINE void fetch(int64_t rows, const double *x, int64_t ldx, int k)
 INLINE void row_out(int k, const double *t, double b, const double *z,
                     double *y)
 {
-    int j = 0;
-
     if (b == 0) {
-        for (; j + 8 <= k; j += 8) *(v8 *)(y + j) = *(const v8 *)(t + j);
-        for (; j < k; j++) y[j] = t[j];
-        return;
+#pragma omp simd
+        for (int j = 0; j < k; j++) y[j] = t[j];
+    } else {
+#pragma omp simd
+        for (int j = 0; j < k; j++) y[j] = t[j] + b * z[j];
     }
-    for (; j + 8 <= k; j += 8)
-        *(v8 *)(y + j) = *(const v8 *)(t + j) + b * *(const v8 *)(z + j);
-    for (; j < k; j++) y[j] = t[j] + b * z[j];
 }
 
 /* Eight numbers are 8 / K rows of K columns without padding: y = x c + b z for
@@ -144,14 +138,16 @@ INLINE int64_t strip_folded(const int K, int64_t m, const double *x,
     return rows;
 }
 
-CLONES void spsi_cpu_strip_mul(int64_t m, const double *x, int64_t ldx, int kx,
-                               const double *c, int ky, double b,
-                               const double *z, int64_t ldz, double *y,
-                               int64_t ldy)
+INLINE void spsi_cpu_strip_mul_of(const sps_isa isa, int64_t m,
+                                  const double *x, int64_t ldx, int kx,
+                                  const double *c, int ky, double b,
+                                  const double *z, int64_t ldz, double *y,
+                                  int64_t ldy)
 {
     double t[ROWS * SPS_BLOCK_MAX] __attribute__((aligned(64)));
     int64_t ldc = packed_cols(ky), i = 0;
-    bool tight = kx == ky && ldx == kx && ldy == kx && ldz == kx;
+    const bool tight = isa == SPS_ISA_AVX512 && kx == ky && ldx == kx &&
+                       ldy == kx && ldz == kx;
 
     if (tight && kx == 2) i = strip_folded(2, m, x, c, ldc, b, z, y);
     if (tight && kx == 4) i = strip_folded(4, m, x, c, ldc, b, z, y);
@@ -160,11 +156,15 @@ CLONES void spsi_cpu_strip_mul(int64_t m, const double *x, int64_t ldx, int kx,
 
         fetch(rows, x + i * ldx, ldx, kx);
         fetch(rows, z + i * ldz, ldz, ky);
-        products(rows, x + i * ldx, ldx, kx, c, ldc, t);
+        products(isa, rows, x + i * ldx, ldx, kx, c, ldc, t);
         for (int64_t r = 0; r < rows; r++)
             row_out(ky, t + r * ldc, b, z + (i + r) * ldz, y + (i + r) * ldy);
     }
 }
+CLONED_BY_ISA(, spsi_cpu_strip_mul,
+       (int64_t m, const double *x, int64_t ldx, int kx, const double *c,
+        int ky, double b, const double *z, int64_t ldz, double *y, int64_t ldy),
+       (m, x, ldx, kx, c, ky, b, z, ldz, y, ldy))
 
 /* --- operations */
 

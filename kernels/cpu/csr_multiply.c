@@ -72,10 +72,12 @@ static product_room room_of(const multiply_job *j)
 #define REAL double
 #define FMA fma
 #define NAME(verb) spsi_cpu_multiply_##verb##_f64
+#define BODY(verb) spsi_cpu_multiply_##verb##_f64_of
 #include "cpu/csr_multiply_values.h"
 #define REAL float
 #define FMA fmaf
 #define NAME(verb) spsi_cpu_multiply_##verb##_f32
+#define BODY(verb) spsi_cpu_multiply_##verb##_f32_of
 #include "cpu/csr_multiply_values.h"
 
 /* --- bounds */

@@ -5,6 +5,7 @@
  *   REAL          the type, of A, B and C
  *   FMA           its fused multiply-add
  *   NAME(verb)    the name of a function for it
+ *   BODY(verb)    the same with _of (isa.h)
  *
  * c_ij = a_ik b_kj over ascending k, a chain of fused multiply-adds that starts
  * from -0 (so that the first product is kept as it is, with its sign).  Both
@@ -117,8 +118,7 @@ INLINE bool NAME(renew_row)(const sps_csr *A, const sps_csr *B, int64_t i,
     return true;
 }
 
-CLONES static void NAME(make_rows)(void *data, int64_t first, int64_t last);
-CLONES static void NAME(make_rows)(void *data, int64_t first, int64_t last)
+INLINE void BODY(make_rows)(void *data, int64_t first, int64_t last)
 {
     const multiply_job *j = data;
     product_room w = room_of(j);
@@ -130,9 +130,11 @@ CLONES static void NAME(make_rows)(void *data, int64_t first, int64_t last)
         j->count[i] = w.count;
     }
 }
+CLONED(static, NAME(make_rows),
+       (void *data, int64_t first, int64_t last),
+       (data, first, last))
 
-CLONES static void NAME(renew_rows)(void *data, int64_t first, int64_t last);
-CLONES static void NAME(renew_rows)(void *data, int64_t first, int64_t last)
+INLINE void BODY(renew_rows)(void *data, int64_t first, int64_t last)
 {
     multiply_job *j = data;
     product_room w = room_of(j);
@@ -145,7 +147,11 @@ CLONES static void NAME(renew_rows)(void *data, int64_t first, int64_t last)
             spsi_team_least(&j->bad, i);
     }
 }
+CLONED(static, NAME(renew_rows),
+       (void *data, int64_t first, int64_t last),
+       (data, first, last))
 
 #undef REAL
 #undef FMA
 #undef NAME
+#undef BODY

@@ -36,8 +36,9 @@ enum {
         *(type *)(out + j) = sum * scale;                                      \
     } while (0)
 
-INLINE void solve_row(const sps_triangle_parts *t, bool single, int64_t i,
-                      const sps_block *B, const sps_block *X, int j, int last)
+INLINE void solve_row(const sps_isa isa, const sps_triangle_parts *t,
+                      bool single, int64_t i, const sps_block *B,
+                      const sps_block *X, int j, int last)
 {
     const int64_t p0 = t->S->rowptr[i], count = t->S->rowptr[i + 1] - p0;
     const int32_t *col = t->S->col + p0;
@@ -48,51 +49,58 @@ INLINE void solve_row(const sps_triangle_parts *t, bool single, int64_t i,
     const int64_t ldx = X->ld;
     double *out = row_of(X, t->to ? t->to[i] : i);
 
-    for (; j + 8 <= last; j += 8) ROW(v8);
-    if (j + 4 <= last) {
-        ROW(v4);
-        j += 4;
-    }
-    if (j + 2 <= last) {
-        ROW(v2);
-        j += 2;
-    }
+    if (isa == SPS_ISA_AVX512)
+        for (; j + 8 <= last; j += 8) ROW(v8);
+    if (isa != SPS_ISA_PLAIN)
+        for (; j + 4 <= last; j += 4) ROW(v4);
+    for (; j + 2 <= last; j += 2) ROW(v2);
     if (j < last) ROW(v1);
 }
 
-INLINE void walk(const sps_triangle *t, bool single, const sps_block *B,
-                 const sps_block *X, int first, int last)
+INLINE void walk(const sps_isa isa, const sps_triangle *t, bool single,
+                 const sps_block *B, const sps_block *X, int first, int last)
 {
     if (t->part.upper)
         for (int64_t i = t->n - 1; i >= 0; i--)
-            solve_row(&t->part, single, i, B, X, first, last);
+            solve_row(isa, &t->part, single, i, B, X, first, last);
     else
         for (int64_t i = 0; i < t->n; i++)
-            solve_row(&t->part, single, i, B, X, first, last);
+            solve_row(isa, &t->part, single, i, B, X, first, last);
 }
 
 /* All rows in the order of substitution, columns first .. last-1. */
-CLONES static void solve_strip(const sps_triangle *t, const sps_block *B,
-                               const sps_block *X, int first, int last)
+INLINE void solve_strip_of(const sps_isa isa, const sps_triangle *t,
+                           const sps_block *B, const sps_block *X, int first,
+                           int last)
 {
-    if (t->part.S->dtype == SPS_F32) walk(t, true, B, X, first, last);
-    else walk(t, false, B, X, first, last);
+    if (t->part.S->dtype == SPS_F32) walk(isa, t, true, B, X, first, last);
+    else walk(isa, t, false, B, X, first, last);
 }
+CLONED_BY_ISA(static, solve_strip,
+       (const sps_triangle *t, const sps_block *B, const sps_block *X,
+        int first, int last),
+       (t, B, X, first, last))
 
-INLINE void walk_level(const sps_triangle *t, bool single, const sps_block *B,
-                       const sps_block *X, int64_t first, int64_t last)
+INLINE void walk_level(const sps_isa isa, const sps_triangle *t, bool single,
+                       const sps_block *B, const sps_block *X, int64_t first,
+                       int64_t last)
 {
     for (int64_t q = first; q < last; q++)
-        solve_row(&t->part, single, t->levels.row[q], B, X, 0, X->k);
+        solve_row(isa, &t->part, single, t->levels.row[q], B, X, 0, X->k);
 }
 
 /* Rows first .. last-1 in level order, all columns. */
-CLONES static void solve_part(const sps_triangle *t, const sps_block *B,
-                              const sps_block *X, int64_t first, int64_t last)
+INLINE void solve_part_of(const sps_isa isa, const sps_triangle *t,
+                          const sps_block *B, const sps_block *X, int64_t first,
+                          int64_t last)
 {
-    if (t->part.S->dtype == SPS_F32) walk_level(t, true, B, X, first, last);
-    else walk_level(t, false, B, X, first, last);
+    if (t->part.S->dtype == SPS_F32) walk_level(isa, t, true, B, X, first, last);
+    else walk_level(isa, t, false, B, X, first, last);
 }
+CLONED_BY_ISA(static, solve_part,
+       (const sps_triangle *t, const sps_block *B, const sps_block *X,
+        int64_t first, int64_t last),
+       (t, B, X, first, last))
 
 typedef struct job {
     const sps_triangle *t;

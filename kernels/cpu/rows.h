@@ -13,29 +13,9 @@
 #include "block/block.h"
 #include "core/backend.h"
 #include "core/team.h"
+#include "cpu/isa.h"
 
 #include <string.h>
-
-/* One function, compiled for three generations of x86 and selected when the
- * program is loaded.  Names must be unique in the library (they become ifuncs).
- * Sanitizers are not initialised when the selection runs. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&         \
-    __GNUC__ >= 12 && defined(__gnu_linux__) &&                                \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&         \
-    !defined(SPS_NO_CLONES)
-#define CLONES                                                                 \
-    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",          \
-                                 "default")))
-/* Whether there are 32 vector registers of 8 doubles; WIDE_ONLY is for
- * functions that are called only then. */
-#define WIDE_REGISTERS __builtin_cpu_supports("x86-64-v4")
-#define WIDE_ONLY __attribute__((target("arch=x86-64-v4")))
-#else
-#define CLONES
-#define WIDE_REGISTERS 0
-#define WIDE_ONLY
-#endif
-#define INLINE static inline __attribute__((always_inline))
 
 /* Allows fused multiply-adds if the instruction set has them; -std=c11 alone
  * would forbid them.  Bits are reproducible on one machine, not across

@@ -24,9 +24,9 @@ INLINE void row_axpby(int64_t k, double a, const double *x, double b,
     }
 }
 
-CLONES void spsi_cpu_strip_axpby(int64_t m, int64_t k, double a,
-                                 const double *x, int64_t ldx, double b,
-                                 double *y, int64_t ldy)
+INLINE void spsi_cpu_strip_axpby_of(int64_t m, int64_t k, double a,
+                                    const double *x, int64_t ldx, double b,
+                                    double *y, int64_t ldy)
 {
     if (ldx == k && ldy == k) {   /* no padding: one long row */
         k *= m;
@@ -35,6 +35,10 @@ CLONES void spsi_cpu_strip_axpby(int64_t m, int64_t k, double a,
     for (int64_t i = 0; i < m; i++)
         row_axpby(k, a, x + i * ldx, b, y + i * ldy);
 }
+CLONED(, spsi_cpu_strip_axpby,
+       (int64_t m, int64_t k, double a, const double *x, int64_t ldx, double b,
+        double *y, int64_t ldy),
+       (m, k, a, x, ldx, b, y, ldy))
 
 /* With a = 0 Y is scaled: X is not read and may contain anything, as in
  * BLAS. */
@@ -83,9 +87,10 @@ INLINE void rows_axpby_cols(int64_t m, int k, const double *a, const double *x,
     }
 }
 
-CLONES void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
-                                      const double *x, int64_t ldx,
-                                      const double *b, double *y, int64_t ldy)
+INLINE void spsi_cpu_strip_axpby_cols_of(int64_t m, int k, const double *a,
+                                         const double *x, int64_t ldx,
+                                         const double *b, double *y,
+                                         int64_t ldy)
 {
     int fold = fold_rows(k, ldx, ldy);
     int64_t done = 0;
@@ -101,6 +106,10 @@ CLONES void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
     rows_axpby_cols(m - done, k, a, x + done * ldx, ldx, b, y + done * ldy,
                     ldy);
 }
+CLONED(, spsi_cpu_strip_axpby_cols,
+       (int64_t m, int k, const double *a, const double *x, int64_t ldx,
+        const double *b, double *y, int64_t ldy),
+       (m, k, a, x, ldx, b, y, ldy))
 
 static void chunk_axpby_cols(void *data, int64_t first, int64_t last)
 {
@@ -111,25 +120,25 @@ static void chunk_axpby_cols(void *data, int64_t first, int64_t last)
                               row_of(j->Y, first), j->Y->ld);
 }
 
-CLONES void spsi_cpu_strip_scale_rows(int64_t m, int k, const double *d,
-                                      int64_t ldd, const double *x,
-                                      int64_t ldx, double *y, int64_t ldy);
-
-CLONES void spsi_cpu_strip_scale_rows(int64_t m, int k, const double *d,
-                                      int64_t ldd, const double *x,
-                                      int64_t ldx, double *y, int64_t ldy)
+INLINE void strip_scale_rows_of(int64_t m, int k, const double *d, int64_t ldd,
+                                const double *x, int64_t ldx, double *y,
+                                int64_t ldy)
 {
     for (int64_t i = 0; i < m; i++)
 #pragma omp simd
         for (int j = 0; j < k; j++)
             y[i * ldy + j] = d[i * ldd] * x[i * ldx + j];
 }
+CLONED(static, strip_scale_rows,
+       (int64_t m, int k, const double *d, int64_t ldd, const double *x,
+        int64_t ldx, double *y, int64_t ldy),
+       (m, k, d, ldd, x, ldx, y, ldy))
 
 static void chunk_scale_rows(void *data, int64_t first, int64_t last)
 {
     const axpby_job *j = data;
 
-    spsi_cpu_strip_scale_rows(last - first, j->X->k, row_of(j->d, first),
+    strip_scale_rows(last - first, j->X->k, row_of(j->d, first),
                               j->d->ld, row_of(j->X, first), j->X->ld,
                               row_of(j->Y, first), j->Y->ld);
 }
@@ -142,7 +151,7 @@ static void strip_of(const axpby_job *j, int64_t i, int64_t m, const double *x,
     const int k = j->Y->k;
 
     if (j->d)
-        spsi_cpu_strip_scale_rows(m, k, row_of(j->d, i), j->d->ld, x, ldx, y,
+        strip_scale_rows(m, k, row_of(j->d, i), j->d->ld, x, ldx, y,
                                   ldy);
     else if (j->cols_a)
         spsi_cpu_strip_axpby_cols(m, k, j->cols_a, x, ldx, j->cols_b, y, ldy);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spmm_omp.c - the fast Y = alpha A X + beta Y on the CPU.
  *
- * A row of Y is computed in registers: up to 64 columns at once (32 if there
+ * A row of Y is computed in registers: up to 64 columns at once (16 if there
  * are few registers), each entry of A is loaded once for them.  Even and odd
  * entries of a row are summed separately and then added, at every width, so
  * that a column gets the same bits whatever the other columns are.  Rows are
@@ -9,18 +9,12 @@
  * processed by one thread.
  *
  * Bytes: A once for 64 columns, X as the caches allow, Y once. */
-#include "cpu/rows.h"
-#include "plan/kernel.h"
+#include "cpu/product.h"
 
 typedef struct omp_plan {
     sps_plan super;
-    int64_t pieces;
-    int64_t *start;      /* pieces + 1 rows */
+    pieces pieces;
 } omp_plan;
-
-/* Pieces per thread: enough to balance costs that the nonzeros do not
- * predict. */
-#define PIECES 16
 
 /* Vectors of floats at any 4-byte address. */
 typedef float f16 __attribute__((vector_size(64), aligned(4), may_alias));
@@ -42,41 +36,10 @@ static double cost(const sps_problem *p)
 /* --- rows */
 
 typedef struct task {
+    product p;
     const sps_csr_local *A;
-    double alpha, beta;
-    const void *x;         /* in double precision, or `single` */
-    int64_t ldx;
-    void *y;
-    int64_t ldy;
-    int k;
-    bool single;           /* x and y are in single precision */
-    const sps_epilogue *e;
     int64_t first, last;   /* rows */
 } task;
-
-INLINE double load(const void *val, const bool f32, int64_t p)
-{
-    return f32 ? (double)((const float *)val)[p] : ((const double *)val)[p];
-}
-
-/* Row i from column j on: y = d (alpha s + gamma w) + beta y + delta x, in T;
- * operands with a zero factor are not read. */
-#define STORE(V, T, i, j, s)                                                   \
-    do {                                                                       \
-        V *out_ = (V *)((T *)t->y + (i) * t->ldy + (j));                       \
-        V sum_ = (T)t->alpha * (s);                                            \
-        const sps_epilogue *e = t->e;                                          \
-                                                                               \
-        if (e && e->W)                                                         \
-            sum_ += (T)e->gamma *                                              \
-                    *(const V *)((const T *)e->W->data + (i) * e->W->ld + (j));\
-        if (e && e->D) sum_ *= (T)*row_of(e->D, i);                            \
-        if (t->beta != 0) sum_ += (T)t->beta * *out_;                          \
-        if (e && e->delta != 0)                                                \
-            sum_ += (T)e->delta *                                              \
-                    *(const V *)((const T *)t->x + (i) * t->ldx + (j));        \
-        *out_ = sum_;                                                          \
-    } while (0)
 
 /* All rows of the task for N vectors V of T beginning at column j.  N and f32
  * are constants after inlining.  Prefetching the rows of X was tried: no gain
@@ -87,8 +50,8 @@ INLINE double load(const void *val, const bool f32, int64_t p)
         enum { W = sizeof(V) / sizeof(T) };                                    \
         const int32_t *col = t->A->col;                                        \
         const void *val = t->A->val;                                           \
-        const T *x = (const T *)t->x + j;                                      \
-        const int64_t ldx = t->ldx;                                            \
+        const T *x = (const T *)t->p.x + j;                                    \
+        const int64_t ldx = t->p.ldx;                                          \
                                                                                \
         for (int64_t i = t->first; i < t->last; i++) {                         \
             int64_t p = t->A->rowptr[i], stop = t->A->rowptr[i + 1];           \
@@ -112,7 +75,7 @@ INLINE double load(const void *val, const bool f32, int64_t p)
                     even[v] += a0 * *(const V *)(x0 + v * W);                  \
             }                                                                  \
             _Pragma("GCC unroll 8") for (int v = 0; v < N; v++)                \
-                STORE(V, T, i, j + v * W, even[v] + odd[v]);                   \
+                STORE(V, T, &t->p, i, j + v * W, even[v] + odd[v]);            \
         }                                                                      \
     }
 
@@ -126,185 +89,110 @@ ROWS(singles4, f4, float)
 ROWS(singles2, f2, float)
 ROWS(singles1, f1, float)
 
-/* The columns of the task in the widest vectors that fit. */
-INLINE void columns(const task *t, const bool f32)
+#define COLUMNS(name, N, W, f32)                                               \
+    for (; j + N * W <= t->p.k; j += N * W) name(t, N, f32, j)
+
+/* The columns of the task in as many vectors as there are registers for two
+ * sums of each. */
+INLINE void columns(const sps_isa isa, const task *t, const bool f32)
 {
     int j = 0;
 
-    if (WIDE_REGISTERS)
-        for (; j + 64 <= t->k; j += 64) rows8(t, 8, f32, j);
-    for (; j + 32 <= t->k; j += 32) rows8(t, 4, f32, j);
-    if (t->k & 16) {
-        rows8(t, 2, f32, j);
-        j += 16;
+    if (isa == SPS_ISA_AVX512) {
+        COLUMNS(rows8, 8, 8, f32);
+        COLUMNS(rows8, 4, 8, f32);
+        COLUMNS(rows8, 2, 8, f32);
+        COLUMNS(rows8, 1, 8, f32);
+    } else if (isa == SPS_ISA_AVX2) {
+        COLUMNS(rows4, 4, 4, f32);
+        COLUMNS(rows4, 2, 4, f32);
+    } else {
+        COLUMNS(rows2, 4, 2, f32);
     }
-    if (t->k & 8) {
-        rows8(t, 1, f32, j);
-        j += 8;
-    }
-    if (t->k & 4) {
-        rows4(t, 1, f32, j);
-        j += 4;
-    }
-    if (t->k & 2) {
-        rows2(t, 1, f32, j);
-        j += 2;
-    }
-    if (t->k & 1) rows1(t, 1, f32, j);
+    if (isa != SPS_ISA_PLAIN) COLUMNS(rows4, 1, 4, f32);
+    COLUMNS(rows2, 1, 2, f32);
+    COLUMNS(rows1, 1, 1, f32);
 }
 
 /* The same in single precision. */
-INLINE void columns_single(const task *t)
+INLINE void columns_single(const sps_isa isa, const task *t)
 {
     int j = 0;
 
-    if (WIDE_REGISTERS)
-        for (; j + 64 <= t->k; j += 64) singles16(t, 4, true, j);
-    for (; j + 32 <= t->k; j += 32) singles16(t, 2, true, j);
-    if (t->k & 16) {
-        singles16(t, 1, true, j);
-        j += 16;
+    if (isa == SPS_ISA_AVX512) {
+        COLUMNS(singles16, 4, 16, true);
+        COLUMNS(singles16, 2, 16, true);
+        COLUMNS(singles16, 1, 16, true);
+    } else if (isa == SPS_ISA_AVX2) {
+        COLUMNS(singles8, 4, 8, true);
+        COLUMNS(singles8, 2, 8, true);
+    } else {
+        COLUMNS(singles4, 4, 4, true);
     }
-    if (t->k & 8) {
-        singles8(t, 1, true, j);
-        j += 8;
-    }
-    if (t->k & 4) {
-        singles4(t, 1, true, j);
-        j += 4;
-    }
-    if (t->k & 2) {
-        singles2(t, 1, true, j);
-        j += 2;
-    }
-    if (t->k & 1) singles1(t, 1, true, j);
+    if (isa != SPS_ISA_PLAIN) COLUMNS(singles8, 1, 8, true);
+    COLUMNS(singles4, 1, 4, true);
+    COLUMNS(singles2, 1, 2, true);
+    COLUMNS(singles1, 1, 1, true);
 }
 
-CLONES void spsi_cpu_spmm_single_rows(const task *t);
-
-CLONES void spsi_cpu_spmm_single_rows(const task *t)
+INLINE void all_rows_of(const sps_isa isa, const task *t)
 {
-    columns_single(t);
-}
-
-CLONES void spsi_cpu_spmm_rows(const task *t);
-
-CLONES void spsi_cpu_spmm_rows(const task *t)
-{
-    if (t->A->dtype == SPS_F64)
-        columns(t, false);
+    if (t->p.single)
+        columns_single(isa, t);
+    else if (t->A->dtype == SPS_F64)
+        columns(isa, t, false);
     else
-        columns(t, true);
+        columns(isa, t, true);
 }
-
-/* alpha = 0: neither A nor X is read. */
-static void scale_rows(const task *t)
-{
-    for (int64_t i = t->first; i < t->last; i++)
-        for (int j = 0; j < t->k; j++) {
-            const int64_t at = i * t->ldy + j;
-            double *y = (double *)t->y + at;
-            float *single = (float *)t->y + at;
-
-            if (t->single)
-                *single = t->beta != 0 ? (float)t->beta * *single : 0;
-            else
-                *y = t->beta != 0 ? t->beta * *y : 0;
-        }
-}
+CLONED_BY_ISA(static, all_rows, (const task *t), (t))
 
 /* Wide blocks need several passes over A: processes ranges of rows whose
  * entries stay in the L2 cache. */
-static void run_piece(const task *whole, int64_t first, int64_t last)
+static void piece(const void *format, const product *p, int64_t first,
+                  int64_t last)
 {
-    const int64_t limit = whole->k > 32 ? 16384 : INT64_MAX;
-    const int64_t *rowptr = whole->A->rowptr;
-    task t = *whole;
+    const int64_t limit = p->k > 32 ? 16384 : INT64_MAX;
+    const sps_csr_local *A = format;
 
     while (first < last) {
-        t.first = first;
+        task t = { *p, A, first, first };
+
         do first++;
-        while (first < last && rowptr[first + 1] - rowptr[t.first] < limit);
+        while (first < last && A->rowptr[first + 1] - A->rowptr[t.first] <
+                                   limit);
         t.last = first;
-        if (t.alpha == 0)
-            scale_rows(&t);
-        else if (t.single)
-            spsi_cpu_spmm_single_rows(&t);
+        if (p->alpha == 0)
+            spsi_cpu_product_scale(p, t.first, t.last);
         else
-            spsi_cpu_spmm_rows(&t);
+            all_rows(&t);
     }
-}
-
-typedef struct job {
-    const task *t;
-    const int64_t *start;    /* rows of the pieces */
-} job;
-
-static void run_pieces(void *data, int64_t first, int64_t last)
-{
-    const job *j = data;
-
-    for (int64_t i = first; i < last; i++)
-        run_piece(j->t, j->start[i], j->start[i + 1]);
 }
 
 static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const omp_plan *self = (const omp_plan *)plan;
-    task t = {
-        .A = plan->A, .alpha = spsi_alpha(args), .beta = spsi_beta(args),
-        .x = args->X->data, .ldx = args->X->ld,
-        .y = args->Y->data, .ldy = args->Y->ld, .k = args->Y->k,
-        .single = args->Y->dtype == SPS_F32, .e = args->epilogue,
-    };
+    const product t = product_of(args);
 
-    spsi_team_run(plan->ctx, self->pieces,
-                  work_ns(plan->A->nnz, 1, t.k) +
-                      work_ns(plan->A->nrow, 2 * t.k, 0), run_pieces,
-                  &(job){ &t, self->start });
+    spsi_cpu_product_run(plan, &t, &self->pieces, piece, plan->A);
     return SPS_OK;
 }
 
 /* --- plan */
 
-/* The first row i with rowptr[i] + 2 i >= share (nnz + 2 nrow). */
-static int64_t find_row(const sps_csr_local *A, double share)
-{
-    double total = (double)A->nnz + 2.0 * (double)A->nrow;
-    int64_t low = 0, high = A->nrow;
-
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        double sum = (double)A->rowptr[middle] + 2.0 * (double)middle;
-
-        if (sum < share * total) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
 static sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    sps_status st;
-    sps_context *ctx = super->ctx;
     omp_plan *self = (omp_plan *)super;
-    int64_t pieces = (int64_t)PIECES * ctx->threads;
-    int64_t most = 1 + (p->local->nnz + p->local->nrow) / 2048;
+    const sps_status st = spsi_cpu_pieces_open(super->ctx, p->local->rowptr,
+                                               p->local->nrow, 2,
+                                               &self->pieces);
 
-    self->pieces = pieces < most ? pieces : most;
-    SPS_TRY(SPS_NEW(ctx, self->pieces + 1, &self->start));
-    for (int64_t i = 1; i < self->pieces; i++)
-        self->start[i] =
-            find_row(p->local, (double)i / (double)self->pieces);
-    self->start[self->pieces] = p->local->nrow;
-    self->super.bytes = (size_t)(self->pieces + 1) * sizeof *self->start;
-fail:
+    super->bytes = (size_t)(self->pieces.count + 1) * sizeof(int64_t);
     return st;
 }
 
 static void destroy(sps_plan *plan)
 {
-    spsi_free(plan->ctx, ((omp_plan *)plan)->start);
+    spsi_free(plan->ctx, ((omp_plan *)plan)->pieces.row);
 }
 
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_omp) = {

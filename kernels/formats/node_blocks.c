@@ -166,7 +166,7 @@ sps_status spsi_node_from_csr(sps_context *ctx, const sps_csr_local *A, int b,
     n->count = n->start[n->mb];
     SPS_TRY(spsi_node_check(ctx, A, n));
     SPS_TRY(SPS_NEW(ctx, n->count, &n->column));
-    SPS_TRY(spsi_new(ctx, (size_t)n->count * (size_t)(b * b) *
+    SPS_TRY(spsi_new(ctx, ((size_t)n->count * (size_t)(b * b) + SPS_NODE_MAX) *
                               spsi_dtype_size(n->dtype), &n->val));
     spsi_team_run(ctx, n->mb, 3 * A->nnz, write_blocks, &j);
     /* The zeroed pages from spsi_new have not been touched yet: the thread that

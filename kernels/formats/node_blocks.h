@@ -35,7 +35,8 @@ typedef struct sps_node_blocks {
     int64_t count;             /* blocks */
     int64_t *start;            /* mb + 1: first block of each block row */
     int32_t *column;           /* count */
-    void *val;                 /* count b b */
+    void *val;                 /* count b b, on the host with SPS_NODE_MAX
+                                  more, so that vectors may be loaded */
     sps_dtype dtype;
 } sps_node_blocks;
 

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* product.c - common parts of the products of the host. */
+#include "cpu/product.h"
+
+enum { PIECES = 16 };      /* per thread: enough to balance costs that the
+                              entries do not predict */
+
+void spsi_cpu_product_scale(const product *t, int64_t first, int64_t last)
+{
+    for (int64_t i = first; i < last; i++)
+        for (int j = 0; j < t->k; j++) {
+            const int64_t at = i * t->ldy + j;
+            double *y = (double *)t->y + at;
+            float *single = (float *)t->y + at;
+
+            if (t->single)
+                *single = t->beta != 0 ? (float)t->beta * *single : 0;
+            else
+                *y = t->beta != 0 ? t->beta * *y : 0;
+        }
+}
+
+INLINE void row(const product *t, int64_t i, int j, int w, const double *sum)
+{
+    const sps_epilogue *e = t->e;
+    const double d = e && e->D ? *row_of(e->D, i) : 1;
+    const double *z = e && e->W ? row_of(e->W, i) + j : NULL;
+    const double *x = e && e->delta != 0
+        ? (const double *)t->x + i * t->ldx + j : NULL;
+    double *y = (double *)t->y + i * t->ldy + j;
+
+    for (int q = 0; q < w; q++) {
+        double a = t->alpha * sum[q];
+
+        if (z) a += e->gamma * z[q];
+        a *= d;
+        if (t->beta != 0) a += t->beta * y[q];
+        if (x) a += e->delta * x[q];
+        y[q] = a;
+    }
+}
+
+INLINE void spsi_cpu_product_rows_of(const product *t, int64_t i, int rows,
+                                     int j, int w, const double *sum)
+{
+    for (int r = 0; r < rows; r++, sum += w) row(t, i + r, j, w, sum);
+}
+CLONED(, spsi_cpu_product_rows,
+       (const product *t, int64_t i, int rows, int j, int w,
+        const double *sum),
+       (t, i, rows, j, w, sum))
+
+/* The first row i with start[i] + each i >= share of the whole. */
+static int64_t find_row(const int64_t *start, int64_t rows, int64_t each,
+                        double share)
+{
+    const double all = (double)start[rows] + (double)each * (double)rows;
+    int64_t low = 0, high = rows;
+
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+
+        if ((double)start[middle] + (double)each * (double)middle < share * all)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+sps_status spsi_cpu_pieces_open(sps_context *ctx, const int64_t *start,
+                                int64_t rows, int64_t each, pieces *p)
+{
+    const int64_t most = 1 + (start[rows] + rows) / 2048;
+    sps_status st;
+
+    p->count = (int64_t)PIECES * ctx->threads;
+    if (p->count > most) p->count = most;
+    SPS_TRY(SPS_NEW(ctx, p->count + 1, &p->row));
+    for (int64_t i = 1; i < p->count; i++)
+        p->row[i] = find_row(start, rows, each,
+                             (double)i / (double)p->count);
+    p->row[p->count] = rows;
+fail:
+    return st;
+}
+
+typedef struct run_job {
+    const product *t;
+    const pieces *p;
+    product_fn *fn;
+    const void *format;
+} run_job;
+
+static void run_pieces(void *data, int64_t first, int64_t last)
+{
+    const run_job *j = data;
+
+    j->fn(j->format, j->t, j->p->row[first], j->p->row[last]);
+}
+
+void spsi_cpu_product_run(const sps_plan *plan, const product *t,
+                          const pieces *p, product_fn *fn, const void *format)
+{
+    const int64_t ns = work_ns(plan->A->nnz, 1, t->k) +
+                       work_ns(plan->A->nrow, 2 * t->k, 0);
+
+    spsi_team_run(plan->ctx, p->count, ns, run_pieces,
+                  &(run_job){ t, p, fn, format });
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* product.h - what the products Y = D (alpha A X + gamma W) + beta Y + delta X
+ * of the host have in common, whatever the format of A: operands, how a sum is
+ * stored, pieces of rows for the team. */
+#ifndef SPS_CPU_PRODUCT_H
+#define SPS_CPU_PRODUCT_H
+
+#include "cpu/rows.h"
+#include "plan/kernel.h"
+
+typedef struct product {
+    double alpha, beta;
+    const void *x;         /* in double precision, or `single` */
+    int64_t ldx;
+    void *y;
+    int64_t ldy;
+    int k;
+    bool single;           /* x and y are in single precision */
+    const sps_epilogue *e;
+} product;
+
+static inline product product_of(const sps_spmm_args *a)
+{
+    return (product){
+        .alpha = spsi_alpha(a), .beta = spsi_beta(a),
+        .x = a->X->data, .ldx = a->X->ld, .y = a->Y->data, .ldy = a->Y->ld,
+        .k = a->Y->k, .single = a->Y->dtype == SPS_F32, .e = a->epilogue,
+    };
+}
+
+INLINE double load(const void *val, const bool f32, int64_t p)
+{
+    return f32 ? (double)((const float *)val)[p] : ((const double *)val)[p];
+}
+
+/* Row i of Y from column j on, in vectors V of T, from the sum s of A X.
+ * Operands with a zero factor are not read. */
+#define STORE(V, T, t, i, j, s)                                                \
+    do {                                                                       \
+        V *out_ = (V *)((T *)(t)->y + (i) * (t)->ldy + (j));                   \
+        V sum_ = (T)(t)->alpha * (s);                                          \
+        const sps_epilogue *e_ = (t)->e;                                       \
+                                                                               \
+        if (e_ && e_->W)                                                       \
+            sum_ += (T)e_->gamma *                                             \
+                    *(const V *)((const T *)e_->W->data + (i) * e_->W->ld +    \
+                                 (j));                                         \
+        if (e_ && e_->D) sum_ *= (T)*row_of(e_->D, i);                         \
+        if ((t)->beta != 0) sum_ += (T)(t)->beta * *out_;                      \
+        if (e_ && e_->delta != 0)                                              \
+            sum_ += (T)e_->delta *                                             \
+                    *(const V *)((const T *)(t)->x + (i) * (t)->ldx + (j));    \
+        *out_ = sum_;                                                          \
+    } while (0)
+
+/* Rows of Y from row i and column j on, `rows` of w columns each, from the sums
+ * of A X: the general form of STORE.  Not inlined: a kernel stores plain sums
+ * itself. */
+void spsi_cpu_product_rows(const product *t, int64_t i, int rows, int j, int w,
+                           const double *sum);
+/* Y = alpha A X. */
+INLINE bool is_plain(const product *t) { return !t->e && t->beta == 0; }
+
+/* Stores the first `rows` of R rows of N vectors V of sums, sum[r][v], from row
+ * i and column j on; R and N are constants after inlining. */
+#define STORE_SUMS(V, t, i, rows, R, N, j)                                     \
+    do {                                                                       \
+        enum { W_ = sizeof(V) / sizeof(double) };                              \
+        double made_[24 * W_]; /* sum itself stays in registers */             \
+        const bool plain_ = is_plain(t) && (rows) == (R);                      \
+        double *to_ = plain_ ? (double *)(t)->y + (i) * (t)->ldy + (j)         \
+                             : made_;                                          \
+        const int64_t ld_ = plain_ ? (t)->ldy : (N) * W_;                      \
+        const double a_ = plain_ ? (t)->alpha : 1;                             \
+                                                                               \
+        UNROLL for (int r = 0; r < R; r++)                                     \
+            UNROLL for (int v = 0; v < N; v++)                                 \
+                *(V *)(to_ + r * ld_ + v * W_) = a_ * sum[r][v];               \
+        if (!plain_)                                                           \
+            spsi_cpu_product_rows(t, i, rows, j, (N) * W_, made_);             \
+    } while (0)
+#define UNROLL _Pragma("GCC unroll 8")
+
+/* Rows first .. last-1 of Y for alpha = 0: neither A nor X is read. */
+void spsi_cpu_product_scale(const product *t, int64_t first, int64_t last);
+
+/* Pieces of rows (or groups of rows) for the team, about 16 for each thread,
+ * with about equal sums of entries and `each` for every row; start[i]: entries
+ * before row i. */
+typedef struct pieces {
+    int64_t count;
+    int64_t *row;          /* count + 1 */
+} pieces;
+
+sps_status spsi_cpu_pieces_open(sps_context *ctx, const int64_t *start,
+                                int64_t rows, int64_t each, pieces *p);
+
+/* Calls fn for the rows (or groups) of each piece. */
+typedef void product_fn(const void *format, const product *t, int64_t first,
+                        int64_t last);
+void spsi_cpu_product_run(const sps_plan *plan, const product *t,
+                          const pieces *p, product_fn *fn,
+                          const void *format);
+
+#endif
