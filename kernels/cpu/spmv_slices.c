@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* spmv_slices.c - y = alpha A x + beta y on the CPU, one vector, for sliced rows
+ * (kernels/formats/slices.h): any pattern.
+ *
+ * Eight rows are summed side by side, so that short rows cost no reduction and
+ * the branch at the end of a row is one for 8 and mostly the same as before.
+ * With AVX-512 an entry of each row is one gather; elsewhere x is loaded number
+ * by number, which on AVX2 is not slower than its gathers.  A sum adds the
+ * entries of its row in order.
+ *
+ * Bytes: 10 or 12 for an entry (6 or 8 in single precision), x as the caches
+ * allow, y once, not in order but within windows of 4096 rows. */
+#include "cpu/product.h"
+#include "formats/slices.h"
+
+#include <stdio.h>
+#if SPS_X86_CLONES
+#include <immintrin.h>
+#endif
+
+typedef struct slices_plan {
+    sps_plan super;
+    sps_slices slices;
+    pieces pieces;
+} slices_plan;
+
+typedef struct task {
+    product p;
+    const sps_slices *f;
+    const int64_t *rowptr; /* of A */
+    int64_t first, last;   /* slices */
+} task;
+
+/* Entry q in double precision, times its number of x. */
+INLINE double term(const sps_slices *f, const bool f32, const bool near,
+                   const double *x, int64_t ldx, int64_t q)
+{
+    return load(f->val, f32, q) * x[(near ? (int64_t)f->near[q]
+                                          : (int64_t)f->col[q]) * ldx];
+}
+
+/* sum[r] += the entries that slice s has in all of its rows. */
+INLINE void common_entries(const sps_slices *f, const bool f32, const bool near,
+                           const double *x, int64_t ldx, int64_t s, double *sum)
+{
+    const int64_t end = f->start[s] + SPS_SLICE * (int64_t)f->full[s];
+    double part[SPS_SLICE] = { 0 };
+
+    for (int64_t q = f->start[s]; q < end; q += SPS_SLICE)
+        UNROLL for (int r = 0; r < SPS_SLICE; r++)
+            part[r] += term(f, f32, near, x, ldx, q + r);
+    UNROLL for (int r = 0; r < SPS_SLICE; r++) sum[r] = part[r];
+}
+
+#if SPS_X86_CLONES
+/* The same by gathers; x has no gaps. */
+#define GATHERED(name, COLUMNS, VALUES)                                        \
+    FOR_AVX512 static void name(const sps_slices *f, const double *x,          \
+                                int64_t s, double *sum)                        \
+    {                                                                          \
+        const int64_t end = f->start[s] + SPS_SLICE * (int64_t)f->full[s];     \
+        __m512d part = _mm512_setzero_pd();                                    \
+                                                                               \
+        for (int64_t q = f->start[s]; q < end; q += SPS_SLICE)                 \
+            part = _mm512_fmadd_pd(VALUES,                                     \
+                                   _mm512_i32gather_pd(COLUMNS, x, 8), part);  \
+        _mm512_storeu_pd(sum, part);                                           \
+    }
+#define FAR _mm256_loadu_si256((const __m256i *)(f->col + q))
+#define NEAR _mm256_cvtepu16_epi32(                                            \
+        _mm_loadu_si128((const __m128i *)(f->near + q)))
+#define DOUBLES _mm512_loadu_pd((const double *)f->val + q)
+#define FLOATS _mm512_cvtps_pd(_mm256_loadu_ps((const float *)f->val + q))
+
+GATHERED(far_doubles, FAR, DOUBLES)
+GATHERED(near_doubles, NEAR, DOUBLES)
+GATHERED(far_floats, FAR, FLOATS)
+GATHERED(near_floats, NEAR, FLOATS)
+
+static void gathered(const sps_slices *f, const bool f32, const bool near,
+                     const double *x, int64_t s, double *sum)
+{
+    if (near) (f32 ? near_floats : near_doubles)(f, x, s, sum);
+    else (f32 ? far_floats : far_doubles)(f, x, s, sum);
+}
+#else
+static void gathered(const sps_slices *f, const bool f32, const bool near,
+                     const double *x, int64_t s, double *sum)
+{
+    common_entries(f, f32, near, x, 1, s, sum);
+}
+#endif
+
+/* The entries of each row of slice s behind the common ones, if there are
+ * any. */
+INLINE void further_entries(const task *t, const bool f32, const bool near,
+                            const double *x, int64_t s, int rows, double *sum)
+{
+    const sps_slices *f = t->f;
+    int64_t q = f->start[s] + SPS_SLICE * (int64_t)f->full[s];
+
+    for (int r = 0; r < rows && q < f->start[s + 1]; r++) {
+        const int64_t i = f->row[s * SPS_SLICE + r];
+        const int64_t end = q + t->rowptr[i + 1] - t->rowptr[i] - f->full[s];
+
+        for (; q < end; q++) sum[r] += term(f, f32, near, x, t->p.ldx, q);
+    }
+}
+
+INLINE void slices(const sps_isa isa, const task *t, const bool f32,
+                   const bool near)
+{
+    const sps_slices *f = t->f;
+
+    for (int64_t s = t->first; s < t->last; s++) {
+        const int64_t left = f->nrow - s * SPS_SLICE;
+        const int rows = left < SPS_SLICE ? (int)left : SPS_SLICE;
+        const double *x = (const double *)t->p.x +
+                          (near ? f->base[s] * t->p.ldx : 0);
+        const int32_t *row = f->row + s * SPS_SLICE;
+        double sum[SPS_SLICE];
+
+        if (isa == SPS_ISA_AVX512 && t->p.ldx == 1)
+            gathered(f, f32, near, x, s, sum);
+        else
+            common_entries(f, f32, near, x, t->p.ldx, s, sum);
+        further_entries(t, f32, near, x, s, rows, sum);
+        if (is_plain(&t->p))
+            for (int r = 0; r < rows; r++)
+                ((double *)t->p.y)[row[r] * t->p.ldy] = t->p.alpha * sum[r];
+        else
+            for (int r = 0; r < rows; r++)
+                spsi_cpu_product_rows(&t->p, row[r], 1, 0, 1, sum + r);
+    }
+}
+
+INLINE void all_slices_of(const sps_isa isa, const task *t)
+{
+    const bool f32 = t->f->dtype == SPS_F32;
+
+    if (t->f->col) slices(isa, t, f32, false);
+    else slices(isa, t, f32, true);
+}
+CLONED_BY_ISA(static, all_slices, (const task *t), (t))
+
+/* A plan of this file. */
+static void piece(const void *format, const product *p, int64_t first,
+                  int64_t last)
+{
+    const slices_plan *self = format;
+    const task t = { *p, &self->slices, self->super.A->rowptr, first, last };
+
+    all_slices(&t);
+}
+
+static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
+{
+    const slices_plan *self = (const slices_plan *)plan;
+    const product t = product_of(args);
+
+    if (t.alpha == 0 || t.k == 0)
+        spsi_cpu_product_scale(&t, 0, self->slices.nrow);
+    else
+        spsi_cpu_product_run(plan, &t, &self->pieces, piece, self);
+    return SPS_OK;
+}
+
+/* --- plan */
+
+static bool fits(const sps_problem *p, const char **why_not)
+{
+    *why_not = "multiplies single vectors, and fewer than 2^31 rows";
+    return p->k == 1 && p->A->nrow < INT32_MAX;
+}
+
+/* 1.2 times the minimal bytes and an order of rows, plus numbers of x that are
+ * read from memory more than once, 8 to a line. */
+static double cost(const sps_problem *p)
+{
+    const double again = 8.0 * (double)p->f->nnz * p->f->distinct64 * 0.25;
+
+    return (1.2 * spsi_spmm_floor(p) + 5.0 * (double)p->f->nrow + again) /
+           p->machine->copy;
+}
+
+static sps_status refresh(sps_plan *plan)
+{
+    slices_plan *self = (slices_plan *)plan;
+
+    return spsi_slices_refresh(plan->ctx, plan->A, &self->slices);
+}
+
+static void destroy(sps_plan *plan)
+{
+    slices_plan *self = (slices_plan *)plan;
+
+    spsi_slices_clear(plan->ctx, &self->slices);
+    spsi_free(plan->ctx, self->pieces.row);
+}
+
+static sps_status plan(sps_plan *super, const sps_problem *p)
+{
+    sps_context *ctx = super->ctx;
+    slices_plan *self = (slices_plan *)super;
+    sps_slices *f = &self->slices;
+    sps_status st;
+
+    SPS_TRY(spsi_slices_from_csr(ctx, p->local, f));
+    SPS_TRY(spsi_cpu_pieces_open(ctx, f->start, f->slices, 8, &self->pieces));
+    super->bytes = spsi_slices_size(f);
+    snprintf(super->detail, sizeof super->detail, "%.3g bytes an entry",
+             (double)super->bytes / (double)(f->nnz > 0 ? f->nnz : 1));
+fail:
+    return st;
+}
+
+SPS_DEFINE(sps_kernel, spsi_kernel_spmv_slices) = {
+    .name = "spmv.slices",
+    .op = SPS_OP_SPMM,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .fuses = true,
+    .size = sizeof(slices_plan),
+    .fits = fits,
+    .cost = cost,
+    .plan = plan,
+    .spmm = spmm,
+    .refresh = refresh,
+    .destroy = destroy,
+};
