@@ -13,7 +13,7 @@
  * Bytes: 8 + 4 / b^2 per stored number once, X as the caches allow, Y once:
  * 8.4 for 3 x 3 blocks, where CSR has 12.  A NaN in X is multiplied by the
  * explicit zeros of its blocks: it reaches all b rows, in its own column. */
-#include "cpu/product.h"
+#include "cpu/host_product.h"
 #include "formats/node_blocks.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * processed by one thread.
  *
  * Bytes: A once for 64 columns, X as the caches allow, Y once. */
-#include "cpu/product.h"
+#include "cpu/host_product.h"
 
 typedef struct omp_plan {
     sps_plan super;

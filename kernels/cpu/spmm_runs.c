@@ -12,7 +12,7 @@
  * caches allow, Y once: 75 + 8 for a row of a 7-point stencil and k = 1, where
  * CSR has 112 + 8.  A NaN in X is multiplied by the explicit zeros of runs: it
  * may reach 7 rows near, in its own column. */
-#include "cpu/product.h"
+#include "cpu/host_product.h"
 #include "formats/runs.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
  *
  * Bytes: 10 or 12 for an entry (6 or 8 in single precision), x as the caches
  * allow, y once, not in order but within windows of 4096 rows. */
-#include "cpu/product.h"
+#include "cpu/host_product.h"
 #include "formats/slices.h"
 
 #include <stdio.h>

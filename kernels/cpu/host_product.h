@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* product.h - what the products Y = D (alpha A X + gamma W) + beta Y + delta X
+/* host_product.h - what the products Y = D (alpha A X + gamma W) + beta Y + delta X
  * of the host have in common, whatever the format of A: operands, how a sum is
  * stored, pieces of rows for the team. */
 #ifndef SPS_CPU_PRODUCT_H

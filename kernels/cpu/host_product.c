@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* product.c - common parts of the products of the host. */
-#include "cpu/product.h"
+/* host_product.c - common parts of the products of the host. */
+#include "cpu/host_product.h"
 
 enum { PIECES = 16 };      /* per thread: enough to balance costs that the
                               entries do not predict */
