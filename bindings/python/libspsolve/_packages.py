@@ -2,10 +2,9 @@
 """Arrays of NumPy, CuPy and PyTorch: where they lie, and what is done to them
 without leaving that place.
 
-Address, strides and type of an array in device memory are those of its
-__cuda_array_interface__, which CuPy and PyTorch both have.  Arrays of other
-packages come through that interface or through DLPack, whose imports by CuPy
-and PyTorch wait for the stream that writes them.
+Arrays of other packages in device memory come through
+__cuda_array_interface__ or DLPack, whose imports by CuPy and PyTorch wait for
+the stream that writes them.
 
 The library works on a stream of its own.  Before a call that stream waits for
 the caller's current one, by an event, and after it the caller's waits for the
@@ -17,7 +16,8 @@ from __future__ import annotations
 import importlib
 import sys
 from contextlib import nullcontext
-from typing import Any, ContextManager, Dict, List, Optional, Tuple
+from functools import lru_cache
+from typing import Any, ContextManager, List, Optional, Tuple
 
 import numpy as np
 
@@ -78,27 +78,8 @@ class Device:
     def module(self) -> Any:
         return importlib.import_module(self.name)
 
-    def interface(self, a: Any) -> Dict[str, Any]:
-        return a.__cuda_array_interface__
-
-    def address(self, a: Any) -> int:
-        return self.interface(a)["data"][0]
-
-    def dtype(self, a: Any) -> np.dtype:
-        return np.dtype(self.interface(a)["typestr"])
-
     def writeable(self, a: Any) -> bool:
-        return not self.interface(a)["data"][1]
-
-    def strides(self, a: Any) -> Tuple[int, ...]:
-        known = self.interface(a)
-        if known.get("strides") is not None:
-            return known["strides"]
-        steps, step = [], np.dtype(known["typestr"]).itemsize
-        for size in reversed(known["shape"]):
-            steps.append(step)
-            step *= size
-        return tuple(reversed(steps))
+        return True
 
     def stream(self, ordinal: int) -> Any:
         """A new stream, which does not wait for the default one."""
@@ -124,6 +105,8 @@ class Device:
     def ordinal(self, value: Any) -> int:
         """Number of the GPU of an array or a matrix, else of the current one.
         """
+        if hasattr(value, "tocsr"):         # whose own device is not known
+            value = value.tocsr().data
         device = getattr(value, "device", None)
         return self.here() if device is None else self.number(device)
 
@@ -141,6 +124,15 @@ class Device:
 
 class Cupy(Device):
     name = "cupy"
+
+    def address(self, a: Any) -> int:
+        return int(a.data.ptr)
+
+    def strides(self, a: Any) -> Tuple[int, ...]:
+        return a.strides
+
+    def dtype(self, a: Any) -> np.dtype:
+        return a.dtype
 
     def number(self, device: Any) -> int:
         return int(device.id)
@@ -196,11 +188,24 @@ class Cupy(Device):
         return self.module.asarray(holder)
 
 
+@lru_cache(maxsize=None)
+def _torch_dtype(kind: Any) -> np.dtype:
+    name = str(kind).split(".")[-1]
+    return np.dtype(object if name == "bfloat16" else name)
+
+
 class Torch(Device):
     name = "torch"
 
-    def interface(self, a: Any) -> Dict[str, Any]:
-        return a.detach().__cuda_array_interface__
+    def address(self, a: Any) -> int:
+        return a.data_ptr()
+
+    def strides(self, a: Any) -> Tuple[int, ...]:
+        size = a.element_size()
+        return tuple(size * step for step in a.stride())
+
+    def dtype(self, a: Any) -> np.dtype:
+        return _torch_dtype(a.dtype)
 
     def number(self, device: Any) -> int:
         return int(device.index)
@@ -274,22 +279,27 @@ NUMPY = Numpy()
 PACKAGES: List[Any] = [Cupy(), Torch()]
 
 
-def maker(value: Any) -> Optional[Any]:
-    """The package of CuPy or PyTorch whose object it is, or None."""
-    if isinstance(value, (np.ndarray, tuple, list)):
-        return None
-    roots = {c.__module__.split(".")[0] for c in type(value).__mro__}
+@lru_cache(maxsize=256)
+def _maker_of(kind: Any) -> Optional[Any]:
+    roots = {c.__module__.split(".")[0] for c in kind.__mro__}
     for package in PACKAGES:
         if package.name in roots or package.name + "x" in roots:
             return package
     return None
 
 
+def maker(value: Any) -> Optional[Any]:
+    """The package of CuPy or PyTorch whose object it is, or None."""
+    kind: Any = type(value)
+    return _maker_of(kind)
+
+
 def is_torch_on_host(value: Any) -> bool:
     package = maker(value)
+    if package is None or package.name != "torch":
+        return False
     where = getattr(value, "device", None)
-    return package is not None and package.name == "torch" and \
-        where is not None and where.type == "cpu"
+    return where is not None and where.type == "cpu"
 
 
 def is_sparse_tensor(value: Any) -> bool:

@@ -85,6 +85,9 @@ class ndarray:
         raise TypeError("Implicit conversion to a NumPy array is not allowed")
 
     shape = property(lambda self: self._a.shape)
+    strides = property(lambda self: self._a.strides)
+    data = property(lambda self: types.SimpleNamespace(
+        ptr=self._a.__array_interface__["data"][0]))
     ndim = property(lambda self: self._a.ndim)
     dtype = property(lambda self: self._a.dtype)
     T = property(lambda self: ndarray(self._a.T))
@@ -148,9 +151,11 @@ def asnumpy(value):
 
 
 class csr_matrix:
-    """Of cupyx.scipy.sparse."""
+    """Of cupyx.scipy.sparse, whose matrices do not know their device."""
 
-    device = Device()
+    @property
+    def device(self):
+        raise NotImplementedError
 
     def __init__(self, A):
         A = sp.csr_matrix(A)
