@@ -470,8 +470,9 @@ double *sps_block_data(const sps_block *X, int64_t *ld);
  *  a file of PETSc the vectors, of Harwell-Boeing the right-hand sides, if there
  *  are any; and plain numbers, a row in each line, between blanks or commas.
  *  interleaved: for a matrix in interleaved real form; row i of the file gives
- *  rows 2 i (real part) and 2 i + 1 (imaginary part, zero if the file is real).
- *  Otherwise a complex file is rejected.  ro may be NULL.  EIO, EPARSE, ENOMEM,
+ *  rows 2 i (real part) and 2 i + 1 (imaginary part, zero if the file is real);
+ *  complex files are those of Matrix Market and of NumPy.  Otherwise a complex
+ *  file is rejected.  ro may be NULL.  EIO, EPARSE, ENOMEM,
  *  EDEVMEM, EABSENT as sps_csr_read. */
 sps_status sps_block_read(sps_context *ctx, const char *path,
                           const sps_read_options *ro, bool interleaved,

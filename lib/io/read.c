@@ -232,15 +232,41 @@ fail:
     return st;
 }
 
+/* Complex numbers, each of which is two of c->x: row i becomes rows 2 i and
+ * 2 i + 1.  By columns they are in that order already. */
+static sps_status split(const spsi_file *f, spsi_content *c)
+{
+    const int64_t k = c->ncol;
+    double *x = NULL;
+    sps_status st = SPS_OK;
+
+    if (c->order == SPS_ROW_MAJOR) {
+        SPS_TRY(SPS_NEW(f->ctx, 2 * c->nrow * k, &x));
+        for (int64_t i = 0; i < c->nrow; i++)
+            for (int64_t j = 0; j < k; j++)
+                for (int part = 0; part < 2; part++)
+                    x[(2 * i + part) * k + j] = c->x[2 * (i * k + j) + part];
+        spsi_free(f->ctx, c->x);
+        c->x = x;
+    }
+    c->nrow *= 2;
+fail:
+    return st;
+}
+
 static sps_status make_block(const spsi_file *f, bool interleaved,
                              spsi_content *c, sps_block **X_p)
 {
     sps_block *X = NULL;
+    bool is_complex;
     sps_status st = SPS_OK;
 
     if (c->A) SPS_TRY(finish_csr(f, c));
     if (c->A) SPS_TRY(dense(f, c));
-    if (interleaved) SPS_TRY(interleave(f, c));
+    is_complex = strcmp(c->info.field, "complex") == 0;
+    SPS_REQUIRE(f->ctx, interleaved || !is_complex, SPS_EPARSE, "%s: a complex "
+                "block, but the matrix is real (give a real one)", f->name);
+    if (interleaved) SPS_TRY((is_complex ? split : interleave)(f, c));
     SPS_TRY(sps_block_create(f->ctx, c->nrow, (int)c->ncol, &X));
     if (c->nrow > 0)
         SPS_TRY(sps_block_set(X, 0, (int)c->ncol, c->x,

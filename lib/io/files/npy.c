@@ -43,15 +43,22 @@ static sps_status refuse_type(const spsi_bytes *b, const char *p)
 {
     const int n = (int)strcspn(p, "'\"");
     const char *how =
-        p[1] == 'c' ? "complex numbers are read from Matrix Market files "
-                      "alone: scipy.io.mmwrite writes those"
-      : p[1] == 'O' ? "Python objects are not read: give an array of numbers, "
+        p[1] == 'O' ? "Python objects are not read: give an array of numbers, "
                       "a.astype(float)"
                     : "numbers are read that are float32, float64, integer or "
                       "bool: a.astype(float)";
 
     return spsi_fail(b->f->ctx, SPS_EPARSE, "%s: an array of type %.*s; %s",
                      b->name, n < 40 ? n : 40, p, how);
+}
+
+sps_status spsi_npy_real(const spsi_bytes *b, const spsi_npy *a)
+{
+    if (a->type.kind != 'c') return SPS_OK;
+    return spsi_fail(b->f->ctx, SPS_EPARSE, "%s: an array of type c%d; complex "
+                     "numbers are read from Matrix Market files, and as right-"
+                     "hand sides of complex matrices: scipy.io.mmwrite writes "
+                     "matrices", b->name, a->type.size);
 }
 
 /* '<f8': order, kind, bytes. */
@@ -75,6 +82,7 @@ static sps_status read_type(const spsi_bytes *b, const char *text, spsi_npy *a)
         a->letters = (int)size;
         t->size = t->kind == 'S' ? 1 : 4;
     } else if ((t->kind == 'f' && (size == 4 || size == 8)) ||
+               (t->kind == 'c' && (size == 8 || size == 16)) ||
                (strchr("iu", t->kind) && t->kind &&
                 (size == 1 || size == 2 || size == 4 || size == 8)) ||
                (t->kind == 'b' && size == 1)) {
@@ -164,23 +172,31 @@ fail:
 sps_status spsi_npy_dense(spsi_bytes *b, const spsi_npy *a, spsi_content *c)
 {
     const spsi_file *f = b->f;
+    spsi_binary t = a->type;
+    int64_t parts = 1;
     sps_status st;
 
     SPS_REQUIRE(f->ctx, a->dimensions == 1 || a->dimensions == 2, SPS_EPARSE,
                 "%s: an array of %d dimensions; one of 1 (a column) or 2 is "
                 "wanted", b->name, a->dimensions);
-    SPS_REQUIRE(f->ctx, strchr("fiub", a->type.kind), SPS_EPARSE,
+    SPS_REQUIRE(f->ctx, strchr("fiubc", a->type.kind), SPS_EPARSE,
                 "%s: an array of text; numbers are wanted", b->name);
+    if (a->type.kind == 'c') {           /* two numbers for each */
+        if (!f->block && !f->peek) return spsi_npy_real(b, a);
+        t = (spsi_binary){'f', t.size / 2, t.swapped};
+        parts = 2;
+        strcpy(c->info.field, "complex");
+    }
     c->nrow = a->shape[0];
     c->ncol = a->dimensions == 2 ? a->shape[1] : 1;
     c->count = a->count;
     c->order = a->fortran ? SPS_COL_MAJOR : SPS_ROW_MAJOR;
-    if (a->type.kind != 'f') strcpy(c->info.field, "integer");
+    if (t.kind != 'f') strcpy(c->info.field, "integer");
     SPS_TRY(spsi_format_check(f, c, false, b->bound));
     if (f->peek) return SPS_OK;
-    SPS_TRY(spsi_bytes_room(b, a->type, a->count, sizeof *c->x, "the array",
+    SPS_TRY(spsi_bytes_room(b, t, parts * a->count, sizeof *c->x, "the array",
                             (void **)&c->x));
-    SPS_TRY(spsi_bytes_reals(b, a->type, a->count, c->x, &c->info.rounded));
+    SPS_TRY(spsi_bytes_reals(b, t, parts * a->count, c->x, &c->info.rounded));
 fail:
     return st;
 }

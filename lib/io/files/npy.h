@@ -15,7 +15,8 @@
 enum { SPSI_NPY_DIMENSIONS = 4 };
 
 typedef struct spsi_npy {
-    spsi_binary type;          /* kind also 'S', 'U': text; size: of a letter */
+    spsi_binary type;          /* kind also 'c': complex; 'S', 'U': text; size:
+                                  of a letter */
     int letters;               /* of text */
     bool fortran;              /* columns one after the other */
     int dimensions;
@@ -26,7 +27,10 @@ typedef struct spsi_npy {
 bool spsi_npy_begins(const char *p, size_t length);
 /* Reads the header.  EPARSE: malformed, or a type that is not read. */
 sps_status spsi_npy_header(spsi_bytes *b, spsi_npy *a);
-/* Reads the numbers of a 1-D or 2-D array to c->x, with the sizes in c. */
+/* EPARSE where the numbers are complex. */
+sps_status spsi_npy_real(const spsi_bytes *b, const spsi_npy *a);
+/* Reads the numbers of a 1-D or 2-D array to c->x, with the sizes in c.  Complex
+ * ones are two numbers each, for blocks alone: c->info.field is "complex". */
 sps_status spsi_npy_dense(spsi_bytes *b, const spsi_npy *a, spsi_content *c);
 
 /* The header of an array by rows, or by columns if fortran, of `type` as it is

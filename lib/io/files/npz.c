@@ -190,9 +190,11 @@ static sps_status read_member(npz *z)
     if (z->f->variable && strcmp(name, z->f->variable) != 0)
         return spsi_zip_pass(&z->zip);
     SPS_TRY(spsi_npy_header(&z->zip.member, &a));
-    for (int i = 0; i < 5; i++)
-        if (strcmp(name, kept[i]) == 0 && !z->f->variable)
-            return read_kept(z, i, &a);
+    for (int i = 0; i < 5; i++) {
+        if (strcmp(name, kept[i]) != 0 || z->f->variable) continue;
+        SPS_TRY(spsi_npy_real(&z->zip.member, &a));
+        return read_kept(z, i, &a);
+    }
     if (strcmp(name, "format") == 0 || strcmp(name, "shape") == 0) {
         SPS_TRY((*name == 'f' ? read_format : read_shape)(z, &a));
         return spsi_zip_end(&z->zip);

@@ -170,6 +170,50 @@ START_TEST(integers_beyond_doubles_are_rounded_and_told)
 }
 END_TEST
 
+/* Entry (i, j) is i + 1 + (j + 1) i, of a matrix of 2 x 3. */
+static void assert_complex(sps_context *ctx, const char *path)
+{
+    sps_block *X = NULL;
+    double x[12];
+
+    OK(ctx, sps_block_read(ctx, path, NULL, true, &X));
+    OK(ctx, sps_block_get(X, 0, 3, x, 3, SPS_ROW_MAJOR, SPS_HOST));
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 3; j++) {
+            ck_assert_double_eq(x[2 * i * 3 + j], i + 1);
+            ck_assert_double_eq(x[(2 * i + 1) * 3 + j], j + 1);
+        }
+    sps_block_destroy(&X);
+    ck_assert_int_eq(sps_block_read(ctx, path, NULL, false, &X), SPS_EPARSE);
+    ck_assert(strstr(sps_context_error(ctx), "the matrix is real"));
+}
+
+START_TEST(complex_arrays_are_right_hand_sides_of_complex_matrices)
+{
+    static const double rows[] = {1, 1, 1, 2, 1, 3, 2, 1, 2, 2, 2, 3};
+    static const float columns[] = {1, 1, 2, 1, 1, 2, 2, 2, 1, 3, 2, 3};
+    static const double parts[] = {1, 1, 1, 1, 2, 3, 2, 2, 2, 1, 2, 3};
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
+    archive a = {0};
+    sps_block *X = NULL;
+    const char *path = files_path("written.npy");
+
+    archive_npy(&a, 1, "<c16", false, "(2, 3)", SEED_BYTES(rows));
+    assert_complex(ctx, files_bytes("rows.npy", a.bytes, a.size));
+    archive_free(&a);
+    archive_npy(&a, 1, "<c8", true, "(2, 3)", SEED_BYTES(columns));
+    assert_complex(ctx, files_bytes("columns.npy", a.bytes, a.size));
+    archive_free(&a);
+    OK(ctx, sps_block_create(ctx, 4, 3, &X));
+    OK(ctx, sps_block_set(X, 0, 3, parts, 3, SPS_ROW_MAJOR, SPS_HOST));
+    OK(ctx, sps_block_write(X, path, true));
+    sps_block_destroy(&X);
+    assert_complex(ctx, path);
+    fixture_close(&ctx);
+    files_clean();
+}
+END_TEST
+
 START_TEST(one_array_of_an_archive_is_taken_by_name)
 {
     static const double b[] = {1, 2}, c[] = {3, 4};
@@ -330,7 +374,7 @@ START_TEST(arrays_that_are_not_read_are_told_why)
     sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
     refused_npy(ctx, "<c16", "(2,)", "complex numbers are read from Matrix "
-                                     "Market files alone");
+                                     "Market files, and as right-hand sides");
     refused_npy(ctx, "|O", "(4,)", "Python objects");
     refused_npy(ctx, "<f2", "(16,)", "a.astype(float)");
     refused_npy(ctx, "<f8", "(1, 2, 2)", "3 dimensions");
@@ -473,6 +517,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(sizes_are_told_without_the_numbers),
     RUNNER_TEST(vectors_of_petsc_are_the_columns_of_a_block),
     RUNNER_TEST(integers_beyond_doubles_are_rounded_and_told),
+    RUNNER_TEST(complex_arrays_are_right_hand_sides_of_complex_matrices),
     RUNNER_TEST(one_array_of_an_archive_is_taken_by_name),
     RUNNER_TEST(matrices_read_back_bit_by_bit),
     RUNNER_TEST(blocks_read_back_bit_by_bit),
