@@ -138,24 +138,35 @@ static const char *smoother(const amg *m)
     return m->level[0].nonsymmetric ? "damped Jacobi" : "smoother";
 }
 
+/* The finest level with a smoother. */
+static const amg_level *finest_smoothed(const amg *m)
+{
+    const amg_level *l = m->level;
+
+    while (l->eliminates) l++;
+    return l;
+}
+
 static void note(const amg *m)
 {
     char rows[12 * AMG_LEVELS] = "";
     int length = 0;
     const bool stalls = m->level[m->levels - 1].n > AMG_DENSE;
-    bool rough = false;
+    bool rough = false, removes = false;
 
     for (int i = 0; i < m->levels; i++) {
         const amg_level *l = &m->level[i];
 
         length += snprintf(rows + length, sizeof rows - (size_t)length,
                            "%s%lld", i ? ", " : "", (long long)l->n);
-        rough = rough || (i + 1 < m->levels && !l->smoothed);
+        rough = rough || (i + 1 < m->levels && !l->smoothed && !l->eliminates);
+        removes = removes || l->eliminates;
     }
     spsi_note(m->super.ctx, "amg: %d level%s of %s rows, %.2f times the "
-              "entries of the matrix, %s of degree %d%s%s", m->levels,
+              "entries of the matrix, %s of degree %d%s%s%s", m->levels,
               m->levels == 1 ? "" : "s", rows, complexity(m), smoother(m),
-              m->level[0].degree, rough ? ", prolongators not smoothed" : "",
+              finest_smoothed(m)->degree, removes ? ", nodes of one or two "
+              "neighbours eliminated" : "", rough ? ", prolongators not smoothed" : "",
               stalls ? "; the last one has too few strong couplings for "
                        "another" : "");
 }
@@ -174,7 +185,9 @@ static size_t describe(const sps_precond *M, char *text, size_t size)
         const bool dense = i + 1 == m->levels && m->inverse;
         char how[80] = "dense inverse";
 
-        if (!dense)
+        if (l->eliminates)
+            snprintf(how, sizeof how, "nodes eliminated");
+        else if (!dense)
             snprintf(how, sizeof how, "degree %d to %.3f%s", l->degree,
                      l->upper, i + 1 < m->levels && !l->smoothed
                                    ? ", prolongator not smoothed" : "");
@@ -227,7 +240,8 @@ static sps_status set_up(amg *m, const sps_options *opt)
     SPS_TRY(spsi_amg_near_null(m, opt, &m->level[0]));
     SPS_TRY(spsi_amg_levels(m, false));
     SPS_TRY(spsi_amg_coarsest(m));
-    M->products = m->levels > 1 ? 2 * m->level[0].degree : 0;
+    M->products = m->levels == 1          ? 0
+                : m->level[0].eliminates ? 1 : 2 * m->level[0].degree;
     note(m);
     SPS_TRY(spsi_amg_open(m));
     SPS_TRY(test(m));

@@ -6,6 +6,7 @@
  * arrays or, if the backend has it, where the matrix lies (stages.c), with the
  * same bits; the cycle is made of operators and block operations only:
  *
+ *   eliminate.c    exact elimination of nodes with one or two neighbours
  *   strength.c     strong couplings between the nodes of a level
  *   roots.c        independent nodes, MIS-2
  *   aggregate.c    aggregates of nodes around them
@@ -35,7 +36,7 @@ extern "C" {
 #endif
 
 enum {
-    AMG_LEVELS = 12,          /* at most */
+    AMG_LEVELS = 15,          /* at most */
     AMG_DENSE = 600,          /* rows of a coarsest level with a dense inverse,
                                  at most */
     AMG_VECTORS = 12,         /* near-null vectors, at most */
@@ -82,6 +83,8 @@ typedef struct amg_level {
                                  j is independent of those before */
     int64_t *place;           /* aggregates + 1: columns of aggregate a */
     bool smoothed;
+    bool eliminates;          /* exactly, without a smoother: rows without an
+                                 aggregate; the others are one each */
     sps_csr *P, *R;           /* P and P' */
     /* Of the cycle. */
     sps_operator *own_op;     /* D^-1 A */
@@ -89,6 +92,8 @@ typedef struct amg_level {
     sps_operator *restrict_op;   /* D_c^-1 P'D, P'D where the next level has a
                                  dense inverse */
     sps_block *inverse;       /* n x 1: D^-1; NULL with a dense inverse */
+    sps_block *mask;          /* n x 1, of a level that eliminates nodes: 1 for
+                                 these, 0 for others */
     sps_block *r, *x, *t;     /* n x width; r: D^-1 times the residual; in
                                  doubles the finest level has no x */
 } amg_level;
@@ -114,6 +119,13 @@ typedef struct amg {
                                  precision */
     int unit;                 /* then: exponent of the numbers in a cycle */
 } amg;
+
+/* eliminate.c: l->eliminates, where it is worth while, and then the nodes that
+ * stay as aggregates; P (`*P_p`) and the near-null vectors of the next level. */
+sps_status spsi_amg_eliminate(amg *m, amg_level *l);
+sps_status spsi_amg_reduce(sps_context *ctx, const amg_level *l,
+                           sps_csr **P_p, double **near_p);
+sps_status spsi_amg_mask(sps_context *ctx, const amg_level *l, sps_block *X);
 
 /* strength.c: the strong couplings of level l. */
 sps_status spsi_amg_strength(sps_context *ctx, const amg_level *l,

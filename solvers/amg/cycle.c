@@ -24,6 +24,9 @@
  * Where A is far from symmetric every step has the same factor, 1 / root =
  * (4/3) / upper: damped Jacobi.
  *
+ * A level that eliminates nodes is exact but for the levels below: Z = P M_c P'R
+ * and u on these nodes.
+ *
  * On a coarsest level without a dense inverse a Chebyshev polynomial of the
  * first kind for [L / 2 d^2, L] is applied in the same form.
  *
@@ -240,6 +243,10 @@ static sps_status open_smoother(amg *m, int i)
 
     SPS_TRY(sps_block_create(m->super.ctx, l->n, 1, &l->inverse));
     SPS_TRY(spsi_amg_inverse(m, l, l->inverse));
+    if (l->eliminates) {
+        SPS_TRY(sps_block_create(m->super.ctx, l->n, 1, &l->mask));
+        return spsi_amg_mask(m->super.ctx, l, l->mask);
+    }
     SPS_TRY(set_matrix(m, i));
     SPS_TRY(new_block(m, l->n, &l->t));
     set_roots(l, i + 1 == m->levels);
@@ -328,7 +335,7 @@ static sps_status refresh(amg *m)
 
         if (!is_dense(m, i)) {
             SPS_TRY(spsi_amg_inverse(m, l, l->inverse));
-            SPS_TRY(set_matrix(m, i));
+            if (!l->eliminates) SPS_TRY(set_matrix(m, i));
             set_roots(l, i + 1 == m->levels);
         }
         if (i > 0) SPS_TRY(set_transfers(m, i - 1));
@@ -395,25 +402,53 @@ static sps_status solve_last(const amg *m, const amg_level *l,
     return begin(l, U, &now, &next);
 }
 
+static sps_status cycle(const amg *m, int level, const sps_block *U,
+                        sps_block *Z);
+
+/* X += P M_c P'R, M_c the levels below, for U = D^-1 R. */
+static sps_status correct(const amg *m, int level, const sps_block *U,
+                          sps_block *X)
+{
+    const amg_level *l = &m->level[level], *below = l + 1;
+    sps_status st;
+
+    SPS_TRY(sps_operator_apply(l->restrict_op, 1.0, U, 0.0, below->r));
+    SPS_TRY(cycle(m, level + 1, below->r, below->x));
+    SPS_TRY(sps_operator_apply(l->prolong, 1.0, below->x, 1.0, X));
+fail:
+    return st;
+}
+
+/* A level that eliminates nodes. */
+static sps_status reduce(const amg *m, int level, const sps_block *U,
+                         sps_block *Z)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_scale_rows(m->level[level].mask, U, Z));
+    SPS_TRY(correct(m, level, U, Z));
+fail:
+    return st;
+}
+
 /* Z = M R on this level and those below; U = D^-1 R, or R where the level is
  * solved by the dense inverse.  The iterates alternate between Z and t: 2 d - 2
  * steps from Z end in Z; with d = 1 one from t. */
 static sps_status cycle(const amg *m, int level, const sps_block *U,
                         sps_block *Z)
 {
-    const amg_level *l = &m->level[level], *below = l + 1;
+    const amg_level *l = &m->level[level];
     sps_block *now = l->degree > 1 ? Z : l->t;
     sps_block *next = l->degree > 1 ? l->t : Z;
     sps_status st;
 
     if (level + 1 == m->levels) return solve_last(m, l, U, Z);
+    if (l->eliminates) return reduce(m, level, U, Z);
     SPS_TRY(begin(l, U, &now, &next));
     SPS_TRY(spsi_operator_apply_fused(
         l->own_op, false, -1.0, now, 0.0, next,
         &(sps_epilogue){ .W = U, .gamma = 1 }, NULL));
-    SPS_TRY(sps_operator_apply(l->restrict_op, 1.0, next, 0.0, below->r));
-    SPS_TRY(cycle(m, level + 1, below->r, below->x));
-    SPS_TRY(sps_operator_apply(l->prolong, 1.0, below->x, 1.0, now));
+    SPS_TRY(correct(m, level, next, now));
     SPS_TRY(relax(l, U, 0, &now, &next));
 fail:
     return st;
@@ -515,6 +550,7 @@ void spsi_amg_close(amg *m)
         sps_operator_destroy(&l->prolong);
         sps_operator_destroy(&l->restrict_op);
         sps_block_destroy(&l->inverse);
+        sps_block_destroy(&l->mask);
         sps_block_destroy(&l->r);
         sps_block_destroy(&l->x);
         sps_block_destroy(&l->t);

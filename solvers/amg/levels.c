@@ -7,6 +7,9 @@
  * an entry of A, or P'(A P) more than PAP_LIMIT, counted in node blocks.  What
  * grids and meshes need is far below, what such graphs need far above.
  *
+ * Nodes of one or two neighbours are eliminated first where they are many
+ * (eliminate.c); that level is not smoothed either.
+ *
  * With new values aggregates and patterns are kept, and all values are computed
  * again into the same arrays. */
 #include "solvers/amg/amg.h"
@@ -116,7 +119,7 @@ static sps_status make_products(amg *m, amg_level *l, const amg_tentative *t,
     bool explodes;
     sps_status st;
 
-    if (!again) l->smoothed = true;
+    if (!again) l->smoothed = !l->eliminates;
     SPS_TRY(try_products(m, l, t, l->smoothed, made, &explodes));
     if (explodes && !again) {
         drop(m->super.ctx, made);
@@ -157,7 +160,7 @@ static sps_status descend(amg *m, amg_level *l, bool again, bool *made)
     sps_status st = SPS_OK;
 
     *made = false;
-    if (!again) SPS_TRY(spsi_amg_gather(m, l));
+    if (!again && !l->eliminates) SPS_TRY(spsi_amg_gather(m, l));
     if (l->aggregates == 0) return SPS_OK;
     SPS_TRY(spsi_amg_fit(m, l, again, &t));
     if (!again && (t.columns == 0 ||
@@ -183,7 +186,8 @@ sps_status spsi_amg_levels(amg *m, bool again)
         if (!again) m->levels = i + 1;
         SPS_TRY(spsi_check_deadline(m->super.ctx, "amg"));
         SPS_TRY(spsi_amg_scale(m, l, i == 0));
-        SPS_TRY(measure(m, l));
+        if (!again) SPS_TRY(spsi_amg_eliminate(m, l));
+        if (!l->eliminates) SPS_TRY(measure(m, l));
         if (i + 1 == most || l->n <= AMG_DENSE) break;
         SPS_TRY(descend(m, l, again, &made));
     }

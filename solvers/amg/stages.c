@@ -138,7 +138,9 @@ static sps_status tentative_host(sps_context *ctx, amg_level *l, bool again,
 {
     sps_status st;
 
-    SPS_TRY(spsi_amg_tentative(ctx, l, again, &t->T, &t->near));
+    SPS_TRY(l->eliminates
+                ? spsi_amg_reduce(ctx, l, &t->T, &t->near)
+                : spsi_amg_tentative(ctx, l, again, &t->T, &t->near));
     t->columns = t->T->ncol;
     t->single = true;
     for (int64_t a = 0; a < l->aggregates; a++)

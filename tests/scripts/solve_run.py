@@ -436,6 +436,18 @@ def dry_run_tells_the_memory_of_eigenpairs(tmp):
         assert said <= (1.25 if args[0] == large else 1.15) * real, "far less"
 
 
+def dry_run_tells_the_memory_of_multigrid(tmp):
+    no_sanitizer()
+    out, told = f"{tmp}/r.json", []
+    big = poisson(f"{tmp}/big.mtx", 250)
+    for words, code in ((["-dry-run"], 0), (["-maxit", 1], 1)):
+        run("-A", big, "-nrhs", 16, "-solver", "block_cg", "-precond", "amg",
+            "-json", out, *words, *BASE, code=code)
+        told.append(load_json(out)["bytes_host"])
+    print(f"    dry run {told[0]}, real {told[1]}")
+    assert 1 / 1.15 <= told[0] / told[1] <= 1.15, told
+
+
 def limited(args, out):
     """The report of a run that a time limit ended: 0.3 s, halved until this
     machine cannot finish within it."""

@@ -279,14 +279,39 @@ START_TEST(power_laws_are_not_smoothed)
     const amg *m;
     sps_result result;
 
-    amg_open(&c, "rmat 13 8 -laplacian -shift 0.01", 2, 8);
+    amg_open(&c, "rmat 12 24 -laplacian -shift 0.01", 2, 8);
     m = amg_make(&c);
-    ck_assert(!m->level[0].smoothed);
-    ck_assert_double_le(amg_complexity(m), 1.7);
+    ck_assert(!m->level[0].smoothed && !m->level[0].eliminates);
+    ck_assert_double_le(amg_complexity(m), 1.5);
     result = amg_solve(&c);
-    ck_assert_msg(result.stop == SPS_STOP_CONVERGED && result.iterations <= 25,
+    ck_assert_msg(result.stop == SPS_STOP_CONVERGED && result.iterations <= 8,
                   "%d iterations", result.iterations);
     amg_close(&c);
+}
+END_TEST
+
+/* On the host; on a GPU all nodes are aggregated. */
+START_TEST(nodes_of_low_degree_are_eliminated)
+{
+    static const limit limits[] = {
+        { "rmat 13 8 -laplacian -shift 0.01", 8, true, 2.4 },
+        { "rmat 13 3 -laplacian", 8, true, 2.5 },
+        /* Chains: what is left has the dense inverse, and all is exact. */
+        { "poisson7 1500 1 1", 2, true, 3 },
+        { "poisson7 1500 1 1 -neumann", 3, true, 3 },
+    };
+
+    if (fixture_place() != SPS_HOST) runner_leave_out("on the host alone");
+    for (size_t t = 0; t < sizeof limits / sizeof *limits; t++) {
+        amg_case c;
+
+        amg_open(&c, limits[t].line, 2, 16);
+        ck_assert(amg_make(&c)->level[0].eliminates);
+        ck_assert(amg_describes(c.M, "nodes eliminated"));
+        ck_assert(fixture_noted(c.ctx, "one or two neighbours eliminated"));
+        amg_close(&c);
+    }
+    check_limits(limits, sizeof limits / sizeof *limits);
 }
 END_TEST
 
@@ -452,6 +477,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(free_bodies_take_few_iterations),
     RUNNER_TEST(graphs_of_several_components),
     RUNNER_TEST(power_laws_are_not_smoothed),
+    RUNNER_TEST(nodes_of_low_degree_are_eliminated),
     RUNNER_TEST(diagonal_and_tiny_matrices),
     RUNNER_TEST(units_do_not_matter),
     RUNNER_TEST(what_does_not_fit_is_refused),
