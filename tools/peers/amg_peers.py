@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Multigrid on the CPU beside PyAMG's smoothed aggregation and PETSc's cg with
+hypre: 16 columns to 1e-8, set-up and solve.
+
+    amg_peers.py -mtxgen PATH -library PATH [-runs 3] [-pyamg PYTHON]
+                 [-petsc PYTHON] [-mpirun WORDS] [SYSTEM ...]
+
+SYSTEM is a line of mtxgen ("poisson7 80", "elasticity 24").  This library runs
+block_cg with amg on two threads; PyAMG conjugate gradients with a smoothed
+aggregation hierarchy, PETSc with boomeramg of hypre, both column after column,
+PETSc in one process and in two (-mpirun "" leaves these out).  Elasticity: this
+library and PyAMG get the nodes' coordinates as rigid body modes, PETSc the
+block size.
+
+Every run is a process of its own, and the programs alternate.  Printed are the
+best of the runs: processor seconds (user and system, all threads or processes)
+of set-up and solve, which do not grow much with other load, then elapsed ones;
+iterations (of the worst column), and the largest true relative residual.  A
+process of MPI that waits for another one uses the processor meanwhile.
+PYTHON is an interpreter with the package: pyamg and SciPy, or petsc4py.
+"""
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+WIDTH, TOLERANCE = 16, 1e-8
+HERE = os.path.dirname(os.path.abspath(__file__))
+BINDINGS = os.path.join(HERE, "..", "..", "bindings", "python")
+
+
+def load(folder):
+    """Arrays of the system, memory-mapped."""
+    import numpy as np
+    names = ["indptr", "indices", "data", "B"]
+    if os.path.exists(os.path.join(folder, "coords.npy")):
+        names.append("coords")
+    return {x: np.load(os.path.join(folder, x + ".npy")) for x in names}
+
+
+def processor():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def run_ours(s):
+    import scipy.sparse as sp
+    sys.path.insert(0, BINDINGS)
+    import libspsolve
+    n = len(s["indptr"]) - 1
+    A = sp.csr_matrix((s["data"], s["indices"], s["indptr"]), shape=(n, n))
+    options = {"coords": s["coords"]} if "coords" in s else {}
+
+    def solve():
+        with libspsolve.Solver(A, nrhs=WIDTH, assume_a="pos", M="amg",
+                               solver="block_cg", rtol=TOLERANCE, threads=2,
+                               **options) as solver:
+            r = solver.solve(s["B"])
+        return r.X, r.iterations
+    return solve
+
+
+def rigid_modes(x):
+    import numpy as np
+    modes = np.zeros((3 * len(x), 6))
+    for i in range(3):
+        modes[i::3, i] = 1
+        j, k = (i + 1) % 3, (i + 2) % 3
+        modes[j::3, 3 + i] = -x[:, k]
+        modes[k::3, 3 + i] = x[:, j]
+    return modes
+
+
+def run_pyamg(s):
+    import numpy as np
+    import pyamg
+    import scipy.sparse as sp
+    n = len(s["indptr"]) - 1
+    A = sp.csr_matrix((s["data"], s["indices"], s["indptr"]), shape=(n, n))
+    modes = rigid_modes(s["coords"]) if "coords" in s else None
+
+    def solve():
+        M = A.tobsr((3, 3)) if modes is not None else A
+        levels = pyamg.smoothed_aggregation_solver(M, B=modes,
+                                                   symmetry="symmetric")
+        X, most = np.empty_like(s["B"]), 0
+        for j in range(WIDTH):
+            residuals = []
+            X[:, j] = levels.solve(s["B"][:, j], tol=TOLERANCE, accel="cg",
+                                   maxiter=500, residuals=residuals)
+            most = max(most, len(residuals) - 1)
+        return X, most
+    return solve
+
+
+def run_petsc(s):
+    import numpy as np
+    import petsc4py
+    petsc4py.init()
+    from petsc4py import PETSc
+    n = len(s["indptr"]) - 1
+    size, rank = PETSc.COMM_WORLD.size, PETSc.COMM_WORLD.rank
+    b = 3 if "coords" in s else 1
+    first, last = (n // b * r // size * b for r in (rank, rank + 1))
+    part = slice(s["indptr"][first], s["indptr"][last])
+    rows = (s["indptr"][first:last + 1] - s["indptr"][first]).astype(np.int32)
+    local = (last - first, n)
+
+    def solve():
+        A = PETSc.Mat().createAIJ((local, local), bsize=b, csr=(
+            rows, s["indices"][part], s["data"][part]))
+        A.setOption(PETSc.Mat.Option.SPD, True)
+        ksp = PETSc.KSP().create()
+        ksp.setOperators(A)
+        ksp.setType("cg")
+        ksp.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
+        ksp.getPC().setType("hypre")
+        ksp.getPC().setHYPREType("boomeramg")
+        ksp.setTolerances(rtol=TOLERANCE, atol=0, max_it=2000)
+        x, y = A.createVecs()
+        X, most = np.empty((last - first, WIDTH)), 0
+        for j in range(WIDTH):
+            y.setArray(s["B"][first:last, j])
+            ksp.solve(y, x)
+            X[:, j] = x.getArray()
+            most = max(most, ksp.getIterationNumber())
+        return X, most
+    return solve
+
+
+def worst_residual(s, X):
+    """Of a whole X; column after column, without SciPy."""
+    import numpy as np
+    worst = 0.0
+    for j in range(WIDTH):
+        terms = s["data"] * X[s["indices"], j]
+        r = s["B"][:, j] - np.add.reduceat(terms, s["indptr"][:-1])
+        worst = max(worst, np.linalg.norm(r) / np.linalg.norm(s["B"][:, j]))
+    return worst
+
+
+def work(name, folder):
+    """One run, in a process of its own: a line of JSON."""
+    s = load(folder)
+    solve = {"ours": run_ours, "pyamg": run_pyamg, "petsc": run_petsc}[name](s)
+    before, start = processor(), time.perf_counter()
+    X, iterations = solve()
+    out = {"processor": processor() - before,
+           "elapsed": time.perf_counter() - start, "iterations": iterations}
+    if len(X) == len(s["B"]):
+        out["residual"] = worst_residual(s, X)
+    sys.stdout.write(json.dumps(out) + "\n")
+
+
+def store(line, mtxgen, folder):
+    """The system as arrays, by an interpreter with SciPy (this one)."""
+    import numpy as np
+    import scipy.io
+    import scipy.sparse as sp
+    words = [mtxgen] + line.split() + ["-quiet", "-o", folder + "/A.mtx"]
+    elastic = line.startswith("elasticity")
+    subprocess.run(words + (["-coords", folder + "/x.mtx"] if elastic else []),
+                   check=True)
+    A = sp.csr_matrix(scipy.io.mmread(folder + "/A.mtx"))
+    A.sort_indices()
+    arrays = {"indptr": A.indptr, "indices": A.indices, "data": A.data,
+              "B": np.random.default_rng(1).random((A.shape[0], WIDTH)) - 0.5}
+    if elastic:
+        arrays["coords"] = np.asarray(scipy.io.mmread(folder + "/x.mtx"))
+    for name, a in arrays.items():
+        np.save(folder + "/" + name, a)
+
+
+def run(words, name, folder):
+    one = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1",
+               OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    text = subprocess.run(words + [__file__, "-work", name, folder], env=one,
+                          check=True, capture_output=True, text=True).stdout
+    lines = [json.loads(x) for x in text.splitlines() if x.startswith("{")]
+    return {"processor": sum(x["processor"] for x in lines),
+            "elapsed": max(x["elapsed"] for x in lines),
+            "iterations": lines[0]["iterations"],
+            "residual": lines[0].get("residual")}
+
+
+def compare(line, opt):
+    with tempfile.TemporaryDirectory() as folder:
+        store(line, opt["mtxgen"], folder)
+        programs = [("ours", [sys.executable], "ours")]
+        if opt["pyamg"]:
+            programs.append(("PyAMG", [opt["pyamg"]], "pyamg"))
+        if opt["petsc"]:
+            programs.append(("PETSc, hypre", [opt["petsc"]], "petsc"))
+        if opt["petsc"] and opt["mpirun"]:
+            programs.append(("PETSc, hypre, 2 processes",
+                             opt["mpirun"].split() + [opt["petsc"]], "petsc"))
+        best = {}
+        for _ in range(int(opt["runs"])):
+            for label, words, name in programs:
+                r = run(words, name, folder)
+                old = best.setdefault(label, r)
+                for key in ("processor", "elapsed"):
+                    old[key] = min(old[key], r[key])
+    for label, r in best.items():
+        worst = r["residual"]
+        print(f"| {line} | {label} | {r['iterations']} | {r['processor']:.2f} "
+              f"| {r['processor'] / best['ours']['processor']:.1f} "
+              f"| {r['elapsed']:.2f} "
+              f"| {'-' if worst is None else format(worst, '.1e')} |",
+              flush=True)
+
+
+def main(words):
+    if words[:1] == ["-work"]:
+        return work(words[1], words[2])
+    opt = {"mtxgen": None, "library": None, "runs": "3", "pyamg": "",
+           "petsc": "", "mpirun": "mpirun -n 2 --oversubscribe"}
+    lines = []
+    words = iter(words)
+    for w in words:
+        if w.startswith("-") and w[1:] in opt:
+            opt[w[1:]] = next(words)
+        else:
+            lines.append(w)
+    if not opt["mtxgen"] or not opt["library"]:
+        sys.exit(__doc__)
+    os.environ["SPSOLVE_LIBRARY"] = os.path.abspath(opt["library"])
+    print("| system | | iterations | processor s | ours 1 | elapsed s "
+          "| residual |\n|:--|:--|--:|--:|--:|--:|--:|")
+    for line in lines or ["poisson7 80", "elasticity 24"]:
+        compare(line, opt)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
