@@ -158,11 +158,19 @@ typedef struct sps_comm_calls {
     /** Replaces values[0 .. count-1] (host memory) by their sums over the
      *  processes, with the same bits on each, as MPI_Allreduce does. */
     int (*sum)(double *values, int count, void *data);
-    /** Sends and receives messages; returns when all are complete.  Not called
-     *  by this version: operators exchange what they need themselves.  May be
-     *  NULL. */
+    /** Sends and receives messages; returns when all are complete.  Those
+     *  between two processes are received in the order in which they were
+     *  sent.  For matrices of own rows (sps_csr_wrap_rows); callbacks exchange
+     *  what they need themselves.  May be NULL. */
     int (*exchange)(const sps_message *send, int sends,
                     const sps_message *receive, int receives, void *data);
+    /** The same in two halves, between which the library computes: start may
+     *  return before the messages are complete (the arrays of messages are
+     *  valid until finish, the memory is neither read nor written), finish
+     *  waits for them.  Both NULL: exchange is called. */
+    int (*start)(const sps_message *send, int sends,
+                 const sps_message *receive, int receives, void *data);
+    int (*finish)(void *data);
 } sps_comm_calls;
 
 /** A communicator of the caller's functions, for process `rank` (0 to size - 1)
@@ -204,10 +212,11 @@ typedef struct sps_context_options {
     const sps_allocator *host; /**< host memory of the library; NULL: malloc */
     const sps_allocator *gpu;  /**< its device memory; NULL: the driver's.
                                   Both are read when the context is created */
-    /** Processes that solve together, or NULL.  Operators are callbacks on
-     *  the rows that a process owns, and exchange with other processes what
-     *  they need; blocks hold own rows; norms and Gram matrices are summed
-     *  over the processes.  sps_solver_create, _linear and _eigen,
+    /** Processes that solve together, or NULL.  Operators are those of own
+     *  rows (sps_csr_wrap_rows), or callbacks on them, which exchange with
+     *  other processes what they need; blocks hold own rows; norms and Gram
+     *  matrices are summed over the processes.  sps_operator_csr and
+     *  sps_operator_apply of own rows, sps_solver_create, _linear and _eigen,
      *  sps_precond_create and _update, and all functions that compute norms,
      *  are called by all processes in the same order; a limit, a monitor's
      *  answer, sps_cancel or a failure on one process ends the call on all. */
@@ -294,10 +303,11 @@ typedef struct sps_csr {
     sps_own own;      /**< what destroy does with the arrays */
     unsigned props;
     size_t struct_size; /**< sizeof(sps_csr) */
-    /* The local rows of a matrix distributed over processes.  Not supported
-     * yet: anything but zero is EUNFIT. */
+    /* The rows of one process, of a matrix spread over several:
+     * sps_csr_wrap_rows.  Only sps_operator_csr takes such a csr, other
+     * functions answer EUNFIT. */
     int64_t first;      /**< global number of the first row */
-    int64_t whole;      /**< rows of the whole matrix; 0: not distributed */
+    int64_t whole;      /**< rows and columns of the whole; 0: not spread */
     int64_t *global;    /**< nnz global column numbers; col is NULL then */
 } sps_csr;
 
@@ -347,6 +357,16 @@ sps_status sps_csr_wrap(sps_context *ctx, int64_t nrow, int64_t ncol,
                         int64_t nnz, int64_t *rowptr, int32_t *col, void *val,
                         sps_dtype dtype, sps_place place, sps_own own,
                         sps_csr **A_p);
+/** The rows first .. first+nrow-1 of a square matrix of `whole` rows that is
+ *  spread over the processes of the context's comm, each of which has the rows
+ *  that follow those of the process before it.  global: column numbers of the
+ *  whole, ascending in each row without duplicates (sps_operator_csr checks
+ *  that).  Arrays are in host memory; SPS_SYMMETRIC and SPS_SPD, which the caller
+ *  may set in props, are of the whole.  EINVAL, ENOMEM. */
+sps_status sps_csr_wrap_rows(sps_context *ctx, int64_t first, int64_t nrow,
+                             int64_t whole, int64_t nnz, int64_t *rowptr,
+                             int64_t *global, void *val, sps_dtype dtype,
+                             sps_own own, sps_csr **A_p);
 /** Reads a file ("-": standard input) into host memory: Matrix Market, .npz of
  *  scipy.sparse.save_npz, binary of PETSc, Harwell-Boeing, Rutherford-Boeing,
  *  or a dense .npy; plain or compressed by gzip, xz or zstd.  The kind is found
@@ -715,8 +735,10 @@ typedef int (*sps_apply_fn)(double alpha, const double *X, int64_t ldx,
  *  device memory (place SPS_CUDA) is checked, planned and used there; a copy is
  *  downloaded once something reads its entries on the host (rows that are not
  *  sorted, most preconditioners, solver auto).  opt->kernel names the kernel;
- *  opt may be NULL.  EMATRIX, EUNFIT (a kernel requested by name does not fit:
- *  the text says why), ENOMEM, EDEVMEM. */
+ *  opt may be NULL.  Of own rows (sps_csr_wrap_rows) all processes create the
+ *  operator together; its blocks have own rows, and each product exchanges the
+ *  rows that others need.  Option wisdom is ignored then.  EMATRIX, EUNFIT (a
+ *  kernel requested by name does not fit: the text says why), ENOMEM, EDEVMEM. */
 sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
                             const sps_options *opt, sps_operator **op_p);
 /** An operator that is the caller's function; n rows and columns.  props:

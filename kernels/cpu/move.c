@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* move.c - fills blocks and copies into, out of, and between blocks.  Every
  * element is written once, by the thread to which its rows belong. */
+#include <string.h>
+
 #include "philox.h"
 #include "cpu/rows.h"
 
@@ -196,5 +198,46 @@ sps_status spsi_cpu_scatter(const sps_block *X, const int *index, sps_block *Y)
 {
     spsi_team_run(X->ctx, X->n, work_ns(X->n, 2 * X->k, 0), scatter_rows,
                   &(inside_job){ X, index, Y });
+    return SPS_OK;
+}
+
+/* Rows index[i] of one block, row i of the other. */
+typedef struct rows_job {
+    const sps_block *X;
+    const int32_t *index;
+    sps_block *Y;
+} rows_job;
+
+static void take_rows(void *data, int64_t first, int64_t last)
+{
+    const rows_job *p = data;
+
+    for (int64_t i = first; i < last; i++)
+        memcpy(row_of(p->Y, i), row_of(p->X, p->index[i]),
+               (size_t)p->Y->k * sizeof(double));
+}
+
+sps_status spsi_cpu_take_rows(const sps_block *X, const int32_t *index,
+                              sps_block *Y)
+{
+    spsi_team_run(Y->ctx, Y->n, work_ns(Y->n, 2 * Y->k, 0), take_rows,
+                  &(rows_job){ X, index, Y });
+    return SPS_OK;
+}
+
+static void put_rows(void *data, int64_t first, int64_t last)
+{
+    const rows_job *p = data;
+
+    for (int64_t i = first; i < last; i++)
+        memcpy(row_of(p->Y, p->index[i]), row_of(p->X, i),
+               (size_t)p->X->k * sizeof(double));
+}
+
+sps_status spsi_cpu_put_rows(const sps_block *X, const int32_t *index,
+                             sps_block *Y)
+{
+    spsi_team_run(X->ctx, X->n, work_ns(X->n, 2 * X->k, 0), put_rows,
+                  &(rows_job){ X, index, Y });
     return SPS_OK;
 }

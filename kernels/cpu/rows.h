@@ -170,6 +170,10 @@ sps_status spsi_cpu_get(const sps_block *X, double *data, int64_t ld,
 sps_status spsi_cpu_gather(const sps_block *X, const int *index, sps_block *Y);
 sps_status spsi_cpu_scatter(const sps_block *X, const int *index,
                             sps_block *Y);
+sps_status spsi_cpu_take_rows(const sps_block *X, const int32_t *index,
+                              sps_block *Y);
+sps_status spsi_cpu_put_rows(const sps_block *X, const int32_t *index,
+                             sps_block *Y);
 
 sps_status spsi_cpu_axpby(double a, const sps_block *X, double b,
                           sps_block *Y);

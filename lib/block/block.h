@@ -63,6 +63,12 @@ sps_status spsi_copy(const sps_block *X, sps_block *Y);        /* Y = X */
 sps_status spsi_gather(const sps_block *X, const int *index, sps_block *Y);
 /* Y(:, index[j]) = X(:, j), j < X->k; X != Y; index without repeats. */
 sps_status spsi_scatter(const sps_block *X, const int *index, sps_block *Y);
+/* Y(i, :) = X(index[i], :), i < Y->n; X != Y. */
+sps_status spsi_take_rows(const sps_block *X, const int32_t *index,
+                          sps_block *Y);
+/* Y(index[i], :) = X(i, :), i < X->n; X != Y; index without repeats. */
+sps_status spsi_put_rows(const sps_block *X, const int32_t *index,
+                         sps_block *Y);
 /* Y = a X + b Y; b = 0 does not read Y. */
 sps_status spsi_axpby(double a, const sps_block *X, double b, sps_block *Y);
 /* Y_j = a[j] X_j + b[j] Y_j (host arrays); b == NULL means zero, not read; Y

@@ -56,6 +56,20 @@ sps_status spsi_scatter(const sps_block *X, const int *index, sps_block *Y)
     return empty(X) ? SPS_OK : of(X)->scatter(X, index, Y);
 }
 
+sps_status spsi_take_rows(const sps_block *X, const int32_t *index,
+                          sps_block *Y)
+{
+    assert(X->k == Y->k);
+    return empty(Y) ? SPS_OK : of(X)->take_rows(X, index, Y);
+}
+
+sps_status spsi_put_rows(const sps_block *X, const int32_t *index,
+                         sps_block *Y)
+{
+    assert(X->k == Y->k);
+    return empty(X) ? SPS_OK : of(X)->put_rows(X, index, Y);
+}
+
 sps_status spsi_axpby(double a, const sps_block *X, double b, sps_block *Y)
 {
     assert(alike(X, Y));

@@ -156,7 +156,8 @@ fail:
 #define CSR_PROPS (unsigned)(SPS_SYMMETRIC | SPS_SPD | SPS_INTERLEAVED | \
                              SPS_SORTED)
 
-sps_status spsi_abi_csr(sps_context *ctx, const char *call, const sps_csr *A)
+sps_status spsi_abi_csr_struct(sps_context *ctx, const char *call,
+                               const sps_csr *A)
 {
     const size_t least = offsetof(sps_csr, struct_size) + sizeof(size_t);
     sps_status st = SPS_OK;
@@ -174,12 +175,25 @@ sps_status spsi_abi_csr(sps_context *ctx, const char *call, const sps_csr *A)
                 "is %u; this library knows SPS_SYMMETRIC, SPS_SPD, "
                 "SPS_INTERLEAVED and SPS_SORTED, all other bits are zero",
                 call, A->props);
-    if (A->struct_size < sizeof *A) return SPS_OK;
-    SPS_REQUIRE(ctx, A->first == 0 && A->whole == 0 && !A->global, SPS_EUNFIT,
-                "%s: rows of a matrix that is spread over processes (first "
-                "%lld, whole %lld, global columns) are not supported yet; an "
-                "operator of own rows can be a callback, sps_operator_user",
-                call, (long long)A->first, (long long)A->whole);
+fail:
+    return st;
+}
+
+bool spsi_abi_csr_rows(const sps_csr *A)
+{
+    return A && A->struct_size >= sizeof *A &&
+           (A->first != 0 || A->whole != 0 || A->global);
+}
+
+sps_status spsi_abi_csr(sps_context *ctx, const char *call, const sps_csr *A)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_abi_csr_struct(ctx, call, A));
+    SPS_REQUIRE(ctx, !spsi_abi_csr_rows(A), SPS_EUNFIT, "%s: these are rows "
+                "%lld and following of a matrix of %lld rows that is spread "
+                "over processes, from which sps_operator_csr alone makes "
+                "something", call, (long long)A->first, (long long)A->whole);
 fail:
     return st;
 }

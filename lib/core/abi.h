@@ -33,9 +33,13 @@ sps_status spsi_abi_context(sps_context *ctx,
 /* Fills the caller's struct opt of `size` bytes, which may be shorter or longer
  * than the library's struct `defaults`, and sets its struct_size. */
 void spsi_abi_defaults(const void *defaults, void *opt, size_t size);
-/* Checks a csr of the caller: NULL, its size, and rows distributed over
- * processes, which are not supported yet.  call: the function, for the error
- * text. */
+/* Checks a csr of the caller: NULL, its size, dtype and props.  call: the
+ * function, for the error text. */
+sps_status spsi_abi_csr_struct(sps_context *ctx, const char *call,
+                               const sps_csr *A);
+/* Whether A has rows of a whole that is spread over processes. */
+bool spsi_abi_csr_rows(const sps_csr *A);
+/* The checks, and EUNFIT for such rows. */
 sps_status spsi_abi_csr(sps_context *ctx, const char *call, const sps_csr *A);
 
 #ifdef __cplusplus

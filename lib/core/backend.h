@@ -89,6 +89,12 @@ typedef struct sps_backend {
                       sps_order order, sps_place place);
     sps_status (*gather)(const sps_block *X, const int *index, sps_block *Y);
     sps_status (*scatter)(const sps_block *X, const int *index, sps_block *Y);
+    /* Rows instead of columns, index in the memory of the blocks; NULL where
+     * operators of ranks are not supported. */
+    sps_status (*take_rows)(const sps_block *X, const int32_t *index,
+                            sps_block *Y);
+    sps_status (*put_rows)(const sps_block *X, const int32_t *index,
+                           sps_block *Y);
     sps_status (*axpby)(double a, const sps_block *X, double b, sps_block *Y);
     sps_status (*axpby_cols)(const double *a, const sps_block *X,
                              const double *b, sps_block *Y);

@@ -29,6 +29,7 @@ struct sps_comm {
     uint64_t sums;            /* so far */
     int depth;                /* nesting of collective calls */
     bool over;                /* the open collective call is being left */
+    bool steady;              /* spsi_comm_steady */
     sps_status why;           /* what sums return until it has ended */
     sps_status fault;         /* a callback's failure, until the next sum, */
     char text[SPS_ERROR_SIZE];   /* and its text */
@@ -58,9 +59,12 @@ sps_status sps_comm_user(int rank, int size, const sps_comm_calls *calls,
     c->data = data;
     c->calls.struct_size = sizeof c->calls;
     spsi_abi_copy(calls, &c->calls);
-    if (!c->calls.sum) {
+    if (!c->calls.sum || !c->calls.start != !c->calls.finish) {
+        const char *what = !c->calls.sum ? "sum is NULL"
+                         : "of start and finish one is NULL";
+
         free(c);
-        return spsi_fail(NULL, SPS_EINVAL, "sps_comm_user: sum is NULL");
+        return spsi_fail(NULL, SPS_EINVAL, "sps_comm_user: %s", what);
     }
     *c_p = c;
 fail:
@@ -83,6 +87,11 @@ void sps_comm_destroy(sps_comm **c_p)
 bool spsi_comm_many(const sps_context *ctx)
 {
     return ctx->opt.comm && ctx->opt.comm->size > 1;
+}
+
+int spsi_comm_size(const sps_context *ctx)
+{
+    return ctx->opt.comm ? ctx->opt.comm->size : 1;
 }
 
 int spsi_comm_rank(const sps_context *ctx)
@@ -158,17 +167,17 @@ static sps_status sum(sps_context *ctx, double *values, int count)
  * c->message, over the processes, and reads the control numbers.  If st is a
  * failure of this process, the message tells the others, and st is returned
  * with its text. */
-static sps_status exchange(sps_context *ctx, int count, sps_status st)
+static sps_status message(sps_context *ctx, int count, sps_status st)
 {
     sps_comm *c = ctx->opt.comm;
     const bool failed = st != SPS_OK;
-    sps_status exchanged;
+    sps_status sent;
 
     if (failed) memcpy(c->text, ctx->error, sizeof c->text);
     fill_head(ctx, c->message, count, failed);
-    exchanged = sum(ctx, c->message, HEAD + FIRST);
-    if (exchanged == SPS_OK) exchanged = read_head(ctx, c->message, failed);
-    return failed ? spsi_fail(ctx, st, "%s", c->text) : exchanged;
+    sent = sum(ctx, c->message, HEAD + FIRST);
+    if (sent == SPS_OK) sent = read_head(ctx, c->message, failed);
+    return failed ? spsi_fail(ctx, st, "%s", c->text) : sent;
 }
 
 /* Returns the failure that spsi_comm_defer has kept, if any, otherwise st. */
@@ -192,7 +201,7 @@ sps_status spsi_reduce(sps_context *ctx, double *values, int count)
     if (c->over) return c->why;
     memset(c->message, 0, sizeof c->message);
     memcpy(c->message + HEAD, values, bytes);
-    SPS_TRY(exchange(ctx, count, deferred(ctx, SPS_OK)));
+    SPS_TRY(message(ctx, count, deferred(ctx, SPS_OK)));
     memcpy(values, c->message + HEAD, bytes);
     if (count > first) SPS_TRY(sum(ctx, values + first, count - first));
 fail:
@@ -219,6 +228,78 @@ fail:
     return st;
 }
 
+sps_status spsi_comm_gather(sps_context *ctx, double mine, double *all)
+{
+    const sps_comm *c = ctx->opt.comm;
+
+    memset(all, 0, (size_t)spsi_comm_size(ctx) * sizeof *all);
+    all[spsi_comm_rank(ctx)] = mine;
+    return c ? spsi_reduce(ctx, all, c->size) : SPS_OK;
+}
+
+sps_status spsi_comm_first(sps_context *ctx, double *value)
+{
+    if (spsi_comm_rank(ctx) != 0) *value = 0;
+    return spsi_reduce(ctx, value, 1);
+}
+
+/* ------------------------------------------------------------------ messages */
+
+bool spsi_comm_steady(sps_context *ctx, bool steady)
+{
+    const bool before = spsi_comm_many(ctx) && ctx->opt.comm->steady;
+
+    if (spsi_comm_many(ctx)) ctx->opt.comm->steady = steady;
+    return before;
+}
+
+static sps_status failed_exchange(sps_context *ctx, int code)
+{
+    if (code == 0) return SPS_OK;
+    return end_call(ctx->opt.comm, spsi_fail(ctx, SPS_EUSER, "the exchange "
+                                             "between processes returned %d",
+                                             code));
+}
+
+sps_status spsi_comm_exchange(sps_context *ctx, const sps_message *send,
+                              int sends, const sps_message *receive,
+                              int receives)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_comm_start(ctx, send, sends, receive, receives));
+    SPS_TRY(spsi_comm_finish(ctx));
+fail:
+    return st;
+}
+
+sps_status spsi_comm_start(sps_context *ctx, const sps_message *send, int sends,
+                           const sps_message *receive, int receives)
+{
+    sps_comm *c = ctx->opt.comm;
+    sps_status st;
+
+    if (!spsi_comm_many(ctx)) return SPS_OK;
+    if (c->over) return c->why;
+    SPS_REQUIRE(ctx, c->calls.exchange || c->calls.start, SPS_EUNFIT,
+                "rows of a matrix over several processes need messages, and "
+                "sps_comm_calls.exchange is NULL");
+    if (!c->steady) SPS_TRY(message(ctx, 0, deferred(ctx, SPS_OK)));
+    SPS_TRY(failed_exchange(ctx, c->calls.start
+                ? c->calls.start(send, sends, receive, receives, c->data)
+                : c->calls.exchange(send, sends, receive, receives, c->data)));
+fail:
+    return st;
+}
+
+sps_status spsi_comm_finish(sps_context *ctx)
+{
+    const sps_comm *c = ctx->opt.comm;
+
+    if (!spsi_comm_many(ctx) || !c->calls.start) return SPS_OK;
+    return failed_exchange(ctx, c->calls.finish(c->data));
+}
+
 /* --------------------------------------------------------- collective calls */
 
 sps_status spsi_comm_begin(sps_context *ctx)
@@ -228,7 +309,7 @@ sps_status spsi_comm_begin(sps_context *ctx)
 
     if (!spsi_comm_many(ctx) || c->depth++ > 0) return SPS_OK;
     c->asking = false;
-    st = exchange(ctx, 0, SPS_OK);
+    st = message(ctx, 0, SPS_OK);
     if (st == SPS_OK) return st;
     c->depth = 0;
     c->over = false;
@@ -240,7 +321,7 @@ sps_status spsi_comm_end(sps_context *ctx, sps_status st)
     sps_comm *c = ctx->opt.comm;
 
     if (!spsi_comm_many(ctx) || --c->depth > 0) return st;
-    if (!c->over) st = exchange(ctx, 0, deferred(ctx, st));
+    if (!c->over) st = message(ctx, 0, deferred(ctx, st));
     else if (st == SPS_OK) st = c->why;
     c->over = false;
     return st;

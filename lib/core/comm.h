@@ -23,6 +23,8 @@ extern "C" {
 
 /* Number of this process; 0 without a comm. */
 int spsi_comm_rank(const sps_context *ctx);
+/* Number of processes; 1 without a comm. */
+int spsi_comm_size(const sps_context *ctx);
 /* Whether there is more than one process. */
 bool spsi_comm_many(const sps_context *ctx);
 
@@ -36,6 +38,30 @@ sps_status spsi_reduce(sps_context *ctx, double *values, int count);
  * (its process knows its own rows only) rather than a callback, or n = 0. */
 sps_status spsi_comm_rows(sps_context *ctx, int64_t n, bool matrix,
                           int64_t *whole);
+
+/* all[r] = mine of process r; spsi_comm_size numbers. */
+sps_status spsi_comm_gather(sps_context *ctx, double mine, double *all);
+/* *value becomes that of process 0. */
+sps_status spsi_comm_first(sps_context *ctx, double *value);
+
+/* Messages to and from other processes.  One of `bytes` that a process sends is
+ * received there as one of the same size; of two from one sender the first sent
+ * is received first.  Between start and finish the memory sent is not written,
+ * that received not read, and no other exchange is started.
+ *
+ * A process that fails before an exchange leaves the call by a sum, while its
+ * neighbours would wait for its message.  So each exchange is preceded by a sum
+ * of control numbers, by which they learn of the failure; but not while
+ * `steady` is set, around loops that allocate nothing and in which the failures
+ * of callbacks are deferred (spsi_comm_defer).  spsi_comm_steady returns what
+ * was set before. */
+sps_status spsi_comm_exchange(sps_context *ctx, const sps_message *send,
+                              int sends, const sps_message *receive,
+                              int receives);
+sps_status spsi_comm_start(sps_context *ctx, const sps_message *send, int sends,
+                           const sps_message *receive, int receives);
+sps_status spsi_comm_finish(sps_context *ctx);
+bool spsi_comm_steady(sps_context *ctx, bool steady);
 
 /* The pairs may be nested; only the outermost one communicates.  st: status of
  * the call so far; spsi_comm_end returns it, or if it is SPS_OK the failure of

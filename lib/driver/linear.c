@@ -3,6 +3,7 @@
  * matrix, memory.  All memory that a solve uses is allocated here. */
 #include "core/comm.h"
 #include "driver/linear.h"
+#include "operator/operator_ranks.h"
 
 #include <string.h>
 
@@ -34,9 +35,11 @@ static sps_status check_symmetry(sps_linear *s)
     bool complex = A->A && (A->A->props & SPS_INTERLEAVED);
     double difference = 0;
 
-    if (!symmetric && A->A)
+    if (!symmetric && A->ranks)
+        SPS_TRY(spsi_ranks_symmetric(A, 1e-10, &symmetric, &difference));
+    else if (!symmetric && A->A)
         SPS_TRY(spsi_operator_symmetric(A, &symmetric, &difference));
-    SPS_REQUIRE(s->ctx, symmetric || A->A, SPS_EUNFIT,
+    SPS_REQUIRE(s->ctx, symmetric || A->A || A->ranks, SPS_EUNFIT,
                 "%s needs a symmetric operator; declare it SPS_SYMMETRIC if "
                 "it is", s->method.type->name);
     SPS_REQUIRE(s->ctx, symmetric, SPS_EUNFIT,
@@ -53,6 +56,10 @@ static sps_status check_needs(sps_linear *s)
 {
     sps_status st = SPS_OK;
 
+    SPS_REQUIRE(s->ctx, !s->A->ranks ||
+                !(s->method.type->needs & SPS_LEAST_SQUARES), SPS_EUNFIT,
+                "%s needs products with the transpose, which a matrix over "
+                "several processes does not have", s->method.type->name);
     if (s->method.type->needs & SPS_LEAST_SQUARES) return SPS_OK;
     SPS_REQUIRE(s->ctx, s->A->n == s->A->ncol, SPS_EUNFIT,
                 "the matrix is %lld x %lld; %s needs a square one: use a "
@@ -126,7 +133,7 @@ static sps_status take_precond(sps_linear *s, sps_precond *M)
                     (long long)M->n, (long long)s->n);
         return st;
     }
-    if (!strcmp(name, "none") || (!strcmp(name, "auto") && !s->A->A))
+    if (!strcmp(name, "none") || (!strcmp(name, "auto") && !s->A->A && !s->A->ranks))
         return st;
     st = spsi_precond_create(s->A, s->columns, &s->opt, conjugate, &s->M);
     if (st == SPS_EUNFIT && !s->made.owned && spsi_expired(s->ctx))

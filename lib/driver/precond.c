@@ -7,6 +7,7 @@
 
 #include "core/comm.h"
 #include "core/options.h"
+#include "operator/operator_ranks.h"
 
 const sps_precond_type *spsi_precond_type(const char *name)
 {
@@ -51,6 +52,25 @@ static sps_status fetch(const sps_precond_type *type, const sps_operator *A)
     return type->needs & SPS_READS_THERE ? SPS_OK : spsi_operator_fetch(A);
 }
 
+/* Of a matrix over several processes *A becomes what M is formed of; EUNFIT if
+ * M cannot be. */
+static sps_status counts_there(const sps_precond_type *type,
+                               const sps_operator **A)
+{
+    char names[256] = "";
+    size_t length = 0;
+
+    if (!(*A)->ranks || type->ranks == SPS_RANKS_WHOLE) return SPS_OK;
+    if (type->ranks == SPS_RANKS_OWN) return spsi_ranks_own(*A, A);
+    for (int i = 0; spsi_preconds[i] && length < sizeof names; i++)
+        if (spsi_preconds[i]->ranks)
+            length += (size_t)snprintf(names + length, sizeof names - length,
+                                       " %s", spsi_preconds[i]->name);
+    return spsi_fail((*A)->ctx, SPS_EUNFIT, "preconditioner %s is not "
+                     "supported for a matrix over several processes; these "
+                     "are:%s", type->name, names);
+}
+
 /* Builds M of the type `name`, whose requirements have been checked. */
 static sps_status build_named(const sps_operator *A, int width,
                               const sps_precond_type *type,
@@ -60,8 +80,9 @@ static sps_status build_named(const sps_operator *A, int width,
     sps_status st = SPS_OK;
     sps_precond *M = NULL;
 
-    SPS_REQUIRE(A->ctx, A->A || !(type->needs & SPS_NEEDS_CSR), SPS_EUNFIT,
-                "%s needs the entries of the matrix, and this operator is a "
+    SPS_TRY(counts_there(type, &A));
+    SPS_REQUIRE(A->ctx, A->A || A->ranks || !(type->needs & SPS_NEEDS_CSR),
+                SPS_EUNFIT, "%s needs the entries of the matrix, and this operator is a "
                 "callback; use none or a preconditioner of your own",
                 type->name);
     SPS_TRY(new_precond(A->ctx, type, columns ? A->ncol : A->n, &M));

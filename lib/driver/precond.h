@@ -40,6 +40,12 @@ typedef struct sps_precond_type {
     bool symmetric;           /* M is symmetric when A is */
     bool floats;              /* supports M->single */
     bool columns;             /* supports M->columns */
+    enum {
+        SPS_RANKS_NOT,        /* of a matrix over several processes: none, */
+        SPS_RANKS_OWN,        /* M of the diagonal block of each process: A is
+                                 that block (spsi_ranks_own) */
+        SPS_RANKS_WHOLE       /* M of the whole, by products with A */
+    } ranks;
     size_t size;              /* of its struct, whose first member is
                                  sps_precond */
     /* build and update call spsi_check_deadline in long loops and pass its

@@ -444,15 +444,12 @@ static void reset(sps_linear *s)
     s->rhs.removed = 0;
 }
 
-sps_status spsi_linear_solve(sps_linear *s, const sps_block *B, sps_block *X,
-                             sps_result *result)
+static sps_status solve(sps_linear *s, const sps_block *B, sps_block *X,
+                        sps_result *result)
 {
     sps_status st, closed;
     double t0, t1;
 
-    s->course.started = spsi_agreed_now(s->ctx);
-    st = spsi_linear_refresh(s);
-    if (st != SPS_OK) return st;
     reset(s);
     t0 = spsi_now();
     spsi_phase_reset(s->ctx);
@@ -467,5 +464,20 @@ sps_status spsi_linear_solve(sps_linear *s, const sps_block *B, sps_block *X,
     st = spsi_columns_verdict(s, X);
     if (st == SPS_OK && result)
         spsi_linear_result(s, t1 - t0, spsi_now() - t1, result);
+    return st;
+}
+
+sps_status spsi_linear_solve(sps_linear *s, const sps_block *B, sps_block *X,
+                             sps_result *result)
+{
+    bool steady;
+    sps_status st;
+
+    s->course.started = spsi_agreed_now(s->ctx);
+    SPS_TRY(spsi_linear_refresh(s));
+    steady = spsi_comm_steady(s->ctx, true);
+    st = solve(s, B, X, result);
+    (void)spsi_comm_steady(s->ctx, steady);
+fail:
     return st;
 }

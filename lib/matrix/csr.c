@@ -164,6 +164,62 @@ fail:
     return st;
 }
 
+static sps_status copy_rows(sps_context *ctx, const sps_csr *from, sps_csr *A)
+{
+    sps_status st;
+
+    A->rowptr = NULL;
+    A->global = NULL;
+    A->val = NULL;
+    SPS_TRY(SPS_NEW(ctx, A->nrow + 1, &A->rowptr));
+    SPS_TRY(SPS_NEW(ctx, A->nnz, &A->global));
+    SPS_TRY(spsi_new_array(ctx, A->nnz, value_size(A->dtype), &A->val));
+    memcpy(A->rowptr, from->rowptr, (size_t)(A->nrow + 1) * sizeof *A->rowptr);
+    if (A->nnz > 0) {
+        memcpy(A->global, from->global, (size_t)A->nnz * sizeof *A->global);
+        memcpy(A->val, from->val, (size_t)A->nnz * value_size(A->dtype));
+    }
+fail:
+    return st;
+}
+
+sps_status sps_csr_wrap_rows(sps_context *ctx, int64_t first, int64_t nrow,
+                             int64_t whole, int64_t nnz, int64_t *rowptr,
+                             int64_t *global, void *val, sps_dtype dtype,
+                             sps_own own, sps_csr **A_p)
+{
+    sps_status st;
+    sps_csr *A = NULL;
+    const sps_csr from = { .nrow = nrow, .ncol = whole, .nnz = nnz,
+                           .rowptr = rowptr, .val = val, .dtype = dtype,
+                           .place = SPS_HOST, .own = own,
+                           .struct_size = sizeof from, .first = first,
+                           .whole = whole, .global = global };
+
+    SPS_REQUIRE(ctx, ctx && A_p, SPS_EINVAL, "sps_csr_wrap_rows: NULL "
+                "argument");
+    SPS_TRY(check_shape(ctx, nrow, 0, nnz, dtype));
+    SPS_REQUIRE(ctx, whole >= 1 && first >= 0 && first <= whole &&
+                nrow <= whole - first, SPS_EINVAL, "sps_csr_wrap_rows: %lld "
+                "rows from %lld on are not among %lld rows of the whole",
+                (long long)nrow, (long long)first, (long long)whole);
+    SPS_REQUIRE(ctx, rowptr && (nnz == 0 || (global && val)), SPS_EINVAL,
+                "sps_csr_wrap_rows: an array is NULL");
+    SPS_REQUIRE(ctx, own == SPS_COPY || own == SPS_BORROW || own == SPS_ADOPT,
+                SPS_EINVAL, "sps_csr_wrap_rows: own must be SPS_COPY, "
+                "SPS_BORROW or SPS_ADOPT");
+    SPS_TRY(SPS_NEW(ctx, 1, &A));
+    ctx->live++;
+    *A = from;
+    if (own == SPS_COPY) SPS_TRY(copy_rows(ctx, &from, A));
+    *A_p = A;
+    return SPS_OK;
+
+fail:
+    sps_csr_destroy(ctx, &A);
+    return st;
+}
+
 static void release_device(sps_context *ctx, sps_csr *A)
 {
     const sps_backend *b = ctx->backend;
@@ -184,12 +240,14 @@ void sps_csr_destroy(sps_context *ctx, sps_csr **A_p)
     if (A->own == SPS_ADOPT) {
         free(A->rowptr);
         free(A->col);
+        if (spsi_abi_csr_rows(A)) free(A->global);
         free(A->val);
     } else if (A->own == SPS_COPY && A->place == SPS_CUDA) {
         release_device(ctx, A);
     } else if (A->own == SPS_COPY) {
         spsi_free(ctx, A->rowptr);
         spsi_free(ctx, A->col);
+        if (spsi_abi_csr_rows(A)) spsi_free(ctx, A->global);
         spsi_free(ctx, A->val);
     }
     spsi_free(ctx, A);
@@ -197,8 +255,7 @@ void sps_csr_destroy(sps_context *ctx, sps_csr **A_p)
     *A_p = NULL;
 }
 
-/* Offset of column j in row i of a sorted matrix, -1 if not stored. */
-static int64_t find(const sps_csr *A, int64_t i, int32_t j)
+int64_t spsi_csr_find(const sps_csr *A, int64_t i, int32_t j)
 {
     int64_t lo = A->rowptr[i], hi = A->rowptr[i + 1];
 
@@ -218,10 +275,23 @@ static int64_t find(const sps_csr *A, int64_t i, int32_t j)
  * where the entry itself has cancelled. */
 static double diagonal_scale(const sps_csr *A, int64_t i, int64_t j)
 {
-    const int64_t p = find(A, i, (int32_t)i), q = find(A, j, (int32_t)j);
+    const int64_t p = spsi_csr_find(A, i, (int32_t)i);
+    const int64_t q = spsi_csr_find(A, j, (int32_t)j);
 
     if (p < 0 || q < 0) return 0.0;
     return sqrt(fabs(spsi_csr_value(A, p))) * sqrt(fabs(spsi_csr_value(A, q)));
+}
+
+bool spsi_csr_alike(double a, double b, double scale, double tol,
+                    double *worst)
+{
+    const double gap = a == b ? 0.0
+                     : isnan(a - b) ? INFINITY : fabs(a - b);
+
+    *worst = fmax(*worst, gap);
+    return gap == 0 || (gap < INFINITY &&
+                        (gap <= tol * fmax(fabs(a), fabs(b)) ||
+                         gap <= tol * scale));
 }
 
 /* Whether each entry of row i equals its mirror image within tol.  *worst
@@ -233,17 +303,13 @@ static bool row_mirrored(const sps_csr *A, int64_t i, double tol,
     bool same = true;
 
     for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
-        const int64_t q = find(A, A->col[p], (int32_t)i);
+        const int64_t q = spsi_csr_find(A, A->col[p], (int32_t)i);
         const double a = spsi_csr_value(A, p);
         const double b = q >= 0 ? spsi_csr_value(A, q) : 0.0;
-        const double gap = a == b ? 0.0
-                         : isnan(a - b) ? INFINITY : fabs(a - b);
 
-        if (gap == INFINITY ||
-            (gap > 0 && !(gap <= tol * fmax(fabs(a), fabs(b))) &&
-             !(gap <= tol * diagonal_scale(A, i, A->col[p]))))
-            same = false;
-        *worst = fmax(*worst, gap);
+        same = (spsi_csr_alike(a, b, 0, tol, worst) ||
+                spsi_csr_alike(a, b, diagonal_scale(A, i, A->col[p]), tol,
+                               worst)) && same;
     }
     return same;
 }

@@ -55,6 +55,13 @@ sps_status spsi_csr_inspect(sps_context *ctx, const sps_csr *A, bool *sorted);
  * entry p of A.  order_p may be NULL. */
 sps_status spsi_csr_sorted(sps_context *ctx, const sps_csr *A, sps_csr **B_p,
                            int64_t **order_p);
+/* The number of entry (i, j) of a sorted host csr, -1 if it is not stored. */
+int64_t spsi_csr_find(const sps_csr *A, int64_t i, int32_t j);
+/* Whether entries a and b differ by at most tol times the largest of |a|, |b|
+ * and scale.  *worst becomes the maximum of itself and the difference, which is
+ * infinite from a NaN. */
+bool spsi_csr_alike(double a, double b, double scale, double tol,
+                    double *worst);
 /* The transpose of a sorted csr as a new csr in its place. */
 sps_status spsi_csr_transpose(sps_context *ctx, const sps_csr *A,
                               sps_csr **T_p);

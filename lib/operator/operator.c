@@ -14,6 +14,7 @@
 #include "core/deadline.h"
 #include "operator/direct.h"
 #include "operator/operator.h"
+#include "operator/operator_ranks.h"
 #include "core/options.h"
 #include "operator/reorder.h"
 
@@ -221,6 +222,8 @@ fail:
 sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
                             const sps_options *opt, sps_operator **op_p)
 {
+    if (ctx && op_p && spsi_abi_csr_rows(A))
+        return spsi_ranks_create(ctx, A, width, opt, op_p);
     return spsi_operator_create(ctx, A, width, SPS_F64, opt, false, op_p);
 }
 
@@ -288,6 +291,7 @@ void sps_operator_destroy(sps_operator **op_p)
     spsi_bids_clear(ctx, &op->cache->sddmm_bids);
     spsi_direct_destroy(&op->cache->direct);
     spsi_operator_drop_csr(op);
+    spsi_ranks_destroy(ctx, &op->ranks);
     spsi_free(ctx, op->cache);
     spsi_free(ctx, op->kernel);
     spsi_free(ctx, op->wisdom);
@@ -392,6 +396,7 @@ sps_status sps_operator_apply(const sps_operator *op, double alpha,
     if (!op || !X || !Y)
         return spsi_fail(op ? op->ctx : NULL, SPS_EINVAL,
                          "sps_operator_apply: NULL argument");
+    if (op->ranks) return spsi_ranks_apply(op, false, alpha, X, beta, Y);
     SPS_TRY(spsi_operator_check(op, X, Y));
     if (op->n == 0 || X->k == 0) return SPS_OK;
     if (op->apply) return call_user(op, alpha, X, beta, Y);
@@ -405,6 +410,7 @@ sps_status spsi_operator_apply_plain(const sps_operator *op, double alpha,
                                      const sps_block *X, double beta,
                                      sps_block *Y)
 {
+    if (op->ranks) return spsi_ranks_apply(op, true, alpha, X, beta, Y);
     if (op->apply || op->n == 0 || X->k == 0)
         return sps_operator_apply(op, alpha, X, beta, Y);
     return multiply(op->plain, op->plain, alpha, X, beta, Y);
@@ -420,6 +426,8 @@ static sps_status check_sample(const sps_operator *op, const sps_block *U,
 
     SPS_REQUIRE(ctx, !op->apply, SPS_EUNFIT,
                 "a callback has no pattern to sample on");
+    SPS_REQUIRE(ctx, !op->ranks, SPS_EUNFIT, "sampled products with a matrix "
+                "over several processes are not supported");
     SPS_REQUIRE(ctx, !op->order, SPS_EUNFIT, "the rows of this matrix were "
                 "sorted into a copy, so samples cannot be returned in the "
                 "caller's order: call sps_csr_check first");
@@ -495,6 +503,7 @@ fail:
 const char *sps_operator_kernel(const sps_operator *op)
 {
     if (!op) return "";
+    if (op->ranks) return sps_operator_kernel(op->ranks->interior);
     return op->apply ? "callback" : op->block->kernel->name;
 }
 
@@ -527,6 +536,7 @@ size_t sps_operator_describe(const sps_operator *op, char *text, size_t size)
     if (!op) return 0;
     if (op->apply)
         return (size_t)snprintf(text, size, "callback of the caller\n");
+    if (op->ranks) return sps_operator_describe(op->ranks->interior, text, size);
     bids[0] = &op->bids[0];
     bids[1] = &op->bids[1];
     bids[2] = &op->cache->sddmm_bids;

@@ -12,6 +12,8 @@ extern "C" {
 /* Indices of local_bytes. */
 enum { SPS_LOCAL_ROWPTR, SPS_LOCAL_ROWPTR32, SPS_LOCAL_COL, SPS_LOCAL_VAL };
 
+typedef struct sps_ranks sps_ranks;          /* operator_ranks.h */
+
 /* Results computed at first use and cached; modified through a const
  * operator, too. */
 typedef struct sps_operator_cache {
@@ -66,6 +68,8 @@ struct sps_operator {
                                  block */
     int64_t version;          /* of the values: number of set_values calls */
     struct sps_reordering *reordered;   /* for solvers (reorder.h), or NULL */
+    sps_ranks *ranks;         /* own rows of a whole over several processes;
+                                 A and apply are NULL then.  Or NULL */
     /* callback; the second: products with A', or NULL */
     sps_apply_fn apply, apply_transposed;
     void *data;

@@ -2,6 +2,7 @@
 /* operator_matrix.c - matrix operations for building preconditioners: the
  * backend's function if there is one, otherwise the CPU's. */
 #include "operator/operator_matrix.h"
+#include "operator/operator_ranks.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,6 +14,10 @@ sps_status spsi_matrix_diagonal(const sps_operator *A, double *diagonal)
     const sps_backend *b = A->ctx->backend;
     sps_status st;
 
+    if (A->ranks) {
+        SPS_TRY(spsi_ranks_own(A, &A));
+        return spsi_matrix_diagonal(A, diagonal);
+    }
     if (b->local_diagonal)
         return b->local_diagonal(A->ctx, &A->local, diagonal);
     if (!b->csr_diagonal) b = spsi_backends[0];

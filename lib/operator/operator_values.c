@@ -17,6 +17,7 @@
  * in memory of the library. */
 #include <string.h>
 
+#include "operator/operator_ranks.h"
 #include "operator/reorder.h"
 
 /* Makes sure that there is memory of the library for the values of op->A: that
@@ -249,6 +250,7 @@ sps_status sps_operator_set_values(sps_operator *op, const void *val,
                 ctx->backend->place == SPS_CUDA), SPS_EINVAL,
                 "sps_operator_set_values: values must be in host memory or in "
                 "that of the context");
+    if (op->ranks) return spsi_ranks_set_values(op, val);
     SPS_TRY(place == SPS_HOST ? set_from_host(op, val)
                               : set_from_device(op, val));
     SPS_TRY(spsi_operator_refresh(op));

@@ -32,6 +32,9 @@ sps_status spsi_operator_transposed(const sps_operator *A,
     sps_status st;
 
     if (A->apply) return of_callback(A, T_p);
+    if (A->ranks)
+        return spsi_fail(A->ctx, SPS_EUNFIT, "a matrix over several processes "
+                         "has no products with its transpose");
     SPS_REQUIRE(A->ctx, A->n <= INT32_MAX, SPS_EMATRIX, "%lld rows of A would "
                 "become columns of A', of which %d are possible",
                 (long long)A->n, INT32_MAX);

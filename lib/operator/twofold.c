@@ -3,7 +3,7 @@
  * the backend for a matrix; for a callback by one call of it, in doubles. */
 #include <assert.h>
 
-#include "operator/operator.h"
+#include "operator/operator_ranks.h"
 
 /* L = V, or 0 without V; nothing to do without L. */
 static sps_status keep_low(const sps_block *V, sps_block *L)
@@ -48,6 +48,7 @@ sps_status spsi_operator_twofold(const sps_operator *op,
     SPS_TRY(spsi_operator_check(op, args->X, args->H));
     assert(op->dtype == SPS_F64);
     if (op->n == 0 || args->X->k == 0) return SPS_OK;
+    if (op->ranks) return spsi_ranks_twofold(op, args);
     if (op->apply) return by_call(op, args, room);
     return op->ctx->backend->twofold(&op->local, args);
 

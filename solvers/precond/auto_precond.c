@@ -15,6 +15,11 @@ static const char *by_pattern(const sps_operator *A)
 {
     const bool complex = A->props & SPS_INTERLEAVED;
 
+    if (A->ranks) {
+        spsi_note(A->ctx, "preconditioner auto: jacobi, since the matrix is "
+                  "spread over processes");
+        return "jacobi";
+    }
     if (!A->A) {
         spsi_note(A->ctx, "preconditioner auto: none, since the matrix is a "
                   "callback");
@@ -43,7 +48,7 @@ static sps_status choose(const sps_operator *A, int width,
 {
     sps_status st = SPS_EUNFIT;
 
-    if (conjugate && A->A)
+    if (conjugate && (A->A || A->ranks))
         st = spsi_precond_named(A, width, "chebyshev", opt, passes, M_p);
     if (st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM)
         st = spsi_precond_named(A, width, by_pattern(A), opt, passes, M_p);

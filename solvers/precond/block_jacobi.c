@@ -199,6 +199,7 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 SPS_DEFINE(sps_precond_type, spsi_precond_block_jacobi) = {
     .name = "block_jacobi", .floats = true, .needs = SPS_NEEDS_CSR,
     .symmetric = true,
+    .ranks = SPS_RANKS_OWN,
     .size = sizeof(struct block_jacobi),
     .build = build, .update = update, .apply = apply,
 };

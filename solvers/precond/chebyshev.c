@@ -124,7 +124,8 @@ static double predicted(const sps_precond *M, int d, double iterations)
     const bool gpu = M->ctx->opt.place == SPS_CUDA;
     const sps_machine *m = &M->ctx->machine;
     const double beta = m->copy, n = (double)M->n;
-    const double nnz = (double)M->A->A->nnz;
+    const double nnz = (double)(M->A->A ? M->A->A->nnz
+                                          : M->A->caller_nnz);
     const double block = 8.0 * n * M->width / beta, slower = gpu ? 1 : 3;
     const double A = slower * (12.0 * nnz + 4.0 * n) / beta +
                      nnz * M->width * m->slow_fma;
@@ -189,10 +190,14 @@ static sps_status choose_degree(struct chebyshev *m, double condition,
     sps_precond *M = &m->super;
     sps_status st = SPS_OK;
     const double least = M->ctx->opt.place == SPS_CUDA ? 1.2 : 1.25;
-    double gain;
+    double degree, gain;
 
-    if (m->automatic) m->degree = best_degree(M, condition);
+    /* The predictions of the processes differ. */
+    degree = m->automatic ? best_degree(M, condition) : m->degree;
+    SPS_TRY(spsi_comm_first(M->ctx, &degree));
+    m->degree = (int)degree;
     gain = predicted_gain(m, condition);
+    SPS_TRY(spsi_comm_first(M->ctx, &gain));
     SPS_REQUIRE(M->ctx, !optional || gain >= least, SPS_EUNFIT,
                 "chebyshev is not predicted to be faster than jacobi");
     if (optional && m->upper > 0)
@@ -309,6 +314,7 @@ static void destroy(sps_precond *M)
 SPS_DEFINE(sps_precond_type, spsi_precond_chebyshev) = {
     .name = "chebyshev", .symmetric = true,
     .needs = SPS_NEEDS_CSR | SPS_READS_THERE,
+    .ranks = SPS_RANKS_WHOLE,
     .size = sizeof(struct chebyshev),
     .build = build, .update = update, .apply = apply, .destroy = destroy,
 };

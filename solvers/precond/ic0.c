@@ -26,6 +26,7 @@ fail:
 SPS_DEFINE(sps_precond_type, spsi_precond_ic0) = {
     .name = "ic0", .floats = true, .needs = SPS_NEEDS_CSR | SPS_NEEDS_SYMMETRIC,
     .symmetric = true, .size = sizeof(struct incomplete),
+    .ranks = SPS_RANKS_OWN,
     .build = build, .update = spsi_incomplete_update,
     .apply = spsi_incomplete_apply, .destroy = spsi_incomplete_destroy,
 };

@@ -11,6 +11,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
 
 SPS_DEFINE(sps_precond_type, spsi_precond_ilu0) = {
     .name = "ilu0", .floats = true, .needs = SPS_NEEDS_CSR,
+    .ranks = SPS_RANKS_OWN,
     .size = sizeof(struct incomplete),
     .build = build, .update = spsi_incomplete_update,
     .apply = spsi_incomplete_apply, .destroy = spsi_incomplete_destroy,

@@ -9,6 +9,7 @@
  *
  * For least squares D_j = ||a_j||, a_j column j of A: A D^-1 has columns of
  * norm 1, and D^-2 is the same preconditioner of A'A. */
+#include "core/comm.h"
 #include "driver/precond.h"
 
 struct jacobi {
@@ -36,7 +37,8 @@ static sps_status fill(struct jacobi *m, bool note)
     if (note && negative)
         spsi_note(M->ctx, "jacobi: %lld diagonal entries are negative: the "
                   "matrix is not positive definite", (long long)negative);
-    M->identity = true;
+    /* Over several processes the diagonals of the others may differ. */
+    M->identity = !spsi_comm_many(M->ctx);
     for (int64_t i = 1; i < M->n && M->identity; i++)
         M->identity = m->host[i] == m->host[0];
     SPS_TRY(sps_block_set(m->inverse, 0, 1, m->host, M->n > 0 ? M->n : 1,
@@ -72,5 +74,6 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 SPS_DEFINE(sps_precond_type, spsi_precond_jacobi) = {
     .name = "jacobi", .always = true, .symmetric = true, .columns = true,
     .needs = SPS_NEEDS_CSR | SPS_READS_THERE, .size = sizeof(struct jacobi),
+    .ranks = SPS_RANKS_OWN,
     .build = build, .update = update, .apply = apply,
 };

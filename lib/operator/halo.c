@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* halo.c - see halo.h: who needs which rows of whom, and the exchange. */
+#include "operator/halo.h"
+
+#include <string.h>
+
+#include "plan/kernel.h"
+
+/* The first index of an ascending array whose number is not below `wanted`. */
+static int64_t lower_bound(const int64_t *array, int64_t count, int64_t wanted)
+{
+    int64_t low = 0, high = count;
+
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+
+        if (array[middle] < wanted) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+int spsi_halo_owner(const sps_halo *h, int64_t row)
+{
+    const int size = spsi_comm_size(h->ctx);
+
+    return (int)lower_bound(h->offset, size + 1, row + 1) - 1;
+}
+
+int64_t spsi_halo_ghost(const sps_halo *h, int64_t row)
+{
+    const int64_t at = lower_bound(h->ghost, h->ghosts, row);
+
+    return at < h->ghosts && h->ghost[at] == row ? at : -1;
+}
+
+/* ----------------------------------------------------------------- creation */
+
+/* Rows below 2^53 are exact as doubles. */
+static sps_status gather_offsets(sps_halo *h)
+{
+    sps_context *ctx = h->ctx;
+    const int size = spsi_comm_size(ctx);
+    double *all = NULL;
+    int64_t end = 0;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, 2 * (int64_t)size, &all));
+    SPS_TRY(SPS_NEW(ctx, size + 1, &h->offset));
+    SPS_TRY(spsi_comm_gather(ctx, (double)h->first, all));
+    SPS_TRY(spsi_comm_gather(ctx, (double)h->n, all + size));
+    for (int r = 0; r < size; r++) {
+        SPS_REQUIRE(ctx, all[r] == (double)end, SPS_EINVAL, "the rows of "
+                    "process %d begin at %.0f, those before it end at %lld: "
+                    "each process has the rows that follow those of the one "
+                    "before it", r, all[r], (long long)end);
+        h->offset[r] = end;
+        end += (int64_t)all[size + r];
+    }
+    SPS_REQUIRE(ctx, end == h->whole, SPS_EINVAL, "the processes have %lld "
+                "rows, the whole matrix %lld", (long long)end,
+                (long long)h->whole);
+    h->offset[size] = end;
+fail:
+    spsi_free(ctx, all);
+    return st;
+}
+
+/* given[r]: how many of the own rows process r wants; its counterpart is the
+ * number of ghosts that r owns. */
+static sps_status trade_counts(sps_halo *h, int64_t *given)
+{
+    const int size = spsi_comm_size(h->ctx), own = spsi_comm_rank(h->ctx);
+    int64_t *wanted = NULL;
+    sps_message *m = NULL;
+    int others = 0;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(h->ctx, size, &wanted));
+    SPS_TRY(SPS_NEW(h->ctx, 2 * (int64_t)size, &m));
+    for (int64_t g = 0; g < h->ghosts; g++)
+        wanted[spsi_halo_owner(h, h->ghost[g])]++;
+    for (int r = 0; r < size; r++) {
+        if (r == own) continue;
+        m[others] = (sps_message){ r, &wanted[r], sizeof *wanted };
+        m[size + others++] = (sps_message){ r, &given[r], sizeof *given };
+    }
+    SPS_TRY(spsi_comm_exchange(h->ctx, m, others, m + size, others));
+    for (int r = 0; r < size; r++) {
+        if (wanted[r] == 0 && given[r] == 0) continue;
+        h->peer[h->neighbours++] = r;
+        h->ghost_at[h->neighbours] = h->ghost_at[h->neighbours - 1] + wanted[r];
+        h->send_at[h->neighbours] = h->send_at[h->neighbours - 1] + given[r];
+    }
+fail:
+    spsi_free(h->ctx, wanted);
+    spsi_free(h->ctx, m);
+    return st;
+}
+
+/* One message for each neighbour that has items, of `each` bytes an item. */
+static int fill_messages(const sps_halo *h, const int64_t *at, void *items,
+                         size_t each, sps_message *m)
+{
+    int count = 0;
+
+    for (int i = 0; i < h->neighbours; i++) {
+        const size_t length = (size_t)(at[i + 1] - at[i]);
+
+        if (length > 0)
+            m[count++] = (sps_message){
+                h->peer[i], (char *)items + (size_t)at[i] * each,
+                length * each };
+    }
+    return count;
+}
+
+/* Sends each neighbour the ghosts that it owns, and receives what it wants. */
+static sps_status trade_rows(sps_halo *h)
+{
+    const int64_t count = h->send_at[h->neighbours];
+    int64_t *rows = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(h->ctx, count, &rows));
+    SPS_TRY(SPS_NEW(h->ctx, count, &h->send));
+    SPS_TRY(spsi_comm_exchange(
+        h->ctx, h->out,
+        fill_messages(h, h->ghost_at, h->ghost, sizeof *rows, h->out),
+        h->in, fill_messages(h, h->send_at, rows, sizeof *rows, h->in)));
+    for (int64_t i = 0; i < count; i++) {
+        SPS_REQUIRE(h->ctx, rows[i] >= h->first && rows[i] < h->first + h->n,
+                    SPS_EBUG, "row %lld is wanted of a process that does not "
+                    "own it", (long long)rows[i]);
+        h->send[i] = (int32_t)(rows[i] - h->first);
+    }
+fail:
+    spsi_free(h->ctx, rows);
+    return st;
+}
+
+sps_status spsi_halo_create(sps_context *ctx, int64_t first, int64_t n,
+                            int64_t whole, const int64_t *ghost, int64_t ghosts,
+                            sps_halo **h_p)
+{
+    const int size = spsi_comm_size(ctx);
+    int64_t *given = NULL;
+    sps_halo *h = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, 1, &h));
+    *h = (sps_halo){ .ctx = ctx, .first = first, .n = n, .whole = whole,
+                     .ghosts = ghosts };
+    SPS_TRY(SPS_NEW(ctx, size, &given));
+    SPS_TRY(SPS_NEW(ctx, size, &h->peer));
+    SPS_TRY(SPS_NEW(ctx, size + 1, &h->send_at));
+    SPS_TRY(SPS_NEW(ctx, size + 1, &h->ghost_at));
+    SPS_TRY(SPS_NEW(ctx, size, &h->out));
+    SPS_TRY(SPS_NEW(ctx, size, &h->in));
+    SPS_TRY(SPS_NEW(ctx, ghosts, &h->ghost));
+    if (ghosts > 0)
+        memcpy(h->ghost, ghost, (size_t)ghosts * sizeof *ghost);
+    h->low = lower_bound(h->ghost, ghosts, first);
+    SPS_TRY(gather_offsets(h));
+    SPS_TRY(trade_counts(h, given));
+    SPS_TRY(trade_rows(h));
+    spsi_free(ctx, given);
+    *h_p = h;
+    return SPS_OK;
+
+fail:
+    spsi_free(ctx, given);
+    spsi_halo_destroy(&h);
+    return st;
+}
+
+void spsi_halo_destroy(sps_halo **h_p)
+{
+    sps_halo *h = *h_p;
+
+    if (!h) return;
+    spsi_free(h->ctx, h->offset);
+    spsi_free(h->ctx, h->ghost);
+    spsi_free(h->ctx, h->peer);
+    spsi_free(h->ctx, h->send_at);
+    spsi_free(h->ctx, h->ghost_at);
+    spsi_free(h->ctx, h->send);
+    spsi_free(h->ctx, h->out);
+    spsi_free(h->ctx, h->in);
+    spsi_free(h->ctx, h);
+    *h_p = NULL;
+}
+
+/* ----------------------------------------------------------------- exchange */
+
+sps_status spsi_halo_start(sps_halo *h, const sps_block *packed,
+                           sps_block *operand)
+{
+    const size_t row = (size_t)packed->ld * spsi_dtype_size(packed->dtype);
+    /* Ghost g is row g of the operand if it is low, else row g + own. */
+    const size_t own = (size_t)(operand->n - h->ghosts) * row;
+    const int sends = fill_messages(h, h->send_at, packed->data, row, h->out);
+    const int receives = fill_messages(h, h->ghost_at, operand->data, row,
+                                       h->in);
+
+    for (int i = 0; i < receives; i++)
+        if (h->in[i].peer > spsi_comm_rank(h->ctx))
+            h->in[i].p = (char *)h->in[i].p + own;
+    return spsi_comm_start(h->ctx, h->out, sends, h->in, receives);
+}
+
+sps_status spsi_halo_finish(sps_halo *h)
+{
+    return spsi_comm_finish(h->ctx);
+}

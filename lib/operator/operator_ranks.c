@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* operator_ranks.c - see operator_ranks.h. */
+#include "operator/operator_ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/abi.h"
+#include "core/options.h"
+
+/* ------------------------------------------------------------------- ghosts */
+
+static bool foreign(const sps_csr *A, int64_t p)
+{
+    return A->global[p] < A->first || A->global[p] >= A->first + A->nrow;
+}
+
+static sps_status check_row(sps_context *ctx, const sps_csr *A, int64_t i)
+{
+    const long long row = (long long)(A->first + i);
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(ctx, A->rowptr[i] <= A->rowptr[i + 1] &&
+                A->rowptr[i + 1] <= A->nnz, SPS_EMATRIX, "row %lld: its "
+                "entries are numbers %lld to %lld of %lld", row,
+                (long long)A->rowptr[i], (long long)A->rowptr[i + 1] - 1,
+                (long long)A->nnz);
+    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+        SPS_REQUIRE(ctx, A->global[p] >= 0 && A->global[p] < A->whole,
+                    SPS_EMATRIX, "row %lld has column %lld, the whole matrix "
+                    "has columns 0 to %lld", row, (long long)A->global[p],
+                    (long long)A->whole - 1);
+        SPS_REQUIRE(ctx, p == A->rowptr[i] || A->global[p] > A->global[p - 1],
+                    SPS_EMATRIX, "row %lld: columns %lld and %lld do not "
+                    "ascend; own rows of a whole must be sorted, without "
+                    "duplicates", row, (long long)A->global[p - 1],
+                    (long long)A->global[p]);
+    }
+fail:
+    return st;
+}
+
+static sps_status check_rows(sps_context *ctx, const sps_csr *A)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_abi_csr_struct(ctx, "sps_operator_csr", A));
+    SPS_REQUIRE(ctx, A->place == SPS_HOST, SPS_EUNFIT, "rows of a whole must "
+                "be in host memory");
+    SPS_REQUIRE(ctx, !(A->props & SPS_INTERLEAVED), SPS_EUNFIT, "a complex "
+                "matrix cannot be spread over processes");
+    SPS_REQUIRE(ctx, A->ncol == A->whole, SPS_EUNFIT, "the matrix is %lld x "
+                "%lld; over processes it must be square", (long long)A->whole,
+                (long long)A->ncol);
+    SPS_REQUIRE(ctx, A->nrow >= 0 && A->nnz >= 0 && A->rowptr &&
+                A->rowptr[0] == 0 && A->rowptr[A->nrow] == A->nnz &&
+                (A->nnz == 0 || (A->global && A->val)), SPS_EINVAL,
+                "sps_operator_csr: an array of the rows is NULL, or offsets do "
+                "not run from 0 to %lld", (long long)A->nnz);
+    SPS_REQUIRE(ctx, A->first >= 0 && A->nrow <= INT32_MAX &&
+                A->nrow <= A->whole - A->first, SPS_EINVAL, "rows %lld to "
+                "%lld are not rows of a whole of %lld, or more than 2^31",
+                (long long)A->first, (long long)(A->first + A->nrow - 1),
+                (long long)A->whole);
+    for (int64_t i = 0; i < A->nrow; i++) SPS_TRY(check_row(ctx, A, i));
+fail:
+    return st;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* *ghost_p: the distinct foreign columns, ascending. */
+static sps_status find_ghosts(sps_context *ctx, const sps_csr *A,
+                              int64_t **ghost_p, int64_t *ghosts)
+{
+    int64_t *ghost = NULL, count = 0, kept = 0;
+    sps_status st;
+
+    for (int64_t p = 0; p < A->nnz; p++) count += foreign(A, p);
+    SPS_TRY(SPS_NEW(ctx, count, &ghost));
+    count = 0;
+    for (int64_t p = 0; p < A->nnz; p++)
+        if (foreign(A, p)) ghost[count++] = A->global[p];
+    if (count > 0) qsort(ghost, (size_t)count, sizeof *ghost, ascending);
+    for (int64_t g = 0; g < count; g++)
+        if (g == 0 || ghost[g] != ghost[g - 1]) ghost[kept++] = ghost[g];
+    *ghost_p = ghost;
+    *ghosts = kept;
+fail:
+    return st;
+}
+
+/* ------------------------------------------------------- interior, boundary */
+
+static bool has_ghosts(const sps_csr *A, int64_t i)
+{
+    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+        if (foreign(A, p)) return true;
+    return false;
+}
+
+/* Finds boundary rows, their entries, and own rows that they touch; place[j]:
+ * the row of the operand with own row j, of those that are touched. */
+static sps_status find_boundary(sps_context *ctx, sps_ranks *r, int64_t *nnz,
+                                int32_t *place)
+{
+    const sps_csr *A = r->A;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, A->nrow, &r->row));
+    SPS_TRY(SPS_NEW(ctx, A->nrow, &r->touch));
+    for (int64_t i = 0; i < A->nrow; i++) {
+        if (!has_ghosts(A, i)) continue;
+        r->row[r->rows++] = (int32_t)i;
+        *nnz += A->rowptr[i + 1] - A->rowptr[i];
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            if (!foreign(A, p)) place[A->global[p] - A->first] = 1;
+    }
+    for (int64_t j = 0; j < A->nrow; j++) {
+        if (!place[j]) continue;
+        place[j] = (int32_t)(r->halo->low + r->touched);
+        r->touch[r->touched++] = (int32_t)j;
+    }
+    SPS_REQUIRE(ctx, r->halo->ghosts <= INT32_MAX - r->touched, SPS_EMATRIX,
+                "%lld rows of other processes are needed; column numbers are "
+                "32-bit", (long long)r->halo->ghosts);
+fail:
+    return st;
+}
+
+/* Values of boundary rows go to edge, the others to inner, in their order. */
+static void split_values(sps_ranks *r, const void *val)
+{
+    const sps_csr *A = r->A;
+    const size_t each = spsi_dtype_size(A->dtype);
+    char *to[2] = { r->inner->val, r->edge->val };
+    int64_t b = 0;
+
+    for (int64_t i = 0; i < A->nrow; i++) {
+        const bool at_edge = b < r->rows && r->row[b] == i;
+        const size_t bytes = (size_t)(A->rowptr[i + 1] - A->rowptr[i]) * each;
+
+        if (bytes > 0)
+            memcpy(to[at_edge], (const char *)val + (size_t)A->rowptr[i] * each,
+                   bytes);
+        to[at_edge] += bytes;
+        b += at_edge;
+    }
+}
+
+static void split_pattern(sps_ranks *r, const int32_t *place)
+{
+    const sps_csr *A = r->A;
+    const sps_halo *h = r->halo;
+    int64_t b = 0, inner = 0, edge = 0;
+
+    for (int64_t i = 0; i < A->nrow; i++) {
+        const bool at_edge = b < r->rows && r->row[b] == i;
+
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            const int64_t own = A->global[p] - A->first;
+
+            if (!at_edge) r->inner->col[inner++] = (int32_t)own;
+            else if (!foreign(A, p)) r->edge->col[edge++] = place[own];
+            else r->edge->col[edge++] = (int32_t)(
+                spsi_halo_ghost(h, A->global[p]) + (own < 0 ? 0 : r->touched));
+        }
+        r->inner->rowptr[i + 1] = inner;
+        if (at_edge) r->edge->rowptr[++b] = edge;
+    }
+}
+
+static sps_status split(sps_context *ctx, sps_ranks *r)
+{
+    const sps_csr *A = r->A;
+    int32_t *place = NULL;
+    int64_t nnz = 0;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, A->nrow, &place));
+    SPS_TRY(find_boundary(ctx, r, &nnz, place));
+    SPS_TRY(sps_csr_create(ctx, A->nrow, A->nrow, A->nnz - nnz, A->dtype,
+                           &r->inner));
+    SPS_TRY(sps_csr_create(ctx, r->rows, r->touched + r->halo->ghosts, nnz,
+                           A->dtype, &r->edge));
+    split_pattern(r, place);
+    split_values(r, A->val);
+fail:
+    spsi_free(ctx, place);
+    return st;
+}
+
+/* ----------------------------------------------------------------- creation */
+
+static sps_status make_plans(sps_context *ctx, sps_ranks *r, int width,
+                             const sps_options *o)
+{
+    sps_status st;
+
+    SPS_TRY(sps_operator_csr(ctx, r->inner, width, o, &r->interior));
+    SPS_TRY(sps_operator_csr(ctx, r->edge, width, o, &r->boundary));
+    SPS_TRY(sps_block_create(ctx, r->halo->send_at[r->halo->neighbours], width,
+                             &r->packed));
+    SPS_TRY(sps_block_create(ctx, r->edge->ncol, width, &r->operand));
+    for (int i = 0; i < 4; i++)
+        SPS_TRY(sps_block_create(ctx, r->rows, width, &r->result[i]));
+fail:
+    return st;
+}
+
+/* Wisdom is a file, which several processes would write at once. */
+static sps_status take_options(sps_context *ctx, const sps_options *opt,
+                               sps_options *o)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_options_take(ctx, opt, o));
+    SPS_REQUIRE(ctx, !strcmp(o->reorder, "none") || !strcmp(o->reorder, "auto"),
+                SPS_EUNFIT, "reorder %s: over several processes rows stay in "
+                "their order", o->reorder);
+    o->reorder = "none";
+    o->wisdom = NULL;
+fail:
+    return st;
+}
+
+static sps_status create_many(sps_context *ctx, sps_csr *A, int width,
+                              const sps_options *opt, sps_operator **op_p)
+{
+    int64_t *ghost = NULL, ghosts = 0, all;
+    sps_operator *op = NULL;
+    sps_ranks *r = NULL;
+    sps_options o;
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx->backend->take_rows, SPS_EUNFIT, "a matrix over "
+                "several processes needs contexts of the host (place "
+                "SPS_HOST); on a GPU its operator can be a callback, "
+                "sps_operator_user");
+    SPS_TRY(check_rows(ctx, A));
+    SPS_TRY(spsi_comm_rows(ctx, A->nrow, false, &all));
+    SPS_TRY(take_options(ctx, opt, &o));
+    SPS_TRY(spsi_operator_new(ctx, &op));
+    SPS_TRY(SPS_NEW(ctx, 1, &r));
+    op->ranks = r;
+    r->A = A;
+    op->n = op->ncol = A->nrow;
+    op->width = width;
+    op->props = A->props & (SPS_SYMMETRIC | SPS_SPD);
+    op->caller_nnz = A->nnz;
+    SPS_TRY(find_ghosts(ctx, A, &ghost, &ghosts));
+    SPS_TRY(spsi_halo_create(ctx, A->first, A->nrow, A->whole, ghost, ghosts,
+                             &r->halo));
+    SPS_TRY(split(ctx, r));
+    SPS_TRY(make_plans(ctx, r, width, &o));
+    spsi_free(ctx, ghost);
+    *op_p = op;
+    return SPS_OK;
+
+fail:
+    spsi_free(ctx, ghost);
+    sps_operator_destroy(&op);
+    return st;
+}
+
+/* All rows, with 32-bit columns, in a csr that belongs to the operator. */
+static sps_status create_alone(sps_context *ctx, sps_csr *A, int width,
+                               const sps_options *opt, sps_operator **op_p)
+{
+    sps_csr *own = NULL;
+    sps_status st;
+
+    SPS_TRY(check_rows(ctx, A));
+    SPS_REQUIRE(ctx, A->nrow == A->whole, SPS_EINVAL, "this process is alone "
+                "and has %lld rows of %lld", (long long)A->nrow,
+                (long long)A->whole);
+    SPS_TRY(sps_csr_create(ctx, A->nrow, A->nrow, A->nnz, A->dtype, &own));
+    own->props = A->props;
+    memcpy(own->rowptr, A->rowptr, (size_t)(A->nrow + 1) * sizeof *A->rowptr);
+    for (int64_t p = 0; p < A->nnz; p++) own->col[p] = (int32_t)A->global[p];
+    if (A->nnz > 0) memcpy(own->val, A->val, spsi_csr_value_bytes(A));
+    SPS_TRY(sps_operator_csr(ctx, own, width, opt, op_p));
+    (*op_p)->own_A = own;
+    return SPS_OK;
+
+fail:
+    sps_csr_destroy(ctx, &own);
+    return st;
+}
+
+sps_status spsi_ranks_create(sps_context *ctx, sps_csr *A, int width,
+                             const sps_options *opt, sps_operator **op_p)
+{
+    sps_operator *op = NULL;
+    sps_status st;
+
+    if (!spsi_comm_many(ctx)) return create_alone(ctx, A, width, opt, op_p);
+    SPS_TRY(spsi_comm_begin(ctx));
+    SPS_TRY(spsi_comm_end(ctx, create_many(ctx, A, width, opt, &op)));
+    *op_p = op;
+    return SPS_OK;
+
+fail:
+    sps_operator_destroy(&op);
+    return st;
+}
+
+void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p)
+{
+    sps_ranks *r = *ranks_p;
+
+    if (!r) return;
+    sps_operator_destroy(&r->interior);
+    sps_operator_destroy(&r->boundary);
+    sps_operator_destroy(&r->own);
+    sps_csr_destroy(ctx, &r->inner);
+    sps_csr_destroy(ctx, &r->edge);
+    sps_csr_destroy(ctx, &r->diagonal);
+    sps_block_destroy(&r->packed);
+    sps_block_destroy(&r->operand);
+    for (int i = 0; i < 4; i++) sps_block_destroy(&r->result[i]);
+    spsi_free(ctx, r->row);
+    spsi_free(ctx, r->touch);
+    spsi_halo_destroy(&r->halo);
+    spsi_free(ctx, r);
+    *ranks_p = NULL;
+}
+
+/* ----------------------------------------------------------------- products */
+
+/* The memory of a block for k columns, rows as close as the library keeps
+ * them: its messages carry no more. */
+static sps_block fit(const sps_block *whole, int k)
+{
+    sps_block X = *whole;
+
+    X.k = X.width = k;
+    X.ld = spsi_block_ld(k);
+    X.bytes = 0;
+    return X;
+}
+
+/* The rows of the operand with own rows. */
+static sps_block own_part(const sps_ranks *r, const sps_block *operand)
+{
+    sps_block X = *operand;
+
+    X.n = r->touched;
+    X.data = (double *)X.data + r->halo->low * X.ld;
+    return X;
+}
+
+/* Packs and starts the exchange; *operand has its own rows. */
+static sps_status begin(const sps_ranks *r, const sps_block *X,
+                        sps_block *operand)
+{
+    sps_block packed = fit(r->packed, X->k), own;
+    sps_status st;
+
+    *operand = fit(r->operand, X->k);
+    own = own_part(r, operand);
+    SPS_TRY(spsi_take_rows(X, r->halo->send, &packed));
+    SPS_TRY(spsi_take_rows(X, r->touch, &own));
+    SPS_TRY(spsi_halo_start(r->halo, &packed, operand));
+fail:
+    return st;
+}
+
+static sps_status times(const sps_operator *A, bool plain, double alpha,
+                        const sps_block *X, double beta, sps_block *Y)
+{
+    return plain ? spsi_operator_apply_plain(A, alpha, X, beta, Y)
+                 : sps_operator_apply(A, alpha, X, beta, Y);
+}
+
+/* At most the width of the operator.  beta Y of boundary rows is taken before
+ * the interior rows are computed, which overwrite them. */
+static sps_status apply_slice(const sps_ranks *r, bool plain, double alpha,
+                              const sps_block *X, double beta, sps_block *Y)
+{
+    sps_block operand, edge = fit(r->result[0], X->k);
+    sps_status st, finished;
+
+    SPS_TRY(begin(r, X, &operand));
+    st = beta == 0 ? SPS_OK : spsi_take_rows(Y, r->row, &edge);
+    if (st == SPS_OK) st = times(r->interior, plain, alpha, X, beta, Y);
+    finished = spsi_halo_finish(r->halo);
+    if (st == SPS_OK) st = finished;
+    if (st == SPS_OK) st = times(r->boundary, plain, alpha, &operand, beta,
+                                 &edge);
+    if (st == SPS_OK) st = spsi_put_rows(&edge, r->row, Y);
+fail:
+    return st;
+}
+
+static sps_status apply_all(const sps_operator *op, bool plain, double alpha,
+                            const sps_block *X, double beta, sps_block *Y)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_operator_check(op, X, Y));
+    for (int j = 0, k; j < X->k; j += k) {
+        sps_block x, y;
+
+        k = X->k - j < op->width ? X->k - j : op->width;
+        spsi_block_view(X, j, k, &x);
+        spsi_block_view(Y, j, k, &y);
+        SPS_TRY(apply_slice(op->ranks, plain, alpha, &x, beta, &y));
+    }
+fail:
+    return st;
+}
+
+sps_status spsi_ranks_apply(const sps_operator *op, bool plain, double alpha,
+                            const sps_block *X, double beta, sps_block *Y)
+{
+    sps_status st = spsi_comm_begin(op->ctx);
+
+    if (st != SPS_OK) return st;
+    return spsi_comm_end(op->ctx, apply_all(op, plain, alpha, X, beta, Y));
+}
+
+/* ------------------------------------------------ twice the working precision */
+
+static sps_status take_part(const sps_ranks *r, const sps_block *X,
+                            sps_block *part)
+{
+    return X ? spsi_take_rows(X, r->row, part) : SPS_OK;
+}
+
+/* H and L of interior rows by `whole`; those of boundary rows, whose W and V
+ * have been taken before, by `part`. */
+static sps_status twofold_slice(const sps_ranks *r,
+                                const sps_twofold_args *whole)
+{
+    const int k = whole->X->k;
+    sps_block operand, W = fit(r->result[0], k), V = fit(r->result[1], k);
+    sps_block H = fit(r->result[2], k), L = fit(r->result[3], k);
+    const sps_twofold_args part = {
+        .c = whole->c, .X = &operand, .W = whole->W ? &W : NULL,
+        .V = whole->V ? &V : NULL, .H = &H, .L = whole->L ? &L : NULL };
+    sps_status st, finished;
+
+    SPS_TRY(begin(r, whole->X, &operand));
+    st = take_part(r, whole->W, &W);
+    if (st == SPS_OK) st = take_part(r, whole->V, &V);
+    if (st == SPS_OK) st = spsi_operator_twofold(r->interior, whole, NULL);
+    finished = spsi_halo_finish(r->halo);
+    if (st == SPS_OK) st = finished;
+    if (st == SPS_OK) st = spsi_operator_twofold(r->boundary, &part, NULL);
+    if (st == SPS_OK) st = spsi_put_rows(&H, r->row, whole->H);
+    if (st == SPS_OK && whole->L)
+        st = spsi_put_rows(&L, r->row, whole->L);
+fail:
+    return st;
+}
+
+static const sps_block *view(const sps_block *X, int j, int k, sps_block *x)
+{
+    if (X) spsi_block_view(X, j, k, x);
+    return X ? x : NULL;
+}
+
+sps_status spsi_ranks_twofold(const sps_operator *op,
+                              const sps_twofold_args *g)
+{
+    sps_status st = SPS_OK;
+
+    for (int j = 0, k; j < g->X->k; j += k) {
+        sps_block x, w, v, h, l;
+
+        k = g->X->k - j < op->width ? g->X->k - j : op->width;
+        SPS_TRY(twofold_slice(op->ranks, &(sps_twofold_args){
+            .c = g->c ? g->c + j : NULL, .X = view(g->X, j, k, &x),
+            .W = view(g->W, j, k, &w), .V = view(g->V, j, k, &v),
+            .H = view(g->H, j, k, &h) ? &h : NULL,
+            .L = view(g->L, j, k, &l) ? &l : NULL }));
+    }
+fail:
+    return st;
+}
+
+/* ------------------------------------------------------- the diagonal block */
+
+static void copy_value(const sps_csr *from, int64_t p, sps_csr *to, int64_t q)
+{
+    if (to->dtype == SPS_F64)
+        ((double *)to->val)[q] = ((const double *)from->val)[p];
+    else
+        ((float *)to->val)[q] = ((const float *)from->val)[p];
+}
+
+/* The number of own entries; with C their columns and values as well. */
+static int64_t own_entries(const sps_ranks *r, sps_csr *C)
+{
+    const int64_t low = r->halo->low, n = r->A->nrow;
+    int64_t b = 0, q = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        const bool at_edge = b < r->rows && r->row[b] == i;
+        const sps_csr *B = at_edge ? r->edge : r->inner;
+        const int64_t row = at_edge ? b : i;
+
+        for (int64_t p = B->rowptr[row]; p < B->rowptr[row + 1]; p++) {
+            const int64_t at = at_edge ? B->col[p] - low : B->col[p];
+
+            if (at_edge && (at < 0 || at >= r->touched)) continue;
+            if (C) C->col[q] = at_edge ? r->touch[at] : (int32_t)at;
+            if (C) copy_value(B, p, C, q);
+            q++;
+        }
+        if (C) C->rowptr[i + 1] = q;
+        b += at_edge;
+    }
+    return q;
+}
+
+sps_status spsi_ranks_own(const sps_operator *op, const sps_operator **own_p)
+{
+    sps_ranks *r = op->ranks;
+    const int64_t n = op->n;
+    sps_status st = SPS_OK;
+
+    if (!r->diagonal) {
+        SPS_TRY(sps_csr_create(op->ctx, n, n, own_entries(r, NULL),
+                               r->A->dtype, &r->diagonal));
+        r->diagonal->props = op->props;
+        (void)own_entries(r, r->diagonal);
+    }
+    if (!r->own)
+        SPS_TRY(sps_operator_csr(op->ctx, r->diagonal, op->width, NULL,
+                                 &r->own));
+    *own_p = r->own;
+fail:
+    return st;
+}
+
+sps_status spsi_ranks_set_values(sps_operator *op, const void *val)
+{
+    sps_ranks *r = op->ranks;
+    sps_status st;
+
+    split_values(r, val);
+    SPS_TRY(sps_operator_set_values(r->interior, r->inner->val, SPS_HOST));
+    SPS_TRY(sps_operator_set_values(r->boundary, r->edge->val, SPS_HOST));
+    if (r->diagonal) (void)own_entries(r, r->diagonal);
+    if (r->own)
+        SPS_TRY(sps_operator_set_values(r->own, r->diagonal->val, SPS_HOST));
+    op->cache->norm = -1.0;
+    op->version++;
+fail:
+    return st;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* operator_ranks.h - an operator of a csr whose rows are spread over processes:
+ * each has its own rows, with global columns (sps_csr_wrap_rows).
+ *
+ * Rows are cut, not columns.  A row without ghosts is an interior row, and
+ * computed while the ghosts fly; one with ghosts is a boundary row, computed
+ * afterwards as a whole from the operand of halo.h.  Both keep the ascending
+ * order of global columns, and so the order of their sums.
+ *
+ *   interior   n x n, boundary rows empty
+ *   boundary   only boundary rows; a column for each row of the operand
+ *   own        n x n, all rows without their ghosts: the diagonal block, for
+ *              preconditioners of this process alone; made when it is wanted
+ *
+ * To solvers it is a callback: op->A is NULL, since nobody has all rows. */
+#ifndef SPS_OPERATOR_RANKS_H
+#define SPS_OPERATOR_RANKS_H
+
+#include "operator/halo.h"
+#include "operator/operator.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sps_ranks {
+    const sps_csr *A;         /* the caller's: its pattern */
+    sps_halo *halo;
+    int64_t rows, touched;
+    int32_t *row;             /* boundary rows, ascending */
+    int32_t *touch;           /* own rows that they touch, ascending */
+    sps_csr *inner, *edge, *diagonal;
+    sps_operator *interior, *boundary, *own;
+    sps_block *packed, *operand;
+    sps_block *result[4];     /* of boundary rows; more than one for products in
+                                 twice the precision */
+};
+
+/* sps_operator_csr of rows of a whole; collective.  One process alone gets an
+ * operator like any other. */
+sps_status spsi_ranks_create(sps_context *ctx, sps_csr *A, int width,
+                             const sps_options *opt, sps_operator **op_p);
+void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p);
+/* Y = alpha A X + beta Y; plain: by the kernels for checks.  Collective. */
+sps_status spsi_ranks_apply(const sps_operator *op, bool plain, double alpha,
+                            const sps_block *X, double beta, sps_block *Y);
+/* spsi_operator_twofold.  Collective. */
+sps_status spsi_ranks_twofold(const sps_operator *op,
+                              const sps_twofold_args *args);
+/* The diagonal block of this process as an operator; lives as long as op. */
+sps_status spsi_ranks_own(const sps_operator *op, const sps_operator **own_p);
+/* sps_operator_set_values: nnz numbers in host memory in the order of A. */
+sps_status spsi_ranks_set_values(sps_operator *op, const void *val);
+/* ranks_symmetric.c: sps_csr_symmetric of the whole; collective. */
+sps_status spsi_ranks_symmetric(const sps_operator *op, double tol,
+                                bool *symmetric, double *difference);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_ranks.c - matrices whose rows are spread over processes: products are
+ * those of the whole matrix, in integers exactly; symmetry; new values; what is
+ * rejected; and a failure of one process, which ends the call on all. */
+#include <math.h>
+
+#include "operator/operator_ranks.h"
+#include "tests/problems/zoo.h"
+#include "tests/support/crew.h"
+#include "tests/support/fail_alloc.h"
+#include "tests/support/fixture.h"
+#include "tests/support/runner.h"
+
+enum { WIDTH = 16, MOST = 40 };
+
+static const int sizes[] = { 1, 2, 3, 5, 8, 16 };
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+/* What all ranks share. */
+typedef struct work {
+    const sps_csr *A;
+    const double *val;        /* new values, or NULL */
+    int k;
+    double alpha, beta;
+    bool plain, twofold, symmetric, floats;
+    const double *x, *y, *v;  /* n x k */
+    double *result, *low;     /* n x k */
+    const char *solver, *precond, *reorder;
+    int odd;                  /* the rank that does something else, or -1; in
+                                 run_out_of_memory a count of allocations */
+    bool all;                 /* what is odd is told to all ranks alike */
+    void (*change)(sps_csr *own);
+    double difference;
+} work;
+
+static crew_member member[CREW];
+
+static void all_went_well(bool good, const char *what, int size)
+{
+    for (int r = 0; r < size; r++)
+        ck_assert_msg(!member[r].st, "%s, rank %d of %d: %s", what, r, size,
+                      member[r].error);
+    ck_assert_msg(good, "%s, %d ranks: a deadlock, or a lost message", what,
+                  size);
+}
+
+static sps_status part(const crew_member *m, const work *w, const double *from,
+                       sps_block **X_p)
+{
+    const int64_t first = crew_first(w->A->nrow, m->all->size, m->rank);
+    const int64_t n = crew_first(w->A->nrow, m->all->size, m->rank + 1) - first;
+    sps_status st = sps_block_create(m->ctx, n, w->k, X_p);
+
+    if (!st && from)
+        st = sps_block_set(*X_p, 0, w->k, from + first * w->k, w->k,
+                           SPS_ROW_MAJOR, SPS_HOST);
+    return st;
+}
+
+static sps_status keep(const crew_member *m, const work *w, const sps_block *X,
+                       double *to)
+{
+    const int64_t first = crew_first(w->A->nrow, m->all->size, m->rank);
+
+    return sps_block_get(X, 0, w->k, to + first * w->k, w->k, SPS_ROW_MAJOR,
+                         SPS_HOST);
+}
+
+/* ----------------------------------------------------------------- products */
+
+static sps_status twofold(const crew_member *m, const work *w,
+                          const sps_operator *op, const sps_block *X,
+                          sps_block *Y)
+{
+    sps_block *V = NULL, *L = NULL;
+    double c[MOST];
+    sps_status st = part(m, w, w->v, &V);
+
+    for (int j = 0; j < w->k; j++) c[j] = w->alpha;
+    if (!st) st = part(m, w, NULL, &L);
+    if (!st)
+        st = spsi_operator_twofold(op, &(sps_twofold_args){
+            .c = c, .X = X, .W = Y, .V = V, .H = Y, .L = L }, NULL);
+    if (!st) st = keep(m, w, L, w->low);
+    sps_block_destroy(&V);
+    sps_block_destroy(&L);
+    return st;
+}
+
+static void multiply(crew_member *m)
+{
+    const work *w = m->data;
+    sps_csr *own = NULL;
+    sps_operator *op = NULL;
+    sps_block *X = NULL, *Y = NULL;
+    const int64_t at = crew_first(w->A->nrow, m->all->size, m->rank);
+
+    m->st = crew_rows(m, w->A, &own);
+    if (!m->st) m->st = sps_operator_csr(m->ctx, own, WIDTH, NULL, &op);
+    if (!m->st) m->st = part(m, w, w->x, &X);
+    if (!m->st) m->st = part(m, w, w->y, &Y);
+    if (!m->st && w->val)
+        m->st = sps_operator_set_values(op, w->val + w->A->rowptr[at],
+                                        SPS_HOST);
+    if (m->st) return;
+    if (w->twofold) m->st = twofold(m, w, op, X, Y);
+    else if (w->plain)
+        m->st = spsi_operator_apply_plain(op, w->alpha, X, w->beta, Y);
+    else m->st = sps_operator_apply(op, w->alpha, X, w->beta, Y);
+    if (!m->st) m->st = keep(m, w, Y, w->result);
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(m->ctx, &own);
+}
+
+/* result = alpha A x + beta y, in the order of the columns. */
+static void expect(const work *w, const double *val)
+{
+    for (int64_t i = 0; i < w->A->nrow; i++)
+        for (int j = 0; j < w->k; j++) {
+            double sum = 0;
+
+            for (int64_t p = w->A->rowptr[i]; p < w->A->rowptr[i + 1]; p++)
+                sum += (w->floats ? ((const float *)w->A->val)[p] : val[p]) *
+                       w->x[(int64_t)w->A->col[p] * w->k + j];
+            sum = w->alpha * sum + (w->beta == 0 ? 0 : w->beta *
+                                                       w->y[i * w->k + j]);
+            if (w->twofold) sum += w->v[i * w->k + j];
+            ck_assert_msg(w->result[i * w->k + j] == sum, "row %d, column %d: "
+                          "%g, not %g", (int)i, j, w->result[i * w->k + j],
+                          sum);
+        }
+}
+
+/* All patterns of the zoo; with beta = 0 Y is NaN at first. */
+static void compare_products(work w, int64_t n, int k)
+{
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, n, 3, ZOO_INTEGER,
+                                w.floats ? SPS_F32 : SPS_F64);
+        double *new = NULL;
+
+        if (A->nrow == A->ncol && A->nrow >= CREW) {
+            const size_t numbers = (size_t)(A->nrow * k);
+            double *x = zoo_block(A->nrow, k, k, 4, ZOO_INTEGER);
+            double *y = zoo_block(A->nrow, k, k, 5, ZOO_INTEGER);
+            double *v = zoo_block(A->nrow, k, k, 6, ZOO_INTEGER);
+            double *result = calloc(2 * numbers, sizeof *result);
+
+            if (w.beta == 0)
+                for (size_t i = 0; i < numbers; i++) y[i] = NAN;
+            w.A = A;
+            w.k = k;
+            w.x = x;
+            w.y = y;
+            w.v = v;
+            w.result = result;
+            w.low = result + numbers;
+            if (w.val) {
+                new = zoo_block(A->nnz + 1, 1, 1, 7, ZOO_INTEGER);
+                w.val = new;
+            }
+            for (int i = 0; i < SIZES; i++) {
+                memset(result, 0, numbers * sizeof *result);
+                all_went_well(crew_run(member, sizes[i], multiply, &w),
+                              zoo_name(f), sizes[i]);
+                expect(&w, new ? new : A->val);
+            }
+            free(x);
+            free(y);
+            free(v);
+            free(result);
+            free(new);
+        }
+        zoo_free(&A);
+    }
+}
+
+START_TEST(products_are_those_of_the_whole)
+{
+    compare_products((work){ .alpha = 1, .beta = 0 }, 97, 3);
+    compare_products((work){ .alpha = -2, .beta = 3 }, 160, 1);
+    compare_products((work){ .alpha = 1, .beta = 1, .floats = true }, 53, 2);
+    /* More columns than the operator's width, in slices. */
+    compare_products((work){ .alpha = 2, .beta = -1 }, 41, WIDTH + 5);
+}
+END_TEST
+
+START_TEST(products_of_checks_are_those_of_the_whole)
+{
+    compare_products((work){ .alpha = 3, .beta = 1, .plain = true }, 61, 2);
+    compare_products((work){ .alpha = -1, .beta = 1, .twofold = true }, 61,
+                     WIDTH + 1);
+}
+END_TEST
+
+START_TEST(new_values_reach_interior_and_boundary_rows)
+{
+    static const double some = 0;
+
+    compare_products((work){ .alpha = 1, .beta = 1, .val = &some }, 50, 2);
+}
+END_TEST
+
+/* ----------------------------------------------------------------- symmetry */
+
+static void look_for_symmetry(crew_member *m)
+{
+    work *w = m->data;
+    sps_csr *own = NULL;
+    sps_operator *op = NULL;
+    bool symmetric = false;
+    double difference = -1;
+
+    m->st = crew_rows(m, w->A, &own);
+    if (!m->st) m->st = sps_operator_csr(m->ctx, own, 1, NULL, &op);
+    if (!m->st)
+        m->st = spsi_ranks_symmetric(op, 1e-10, &symmetric, &difference);
+    if (m->rank == 0) {
+        w->symmetric = symmetric;
+        w->difference = difference;
+    }
+    sps_operator_destroy(&op);
+    sps_csr_destroy(m->ctx, &own);
+}
+
+/* Each entry in turn is changed, so that those between processes are, too. */
+START_TEST(an_entry_without_mirror_image_is_found)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 25, 1, ZOO_SPD, SPS_F64);
+    double *val = A->val;
+    work w = { .A = A };
+
+    for (int64_t p = -1; p < A->nnz; p++) {
+        const double before = p < 0 ? 0 : val[p];
+        int64_t row = 0;
+
+        while (p >= 0 && A->rowptr[row + 1] <= p) row++;
+        if (p >= 0 && A->col[p] == row) continue;
+        if (p >= 0) val[p] += 1;
+        all_went_well(crew_run(member, 4, look_for_symmetry, &w), "symmetry",
+                      4);
+        ck_assert_msg(w.symmetric == (p < 0), "entry %d", (int)p);
+        ck_assert_msg(fabs(w.difference - (p >= 0)) < 1e-12, "entry %d: %g",
+                      (int)p, w.difference);
+        if (p >= 0) val[p] = before;
+    }
+    zoo_free(&A);
+}
+END_TEST
+
+/* --------------------------------------------------------------- rejections */
+
+static void set_up(crew_member *m)
+{
+    const work *w = m->data;
+    sps_csr *own = NULL;
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_options opt;
+
+    sps_options_default(&opt);
+    if (w->solver) opt.solver = w->solver;
+    if (w->precond) opt.precond = w->precond;
+    if (w->reorder) opt.reorder = w->reorder;
+    m->st = crew_rows(m, w->A, &own);
+    if (!m->st && w->change && (w->odd < 0 || w->odd == m->rank))
+        w->change(own);
+    if (!m->st) m->st = sps_operator_csr(m->ctx, own, 2, &opt, &op);
+    if (!m->st) m->st = sps_solver_create(op, NULL, 2, &opt, &s);
+    if (m->st)
+        strncpy(m->error, sps_context_error(m->ctx), sizeof m->error - 1);
+    sps_solver_destroy(&s);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(m->ctx, &own);
+}
+
+/* All ranks fail; those that are not odd with EPEER, if there is an odd one. */
+static void refused(work w, sps_status st, const char *text)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 49, 1, ZOO_SPD, SPS_F64);
+
+    w.A = A;
+    ck_assert_msg(crew_run(member, 3, set_up, &w), "%s: a deadlock", text);
+    for (int r = 0; r < 3; r++) {
+        const bool told = w.odd >= 0 && r != w.odd && !w.all;
+
+        ck_assert_msg(member[r].st == (told ? SPS_EPEER : st) &&
+                      (told || strstr(member[r].error, text)),
+                      "%s, rank %d: %d, %s", text, r, (int)member[r].st,
+                      member[r].error);
+    }
+    zoo_free(&A);
+}
+
+static void complex_values(sps_csr *A) { A->props |= SPS_INTERLEAVED; }
+static void shift_rows(sps_csr *A) { A->first++; }
+static void longer(sps_csr *A) { A->whole++; A->ncol++; }
+static void unsorted(sps_csr *A) { A->global[1] = A->global[0]; }
+static void far_column(sps_csr *A) { A->global[A->nnz - 1] = 1000; }
+
+START_TEST(what_does_not_count_there_is_refused_by_name)
+{
+    static const char *const not[] = { "ilut", "dense", "fsai", "isai", "amg" };
+
+    for (size_t i = 0; i < sizeof not / sizeof *not; i++)
+        refused((work){ .odd = -1, .precond = not[i] }, SPS_EUNFIT, not[i]);
+    refused((work){ .odd = -1, .solver = "lsqr" }, SPS_EUNFIT, "lsqr");
+    refused((work){ .odd = -1, .reorder = "rcm" }, SPS_EUNFIT, "rcm");
+    refused((work){ .odd = -1, .change = complex_values }, SPS_EUNFIT,
+            "complex");
+}
+END_TEST
+
+START_TEST(what_is_wrong_on_one_process_ends_the_call_on_all)
+{
+    refused((work){ .odd = 1, .change = unsorted }, SPS_EMATRIX,
+            "do not ascend");
+    refused((work){ .odd = 2, .change = far_column }, SPS_EMATRIX,
+            "has column 1000");
+}
+END_TEST
+
+START_TEST(rows_that_do_not_follow_are_refused_on_all)
+{
+    refused((work){ .odd = 0, .all = true, .change = shift_rows }, SPS_EINVAL,
+            "the rows of process 0 begin at 1");
+    refused((work){ .odd = -1, .change = longer }, SPS_EINVAL,
+            "the processes have 49 rows, the whole matrix 50");
+}
+END_TEST
+
+/* --------------------------------------------------------------- failures */
+
+/* Once the blocks are made, `count` allocations of rank 1 succeed; then every
+ * one fails. */
+static void solve(crew_member *m)
+{
+    const work *w = m->data;
+    sps_csr *own = NULL;
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_block *B = NULL, *X = NULL;
+    sps_result r = { .struct_size = sizeof r };
+    sps_options opt;
+
+    sps_options_default(&opt);
+    opt.solver = w->solver;
+    opt.precond = w->precond;
+    m->st = crew_rows(m, w->A, &own);
+    if (!m->st) m->st = part(m, w, w->x, &B);
+    if (!m->st) m->st = part(m, w, NULL, &X);
+    if (m->host) fail_alloc_allow(m->host->data, w->odd);
+    if (!m->st) m->st = sps_operator_csr(m->ctx, own, w->k, NULL, &op);
+    if (!m->st) m->st = sps_solver_create(op, NULL, w->k, &opt, &s);
+    if (!m->st) m->st = sps_solver_linear(s, B, X, &r);
+    if (m->st)
+        strncpy(m->error, sps_context_error(m->ctx), sizeof m->error - 1);
+    sps_solver_destroy(&s);
+    sps_operator_destroy(&op);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    sps_csr_destroy(m->ctx, &own);
+}
+
+/* Rank 1 of three runs out of memory at each of its allocations in turn. */
+static void run_out_of_memory(const char *solver, const char *precond, int step)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 49, 1, ZOO_SPD, SPS_F64);
+    double *b = zoo_block(A->nrow, 2, 2, 1, ZOO_RANDOM);
+    work w = { .A = A, .k = 2, .x = b, .solver = solver, .precond = precond };
+    fail_alloc f;
+    int failures = 0;
+
+    do {
+        memset(&f, 0, sizeof f);
+        f.allowed = -1;
+        member[1].host = fail_alloc_host(&f);
+        ck_assert_msg(crew_run(member, 3, solve, &w), "%s, %s: a deadlock when "
+                      "allocation %d fails", solver, precond, w.odd);
+        for (int r = 0; r < 3; r++)
+            ck_assert_msg(member[r].st == (!f.fired ? SPS_OK : r == 1
+                          ? SPS_ENOMEM : SPS_EPEER), "%s, %s, allocation %d, "
+                          "rank %d: %d, %s", solver, precond, w.odd, r,
+                          (int)member[r].st, member[r].error);
+        ck_assert_int_eq(f.live, 0);
+        failures += f.fired;
+        w.odd += step;
+    } while (f.fired);
+    member[1].host = NULL;
+    ck_assert_int_gt(failures, 10);
+    free(b);
+    zoo_free(&A);
+}
+
+START_TEST(a_process_out_of_memory_ends_the_call_on_all)
+{
+    run_out_of_memory("block_cg", "chebyshev", 1);
+    run_out_of_memory("gmres", "ilu0", 3);
+    run_out_of_memory("idr", "block_jacobi", 3);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(products_are_those_of_the_whole),
+    RUNNER_TEST(products_of_checks_are_those_of_the_whole),
+    RUNNER_TEST(new_values_reach_interior_and_boundary_rows),
+    RUNNER_TEST(an_entry_without_mirror_image_is_found),
+    RUNNER_TEST(what_does_not_count_there_is_refused_by_name),
+    RUNNER_TEST(what_is_wrong_on_one_process_ends_the_call_on_all),
+    RUNNER_TEST(rows_that_do_not_follow_are_refused_on_all),
+    RUNNER_TEST(a_process_out_of_memory_ends_the_call_on_all),
+};
+
+RUNNER_MAIN("ranks", tests)

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conform_ranks.c - each method with each preconditioner that counts over
+ * processes, on the patterns of the zoo: 2, 3, 5 and 8 processes come to the
+ * verdict of one, and the residual of their X, formed here, agrees with it.
+ * Each such case has one of the numbers of processes in turn; SPS_TEST_LONG=1
+ * takes all. */
+#include <math.h>
+
+#include "tests/problems/zoo.h"
+#include "tests/support/crew.h"
+#include "tests/support/fixture.h"
+#include "tests/support/runner.h"
+
+enum { K = 3, N = 70 };
+
+static const int sizes[] = { 2, 3, 5, 8 };
+
+typedef struct work {
+    const sps_csr *A;
+    const double *b;
+    double *x;                /* n x K */
+    const char *family, *solver, *precond;
+} work;
+
+/* What a rank is told at the end. */
+typedef struct verdict {
+    sps_status st;
+    sps_stop stop, column[K];
+    int iterations;
+    bool in_doubles;
+} verdict;
+
+static crew_member member[CREW];
+static verdict told[CREW];
+
+static void solve(crew_member *m)
+{
+    const work *w = m->data;
+    const int64_t first = crew_first(w->A->nrow, m->all->size, m->rank);
+    const int64_t n = crew_first(w->A->nrow, m->all->size, m->rank + 1) - first;
+    sps_csr *own = NULL;
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_block *B = NULL, *X = NULL;
+    sps_result r = { .struct_size = sizeof r };
+    sps_options opt;
+
+    sps_options_default(&opt);
+    opt.solver = w->solver;
+    opt.precond = w->precond;
+    opt.nullspace = "none";
+    opt.max_iterations = 1000;
+    m->st = crew_rows(m, w->A, &own);
+    if (!m->st) m->st = sps_operator_csr(m->ctx, own, K, &opt, &op);
+    if (!m->st) m->st = sps_block_create(m->ctx, n, K, &B);
+    if (!m->st) m->st = sps_block_create(m->ctx, n, K, &X);
+    if (!m->st)
+        m->st = sps_block_set(B, 0, K, w->b + first * K, K, SPS_ROW_MAJOR,
+                              SPS_HOST);
+    if (!m->st) m->st = sps_solver_create(op, NULL, K, &opt, &s);
+    if (!m->st) m->st = sps_solver_linear(s, B, X, &r);
+    if (!m->st)
+        m->st = sps_block_get(X, 0, K, w->x + first * K, K, SPS_ROW_MAJOR,
+                              SPS_HOST);
+    told[m->rank] = (verdict){ .st = m->st, .stop = r.stop,
+                               .iterations = r.iterations,
+                               .in_doubles = r.in_doubles };
+    for (int j = 0; j < K && r.column; j++)
+        told[m->rank].column[j] = r.column[j];
+    if (m->st)
+        strncpy(m->error, sps_context_error(m->ctx), sizeof m->error - 1);
+    sps_solver_destroy(&s);
+    sps_operator_destroy(&op);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    sps_csr_destroy(m->ctx, &own);
+}
+
+/* max over columns of ||b - A x|| / ||b||. */
+static double residual(const work *w)
+{
+    const double *val = w->A->val;
+    double worst = 0;
+
+    for (int j = 0; j < K; j++) {
+        long double rr = 0, bb = 0;
+
+        for (int64_t i = 0; i < w->A->nrow; i++) {
+            long double r = w->b[i * K + j];
+
+            bb += r * r;
+            for (int64_t p = w->A->rowptr[i]; p < w->A->rowptr[i + 1]; p++)
+                r -= (long double)val[p] *
+                     w->x[(int64_t)w->A->col[p] * K + j];
+            rr += r * r;
+        }
+        worst = fmax(worst, sqrt((double)(rr / bb)));
+    }
+    return worst;
+}
+
+/* All ranks are told the same. */
+static verdict run(work *w, int size)
+{
+    memset(told, 0, sizeof told);
+    ck_assert_msg(crew_run(member, size, solve, w), "%s, %s, %s, %d ranks: a "
+                  "deadlock", w->family, w->solver, w->precond, size);
+    for (int r = 1; r < size; r++)
+        ck_assert_msg(!memcmp(&told[r], &told[0], sizeof told[0]), "%s, %s, "
+                      "%s, rank %d of %d: %d %d after %d, but rank 0: %d %d "
+                      "after %d; %s | %s", w->family, w->solver, w->precond, r,
+                      size, (int)told[r].st, (int)told[r].stop,
+                      told[r].iterations, (int)told[0].st, (int)told[0].stop,
+                      told[0].iterations, member[r].error, member[0].error);
+    return told[0];
+}
+
+static void same_as_one(work *w)
+{
+    static int turn;
+    const verdict one = run(w, 1);
+    const int count = sizeof sizes / sizeof *sizes, taken = turn++ % count;
+
+    for (int i = 0; i < count; i++) {
+        verdict many;
+
+        if (i != taken && !fixture_env("SPS_TEST_LONG")) continue;
+        many = run(w, sizes[i]);
+        ck_assert_msg(many.st == one.st && many.stop == one.stop &&
+                      !memcmp(many.column, one.column, sizeof one.column),
+                      "%s, %s, %s, %d ranks: %s, %s after %d, alone %s, %s "
+                      "after %d; %s", w->family, w->solver, w->precond,
+                      sizes[i], sps_status_string(many.st),
+                      sps_stop_string(many.stop), many.iterations,
+                      sps_status_string(one.st), sps_stop_string(one.stop),
+                      one.iterations, member[0].error);
+        ck_assert(!many.in_doubles);
+        if (many.stop == SPS_STOP_CONVERGED)
+            ck_assert_msg(residual(w) <= 1.0001e-8, "%s, %s, %s, %d ranks: "
+                          "%g", w->family, w->solver, w->precond, sizes[i],
+                          residual(w));
+    }
+}
+
+static const char *const symmetric[] = {
+    "cg", "block_cg", "minres", "refinement", "gmres", "block_gmres",
+    "block_gcrodr", "bicgstab", "idr", "auto", NULL };
+static const char *const general[] = {
+    "gmres", "block_gmres", "block_gcrodr", "bicgstab", "idr", NULL };
+static const char *const preconds[] = {
+    "none", "jacobi", "block_jacobi", "chebyshev", "ic0", "ilu0", "auto",
+    NULL };
+
+static bool conjugate(const char *solver)
+{
+    return !strcmp(solver, "cg") || !strcmp(solver, "block_cg") ||
+           !strcmp(solver, "minres") || !strcmp(solver, "refinement");
+}
+
+/* ilu0 of a symmetric matrix is a symmetric preconditioner, but not declared
+ * to be one; ic0 and chebyshev are for symmetric matrices. */
+static void cross(const sps_csr *A, const char *family,
+                  const char *const *methods, bool spd)
+{
+    double *b = zoo_block(A->nrow, K, K, 2, ZOO_RANDOM);
+    double *x = calloc((size_t)(A->nrow * K), sizeof *x);
+    work w = { .A = A, .b = b, .x = x, .family = family };
+
+    for (int t = 0; methods[t]; t++)
+        for (int c = 0; preconds[c]; c++) {
+            w.solver = methods[t];
+            w.precond = preconds[c];
+            if (conjugate(w.solver) && !strcmp(w.precond, "ilu0")) continue;
+            if (!spd && (!strcmp(w.precond, "ic0") ||
+                         !strcmp(w.precond, "chebyshev"))) continue;
+            same_as_one(&w);
+        }
+    free(b);
+    free(x);
+}
+
+START_TEST(positive_definite_systems_end_as_on_one_process)
+{
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A;
+
+        if (!zoo_symmetric(f)) continue;
+        A = zoo_matrix(f, N, 5, ZOO_SPD, SPS_F64);
+        if (A->nrow >= 8) cross(A, zoo_name(f), symmetric, true);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+/* Diagonally dominant rows of every pattern. */
+static void dominate(sps_csr *A)
+{
+    double *val = A->val;
+
+    for (int64_t i = 0; i < A->nrow; i++) {
+        double sum = 0.1;
+
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            sum += A->col[p] == i ? 0 : fabs(val[p]);
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            if (A->col[p] == i) val[p] = sum;
+    }
+}
+
+static bool full_diagonal(const sps_csr *A)
+{
+    int64_t found = 0;
+
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            found += A->col[p] == i;
+    return found == A->nrow;
+}
+
+START_TEST(nonsymmetric_systems_end_as_on_one_process)
+{
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, N, 5, ZOO_RANDOM, SPS_F64);
+
+        if (A->nrow == A->ncol && A->nrow >= 8 && full_diagonal(A)) {
+            dominate(A);
+            cross(A, zoo_name(f), general, false);
+        }
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+/* A matrix that is not symmetric, one that is indefinite, one with a NaN. */
+START_TEST(unfit_systems_are_told_as_on_one_process)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 64, 5, ZOO_SPD, SPS_F64);
+    double *val = A->val, *b = zoo_block(64, K, K, 2, ZOO_RANDOM);
+    double *x = calloc(64 * K, sizeof *x);
+    work w = { .A = A, .b = b, .x = x, .family = "grid5", .precond = "none" };
+
+    for (int t = 0; t < 4; t++) {
+        const double first = val[0], second = val[1];
+
+        w.solver = symmetric[t];
+        val[1] += 1;
+        same_as_one(&w);
+        val[1] = second;
+        val[0] = -50;
+        same_as_one(&w);
+        val[0] = NAN;
+        same_as_one(&w);
+        val[0] = first;
+    }
+    free(b);
+    free(x);
+    zoo_free(&A);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(positive_definite_systems_end_as_on_one_process),
+    RUNNER_TEST(nonsymmetric_systems_end_as_on_one_process),
+    RUNNER_TEST(unfit_systems_are_told_as_on_one_process),
+};
+
+RUNNER_MAIN("ranks", tests)
