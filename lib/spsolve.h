@@ -179,6 +179,26 @@ typedef struct sps_comm_calls {
  *  use it at a time.  EINVAL, ENOMEM; the text is sps_context_error(NULL). */
 sps_status sps_comm_user(int rank, int size, const sps_comm_calls *calls,
                          void *data, sps_comm **c_p);
+/** The communicator of MPI with this Fortran handle (MPI_Comm_c2f(comm) in C,
+ *  comm.py2f() in mpi4py), of which a duplicate is taken; or of the world, for
+ *  SPS_MPI_WORLD, and then MPI is initialised, and finalised by
+ *  sps_comm_destroy, if the program has not initialised it.  Loads the module
+ *  of the implementation of MPI that is in the process, otherwise of the one
+ *  whose launcher has started it.  Called by all processes of the communicator.
+ *  The text of a failure is sps_context_error(NULL).  EABSENT: no module,
+ *  EINVAL. */
+#define SPS_MPI_WORLD (-1)
+sps_status sps_comm_mpi(int fortran_handle, sps_comm **c_p);
+/** Sums and messages of the program's own, while no call of the library is
+ *  running; all processes make the same ones.  c NULL: nothing is done.
+ *  EUSER, EUNFIT (no exchange). */
+sps_status sps_comm_sum(sps_comm *c, double *values, int count);
+sps_status sps_comm_exchange(sps_comm *c, const sps_message *send, int sends,
+                             const sps_message *receive, int receives);
+/** Ends all processes, with this exit code where the launcher allows it
+ *  (MPI_Abort); for a program that cannot go on while others wait for it.  Does
+ *  nothing for sps_comm_user. */
+void sps_comm_abort(sps_comm *c, int code);
 /** *rank: number of this process; *size: number of processes.  Either pointer
  *  may be NULL; c NULL: 0 and 1. */
 void sps_comm_shape(const sps_comm *c, int *rank, int *size);
@@ -361,8 +381,8 @@ sps_status sps_csr_wrap(sps_context *ctx, int64_t nrow, int64_t ncol,
  *  spread over the processes of the context's comm, each of which has the rows
  *  that follow those of the process before it.  global: column numbers of the
  *  whole, ascending in each row without duplicates (sps_operator_csr checks
- *  that).  Arrays are in host memory; SPS_SYMMETRIC and SPS_SPD, which the caller
- *  may set in props, are of the whole.  EINVAL, ENOMEM. */
+ *  that).  Arrays are in host memory; SPS_SYMMETRIC and SPS_SPD, if the caller
+ *  sets them in props, are of the whole.  EINVAL, ENOMEM. */
 sps_status sps_csr_wrap_rows(sps_context *ctx, int64_t first, int64_t nrow,
                              int64_t whole, int64_t nnz, int64_t *rowptr,
                              int64_t *global, void *val, sps_dtype dtype,
@@ -737,8 +757,8 @@ typedef int (*sps_apply_fn)(double alpha, const double *X, int64_t ldx,
  *  sorted, most preconditioners, solver auto).  opt->kernel names the kernel;
  *  opt may be NULL.  Of own rows (sps_csr_wrap_rows) all processes create the
  *  operator together; its blocks have own rows, and each product exchanges the
- *  rows that others need.  Option wisdom is ignored then.  EMATRIX, EUNFIT (a
- *  kernel requested by name does not fit: the text says why), ENOMEM, EDEVMEM. */
+ *  rows that others need.  Option wisdom is ignored then.  EMATRIX, EUNFIT (the
+ *  kernel requested by name does not fit: the text tells), ENOMEM, EDEVMEM. */
 sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
                             const sps_options *opt, sps_operator **op_p);
 /** An operator that is the caller's function; n rows and columns.  props:

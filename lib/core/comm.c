@@ -26,6 +26,7 @@ struct sps_comm {
     int rank, size;
     sps_comm_calls calls;
     void *data;
+    const sps_engine *engine; /* whose data they are, or NULL */
     uint64_t sums;            /* so far */
     int depth;                /* nesting of collective calls */
     bool over;                /* the open collective call is being left */
@@ -77,11 +78,63 @@ void sps_comm_shape(const sps_comm *c, int *rank, int *size)
     if (size) *size = c ? c->size : 1;
 }
 
+sps_status spsi_comm_of_engine(int rank, int size, const sps_engine *e,
+                               void *of, sps_comm **c_p)
+{
+    const sps_comm_calls calls = { .struct_size = sizeof calls, .sum = e->sum,
+                                   .start = e->start, .finish = e->finish };
+    sps_status st;
+
+    SPS_TRY(sps_comm_user(rank, size, &calls, of, c_p));
+    (*c_p)->engine = e;
+fail:
+    return st;
+}
+
 void sps_comm_destroy(sps_comm **c_p)
 {
-    if (!c_p) return;
+    if (!c_p || !*c_p) return;
+    if ((*c_p)->engine) (*c_p)->engine->close((*c_p)->data);
     free(*c_p);
     *c_p = NULL;
+}
+
+void sps_comm_abort(sps_comm *c, int code)
+{
+    if (c && c->engine) c->engine->end_all(c->data, code);
+}
+
+sps_status sps_comm_sum(sps_comm *c, double *values, int count)
+{
+    const int code = !c || count == 0 ? 0
+                   : c->calls.sum(values, count, c->data);
+
+    return code == 0 ? SPS_OK : spsi_fail(NULL, SPS_EUSER, "the sum over "
+                                          "processes returned %d", code);
+}
+
+/* Starts an exchange, and ends it where it is one call. */
+static int start_exchange(sps_comm *c, const sps_message *send, int sends,
+                          const sps_message *receive, int receives)
+{
+    return c->calls.start
+        ? c->calls.start(send, sends, receive, receives, c->data)
+        : c->calls.exchange(send, sends, receive, receives, c->data);
+}
+
+sps_status sps_comm_exchange(sps_comm *c, const sps_message *send, int sends,
+                             const sps_message *receive, int receives)
+{
+    int code;
+
+    if (!c) return SPS_OK;
+    if (!c->calls.start && !c->calls.exchange)
+        return spsi_fail(NULL, SPS_EUNFIT, "sps_comm_calls.exchange is NULL");
+    code = start_exchange(c, send, sends, receive, receives);
+    if (code == 0 && c->calls.start) code = c->calls.finish(c->data);
+    return code == 0 ? SPS_OK : spsi_fail(NULL, SPS_EUSER, "the exchange "
+                                          "between processes returned %d",
+                                          code);
 }
 
 bool spsi_comm_many(const sps_context *ctx)
@@ -243,7 +296,7 @@ sps_status spsi_comm_first(sps_context *ctx, double *value)
     return spsi_reduce(ctx, value, 1);
 }
 
-/* ------------------------------------------------------------------ messages */
+/* ----------------------------------------------------------------- messages */
 
 bool spsi_comm_steady(sps_context *ctx, bool steady)
 {
@@ -285,9 +338,8 @@ sps_status spsi_comm_start(sps_context *ctx, const sps_message *send, int sends,
                 "rows of a matrix over several processes need messages, and "
                 "sps_comm_calls.exchange is NULL");
     if (!c->steady) SPS_TRY(message(ctx, 0, deferred(ctx, SPS_OK)));
-    SPS_TRY(failed_exchange(ctx, c->calls.start
-                ? c->calls.start(send, sends, receive, receives, c->data)
-                : c->calls.exchange(send, sends, receive, receives, c->data)));
+    SPS_TRY(failed_exchange(ctx, start_exchange(c, send, sends, receive,
+                                                receives)));
 fail:
     return st;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module.c - finds, loads and checks spsolve_cuda.so and spsolve_factor.so, and
- * loads decompression libraries when a compressed file is read.  No other file
+/* module.c - finds, loads and checks spsolve_cuda.so, spsolve_factor.so and the
+ * modules of MPI, and loads decompression libraries when a compressed file is read.  No other file
  * of lib calls dlopen, and libspsolve is linked with none of these libraries.
  *
  * The CUDA module and the libraries it links take some 250 MB and 0.1 to 0.4 s
@@ -46,6 +46,8 @@ typedef struct finder {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_once_t factor_once = PTHREAD_ONCE_INIT;
+static pthread_once_t engine_once[SPS_ENGINES] = { PTHREAD_ONCE_INIT,
+                                                  PTHREAD_ONCE_INIT };
 static pthread_once_t asked = PTHREAD_ONCE_INIT;
 static char no_device[128];        /* why there is no GPU; "": there is one */
 
@@ -90,6 +92,15 @@ static const char *factor_unfit(const void *catalogue, char *text, size_t size)
     return NULL;
 }
 
+static const char *engine_unfit(const void *catalogue, char *text, size_t size)
+{
+    const sps_engine *m = catalogue;
+
+    if (mismatch(m->abi, SPS_ENGINE_ABI, m->version, text, size)) return text;
+    (void)snprintf(text, size, "%s", m->name);
+    return NULL;
+}
+
 static finder cuda = {
     "spsolve_cuda.so", "spsi_cuda_catalogue", RTLD_NOW | RTLD_LOCAL,
     cuda_unfit, NULL, "",
@@ -97,6 +108,13 @@ static finder cuda = {
 static finder factor = {
     "spsolve_factor.so", "spsi_factor_catalogue",
     RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND, factor_unfit, NULL, "",
+};
+
+static finder engine[SPS_ENGINES] = {
+    { "spsolve_mpi-openmpi.so", "spsi_engine_catalogue", RTLD_NOW | RTLD_LOCAL,
+      engine_unfit, NULL, "" },
+    { "spsolve_mpi-mpich.so", "spsi_engine_catalogue", RTLD_NOW | RTLD_LOCAL,
+      engine_unfit, NULL, "" },
 };
 
 /* Called for each path where the module may be, in the order of the search,
@@ -150,8 +168,8 @@ static bool in_folder(finder *f, visit v, const char *dir, size_t length,
     return n > 0 && (size_t)n < sizeof path && v(f, path);
 }
 
-/* The variable names a folder, or the file of the CUDA module: then the factor
- * module is looked for in the folder of that file. */
+/* The variable names a folder, or the file of the CUDA module: then the other
+ * modules are looked for in the folder of that file. */
 static bool visit_requested(finder *f, visit v, const char *request)
 {
     struct stat st;
@@ -159,7 +177,7 @@ static bool visit_requested(finder *f, visit v, const char *request)
 
     if (stat(request, &st) == 0 && S_ISDIR(st.st_mode))
         return in_folder(f, v, request, strlen(request), "");
-    if (f == &factor)
+    if (f != &cuda)
         return in_folder(f, v, slash ? request : ".",
                          slash ? (size_t)(slash - request) : 1, "");
     return v(f, request);
@@ -209,6 +227,16 @@ static void find_factor(void)
     search(&factor, load);
 }
 
+static void find_openmpi(void)
+{
+    search(&engine[SPS_OPENMPI], load);
+}
+
+static void find_mpich(void)
+{
+    search(&engine[SPS_MPICH], load);
+}
+
 const sps_module *spsi_module_load(char *why, size_t size)
 {
     pthread_once(&once, find);
@@ -221,6 +249,14 @@ const sps_factor_library *spsi_module_factor(char *why, size_t size)
     pthread_once(&factor_once, find_factor);
     (void)snprintf(why, size, "%s", factor.tried);
     return factor.catalogue;
+}
+
+const sps_engine *spsi_module_engine(int which, char *why, size_t size)
+{
+    pthread_once(&engine_once[which], which == SPS_OPENMPI ? find_openmpi
+                                                           : find_mpich);
+    (void)snprintf(why, size, "%s", engine[which].tried);
+    return engine[which].catalogue;
 }
 
 bool spsi_module_installed(void)

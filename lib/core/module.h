@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* module.h - the modules: what that of CUDA exports (that of factors: see
- * factors.h), and how they are found; other libraries that are loaded when they
+ * factors.h, of MPI: engine.h), and how they are found; other libraries that are loaded when they
  * are wanted. */
 #ifndef SPS_MODULE_H
 #define SPS_MODULE_H
 
 #include "core/backend.h"
+#include "core/engine.h"
 #include "core/factors.h"
 
 #ifdef __cplusplus
@@ -30,6 +31,9 @@ typedef struct sps_module {
 const sps_module *spsi_module_load(char *why, size_t size);
 /* The same for the factor module. */
 const sps_factor_library *spsi_module_factor(char *why, size_t size);
+/* The same for the modules of MPI, by implementation. */
+enum { SPS_OPENMPI, SPS_MPICH, SPS_ENGINES };
+const sps_engine *spsi_module_engine(int which, char *why, size_t size);
 /* Whether the file of a CUDA module exists where it is searched.  Loads
  * nothing. */
 bool spsi_module_installed(void);

@@ -133,7 +133,8 @@ static sps_status take_precond(sps_linear *s, sps_precond *M)
                     (long long)M->n, (long long)s->n);
         return st;
     }
-    if (!strcmp(name, "none") || (!strcmp(name, "auto") && !s->A->A && !s->A->ranks))
+    if (!strcmp(name, "none") ||
+        (!strcmp(name, "auto") && !s->A->A && !s->A->ranks))
         return st;
     st = spsi_precond_create(s->A, s->columns, &s->opt, conjugate, &s->M);
     if (st == SPS_EUNFIT && !s->made.owned && spsi_expired(s->ctx))

@@ -82,8 +82,8 @@ static sps_status build_named(const sps_operator *A, int width,
 
     SPS_TRY(counts_there(type, &A));
     SPS_REQUIRE(A->ctx, A->A || A->ranks || !(type->needs & SPS_NEEDS_CSR),
-                SPS_EUNFIT, "%s needs the entries of the matrix, and this operator is a "
-                "callback; use none or a preconditioner of your own",
+                SPS_EUNFIT, "%s needs the entries of the matrix, and this "
+                "operator is a callback; use none or a preconditioner of your own",
                 type->name);
     SPS_TRY(new_precond(A->ctx, type, columns ? A->ncol : A->n, &M));
     M->A = A;

@@ -536,7 +536,8 @@ size_t sps_operator_describe(const sps_operator *op, char *text, size_t size)
     if (!op) return 0;
     if (op->apply)
         return (size_t)snprintf(text, size, "callback of the caller\n");
-    if (op->ranks) return sps_operator_describe(op->ranks->interior, text, size);
+    if (op->ranks)
+        return sps_operator_describe(op->ranks->interior, text, size);
     bids[0] = &op->bids[0];
     bids[1] = &op->bids[1];
     bids[2] = &op->cache->sddmm_bids;

@@ -425,7 +425,7 @@ sps_status spsi_ranks_apply(const sps_operator *op, bool plain, double alpha,
     return spsi_comm_end(op->ctx, apply_all(op, plain, alpha, X, beta, Y));
 }
 
-/* ------------------------------------------------ twice the working precision */
+/* --------------------------------------------- twice the working precision */
 
 static sps_status take_part(const sps_ranks *r, const sps_block *X,
                             sps_block *part)

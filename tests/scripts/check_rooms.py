@@ -14,14 +14,14 @@ import subprocess
 import sys
 
 SRC = os.environ.get("srcdir", ".")
-TOPS = ("lib", "solvers", "kernels", "tools", "examples")
+TOPS = ("lib", "solvers", "kernels", "engines", "tools", "examples")
 BY_HAND = "tools/peers"               # built by hand, outside of the library
 PUBLIC = "spsolve.h"
 SOURCE = (".c", ".cu")
 HEADER = (".h", ".cuh")
 MOST = 30                             # sources of a room
 APART = "kernels/factor/"             # has names of libc (standins.c)
-MODULES = ("kernels/cuda/", "kernels/factor/")
+MODULES = ("kernels/cuda/", "kernels/factor/", "engines/")
 MADE = ("registry_host", "registry_cuda", "powers_of_ten")
 BEGIN, END = "<!-- rooms: begin -->", "<!-- rooms: end -->"
 failures = 0

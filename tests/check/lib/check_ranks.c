@@ -331,6 +331,20 @@ START_TEST(rows_that_do_not_follow_are_refused_on_all)
 }
 END_TEST
 
+START_TEST(half_an_exchange_is_refused)
+{
+    sps_comm_calls calls = { .struct_size = sizeof calls, .sum = crew_sum };
+    sps_comm *comm = NULL;
+
+    calls.start = crew_start;
+    ck_assert_int_eq(sps_comm_user(0, 2, &calls, NULL, &comm), SPS_EINVAL);
+    ck_assert(!comm && strstr(sps_context_error(NULL), "start and finish"));
+    calls.finish = crew_finish;
+    ck_assert_int_eq(sps_comm_user(0, 2, &calls, NULL, &comm), SPS_OK);
+    sps_comm_destroy(&comm);
+}
+END_TEST
+
 /* --------------------------------------------------------------- failures */
 
 /* Once the blocks are made, `count` allocations of rank 1 succeed; then every
@@ -410,6 +424,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(what_does_not_count_there_is_refused_by_name),
     RUNNER_TEST(what_is_wrong_on_one_process_ends_the_call_on_all),
     RUNNER_TEST(rows_that_do_not_follow_are_refused_on_all),
+    RUNNER_TEST(half_an_exchange_is_refused),
     RUNNER_TEST(a_process_out_of_memory_ends_the_call_on_all),
 };
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mpi.c - the module of MPI, see lib/core/engine.h; the one file that includes
+ * mpi.h.  It is compiled for each implementation of MPI that configure finds,
+ * since their binary interfaces differ.
+ *
+ * MPI_Allreduce gives all processes the same bits if it sums in one order, as
+ * implementations do (MPI 4.0, 6.9.1, advice to implementors).  Messages of
+ * more than MOST bytes are sent in pieces, because MPI counts by int. */
+#include <mpi.h>
+#include <stdlib.h>
+
+#include "core/engine.h"
+
+enum { TAG = 1 };
+#define MOST ((size_t)1 << 30)
+
+typedef struct channel {
+    MPI_Comm comm;
+    bool initialised;         /* by open */
+    MPI_Request *request;     /* of the open exchange */
+    int requests, room;
+} channel;
+
+static const char *take_world(channel *c)
+{
+    int given, started;
+
+    if (MPI_Initialized(&started) != MPI_SUCCESS)
+        return "MPI_Initialized fails";
+    if (started) return NULL;
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS)
+        return "MPI_Init_thread fails";
+    c->initialised = true;
+    return NULL;
+}
+
+static const char *open_channel(int handle, int *rank, int *size, void **of)
+{
+    channel *c = calloc(1, sizeof *c);
+    const char *why = c ? NULL : "no memory";
+    MPI_Comm from = MPI_COMM_WORLD;
+    int started = 0, ended = 0;
+
+    if (!why) (void)MPI_Finalized(&ended);
+    if (ended) why = "MPI has been finalised";
+    if (!why && handle == SPS_MPI_WORLD) why = take_world(c);
+    if (!why) (void)MPI_Initialized(&started);
+    if (!why && !started) why = "MPI has not been initialised";
+    if (!why && handle != SPS_MPI_WORLD) from = MPI_Comm_f2c(handle);
+    if (!why && from == MPI_COMM_NULL) why = "the communicator is null";
+    if (!why && MPI_Comm_dup(from, &c->comm) != MPI_SUCCESS)
+        why = "MPI_Comm_dup fails";
+    if (!why && (MPI_Comm_rank(c->comm, rank) != MPI_SUCCESS ||
+                 MPI_Comm_size(c->comm, size) != MPI_SUCCESS))
+        why = "the communicator has no rank or size";
+    if (why) free(c);
+    else *of = c;
+    return why;
+}
+
+static void close_channel(void *of)
+{
+    channel *c = of;
+    int ended = 0;
+
+    (void)MPI_Finalized(&ended);
+    if (!ended) MPI_Comm_free(&c->comm);
+    if (!ended && c->initialised) MPI_Finalize();
+    free(c->request);
+    free(c);
+}
+
+static void end_all(void *of, int code)
+{
+    MPI_Abort(((channel *)of)->comm, code);
+}
+
+static int sum(double *values, int count, void *of)
+{
+    return MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_SUM,
+                         ((channel *)of)->comm);
+}
+
+/* Requests for `count` messages of so many pieces; 0: no memory. */
+static bool make_room(channel *c, const sps_message *m, int count)
+{
+    size_t pieces = (size_t)c->requests;
+    MPI_Request *larger;
+
+    for (int i = 0; i < count; i++) pieces += m[i].bytes / MOST + 1;
+    if (pieces <= (size_t)c->room) return true;
+    larger = realloc(c->request, pieces * sizeof *larger);
+    if (!larger) return false;
+    c->request = larger;
+    c->room = (int)pieces;
+    return true;
+}
+
+static int post(channel *c, const sps_message *m, bool receive)
+{
+    int code = MPI_SUCCESS;
+    size_t done = 0;
+
+    do {
+        const size_t left = m->bytes - done;
+        const int piece = (int)(left < MOST ? left : MOST);
+        char *p = (char *)m->p + done;
+
+        code = receive
+            ? MPI_Irecv(p, piece, MPI_BYTE, m->peer, TAG, c->comm,
+                        &c->request[c->requests])
+            : MPI_Isend(p, piece, MPI_BYTE, m->peer, TAG, c->comm,
+                        &c->request[c->requests]);
+        c->requests += code == MPI_SUCCESS;
+        done += (size_t)piece;
+    } while (done < m->bytes && code == MPI_SUCCESS);
+    return code;
+}
+
+static int start(const sps_message *send, int sends,
+                 const sps_message *receive, int receives, void *of)
+{
+    channel *c = of;
+    int code = MPI_SUCCESS;
+
+    c->requests = 0;
+    if (!make_room(c, receive, receives)) return MPI_ERR_NO_MEM;
+    for (int i = 0; i < receives && code == MPI_SUCCESS; i++)
+        code = post(c, &receive[i], true);
+    if (!make_room(c, send, sends)) return MPI_ERR_NO_MEM;
+    for (int i = 0; i < sends && code == MPI_SUCCESS; i++)
+        code = post(c, &send[i], false);
+    return code;
+}
+
+static int finish(void *of)
+{
+    channel *c = of;
+    int code = MPI_SUCCESS;
+
+    for (int i = 0; i < c->requests && code == MPI_SUCCESS; i++) {
+        MPI_Status status;
+
+        code = MPI_Wait(&c->request[i], &status);
+    }
+    return code;
+}
+
+extern const sps_engine spsi_engine_catalogue;
+const sps_engine spsi_engine_catalogue = {
+    .abi = SPS_ENGINE_ABI, .version = PACKAGE_VERSION, .name = SPS_ENGINE_NAME,
+    .open = open_channel, .close = close_channel, .end_all = end_all,
+    .sum = sum, .start = start, .finish = finish,
+};
