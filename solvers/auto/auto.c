@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* auto.c - solver auto: conjugate gradients for a callback, a fallback chain of
- * methods where the entries of A are known. */
+ * methods where the entries of A are known; over several processes conjugate
+ * gradients or GMRES. */
+#include "operator/operator_ranks.h"
 #include "solvers/auto/chain.h"
 
 /* Block CG for several right-hand sides, with CG as fallback. */
@@ -56,6 +58,28 @@ static sps_status create_conjugate(const sps_linear_args *a,
     return st;
 }
 
+/* A matrix over several processes: which steps a chain would take is not agreed
+ * there. */
+static sps_status create_over_ranks(const sps_linear_args *a,
+                                    const sps_solver_ops **ops, void **of)
+{
+    bool symmetric = (a->A->props & (SPS_SYMMETRIC | SPS_SPD)) != 0;
+    sps_linear *s = NULL;
+    double difference;
+    sps_status st;
+
+    if (!symmetric)
+        SPS_TRY(spsi_ranks_symmetric(a->A, 1e-10, &symmetric, &difference));
+    if (symmetric) return create_conjugate(a, ops, of);
+    spsi_note(a->A->ctx, "solver auto: gmres, since the matrix is not "
+              "symmetric and is spread over processes");
+    SPS_TRY(spsi_linear_named(a, "gmres", &s));
+    *ops = &spsi_linear_ops;
+    *of = s;
+fail:
+    return st;
+}
+
 /* A rectangular matrix, or damping. */
 static sps_status create_least_squares(const sps_linear_args *a,
                                        const sps_solver_ops **ops, void **of)
@@ -83,6 +107,7 @@ static sps_status create(const sps_linear_args *a, const sps_solver_ops **ops,
 
     if (a->A->n != a->A->ncol || a->opt->damp > 0)
         return create_least_squares(a, ops, of);
+    if (a->A->ranks) return create_over_ranks(a, ops, of);
     if (!a->A->A) return create_conjugate(a, ops, of);
     st = spsi_chain_create(a, &l);
     *ops = &chain_ops;

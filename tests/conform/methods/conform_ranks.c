@@ -146,7 +146,7 @@ static const char *const symmetric[] = {
     "cg", "block_cg", "minres", "refinement", "gmres", "block_gmres",
     "block_gcrodr", "bicgstab", "idr", "auto", NULL };
 static const char *const general[] = {
-    "gmres", "block_gmres", "block_gcrodr", "bicgstab", "idr", NULL };
+    "gmres", "block_gmres", "block_gcrodr", "bicgstab", "idr", "auto", NULL };
 static const char *const preconds[] = {
     "none", "jacobi", "block_jacobi", "chebyshev", "ic0", "ilu0", "auto",
     NULL };
