@@ -41,7 +41,7 @@ typedef struct cli_values {
         const char *A, *B, *x0, *out, *convert, *rigid_body, *coords;
         const char *nullspace_basis, *mass, *constraints;
     } file;                      /* names; NULL: none */
-    const char *device, *config, *json, *monitor, *plot, *help;
+    const char *device, *mpi, *config, *json, *monitor, *plot, *help;
     int eigs, nrhs, threads;
     uint64_t seed, max_bytes;
     bool lenient, strict, allow_nonfinite, laplacian;

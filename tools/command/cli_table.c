@@ -92,6 +92,11 @@ static const cli_option own[] = {
     ROW("threads", threads, INT, .arg = "N", .standard = "0", .min = 0,
         .max = 4096, .section = MACHINE,
         .help = "host threads; 0 means every core this process may use"),
+    ROW("mpi", mpi, CHOICE, .arg = "HOW", .standard = "auto",
+        .choices = "auto none", .section = MACHINE,
+        .help = "auto (processes that mpirun has started solve together, on "
+                "the host: each has rows of its own, process 0 reports and "
+                "writes), or none: each of them is a run of its own"),
     ROW("seed", seed, NATURAL, .arg = "N", .standard = "1", .section = MACHINE,
         .help = "of every random number; the same seed gives the same "
                 "numbers on every machine"),

@@ -96,6 +96,7 @@ int job_failed(job *j, sps_status st, bool reading)
     int code = exit_of_status(st, reading);
     const char *text = sps_context_error(j->ctx);
 
+    j->many.peer = st == SPS_EPEER;
     if (signals_late() && reading) return job_late(j);
     if (signals_caught() && reading)
         return job_fail(j, 128 + signals_caught(), "interrupted",

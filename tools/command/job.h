@@ -15,6 +15,14 @@ typedef struct job {
     } seconds;
 
     sps_context *ctx;
+    struct {
+        sps_comm *comm;
+        int rank, size;
+        sps_context *reader;     /* in which files were read, alone */
+        int64_t first, own;      /* own rows of A */
+        bool peer;               /* only another process has failed */
+        char status[32];         /* of a failure there */
+    } many;                      /* several processes; else NULL and 0 */
     sps_csr *A, *M;
     sps_block *B, *X, *basis, *Y, *coords;
     sps_operator *op, *mass_op;
@@ -27,7 +35,7 @@ typedef struct job {
     struct {
         sps_read_info read;
         sps_laplacian_info graph;  /* of -laplacian */
-        bool complex;
+        bool complex, rectangular;
         int64_t n, nnz;          /* complex systems: of the complex one; 0: not
                                     known yet */
     } system;
@@ -94,6 +102,22 @@ void eigen_report(const job *j, FILE *f);
 const char *eigen_suggestion(const job *j);
 /* What to try if the solve did not converge; "" if nothing. */
 const char *job_advice(const job *j);
+
+/* processes.c: a run by several processes that mpirun has started, unless -mpi
+ * none.  Until processes_open the environment says which process this is. */
+bool processes_many(const cli_values *v);
+bool processes_first(const cli_values *v);
+int processes_open(job *j);
+/* What has failed on one process has failed on all: returns the exit code of
+ * the lowest that failed, whose message process 0 has then.  Alone: code. */
+int processes_agree(job *j, int code);
+/* After job_read: each keeps its rows, in a context of all. */
+int processes_spread(job *j);
+/* If X is to be written process 0 gets all rows of it. */
+int processes_gather(job *j);
+/* All end with the exit code of process 0. */
+void processes_end(job *j);
+void processes_close(job *j);
 
 /* Resident memory of this process. */
 size_t job_resident(void);

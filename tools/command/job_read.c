@@ -46,6 +46,7 @@ static int read_matrix(job *j)
     if (code) return code;
     n = j->A->nrow;
     j->system.complex = (j->A->props & SPS_INTERLEAVED) != 0;
+    j->system.rectangular = n != j->A->ncol;
     j->system.n = j->system.complex ? n / 2 : n;
     j->system.nnz = j->system.complex ? j->A->nnz / 4 : j->A->nnz;
     if (n != j->A->ncol && (j->opt.eigs || j->opt.laplacian))

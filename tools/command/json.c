@@ -215,6 +215,7 @@ static void machine(writer *w, const job *j)
          "no kernel was chosen");
     maybe(w, "threads", j->ctx != NULL, j->info.threads,
           "no context was made");
+    whole(w, "processes", j->many.size > 1 ? j->many.size : 1);
 }
 
 static void outcome(writer *w, const job *j)
@@ -293,6 +294,11 @@ static void notes(writer *w, const job *j)
     if (*j->place_note) {
         begin(w, NULL);
         quote(w->f, j->place_note);
+    }
+    for (int i = 0; j->many.reader &&
+                    (note = sps_context_note(j->many.reader, i)); i++) {
+        begin(w, NULL);
+        quote(w->f, note);
     }
     for (int i = 0; j->ctx && (note = sps_context_note(j->ctx, i)); i++) {
         begin(w, NULL);

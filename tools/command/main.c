@@ -113,7 +113,8 @@ static void write_results(job *j)
         progress_say(&j->progress, true, "writing %s", j->opt.file.out);
         if (sps_block_write(j->X, j->opt.file.out, j->system.complex) == SPS_OK)
             j->wrote = true;
-        else output_failed(j, sps_context_error(j->ctx));
+        else output_failed(j, sps_context_error(j->many.reader
+                                                ? j->many.reader : j->ctx));
         progress_clear(&j->progress);
     }
     if (j->solved && j->opt.plot &&
@@ -135,6 +136,7 @@ static void reports(job *j)
     char text[1200];
 
     j->seconds.total = job_now() - j->seconds.start;
+    if (j->many.rank > 0) return;
     if (!j->solved && j->end.exit_code != 0)
         fprintf(stderr, CLI_PROGRAM ": %s\n", j->end.message);
     else if (!v->quiet)
@@ -194,24 +196,40 @@ static int open_outputs(job *j)
                     text);
 }
 
+/* The steps up to the solve; after each several processes agree. */
+static int prepare(job *j)
+{
+    int code = processes_many(&j->opt) ? processes_open(j) : 0;
+
+    if (code == 0) code = open_outputs(j);
+    code = processes_agree(j, code);
+    if (code != 0) return code;
+    code = job_context(j);
+    if (code == 0) code = job_read(j);
+    code = processes_agree(j, code);
+    if (code == 0 && j->many.comm)
+        code = processes_agree(j, processes_spread(j));
+    if (code == 0) code = processes_agree(j, job_set_up(j));
+    return code;
+}
+
 static void run(job *j)
 {
-    int code = open_outputs(j);
+    int code;
 
-    if (code == 0 && j->opt.file.convert) {
-        convert_run(j);
+    if (j->opt.file.convert && !processes_many(&j->opt)) {
+        if (open_outputs(j) == 0) convert_run(j);
         return;
     }
-    if (code == 0) code = job_context(j);
-    if (code == 0) code = job_read(j);
-    if (code == 0) code = job_set_up(j);
+    code = prepare(j);
     if (code == 0 && j->opt.dry_run) j->end.status = "dry_run";
-    else if (code == 0) job_solve(j);
+    else if (code == 0) (void)processes_agree(j, job_solve(j));
     progress_clear(&j->progress);
     snprintf(j->end.advice, sizeof j->end.advice, "%s", job_advice(j));
-    write_results(j);
+    if (processes_gather(j) == 0) write_results(j);
     measure_memory(j);
     reports(j);
+    processes_end(j);
 }
 
 static void release(job *j)
@@ -228,6 +246,8 @@ static void release(job *j)
     if (j->M) sps_csr_destroy(j->ctx, &j->M);
     signals_context(NULL);
     if (j->ctx) sps_context_destroy(&j->ctx);
+    sps_context_destroy(&j->many.reader);
+    processes_close(j);
     progress_free(&j->progress);
     cli_free();
 }
@@ -296,7 +316,8 @@ int main(int argc, char **argv)
     tame_blas();
     code = cli_parse(argc, argv, &j.opt, error, sizeof error);
     if (code) {
-        fprintf(stderr, CLI_PROGRAM ": %s\n", error);
+        if (processes_first(&j.opt))
+            fprintf(stderr, CLI_PROGRAM ": %s\n", error);
         cli_free();
         return end(code);
     }
@@ -310,6 +331,7 @@ int main(int argc, char **argv)
         code = finish_stdout(facts(&j));
     } else {
         signals_catch(&j.progress);
+        if (!processes_first(&j.opt)) j.opt.quiet = true;
         progress_init(&j.progress, j.opt.quiet);
         run(&j);
         code = j.end.exit_code;

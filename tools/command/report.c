@@ -90,7 +90,7 @@ static void matrix(const job *j, FILE *f)
     fprintf(f, "%s: %s rows, ",
             strcmp(j->opt.file.A, "-") ? j->opt.file.A : "standard input",
             grouped(j->system.n, n, sizeof n));
-    if (j->A->ncol != j->A->nrow)
+    if (j->system.rectangular)
         fprintf(f, "%s columns, ",
                 grouped(j->system.complex ? j->A->ncol / 2 : j->A->ncol, n,
                         sizeof n));
@@ -123,6 +123,9 @@ static void notes(const job *j, FILE *f)
     const char *note;
 
     if (*j->place_note) wrapped(f, "note", j->place_note);
+    for (int i = 0; j->many.reader &&
+                    (note = sps_context_note(j->many.reader, i)); i++)
+        wrapped(f, "note", note);
     for (int i = 0; j->ctx && (note = sps_context_note(j->ctx, i)); i++)
         wrapped(f, "note", note);
 }
@@ -132,6 +135,10 @@ static void method(const job *j, FILE *f)
     if (j->ctx) {
         label(f, "device");
         fprintf(f, "%s\n", j->info.device);
+    }
+    if (j->many.size > 1) {
+        label(f, "processes");
+        fprintf(f, "%d, each with rows of its own\n", j->many.size);
     }
     if (!j->solved && j->op) {
         label(f, "kernel");
@@ -273,7 +280,7 @@ void report_explain(const job *j, FILE *f)
 void report_print(const job *j, FILE *f)
 {
     fprintf(f, CLI_PROGRAM " %s: %s\n", sps_version(), !j->opt.eigs
-            ? j->A && j->A->nrow != j->A->ncol ? "min ||A X - B||" : "A X = B" :
+            ? j->system.rectangular ? "min ||A X - B||" : "A X = B" :
             j->opt.file.mass ? "A x = lambda M x" : "A x = lambda x");
     matrix(j, f);
     method(j, f);

@@ -77,6 +77,9 @@ _spsolve()
         COMPREPLY=($(compgen -W 'auto cpu cuda' -- "$cur"))
         return ;;
     -threads) COMPREPLY=(); return ;;
+    -mpi)
+        COMPREPLY=($(compgen -W 'auto none' -- "$cur"))
+        return ;;
     -seed) COMPREPLY=(); return ;;
     -kernel)
         COMPREPLY=($(compgen -W "auto measure $("$1" -list 2>/dev/null |
@@ -140,6 +143,7 @@ _spsolve()
         verify-count
         device
         threads
+        mpi
         seed
         kernel
         wisdom

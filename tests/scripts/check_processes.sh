@@ -1,0 +1,156 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# `mpirun -n P spsolve`: one report, one X, the exit codes of one process, and
+# one error whichever process fails; with each MPI whose module is built.
+solve=${SOLVE:-./tools/spsolve}
+data=${srcdir:-.}/data
+modules=./.libs
+ls $modules/spsolve_mpi-*.so >/dev/null 2>&1 ||
+    { echo "skipped: built without MPI"; exit 77; }
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+failures=0 ran=0
+fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
+# Open MPI refuses root, and more processes than cores, unless told.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_btl_base_warn_component_unused=0
+command -v ssh >/dev/null || export OMPI_MCA_plm=isolated
+
+# expect CODE PROCESSES ARGUMENT...: the exit code; on standard error at most
+# one line of the command
+expect() {
+    code=$1 count=$2; shift 2
+    timeout 120 $mpirun -n "$count" "$solve" "$@" >"$tmp/out" 2>"$tmp/err" \
+        </dev/null
+    got=$?
+    [ $got -eq "$code" ] || {
+        fail "$name, $count processes: $*: exit $got, not $code"
+        cat "$tmp/out" "$tmp/err"
+    }
+    [ "$(grep -c '^spsolve: ' "$tmp/err")" -le 1 ] || {
+        fail "$name, $count processes: $*: more than one error"
+        cat "$tmp/err"
+    }
+}
+# said WORDS: the one line of standard error has them
+said() {
+    grep '^spsolve: ' "$tmp/err" | grep -qF -- "$1" || {
+        fail "$name: '$1' is not in:"; cat "$tmp/err"
+    }
+}
+# near FILE FILE: array files of the same numbers, up to 1e-6 of the largest
+near() {
+    awk 'FNR == 1 { f++ } /^%/ { next }
+         f == 1 { a[FNR] = $1; big = $1 > big ? $1 : -$1 > big ? -$1 : big }
+         f == 2 { d = a[FNR] - $1; n++; if (d * d > w) w = d * d }
+         END { exit !(n > 1 && w <= 1e-12 * big * big) }' "$1" "$2"
+}
+
+p2=$data/poisson2d.mtx
+alone="$tmp/alone.mtx"
+quick="-nrhs 3 -threads 1 -seed 5"
+
+# methods with 2 and 3 processes in turn
+solves_as_one() {
+    count=2
+    for words in "-solver block_cg -precond jacobi" "-solver auto" \
+        "-solver gmres -precond ilu0" "-solver idr -precond block_jacobi"; do
+        rm -f "$tmp/x.mtx"
+        expect 0 $count -A "$p2" $quick $words -o "$tmp/x.mtx" \
+            -json "$tmp/r.json"
+        [ "$(grep -c 'A X = B$' "$tmp/out")" = 1 ] || fail "$name: not one report"
+        grep -q "\"processes\": $count" "$tmp/r.json" ||
+            fail "$name: the JSON report has not $count processes"
+        near "$alone" "$tmp/x.mtx" || fail "$name, $count processes, $words:" \
+            "another X"
+        count=$((5 - count))
+    done
+}
+
+ends_as_one() {
+    expect 1 2 -A "$p2" $quick -solver cg -precond none -max-iterations 2
+    expect 2 3 -A "$p2" $quick -precond amg
+    said "amg is not supported for a matrix over several processes"
+    expect 2 2 -A "$p2" -no-such-option
+    expect 2 2 -A "$p2" -eigs 3
+    said "-eigs is not for several processes"
+    expect 2 2 -A -
+    said "-A - is not for several processes"
+    expect 3 2 -A "$tmp/nowhere.mtx"
+    said "nowhere.mtx"
+    [ ! -c /dev/full ] || expect 7 2 -A "$p2" $quick -o /dev/full
+    timeout 120 $mpirun -n 2 "$solve" -A "$p2" $quick -mpi none >"$tmp/out" 2>&1
+    [ "$(grep -c 'A X = B$' "$tmp/out")" = 2 ] ||
+        fail "$name: -mpi none is not two runs"
+}
+
+# The file of process 1 is another one.
+one_fails() {
+    cat >"$tmp/other.sh" <<END
+rank=\${OMPI_COMM_WORLD_RANK-\$PMI_RANK}
+A=$p2
+[ "\$rank" != 1 ] || A=$tmp/nowhere.mtx
+exec "$solve" -A "\$A" $quick
+END
+    timeout 120 $mpirun -n 3 sh "$tmp/other.sh" >"$tmp/out" 2>"$tmp/err"
+    got=$?
+    [ $got = 3 ] || fail "$name: a file missing for one process: exit $got"
+    said "process 1 of 3: "
+    [ "$(grep -c '^spsolve: ' "$tmp/err")" = 1 ] || fail "$name: errors twice"
+}
+
+# A process that is killed ends all within 5 s.
+one_is_killed() {
+    cat >"$tmp/long.sh" <<END
+echo \$\$ >$tmp/pid.\${OMPI_COMM_WORLD_RANK-\$PMI_RANK}
+exec "$solve" -A $tmp/large.mtx -nrhs 16 -threads 1 -precond none -solver cg \
+    -monitor=$tmp/table -rtol 1e-13
+END
+    rm -f "$tmp"/pid.* "$tmp/table"
+    timeout 120 $mpirun -n 2 sh "$tmp/long.sh" >"$tmp/out" 2>&1 &
+    pid=$!
+    for i in $(seq 300); do
+        [ "$(grep -c . "$tmp/table" 2>/dev/null)" -gt 3 ] 2>/dev/null && break
+        sleep 0.1
+    done
+    before=$(date +%s)
+    kill -9 "$(cat "$tmp/pid.1")" || fail "$name: it had ended before"
+    wait $pid; got=$?
+    seconds=$(($(date +%s) - before))
+    [ $got -ne 0 ] || fail "$name: a killed process, and exit 0"
+    [ $seconds -le 6 ] || fail "$name: $seconds s after a process was killed"
+}
+
+"${MTXGEN:-./tools/mtxgen}" poisson7 40 -o "$tmp/large.mtx" 2>/dev/null ||
+    { echo "no mtxgen"; exit 99; }
+"$solve" -A "$p2" $quick -device cpu -rtol 1e-12 -o "$alone" >/dev/null ||
+    fail "one process"
+for name in openmpi mpich; do
+    [ -f $modules/spsolve_mpi-$name.so ] || continue
+    mpirun=
+    for try in mpirun.$name mpiexec.$name mpirun; do
+        command -v $try >/dev/null || continue
+        case $name,$($try --version 2>&1 | tr '\n' ' ') in
+        openmpi,*"Open MPI"* | openmpi,*OpenRTE* | mpich,*HYDRA* | \
+        mpich,*MPICH*) mpirun=$try; break ;;
+        esac
+    done
+    if [ -z "$mpirun" ] || ! timeout 60 $mpirun -n 2 true 2>/dev/null; then
+        echo "skip $name: its mpirun starts no processes here"
+        continue
+    fi
+    ran=$((ran + 1))
+    solves_as_one
+    ends_as_one
+    one_fails
+    one_is_killed
+    said=$(timeout 120 $mpirun -n 3 ./examples/mpi_poisson 12 2>/dev/null)
+    case $said in
+    "3 processes, 1728 unknowns, 4 columns: converged"*) ;;
+    *) fail "$name: mpi_poisson: $said" ;;
+    esac
+done
+[ $ran -gt 0 ] || exit 77
+[ $failures -eq 0 ] && echo "several processes: good"
+exit $((failures > 0))

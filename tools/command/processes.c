@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* processes.c - a run by several processes, as mpirun starts them.
+ *
+ * Each process reads the files as a whole and keeps the rows that it owns:
+ * consecutive ones with about equal numbers of entries.  All take the same
+ * steps, agree after each whether one has failed, and process 0 alone writes:
+ * the reports, errors of all of them, and X, whose rows it gathers. */
+#include "tools/command/job.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Open MPI, then MPICH and what speaks its PMI; each tells its processes. */
+static const char *const told_size[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE" };
+static const char *const told_rank[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK" };
+static const char *const told_local[] = { "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                          "MPI_LOCALNRANKS" };
+
+static int told(const char *const *names, int otherwise)
+{
+    for (int i = 0; i < 2; i++)
+        if (getenv(names[i])) return atoi(getenv(names[i]));
+    return otherwise;
+}
+
+bool processes_many(const cli_values *v)
+{
+    return told(told_size, 1) > 1 && !(v->mpi && strcmp(v->mpi, "none") == 0);
+}
+
+bool processes_first(const cli_values *v)
+{
+    return !processes_many(v) || told(told_rank, 0) == 0;
+}
+
+/* -------------------------------------------------------------- agreement */
+
+/* A failure as it is told to process 0. */
+typedef struct failure {
+    int code;
+    char status[32], message[1200];
+} failure;
+
+static void lost(job *j, const char *what)
+{
+    job_fail(j, EXIT_BUG, "internal_error", "%s", what);
+    fprintf(stderr, CLI_PROGRAM ": %s\n", j->end.message);
+    sps_comm_abort(j->many.comm, EXIT_BUG);
+}
+
+/* The lowest process with a failure of its own, or -1; peers count only if
+ * there is no other. */
+static int who_failed(job *j, const double *codes)
+{
+    int peer = -1;
+
+    for (int r = j->many.size - 1; r >= 0; r--)
+        if (codes[2 * r] != 0) peer = r;
+    for (int r = 0; r < j->many.size; r++)
+        if (codes[2 * r] != 0 && codes[2 * r + 1] == 0) return r;
+    return peer;
+}
+
+/* Process 0 takes over the failure of process r; all have its code. */
+static int take_failure(job *j, int r, int code)
+{
+    failure f = { .code = j->end.exit_code };
+    const sps_message out = { 0, &f, sizeof f }, in = { r, &f, sizeof f };
+    sps_status st = SPS_OK;
+
+    snprintf(f.status, sizeof f.status, "%s", j->end.status);
+    snprintf(f.message, sizeof f.message, "%s", j->end.message);
+    if (r > 0 && j->many.rank == r)
+        st = sps_comm_exchange(j->many.comm, &out, 1, NULL, 0);
+    else if (r > 0 && j->many.rank == 0)
+        st = sps_comm_exchange(j->many.comm, NULL, 0, &in, 1);
+    else if (r > 0) st = sps_comm_exchange(j->many.comm, NULL, 0, NULL, 0);
+    if (st != SPS_OK) lost(j, sps_context_error(NULL));
+    if (j->many.rank == 0 && r > 0) {
+        snprintf(j->many.status, sizeof j->many.status, "%s", f.status);
+        snprintf(j->end.message, sizeof j->end.message,
+                 "process %d of %d: %.1100s", r, j->many.size, f.message);
+        j->end.status = j->many.status;
+    }
+    return j->end.exit_code = code;
+}
+
+int processes_agree(job *j, int code)
+{
+    double *codes;
+    sps_status st;
+    int r;
+
+    if (j->many.size < 2) return code;
+    codes = calloc(2 * (size_t)j->many.size, sizeof *codes);
+    if (!codes) {
+        lost(j, "no memory for the agreement of processes");
+        return j->end.exit_code;
+    }
+    codes[2 * j->many.rank] = code;
+    codes[2 * j->many.rank + 1] = j->many.peer;
+    st = sps_comm_sum(j->many.comm, codes, 2 * j->many.size);
+    if (st != SPS_OK) lost(j, sps_context_error(NULL));
+    r = who_failed(j, codes);
+    if (r >= 0) code = take_failure(j, r, (int)codes[2 * r]);
+    free(codes);
+    return code;
+}
+
+/* ---------------------------------------------------------------- beginning */
+
+/* An option whose file is standard input, of which there is one, or NULL. */
+static const char *reads_stdin(const cli_values *v)
+{
+    static char name[64];
+    const cli_option *o;
+    char value[PATH_MAX], dashed[32];
+
+    for (int i = 0; (o = cli_row(i)); i++) {
+        const char *path = o->stream != CLI_INPUT ? NULL
+                         : cli_text(o, v, value, sizeof value);
+
+        if (!path || strcmp(path, "-")) continue;
+        snprintf(name, sizeof name, "%s -",
+                 cli_dashed(o->name, dashed, sizeof dashed));
+        return name;
+    }
+    return NULL;
+}
+
+/* What is not there for several processes. */
+static int refuse(job *j)
+{
+    const cli_values *v = &j->opt;
+    const char *what = v->eigs ? "-eigs" : v->file.convert ? "-convert"
+                     : v->laplacian ? "-laplacian" : v->file.coords ? "-coords"
+                     : v->file.rigid_body ? "-rigid-body"
+                     : v->place == SPS_CUDA ? "-device cuda" : reads_stdin(v);
+
+    if (!what) return 0;
+    return job_fail(j, EXIT_USAGE, "usage", "%s is not for several processes "
+                    "that solve together; -mpi none makes each of them a run "
+                    "of its own", what);
+}
+
+int processes_open(job *j)
+{
+    const sps_status st = sps_comm_mpi(SPS_MPI_WORLD, &j->many.comm);
+
+    j->many.rank = told(told_rank, 0);
+    if (st != SPS_OK)
+        return job_fail(j, EXIT_USAGE, "usage", "started as one of %d "
+                        "processes: %s; -mpi none makes each of them a run of "
+                        "its own", told(told_size, 1), sps_context_error(NULL));
+    sps_comm_shape(j->many.comm, &j->many.rank, &j->many.size);
+    if (j->many.rank > 0)
+        j->opt.file.out = j->opt.json = j->opt.plot = j->opt.monitor = NULL;
+    if (refuse(j)) return j->end.exit_code;
+    j->opt.place = SPS_HOST;
+    return 0;
+}
+
+/* Processes that may use the same cores share them. */
+static int threads(const job *j)
+{
+    const int local = told(told_local, 1);
+    const int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    const int share = local > 0 && cores > local ? cores / local : 1;
+
+    if (j->opt.threads > 0) return j->opt.threads;
+    return j->info.threads < share ? j->info.threads : share;
+}
+
+/* --------------------------------------------------------------------- rows */
+
+/* The first row of process r: rows in equal shares of entries and rows, at
+ * least one for each. */
+static int64_t first_row(const job *j, const sps_csr *A, int r)
+{
+    const int size = j->many.size;
+    const int64_t weight = A->nnz + A->nrow;
+    int64_t low = r, high = A->nrow - (size - r);
+
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+
+        if ((double)(A->rowptr[middle] + middle) <
+            (double)weight * r / size) low = middle + 1;
+        else high = middle;
+    }
+    return r == size ? A->nrow : low;
+}
+
+/* Own rows of a block of the whole, which is destroyed. */
+static sps_status keep_rows(job *j, sps_context *ctx, sps_block **X_p)
+{
+    sps_block *own = NULL;
+    const double *data;
+    sps_status st;
+    int64_t ld;
+    int k;
+
+    if (!*X_p) return SPS_OK;
+    sps_block_shape(*X_p, NULL, &k);
+    data = sps_block_data(*X_p, &ld);
+    st = sps_block_create(ctx, j->many.own, k, &own);
+    if (st == SPS_OK)
+        st = sps_block_set(own, 0, k, data + j->many.first * ld, ld,
+                           SPS_ROW_MAJOR, SPS_HOST);
+    if (st != SPS_OK) {
+        sps_block_destroy(&own);
+        return st;
+    }
+    sps_block_destroy(X_p);
+    *X_p = own;
+    return SPS_OK;
+}
+
+static sps_status keep_matrix(job *j, sps_context *ctx, sps_csr **own_p)
+{
+    const sps_csr *A = j->A;
+    const int64_t begin = A->rowptr[j->many.first];
+    const int64_t nnz = A->rowptr[j->many.first + j->many.own] - begin;
+    int64_t *rowptr = malloc((size_t)(j->many.own + 1) * sizeof *rowptr);
+    int64_t *global = malloc((size_t)(nnz + 1) * sizeof *global);
+    double *val = malloc((size_t)(nnz + 1) * sizeof *val);
+    sps_status st = rowptr && global && val ? SPS_OK : SPS_ENOMEM;
+
+    for (int64_t i = 0; st == SPS_OK && i <= j->many.own; i++)
+        rowptr[i] = A->rowptr[j->many.first + i] - begin;
+    for (int64_t p = 0; st == SPS_OK && p < nnz; p++) {
+        global[p] = A->col[begin + p];
+        val[p] = ((const double *)A->val)[begin + p];
+    }
+    if (st == SPS_OK)
+        st = sps_csr_wrap_rows(ctx, j->many.first, j->many.own, A->nrow, nnz,
+                               rowptr, global, val, SPS_F64, SPS_ADOPT, own_p);
+    if (st == SPS_OK) {
+        (*own_p)->props = A->props & (SPS_SYMMETRIC | SPS_SPD);
+        return SPS_OK;
+    }
+    free(rowptr);
+    free(global);
+    free(val);
+    return st;
+}
+
+static int check_whole(job *j)
+{
+    if (j->system.rectangular || j->system.complex)
+        return job_fail(j, EXIT_USAGE, "unfit", "%s: a %s matrix is not for "
+                        "several processes", j->opt.file.A,
+                        j->system.rectangular ? "rectangular" : "complex");
+    if (j->system.n < j->many.size)
+        return job_fail(j, EXIT_USAGE, "unfit", "%s: %lld rows for %d "
+                        "processes; each needs one", j->opt.file.A,
+                        (long long)j->system.n, j->many.size);
+    return 0;
+}
+
+int processes_spread(job *j)
+{
+    sps_context_options co;
+    sps_context *ctx = NULL;
+    sps_csr *own = NULL;
+    const char *error = NULL;
+    sps_status st;
+
+    if (check_whole(j)) return j->end.exit_code;
+    sps_context_options_default(&co);
+    co.place = SPS_HOST;
+    co.threads = threads(j);
+    co.seed = j->opt.seed;
+    co.comm = j->many.comm;
+    st = sps_context_create(&co, &ctx, &error);
+    if (st != SPS_OK) return job_failed(j, st, false);
+    j->many.reader = j->ctx;
+    j->ctx = ctx;
+    j->many.first = first_row(j, j->A, j->many.rank);
+    j->many.own = first_row(j, j->A, j->many.rank + 1) - j->many.first;
+    st = keep_matrix(j, ctx, &own);
+    if (st == SPS_OK) st = keep_rows(j, ctx, &j->B);
+    if (st == SPS_OK) st = keep_rows(j, ctx, &j->X);
+    if (st == SPS_OK) st = keep_rows(j, ctx, &j->basis);
+    sps_csr_destroy(j->many.reader, &j->A);
+    j->A = own;
+    if (st != SPS_OK) return job_failed(j, st, false);
+    signals_context(ctx);
+    st = sps_context_information(ctx, &j->info);
+    return st == SPS_OK ? 0 : job_failed(j, st, false);
+}
+
+/* ------------------------------------------------------------------ results */
+
+/* Process 0 receives the rows of process r. */
+static sps_status receive_rows(job *j, const int64_t *first, int r, double *x)
+{
+    const size_t bytes = (size_t)((first[r + 1] - first[r]) * j->k) * sizeof *x;
+    const sps_message m = { r, x + first[r] * j->k, bytes };
+
+    return sps_comm_exchange(j->many.comm, NULL, 0, &m, 1);
+}
+
+/* The rows of X of all processes, in a block of the whole. */
+static sps_status gather(job *j, const double *first_of, double *x,
+                         sps_block **whole_p)
+{
+    int64_t *first = calloc((size_t)j->many.size + 1, sizeof *first);
+    sps_status st = first ? SPS_OK : SPS_ENOMEM;
+
+    for (int r = 0; st == SPS_OK && r < j->many.size; r++)
+        first[r] = (int64_t)first_of[r];
+    if (st == SPS_OK) first[j->many.size] = j->system.n;
+    for (int r = 1; st == SPS_OK && r < j->many.size; r++)
+        st = receive_rows(j, first, r, x);
+    if (st == SPS_OK)
+        st = sps_block_create(j->many.reader, j->system.n, j->k, whole_p);
+    if (st == SPS_OK)
+        st = sps_block_set(*whole_p, 0, j->k, x, j->k, SPS_ROW_MAJOR, SPS_HOST);
+    free(first);
+    return st;
+}
+
+int processes_gather(job *j)
+{
+    const int64_t rows = j->many.rank == 0 ? j->system.n : j->many.own;
+    double *x = NULL, *first = NULL;
+    sps_block *whole = NULL;
+    sps_status st = SPS_OK;
+    int code = 0;
+
+    if (j->many.size < 2 || !j->attempted || !cli_given(&j->opt, "o")) return 0;
+    x = malloc((size_t)(rows * j->k + 1) * sizeof *x);
+    first = calloc((size_t)j->many.size, sizeof *first);
+    if (!x || !first)
+        code = job_fail(j, EXIT_MEMORY, "out_of_memory", "no memory for the "
+                        "%lld rows of X that are gathered", (long long)rows);
+    code = processes_agree(j, code);
+    if (code == 0) {
+        first[j->many.rank] = (double)j->many.first;
+        st = sps_block_get(j->X, 0, j->k, x, j->k, SPS_ROW_MAJOR, SPS_HOST);
+        if (st == SPS_OK) st = sps_comm_sum(j->many.comm, first, j->many.size);
+        if (st == SPS_OK && j->many.rank == 0) {
+            st = gather(j, first, x, &whole);
+        } else if (st == SPS_OK) {
+            const sps_message m = { 0, x, (size_t)(rows * j->k) * sizeof *x };
+
+            st = sps_comm_exchange(j->many.comm, &m, 1, NULL, 0);
+        }
+        if (st != SPS_OK) lost(j, "the rows of X could not be gathered");
+    }
+    if (whole) {
+        sps_block_destroy(&j->X);
+        j->X = whole;
+    }
+    free(x);
+    free(first);
+    return code;
+}
+
+void processes_end(job *j)
+{
+    double code = j->many.rank == 0 ? j->end.exit_code : 0;
+
+    if (j->many.size < 2) return;
+    if (sps_comm_sum(j->many.comm, &code, 1) != SPS_OK)
+        lost(j, sps_context_error(NULL));
+    else
+        j->end.exit_code = (int)code;
+}
+
+void processes_close(job *j)
+{
+    sps_comm_destroy(&j->many.comm);
+}
