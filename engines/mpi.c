@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi.c - the module of MPI, see lib/core/engine.h; the one file that includes
+/* mpi.c - the module of MPI, see lib/core/module.h; the one file that includes
  * mpi.h.  It is compiled for each implementation of MPI that configure finds,
  * since their binary interfaces differ.
  *
@@ -9,7 +9,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 
-#include "core/engine.h"
+#include "core/module.h"
 
 enum { TAG = 1 };
 #define MOST ((size_t)1 << 30)

@@ -12,10 +12,12 @@
  * equal (Cauchy-Schwarz), and each process sees the same result. */
 #include "core/comm.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/abi.h"
+#include "core/module.h"
 #include "core/timer.h"
 
 enum { FAILED, WHO, ASKED, CANCELLED, CLOCK, MARK, SQUARE, HEAD };
@@ -78,19 +80,6 @@ void sps_comm_shape(const sps_comm *c, int *rank, int *size)
     if (size) *size = c ? c->size : 1;
 }
 
-sps_status spsi_comm_of_engine(int rank, int size, const sps_engine *e,
-                               void *of, sps_comm **c_p)
-{
-    const sps_comm_calls calls = { .struct_size = sizeof calls, .sum = e->sum,
-                                   .start = e->start, .finish = e->finish };
-    sps_status st;
-
-    SPS_TRY(sps_comm_user(rank, size, &calls, of, c_p));
-    (*c_p)->engine = e;
-fail:
-    return st;
-}
-
 void sps_comm_destroy(sps_comm **c_p)
 {
     if (!c_p || !*c_p) return;
@@ -136,6 +125,80 @@ sps_status sps_comm_exchange(sps_comm *c, const sps_message *send, int sends,
                                           "between processes returned %d",
                                           code);
 }
+
+/* --------------------------------------------------------------------- MPI */
+
+/* A communicator of an engine's functions, which closes `of` when it is
+ * destroyed. */
+static sps_status of_engine(int rank, int size, const sps_engine *e, void *of,
+                            sps_comm **c_p)
+{
+    const sps_comm_calls calls = { .struct_size = sizeof calls, .sum = e->sum,
+                                   .start = e->start, .finish = e->finish };
+    sps_status st;
+
+    SPS_TRY(sps_comm_user(rank, size, &calls, of, c_p));
+    (*c_p)->engine = e;
+fail:
+    return st;
+}
+
+/* From MPI 4.0, 9.1.1: the call is allowed before MPI is initialised. */
+static int implementation_here(void)
+{
+    int (*tell)(char *text, int *length) = NULL;
+    char text[8192] = "";      /* MPI_MAX_LIBRARY_VERSION_STRING of both */
+    int length = 0;
+
+    *(void **)&tell = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
+    if (!tell || tell(text, &length) != 0) return -1;
+    return strstr(text, "Open MPI") ? SPS_OPENMPI
+         : strstr(text, "MPICH") ? SPS_MPICH : -1;
+}
+
+static int implementation_of_launcher(void)
+{
+    if (getenv("OMPI_COMM_WORLD_SIZE")) return SPS_OPENMPI;
+    return getenv("PMI_SIZE") || getenv("PMI_RANK") ? SPS_MPICH : -1;
+}
+
+/* Which module: that of the MPI in the process; otherwise that of the launcher,
+ * which its environment shows; otherwise the first that can be loaded. */
+static const sps_engine *find_engine(char *why, size_t size)
+{
+    const sps_engine *e;
+    int which = implementation_here();
+
+    if (which < 0) which = implementation_of_launcher();
+    if (which >= 0) return spsi_module_engine(which, why, size);
+    e = spsi_module_engine(SPS_OPENMPI, why, size);
+    return e ? e : spsi_module_engine(SPS_MPICH, why, size);
+}
+
+sps_status sps_comm_mpi(int fortran_handle, sps_comm **c_p)
+{
+    char why[SPS_ERROR_SIZE];
+    const sps_engine *e = NULL;
+    const char *no;
+    void *of = NULL;
+    int rank = 0, size = 0;
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(NULL, c_p, SPS_EINVAL, "sps_comm_mpi: c_p is NULL");
+    e = find_engine(why, sizeof why);
+    SPS_REQUIRE(NULL, e, SPS_EABSENT, "no module of this MPI (libspsolve was "
+                "built without it): %s", why);
+    no = e->open(fortran_handle, &rank, &size, &of);
+    SPS_REQUIRE(NULL, !no, SPS_EINVAL, "sps_comm_mpi, %s: %s", e->name, no);
+    SPS_TRY(of_engine(rank, size, e, of, c_p));
+    return SPS_OK;
+
+fail:
+    if (of) e->close(of);
+    return st;
+}
+
+/* ------------------------------------------------------------------- shape */
 
 bool spsi_comm_many(const sps_context *ctx)
 {

@@ -16,16 +16,10 @@
 #define SPS_COMM_H
 
 #include "core/context.h"
-#include "core/engine.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* A communicator of an engine's functions, which closes `of` when it is
- * destroyed. */
-sps_status spsi_comm_of_engine(int rank, int size, const sps_engine *e,
-                               void *of, sps_comm **c_p);
 
 /* Number of this process; 0 without a comm. */
 int spsi_comm_rank(const sps_context *ctx);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* module.h - the modules: what that of CUDA exports (that of factors: see
- * factors.h, of MPI: engine.h), and how they are found; other libraries that are loaded when they
+ * factors.h) and those of MPI, and how they are found; other libraries that are loaded when they
  * are wanted. */
 #ifndef SPS_MODULE_H
 #define SPS_MODULE_H
 
 #include "core/backend.h"
-#include "core/engine.h"
 #include "core/factors.h"
 
 #ifdef __cplusplus
@@ -25,6 +24,26 @@ typedef struct sps_module {
     const sps_backend *backend;
     const struct sps_kernel *const *kernels;  /* NULL-terminated */
 } sps_module;
+
+#define SPS_ENGINE_ABI 1
+
+/* The one exported object of a module: spsi_engine_catalogue. */
+typedef struct sps_engine {
+    int abi;                  /* SPS_ENGINE_ABI */
+    const char *version;      /* sps_version() when it was built */
+    const char *name;         /* of the library it was built against */
+    /* Takes a duplicate of the communicator with this Fortran handle, or of the
+     * world (SPS_MPI_WORLD), for which MPI is initialised if it is not.  *of is
+     * the data of the calls.  NULL, or why not (static). */
+    const char *(*open)(int handle, int *rank, int *size, void **of);
+    /* Also finalises MPI if open has initialised it. */
+    void (*close)(void *of);
+    void (*end_all)(void *of, int code); /* ends all processes */
+    int (*sum)(double *values, int count, void *of);
+    int (*start)(const sps_message *send, int sends,
+                 const sps_message *receive, int receives, void *of);
+    int (*finish)(void *of);
+} sps_engine;
 
 /* Finds and loads the module; NULL and a text in why if there is none.  Loaded
  * once per process, never unloaded. */
