@@ -113,12 +113,48 @@ SPS_TCA_INLINE int32_t spsi_tca_share(int64_t length, int32_t pieces)
 
 /* ---------------------------------------------------------- matricisation
  *
- * A product of the tensor cores is O = D S of 16 x 8 by 8 x 8, lane = 4 gid +
- * t.  The paper takes for the rows of D the columns of X for several chunks of
- * a row and adds the diagonal of O.  Here D is 16 columns of one chunk if
- * blocks are wide enough, and every column of S holds that chunk's values; rows
- * gid and gid + 8 are adjacent in X, so that a lane can load both at once.  Then
- * all columns of O are equal, and the chunks of a row are added in the
+ * One m16n8k8 product O = D S, lane = 4 gid + t.  S (8 x 8) holds chunk q of
+ * the row in its column q.  Row r of D holds, for one column of X, the 8
+ * entries that chunk q = r mod g uses; so O[r][q] is that chunk's part of the
+ * sum, and the rest of O, where chunks and columns do not match, is never used:
+ * an overflow there has no effect.  A lane holds rows gid and gid + 8 of D;
+ * they are adjacent in X, so that it can load both at once. */
+
+/* Columns of X per product: 16, 8, 4, 2. */
+SPS_TCA_INLINE int spsi_tca_width(int g) { return 16 / g; }
+
+/* Chunk of rows gid and gid + 8. */
+SPS_TCA_INLINE int spsi_tca_chunk(int g, int gid) { return gid & (g - 1); }
+
+/* Column of row gid within the product; row gid + 8 has the next one. */
+SPS_TCA_INLINE int spsi_tca_column(int g, int gid) { return 2 * (gid / g); }
+
+/* Lane 4 gid + t holds O[gid][2t], O[gid][2t + 1] and the same of gid + 8.
+ * These functions tell whether that includes the chunk of its rows, and in
+ * which of the two numbers. */
+SPS_TCA_INLINE int spsi_tca_diagonal(int g, int gid, int t)
+{
+    return t == spsi_tca_chunk(g, gid) / 2;
+}
+SPS_TCA_INLINE int spsi_tca_register(int g, int gid)
+{
+    return spsi_tca_chunk(g, gid) & 1;
+}
+
+/* The partial trace: chunk q's part is in lane 4 gid + q / 2, so an odd chunk's
+ * is 4 lanes above the even one's, and pairs of chunks are 9 apart (two rows of
+ * 4 lanes and one lane): adding the value from this many lanes above, in steps
+ * s = 0 .. log2(g) - 1, leaves the sum in the lane of chunk 0. */
+SPS_TCA_INLINE int spsi_tca_distance(int s)
+{
+    return s == 0 ? 4 : s == 1 ? 9 : 18;
+}
+
+/* --------------------------------------- without a trace, and narrow blocks
+ *
+ * If blocks are wide enough, D is 16 columns of one chunk and every column of S
+ * holds that chunk's values; rows gid and gid + 8 are adjacent again.  Then all
+ * columns of O are equal, and the chunks of a row are added in the
  * accumulators.
  *
  * For blocks of up to 16 / G columns, G = 2 or 4 chunks share D: lanes gid hold

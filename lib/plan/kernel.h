@@ -128,9 +128,9 @@ typedef struct sps_kernel {
     sps_opcode op;
     unsigned gives;
     /* Without SPS_FULL_PRECISION: unit roundoff of the values and of X in the
-     * kernel, 2^-11 for tf32.  It sums in single precision or better, and
-     * integers that its format represents give exact sums below 2^24.
-     * 0: values keep the precision of their types. */
+     * kernel, 2^-11 for tf32 and half, 2^-8 for bf16.  It sums in single
+     * precision or better, and integers that its format represents give exact
+     * sums below 2^24.  0: values keep the precision of their types. */
     double roundoff;
     /* Its spmm supports an epilogue; for other kernels the operator composes it
      * in several passes. */

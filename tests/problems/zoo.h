@@ -13,8 +13,8 @@
 
 typedef enum zoo_values {
     ZOO_INTEGER,   /* nonzero integers, |v| <= 1024: every sum is exact */
-    ZOO_SMALL,     /* nonzero integers, |v| <= 8: exact also in float and
-                      tf32 with sums in float, for rows below 2^17 */
+    ZOO_SMALL,     /* nonzero integers, |v| <= 8: exact also in float, tf32,
+                      bf16 and half with sums in float, for rows below 2^17 */
     ZOO_RANDOM,    /* uniform in [-1/2, 1/2) */
     ZOO_SCALES,    /* random times 2^(r_i + c_j), r and c in -40 .. 40 */
     ZOO_SPD,       /* symmetric, diagonally dominant; symmetric families */

@@ -57,13 +57,14 @@ static const struct {
     {"spmm.rode, spmm.tiles, spmm.blocks, spmm.share, spmm.plain",
      "blocks: RoDe, windows of 8 rows on tensor cores, node blocks, equal "
      "shares for small matrices, lanes a row"},
-    {"spmm.tca", "TCA-SpMM on tensor cores"},
+    {"spmm.tca, spmm.tca_tf32, spmm.tca_bf16, spmm.tca_fp16",
+     "TCA-SpMM on tensor cores, by precision"},
     {"spmm.blocked_ell, spmm.blocked_ell_tf32",
      "dense square blocks, through cuSPARSE"},
     {"spmv.cusparse, spmm.cusparse", "the vendor's best algorithm on CSR"},
     {"spmv.cusparse_sell, spmv.cusparse_bsr",
      "and on its other formats, sliced ELL and node blocks"},
-    {"spmm.rode_paper", "RoDe as published, for comparison"},
+    {"spmm.rode_paper, spmm.tca_paper", "as published, for comparison"},
     {"spmm.omp, spmm.blocks_omp, spmm.ref",
      "the host: threads, node blocks, the plain loops"},
 };

@@ -12,8 +12,11 @@ namespace {
 template <class F>
 sps_status launch(const sps_tca_plan *plan, const sps_spmm_args *args)
 {
-    return paired(args->X) ? launch_direct<F, true>(plan, blocks_of(args))
-                           : launch_direct<F, false>(plan, blocks_of(args));
+    blocks<double> b = blocks_of(args);
+    source<double> x = {b.x, b.ldx, NULL};
+
+    return paired(args->X) ? launch_direct<F, double, true>(plan, b, x)
+                           : launch_direct<F, double, false>(plan, b, x);
 }
 
 sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
@@ -26,12 +29,6 @@ sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
          : k <= 16 ? launch<direct64<1>>(plan, args)
          : k <= 32 ? launch<direct64<2>>(plan, args)
                    : launch<direct64<4>>(plan, args);
-}
-
-bool fits(const sps_problem *p, const char **why_not)
-{
-    *why_not = "2^31 rows or more";
-    return p->A->nrow <= INT32_MAX;
 }
 
 /* The row of X of every entry is loaded from memory to registers, an eighth of
@@ -47,29 +44,7 @@ double cost(const sps_problem *p)
 
 sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    sps_context *ctx = super->ctx;
-    sps_tca_plan *plan = (sps_tca_plan *)super;
-    spsi_tca *w = &plan->work;
-
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    SPS_TRY_RETURN(spsi_cuda_tca_build(ctx, p->local, w));
-    plan->partial_bytes = (size_t)w->n.partials * (size_t)p->k *
-                          sizeof(double);
-    if (plan->partial_bytes > 0)
-        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, plan->partial_bytes,
-                                       (void **)&plan->partial));
-    plan->super.bytes = spsi_tca_slot_bytes(w) + spsi_tca_piece_bytes(w) +
-                        spsi_tca_split_bytes(w) + spsi_tca_empty_bytes(w) +
-                        plan->partial_bytes;
-    return SPS_OK;
-}
-
-void destroy(sps_plan *super)
-{
-    sps_tca_plan *plan = (sps_tca_plan *)super;
-
-    spsi_cuda_tca_clear(super->ctx, &plan->work);
-    spsi_cuda_release(super->ctx, plan->partial, plan->partial_bytes);
+    return spsi_cuda_tca_plan(super, p, sizeof(double));
 }
 
 } // namespace
@@ -79,9 +54,9 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca) = {
     .op = SPS_OP_SPMM,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
     .size = sizeof(sps_tca_plan),
-    .fits = fits,
+    .fits = spsi_cuda_tca_fits,
     .cost = cost,
     .plan = plan,
     .spmm = guarded<spmm>,
-    .destroy = destroy,
+    .destroy = spsi_cuda_tca_destroy,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tca_device.cuh - device code around TCA-SpMM: the matrix and its work list
- * (formats/tca.h), loads without branches, split and empty rows, launches. */
+/* tca_device.cuh - common device code of the TCA-SpMM kernels: the matrix and
+ * its work list (formats/tca.h), loads without branches, split and empty rows,
+ * launches. */
 #ifndef SPS_CUDA_TCA_CUH
 #define SPS_CUDA_TCA_CUH
 
@@ -14,10 +15,12 @@ struct tca_work {
     const int32_t *__restrict__ rowptr32; /* NULL: use rowptr */
     const int32_t *__restrict__ col;
     const void *__restrict__ val;
-    bool wide;               /* values are in double precision */
+    bool wide;                            /* values are in double precision */
+    const int16_t *__restrict__ exponent; /* scaling exponents of rows; NULL:
+                                             all 0 */
     const int32_t *__restrict__ slot;
     const spsi_tca_piece *__restrict__ piece;
-    int64_t count;           /* number of teams, or of pieces */
+    int64_t count;                        /* number of teams, or of pieces */
 
     __device__ __forceinline__ int64_t begin(int64_t i) const
     {
@@ -28,11 +31,28 @@ struct tca_work {
         return wide ? __ldg((const double *)val + p)
                     : (double)__ldg((const float *)val + p);
     }
+    __device__ __forceinline__ int exponent_of(int64_t row) const
+    {
+        return exponent ? exponent[row] : 0;
+    }
+};
+
+/* X as loaded by the kernels, in their element type; columns 0 to k - 1. */
+template <class X> struct source {
+    const X *__restrict__ x;
+    int64_t ld;
+    const int *__restrict__ exponent; /* scaling exponents of columns; NULL: all
+                                         0 */
+
+    __device__ __forceinline__ int exponent_of(int j) const
+    {
+        return exponent ? exponent[j] : 0;
+    }
 };
 
 /* Row j >= 0 of X. */
-__device__ __forceinline__ const double *row_of(const double *x, int32_t j,
-                                                int64_t ld)
+template <class X>
+__device__ __forceinline__ const X *row_of(const X *x, int32_t j, int64_t ld)
 {
     return x + (uint64_t)(uint32_t)j * (uint64_t)ld;
 }
@@ -66,10 +86,93 @@ __device__ __forceinline__ double2 load_two(const double *p, int left)
     return v;
 }
 
+template <bool ALIGNED>
+__device__ __forceinline__ float2 load_two(const float *p, int left)
+{
+    float2 v;
+
+    if (ALIGNED)
+        asm("{.reg .pred a, b;\n\t"
+            "setp.ge.s32 a, %3, 2;\n\tsetp.eq.s32 b, %3, 1;\n\t"
+            "mov.f32 %0, 0f00000000;\n\tmov.f32 %1, 0f00000000;\n\t"
+            "@a ld.global.nc.v2.f32 {%0, %1}, [%2];\n\t"
+            "@b ld.global.nc.f32 %0, [%2];}"
+            : "=&f"(v.x), "=&f"(v.y) : "l"(p), "r"(left));
+    else
+        asm("{.reg .pred a, b;\n\t"
+            "setp.ge.s32 a, %3, 2;\n\tsetp.ge.s32 b, %3, 1;\n\t"
+            "mov.f32 %0, 0f00000000;\n\tmov.f32 %1, 0f00000000;\n\t"
+            "@a ld.global.nc.f32 %1, [%2+4];\n\t"
+            "@b ld.global.nc.f32 %0, [%2];}"
+            : "=&f"(v.x), "=&f"(v.y) : "l"(p), "r"(left));
+    return v;
+}
+
+template <bool ALIGNED>
+__device__ __forceinline__ float4 load_four(const float *p, int left)
+{
+    float4 v;
+
+    if (!ALIGNED) {
+        float2 low = load_two<false>(p, left);
+        float2 high = load_two<false>(p + 2, left - 2);
+
+        return make_float4(low.x, low.y, high.x, high.y);
+    }
+    asm("{.reg .pred a, b, c, d, e;\n\t"
+        "setp.ge.s32 a, %5, 4;\n\tsetp.lt.s32 e, %5, 4;\n\t"
+        "setp.ge.and.s32 b, %5, 1, e;\n\tsetp.ge.and.s32 c, %5, 2, e;\n\t"
+        "setp.eq.s32 d, %5, 3;\n\t"
+        "mov.f32 %0, 0f00000000;\n\tmov.f32 %1, 0f00000000;\n\t"
+        "mov.f32 %2, 0f00000000;\n\tmov.f32 %3, 0f00000000;\n\t"
+        "@a ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];\n\t"
+        "@b ld.global.nc.f32 %0, [%4];\n\t"
+        "@c ld.global.nc.f32 %1, [%4+4];\n\t"
+        "@d ld.global.nc.f32 %2, [%4+8];}"
+        : "=&f"(v.x), "=&f"(v.y), "=&f"(v.z), "=&f"(v.w) : "l"(p), "r"(left));
+    return v;
+}
+
+/* Whole vectors of 16-bit numbers, or zeros if not `ok`. */
+__device__ __forceinline__ void load_words(const void *p, bool ok,
+                                           uint32_t (&v)[1])
+{
+    asm("{.reg .pred a;\n\tsetp.ne.s32 a, %2, 0;\n\tmov.u32 %0, 0;\n\t"
+        "@a ld.global.nc.u32 %0, [%1];}"
+        : "=&r"(v[0]) : "l"(p), "r"((int)ok));
+}
+__device__ __forceinline__ void load_words(const void *p, bool ok,
+                                           uint32_t (&v)[2])
+{
+    asm("{.reg .pred a;\n\tsetp.ne.s32 a, %3, 0;\n\t"
+        "mov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\t"
+        "@a ld.global.nc.v2.u32 {%0, %1}, [%2];}"
+        : "=&r"(v[0]), "=&r"(v[1]) : "l"(p), "r"((int)ok));
+}
+__device__ __forceinline__ void load_words(const void *p, bool ok,
+                                           uint32_t (&v)[4])
+{
+    asm("{.reg .pred a;\n\tsetp.ne.s32 a, %5, 0;\n\t"
+        "mov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\t"
+        "mov.u32 %2, 0;\n\tmov.u32 %3, 0;\n\t"
+        "@a ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];}"
+        : "=&r"(v[0]), "=&r"(v[1]), "=&r"(v[2]), "=&r"(v[3])
+        : "l"(p), "r"((int)ok));
+}
+
+/* A sum times 2^exponent, exact unless the result is out of range. */
+template <class S>
+__device__ __forceinline__ double scaled(S sum, int exponent)
+{
+    return exponent ? scalbn((double)sum, exponent) : (double)sum;
+}
+
 /* Y of split rows: adds their partial sums in order; one thread per element. */
+template <class S, class X, class T>
 __global__ void __launch_bounds__(256)
-join_kernel(const spsi_tca_split *__restrict__ split, int64_t splits,
-            const double *__restrict__ partial, blocks<double> b)
+join_kernel(tca_work w, const spsi_tca_split *__restrict__ split,
+            int64_t splits, const S *__restrict__ partial, source<X> x,
+            blocks<T> b)
 {
     int64_t e = (int64_t)blockIdx.x * 256 + threadIdx.x, i = e / b.k;
     int j = (int)(e % b.k);
@@ -77,25 +180,26 @@ join_kernel(const spsi_tca_split *__restrict__ split, int64_t splits,
     b.resolve();
     if (i >= splits) return;
     spsi_tca_split r = split[i];
-    double *y = b.y + (int64_t)r.row * b.ldy + j;
+    T *y = b.y + (int64_t)r.row * b.ldy + j;
     double sum = 0;
 
-    for (int s = 0; s < r.count; s++) sum += partial[(r.first + s) * b.k + j];
-    *y = b.join(sum, y);
+    for (int s = 0; s < r.count; s++)
+        sum += (double)partial[(r.first + s) * b.k + j];
+    *y = b.join(scaled(sum, w.exponent_of(r.row) + x.exponent_of(j)), y);
 }
 
 /* Y = beta Y in rows without entries. */
+template <class T>
 __global__ void __launch_bounds__(256)
-empty_kernel(const int32_t *__restrict__ empty, int64_t count,
-             blocks<double> b)
+empty_kernel(const int32_t *__restrict__ empty, int64_t count, blocks<T> b)
 {
     int64_t e = (int64_t)blockIdx.x * 256 + threadIdx.x, i = e / b.k;
 
     b.resolve();
     if (i >= count) return;
-    double *y = b.y + (int64_t)empty[i] * b.ldy + e % b.k;
+    T *y = b.y + (int64_t)empty[i] * b.ldy + e % b.k;
 
-    *y = b.join(0.0, y);
+    *y = b.join(T(0), y);
 }
 
 inline tca_work work_of(const sps_tca_plan *plan)
@@ -108,6 +212,7 @@ inline tca_work work_of(const sps_tca_plan *plan)
     w.col = A->col;
     w.val = A->val;
     w.wide = A->dtype == SPS_F64;
+    w.exponent = (const int16_t *)plan->scale;
     w.slot = plan->work.slot;
     w.piece = plan->work.piece;
     w.count = 0;
@@ -126,21 +231,25 @@ inline int run_of(const sps_context *ctx, int64_t count, int least, int most)
 
 /* The remaining rows, after teams and pieces: sums of split rows, and empty
  * rows. */
-inline sps_status finish_rows(const sps_tca_plan *plan,
-                              const blocks<double> &b)
+template <class S, class X, class T>
+sps_status finish_rows(const sps_tca_plan *plan, const blocks<T> &b,
+                       const source<X> &x)
 {
     sps_context *ctx = plan->super.ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     const spsi_tca *list = &plan->work;
 
     if (list->n.splits > 0) {
-        join_kernel<<<(unsigned)ceil_div(list->n.splits * b.k, 256), 256, 0,
-                      stream>>>(list->split, list->n.splits, plan->partial, b);
+        join_kernel<S, X, T>
+            <<<(unsigned)ceil_div(list->n.splits * b.k, 256), 256, 0, stream>>>(
+                work_of(plan), list->split, list->n.splits,
+                (const S *)plan->partial, x, b);
         SPS_LAUNCHED(ctx);
     }
     if (list->n.empties > 0) {
-        empty_kernel<<<(unsigned)ceil_div(list->n.empties * b.k, 256), 256, 0,
-                       stream>>>(list->empty, list->n.empties, b);
+        empty_kernel<T>
+            <<<(unsigned)ceil_div(list->n.empties * b.k, 256), 256, 0,
+               stream>>>(list->empty, list->n.empties, b);
         SPS_LAUNCHED(ctx);
     }
     return SPS_OK;

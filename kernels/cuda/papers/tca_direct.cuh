@@ -37,14 +37,17 @@ struct batch {
     bool last;               /* this is the last chunk of its row */
     int32_t col;             /* -1: no entry */
     double val;
+    int exponent;            /* of the row */
 };
 
-/* --- Variants, by width.  parts: products per chunk, 16 columns each;
+/* --- Variants, by precision.  parts: products per chunk, 16 columns each;
  * column(f, gid): first of the two columns of part f that lanes gid hold.  The
  * threads of a block and the blocks per multiprocessor for each kernel were the
  * fastest on an H200. */
 
+/* fp64 */
 template <int PARTS> struct direct64 {
+    typedef double sum, element, number;
     static constexpr int parts = PARTS, tile = 16 * parts;
     static constexpr int at_once = 4 / parts; /* chunks with loads in flight */
     static constexpr int threads = 256, rows_held = parts == 1 ? 3 : 2;
@@ -58,6 +61,10 @@ template <int PARTS> struct direct64 {
     static __device__ __forceinline__ int column(int f, int gid)
     {
         return 16 * f + 2 * gid;
+    }
+    static __device__ __forceinline__ double round(double v, int)
+    {
+        return v;
     }
     template <bool ALIGNED>
     static __device__ __forceinline__ void
@@ -103,10 +110,11 @@ template <int PARTS> struct direct64 {
  * registers. */
 template <class F, bool ALIGNED, class P>
 __device__ __forceinline__ void
-take_batch(const batch &s, const double *x, int64_t ld, int left, int gid,
-           int t, double (*o)[4], const P &put)
+take_batch(const batch &s, const typename F::element *x, int64_t ld, int left,
+           int gid, int t, typename F::sum (*o)[4], const P &put)
 {
     unsigned lasts = __ballot_sync(all_lanes, s.last);
+    typename F::number number = F::round(s.val, s.exponent);
 
 #pragma unroll
     for (int c0 = 0; c0 < 4; c0 += F::at_once) {
@@ -119,13 +127,13 @@ take_batch(const batch &s, const double *x, int64_t ld, int left, int gid,
                                       &r[u]);
 #pragma unroll
         for (int u = 0; u < F::at_once; u++)
-            v[u] = F::spread(s.val, c0 + u, t);
+            v[u] = F::spread(number, c0 + u, t);
 #pragma unroll
         for (int u = 0; u < F::at_once; u++) {
             F::multiply(o, r[u], v[u]);
             if (lasts >> 8 * (c0 + u) & 1) {
                 int32_t row = __shfl_sync(all_lanes, s.row, 8 * (c0 + u));
-                double a = o[0][0], b = o[0][2];
+                typename F::sum a = o[0][0], b = o[0][2];
 
                 /* Lanes with index t store part t. */
 #pragma unroll
@@ -140,9 +148,10 @@ take_batch(const batch &s, const double *x, int64_t ld, int left, int gid,
     }
 }
 
-/* G = 2 or 4 chunks per product: lanes gid hold chunk gid / (8 / G),
+/* fp64 with G = 2 or 4 chunks per product: lanes gid hold chunk gid / (8 / G),
  * and columns 2 (gid mod 8 / G) and the next one of it. */
 template <int G> struct narrow64 {
+    typedef double sum, element, number;
     static constexpr int parts = 1, tile = 16 / G;
     static constexpr int threads = 512, rows_held = 2, pieces_held = 1;
 };
@@ -202,8 +211,8 @@ take_narrow(const batch &s, const double *x, int64_t ld, int left, int gid,
 
 template <class F, bool ALIGNED, class P>
 __device__ __forceinline__ void
-take(const batch &s, const double *x, int64_t ld, int left, int gid, int t,
-     double (*o)[4], const P &put)
+take(const batch &s, const typename F::element *x, int64_t ld, int left,
+     int gid, int t, typename F::sum (*o)[4], const P &put)
 {
     if constexpr (F::tile < 16)
         take_narrow<F, ALIGNED, 16 / F::tile>(s, x, ld, left, gid, t, o[0],
@@ -226,28 +235,60 @@ __device__ __forceinline__ void load_entry(const tca_work &w, int64_t from,
 }
 
 /* Stores two consecutive columns of a row of Y; c + 1 may be past the end. */
-struct writer {
-    const blocks<double> &b;
+template <class F, class T> struct writer {
+    const tca_work &w;
+    const source<typename F::element> &x;
+    const blocks<T> &b;
     int first;   /* first column of the tile */
     bool pairs;  /* Y is aligned to two numbers, and ld is even */
 
-    __device__ __forceinline__ void operator()(int32_t row, int c, double s0,
-                                               double s1) const
+    __device__ __forceinline__ void operator()(int32_t row, int c,
+                                               typename F::sum s0,
+                                               typename F::sum s1) const
     {
-        double *y = b.y + (int64_t)row * b.ldy + first + c;
+        T *y = b.y + (int64_t)row * b.ldy + first + c;
         int left = b.k - first - c;
+        double v0 = s0, v1 = s1;
 
-        if (pairs && left >= 2) {
-            double2 two = {};
+        if (w.exponent && left > 0) {
+            int e = w.exponent[row];
 
-            if (b.beta != 0) two = *(const double2 *)y;
-            two.x = b.join(s0, &two.x);
-            two.y = b.join(s1, &two.y);
-            *(double2 *)y = two;
-        } else {
-            if (left >= 1) y[0] = b.join(s0, y);
-            if (left >= 2) y[1] = b.join(s1, y + 1);
+            v0 = scaled(s0, e + x.exponent_of(first + c));
+            if (left > 1) v1 = scaled(s1, e + x.exponent_of(first + c + 1));
         }
+        if (pairs && left >= 2) {
+            T two[2] = {};
+
+            if (b.beta != 0) read_two(y, two);
+            two[0] = b.join(v0, &two[0]);
+            two[1] = b.join(v1, &two[1]);
+            write_two(y, two);
+        } else {
+            if (left >= 1) y[0] = b.join(v0, y);
+            if (left >= 2) y[1] = b.join(v1, y + 1);
+        }
+    }
+    static __device__ __forceinline__ void read_two(const double *y, double *v)
+    {
+        double2 p = *(const double2 *)y;
+
+        v[0] = p.x;
+        v[1] = p.y;
+    }
+    static __device__ __forceinline__ void read_two(const float *y, float *v)
+    {
+        float2 p = *(const float2 *)y;
+
+        v[0] = p.x;
+        v[1] = p.y;
+    }
+    static __device__ __forceinline__ void write_two(double *y, const double *v)
+    {
+        *(double2 *)y = make_double2(v[0], v[1]);
+    }
+    static __device__ __forceinline__ void write_two(float *y, const float *v)
+    {
+        *(float2 *)y = make_float2(v[0], v[1]);
     }
 };
 
@@ -255,16 +296,17 @@ struct writer {
  * per team, so that neighbouring rows share X in L1; batch n of a warp is half
  * a team.  In flight at any time: rows of X of one batch, entries of the next,
  * row bounds of the one after. */
-template <class F, bool ALIGNED>
+template <class F, class T, bool ALIGNED>
 __global__ void __launch_bounds__(F::threads, F::rows_held)
-direct_rows(tca_work w, blocks<double> b, int run, int tiles, bool pairs)
+direct_rows(tca_work w, source<typename F::element> x, blocks<T> b, int run,
+            int tiles, bool pairs)
 {
     constexpr int warps = F::threads / 32;
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     int first = (int)(blockIdx.x % (unsigned)tiles) * F::tile;
     int64_t at = (int64_t)(blockIdx.x / (unsigned)tiles) * run;
     int64_t last = at + run < w.count ? at + run : w.count;
-    double o[F::parts][4] = {};
+    typename F::sum o[F::parts][4] = {};
     batch s = {}, next = {}, then;
     int32_t after;
 
@@ -279,9 +321,11 @@ direct_rows(tca_work w, blocks<double> b, int run, int tiles, bool pairs)
         e->row = row;
         e->begin = 0;
         e->length = 0;
+        e->exponent = 0;
         if (row >= 0) {
             e->begin = w.begin(row);
             e->length = (int)(w.begin((int64_t)row + 1) - e->begin);
+            e->exponent = w.exponent_of(row);
         }
     };
     auto entries = [&](int64_t n, batch *e) {
@@ -293,7 +337,7 @@ direct_rows(tca_work w, blocks<double> b, int run, int tiles, bool pairs)
     };
 
     b.resolve();
-    writer put = {b, first, pairs};
+    writer<F, T> put = {w, x, b, first, pairs};
 
     bounds(row_at(0), &s);
     bounds(row_at(1), &next);
@@ -303,7 +347,7 @@ direct_rows(tca_work w, blocks<double> b, int run, int tiles, bool pairs)
         entries(n + 1, &next);
         bounds(after, &then);
         after = row_at(n + 3);
-        take<F, ALIGNED>(s, b.x + first, b.ldx, b.k - first, lane / 4, lane % 4,
+        take<F, ALIGNED>(s, x.x + first, x.ld, b.k - first, lane / 4, lane % 4,
                          o, put);
         s = next;
         next = then;
@@ -311,17 +355,17 @@ direct_rows(tca_work w, blocks<double> b, int run, int tiles, bool pairs)
 }
 
 /* Pieces of longer rows, one warp each, 32 entries at a time. */
-template <class F, bool ALIGNED>
+template <class F, class T, bool ALIGNED>
 __global__ void __launch_bounds__(F::threads, F::pieces_held)
-direct_pieces(tca_work w, blocks<double> b, int run, int tiles, bool pairs,
-              double *__restrict__ partial)
+direct_pieces(tca_work w, source<typename F::element> x, blocks<T> b, int run,
+              int tiles, bool pairs, typename F::sum *__restrict__ partial)
 {
     constexpr int warps = F::threads / 32;
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     int first = (int)(blockIdx.x % (unsigned)tiles) * F::tile;
     int64_t at = (int64_t)(blockIdx.x / (unsigned)tiles) * run;
     int64_t last = at + run < w.count ? at + run : w.count;
-    double o[F::parts][4] = {};
+    typename F::sum o[F::parts][4] = {};
     spsi_tca_piece now, next_piece;
     batch s, next;
     int done = 0;
@@ -329,7 +373,7 @@ direct_pieces(tca_work w, blocks<double> b, int run, int tiles, bool pairs,
     at += warp;
     if (at >= last) return;
     b.resolve();
-    writer put = {b, first, pairs};
+    writer<F, T> put = {w, x, b, first, pairs};
     auto piece_at = [&](int64_t p) {
         return w.piece[p < last ? p : last - 1];
     };
@@ -338,6 +382,7 @@ direct_pieces(tca_work w, blocks<double> b, int run, int tiles, bool pairs,
 
         e->row = have > 0 ? p.row : -1;
         e->length = SPSI_TCA_STEP;
+        e->exponent = have > 0 ? w.exponent_of(p.row) : 0;
         e->last = have > 0 && have <= 8;
         load_entry(w, p.begin + from + lane / 8 * 8, lane % 8, have, e);
     };
@@ -356,9 +401,10 @@ direct_pieces(tca_work w, blocks<double> b, int run, int tiles, bool pairs,
             next_piece = piece_at(at + warps);
         }
         entries(now, done, &next);
-        take<F, ALIGNED>(s, b.x + first, b.ldx, b.k - first, lane / 4, lane % 4,
-                         o, [&](int32_t row, int c, double s0, double s1) {
-            double *to = partial + p.partial * b.k + first + c;
+        take<F, ALIGNED>(s, x.x + first, x.ld, b.k - first, lane / 4, lane % 4,
+                         o, [&](int32_t row, int c, typename F::sum s0,
+                                typename F::sum s1) {
+            typename F::sum *to = partial + p.partial * b.k + first + c;
 
             if (p.partial < 0) {
                 put(row, c, s0, s1);
@@ -371,35 +417,38 @@ direct_pieces(tca_work w, blocks<double> b, int run, int tiles, bool pairs,
     }
 }
 
-template <class F, bool ALIGNED>
-sps_status launch_direct(const sps_tca_plan *plan, const blocks<double> &b)
+/* Computes Y; X and its scaling exponents have been prepared. */
+template <class F, class T, bool ALIGNED>
+sps_status launch_direct(const sps_tca_plan *plan, const blocks<T> &b,
+                         const source<typename F::element> &x)
 {
     sps_context *ctx = plan->super.ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     const spsi_tca *list = &plan->work;
     int tiles = (int)ceil_div(b.k, F::tile);
-    bool pairs = b.ldy % 2 == 0 && (uintptr_t)b.y % sizeof(double2) == 0;
+    bool pairs = b.ldy % 2 == 0 && (uintptr_t)b.y % (2 * sizeof(T)) == 0;
     tca_work w = work_of(plan);
 
     if (list->n.pieces > 0) {
         int run = run_of(ctx, list->n.pieces, F::threads / 32, 256);
 
         w.count = list->n.pieces;
-        direct_pieces<F, ALIGNED>
+        direct_pieces<F, T, ALIGNED>
             <<<(unsigned)(ceil_div(w.count, run) * tiles), F::threads, 0,
-               stream>>>(w, b, run, tiles, pairs, plan->partial);
+               stream>>>(w, x, b, run, tiles, pairs,
+                         (typename F::sum *)plan->partial);
         SPS_LAUNCHED(ctx);
     }
     if (list->n.teams > 0) {
         int run = run_of(ctx, list->n.teams, F::threads / 32, 256);
 
         w.count = list->n.teams;
-        direct_rows<F, ALIGNED>
+        direct_rows<F, T, ALIGNED>
             <<<(unsigned)(ceil_div(w.count, run) * tiles), F::threads, 0,
-               stream>>>(w, b, run, tiles, pairs);
+               stream>>>(w, x, b, run, tiles, pairs);
         SPS_LAUNCHED(ctx);
     }
-    return finish_rows(plan, b);
+    return finish_rows<typename F::sum>(plan, b, x);
 }
 
 } // namespace

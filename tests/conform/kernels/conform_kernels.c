@@ -137,8 +137,9 @@ void exam_close(exam *e)
 /* ----------------------------------------------------------------- trials */
 
 /* Error bound of a sum of `length` products.  Rounding of sums: 4 (length + 4)
- * u |terms|.  Operands that are rounded have errors of up to roundoff |a| and
- * roundoff |x|. */
+ * u |terms|.  Operands that are rounded: |a|, |x| <= 1/2 have errors of up to
+ * roundoff |a|, or the same fraction of 2^-13 times the largest value, where
+ * the exponent range of half precision ends. */
 long double allowed(const exam *e, const trial *t, int64_t i, int j)
 {
     const sps_csr *A = e->r.A;
@@ -152,8 +153,8 @@ long double allowed(const exam *e, const trial *t, int64_t i, int j)
     const long double old = t->beta == 0 ? 0 :
         fabsl((long double)t->beta * e->y[i * e->k + j]);
 
-    return 4 * (length + 4) * u * (size + old) +
-           2.1L * kernel->roundoff * size;
+    return 4 * (length + 4) * u * (size + old) + 2.1L * kernel->roundoff *
+           (size + fabs(t->alpha) * ldexp(length, -15));
 }
 
 void judge(const exam *e, const trial *t, const image *Y, const char *what)

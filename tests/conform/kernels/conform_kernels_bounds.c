@@ -13,8 +13,8 @@ START_TEST(random_data_stays_within_the_rowwise_bound)
             const types *type = &TYPE[d / 2];
             exam e;
 
-            /* Products of ZOO_SCALES leave the range of floats, and so do not
-             * suit the types of ZOO_SMALL. */
+            /* ZOO_SCALES exceeds the range of half, and so does not suit the
+             * types of ZOO_SMALL. */
             if (!wanted(type) || (d % 2 && d / 2 > 2)) continue;
             exam_open(&e, f, 150, d % 2 ? ZOO_SCALES : ZOO_RANDOM, type, 33);
             for (int w = (f + d) % 2; w < FEW_COUNT; w += 2)
