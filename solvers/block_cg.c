@@ -16,9 +16,10 @@
  *
  * Where M gives floats (multigrid) P is rounded to floats and kept, and X += P a
  * is put off: the sum over up to KEPT steps is formed when X is needed, from
- * half the bytes and in one pass.  Q is A times the rounded P, so that R is the
- * residual of X up to rounding in doubles whatever P is.  Columns of P are as
- * long as M leaves them: the step does not depend on it.
+ * half the bytes and in one pass, as long as residuals fall.  Q is A times the
+ * rounded P, so that R is the residual of X up to rounding in doubles whatever P
+ * is.  Columns of P are as long as M leaves them: the step does not depend on
+ * it.
  *
  * A step in n x k block reads and writes (doc/numerics.md):
  *   SpMM 2 | P'Q, P'R 3 | R 3 | X 3 | Z = D^-1 R 2, none if M = c I
@@ -71,7 +72,7 @@ struct block_cg {
                            them; NULL: no room for them, or not wanted */
     sps_small *H;       /* their a, one under the other */
     int count;          /* steps that X does not have yet */
-    bool floats;        /* since start: P is kept */
+    bool floats;        /* P is kept: since start, until a residual rises */
 };
 
 /* Whether P may be kept. */
@@ -142,6 +143,17 @@ static sps_status settle(sps_linear *s, void *method)
     st = spsi_basis_update(1.0, m->kept, m->count, m->H, true, &s->X, NULL);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
     m->count = 0;
+    return st;
+}
+
+/* A residual rises, and X must be stored before the step: its P is kept behind
+ * the steps of the sum, not where the next sum begins.  Until the next start X
+ * is updated by each step, since more residuals will rise. */
+static sps_status go_on_in_doubles(sps_linear *s, struct block_cg *m)
+{
+    const sps_status st = settle(s, m);
+
+    m->floats = false;
     return st;
 }
 
@@ -464,8 +476,8 @@ static sps_status advance(sps_linear *s, struct block_cg *m,
     spsi_small_shape(m->norm2, 1, s->k);
     st = spsi_subtract(Q, m->C, &s->R, m->norm2);
     for (int p = 0; p < s->k; p++) m->norm2->v[p] = sqrt(m->norm2->v[p]);
-    if (st == SPS_OK && m->count > 0 && spsi_best_due(s, m->norm2->v))
-        st = settle(s, m);
+    if (st == SPS_OK && m->floats && spsi_best_due(s, m->norm2->v))
+        st = go_on_in_doubles(s, m);
     if (st == SPS_OK) st = spsi_best_update(s, m->norm2->v);
     if (st == SPS_OK && !s->stop)
         st = m->floats ? put_off(s, m, m->C)
