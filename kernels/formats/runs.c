@@ -174,10 +174,11 @@ static sps_status set_values(sps_context *ctx, const sps_csr_local *A,
         spsi_free(ctx, f->rest_val);
         f->val = f->rest_val = NULL;
         f->dtype = type;
-        SPS_TRY(spsi_new(ctx, (size_t)(f->run[f->slices] * SPS_RUN) * size,
-                         &f->val));
+        /* val last: where it is NULL, the next call allocates both. */
         SPS_TRY(spsi_new(ctx, (size_t)f->rest[f->slices] * size,
                          &f->rest_val));
+        SPS_TRY(spsi_new(ctx, (size_t)(f->run[f->slices] * SPS_RUN) * size,
+                         &f->val));
     }
     spsi_team_run(ctx, f->slices, 3 * A->nnz, write_rows,
                   &(job){ .A = A, .f = f });

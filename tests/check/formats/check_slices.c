@@ -6,6 +6,7 @@
 
 #include "formats/runs.h"
 #include "formats/slices.h"
+#include "tests/support/fail_alloc.h"
 #include "tests/support/fixture.h"
 #include "tests/support/runner.h"
 #include "tests/problems/zoo.h"
@@ -163,8 +164,42 @@ START_TEST(bands_are_runs_but_for_their_corners)
 }
 END_TEST
 
+/* Doubles in place of floats, and no memory for one of their arrays: the next
+ * refresh has it, and holds every entry. */
+START_TEST(a_refresh_that_lacks_memory_can_be_repeated)
+{
+    fail_alloc memory = { .allowed = -1 };
+    sps_context_options o;
+    sps_context *own = NULL;
+
+    sps_context_options_default(&o);
+    o.place = SPS_HOST;
+    o.host = fail_alloc_host(&memory);
+    ck_assert(sps_context_create(&o, &own, NULL) == SPS_OK);
+    for (int allowed = 0; allowed < 2; allowed++) {
+        sps_csr *A = zoo_matrix(zoo_find("grid5"), 70, 7, ZOO_INTEGER, SPS_F64);
+        sps_csr_local local = local_of(A);
+        sps_runs f;
+
+        OK(own, spsi_runs_from_csr(own, &local, &f));
+        ck_assert(f.dtype == SPS_F32 && f.rest[f.slices] > 0);
+        for (int64_t p = 0; p < A->nnz; p++) ((double *)A->val)[p] /= 3;
+        fail_alloc_allow(&memory, allowed);
+        ck_assert(spsi_runs_refresh(own, &local, &f) == SPS_ENOMEM);
+        fail_alloc_allow(&memory, -1);
+        OK(own, spsi_runs_refresh(own, &local, &f));
+        for (int64_t s = 0; s < f.slices; s++) judge_runs(A, &f, s);
+        spsi_runs_clear(own, &f);
+        zoo_free(&A);
+    }
+    sps_context_destroy(&own);
+    ck_assert(memory.live == 0 && memory.mismatches == 0);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(every_entry_of_the_zoo_is_held_once),
     RUNNER_TEST(bands_are_runs_but_for_their_corners),
+    RUNNER_TEST(a_refresh_that_lacks_memory_can_be_repeated),
 };
 RUNNER_MAIN_WITHIN("slices", tests, open_context, close_context)
