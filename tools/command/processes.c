@@ -176,21 +176,21 @@ static int threads(const job *j)
 /* --------------------------------------------------------------------- rows */
 
 /* The first row of process r: rows in equal shares of entries and rows, at
- * least one for each. */
+ * least one for each, even where one row has the shares of several. */
 static int64_t first_row(const job *j, const sps_csr *A, int r)
 {
     const int size = j->many.size;
-    const int64_t weight = A->nnz + A->nrow;
-    int64_t low = r, high = A->nrow - (size - r);
+    const double share = (double)(A->nnz + A->nrow) / size;
+    int64_t first = 0;
 
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
+    for (int q = 1; q <= r; q++) {
+        const int64_t last = A->nrow - (size - q);
 
-        if ((double)(A->rowptr[middle] + middle) <
-            (double)weight * r / size) low = middle + 1;
-        else high = middle;
+        first++;
+        while (first < last &&
+               (double)(A->rowptr[first] + first) < share * q) first++;
     }
-    return r == size ? A->nrow : low;
+    return r == size ? A->nrow : first;
 }
 
 /* Own rows of a block of the whole, which is destroyed. */
