@@ -82,7 +82,7 @@ static bool keeps(const sps_linear *s)
            s->columns <= SPS_SINGLE_WIDEST && !spsi_comm_many(s->ctx);
 }
 
-/* Without memory for the directions X is updated by each step. */
+/* Without device memory for the directions X is updated by each step. */
 static sps_status set_up_kept(sps_linear *s, struct block_cg *m)
 {
     const int k = s->columns;
@@ -91,8 +91,8 @@ static sps_status set_up_kept(sps_linear *s, struct block_cg *m)
     if (!keeps(s)) return SPS_OK;
     SPS_TRY(spsi_own_small(&s->made.own, KEPT * k, k, &m->H));
     st = spsi_own_basis(&s->made.own, s->n, k, KEPT, SPS_F32, &m->kept);
-    if (st == SPS_ENOMEM || st == SPS_EDEVMEM) return SPS_OK;
-    if (st == SPS_OK) m->kept->square = true;
+    if (st == SPS_EDEVMEM) return SPS_OK;
+    if (st == SPS_OK) st = spsi_basis_square(m->kept);
 fail:
     return st;
 }

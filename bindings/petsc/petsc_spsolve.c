@@ -81,7 +81,8 @@ static int sum_over_processes(double *values, int count, void *data)
 static PetscErrorCode CoreContext(Core *c, MPI_Comm mpi)
 {
     sps_context_options o;
-    sps_comm_calls calls = { sizeof calls, sum_over_processes, NULL };
+    sps_comm_calls calls = { .struct_size = sizeof calls,
+                             .sum = sum_over_processes };
     const char *why = "";
     PetscMPIInt rank, size;
 

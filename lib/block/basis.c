@@ -35,6 +35,12 @@ fail:
     return st;
 }
 
+sps_status spsi_basis_square(sps_basis *V)
+{
+    V->square = true;
+    return spsi_small_create(V->all->ctx, V->k, V->k, &V->part);
+}
+
 void spsi_basis_destroy(sps_basis **V_p)
 {
     sps_basis *V = *V_p;
@@ -44,6 +50,7 @@ void spsi_basis_destroy(sps_basis **V_p)
     if (!V) return;
     ctx = V->all->ctx;
     sps_block_destroy(&V->all);
+    spsi_small_destroy(&V->part);
     spsi_free(ctx, V);
 }
 
@@ -143,11 +150,10 @@ static sps_status multiply_one_by_one(double a, const sps_basis *V, int count,
                                       sps_block *W)
 {
     const int k = W->k;
-    sps_small *C = NULL;
-    sps_status st;
+    sps_small *C = V->part;
+    sps_status st = SPS_OK;
     sps_block v;
 
-    SPS_TRY(spsi_small_create(W->ctx, k, k, &C));
     spsi_small_shape(C, k, k);
     for (int l = 0; l < count; l++) {
         spsi_basis_block(V, l, &v);
@@ -157,7 +163,6 @@ static sps_status multiply_one_by_one(double a, const sps_basis *V, int count,
         SPS_TRY(spsi_mul_small(a, &v, C, add || l > 0 ? 1.0 : 0.0, W));
     }
 fail:
-    spsi_small_destroy(&C);
     return st;
 }
 

@@ -21,7 +21,8 @@ struct sps_basis {
     int64_t n, rows;     /* rows of a block; the same with padding */
     int k, count;        /* columns in use, number of blocks */
     bool square;         /* spsi_basis_update multiplies by matrices, see
-                            there; false after create */
+                            there; by spsi_basis_square */
+    sps_small *part;     /* of square stacks: room for one of them */
 };
 
 /* Creates count zeroed blocks n x k in the memory of the backend, and scratch
@@ -30,6 +31,8 @@ struct sps_basis {
  * same. */
 sps_status spsi_basis_create(sps_context *ctx, int64_t n, int k, int count,
                              sps_dtype dtype, sps_basis **V_p);
+/* From now on spsi_basis_update multiplies by matrices. */
+sps_status spsi_basis_square(sps_basis *V);
 void spsi_basis_destroy(sps_basis **V_p);
 /* Sets the number of columns in use of every block, the leading ones. */
 void spsi_basis_narrow(sps_basis *V, int k);

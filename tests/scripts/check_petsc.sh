@@ -22,6 +22,18 @@ for folder in $(pkg-config --cflags-only-I PETSc | sed 's/-I//g') \
 done
 [ -n "$private" ] || skip "no private headers"
 
+# PETSc of complex or single precision, or of another MPI than mpicc's.
+cat >"$tmp/plain.c" <<'END'
+#include <petscsys.h>
+#if defined(PETSC_USE_COMPLEX) || !defined(PETSC_USE_REAL_DOUBLE)
+#error
+#endif
+int main(int n, char **words) { return PetscInitialize(&n, &words, NULL, NULL); }
+END
+mpicc $(pkg-config --cflags PETSc) "$tmp/plain.c" -o "$tmp/plain" \
+    $(pkg-config --libs PETSc) >"$tmp/log" 2>&1 ||
+    skip "mpicc makes no program with a PETSc of real doubles"
+
 # built NAME SOURCE PACKAGE...
 built() {
     name=$1 source=$2; shift 2

@@ -359,14 +359,15 @@ END_TEST
 
 START_TEST(conjugate_gradients_leave_the_entries_there)
 {
-    static const char *const preconds[] = { "none", "jacobi", "chebyshev" };
+    static const char *const preconds[] = { "none", "jacobi", "chebyshev",
+                                            "amg" };
     sps_csr *A, *D;
 
     if (!on_gpu()) runner_leave_out("a csr on a GPU");
     A = zoo_matrix(zoo_find("grid7"), 1000, 7, ZOO_SPD, SPS_F64);
     A->props |= SPS_SPD;
     D = lay_down(A);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         sps_operator *op = operator_of(ctx, D, 4);
         sps_solver *s = NULL;
         sps_options o;

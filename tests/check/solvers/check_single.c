@@ -228,7 +228,7 @@ static void try_stack(sps_context *ctx, int64_t n, int k, int count)
     part.v = c;
     OK(ctx, spsi_small_create(ctx, 12 * k, k, &H));
     OK(ctx, spsi_basis_create(ctx, n, k, 12, SPS_F32, &V));
-    V->square = true;
+    OK(ctx, spsi_basis_square(V));
     fill_small(H, 12 * k, k, 1);
     for (int l = 0; l < count; l++) {
         sps_block *Y = integers(ctx, SPS_F32, n, k, 9 + l, &v[l]);
