@@ -199,7 +199,7 @@ struct row_sum {
 
 struct room {
     sps_context *ctx;
-    int64_t n;
+    int64_t n, nnz;
     entries A;
     const double *s;
     double *w[3], *part;
@@ -227,7 +227,7 @@ sps_status step(const room *r, int t)
     const scaled before = {r->w[(t + 2) % 3],
                            t > 1 ? &c->beta2[t - 2] : &c->first2, t == 1};
 
-    SPS_TRY_RETURN(each_row(r->ctx, r->n, r->A,
+    SPS_TRY_RETURN(each_row(r->ctx, r->n, r->nnz, r->A,
                             multiply{r->s, v, before,
                                      t > 0 ? &c->beta2[t - 1] : NULL, w}));
     SPS_TRY_RETURN(sum(r, multiply_both{w, v}, &c->alpha[t]));
@@ -239,7 +239,7 @@ sps_status run(const room *r)
     SPS_TRY_RETURN(sum(r, draw_start{r->s, r->w[0]}, &r->c->first2));
     for (int t = 0; t < steps; t++) SPS_TRY_RETURN(step(r, t));
     for (int t = 0; t < 2; t++)
-        SPS_TRY_RETURN(each_row(r->ctx, r->n, r->A,
+        SPS_TRY_RETURN(each_row(r->ctx, r->n, r->nnz, r->A,
                                 row_sum{r->s, t == 1, &r->c->bound[t]}));
     return SPS_OK;
 }
@@ -262,7 +262,7 @@ sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,
     holder h(l->ctx);
     coefficients c;
     double *vectors;
-    room r = {l->ctx, n, entries_of(A), A == l->F ? l->factor : l->scale};
+    room r = {l->ctx, n, A->nnz, entries_of(A), A == l->F ? l->factor : l->scale};
 
     SPS_TRY_RETURN(h.take(3 * n, &vectors));
     SPS_TRY_RETURN(h.take(part_room(n), &r.part));

@@ -30,15 +30,24 @@ __device__ __forceinline__ int row_of(const int64_t *start, int rows, int64_t p)
     return low;
 }
 
+/* Rows of a thread block whose entries fill about one tile, so that most threads
+ * add at once, and long rows keep the whole device busy. */
+inline int rows_together(int64_t n, int64_t nnz)
+{
+    const int64_t mean = nnz / n + 1, rows = row_terms / mean;
+
+    return rows < 8 ? 8 : rows < row_threads ? (int)rows : row_threads;
+}
+
 /* f.finish(x, i, sum of f.term(x, a_ik, i, k) over row i), x = f.begin(); i is
  * the first row of the block instead unless F::needs_row. */
 template <class F> __global__ void __launch_bounds__(row_threads)
-run_rows(int64_t n, const entries A, const F f)
+run_rows(int64_t n, int together, const entries A, const F f)
 {
     __shared__ double terms[row_terms + row_terms / 32];
     __shared__ int64_t start[row_threads + 1];
-    const int64_t first = (int64_t)blockIdx.x * row_threads;
-    const int rows = (int)min((int64_t)row_threads, n - first);
+    const int64_t first = (int64_t)blockIdx.x * together;
+    const int rows = (int)min((int64_t)together, n - first);
     const int t = (int)threadIdx.x;
     const auto x = f.begin();
     double sum = 0;
@@ -52,6 +61,7 @@ run_rows(int64_t n, const entries A, const F f)
         const int from = (int)max(begin - tile, (int64_t)0);
         const int to = (int)min(end - tile, (int64_t)count);
 
+#pragma unroll 4
         for (int q = t; q < count; q += row_threads) {
             const int64_t p = tile + q;
 
@@ -67,11 +77,14 @@ run_rows(int64_t n, const entries A, const F f)
 }
 
 template <class F>
-sps_status each_row(sps_context *ctx, int64_t n, const entries &A, const F &f)
+sps_status each_row(sps_context *ctx, int64_t n, int64_t nnz, const entries &A,
+                    const F &f)
 {
     if (n == 0) return SPS_OK;
-    run_rows<<<(unsigned)ceil_div(n, row_threads), row_threads, 0,
-               stream_of(ctx)>>>(n, A, f);
+    const int together = rows_together(n, nnz);
+
+    run_rows<<<(unsigned)ceil_div(n, together), row_threads, 0,
+               stream_of(ctx)>>>(n, together, A, f);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }

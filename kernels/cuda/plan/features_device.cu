@@ -96,6 +96,33 @@ row_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     atomicAdd((word *)&raw->padded32, all.padded32);
 }
 
+/* A set of block columns in shared memory: how many of a window differ does not
+ * depend on the order in which they come. */
+constexpr int seen_most = 8192;
+
+/* Its size for so many entries, twice as many at least; 0: they do not fit. */
+__device__ inline int seen_size(int64_t entries)
+{
+    int size = 256;
+
+    if (2 * entries > seen_most) return 0;
+    while (size < 2 * entries) size *= 2;
+    return size;
+}
+
+/* Whether block column j was not in the set. */
+__device__ inline bool seen_insert(int32_t *seen, int size, int32_t j)
+{
+    int at = (int)((uint32_t)j * 2654435769u >> 16) & (size - 1);
+
+    for (;; at = (at + 1) & (size - 1)) {
+        const int32_t held = atomicCAS(seen + at, -1, j);
+
+        if (held == -1) return true;
+        if (held == j) return false;
+    }
+}
+
 /* Thread block x of row y examines windows x, x + grid, ... of sample y. */
 template <class I>
 __global__ void __launch_bounds__(sample_threads)
@@ -103,6 +130,7 @@ sample_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
               int64_t nrow, int64_t nnz, sps_raw_features *raw)
 {
     __shared__ sample_rows<64> rows;
+    __shared__ int32_t seen[seen_most];
     const int t = (int)blockIdx.y;
     const sps_sample s = spsi_sample_of(nrow, nnz, t);
     sps_sample_sums *to = &raw->sample[t];
@@ -119,9 +147,16 @@ sample_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
         });
         const int64_t entries = min(rows.at[s.rows], s.cut);
 
+        const int size = seen_size(entries);
+
         if (entries > s.skip) continue;
+        for (int q = (int)threadIdx.x; q < size; q += sample_threads)
+            seen[q] = -1;
+        __syncthreads();
         rows.each(s.rows, entries, [&](int r, int64_t p) {
-            columns += spsi_sample_first(col, rows.begin, rows.end, r, p, s.b);
+            columns += size ? seen_insert(seen, size, col[p] / s.b)
+                            : spsi_sample_first(col, rows.begin, rows.end, r,
+                                                p, s.b);
             if (s.full && r == 0 && p < rows.begin[0] + SPS_SAMPLE_ENTRIES &&
                 spsi_sample_full(col, rows.begin, rows.end, p, s.b))
                 full += s.b * s.b;

@@ -163,9 +163,27 @@ __device__ __forceinline__ alike_rows open_alike(const csr_factor<V> &A,
     return w;
 }
 
+/* Values of B that are under way at once. */
+constexpr int alike_ahead = 3;
+
+/* b[u]: element q of the row of B that the entry of lane e + j + u names, as far
+ * as j + u < run. */
+template <int G, class V>
+__device__ __forceinline__ void
+load_ahead(const group<G> &g, const csr_factor<V> &B,
+           const factor_entry<V> &mine, int e, int j, int run, int q, V *b)
+{
+#pragma unroll
+    for (int u = 0; u < alike_ahead; u++) {
+        const int64_t from = g.get(mine.start, min(e + j + u, G - 1));
+
+        b[u] = j + u < run ? B.val[from + q] : (V)0;
+    }
+}
+
 /* Adds the products of an entry of A and those that go on from it: `run` of
  * them from lane e on, whose numbers the lanes hold; *wrong: a column is not in
- * the table. */
+ * the table.  The first values are loaded before the place is looked up. */
 template <int G, int R, class V>
 __device__ __forceinline__ void
 add_run(const group<G> &g, const csr_factor<V> &B, const factor_entry<V> &mine,
@@ -179,21 +197,23 @@ add_run(const group<G> &g, const csr_factor<V> &B, const factor_entry<V> &mine,
     for (int q = g.lane; __any_sync(all_lanes, q < length); q += G) {
         const bool some = q < length;
         const int32_t c = some ? B.col[start + q] : -1;
+        V b[alike_ahead], acc[R];
+
+        load_ahead(g, B, mine, e, 0, some ? run : 0, q, b);
         const int s = some && n > 0 ? find_column(key, n, c) : 0;
         const bool placed = some && n > 0 && key[s] == c;
-        V acc[R];
 
         if (some && !placed) *wrong = true;
 #pragma unroll
         for (int r = 0; r < R; r++) acc[r] = placed ? sum[r * n + s] : (V)0;
-        for (int j = 0; j < runs; j++) {
-            const int64_t from = g.get(mine.start, min(e + j, G - 1));
-            const bool more = placed && j < run;
-            const V b = more ? B.val[from + q] : (V)0;
-
+        for (int j = 0; j < runs; j += alike_ahead) {
+            if (j > 0) load_ahead(g, B, mine, e, j, some ? run : 0, q, b);
 #pragma unroll
-            for (int r = 0; r < R; r++)
-                if (more) acc[r] = fma(a[r * G + e + j], b, acc[r]);
+            for (int u = 0; u < alike_ahead; u++)
+#pragma unroll
+                for (int r = 0; r < R; r++)
+                    if (placed && j + u < run)
+                        acc[r] = fma(a[r * G + e + j + u], b[u], acc[r]);
         }
 #pragma unroll
         for (int r = 0; r < R; r++)

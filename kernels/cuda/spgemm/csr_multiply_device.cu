@@ -99,13 +99,14 @@ constexpr int try_bits[] = {try_first, 10, most_bits};
  * of one size. */
 constexpr int tight_limit = table_limit(7);
 
-/* The tier of a row: by = 0 of its products, to be counted; 1 of its entries;
- * 2 the same with rows without any. */
+/* The tier of a row: by = 0 of its products, to be counted, 3 in tables however
+ * many they are; 1 of its entries; 2 the same with rows without any. */
 __device__ __forceinline__ int choose_tier(int n, int by)
 {
     if (by == 2 && n == 0) return 0;
-    if (by > 0 || n <= table_limit(try_first - 1)) return tier_of(n);
-    return n <= try_limit ? try_first - least_bits : window_tier;
+    if (by == 1 || by == 2 || n <= table_limit(try_first - 1))
+        return tier_of(n);
+    return by == 3 || n <= try_limit ? try_first - least_bits : window_tier;
 }
 
 /* at[t] += rows of tier t of this block; returns where in them those of the
@@ -302,8 +303,9 @@ sps_status count_long(product *p, holder *h, int rows)
     return SPS_OK;
 }
 
-/* Rows of many products: a table of 256 columns, then 1024, then 2048, then
- * windows.  The rows of the window tier are put in front of p.rest. */
+/* Rows of many products: a table of 256 columns (of 1024 for nodes, whose rows
+ * are longer and fewer), then 1024, then 2048, then windows.  The rows of the
+ * window tier are put in front of p.rest. */
 sps_status count_many(product *p, holder *h, row_list tried, row_list windows)
 {
     const int sure = (int)windows.count;
@@ -317,7 +319,9 @@ sps_status count_many(product *p, holder *h, row_list tried, row_list windows)
                                          p->stream()));
     for (int t = 0; t < 3; t++) {
         SPS_CUDA(p->ctx, cudaMemsetAsync(left, 0, sizeof *left, p->stream()));
-        SPS_TRY_RETURN(count_tier(*p, tried, try_bits[t], list[t], left));
+        SPS_TRY_RETURN(count_tier(*p, tried,
+                                  try_bits[t == 0 && p->way == ALIKE ? 1 : t],
+                                  list[t], left));
         SPS_TRY_RETURN(read_numbers(*p, left, 1, &rows));
         tried = {list[t], rows};
     }
@@ -433,7 +437,7 @@ sps_status count_by_products(product *p, holder *h)
     SPS_LAUNCHED(p->ctx);
     if (p->way == ALIKE)
         SPS_TRY_RETURN(only_leaders(*p, p->work, p->work));
-    SPS_TRY_RETURN(make_tiers(*p, p->work, 0, tier));
+    SPS_TRY_RETURN(make_tiers(*p, p->work, p->way == ALIKE ? 3 : 0, tier));
     for (int t = 0; t < try_first - least_bits; t++)
         SPS_TRY_RETURN(count_tier(*p, tier[t], least_bits + t, NULL, NULL));
     SPS_TRY_RETURN(count_many(p, h, tier[try_first - least_bits],
