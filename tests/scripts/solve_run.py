@@ -433,7 +433,10 @@ def dry_run_tells_the_memory_of_eigenpairs(tmp):
         said, real = eigen_memory(("-A", *args), tmp)
         print(f"    {args[1:]}: dry run {said}, real {real}")
         assert real <= 1.1 * said, "more than was said"
-        assert said <= (1.25 if args[0] == large else 1.15) * real, "far less"
+        # A search for missed pairs may have sparse factors in place of the
+        # dense ones that a dry run counts.
+        loose = args[0] == large or "-verify-count" in args
+        assert said <= (1.3 if loose else 1.15) * real, "far less"
 
 
 def dry_run_tells_the_memory_of_multigrid(tmp):

@@ -176,7 +176,7 @@ START_TEST(time_is_that_of_all_steps_together)
 
         problem_open(&p, ctx, indefinite(900, 0.7), 4);
         p.opt.rtol = 1e-300;
-        p.opt.dense = "never";
+        p.opt.dense = p.opt.factors = "never";
         p.opt.monitor = take_a_while;
         p.opt.monitor_data = &pauses;
         p.opt.max_seconds = limited ? pauses * (PAUSE / 1e9) / 5 : 0;
