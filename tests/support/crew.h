@@ -101,7 +101,7 @@ static int crew_sum(double *values, int count, void *data)
         total[i] = 0;
         for (int r = 0; r < c->size; r++) total[i] += c->values[r][i];
     }
-    c->sums += m->rank == 0;
+    if (m->rank == 0) c->sums++;
     if (crew_meet(c)) return 99;
     memcpy(values, total, (size_t)count * sizeof *values);
     return 0;
