@@ -74,8 +74,8 @@ BLOCK_ROWS(rows2, v2)
 BLOCK_ROWS(rows1, v1)
 
 /* Block row i of a single vector: B rows in H vectors V of W numbers; what
- * stands behind row B is not stored.  The arrays have room for that.  (Vectors
- * wider than registers would live in memory.) */
+ * the last vector holds beyond row B is not stored, and arrays are padded so that
+ * it may be loaded.  (Vectors wider than a register would be kept in memory.) */
 #define BLOCK_VECTOR(name, V, W)                                               \
     INLINE void name(const task *t, int64_t i, const int B)                    \
     {                                                                          \

@@ -50,9 +50,10 @@ sps_status spsi_basis_dots(const sps_basis *V, int count, const sps_block *W,
                            sps_small *H);
 /* W = a sum over l < count of V_l diag(H(l, :)), plus W if add; norm2[c] = sum
  * of squares of column c of W (host array, or NULL).  count reads, and a read
- * and a write of W.  Of a square stack of floats with 2 to SPS_SINGLE_WIDEST
- * columns (single.h): the sum of V_l H_l, H_l the rows l k to l k + k - 1 of H,
- * which may have more; W of doubles, norm2 NULL. */
+ * and a write of W.
+ * After spsi_basis_square (V of floats, 2 to SPS_SINGLE_WIDEST columns; W of
+ * doubles; norm2 NULL): W = a sum of V_l H_l, plus W if add.  H_l is the k x k
+ * matrix in rows l k to l k + k - 1 of H; further rows of H are not read. */
 sps_status spsi_basis_update(double a, const sps_basis *V, int count,
                              const sps_small *H, bool add, sps_block *W,
                              double *norm2);

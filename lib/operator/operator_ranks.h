@@ -47,7 +47,8 @@ sps_status spsi_ranks_apply(const sps_operator *op, bool plain, double alpha,
 /* spsi_operator_twofold.  Collective. */
 sps_status spsi_ranks_twofold(const sps_operator *op,
                               const sps_twofold_args *args);
-/* The diagonal block of this process as an operator; lives as long as op. */
+/* *own_p: the diagonal block of this process, own rows and own columns, as an
+ * operator.  It belongs to op. */
 sps_status spsi_ranks_own(const sps_operator *op, const sps_operator **own_p);
 /* sps_operator_set_values: nnz numbers in host memory in the order of A. */
 sps_status spsi_ranks_set_values(sps_operator *op, const void *val);

@@ -23,8 +23,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Eigenvalues below NULL_VALUE of the largest count as zero, below INDEFINITE of
- * it as negative. */
+/* Times the largest eigenvalue: eigenvalues below the first count as zero, below
+ * the second as negative. */
 #define NULL_VALUE 1e-12
 #define INDEFINITE -1e-8
 

@@ -135,7 +135,8 @@ fail:
 
 /* ------------------------------------------------------------ P, near-null */
 
-/* Row i of P: its length and, unless P is NULL, its entries. */
+/* Returns the length of row i of P; unless P is NULL, stores its entries from
+ * position `to` on. */
 static int64_t row(const amg_level *l, int64_t i, int64_t to, sps_csr *P)
 {
     const double *val = l->A->val, d = l->scale[i] * l->scale[i];

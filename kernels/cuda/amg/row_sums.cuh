@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* row_sums.cuh - sums over the entries of each row, one after the other as on the
- * host: a thread block loads the entries of its rows side by side, whatever the
- * rows' lengths, and puts the terms into shared memory; then each thread adds
- * those of its row.  The matrix is read once, in whole lines. */
+ * host.  All threads of a block load the entries of its rows, neighbouring threads
+ * neighbouring entries, and put the terms into shared memory; then each thread
+ * adds those of one row.  The matrix is read once, in whole lines. */
 #ifndef SPS_CUDA_AMG_ROWS_CUH
 #define SPS_CUDA_AMG_ROWS_CUH
 
@@ -39,8 +39,9 @@ inline int rows_together(int64_t n, int64_t nnz)
     return rows < 8 ? 8 : rows < row_threads ? (int)rows : row_threads;
 }
 
-/* f.finish(x, i, sum of f.term(x, a_ik, i, k) over row i), x = f.begin(); i is
- * the first row of the block instead unless F::needs_row. */
+/* Calls f.finish(x, i, t_i) for each row i, where x = f.begin() and t_i is the sum
+ * of f.term(x, a_ik, i, k) over the entries of row i.  Unless F::needs_row, term
+ * gets the first row of the thread block in place of i. */
 template <class F> __global__ void __launch_bounds__(row_threads)
 run_rows(int64_t n, int together, const entries A, const F f)
 {

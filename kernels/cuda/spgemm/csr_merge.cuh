@@ -2,9 +2,9 @@
 /* csr_merge.cuh - the kernels of C = A B where rows of A have few entries: a
  * thread makes a row by merging the rows of B that it names.
  *
- * The columns at the heads of these rows, which ascend, are in registers; the
- * least one is the next column of C, and the heads that have it are added in
- * the order of k and move on.  So columns come out sorted, each sum is the same
+ * Rows of B are sorted.  The next column of each is kept in a register.  The least
+ * of them is the next column of C: the products of the rows that have it are
+ * added in ascending k, and these rows advance.  So columns come out sorted, each sum is the same
  * chain as elsewhere (csr_product.cuh), and there is no table and no sort.
  * Neighbouring threads read neighbouring rows of B, mostly from L1.
  *

@@ -170,7 +170,7 @@ START_TEST(integers_beyond_doubles_are_rounded_and_told)
 }
 END_TEST
 
-/* Entry (i, j) is i + 1 + (j + 1) i, of a matrix of 2 x 3. */
+/* A matrix of 2 x 3 whose entry in row p, column q is (p + 1) + (q + 1) i. */
 static void assert_complex(sps_context *ctx, const char *path)
 {
     sps_block *X = NULL;
