@@ -123,20 +123,6 @@ SPS_WINDOW_INLINE bool spsi_window_pays(int32_t distinct, int64_t entries,
     return distinct > 0 &&
            entries >= (int64_t)rule.fill * spsi_window_tiles(distinct);
 }
-/* Bytes of the arrays. */
-SPS_WINDOW_INLINE size_t spsi_window_list_bytes(const sps_row_windows *w)
-{
-    return (size_t)(w->count + 1) * sizeof *w->at;
-}
-SPS_WINDOW_INLINE size_t spsi_window_word_bytes(const sps_row_windows *w)
-{
-    return (size_t)w->tiles * SPSI_WINDOW_WORDS * sizeof *w->word;
-}
-SPS_WINDOW_INLINE size_t spsi_window_rest_bytes(const sps_row_windows *w)
-{
-    return (size_t)w->bare * sizeof *w->rest;
-}
-
 /* Choice of the lead by samples of windows.  Candidates are 4, number 0, and
  * the distances of the middle row from the columns of its entries. */
 enum {

@@ -68,24 +68,6 @@ typedef struct spsi_tca {
     int32_t *empty;          /* rows without entries */
 } spsi_tca;
 
-/* Bytes of the arrays. */
-SPS_TCA_INLINE size_t spsi_tca_slot_bytes(const spsi_tca *w)
-{
-    return (size_t)w->n.teams * SPSI_TCA_TEAM * sizeof(int32_t);
-}
-SPS_TCA_INLINE size_t spsi_tca_piece_bytes(const spsi_tca *w)
-{
-    return (size_t)w->n.pieces * sizeof(spsi_tca_piece);
-}
-SPS_TCA_INLINE size_t spsi_tca_split_bytes(const spsi_tca *w)
-{
-    return (size_t)w->n.splits * sizeof(spsi_tca_split);
-}
-SPS_TCA_INLINE size_t spsi_tca_empty_bytes(const spsi_tca *w)
-{
-    return (size_t)w->n.empties * sizeof(int32_t);
-}
-
 /* ---------------------------------------------------------- rows and bins */
 
 /* Number of chunks, and of warps, of a row of 1 .. 64 entries; 8 for longer

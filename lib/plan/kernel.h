@@ -60,6 +60,7 @@ typedef struct sps_problem {
 } sps_problem;
 
 struct sps_kernel;
+struct sps_plan_memory;
 
 /* First member of each kernel's own plan. */
 typedef struct sps_plan {
@@ -69,6 +70,7 @@ typedef struct sps_plan {
     int k;
     sps_dtype block;
     size_t bytes;              /* of device or host memory owned by the plan */
+    struct sps_plan_memory *memory; /* what spsi_plan_take has made */
     char detail[48];           /* e.g. the vendor's algorithm; for reports */
     double aside;              /* vendor's kernels, when timed: seconds of the
                                   best run on column-major blocks, which are
@@ -149,9 +151,15 @@ typedef struct sps_kernel {
     /* The values of plan->A have changed, the pattern has not; plan->A->val may
      * be another address.  NULL: nothing to do. */
     sps_status (*refresh)(sps_plan *plan);
-    void (*destroy)(sps_plan *plan);  /* frees what it owns; NULL: only
-                                         itself */
+    /* Frees what spsi_plan_take has not made; NULL: there is nothing else. */
+    void (*destroy)(sps_plan *plan);
 } sps_kernel;
+
+/* Memory of the backend for a plan: counted in plan->bytes, and released with
+ * the plan.  0 bytes: *p_p = NULL. */
+sps_status spsi_plan_take(sps_plan *plan, size_t bytes, void **p_p);
+/* Releases earlier what spsi_plan_take has made; *p_p = NULL. */
+void spsi_plan_give(sps_plan *plan, void **p_p);
 
 /* Generated from the build lists, NULL-terminated: the host's kernels, and the
  * names of all kernels of the CUDA module, built here or not. */

@@ -14,6 +14,46 @@
 #include "core/timer.h"
 #include "plan/measure.h"
 
+struct sps_plan_memory {
+    struct sps_plan_memory *next;
+    void *p;
+    size_t bytes;
+};
+
+sps_status spsi_plan_take(sps_plan *plan, size_t bytes, void **p_p)
+{
+    sps_context *ctx = plan->ctx;
+    struct sps_plan_memory *m = NULL;
+    sps_status st = SPS_OK;
+
+    *p_p = NULL;
+    if (bytes == 0) return st;
+    SPS_TRY(SPS_NEW(ctx, 1, &m));
+    SPS_TRY(ctx->backend->alloc(ctx, bytes, p_p));
+    *m = (struct sps_plan_memory){ plan->memory, *p_p, bytes };
+    plan->memory = m;
+    plan->bytes += bytes;
+    return st;
+
+fail:
+    spsi_free(ctx, m);
+    return st;
+}
+
+void spsi_plan_give(sps_plan *plan, void **p_p)
+{
+    struct sps_plan_memory **at = &plan->memory, *m;
+
+    while (*at && (*at)->p != *p_p) at = &(*at)->next;
+    m = *at;
+    *p_p = NULL;
+    if (!m) return;
+    *at = m->next;
+    plan->bytes -= m->bytes;
+    plan->ctx->backend->release(plan->ctx, m->p, m->bytes);
+    spsi_free(plan->ctx, m);
+}
+
 void spsi_plan_destroy(sps_plan **plan_p)
 {
     sps_plan *plan = plan_p ? *plan_p : NULL;
@@ -22,6 +62,11 @@ void spsi_plan_destroy(sps_plan **plan_p)
     if (!plan) return;
     ctx = plan->ctx;
     if (plan->kernel->destroy) plan->kernel->destroy(plan);
+    while (plan->memory) {
+        void *p = plan->memory->p;
+
+        spsi_plan_give(plan, &p);
+    }
     spsi_free(ctx, plan);
     *plan_p = NULL;
 }

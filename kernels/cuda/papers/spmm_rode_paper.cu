@@ -35,7 +35,6 @@ namespace {
 
 struct paper_plan {
     spsi_rode_plan base;
-    size_t block_bytes, residual_bytes;
     cudaStream_t side;       /* stream of the residuals */
     cudaEvent_t fork, join;
 };
@@ -163,47 +162,37 @@ fill_kernel(const I *__restrict__ rowptr, int64_t nrow,
                       R.block + block_at[i], R.residual + residual_at[i]);
 }
 
-/* Memory of the builder: counts and offsets of both lists. */
+/* Counts and offsets of both lists. */
 struct work {
     int32_t *count[2];
     int64_t *at[2];
-    void *memory;
-    size_t bytes;
 };
 
-sps_status work_take(sps_context *ctx, int64_t nrow, work *w)
+sps_status work_take(holder *memory, int64_t nrow, work *w)
 {
-    size_t n = (size_t)nrow + 1;
-
-    w->bytes = 2 * n * (sizeof(int64_t) + sizeof(int32_t));
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, w->bytes, &w->memory));
-    w->at[0] = (int64_t *)w->memory;
-    w->at[1] = w->at[0] + n;
-    w->count[0] = (int32_t *)(w->at[1] + n);
-    w->count[1] = w->count[0] + n;
+    for (int l = 0; l < 2; l++) {
+        SPS_TRY_RETURN(memory->take(nrow + 1, &w->at[l]));
+        SPS_TRY_RETURN(memory->take(nrow + 1, &w->count[l]));
+    }
     return SPS_OK;
 }
 
-sps_status take_items(sps_context *ctx, const int64_t *total, int64_t *count,
-                      spsi_rode_item **list, size_t *bytes)
+sps_status take_items(sps_plan *plan, const int64_t *total, int64_t *count,
+                      spsi_rode_item **list)
 {
-    void *memory;
+    sps_context *ctx = plan->ctx;
 
-    SPS_CUDA(ctx, spsi_cuda_down(ctx, count, total, sizeof *count));
-    SPS_TRY_RETURN(spsi_cuda_wait(ctx));
-    *bytes = (size_t)*count * sizeof **list;
-    if (*count == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, *bytes, &memory));
-    *list = (spsi_rode_item *)memory;
-    return SPS_OK;
+    SPS_TRY_RETURN(ctx->backend->download(ctx, count, total, sizeof *count));
+    return plan_take(plan, *count, list);
 }
 
 /* Builds both lists: a counting pass, two prefix sums, a writing pass. */
 template <class I>
 sps_status build(paper_plan *p, const I *rowptr, const work *w)
 {
-    sps_context *ctx = p->base.super.ctx;
-    int64_t nrow = p->base.super.A->nrow;
+    sps_plan *super = &p->base.super;
+    sps_context *ctx = super->ctx;
+    int64_t nrow = super->A->nrow;
     unsigned grid = (unsigned)ceil_div(nrow, 256);
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     spsi_rode *R = &p->base.parts;
@@ -213,10 +202,9 @@ sps_status build(paper_plan *p, const I *rowptr, const work *w)
     SPS_LAUNCHED(ctx);
     for (int l = 0; l < 2; l++)
         SPS_TRY_RETURN(spsi_cuda_scan(ctx, w->count[l], nrow, w->at[l]));
-    SPS_TRY_RETURN(take_items(ctx, w->at[0] + nrow, &R->blocks, &R->block,
-                              &p->block_bytes));
-    SPS_TRY_RETURN(take_items(ctx, w->at[1] + nrow, &R->residuals,
-                              &R->residual, &p->residual_bytes));
+    SPS_TRY_RETURN(take_items(super, w->at[0] + nrow, &R->blocks, &R->block));
+    SPS_TRY_RETURN(take_items(super, w->at[1] + nrow, &R->residuals,
+                              &R->residual));
     fill_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, w->at[0], w->at[1],
                                           *R);
     SPS_LAUNCHED(ctx);
@@ -236,27 +224,21 @@ sps_status plan(sps_plan *super, const sps_problem *problem)
     const sps_csr_local *A = problem->local;
     sps_context *ctx = super->ctx;
     paper_plan *p = (paper_plan *)super;
+    holder memory(ctx);
     work w;
-    sps_status st;
 
     if (A->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(open_streams(ctx, p));
-    SPS_TRY_RETURN(work_take(ctx, A->nrow, &w));
-    st = A->rowptr32 ? build(p, A->rowptr32, &w) : build(p, A->rowptr, &w);
-    spsi_cuda_release(ctx, w.memory, w.bytes);
-    p->base.super.bytes = p->block_bytes + p->residual_bytes;
-    return st;
+    SPS_TRY_RETURN(work_take(&memory, A->nrow, &w));
+    return A->rowptr32 ? build(p, A->rowptr32, &w) : build(p, A->rowptr, &w);
 }
 
 /* After a fork the child releases nothing: everything belongs to its parent. */
 void destroy(sps_plan *plan)
 {
     paper_plan *p = (paper_plan *)plan;
-    spsi_rode *R = &p->base.parts;
 
-    spsi_cuda_release(plan->ctx, R->block, p->block_bytes);
-    spsi_cuda_release(plan->ctx, R->residual, p->residual_bytes);
     if (spsi_cuda_state(plan->ctx)->pid != getpid()) return;
     if (p->fork) cudaEventDestroy(p->fork);
     if (p->join) cudaEventDestroy(p->join);

@@ -58,5 +58,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca) = {
     .cost = cost,
     .plan = plan,
     .spmm = guarded<spmm>,
-    .destroy = spsi_cuda_tca_destroy,
 };

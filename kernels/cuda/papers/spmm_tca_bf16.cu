@@ -61,5 +61,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_bf16) = {
     .cost = cost,
     .plan = plan,
     .spmm = guarded<spmm>,
-    .destroy = spsi_cuda_tca_destroy,
 };

@@ -40,5 +40,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_fp16) = {
     .plan = half_plan,
     .spmm = guarded<spmm>,
     .refresh = half_refresh,
-    .destroy = spsi_cuda_tca_destroy,
 };

@@ -383,5 +383,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_paper) = {
     .plan = half_plan,
     .spmm = guarded<spmm>,
     .refresh = half_refresh,
-    .destroy = spsi_cuda_tca_destroy,
 };

@@ -148,16 +148,12 @@ write_kernel(offsets A, int64_t windows, const int64_t *__restrict__ offset,
     }
 }
 
-sps_status take(sps_context *ctx, size_t bytes, void **to)
-{
-    return bytes == 0 ? SPS_OK : spsi_cuda_alloc(ctx, bytes, to);
-}
-
 /* Computes prefix sums of the counts for each kind, downloads the totals and
  * writes the list. */
-sps_status place(sps_context *ctx, const offsets &A, int64_t windows,
+sps_status place(sps_plan *plan, const offsets &A, int64_t windows,
                  int32_t *count, int64_t *offset, spsi_tca *w)
 {
+    sps_context *ctx = plan->ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     int64_t total[KINDS];
 
@@ -172,10 +168,10 @@ sps_status place(sps_context *ctx, const offsets &A, int64_t windows,
     }
     w->n = spsi_tca_sizes{total[TEAMS], total[PIECES], total[SPLITS],
                           total[PARTIALS], total[EMPTIES]};
-    SPS_TRY_RETURN(take(ctx, spsi_tca_slot_bytes(w), (void **)&w->slot));
-    SPS_TRY_RETURN(take(ctx, spsi_tca_piece_bytes(w), (void **)&w->piece));
-    SPS_TRY_RETURN(take(ctx, spsi_tca_split_bytes(w), (void **)&w->split));
-    SPS_TRY_RETURN(take(ctx, spsi_tca_empty_bytes(w), (void **)&w->empty));
+    SPS_TRY_RETURN(plan_take(plan, w->n.teams * SPSI_TCA_TEAM, &w->slot));
+    SPS_TRY_RETURN(plan_take(plan, w->n.pieces, &w->piece));
+    SPS_TRY_RETURN(plan_take(plan, w->n.splits, &w->split));
+    SPS_TRY_RETURN(plan_take(plan, w->n.empties, &w->empty));
     write_kernel<<<(unsigned)windows, threads, 0, stream>>>(A, windows, offset,
                                                             *w);
     SPS_LAUNCHED(ctx);
@@ -184,34 +180,17 @@ sps_status place(sps_context *ctx, const offsets &A, int64_t windows,
 
 } // namespace
 
-sps_status spsi_cuda_tca_build(sps_context *ctx, const sps_csr_local *A,
-                               spsi_tca *w)
+sps_status spsi_cuda_tca_build(sps_plan *plan, spsi_tca *w)
 {
+    const sps_csr_local *A = plan->A;
     const int64_t windows = ceil_div(A->nrow, SPSI_TCA_WINDOW);
-    const size_t count_bytes = (size_t)(KINDS * windows) * sizeof(int32_t);
-    const size_t offset_bytes = (size_t)(KINDS * (windows + 1)) *
-                                sizeof(int64_t);
-    void *count = NULL, *offset = NULL;
-    sps_status st;
+    holder work(plan->ctx);
+    int32_t *count;
+    int64_t *offset;
 
-    *w = spsi_tca();
     if (windows == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, count_bytes, &count));
-    st = spsi_cuda_alloc(ctx, offset_bytes, &offset);
-    if (st == SPS_OK)
-        st = place(ctx, offsets{A->nrow, A->rowptr, A->rowptr32}, windows,
-                   (int32_t *)count, (int64_t *)offset, w);
-    spsi_cuda_release(ctx, count, count_bytes);
-    spsi_cuda_release(ctx, offset, offset_bytes);
-    if (st != SPS_OK) spsi_cuda_tca_clear(ctx, w);
-    return st;
-}
-
-void spsi_cuda_tca_clear(sps_context *ctx, spsi_tca *w)
-{
-    spsi_cuda_release(ctx, w->slot, spsi_tca_slot_bytes(w));
-    spsi_cuda_release(ctx, w->piece, spsi_tca_piece_bytes(w));
-    spsi_cuda_release(ctx, w->split, spsi_tca_split_bytes(w));
-    spsi_cuda_release(ctx, w->empty, spsi_tca_empty_bytes(w));
-    *w = spsi_tca();
+    SPS_TRY_RETURN(work.take(KINDS * windows, &count));
+    SPS_TRY_RETURN(work.take(KINDS * (windows + 1), &offset));
+    return place(plan, offsets{A->nrow, A->rowptr, A->rowptr32}, windows,
+                 count, offset, w);
 }

@@ -223,10 +223,8 @@ sps_status half_plan(sps_plan *super, const sps_problem *p)
 
     SPS_TRY_RETURN(low_plan(super, p, room.bytes));
     SPS_TRY_RETURN(mark_used(ctx, p->local, (uint8_t *)plan->x + room.used));
-    plan->scale_bytes = (size_t)p->local->nrow * sizeof(int16_t);
-    if (plan->scale_bytes == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, plan->scale_bytes, &plan->scale));
-    plan->super.bytes += plan->scale_bytes;
+    SPS_TRY_RETURN(plan_take(super, p->local->nrow,
+                             (int16_t **)&plan->scale));
     return half_refresh(super);
 }
 

@@ -140,11 +140,7 @@ inline sps_status low_plan(sps_plan *super, const sps_problem *p, size_t bytes)
     sps_tca_plan *plan = (sps_tca_plan *)super;
 
     SPS_TRY_RETURN(spsi_cuda_tca_plan(super, p, sizeof(float)));
-    if (bytes == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(super->ctx, bytes, &plan->x));
-    plan->x_bytes = bytes;
-    plan->super.bytes += bytes;
-    return SPS_OK;
+    return spsi_plan_take(super, bytes, &plan->x);
 }
 
 inline size_t low_bytes(const sps_problem *p, size_t element)

@@ -11,22 +11,17 @@ typedef struct sps_tca_plan {
     sps_plan super;
     spsi_tca work;           /* arrays in device memory */
     void *partial;           /* sums of pieces, k numbers each */
-    size_t partial_bytes;
     void *x;                 /* X in the low precision; fp16: also the scaling
                                 exponents */
-    size_t x_bytes;
     void *scale;             /* fp16: scaling exponents of rows */
-    size_t scale_bytes;
 } sps_tca_plan;
 
 /* Builds the list and allocates partial sums of sum_bytes per number. */
 sps_status spsi_cuda_tca_plan(sps_plan *plan, const sps_problem *p,
                               size_t sum_bytes);
-void spsi_cuda_tca_destroy(sps_plan *plan);
-/* Builds the same list as spsi_tca_build, on the device. */
-sps_status spsi_cuda_tca_build(sps_context *ctx, const sps_csr_local *A,
-                               spsi_tca *w);
-void spsi_cuda_tca_clear(sps_context *ctx, spsi_tca *w);
+/* Builds the same list as spsi_tca_build for plan->A, on the device; its arrays
+ * belong to the plan. */
+sps_status spsi_cuda_tca_build(sps_plan *plan, spsi_tca *w);
 bool spsi_cuda_tca_fits(const sps_problem *p, const char **why_not);
 
 #endif

@@ -6,6 +6,7 @@
  * tests/formats/host_column_order.c. */
 #include "cuda/plan/column_plan.h"
 #include "cuda/base/device.cuh"
+#include "cuda/plan/plan_memory.cuh"
 #include "cuda/base/scan.h"
 
 namespace {
@@ -88,43 +89,6 @@ renumber(const int32_t *__restrict__ col, const int32_t *__restrict__ rank,
         atomicAdd(held, (unsigned long long)count);
 }
 
-/* Device memory that is released at the end of the scope, unless keep() has
- * been called. */
-template <class P> struct lent {
-    sps_context *ctx;
-    P *p = NULL;
-    size_t bytes = 0;
-
-    explicit lent(sps_context *c) : ctx(c) {}
-    ~lent()
-    {
-        if (p) spsi_cuda_release(ctx, p, bytes);
-    }
-    sps_status take(int64_t count)
-    {
-        void *memory = NULL;
-
-        bytes = (size_t)count * sizeof(P);
-        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &memory));
-        p = (P *)memory;
-        return SPS_OK;
-    }
-    sps_status take_zeros(int64_t count)
-    {
-        SPS_TRY_RETURN(take(count));
-        SPS_CUDA(ctx, cudaMemsetAsync(p, 0, bytes,
-                                      spsi_cuda_state(ctx)->stream));
-        return SPS_OK;
-    }
-    P *keep()
-    {
-        P *kept = p;
-
-        p = NULL;
-        return kept;
-    }
-};
-
 /* Computes rank and column from the numbers of entries. */
 sps_status sort_columns(sps_context *ctx, const sps_csr_local *A,
                         const uint32_t *uses, int32_t *rank, int32_t *column)
@@ -132,63 +96,50 @@ sps_status sort_columns(sps_context *ctx, const sps_csr_local *A,
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     int64_t chunks = ceil_div(A->ncol, chunk);
     unsigned grid = (unsigned)ceil_div(chunks, warps);
-    lent<int32_t> count(ctx);
-    lent<int64_t> offset(ctx);
+    holder work(ctx);
+    int32_t *count;
+    int64_t *offset;
 
-    SPS_TRY_RETURN(count.take(chunks * keys));
-    SPS_TRY_RETURN(offset.take(chunks * keys + 1));
+    SPS_TRY_RETURN(work.take(chunks * keys, &count));
+    SPS_TRY_RETURN(work.take(chunks * keys + 1, &offset));
     count_keys<<<grid, 32 * warps, 0, stream>>>(uses, A->ncol, chunks,
-                                                count.p);
+                                                count);
     SPS_LAUNCHED(ctx);
-    SPS_TRY_RETURN(spsi_cuda_scan(ctx, count.p, chunks * keys, offset.p));
+    SPS_TRY_RETURN(spsi_cuda_scan(ctx, count, chunks * keys, offset));
     place_columns<<<grid, 32 * warps, 0, stream>>>(uses, A->ncol, chunks,
-                                                   offset.p, rank, column);
+                                                   offset, rank, column);
     SPS_LAUNCHED(ctx);
     return spsi_cuda_wait(ctx);
 }
 
 } // namespace
 
-sps_status spsi_cuda_column_plan_make(sps_context *ctx, const sps_csr_local *A,
-                                      int64_t near, sps_column_plan *c)
+sps_status spsi_cuda_column_plan_make(sps_plan *plan, int64_t near,
+                                      sps_column_plan *c)
 {
+    sps_context *ctx = plan->ctx;
+    const sps_csr_local *A = plan->A;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     unsigned grid = (unsigned)ceil_div(A->nnz, 256);
-    unsigned long long held = 0;
-    lent<uint32_t> uses(ctx);
-    lent<int32_t> rank(ctx), column(ctx), col(ctx);
-    lent<unsigned long long> sum(ctx);
+    holder work(ctx);
+    uint32_t *uses;
+    int32_t *rank;
+    int64_t *held;
 
-    *c = sps_column_plan{};
     if (A->nnz == 0 || A->ncol == 0) return SPS_OK;
-    SPS_TRY_RETURN(uses.take_zeros(A->ncol));
-    SPS_TRY_RETURN(sum.take_zeros(1));
-    SPS_TRY_RETURN(rank.take(A->ncol));
-    SPS_TRY_RETURN(column.take(A->ncol));
+    SPS_TRY_RETURN(work.take_zeros(A->ncol, &uses));
+    SPS_TRY_RETURN(work.take_zeros(1, &held));
+    SPS_TRY_RETURN(work.take(A->ncol, &rank));
+    SPS_TRY_RETURN(plan_take(plan, A->ncol, &c->column));
     c->room = ceil_div(A->nnz, 1024) * 1024;
-    SPS_TRY_RETURN(col.take(c->room));
-    count_uses<<<grid, 256, 0, stream>>>(A->col, A->nnz, uses.p);
+    SPS_TRY_RETURN(plan_take(plan, c->room, &c->col));
+    count_uses<<<grid, 256, 0, stream>>>(A->col, A->nnz, uses);
     SPS_LAUNCHED(ctx);
-    SPS_TRY_RETURN(sort_columns(ctx, A, uses.p, rank.p, column.p));
+    SPS_TRY_RETURN(sort_columns(ctx, A, uses, rank, c->column));
     renumber<<<(unsigned)(c->room / 256), 256, 0, stream>>>(
-        A->col, rank.p, A->nnz, c->room, (int32_t)near, col.p, sum.p);
+        A->col, rank, A->nnz, c->room, (int32_t)near, c->col,
+        (unsigned long long *)held);
     SPS_LAUNCHED(ctx);
-    SPS_TRY_RETURN(ctx->backend->download(ctx, &held, sum.p, sizeof held));
-    c->ncol = A->ncol;
-    c->nnz = A->nnz;
     c->near = near;
-    c->held = (int64_t)held;
-    c->bytes = column.bytes + col.bytes;
-    c->column = column.keep();
-    c->col = col.keep();
-    return SPS_OK;
-}
-
-void spsi_cuda_column_plan_clear(sps_context *ctx, sps_column_plan *c)
-{
-    if (c->column)
-        spsi_cuda_release(ctx, c->column, (size_t)c->ncol * sizeof(int32_t));
-    if (c->col)
-        spsi_cuda_release(ctx, c->col, (size_t)c->room * sizeof(int32_t));
-    *c = sps_column_plan{};
+    return ctx->backend->download(ctx, &c->held, held, sizeof c->held);
 }

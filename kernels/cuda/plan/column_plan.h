@@ -5,7 +5,7 @@
 #ifndef SPS_CUDA_COLUMN_PLAN_H
 #define SPS_CUDA_COLUMN_PLAN_H
 
-#include "matrix/csr.h"
+#include "plan/kernel.h"
 #include "formats/column_order.h"
 
 #ifdef __cplusplus
@@ -13,21 +13,19 @@ extern "C" {
 #endif
 
 typedef struct sps_column_plan {
-    int64_t ncol, nnz;
     int64_t room;        /* length of col: nnz, padded with zeros to a multiple
                             of 1024 */
     int32_t *column;     /* ncol: the column at each position */
     int32_t *col;        /* room: positions of the matrix's columns */
     int64_t near;        /* `held` entries have positions below near */
     int64_t held;
-    size_t bytes;
 } sps_column_plan;
 
-/* Same result as spsi_column_order_make.  near: the entries with positions
- * below it are counted in c->held.  Complete on return. */
-sps_status spsi_cuda_column_plan_make(sps_context *ctx, const sps_csr_local *A,
-                                      int64_t near, sps_column_plan *c);
-void spsi_cuda_column_plan_clear(sps_context *ctx, sps_column_plan *c);
+/* Same result as spsi_column_order_make for plan->A; the arrays belong to the
+ * plan.  near: the entries with positions below it are counted in c->held.
+ * Complete on return. */
+sps_status spsi_cuda_column_plan_make(sps_plan *plan, int64_t near,
+                                      sps_column_plan *c);
 
 #ifdef __cplusplus
 }

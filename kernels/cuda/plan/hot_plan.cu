@@ -6,6 +6,7 @@
 #include "cuda/plan/hot_plan.h"
 #include "cuda/base/scan.h"
 #include "cuda/base/csr_view.cuh"
+#include "cuda/plan/plan_memory.cuh"
 
 namespace {
 
@@ -60,48 +61,23 @@ find_first(const I *__restrict__ ptr, const int32_t *__restrict__ row,
     first[w] = (int32_t)low - 1;
 }
 
-template <class P>
-sps_status take(sps_hot_plan *h, int64_t count, size_t size, P **p_p)
-{
-    size_t bytes = (size_t)count * size;
-    void *p = NULL;
-
-    SPS_TRY_RETURN(spsi_cuda_alloc(h->super.ctx, bytes, &p));
-    h->super.bytes += bytes;
-    *p_p = (P *)p;
-    return SPS_OK;
-}
-
-template <class P> void give(sps_hot_plan *h, int64_t count, size_t size,
-                             P **p_p)
-{
-    if (*p_p)
-        spsi_cuda_release(h->super.ctx, *p_p, (size_t)count * size);
-    *p_p = NULL;
-}
-
-sps_status clear(sps_hot_plan *h, void *p, size_t bytes)
-{
-    SPS_CUDA(h->super.ctx, cudaMemsetAsync(p, 0, bytes, spsi_cuda_state(
-                                               h->super.ctx)->stream));
-    return SPS_OK;
-}
-
 sps_status take_all(sps_hot_plan *h)
 {
-    int64_t words = spsi_row_heads_words(h->rows.nnz);
+    sps_plan *super = &h->super;
+    const size_t range = (size_t)h->ranges * h->number;
 
-    SPS_TRY_RETURN(take(h, words, sizeof(uint64_t), &h->rows.heads));
-    SPS_TRY_RETURN(clear(h, h->rows.heads, (size_t)words * sizeof(uint64_t)));
-    SPS_TRY_RETURN(take(h, h->rows.nrow, sizeof(int32_t), &h->rows.row));
-    SPS_TRY_RETURN(take(h, h->ranges, sizeof(int32_t), &h->first));
-    SPS_TRY_RETURN(take(h, h->ranges, sizeof(int32_t), &h->open));
-    SPS_TRY_RETURN(take(h, h->ranges, h->number, &h->lead));
-    SPS_TRY_RETURN(take(h, h->ranges, h->number, &h->trail));
-    SPS_TRY_RETURN(take(h, h->rows.nrow, h->number, &h->sum));
-    SPS_TRY_RETURN(take(h, h->super.A->ncol, h->number, &h->packed));
-    SPS_TRY_RETURN(take(h, 1, sizeof(unsigned), &h->done));
-    return clear(h, h->done, sizeof(unsigned));
+    SPS_TRY_RETURN(plan_take_zeros(super, spsi_row_heads_words(h->rows.nnz),
+                                   &h->rows.heads));
+    SPS_TRY_RETURN(plan_take(super, h->rows.nrow, &h->rows.row));
+    SPS_TRY_RETURN(plan_take(super, h->ranges, &h->first));
+    SPS_TRY_RETURN(plan_take(super, h->ranges, &h->open));
+    SPS_TRY_RETURN(spsi_plan_take(super, range, &h->lead));
+    SPS_TRY_RETURN(spsi_plan_take(super, range, &h->trail));
+    SPS_TRY_RETURN(spsi_plan_take(super, (size_t)h->rows.nrow * h->number,
+                                  &h->sum));
+    SPS_TRY_RETURN(spsi_plan_take(super, (size_t)super->A->ncol * h->number,
+                                  &h->packed));
+    return plan_take_zeros(super, 1, &h->done);
 }
 
 /* has and before: work arrays of nrow and nrow + 1 elements. */
@@ -138,37 +114,16 @@ sps_status fill(sps_hot_plan *h, int32_t *has, int64_t *before)
 sps_status spsi_cuda_hot_rows(sps_hot_plan *h, int64_t step, int64_t workers)
 {
     const sps_csr_local *A = h->super.A;
-    sps_context *ctx = h->super.ctx;
-    size_t has_bytes = (size_t)A->nrow * sizeof(int32_t);
-    size_t before_bytes = (size_t)(A->nrow + 1) * sizeof(int64_t);
-    void *has = NULL, *before = NULL;
-    sps_status st;
+    holder work(h->super.ctx);
+    int32_t *has;
+    int64_t *before;
 
     h->rows.nrow = A->nrow;
     h->rows.nnz = A->nnz;
     h->reach = ceil_div(ceil_div(A->nnz, step), workers) * step;
     h->ranges = (int32_t)ceil_div(A->nnz, h->reach);
-    SPS_TRY(take_all(h));
-    SPS_TRY(spsi_cuda_alloc(ctx, has_bytes, &has));
-    SPS_TRY(spsi_cuda_alloc(ctx, before_bytes, &before));
-    SPS_TRY(fill(h, (int32_t *)has, (int64_t *)before));
-fail:
-    if (has) spsi_cuda_release(ctx, has, has_bytes);
-    if (before) spsi_cuda_release(ctx, before, before_bytes);
-    return st;
-}
-
-void spsi_cuda_hot_clear(sps_hot_plan *h)
-{
-    give(h, spsi_row_heads_words(h->rows.nnz), sizeof(uint64_t),
-         &h->rows.heads);
-    give(h, h->rows.nrow, sizeof(int32_t), &h->rows.row);
-    give(h, h->ranges, sizeof(int32_t), &h->first);
-    give(h, h->ranges, sizeof(int32_t), &h->open);
-    give(h, h->ranges, h->number, &h->lead);
-    give(h, h->ranges, h->number, &h->trail);
-    give(h, h->rows.nrow, h->number, &h->sum);
-    give(h, h->super.A->ncol, h->number, &h->packed);
-    give(h, 1, sizeof(unsigned), &h->done);
-    spsi_cuda_column_plan_clear(h->super.ctx, &h->columns);
+    SPS_TRY_RETURN(take_all(h));
+    SPS_TRY_RETURN(work.take(A->nrow, &has));
+    SPS_TRY_RETURN(work.take(A->nrow + 1, &before));
+    return fill(h, has, before);
 }

@@ -36,7 +36,6 @@ typedef struct sps_hot_plan {
  * at most `workers` ranges, each of a multiple of `step` entries except for the
  * last.  super and number must be set; columns and near are the caller's. */
 sps_status spsi_cuda_hot_rows(sps_hot_plan *h, int64_t step, int64_t workers);
-void spsi_cuda_hot_clear(sps_hot_plan *h);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,7 @@
 
 #include "cuda/base/scan.h"
 #include "cuda/base/csr_view.cuh"
+#include "cuda/plan/plan_memory.cuh"
 
 namespace {
 
@@ -146,53 +147,32 @@ sps_status list(sps_context *ctx, const sps_csr_local *A,
     return A->rowptr32 ? with(A->rowptr32) : with(A->rowptr);
 }
 
-size_t start_bytes(const sps_node_blocks *n)
-{
-    return (size_t)(n->mb + 1) * sizeof *n->start;
-}
-size_t column_bytes(const sps_node_blocks *n)
-{
-    return (size_t)n->count * sizeof *n->column;
-}
-/* A multiple of 16, since kernels copy 16-byte vectors. */
-size_t value_bytes(const sps_node_blocks *n)
-{
-    const size_t bytes = (size_t)n->count * (size_t)(n->b * n->b) *
-                         spsi_dtype_size(n->dtype);
-
-    return (bytes + 15) / 16 * 16;
-}
-
-template <class P> sps_status take(sps_context *ctx, size_t bytes, P **p_p)
-{
-    void *p = NULL;
-
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &p));
-    *p_p = (P *)p;
-    return SPS_OK;
-}
-
 /* Fills n->start and n->count by counting and a prefix sum. */
-sps_status count_all(sps_context *ctx, const sps_csr_local *A, int32_t *count,
-                     sps_node_blocks *n)
+sps_status count_all(sps_plan *plan, int32_t *count, sps_node_blocks *n)
 {
-    SPS_TRY_RETURN(take(ctx, start_bytes(n), &n->start));
-    SPS_TRY_RETURN(list(ctx, A, n, count, NULL));
+    sps_context *ctx = plan->ctx;
+
+    SPS_TRY_RETURN(plan_take(plan, n->mb + 1, &n->start));
+    SPS_TRY_RETURN(list(ctx, plan->A, n, count, NULL));
     SPS_TRY_RETURN(spsi_cuda_scan(ctx, count, n->mb, n->start));
     return ctx->backend->download(ctx, &n->count, n->start + n->mb,
                                   sizeof n->count);
 }
 
-/* Columns and values, after counting. */
-sps_status fill(sps_context *ctx, const sps_csr_local *A, sps_node_blocks *n)
+/* Columns and values, after counting; 16 bytes of values at a time, since
+ * kernels copy such vectors. */
+sps_status fill(sps_plan *plan, sps_node_blocks *n)
 {
-    SPS_TRY_RETURN(take(ctx, column_bytes(n), &n->column));
-    SPS_TRY_RETURN(take(ctx, value_bytes(n), &n->val));
-    SPS_TRY_RETURN(list(ctx, A, n, NULL, n->column));
-    if (n->count * n->b * n->b > A->nnz)
-        SPS_CUDA(ctx, cudaMemsetAsync(n->val, 0, value_bytes(n),
-                                      spsi_cuda_state(ctx)->stream));
-    return spsi_cuda_node_values(ctx, A, n);
+    const int64_t numbers = n->count * n->b * n->b;
+    const size_t bytes = (size_t)numbers * spsi_dtype_size(n->dtype);
+
+    SPS_TRY_RETURN(plan_take(plan, n->count, &n->column));
+    SPS_TRY_RETURN(spsi_plan_take(plan, (bytes + 15) / 16 * 16, &n->val));
+    SPS_TRY_RETURN(list(plan->ctx, plan->A, n, NULL, n->column));
+    if (numbers > plan->A->nnz)
+        SPS_CUDA(plan->ctx, cudaMemsetAsync(n->val, 0, bytes,
+                                            spsi_cuda_state(plan->ctx)->stream));
+    return spsi_cuda_node_values(plan->ctx, plan->A, n);
 }
 
 } // namespace
@@ -213,30 +193,16 @@ sps_status spsi_cuda_node_values(sps_context *ctx, const sps_csr_local *A,
     });
 }
 
-sps_status spsi_cuda_node_plan(sps_context *ctx, const sps_csr_local *A, int b,
-                               sps_node_blocks *n)
+sps_status spsi_cuda_node_plan(sps_plan *plan, int b, sps_node_blocks *n)
 {
-    int32_t *count = NULL;
-    size_t bytes;
-    sps_status st;
+    const sps_csr_local *A = plan->A;
+    holder work(plan->ctx);
+    int32_t *count;
 
     spsi_node_shape(A->nrow, A->ncol, A->dtype, b, n);
-    bytes = (size_t)n->mb * sizeof *count;
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    SPS_TRY_RETURN(take(ctx, bytes, &count));
-    st = count_all(ctx, A, count, n);
-    spsi_cuda_release(ctx, count, bytes);
-    if (st == SPS_OK) st = spsi_node_check(ctx, A, n);
-    if (st == SPS_OK) st = fill(ctx, A, n);
-    return st;
-}
-
-void spsi_cuda_node_clear(sps_context *ctx, sps_node_blocks *n)
-{
-    spsi_cuda_release(ctx, n->start, start_bytes(n));
-    spsi_cuda_release(ctx, n->column, column_bytes(n));
-    spsi_cuda_release(ctx, n->val, value_bytes(n));
-    n->start = NULL;
-    n->column = NULL;
-    n->val = NULL;
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
+    SPS_TRY_RETURN(work.take(n->mb, &count));
+    SPS_TRY_RETURN(count_all(plan, count, n));
+    SPS_TRY_RETURN(spsi_node_check(plan->ctx, A, n));
+    return fill(plan, n);
 }

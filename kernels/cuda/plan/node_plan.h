@@ -10,16 +10,14 @@
 extern "C" {
 #endif
 
-/* The blocks of a sorted device csr.  n: zeroed; must be released by
- * spsi_cuda_node_clear even on failure.  EUNFIT if they would store more than
- * five numbers per entry.  For planning: allocates memory and synchronises. */
-sps_status spsi_cuda_node_plan(sps_context *ctx, const sps_csr_local *A, int b,
-                               sps_node_blocks *n);
+/* The blocks of plan->A, which is sorted.  n: zeroed; its arrays belong to the
+ * plan.  EUNFIT if they would store more than five numbers per entry.  For
+ * planning: allocates memory and synchronises. */
+sps_status spsi_cuda_node_plan(sps_plan *plan, int b, sps_node_blocks *n);
 /* Updates the values from a csr of the same pattern; one pass, without
  * synchronisation. */
 sps_status spsi_cuda_node_values(sps_context *ctx, const sps_csr_local *A,
                                  const sps_node_blocks *n);
-void spsi_cuda_node_clear(sps_context *ctx, sps_node_blocks *n);
 
 #ifdef __cplusplus
 }

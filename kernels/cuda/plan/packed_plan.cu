@@ -5,6 +5,7 @@
  * pass that also detects whether the conversion is exact. */
 #include "cuda/plan/packed_plan.h"
 #include "cuda/base/csr_view.cuh"
+#include "cuda/plan/plan_memory.cuh"
 
 namespace {
 
@@ -87,63 +88,26 @@ make_singles(const double *__restrict__ val, int64_t nnz, float *single,
         atomicOr(inexact, 1u);
 }
 
-sps_status take(sps_packed_plan *plan, size_t bytes, void **p_p)
-{
-    sps_context *ctx = plan->rows.super.ctx;
-
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, p_p));
-    plan->rows.super.bytes += bytes;
-    return SPS_OK;
-}
-
-void give(sps_packed_plan *plan, size_t bytes, void *p)
-{
-    if (!p) return;
-    spsi_cuda_release(plan->rows.super.ctx, p, bytes);
-    plan->rows.super.bytes -= bytes;
-}
-
-size_t delta_bytes(const sps_packed *p)
-{
-    return (size_t)spsi_packed_room(p->nnz) * sizeof *p->delta;
-}
-size_t base_bytes(const sps_packed *p)
-{
-    return (size_t)p->windows * segments * sizeof *p->base;
-}
-size_t single_bytes(const sps_packed *p)
-{
-    return (size_t)spsi_packed_room(p->nnz) * sizeof(float);
-}
-
-/* Allocates a counter on the device, initialised to zero. */
-sps_status counter(sps_context *ctx, size_t size, void **p_p)
-{
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, size, p_p));
-    SPS_CUDA(ctx, cudaMemsetAsync(*p_p, 0, size,
-                                  spsi_cuda_state(ctx)->stream));
-    return SPS_OK;
-}
-
-sps_status fill_columns(sps_packed_plan *plan, void *escaped)
+sps_status fill_columns(sps_packed_plan *plan, unsigned long long *escaped)
 {
     sps_context *ctx = plan->rows.super.ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     sps_packed *p = &plan->packed;
 
-    SPS_TRY_RETURN(take(plan, delta_bytes(p), (void **)&p->delta));
-    SPS_TRY_RETURN(take(plan, base_bytes(p), (void **)&p->base));
-    SPS_CUDA(ctx, cudaMemsetAsync(p->delta, 0, delta_bytes(p), stream));
+    SPS_TRY_RETURN(plan_take_zeros(&plan->rows.super, spsi_packed_room(p->nnz),
+                                   &p->delta));
+    SPS_TRY_RETURN(plan_take(&plan->rows.super, p->windows * segments,
+                             &p->base));
     cover_windows<<<(unsigned)ceil_div(p->windows, warps), 32 * warps, 0,
                     stream>>>(plan->rows.super.A->col,
                               plan->rows.blocks.block, *p,
-                              (unsigned long long *)escaped);
+                              escaped);
     SPS_LAUNCHED(ctx);
     return ctx->backend->download(ctx, &p->escaped, escaped,
                                   sizeof p->escaped);
 }
 
-sps_status fill_singles(sps_packed_plan *plan, void *inexact)
+sps_status fill_singles(sps_packed_plan *plan, unsigned *inexact)
 {
     sps_context *ctx = plan->rows.super.ctx;
     const sps_csr_local *A = plan->rows.super.A;
@@ -151,7 +115,7 @@ sps_status fill_singles(sps_packed_plan *plan, void *inexact)
 
     make_singles<<<(unsigned)ceil_div(A->nnz, 256), 256, 0,
                    spsi_cuda_state(ctx)->stream>>>(
-        (const double *)A->val, A->nnz, plan->single, (unsigned *)inexact);
+        (const double *)A->val, A->nnz, plan->single, inexact);
     SPS_LAUNCHED(ctx);
     SPS_TRY_RETURN(ctx->backend->download(ctx, &lost, inexact, sizeof lost));
     plan->exact = lost == 0;
@@ -162,54 +126,34 @@ sps_status fill_singles(sps_packed_plan *plan, void *inexact)
 
 sps_status spsi_cuda_packed_columns(sps_packed_plan *plan)
 {
-    sps_context *ctx = plan->rows.super.ctx;
-    sps_packed *p = &plan->packed;
-    void *escaped = NULL;
-    sps_status st;
+    holder work(plan->rows.super.ctx);
+    unsigned long long *escaped;
 
-    SPS_TRY(spsi_cuda_row_plan_fill(&plan->rows));
-    p->nnz = plan->rows.super.A->nnz;
-    p->windows = plan->rows.blocks.count;
-    SPS_TRY(counter(ctx, sizeof p->escaped, &escaped));
-    SPS_TRY(fill_columns(plan, escaped));
-fail:
-    if (escaped) spsi_cuda_release(ctx, escaped, sizeof p->escaped);
-    return st;
+    SPS_TRY_RETURN(spsi_cuda_row_plan_fill(&plan->rows));
+    plan->packed.nnz = plan->rows.super.A->nnz;
+    plan->packed.windows = plan->rows.blocks.count;
+    SPS_TRY_RETURN(work.take_zeros(1, &escaped));
+    return fill_columns(plan, escaped);
 }
 
 sps_status spsi_cuda_packed_values(sps_packed_plan *plan)
 {
-    sps_context *ctx = plan->rows.super.ctx;
-    void *inexact = NULL;
-    sps_status st = SPS_OK;
+    holder work(plan->rows.super.ctx);
+    unsigned *inexact;
 
     plan->exact = false;
     if (!plan->single) return SPS_OK;
-    SPS_TRY(counter(ctx, sizeof(unsigned), &inexact));
-    SPS_TRY(fill_singles(plan, inexact));
-fail:
-    if (inexact) spsi_cuda_release(ctx, inexact, sizeof(unsigned));
-    return st;
+    SPS_TRY_RETURN(work.take_zeros(1, &inexact));
+    return fill_singles(plan, inexact);
 }
 
 sps_status spsi_cuda_packed_singles(sps_packed_plan *plan)
 {
-    size_t bytes = single_bytes(&plan->packed);
+    sps_plan *super = &plan->rows.super;
 
-    SPS_TRY_RETURN(take(plan, bytes, (void **)&plan->single));
+    SPS_TRY_RETURN(plan_take(super, spsi_packed_room(plan->packed.nnz),
+                             &plan->single));
     SPS_TRY_RETURN(spsi_cuda_packed_values(plan));
-    if (plan->exact) return SPS_OK;
-    give(plan, bytes, plan->single);
-    plan->single = NULL;
+    if (!plan->exact) plan_give(super, &plan->single);
     return SPS_OK;
-}
-
-void spsi_cuda_packed_clear(sps_packed_plan *plan)
-{
-    sps_packed *p = &plan->packed;
-
-    give(plan, delta_bytes(p), p->delta);
-    give(plan, base_bytes(p), p->base);
-    give(plan, single_bytes(p), plan->single);
-    spsi_cuda_row_plan_clear(&plan->rows);
 }

@@ -28,7 +28,6 @@ sps_status spsi_cuda_packed_columns(sps_packed_plan *plan);
 sps_status spsi_cuda_packed_values(sps_packed_plan *plan);
 /* Allocates and fills plan->single; releases it unless all values are exact. */
 sps_status spsi_cuda_packed_singles(sps_packed_plan *plan);
-void spsi_cuda_packed_clear(sps_packed_plan *plan);
 
 #ifdef __cplusplus
 }

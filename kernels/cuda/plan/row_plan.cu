@@ -10,6 +10,7 @@
  * pass writes. */
 #include "cuda/plan/row_plan.h"
 #include "cuda/base/csr_view.cuh"
+#include "cuda/plan/plan_memory.cuh"
 
 namespace {
 
@@ -161,34 +162,14 @@ sps_status pass(const sps_row_plan *plan, sps_row_tally *tally)
     });
 }
 
-template <class P>
-sps_status take(sps_row_plan *plan, int64_t count, P **p_p)
-{
-    size_t bytes = (size_t)count * sizeof(P);
-    void *p = NULL;
-
-    if (count == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(plan->super.ctx, bytes, &p));
-    plan->super.bytes += bytes;
-    *p_p = (P *)p;
-    return SPS_OK;
-}
-
-template <class P> void give(sps_row_plan *plan, int64_t count, P **p_p)
-{
-    if (*p_p)
-        spsi_cuda_release(plan->super.ctx, *p_p, (size_t)count * sizeof(P));
-    *p_p = NULL;
-}
-
 /* Counts, computes the prefix sums, allocates the arrays and writes the
  * blocks. */
 sps_status fill(sps_row_plan *plan, sps_row_tally *tally, int64_t chunks)
 {
-    sps_context *ctx = plan->super.ctx;
+    sps_plan *super = &plan->super;
+    sps_context *ctx = super->ctx;
     sps_row_blocks *b = &plan->blocks;
     sps_row_tally sum;
-    double *partial = NULL;
 
     SPS_TRY_RETURN(pass<false>(plan, tally));
     scan_tallies<<<1, scan_threads, 0, spsi_cuda_state(ctx)->stream>>>(
@@ -199,15 +180,10 @@ sps_status fill(sps_row_plan *plan, sps_row_tally *tally, int64_t chunks)
     b->count = sum.blocks;
     b->longs = sum.longs;
     b->parts = sum.parts;
-    SPS_TRY_RETURN(take(plan, b->count, &b->block));
-    SPS_TRY_RETURN(take(plan, b->longs + 1, &b->part));
-    SPS_TRY_RETURN(take(plan, b->parts, &partial));
-    plan->partial = partial;
-    SPS_TRY_RETURN(take(plan, b->longs, &plan->arrived));
-    if (b->longs > 0)
-        SPS_CUDA(ctx, cudaMemsetAsync(plan->arrived, 0,
-                                      (size_t)b->longs * sizeof(unsigned),
-                                      spsi_cuda_state(ctx)->stream));
+    SPS_TRY_RETURN(plan_take(super, b->count, &b->block));
+    SPS_TRY_RETURN(plan_take(super, b->longs + 1, &b->part));
+    SPS_TRY_RETURN(plan_take(super, b->parts, (double **)&plan->partial));
+    SPS_TRY_RETURN(plan_take_zeros(super, b->longs, &plan->arrived));
     return pass<true>(plan, tally);
 }
 
@@ -215,27 +191,11 @@ sps_status fill(sps_row_plan *plan, sps_row_tally *tally, int64_t chunks)
 
 sps_status spsi_cuda_row_plan_fill(sps_row_plan *plan)
 {
-    sps_context *ctx = plan->super.ctx;
     int64_t chunks = spsi_row_blocks_chunks(plan->super.A->nrow);
-    size_t bytes = (size_t)(chunks + 1) * sizeof(sps_row_tally);
-    void *tally = NULL;
-    sps_status st;
+    holder work(plan->super.ctx);
+    sps_row_tally *tally;
 
     if (chunks == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &tally));
-    st = fill(plan, (sps_row_tally *)tally, chunks);
-    spsi_cuda_release(ctx, tally, bytes);
-    return st;
-}
-
-void spsi_cuda_row_plan_clear(sps_row_plan *plan)
-{
-    sps_row_blocks *b = &plan->blocks;
-    double *partial = (double *)plan->partial;
-
-    give(plan, b->count, &b->block);
-    give(plan, b->longs + 1, &b->part);
-    give(plan, b->parts, &partial);
-    plan->partial = NULL;
-    give(plan, b->longs, &plan->arrived);
+    SPS_TRY_RETURN(work.take(chunks + 1, &tally));
+    return fill(plan, tally, chunks);
 }

@@ -25,7 +25,6 @@ typedef struct sps_row_plan {
 
 /* Same result as spsi_row_blocks_make. */
 sps_status spsi_cuda_row_plan_fill(sps_row_plan *plan);
-void spsi_cuda_row_plan_clear(sps_row_plan *plan);
 
 #ifdef __cplusplus
 }

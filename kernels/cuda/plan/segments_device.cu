@@ -7,6 +7,7 @@
 #include "cuda/plan/segments_device.h"
 
 #include "cuda/base/device.cuh"
+#include "cuda/plan/plan_memory.cuh"
 #include "cuda/base/scan.h"
 
 namespace {
@@ -17,19 +18,13 @@ enum { SEGMENTS, SLOTS, JOINS, COST, ODD, LISTS };
 struct work {
     int32_t *count[LISTS];
     int64_t *at[LISTS];
-    void *memory;
-    size_t bytes;
 };
 
-sps_status work_take(sps_context *ctx, int64_t nrow, work *w)
+sps_status work_take(holder *memory, int64_t nrow, work *w)
 {
-    size_t n = (size_t)nrow + 1;
-
-    w->bytes = LISTS * n * (sizeof(int64_t) + sizeof(int32_t));
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, w->bytes, &w->memory));
     for (int l = 0; l < LISTS; l++) {
-        w->at[l] = (int64_t *)w->memory + l * n;
-        w->count[l] = (int32_t *)((int64_t *)w->memory + LISTS * n) + l * n;
+        SPS_TRY_RETURN(memory->take(nrow + 1, &w->at[l]));
+        SPS_TRY_RETURN(memory->take(nrow + 1, &w->count[l]));
     }
     return SPS_OK;
 }
@@ -121,18 +116,11 @@ range_kernel(const int64_t *__restrict__ before, int64_t nrow, sps_segments s)
     s.range[r] = r < s.ranges ? low : nrow;
 }
 
-sps_status take(sps_context *ctx, int64_t count, size_t size, void *p_p,
-                size_t *bytes)
-{
-    *bytes += (size_t)count * size;
-    return count ? spsi_cuda_alloc(ctx, (size_t)count * size, (void **)p_p)
-                 : SPS_OK;
-}
-
 /* Allocates the lists, whose lengths are the totals of the prefix sums. */
-sps_status open_lists(sps_context *ctx, int64_t nrow, const work &w,
-                      sps_segments *s, size_t *bytes)
+sps_status open_lists(sps_plan *plan, int64_t nrow, const work &w,
+                      sps_segments *s)
 {
+    sps_context *ctx = plan->ctx;
     int64_t *total[] = { &s->count, &s->slots, &s->joins };
 
     for (int l = 0; l < 3; l++)
@@ -142,9 +130,8 @@ sps_status open_lists(sps_context *ctx, int64_t nrow, const work &w,
     if (s->slots > INT32_MAX)
         return spsi_fail(ctx, SPS_EUNFIT, "%lld segments of split rows: at "
                          "most 2^31 - 1 are supported", (long long)s->slots);
-    SPS_TRY_RETURN(take(ctx, s->count, sizeof *s->segment, &s->segment,
-                        bytes));
-    return take(ctx, s->joins, sizeof *s->join, &s->join, bytes);
+    SPS_TRY_RETURN(plan_take(plan, s->count, &s->segment));
+    return plan_take(plan, s->joins, &s->join);
 }
 
 /* Fills s->alike and counts the groups whose rows differ. */
@@ -164,21 +151,23 @@ sps_status compare(sps_context *ctx, const I *rowptr, const int32_t *col,
 }
 
 template <class I>
-sps_status build(sps_context *ctx, const I *rowptr, const sps_csr_local *A,
-                 const work &w, sps_segments *s, size_t *bytes)
+sps_status build(sps_plan *plan, const I *rowptr, const work &w,
+                 sps_segments *s)
 {
-    int64_t nrow = A->nrow;
+    sps_context *ctx = plan->ctx;
+    int64_t nrow = plan->A->nrow;
     unsigned grid = (unsigned)ceil_div(nrow, 256);
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
-    if (s->alike) SPS_TRY_RETURN(compare(ctx, rowptr, A->col, w, s));
+    if (s->alike) SPS_TRY_RETURN(compare(ctx, rowptr, plan->A->col,
+                                         w, s));
     if (grid) {
         count_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, *s, w);
         SPS_LAUNCHED(ctx);
     }
     for (int l = 0; l < (s->range ? ODD : COST); l++)
         SPS_TRY_RETURN(spsi_cuda_scan(ctx, w.count[l], nrow, w.at[l]));
-    SPS_TRY_RETURN(open_lists(ctx, nrow, w, s, bytes));
+    SPS_TRY_RETURN(open_lists(plan, nrow, w, s));
     if (grid) {
         fill_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, w, *s);
         SPS_LAUNCHED(ctx);
@@ -192,47 +181,42 @@ sps_status build(sps_context *ctx, const I *rowptr, const sps_csr_local *A,
 }
 
 /* Allocates the arrays whose sizes do not depend on the totals. */
-sps_status open_fixed(sps_context *ctx, int64_t nrow, int64_t ranges,
-                      sps_segments *s, size_t *bytes)
+sps_status open_fixed(sps_plan *plan, int64_t ranges, sps_segments *s)
 {
     if (s->limits.group > 1) {
-        s->groups = nrow / s->limits.group;
-        return take(ctx, s->groups + 1, sizeof *s->alike, &s->alike, bytes);
+        s->groups = plan->A->nrow / s->limits.group;
+        return plan_take(plan, s->groups + 1, &s->alike);
     }
     s->ranges = ranges > 0 ? ranges : 1;
-    return take(ctx, s->ranges + 1, sizeof *s->range, &s->range, bytes);
+    return plan_take(plan, s->ranges + 1, &s->range);
 }
 
 } // namespace
 
-sps_status spsi_cuda_segments(sps_context *ctx, const sps_csr_local *A,
-                              sps_segments_limits limits, int64_t ranges,
-                              sps_segments *s, size_t *bytes)
+sps_status spsi_cuda_segments(sps_plan *plan, sps_segments_limits limits,
+                              int64_t ranges, sps_segments *s)
 {
-    work w = {};
-    sps_status st;
+    const sps_csr_local *A = plan->A;
+    holder memory(plan->ctx);
+    work w;
 
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     s->limits = limits;
-    st = open_fixed(ctx, A->nrow, ranges, s, bytes);
-    if (st == SPS_OK) st = work_take(ctx, A->nrow, &w);
-    if (st == SPS_OK)
-        st = A->rowptr32 ? build(ctx, A->rowptr32, A, w, s, bytes)
-                         : build(ctx, A->rowptr, A, w, s, bytes);
-    if (w.memory) spsi_cuda_release(ctx, w.memory, w.bytes);
-    return st;
+    SPS_TRY_RETURN(open_fixed(plan, ranges, s));
+    SPS_TRY_RETURN(work_take(&memory, A->nrow, &w));
+    return A->rowptr32 ? build(plan, A->rowptr32, w, s)
+                       : build(plan, A->rowptr, w, s);
 }
 
-void spsi_cuda_segments_clear(sps_context *ctx, sps_segments *s)
+sps_status spsi_cuda_segments_alike(sps_plan *plan, sps_segments_limits limits,
+                                    int64_t ranges, sps_segments *s)
 {
-    if (s->segment)
-        spsi_cuda_release(ctx, s->segment, (size_t)s->count *
-                                               sizeof *s->segment);
-    if (s->join)
-        spsi_cuda_release(ctx, s->join, (size_t)s->joins * sizeof *s->join);
-    if (s->range)
-        spsi_cuda_release(ctx, s->range, (size_t)(s->ranges + 1) *
-                                             sizeof *s->range);
-    if (s->alike) spsi_cuda_release(ctx, s->alike, (size_t)s->groups + 1);
+    SPS_TRY_RETURN(spsi_cuda_segments(plan, limits, ranges, s));
+    if (s->odd * 8 <= s->groups) return SPS_OK;
+    plan_give(plan, &s->segment);
+    plan_give(plan, &s->join);
+    plan_give(plan, &s->alike);
     *s = sps_segments();
+    limits.group = 1;
+    return spsi_cuda_segments(plan, limits, ranges, s);
 }

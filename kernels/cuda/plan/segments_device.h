@@ -5,13 +5,15 @@
 #define SPS_CUDA_SEGMENTS_H
 
 #include "formats/segments.h"
+#include "plan/kernel.h"
 
-/* s: zeroed; arrays in device memory, to be released by
- * spsi_cuda_segments_clear even on failure.  *bytes: their size.  For planning:
- * allocates memory and synchronises. */
-sps_status spsi_cuda_segments(sps_context *ctx, const sps_csr_local *A,
-                              sps_segments_limits limits, int64_t ranges,
-                              sps_segments *s, size_t *bytes);
-void spsi_cuda_segments_clear(sps_context *ctx, sps_segments *s);
+/* Segments of the rows of plan->A.  s: zeroed; its arrays belong to the plan.
+ * For planning: allocates memory and synchronises. */
+sps_status spsi_cuda_segments(sps_plan *plan, sps_segments_limits limits,
+                              int64_t ranges, sps_segments *s);
+/* The same; but if more than 1/8 of the groups of rows do not have identical
+ * columns, rows are processed singly. */
+sps_status spsi_cuda_segments_alike(sps_plan *plan, sps_segments_limits limits,
+                                    int64_t ranges, sps_segments *s);
 
 #endif

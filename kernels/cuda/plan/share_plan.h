@@ -24,8 +24,6 @@ typedef struct sps_share_plan {
                                   memory */
     char *part;                /* numbers of the blocks' type */
     unsigned *arrived;         /* counter per span and slice; 0 between runs */
-    char *memory;              /* the allocation that contains all of them */
-    size_t bytes;
 } sps_share_plan;
 
 /* Counts the shares, spans, parts and rows for several share sizes; given are

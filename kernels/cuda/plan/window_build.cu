@@ -8,6 +8,7 @@
  * refresh: they are read and written once. */
 #include "cuda/base/scan.h"
 #include "cuda/base/csr_view.cuh"
+#include "cuda/plan/plan_memory.cuh"
 #include "cuda/plan/window_plan.h"
 
 namespace {
@@ -223,30 +224,20 @@ sps_status add_up(sps_context *ctx, int64_t windows, const tally &t,
                      (long long)w->tiles);
 }
 
-sps_status take(sps_context *ctx, sps_row_windows *w)
-{
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, spsi_window_list_bytes(w),
-                                   (void **)&w->at));
-    if (w->tiles > 0)
-        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, spsi_window_word_bytes(w),
-                                       (void **)&w->word));
-    if (w->bare > 0)
-        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, spsi_window_rest_bytes(w),
-                                       (void **)&w->rest));
-    return SPS_OK;
-}
-
 template <class I>
-sps_status build(sps_context *ctx, const pattern<I> &A, sps_window_rule rule,
+sps_status build(sps_plan *plan, const pattern<I> &A, sps_window_rule rule,
                  const tally &t, sps_row_windows *w)
 {
+    sps_context *ctx = plan->ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     unsigned grid = (unsigned)ceil_div((int64_t)A.windows * 8, threads);
 
     count_kernel<<<grid, threads, 0, stream>>>(A, rule, t);
     SPS_LAUNCHED(ctx);
     SPS_TRY_RETURN(add_up(ctx, A.windows, t, w));
-    SPS_TRY_RETURN(take(ctx, w));
+    SPS_TRY_RETURN(plan_take(plan, w->count + 1, &w->at));
+    SPS_TRY_RETURN(plan_take(plan, w->tiles * SPSI_WINDOW_WORDS, &w->word));
+    SPS_TRY_RETURN(plan_take(plan, w->bare, &w->rest));
     list_kernel<<<(unsigned)ceil_div((int64_t)A.windows + 1, threads), threads,
                   0, stream>>>(A.lead, A.windows, t, *w);
     SPS_LAUNCHED(ctx);
@@ -257,38 +248,35 @@ sps_status build(sps_context *ctx, const pattern<I> &A, sps_window_rule rule,
     return spsi_cuda_wait(ctx);
 }
 
-/* The tally is in one allocation. */
-size_t tally_bytes(int64_t windows) { return (size_t)(windows + 1) * 36; }
-
-tally tally_at(void *memory, int64_t windows)
+sps_status tally_take(holder *memory, int64_t windows, tally *t)
 {
-    int64_t *sum = (int64_t *)memory, n = windows + 1;
-    int32_t *count = (int32_t *)(sum + 3 * n);
+    const int64_t n = windows + 1;
 
-    return { count, count + n, count + 2 * n, sum, sum + n, sum + 2 * n };
+    SPS_TRY_RETURN(memory->take(n, &t->tile));
+    SPS_TRY_RETURN(memory->take(n, &t->entry));
+    SPS_TRY_RETURN(memory->take(n, &t->some));
+    SPS_TRY_RETURN(memory->take(n, &t->tiles));
+    SPS_TRY_RETURN(memory->take(n, &t->entries));
+    return memory->take(n, &t->place);
 }
 
 } // namespace
 
-sps_status spsi_cuda_windows_build(sps_context *ctx, const sps_csr_local *A,
-                                   sps_window_rule rule, sps_row_windows *w)
+sps_status spsi_cuda_windows_build(sps_plan *plan, sps_window_rule rule,
+                                   sps_row_windows *w)
 {
+    const sps_csr_local *A = plan->A;
     const int64_t windows = spsi_windows_of(A->nrow, rule.lead);
-    void *memory = NULL;
-    sps_status st;
+    holder memory(plan->ctx);
+    tally t;
 
-    *w = sps_row_windows();
     if (windows == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, tally_bytes(windows), &memory));
-    const tally t = tally_at(memory, windows);
-    st = A->rowptr32
-        ? build(ctx, pattern<int32_t>{A->nrow, rule.lead, (int32_t)windows,
-                                      A->rowptr32, A->col}, rule, t, w)
-        : build(ctx, pattern<int64_t>{A->nrow, rule.lead, (int32_t)windows,
-                                      A->rowptr, A->col}, rule, t, w);
-    spsi_cuda_release(ctx, memory, tally_bytes(windows));
-    if (st != SPS_OK) spsi_cuda_windows_clear(ctx, w);
-    return st;
+    SPS_TRY_RETURN(tally_take(&memory, windows, &t));
+    return A->rowptr32
+        ? build(plan, pattern<int32_t>{A->nrow, rule.lead, (int32_t)windows,
+                                       A->rowptr32, A->col}, rule, t, w)
+        : build(plan, pattern<int64_t>{A->nrow, rule.lead, (int32_t)windows,
+                                       A->rowptr, A->col}, rule, t, w);
 }
 
 sps_status spsi_cuda_windows_values(sps_context *ctx, const sps_csr_local *A,
@@ -307,12 +295,4 @@ sps_status spsi_cuda_windows_values(sps_context *ctx, const sps_csr_local *A,
         SPS_LAUNCHED(ctx);
         return SPS_OK;
     });
-}
-
-void spsi_cuda_windows_clear(sps_context *ctx, sps_row_windows *w)
-{
-    if (w->at) spsi_cuda_release(ctx, w->at, spsi_window_list_bytes(w));
-    if (w->word) spsi_cuda_release(ctx, w->word, spsi_window_word_bytes(w));
-    if (w->rest) spsi_cuda_release(ctx, w->rest, spsi_window_rest_bytes(w));
-    *w = sps_row_windows();
 }

@@ -20,24 +20,21 @@ typedef struct sps_window_plan {
     sps_row_windows windows;   /* arrays in device memory */
     void *val;                 /* values in tile order, entries + 1 of A's
                                   type */
-    size_t val_bytes;
     sps_segments parts;        /* segments of the rows longer than rule.longest,
                                   also in device memory */
     void *part;                /* slots x ld numbers: partial sums of the
                                   segments */
-    size_t part_bytes;
     int64_t ld;
 } sps_window_plan;
 
-/* Same result as spsi_row_windows_make.  Complete on return; on failure *w
- * holds nothing. */
-sps_status spsi_cuda_windows_build(sps_context *ctx, const sps_csr_local *A,
-                                   sps_window_rule rule, sps_row_windows *w);
+/* Same result as spsi_row_windows_make for plan->A; w: zeroed, its arrays
+ * belong to the plan.  Complete on return. */
+sps_status spsi_cuda_windows_build(sps_plan *plan, sps_window_rule rule,
+                                   sps_row_windows *w);
 /* Copies the values of A to tile order; entries + 1 values are written. */
 sps_status spsi_cuda_windows_values(sps_context *ctx, const sps_csr_local *A,
                                     int32_t lead, const sps_row_windows *w,
                                     void *val);
-void spsi_cuda_windows_clear(sps_context *ctx, sps_row_windows *w);
 
 #ifdef __cplusplus
 }

@@ -45,9 +45,8 @@ inline sps_status node_plan_fill(sps_node_plan *self, const sps_problem *p)
     const double value = (double)spsi_dtype_size(p->A->dtype);
     sps_node_blocks *n = &self->blocks;
 
-    SPS_TRY_RETURN(spsi_cuda_node_plan(self->super.ctx, p->local,
+    SPS_TRY_RETURN(spsi_cuda_node_plan(&self->super,
                                        spsi_node_choose(p->f, value), n));
-    self->super.bytes = spsi_node_size(n);
     snprintf(self->super.detail, sizeof self->super.detail,
              "%d x %d blocks, %.3g %% full", n->b, n->b,
              100.0 * (double)p->f->nnz / ((double)n->count * n->b * n->b));
@@ -59,11 +58,6 @@ inline sps_status node_refresh(sps_plan *plan)
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     return spsi_cuda_node_values(plan->ctx, plan->A,
                                  &((sps_node_plan *)plan)->blocks);
-}
-
-inline void node_destroy(sps_plan *plan)
-{
-    spsi_cuda_node_clear(plan->ctx, &((sps_node_plan *)plan)->blocks);
 }
 
 /* Bytes moved if the blocks, X and Y are each read or written once. */

@@ -205,23 +205,6 @@ sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
                                      : run<float>(plan, args);
 }
 
-/* Builds the lists.  If more than 1/8 of the groups of rows do not have
- * identical columns, rows are processed singly. */
-sps_status make_lists(sps_plan *plan, sps_segments_limits limits)
-{
-    sps_segments *s = &((rode_plan *)plan)->parts;
-    sps_context *ctx = plan->ctx;
-    int64_t ranges = ceil_div(plan->A->nrow, uneven_run);
-
-    SPS_TRY_RETURN(spsi_cuda_segments(ctx, plan->A, limits, ranges, s,
-                                      &plan->bytes));
-    if (s->odd * 8 <= s->groups) return SPS_OK;
-    spsi_cuda_segments_clear(ctx, s);
-    limits.group = 1;
-    plan->bytes = 0;
-    return spsi_cuda_segments(ctx, plan->A, limits, ranges, s, &plan->bytes);
-}
-
 sps_status plan(sps_plan *super, const sps_problem *p)
 {
     sps_segments_limits limits;
@@ -229,18 +212,14 @@ sps_status plan(sps_plan *super, const sps_problem *p)
 
     s->limits = { INT32_MAX, 0, 1 };
     if (p->local->nnz == 0 || !spsi_segments_pay(p->f, &limits)) return SPS_OK;
-    SPS_TRY_RETURN(make_lists(super, limits));
+    SPS_TRY_RETURN(spsi_cuda_segments_alike(
+        super, limits, ceil_div(super->A->nrow, uneven_run), s));
     snprintf(super->detail, sizeof super->detail,
              s->limits.group > 1 ? "%d rows at once, %lld segments"
                                  : "rows beyond %d in %lld segments",
              s->limits.group > 1 ? (int)s->limits.group : (int)s->limits.cut,
              (long long)s->count);
     return SPS_OK;
-}
-
-void destroy(sps_plan *plan)
-{
-    spsi_cuda_segments_clear(plan->ctx, &((rode_plan *)plan)->parts);
 }
 
 bool fits(const sps_problem *p, const char **why_not)
@@ -286,5 +265,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_rode) = {
     .cost = cost,
     .plan = plan,
     .sddmm = sddmm,
-    .destroy = destroy,
 };

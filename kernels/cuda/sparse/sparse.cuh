@@ -9,6 +9,7 @@
 
 #include "cuda/base/csr_view.cuh"
 #include "cuda/base/device.cuh"
+#include "cuda/plan/plan_memory.cuh"
 #include "plan/kernel.h"
 #include "cuda/base/machine.h"
 

@@ -246,5 +246,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocks) = {
     .plan = plan,
     .spmm = guarded<near_only<spmm>>,
     .refresh = node_refresh,
-    .destroy = node_destroy,
 };

@@ -43,7 +43,6 @@ struct rode_plan {
     int64_t bandwidth;
     int64_t ld;                /* leading dimension of the partial sums */
     void *part;                /* slots x ld numbers */
-    size_t part_bytes;
 };
 
 /* Rows of a run: about run_bytes of X, a multiple of the rows that a thread
@@ -382,33 +381,19 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
                                      : product<double, float>(r, args);
 }
 
-/* Builds the lists.  If more than 1/8 of the groups of rows do not have
- * identical columns, rows are processed singly. */
 sps_status make_lists(rode_plan *r, const sps_problem *p,
                       sps_segments_limits limits)
 {
-    sps_context *ctx = r->base.super.ctx;
-    sps_segments *s = &r->base.parts;
-    int64_t nrow = p->local->nrow;
-    size_t row = (size_t)p->k * spsi_dtype_size(p->block);
-    int64_t ranges = ceil_div(nrow, run_of(ctx, nrow, row));
-    size_t bytes = 0;
+    sps_plan *super = &r->base.super;
+    const sps_segments *s = &r->base.parts;
+    const size_t number = spsi_dtype_size(p->block);
+    const int64_t nrow = p->local->nrow;
+    const int64_t run = run_of(super->ctx, nrow, (size_t)p->k * number);
 
-    SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, limits, ranges, s,
-                                      &bytes));
-    if (s->odd * 8 > s->groups) {
-        spsi_cuda_segments_clear(ctx, s);
-        limits.group = 1;
-        bytes = 0;
-        SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, limits, ranges, s,
-                                          &bytes));
-    }
-    r->base.super.bytes += bytes;
-    if (s->slots == 0) return SPS_OK;
-    r->part_bytes = (size_t)(s->slots * r->ld) * spsi_dtype_size(p->block);
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, r->part_bytes, &r->part));
-    r->base.super.bytes += r->part_bytes;
-    return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_segments_alike(super, limits, ceil_div(nrow, run),
+                                            &r->base.parts));
+    return spsi_plan_take(super, (size_t)(s->slots * r->ld) * number,
+                          &r->part);
 }
 
 sps_status plan(sps_plan *super, const sps_problem *p)
@@ -428,14 +413,6 @@ sps_status plan(sps_plan *super, const sps_problem *p)
              s->limits.group > 1 ? (int)s->limits.group : (int)s->limits.cut,
              (long long)s->count);
     return SPS_OK;
-}
-
-void destroy(sps_plan *plan)
-{
-    rode_plan *r = (rode_plan *)plan;
-
-    spsi_cuda_segments_clear(plan->ctx, &r->base.parts);
-    if (r->part) spsi_cuda_release(plan->ctx, r->part, r->part_bytes);
 }
 
 bool fits(const sps_problem *p, const char **why_not)
@@ -477,5 +454,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_rode) = {
     .cost = cost,
     .plan = plan,
     .spmm = guarded<spmm>,
-    .destroy = destroy,
 };

@@ -139,44 +139,21 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     }
 }
 
-/* Reserves `count` elements at the end of the memory; without memory, only adds
- * up its size. */
-template <class T> void reserve(share_plan *s, int64_t count, T **p_p)
-{
-    if (s->memory && count > 0) *p_p = (T *)(s->memory + s->bytes);
-    s->bytes += ((size_t)count * sizeof(T) + 255) / 256 * 256;
-}
-
-void reserve_all(share_plan *s)
-{
-    sps_shares *h = &s->shares;
-
-    s->bytes = 0;
-    reserve(s, h->count, &h->share);
-    reserve(s, h->spans * s->strips, &s->arrived);
-    reserve(s, h->spans, &h->span);
-    reserve(s, h->empty ? h->rows : 0, &h->row);
-    reserve(s, h->empty, &h->no_entries);
-    reserve(s, h->parts * s->ld * (int64_t)spsi_dtype_size(s->super.block),
-            &s->part);
-}
-
-/* Allocates all arrays in one piece, cleared to zero: shares without entries,
- * counters of arrived blocks 0. */
+/* All arrays, cleared to zero: shares without entries, counters of arrived
+ * blocks 0. */
 sps_status place(share_plan *s)
 {
-    sps_context *ctx = s->super.ctx;
-    void *memory;
+    sps_plan *super = &s->super;
+    sps_shares *h = &s->shares;
 
-    reserve_all(s);
-    if (s->bytes == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, s->bytes, &memory));
-    s->memory = (char *)memory;
-    s->super.bytes += s->bytes;
-    reserve_all(s);
-    SPS_CUDA(ctx, cudaMemsetAsync(memory, 0, s->bytes,
-                                  spsi_cuda_state(ctx)->stream));
-    return SPS_OK;
+    SPS_TRY_RETURN(plan_take_zeros(super, h->count, &h->share));
+    SPS_TRY_RETURN(plan_take_zeros(super, h->spans * s->strips, &s->arrived));
+    SPS_TRY_RETURN(plan_take_zeros(super, h->spans, &h->span));
+    SPS_TRY_RETURN(plan_take_zeros(super, h->empty ? h->rows : 0, &h->row));
+    SPS_TRY_RETURN(plan_take_zeros(super, h->empty, &h->no_entries));
+    return plan_take_zeros(super, h->parts * s->ld *
+                               (int64_t)spsi_dtype_size(super->block),
+                           (char **)&s->part);
 }
 
 sps_status plan(sps_plan *super, const sps_problem *p)
@@ -196,13 +173,6 @@ sps_status plan(sps_plan *super, const sps_problem *p)
              "%lld shares of %d entries", (long long)s->shares.count,
              s->shares.size);
     return SPS_OK;
-}
-
-void destroy(sps_plan *plan)
-{
-    share_plan *s = (share_plan *)plan;
-
-    if (s->memory) spsi_cuda_release(plan->ctx, s->memory, s->bytes);
 }
 
 /* Beyond 2^22 entries spmm.rode bids instead: on R-MAT graphs it is 1 to 10 %
@@ -266,5 +236,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_share) = {
     .cost = cost,
     .plan = plan,
     .spmm = guarded<spmm>,
-    .destroy = destroy,
 };

@@ -148,16 +148,12 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 
 sps_status plan_long_rows(sps_window_plan *w, const sps_problem *p)
 {
-    sps_context *ctx = w->super.ctx;
-    size_t bytes = 0;
-
     if (p->f->max_length <= rule.longest) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_segments(ctx, p->local, {rule.longest, piece, 1},
-                                      1, &w->parts, &bytes));
+    SPS_TRY_RETURN(spsi_cuda_segments(&w->super, {rule.longest, piece, 1}, 1,
+                                      &w->parts));
     w->ld = ceil_div(p->k, 4) * 4;
-    w->part_bytes = (size_t)(w->parts.slots * w->ld) * sizeof(double);
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, w->part_bytes, &w->part));
-    w->super.bytes += bytes + w->part_bytes;
+    SPS_TRY_RETURN(spsi_plan_take(&w->super, (size_t)(w->parts.slots * w->ld) *
+                                                 sizeof(double), &w->part));
     return SPS_OK;
 }
 
@@ -235,5 +231,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles) = {
     .plan = plan,
     .spmm = guarded<near_only<spmm>>,
     .refresh = window_plan_refresh,
-    .destroy = window_plan_destroy,
 };

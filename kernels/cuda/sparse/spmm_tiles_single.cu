@@ -407,5 +407,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles_single) = {
     .plan = plan,
     .spmm = guarded<near_only<spmm>>,
     .refresh = window_plan_refresh,
-    .destroy = window_plan_destroy,
 };

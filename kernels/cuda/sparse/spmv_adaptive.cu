@@ -111,11 +111,6 @@ sps_status plan(sps_plan *super, const sps_problem *p)
     return SPS_OK;
 }
 
-void destroy(sps_plan *plan)
-{
-    spsi_cuda_row_plan_clear((sps_row_plan *)plan);
-}
-
 } // namespace
 
 SPS_DEFINE(sps_kernel, spsi_kernel_spmv_adaptive) = {
@@ -128,5 +123,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_adaptive) = {
     .cost = cost,
     .plan = plan,
     .spmm = guarded<near_only<spmm>>,
-    .destroy = destroy,
 };

@@ -66,7 +66,7 @@ sps_status launch(const sps_hot_plan *h, const V *val, const blocks<T> &b)
 {
     sps_context *ctx = h->super.ctx;
     const sps_cuda_state *s = spsi_cuda_state(ctx);
-    int64_t most = ceil_div(h->ranges, hot_warps), n = h->columns.ncol;
+    int64_t most = ceil_div(h->ranges, hot_warps), n = h->super.A->ncol;
     unsigned grid = (unsigned)(most < s->sms ? most : s->sms);
     size_t shared = (size_t)h->near * sizeof(T);
     auto kernel = hot_kernel<PAIRED, V, T>;
@@ -140,20 +140,13 @@ sps_status plan(sps_plan *super, const sps_problem *p)
     if (p->A->nnz == 0) return SPS_OK; /* A is not read then */
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     h->near = near_count(ctx, p);
-    SPS_TRY_RETURN(spsi_cuda_column_plan_make(ctx, p->local, h->near,
-                                              &h->columns));
-    h->super.bytes += h->columns.bytes;
+    SPS_TRY_RETURN(spsi_cuda_column_plan_make(super, h->near, &h->columns));
     SPS_TRY_RETURN(spsi_cuda_hot_rows(
         h, hot_step, (int64_t)spsi_cuda_state(ctx)->sms * hot_warps));
     snprintf(h->super.detail, sizeof h->super.detail,
              "%d columns with %.0f %% of the entries", h->near,
              100.0 * (double)h->columns.held / (double)p->A->nnz);
     return SPS_OK;
-}
-
-void destroy(sps_plan *plan)
-{
-    spsi_cuda_hot_clear((sps_hot_plan *)plan);
 }
 
 } // namespace
@@ -168,5 +161,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_hot) = {
     .cost = cost,
     .plan = plan,
     .spmm = guarded<spmm>,
-    .destroy = destroy,
 };

@@ -327,11 +327,6 @@ sps_status refresh(sps_plan *plan)
     return spsi_cuda_packed_values((sps_packed_plan *)plan);
 }
 
-void destroy(sps_plan *plan)
-{
-    spsi_cuda_packed_clear((sps_packed_plan *)plan);
-}
-
 } // namespace
 
 SPS_DEFINE(sps_kernel, spsi_kernel_spmv_packed) = {
@@ -345,5 +340,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_packed) = {
     .plan = plan,
     .spmm = guarded<near_only<spmm>>,
     .refresh = refresh,
-    .destroy = destroy,
 };

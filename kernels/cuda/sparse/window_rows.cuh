@@ -142,25 +142,11 @@ inline sps_status window_plan_fill(sps_window_plan *w, const sps_problem *p,
 
     w->rule = rule;
     SPS_TRY_RETURN(spsi_cuda_window_lead(ctx, p->local, &w->rule.lead));
-    SPS_TRY_RETURN(spsi_cuda_windows_build(ctx, p->local, w->rule,
-                                           &w->windows));
-    w->val_bytes = (size_t)(w->windows.entries + 1) *
-                   spsi_dtype_size(p->A->dtype);
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, w->val_bytes, &w->val));
-    w->super.bytes = spsi_window_list_bytes(&w->windows) +
-                     spsi_window_word_bytes(&w->windows) +
-                     spsi_window_rest_bytes(&w->windows) + w->val_bytes;
+    SPS_TRY_RETURN(spsi_cuda_windows_build(&w->super, w->rule, &w->windows));
+    SPS_TRY_RETURN(spsi_plan_take(&w->super,
+                                  (size_t)(w->windows.entries + 1) *
+                                      spsi_dtype_size(p->A->dtype), &w->val));
     return window_plan_refresh(&w->super);
-}
-
-inline void window_plan_destroy(sps_plan *plan)
-{
-    sps_window_plan *w = (sps_window_plan *)plan;
-
-    spsi_cuda_windows_clear(plan->ctx, &w->windows);
-    if (w->val) spsi_cuda_release(plan->ctx, w->val, w->val_bytes);
-    spsi_cuda_segments_clear(plan->ctx, &w->parts);
-    if (w->part) spsi_cuda_release(plan->ctx, w->part, w->part_bytes);
 }
 
 /* A tile holds about 8 / distinct8 entries.  With few of them spmm.rode is

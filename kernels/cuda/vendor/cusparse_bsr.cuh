@@ -23,24 +23,6 @@ struct bsr {
                                 blocks */
 };
 
-inline size_t bsr_start_bytes(const bsr *m)
-{
-    return (size_t)(m->blocks.mb + 1) * sizeof *m->start;
-}
-
-inline size_t bsr_value_bytes(const bsr *m)
-{
-    const sps_node_blocks *n = &m->blocks;
-
-    return (size_t)(n->count * n->b * n->b) * spsi_dtype_size(n->dtype);
-}
-
-inline size_t bsr_bytes(const bsr *m)
-{
-    return spsi_node_size(&m->blocks) + bsr_start_bytes(m) +
-           (m->turned ? bsr_value_bytes(m) : 0);
-}
-
 inline bool bsr_fits(const sps_problem *p, const char **why_not)
 {
     const int b = spsi_node_choose(p->f,
@@ -89,34 +71,24 @@ inline sps_status bsr_values(sps_context *ctx, const sps_csr_local *A,
     return m->turned ? bsr_turn(ctx, m) : SPS_OK;
 }
 
-inline sps_status bsr_make(sps_context *ctx, const sps_problem *p, bsr *m)
+inline sps_status bsr_make(sps_plan *plan, const sps_problem *p, bsr *m)
 {
     const int b = spsi_node_choose(p->f,
                                    (double)spsi_dtype_size(p->A->dtype));
 
-    SPS_TRY_RETURN(spsi_cuda_node_plan(ctx, p->local, b, &m->blocks));
-    return narrow_offsets(ctx, m->blocks.start, m->blocks.mb + 1, &m->start);
+    SPS_TRY_RETURN(spsi_cuda_node_plan(plan, b, &m->blocks));
+    return narrow_offsets(plan, m->blocks.start, m->blocks.mb + 1, &m->start);
 }
 
 /* Makes a copy with row-major blocks, which is used from now on. */
-inline sps_status bsr_turn_over(sps_context *ctx, bsr *m)
+inline sps_status bsr_turn_over(sps_plan *plan, bsr *m)
 {
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bsr_value_bytes(m), &m->turned));
-    return bsr_turn(ctx, m);
-}
+    const sps_node_blocks *n = &m->blocks;
 
-inline void bsr_turn_back(sps_context *ctx, bsr *m)
-{
-    spsi_cuda_release(ctx, m->turned, bsr_value_bytes(m));
-    m->turned = NULL;
-}
-
-inline void bsr_clear(sps_context *ctx, bsr *m)
-{
-    bsr_turn_back(ctx, m);
-    spsi_cuda_release(ctx, m->start, bsr_start_bytes(m));
-    m->start = NULL;
-    spsi_cuda_node_clear(ctx, &m->blocks);
+    SPS_TRY_RETURN(spsi_plan_take(plan, (size_t)(n->count * n->b * n->b) *
+                                            spsi_dtype_size(n->dtype),
+                                  &m->turned));
+    return bsr_turn(plan->ctx, m);
 }
 
 inline sps_status bsr_describe(sps_context *ctx, const bsr *m,

@@ -21,8 +21,7 @@ struct engine {
     cusparseSpMatDescr_t A;
     choice use;
     sps_dtype type;
-    void *buffer;
-    size_t bytes;
+    void *buffer;            /* of the plan */
 };
 
 /* Descriptors of X and Y for the duration of a call. */
@@ -83,21 +82,22 @@ inline sps_status workspace(sps_context *ctx, const engine *e, const dense *d,
     return SPS_OK;
 }
 
-inline void engine_clear(sps_context *ctx, engine *e)
+inline void engine_clear(sps_plan *plan, engine *e)
 {
     if (e->A) cusparseDestroySpMat(e->A);
-    if (e->buffer) spsi_cuda_release(ctx, e->buffer, e->bytes);
+    plan_give(plan, &e->buffer);
     *e = engine();
 }
 
 /* Allocates the buffer and preprocesses for blocks like d. */
-inline sps_status engine_tune(sps_context *ctx, const dense *d, engine *e)
+inline sps_status engine_tune(sps_plan *plan, const dense *d, engine *e)
 {
+    sps_context *ctx = plan->ctx;
     unit_scalars unit;
+    size_t bytes;
 
-    SPS_TRY_RETURN(workspace(ctx, e, d, &e->bytes));
-    e->bytes = roomy(e->bytes);
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, e->bytes, &e->buffer));
+    SPS_TRY_RETURN(workspace(ctx, e, d, &bytes));
+    SPS_TRY_RETURN(spsi_plan_take(plan, roomy(bytes), &e->buffer));
     SPS_CUSPARSE(ctx, cusparseSpMM_preprocess(
                           spsi_cuda_state(ctx)->sparse,
                           CUSPARSE_OPERATION_NON_TRANSPOSE,
@@ -108,21 +108,21 @@ inline sps_status engine_tune(sps_context *ctx, const dense *d, engine *e)
 }
 
 /* The alternative to engine_tune: a buffer large enough for every width up to
- * k, and no preprocessing. */
-inline sps_status engine_any(sps_context *ctx, int k, operand X, operand Y,
-                             engine *e)
+ * the plan's, and no preprocessing. */
+inline sps_status engine_any(sps_plan *plan, operand X, operand Y, engine *e)
 {
-    for (int w = 1; w <= k; w++) {
+    size_t most = 0;
+
+    for (int w = 1; w <= plan->k; w++) {
         dense d;
         size_t bytes = 0;
 
-        SPS_TRY_RETURN(describe_dense(ctx, e->type, w, X, Y,
+        SPS_TRY_RETURN(describe_dense(plan->ctx, e->type, w, X, Y,
                                       CUSPARSE_ORDER_ROW, &d));
-        SPS_TRY_RETURN(workspace(ctx, e, &d, &bytes));
-        if (bytes > e->bytes) e->bytes = bytes;
+        SPS_TRY_RETURN(workspace(plan->ctx, e, &d, &bytes));
+        if (bytes > most) most = bytes;
     }
-    e->bytes = roomy(e->bytes);
-    return spsi_cuda_alloc(ctx, e->bytes, &e->buffer);
+    return spsi_plan_take(plan, roomy(most), &e->buffer);
 }
 
 inline sps_status engine_time(sps_context *ctx, const engine *e,

@@ -20,9 +20,7 @@ struct vector_plan {
     cusparseSpMatDescr_t A;
     cusparseSpMVAlg_t alg;
     void *buffer;
-    size_t buffer_bytes;
     char *room;              /* one vector of ncol and one of nrow numbers */
-    size_t room_bytes;
 };
 
 struct vectors {
@@ -75,16 +73,13 @@ inline sps_status vector_room(vector_plan *v, vectors *d)
     sps_context *ctx = v->super.ctx;
     const sps_csr_local *A = v->super.A;
     cusparseHandle_t handle;
-    void *room;
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
-    v->room_bytes = (size_t)(A->ncol + A->nrow) *
-                    spsi_dtype_size(v->super.block);
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->room_bytes, &room));
-    v->room = (char *)room;
-    SPS_CUDA(ctx, cudaMemsetAsync(room, 0, v->room_bytes,
-                                  spsi_cuda_state(ctx)->stream));
+    SPS_TRY_RETURN(plan_take_zeros(
+        &v->super,
+        (A->ncol + A->nrow) * (int64_t)spsi_dtype_size(v->super.block),
+        &v->room));
     return describe_vectors(&v->super, v->room, room_y(v), d);
 }
 
@@ -95,30 +90,28 @@ inline sps_status vector_buffer(vector_plan *v, cusparseSpMVAlg_t alg,
     sps_context *ctx = v->super.ctx;
     sps_dtype type = v->super.block;
     unit_scalars unit;
+    size_t bytes;
 
     v->alg = alg;
     SPS_CUSPARSE(ctx, cusparseSpMV_bufferSize(
                           spsi_cuda_state(ctx)->sparse,
                           CUSPARSE_OPERATION_NON_TRANSPOSE, unit.one(type),
                           v->A, d->x, unit.zero(type), d->y,
-                          number_type(type), alg, &v->buffer_bytes));
-    v->buffer_bytes = roomy(v->buffer_bytes);
-    return spsi_cuda_alloc(ctx, v->buffer_bytes, &v->buffer);
+                          number_type(type), alg, &bytes));
+    return spsi_plan_take(&v->super, roomy(bytes), &v->buffer);
 }
 
 /* Releases descriptor and buffer. */
 inline void vector_drop(vector_plan *v)
 {
     if (v->A) cusparseDestroySpMat(v->A);
-    if (v->buffer) spsi_cuda_release(v->super.ctx, v->buffer, v->buffer_bytes);
     v->A = NULL;
-    v->buffer = NULL;
+    plan_give(&v->super, &v->buffer);
 }
 
-inline void vector_clear(vector_plan *v)
+inline void vector_destroy(sps_plan *plan)
 {
-    vector_drop(v);
-    spsi_cuda_release(v->super.ctx, v->room, v->room_bytes);
+    vector_drop((vector_plan *)plan);
 }
 
 inline sps_status vector_time(const vector_plan *v, const vectors *d,
@@ -175,18 +168,15 @@ narrow_kernel(const int64_t *__restrict__ from, int64_t n, I *to)
     if (i < n) to[i] = (I)from[i];
 }
 
-/* *to_p: newly allocated copy of n offsets in 32 bits, as BSR and sliced ELL
- * need them. */
-inline sps_status narrow_offsets(sps_context *ctx, const int64_t *from,
+/* *to_p: copy of n offsets in 32 bits, as BSR and sliced ELL need them; it
+ * belongs to the plan. */
+inline sps_status narrow_offsets(sps_plan *plan, const int64_t *from,
                                  int64_t n, int32_t **to_p)
 {
-    void *to;
-
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)n * sizeof **to_p, &to));
-    *to_p = (int32_t *)to;
+    SPS_TRY_RETURN(plan_take(plan, n, to_p));
     narrow_kernel<<<(unsigned)ceil_div(n, 256), 256, 0,
-                    spsi_cuda_state(ctx)->stream>>>(from, n, *to_p);
-    SPS_LAUNCHED(ctx);
+                    spsi_cuda_state(plan->ctx)->stream>>>(from, n, *to_p);
+    SPS_LAUNCHED(plan->ctx);
     return SPS_OK;
 }
 

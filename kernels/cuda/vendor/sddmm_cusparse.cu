@@ -14,9 +14,7 @@ namespace {
 struct vendor_plan {
     sps_plan super;
     void *buffer;
-    size_t buffer_bytes;
     void *sample;            /* nnz numbers of the blocks' type */
-    size_t sample_bytes;
 };
 
 struct descriptors {
@@ -45,13 +43,14 @@ sps_status describe(const sps_plan *plan, int d, void *u, int64_t ldu, void *v,
     return describe_csr(ctx, A, val, plan->block, &x->s);
 }
 
-/* Bytes of a buffer that is sufficient for every width up to the plan's. */
+/* A buffer that is sufficient for every width up to the plan's. */
 sps_status need_buffer(vendor_plan *v, cusparseHandle_t handle)
 {
     sps_context *ctx = v->super.ctx;
     sps_dtype type = v->super.block;
     int k = v->super.k;
     unit_scalars unit;
+    size_t most = 0;
 
     for (int d = 1; d <= k; d++) {
         descriptors x;
@@ -65,9 +64,9 @@ sps_status need_buffer(vendor_plan *v, cusparseHandle_t handle)
                               x.u, x.v, unit.zero(type), x.s,
                               number_type(type), CUSPARSE_SDDMM_ALG_DEFAULT,
                               &bytes));
-        if (bytes > v->buffer_bytes) v->buffer_bytes = bytes;
+        if (bytes > most) most = bytes;
     }
-    return SPS_OK;
+    return spsi_plan_take(&v->super, roomy(most), &v->buffer);
 }
 
 sps_status plan(sps_plan *super, const sps_problem *p)
@@ -79,13 +78,10 @@ sps_status plan(sps_plan *super, const sps_problem *p)
     if (p->local->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
-    v->sample_bytes = (size_t)p->local->nnz * spsi_dtype_size(p->block);
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->sample_bytes, &v->sample));
-    SPS_TRY_RETURN(need_buffer(v, handle));
-    v->buffer_bytes = roomy(v->buffer_bytes);
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->buffer_bytes, &v->buffer));
-    v->super.bytes = v->buffer_bytes + v->sample_bytes;
-    return SPS_OK;
+    SPS_TRY_RETURN(spsi_plan_take(
+        super, (size_t)p->local->nnz * spsi_dtype_size(p->block),
+        &v->sample));
+    return need_buffer(v, handle);
 }
 
 /* T: type of the samples; V: of the values of A. */
@@ -162,14 +158,6 @@ sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
     return args->multiply ? joined(plan, args, false) : SPS_OK;
 }
 
-void destroy(sps_plan *plan)
-{
-    vendor_plan *v = (vendor_plan *)plan;
-
-    spsi_cuda_release(plan->ctx, v->sample, v->sample_bytes);
-    spsi_cuda_release(plan->ctx, v->buffer, v->buffer_bytes);
-}
-
 double cost(const sps_problem *p)
 {
     return 2.0 * (double)p->f->nnz * (8.0 * p->k + 20.0) / p->machine->copy;
@@ -187,5 +175,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_cusparse) = {
     .cost = cost,
     .plan = plan,
     .sddmm = sddmm,
-    .destroy = destroy,
 };

@@ -37,12 +37,9 @@ constexpr int64_t panel_rows = 32768;
 struct bell_plan {
     sps_blocked_ell_plan base;
     void *buffer;
-    size_t buffer_bytes;
     int64_t ld;              /* of x and y */
     void *x, *y;             /* padded X, or NULL; padded Y */
-    size_t x_bytes, y_bytes;
     uint8_t *empty;          /* mb: 1 for empty block rows; NULL: none is */
-    size_t empty_bytes;
 };
 
 /* ----------------------------------------------- choice of the block size */
@@ -209,34 +206,22 @@ sps_status choose_size(sps_context *ctx, const sps_problem *p,
     return SPS_OK;
 }
 
-size_t column_bytes(const sps_blocked_ell *e)
+sps_status convert(bell_plan *v, int empty)
 {
-    return (size_t)(e->mb * e->w) * sizeof(int32_t);
-}
-
-size_t value_bytes(const sps_blocked_ell *e)
-{
-    return (size_t)spsi_blocked_ell_slots(e) * spsi_dtype_size(e->dtype);
-}
-
-sps_status convert(sps_context *ctx, const sps_csr_local *A, bell_plan *v,
-                   int empty)
-{
+    sps_plan *plan = &v->base.super;
+    sps_context *ctx = plan->ctx;
+    const sps_csr_local *A = plan->A;
     sps_blocked_ell *e = &v->base.ell;
-    void *room;
+    const size_t bytes = (size_t)spsi_blocked_ell_slots(e) *
+                         spsi_dtype_size(e->dtype);
 
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, column_bytes(e), &room));
-    e->column = (int32_t *)room;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, value_bytes(e), &e->val));
-    if (empty > 0) {
-        v->empty_bytes = (size_t)e->mb;
-        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->empty_bytes, &room));
-        v->empty = (uint8_t *)room;
-    }
+    SPS_TRY_RETURN(plan_take(plan, e->mb * e->w, &e->column));
+    SPS_TRY_RETURN(spsi_plan_take(plan, bytes, &e->val));
+    if (empty > 0) SPS_TRY_RETURN(plan_take(plan, e->mb, &v->empty));
     SPS_TRY_RETURN(e->b == 8    ? launch_columns<8>(ctx, A, e, v->empty)
                    : e->b == 16 ? launch_columns<16>(ctx, A, e, v->empty)
                                 : launch_columns<32>(ctx, A, e, v->empty));
-    SPS_CUDA(ctx, cudaMemsetAsync(e->val, 0, value_bytes(e),
+    SPS_CUDA(ctx, cudaMemsetAsync(e->val, 0, bytes,
                                   spsi_cuda_state(ctx)->stream));
     return write_values(ctx, A, e);
 }
@@ -259,7 +244,7 @@ sps_status describe_panel(sps_context *ctx, const bell_plan *v, panel *p)
 
     p->rows = e->mb - p->first < panel_rows ? e->mb - p->first : panel_rows;
     p->e = engine{NULL, {CUSPARSE_SPMM_BLOCKED_ELL_ALG1, "BLOCKED_ELL_ALG1"},
-                  e->dtype, v->buffer, v->buffer_bytes};
+                  e->dtype, v->buffer};
     SPS_CUSPARSE(ctx, cusparseCreateBlockedEll(
                           &p->e.A, p->rows * e->b, e->nb * e->b, e->b,
                           e->w * e->b, e->column + p->first * e->w,
@@ -270,33 +255,31 @@ sps_status describe_panel(sps_context *ctx, const bell_plan *v, panel *p)
 }
 
 /* The buffer for every width; 12.6.3 needs none. */
-sps_status need_buffer(sps_context *ctx, bell_plan *v)
+sps_status need_buffer(bell_plan *v)
 {
     const sps_blocked_ell *e = &v->base.ell;
     panel p = {};
 
-    SPS_TRY_RETURN(describe_panel(ctx, v, &p));
-    SPS_TRY_RETURN(engine_any(ctx, v->base.super.k,
+    SPS_TRY_RETURN(describe_panel(v->base.super.ctx, v, &p));
+    SPS_TRY_RETURN(engine_any(&v->base.super,
                               operand{e->nb * e->b, v->y, v->ld},
                               operand{p.rows * e->b, v->y, v->ld}, &p.e));
     v->buffer = p.e.buffer;
-    v->buffer_bytes = p.e.bytes;
     return SPS_OK;
 }
 
 /* Allocates padded copies and the buffer. */
-sps_status reserve(sps_context *ctx, bell_plan *v)
+sps_status reserve(bell_plan *v)
 {
+    sps_plan *plan = &v->base.super;
     const sps_blocked_ell *e = &v->base.ell;
     size_t row = (size_t)v->ld * spsi_dtype_size(e->dtype);
 
-    if (e->ncol % e->b || e->dtype == SPS_F32) {
-        v->x_bytes = (size_t)(e->nb * e->b) * row;
-        SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->x_bytes, &v->x));
-    }
-    v->y_bytes = (size_t)(e->mb * e->b) * row;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->y_bytes, &v->y));
-    return need_buffer(ctx, v);
+    if (e->ncol % e->b || e->dtype == SPS_F32)
+        SPS_TRY_RETURN(spsi_plan_take(plan, (size_t)(e->nb * e->b) * row,
+                                      &v->x));
+    SPS_TRY_RETURN(spsi_plan_take(plan, (size_t)(e->mb * e->b) * row, &v->y));
+    return need_buffer(v);
 }
 
 sps_status bell_plan_fill(sps_plan *super, const sps_problem *p)
@@ -312,10 +295,8 @@ sps_status bell_plan_fill(sps_plan *super, const sps_problem *p)
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
     SPS_TRY_RETURN(choose_size(ctx, p, e, &empty));
-    SPS_TRY_RETURN(convert(ctx, p->local, v, empty));
-    SPS_TRY_RETURN(reserve(ctx, v));
-    v->base.super.bytes = column_bytes(e) + value_bytes(e) + v->buffer_bytes +
-                          v->x_bytes + v->y_bytes + v->empty_bytes;
+    SPS_TRY_RETURN(convert(v, empty));
+    SPS_TRY_RETURN(reserve(v));
     snprintf(v->base.super.detail, sizeof v->base.super.detail,
              "b %d, fill %.2f", e->b,
              spsi_blocked_ell_fill(e, p->local->nnz));
@@ -470,19 +451,6 @@ sps_status bell_refresh(sps_plan *plan)
     if (plan->A->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     return write_values(plan->ctx, plan->A, &v->base.ell);
-}
-
-void bell_destroy(sps_plan *plan)
-{
-    bell_plan *v = (bell_plan *)plan;
-    sps_blocked_ell *e = &v->base.ell;
-
-    spsi_cuda_release(plan->ctx, v->buffer, v->buffer_bytes);
-    spsi_cuda_release(plan->ctx, e->column, column_bytes(e));
-    spsi_cuda_release(plan->ctx, e->val, value_bytes(e));
-    spsi_cuda_release(plan->ctx, v->x, v->x_bytes);
-    spsi_cuda_release(plan->ctx, v->y, v->y_bytes);
-    spsi_cuda_release(plan->ctx, v->empty, v->empty_bytes);
 }
 
 } // namespace

@@ -30,5 +30,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocked_ell_tf32) = {
     .plan = bell_plan_fill,
     .spmm = guarded<bell_spmm>,
     .refresh = bell_refresh,
-    .destroy = bell_destroy,
 };

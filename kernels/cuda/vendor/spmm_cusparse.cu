@@ -45,7 +45,6 @@ struct vendor_plan {
     int64_t ld;              /* ld of the blocks for which `tuned` was
                                 preprocessed */
     char *room;              /* two floats, a column of X, a column of Y */
-    size_t room_bytes;
 };
 
 sps_status engine_matrix(sps_context *ctx, const sps_csr_local *A, choice use,
@@ -58,16 +57,18 @@ sps_status engine_matrix(sps_context *ctx, const sps_csr_local *A, choice use,
 
 /* Sets up the first `count` choices for blocks like d and keeps the fastest,
  * with its milliseconds; kept->A remains NULL if none works. */
-sps_status pick(sps_context *ctx, const sps_csr_local *A, const dense *d,
-                int count, engine *kept, float *best)
+sps_status pick(sps_plan *plan, const dense *d, int count, engine *kept,
+                float *best)
 {
+    sps_context *ctx = plan->ctx;
+
     *best = 1e30f;
     for (int i = 0; i < count; i++) {
         engine e = {};
         float ms = 0;
-        sps_status st = engine_matrix(ctx, A, choices[i], &e);
+        sps_status st = engine_matrix(ctx, plan->A, choices[i], &e);
 
-        if (st == SPS_OK) st = engine_tune(ctx, d, &e);
+        if (st == SPS_OK) st = engine_tune(plan, d, &e);
         if (st == SPS_OK && count > 1) st = engine_time(ctx, &e, d, *best, &ms);
         if (st == SPS_OK && ms < *best) {
             engine old = *kept;
@@ -76,7 +77,7 @@ sps_status pick(sps_context *ctx, const sps_csr_local *A, const dense *d,
             e = old;
             *best = ms;
         }
-        engine_clear(ctx, &e);
+        engine_clear(plan, &e);
         /* An algorithm that fails (for lack of memory, say) is skipped. */
         if (st != SPS_OK && (count == 1 || ctx->dead)) return st;
     }
@@ -88,37 +89,28 @@ sps_status pick(sps_context *ctx, const sps_csr_local *A, const dense *d,
 struct field {
     operand X, Y;
     int64_t ldx, ldy;        /* if used as column-major */
-    char *memory;
-    size_t bytes;
 };
 
 int64_t whole_lines(int64_t n) { return (n + 31) / 32 * 32; }
 
-sps_status field_open(sps_context *ctx, const sps_problem *p, int64_t ld,
+sps_status field_open(holder *work, const sps_problem *p, int64_t ld,
                       field *f)
 {
     const sps_csr_local *A = p->local;
-    size_t each = spsi_dtype_size(p->block), x, y;
-    void *memory;
+    const int64_t each = (int64_t)spsi_dtype_size(p->block) * ld;
+    char *memory;
 
     f->ldx = whole_lines(A->ncol);
     f->ldy = whole_lines(A->nrow);
-    x = (size_t)f->ldx * (size_t)ld * each;
-    y = (size_t)f->ldy * (size_t)ld * each;
-    f->bytes = p->timed ? x + y : 256;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, f->bytes, &memory));
-    f->memory = (char *)memory;
+    SPS_TRY_RETURN(work->take_zeros(
+        p->timed ? (f->ldx + f->ldy) * each : 256, &memory));
     f->X = operand{A->ncol, memory, ld};
-    f->Y = operand{A->nrow, f->memory + (p->timed ? x : 0), ld};
-    if (p->timed)
-        SPS_CUDA(ctx, cudaMemsetAsync(memory, 0, f->bytes,
-                                      spsi_cuda_state(ctx)->stream));
+    f->Y = operand{A->nrow, memory + (p->timed ? f->ldx * each : 0), ld};
     return SPS_OK;
 }
 
 /* Seconds of the best algorithm on column-major blocks, 0 if none runs. */
-sps_status time_columns(sps_context *ctx, const sps_problem *p,
-                        const field *f, double *seconds)
+sps_status time_columns(sps_plan *plan, const field *f, double *seconds)
 {
     operand X = f->X, Y = f->Y;
     engine kept = {};
@@ -128,29 +120,29 @@ sps_status time_columns(sps_context *ctx, const sps_problem *p,
 
     X.ld = f->ldx;
     Y.ld = f->ldy;
-    SPS_TRY_RETURN(describe_dense(ctx, p->block, p->k, X, Y,
+    SPS_TRY_RETURN(describe_dense(plan->ctx, plan->block, plan->k, X, Y,
                                   CUSPARSE_ORDER_COL, &d));
-    st = pick(ctx, p->local, &d, choice_count, &kept, &ms);
+    st = pick(plan, &d, choice_count, &kept, &ms);
     if (kept.A) *seconds = 1e-3 * ms;
-    engine_clear(ctx, &kept);
+    engine_clear(plan, &kept);
     return st;
 }
 
-sps_status prepare(sps_context *ctx, const sps_problem *p, vendor_plan *v,
-                   const field *f)
+sps_status prepare(const sps_problem *p, vendor_plan *v, const field *f)
 {
+    sps_plan *super = &v->super;
+    sps_context *ctx = super->ctx;
     float ms;
     dense d;
 
     SPS_TRY_RETURN(describe_dense(ctx, p->block, p->k, f->X, f->Y,
                                   CUSPARSE_ORDER_ROW, &d));
-    SPS_TRY_RETURN(pick(ctx, p->local, &d, p->timed ? choice_count : 1,
-                        &v->tuned, &ms));
+    SPS_TRY_RETURN(pick(super, &d, p->timed ? choice_count : 1, &v->tuned, &ms));
     if (v->tuned.A == NULL)
         return spsi_fail(ctx, SPS_EDEVICE, "cuSPARSE: no SpMM algorithm works");
     SPS_TRY_RETURN(engine_matrix(ctx, p->local, choices[0], &v->other));
-    SPS_TRY_RETURN(engine_any(ctx, p->k, f->X, f->Y, &v->other));
-    return p->timed ? time_columns(ctx, p, f, &v->super.aside) : SPS_OK;
+    SPS_TRY_RETURN(engine_any(super, f->X, f->Y, &v->other));
+    return p->timed ? time_columns(super, f, &super->aside) : SPS_OK;
 }
 
 sps_status plan(sps_plan *super, const sps_problem *p)
@@ -158,23 +150,19 @@ sps_status plan(sps_plan *super, const sps_problem *p)
     cusparseHandle_t handle;
     sps_context *ctx = super->ctx;
     vendor_plan *v = (vendor_plan *)super;
-    void *room;
-    field f = {};
-    sps_status st;
+    holder work(ctx);
+    field f;
 
     if (p->local->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
     v->ld = spsi_block_ld(p->k);
-    st = field_open(ctx, p, v->ld, &f);
-    if (st == SPS_OK) st = prepare(ctx, p, v, &f);
-    spsi_cuda_release(ctx, f.memory, f.bytes);
-    SPS_TRY_RETURN(st);
-    v->room_bytes = scalar_room + (size_t)(p->local->nrow + p->local->ncol) *
-                                      spsi_dtype_size(p->block);
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, v->room_bytes, &room));
-    v->room = (char *)room;
-    v->super.bytes = v->tuned.bytes + v->other.bytes + v->room_bytes;
+    SPS_TRY_RETURN(field_open(&work, p, v->ld, &f));
+    SPS_TRY_RETURN(prepare(p, v, &f));
+    SPS_TRY_RETURN(plan_take(
+        super, (int64_t)scalar_room + (p->local->nrow + p->local->ncol) *
+                                          (int64_t)spsi_dtype_size(p->block),
+        &v->room));
     snprintf(v->super.detail, sizeof v->super.detail, "%s, row-major",
              v->tuned.use.name);
     return SPS_OK;
@@ -282,9 +270,8 @@ void destroy(sps_plan *plan)
 {
     vendor_plan *v = (vendor_plan *)plan;
 
-    engine_clear(plan->ctx, &v->tuned);
-    engine_clear(plan->ctx, &v->other);
-    spsi_cuda_release(plan->ctx, v->room, v->room_bytes);
+    engine_clear(plan, &v->tuned);
+    engine_clear(plan, &v->other);
 }
 
 /* Measured on an H200: about a fifth of the speed that the bytes allow. */

@@ -27,15 +27,15 @@ sps_status set_up(bsr_plan *s, const vectors *d)
 /* Changes to row-major blocks if that is faster. */
 sps_status pick(bsr_plan *s, const vectors *d)
 {
-    sps_context *ctx = s->vendor.super.ctx;
+    sps_plan *super = &s->vendor.super;
     float columns = 0, rows = 0;
 
     SPS_TRY_RETURN(vector_time(&s->vendor, d, &columns));
-    SPS_TRY_RETURN(bsr_turn_over(ctx, &s->matrix));
+    SPS_TRY_RETURN(bsr_turn_over(super, &s->matrix));
     SPS_TRY_RETURN(set_up(s, d));
     SPS_TRY_RETURN(vector_time(&s->vendor, d, &rows));
     if (rows < columns) return SPS_OK;
-    bsr_turn_back(ctx, &s->matrix);
+    plan_give(super, &s->matrix.turned);
     return set_up(s, d);
 }
 
@@ -45,11 +45,9 @@ sps_status plan(sps_plan *super, const sps_problem *p)
     vectors d;
 
     SPS_TRY_RETURN(vector_room(&s->vendor, &d));
-    SPS_TRY_RETURN(bsr_make(super->ctx, p, &s->matrix));
+    SPS_TRY_RETURN(bsr_make(super, p, &s->matrix));
     SPS_TRY_RETURN(set_up(s, &d));
     if (p->timed) SPS_TRY_RETURN(pick(s, &d));
-    s->vendor.super.bytes = s->vendor.buffer_bytes + s->vendor.room_bytes +
-                            bsr_bytes(&s->matrix);
     bsr_detail(&s->matrix, super);
     return SPS_OK;
 }
@@ -57,12 +55,6 @@ sps_status plan(sps_plan *super, const sps_problem *p)
 sps_status refresh(sps_plan *plan)
 {
     return bsr_values(plan->ctx, plan->A, &((bsr_plan *)plan)->matrix);
-}
-
-void destroy(sps_plan *plan)
-{
-    vector_clear(&((bsr_plan *)plan)->vendor);
-    bsr_clear(plan->ctx, &((bsr_plan *)plan)->matrix);
 }
 
 bool fits(const sps_problem *p, const char **why_not)
@@ -96,5 +88,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse_bsr) = {
     .plan = plan,
     .spmm = guarded<vector_spmm>,
     .refresh = refresh,
-    .destroy = destroy,
+    .destroy = vector_destroy,
 };

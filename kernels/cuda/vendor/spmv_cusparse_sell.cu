@@ -28,21 +28,6 @@ struct sell_plan {
     void *val;
 };
 
-size_t start_bytes(const sell_plan *s)
-{
-    return (size_t)(s->slices + 1) * sizeof *s->start;
-}
-
-size_t column_bytes(const sell_plan *s)
-{
-    return (size_t)s->slots * sizeof *s->column;
-}
-
-size_t value_bytes(const sell_plan *s)
-{
-    return (size_t)s->slots * spsi_dtype_size(s->vendor.super.A->dtype);
-}
-
 bool fits(const sps_problem *p, const char **why_not)
 {
     const double most = p->pinned ? slots_by_name : slots_to_bid;
@@ -121,28 +106,23 @@ sps_status count(sell_plan *s, int32_t *counts, int64_t *sums)
     SPS_TRY_RETURN(spsi_cuda_scan(ctx, counts, s->slices, sums));
     SPS_TRY_RETURN(ctx->backend->download(ctx, &s->slots, sums + s->slices,
                                           sizeof s->slots));
-    return narrow_offsets(ctx, sums, s->slices + 1, &s->start);
+    return narrow_offsets(&s->vendor.super, sums, s->slices + 1, &s->start);
 }
 
 sps_status make_slices(sell_plan *s)
 {
-    sps_context *ctx = s->vendor.super.ctx;
-    size_t few, more;
-    void *counts = NULL, *sums = NULL, *column;
-    sps_status st;
+    sps_plan *super = &s->vendor.super;
+    holder work(super->ctx);
+    int32_t *counts;
+    int64_t *sums;
 
-    s->slices = ceil_div(s->vendor.super.A->nrow, height);
-    few = (size_t)s->slices * sizeof(int32_t);
-    more = (size_t)(s->slices + 1) * sizeof(int64_t);
-    st = spsi_cuda_alloc(ctx, few, &counts);
-    if (st == SPS_OK) st = spsi_cuda_alloc(ctx, more, &sums);
-    if (st == SPS_OK) st = count(s, (int32_t *)counts, (int64_t *)sums);
-    spsi_cuda_release(ctx, counts, few);
-    spsi_cuda_release(ctx, sums, more);
-    SPS_TRY_RETURN(st);
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, column_bytes(s), &column));
-    s->column = (int32_t *)column;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, value_bytes(s), &s->val));
+    s->slices = ceil_div(super->A->nrow, height);
+    SPS_TRY_RETURN(work.take(s->slices, &counts));
+    SPS_TRY_RETURN(work.take(s->slices + 1, &sums));
+    SPS_TRY_RETURN(count(s, counts, sums));
+    SPS_TRY_RETURN(plan_take(super, s->slots, &s->column));
+    SPS_TRY_RETURN(spsi_plan_take(
+        super, (size_t)s->slots * spsi_dtype_size(super->A->dtype), &s->val));
     return fill(s, s->column);
 }
 
@@ -162,8 +142,6 @@ sps_status plan(sps_plan *super, const sps_problem *p)
                           CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
                           CUSPARSE_INDEX_BASE_ZERO, number_type(A->dtype)));
     SPS_TRY_RETURN(vector_buffer(&s->vendor, CUSPARSE_SPMV_SELL_ALG1, &d));
-    s->vendor.super.bytes = s->vendor.buffer_bytes + s->vendor.room_bytes +
-                            start_bytes(s) + column_bytes(s) + value_bytes(s);
     snprintf(super->detail, sizeof super->detail,
              "%.2f slots an entry", (double)s->slots / (double)A->nnz);
     return SPS_OK;
@@ -173,16 +151,6 @@ sps_status refresh(sps_plan *plan)
 {
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     return fill((const sell_plan *)plan, NULL);
-}
-
-void destroy(sps_plan *plan)
-{
-    sell_plan *s = (sell_plan *)plan;
-
-    vector_clear(&s->vendor);
-    spsi_cuda_release(plan->ctx, s->start, start_bytes(s));
-    spsi_cuda_release(plan->ctx, s->column, column_bytes(s));
-    spsi_cuda_release(plan->ctx, s->val, value_bytes(s));
 }
 
 double cost(const sps_problem *p)
@@ -205,5 +173,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmv_cusparse_sell) = {
     .plan = plan,
     .spmm = guarded<vector_spmm>,
     .refresh = refresh,
-    .destroy = destroy,
+    .destroy = vector_destroy,
 };

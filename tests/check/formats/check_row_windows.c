@@ -297,9 +297,11 @@ static void same_windows(const rig *r)
     ck_assert_int_eq(plan->windows.tiles, h.tiles);
     ck_assert_int_eq(plan->windows.bare, h.bare);
     if (r->A->nrow > 0)
-        same(h.at, plan->windows.at, spsi_window_list_bytes(&h), r->what);
-    same(h.word, plan->windows.word, spsi_window_word_bytes(&h), r->what);
-    same(h.rest, plan->windows.rest, spsi_window_rest_bytes(&h), r->what);
+        same(h.at, plan->windows.at, (size_t)(h.count + 1) * sizeof *h.at,
+             r->what);
+    same(h.word, plan->windows.word,
+         (size_t)h.tiles * SPSI_WINDOW_WORDS * sizeof *h.word, r->what);
+    same(h.rest, plan->windows.rest, (size_t)h.bare * sizeof *h.rest, r->what);
     val = ordered_values(r->A, plan->rule, &h);
     if (h.count > 0)
         same(val, plan->val, ((size_t)h.entries + 1) * sizeof *val, r->what);

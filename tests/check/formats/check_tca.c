@@ -228,10 +228,12 @@ static void same_list(const sps_csr *A, const spsi_tca *w)
 
     OK(ctx, spsi_tca_build(ctx, A->nrow, A->rowptr, &h));
     ck_assert(!memcmp(&h.n, &w->n, sizeof h.n));
-    same(h.slot, w->slot, spsi_tca_slot_bytes(&h), "slots");
-    same(h.piece, w->piece, spsi_tca_piece_bytes(&h), "pieces");
-    same(h.split, w->split, spsi_tca_split_bytes(&h), "splits");
-    same(h.empty, w->empty, spsi_tca_empty_bytes(&h), "empty rows");
+    same(h.slot, w->slot,
+         (size_t)h.n.teams * SPSI_TCA_TEAM * sizeof *h.slot, "slots");
+    same(h.piece, w->piece, (size_t)h.n.pieces * sizeof *h.piece, "pieces");
+    same(h.split, w->split, (size_t)h.n.splits * sizeof *h.split, "splits");
+    same(h.empty, w->empty, (size_t)h.n.empties * sizeof *h.empty,
+         "empty rows");
     spsi_tca_clear(ctx, &h);
 }
 
