@@ -19,6 +19,7 @@
  *   stages.c       the stages above where a level lies
  *   spectrum.c     bounds of the spectrum of D^-1 A
  *   coarsest.c     the dense inverse of the coarsest matrix
+ *   rounding.c     whether a cycle may run in single precision
  *   cycle.c        the V-cycle on blocks
  *   nonsymmetric.c what differs where A is far from symmetric
  *
@@ -203,6 +204,9 @@ sps_status spsi_amg_levels(amg *m, bool again);
 
 /* coarsest.c: m->inverse from the matrix of the last level. */
 sps_status spsi_amg_coarsest(amg *m);
+
+/* rounding.c: of a hierarchy in floats, whether they suffice; else with a note. */
+sps_status spsi_amg_fits_floats(const amg *m, bool *fits);
 
 /* cycle.c */
 sps_status spsi_amg_open(amg *m);       /* operators and blocks */

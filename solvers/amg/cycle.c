@@ -304,12 +304,25 @@ fail:
 /* All in doubles from now on. */
 static sps_status open_in_doubles(amg *m)
 {
-    spsi_precond_note_double(&m->super);
     spsi_amg_close(m);
     m->floats = false;
     m->super.roundoff = 0;
     m->super.gives_floats = false;
     return open_levels(m);
+}
+
+/* After operators were made or changed, with st: all in doubles, where floats do
+ * not hold the values or would lose too much. */
+static sps_status settle_precision(amg *m, sps_status st)
+{
+    bool fits = false;
+
+    if (!m->floats) return st;
+    if (st == SPS_OK) SPS_TRY(spsi_amg_fits_floats(m, &fits));
+    if (st == SPS_EUNFIT) spsi_precond_note_double(&m->super);
+    if (st == SPS_EUNFIT || (st == SPS_OK && !fits)) st = open_in_doubles(m);
+fail:
+    return st;
 }
 
 sps_status spsi_amg_open(amg *m)
@@ -319,7 +332,7 @@ sps_status spsi_amg_open(amg *m)
     SPS_TRY(spsi_reserve(m->super.ctx, m->super.n, m->super.width));
     st = m->floats ? set_unit(m) : SPS_OK;
     if (st == SPS_OK) st = open_levels(m);
-    if (m->floats && st == SPS_EUNFIT) st = open_in_doubles(m);
+    st = settle_precision(m, st);
     m->super.roundoff = m->floats ? 0.5 * FLT_EPSILON : 0;
     m->super.gives_floats = m->floats;
 fail:
@@ -350,7 +363,7 @@ sps_status spsi_amg_refresh(amg *m)
     sps_status st = m->floats ? set_unit(m) : SPS_OK;
 
     if (st == SPS_OK) st = refresh(m);
-    return m->floats && st == SPS_EUNFIT ? open_in_doubles(m) : st;
+    return settle_precision(m, st);
 }
 
 /* ---------------------------------------------------------------- the cycle */
