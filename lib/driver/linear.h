@@ -237,6 +237,9 @@ struct sps_linear {
     int width;                /* search directions of the last step */
     sps_stop stop;
     bool renew;               /* set by step or queue: flush and start */
+    bool afresh;              /* set by auto before a solve: open columns are
+                                 iterated from zero, their X is the best so
+                                 far */
 
     sps_linear_method method;
     sps_linear_rhs rhs;

@@ -402,12 +402,30 @@ fail:
     return st;
 }
 
+/* The first check has stored X as the best iterate so far; open columns begin
+ * at zero, and gains count from there. */
+static sps_status begin_afresh(sps_linear *s, int *open)
+{
+    sps_status st = SPS_OK;
+
+    for (int p = 0; p < s->k; p++) {
+        if (s->at.done[p]) continue;
+        SPS_TRY(spsi_columns_zero(&s->X, p));
+        s->best.checked[s->at.column[p]] = INFINITY;
+    }
+    s->course.zero = false;
+    SPS_TRY(check_all(s, open));
+fail:
+    return st;
+}
+
 static sps_status run(sps_linear *s)
 {
     sps_status st = SPS_OK;
     int open;
 
     SPS_TRY(check_all(s, &open));
+    if (open && s->afresh) SPS_TRY(begin_afresh(s, &open));
     if (!open) {
         s->stop = SPS_STOP_CONVERGED;
         report(s);

@@ -7,7 +7,11 @@
  * when its share of the remaining time is used up, or when its convergence so
  * far (log of the residual, extrapolated linearly) predicts more iterations
  * than its `patience`; the last step has all the remaining time.  X never
- * becomes worse: each step starts from the best X of those before.  The limits
+ * becomes worse: each step starts from the best X of those before, except that
+ * after factors, which leave the rounded A^-1 B, ilut starts from zero.  Where
+ * that rounding alone is above the tolerance (x large, b not), no correction of
+ * it gains anything, but a method that minimises ||r|| meets smaller residuals
+ * on its way; the better X of the two remains.  The limits
  * of time and iterations apply to all steps together.  A later solve starts
  * with the step that succeeded last, or with the first one if none has: a
  * failure says nothing about the next right-hand side. */
@@ -395,8 +399,11 @@ static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
     l->allowed = seconds_left(l, l->at, last);
     l->now->opt.max_seconds = seconds_left(l, l->at, true);
     l->now->opt.max_iterations = l->opt.max_iterations - l->iterations;
+    l->now->afresh = l->rounded && !strcmp(l->step[l->at].precond, "ilut");
     l->tried++;
     SPS_TRY(spsi_linear_solve(l->now, B, X, &r));
+    if (has_factors(l, l->at) && r.stop == SPS_STOP_STAGNATED)
+        l->rounded = true;
     l->iterations += r.iterations;
     if (l->slow && r.stop == SPS_STOP_INTERRUPTED)
         replace_stop(l, &r, l->iterations >= l->opt.max_iterations
@@ -474,7 +481,7 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
     l->started = spsi_agreed_now(l->ctx) - l->setup;
     l->setup = 0;
     l->iterations = l->tried = 0;
-    l->stopped = false;
+    l->stopped = l->rounded = false;
     SPS_TRY(replan(l));
     if (l->failed) SPS_TRY(reuse_last_good(l));
     l->failed = true;

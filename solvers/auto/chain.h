@@ -66,6 +66,8 @@ typedef struct sps_chain {
     double worth[2];          /* seconds that factors and two solves may take by
                                  prediction, in these and in later ones */
     double refused;           /* with so many they were refused; 0: never */
+    bool rounded;             /* in this solve such a step has stagnated, at the
+                                 rounding of X */
     bool factored, unfit;     /* they were tried with these values: later ones
                                  are no better; A cannot be analysed */
     bool slow, stopped;       /* it was abandoned so; the caller's monitor has

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_ladder_rounding.c - solver auto where the rounding of the exact
+ * solution has a residual above the tolerance: some unknowns are large, since a
+ * row has large entries, as the equation of the temperature in a Jacobian of
+ * chemical kinetics.  Factors stagnate there; vectors with smaller residuals
+ * exist, and methods that minimise the residual meet them on the way from
+ * zero. */
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tests/problems/problem.h"
+#include "tests/support/absent.h"
+#include "tests/support/draw.h"
+#include "tests/support/ladder_fixture.h"
+
+enum { ROWS = 144, COLUMNS = 4 };
+
+/* I + E with |E| of 1e-9 to 1e-1 in three tenths of the places; the last row is
+ * 1e4 to 10^largest, the last column next to nothing. */
+static sps_csr *kinetics(uint64_t seed, double largest)
+{
+    const int32_t full = ROWS;
+    sps_csr *A = zoo_rows(ROWS, ROWS, &full, 1, 0, 1, ZOO_RANDOM, SPS_F64);
+    draw d = { seed };
+
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            const bool last = i == ROWS - 1, edge = A->col[p] == ROWS - 1;
+            const double u = draw_unit(&d) - 0.5, v = draw_unit(&d);
+            const double power = last ? 4 + (largest - 4) * v : -8 + 7 * v;
+            double a = u * pow(10, edge ? -18 : power);
+
+            if (!last && draw_unit(&d) > 0.3) a = 0;
+            ((double *)A->val)[p] = a + (A->col[p] == i && !last) +
+                                    (last && edge);
+        }
+    return A;
+}
+
+static void open_system(problem *p, uint64_t seed, double largest)
+{
+    problem_open(p, ctx, kinetics(seed, largest), COLUMNS);
+    p->opt.rtol = 1e-8;
+}
+
+/* Without the steps from zero these end as the factors do, at 1e-8 to 1e-7. */
+START_TEST(what_rounding_keeps_from_factors_is_solved_from_zero)
+{
+    int stagnated = 0;
+
+    if (absent("factor")) runner_skip("no factor module");
+    for (int t = 0; t < 8; t++) {
+        problem p;
+
+        open_system(&p, (uint64_t)t, 9);
+        OK(ctx, problem_solve(&p));
+        ck_assert_msg(p.result.stop == SPS_STOP_CONVERGED, "%d: %s, %g", t,
+                      sps_stop_string(p.result.stop), p.result.worst_residual);
+        stagnated += noted("auto: step 1, gmres with factor: ");
+        problem_close(&p);
+    }
+    ck_assert_int_gt(stagnated, 0);
+}
+END_TEST
+
+/* Solves with at most `limit` iterations, in a context without notes. */
+static void solve_within(problem *p, int limit)
+{
+    fixture_close(&ctx);
+    set_up();
+    open_system(p, 1, 10.5);
+    p->opt.max_iterations = limit;
+    OK(ctx, problem_solve(p));
+}
+
+/* Wherever a limit ends the steps from zero: residuals are those of the factors
+ * or smaller. */
+START_TEST(the_solution_by_factors_remains_until_there_is_a_better_one)
+{
+    double before[COLUMNS];
+    int ended = 0;
+
+    if (absent("factor")) runner_skip("no factor module");
+    for (int limit = 1; limit <= 30; limit++) {
+        problem p;
+        bool second;
+
+        solve_within(&p, limit);
+        second = noted("auto: step 2, gmres with ilut: ");
+        for (int j = 0; second && j < COLUMNS; j++)
+            ck_assert_msg(p.residual[j] <= 1.02 * fmax(1e-8, before[j]),
+                          "%d iterations: %g of column %d, %g by factors",
+                          limit, p.residual[j], j, before[j]);
+        if (!second) memcpy(before, p.residual, sizeof before);
+        ended += second;
+        problem_close(&p);
+    }
+    ck_assert_int_gt(ended, 3);
+}
+END_TEST
+
+/* A Jacobian of the combustion of isooctane, where it is there. */
+START_TEST(isooctane_is_solved)
+{
+    const char *given = getenv("SPS_MATRICES"), *source = getenv("srcdir");
+    char path[600];
+    sps_csr *A = NULL;
+    problem p;
+
+    snprintf(path, sizeof path, "%s%s/isooctane_0.mtx.gz",
+             given ? given : source ? source : ".",
+             given ? "" : "/../shared/matrices");
+    if (access(path, R_OK)) runner_skip("no matrices");
+    OK(ctx, sps_csr_read(ctx, path, NULL, NULL, &A));
+    problem_open(&p, ctx, zoo_copy(A), COLUMNS);
+    sps_csr_destroy(ctx, &A);
+    p.opt.rtol = 1e-8;
+    OK(ctx, problem_solve(&p));
+    ck_assert_msg(p.result.stop == SPS_STOP_CONVERGED, "%s, %g",
+                  sps_stop_string(p.result.stop), p.result.worst_residual);
+    problem_close(&p);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(what_rounding_keeps_from_factors_is_solved_from_zero),
+    RUNNER_TEST(the_solution_by_factors_remains_until_there_is_a_better_one),
+    RUNNER_TEST(isooctane_is_solved),
+};
+RUNNER_MAIN_WITHIN("check_ladder_rounding", tests, set_up, tear_down)
