@@ -204,7 +204,8 @@ typedef struct sps_backend {
     /* diagonal[i] = a_ii, 0 where none is stored; n numbers in host memory. */
     sps_status (*local_diagonal)(sps_context *ctx, const sps_csr_local *A,
                                  double *diagonal);
-    /* *some: the sum of some row is at most tol times that of its |a_ij|. */
+    /* *some: in some component of the pattern of A + A', which is square, the
+     * sum of each row is at most tol times that of its |a_ij|. */
     sps_status (*local_cancels)(sps_context *ctx, const sps_csr_local *A,
                                 double tol, bool *some);
 } sps_backend;

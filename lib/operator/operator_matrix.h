@@ -15,8 +15,9 @@ extern "C" {
 
 /* diagonal[i] = a_ii, 0 where none is stored; n numbers. */
 sps_status spsi_matrix_diagonal(const sps_operator *A, double *diagonal);
-/* *some: the sum of some row is at most tol times the sum of its |a_ij|; if
- * not, spsi_components_find would find nothing (csr.h). */
+/* *some: in the memory of a GPU, the sum of each row of some component of the
+ * square A is at most tol times the sum of its |a_ij|; on the host, that of some
+ * row.  If not, spsi_components_find would find nothing (csr.h). */
 sps_status spsi_matrix_cancels(const sps_operator *A, double tol, bool *some);
 /* inverse[i] = 1 / |a_ii|, or 1 if that is not finite; *zero, *negative: number
  * of diagonal entries that are zero, negative. */

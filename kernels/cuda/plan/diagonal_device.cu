@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* diagonal_device.cu - what set-up of solvers asks of a matrix in device memory,
  * so that its entries stay there: the diagonal, found in each sorted row by
- * bisection, and whether the entries of some row cancel.
+ * bisection, and whether all rows of some component cancel.
  *
- * One thread a row: sums in the order of the host, hence the same answer. */
+ * One thread a row: sums in the order of the host, hence the same answer.
+ * Components by union-find without locks (Jaiganesh and Burtscher, HPDC 2018):
+ * the larger root becomes a child of the smaller one by compare-and-swap, which
+ * fails where another thread was faster; paths are halved on the way.  Which
+ * rows have a common root at the end does not depend on the order.  Reads the
+ * columns once, and 8 bytes a row. */
 #include "cuda/base/csr_view.cuh"
 #include "matrix/windows.h"
 
@@ -22,9 +27,11 @@ diagonal_kernel(matrix<I, V> A, double *diagonal)
     diagonal[i] = p < last && A.col[p] == i ? (double)A.val[p] : 0.0;
 }
 
+/* good[i]: the sum of row i is zero; *some: that of one is. */
 template <class I, class V>
 __global__ void __launch_bounds__(256)
-cancel_kernel(matrix<I, V> A, double tol, int *some)
+cancel_kernel(matrix<I, V> A, double tol, int32_t *parent, int32_t *good,
+              int *some)
 {
     const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
     double sum = 0, size = 0;
@@ -36,7 +43,63 @@ cancel_kernel(matrix<I, V> A, double tol, int *some)
         sum += a;
         size += fabs(a);
     }
-    if (isfinite(size) && fabs(sum) <= tol * size) *some = 1;
+    parent[i] = (int32_t)i;
+    good[i] = isfinite(size) && fabs(sum) <= tol * size;
+    if (good[i]) *some = 1;
+}
+
+__device__ int32_t root(volatile int32_t *parent, int32_t i)
+{
+    int32_t up = parent[i], next;
+
+    while (up != i) {
+        next = parent[up];
+        if (next == up) return up;
+        parent[i] = next;
+        i = next;
+        up = parent[i];
+    }
+    return i;
+}
+
+template <class I, class V>
+__global__ void __launch_bounds__(256)
+unite_kernel(matrix<I, V> A, int32_t *parent)
+{
+    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+    int32_t a;
+
+    if (i >= A.nrow) return;
+    a = root(parent, (int32_t)i);
+    for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
+        int32_t b = root(parent, A.col[p]);
+
+        while (a != b) {
+            const int32_t low = a < b ? a : b, high = a < b ? b : a;
+            const int32_t held = atomicCAS(parent + high, high, low);
+
+            a = low;
+            b = held == high ? low : root(parent, held);
+        }
+        a = root(parent, a);
+    }
+}
+
+/* good[r] = 0 for the roots of rows whose sum is not zero. */
+__global__ void __launch_bounds__(256)
+exclude_kernel(int64_t n, int32_t *parent, int32_t *good)
+{
+    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (i < n && !good[i]) good[root(parent, (int32_t)i)] = 0;
+}
+
+__global__ void __launch_bounds__(256)
+remain_kernel(int64_t n, const int32_t *parent, const int32_t *good, int *some)
+{
+    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (i < n && parent[i] == i && good[i]) *some = 1;
 }
 
 } // namespace
@@ -60,25 +123,61 @@ sps_status spsi_cuda_local_diagonal(sps_context *ctx, const sps_csr_local *A,
     return st;
 }
 
+namespace {
+
+/* Reads *there and clears it. */
+sps_status take_flag(sps_context *ctx, int *there, bool *some)
+{
+    int found = 0;
+
+    SPS_TRY_RETURN(ctx->backend->download(ctx, &found, there, sizeof found));
+    SPS_CUDA(ctx, cudaMemsetAsync(there, 0, sizeof *there,
+                                  spsi_cuda_state(ctx)->stream));
+    *some = found != 0;
+    return SPS_OK;
+}
+
+template <class M>
+sps_status find_component(sps_context *ctx, const M &A, double tol,
+                                 int32_t *parent, int *there, bool *some)
+{
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+    const unsigned blocks = (unsigned)ceil_div(A.nrow, 256);
+    int32_t *good = parent + A.nrow;
+
+    SPS_CUDA(ctx, cudaMemsetAsync(there, 0, sizeof *there, stream));
+    cancel_kernel<<<blocks, 256, 0, stream>>>(A, tol, parent, good, there);
+    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(take_flag(ctx, there, some));
+    if (!*some) return SPS_OK;
+    unite_kernel<<<blocks, 256, 0, stream>>>(A, parent);
+    SPS_LAUNCHED(ctx);
+    exclude_kernel<<<blocks, 256, 0, stream>>>(A.nrow, parent, good);
+    SPS_LAUNCHED(ctx);
+    remain_kernel<<<blocks, 256, 0, stream>>>(A.nrow, parent, good, there);
+    SPS_LAUNCHED(ctx);
+    return take_flag(ctx, there, some);
+}
+
+} // namespace
+
 sps_status spsi_cuda_local_cancels(sps_context *ctx, const sps_csr_local *A,
                                    double tol, bool *some)
 {
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-    int *there, found;
+    const size_t bytes = 2 * (size_t)A->nrow * sizeof(int32_t);
+    int *there;
+    void *parent;
+    sps_status st;
 
     *some = false;
     if (A->nrow == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, sizeof *there));
     there = (int *)spsi_cuda_state(ctx)->d_scratch;
-    SPS_CUDA(ctx, cudaMemsetAsync(there, 0, sizeof *there, stream));
-    SPS_TRY_RETURN(with_types(A, [&](auto M) -> sps_status {
-        cancel_kernel<<<(unsigned)ceil_div(A->nrow, 256), 256, 0, stream>>>(
-            M, tol, there);
-        SPS_LAUNCHED(ctx);
-        return SPS_OK;
-    }));
-    SPS_TRY_RETURN(ctx->backend->download(ctx, &found, there, sizeof found));
-    *some = found != 0;
-    return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &parent));
+    st = with_types(A, [&](auto M) -> sps_status {
+        return find_component(ctx, M, tol, (int32_t *)parent, there, some);
+    });
+    spsi_cuda_release(ctx, parent, bytes);
+    return st;
 }
