@@ -12,9 +12,15 @@ from ._packages import NUMPY, is_sparse_tensor, package_of, taken
 from ._structs import Order, Place
 
 
+DOUBLE = np.dtype(np.float64)
+
+
 def dense(value: Any, name: str) -> Any:
     """value as an array of float64 or complex128 with 1 or 2 dimensions, where
     it lies; in device memory float64 alone."""
+    if type(value) is np.ndarray and value.dtype is DOUBLE and \
+            1 <= value.ndim <= 2:
+        return value
     if hasattr(value, "tocsr") or is_sparse_tensor(value):
         raise TypeError(f"{name} is sparse; give a dense array")
     a = taken(value)
@@ -126,6 +132,8 @@ def extent(a: Any) -> Tuple[int, int]:
 
 def overlap(a: Any, b: Any) -> bool:
     """Whether the ranges of addresses of two arrays do."""
+    if type(a) is type(b) is np.ndarray:
+        return np.may_share_memory(a, b)
     (low, high), (first, last) = extent(a), extent(b)
     return package_of(a).place == package_of(b).place and \
         low < last and first < high
@@ -136,10 +144,12 @@ class Block:
 
     The numbers of an array in row-major order are used where they are, if that
     is the memory of the context; others are copied by ``put`` and ``get`` to
-    and from memory of the library.
+    and from memory of the library.  ``keep`` holds the array as long as the
+    block is.
     """
 
-    def __init__(self, context: Context, array: Any) -> None:
+    def __init__(self, context: Context, array: Any,
+                 keep: bool = True) -> None:
         package = package_of(array)
         if package.dtype(array) != np.float64 or array.ndim != 2:
             raise TypeError("a block has two dimensions of doubles")
@@ -155,7 +165,8 @@ class Block:
         if self.wrapped:
             self.handle = context.make("sps_block_wrap", context.handle, n, k,
                                        package.address(array), step)
-            context.borrow(self.handle, array)
+            if keep:
+                context.borrow(self.handle, array)
         else:
             self.handle = context.make("sps_block_create", context.handle, n,
                                        k)
@@ -193,3 +204,37 @@ class Block:
         assert layout is not None
         context.check(function(self.handle, 0, array.shape[1], address(array),
                                layout[0], layout[1], self.place))
+
+
+class Slot:
+    """The block of an argument of a solve, which serves the next one as well if
+    its array lies at the same place, or is copied and has the same shape.  No
+    array is held between solves."""
+
+    def __init__(self) -> None:
+        self.key: Any = None
+        self.block: Any = None
+
+    def take(self, context: Context, array: Any) -> Block:
+        package = package_of(array)
+        place, shape = package.place, array.shape
+        step = row_step(array) if place == context.place else None
+        key = (place, shape, step,
+               None if step is None else package.address(array))
+        if key != self.key:
+            self.drop(context)
+            self.block = Block(context, array, keep=False)
+            self.key = key
+        self.block.array = array
+        return self.block
+
+    def release(self, context: Context) -> None:
+        """The solve has ended."""
+        if self.block is not None:
+            self.block.array = None
+            context.borrowed.pop(id(self.block.handle), None)
+
+    def drop(self, context: Context) -> None:
+        if self.block is not None:
+            context.destroy(self.block.handle)
+        self.key = self.block = None

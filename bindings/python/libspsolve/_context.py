@@ -49,6 +49,23 @@ def c_int(value: Any, name: str) -> int:
                         ) from None
 
 
+class Ordered:
+    """See Context.ordered."""
+
+    __slots__ = ("context", "arrays")
+
+    def __init__(self, context: "Context", arrays: Any) -> None:
+        self.context = context
+        self.arrays = arrays
+
+    def __enter__(self) -> None:
+        self.context.queue.before(*self.arrays)
+
+    def __exit__(self, *exception: Any) -> None:
+        if not self.context.queue.after(*self.arrays):
+            lib.sps_context_sync(self.context.handle)
+
+
 class Context:
     """Owns a sps_context, handles, and the Python objects that these borrow.
 
@@ -93,16 +110,10 @@ class Context:
 
     # -------------------------------------------------------------- streams
 
-    @contextmanager
-    def ordered(self, *arrays: Any) -> Iterator[None]:
+    def ordered(self, *arrays: Any) -> "Ordered":
         """Inside of it the library finds complete what the current streams of
         the arrays' packages write; afterwards these find its results so."""
-        self.queue.before(*arrays)
-        try:
-            yield
-        finally:
-            if not self.queue.after(*arrays):
-                lib.sps_context_sync(self.handle)
+        return Ordered(self, arrays)
 
     # -------------------------------------------------------------- handles
 

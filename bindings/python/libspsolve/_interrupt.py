@@ -13,6 +13,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
+
+try:        # the same functions without enumerations, which take 10 times longer
+    import _signal as quick
+except ImportError:
+    import signal as quick      # type: ignore[no-redef]
 from types import TracebackType
 from typing import Any, Callable, List, Optional, Type, Union
 
@@ -20,6 +25,7 @@ from ._errors import Interrupted
 from ._library import lib
 
 _MARK = 0       # no signal has this number
+SIGINT = int(signal.SIGINT)
 
 
 class _Watcher:
@@ -103,18 +109,18 @@ class Interruptible:
     def __enter__(self) -> "Interruptible":
         if threading.current_thread() is not threading.main_thread():
             return self
-        handler = signal.getsignal(signal.SIGINT)
+        handler = quick.getsignal(SIGINT)
         if not callable(handler):
             return self
         self.watcher = _get_watcher()
         try:
-            signal.signal(signal.SIGINT, self.catch)
+            quick.signal(SIGINT, self.catch)
         except ValueError:      # an interpreter that is not the main one
             return self
         self.before = handler   # from here on Ctrl-C raises nothing
         with self.watcher.lock:
             self.watcher.contexts.append(self.context)
-        self.fd = signal.set_wakeup_fd(self.watcher.writing,
+        self.fd = quick.set_wakeup_fd(self.watcher.writing,
                                        warn_on_full_buffer=False)
         if self.fd != self.watcher.writing:
             self.watcher.forward = self.fd
@@ -126,9 +132,9 @@ class Interruptible:
 
     def restore(self) -> None:
         try:
-            signal.set_wakeup_fd(self.fd, warn_on_full_buffer=False)
+            quick.set_wakeup_fd(self.fd, warn_on_full_buffer=False)
         except (ValueError, OSError):   # a callback has closed it
-            signal.set_wakeup_fd(-1)
+            quick.set_wakeup_fd(-1)
         with self.watcher.lock:
             self.watcher.contexts.pop()
             if not self.watcher.contexts:
@@ -136,7 +142,7 @@ class Interruptible:
         if self.caught:
             self.watcher.drain()
             lib.sps_cancel(self.context, False)
-        signal.signal(signal.SIGINT, self.before)
+        quick.signal(SIGINT, self.before)
 
     def __exit__(self, kind: Optional[Type[BaseException]],
                  value: Optional[BaseException],

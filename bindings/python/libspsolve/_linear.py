@@ -7,8 +7,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import (Block, columns, complete, dense, empty, empty_like,
-                      interleave, overlap)
+from ._arrays import (Block, Slot, columns, complete, dense, empty,
+                      empty_like, interleave, overlap)
 from ._context import Context, c_int
 from ._errors import ConvergenceWarning, ShapeError, warn
 from ._library import lib
@@ -93,6 +93,7 @@ class Solver(System):
         self._op: Any = None
         self._solver: Any = None
         self._fixed = nrhs is not None
+        self._slots = Slot(), Slot()
         self._values: Any = None
         self._notes: Tuple[str, ...] = ()
         self._history: List[np.ndarray] = []
@@ -170,7 +171,7 @@ class Solver(System):
         else:
             X = empty(self._ncol, B.shape[1], B)
         if x0 is None:
-            X[...] = 0.0
+            package_of(X).clear(X)
             return X
         guess = self._real(x0, "x0", 1)
         if guess.shape[1] != B.shape[1]:
@@ -234,8 +235,7 @@ class Solver(System):
         with self._interruptible() as guard, self._context as context:
             if b.shape[1] != self._k:
                 self._resize(context, b.shape[1])
-            with context.temporary():
-                self._run(context, b, X, data)
+            self._run(context, b, X, data)
             lib.sps_cancel(context.handle, False)
             notes = self._notes + context.take_notes()
             self._notes = ()
@@ -257,16 +257,22 @@ class Solver(System):
 
     def _run(self, context: Context, b: Any, X: Any,
              data: ResultData) -> None:
-        with context.ordered(b, X):
-            blocks = Block(context, b), Block(context, X)
-            for block in blocks:
-                block.put(context)
-            status = lib.sps_solver_linear(self._solver, blocks[0].handle,
-                                           blocks[1].handle, data)
-            if self._display is not None:
-                self._display.close()
-            context.check(status)
-            blocks[1].get(context)
+        of_b, of_x = self._slots
+        try:
+            with context.ordered(b, X):
+                given_block = of_b.take(context, b)
+                answer = of_x.take(context, X)
+                given_block.put(context)
+                answer.put(context)
+                status = lib.sps_solver_linear(
+                    self._solver, given_block.handle, answer.handle, data)
+                if self._display is not None:
+                    self._display.close()
+                context.check(status)
+                answer.get(context)
+        finally:
+            of_b.release(context)
+            of_x.release(context)
 
     def update(self, values: Any) -> None:
         """New values of A on the same pattern.

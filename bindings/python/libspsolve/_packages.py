@@ -17,7 +17,7 @@ import importlib
 import sys
 from contextlib import nullcontext
 from functools import lru_cache
-from typing import Any, ContextManager, List, Optional, Tuple
+from typing import Any, ContextManager, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -55,6 +55,9 @@ class Numpy:
     def copy(self, a: Any) -> Any:
         """In C order."""
         return a.copy()
+
+    def clear(self, a: Any) -> None:
+        a.fill(0.0)
 
     def empty(self, shape: Any, like: Any) -> Any:
         return np.empty(shape)
@@ -110,16 +113,23 @@ class Device:
         device = getattr(value, "device", None)
         return self.here() if device is None else self.number(device)
 
-    def between(self, pointer: int, ordinal: int, after: bool) -> None:
-        """The stream at `pointer` waits for the current one; `after`: the
-        current one for it."""
-        first, second = self.current(ordinal), self.external(pointer, ordinal)
+    def event(self, ordinal: int) -> Any:
+        raise NotImplementedError
+
+    def record(self, stream: Any, event: Any) -> None:
+        raise NotImplementedError
+
+    def between(self, own: Any, ordinal: int, event: Any,
+                after: bool) -> None:
+        """Stream `own` waits for the current one; `after`: the current one for
+        it.  The event may be used again at once: who waits for it waits for
+        what was recorded last before."""
+        first, second = self.current(ordinal), own
         if after:
             first, second = second, first
         if self.pointer(first) != self.pointer(second):
-            second.wait_event(first.record_event()
-                              if hasattr(first, "record_event")
-                              else first.record())
+            self.record(first, event)
+            second.wait_event(event)
 
 
 class Cupy(Device):
@@ -148,6 +158,16 @@ class Cupy(Device):
 
     def copy(self, a: Any) -> Any:
         return a.copy()
+
+    def clear(self, a: Any) -> None:
+        a.fill(0.0)
+
+    def event(self, ordinal: int) -> Any:
+        with self.module.cuda.Device(ordinal):
+            return self.module.cuda.Event(disable_timing=True)
+
+    def record(self, stream: Any, event: Any) -> None:
+        stream.record(event)
 
     def empty(self, shape: Any, like: Any) -> Any:
         return self.module.empty(shape, dtype=np.float64)
@@ -225,6 +245,15 @@ class Torch(Device):
     def copy(self, a: Any) -> Any:
         return a.detach().clone(
             memory_format=self.module.contiguous_format)
+
+    def clear(self, a: Any) -> None:
+        a.zero_()
+
+    def event(self, ordinal: int) -> Any:
+        return self.module.cuda.Event()
+
+    def record(self, stream: Any, event: Any) -> None:
+        event.record(stream)
 
     def empty(self, shape: Any, like: Any) -> Any:
         return self.module.empty(shape, dtype=self.module.float64,
@@ -316,6 +345,8 @@ def package_of(a: Any) -> Any:
 
 def on_device(value: Any) -> bool:
     """Whether an array or a matrix, or its part, is in device memory."""
+    if type(value) is np.ndarray:
+        return False
     if maker(value) is not None:
         return not is_torch_on_host(value)
     if isinstance(value, tuple):
@@ -357,6 +388,8 @@ def home(value: Any) -> Tuple[Any, int]:
 def taken(value: Any) -> Any:
     """value as an array of NumPy, CuPy or PyTorch, where it lies; tensors in
     host memory become views of NumPy."""
+    if type(value) is np.ndarray:
+        return value
     package = maker(value)
     if package is None:
         if on_device(value):
@@ -393,11 +426,26 @@ class Queue:
         self.stream = package.stream(ordinal) if package else None
         self.pointer = package.pointer(self.stream) if package else None
 
+        self.ends: Dict[str, Any] = {}
+
     def _packages(self, arrays: Any) -> List[Any]:
         """Those of the arrays, and the queue's own, whose arrays callbacks may
         use."""
-        found = {package_of(a) for a in arrays} - {NUMPY}
-        return list(found | {self.package} if self.package else found)
+        found = [self.package] if self.package else []
+        for a in arrays:
+            package = package_of(a)
+            if package is not NUMPY and package not in found:
+                found.append(package)
+        return found
+
+    def _end(self, package: Any) -> Any:
+        """The stream as an object of the package, and an event of it."""
+        end = self.ends.get(package.name)
+        if end is None:
+            end = self.ends[package.name] = (
+                package.external(self.pointer, self.ordinal),
+                package.event(self.ordinal))
+        return end
 
     def before(self, *arrays: Any) -> None:
         """The library waits for the current streams of the arrays' packages."""
@@ -405,14 +453,16 @@ class Queue:
             if self.pointer is None:
                 package.current(self.ordinal).synchronize()
             else:
-                package.between(self.pointer, self.ordinal, after=False)
+                own, event = self._end(package)
+                package.between(own, self.ordinal, event, after=False)
 
     def after(self, *arrays: Any) -> bool:
         """Current streams wait for the library; False: the host has to."""
         for package in self._packages(arrays):
             if self.pointer is None:
                 return False
-            package.between(self.pointer, self.ordinal, after=True)
+            own, event = self._end(package)
+            package.between(own, self.ordinal, event, after=True)
         return True
 
     def using(self) -> ContextManager[Any]:

@@ -2,6 +2,7 @@
 """Results: copies of what the library reports, none of which it shares."""
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Tuple
 
@@ -149,13 +150,32 @@ class LinearResult(_Result):
     """
 
     X: Any = field(default_factory=lambda: np.empty(0))
-    min_width: int = 0
-    removed: float = 0.0       #: ||part of B in the null space|| / ||B||
-    worst_in_range: float = 0.0
-    in_doubles: bool = False   #: A is a function: residuals in double
+    min_width: int = field(default_factory=int)
+    #: ||part of B in the null space|| / ||B||
+    removed: float = field(default_factory=float)
+    worst_in_range: float = field(default_factory=float)
+    #: A is a function: residuals in double
+    in_doubles: bool = field(default_factory=bool)
     #: Of least squares: ||A'r - d^2 x|| / (||A|| ||r||) of each column, which
     #: is 0 of a least-squares solution; else empty.
     normal_residuals: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    def __getattr__(self, name: str) -> Any:
+        """A fact that has not been read yet: reads all of them, once."""
+        if name not in type(self).__dataclass_fields__:
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        copy = self.__dict__.pop("_copy", None)
+        facts = _facts(copy) if copy is not None else {}
+        for key, value in facts.items():
+            self.__dict__.setdefault(key, value)
+        if name not in self.__dict__:
+            raise AttributeError(name)
+        return self.__dict__[name]
+
+    def __getstate__(self) -> Dict[str, Any]:
+        if "_copy" in self.__dict__:
+            self.norm_A
+        return self.__dict__
 
     @property
     def info(self) -> int:
@@ -212,13 +232,43 @@ def _common(r: Any, k: int, stops: List[Stop],
         seconds=_seconds(r.seconds), notes=notes)
 
 
-def linear_result(r: ResultData, X: Any,
-                  notes: Tuple[str, ...]) -> LinearResult:
-    return LinearResult(
-        **_common(r, r.k, _stops(r.column, r.k), notes), X=X,
+def _bytes(pointer: Any, count: int, size: int) -> bytes:
+    return ctypes.string_at(pointer, count * size) if pointer else b""
+
+
+def _facts(copy: Tuple[Any, ...]) -> Dict[str, Any]:
+    """The attributes of a result, of what `linear_result` has copied."""
+    r, residual, backward, column, normal, names = copy
+    stops = [_stop(number) for number in np.frombuffer(column, np.intc)]
+    residuals, backwards, normals = (np.frombuffer(numbers).copy() for numbers
+                                     in (residual, backward, normal))
+    solver, precond, kernel = map(text, names)
+    return dict(
+        converged=np.array([stop > 0 for stop in stops], dtype=bool),
+        residuals=residuals, backward_errors=backwards, stops=stops,
+        restarts=r.restarts, norm_A=r.norm_A, nullspace=r.nullspace,
+        applies_A=r.applies_A, applies_M=r.applies_M, solver=solver,
+        precond=precond, kernel=kernel, seconds=_seconds(r.seconds),
         min_width=r.min_width, removed=r.removed,
         worst_in_range=r.worst_in_range, in_doubles=r.in_doubles,
-        normal_residuals=_reals(r.normal, r.k if r.normal else 0))
+        normal_residuals=normals, history=np.empty((0, 0)))
+
+
+def linear_result(r: ResultData, X: Any,
+                  notes: Tuple[str, ...]) -> LinearResult:
+    """What belongs to the solver is copied; attributes are made of it when one
+    of them is read, which takes longer than a small solve.  r is not used
+    again."""
+    result = LinearResult.__new__(LinearResult)
+    result.X = X
+    result.notes = notes
+    result.stop = _stop(r.stop)
+    result.iterations = r.iterations
+    result.__dict__["_copy"] = (
+        r, _bytes(r.residual, r.k, 8), _bytes(r.backward, r.k, 8),
+        _bytes(r.column, r.k, 4), _bytes(r.normal, r.k, 8),
+        (r.solver, r.precond, r.kernel))
+    return result
 
 
 def eigen_result(r: EigenData, V: Any,

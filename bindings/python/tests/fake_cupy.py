@@ -18,8 +18,8 @@ CURRENT = []            # the stack of current streams
 
 
 class Event:
-    def __init__(self, stream):
-        self.stream = stream
+    def __init__(self, disable_timing=False):
+        self.stream = None
 
 
 class Stream:
@@ -29,8 +29,8 @@ class Stream:
         Stream.count += 1
         self.ptr = Stream.count
 
-    def record(self):
-        return Event(self)
+    def record(self, event):
+        event.stream = self
 
     def wait_event(self, event):
         LOG.append(("wait", self.ptr, event.stream.ptr))
@@ -101,6 +101,9 @@ class ndarray:
 
     def __iter__(self):
         return (ndarray(row) for row in self._a)
+
+    def fill(self, value):
+        self._a.fill(value)
 
     def astype(self, kind, copy=True):
         return ndarray(self._a.astype(kind, copy=copy))
@@ -187,6 +190,7 @@ def module():
         np.stack([p._a for p in parts], axis))
     made.cuda = types.SimpleNamespace(
         Stream=Stream, ExternalStream=ExternalStream, Device=Device,
+        Event=Event,
         get_current_stream=lambda number=-1: CURRENT[-1],
         is_available=lambda: True)
     return made
