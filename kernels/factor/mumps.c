@@ -9,6 +9,7 @@
 #include "core/factors.h"
 
 #include <dmumps_c.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -54,12 +55,21 @@ static int64_t in_millions(int x)
     return x < 0 ? (int64_t)-x * 1000000 : x;
 }
 
+/* 1 at least: 0 is no limit. */
+static int megabytes(int64_t bytes)
+{
+    const int64_t millions = bytes / 1000000;
+
+    return millions < 1 ? 1 : millions < INT_MAX ? (int)millions : INT_MAX;
+}
+
 static int code_of(const DMUMPS_STRUC_C *id)
 {
     switch (id->INFOG(1)) {
     case -6: case -10: return SPS_FACTOR_SINGULAR;
-    case -8: case -9: case -11: case -14: case -15: return SPS_FACTOR_MORE;
-    case -5: case -7: case -13: case -17: case -18: case -19: case -20:
+    case -8: case -9: case -11: case -14: case -15: case -19:
+        return SPS_FACTOR_MORE;
+    case -5: case -7: case -13: case -17: case -18: case -20:
         return SPS_FACTOR_MEMORY;
     default: return id->INFOG(1) < 0 ? SPS_FACTOR_FAILED : SPS_FACTOR_OK;
     }
@@ -149,6 +159,7 @@ static int analyse_best(factors *f, const sps_factor_matrix *A, double most)
 static void set_parameters(DMUMPS_STRUC_C *id)
 {
     for (int i = 1; i <= 4; i++) id->ICNTL(i) = i == 4 ? 0 : -1;
+    id->ICNTL(14) = SPS_FACTOR_SPARE;   /* which the prediction contains */
     id->ICNTL(13) = 1;        /* the last front as the others: without MPI */
     id->ICNTL(24) = 1;        /* zero pivots are counted, not an error */
     id->keep[0] = MERGED;
@@ -180,13 +191,14 @@ static int analyse(const sps_factor_matrix *A, double most, void **of,
 }
 
 static int factor(void *of, const sps_factor_matrix *A, int spare,
-                  sps_factor_facts *facts)
+                  int64_t most, sps_factor_facts *facts)
 {
     factors *f = of;
     int code;
 
     take(&f->id, A);
     f->id.ICNTL(14) = spare;
+    f->id.ICNTL(23) = megabytes(most);
     code = call(&f->id, JOB_FACTOR);
     drop(&f->id);
     tell(&f->id, facts, true);

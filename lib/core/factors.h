@@ -10,7 +10,9 @@
 
 #include <stdint.h>
 
-#define SPS_FACTOR_ABI 1
+#define SPS_FACTOR_ABI 2
+#define SPS_FACTOR_SPARE 30      /* percent of working memory for pivoting, in
+                                    the prediction */
 
 /* How the entries are to be understood: all of them, or those of one triangle
  * with the diagonal, of a matrix that has pivots of either sign or is positive
@@ -45,7 +47,7 @@ typedef struct sps_factor_facts {
     int detail[2];            /* numbers of the library, for texts */
     double flops;             /* of the factorisation */
     int64_t entries;          /* of the factors */
-    int64_t bytes;            /* working memory */
+    int64_t bytes;            /* working memory: predicted; allocated */
     int64_t zero, negative;   /* pivots taken for zero; negative ones, where
                                  the matrix is symmetric */
 } sps_factor_facts;
@@ -61,9 +63,10 @@ typedef struct sps_factor_library {
     int (*analyse)(const sps_factor_matrix *A, double most, void **of,
                    sps_factor_facts *facts);
     /* Numerical factorisation, of the pattern that was analysed, with `spare`
-     * percent of working memory beyond what the pattern takes. */
+     * percent of working memory beyond what the pattern takes, and no more than
+     * `most` bytes. */
     int (*factor)(void *of, const sps_factor_matrix *A, int spare,
-                  sps_factor_facts *facts);
+                  int64_t most, sps_factor_facts *facts);
     /* X := A^-1 X, k columns that are ld apart. */
     int (*solve)(void *of, double *X, int32_t ld, int32_t k,
                  sps_factor_facts *facts);

@@ -221,6 +221,9 @@ sps_status spsi_columns_verdict(sps_linear *s, const sps_block *X)
     norms v;
     sps_status st;
 
+    /* What the factors have not solved is not in the range of A. */
+    if (s->stop == SPS_STOP_STAGNATED && s->M && s->M->zero_pivots > 0)
+        s->stop = SPS_STOP_SINGULAR;
     SPS_TRY(measure(s, X, &v));
     for (int j = 0; j < s->columns; j++) {
         record(s, j, &v);

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/blas.h"
@@ -34,7 +35,7 @@
 
 /* Working memory beyond the analysis, in percent, of the first attempt and the
  * last one. */
-enum { FIRST_SPARE = 30, LAST_SPARE = 30 * 64 };
+enum { FIRST_SPARE = SPS_FACTOR_SPARE, LAST_SPARE = FIRST_SPARE * 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -277,7 +278,7 @@ static void release(sps_direct *d)
 
 /* An attempt, its memory counted first. */
 static sps_status attempt(sps_direct *d, const sps_factor_matrix *C, int spare,
-                          int *code)
+                          int width, int *code)
 {
     const double more = (100.0 + spare) / (100 + FIRST_SPARE);
     const size_t bytes = (size_t)(more * (double)d->facts.bytes);
@@ -286,18 +287,20 @@ static sps_status attempt(sps_direct *d, const sps_factor_matrix *C, int spare,
     release(d);
     SPS_TRY(spsi_claim(d->ctx, bytes, "the factors"));
     d->claimed = bytes;
-    SPS_TRY(require_time(d->ctx, spsi_direct_factor_seconds(d),
-                         "factorisation"));
+    SPS_TRY(require_time(d->ctx, spsi_direct_factor_seconds(d) +
+                         spsi_direct_solve_seconds(d, width),
+                         "factorisation, with one solve,"));
     SPS_TRY(enter(d->ctx));
-    *code = d->library->factor(d->of, C, spare, &d->found);
+    *code = d->library->factor(d->of, C, spare, (int64_t)bytes, &d->found);
     leave();
 fail:
     return st;
 }
 
-sps_status spsi_direct_factor(sps_direct *d)
+sps_status spsi_direct_factor(sps_direct *d, int width)
 {
     sps_factor_matrix C = { 0 };
+    sps_factor_facts told = d->facts;
     int code = SPS_FACTOR_MORE;
     sps_status st = SPS_OK;
 
@@ -305,9 +308,9 @@ sps_status spsi_direct_factor(sps_direct *d)
     SPS_TRY(to_coordinates(d, &C));
     for (int spare = FIRST_SPARE;
          spare <= LAST_SPARE && code == SPS_FACTOR_MORE; spare *= 4)
-        SPS_TRY(attempt(d, &C, spare, &code));
-    d->found.bytes = d->facts.bytes;
-    SPS_TRY(failed(d->ctx, d->library, code, &d->found));
+        SPS_TRY(attempt(d, &C, spare, width, &code));
+    memcpy(told.detail, d->found.detail, sizeof told.detail);
+    SPS_TRY(failed(d->ctx, d->library, code, &told));
 fail:
     drop_coordinates(d->ctx, &C);
     return st;

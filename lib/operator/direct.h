@@ -35,9 +35,10 @@ double spsi_direct_operations(double seconds);
  * spsi_direct_analyse. */
 void spsi_direct_keep(sps_direct *d);
 /* Factors the present values; again after they have changed.  ENOMEM and EUNFIT
- * if memory or time left are less than predicted; the library cannot be
- * interrupted, so it is not begun then. */
-sps_status spsi_direct_factor(sps_direct *d);
+ * if memory or time left are less than predicted, that of a solve with `width`
+ * columns included; the library cannot be interrupted, so it is not begun
+ * then. */
+sps_status spsi_direct_factor(sps_direct *d, int width);
 /* X := A^-1 X, n x k, column by column. */
 sps_status spsi_direct_solve(const sps_direct *d, double *X, int k);
 /* Predicted seconds of the analysis. */

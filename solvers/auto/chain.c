@@ -386,6 +386,15 @@ static void report_limit(sps_chain *l, sps_result *r)
         if (wants_more(l, j)) l->now->result.column[j] = r->stop;
 }
 
+/* Later steps do not know that factors had zero pivots. */
+static void report_singular(sps_chain *l, sps_result *r)
+{
+    r->stop = SPS_STOP_SINGULAR;
+    for (int j = 0; j < l->k; j++)
+        if (l->now->result.column[j] == SPS_STOP_STAGNATED)
+            l->now->result.column[j] = SPS_STOP_SINGULAR;
+}
+
 static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
                            bool last, sps_result *sum)
 {
@@ -402,8 +411,10 @@ static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
     l->now->afresh = l->rounded && !strcmp(l->step[l->at].precond, "ilut");
     l->tried++;
     SPS_TRY(spsi_linear_solve(l->now, B, X, &r));
-    if (has_factors(l, l->at) && r.stop == SPS_STOP_STAGNATED)
-        l->rounded = true;
+    if (has_factors(l, l->at))
+        l->rounded = r.stop == SPS_STOP_STAGNATED ||
+                     r.stop == SPS_STOP_SINGULAR;
+    if (l->now->M && l->now->M->zero_pivots > 0) l->singular = true;
     l->iterations += r.iterations;
     if (l->slow && r.stop == SPS_STOP_INTERRUPTED)
         replace_stop(l, &r, l->iterations >= l->opt.max_iterations
@@ -462,6 +473,7 @@ static sps_status replan(sps_chain *l)
     if (l->version == l->A->version) return SPS_OK;
     SPS_TRY(spsi_chain_examine(l, &o));
     l->factored = l->unfit = false;
+    l->condition = 0;
     if (l->symmetric == was) return follow(l);
     SPS_TRY(spsi_chain_plan(l, &o));
     spsi_chain_note(l, &o);
@@ -481,7 +493,7 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
     l->started = spsi_agreed_now(l->ctx) - l->setup;
     l->setup = 0;
     l->iterations = l->tried = 0;
-    l->stopped = l->rounded = false;
+    l->stopped = l->rounded = l->singular = false;
     SPS_TRY(replan(l));
     if (l->failed) SPS_TRY(reuse_last_good(l));
     l->failed = true;
@@ -496,6 +508,7 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
     }
     if (left && over(l) && !worked(l) && sum.stop != SPS_STOP_INTERRUPTED)
         report_limit(l, &sum);
+    if (l->singular && sum.stop == SPS_STOP_STAGNATED) report_singular(l, &sum);
     sum.seconds.solve = spsi_now() - now - sum.seconds.verify;
     l->failed = !worked(l) && sum.stop != SPS_STOP_INTERRUPTED;
     if (worked(l)) l->last_good = l->at;

@@ -44,7 +44,8 @@ typedef struct sps_chain {
     bool indefinite;          /* not `symmetric`, or found to be indefinite */
     bool finite;              /* all entries of A */
     int64_t version;          /* of A's values when it was examined */
-    double condition;         /* of D^-1 A, at least, if multigrid is planned */
+    double condition;         /* of D^-1 A, at least, if multigrid is planned;
+                                 0: not measured for these values */
     double multigrid;         /* seconds predicted with it, as for that */
     sps_step step[SPS_CHAIN_STEPS];
     int count, at;            /* number of steps; the current one */
@@ -66,8 +67,8 @@ typedef struct sps_chain {
     double worth[2];          /* seconds that factors and two solves may take by
                                  prediction, in these and in later ones */
     double refused;           /* with so many they were refused; 0: never */
-    bool rounded;             /* in this solve such a step has stagnated, at the
-                                 rounding of X */
+    bool rounded, singular;   /* in this solve such a step has stagnated, at the
+                                 rounding of X; its factors had zero pivots */
     bool factored, unfit;     /* they were tried with these values: later ones
                                  are no better; A cannot be analysed */
     bool slow, stopped;       /* it was abandoned so; the caller's monitor has
@@ -109,7 +110,7 @@ sps_status spsi_chain_direct(const sps_linear_args *a, const char *fallback,
 /* chain_amg.c: whether multigrid is to be the first step; adds a note then. */
 sps_status spsi_chain_multigrid(sps_chain *l, bool *yes);
 /* SPS_EUNFIT if M, multigrid that is set up, reduces errors too slowly. */
-sps_status spsi_chain_keeps(const sps_chain *l, const sps_precond *M);
+sps_status spsi_chain_keeps(sps_chain *l, const sps_precond *M);
 /* Plans the steps. */
 sps_status spsi_chain_plan(sps_chain *l, const sps_chain_traits *o);
 /* A note with the first step and the properties of A. */

@@ -44,6 +44,7 @@
 /* A set-up that is made is not made again: the rest may take longer than the
  * rival. */
 #define REST 1.5
+#define WORST 1e6            /* a condition with which multigrid pays if ever */
 
 /* Predicted seconds. */
 typedef struct costs {
@@ -150,7 +151,7 @@ fail:
 
 sps_status spsi_chain_multigrid(sps_chain *l, bool *yes)
 {
-    double known, condition = 1e6, gain;
+    double known, condition = WORST, gain;
     sps_status st = SPS_OK;
 
     *yes = false;
@@ -175,13 +176,26 @@ static double iterations_by(double rate)
     return 10 / atanh(sqrt(fmin(1 - 1e-9, fmax(1 - rate, 1e-9))));
 }
 
-sps_status spsi_chain_keeps(const sps_chain *l, const sps_precond *M)
+/* New values have another condition than those that were planned for; where it
+ * cannot be measured, multigrid is kept as for the worst. */
+static sps_status measure_again(sps_chain *l)
+{
+    double condition = WORST;
+    sps_status st = measure(l, &condition);
+
+    if (st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM) st = SPS_OK;
+    l->condition = condition;
+    return st;
+}
+
+sps_status spsi_chain_keeps(sps_chain *l, const sps_precond *M)
 {
     const costs c = predict(l);
     const double iterations = iterations_by(M->rate);
     const double rest = iterations * iteration_seconds(l, &c);
     sps_status st = SPS_OK;
 
+    if (l->condition <= 0) SPS_TRY(measure_again(l));
     SPS_REQUIRE(l->ctx, rest <= REST * rival(l, &c, l->condition), SPS_EUNFIT,
                 "a cycle leaves %.2f of the error, by which %.0f iterations "
                 "are predicted", M->rate, iterations);

@@ -103,7 +103,7 @@ static sps_status below_by_factors(const sps_pencil *p, double t, int *count)
     SPS_REQUIRE(p->ctx, spsi_direct_factor_seconds(d) <= SECONDS, SPS_EUNFIT,
                 "verify-count: factors of %.2g operations would take longer "
                 "than %d s", d->facts.flops, SECONDS);
-    SPS_TRY(spsi_direct_factor(d));
+    SPS_TRY(spsi_direct_factor(d, 0));
     SPS_REQUIRE(p->ctx, !d->found.zero, SPS_EUNFIT, "verify-count: A - t M has "
                 "pivots that are zero to rounding");
     *count = (int)d->found.negative;

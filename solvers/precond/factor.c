@@ -22,7 +22,8 @@ static sps_status compute(struct factor *m)
     sps_precond *M = &m->super;
     sps_status st;
 
-    SPS_TRY(spsi_direct_factor(m->d));
+    SPS_TRY(spsi_direct_factor(m->d, M->width));
+    M->zero_pivots = m->d->found.zero;
     if (m->d->found.zero)
         spsi_note(M->ctx, "factor: %lld of %lld pivots are zero to rounding: "
                   "the matrix is singular", (long long)m->d->found.zero,

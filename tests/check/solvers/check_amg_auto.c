@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "driver/hardness.h"
+#include "driver/solver.h"
+#include "solvers/auto/chain.h"
 #include "tests/check/solvers/amg_fixture.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/runner.h"
@@ -193,6 +195,41 @@ START_TEST(new_values_may_need_something_else)
 }
 END_TEST
 
+/* With twice the diagonal the condition is near 3: what was measured of the
+ * values before says nothing any more. */
+START_TEST(the_condition_is_that_of_the_present_values)
+{
+    amg_case c;
+    whole other = make("poisson7 40");
+    sps_solver *s = NULL;
+    sps_block *B = NULL, *X = NULL;
+    sps_result r = { .struct_size = sizeof r };
+    double before;
+
+    if (!on_host()) runner_leave_out("multigrid by the times of a host");
+    open_auto(&c, "poisson7 40", 16);
+    for (int64_t i = 0; i < other.g.rows; i++)
+        for (int64_t p = other.rowptr[i]; p < other.rowptr[i + 1]; p++)
+            if (other.col[p] == i) other.val[p] *= 2;
+    OK(c.ctx, sps_block_create(c.ctx, c.A->nrow, c.k, &B));
+    OK(c.ctx, sps_block_create(c.ctx, c.A->nrow, c.k, &X));
+    OK(c.ctx, sps_block_random(B, 3));
+    OK(c.ctx, sps_solver_create(c.op, NULL, c.k, &c.opt, &s));
+    before = ((const sps_chain *)s->of)->condition;
+    ck_assert_double_gt(before, 100);
+    OK(c.ctx, sps_operator_set_values(c.op, other.val, SPS_HOST));
+    OK(c.ctx, sps_solver_linear(s, B, X, &r));
+    ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
+    ck_assert_double_gt(((const sps_chain *)s->of)->condition, 1);
+    ck_assert_double_lt(((const sps_chain *)s->of)->condition, 10);
+    sps_solver_destroy(&s);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    drop(&other);
+    amg_close(&c);
+}
+END_TEST
+
 /* ------------------------------------------------------------------- limits */
 
 /* A set-up that would take much of the time is not begun; whatever the limit,
@@ -297,6 +334,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(others_do_not),
     RUNNER_TEST(masses_do_not),
     RUNNER_TEST(new_values_may_need_something_else),
+    RUNNER_TEST(the_condition_is_that_of_the_present_values),
     RUNNER_TEST(limits_of_time_hold),
     RUNNER_TEST(memory_may_run_out_anywhere),
     RUNNER_TEST(eigenpairs_get_multigrid_unless_factors_are_cheap),
