@@ -81,18 +81,26 @@ static int sum(double *values, int count, void *of)
                          ((channel *)of)->comm);
 }
 
-/* Requests for `count` messages of so many pieces; 0: no memory. */
-static bool make_room(channel *c, const sps_message *m, int count)
+static size_t pieces(const sps_message *m, int count)
 {
-    size_t pieces = (size_t)c->requests;
+    size_t sum = 0;
+
+    for (int i = 0; i < count; i++)
+        sum += m[i].bytes > 0 ? (m[i].bytes - 1) / MOST + 1 : 1;
+    return sum;
+}
+
+/* Requests for all pieces of an exchange, before any is posted: what is posted
+ * could not be taken back.  False: no memory. */
+static bool make_room(channel *c, size_t count)
+{
     MPI_Request *larger;
 
-    for (int i = 0; i < count; i++) pieces += m[i].bytes / MOST + 1;
-    if (pieces <= (size_t)c->room) return true;
-    larger = realloc(c->request, pieces * sizeof *larger);
+    if (count <= (size_t)c->room) return true;
+    larger = realloc(c->request, count * sizeof *larger);
     if (!larger) return false;
     c->request = larger;
-    c->room = (int)pieces;
+    c->room = (int)count;
     return true;
 }
 
@@ -124,10 +132,10 @@ static int start(const sps_message *send, int sends,
     int code = MPI_SUCCESS;
 
     c->requests = 0;
-    if (!make_room(c, receive, receives)) return MPI_ERR_NO_MEM;
+    if (!make_room(c, pieces(receive, receives) + pieces(send, sends)))
+        return MPI_ERR_NO_MEM;
     for (int i = 0; i < receives && code == MPI_SUCCESS; i++)
         code = post(c, &receive[i], true);
-    if (!make_room(c, send, sends)) return MPI_ERR_NO_MEM;
     for (int i = 0; i < sends && code == MPI_SUCCESS; i++)
         code = post(c, &send[i], false);
     return code;
