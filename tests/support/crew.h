@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* crew.h - processes that solve together, as threads of one process: the calls
- * of sps_comm_user for any number of them, each with a context of its own.
- * Sums meet at a barrier and add in order of rank; messages are copied into a
- * queue for each pair of ranks, and checked for their size when they are
- * received.  Who waits for CREW_PATIENCE seconds has met a deadlock: all calls
- * fail from then on. */
+ * of sps_comm_user for any number of them, each with a context of its own, in
+ * the place under test.  Sums meet at a barrier and add in order of rank;
+ * messages are copied into a queue for each pair of ranks, and checked for their
+ * size when they are received.  Who waits for CREW_PATIENCE seconds has met a
+ * deadlock: all calls fail from then on. */
 #ifndef SPS_TEST_CREW_H
 #define SPS_TEST_CREW_H
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "spsolve.h"
+#include "tests/support/runner.h"
 
 enum { CREW = 16, CREW_LONGEST = 4096, CREW_PATIENCE = 30 };
 
@@ -26,14 +26,17 @@ typedef struct crew_letter {
 typedef struct crew {
     int size;
     pthread_mutex_t lock;
-    pthread_cond_t news;
+    pthread_cond_t met, mail[CREW];    /* all are here; letters for a rank */
     int here, turn;
     bool broken;
-    int count[CREW];
-    double *values[CREW];
+    int count[2][CREW];                /* of a sum, and of the one after it: */
     crew_letter *box[CREW][CREW];      /* [from][to], the first sent first */
     long sums, exchanges;              /* of rank 0 */
 } crew;
+
+/* What they sum.  Who is at the next sum writes the other half, and nobody is at
+ * the one after that before all have read this. */
+static double crew_values[2][CREW][CREW_LONGEST];
 
 typedef struct crew_member {
     crew *all;
@@ -42,7 +45,7 @@ typedef struct crew_member {
     sps_context *ctx;
     const sps_allocator *host;         /* of the context, or NULL */
     const sps_message *expected;       /* by the open exchange */
-    int letters;
+    int letters, sums;
     void (*task)(struct crew_member *m);
     void *data;
     sps_status st;                     /* for the task */
@@ -50,11 +53,12 @@ typedef struct crew_member {
 } crew_member;
 
 /* With the lock held; false: too late. */
-static bool crew_wait(crew *c, struct timespec until)
+static bool crew_wait(crew *c, pthread_cond_t *news, struct timespec until)
 {
-    if (pthread_cond_timedwait(&c->news, &c->lock, &until)) {
+    if (pthread_cond_timedwait(news, &c->lock, &until)) {
         c->broken = true;
-        pthread_cond_broadcast(&c->news);
+        pthread_cond_broadcast(&c->met);
+        for (int r = 0; r < c->size; r++) pthread_cond_signal(&c->mail[r]);
     }
     return !c->broken;
 }
@@ -78,9 +82,10 @@ static int crew_meet(crew *c)
     if (++c->here == c->size) {
         c->here = 0;
         c->turn++;
-        pthread_cond_broadcast(&c->news);
+        pthread_cond_broadcast(&c->met);
     }
-    while (c->turn == turn && !c->broken && crew_wait(c, until)) continue;
+    while (c->turn == turn && !c->broken && crew_wait(c, &c->met, until))
+        continue;
     code = c->broken ? 99 : 0;
     pthread_mutex_unlock(&c->lock);
     return code;
@@ -88,22 +93,21 @@ static int crew_meet(crew *c)
 
 static int crew_sum(double *values, int count, void *data)
 {
-    const crew_member *m = data;
+    crew_member *m = data;
     crew *c = m->all;
-    double total[CREW_LONGEST];
+    const int half = m->sums++ % 2;
 
-    c->values[m->rank] = values;
-    c->count[m->rank] = count;
+    if (count > CREW_LONGEST) return 98;
+    c->count[half][m->rank] = count;
+    memcpy(crew_values[half][m->rank], values, (size_t)count * sizeof *values);
     if (crew_meet(c)) return 99;
     for (int r = 0; r < c->size; r++)
-        if (c->count[r] != count || count > CREW_LONGEST) return 98;
+        if (c->count[half][r] != count) return 98;
     for (int i = 0; i < count; i++) {
-        total[i] = 0;
-        for (int r = 0; r < c->size; r++) total[i] += c->values[r][i];
+        values[i] = 0;
+        for (int r = 0; r < c->size; r++) values[i] += crew_values[half][r][i];
     }
     if (m->rank == 0) c->sums++;
-    if (crew_meet(c)) return 99;
-    memcpy(values, total, (size_t)count * sizeof *values);
     return 0;
 }
 
@@ -117,6 +121,7 @@ static int crew_post(crew *c, int from, const sps_message *s)
     if (s->bytes > 0) memcpy(l->data, s->p, s->bytes);
     while (*end) end = &(*end)->next;
     *end = l;
+    pthread_cond_signal(&c->mail[s->peer]);
     return 0;
 }
 
@@ -130,7 +135,6 @@ static int crew_start(const sps_message *send, int sends,
     for (int i = 0; i < sends && !code; i++)
         code = crew_post(m->all, m->rank, &send[i]);
     m->all->exchanges += m->rank == 0;
-    pthread_cond_broadcast(&m->all->news);
     pthread_mutex_unlock(&m->all->lock);
     m->expected = receive;
     m->letters = receives;
@@ -144,7 +148,7 @@ static int crew_receive(crew *c, int to, const sps_message *r)
     crew_letter **first = &c->box[r->peer][to], *l;
     int code;
 
-    while (!*first && !c->broken && crew_wait(c, until)) continue;
+    while (!*first && !c->broken && crew_wait(c, &c->mail[to], until)) continue;
     if (!*first) return 99;
     l = *first;
     *first = l->next;
@@ -187,7 +191,7 @@ static void *crew_main(void *data)
         calls.finish = crew_finish;
     }
     sps_context_options_default(&o);
-    o.place = SPS_HOST;
+    o.place = runner_place();
     o.threads = 1;
     o.host = m->host;
     m->st = sps_comm_user(m->rank, m->all->size, &calls, m, &m->comm);
@@ -213,7 +217,8 @@ static bool crew_run(crew_member *member, int size,
     memset(&c, 0, sizeof c);
     c.size = size;
     pthread_mutex_init(&c.lock, NULL);
-    pthread_cond_init(&c.news, NULL);
+    pthread_cond_init(&c.met, NULL);
+    for (int r = 0; r < size; r++) pthread_cond_init(&c.mail[r], NULL);
     for (int r = 0; r < size; r++) {
         const sps_allocator *host = member[r].host;
 
