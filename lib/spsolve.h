@@ -244,6 +244,11 @@ typedef struct sps_context_options {
     double comm_seconds;     /**< time limit of waiting for a process, seconds;
                                   0 (default): none.  Not supported with
                                   sps_comm_user, whose functions wait: EUNFIT */
+    size_t max_device_bytes; /**< limit of the memory that the context takes of
+                                  its GPU, beside what the driver takes for
+                                  itself; 0 (default): all of it.  A matrix that
+                                  leaves no room for its blocks stays in host
+                                  memory and is streamed in each product */
 } sps_context_options;
 
 /** Facts of a context, filled by sps_context_info. */

@@ -210,6 +210,7 @@ sps_status memory_cuda(sps_context *ctx, size_t *free_p, size_t *total_p)
 {
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_CUDA(ctx, cudaMemGetInfo(free_p, total_p));
+    if (*free_p > spsi_device_left(ctx)) *free_p = spsi_device_left(ctx);
     return SPS_OK;
 }
 
@@ -344,4 +345,6 @@ SPS_DEFINE(sps_backend, spsi_backend_cuda) = {
     .csr_features = spsi_cuda_csr_features,
     .local_diagonal = spsi_cuda_local_diagonal,
     .local_cancels = spsi_cuda_local_cancels,
+    .share = spsi_cuda_share,
+    .unshare = spsi_cuda_unshare,
 };

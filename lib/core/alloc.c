@@ -259,6 +259,14 @@ char *spsi_strdup(sps_context *ctx, const char *text)
     return memcpy(p, text, bytes);
 }
 
+size_t spsi_device_left(const sps_context *ctx)
+{
+    const size_t limit = ctx->opt.max_device_bytes, use = ctx->memory.device;
+
+    if (limit == 0) return SIZE_MAX;
+    return use < limit ? limit - use : 0;
+}
+
 void spsi_count_device(sps_context *ctx, int64_t bytes)
 {
     sps_memory_use *m = &ctx->memory;

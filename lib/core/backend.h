@@ -208,6 +208,11 @@ typedef struct sps_backend {
      * sum of each row is at most tol times that of its |a_ij|. */
     sps_status (*local_cancels)(sps_context *ctx, const sps_csr_local *A,
                                 double tol, bool *some);
+    /* --- host memory that kernels of a GPU read over the link (page-locked;
+     * the same address on both sides), counted as host memory; NULL on the
+     * host.  Not cleared; ENOMEM with the bytes. */
+    sps_status (*share)(sps_context *ctx, size_t bytes, void **p_p);
+    void (*unshare)(sps_context *ctx, void *p, size_t bytes);
 } sps_backend;
 
 extern const sps_backend spsi_backend_cpu;

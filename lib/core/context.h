@@ -91,6 +91,9 @@ static inline bool spsi_cancelled(const sps_context *ctx)
 
 /* Accounts for device memory allocated or freed; for backends. */
 void spsi_count_device(sps_context *ctx, int64_t bytes);
+/* Bytes that the context may still take of its device by the option
+ * max_device_bytes; SIZE_MAX: no limit. */
+size_t spsi_device_left(const sps_context *ctx);
 
 /* spsi_new for `count` items of `size` bytes, checked for overflow; usually as
  * SPS_NEW(ctx, count, &pointer). */

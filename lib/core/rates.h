@@ -32,6 +32,7 @@ typedef struct sps_machine {
     double memory;      /* from device memory */
     double l2_row;      /* from L2, per byte of a row: a limit of requests */
     double memory_row;  /* from device memory, likewise */
+    double link;        /* bytes/s of a copy from page-locked host memory */
 } sps_machine;
 
 #endif

@@ -249,6 +249,27 @@ START_TEST(more_than_the_machine_has_is_enomem_before_it_is_touched)
 }
 END_TEST
 
+/* Backends count what they allocate, and ask before they do. */
+START_TEST(a_limit_of_device_memory_leaves_what_is_not_in_use)
+{
+    sps_context_options o = host_options();
+    sps_context *ctx = NULL;
+
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    ck_assert_uint_eq(spsi_device_left(ctx), SIZE_MAX);
+    sps_context_destroy(&ctx);
+    o.max_device_bytes = 1000;
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    ck_assert_uint_eq(spsi_device_left(ctx), 1000);
+    spsi_count_device(ctx, 600);
+    ck_assert_uint_eq(spsi_device_left(ctx), 400);
+    spsi_count_device(ctx, 500);
+    ck_assert_uint_eq(spsi_device_left(ctx), 0);
+    spsi_count_device(ctx, -1100);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(a_context_without_memory_is_enomem)
 {
     sps_context_options o = host_options();
@@ -448,6 +469,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(resizing_keeps_contents_and_the_count_of_bytes),
     RUNNER_TEST(sizes_beyond_addresses_are_enomem_not_overflow),
     RUNNER_TEST(more_than_the_machine_has_is_enomem_before_it_is_touched),
+    RUNNER_TEST(a_limit_of_device_memory_leaves_what_is_not_in_use),
     RUNNER_TEST(a_context_without_memory_is_enomem),
     RUNNER_TEST(a_note_without_memory_is_lost_and_harmless),
     RUNNER_TEST(contexts_of_several_threads_do_not_meet),

@@ -121,6 +121,7 @@ expect 2 "rtol=-1: it must lie in 0 to 1" -A $p2 -rtol -1
 expect 2 "restart=0: it must lie in 1 to 1000" -A $p2 --restart=0
 expect 2 "whole number" -A $p2 -seed -1
 expect 2 "number of bytes" -A $p2 -maxmem 5Q
+expect 2 "number of bytes" -A $p2 -maxdevmem 5Q
 expect 2 "did you mean jacobi?" -A $p2 -precond jacobbi
 expect 2 "did you mean block_cg?" -A $p2 -solver blok_cg
 expect 2 "did you mean backward?" -A $p2 -norm backwards

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/limit.h"
 #include "tests/support/marks.h"
 #include "spsolve.h"
 
@@ -48,6 +49,7 @@ static inline sps_context *fixture_open_with(sps_place place, int threads,
     o.place = place;
     o.threads = threads;
     o.reproducible = reproducible;
+    o.max_device_bytes = limit_device_bytes();
     ck_assert_msg(sps_context_create(&o, &ctx, &why) == SPS_OK, "%s", why);
     return ctx;
 }

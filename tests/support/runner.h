@@ -17,6 +17,7 @@
  *                 CK_RUN_CASE=NAME runs alone, and runs no test.  Each test
  *                 of RUNNER_MAIN is a case with the name of the test.
  * SPS_TEST_BLAS_THREADS=8  threads of OpenBLAS, even beyond the core count.
+ * SPS_TEST_DEVICE_BYTES=N  limit of device memory (limit.h).
  * CK_FORK=no      all tests in one process, for debuggers and sanitizers of
  *                 the device.
  *
@@ -40,6 +41,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/limit.h"
 #include "tests/support/marks.h"
 #include "spsolve.h"
 
@@ -134,6 +136,7 @@ static inline sps_context *runner_context(void)
     sps_context_options_default(&o);
     o.place = runner_place();
     o.threads = 2;
+    o.max_device_bytes = limit_device_bytes();
     ck_assert_msg(sps_context_create(&o, &ctx, &why) == SPS_OK, "%s", why);
     return ctx;
 }

@@ -43,7 +43,7 @@ typedef struct cli_values {
     } file;                      /* names; NULL: none */
     const char *device, *mpi, *config, *json, *monitor, *plot, *help;
     int eigs, nrhs, threads;
-    uint64_t seed, max_bytes;
+    uint64_t seed, max_bytes, max_device_bytes;
     bool lenient, strict, allow_nonfinite, laplacian;
     bool explain, dry_run, quiet, list, version;
     bool given[CLI_MOST];        /* set by the user; index: cli_option.number */

@@ -89,6 +89,11 @@ static const cli_option own[] = {
         .help = "auto (a GPU when there is one, and the host for systems "
                 "that it is predicted to solve before a GPU has started), "
                 "cpu, cuda, or cuda:N for the GPU of that number"),
+    ROW("max_device_bytes", max_device_bytes, SIZE, .arg = "BYTES",
+        .standard = "0", .aliases = "maxdevmem", .section = MACHINE,
+        .help = "take at most this much of the GPU's memory (K, M, G or T may "
+                "follow the number); what does not fit of the matrix stays in "
+                "host memory and is streamed; 0 takes what is there"),
     ROW("threads", threads, INT, .arg = "N", .standard = "0", .min = 0,
         .max = 4096, .section = MACHINE,
         .help = "host threads; 0 means every core this process may use"),

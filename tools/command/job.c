@@ -156,6 +156,7 @@ int job_context(job *j)
     co.device = j->opt.ordinal;
     co.threads = j->opt.threads;
     co.seed = j->opt.seed;
+    co.max_device_bytes = j->opt.max_device_bytes;
     st = sps_context_create(&co, &j->ctx, &error);
     if (st != SPS_OK) {
         int code = st == SPS_EABSENT ? EXIT_GPU : exit_of_status(st, false);

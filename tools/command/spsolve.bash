@@ -76,6 +76,7 @@ _spsolve()
     -device)
         COMPREPLY=($(compgen -W 'auto cpu cuda' -- "$cur"))
         return ;;
+    -max-device-bytes) COMPREPLY=(); return ;;
     -threads) COMPREPLY=(); return ;;
     -mpi)
         COMPREPLY=($(compgen -W 'auto none' -- "$cur"))
@@ -142,6 +143,7 @@ _spsolve()
         block
         verify-count
         device
+        max-device-bytes
         threads
         mpi
         seed

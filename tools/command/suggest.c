@@ -14,6 +14,7 @@ static const char *const aliases[][2] = {
     {"time", "max_seconds"}, {"matrix", "A"}, {"rhs", "B"}, {"out", "o"},
     {"output", "o"}, {"x", "o"}, {"guess", "x0"}, {"k", "nrhs"},
     {"n", "nrhs"}, {"gpu", "device"}, {"max_mem", "max_bytes"},
+    {"max_gpu_mem", "max_device_bytes"},
     {"j", "threads"}, {"method", "solver"}, {"pc", "precond"}, {"q", "quiet"},
     {"nev", "eigs"}, {"ksp_gmres_restart", "restart"},
 };

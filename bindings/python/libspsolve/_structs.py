@@ -112,6 +112,7 @@ class ContextOptions(ctypes.Structure):
         ("gpu", c_void_p),
         ("comm", c_void_p),
         ("comm_seconds", c_double),
+        ("max_device_bytes", c_size_t),
     ]
 
 

@@ -69,6 +69,11 @@ sps_status spsi_cuda_no_memory(sps_context *ctx, size_t bytes)
     size_t free_bytes = 0, total = 0;
 
     cudaGetLastError(); /* not a sticky error: clear it */
+    if (bytes > spsi_device_left(ctx))
+        return spsi_fail(ctx, SPS_EDEVMEM, "out of device memory: %zu bytes "
+                         "wanted, %zu left of the %zu that max_device_bytes "
+                         "allows", bytes, spsi_device_left(ctx),
+                         ctx->opt.max_device_bytes);
     if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess) cudaGetLastError();
     return spsi_fail(ctx, SPS_EDEVMEM,
                      "out of device memory: %zu bytes wanted, %zu of %zu free",
@@ -234,7 +239,7 @@ void spsi_cuda_pool_begin(sps_context *ctx)
     sps_cuda_state *s = spsi_cuda_state(ctx);
 
     if (s->pooling++ > 0 || spsi_cuda_enter(ctx) != SPS_OK) return;
-    if (ctx->gpu.alloc || !open_pool(s) || !pool_holds(s, UINT64_MAX))
+    if (ctx->gpu.alloc || ctx->opt.max_device_bytes > 0 || !open_pool(s) || !pool_holds(s, UINT64_MAX))
         cudaGetLastError();
 }
 
@@ -263,6 +268,7 @@ sps_status spsi_cuda_alloc(sps_context *ctx, size_t bytes, void **p_p)
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (bytes == 0) bytes = 256;
+    if (bytes > spsi_device_left(ctx)) return spsi_cuda_no_memory(ctx, bytes);
     if (hook->alloc) {
         p = hook->alloc(bytes, hook->data);
         if (p == NULL) return spsi_cuda_no_memory(ctx, bytes);
@@ -299,6 +305,26 @@ void spsi_cuda_release(sps_context *ctx, void *p, size_t bytes)
         cudaGetLastError();
     }
     spsi_count_device(ctx, -(int64_t)bytes);
+}
+
+sps_status spsi_cuda_share(sps_context *ctx, size_t bytes, void **p_p)
+{
+    sps_status st;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_claim(ctx, bytes, "page-locked"));
+    st = take_pinned(ctx, bytes > 0 ? bytes : 1, p_p);
+    if (st != SPS_OK) spsi_unclaim(ctx, bytes);
+    return st;
+}
+
+/* A forked child shares the pages with its parent, and leaves them alone. */
+void spsi_cuda_unshare(sps_context *ctx, void *p, size_t bytes)
+{
+    if (p == NULL) return;
+    if (spsi_cuda_state(ctx)->pid == getpid() && !ctx->dead) cudaFreeHost(p);
+    cudaGetLastError();
+    spsi_unclaim(ctx, bytes);
 }
 
 sps_status spsi_cuda_need_scratch(sps_context *ctx, size_t bytes)

@@ -11,7 +11,8 @@
  *           directly; read after the synchronisation.
  *
  * pool:     device memory for operations of set-up that make matrices of sizes
- *           not known before.
+ *           not known before.  Not with max_device_bytes, which does not count
+ *           what a pool holds unused.
  *
  * The first three are allocated in open and reserve.  An operation that needs more
  * than was reserved enlarges them, so that a missing reservation costs time,
@@ -110,6 +111,9 @@ sps_status spsi_cuda_deliver(sps_small *C, size_t offset);
 /* Device memory by the caller's allocator if one is set; counted. */
 sps_status spsi_cuda_alloc(sps_context *ctx, size_t bytes, void **p_p);
 void spsi_cuda_release(sps_context *ctx, void *p, size_t bytes);
+/* Page-locked host memory (the slots share and unshare). */
+sps_status spsi_cuda_share(sps_context *ctx, size_t bytes, void **p_p);
+void spsi_cuda_unshare(sps_context *ctx, void *p, size_t bytes);
 sps_status spsi_cuda_sparse(sps_context *ctx, cusparseHandle_t *handle_p);
 /* Until the end, spsi_cuda_alloc takes memory from a pool in the order of the
  * stream, without waiting.  Then the pool keeps a little of what it does not use
