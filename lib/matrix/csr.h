@@ -19,6 +19,9 @@ typedef struct sps_csr_local {
     const int32_t *col;
     const void *val;
     sps_dtype dtype;
+    bool far;                 /* the arrays of a GPU's operator are in host
+                                 memory, since device memory has no room for
+                                 them; kernels read them over the link */
 } sps_csr_local;
 
 /* Rows grouped by connected component of the pattern of A + A', for components

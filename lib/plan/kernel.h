@@ -39,10 +39,22 @@ enum {
                                 of the vendor's kernels */
     SPS_SINGLE_BLOCKS = 16,  /* not a guarantee: accepts blocks of floats,
                                 too */
+    SPS_STREAMS = 64,        /* not a guarantee: is made for a matrix in host
+                                memory, too (sps_csr_local.far); the others
+                                must be requested by name for that */
     SPS_FOR_CHECKS = 32      /* not a guarantee: the plain product of its place,
                                 which shares no code or format with the fast
                                 ones; one kernel of a backend */
 };
+
+/* Makes rows first .. first + count - 1 of a matrix that is nowhere as a whole:
+ * count + 1 offsets from 0 on, sorted columns, values of the dtype of A.  Threads
+ * call it side by side for different rows. */
+typedef struct sps_row_source {
+    void (*make)(void *data, int64_t first, int64_t count, int64_t *rowptr,
+                 int32_t *col, void *val);
+    void *data;
+} sps_row_source;
 
 typedef struct sps_problem {
     sps_opcode op;
@@ -55,6 +67,10 @@ typedef struct sps_problem {
     const sps_machine *machine;/* its rates, for cost */
     bool timed;                /* measure: plans are timed, so that a plan may
                                   compare variants by the clock */
+    const sps_row_source *source; /* NULL; or A and local have their shapes only,
+                                  and rows come from here (SPS_STREAMS) */
+    size_t room;               /* of a matrix that is far: bytes of device memory
+                                  that its plan may take */
     bool pinned;               /* requested by name: fits rejects only what
                                   cannot run, not what would be slow */
 } sps_problem;
@@ -75,6 +91,9 @@ typedef struct sps_plan {
     double aside;              /* vendor's kernels, when timed: seconds of the
                                   best run on column-major blocks, which are
                                   not used; for comparison */
+    size_t resident, streamed; /* of a matrix in host memory: bytes that stay
+                                  on the GPU, and bytes that a product copies
+                                  there; 0: not such a plan */
 } sps_plan;
 
 /* Operations that may be fused into a product:
@@ -165,6 +184,15 @@ void spsi_plan_give(sps_plan *plan, void **p_p);
  * names of all kernels of the CUDA module, built here or not. */
 extern const sps_kernel *const spsi_kernels_host[];
 extern const char *const spsi_kernel_names_cuda[];
+
+/* Device memory that a matrix leaves to the blocks of a solver, in bytes: twelve
+ * blocks of n rows and k columns (block CG with preconditioner has eleven), and
+ * 4 MB for what does not grow with them. */
+static inline size_t spsi_blocks_room(int64_t n, int k)
+{
+    return 12 * (size_t)n * (size_t)spsi_block_ld(k) * sizeof(double) +
+           ((size_t)4 << 20);
+}
 
 /* Minimum traffic of Y = A X in bytes: A, X and Y once, values and blocks in
  * their types, int32 columns and offsets (doc/numerics.md). */
