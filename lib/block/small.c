@@ -11,6 +11,7 @@
  * scratch for scalings and eigenvalues, so that no allocation is needed
  * later. */
 #include "block/small.h"
+#include "block/cholesky.h"
 #include "core/backend.h"
 #include "core/blas.h"
 #include "core/comm.h"
@@ -380,11 +381,27 @@ static int first_bad(const sps_small *A, const double *d)
     return 0;
 }
 
+/* A of unit diagonal. */
+static sps_status solve_many(sps_small *A, sps_small *C, int *info)
+{
+    lapack_int failed;
+    sps_status st;
+
+    SPS_TRY(spsi_blas_begin(A->ctx, 1));
+    failed = LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'U', A->rows, C->cols, A->v,
+                                A->rows, C->v, C->rows);
+    spsi_blas_end(1);
+    SPS_REQUIRE(A->ctx, failed >= 0, SPS_EBUG,
+                "dposv rejected its argument %d", (int)-failed);
+    *info = (int)failed;
+fail:
+    return st;
+}
+
 sps_status spsi_small_solve_spd(sps_small *A, sps_small *C, int *info)
 {
     sps_status st;
     double *d = scratch(A);
-    lapack_int failed;
 
     assert(A->rows == A->cols && C->rows == A->rows);
     assert(on_host(A) && on_host(C));
@@ -395,17 +412,12 @@ sps_status spsi_small_solve_spd(sps_small *A, sps_small *C, int *info)
     if (*info) return SPS_OK;
     scale_both(A, d);
     scale_rows(C, d);
-    SPS_TRY(spsi_blas_begin(A->ctx, 1));
-    failed = LAPACKE_dposv_work(LAPACK_COL_MAJOR, 'U', A->rows, C->cols, A->v,
-                                A->rows, C->v, C->rows);
-    spsi_blas_end(1);
-    SPS_REQUIRE(A->ctx, failed >= 0, SPS_EBUG,
-                "dposv rejected its argument %d", (int)-failed);
-    *info = (int)failed;
+    st = SPS_OK;
+    if (A->rows <= SPS_CHOLESKY_MOST && C->cols <= SPS_CHOLESKY_MOST)
+        *info = spsi_cholesky_solve(A, C);
+    else
+        st = solve_many(A, C, info);
     scale_rows(C, d);
-    return SPS_OK;
-
-fail:
     return st;
 }
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cholesky.h - A X = C for the small matrices of a step. */
+#ifndef SPS_CHOLESKY_H
+#define SPS_CHOLESKY_H
+
+#include "block/small.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SPS_CHOLESKY_MOST 32     /* rows, and columns of C, at most */
+
+/* A = U'U in the upper triangle of A, C = A^-1 C.  0, or the order of the first
+ * minor that is not positive. */
+int spsi_cholesky_solve(sps_small *A, sps_small *C);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
