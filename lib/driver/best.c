@@ -53,8 +53,10 @@ static bool fits(const sps_linear *s, int p, double norm_x)
 sps_status spsi_best_fits(sps_linear *s, const sps_block *X, bool *fit)
 {
     double *norm_x = s->scratch.numbers + s->columns;
-    sps_status st;
+    sps_status st = SPS_OK;
 
+    for (int p = 0; p < s->k; p++) fit[p] = true;
+    if (s->course.zero) return SPS_OK;
     SPS_TRY(spsi_norms(X, norm_x));
     for (int p = 0; p < s->k; p++) fit[p] = fits(s, p, norm_x[p]);
 fail:
@@ -71,6 +73,7 @@ static sps_status copy_columns(sps_linear *s, const sps_block *X,
 
     for (int i = 0; i < count; i++) straight = straight && to[i] == i;
     if (count == 0) return SPS_OK;
+    if (straight && s->course.zero) return spsi_fill(s->best.block, 0.0);
     if (straight) return spsi_copy(X, s->best.block);
     if (count == X->k) return spsi_scatter(X, to, s->best.block);
     work_columns(s, count, &T);

@@ -75,11 +75,18 @@ static sps_status estimate_norm(sps_linear *s, int k)
     return spsi_norm_estimate(s->A, &V, &W, s->scratch.numbers, &s->norm_A);
 }
 
+/* Columns of the norm estimate: each is a start of its own, and the largest ratio
+ * counts, which more of them hardly raise, at six products with each.  With a
+ * time limit two, so that more time is left for iterations. */
+static int columns_for_norm(const sps_linear *s)
+{
+    const int most = s->opt.max_seconds > 0 ? 2 : 4;
+
+    return s->columns < most ? s->columns : most;
+}
+
 sps_status spsi_columns_open(sps_linear *s, const sps_block *B, sps_block *X)
 {
-    /* With a time limit the norm estimate uses few columns, so that more time
-     * is left for iterations. */
-    const int few = s->opt.max_seconds > 0 && s->columns > 2 ? 2 : s->columns;
     sps_status st = SPS_OK;
 
     s->k = s->columns;
@@ -93,7 +100,7 @@ sps_status spsi_columns_open(sps_linear *s, const sps_block *B, sps_block *X)
     }
     spsi_block_view(X, 0, s->columns, &s->X);
     spsi_block_view(s->scratch.residual, 0, s->columns, &s->R);
-    SPS_TRY(estimate_norm(s, few));
+    SPS_TRY(estimate_norm(s, columns_for_norm(s)));
     SPS_TRY(spsi_rhs_open(s, B));
     SPS_TRY(clear_columns(s, X));
     s->course.zero = s->A->A && s->norm_A > 0 && isfinite(s->norm_A);
