@@ -29,6 +29,7 @@ struct sps_comm {
     sps_comm_calls calls;
     void *data;
     const sps_engine *engine; /* whose data they are, or NULL */
+    double shift;             /* of the clock of this process, spsi_comm_apart */
     uint64_t sums;            /* so far */
     int depth;                /* nesting of collective calls */
     bool over;                /* the open collective call is being left */
@@ -440,6 +441,23 @@ sps_status spsi_comm_end(sps_context *ctx, sps_status st)
     else if (st == SPS_OK) st = c->why;
     c->over = false;
     return st;
+}
+
+sps_comm *spsi_comm_apart(sps_context *ctx)
+{
+    sps_comm *of = ctx->opt.comm;
+
+    if (!of) return NULL;
+    of->shift = spsi_now() - spsi_agreed_now(ctx);
+    if (ctx->deadline > 0) ctx->deadline += of->shift;
+    ctx->opt.comm = NULL;
+    return of;
+}
+
+void spsi_comm_back(sps_context *ctx, sps_comm *of)
+{
+    if (of && !ctx->opt.comm && ctx->deadline > 0) ctx->deadline -= of->shift;
+    ctx->opt.comm = of;
 }
 
 sps_status spsi_comm_defer(sps_context *ctx, sps_status st)

@@ -68,6 +68,10 @@ bool spsi_comm_steady(sps_context *ctx, bool steady);
  * another process. */
 sps_status spsi_comm_begin(sps_context *ctx);
 sps_status spsi_comm_end(sps_context *ctx, sps_status st);
+/* Work of this process alone, on own rows: until spsi_comm_back, which takes
+ * what this returns, nothing is sent and sums are its own. */
+sps_comm *spsi_comm_apart(sps_context *ctx);
+void spsi_comm_back(sps_context *ctx, sps_comm *of);
 /* To be called when a callback of the caller has failed with st.  Within a
  * collective call of several processes the failure is kept until the next sum,
  * because the callbacks of the others may wait for data from this process, and

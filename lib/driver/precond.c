@@ -36,13 +36,22 @@ static sps_status new_precond(sps_context *ctx, const sps_precond_type *type,
     return SPS_OK;
 }
 
+/* Of several processes each has its own M, which sums nothing over them. */
+static sps_comm *apart(const sps_precond *M)
+{
+    return M->type->ranks == SPS_RANKS_OWN ? spsi_comm_apart(M->ctx)
+                                           : M->ctx->opt.comm;
+}
+
 /* Builds, or with opt NULL updates, within M->seconds. */
 static sps_status within_limit(sps_precond *M, const sps_options *opt)
 {
+    sps_comm *of = apart(M);
     const double before = spsi_deadline_begin(M->ctx, M->seconds);
     const sps_status st = opt ? M->type->build(M, opt) : M->type->update(M);
 
     spsi_deadline_end(M->ctx, before);
+    spsi_comm_back(M->ctx, of);
     return st;
 }
 
@@ -319,6 +328,7 @@ sps_status sps_precond_apply(const sps_precond *M, const sps_block *R,
                              sps_block *Z)
 {
     sps_status st = SPS_OK;
+    sps_comm *of;
 
     if (!M || !R || !Z)
         return spsi_fail(M ? M->ctx : NULL, SPS_EINVAL, "a handle is NULL");
@@ -333,7 +343,9 @@ sps_status sps_precond_apply(const sps_precond *M, const sps_block *R,
                 R->k, M->width);
     SPS_REQUIRE(M->ctx, !spsi_blocks_overlap(R, Z), SPS_EINVAL,
                 "Z and R share memory");
+    of = apart(M);
     st = M->type->apply(M, R, Z);
+    spsi_comm_back(M->ctx, of);
 fail:
     return st;
 }

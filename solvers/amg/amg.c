@@ -325,6 +325,7 @@ static void destroy(sps_precond *M)
 SPS_DEFINE(sps_precond_type, spsi_precond_amg) = {
     .name = "amg", .floats = true, .symmetric = true,
     .needs = SPS_NEEDS_CSR | SPS_READS_THERE, .size = sizeof(amg),
+    .ranks = SPS_RANKS_OWN,
     .build = build, .update = update, .apply = apply, .destroy = destroy,
     .describe = describe,
 };

@@ -103,6 +103,7 @@ static size_t describe(const sps_precond *M, char *text, size_t size)
 
 SPS_DEFINE(sps_precond_type, spsi_precond_factor) = {
     .name = "factor", .needs = SPS_NEEDS_CSR, .symmetric = true,
+    .ranks = SPS_RANKS_OWN,
     .size = sizeof(struct factor), .build = build, .update = update,
     .apply = apply, .destroy = destroy, .describe = describe,
 };

@@ -177,5 +177,6 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 SPS_DEFINE(sps_precond_type, spsi_precond_fsai) = {
     .name = "fsai", .floats = true, .needs = SPS_NEEDS_CSR, .symmetric = true,
     .size = sizeof(struct fsai),
+    .ranks = SPS_RANKS_OWN,
     .build = build, .update = update, .apply = apply,
 };

@@ -122,5 +122,6 @@ static void destroy(sps_precond *M)
 
 SPS_DEFINE(sps_precond_type, spsi_precond_ilut) = {
     .name = "ilut", .needs = SPS_NEEDS_CSR, .size = sizeof(struct ilut),
+    .ranks = SPS_RANKS_OWN,
     .build = build, .update = update, .apply = apply, .destroy = destroy,
 };

@@ -188,6 +188,7 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 SPS_DEFINE(sps_precond_type, spsi_precond_isai) = {
     .name = "isai", .floats = true, .needs = SPS_NEEDS_CSR, .symmetric = true,
     .size = sizeof(struct isai),
+    .ranks = SPS_RANKS_OWN,
     .build = build, .update = update, .apply = apply,
     .destroy = spsi_incomplete_destroy,
 };

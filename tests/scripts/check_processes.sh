@@ -53,12 +53,14 @@ p2=$data/poisson2d.mtx
 alone="$tmp/alone.mtx"
 quick="-nrhs 3 -threads 1 -seed 5"
 
-# methods with 2 and 3 processes in turn; with MPICH, whose processes never
-# yield while they wait, with 2: 3 on two cores take half a minute each
+# Methods with 2 and 3 processes in turn.  The second MPI runs what depends on
+# MPI only; MPICH, whose processes never yield while they wait, with 2: 3 on two
+# cores take half a minute each.
 solves_as_one() {
     count=2
     for words in "-solver block_cg -precond jacobi" "-solver auto" \
-        "-solver gmres -precond ilu0" "-solver idr -precond block_jacobi"; do
+        "-solver gmres -precond ilu0" "-solver idr -precond amg"; do
+        [ $ran = 1 ] || [ "$words" = "-solver auto" ] || continue
         rm -f "$tmp/x.mtx"
         expect 0 $count -A "$p2" $quick $words -o "$tmp/x.mtx" \
             -json "$tmp/r.json"
@@ -85,8 +87,9 @@ shares_rows() {
 
 ends_as_one() {
     expect 1 2 -A "$p2" $quick -solver cg -precond none -max-iterations 2
-    expect 2 3 -A "$p2" $quick -precond amg
-    said "amg is not supported for a matrix over several processes"
+    expect 2 $((ran == 1 ? 3 : 2)) -A "$p2" $quick -precond dense
+    said "dense is not supported for a matrix over several processes"
+    [ $ran = 1 ] || return 0
     expect 2 2 -A "$p2" -no-such-option
     expect 2 2 -A "$p2" -eigs 3
     said "-eigs is not for several processes"
@@ -134,7 +137,9 @@ END
     wait $pid; got=$?
     seconds=$(($(date +%s) - before))
     [ $got -ne 0 ] || fail "$name: a killed process, and exit 0"
-    [ $seconds -le 30 ] || fail "$name: $seconds s after a process was killed"
+    # A core for each process, and one for mpirun: else it may wait for its turn.
+    limit=$(awk -v n="$(nproc)" '{ print $1 < n ? 5 : 30 }' /proc/loadavg)
+    [ $seconds -le $limit ] || fail "$name: $seconds s after a process was killed"
 }
 
 "${MTXGEN:-./tools/mtxgen}" poisson7 40 -o "$tmp/large.mtx" 2>/dev/null ||
@@ -157,13 +162,13 @@ for name in openmpi mpich; do
     fi
     ran=$((ran + 1))
     solves_as_one
-    shares_rows
+    [ $ran -gt 1 ] || shares_rows
     ends_as_one
     one_fails
     one_is_killed
-    said=$(timeout 120 $mpirun -n 3 ./examples/mpi_poisson 12 2>/dev/null)
+    said=$(timeout 120 $mpirun -n $((ran == 1 ? 3 : 2)) ./examples/mpi_poisson 12 2>/dev/null)
     case $said in
-    "3 processes, 1728 unknowns, 4 columns: converged"*) ;;
+    "$((ran == 1 ? 3 : 2)) processes, 1728 unknowns, 4 columns: converged"*) ;;
     *) fail "$name: mpi_poisson: $said" ;;
     esac
 done

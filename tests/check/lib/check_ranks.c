@@ -312,10 +312,7 @@ static void far_column(sps_csr *A) { A->global[A->nnz - 1] = 1000; }
 
 START_TEST(what_does_not_count_there_is_refused_by_name)
 {
-    static const char *const not[] = { "ilut", "dense", "fsai", "isai", "amg" };
-
-    for (size_t i = 0; i < sizeof not / sizeof *not; i++)
-        refused((work){ .odd = -1, .precond = not[i] }, SPS_EUNFIT, not[i]);
+    refused((work){ .odd = -1, .precond = "dense" }, SPS_EUNFIT, "dense");
     refused((work){ .odd = -1, .solver = "lsqr" }, SPS_EUNFIT, "lsqr");
     refused((work){ .odd = -1, .reorder = "rcm" }, SPS_EUNFIT, "rcm");
     refused((work){ .odd = -1, .change = complex_values }, SPS_EUNFIT,
