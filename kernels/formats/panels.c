@@ -169,6 +169,7 @@ typedef struct job {
     char *image;
     const struct dictionary *table;
     int64_t inexact;
+    int64_t least, greatest;   /* column; the latter with the sign changed */
 } job;
 
 /* The columns of strip s of a window, and their number. */
@@ -192,10 +193,22 @@ static bool same_list(const job *j, const sps_panel_window *w, int s)
     return before == here && !memcmp(a, b, (size_t)here * sizeof *a);
 }
 
+static void note_range(job *j, const sps_panel_window *w)
+{
+    const int32_t *col = j->rows->col + j->begin + w->value;
+
+    for (uint32_t e = 0; e < w->entries; e++) {
+        if (col[e] < __atomic_load_n(&j->least, __ATOMIC_RELAXED))
+            spsi_team_least(&j->least, col[e]);
+        if (-(int64_t)col[e] < __atomic_load_n(&j->greatest, __ATOMIC_RELAXED))
+            spsi_team_least(&j->greatest, -(int64_t)col[e]);
+    }
+}
+
 /* Bases of the windows, and where the list of each strip begins. */
 static void cover_windows(void *data, int64_t from, int64_t to)
 {
-    const job *j = data;
+    job *j = data;
 
     for (int64_t i = from; i < to; i++) {
         sps_panel_window *w = &j->k->window[i];
@@ -205,6 +218,7 @@ static void cover_windows(void *data, int64_t from, int64_t to)
             SPS_PACKED_SEGMENTS, w->base);
         uint32_t lists = 0;
 
+        note_range(j, w);
         w->whole = used > SPS_PACKED_SEGMENTS;
         for (int s = used; s < SPS_PACKED_SEGMENTS; s++)
             w->base[s] = used > 0 ? w->base[used - 1] : 0;
@@ -392,12 +406,15 @@ sps_status spsi_packer_next(sps_context *ctx, sps_packer *k,
     dictionary table;
     sps_status st;
 
-    *panel = (sps_panel){ 0 };
+    *panel = (sps_panel){ .row = k->row };
     SPS_TRY(cut_panel(&c));
     j.begin = c.begin;
+    j.least = j.greatest = panel->entries > 0 ? INT32_MAX : 0;
     j.table = &table;
     panel->kind = kind_of(ctx, &j, &table);
     spsi_team_run(ctx, panel->windows, 4 * panel->entries, cover_windows, &j);
+    panel->first_column = (int32_t)j.least;
+    panel->last_column = (int32_t)(panel->entries > 0 ? -j.greatest : -1);
     lay_out(panel, c.strips, place_lists(k, panel));
     memcpy(image, k->window, (size_t)panel->windows * sizeof *k->window);
     memcpy(j.image + panel->strips, k->strip,

@@ -69,9 +69,11 @@ typedef struct sps_strip {
 } sps_strip;
 
 typedef struct sps_panel {
+    int64_t row;                 /* the first one */
     int64_t rows;                /* rows that it finishes; 0: an inner part of
                                     one row */
     int64_t entries;
+    int32_t first_column, last_column; /* that occur; 0 and -1: none */
     int32_t windows;
     sps_panel_kind kind;
     size_t strips, deltas, table, values; /* offsets of the sections */

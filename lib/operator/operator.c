@@ -5,7 +5,6 @@
  * vectors (spmv kernels bid only there).  Wider blocks are multiplied in
  * slices, so any width works.  A third, plain kernel is for products of checks:
  * it shares no code with the fast ones and needs no format of its own. */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/abi.h"
@@ -20,6 +19,18 @@
 
 /* ------------------------------------------------------------------ plans */
 
+/* Device memory for the plan of a matrix that is far: what blocks leave. */
+static size_t room_of(const sps_operator *op, int k)
+{
+    const size_t blocks = spsi_operator_blocks_room(op, k);
+    size_t unused = 0, total = 0;
+
+    if (!op->local.far ||
+        op->ctx->backend->memory(op->ctx, &unused, &total) != SPS_OK)
+        return 0;
+    return unused > blocks ? unused - blocks : 0;
+}
+
 static sps_problem problem(const sps_operator *op, sps_opcode code, int k,
                            const sps_options *opt)
 {
@@ -31,7 +42,7 @@ static sps_problem problem(const sps_operator *op, sps_opcode code, int k,
         .need = (ctx->opt.reproducible ? SPS_REPRODUCIBLE : 0u) |
                 (!opt || opt->full_precision ? SPS_FULL_PRECISION : 0u) |
                 (op->strict ? SPS_NAN_STAYS_IN_ROW : 0u),
-        .machine = &ctx->machine,
+        .machine = &ctx->machine, .room = room_of(op, k),
     };
 }
 
@@ -67,7 +78,8 @@ static bool unfit(const sps_operator *op, const sps_problem *p,
 }
 
 /* A named kernel is pinned for each plan that it fits; a plan that it does not
- * fit is chosen freely.  If it fits neither, the planner fails. */
+ * fit is chosen freely.  If it fits neither, the planner fails.  A matrix that is
+ * far has one plan, since its panels are as large as the matrix. */
 static sps_status plan_csr(sps_operator *op, const sps_options *opt)
 {
     sps_context *ctx = op->ctx;
@@ -84,7 +96,7 @@ static sps_status plan_csr(sps_operator *op, const sps_options *opt)
                                 opt->kernel, opt->wisdom, &op->bids[0],
                                 &op->block));
     op->vector = op->block;
-    if (op->width == 1 || op->inner) return SPS_OK;
+    if (op->width == 1 || op->inner || op->local.far) return SPS_OK;
     op->vector = NULL;
     SPS_TRY(spsi_planner_choose(ctx, &one, no_one ? "auto" : opt->kernel,
                                 opt->wisdom, &op->bids[1], &op->vector));
@@ -496,58 +508,4 @@ sps_status sps_operator_sample(const sps_operator *op, double alpha,
     }
 fail:
     return st;
-}
-
-/* --------------------------------------------------------------- describe */
-
-const char *sps_operator_kernel(const sps_operator *op)
-{
-    if (!op) return "";
-    if (op->ranks) return sps_operator_kernel(op->ranks->interior);
-    return op->apply ? "callback" : op->block->kernel->name;
-}
-
-/* The features of the matrix, as text. */
-static size_t print_features(const sps_features *f, char *text, size_t size)
-{
-    int n = snprintf(text, size,
-                     "rows of %lld to %lld entries, mean %.1f, deviation %.1f"
-                     "; %lld empty\nbandwidth %lld; distinct columns over "
-                     "entries: %.2f in 8 rows, %.2f in 64\n",
-                     (long long)f->min_length, (long long)f->max_length,
-                     f->mean_length, f->deviation, (long long)f->empty_rows,
-                     (long long)f->bandwidth, f->distinct8, f->distinct64);
-    size_t length = n > 0 ? (size_t)n : 0;
-    const bool room = length < size;
-
-    if (f->block < 2) return length;
-    n = snprintf(room ? text + length : NULL, room ? size - length : 0,
-                 "%.0f %% of the entries lie in full %d x %d blocks\n",
-                 100 * f->block_fill, f->block, f->block);
-    return length + (n > 0 ? (size_t)n : 0);
-}
-
-size_t sps_operator_describe(const sps_operator *op, char *text, size_t size)
-{
-    const sps_bids *bids[3];
-    size_t length;
-
-    if (size > 0) text[0] = '\0';
-    if (!op) return 0;
-    if (op->apply)
-        return (size_t)snprintf(text, size, "callback of the caller\n");
-    if (op->ranks)
-        return sps_operator_describe(op->ranks->interior, text, size);
-    bids[0] = &op->bids[0];
-    bids[1] = &op->bids[1];
-    bids[2] = &op->cache->sddmm_bids;
-    length = print_features(&op->f, text, size);
-    for (int i = 0; i < 3; i++) {
-        const bool room = length < size;
-
-        if (i > 0 && bids[i]->count == 0) continue;
-        length += spsi_bids_print(bids[i], room ? text + length : NULL,
-                                  room ? size - length : 0);
-    }
-    return length;
 }

@@ -158,6 +158,17 @@ sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A);
 void spsi_operator_drop_csr(sps_operator *op);
 /* operator_values.c: copies the values of op->A to op->local. */
 sps_status spsi_operator_set_local(sps_operator *op);
+/* Device memory that its matrix leaves to blocks of k columns. */
+static inline size_t spsi_operator_blocks_room(const sps_operator *op, int k)
+{
+    return spsi_blocks_room(op->n > op->ncol ? op->n : op->ncol, k);
+}
+/* Copy between host memory and an array of op->local, which may itself be far;
+ * complete on return if it is, else as upload and download. */
+sps_status spsi_operator_write(const sps_operator *op, const void *to,
+                               const void *from, size_t bytes);
+sps_status spsi_operator_read(const sps_operator *op, void *to,
+                              const void *from, size_t bytes);
 /* Allocates memory for the values of op->local, not written. */
 sps_status spsi_operator_alloc_values(sps_operator *op);
 /* The values of op->local have changed: updates the plans. */

@@ -6,10 +6,16 @@
  *                                                      by spsi_operator_fetch
  *   local, host     points at op->A  points at op->A   -
  *   local, GPU      uploaded         uploaded          A's arrays in place
+ *   local, far      copied to        copied to         -
+ *                   page-locked memory
+ *
+ * far: beside the arrays the GPU would have no room for the blocks of a solver.
  *
  * A csr on a GPU is checked there: its columns are read once, and 16 bytes come
  * back.  Where its rows are not sorted, or not valid, it is read back and goes
  * the way of a host csr. */
+#include <string.h>
+
 #include "operator/reorder.h"
 #include "core/team.h"
 
@@ -68,19 +74,69 @@ fail:
 
 /* ------------------------------------------------------------------ local */
 
-/* Allocates backend memory for an array, never of 0 bytes. */
+/* Allocates memory for an array, never of 0 bytes: the backend's, or what it can
+ * read of the host's. */
 static sps_status alloc_array(sps_operator *op, int which, size_t bytes,
                               const void **to)
 {
+    const sps_backend *b = op->ctx->backend;
     const size_t room = bytes > 0 ? bytes : 8;
     sps_status st;
     void *p = NULL;
 
-    SPS_TRY(op->ctx->backend->alloc(op->ctx, room, &p));
+    SPS_TRY(op->local.far ? b->share(op->ctx, room, &p)
+                          : b->alloc(op->ctx, room, &p));
     *to = p;
     op->local_bytes[which] = room;
 fail:
     return st;
+}
+
+typedef struct copy_job {
+    char *to;
+    const char *from;
+    size_t bytes;
+} copy_job;
+
+enum { PIECE = 1 << 20 };
+
+static void copy_pieces(void *data, int64_t first, int64_t last)
+{
+    const copy_job *j = data;
+    const size_t at = (size_t)first * PIECE, end = (size_t)last * PIECE;
+
+    memcpy(j->to + at, j->from + at, (end < j->bytes ? end : j->bytes) - at);
+}
+
+/* Copies within host memory when no kernel uses either array any more. */
+static sps_status copy_far(const sps_operator *op, void *to, const void *from,
+                           size_t bytes)
+{
+    const int64_t pieces = (int64_t)((bytes + PIECE - 1) / PIECE);
+    sps_status st;
+
+    SPS_TRY(op->ctx->backend->sync(op->ctx));
+    spsi_team_run(op->ctx, pieces, pieces * 100000, copy_pieces,
+                  &(copy_job){ to, from, bytes });
+fail:
+    return st;
+}
+
+sps_status spsi_operator_write(const sps_operator *op, const void *to,
+                               const void *from, size_t bytes)
+{
+    void *at = (void *)(uintptr_t)to;
+
+    return op->local.far ? copy_far(op, at, from, bytes)
+                         : op->ctx->backend->upload(op->ctx, at, from, bytes);
+}
+
+sps_status spsi_operator_read(const sps_operator *op, void *to,
+                              const void *from, size_t bytes)
+{
+    return op->local.far ? copy_far(op, to, from, bytes)
+                         : op->ctx->backend->download(op->ctx, to, from,
+                                                      bytes);
 }
 
 static sps_status upload(sps_operator *op, int which, size_t bytes,
@@ -89,9 +145,7 @@ static sps_status upload(sps_operator *op, int which, size_t bytes,
     sps_status st;
 
     SPS_TRY(alloc_array(op, which, bytes, to));
-    if (bytes > 0)
-        SPS_TRY(op->ctx->backend->upload(op->ctx, (void *)(uintptr_t)*to, from,
-                                         bytes));
+    if (bytes > 0) SPS_TRY(spsi_operator_write(op, *to, from, bytes));
 fail:
     return st;
 }
@@ -148,14 +202,14 @@ fail:
     return st;
 }
 
-/* 64-bit offsets only where nnz is beyond 32 bits; otherwise
- * spsi_operator_take_csr uploads 32-bit ones. */
+/* 64-bit offsets where nnz is beyond 32 bits, and for panels of a matrix that is
+ * far; spsi_operator_take_csr uploads 32-bit ones where these suffice. */
 static sps_status upload_all(sps_operator *op)
 {
     const sps_csr *A = op->A;
     sps_status st = SPS_OK;
 
-    if (A->nnz > INT32_MAX)
+    if (A->nnz > INT32_MAX || op->local.far)
         SPS_TRY(upload(op, SPS_LOCAL_ROWPTR,
                        (size_t)(A->nrow + 1) * sizeof *A->rowptr, A->rowptr,
                        (const void **)&op->local.rowptr));
@@ -163,6 +217,36 @@ static sps_status upload_all(sps_operator *op)
                    (const void **)&op->local.col));
     SPS_TRY(upload(op, SPS_LOCAL_VAL, spsi_csr_value_bytes(A), A->val,
                    (const void **)&op->local.val));
+fail:
+    return st;
+}
+
+/* Below this size the driver is not asked how much memory is free, unless there
+ * is a limit. */
+static const size_t SMALL = (size_t)64 << 20;
+
+/* Whether the arrays of op->A, to be uploaded, leave no room on the GPU for the
+ * eight blocks of block CG (panels of a matrix that is far leave twelve).  Operators of the library's own making are on the GPU, or
+ * fail. */
+static sps_status decide_far(sps_operator *op)
+{
+    sps_context *ctx = op->ctx;
+    const sps_csr *A = op->A;
+    const size_t bytes = (size_t)A->nnz * sizeof *A->col +
+                         spsi_csr_value_bytes(A) + 8 * ((size_t)A->nrow + 1);
+    const size_t blocks = spsi_operator_blocks_room(op, op->width) / 3 * 2;
+    size_t unused = 0, total = 0;
+    sps_status st = SPS_OK;
+
+    if (op->inner || !ctx->backend->share ||
+        (bytes < SMALL && ctx->opt.max_device_bytes == 0))
+        return SPS_OK;
+    SPS_TRY(ctx->backend->memory(ctx, &unused, &total));
+    op->local.far = bytes + blocks > unused;
+    if (op->local.far)
+        spsi_note(ctx, "the matrix, %zu bytes, stays in host memory: of the "
+                  "GPU's %zu are free, and blocks of %d columns need %zu of "
+                  "them", bytes, unused, op->width, blocks);
 fail:
     return st;
 }
@@ -186,10 +270,12 @@ sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A)
     op->A->props |= SPS_SORTED;
     op->local = (sps_csr_local){ .nrow = A->nrow, .ncol = A->ncol,
                                  .nnz = op->A->nnz, .dtype = A->dtype };
-    if (host || there)
+    if (host || there) {
         point_at(op, there ? A : op->A);
-    else
+    } else {
+        SPS_TRY(decide_far(op));
         SPS_TRY(upload_all(op));
+    }
     if (!host && op->A->nnz <= INT32_MAX)
         SPS_TRY(there ? narrow_there(op, A) : upload_offsets32(op));
 fail:
@@ -198,9 +284,12 @@ fail:
 
 static void release(sps_operator *op, int which, const void *p)
 {
-    if (op->local_bytes[which] > 0)
-        op->ctx->backend->release(op->ctx, (void *)(uintptr_t)p,
-                                  op->local_bytes[which]);
+    const sps_backend *b = op->ctx->backend;
+    const size_t bytes = op->local_bytes[which];
+    void *array = (void *)(uintptr_t)p;
+
+    if (bytes > 0 && op->local.far) b->unshare(op->ctx, array, bytes);
+    else if (bytes > 0) b->release(op->ctx, array, bytes);
     op->local_bytes[which] = 0;
 }
 

@@ -93,7 +93,6 @@ static bool absent(const sps_operator *op)
 /* Fills in the arrays of op->A, which is own_A then, from those of local. */
 static sps_status fetch_all(const sps_operator *op)
 {
-    const sps_backend *b = op->ctx->backend;
     sps_csr *A = op->own_A;
     sps_csr B = *A;
     sps_status st;
@@ -104,11 +103,11 @@ static sps_status fetch_all(const sps_operator *op)
     SPS_TRY(SPS_NEW(op->ctx, A->nrow + 1, &B.rowptr));
     SPS_TRY(SPS_NEW(op->ctx, A->nnz, &B.col));
     SPS_TRY(spsi_new(op->ctx, spsi_csr_value_bytes(A), &B.val));
-    SPS_TRY(b->download(op->ctx, B.rowptr, op->local.rowptr,
+    SPS_TRY(spsi_operator_read(op, B.rowptr, op->local.rowptr,
                         (size_t)(A->nrow + 1) * sizeof *B.rowptr));
-    SPS_TRY(b->download(op->ctx, B.col, op->local.col,
+    SPS_TRY(spsi_operator_read(op, B.col, op->local.col,
                         (size_t)A->nnz * sizeof *B.col));
-    SPS_TRY(b->download(op->ctx, B.val, op->local.val,
+    SPS_TRY(spsi_operator_read(op, B.val, op->local.val,
                         spsi_csr_value_bytes(A)));
     B.own = SPS_COPY;
     *A = B;
@@ -129,8 +128,8 @@ sps_status spsi_operator_fetch(const sps_operator *op)
     if (absent(op)) return fetch_all(op);
     if (!op->cache->stale) return SPS_OK;
     SPS_TRY(own_values(op));
-    SPS_TRY(op->ctx->backend->download(op->ctx, op->A->val, op->local.val,
-                                       spsi_csr_value_bytes(op->A)));
+    SPS_TRY(spsi_operator_read(op, op->A->val, op->local.val,
+                               spsi_csr_value_bytes(op->A)));
     op->cache->stale = false;
 fail:
     return st;
@@ -147,13 +146,12 @@ static sps_status own_memory(sps_operator *op)
 /* Sets values in host memory, in the caller's order. */
 static sps_status set_from_host(sps_operator *op, const void *val)
 {
-    const sps_backend *b = op->ctx->backend;
     sps_status st;
 
     if (absent(op)) {
         SPS_TRY(own_memory(op));
-        return b->upload(op->ctx, (void *)(uintptr_t)op->local.val, val,
-                         spsi_csr_value_bytes(op->A));
+        return spsi_operator_write(op, op->local.val, val,
+                                   spsi_csr_value_bytes(op->A));
     }
     SPS_TRY(set_host(op, val));
     op->cache->stale = false;
@@ -189,9 +187,10 @@ static sps_status set_from_device(sps_operator *op, const void *val)
     SPS_TRY(own_csr(op));
     if (val != op->local.val) {
         SPS_TRY(own_memory(op));
-        SPS_TRY(op->ctx->backend->copy(op->ctx,
-                                       (void *)(uintptr_t)op->local.val, val,
-                                       spsi_csr_value_bytes(op->A)));
+        SPS_TRY((op->local.far ? op->ctx->backend->download
+                               : op->ctx->backend->copy)(
+            op->ctx, (void *)(uintptr_t)op->local.val, val,
+            spsi_csr_value_bytes(op->A)));
     }
     op->cache->stale = true;
 fail:
@@ -209,8 +208,8 @@ sps_status spsi_operator_set_local(sps_operator *op)
     }
     if (op->A->nnz == 0) return SPS_OK;
     SPS_TRY(own_memory(op));
-    SPS_TRY(ctx->backend->upload(ctx, (void *)(uintptr_t)op->local.val,
-                                 op->A->val, spsi_csr_value_bytes(op->A)));
+    SPS_TRY(spsi_operator_write(op, op->local.val, op->A->val,
+                                spsi_csr_value_bytes(op->A)));
 fail:
     return st;
 }

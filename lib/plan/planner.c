@@ -167,6 +167,8 @@ static void ask(const sps_kernel *kernel, const sps_problem *p, sps_bid *bid)
     bid->kernel = kernel;
     bid->why_not = lacking(p->need, kernel->gives);
     if (bid->why_not) return;
+    bid->why_not = "there is no room on the GPU for A";
+    if (p->local && p->local->far && !(kernel->gives & SPS_STREAMS)) return;
     if (!spsi_kernel_fits(kernel, p, &bid->why_not)) return;
     bid->why_not = NULL;
     bid->predicted = kernel->cost(p) + arithmetic(kernel, p);

@@ -57,6 +57,8 @@ static const struct {
     {"spmm.rode, spmm.tiles, spmm.blocks, spmm.share, spmm.plain",
      "blocks: RoDe, windows of 8 rows on tensor cores, node blocks, equal "
      "shares for small matrices, lanes a row"},
+    {"spmm.stream", "a matrix beyond the GPU's memory: panels of rows, copied "
+     "from host memory while others are multiplied"},
     {"spmm.tca, spmm.tca_tf32, spmm.tca_bf16, spmm.tca_fp16",
      "TCA-SpMM on tensor cores, by precision"},
     {"spmm.blocked_ell, spmm.blocked_ell_tf32",

@@ -154,7 +154,8 @@ double cost(const sps_problem *p)
 SPS_DEFINE(sps_kernel, spsi_kernel_sddmm_plain) = {
     .name = "sddmm.plain",
     .op = SPS_OP_SDDMM,
-    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW,
+    .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
+             SPS_STREAMS,
     .cost = cost,
     .sddmm = sddmm,
 };

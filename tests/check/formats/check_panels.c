@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_panels.c - panels of rows: what is packed comes back bit for bit,
  * whatever the lengths of rows, the room of a panel and the sort of the values,
- * and from rows that come in portions, too. */
+ * and from rows that come in portions, too; and sums of rows on the host. */
 #include <check.h>
+#include <math.h>
 
-#include "formats/panels.h"
+#include "cpu/stream/panel_sums.h"
 #include "tests/problems/row_lengths.h"
 #include "tests/problems/zoo.h"
 #include "tests/support/fixture.h"
@@ -39,12 +40,27 @@ static void take_entries(found *f, const void *image, const sps_panel *p,
                  strip[0].value > strip[-1].value;
 }
 
+static void judge_range(const found *f, const sps_panel *p, int64_t from)
+{
+    int32_t least = from < f->entries ? INT32_MAX : 0;
+    int32_t greatest = -1;
+
+    for (int64_t e = from; e < f->entries; e++) {
+        if (f->col[e] < least) least = f->col[e];
+        if (f->col[e] > greatest) greatest = f->col[e];
+    }
+    ck_assert_int_eq(p->first_column, least);
+    ck_assert_int_eq(p->last_column, greatest);
+}
+
 /* Appends the panel to what was found; windows are in the order of rows. */
 static void unpack(found *f, const sps_packer *k, const void *image,
                    const sps_panel *p)
 {
     const sps_panel_window *w = spsi_panel_windows(image);
     int64_t entries = 0;
+
+    const int64_t from = f->entries;
 
     ck_assert_uint_le(p->bytes, k->room);
     for (int i = 0; i < p->windows; i++, w++) {
@@ -62,6 +78,7 @@ static void unpack(found *f, const sps_packer *k, const void *image,
         entries += w->entries;
     }
     ck_assert_int_eq(entries, p->entries);
+    judge_range(f, p, from);
     f->panels++;
     f->windows += p->windows;
     f->kind[p->kind]++;
@@ -239,7 +256,66 @@ START_TEST(columns_too_far_apart_are_stored_whole)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- host sums */
+
+/* Sums of A X with k columns, by panels, are chains of fused multiply-adds. */
+static void judge_sums(const sps_csr *A, int k)
+{
+    const sps_panel_rows rows = { 0, A->nrow, A->rowptr, A->col, A->val,
+                                  A->dtype };
+    double *x = zoo_block(A->ncol, k, k, 3, ZOO_RANDOM);
+    double *y = malloc((size_t)A->nrow * (size_t)k * sizeof *y);
+    char *image = aligned_alloc(64, 1 << 17);
+    sps_packer packer;
+    sps_panel p;
+
+    spsi_packer_open(&packer, 1 << 17);
+    while (packer.row < A->nrow) {
+        OK(ctx, spsi_packer_next(ctx, &packer, &rows, image, &p));
+        spsi_cpu_panel_sums(&(sps_panel_sums){
+            image, &p, x + (int64_t)p.first_column * k, p.first_column, p.row,
+            k, y + p.row * k }, 0, p.windows);
+    }
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int j = 0; j < k; j++) {
+            double sum = 0;
+
+            for (int64_t e = A->rowptr[i]; e < A->rowptr[i + 1]; e++)
+                sum = fma(spsi_csr_value(A, e), x[A->col[e] * k + j], sum);
+            ck_assert_msg(!memcmp(&sum, &y[i * k + j], sizeof sum),
+                          "k %d, row %d, column %d: other bits", k, (int)i, j);
+        }
+    spsi_packer_close(ctx, &packer);
+    free(image);
+    free(x);
+    free(y);
+}
+
+START_TEST(sums_on_the_host_are_chains_of_fused_multiply_adds)
+{
+    static const int64_t lengths[] = { 27, 27, 27, 27, 27, 0, 3, 1024, 1, 1 };
+
+    for (int sort = 0; sort < 4; sort++) {
+        sps_csr *A = matrix(lengths, 10, 600, 20000);
+        double *v = A->val;
+
+        for (int64_t e = 0; e < A->nnz; e++)
+            v[e] = sort == 0 ? 1.0 / (double)(1 + e % 250)
+                   : sort == 1 ? (double)(float)v[e] : v[e];
+        for (int64_t i = 0; i < A->nrow; i += 10)  /* rows with one list */
+            for (int e = 27; e < 135; e++)
+                A->col[A->rowptr[i] + e] = A->col[A->rowptr[i] + e % 27];
+        for (int64_t i = 0; sort == 3 && i < A->nrow; i++)
+            for (int64_t e = A->rowptr[i]; e < A->rowptr[i + 1]; e++)
+                A->col[e] = (int32_t)((e - A->rowptr[i]) * 19);
+        for (int k = 1; k <= 33; k += k < 20 ? 1 : 13) judge_sums(A, k);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(sums_on_the_host_are_chains_of_fused_multiply_adds),
     RUNNER_TEST(the_zoo_comes_back),
     RUNNER_TEST(rows_of_every_length_and_panels_from_one_to_hundreds),
     RUNNER_TEST(empty_rows_alone_are_panels_too),

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream.cuh - what the files of this room call of each other. */
+#ifndef SPS_CUDA_STREAM_CUH
+#define SPS_CUDA_STREAM_CUH
+
+#include "cuda/base/state.h"
+#include "cuda/stream/stream_plan.h"
+
+/* stream_build.cu: packs the matrix of p, or new values of the same matrix, which
+ * is that of plan->super.A, or the rows of `source`. */
+sps_status spsi_stream_build(sps_stream_plan *plan, const sps_problem *p);
+sps_status spsi_stream_rebuild(sps_stream_plan *plan);
+void spsi_stream_clear(sps_stream_plan *plan);
+
+/* stream_ring.cu: one pass over the panels. */
+sps_status spsi_stream_ring_open(sps_stream_plan *plan);
+void spsi_stream_ring_close(sps_stream_plan *plan);
+sps_status spsi_stream_pass(sps_stream_plan *plan, const sps_spmm_args *args);
+
+/* stream_share.cu: memory for the host's share, if it may have one; its panels in
+ * this product, 0: none; asks for the rows of X that it needs; waits for them,
+ * and queues its rows of Y. */
+sps_status spsi_stream_share_open(sps_stream_plan *plan);
+void spsi_stream_share_close(sps_stream_plan *plan);
+int64_t spsi_stream_shared(const sps_stream_plan *plan,
+                           const sps_spmm_args *args);
+sps_status spsi_stream_share_ask(sps_stream_plan *plan,
+                                 const sps_spmm_args *args);
+sps_status spsi_stream_share_sum(sps_stream_plan *plan,
+                                 const sps_spmm_args *args);
+/* For tests: keeps a stream busy for 2 ms if this stage is to be late. */
+sps_status spsi_stream_late(const sps_stream_plan *plan, unsigned stage,
+                            cudaStream_t stream);
+
+/* panel_rows.cu: queues Y = alpha A X + beta Y for the rows of one panel whose
+ * image is at `image` in device memory; then, for all long rows, the sums of
+ * their parts. */
+sps_status spsi_stream_product(const sps_stream_plan *plan, const sps_panel *p,
+                               const char *image, const sps_spmm_args *args);
+/* The same for all resident panels; and their list in device memory. */
+sps_status spsi_stream_residents(const sps_stream_plan *plan,
+                                 const sps_spmm_args *args);
+sps_status spsi_stream_list_residents(sps_stream_plan *plan);
+sps_status spsi_stream_fold(const sps_stream_plan *plan,
+                            const sps_spmm_args *args);
+
+#endif

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream_build.cu - packs a matrix into panels: the first ones that fit go to the
+ * device, the others stay in page-locked memory, where they were packed.
+ *
+ * The rows are read once, in order: from the arrays of a matrix in host memory
+ * (sps_csr_local.far); from a copy of those of a matrix on the device, which
+ * leaves nothing resident; or from a source, in portions of about a panel, so that
+ * the matrix is never there as a whole.  Host memory: the streamed panels and
+ * room for one more. */
+#include "core/team.h"
+#include "cuda/base/device.cuh"
+#include "cuda/stream/stream.cuh"
+
+#include <string.h>
+
+namespace {
+
+constexpr size_t largest_panel = (size_t)16 << 20;
+constexpr size_t host_chunk = (size_t)1 << 30, device_chunk = (size_t)256 << 20;
+constexpr int fewest_panels = 32;   /* where the matrix is large enough */
+
+size_t at_most(size_t a, size_t b) { return a < b ? a : b; }
+size_t at_least(size_t a, size_t b) { return a > b ? a : b; }
+
+/* Bytes of all panels, at most. */
+size_t bound_of(const sps_csr_local *A)
+{
+    return 12 * (size_t)A->nnz + 8 * (size_t)A->nrow + SPS_PANEL_LEAST;
+}
+
+/* Bytes of a panel: 16 MB, with which a copy reaches the rate of the link; less
+ * for a small matrix, or where four of them would take half of what there is. */
+size_t room_of(const sps_csr_local *A, size_t budget)
+{
+    size_t room = at_most(largest_panel, bound_of(A) / fewest_panels);
+
+    if (A->far) room = at_most(room, budget / (2 * SPS_RING_SLOTS));
+    return at_least(room & ~(size_t)4095, SPS_PANEL_LEAST);
+}
+
+/* ------------------------------------------------------------------ memory */
+
+sps_status hold(sps_context *ctx, int64_t count, size_t size, int64_t *room,
+                void **array)
+{
+    const int64_t more = 2 * *room + 64;
+    void *p;
+
+    if (count < *room) return SPS_OK;
+    SPS_TRY_RETURN(spsi_new(ctx, (size_t)more * size, &p));
+    if (*array) memcpy(p, *array, (size_t)*room * size);
+    spsi_free(ctx, *array);
+    *array = p;
+    *room = more;
+    return SPS_OK;
+}
+
+/* The last chunk of this sort, if it has so many bytes left; or NULL. */
+sps_stream_chunk *chunk_with(sps_stream_plan *plan, bool device, size_t bytes)
+{
+    for (int64_t i = plan->chunks - 1; i >= 0; i--) {
+        sps_stream_chunk *c = &plan->chunk[i];
+
+        if (c->device == device)
+            return c->bytes - c->used >= bytes ? c : NULL;
+    }
+    return NULL;
+}
+
+sps_status add_chunk(sps_stream_plan *plan, bool device, size_t bytes)
+{
+    sps_context *ctx = plan->super.ctx;
+    void *p;
+
+    SPS_TRY_RETURN(hold(ctx, plan->chunks, sizeof *plan->chunk,
+                        &plan->chunks_room, (void **)&plan->chunk));
+    SPS_TRY_RETURN(device ? ctx->backend->alloc(ctx, bytes, &p)
+                          : ctx->backend->share(ctx, bytes, &p));
+    plan->chunk[plan->chunks++] = {(char *)p, bytes, 0, device};
+    if (device) plan->super.bytes += bytes;
+    return SPS_OK;
+}
+
+/* Room for one more panel in host memory, whatever its size, in a chunk of
+ * `bytes` if there is none. */
+sps_status host_room(sps_stream_plan *plan, size_t bytes, char **to)
+{
+    if (!chunk_with(plan, false, plan->room))
+        SPS_TRY_RETURN(add_chunk(plan, false, bytes));
+    const sps_stream_chunk *c = chunk_with(plan, false, plan->room);
+
+    *to = c->at + c->used;
+    return SPS_OK;
+}
+
+/* *to: room for a panel in device memory; NULL: it is full, and stays so. */
+sps_status device_room(sps_stream_plan *plan, size_t bytes, size_t bound,
+                       char **to)
+{
+    sps_stream_chunk *c = chunk_with(plan, true, bytes);
+    const size_t size = at_most(at_most(device_chunk, bound), plan->left);
+
+    *to = NULL;
+    if (!c && size >= bytes) {
+        const sps_status st = add_chunk(plan, true, size);
+
+        if (st == SPS_EDEVMEM) plan->left = 0;
+        else if (st != SPS_OK) return st;
+        else plan->left -= size;
+        c = chunk_with(plan, true, bytes);
+    }
+    if (!c) {
+        plan->left = 0;
+        return SPS_OK;
+    }
+    *to = c->at + c->used;
+    c->used += bytes;
+    return SPS_OK;
+}
+
+/* ------------------------------------------------------------------ panels */
+
+struct builder {
+    sps_stream_plan *plan;
+    sps_packer packer;
+    size_t bound;              /* bytes of what is not packed yet, at most */
+    bool full;                 /* no further resident panels */
+};
+
+/* Moves the panel at `image` to device memory if it may stay there, else leaves
+ * it where it is. */
+sps_status keep(builder &b, char *image, const sps_panel &is)
+{
+    sps_stream_plan *plan = b.plan;
+    sps_context *ctx = plan->super.ctx;
+    char *to = NULL;
+
+    SPS_TRY_RETURN(hold(ctx, plan->panels, sizeof *plan->panel,
+                        &plan->panels_room, (void **)&plan->panel));
+    if (!b.full)
+        SPS_TRY_RETURN(device_room(plan, is.bytes, b.bound, &to));
+    b.full = to == NULL;
+    if (to) {
+        SPS_CUDA(ctx, spsi_cuda_up(ctx, to, image, is.bytes));
+        SPS_TRY_RETURN(spsi_cuda_wait(ctx));
+        plan->resident++;
+        plan->super.resident += is.bytes;
+    } else {
+        chunk_with(plan, false, is.bytes)->used += is.bytes;
+        plan->super.streamed += is.bytes;
+    }
+    plan->panel[plan->panels++] = {is, to ? to : image};
+    b.bound -= at_most(b.bound, 12 * (size_t)is.entries);
+    return SPS_OK;
+}
+
+/* Panels that stay on the device need room for one, from where they are sent. */
+size_t chunk_bytes(const builder &b)
+{
+    const size_t room = b.plan->room;
+
+    return b.full ? at_most(host_chunk, b.bound + room) : room;
+}
+
+sps_status pack(builder &b, const sps_panel_rows &rows)
+{
+    while (b.packer.row < rows.first + rows.count) {
+        sps_panel is;
+        char *image;
+
+        SPS_TRY_RETURN(host_room(b.plan, chunk_bytes(b), &image));
+        SPS_TRY_RETURN(spsi_packer_next(b.plan->super.ctx, &b.packer, &rows,
+                                        image, &is));
+        SPS_TRY_RETURN(keep(b, image, is));
+    }
+    return SPS_OK;
+}
+
+/* ------------------------------------------------------------------ a csr */
+
+/* The arrays of a matrix on the device, copied to the host. */
+struct copy {
+    int64_t *rowptr;
+    int32_t *col;
+    void *val;
+};
+
+sps_status copy_offsets(sps_context *ctx, const sps_csr_local *A, copy &c)
+{
+    const int64_t n = A->nrow + 1;
+
+    SPS_TRY_RETURN(SPS_NEW(ctx, n, &c.rowptr));
+    if (A->rowptr)
+        return ctx->backend->download(ctx, c.rowptr, A->rowptr,
+                                      (size_t)n * sizeof *c.rowptr);
+    int32_t *narrow = (int32_t *)c.rowptr;
+
+    SPS_TRY_RETURN(ctx->backend->download(ctx, narrow, A->rowptr32,
+                                          (size_t)n * sizeof *narrow));
+    for (int64_t i = n - 1; i >= 0; i--) c.rowptr[i] = narrow[i];
+    return SPS_OK;
+}
+
+sps_status copy_all(sps_context *ctx, const sps_csr_local *A, copy &c)
+{
+    const size_t value = spsi_dtype_size(A->dtype), n = (size_t)A->nnz;
+
+    SPS_TRY_RETURN(copy_offsets(ctx, A, c));
+    SPS_TRY_RETURN(SPS_NEW(ctx, A->nnz, &c.col));
+    SPS_TRY_RETURN(spsi_new(ctx, n * value, &c.val));
+    SPS_TRY_RETURN(ctx->backend->download(ctx, c.col, A->col,
+                                          n * sizeof *c.col));
+    return ctx->backend->download(ctx, c.val, A->val, n * value);
+}
+
+sps_status pack_csr(builder &b, const sps_csr_local *A)
+{
+    sps_context *ctx = b.plan->super.ctx;
+    copy c = {};
+    sps_status st = SPS_OK;
+
+    if (A->far)
+        return pack(b, {0, A->nrow, A->rowptr, A->col, A->val, A->dtype});
+    st = copy_all(ctx, A, c);
+    if (st == SPS_OK)
+        st = pack(b, {0, A->nrow, c.rowptr, c.col, c.val, A->dtype});
+    spsi_free(ctx, c.rowptr);
+    spsi_free(ctx, c.col);
+    spsi_free(ctx, c.val);
+    return st;
+}
+
+/* ---------------------------------------------------------------- a source */
+
+/* A portion of rows, made by several threads in parts of `part` rows, each with
+ * room for its longest rows, and then moved together. */
+struct portion {
+    const sps_row_source *source;
+    int64_t first, count, part, longest;
+    size_t value;
+    int64_t *rowptr;           /* part + 1 for each part */
+    int32_t *col;
+    char *val;
+};
+
+void make_parts(void *data, int64_t from, int64_t to)
+{
+    const portion *q = (const portion *)data;
+
+    for (int64_t i = from; i < to; i++) {
+        const int64_t row = i * q->part, at = row * q->longest;
+        const int64_t left = q->count - row;
+
+        q->source->make(q->source->data, q->first + row,
+                        left < q->part ? left : q->part,
+                        q->rowptr + row + i, q->col + at,
+                        q->val + (size_t)at * q->value);
+    }
+}
+
+/* Closes the gaps; the offsets become those of the portion. */
+void move_together(const portion &q)
+{
+    int64_t entries = 0;
+
+    for (int64_t row = 0, i = 0; row < q.count; row += q.part, i++) {
+        const int64_t rows = q.count - row < q.part ? q.count - row : q.part;
+        const int64_t *ptr = q.rowptr + row + i;
+        const int64_t some = ptr[rows], at = row * q.longest;
+
+        if (entries != at) {
+            memmove(q.col + entries, q.col + at, (size_t)some * sizeof *q.col);
+            memmove(q.val + (size_t)entries * q.value,
+                    q.val + (size_t)at * q.value, (size_t)some * q.value);
+        }
+        for (int64_t r = 0; r <= rows; r++) q.rowptr[row + r] = entries + ptr[r];
+        entries += some;
+    }
+}
+
+sps_status pack_portions(builder &b, const sps_csr_local *A, portion &q,
+                         int64_t most)
+{
+    sps_context *ctx = b.plan->super.ctx;
+
+    for (q.first = 0; q.first < A->nrow; q.first += q.count) {
+        q.count = A->nrow - q.first < most ? A->nrow - q.first : most;
+        spsi_team_run(ctx, ceil_div(q.count, q.part),
+                      20 * q.count * q.longest, make_parts, &q);
+        move_together(q);
+        SPS_TRY_RETURN(pack(b, {q.first, q.count, q.rowptr, q.col, q.val,
+                                A->dtype}));
+    }
+    return SPS_OK;
+}
+
+/* Portions of several panels, since each ends one. */
+sps_status pack_source(builder &b, const sps_problem *p)
+{
+    sps_context *ctx = b.plan->super.ctx;
+    const sps_csr_local *A = p->local;
+    const int64_t longest = p->f->max_length > 0 ? p->f->max_length : 1;
+    const int64_t fit = 8 * (int64_t)(b.plan->room / 12) / longest;
+    const int64_t most = fit > 1 ? fit : 1;
+    portion q = {p->source, 0, 0, ceil_div(most, 64), longest,
+                 spsi_dtype_size(A->dtype), NULL, NULL, NULL};
+    sps_status st = SPS_NEW(ctx, 2 * most + 64, &q.rowptr);
+
+    if (st == SPS_OK) st = SPS_NEW(ctx, most * longest, &q.col);
+    if (st == SPS_OK)
+        st = spsi_new(ctx, (size_t)(most * longest) * q.value,
+                      (void **)&q.val);
+    if (st == SPS_OK) st = pack_portions(b, A, q, most);
+    spsi_free(ctx, q.rowptr);
+    spsi_free(ctx, q.col);
+    spsi_free(ctx, q.val);
+    return st;
+}
+
+/* --------------------------------------------------------------- long rows */
+
+sps_status send_long_rows(sps_stream_plan *plan, const sps_packer *k)
+{
+    sps_context *ctx = plan->super.ctx;
+    const size_t bytes = (size_t)(k->longs + 1) * sizeof(int64_t);
+    const size_t number = spsi_dtype_size(plan->super.block);
+
+    plan->longs = k->longs;
+    plan->parts = k->parts;
+    if (k->longs == 0) return SPS_OK;
+    plan->part_bytes = (size_t)k->parts * (size_t)plan->super.k * number;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, (void **)&plan->long_row));
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, (void **)&plan->long_part));
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, plan->part_bytes, &plan->part));
+    plan->super.bytes += 2 * bytes + plan->part_bytes;
+    SPS_TRY_RETURN(ctx->backend->upload(ctx, plan->long_row, k->long_row,
+                                        bytes - sizeof(int64_t)));
+    SPS_TRY_RETURN(ctx->backend->upload(ctx, plan->long_part, k->long_part,
+                                        bytes - sizeof(int64_t)));
+    return ctx->backend->upload(ctx, plan->long_part + k->longs, &k->parts,
+                                sizeof k->parts);
+}
+
+sps_status build(builder &b, const sps_csr_local *A, const sps_problem *p)
+{
+    SPS_TRY_RETURN(p && p->source ? pack_source(b, p) : pack_csr(b, A));
+    SPS_TRY_RETURN(send_long_rows(b.plan, &b.packer));
+    SPS_TRY_RETURN(spsi_stream_list_residents(b.plan));
+    SPS_TRY_RETURN(spsi_stream_ring_open(b.plan));
+    return spsi_stream_share_open(b.plan);
+}
+
+/* plan->room and plan->left are set. */
+sps_status build_all(sps_stream_plan *plan, const sps_problem *p)
+{
+    const sps_csr_local *A = plan->super.A;
+    builder b = {plan, {}, bound_of(A), plan->left == 0};
+
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->super.ctx));
+    spsi_packer_open(&b.packer, plan->room);
+    const sps_status st = build(b, A, p);
+
+    spsi_packer_close(plan->super.ctx, &b.packer);
+    return st;
+}
+
+void release_chunks(sps_stream_plan *plan)
+{
+    sps_context *ctx = plan->super.ctx;
+
+    for (int64_t i = 0; i < plan->chunks; i++) {
+        const sps_stream_chunk *c = &plan->chunk[i];
+
+        if (c->device) spsi_cuda_release(ctx, c->at, c->bytes);
+        else ctx->backend->unshare(ctx, c->at, c->bytes);
+    }
+    plan->chunks = plan->panels = plan->resident = 0;
+    plan->super.resident = plan->super.streamed = 0;
+}
+
+/* Frees the panels, so that others can be built; the ring's stream stays. */
+void release_panels(sps_stream_plan *plan)
+{
+    sps_context *ctx = plan->super.ctx;
+    const size_t bytes = (size_t)(plan->longs + 1) * sizeof(int64_t);
+
+    spsi_stream_share_close(plan);
+    release_chunks(plan);
+    spsi_cuda_release(ctx, plan->slots, plan->slots_bytes);
+    spsi_cuda_release(ctx, plan->long_row, bytes);
+    spsi_cuda_release(ctx, plan->long_part, bytes);
+    spsi_cuda_release(ctx, plan->part, plan->part_bytes);
+    spsi_cuda_release(ctx, plan->views, plan->views_bytes);
+    plan->slots = NULL;
+    plan->views = NULL;
+    plan->long_row = plan->long_part = NULL;
+    plan->part = NULL;
+    plan->longs = 0;
+    plan->super.bytes = 0;
+}
+
+} // namespace
+
+sps_status spsi_stream_build(sps_stream_plan *plan, const sps_problem *p)
+{
+    size_t ring;
+
+    plan->room = room_of(p->local, p->room);
+    ring = SPS_RING_SLOTS * plan->room;
+    plan->left = p->local->far && p->room > ring ? p->room - ring : 0;
+    return build_all(plan, p);
+}
+
+/* The values have changed: with them the sort of values of a panel may have, and
+ * so its size.  As much memory as before is taken for resident panels. */
+sps_status spsi_stream_rebuild(sps_stream_plan *plan)
+{
+    SPS_TRY_RETURN(spsi_cuda_enter(plan->super.ctx));
+    SPS_TRY_RETURN(spsi_cuda_wait(plan->super.ctx));
+    for (int64_t i = 0; i < plan->chunks; i++)
+        if (plan->chunk[i].device) plan->left += plan->chunk[i].bytes;
+    release_panels(plan);
+    return build_all(plan, NULL);
+}
+
+void spsi_stream_clear(sps_stream_plan *plan)
+{
+    sps_context *ctx = plan->super.ctx;
+
+    if (!ctx->dead && spsi_cuda_enter(ctx) == SPS_OK)
+        (void)spsi_cuda_wait(ctx);
+    spsi_stream_ring_close(plan);
+    release_panels(plan);
+    spsi_free(ctx, plan->panel);
+    spsi_free(ctx, plan->chunk);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream_plan.h - the plan of spmm.stream: panels of a matrix, the first of them
+ * in device memory, the others in page-locked host memory with a ring of slots
+ * on the device through which they pass.
+ *
+ * Order of work, c the copy stream, m the stream of the context, t a step of the
+ * ring (formats/ring.h) and s its slot:
+ *
+ *     c: wait released[s] of step t - slots; copy panel; record copied[s]
+ *     m: wait copied[s]; product of the panel; record released[s]
+ *
+ * Copies of the first steps are queued before the products of resident panels,
+ * so that both overlap.
+ *
+ * The host multiplies the last panels itself (stream_share.cu), d a stream for
+ * copies to the host, h the host:
+ *
+ *     m: record asked     d: wait asked; copy rows of X; record there
+ *     h: queue all of the above; wait there; sums of its panels
+ *     m: rows of Y from these sums, read over the link
+ */
+#ifndef SPS_CUDA_STREAM_PLAN_H
+#define SPS_CUDA_STREAM_PLAN_H
+
+#include "formats/panels.h"
+#include "formats/ring.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* For tests of the order of work: waits that are left out, stages before which
+ * the stream is kept busy for 2 ms, and whether slots are filled with NaN before
+ * they are released. */
+enum {
+    SPS_STREAM_COPIED = 1, SPS_STREAM_RELEASED = 2, SPS_STREAM_ASKED = 4,
+    SPS_STREAM_THERE = 8
+};
+enum {
+    SPS_STREAM_COPY = 1, SPS_STREAM_PRODUCT = 2, SPS_STREAM_RELEASE = 4,
+    SPS_STREAM_DOWN = 8, SPS_STREAM_HOST = 16
+};
+typedef struct sps_stream_test {
+    unsigned omit, late;
+    bool poison;
+    int64_t share;               /* panels for the host; -1: none; 0: by the
+                                    rates */
+} sps_stream_test;
+
+/* The panels that the host multiplies, for blocks of up to 2^c columns. */
+typedef struct sps_stream_split {
+    int64_t panels;
+    int products;                /* by which it was corrected */
+    double rate;                 /* of the host, bytes of panels a second */
+} sps_stream_split;
+
+enum { SPS_STREAM_CLASSES = 11 };
+
+typedef struct sps_stream_share {
+    int64_t most;                /* panels that the host may take; 0: none */
+    int64_t columns;             /* of blocks, at most */
+    double *x, *sum;             /* page-locked: rows of X, sums of rows */
+    size_t x_bytes, sum_bytes;
+    void *down;                  /* cudaStream_t, and cudaEvent_t: */
+    void *asked, *there;
+    sps_stream_split by[SPS_STREAM_CLASSES];
+} sps_stream_share;
+
+typedef struct sps_stream_panel {
+    sps_panel is;
+    char *at;                    /* image in device memory, or in host memory if
+                                    it is streamed */
+} sps_stream_panel;
+
+/* Memory for images, filled from the front. */
+typedef struct sps_stream_chunk {
+    char *at;
+    size_t bytes, used;
+    bool device;
+} sps_stream_chunk;
+
+typedef struct sps_stream_plan {
+    sps_plan super;
+    sps_stream_panel *panel;
+    int64_t panels, resident, panels_room;
+    sps_stream_chunk *chunk;
+    int64_t chunks, chunks_room;
+    size_t room;                 /* bytes of a panel, at most, and of a slot */
+    size_t left;                 /* device memory for further resident panels */
+    /* Long rows, in device memory (panels.h): row l has the parts long_part[l]
+     * .. long_part[l + 1] - 1, whose sums are in part, k numbers each. */
+    int64_t longs, parts;
+    int64_t *long_row, *long_part;
+    void *part;
+    size_t part_bytes;
+    void *views;                 /* of the resident panels, in device memory */
+    size_t views_bytes;
+    sps_ring ring;
+    char *slots;                 /* ring.slots times room bytes, on the device */
+    size_t slots_bytes;
+    void *copies;                /* cudaStream_t, and cudaEvent_t: */
+    void *copied[SPS_RING_SLOTS], *released[SPS_RING_SLOTS], *begun;
+    sps_stream_share share;
+    int64_t shared;              /* panels of the host in the present pass */
+    bool recorded;               /* a pass is part of a recording, which may be
+                                    replayed at any time: slots are unknown at
+                                    the beginning of each pass */
+    sps_stream_test test;
+} sps_stream_plan;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

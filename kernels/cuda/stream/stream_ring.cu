@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream_ring.cu - one product: copies of panels into the slots of the ring, on
+ * a stream of their own, ahead of the computation (stream_plan.h has the order).
+ *
+ * The host queues everything and waits for nothing.  In a recording, and in all
+ * passes after one, nothing is known of the slots when a pass begins, since the
+ * recording may have been replayed before it: then copies begin when the stream
+ * of the context has come to this pass (`begun`), and all panels are copied. */
+#include "cuda/stream/stream.cuh"
+
+namespace {
+
+constexpr long long spin_ns = 2000000;
+
+/* Keeps a stream busy; for tests. */
+__global__ void spin()
+{
+    long long begin, now;
+
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+    do
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    while (now - begin < spin_ns);
+}
+
+struct pass {
+    sps_stream_plan *plan;
+    sps_context *ctx;
+    cudaStream_t main, copies;
+    bool fresh;                /* no product of an earlier pass uses the slots */
+
+    cudaEvent_t copied(int s) const { return (cudaEvent_t)plan->copied[s]; }
+    cudaEvent_t released(int s) const { return (cudaEvent_t)plan->released[s]; }
+};
+
+sps_status await(const pass &w, unsigned which, cudaStream_t stream,
+                 cudaEvent_t event)
+{
+    if (!(w.plan->test.omit & which))
+        SPS_CUDA(w.ctx, cudaStreamWaitEvent(stream, event, 0));
+    return SPS_OK;
+}
+
+const sps_stream_panel *panel_of(const pass &w, int64_t step)
+{
+    return &w.plan->panel[w.plan->resident +
+                          spsi_ring_panel(&w.plan->ring, step)];
+}
+
+char *slot_of(const pass &w, int64_t step)
+{
+    return w.plan->slots +
+           (size_t)spsi_ring_slot(&w.plan->ring, step) * w.plan->room;
+}
+
+/* Queues the copy of a step's panel.  The slot was released by the product of
+ * the step before in the same slot, unless the pass begins with fresh slots. */
+sps_status send(const pass &w, int64_t step)
+{
+    const int s = spsi_ring_slot(&w.plan->ring, step);
+    const sps_stream_panel *p = panel_of(w, step);
+
+    if (!(w.fresh && step < w.plan->ring.slots))
+        SPS_TRY_RETURN(await(w, SPS_STREAM_RELEASED, w.copies, w.released(s)));
+    SPS_TRY_RETURN(spsi_stream_late(w.plan, SPS_STREAM_COPY, w.copies));
+    w.ctx->memory.to_device += (int64_t)p->is.bytes;
+    SPS_CUDA(w.ctx, cudaMemcpyAsync(slot_of(w, step), p->at, p->is.bytes,
+                                    cudaMemcpyHostToDevice, w.copies));
+    SPS_CUDA(w.ctx, cudaEventRecord(w.copied(s), w.copies));
+    return SPS_OK;
+}
+
+/* A pass that is recorded leaves nothing to the host, nor does one after it. */
+sps_status look(const pass &w)
+{
+    cudaStreamCaptureStatus capture;
+
+    SPS_CUDA(w.ctx, cudaStreamIsCapturing(w.main, &capture));
+    if (capture != cudaStreamCaptureStatusNone) w.plan->recorded = true;
+    return SPS_OK;
+}
+
+/* The host's panels of this product are no part of the ring. */
+void split(sps_stream_plan *plan, const sps_spmm_args *args)
+{
+    const int64_t streamed = plan->panels - plan->resident;
+
+    plan->shared = spsi_stream_shared(plan, args);
+    if (plan->ring.panels == streamed - plan->shared) return;
+    spsi_ring_open(&plan->ring, streamed - plan->shared, plan->ring.slots);
+}
+
+/* Whether the pass begins with slots of which nothing is known. */
+sps_status begin(pass &w)
+{
+    sps_stream_plan *plan = w.plan;
+
+    if (plan->recorded) spsi_ring_forget(&plan->ring);
+    w.fresh = plan->ring.held == 0;
+    if (!w.fresh) return SPS_OK;
+    SPS_CUDA(w.ctx, cudaEventRecord((cudaEvent_t)plan->begun, w.main));
+    SPS_CUDA(w.ctx, cudaStreamWaitEvent(w.copies, (cudaEvent_t)plan->begun,
+                                        0));
+    return SPS_OK;
+}
+
+/* The product of a step's panel, and the release of its slot. */
+sps_status use(const pass &w, int64_t step, const sps_spmm_args *args)
+{
+    const sps_ring *r = &w.plan->ring;
+    const sps_stream_panel *p = panel_of(w, step);
+    const int s = spsi_ring_slot(r, step);
+
+    if (step >= r->held)
+        SPS_TRY_RETURN(await(w, SPS_STREAM_COPIED, w.main, w.copied(s)));
+    SPS_TRY_RETURN(spsi_stream_late(w.plan, SPS_STREAM_PRODUCT, w.main));
+    SPS_TRY_RETURN(spsi_stream_product(w.plan, &p->is, slot_of(w, step),
+                                       args));
+    SPS_TRY_RETURN(spsi_stream_late(w.plan, SPS_STREAM_RELEASE, w.main));
+    if (w.plan->test.poison && step + r->slots < r->panels)
+        SPS_CUDA(w.ctx, cudaMemsetAsync(slot_of(w, step), 0xff, w.plan->room,
+                                        w.main));
+    SPS_CUDA(w.ctx, cudaEventRecord(w.released(s), w.main));
+    return SPS_OK;
+}
+
+sps_status stream_panels(const pass &w, const sps_spmm_args *args)
+{
+    const sps_ring *r = &w.plan->ring;
+
+    for (int64_t t = 0; t < r->panels; t++) {
+        SPS_TRY_RETURN(use(w, t, args));
+        if (t + r->slots < r->panels) SPS_TRY_RETURN(send(w, t + r->slots));
+    }
+    return SPS_OK;
+}
+
+sps_status run(pass &w, const sps_spmm_args *args)
+{
+    sps_stream_plan *plan = w.plan;
+    const sps_ring *r = &plan->ring;
+
+    SPS_TRY_RETURN(look(w));
+    split(plan, args);
+    if (r->panels > 0) SPS_TRY_RETURN(begin(w));
+    if (plan->shared > 0) SPS_TRY_RETURN(spsi_stream_share_ask(plan, args));
+    for (int64_t t = r->held; t < r->slots && t < r->panels; t++)
+        SPS_TRY_RETURN(send(w, t));
+    SPS_TRY_RETURN(spsi_stream_residents(plan, args));
+    SPS_TRY_RETURN(stream_panels(w, args));
+    if (plan->shared > 0) SPS_TRY_RETURN(spsi_stream_share_sum(plan, args));
+    return spsi_stream_fold(plan, args);
+}
+
+} // namespace
+
+sps_status spsi_stream_late(const sps_stream_plan *plan, unsigned stage,
+                            cudaStream_t stream)
+{
+    if (!(plan->test.late & stage)) return SPS_OK;
+    spin<<<1, 1, 0, stream>>>();
+    SPS_LAUNCHED(plan->super.ctx);
+    return SPS_OK;
+}
+
+sps_status spsi_stream_pass(sps_stream_plan *plan, const sps_spmm_args *args)
+{
+    pass w = {plan, plan->super.ctx, spsi_cuda_state(plan->super.ctx)->stream,
+              (cudaStream_t)plan->copies, false};
+    const sps_status st = run(w, args);
+
+    if (plan->ring.panels == 0) return st;
+    if (st == SPS_OK) spsi_ring_turn(&plan->ring);
+    else spsi_ring_forget(&plan->ring);
+    return st;
+}
+
+sps_status spsi_stream_ring_open(sps_stream_plan *plan)
+{
+    sps_context *ctx = plan->super.ctx;
+    const int64_t streamed = plan->panels - plan->resident;
+    const int slots = streamed < SPS_RING_SLOTS ? (int)streamed
+                                                : SPS_RING_SLOTS;
+    const size_t bytes = (size_t)slots * plan->room;
+
+    spsi_ring_open(&plan->ring, streamed, slots);
+    if (streamed == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, (void **)&plan->slots));
+    plan->slots_bytes = bytes;
+    plan->super.bytes += bytes;
+    if (plan->copies) return SPS_OK;         /* new values: all is there */
+    SPS_CUDA(ctx, cudaStreamCreateWithFlags((cudaStream_t *)&plan->copies,
+                                            cudaStreamNonBlocking));
+    for (int s = 0; s < SPS_RING_SLOTS; s++) {
+        SPS_CUDA(ctx, cudaEventCreateWithFlags((cudaEvent_t *)&plan->copied[s],
+                                               cudaEventDisableTiming));
+        SPS_CUDA(ctx, cudaEventCreateWithFlags(
+            (cudaEvent_t *)&plan->released[s], cudaEventDisableTiming));
+    }
+    SPS_CUDA(ctx, cudaEventCreateWithFlags((cudaEvent_t *)&plan->begun,
+                                           cudaEventDisableTiming));
+    return SPS_OK;
+}
+
+namespace {
+
+void drop(void *&stream)
+{
+    if (!stream) return;
+    cudaStreamSynchronize((cudaStream_t)stream);
+    cudaStreamDestroy((cudaStream_t)stream);
+    stream = NULL;
+}
+
+void drop_event(void *&event)
+{
+    if (event) cudaEventDestroy((cudaEvent_t)event);
+    event = NULL;
+}
+
+} // namespace
+
+void spsi_stream_ring_close(sps_stream_plan *plan)
+{
+    if (spsi_cuda_enter(plan->super.ctx) != SPS_OK) return;
+    drop(plan->copies);
+    drop(plan->share.down);
+    for (int s = 0; s < SPS_RING_SLOTS; s++) {
+        drop_event(plan->copied[s]);
+        drop_event(plan->released[s]);
+    }
+    drop_event(plan->begun);
+    drop_event(plan->share.asked);
+    drop_event(plan->share.there);
+    cudaGetLastError();
+}

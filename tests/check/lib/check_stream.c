@@ -1,0 +1,744 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_stream.c - matrices beyond the memory that a context may take of its
+ * GPU: products and solvers have the bits of those of a matrix on the GPU, what
+ * is taken stays below the limit, the order of copies and products holds whatever
+ * is late, and fails as it must where a wait is left out. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "cuda/stream/stream_plan.h"
+#include "operator/operator.h"
+#include "tests/problems/row_lengths.h"
+#include "tests/problems/zoo.h"
+#include "tests/support/fail_alloc.h"
+#include "tests/support/fixture.h"
+#include "tests/support/runner.h"
+
+static sps_context *ctx, *near;
+
+static void open_contexts(void)
+{
+    if (runner_place() == SPS_HOST) return;
+    ctx = fixture_open();
+    near = fixture_open();
+}
+
+static void close_contexts(void)
+{
+    if (ctx) fixture_close(&ctx);
+    if (near) fixture_close(&near);
+}
+
+#define GPU_ONLY()                                                             \
+    if (runner_place() == SPS_HOST)                                            \
+    runner_leave_out("the host streams nothing")
+
+/* From here on ctx may take `more` bytes. */
+static void limit(size_t more)
+{
+    ctx->opt.max_device_bytes = ctx->memory.device + more;
+}
+
+/* The least that leaves blocks of k columns their room, and `panels` bytes. */
+static void limit_for(const sps_csr *A, int k, size_t panels)
+{
+    limit(spsi_blocks_room(A->nrow > A->ncol ? A->nrow : A->ncol, k) + panels);
+}
+
+static sps_operator *operator_with(sps_context *c, sps_csr *A, int k,
+                                   const char *kernel)
+{
+    sps_operator *op = NULL;
+    sps_options o;
+
+    sps_options_default(&o);
+    o.kernel = kernel;
+    OK(c, sps_operator_csr(c, A, k, &o, &op));
+    return op;
+}
+
+static sps_stream_plan *streaming(sps_operator *op)
+{
+    ck_assert_str_eq(op->block->kernel->name, "spmm.stream");
+    return (sps_stream_plan *)op->block;
+}
+
+/* Y = 0.5 A X - 0.25 Y, from seeds, as row-major numbers. */
+static double *product(sps_operator *op, int k)
+{
+    sps_context *c = op->ctx;
+    double *y = malloc((size_t)op->n * (size_t)k * sizeof *y);
+    sps_block *X = fixture_block(c, op->ncol, k, NULL, 0);
+    sps_block *Y = fixture_block(c, op->n, k, NULL, 0);
+
+    OK(c, sps_block_random(X, 3));
+    OK(c, sps_block_random(Y, 4));
+    OK(c, sps_operator_apply(op, 0.5, X, -0.25, Y));
+    OK(c, sps_block_get(Y, 0, k, y, k, SPS_ROW_MAJOR, SPS_HOST));
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    return y;
+}
+
+static bool same(const double *a, const double *b, int64_t count)
+{
+    return memcmp(a, b, (size_t)count * sizeof *a) == 0;
+}
+
+/* Values that need all of their bits. */
+static sps_csr *matrix(const int64_t *lengths, int count, int64_t n,
+                       int64_t ncol)
+{
+    return row_lengths_matrix(lengths, count, n, ncol, false);
+}
+
+/* The products of op have these bits, in `passes` passes, with 1 and k
+ * columns. */
+static void products_are(sps_operator *op, sps_operator *right, int k,
+                         int passes)
+{
+    for (int some = 1; some <= k; some += k > 1 ? k - 1 : 1) {
+        double *want = product(right, some);
+
+        for (int i = 0; i < passes; i++) {
+            double *y = product(op, some);
+
+            ck_assert_msg(same(y, want, op->n * some), "pass %d, %d columns: "
+                          "other bits", i, some);
+            free(y);
+        }
+        free(want);
+    }
+}
+
+/* ------------------------------------------------------------------ limits */
+
+START_TEST(a_limit_of_device_memory_is_kept_and_named)
+{
+    sps_context_info info = { .struct_size = sizeof info };
+    sps_block *X = NULL;
+
+    GPU_ONLY();
+    limit(1 << 20);
+    OK(ctx, sps_context_information(ctx, &info));
+    ck_assert_uint_le(info.device_free, 1 << 20);
+    ck_assert_int_eq(sps_block_create(ctx, 1 << 20, 1, &X), SPS_EDEVMEM);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "max_device_bytes"));
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "8388608 bytes"));
+    OK(ctx, sps_block_create(ctx, 1 << 16, 1, &X));
+    sps_block_destroy(&X);
+    ck_assert_uint_le(ctx->memory.device_peak, ctx->opt.max_device_bytes);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- products */
+
+/* Far, with residents and without, and near, where everything is streamed. */
+static void judge(sps_csr *A, int k, const char *right, size_t panels)
+{
+    sps_operator *want = operator_with(near, A, k, right);
+    sps_operator *op;
+
+    limit_for(A, k, panels);
+    op = operator_with(ctx, A, k, "auto");
+    ck_assert(op->local.far && op->vector == op->block);
+    ck_assert_uint_gt(streaming(op)->super.streamed, 0);
+    products_are(op, want, k, 3);
+    ck_assert_uint_le(ctx->memory.device_peak, ctx->opt.max_device_bytes);
+    sps_operator_destroy(&op);
+    op = operator_with(near, A, k, "spmm.stream");
+    ck_assert(!op->local.far && streaming(op)->resident == 0);
+    products_are(op, want, k, 3);
+    sps_operator_destroy(&op);
+    sps_operator_destroy(&want);
+}
+
+START_TEST(streamed_products_have_the_bits_of_the_plain_kernel)
+{
+    static const int64_t elastic[] = { 81, 300 }, mixed[] = { 0, 7, 1, 27, 0, 1024 };
+    static const int ks[] = { 1, 2, 3, 4, 16, 33 };
+    sps_csr *A, *B;
+
+    GPU_ONLY();
+    A = matrix(elastic, 2, 20000, 20000);
+    B = matrix(mixed, 6, 12000, 15000);
+    for (int i = 0; i < 6; i += runner_quick() ? 3 : 1) {
+        judge(A, ks[i], "spmm.plain", (size_t)4 << 20);
+        judge(B, ks[i], "spmm.plain", (size_t)1 << 20);
+    }
+    zoo_free(&A);
+    zoo_free(&B);
+}
+END_TEST
+
+START_TEST(long_rows_have_the_same_bits_in_panels_of_any_number)
+{
+    static const int64_t lengths[] = { 3, 0, 30000, 1025, 0, 9, 2048, 200000 };
+    sps_csr *A;
+    sps_operator *one, *far;
+    double *exact, *y;
+
+    GPU_ONLY();
+    A = matrix(lengths, 8, 160, 200000);
+    one = operator_with(near, A, 5, "spmm.stream");
+    ck_assert_int_gt(streaming(one)->longs, 0);
+    limit_for(A, 5, (size_t)700 << 10);
+    far = operator_with(ctx, A, 5, "auto");
+    ck_assert_int_gt(streaming(far)->panels, streaming(one)->resident + 32);
+    ck_assert_uint_gt(streaming(far)->panels, 100);
+    products_are(far, one, 5, 3);
+    sps_operator_destroy(&one);
+    one = operator_with(near, A, 5, "spmm.plain");
+    exact = product(one, 5);
+    y = product(far, 5);
+    for (int64_t e = 0; e < 5 * A->nrow; e++)
+        ck_assert(fabs(y[e] - exact[e]) <= 1e-11);
+    free(exact);
+    free(y);
+    sps_operator_destroy(&one);
+    sps_operator_destroy(&far);
+    zoo_free(&A);
+}
+END_TEST
+
+START_TEST(all_sorts_of_values_and_columns_have_the_same_bits)
+{
+    static const int64_t lengths[] = { 80, 20, 0, 160 };
+
+    GPU_ONLY();
+    for (int sort = 0; sort < 4; sort++) {
+        sps_csr *A = matrix(lengths, 4, 40000, 60000);
+        double *v = A->val;
+
+        for (int64_t e = 0; e < A->nnz; e++) {
+            if (sort == 0) v[e] = (double)(float)v[e];
+            if (sort == 1) v[e] = 1.0 / (double)(1 + e % 250);
+        }
+        for (int64_t i = 0; sort == 2 && i < A->nrow; i++)
+            for (int64_t e = A->rowptr[i]; e < A->rowptr[i + 1]; e++)
+                A->col[e] = (int32_t)((e - A->rowptr[i]) * 373 + i % 90);
+        judge(A, 4, "spmm.plain", (size_t)1 << 20);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
+START_TEST(new_values_are_streamed_from_host_and_gpu)
+{
+    static const int64_t lengths[] = { 30 };
+    sps_operator *op, *want;
+    sps_csr *A, *B, *D = NULL;
+    double *v;
+
+    GPU_ONLY();
+    A = matrix(lengths, 1, 30000, 30000);
+    B = matrix(lengths, 1, 30000, 30000);
+    v = B->val;
+    for (int64_t e = 0; e < B->nnz; e++) v[e] = 2.0 - (double)(e % 7);
+    want = operator_with(near, B, 4, "spmm.plain");
+    limit_for(A, 4, (size_t)2 << 20);
+    op = operator_with(ctx, A, 4, "auto");
+    OK(ctx, sps_operator_set_values(op, B->val, SPS_HOST));
+    products_are(op, want, 4, 2);
+    ck_assert_uint_le(ctx->memory.device_peak, ctx->opt.max_device_bytes);
+    OK(ctx, sps_operator_set_values(op, A->val, SPS_HOST));
+    limit((size_t)1 << 30);
+    OK(ctx, spsi_csr_upload(ctx, B, &D));
+    OK(ctx, sps_operator_set_values(op, D->val, SPS_CUDA));
+    products_are(op, want, 4, 2);
+    sps_csr_destroy(ctx, &D);
+    sps_operator_destroy(&op);
+    sps_operator_destroy(&want);
+    zoo_free(&A);
+    zoo_free(&B);
+}
+END_TEST
+
+/* ------------------------------------------------------------------- order */
+
+/* An operator of n rows of 16 entries. */
+static sps_operator *of_rows(int64_t n, sps_csr **A_p)
+{
+    static const int64_t lengths[] = { 16 };
+
+    *A_p = matrix(lengths, 1, n, n);
+    limit_for(*A_p, 2, (size_t)3 << 20);
+    return operator_with(ctx, *A_p, 2, "auto");
+}
+
+/* One whose panels have all the same number of rows, so that the image of one is
+ * laid out as that of another, and a product with the wrong one reads what
+ * exists. */
+static sps_operator *alike(sps_csr **A_p, sps_operator **want_p)
+{
+    const int64_t least = (int64_t)1 << 16;
+    sps_operator *op = of_rows(least, A_p);
+    const int64_t rows = streaming(op)->panel[0].is.rows;
+
+    sps_operator_destroy(&op);
+    zoo_free(A_p);
+    op = of_rows((least / rows + 1) * rows, A_p);
+    for (int64_t i = 0; i < streaming(op)->panels; i++)
+        ck_assert_int_eq(streaming(op)->panel[i].is.rows, rows);
+    *want_p = operator_with(near, *A_p, 2, "spmm.plain");
+    ck_assert_int_gt(streaming(op)->ring.panels, 2 * SPS_RING_SLOTS);
+    ck_assert_int_eq(streaming(op)->ring.slots, SPS_RING_SLOTS);
+    streaming(op)->test.share = -1;
+    return op;
+}
+
+static void part(sps_csr **A_p, sps_operator **op_p, sps_operator **want_p)
+{
+    sps_operator_destroy(op_p);
+    sps_operator_destroy(want_p);
+    zoo_free(A_p);
+}
+
+START_TEST(late_stages_and_spoilt_slots_change_no_bit)
+{
+    sps_operator *op, *want;
+    sps_csr *A;
+
+    GPU_ONLY();
+    op = alike(&A, &want);
+    streaming(op)->test.poison = true;
+    for (unsigned stage = 0; stage <= SPS_STREAM_RELEASE;
+         stage = stage ? 2 * stage : 1) {
+        streaming(op)->test.late = stage;
+        products_are(op, want, 2, 3);
+    }
+    part(&A, &op, &want);
+}
+END_TEST
+
+/* The two passes after a good one, with a wait left out and the other side of it
+ * late, must not both be right. */
+static bool notices(unsigned omit, unsigned late)
+{
+    sps_operator *op, *want;
+    sps_csr *A;
+    double *right;
+    bool noticed = false;
+
+    op = alike(&A, &want);
+    right = product(want, 2);
+    free(product(op, 2));
+    streaming(op)->test.omit = omit;
+    streaming(op)->test.late = late;
+    for (int i = 0; i < 2; i++) {
+        double *y = product(op, 2);
+
+        noticed = noticed || !same(y, right, 2 * op->n);
+        free(y);
+    }
+    free(right);
+    part(&A, &op, &want);
+    return noticed;
+}
+
+START_TEST(a_product_that_does_not_wait_for_its_copy_is_noticed)
+{
+    GPU_ONLY();
+    ck_assert(notices(SPS_STREAM_COPIED, SPS_STREAM_COPY));
+    ck_assert(!notices(0, SPS_STREAM_COPY));
+}
+END_TEST
+
+START_TEST(a_copy_that_does_not_wait_for_the_release_is_noticed)
+{
+    GPU_ONLY();
+    ck_assert(notices(SPS_STREAM_RELEASED, SPS_STREAM_PRODUCT));
+    ck_assert(!notices(0, SPS_STREAM_PRODUCT));
+}
+END_TEST
+
+/* Y = A X recorded once, with late products, replayed, and made anew behind each
+ * replay. */
+START_TEST(recorded_products_and_others_share_the_slots)
+{
+    sps_operator *op, *want;
+    sps_csr *A;
+    sps_block *X = NULL, *Y = NULL, *Z = NULL;
+    void *recording = NULL;
+    double *y, *z, *right;
+    int64_t numbers;
+
+    GPU_ONLY();
+    op = alike(&A, &want);
+    numbers = 2 * op->n;
+    y = malloc((size_t)numbers * sizeof *y);
+    z = malloc((size_t)numbers * sizeof *z);
+    X = fixture_block(ctx, op->ncol, 2, NULL, 0);
+    Y = fixture_block(ctx, op->n, 2, NULL, 0);
+    Z = fixture_block(ctx, op->n, 2, NULL, 0);
+    OK(ctx, sps_block_random(X, 3));
+    OK(ctx, sps_operator_apply(op, 1.0, X, 0.0, Z));
+    OK(ctx, ctx->backend->sync(ctx));
+    right = malloc((size_t)numbers * sizeof *right);
+    OK(ctx, sps_block_get(Z, 0, 2, right, 2, SPS_ROW_MAJOR, SPS_HOST));
+    streaming(op)->test.late = SPS_STREAM_PRODUCT;
+    OK(ctx, ctx->backend->record_begin(ctx));
+    OK(ctx, sps_operator_apply(op, 1.0, X, 0.0, Y));
+    OK(ctx, ctx->backend->record_end(ctx, &recording));
+    OK(ctx, ctx->backend->replay(ctx, recording));
+    OK(ctx, sps_operator_apply(op, 1.0, X, 0.0, Z));
+    OK(ctx, ctx->backend->replay(ctx, recording));
+    OK(ctx, sps_operator_apply(op, 1.0, X, 0.0, Z));
+    OK(ctx, ctx->backend->sync(ctx));
+    OK(ctx, sps_block_get(Y, 0, 2, y, 2, SPS_ROW_MAJOR, SPS_HOST));
+    OK(ctx, sps_block_get(Z, 0, 2, z, 2, SPS_ROW_MAJOR, SPS_HOST));
+    ck_assert(same(y, right, numbers) && same(z, right, numbers));
+    ctx->backend->record_drop(ctx, recording);
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    sps_block_destroy(&Z);
+    free(y);
+    free(z);
+    free(right);
+    part(&A, &op, &want);
+}
+END_TEST
+
+/* ------------------------------------------------------------ host's share */
+
+START_TEST(the_share_of_the_host_has_the_same_bits_whatever_is_late)
+{
+    static const int64_t lengths[] = { 243, 243, 243, 0, 60 };
+    sps_operator *op, *want;
+    sps_csr *A;
+
+    GPU_ONLY();
+    A = matrix(lengths, 5, 30000, 30000);
+    for (int64_t i = 0; i < A->nrow; i += 5)     /* three rows of a node */
+        for (int e = 243; e < 729; e++)
+            A->col[A->rowptr[i] + e] = A->col[A->rowptr[i] + e % 243];
+    want = operator_with(near, A, 19, "spmm.plain");
+    limit_for(A, 19, (size_t)3 << 20);
+    op = operator_with(ctx, A, 19, "auto");
+    ck_assert_int_gt(streaming(op)->share.most, 10);
+    for (int share = -1; share <= 9; share += runner_quick() ? 10 : 5) {
+        streaming(op)->test.share = share;
+        for (unsigned late = 0; late <= SPS_STREAM_HOST;
+             late = late ? 2 * late : SPS_STREAM_PRODUCT) {
+            streaming(op)->test.late = late;
+            products_are(op, want, 19, 2);
+            products_are(op, want, 4, 1);
+            ck_assert_int_eq(streaming(op)->shared, share < 0 ? 0 : share);
+        }
+    }
+    streaming(op)->test.share = 0;               /* by the rates */
+    for (int k = 1; k <= 19; k += 3) products_are(op, want, k, 6);
+    part(&A, &op, &want);
+}
+END_TEST
+
+/* Two products queued one behind the other, the second with another X, right
+ * with these waits? */
+static bool products_in_a_row(unsigned omit, unsigned late)
+{
+    sps_operator *op, *want;
+    sps_csr *A;
+    sps_block *X, *Z, *Y[2];
+    double *y, *right[2];
+    int64_t n, numbers;
+    bool hold = true;
+
+    op = alike(&A, &want);
+    n = op->n;
+    numbers = 2 * n;
+    y = malloc((size_t)numbers * sizeof *y);
+    streaming(op)->test.share = 9;
+    free(product(op, 2));      /* loads all kernels, for which CUDA may wait */
+    X = fixture_block(ctx, n, 2, NULL, 0);
+    Z = fixture_block(ctx, n, 2, NULL, 0);
+    OK(ctx, sps_block_random(Z, 8));
+    for (int i = 0; i < 2; i++) Y[i] = fixture_block(ctx, n, 2, NULL, 0);
+    for (int round = 0; round < 2; round++) {
+        streaming(op)->test = (sps_stream_test){
+            .share = round ? 9 : -1, .omit = round ? omit : 0,
+            .late = round ? late : 0 };
+        OK(ctx, sps_block_random(X, 3));
+        OK(ctx, ctx->backend->sync(ctx));
+        OK(ctx, sps_operator_apply(op, 1.0, X, 0.0, Y[0]));
+        OK(ctx, spsi_axpby(1.0, Z, 0.0, X));
+        OK(ctx, sps_operator_apply(op, 1.0, X, 0.0, Y[1]));
+        for (int i = 0; i < 2; i++) {
+            if (!round) right[i] = malloc((size_t)numbers * sizeof *y);
+            OK(ctx, sps_block_get(Y[i], 0, 2, round ? y : right[i], 2,
+                                  SPS_ROW_MAJOR, SPS_HOST));
+            hold = hold && (!round || same(y, right[i], numbers));
+        }
+    }
+    sps_block_destroy(&X);
+    sps_block_destroy(&Z);
+    for (int i = 0; i < 2; i++) {
+        sps_block_destroy(&Y[i]);
+        free(right[i]);
+    }
+    free(y);
+    part(&A, &op, &want);
+    return hold;
+}
+
+START_TEST(a_share_that_does_not_wait_for_its_rows_of_x_is_noticed)
+{
+    GPU_ONLY();
+    ck_assert(!products_in_a_row(SPS_STREAM_THERE, SPS_STREAM_DOWN));
+    ck_assert(products_in_a_row(0, SPS_STREAM_DOWN));
+}
+END_TEST
+
+START_TEST(rows_of_x_that_leave_before_they_are_complete_are_noticed)
+{
+    GPU_ONLY();
+    ck_assert(!products_in_a_row(SPS_STREAM_ASKED, SPS_STREAM_PRODUCT));
+    ck_assert(products_in_a_row(0, SPS_STREAM_PRODUCT));
+}
+END_TEST
+
+/* ---------------------------------------------------------------- failures */
+
+static struct {
+    sps_backend table;
+    const sps_backend *real;
+    int64_t allowed;
+} pinning;
+
+static sps_status share_some(sps_context *c, size_t bytes, void **p_p)
+{
+    if (pinning.allowed-- > 0) return pinning.real->share(c, bytes, p_p);
+    return spsi_fail(c, SPS_ENOMEM, "no %zu bytes of page-locked host memory",
+                     bytes);
+}
+
+static void allow_pinning(int64_t calls)
+{
+    if (!pinning.real) {
+        pinning.real = ctx->backend;
+        pinning.table = *ctx->backend;
+        pinning.table.share = share_some;
+        ctx->backend = &pinning.table;
+    }
+    pinning.allowed = calls;
+}
+
+START_TEST(memory_that_cannot_be_pinned_is_an_error_with_bytes)
+{
+    static const int64_t lengths[] = { 30 };
+    sps_operator *op = NULL;
+    sps_options o;
+    sps_csr *A;
+    int64_t calls = 0;
+    sps_status st = SPS_ENOMEM;
+
+    GPU_ONLY();
+    A = matrix(lengths, 1, 30000, 30000);
+    sps_options_default(&o);
+    o.kernel = "spmm.stream";
+    for (; st != SPS_OK; calls++) {
+        const size_t before = ctx->memory.host, device = ctx->memory.device;
+
+        ck_assert_int_lt(calls, 50);
+        limit_for(A, 4, (size_t)2 << 20);
+        allow_pinning(calls);
+        st = sps_operator_csr(ctx, A, 4, &o, &op);
+        if (st == SPS_OK) continue;
+        ck_assert_int_eq(st, SPS_ENOMEM);
+        ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "bytes"));
+        ck_assert_ptr_null(op);
+        ck_assert_uint_eq(ctx->memory.device, device);
+        ck_assert_uint_le(ctx->memory.host, before + 4096);
+    }
+    ck_assert_int_ge(calls, 5);
+    sps_operator_destroy(&op);
+    ctx->backend = pinning.real;
+    zoo_free(&A);
+}
+END_TEST
+
+/* Where the panels cannot be pinned, the matrix is read over the link. */
+START_TEST(without_pinned_panels_the_plain_kernel_reads_over_the_link)
+{
+    static const int64_t lengths[] = { 30 };
+    sps_operator *op, *want;
+    sps_csr *A;
+
+    GPU_ONLY();
+    A = matrix(lengths, 1, 30000, 30000);
+    want = operator_with(near, A, 4, "spmm.plain");
+    limit_for(A, 4, (size_t)2 << 20);
+    allow_pinning(4);
+    op = operator_with(ctx, A, 4, "auto");
+    ck_assert_str_eq(op->block->kernel->name, "spmm.plain");
+    products_are(op, want, 4, 1);
+    sps_operator_destroy(&op);
+    sps_operator_destroy(&want);
+    ctx->backend = pinning.real;
+    zoo_free(&A);
+}
+END_TEST
+
+START_TEST(every_device_allocation_may_fail_and_nothing_is_lost)
+{
+    static const int64_t lengths[] = { 30, 3000 };
+    sps_context_options co;
+    fail_alloc f = { .allowed = -1 };
+    sps_context *c = NULL;
+    sps_operator *op = NULL;
+    sps_options o;
+    sps_csr *A;
+    sps_status st = SPS_EDEVMEM;
+
+    GPU_ONLY();
+    A = matrix(lengths, 2, 2000, 30000);
+    sps_context_options_default(&co);
+    co.place = SPS_CUDA;
+    co.gpu = fail_alloc_device(&f);
+    OK(NULL, sps_context_create(&co, &c, NULL));
+    sps_options_default(&o);
+    o.kernel = "spmm.stream";
+    for (long n = 0; st != SPS_OK; n++) {
+        const long live = f.live;
+
+        ck_assert_int_lt(n, 60);
+        c->opt.max_device_bytes = c->memory.device +
+                                  spsi_blocks_room(A->nrow, 4) + (6 << 20);
+        fail_alloc_allow(&f, n);
+        st = sps_operator_csr(c, A, 4, &o, &op);
+        ck_assert(st == SPS_OK || st == SPS_EDEVMEM);
+        if (st == SPS_OK) continue;
+        ck_assert_ptr_nonnull(strstr(sps_context_error(c), "bytes"));
+        ck_assert_int_eq(f.live, live);
+    }
+    sps_operator_destroy(&op);
+    sps_context_destroy(&c);
+    ck_assert_int_eq(f.live, 0);
+    ck_assert_int_eq(f.mismatches, 0);
+    zoo_free(&A);
+}
+END_TEST
+
+/* ----------------------------------------------------------------- solvers */
+
+typedef struct answer {
+    double *x;
+    sps_result result;
+} answer;
+
+static answer solve(sps_context *c, sps_csr *A, int k, const char *solver,
+                    const char *kernel)
+{
+    answer a = { .x = malloc((size_t)A->nrow * (size_t)k * sizeof *a.x),
+                 .result = { .struct_size = sizeof a.result } };
+    sps_block *B = fixture_block(c, A->nrow, k, NULL, 0);
+    sps_block *X = fixture_block(c, A->nrow, k, NULL, 0);
+    sps_operator *op = operator_with(c, A, k, kernel);
+    sps_solver *s = NULL;
+    sps_options o;
+
+    sps_options_default(&o);
+    o.solver = solver;
+    o.precond = "jacobi";
+    o.rtol = 1e-9;
+    o.restart = 10;
+    OK(c, sps_block_random(B, 5));
+    OK(c, sps_solver_create(op, NULL, k, &o, &s));
+    OK(c, sps_solver_linear(s, B, X, &a.result));
+    OK(c, sps_block_get(X, 0, k, a.x, k, SPS_ROW_MAJOR, SPS_HOST));
+    sps_solver_destroy(&s);
+    sps_operator_destroy(&op);
+    sps_block_destroy(&X);
+    sps_block_destroy(&B);
+    return a;
+}
+
+/* A symmetric, diagonally dominant band of 61 diagonals. */
+static sps_csr *band(int64_t n)
+{
+    static const int64_t lengths[] = { 61 };
+    sps_csr *A = row_lengths_matrix(lengths, 1, n, n, false);
+    double *v = A->val;
+    int64_t e = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = i > 30 ? i - 30 : 0; j < n && j <= i + 30; j++, e++) {
+            A->col[e] = (int32_t)j;
+            v[e] = i == j ? 70.0 : -1.0 / (1.0 + (double)((i + j) % 97));
+        }
+        A->rowptr[i + 1] = e;
+    }
+    A->nnz = e;
+    A->props |= SPS_SYMMETRIC | SPS_SPD;
+    return A;
+}
+
+START_TEST(solvers_have_the_bits_of_a_matrix_on_the_gpu)
+{
+    static const char *const solvers[] = { "block_cg", "gmres", "bicgstab" };
+    sps_csr *A;
+
+    GPU_ONLY();
+    A = band(20000);
+    for (int s = 0; s < 3; s++) {
+        answer right = solve(near, A, 4, solvers[s], "spmm.plain"), far;
+
+        limit_for(A, 4, (size_t)5 << 20);
+        far = solve(ctx, A, 4, solvers[s], "auto");
+        ck_assert_int_eq(right.result.stop, SPS_STOP_CONVERGED);
+        ck_assert_int_eq(far.result.stop, SPS_STOP_CONVERGED);
+        ck_assert_int_eq(far.result.iterations, right.result.iterations);
+        ck_assert_msg(same(far.x, right.x, 4 * A->nrow), "%s: other bits",
+                      solvers[s]);
+        ck_assert_uint_le(ctx->memory.device_peak, ctx->opt.max_device_bytes);
+        free(right.x);
+        free(far.x);
+        ctx->opt.max_device_bytes = 0;
+    }
+    zoo_free(&A);
+}
+END_TEST
+
+START_TEST(what_is_resident_and_streamed_is_told)
+{
+    static const int64_t lengths[] = { 30 };
+    sps_operator *op;
+    char text[8192], want[128];
+    sps_csr *A;
+
+    GPU_ONLY();
+    A = matrix(lengths, 1, 30000, 30000);
+    limit_for(A, 4, (size_t)2 << 20);
+    op = operator_with(ctx, A, 4, "auto");
+    sps_operator_describe(op, text, sizeof text);
+    ck_assert_uint_gt(op->block->resident, 0);
+    snprintf(want, sizeof want, "%zu bytes stay on the GPU, %zu are copied "
+             "there in each product; predicted", op->block->resident,
+             op->block->streamed);
+    ck_assert_msg(strstr(text, want) != NULL, "%s", text);
+    ck_assert(fixture_noted(ctx, "stays in host memory"));
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(a_limit_of_device_memory_is_kept_and_named),
+    RUNNER_TEST(streamed_products_have_the_bits_of_the_plain_kernel),
+    RUNNER_TEST(long_rows_have_the_same_bits_in_panels_of_any_number),
+    RUNNER_TEST(all_sorts_of_values_and_columns_have_the_same_bits),
+    RUNNER_TEST(new_values_are_streamed_from_host_and_gpu),
+    RUNNER_TEST(late_stages_and_spoilt_slots_change_no_bit),
+    RUNNER_TEST(a_product_that_does_not_wait_for_its_copy_is_noticed),
+    RUNNER_TEST(a_copy_that_does_not_wait_for_the_release_is_noticed),
+    RUNNER_TEST(recorded_products_and_others_share_the_slots),
+    RUNNER_TEST(the_share_of_the_host_has_the_same_bits_whatever_is_late),
+    RUNNER_TEST(a_share_that_does_not_wait_for_its_rows_of_x_is_noticed),
+    RUNNER_TEST(rows_of_x_that_leave_before_they_are_complete_are_noticed),
+    RUNNER_TEST(memory_that_cannot_be_pinned_is_an_error_with_bytes),
+    RUNNER_TEST(without_pinned_panels_the_plain_kernel_reads_over_the_link),
+    RUNNER_TEST(every_device_allocation_may_fail_and_nothing_is_lost),
+    RUNNER_TEST(solvers_have_the_bits_of_a_matrix_on_the_gpu),
+    RUNNER_TEST(what_is_resident_and_streamed_is_told),
+};
+RUNNER_MAIN_WITHIN("stream", tests, open_contexts, close_contexts)
