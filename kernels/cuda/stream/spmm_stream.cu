@@ -4,8 +4,8 @@
  * host memory while others are multiplied; the first that fit stay.
  *
  * It bids where the arrays of A are in host memory (sps_csr_local.far), or where
- * rows are made by a source.  Pinned by name for a matrix on the GPU it streams
- * all of it.
+ * rows are made by a source.  Pinned by name for a csr of the host that is on the
+ * GPU as well it streams all of it.
  *
  * Bytes over the link: those of the streamed panels (formats/panels.h), 10 for an
  * entry, 6 or 3 where values are floats or few; whatever the number of columns.
@@ -21,7 +21,7 @@ namespace {
 bool fits(const sps_problem *p, const char **why_not)
 {
     *why_not = "A is on the GPU";
-    return p->pinned || p->local->far;
+    return p->local->far || (p->pinned && p->A->rowptr);
 }
 
 /* Bytes of the panels, by what is known of A without packing it. */

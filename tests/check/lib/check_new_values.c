@@ -149,9 +149,12 @@ static void exact_product(const sps_operator *op, const sps_csr *B, int k,
     free(right);
 }
 
-/* Tests one kernel; false if it cannot be used with this type. */
-static bool by_kernel(const char *kernel, sps_dtype dtype)
+/* Tests one kernel; false if it cannot be used with this type.  One that streams
+ * keeps values in host memory. */
+static bool by_kernel(const sps_kernel *tested, sps_dtype dtype)
 {
+    const bool streams = tested->gives & SPS_STREAMS && tested->refresh;
+    const char *kernel = tested->name;
     sps_csr *A = zoo_matrix(zoo_find("grid7"), 400, 7, ZOO_SMALL, dtype);
     sps_csr *B = zoo_matrix(zoo_find("grid7"), 400, 7, ZOO_SMALL, dtype);
     sps_operator *op = NULL;
@@ -162,8 +165,8 @@ static bool by_kernel(const char *kernel, sps_dtype dtype)
         void *p = lay_down(B);
 
         exact_product(op, A, K, kernel);
-        ck_assert_msg(bytes_moved(op, p) < 64, "%s: %zu bytes through the "
-                      "host", kernel, moved);
+        ck_assert_msg(bytes_moved(op, p) < 64 || streams, "%s: %zu bytes "
+                      "through the host", kernel, moved);
         take_up(B, p);
         exact_product(op, B, K, kernel);
         exact_product(op, B, 1, kernel);
@@ -182,7 +185,7 @@ START_TEST(values_on_the_gpu_reach_every_kernel_without_the_host)
     if (ctx->backend->place == SPS_HOST) runner_skip("values on a GPU");
     for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
         for (int d = 0; d < 2 && kernel->op == SPS_OP_SPMM; d++)
-            had += by_kernel(kernel->name, (sps_dtype)d);
+            had += by_kernel(kernel, (sps_dtype)d);
     ck_assert_int_gt(had, 0);
 }
 END_TEST
