@@ -258,6 +258,9 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     SPS_REQUIRE(M->ctx, opt->degree <= AMG_DEGREE, SPS_EINVAL, "degree %d; the "
                 "smoother of amg has 1 to %d, and 0 for auto", opt->degree,
                 AMG_DEGREE);
+    SPS_REQUIRE(M->ctx, !M->A->local.far, SPS_EUNFIT, "amg: the matrix is in "
+                "host memory because the GPU has no room for it, and so none "
+                "for its levels");
     m->wanted_degree = opt->degree;
     m->floats = strcmp(opt->precision, "double") != 0;
     if (!M->single && M->A->A->nnz > 0) m->device = spsi_coarsening(M->ctx);

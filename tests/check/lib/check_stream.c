@@ -699,6 +699,26 @@ START_TEST(solvers_have_the_bits_of_a_matrix_on_the_gpu)
 }
 END_TEST
 
+START_TEST(multigrid_is_refused_where_the_matrix_has_no_room)
+{
+    sps_precond *M = NULL;
+    sps_operator *op;
+    sps_options o;
+    sps_csr *A;
+
+    GPU_ONLY();
+    A = band(20000);
+    limit_for(A, 4, (size_t)5 << 20);
+    op = operator_with(ctx, A, 4, "auto");
+    sps_options_default(&o);
+    o.precond = "amg";
+    ck_assert_int_eq(sps_precond_create(op, 4, &o, &M), SPS_EUNFIT);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "no room for it"));
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+}
+END_TEST
+
 START_TEST(what_is_resident_and_streamed_is_told)
 {
     static const int64_t lengths[] = { 30 };
@@ -739,6 +759,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(without_pinned_panels_the_plain_kernel_reads_over_the_link),
     RUNNER_TEST(every_device_allocation_may_fail_and_nothing_is_lost),
     RUNNER_TEST(solvers_have_the_bits_of_a_matrix_on_the_gpu),
+    RUNNER_TEST(multigrid_is_refused_where_the_matrix_has_no_room),
     RUNNER_TEST(what_is_resident_and_streamed_is_told),
 };
 RUNNER_MAIN_WITHIN("stream", tests, open_contexts, close_contexts)
