@@ -297,6 +297,7 @@ static bool too_slow(sps_chain *l, const sps_progress *p)
 {
     const sps_step *step = &l->step[l->at];
     const int degree = l->now->M ? l->now->M->products + 1 : 1;
+    const int every = step->grace < 10 ? step->grace : 10;
 
     if (p->iteration == 0) l->first = l->best = p->worst;
     if (p->worst < l->best) l->best = p->worst;
@@ -304,7 +305,7 @@ static bool too_slow(sps_chain *l, const sps_progress *p)
     if (l->allowed > 0 && spsi_agreed_now(l->ctx) - l->begun > l->allowed)
         return !ends_in_time(l, p->iteration);
     /* An iteration with a polynomial in A counts as many as its degree. */
-    return p->iteration >= step->grace / degree && p->iteration % 10 == 0 &&
+    return p->iteration >= step->grace / degree && p->iteration % every == 0 &&
            predicted(l, p->iteration) > (double)step->patience / degree;
 }
 

@@ -7,7 +7,7 @@
 
 #include "driver/linear.h"
 
-#define SPS_CHAIN_STEPS 14
+#define SPS_CHAIN_STEPS 16
 
 typedef struct sps_step {
     const char *solver, *precond;

@@ -35,6 +35,37 @@ START_TEST(a_nonsymmetric_matrix_gets_a_method_that_fits)
 }
 END_TEST
 
+/* A Laplacian with a held boundary whose couplings to one side are 1 % larger:
+ * ilu0 takes many iterations, of which a few tell so. */
+static sps_csr *slow(int64_t n)
+{
+    sps_csr *A = zoo("grid5", n, ZOO_LAPLACIAN);
+
+    A->props = 0;
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            ((double *)A->val)[p] = A->col[p] == i ? 4
+                                    : A->col[p] > i ? -1 : -1.01;
+    return A;
+}
+
+START_TEST(what_is_slow_is_left_after_a_few_iterations)
+{
+    problem p;
+
+    if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
+    problem_open(&p, ctx, slow(2500), 4);
+    must_solve(&p, "slow");
+    ck_assert(noted("auto: step 1, bicgstab with ilu0: 4 iterations"));
+    ck_assert_str_eq(p.result.precond, "ilut");
+    problem_close(&p);
+    problem_open(&p, ctx, nonsymmetric(900), 4);
+    must_solve(&p, "dominated");
+    ck_assert_str_eq(p.result.precond, "ilu0");
+    problem_close(&p);
+}
+END_TEST
+
 /* minres if it converges despite few negative eigenvalues; factors if not. */
 START_TEST(an_indefinite_matrix_is_found_out_and_solved)
 {
@@ -479,6 +510,7 @@ END_TEST
 
 static const runner_test tests[] = {
     RUNNER_TEST(a_nonsymmetric_matrix_gets_a_method_that_fits),
+    RUNNER_TEST(what_is_slow_is_left_after_a_few_iterations),
     RUNNER_TEST(an_indefinite_matrix_is_found_out_and_solved),
     RUNNER_TEST(zeros_on_the_diagonal_are_no_obstacle),
     RUNNER_TEST(the_unit_of_the_matrix_may_be_any),

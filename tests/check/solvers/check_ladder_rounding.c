@@ -17,7 +17,8 @@
 enum { ROWS = 144, COLUMNS = 4 };
 
 /* I + E with |E| of 1e-9 to 1e-1 in three tenths of the places; the last row is
- * 1e4 to 10^largest, the last column next to nothing. */
+ * 1e4 to 10^largest, the last column next to nothing.  Rows 0 and 1 are swapped:
+ * with zeros on the diagonal ilu0 is not tried. */
 static sps_csr *kinetics(uint64_t seed, double largest)
 {
     const int32_t full = ROWS;
@@ -32,8 +33,8 @@ static sps_csr *kinetics(uint64_t seed, double largest)
             double a = u * pow(10, edge ? -18 : power);
 
             if (!last && draw_unit(&d) > 0.3) a = 0;
-            ((double *)A->val)[p] = a + (A->col[p] == i && !last) +
-                                    (last && edge);
+            if (i < 2 && A->col[p] == i) a = 0;
+            ((double *)A->val)[p] = a + (A->col[p] == (i < 2 ? 1 - i : i));
         }
     return A;
 }

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""auto beside single methods and preconditioners on the nonsymmetric systems of
+a list: processor seconds of set-up and solve, in one process.
+
+    PYTHONPATH=bindings/python SPSOLVE_LIBRARY=build/.libs/libspsolve.so.0 \\
+        auto_methods.py FOLDER INDEX.tsv RESULTS.tsv [-columns 4] [-threads 1]
+                        [-maxtime 4] [-most NNZ] [-only auto]
+
+INDEX has a line for each matrix with its name, rows and cols, nnz_full and
+symmetry.  Right-hand sides uniform in [-1/2, 1/2), rtol 1e-8; times below a
+tenth of a second are the least of three.  Systems that are in RESULTS are
+skipped; -only auto runs auto again, for those lines, into the column auto.
+Prints the systems on which auto takes more than 1.5 times and 5 ms longer than
+the best single pair, the worst first.
+"""
+import csv
+import os
+import sys
+import time
+import warnings
+
+import libspsolve
+import numpy as np
+import scipy.io
+
+PAIRS = [("auto", {})] + [
+    (f"{solver}/{precond}", dict(solver=solver, precond=precond))
+    for solver, precond in (
+        ("bicgstab", "ilu0"), ("gmres", "ilu0"), ("block_gmres", "ilu0"),
+        ("block_gcrodr", "ilu0"), ("bicgstab", "jacobi"), ("gmres", "jacobi"),
+        ("gmres", "factor"), ("gmres", "dense"))] + [
+    (f"gmres/ilut {drop:g} {fill}",
+     dict(solver="gmres", precond="ilut", droptol=drop, fill=fill))
+    for drop, fill in ((1e-3, 10), (1e-6, 50))]
+QUICK, SLACK, RATIO = 0.1, 0.005, 1.5
+FAILED = float("inf")
+
+
+def option(name, default):
+    if name not in sys.argv:
+        return default
+    return type(default)(sys.argv[sys.argv.index(name) + 1])
+
+
+def once(A, B, options):
+    begin = time.process_time()
+    try:
+        with libspsolve.Solver(A, B.shape[1], rtol=1e-8,
+                               threads=option("-threads", 1),
+                               max_seconds=option("-maxtime", 4.0),
+                               **options) as s:
+            r = s.solve(B)
+    except libspsolve.Error:
+        return FAILED, "refused"
+    seconds = time.process_time() - begin
+    ended = f"{r.solver}/{r.precond} {r.iterations}"
+    return (seconds if r.all_converged else FAILED), ended
+
+
+def least(A, B, options):
+    seconds, ended = once(A, B, options)
+    for _ in range(2 if seconds < QUICK else 0):
+        seconds = min(seconds, once(A, B, options)[0])
+    return seconds, ended
+
+
+def systems():
+    with open(sys.argv[2]) as f:
+        for line in csv.DictReader(f, delimiter="\t"):
+            path = os.path.join(sys.argv[1], line["name"] + ".mtx.gz")
+            if line["symmetry"] == "general" and line["rows"] == line["cols"] \
+                    and int(line["nnz_full"] or 0) <= option("-most", 400000) \
+                    and os.path.exists(path):
+                yield line["name"], path
+
+
+def read(path):
+    A = scipy.io.mmread(path)
+    if not hasattr(A, "tocsr") or A.dtype.kind == "c":
+        return None
+    return A.tocsr().astype(float)
+
+
+def run(done, path, pairs):
+    A = read(path)
+    if A is None:
+        return None
+    B = np.random.default_rng(1).random((A.shape[0],
+                                         option("-columns", 4))) - 0.5
+    line = dict(done, n=str(A.shape[0]), nnz=str(A.nnz))
+    for name, options in pairs:
+        seconds, ended = least(A, B, options)
+        line[name] = f"{seconds:.4f}"
+        if name == "auto":
+            line["ended"] = ended
+    return line
+
+
+def report(lines):
+    worst, counted, within = [], 0, 0
+    for line in lines:
+        single = {name: float(line[name]) for name, _ in PAIRS[1:]}
+        best = min(single, key=single.get)
+        if single[best] == FAILED:
+            continue
+        counted += 1
+        auto = float(line["auto"])
+        good = auto <= max(RATIO * single[best], single[best] + SLACK)
+        within += auto <= RATIO * single[best]
+        if not good:
+            worst.append((auto / single[best], line, best, single[best]))
+    print(f"{counted} systems that a single pair solves; auto within {RATIO} "
+          f"times on {within}, or {SLACK * 1e3:g} ms on "
+          f"{counted - len(worst)}")
+    for ratio, line, best, seconds in sorted(worst, key=lambda w: -w[0]):
+        print(f"{ratio:7.1f}  {line['name']} ({line['n']}, {line['nnz']}): "
+              f"auto {line['auto']} by {line['ended']}; {best} {seconds:.4f}")
+
+
+def main():
+    warnings.simplefilter("ignore")
+    path, again = sys.argv[3], option("-only", "") == "auto"
+    lines = []
+    if os.path.exists(path):
+        with open(path) as f:
+            lines = list(csv.DictReader(f, delimiter="\t"))
+    known = {line["name"]: line for line in lines}
+    head = ["name", "n", "nnz", "ended"] + [name for name, _ in PAIRS]
+    result = []
+    for name, file in systems():
+        line = known.get(name, {"name": name})
+        if again or name not in known:
+            line = run(line, file, PAIRS[:1] if again else PAIRS)
+        if line is not None:
+            result.append(line)
+            with open(path, "w") as f:
+                out = csv.DictWriter(f, head, delimiter="\t")
+                out.writeheader()
+                out.writerows(result)
+    report(result)
+
+
+if __name__ == "__main__":
+    main()
