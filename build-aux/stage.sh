@@ -28,6 +28,9 @@ for p in $suites $placed; do cp "$(real "$p")" "$stage/tests/"; done
 cp -P .libs/libspsolve.so* "$stage/lib/"
 [ ! -f .libs/libspsolve_private.so ] ||
     cp .libs/libspsolve_private.so "$stage/lib/"
+for so in .libs/spsolve_mpi-*.so; do
+    [ ! -f "$so" ] || cp "$so" "$stage/lib/spsolve/"
+done
 [ ! -f .libs/spsolve_cuda.so ] || cp .libs/spsolve_cuda.so "$stage/lib/spsolve/"
 cp -R "$src/data" "$stage/data"
 mkdir -p "$stage/doc"

@@ -268,7 +268,7 @@ static int lengths(const sps_fused_cg *w)
 sps_status spsi_cpu_fused_cg_lengths(const sps_fused_cg *w, const sps_block *P,
                                      const sps_block *Q)
 {
-    sps_small G = small_of(w, w->G, w->r, w->r);
+    sps_small G = small_of(w, w->own.G, w->r, w->r);
 
     return w->state->stop ? SPS_OK : spsi_cpu_gram(P, Q, &G);
 }
@@ -293,9 +293,9 @@ sps_status spsi_cpu_fused_cg_residual(const sps_fused_cg *w, const sps_block *Q,
                          &(job){ .w = w, .c = c, .Q = Q, .a = minus, .R = R,
                                  .items = items, .partial = partial });
     spsi_cpu_sum_chunks(w->ctx, c.count, items, partial);
-    unpack(partial, w->r, w->k, w->W);
-    memcpy(w->W + w->r * w->k, partial + w->r * w->k,
-           (size_t)w->k * sizeof *w->W);
+    unpack(partial, w->r, w->k, w->own.W);
+    memcpy(w->own.W + w->r * w->k, partial + w->r * w->k,
+           (size_t)w->k * sizeof *partial);
 fail:
     return st;
 }
@@ -324,8 +324,8 @@ sps_status spsi_cpu_fused_cg_directions(const sps_fused_cg *w, sps_block *P,
                                  .a = a, .b = b, .items = items,
                                  .partial = partial });
     spsi_cpu_sum_chunks(w->ctx, c.count, items, partial);
-    unpack(partial, k, k, w->S);
-    unpack(partial + k * k, k, k, w->S + k * k);
+    unpack(partial, k, k, w->own.S);
+    unpack(partial + k * k, k, k, w->own.S + k * k);
     w->state->stop = look(w);
     w->state->go = 0;
     w->state->taken = (w->state->taken + 1) & 0x3fffffff;

@@ -11,6 +11,7 @@
 #include "cuda/base/scan.h"
 #include "cuda/base/state.h"
 #include "cuda/base/upload.h"
+#include "cuda/base/wire_device.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -161,6 +162,7 @@ void close_cuda(sps_context *ctx)
     spsi_cuda_release(ctx, s->d_scratch, s->scratch_bytes);
     spsi_cuda_release(ctx, s->d_up, s->up_bytes);
     spsi_cuda_pool_close(ctx);
+    spsi_cuda_wire_close(ctx);
     if (s->own_stream && s->pid == getpid()) cudaStreamDestroy(s->stream);
     cudaGetLastError();
     ctx->stream = NULL;
@@ -313,6 +315,8 @@ SPS_DEFINE(sps_backend, spsi_backend_cuda) = {
     .get = spsi_cuda_get,
     .gather = spsi_cuda_gather,
     .scatter = spsi_cuda_scatter,
+    .take_rows = spsi_cuda_take_rows,
+    .put_rows = spsi_cuda_put_rows,
     .axpby = spsi_cuda_axpby,
     .axpby_cols = spsi_cuda_axpby_cols,
     .scale_rows = spsi_cuda_scale_rows,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* catalogue.cu - the only exported symbol of the module. */
 #include "core/module.h"
-#include "cuda/base/state.h"
+#include "cuda/base/wire_device.h"
 #include "plan/kernel.h"
 
 #ifndef SPS_CUDA_ARCHITECTURES
@@ -23,4 +23,5 @@ const sps_module spsi_cuda_catalogue = {
     .architectures = SPS_CUDA_ARCHITECTURES,
     .backend = &spsi_backend_cuda,
     .kernels = spsi_cuda_kernels,
+    .wire = &spsi_wire_cuda,
 };

@@ -117,6 +117,10 @@ typedef struct sps_fused_cg {
     double *W;               /* r x k, then k squared norms */
     double *S;               /* k x k */
     double *C;               /* r x k of spsi_fused_cg_begin, or k numbers */
+    /* Where the passes write G, W, and S with C: what the own rows contribute.
+     * With one process G, W and S themselves; with several these are sums of
+     * `own` over the processes, and have one partial sum. */
+    struct { double *G, *W, *S; } own;
     int *kept;               /* host memory: 2 numbers for the backend's own
                                 use, 0 at first */
     sps_fused_cg_host host;

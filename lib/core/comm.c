@@ -40,6 +40,8 @@ struct sps_comm {
     bool asking;              /* the monitor of this process requests a stop */
     bool asked, cancelled;    /* as agreed at the last sum */
     double now;
+    void *wire;               /* data of the wire  of this context */
+    const sps_context *wired;
     double message[HEAD + FIRST];
 };
 
@@ -216,6 +218,23 @@ int spsi_comm_rank(const sps_context *ctx)
     return ctx->opt.comm ? ctx->opt.comm->rank : 0;
 }
 
+/* -------------------------------------------------------------------- wire */
+
+const sps_wire *spsi_wire(const sps_context *ctx)
+{
+    return spsi_comm_many(ctx) && ctx->backend->place != SPS_HOST
+        ? ctx->module->wire : NULL;
+}
+
+void **spsi_wire_data(const sps_context *ctx)
+{
+    sps_comm *c = ctx->opt.comm;
+
+    if (!c || (c->wire && c->wired != ctx)) return NULL;
+    c->wired = ctx;
+    return &c->wire;
+}
+
 /* ----------------------------------------------------------------- messages */
 
 static void fill_head(const sps_context *ctx, double *m, int count, bool failed)
@@ -366,7 +385,9 @@ bool spsi_comm_steady(sps_context *ctx, bool steady)
 {
     const bool before = spsi_comm_many(ctx) && ctx->opt.comm->steady;
 
-    if (spsi_comm_many(ctx)) ctx->opt.comm->steady = steady;
+    /* A GPU may fail at any time. */
+    if (spsi_comm_many(ctx))
+        ctx->opt.comm->steady = steady && !spsi_wire(ctx);
     return before;
 }
 

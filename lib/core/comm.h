@@ -53,8 +53,8 @@ sps_status spsi_comm_first(sps_context *ctx, double *value);
  * neighbours would wait for its message.  So each exchange is preceded by a sum
  * of control numbers, by which they learn of the failure; but not while
  * `steady` is set, around loops that allocate nothing and in which the failures
- * of callbacks are deferred (spsi_comm_defer).  spsi_comm_steady returns what
- * was set before. */
+ * of callbacks are deferred (spsi_comm_defer), and blocks are in host memory.
+ * spsi_comm_steady returns what was set before. */
 sps_status spsi_comm_exchange(sps_context *ctx, const sps_message *send,
                               int sends, const sps_message *receive,
                               int receives);
@@ -87,6 +87,39 @@ bool spsi_agreed_cancel(const sps_context *ctx);
  * process requests a stop; with several processes as of the last sum. */
 bool spsi_agreed_monitor(sps_context *ctx, sps_monitor_fn monitor, void *data,
                          const sps_progress *p);
+
+/* Messages and sums from and to the memory of a backend that is not the host's:
+ * a table of the module.  A halo (operator/halo.h) goes by the wire where there
+ * is one, else by the functions above.
+ *
+ * A wire is `queued` where the device sends and sums by itself: nothing is
+ * waited for, and a failure of another process is learnt at the next sum of
+ * spsi_reduce only.  Otherwise messages are staged in host memory and go by
+ * spsi_comm_exchange, and there is no sum. */
+typedef struct sps_wire {
+    /* Collective, at set-up; does nothing if it has been called before. */
+    sps_status (*open)(sps_context *ctx);
+    bool (*queued)(const sps_context *ctx);
+    /* Memory for exchanges of so many bytes, at set-up. */
+    sps_status (*reserve)(sps_context *ctx, size_t sent, size_t received);
+    /* As spsi_comm_start and spsi_comm_finish, of memory of the backend: what
+     * is sent is what the work queued so far leaves there, and work queued
+     * after finish finds what was received.  The messages are kept until
+     * finish. */
+    sps_status (*start)(sps_context *ctx, const sps_message *send, int sends,
+                        const sps_message *receive, int receives);
+    sps_status (*finish)(sps_context *ctx);
+    /* to[i] = sum of from[i] over processes, queued; the same bits on all.  to
+     * may be from. */
+    sps_status (*sum)(sps_context *ctx, const double *from, double *to,
+                      int count);
+} sps_wire;
+
+/* The wire of the context, or NULL: one process, or blocks in host memory. */
+const sps_wire *spsi_wire(const sps_context *ctx);
+/* Where the wire of ctx keeps its data: in the communicator, of which one
+ * context on a GPU is in use at a time; NULL if another one is. */
+void **spsi_wire_data(const sps_context *ctx);
 
 #ifdef __cplusplus
 }

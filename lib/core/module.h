@@ -13,8 +13,9 @@ extern "C" {
 #endif
 
 struct sps_kernel;
+struct sps_wire;
 
-#define SPS_MODULE_ABI 3
+#define SPS_MODULE_ABI 4
 
 /* The one exported symbol of the CUDA module: spsi_cuda_catalogue. */
 typedef struct sps_module {
@@ -23,6 +24,7 @@ typedef struct sps_module {
     const char *architectures;            /* "sm_90, compute_90" */
     const sps_backend *backend;
     const struct sps_kernel *const *kernels;  /* NULL-terminated */
+    const struct sps_wire *wire;
 } sps_module;
 
 #define SPS_ENGINE_ABI 1

@@ -43,14 +43,17 @@ static int64_t in_S(const sps_fused_cg *w)
 static int64_t lay_out(sps_fused_cg *w, double *at)
 {
     int64_t k = w->most, square = w->columns ? k : k * k, used = 0;
-    int64_t parts = w->most_parts;
+    int64_t parts = w->most_parts, many = spsi_comm_many(w->ctx);
     struct { double **p; int64_t count; } array[] = {
         { &w->norms, SPS_FUSED_QUEUE * k }, { &w->last, k },
         { &w->C, square }, { &w->known.limit, k }, { &w->known.least, k },
-        { &w->known.kept_norm, k }, { &w->known.gap, k },
-        { &w->G, parts * square }, { &w->F, square },
+        { &w->known.kept_norm, k }, { &w->known.gap, k }, { &w->F, square },
         { &w->a, square }, { &w->b, square },
         { &w->W, parts * (square + k) }, { &w->S, in_S(w) },
+        { &w->G, parts * square },
+        /* Of several processes: S, C and G are summed at once. */
+        { &w->own.W, many * (square + k) }, { &w->own.S, many * in_S(w) },
+        { &w->own.G, many * square },
     };
 
     w->state = (sps_fused_cg_state *)(void *)at;
@@ -58,6 +61,11 @@ static int64_t lay_out(sps_fused_cg *w, double *at)
     for (size_t i = 0; i < sizeof array / sizeof *array; i++) {
         if (at) *array[i].p = at + used;
         used += array[i].count;
+    }
+    if (!many) {
+        w->own.G = w->G;
+        w->own.W = w->W;
+        w->own.S = w->S;
     }
     return used;
 }
@@ -88,6 +96,16 @@ static void release(sps_context *ctx, void *place)
     spsi_free(ctx, w);
 }
 
+/* Whether the sums of a step are complete where the blocks are: not those of
+ * several processes whose messages are staged.  Scalars by column are formed in
+ * the kernels that add up the sums of one process. */
+static bool sums_here(const sps_context *ctx, bool columns)
+{
+    const sps_wire *wire = spsi_wire(ctx);
+
+    return !spsi_comm_many(ctx) || (!columns && (!wire || wire->queued(ctx)));
+}
+
 sps_status spsi_fused_cg_create(sps_owner *o, int k, bool columns,
                                 double condition, sps_fused_cg **w_p)
 {
@@ -97,7 +115,7 @@ sps_status spsi_fused_cg_create(sps_owner *o, int k, bool columns,
     void *room = NULL;
     double *zeros = NULL;
 
-    if (!ctx->backend->fused_cg_lengths || spsi_comm_many(ctx) ||
+    if (!ctx->backend->fused_cg_lengths || !sums_here(ctx, columns) ||
         (columns ? !ctx->backend->fused_cg_columns : k > SPS_FUSED_WIDEST))
         return SPS_OK;
     SPS_TRY(spsi_own(o, release, w_p));
@@ -107,9 +125,11 @@ sps_status spsi_fused_cg_create(sps_owner *o, int k, bool columns,
     w->columns = columns;
     w->most = k;
     w->condition = condition;
-    w->cached = SPS_FUSED_CACHED;
+    /* Partial sums would be added up by each process for itself. */
+    w->cached = spsi_comm_many(ctx) ? 0 : SPS_FUSED_CACHED;
     w->queue.burst = SPS_FUSED_QUEUE;
-    w->most_parts = columns || k > SPS_FUSED_NARROW ? 1 : SPS_FUSED_PARTS;
+    w->most_parts = columns || k > SPS_FUSED_NARROW || spsi_comm_many(ctx)
+                  ? 1 : SPS_FUSED_PARTS;
     w->host.bytes = (size_t)lay_out(w, NULL) * sizeof(double);
     SPS_TRY(SPS_OWN(o, seen(w), &w->host.seen));
     SPS_TRY(SPS_OWN(o, 4 * (int64_t)k, &w->host.limits));
@@ -163,6 +183,18 @@ static sps_small small_of(const sps_fused_cg *w, double *v, int rows, int cols)
                         .max_cols = cols, .v = v };
 }
 
+/* to = the sum of `from` over the processes, queued on a GPU. */
+static sps_status sum(const sps_fused_cg *w, const double *from, double *to,
+                      int count)
+{
+    const sps_wire *wire = spsi_wire(w->ctx);
+
+    if (!spsi_comm_many(w->ctx)) return SPS_OK;
+    if (wire) return wire->sum(w->ctx, from, to, count);
+    if (to != from) memcpy(to, from, (size_t)count * sizeof *to);
+    return spsi_reduce(w->ctx, to, count);
+}
+
 sps_status spsi_fused_cg_begin(sps_fused_cg *w, const sps_fused_cg_task *t,
                                const double *c)
 {
@@ -176,7 +208,8 @@ sps_status spsi_fused_cg_begin(sps_fused_cg *w, const sps_fused_cg_task *t,
     } else {
         sps_small C = small_of(w, w->C, t->P->k, t->X->k);
 
-        SPS_TRY(spsi_gram(t->P, t->R, &C));
+        SPS_TRY(f->gram(t->P, t->R, &C));
+        SPS_TRY(sum(w, w->C, w->C, C.rows * C.cols));
     }
     SPS_TRY(f->upload(w->ctx, w->last, t->of->resnorm, row));
     w->queue.given = !w->columns;
@@ -186,19 +219,33 @@ fail:
     return st;
 }
 
+/* S = P'P and C = P'R of the own rows. */
+static sps_status own_pair(const sps_fused_cg_task *t, sps_small *S,
+                           sps_small *C)
+{
+    const sps_backend *f = t->P->ctx->backend;
+    sps_status st;
+
+    if (f->gram_pair) return f->gram_pair(t->P, t->P, t->R, S, C);
+    SPS_TRY(f->gram(t->P, t->P, S));
+    SPS_TRY(f->gram(t->P, t->R, C));
+fail:
+    return st;
+}
+
 sps_status spsi_fused_cg_start(sps_fused_cg *w, const sps_fused_cg_task *t)
 {
     const size_t square = (size_t)t->P->k * (size_t)t->P->k;
     sps_block all = { .ctx = w->ctx, .n = in_S(w), .k = 1, .ld = 1,
-                      .dtype = SPS_F64, .data = w->S };
+                      .dtype = SPS_F64, .data = w->own.S };
     sps_small S, C;
     sps_status st = SPS_OK;
 
     shape(w, t, t->P->k);
     SPS_TRY(spsi_fill(&all, 0.0));   /* one partial sum; the others are zero */
-    S = small_of(w, w->S, t->P->k, t->P->k);
-    C = small_of(w, w->S + square, t->P->k, t->P->k);
-    SPS_TRY(spsi_gram_pair(t->P, t->P, t->R, &S, &C));
+    S = small_of(w, w->own.S, t->P->k, t->P->k);
+    C = small_of(w, w->own.S + square, t->P->k, t->P->k);
+    SPS_TRY(own_pair(t, &S, &C));
     SPS_TRY(w->ctx->backend->upload(w->ctx, w->last, t->of->resnorm,
                                     (size_t)t->X->k * sizeof(double)));
     w->queue.given = w->queue.since = 0;
@@ -214,13 +261,14 @@ sps_status spsi_fused_cg_basis(sps_fused_cg *w, sps_small *S)
     const double *part = w->host.sums;
     sps_status st = SPS_OK;
 
-    SPS_TRY(w->ctx->backend->download(w->ctx, w->host.sums, w->S,
+    SPS_TRY(w->ctx->backend->download(w->ctx, w->host.sums, w->own.S,
                                       2 * (size_t)w->queue.parts * square *
                                       sizeof(double)));
     spsi_small_shape(S, w->k, w->k);
     spsi_small_clear(S);
     for (int p = 0; p < w->queue.parts; p++, part += 2 * square)
         for (size_t e = 0; e < square; e++) S->v[e] += part[e];
+    SPS_TRY(spsi_small_reduce(S));
 fail:
     return st;
 }
@@ -238,7 +286,9 @@ static sps_status queue_passes(sps_fused_cg *w, const sps_fused_cg_task *t)
     sps_status st = SPS_OK;
 
     SPS_TRY(f->fused_cg_lengths(w, t->P, t->Q));
+    SPS_TRY(sum(w, w->own.S, w->S, (int)(in_S(w) + w->most * w->most)));
     SPS_TRY(f->fused_cg_residual(w, t->Q, t->R));
+    SPS_TRY(sum(w, w->own.W, w->W, (w->r + 1) * w->k));
     SPS_TRY(f->fused_cg_directions(w, t->P, t->X, t->R));
 fail:
     return st;
@@ -313,7 +363,7 @@ static sps_status count_plain(sps_fused_cg *w, const sps_fused_cg_task *t)
 static sps_status queue_one(sps_fused_cg *w, const sps_fused_cg_task *t)
 {
     bool small = t->replay && w->ctx->backend->replay &&
-                 t->P->k == t->X->k && !t->A->apply &&
+                 t->P->k == t->X->k && !t->A->apply && !spsi_comm_many(w->ctx) &&
                  t->X->n * t->X->ld <= RECORDED;
     sps_status st = SPS_OK;
 
@@ -375,8 +425,12 @@ static sps_status collect(sps_fused_cg *w, const sps_fused_cg_task *t,
     int *at = &w->queue.taken;
     sps_status st = SPS_OK;
 
+    double none = 0;
+
     SPS_TRY(w->ctx->backend->download(w->ctx, w->host.seen, w->state,
                                       (size_t)seen(w) * sizeof(double)));
+    /* What the steps did not send: failures, requests to stop, the clock. */
+    if (spsi_wire(w->ctx)) SPS_TRY(spsi_reduce(w->ctx, &none, 1));
     memcpy(state, w->host.seen, sizeof *state);
     for (; *at != state->taken; *at = (*at + 1) & TAKEN) {
         double *row = norms + (size_t)*taken * (size_t)t->X->k;

@@ -3,7 +3,7 @@
  * otherwise composed of the plain product and block operations. */
 #include <assert.h>
 
-#include "operator/operator.h"
+#include "operator/operator_ranks.h"
 
 static bool alike(const sps_block *X, const sps_block *Y)
 {
@@ -21,7 +21,8 @@ static bool fusible(const sps_plan *plan, double alpha, const sps_block *X,
 
 bool spsi_operator_fuses(const sps_operator *op, int k)
 {
-    const sps_plan *plan = k == 1 ? op->vector : op->block;
+    const sps_operator *of = op->ranks ? op->ranks->interior : op;
+    const sps_plan *plan = k == 1 ? of->vector : of->block;
 
     return plan && plan->kernel->fuses;
 }
@@ -77,6 +78,8 @@ sps_status spsi_operator_apply_fused(const sps_operator *op, bool plain,
 
     SPS_TRY(spsi_operator_check(op, X, Y));
     if (op->n == 0 || X->k == 0) return SPS_OK;
+    if (op->ranks && !plain)
+        return spsi_ranks_fused(op, alpha, X, beta, Y, e, room);
     if (used.gamma == 0) used.W = NULL;
     if (!plan || !fusible(plan, alpha, X, Y, &used))
         return compose(op, plain ? spsi_operator_apply_plain

@@ -161,6 +161,7 @@ sps_status spsi_halo_create(sps_context *ctx, int64_t first, int64_t n,
     if (ghosts > 0)
         memcpy(h->ghost, ghost, (size_t)ghosts * sizeof *ghost);
     h->low = lower_bound(h->ghost, ghosts, first);
+    if (spsi_wire(ctx)) SPS_TRY(spsi_wire(ctx)->open(ctx));
     SPS_TRY(gather_offsets(h));
     SPS_TRY(trade_counts(h, given));
     SPS_TRY(trade_rows(h));
@@ -193,9 +194,20 @@ void spsi_halo_destroy(sps_halo **h_p)
 
 /* ----------------------------------------------------------------- exchange */
 
+sps_status spsi_halo_reserve(sps_halo *h, int width)
+{
+    const sps_wire *wire = spsi_wire(h->ctx);
+    const size_t row = (size_t)spsi_block_ld(width) * sizeof(double);
+
+    return wire ? wire->reserve(h->ctx,
+                                (size_t)h->send_at[h->neighbours] * row,
+                                (size_t)h->ghosts * row) : SPS_OK;
+}
+
 sps_status spsi_halo_start(sps_halo *h, const sps_block *packed,
                            sps_block *operand)
 {
+    const sps_wire *wire = spsi_wire(h->ctx);
     const size_t row = (size_t)packed->ld * spsi_dtype_size(packed->dtype);
     /* Ghost g is row g of the operand if it is low, else row g + own. */
     const size_t own = (size_t)(operand->n - h->ghosts) * row;
@@ -206,10 +218,13 @@ sps_status spsi_halo_start(sps_halo *h, const sps_block *packed,
     for (int i = 0; i < receives; i++)
         if (h->in[i].peer > spsi_comm_rank(h->ctx))
             h->in[i].p = (char *)h->in[i].p + own;
-    return spsi_comm_start(h->ctx, h->out, sends, h->in, receives);
+    return wire ? wire->start(h->ctx, h->out, sends, h->in, receives)
+                : spsi_comm_start(h->ctx, h->out, sends, h->in, receives);
 }
 
 sps_status spsi_halo_finish(sps_halo *h)
 {
-    return spsi_comm_finish(h->ctx);
+    const sps_wire *wire = spsi_wire(h->ctx);
+
+    return wire ? wire->finish(h->ctx) : spsi_comm_finish(h->ctx);
 }

@@ -45,6 +45,8 @@ int spsi_halo_owner(const sps_halo *h, int64_t row);
 /* The number of a ghost, or -1. */
 int64_t spsi_halo_ghost(const sps_halo *h, int64_t row);
 
+/* Memory for exchanges of so many columns, where the wire needs it. */
+sps_status spsi_halo_reserve(sps_halo *h, int width);
 /* Starts to send `packed`, rows send[] of a block, and to receive the ghosts:
  * those below into the rows of `operand` from 0 on, the others into its last
  * ones.  Both have the same k and ld, as on all processes.  finish waits. */

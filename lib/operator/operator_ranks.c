@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* operator_ranks.c - see operator_ranks.h. */
+/* operator_ranks.c - see operator_ranks.h: how the rows are split, and plans. */
 #include "operator/operator_ranks.h"
 
 #include <stdlib.h>
@@ -197,6 +197,36 @@ fail:
 
 /* ----------------------------------------------------------------- creation */
 
+static int64_t sent(const sps_ranks *r)
+{
+    return r->halo->send_at[r->halo->neighbours];
+}
+
+/* *to: `count` numbers of rows where the blocks are, which may be here. */
+static sps_status place(sps_context *ctx, int32_t *from, int64_t count,
+                        int32_t **to)
+{
+    const size_t bytes = (size_t)count * sizeof *from;
+    void *room = from;
+    sps_status st = SPS_OK;
+
+    if (ctx->backend->place != SPS_HOST && count > 0) {
+        SPS_TRY(ctx->backend->alloc(ctx, bytes, &room));
+        *to = room;
+        SPS_TRY(ctx->backend->upload(ctx, room, from, bytes));
+    }
+    *to = room;
+fail:
+    return st;
+}
+
+static void displace(sps_context *ctx, const int32_t *from, int64_t count,
+                     int32_t *at)
+{
+    if (at && at != from)
+        ctx->backend->release(ctx, at, (size_t)count * sizeof *at);
+}
+
 static sps_status make_plans(sps_context *ctx, sps_ranks *r, int width,
                              const sps_options *o)
 {
@@ -204,11 +234,14 @@ static sps_status make_plans(sps_context *ctx, sps_ranks *r, int width,
 
     SPS_TRY(sps_operator_csr(ctx, r->inner, width, o, &r->interior));
     SPS_TRY(sps_operator_csr(ctx, r->edge, width, o, &r->boundary));
-    SPS_TRY(sps_block_create(ctx, r->halo->send_at[r->halo->neighbours], width,
-                             &r->packed));
+    SPS_TRY(sps_block_create(ctx, sent(r), width, &r->packed));
     SPS_TRY(sps_block_create(ctx, r->edge->ncol, width, &r->operand));
     for (int i = 0; i < 4; i++)
         SPS_TRY(sps_block_create(ctx, r->rows, width, &r->result[i]));
+    SPS_TRY(spsi_halo_reserve(r->halo, width));
+    SPS_TRY(place(ctx, r->row, r->rows, &r->at.row));
+    SPS_TRY(place(ctx, r->touch, r->touched, &r->at.touch));
+    SPS_TRY(place(ctx, r->halo->send, sent(r), &r->at.send));
 fail:
     return st;
 }
@@ -238,10 +271,6 @@ static sps_status create_many(sps_context *ctx, sps_csr *A, int width,
     sps_options o;
     sps_status st;
 
-    SPS_REQUIRE(ctx, ctx->backend->take_rows, SPS_EUNFIT, "a matrix over "
-                "several processes needs contexts of the host (place "
-                "SPS_HOST); on a GPU its operator can be a callback, "
-                "sps_operator_user");
     SPS_TRY(check_rows(ctx, A));
     SPS_TRY(spsi_comm_rows(ctx, A->nrow, false, &all));
     SPS_TRY(take_options(ctx, opt, &o));
@@ -324,165 +353,15 @@ void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p)
     sps_block_destroy(&r->packed);
     sps_block_destroy(&r->operand);
     for (int i = 0; i < 4; i++) sps_block_destroy(&r->result[i]);
+    displace(ctx, r->row, r->rows, r->at.row);
+    displace(ctx, r->touch, r->touched, r->at.touch);
+    if (r->halo && r->halo->send)
+        displace(ctx, r->halo->send, sent(r), r->at.send);
     spsi_free(ctx, r->row);
     spsi_free(ctx, r->touch);
     spsi_halo_destroy(&r->halo);
     spsi_free(ctx, r);
     *ranks_p = NULL;
-}
-
-/* ----------------------------------------------------------------- products */
-
-/* The memory of a block for k columns, rows as close as the library keeps
- * them: its messages carry no more. */
-static sps_block fit(const sps_block *whole, int k)
-{
-    sps_block X = *whole;
-
-    X.k = X.width = k;
-    X.ld = spsi_block_ld(k);
-    X.bytes = 0;
-    return X;
-}
-
-/* The rows of the operand with own rows. */
-static sps_block own_part(const sps_ranks *r, const sps_block *operand)
-{
-    sps_block X = *operand;
-
-    X.n = r->touched;
-    X.data = (double *)X.data + r->halo->low * X.ld;
-    return X;
-}
-
-/* Packs and starts the exchange; *operand has its own rows. */
-static sps_status begin(const sps_ranks *r, const sps_block *X,
-                        sps_block *operand)
-{
-    sps_block packed = fit(r->packed, X->k), own;
-    sps_status st;
-
-    *operand = fit(r->operand, X->k);
-    own = own_part(r, operand);
-    SPS_TRY(spsi_take_rows(X, r->halo->send, &packed));
-    SPS_TRY(spsi_take_rows(X, r->touch, &own));
-    SPS_TRY(spsi_halo_start(r->halo, &packed, operand));
-fail:
-    return st;
-}
-
-static sps_status times(const sps_operator *A, bool plain, double alpha,
-                        const sps_block *X, double beta, sps_block *Y)
-{
-    return plain ? spsi_operator_apply_plain(A, alpha, X, beta, Y)
-                 : sps_operator_apply(A, alpha, X, beta, Y);
-}
-
-/* At most the width of the operator.  beta Y of boundary rows is taken before
- * the interior rows are computed, which overwrite them. */
-static sps_status apply_slice(const sps_ranks *r, bool plain, double alpha,
-                              const sps_block *X, double beta, sps_block *Y)
-{
-    sps_block operand, edge = fit(r->result[0], X->k);
-    sps_status st, finished;
-
-    SPS_TRY(begin(r, X, &operand));
-    st = beta == 0 ? SPS_OK : spsi_take_rows(Y, r->row, &edge);
-    if (st == SPS_OK) st = times(r->interior, plain, alpha, X, beta, Y);
-    finished = spsi_halo_finish(r->halo);
-    if (st == SPS_OK) st = finished;
-    if (st == SPS_OK) st = times(r->boundary, plain, alpha, &operand, beta,
-                                 &edge);
-    if (st == SPS_OK) st = spsi_put_rows(&edge, r->row, Y);
-fail:
-    return st;
-}
-
-static sps_status apply_all(const sps_operator *op, bool plain, double alpha,
-                            const sps_block *X, double beta, sps_block *Y)
-{
-    sps_status st;
-
-    SPS_TRY(spsi_operator_check(op, X, Y));
-    for (int j = 0, k; j < X->k; j += k) {
-        sps_block x, y;
-
-        k = X->k - j < op->width ? X->k - j : op->width;
-        spsi_block_view(X, j, k, &x);
-        spsi_block_view(Y, j, k, &y);
-        SPS_TRY(apply_slice(op->ranks, plain, alpha, &x, beta, &y));
-    }
-fail:
-    return st;
-}
-
-sps_status spsi_ranks_apply(const sps_operator *op, bool plain, double alpha,
-                            const sps_block *X, double beta, sps_block *Y)
-{
-    sps_status st = spsi_comm_begin(op->ctx);
-
-    if (st != SPS_OK) return st;
-    return spsi_comm_end(op->ctx, apply_all(op, plain, alpha, X, beta, Y));
-}
-
-/* --------------------------------------------- twice the working precision */
-
-static sps_status take_part(const sps_ranks *r, const sps_block *X,
-                            sps_block *part)
-{
-    return X ? spsi_take_rows(X, r->row, part) : SPS_OK;
-}
-
-/* H and L of interior rows by `whole`; those of boundary rows, whose W and V
- * have been taken before, by `part`. */
-static sps_status twofold_slice(const sps_ranks *r,
-                                const sps_twofold_args *whole)
-{
-    const int k = whole->X->k;
-    sps_block operand, W = fit(r->result[0], k), V = fit(r->result[1], k);
-    sps_block H = fit(r->result[2], k), L = fit(r->result[3], k);
-    const sps_twofold_args part = {
-        .c = whole->c, .X = &operand, .W = whole->W ? &W : NULL,
-        .V = whole->V ? &V : NULL, .H = &H, .L = whole->L ? &L : NULL };
-    sps_status st, finished;
-
-    SPS_TRY(begin(r, whole->X, &operand));
-    st = take_part(r, whole->W, &W);
-    if (st == SPS_OK) st = take_part(r, whole->V, &V);
-    if (st == SPS_OK) st = spsi_operator_twofold(r->interior, whole, NULL);
-    finished = spsi_halo_finish(r->halo);
-    if (st == SPS_OK) st = finished;
-    if (st == SPS_OK) st = spsi_operator_twofold(r->boundary, &part, NULL);
-    if (st == SPS_OK) st = spsi_put_rows(&H, r->row, whole->H);
-    if (st == SPS_OK && whole->L)
-        st = spsi_put_rows(&L, r->row, whole->L);
-fail:
-    return st;
-}
-
-static const sps_block *view(const sps_block *X, int j, int k, sps_block *x)
-{
-    if (X) spsi_block_view(X, j, k, x);
-    return X ? x : NULL;
-}
-
-sps_status spsi_ranks_twofold(const sps_operator *op,
-                              const sps_twofold_args *g)
-{
-    sps_status st = SPS_OK;
-
-    for (int j = 0, k; j < g->X->k; j += k) {
-        sps_block x, w, v, h, l;
-
-        k = g->X->k - j < op->width ? g->X->k - j : op->width;
-        SPS_TRY(twofold_slice(op->ranks, &(sps_twofold_args){
-            .c = g->c ? g->c + j : NULL, .X = view(g->X, j, k, &x),
-            .W = view(g->W, j, k, &w), .V = view(g->V, j, k, &v),
-            .H = view(g->H, j, k, &h) ? &h : NULL,
-            .L = view(g->L, j, k, &l) ? &l : NULL }));
-    }
-fail:
-    return st;
 }
 
 /* ------------------------------------------------------- the diagonal block */

@@ -29,11 +29,14 @@ struct sps_ranks {
     int64_t rows, touched;
     int32_t *row;             /* boundary rows, ascending */
     int32_t *touch;           /* own rows that they touch, ascending */
+    struct sps_ranks_at {     /* the same, and halo->send, where the blocks are */
+        int32_t *row, *touch, *send;
+    } at;
     sps_csr *inner, *edge, *diagonal;
     sps_operator *interior, *boundary, *own;
     sps_block *packed, *operand;
-    sps_block *result[4];     /* of boundary rows; more than one for products in
-                                 twice the precision */
+    sps_block *result[4];     /* of boundary rows; more than one for epilogues
+                                 and products in twice the precision */
 };
 
 /* sps_operator_csr of rows of a whole; collective.  One process alone gets an
@@ -44,6 +47,10 @@ void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p);
 /* Y = alpha A X + beta Y; plain: by the kernels for checks.  Collective. */
 sps_status spsi_ranks_apply(const sps_operator *op, bool plain, double alpha,
                             const sps_block *X, double beta, sps_block *Y);
+/* spsi_operator_apply_fused without `plain`.  Collective. */
+sps_status spsi_ranks_fused(const sps_operator *op, double alpha,
+                            const sps_block *X, double beta, sps_block *Y,
+                            const sps_epilogue *e, sps_block *room);
 /* spsi_operator_twofold.  Collective. */
 sps_status spsi_ranks_twofold(const sps_operator *op,
                               const sps_twofold_args *args);

@@ -100,8 +100,9 @@ static const cli_option own[] = {
     ROW("mpi", mpi, CHOICE, .arg = "HOW", .standard = "auto",
         .choices = "auto none", .section = MACHINE,
         .help = "auto (processes that mpirun has started solve together, on "
-                "the host: each has rows of its own, process 0 reports and "
-                "writes), or none: each of them is a run of its own"),
+                "the host or with -device cuda on the GPUs: each has rows of "
+                "its own, process 0 reports and writes), or none: each of them "
+                "is a run of its own"),
     ROW("seed", seed, NATURAL, .arg = "N", .standard = "1", .section = MACHINE,
         .help = "of every random number; the same seed gives the same "
                 "numbers on every machine"),

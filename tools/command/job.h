@@ -19,6 +19,7 @@ typedef struct job {
         sps_comm *comm;
         int rank, size;
         sps_context *reader;     /* in which files were read, alone */
+        sps_place place;         /* of the solve; files are read on the host */
         int64_t first, own;      /* own rows of A */
         bool peer;               /* only another process has failed */
         char status[32];         /* of a failure there */

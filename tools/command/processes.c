@@ -136,8 +136,7 @@ static int refuse(job *j)
     const cli_values *v = &j->opt;
     const char *what = v->eigs ? "-eigs" : v->file.convert ? "-convert"
                      : v->laplacian ? "-laplacian" : v->file.coords ? "-coords"
-                     : v->file.rigid_body ? "-rigid-body"
-                     : v->place == SPS_CUDA ? "-device cuda" : reads_stdin(v);
+                     : v->file.rigid_body ? "-rigid-body" : reads_stdin(v);
 
     if (!what) return 0;
     return job_fail(j, EXIT_USAGE, "usage", "%s is not for several processes "
@@ -158,7 +157,8 @@ int processes_open(job *j)
     if (j->many.rank > 0)
         j->opt.file.out = j->opt.json = j->opt.plot = j->opt.monitor = NULL;
     if (refuse(j)) return j->end.exit_code;
-    j->opt.place = SPS_HOST;
+    j->many.place = j->opt.place == SPS_CUDA ? SPS_CUDA : SPS_HOST;
+    j->opt.place = SPS_HOST;             /* of what reads the files */
     return 0;
 }
 
@@ -270,7 +270,8 @@ int processes_spread(job *j)
 
     if (check_whole(j)) return j->end.exit_code;
     sps_context_options_default(&co);
-    co.place = SPS_HOST;
+    co.place = j->many.place;
+    co.device = j->opt.ordinal;
     co.threads = threads(j);
     co.seed = j->opt.seed;
     co.comm = j->many.comm;

@@ -308,7 +308,7 @@ sps_status lengths(const sps_fused_cg *w, int clusters, const sps_block *P,
                    const sps_block *Q)
 {
     return queue<E, LENGTHS, CLUSTERED>(
-        w, clusters, P->n, w->r * w->r, w->G,
+        w, clusters, P->n, w->r * w->r, w->own.G,
         [&](const cudaLaunchConfig_t *c, double *part, step_arrays arrays) {
             return cudaLaunchKernelEx(c, lengths_kernel<E, CLUSTERED, V>,
                                       view_of<V>(P), view_of<V>(Q), P->n, part,
@@ -321,7 +321,7 @@ sps_status residual(const sps_fused_cg *w, int clusters, const sps_block *Q,
                     sps_block *R)
 {
     return queue<E, RESIDUAL, CLUSTERED>(
-        w, clusters, R->n, (w->r + 1) * w->k, w->W,
+        w, clusters, R->n, (w->r + 1) * w->k, w->own.W,
         [&](const cudaLaunchConfig_t *c, double *part, step_arrays arrays) {
             return cudaLaunchKernelEx(c, residual_kernel<E, CLUSTERED, V>,
                                       view_of<V>(Q), view_of<V>(R), w->D, R->n,
@@ -334,7 +334,7 @@ sps_status directions(const sps_fused_cg *w, int clusters, const sps_block *P,
                       sps_block *X, const sps_block *R)
 {
     return queue<E, DIRECTIONS, CLUSTERED>(
-        w, clusters, R->n, 2 * w->k * w->k, w->S,
+        w, clusters, R->n, 2 * w->k * w->k, w->own.S,
         [&](const cudaLaunchConfig_t *c, double *part, step_arrays arrays) {
             return cudaLaunchKernelEx(c, directions_kernel<E, CLUSTERED, V>,
                                       view_of<V>(P), view_of<V>(X),

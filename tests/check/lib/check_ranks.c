@@ -22,12 +22,13 @@ typedef struct work {
     const double *val;        /* new values, or NULL */
     int k;
     double alpha, beta;
-    bool plain, twofold, symmetric, floats;
+    bool plain, twofold, fused, symmetric, floats;
     const double *x, *y, *v;  /* n x k */
     double *result, *low;     /* n x k */
     const char *solver, *precond, *reorder;
     int odd;                  /* the rank that does something else, or -1; in
                                  run_out_of_memory a count of allocations */
+    int iterations;           /* at most, or 0 */
     bool all;                 /* what is odd is told to all ranks alike */
     void (*change)(sps_csr *own);
     double difference;
@@ -87,6 +88,29 @@ static sps_status twofold(const crew_member *m, const work *w,
     return st;
 }
 
+/* Y = D (alpha A X + 2 V) + beta Y + 3 X, D the first column of V. */
+static sps_status fused(const crew_member *m, const work *w,
+                        const sps_operator *op, const sps_block *X,
+                        sps_block *Y)
+{
+    const int64_t first = crew_first(w->A->nrow, m->all->size, m->rank);
+    sps_block *V = NULL, *D = NULL, *room = NULL;
+    sps_status st = part(m, w, w->v, &V);
+
+    if (!st) st = part(m, w, NULL, &room);
+    if (!st) st = sps_block_create(m->ctx, Y->n, 1, &D);
+    if (!st)
+        st = sps_block_set(D, 0, 1, w->v + first * w->k, w->k, SPS_ROW_MAJOR,
+                           SPS_HOST);
+    if (!st)
+        st = spsi_operator_apply_fused(op, false, w->alpha, X, w->beta, Y,
+                                       &(sps_epilogue){ D, V, 2, 3 }, room);
+    sps_block_destroy(&V);
+    sps_block_destroy(&D);
+    sps_block_destroy(&room);
+    return st;
+}
+
 static void multiply(crew_member *m)
 {
     const work *w = m->data;
@@ -104,6 +128,7 @@ static void multiply(crew_member *m)
                                         SPS_HOST);
     if (m->st) return;
     if (w->twofold) m->st = twofold(m, w, op, X, Y);
+    else if (w->fused) m->st = fused(m, w, op, X, Y);
     else if (w->plain)
         m->st = spsi_operator_apply_plain(op, w->alpha, X, w->beta, Y);
     else m->st = sps_operator_apply(op, w->alpha, X, w->beta, Y);
@@ -124,7 +149,12 @@ static void expect(const work *w, const double *val)
             for (int64_t p = w->A->rowptr[i]; p < w->A->rowptr[i + 1]; p++)
                 sum += (w->floats ? ((const float *)w->A->val)[p] : val[p]) *
                        w->x[(int64_t)w->A->col[p] * w->k + j];
-            sum = w->alpha * sum + (w->beta == 0 ? 0 : w->beta *
+            if (w->fused)
+                sum = w->v[i * w->k] * (w->alpha * sum +
+                                        2 * w->v[i * w->k + j]) +
+                      3 * w->x[i * w->k + j];
+            else sum *= w->alpha;
+            sum = sum + (w->beta == 0 ? 0 : w->beta *
                                                        w->y[i * w->k + j]);
             if (w->twofold) sum += w->v[i * w->k + j];
             ck_assert_msg(w->result[i * w->k + j] == sum, "row %d, column %d: "
@@ -200,6 +230,14 @@ START_TEST(products_of_checks_are_those_of_the_whole)
     compare_products((work){ .alpha = 3, .beta = 1, .plain = true }, 61, 2);
     compare_products((work){ .alpha = -1, .beta = 1, .twofold = true }, 61,
                      WIDTH + 1);
+}
+END_TEST
+
+START_TEST(products_with_epilogues_are_those_of_the_whole)
+{
+    compare_products((work){ .alpha = 2, .beta = 0, .fused = true }, 57, 3);
+    compare_products((work){ .alpha = -1, .beta = 2, .fused = true }, 45,
+                     WIDTH + 2);
 }
 END_TEST
 
@@ -369,6 +407,7 @@ static void solve(crew_member *m)
     sps_options_default(&opt);
     opt.solver = w->solver;
     opt.precond = w->precond;
+    if (w->iterations) opt.max_iterations = w->iterations;
     m->st = crew_rows(m, w->A, &own);
     if (!m->st) m->st = part(m, w, w->x, &B);
     if (!m->st) m->st = part(m, w, NULL, &X);
@@ -424,9 +463,46 @@ START_TEST(a_process_out_of_memory_ends_the_call_on_all)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- traffic */
+
+/* Sums and exchanges of a solve of so many iterations. */
+static void count_traffic(work *w, int iterations, long *sums, long *exchanges)
+{
+    w->iterations = iterations;
+    all_went_well(crew_run(member, 3, solve, w), "traffic", 3);
+    *sums = member[0].all->sums;
+    *exchanges = member[0].all->exchanges;
+}
+
+/* Two sums and an exchange, and of several that are queued at once one more
+ * sum at most. */
+START_TEST(an_iteration_of_block_cg_sends_little)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 400, 1, ZOO_SPD, SPS_F64);
+    double *b = zoo_block(A->nrow, 3, 3, 1, ZOO_RANDOM);
+    work w = { .A = A, .k = 3, .x = b, .solver = "block_cg" };
+    long sums[2], exchanges[2];
+
+    if (runner_place() == SPS_CUDA)
+        runner_leave_out("staged messages have sums of their own");
+    for (int jacobi = 0; jacobi < 2; jacobi++) {
+        w.precond = jacobi ? "jacobi" : "none";
+        count_traffic(&w, 5, &sums[0], &exchanges[0]);
+        count_traffic(&w, 8, &sums[1], &exchanges[1]);
+        ck_assert_int_eq(exchanges[1] - exchanges[0], 3);
+        ck_assert_msg(sums[1] - sums[0] <= 6, "%s: %ld sums in 3 iterations",
+                      w.precond, sums[1] - sums[0]);
+    }
+    free(b);
+    zoo_free(&A);
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(an_iteration_of_block_cg_sends_little),
     RUNNER_TEST(products_are_those_of_the_whole),
     RUNNER_TEST(products_of_checks_are_those_of_the_whole),
+    RUNNER_TEST(products_with_epilogues_are_those_of_the_whole),
     RUNNER_TEST(new_values_reach_interior_and_boundary_rows),
     RUNNER_TEST(an_entry_without_mirror_image_is_found),
     RUNNER_TEST(what_does_not_count_there_is_refused_by_name),

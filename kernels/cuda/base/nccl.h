@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* nccl.h - the functions of NCCL that are used, of libnccl.so.2, which is
+ * loaded for several processes with a GPU each (wire.cu).  Its binary interface
+ * is the same in all versions 2; declared here, so that the module is built
+ * where NCCL is not. */
+#ifndef SPS_CUDA_NCCL_H
+#define SPS_CUDA_NCCL_H
+
+#include <cuda_runtime.h>
+#include <stddef.h>
+
+typedef struct ncclComm *sps_nccl_comm;
+typedef struct sps_nccl_id { char bytes[128]; } sps_nccl_id;
+enum { SPS_NCCL_BYTE = 1, SPS_NCCL_DOUBLE = 8, SPS_NCCL_SUM = 0 };
+
+typedef struct sps_nccl {
+    int (*get_id)(sps_nccl_id *id);
+    int (*init_rank)(sps_nccl_comm *comm, int size, sps_nccl_id id, int rank);
+    int (*destroy)(sps_nccl_comm comm);
+    int (*give_up)(sps_nccl_comm comm);
+    int (*group_start)(void);
+    int (*group_end)(void);
+    int (*send)(const void *from, size_t count, int type, int peer,
+                sps_nccl_comm comm, cudaStream_t stream);
+    int (*receive)(void *to, size_t count, int type, int peer,
+                   sps_nccl_comm comm, cudaStream_t stream);
+    int (*sum)(const void *from, void *to, size_t count, int type, int op,
+               sps_nccl_comm comm, cudaStream_t stream);
+    const char *(*text)(int error);
+} sps_nccl;
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wire.cu - messages and sums of device memory between processes (core/comm.h).
+ *
+ * With a GPU for each process, and SPSOLVE_NCCL with the name of a library that
+ * all of them can load (libnccl.so.2), messages and sums are NCCL's and are
+ * queued.  Otherwise, and by default, messages are staged: copied to pinned
+ * memory on a stream of their own while the product of the interior rows runs,
+ * exchanged by the host (comm.h), and copied up.
+ *
+ * Events order the streams.  `ready`: what is sent has been packed; `arrived`:
+ * all has been sent and received, so that the next pack may overwrite it. */
+#include "core/comm.h"
+#include "core/module.h"
+#include "cuda/base/nccl.h"
+#include "cuda/base/wire_device.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+struct sps_cuda_wire {
+    cudaStream_t side;
+    cudaEvent_t ready, arrived;
+    sps_nccl nccl;
+    sps_nccl_comm comm;        /* NULL: messages are staged */
+    char *out, *in;            /* pinned */
+    size_t out_bytes, in_bytes;
+    sps_message *message;      /* of pinned memory, to be sent, then those to */
+    int most;                  /* be received; `most` each at most */
+    const sps_message *receive;
+    int sends, receives;       /* of the open exchange */
+};
+
+namespace {
+
+#define SPS_NCCL(ctx, w, call)                                                 \
+    do {                                                                       \
+        const int error_ = (w)->nccl.call;                                     \
+        if (error_ != 0)                                                       \
+            return spsi_fail((ctx), SPS_EDEVICE, "NCCL: " #call ": %s",        \
+                             (w)->nccl.text(error_));                          \
+    } while (0)
+
+sps_cuda_wire *wire_of(const sps_context *ctx)
+{
+    void **data = spsi_wire_data(ctx);
+
+    return data ? (sps_cuda_wire *)*data : NULL;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+bool load_nccl(sps_nccl *n)
+{
+    const char *file = getenv("SPSOLVE_NCCL");
+    char why[SPS_ERROR_SIZE];
+    const spsi_symbol wanted[] = {
+        { "ncclGetUniqueId", (void **)&n->get_id },
+        { "ncclCommInitRank", (void **)&n->init_rank },
+        { "ncclCommDestroy", (void **)&n->destroy },
+        { "ncclCommAbort", (void **)&n->give_up },
+        { "ncclGroupStart", (void **)&n->group_start },
+        { "ncclGroupEnd", (void **)&n->group_end },
+        { "ncclSend", (void **)&n->send },
+        { "ncclRecv", (void **)&n->receive },
+        { "ncclAllReduce", (void **)&n->sum },
+        { "ncclGetErrorString", (void **)&n->text },
+        { NULL, NULL } };
+
+    return file && *file && spsi_module_symbols(file, wanted, why, sizeof why);
+}
+
+/* A number below 2^52 that names the GPU, exact as a double (FNV-1a). */
+double name_of(const cudaDeviceProp &prop)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+
+    for (size_t i = 0; i < sizeof prop.uuid.bytes; i++)
+        h = (h ^ (unsigned char)prop.uuid.bytes[i]) * UINT64_C(1099511628211);
+    return (double)(h >> 12);
+}
+
+/* *one: each process has NCCL and a GPU for itself, which NCCL requires. */
+sps_status ask_all(sps_context *ctx, sps_cuda_wire *w, bool *one)
+{
+    const int size = spsi_comm_size(ctx);
+    cudaDeviceProp prop;
+    double without = load_nccl(&w->nccl) ? 0 : 1, *all;
+    void *room;
+    sps_status st;
+
+    SPS_CUDA(ctx, cudaGetDeviceProperties(&prop, spsi_cuda_state(ctx)->device));
+    SPS_TRY_RETURN(spsi_new(ctx, (size_t)size * sizeof *all, &room));
+    all = (double *)room;
+    st = spsi_reduce(ctx, &without, 1);
+    if (st == SPS_OK) st = spsi_comm_gather(ctx, name_of(prop), all);
+    *one = without == 0;
+    for (int r = 0; r < size && *one; r++)
+        for (int q = 0; q < r; q++) *one = *one && all[q] != all[r];
+    spsi_free(ctx, room);
+    return st;
+}
+
+/* All processes get the identifier of process 0, a number for each byte. */
+sps_status join_nccl(sps_context *ctx, sps_cuda_wire *w)
+{
+    double byte[sizeof(sps_nccl_id)] = {};
+    sps_nccl_id id = {};
+
+    if (spsi_comm_rank(ctx) == 0) SPS_NCCL(ctx, w, get_id(&id));
+    for (size_t i = 0; i < sizeof id; i++)
+        byte[i] = (unsigned char)id.bytes[i];
+    SPS_TRY_RETURN(spsi_reduce(ctx, byte, (int)sizeof id));
+    for (size_t i = 0; i < sizeof id; i++)
+        id.bytes[i] = (char)(unsigned char)byte[i];
+    SPS_NCCL(ctx, w, init_rank(&w->comm, spsi_comm_size(ctx), id,
+                               spsi_comm_rank(ctx)));
+    return SPS_OK;
+}
+
+sps_status open_wire(sps_context *ctx)
+{
+    int least = 0, most = 0;
+    bool one = false;
+    void *p, **data = spsi_wire_data(ctx);
+    sps_cuda_wire *w;
+
+    if (!data)
+        return spsi_fail(ctx, SPS_EUNFIT, "a communicator serves one context "
+                         "on a GPU at a time, and another one uses it");
+    if (*data) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_new(ctx, sizeof *w, data));
+    w = (sps_cuda_wire *)*data;
+    w->most = spsi_comm_size(ctx);
+    SPS_TRY_RETURN(spsi_new(ctx, 2 * (size_t)w->most * sizeof *w->message, &p));
+    w->message = (sps_message *)p;
+    SPS_CUDA(ctx, cudaDeviceGetStreamPriorityRange(&least, &most));
+    SPS_CUDA(ctx, cudaStreamCreateWithPriority(&w->side, cudaStreamNonBlocking,
+                                               most));
+    SPS_CUDA(ctx, cudaEventCreateWithFlags(&w->ready,
+                                           cudaEventDisableTiming));
+    SPS_CUDA(ctx, cudaEventCreateWithFlags(&w->arrived,
+                                           cudaEventDisableTiming));
+    SPS_TRY_RETURN(ask_all(ctx, w, &one));
+    return one ? join_nccl(ctx, w) : SPS_OK;
+}
+
+bool is_queued(const sps_context *ctx)
+{
+    return wire_of(ctx) && wire_of(ctx)->comm;
+}
+
+sps_status enlarge(sps_context *ctx, size_t bytes, char **p, size_t *room)
+{
+    if (bytes <= *room) return SPS_OK;
+    if (*p) SPS_CUDA(ctx, cudaFreeHost(*p));
+    *p = NULL;
+    *room = 0;
+    SPS_CUDA(ctx, cudaHostAlloc((void **)p, bytes, cudaHostAllocDefault));
+    *room = bytes;
+    return SPS_OK;
+}
+
+sps_status reserve(sps_context *ctx, size_t sent, size_t received)
+{
+    sps_cuda_wire *w = wire_of(ctx);
+
+    if (w->comm) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_CUDA(ctx, cudaStreamSynchronize(w->side));
+    SPS_TRY_RETURN(enlarge(ctx, sent, &w->out, &w->out_bytes));
+    return enlarge(ctx, received, &w->in, &w->in_bytes);
+}
+
+/* ---------------------------------------------------------------- messages */
+
+sps_status start_nccl(sps_context *ctx, sps_cuda_wire *w,
+                      const sps_message *send, int sends,
+                      const sps_message *receive, int receives)
+{
+    SPS_NCCL(ctx, w, group_start());
+    for (int i = 0; i < sends; i++)
+        SPS_NCCL(ctx, w, send(send[i].p, send[i].bytes, SPS_NCCL_BYTE,
+                              send[i].peer, w->comm, w->side));
+    for (int i = 0; i < receives; i++)
+        SPS_NCCL(ctx, w, receive(receive[i].p, receive[i].bytes, SPS_NCCL_BYTE,
+                                 receive[i].peer, w->comm, w->side));
+    SPS_NCCL(ctx, w, group_end());
+    SPS_CUDA(ctx, cudaEventRecord(w->arrived, w->side));
+    return SPS_OK;
+}
+
+/* Places of messages in pinned memory, one after another. */
+sps_status place(sps_context *ctx, const sps_message *m, int count, char *at,
+                 size_t room, sps_message *to)
+{
+    for (int i = 0; i < count; i++) {
+        const size_t bytes = m[i].bytes;
+
+        if (bytes > room)
+            return spsi_fail(ctx, SPS_EBUG, "a message of %zu bytes, and %zu "
+                             "are left of what was reserved", bytes, room);
+        to[i] = { m[i].peer, at, bytes };
+        at += bytes;
+        room -= bytes;
+    }
+    return SPS_OK;
+}
+
+sps_status start_staged(sps_context *ctx, sps_cuda_wire *w,
+                        const sps_message *send, int sends,
+                        const sps_message *receive, int receives)
+{
+    w->receive = receive;
+    w->sends = sends;
+    w->receives = receives;
+    SPS_TRY_RETURN(place(ctx, send, sends, w->out, w->out_bytes, w->message));
+    SPS_TRY_RETURN(place(ctx, receive, receives, w->in, w->in_bytes,
+                         w->message + w->most));
+    for (int i = 0; i < sends; i++) {
+        ctx->memory.to_host += (int64_t)send[i].bytes;
+        SPS_CUDA(ctx, cudaMemcpyAsync(w->message[i].p, send[i].p, send[i].bytes,
+                                      cudaMemcpyDeviceToHost, w->side));
+    }
+    SPS_CUDA(ctx, cudaEventRecord(w->arrived, w->side));
+    return SPS_OK;
+}
+
+sps_status start(sps_context *ctx, const sps_message *send, int sends,
+                 const sps_message *receive, int receives)
+{
+    sps_cuda_wire *w = wire_of(ctx);
+
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_CUDA(ctx, cudaEventRecord(w->ready, spsi_cuda_state(ctx)->stream));
+    SPS_CUDA(ctx, cudaStreamWaitEvent(w->side, w->ready, 0));
+    return w->comm ? start_nccl(ctx, w, send, sends, receive, receives)
+                   : start_staged(ctx, w, send, sends, receive, receives);
+}
+
+/* The host waits for its copies of what is sent only. */
+sps_status finish_staged(sps_context *ctx, sps_cuda_wire *w)
+{
+    const sps_message *in = w->message + w->most;
+
+    SPS_CUDA(ctx, cudaEventSynchronize(w->arrived));
+    SPS_TRY_RETURN(spsi_comm_exchange(ctx, w->message, w->sends, in,
+                                      w->receives));
+    for (int i = 0; i < w->receives; i++) {
+        ctx->memory.to_device += (int64_t)in[i].bytes;
+        SPS_CUDA(ctx, cudaMemcpyAsync(w->receive[i].p, in[i].p, in[i].bytes,
+                                      cudaMemcpyHostToDevice, w->side));
+    }
+    SPS_CUDA(ctx, cudaEventRecord(w->arrived, w->side));
+    return SPS_OK;
+}
+
+sps_status finish(sps_context *ctx)
+{
+    sps_cuda_wire *w = wire_of(ctx);
+
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    if (!w->comm) SPS_TRY_RETURN(finish_staged(ctx, w));
+    SPS_CUDA(ctx, cudaStreamWaitEvent(spsi_cuda_state(ctx)->stream, w->arrived,
+                                      0));
+    return SPS_OK;
+}
+
+sps_status sum(sps_context *ctx, const double *from, double *to, int count)
+{
+    sps_cuda_wire *w = wire_of(ctx);
+
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_NCCL(ctx, w, sum(from, to, (size_t)count, SPS_NCCL_DOUBLE, SPS_NCCL_SUM,
+                         w->comm, spsi_cuda_state(ctx)->stream));
+    return SPS_OK;
+}
+
+} // namespace
+
+/* A process whose GPU has failed does not wait for what the others send. */
+void spsi_cuda_wire_close(sps_context *ctx)
+{
+    void **data = spsi_wire_data(ctx);
+    sps_cuda_wire *w = data ? (sps_cuda_wire *)*data : NULL;
+
+    if (!w) return;
+    *data = NULL;
+    if (spsi_cuda_state(ctx)->pid == getpid()) {
+        if (w->comm)
+            (ctx->dead ? w->nccl.give_up : w->nccl.destroy)(w->comm);
+        if (w->side) cudaStreamDestroy(w->side);
+        if (w->ready) cudaEventDestroy(w->ready);
+        if (w->arrived) cudaEventDestroy(w->arrived);
+        if (w->out) cudaFreeHost(w->out);
+        if (w->in) cudaFreeHost(w->in);
+    }
+    spsi_free(ctx, w->message);
+    spsi_free(ctx, w);
+}
+
+SPS_DEFINE(sps_wire, spsi_wire_cuda) = {
+    .open = open_wire,
+    .queued = is_queued,
+    .reserve = reserve,
+    .start = start,
+    .finish = finish,
+    .sum = sum,
+};

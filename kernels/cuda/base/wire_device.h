@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wire_device.h - what several processes with GPUs need of the backend: the
+ * wire (core/comm.h), and rows by number (backend.h, take_rows, put_rows). */
+#ifndef SPS_CUDA_WIRE_DEVICE_H
+#define SPS_CUDA_WIRE_DEVICE_H
+
+#include "core/comm.h"
+#include "cuda/base/state.h"
+
+extern "C" const sps_wire spsi_wire_cuda;
+void spsi_cuda_wire_close(sps_context *ctx);
+
+/* block/rows_device.cu */
+sps_status spsi_cuda_take_rows(const sps_block *X, const int32_t *index,
+                               sps_block *Y);
+sps_status spsi_cuda_put_rows(const sps_block *X, const int32_t *index,
+                              sps_block *Y);
+
+#endif

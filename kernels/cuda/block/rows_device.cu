@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rows_device.cu - rows of one block by number, as the consecutive rows of
+ * another, and back: what an operator of several processes packs for the
+ * others, and gathers for its boundary rows.  Traffic: each row twice, and 4
+ * bytes for its number. */
+#include "cuda/base/cover.cuh"
+#include "cuda/base/wire_device.h"
+
+namespace {
+
+constexpr int each = 2; /* rows of a thread */
+
+/* Row i of Y is row index[i] of X; with PUT row index[i] of Y is row i of X. */
+template <bool PAIRED, bool PUT>
+__global__ void __launch_bounds__(256)
+move_rows(const double *x, int64_t ldx, const int32_t *__restrict__ index,
+          double *y, int64_t ldy, int64_t n, int k, int lanes)
+{
+    const int rows = (int)blockDim.x / lanes;
+    const int64_t step = (int64_t)gridDim.x * rows;
+    int64_t i = (int64_t)blockIdx.x * rows + threadIdx.x / lanes;
+
+    for (; i < n; i += step) {
+        const int64_t far = index[i];
+        const double *from = x + (PUT ? i : far) * ldx;
+        double *to = y + (PUT ? far : i) * ldy;
+
+        for (int c = 2 * ((int)threadIdx.x % lanes); c < k; c += 2 * lanes)
+            store_pair<PAIRED>(to + c, k - c,
+                               load_pair<PAIRED>(from + c, k - c));
+    }
+}
+
+template <bool PUT>
+sps_status move(const sps_block *X, const int32_t *index, sps_block *Y)
+{
+    const int64_t n = PUT ? X->n : Y->n;
+    const cover c = cover_lines(Y->ctx, n, Y->k, each);
+    auto kernel = paired(X) && paired(Y) ? move_rows<true, PUT>
+                                         : move_rows<false, PUT>;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(Y->ctx));
+    kernel<<<c.blocks, threads_of(c), 0, spsi_cuda_state(Y->ctx)->stream>>>(
+        numbers(X), X->ld, index, numbers(Y), Y->ld, n, Y->k, c.lanes);
+    SPS_LAUNCHED(Y->ctx);
+    return SPS_OK;
+}
+
+} // namespace
+
+sps_status spsi_cuda_take_rows(const sps_block *X, const int32_t *index,
+                               sps_block *Y)
+{
+    return move<false>(X, index, Y);
+}
+
+sps_status spsi_cuda_put_rows(const sps_block *X, const int32_t *index,
+                              sps_block *Y)
+{
+    return move<true>(X, index, Y);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ranks_apply.c - products of operators whose rows are spread over processes
+ * (operator_ranks.h): the exchange is started, the interior rows are computed,
+ * the exchange is ended, and the boundary rows are computed from the operand,
+ * apart, and put over what the interior product has left in their place. */
+#include "operator/operator_ranks.h"
+
+/* ----------------------------------------------------------------- products */
+
+/* The memory of a block for k columns, rows as close as the library keeps
+ * them: its messages carry no more. */
+static sps_block fit(const sps_block *whole, int k)
+{
+    sps_block X = *whole;
+
+    X.k = X.width = k;
+    X.ld = spsi_block_ld(k);
+    X.bytes = 0;
+    return X;
+}
+
+/* The rows of the operand with own rows. */
+static sps_block own_part(const sps_ranks *r, const sps_block *operand)
+{
+    sps_block X = *operand;
+
+    X.n = r->touched;
+    X.data = (double *)X.data + r->halo->low * X.ld;
+    return X;
+}
+
+/* Packs and starts the exchange; *operand has its own rows. */
+static sps_status begin(const sps_ranks *r, const sps_block *X,
+                        sps_block *operand)
+{
+    sps_block packed = fit(r->packed, X->k), own;
+    sps_status st;
+
+    *operand = fit(r->operand, X->k);
+    own = own_part(r, operand);
+    SPS_TRY(spsi_take_rows(X, r->at.send, &packed));
+    SPS_TRY(spsi_take_rows(X, r->at.touch, &own));
+    SPS_TRY(spsi_halo_start(r->halo, &packed, operand));
+fail:
+    return st;
+}
+
+static sps_status times(const sps_operator *A, bool plain, double alpha,
+                        const sps_block *X, double beta, sps_block *Y)
+{
+    return plain ? spsi_operator_apply_plain(A, alpha, X, beta, Y)
+                 : sps_operator_apply(A, alpha, X, beta, Y);
+}
+
+/* At most the width of the operator.  beta Y of boundary rows is taken before
+ * the interior rows are computed, which overwrite them. */
+static sps_status apply_slice(const sps_ranks *r, bool plain, double alpha,
+                              const sps_block *X, double beta, sps_block *Y)
+{
+    sps_block operand, edge = fit(r->result[0], X->k);
+    sps_status st, finished;
+
+    SPS_TRY(begin(r, X, &operand));
+    st = beta == 0 ? SPS_OK : spsi_take_rows(Y, r->at.row, &edge);
+    if (st == SPS_OK) st = times(r->interior, plain, alpha, X, beta, Y);
+    finished = spsi_halo_finish(r->halo);
+    if (st == SPS_OK) st = finished;
+    if (st == SPS_OK) st = times(r->boundary, plain, alpha, &operand, beta,
+                                 &edge);
+    if (st == SPS_OK) st = spsi_put_rows(&edge, r->at.row, Y);
+fail:
+    return st;
+}
+
+static sps_status apply_all(const sps_operator *op, bool plain, double alpha,
+                            const sps_block *X, double beta, sps_block *Y)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_operator_check(op, X, Y));
+    for (int j = 0, k; j < X->k; j += k) {
+        sps_block x, y;
+
+        k = X->k - j < op->width ? X->k - j : op->width;
+        spsi_block_view(X, j, k, &x);
+        spsi_block_view(Y, j, k, &y);
+        SPS_TRY(apply_slice(op->ranks, plain, alpha, &x, beta, &y));
+    }
+fail:
+    return st;
+}
+
+sps_status spsi_ranks_apply(const sps_operator *op, bool plain, double alpha,
+                            const sps_block *X, double beta, sps_block *Y)
+{
+    sps_status st = spsi_comm_begin(op->ctx);
+
+    if (st != SPS_OK) return st;
+    return spsi_comm_end(op->ctx, apply_all(op, plain, alpha, X, beta, Y));
+}
+
+/* ---------------------------------------------------------------- epilogues */
+
+/* What the epilogue adds of Y and X, *beta of it: the boundary rows of Y, and
+ * those of X, which are not the rows of the operand. */
+static sps_status take_addend(const sps_ranks *r, const sps_block *X,
+                              const sps_block *Y, double delta, double *beta,
+                              sps_block *edge, sps_block *room)
+{
+    sps_status st = SPS_OK;
+
+    if (*beta != 0) SPS_TRY(spsi_take_rows(Y, r->at.row, edge));
+    if (delta == 0) return st;
+    SPS_TRY(spsi_take_rows(X, r->at.row, room));
+    SPS_TRY(spsi_axpby(delta, room, *beta, edge));
+    *beta = 1;
+fail:
+    return st;
+}
+
+static sps_status fused_slice(const sps_ranks *r, double alpha,
+                              const sps_block *X, double beta, sps_block *Y,
+                              const sps_epilogue *e, sps_block *room)
+{
+    const int k = X->k;
+    sps_block operand, edge = fit(r->result[0], k), W = fit(r->result[1], k);
+    sps_block D = fit(r->result[2], 1), spare = fit(r->result[3], k);
+    const sps_epilogue part = { .W = e->W && e->gamma != 0 ? &W : NULL,
+                                .gamma = e->gamma, .D = e->D ? &D : NULL };
+    double more = beta;
+    sps_status st, finished;
+
+    SPS_TRY(begin(r, X, &operand));
+    st = take_addend(r, X, Y, e->delta, &more, &edge, &spare);
+    if (st == SPS_OK && part.W) st = spsi_take_rows(e->W, r->at.row, &W);
+    if (st == SPS_OK && part.D) st = spsi_take_rows(e->D, r->at.row, &D);
+    if (st == SPS_OK)
+        st = spsi_operator_apply_fused(r->interior, false, alpha, X, beta, Y, e,
+                                       room);
+    finished = spsi_halo_finish(r->halo);
+    if (st == SPS_OK) st = finished;
+    if (st == SPS_OK)
+        st = spsi_operator_apply_fused(r->boundary, false, alpha, &operand,
+                                       more, &edge, &part, &spare);
+    if (st == SPS_OK) st = spsi_put_rows(&edge, r->at.row, Y);
+fail:
+    return st;
+}
+
+static sps_status fused_all(const sps_operator *op, double alpha,
+                            const sps_block *X, double beta, sps_block *Y,
+                            const sps_epilogue *e, sps_block *room)
+{
+    sps_status st = SPS_OK;
+
+    for (int j = 0, k; j < X->k; j += k) {
+        sps_block x, y, w;
+        sps_epilogue part = *e;
+
+        k = X->k - j < op->width ? X->k - j : op->width;
+        spsi_block_view(X, j, k, &x);
+        spsi_block_view(Y, j, k, &y);
+        if (e->W) spsi_block_view(e->W, j, k, &w);
+        if (e->W) part.W = &w;
+        SPS_TRY(fused_slice(op->ranks, alpha, &x, beta, &y, &part, room));
+    }
+fail:
+    return st;
+}
+
+sps_status spsi_ranks_fused(const sps_operator *op, double alpha,
+                            const sps_block *X, double beta, sps_block *Y,
+                            const sps_epilogue *e, sps_block *room)
+{
+    sps_status st = spsi_comm_begin(op->ctx);
+
+    if (st != SPS_OK) return st;
+    return spsi_comm_end(op->ctx, fused_all(op, alpha, X, beta, Y, e, room));
+}
+
+/* --------------------------------------------- twice the working precision */
+
+static sps_status take_part(const sps_ranks *r, const sps_block *X,
+                            sps_block *part)
+{
+    return X ? spsi_take_rows(X, r->at.row, part) : SPS_OK;
+}
+
+/* H and L of interior rows by `whole`; those of boundary rows, whose W and V
+ * have been taken before, by `part`. */
+static sps_status twofold_slice(const sps_ranks *r,
+                                const sps_twofold_args *whole)
+{
+    const int k = whole->X->k;
+    sps_block operand, W = fit(r->result[0], k), V = fit(r->result[1], k);
+    sps_block H = fit(r->result[2], k), L = fit(r->result[3], k);
+    const sps_twofold_args part = {
+        .c = whole->c, .X = &operand, .W = whole->W ? &W : NULL,
+        .V = whole->V ? &V : NULL, .H = &H, .L = whole->L ? &L : NULL };
+    sps_status st, finished;
+
+    SPS_TRY(begin(r, whole->X, &operand));
+    st = take_part(r, whole->W, &W);
+    if (st == SPS_OK) st = take_part(r, whole->V, &V);
+    if (st == SPS_OK) st = spsi_operator_twofold(r->interior, whole, NULL);
+    finished = spsi_halo_finish(r->halo);
+    if (st == SPS_OK) st = finished;
+    if (st == SPS_OK) st = spsi_operator_twofold(r->boundary, &part, NULL);
+    if (st == SPS_OK) st = spsi_put_rows(&H, r->at.row, whole->H);
+    if (st == SPS_OK && whole->L)
+        st = spsi_put_rows(&L, r->at.row, whole->L);
+fail:
+    return st;
+}
+
+static const sps_block *view(const sps_block *X, int j, int k, sps_block *x)
+{
+    if (X) spsi_block_view(X, j, k, x);
+    return X ? x : NULL;
+}
+
+sps_status spsi_ranks_twofold(const sps_operator *op,
+                              const sps_twofold_args *g)
+{
+    sps_status st = SPS_OK;
+
+    for (int j = 0, k; j < g->X->k; j += k) {
+        sps_block x, w, v, h, l;
+
+        k = g->X->k - j < op->width ? g->X->k - j : op->width;
+        SPS_TRY(twofold_slice(op->ranks, &(sps_twofold_args){
+            .c = g->c ? g->c + j : NULL, .X = view(g->X, j, k, &x),
+            .W = view(g->W, j, k, &w), .V = view(g->V, j, k, &v),
+            .H = view(g->H, j, k, &h) ? &h : NULL,
+            .L = view(g->L, j, k, &l) ? &l : NULL }));
+    }
+fail:
+    return st;
+}
