@@ -62,13 +62,21 @@ fail:
     return st;
 }
 
+/* *V: n rows of k columns in work[i], as close as in a block of k columns. */
+static void close_rows(const sps_linear *s, int i, int64_t n, int k,
+                       sps_block *V)
+{
+    spsi_linear_room(s, i, n, k, V);
+    if (spsi_block_ld(k) < V->ld) V->ld = spsi_block_ld(k);
+}
+
 /* s->norm_A, by blocks of k columns. */
 static sps_status estimate_norm(sps_linear *s, int k)
 {
     sps_block V, W;
 
-    spsi_linear_room(s, 0, s->n, k, &V);
-    spsi_linear_room(s, 1, s->nrow, k, &W);
+    close_rows(s, 0, s->n, k, &V);
+    close_rows(s, 1, s->nrow, k, &W);
     if (s->T)
         return spsi_norm_estimate_pair(s->A, s->T, &V, &W, s->scratch.numbers,
                                        &s->norm_A);
