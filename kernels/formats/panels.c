@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* panels.c - packs rows into panels (panels.h).  Of each panel: the windows and
  * strips by the lengths of rows, in one thread; the segments of columns and the
- * lists that strips share, window by window; the sort of its values; then deltas
- * and values, window by window. */
+ * lists that strips share, window by window; the sort of its values; then
+ * deltas and values, window by window. */
 #include <string.h>
 
 #include "core/team.h"

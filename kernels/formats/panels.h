@@ -4,16 +4,17 @@
  * (kernels/cuda/stream/).
  *
  * A panel holds windows of strips.  A strip is a row, or a segment of 1024
- * entries of a row that is longer than that; strips of a window are consecutive,
- * all of one sort, 256 at most with 3072 entries.  The columns of a window are
- * those of packed.h: up to 8 segments of 8192 columns, an entry has 16 bits,
+ * entries of a row that is longer than that; strips of a window are
+ * consecutive, all of one sort, 256 at most with 3072 entries.  The columns of
+ * a window are those of packed.h: up to 8 segments of 8192 columns, an entry
+ * has 16 bits,
  *
  *     column = base[delta >> 13] + (delta & 8191),
  *
  * or 32 bits in a window that needs more segments (`whole`).  A strip with the
  * columns of the one before it stores none: the three rows of a node of an
- * elastic body have one list.  Values of a panel are doubles, floats where all of
- * them are exact (bit for bit), or bytes, numbers of a table of at most 256
+ * elastic body have one list.  Values of a panel are doubles, floats where all
+ * of them are exact (bit for bit), or bytes, numbers of a table of at most 256
  * values.
  *
  * The image of a panel, sections in this order, each at a multiple of 16 bytes:
@@ -58,7 +59,7 @@ typedef struct sps_panel_window {
     int64_t row;                 /* first row; of segments: the first part */
     uint32_t strip, delta, value;/* the first ones, in the panel */
     uint16_t strips;
-    uint8_t parts, whole;        /* flags: strips are segments; 32-bit columns */
+    uint8_t parts, whole;        /* strips are segments; 32-bit columns */
     int32_t base[SPS_PACKED_SEGMENTS];
     uint32_t entries, lists;     /* lists: entries that have deltas */
 } sps_panel_window;
@@ -104,8 +105,8 @@ typedef struct sps_packer {
 
 /* room: SPS_PANEL_LEAST or more. */
 void spsi_packer_open(sps_packer *k, size_t room);
-/* Packs the next panel of rows of which k->row is one, to `image`, aligned to 16
- * bytes, of k->room bytes; k->row is the first row that is not complete yet.
+/* Packs the next panel of rows of which k->row is one, to `image`, aligned to
+ * 16 bytes, of k->room bytes; k->row is the first row that is not complete yet.
  * ENOMEM. */
 sps_status spsi_packer_next(sps_context *ctx, sps_packer *k,
                             const sps_panel_rows *rows, void *image,

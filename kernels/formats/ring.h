@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ring.h - which panel of a streamed matrix is where, as a function of the passes
- * made so far.
+/* ring.h - which panel of a streamed matrix is where, as a function of the
+ * passes made so far.
  *
- * Panels 0 .. panels - 1 pass through `slots` slots.  Step t of a pass uses panel
- * t, or panels - 1 - t in a pass backwards; passes alternate, so that the panels
- * of the last steps, which are still in their slots, are those of the first steps
- * of the next pass and need no copy: panels - min(slots, panels) copies a pass,
- * from the second on.  For panels read in a cycle any policy that replaces the
- * oldest one would copy all of them. */
+ * Panels 0 .. panels - 1 pass through `slots` slots.  Step t of a pass uses
+ * panel t, or panels - 1 - t in a pass backwards; passes alternate, so that the
+ * panels of the last steps, which are still in their slots, are those of the
+ * first steps of the next pass and need no copy: panels - min(slots, panels)
+ * copies a pass, from the second on.  For panels read in a cycle any policy
+ * that replaces the oldest one would copy all of them. */
 #ifndef SPS_RING_H
 #define SPS_RING_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* describe.c - what an operator tells of itself as text: its kernel, the features
- * of its matrix, where a matrix is that does not fit on the GPU, and the bids. */
+/* describe.c - what an operator tells of itself as text: its kernel, the
+ * features of its matrix, where a matrix is that does not fit on the GPU, and
+ * the bids. */
 #include <stdio.h>
 
 #include "operator/operator.h"

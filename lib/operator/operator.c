@@ -78,8 +78,8 @@ static bool unfit(const sps_operator *op, const sps_problem *p,
 }
 
 /* A named kernel is pinned for each plan that it fits; a plan that it does not
- * fit is chosen freely.  If it fits neither, the planner fails.  A matrix that is
- * far has one plan, since its panels are as large as the matrix. */
+ * fit is chosen freely.  If it fits neither, the planner fails.  A matrix that
+ * is far has one plan, since its panels are as large as the matrix. */
 static sps_status plan_csr(sps_operator *op, const sps_options *opt)
 {
     sps_context *ctx = op->ctx;

@@ -74,8 +74,8 @@ fail:
 
 /* ------------------------------------------------------------------ local */
 
-/* Allocates memory for an array, never of 0 bytes: the backend's, or what it can
- * read of the host's. */
+/* Allocates memory for an array, never of 0 bytes: the backend's, or what it
+ * can read of the host's. */
 static sps_status alloc_array(sps_operator *op, int which, size_t bytes,
                               const void **to)
 {
@@ -202,8 +202,8 @@ fail:
     return st;
 }
 
-/* 64-bit offsets where nnz is beyond 32 bits, and for panels of a matrix that is
- * far; spsi_operator_take_csr uploads 32-bit ones where these suffice. */
+/* 64-bit offsets where nnz is beyond 32 bits, and for panels of a matrix that
+ * is far; spsi_operator_take_csr uploads 32-bit ones where these suffice. */
 static sps_status upload_all(sps_operator *op)
 {
     const sps_csr *A = op->A;
@@ -226,8 +226,8 @@ fail:
 static const size_t SMALL = (size_t)64 << 20;
 
 /* Whether the arrays of op->A, to be uploaded, leave no room on the GPU for the
- * eight blocks of block CG (panels of a matrix that is far leave twelve).  Operators of the library's own making are on the GPU, or
- * fail. */
+ * eight blocks of block CG (panels of a matrix that is far leave twelve).
+ * Operators of the library's own making are on the GPU, or fail. */
 static sps_status decide_far(sps_operator *op)
 {
     sps_context *ctx = op->ctx;

@@ -48,8 +48,8 @@ enum {
 };
 
 /* Makes rows first .. first + count - 1 of a matrix that is nowhere as a whole:
- * count + 1 offsets from 0 on, sorted columns, values of the dtype of A.  Threads
- * call it side by side for different rows. */
+ * count + 1 offsets from 0 on, sorted columns, values of the dtype of A.
+ * Threads call it side by side for different rows. */
 typedef struct sps_row_source {
     void (*make)(void *data, int64_t first, int64_t count, int64_t *rowptr,
                  int32_t *col, void *val);
@@ -67,10 +67,10 @@ typedef struct sps_problem {
     const sps_machine *machine;/* its rates, for cost */
     bool timed;                /* measure: plans are timed, so that a plan may
                                   compare variants by the clock */
-    const sps_row_source *source; /* NULL; or A and local have their shapes only,
-                                  and rows come from here (SPS_STREAMS) */
-    size_t room;               /* of a matrix that is far: bytes of device memory
-                                  that its plan may take */
+    const sps_row_source *source; /* NULL; or A and local are shapes only, and
+                                  rows come from here (SPS_STREAMS) */
+    size_t room;               /* of a matrix that is far: bytes of device
+                                  memory that its plan may take */
     bool pinned;               /* requested by name: fits rejects only what
                                   cannot run, not what would be slow */
 } sps_problem;
@@ -185,9 +185,8 @@ void spsi_plan_give(sps_plan *plan, void **p_p);
 extern const sps_kernel *const spsi_kernels_host[];
 extern const char *const spsi_kernel_names_cuda[];
 
-/* Device memory that a matrix leaves to the blocks of a solver, in bytes: twelve
- * blocks of n rows and k columns (block CG with preconditioner has eleven), and
- * 4 MB for what does not grow with them. */
+/* Device memory that panels leave to the blocks of a solver, in bytes: twelve
+ * blocks of n rows and k columns, and 4 MB for what does not grow with them. */
 static inline size_t spsi_blocks_room(int64_t n, int k)
 {
     return 12 * (size_t)n * (size_t)spsi_block_ld(k) * sizeof(double) +

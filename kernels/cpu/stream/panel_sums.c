@@ -2,9 +2,10 @@
 /* panel_sums.c - see panel_sums.h.
  *
  * The columns of a list are decoded once for all strips that share it; with one
- * column of X, up to three of these are summed side by side, so that a processor
- * has three chains of multiply-adds to work at and loads x once for them.  Blocks
- * are processed in slices of up to 16 columns, whose sums are in registers.
+ * column of X, up to three of these are summed side by side, so that a
+ * processor has three chains of multiply-adds to work at and loads x once for
+ * them.  Blocks are processed in slices of up to 16 columns, whose sums are in
+ * registers.
  *
  * Bytes: those of the panel, X as the caches allow, and the sums. */
 #include "cpu/stream/panel_sums.h"

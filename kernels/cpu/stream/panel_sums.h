@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* panel_sums.h - sums of a panel's rows on the host (formats/panels.h), with the
- * bits of the GPU's: each in the order of the row, from 0, by fused multiply-adds
- * in double precision. */
+/* panel_sums.h - sums of a panel's rows on the host (formats/panels.h), with
+ * the bits of the GPU's: each in the order of the row, from 0, by fused
+ * multiply-adds in double precision. */
 #ifndef SPS_CPU_PANEL_SUMS_H
 #define SPS_CPU_PANEL_SUMS_H
 
@@ -11,8 +11,9 @@
 extern "C" {
 #endif
 
-/* A panel without segments of long rows; x: rows first_column .. of X, k numbers
- * each, one after the other; sum: the same for rows first_row .. of A X. */
+/* A panel without segments of long rows; x: rows first_column .. of X, k
+ * numbers each, one after the other; sum: the same for rows first_row .. of A
+ * X. */
 typedef struct sps_panel_sums {
     const void *image;
     const sps_panel *panel;

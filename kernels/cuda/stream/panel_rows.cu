@@ -8,9 +8,10 @@
  * bits for rows of up to 1024 entries.  Sums of segments of long rows go to
  * `part`, and are added in order when all panels are done.
  *
- * One launch serves a panel of the ring, or all resident ones that have values of
- * one sort: blockIdx.y is the panel then.  The link brings at most 55 GB/s, 18 entries a nanosecond if they take 3 bytes;
- * this decodes several times as many. */
+ * One launch serves a panel of the ring, or all resident ones that have values
+ * of one sort: blockIdx.y is the panel then.  The link brings at most 55 GB/s,
+ * 18 entries a nanosecond if they take 3 bytes; this decodes several times as
+ * many. */
 #include "cuda/sparse/sparse.cuh"
 #include "cuda/stream/stream.cuh"
 
@@ -224,8 +225,8 @@ sps_status product_of(const sps_stream_plan *plan, const launch &l,
     return SPS_OK;
 }
 
-/* The end of the run of resident panels with values of one sort that begins at i;
- * *most: the most windows of one of them. */
+/* The end of the run of resident panels with values of one sort that begins at
+ * i; *most: the most windows of one of them. */
 int64_t run_of(const sps_stream_plan *plan, int64_t i, unsigned *most)
 {
     const sps_panel_kind kind = plan->panel[i].is.kind;

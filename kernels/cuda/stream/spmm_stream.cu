@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmm_stream.cu - Y = alpha A X + beta Y with a matrix beyond the memory of the
- * GPU (ApSpGEMM's panels and streams): panels of rows are copied from page-locked
- * host memory while others are multiplied; the first that fit stay.
+/* spmm_stream.cu - Y = alpha A X + beta Y with a matrix beyond the memory of
+ * the GPU (ApSpGEMM's panels and streams): panels of rows are copied from page-
+ * locked host memory while others are multiplied; the first that fit stay.
  *
- * It bids where the arrays of A are in host memory (sps_csr_local.far), or where
- * rows are made by a source.  Pinned by name for a csr of the host that is on the
- * GPU as well it streams all of it.
+ * It bids where the arrays of A are in host memory (sps_csr_local.far), or
+ * where rows are made by a source.  Pinned by name for a csr of the host that
+ * is on the GPU as well it streams all of it.
  *
- * Bytes over the link: those of the streamed panels (formats/panels.h), 10 for an
- * entry, 6 or 3 where values are floats or few; whatever the number of columns.
- * Sums have the order of spmm.plain for rows of up to 1024 entries, and do not
- * depend on panels; longer rows are sums of their segments. */
+ * Bytes over the link: those of the streamed panels (formats/panels.h), 10 for
+ * an entry, 6 or 3 where values are floats or few; whatever the number of
+ * columns. Sums have the order of spmm.plain for rows of up to 1024 entries,
+ * and do not depend on panels; longer rows are sums of their segments. */
 #include "cuda/sparse/sparse.cuh"
 #include "cuda/stream/stream.cuh"
 

@@ -6,8 +6,8 @@
 #include "cuda/base/state.h"
 #include "cuda/stream/stream_plan.h"
 
-/* stream_build.cu: packs the matrix of p, or new values of the same matrix, which
- * is that of plan->super.A, or the rows of `source`. */
+/* stream_build.cu: packs the matrix of p, or new values of the same matrix,
+ * which is that of plan->super.A, or the rows of `source`. */
 sps_status spsi_stream_build(sps_stream_plan *plan, const sps_problem *p);
 sps_status spsi_stream_rebuild(sps_stream_plan *plan);
 void spsi_stream_clear(sps_stream_plan *plan);
@@ -17,9 +17,9 @@ sps_status spsi_stream_ring_open(sps_stream_plan *plan);
 void spsi_stream_ring_close(sps_stream_plan *plan);
 sps_status spsi_stream_pass(sps_stream_plan *plan, const sps_spmm_args *args);
 
-/* stream_share.cu: memory for the host's share, if it may have one; its panels in
- * this product, 0: none; asks for the rows of X that it needs; waits for them,
- * and queues its rows of Y. */
+/* stream_share.cu: memory for the host's share, if it may have one; its panels
+ * in this product, 0: none; asks for the rows of X that it needs; waits for
+ * them, and queues its rows of Y. */
 sps_status spsi_stream_share_open(sps_stream_plan *plan);
 void spsi_stream_share_close(sps_stream_plan *plan);
 int64_t spsi_stream_shared(const sps_stream_plan *plan,

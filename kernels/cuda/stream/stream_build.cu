@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_build.cu - packs a matrix into panels: the first ones that fit go to the
- * device, the others stay in page-locked memory, where they were packed.
+/* stream_build.cu - packs a matrix into panels: the first ones that fit go to
+ * the device, the others stay in page-locked memory, where they were packed.
  *
  * The rows are read once, in order: from the arrays of a matrix in host memory
  * (sps_csr_local.far); from a copy of those of a matrix on the device, which
- * leaves nothing resident; or from a source, in portions of about a panel, so that
- * the matrix is never there as a whole.  Host memory: the streamed panels and
- * room for one more. */
+ * leaves nothing resident; or from a source, in portions of about a panel, so
+ * that the matrix is never there as a whole.  Host memory: the streamed panels
+ * and room for one more. */
 #include "core/team.h"
 #include "cuda/base/device.cuh"
 #include "cuda/stream/stream.cuh"
@@ -29,7 +29,8 @@ size_t bound_of(const sps_csr_local *A)
 }
 
 /* Bytes of a panel: 16 MB, with which a copy reaches the rate of the link; less
- * for a small matrix, or where four of them would take half of what there is. */
+ * for a small matrix, or where four of them would take half of what there
+ * is. */
 size_t room_of(const sps_csr_local *A, size_t budget)
 {
     size_t room = at_most(largest_panel, bound_of(A) / fewest_panels);
@@ -154,7 +155,7 @@ sps_status keep(builder &b, char *image, const sps_panel &is)
     return SPS_OK;
 }
 
-/* Panels that stay on the device need room for one, from where they are sent. */
+/* Panels that stay on the device need room for one, from where they leave. */
 size_t chunk_bytes(const builder &b)
 {
     const size_t room = b.plan->room;
@@ -273,7 +274,8 @@ void move_together(const portion &q)
             memmove(q.val + (size_t)entries * q.value,
                     q.val + (size_t)at * q.value, (size_t)some * q.value);
         }
-        for (int64_t r = 0; r <= rows; r++) q.rowptr[row + r] = entries + ptr[r];
+        for (int64_t r = 0; r <= rows; r++)
+            q.rowptr[row + r] = entries + ptr[r];
         entries += some;
     }
 }
@@ -411,10 +413,15 @@ sps_status spsi_stream_build(sps_stream_plan *plan, const sps_problem *p)
     return build_all(plan, p);
 }
 
-/* The values have changed: with them the sort of values of a panel may have, and
- * so its size.  As much memory as before is taken for resident panels. */
+/* The values have changed: with them the sort of values of a panel may have,
+ * and so its size.  As much memory as before is taken for resident panels. */
 sps_status spsi_stream_rebuild(sps_stream_plan *plan)
 {
+    const sps_csr_local *A = plan->super.A;
+
+    if (!A->rowptr && !A->rowptr32)
+        return spsi_fail(plan->super.ctx, SPS_EUNFIT, "spmm.stream: rows that "
+                         "come from a source have no new values");
     SPS_TRY_RETURN(spsi_cuda_enter(plan->super.ctx));
     SPS_TRY_RETURN(spsi_cuda_wait(plan->super.ctx));
     for (int64_t i = 0; i < plan->chunks; i++)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_plan.h - the plan of spmm.stream: panels of a matrix, the first of them
- * in device memory, the others in page-locked host memory with a ring of slots
- * on the device through which they pass.
+/* stream_plan.h - the plan of spmm.stream: panels of a matrix, the first of
+ * them in device memory, the others in page-locked host memory with a ring of
+ * slots on the device through which they pass.
  *
- * Order of work, c the copy stream, m the stream of the context, t a step of the
- * ring (formats/ring.h) and s its slot:
+ * Order of work, c the copy stream, m the stream of the context, t a step of
+ * the ring (formats/ring.h) and s its slot:
  *
  *     c: wait released[s] of step t - slots; copy panel; record copied[s]
  *     m: wait copied[s]; product of the panel; record released[s]
@@ -18,7 +18,7 @@
  *     m: record asked     d: wait asked; copy rows of X; record there
  *     h: queue all of the above; wait there; sums of its panels
  *     m: rows of Y from these sums, read over the link
- */
+ * / */
 #ifndef SPS_CUDA_STREAM_PLAN_H
 #define SPS_CUDA_STREAM_PLAN_H
 
@@ -30,8 +30,8 @@ extern "C" {
 #endif
 
 /* For tests of the order of work: waits that are left out, stages before which
- * the stream is kept busy for 2 ms, and whether slots are filled with NaN before
- * they are released. */
+ * the stream is kept busy for 2 ms, and whether slots are filled with NaN
+ * before they are released. */
 enum {
     SPS_STREAM_COPIED = 1, SPS_STREAM_RELEASED = 2, SPS_STREAM_ASKED = 4,
     SPS_STREAM_THERE = 8
@@ -96,7 +96,7 @@ typedef struct sps_stream_plan {
     void *views;                 /* of the resident panels, in device memory */
     size_t views_bytes;
     sps_ring ring;
-    char *slots;                 /* ring.slots times room bytes, on the device */
+    char *slots;                 /* on the device, `room` bytes each */
     size_t slots_bytes;
     void *copies;                /* cudaStream_t, and cudaEvent_t: */
     void *copied[SPS_RING_SLOTS], *released[SPS_RING_SLOTS], *begun;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_ring.cu - one product: copies of panels into the slots of the ring, on
- * a stream of their own, ahead of the computation (stream_plan.h has the order).
+ * a stream of their own, ahead of the computation (stream_plan.h has the
+ * order).
  *
  * The host queues everything and waits for nothing.  In a recording, and in all
  * passes after one, nothing is known of the slots when a pass begins, since the
@@ -27,7 +28,7 @@ struct pass {
     sps_stream_plan *plan;
     sps_context *ctx;
     cudaStream_t main, copies;
-    bool fresh;                /* no product of an earlier pass uses the slots */
+    bool fresh;                /* nothing is known of the slots */
 
     cudaEvent_t copied(int s) const { return (cudaEvent_t)plan->copied[s]; }
     cudaEvent_t released(int s) const { return (cudaEvent_t)plan->released[s]; }

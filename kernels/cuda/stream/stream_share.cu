@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_share.cu - the host's share of a streamed product: it multiplies the last
- * panels, which are in its memory anyway, while the others pass the link
+/* stream_share.cu - the host's share of a streamed product: it multiplies the
+ * last panels, which are in its memory anyway, while the others pass the link
  * (ApSpGEMM's split between CPU and GPU).
  *
- * With B bytes of streamed panels, X and Y bytes of the rows that go down and come
- * up, L the rate of the link and H that of the host, both sides of
+ * With B bytes of streamed panels, X and Y bytes of the rows that go down and
+ * come up, L the rate of the link and H that of the host, both sides of
  *
  *     (1 - f) B / L + f Y / L  =  X / L + f B / H
  *
  * end together for the part f of the panels.  Nothing is gained where Y is not
  * shorter than B.  H is guessed for the first product with so many columns, by
- * the number of threads, and corrected by the time of the next three, then kept.
- * A sum has the same bits on either side, so the split changes none.
+ * the number of threads, and corrected by the time of the next three, then
+ * kept. A sum has the same bits on either side, so the split changes none.
  *
  * The product returns when the host has done its part.  Matrices with long rows
  * have no share, nor has a product that is recorded. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_ring.c - the ring of slots: followed by hand for many passes, each step
- * finds its panel, and from the second pass on as few panels are copied as there
- * are beyond the slots. */
+ * finds its panel, and from the second pass on as few panels are copied as
+ * there are beyond the slots. */
 #include <check.h>
 
 #include "formats/ring.h"
@@ -19,8 +19,8 @@ static void copy(slots *s, const sps_ring *r, int64_t step)
     s->copies++;
 }
 
-/* One pass in the order of spmm.stream: the first copies, then each step and the
- * copy that its slot was released for. */
+/* One pass in the order of spmm.stream: the first copies, then each step and
+ * the copy that its slot was released for. */
 static void make_pass(slots *s, const sps_ring *r)
 {
     for (int64_t t = r->held; t < r->slots && t < r->panels; t++)

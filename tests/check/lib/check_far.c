@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_far.c - a matrix that leaves no room on the GPU for blocks stays in host
- * memory: when, what its arrays are, new values, and memory that is not there.
+/* check_far.c - a matrix that leaves no room on the GPU for blocks stays in
+ * host memory: when, what its arrays are, new values, and memory that is not
+ * there.
  *
- * A GPU is played by a backend that calls the host's functions, with `card` bytes
- * free; its upload and download must not be called for a matrix that is far. */
+ * A GPU is played by a backend that calls the host's functions, with `card`
+ * bytes free; its upload and download must not be called for a matrix that is
+ * far. */
 #include <check.h>
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_stream.c - matrices beyond the memory that a context may take of its
  * GPU: products and solvers have the bits of those of a matrix on the GPU, what
- * is taken stays below the limit, the order of copies and products holds whatever
- * is late, and fails as it must where a wait is left out. */
+ * is taken stays below the limit, the order of copies and products holds
+ * whatever is late, and fails as it must where a wait is left out. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -156,7 +156,8 @@ static void judge(sps_csr *A, int k, const char *right, size_t panels)
 
 START_TEST(streamed_products_have_the_bits_of_the_plain_kernel)
 {
-    static const int64_t elastic[] = { 81, 300 }, mixed[] = { 0, 7, 1, 27, 0, 1024 };
+    static const int64_t elastic[] = { 81, 300 };
+    static const int64_t mixed[] = { 0, 7, 1, 27, 0, 1024 };
     static const int ks[] = { 1, 2, 3, 4, 16, 33 };
     sps_csr *A, *B;
 
@@ -267,8 +268,8 @@ static sps_operator *of_rows(int64_t n, sps_csr **A_p)
     return operator_with(ctx, *A_p, 2, "auto");
 }
 
-/* One whose panels have all the same number of rows, so that the image of one is
- * laid out as that of another, and a product with the wrong one reads what
+/* One whose panels have all the same number of rows, so that the image of one
+ * is laid out as that of another, and a product with the wrong one reads what
  * exists. */
 static sps_operator *alike(sps_csr **A_p, sps_operator **want_p)
 {
@@ -312,8 +313,8 @@ START_TEST(late_stages_and_spoilt_slots_change_no_bit)
 }
 END_TEST
 
-/* The two passes after a good one, with a wait left out and the other side of it
- * late, must not both be right. */
+/* The two passes after a good one, with a wait left out and the other side of
+ * it late, must not both be right. */
 static bool notices(unsigned omit, unsigned late)
 {
     sps_operator *op, *want;
@@ -353,8 +354,8 @@ START_TEST(a_copy_that_does_not_wait_for_the_release_is_noticed)
 }
 END_TEST
 
-/* Y = A X recorded once, with late products, replayed, and made anew behind each
- * replay. */
+/* Y = A X recorded once, with late products, replayed, and made anew behind
+ * each replay. */
 START_TEST(recorded_products_and_others_share_the_slots)
 {
     sps_operator *op, *want;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* time_stream.cu - spmm.stream on a matrix that is nowhere as a whole: its rows
- * are made panel by panel straight into the packed image.  Run by name
- * (run-gpu-tests time_stream):
+ * are made panel by panel straight into the packed image.  Run by name (run-
+ * gpu-tests time_stream):
  *
  *   time_stream [SIDE [RESIDENT_MB [TABLE]]]
  *
  * The pattern of elasticity on SIDE^3 nodes (default 60) of three unknowns, 27
- * neighbours each; values -(1 + u/4) / 81 off the diagonal, u from a hash of the
- * two unknowns, 1.2 on it: symmetric positive definite, all bits of doubles in
- * use; with TABLE not 0 all u are 0, so that bytes suffice.  The context takes
- * what blocks of 16 columns need and RESIDENT_MB (default 64) beside.
+ * neighbours each; values -(1 + u/4) / 81 off the diagonal, u from a hash of
+ * the two unknowns, 1.2 on it: symmetric positive definite, all bits of doubles
+ * in use; with TABLE not 0 all u are 0, so that bytes suffice.  The context
+ * takes what blocks of 16 columns need and RESIDENT_MB (default 64) beside.
  *
  * Told are: the rate of copies from page-locked memory measured here, in pieces
  * of 16 MB; the time of packing; for 1, 4 and 16 columns the median time of a
- * product and its copied bytes over that time, as a part of that rate, without a
- * share of the host and with one, which must have the same bits; the products of
- * 200 rows against sums made on the host; and block CG to 1e-6 with 4 columns,
- * through a callback that calls the plan. */
+ * product and its copied bytes over that time, as a part of that rate, without
+ * a share of the host and with one, which must have the same bits; the products
+ * of 200 rows against sums made on the host; and block CG to 1e-6 with 4
+ * columns, through a callback that calls the plan. */
 #include <algorithm>
 #include <chrono>
 #include <cmath>
