@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi.h - what engines/mpi.c uses of MPI, as a double that counts: what is
+/* mpi_double.h - what engines/mpi.c uses of MPI, as a double that counts: what is
  * posted, of how many bytes, and what is still open.  No message travels. */
 #ifndef SPS_TEST_MPI_H
 #define SPS_TEST_MPI_H
