@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* csr_count.cuh - the entries of each row of C = A B, tier by tier: rows of many
+ * products try tables of 256, 1024 and 2048 columns, then windows. */
+#ifndef SPS_CUDA_CSR_COUNT_CUH
+#define SPS_CUDA_CSR_COUNT_CUH
+
+#include "cuda/spgemm/csr_merge.cuh"
+#include "cuda/spgemm/csr_tiers.cuh"
+
+namespace {
+
+/* A group counts several rows, which may repeat each other, where there are
+ * enough of them for all groups that the device can run. */
+sps_status count_tier(const product &p, row_list rows, int bits, int32_t *rest,
+                      int *rest_count)
+{
+    const int run = rows.count >= (int64_t)1 << 16 ? 8 : 1;
+
+    if (rows.count == 0) return SPS_OK;
+    return with_group(group_of(p, bits), [&](auto constant) -> sps_status {
+        constexpr int G = constant.value;
+        unsigned blocks, threads;
+        size_t shared;
+
+        SPS_TRY_RETURN(launch_tier(p, count_rows<G>, G, bits, sizeof(int32_t),
+                                   ceil_div(rows.count, run), &blocks,
+                                   &threads, &shared));
+        count_rows<G><<<blocks, threads, shared, p.stream()>>>(
+            factor_of<float>(p.A), pattern_of(p, p.B),
+            {rows, run, bits, p.count, rest, rest_count});
+        SPS_LAUNCHED(p.ctx);
+        return SPS_OK;
+    });
+}
+
+/* Counts the rows in p.rest, `rows` of them, window by window. */
+sps_status count_long(product *p, holder *h, int rows)
+{
+    const row_list list = {p->rest, rows};
+    const unsigned blocks = (unsigned)ceil_div(rows, 8);
+    int32_t *first, *windows;
+    int64_t *item;
+    window_list *w = &p->w;
+
+    SPS_TRY_RETURN(h->take(rows, &first));
+    SPS_TRY_RETURN(h->take(rows, &windows));
+    SPS_TRY_RETURN(h->take(rows + 1, &item));
+    measure_spans<<<blocks, 256, 0, p->stream()>>>(
+        factor_of<float>(p->A), factor_of<float>(p->B), list, first,
+        windows);
+    SPS_LAUNCHED(p->ctx);
+    SPS_TRY_RETURN(spsi_cuda_scan(p->ctx, windows, rows, item));
+    SPS_TRY_RETURN(read_numbers(*p, item + rows, 1, &w->items));
+    SPS_TRY_RETURN(h->take(w->items, &w->at));
+    *w = {p->rest, first, item, rows, w->items, w->at};
+    if (w->items > 0)
+        count_windows<<<(unsigned)ceil_div(w->items, window_warps),
+                        32 * window_warps, 0, p->stream()>>>(
+            factor_of<float>(p->A), factor_of<float>(p->B), *w);
+    SPS_LAUNCHED(p->ctx);
+    join_windows<<<blocks, 256, 0, p->stream()>>>(*w, p->count);
+    SPS_LAUNCHED(p->ctx);
+    return SPS_OK;
+}
+
+/* Rows of many products: a table of 256 columns (of 1024 for nodes, whose rows
+ * are longer and fewer), then 1024, then 2048, then windows.  The rows of the
+ * window tier are put in front of p.rest. */
+sps_status count_many(product *p, holder *h, row_list tried, row_list windows)
+{
+    const int sure = (int)windows.count;
+    int32_t *const list[] = {p->rest + p->A->nrow, p->list, p->rest + sure};
+    int *left = p->number + tiers, rows = 0;
+
+    if (sure > 0)
+        SPS_CUDA(p->ctx, cudaMemcpyAsync(p->rest, windows.row,
+                                         (size_t)sure * sizeof *p->rest,
+                                         cudaMemcpyDeviceToDevice,
+                                         p->stream()));
+    for (int t = 0; t < 3; t++) {
+        SPS_CUDA(p->ctx, cudaMemsetAsync(left, 0, sizeof *left, p->stream()));
+        SPS_TRY_RETURN(count_tier(*p, tried,
+                                  try_bits[t == 0 && p->way == ALIKE ? 1 : t],
+                                  list[t], left));
+        SPS_TRY_RETURN(read_numbers(*p, left, 1, &rows));
+        tried = {list[t], rows};
+    }
+    rows += sure;
+    return rows > 0 ? count_long(p, h, rows) : SPS_OK;
+}
+
+sps_status count_by_merging(const product &p)
+{
+    SPS_CUDA(p.ctx, cudaMemsetAsync(p.number, 0, sizeof(int), p.stream()));
+    count_merged<<<(unsigned)ceil_div(p.A->nrow, merge_threads), merge_threads,
+                   0, p.stream()>>>(factor_of<float>(p.A),
+                                    factor_of<float>(p.B), p.A->nrow, p.count,
+                                    p.number);
+    SPS_LAUNCHED(p.ctx);
+    return SPS_OK;
+}
+
+/* size: as from, but no tier for rows that another one leads. */
+sps_status only_leaders(const product &p, const int32_t *from, int32_t *size)
+{
+    keep_leaders<<<(unsigned)ceil_div(p.A->nrow, 256), 256, 0, p.stream()>>>(
+        p.leads, p.A->nrow, from, size);
+    SPS_LAUNCHED(p.ctx);
+    return SPS_OK;
+}
+
+void make_single(product *p)
+{
+    p->way = SINGLE;
+    p->same = NULL;
+    p->w = {};
+}
+
+/* Entries of the rows of C by their products. */
+sps_status count_by_products(product *p, holder *h)
+{
+    const int64_t n = p->A->nrow;
+    const unsigned rows = (unsigned)ceil_div(n, 256);
+    row_list tier[tiers];
+
+    if (!p->work) SPS_TRY_RETURN(h->take(n, &p->work));
+    if (!p->rest) SPS_TRY_RETURN(h->take(2 * n, &p->rest));
+    count_products<<<(unsigned)ceil_div(n, 32), 256, 0, p->stream()>>>(
+        factor_of<float>(p->A), pattern_of(*p, p->B), n, p->work);
+    SPS_LAUNCHED(p->ctx);
+    if (p->way == ALIKE)
+        SPS_TRY_RETURN(only_leaders(*p, p->work, p->work));
+    SPS_TRY_RETURN(make_tiers(*p, p->work, p->way == ALIKE ? 3 : 0, tier));
+    for (int t = 0; t < try_first - least_bits; t++)
+        SPS_TRY_RETURN(count_tier(*p, tier[t], least_bits + t, NULL, NULL));
+    SPS_TRY_RETURN(count_many(p, h, tier[try_first - least_bits],
+                              tier[window_tier]));
+    if (p->way != ALIKE) return SPS_OK;
+    follow_leaders<<<rows, 256, 0, p->stream()>>>(p->leads, n, p->count);
+    SPS_LAUNCHED(p->ctx);
+    return SPS_OK;
+}
+
+/* Entries of each row of C. */
+sps_status count_all(product *p, holder *h)
+{
+    const int64_t n = p->A->nrow;
+    const int64_t bound = (int64_t)p->longest[0] * p->longest[1];
+
+    if (p->way == MERGED) return count_by_merging(*p);
+    SPS_CUDA(p->ctx, cudaMemsetAsync(p->count, 0, (size_t)n * sizeof *p->count,
+                                     p->stream()));
+    if (bound == 0) return SPS_OK;
+    if (p->way == SINGLE && bound <= tight_limit)
+        return count_tier(*p, {NULL, n}, least_bits + tier_of((int)bound), NULL,
+                          NULL);
+    SPS_TRY_RETURN(count_by_products(p, h));
+    if (p->way == SINGLE || p->w.items == 0) return SPS_OK;
+    make_single(p);   /* windows are made row by row */
+    return count_by_products(p, h);
+}
+
+} // namespace
+
+#endif

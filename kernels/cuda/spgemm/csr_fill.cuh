@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* csr_fill.cuh - the columns and values of C = A B, or values on a known pattern,
+ * in tiers by the entries of its rows. */
+#ifndef SPS_CUDA_CSR_FILL_CUH
+#define SPS_CUDA_CSR_FILL_CUH
+
+#include "cuda/spgemm/csr_count.cuh"
+
+namespace {
+
+template <class V>
+sps_status fill_tier(const product &p, row_list rows, int bits, bool known,
+                     const sps_csr *C, unsigned long long *bad)
+{
+    if (rows.count == 0) return SPS_OK;
+    return with_group(group_of(p, bits), [&](auto constant) -> sps_status {
+        constexpr int G = constant.value;
+        const csr_factor<V> A = factor_of<V>(p.A), B = factor_of<V>(p.B);
+        unsigned blocks, threads;
+        size_t shared;
+
+        SPS_TRY_RETURN(launch_tier(p, fill_rows<G, V>, G, bits,
+                                   sizeof(V) + sizeof(int32_t), rows.count,
+                                   &blocks, &threads, &shared));
+        SPS_TRY_RETURN(launch_tier(p, renew_rows<G, V>, G, bits,
+                                   sizeof(V) + sizeof(int32_t), rows.count,
+                                   &blocks, &threads, &shared));
+        if (known)
+            renew_rows<G, V><<<blocks, threads, shared, p.stream()>>>(
+                A, B, rows, bits, C->rowptr, C->col, (V *)C->val, bad);
+        else
+            fill_rows<G, V><<<blocks, threads, shared, p.stream()>>>(
+                A, B, rows, bits, C->rowptr, C->col, (V *)C->val);
+        SPS_LAUNCHED(p.ctx);
+        return SPS_OK;
+    });
+}
+
+template <class V>
+sps_status fill_long(const product &p, bool known, const sps_csr *C,
+                     unsigned long long *bad)
+{
+    const size_t shared = window_warps * (window_columns * sizeof(V) +
+                                          window_words * sizeof(unsigned));
+
+    if (p.w.items == 0) return SPS_OK;
+    SPS_CUDA(p.ctx, cudaFuncSetAttribute(
+                        fill_windows<V>,
+                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                        (int)shared));
+    fill_windows<V><<<(unsigned)ceil_div(p.w.items, window_warps),
+                      32 * window_warps, shared, p.stream()>>>(
+        factor_of<V>(p.A), factor_of<V>(p.B), p.w, known, C->rowptr, C->col,
+        (V *)C->val, bad);
+    SPS_LAUNCHED(p.ctx);
+    return SPS_OK;
+}
+
+template <class V>
+sps_status fill_by_merging(const product &p, bool known, int longest,
+                           const sps_csr *C, unsigned long long *bad)
+{
+    const csr_factor<V> A = factor_of<V>(p.A), B = factor_of<V>(p.B);
+    const unsigned blocks = (unsigned)ceil_div(C->nrow, merge_threads);
+    const bool staged = longest <= merge_stage / merge_threads;
+    const size_t shared = staged ? (size_t)longest * merge_threads *
+                                       (sizeof(V) + sizeof(int32_t)) : 0;
+
+    if (known) {
+        renew_merged<V><<<blocks, merge_threads, 0, p.stream()>>>(
+            A, B, C->nrow, C->rowptr, C->col, (V *)C->val, bad);
+        SPS_LAUNCHED(p.ctx);
+        return SPS_OK;
+    }
+    SPS_CUDA(p.ctx, cudaFuncSetAttribute(
+                        fill_merged<V>,
+                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                        (int)shared));
+    fill_merged<V><<<blocks, merge_threads, shared, p.stream()>>>(
+        A, B, C->nrow, staged, C->rowptr, C->col, (V *)C->val);
+    SPS_LAUNCHED(p.ctx);
+    return SPS_OK;
+}
+
+/* call(integer constants G, R). */
+template <class F> sps_status with_alike(int group, int together, const F &call)
+{
+    using few = std::integral_constant<int, 3>;
+    using many = std::integral_constant<int, alike_most>;
+    using narrow = std::integral_constant<int, 8>;
+    using wide = std::integral_constant<int, 32>;
+
+    if (group <= 8)
+        return together <= 3 ? call(narrow(), few()) : call(narrow(), many());
+    return together <= 3 ? call(wide(), few()) : call(wide(), many());
+}
+
+template <class V>
+sps_status fill_alike_tier(const product &p, row_list rows, int bits,
+                           bool known, const sps_csr *C,
+                           unsigned long long *bad)
+{
+    if (rows.count == 0) return SPS_OK;
+    return with_alike(p.group, p.together, [&](auto g, auto r) -> sps_status {
+        constexpr int G = g.value, R = r.value;
+        const int own = G == 32 && bits < 5 ? 5 : bits;
+        const size_t each = (R * sizeof(V) + sizeof(int32_t) << own) +
+                            R * G * sizeof(V);
+        csr_factor<V> B = factor_of<V>(p.B);
+        int groups = 128 / G;
+
+        B.same = p.same;
+        while (groups * G > 32 && groups * each > (size_t)100 << 10)
+            groups /= 2;
+        if (groups * each > (size_t)spsi_cuda_state(p.ctx)->shared_limit)
+            return spsi_fail(p.ctx, SPS_EUNFIT, "a product of matrices takes "
+                             "%zu bytes of shared memory a block: this GPU has "
+                             "%d", groups * each,
+                             spsi_cuda_state(p.ctx)->shared_limit);
+        SPS_CUDA(p.ctx, cudaFuncSetAttribute(
+                            fill_alike<G, R, V>,
+                            cudaFuncAttributeMaxDynamicSharedMemorySize,
+                            (int)(groups * each)));
+        fill_alike<G, R, V><<<(unsigned)ceil_div(rows.count, groups),
+                              groups * G, groups * each, p.stream()>>>(
+            factor_of<V>(p.A), B,
+            alike_task{rows, p.leads, own, known, C->rowptr, bad}, C->col,
+            (V *)C->val);
+        SPS_LAUNCHED(p.ctx);
+        return SPS_OK;
+    });
+}
+
+template <class V>
+sps_status fill_all(const product &p, bool known, int longest,
+                    const sps_csr *C, unsigned long long *bad)
+{
+    const bool alike = p.way == ALIKE;
+    row_list tier[tiers];
+
+    if (p.way == MERGED)
+        return fill_by_merging<V>(p, known, longest, C, bad);
+    if (alike) SPS_TRY_RETURN(only_leaders(p, p.count, p.count));
+    SPS_TRY_RETURN(make_tiers(p, p.count, known ? 2 : 1, tier));
+    for (int t = 0; t < window_tier; t++)
+        SPS_TRY_RETURN(alike ? fill_alike_tier<V>(p, tier[t], least_bits + t,
+                                                  known, C, bad)
+                             : fill_tier<V>(p, tier[t], least_bits + t, known,
+                                            C, bad));
+    return fill_long<V>(p, known, C, bad);
+}
+
+} // namespace
+
+#endif

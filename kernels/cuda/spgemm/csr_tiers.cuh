@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* csr_tiers.cuh - what the passes of a product C = A B share: the products of each
+ * row, rows ordered into tiers by the table they need, and the shape of a launch
+ * over a tier. */
+#ifndef SPS_CUDA_CSR_TIERS_CUH
+#define SPS_CUDA_CSR_TIERS_CUH
+
+#include "cuda/base/scan.h"
+#include "cuda/spgemm/csr_alike.cuh"
+#include "cuda/spgemm/csr_device.cuh"
+#include "cuda/spgemm/csr_windows.cuh"
+
+#include <type_traits>
+
+namespace {
+
+enum product_way { SINGLE, MERGED, ALIKE };
+
+/* What the passes share. */
+struct product {
+    sps_context *ctx;
+    product_way way;
+    int longest[2];            /* rows of A and B */
+    uint8_t *same;             /* rows of B that are alike, or NULL */
+    int32_t *leads;            /* alike rows of A */
+    int together;              /* of them, at most */
+    const sps_csr *A, *B;
+    int group;                 /* threads of a group for short rows */
+    int32_t *work, *count;     /* products, entries of each row */
+    int32_t *list;             /* rows by tier */
+    int32_t *rest;             /* rows that fit no table yet, room for two
+                                  lists */
+    int *number;               /* of rows in each tier, in the lists, cursors */
+    window_list w;
+
+    cudaStream_t stream() const { return spsi_cuda_state(ctx)->stream; }
+};
+
+/* ------------------------------------------------------------------ bounds */
+
+/* *longest: the longest row, as an integer. */
+__global__ void __launch_bounds__(256)
+longest_row(const int64_t *__restrict__ rowptr, int64_t n, int *longest)
+{
+    const int64_t step = (int64_t)gridDim.x * 256;
+    int64_t most = 0;
+
+    for (int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x; i < n; i += step)
+        most = max(most, rowptr[i + 1] - rowptr[i]);
+    const int whole = __reduce_max_sync(
+        all_lanes, (int)min(most, (int64_t)INT32_MAX));
+    if (threadIdx.x % 32 == 0) atomicMax(longest, whole);
+}
+
+/* Products of each row, at most 2^31 - 1, those with rows of B that are alike
+ * once; eight threads a row. */
+__global__ void __launch_bounds__(256)
+count_products(csr_factor<float> A, csr_factor<float> B, int64_t n,
+               int32_t *work)
+{
+    const group<8> g;
+    const int64_t row = group_number<8>();
+    const row_part part = part_of(A, row < n ? row : -1);
+    int64_t products = 0;
+
+    for (int t = g.lane; t < part.length; t += 8) {
+        const int32_t k = A.col[part.begin + t];
+
+        if (!goes_on(A, B, part.begin, part.begin + t))
+            products += B.rowptr[k + 1] - B.rowptr[k];
+    }
+    products = g.sum(products);
+    if (row < n && g.lane == 0)
+        work[row] = (int32_t)min(products, (int64_t)INT32_MAX);
+}
+
+/* ------------------------------------------------------------------- tiers */
+
+/* Rows with more products than a table holds may still have few columns: up to
+ * so many products a table is tried. */
+constexpr int try_limit = 32768, try_first = 8;
+constexpr int try_bits[] = {try_first, 10, most_bits};
+
+/* Up to so many products, by the longest rows, all rows are counted in tables
+ * of one size. */
+constexpr int tight_limit = table_limit(7);
+
+/* The tier of a row: by = 0 of its products, to be counted, 3 in tables however
+ * many they are; 1 of its entries; 2 the same with rows without any. */
+__device__ __forceinline__ int choose_tier(int n, int by)
+{
+    if (by == 2 && n == 0) return 0;
+    if (by == 1 || by == 2 || n <= table_limit(try_first - 1))
+        return tier_of(n);
+    return by == 3 || n <= try_limit ? try_first - least_bits : window_tier;
+}
+
+/* at[t] += rows of tier t of this block; returns where in them those of the
+ * thread's tier, by warps, begin.  *same: its threads of the warp. */
+__device__ __forceinline__ int add_tiers(int tier, int *at, unsigned *same)
+{
+    int mine = 0;
+
+    if (threadIdx.x < tiers) at[threadIdx.x] = 0;
+    __syncthreads();
+    *same = __match_any_sync(all_lanes, tier);
+    if (tier >= 0 && (*same & ((1u << threadIdx.x % 32) - 1)) == 0)
+        mine = atomicAdd(at + tier, __popc(*same));
+    mine = __shfl_sync(all_lanes, mine, __ffs(*same) - 1);
+    __syncthreads();
+    return mine;
+}
+
+/* number[t] += rows of tier t. */
+__global__ void __launch_bounds__(256)
+count_tiers(const int32_t *__restrict__ size, int64_t n, int by, int *number)
+{
+    __shared__ int at[tiers];
+    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+    unsigned same;
+
+    add_tiers(i < n ? choose_tier(size[i], by) : -1, at, &same);
+    if (threadIdx.x < tiers && at[threadIdx.x] > 0)
+        atomicAdd(number + threadIdx.x, at[threadIdx.x]);
+}
+
+/* Rows by tier: those of tier t from list[cursor[t]] on.  Blocks of
+ * neighbouring rows stay together; their order does not matter. */
+__global__ void __launch_bounds__(256)
+list_tiers(const int32_t *__restrict__ size, int64_t n, int by, int *cursor,
+           int32_t *list)
+{
+    __shared__ int at[tiers], base[tiers];
+    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+    const int tier = i < n ? choose_tier(size[i], by) : -1;
+    unsigned same;
+    const int mine = add_tiers(tier, at, &same);
+
+    if (threadIdx.x < tiers && at[threadIdx.x] > 0)
+        base[threadIdx.x] = atomicAdd(cursor + threadIdx.x, at[threadIdx.x]);
+    __syncthreads();
+    if (tier >= 0)
+        list[base[tier] + mine +
+             __popc(same & ((1u << threadIdx.x % 32) - 1))] = (int32_t)i;
+}
+
+template <class X>
+sps_status read_numbers(const product &p, const X *from, int n, X *to)
+{
+    return p.ctx->backend->download(p.ctx, to, from, (size_t)n * sizeof *to);
+}
+
+csr_factor<float> pattern_of(const product &p, const sps_csr *A)
+{
+    csr_factor<float> f = factor_of<float>(A);
+
+    f.same = A == p.B ? p.same : NULL;
+    return f;
+}
+
+/* Sorts the rows into tiers by size; tier[t]: its rows, all of them without a
+ * list where one tier has every row. */
+sps_status make_tiers(const product &p, const int32_t *size, int by,
+                      row_list *tier)
+{
+    const int64_t n = p.A->nrow, blocks = ceil_div(n, 256);
+    int number[tiers], cursor[tiers], at = 0;
+
+    SPS_CUDA(p.ctx, cudaMemsetAsync(p.number, 0, sizeof number, p.stream()));
+    count_tiers<<<(unsigned)blocks, 256, 0, p.stream()>>>(size, n, by,
+                                                          p.number);
+    SPS_LAUNCHED(p.ctx);
+    SPS_TRY_RETURN(read_numbers(p, p.number, tiers, number));
+    for (int t = 0; t < tiers; t++) {
+        tier[t] = {number[t] == n ? NULL : p.list + at, number[t]};
+        cursor[t] = at;
+        at += number[t];
+    }
+    for (int t = 0; t < tiers - 1; t++)
+        if (number[t] == n) return SPS_OK;
+    SPS_TRY_RETURN(p.ctx->backend->upload(p.ctx, p.number, cursor,
+                                          sizeof cursor));
+    list_tiers<<<(unsigned)blocks, 256, 0, p.stream()>>>(size, n, by, p.number,
+                                                         p.list);
+    SPS_LAUNCHED(p.ctx);
+    if (number[window_tier] == n) tier[window_tier].row = p.list;
+    return SPS_OK;
+}
+
+/* Threads of a group for rows of this tier: by the rows of B, but one for 64
+ * columns at least and one for each at most.  (Shared memory limits the rows
+ * under way, so the fewer threads share one, the fewer wait.) */
+int group_of(const product &p, int bits)
+{
+    const int least = bits <= 8 ? 4 : 1 << (bits - 6);
+    const int group = p.group > least ? p.group : least;
+
+    return group < 1 << bits ? group : 1 << bits;
+}
+
+/* Threads of a block whose tables fit: 32 KB or a row of each warp. */
+template <class F>
+sps_status launch_tier(const product &p, F kernel, int G, int bits,
+                       size_t each, int64_t rows, unsigned *blocks,
+                       unsigned *threads, size_t *shared)
+{
+    const size_t table = each << bits;
+    int groups = 256 / G;
+
+    while (groups * G > 32 && (size_t)groups * table > (size_t)100 << 10)
+        groups /= 2;
+    *threads = (unsigned)(groups * G);
+    *blocks = (unsigned)ceil_div(rows, groups);
+    *shared = (size_t)groups * table;
+    if ((int)*shared > spsi_cuda_state(p.ctx)->shared_limit)
+        return spsi_fail(p.ctx, SPS_EUNFIT, "a product of matrices takes %zu "
+                         "bytes of shared memory a block: this GPU has %d",
+                         *shared, spsi_cuda_state(p.ctx)->shared_limit);
+    SPS_CUDA(p.ctx, cudaFuncSetAttribute(
+                        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                        (int)*shared));
+    return SPS_OK;
+}
+
+/* call(integer constant G) for the group size. */
+template <class F> sps_status with_group(int group, const F &call)
+{
+    switch (group) {
+    case 4: return call(std::integral_constant<int, 4>());
+    case 8: return call(std::integral_constant<int, 8>());
+    case 16: return call(std::integral_constant<int, 16>());
+    default: return call(std::integral_constant<int, 32>());
+    }
+}
+
+} // namespace
+
+#endif
