@@ -4,6 +4,8 @@
  *
  *   merged   rows of A have 8 entries at most, and those of B not many:
  *            csr_merge.cuh;
+ *   blocks   A and B consist of dense blocks of 2, 3 or 6 rows and columns:
+ *            csr_blocks.cuh, on the product of the patterns of blocks;
  *   alike    rows of A follow each other with the same columns:
  *            csr_alike.cuh;
  *   single   others: csr_rows.cuh and csr_windows.cuh.
@@ -19,7 +21,7 @@
  *
  * csr_product.cuh has the order of sums, which is the same in all ways.  Work
  * memory: 8 to 24 bytes for each row, 4 for each window. */
-#include "cuda/spgemm/csr_fill.cuh"
+#include "cuda/spgemm/csr_by_blocks.cuh"
 
 #include <climits>
 
@@ -75,15 +77,21 @@ sps_status count_alike(product *p, holder *h, bool *pays)
     return SPS_OK;
 }
 
-/* How C is made. */
-sps_status choose_way(product *p, holder *h)
+/* How C is made; blocks: by blocks, too. */
+sps_status choose_way(product *p, holder *h, bool blocks)
 {
     bool pays = false;
 
+    p->way = SINGLE;
     SPS_TRY_RETURN(longest_rows(p));
     if (p->longest[0] <= merge_heads &&
         (int64_t)p->longest[0] * p->longest[1] <= merge_products) {
         p->way = MERGED;
+        return SPS_OK;
+    }
+    if (blocks) SPS_TRY_RETURN(find_shape(p, &pays));
+    if (pays) {
+        p->way = BLOCKS;
         return SPS_OK;
     }
     SPS_TRY_RETURN(count_alike(p, h, &pays));
@@ -95,6 +103,24 @@ sps_status choose_way(product *p, holder *h)
 }
 
 /* ------------------------------------------------------------------ calls */
+
+/* C with offsets from the counts, and memory for its entries; *longest: the
+ * longest row of a merged one. */
+sps_status open_result(const product &p, sps_csr *C, int *longest)
+{
+    sps_cuda_state *s = spsi_cuda_state(p.ctx);
+
+    SPS_TRY_RETURN(take_offsets(p, C));
+    SPS_TRY_RETURN(spsi_cuda_scan(p.ctx, p.count, C->nrow, C->rowptr));
+    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, s->down, C->rowptr + C->nrow,
+                                   sizeof C->nnz));
+    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, s->down + 1, p.number,
+                                   sizeof *longest));
+    SPS_TRY_RETURN(spsi_cuda_wait(p.ctx));
+    memcpy(&C->nnz, s->down, sizeof C->nnz);
+    memcpy(longest, s->down + 1, sizeof *longest);
+    return take_entries(p, C);
+}
 
 __global__ void __launch_bounds__(256)
 widen_values(const float *__restrict__ from, int64_t n, double *to)
@@ -123,58 +149,13 @@ sps_status as_doubles(sps_context *ctx, holder *h, const sps_csr *A, bool wide,
     return SPS_OK;
 }
 
-/* Work memory, and groups as wide as the rows of B are long on average. */
-sps_status open_product(product *p, holder *h)
-{
-    const sps_csr *A = p->A, *B = p->B;
-    const int64_t mean = B->nrow > 0 ? ceil_div(B->nnz, B->nrow) : 0;
-
-    if (A->nrow > INT32_MAX)
-        return spsi_fail(p->ctx, SPS_EUNFIT, "a product with %lld rows: at "
-                         "most %d can be made on a GPU", (long long)A->nrow,
-                         INT32_MAX);
-    p->group = mean <= 5 ? 4 : mean <= 11 ? 8 : mean <= 23 ? 16 : 32;
-    SPS_TRY_RETURN(h->take(2 * A->nrow + tiers + 2, &p->count));
-    p->list = p->count + A->nrow;
-    p->number = p->list + A->nrow;
-    return SPS_OK;
-}
-
-/* C with offsets from the counts, and memory for its entries; *longest: the
- * longest row of a merged one. */
-sps_status open_result(const product &p, sps_csr *C, int *longest)
-{
-    sps_cuda_state *s = spsi_cuda_state(p.ctx);
-    const int64_t n = p.A->nrow;
-    const size_t size = C->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
-    void *got;
-
-    SPS_TRY_RETURN(spsi_cuda_alloc(p.ctx, (size_t)(n + 1) * sizeof *C->rowptr,
-                                   &got));
-    C->rowptr = (int64_t *)got;
-    SPS_TRY_RETURN(spsi_cuda_scan(p.ctx, p.count, n, C->rowptr));
-    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, s->down, C->rowptr + n,
-                                   sizeof C->nnz));
-    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, s->down + 1, p.number,
-                                   sizeof *longest));
-    SPS_TRY_RETURN(spsi_cuda_wait(p.ctx));
-    memcpy(&C->nnz, s->down, sizeof C->nnz);
-    memcpy(longest, s->down + 1, sizeof *longest);
-    if (C->nnz == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(p.ctx, (size_t)C->nnz * sizeof *C->col,
-                                   &got));
-    C->col = (int32_t *)got;
-    SPS_TRY_RETURN(spsi_cuda_alloc(p.ctx, (size_t)C->nnz * size, &got));
-    C->val = got;
-    return SPS_OK;
-}
-
 sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
-                        sps_csr *C)
+                        sps_csr *C, bool blocks)
 {
     holder h(ctx);
     sps_csr wide_A, wide_B;
     product p = {};
+    bool made = false;
     int longest;
 
     p.ctx = ctx;
@@ -183,30 +164,15 @@ sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     SPS_TRY_RETURN(as_doubles(ctx, &h, A, C->dtype == SPS_F64, &wide_A));
     SPS_TRY_RETURN(as_doubles(ctx, &h, B, C->dtype == SPS_F64, &wide_B));
     SPS_TRY_RETURN(open_product(&p, &h));
-    if (A->nrow > 0) SPS_TRY_RETURN(choose_way(&p, &h));
+    if (A->nrow > 0) SPS_TRY_RETURN(choose_way(&p, &h, blocks));
+    if (p.way == BLOCKS) SPS_TRY_RETURN(multiply_blocks(p, C, &made));
+    if (made) return SPS_OK;
+    if (p.way == BLOCKS) SPS_TRY_RETURN(choose_way(&p, &h, false));
     if (A->nrow > 0) SPS_TRY_RETURN(count_all(&p, &h));
     SPS_TRY_RETURN(open_result(p, C, &longest));
     if (C->nnz == 0) return SPS_OK;
     return C->dtype == SPS_F64 ? fill_all<double>(p, false, longest, C, NULL)
                                : fill_all<float>(p, false, longest, C, NULL);
-}
-
-/* Entries of each row of a known C.  (count_long counts those of the product
- * instead, which are others if the pattern has changed.) */
-__global__ void __launch_bounds__(256)
-row_lengths(const int64_t *__restrict__ rowptr, int64_t n, int32_t *count)
-{
-    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
-
-    if (i < n) count[i] = (int32_t)(rowptr[i + 1] - rowptr[i]);
-}
-
-sps_status count_known(const product &p, const sps_csr *C)
-{
-    row_lengths<<<(unsigned)ceil_div(C->nrow, 256), 256, 0, p.stream()>>>(
-        C->rowptr, C->nrow, p.count);
-    SPS_LAUNCHED(p.ctx);
-    return SPS_OK;
 }
 
 /* The windows of the rows of C that fit no table. */
@@ -232,6 +198,7 @@ sps_status renew_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     sps_csr wide_A, wide_B;
     unsigned long long *bad;
     product p = {};
+    bool made = false;
 
     p.ctx = ctx;
     p.A = &wide_A;
@@ -241,7 +208,10 @@ sps_status renew_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     SPS_TRY_RETURN(open_product(&p, &h));
     SPS_TRY_RETURN(h.take(1, &bad));
     SPS_CUDA(ctx, cudaMemsetAsync(bad, 0xff, sizeof *bad, p.stream()));
-    SPS_TRY_RETURN(choose_way(&p, &h));
+    SPS_TRY_RETURN(choose_way(&p, &h, true));
+    if (p.way == BLOCKS) SPS_TRY_RETURN(renew_blocks(p, C, bad, &made));
+    if (made) return read_numbers(p, bad, 1, first_bad);
+    if (p.way == BLOCKS) SPS_TRY_RETURN(choose_way(&p, &h, false));
     if (p.way != MERGED) {
         SPS_TRY_RETURN(count_known(p, C));
         SPS_TRY_RETURN(list_long(&p, &h));
@@ -267,7 +237,7 @@ sps_status spsi_cuda_csr_multiply(sps_context *ctx, const sps_csr *A,
     made.ncol = B->ncol;
     made.dtype = single ? SPS_F32 : SPS_F64;
     spsi_cuda_pool_begin(ctx);
-    st = make_product(ctx, A, B, &made);
+    st = make_product(ctx, A, B, &made, true);
     spsi_cuda_pool_end(ctx);
     if (st == SPS_OK && spsi_cuda_state(ctx)->pooling == 0)
         st = spsi_cuda_wait(ctx);

@@ -14,13 +14,19 @@
 
 namespace {
 
-enum product_way { SINGLE, MERGED, ALIKE };
+enum product_way { SINGLE, MERGED, ALIKE, BLOCKS };
+
+/* Blocks of A have r x k entries, those of B k x s. */
+struct block_shape {
+    int r, k, s;
+};
 
 /* What the passes share. */
 struct product {
     sps_context *ctx;
     product_way way;
     int longest[2];            /* rows of A and B */
+    block_shape shape;         /* of BLOCKS */
     uint8_t *same;             /* rows of B that are alike, or NULL */
     int32_t *leads;            /* alike rows of A */
     int together;              /* of them, at most */
@@ -231,6 +237,70 @@ template <class F> sps_status with_group(int group, const F &call)
     case 16: return call(std::integral_constant<int, 16>());
     default: return call(std::integral_constant<int, 32>());
     }
+}
+
+/* ------------------------------------------------------------------ memory */
+
+/* Work memory, and groups as wide as the rows of B are long on average. */
+sps_status open_product(product *p, holder *h)
+{
+    const sps_csr *A = p->A, *B = p->B;
+    const int64_t mean = B->nrow > 0 ? ceil_div(B->nnz, B->nrow) : 0;
+
+    if (A->nrow > INT32_MAX)
+        return spsi_fail(p->ctx, SPS_EUNFIT, "a product with %lld rows: at "
+                         "most %d can be made on a GPU", (long long)A->nrow,
+                         INT32_MAX);
+    p->group = mean <= 5 ? 4 : mean <= 11 ? 8 : mean <= 23 ? 16 : 32;
+    SPS_TRY_RETURN(h->take(2 * A->nrow + tiers + 2, &p->count));
+    p->list = p->count + A->nrow;
+    p->number = p->list + A->nrow;
+    return SPS_OK;
+}
+
+/* Memory for the offsets of C, and for its entries. */
+sps_status take_offsets(const product &p, sps_csr *C)
+{
+    void *got;
+
+    SPS_TRY_RETURN(spsi_cuda_alloc(p.ctx,
+                                   (size_t)(C->nrow + 1) * sizeof *C->rowptr,
+                                   &got));
+    C->rowptr = (int64_t *)got;
+    return SPS_OK;
+}
+
+sps_status take_entries(const product &p, sps_csr *C)
+{
+    const size_t size = C->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
+    void *got;
+
+    if (C->nnz == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_alloc(p.ctx, (size_t)C->nnz * sizeof *C->col,
+                                   &got));
+    C->col = (int32_t *)got;
+    SPS_TRY_RETURN(spsi_cuda_alloc(p.ctx, (size_t)C->nnz * size, &got));
+    C->val = got;
+    return SPS_OK;
+}
+
+/* Entries of each row of a known C.  (count_long counts those of the product
+ * instead, which are others if the pattern has changed.) */
+__global__ void __launch_bounds__(256)
+row_lengths(const int64_t *__restrict__ rowptr, int64_t n, int32_t *count)
+{
+    const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (i < n) count[i] = (int32_t)(rowptr[i + 1] - rowptr[i]);
+}
+
+sps_status count_known(const product &p, const sps_csr *C)
+{
+    if (C->nrow == 0) return SPS_OK;
+    row_lengths<<<(unsigned)ceil_div(C->nrow, 256), 256, 0, p.stream()>>>(
+        C->rowptr, C->nrow, p.count);
+    SPS_LAUNCHED(p.ctx);
+    return SPS_OK;
 }
 
 } // namespace

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* csr_by_blocks.cuh - C = A B by dense blocks (csr_blocks.cuh): whether A and B have
+ * any, the product of their patterns by the other ways, the launches. */
+#ifndef SPS_CUDA_CSR_BY_BLOCKS_CUH
+#define SPS_CUDA_CSR_BY_BLOCKS_CUH
+
+#include "cuda/spgemm/csr_blocks.cuh"
+#include "cuda/spgemm/csr_fill.cuh"
+
+namespace {
+
+/* The largest size of blocks without these faults; 0: none. */
+int size_without(int faults, bool columns)
+{
+    for (int t = 0; t < block_kinds; t++)
+        if (!(faults >> (columns ? block_kinds + t : t) & 1))
+            return block_size(t);
+    return 0;
+}
+
+/* The faults of a matrix, on the device. */
+sps_status look_for_faults(const product &p, const sps_csr *A, int *faults)
+{
+    if (A->nrow == 0) return SPS_OK;
+    find_faults<<<(unsigned)ceil_div(A->nrow, 32), 256, 0, p.stream()>>>(
+        A->rowptr, A->col, A->nrow, faults);
+    SPS_LAUNCHED(p.ctx);
+    return SPS_OK;
+}
+
+/* Whether a matrix of these faults consists of r x s blocks. */
+bool has_blocks(int faults, int r, int s)
+{
+    for (int t = 0; t < block_kinds; t++)
+        if ((block_size(t) == r && faults >> t & 1) ||
+            (block_size(t) == s && faults >> (block_kinds + t) & 1))
+            return false;
+    return true;
+}
+
+/* What the numbers of rows and columns add to these faults. */
+int faults_of_size(const sps_csr *A)
+{
+    int faults = 0;
+
+    for (int t = 0; t < block_kinds; t++) {
+        if (A->nrow % block_size(t)) faults |= 1 << t;
+        if (A->ncol % block_size(t)) faults |= 1 << (block_kinds + t);
+    }
+    return faults;
+}
+
+/* p->shape, and whether there is one. */
+sps_status find_shape(product *p, bool *found)
+{
+    constexpr int rows = (1 << block_kinds) - 1;
+    int faults[2];
+
+    SPS_CUDA(p->ctx, cudaMemsetAsync(p->number, 0, sizeof faults, p->stream()));
+    SPS_TRY_RETURN(look_for_faults(*p, p->A, p->number));
+    SPS_TRY_RETURN(look_for_faults(*p, p->B, p->number + 1));
+    SPS_TRY_RETURN(read_numbers(*p, p->number, 2, faults));
+    faults[0] |= faults_of_size(p->A);
+    faults[1] |= faults_of_size(p->B);
+    p->shape.r = size_without(faults[0], false);
+    p->shape.k = size_without(faults[0] >> block_kinds | (faults[1] & rows),
+                              false);
+    p->shape.s = size_without(faults[1], true);
+    *found = p->shape.r && p->shape.k && p->shape.s &&
+             p->longest[1] <= block_row_most;
+    return SPS_OK;
+}
+
+sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
+                        sps_csr *C, bool blocks);
+
+/* *to: the pattern of the r x s blocks of A.  Its values mean nothing. */
+sps_status take_blocks(const product &p, holder *h, const sps_csr *A, int r,
+                       int s, sps_csr *to)
+{
+    *to = {};
+    to->nrow = A->nrow / r;
+    to->ncol = A->ncol / s;
+    to->nnz = A->nnz / (r * s);
+    to->dtype = SPS_F32;
+    to->val = A->val;
+    SPS_TRY_RETURN(h->take(to->nrow + 1, &to->rowptr));
+    SPS_TRY_RETURN(h->take(to->nnz, &to->col));
+    list_blocks<<<(unsigned)ceil_div(to->nrow + 1, 32), 256, 0, p.stream()>>>(
+        A->rowptr, A->col, to->nrow, r, s, to->rowptr, to->col);
+    SPS_LAUNCHED(p.ctx);
+    return SPS_OK;
+}
+
+block_pattern pattern_of_blocks(const sps_csr *A)
+{
+    return {A->rowptr, A->col};
+}
+
+template <int R, int K, class V>
+sps_status launch_blocks(const product &p, const blocks_task<V> &t)
+{
+    const size_t each = blocks_shared(R, K, t.size, t.most, sizeof(V));
+    int warps = 8;
+
+    while (warps > 1 && warps * each > (size_t)100 << 10) warps /= 2;
+    SPS_CUDA(p.ctx, cudaFuncSetAttribute(
+                        fill_blocks<R, K, V>,
+                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                        (int)(warps * each)));
+    fill_blocks<R, K, V><<<(unsigned)ceil_div(t.rows.count * t.parts, warps),
+                           32 * warps, warps * each, p.stream()>>>(t);
+    SPS_LAUNCHED(p.ctx);
+    return SPS_OK;
+}
+
+template <int R, class V>
+sps_status launch_blocks(const product &p, const blocks_task<V> &t)
+{
+    return p.shape.k == 6 ? launch_blocks<R, 6>(p, t)
+         : p.shape.k == 3 ? launch_blocks<R, 3>(p, t)
+                          : launch_blocks<R, 2>(p, t);
+}
+
+/* Rows of C that a warp makes. */
+int rows_of_warp(const block_shape &b) { return b.r == 6 ? 2 : b.r; }
+
+/* The rows of blocks of C by tier; *fit: all of them fit into shared memory. */
+sps_status tier_blocks(product *q, holder *h, const sps_csr *C, bool known,
+                       size_t number, row_list *tier, bool *fit)
+{
+    const block_shape &b = q->shape;
+
+    SPS_TRY_RETURN(open_product(q, h));
+    SPS_TRY_RETURN(count_known(*q, C));
+    SPS_TRY_RETURN(make_tiers(*q, q->count, known ? 2 : 1, tier));
+    *fit = tier[window_tier].count == 0;
+    for (int t = 0; t < window_tier; t++)
+        if (tier[t].count > 0 &&
+            blocks_shared(rows_of_warp(b), b.k, b.s,
+                          table_limit(least_bits + t), number) >
+                (size_t)spsi_cuda_state(q->ctx)->shared_limit)
+            *fit = false;
+    return SPS_OK;
+}
+
+/* The values of C, and unless `known` the columns; blocks: patterns of A, B and
+ * C. */
+template <class V>
+sps_status fill_by_blocks(const product &p, const sps_csr *const blocks[3],
+                          const row_list *tier, bool known, const sps_csr *C,
+                          unsigned long long *bad)
+{
+    const int together = rows_of_warp(p.shape);
+
+    for (int t = 0; t < window_tier; t++) {
+        const blocks_task<V> task = {
+            pattern_of_blocks(blocks[0]), pattern_of_blocks(blocks[1]),
+            pattern_of_blocks(blocks[2]), (const V *)p.A->val,
+            (const V *)p.B->val, tier[t], p.shape.r / together, p.shape.s,
+            table_limit(least_bits + t), known, C->col, (V *)C->val, bad};
+
+        if (tier[t].count == 0) continue;
+        SPS_TRY_RETURN(together == 3 ? launch_blocks<3>(p, task)
+                                     : launch_blocks<2>(p, task));
+    }
+    return SPS_OK;
+}
+
+sps_status fill_blocks_of(const product &p, const sps_csr *const blocks[3],
+                          const row_list *tier, bool known, const sps_csr *C,
+                          unsigned long long *bad)
+{
+    return C->dtype == SPS_F64
+               ? fill_by_blocks<double>(p, blocks, tier, known, C, bad)
+               : fill_by_blocks<float>(p, blocks, tier, known, C, bad);
+}
+
+/* Memory for C, whose blocks have this pattern, with offsets. */
+sps_status open_blocks(const product &p, const sps_csr *blocks, sps_csr *C)
+{
+    C->nnz = blocks->nnz * p.shape.r * p.shape.s;
+    SPS_TRY_RETURN(take_offsets(p, C));
+    spread_offsets<<<(unsigned)ceil_div(C->nrow + 1, 256), 256, 0,
+                     p.stream()>>>(blocks->rowptr, blocks->nrow, p.shape.r,
+                                   p.shape.s, C->rowptr);
+    SPS_LAUNCHED(p.ctx);
+    return take_entries(p, C);
+}
+
+/* C by blocks, whose pattern is `blocks`; not *made: they do not fit. */
+sps_status expand_blocks(const product &p, const sps_csr *const blocks[3],
+                         sps_csr *C, bool *made)
+{
+    holder h(p.ctx);
+    product q = p;
+    row_list tier[tiers];
+
+    q.A = blocks[0];
+    q.B = blocks[1];
+    SPS_TRY_RETURN(tier_blocks(&q, &h, blocks[2], false,
+                               C->dtype == SPS_F64 ? sizeof(double)
+                                                   : sizeof(float),
+                               tier, made));
+    if (!*made) return SPS_OK;
+    SPS_TRY_RETURN(open_blocks(p, blocks[2], C));
+    return fill_blocks_of(p, blocks, tier, false, C, NULL);
+}
+
+sps_status multiply_blocks(const product &p, sps_csr *C, bool *made)
+{
+    holder h(p.ctx);
+    sps_csr A, B, pattern = {}, *found = NULL;
+    sps_status st;
+
+    SPS_TRY_RETURN(take_blocks(p, &h, p.A, p.shape.r, p.shape.k, &A));
+    SPS_TRY_RETURN(take_blocks(p, &h, p.B, p.shape.k, p.shape.s, &B));
+    pattern.nrow = A.nrow;
+    pattern.ncol = B.ncol;
+    pattern.dtype = SPS_F32;
+    st = make_product(p.ctx, &A, &B, &pattern, false);
+    st = spsi_cuda_csr_finish(p.ctx, st, &pattern, &found);
+    if (st != SPS_OK) return st;
+    const sps_csr *const blocks[] = {&A, &B, found};
+
+    st = expand_blocks(p, blocks, C, made);
+    sps_csr_destroy(p.ctx, &found);
+    return st;
+}
+
+/* New values of a C of blocks; not *made: it is none, or they do not fit. */
+sps_status renew_blocks(const product &p, const sps_csr *C,
+                        unsigned long long *bad, bool *made)
+{
+    holder h(p.ctx);
+    sps_csr A, B, pattern;
+    product q = p;
+    row_list tier[tiers];
+    int faults;
+
+    SPS_CUDA(p.ctx, cudaMemsetAsync(p.number, 0, sizeof(int), p.stream()));
+    SPS_TRY_RETURN(look_for_faults(p, C, p.number));
+    SPS_TRY_RETURN(read_numbers(p, p.number, 1, &faults));
+    *made = has_blocks(faults, p.shape.r, p.shape.s);
+    if (!*made) return SPS_OK;
+    SPS_TRY_RETURN(take_blocks(p, &h, p.A, p.shape.r, p.shape.k, &A));
+    SPS_TRY_RETURN(take_blocks(p, &h, p.B, p.shape.k, p.shape.s, &B));
+    SPS_TRY_RETURN(take_blocks(p, &h, C, p.shape.r, p.shape.s, &pattern));
+    const sps_csr *const blocks[] = {&A, &B, &pattern};
+
+    q.A = &A;
+    q.B = &B;
+    SPS_TRY_RETURN(tier_blocks(&q, &h, &pattern, true,
+                               C->dtype == SPS_F64 ? sizeof(double)
+                                                   : sizeof(float),
+                               tier, made));
+    return *made ? fill_blocks_of(p, blocks, tier, true, C, bad) : SPS_OK;
+}
+
+} // namespace
+
+#endif
