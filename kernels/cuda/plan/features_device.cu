@@ -96,75 +96,149 @@ row_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     atomicAdd((word *)&raw->padded32, all.padded32);
 }
 
-/* A set of block columns in shared memory: how many of a window differ does not
- * depend on the order in which they come. */
-constexpr int seen_most = 8192;
+/* Distinct block columns of a window, counted by a set of `words` words in
+ * shared memory, which does not depend on the order in which they come: a hash
+ * table that is at most half full; for more entries one bit for each block column
+ * between the first and the last, range after range, if these are few. */
+constexpr int words_of_64 = 8192, words_of_others = 2048, ranges_most = 16;
 
-/* Its size for so many entries, twice as many at least; 0: they do not fit. */
-__device__ inline int seen_size(int64_t entries)
-{
-    int size = 256;
-
-    if (2 * entries > seen_most) return 0;
-    while (size < 2 * entries) size *= 2;
-    return size;
-}
-
-/* Whether block column j was not in the set. */
-__device__ inline bool seen_insert(int32_t *seen, int size, int32_t j)
+/* Whether block column j was not in the table. */
+__device__ inline bool table_insert(int32_t *table, int size, int32_t j)
 {
     int at = (int)((uint32_t)j * 2654435769u >> 16) & (size - 1);
 
     for (;; at = (at + 1) & (size - 1)) {
-        const int32_t held = atomicCAS(seen + at, -1, j);
+        const int32_t held = atomicCAS(table + at, -1, j);
 
         if (held == -1) return true;
         if (held == j) return false;
     }
 }
 
-/* Thread block x of row y examines windows x, x + grid, ... of sample y. */
+__device__ inline void fill_set(int32_t *set, int words, int32_t value)
+{
+    __syncthreads();
+    for (int q = (int)threadIdx.x; q < words; q += sample_threads)
+        set[q] = value;
+    __syncthreads();
+}
+
+/* A window of rows, the first `entries` of it, and what is seen of it. */
+struct window {
+    const int32_t *__restrict__ col;
+    const sample_rows<64> &rows;
+    const sps_sample &s;
+    int64_t entries;
+    int32_t *set;
+    int words;
+
+    /* Each thread gets the number of columns that it was first to insert. */
+    __device__ int64_t by_table(void) const
+    {
+        int64_t columns = 0;
+        int size = 64;
+
+        while (size < 2 * entries) size *= 2;
+        fill_set(set, size, -1);
+        rows.each(s.rows, entries, [&](int, int64_t p) {
+            columns += table_insert(set, size, col[p] / s.b);
+        });
+        return columns;
+    }
+    /* The same by bits for block columns first .. last. */
+    __device__ int64_t by_bits(int32_t first, int32_t last) const
+    {
+        int64_t columns = 0;
+
+        for (int64_t from = first; from <= last; from += 32 * words) {
+            fill_set(set, (int)min((int64_t)words, (last - from) / 32 + 1), 0);
+            rows.each(s.rows, entries, [&](int, int64_t p) {
+                const int64_t j = col[p] / s.b - from;
+
+                if (j < 0 || j >= 32 * words) return;
+                columns += !(atomicOr(set + j / 32, (int)(1u << j % 32)) >>
+                             j % 32 & 1);
+            });
+        }
+        return columns;
+    }
+    __device__ int64_t by_search(void) const
+    {
+        int64_t columns = 0;
+
+        rows.each(s.rows, entries, [&](int r, int64_t p) {
+            columns += spsi_sample_first(col, rows.begin, rows.end, r, p, s.b);
+        });
+        return columns;
+    }
+    /* The first and the last block column of the rows, in every thread. */
+    __device__ void span(int32_t *first, int32_t *last) const
+    {
+        *first = INT32_MAX;
+        *last = -1;
+        for (int r = (int)threadIdx.x % 32; r < s.rows; r += 32) {
+            if (rows.begin[r] == rows.end[r]) continue;
+            *first = min(*first, col[rows.begin[r]] / s.b);
+            *last = max(*last, col[rows.end[r] - 1] / s.b);
+        }
+        *first = __reduce_min_sync(all_lanes, *first);
+        *last = __reduce_max_sync(all_lanes, *last);
+    }
+    __device__ int64_t columns(void) const
+    {
+        int32_t first, last;
+
+        if (2 * entries <= words) return by_table();
+        span(&first, &last);
+        return (int64_t)last - first < (int64_t)ranges_most * 32 * words
+                   ? by_bits(first, last) : by_search();
+    }
+    /* Entries of full blocks that begin with an entry of the thread. */
+    __device__ int64_t full(void) const
+    {
+        const int64_t end = min(rows.end[0], rows.begin[0] + SPS_SAMPLE_ENTRIES);
+        int64_t found = 0;
+
+        for (int64_t p = rows.begin[0] + threadIdx.x; p < end;
+             p += sample_threads)
+            found += spsi_sample_full(col, rows.begin, rows.end, p, s.b);
+        return found * s.b * s.b;
+    }
+};
+
+/* Thread block x of row y examines windows x, x + grid, ... of sample t + y,
+ * with a set of `words` words. */
 template <class I>
 __global__ void __launch_bounds__(sample_threads)
 sample_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
-              int64_t nrow, int64_t nnz, sps_raw_features *raw)
+              int64_t nrow, int64_t nnz, int first, int words,
+              sps_raw_features *raw)
 {
+    extern __shared__ int32_t sample_set[];
     __shared__ sample_rows<64> rows;
-    __shared__ int32_t seen[seen_most];
-    const int t = (int)blockIdx.y;
+    const int t = first + (int)blockIdx.y;
     const sps_sample s = spsi_sample_of(nrow, nnz, t);
     sps_sample_sums *to = &raw->sample[t];
 
+    if (t == SPS_SAMPLE_64 && words < words_of_64) return;
     if (t >= SPS_SAMPLE_WIDEST &&
         !spsi_sample_even(nrow, nnz, raw->longest, s.b)) return;
     for (int64_t w = blockIdx.x; w < s.windows; w += gridDim.x) {
         const int64_t i = spsi_sample_row(&s, nrow, w);
-        int64_t columns = 0, full = 0;
 
         rows.open(s.rows, [&](int r, int64_t *begin, int64_t *end) {
             *begin = i + r < nrow ? rowptr[i + r] : 0;
             *end = i + r < nrow ? rowptr[i + r + 1] : 0;
         });
-        const int64_t entries = min(rows.at[s.rows], s.cut);
+        const window now = {col, rows, s, min(rows.at[s.rows], s.cut),
+                            sample_set, words};
 
-        const int size = seen_size(entries);
+        if (now.entries > s.skip) continue;
+        const int64_t columns = sum_over_block(now.columns());
+        const int64_t full = s.full ? sum_over_block(now.full()) : 0;
 
-        if (entries > s.skip) continue;
-        for (int q = (int)threadIdx.x; q < size; q += sample_threads)
-            seen[q] = -1;
-        __syncthreads();
-        rows.each(s.rows, entries, [&](int r, int64_t p) {
-            columns += size ? seen_insert(seen, size, col[p] / s.b)
-                            : spsi_sample_first(col, rows.begin, rows.end, r,
-                                                p, s.b);
-            if (s.full && r == 0 && p < rows.begin[0] + SPS_SAMPLE_ENTRIES &&
-                spsi_sample_full(col, rows.begin, rows.end, p, s.b))
-                full += s.b * s.b;
-        });
-        columns = sum_over_block(columns);
-        full = sum_over_block(full);
         if (threadIdx.x > 0) continue;
-        atomicAdd((word *)&to->entries, (word)entries);
+        atomicAdd((word *)&to->entries, (word)now.entries);
         atomicAdd((word *)&to->columns, (word)columns);
         atomicAdd((word *)&to->full, (word)full);
         atomicMax((word *)&to->most, (word)columns);
@@ -219,6 +293,21 @@ exact_kernel(const double *__restrict__ val, int64_t nnz,
         atomicAdd((word *)&raw->inexact, (word)1);
 }
 
+/* Samples first .. first + count - 1. */
+template <class I>
+sps_status sample(sps_context *ctx, const sps_csr_local *A, const I *rowptr,
+                  int first, int count, int words, sps_raw_features *raw)
+{
+    const dim3 grid((unsigned)min(A->nrow, (int64_t)SPS_SAMPLE_WINDOWS),
+                    (unsigned)count);
+
+    sample_kernel<<<grid, sample_threads, words * sizeof(int32_t),
+                    spsi_cuda_state(ctx)->stream>>>(
+        rowptr, A->col, A->nrow, A->nnz, first, words, raw);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
 template <class I>
 sps_status launch(sps_context *ctx, const sps_csr_local *A, const I *rowptr,
                   sps_raw_features *raw)
@@ -230,10 +319,9 @@ sps_status launch(sps_context *ctx, const sps_csr_local *A, const I *rowptr,
     row_kernel<<<(unsigned)min(ceil_div(A->nrow, 256), grid), 256, 0, stream>>>(
         rowptr, A->col, A->nrow, A->nnz / A->nrow, raw);
     SPS_LAUNCHED(ctx);
-    sample_kernel<<<dim3((unsigned)min(A->nrow, (int64_t)SPS_SAMPLE_WINDOWS),
-                         SPS_SAMPLES), sample_threads, 0, stream>>>(
-        rowptr, A->col, A->nrow, A->nnz, raw);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(sample(ctx, A, rowptr, SPS_SAMPLE_64, 1, words_of_64, raw));
+    SPS_TRY_RETURN(sample(ctx, A, rowptr, 0, SPS_SAMPLES, words_of_others,
+                          raw));
     near_kernel<<<(unsigned)near, SPS_NEAR_ROWS, 0, stream>>>(
         rowptr, A->col, A->nrow, near, raw);
     SPS_LAUNCHED(ctx);

@@ -16,6 +16,7 @@ constexpr int sample_threads = 128;
 /* The rows of a window in shared memory; row r has entries begin[r] .. end[r] -
  * 1, and in the window numbers at[r] .. at[r+1] - 1. */
 template <int most> struct sample_rows {
+    static_assert(most <= 64);
     int64_t begin[most], end[most], at[most + 1];
 
     /* load(r, &begin, &end) for each row. */
@@ -25,12 +26,27 @@ template <int most> struct sample_rows {
         for (int r = (int)threadIdx.x; r < rows; r += sample_threads)
             load(r, &begin[r], &end[r]);
         __syncthreads();
-        if (threadIdx.x == 0) {
-            at[0] = 0;
-            for (int r = 0; r < rows; r++)
-                at[r + 1] = at[r] + end[r] - begin[r];
-        }
+        if (threadIdx.x < 32) sum(rows);
         __syncthreads();
+    }
+    /* at, by a warp: lane l has rows 2 l and 2 l + 1. */
+    __device__ void sum(int rows)
+    {
+        const int r = 2 * (int)threadIdx.x;
+        const int64_t own = r < rows ? end[r] - begin[r] : 0;
+        int64_t upto = own + (r + 1 < rows ? end[r + 1] - begin[r + 1] : 0);
+
+        const int64_t both = upto;
+
+#pragma unroll
+        for (int d = 1; d < 32; d *= 2) {
+            const int64_t below = __shfl_up_sync(all_lanes, upto, d);
+
+            if ((int)threadIdx.x >= d) upto += below;
+        }
+        if (r < rows) at[r + 1] = upto - both + own;
+        if (r + 1 < rows) at[r + 2] = upto;
+        if (r == 0) at[0] = 0;
     }
     /* look(r, p) for the first `entries` of the window. */
     template <class F>
