@@ -2,8 +2,9 @@
 /* amg_coarsest.cu - the dense inverse of the coarsest matrix, by Gauss-Jordan
  * elimination; solvers/amg/coarsest.c has the formulas.
  *
- * A step is a kernel that reads one copy of the matrix and writes the other: 16
- * n^2 bytes, in L2.  The host waits once, for whether there is an inverse. */
+ * A kernel exchanges `panel` unknowns, one after the other in each element, as on
+ * the host: it reads one copy of the matrix and writes the other, 16 n^2 bytes, in
+ * L2.  The host waits once, for whether there is an inverse. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -94,24 +95,118 @@ struct add_null {
     }
 };
 
-/* Y: X with unknown k exchanged for its right-hand side. */
-struct eliminate {
+/* Unknowns k .. k + count - 1 are exchanged for their right-hand sides.  Step t of
+ * an element is
+ *
+ *     x_ij <- x_ij - c_i f_j,   c_i = x_it,   f_j = x_tj (1 / x_tt),
+ *
+ * x_tj <- f_j, x_it <- -(c_i / x_tt), x_tt <- 1 / x_tt.  So an element needs c of
+ * its row and f of its column at each step, which in turn need those of the square
+ * of these unknowns alone. */
+constexpr int panel = 16, side = 64;
+constexpr int panel_threads = panel * panel;
+
+struct exchanged {
     const double *X;
     int64_t n, k;
+    int count;
     double *Y;
-    int *bad;
+    int *bad;                 /* a pivot is not positive */
 
-    __device__ void operator()(int64_t e) const
-    {
-        const int64_t i = e / n, j = e % n;
-        const double pivot = X[k * n + k], r = 1 / pivot;
-        const double row = X[k * n + j] * r;
-
-        if (i == k && j == k && !(pivot > 0)) *bad = 1;
-        Y[e] = i == k ? (j == k ? r : row)
-             : j == k ? -(X[i * n + k] * r) : X[e] - X[i * n + k] * row;
-    }
+    __device__ bool within(int64_t i) const { return i >= k && i < k + count; }
 };
+
+/* By step: those of the square, and of the rows and columns of a tile. */
+struct panel_room {
+    double inverse[panel], row[panel][panel], c[panel][panel], f[panel][panel];
+    double row_c[panel][side], column_f[panel][side];
+};
+
+/* The square: an element each thread. */
+__device__ void exchange_square(const exchanged &e, panel_room &w)
+{
+    const int i = (int)threadIdx.x / panel, j = (int)threadIdx.x % panel;
+    const bool some = i < e.count && j < e.count;
+    double x = some ? e.X[(e.k + i) * e.n + e.k + j] : 0;
+
+    for (int t = 0; t < e.count; t++) {
+        if (i == t) w.row[t][j] = x;
+        if (j == t) w.c[t][i] = x;
+        __syncthreads();
+        const double pivot = w.row[t][t], r = 1 / pivot;
+        const double f = w.row[t][j] * r, c = w.c[t][i];
+
+        if (i == t) w.f[t][j] = f;
+        if (i == t && j == t) w.inverse[t] = r;
+        if (i == t && j == t && !(pivot > 0)) *e.bad = 1;
+        x = i == t ? (j == t ? r : f) : j == t ? -(c * r) : x - c * f;
+    }
+    if (some && blockIdx.x == 0 && blockIdx.y == 0)
+        e.Y[(e.k + i) * e.n + e.k + j] = x;
+    __syncthreads();
+}
+
+/* Elements of row i, or with `down` of column i, in the square's columns or rows:
+ * what the tile needs of them, to[t][at], and their new values if `store`. */
+__device__ void exchange_line(const exchanged &e, const panel_room &w, bool down,
+                              int64_t i, bool store, double (*to)[side], int at)
+{
+    const int64_t first = down ? e.k * e.n + i : i * e.n + e.k;
+    const int64_t step = down ? e.n : 1;
+    double x[panel];
+
+    if (i >= e.n || e.within(i)) return;
+#pragma unroll
+    for (int q = 0; q < panel; q++)
+        x[q] = q < e.count ? e.X[first + q * step] : 0;
+#pragma unroll
+    for (int t = 0; t < panel; t++) {
+        if (t >= e.count) break;
+        const double own = x[t];
+        const double f = own * w.inverse[t];
+
+        to[t][at] = down ? f : own;
+#pragma unroll
+        for (int q = 0; q < panel; q++)
+            x[q] -= down ? w.c[t][q] * f : own * w.f[t][q];
+        x[t] = down ? f : -f;
+    }
+#pragma unroll
+    for (int q = 0; q < panel; q++)
+        if (store && q < e.count) e.Y[first + q * step] = x[q];
+}
+
+/* A tile of side x side elements each block. */
+__global__ void __launch_bounds__(panel_threads)
+exchange_panel(const exchanged e)
+{
+    __shared__ panel_room w;
+    const int64_t row = (int64_t)blockIdx.y * side;
+    const int64_t column = (int64_t)blockIdx.x * side;
+    const int t = (int)threadIdx.x;
+
+    exchange_square(e, w);
+    if (t < side)
+        exchange_line(e, w, false, row + t, blockIdx.x == 0, w.row_c, t);
+    else if (t < 2 * side)
+        exchange_line(e, w, true, column + t - side, blockIdx.y == 0,
+                      w.column_f, t - side);
+    __syncthreads();
+    const int64_t j = column + t % side;
+
+    if (j >= e.n || e.within(j)) return;
+    for (int q = t / side; q < side; q += panel_threads / side) {
+        const int64_t i = row + q;
+
+        if (i >= e.n) return;
+        if (e.within(i)) continue;
+        double x = e.X[i * e.n + j];
+
+        for (int s = 0; s < e.count; s++)
+            x -= w.row_c[s][q] * w.column_f[s][t % side];
+        e.Y[i * e.n + j] = x;
+    }
+}
 
 struct store_dense {
     const double *Z, *s;
@@ -182,8 +277,13 @@ sps_status invert(dense *d)
                                            d->Y}));
     SPS_TRY_RETURN(each(ctx, n * n, mean_of_both{d->Y, n, d->X, NULL}));
     SPS_TRY_RETURN(lift(d));
-    for (int64_t k = 0; k < n; k++) {
-        SPS_TRY_RETURN(each(ctx, n * n, eliminate{d->X, n, k, d->Y, d->bad}));
+    for (int64_t k = 0; k < n; k += panel) {
+        const unsigned tiles = (unsigned)ceil_div(n, side);
+
+        exchange_panel<<<dim3(tiles, tiles), panel_threads, 0, stream_of(ctx)>>>(
+            exchanged{d->X, n, k, (int)min((int64_t)panel, n - k), d->Y,
+                      d->bad});
+        SPS_LAUNCHED(ctx);
         exchange(d);
     }
     SPS_TRY_RETURN(each(ctx, n * n, mean_of_both{d->X, n, d->Y, d->bad}));
