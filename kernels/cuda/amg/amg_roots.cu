@@ -4,43 +4,86 @@
  *
  * Undecided nodes, and those near them, are lists that shrink; their order is
  * left to chance and does not matter, since each node is decided by integers of
- * the step before.  The host looks at the number of undecided nodes every few
- * rounds. */
+ * the step before.  A thread block appends what it keeps with one atomic addition:
+ * additions to one number take their time one after the other.  The host looks at
+ * the number of undecided nodes every few rounds.
+ *
+ * Nodes that are not in the graph have t = u = 0, the least of all, and need not
+ * be told from others. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
 
 constexpr uint64_t in = UINT64_MAX, out = 0;
-constexpr int rounds_at_once = 3;
+constexpr int rounds_at_once = 4;
 
 struct list {
-    int32_t *node;
+    int32_t *node;            /* NULL: all nodes */
     int *count;
-
-    /* The threads of a warp that are here append with one atomic addition. */
-    __device__ void append(int32_t i) const
-    {
-#ifdef __CUDA_ARCH__
-        const unsigned here = __activemask();
-        const unsigned below = here & ((1u << threadIdx.x % 32) - 1);
-        int at = 0;
-
-        if (below == 0) at = atomicAdd(count, __popc(here));
-        at = __shfl_sync(here, at, __ffs(here) - 1);
-        node[at + __popc(below)] = i;
-#else
-        node[atomicAdd(count, 1)] = i;
-#endif
-    }
 };
+
+/* The nodes of `next` are those of `from` that f.run<G>(i, lane) keeps, which is
+ * called by a group of G threads for each, or for i = -1. */
+template <int G, class F> __global__ void __launch_bounds__(256)
+run_list(int64_t n, const list from, const list next, const F f)
+{
+    constexpr int groups = 256 / G, warps = 256 / 32;
+    __shared__ int kept[warps], base;
+    const int lane = (int)threadIdx.x % G, warp = (int)threadIdx.x / 32;
+    const int64_t count = from.node ? *from.count : n;
+
+    for (int64_t first = (int64_t)blockIdx.x * groups; first < count;
+         first += (int64_t)gridDim.x * groups) {
+        const int64_t q = first + (int)threadIdx.x / G;
+        const int32_t i = q >= count ? -1
+                        : from.node ? from.node[q] : (int32_t)q;
+        const bool keep = f.template run<G>(i, lane) && i >= 0 && lane == 0;
+        const unsigned all = __ballot_sync(all_lanes, keep);
+        int below = __popc(all & ((1u << threadIdx.x % 32) - 1)), sum = 0;
+
+        if (threadIdx.x % 32 == 0) kept[warp] = __popc(all);
+        __syncthreads();
+        for (int w = 0; w < warps; w++) {
+            if (w < warp) below += kept[w];
+            sum += kept[w];
+        }
+        if (threadIdx.x == 0 && sum > 0) base = atomicAdd(next.count, sum);
+        __syncthreads();
+        if (keep) next.node[base + below] = i;
+    }
+}
+
+template <int G, class F>
+sps_status launch_list(sps_context *ctx, int64_t n, const list &from,
+                       const list &next, const F &f)
+{
+    const int64_t blocks = ceil_div(n, 256 / G);
+    const int64_t most = 8 * (int64_t)spsi_cuda_state(ctx)->sms;
+
+    run_list<G><<<(unsigned)(blocks < most ? blocks : most), 256, 0,
+                  stream_of(ctx)>>>(n, from, next, f);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+/* At most n nodes of `mean` neighbours. */
+template <class F>
+sps_status each_listed(sps_context *ctx, int64_t n, int64_t mean,
+                       const list &from, const list &next, const F &f)
+{
+    return mean <= 5 ? launch_list<4>(ctx, n, from, next, f)
+         : mean <= 11 ? launch_list<8>(ctx, n, from, next, f)
+         : mean <= 31 ? launch_list<16>(ctx, n, from, next, f)
+                      : launch_list<32>(ctx, n, from, next, f);
+}
 
 struct graph {
     const int64_t *__restrict__ rowptr;
-    const int32_t *__restrict__ col, *__restrict__ aggregate;
+    const int32_t *__restrict__ col;
 };
 
-/* The maximum of x over node i and those neighbours that are in the graph, by a
- * group; i < 0: no node. */
+/* The maximum of x over node i and its neighbours, by a group; i < 0: no
+ * node. */
 template <int G>
 __device__ inline unsigned long long most_near(const graph &g,
                                                const uint64_t *x, int32_t i,
@@ -50,26 +93,35 @@ __device__ inline unsigned long long most_near(const graph &g,
     const int64_t end = i < 0 ? 0 : g.rowptr[i + 1];
 
     for (int64_t p = (i < 0 ? 0 : g.rowptr[i]) + lane; p < end; p += G) {
-        const int32_t k = g.col[p];
+        const unsigned long long other = x[g.col[p]];
 
-        if (g.aggregate[k] == -1 && x[k] > most) most = x[k];
+        if (other > most) most = other;
     }
     return group_most<G>(most);
 }
 
+/* The nodes of the graph; their u is out, like that of others. */
 struct list_nodes {
-    graph g;
-    uint64_t *t, *u;
-    list open, near;
+    const int32_t *aggregate;
+    uint64_t *u;
 
-    __device__ void operator()(int64_t i) const
+    template <int G> __device__ bool run(int32_t i, int) const
     {
+        if (i < 0) return false;
         u[i] = out;
-        if (g.aggregate[i] != -1) return;
-        near.append((int32_t)i);
-        if (t[i] == out) return;
+        return aggregate[i] == -1;
+    }
+};
+
+/* The undecided ones of these. */
+struct list_open {
+    uint64_t *t;
+
+    template <int G> __device__ bool run(int32_t i, int) const
+    {
+        if (i < 0 || t[i] == out) return false;
         t[i] = spsi_coarse_priority((uint64_t)i, 0);
-        open.append((int32_t)i);
+        return true;
     }
 };
 
@@ -78,16 +130,13 @@ struct spread {
     graph g;
     const uint64_t *t;
     uint64_t *u;
-    list near, next;
 
-    template <int G> __device__ void run(int64_t q, int lane) const
+    template <int G> __device__ bool run(int32_t i, int lane) const
     {
-        const int32_t i = q < 0 ? -1 : near.node[q];
         const uint64_t most = most_near<G>(g, t, i, lane);
 
-        if (i < 0 || lane > 0) return;
-        u[i] = most;
-        if (most != in && most != out) next.append(i);
+        if (i >= 0 && lane == 0) u[i] = most;
+        return most != in && most != out;
     }
 };
 
@@ -96,23 +145,18 @@ struct decide {
     graph g;
     const uint64_t *u;
     uint64_t *t;
-    list open, next;
     uint64_t round;
 
-    template <int G> __device__ void run(int64_t q, int lane) const
+    template <int G> __device__ bool run(int32_t i, int lane) const
     {
-        const int32_t i = q < 0 ? -1 : open.node[q];
         const uint64_t w = most_near<G>(g, u, i, lane);
 
-        if (i < 0 || lane > 0) return;
-        if (w == t[i]) {
-            t[i] = in;
-        } else if (w == in) {
-            t[i] = out;
-        } else {
-            t[i] = spsi_coarse_priority((uint64_t)i, round + 1);
-            next.append(i);
-        }
+        if (i < 0 || lane > 0) return false;
+        const bool goes_in = w == t[i], open = !goes_in && w != in;
+
+        t[i] = goes_in ? in
+             : open ? spsi_coarse_priority((uint64_t)i, round + 1) : out;
+        return open;
     }
 };
 
@@ -121,29 +165,30 @@ struct rounds {
     graph g;
     int64_t mean;             /* neighbours */
     uint64_t *t, *u;
+    int64_t n;
     list open[2], near[2];
-    int64_t opens, nears;     /* at most */
     uint64_t round;
 };
 
+/* Lists `next` are those of the round before. */
 sps_status do_round(rounds *r)
 {
     const int now = (int)(r->round % 2), next = 1 - now;
 
-    SPS_TRY_RETURN(clear(r->ctx, 1, r->near[next].count));
-    SPS_TRY_RETURN(clear(r->ctx, 1, r->open[next].count));
-    SPS_TRY_RETURN(each_group(
-        r->ctx, r->nears, r->mean, r->near[now].count,
-        spread{r->g, r->t, r->u, r->near[now], r->near[next]}));
-    SPS_TRY_RETURN(each_group(
-        r->ctx, r->opens, r->mean, r->open[now].count,
-        decide{r->g, r->u, r->t, r->open[now], r->open[next], r->round}));
+    SPS_TRY_RETURN(clear(r->ctx, 2, r->open[next].count));
+    SPS_TRY_RETURN(each_listed(r->ctx, r->n, r->mean, r->near[now],
+                               r->near[next], spread{r->g, r->t, r->u}));
+    SPS_TRY_RETURN(each_listed(r->ctx, r->n, r->mean, r->open[now],
+                               r->open[next],
+                               decide{r->g, r->u, r->t, r->round}));
     r->round++;
     return SPS_OK;
 }
 
-sps_status open_rounds(rounds *r, holder *h, int64_t n)
+/* The undecided nodes, and all of the graph. */
+sps_status open_rounds(rounds *r, holder *h, const int32_t *aggregate)
 {
+    const int64_t n = r->n;
     int32_t *node;
     int *count;
 
@@ -151,29 +196,28 @@ sps_status open_rounds(rounds *r, holder *h, int64_t n)
     SPS_TRY_RETURN(h->take(4, &count));
     SPS_TRY_RETURN(clear(r->ctx, 4, count));
     for (int t = 0; t < 2; t++) {
-        r->open[t] = {node + t * n, count + t};
-        r->near[t] = {node + (2 + t) * n, count + 2 + t};
+        r->open[t] = {node + t * n, count + 2 * t};
+        r->near[t] = {node + (2 + t) * n, count + 2 * t + 1};
     }
-    r->opens = r->nears = n;
-    return each(r->ctx, n, list_nodes{r->g, r->t, r->u, r->open[0],
-                                      r->near[0]});
+    SPS_TRY_RETURN(launch_list<1>(r->ctx, n, list{NULL, NULL}, r->near[0],
+                                  list_nodes{aggregate, r->u}));
+    return launch_list<1>(r->ctx, n, r->near[0], r->open[0], list_open{r->t});
 }
 
 } // namespace
 
 sps_status spsi_coarse_roots(sps_coarse *l, uint64_t *t, uint64_t *u)
 {
-    rounds r = {l->ctx, {l->rowptr, l->col, l->aggregate},
-                l->edges / (l->nodes + 1), t, u};
-    int left[4];
+    rounds r = {l->ctx, {l->rowptr, l->col}, l->edges / (l->nodes + 1), t, u,
+                l->nodes};
+    int left;
     holder h(l->ctx);
 
-    SPS_TRY_RETURN(open_rounds(&r, &h, l->nodes));
+    if (l->nodes == 0) return SPS_OK;
+    SPS_TRY_RETURN(open_rounds(&r, &h, l->aggregate));
     do {
         for (int q = 0; q < rounds_at_once; q++) SPS_TRY_RETURN(do_round(&r));
-        SPS_TRY_RETURN(fetch(l->ctx, 4, r.open[0].count, left));
-        r.opens = left[r.round % 2];
-        r.nears = left[2 + r.round % 2];
-    } while (r.opens > 0);
+        SPS_TRY_RETURN(fetch(l->ctx, 1, r.open[r.round % 2].count, &left));
+    } while (left > 0);
     return SPS_OK;
 }
