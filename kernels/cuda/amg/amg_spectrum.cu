@@ -149,7 +149,7 @@ struct subtract {
 
 /* w = H v - beta before. */
 struct multiply {
-    static constexpr bool needs_row = false;
+    typedef double number;
     const double *__restrict__ s;
     scaled v, before;
     const double *beta2;      /* NULL: 0 */
@@ -163,37 +163,59 @@ struct multiply {
         if (!beta2) return {v.factor(), 0, 0};
         return {v.factor(), before.factor(), sqrt(*beta2)};
     }
-    __device__ double term(const numbers &x, double a, int64_t, int32_t k) const
+    __device__ double open(int64_t) const { return 0; }
+    __device__ double term(const numbers &x, double a, int32_t k) const
     {
         return a * (s[k] * (v.w[k] * x.f));
     }
-    __device__ void finish(const numbers &x, int64_t i, double h) const
+    __device__ void add(double &sum, double term) const { sum += term; }
+    __device__ void close(const numbers &x, int64_t i, double h) const
     {
+        if (i < 0) return;
         const double own = h * s[i];
 
         w[i] = beta2 ? own - x.beta * (before.w[i] * x.before) : own;
     }
 };
 
-/* bound: the largest row sum of |S A S|, or with `twice` of |S^2 A|. */
-struct row_sum {
-    static constexpr bool needs_row = true;
+/* bound[0], bound[1]: the largest row sums of |S A S| and of |S^2 A|. */
+struct row_bounds {
+    typedef double2 number;   /* |a_ik|, s_k */
     const double *__restrict__ s;
-    bool twice;
     unsigned long long *bound;
 
+    struct sums {
+        double s, h, d;
+    };
     __device__ int begin(void) const { return 0; }
-    __device__ double term(int, double a, int64_t i, int32_t k) const
+    __device__ sums open(int64_t i) const { return {i < 0 ? 0 : s[i], 0, 0}; }
+    __device__ double2 term(int, double a, int32_t k) const
     {
-        return fabs(a) * s[i] * s[twice ? i : k];
+        return make_double2(fabs(a), s[k]);
     }
-    __device__ void finish(int, int64_t, double h) const
+    __device__ void add(sums &x, double2 term) const
     {
+        const double a = term.x * x.s;
+
+        x.h += a * term.y;
+        x.d += a * x.s;
+    }
+    __device__ void raise(unsigned long long *to, double h) const
+    {
+#pragma unroll
+        for (int d = 16; d > 0; d /= 2)
+            h = fmax(h, __shfl_xor_sync(all_lanes, h, d));
         const unsigned long long bits =
             (unsigned long long)__double_as_longlong(h);
 
-        if (h > 0 && bits > *(volatile unsigned long long *)bound)
-            atomicMax(bound, bits);
+        if (threadIdx.x % 32 == 0 && h > 0 &&
+            bits > *(volatile unsigned long long *)to)
+            atomicMax(to, bits);
+    }
+    __device__ void close(int, int64_t, const sums &x) const
+    {
+        raise(bound, x.h);
+        raise(bound + 1, x.d);
     }
 };
 
@@ -238,10 +260,7 @@ sps_status run(const room *r)
 {
     SPS_TRY_RETURN(sum(r, draw_start{r->s, r->w[0]}, &r->c->first2));
     for (int t = 0; t < steps; t++) SPS_TRY_RETURN(step(r, t));
-    for (int t = 0; t < 2; t++)
-        SPS_TRY_RETURN(each_row(r->ctx, r->n, r->nnz, r->A,
-                                row_sum{r->s, t == 1, &r->c->bound[t]}));
-    return SPS_OK;
+    return each_row(r->ctx, r->n, r->nnz, r->A, row_bounds{r->s, r->c->bound});
 }
 
 double number_of(unsigned long long bits)

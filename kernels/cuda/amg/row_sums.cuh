@@ -16,20 +16,6 @@ constexpr int row_threads = 256, row_terms = 2048;
  * lengths out of each other's banks. */
 __device__ __forceinline__ int term_place(int i) { return i + i / 32; }
 
-/* The row r, start[r] <= p < start[r + 1], of `rows`. */
-__device__ __forceinline__ int row_of(const int64_t *start, int rows, int64_t p)
-{
-    int low = 0, left = rows - 1;
-
-    while (left > 0) {
-        const int half = (left + 1) / 2;
-
-        if (start[low + half] <= p) low += half;
-        left -= half;
-    }
-    return low;
-}
-
 /* Rows of a thread block whose entries fill about one tile, so that most threads
  * add at once, and long rows keep the whole device busy. */
 inline int rows_together(int64_t n, int64_t nnz)
@@ -39,19 +25,20 @@ inline int rows_together(int64_t n, int64_t nnz)
     return rows < 8 ? 8 : rows < row_threads ? (int)rows : row_threads;
 }
 
-/* Calls f.finish(x, i, t_i) for each row i, where x = f.begin() and t_i is the sum
- * of f.term(x, a_ik, i, k) over the entries of row i.  Unless F::needs_row, term
- * gets the first row of the thread block in place of i. */
+/* For each row i, with x = f.begin(): sum = f.open(i), then f.add(sum, term) for
+ * the terms f.term(x, a_ik, k), then f.close(x, i, sum).  Threads without a row
+ * close with i = -1. */
 template <class F> __global__ void __launch_bounds__(row_threads)
 run_rows(int64_t n, int together, const entries A, const F f)
 {
-    __shared__ double terms[row_terms + row_terms / 32];
+    typedef typename F::number number;
+    __shared__ number terms[row_terms + row_terms / 32];
     __shared__ int64_t start[row_threads + 1];
     const int64_t first = (int64_t)blockIdx.x * together;
     const int rows = (int)min((int64_t)together, n - first);
     const int t = (int)threadIdx.x;
     const auto x = f.begin();
-    double sum = 0;
+    auto sum = f.open(t < rows ? first + t : -1);
 
     for (int i = t; i <= rows; i += row_threads) start[i] = A.rowptr[first + i];
     __syncthreads();
@@ -66,15 +53,13 @@ run_rows(int64_t n, int together, const entries A, const F f)
         for (int q = t; q < count; q += row_threads) {
             const int64_t p = tile + q;
 
-            terms[term_place(q)] = f.term(
-                x, A.val[p],
-                first + (F::needs_row ? row_of(start, rows, p) : 0), A.col[p]);
+            terms[term_place(q)] = f.term(x, A.val[p], A.col[p]);
         }
         __syncthreads();
-        for (int q = from; q < to; q++) sum += terms[term_place(q)];
+        for (int q = from; q < to; q++) f.add(sum, terms[term_place(q)]);
         __syncthreads();
     }
-    if (t < rows) f.finish(x, first + t, sum);
+    f.close(x, t < rows ? first + t : -1, sum);
 }
 
 template <class F>
