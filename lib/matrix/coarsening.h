@@ -170,9 +170,11 @@ typedef struct sps_coarsening {
     /* The largest scale and the largest inverse of one that is not 0. */
     sps_status (*spread)(const sps_coarse *l, double most[2]);
     /* val[p] = r_i a_ij / c_j for the entries of A, doubles; r, c: n x 1, NULL:
-     * 1. */
+     * 1.  dtype: of val, rounded to floats by SPS_F32, and then *largest: the
+     * largest magnitude before it is rounded, NaN if there is one. */
     sps_status (*weigh)(sps_context *ctx, const sps_csr *A, const sps_block *r,
-                        const sps_block *c, double *val);
+                        const sps_block *c, sps_dtype dtype, void *val,
+                        double *largest);
     /* u_ij = d_i c_j r_ij: doubles R, floats U, c in host memory. */
     sps_status (*enter)(const sps_block *d, const double *c,
                         const sps_block *R, sps_block *U);

@@ -110,8 +110,11 @@ sps_status spsi_operator_new(sps_context *ctx, sps_operator **op_p);
 sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
                                 sps_dtype dtype, const sps_options *opt,
                                 bool inner, sps_operator **op_p);
-/* operator_single.c: an operator with the values of A (sorted, on the host or in
- * doubles in device memory) in single precision, for blocks of either type; it
+/* operator_single.c: SPS_EUNFIT unless the largest magnitude of some values is
+ * suitable for single precision. */
+sps_status spsi_operator_fits_single(sps_context *ctx, double largest);
+/* An operator with the values of A (sorted, on the host or in
+ * device memory, doubles or floats) in single precision, for blocks of either type; it
  * uses the pattern of A, which must outlive it.  EUNFIT: a value far outside the
  * range of floats. */
 sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
@@ -129,8 +132,9 @@ sps_status spsi_operator_single_of(const sps_operator *A,
 sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single);
 sps_status spsi_operator_single_of_follow(const sps_operator *A,
                                           sps_operator *single);
-/* An inner operator for values of another matrix S on the pattern of A's, doubles where
- * those of A lie in backend memory, or on the host; *op_p may exist. */
+/* An inner operator for values of another matrix S on the pattern of A's: in
+ * backend memory where those of A lie there, doubles or floats, else doubles on
+ * the host; *op_p may exist. */
 sps_status spsi_operator_single_like(const sps_operator *A, const sps_csr *S,
                                      const sps_options *opt,
                                      sps_operator **op_p);

@@ -51,8 +51,10 @@ static bool narrow(sps_context *ctx, const sps_csr *A, float *val)
     return j.bad == 0;
 }
 
-static sps_status fail_range(sps_context *ctx)
+sps_status spsi_operator_fits_single(sps_context *ctx, double largest)
 {
+    if (largest == 0 || (largest >= SMALLEST && largest <= LARGEST))
+        return SPS_OK;
     return spsi_fail(ctx, SPS_EUNFIT, "values outside of 1e-30 to 1e30 are "
                      "not suitable for single precision");
 }
@@ -65,7 +67,7 @@ static sps_status round_csr(sps_context *ctx, const sps_csr *A, sps_csr **S_p,
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, A->nnz + 1, &val));
-    if (!narrow(ctx, A, val)) SPS_TRY(fail_range(ctx));
+    if (!narrow(ctx, A, val)) SPS_TRY(spsi_operator_fits_single(ctx, NAN));
     SPS_TRY(sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col, val,
                          SPS_F32, SPS_HOST, SPS_BORROW, S_p));
     (*S_p)->props = A->props;
@@ -125,16 +127,23 @@ static sps_status round_there(sps_context *ctx, const double *from, float *to,
     SPS_TRY(round_part(ctx, from, to, 0, rows, ACROSS, &largest));
     SPS_TRY(round_part(ctx, from, to, rows * ACROSS, 1, (int)(n % ACROSS),
                        &largest));
-    if (largest != 0 && !(largest >= SMALLEST && largest <= LARGEST))
-        SPS_TRY(fail_range(ctx));
+    SPS_TRY(spsi_operator_fits_single(ctx, largest));
 fail:
     return st;
 }
 
-static sps_status round_local(sps_operator *op, const void *from)
+/* to = the values of A, rounded unless they are floats already. */
+static sps_status take_there(const sps_csr *A, sps_context *ctx, void *to)
 {
-    return round_there(op->ctx, from, (float *)(uintptr_t)op->local.val,
-                       op->local.nnz);
+    if (A->dtype == SPS_F64) return round_there(ctx, A->val, to, A->nnz);
+    return A->nnz > 0 ? ctx->backend->copy(ctx, to, A->val,
+                                           spsi_csr_value_bytes(A))
+                      : SPS_OK;
+}
+
+static sps_status take_local(sps_operator *op, const sps_csr *A)
+{
+    return take_there(A, op->ctx, (void *)(uintptr_t)op->local.val);
 }
 
 /* A lies in device memory, and so do the values of the operator, as dtype. */
@@ -151,7 +160,7 @@ static sps_status copy_there(sps_context *ctx, const sps_csr *A,
     S.dtype = dtype;
     SPS_TRY(ctx->backend->alloc(ctx, bytes, &S.val));
     if (dtype == SPS_F32)
-        SPS_TRY(round_there(ctx, A->val, S.val, A->nnz));
+        SPS_TRY(take_there(A, ctx, S.val));
     else if (A->nnz > 0)
         SPS_TRY(ctx->backend->copy(ctx, S.val, A->val,
                                    spsi_csr_value_bytes(A)));
@@ -232,9 +241,9 @@ sps_status spsi_operator_valued(sps_context *ctx, const sps_csr *A, int width,
                                 : copy_here(ctx, A, width, op_p);
 }
 
-/* op->local has the values `from`, doubles in device memory, rounded;
- * op->own_A is A's pattern on the host without values. */
-static sps_status values_in_place(const sps_operator *A, const void *from,
+/* op->local has the values of `from`, in device memory, as floats; op->own_A is
+ * A's pattern on the host without values. */
+static sps_status values_in_place(const sps_operator *A, const sps_csr *from,
                                   sps_operator *op)
 {
     sps_csr *S;
@@ -248,7 +257,7 @@ static sps_status values_in_place(const sps_operator *A, const void *from,
     S->dtype = SPS_F32;
     S->own = SPS_BORROW;
     SPS_TRY(spsi_operator_alloc_values(op));
-    SPS_TRY(round_local(op, from));
+    SPS_TRY(take_local(op, from));
     op->cache->stale = true;
 fail:
     return st;
@@ -309,7 +318,7 @@ static sps_status create_like(const sps_operator *A, const sps_csr *S,
     op->local = A->local;
     op->local.dtype = SPS_F32;
     op->local.val = NULL;
-    SPS_TRY(S->place == SPS_CUDA ? values_in_place(A, S->val, op)
+    SPS_TRY(S->place == SPS_CUDA ? values_in_place(A, S, op)
                                  : values_on_host(S, op));
     op->A = op->own_A;
     op->caller_nnz = op->A->nnz;
@@ -356,7 +365,7 @@ static sps_status follow_like(const sps_csr *S, sps_operator *op)
     sps_status st;
 
     if (S->place != SPS_CUDA) return spsi_operator_single_follow(S, op);
-    SPS_TRY(round_local(op, S->val));
+    SPS_TRY(take_local(op, S));
     SPS_TRY(spsi_operator_refresh(op));
 fail:
     return st;
@@ -376,11 +385,12 @@ sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single)
     sps_status st;
 
     if (A->place == SPS_CUDA) {
-        SPS_TRY(round_local(single, A->val));
+        SPS_TRY(take_local(single, A));
         SPS_TRY(sps_operator_set_values(single, single->local.val, SPS_CUDA));
         return SPS_OK;
     }
-    if (!narrow(single->ctx, A, val)) return fail_range(single->ctx);
+    if (!narrow(single->ctx, A, val))
+        return spsi_operator_fits_single(single->ctx, NAN);
     return sps_operator_set_values(single, val, SPS_HOST);
 
 fail:

@@ -133,27 +133,50 @@ static void clear_tiny(double *val, int64_t count)
         if (fabs(val[p]) < largest) val[p] = 0;
 }
 
+/* The type of the values of T with factors: floats only in device memory. */
+static sps_dtype type_of(const amg *m, const sps_csr *T)
+{
+    return m->floats && T->place != SPS_HOST ? SPS_F32 : SPS_F64;
+}
+
+static size_t bytes_of(const sps_csr *S)
+{
+    return spsi_dtype_size(S->dtype) * (size_t)(S->nnz + 1);
+}
+
+/* *S in device memory: the values. */
+static sps_status scaled_there(const amg *m, const sps_csr *T, entry_factors f,
+                               sps_csr *S)
+{
+    sps_context *ctx = m->super.ctx;
+    double largest = 0;
+    sps_status st;
+
+    SPS_TRY(ctx->backend->alloc(ctx, bytes_of(S), &S->val));
+    SPS_TRY(m->device->weigh(ctx, T, f.row ? f.row->inverse : NULL,
+                             f.col ? f.col->inverse : NULL, S->dtype, S->val,
+                             &largest));
+    SPS_TRY(spsi_operator_fits_single(ctx, largest));
+fail:
+    return st;
+}
+
 /* *S: T with these factors, its values in memory of its place. */
 static sps_status scaled(const amg *m, const sps_csr *T, entry_factors f,
                          sps_csr *S)
 {
     sps_context *ctx = m->super.ctx;
-    const size_t bytes = sizeof(double) * (size_t)(T->nnz + 1);
     sps_status st;
 
     *S = *T;
     S->val = NULL;
     S->struct_size = sizeof *S;
+    S->dtype = type_of(m, T);
     S->props &= ~(unsigned)(SPS_SYMMETRIC | SPS_SPD);
-    if (T->place == SPS_HOST) {
-        SPS_TRY(spsi_new(ctx, bytes, &S->val));
-        scale_here(T, f, S->val);
-        if (m->floats) clear_tiny(S->val, T->nnz);
-    } else {
-        SPS_TRY(ctx->backend->alloc(ctx, bytes, &S->val));
-        SPS_TRY(m->device->weigh(ctx, T, f.row ? f.row->inverse : NULL,
-                                 f.col ? f.col->inverse : NULL, S->val));
-    }
+    if (T->place != SPS_HOST) return scaled_there(m, T, f, S);
+    SPS_TRY(spsi_new(ctx, bytes_of(S), &S->val));
+    scale_here(T, f, S->val);
+    if (m->floats) clear_tiny(S->val, T->nnz);
 fail:
     return st;
 }
@@ -164,8 +187,7 @@ static void drop_scaled(const amg *m, sps_csr *S)
 
     if (S->place == SPS_HOST) spsi_free(ctx, S->val);
     else if (S->val)
-        ctx->backend->release(ctx, S->val,
-                              sizeof(double) * (size_t)(S->nnz + 1));
+        ctx->backend->release(ctx, S->val, bytes_of(S));
 }
 
 /* *op_p: the operator of T, a matrix of the hierarchy, with these factors; one

@@ -2,27 +2,52 @@
 /* amg_cycle.cu - what multigrid needs beside the set-up of its levels: matrices
  * with scaled rows and columns, and the residual as a cycle takes it.
  *
- * weigh: 16 bytes an entry, 20 with factors of columns.  enter: 12 bytes a
- * number. */
+ * weigh: 16 bytes an entry to doubles, 12 to floats, 4 more with factors of
+ * columns.  enter: 12 bytes a number. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
 
-/* Eight threads a row. */
-__global__ void __launch_bounds__(256)
-weigh_entries(const int64_t *__restrict__ rowptr,
-              const int32_t *__restrict__ col, const double *__restrict__ a,
-              int64_t n, const double *__restrict__ r,
-              const double *__restrict__ c, double *__restrict__ val)
+/* x, at least the bits of it in *most; a NaN is larger than all numbers. */
+__device__ __forceinline__ void note_largest(unsigned long long *most, double x)
 {
-    const int64_t i = ((int64_t)blockIdx.x * 256 + threadIdx.x) / 8;
+    unsigned long long bits =
+        (unsigned long long)__double_as_longlong(x) & ~(1ull << 63);
 
-    if (i >= n) return;
-    const double by = r ? r[i] : 1;
-    const int64_t end = rowptr[i + 1];
+    bits = group_most<32>(bits);
+    if (threadIdx.x % 32 == 0 && bits > *(volatile unsigned long long *)most)
+        atomicMax(most, bits);
+}
 
-    for (int64_t p = rowptr[i] + threadIdx.x % 8; p < end; p += 8)
-        val[p] = c ? by * a[p] / c[col[p]] : by * a[p];
+/* The larger magnitude of x and y, NaN if one is. */
+__device__ __forceinline__ double larger(double x, double y)
+{
+    y = fabs(y);
+    return y > x || isnan(y) ? y : x;
+}
+
+/* Eight threads a row; *most: bits of the largest magnitude, NULL: not wanted. */
+template <class V> __global__ void __launch_bounds__(256)
+weigh_entries(const entries A, int64_t n, const double *__restrict__ r,
+              const double *__restrict__ c, V *__restrict__ val,
+              unsigned long long *most)
+{
+    const int64_t step = (int64_t)gridDim.x * 32;
+    double largest = 0;
+
+    for (int64_t i = ((int64_t)blockIdx.x * 256 + threadIdx.x) / 8; i < n;
+         i += step) {
+        const double by = r ? r[i] : 1;
+        const int64_t end = A.rowptr[i + 1];
+
+        for (int64_t p = A.rowptr[i] + threadIdx.x % 8; p < end; p += 8) {
+            const double x = c ? by * A.val[p] / c[A.col[p]] : by * A.val[p];
+
+            val[p] = (V)x;
+            if (most) largest = larger(largest, x);
+        }
+    }
+    if (most) note_largest(most, largest);
 }
 
 /* The numbers of an n x 1 block, or NULL. */
@@ -60,16 +85,30 @@ enter_rows(const double *__restrict__ d, const double *__restrict__ c,
 
 sps_status spsi_coarse_weigh(sps_context *ctx, const sps_csr *A,
                              const sps_block *r, const sps_block *c,
-                             double *val)
+                             sps_dtype dtype, void *val, double *largest)
 {
+    const int64_t n = A->nrow, blocks = ceil_div(n, 32);
+    const int64_t most = 16 * (int64_t)spsi_cuda_state(ctx)->sms;
+    const unsigned grid = (unsigned)(blocks < most ? blocks : most);
+    unsigned long long *found;
+    holder h(ctx);
+
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    if (A->nrow == 0) return SPS_OK;
-    weigh_entries<<<(unsigned)ceil_div(A->nrow, 32), 256, 0,
-                    spsi_cuda_state(ctx)->stream>>>(
-        A->rowptr, A->col, (const double *)A->val, A->nrow, column_of(r),
-        column_of(c), val);
+    if (dtype == SPS_F64) {
+        if (n == 0) return SPS_OK;
+        weigh_entries<<<grid, 256, 0, stream_of(ctx)>>>(
+            entries_of(A), n, column_of(r), column_of(c), (double *)val, NULL);
+        SPS_LAUNCHED(ctx);
+        return SPS_OK;
+    }
+    *largest = 0;
+    if (n == 0) return SPS_OK;
+    SPS_TRY_RETURN(h.take(1, &found));
+    SPS_TRY_RETURN(clear(ctx, 1, found));
+    weigh_entries<<<grid, 256, 0, stream_of(ctx)>>>(
+        entries_of(A), n, column_of(r), column_of(c), (float *)val, found);
     SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return fetch(ctx, 1, found, (unsigned long long *)largest);
 }
 
 /* Rows of a view may be aligned to 8 bytes only: then numbers go one by one. */

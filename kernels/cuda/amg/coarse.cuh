@@ -138,7 +138,7 @@ sps_status spsi_coarse_inverse(const sps_coarse *l, sps_block *d);
 sps_status spsi_coarse_spread(const sps_coarse *l, double most[2]);
 sps_status spsi_coarse_weigh(sps_context *ctx, const sps_csr *A,
                              const sps_block *r, const sps_block *c,
-                             double *val);
+                             sps_dtype dtype, void *val, double *largest);
 sps_status spsi_coarse_enter(const sps_block *d, const double *c,
                              const sps_block *R, sps_block *U);
 sps_status spsi_coarse_products(sps_context *ctx, const sps_csr *A,
