@@ -33,14 +33,12 @@ struct count_filtered : filter_view {
 
     __device__ void operator()(int64_t i) const
     {
-        int own = 0;
-
-        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++)
-            own |= A.col[p] == i;
-        count[i] = own + (int32_t)(strong.rowptr[i + 1] - strong.rowptr[i]);
+        count[i] = (diagonal_place(A, i) >= 0) +
+                   (int32_t)(strong.rowptr[i + 1] - strong.rowptr[i]);
     }
 };
 
+/* A row by a group of lanes. */
 struct fill_filtered : filter_view {
     const int64_t *rowptr;
     int32_t *col;
@@ -48,29 +46,72 @@ struct fill_filtered : filter_view {
     const double *scale;
     double *factor;           /* d_i^(-1/2), 0 where the level's scale is */
 
-    __device__ void operator()(int64_t i) const
+    /* Whether k is among the strong columns at .. end - 1; *at: behind those
+     * below it. */
+    __device__ bool is_strong(int64_t *at, int64_t end, int32_t k) const
     {
-        const int64_t last = strong.rowptr[i + 1];
-        int64_t to = rowptr[i], at = strong.rowptr[i], middle = -1;
-        double diagonal = 0, own = 0;
+        int64_t high = end;
 
-        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
-            const int32_t k = A.col[p];
-            const bool is_strong = at < last && strong.col[at] == k;
-            const double v = A.val[p];
+        while (*at < high) {
+            const int64_t middle = *at + (high - *at) / 2;
 
-            if (k == i) middle = to;
-            else if (!is_strong) diagonal += v * ratio(i, k);
-            if (k == i) own = v;
-            if (k != i && !is_strong) continue;
-            at += is_strong;
-            col[to] = k;
-            val[to++] = v;
+            if (strong.col[middle] < k) *at = middle + 1;
+            else high = middle;
         }
+        return *at < end && strong.col[*at] == k;
+    }
+    /* The sum of what G lanes have of `sum` and behind it, lane after lane. */
+    template <int G> __device__ double sum_on(double sum, double x) const
+    {
+#pragma unroll
+        for (int t = 0; t < G; t++) sum += __shfl_sync(all_lanes, x, t, G);
+        return sum;
+    }
+    /* `weak`: the sum of weak couplings, `own`: a_ii, which is at `middle`. */
+    __device__ void close(int64_t i, int64_t middle, double own,
+                          double weak) const
+    {
+        double d = 0;
+
         if (middle >= 0)
-            val[middle] = fmax(own + diagonal, SPS_COARSE_LEAST * own);
-        own = middle >= 0 ? val[middle] : 0;
-        factor[i] = scale[i] > 0 && own > 0 ? 1 / sqrt(own) : 0;
+            val[middle] = d = fmax(own + weak, SPS_COARSE_LEAST * own);
+        factor[i] = scale[i] > 0 && d > 0 ? 1 / sqrt(d) : 0;
+    }
+    template <int G> __device__ void run(int64_t i, int lane) const
+    {
+        const int64_t first = i < 0 ? 0 : A.rowptr[i];
+        const int64_t last = i < 0 ? 0 : A.rowptr[i + 1];
+        const int64_t end = i < 0 ? 0 : strong.rowptr[i + 1];
+        const int64_t to = i < 0 ? 0 : rowptr[i];
+        const int64_t begin = i < 0 ? 0 : strong.rowptr[i];
+        const int64_t longest = group_most<32>(last - first);
+        const bool whole = i >= 0 && diagonal_place(A, i) >= 0;
+        int64_t at = begin, middle = -1;
+        double own = 0, weak = 0;
+
+        for (int64_t base = first; base - first < longest; base += G) {
+            const int64_t p = base + lane;
+            const bool some = p < last;
+            const int32_t k = some ? A.col[p] : -1;
+            const double v = some ? A.val[p] : 0;
+            const bool held = some && is_strong(&at, end, k);
+            const int64_t place = to + (at - begin) + (whole && k > i);
+
+            if (held) {
+                col[place] = k;
+                val[place] = v;
+            }
+            weak = sum_on<G>(weak, some && !held && k != i ? v * ratio(i, k)
+                                                           : 0);
+            if (some && k == i) {
+                middle = to + (at - begin);
+                own = v;
+                col[middle] = k;
+            }
+        }
+        const int who = group_most<G>(middle >= 0 ? lane : -1);
+
+        if (i >= 0 && lane == (who < 0 ? 0 : who)) close(i, middle, own, weak);
     }
 };
 
@@ -123,9 +164,10 @@ sps_status spsi_coarse_filter(sps_coarse *l, bool *filtered)
     SPS_TRY_RETURN(each(ctx, n, count_filtered{v, count}));
     st = open_csr(ctx, count, n, n, &made);
     if (st == SPS_OK)
-        st = each(ctx, n, fill_filtered{v, made.rowptr, made.col,
-                                        (double *)made.val, l->scale,
-                                        l->factor});
+        st = each_group(ctx, n, l->A.nnz / (n + 1), NULL,
+                        fill_filtered{v, made.rowptr, made.col,
+                                      (double *)made.val, l->scale,
+                                      l->factor});
     return spsi_cuda_csr_finish(ctx, st, &made, &l->F);
 }
 

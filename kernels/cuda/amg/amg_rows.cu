@@ -2,7 +2,8 @@
 /* amg_rows.cu - what is computed row by row: the scaling to unit diagonal,
  * whether a matrix is symmetric, and how many multiplications a product takes.
  * Diagonal entries, and in the test of symmetry each entry's mirror image, are
- * looked up by bisection. */
+ * looked up by bisection; the latter first where it is if row j has behind i what
+ * row i has before j, as in grids and meshes. */
 #include "cuda/amg/coarse.cuh"
 
 #include <cfloat>
@@ -59,19 +60,30 @@ struct set_fault {
 /* -------------------------------------------------------------- symmetry */
 
 struct findings {
-    unsigned long long broken, worst;   /* rows; bits of the difference */
+    unsigned long long broken, worst;   /* not 0: there is a row that is; bits of
+                                           the difference */
 };
 
+/* A row by a group of lanes. */
 struct compare_mirror {
     entries A;
     double tol;
     findings *f;
 
-    __device__ int64_t find(int64_t i, int32_t j) const
+    /* The place of column j in row i, or -1; `before` entries of its row precede
+     * the mirror image. */
+    __device__ int64_t find(int64_t i, int32_t j, int64_t before) const
     {
         int64_t lo = A.rowptr[i], hi = A.rowptr[i + 1];
         const int64_t end = hi;
+        int64_t at = hi - 1 - before;
 
+        for (int t = 0; t < 2 && at >= lo && at < hi; t++) {
+            const int32_t c = A.col[at];
+
+            if (c == j) return at;
+            at += j - c;
+        }
         while (lo < hi) {
             const int64_t mid = lo + (hi - lo) / 2;
 
@@ -82,7 +94,7 @@ struct compare_mirror {
     }
     __device__ double diagonal_scale(int64_t i, int32_t j) const
     {
-        const int64_t p = find(i, (int32_t)i), q = find(j, j);
+        const int64_t p = diagonal_place(A, i), q = diagonal_place(A, j);
 
         if (p < 0 || q < 0) return 0;
         return sqrt(fabs(A.val[p])) * sqrt(fabs(A.val[q]));
@@ -94,20 +106,26 @@ struct compare_mirror {
                (gap > 0 && !(gap <= tol * fmax(fabs(a), fabs(b))) &&
                 !(gap <= tol * diagonal_scale(i, j)));
     }
-    __device__ void operator()(int64_t i) const
+    template <int G> __device__ void run(int64_t i, int lane) const
     {
+        const int64_t first = i < 0 ? 0 : A.rowptr[i];
+        const int64_t end = i < 0 ? 0 : A.rowptr[i + 1];
         double worst = 0;
         bool same = true;
 
-        for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++) {
-            const int64_t q = find(A.col[p], (int32_t)i);
+        for (int64_t p = first + lane; p < end; p += G) {
+            const int32_t j = A.col[p];
+            const int64_t q = find(j, (int32_t)i, p - first);
             const double a = A.val[p], b = q >= 0 ? A.val[q] : 0;
             const double gap = a == b ? 0
                              : isnan(a - b) ? INFINITY : fabs(a - b);
 
-            if (differs(gap, a, b, i, A.col[p])) same = false;
+            if (differs(gap, a, b, i, j)) same = false;
             worst = fmax(worst, gap);
         }
+        same = __all_sync(all_lanes, same);
+        worst = group_most<32>(worst);
+        if (threadIdx.x % 32 > 0) return;
         if (!same) atomicAdd(&f->broken, 1ull);
         if (worst > 0)
             atomicMax(&f->worst,
@@ -184,8 +202,8 @@ sps_status spsi_coarse_symmetric(sps_coarse *l, double tol, bool *symmetric,
 
     SPS_TRY_RETURN(h.take(1, &found));
     SPS_TRY_RETURN(clear(ctx, 1, found));
-    SPS_TRY_RETURN(each(ctx, l->A.nrow,
-                        compare_mirror{entries_of(&l->A), tol, found}));
+    SPS_TRY_RETURN(each_group(ctx, l->A.nrow, l->A.nnz / (l->A.nrow + 1), NULL,
+                              compare_mirror{entries_of(&l->A), tol, found}));
     SPS_TRY_RETURN(fetch(ctx, 1, found, &host));
     *symmetric = host.broken == 0;
     memcpy(difference, &host.worst, sizeof *difference);
