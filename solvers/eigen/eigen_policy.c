@@ -37,7 +37,9 @@ static const sps_eigen_type *choose(const sps_eigen *e)
     if (filters(e)) {
         spsi_note(e->ctx, "solver auto: chebyshev_filter, since %sthere "
                   "is no preconditioner",
-                  e->pencil.A->A ? "" : "A is a callback and ");
+                  e->pencil.A->A ? "" : e->pencil.A->ranks
+                      ? "A is spread over processes and "
+                      : "A is a callback and ");
         return &spsi_eigen_chebyshev_filter;
     }
     if (!folds(&e->pencil, &e->wanted)) return &spsi_eigen_lobpcg;

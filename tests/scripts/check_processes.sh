@@ -85,14 +85,26 @@ shares_rows() {
     expect 0 3 -A "$tmp/heavy.mtx" $quick -solver gmres -precond none
 }
 
+# The eigenvalues of A, and of A x = lambda M x with M = A, which are 1.
+finds_pairs() {
+    expect 0 3 -A "$p2" -eigs 3 -threads 1 -o "$tmp/x.mtx"
+    grep -q '  1   2.05227064324194[0-9]*e-02 ' "$tmp/out" &&
+        grep -q '  3   5.120147071122[0-9]*e-02 ' "$tmp/out" ||
+        { fail "$name: other eigenvalues:"; cat "$tmp/out"; }
+    [ "$(grep -c . "$tmp/x.mtx")" -ge 2700 ] || fail "$name: other vectors"
+    expect 0 2 -A "$p2" -mass "$p2" -eigs 2 -threads 1 -solver lobpcg
+    grep -q '  2   1.00000000000[0-9]*e+00 ' "$tmp/out" ||
+        { fail "$name: M = A, other eigenvalues:"; cat "$tmp/out"; }
+}
+
 ends_as_one() {
     expect 1 2 -A "$p2" $quick -solver cg -precond none -max-iterations 2
     expect 2 $((ran == 1 ? 3 : 2)) -A "$p2" $quick -precond dense
     said "dense is not supported for a matrix over several processes"
     [ $ran = 1 ] || return 0
     expect 2 2 -A "$p2" -no-such-option
-    expect 2 2 -A "$p2" -eigs 3
-    said "-eigs is not for several processes"
+    expect 2 2 -A "$p2" -eigs 3 -sigma 1
+    said "-sigma is not for several processes"
     expect 2 2 -A -
     said "-A - is not for several processes"
     expect 3 2 -A "$tmp/nowhere.mtx"
@@ -163,6 +175,7 @@ for name in openmpi mpich; do
     ran=$((ran + 1))
     solves_as_one
     [ $ran -gt 1 ] || shares_rows
+    [ $ran -gt 1 ] || finds_pairs
     ends_as_one
     one_fails
     one_is_killed

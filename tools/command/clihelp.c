@@ -322,7 +322,7 @@ static const char man_tail[] =
     "diagonal block of each process block_jacobi, ic0, ilu0, ilut, fsai, isai,\n"
     "amg and factor. \\-solver auto is block_cg or cg where A is symmetric, else\n"
     "gmres; \\-nullspace auto looks for none, and constant and components are\n"
-    "refused. Not there are \\-eigs, \\-coords,\n"
+    "refused. Not there are \\-sigma, \\-coords,\n"
     "\\-laplacian, \\-rigid\\-body, \\-convert, lsqr and lsmr, and files\n"
     "from standard input.\n"
     ".SH REPORT\n"

@@ -134,7 +134,8 @@ static const char *reads_stdin(const cli_values *v)
 static int refuse(job *j)
 {
     const cli_values *v = &j->opt;
-    const char *what = v->eigs ? "-eigs" : v->file.convert ? "-convert"
+    const char *what = cli_given(v, "sigma") ? "-sigma"
+                     : v->file.convert ? "-convert"
                      : v->laplacian ? "-laplacian" : v->file.coords ? "-coords"
                      : v->file.rigid_body ? "-rigid-body" : reads_stdin(v);
 
@@ -218,9 +219,10 @@ static sps_status keep_rows(job *j, sps_context *ctx, sps_block **X_p)
     return SPS_OK;
 }
 
-static sps_status keep_matrix(job *j, sps_context *ctx, sps_csr **own_p)
+/* Own rows of A, with global columns. */
+static sps_status own_rows(job *j, sps_context *ctx, const sps_csr *A,
+                           sps_csr **own_p)
 {
-    const sps_csr *A = j->A;
     const int64_t begin = A->rowptr[j->many.first];
     const int64_t nnz = A->rowptr[j->many.first + j->many.own] - begin;
     int64_t *rowptr = malloc((size_t)(j->many.own + 1) * sizeof *rowptr);
@@ -247,6 +249,17 @@ static sps_status keep_matrix(job *j, sps_context *ctx, sps_csr **own_p)
     return st;
 }
 
+/* The same of a matrix of the whole, which is destroyed. */
+static sps_status keep_matrix(job *j, sps_context *ctx, sps_csr **A_p)
+{
+    sps_csr *own = NULL;
+    sps_status st = *A_p ? own_rows(j, ctx, *A_p, &own) : SPS_OK;
+
+    sps_csr_destroy(j->many.reader, A_p);
+    *A_p = own;
+    return st;
+}
+
 static int check_whole(job *j)
 {
     if (j->system.rectangular || j->system.complex)
@@ -264,7 +277,6 @@ int processes_spread(job *j)
 {
     sps_context_options co;
     sps_context *ctx = NULL;
-    sps_csr *own = NULL;
     const char *error = NULL;
     sps_status st;
 
@@ -281,12 +293,12 @@ int processes_spread(job *j)
     j->ctx = ctx;
     j->many.first = first_row(j, j->A, j->many.rank);
     j->many.own = first_row(j, j->A, j->many.rank + 1) - j->many.first;
-    st = keep_matrix(j, ctx, &own);
+    st = keep_matrix(j, ctx, &j->A);
+    if (st == SPS_OK) st = keep_matrix(j, ctx, &j->M);
     if (st == SPS_OK) st = keep_rows(j, ctx, &j->B);
     if (st == SPS_OK) st = keep_rows(j, ctx, &j->X);
+    if (st == SPS_OK) st = keep_rows(j, ctx, &j->Y);
     if (st == SPS_OK) st = keep_rows(j, ctx, &j->basis);
-    sps_csr_destroy(j->many.reader, &j->A);
-    j->A = own;
     if (st != SPS_OK) return job_failed(j, st, false);
     signals_context(ctx);
     st = sps_context_information(ctx, &j->info);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* conform_ranks.c - each method with each preconditioner that counts over
  * processes, on the patterns of the zoo: 2, 3, 5 and 8 processes come to the
- * verdict of one, and the residual of their X, formed here, agrees with it.
+ * verdict of one, and the residual of their X, formed here, agrees with it; the
+ * same of eigenpairs.
  * One such case of three is taken, with one of the numbers of processes in turn;
  * SPS_TEST_LONG=1 takes all.  Under sanitizers, and on a GPU, whose contexts take
  * long, one case of 13. */
@@ -262,7 +263,99 @@ START_TEST(unfit_systems_are_told_as_on_one_process)
 }
 END_TEST
 
+/* ------------------------------------------------------------- eigenpairs */
+
+static double lambda[CREW][K];
+
+static void find_pairs(crew_member *m)
+{
+    const work *w = m->data;
+    const int64_t first = crew_first(w->A->nrow, m->all->size, m->rank);
+    const int64_t n = crew_first(w->A->nrow, m->all->size, m->rank + 1) - first;
+    sps_csr *own = NULL;
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_block *X = NULL;
+    sps_eigen_result r = { .struct_size = sizeof r };
+    sps_options opt;
+
+    sps_options_default(&opt);
+    opt.solver = w->solver;
+    opt.precond = w->precond;
+    m->st = crew_rows(m, w->A, &own);
+    if (!m->st) m->st = sps_operator_csr(m->ctx, own, 8, &opt, &op);
+    if (!m->st) m->st = sps_block_create(m->ctx, n, K, &X);
+    if (!m->st) m->st = sps_solver_create_eigen(op, NULL, NULL, K, &opt, &s);
+    if (!m->st) m->st = sps_solver_eigen(s, X, lambda[m->rank], &r);
+    if (!m->st)
+        m->st = sps_block_get(X, 0, K, w->x + first * K, K, SPS_ROW_MAJOR,
+                              SPS_HOST);
+    told[m->rank] = (verdict){ .st = m->st, .stop = r.stop,
+                               .iterations = r.iterations };
+    if (m->st)
+        strncpy(m->error, sps_context_error(m->ctx), sizeof m->error - 1);
+    sps_solver_destroy(&s);
+    sps_operator_destroy(&op);
+    sps_block_destroy(&X);
+    sps_csr_destroy(m->ctx, &own);
+}
+
+/* ||A x - lambda x|| of pair j, x of unit length. */
+static double pair_residual(const work *w, int j)
+{
+    const double *val = w->A->val;
+    double sum = 0;
+
+    for (int64_t i = 0; i < w->A->nrow; i++) {
+        double r = -lambda[0][j] * w->x[i * K + j];
+
+        for (int64_t p = w->A->rowptr[i]; p < w->A->rowptr[i + 1]; p++)
+            r += val[p] * w->x[(int64_t)w->A->col[p] * K + j];
+        sum += r * r;
+    }
+    return sqrt(sum);
+}
+
+START_TEST(eigenpairs_are_those_of_one_process)
+{
+    static const char *const ways[][2] = {
+        { "lobpcg", "none" }, { "lobpcg", "jacobi" }, { "lobpcg", "amg" },
+        { "chebyshev_filter", "none" } };
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 196, 5, ZOO_SPD, SPS_F64);
+    double *x = calloc((size_t)(A->nrow * K), sizeof *x);
+    work w = { .A = A, .x = x, .family = "grid5" };
+
+    for (size_t t = 0; t < sizeof ways / sizeof *ways; t++)
+        for (int i = -1; i < 4; i++) {
+            const int size = i < 0 ? 1 : sizes[i];
+            static double one[K];
+
+            w.solver = ways[t][0];
+            w.precond = ways[t][1];
+            if (i >= 0 && i != (int)t && !fixture_env("SPS_TEST_LONG"))
+                continue;
+            ck_assert(crew_run(member, size, find_pairs, &w));
+            if (i < 0) memcpy(one, lambda[0], sizeof one);
+            for (int r = 0; r < size; r++)
+                ck_assert_msg(!told[r].st && told[r].stop ==
+                              SPS_STOP_CONVERGED && !memcmp(lambda[r],
+                              lambda[0], sizeof one), "%s, %s, rank %d of %d: "
+                              "%s, %s", w.solver, w.precond, r, size,
+                              sps_stop_string(told[r].stop), member[r].error);
+            for (int j = 0; j < K; j++)
+                ck_assert_msg(fabs(lambda[0][j] - one[j]) <= 1e-9 * one[j] &&
+                              pair_residual(&w, j) <= 1e-6 * one[j],
+                              "%s, %s, %d ranks, pair %d: %.15g, not %.15g; "
+                              "residual %g", w.solver, w.precond, size, j,
+                              lambda[0][j], one[j], pair_residual(&w, j));
+        }
+    free(x);
+    zoo_free(&A);
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(eigenpairs_are_those_of_one_process),
     RUNNER_TEST(positive_definite_systems_end_as_on_one_process),
     RUNNER_TEST(nonsymmetric_systems_end_as_on_one_process),
     RUNNER_TEST(unfit_systems_are_told_as_on_one_process),
