@@ -86,6 +86,7 @@ static sps_status build_named(const sps_operator *A, int width,
                               const sps_options *opt, int passes, bool columns,
                               sps_precond **M_p)
 {
+    const sps_operator *whole = A;
     sps_status st = SPS_OK;
     sps_precond *M = NULL;
 
@@ -96,6 +97,7 @@ static sps_status build_named(const sps_operator *A, int width,
                 type->name);
     SPS_TRY(new_precond(A->ctx, type, columns ? A->ncol : A->n, &M));
     M->A = A;
+    M->of_block = A != whole;
     M->width = width;
     M->passes = passes;
     M->columns = columns;

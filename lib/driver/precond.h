@@ -85,8 +85,10 @@ struct sps_precond {
                                  fuse it into their own passes; or NULL */
     double rate;              /* of the error that I - M A leaves, as measured
                                  by build; 0: not measured */
-    int64_t zero_pivots;      /* of factors of A, taken for zero: where there are
-                                 some, A is singular to rounding */
+    int64_t zero_pivots;      /* of factors of the whole matrix, taken for zero:
+                                 where there are some, it is singular to
+                                 rounding */
+    bool of_block;            /* A is the diagonal block of this process */
     int products;             /* products with A in one application */
     int passes;               /* block reads and writes of the method for each
                                  application of M */

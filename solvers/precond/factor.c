@@ -23,11 +23,12 @@ static sps_status compute(struct factor *m)
     sps_status st;
 
     SPS_TRY(spsi_direct_factor(m->d, M->width));
-    M->zero_pivots = m->d->found.zero;
+    M->zero_pivots = M->of_block ? 0 : m->d->found.zero;
     if (m->d->found.zero)
         spsi_note(M->ctx, "factor: %lld of %lld pivots are zero to rounding: "
-                  "the matrix is singular", (long long)m->d->found.zero,
-                  (long long)M->n);
+                  "the matrix%s is singular", (long long)m->d->found.zero,
+                  (long long)M->n,
+                  M->of_block ? "'s diagonal block of this process" : "");
     if (M->A->props & SPS_SPD && m->d->found.negative)
         spsi_note(M->ctx, "factor: %lld pivots are negative: the matrix is not "
                   "positive definite", (long long)m->d->found.negative);
