@@ -121,7 +121,7 @@ class Interruptible:
         with self.watcher.lock:
             self.watcher.contexts.append(self.context)
         self.fd = quick.set_wakeup_fd(self.watcher.writing,
-                                       warn_on_full_buffer=False)
+                                      warn_on_full_buffer=False)
         if self.fd != self.watcher.writing:
             self.watcher.forward = self.fd
         return self

@@ -164,10 +164,11 @@ class LinearResult(_Result):
         """A fact that has not been read yet: reads all of them, once."""
         if name not in type(self).__dataclass_fields__:
             raise AttributeError(f"{type(self).__name__} has no {name}")
-        copy = self.__dict__.pop("_copy", None)
+        copy = self.__dict__.get("_copy")
         facts = _facts(copy) if copy is not None else {}
         for key, value in facts.items():
             self.__dict__.setdefault(key, value)
+        self.__dict__.pop("_copy", None)    # last: other threads may read, too
         if name not in self.__dict__:
             raise AttributeError(name)
         return self.__dict__[name]

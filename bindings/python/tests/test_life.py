@@ -16,7 +16,7 @@ import pytest
 import scipy.sparse as sp
 
 import libspsolve
-from libspsolve import Preconditioner, Solver, eigsh, solve
+from libspsolve import Preconditioner, Solver, _result, eigsh, solve
 
 from libspsolve._context import Context
 
@@ -87,13 +87,14 @@ def test_many_solves_make_no_handles(poisson, rng):
 
 
 def test_a_number_of_columns_that_fails_leaves_nothing(poisson):
+    B = np.ones((400, 2))       # its address decides whether it is copied
     with Solver(poisson) as s:
-        s.solve(np.ones((400, 2)))
+        s.solve(B)
         before = s.information["live_objects"]
         for _ in range(3):
             with pytest.raises(libspsolve.Error):
                 s.solve(np.ones((400, 1025)))
-        assert s.solve(np.ones((400, 2))).all_converged
+        assert s.solve(B).all_converged
         assert s.information["live_objects"] == before
 
 
@@ -448,6 +449,22 @@ def test_a_result_outlives_its_solver_whenever_it_is_read(poisson, rng):
         assert r.seconds.keys() == read.seconds.keys()
     with pytest.raises(AttributeError, match="no such"):
         first.such
+
+
+def test_threads_may_read_a_result_first_at_once(poisson, rng, monkeypatch):
+    facts, seen = _result._facts, []
+    with Solver(poisson) as s:
+        r = s.solve(rng.standard_normal(400))
+
+    def beside_another(copy):
+        monkeypatch.setattr(_result, "_facts", facts)
+        other = threading.Thread(target=lambda: seen.append(r.residuals))
+        other.start()
+        other.join()
+        return facts(copy)
+
+    monkeypatch.setattr(_result, "_facts", beside_another)
+    assert r.residuals.shape == (1,) and seen[0] is r.residuals
 
 
 def copy_of(result):
