@@ -64,8 +64,9 @@ sps_status spsi_small_eigen_pencil(sps_small *A, sps_small *M, sps_small *D,
 /* Number of negative eigenvalues of the symmetric A (upper half, destroyed),
  * from the signs of D in A = U D U': LAPACKE_dsytrf. */
 sps_status spsi_small_inertia(sps_small *A, int *negative);
-/* Solves A X = C for SPD A (destroyed), C in place: by Cholesky factors, beyond
- * 32 rows or columns LAPACKE_dposv's, after scaling A to unit diagonal.  *info = 0, or the order of the first minor that is not
+/* Solves A X = C for SPD A (destroyed), C in place, by Cholesky factors after
+ * scaling A to unit diagonal; beyond SPS_CHOLESKY_MOST rows or columns they are
+ * LAPACKE_dposv's.  *info = 0, or the order of the first minor that is not
  * positive. */
 sps_status spsi_small_solve_spd(sps_small *A, sps_small *C, int *info);
 /* A = A^-1 by LU with row pivoting: LAPACKE_dgetrf and _dgetri.  *info = 0, or

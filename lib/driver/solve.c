@@ -110,12 +110,14 @@ static void measure_gain(sps_linear *s)
 }
 
 /* Whether all columns are converged by true residuals: the loop ends, and X is
- * the answer without a copy of it. */
+ * the answer without a copy of it.  (A threshold may be infinite: of norm START
+ * from a guess that overflows.) */
 static bool all_done(const sps_linear *s, const double *true_norm)
 {
     if (s->T || s->opt.norm == SPS_NORM_BACKWARD) return false;
     for (int p = 0; p < s->k; p++)
         if (s->result.column[s->at.column[p]] < 0 ||
+            !isfinite(true_norm[p]) ||
             !(true_norm[p] <=
               (1 - 1e-9) * s->rhs.threshold[s->at.column[p]]))
             return false;

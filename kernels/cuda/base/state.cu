@@ -239,7 +239,8 @@ void spsi_cuda_pool_begin(sps_context *ctx)
     sps_cuda_state *s = spsi_cuda_state(ctx);
 
     if (s->pooling++ > 0 || spsi_cuda_enter(ctx) != SPS_OK) return;
-    if (ctx->gpu.alloc || ctx->opt.max_device_bytes > 0 || !open_pool(s) || !pool_holds(s, UINT64_MAX))
+    if (ctx->gpu.alloc || ctx->opt.max_device_bytes > 0 || !open_pool(s) ||
+        !pool_holds(s, UINT64_MAX))
         cudaGetLastError();
 }
 
