@@ -22,7 +22,6 @@ HEADER = (".h", ".cuh")
 MOST = 30                             # sources of a room
 APART = "kernels/factor/"             # has names of libc (standins.c)
 MODULES = ("kernels/cuda/", "kernels/factor/", "engines/")
-DOUBLE = "tests/support/mpi"          # of a header of the system: its name
 MADE = ("registry_host", "registry_cuda", "powers_of_ten")
 BEGIN, END = "<!-- rooms: begin -->", "<!-- rooms: end -->"
 failures = 0
@@ -68,8 +67,6 @@ def check_names():
     where = {}
     for top in TOPS + ("tests",):
         for folder, _, names in os.walk(os.path.join(SRC, top)):
-            if os.path.relpath(folder, SRC) == DOUBLE:
-                continue
             for name in names:
                 stem, ending = os.path.splitext(name)
                 if ending in SOURCE + HEADER + (".py", ".sh") and \
