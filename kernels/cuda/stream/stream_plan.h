@@ -17,8 +17,7 @@
  *
  *     m: record asked     d: wait asked; copy rows of X; record there
  *     h: queue all of the above; wait there; sums of its panels
- *     m: rows of Y from these sums, read over the link
- * / */
+ *     m: rows of Y from these sums, read over the link. */
 #ifndef SPS_CUDA_STREAM_PLAN_H
 #define SPS_CUDA_STREAM_PLAN_H
 
