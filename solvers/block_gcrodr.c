@@ -438,13 +438,12 @@ fail:
     return st;
 }
 
-static sps_status recycle(sps_linear *s, struct block_gcrodr *m)
+/* The next U and C. */
+static sps_status renew(struct block_gcrodr *m)
 {
     sps_block U, C, next, to;
     sps_status st = SPS_OK;
 
-    SPS_TRY(measure(m));
-    if (!iterate(s, m) || !image(m)) return st;
     spsi_block_view(m->next, 0, m->Z->cols, &next);
     spsi_block_view(m->U, 0, m->kept, &U);
     SPS_TRY(mix(m, &U, m->Z, m->length, m->q.columns));
@@ -456,6 +455,25 @@ static sps_status recycle(sps_linear *s, struct block_gcrodr *m)
     SPS_TRY(spsi_copy(&next, &to));
     m->kept = next.k;
 fail:
+    return st;
+}
+
+static sps_status recycle(sps_linear *s, struct block_gcrodr *m)
+{
+    sps_status st;
+    bool found;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = measure(m);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    if (st != SPS_OK) return st;
+    spsi_phase_begin(s->ctx, SPS_PHASE_SMALL);
+    found = iterate(s, m) && image(m);
+    spsi_phase_end(s->ctx, SPS_PHASE_SMALL);
+    if (!found) return st;
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = renew(m);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
     return st;
 }
 
@@ -479,9 +497,7 @@ static sps_status flush(sps_linear *s, void *method)
         SPS_TRY(add_kept(m, -1.0, m->BY, 1.0, D));
     }
     SPS_TRY(add_solution(s, D));
-    spsi_phase_begin(s->ctx, SPS_PHASE_SMALL);
-    st = recycle(s, m);
-    spsi_phase_end(s->ctx, SPS_PHASE_SMALL);
+    SPS_TRY(recycle(s, m));
 fail:
     return st;
 }
