@@ -424,6 +424,9 @@ sps_status spsi_stream_rebuild(sps_stream_plan *plan)
                          "come from a source have no new values");
     SPS_TRY_RETURN(spsi_cuda_enter(plan->super.ctx));
     SPS_TRY_RETURN(spsi_cuda_wait(plan->super.ctx));
+    /* Copies of a pass that failed may still read the panels. */
+    SPS_CUDA(plan->super.ctx, cudaStreamSynchronize(
+                                   (cudaStream_t)plan->copies));
     for (int64_t i = 0; i < plan->chunks; i++)
         if (plan->chunk[i].device) plan->left += plan->chunk[i].bytes;
     release_panels(plan);
