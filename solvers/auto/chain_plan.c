@@ -77,6 +77,8 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 #define LONGER 4
 /* Fraction of dominated rows from which jacobi is tried on a GPU. */
 #define DOMINATED 0.9
+/* Bytes/s of a host, as in chain_factors.c. */
+#define HOST_RATE 1e10
 /* See add_early. */
 enum { TRIAL = 2, QUICK = 30, FEW_ROWS = 6000, SHORT_ROWS = 20000, SHORT = 8 };
 /* Multiply-adds of the last ilut step with rows of full length. */
@@ -210,6 +212,18 @@ static bool quick(const sps_chain *l, const sps_chain_traits *o)
            l->ctx->opt.place != SPS_CUDA && l->opt.norm != SPS_NORM_START;
 }
 
+/* Whether TRIAL iterations of bicgstab with ilu0, 60 passes over blocks and 8
+ * over A each, take little beside the analysis for factors: with many columns
+ * they do not. */
+static bool trial_is_short(const sps_chain *l)
+{
+    const double block = 8.0 * (double)l->A->n * l->k;
+    const double A = 12.0 * (double)l->A->A->nnz;
+
+    return TRIAL * (60 * block + 8 * A) / HOST_RATE <=
+           0.5 * spsi_direct_analysis_seconds(l->A);
+}
+
 /* Ilut that drops next to nothing, where rows are short. */
 static void add_short(sps_chain *l, const sps_chain_traits *o, int64_t least,
                       int64_t most)
@@ -228,7 +242,7 @@ static void add_short(sps_chain *l, const sps_chain_traits *o, int64_t least,
  * better than many iterations with ilu0 (memplus: 0.05 of the time). */
 static void add_early(sps_chain *l, const sps_chain_traits *o)
 {
-    if (quick(l, o) && o->zero == 0)
+    if (quick(l, o) && o->zero == 0 && trial_is_short(l))
         add(l, (sps_step){ "bicgstab", "ilu0", 0, 0, TRIAL, QUICK, 0.1, 0 });
     add_short(l, o, 0, FEW_ROWS);
     add_factors(l);
