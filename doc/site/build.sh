@@ -27,12 +27,13 @@ echo "$to/html/index.html"
 
 cd "$to" || exit 1
 tools=$(dirname "$library")/../tools
+beside=$(dirname "$(command -v "$python")")
 mkdir -p run && cd run || exit 1
 for page in "$to"/doc/site/*.md; do
     "$python" -W error::UserWarning:libspsolve -m doctest \
         -o NORMALIZE_WHITESPACE "$page" || exit 1
     sed -n '/^```sh$/,/^```$/p' "$page" | grep -v '^```' >block.sh
-    PATH=$tools:$PATH sh -e block.sh </dev/null >block.log 2>&1 ||
+    PATH=$tools:$beside:$PATH sh -e block.sh </dev/null >block.log 2>&1 ||
         { cat block.sh block.log; echo "FAIL: $page"; exit 1; }
 done
 echo "all blocks ran"
