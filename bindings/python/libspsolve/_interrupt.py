@@ -14,7 +14,7 @@ import os
 import signal
 import threading
 
-try:        # the same functions without enumerations, which take 10 times longer
+try:        # the same functions without enumerations, which take longer
     import _signal as quick
 except ImportError:
     import signal as quick      # type: ignore[no-redef]
