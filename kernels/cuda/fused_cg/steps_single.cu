@@ -211,7 +211,7 @@ sps_status spsi_cuda_single_residual(const sps_fused_cg *w, const sps_block *Q,
     const single_blocks f = { NULL, (float *)Q->data, NULL, (float *)R->data,
                               w->D, R->n };
 
-    return queue<single_strips<2>>(w, f, square_of + 16, w->W,
+    return queue<single_strips<2>>(w, f, square_of + 16, w->own.W,
                                    residual_kernel);
 }
 
@@ -221,6 +221,6 @@ sps_status spsi_cuda_single_directions(const sps_fused_cg *w, sps_block *P,
     const single_blocks f = { (float *)P->data, NULL, (float *)X->data,
                               (float *)R->data, w->D, R->n };
 
-    return queue<single_strips<3>>(w, f, 2 * square_of, w->S,
+    return queue<single_strips<3>>(w, f, 2 * square_of, w->own.S,
                                    directions_kernel);
 }
