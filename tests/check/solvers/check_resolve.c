@@ -395,6 +395,38 @@ START_TEST(a_preconditioner_of_another_width_or_context_is_refused)
 }
 END_TEST
 
+/* One step of cg on diag(1, 1e4, 1, ..) from zero with b = (1, 0.01, ..): the
+ * residual becomes 50 times ||b||, and the answer is the guess, not that of the
+ * solve before. */
+START_TEST(a_guess_of_zero_stays_the_best_after_other_solves)
+{
+    static double b[N * K], zeros[N * K], x[N * K];
+    life l;
+    double *val;
+
+    begin(&l, fixture_open(), "grid5", ZOO_SPD);
+    l.opt.solver = "cg";
+    l.opt.precond = "none";
+    l.opt.max_iterations = 1;
+    val = l.A->val;
+    for (int i = 0; i < N; i++)
+        for (int64_t p = l.A->rowptr[i]; p < l.A->rowptr[i + 1]; p++)
+            val[p] = l.A->col[p] != i ? 0 : i % 2 ? 1e4 : 1;
+    make(&l);
+    for (int e = 0; e < N * K; e++) b[e] = 1, x[e] = 0.5;
+    put(&l, l.B, b);
+    put(&l, l.X, x);
+    solve(&l, SPS_STOP_MAX_ITERATIONS);
+    for (int e = 0; e < N * K; e++) b[e] = e / K % 2 ? 0.01 : 1;
+    put(&l, l.B, b);
+    put(&l, l.X, zeros);
+    solve(&l, SPS_STOP_MAX_ITERATIONS);
+    get(&l, l.X, x);
+    for (int e = 0; e < N * K; e++) ck_assert_double_eq(x[e], 0);
+    end(&l);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(a_null_space_comes_and_goes_with_the_values),
     RUNNER_TEST(a_null_space_is_found_though_the_first_values_had_none),
@@ -404,6 +436,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(rounding_is_not_blamed_on_matrix_or_preconditioner),
     RUNNER_TEST(an_infinite_residual_never_converges),
     RUNNER_TEST(a_failing_operator_leaves_units_and_order_alone),
+    RUNNER_TEST(a_guess_of_zero_stays_the_best_after_other_solves),
     RUNNER_TEST(notes_of_many_solves_do_not_pile_up),
     RUNNER_TEST(a_preconditioner_of_another_width_or_context_is_refused),
 };
