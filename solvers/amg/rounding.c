@@ -19,7 +19,7 @@
 
 /* Of the trace: eps ||C^-1|| below 0.06.  Floats take as many iterations as
  * doubles up to 3e5 (a slender beam); beyond 1e6 several times as many, or do not
- * converge (doc/log/amg-iteration.md). */
+ * converge (doc/log/amg-loop.md). */
 #define LIMIT 1e6
 
 /* *trace: of C^-1; a row without a scale counts as 1. */
