@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cholesky.c - LAPACK's dposv for few rows and columns: between two waits for a
- * device its calls take longer than the arithmetic, r^3 / 3 + 2 r^2 k operations.
- * The bits do not depend on the BLAS. */
+ * device its calls take longer than the arithmetic, r^3 / 3 + 2 r^2 k
+ * operations.  The bits do not depend on the BLAS. */
 #include "block/cholesky.h"
 
 #include <math.h>

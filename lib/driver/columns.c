@@ -83,9 +83,9 @@ static sps_status estimate_norm(sps_linear *s, int k)
     return spsi_norm_estimate(s->A, &V, &W, s->scratch.numbers, &s->norm_A);
 }
 
-/* Columns of the norm estimate: each is a start of its own, and the largest ratio
- * counts, which more of them hardly raise, at six products with each.  With a
- * time limit two, so that more time is left for iterations. */
+/* Columns of the norm estimate: each is a start of its own, and the largest
+ * ratio counts, which more of them hardly raise, at six products with each.
+ * With a time limit two, so that more time is left for iterations. */
 static int columns_for_norm(const sps_linear *s)
 {
     const int most = s->opt.max_seconds > 0 ? 2 : 4;

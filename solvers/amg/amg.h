@@ -205,7 +205,7 @@ sps_status spsi_amg_levels(amg *m, bool again);
 /* coarsest.c: m->inverse from the matrix of the last level. */
 sps_status spsi_amg_coarsest(amg *m);
 
-/* rounding.c: of a hierarchy in floats, whether they suffice; else with a note. */
+/* rounding.c: of a hierarchy in floats, whether they suffice; else a note. */
 sps_status spsi_amg_fits_floats(const amg *m, bool *fits);
 
 /* cycle.c */

@@ -8,7 +8,7 @@
  * share this vector as that much of what distinguishes them.  The smoothers
  * multiply by less than 2 AMG_LAST_DEGREE^2.
  *
- * C^-1 is positive definite, so that its norm is between trace / n and the trace,
+ * C^-1 is positive definite: its norm is between trace / n and the trace,
  *
  *     trace(C^-1) = sum of (A_c^-1)_ii (A_c)_ii.
  *
@@ -18,8 +18,8 @@
 #include <math.h>
 
 /* Of the trace: eps ||C^-1|| below 0.06.  Floats take as many iterations as
- * doubles up to 3e5 (a slender beam); beyond 1e6 several times as many, or do not
- * converge (doc/log/amg-loop.md). */
+ * doubles up to 3e5 (a slender beam); beyond 1e6 several times as many, or do
+ * not converge (doc/log/amg-loop.md). */
 #define LIMIT 1e6
 
 /* *trace: of C^-1; a row without a scale counts as 1. */
