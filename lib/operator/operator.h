@@ -113,9 +113,9 @@ sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
 /* operator_single.c: SPS_EUNFIT unless the largest magnitude of some values is
  * suitable for single precision. */
 sps_status spsi_operator_fits_single(sps_context *ctx, double largest);
-/* An operator with the values of A (sorted, on the host or in
- * device memory, doubles or floats) in single precision, for blocks of either type; it
- * uses the pattern of A, which must outlive it.  EUNFIT: a value far outside the
+/* An operator with the values of A (sorted, on the host or in device memory,
+ * doubles or floats) in single precision, for blocks of either type; it uses
+ * the pattern of A, which must outlive it.  EUNFIT: a value far outside the
  * range of floats. */
 sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
                                 sps_dtype blocks, const sps_options *opt,

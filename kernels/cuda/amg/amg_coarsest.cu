@@ -2,9 +2,9 @@
 /* amg_coarsest.cu - the dense inverse of the coarsest matrix, by Gauss-Jordan
  * elimination; solvers/amg/coarsest.c has the formulas.
  *
- * A kernel exchanges `panel` unknowns, one after the other in each element, as on
- * the host: it reads one copy of the matrix and writes the other, 16 n^2 bytes, in
- * L2.  The host waits once, for whether there is an inverse. */
+ * A kernel exchanges `panel` unknowns, one after the other in each element, as
+ * on the host: it reads one copy of the matrix and writes the other, 16 n^2
+ * bytes, in L2.  The host waits once, for whether there is an inverse. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -95,14 +95,14 @@ struct add_null {
     }
 };
 
-/* Unknowns k .. k + count - 1 are exchanged for their right-hand sides.  Step t of
- * an element is
+/* Unknowns k .. k + count - 1 are exchanged for their right-hand sides.  Step t
+ * of an element is
  *
  *     x_ij <- x_ij - c_i f_j,   c_i = x_it,   f_j = x_tj (1 / x_tt),
  *
- * x_tj <- f_j, x_it <- -(c_i / x_tt), x_tt <- 1 / x_tt.  So an element needs c of
- * its row and f of its column at each step, which in turn need those of the square
- * of these unknowns alone. */
+ * x_tj <- f_j, x_it <- -(c_i / x_tt), x_tt <- 1 / x_tt.  So an element needs c
+ * of its row and f of its column at each step, which in turn need those of the
+ * square of these unknowns alone. */
 constexpr int panel = 16, side = 64;
 constexpr int panel_threads = panel * panel;
 
@@ -146,10 +146,12 @@ __device__ void exchange_square(const exchanged &e, panel_room &w)
     __syncthreads();
 }
 
-/* Elements of row i, or with `down` of column i, in the square's columns or rows:
- * what the tile needs of them, to[t][at], and their new values if `store`. */
-__device__ void exchange_line(const exchanged &e, const panel_room &w, bool down,
-                              int64_t i, bool store, double (*to)[side], int at)
+/* Elements of row i, or with `down` of column i, in the square's columns or
+ * rows: what the tile needs of them, to[t][at], and their new values if
+ * `store`. */
+__device__ void exchange_line(const exchanged &e, const panel_room &w,
+                              bool down, int64_t i, bool store,
+                              double (*to)[side], int at)
 {
     const int64_t first = down ? e.k * e.n + i : i * e.n + e.k;
     const int64_t step = down ? e.n : 1;
@@ -280,7 +282,8 @@ sps_status invert(dense *d)
     for (int64_t k = 0; k < n; k += panel) {
         const unsigned tiles = (unsigned)ceil_div(n, side);
 
-        exchange_panel<<<dim3(tiles, tiles), panel_threads, 0, stream_of(ctx)>>>(
+        exchange_panel<<<dim3(tiles, tiles), panel_threads, 0,
+                         stream_of(ctx)>>>(
             exchanged{d->X, n, k, (int)min((int64_t)panel, n - k), d->Y,
                       d->bad});
         SPS_LAUNCHED(ctx);

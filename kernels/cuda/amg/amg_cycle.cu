@@ -26,7 +26,8 @@ __device__ __forceinline__ double larger(double x, double y)
     return y > x || isnan(y) ? y : x;
 }
 
-/* Eight threads a row; *most: bits of the largest magnitude, NULL: not wanted. */
+/* Eight threads a row; *most: bits of the largest magnitude, NULL: not
+ * wanted. */
 template <class V> __global__ void __launch_bounds__(256)
 weigh_entries(const entries A, int64_t n, const double *__restrict__ r,
               const double *__restrict__ c, V *__restrict__ val,

@@ -4,12 +4,12 @@
  *
  * Undecided nodes, and those near them, are lists that shrink; their order is
  * left to chance and does not matter, since each node is decided by integers of
- * the step before.  A thread block appends what it keeps with one atomic addition:
- * additions to one number take their time one after the other.  The host looks at
- * the number of undecided nodes every few rounds.
+ * the step before.  A thread block appends what it keeps with one atomic
+ * addition: additions to one number take their time one after the other.  The
+ * host looks at the number of undecided nodes every few rounds.
  *
- * Nodes that are not in the graph have t = u = 0, the least of all, and need not
- * be told from others. */
+ * Nodes that are not in the graph have t = u = 0, the least of all, and need
+ * not be told from others. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -22,8 +22,8 @@ struct list {
     int *count;
 };
 
-/* The nodes of `next` are those of `from` that f.run<G>(i, lane) keeps, which is
- * called by a group of G threads for each, or for i = -1. */
+/* The nodes of `next` are those of `from` that f.run<G>(i, lane) keeps, which
+ * is called by a group of G threads for each, or for i = -1. */
 template <int G, class F> __global__ void __launch_bounds__(256)
 run_list(int64_t n, const list from, const list next, const F f)
 {

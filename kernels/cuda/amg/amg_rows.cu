@@ -2,8 +2,8 @@
 /* amg_rows.cu - what is computed row by row: the scaling to unit diagonal,
  * whether a matrix is symmetric, and how many multiplications a product takes.
  * Diagonal entries, and in the test of symmetry each entry's mirror image, are
- * looked up by bisection; the latter first where it is if row j has behind i what
- * row i has before j, as in grids and meshes. */
+ * looked up by bisection; the latter first where it is if row j has behind i
+ * what row i has before j, as in grids and meshes. */
 #include "cuda/amg/coarse.cuh"
 
 #include <cfloat>
@@ -60,8 +60,8 @@ struct set_fault {
 /* -------------------------------------------------------------- symmetry */
 
 struct findings {
-    unsigned long long broken, worst;   /* not 0: there is a row that is; bits of
-                                           the difference */
+    unsigned long long broken;   /* not 0: there is a row that is */
+    unsigned long long worst;    /* bits of the difference */
 };
 
 /* A row by a group of lanes. */
@@ -70,8 +70,8 @@ struct compare_mirror {
     double tol;
     findings *f;
 
-    /* The place of column j in row i, or -1; `before` entries of its row precede
-     * the mirror image. */
+    /* The place of column j in row i, or -1; `before` entries of its row
+     * precede the mirror image. */
     __device__ int64_t find(int64_t i, int32_t j, int64_t before) const
     {
         int64_t lo = A.rowptr[i], hi = A.rowptr[i + 1];

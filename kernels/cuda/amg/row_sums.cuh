@@ -25,9 +25,9 @@ inline int rows_together(int64_t n, int64_t nnz)
     return rows < 8 ? 8 : rows < row_threads ? (int)rows : row_threads;
 }
 
-/* For each row i, with x = f.begin(): sum = f.open(i), then f.add(sum, term) for
- * the terms f.term(x, a_ik, k), then f.close(x, i, sum).  Threads without a row
- * close with i = -1. */
+/* For each row i, with x = f.begin(): sum = f.open(i), then f.add(sum, term)
+ * for the terms f.term(x, a_ik, k), then f.close(x, i, sum).  Threads without a
+ * row close with i = -1. */
 template <class F> __global__ void __launch_bounds__(row_threads)
 run_rows(int64_t n, int together, const entries A, const F f)
 {

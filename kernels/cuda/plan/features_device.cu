@@ -98,8 +98,9 @@ row_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
 
 /* Distinct block columns of a window, counted by a set of `words` words in
  * shared memory, which does not depend on the order in which they come: a hash
- * table that is at most half full; for more entries one bit for each block column
- * between the first and the last, range after range, if these are few. */
+ * table that is at most half full; for more entries one bit for each block
+ * column between the first and the last, range after range, if these are
+ * few. */
 constexpr int words_of_64 = 8192, words_of_others = 2048, ranges_most = 16;
 
 /* Whether block column j was not in the table. */
@@ -196,7 +197,8 @@ struct window {
     /* Entries of full blocks that begin with an entry of the thread. */
     __device__ int64_t full(void) const
     {
-        const int64_t end = min(rows.end[0], rows.begin[0] + SPS_SAMPLE_ENTRIES);
+        const int64_t end = min(rows.end[0],
+                                rows.begin[0] + SPS_SAMPLE_ENTRIES);
         int64_t found = 0;
 
         for (int64_t p = rows.begin[0] + threadIdx.x; p < end;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_blocks.cuh - C = A B where A consists of dense blocks of R x K entries and B
- * of K x S, aligned to multiples of these numbers, as matrices of nodes of several
- * unknowns do.
+/* csr_blocks.cuh - C = A B where A consists of dense blocks of R x K entries
+ * and B of K x S, aligned to multiples of these numbers, as matrices of nodes
+ * of several unknowns do.
  *
- * The pattern of C is that of the product of the patterns of blocks, with R K and
- * K S times fewer entries (csr_multiply_device.cu).  In a row of blocks of a csr
- * all entries of one block's row follow each other, and its R rows have the same
- * length: a block is found by arithmetic, and the values of R rows of C are as
- * contiguous as the sums in shared memory.
+ * The pattern of C is that of the product of the patterns of blocks, with R K
+ * and K S times fewer entries (csr_multiply_device.cu).  In a row of blocks of
+ * a csr all entries of one block's row follow each other, and its R rows have
+ * the same length: a block is found by arithmetic, and the values of R rows of
+ * C are as contiguous as the sums in shared memory.
  *
  * A warp makes 2 or 3 rows of C, of 6 a third.  It walks the blocks of A in
  * ascending order; a lane has one column of a block of B and adds K products to
- * each of 2 or 3 sums, whose place is looked up once for these.  Each sum is the
- * chain of csr_product.cuh.
+ * each of 2 or 3 sums, whose place is looked up once for these.  Each sum is
+ * the chain of csr_product.cuh.
  *
  * Bytes: A and C once, B as often as the caches lose it. */
 #ifndef SPS_CUDA_CSR_BLOCKS_CUH
@@ -33,8 +33,8 @@ __host__ __device__ constexpr int block_size(int kind)
  * come in runs of size t. */
 constexpr int block_faults = (1 << 2 * block_kinds) - 1;
 
-/* The faults of row i, of `length` entries from `first`; those before it begin at
- * `before`.  Lane of 8. */
+/* The faults of row i, of `length` entries from `first`; those before it begin
+ * at `before`.  Lane of 8. */
 __device__ inline int faults_of(const int32_t *__restrict__ col, int64_t i,
                                 int64_t first, int length, int64_t before,
                                 const group<8> &g)

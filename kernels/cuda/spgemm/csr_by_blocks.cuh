@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_by_blocks.cuh - C = A B by dense blocks (csr_blocks.cuh): whether A and B have
- * any, the product of their patterns by the other ways, the launches. */
+/* csr_by_blocks.cuh - C = A B by dense blocks (csr_blocks.cuh): whether A and B
+ * have any, the product of their patterns by the other ways, the launches. */
 #ifndef SPS_CUDA_CSR_BY_BLOCKS_CUH
 #define SPS_CUDA_CSR_BY_BLOCKS_CUH
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_count.cuh - the entries of each row of C = A B, tier by tier: rows of many
- * products try tables of 256, 1024 and 2048 columns, then windows. */
+/* csr_count.cuh - the entries of each row of C = A B, tier by tier: rows of
+ * many products try tables of 256, 1024 and 2048 columns, then windows. */
 #ifndef SPS_CUDA_CSR_COUNT_CUH
 #define SPS_CUDA_CSR_COUNT_CUH
 

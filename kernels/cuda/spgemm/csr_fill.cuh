@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_fill.cuh - the columns and values of C = A B, or values on a known pattern,
- * in tiers by the entries of its rows. */
+/* csr_fill.cuh - the columns and values of C = A B, or values on a known
+ * pattern, in tiers by the entries of its rows. */
 #ifndef SPS_CUDA_CSR_FILL_CUH
 #define SPS_CUDA_CSR_FILL_CUH
 

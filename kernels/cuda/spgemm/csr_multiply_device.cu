@@ -10,7 +10,8 @@
  *            csr_alike.cuh;
  *   single   others: csr_rows.cuh and csr_windows.cuh.
  *
- * The passes over the tiers of rows (csr_tiers.cuh, csr_count.cuh, csr_fill.cuh):
+ * The passes over the tiers of rows (csr_tiers.cuh, csr_count.cuh,
+ * csr_fill.cuh):
  *
  *   bounds   products of each row, unless the longest rows of A and B bound
  *            all of them to one tier;

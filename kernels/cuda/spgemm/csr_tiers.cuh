@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_tiers.cuh - what the passes of a product C = A B share: the products of each
- * row, rows ordered into tiers by the table they need, and the shape of a launch
- * over a tier. */
+/* csr_tiers.cuh - what the passes of a product C = A B share: the products of
+ * each row, rows ordered into tiers by the table they need, and the shape of a
+ * launch over a tier. */
 #ifndef SPS_CUDA_CSR_TIERS_CUH
 #define SPS_CUDA_CSR_TIERS_CUH
 

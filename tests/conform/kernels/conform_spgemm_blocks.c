@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conform_spgemm_blocks.c - C = A B where A and B consist of dense blocks of 2, 3
- * or 6 rows and columns, in the place under test, every bit: all sizes of blocks,
- * rows of blocks of every tier, matrices that are of blocks but for one entry, new
- * values. */
+/* conform_spgemm_blocks.c - C = A B where A and B consist of dense blocks of 2,
+ * 3 or 6 rows and columns, in the place under test, every bit: all sizes of
+ * blocks, rows of blocks of every tier, matrices that are of blocks but for one
+ * entry, new values. */
 #include "tests/conform/kernels/spgemm_fixture.h"
 
 static const int size[] = { 2, 3, 6 };

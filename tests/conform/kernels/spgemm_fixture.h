@@ -52,7 +52,7 @@ static inline void right_close(right_row *r)
 }
 
 static inline void right_make(right_row *r, const sps_csr *A, const sps_csr *B,
-                       int64_t i, bool single)
+                              int64_t i, bool single)
 {
     for (int64_t s = 0; s < r->count; s++) r->used[r->col[s]] = 0;
     r->count = 0;
@@ -80,8 +80,8 @@ static inline bool same_number(double a, double b)
 }
 
 /* C, in host memory, must be A B with all bits. */
-static inline void check_product(const sps_csr *A, const sps_csr *B, const sps_csr *C,
-                          const char *what)
+static inline void check_product(const sps_csr *A, const sps_csr *B,
+                                 const sps_csr *C, const char *what)
 {
     const bool single = A->dtype == SPS_F32 && B->dtype == SPS_F32;
     right_row r = right_open(B->ncol);
@@ -138,7 +138,7 @@ static inline sps_csr *fetched(sps_context *ctx, sps_csr *C)
 }
 
 static inline sps_csr *multiplied(sps_context *ctx, const sps_csr *A,
-                           const sps_csr *B)
+                                  const sps_csr *B)
 {
     sps_csr *a = sent(ctx, A), *b = A == B ? a : sent(ctx, B), *C = NULL;
 
@@ -148,8 +148,8 @@ static inline sps_csr *multiplied(sps_context *ctx, const sps_csr *A,
     return fetched(ctx, C);
 }
 
-static inline void try_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
-                        const char *what)
+static inline void try_product(sps_context *ctx, const sps_csr *A,
+                               const sps_csr *B, const char *what)
 {
     sps_csr *C = multiplied(ctx, A, B);
 
@@ -157,7 +157,8 @@ static inline void try_product(sps_context *ctx, const sps_csr *A, const sps_csr
     sps_csr_destroy(ctx, &C);
 }
 
-static inline void same_matrix(const sps_csr *C, const sps_csr *D, const char *what)
+static inline void same_matrix(const sps_csr *C, const sps_csr *D,
+                               const char *what)
 {
     const size_t size = C->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
 
