@@ -117,10 +117,13 @@ def residual(job, A, B, answer):
 def of_scipy():
     from scipy.sparse import csr_matrix
     from scipy.sparse.linalg import cg, eigsh, lsqr, splu
+    # SciPy before 1.12 calls it tol.
+    new = "rtol" in inspect.signature(cg).parameters
+    stop = {"rtol" if new else "tol": 1e-8}
 
     def poisson(A, B):
         A = csr_matrix(A)
-        return np.stack([cg(A, b, rtol=1e-8, atol=0)[0] for b in B.T], 1)
+        return np.stack([cg(A, b, **stop, atol=0)[0] for b in B.T], 1)
 
     def modes(A, B):
         return eigsh(csr_matrix(A), 8, sigma=0, tol=1e-8)
