@@ -413,12 +413,13 @@ static sps_factor_matrix full(int32_t n)
 START_TEST(factors_take_no_more_memory_than_is_allowed)
 {
     const sps_factor_library *m;
-    sps_factor_matrix C = full(700);
+    sps_factor_matrix C;
     sps_factor_facts facts;
     char why[200];
     void *of;
 
     if (absent("factor")) runner_skip("no factor module");
+    C = full(700);
     m = spsi_module_factor(why, sizeof why);
     ck_assert_int_eq(m->analyse(&C, 0, &of, &facts), SPS_FACTOR_OK);
     ck_assert_int_ge(facts.bytes, 700 * 700 * 8);
