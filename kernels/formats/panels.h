@@ -20,13 +20,13 @@
  * The image of a panel, sections in this order, each at a multiple of 16 bytes:
  *
  *     sps_panel_window windows[];
- *     sps_strip strips[];   for each window one more than it has strips
+ *     sps_strip strips[];   of each window, and one that ends its last
  *     uint16_t deltas[];    a whole window begins at an even one
  *     double table[256];    with SPS_PANEL_TABLE alone
  *     values[];
  *
- * Bytes: 64 for a window, 4 for a row, 2 for an entry whose list is not that of
- * the row before, and 8, 4 or 1 for each value.  Panels are cut by 12 bytes for
+ * Bytes: 64 for a window, 4 for a row, 2 for each entry of a row that stores its
+ * own columns, and 8, 4 or 1 for each value.  Panels are cut by 12 bytes for
  * an entry, so that any of them fits the room that was given, and the cuts
  * depend on the lengths of rows alone.
  *

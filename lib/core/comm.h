@@ -100,7 +100,7 @@ typedef struct sps_wire {
     /* Collective, at set-up; does nothing if it has been called before. */
     sps_status (*open)(sps_context *ctx);
     bool (*queued)(const sps_context *ctx);
-    /* Memory for exchanges of so many bytes, at set-up. */
+    /* Allocates buffers for exchanges of at most so many bytes; at set-up. */
     sps_status (*reserve)(sps_context *ctx, size_t sent, size_t received);
     /* As spsi_comm_start and spsi_comm_finish, of memory of the backend: what
      * is sent is what the work queued so far leaves there, and work queued

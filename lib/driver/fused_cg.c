@@ -429,7 +429,8 @@ static sps_status collect(sps_fused_cg *w, const sps_fused_cg_task *t,
 
     SPS_TRY(w->ctx->backend->download(w->ctx, w->host.seen, w->state,
                                       (size_t)seen(w) * sizeof(double)));
-    /* What the steps did not send: failures, requests to stop, the clock. */
+    /* The sums of the steps carry the numbers alone; this one tells the other
+     * processes of failures, requests to stop and expired limits of time. */
     if (spsi_wire(w->ctx)) SPS_TRY(spsi_reduce(w->ctx, &none, 1));
     memcpy(state, w->host.seen, sizeof *state);
     for (; *at != state->taken; *at = (*at + 1) & TAKEN) {

@@ -226,7 +226,7 @@ fail:
 static const size_t SMALL = (size_t)64 << 20;
 
 /* Whether the arrays of op->A, to be uploaded, leave no room on the GPU for the
- * eight blocks of block CG (panels of a matrix that is far leave twelve).
+ * eight blocks of block CG (resident panels of a streamed matrix leave twelve).
  * Operators of the library's own making are on the GPU, or fail. */
 static sps_status decide_far(sps_operator *op)
 {

@@ -70,8 +70,9 @@ struct compare_mirror {
     double tol;
     findings *f;
 
-    /* The place of column j in row i, or -1; `before` entries of its row
-     * precede the mirror image. */
+    /* The index of entry (i, j), or -1 if it is not stored.  The search begins
+     * where a grid has it, from the number `before` of entries that precede
+     * (j, i) in row j. */
     __device__ int64_t find(int64_t i, int32_t j, int64_t before) const
     {
         int64_t lo = A.rowptr[i], hi = A.rowptr[i + 1];

@@ -6,8 +6,9 @@
 #include "cuda/base/state.h"
 #include "cuda/stream/stream_plan.h"
 
-/* stream_build.cu: packs the matrix of p, or new values of the same matrix,
- * which is that of plan->super.A, or the rows of `source`. */
+/* stream_build.cu: spsi_stream_build packs the matrix of p into panels,
+ * spsi_stream_rebuild the new values of plan->super.A, whose pattern is the
+ * same. */
 sps_status spsi_stream_build(sps_stream_plan *plan, const sps_problem *p);
 sps_status spsi_stream_rebuild(sps_stream_plan *plan);
 void spsi_stream_clear(sps_stream_plan *plan);
