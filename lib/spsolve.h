@@ -343,8 +343,8 @@ typedef struct sps_read_options {
                                the values agree */
     bool strict;          /**< duplicates are an error */
     bool allow_nonfinite; /**< accept NaN and Inf */
-    uint64_t max_bytes;   /**< limit of the bytes of the result, besides the
-                               memory of the machine (ENOMEM).  0: none, but a
+    uint64_t max_bytes;   /**< limit of the bytes of the result (ENOMEM).
+                               0: the memory that the machine has now, and a
                                result of more than 1 GB and more than 1000
                                times the bytes of the text is rejected
                                (EPARSE) */

@@ -80,11 +80,15 @@ sps_status spsi_size_check(sps_context *ctx, const sps_read_options *options,
                 "the limit is %llu", s->where,
                 (long long)s->nrow, (long long)s->ncol, (long long)s->count,
                 (unsigned long long)need, (unsigned long long)limit);
-    SPS_REQUIRE(ctx, need <= machine, SPS_ENOMEM, "%s: %lld rows, "
+    /* The memory of a virtual machine may grow: what the caller allows is
+     * tried. */
+    SPS_REQUIRE(ctx, limit > 0 || need <= machine, SPS_ENOMEM, "%s: %lld rows, "
                 "%lld columns, %lld entries need %llu bytes, but this machine "
-                "has %llu", s->where, (long long)s->nrow,
-                (long long)s->ncol, (long long)s->count,
-                (unsigned long long)need, (unsigned long long)machine);
+                "has %llu; if it can have more, allow that: -max-bytes %.0fG "
+                "of spsolve, max_bytes of sps_read_options", s->where,
+                (long long)s->nrow, (long long)s->ncol, (long long)s->count,
+                (unsigned long long)need, (unsigned long long)machine,
+                (double)(need / (UINT64_C(1) << 30) + 1));
     if (limit == 0) SPS_TRY(check_ratio(ctx, s, need, bytes));
 fail:
     return st;

@@ -15,7 +15,7 @@ typedef struct spsi_size {
 } spsi_size;
 
 /* ENOMEM if the result, a block or a csr of these sizes, exceeds the memory
- * limit; EPARSE if it has too many columns or is implausibly large for a text
+ * limit, or without one what the machine has; EPARSE if it has too many columns or is implausibly large for a text
  * of at most `bytes` bytes. */
 sps_status spsi_size_check(sps_context *ctx, const sps_read_options *options,
                            const spsi_size *s, bool block, uint64_t bytes);

@@ -3,6 +3,8 @@
  * the format and a conversion; size lines that the rest of the file contradicts
  * are rejected. (solve_run.py runs the suggested commands where SciPy is
  * installed.) */
+#include "block/block.h"
+#include "io/stream/size.h"
 #include "tests/support/files.h"
 #include "tests/support/fixture.h"
 #include "tests/support/runner.h"
@@ -152,6 +154,24 @@ START_TEST(memory_out_of_all_proportion_to_the_text_is_refused)
 }
 END_TEST
 
+/* 10^16 bytes, which no machine has. */
+START_TEST(a_limit_takes_the_place_of_the_memory_of_the_machine)
+{
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
+    const spsi_size s = { .where = "b.mtx", .nrow = INT32_MAX,
+                          .ncol = SPS_BLOCK_MAX, .count = INT64_C(1) << 50 };
+    sps_read_options ro = { .struct_size = sizeof ro };
+
+    ck_assert_int_eq(spsi_size_check(ctx, &ro, &s, false, UINT64_MAX),
+                     SPS_ENOMEM);
+    assert_says(sps_context_error(ctx), "but this machine has");
+    assert_says(sps_context_error(ctx), "-max-bytes 12582929G of spsolve");
+    ro.max_bytes = UINT64_C(1) << 60;
+    OK(ctx, spsi_size_check(ctx, &ro, &s, false, UINT64_MAX));
+    fixture_close(&ctx);
+}
+END_TEST
+
 START_TEST(less_than_a_gigabyte_is_read_and_told)
 {
     sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
@@ -194,6 +214,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_tar_archive_is_named_packed_or_not),
     RUNNER_TEST(only_plain_names_stand_in_a_command),
     RUNNER_TEST(memory_out_of_all_proportion_to_the_text_is_refused),
+    RUNNER_TEST(a_limit_takes_the_place_of_the_memory_of_the_machine),
     RUNNER_TEST(less_than_a_gigabyte_is_read_and_told),
     RUNNER_TEST(sizes_are_told_from_the_header_alone),
 };
