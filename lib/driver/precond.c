@@ -23,8 +23,8 @@ const sps_precond_type *spsi_precond_always(void)
     return NULL;
 }
 
-static sps_status new_precond(sps_context *ctx, const sps_precond_type *type,
-                              int64_t n, sps_precond **M_p)
+sps_status spsi_precond_new(sps_context *ctx, const sps_precond_type *type,
+                            int64_t n, sps_precond **M_p)
 {
     sps_status st = spsi_new(ctx, type->size, (void **)M_p);
 
@@ -90,12 +90,13 @@ static sps_status build_named(const sps_operator *A, int width,
     sps_status st = SPS_OK;
     sps_precond *M = NULL;
 
+    if (A->ranks && type->over) SPS_TRY(type->over(A, opt, &type));
     SPS_TRY(counts_there(type, &A));
     SPS_REQUIRE(A->ctx, A->A || A->ranks || !(type->needs & SPS_NEEDS_CSR),
                 SPS_EUNFIT, "%s needs the entries of the matrix, and this "
                 "operator is a callback; use none or a preconditioner of your own",
                 type->name);
-    SPS_TRY(new_precond(A->ctx, type, columns ? A->ncol : A->n, &M));
+    SPS_TRY(spsi_precond_new(A->ctx, type, columns ? A->ncol : A->n, &M));
     M->A = A;
     M->of_block = A != whole;
     M->width = width;
@@ -304,7 +305,7 @@ sps_status sps_precond_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
     if (!ctx || !apply || !M_p)
         return spsi_fail(ctx, SPS_EINVAL, "ctx, apply or M_p is NULL");
     SPS_REQUIRE(ctx, n >= 0, SPS_EINVAL, "%lld rows", (long long)n);
-    SPS_TRY(new_precond(ctx, &user_type, n, &M));
+    SPS_TRY(spsi_precond_new(ctx, &user_type, n, &M));
     M->user = apply;
     M->user_data = data;
     *M_p = M;

@@ -46,6 +46,10 @@ typedef struct sps_precond_type {
                                  that block (spsi_ranks_own) */
         SPS_RANKS_WHOLE       /* M of the whole, by products with A */
     } ranks;
+    /* *type_p: the type that takes the place of this one for A over several
+     * processes, or is left; collective.  May be NULL. */
+    sps_status (*over)(const sps_operator *A, const sps_options *opt,
+                       const struct sps_precond_type **type_p);
     size_t size;              /* of its struct, whose first member is
                                  sps_precond */
     /* build and update call spsi_check_deadline in long loops and pass its
@@ -126,6 +130,11 @@ sps_status spsi_precond_columns(const sps_operator *A, int width,
 sps_status spsi_precond_create_passes(const sps_operator *A, int width,
                                       const sps_options *opt, int passes,
                                       sps_precond **M_p);
+
+/* A preconditioner that has not been built, of a type that need not be in the
+ * registry; destroyed as others. */
+sps_status spsi_precond_new(sps_context *ctx, const sps_precond_type *type,
+                            int64_t n, sps_precond **M_p);
 
 /* List a place for an operator, or for a csr on the host. */
 sps_status spsi_own_operator(sps_owner *o, sps_operator **op_p);

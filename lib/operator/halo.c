@@ -98,9 +98,8 @@ fail:
     return st;
 }
 
-/* One message for each neighbour that has items, of `each` bytes an item. */
-static int fill_messages(const sps_halo *h, const int64_t *at, void *items,
-                         size_t each, sps_message *m)
+int spsi_halo_messages(const sps_halo *h, const int64_t *at, void *items,
+                       size_t each, sps_message *m)
 {
     int count = 0;
 
@@ -126,8 +125,8 @@ static sps_status trade_rows(sps_halo *h)
     SPS_TRY(SPS_NEW(h->ctx, count, &h->send));
     SPS_TRY(spsi_comm_exchange(
         h->ctx, h->out,
-        fill_messages(h, h->ghost_at, h->ghost, sizeof *rows, h->out),
-        h->in, fill_messages(h, h->send_at, rows, sizeof *rows, h->in)));
+        spsi_halo_messages(h, h->ghost_at, h->ghost, sizeof *rows, h->out),
+        h->in, spsi_halo_messages(h, h->send_at, rows, sizeof *rows, h->in)));
     for (int64_t i = 0; i < count; i++) {
         SPS_REQUIRE(h->ctx, rows[i] >= h->first && rows[i] < h->first + h->n,
                     SPS_EBUG, "row %lld is wanted of a process that does not "
@@ -211,9 +210,10 @@ sps_status spsi_halo_start(sps_halo *h, const sps_block *packed,
     const size_t row = (size_t)packed->ld * spsi_dtype_size(packed->dtype);
     /* Ghost g is row g of the operand if it is low, else row g + own. */
     const size_t own = (size_t)(operand->n - h->ghosts) * row;
-    const int sends = fill_messages(h, h->send_at, packed->data, row, h->out);
-    const int receives = fill_messages(h, h->ghost_at, operand->data, row,
-                                       h->in);
+    const int sends = spsi_halo_messages(h, h->send_at, packed->data, row,
+                                         h->out);
+    const int receives = spsi_halo_messages(h, h->ghost_at, operand->data, row,
+                                            h->in);
 
     for (int i = 0; i < receives; i++)
         if (h->in[i].peer > spsi_comm_rank(h->ctx))

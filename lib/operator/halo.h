@@ -45,6 +45,11 @@ int spsi_halo_owner(const sps_halo *h, int64_t row);
 /* The number of a ghost, or -1. */
 int64_t spsi_halo_ghost(const sps_halo *h, int64_t row);
 
+/* m: one message for each neighbour that has items, of `each` bytes an item;
+ * those of peer[i] are numbers at[i] .. at[i+1] - 1.  Returns how many. */
+int spsi_halo_messages(const sps_halo *h, const int64_t *at, void *items,
+                       size_t each, sps_message *m);
+
 /* Memory for exchanges of so many columns, where the wire needs it. */
 sps_status spsi_halo_reserve(sps_halo *h, int width);
 /* Starts to send `packed`, rows send[] of a block, and to receive the ghosts:

@@ -56,7 +56,7 @@ fail:
     return st;
 }
 
-static sps_status test(amg *m)
+sps_status spsi_amg_test(amg *m)
 {
     sps_context *ctx = m->super.ctx;
     const int k = m->super.width < TEST_COLUMNS ? m->super.width : TEST_COLUMNS;
@@ -244,7 +244,7 @@ static sps_status set_up(amg *m, const sps_options *opt)
                 : m->level[0].eliminates ? 1 : 2 * m->level[0].degree;
     note(m);
     SPS_TRY(spsi_amg_open(m));
-    SPS_TRY(test(m));
+    SPS_TRY(spsi_amg_test(m));
 fail:
     return st;
 }
@@ -277,10 +277,11 @@ static sps_status set_up_again(amg *m)
     sps_status st;
 
     SPS_TRY(take_matrix(m));
+    if (m->inherited) SPS_TRY(spsi_amg_inherit(m, &m->level[0]));
     SPS_TRY(spsi_amg_levels(m, true));
     SPS_TRY(spsi_amg_coarsest(m));
     SPS_TRY(spsi_amg_refresh(m));
-    SPS_TRY(test(m));
+    SPS_TRY(spsi_amg_test(m));
 fail:
     return st;
 }
@@ -301,7 +302,7 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
     return M->n == 0 ? SPS_OK : spsi_amg_apply((const amg *)M, R, Z);
 }
 
-static void destroy(sps_precond *M)
+void spsi_amg_destroy(sps_precond *M)
 {
     amg *m = (amg *)M;
 
@@ -328,7 +329,7 @@ static void destroy(sps_precond *M)
 SPS_DEFINE(sps_precond_type, spsi_precond_amg) = {
     .name = "amg", .floats = true, .symmetric = true,
     .needs = SPS_NEEDS_CSR | SPS_READS_THERE, .size = sizeof(amg),
-    .ranks = SPS_RANKS_OWN,
-    .build = build, .update = update, .apply = apply, .destroy = destroy,
+    .ranks = SPS_RANKS_OWN, .over = spsi_amg_whole,
+    .build = build, .update = update, .apply = apply, .destroy = spsi_amg_destroy,
     .describe = describe,
 };

@@ -22,6 +22,9 @@
  *   rounding.c     whether a cycle may run in single precision
  *   cycle.c        the V-cycle on blocks
  *   nonsymmetric.c what differs where A is far from symmetric
+ *   over_ranks.c   the finest level over several processes, and
+ *   over_ranks_p.c its P
+ *   galerkin.c     its coarse matrix
  *
  * All is done as if A were scaled to S A S with unit diagonal, s_i =
  * a_ii^(-1/2); the matrices themselves are not scaled.  The results of every
@@ -113,6 +116,8 @@ typedef struct amg {
     amg_level level[AMG_LEVELS];
     int levels;
     int wanted_degree;        /* option degree; 0: chosen */
+    const sps_block *inherited;     /* near-null vectors of the finest level, */
+    int inherited_rows;       /* whose nodes have so many rows; or NULL */
     sps_csr *copy;            /* A in doubles, where the caller's has floats */
     sps_csr *inverse;         /* dense, of the coarsest matrix, or NULL */
     sps_operator *inverse_op;
@@ -177,6 +182,9 @@ sps_status spsi_amg_near_null(const amg *m, const sps_options *opt,
  * the matrix alone. */
 sps_status spsi_amg_low_pass(const sps_operator *A, int b, sps_block **V_p);
 
+/* Those of m->inherited again, whose values have changed. */
+sps_status spsi_amg_inherit(const amg *m, amg_level *l);
+
 /* stages.c: the stages above where the matrix of l lies. */
 sps_status spsi_amg_scale(amg *m, amg_level *l, bool finest);
 /* X: the diagonal of D^-1, 1 where the scale is 0. */
@@ -208,7 +216,35 @@ sps_status spsi_amg_coarsest(amg *m);
 /* rounding.c: of a hierarchy in floats, whether they suffice; else a note. */
 sps_status spsi_amg_fits_floats(const amg *m, bool *fits);
 
+/* amg.c: EUNFIT where a cycle does not converge; sets the rate. */
+sps_status spsi_amg_test(amg *m);
+void spsi_amg_destroy(sps_precond *M);
+extern const sps_precond_type spsi_precond_amg, spsi_amg_over_processes;
+/* over_ranks.c: amg over several processes.  *type_p changes if A is symmetric and
+ * its near-null vectors are constants, motions or given. */
+sps_status spsi_amg_whole(const sps_operator *A, const sps_options *opt,
+                          const sps_precond_type **type_p);
+/* galerkin.c: the finest level of such a hierarchy. */
+typedef struct amg_span {
+    sps_csr *rows;            /* own rows of A; columns: ghosts below, own
+                                 rows, ghosts above */
+    int64_t first, columns;   /* of own P among those of all processes */
+    sps_csr *coarse;          /* P'A P, complete on each process */
+} amg_span;
+/* rows, with the values that A has now; anew or into what is there. */
+sps_status spsi_amg_rows(const sps_operator *A, sps_csr **rows_p);
+/* first and columns, of `own` columns of P. */
+sps_status spsi_amg_number(const sps_operator *A, int64_t own, amg_span *s);
+/* coarse, from P and P' of own rows; its values if it is there. */
+sps_status spsi_amg_galerkin(const sps_operator *A, const sps_csr *P,
+                             const sps_csr *R, amg_span *s);
+/* all: `count` numbers of this process for each of its own columns of P, behind
+ * those of the processes before it. */
+sps_status spsi_amg_collect(const sps_operator *A, const amg_span *s,
+                            const double *own, int count, double *all);
+
 /* cycle.c */
+void spsi_amg_set_roots(amg_level *l);  /* of a level that is not the last */
 sps_status spsi_amg_open(amg *m);       /* operators and blocks */
 sps_status spsi_amg_refresh(amg *m);    /* new values in the operators */
 sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z);

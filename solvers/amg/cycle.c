@@ -89,6 +89,8 @@ static void set_roots(amg_level *l, bool last)
         l->root[i] = l->upper * roots[l->degree][i];
 }
 
+void spsi_amg_set_roots(amg_level *l) { set_roots(l, false); }
+
 /* Whether level i is solved by the dense inverse. */
 static bool is_dense(const amg *m, int i)
 {

@@ -17,6 +17,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/comm.h"
+
 static int motions_of(int d) { return d == 2 ? 3 : 6; }
 
 /* Rows of a node. */
@@ -64,16 +66,36 @@ static sps_status take_constants(const amg *m, amg_level *l, int b)
     return SPS_OK;
 }
 
-/* Columns of rigid motions from x, coordinates of the nodes, d each. */
-static void fill_motions(amg_level *l, const double *x, int d)
+/* The box of the coordinates of all processes. */
+static sps_status find_box(sps_context *ctx, int64_t n, const double *x, int d,
+                           spsi_coarse_box *box)
 {
-    spsi_coarse_box box;
+    const int size = spsi_comm_size(ctx);
+    double *all = NULL;
+    sps_status st;
 
-    for (int a = 0; a < d; a++) box.low[a] = box.high[a] = x[a];
-    for (int64_t e = 0; e < l->n; e++) {
-        box.low[e % d] = fmin(box.low[e % d], x[e]);
-        box.high[e % d] = fmax(box.high[e % d], x[e]);
+    SPS_TRY(SPS_NEW(ctx, size, &all));
+    for (int a = 0; a < d; a++) box->low[a] = box->high[a] = x[a];
+    for (int64_t e = 0; e < n; e++) {
+        box->low[e % d] = fmin(box->low[e % d], x[e]);
+        box->high[e % d] = fmax(box->high[e % d], x[e]);
     }
+    for (int a = 0; a < 2 * d && size > 1; a++) {
+        double *end = a < d ? &box->low[a] : &box->high[a - d];
+
+        SPS_TRY(spsi_comm_gather(ctx, *end, all));
+        for (int r = 0; r < size; r++)
+            *end = a < d ? fmin(*end, all[r]) : fmax(*end, all[r]);
+    }
+fail:
+    spsi_free(ctx, all);
+    return st;
+}
+
+/* Columns of rigid motions from x, coordinates of the nodes, d each. */
+static void fill_motions(amg_level *l, const double *x, int d,
+                         spsi_coarse_box box)
+{
     for (int64_t i = 0; i < l->n; i++) {
         double own[3];
 
@@ -88,6 +110,7 @@ static void fill_motions(amg_level *l, const double *x, int d)
 static sps_status motions_here(sps_context *ctx, amg_level *l,
                                const sps_block *coords, bool *finite)
 {
+    spsi_coarse_box box;
     double *x = NULL;
     sps_status st;
 
@@ -96,7 +119,8 @@ static sps_status motions_here(sps_context *ctx, amg_level *l,
                           SPS_HOST));
     *finite = true;
     for (int64_t e = 0; e < l->n; e++) *finite &= fabs(x[e]) < 1e300;
-    if (*finite) fill_motions(l, x, coords->k);
+    SPS_TRY(find_box(ctx, l->n, x, coords->k, &box));
+    if (*finite) fill_motions(l, x, coords->k, box);
 fail:
     spsi_free(ctx, x);
     return st;
@@ -124,6 +148,22 @@ static bool given(const sps_precond *M, const sps_block *basis, int before)
     return basis && basis->n == M->n && before + basis->k <= AMG_VECTORS;
 }
 
+sps_status spsi_amg_inherit(const amg *m, amg_level *l)
+{
+    return take_block(m, l, 0, m->inherited);
+}
+
+static sps_status inherit(const amg *m, amg_level *l)
+{
+    sps_status st;
+
+    l->vectors = m->inherited->k;
+    SPS_TRY(number_nodes(m, l, m->inherited_rows));
+    SPS_TRY(spsi_amg_inherit(m, l));
+fail:
+    return st;
+}
+
 sps_status spsi_amg_near_null(const amg *m, const sps_options *opt,
                               amg_level *l)
 {
@@ -138,6 +178,7 @@ sps_status spsi_amg_near_null(const amg *m, const sps_options *opt,
     sps_block *found = NULL;
     sps_status st;
 
+    if (m->inherited) return inherit(m, l);
     SPS_REQUIRE(M->ctx, b <= AMG_VECTORS, SPS_EUNFIT, "amg takes nodes of at "
                 "most %d rows, not %d", AMG_VECTORS, b);
     if (filtered) SPS_TRY(spsi_amg_low_pass(M->A, b, &found));

@@ -177,11 +177,13 @@ static int threads(const job *j)
 /* --------------------------------------------------------------------- rows */
 
 /* The first row of process r: rows in equal shares of entries and rows, at
- * least one for each, even where one row has the shares of several. */
+ * least one for each, even where one row has the shares of several.  Multiples
+ * of 6 where there are enough rows, so that nodes of 2, 3 and 6 stay whole. */
 static int64_t first_row(const job *j, const sps_csr *A, int r)
 {
     const int size = j->many.size;
     const double share = (double)(A->nnz + A->nrow) / size;
+    const bool many = A->nrow >= (int64_t)100 * size;
     int64_t first = 0;
 
     for (int q = 1; q <= r; q++) {
@@ -189,7 +191,8 @@ static int64_t first_row(const job *j, const sps_csr *A, int r)
 
         first++;
         while (first < last &&
-               (double)(A->rowptr[first] + first) < share * q) first++;
+               ((double)(A->rowptr[first] + first) < share * q ||
+                (many && first % 6 != 0))) first++;
     }
     return r == size ? A->nrow : first;
 }

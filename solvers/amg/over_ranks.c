@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* over_ranks.c - amg of a symmetric matrix over several processes: Z = M R, M
+ * one V-cycle of the whole.
+ *
+ * The finest level is spread over the processes, its smoother is made of
+ * products with the whole A.  Each process has aggregates of its own rows
+ * (over_ranks_p.c) and gets all of A_c = P'A P (galerkin.c).  On A_c, of an
+ * eighth of the rows or fewer, each has the whole hierarchy, and all compute
+ * the same there: a cycle exchanges 2 d halos and the restricted residuals, one
+ * message to each process. */
+#include "solvers/amg/over_ranks.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "driver/lanczos.h"
+
+#define MARGIN 1.1            /* on the estimate of the spectrum, */
+#define WIDE_SPECTRUM 3.5     /* and the degree: levels.c */
+
+/* ------------------------------------------------------------ whether it is */
+
+sps_status spsi_amg_whole(const sps_operator *A, const sps_options *opt,
+                          const sps_precond_type **type_p)
+{
+    double unmarked = !(A->props & (SPS_SYMMETRIC | SPS_SPD)), difference;
+    bool symmetric = true;
+    sps_status st;
+
+    SPS_TRY(spsi_reduce(A->ctx, &unmarked, 1));
+    if (unmarked > 0)
+        SPS_TRY(spsi_ranks_symmetric(A, 1e-10, &symmetric, &difference));
+    if (symmetric && strcmp(opt->near_null, "filtered") != 0)
+        *type_p = &spsi_amg_over_processes;
+fail:
+    return st;
+}
+
+/* *same: `mine` is one number on all processes. */
+static sps_status agree(sps_context *ctx, double mine, bool *same)
+{
+    double *all = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, spsi_comm_size(ctx), &all));
+    SPS_TRY(spsi_comm_gather(ctx, mine, all));
+    *same = true;
+    for (int r = 0; r < spsi_comm_size(ctx); r++) *same &= all[r] == all[0];
+fail:
+    spsi_free(ctx, all);
+    return st;
+}
+
+/* --------------------------------------------------------- what is below it */
+
+/* Rows of a node of A_c. */
+static sps_status rows_of_node(const over_ranks *w, int *rows)
+{
+    const amg_level *l = w->fine.level;
+    double uneven = 0;
+    sps_status st;
+
+    for (int64_t a = 0; a < l->aggregates; a++)
+        uneven += l->place[a + 1] - l->place[a] != l->vectors;
+    if (w->fine.super.A->ranks->halo->whole <= AMG_DENSE) uneven = 1;
+    SPS_TRY(spsi_reduce(w->fine.super.ctx, &uneven, 1));
+    *rows = uneven > 0 ? 1 : l->vectors;
+fail:
+    return st;
+}
+
+/* On each process by itself. */
+static sps_status build_below(over_ranks *w, const sps_options *opt, int rows)
+{
+    sps_precond *M = &w->fine.super;
+    sps_options o = *opt;
+    amg *b;
+    sps_status st;
+
+    o.coords = o.nullspace_basis = NULL;
+    o.block_size = 0;
+    SPS_TRY(sps_operator_csr(M->ctx, w->span.coarse, M->width, NULL,
+                             &w->coarse));
+    SPS_TRY(spsi_precond_new(M->ctx, &spsi_precond_amg, w->span.columns,
+                             &w->below));
+    b = (amg *)w->below;
+    b->super.A = w->coarse;
+    b->super.width = M->width;
+    b->super.passes = M->passes;
+    b->super.seconds = M->seconds;
+    b->inherited = w->near;
+    b->inherited_rows = rows;
+    SPS_TRY(spsi_precond_amg.build(w->below, &o));
+fail:
+    return st;
+}
+
+static sps_status open_below(over_ranks *w, const sps_options *opt)
+{
+    sps_context *ctx = w->fine.super.ctx;
+    sps_comm *of;
+    int rows;
+    sps_status st;
+
+    SPS_TRY(rows_of_node(w, &rows));
+    of = spsi_comm_apart(ctx);
+    st = build_below(w, opt, rows);
+    spsi_comm_back(ctx, of);
+fail:
+    return st;
+}
+
+static sps_status refresh_below(over_ranks *w)
+{
+    sps_context *ctx = w->fine.super.ctx;
+    sps_comm *of = spsi_comm_apart(ctx);
+    sps_status st = sps_operator_set_values(w->coarse, w->span.coarse->val,
+                                            SPS_HOST);
+
+    if (st == SPS_OK) st = spsi_precond_amg.update(w->below);
+    spsi_comm_back(ctx, of);
+    return st;
+}
+
+/* ------------------------------------------------------------- the smoother */
+
+static sps_status measure(over_ranks *w, sps_lanczos *found)
+{
+    const sps_precond *M = &w->fine.super;
+    const int k = M->width < SPS_LANCZOS_WIDTH ? M->width : SPS_LANCZOS_WIDTH;
+    sps_block *X[3] = { NULL };
+    sps_status st;
+
+    for (int i = 0; i < 3; i++)
+        SPS_TRY(sps_block_create(M->ctx, M->n, k, &X[i]));
+    SPS_TRY(sps_block_random(X[0], 7));
+    SPS_TRY(spsi_lanczos(M->A, w->inverse, X[0], X[1], X[2], 0, 1, found));
+fail:
+    for (int i = 0; i < 3; i++) sps_block_destroy(&X[i]);
+    return st;
+}
+
+static sps_status set_smoother(over_ranks *w)
+{
+    amg *m = &w->fine;
+    amg_level *l = m->level;
+    int64_t zero, negative, n = m->super.n;
+    double *d = NULL;
+    sps_lanczos found;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(m->super.ctx, n + 1, &d));
+    SPS_TRY(spsi_matrix_inverse_diagonal(m->super.A, d, &zero, &negative));
+    SPS_TRY(sps_block_set(w->inverse, 0, 1, d, n > 0 ? n : 1, SPS_COL_MAJOR,
+                          SPS_HOST));
+    SPS_TRY(measure(w, &found));
+    l->upper = found.largest > 0 && isfinite(found.largest)
+                   ? MARGIN * found.largest : 1;
+    l->degree = m->wanted_degree ? m->wanted_degree
+              : l->upper > WIDE_SPECTRUM ? 3 : 2;
+    spsi_amg_set_roots(l);
+    SPS_TRY(spsi_axpby(1 / l->root[0], w->inverse, 0.0, w->first));
+    m->super.products = 2 * l->degree;
+fail:
+    spsi_free(m->super.ctx, d);
+    return st;
+}
+
+/* ------------------------------------------------------------------- set-up */
+
+/* Nodes and near-null vectors of own rows.  Nodes that rows of a process do not
+ * begin and end with are none. */
+static sps_status take_nodes(over_ranks *w, const sps_options *opt)
+{
+    const sps_precond *M = &w->fine.super;
+    const sps_halo *h = M->A->ranks->halo;
+    const sps_operator *own;
+    sps_options o = *opt;
+    bool same;
+    sps_status st;
+
+    SPS_TRY(spsi_ranks_own(M->A, &own));
+    o.block_size = opt->block_size ? opt->block_size : own->f.block;
+    if (opt->coords) o.block_size = opt->block_size;
+    if (o.block_size > 0 && (h->first % o.block_size || h->n % o.block_size))
+        o.block_size = 1;
+    SPS_TRY(agree(M->ctx, o.block_size, &same));
+    if (!same || (!opt->coords && !opt->block_size && o.block_size != 2 &&
+                  o.block_size != 3 && o.block_size != 6))
+        o.block_size = 1;
+    w->fine.level[0].n = M->n;
+    SPS_TRY(spsi_amg_near_null(&w->fine, &o, w->fine.level));
+    SPS_TRY(agree(M->ctx, w->fine.level[0].vectors, &same));
+    SPS_REQUIRE(M->ctx, same, SPS_EUNFIT, "amg: coordinates or a basis of null "
+                "vectors fit the rows of some processes only");
+fail:
+    return st;
+}
+
+static sps_status open_transfers(over_ranks *w)
+{
+    sps_precond *M = &w->fine.super;
+    const int width = M->width;
+    amg_level *l = w->fine.level;
+    sps_status st = SPS_OK;
+
+    if (l->P->ncol == 0) return SPS_OK;
+    SPS_TRY(sps_operator_csr(M->ctx, l->P, width, NULL, &w->prolong));
+    SPS_TRY(sps_operator_csr(M->ctx, l->R, width, NULL, &w->restrict_op));
+fail:
+    return st;
+}
+
+/* Blocks and messages of the restricted residuals. */
+static sps_status open_exchange(over_ranks *w)
+{
+    sps_precond *M = &w->fine.super;
+    const sps_wire *wire = spsi_wire(M->ctx);
+    const int size = spsi_comm_size(M->ctx);
+    const int64_t own = w->fine.level[0].P->ncol;
+    const size_t row = (size_t)spsi_block_ld(M->width) * sizeof(double);
+    double *at = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(M->ctx, size, &at));
+    SPS_TRY(SPS_OWN(&M->own, size + 1, &w->at));
+    SPS_TRY(SPS_OWN(&M->own, size, &w->out));
+    SPS_TRY(SPS_OWN(&M->own, size, &w->in));
+    SPS_TRY(spsi_comm_gather(M->ctx, (double)w->span.first, at));
+    for (int r = 0; r < size; r++) w->at[r] = (int64_t)at[r];
+    w->at[size] = w->span.columns;
+    SPS_TRY(spsi_own_block(&M->own, w->span.columns, M->width, &w->all));
+    SPS_TRY(spsi_own_block(&M->own, w->span.columns, M->width, &w->x));
+    if (wire)
+        SPS_TRY(wire->reserve(M->ctx, (size_t)(size - 1) * (size_t)own * row,
+                              (size_t)(w->span.columns - own) * row));
+fail:
+    spsi_free(M->ctx, at);
+    return st;
+}
+
+static sps_status open_blocks(over_ranks *w)
+{
+    sps_precond *M = &w->fine.super;
+    sps_status st;
+
+    SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
+    SPS_TRY(spsi_own_block(&M->own, M->n, 1, &w->inverse));
+    SPS_TRY(spsi_own_block(&M->own, M->n, 1, &w->first));
+    SPS_TRY(spsi_own_block(&M->own, M->n, M->width, &w->other));
+    SPS_TRY(spsi_own_block(&M->own, M->n, M->width, &w->rest));
+fail:
+    return st;
+}
+
+static sps_status build(sps_precond *M, const sps_options *opt)
+{
+    over_ranks *w = (over_ranks *)M;
+    sps_status st;
+
+    SPS_REQUIRE(M->ctx, opt->degree <= AMG_DEGREE, SPS_EINVAL, "degree %d; the "
+                "smoother of amg has 1 to %d, and 0 for auto", opt->degree,
+                AMG_DEGREE);
+    w->fine.wanted_degree = opt->degree;
+    w->fine.levels = 1;
+    SPS_TRY(take_nodes(w, opt));
+    SPS_TRY(spsi_amg_project(w, false));
+    SPS_TRY(open_blocks(w));
+    SPS_TRY(set_smoother(w));
+    spsi_note(M->ctx, "amg: %lld rows over %d processes, smoother of degree "
+              "%d; each process has all levels below", (long long)
+              M->A->ranks->halo->whole, spsi_comm_size(M->ctx),
+              w->fine.level[0].degree);
+    if (w->span.columns > 0) {
+        SPS_TRY(open_transfers(w));
+        SPS_TRY(open_exchange(w));
+        SPS_TRY(open_below(w, opt));
+        M->roundoff = w->below->roundoff;
+    }
+    SPS_TRY(spsi_amg_test(&w->fine));
+fail:
+    return st;
+}
+
+static sps_status update(sps_precond *M)
+{
+    over_ranks *w = (over_ranks *)M;
+    sps_status st;
+
+    SPS_TRY(spsi_amg_project(w, true));
+    SPS_TRY(set_smoother(w));
+    if (w->span.columns > 0) {
+        SPS_TRY(open_transfers(w));
+        SPS_TRY(refresh_below(w));
+        M->roundoff = w->below->roundoff;
+    }
+    SPS_TRY(spsi_amg_test(&w->fine));
+fail:
+    return st;
+}
+
+static void destroy(sps_precond *M)
+{
+    over_ranks *w = (over_ranks *)M;
+
+    sps_operator_destroy(&w->prolong);
+    sps_operator_destroy(&w->restrict_op);
+    sps_precond_destroy(&w->below);
+    sps_operator_destroy(&w->coarse);
+    sps_block_destroy(&w->near);
+    sps_csr_destroy(M->ctx, &w->span.rows);
+    sps_csr_destroy(M->ctx, &w->span.coarse);
+    spsi_amg_destroy(M);
+}
+
+/* ---------------------------------------------------------------- the cycle */
+
+/* Steps i = from .. degree - 1 with the residual R. */
+static sps_status relax(const over_ranks *w, const sps_block *R, int from,
+                        sps_block **now_p, sps_block **next_p)
+{
+    const amg_level *l = w->fine.level;
+    sps_status st = SPS_OK;
+
+    for (int i = from; i < l->degree; i++) {
+        const double f = 1 / l->root[i];
+        sps_block *now = *now_p;
+
+        SPS_TRY(spsi_operator_apply_fused(
+            w->fine.super.A, false, -f, now, 0.0, *next_p,
+            &(sps_epilogue){ .D = w->inverse, .W = R, .gamma = f, .delta = 1 },
+            NULL));
+        *now_p = *next_p;
+        *next_p = now;
+    }
+fail:
+    return st;
+}
+
+/* Rows of process r of X, a block of all. */
+static sps_block rows_of(const over_ranks *w, const sps_block *X, int r)
+{
+    sps_block own = *X;
+
+    own.n = w->at[r + 1] - w->at[r];
+    own.data = (double *)X->data + w->at[r] * X->ld;
+    own.bytes = 0;
+    return own;
+}
+
+/* Own rows of X go to all, and theirs come. */
+static sps_status exchange(const over_ranks *w, const sps_block *X)
+{
+    sps_context *ctx = w->fine.super.ctx;
+    const sps_wire *wire = spsi_wire(ctx);
+    const int rank = spsi_comm_rank(ctx);
+    const size_t row = (size_t)X->ld * sizeof(double);
+    const sps_block own = rows_of(w, X, rank);
+    int sends = 0, receives = 0;
+    sps_status st;
+
+    for (int r = 0; r < spsi_comm_size(ctx); r++) {
+        const sps_block theirs = rows_of(w, X, r);
+
+        if (r != rank && own.n > 0)
+            w->out[sends++] = (sps_message){ r, own.data, (size_t)own.n * row };
+        if (r != rank && theirs.n > 0)
+            w->in[receives++] = (sps_message){ r, theirs.data,
+                                               (size_t)theirs.n * row };
+    }
+    if (!wire) return spsi_comm_exchange(ctx, w->out, sends, w->in, receives);
+    SPS_TRY(wire->start(ctx, w->out, sends, w->in, receives));
+    SPS_TRY(wire->finish(ctx));
+fail:
+    return st;
+}
+
+/* X += P M_c P'(R - A X). */
+static sps_status correct(const over_ranks *w, const sps_block *R, sps_block *X)
+{
+    const int rank = spsi_comm_rank(w->fine.super.ctx);
+    sps_block own;
+    sps_status st;
+
+    if (w->span.columns == 0) return SPS_OK;
+    w->all->k = w->x->k = X->k;
+    w->all->ld = w->x->ld = spsi_block_ld(X->k);
+    SPS_TRY(spsi_operator_apply_fused(w->fine.super.A, false, -1.0, X, 0.0,
+                                      w->rest, &(sps_epilogue){ .W = R,
+                                      .gamma = 1 }, NULL));
+    own = rows_of(w, w->all, rank);
+    if (w->restrict_op)
+        SPS_TRY(sps_operator_apply(w->restrict_op, 1.0, w->rest, 0.0, &own));
+    SPS_TRY(exchange(w, w->all));
+    SPS_TRY(sps_precond_apply(w->below, w->all, w->x));
+    own = rows_of(w, w->x, rank);
+    if (w->prolong)
+        SPS_TRY(sps_operator_apply(w->prolong, 1.0, &own, 1.0, X));
+fail:
+    return st;
+}
+
+/* The iterates alternate between `other` and Z: 2 d - 1 steps after the first
+ * one end in Z. */
+static sps_status cycle(const over_ranks *w, const sps_block *R, sps_block *Z)
+{
+    sps_block *now = w->other, *next = Z;
+    sps_status st;
+
+    spsi_block_narrow(w->other, R->k);
+    spsi_block_narrow(w->rest, R->k);
+    SPS_TRY(spsi_scale_rows(w->first, R, now));
+    SPS_TRY(relax(w, R, 1, &now, &next));
+    SPS_TRY(correct(w, R, now));
+    SPS_TRY(relax(w, R, 0, &now, &next));
+fail:
+    return st;
+}
+
+static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
+{
+    sps_status st = spsi_comm_begin(M->ctx);
+
+    if (st != SPS_OK) return st;
+    return spsi_comm_end(M->ctx, cycle((const over_ranks *)M, R, Z));
+}
+
+static size_t describe(const sps_precond *M, char *text, size_t size)
+{
+    const over_ranks *w = (const over_ranks *)M;
+    const size_t length = (size_t)snprintf(
+        text, size, "amg over %d processes: a cycle leaves %.2f of the error; "
+        "smoother of degree %d to %.3f of the finest level, and on each "
+        "process\n", spsi_comm_size(M->ctx), M->rate,
+        w->fine.level[0].degree, w->fine.level[0].upper);
+
+    if (!w->below) return length;
+    return length + sps_precond_describe(w->below, length < size
+                                             ? text + length : NULL,
+                                         length < size ? size - length : 0);
+}
+
+SPS_DEFINE(sps_precond_type, spsi_amg_over_processes) = {
+    .name = "amg", .symmetric = true, .needs = SPS_NEEDS_CSR | SPS_READS_THERE,
+    .ranks = SPS_RANKS_WHOLE, .size = sizeof(over_ranks), .build = build,
+    .update = update, .apply = apply, .destroy = destroy, .describe = describe,
+};

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* over_ranks_p.c - P and A_c of a matrix over several processes.
+ *
+ * Aggregates are of own rows.  P is smoothed by the diagonal block, to whose
+ * diagonal the couplings to others are added, so that P keeps constants.  A
+ * matrix that would be a coarsest level is its own A_c, P = I. */
+#include "solvers/amg/over_ranks.h"
+
+#define LEAST 0.1             /* of a_ii, that couplings to others leave */
+#define AP_LIMIT 30           /* products for an entry, in a smoothed P */
+
+/* ------------------------------------------------------- the diagonal block */
+
+/* The number, among all, of column j of span.rows. */
+static int64_t number(const sps_halo *h, int64_t j)
+{
+    if (j < h->low) return h->ghost[j];
+    return j < h->low + h->n ? h->first + j - h->low : h->ghost[j - h->n];
+}
+
+/* Own entries of row i go to N from entry q on; b: rows of a node.  Couplings
+ * to the same unknown of foreign nodes are added to the diagonal. */
+static int64_t fill_row(const sps_halo *h, const sps_csr *rows, int64_t i,
+                        int b, sps_csr *N, int64_t q)
+{
+    const double *val = rows->val;
+    double *own = N->val, moved = 0;
+    int64_t middle = -1;
+
+    for (int64_t p = rows->rowptr[i]; p < rows->rowptr[i + 1]; p++) {
+        const int64_t j = rows->col[p] - h->low;
+
+        if (j < 0 || j >= h->n) {
+            if ((number(h, rows->col[p]) - h->first - i) % b == 0)
+                moved += val[p];
+            continue;
+        }
+        if (j == i) middle = q;
+        N->col[q] = (int32_t)j;
+        own[q++] = val[p];
+    }
+    if (middle >= 0 && own[middle] + moved >= LEAST * own[middle])
+        own[middle] += moved;
+    return q;
+}
+
+static sps_status take_own(over_ranks *w, int b)
+{
+    const sps_operator *A = w->fine.super.A;
+    const sps_halo *h = A->ranks->halo;
+    const sps_csr *rows = w->span.rows;
+    amg_level *l = w->fine.level;
+    int64_t count = 0;
+    sps_status st = SPS_OK;
+
+    for (int64_t p = 0; p < rows->nnz; p++)
+        count += rows->col[p] >= h->low && rows->col[p] < h->low + h->n;
+    if (!l->own)
+        SPS_TRY(sps_csr_create(A->ctx, A->n, A->n, count, SPS_F64, &l->own));
+    count = 0;
+    for (int64_t i = 0; i < A->n; i++) {
+        count = fill_row(h, rows, i, b, l->own, count);
+        l->own->rowptr[i + 1] = count;
+    }
+    l->A = l->own;
+    l->n = A->n;
+fail:
+    return st;
+}
+
+/* ------------------------------------------------------------------------ P */
+
+static sps_status identity(over_ranks *w, sps_csr **P_p)
+{
+    const int64_t n = w->fine.super.n;
+    sps_status st;
+
+    SPS_TRY(sps_csr_create(w->fine.super.ctx, n, n, n, SPS_F64, P_p));
+    for (int64_t i = 0; i < n; i++) {
+        (*P_p)->rowptr[i + 1] = i + 1;
+        (*P_p)->col[i] = (int32_t)i;
+        ((double *)(*P_p)->val)[i] = 1;
+    }
+fail:
+    return st;
+}
+
+/* P in *P_p, smoothed unless that takes too many products. */
+static sps_status smooth(over_ranks *w, const amg_tentative *t, bool again,
+                         sps_csr **P_p)
+{
+    amg *m = &w->fine;
+    amg_level *l = m->level;
+    int64_t count = 0;
+    double bound;
+    sps_status st;
+
+    if (!again) l->smoothed = true;
+    SPS_TRY(spsi_amg_bounds(m, l, &bound));
+    SPS_TRY(spsi_amg_smooth(m, l, t, l->smoothed, P_p));
+    if (again || l->vectors == 0) return st;
+    SPS_TRY(spsi_amg_products(m, l->A, *P_p, &count));
+    if ((double)count <= AP_LIMIT * (double)l->vectors * (double)l->A->nnz)
+        return st;
+    sps_csr_destroy(m->super.ctx, P_p);
+    l->smoothed = false;
+    SPS_TRY(spsi_amg_smooth(m, l, t, false, P_p));
+fail:
+    return st;
+}
+
+/* P, and the near-null vectors of own aggregates, to be freed. */
+static sps_status make_own_p(over_ranks *w, bool again, sps_csr **P_p,
+                             double **near_p)
+{
+    amg *m = &w->fine;
+    amg_level *l = m->level;
+    amg_tentative t = { 0 };
+    sps_status st = SPS_OK;
+
+    if (!again) SPS_TRY(spsi_amg_gather(m, l));
+    if (l->aggregates == 0)
+        return sps_csr_create(m->super.ctx, l->n, 0, 0, SPS_F64, P_p);
+    SPS_TRY(spsi_amg_fit(m, l, again, &t));
+    SPS_TRY(smooth(w, &t, again, P_p));
+    *near_p = t.near;
+    t.near = NULL;
+fail:
+    spsi_amg_drop(m, l, &t);
+    return st;
+}
+
+static sps_status keep_p(over_ranks *w, sps_csr **P_p)
+{
+    sps_context *ctx = w->fine.super.ctx;
+    amg_level *l = w->fine.level;
+    sps_csr *R = NULL;
+    sps_status st;
+
+    SPS_REQUIRE(ctx, !l->P || l->P->nnz == (*P_p)->nnz, SPS_EBUG, "amg: new "
+                "values changed a pattern");
+    SPS_TRY(spsi_csr_transpose(ctx, *P_p, &R));
+    sps_csr_destroy(ctx, &l->P);
+    sps_csr_destroy(ctx, &l->R);
+    l->P = *P_p;
+    l->R = R;
+    *P_p = NULL;
+fail:
+    return st;
+}
+
+/* w->near, of all processes. */
+static sps_status take_near(over_ranks *w, const double *own, bool again)
+{
+    const sps_precond *M = &w->fine.super;
+    const int q = w->fine.level[0].vectors;
+    const int64_t n = w->span.columns;
+    double *all = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(M->ctx, n * q + 1, &all));
+    SPS_TRY(spsi_amg_collect(M->A, &w->span, own, q, all));
+    if (!again) SPS_TRY(sps_block_create(M->ctx, n, q, &w->near));
+    SPS_TRY(sps_block_set(w->near, 0, q, all, q, SPS_ROW_MAJOR, SPS_HOST));
+fail:
+    spsi_free(M->ctx, all);
+    return st;
+}
+
+static sps_status make_p(over_ranks *w, bool again)
+{
+    const sps_precond *M = &w->fine.super;
+    const bool small = M->A->ranks->halo->whole <= AMG_DENSE;
+    sps_csr *P = NULL;
+    double *near = NULL;
+    sps_status st;
+
+    SPS_TRY(small ? identity(w, &P) : make_own_p(w, again, &P, &near));
+    SPS_TRY(spsi_amg_number(M->A, P->ncol, &w->span));
+    SPS_TRY(keep_p(w, &P));
+    if (w->span.columns > 0)
+        SPS_TRY(take_near(w, small ? w->fine.level[0].near : near, again));
+fail:
+    sps_csr_destroy(M->ctx, &P);
+    spsi_free(M->ctx, near);
+    return st;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+sps_status spsi_amg_project(over_ranks *w, bool again)
+{
+    amg *m = &w->fine;
+    amg_level *l = m->level;
+    const int b = l->nodes > 0 ? (int)((l->n + l->nodes - 1) / l->nodes) : 1;
+    sps_status st;
+
+    sps_operator_destroy(&w->prolong);
+    sps_operator_destroy(&w->restrict_op);
+    SPS_TRY(spsi_amg_rows(m->super.A, &w->span.rows));
+    SPS_TRY(take_own(w, b));
+    SPS_TRY(spsi_amg_scale(m, l, true));
+    SPS_TRY(make_p(w, again));
+    if (w->span.columns > 0)
+        SPS_TRY(spsi_amg_galerkin(m->super.A, l->P, l->R, &w->span));
+    sps_csr_destroy(m->super.ctx, &w->span.rows);
+    sps_csr_destroy(m->super.ctx, &l->own);
+fail:
+    return st;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_amg_ranks.c - amg of a matrix over several processes is multigrid of
+ * the whole: about as many iterations as on one, a symmetric map that follows
+ * new values, and a failure of one process ends the call on all. */
+#include <math.h>
+
+#include "block/block.h"
+#include "tests/problems/whole.h"
+#include "tests/support/crew.h"
+#include "tests/support/fail_alloc.h"
+#include "tests/support/fixture.h"
+#include "tests/support/runner.h"
+
+enum { K = 3 };
+
+static const int sizes[] = { 2, 3, 5, 8, 16 };
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+typedef struct work {
+    const sps_csr *A;
+    double factor;            /* of new values, or 0 */
+    int allocations;          /* of rank 1 that succeed */
+    int iterations;
+    double forth, back;       /* x'M y and y'M x */
+    double *z;                /* n x K: M R */
+} work;
+
+static crew_member member[CREW];
+
+static int64_t own_rows(const crew_member *m)
+{
+    const int64_t n = ((const work *)m->data)->A->nrow;
+
+    return crew_first(n, m->all->size, m->rank + 1) -
+           crew_first(n, m->all->size, m->rank);
+}
+
+static void all_went_well(bool good, const char *what, int size)
+{
+    for (int r = 0; r < size; r++)
+        ck_assert_msg(!member[r].st, "%s, rank %d of %d: %s", what, r, size,
+                      member[r].error);
+    ck_assert_msg(good, "%s, %d ranks: a deadlock", what, size);
+}
+
+/* --------------------------------------------------------------- iterations */
+
+static void solve(crew_member *m)
+{
+    work *w = m->data;
+    sps_csr *own = NULL;
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_block *B = NULL, *X = NULL;
+    sps_result r = { .struct_size = sizeof r };
+    sps_options opt;
+
+    sps_options_default(&opt);
+    opt.solver = "block_cg";
+    opt.precond = "amg";
+    m->st = crew_rows(m, w->A, &own);
+    if (!m->st) m->st = sps_block_create(m->ctx, own_rows(m), K, &B);
+    if (!m->st) m->st = sps_block_create(m->ctx, own_rows(m), K, &X);
+    if (!m->st) m->st = sps_block_random(B, 3);
+    if (m->host) fail_alloc_allow(m->host->data, w->allocations);
+    if (!m->st) m->st = sps_operator_csr(m->ctx, own, K, &opt, &op);
+    if (!m->st) m->st = sps_solver_create(op, NULL, K, &opt, &s);
+    if (!m->st) m->st = sps_solver_linear(s, B, X, &r);
+    if (!m->st && r.stop != SPS_STOP_CONVERGED) m->st = SPS_EBUG;
+    if (m->rank == 0) w->iterations = r.iterations;
+    if (m->st)
+        strncpy(m->error, sps_context_error(m->ctx), sizeof m->error - 1);
+    sps_solver_destroy(&s);
+    sps_operator_destroy(&op);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    sps_csr_destroy(m->ctx, &own);
+}
+
+static sps_csr wrap(whole *w)
+{
+    return (sps_csr){ .struct_size = sizeof(sps_csr), .nrow = w->g.rows,
+                      .ncol = w->g.rows, .nnz = w->g.nnz, .rowptr = w->rowptr,
+                      .col = w->col, .val = w->val, .dtype = SPS_F64,
+                      .place = SPS_HOST,
+                      .props = SPS_SYMMETRIC | SPS_SPD };
+}
+
+static void takes_about_as_many(const char *line, int more)
+{
+    whole g = make(line);
+    sps_csr A = wrap(&g);
+    work w = { .A = &A };
+    int alone;
+
+    all_went_well(crew_run(member, 1, solve, &w), line, 1);
+    alone = w.iterations;
+    for (int i = 0; i < SIZES; i++) {
+        if (runner_quick() && i % 2) continue;
+        all_went_well(crew_run(member, sizes[i], solve, &w), line, sizes[i]);
+        ck_assert_msg(w.iterations <= alone + more, "%s, %d ranks: %d "
+                      "iterations, alone %d", line, sizes[i], w.iterations,
+                      alone);
+    }
+    drop(&g);
+}
+
+START_TEST(iterations_grow_little_with_processes)
+{
+    takes_about_as_many("poisson7 12", 2);
+    takes_about_as_many("poisson7 12 -aniso 10", 3);
+    takes_about_as_many("laplace27 10", 3);
+}
+END_TEST
+
+/* Nothing is coupled, and so there are no aggregates. */
+START_TEST(a_diagonal_matrix_has_no_coarse_level)
+{
+    enum { N = 700 };
+    static int64_t rowptr[N + 1];
+    static int32_t col[N];
+    static double val[N];
+    sps_csr A = { .struct_size = sizeof A, .nrow = N, .ncol = N, .nnz = N,
+                  .rowptr = rowptr, .col = col, .val = val, .dtype = SPS_F64,
+                  .place = SPS_HOST, .props = SPS_SYMMETRIC | SPS_SPD };
+    work w = { .A = &A };
+
+    for (int i = 0; i < N; i++) {
+        rowptr[i + 1] = i + 1;
+        col[i] = i;
+        val[i] = 1 + i % 7;
+    }
+    all_went_well(crew_run(member, 3, solve, &w), "diagonal", 3);
+    ck_assert_int_le(w.iterations, 3);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ the map */
+
+/* The sum of all x'y over columns and ranks. */
+static sps_status dots(const sps_block *X, const sps_block *Y, double *sum)
+{
+    double d[K];
+    sps_status st = spsi_dots(X, Y, d);
+
+    *sum = 0;
+    for (int j = 0; j < K; j++) *sum += d[j];
+    return st;
+}
+
+static sps_status new_values(sps_operator *op, sps_precond *M,
+                             const sps_csr *own, double factor)
+{
+    double *val = malloc((size_t)(own->nnz + 1) * sizeof *val);
+    sps_status st;
+
+    for (int64_t p = 0; p < own->nnz; p++)
+        val[p] = factor * ((const double *)own->val)[p];
+    st = sps_operator_set_values(op, val, SPS_HOST);
+    if (!st) st = sps_precond_update(M);
+    free(val);
+    return st;
+}
+
+static void apply(crew_member *m)
+{
+    work *w = m->data;
+    const int64_t n = own_rows(m);
+    const int64_t first = crew_first(w->A->nrow, m->all->size, m->rank);
+    sps_csr *own = NULL;
+    sps_operator *op = NULL;
+    sps_precond *M = NULL;
+    sps_block *X = NULL, *Y = NULL, *Z = NULL;
+    sps_options opt;
+    double forth = 0, back = 0;
+
+    sps_options_default(&opt);
+    opt.precond = "amg";
+    opt.precision = "double";
+    m->st = crew_rows(m, w->A, &own);
+    if (!m->st) m->st = sps_operator_csr(m->ctx, own, K, &opt, &op);
+    if (!m->st) m->st = sps_block_create(m->ctx, n, K, &X);
+    if (!m->st) m->st = sps_block_create(m->ctx, n, K, &Y);
+    if (!m->st) m->st = sps_block_create(m->ctx, n, K, &Z);
+    if (!m->st) m->st = sps_block_random(X, 5);
+    if (!m->st) m->st = sps_block_random(Y, 6);
+    if (!m->st) m->st = sps_precond_create(op, K, &opt, &M);
+    if (!m->st && w->factor > 0)
+        m->st = new_values(op, M, own, w->factor);
+    if (!m->st) m->st = sps_precond_apply(M, Y, Z);
+    if (!m->st) m->st = dots(X, Z, &forth);
+    if (!m->st) m->st = sps_precond_apply(M, X, Z);
+    if (!m->st) m->st = dots(Y, Z, &back);
+    if (!m->st)
+        m->st = sps_block_get(Z, 0, K, w->z + first * K, K, SPS_ROW_MAJOR,
+                              SPS_HOST);
+    if (m->rank == 0) w->forth = forth;
+    if (m->rank == 0) w->back = back;
+    sps_precond_destroy(&M);
+    sps_operator_destroy(&op);
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    sps_block_destroy(&Z);
+    if (m->st)
+        strncpy(m->error, sps_context_error(m->ctx), sizeof m->error - 1);
+    sps_csr_destroy(m->ctx, &own);
+}
+
+START_TEST(a_cycle_is_symmetric_and_follows_new_values)
+{
+    whole g = make("poisson7 12");
+    sps_csr A = wrap(&g);
+    double *z = calloc((size_t)(A.nrow * K), sizeof *z);
+    double *after = calloc((size_t)(A.nrow * K), sizeof *z), big = 0;
+    work w = { .A = &A, .z = z }, again = { .A = &A, .z = after, .factor = 4 };
+
+    all_went_well(crew_run(member, 3, apply, &w), "apply", 3);
+    ck_assert_msg(fabs(w.forth - w.back) <= 1e-12 * fabs(w.forth),
+                  "%.17g %.17g", w.forth, w.back);
+    all_went_well(crew_run(member, 3, apply, &again), "new values", 3);
+    for (int64_t i = 0; i < A.nrow * K; i++) big = fmax(big, fabs(z[i]));
+    for (int64_t i = 0; i < A.nrow * K; i++)
+        ck_assert_msg(fabs(z[i] - 4 * after[i]) <= 1e-12 * big, "%d: %.17g "
+                      "%.17g", (int)i, z[i], 4 * after[i]);
+    free(z);
+    free(after);
+    drop(&g);
+}
+END_TEST
+
+/* ----------------------------------------------------------------- failures */
+
+/* Rank 1 of three runs out of memory at its allocations in turn. */
+START_TEST(a_process_out_of_memory_ends_the_call_on_all)
+{
+    whole g = make("poisson7 9");
+    sps_csr A = wrap(&g);
+    work w = { .A = &A };
+    const int step = fixture_env("SPS_TEST_LONG") ? 1 : 19;
+    fail_alloc f;
+
+    if (runner_place() == SPS_CUDA)
+        runner_leave_out("contexts on a GPU take too long");
+    do {
+        memset(&f, 0, sizeof f);
+        f.allowed = -1;
+        member[1].host = fail_alloc_host(&f);
+        ck_assert_msg(crew_run(member, 3, solve, &w), "allocation %d: a "
+                      "deadlock", w.allocations);
+        for (int r = 0; r < 3; r++)
+            ck_assert_msg(member[r].st == (!f.fired ? SPS_OK : r == 1
+                          ? SPS_ENOMEM : SPS_EPEER), "allocation %d, rank %d: "
+                          "%d, %s", w.allocations, r, (int)member[r].st,
+                          member[r].error);
+        ck_assert_int_eq(f.live, 0);
+        w.allocations += step;
+    } while (f.fired);
+    ck_assert_int_gt(w.allocations, 100);
+    member[1].host = NULL;
+    drop(&g);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(iterations_grow_little_with_processes),
+    RUNNER_TEST(a_diagonal_matrix_has_no_coarse_level),
+    RUNNER_TEST(a_cycle_is_symmetric_and_follows_new_values),
+    RUNNER_TEST(a_process_out_of_memory_ends_the_call_on_all),
+};
+
+RUNNER_MAIN("amg over processes", tests)
