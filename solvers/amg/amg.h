@@ -220,8 +220,8 @@ sps_status spsi_amg_fits_floats(const amg *m, bool *fits);
 sps_status spsi_amg_test(amg *m);
 void spsi_amg_destroy(sps_precond *M);
 extern const sps_precond_type spsi_precond_amg, spsi_amg_over_processes;
-/* over_ranks.c: amg over several processes.  *type_p changes if A is symmetric and
- * its near-null vectors are constants, motions or given. */
+/* over_ranks.c: amg over several processes.  *type_p changes if A is symmetric
+ * and its near-null vectors are constants, motions or given. */
 sps_status spsi_amg_whole(const sps_operator *A, const sps_options *opt,
                           const sps_precond_type **type_p);
 /* galerkin.c: the finest level of such a hierarchy. */
