@@ -229,15 +229,17 @@ typedef struct amg_span {
     sps_csr *rows;            /* own rows of A; columns: ghosts below, own
                                  rows, ghosts above */
     int64_t first, columns;   /* of own P among those of all processes */
+    sps_csr *own;             /* own rows of P'A P, or NULL, and then */
     sps_csr *coarse;          /* P'A P, complete on each process */
 } amg_span;
 /* rows, with the values that A has now; anew or into what is there. */
 sps_status spsi_amg_rows(const sps_operator *A, sps_csr **rows_p);
 /* first and columns, of `own` columns of P. */
 sps_status spsi_amg_number(const sps_operator *A, int64_t own, amg_span *s);
-/* coarse, from P and P' of own rows; its values if it is there. */
+/* own, or with `gather` coarse, from P and P' of own rows; its values if it is
+ * there. */
 sps_status spsi_amg_galerkin(const sps_operator *A, const sps_csr *P,
-                             const sps_csr *R, amg_span *s);
+                             const sps_csr *R, bool gather, amg_span *s);
 /* all: `count` numbers of this process for each of its own columns of P, behind
  * those of the processes before it. */
 sps_status spsi_amg_collect(const sps_operator *A, const amg_span *s,

@@ -4,7 +4,7 @@
  * P is block diagonal: aggregates do not cross processes.  With the rows of P
  * that belong to its ghosts, of one exchange, a process forms its own rows of
  * A P, and with its own P' those of P'A P, so that no sum passes to another
- * one.  These rows go to all. */
+ * one.  These rows go to all, unless the next level is spread as well. */
 #include "solvers/amg/amg.h"
 
 #include <string.h>
@@ -291,8 +291,21 @@ fail:
     return st;
 }
 
+static sps_status keep(sps_context *ctx, sps_csr **C_p, amg_span *s)
+{
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(ctx, !s->own || s->own->nnz == (*C_p)->nnz, SPS_EBUG, "amg: "
+                "new values changed a pattern");
+    sps_csr_destroy(ctx, &s->own);
+    s->own = *C_p;
+    *C_p = NULL;
+fail:
+    return st;
+}
+
 sps_status spsi_amg_galerkin(const sps_operator *A, const sps_csr *P,
-                             const sps_csr *R, amg_span *s)
+                             const sps_csr *R, bool gather, amg_span *s)
 {
     sps_context *ctx = A->ctx;
     sps_csr *all = NULL, *AP = NULL, *C = NULL;
@@ -302,7 +315,7 @@ sps_status spsi_amg_galerkin(const sps_operator *A, const sps_csr *P,
     SPS_TRY(spsi_matrix_multiply(ctx, s->rows, all, &AP));
     sps_csr_destroy(ctx, &all);
     SPS_TRY(spsi_matrix_multiply(ctx, R, AP, &C));
-    SPS_TRY(complete(A, C, s));
+    st = gather ? complete(A, C, s) : keep(ctx, &C, s);
 fail:
     sps_csr_destroy(ctx, &all);
     sps_csr_destroy(ctx, &AP);

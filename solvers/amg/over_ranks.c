@@ -4,10 +4,11 @@
  *
  * The finest level is spread over the processes, its smoother is made of
  * products with the whole A.  Each process has aggregates of its own rows
- * (over_ranks_p.c) and gets all of A_c = P'A P (galerkin.c).  On A_c, of an
- * eighth of the rows or fewer, each has the whole hierarchy, and all compute
- * the same there: a cycle exchanges 2 d halos and the restricted residuals, one
- * message to each process. */
+ * (over_ranks_p.c).  A large A_c = P'A P (galerkin.c) is spread again, and has
+ * a preconditioner of this type.  Of a small one each process has all rows and
+ * the whole hierarchy, and all compute the same there.  A cycle exchanges 2 d
+ * halos on each level that is spread, and once restricted residuals, one message
+ * to each process. */
 #include "solvers/amg/over_ranks.h"
 
 #include <math.h>
@@ -70,8 +71,9 @@ fail:
     return st;
 }
 
-/* On each process by itself. */
-static sps_status build_below(over_ranks *w, const sps_options *opt, int rows)
+/* The preconditioner of A_c, of that type. */
+static sps_status build_below(over_ranks *w, const sps_options *opt, int rows,
+                              sps_csr *A, const sps_precond_type *type)
 {
     sps_precond *M = &w->fine.super;
     sps_options o = *opt;
@@ -80,10 +82,8 @@ static sps_status build_below(over_ranks *w, const sps_options *opt, int rows)
 
     o.coords = o.nullspace_basis = NULL;
     o.block_size = 0;
-    SPS_TRY(sps_operator_csr(M->ctx, w->span.coarse, M->width, NULL,
-                             &w->coarse));
-    SPS_TRY(spsi_precond_new(M->ctx, &spsi_precond_amg, w->span.columns,
-                             &w->below));
+    SPS_TRY(sps_operator_csr(M->ctx, A, M->width, NULL, &w->coarse));
+    SPS_TRY(spsi_precond_new(M->ctx, type, A->nrow, &w->below));
     b = (amg *)w->below;
     b->super.A = w->coarse;
     b->super.width = M->width;
@@ -91,8 +91,27 @@ static sps_status build_below(over_ranks *w, const sps_options *opt, int rows)
     b->super.seconds = M->seconds;
     b->inherited = w->near;
     b->inherited_rows = rows;
-    SPS_TRY(spsi_precond_amg.build(w->below, &o));
+    SPS_TRY(type->build(w->below, &o));
 fail:
+    return st;
+}
+
+/* w->rows. */
+static sps_status wrap_rows(over_ranks *w)
+{
+    const sps_precond *M = &w->fine.super;
+    const sps_csr *C = w->span.own;
+    int64_t *global = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(M->ctx, C->nnz + 1, &global));
+    for (int64_t p = 0; p < C->nnz; p++) global[p] = C->col[p];
+    SPS_TRY(sps_csr_wrap_rows(M->ctx, w->span.first, C->nrow, w->span.columns,
+                              C->nnz, C->rowptr, global, C->val, SPS_F64,
+                              SPS_COPY, &w->rows));
+    w->rows->props |= SPS_SYMMETRIC | (M->A->props & SPS_SPD);
+fail:
+    spsi_free(M->ctx, global);
     return st;
 }
 
@@ -104,8 +123,12 @@ static sps_status open_below(over_ranks *w, const sps_options *opt)
     sps_status st;
 
     SPS_TRY(rows_of_node(w, &rows));
+    if (w->spread) {
+        SPS_TRY(wrap_rows(w));
+        return build_below(w, opt, 1, w->rows, &spsi_amg_over_processes);
+    }
     of = spsi_comm_apart(ctx);
-    st = build_below(w, opt, rows);
+    st = build_below(w, opt, rows, w->span.coarse, &spsi_precond_amg);
     spsi_comm_back(ctx, of);
 fail:
     return st;
@@ -114,11 +137,11 @@ fail:
 static sps_status refresh_below(over_ranks *w)
 {
     sps_context *ctx = w->fine.super.ctx;
-    sps_comm *of = spsi_comm_apart(ctx);
-    sps_status st = sps_operator_set_values(w->coarse, w->span.coarse->val,
-                                            SPS_HOST);
+    const sps_csr *C = w->spread ? w->span.own : w->span.coarse;
+    sps_comm *of = w->spread ? ctx->opt.comm : spsi_comm_apart(ctx);
+    sps_status st = sps_operator_set_values(w->coarse, C->val, SPS_HOST);
 
-    if (st == SPS_OK) st = spsi_precond_amg.update(w->below);
+    if (st == SPS_OK) st = w->below->type->update(w->below);
     spsi_comm_back(ctx, of);
     return st;
 }
@@ -219,6 +242,7 @@ static sps_status open_exchange(over_ranks *w)
     const sps_wire *wire = spsi_wire(M->ctx);
     const int size = spsi_comm_size(M->ctx);
     const int64_t own = w->fine.level[0].P->ncol;
+    const int64_t rows = w->spread ? own : w->span.columns;
     const size_t row = (size_t)spsi_block_ld(M->width) * sizeof(double);
     double *at = NULL;
     sps_status st;
@@ -230,9 +254,9 @@ static sps_status open_exchange(over_ranks *w)
     SPS_TRY(spsi_comm_gather(M->ctx, (double)w->span.first, at));
     for (int r = 0; r < size; r++) w->at[r] = (int64_t)at[r];
     w->at[size] = w->span.columns;
-    SPS_TRY(spsi_own_block(&M->own, w->span.columns, M->width, &w->all));
-    SPS_TRY(spsi_own_block(&M->own, w->span.columns, M->width, &w->x));
-    if (wire)
+    SPS_TRY(spsi_own_block(&M->own, rows, M->width, &w->all));
+    SPS_TRY(spsi_own_block(&M->own, rows, M->width, &w->x));
+    if (wire && !w->spread)
         SPS_TRY(wire->reserve(M->ctx, (size_t)(size - 1) * (size_t)own * row,
                               (size_t)(w->span.columns - own) * row));
 fail:
@@ -269,9 +293,9 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     SPS_TRY(open_blocks(w));
     SPS_TRY(set_smoother(w));
     spsi_note(M->ctx, "amg: %lld rows over %d processes, smoother of degree "
-              "%d; each process has all levels below", (long long)
-              M->A->ranks->halo->whole, spsi_comm_size(M->ctx),
-              w->fine.level[0].degree);
+              "%d%s", (long long)M->A->ranks->halo->whole,
+              spsi_comm_size(M->ctx), w->fine.level[0].degree, w->spread ? ""
+              : "; each process has all levels below");
     if (w->span.columns > 0) {
         SPS_TRY(open_transfers(w));
         SPS_TRY(open_exchange(w));
@@ -308,6 +332,8 @@ static void destroy(sps_precond *M)
     sps_operator_destroy(&w->restrict_op);
     sps_precond_destroy(&w->below);
     sps_operator_destroy(&w->coarse);
+    sps_csr_destroy(M->ctx, &w->rows);
+    sps_csr_destroy(M->ctx, &w->span.own);
     sps_block_destroy(&w->near);
     sps_csr_destroy(M->ctx, &w->span.rows);
     sps_csr_destroy(M->ctx, &w->span.coarse);
@@ -349,6 +375,11 @@ static sps_block rows_of(const over_ranks *w, const sps_block *X, int r)
     return own;
 }
 
+static sps_block own_rows(const over_ranks *w, const sps_block *X)
+{
+    return w->spread ? *X : rows_of(w, X, spsi_comm_rank(w->fine.super.ctx));
+}
+
 /* Own rows of X go to all, and theirs come. */
 static sps_status exchange(const over_ranks *w, const sps_block *X)
 {
@@ -379,7 +410,6 @@ fail:
 /* X += P M_c P'(R - A X). */
 static sps_status correct(const over_ranks *w, const sps_block *R, sps_block *X)
 {
-    const int rank = spsi_comm_rank(w->fine.super.ctx);
     sps_block own;
     sps_status st;
 
@@ -389,12 +419,12 @@ static sps_status correct(const over_ranks *w, const sps_block *R, sps_block *X)
     SPS_TRY(spsi_operator_apply_fused(w->fine.super.A, false, -1.0, X, 0.0,
                                       w->rest, &(sps_epilogue){ .W = R,
                                       .gamma = 1 }, NULL));
-    own = rows_of(w, w->all, rank);
+    own = own_rows(w, w->all);
     if (w->restrict_op)
         SPS_TRY(sps_operator_apply(w->restrict_op, 1.0, w->rest, 0.0, &own));
-    SPS_TRY(exchange(w, w->all));
+    if (!w->spread) SPS_TRY(exchange(w, w->all));
     SPS_TRY(sps_precond_apply(w->below, w->all, w->x));
-    own = rows_of(w, w->x, rank);
+    own = own_rows(w, w->x);
     if (w->prolong)
         SPS_TRY(sps_operator_apply(w->prolong, 1.0, &own, 1.0, X));
 fail:

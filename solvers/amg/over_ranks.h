@@ -10,14 +10,17 @@
 typedef struct over_ranks {
     amg fine;                 /* the preconditioner; level[0] makes P */
     amg_span span;
+    bool spread;              /* the next level is spread over processes, too */
+    sps_csr *rows;            /* then: its own rows, with global columns */
     sps_operator *coarse;     /* A_c */
     sps_precond *below;       /* amg of A_c; NULL: nobody has an aggregate */
     sps_operator *prolong, *restrict_op;
-    sps_block *near;          /* near-null vectors of A_c */
+    sps_block *near;          /* near-null vectors of A_c, of its rows here */
     sps_block *inverse;       /* n x 1: D^-1 */
     sps_block *first;         /* n x 1: D^-1 / root[0] */
     sps_block *other, *rest;  /* n x width */
-    sps_block *all;           /* restricted residuals of all processes, */
+    sps_block *all;           /* restricted residuals of all processes, or of
+                                 this one if `spread`, */
     sps_block *x;             /* and what `below` makes of them */
     int64_t *at;              /* where those of process r begin; size + 1 */
     sps_message *out, *in;    /* one for each process */

@@ -3,9 +3,16 @@
  *
  * Aggregates are of own rows.  P is smoothed by the diagonal block, to whose
  * diagonal the couplings to others are added, so that P keeps constants.  A
- * matrix that would be a coarsest level is its own A_c, P = I. */
+ * matrix that would be a coarsest level is its own A_c, P = I.
+ *
+ * A large A_c is spread over the processes as A is, where there is one
+ * near-null vector.  Columns of P are multiplied by its entries on A_c, which
+ * makes it the constant, so that couplings can be added there as here. */
 #include "solvers/amg/over_ranks.h"
 
+/* Rows of an A_c that each process has, at most: on a GPU a level of few rows
+ * takes less time than its messages. */
+enum { GATHERED = 2000, GATHERED_CUDA = 20000 };
 #define LEAST 0.1             /* of a_ii, that couplings to others leave */
 #define AP_LIMIT 30           /* products for an entry, in a smoothed P */
 
@@ -149,18 +156,44 @@ fail:
     return st;
 }
 
+/* Whether A_c is spread. */
+static sps_status decide(over_ranks *w, int64_t own)
+{
+    sps_context *ctx = w->fine.super.ctx;
+    const int most = ctx->opt.place == SPS_CUDA ? GATHERED_CUDA : GATHERED;
+    double without = own == 0;
+    sps_status st;
+
+    SPS_TRY(spsi_reduce(ctx, &without, 1));
+    w->spread = without == 0 && w->span.columns > most &&
+                w->fine.level[0].vectors == 1;
+fail:
+    return st;
+}
+
+/* Columns of P times near[], which becomes 1. */
+static void scale_columns(sps_csr *P, double *near)
+{
+    double *val = P->val;
+
+    for (int64_t p = 0; p < P->nnz; p++) val[p] *= near[P->col[p]];
+    for (int64_t j = 0; j < P->ncol; j++) near[j] = 1;
+}
+
 /* w->near, of all processes. */
 static sps_status take_near(over_ranks *w, const double *own, bool again)
 {
     const sps_precond *M = &w->fine.super;
     const int q = w->fine.level[0].vectors;
-    const int64_t n = w->span.columns;
+    const int64_t n = w->spread ? w->fine.level[0].P->ncol : w->span.columns;
     double *all = NULL;
     sps_status st;
 
+    if (!again) SPS_TRY(sps_block_create(M->ctx, n, q, &w->near));
+    if (w->spread)
+        return sps_block_set(w->near, 0, q, own, q, SPS_ROW_MAJOR, SPS_HOST);
     SPS_TRY(SPS_NEW(M->ctx, n * q + 1, &all));
     SPS_TRY(spsi_amg_collect(M->A, &w->span, own, q, all));
-    if (!again) SPS_TRY(sps_block_create(M->ctx, n, q, &w->near));
     SPS_TRY(sps_block_set(w->near, 0, q, all, q, SPS_ROW_MAJOR, SPS_HOST));
 fail:
     spsi_free(M->ctx, all);
@@ -177,6 +210,8 @@ static sps_status make_p(over_ranks *w, bool again)
 
     SPS_TRY(small ? identity(w, &P) : make_own_p(w, again, &P, &near));
     SPS_TRY(spsi_amg_number(M->A, P->ncol, &w->span));
+    if (!again) SPS_TRY(decide(w, P->ncol));
+    if (w->spread) scale_columns(P, near);
     SPS_TRY(keep_p(w, &P));
     if (w->span.columns > 0)
         SPS_TRY(take_near(w, small ? w->fine.level[0].near : near, again));
@@ -202,7 +237,8 @@ sps_status spsi_amg_project(over_ranks *w, bool again)
     SPS_TRY(spsi_amg_scale(m, l, true));
     SPS_TRY(make_p(w, again));
     if (w->span.columns > 0)
-        SPS_TRY(spsi_amg_galerkin(m->super.A, l->P, l->R, &w->span));
+        SPS_TRY(spsi_amg_galerkin(m->super.A, l->P, l->R, !w->spread,
+                                  &w->span));
     sps_csr_destroy(m->super.ctx, &w->span.rows);
     sps_csr_destroy(m->super.ctx, &l->own);
 fail:
