@@ -262,6 +262,21 @@ fail:
     return st;
 }
 
+/* Marks of the caller that the rows of all processes have: what follows from
+ * them is the same on all. */
+static sps_status agree_on_marks(sps_context *ctx, unsigned props,
+                                 unsigned *agreed)
+{
+    double without[2] = { !(props & SPS_SYMMETRIC), !(props & SPS_SPD) };
+    sps_status st;
+
+    SPS_TRY(spsi_reduce(ctx, without, 2));
+    *agreed = (without[0] > 0 ? 0 : SPS_SYMMETRIC) |
+              (without[1] > 0 ? 0 : SPS_SPD);
+fail:
+    return st;
+}
+
 static sps_status create_many(sps_context *ctx, sps_csr *A, int width,
                               const sps_options *opt, sps_operator **op_p)
 {
@@ -280,7 +295,7 @@ static sps_status create_many(sps_context *ctx, sps_csr *A, int width,
     r->A = A;
     op->n = op->ncol = A->nrow;
     op->width = width;
-    op->props = A->props & (SPS_SYMMETRIC | SPS_SPD);
+    SPS_TRY(agree_on_marks(ctx, A->props, &op->props));
     op->caller_nnz = A->nnz;
     SPS_TRY(find_ghosts(ctx, A, &ghost, &ghosts));
     SPS_TRY(spsi_halo_create(ctx, A->first, A->nrow, A->whole, ghost, ghosts,

@@ -25,12 +25,11 @@
 sps_status spsi_amg_whole(const sps_operator *A, const sps_options *opt,
                           const sps_precond_type **type_p)
 {
-    double unmarked = !(A->props & (SPS_SYMMETRIC | SPS_SPD)), difference;
-    bool symmetric = true;
-    sps_status st;
+    bool symmetric = A->props & (SPS_SYMMETRIC | SPS_SPD);
+    double difference;
+    sps_status st = SPS_OK;
 
-    SPS_TRY(spsi_reduce(A->ctx, &unmarked, 1));
-    if (unmarked > 0)
+    if (!symmetric)
         SPS_TRY(spsi_ranks_symmetric(A, 1e-10, &symmetric, &difference));
     if (symmetric && strcmp(opt->near_null, "filtered") != 0)
         *type_p = &spsi_amg_over_processes;

@@ -368,6 +368,24 @@ START_TEST(what_is_wrong_on_one_process_ends_the_call_on_all)
 }
 END_TEST
 
+static void unmark(sps_csr *A) { A->props = 0; }
+
+/* Otherwise some would look for symmetry together, and others not. */
+START_TEST(rows_marked_on_some_processes_are_not_marked)
+{
+    const char *const methods[] = { "auto", "block_cg", "minres" };
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 49, 1, ZOO_SPD, SPS_F64);
+    work w = { .A = A, .odd = 1, .change = unmark };
+
+    for (int i = 0; i < 3; i++) {
+        w.solver = methods[i];
+        w.precond = i ? "amg" : NULL;
+        all_went_well(crew_run(member, 3, set_up, &w), methods[i], 3);
+    }
+    zoo_free(&A);
+}
+END_TEST
+
 START_TEST(rows_that_do_not_follow_are_refused_on_all)
 {
     refused((work){ .odd = 0, .all = true, .change = shift_rows }, SPS_EINVAL,
@@ -513,6 +531,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(an_entry_without_mirror_image_is_found),
     RUNNER_TEST(what_does_not_count_there_is_refused_by_name),
     RUNNER_TEST(what_is_wrong_on_one_process_ends_the_call_on_all),
+    RUNNER_TEST(rows_marked_on_some_processes_are_not_marked),
     RUNNER_TEST(rows_that_do_not_follow_are_refused_on_all),
     RUNNER_TEST(half_an_exchange_is_refused),
     RUNNER_TEST(a_process_out_of_memory_ends_the_call_on_all),
