@@ -383,6 +383,13 @@ static sps_context *failing_context(void)
     return ctx;
 }
 
+/* How many allocations the next attempt may make: one more, or in the quick form
+ * a quarter more, since each attempt repeats the set-up. */
+static long allow_next(long allowed)
+{
+    return allowed + 1 + (runner_quick() ? allowed / 4 : 0);
+}
+
 /* Builds with every allocation of f's memory failing once, which is `lack`; M is
  * made in the end. */
 static void build_without(amg_case *c, fail_alloc *f, sps_status lack)
@@ -391,7 +398,7 @@ static void build_without(amg_case *c, fail_alloc *f, sps_status lack)
     sps_status st = lack;
 
     sps_precond_destroy(&c->M);
-    for (long allowed = 0; st != SPS_OK; allowed++) {
+    for (long allowed = 0; st != SPS_OK; allowed = allow_next(allowed)) {
         OK(c->ctx, sps_context_information(c->ctx, &before));
         fail_alloc_allow(f, allowed);
         st = sps_precond_create(c->op, c->k, &c->opt, &c->M);
@@ -409,7 +416,7 @@ static void update_without(amg_case *c, fail_alloc *f, sps_status lack)
 {
     sps_status st = lack;
 
-    for (long allowed = 0; st != SPS_OK; allowed++) {
+    for (long allowed = 0; st != SPS_OK; allowed = allow_next(allowed)) {
         fail_alloc_allow(f, allowed);
         st = sps_precond_update(c->M);
         ck_assert(st == SPS_OK || st == lack);
