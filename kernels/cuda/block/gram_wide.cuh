@@ -21,6 +21,7 @@
 #ifndef SPS_CUDA_GRAM_WIDE_CUH
 #define SPS_CUDA_GRAM_WIDE_CUH
 
+#include "cuda/base/shared_limit.cuh"
 #include "cuda/block/gram_once.cuh"
 #include "cuda/base/strips.cuh"
 #include "cuda/base/symmetric.cuh"
@@ -227,9 +228,8 @@ sps_status launch_wide_gram(sps_context *ctx, factors *f, int *parts)
     f->in.stages = stages_of(ctx, bytes, SHAPE::slices);
     f->in.at[1] = SHAPE::second;
     f->in.at[2] = SHAPE::third;
-    SPS_CUDA(ctx, cudaFuncSetAttribute(
-                      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                      f->in.stages * SHAPE::slices * bytes));
+    SPS_TRY_RETURN(allow_shared(ctx, kernel,
+                                f->in.stages * SHAPE::slices * bytes));
     kernel<<<(unsigned)blocks, 32 * SHAPE::warps * SHAPE::slices,
              (size_t)(f->in.stages * SHAPE::slices * bytes), s->stream>>>(*f);
     SPS_LAUNCHED(ctx);

@@ -5,6 +5,7 @@
  * Uses product_strips.cuh.  Y also overwrites W in shared memory, from where
  * symmetric.cuh adds Y'Y of the preceding strip, whose rows of Y have been
  * stored by all warps by then. */
+#include "cuda/base/shared_limit.cuh"
 #include "cuda/block/product_strips.cuh"
 #include "cuda/base/symmetric.cuh"
 
@@ -65,9 +66,7 @@ sps_status launch(sps_context *ctx, task *o, int *parts)
     o->in.stages = stages_of(ctx, bytes, SL);
     o->in.at[1] = 16 * form::S;
     shared = o->in.stages * SL * bytes;
-    SPS_CUDA(ctx, cudaFuncSetAttribute(
-                      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                      shared));
+    SPS_TRY_RETURN(allow_shared(ctx, kernel, shared));
     kernel<<<(unsigned)blocks, form::threads, (size_t)shared, s->stream>>>(*o);
     SPS_LAUNCHED(ctx);
     return SPS_OK;

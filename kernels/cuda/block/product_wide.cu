@@ -11,6 +11,7 @@
  *
  * Order of summation: rows of a lane, four lanes, then slices and thread blocks
  * in order. */
+#include "cuda/base/shared_limit.cuh"
 #include "cuda/block/product_strips.cuh"
 
 namespace {
@@ -79,9 +80,7 @@ sps_status launch(sps_context *ctx, task *o, int *parts)
     o->in.stages = stages_of(ctx, bytes, SL);
     o->in.at[1] = 16 * shape::S;
     shared = o->in.stages * SL * bytes;
-    SPS_CUDA(ctx, cudaFuncSetAttribute(
-                      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                      shared));
+    SPS_TRY_RETURN(allow_shared(ctx, kernel, shared));
     kernel<<<(unsigned)blocks, shape::threads, (size_t)shared, s->stream>>>(*o);
     SPS_LAUNCHED(ctx);
     return SPS_OK;

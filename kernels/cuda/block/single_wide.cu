@@ -13,6 +13,7 @@
  * Order of summation: for X'Y the rows of a warp, warps of a thread block by a
  * tree, thread blocks; for X C the columns of X; all fixed by shape and
  * device. */
+#include "cuda/base/shared_limit.cuh"
 #include "cuda/block/single_stack.h"
 #include "cuda/block/tile.cuh"
 
@@ -176,10 +177,7 @@ sps_status mul(double a, const sps_block *X, const sps_small *C, double b,
         int shared = (k + 15) / 16 * T * 128 * (int)sizeof(double2);
         view<float> x = { (float *)X->data + first, X->ld, k };
 
-        SPS_CUDA(X->ctx, cudaFuncSetAttribute(
-                             mul_kernel<T>,
-                             cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             shared));
+        SPS_TRY_RETURN(allow_shared(X->ctx, mul_kernel<T>, shared));
         mul_kernel<T><<<blocks, 32 * mul_warps, (size_t)shared, s->stream>>>(
             a, x, c + first, X->k, first ? 1.0 : b, view_of<double>(Y), X->n);
         SPS_LAUNCHED(X->ctx);
@@ -268,9 +266,7 @@ sps_status mul_stack(double a, const stack &v, const double *h, int ld,
     const int shared = v.count * v.wide * T * 128 * (int)sizeof(double2);
     const view<double> w = { (double *)W->data, W->ld, W->k, W->k };
 
-    SPS_CUDA(W->ctx, cudaFuncSetAttribute(
-                         stack_kernel<T>,
-                         cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    SPS_TRY_RETURN(allow_shared(W->ctx, stack_kernel<T>, shared));
     stack_kernel<T><<<(unsigned)(want < most ? want : most), 32 * mul_warps,
                       (size_t)shared, s->stream>>>(a, v, h, ld, add, w, W->n);
     SPS_LAUNCHED(W->ctx);

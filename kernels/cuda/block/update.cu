@@ -6,6 +6,7 @@
  * addend is Y and X is not, otherwise by a plain kernel that keeps 16 rows in
  * shared memory.  R'R and P'P are fused with the update up to 32 columns, by
  * product_gram.cu up to 64; beyond that they take another pass. */
+#include "cuda/base/shared_limit.cuh"
 #include "cuda/block/product_few.cuh"
 #include "cuda/block/product_gram.h"
 #include "cuda/block/single_device.cuh"
@@ -84,9 +85,7 @@ sps_status launch_wide(sps_context *ctx, operands *o, int *blocks)
     auto kernel = wide_kernel<E, HOW, S>;
 
     if (shape::shared > 48 << 10)
-        SPS_CUDA(ctx, cudaFuncSetAttribute(
-                          kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                          (int)shape::shared));
+        SPS_TRY_RETURN(allow_shared(ctx, kernel, shape::shared));
     SPS_TRY_RETURN(spread(ctx, o, shape::rows, shape::per_sm, S, blocks));
     kernel<<<(unsigned)*blocks, shape::threads, shape::shared,
              spsi_cuda_state(ctx)->stream>>>(*o);
@@ -186,9 +185,7 @@ sps_status launch_plain(sps_context *ctx, const operands *o)
 
     if (blocks > most) blocks = most;
     if (shared > 48 << 10)
-        SPS_CUDA(ctx, cudaFuncSetAttribute(
-                          plain_kernel,
-                          cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+        SPS_TRY_RETURN(allow_shared(ctx, plain_kernel, shared));
     plain_kernel<<<(unsigned)blocks, 256, (size_t)shared, s->stream>>>(*o);
     SPS_LAUNCHED(ctx);
     return SPS_OK;

@@ -13,6 +13,7 @@
  * the pipeline, `residual` 0.142 and 0.112 (floors at 4.2 TB/s: 0.164, 0.100).
  * `lengths`, which needs few registers, is no faster by the pipeline.  The
  * first strips are in flight while each thread block does the k x k work. */
+#include "cuda/base/shared_limit.cuh"
 #include "cuda/fused_cg/single_strips.cuh"
 #include "cuda/fused_cg/steps_join.cuh"
 
@@ -183,8 +184,7 @@ sps_status queue(const sps_fused_cg *w, const single_blocks &f, int count,
                                                (size_t)count * 8));
     part = (double *)spsi_cuda_state(ctx)->d_scratch;
     c.dynamicSmemBytes = STRIPS::bytes;
-    SPS_CUDA(ctx, cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, STRIPS::bytes));
+    SPS_TRY_RETURN(allow_shared(ctx, kernel, STRIPS::bytes));
     SPS_CUDA(ctx, cudaLaunchKernelEx(&c, kernel, f, part, arrays_of(w)));
     SPS_LAUNCHED(ctx);
     return join_sums<true>(w, part, blocks, count, to);

@@ -11,6 +11,7 @@
  * staged pipeline): in their fragments eight lanes load the same 32 bytes of a
  * line from four rows of X, which L1 serialises, and 16 columns took 0.62 ms
  * instead of 0.32 with the staged pipeline. */
+#include "cuda/base/shared_limit.cuh"
 #include "cuda/sparse/spmm_blocks.cuh"
 
 namespace {
@@ -70,8 +71,7 @@ sps_status launch(const job<T> &o, const node_matrix<V> &A)
     const int64_t resident = (int64_t)(512 / block) * sms;
 
     static_assert(size % 32 == 16);
-    SPS_CUDA(ctx, cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most / L * size));
+    SPS_TRY_RETURN(allow_shared(ctx, kernel, most / L * size));
     kernel<<<(unsigned)min(order.tiles, resident), block,
              block / L * size, spsi_cuda_state(ctx)->stream>>>(
         A, (int32_t)(A.ncol - 1), o.b, order, stride_of<T>(o.b.ldx));

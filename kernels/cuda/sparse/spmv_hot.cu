@@ -19,6 +19,7 @@
  * entries of x once per multiprocessor.  The plan holds 4 bytes per entry, 12
  * per row and 12 per column; it has no copy of the values, so that new values
  * cost nothing. */
+#include "cuda/base/shared_limit.cuh"
 #include "cuda/sparse/spmv_hot.cuh"
 
 #include <stdio.h>
@@ -74,9 +75,7 @@ sps_status launch(const sps_hot_plan *h, const V *val, const blocks<T> &b)
     pack_kernel<<<(unsigned)ceil_div(n, 256), 256, 0, s->stream>>>(
         b.x, b.ldx, h->columns.column, n, (T *)h->packed);
     SPS_LAUNCHED(ctx);
-    SPS_CUDA(ctx, cudaFuncSetAttribute(
-                      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                      (int)shared));
+    SPS_TRY_RETURN(allow_shared(ctx, kernel, shared));
     kernel<<<grid, hot_threads, shared, s->stream>>>(rows_of<T>(h), val);
     SPS_LAUNCHED(ctx);
     put_kernel<<<(unsigned)ceil_div(h->rows.nrow, 256), 256, 0, s->stream>>>(

@@ -104,10 +104,7 @@ sps_status launch_blocks(const product &p, const blocks_task<V> &t)
     int warps = 8;
 
     while (warps > 1 && warps * each > (size_t)100 << 10) warps /= 2;
-    SPS_CUDA(p.ctx, cudaFuncSetAttribute(
-                        fill_blocks<R, K, V>,
-                        cudaFuncAttributeMaxDynamicSharedMemorySize,
-                        (int)(warps * each)));
+    SPS_TRY_RETURN(allow_shared(p.ctx, fill_blocks<R, K, V>, warps * each));
     fill_blocks<R, K, V><<<(unsigned)ceil_div(t.rows.count * t.parts, warps),
                            32 * warps, warps * each, p.stream()>>>(t);
     SPS_LAUNCHED(p.ctx);

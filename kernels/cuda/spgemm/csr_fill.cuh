@@ -44,10 +44,7 @@ sps_status fill_long(const product &p, bool known, const sps_csr *C,
                                           window_words * sizeof(unsigned));
 
     if (p.w.items == 0) return SPS_OK;
-    SPS_CUDA(p.ctx, cudaFuncSetAttribute(
-                        fill_windows<V>,
-                        cudaFuncAttributeMaxDynamicSharedMemorySize,
-                        (int)shared));
+    SPS_TRY_RETURN(allow_shared(p.ctx, fill_windows<V>, shared));
     fill_windows<V><<<(unsigned)ceil_div(p.w.items, window_warps),
                       32 * window_warps, shared, p.stream()>>>(
         factor_of<V>(p.A), factor_of<V>(p.B), p.w, known, C->rowptr, C->col,
@@ -72,10 +69,7 @@ sps_status fill_by_merging(const product &p, bool known, int longest,
         SPS_LAUNCHED(p.ctx);
         return SPS_OK;
     }
-    SPS_CUDA(p.ctx, cudaFuncSetAttribute(
-                        fill_merged<V>,
-                        cudaFuncAttributeMaxDynamicSharedMemorySize,
-                        (int)shared));
+    SPS_TRY_RETURN(allow_shared(p.ctx, fill_merged<V>, shared));
     fill_merged<V><<<blocks, merge_threads, shared, p.stream()>>>(
         A, B, C->nrow, staged, C->rowptr, C->col, (V *)C->val);
     SPS_LAUNCHED(p.ctx);
@@ -117,10 +111,7 @@ sps_status fill_alike_tier(const product &p, row_list rows, int bits,
                              "%zu bytes of shared memory a block: this GPU has "
                              "%d", groups * each,
                              spsi_cuda_state(p.ctx)->shared_limit);
-        SPS_CUDA(p.ctx, cudaFuncSetAttribute(
-                            fill_alike<G, R, V>,
-                            cudaFuncAttributeMaxDynamicSharedMemorySize,
-                            (int)(groups * each)));
+        SPS_TRY_RETURN(allow_shared(p.ctx, fill_alike<G, R, V>, groups * each));
         fill_alike<G, R, V><<<(unsigned)ceil_div(rows.count, groups),
                               groups * G, groups * each, p.stream()>>>(
             factor_of<V>(p.A), B,

@@ -6,6 +6,7 @@
 #define SPS_CUDA_CSR_TIERS_CUH
 
 #include "cuda/base/scan.h"
+#include "cuda/base/shared_limit.cuh"
 #include "cuda/spgemm/csr_alike.cuh"
 #include "cuda/spgemm/csr_device.cuh"
 #include "cuda/spgemm/csr_windows.cuh"
@@ -222,9 +223,7 @@ sps_status launch_tier(const product &p, F kernel, int G, int bits,
         return spsi_fail(p.ctx, SPS_EUNFIT, "a product of matrices takes %zu "
                          "bytes of shared memory a block: this GPU has %d",
                          *shared, spsi_cuda_state(p.ctx)->shared_limit);
-    SPS_CUDA(p.ctx, cudaFuncSetAttribute(
-                        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                        (int)*shared));
+    SPS_TRY_RETURN(allow_shared(p.ctx, kernel, *shared));
     return SPS_OK;
 }
 

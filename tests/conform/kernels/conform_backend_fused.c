@@ -4,6 +4,8 @@
  * allocated after reserve(). */
 #include "tests/conform/kernels/conform_backend.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 static void try_gram_pair(sps_context *ctx, const shape *s, int kr)
@@ -454,6 +456,69 @@ START_TEST(nothing_allocates_host_memory_after_reserve)
 }
 END_TEST
 
+/* Products of one width, again and again, in a context of this thread. */
+typedef struct one_width {
+    int k;
+    sps_status st;
+    char error[256];
+} one_width;
+
+static sps_status multiply_often(sps_context *ctx, int k)
+{
+    sps_block *X = NULL, *Y = NULL;
+    sps_small *C = NULL, *G = NULL;
+    sps_status st = sps_block_create(ctx, 3000, k, &X);
+
+    if (!st) st = sps_block_create(ctx, 3000, k, &Y);
+    if (!st) st = spsi_small_create(ctx, k, k, &G);
+    if (!st) st = spsi_small_create(ctx, k, k, &C);
+    for (int j = 0; !st && j < k * k; j++) C->v[j] = 0;
+    if (!st) st = sps_block_random(X, 1);
+    if (!st) st = sps_block_random(Y, 2);
+    for (int i = 0; !st && i < 300; i++) {
+        st = spsi_gram(X, Y, G);
+        if (!st) st = spsi_mul_small(1, X, C, 1, Y);
+        if (!st) st = spsi_subtract(X, C, Y, G);
+    }
+    spsi_small_destroy(&C);
+    spsi_small_destroy(&G);
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    return st;
+}
+
+static void *in_a_thread(void *data)
+{
+    one_width *w = data;
+    sps_context_options o;
+    sps_context *ctx = NULL;
+
+    sps_context_options_default(&o);
+    o.place = runner_place();
+    o.threads = 1;
+    w->st = sps_context_create(&o, &ctx, NULL);
+    if (!w->st) w->st = multiply_often(ctx, w->k);
+    snprintf(w->error, sizeof w->error, "%s", sps_context_error(ctx));
+    sps_context_destroy(&ctx);
+    return NULL;
+}
+
+/* The shared memory of a launch depends on the width; its limit is a property of
+ * the kernel, which all threads of the process share. */
+START_TEST(threads_with_blocks_of_different_widths_do_not_disturb_each_other)
+{
+    one_width w[] = { { .k = 24 }, { .k = 128 }, { .k = 48 }, { .k = 96 } };
+    pthread_t thread[4];
+
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, in_a_thread, &w[i]),
+                         0);
+    for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+    for (int i = 0; i < 4; i++)
+        ck_assert_msg(!w[i].st, "%d columns: %s", w[i].k, w[i].error);
+}
+END_TEST
+
 void conform_fused(TCase *t)
 {
     tcase_add_test(t, gram_pair_is_both_gram_matrices);
@@ -462,5 +527,7 @@ void conform_fused(TCase *t)
     tcase_add_test(t, combine_narrows_and_widens_the_directions);
     tcase_add_test(t, wide_blocks_of_many_rows_are_right);
     tcase_add_test(t, any_number_of_threads_gives_the_same_bits);
+    tcase_add_test(
+        t, threads_with_blocks_of_different_widths_do_not_disturb_each_other);
     tcase_add_test(t, nothing_allocates_host_memory_after_reserve);
 }
