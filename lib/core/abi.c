@@ -10,7 +10,7 @@
 
 #include "core/abi.h"
 
-/* Larger than a struct of any version: the size is uninitialised memory. */
+/* A size above that of every version comes from uninitialised memory. */
 #define LARGEST 65536
 
 sps_status spsi_abi_check(sps_context *ctx, const char *name, const void *p,

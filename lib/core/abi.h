@@ -21,7 +21,8 @@ sps_status spsi_abi_check(sps_context *ctx, const char *name, const void *p,
  * to the caller's.  The caller's struct has been checked. */
 void spsi_abi_copy(const void *from, void *to);
 
-/* The same for p of type *, by its struct_size; p may be NULL. */
+/* Applies spsi_abi_check to p, a pointer to a struct of this type, by its
+ * member struct_size; NULL is accepted. */
 #define SPS_ABI_CHECK(ctx, type, p)                                            \
     ((p) ? spsi_abi_check((ctx), #type, (p), (p)->struct_size, sizeof(type))   \
          : SPS_OK)
@@ -33,13 +34,15 @@ sps_status spsi_abi_context(sps_context *ctx,
 /* Fills the caller's struct opt of `size` bytes, which may be shorter or longer
  * than the library's struct `defaults`, and sets its struct_size. */
 void spsi_abi_defaults(const void *defaults, void *opt, size_t size);
-/* Checks a csr of the caller: NULL, its size, dtype and props.  call: the
- * function, for the error text. */
+/* Checks a csr of the caller: that it is not NULL, and its struct_size, dtype
+ * and props.  `call` is the name of the public function, for the error text. */
 sps_status spsi_abi_csr_struct(sps_context *ctx, const char *call,
                                const sps_csr *A);
-/* Whether A has rows of a whole that is spread over processes. */
+/* Returns whether A holds this process's rows of a matrix that is distributed
+ * over several processes. */
 bool spsi_abi_csr_rows(const sps_csr *A);
-/* The checks, and EUNFIT for such rows. */
+/* Does the checks of spsi_abi_csr_struct, and refuses a matrix distributed over
+ * processes with EUNFIT. */
 sps_status spsi_abi_csr(sps_context *ctx, const char *call, const sps_csr *A);
 
 #ifdef __cplusplus

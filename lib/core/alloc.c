@@ -102,14 +102,14 @@ static bool too_many(sps_context *ctx, size_t total)
     return m->host > m->host_limit || total > m->host_limit - m->host;
 }
 
-/* bytes: modulo 2^64, so that it may be negative. */
+/* Adds bytes modulo 2^64, so that a negative count can be passed as well. */
 static void count_host(sps_memory_use *m, size_t bytes)
 {
     m->host += bytes;
     if (m->host_peak < m->host) m->host_peak = m->host;
 }
 
-/* Small requests are not worth asking the system. */
+/* Small requests are not checked: asking the system would take longer. */
 static bool exceeds_limit(sps_context *ctx, size_t total)
 {
     return total >= LARGE && too_many(ctx, total);
@@ -172,7 +172,8 @@ void spsi_free(sps_context *ctx, void *p)
         free(h.base);
 }
 
-/* Bytes from p to the end of its allocation; at least the requested size. */
+/* Returns the bytes from p to the end of its allocation, at least the requested
+ * size. */
 static size_t usable(void *p)
 {
     const header *h = header_of(p);
@@ -186,9 +187,9 @@ static sps_status too_large(sps_context *ctx, size_t bytes)
                      "allocated", bytes, ctx->memory.host);
 }
 
-/* By realloc, which remaps the pages of large allocations instead of copying,
- * so that there are never two copies.  Bytes move within the allocation only if
- * the alignment of the new base differs modulo 64. */
+/* Uses realloc, which remaps the pages of large allocations instead of copying,
+ * so that there are never two copies.  The contents move within the allocation
+ * only if the new base has another alignment modulo 64. */
 static sps_status move(sps_context *ctx, size_t bytes, void **p_p)
 {
     header h = *header_of(*p_p);

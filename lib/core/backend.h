@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* Types of rooms above, declared only. */
+/* Types that are defined in folders above this one; only declared here. */
 typedef struct sps_basis sps_basis;
 typedef struct sps_coarsening sps_coarsening;
 typedef struct sps_components sps_components;
@@ -36,11 +36,14 @@ struct sps_fused_cg;
  * the row, plus u |h| if L is NULL, plus u |v|.  Where an intermediate result
  * overflows, h is the result of plain summation, and l = 0. */
 typedef struct sps_twofold_args {
-    const double *c;          /* k numbers, host memory; NULL: -1 each */
+    const double *c;          /* k factors in host memory; NULL stands for -1
+                                 each */
     const sps_block *X;
-    const sps_block *W, *V;   /* NULL: 0; V is the low-order part of W */
-    sps_block *H, *L;         /* |l| <= u |h|; L NULL: not needed.  H may be W
-                                 and L may be V; X is separate from all */
+    const sps_block *W, *V;   /* NULL stands for zero; V is the low-order
+                                 part of W */
+    sps_block *H, *L;         /* |l| <= u |h|; L is NULL if it is not needed.
+                                 H may be W and L may be V; X overlaps none
+                                 of them */
 } sps_twofold_args;
 
 typedef struct sps_backend {
@@ -51,15 +54,17 @@ typedef struct sps_backend {
     sps_status (*open)(sps_context *ctx);
     void (*close)(sps_context *ctx);
     sps_status (*sync)(sps_context *ctx);
-    /* Allocates scratch for blocks up to n x k, so that later calls do not. */
+    /* Allocates scratch memory for blocks of up to n x k, so that later calls
+     * need not allocate. */
     sps_status (*reserve)(sps_context *ctx, int64_t n, int k);
     sps_status (*memory)(sps_context *ctx, size_t *free_p, size_t *total_p);
     void (*phase_begin)(sps_context *ctx, sps_phase phase);
     void (*phase_end)(sps_context *ctx, sps_phase phase);
-    /* --- memory of the backend; alloc does not clear; 256-byte aligned. */
+    /* --- memory of the backend, aligned to 256 bytes; alloc does not clear
+     * it. */
     sps_status (*alloc)(sps_context *ctx, size_t bytes, void **p_p);
     void (*release)(sps_context *ctx, void *p, size_t bytes);
-    /* The same, zeroed; NULL: alloc and fill are used. */
+    /* As alloc, but zeroed.  Where it is NULL, alloc and fill are used. */
     sps_status (*alloc_clear)(sps_context *ctx, size_t bytes, void **p_p);
     sps_status (*upload)(sps_context *ctx, void *to, const void *from_host,
                          size_t bytes);          /* from_host may be reused */
@@ -67,8 +72,9 @@ typedef struct sps_backend {
                            size_t bytes);        /* complete on return */
     sps_status (*copy)(sps_context *ctx, void *to, const void *from,
                        size_t bytes);            /* within its memory */
-    /* offset[i] = count[0] + .. + count[i-1], i = 0 .. n, arrays in device
-     * memory; complete on return.  For builders of plans; NULL on the host. */
+    /* Computes offset[i] = count[0] + .. + count[i-1] for i = 0 .. n.  Both
+     * arrays are in device memory, and the result is complete on return.  Used
+     * when plans are built; NULL on the host. */
     sps_status (*scan)(sps_context *ctx, const int32_t *count, int64_t n,
                        int64_t *offset);
     /* --- recording (CUDA graphs): work queued between begin and end is not run
@@ -89,8 +95,9 @@ typedef struct sps_backend {
                       sps_order order, sps_place place);
     sps_status (*gather)(const sps_block *X, const int *index, sps_block *Y);
     sps_status (*scatter)(const sps_block *X, const int *index, sps_block *Y);
-    /* Rows instead of columns, index in the memory of the blocks; NULL where
-     * operators of ranks are not supported. */
+    /* As take_cols and put_cols, but for rows; index is in the memory of the
+     * blocks.  NULL in a backend that does not support operators distributed
+     * over processes. */
     sps_status (*take_rows)(const sps_block *X, const int32_t *index,
                             sps_block *Y);
     sps_status (*put_rows)(const sps_block *X, const int32_t *index,
@@ -109,7 +116,8 @@ typedef struct sps_backend {
     /* For each component c: X -= mean of X over the rows of c, by columns; rows
      * in no component are unchanged. */
     sps_status (*remove_means)(const sps_components *c, sps_block *X);
-    /* --- fused block operations; NULL: composed by lib/block/block_ops.c. */
+    /* --- fused block operations; where they are NULL, lib/block/block_ops.c
+     * composes them of the others. */
     sps_status (*gram_pair)(const sps_block *P, const sps_block *Q,
                             const sps_block *R, sps_small *G, sps_small *C);
     sps_status (*subtract)(const sps_block *Q, const sps_small *a,
@@ -118,9 +126,9 @@ typedef struct sps_backend {
                                 sps_block *R, double *norm2);
     sps_status (*combine)(const sps_block *Z, const sps_small *b, sps_block *P,
                           sps_small *G);
-    /* --- fused iterations of conjugate gradients, three passes in this order
-     * (fused_cg.h defines each); NULL: none.  fused_cg_columns: the form with
-     * scalars by column is supported. */
+    /* --- fused iterations of conjugate gradients: three passes, in this order
+     * (fused_cg.h defines each); NULL where there are none.  fused_cg_columns:
+     * whether the form with separate scalars for each column is supported. */
     bool fused_cg_columns;
     sps_status (*fused_cg_lengths)(const struct sps_fused_cg *w,
                                    const sps_block *P, const sps_block *Q);
@@ -129,53 +137,57 @@ typedef struct sps_backend {
     sps_status (*fused_cg_directions)(const struct sps_fused_cg *w,
                                       sps_block *P, sps_block *X,
                                       const sps_block *R);
-    /* --- matrix operations; A is a host csr, results are host arrays; NULL on
-     * a GPU: the CPU's function is used (so set-up on the device can be added
-     * without a change to any preconditioner). */
+    /* --- matrix operations: A is a csr in host memory, and results are arrays
+     * in host memory.  Where a GPU backend has NULL, the function of the CPU is
+     * used, so that set-up on the device can be added without a change to any
+     * preconditioner. */
     sps_status (*csr_diagonal)(sps_context *ctx, const sps_csr *A,
                                double *diagonal);
-    /* Inverses of the diagonal blocks rows start[b] .. start[b+1]-1, each
-     * column-major, one after another in inverse; *bad: first block that is
-     * singular or -1. */
+    /* Inverts the diagonal blocks of rows start[b] .. start[b+1]-1.  The
+     * inverses are stored column-major, one after another.  *bad is the first
+     * block that is singular, or -1 if none is. */
     sps_status (*csr_block_inverse)(sps_context *ctx, const sps_csr *A,
                                     const int64_t *start, int64_t blocks,
                                     double *inverse, int64_t *bad);
-    /* F = L + U - I in place, L U the incomplete factors in F's own pattern;
-     * diagonal[i]: offset of entry (i, i).  *bad: first row whose pivot is not
-     * a number, or negligible relative to its row, or (with positive) not
-     * positive; -1: none.  The factors are usable only with -1. */
+    /* F = L + U - I in place, where L U are the incomplete factors in the
+     * pattern of F, and diagonal[i] is the offset of entry (i, i).  *bad is the
+     * first row whose pivot is not a number, is negligible relative to its row,
+     * or (if `positive`) is not positive; it is -1 if there is none, and only
+     * then are the factors usable. */
     sps_status (*csr_ilu0)(sps_context *ctx, sps_csr *F,
                            const int64_t *diagonal, const sps_levels *levels,
                            bool positive, int64_t *bad);
     /* Incomplete factors with a drop tolerance (incomplete_rows.h). */
     sps_status (*csr_ilut)(sps_context *ctx, const sps_csr *B,
                            const sps_ilut_options *o, sps_ilut_result *r);
-    /* Rows g_i into G->val and columns v_i into v, both in the pattern of G
-     * (lower, sorted, whole diagonal): last row and column of A(S, S)^-1, S the
-     * columns of row i.  *bad: number of rows reduced to their diagonal. */
+    /* Factorised sparse approximate inverse.  For each row i, with columns S in
+     * the pattern of G (lower triangle, sorted, with the whole diagonal), the
+     * last row of A(S, S)^-1 is stored in G->val and its last column in v.
+     * *bad is the number of rows that were reduced to their diagonal. */
     sps_status (*csr_fsai)(sps_context *ctx, const sps_csr *A, sps_csr *G,
                            double *v, bool symmetric, int64_t *bad);
     /* --- products of sparse matrices.  Here A, B and C are in the memory of
-     * the backend (a host csr goes to the CPU; there A and B have one dtype);
-     * rows of A and B are sorted without duplicates, and so are those of C,
-     * which stores every entry that has a product.  c_ij is the chain of fused
-     * multiply-adds over ascending k that starts from -0.  NULL: none. */
+     * the backend (a csr in host memory is passed to the CPU's functions; there
+     * A and B have one dtype).  The rows of A and B are sorted without
+     * duplicates, and so are those of C, which stores every entry that has a
+     * product.  c_ij is the chain of fused multiply-adds over ascending k that
+     * starts from -0.  NULL where there are none. */
     sps_status (*csr_multiply)(sps_context *ctx, const sps_csr *A,
                                const sps_csr *B, sps_csr **C_p);
-    /* New values of C, the product of matrices with the patterns of A and B;
-     * EMATRIX if it is not. */
+    /* Computes new values of C, the product of two matrices with the patterns
+     * of A and B; EMATRIX if C does not have the pattern of that product. */
     sps_status (*csr_multiply_values)(sps_context *ctx, const sps_csr *A,
                                       const sps_csr *B, sps_csr *C);
-    /* *bad: the first row with falling offsets or a column out of range, nrow
-     * if the last offset is not nnz, else -1; *sorted: columns ascend strictly.
-     * NULL on the host. */
+    /* *bad is the first row with decreasing offsets or a column out of range,
+     * nrow if the last offset is not nnz, or else -1.  *sorted: whether columns
+     * increase strictly in every row.  NULL on the host. */
     sps_status (*csr_inspect)(sps_context *ctx, const sps_csr *A, int64_t *bad,
                               bool *sorted);
-    /* The transpose as a new csr with sorted rows; rows of A are sorted.  NULL
-     * on the host. */
+    /* Creates the transpose as a new csr with sorted rows; the rows of A must
+     * be sorted.  NULL on the host. */
     sps_status (*csr_transpose)(sps_context *ctx, const sps_csr *A,
                                 sps_csr **T_p);
-    /* --- the set-up of multigrid (coarsening.h); NULL: none. */
+    /* --- the set-up of multigrid (coarsening.h); NULL where there is none. */
     const sps_coarsening *coarsening;
     /* --- triangles (triangle.h).  open may store a copy in t->local; refresh
      *     updates its values; close may be called after an open that failed. */
@@ -184,40 +196,44 @@ typedef struct sps_backend {
     sps_status (*triangle_solve)(const sps_triangle *t, const sps_block *B,
                                  sps_block *X);
     void (*triangle_close)(sps_triangle *t);
-    /* --- the product in twice the working precision, see above; doubles.  A
-     * NULL: the identity. */
+    /* --- the product in twice the working precision, defined at
+     * sps_twofold_args; for doubles only.  A is NULL for the identity. */
     sps_status (*twofold)(const sps_csr_local *A,
                           const sps_twofold_args *args);
-    /* --- stacks of blocks, basis.h; NULL: composed by lib/block/basis.c. */
+    /* --- stacks of blocks (basis.h); where they are NULL, lib/block/basis.c
+     * composes them. */
     sps_status (*basis_dots)(const sps_basis *V, int count, const sps_block *W,
                              sps_small *H);
     sps_status (*basis_update)(double a, const sps_basis *V, int count,
                                const sps_small *H, bool add, sps_block *W,
                                double *norm2);
-    /* --- set-up of an operator whose csr is in the memory of the backend, all
-     * NULL on the host.  narrow[i] = wide[i], n offsets below 2^31. */
+    /* --- set-up of an operator whose csr is in the memory of the backend; all
+     * are NULL on the host.  narrow[i] = wide[i] for n offsets below 2^31. */
     sps_status (*csr_narrow)(sps_context *ctx, const int64_t *wide, int64_t n,
                              int32_t *narrow);
-    /* The integers from which the features of A are computed (windows.h). */
+    /* Computes the integers from which the features of A follow (windows.h). */
     sps_status (*csr_features)(sps_context *ctx, const sps_csr_local *A,
                                sps_raw_features *raw);
-    /* diagonal[i] = a_ii, 0 where none is stored; n numbers in host memory. */
+    /* diagonal[i] = a_ii, or 0 where none is stored; n values in host
+     * memory. */
     sps_status (*local_diagonal)(sps_context *ctx, const sps_csr_local *A,
                                  double *diagonal);
-    /* *some: in some component of the pattern of A + A', which is square, the
-     * sum of each row is at most tol times that of its |a_ij|. */
+    /* *some: whether the pattern of A + A', A square, has a connected component
+     * in which the sum of each row is at most tol times the sum of its
+     * |a_ij|. */
     sps_status (*local_cancels)(sps_context *ctx, const sps_csr_local *A,
                                 double tol, bool *some);
-    /* --- host memory that kernels of a GPU read over the link (page-locked;
-     * the same address on both sides), counted as host memory; NULL on the
-     * host.  Not cleared; ENOMEM with the bytes. */
+    /* --- host memory that kernels of a GPU read over the link between host and
+     * device: page-locked, not cleared, with the same address on both sides,
+     * and counted as host memory.  ENOMEM names the bytes.  NULL on the
+     * host. */
     sps_status (*share)(sps_context *ctx, size_t bytes, void **p_p);
     void (*unshare)(sps_context *ctx, void *p, size_t bytes);
 } sps_backend;
 
 extern const sps_backend spsi_backend_cpu;
-/* The backends built in; the first one is the host's, which has every
- * operation.  Generated from SPS_BACKENDS, NULL-terminated. */
+/* The backends of this build, NULL-terminated; the first one is the host's,
+ * which has every operation.  Generated from SPS_BACKENDS. */
 extern const sps_backend *const spsi_backends[];
 
 #ifdef __cplusplus

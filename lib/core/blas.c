@@ -20,7 +20,8 @@ int openblas_get_num_threads(void) __attribute__((weak));
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int inside, before;
-static int buffers;                  /* most callers at once so far */
+static int buffers;                  /* largest number of callers at once so
+                                        far */
 
 static sps_status find_memory(sps_context *ctx, int callers)
 {

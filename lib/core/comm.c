@@ -28,19 +28,20 @@ struct sps_comm {
     int rank, size;
     sps_comm_calls calls;
     void *data;
-    const sps_engine *engine; /* whose data they are, or NULL */
-    double shift;             /* of the clock of this process, spsi_comm_apart */
-    uint64_t sums;            /* so far */
+    const sps_engine *engine; /* whose data these are, or NULL */
+    double shift;             /* added to the clock of this process
+                                 (spsi_comm_apart) */
+    uint64_t sums;            /* number of sums so far */
     int depth;                /* nesting of collective calls */
     bool over;                /* the open collective call is being left */
     bool steady;              /* spsi_comm_steady */
-    sps_status why;           /* what sums return until it has ended */
+    sps_status why;           /* what sums return until the call has ended */
     sps_status fault;         /* a callback's failure, until the next sum, */
     char text[SPS_ERROR_SIZE];   /* and its text */
     bool asking;              /* the monitor of this process requests a stop */
     bool asked, cancelled;    /* as agreed at the last sum */
     double now;
-    void *wire;               /* data of the wire  of this context */
+    void *wire;               /* data of the wire (spsi_wire_data) */
     const sps_context *wired;
     double message[HEAD + FIRST];
 };
@@ -105,7 +106,8 @@ sps_status sps_comm_sum(sps_comm *c, double *values, int count)
                                           "processes returned %d", code);
 }
 
-/* Starts an exchange, and ends it where it is one call. */
+/* Starts an exchange, and completes it if the communicator has one function for
+ * both. */
 static int start_exchange(sps_comm *c, const sps_message *send, int sends,
                           const sps_message *receive, int receives)
 {
@@ -131,8 +133,8 @@ sps_status sps_comm_exchange(sps_comm *c, const sps_message *send, int sends,
 
 /* --------------------------------------------------------------------- MPI */
 
-/* A communicator of an engine's functions, which closes `of` when it is
- * destroyed. */
+/* Creates a communicator from the functions of an engine, which closes `of`
+ * when the communicator is destroyed. */
 static sps_status of_engine(int rank, int size, const sps_engine *e, void *of,
                             sps_comm **c_p)
 {
@@ -165,8 +167,9 @@ static int implementation_of_launcher(void)
     return getenv("PMI_SIZE") || getenv("PMI_RANK") ? SPS_MPICH : -1;
 }
 
-/* Which module: that of the MPI in the process; otherwise that of the launcher,
- * which its environment shows; otherwise the first that can be loaded. */
+/* Finds the module to use: that of the MPI that is loaded in the process;
+ * otherwise that of the launcher, which is known from its environment
+ * variables; otherwise the first one that can be loaded. */
 static const sps_engine *find_engine(char *why, size_t size)
 {
     const sps_engine *e;
@@ -288,7 +291,7 @@ static sps_status read_head(sps_context *ctx, const double *m, bool failed)
     return SPS_OK;
 }
 
-/* Calls the caller's function for count numbers. */
+/* Calls the caller's function for `count` values. */
 static sps_status sum(sps_context *ctx, double *values, int count)
 {
     sps_comm *c = ctx->opt.comm;
@@ -385,7 +388,7 @@ bool spsi_comm_steady(sps_context *ctx, bool steady)
 {
     const bool before = spsi_comm_many(ctx) && ctx->opt.comm->steady;
 
-    /* A GPU may fail at any time. */
+    /* A GPU may fail at any time, so that each exchange needs its sum. */
     if (spsi_comm_many(ctx))
         ctx->opt.comm->steady = steady && !spsi_wire(ctx);
     return before;

@@ -21,11 +21,12 @@
 extern "C" {
 #endif
 
-/* Number of this process; 0 without a comm. */
+/* Returns the number of this process (its rank), or 0 without a
+ * communicator. */
 int spsi_comm_rank(const sps_context *ctx);
-/* Number of processes; 1 without a comm. */
+/* Returns the number of processes, or 1 without a communicator. */
 int spsi_comm_size(const sps_context *ctx);
-/* Whether there is more than one process. */
+/* Returns whether there is more than one process. */
 bool spsi_comm_many(const sps_context *ctx);
 
 /* Sums over processes, in place; every dot product and Gram matrix passes
@@ -33,28 +34,30 @@ bool spsi_comm_many(const sps_context *ctx);
  * failed; EBUG: the processes are at different sums. */
 sps_status spsi_reduce(sps_context *ctx, double *values, int count);
 
-/* *whole = the sum of n, the rows of this process, over all processes: for
- * decisions that must be the same on all.  EUNFIT: the operator is a matrix
- * (its process knows its own rows only) rather than a callback, or n = 0. */
+/* *whole = the sum over all processes of n, the number of rows of this process:
+ * for decisions that must be the same on all.  EUNFIT if the operator is a
+ * matrix (so that the process knows its own rows only) rather than a callback,
+ * or if n = 0. */
 sps_status spsi_comm_rows(sps_context *ctx, int64_t n, bool matrix,
                           int64_t *whole);
 
-/* all[r] = mine of process r; spsi_comm_size numbers. */
+/* all[r] = the value `mine` of process r; `all` has spsi_comm_size elements. */
 sps_status spsi_comm_gather(sps_context *ctx, double mine, double *all);
-/* *value becomes that of process 0. */
+/* Replaces *value by that of process 0. */
 sps_status spsi_comm_first(sps_context *ctx, double *value);
 
-/* Messages to and from other processes.  One of `bytes` that a process sends is
- * received there as one of the same size; of two from one sender the first sent
- * is received first.  Between start and finish the memory sent is not written,
- * that received not read, and no other exchange is started.
+/* Messages to and from other processes.  A message of `bytes` that one process
+ * sends must be received by the other with the same size; two messages from one
+ * sender arrive in the order in which they were sent.  Between start and
+ * finish, memory that is sent must not be written, memory that receives must
+ * not be read, and no other exchange may be started.
  *
- * A process that fails before an exchange leaves the call by a sum, while its
+ * A process that fails before an exchange leaves the call at a sum, while its
  * neighbours would wait for its message.  So each exchange is preceded by a sum
- * of control numbers, by which they learn of the failure; but not while
- * `steady` is set, around loops that allocate nothing and in which the failures
- * of callbacks are deferred (spsi_comm_defer), and blocks are in host memory.
- * spsi_comm_steady returns what was set before. */
+ * of control numbers, by which they learn of the failure.  This sum is omitted
+ * while `steady` is set: around loops that allocate nothing, in which failures
+ * of callbacks are deferred (spsi_comm_defer) and blocks are in host memory.
+ * spsi_comm_steady returns the previous setting. */
 sps_status spsi_comm_exchange(sps_context *ctx, const sps_message *send,
                               int sends, const sps_message *receive,
                               int receives);
@@ -63,13 +66,15 @@ sps_status spsi_comm_start(sps_context *ctx, const sps_message *send, int sends,
 sps_status spsi_comm_finish(sps_context *ctx);
 bool spsi_comm_steady(sps_context *ctx, bool steady);
 
-/* The pairs may be nested; only the outermost one communicates.  st: status of
- * the call so far; spsi_comm_end returns it, or if it is SPS_OK the failure of
- * another process. */
+/* Every collective call is enclosed by this pair; pairs may be nested, and only
+ * the outermost one communicates.  spsi_comm_end gets `st`, the status of the
+ * call so far, and returns it, or the failure of another process if st is
+ * SPS_OK. */
 sps_status spsi_comm_begin(sps_context *ctx);
 sps_status spsi_comm_end(sps_context *ctx, sps_status st);
-/* Work of this process alone, on own rows: until spsi_comm_back, which takes
- * what this returns, nothing is sent and sums are its own. */
+/* Begins work that concerns the rows of this process only.  Until
+ * spsi_comm_back, which gets the pointer returned here, nothing is sent, and
+ * sums are those of this process. */
 sps_comm *spsi_comm_apart(sps_context *ctx);
 void spsi_comm_back(sps_context *ctx, sps_comm *of);
 /* To be called when a callback of the caller has failed with st.  Within a
@@ -78,47 +83,51 @@ void spsi_comm_back(sps_context *ctx, sps_comm *of);
  * SPS_OK is returned; otherwise st. */
 sps_status spsi_comm_defer(sps_context *ctx, sps_status st);
 
-/* Time in seconds: the clock of process 0 at the last sum; with a single
- * process the current time. */
+/* Returns the time in seconds: that of process 0 at the last sum, or, with a
+ * single process, the current time. */
 double spsi_agreed_now(const sps_context *ctx);
-/* Whether sps_cancel was called on some process. */
+/* Returns whether sps_cancel was called on some process. */
 bool spsi_agreed_cancel(const sps_context *ctx);
-/* Calls the caller's monitor, unless it is NULL.  False: the monitor of some
- * process requests a stop; with several processes as of the last sum. */
+/* Calls the caller's monitor, unless it is NULL.  Returns false if the monitor
+ * of some process requests a stop; with several processes this is known from
+ * the last sum. */
 bool spsi_agreed_monitor(sps_context *ctx, sps_monitor_fn monitor, void *data,
                          const sps_progress *p);
 
-/* Messages and sums from and to the memory of a backend that is not the host's:
- * a table of the module.  A halo (operator/halo.h) goes by the wire where there
- * is one, else by the functions above.
+/* Messages and sums between processes from and to device memory: the functions
+ * of a GPU module (a "wire").  The exchange of boundary rows (operator/halo.h)
+ * uses the wire if there is one, and the functions above otherwise.
  *
- * A wire is `queued` where the device sends and sums by itself: nothing is
- * waited for, and a failure of another process is learnt at the next sum of
- * spsi_reduce only.  Otherwise messages are staged in host memory and go by
- * spsi_comm_exchange, and there is no sum. */
+ * A wire is `queued` where the device itself sends and sums: the host waits for
+ * nothing, and learns of the failure of another process only at the next call
+ * of spsi_reduce.  Otherwise messages are staged in host memory and sent by
+ * spsi_comm_exchange, and `sum` is not available. */
 typedef struct sps_wire {
-    /* Collective, at set-up; does nothing if it has been called before. */
+    /* Opens the wire; collective, called at set-up.  Does nothing if it has
+     * been called before. */
     sps_status (*open)(sps_context *ctx);
     bool (*queued)(const sps_context *ctx);
-    /* Allocates buffers for exchanges of at most so many bytes; at set-up. */
+    /* Allocates buffers for exchanges of at most `sent` and `received` bytes;
+     * called at set-up. */
     sps_status (*reserve)(sps_context *ctx, size_t sent, size_t received);
-    /* As spsi_comm_start and spsi_comm_finish, of memory of the backend: what
-     * is sent is what the work queued so far leaves there, and work queued
-     * after finish finds what was received.  The messages are kept until
-     * finish. */
+    /* As spsi_comm_start and spsi_comm_finish, for device memory: what is sent
+     * is the result of the work queued before start, and work queued after
+     * finish finds what was received.  The arrays of messages must stay valid
+     * until finish. */
     sps_status (*start)(sps_context *ctx, const sps_message *send, int sends,
                         const sps_message *receive, int receives);
     sps_status (*finish)(sps_context *ctx);
-    /* to[i] = sum of from[i] over processes, queued; the same bits on all.  to
-     * may be from. */
+    /* Queues to[i] = sum of from[i] over all processes, with the same bits on
+     * each.  `to` may be `from`. */
     sps_status (*sum)(sps_context *ctx, const double *from, double *to,
                       int count);
 } sps_wire;
 
-/* The wire of the context, or NULL: one process, or blocks in host memory. */
+/* Returns the wire of the context, or NULL for a single process and for blocks
+ * in host memory. */
 const sps_wire *spsi_wire(const sps_context *ctx);
-/* Where the wire of ctx keeps its data: in the communicator, of which one
- * context on a GPU is in use at a time; NULL if another one is. */
+/* Returns where the wire of ctx stores its data: in the communicator, which
+ * serves one context on a GPU at a time.  NULL if another context uses it. */
 void **spsi_wire_data(const sps_context *ctx);
 
 #ifdef __cplusplus

@@ -25,13 +25,14 @@ typedef enum sps_phase {
     SPS_PHASES
 } sps_phase;
 
-/* Memory of a context in bytes, and what depends on it (alloc.c). */
+/* Memory used by a context, in bytes (alloc.c). */
 typedef struct sps_memory_use {
     size_t host, host_peak, device, device_peak;
-    size_t host_limit;                 /* available in total, 0: not determined
-                                          yet */
-    int64_t device_frees;              /* device addresses stay valid as long as
-                                          this count is the same */
+    size_t host_limit;                 /* bytes that may be allocated in
+                                          total; 0 until the first request
+                                          determines it */
+    int64_t device_frees;              /* addresses of device memory stay
+                                          valid while this count is unchanged */
     int64_t to_device, to_host;        /* bytes copied, counted by the
                                           backend */
 } sps_memory_use;
@@ -43,25 +44,26 @@ typedef struct sps_notes {
 
 struct sps_context {
     sps_context_options opt;
-    sps_allocator host, gpu;           /* copies of the caller's; may be
-                                          empty */
+    sps_allocator host, gpu;           /* copies of the caller's; their
+                                          functions are NULL without any */
     const struct sps_backend *backend; /* of opt.place, never NULL */
     void *backend_data;                /* owned by the backend */
-    const struct sps_module *module;   /* CUDA catalogue or NULL */
-    char module_state[SPS_ERROR_SIZE]; /* why there is none, or its path */
+    const struct sps_module *module;   /* table of the CUDA module or NULL */
+    char module_state[SPS_ERROR_SIZE]; /* path of the module, or why none is
+                                          loaded */
     char device[96];
     sps_machine machine;               /* rates for predictions */
     void *stream;                      /* cudaStream_t or NULL */
     int threads;
     struct sps_team *team;             /* of `threads` threads (team.h) */
     int cancelled;                     /* sps_cancel; atomic accesses only */
-    double deadline;                   /* of the current set-up (deadline.h); 0:
-                                          none */
+    double deadline;                   /* when the current set-up must end
+                                          (deadline.h); 0 without a limit */
     bool dead;                         /* a sticky device error has occurred */
     char error[SPS_ERROR_SIZE];
     sps_notes notes;
     sps_memory_use memory;
-    int64_t live;                      /* handles */
+    int64_t live;                      /* number of handles */
     double phase_seconds[SPS_PHASES];  /* since spsi_phase_reset */
     double phase_start;                /* host clock of the open phase */
     struct sps_wisdom *wisdom;         /* lib/plan/wisdom.c, */
@@ -69,34 +71,37 @@ struct sps_context {
     char *strings;                     /* copies of option texts (options.c) */
 };
 
-/* All host memory is allocated here (alloc.c): zeroed, counted, 64-byte
- * aligned.  Fault injection and the caller's allocator apply. */
+/* Allocates host memory: zeroed, counted, and aligned to 64 bytes.  All host
+ * memory of the library comes from alloc.c, so that fault injection and the
+ * caller's allocator apply to all of it. */
 sps_status spsi_new(sps_context *ctx, size_t bytes, void **p_p);
 void spsi_free(sps_context *ctx, void *p);   /* p may be NULL */
-/* The same, not zeroed: for arrays written at once, in parallel. */
+/* As spsi_new, but not zeroed: for arrays that are written at once, in
+ * parallel. */
 sps_status spsi_new_raw(sps_context *ctx, size_t bytes, void **p_p);
-/* Grows or shrinks, contents preserved; *p_p may be NULL. */
+/* Grows or shrinks an allocation and preserves its contents; *p_p may be
+ * NULL. */
 sps_status spsi_resize(sps_context *ctx, size_t bytes, void **p_p);
-/* Counts memory that a library below allocates by itself, before it does;
- * ENOMEM as spsi_new. */
+/* Counts memory that another library is about to allocate by itself; ENOMEM in
+ * the cases in which spsi_new returns it. */
 sps_status spsi_claim(sps_context *ctx, size_t bytes, const char *what);
 void spsi_unclaim(sps_context *ctx, size_t bytes);
 char *spsi_strdup(sps_context *ctx, const char *text); /* NULL: no memory */
 
-/* Whether sps_cancel was called, possibly by another thread. */
+/* Returns whether sps_cancel was called, possibly by another thread. */
 static inline bool spsi_cancelled(const sps_context *ctx)
 {
     return __atomic_load_n(&ctx->cancelled, __ATOMIC_RELAXED) != 0;
 }
 
-/* Accounts for device memory allocated or freed; for backends. */
+/* Counts device memory that a backend has allocated, or freed if bytes < 0. */
 void spsi_count_device(sps_context *ctx, int64_t bytes);
-/* Bytes that the context may still take of its device by the option
- * max_device_bytes; SIZE_MAX: no limit. */
+/* Returns how many more bytes of device memory the context may allocate under
+ * the option max_device_bytes, or SIZE_MAX without a limit. */
 size_t spsi_device_left(const sps_context *ctx);
 
-/* spsi_new for `count` items of `size` bytes, checked for overflow; usually as
- * SPS_NEW(ctx, count, &pointer). */
+/* spsi_new for `count` items of `size` bytes, with a check for overflow;
+ * usually called as SPS_NEW(ctx, count, &pointer). */
 sps_status spsi_new_array(sps_context *ctx, int64_t count, size_t size,
                           void **p_p);
 #define SPS_NEW(ctx, count, p)                                                 \

@@ -32,7 +32,7 @@ static int of_mask(void)
                                                    : (int)online;
 }
 
-/* The first line of a file; false: it is missing. */
+/* Reads the first line of a file; returns false if there is no such file. */
 static bool read_line(const char *folder, const char *name, char *line,
                       int size)
 {
@@ -48,7 +48,7 @@ static bool read_line(const char *folder, const char *name, char *line,
     return good;
 }
 
-/* Cores granted by one group; SPS_TEAM_MOST: no limit. */
+/* Returns the cores granted by one group, or SPS_TEAM_MOST without a limit. */
 static int of_group(const char *folder)
 {
     char line[128], period_line[128];
@@ -69,7 +69,7 @@ static int of_group(const char *folder)
     return (int)(quota / period + (quota % period != 0));
 }
 
-/* The minimum on the path from base/path up to base. */
+/* Returns the minimum over the groups from base/path up to base. */
 static int of_path(const char *base, const char *path)
 {
     char folder[PATH_MAX];
@@ -135,7 +135,7 @@ static int of_groups(const char *root)
     return least;
 }
 
-/* OMP_NUM_THREADS is a list, one number for each level of nesting. */
+/* Reads OMP_NUM_THREADS, a list with a number for each level of nesting. */
 static int of_limit(const char *limit)
 {
     const unsigned long long threads = limit ? strtoull(limit, NULL, 10) : 0;

@@ -38,7 +38,7 @@ sps_status spsi_check_deadline(sps_context *ctx, const char *what)
     return SPS_OK;
 }
 
-/* A range of the items, from `first` on, as work of its own. */
+/* A range of the items, starting at `first`, that is run by itself. */
 typedef struct piece {
     spsi_team_fn *fn;
     void *data;

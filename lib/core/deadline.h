@@ -11,22 +11,24 @@
 extern "C" {
 #endif
 
-/* Sets the deadline to `seconds` from now (0: leaves it), unless an earlier one
- * is set.  Returns the previous deadline, to which spsi_deadline_end(ctx,
- * before) resets it. */
+/* Sets the deadline to `seconds` from now, unless seconds is 0 or an earlier
+ * deadline is set.  Returns the previous deadline, to which
+ * spsi_deadline_end(ctx, before) resets it. */
 double spsi_deadline_begin(sps_context *ctx, double seconds);
 void spsi_deadline_end(sps_context *ctx, double before);
 
-/* Whether the deadline has passed or sps_cancel was called.  Several processes
- * use the agreed clock and flag (comm.h), which change at sums only. */
+/* Returns whether the deadline has passed or sps_cancel was called.  Several
+ * processes use the clock and flag that they have agreed on (comm.h), which
+ * change at sums only. */
 bool spsi_expired(const sps_context *ctx);
 
-/* SPS_EUNFIT if spsi_expired; `what` names the unfinished work in the text. */
+/* Returns SPS_EUNFIT if spsi_expired; `what` names the unfinished work in the
+ * error text. */
 sps_status spsi_check_deadline(sps_context *ctx, const char *what);
 
 /* As spsi_team_run, but in ranges of about 0.1 s on one core, by the estimate
- * ns, with spsi_check_deadline after each: after SPS_EUNFIT the remaining items
- * are not done. */
+ * `ns`, with spsi_check_deadline after each.  If that returns SPS_EUNFIT, the
+ * remaining items are not done. */
 #define SPS_DEADLINE_PIECE 100000000   /* ns */
 sps_status spsi_team_run_in_time(sps_context *ctx, int64_t count, int64_t ns,
                                  spsi_team_fn *fn, void *data,

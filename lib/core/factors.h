@@ -15,7 +15,7 @@
                                     the prediction */
 
 /* How the entries are to be understood: all of them, or those of one triangle
- * with the diagonal, of a matrix that has pivots of either sign or is positive
+ * with the diagonal, of a symmetric matrix that is indefinite, or positive
  * definite (no pivoting). */
 typedef enum sps_factor_kind {
     SPS_FACTOR_GENERAL,
@@ -23,7 +23,8 @@ typedef enum sps_factor_kind {
     SPS_FACTOR_DEFINITE
 } sps_factor_kind;
 
-/* Coordinates, indices from 1; sums of duplicates. */
+/* The matrix in coordinate form: indices count from 1, and duplicates are
+ * summed. */
 typedef struct sps_factor_matrix {
     sps_factor_kind kind;
     int32_t n;
@@ -37,18 +38,19 @@ typedef enum sps_factor_code {
     SPS_FACTOR_MEMORY,        /* an allocation failed */
     SPS_FACTOR_MORE,          /* the working memory was too small */
     SPS_FACTOR_SINGULAR,      /* by the pattern, or a pivot is exactly zero */
-    SPS_FACTOR_FAILED,        /* anything else; detail has its numbers */
+    SPS_FACTOR_FAILED,        /* any other error; `detail` has the codes of
+                                 the library */
     SPS_FACTOR_GAVE_UP        /* the library wanted to end the process: it
                                  must not be called any more */
 } sps_factor_code;
 
-/* After analysis: predictions.  After the factorisation: what was found. */
+/* Predictions after the analysis, actual values after the factorisation. */
 typedef struct sps_factor_facts {
-    int detail[2];            /* numbers of the library, for texts */
+    int detail[2];            /* codes of the library, for texts */
     double flops;             /* of the factorisation */
     int64_t entries;          /* of the factors */
     int64_t bytes;            /* working memory: predicted; allocated */
-    int64_t zero, negative;   /* pivots taken for zero; negative ones, where
+    int64_t zero, negative;   /* pivots treated as zero; negative pivots, if
                                  the matrix is symmetric */
 } sps_factor_facts;
 
@@ -57,17 +59,19 @@ typedef struct sps_factor_library {
     int abi;                  /* SPS_FACTOR_ABI */
     const char *version;      /* sps_version() when it was built */
     const char *name;         /* "MUMPS 5.5.1" */
-    /* Symbolic analysis; above `most` operations, unless 0, a better ordering is
-     * not looked for, since it would not be enough.  *of is what the other calls take, to be closed
-     * whatever the result, if it is not NULL. */
+    /* Symbolic analysis.  If more than `most` operations are predicted, unless
+     * it is 0, no better ordering is searched for, since it would not be
+     * enough.  *of is the handle for the other calls; if it is not NULL it must
+     * be closed, whatever is returned. */
     int (*analyse)(const sps_factor_matrix *A, double most, void **of,
                    sps_factor_facts *facts);
-    /* Numerical factorisation, of the pattern that was analysed, with `spare`
-     * percent of working memory beyond what the pattern takes, and no more than
-     * `most` bytes. */
+    /* Numerical factorisation of a matrix with the pattern that was analysed,
+     * with `spare` percent of working memory beyond what the pattern needs, but
+     * at most `most` bytes. */
     int (*factor)(void *of, const sps_factor_matrix *A, int spare,
                   int64_t most, sps_factor_facts *facts);
-    /* X := A^-1 X, k columns that are ld apart. */
+    /* X := A^-1 X for k columns; X is column-major with leading dimension
+     * ld. */
     int (*solve)(void *of, double *X, int32_t ld, int32_t k,
                  sps_factor_facts *facts);
     void (*close)(void *of);

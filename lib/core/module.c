@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* module.c - finds, loads and checks spsolve_cuda.so, spsolve_factor.so and the
- * modules of MPI, and loads decompression libraries when a compressed file is read.  No other file
- * of lib calls dlopen, and libspsolve is linked with none of these libraries.
+ * modules of MPI, and loads libraries for decompression when a compressed file
+ * is read.  No other file of lib calls dlopen, and libspsolve is linked with
+ * none of these libraries.
  *
- * The CUDA module and the libraries it links take some 250 MB and 0.1 to 0.4 s
+ * The CUDA module and the libraries it links need about 250 MB and 0.1 to 0.4 s
  * to load, so the driver, a few hundred kilobytes, is first asked whether there
  * is a GPU (spsi_module_device): cuInit and cuDeviceGetCount, which the CUDA
  * runtime calls as well.
  *
- * Search order:
- *   1. SPSOLVE_MODULE_PATH, the file or its folder.  If it is set, nothing else
- *      is tried.  Not read in setuid programs;
- *   2. beside this library: its folder + "/spsolve" (installed), then the
- *      folder itself (a build tree keeps both libraries in .libs);
- *   3. the installation folder, SPS_MODULE_DIR, known at compile time.
+ * The search stops at the first of these that is found.  First,
+ * SPSOLVE_MODULE_PATH, a file or its folder: if it is set, nothing else is
+ * tried; programs that run setuid ignore it.  Second, the folder "spsolve"
+ * beside this library (an installation), then the folder of the library itself
+ * (a build tree keeps both in .libs).  Third, the installation folder
+ * SPS_MODULE_DIR, known at compile time.
  *
  * The result is state of the process: found once, under pthread_once, then only
  * read.  Modules are never unloaded, because a CUDA runtime cannot be removed
  * from a process safely.
  *
- * MUMPS without MPI defines mpi_init_ and others as dummies.  RTLD_LOCAL keeps
- * them from the process, and RTLD_DEEPBIND the process's own MPI from MUMPS. */
+ * MUMPS without MPI defines dummies of mpi_init_ and others.  RTLD_LOCAL hides
+ * them from the process, and RTLD_DEEPBIND hides the MPI of the process from
+ * MUMPS. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -37,11 +39,11 @@
 typedef struct finder {
     const char *file, *symbol;
     int flags;                   /* of dlopen */
-    /* Why the library cannot use this catalogue; NULL if it can.  Otherwise
-     * writes what the catalogue contains to text. */
+    /* Returns NULL if the library can use this catalogue; otherwise returns why
+     * not and writes what the catalogue contains to text. */
     const char *(*unfit)(const void *catalogue, char *text, size_t size);
     const void *catalogue;
-    char tried[SPS_ERROR_SIZE];  /* why there is no module, or its path */
+    char tried[SPS_ERROR_SIZE];  /* path of the module, or why none was found */
 } finder;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -49,7 +51,8 @@ static pthread_once_t factor_once = PTHREAD_ONCE_INIT;
 static pthread_once_t engine_once[SPS_ENGINES] = { PTHREAD_ONCE_INIT,
                                                   PTHREAD_ONCE_INIT };
 static pthread_once_t asked = PTHREAD_ONCE_INIT;
-static char no_device[128];        /* why there is no GPU; "": there is one */
+static char no_device[128];        /* why there is no GPU; empty if there is
+                                      one */
 
 static void SPS_PRINTF(2, 3) append(finder *f, const char *format, ...)
 {

@@ -36,7 +36,7 @@ const char *spsi_name(const char *kind, int i)
     return name ? *name : NULL;
 }
 
-/* Name number i of a list of words, in which "@kind" stands for all names of
+/* Returns name i of a list of words, in which "@kind" stands for all names of
  * spsi_name("kind", .). */
 static const char *name_of(const char *words, int i, char word[32])
 {

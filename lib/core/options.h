@@ -9,22 +9,22 @@
 extern "C" {
 #endif
 
-/* Whether option precision selects single precision for `what`, single_basis or
- * single_precond: by that word, or by mixed. */
+/* Returns whether option precision selects single precision for `what`, which
+ * is single_basis or single_precond: it does by that word, or by mixed. */
 bool spsi_options_single(const sps_options *opt, const char *what);
-/* *out = *opt, or the defaults if opt is NULL; checks struct_size and every
- * range; strings that are NULL get their defaults.  Every public function that
- * has an options argument begins with it. */
+/* *out = *opt, or the defaults if opt is NULL.  Checks struct_size and the
+ * range of every option, and replaces strings that are NULL by their defaults.
+ * Every public function that has an options argument calls it first. */
 sps_status spsi_options_take(sps_context *ctx, const sps_options *opt,
                              sps_options *out);
-/* Name of option number i, NULL past the last. */
+/* Returns the name of option i, or NULL past the last. */
 const char *spsi_options_name(int i);
 /* Generated from the build lists, NULL-terminated; without the names that stand
  * for others. */
 extern const char *const spsi_solver_names[], *const spsi_eigensolver_names[];
 extern const char *const spsi_precond_names[], *const spsi_kernel_names_host[];
-/* Name number i of a kind, as sps_list: solver, eigensolver, precond, kernel.cpu
- * or option; NULL past the last. */
+/* Returns name i of a kind, as sps_list does (solver, eigensolver, precond,
+ * kernel.cpu or option), or NULL past the last. */
 const char *spsi_name(const char *kind, int i);
 /* Frees the option texts stored in ctx. */
 void spsi_options_forget(sps_context *ctx);

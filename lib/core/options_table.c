@@ -238,7 +238,7 @@ bool spsi_option_word(const char *words, int i, char *word, size_t size)
     return false;
 }
 
-/* Whether names are equal, '-' counting as '_'. */
+/* Returns whether names are equal, where '-' counts as '_'. */
 static bool same(const char *a, const char *b)
 {
     for (; *a || *b; a++, b++)
@@ -257,7 +257,7 @@ static bool names(const sps_option_info *info, const char *name)
     return false;
 }
 
-/* The option whose name or alias is most similar to name, or NULL. */
+/* Returns the option whose name or alias is most similar to `name`, or NULL. */
 static const char *nearest(const char *name)
 {
     const char *near = NULL;

@@ -228,9 +228,9 @@ static const char *skip_gaps(const char *text)
     }
 }
 
-/* *begin: the value after '=', which blanks may precede; returns its length.
- * If the word after blanks is itself followed by '=', as in "wisdom= rtol=1",
- * it is the next name, and the value is empty. */
+/* *begin is the value after '=', which blanks may precede; returns its length.
+ * If the word after the blanks is itself followed by '=', as in "wisdom=
+ * rtol=1", that word is the next name, and the value is empty. */
 static size_t value_length(const char *text, const char **begin)
 {
     const char *value = skip_blanks(text);
@@ -271,7 +271,7 @@ fail:
     return st;
 }
 
-/* Applies the whole text, or nothing of it. */
+/* Applies all options of the text, or none of them. */
 sps_status sps_options_parse(sps_context *ctx, sps_options *opt,
                              const char *text)
 {
@@ -294,7 +294,7 @@ fail:
 
 /* ----------------------------------------------------------------- printing */
 
-/* The value as text, truncated to size; returns its full length. */
+/* Prints the value as text, truncated to `size`; returns its full length. */
 static size_t print_value(const spsi_option *row, const sps_options *opt,
                           char *text, size_t size)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rates.h - what predictions know of a machine: one record for each context,
- * filled by the backend when it opens.  No other number of a prediction belongs
- * to a device: kernels hold constants fitted on one GPU, and `work` converts
- * those that are times of instructions.
+/* rates.h - the rates of a machine from which times are predicted: one record
+ * for each context, filled in by the backend when it opens.  Nothing else in a
+ * prediction depends on the device: kernels have constants that were fitted on
+ * one GPU, and `work` scales those that are times of instructions.
  *
- * The record influences choices (kernels, blocks of a vendor's format, degree
- * of the Chebyshev polynomial), never the order of the sums of a kernel. */
+ * The record influences choices (kernels, formats of cuSPARSE, degree of the
+ * Chebyshev polynomial), never the order of the sums of a kernel. */
 #ifndef SPS_RATES_H
 #define SPS_RATES_H
 

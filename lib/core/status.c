@@ -36,8 +36,9 @@ const char *sps_stop_string(sps_stop stop)
     return "unknown reason";
 }
 
-/* The name of the enumerator in lower case.  The preprocessor cannot convert
- * it, so the names are repeated here; a test compares them with the list. */
+/* Returns the name of the enumerator in lower case.  The preprocessor cannot
+ * convert it, so the names are repeated here; a test compares them with the
+ * list. */
 const char *sps_stop_name(sps_stop stop)
 {
     switch (stop) {
@@ -61,7 +62,7 @@ const char *sps_stop_name(sps_stop stop)
     return "unknown";
 }
 
-/* The last failure of this thread that had no context. */
+/* The last failure of this thread in a call that had no context. */
 static _Thread_local char orphan[SPS_ERROR_SIZE];
 
 sps_status spsi_fail(sps_context *ctx, sps_status code, const char *format,
@@ -90,8 +91,8 @@ static bool known(const sps_context *ctx, const char *text)
     return false;
 }
 
-/* Limit of the number of notes, since those of many solves may differ, if only
- * by a number. */
+/* The number of notes is limited, because those of many solves may differ in a
+ * single number. */
 enum { MAX_NOTES = 256 };
 
 /* A note is dropped if there is no memory for it, and never changes the text of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* status.h - error handling: the first function that knows the cause writes the
- * text into the context, all others pass the code on. */
+/* status.h - error handling: the function that detects the cause writes the
+ * text into the context, and all others return its code. */
 #ifndef SPS_STATUS_H
 #define SPS_STATUS_H
 
@@ -16,15 +16,15 @@
 extern "C" {
 #endif
 
-/* Records the text of a failure; returns code, for use in a return statement.
- * ctx NULL: the text is stored for the thread. */
+/* Records the text of a failure and returns `code`, for use in a return
+ * statement.  If ctx is NULL, the text is stored for the calling thread. */
 sps_status spsi_fail(sps_context *ctx, sps_status code, const char *format,
                      ...) SPS_PRINTF(3, 4);
 /* Adds a note for the report. */
 void spsi_note(sps_context *ctx, const char *format, ...) SPS_PRINTF(2, 3);
 
-/* In C files: st = call, and goto fail unless it is SPS_OK.  The function has a
- * local sps_status st and one exit, the label fail. */
+/* For C files: st = call, and goto fail unless it is SPS_OK.  The function has
+ * a local variable sps_status st and one exit, the label fail. */
 #define SPS_TRY(call)                                                          \
     do {                                                                       \
         st = (call);                                                           \
@@ -55,7 +55,7 @@ void spsi_note(sps_context *ctx, const char *format, ...) SPS_PRINTF(2, 3);
         if (st_ != SPS_OK) return st_;                                         \
     } while (0)
 
-/* A const table with external linkage in C and in C++. */
+/* Defines a const table with external linkage in C and in C++. */
 #ifdef __cplusplus
 #define SPS_DEFINE(type, name)                                                 \
     extern "C" const type name;                                                \

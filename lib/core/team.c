@@ -23,7 +23,8 @@
 enum {
     CLOSED = 1 << 30,        /* gate: no worker may enter */
     CALLER_WAITS = 1 << 29,  /* gate: the caller sleeps until it is empty */
-    CLAIMS = 8               /* of a range: load balance against overhead */
+    CLAIMS = 8               /* claims of a range: balances load against
+                                overhead */
 };
 
 /* State of one thread; seat 0 is that of the caller. */
@@ -37,15 +38,15 @@ typedef struct seat {
 } __attribute__((aligned(64))) seat;
 
 struct sps_team {
-    spsi_team_fn *fn;        /* the region: written while the gate is closed
-                                and */
-    void *data;              /* no worker is inside */
-    int64_t grain;           /* items of a claim */
-    int active;              /* threads that take part */
+    spsi_team_fn *fn;        /* The region; written while the gate is closed
+                                and no worker is inside. */
+    void *data;
+    int64_t grain;           /* items in a claim */
+    int active;              /* number of threads that take part */
     bool busy;
     bool quit;
-    int threads, workers;    /* maximum, with the caller; started */
-    pid_t process;           /* that started the workers */
+    int threads, workers;    /* maximum, with the caller; those started */
+    pid_t process;           /* the process that started the workers */
     uint32_t epoch __attribute__((aligned(64)));   /* regions begun */
     uint32_t gate __attribute__((aligned(64)));    /* workers inside, flags */
     seat seat[];
@@ -79,8 +80,8 @@ static inline void pause_core(void)
 #endif
 }
 
-/* Polls until *word differs from value, for SPS_TEAM_WATCH at most, and less if
- * another thread ran on this core meanwhile; returns whether it differs. */
+/* Polls until *word differs from value, for at most SPS_TEAM_WATCH, and shorter
+ * if another thread ran on this core meanwhile; returns whether it differs. */
 static bool changes(const uint32_t *word, uint32_t value)
 {
     const double start = spsi_now();
@@ -97,8 +98,8 @@ static bool changes(const uint32_t *word, uint32_t value)
     }
 }
 
-/* Wakes the children 2 i + 1 and 2 i + 2 of seat i, as far as they sleep and
- * take part in the region. */
+/* Wakes the threads in seats 2 i + 1 and 2 i + 2, the children of seat i, if
+ * they sleep and take part in the region. */
 static void wake_below(struct sps_team *t, int i)
 {
     for (int c = 2 * i + 1; c <= 2 * i + 2 && c < t->active; c++) {
@@ -148,8 +149,8 @@ static void leave(struct sps_team *t)
         futex_wake(&t->gate);
 }
 
-/* Waits until t->epoch differs from own->seen, that is for the next region:
- * polling first if `watch`, then asleep. */
+/* Waits for the next region, until t->epoch differs from own->seen: first
+ * polling if `watch`, then asleep. */
 static void await_region(struct sps_team *t, seat *own, bool watch)
 {
     if (!watch || !changes(&t->epoch, own->seen)) {
@@ -205,8 +206,9 @@ static bool start_worker(struct sps_team *t)
     return !failed;
 }
 
-/* Starts the workers that a region of `wanted` threads lacks.  Returns the
- * number of its threads, fewer if a worker could not be started. */
+/* Starts the workers that are missing for a region of `wanted` threads.
+ * Returns the number of its threads, which is smaller if a worker could not be
+ * started. */
 static int start_workers(struct sps_team *t, int wanted)
 {
     if (t->process != getpid()) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timer.c - the clock, and seconds by phase.  An asynchronous backend measures
- * its phases itself; for one without these slots the host's clock is correct,
- * since the work is done when the call returns, and for small matrices, which
- * are the host's work everywhere. */
+ * its phases itself.  Where it has no functions for that, the host's clock is
+ * correct, since the work is done when the call returns; and so it is for small
+ * matrices, on which the host works in every case. */
 #include <string.h>
 #include <time.h>
 

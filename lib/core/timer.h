@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Monotonic seconds. */
+/* Returns a monotonic time in seconds. */
 double spsi_now(void);
 
 /* Phases do not nest.  On a GPU the backend records events and evaluates them
