@@ -60,7 +60,7 @@ void spsi_basis_narrow(sps_basis *V, int k)
     V->k = k;
 }
 
-/* Address of block l. */
+/* Returns the address of block l. */
 static void *begin_of(const sps_basis *V, int l)
 {
     const int64_t item = V->all->dtype == SPS_F64 ? (int64_t)sizeof(double)
@@ -144,7 +144,7 @@ fail:
     return st;
 }
 
-/* The same of a square stack. */
+/* The same for a square stack (spsi_basis_square). */
 static sps_status multiply_one_by_one(double a, const sps_basis *V, int count,
                                       const sps_small *H, bool add,
                                       sps_block *W)

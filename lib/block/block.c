@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* block.c - the n x k handle: creation, shape, and transfer of numbers.
+/* block.c - the n x k block: creation, shape, and transfer of its elements.
  * Arguments are checked here; the operations of solvers are in block_ops.c. */
 #include <assert.h>
 #include <stddef.h>
@@ -84,7 +84,8 @@ fail:
     return st;
 }
 
-/* Whether rows x ld doubles are addressable: products beyond 2^60 overflow. */
+/* Checks that rows x ld doubles are addressable: products beyond 2^60
+ * overflow. */
 static sps_status check_span(sps_context *ctx, int64_t rows, int64_t ld)
 {
     if (rows <= 1 || ld <= INT64_MAX / (int64_t)sizeof(double) / rows)
@@ -94,8 +95,8 @@ static sps_status check_span(sps_context *ctx, int64_t rows, int64_t ld)
                      (long long)ld);
 }
 
-/* Fills the memory as one column of doubles, for both types: 0.0 has all bits
- * zero. */
+/* Fills the memory as one column of doubles, whatever the type: 0.0 has all
+ * bits zero. */
 sps_status spsi_block_clear(const sps_block *X)
 {
     sps_block all = *X;
@@ -247,7 +248,8 @@ fail:
     return st;
 }
 
-/* Copies `from` to the columns; without it the columns to `to`. */
+/* Copies the array `from` to the columns, or, if it is NULL, the columns to
+ * `to`. */
 static sps_status transfer(const sps_block *X, int first, int k,
                            const double *from, double *to, int64_t ld,
                            sps_order order, sps_place place)

@@ -202,7 +202,7 @@ fail:
 
 /* ---------------------------------------------------------- small products */
 
-/* C = 0, the sum over no rows. */
+/* Clears C: the sum over no rows is zero. */
 static sps_status clear_small(sps_small *C)
 {
     static const double zeros[SPS_BLOCK_MAX];
@@ -335,7 +335,8 @@ fail:
     return st;
 }
 
-/* The same with a Z of floats, to which P is rounded and which becomes P. */
+/* As combine, for a Z of floats: P is rounded to floats, and Z becomes a copy
+ * of it. */
 static sps_status combine_single(const sps_block *Z, const sps_small *b,
                                  sps_block *P)
 {

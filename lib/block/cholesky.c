@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cholesky.c - LAPACK's dposv for few rows and columns: between two waits for a
- * device its calls take longer than the arithmetic, r^3 / 3 + 2 r^2 k
- * operations.  The bits do not depend on the BLAS. */
+/* cholesky.c - replaces LAPACK's dposv for few rows and columns, where its
+ * calls take longer than the arithmetic, r^3 / 3 + 2 r^2 k operations, while a
+ * device waits.  The bits do not depend on the BLAS. */
 #include "block/cholesky.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static int factor(sps_small *A)
     return 0;
 }
 
-/* Rows of C side by side, so that a step with all columns is one loop. */
+/* The rows of C, stored so that a step of all columns is one loop. */
 typedef double rows[SPS_CHOLESKY_MOST][SPS_CHOLESKY_MOST];
 
 /* Row i -= u times row k. */

@@ -9,10 +9,11 @@
 extern "C" {
 #endif
 
-#define SPS_CHOLESKY_MOST 32     /* rows, and columns of C, at most */
+#define SPS_CHOLESKY_MOST 32     /* largest number of rows, and of columns of
+                                    C */
 
-/* A = U'U in the upper triangle of A, C = A^-1 C.  0, or the order of the first
- * minor that is not positive. */
+/* Factors A = U'U in the upper triangle of A and computes C = A^-1 C.  Returns
+ * 0, or the order of the first leading minor that is not positive. */
 int spsi_cholesky_solve(sps_small *A, sps_small *C);
 
 #ifdef __cplusplus

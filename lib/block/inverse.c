@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* max |v[t]|; NaN if a number is not finite. */
+/* Returns max |v[t]|, or NaN if a value is not finite. */
 static double largest_of(const double *v, size_t count)
 {
     double largest = 0;

@@ -10,11 +10,12 @@
 extern "C" {
 #endif
 
-/* The last row and the last column of D^-1, m numbers each (row may be NULL),
- * by LAPACKE_dgetrf and _dgetrs.  D is m x m, column-major, destroyed; pivot:
- * scratch of m numbers.  False if D is not finite or singular to working
- * precision.  May run in any number of threads, each with its own arrays,
- * between spsi_blas_begin and _end of the caller. */
+/* Computes the last row (unless `row` is NULL) and the last column of D^-1, m
+ * values each, by LAPACKE_dgetrf and _dgetrs.  D is m x m, column-major, and
+ * destroyed; pivot is scratch memory of m integers.  Returns false if D is not
+ * finite or is singular to working precision.  May run in any number of
+ * threads, each with its own arrays, between spsi_blas_begin and spsi_blas_end
+ * of the caller. */
 bool spsi_inverse_end(double *D, int m, int *pivot, double *row,
                       double *column);
 

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* As sps_block_create, spsi_block_create, spsi_basis_create and
- * spsi_small_create. */
+ * spsi_small_create; the owner releases the result. */
 sps_status spsi_own_block(sps_owner *o, int64_t n, int k, sps_block **X_p);
 sps_status spsi_own_block_of(sps_owner *o, int64_t n, int k, sps_dtype dtype,
                              sps_block **X_p);

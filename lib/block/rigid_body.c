@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rigid_body.c - rigid body modes of a structure from the coordinates of its
- * nodes.
+ * nodes, in d dimensions.
  *
- * d translations u = e_a, and a rotation for each pair a < b of axes,
- *     u_a = -(x_b - c_b),  u_b = x_a - c_a,   c the mean of the nodes,
- * linear in x: stiffness matrices of unsupported structures map them to zero.
- * Orthonormalised by Gram-Schmidt, twice (Giraud, Langou, Rozloznik and van den
- * Eshof 2005: sufficient for orthogonality to rounding).  A mode whose
- * remainder is below RANK of its length depends on the others and is left out:
- * one for points on a line, all rotations of a single point.
+ * The modes are d translations u = e_a, and for each pair a < b of axes a
+ * rotation u_a = -(x_b - c_b), u_b = x_a - c_a, where c is the mean of the
+ * nodes.  They are linear in x: stiffness matrices of unsupported structures
+ * map them to zero.  They are orthonormalised by Gram-Schmidt, twice, which
+ * suffices for orthogonality to rounding (Giraud, Langou, Rozloznik and van den
+ * Eshof 2005).  A mode whose remainder is below RANK of its length depends on
+ * the others and is left out: one rotation for points on a line, all rotations
+ * for a single point.
  *
- * Serial on the host: 6 columns of n numbers, 42 passes over one. */
+ * Serial on the host: 6 columns of n values, and 42 passes over one of them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,8 +21,8 @@
 #define RANK 1e-10
 enum { MOST = 6 };
 
-/* u (d m numbers) = mode q: translation q if q < d, else a rotation.  x: the
- * coordinates, m x d, row-major, centred. */
+/* Sets u (d m values) to mode q: translation q if q < d, else a rotation.  x
+ * has the centred coordinates, m x d, row-major. */
 static void fill_motion(const double *x, int64_t m, int d, int q, double *u)
 {
     const int a = q < d ? q : (q - d) / 2, b = q < d ? -1 : 1 + (q - d + 1) / 2;
@@ -41,9 +42,9 @@ static double dot(const double *u, const double *v, int64_t n)
     return sum;
 }
 
-/* Orthogonalises u against the `count` columns of Q and normalises it.  False:
- * the remainder is below RANK times the length of u, or that is below RANK *
- * size. */
+/* Orthogonalises u against the `count` columns of Q and normalises it.  Returns
+ * false if the remainder is below RANK times the length of u, or that length is
+ * below RANK * size. */
 static bool orthonormal(const double *Q, int count, int64_t n, double size,
                         double *u)
 {
@@ -62,8 +63,8 @@ static bool orthonormal(const double *Q, int count, int64_t n, double size,
     return true;
 }
 
-/* The coordinates in host memory, centred at their mean and scaled by their
- * largest distance from it along an axis. */
+/* Copies the coordinates to host memory, centred at their mean and scaled by
+ * their largest distance from it along an axis. */
 static sps_status centred(const sps_block *coords, double *x)
 {
     sps_context *ctx = coords->ctx;

@@ -4,11 +4,11 @@
  *
  * Products do not use BLAS: their bits must not depend on its threads, and even
  * at k = 1024 their 2 k^3 operations are negligible beside the block's 2 n k^2.
- * Numbers that are not finite are never passed to LAPACK (some versions do not
+ * Values that are not finite are never passed to LAPACK (some versions do not
  * terminate on infinities): the results are NaN instead, which callers detect.
  *
- * The max_rows x max_cols numbers of a matrix are followed by 2 max_rows more,
- * scratch for scalings and eigenvalues, so that no allocation is needed
+ * The max_rows x max_cols elements of a matrix are followed by 2 max_rows more,
+ * scratch memory for scalings and eigenvalues, so that no allocation is needed
  * later. */
 #include "block/small.h"
 #include "block/cholesky.h"
@@ -22,7 +22,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Doubles allocated: the numbers, and the scratch after them. */
+/* Returns the number of doubles to allocate: the elements, and the scratch
+ * memory after them. */
 static int64_t room(const sps_small *C)
 {
     return (int64_t)C->max_rows * (C->max_cols + 2);
@@ -144,7 +145,7 @@ void spsi_small_symmetrise(sps_small *A)
 
 /* --- product */
 
-/* c += s a, vectors of m numbers; below, a'b. */
+/* c += s a for vectors of length m; the next function returns a'b. */
 static void add_scaled(int m, double s, const double *restrict a,
                        double *restrict c)
 {
@@ -161,7 +162,7 @@ static double dot(int m, const double *a, const double *b)
     return sum;
 }
 
-/* c = b c for m numbers; b = 0 clears also NaN. */
+/* c = b c for m elements; b = 0 clears NaN too. */
 static void scale(int m, double b, double *c)
 {
     for (int i = 0; i < m; i++) c[i] = b == 0 ? 0 : b * c[i];
@@ -239,7 +240,7 @@ fail:
     return st;
 }
 
-/* A = Q'AQ, Q from the QR factorisation in D. */
+/* A = Q'AQ, where Q is given by the QR factorisation in D. */
 static int turn(sps_small *A, const sps_small *D, const double *tau)
 {
     int n = A->rows, q = D->cols, info;
@@ -336,8 +337,8 @@ fail:
     return st;
 }
 
-/* d_j = a_jj^-1/2, or 0 where a_jj is not a positive finite number; returns
- * the number of such zeros. */
+/* d_j = a_jj^-1/2, or 0 where a_jj is not positive and finite; returns the
+ * number of zeros. */
 static int diagonal_scaling(const sps_small *A, double *d)
 {
     int bad = 0;
@@ -370,7 +371,8 @@ static void scale_rows(sps_small *C, const double *d)
         for (int i = 0; i < C->rows; i++) *spsi_small_at(C, i, j) *= d[i];
 }
 
-/* Order of the first leading minor whose last row or column is invalid. */
+/* Returns the order of the first leading minor whose last row or column is
+ * invalid. */
 static int first_bad(const sps_small *A, const double *d)
 {
     for (int j = 0; j < A->cols; j++) {
@@ -381,7 +383,7 @@ static int first_bad(const sps_small *A, const double *d)
     return 0;
 }
 
-/* A of unit diagonal. */
+/* Solves A X = C for an A of unit diagonal. */
 static sps_status solve_many(sps_small *A, sps_small *C, int *info)
 {
     lapack_int failed;

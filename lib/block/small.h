@@ -26,24 +26,25 @@ typedef struct sps_small {
 
 sps_status spsi_small_create(sps_context *ctx, int max_rows, int max_cols,
                              sps_small **C_p);     /* host */
-/* In the memory of the context's blocks (device memory on a GPU); with several
- * processes in host memory, where the sums over processes are formed. */
+/* Creates a matrix in the memory of the context's blocks (device memory on a
+ * GPU); with several processes it is in host memory, where sums over processes
+ * are formed. */
 sps_status spsi_small_create_device(sps_context *ctx, int max_rows,
                                     int max_cols, sps_small **C_p);
 void spsi_small_destroy(sps_small **C_p);
 void spsi_small_shape(sps_small *C, int rows, int cols);  /* contents lost */
-/* Host memory. */
+/* Returns the address of element (i, j) of a matrix in host memory. */
 static inline double *spsi_small_at(const sps_small *C, int i, int j)
 {
     return &C->v[(size_t)j * (size_t)C->rows + (size_t)i];
 }
 void spsi_small_clear(sps_small *C);        /* host */
 bool spsi_small_finite(const sps_small *C); /* host */
-/* B = A between any memories; complete on return unless both are on a
+/* B = A, from and to either memory; complete on return unless both are on a
  * device. */
 sps_status spsi_small_copy(const sps_small *A, sps_small *B);
 
-/* All functions below are for host memory. */
+/* All functions below are for matrices in host memory. */
 
 /* A = (A + A') / 2. */
 void spsi_small_symmetrise(sps_small *A);
@@ -51,32 +52,35 @@ void spsi_small_symmetrise(sps_small *A);
 sps_status spsi_small_mul(double a, const sps_small *A, bool trans_A,
                           const sps_small *B, bool trans_B, double b,
                           sps_small *C);
-/* Eigenvalues (ascending) and vectors (in place of A) of a symmetric A:
- * LAPACKE_dsyevd.  w: A->rows numbers. */
+/* Computes eigenvalues (ascending) and eigenvectors (in place of A) of a
+ * symmetric A by LAPACKE_dsyevd.  w has A->rows elements. */
 sps_status spsi_small_eigen(sps_small *A, double *w);
-/* Eigenvalues (ascending, A->rows - D->cols of them) and M-orthonormal vectors
- * (leading columns of A) of A x = lambda M x on the complement of the columns
- * of D, D'x = 0: a QR factorisation of D, then LAPACKE_dsygvd.  M may be NULL;
- * all arguments are destroyed.  *info > 0: the order of a minor of M that is
- * not positive; < 0: not finite, or no convergence. */
+/* Computes eigenvalues (ascending, A->rows - D->cols of them) and M-orthonormal
+ * eigenvectors (in the leading columns of A) of A x = lambda M x on the
+ * complement of the columns of D, D'x = 0, by a QR factorisation of D and
+ * LAPACKE_dsygvd.  M may be NULL; all arguments are destroyed.  *info > 0 is
+ * the order of a minor of M that is not positive; *info < 0 means that a value
+ * is not finite, or no convergence. */
 sps_status spsi_small_eigen_pencil(sps_small *A, sps_small *M, sps_small *D,
                                    double *w, int *info);
-/* Number of negative eigenvalues of the symmetric A (upper half, destroyed),
- * from the signs of D in A = U D U': LAPACKE_dsytrf. */
+/* Counts the negative eigenvalues of the symmetric A (upper half, destroyed),
+ * from the signs of D in A = U D U' (LAPACKE_dsytrf). */
 sps_status spsi_small_inertia(sps_small *A, int *negative);
-/* Solves A X = C for SPD A (destroyed), C in place, by Cholesky factors after
- * scaling A to unit diagonal; beyond SPS_CHOLESKY_MOST rows or columns they are
- * LAPACKE_dposv's.  *info = 0, or the order of the first minor that is not
- * positive. */
+/* Solves A X = C in place of C for an SPD A (destroyed), by Cholesky factors
+ * after scaling A to unit diagonal; with more than SPS_CHOLESKY_MOST rows or
+ * columns by LAPACKE_dposv.  *info is 0, or the order of the first minor that
+ * is not positive. */
 sps_status spsi_small_solve_spd(sps_small *A, sps_small *C, int *info);
-/* A = A^-1 by LU with row pivoting: LAPACKE_dgetrf and _dgetri.  *info = 0, or
- * the number of the pivot that is zero or not finite (A is undefined then). */
+/* A = A^-1 by LU with row pivoting (LAPACKE_dgetrf and _dgetri).  *info is 0,
+ * or the number of a pivot that is zero or not finite, and then A is
+ * undefined. */
 sps_status spsi_small_invert(sps_small *A, int *info);
-/* From the Gram matrix G = P'P, T (rows of G x rank) such that P T has
- * orthonormal columns; directions with relative singular value below tolerance
- * are dropped; G is scaled to unit diagonal first (SVQB).  *condition: ratio of
- * the largest to the smallest remaining singular value of the scaled block.
- * rank 0 if G = 0.  G is destroyed. */
+/* From the Gram matrix G = P'P, which is destroyed, computes T (rows of G x
+ * rank) such that P T has orthonormal columns (SVQB).  G is scaled to unit
+ * diagonal first, and directions with a relative singular value below
+ * `tolerance` are dropped.  *condition is the ratio of the largest to the
+ * smallest remaining singular value of the scaled block.  *rank is 0 if G =
+ * 0. */
 sps_status spsi_small_orthonormaliser(sps_small *G, double tolerance,
                                       sps_small *T, int *rank,
                                       double *condition);
@@ -87,8 +91,8 @@ sps_status spsi_small_orthonormaliser(sps_small *G, double tolerance,
  * (relative singular value) / v, the others length 1. */
 sps_status spsi_small_uncover(sps_small *G, double tolerance, sps_small *T,
                               int *rank, int *sure, double *condition);
-/* sqrt(m eps): the least relative singular value that a Gram matrix of m
- * columns resolves. */
+/* Returns sqrt(m eps), the smallest relative singular value that the Gram
+ * matrix of m columns resolves. */
 double spsi_small_visible(int m);
 
 #ifdef __cplusplus

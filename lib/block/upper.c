@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* upper.c - triangular systems of least squares problems, which may be singular
- * or nearly so.  A diagonal without pivoting does not reveal the rank, and two
- * pivots of 1e-15 make an x of 1e30; so the length of x decides whether it is
- * meaningful.  In doubt a rank-revealing factorisation of O(n^3) is computed,
- * in such cases only.
+/* upper.c - triangular systems of least-squares problems, which may be singular
+ * or nearly so.  A diagonal computed without pivoting does not reveal the rank,
+ * and two pivots of 1e-15 make an x of 1e30; so the length of x decides whether
+ * it is meaningful.  Only if it may not be, a rank-revealing factorisation of
+ * O(n^3) is computed.
  *
- * Of the two solutions the one with the smaller residual is taken: the rank is
- * truncated at n eps ||R||, but rounding errors are seldom that large, and a
+ * Of the two solutions the one with the smaller residual is returned: the rank
+ * is truncated at n eps ||R||, but rounding errors are seldom that large, and a
  * triangle whose columns have lengths of 1e7 to 1 (from a preconditioner that
- * fails in some directions) needs an x as long.
+ * fails in some directions) needs an x of that length.
  *
  * If R was built step by step, as a Krylov space grows, the last steps may make
- * x so long that its rounding exceeds their reduction of the residual: the x of
- * fewer steps is better then. */
+ * x so long that its rounding error exceeds their reduction of the residual;
+ * then the x of fewer steps is better. */
 #include "block/upper.h"
 #include "core/blas.h"
 
@@ -21,8 +21,8 @@
 #include <math.h>
 #include <string.h>
 
-/* R: n columns, ld apart; largest: its largest |pivot|; tolerance:
- * max(16, n) eps. */
+/* R has n columns with leading dimension ld; `largest` is its largest |pivot|,
+ * and `tolerance` is max(16, n) eps. */
 struct upper {
     const double *R;
     int n, ld;
@@ -55,8 +55,8 @@ static double longest(int n, const double *x)
     return most;
 }
 
-/* x = R^-1 b; false where x may be dominated by rounding, by the criterion of
- * upper.h. */
+/* x = R^-1 b; returns false if x may be dominated by rounding, by the criterion
+ * of upper.h. */
 static bool solve_regular(const struct upper *u, const double *b, double *x)
 {
     bool safe = true;
@@ -73,9 +73,9 @@ static bool solve_regular(const struct upper *u, const double *b, double *x)
                    longest(u->n, b);
 }
 
-/* The shortest least-squares solution for each column of B (n x k, overwritten
- * by x), with R replaced by its leading part of condition below
- * 1 / u->tolerance (LAPACKE_dgelsy).  room: scratch of n^2 numbers. */
+/* Computes the shortest least-squares solution for each column of B (n x k,
+ * overwritten by x), with R replaced by its leading part of condition below 1 /
+ * u->tolerance (LAPACKE_dgelsy).  `room` is scratch memory of n^2 doubles. */
 static sps_status solve_cut(sps_context *ctx, const struct upper *u, int k,
                             double *B, double *room)
 {
@@ -99,7 +99,7 @@ fail:
     return st;
 }
 
-/* max |b - R x|, plus the rounding error of R and of R x. */
+/* Returns max |b - R x|, plus the rounding error of R and of R x. */
 static double expected(const struct upper *u, const double *b, const double *x,
                        double *room)
 {
@@ -116,8 +116,8 @@ static bool all_finite(const struct upper *u)
     return true;
 }
 
-/* Column c of B (n x k) = column c of b (ldb apart) if that is finite, else 0.
- */
+/* Copies column c of b (leading dimension ldb) to column c of B (n x k) if it
+ * is finite, and clears that column otherwise. */
 static void take_finite(int n, int k, const double *b, int ldb, double *B)
 {
     for (int c = 0; c < k; c++, b += ldb, B += n)
@@ -174,7 +174,8 @@ static double length(int n, const double *x)
     return sum;
 }
 
-/* ||b - R x||, plus the rounding error of R x.  room: n. */
+/* Returns ||b - R x||, plus the rounding error of R x.  `room` has n
+ * doubles. */
 static double total(const struct upper *u, const double *b, const double *x,
                     double *room)
 {
@@ -183,9 +184,9 @@ static double total(const struct upper *u, const double *b, const double *x,
     return length(u->n, room) + DBL_EPSILON * u->largest * length(u->n, x);
 }
 
-/* Replaces x by the solution of fewer steps where total() is lower.  `left`,
- * the norm of b in the omitted steps, only grows, so that the search ends when
- * it reaches the best total.  room: 2 n. */
+/* Replaces x by the solution of fewer steps if its total() is lower.  `left`,
+ * the norm of b in the omitted steps, only grows, so the search ends when it
+ * reaches the best total.  `room` has 2 n doubles. */
 static void shorten(const struct upper *u, const int *step, const double *b,
                     double *x, double *room)
 {

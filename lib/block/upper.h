@@ -17,12 +17,12 @@ sps_status spsi_small_solve_upper(sps_context *ctx, const double *R, int n,
                                   int ld, int k, const double *b, int ldb,
                                   double *x, int ldx);
 
-/* The same for an R and b built step by step: columns with the same step[j]
- * belong together (NULL: each is a step), rest[c] is the residual of column c
- * of b that no x reduces.  Where eps max |r_jj| ||x|| is not negligible
- * relative to rest, x uses as many steps as minimise
- *     ||b - R x|| + eps max |r_jj| ||x||
- * and is zero for the others.  room: scratch of 2 n numbers. */
+/* Does the same for an R and b that were built step by step: columns with the
+ * same step[j] belong together (each column is a step if `step` is NULL), and
+ * rest[c] is the residual of column c of b that no x reduces.  Where eps max
+ * |r_jj| ||x|| is not negligible relative to rest, x uses the number of steps
+ * that minimises ||b - R x|| + eps max |r_jj| ||x||, and is zero for the
+ * others.  `room` is scratch memory of 2 n doubles. */
 sps_status spsi_small_solve_steps(sps_context *ctx, const double *R, int n,
                                   int ld, const int *step, const double *rest,
                                   int k, const double *b, int ldb, double *x,

@@ -51,7 +51,7 @@ typedef struct spsi_mtx_header {
     int64_t count;             /* entries that the file must hold */
 } spsi_mtx_header;
 
-/* What is wrong with a line; texts in mtx_error.c. */
+/* What can be wrong with a line; mtx_error.c has the texts. */
 typedef enum spsi_mtx_error {
     SPSI_MTX_FINE,
     SPSI_MTX_ROW, SPSI_MTX_COLUMN,               /* no index */
@@ -69,27 +69,27 @@ typedef struct spsi_mtx_piece {
     const char *begin, *end;   /* text of whole lines, in the batch */
     int64_t first_line;        /* number of the first line, from 1 */
     int64_t lines;
-    int64_t at, count;         /* its entries: offset in segment, number */
+    int64_t at, count;         /* offset of its entries in the segment; their
+                                  number */
     int32_t row_low, row_high, col_low, col_high;  /* of the entries */
     int64_t diagonal;          /* entries on the diagonal */
-    int64_t lower, upper;      /* line of the first entry below and above the
-                                  diagonal, 0: none.  These and diagonal only
-                                  of files with a symmetry */
+    int64_t lower, upper;      /* in files with a symmetry: line of the first
+                                  entry below and above the diagonal, or 0 */
     int64_t rounded, tiny;     /* integers rounded, values below the normal
                                   range */
     spsi_mtx_error error;
     const char *where;         /* position of the error in the text */
     int64_t error_line;
-    int32_t *line;             /* of each entry, minus first_line; NULL: every
-                                  line has an entry, or no error message can
-                                  need the number later */
+    int32_t *line;             /* line of each entry, minus first_line; NULL
+                                  if every line has an entry, or no error
+                                  message can need the number later */
 } spsi_mtx_piece;
 
 typedef struct spsi_mtx_segment {
     int64_t capacity, pieces;
     spsi_mtx_piece *piece;
-    int32_t *row, *col;        /* NULL in array files */
-    double *val;               /* NULL: pattern */
+    int32_t *row, *col;        /* NULL for array files */
+    double *val;               /* NULL for pattern files */
 } spsi_mtx_segment;
 
 typedef struct spsi_mtx {
@@ -98,8 +98,9 @@ typedef struct spsi_mtx {
     sps_read_options options;
     const char *name;
     spsi_mtx_header header;
-    int words;                 /* doubles for an entry: 0, 1 or 2 */
-    int64_t line;              /* lines read; in the header, this line */
+    int words;                 /* doubles of an entry: 0, 1 or 2 */
+    int64_t line;              /* number of lines read; in the header, of
+                                  this line */
     int64_t stored;            /* entries read */
     int64_t diagonal, rounded, tiny;
     int64_t lower, upper;      /* first line below and above the diagonal */
@@ -107,39 +108,42 @@ typedef struct spsi_mtx {
     spsi_mtx_segment *segment;
 } spsi_mtx;
 
-/* Reads the whole file, with f->peek its header alone.  The size of the result,
+/* Reads the whole file, or only its header if f->peek.  The size of the result,
  * a block or a csr, is checked before memory is allocated for entries. */
 sps_status spsi_mtx_load(const spsi_file *f, spsi_mtx **m_p);
 void spsi_mtx_free(spsi_mtx **m_p);
 /* Frees the entries; header and counts remain. */
 void spsi_mtx_drop(spsi_mtx *m);
-/* mtx_foreign.c: EPARSE if the text begins like a file of another known kind;
- * the message says of which kind and how to convert it. */
+/* mtx_foreign.c: returns EPARSE if the text begins like a file of another known
+ * kind; the message names the kind and says how to convert it. */
 sps_status spsi_mtx_foreign(const spsi_mtx *m, const char *text,
                             size_t length);
-/* Line of entry number `entry` of the file, counted from 0. */
+/* Returns the line of entry number `entry` of the file, counted from 0. */
 int64_t spsi_mtx_line(const spsi_mtx *m, int64_t entry);
-/* Fills *info; summed: number of entries that were summed into others. */
+/* Fills in *info; `summed` is the number of entries that were summed into
+ * others. */
 void spsi_mtx_info(const spsi_mtx *m, int64_t summed, sps_read_info *info);
 /* Adds notes where the matrix differs from the text: pattern taken as ones,
  * complex as interleaved, upper triangle mirrored, values rounded. */
 void spsi_mtx_notes(const spsi_mtx *m);
-/* Gives the entries of an array file their rows and columns; drops zeros. */
+/* Computes the rows and columns of the entries of an array file, and drops
+ * zeros. */
 sps_status spsi_mtx_expand(spsi_mtx *m);
-/* Appends a segment of `pieces` pieces, without room for entries; then
- * allocates room for `capacity` entries: values and, with indices, rows and
- * columns. */
+/* spsi_mtx_add_segment appends a segment of `pieces` pieces, without memory for
+ * entries; the other function allocates memory for `capacity` entries: values
+ * and, with indices, rows and columns. */
 sps_status spsi_mtx_add_segment(spsi_mtx *m, int64_t pieces,
                                 spsi_mtx_segment **s_p);
 sps_status spsi_mtx_give_room(spsi_mtx *m, spsi_mtx_segment *s,
                               int64_t capacity, bool indices);
-/* Whether the file has a symmetry, so that it stores one triangle and the other
- * one is its mirror image. */
+/* Returns whether the file has a symmetry: it stores one triangle, and the
+ * other one is its mirror image. */
 static inline bool spsi_mtx_mirrors(const spsi_mtx *m)
 {
     return m->header.symmetry != SPSI_MTX_GENERAL;
 }
-/* Value of entry p of s: *im is 0 unless complex. */
+/* Returns the value of entry p of s; *im is its imaginary part, 0 unless the
+ * file is complex. */
 static inline double spsi_mtx_value(const spsi_mtx *m,
                                     const spsi_mtx_segment *s, int64_t p,
                                     double *im)
@@ -148,10 +152,11 @@ static inline double spsi_mtx_value(const spsi_mtx *m,
     return m->words == 0 ? 1 : s->val[m->words * p];
 }
 
-/* mtx_header.c: reads banner and size line from the whole lines in [begin, end)
- * and counts lines in m->line.  *banner: the banner has been read (false at the
- * first call).  *ready: the size line as well, and *next is behind it;
- * otherwise *next is end, and the lines that follow belong to the next call. */
+/* mtx_header.c: reads the banner and the size line from the whole lines in
+ * [begin, end), and counts lines in m->line.  *banner: whether the banner has
+ * been read (false at the first call).  *ready: whether the size line has been
+ * read as well, and then *next points to the text that follows; otherwise *next
+ * is end, and the next call continues with the lines that follow. */
 sps_status spsi_mtx_header_read(spsi_mtx *m, const char *begin,
                                 const char *end, bool *banner,
                                 const char **next, bool *ready);
@@ -166,10 +171,10 @@ void spsi_mtx_parse(const spsi_mtx *m, const spsi_mtx_segment *s,
 /* line[p] = line of entry p of the piece, from 0, for p = 0 .. count - 1. */
 void spsi_mtx_find_lines(const spsi_mtx_piece *piece, int64_t count,
                          int32_t *line);
-/* The least number of bytes of a line with an entry. */
+/* Returns the smallest number of bytes of a line with an entry. */
 int64_t spsi_mtx_least(const spsi_mtx_header *h);
-/* mtx_error.c: EPARSE with the text of the error in this line; where: position
- * in the text of the word that it quotes. */
+/* mtx_error.c: returns EPARSE with the text of the error in this line; `where`
+ * is the position in the text of the word that it quotes. */
 sps_status spsi_mtx_complain(const spsi_mtx *m, spsi_mtx_error error,
                              const char *where, int64_t line);
 

@@ -12,7 +12,8 @@ enum { GROUP = 8 };          /* columns in one sps_block_set */
 
 typedef struct target {
     spsi_mtx *m;
-    int scale;               /* rows of the block for one of the file: 1, 2 */
+    int scale;               /* rows of the block for a row of the file: 1 or
+                                2 */
     int64_t n;               /* rows of the block */
     sps_block *X;
 } target;
@@ -83,8 +84,8 @@ static void add(const target *t, double *x, int64_t i, int64_t j, double re,
 }
 
 /* Adds entry p of s, number `number` of the file, and in a file with a symmetry
- * its mirror image to x (column-major).  seen: a bit for each (i, j) that was
- * stored before; *summed: number of entries that repeat an (i, j). */
+ * its mirror image, to x (column-major).  `seen` has a bit for each (i, j) that
+ * was stored before; *summed counts entries that repeat an (i, j). */
 static sps_status spread_entry(const target *t, const spsi_mtx_segment *s,
                                int64_t p, int64_t number, double *x,
                                uint8_t *seen, int64_t *summed)

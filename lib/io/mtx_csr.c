@@ -17,15 +17,16 @@
 #include "io/mtx.h"
 #include "core/team.h"
 
-enum { SMALL = 1 << 14 };    /* entries that one thread places alone */
+enum { SMALL = 1 << 14 };    /* number of entries that one thread places by
+                                itself */
 
 typedef struct builder {
     spsi_mtx *m;
-    bool mirror;             /* entries off the diagonal give two */
-    int words;               /* 2: an entry becomes 2 x 2 */
+    bool mirror;             /* entries off the diagonal are stored twice */
+    int words;               /* 2 if an entry becomes a 2 x 2 block */
     double sign;             /* factor of a mirrored real part, */
     double conjugate;        /* and of a mirrored imaginary part */
-    int64_t parts;           /* ranges of rows, one for a thread */
+    int64_t parts;           /* ranges of rows, one for each thread */
     sps_csr *A;
 } builder;
 
@@ -112,7 +113,7 @@ static void sweep(const builder *b, range own,
     }
 }
 
-/* The first row of the file whose first entry has an offset >= goal. */
+/* Returns the first row of the file whose first entry has an offset >= goal. */
 static int64_t row_at(const builder *b, int64_t goal)
 {
     int64_t low = 0, high = b->m->header.nrow, scale = b->words == 2 ? 2 : 1;
@@ -212,8 +213,8 @@ fail:
 
 /* --------------------------------------------------------------- checks */
 
-/* Number in the file of the nth entry at (i, j), or with either also at (j, i);
- * both numbers begin at 0.  -1: there is none. */
+/* Returns the number in the file of the nth entry at (i, j), or, if `either`,
+ * at (i, j) or (j, i), counted from 0; -1 if there is none. */
 static int64_t find(const spsi_mtx *m, int64_t i, int64_t j, bool either,
                     int nth)
 {
@@ -233,7 +234,8 @@ static int64_t find(const spsi_mtx *m, int64_t i, int64_t j, bool either,
     return -1;
 }
 
-/* Option strict: EPARSE for the first row that has a column twice. */
+/* For option strict: returns EPARSE for the first row that has a column
+ * twice. */
 static sps_status refuse_duplicates(const builder *b)
 {
     const sps_csr *A = b->A;
@@ -279,10 +281,10 @@ static sps_status refuse_pair(const builder *b, int64_t i, int64_t j)
                      spsi_mtx_symmetry_name(b->m->header.symmetry));
 }
 
-/* Option lenient: EPARSE if a file with both triangles is not exactly symmetric
- * (skew-symmetric, Hermitian), as its banner says.  With allow_nonfinite only
- * the pattern is compared.  In the interleaved form the entries with i + j even
- * are real parts. */
+/* For option lenient: returns EPARSE if a file with both triangles is not
+ * exactly symmetric (skew-symmetric, Hermitian), as its banner claims.  With
+ * allow_nonfinite only the pattern is compared.  In the interleaved form the
+ * entries with even i + j are real parts. */
 static sps_status refuse_asymmetry(const builder *b)
 {
     const sps_csr *A = b->A;
@@ -310,8 +312,9 @@ fail:
     return st;
 }
 
-/* Number of entries of the file that were summed into others.  placed: entries
- * of the csr before duplicates were summed. */
+/* Returns the number of entries of the file that were summed into others;
+ * `placed` is the number of entries of the csr before duplicates were
+ * summed. */
 static int64_t duplicates(const builder *b, int64_t placed)
 {
     const sps_csr *A = b->A;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mtx_error.c - what is wrong with a line of a Matrix Market file, as text:
- * file:line: what (and what to do). */
+/* mtx_error.c - texts for errors in a line of a Matrix Market file: file:line:
+ * what is wrong, and what to do. */
 #include <string.h>
 
 #include "io/mtx.h"

@@ -14,9 +14,9 @@
                    "it is a dense matrix: python3 -c \"import numpy as n; "     \
                    "n.save('A.npy', n.genfromtxt('$'" how "))\""
 
-/* Formats with a magic number of `length` bytes at offset `at`; what: the kind;
- * how: how to convert it, where $ stands for the name of the file.  Longer
- * magic numbers first. */
+/* Formats with a magic number of `length` bytes at offset `at`: `what` is the
+ * kind of file, and `how` the way to convert it, where $ stands for the name of
+ * the file.  Longer magic numbers come first. */
 static const struct {
     int at, length;
     const char *magic, *what, *how;

@@ -12,7 +12,7 @@
 #include "io/mtx.h"
 #include "io/number/number.h"
 
-/* The largest number of rows or columns: column numbers are 32-bit. */
+/* The largest number of rows or columns: column indices have 32 bits. */
 #define LARGEST INT32_MAX
 
 typedef struct word {
@@ -116,8 +116,9 @@ fail:
     return st;
 }
 
-/* Where the banner's words begin; byte order mark, blanks and a single
- * percent sign are accepted with a note.  NULL: no banner. */
+/* Returns where the banner's words begin, or NULL if there is no banner.  A
+ * byte order mark, blanks and a single percent sign are accepted with a
+ * note. */
 static const char *find_banner(const spsi_mtx *m, const char *p,
                                const char *end)
 {
@@ -176,7 +177,7 @@ fail:
     return st;
 }
 
-/* The numbers of the size line, as many as the format has. */
+/* Reads the numbers of the size line, two or three by the format. */
 static sps_status read_sizes(const spsi_mtx *m, const char *p, const char *end,
                              int64_t size[3])
 {
@@ -228,8 +229,8 @@ static int64_t array_count(const spsi_mtx_header *h)
     }
 }
 
-/* EPARSE if the file has too few bytes for the number of entries in the size
- * line, or the matrix has entries but no rows or columns. */
+/* Returns EPARSE if the file has too few bytes for the number of entries in the
+ * size line, or the matrix has entries but no rows or columns. */
 static sps_status check_count(const spsi_mtx *m)
 {
     const spsi_mtx_header *h = &m->header;

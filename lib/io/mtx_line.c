@@ -36,7 +36,7 @@ static inline bool ends_line(const char *p)
     return *p == '\n' || (*p == '\r' && p[1] == '\n');
 }
 
-/* A line without an entry: blank or comment. */
+/* Returns whether a line has no entry: it is blank or a comment. */
 static inline bool is_idle(const char *p)
 {
     return ends_line(p) || *p == '%';
@@ -47,8 +47,8 @@ static inline const char *next_line(const char *p, const char *end)
     return (const char *)memchr(p, '\n', (size_t)(end - p)) + 1;
 }
 
-/* Number of newlines among 8 n bytes, n <= 255: byte l of sum counts those at
- * positions l modulo 8. */
+/* Counts the newlines among 8 n bytes, n <= 255: byte l of `sum` counts those
+ * at positions l modulo 8. */
 static int64_t count_words(const char *p, int n)
 {
     const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
@@ -58,7 +58,7 @@ static int64_t count_words(const char *p, int n)
     for (int i = 0; i < n; i++) {
         uint64_t v;
         memcpy(&v, p + 8 * i, 8);
-        v ^= UINT64_C(0x0a0a0a0a0a0a0a0a);   /* 0 where a newline is */
+        v ^= UINT64_C(0x0a0a0a0a0a0a0a0a);   /* 0 at newlines */
         v = ((v & low) + low) | v | low;     /* high bit: 0 at newlines only */
         sum += ~v >> 7;
     }
@@ -86,9 +86,9 @@ int64_t spsi_mtx_least(const spsi_mtx_header *h)
     return 2 * numbers;        /* a digit and a blank or newline for each */
 }
 
-/* The number with the digits from p to end; if it exceeds UINT32_MAX, any
- * number above that.  For so many digits that plain summation may have wrapped.
- */
+/* Returns the number with the digits from p to end, or, if it exceeds
+ * UINT32_MAX, some number above that.  Used for numbers of so many digits that
+ * plain summation may have wrapped around. */
 static uint64_t saturated(const char *p, const char *end)
 {
     uint64_t v = 0;
@@ -98,9 +98,9 @@ static uint64_t saturated(const char *p, const char *end)
     return v;
 }
 
-/* Reads an index from 1 to limit and the blanks behind it; returns index - 1.
- * none, zero, range: the errors of a missing, zero or too large index, which
- * differ for rows and columns. */
+/* Reads an index from 1 to limit and the blanks after it; returns index - 1.
+ * `none`, `zero` and `range` are the errors for a missing, zero or too large
+ * index, which differ for rows and columns. */
 static inline int32_t take_index(cursor *c, int64_t limit, spsi_mtx_error none,
                                  spsi_mtx_error zero, spsi_mtx_error range)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coarsening.c - the stages of multigrid's set-up that a backend has. */
+/* coarsening.c - access to the backend's functions for the set-up of
+ * multigrid. */
 #include "core/backend.h"
 #include "matrix/coarsening.h"
 

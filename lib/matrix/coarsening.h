@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coarsening.h - the set-up of multigrid by aggregation where the matrix lies:
- * the stages of a level as operations of a backend.
+/* coarsening.h - the set-up of multigrid by aggregation in the memory where the
+ * matrix is stored: each stage of a level is an operation of a backend.
  *
- * solvers/amg/ has the formulas of each stage and computes them on the host.  A
- * backend's results have the same bits: sums are taken in the same order, and
- * each product and each sum is rounded (no fused multiply-add).  Constants and
- * functions that both need are defined here.
+ * solvers/amg/ has the formulas of the stages and computes them on the host.
+ * The results of a backend have the same bits: sums are formed in the same
+ * order, and each product and each sum is rounded (no fused multiply-add).
+ * Constants and functions that both need are defined here.
  *
- * A level is the backend's own (sps_coarse); its matrices are csr's in the
- * memory of the backend. */
+ * Each backend has its own representation of a level (sps_coarse); the matrices
+ * of a level are csr's in the memory of the backend. */
 #ifndef SPS_COARSENING_H
 #define SPS_COARSENING_H
 
@@ -18,40 +18,44 @@
 extern "C" {
 #endif
 
-/* Strong: c_ij >= theta min(m_i, m_j), for nodes of one row and of several. */
+/* A coupling c_ij is strong if c_ij >= theta min(m_i, m_j); one theta for nodes
+ * of one row, one for nodes of several rows. */
 #define SPS_COARSE_THETA 0.3
 #define SPS_COARSE_THETA_BLOCKS 0.1
-/* A diagonal entry of a coarse matrix, relative to the unit diagonals that it
- * comes from, that is rounding only. */
+/* A diagonal entry of a coarse matrix that is smaller than this, relative to
+ * the unit diagonals from which it is computed, is rounding error. */
 #define SPS_COARSE_NOTHING 1e-14
-/* The remainder of a near-null vector behind those before it, relative to the
- * longest one, below which it is left out. */
+/* A near-null vector is left out if what orthogonalisation against the vectors
+ * before it leaves of its norm is below this fraction of the largest norm. */
 #define SPS_COARSE_RANK 1e-8
-/* Entries of the inverse of a matrix of unit diagonal beyond LARGE mean that it
- * is singular; ||C b|| / ||b|| of a null vector is at most ZERO. */
+/* Entries above LARGE in the inverse of a matrix of unit diagonal mean that it
+ * is singular.  A null vector b has ||C b|| / ||b|| of at most ZERO. */
 #define SPS_COARSE_LARGE 1e11
 #define SPS_COARSE_ZERO 1e-11
-/* What filtering leaves of a diagonal entry, at least. */
+/* Filtering leaves at least this fraction of a diagonal entry. */
 #define SPS_COARSE_LEAST 0.1
 
 enum {
-    /* Mean number of strong neighbours from which phase 2 of aggregation wants
-     * MANY of them, else FEW. */
+    /* In a graph with a mean of at least DENSE_GRAPH strong neighbours, phase 2
+     * of aggregation requires MANY of them in an aggregate, else FEW. */
     SPS_COARSE_DENSE_GRAPH = 5, SPS_COARSE_MANY = 4, SPS_COARSE_FEW = 2,
-    SPS_COARSE_STEPS = 8,     /* of Lanczos */
-    /* Sums: of CHUNK terms by LANES partial sums, term t to lane t % LANES in
-     * ascending order; the upper half of the lanes is added to the lower one
-     * until one is left.  Sums of chunks are terms again. */
+    SPS_COARSE_STEPS = 8,     /* steps of Lanczos */
+    /* Sums of CHUNK terms are formed from LANES partial sums: term t is added
+     * to partial sum t % LANES in ascending order; then the upper half of the
+     * partial sums is added to the lower half until one is left.  The sums of
+     * chunks are summed in the same way. */
     SPS_COARSE_CHUNK = 2048, SPS_COARSE_LANES = 256
 };
 
-/* Functions of both places; a backend may define what they are for it. */
+/* Functions for host and device; a backend may define the qualifiers it
+ * needs. */
 #ifndef SPS_COARSE_FN
 #define SPS_COARSE_FN static inline
 #endif
 
-/* T of an undecided node of a MIS-2: 30 bits of a hash (the finaliser of
- * splitmix64, Steele, Lea and Flood 2014), plus one, then its number. */
+/* The key T of an undecided node in the computation of a MIS-2: 30 bits of a
+ * hash (the finaliser of splitmix64, Steele, Lea and Flood 2014), plus one,
+ * followed by the number of the node. */
 SPS_COARSE_FN uint64_t spsi_coarse_priority(uint64_t i, uint64_t round)
 {
     uint64_t x = i + round * 0x9e3779b97f4a7c15u;
@@ -71,8 +75,9 @@ SPS_COARSE_FN double spsi_coarse_start(int64_t i)
     return (double)(x >> 11) * 0x1p-53 - 0.5;
 }
 
-/* Component c of rigid motion q of a node in d dimensions at x: translation q <
- * d, else a rotation, u_a = -x_b, u_b = x_a for a pair a < b of axes. */
+/* Returns component c of rigid motion q of a node at x in d dimensions:
+ * translation q if q < d, else a rotation u_a = -x_b, u_b = x_a for a pair a <
+ * b of axes. */
 SPS_COARSE_FN double spsi_coarse_motion(const double *x, int d, int q, int c)
 {
     const int a = q < d ? q : (q - d) / 2, b = q < d ? -1 : 1 + (q - d + 1) / 2;
@@ -81,14 +86,14 @@ SPS_COARSE_FN double spsi_coarse_motion(const double *x, int d, int q, int c)
     return c == a ? -x[b] : c == b ? x[a] : 0;
 }
 
-/* The box of the nodes: coordinates are taken relative to its middle, in units
- * of half its longest edge.  The middle and the edge are exact up to one
- * rounding, in whatever order nodes are looked at. */
+/* The bounding box of the nodes: coordinates are taken relative to its centre,
+ * in units of half its longest edge.  Centre and edge are exact up to one
+ * rounding, in whatever order the nodes are visited. */
 typedef struct spsi_coarse_box {
     double low[3], high[3];
 } spsi_coarse_box;
 
-/* Coordinate x of axis a in these terms. */
+/* Returns coordinate x of axis a relative to the box. */
 SPS_COARSE_FN double spsi_coarse_centred(const spsi_coarse_box *box, int d,
                                          double x, int a)
 {
@@ -106,88 +111,99 @@ SPS_COARSE_FN double spsi_coarse_centred(const spsi_coarse_box *box, int d,
 typedef struct sps_coarse sps_coarse;
 
 typedef enum sps_coarse_array {
-    SPS_COARSE_SCALE,         /* double, of each row */
+    SPS_COARSE_SCALE,         /* double, one for each row */
     SPS_COARSE_NEAR,          /* double, rows x vectors, row-major */
-    SPS_COARSE_AGGREGATE      /* int32_t, of each node, or -1 */
+    SPS_COARSE_AGGREGATE      /* int32_t, one for each node; -1 if in none */
 } sps_coarse_array;
 
-/* Stages in the order of their use; amg.h has what each computes. */
+/* The stages in the order of their use; amg.h states what each computes. */
 typedef struct sps_coarsening {
-    /* Around a sequence of stages and products: work memory is kept from one to
-     * the next in between. */
+    /* Called before and after a sequence of stages and products, between which
+     * temporary memory is kept for reuse. */
     void (*begin)(sps_context *ctx);
     void (*end)(sps_context *ctx);
-    /* The finest level; A must outlive it. */
+    /* Opens the finest level of A, which must outlive it. */
     sps_status (*open)(sps_context *ctx, const sps_csr_local *A,
                        sps_coarse **l_p);
-    /* Its matrix has new values, perhaps elsewhere; same pattern. */
+    /* The matrix of the level has new values, possibly at another address, and
+     * the same pattern. */
     sps_status (*renew)(sps_coarse *l, const sps_csr_local *A);
-    /* Nodes of the finest level, of `block` rows, the last one of what is left;
-     * room for near-null vectors, zero. */
+    /* Sets the nodes of the finest level, `block` rows each (the last node has
+     * the rows that are left), and allocates `vectors` near-null vectors,
+     * zero. */
     sps_status (*nodes)(sps_coarse *l, int block, int vectors);
-    /* Near-null vectors first .. of the finest level: the columns of X; NULL:
-     * the constant of each unknown of a node. */
+    /* Sets near-null vectors `first` and following of the finest level to the
+     * columns of X, or, if X is NULL, to the constant vector of each unknown of
+     * a node. */
     sps_status (*near_null)(sps_coarse *l, int first, const sps_block *X);
-    /* The first ones: the rigid motions of nodes at these coordinates, of which
-     * each is d numbers; *finite: all are below 1e300. */
+    /* Sets the first near-null vectors to the rigid motions of nodes at these
+     * coordinates, d values for each node; *finite: whether all are below
+     * 1e300. */
     sps_status (*motions)(sps_coarse *l, const sps_block *coords, bool *finite);
-    /* In doubles; valid until close. */
+    /* Returns the matrix in doubles; valid until close. */
     const sps_csr *(*matrix)(const sps_coarse *l);
-    /* As sps_csr_symmetric. */
+    /* As sps_csr_symmetric, for the matrix of the level. */
     sps_status (*symmetric)(sps_coarse *l, double tol, bool *symmetric,
                             double *difference);
-    /* *bad: the first row whose diagonal entry, *value, is not positive and
-     * finite, in a row that is not empty; -1: none. */
+    /* Scales the matrix to unit diagonal.  *bad is the first nonempty row whose
+     * diagonal entry, *value, is not positive and finite, or -1 if there is
+     * none. */
     sps_status (*scale)(sps_coarse *l, bool finest, int64_t *bad,
                         double *value);
-    /* The coefficients of SPS_COARSE_STEPS steps, those behind a breakdown
-     * meaningless, and the bound by row sums; of the filtered matrix if that
-     * was made. */
+    /* Computes the coefficients of SPS_COARSE_STEPS steps of Lanczos (those
+     * after a breakdown are meaningless) and the bound of the spectrum by row
+     * sums, of the filtered matrix if `filtered`. */
     sps_status (*lanczos)(sps_coarse *l, bool filtered, double *diagonal,
                           double *off, double *bound);
     sps_status (*aggregate)(sps_coarse *l, int64_t *aggregates);
-    /* T and the near-null vectors behind it; *columns of T; *single: each
-     * aggregate has one. */
+    /* Computes the tentative prolongation T and the near-null vectors of the
+     * next level.  *columns: of T.  *single: whether each aggregate has one
+     * column. */
     sps_status (*tentative)(sps_coarse *l, bool again, int64_t *columns,
                             bool *single);
-    /* Makes the filtered matrix if there are weak couplings. */
+    /* Creates the filtered matrix if there are weak couplings. */
     sps_status (*filter)(sps_coarse *l, bool *filtered);
-    /* P = T - omega D_F^-1 (A_F T), F the filtered matrix if there is one; not
-     * smooth: T. */
+    /* Computes P = T - omega D_F^-1 (A_F T), with the filtered matrix F if
+     * there is one, or P = T if not `smooth`. */
     sps_status (*prolong)(sps_coarse *l, bool smooth, double omega,
                           sps_csr **P_p);
-    /* Multiplications of A B. */
+    /* Counts the multiplications of the product A B. */
     sps_status (*products)(sps_context *ctx, const sps_csr *A,
                            const sps_csr *B, int64_t *count);
-    /* T and the filtered matrix are needed no more. */
+    /* Frees T and the filtered matrix, which are no longer needed. */
     void (*drop)(sps_coarse *l);
-    /* The level below l, of the matrix A, which must outlive it; single: as
-     * from `tentative`.  With *next_p set, its near-null vectors alone. */
+    /* Creates the level below l from its matrix A, which must outlive it;
+     * `single` as from `tentative`.  If *next_p is set already, only its
+     * near-null vectors are renewed. */
     sps_status (*next)(sps_coarse *l, const sps_csr *A, bool single,
                        sps_coarse **next_p);
-    /* D^-1 as a block of one column. */
+    /* Copies D^-1 to a block of one column. */
     sps_status (*inverse)(const sps_coarse *l, sps_block *d);
-    /* The largest scale and the largest inverse of one that is not 0. */
+    /* most[0] is the largest scale, most[1] the largest inverse of a scale that
+     * is not 0. */
     sps_status (*spread)(const sps_coarse *l, double most[2]);
-    /* val[p] = r_i a_ij / c_j for the entries of A, doubles; r, c: n x 1, NULL:
-     * 1.  dtype: of val, rounded to floats by SPS_F32, and then *largest: the
-     * largest magnitude before it is rounded, NaN if there is one. */
+    /* val[p] = r_i a_ij / c_j for the entries of A in doubles; r and c are n x
+     * 1, and NULL stands for ones.  dtype is the type of val; if it is SPS_F32
+     * the values are rounded to floats, and *largest is the largest magnitude
+     * before rounding, or NaN if there is one. */
     sps_status (*weigh)(sps_context *ctx, const sps_csr *A, const sps_block *r,
                         const sps_block *c, sps_dtype dtype, void *val,
                         double *largest);
-    /* u_ij = d_i c_j r_ij: doubles R, floats U, c in host memory. */
+    /* u_ij = d_i c_j r_ij for R in doubles and U in floats; c is in host
+     * memory. */
     sps_status (*enter)(const sps_block *d, const double *c,
                         const sps_block *R, sps_block *U);
-    /* The inverse of a small level, solvers/amg/coarsest.c, as a csr of all
-     * entries; one that exists gets new values.  Not *regular: they mean
-     * nothing. */
+    /* Computes the inverse of a small level (solvers/amg/coarsest.c) as a csr
+     * of all entries; if *Z_p exists it gets new values.  If not *regular, they
+     * are meaningless. */
     sps_status (*invert)(sps_coarse *l, sps_csr **Z_p, bool *regular);
-    /* An array to host memory. */
+    /* Copies an array of the level to host memory. */
     sps_status (*fetch)(const sps_coarse *l, sps_coarse_array which, void *to);
     void (*close)(sps_coarse **l_p);
 } sps_coarsening;
 
-/* The stages of the context's backend; NULL: those of the host are used. */
+/* Returns the stages of the context's backend, or NULL if those of the host are
+ * to be used. */
 const sps_coarsening *spsi_coarsening(const sps_context *ctx);
 
 #ifdef __cplusplus

@@ -17,13 +17,14 @@
 
 enum { SWEEPS = 4 };
 
-/* Whether the sum is zero up to tol times the sum `size` of the magnitudes. */
+/* Returns whether the sum is zero, up to tol times the sum `size` of the
+ * magnitudes. */
 static bool is_zero(double sum, double size, double tol)
 {
     return isfinite(size) && fabs(sum) <= tol * size;
 }
 
-/* Whether the sum of row i is zero in this sense. */
+/* Returns whether the sum of row i is zero in this sense. */
 static bool cancels(const sps_csr *A, int64_t i, double tol)
 {
     double sum = 0.0, size = 0.0;
@@ -40,7 +41,7 @@ static bool cancels(const sps_csr *A, int64_t i, double tol)
 typedef struct job {
     const sps_csr *A;
     double tol;
-    char *good;              /* rows that are not excluded */
+    char *good;              /* 0 for rows that are excluded */
     int64_t count;           /* rows found */
 } job;
 
@@ -158,8 +159,8 @@ static int32_t root(int32_t *parent, int32_t i)
     return i;
 }
 
-/* parent[i] = the smallest row r of i's component; good[r] = 0 if any row of
- * the component is excluded. */
+/* Sets parent[i] to the smallest row r of the component of row i, and good[r] =
+ * 0 if any row of the component is excluded. */
 static void unite(const sps_csr *A, int32_t *parent, char *good)
 {
     const int32_t n = (int32_t)A->nrow;
@@ -181,8 +182,8 @@ static void unite(const sps_csr *A, int32_t *parent, char *good)
         if (!good[i]) good[parent[i]] = 0;
 }
 
-/* Counting sort of the rows by component, in the order of their smallest rows;
- * number[r] is the number of the component whose smallest row is r. */
+/* Sorts the rows by component (counting sort), in the order of their smallest
+ * rows; number[r] is the number of the component whose smallest row is r. */
 static sps_status group(sps_context *ctx, int32_t n, const int32_t *parent,
                         const char *good, sps_components *c, int32_t **row_p)
 {
@@ -227,7 +228,8 @@ fail:
     return st;
 }
 
-/* Finds and groups the components; *row_p: their rows, host memory. */
+/* Finds and groups the components; *row_p receives their rows in host
+ * memory. */
 static sps_status find(sps_context *ctx, const sps_csr *A, double tol,
                        bool all, sps_components *c, int32_t **row_p)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* csr.c - sparse matrices by rows: creation, symmetry test, transpose.
  *
- * The struct is plain data; own says who frees the arrays: COPY the library
- * (host: spsi_free, GPU: the backend), BORROW the caller, ADOPT the library by
- * free().  csr_sort.c has checks and sorting. */
+ * The struct is plain data; its member `own` states who frees the arrays: the
+ * library (COPY; on the host by spsi_free, on a GPU by the backend), the caller
+ * (BORROW), or the library by free() (ADOPT).  csr_sort.c checks and sorts
+ * rows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,9 +271,9 @@ int64_t spsi_csr_find(const sps_csr *A, int64_t i, int32_t j)
     return lo < A->rowptr[i + 1] && A->col[lo] == j ? lo : -1;
 }
 
-/* sqrt(|a_ii a_jj|), the scale of entry (i, j) of a definite matrix: an
- * assembled matrix may deviate from its transpose by rounding of that size
- * where the entry itself has cancelled. */
+/* Returns sqrt(|a_ii a_jj|), the scale of entry (i, j) of a definite matrix: an
+ * assembled matrix may deviate from its transpose by rounding errors of that
+ * size where the entry itself has cancelled. */
 static double diagonal_scale(const sps_csr *A, int64_t i, int64_t j)
 {
     const int64_t p = spsi_csr_find(A, i, (int32_t)i);
@@ -294,9 +295,9 @@ bool spsi_csr_alike(double a, double b, double scale, double tol,
                          gap <= tol * scale));
 }
 
-/* Whether each entry of row i equals its mirror image within tol.  *worst
- * becomes the maximum of itself and the differences: an image that is not
- * stored counts as 0, and the difference from a NaN is infinite. */
+/* Returns whether each entry of row i equals its mirror image within tol.
+ * *worst becomes the maximum of itself and the differences: a mirror image that
+ * is not stored counts as 0, and the difference from a NaN is infinite. */
 static bool row_mirrored(const sps_csr *A, int64_t i, double tol,
                          double *worst)
 {
@@ -320,7 +321,7 @@ typedef struct mirror_job {
     const sps_csr *A;
     double tol;
     int64_t broken;          /* rows that are not symmetric */
-    double *worst;           /* for each chunk */
+    double *worst;           /* one for each chunk */
 } mirror_job;
 
 static void compare_chunks(void *data, int64_t first, int64_t last)

@@ -3,8 +3,8 @@
  *
  * Rows are sorted by unique keys (column, offset in the row), so that any
  * sorting algorithm keeps duplicates in order; they are summed in that order.
- * Two passes: each row in itself (parallel), then the rows are moved together
- * over the gaps (serial, a copy). */
+ * There are two passes: each row is sorted by itself (parallel), then the rows
+ * are moved to close the gaps between them (serial, a copy). */
 #include <string.h>
 
 #include "core/abi.h"
@@ -13,7 +13,7 @@
 
 typedef struct inspect_job {
     const sps_csr *A;
-    int64_t bad, unordered;  /* first invalid row; ranges not sorted */
+    int64_t bad, unordered;  /* first invalid row; number of unsorted ranges */
 } inspect_job;
 
 static void compare_offsets(void *data, int64_t first, int64_t last)
@@ -48,8 +48,8 @@ fail:
     return st;
 }
 
-/* Whether the columns of row i are in range; *ordered becomes false if they do
- * not ascend strictly. */
+/* Returns whether the columns of row i are in range; *ordered becomes false if
+ * they do not increase strictly. */
 static bool row_valid(const sps_csr *A, int64_t i, bool *ordered)
 {
     int64_t last = -1;
@@ -133,9 +133,9 @@ static void sort_row(const sps_csr *A, int64_t i, uint64_t *key)
     sort_keys(key, length);
 }
 
-/* Writes row i of A, sorted by key, duplicates summed, to the front of row i of
- * B; returns its new length.  order[p] (may be NULL): offset in B, before
- * compact, of entry p of A. */
+/* Writes row i of A, sorted by key and with duplicates summed, to the front of
+ * row i of B; returns its new length.  order[p], unless order is NULL, becomes
+ * the offset in B, before `compact`, of entry p of A. */
 static int64_t merge_row(const sps_csr *A, int64_t i, const uint64_t *key,
                          sps_csr *B, int64_t *order)
 {
@@ -182,8 +182,8 @@ fail:
     return st;
 }
 
-/* Closes the gaps left by merge_row: row i has length[i] entries at rowptr[i].
- * Updates order. */
+/* Closes the gaps left by merge_row, where row i has length[i] entries from
+ * rowptr[i] on.  Updates order. */
 static void compact(sps_csr *B, const int64_t *length, int64_t *order)
 {
     const size_t size = B->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
@@ -209,7 +209,7 @@ static void compact(sps_csr *B, const int64_t *length, int64_t *order)
 typedef struct sort_job {
     const sps_csr *A;
     sps_csr *B;
-    uint64_t *keys;          /* longest for each thread */
+    uint64_t *keys;          /* of each thread: the keys of its longest row */
     int64_t longest, *length, *order;
 } sort_job;
 
@@ -224,7 +224,8 @@ static void sort_rows(void *data, int64_t first, int64_t last)
     }
 }
 
-/* Sorts A into B, whose arrays are as long as A's; some 30 ns per entry. */
+/* Sorts A into B, whose arrays have the length of A's; takes about 30 ns per
+ * entry. */
 static sps_status sort_into(sps_context *ctx, const sps_csr *A, sps_csr *B,
                             int64_t *order)
 {

@@ -18,7 +18,7 @@
 enum { CHUNK = 1 << 14 };    /* rows, or words of the hash, of one chunk; a
                                 multiple of 32 */
 
-/* Slots of one slice of 32 rows. */
+/* Returns the slots that row i needs in a slice of 32 rows of equal length. */
 static int64_t padded(const sps_csr *A, int64_t i)
 {
     int64_t most = 0;
@@ -103,9 +103,9 @@ fail:
     return st;
 }
 
-/* The variance from the squares of the distances d from m, the whole part of
- * the mean: the mean of d^2 less the square of the mean of d, which lies in
- * [0, 1). */
+/* Computes the variance from the squares of the distances d from m, the integer
+ * part of the mean: the mean of d^2 minus the square of the mean of d, which
+ * lies in [0, 1). */
 static double deviation(const sps_raw_features *raw, int64_t nrow, int64_t nnz)
 {
     const double squares = 4294967296.0 * (double)raw->squares[1] +
@@ -123,8 +123,8 @@ static double share(int64_t part, int64_t all, double none)
     return all > 0 ? (double)part / (double)all : none;
 }
 
-/* block: the largest size for which at least 90 % of the entries are in full
- * blocks. */
+/* Sets f->block to the largest size for which at least 90 % of the entries are
+ * in full blocks. */
 static void finish_blocks(const sps_raw_features *raw, sps_features *f)
 {
     f->block = 1;

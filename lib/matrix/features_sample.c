@@ -3,7 +3,8 @@
  * columns by a hash set, blocks by merging the rows of a window. */
 #include "matrix/features_sample.h"
 
-enum { SLOTS = 1 << 16 };    /* of the hash set of columns, a power of two */
+enum { SLOTS = 1 << 16 };    /* slots of the hash set of columns, a power of
+                                two */
 
 /* A hash set of columns, cleared by increasing the stamp. */
 typedef struct column_set {
@@ -41,8 +42,8 @@ static void sample_columns(const sps_csr *A, int t, column_set *set,
     }
 }
 
-/* Whether row i stores columns j .. j+b-1.  *at: offset in the row, which is
- * advanced to the first column >= j. */
+/* Returns whether row i stores columns j .. j+b-1.  *at is an offset in the row
+ * and is advanced to the first column >= j. */
 static bool row_has(const sps_csr *A, int64_t i, int64_t *at, int32_t j, int b)
 {
     const int64_t last = A->rowptr[i + 1];
@@ -52,8 +53,8 @@ static bool row_has(const sps_csr *A, int64_t i, int64_t *at, int32_t j, int b)
            A->col[*at + b - 1] == j + b - 1;
 }
 
-/* Entries of the block row i .. i+b-1 that lie in full, aligned blocks, of
- * those that begin in the first entries of row i. */
+/* Counts the entries of the block row i .. i+b-1 in full, aligned blocks, among
+ * the blocks that begin in the first entries of row i. */
 static int64_t block_row_full(const sps_csr *A, int64_t i, int b)
 {
     int64_t at[8], full = 0, last = A->rowptr[i + 1];
@@ -73,8 +74,8 @@ static int64_t block_row_full(const sps_csr *A, int64_t i, int b)
     return full;
 }
 
-/* Number of aligned blocks of b columns with entries in the rows i .. last - 1,
- * at most 32: a merge of the rows, block by block. */
+/* Counts the aligned blocks of b columns that have entries in rows i .. last -
+ * 1, at most 32 of them, by merging the rows block by block. */
 static int64_t count_blocks(const sps_csr *A, int64_t i, int64_t last, int b)
 {
     const int rows = (int)(last - i);

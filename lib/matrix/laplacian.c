@@ -19,7 +19,7 @@ typedef struct tally {
     int64_t edges, loops, one_way, isolated;
 } tally;
 
-/* Weights must be finite and nonnegative. */
+/* Checks that weights are finite and nonnegative. */
 static sps_status check_weights(sps_context *ctx, const sps_csr *A)
 {
     sps_status st = SPS_OK;
@@ -41,8 +41,8 @@ fail:
     return st;
 }
 
-/* Row i of L from the rows of A and T = A'.  With L the entries are written
- * from offset q on, otherwise only counted.  Returns their number. */
+/* Forms row i of L from the rows of A and T = A'.  Its entries are written from
+ * offset q on, or, if L is NULL, only counted.  Returns their number. */
 static int64_t merge_row(const sps_csr *A, const sps_csr *T, int64_t i,
                          sps_csr *L, int64_t q, tally *t)
 {

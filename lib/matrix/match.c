@@ -20,11 +20,12 @@ typedef struct matching {
     int64_t n;
     double *largest;          /* log max_j |a_ij| */
     double *u, *v;
-    int32_t *column, *row;    /* of row i, of column j; -1: none */
+    int32_t *column, *row;    /* of row i, and of column j; -1 if unmatched */
     /* State of one search: */
     double *distance;         /* of columns */
     int32_t *from;            /* preceding row of each column */
-    int64_t *place;           /* position in heap; -1: unseen, -2: done */
+    int64_t *place;           /* position in the heap; -1 if not reached, -2
+                                 if done */
     int32_t *heap;            /* columns by distance */
     int64_t heap_size;
     int32_t *touched;         /* columns reached by the search */
@@ -115,8 +116,8 @@ static void relax(matching *m, int32_t i, double base)
     }
 }
 
-/* The free column nearest to the free row i by reduced costs (Dijkstra); -1: no
- * free column can be reached. */
+/* Returns the free column nearest to the free row i by reduced costs
+ * (Dijkstra), or -1 if no free column can be reached. */
 static int32_t search(matching *m, int32_t i)
 {
     double base = 0;
@@ -237,7 +238,7 @@ static void close_matching(sps_context *ctx, matching *m)
         spsi_free(ctx, arrays[t]);
 }
 
-/* exp(x) rounded to a power of two, limited to 2^-500 .. 2^500. */
+/* Returns exp(x) rounded to a power of two and limited to 2^-500 .. 2^500. */
 static double power_of_two(double x)
 {
     const double e = rint(x / log(2.0));
@@ -277,21 +278,22 @@ fail:
 
 /* ------------------------------------------------------------ equilibration */
 
-/* 1 / sqrt(largest) as a power of two; 1 if largest is 0 or not finite. */
+/* Returns 1 / sqrt(largest) as a power of two, or 1 if largest is 0 or not
+ * finite. */
 static double root_of(double largest)
 {
     return largest > 0 && isfinite(largest)
                ? power_of_two(-0.5 * log(largest)) : 1;
 }
 
-/* Iterated scaling by square roots of the largest entries of rows and columns
- * (Ruiz, RAL-TR-2001-034). */
+/* Scales repeatedly by the square roots of the largest entries of rows and
+ * columns (Ruiz, RAL-TR-2001-034). */
 sps_status spsi_equilibrate(sps_context *ctx, const sps_csr *A, double *row,
                             double *col)
 {
     const int64_t n = A->nrow;
     sps_status st;
-    double *largest = NULL;   /* of columns */
+    double *largest = NULL;   /* of each column */
 
     SPS_TRY(SPS_NEW(ctx, n, &largest));
     for (int64_t i = 0; i < n; i++) row[i] = col[i] = 1;

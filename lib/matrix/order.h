@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* order.h - scalings and permutations for factorisations.  All on host arrays,
- * serial, independent of the number of threads.  Long computations return
- * SPS_EUNFIT after the deadline (deadline.h). */
+/* order.h - scalings and permutations for factorisations.  All functions work
+ * on host arrays, in one thread; long computations return SPS_EUNFIT after the
+ * deadline (deadline.h). */
 #ifndef SPS_ORDER_H
 #define SPS_ORDER_H
 
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* The graph of A + A' without loops: neighbours of i are
+/* The graph of A + A' without loops: the neighbours of vertex i are
  * next[start[i]] .. next[start[i+1]-1], ascending. */
 typedef struct sps_graph {
     int64_t n;
@@ -21,25 +21,28 @@ typedef struct sps_graph {
 sps_status spsi_graph_create(sps_context *ctx, const sps_csr *A, sps_graph *g);
 void spsi_graph_clear(sps_context *ctx, sps_graph *g);
 
-/* order[new] = old, n numbers.  Reverse Cuthill-McKee: small bandwidth. */
+/* Reverse Cuthill-McKee order, for a small bandwidth: order[new] = old, n
+ * elements. */
 sps_status spsi_order_rcm(sps_context *ctx, const sps_graph *g,
                           int32_t *order);
-/* order[new] = old, along Morton's curve.  x: coordinates of m nodes, m x d, d
- * = 1 to 3, row-major; the `unknowns` unknowns of a node are consecutive. */
+/* Order along Morton's curve: order[new] = old.  x has the coordinates of m
+ * nodes, m x d with d = 1 to 3, row-major; the `unknowns` unknowns of a node
+ * are consecutive. */
 sps_status spsi_order_morton(sps_context *ctx, const double *x, int64_t m,
                              int d, int unknowns, int32_t *order);
-/* order[new] = old.  Minimum degree: little fill in complete factors. */
+/* Minimum degree order, for little fill in complete factors: order[new] =
+ * old. */
 sps_status spsi_order_degree(sps_context *ctx, const sps_graph *g,
                              int32_t *order);
 
-/* Maximum product matching: column[i] is matched to row i (-1: none); row and
- * col are scalings with |row[i] a_ij col[j]| <= 1, about 1 on the matching;
- * powers of two.  *rank: matched rows, the structural rank; the scalings are
- * usable if it is n. */
+/* Matching with maximum product: column[i] is matched to row i, or -1.  row and
+ * col are scalings by powers of two with |row[i] a_ij col[j]| <= 1, about 1 on
+ * the matching.  *rank is the number of matched rows, the structural rank; the
+ * scalings are usable if it is n. */
 sps_status spsi_match(sps_context *ctx, const sps_csr *A, int32_t *column,
                       double *row, double *col, int64_t *rank);
-/* Scalings, powers of two, that bring the largest |entry| of every row and
- * column near 1; row = col where A is symmetric. */
+/* Computes scalings by powers of two that bring the largest |entry| of every
+ * row and column near 1; row = col if A is symmetric. */
 sps_status spsi_equilibrate(sps_context *ctx, const sps_csr *A, double *row,
                             double *col);
 

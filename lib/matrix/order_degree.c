@@ -17,12 +17,13 @@
 #include "core/deadline.h"
 
 typedef struct state {
-    int64_t n, left;          /* vertices; not yet ordered */
+    int64_t n, left;          /* number of vertices; those not ordered yet */
     int64_t *start;           /* offset of vertex i's list */
     int32_t *list;            /* lists of vertices and elements */
-    int32_t *vertices, *elements;  /* lengths; elements < 0: eliminated */
+    int32_t *vertices, *elements;  /* lengths of the lists; elements < 0 if
+                                      eliminated */
     int64_t *element_start;
-    int32_t *element_length;  /* 0: none or absorbed */
+    int32_t *element_length;  /* 0 if there is none or it was absorbed */
     int32_t *pool;            /* lists of elements */
     int64_t used, room;
     int32_t *degree, *head, *forward, *back;    /* buckets by degree */

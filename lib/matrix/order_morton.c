@@ -22,7 +22,8 @@ static int by_key(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Corner and longest edge of the box of m nodes in d dimensions. */
+/* Finds corner and longest edge of the bounding box of m nodes in d
+ * dimensions. */
 static sps_status enclose(sps_context *ctx, const double *x, int64_t m, int d,
                           double *corner, double *edge)
 {
@@ -46,8 +47,8 @@ fail:
     return st;
 }
 
-/* The interleaved bits of the node's cell: cells are cubes, 2^21 (d = 3) or
- * 2^31 of them along the longest edge of the box. */
+/* Returns the interleaved bits of the node's cell: cells are cubes, 2^21 (d =
+ * 3) or 2^31 of them along the longest edge of the box. */
 static uint64_t key_of(const double *x, int d, const double *corner,
                        double edge)
 {

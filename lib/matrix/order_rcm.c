@@ -9,8 +9,8 @@
 
 /* ------------------------------------------------------------------ graph */
 
-/* Columns of row i of A and T, without the diagonal, each once; returns their
- * number; out may be NULL. */
+/* Writes the columns of row i of A and T, without the diagonal and each once,
+ * to `out` unless it is NULL; returns their number. */
 static int64_t merge_row(const sps_csr *A, const sps_csr *T, int64_t i,
                          int32_t *out)
 {
@@ -72,7 +72,7 @@ typedef struct search {
     int32_t stamp;
 } search;
 
-/* By degree, then number. */
+/* Orders by degree, then by number. */
 static int by_degree(const void *a, const void *b)
 {
     const int32_t *x = a, *y = b;
@@ -102,8 +102,8 @@ static int64_t visit(search *s, int32_t i, int64_t count)
 }
 
 /* Stores the component of vertex i in queue[first ..], level by level; returns
- * the end.  *depth: number of levels - 1; *last: first vertex of the last one.
- */
+ * its end.  *depth is the number of levels - 1, *last the first vertex of the
+ * last level. */
 static int64_t breadth_first(search *s, int32_t i, int64_t first,
                              int64_t *depth, int32_t *last)
 {
@@ -125,9 +125,9 @@ static int64_t breadth_first(search *s, int32_t i, int64_t first,
     return count;
 }
 
-/* A pseudo-peripheral vertex of the component of i: repeats the search from a
- * vertex of the last level while the number of levels grows, 8 times at most.
- */
+/* Finds a pseudo-peripheral vertex of the component of i: repeats the search
+ * from a vertex of the last level while the number of levels grows, at most 8
+ * times. */
 static int32_t find_rim(search *s, int32_t i, int64_t first)
 {
     int64_t depth, deeper;

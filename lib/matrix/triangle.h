@@ -17,26 +17,28 @@
 extern "C" {
 #endif
 
-/* Rows by level, ascending inside one: row[start[l]] .. row[start[l+1]-1]. */
+/* Rows by level, ascending within a level: those of level l are row[start[l]]
+ * .. row[start[l+1]-1]. */
 typedef struct sps_levels {
     int64_t count;
     int64_t *start;           /* count + 1 */
     int32_t *row;             /* n */
 } sps_levels;
 
-/* Levels of the rows of A from the entries left of the diagonal (upper: right
- * of it).  A: host csr. */
+/* Finds the levels of the rows of A, a csr in host memory, from the entries
+ * left of the diagonal, or right of it if `upper`. */
 sps_status spsi_levels_find(sps_context *ctx, const sps_csr *A, bool upper,
                             sps_levels *levels);
 void spsi_levels_clear(sps_context *ctx, sps_levels *levels);
 
-/* Parts of a triangle; host arrays.  A factor of a permuted matrix includes the
- * permutations: equation i reads row from[i] of B and gives row to[i] of X. */
+/* The parts of a triangle, in host arrays.  A factor of a permuted matrix
+ * includes the permutations: equation i reads row from[i] of B and determines
+ * row to[i] of X. */
 typedef struct sps_triangle_parts {
     bool upper;
     sps_csr *S;               /* strict triangle, rows sorted */
-    double *inverse;          /* n, inverse diagonal; NULL: ones */
-    int32_t *from, *to;       /* n; NULL: i itself */
+    double *inverse;          /* n, inverse diagonal; NULL stands for ones */
+    int32_t *from, *to;       /* n; NULL for the identity */
 } sps_triangle_parts;
 
 typedef struct sps_triangle {
@@ -47,13 +49,13 @@ typedef struct sps_triangle {
     void *local;              /* owned by the backend */
 } sps_triangle;
 
-/* Takes ownership of the parts, also on failure. */
+/* Creates a triangle, which takes ownership of the parts, even on failure. */
 sps_status spsi_triangle_create(sps_context *ctx,
                                 const sps_triangle_parts *part,
                                 sps_triangle **t_p);
-/* To be called after part.S->val and part.inverse have changed. */
+/* Must be called after part.S->val and part.inverse have changed. */
 sps_status spsi_triangle_refresh(sps_triangle *t);
-/* X = T^-1 B; X != B. */
+/* X = T^-1 B; X and B must differ. */
 sps_status spsi_triangle_solve(const sps_triangle *t, const sps_block *B,
                                sps_block *X);
 void spsi_triangle_destroy(sps_triangle **t_p);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* windows.h - what features are computed from: integers that are sums or maxima
- * over rows and over sampled windows of rows, so that their order is irrelevant
- * and host and GPU get the same; and the definition of the samples for both.
+/* windows.h - the integers from which features are computed.  They are sums or
+ * maxima over rows and over sampled windows of rows, so that their order is
+ * irrelevant and host and GPU get the same; the samples are defined here for
+ * both.
  *
- * A window is some rows and the block columns, b columns wide and aligned, of
- * their entries.  The host merges the rows; a GPU looks at each entry alone:
- * it is the first of its block column if its left neighbour is in another one
- * and no earlier row of the window has it. */
+ * A window consists of consecutive rows and of the block columns of their
+ * entries, b columns wide and aligned.  The host merges the rows; a GPU looks
+ * at each entry by itself: it is the first of its block column if its left
+ * neighbour is in another block column and no earlier row of the window has
+ * this one. */
 #ifndef SPS_WINDOWS_H
 #define SPS_WINDOWS_H
 
@@ -27,14 +29,16 @@ extern "C" {
 
 enum {
     SPS_SAMPLE_WINDOWS = 1024,     /* windows of a sample */
-    SPS_SAMPLE_ENTRIES = 1 << 15,  /* examined in one window, at most */
+    SPS_SAMPLE_ENTRIES = 1 << 15,  /* largest number of entries examined in a
+                                      window */
     SPS_SAMPLE_VALUES = 4096,      /* values of the sample for `exact` */
     SPS_NEAR_WINDOWS = 64,         /* windows of the sample for `near` ... */
-    SPS_NEAR_ROWS = 256,           /* ... of at most so many rows ... */
-    SPS_NEAR_ENTRIES = 3520,       /* ... and entries, */
-    SPS_NEAR_SEGMENTS = 8,         /* which fit into so many segments ... */
-    SPS_NEAR_REACH = 8192,         /* ... of so many columns */
-    SPS_WIDEST_ENTRIES = 1 << 14   /* examined for each of `widest` */
+    SPS_NEAR_ROWS = 256,           /* with at most this number of rows */
+    SPS_NEAR_ENTRIES = 3520,       /* and of entries, */
+    SPS_NEAR_SEGMENTS = 8,         /* near if covered by this number of
+                                      segments */
+    SPS_NEAR_REACH = 8192,         /* of this number of columns */
+    SPS_WIDEST_ENTRIES = 1 << 14   /* entries examined for each of `widest` */
 };
 
 /* Samples: 8 and 64 rows; blocks of b = 2 .. 8 at BLOCKS + b; blocks of 8, 16
@@ -46,11 +50,13 @@ enum {
 
 typedef struct sps_sample {
     int32_t rows, b;          /* rows of a window; width of a block column */
-    int64_t windows, step;    /* step > 0: window w begins at row w step, else
-                                 they are spread over the rows */
-    int64_t cut;              /* entries examined in a window, at most */
+    int64_t windows, step;    /* if step > 0, window w begins at row w step;
+                                 otherwise windows are spread evenly over the
+                                 rows */
+    int64_t cut;              /* largest number of entries examined in a
+                                 window */
     int64_t skip;             /* windows of more entries are left out */
-    bool full;                /* full blocks are counted, too */
+    bool full;                /* full blocks are counted as well */
 } sps_sample;
 
 /* Sums over the windows of a sample. */
@@ -58,23 +64,25 @@ typedef struct sps_sample_sums {
     int64_t entries;
     int64_t columns;          /* distinct block columns of each window */
     int64_t full;             /* entries in full blocks of rows x b */
-    int64_t most;             /* block columns of one window, at most */
+    int64_t most;             /* largest number of block columns of a window */
 } sps_sample_sums;
 
 typedef struct sps_raw_features {
     int64_t slack;            /* INT64_MAX - length of the shortest row */
     int64_t longest, bandwidth;
     int64_t lengths[SPS_LENGTH_BINS];
-    uint64_t squares[2];      /* of the distances from the whole part of the
-                                 mean length: their lower 32 bits are summed in
-                                 [0], the others in [1] */
+    uint64_t squares[2];      /* of the distances from the integer part of
+                                 the mean length: their lower 32 bits are
+                                 summed in [0], the others in [1] */
     int64_t padded32;
     sps_sample_sums sample[SPS_SAMPLES];
     int64_t near;             /* windows of the sample that are near */
-    int64_t inexact;          /* values of the sample */
+    int64_t inexact;          /* values of the sample that are not exact in
+                                 single precision */
 } sps_raw_features;
 
-/* The features, but for hash, of a matrix of this size from those integers. */
+/* Computes the features, except the hash, of a matrix of this size from these
+ * integers. */
 void spsi_features_finish(const sps_raw_features *raw, int64_t nrow,
                           int64_t ncol, int64_t nnz, sps_features *f);
 
@@ -103,7 +111,7 @@ SPS_BOTH sps_sample spsi_sample_of(int64_t nrow, int64_t nnz, int t)
     return s;
 }
 
-/* The first row of window w. */
+/* Returns the first row of window w. */
 SPS_BOTH int64_t spsi_sample_row(const sps_sample *s, int64_t nrow, int64_t w)
 {
     const int64_t all = nrow / s->rows;
@@ -114,8 +122,9 @@ SPS_BOTH int64_t spsi_sample_row(const sps_sample *s, int64_t nrow, int64_t w)
                                          (double)s->windows) * s->rows;
 }
 
-/* Beyond this length of a row the blocks of `widest` are less than a tenth full
- * in any case, and the sample is not examined. */
+/* Returns whether the sample of `widest` is worth examining: beyond a certain
+ * length of the longest row, its blocks are less than a tenth full in any
+ * case. */
 SPS_BOTH bool spsi_sample_even(int64_t nrow, int64_t nnz, int64_t longest,
                                int b)
 {
@@ -125,8 +134,8 @@ SPS_BOTH bool spsi_sample_even(int64_t nrow, int64_t nnz, int64_t longest,
            10.0 * (double)nnz / ((double)rows * b * b) + 1.0;
 }
 
-/* Offset of the first of the sorted columns col[first .. last-1] that is >= j;
- * last if there is none. */
+/* Returns the offset of the first of the sorted columns col[first .. last-1]
+ * that is >= j, or `last` if there is none. */
 SPS_BOTH int64_t spsi_columns_from(const int32_t *col, int64_t first,
                                    int64_t last, int64_t j)
 {
@@ -139,7 +148,7 @@ SPS_BOTH int64_t spsi_columns_from(const int32_t *col, int64_t first,
     return first;
 }
 
-/* Whether columns j .. j+b-1 are all among the sorted ones. */
+/* Returns whether columns j .. j+b-1 are all among the sorted ones. */
 SPS_BOTH bool spsi_columns_have(const int32_t *col, int64_t first,
                                 int64_t last, int64_t j, int b)
 {
@@ -148,8 +157,9 @@ SPS_BOTH bool spsi_columns_have(const int32_t *col, int64_t first,
     return at + b <= last && col[at] == j && col[at + b - 1] == j + b - 1;
 }
 
-/* Whether entry p is the first of its block column in its row, which begins at
- * begin[r], and in rows 0 .. r-1 of a window; row q ends at end[q]. */
+/* Returns whether entry p, in row r of a window, is the first of its block
+ * column in its row, which begins at begin[r], and in rows 0 .. r-1; row q ends
+ * at end[q]. */
 SPS_BOTH bool spsi_sample_first(const int32_t *col, const int64_t *begin,
                                 const int64_t *end, int r, int64_t p, int b)
 {
@@ -167,8 +177,8 @@ SPS_BOTH bool spsi_sample_first(const int32_t *col, const int64_t *begin,
     return true;
 }
 
-/* Whether entry p of the first row of a window of b rows begins a full, aligned
- * b x b block. */
+/* Returns whether entry p of the first row of a window of b rows begins a full,
+ * aligned b x b block. */
 SPS_BOTH bool spsi_sample_full(const int32_t *col, const int64_t *begin,
                                const int64_t *end, int64_t p, int b)
 {
@@ -181,15 +191,15 @@ SPS_BOTH bool spsi_sample_full(const int32_t *col, const int64_t *begin,
     return true;
 }
 
-/* Segments of `reach` columns that cover these, the first at the smallest
- * column, the next at the smallest that is not covered yet; their beginnings
- * are written to base.  Returns their number, most + 1 if `most` do not
- * suffice. */
+/* Finds segments of `reach` columns that cover these columns: the first begins
+ * at the smallest column, the next at the smallest that is not covered yet.
+ * Their beginnings are written to base.  Returns their number, or most + 1 if
+ * `most` segments do not suffice. */
 int spsi_columns_cover(const int32_t *col, int64_t count, int64_t reach,
                        int most, int32_t *base);
 
-/* Distances d = block(col[p]) - block of entries p of a row, nearest <= d <=
- * farthest, without repetition; the first `most` of them.  Returns their
+/* Finds the distinct distances d = block(col[p]) - block of the entries p of a
+ * row with nearest <= d <= farthest, the first `most` of them.  Returns their
  * number. */
 SPS_BOTH int spsi_row_leads(const int32_t *col, int64_t first, int64_t last,
                             int64_t block, int b, int64_t nearest,

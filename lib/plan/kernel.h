@@ -30,26 +30,29 @@ extern "C" {
 
 typedef enum sps_opcode { SPS_OP_SPMM, SPS_OP_SDDMM } sps_opcode;
 
-/* Guarantees; a kernel may bid if it gives all that the problem requires. */
+/* Properties of a kernel.  It may bid for a problem if it guarantees all that
+ * the problem requires. */
 enum {
-    SPS_REPRODUCIBLE = 1,    /* same bits at every run */
+    SPS_REPRODUCIBLE = 1,    /* the same bits in every run */
     SPS_FULL_PRECISION = 2,  /* no bits of the values or of X are dropped */
     SPS_NAN_STAYS_IN_ROW = 4,/* no 0 * NaN for entries that are not stored */
-    SPS_VENDOR = 8,          /* not a guarantee: "measure" always times the best
-                                of the vendor's kernels */
-    SPS_SINGLE_BLOCKS = 16,  /* not a guarantee: accepts blocks of floats,
-                                too */
-    SPS_STREAMS = 64,        /* not a guarantee: is made for a matrix in host
-                                memory, too (sps_csr_local.far); the others
-                                must be requested by name for that */
-    SPS_FOR_CHECKS = 32      /* not a guarantee: the plain product of its place,
-                                which shares no code or format with the fast
-                                ones; one kernel of a backend */
+    SPS_VENDOR = 8,          /* not a guarantee: a kernel of cuSPARSE, of
+                                which "measure" always times the best */
+    SPS_SINGLE_BLOCKS = 16,  /* not a guarantee: also accepts blocks of
+                                floats */
+    SPS_STREAMS = 64,        /* not a guarantee: also accepts a matrix in
+                                host memory (sps_csr_local.far); the other
+                                kernels must be requested by name for such a
+                                matrix */
+    SPS_FOR_CHECKS = 32      /* not a guarantee: the plain product of its
+                                backend, one kernel of each, which shares no
+                                code or format with the fast ones */
 };
 
-/* Makes rows first .. first + count - 1 of a matrix that is nowhere as a whole:
- * count + 1 offsets from 0 on, sorted columns, values of the dtype of A.
- * Threads call it side by side for different rows. */
+/* Computes rows first .. first + count - 1 of a matrix that is never stored as
+ * a whole: count + 1 offsets that begin with 0, sorted columns, and values of
+ * the dtype of A.  Several threads call it at the same time for different
+ * rows. */
 typedef struct sps_row_source {
     void (*make)(void *data, int64_t first, int64_t count, int64_t *rowptr,
                  int32_t *col, void *val);
@@ -58,42 +61,44 @@ typedef struct sps_row_source {
 
 typedef struct sps_problem {
     sps_opcode op;
-    const sps_csr *A;          /* shape; on the host arrays, sorted, unique */
-    const sps_csr_local *local;/* the same in the backend's memory */
+    const sps_csr *A;          /* shape; on the host also sorted arrays
+                                  without duplicates */
+    const sps_csr_local *local;/* the same in the memory of the backend */
     const sps_features *f;
-    int k;                     /* width of the block; SpMV is k = 1 */
+    int k;                     /* width of the block; 1 for SpMV */
     sps_dtype block;           /* of X and Y, or of U, V and val */
     unsigned need;             /* guarantees that a kernel must give */
-    const sps_machine *machine;/* its rates, for cost */
-    bool timed;                /* measure: plans are timed, so that a plan may
-                                  compare variants by the clock */
-    const sps_row_source *source; /* NULL; or A and local are shapes only, and
-                                  rows come from here (SPS_STREAMS) */
-    size_t room;               /* of a matrix that is far: bytes of device
-                                  memory that its plan may take */
-    bool pinned;               /* requested by name: fits rejects only what
+    const sps_machine *machine;/* rates, for predictions */
+    bool timed;                /* by "measure": a plan may compare variants
+                                  by the clock */
+    const sps_row_source *source; /* if not NULL, A and local have the shape
+                                     only, and this computes the rows
+                                     (SPS_STREAMS) */
+    size_t room;               /* for a matrix in host memory: bytes of
+                                  device memory that its plan may allocate */
+    bool pinned;               /* requested by name: `fits` refuses only what
                                   cannot run, not what would be slow */
 } sps_problem;
 
 struct sps_kernel;
 struct sps_plan_memory;
 
-/* First member of each kernel's own plan. */
+/* The first member of every kernel's own plan. */
 typedef struct sps_plan {
     const struct sps_kernel *kernel;
     sps_context *ctx;
     const sps_csr_local *A;
     int k;
     sps_dtype block;
-    size_t bytes;              /* of device or host memory owned by the plan */
-    struct sps_plan_memory *memory; /* what spsi_plan_take has made */
-    char detail[48];           /* e.g. the vendor's algorithm; for reports */
-    double aside;              /* vendor's kernels, when timed: seconds of the
-                                  best run on column-major blocks, which are
-                                  not used; for comparison */
-    size_t resident, streamed; /* of a matrix in host memory: bytes that stay
-                                  on the GPU, and bytes that a product copies
-                                  there; 0: not such a plan */
+    size_t bytes;              /* device or host memory that the plan owns */
+    struct sps_plan_memory *memory; /* allocations of spsi_plan_take */
+    char detail[48];           /* for reports, such as cuSPARSE's algorithm */
+    double aside;              /* cuSPARSE only, when timed: seconds of the
+                                  best run on column-major blocks, for
+                                  comparison only */
+    size_t resident, streamed; /* for a matrix in host memory: bytes that
+                                  stay on the GPU, and bytes that each
+                                  product copies there; otherwise 0 */
 } sps_plan;
 
 /* Operations that may be fused into a product:
@@ -104,28 +109,31 @@ typedef struct sps_plan {
  * three-term recurrence of the Chebyshev iteration.  W shares no memory with X
  * or Y.  Operands with a zero factor are not read. */
 typedef struct sps_epilogue {
-    const sps_block *D;        /* n x 1, doubles; NULL: 1 */
-    const sps_block *W;        /* as Y, and of its type; NULL: 0 */
+    const sps_block *D;        /* n x 1, doubles; NULL stands for ones */
+    const sps_block *W;        /* of the shape and type of Y; NULL stands for
+                                  0 */
     double gamma;
     double delta;              /* nonzero only if A is square */
 } sps_epilogue;
 
-/* Arguments of spmm: a struct, so that fused forms need no new slot. */
+/* Arguments of spmm, in a struct, so that new fused forms do not change its
+ * signature. */
 typedef struct sps_spmm_args {
     double alpha;
     const sps_block *X;
     double beta;
     sps_block *Y;
     const double *scalars;     /* NULL, or alpha and beta in the backend's
-                                  memory: read when the kernel runs, so that a
-                                  recorded product can be replayed with others;
-                                  alpha and beta above are ignored then */
-    const sps_epilogue *epilogue; /* NULL, or for kernels that fuse it; alpha
-                                  and nnz are not zero then, and X, W and Y
-                                  have the same ld */
+                                  memory, which replace the two above: they
+                                  are read when the kernel runs, so that a
+                                  recorded product can be replayed with
+                                  others */
+    const sps_epilogue *epilogue; /* NULL, or an epilogue, for kernels that
+                                     fuse it; then alpha and nnz are not
+                                     zero, and X, W and Y have the same ld */
 } sps_spmm_args;
 
-/* The scalars of a product, on the host. */
+/* The scalars of a product as values on the host. */
 static inline double spsi_alpha(const sps_spmm_args *a)
 {
     return a->scalars ? a->scalars[0] : a->alpha;
@@ -140,61 +148,66 @@ typedef struct sps_sddmm_args {
     const sps_block *U, *V;
     bool multiply;
     double beta;
-    void *val;                 /* nnz numbers of the blocks' dtype in the
-                                  backend's memory, whatever A's dtype */
+    void *val;                 /* nnz values of the blocks' dtype in the
+                                  backend's memory, whatever the dtype of A */
 } sps_sddmm_args;
 
 typedef struct sps_kernel {
-    const char *name;          /* "spmm.plain": reports, wisdom, tests */
+    const char *name;          /* such as "spmm.plain"; used in reports,
+                                  wisdom and tests */
     sps_opcode op;
     unsigned gives;
-    /* Without SPS_FULL_PRECISION: unit roundoff of the values and of X in the
-     * kernel, 2^-11 for tf32 and half, 2^-8 for bf16.  It sums in single
+    /* For kernels without SPS_FULL_PRECISION: the unit roundoff of values and X
+     * in the kernel, 2^-11 for tf32 and half, 2^-8 for bf16.  It sums in single
      * precision or better, and integers that its format represents give exact
-     * sums below 2^24.  0: values keep the precision of their types. */
+     * sums below 2^24.  0 if values keep the precision of their types. */
     double roundoff;
-    /* Its spmm supports an epilogue; for other kernels the operator composes it
-     * in several passes. */
+    /* Whether its spmm supports an epilogue; for other kernels the operator
+     * composes one in several passes. */
     bool fuses;
-    size_t size;               /* of its plan; 0: sps_plan alone */
-    /* Whether it can run; otherwise *why_not is a static text.  NULL: always. */
+    size_t size;               /* sizeof its plan; 0 for sps_plan */
+    /* Returns whether the kernel can run; if not, *why_not is a static text.
+     * If NULL, it always can. */
     bool (*fits)(const sps_problem *p, const char **why_not);
-    /* Predicted seconds of one run. */
+    /* Returns the predicted seconds of one run. */
     double (*cost)(const sps_problem *p);
-    /* Completes a plan of which only the first member is filled, the rest zero;
-     * on failure the planner destroys whatever it holds.  NULL: nothing to
-     * do. */
+    /* Completes a plan whose first member is filled in and whose rest is zero;
+     * on failure the planner destroys what it contains.  NULL if there is
+     * nothing to do. */
     sps_status (*plan)(sps_plan *plan, const sps_problem *p);
     sps_status (*spmm)(const sps_plan *plan, const sps_spmm_args *args);
     sps_status (*sddmm)(const sps_plan *plan, const sps_sddmm_args *args);
-    /* The values of plan->A have changed, the pattern has not; plan->A->val may
-     * be another address.  NULL: nothing to do. */
+    /* Called when the values of plan->A have changed and its pattern has not;
+     * plan->A->val may be another address.  NULL if there is nothing to do. */
     sps_status (*refresh)(sps_plan *plan);
-    /* Frees what spsi_plan_take has not made; NULL: there is nothing else. */
+    /* Frees what spsi_plan_take has not allocated; NULL if there is nothing
+     * else. */
     void (*destroy)(sps_plan *plan);
 } sps_kernel;
 
-/* Memory of the backend for a plan: counted in plan->bytes, and released with
- * the plan.  0 bytes: *p_p = NULL. */
+/* Allocates memory of the backend for a plan: it is counted in plan->bytes and
+ * released with the plan.  For 0 bytes, *p_p = NULL. */
 sps_status spsi_plan_take(sps_plan *plan, size_t bytes, void **p_p);
-/* Releases earlier what spsi_plan_take has made; *p_p = NULL. */
+/* Releases memory of spsi_plan_take before the plan ends; *p_p = NULL. */
 void spsi_plan_give(sps_plan *plan, void **p_p);
 
-/* Generated from the build lists, NULL-terminated: the host's kernels, and the
- * names of all kernels of the CUDA module, built here or not. */
+/* Generated from the build lists and NULL-terminated: the kernels of the host,
+ * and the names of all kernels of the CUDA module, whether it is built here or
+ * not. */
 extern const sps_kernel *const spsi_kernels_host[];
 extern const char *const spsi_kernel_names_cuda[];
 
-/* Device memory that panels leave to the blocks of a solver, in bytes: twelve
- * blocks of n rows and k columns, and 4 MB for what does not grow with them. */
+/* Returns the bytes of device memory that a streamed matrix leaves to the
+ * blocks of a solver: twelve blocks of n rows and k columns, and 4 MB for all
+ * that does not grow with them. */
 static inline size_t spsi_blocks_room(int64_t n, int k)
 {
     return 12 * (size_t)n * (size_t)spsi_block_ld(k) * sizeof(double) +
            ((size_t)4 << 20);
 }
 
-/* Minimum traffic of Y = A X in bytes: A, X and Y once, values and blocks in
- * their types, int32 columns and offsets (doc/numerics.md). */
+/* Returns the minimum traffic of Y = A X in bytes: A, X and Y once, values and
+ * blocks in their types, int32 columns and offsets (doc/numerics.md). */
 double spsi_spmm_floor(const sps_problem *p);
 static inline size_t spsi_dtype_size(sps_dtype dtype)
 {

@@ -63,7 +63,7 @@ static sps_status run_once(const bench *b, const sps_plan *plan)
                                            : plan->kernel->sddmm(plan, &s);
 }
 
-/* Seconds of one run, averaged over `repeats`. */
+/* Measures the seconds of one run as the mean of `repeats`. */
 static sps_status sample(const bench *b, const sps_plan *plan, int repeats,
                          double *seconds)
 {
@@ -110,8 +110,8 @@ fail:
 }
 
 /* Makes and times the plan of bid i; if it is the fastest so far, *plan_p and
- * *best become this plan and i.  A bid whose plan fails is marked as rejected,
- * and *refused is the status. */
+ * *best become this plan and i.  If its plan cannot be made, the bid is marked
+ * as rejected, and *refused is the status. */
 static sps_status try_bid(const bench *b, const sps_problem *p, sps_bids *bids,
                           int i, sps_plan **plan_p, int *best,
                           sps_status *refused)

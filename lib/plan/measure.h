@@ -9,12 +9,12 @@
 extern "C" {
 #endif
 
-/* Times the three bids of lowest predicted cost and the best one of the vendor;
- * fills in the measured times.  *best: number of the fastest, its plan in
- * *plan_p; -1: no plan could be made. */
+/* Times the three bids with the lowest predicted cost and the best one of
+ * cuSPARSE, and fills in the measured times.  *best is the number of the
+ * fastest and *plan_p its plan; *best = -1 if no plan could be made. */
 sps_status spsi_measure_bids(sps_context *ctx, const sps_problem *p,
                              sps_bids *bids, sps_plan **plan_p, int *best);
-/* *seconds of a product by this plan of A. */
+/* Measures the seconds of one product with this plan of A. */
 sps_status spsi_measure_plan(sps_context *ctx, const sps_csr *A,
                              const sps_plan *plan, double *seconds);
 

@@ -122,7 +122,7 @@ double spsi_spmm_floor(const sps_problem *p)
            (double)(f->nrow + f->ncol) * p->k * number;
 }
 
-/* Why the kernel does not support the types; NULL: it does. */
+/* Returns why the kernel does not support the types, or NULL if it does. */
 static const char *mistyped(const sps_problem *p, unsigned gives)
 {
     if (p->block == SPS_F64) return NULL;
@@ -142,7 +142,7 @@ bool spsi_kernel_fits(const sps_kernel *kernel, const sps_problem *p,
 
 /* ------------------------------------------------------------------- bids */
 
-/* The required guarantee that is missing; NULL: none. */
+/* Returns the name of a required guarantee that is missing, or NULL. */
 static const char *lacking(unsigned need, unsigned gives)
 {
     if (need & ~gives & SPS_REPRODUCIBLE)
@@ -153,9 +153,9 @@ static const char *lacking(unsigned need, unsigned gives)
     return NULL;
 }
 
-/* Seconds of the multiply-adds of a product in double precision, on GPUs where
- * they take longer than memory traffic; the same for all kernels that keep full
- * precision. */
+/* Returns the seconds of the multiply-adds of a product in double precision on
+ * a GPU where they take longer than memory traffic; they are the same for all
+ * kernels that keep full precision. */
 static double arithmetic(const sps_kernel *kernel, const sps_problem *p)
 {
     if (p->block != SPS_F64 || kernel->roundoff > 0) return 0;
@@ -174,8 +174,8 @@ static void ask(const sps_kernel *kernel, const sps_problem *p, sps_bid *bid)
     bid->predicted = kernel->cost(p) + arithmetic(kernel, p);
 }
 
-/* Order of the table: bids before rejections, bids by predicted time; ties keep
- * the order of the list. */
+/* The order of the table: bids before rejections, bids by predicted time; equal
+ * ones in the order of the list. */
 static bool before(const sps_bid *a, const sps_bid *b)
 {
     if (!a->why_not != !b->why_not) return !a->why_not;
@@ -222,8 +222,9 @@ static void mark(sps_bids *bids, int i, const sps_plan *plan)
     memcpy(bids->bid[i].detail, plan->detail, sizeof plan->detail);
 }
 
-/* Whether the failure st to make its plan concerns this bid alone (memory, or
- * EUNFIT), so that others may be tried; the bid is marked as rejected. */
+/* Returns whether the failure st to make its plan concerns this bid only
+ * (memory, or EUNFIT), so that others may be tried; if so, the bid is marked as
+ * rejected. */
 static bool may_try_next(sps_status st, sps_bid *bid)
 {
     if (st != SPS_ENOMEM && st != SPS_EDEVMEM && st != SPS_EUNFIT)
@@ -233,7 +234,7 @@ static bool may_try_next(sps_status st, sps_bid *bid)
     return true;
 }
 
-/* Takes the cheapest bid whose plan can be made. */
+/* Chooses the cheapest bid whose plan can be made. */
 static sps_status choose_cheapest(sps_context *ctx, const sps_problem *p,
                                   sps_bids *bids, sps_plan **plan_p)
 {
@@ -254,7 +255,8 @@ static sps_status choose_cheapest(sps_context *ctx, const sps_problem *p,
                      "\"%s\"", why ? why : "nothing is built in");
 }
 
-/* Number of the bid of the kernel `name`; -1: it has none, or is rejected. */
+/* Returns the number of the bid of the kernel `name`, or -1 if there is none or
+ * it was rejected. */
 static int bidder(const sps_bids *bids, const char *name)
 {
     for (int i = 0; name && i < bids->count; i++)
@@ -264,8 +266,8 @@ static int bidder(const sps_bids *bids, const char *name)
     return -1;
 }
 
-/* *done: wisdom names a kernel that bids, and its plan was made.  If there is
- * no memory for it this time, it is rejected, and the other bids are
+/* Sets *done if wisdom names a kernel that bids, and its plan was made.  If
+ * there is no memory for it this time, it is rejected, and the other bids are
  * considered. */
 static sps_status choose_remembered(sps_context *ctx, const sps_problem *p,
                                     const char *wisdom, sps_bids *bids,
@@ -346,9 +348,9 @@ static sps_status fail_unknown(sps_context *ctx, const char *name)
                      name, kind);
 }
 
-/* Makes the plan of the kernel requested by name, also if it lacks a required
- * guarantee (with a note) or bids too high.  If it has several algorithms, its
- * plan may time them (sps_problem.timed). */
+/* Makes the plan of a kernel that was requested by name, even if it lacks a
+ * required guarantee (with a note) or its predicted time is high.  If it has
+ * several algorithms, its plan may time them (sps_problem.timed). */
 static sps_status choose_pinned(sps_context *ctx, const sps_problem *p,
                                 const sps_kernel *kernel, sps_bids *bids,
                                 sps_plan **plan_p)
@@ -442,8 +444,8 @@ fail:
 
 /* ------------------------------------------------------------------ table */
 
-/* snprintf to the end of a text that may be too short: the returned length is
- * that of the whole, so that the caller knows the size needed. */
+/* Like snprintf at the end of a text that may be too short: the returned length
+ * is that of the whole, so that the caller knows the size needed. */
 static size_t print_bid(const sps_bid *b, char *text, size_t size)
 {
     const double seconds = b->measured > 0.0 ? b->measured : b->predicted;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wisdom.c - stores which kernel won a measurement.
  *
- * One line per result, nine words:
- *   op k types place device hash version kernel microseconds
- * The first seven are the key, types those of A and of the blocks: a line with
- * another width, device or version never matches.  Results of this run are
- * stored in the context; a file adds those of earlier runs.  A writer replaces
- * the file atomically (replace.h), so that a reader sees either the old or the
- * new text; of two that write at the same moment the result of one may be lost,
- * and is measured again.  Wisdom affects only the choice of kernels: a file that
- * cannot be read or written causes a note. */
+ * One line per result has nine words: op k types place device hash version
+ * kernel microseconds.  The first seven are the key, where `types` are those of
+ * A and of the blocks: a line with another width, device or version never
+ * matches.  Results of this run are stored in the context; a file adds those of
+ * earlier runs.  A writer replaces the file atomically (replace.h), so that a
+ * reader sees either the old or the new text; of two that write at the same
+ * moment one result may be lost, and is measured again.  Wisdom affects only
+ * the choice of kernels: a file that cannot be read or written causes a
+ * note. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -52,7 +52,8 @@ static void make_key(sps_context *ctx, const sps_problem *p,
              n > 0 ? device : "-", hash, sps_version());
 }
 
-/* The registered kernel of that name; NULL: not built in. */
+/* Returns the registered kernel of that name, or NULL if there is none in this
+ * build. */
 static const char *known(const sps_context *ctx, const char *name)
 {
     const sps_kernel *kernel;
