@@ -123,8 +123,8 @@ static inline int32_t take_index(cursor *c, int64_t limit, spsi_mtx_error none,
     return (int32_t)(v - 1);
 }
 
-/* Whether the text at c->p is an integer (sign and digits); one that a double
- * cannot represent (beyond 2^53) is counted in piece->rounded. */
+/* Checks that the text at c->p is an integer (sign and digits); one that a
+ * double cannot represent (beyond 2^53) is counted in piece->rounded. */
 static bool check_integer(const spsi_mtx *m, cursor *c, spsi_mtx_piece *piece)
 {
     const char *p = c->p + (*c->p == '-' || *c->p == '+');

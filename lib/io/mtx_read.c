@@ -20,8 +20,8 @@
 #define PIECE ((size_t)1 << 18)
 #define SMALLEST ((size_t)1 << 20)   /* batch */
 #define LARGEST ((size_t)1 << 24)    /* bytes of a batch, line, header */
-#define SLACK 64                     /* behind a batch: a newline, and bytes
-                                        that number parsing may look at */
+#define SLACK 64                     /* bytes after a batch: a newline, and
+                                        bytes that number parsing may read */
 
 typedef struct batch {
     char *text;
@@ -35,13 +35,14 @@ typedef struct reader {
     bool ended;                      /* `next` has the end of the text */
     bool banner, ready;              /* header: what has been read */
     bool block;
-    bool peek;                       /* read the header alone */
+    bool peek;                       /* read only the header */
     uint64_t header_bytes;
 } reader;
 
 /* ---------------------------------------------------------------- pieces */
 
-/* Whether an error found later may have to name the line of an entry. */
+/* Returns whether an error found later may have to name the line of an
+ * entry. */
 static bool lines_wanted(const spsi_mtx *m)
 {
     return m->options.strict || m->options.lenient ||
@@ -55,8 +56,8 @@ static void count_lines(void *data, int64_t first, int64_t last)
     for (int64_t i = first; i < last; i++) spsi_mtx_count_lines(&s->piece[i]);
 }
 
-/* *s_p: a new segment whose pieces are the whole lines in [begin, end), with
- * the lines counted and room for as many entries as the text can contain. */
+/* Creates a segment whose pieces are the whole lines in [begin, end), with the
+ * lines counted and memory for as many entries as the text can contain. */
 static sps_status cut(spsi_mtx *m, const char *begin, const char *end,
                       spsi_mtx_segment **s_p)
 {
@@ -93,7 +94,7 @@ fail:
     return st;
 }
 
-/* EPARSE, with the line of the first entry beyond the header's count. */
+/* Returns EPARSE with the line of the first entry beyond the header's count. */
 static sps_status too_many(const spsi_mtx *m, const spsi_mtx_piece *piece)
 {
     int64_t count = m->header.count - m->stored + 1;
@@ -173,7 +174,7 @@ fail:
 
 /* --------------------------------------------------------------- batches */
 
-/* Fills r->next with text behind what it has; r->ended: the text has ended. */
+/* Appends text to r->next; sets r->ended at the end of the text. */
 static sps_status fill(reader *r)
 {
     size_t room = r->capacity - r->next.length, got = 0;
@@ -227,7 +228,7 @@ fail:
     return st;
 }
 
-/* The size of the result, for a text of at most `bytes` bytes. */
+/* Checks the size of the result for a text of at most `bytes` bytes. */
 static sps_status check_size(const reader *r, uint64_t bytes)
 {
     const spsi_mtx_header *h = &r->m->header;
@@ -242,8 +243,8 @@ static sps_status check_size(const reader *r, uint64_t bytes)
                            r->block, bytes);
 }
 
-/* Reads the part of the header in [*begin, end); *begin is then behind it.  Its
- * sizes are checked when the size line has been read. */
+/* Reads the part of the header in [*begin, end), and advances *begin past it.
+ * Its sizes are checked when the size line has been read. */
 static sps_status read_header(reader *r, const char **begin, const char *end)
 {
     const char *next = *begin;
@@ -262,8 +263,8 @@ fail:
     return st;
 }
 
-/* For a line longer than a batch: doubles both batches, to LARGEST at most, and
- * fills r->next. */
+/* For a line longer than a batch: doubles both batches, up to LARGEST bytes,
+ * and fills r->next. */
 static sps_status grow(reader *r)
 {
     size_t larger = r->capacity < LARGEST / 2 ? 2 * r->capacity : LARGEST;
@@ -337,8 +338,8 @@ fail:
     return st;
 }
 
-/* EPARSE, unless lenient, if a file with a symmetry has entries on both sides
- * of the diagonal. */
+/* Returns EPARSE, unless the option is lenient, if a file with a symmetry has
+ * entries on both sides of the diagonal. */
 static sps_status check_triangles(const spsi_mtx *m)
 {
     sps_status st = SPS_OK;
@@ -358,8 +359,8 @@ fail:
     return st;
 }
 
-/* A sixteenth of the file, but SMALLEST to LARGEST bytes; for a text shorter
- * than SMALLEST its length + 1. */
+/* Returns a sixteenth of the file, but at least SMALLEST and at most LARGEST
+ * bytes; for a text shorter than SMALLEST its length + 1. */
 static size_t batch_size(const spsi_text *text)
 {
     uint64_t size = spsi_text_size(text) / 16, whole = spsi_text_bound(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mtx_store.c - the entries of a Matrix Market file between text and result:
- * 8 bytes of indices and 0, 8 or 16 of values each. */
+/* mtx_store.c - stores the entries of a Matrix Market file between text and
+ * result: 8 bytes of indices and 0, 8 or 16 bytes of values for each. */
 #include <string.h>
 
 #include "io/mtx.h"
@@ -85,9 +85,9 @@ int64_t spsi_mtx_line(const spsi_mtx *m, int64_t entry)
     return m->line;
 }
 
-/* (i, j) of the next value of an array file, column by column; with a symmetry
- * only the lower triangle is stored, of a skew-symmetric one without diagonal.
- */
+/* Advances (i, j) to the next value of an array file, column by column; with a
+ * symmetry only the lower triangle is stored, of a skew-symmetric one without
+ * diagonal. */
 static void advance(const spsi_mtx_header *h, int32_t *i, int32_t *j)
 {
     if (++*i < h->nrow) return;

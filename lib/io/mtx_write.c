@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mtx_write.c - csr and block to Matrix Market text, with the shortest digits
- * that read back to the same bits. */
+/* mtx_write.c - writes a csr or a block as Matrix Market text, with the
+ * shortest digits that read back to the same bits. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #define ENTRY_WIDTH (2 * INDEX_WIDTH + SPSI_NUMBER_WIDTH + 3)
 #define VALUE_WIDTH (2 * SPSI_NUMBER_WIDTH + 2)
 
-enum { GROUP = 8 };                           /* columns fetched at once */
+enum { GROUP = 8 };                           /* columns copied at once */
 
 static size_t header_text(const void *data, int64_t first, int64_t last,
                           char *text)
@@ -35,7 +35,7 @@ static sps_status write_header(spsi_sink *s, const char *text)
 
 typedef struct matrix {
     const sps_csr *A;
-    bool lower;              /* entries above the diagonal stay out */
+    bool lower;              /* entries above the diagonal are not written */
 } matrix;
 
 static int64_t row_of(const sps_csr *A, int64_t entry)
@@ -119,7 +119,7 @@ fail:
 
 typedef struct values {
     const double *x;
-    int numbers;             /* 2: complex, interleaved */
+    int numbers;             /* 2 for complex values in interleaved form */
 } values;
 
 static size_t value_text(const void *data, int64_t first, int64_t last,

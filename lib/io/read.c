@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* read.c - the table of kinds of files; reading a file of any of them into
- * the csr or block that is wanted. */
+/* read.c - the table of kinds of files; reads a file of any of them into the
+ * csr or block that the caller wants. */
 #include <string.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ static void close_file(spsi_file *f)
     spsi_free(f->ctx, f->path);
 }
 
-/* FILE.mat:VARIABLE, unless there is a file of this whole name. */
+/* Splits FILE.mat:VARIABLE, unless there is a file of this whole name. */
 static sps_status split_name(spsi_file *f, const char **path)
 {
     const char *colon = strrchr(*path, ':');
@@ -42,8 +42,8 @@ fail:
     return st;
 }
 
-/* Opens the file; *format: its kind, NULL for Matrix Market and unknown
- * ones. */
+/* Opens the file; *format is its kind, or NULL for Matrix Market and for
+ * unknown kinds. */
 static sps_status open_file(spsi_file *f, const char *path,
                             const sps_read_options *ro,
                             const spsi_format **format)
@@ -71,7 +71,7 @@ fail:
 
 /* -------------------------------------------------------------------- csr */
 
-/* The numbers of a dense array that are not zero. */
+/* Stores the nonzero elements of a dense array as entries. */
 static sps_status sparse(const spsi_file *f, spsi_content *c)
 {
     const bool by_rows = c->order == SPS_ROW_MAJOR;
@@ -97,7 +97,8 @@ fail:
     return st;
 }
 
-/* Option strict: EPARSE for the first row that has a column twice. */
+/* For option strict: returns EPARSE for the first row that has a column
+ * twice. */
 static sps_status refuse_duplicates(const spsi_file *f, const sps_csr *A)
 {
     int64_t *seen = NULL;            /* by column: 1 + last row with it */
@@ -196,7 +197,7 @@ fail:
 
 /* ------------------------------------------------------------------ block */
 
-/* The entries of a csr as a dense array by rows. */
+/* Stores the entries of a csr as a dense array by rows. */
 static sps_status dense(const spsi_file *f, spsi_content *c)
 {
     const sps_csr *A = c->A;
@@ -211,7 +212,7 @@ fail:
     return st;
 }
 
-/* Row i becomes row 2 i, the real parts; rows 2 i + 1, the imaginary ones, are
+/* Makes row i row 2 i, the real parts; rows 2 i + 1, the imaginary parts, are
  * zero. */
 static sps_status interleave(const spsi_file *f, spsi_content *c)
 {
@@ -232,8 +233,8 @@ fail:
     return st;
 }
 
-/* Complex numbers, each of which is two of c->x: row i becomes rows 2 i and
- * 2 i + 1.  By columns they are in that order already. */
+/* Splits complex values, each of which is two elements of c->x: row i becomes
+ * rows 2 i and 2 i + 1.  An array by columns is in that order already. */
 static sps_status split(const spsi_file *f, spsi_content *c)
 {
     const int64_t k = c->ncol;
@@ -308,7 +309,8 @@ fail:
 
 /* ------------------------------------------------------------------ sizes */
 
-/* The sizes of the matrix in the file, or of the block if it has none. */
+/* Returns the sizes of the matrix in the file, or of the block if it has
+ * none. */
 static sps_status sizes(spsi_file *f, const char *path, spsi_content *c)
 {
     const spsi_format *format;

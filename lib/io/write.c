@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* write.c - the table of kinds of files that are written, and the public
- * functions, which check what every kind relies on. */
+/* write.c - the table of kinds of files that can be written, and the public
+ * functions, which check what all kinds assume. */
 #include <string.h>
 
 #include "core/abi.h"
@@ -20,7 +20,8 @@ static bool ends(const char *path, size_t length, const char *suffix)
     return length > n && memcmp(path + length - n, suffix, n) == 0;
 }
 
-/* EINVAL for names of compressions that are read, but not written. */
+/* Returns EINVAL for names of compressed files that can be read but not
+ * written. */
 static sps_status check_name(sps_context *ctx, const char *path)
 {
     static const char *const others[] = { ".xz", ".zst", ".bz2" };

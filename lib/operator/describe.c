@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* describe.c - what an operator tells of itself as text: its kernel, the
- * features of its matrix, where a matrix is that does not fit on the GPU, and
- * the bids. */
+/* describe.c - an operator described as text: its kernel, the features of its
+ * matrix, where a matrix is stored that does not fit on the GPU, and the
+ * predicted times of the kernels (bids). */
 #include <stdio.h>
 
 #include "operator/operator.h"
@@ -14,7 +14,7 @@ const char *sps_operator_kernel(const sps_operator *op)
     return op->apply ? "callback" : op->block->kernel->name;
 }
 
-/* The features of the matrix, as text. */
+/* Prints the features of the matrix. */
 static size_t print_features(const sps_features *f, char *text, size_t size)
 {
     int n = snprintf(text, size,
@@ -34,7 +34,8 @@ static size_t print_features(const sps_features *f, char *text, size_t size)
     return length + (n > 0 ? (size_t)n : 0);
 }
 
-/* Where a matrix is that is far, and what a product will take. */
+/* Prints where a matrix in host memory is stored, and the predicted time of a
+ * product. */
 static size_t print_far(const sps_operator *op, char *text, size_t size)
 {
     const sps_plan *plan = op->block;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* direct.c - see direct.h.
  *
- * The library below is not made for several threads, even on separate matrices:
- * one lock for the process, taken for each call.  BLAS has one thread meanwhile
- * (core/blas.h), so that bits do not depend on their number. */
+ * The library of factors is not made for several threads, even on separate
+ * matrices: one lock for the process is held during each call.  BLAS has one
+ * thread meanwhile (core/blas.h), so that bits do not depend on the number of
+ * its threads. */
 #include "operator/direct.h"
 
 #include <math.h>
@@ -17,31 +18,31 @@
 #include "core/module.h"
 
 /* Predictions in seconds, fitted to factorisations on one core with AVX-512, of
- * 2 000 to 90 000 unknowns, 10^5 to 3 10^10 operations.  Small fronts are bound
- * by what is done for each row and entry of the factors, large ones by
+ * 2 000 to 90 000 unknowns and 10^5 to 3 10^10 operations.  For small fronts
+ * the work for each row and entry of the factors dominates, for large ones the
  * arithmetic. */
 #define PER_FLOP 0.8e-10
 #define PER_ENTRY 4e-8
 #define PER_ROW 2e-6
 #define ANALYSED_ENTRY 5e-8
 #define ANALYSED_ROW 1.5e-6
-#define DISSECTED_ENTRY 3e-6  /* and for nested dissection, which is always
-                                 tried where operations are not limited */
+#define DISSECTED_ENTRY 3e-6  /* nested dissection, which is always tried
+                                 where operations are not limited */
 #define SOLVE_ENTRY 2e-9
 #define SOLVE_ROW 1e-6
-#define COLUMN_ENTRY 4e-10    /* and column */
+#define COLUMN_ENTRY 4e-10    /* of the factors, for each column */
 #define COLUMN_ROW 1.2e-7
-#define SAFE 2.0              /* what a prediction may be wrong by */
+#define SAFE 2.0              /* factor by which a prediction may be wrong */
 
-/* Working memory beyond the analysis, in percent, of the first attempt and the
- * last one. */
+/* Percent of working memory beyond the analysis, in the first attempt and in
+ * the last one. */
 enum { FIRST_SPARE = SPS_FACTOR_SPARE, LAST_SPARE = FIRST_SPARE * 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ------------------------------------------------------------ one at a time */
 
-/* Waits for other threads, no longer than the time limit. */
+/* Waits for other threads, but no longer than the time limit. */
 static sps_status enter(sps_context *ctx)
 {
     sps_status st = spsi_blas_begin(ctx, 1);
@@ -67,7 +68,7 @@ static void leave(void)
     spsi_blas_end(1);
 }
 
-/* The failure of a call of the library. */
+/* Translates a failed call of the library into a status with a text. */
 static sps_status failed(sps_context *ctx, const sps_factor_library *m,
                          int code, const sps_factor_facts *facts)
 {
@@ -96,8 +97,8 @@ static sps_status failed(sps_context *ctx, const sps_factor_library *m,
 
 /* -------------------------------------------------------------- the entries */
 
-/* Whether entry (i, j) is handed over: of a symmetric matrix the lower
- * triangle. */
+/* Returns whether entry (i, j) is passed to the library: of a symmetric matrix
+ * only the lower triangle is. */
 static bool wanted(sps_factor_kind kind, int64_t i, int64_t j)
 {
     return kind == SPS_FACTOR_GENERAL || j <= i;
@@ -157,7 +158,7 @@ static double seconds_left(const sps_context *ctx)
     return ctx->deadline > 0 ? ctx->deadline - spsi_agreed_now(ctx) : INFINITY;
 }
 
-/* Fails unless work that cannot be interrupted fits into the time left. */
+/* Fails if work that cannot be interrupted does not fit into the time left. */
 static sps_status require_time(sps_context *ctx, double seconds,
                                const char *what)
 {
@@ -276,7 +277,7 @@ static void release(sps_direct *d)
     d->claimed = 0;
 }
 
-/* An attempt, its memory counted first. */
+/* Makes one attempt, whose memory is counted first. */
 static sps_status attempt(sps_direct *d, const sps_factor_matrix *C, int spare,
                           int width, int *code)
 {

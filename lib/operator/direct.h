@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* direct.h - sparse direct factors of the matrix of an operator, by the library
- * behind the factor module (core/factors.h): analysis, prediction of work and
- * memory, factorisation, solves in host memory. */
+/* direct.h - sparse direct factors of the matrix of an operator, computed by
+ * the library of the factor module (core/factors.h): analysis, prediction of
+ * work and memory, factorisation, and solves in host memory. */
 #ifndef SPS_DIRECT_H
 #define SPS_DIRECT_H
 
@@ -17,37 +17,39 @@ typedef struct sps_direct {
     const sps_operator *A;
     const sps_factor_library *library;
     sps_factor_kind kind;
-    void *of;                 /* the library's */
+    void *of;                 /* handle of the library */
     sps_factor_facts facts;   /* of the analysis */
     sps_factor_facts found;   /* of the factorisation */
     size_t claimed;           /* bytes counted for the library's memory */
 } sps_direct;
 
-/* most: operations beyond which a better ordering is not looked for, 0: none.
- * EABSENT without the module, with what to install; EUNFIT for entries that are
- * not finite, more than 2^31 - 1 unknowns, a singular pattern, or an analysis
- * that is predicted to outlast the time limit. */
+/* Analyses the matrix.  If more than `most` operations are predicted (0 for no
+ * limit), no better ordering is searched for.  EABSENT without the module, with
+ * what to install; EUNFIT for entries that are not finite, more than 2^31 - 1
+ * unknowns, a singular pattern, or an analysis that is predicted to exceed the
+ * time limit. */
 sps_status spsi_direct_analyse(const sps_operator *A, double most,
                                sps_direct **d_p);
-/* So many operations take that time, alone. */
+/* Returns the operations that take this time, on one core. */
 double spsi_direct_operations(double seconds);
-/* Keeps the analysis with the operator of it, for the next caller of
+/* Stores the analysis in its operator, for the next caller of
  * spsi_direct_analyse. */
 void spsi_direct_keep(sps_direct *d);
-/* Factors the present values; again after they have changed.  ENOMEM and EUNFIT
- * if memory or time left are less than predicted, that of a solve with `width`
- * columns included; the library cannot be interrupted, so it is not begun
- * then. */
+/* Factors the matrix with its present values; to be called again after they
+ * have changed.  ENOMEM or EUNFIT if the memory or the time that is left is
+ * less than predicted, including a solve with `width` columns: the library
+ * cannot be interrupted, so the factorisation is not begun then. */
 sps_status spsi_direct_factor(sps_direct *d, int width);
-/* X := A^-1 X, n x k, column by column. */
+/* X := A^-1 X, where X is n x k, column-major, in host memory. */
 sps_status spsi_direct_solve(const sps_direct *d, double *X, int k);
-/* Predicted seconds of the analysis. */
+/* Returns the predicted seconds of the analysis. */
 double spsi_direct_analysis_seconds(const sps_operator *A);
-/* Predicted seconds of the factorisation, and of a solve with k columns; from
- * the analysis alone, so that choices made by them repeat. */
+/* Returns the predicted seconds of the factorisation (and, the next function,
+ * of a solve with k columns), computed from the analysis only, so that choices
+ * made by them are reproducible. */
 double spsi_direct_factor_seconds(const sps_direct *d);
 double spsi_direct_solve_seconds(const sps_direct *d, int k);
-/* Whether there is a module. */
+/* Returns whether the factor module is available. */
 bool spsi_direct_possible(void);
 void spsi_direct_destroy(sps_direct **d_p);
 

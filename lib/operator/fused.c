@@ -10,7 +10,8 @@ static bool alike(const sps_block *X, const sps_block *Y)
     return X->ld == Y->ld;
 }
 
-/* Whether the plan's kernel can apply the epilogue e within its own pass. */
+/* Returns whether the plan's kernel can apply the epilogue e within its own
+ * pass. */
 static bool fusible(const sps_plan *plan, double alpha, const sps_block *X,
                     const sps_block *Y, const sps_epilogue *e)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* halo.c - see halo.h: who needs which rows of whom, and the exchange. */
+/* halo.c - see halo.h: finds out which process needs which rows of which other,
+ * and exchanges them. */
 #include "operator/halo.h"
 
 #include <string.h>
 
 #include "plan/kernel.h"
 
-/* The first index of an ascending array whose number is not below `wanted`. */
+/* Returns the first index of an ascending array whose element is not below
+ * `wanted`, or `count`. */
 static int64_t lower_bound(const int64_t *array, int64_t count, int64_t wanted)
 {
     int64_t low = 0, high = count;
@@ -36,7 +38,8 @@ int64_t spsi_halo_ghost(const sps_halo *h, int64_t row)
 
 /* ----------------------------------------------------------------- creation */
 
-/* Rows below 2^53 are exact as doubles. */
+/* Gathers the first row of each process; row numbers below 2^53 are exact as
+ * doubles. */
 static sps_status gather_offsets(sps_halo *h)
 {
     sps_context *ctx = h->ctx;
@@ -66,8 +69,8 @@ fail:
     return st;
 }
 
-/* given[r]: how many of the own rows process r wants; its counterpart is the
- * number of ghosts that r owns. */
+/* given[r] = the number of own rows that process r needs; process r knows it as
+ * the number of its ghosts that this process owns. */
 static sps_status trade_counts(sps_halo *h, int64_t *given)
 {
     const int size = spsi_comm_size(h->ctx), own = spsi_comm_rank(h->ctx);
@@ -114,7 +117,8 @@ int spsi_halo_messages(const sps_halo *h, const int64_t *at, void *items,
     return count;
 }
 
-/* Sends each neighbour the ghosts that it owns, and receives what it wants. */
+/* Sends to each neighbour the numbers of the ghosts that it owns, and receives
+ * the numbers of the own rows that it needs. */
 static sps_status trade_rows(sps_halo *h)
 {
     const int64_t count = h->send_at[h->neighbours];
@@ -208,7 +212,8 @@ sps_status spsi_halo_start(sps_halo *h, const sps_block *packed,
 {
     const sps_wire *wire = spsi_wire(h->ctx);
     const size_t row = (size_t)packed->ld * spsi_dtype_size(packed->dtype);
-    /* Ghost g is row g of the operand if it is low, else row g + own. */
+    /* Ghost g is row g of the operand if its number is below the own rows,
+     * otherwise row g + own. */
     const size_t own = (size_t)(operand->n - h->ghosts) * row;
     const int sends = spsi_halo_messages(h, h->send_at, packed->data, row,
                                          h->out);

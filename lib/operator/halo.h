@@ -2,14 +2,15 @@
 /* halo.h - rows of blocks that products need from other processes.
  *
  * A process owns the consecutive rows first .. first+n-1 of the whole, in the
- * order of the processes.  Columns of its rows that others own are its ghosts.
- * Ghosts ascend, and so those of one neighbour are consecutive: they are
- * received in place, in one message for all columns of a block.
+ * order of the processes.  Columns of its rows that other processes own are
+ * called its ghosts.  Ghosts are in ascending order, so that those of one
+ * neighbour are consecutive: they are received in place, in one message for all
+ * columns of a block.  The operand of a product consists of the ghosts below
+ * the own rows, the own rows that boundary rows use, and the ghosts above the
+ * own rows.
  *
- *   operand of a product   [ low ghosts | own rows touched | high ghosts ]
- *
- * Neighbours are mutual: a process that receives from another may send it
- * nothing, but then it counts as a neighbour all the same. */
+ * Neighbours are mutual: a process that receives from another and sends it
+ * nothing counts as its neighbour all the same. */
 #ifndef SPS_HALO_H
 #define SPS_HALO_H
 
@@ -24,37 +25,42 @@ typedef struct sps_halo {
     sps_context *ctx;
     int64_t first, n, whole;
     int64_t *offset;          /* first row of each process; size + 1 */
-    int64_t *ghost;           /* global numbers, ascending, */
-    int64_t ghosts, low;      /* how many, how many of them below first */
+    int64_t *ghost;           /* global row numbers, ascending; */
+    int64_t ghosts, low;      /* their number, and the number of those below
+                                 first */
     int neighbours;
-    int *peer;                /* ascending */
-    int64_t *send_at;         /* of peer[i]: send[send_at[i]] and following; */
-    int64_t *ghost_at;        /* ghost[ghost_at[i]] and following */
+    int *peer;                /* neighbours, ascending */
+    int64_t *send_at;         /* rows for peer[i]: send[send_at[i]] and
+                                 following; */
+    int64_t *ghost_at;        /* its ghosts: ghost[ghost_at[i]] and following */
     int32_t *send;            /* own rows to be sent */
-    sps_message *out, *in;    /* one for each neighbour at most */
+    sps_message *out, *in;    /* at most one for each neighbour */
 } sps_halo;
 
-/* Collective.  ghost: `ghosts` distinct global numbers outside the own rows,
- * ascending; copied.  EINVAL: the rows of all processes are not the whole. */
+/* Creates the halo; collective.  ghost has `ghosts` distinct global row numbers
+ * outside the own rows, ascending; they are copied.  EINVAL if the rows of all
+ * processes together are not the whole. */
 sps_status spsi_halo_create(sps_context *ctx, int64_t first, int64_t n,
                             int64_t whole, const int64_t *ghost, int64_t ghosts,
                             sps_halo **h_p);
 void spsi_halo_destroy(sps_halo **h_p);
-/* Number of the process that owns a row of the whole. */
+/* Returns the process that owns a row of the whole. */
 int spsi_halo_owner(const sps_halo *h, int64_t row);
-/* The number of a ghost, or -1. */
+/* Returns the index of a ghost by its global row number, or -1. */
 int64_t spsi_halo_ghost(const sps_halo *h, int64_t row);
 
-/* m: one message for each neighbour that has items, of `each` bytes an item;
- * those of peer[i] are numbers at[i] .. at[i+1] - 1.  Returns how many. */
+/* Fills in m with one message for each neighbour that has items, of `each`
+ * bytes an item; those of peer[i] are numbers at[i] .. at[i+1] - 1.  Returns
+ * the number of messages. */
 int spsi_halo_messages(const sps_halo *h, const int64_t *at, void *items,
                        size_t each, sps_message *m);
 
-/* Memory for exchanges of so many columns, where the wire needs it. */
+/* Allocates memory for exchanges of `width` columns, if the wire needs it. */
 sps_status spsi_halo_reserve(sps_halo *h, int width);
-/* Starts to send `packed`, rows send[] of a block, and to receive the ghosts:
- * those below into the rows of `operand` from 0 on, the others into its last
- * ones.  Both have the same k and ld, as on all processes.  finish waits. */
+/* Starts to send `packed`, the rows send[] of a block, and to receive the
+ * ghosts: those below the own rows into the first rows of `operand`, the others
+ * into its last rows.  Both blocks have the same k and ld, on all processes.
+ * spsi_halo_finish waits for the exchange. */
 sps_status spsi_halo_start(sps_halo *h, const sps_block *packed,
                            sps_block *operand);
 sps_status spsi_halo_finish(sps_halo *h);

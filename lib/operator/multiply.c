@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* multiply.c - products and transposes of sparse matrices for the caller, whose
- * matrices are checked and, where rows are not sorted, replaced by sorted
- * copies for the call. */
+/* multiply.c - products and transposes of sparse matrices for the caller.  The
+ * matrices are checked, and replaced by sorted copies for the call if their
+ * rows are not sorted. */
 #include "core/abi.h"
 #include "operator/operator_matrix.h"
 
@@ -22,7 +22,7 @@ fail:
     return st;
 }
 
-/* A sorted copy on the GPU by way of the host. */
+/* Creates a sorted copy on the GPU, by sorting in host memory. */
 static sps_status sort_device(sps_context *ctx, const sps_csr *A,
                               sps_csr **B_p)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* operator.c - the handle of the plans of a csr, or of the caller's function.
+/* operator.c - an operator: the plans of a csr, or the caller's function.
  *
  * There are two plans: one for blocks of the declared width, one for single
- * vectors (spmv kernels bid only there).  Wider blocks are multiplied in
- * slices, so any width works.  A third, plain kernel is for products of checks:
- * it shares no code with the fast ones and needs no format of its own. */
+ * vectors (spmv kernels bid only there).  Wider blocks are multiplied in slices
+ * of columns, so any width works.  A third, plain kernel is used to verify
+ * results: it shares no code with the fast ones and needs no format of its
+ * own. */
 #include <string.h>
 
 #include "core/abi.h"
@@ -19,7 +20,8 @@
 
 /* ------------------------------------------------------------------ plans */
 
-/* Device memory for the plan of a matrix that is far: what blocks leave. */
+/* Returns the device memory for the plan of a matrix in host memory: what the
+ * blocks leave. */
 static size_t room_of(const sps_operator *op, int k)
 {
     const size_t blocks = spsi_operator_blocks_room(op, k);
@@ -64,7 +66,8 @@ static const sps_kernel *kernel_for_checks(const sps_context *ctx)
     return NULL;
 }
 
-/* Whether a pinned kernel does not fit this width. */
+/* Returns whether a kernel that was requested by name does not fit this
+ * width. */
 static bool unfit(const sps_operator *op, const sps_problem *p,
                   const char *name)
 {
@@ -77,9 +80,10 @@ static bool unfit(const sps_operator *op, const sps_problem *p,
            !spsi_kernel_fits(kernel, &asked, &why);
 }
 
-/* A named kernel is pinned for each plan that it fits; a plan that it does not
- * fit is chosen freely.  If it fits neither, the planner fails.  A matrix that
- * is far has one plan, since its panels are as large as the matrix. */
+/* A kernel requested by name is used for each plan that it fits; for a plan
+ * that it does not fit, one is chosen freely.  If it fits neither, the planner
+ * fails.  A matrix in host memory has only one plan, since its panels are as
+ * large as the matrix. */
 static sps_status plan_csr(sps_operator *op, const sps_options *opt)
 {
     sps_context *ctx = op->ctx;
@@ -109,7 +113,7 @@ static sps_status plan_plain(sps_operator *op, const sps_options *opt)
     const sps_kernel *kernel = kernel_for_checks(op->ctx);
     const sps_problem p = problem(op, SPS_OP_SPMM, op->width, opt);
 
-    /* No check uses an operator in single precision. */
+    /* Results in single precision are not verified. */
     if (!kernel || kernel == op->block->kernel || op->dtype == SPS_F32 ||
         op->inner) {
         op->plain = op->block;
@@ -153,7 +157,8 @@ fail:
     return st;
 }
 
-/* Copies a name: sampling is planned later, when the options may be gone. */
+/* Copies a name: the plan of sps_operator_sample is made later, when the
+ * options may be gone. */
 static sps_status keep_name(sps_context *ctx, const char *name, char **copy_p)
 {
     if (!name) return SPS_OK;
@@ -314,8 +319,9 @@ void sps_operator_destroy(sps_operator **op_p)
 
 /* ------------------------------------------------------------------ apply */
 
-/* Whether blocks of one ld interleave without a common column: `then`, `bytes`
- * behind `first`, has its columns behind those of `first` in each row. */
+/* Returns whether two blocks with the same ld interleave without a common
+ * column: `then`, which begins `bytes` after `first`, has its columns after
+ * those of `first` in each row. */
 static bool side_by_side(const sps_block *first, const sps_block *then,
                          uintptr_t bytes)
 {
@@ -378,7 +384,8 @@ static sps_status call_user(const sps_operator *op, double alpha,
                                               code));
 }
 
-/* Slices of at most plan->k columns; a last single column uses `vector`. */
+/* Multiplies in slices of at most plan->k columns; a last single column uses
+ * `vector`. */
 static sps_status multiply(const sps_plan *plan, const sps_plan *vector,
                            double alpha, const sps_block *X, double beta,
                            sps_block *Y)
@@ -456,7 +463,7 @@ fail:
     return st;
 }
 
-/* Sampling in slices of WIDE columns is nearly as fast as in one pass. */
+/* Sampling in slices of WIDE columns is nearly as fast as in a single pass. */
 enum { WIDE = 128 };
 
 /* The plan is made at the first call and replaced when a wider one is

@@ -19,8 +19,8 @@
 #include "operator/reorder.h"
 #include "core/team.h"
 
-/* *good: A lies on a GPU, and its rows are valid and sorted; those of the
- * library's own making are. */
+/* *good: A is stored on a GPU, and its rows are valid and sorted (as they are
+ * if the library made A). */
 static sps_status examine_there(const sps_operator *op, const sps_csr *A,
                                 bool *good)
 {
@@ -36,7 +36,7 @@ fail:
     return st;
 }
 
-/* op->A: the shape of A, without arrays. */
+/* Sets op->A to the shape of A, without arrays. */
 static sps_status take_shape(sps_operator *op, const sps_csr *A)
 {
     sps_status st;
@@ -52,7 +52,7 @@ fail:
     return st;
 }
 
-/* op->A: host arrays with sorted rows. */
+/* Sets op->A to arrays in host memory with sorted rows. */
 static sps_status take_host(sps_operator *op, sps_csr *A)
 {
     sps_context *ctx = op->ctx;
@@ -74,8 +74,8 @@ fail:
 
 /* ------------------------------------------------------------------ local */
 
-/* Allocates memory for an array, never of 0 bytes: the backend's, or what it
- * can read of the host's. */
+/* Allocates memory for an array, at least one byte: the backend's, or host
+ * memory that the backend can read. */
 static sps_status alloc_array(sps_operator *op, int which, size_t bytes,
                               const void **to)
 {
@@ -108,7 +108,7 @@ static void copy_pieces(void *data, int64_t first, int64_t last)
     memcpy(j->to + at, j->from + at, (end < j->bytes ? end : j->bytes) - at);
 }
 
-/* Copies within host memory when no kernel uses either array any more. */
+/* Copies within host memory, once no kernel uses either array any more. */
 static sps_status copy_far(const sps_operator *op, void *to, const void *from,
                            size_t bytes)
 {
@@ -187,7 +187,7 @@ fail:
     return st;
 }
 
-/* 32-bit offsets made from those of A, which lie in the backend's memory. */
+/* Creates 32-bit offsets from those of A, which are in the backend's memory. */
 static sps_status narrow_there(sps_operator *op, const sps_csr *A)
 {
     const sps_backend *b = op->ctx->backend;
@@ -202,8 +202,9 @@ fail:
     return st;
 }
 
-/* 64-bit offsets where nnz is beyond 32 bits, and for panels of a matrix that
- * is far; spsi_operator_take_csr uploads 32-bit ones where these suffice. */
+/* Uploads 64-bit offsets if nnz is too large for 32 bits, or for panels of a
+ * matrix in host memory; spsi_operator_take_csr uploads 32-bit ones where these
+ * suffice. */
 static sps_status upload_all(sps_operator *op)
 {
     const sps_csr *A = op->A;
@@ -221,13 +222,14 @@ fail:
     return st;
 }
 
-/* Below this size the driver is not asked how much memory is free, unless there
- * is a limit. */
+/* For smaller matrices the driver is not asked how much memory is free, unless
+ * there is a limit. */
 static const size_t SMALL = (size_t)64 << 20;
 
-/* Whether the arrays of op->A, to be uploaded, leave no room on the GPU for the
- * eight blocks of block CG (resident panels of a streamed matrix leave twelve).
- * Operators of the library's own making are on the GPU, or fail. */
+/* Decides whether the arrays of op->A, once uploaded, would leave too little
+ * device memory for the eight blocks of block CG (resident panels of a streamed
+ * matrix leave twelve).  Operators made by the library are on the GPU, or
+ * fail. */
 static sps_status decide_far(sps_operator *op)
 {
     sps_context *ctx = op->ctx;

@@ -96,7 +96,8 @@ static void widen(void *data, int64_t first, int64_t last)
         j->wide[p] = spsi_csr_value(j->A, p);
 }
 
-/* *same: A with values as doubles if `wide`, in *own, to be freed. */
+/* *same becomes A, with its values as doubles if `wide`; these are in *own, to
+ * be freed. */
 static sps_status as_doubles(sps_context *ctx, const sps_csr *A, bool wide,
                              sps_csr *same, double **own)
 {
@@ -153,8 +154,8 @@ fail:
 
 /* --- inverse of the diagonal */
 
-/* The norms of the columns, each scaled by its largest entry, so that none
- * overflows or underflows; entries in the order of rows. */
+/* Computes the norms of the columns.  Each is scaled by its largest entry, so
+ * that none overflows or underflows; entries are added in the order of rows. */
 static sps_status column_norms(const sps_operator *A, double *norm)
 {
     const sps_csr *C = A->A;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* operator_ranks.c - see operator_ranks.h: how the rows are split, and plans. */
+/* operator_ranks.c - see operator_ranks.h: splits the rows, and makes plans. */
 #include "operator/operator_ranks.h"
 
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* *ghost_p: the distinct foreign columns, ascending. */
+/* Finds the distinct columns that other processes own, ascending. */
 static sps_status find_ghosts(sps_context *ctx, const sps_csr *A,
                               int64_t **ghost_p, int64_t *ghosts)
 {
@@ -104,8 +104,8 @@ static bool has_ghosts(const sps_csr *A, int64_t i)
     return false;
 }
 
-/* Finds boundary rows, their entries, and own rows that they touch; place[j]:
- * the row of the operand with own row j, of those that are touched. */
+/* Finds the boundary rows, their entries, and the own rows that they use;
+ * place[j] is the row of the operand with own row j, if it is one of them. */
 static sps_status find_boundary(sps_context *ctx, sps_ranks *r, int64_t *nnz,
                                 int32_t *place)
 {
@@ -133,7 +133,8 @@ fail:
     return st;
 }
 
-/* Values of boundary rows go to edge, the others to inner, in their order. */
+/* Copies the values of boundary rows to `edge` and the others to `inner`, in
+ * their order. */
 static void split_values(sps_ranks *r, const void *val)
 {
     const sps_csr *A = r->A;
@@ -202,7 +203,8 @@ static int64_t sent(const sps_ranks *r)
     return r->halo->send_at[r->halo->neighbours];
 }
 
-/* *to: `count` numbers of rows where the blocks are, which may be here. */
+/* Copies `count` row numbers to the memory of the blocks, or uses them in place
+ * if that is host memory. */
 static sps_status place(sps_context *ctx, int32_t *from, int64_t count,
                         int32_t **to)
 {
@@ -246,7 +248,8 @@ fail:
     return st;
 }
 
-/* Wisdom is a file, which several processes would write at once. */
+/* Removes wisdom from the options: it is a file, which several processes would
+ * write at once. */
 static sps_status take_options(sps_context *ctx, const sps_options *opt,
                                sps_options *o)
 {
@@ -262,8 +265,8 @@ fail:
     return st;
 }
 
-/* Marks of the caller that the rows of all processes have: what follows from
- * them is the same on all. */
+/* Keeps those properties marked by the caller that the rows of all processes
+ * have, so that decisions based on them are the same on all. */
 static sps_status agree_on_marks(sps_context *ctx, unsigned props,
                                  unsigned *agreed)
 {
@@ -312,7 +315,8 @@ fail:
     return st;
 }
 
-/* All rows, with 32-bit columns, in a csr that belongs to the operator. */
+/* For a single process: all rows, with 32-bit columns, in a csr that belongs to
+ * the operator. */
 static sps_status create_alone(sps_context *ctx, sps_csr *A, int width,
                                const sps_options *opt, sps_operator **op_p)
 {
@@ -389,7 +393,8 @@ static void copy_value(const sps_csr *from, int64_t p, sps_csr *to, int64_t q)
         ((float *)to->val)[q] = ((const float *)from->val)[p];
 }
 
-/* The number of own entries; with C their columns and values as well. */
+/* Returns the number of entries in own columns; if C is given, also copies
+ * their columns and values to it. */
 static int64_t own_entries(const sps_ranks *r, sps_csr *C)
 {
     const int64_t low = r->halo->low, n = r->A->nrow;

@@ -24,42 +24,44 @@ extern "C" {
 #endif
 
 struct sps_ranks {
-    const sps_csr *A;         /* the caller's: its pattern */
+    const sps_csr *A;         /* the caller's csr, for its pattern */
     sps_halo *halo;
     int64_t rows, touched;
     int32_t *row;             /* boundary rows, ascending */
-    int32_t *touch;           /* own rows that they touch, ascending */
-    struct sps_ranks_at {     /* the same, and halo->send, where the blocks are */
+    int32_t *touch;           /* own rows that they use, ascending */
+    struct sps_ranks_at {     /* copies in the blocks' memory */
         int32_t *row, *touch, *send;
     } at;
     sps_csr *inner, *edge, *diagonal;
     sps_operator *interior, *boundary, *own;
     sps_block *packed, *operand;
-    sps_block *result[4];     /* of boundary rows; more than one for epilogues
-                                 and products in twice the precision */
+    sps_block *result[4];     /* of boundary rows; several for epilogues and
+                                 for products in twice the working precision */
 };
 
-/* sps_operator_csr of rows of a whole; collective.  One process alone gets an
- * operator like any other. */
+/* sps_operator_csr for the own rows of a distributed matrix; collective.  A
+ * single process gets an operator like any other. */
 sps_status spsi_ranks_create(sps_context *ctx, sps_csr *A, int width,
                              const sps_options *opt, sps_operator **op_p);
 void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p);
-/* Y = alpha A X + beta Y; plain: by the kernels for checks.  Collective. */
+/* Y = alpha A X + beta Y; `plain` selects the kernels that verify.
+ * Collective. */
 sps_status spsi_ranks_apply(const sps_operator *op, bool plain, double alpha,
                             const sps_block *X, double beta, sps_block *Y);
-/* spsi_operator_apply_fused without `plain`.  Collective. */
+/* As spsi_operator_apply_fused, with fast kernels.  Collective. */
 sps_status spsi_ranks_fused(const sps_operator *op, double alpha,
                             const sps_block *X, double beta, sps_block *Y,
                             const sps_epilogue *e, sps_block *room);
-/* spsi_operator_twofold.  Collective. */
+/* As spsi_operator_twofold.  Collective. */
 sps_status spsi_ranks_twofold(const sps_operator *op,
                               const sps_twofold_args *args);
-/* *own_p: the diagonal block of this process, own rows and own columns, as an
- * operator.  It belongs to op. */
+/* *own_p becomes the diagonal block of this process, own rows and own columns,
+ * as an operator that belongs to op. */
 sps_status spsi_ranks_own(const sps_operator *op, const sps_operator **own_p);
-/* sps_operator_set_values: nnz numbers in host memory in the order of A. */
+/* As sps_operator_set_values: nnz values in host memory in the order of A. */
 sps_status spsi_ranks_set_values(sps_operator *op, const void *val);
-/* ranks_symmetric.c: sps_csr_symmetric of the whole; collective. */
+/* ranks_symmetric.c: sps_csr_symmetric for the distributed matrix;
+ * collective. */
 sps_status spsi_ranks_symmetric(const sps_operator *op, double tol,
                                 bool *symmetric, double *difference);
 

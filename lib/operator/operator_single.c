@@ -41,8 +41,8 @@ static void narrow_values(void *data, int64_t first, int64_t last)
     spsi_team_add(&j->bad, bad);
 }
 
-/* val = the values of A, rounded; false if the magnitude of one is neither 0
- * nor within SMALLEST .. LARGEST. */
+/* Rounds the values of A to val; returns false if the magnitude of one is
+ * neither 0 nor within SMALLEST .. LARGEST. */
 static bool narrow(sps_context *ctx, const sps_csr *A, float *val)
 {
     job j = { A, val, 0 };
@@ -59,7 +59,8 @@ sps_status spsi_operator_fits_single(sps_context *ctx, double largest)
                      "not suitable for single precision");
 }
 
-/* *S_p: the pattern of A with values in single precision, *val_p. */
+/* Creates a csr with the pattern of A and values in single precision,
+ * *val_p. */
 static sps_status round_csr(sps_context *ctx, const sps_csr *A, sps_csr **S_p,
                             float **val_p)
 {
@@ -83,8 +84,8 @@ fail:
 
 enum { ACROSS = 16 };
 
-/* Numbers first .. first + n k - 1 of an array in device memory, as an n x k
- * block. */
+/* Returns elements first .. first + n k - 1 of an array in device memory as an
+ * n x k block. */
 static sps_block as_block(sps_context *ctx, const void *numbers,
                           sps_dtype dtype, int64_t first, int64_t n, int k)
 {
@@ -95,8 +96,8 @@ static sps_block as_block(sps_context *ctx, const void *numbers,
                         .data = (void *)(uintptr_t)data, .width = k };
 }
 
-/* to = from for numbers first .. first + n k - 1; raises *largest to their
- * largest magnitude. */
+/* to = from for elements first .. first + n k - 1; *largest becomes the maximum
+ * of itself and their largest magnitude. */
 static sps_status round_part(sps_context *ctx, const double *from, float *to,
                              int64_t first, int64_t n, int k, double *largest)
 {
@@ -114,9 +115,9 @@ fail:
     return st;
 }
 
-/* to = the n numbers from, rounded in device memory.  Only the largest
- * magnitude is checked: it is at least SMALLEST, and values that underflow in
- * floats, below 1e-38, are smaller than its rounding error. */
+/* Rounds n doubles to floats in device memory.  Only the largest magnitude is
+ * checked: it is at least SMALLEST, and values that underflow in floats, below
+ * 1e-38, are smaller than its rounding error. */
 static sps_status round_there(sps_context *ctx, const double *from, float *to,
                               int64_t n)
 {
@@ -132,7 +133,7 @@ fail:
     return st;
 }
 
-/* to = the values of A, rounded unless they are floats already. */
+/* Copies the values of A, rounded unless they are floats already. */
 static sps_status take_there(const sps_csr *A, sps_context *ctx, void *to)
 {
     if (A->dtype == SPS_F64) return round_there(ctx, A->val, to, A->nnz);
@@ -146,7 +147,8 @@ static sps_status take_local(sps_operator *op, const sps_csr *A)
     return take_there(A, op->ctx, (void *)(uintptr_t)op->local.val);
 }
 
-/* A lies in device memory, and so do the values of the operator, as dtype. */
+/* For an A in device memory: the values of the operator are stored there too,
+ * as dtype. */
 static sps_status copy_there(sps_context *ctx, const sps_csr *A,
                              sps_dtype dtype, int width, sps_dtype blocks,
                              const sps_options *opt, bool inner,
@@ -207,7 +209,8 @@ sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
     return single(ctx, A, width, blocks, opt, false, op_p);
 }
 
-/* A lies on the host, in doubles, and so do the values of the operator. */
+/* For an A in host memory, in doubles: the values of the operator are doubles
+ * too. */
 static sps_status copy_here(sps_context *ctx, const sps_csr *A, int width,
                             sps_operator **op_p)
 {
@@ -241,8 +244,8 @@ sps_status spsi_operator_valued(sps_context *ctx, const sps_csr *A, int width,
                                 : copy_here(ctx, A, width, op_p);
 }
 
-/* op->local has the values of `from`, in device memory, as floats; op->own_A is
- * A's pattern on the host without values. */
+/* Sets op->local to have the values of `from`, as floats in device memory;
+ * op->own_A has the pattern of A on the host, without values. */
 static sps_status values_in_place(const sps_operator *A, const sps_csr *from,
                                   sps_operator *op)
 {
@@ -263,7 +266,7 @@ fail:
     return st;
 }
 
-/* The values are those of S, which has the pattern of A. */
+/* Sets the values to those of S, which has the pattern of A. */
 static sps_status values_on_host(const sps_csr *S, sps_operator *op)
 {
     float *val = NULL;
@@ -282,7 +285,8 @@ static bool in_place(const sps_operator *A)
     return A->ctx->backend->place == SPS_CUDA && A->local.dtype == SPS_F64;
 }
 
-/* Wisdom and measured choices know a matrix by its entries. */
+/* Copies the hash of the entries, by which wisdom and measured choices
+ * recognise a matrix. */
 static sps_status take_hash(sps_operator *op, const sps_operator *A,
                             const sps_options *opt)
 {
@@ -297,7 +301,8 @@ fail:
     return st;
 }
 
-/* S: values on the pattern of A, in device memory or on the host. */
+/* Creates an operator with the values of S, in device or host memory, on the
+ * pattern of A. */
 static sps_status create_like(const sps_operator *A, const sps_csr *S,
                               const sps_options *opt, bool inner,
                               sps_operator **op_p)
@@ -332,8 +337,8 @@ fail:
     return st;
 }
 
-/* The values of A itself where they can be rounded: in device memory, or on the
- * host. */
+/* Sets *S to the values of A where they can be rounded: in device memory, or
+ * else on the host. */
 static sps_status own_values_of(const sps_operator *A, sps_csr *S)
 {
     sps_status st = SPS_OK;
@@ -359,7 +364,7 @@ fail:
     return st;
 }
 
-/* New values for an operator made by create_like. */
+/* Sets new values of an operator made by create_like. */
 static sps_status follow_like(const sps_csr *S, sps_operator *op)
 {
     sps_status st;

@@ -20,8 +20,8 @@
 #include "operator/operator_ranks.h"
 #include "operator/reorder.h"
 
-/* Makes sure that there is memory of the library for the values of op->A: that
- * of own_A, unless it borrows its arrays; then own_val, allocated once. */
+/* Provides memory of the library for the values of op->A: that of own_A, unless
+ * own_A borrows its arrays; then own_val, which is allocated once. */
 static sps_status own_values(const sps_operator *op)
 {
     sps_csr *A = op->own_A;
@@ -36,8 +36,9 @@ fail:
     return st;
 }
 
-/* Makes op->A own_A: if there is none yet, the caller's pattern with the values
- * own_val, or with the caller's where that is NULL. */
+/* Makes op->A point to own_A; if there is none yet, it is created with the
+ * caller's pattern and the values own_val, or, if that is NULL, the
+ * caller's. */
 static sps_status own_csr(sps_operator *op)
 {
     const sps_csr *A = op->A;
@@ -68,7 +69,7 @@ static void scatter(sps_operator *op, const void *val)
             ((float *)A->val)[op->order[p]] += ((const float *)val)[p];
 }
 
-/* op->A->val = val, host memory, in the caller's order. */
+/* op->A->val = val, from host memory in the caller's order. */
 static sps_status set_host(sps_operator *op, const void *val)
 {
     sps_status st = SPS_OK;
@@ -84,13 +85,13 @@ fail:
     return st;
 }
 
-/* Whether op->A has its shape only. */
+/* Returns whether op->A has only its shape. */
 static bool absent(const sps_operator *op)
 {
     return op->A && !op->A->rowptr;
 }
 
-/* Fills in the arrays of op->A, which is own_A then, from those of local. */
+/* Fills in the arrays of op->A, which becomes own_A, from those of local. */
 static sps_status fetch_all(const sps_operator *op)
 {
     sps_csr *A = op->own_A;
@@ -160,7 +161,8 @@ fail:
     return st;
 }
 
-/* Sets values in device memory if the rows were sorted. */
+/* Sets values from device memory if the rows were sorted, by way of the
+ * host. */
 static sps_status set_by_host(sps_operator *op, const void *val)
 {
     const size_t bytes = (size_t)op->caller_nnz *
@@ -176,8 +178,8 @@ fail:
     return st;
 }
 
-/* Sets values in device memory, rows in order: traffic of 2 values an entry,
- * none if they are in local already. */
+/* Sets values from device memory if the rows were in order: traffic of 2 values
+ * an entry, or none if they are in local already. */
 static sps_status set_from_device(sps_operator *op, const void *val)
 {
     sps_status st = SPS_OK;

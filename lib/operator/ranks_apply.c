@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ranks_apply.c - products of operators whose rows are spread over processes
- * (operator_ranks.h): the exchange is started, the interior rows are computed,
- * the exchange is ended, and the boundary rows are computed from the operand,
- * apart, and put over what the interior product has left in their place. */
+/* ranks_apply.c - products of operators whose rows are distributed over
+ * processes (operator_ranks.h): the exchange is started, the interior rows are
+ * computed, the exchange is completed, and the boundary rows are computed from
+ * the operand into a separate block and copied over what the interior product
+ * has left in their place. */
 #include "operator/operator_ranks.h"
 
 /* ----------------------------------------------------------------- products */
 
-/* The memory of a block for k columns, rows as close as the library keeps
- * them: its messages carry no more. */
+/* A view for k columns of the memory of a block, with the ld that the library
+ * would choose for k: so messages are no longer than necessary. */
 static sps_block fit(const sps_block *whole, int k)
 {
     sps_block X = *whole;
@@ -19,7 +20,7 @@ static sps_block fit(const sps_block *whole, int k)
     return X;
 }
 
-/* The rows of the operand with own rows. */
+/* Returns the rows of the operand that hold own rows. */
 static sps_block own_part(const sps_ranks *r, const sps_block *operand)
 {
     sps_block X = *operand;
@@ -29,7 +30,7 @@ static sps_block own_part(const sps_ranks *r, const sps_block *operand)
     return X;
 }
 
-/* Packs and starts the exchange; *operand has its own rows. */
+/* Packs the rows and starts the exchange; copies the own rows to *operand. */
 static sps_status begin(const sps_ranks *r, const sps_block *X,
                         sps_block *operand)
 {
@@ -52,8 +53,9 @@ static sps_status times(const sps_operator *A, bool plain, double alpha,
                  : sps_operator_apply(A, alpha, X, beta, Y);
 }
 
-/* At most the width of the operator.  beta Y of boundary rows is taken before
- * the interior rows are computed, which overwrite them. */
+/* Multiplies at most as many columns as the width of the operator.  beta Y of
+ * boundary rows is saved before the interior rows are computed, which overwrite
+ * them. */
 static sps_status apply_slice(const sps_ranks *r, bool plain, double alpha,
                               const sps_block *X, double beta, sps_block *Y)
 {
@@ -101,8 +103,9 @@ sps_status spsi_ranks_apply(const sps_operator *op, bool plain, double alpha,
 
 /* ---------------------------------------------------------------- epilogues */
 
-/* What the epilogue adds of Y and X, *beta of it: the boundary rows of Y, and
- * those of X, which are not the rows of the operand. */
+/* Saves what the epilogue adds of Y and X to boundary rows, *beta times the
+ * result: their rows of Y, and those of X, which differ from the rows of the
+ * operand. */
 static sps_status take_addend(const sps_ranks *r, const sps_block *X,
                               const sps_block *Y, double delta, double *beta,
                               sps_block *edge, sps_block *room)
@@ -186,8 +189,8 @@ static sps_status take_part(const sps_ranks *r, const sps_block *X,
     return X ? spsi_take_rows(X, r->at.row, part) : SPS_OK;
 }
 
-/* H and L of interior rows by `whole`; those of boundary rows, whose W and V
- * have been taken before, by `part`. */
+/* H and L of interior rows are computed by `whole`, those of boundary rows,
+ * whose W and V were saved before, by `part`. */
 static sps_status twofold_slice(const sps_ranks *r,
                                 const sps_twofold_args *whole)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ranks_symmetric.c - whether a matrix over processes equals its transpose.
- * The diagonal block of each process is compared at home.  An entry in a ghost
- * column is sent to the owner of that column, who compares it with its mirror
- * image; an image without original is an original there, and sent here. */
+/* ranks_symmetric.c - determines whether a distributed matrix equals its
+ * transpose.  The diagonal block of each process is compared locally.  An entry
+ * in a ghost column is sent to the owner of that column, which compares it with
+ * its mirror image; an entry whose mirror image is not stored is found in the
+ * same way from the other side. */
 #include "operator/operator_ranks.h"
 
 #include <math.h>
@@ -11,15 +12,15 @@
 typedef struct original {
     int64_t row, col;
     double value;
-    double diagonal;          /* of the row */
+    double diagonal;          /* diagonal entry of the row */
 } original;
 
 typedef struct trade {
     sps_context *ctx;
     const sps_ranks *r;
-    int64_t *sent, *got;      /* by neighbour: where its originals begin */
+    int64_t *sent, *got;      /* for each neighbour: where its entries begin */
     original *out, *in;
-    sps_message *messages;    /* of them: half to be sent */
+    sps_message *messages;    /* half of them to be sent */
 } trade;
 
 static double entry(const sps_csr *A, int64_t i, int32_t j)
@@ -29,7 +30,7 @@ static double entry(const sps_csr *A, int64_t i, int32_t j)
     return p < 0 ? 0.0 : spsi_csr_value(A, p);
 }
 
-/* The number of own row i among boundary rows, or -1. */
+/* Returns the number of own row i among the boundary rows, or -1. */
 static int64_t boundary_row(const sps_ranks *r, int32_t i)
 {
     int64_t low = 0, high = r->rows;
@@ -43,7 +44,7 @@ static int64_t boundary_row(const sps_ranks *r, int32_t i)
     return low < r->rows && r->row[low] == i ? low : -1;
 }
 
-/* The neighbour that owns a column of edge, -1: it is this process. */
+/* Returns the neighbour that owns a column of edge, or -1 for this process. */
 static int neighbour_of(const sps_ranks *r, int32_t col)
 {
     const sps_halo *h = r->halo;
@@ -90,7 +91,7 @@ static sps_status send_originals(trade *t)
                               count);
 }
 
-/* Numbers of originals: both sides of each pair of neighbours tell theirs. */
+/* Exchanges the numbers of entries between neighbours. */
 static sps_status count_originals(trade *t)
 {
     const sps_halo *h = t->r->halo;
@@ -118,7 +119,7 @@ fail:
     return st;
 }
 
-/* Originals a_ij are compared with own entries a_ji. */
+/* Compares received entries a_ij with own entries a_ji. */
 static bool compare(const trade *t, double tol, double *worst)
 {
     const sps_ranks *r = t->r;

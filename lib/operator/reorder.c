@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reorder.c - reverse Cuthill-McKee, or Morton's curve, for an operator.
+/* reorder.c - reorders the unknowns of an operator by reverse Cuthill-McKee or
+ * along Morton's curve.
  *
  * Neighbours in the graph become neighbours in memory, so that rows processed
  * together read the same rows of X.  Solvers permute B and X once, by products
- * with P, and work on the inner operator; everything else uses the original.
- * The matrix is stored twice.
+ * with P, and use the inner operator; everything else uses the original.  The
+ * matrix is stored twice.
  *
- * auto is RCM: tried from FEW rows on if the bandwidth is above a quarter of n
- * and no row is much longer than the others; used if the model
- *   bytes of a nonzero = 12 + 8 min(k, 64) (distinct columns / entries, both
- *                        in 64 consecutive rows)
- * predicts a gain of 15 %. */
+ * auto is RCM: it is tried for matrices of at least FEW rows if the bandwidth
+ * is above a quarter of n and no row is much longer than the others, and is
+ * used if a gain of 15 % is predicted by the model bytes of a nonzero = 12 + 8
+ * min(k, 64) (distinct columns / entries, both in 64 consecutive rows). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static void take_values(const sps_csr *A, const int64_t *entry, void *val)
                (const char *)A->val + (size_t)entry[p] * size, size);
 }
 
-/* r->A = P A P'; its row i is row order[i] of A. */
+/* Creates r->A = P A P'; its row i is row order[i] of A. */
 static sps_status permute(sps_context *ctx, const sps_csr *A,
                           const sps_features *f, const int32_t *order,
                           sps_reordering *r)
@@ -86,7 +86,7 @@ fail:
     return st;
 }
 
-/* P: row i has a 1 in column order[i]. */
+/* Creates P, whose row i has a 1 in column order[i]. */
 static sps_status make_permutation(sps_context *ctx, int64_t n,
                                    const int32_t *order, sps_csr **P_p)
 {
@@ -104,7 +104,7 @@ fail:
 
 /* ---------------------------------------------------------------- decision */
 
-/* Whether auto tries RCM; otherwise a note says why not. */
+/* Returns whether auto tries RCM; otherwise a note says why not. */
 static bool worth_a_try(sps_context *ctx, const sps_features *f)
 {
     if (f->nrow < FEW)
@@ -121,7 +121,7 @@ static bool worth_a_try(sps_context *ctx, const sps_features *f)
     return false;
 }
 
-/* Predicted speed-up of a product, by the model above. */
+/* Returns the predicted speed-up of a product, by the model above. */
 static double predicted_gain(const sps_features *before,
                              const sps_features *after, int k)
 {
@@ -195,8 +195,8 @@ fail:
     return st;
 }
 
-/* Morton's order of the nodes by the caller's coordinates; a node has op->n / m
- * unknowns. */
+/* Computes Morton's order of the nodes from the caller's coordinates; a node
+ * has op->n / m unknowns. */
 static sps_status order_morton(const sps_operator *op, const sps_block *coords,
                                int32_t *order)
 {

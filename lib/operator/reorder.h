@@ -18,7 +18,7 @@ typedef struct sps_reordering {
     void *val;                /* scratch for new values */
 } sps_reordering;
 
-/* Makes op->reordered if o->reorder requests it, or auto predicts a gain; with
+/* Creates op->reordered if o->reorder requests it or auto predicts a gain; adds
  * a note. */
 sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o);
 /* Updates the values of the inner operator. */

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* twofold.c - products in twice the working precision: by the slot twofold of
- * the backend for a matrix; for a callback by one call of it, in doubles. */
+/* twofold.c - products in twice the working precision: by the backend's
+ * function twofold for a matrix; for a callback by one call of it, in
+ * doubles. */
 #include <assert.h>
 
 #include "operator/operator_ranks.h"
 
-/* L = V, or 0 without V; nothing to do without L. */
+/* L = V, or 0 if V is NULL; does nothing if L is NULL. */
 static sps_status keep_low(const sps_block *V, sps_block *L)
 {
     if (!L || (V && V->data == L->data)) return SPS_OK;
     return V ? spsi_copy(V, L) : spsi_fill(L, 0.0);
 }
 
-/* In doubles: H = W + A X diag(c), plus V where there is no L; else L = V.
- * Without c all c_j are -1.  A X is formed in room, without W in H. */
+/* In doubles: H = W + A X diag(c), plus V if L is NULL; otherwise L = V.  If c
+ * is NULL, all c_j are -1.  A X is formed in `room`, or in H if W is NULL. */
 static sps_status by_call(const sps_operator *op, const sps_twofold_args *g,
                           sps_block *room)
 {
