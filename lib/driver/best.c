@@ -26,7 +26,8 @@
 
 #include "driver/fused_cg.h"
 
-/* A view of the first count columns of the driver's work block, as of X. */
+/* Makes T a view of the driver's work block with the first `count` columns and
+ * the rows of X. */
 static void work_columns(sps_linear *s, int count, sps_block *T)
 {
     spsi_linear_room(s, 1, s->n, count, T);
@@ -43,13 +44,14 @@ void spsi_best_open(sps_linear *s)
 
 /* ------------------------------------------------------------------ copies */
 
-/* Whether the column at position p is finite in the caller's units. */
+/* Returns whether the column at position p is finite in the caller's units. */
 static bool fits(const sps_linear *s, int p, double norm_x)
 {
     return isfinite(norm_x / s->rhs.scale[s->at.column[p]]);
 }
 
-/* Finite residuals do not show it: A may have no entry for an unknown. */
+/* Finite residuals do not guarantee that X is finite: A may have no entry for
+ * an unknown. */
 sps_status spsi_best_fits(sps_linear *s, const sps_block *X, bool *fit)
 {
     double *norm_x = s->scratch.numbers + s->columns;
@@ -63,7 +65,7 @@ fail:
     return st;
 }
 
-/* best(:, to[i]) = X(:, from[i]), i < count. */
+/* best(:, to[i]) = X(:, from[i]) for i < count. */
 static sps_status copy_columns(sps_linear *s, const sps_block *X,
                                const int *from, const int *to, int count)
 {
@@ -138,8 +140,8 @@ fail:
 
 /* --------------------------------------------------------- before X changes */
 
-/* Computes the true residuals of X and stores improved columns; s->X is X
- * meanwhile. */
+/* Computes the true residuals of X and stores improved columns; s->X is
+ * replaced by X during the call. */
 static sps_status check_at(sps_linear *s, const sps_block *X)
 {
     const sps_block held = s->X;
@@ -162,8 +164,8 @@ sps_status spsi_best_store_flushed(sps_linear *s)
     return st == SPS_OK ? check_at(s, &s->X) : st;
 }
 
-/* Whether rounding of X, and of the largest residual since the last check, may
- * affect the norm of the column at position p. */
+/* Returns whether rounding of X, and of the largest residual since the last
+ * check, may affect the norm of the column at position p. */
 static bool doubtful(const sps_linear *s, int p, double norm_x)
 {
     const double size = s->norm_A * norm_x + s->best.peak[s->at.column[p]];
@@ -212,8 +214,8 @@ fail:
 
 /* --------------------------------------------------------------- the answer */
 
-/* resnorm = true residuals of X; known: they are in resnorm already.  Infinite
- * where X is not finite in the caller's units. */
+/* Sets resnorm to the true residual norms of X, unless they are there already
+ * (`known`); they are infinite where X is not finite in the caller's units. */
 static sps_status measure(sps_linear *s, bool known)
 {
     double *norm_x = s->scratch.numbers + s->columns;
@@ -240,7 +242,8 @@ static sps_status exchange(sps_linear *s, const int *from, const int *to,
 
     work_columns(s, count, &T);
     spsi_block_view(&s->R, 0, count, &U);
-    U.n = s->n;               /* linear.c: the memory is enough for either */
+    U.n = s->n;               /* linear.c allocates enough memory for both
+                                 shapes */
     SPS_TRY(spsi_gather(&s->X, from, &T));
     SPS_TRY(spsi_gather(s->best.block, to, &U));
     SPS_TRY(spsi_scatter(&U, from, &s->X));
@@ -255,9 +258,9 @@ fail:
     return st;
 }
 
-/* Swaps in the columns of `best` whose norms are below those of X.  Near a
- * least-squares solution x' the norm does not tell iterates apart,
- * ||r||^2 = ||r'||^2 + ||S (x - x')||^2; the later one is taken then. */
+/* Swaps in those columns of `best` whose norms are below those of X.  Near a
+ * least-squares solution x' the norm does not distinguish iterates, since
+ * ||r||^2 = ||r'||^2 + ||S (x - x')||^2; the later one is used then. */
 static sps_status take_better(sps_linear *s, int *count)
 {
     int *from = s->at.order + s->columns, *to = from + s->columns;
@@ -274,7 +277,7 @@ static sps_status take_better(sps_linear *s, int *count)
     return *count ? exchange(s, from, to, *count) : SPS_OK;
 }
 
-/* Columns that are still not finite in the caller's units become zero. */
+/* Clears columns that are still not finite in the caller's units. */
 static sps_status clear_invalid(sps_linear *s)
 {
     double *norm_x = s->scratch.numbers + s->columns;

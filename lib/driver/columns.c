@@ -31,8 +31,8 @@ sps_status spsi_columns_zero(sps_block *X, int j)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Columns that are not iterated on, because b is not finite or b = 0, become
- * zero; so does a guess that is not finite. */
+/* Clears the columns that are not iterated on because b = 0 or b is not finite,
+ * and guesses that are not finite. */
 static sps_status clear_columns(sps_linear *s, sps_block *X)
 {
     sps_status st = SPS_OK;
@@ -62,7 +62,8 @@ fail:
     return st;
 }
 
-/* *V: n rows of k columns in work[i], as close as in a block of k columns. */
+/* Makes *V a block of n rows and k columns in the memory of work[i], with the
+ * ld of a block of k columns. */
 static void close_rows(const sps_linear *s, int i, int64_t n, int k,
                        sps_block *V)
 {
@@ -70,7 +71,7 @@ static void close_rows(const sps_linear *s, int i, int64_t n, int k,
     if (spsi_block_ld(k) < V->ld) V->ld = spsi_block_ld(k);
 }
 
-/* s->norm_A, by blocks of k columns. */
+/* Estimates s->norm_A with blocks of k columns. */
 static sps_status estimate_norm(sps_linear *s, int k)
 {
     sps_block V, W;
@@ -83,9 +84,10 @@ static sps_status estimate_norm(sps_linear *s, int k)
     return spsi_norm_estimate(s->A, &V, &W, s->scratch.numbers, &s->norm_A);
 }
 
-/* Columns of the norm estimate: each is a start of its own, and the largest
- * ratio counts, which more of them hardly raise, at six products with each.
- * With a time limit two, so that more time is left for iterations. */
+/* Returns the number of columns for the estimate of the norm.  Each is a start
+ * of its own, and the largest ratio counts; more columns hardly raise it and
+ * cost six products each.  With a time limit there are two, so that more time
+ * is left for iterations. */
 static int columns_for_norm(const sps_linear *s)
 {
     const int most = s->opt.max_seconds > 0 ? 2 : 4;
@@ -126,7 +128,7 @@ fail:
 
 /* ---------------------------------------------------------------- residuals */
 
-/* R = b of the active columns, scaled. */
+/* R = the active columns of b, scaled. */
 static sps_status take_rhs(sps_linear *s, sps_block *R)
 {
     sps_status st = SPS_OK;
@@ -191,7 +193,7 @@ fail:
 
 /* ---------------------------------------------------------------- the guess */
 
-/* The columns have not been permuted yet: position j is right-hand side j. */
+/* No column has been permuted yet: position j holds right-hand side j. */
 sps_status spsi_columns_keep_guess(sps_linear *s)
 {
     sps_block *guess = s->work[SPS_LINEAR_GUESS];
@@ -243,13 +245,13 @@ static void reorder_arrays(sps_linear *s, const int *from)
     memcpy(s->at.done, done, (size_t)s->k * sizeof *done);
 }
 
-/* Deflation delay.  DELAYED: block elements up to which queued iterations
+/* Delay of deflation.  With up to DELAYED block elements, queued iterations
  * (fused_cg.h) on a GPU are bound by latency.  An iteration of block CG on an
- * H200 spends some 30 us on launches and dependent reductions, whatever the
- * width; its 12 block passes take as long with 1.3 million elements (4.2 TB/s).
- * Deflating converged columns costs some 0.4 ms there: columns are moved, and a
- * step of the new width is recorded.  Converged columns are therefore kept for
- * DELAY more iterations, within which most solves end.  The memory traffic
+ * H200 spends about 30 us on launches and dependent reductions, whatever the
+ * width; its 12 block passes need as long with 1.3 million elements (4.2 TB/s).
+ * Deflating converged columns costs about 0.4 ms there: columns are moved, and
+ * a step of the new width is recorded.  Converged columns are therefore kept
+ * for DELAY more iterations, within which most solves end.  The memory traffic
  * of keeping them costs 0.2 ms with 2^20 elements and twice that with 2^21: by
  * the ski-rental rule (Karlin et al., Algorithmica 3, 1988) the total is at
  * most twice the optimal cost. */
@@ -269,7 +271,7 @@ bool spsi_columns_latency(const sps_linear *s)
 
 int spsi_columns_few(const sps_linear *s)
 {
-    /* Methods with flush and without permute deflate at the end of a cycle. */
+    /* Methods that have flush and no permute deflate at the end of a cycle. */
     if (s->method.type->flush && !s->method.type->permute) return 0;
     return spsi_columns_latency(s) ? s->k / 4 : 3 * s->k / 4;
 }
@@ -326,9 +328,9 @@ void spsi_columns_widen(sps_linear *s)
 
 /* ------------------------------------------------------------------ closing */
 
-/* After a callback failed in the middle of a step: resnorm, with the gap to the
- * true residual added, belongs to X if the method can still bring X up to date;
- * otherwise it becomes infinite. */
+/* Called after a callback failed in the middle of a step: resnorm, with the gap
+ * to the true residual added, belongs to X if the method can still bring X up
+ * to date; otherwise it becomes infinite. */
 static void restore_norms(sps_linear *s)
 {
     bool behind = spsi_linear_flush(s) != SPS_OK;
@@ -338,7 +340,8 @@ static void restore_norms(sps_linear *s)
                                : s->resnorm[p] + s->best.gap[s->at.column[p]];
 }
 
-/* Notes the solutions that are not finite although b is; *all: every one is. */
+/* Adds a note about solutions that are not finite although b is; *all: whether
+ * that is so for every column. */
 static void note_overflow(sps_linear *s, const bool *fit, bool *all)
 {
     *all = true;
@@ -359,8 +362,8 @@ sps_status spsi_columns_close(sps_linear *s, sps_block *X, bool failed)
     int *where = s->at.order;
     bool moved = false, fit[SPS_BLOCK_MAX], all;
 
-    /* The caller's functions may fail here, too; restoring the stored columns,
-     * their order and scale does not need them. */
+    /* The caller's functions may fail here, too; the stored columns, their
+     * order and scale can be restored without them. */
     if (failed) restore_norms(s);
     spsi_columns_widen(s);
     SPS_TRY(spsi_best_fits(s, &s->X, fit));
@@ -375,8 +378,8 @@ sps_status spsi_columns_close(sps_linear *s, sps_block *X, bool failed)
     if (moved) SPS_TRY(reorder(s, where, &s->X));
     for (int j = 0; j < s->columns; j++) unscale[j] = 1 / s->rhs.scale[j];
     SPS_TRY(spsi_axpby_cols(unscale, X, NULL, X));
-    if (!all || s->stop != SPS_STOP_CONVERGED)   /* else X is projected
-                                                    already */
+    if (!all || s->stop != SPS_STOP_CONVERGED)   /* otherwise X has been
+                                                    projected already */
         SPS_TRY(spsi_nullspace_project(s->made.null, X));
     return asked;
 

@@ -2,10 +2,10 @@
 /* fused_cg.c - see fused_cg.h: memory of the steps, their queue, and its
  * recording.
  *
- * A recording (a CUDA graph) holds one step with r = k and is replayed as long
- * as blocks and values stay at their addresses.  It pays where launches take
- * longer than the work.  Steps of large blocks are not recorded; their phases
- * are timed, which is not possible within a recording. */
+ * A recording (a CUDA graph) contains one step with r = k and is replayed as
+ * long as blocks and values keep their addresses.  It is faster where launches
+ * take longer than the work.  Steps of large blocks are not recorded; their
+ * phases are timed, which is not possible within a recording. */
 #include "driver/fused_cg.h"
 
 #include <float.h>
@@ -19,7 +19,7 @@
 
 _Static_assert(SPS_LINEAR_QUEUE <= SPS_FUSED_QUEUE, "norms of all steps");
 
-/* Block elements up to which steps are recorded. */
+/* Largest number of block elements with which steps are recorded. */
 #define RECORDED (INT64_C(1) << 23)
 
 #define PART 0.7         /* see limit_by_rate */
@@ -32,14 +32,14 @@ enum {
 
 /* ------------------------------------------------------------------- memory */
 
-/* Doubles of S and C with all their partial sums. */
+/* Returns the number of doubles of S and C with all their partial sums. */
 static int64_t in_S(const sps_fused_cg *w)
 {
     return w->columns ? 0 : 2 * (int64_t)w->most_parts * w->most * w->most;
 }
 
-/* Lays the arrays out from `at` on (NULL: only counts); returns the number of
- * doubles. */
+/* Lays the arrays out from address `at` on, or, if it is NULL, only counts;
+ * returns the number of doubles. */
 static int64_t lay_out(sps_fused_cg *w, double *at)
 {
     int64_t k = w->most, square = w->columns ? k : k * k, used = 0;
@@ -51,7 +51,7 @@ static int64_t lay_out(sps_fused_cg *w, double *at)
         { &w->a, square }, { &w->b, square },
         { &w->W, parts * (square + k) }, { &w->S, in_S(w) },
         { &w->G, parts * square },
-        /* Of several processes: S, C and G are summed at once. */
+        /* With several processes S, C and G are summed together. */
         { &w->own.W, many * (square + k) }, { &w->own.S, many * in_S(w) },
         { &w->own.G, many * square },
     };
@@ -70,7 +70,8 @@ static int64_t lay_out(sps_fused_cg *w, double *at)
     return used;
 }
 
-/* Doubles to download: state, norms, last, and C with scalars by column. */
+/* Returns the number of doubles to download: state, norms, last, and, with
+ * scalars by column, C. */
 static int64_t seen(const sps_fused_cg *w)
 {
     return STATE + (SPS_FUSED_QUEUE + (w->columns ? 2 : 1)) *
@@ -96,9 +97,9 @@ static void release(sps_context *ctx, void *place)
     spsi_free(ctx, w);
 }
 
-/* Whether the sums of a step are complete where the blocks are: not those of
- * several processes whose messages are staged.  Scalars by column are formed in
- * the kernels that add up the sums of one process. */
+/* Returns whether the sums of a step are completed in the memory of the blocks.
+ * They are not if messages between several processes are staged.  Scalars by
+ * column are computed in the kernels that add up the sums of one process. */
 static bool sums_here(const sps_context *ctx, bool columns)
 {
     const sps_wire *wire = spsi_wire(ctx);
@@ -125,7 +126,7 @@ sps_status spsi_fused_cg_create(sps_owner *o, int k, bool columns,
     w->columns = columns;
     w->most = k;
     w->condition = condition;
-    /* Partial sums would be added up by each process for itself. */
+    /* Each process would add up partial sums only of its own rows. */
     w->cached = spsi_comm_many(ctx) ? 0 : SPS_FUSED_CACHED;
     w->queue.burst = SPS_FUSED_QUEUE;
     w->most_parts = columns || k > SPS_FUSED_NARROW || spsi_comm_many(ctx)
@@ -160,13 +161,13 @@ bool spsi_fused_cg_serve(const sps_fused_cg *w, const sps_fused_cg_task *t)
     return w && (w->columns || (aligned(t->X) && aligned(t->R)));
 }
 
-/* Residual norms after step number `taken`. */
+/* Returns the residual norms after step number `taken`. */
 static const double *row_of(const sps_fused_cg *w, int taken)
 {
     return w->host.seen + STATE + taken % SPS_FUSED_QUEUE * w->most;
 }
 
-/* The shapes of the next step. */
+/* Sets the shapes of the next step. */
 static void shape(sps_fused_cg *w, const sps_fused_cg_task *t, int r)
 {
     w->r = r;
@@ -175,7 +176,7 @@ static void shape(sps_fused_cg *w, const sps_fused_cg_task *t, int r)
     w->D = t->D ? t->D->data : NULL;
 }
 
-/* A matrix of the step as an argument of block operations. */
+/* Wraps an array of the step as an argument of block operations. */
 static sps_small small_of(const sps_fused_cg *w, double *v, int rows, int cols)
 {
     return (sps_small){ .ctx = w->ctx, .place = w->ctx->backend->place,
@@ -214,12 +215,12 @@ sps_status spsi_fused_cg_begin(sps_fused_cg *w, const sps_fused_cg_task *t,
     SPS_TRY(f->upload(w->ctx, w->last, t->of->resnorm, row));
     w->queue.given = !w->columns;
     w->queue.unchecked = 0;
-    w->queue.stopped = true;   /* S, if present, belongs to another P */
+    w->queue.stopped = true;   /* S, if there is one, belongs to another P */
 fail:
     return st;
 }
 
-/* S = P'P and C = P'R of the own rows. */
+/* S = P'P and C = P'R, summed over the rows of this process. */
 static sps_status own_pair(const sps_fused_cg_task *t, sps_small *S,
                            sps_small *C)
 {
@@ -308,11 +309,11 @@ static sps_status queue_timed(sps_fused_cg *w, const sps_fused_cg_task *t)
     return st;
 }
 
-/* Whether a step for t equals those counted and recorded.  A recording holds
- * addresses of scratch memory of the context and of the product.  These change
- * if another solver needs more scratch, but only by freeing device memory,
- * which `frees` counts.  (`few` is in the recording, too; it follows from
- * k.) */
+/* Returns whether a step for t equals those that were counted and recorded.  A
+ * recording contains addresses of scratch memory of the context and of the
+ * product.  These change if another solver needs more scratch memory, but only
+ * by freeing device memory, which `frees` counts.  (`few` is in the recording,
+ * too; it follows from k.) */
 static bool alike(const sps_fused_cg *w, const sps_fused_cg_task *t)
 {
     const sps_fused_cg_key *key = &w->queue.key;
@@ -323,8 +324,8 @@ static bool alike(const sps_fused_cg *w, const sps_fused_cg_task *t)
            key->frees == w->ctx->memory.device_frees;
 }
 
-/* Records a step instead of running it.  If that fails, steps of this key are
- * queued one by one; after memory was freed it is tried again. */
+/* Records a step instead of running it.  If that fails, steps with this key are
+ * queued one by one, until memory has been freed and it is tried again. */
 static sps_status record(sps_fused_cg *w, const sps_fused_cg_task *t)
 {
     const sps_backend *f = w->ctx->backend;
@@ -357,8 +358,8 @@ static sps_status count_plain(sps_fused_cg *w, const sps_fused_cg_task *t)
     return ++w->queue.plain == PLAIN ? record(w, t) : SPS_OK;
 }
 
-/* Queues one step.  The first ones of a key are not recorded: any scratch
- * memory grows there, outside the recording, and the recording is made while
+/* Queues one step.  The first steps of a key are not recorded: scratch memory
+ * grows during them, outside the recording, and the recording is made while
  * they run. */
 static sps_status queue_one(sps_fused_cg *w, const sps_fused_cg_task *t)
 {
@@ -378,8 +379,8 @@ fail:
     return st;
 }
 
-/* Uploads the limits of the columns and the norms of their best iterates, where
- * they differ from what is in device memory. */
+/* Uploads the limits of the columns and the norms of their best iterates, if
+ * they differ from those in device memory. */
 static sps_status send_limits(sps_fused_cg *w, const sps_fused_cg_task *t)
 {
     const sps_linear_best *best = &t->of->best;
@@ -416,8 +417,8 @@ static sps_status resume(sps_fused_cg *w)
     return w->ctx->backend->upload(w->ctx, w->state, &state, sizeof state);
 }
 
-/* Downloads the state: *taken more steps were completed; their norms are copied
- * and recorded by spsi_best_record. */
+/* Downloads the state: *taken more steps were completed; their norms are
+ * copied, and recorded by spsi_best_record. */
 static sps_status collect(sps_fused_cg *w, const sps_fused_cg_task *t,
                           double *norms, int *taken, sps_fused_cg_state *state)
 {
@@ -429,8 +430,8 @@ static sps_status collect(sps_fused_cg *w, const sps_fused_cg_task *t,
 
     SPS_TRY(w->ctx->backend->download(w->ctx, w->host.seen, w->state,
                                       (size_t)seen(w) * sizeof(double)));
-    /* The sums of the steps carry the numbers alone; this one tells the other
-     * processes of failures, requests to stop and expired limits of time. */
+    /* The sums of the steps have no control numbers; this sum informs the other
+     * processes of failures, requests to stop and expired time limits. */
     if (spsi_wire(w->ctx)) SPS_TRY(spsi_reduce(w->ctx, &none, 1));
     memcpy(state, w->host.seen, sizeof *state);
     for (; *at != state->taken; *at = (*at + 1) & TAKEN) {
@@ -446,8 +447,8 @@ fail:
     return st;
 }
 
-/* A step stopped before it replaced best iterates in X: stores these, and
- * completes the step.  r: columns of its P. */
+/* After a step that stopped before it replaced best iterates in X: stores
+ * these, and completes the step.  r is the number of columns of its P. */
 static sps_status complete_step(sps_fused_cg *w, const sps_fused_cg_task *t,
                                 int r, const sps_fused_cg_state *stopped)
 {
@@ -470,8 +471,8 @@ fail:
     return st;
 }
 
-/* log(||r|| / limit) of the column whose convergence stops the queue, because
- * all but `few` have converged then. */
+/* Returns log(||r|| / limit) of the column whose convergence stops the queue,
+ * because all but `few` have converged then. */
 static double distance(sps_fused_cg *w, const sps_fused_cg_task *t)
 {
     for (int j = 0; j < t->X->k; j++)
@@ -480,11 +481,11 @@ static double distance(sps_fused_cg *w, const sps_fused_cg_task *t)
     return w->host.far[t->X->k - 1 - t->few];
 }
 
-/* Steps queued behind the one that stops the queue do nothing, but their
- * products run.  The convergence rate of the last steps predicts how many
- * remain; PART of these are queued, since residuals of CG do not decrease
- * evenly.  A further host synchronisation costs less than a product of a large
- * block. */
+/* After the step that stops the queue, the steps queued do nothing, but their
+ * products run.  The convergence rate of the last steps predicts how many steps
+ * remain; a fraction PART of these is queued, since residuals of CG do not
+ * decrease evenly.  One more host synchronisation costs less than a product of
+ * a large block. */
 static void limit_by_rate(sps_fused_cg *w, const sps_fused_cg_task *t,
                           int *count)
 {

@@ -39,38 +39,41 @@ extern "C" {
 /* The operands of the steps. */
 typedef struct sps_fused_cg_task {
     const sps_operator *A;
-    const sps_block *D;      /* n x 1: Z = D R; NULL: Z = R */
+    const sps_block *D;      /* n x 1 for Z = D R; NULL for Z = R */
     sps_block *P, *Q;        /* the search block and its product */
     sps_block *X, *R;
     const double *limit;     /* by position: norms at which columns converge */
-    int few;                 /* open columns at which the queue stops */
+    int few;                 /* number of open columns at which the queue
+                                stops */
     bool replay;             /* steps may be recorded and replayed */
-    struct sps_linear *of;   /* the solver that stores best iterates */
+    struct sps_linear *of;   /* the solver that stores the best iterates */
     bool correction;         /* X is a correction, added by the flush of `of` */
 } sps_fused_cg_task;
 
-/* condition: of P (unit columns), above which S must be examined; unused with
- * scalars by column.  *w_p stays NULL where the backend has no fused steps, or
- * not for this width. */
+/* `condition` is the condition of P (with unit columns) above which S must be
+ * examined; it is unused with scalars by column.  *w_p stays NULL if the
+ * backend has no fused steps, or none of this width. */
 sps_status spsi_fused_cg_create(sps_owner *o, int k, bool columns,
                                 double condition, sps_fused_cg **w_p);
-/* Whether w is not NULL and supports the layout of these blocks. */
+/* Returns whether w is not NULL and supports the layout of these blocks. */
 bool spsi_fused_cg_serve(const sps_fused_cg *w, const sps_fused_cg_task *t);
-/* Provides C = P'R (with scalars by column: the k numbers c) and the norms of R
- * for the next step; a fused step leaves them for its successor. */
+/* Provides C = P'R (with scalars by column: the k values c) and the norms of R
+ * for the next step; each fused step computes them for the one that follows. */
 sps_status spsi_fused_cg_begin(sps_fused_cg *w, const sps_fused_cg_task *t,
                                const double *c);
-/* The same for a P that has not been examined, of as many columns as R, without
- * scalars by column: computes S = P'P and C, without host synchronisation. */
+/* As spsi_fused_cg_begin, for a P that has not been examined and has as many
+ * columns as R, without scalars by column: computes S = P'P and C, without host
+ * synchronisation. */
 sps_status spsi_fused_cg_start(sps_fused_cg *w, const sps_fused_cg_task *t);
 /* Downloads S, k x k, and adds up its partial sums. */
 sps_status spsi_fused_cg_basis(sps_fused_cg *w, sps_small *S);
-/* With scalars by column: c = C as spsi_fused_cg_take downloaded it last. */
+/* With scalars by column: copies c = C as spsi_fused_cg_take downloaded it
+ * last. */
 void spsi_fused_cg_scalars(const sps_fused_cg *w, double *c);
-/* Queues up to *count <= SPS_FUSED_QUEUE steps, and synchronises once.  *count
- * on return: steps queued, fewer where a stop is expected soon; *taken of them
- * were completed; norms[i * k + j] is ||r_j|| after step i; *why: the reasons
- * to stop. */
+/* Queues up to *count <= SPS_FUSED_QUEUE steps, and synchronises once.  On
+ * return *count is the number of steps queued, fewer if a stop is expected
+ * soon; *taken of them were completed; norms[i * k + j] is ||r_j|| after step
+ * i; *why has the reasons to stop. */
 sps_status spsi_fused_cg_take(sps_fused_cg *w, const sps_fused_cg_task *t,
                               int *count, int *taken, double *norms, int *why);
 

@@ -11,11 +11,11 @@
 
 #define KNOWN 0.1
 #define POSITIVE 0.5
-/* Share of the time that is left, which the Lanczos steps may take. */
+/* Fraction of the time that is left which the Lanczos steps may use. */
 #define SHARE 0.1
 #define GAP 9
-#define MANY 2000            /* rows for a column */
-enum { MOST_ROWS = 6 };       /* of a node */
+#define MANY 2000            /* smallest number of rows for each column */
+enum { MOST_ROWS = 6 };       /* largest number of rows of a node */
 
 int spsi_hardness_node(const sps_operator *A, const sps_block *coords)
 {
@@ -31,7 +31,7 @@ typedef struct job {
     int64_t known;
 } job;
 
-/* Whether row i maps the constant of each unknown to nearly nothing. */
+/* Returns whether row i maps the constant of each unknown to nearly zero. */
 static bool knows(const job *j, int64_t i)
 {
     const sps_csr *A = j->A;
@@ -76,7 +76,8 @@ double spsi_hardness_iterations(int64_t n, int k, double condition)
     return fmin(fmax(bound, body), 6 * sqrt(many));
 }
 
-/* At most 1e6, beyond which 28 steps see zero. */
+/* Returns a condition of at most 1e6, since 28 steps cannot distinguish more
+ * from a singular matrix. */
 static double condition_of(const sps_lanczos *l)
 {
     if (!(l->largest > 0) || !isfinite(l->largest)) return 1;
@@ -99,7 +100,7 @@ fail:
     return st;
 }
 
-/* The end of the Lanczos steps, 0: none. */
+/* Returns when the Lanczos steps must end, or 0 if there is no limit. */
 static double latest(const sps_context *ctx)
 {
     const double now = spsi_agreed_now(ctx);

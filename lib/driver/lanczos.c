@@ -12,9 +12,9 @@
 enum { STEPS = SPS_LANCZOS_STEPS, WIDTH = SPS_LANCZOS_WIDTH };
 
 /* Coefficients by step and column: curvature = p'Ap / r'z (the inverse of CG's
- * alpha) and beta.  The X of CG is not needed.  A curvature of zero ends a
- * column: its p is a null vector of A (CG would divide by it, but the Lanczos
- * matrix can include it). */
+ * alpha) and beta.  The iterate X of CG is not needed.  A column ends at a
+ * curvature of zero: its p is a null vector of A (CG would divide by zero, but
+ * the Lanczos matrix can include it). */
 typedef struct course {
     int k, steps[WIDTH];
     bool cut;
@@ -23,7 +23,7 @@ typedef struct course {
     double beta[STEPS][WIDTH];
 } course;
 
-/* Records step t of column j; returns CG's alpha, 0 if there is none. */
+/* Records step t of column j; returns CG's alpha, or 0 if there is none. */
 static double record(course *l, int t, int j, double pq, double rz)
 {
     double c = pq > 0 ? pq / rz : 0, largest = 0;
@@ -72,7 +72,7 @@ fail:
     return st;
 }
 
-/* The eigenvalues of the tridiagonal matrix of column j. */
+/* Computes the eigenvalues of the tridiagonal matrix of column j. */
 static sps_status ritz(sps_context *ctx, const course *l, int j,
                        sps_lanczos *result)
 {

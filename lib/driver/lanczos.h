@@ -12,18 +12,19 @@ extern "C" {
 
 enum { SPS_LANCZOS_STEPS = 28, SPS_LANCZOS_WIDTH = 4 };
 
-/* Ritz values, over all columns; smallest INFINITY, largest 0 where there are
- * none. */
+/* Ritz values over all columns; if there are none, smallest is INFINITY and
+ * largest is 0. */
 typedef struct sps_lanczos {
     double smallest, largest;
-    double second;            /* the smallest one of the second Ritz values */
+    double second;            /* minimum over the columns of the second
+                                 smallest Ritz value */
     bool cut;                 /* stopped by the deadline */
 } sps_lanczos;
 
-/* From the columns of R, SPS_LANCZOS_WIDTH at most, which are overwritten, as
- * are P and Q of the same shape; inverse: D^-1, n x 1.  Where A is singular R
- * should have no part in its null space.  After `deadline` (of the agreed
- * clock; 0: none) no step is made beyond number `least`. */
+/* Starts from the columns of R, at most SPS_LANCZOS_WIDTH of them.  R, P and Q,
+ * of the same shape, are overwritten; `inverse` is D^-1, n x 1.  If A is
+ * singular, R should have no component in its null space.  After `deadline` (of
+ * the agreed clock; 0 for none) no step beyond number `least` is made. */
 sps_status spsi_lanczos(const sps_operator *A, const sps_block *inverse,
                         sps_block *R, sps_block *P, sps_block *Q,
                         double deadline, int least, sps_lanczos *result);

@@ -18,15 +18,15 @@ const sps_linear_type *spsi_linear_type(const char *name)
     return NULL;
 }
 
-/* Whether the mixed-precision variant of the method is selected. */
+/* Returns whether the mixed-precision variant of the method is selected. */
 static bool mixed(const sps_linear_type *type, const sps_options *opt)
 {
     return type->mixed && !strcmp(opt->precision, "mixed");
 }
 
-/* CG needs a symmetric matrix: declared so, or compared with its transpose.
- * The real form of a complex matrix is symmetric if the complex one is
- * Hermitian. */
+/* Checks that A is symmetric, as CG requires: by the caller's declaration, or
+ * by comparison with its transpose.  The real form of a complex matrix is
+ * symmetric if the complex one is Hermitian. */
 static sps_status check_symmetry(sps_linear *s)
 {
     sps_status st = SPS_OK;
@@ -75,8 +75,8 @@ fail:
     return st;
 }
 
-/* The time limit expired before the requested preconditioner was built.  A
- * cheap one replaces it, so that one iteration can be made. */
+/* Called if the time limit expired before the requested preconditioner was
+ * built: a cheap one replaces it, so that one iteration can be made. */
 static sps_status substitute(sps_linear *s)
 {
     const char *name = spsi_precond_always()->name;
@@ -87,9 +87,9 @@ static sps_status substitute(sps_linear *s)
                               SPS_PASSES_LINEAR, &s->M);
 }
 
-/* A', and the column scaling: what a method of least squares has in place of
- * preconditioner and null space.  By default there is none, since scaling
- * changes which solution has the least norm. */
+/* Creates A' and the column scaling, which a method of least squares has in
+ * place of preconditioner and null space.  By default there is no scaling,
+ * since it changes which solution has the smallest norm. */
 static sps_status take_least_squares(sps_linear *s, const sps_precond *M)
 {
     const char *name = s->opt.precond, *null = s->opt.nullspace;
@@ -203,8 +203,9 @@ fail:
     return st;
 }
 
-/* The two structs are exchanged when the fallback takes over; listed before
- * what they hold, they are released after it. */
+/* Creates the structs of the method and of its fallback.  They are exchanged
+ * when the fallback takes over.  They are listed with the owner before what
+ * they contain, and so released after it. */
 static sps_status take_methods(sps_linear *s)
 {
     sps_linear_method *m = &s->method;
@@ -368,9 +369,9 @@ static sps_status update_precond(sps_linear *s)
     return st;
 }
 
-/* The null space must be found again for the new values: that of the old ones
- * would remove a component that the new A determines, and the residual would
- * not show it. */
+/* Finds the null space again for new values: projecting out the old one would
+ * remove a component that the new A determines, and the residual would not show
+ * it. */
 sps_status spsi_linear_refresh(sps_linear *s)
 {
     sps_status st = SPS_OK;

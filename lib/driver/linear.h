@@ -58,9 +58,11 @@ extern "C" {
 
 #define SPS_LINEAR_BLOCKS 4
 #define SPS_LINEAR_GUESS 2
-#define SPS_LINEAR_QUEUE 16 /* queued iterations without a host sync, at most */
+#define SPS_LINEAR_QUEUE 16 /* largest number of queued iterations without a
+                               host synchronisation */
 /* The recurrence is tested against a slightly lower threshold, so that rounding
- * between it and the true residual does not cause a residual replacement. */
+ * errors between it and the true residual do not cause a residual
+ * replacement. */
 #define SPS_LINEAR_AIM 0.98
 
 typedef struct sps_linear sps_linear;
@@ -69,22 +71,22 @@ struct sps_linear_args;
 typedef struct sps_linear_type {
     const char *name;
     /* For names that are not methods but solvers of their own, such as auto:
-     * creates one; the members below are unused then.  NULL: a method. */
+     * creates one, and the members below are unused.  NULL for a method. */
     sps_status (*create)(const struct sps_linear_args *a,
                          const sps_solver_ops **ops, void **of);
-    const char *fallback;     /* the method that continues after a breakdown or
-                                 stagnation of this one, from its best X; or
-                                 NULL */
-    bool from_guess;          /* the fallback starts from the initial guess,
-                                 stored in work[SPS_LINEAR_GUESS], instead */
-    const char *mixed;        /* name of its mixed-precision variant; or NULL */
-    unsigned needs;           /* SPS_NEEDS_... of the operator */
+    const char *fallback;     /* the method that continues after a breakdown
+                                 or stagnation of this one, from its best X,
+                                 or NULL */
+    bool from_guess;          /* the fallback starts from the initial guess
+                                 instead, stored in work[SPS_LINEAR_GUESS] */
+    const char *mixed;        /* name of its mixed-precision variant, or NULL */
+    unsigned needs;           /* SPS_NEEDS_... : requirements on the operator */
     size_t size;              /* bytes of the method's own struct */
-    int blocks;               /* work blocks wanted, <= SPS_LINEAR_BLOCKS */
+    int blocks;               /* work blocks needed, <= SPS_LINEAR_BLOCKS */
     sps_status (*setup)(sps_linear *s, void *method);
     sps_status (*start)(sps_linear *s, void *method);
     sps_status (*step)(sps_linear *s, void *method);
-    /* Optional. */
+    /* These may be NULL. */
     sps_status (*queue)(sps_linear *s, void *method, int *count, int *taken,
                         double *norms);
     sps_status (*permute)(sps_linear *s, void *method, const int *from,
@@ -101,89 +103,91 @@ struct sps_nullspace;
 /* Arguments from which a linear solver is created. */
 typedef struct sps_linear_args {
     const sps_operator *A;
-    sps_precond *M;           /* the caller's; NULL: built by opt->precond */
+    sps_precond *M;           /* of the caller, or NULL to build one by
+                                 opt->precond */
     int k;
-    const sps_options *opt;   /* complete (options.h); copied */
+    const sps_options *opt;   /* complete (options.h); it is copied */
     double began;             /* time at which the set-up began */
     bool owned;               /* belongs to another solver, whose time limit
-                                 and monitor apply to it, too */
-    /* For spsi_linear_create: */
+                                 and monitor are used */
+    /* For spsi_linear_create only: */
     const sps_linear_type *type, *fallback;
-    bool mixed;               /* use type->mixed with precision mixed, if M is
+    bool mixed;               /* use type->mixed with precision mixed if M is
                                  a diagonal */
 } sps_linear_args;
 
-/* The current method, its fallback (or NULL), and the method with which every
+/* The current method, its fallback (or NULL), and the method with which each
  * solve begins. */
 typedef struct sps_linear_method {
     const sps_linear_type *type, *fallback, *chosen;
     void *data, *fallback_data;   /* their structs */
-    bool single;              /* option precision; setup clears it where single
-                                 precision is not supported */
+    bool single;              /* by option precision; cleared by setup if
+                                 single precision is not supported */
     bool floats;              /* start stores the basis in single precision;
-                                 the driver sets it to `single` for a solve and
-                                 clears it when a cycle makes no progress */
+                                 the driver sets it to `single` for a solve
+                                 and clears it when a cycle makes no progress */
 } sps_linear_method;
 
 /* rhs.c: the right-hand sides.  Arrays are indexed by right-hand side. */
 typedef struct sps_linear_rhs {
-    const sps_block *own;     /* the caller's B */
-    const sps_block *B;       /* the B of the solve: own, or projected */
-    sps_block *projected;     /* B without its null-space part, scaled; or
-                                 NULL */
+    const sps_block *own;     /* B of the caller */
+    const sps_block *B;       /* B of the solve: `own`, or projected */
+    sps_block *projected;     /* B without its component in the null space,
+                                 scaled; or NULL */
     double *scale;            /* powers of two */
-    /* Norms, all scaled: of P b, of b - P b (the part in the null space), and
-     * of the caller's b: */
+    /* Norms, all scaled: of P b, of b - P b (the component in the null space),
+     * and of the caller's b. */
     double *norm, *outside, *norm_own;
     /* Norms of x and of the initial residual; the threshold of the residual;
-     * the residual over the reference of rtol, for the monitor. */
+     * and, for the monitor, the residual divided by the reference of rtol. */
     double *norm_x, *norm_start, *threshold, *relative;
     double removed;           /* ||B - P B|| / ||B|| */
 } sps_linear_rhs;
 
 /* columns.c: the active right-hand sides.  Arrays are indexed by position. */
 typedef struct sps_linear_columns {
-    int *column;              /* right-hand side */
+    int *column;              /* number of the right-hand side */
     bool *done;
-    int *order;               /* 3 k, scratch for permutations */
-    int few_since;            /* iteration since which only few columns have
-                                 been open (columns.h), or -1 */
+    int *order;               /* 3 k, scratch memory for permutations */
+    int few_since;            /* first iteration since which only few columns
+                                 have been open (columns.h), or -1 */
 } sps_linear_columns;
 
 /* best.c: the best iterate of each right-hand side. */
 typedef struct sps_linear_best {
     sps_block *block;
-    /* Residual norms, scaled:
-     *   norm     of the iterate stored in `block`
-     *   checked  the lowest true one that check_all has seen
-     *   least    the lowest of the iteration so far, gap added
-     *   gap      true norm minus that of the recurrence at the last check, >= 0
-     *   peak     the largest of the recurrence since that check */
+    /* Residual norms, scaled.  norm: of the iterate stored in `block`.
+     * checked: the lowest true one that check_all has seen.  least: the lowest
+     * of the iteration so far, with gap added.  gap: the true norm minus that
+     * of the recurrence at the last check, >= 0.  peak: the largest of the
+     * recurrence since that check. */
     double *norm, *checked, *least, *gap, *peak;
-    bool *due;                /* by position, set by spsi_best_due: X is better
-                                 than the stored iterate */
+    bool *due;                /* by position, set by spsi_best_due: whether X
+                                 is better than the stored iterate */
 } sps_linear_best;
 
 /* queued.c: iterations completed by `queue`. */
 typedef struct sps_linear_queue {
     double *norms;            /* residual norms after each of them */
-    int taken, seen, stride;  /* completed; of these, processed by the loop;
-                                 how many may be queued at once */
+    int taken, seen, stride;  /* number completed; of these, processed by the
+                                 loop; how many may be queued at once */
     double *limit;            /* by position: norms at which columns converge */
 } sps_linear_queue;
 
 /* solve.c: progress of a solve. */
 typedef struct sps_linear_course {
-    /* begun: iteration of the last start of this method, -1: none. */
+    /* begun: iteration at which this method last started, or -1 */
     int iteration, begun, min_width;
-    int replacements, replaced;   /* residual replacements: consecutive ones
-                                 without progress; all */
-    bool gained, halved;      /* the last check lowered the lowest true residual
-                                 of some column by 1 %; halved that of one still
-                                 above its threshold */
-    bool zero;                /* X = 0, so that its residual is B: until the
+    int replacements, replaced;   /* residual replacements: number of
+                                     consecutive ones without progress, and
+                                     of all */
+    bool gained, halved;      /* whether the last check lowered the lowest
+                                 true residual of some column by 1 %, and
+                                 whether it halved that of one still above
+                                 its threshold */
+    bool zero;                /* X = 0, so that the residual is B: until the
                                  first start, for a csr whose ||A|| was
-                                 estimated, which is finite then */
+                                 estimated and is therefore finite */
     const char *event;        /* for the monitor; static text */
     double started;
     int64_t applies_A, applies_M;
@@ -195,18 +199,19 @@ typedef struct sps_linear_result {
     sps_stop *column;
 } sps_linear_result;
 
-/* How the solver was created, and what was made of the values of A. */
+/* How the solver was created, and what was created from the values of A. */
 typedef struct sps_linear_made {
-    sps_owner own;            /* of what driver and methods have made */
+    sps_owner own;            /* releases what driver and methods created */
     bool own_M;
-    struct sps_nullspace *null;   /* to project away; NULL: none */
-    sps_operator *own_T;      /* T, unless it is A itself */
-    bool owned;               /* by another solver, whose monitor is called; its
-                                 answer is the same on all processes already */
-    int64_t version;          /* of A's values from which M and null were
-                                 made */
-    double setup;             /* seconds of set-up; the time limit of the first
-                                 solve includes them */
+    struct sps_nullspace *null;   /* null space to project out, or NULL */
+    sps_operator *own_T;      /* T, unless that is A itself */
+    bool owned;               /* owned by another solver, whose monitor is
+                                 called; its answer is already the same on
+                                 all processes */
+    int64_t version;          /* of the values of A from which M and null
+                                 were made */
+    double setup;             /* seconds of set-up, included in the time
+                                 limit of the first solve */
 } sps_linear_made;
 
 typedef struct sps_linear_scratch {
@@ -217,29 +222,31 @@ typedef struct sps_linear_scratch {
 struct sps_linear {
     sps_context *ctx;
     const sps_operator *A;
-    sps_precond *M;           /* NULL: none */
+    sps_precond *M;           /* preconditioner or NULL */
     sps_options opt;
-    const sps_operator *T;    /* A', for least squares only; else NULL */
-    int64_t n, rows;          /* local rows of X, and of all processes */
-    int64_t nrow;             /* local rows of R; n where A is square */
-    int columns;              /* right-hand sides in all */
+    const sps_operator *T;    /* A', for least squares only, or NULL */
+    int64_t n, rows;          /* rows of X on this process, and on all */
+    int64_t nrow;             /* rows of R on this process; n if A is square */
+    int columns;              /* number of all right-hand sides */
 
-    /* Visible to a method. */
-    int k;                    /* active columns */
-    sps_block X, R;           /* n x k, nrow x k views: iterate, residual */
-    sps_block *work[SPS_LINEAR_BLOCKS];   /* max(n, nrow) x columns; the driver
-                                 uses [1] between steps and in
-                                 spsi_best_update */
-    double *resnorm;          /* norms of R's columns, written by step */
-    double *normal;           /* normal.c: ||S'r||, written by start and
-                                 step of a method of least squares */
-    double norm_A;            /* estimate of ||A||_2 from below */
-    int width;                /* search directions of the last step */
+    /* What follows is for methods. */
+    int k;                    /* number of active columns */
+    sps_block X, R;           /* views, n x k and nrow x k: iterate and
+                                 residual */
+    sps_block *work[SPS_LINEAR_BLOCKS];   /* max(n, nrow) x columns; the
+                                             driver uses work[1] between
+                                             steps and in spsi_best_update */
+    double *resnorm;          /* norms of the columns of R, set by step */
+    double *normal;           /* ||S'r|| (normal.c), set by start and step of
+                                 a method of least squares */
+    double norm_A;            /* lower estimate of ||A||_2 */
+    int width;                /* number of search directions of the last step */
     sps_stop stop;
-    bool renew;               /* set by step or queue: flush and start */
+    bool renew;               /* set by step or queue to request flush and
+                                 start */
     bool afresh;              /* set by auto before a solve: open columns are
-                                 iterated from zero, their X is the best so
-                                 far */
+                                 iterated from zero, and X is the best
+                                 iterate so far */
 
     sps_linear_method method;
     sps_linear_rhs rhs;
@@ -252,34 +259,36 @@ struct sps_linear {
     sps_linear_scratch scratch;
 };
 
-extern const sps_solver_ops spsi_linear_ops;   /* of an sps_linear */
-/* The registered method of that name, or NULL. */
+extern const sps_solver_ops spsi_linear_ops;   /* operations of an sps_linear */
+/* Returns the registered method of that name, or NULL. */
 const sps_linear_type *spsi_linear_type(const char *name);
-/* A solver by opt->solver: one method, or a solver of its own such as auto. */
+/* Creates the solver named by opt->solver: one method, or a solver of its own
+ * such as auto. */
 sps_status spsi_linear_make(const sps_linear_args *a,
                             const sps_solver_ops **ops, void **of);
-/* The method of that name, or its mixed-precision variant. */
+/* Creates the method of that name, or its mixed-precision variant. */
 sps_status spsi_linear_named(const sps_linear_args *a, const char *name,
                              sps_linear **s_p);
 sps_status spsi_linear_create(const sps_linear_args *a, sps_linear **s_p);
 void spsi_linear_destroy(sps_linear **s_p);
-/* solve.c: as sps_solver_linear, for arguments that have been checked. */
+/* solve.c: does the work of sps_solver_linear, for arguments that have been
+ * checked. */
 sps_status spsi_linear_solve(sps_linear *s, const sps_block *B, sps_block *X,
                              sps_result *result);
-/* B -= N N'B, twice. */
+/* B -= N N'B, applied twice. */
 sps_status spsi_linear_project(sps_linear *s, sps_block *B);
 
 /* If the values of A have changed since the last solve: updates the solver's
- * own preconditioner, finds the null space again and checks symmetry again. */
+ * own preconditioner, and determines null space and symmetry again. */
 sps_status spsi_linear_refresh(sps_linear *s);
-/* A note with the memory of the basis V, if it is in single precision. */
+/* Adds a note on the memory of the basis V, if it is in single precision. */
 void spsi_linear_note_single(const sps_linear *s, const sps_block *V);
-/* Y = A X, counted and timed. */
+/* Y = A X; the product is counted and timed. */
 sps_status spsi_linear_apply(sps_linear *s, const sps_block *X, sps_block *Y);
-/* Y = A'X, the same. */
+/* Y = A'X; the product is counted and timed. */
 sps_status spsi_linear_apply_transposed(sps_linear *s, const sps_block *X,
                                         sps_block *Y);
-/* *view: the first n rows and k columns of work[i]. */
+/* Makes *view the first n rows and k columns of work[i]. */
 static inline void spsi_linear_room(const sps_linear *s, int i, int64_t n,
                                     int k, sps_block *view)
 {
@@ -287,77 +296,79 @@ static inline void spsi_linear_room(const sps_linear *s, int i, int64_t n,
     spsi_block_view(s->work[i], 0, k, view);
     view->n = n;
 }
-/* Z = M R, projected against the null space; counted and timed.  Without a
- * preconditioner Z is a copy of R. */
+/* Z = M R, projected against the null space; counted and timed.  If there is no
+ * preconditioner, Z is a copy of R. */
 sps_status spsi_linear_precondition(sps_linear *s, const sps_block *R,
                                     sps_block *Z);
 
-/* The same, but *Z_p may be R itself where M is a multiple of the identity and
- * nothing is projected: saves two block passes.  For methods whose iterates are
- * invariant to scaling of M. */
+/* As spsi_linear_precondition, but *Z_p may be R itself if M is a multiple of
+ * the identity and nothing is projected; this saves two block passes.  For
+ * methods whose iterates do not change when M is scaled. */
 sps_status spsi_linear_direction(sps_linear *s, const sps_block *R,
                                  sps_block *Z, const sps_block **Z_p);
 
-/* best.c: to be called before X changes, with the residual norms that the
+/* best.c: must be called before X changes, with the residual norms that the
  * active columns will have.  If the best iterate of a column would be lost, all
- * columns of X that are better than the stored ones are copied; resnorm becomes
- * norm.  If a norm is not finite, s->stop is set and X must not be changed. */
+ * columns of X that are better than the stored ones are copied.  Sets resnorm
+ * to `norm`.  If a norm is not finite, s->stop is set and X must not be
+ * changed. */
 sps_status spsi_best_update(sps_linear *s, const double *norm);
-/* The same in parts, for methods that keep X elsewhere. */
-/* Whether the update to residuals of these norms would lose the best iterate of
- * some column.  s->best.due marks all columns of X that are better than the
- * stored ones. */
+/* The functions below do this in parts, for methods whose X is elsewhere. */
+/* Returns whether the update to residuals of these norms would lose the best
+ * iterate of some column; s->best.due marks all columns of X that are better
+ * than the stored ones. */
 bool spsi_best_due(sps_linear *s, const double *norm);
 /* Stores the marked columns of X, whose residual norms are s->resnorm. */
 sps_status spsi_best_store(sps_linear *s, const sps_block *X);
-/* The same where X is a correction in single precision that flush adds: its
+/* Stores them if X is a correction in single precision that flush adds: its
  * norms count only after the true residual has been computed. */
 sps_status spsi_best_store_flushed(sps_linear *s);
-/* X now has residuals of these norms by the recurrence. */
+/* Records that X now has residuals of these norms, by the recurrence. */
 void spsi_best_record(sps_linear *s, const double *norm);
 
 /* solve.c: brings X up to date with resnorm. */
 sps_status spsi_linear_flush(sps_linear *s);
-/* queued.c: the task of the fused iterations of s with P and Q; false where
- * they do not apply: a projection is needed, M is not a diagonal, no rows. */
+/* queued.c: sets up the fused iterations of s with P and Q; returns false if
+ * they cannot be used: a projection is needed, M is not a diagonal, or there
+ * are no rows. */
 struct sps_fused_cg_task;
 bool spsi_linear_fused(sps_linear *s, sps_block *P, sps_block *Q,
                        struct sps_fused_cg_task *t);
 /* Counts the products and applications of M of `taken` fused iterations. */
 void spsi_linear_count(sps_linear *s, int taken);
-/* One iteration: the next of the queued ones, or a step. */
+/* Makes one iteration: takes the next of the queued ones, or calls step. */
 sps_status spsi_linear_advance(sps_linear *s);
-/* The loop ended before it had processed all queued iterations: counts them. */
+/* Counts the queued iterations that the loop has not processed when it ends. */
 void spsi_linear_drain(sps_linear *s);
 
-/* nullspace.c: the null space to project away; NULL if there is none. */
+/* nullspace.c: the null space to project out, or NULL if there is none. */
 typedef struct sps_nullspace {
     sps_context *ctx;
     int64_t dimension;
-    bool named;                   /* by the caller, not found by auto */
-    sps_components *components;   /* connected components, or */
+    bool named;                   /* given by the caller, not found by auto */
+    sps_components *components;   /* connected components; or else */
     sps_block *basis;             /* an orthonormal n x q block */
-    sps_small *coefficients;      /* q x k scratch */
+    sps_small *coefficients;      /* q x k, scratch memory */
 } sps_nullspace;
 sps_status spsi_nullspace_create(const sps_operator *A, int k,
                                  const sps_options *opt, sps_nullspace **N_p);
-/* X -= N N'X; N may be NULL. */
+/* X -= N N'X; does nothing if N is NULL. */
 sps_status spsi_nullspace_project(const sps_nullspace *N, sps_block *X);
 void spsi_nullspace_destroy(sps_nullspace **N_p);
 
-/* verify.c: R = B - A X of the caller's B and X, in twice the working precision
- * and then rounded, in units that exclude overflow and underflow: the scaled
- * quantities of a solve are unit[j] (host array) times column j of R.  The
- * first two work blocks are overwritten. */
+/* verify.c: R = B - A X for the caller's B and X, computed in twice the working
+ * precision and then rounded, in units that exclude overflow and underflow:
+ * unit[j] (host array) times column j of R is the scaled residual of the solve.
+ * The first two work blocks are overwritten. */
 sps_status spsi_verify(sps_linear *s, const sps_block *X, sps_block *R,
                        double *unit);
-/* Lower estimate of ||A||_2: power iteration on the block V (overwritten, as is
- * W; both n x k) with a fixed seed.  Cached in the operator until its values
- * change. */
+/* Computes a lower estimate of ||A||_2 by power iteration on the block V with a
+ * fixed seed; V and W, both n x k, are overwritten.  Cached in the operator
+ * until its values change. */
 sps_status spsi_norm_estimate(const sps_operator *A, sps_block *V,
                               sps_block *W, double *scratch, double *norm);
-/* The same by power iteration with A'A, T = A'; V has the rows of X, W those of
- * R. */
+/* Does this by power iteration with A'A, where T = A'; V has the rows of X, W
+ * those of R. */
 sps_status spsi_norm_estimate_pair(const sps_operator *A,
                                    const sps_operator *T, sps_block *V,
                                    sps_block *W, double *scratch, double *norm);

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* normal.c - what the driver adds for methods of least squares, which
- * minimise ||b - A x||^2 + d^2 ||x||^2 for A of any shape, d the option damp.
+/* normal.c - what the driver does for methods of least squares, which minimise
+ * ||b - A x||^2 + d^2 ||x||^2 for A of any shape; d is the option damp.
  *
  * With S = [A; d I] that is the residual r = [b; 0] - S x, and x is a solution
- * where S'r = A'(b - A x) - d^2 x = 0.  A column is converged when (Fong and
- * Saunders, SIAM J. Sci. Comput. 33, 2011, section 5; Stewart 1977)
+ * if S'r = A'(b - A x) - d^2 x = 0.  A column is converged (Fong and Saunders,
+ * SIAM J. Sci. Comput. 33, 2011, section 5; Stewart 1977) if either ||r|| is at
+ * most the threshold of option norm, which happens for a consistent system, or
+ * ||S'r|| <= rtol ||S|| ||r||: then x is the exact least-squares solution for
+ * some A + E with ||E|| <= rtol ||S||.
  *
- *     ||r||   <= threshold of option norm          a consistent system, or
- *     ||S'r|| <= rtol ||S|| ||r||                  a least-squares solution:
- *                                                  exact for A + E, with
- *                                                  ||E|| <= rtol ||S||.
- *
- * For other methods S is A, and the second rule does not apply. */
+ * For other methods S is A, and the second rule is not used. */
 #include "driver/columns.h"
 
 #include <math.h>
@@ -50,8 +48,8 @@ fail:
     return st;
 }
 
-/* The power of two by which ||S'r|| is divided while it is formed, since d^2
- * may be beyond doubles: d / unit is in [1, 2) then. */
+/* Returns the power of two by which ||S'r|| is divided while it is computed,
+ * since d^2 may be outside the range of doubles: d / unit is in [1, 2). */
 static double damp_unit(double d)
 {
     int e;
@@ -85,8 +83,8 @@ fail:
     return st;
 }
 
-/* Whether ||S'r|| is explained by rounding of x, which changes r by
- * eps ||A|| ||x||. */
+/* Returns whether ||S'r|| is explained by rounding of x, which changes r by eps
+ * ||A|| ||x||. */
 bool spsi_least_rounding(const sps_linear *s, double normal, double x, double b)
 {
     const double size = spsi_least_size(s);
@@ -96,8 +94,8 @@ bool spsi_least_rounding(const sps_linear *s, double normal, double x, double b)
 
 /* ------------------------------------------------------------------ ||A|| */
 
-/* to = A from with the columns of `from` scaled to norm 1, whose norms are in
- * `norm` on return; a zero column stays. */
+/* Scales the columns of `from` to norm 1 and computes to = A from; `norm`
+ * receives the previous norms.  A zero column remains zero. */
 static sps_status unit_product(const sps_operator *A, sps_block *from,
                                sps_block *to, double *norm)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nullspace.c - the null space to project away: indicator vectors of connected
- * components (graph Laplacians, pure Neumann problems) or a basis given by the
+/* nullspace.c - the null space to project out: indicator vectors of connected
+ * components (graph Laplacians, pure Neumann problems), or a basis given by the
  * caller.  A given null space is verified: projecting with a wrong one would
  * hide a wrong answer. */
 #include "driver/linear.h"
@@ -11,12 +11,12 @@
 #include "core/backend.h"
 #include "core/comm.h"
 
-/* Row sums up to this, relative to the sum of |a_ij|, count as zero: entries of
- * a Laplacian are rounded. */
+/* A row sum up to this fraction of the sum of |a_ij| counts as zero, because
+ * the entries of a Laplacian are rounded. */
 #define ROW_SUM_TOLERANCE 1e-12
 
-/* Rows without a nonzero count as components: isolated vertices of a graph, or
- * a row that was forgotten in the assembly. */
+/* Adds a note on rows without a nonzero, which count as components: isolated
+ * vertices of a graph, or rows that were forgotten in the assembly. */
 static void note_empty_rows(const sps_operator *A, const sps_components *c)
 {
     int64_t empty = 0;
@@ -64,7 +64,8 @@ fail:
     return st;
 }
 
-/* N = an orthonormal basis of the given one: the rank-revealing step, twice. */
+/* Makes N an orthonormal basis of the given one, by applying the rank-revealing
+ * step twice. */
 static sps_status orthonormalise(sps_context *ctx, sps_block *N, sps_block *W)
 {
     sps_status st = SPS_OK;
@@ -91,9 +92,9 @@ fail:
     return st;
 }
 
-/* Requires |N'A w| <= 1e-8 ||A w||, AW being A w for random columns w of norm
- * `norm` and `typical` ||A w|| / ||w||: N'A = 0 if N is a null space of A' as
- * well, as it is for a symmetric A. */
+/* Requires |N'A w| <= 1e-8 ||A w||, where AW is A w for random columns w of
+ * norm `norm`, and `typical` is ||A w|| / ||w||: N'A = 0 if N is a null space
+ * of A' as well, as it is for a symmetric A. */
 static sps_status check_transpose(const sps_operator *A, const sps_block *N,
                                   const sps_block *AW, double typical,
                                   double norm)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* precond.c - preconditioners by name or by callback. */
+/* precond.c - creates preconditioners by name or from callbacks. */
 #include "driver/precond.h"
 
 #include <stdio.h>
@@ -36,14 +36,15 @@ sps_status spsi_precond_new(sps_context *ctx, const sps_precond_type *type,
     return SPS_OK;
 }
 
-/* Of several processes each has its own M, which sums nothing over them. */
+/* With several processes, if M belongs to this process only: makes sums those
+ * of this process. */
 static sps_comm *apart(const sps_precond *M)
 {
     return M->type->ranks == SPS_RANKS_OWN ? spsi_comm_apart(M->ctx)
                                            : M->ctx->opt.comm;
 }
 
-/* Builds, or with opt NULL updates, within M->seconds. */
+/* Builds M, or, if opt is NULL, updates it, within M->seconds. */
 static sps_status within_limit(sps_precond *M, const sps_options *opt)
 {
     sps_comm *of = apart(M);
@@ -55,14 +56,14 @@ static sps_status within_limit(sps_precond *M, const sps_options *opt)
     return st;
 }
 
-/* The entries on the host are those of A, for types that read them there. */
+/* Copies the entries of A to the host, for types that read them there. */
 static sps_status fetch(const sps_precond_type *type, const sps_operator *A)
 {
     return type->needs & SPS_READS_THERE ? SPS_OK : spsi_operator_fetch(A);
 }
 
-/* Of a matrix over several processes *A becomes what M is formed of; EUNFIT if
- * M cannot be. */
+/* For a matrix distributed over processes, sets *A to the operator from which M
+ * is built; EUNFIT if M cannot be. */
 static sps_status counts_there(const sps_precond_type *type,
                                const sps_operator **A)
 {
@@ -170,7 +171,7 @@ static sps_status create(const sps_operator *A, int width,
                          sps_precond **M_p)
 {
     const sps_precond_type *type;
-    sps_options o; /* the effective ones */
+    sps_options o; /* effective options */
     sps_status st;
 
     if (!A || !M_p)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* precond.h - the contract of a preconditioner: built by the matrix operations
- * of the backend, composed of operators and row scalings, applied to blocks. */
+/* precond.h - the contract of a preconditioner, which is built by matrix
+ * operations of the backend, composed of operators and row scalings, and
+ * applied to blocks. */
 #ifndef SPS_PRECOND_H
 #define SPS_PRECOND_H
 
@@ -14,53 +15,53 @@ extern "C" {
 #endif
 
 enum {
-    SPS_NEEDS_CSR = 1,        /* not a callback operator */
-    SPS_NEEDS_SPD = 2,        /* meant for SPD matrices */
+    SPS_NEEDS_CSR = 1,        /* A is not a callback operator */
+    SPS_NEEDS_SPD = 2,        /* intended for SPD matrices */
     SPS_NEEDS_SYMMETRIC = 4,
     SPS_WANTS_DIAGONAL = 8,   /* for a method: M should be a diagonal */
     SPS_LEAST_SQUARES = 16,   /* for a method: solves least-squares problems
                                  with any A, by products with A and A' */
-    SPS_READS_THERE = 32      /* with SPS_NEEDS_CSR: reads the matrix where it
-                                 lies, its diagonal by spsi_matrix_diagonal,
-                                 and fetches entries to the host itself if it
-                                 must */
+    SPS_READS_THERE = 32      /* with SPS_NEEDS_CSR: reads the matrix in the
+                                 memory where it is stored, its diagonal by
+                                 spsi_matrix_diagonal, and copies entries to
+                                 the host itself if necessary */
 };
 
 typedef struct sps_precond_type {
     const char *name;
-    /* For names that stand for others, such as auto: creates one of those; the
-     * members below are unused then.  conjugate, passes: see
-     * spsi_precond_create and spsi_precond_create_passes. */
+    /* For names that choose among other types, such as auto: creates one of
+     * those, and the members below are unused.  For `conjugate` and `passes`
+     * see spsi_precond_create and spsi_precond_create_passes. */
     sps_status (*choose)(const sps_operator *A, int width,
                          const sps_options *opt, bool conjugate, int passes,
                          sps_precond **M_p);
-    bool always;              /* cheap to build, for any matrix: replaces one
-                                 that did not finish within the time limit */
+    bool always;              /* cheap to build for any matrix: replaces one
+                                 that was not built within the time limit */
     unsigned needs;
     bool symmetric;           /* M is symmetric when A is */
     bool floats;              /* supports M->single */
     bool columns;             /* supports M->columns */
     enum {
-        SPS_RANKS_NOT,        /* of a matrix over several processes: none, */
-        SPS_RANKS_OWN,        /* M of the diagonal block of each process: A is
-                                 that block (spsi_ranks_own) */
-        SPS_RANKS_WHOLE       /* M of the whole, by products with A */
+        SPS_RANKS_NOT,        /* not for a matrix distributed over processes */
+        SPS_RANKS_OWN,        /* each process builds M for its diagonal
+                                 block, which is A (spsi_ranks_own) */
+        SPS_RANKS_WHOLE       /* M for the whole matrix, by products with A */
     } ranks;
-    /* *type_p: the type that takes the place of this one for A over several
-     * processes, or is left; collective.  May be NULL. */
+    /* Sets *type_p to the type that replaces this one for an A distributed over
+     * processes, if there is one; collective.  May be NULL. */
     sps_status (*over)(const sps_operator *A, const sps_options *opt,
                        const struct sps_precond_type **type_p);
     size_t size;              /* of its struct, whose first member is
                                  sps_precond */
-    /* build and update call spsi_check_deadline in long loops and pass its
-     * failure on. */
+    /* build and update call spsi_check_deadline in long loops and return its
+     * failure. */
     sps_status (*build)(sps_precond *M, const sps_options *opt);
     sps_status (*update)(sps_precond *M);    /* same pattern, new values */
     sps_status (*apply)(const sps_precond *M, const sps_block *R,
-                        sps_block *Z);       /* Z = M R; R != Z */
-    void (*destroy)(sps_precond *M);         /* frees what is not M->own's; may
-                                                be NULL */
-    /* As sps_precond_describe; NULL: its name alone. */
+                        sps_block *Z);       /* Z = M R; Z and R differ */
+    void (*destroy)(sps_precond *M);         /* frees what M->own does not
+                                                release; may be NULL */
+    /* As sps_precond_describe; if NULL, the name is printed. */
     size_t (*describe)(const sps_precond *M, char *text, size_t size);
 } sps_precond_type;
 
@@ -69,83 +70,86 @@ extern const sps_precond_type *const spsi_preconds[]; /* registry.sh */
 struct sps_precond {
     const sps_precond_type *type;
     sps_context *ctx;
-    sps_owner own;            /* of what build has made */
+    sps_owner own;            /* releases what build has created */
     const sps_operator *A;
     int64_t n;
-    int width;                /* widest block it is applied to */
-    double seconds;           /* time limit of a build, 0: none */
+    int width;                /* largest number of columns */
+    double seconds;           /* time limit of a build; 0 for none */
     bool single;              /* store values in single precision (option
                                  precision) */
-    bool columns;             /* for least squares, A of any shape: a diagonal
-                                 M of A->ncol rows that scales the columns of A
-                                 M to norm 1 */
-    double roundoff;          /* unit roundoff of apply, where that is not
-                                 the one of doubles; else 0 */
-    bool gives_floats;        /* apply takes a Z of floats, too, whose columns
-                                 it multiplies by powers of two as it likes */
+    bool columns;             /* for least squares with A of any shape: M is
+                                 a diagonal of A->ncol rows that scales the
+                                 columns of A M to norm 1 */
+    double roundoff;          /* unit roundoff of apply if it is not that of
+                                 doubles, else 0 */
+    bool gives_floats;        /* apply also accepts a Z of floats, whose
+                                 columns it may scale by any powers of two */
     bool identity;            /* a positive multiple of the identity: methods
                                  invariant to its factor may use R for Z */
-    const sps_block *diagonal;/* d, n x 1, if M is exactly diag(d): others may
-                                 fuse it into their own passes; or NULL */
-    double rate;              /* of the error that I - M A leaves, as measured
-                                 by build; 0: not measured */
-    int64_t zero_pivots;      /* of factors of the whole matrix, taken for zero:
-                                 where there are some, it is singular to
-                                 rounding */
+    const sps_block *diagonal;/* d, n x 1, if M is exactly diag(d), which
+                                 others may fuse into their own passes; else
+                                 NULL */
+    double rate;              /* error reduction of I - M A per application,
+                                 measured by build; 0 if not measured */
+    int64_t zero_pivots;      /* for factors of the whole matrix: pivots
+                                 treated as zero; if there are any, it is
+                                 singular to rounding */
     bool of_block;            /* A is the diagonal block of this process */
     int products;             /* products with A in one application */
-    int passes;               /* block reads and writes of the method for each
-                                 application of M */
-    const double *norms;      /* during apply: norms of the columns of R, about
-                                 right, where its caller knows them, or NULL */
-    sps_apply_fn user;        /* of sps_precond_user */
+    int passes;               /* block reads and writes of the method for
+                                 each application of M */
+    const double *norms;      /* during apply: approximate norms of the
+                                 columns of R if the caller knows them, or
+                                 NULL */
+    sps_apply_fn user;        /* function given to sps_precond_user */
     void *user_data;
 };
 
-/* precond.c: the type of that name, or NULL. */
+/* precond.c: returns the type of that name, or NULL. */
 const sps_precond_type *spsi_precond_type(const char *name);
-/* The type with `always`. */
+/* Returns the type with `always`. */
 const sps_precond_type *spsi_precond_always(void);
-/* Creates the preconditioner of that name; opt complete (options.h). */
+/* Creates the preconditioner of that name; opt must be complete (options.h). */
 sps_status spsi_precond_named(const sps_operator *A, int width,
                               const char *name, const sps_options *opt,
                               int passes, sps_precond **M_p);
 
-/* As sps_precond_create.  conjugate: M is for conjugate gradients with a
- * symmetric A, for which auto may choose a polynomial. */
+/* As sps_precond_create.  `conjugate` means that M is for conjugate gradients
+ * with a symmetric A, for which auto may choose a polynomial. */
 sps_status spsi_precond_create(const sps_operator *A, int width,
                                const sps_options *opt, bool conjugate,
                                sps_precond **M_p);
 
-/* The preconditioner of that name with `columns`.  EUNFIT: it has no such
- * form. */
+/* Creates the preconditioner of that name with `columns`; EUNFIT if it has no
+ * such form. */
 sps_status spsi_precond_columns(const sps_operator *A, int width,
                                 const char *name, const sps_options *opt,
                                 sps_precond **M_p);
 
-#define SPS_PASSES_LINEAR 18   /* of block_cg: sps_precond_create assumes it */
-/* As sps_precond_create, for a method that makes `passes` reads and writes of
- * a block for each application of M: auto and chebyshev weigh the cost of M
- * against them. */
+#define SPS_PASSES_LINEAR 18   /* of block_cg; assumed by sps_precond_create */
+/* As sps_precond_create, for a method that reads or writes a block `passes`
+ * times for each application of M: auto and chebyshev weigh the cost of M
+ * against that. */
 sps_status spsi_precond_create_passes(const sps_operator *A, int width,
                                       const sps_options *opt, int passes,
                                       sps_precond **M_p);
 
-/* A preconditioner that has not been built, of a type that need not be in the
- * registry; destroyed as others. */
+/* Creates a preconditioner that has not been built, of a type that need not be
+ * registered; it is destroyed like others. */
 sps_status spsi_precond_new(sps_context *ctx, const sps_precond_type *type,
                             int64_t n, sps_precond **M_p);
 
-/* List a place for an operator, or for a csr on the host. */
+/* Lists a pointer to an operator, or to a csr in host memory, for release. */
 sps_status spsi_own_operator(sps_owner *o, sps_operator **op_p);
 sps_status spsi_own_csr(sps_owner *o, sps_csr **A_p);
-/* T as an operator for blocks of M's width, owned by M, its values in single
- * precision if M->single is set and they fit its range; T must outlive it. */
+/* Creates an operator of T for blocks of M's width, owned by M, with values in
+ * single precision if M->single is set and they fit its range; T must outlive
+ * it. */
 sps_status spsi_precond_operator(sps_precond *M, sps_csr *T,
                                  sps_operator **op_p);
-/* Sets new values val, on the pattern of T and in its place, in that operator.
- * If they leave the range of single precision, *op_p is replaced by one in
- * doubles. */
+/* Sets new values `val` of that operator, on the pattern of T and in the memory
+ * where T is stored.  If they leave the range of single precision, *op_p is
+ * replaced by an operator in doubles. */
 sps_status spsi_precond_values(const sps_precond *M, sps_csr *T, double *val,
                                sps_operator **op_p);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* queued.c - iterations that a method queues without returning to the driver
  * after each (linear.h, `queue`).  The loop still processes them one by one:
- * their norms are stored here until it does, and X and R are those of the last
- * one.  None before the last requires a decision of the driver. */
+ * their norms are stored here until it does, while X and R are those of the
+ * last one.  Only the last one may require a decision of the driver. */
 #include "driver/columns.h"
 #include "driver/fused_cg.h"
 #include "core/comm.h"
@@ -30,8 +30,8 @@ void spsi_linear_count(sps_linear *s, int taken)
     s->course.applies_M += s->M && !s->M->identity ? taken : 0;
 }
 
-/* Number of iterations before the loop has work that the queue cannot do: a
- * check of the true residual, deflation, the iteration limit. */
+/* Returns the number of iterations before the loop has to do what the queue
+ * cannot: a check of the true residual, deflation, or the iteration limit. */
 static int queue_length(const sps_linear *s)
 {
     int every = s->opt.true_residual_every;
@@ -45,11 +45,11 @@ static int queue_length(const sps_linear *s)
     return count;
 }
 
-/* Queues some iterations.  Their number doubles while all that were requested
- * complete within 4 ms: short enough for an interrupt, and so that few products
- * of large blocks are queued behind a step that stops the queue (fused_cg.h,
- * burst).  It begins at the maximum where iterations are known to be short.  No
- * result depends on it. */
+/* Queues some iterations.  Their number is doubled as long as all that were
+ * requested complete within 4 ms: short enough for an interrupt, and so that
+ * few products of large blocks are queued after a step that stops the queue
+ * (fused_cg.h, burst).  It begins at the maximum where iterations are known to
+ * be short.  No result depends on it. */
 static sps_status queue_iterations(sps_linear *s)
 {
     const double soon = 0.004;
@@ -72,7 +72,7 @@ fail:
     return st;
 }
 
-/* Residual norms after the queued iteration i. */
+/* Returns the residual norms after queued iteration i. */
 static const double *norms_of(const sps_linear *s, int i)
 {
     return s->queue.norms + (size_t)i * (size_t)s->k;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rhs.c - the right-hand sides: scaling and norms, their part in the null
+/* rhs.c - the right-hand sides: scaling and norms, their component in the null
  * space, and the thresholds that follow from both.
  *
- * Column j is scaled, b_j' = d_j b_j, d_j the power of two that brings ||b_j||
- * near 1.  Norms are formed of scaled columns, so that none overflows or
+ * Column j is scaled, b_j' = d_j b_j, where d_j is the power of two that brings
+ * ||b_j|| near 1.  Norms are those of scaled columns, so that none overflows or
  * underflows as long as the entries are finite doubles.
  *
- * With a null space, N its orthonormal basis and P = I - N N', the solve works
- * on P b.  No x reduces the rest of b: if that is above the tolerance, the
- * system is inconsistent, and X is a least-squares solution when P b - A x is
- * small relative to P b. */
+ * With a null space, where N is its orthonormal basis and P = I - N N', the
+ * solve works on P b.  No x reduces the rest of b: if that is above the
+ * tolerance, the system is inconsistent, and X is a least-squares solution once
+ * P b - A x is small relative to P b. */
 #include "driver/columns.h"
 
 #include <float.h>
@@ -17,7 +17,7 @@
 
 /* --------------------------------------------------------------- thresholds */
 
-/* The threshold of a residual by opt.norm, with the given norms of b, of the
+/* Returns the threshold of a residual by opt.norm, from the norms of b, of the
  * initial residual and of x. */
 static double threshold(const sps_linear *s, int j, double norm_b,
                         double norm_start, double norm_x)
@@ -48,8 +48,9 @@ bool spsi_columns_inconsistent(const sps_linear *s, int j, double norm_x)
     return s->rhs.outside[j] > 0.99 * spsi_columns_own_threshold(s, j, norm_x);
 }
 
-/* (t^2 - ||b - P b||^2)^(1/2), t the threshold of b - A x, whose parts b - P b
- * and P b - A x are orthogonal.  For an inconsistent b: by the norm of P b. */
+/* Returns (t^2 - ||b - P b||^2)^(1/2), where t is the threshold of b - A x,
+ * whose components b - P b and P b - A x are orthogonal.  For an inconsistent b
+ * the threshold follows from the norm of P b. */
 double spsi_columns_threshold(const sps_linear *s, int j, double norm_x)
 {
     const double own = spsi_columns_own_threshold(s, j, norm_x);
@@ -100,15 +101,16 @@ double spsi_columns_unit(double norm)
     return ldexp(1.0, -e);
 }
 
-/* Norms within the range in which they are accurate to the last bits. */
+/* Returns whether a norm is within the range in which norms are accurate to the
+ * last bits. */
 static bool ordinary(double norm)
 {
     return norm == 0 || (norm > 1e-290 && norm < 1e300);
 }
 
-/* Scaling factors of the columns of B, and their scaled norms.  Norms near the
- * ends of the range of doubles are computed from the scaled column, stored in
- * R. */
+/* Computes the scaling factors of the columns of B, and their scaled norms.
+ * Norms near the ends of the range of doubles are computed from the scaled
+ * column, which is stored in R. */
 static sps_status take_units(sps_linear *s, const sps_block *B, sps_block *R)
 {
     double *norm = s->rhs.norm_own, *size = s->scratch.numbers;
@@ -133,10 +135,11 @@ fail:
 
 /* --------------------------------------------------------------- projection */
 
-/* s->rhs.projected = P B, scaled.  Projected twice: where P b is small, the
- * rounding error of the first projection is large relative to it and would make
- * the system inconsistent.  A P b below the rounding error of b is set to zero,
- * and so is a column that is not finite, which has no projection. */
+/* Computes s->rhs.projected = P B, scaled.  It is projected twice: where P b is
+ * small, the rounding error of the first projection is large relative to it and
+ * would make the system inconsistent.  A P b below the rounding error of b is
+ * set to zero, and so is a column that is not finite, which has no
+ * projection. */
 static sps_status project(sps_linear *s, const sps_block *B)
 {
     double *left = s->scratch.numbers;
@@ -156,7 +159,7 @@ fail:
     return st;
 }
 
-/* ||B - P B|| by columns, and its ratio to ||B||. */
+/* Computes ||B - P B|| for each column, and its ratio to ||B||. */
 static sps_status measure_outside(sps_linear *s, const sps_block *B,
                                   sps_block *R)
 {

@@ -36,7 +36,8 @@ static bool reached(const sps_linear *s, int p, double aim)
 }
 
 /* Marks the columns whose recurrence residual is below SPS_LINEAR_AIM times the
- * threshold; *open: the others.  False if a norm is NaN or infinite. */
+ * threshold; *open counts the others.  Returns false if a norm is NaN or
+ * infinite. */
 static bool test_columns(sps_linear *s, int *open)
 {
     bool finite = true;
@@ -93,7 +94,7 @@ fail:
     return st;
 }
 
-/* Sets gained and halved by the true residuals in resnorm, compared with the
+/* Sets gained and halved by comparing the true residuals in resnorm with the
  * lowest ones before, and updates these. */
 static void measure_gain(sps_linear *s)
 {
@@ -109,9 +110,9 @@ static void measure_gain(sps_linear *s)
     }
 }
 
-/* Whether all columns are converged by true residuals: the loop ends, and X is
- * the answer without a copy of it.  (A threshold may be infinite: of norm START
- * from a guess that overflows.) */
+/* Returns whether all columns are converged by true residuals: then the loop
+ * ends, and X is the answer without a copy of it.  (A threshold may be
+ * infinite, with norm START and a guess that overflows.) */
 static bool all_done(const sps_linear *s, const double *true_norm)
 {
     if (s->T || s->opt.norm == SPS_NORM_BACKWARD) return false;
@@ -124,9 +125,9 @@ static bool all_done(const sps_linear *s, const double *true_norm)
     return true;
 }
 
-/* R = true residual of all columns, norms in resnorm; improved columns are
- * stored, unless this is the end.  *open: number of columns above their
- * threshold.  X is projected first, as it will be at the end, because the
+/* R = the true residual of all columns, with its norms in resnorm; improved
+ * columns are stored, unless all are converged.  *open is the number of columns
+ * above their threshold.  X is projected first, as at the end, because the
  * projection rounds. */
 static sps_status check_all(sps_linear *s, int *open)
 {
@@ -176,9 +177,9 @@ fail:
     return st;
 }
 
-/* Every true_residual_every iterations.  *replace: in some open column the true
- * residual is above the threshold and above 10 times that of the recurrence,
- * which is to be replaced by it. */
+/* Compares the residuals every true_residual_every iterations.  *replace: in
+ * some open column the true residual is above the threshold and above 10 times
+ * that of the recurrence, so that it must replace it. */
 static sps_status compare(sps_linear *s, int *replace)
 {
     sps_status st = SPS_OK;
@@ -201,7 +202,7 @@ fail:
 
 /* -------------------------------------------------------------- why to stop */
 
-/* Whether the largest residual / threshold of the open columns has not
+/* Returns whether the largest residual / threshold of the open columns has not
  * decreased by 1 % over a window of iterations.  CG may stagnate for long on
  * ill-conditioned systems, so the window is wide. */
 static bool stalled(sps_linear *s, double *best, int *since)
@@ -237,8 +238,9 @@ static sps_stop limit(const sps_linear *s)
 
 /* ----------------------------------------------------------------- the loop */
 
-/* If a basis in single precision makes no progress, it is replaced by one in
- * double precision, if there is memory for it.  *done: it was replaced. */
+/* If a basis in single precision makes no progress, replaces it by one in
+ * double precision, if there is memory for it.  *done: whether it was
+ * replaced. */
 static sps_status promote(sps_linear *s, bool *done)
 {
     sps_status st;
@@ -263,10 +265,10 @@ static sps_status promote(sps_linear *s, bool *done)
     return SPS_OK;
 }
 
-/* All active columns are below their threshold by the recurrence, or a cycle of
- * a method is complete: recompute the true residual.  A cycle that improved it
- * is not counted as stagnation, nor is a restart after the true residual has
- * halved. */
+/* Called when all active columns are below their threshold by the recurrence,
+ * or a cycle of a method is complete: recomputes the true residual.  A cycle
+ * that improved it is not counted as stagnation, nor is a restart after the
+ * true residual has halved. */
 static sps_status check_progress(sps_linear *s)
 {
     sps_linear_course *c = &s->course;
@@ -311,7 +313,8 @@ static bool doubtful(const sps_linear *s)
            s->course.replacements < SPS_REPLACEMENTS;
 }
 
-/* One pass of the loop: test, monitor, limits, step.  Sets s->stop to end. */
+/* Makes one pass of the loop: test, monitor, limits, step.  Sets s->stop to end
+ * it. */
 static sps_status iterate(sps_linear *s, double *best, int *since)
 {
     sps_status st = SPS_OK;
@@ -353,9 +356,9 @@ fail:
     return st;
 }
 
-/* The block method stopped where a simpler one may continue.  Not finite:
- * products of blocks may overflow where norms do not (entries of A of 1e-170,
- * hence of M R of 1e170). */
+/* Returns whether the block method stopped where a simpler one may continue.
+ * This includes values that are not finite: products of blocks may overflow
+ * where norms do not (entries of A of 1e-170, hence of M R of 1e170). */
 static bool falls_back(const sps_linear *s)
 {
     return s->method.fallback && s->method.type != s->method.fallback &&
@@ -375,8 +378,8 @@ static void swap_method(sps_linear *s)
     s->course.begun = -1;
 }
 
-/* Iterates the current method from the state left by check_all, until
- * s->stop. */
+/* Iterates the current method from the state that check_all has left, until
+ * s->stop is set. */
 static sps_status loop(sps_linear *s, const char *event)
 {
     double best = INFINITY;
@@ -457,7 +460,7 @@ fail:
 
 /* ------------------------------------------------------------------- solve */
 
-/* Each solve begins with the first choice, whatever the last one fell back
+/* Each solve begins with the first method, whatever the last solve fell back
  * to. */
 static void reset(sps_linear *s)
 {
@@ -490,8 +493,8 @@ static sps_status solve(sps_linear *s, const sps_block *B, sps_block *X,
     st = spsi_columns_open(s, B, X);
     if (st == SPS_OK) st = run(s);
     s->made.setup = 0;
-    /* Also after a failure: the best columns, in the caller's order and
-     * units. */
+    /* This is done after a failure, too: X gets the best columns, in the
+     * caller's order and units. */
     closed = spsi_columns_close(s, X, st != SPS_OK);
     if (st != SPS_OK || closed != SPS_OK) return st != SPS_OK ? st : closed;
     t1 = spsi_now();

@@ -10,8 +10,8 @@
 
 /* -------------------------------------------------------- order of unknowns */
 
-/* o->basis = P times the caller's basis of the null space; computed again when
- * the values of A have changed. */
+/* Computes o->basis = P times the caller's basis of the null space, and again
+ * after the values of A have changed. */
 static sps_status order_basis(sps_solver_order *o)
 {
     if (!o->basis || o->version == o->A->version) return SPS_OK;
@@ -35,7 +35,7 @@ fail:
     return st;
 }
 
-/* a->A becomes the reordered operator, if there is one; a preconditioner that
+/* Sets a->A to the reordered operator, if there is one; a preconditioner that
  * the caller made for the original operator keeps the original order. */
 static sps_status take_order(sps_solver *s, sps_linear_args *a,
                              sps_options *opt)
@@ -74,7 +74,7 @@ sps_status spsi_solver_new(sps_context *ctx, const sps_operator *A, int columns,
     return SPS_OK;
 }
 
-/* Conditions that involve more than the range of one option. */
+/* Checks conditions that involve more than one option. */
 static sps_status check_options(sps_context *ctx, const sps_options *o)
 {
     sps_status st = SPS_OK;

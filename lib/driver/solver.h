@@ -2,8 +2,8 @@
 /* solver.h - the public handle sps_solver.
  *
  * Linear systems with one method (linear.h), solver auto and eigenproblems are
- * different objects behind one handle: each supplies a table of operations.
- * The handle does what they share: argument checks, collective calls of several
+ * different objects with one handle: each has a table of operations.  The
+ * handle does what they share: argument checks, collective calls of several
  * processes, and reordering of the unknowns. */
 #ifndef SPS_SOLVER_H
 #define SPS_SOLVER_H
@@ -17,22 +17,23 @@ extern "C" {
 struct sps_reordering;
 
 /* Arguments have been checked; B and X are in the order of the operator for
- * which the object was made.  NULL: not supported by the object. */
+ * which the object was made.  NULL for what the object does not support. */
 typedef struct sps_solver_ops {
     sps_status (*linear)(void *of, const sps_block *B, sps_block *X,
                          sps_result *result);
     sps_status (*project)(void *of, sps_block *B);
     sps_status (*eigen)(void *of, sps_block *X, double *lambda,
                         sps_eigen_result *result);
-    void (*destroy)(void *of);         /* also of a partly constructed object */
+    void (*destroy)(void *of);         /* also for a partly constructed
+                                          object */
 } sps_solver_ops;
 
 /* For an operator that was reordered internally. */
 typedef struct sps_solver_order {
-    const struct sps_reordering *by;   /* NULL: not reordered */
+    const struct sps_reordering *by;   /* NULL if not reordered */
     const sps_operator *A;             /* the reordered operator */
     sps_block *B, *X;
-    const sps_block *given;            /* the caller's null-space basis, or
+    const sps_block *given;            /* null-space basis of the caller, or
                                           NULL */
     sps_block *basis;                  /* the same, reordered */
     int64_t version;                   /* of A's values when it was reordered */
@@ -48,11 +49,11 @@ struct sps_solver {
     sps_block *own_B, *own_X;          /* wrapped.c */
 };
 
-/* A handle for A without operations; the caller sets `ops` and `of`. */
+/* Creates a handle for A without operations; the caller sets `ops` and `of`. */
 sps_status spsi_solver_new(sps_context *ctx, const sps_operator *A, int columns,
                            sps_solver **s_p);
 
-/* wrapped.c: s->ops->linear for B and X of any alignment and leading
+/* wrapped.c: calls s->ops->linear for B and X of any alignment and leading
  * dimension. */
 sps_status spsi_solver_wrapped(sps_solver *s, const sps_block *B, sps_block *X,
                                sps_result *result);

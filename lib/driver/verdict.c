@@ -14,8 +14,8 @@ typedef struct norms {
     double r[SPS_BLOCK_MAX];        /* b - A x */
     double x[SPS_BLOCK_MAX];
     double range[SPS_BLOCK_MAX];    /* P b - A x where b is inconsistent */
-    double normal[SPS_BLOCK_MAX];   /* A (b - A x), where it was computed; of a
-                                       method of least squares S'r */
+    double normal[SPS_BLOCK_MAX];   /* A (b - A x), where it was computed;
+                                       S'r for a method of least squares */
 } norms;
 
 static bool below(double norm, double threshold)
@@ -23,8 +23,8 @@ static bool below(double norm, double threshold)
     return isfinite(norm) && norm <= threshold;
 }
 
-/* Whether the stop reason is a singular A, so that X may be a least-squares
- * solution: for a symmetric A it is one if A (b - A x) = 0. */
+/* Returns whether the stop reason is a singular A, so that X may be a
+ * least-squares solution: for a symmetric A it is one if A (b - A x) = 0. */
 static bool wants_normal(const sps_linear *s)
 {
     return s->stop == SPS_STOP_SINGULAR &&
@@ -41,7 +41,8 @@ static sps_status scaled_norms(const sps_linear *s, const sps_block *R,
     return st;
 }
 
-/* v->range = ||P b - A x|| by columns if some b is inconsistent, else v->r. */
+/* v->range = ||P b - A x|| for each column if some b is inconsistent, else
+ * v->r. */
 static sps_status measure_range(sps_linear *s, const sps_block *X, norms *v)
 {
     sps_block *R = s->scratch.residual, Y, room;
@@ -62,7 +63,7 @@ fail:
     return st;
 }
 
-/* v->normal = ||S'r||, given R = b - A x, and v->range = ||r||. */
+/* Computes v->normal = ||S'r|| from R = b - A x and v->range = ||r||. */
 static sps_status measure_least(sps_linear *s, const sps_block *X,
                                 const double *unit, norms *v)
 {
@@ -128,7 +129,7 @@ static void record(sps_linear *s, int j, const norms *v)
     if (s->T) record_normal(s, j, v);
 }
 
-/* Whether X is a least-squares solution of an inconsistent system. */
+/* Returns whether X is a least-squares solution of an inconsistent system. */
 static sps_stop least_squares(const sps_linear *s, int j, const norms *v)
 {
     const bool named = s->made.null && s->made.null->named;
@@ -141,10 +142,11 @@ static sps_stop least_squares(const sps_linear *s, int j, const norms *v)
                ? SPS_STOP_LEAST_SQUARES : SPS_STOP_RUNNING;
 }
 
-/* Whether the residual is explained by rounding of the exact x to doubles: a
- * backward error of 16 units roundoff, plus, for entries of x below DBL_MIN,
- * half of the smallest double.  Not where rounding of x exceeds b: such an x
- * has grown along null vectors of A, and x = 0 has a smaller residual. */
+/* Returns whether the residual is explained by rounding of the exact x to
+ * doubles: a backward error of 16 units roundoff, plus, for entries of x below
+ * DBL_MIN, half of the smallest double.  It is not where rounding of x exceeds
+ * b: such an x has grown along null vectors of A, and x = 0 has a smaller
+ * residual. */
 static bool at_rounding(const sps_linear *s, int j, const norms *v)
 {
     const double size = s->norm_A * v->x[j], b = s->rhs.norm_own[j];
@@ -154,10 +156,10 @@ static bool at_rounding(const sps_linear *s, int j, const norms *v)
            v->range[j] <= 16 * DBL_EPSILON * (size + b) + s->norm_A * least;
 }
 
-/* Why column j is not converged.  A breakdown, a singular A or an indefinite
- * preconditioner is not reported as the reason where rounding alone explains
- * the residual, or where x is accurate already: backward error at most 1e3 eps,
- * residual at most 1e-8. */
+/* Returns why column j is not converged.  A breakdown, a singular A or an
+ * indefinite preconditioner is not reported as the reason where rounding
+ * explains the residual by itself, or where x is accurate already: a backward
+ * error of at most 1e3 eps and a residual of at most 1e-8. */
 static sps_stop reason(const sps_linear *s, int j, const norms *v)
 {
     const bool rounding = s->T ? spsi_least_rounding(s, v->normal[j], v->x[j],
@@ -175,7 +177,7 @@ static sps_stop reason(const sps_linear *s, int j, const norms *v)
                                                       : SPS_STOP_STAGNATED;
 }
 
-/* The two rules of normal.c. */
+/* Applies the two rules of normal.c. */
 static sps_stop judge_least(const sps_linear *s, int j, const norms *v)
 {
     const double r = v->range[j];
@@ -200,8 +202,8 @@ static sps_stop judge(const sps_linear *s, int j, const norms *v)
     return why ? why : reason(s, j, v);
 }
 
-/* The overall stop reason: among the columns that did not converge, that of the
- * loop if one of them has it, otherwise the most severe. */
+/* Returns the overall stop reason: that of the loop if a column that did not
+ * converge has it, otherwise the most severe one among those columns. */
 static sps_stop whole(const sps_linear *s)
 {
     static const sps_stop order[] = {
@@ -221,7 +223,8 @@ sps_status spsi_columns_verdict(sps_linear *s, const sps_block *X)
     norms v;
     sps_status st;
 
-    /* What the factors have not solved is not in the range of A. */
+    /* The part of B that the factors have not solved is not in the range of
+     * A. */
     if (s->stop == SPS_STOP_STAGNATED && s->M && s->M->zero_pivots > 0)
         s->stop = SPS_STOP_SINGULAR;
     SPS_TRY(measure(s, X, &v));
@@ -234,7 +237,7 @@ fail:
     return st;
 }
 
-/* The largest element; NaN counts as infinite. */
+/* Returns the largest element; NaN counts as infinite. */
 static double worst_of(const double *v, int k)
 {
     double worst = 0;

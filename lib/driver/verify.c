@@ -5,11 +5,11 @@
 
 #include <math.h>
 
-/* The scaling factor with which b - A x is formed, ||b|| being about 1 / scale;
- * 1 where the caller's units are safe.  Products below 2^-969 lose digits, so
- * a small b is scaled up; with b near the largest double A x may overflow, so a
- * large b is scaled down.  An x that solves such a system neither overflows nor
- * loses digits when it is scaled so. */
+/* Returns the scaling factor with which b - A x is formed, where ||b|| is about
+ * 1 / scale; it is 1 where the caller's units are safe.  Products below 2^-969
+ * lose digits, so a small b is scaled up; with b near the largest double A x
+ * may overflow, so a large b is scaled down.  An x that solves such a system
+ * neither overflows nor loses digits when it is scaled so. */
 static double lift(double scale)
 {
     return scale > 0x1p600 ? 0x1p500 : scale < 0x1p-900 ? 0x1p-128 : 1;
@@ -49,8 +49,8 @@ fail:
     return st;
 }
 
-/* to = alpha A from; *best is raised to the largest ||A v|| / ||v|| of a
- * column. scratch: the norms of both blocks. */
+/* to = alpha A from; *best becomes the maximum of itself and ||A v|| / ||v|| of
+ * each column.  `scratch` receives the norms of both blocks. */
 static sps_status measure(const sps_operator *A, double alpha,
                           const sps_block *from, sps_block *to,
                           double *scratch, double *best)
@@ -70,12 +70,12 @@ fail:
 }
 
 /* Power iteration on random columns.  The largest ratio ||A v|| / ||v|| is a
- * lower bound of ||A||_2; after five steps it is within some ten per cent on
- * matrices from practice.  For a symmetric A the ratios do not decrease,
- * ||A v||^2 = (v, A^2 v) <= ||v|| ||A^2 v||: only the first and the last are
- * computed, without host synchronisation between.  The first one scales the
+ * lower bound of ||A||_2; after five steps it is within about ten per cent on
+ * matrices from practice.  For a symmetric A the ratios do not decrease, ||A
+ * v||^2 = (v, A^2 v) <= ||v|| ||A^2 v||: only the first and the last are
+ * computed, without host synchronisation in between.  The first one scales the
  * others: for a random v it is about ||A||_F / sqrt(n), so that columns grow by
- * at most sqrt(n) a step.  scratch: 2 k numbers. */
+ * at most sqrt(n) in a step.  `scratch` has 2 k elements. */
 sps_status spsi_norm_estimate(const sps_operator *A, sps_block *V,
                               sps_block *W, double *scratch, double *norm)
 {

@@ -2,22 +2,23 @@
 /* wrapped.c - solves with blocks that wrap the caller's arrays.  Kernels may
  * sum in another order for another alignment or leading dimension.  Such blocks
  * are therefore copied to blocks of the library's own layout and back, so that
- * the bits depend on the numbers alone; this costs three copies of a block,
- * against hundreds of block passes in a solve.  If there is no memory for the
- * copies, the caller's arrays are used directly, with a note. */
+ * the bits depend on the values only; this costs three copies of a block,
+ * compared with hundreds of block passes in a solve.  If there is no memory for
+ * the copies, the caller's arrays are used directly, with a note. */
 #include "block/block.h"
 #include "driver/solver.h"
 
 #include <stdint.h>
 
-/* Alignment and leading dimension as from sps_block_create. */
+/* Returns whether alignment and leading dimension are those of
+ * sps_block_create. */
 static bool as_ours(const sps_block *X)
 {
     return X->ld == spsi_block_ld(X->k) && (uintptr_t)X->data % 256 == 0;
 }
 
-/* *own_p: a block of X's shape, allocated at the first solve that needs it;
- * NULL where X can be used directly, or where there is no memory. */
+/* Sets *own_p to a block of X's shape, allocated at the first solve that needs
+ * it; NULL if X can be used directly, or if there is no memory. */
 static sps_status take(sps_solver *s, const sps_block *X, sps_block **room,
                        sps_block **own_p)
 {
