@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen.c - set-up of an eigensolver: the method, the pairs wanted, the width
- * of the block, and all memory that a solve uses. */
+/* eigen.c - set-up of an eigensolver: chooses the method, the wanted pairs and
+ * the width of the block, and allocates all memory that a solve uses. */
 #include "core/comm.h"
 #include "eigen/eigen.h"
 
@@ -8,8 +8,8 @@
 
 #include "core/options.h"
 
-/* The largest width of a block at which Rayleigh-Ritz of three blocks costs
- * little; more pairs than that are found one block after another. */
+/* The largest width of a block at which Rayleigh-Ritz with three blocks is
+ * cheap; more pairs than that are computed one block after another. */
 #define WIDEST 40
 
 static const sps_eigen_type *find(const char *name)
@@ -47,9 +47,10 @@ fail:
     return st;
 }
 
-/* The block: the pairs asked for and guard columns, rounded up to a multiple
- * of 4 so that rows of the stack stay aligned; at most as many as unknowns.
- * Inside the spectrum a filter converges the faster the wider its block is. */
+/* Chooses the width of the block: the requested pairs and guard columns,
+ * rounded up to a multiple of 4 so that rows of the stack stay aligned, and at
+ * most the number of unknowns.  For pairs inside the spectrum a filter
+ * converges faster with a wider block. */
 static sps_status choose_width(sps_eigen *e)
 {
     sps_status st = SPS_OK;
@@ -87,8 +88,8 @@ fail:
     return st;
 }
 
-/* All memory but that of null space and constraints, which are counted by now,
- * of the factors of a transformation, and of the method. */
+/* Allocates all memory except that of the null space and constraints, which are
+ * known by now, of the factors of a transformation, and of the method. */
 static sps_status allocate(sps_eigen *e)
 {
     sps_status st = SPS_OK;
@@ -103,7 +104,7 @@ fail:
     return st;
 }
 
-/* Each object knows those that it stands on. */
+/* Sets the pointers of each object to the objects that it uses. */
 static void connect(sps_eigen *e)
 {
     e->deflation.pencil = &e->pencil;
@@ -119,8 +120,8 @@ static void connect(sps_eigen *e)
     e->transform.policy = e->policy;
 }
 
-/* Where no eigenvalue lies on one side of sigma the nearest pairs are an end of
- * the spectrum, which is found without factors. */
+/* If no eigenvalue lies on one side of sigma, the nearest pairs are at an end
+ * of the spectrum, where they are found without factors. */
 static sps_status choose_pairs(sps_eigen *e)
 {
     sps_selection *w = &e->wanted;

@@ -36,14 +36,15 @@ typedef struct sps_eigen sps_eigen;
 
 typedef struct sps_eigen_type {
     const char *name;
-    size_t size;              /* of its own struct */
+    size_t size;              /* sizeof its own struct */
     int stack;                /* columns of S, in units of m */
-    bool preconditioned;      /* it uses T */
+    bool preconditioned;      /* uses the preconditioner T */
     bool folds;               /* finds the nearest pairs without factors */
     sps_status (*setup)(sps_eigen *e, void *method);
     sps_status (*start)(sps_eigen *e, void *method);
     sps_status (*step)(sps_eigen *e, void *method);
-    /* Instead of start and step: all pairs at once, into deflation.fixed. */
+    /* Replaces start and step: computes all pairs at once into
+     * deflation.fixed. */
     sps_status (*solve)(sps_eigen *e, void *method);
 } sps_eigen_type;
 
@@ -51,28 +52,30 @@ extern const sps_eigen_type *const spsi_eigensolvers[]; /* registry.sh */
 
 /* Decisions that name methods or preconditioners; solvers/eigen makes them. */
 typedef struct sps_eigen_policy {
-    /* Solver auto. */
+    /* Chooses the method for solver auto. */
     const sps_eigen_type *(*choose)(const sps_eigen *e);
-    /* Sets T->T: the caller's `given`, or one made here if the method takes one
-     * (`used`). */
+    /* Sets T->T to the caller's `given`, or, if the method uses a
+     * preconditioner (`used`), to one created here. */
     sps_status (*take_precond)(sps_eigen_precond *T, sps_precond *given,
                                bool used);
-    /* Replaces one made here by one about another shift, where the Ritz values
-     * call for it. */
+    /* Replaces a preconditioner created here by one for another shift, if the
+     * Ritz values show that this is necessary. */
     sps_status (*move_precond)(sps_eigen_precond *T, const sps_ritz *r,
                                sps_search *search);
-    /* Makes t->solver for systems with t->shifted: preconditioned by factors,
-     * if their size allows; where they fail EUNFIT, but with `any` another
+    /* Creates t->solver for systems with t->shifted, preconditioned by factors
+     * if their size allows.  If these fail: EUNFIT, or, with `any`, another
      * solver. */
     sps_status (*invert)(sps_transform *t, bool any);
-    /* The solver of M for error bounds, of blocks of so many columns. */
+    /* Creates the solver of M for error bounds, for blocks of `columns`
+     * columns. */
     sps_status (*solve_mass)(const sps_operator *M, int columns,
                              sps_solver **s_p);
-    /* Allocates the memory of `count` once at set-up and frees it, so that a
-     * lack of it is found early and the peak stated before a run covers it. */
+    /* Allocates the memory that `count` needs once at set-up and frees it, so
+     * that a lack of memory is found early and the peak reported before a run
+     * includes it. */
     sps_status (*count_reserve)(sps_eigen *e);
-    /* After verification: proof.missed, by inertia or by another search in the
-     * complement of all pairs found. */
+    /* After verification: computes proof.missed, by inertia or by another
+     * search in the complement of all pairs found. */
     sps_status (*count)(sps_eigen *e);
 } sps_eigen_policy;
 
@@ -80,10 +83,10 @@ extern const sps_eigen_policy *const spsi_eigen_policies[]; /* registry.sh */
 
 struct sps_eigen {
     sps_context *ctx;
-    sps_owner own;               /* of what its objects and the method have
-                                    made */
+    sps_owner own;               /* releases what its objects and the method
+                                    have created */
     sps_options opt;
-    int count;                   /* pairs asked for */
+    int count;                   /* number of requested pairs */
     sps_selection wanted;
     const sps_eigen_policy *policy;
     const sps_eigen_type *type;
@@ -103,21 +106,22 @@ struct sps_eigen {
 
 /* eigen_start.c */
 
-/* X(:, 0 .. m - 1): the caller's guesses, random columns for the others. */
+/* Fills X(:, 0 .. m - 1) with the caller's guesses, and random columns for the
+ * rest. */
 sps_status spsi_eigen_guess(sps_eigen *e, const sps_block *guess);
-/* Makes X orthonormal and of full rank, forms A X and M X by new products, the
- * Ritz pairs of X (w: m numbers, the Ritz values times wanted.sign) and their
- * residuals. */
+/* Makes X orthonormal and of full rank, forms A X and M X by new products, and
+ * computes the Ritz pairs of X and their residuals.  w has m elements, the Ritz
+ * values times wanted.sign. */
 sps_status spsi_eigen_begin(sps_eigen *e, double *w);
-/* From X, AX, MX, ritz.value: R, theta, resnorm, xnorm, mnorm. */
+/* Computes R, theta, resnorm, xnorm and mnorm from X, AX, MX and ritz.value. */
 sps_status spsi_eigen_residuals(sps_eigen *e);
 
 /* eigen_monitor.c */
 
-/* Calls the monitor with rtol ||r_j|| / tolerance_j of each pair; false: the
- * caller asks to stop. */
+/* Calls the monitor with rtol ||r_j|| / tolerance_j of each pair; returns false
+ * if the caller requests a stop. */
 bool spsi_eigen_report(sps_eigen *e);
-/* The limit that has been reached, or SPS_STOP_RUNNING. */
+/* Returns the limit that has been reached, or SPS_STOP_RUNNING. */
 sps_stop spsi_eigen_limit(const sps_eigen *e);
 
 /* eigen_result.c */

@@ -26,7 +26,8 @@
 
 #define MOST_COMPONENTS 256
 
-/* Indicators of components as columns of V, to which M can be applied. */
+/* Sets the columns of V to the indicators of components, so that M can be
+ * applied to them. */
 static sps_status indicators(sps_deflation *d, sps_block *V)
 {
     const sps_pencil *p = d->pencil;
@@ -60,7 +61,8 @@ fail:
     return st;
 }
 
-/* Columns of `fixed` that null vectors and constraints take, at most. */
+/* Returns an upper limit of the columns of `fixed` for null vectors and
+ * constraints. */
 static sps_status count_given(sps_deflation *d)
 {
     sps_status st = SPS_OK;
@@ -114,7 +116,7 @@ int64_t spsi_deflation_complement(const sps_deflation *d)
     return d->pencil->rows - d->given - (d->means ? d->nulls : 0);
 }
 
-/* `fixed` and its dual have k columns in use. */
+/* Sets the number of columns in use of `fixed` and `dual` to k. */
 static void use_columns(const sps_deflation *d, int k)
 {
     spsi_block_narrow(d->fixed, k);
@@ -154,8 +156,8 @@ fail:
     return st;
 }
 
-/* The residual without its part along M Y of the constraints Y: the pencil that
- * is solved is that of their complement. */
+/* Removes from the residual its component along M Y of the constraints Y: the
+ * pencil that is solved is that of their complement. */
 sps_status spsi_deflation_constrain(const sps_deflation *d, sps_block *R)
 {
     sps_status st = SPS_OK;
@@ -170,9 +172,10 @@ fail:
     return st;
 }
 
-/* Makes columns first .. first + k - 1 of `fixed` orthonormal, also to the
- * columns before them, in the inner product x'M y (M NULL: x'y), and forms
- * their products with M; *k becomes the number of independent columns. */
+/* Makes columns first .. first + k - 1 of `fixed` orthonormal among themselves
+ * and to the columns before them, in the inner product x'M y (x'y if M is
+ * NULL), and forms their products with M; *k becomes the number of independent
+ * columns. */
 static sps_status settle(sps_deflation *d, sps_subspace *s,
                          const sps_operator *M, int first, int *k)
 {
@@ -196,7 +199,7 @@ fail:
     return st;
 }
 
-/* Whether M v is zero within rounding for every null vector v. */
+/* *yes: whether M v is zero within rounding for every null vector v. */
 static sps_status massless(sps_deflation *d, bool *yes)
 {
     sps_status st = SPS_OK;
@@ -215,7 +218,8 @@ fail:
     return st;
 }
 
-/* The index of the row of v (n x q, row-major) of largest norm. */
+/* Returns the index of the row of v (n x q, row-major) with the largest
+ * norm. */
 static int64_t longest(const double *v, int64_t n, int q)
 {
     double most = -1;
@@ -233,8 +237,8 @@ static int64_t longest(const double *v, int64_t n, int q)
     return at;
 }
 
-/* Projects the rows of v against row `at`, which becomes zero; u: q numbers of
- * scratch. */
+/* Projects the rows of v against row `at`, which becomes zero.  u is scratch
+ * memory of q doubles. */
 static void without_row(double *v, int64_t n, int q, int64_t at, double *u)
 {
     double norm = 0;
@@ -251,8 +255,8 @@ static void without_row(double *v, int64_t n, int q, int64_t at, double *u)
     memset(v + at * q, 0, (size_t)q * sizeof *v);
 }
 
-/* Fixing rows g with N(g,:) far from singular, by Gram-Schmidt with pivoting of
- * rows: 4 n q^2 operations on the host. */
+/* Chooses fixing rows g with N(g,:) far from singular, by Gram-Schmidt with
+ * pivoting of rows: 4 n q^2 operations on the host. */
 static sps_status choose_fixing_rows(sps_deflation *d)
 {
     sps_status st = SPS_OK;
@@ -289,7 +293,7 @@ fail:
     return st;
 }
 
-/* The null vectors, in the columns of fixed. */
+/* Puts the null vectors into the columns of `fixed`. */
 static sps_status settle_nulls(sps_deflation *d, sps_subspace *s)
 {
     const sps_pencil *p = d->pencil;
@@ -301,7 +305,7 @@ static sps_status settle_nulls(sps_deflation *d, sps_subspace *s)
     spsi_block_view(d->fixed, 0, d->columns, &V);
     if (d->null->components) SPS_TRY(indicators(d, &V));
     else SPS_TRY(spsi_copy(d->null->basis, &V));
-    spsi_nullspace_destroy(&d->null);   /* `fixed` has its vectors */
+    spsi_nullspace_destroy(&d->null);   /* its vectors are in `fixed` now */
     if (p->M) SPS_TRY(massless(d, &shared));
     SPS_TRY(settle(d, s, shared ? NULL : p->M, 0, &d->columns));
     d->shared = shared;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_entries.c - what needs the entries of a pencil: sign A - sigma M as a
- * matrix, and bounds of the spectrum from the rows of A. */
+/* eigen_entries.c - functions that need the entries of a pencil: sign A - sigma
+ * M as a matrix, and bounds of the spectrum from the rows of A. */
 #include "eigen/eigen_pencil.h"
 
 #include <math.h>
@@ -12,8 +12,9 @@ static bool next_of(const sps_csr *A, int64_t i, int64_t p)
     return p < A->rowptr[i + 1];
 }
 
-/* Row i of sign A - sigma M by a merge of the sorted rows of A and M (M NULL:
- * the identity).  Returns the number of entries; col NULL: only counts. */
+/* Forms row i of sign A - sigma M by a merge of the sorted rows of A and M (the
+ * identity if M is NULL).  Returns the number of entries; only counts them if
+ * col is NULL. */
 static int64_t merge(const sps_pencil *p, double sign, double sigma,
                      int64_t i, int32_t *col, double *val)
 {
@@ -94,7 +95,7 @@ fail:
     return st;
 }
 
-/* a_ii and the sum of the other magnitudes of row i. */
+/* Returns a_ii; *others is the sum of the other magnitudes of row i. */
 static double diagonal_of(const sps_csr *A, int64_t i, double *others)
 {
     double d = 0;

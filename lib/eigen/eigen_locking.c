@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* eigen_locking.c - the roles of the columns: wanted pairs and guard columns in
- * X; converged pairs, which hard locking moves to `fixed`; and behind these, in
- * `fixed` too, the best iterates so far of the pairs still wanted. */
+ * X; converged pairs, which hard locking moves to `fixed`; and after these,
+ * also in `fixed`, the best iterates so far of the pairs still wanted. */
 #include "eigen/eigen_subspace.h"
 
 int spsi_subspace_wanted(const sps_subspace *s)
@@ -20,7 +20,7 @@ int spsi_subspace_unguarded(const sps_subspace *s)
     return most < 1 ? 1 : most;
 }
 
-/* Guard columns that have converged too stay where they are, and guard the
+/* Guard columns that have converged too stay where they are, as guards of the
  * rest. */
 int spsi_subspace_target(const sps_subspace *s)
 {
@@ -29,7 +29,7 @@ int spsi_subspace_target(const sps_subspace *s)
     return left < most ? left : most;
 }
 
-/* The leading k columns of X, and of M X, become pairs. */
+/* Moves the leading k columns of X and M X to the locked pairs. */
 static sps_status move_to_fixed(sps_subspace *s, int k)
 {
     sps_deflation *d = s->deflation;
@@ -94,8 +94,8 @@ sps_status spsi_subspace_restore(sps_subspace *s)
     return spsi_copy(&from, &to);
 }
 
-/* The block may hold fewer columns than pairs are asked for; what is returned
- * is to have full rank. */
+/* The block may have fewer columns than requested pairs; the block that is
+ * returned must have full rank. */
 sps_status spsi_subspace_complete(sps_subspace *s)
 {
     sps_status st = SPS_OK;
@@ -116,7 +116,7 @@ sps_status spsi_subspace_complete(sps_subspace *s)
                 &W, s->pencil->ctx->opt.seed + 7 + (uint64_t)from));
         SPS_TRY(spsi_subspace_orth(s, s->pencil->M, &none, &none, &W, &MW,
                                    &stop));
-        if (W.k < k) break;   /* not finite: verification will say so */
+        if (W.k < k) break;   /* not finite: verification reports it */
         spsi_deflation_set_locked(d, from + W.k);
     }
 fail:

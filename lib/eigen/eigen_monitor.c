@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_monitor.c - what the caller's monitor is called with, and the limits of
+/* eigen_monitor.c - the call of the caller's monitor, and the limits of
  * iterations and time. */
 #include "driver/columns.h"
 #include "eigen/eigen.h"

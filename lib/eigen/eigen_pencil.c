@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_pencil.c - the pencil: what A and M must be, products with them, their
- * norms, and the tolerances that follow from these. */
+/* eigen_pencil.c - the pencil: requirements on A and M, products with them,
+ * their norms, and the tolerances that follow from these. */
 #include "eigen/eigen_pencil.h"
 
 #include <float.h>
@@ -9,7 +9,8 @@
 #include "core/timer.h"
 #include "driver/precond.h"
 
-#define ATTAINABLE (8 * DBL_EPSILON)  /* of the reference of backward errors */
+#define ATTAINABLE (8 * DBL_EPSILON)  /* fraction of the reference of
+                                         backward errors */
 
 static sps_status check_symmetric(const sps_operator *A, const char *name)
 {
@@ -163,7 +164,7 @@ double spsi_pencil_attainable(const sps_pencil *p, double lambda, double xnorm)
 double spsi_pencil_forming_error(const sps_pencil *p, int constraints,
                                  double lambda, double xnorm)
 {
-    double terms = 4;   /* of a callback the number is not known */
+    double terms = 4;   /* assumed for a callback */
 
     if (spsi_pencil_entries(p))
         terms = 3.0 + constraints + (double)p->A->f.max_length +

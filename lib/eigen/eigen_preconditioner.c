@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_preconditioner.c - the preconditioner applied, to residuals and to
+/* eigen_preconditioner.c - applies the preconditioner to residuals and to
  * random columns. */
 #include "eigen/eigen_preconditioner.h"
 
@@ -10,9 +10,9 @@ bool spsi_eigen_preconditioned(const sps_eigen_precond *t)
     return t->T && !t->suspended;
 }
 
-/* Into a block with the leading dimension of R, then copied to W, which may be
- * columns of a stack: polynomials fuse their products and sums into one pass
- * only where all blocks have the same leading dimension. */
+/* Computes T R in a block with the leading dimension of R and copies it to W,
+ * which may be columns of a stack: polynomials fuse their products and sums
+ * into one pass only if all blocks have the same leading dimension. */
 static sps_status precondition_and_copy(sps_eigen_precond *t,
                                         const sps_block *R, sps_block *W)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_preconditioner.h - T of methods that use a preconditioner, about
- * (sign A - sigma M)^-1 (eigen_preconditioner.c; solvers/eigen makes it). */
+/* eigen_preconditioner.h - the preconditioner T of methods that use one, an
+ * approximation of (sign A - sigma M)^-1 (eigen_preconditioner.c; solvers/eigen
+ * creates it). */
 #ifndef SPS_EIGEN_PRECONDITIONER_H
 #define SPS_EIGEN_PRECONDITIONER_H
 
@@ -15,21 +16,21 @@ typedef struct sps_eigen_precond {
     sps_subspace *space;
     const sps_selection *wanted;
     const sps_options *opt;
-    sps_precond *T;              /* NULL: none */
-    bool own;                    /* made here, not the caller's */
-    bool suspended;              /* not applied for the time being */
-    double sigma;                /* of one made here */
-    int moves;                   /* of sigma */
-    sps_csr *matrix;             /* sign A - sigma M, if T was made of that;
-                                    NULL: of A */
+    sps_precond *T;              /* NULL if there is none */
+    bool own;                    /* created here, not by the caller */
+    bool suspended;              /* currently not applied */
+    double sigma;                /* of a T that was created here */
+    int moves;                   /* number of changes of sigma */
+    sps_csr *matrix;             /* sign A - sigma M, if T was built from it,
+                                    or NULL if from A */
     sps_operator *shifted;       /* the operator of `matrix` */
     int64_t applies;
 } sps_eigen_precond;
 
-/* Whether it is applied. */
+/* Returns whether T is applied. */
 bool spsi_eigen_preconditioned(const sps_eigen_precond *t);
-/* W = T R, counted and timed; without T a copy.  R is in space->R or in
- * space->work; the other one of these two may be overwritten. */
+/* W = T R, counted and timed; a copy of R if there is no T.  R is in space->R
+ * or in space->work; the other one of these may be overwritten. */
 sps_status spsi_eigen_precondition(sps_eigen_precond *t, const sps_block *R,
                                    sps_block *W);
 /* X = T times random columns; space->R is overwritten. */

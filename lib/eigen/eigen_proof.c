@@ -52,10 +52,10 @@ void spsi_proof_release(sps_proof *q)
     if (q->mass) sps_csr_destroy(ctx, &q->mass);
 }
 
-/* Conjugate gradients on random columns meet a direction with x'M x < 0 if M
- * has one: their Krylov space approximates the extreme eigenvectors first.
- * Without this test the method could return true pairs that are not the
- * smallest ones, since others have negative norms. */
+/* Tests M by conjugate gradients on random columns, which meet a direction with
+ * x'M x < 0 if M has one: their Krylov space approximates the extreme
+ * eigenvectors first.  Without this test the method could return true pairs
+ * that are not the smallest ones, since others have negative norms. */
 static sps_status check_mass(sps_proof *q)
 {
     sps_subspace *s = q->space;
@@ -66,7 +66,8 @@ static sps_status check_mass(sps_proof *q)
 
     spsi_block_view(s->work, 0, q->Z->k, &B);
     SPS_TRY(sps_block_random(&B, 11));
-    /* Scaled to the units of the unknowns, which the columns of M have. */
+    /* Scales the columns to the units of the unknowns, as the columns of M
+     * are. */
     if (p->root_mass) SPS_TRY(spsi_scale_rows(p->root_mass, &B, &B));
     SPS_TRY(spsi_deflation_project(s->deflation, &B));
     SPS_TRY(sps_solver_linear(q->mass_solver, &B, q->Z, &result));
@@ -82,8 +83,9 @@ fail:
     return st;
 }
 
-/* The M of error bounds: M itself, or where squares of its numbers would leave
- * the range of doubles M / mass_scale, a power of two. */
+/* Sets *M_p to the M used for error bounds: M itself, or, where squares of its
+ * entries would leave the range of doubles, M / mass_scale with a power of
+ * two. */
 static sps_status scaled_mass(sps_proof *q, const sps_operator **M_p)
 {
     const sps_pencil *p = q->space->pencil;
@@ -133,7 +135,7 @@ fail:
     return st;
 }
 
-/* bound[j] = sqrt(r_j' M^-1 r_j) of k columns of R. */
+/* bound[j] = sqrt(r_j' M^-1 r_j) for the k columns of R. */
 static sps_status dual_norms(sps_proof *q, const sps_block *R, double *bound)
 {
     sps_subspace *s = q->space;
@@ -152,7 +154,8 @@ static sps_status dual_norms(sps_proof *q, const sps_block *R, double *bound)
         spsi_block_view(R, first, k, &given);
         spsi_block_view(B, 0, k, &part);
         SPS_TRY(spsi_copy(&given, &part));
-        /* Rounding errors outside the range of M would prevent a solution. */
+        /* Rounding errors outside the range of M would make the system
+         * inconsistent. */
         SPS_TRY(spsi_deflation_remove_shared(s->deflation, &part));
         SPS_TRY(sps_solver_linear(q->mass_solver, B, q->Z, &result));
         SPS_TRY(spsi_dots(B, q->Z, q->scratch));
@@ -166,7 +169,8 @@ fail:
     return st;
 }
 
-/* max |X'MX - I| of columns first .. against all of them. */
+/* Computes max |X'MX - I| of the columns from `first` on against all of
+ * them. */
 static sps_status measure_orthogonality(sps_proof *q, const sps_block *X,
                                         int first, const sps_block *MX)
 {
@@ -184,8 +188,8 @@ fail:
     return st;
 }
 
-/* Whether column j of the slice is orthogonal to all columns before it; a copy
- * of one of them would be a true pair, but not another one. */
+/* Returns whether column j of the slice is orthogonal to all columns before it;
+ * a copy of one of them would be a true pair, but not another one. */
 static bool independent(const sps_proof *q, int first, int j)
 {
     for (int i = 0; i <= first + j; i++)
@@ -194,8 +198,8 @@ static bool independent(const sps_proof *q, int first, int j)
     return true;
 }
 
-/* Pair i, column j of X, has a residual above its tolerance: it gets
- * SPS_STOP_ROUNDING if rounding explains that. */
+/* For pair i, column j of X, whose residual is above its tolerance: sets
+ * SPS_STOP_ROUNDING if rounding explains it. */
 static sps_status test_rounding(sps_proof *q, const sps_block *X, int j,
                                 int i, double limit)
 {
@@ -210,8 +214,8 @@ fail:
     return st;
 }
 
-/* Where products are not finite there is no pair; no NaN is returned in numbers
- * or in the vector. */
+/* Clears pair i, because its products are not finite: no NaN is returned,
+ * neither in values nor in the vector. */
 static sps_status clear_pair(sps_proof *q, const sps_block *all, int i)
 {
     sps_block x;
@@ -228,9 +232,10 @@ fail:
     return st;
 }
 
-/* The results for pair i = first + j, column j of X.  bound[i] is ||r||, or
- * with M ||r||_{M^-1}, of the residual as formed; it is divided by ||x||_M, and
- * the error of forming r and the rounding error of lambda are added. */
+/* Computes the results for pair i = first + j, column j of X.  bound[i] is
+ * ||r||, or with M ||r||_{M^-1}, of the residual as formed; it is divided by
+ * ||x||_M, and the error of forming r and the rounding error of lambda are
+ * added. */
 static sps_status assess(sps_proof *q, const sps_block *X, int first, int j)
 {
     const sps_pencil *p = q->space->pencil;
@@ -244,7 +249,7 @@ static sps_status assess(sps_proof *q, const sps_block *X, int first, int j)
     q->residual[i] = r == 0 ? 0 : r / (l * m);
     q->backward[i] = size > 0 ? r / size : r;
     q->pair[i] = SPS_STOP_RUNNING;
-    if (!(m > 0 && q->xmx[j] > 0)) {   /* no eigenvector */
+    if (!(m > 0 && q->xmx[j] > 0)) {   /* not an eigenvector */
         q->residual[i] = q->backward[i] = *bound = INFINITY;
         return SPS_OK;
     }
@@ -256,7 +261,7 @@ static sps_status assess(sps_proof *q, const sps_block *X, int first, int j)
     return SPS_OK;
 }
 
-/* Columns first .. first + k - 1 of X. */
+/* Verifies columns first .. first + k - 1 of X. */
 static sps_status verify_slice(sps_proof *q, const sps_block *all, int first,
                                int k)
 {
@@ -291,7 +296,7 @@ fail:
     return st;
 }
 
-/* Why a pair has not converged; stop: why the search ended. */
+/* Returns why pair i has not converged; `stop` is why the search ended. */
 static sps_stop reason(const sps_proof *q, sps_stop stop, int i)
 {
     if (q->pair[i] == SPS_STOP_NOT_FINITE) return SPS_STOP_NOT_FINITE;
@@ -313,7 +318,8 @@ static void verdict(sps_proof *q, sps_stop stop)
     q->verdict = worst;
 }
 
-/* q->order: the pairs in the order wanted; equal ones keep their order. */
+/* Sorts the pairs into the order wanted, q->order; equal ones keep their
+ * order. */
 static void sort(sps_proof *q)
 {
     for (int i = 0; i < q->count; i++) {

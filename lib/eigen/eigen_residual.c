@@ -22,7 +22,7 @@
 
 #include "core/backend.h"
 
-/* H + L = B X; L NULL: rounded. */
+/* H + L = B X; if L is NULL, H is rounded. */
 static sps_status multiply(const sps_operator *B, const sps_block *X,
                            const double *one, sps_block *H, sps_block *L)
 {
@@ -30,7 +30,8 @@ static sps_status multiply(const sps_operator *B, const sps_block *X,
         B, &(sps_twofold_args){ .c = one, .X = X, .H = H, .L = L }, NULL);
 }
 
-/* R += L + M X diag(c), L the low part of R, M no callback. */
+/* R += L + M X diag(c), where L is the low part of R and M is not a
+ * callback. */
 static sps_status add_mass(const sps_pencil *p, const sps_block *X,
                            const double *c, const sps_block *L, sps_block *R)
 {
@@ -75,7 +76,7 @@ fail:
     return st;
 }
 
-/* Whether rounding could bring a residual above the tolerance. */
+/* Returns whether rounding could bring a residual above the tolerance. */
 static bool in_doubt(const sps_ritz *r, int count)
 {
     const sps_subspace *s = r->space;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_result.c - the result of an eigensolver. */
+/* eigen_result.c - fills in the result of an eigensolver. */
 #include "core/abi.h"
 #include "eigen/eigen.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_ritz.c - Rayleigh-Ritz for all methods: the small symmetric
- * eigenproblem, to high relative accuracy where the wanted eigenvalues are
- * small beside others, and the order of its pairs. */
+/* eigen_ritz.c - Rayleigh-Ritz for all methods: solves the small symmetric
+ * eigenproblem, to high relative accuracy if the wanted eigenvalues are small
+ * beside others, and orders its pairs. */
 #include "eigen/eigen_transform.h"
 
 #include <float.h>
@@ -29,7 +29,7 @@ fail:
     return st;
 }
 
-/* Columns a and b of V and w change places. */
+/* Swaps columns a and b of V and w. */
 static void swap(sps_small *V, double *w, int a, int b)
 {
     double *x = spsi_small_at(V, 0, a), *y = spsi_small_at(V, 0, b), old = w[a];
@@ -43,7 +43,7 @@ static void swap(sps_small *V, double *w, int a, int b)
     }
 }
 
-/* One of the guard columns of X is to lie on the other side of the shift than
+/* Makes one of the guard columns of X lie on the other side of the shift than
  * the last wanted pair, if there is one.  Otherwise a multiple eigenvalue could
  * occupy all of them, and the next vector of the other side, which has not
  * converged, would never be kept. */
@@ -55,17 +55,17 @@ static void guard_other_side(const sps_subspace *s, sps_small *V, double *w)
     if (j < V->cols && j >= s->m && s->m - 1 > last) swap(V, w, j, s->m - 1);
 }
 
-/* |lambda - sigma|, lambda the eigenvalue for the Ritz value w of the operator;
- * sigma need not be the shift. */
+/* Returns |lambda - sigma|, where lambda is the eigenvalue for the Ritz value w
+ * of the operator; sigma need not be the shift. */
 static double distance(const sps_ritz *r, const sps_transform *t, double w)
 {
     return fabs(spsi_transform_back(t, w) - r->wanted->sigma);
 }
 
 /* Sorts the columns of V and w by distance() from sigma, nearest first.  w is
- * ascending before, so that the next one is at one of its two ends: if
- * inverted, w are nu, and the nearer end comes next; else the farther end does,
- * and the order is filled from behind. */
+ * ascending at first, so that the next one is at one of its two ends.  If
+ * inverted, w are values of nu, and the nearer end comes next; otherwise the
+ * farther end does, and the order is filled from its end. */
 static sps_status by_distance(sps_ritz *r, const sps_transform *t,
                               sps_small *V, double *w)
 {
@@ -89,7 +89,7 @@ fail:
     return st;
 }
 
-/* Columns p and q of V, rotated by (c, s). */
+/* Rotates columns p and q of V by (c, s). */
 static void turn(sps_small *V, int p, int q, double c, double s)
 {
     double *a = spsi_small_at(V, 0, p), *b = spsi_small_at(V, 0, q);
@@ -102,8 +102,8 @@ static void turn(sps_small *V, int p, int q, double c, double s)
     }
 }
 
-/* A Jacobi rotation J in the plane (p, q) makes s_pq zero: S = J'S J,
- * V = V J. */
+/* Makes s_pq zero by a Jacobi rotation J in the plane (p, q): S = J'S J, V = V
+ * J. */
 static void rotate(sps_small *S, sps_small *V, int p, int q)
 {
     double off = *spsi_small_at(S, p, q);
@@ -122,7 +122,7 @@ static void rotate(sps_small *S, sps_small *V, int p, int q)
     turn(V, p, q, c, s);
 }
 
-/* Sorts the columns of V and w, w ascending; few are out of place. */
+/* Sorts the columns of V and w so that w is ascending; few are out of order. */
 static void sort(sps_small *V, double *w)
 {
     for (int t = 1; t < V->cols; t++)
@@ -161,8 +161,8 @@ fail:
     return st;
 }
 
-/* Whether eps times the largest |w| is above a tenth of the tolerance of some
- * pair of X. */
+/* Returns whether eps times the largest |w| is above a tenth of the tolerance
+ * of some pair of X. */
 static bool coarse(const sps_ritz *r, const double *w, int n)
 {
     double most = fmax(fabs(w[0]), fabs(w[n - 1])), least = INFINITY;

@@ -18,44 +18,45 @@ typedef struct sps_ritz {
     const sps_selection *wanted;
     const sps_options *opt;      /* tolerances */
     double *value;               /* m: Ritz values of the method's operator */
-    double *theta, *resnorm;     /* m: of the pencil, and ||r_j|| */
+    double *theta, *resnorm;     /* m: values of the pencil, and ||r_j|| */
     double *xnorm, *mnorm;       /* m: ||x_j||, ||M x_j|| */
     bool *done;                  /* m: converged (soft locking) */
     int *order;                  /* m */
-    double *scratch;             /* as many as a stack has columns */
+    double *scratch;             /* one element for each column of a stack */
     sps_small *H;                /* projected operator, then its vectors */
-    sps_small *U, *C;            /* scratch of the same shape */
+    sps_small *U, *C;            /* scratch memory of that shape */
 } sps_ritz;
 
 sps_status spsi_ritz_allocate(sps_ritz *r, int stack);
 
-/* sign H V = V diag(w), V in place of H, pairs in the order wanted; sign w are
- * the Ritz values of the operator of the transformation. */
+/* Solves sign H V = V diag(w), with V in place of H and the pairs in the order
+ * wanted; sign w are the Ritz values of the operator of the transformation. */
 sps_status spsi_ritz_solve(sps_ritz *r, const struct sps_transform *t,
                            sps_small *H, double *w, sps_stop *stop);
-/* R = A X - M X diag(theta), theta = value, and resnorm. */
+/* Computes R = A X - M X diag(theta) with theta = value, and resnorm. */
 sps_status spsi_ritz_residuals(sps_ritz *r);
-/* xnorm and mnorm; *stop where x'M x = 1 takes an x so large that M is singular
- * within rounding, or where a residual is not finite. */
+/* Computes xnorm and mnorm.  Sets *stop if x'M x = 1 requires an x so large
+ * that M is singular within rounding, or if a residual is not finite. */
 sps_status spsi_ritz_norms(sps_ritz *r, sps_stop *stop);
-/* theta = x'A x and the residuals of X, by A and M alone, where the operator of
- * the method is another. */
+/* Computes theta = x'A x and the residuals of X with A and M, for methods whose
+ * operator is another. */
 sps_status spsi_ritz_pencil_residuals(sps_ritz *r);
-/* After new products: theta and resnorm of the leading `count` columns of X in
- * twice the working precision; R: scratch.  They are left as they are where
- * rounding cannot bring resnorm above the tolerance, and where the entries of A
- * or M are not known. */
+/* After new products: computes theta and resnorm of the leading `count` columns
+ * of X in twice the working precision, with R as scratch.  They are not changed
+ * where rounding cannot bring resnorm above the tolerance, or where the entries
+ * of A or M are not known. */
 sps_status spsi_ritz_confirm(sps_ritz *r, int count, sps_block *R);
 
-/* The residual norm that the iteration aims at for column j. */
+/* Returns the residual norm at which the iteration aims for column j. */
 double spsi_ritz_tolerance(const sps_ritz *r, int j);
-/* Whether the residuals of all target columns (spsi_subspace_target) are below
- * their tolerances. */
+/* Returns whether the residuals of all target columns (spsi_subspace_target)
+ * are below their tolerances. */
 bool spsi_ritz_converged(const sps_ritz *r);
-/* The sum of log(||r_j|| / tolerance_j) over the wanted columns whose residual
- * is above the tolerance. */
+/* Returns the sum of log(||r_j|| / tolerance_j) over the wanted columns whose
+ * residual is above the tolerance. */
 double spsi_ritz_badness(const sps_ritz *r);
-/* X with the converged columns of the leading ones first; M X too. */
+/* Moves the converged ones among the leading columns of X to the front, and
+ * those of M X. */
 sps_status spsi_ritz_converged_first(sps_ritz *r);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_ritz_residuals.c - residuals of Ritz pairs, and which of them have
- * converged. */
+/* eigen_ritz_residuals.c - computes the residuals of Ritz pairs, and which of
+ * the pairs have converged. */
 #include "eigen/eigen_ritz.h"
 
 #include <math.h>
@@ -90,8 +90,9 @@ fail:
     return st;
 }
 
-/* A little below the tolerance of the result; where A or M is a callback so
- * far below that the rounding error of forming the residual can be added. */
+/* Returns a value a little below the tolerance of the result; if A or M is a
+ * callback, so far below it that the rounding error of forming the residual can
+ * be added. */
 double spsi_ritz_tolerance(const sps_ritz *r, int j)
 {
     const sps_pencil *p = r->space->pencil;

@@ -27,7 +27,8 @@
 
 #define UNIT (DBL_EPSILON / 2)
 
-/* sum |a_ij| |x_j| of row i, A NULL: the identity; *nu += its terms. */
+/* Returns the sum of |a_ij| |x_j| over row i (of the identity if A is NULL);
+ * adds its number of terms to *nu. */
 static double row_of(const sps_csr *A, int64_t i, const double *x, int64_t *nu)
 {
     double sum = 0;
@@ -49,14 +50,14 @@ static double norm_of(const double *v, int64_t n)
     return most * sqrt(sum);
 }
 
-/* Nanoseconds for a product with A and M, row by row. */
+/* Returns the nanoseconds for a product with A and M, row by row. */
 static int64_t rows_ns(const sps_pencil *p)
 {
     return p->A->A->nnz + (p->M ? p->M->A->nnz : 0) +
            2 * p->n;
 }
 
-/* r = g = |A||x| + l |M||x| by rows; in pass 1 times nu_i + 3. */
+/* r = g = |A||x| + l |M||x| by rows; in pass 1 multiplied by nu_i + 3. */
 typedef struct rows_job {
     const sps_csr *A, *M;
     const double *x;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_search.h - which pairs are wanted, and how the search for them goes. */
+/* eigen_search.h - which pairs are wanted, and the state of the search for
+ * them. */
 #ifndef SPS_EIGEN_SEARCH_H
 #define SPS_EIGEN_SEARCH_H
 
@@ -12,12 +13,13 @@ extern "C" {
 #endif
 
 typedef struct sps_selection {
-    bool nearest;                /* the pairs nearest to sigma, else an end */
+    bool nearest;                /* the pairs nearest to sigma, rather than
+                                    those at an end of the spectrum */
     double sign;                 /* 1: smallest first, -1: largest first */
     double sigma;
 } sps_selection;
 
-/* What the pairs wanted are sorted by, ascending. */
+/* Returns the value by which the wanted pairs are sorted, ascending. */
 static inline double spsi_selection_rank(const sps_selection *wanted,
                                          double lambda)
 {
@@ -26,10 +28,10 @@ static inline double spsi_selection_rank(const sps_selection *wanted,
 }
 
 typedef struct sps_search {
-    sps_stop stop;               /* why it ended; SPS_STOP_RUNNING before */
+    sps_stop stop;               /* why it ended, or SPS_STOP_RUNNING */
     const char *event;           /* for the next call of the monitor, or NULL */
     int iteration, restarts;
-    double started;              /* seconds */
+    double started;              /* time in seconds */
 } sps_search;
 
 #ifdef __cplusplus

@@ -23,26 +23,27 @@
 
 #define RESTARTS 20     /* how often new products may contradict updated ones */
 #define SNAPSHOT 10     /* iterations between two updates of the best X */
-#define SWEEPS 2        /* of a refinement: the second often gains as well */
+#define SWEEPS 2        /* of a refinement; the second often gains too */
 #define IDLE 10         /* iterations without a gain before a refinement */
 
 /* The progress since pairs were last locked. */
 typedef struct course {
-    double best;         /* badness of the X that is kept */
+    double best;         /* badness (eigen_ritz.h) of the X that is stored */
     double ratio;        /* of the worst wanted residual to its tolerance */
     double least;        /* the smallest ratio so far */
-    int leading;         /* the most leading columns that had converged */
+    int leading;         /* largest number of leading columns that had
+                            converged */
     int since;           /* iteration of the last gain */
     int failures;        /* times only updated products showed convergence */
     bool fresh;          /* A X and M X are new products, not updated ones */
-    bool confirmed;      /* residuals are of twice the working precision */
-    bool refined;        /* since the last gain */
-    bool exhausted;      /* all residuals above tolerance are rounding */
+    bool confirmed;      /* residuals are in twice the working precision */
+    bool refined;        /* refined since the last gain */
+    bool exhausted;      /* all residuals above tolerance are rounding errors */
 } course;
 
 /* Marks the columns that have converged; returns how many leading ones have, or
- * 0 while wanted pairs may be missing from the block.  *ratio: the worst wanted
- * residual in units of its tolerance. */
+ * 0 while wanted pairs may be missing from the block.  *ratio is the largest
+ * ratio of a wanted residual to its tolerance. */
 static int mark(sps_eigen *e, double *ratio)
 {
     sps_ritz *r = &e->ritz;
@@ -72,9 +73,9 @@ static sps_status start(sps_eigen *e, course *c)
     return st;
 }
 
-/* Keeps X where it is better than what was kept since pairs were last locked,
- * unless its rank is too small; with shift and invert (A - sigma M)^-1 M X,
- * which the residuals belong to. */
+/* Stores X if it is better than what was stored since pairs were last locked,
+ * unless its rank is too small; with shift and invert it stores (A - sigma
+ * M)^-1 M X, to which the residuals belong. */
 static sps_status snapshot(sps_eigen *e, double *best)
 {
     double now = spsi_ritz_badness(&e->ritz);
@@ -94,8 +95,8 @@ static sps_status begin(sps_eigen *e, course *c)
     return start(e, c);
 }
 
-/* A X and M X by new products; with shift and invert X becomes
- * (A - sigma M)^-1 M X first, which the residuals belong to. */
+/* Recomputes A X and M X; with shift and invert X first becomes (A - sigma
+ * M)^-1 M X, to which the residuals belong. */
 static sps_status renew(sps_eigen *e, course *c)
 {
     sps_status st = SPS_OK;
@@ -110,9 +111,9 @@ fail:
 
 
 
-/* Whether rounding may explain the residuals of all wanted columns that have
- * not converged, by a bound from norms; for matrices of mixed units ||A|| is
- * far above what rounding really leaves. */
+/* Returns whether rounding may explain the residuals of all wanted columns that
+ * have not converged, by a bound from norms; for matrices of mixed units ||A||
+ * gives a bound far above the actual rounding errors. */
 static bool near_rounding(const sps_ritz *r)
 {
     const sps_subspace *s = r->space;
@@ -125,8 +126,8 @@ static bool near_rounding(const sps_ritz *r)
     return true;
 }
 
-/* c->exhausted: rounding (eigen_rounding.c) explains all target residuals, of
- * new products, that are above the tolerance. */
+/* c->exhausted: whether rounding (eigen_rounding.c) explains all target
+ * residuals, of new products, that are above the tolerance. */
 static sps_status test_rounding(const sps_ritz *r, course *c)
 {
     const sps_subspace *s = r->space;
@@ -146,8 +147,8 @@ fail:
     return st;
 }
 
-/* X -= sign T R, and new products; with shift and invert X becomes
- * (A - sigma M)^-1 M X instead (renew). */
+/* X -= sign T R, and new products; with shift and invert X becomes (A - sigma
+ * M)^-1 M X instead (renew). */
 static sps_status correct(sps_eigen *e, course *c)
 {
     sps_subspace *s = &e->space;
@@ -164,7 +165,7 @@ fail:
     return st;
 }
 
-/* X becomes the best one that was kept. */
+/* Restores X to the best one that was stored. */
 static sps_status undo(sps_eigen *e, course *c)
 {
     sps_status st = SPS_OK;
@@ -202,9 +203,9 @@ fail:
     return st;
 }
 
-/* The leading residuals in twice the working precision.  With shift and invert
- * space.R is the residual of another operator; AS has free columns behind X
- * right after a start. */
+/* Recomputes the leading residuals in twice the working precision.  With shift
+ * and invert space.R is the residual of another operator, and AS has free
+ * columns after X right after a start. */
 static sps_status confirm(sps_ritz *r, int count, bool inverted)
 {
     sps_subspace *s = r->space;
@@ -215,9 +216,10 @@ static sps_status confirm(sps_ritz *r, int count, bool inverted)
     return spsi_ritz_confirm(r, count, &R);
 }
 
-/* Before columns are locked.  The first call makes new products; the next one,
- * if X still has converged, residuals in twice the precision: start has rotated
- * X, and in pencils of mixed units the rounding of that may raise residuals. */
+/* Called before columns are locked.  The first call makes new products; the
+ * next one, if X is still converged, computes residuals in twice the working
+ * precision: `start` has rotated X, and in pencils of mixed units the rounding
+ * errors of that may raise residuals. */
 static sps_status check_again(sps_eigen *e, course *c)
 {
     sps_status st = SPS_OK;
@@ -234,7 +236,7 @@ fail:
 
 
 
-/* The leading columns become pairs, random ones take their place. */
+/* Locks the leading columns and replaces them by random ones. */
 static sps_status lock(sps_eigen *e, int leading)
 {
     uint64_t seed;
@@ -250,7 +252,7 @@ fail:
 }
 
 /* The leading columns have converged: locks them once they are confirmed, and
- * goes on with the others. */
+ * continues with the others. */
 static sps_status lock_leading(sps_eigen *e, course *c, int leading)
 {
     sps_status st = SPS_OK;
@@ -269,8 +271,8 @@ fail:
     return st;
 }
 
-/* How many of the columns to be locked have converged; 0 while wanted pairs may
- * be missing from the block. */
+/* Returns how many of the columns to be locked have converged, or 0 while
+ * wanted pairs may be missing from the block. */
 static int converged(const sps_transform *t, const sps_ritz *r)
 {
     int count = 0;
@@ -281,9 +283,10 @@ static int converged(const sps_transform *t, const sps_ritz *r)
     return count;
 }
 
-/* Some columns have converged while the others make no progress: in a cluster
- * as narrow as the tolerance every new vector changes places with a converged
- * one.  With the converged ones locked the others can converge. */
+/* Handles columns that have converged while the others make no progress: in a
+ * cluster as narrow as the tolerance every new vector changes places with a
+ * converged one.  When the converged ones are locked, the others can
+ * converge. */
 static sps_status lock_converged(sps_eigen *e, course *c)
 {
     sps_status st = SPS_OK;
@@ -296,8 +299,8 @@ fail:
     return st;
 }
 
-/* Whether what has converged is to be locked now: with new products and no
- * refinement left, another iteration would undo what these gained. */
+/* Returns whether what has converged should be locked now: with new products
+ * and no refinement left, another iteration would undo what these gained. */
 static bool settled(const course *c)
 {
     return c->fresh && (c->refined || c->failures > 0);
@@ -321,8 +324,8 @@ fail:
 
 
 
-/* Iterations without a gain of one per cent that are allowed: few near
- * rounding; many elsewhere, since LOBPCG without a good preconditioner may
+/* Returns how many iterations without a gain of one per cent are allowed: few
+ * near rounding; many elsewhere, since LOBPCG without a good preconditioner may
  * stagnate for long; with shift and invert a better shift helps more than many
  * iterations. */
 static int patience(const sps_eigen *e)
@@ -331,14 +334,15 @@ static int patience(const sps_eigen *e)
     return near_rounding(&e->ritz) ? 50 : e->pencil.rows < 1000 ? 500 : 2000;
 }
 
-/* Whether converged columns are locked without the others: far from rounding
- * after a fifth of the patience. */
+/* Returns whether converged columns are to be locked without the others: far
+ * from rounding, after a fifth of the patience. */
 static bool overdue(const sps_eigen *e, int idle)
 {
     return idle > patience(e) / 5 && !near_rounding(&e->ritz);
 }
 
-/* Iterations since the last gain: 1 % of the worst ratio, or more columns. */
+/* Counts iterations since the last gain: 1 % of the worst ratio, or more
+ * columns. */
 static int count_idle(course *c, int leading, int iteration)
 {
     if (c->ratio < 0.99 * c->least || leading > c->leading) {
@@ -350,8 +354,8 @@ static int count_idle(course *c, int leading, int iteration)
     return iteration - c->since;
 }
 
-/* Whether there are no directions because the block spans the whole space; X
- * may still gain from a refinement. */
+/* Returns whether there are no directions because the block spans the whole
+ * space; X may still gain from a refinement. */
 static bool spans_all(const sps_eigen *e, const course *c)
 {
     return e->search.stop == SPS_STOP_STAGNATED && e->space.directions == 0 &&
@@ -377,8 +381,8 @@ fail:
     return st;
 }
 
-/* Moves an unsuitable shift (eigen_transform_shift.c), also if it has just
- * stopped the search; this goes on from X then. */
+/* Moves an unsuitable shift (eigen_transform_shift.c), even if it has just
+ * stopped the search, which then continues from X. */
 static sps_status move_shift(sps_eigen *e, course *c)
 {
     sps_status st = SPS_OK;
@@ -390,8 +394,8 @@ fail:
     return st;
 }
 
-/* What to do next, if the first `leading` columns have converged, and the last
- * `idle` iterations have gained nothing. */
+/* Decides what to do next, when the first `leading` columns have converged and
+ * the last `idle` iterations have gained nothing. */
 static sps_status advance(sps_eigen *e, course *c, int leading, int idle)
 {
     if (leading >= spsi_subspace_target(&e->space)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_start.c - the block X that an iteration starts from, and starts from
- * again: guesses, random columns, full rank, and the first Ritz pairs. */
+/* eigen_start.c - prepares the block X from which an iteration starts or
+ * restarts: guesses, random columns, full rank, and the first Ritz pairs. */
 #include "eigen/eigen.h"
 
 #include <math.h>
@@ -27,9 +27,9 @@ fail:
     return st;
 }
 
-/* X with m columns of full rank: random columns replace dependent ones; without
- * T in the last attempts, because a T of a singular A makes all columns nearly
- * parallel. */
+/* Makes X a block of m columns of full rank: random columns replace dependent
+ * ones, in the last attempts without T, because the T of a singular A makes all
+ * columns nearly parallel. */
 static sps_status fill_up(sps_subspace *s, sps_eigen_precond *T,
                           sps_stop *stop)
 {

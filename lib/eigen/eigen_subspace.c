@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* eigen_subspace.c - bases that are orthonormal in the inner product of M.
  *
- * Block Gram-Schmidt against what is there already, then W R^-1 with the
- * Cholesky factor R of the Gram matrix W'MW (CholQR), the whole twice.  After
- * the first round W is well conditioned, so the second leaves errors of eps
- * alone (CholQR2: Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, ETNA 44, 2015);
- * if the second finds W ill-conditioned, a third follows, and a fourth.
+ * A round consists of block Gram-Schmidt against the columns Q that are there
+ * already, and of W R^-1 with the Cholesky factor R of the Gram matrix W'MW
+ * (CholQR).  After the first round W is well conditioned, so that the second
+ * leaves errors of the order eps (CholQR2: Yamamoto, Nakatsukasa, Yanagisawa
+ * and Fukaya, ETNA 44, 2015); if the second finds W ill-conditioned, a third
+ * and a fourth follow.
  *
  * The components C = Q'M W of W along Q and the Gram matrix of W come from one
- * product [Q W]'M W, and one more, W = [Q W] [-C T; T], removes them and
+ * product [Q W]'M W, and a second one, W = [Q W] [-C T; T], removes them and
  * orthonormalises (BCGS-PIP: Carson, Lund, Rozloznik and Thomas, Linear Algebra
  * Appl. 638, 2022): half the passes.  W'M W - C'C is accurate unless W lies
- * nearly in the span of Q; there, and where Q and W are too wide for a product
- * in place, Q is projected out before.
+ * nearly in the span of Q; in that case, and if Q and W are too wide for a
+ * product in place, Q is projected out first.
  *
- * Where a pivot says that columns are nearly dependent the round is one of
- * SVQB (Stathopoulos and Wu, SISC 23(6), 2002): the factor comes from the
+ * If a pivot shows that columns are nearly dependent, the round is one of SVQB
+ * (Stathopoulos and Wu, SISC 23(6), 2002): the factor comes from the
  * eigenvalues of the Gram matrix, and directions that depend on others up to
  * rounding are dropped, never divided by.  A shifted Cholesky factor (Fukaya et
  * al., SISC 42(1), 2020) would not fail there either, but it finds no rank and
- * takes another round of passes over n rows, beside which an eigenproblem of w
- * rows costs nothing.
+ * needs another round of passes over n rows, compared with which an
+ * eigenproblem of w rows costs nothing.
  *
- * A round of w columns beside q reads q + 2 w and q + w columns of n and writes
- * w. */
+ * A round of w columns beside q columns reads q + 2 w and q + w columns of
+ * length n and writes w. */
 #include "eigen/eigen_subspace.h"
 
 #include <float.h>
@@ -32,9 +33,12 @@
 
 #include "core/timer.h"
 
-#define PIVOT 1e-6   /* squared distance of a unit column from those before */
-#define ALONG 1e-8   /* the same from Q: W'M W - C'C has half its digits */
-#define JOINED 128   /* columns of Q and W that a product in place takes */
+#define PIVOT 1e-6   /* least squared distance of a unit column from the span
+                        of those before it */
+#define ALONG 1e-8   /* the same for the span of Q: W'M W - C'C has half its
+                        digits */
+#define JOINED 128   /* largest number of columns of Q and W together for a
+                        product in place */
 
 sps_status spsi_subspace_allocate(sps_subspace *s, int stack)
 {
@@ -70,8 +74,8 @@ void spsi_subspace_set_columns(sps_subspace *s, int m)
     spsi_block_view(s->MS, 0, m, &s->MX);
 }
 
-/* Scales columns to unit length where squares could leave the range of doubles,
- * or always, where the sign of M is tested by them; zero columns stay zero. */
+/* Scales columns to unit length if squares could leave the range of doubles, or
+ * always, if they serve to test the sign of M; zero columns stay zero. */
 static sps_status normalise(sps_subspace *s, bool always, sps_block *W,
                             sps_stop *stop)
 {
@@ -90,11 +94,11 @@ fail:
     return st;
 }
 
-/* Tests G = W'MW.  A diagonal entry below `least`, of a column of at most unit
- * length, shows that M is not positive definite.  A column that was of unit
- * length in the norm of M before it was projected, and is nearly zero now,
- * depends on Q; the rest of it is rounding error, and clearing its row and
- * column drops it. */
+/* Tests G = W'MW.  A diagonal entry below `least`, for a column of at most unit
+ * length, shows that M is not positive definite.  If `unit`, the columns had
+ * unit length in the norm of M before W was projected: one that is nearly zero
+ * now depends on Q, and its remainder is rounding error; clearing its row and
+ * column in G drops it. */
 static void inspect(sps_small *G, double least, bool unit, sps_stop *stop)
 {
     for (int j = 0; j < G->cols; j++) {
@@ -107,8 +111,8 @@ static void inspect(sps_small *G, double least, bool unit, sps_stop *stop)
     }
 }
 
-/* R with D G D = R'R, D = diag(g)^(-1/2), by columns; false where a pivot is
- * below PIVOT: a column nearly depends on others. */
+/* Computes R, by columns, with D G D = R'R, D = diag(g)^(-1/2); returns false
+ * if a pivot is below PIVOT: a column nearly depends on others. */
 static bool cholesky(const sps_small *G, sps_small *R)
 {
     int m = G->rows;
@@ -154,8 +158,8 @@ static void invert(const sps_small *G, const sps_small *R, sps_small *T)
     }
 }
 
-/* An upper bound of the condition of columns whose Gram matrix, scaled to a
- * unit diagonal, differs from I by f in the Frobenius norm. */
+/* Returns an upper bound of the condition of columns whose Gram matrix, scaled
+ * to a unit diagonal, differs from I by f in the Frobenius norm. */
 static double condition_of(const sps_small *G)
 {
     double f = 0;
@@ -171,8 +175,8 @@ static double condition_of(const sps_small *G)
     return f < 1 ? sqrt((1 + f) / (1 - f)) : HUGE_VAL;
 }
 
-/* s->T such that W T is orthonormal, from s->G = W'MW, which is overwritten;
- * *condition: an upper bound of that of W. */
+/* Computes s->T such that W T is orthonormal from s->G = W'MW, which is
+ * overwritten; *condition is an upper bound of the condition of W. */
 static sps_status factor(sps_subspace *s, int *rank, double *condition)
 {
     sps_status st = SPS_OK;
@@ -189,9 +193,9 @@ static sps_status factor(sps_subspace *s, int *rank, double *condition)
     return st;
 }
 
-/* J holds C = Q'M W in its first q rows and W'M W below.  G = W'M W - C'C is
- * the Gram matrix of W after its projection; false where a column lies so
- * nearly in the span of Q that the difference is rounding error. */
+/* J has C = Q'M W in its first q rows and W'M W below.  Computes G = W'M W -
+ * C'C, the Gram matrix of W after its projection; returns false if a column
+ * lies so nearly in the span of Q that the difference is rounding error. */
 static bool subtract(const sps_small *J, int q, sps_small *G)
 {
     int w = J->cols;
@@ -221,9 +225,9 @@ static double largest(const sps_small *C, int rows)
     return most;
 }
 
-/* s->G = W'M W of the W projected against Q.  With *joined on return W itself
- * is not projected yet: orthonormalise() does that by [-C T; T].  *loss: the
- * largest cosine between columns of Q and W, if those of W are of unit
+/* Computes s->G = W'M W of the W projected against Q.  If *joined on return, W
+ * itself is not projected yet: orthonormalise() does that by [-C T; T].  *loss
+ * is the largest cosine between columns of Q and W, if those of W have unit
  * length. */
 static sps_status measure(sps_subspace *s, const sps_operator *M,
                           const sps_block *Q, const sps_block *MQ,
@@ -254,8 +258,8 @@ fail:
     return st;
 }
 
-/* s->C = [-C T; T], T in s->T: W of the last round, projected and
- * orthonormal, is [Q W] times it. */
+/* Computes s->C = [-C T; T] with T = s->T: [Q W] times it is the W of the next
+ * round, projected and orthonormal. */
 static void join(sps_subspace *s, int q)
 {
     const sps_small *J = s->J, *T = s->T;
@@ -276,8 +280,8 @@ static void join(sps_subspace *s, int q)
     }
 }
 
-/* W = W T, joined: [Q W] [-C T; T], q columns in Q; *condition: of W
- * before. */
+/* W = W T, or, if joined, [Q W] [-C T; T] with q columns in Q; *condition is
+ * that of W before. */
 static sps_status orthonormalise(sps_subspace *s, int q, bool joined,
                                  sps_block *W, double *condition)
 {
@@ -344,8 +348,8 @@ sps_status spsi_subspace_rotate(sps_subspace *s, const sps_small *K)
     return st;
 }
 
-/* One step: W = sign A V - beta before, then W -= *a V with *a = V'W, and
- * *beta = ||W||. */
+/* Makes one step of Lanczos: W = sign A V - beta before, then *a = V'W, W -= *a
+ * V, and *beta = ||W||. */
 static sps_status lanczos(const sps_operator *A, double sign,
                           const sps_block *before, const sps_block *V,
                           sps_block *W, double *a, double *beta)

@@ -26,7 +26,7 @@
 #define TINY 1e-8        /* of ||A|| / ||M||: distance of the shift from the
                             eigenvalue 0 of null vectors */
 
-/* C = D C D, D = diag(d); where d is 0 (fixing rows) row and column become
+/* C = D C D, D = diag(d); where d is 0 (fixing rows), row and column become
  * those of the identity. */
 static void scale_entries(sps_csr *C, const double *d)
 {
@@ -38,8 +38,9 @@ static void scale_entries(sps_csr *C, const double *d)
                                                  : val[p] * d[i] * d[C->col[p]];
 }
 
-/* t->matrix = D (A - sigma M) D, D of powers of two that bring the largest
- * entry of each row near 1, and zero in fixing rows.  t->D is unit^(1/2) D. */
+/* Computes t->matrix = D (A - sigma M) D, where D has powers of two that bring
+ * the largest entry of each row near 1, and zero in fixing rows.  t->D is
+ * unit^(1/2) D. */
 static sps_status equilibrate(sps_transform *t)
 {
     const sps_pencil *p = t->space->pencil;
@@ -63,7 +64,7 @@ fail:
     return st;
 }
 
-/* A power of four near to size. */
+/* Returns a power of four near `size`. */
 static double power_of_four(double size)
 {
     int power = 0;
@@ -72,12 +73,12 @@ static double power_of_four(double size)
     return ldexp(1, power - power % 2);
 }
 
-/* The shift at which A - sigma M is factored, t->shift at first.  Where that
- * is an eigenvalue the factorisation fails, and shifts beside it are tried,
- * further away each time.  Where null vectors are known zero is an eigenvalue,
- * and a negative shift replaces it: with a semidefinite A the matrix is
- * definite then, and components of solutions along the null vectors are
- * projected out.  Pairs are still ordered by their distance from sigma. */
+/* Finds the shift at which A - sigma M is factored, beginning with t->shift.
+ * If that is an eigenvalue the factorisation fails, and shifts next to it are
+ * tried, farther away each time.  If null vectors are known, zero is an
+ * eigenvalue, and a negative shift replaces it: with a semidefinite A the
+ * matrix is then definite, and components of solutions along the null vectors
+ * are projected out.  Pairs are still ordered by their distance from sigma. */
 static sps_status find_shift(sps_transform *t)
 {
     const sps_pencil *p = t->space->pencil;
@@ -142,8 +143,8 @@ fail:
     return st;
 }
 
-/* For constraints Y: border = Z = (A - sigma M)^-1 M Y and border_inverse =
- * (Y'M Z)^-1, which without_border() uses. */
+/* For constraints Y: computes border = Z = (A - sigma M)^-1 M Y and
+ * border_inverse = (Y'M Z)^-1, which without_border() uses. */
 static sps_status make_border(sps_transform *t, sps_search *search)
 {
     const sps_pencil *p = t->space->pencil;
@@ -206,8 +207,8 @@ void spsi_transform_close(sps_transform *t)
     if (t->matrix) sps_csr_destroy(t->space->pencil->ctx, &t->matrix);
 }
 
-/* Y -= Z (Y0'M Z)^-1 Y0'M Y, constraints Y0 and their border Z: the inverse of
- * A - sigma M restricted to the complement of Y0, which differs from the
+/* Y -= Z (Y0'M Z)^-1 Y0'M Y for constraints Y0 and their border Z: the inverse
+ * of A - sigma M restricted to the complement of Y0, which differs from the
  * restriction of the inverse. */
 static sps_status without_border(sps_transform *t, sps_block *Y)
 {

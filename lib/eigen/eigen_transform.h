@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* eigen_transform.h - the spectral transformation: the operator that the method
- * sees, which is A, or (A - sigma M)^-1 M (eigen_transform.c), and the choice
- * of its shift (eigen_transform_shift.c). */
+ * uses, which is A or (A - sigma M)^-1 M (eigen_transform.c), and the choice of
+ * its shift (eigen_transform_shift.c). */
 #ifndef SPS_EIGEN_TRANSFORM_H
 #define SPS_EIGEN_TRANSFORM_H
 
@@ -15,10 +15,12 @@ typedef struct sps_transform {
     sps_subspace *space;
     const sps_selection *wanted;
     const struct sps_eigen_policy *policy;
-    double max_seconds;          /* of an inner solve */
-    bool inverted;               /* shift and invert; Ritz values are nu then */
-    double shift;                /* the sigma of A - sigma M, which need not be
-                                    the one that pairs are to be nearest to */
+    double max_seconds;          /* limit of an inner solve */
+    bool inverted;               /* shift and invert: Ritz values are values
+                                    of nu */
+    double shift;                /* the sigma of A - sigma M, which may
+                                    differ from the one to which pairs are to
+                                    be nearest */
     double unit;                 /* lambda = shift + unit / nu */
     sps_csr *matrix;             /* D (A - sigma M) D */
     sps_operator *shifted;
@@ -27,39 +29,39 @@ typedef struct sps_transform {
     sps_block *D;                /* unit^(1/2) D, n x 1 */
     sps_block *border;           /* (A - sigma M)^-1 M Y of constraints Y */
     sps_small *border_inverse;   /* (Y'M border)^-1 */
-    sps_small *border_part;      /* border_inverse Y'M X, scratch */
+    sps_small *border_part;      /* border_inverse Y'M X, scratch memory */
     int64_t inner_iterations;
-    int failures;                /* inner solves that failed, in a row */
-    int moves;                   /* of the shift */
-    double largest;              /* largest |nu| since the last move */
-    int waited;                  /* iterations that waited for a nearer pair,
-                                    all wanted columns having converged */
-    double *spread;              /* m: squares of residuals of nu, in the norm
+    int failures;                /* consecutive inner solves that failed */
+    int moves;                   /* number of changes of the shift */
+    double largest;              /* largest |nu| since the last change */
+    int waited;                  /* iterations that waited for a nearer pair
+                                    although all wanted columns had converged */
+    double *spread;              /* m: squared residuals of nu, in the norm
                                     of M */
 } sps_transform;
 
-/* Forms and factors A - sigma M at t->shift (beside it where that fails;
- * t->shift is updated), allocates the blocks, solves for the constraints; and
- * frees all of it. */
+/* spsi_transform_open forms and factors A - sigma M at t->shift (or next to it
+ * if that fails; t->shift is updated), allocates the blocks, and solves for the
+ * constraints; the other function frees all of it. */
 sps_status spsi_transform_open(sps_transform *t, sps_search *search);
 void spsi_transform_close(sps_transform *t);
 /* Y = A X, or Y = (A - sigma M)^-1 M X. */
 sps_status spsi_transform_apply(sps_transform *t, const sps_block *X,
                                 sps_block *Y, sps_search *search);
-/* The eigenvalue of A x = lambda M x for a value of the operator. */
+/* Returns the eigenvalue of A x = lambda M x for a value of the operator. */
 double spsi_transform_back(const sps_transform *t, double value);
-/* If inverted: theta and the residuals of (A - sigma M)^-1 M X. */
+/* If inverted: computes theta and the residuals of (A - sigma M)^-1 M X. */
 sps_status spsi_transform_residuals(sps_transform *t, sps_ritz *r);
 
-/* The unit of moves of the shift while no pairs are known: |sigma|, or
- * 1e-3 ||A|| / ||M|| if sigma = 0. */
+/* Returns the unit of changes of the shift while no pairs are known: |sigma|,
+ * or 1e-3 ||A|| / ||M|| if sigma = 0. */
 double spsi_transform_scale(const sps_transform *t);
-/* Between two iterations, or when one has failed: moves the shift away from
- * where it does harm. */
+/* Called between two iterations, or after one has failed: moves the shift away
+ * from where it prevents convergence. */
 sps_status spsi_transform_move(sps_transform *t, const sps_ritz *r,
                                sps_search *search, bool *moved);
-/* Whether an eigenvalue is, or may well be, nearer to the shift than the last
- * wanted pair of the block, as residuals show. */
+/* Returns whether residuals show that an eigenvalue is, or may be, nearer to
+ * the shift than the last wanted pair of the block. */
 bool spsi_transform_hides(const sps_transform *t, const sps_ritz *r);
 
 #ifdef __cplusplus

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* eigen_transform_shift.c - the choice of the shift of (A - sigma M)^-1, which
- * need not be the sigma that pairs are to be nearest to.
+ * may differ from the sigma to which pairs are to be nearest.
  *
- * Where A - sigma M has no factors a shift close to sigma was taken.  It may be
+ * If A - sigma M has no factors, a shift close to sigma was chosen.  It may be
  * too far away: then pairs near the shift are found, and not those near sigma.
- * Where sigma is an eigenvalue to the last digit factors exist all the same,
- * but nu_0 is 1e16, and its rounding error eps nu_0 exceeds all other nu.
- * Ritz values show both, and the distance of the wanted pairs.
+ * If sigma is an eigenvalue to the last digit, factors exist all the same, but
+ * nu_0 is 1e16, and its rounding error eps nu_0 exceeds all other nu.  Ritz
+ * values, and the distance of the wanted pairs, show both.
  *
- * The pairs of largest |nu| are wanted, at both ends of the spectrum of nu.
- * If the block lies in the eigenspace of a multiple eigenvalue at one end, its
+ * The pairs of largest |nu| are wanted, at both ends of the spectrum of nu.  If
+ * the block lies in the eigenspace of a multiple eigenvalue at one end, its
  * Ritz values do not show the other end: all columns but one are eigenvectors,
- * and the Ritz value of that one lies between the ends.  Its residual shows
- * the other end.  And where some wanted pairs lie on the other side of the
- * shift, the next one there must not be missed either. */
+ * and the Ritz value of that one lies between the ends.  Its residual shows the
+ * other end.  And if some wanted pairs lie on the other side of the shift, the
+ * next one there must not be missed either. */
 #include "eigen/eigen_transform.h"
 
 #include <math.h>
 
-#define NEAR 1e6         /* the first nu may be so many times the last wanted */
-#define CHECK 5          /* iterations between two checks of that */
-#define MOVES 6          /* of the shift, at most */
+#define NEAR 1e6         /* largest ratio of the first nu to the last wanted
+                            one */
+#define CHECK 5          /* iterations between two checks of that ratio */
+#define MOVES 6          /* largest number of changes of the shift */
 #define WAIT 10          /* iterations to wait for a pair that may be nearer */
 
 double spsi_transform_scale(const sps_transform *t)
@@ -29,11 +30,12 @@ double spsi_transform_scale(const sps_transform *t)
                                  : 1e-3 * spsi_pencil_unit(t->space->pencil);
 }
 
-/* rho: the first Ritz value after the wanted ones whose sign differs from that
- * of the last wanted one, nu.  Its vector may mix an eigenvector of larger |nu|
- * with some of nu about zero; then an eigenvalue lies about r^2 / |rho| beyond
- * rho, r^2 = t->spread.  Whether |rho| + r^2 / |rho| > |nu|, so that a nearer
- * pair may be hidden.  Ritz values of one sign come in order. */
+/* Let rho be the first Ritz value after the wanted ones whose sign differs from
+ * that of the last wanted one, nu.  Its vector may mix an eigenvector of larger
+ * |nu| with some of nu about zero; then an eigenvalue lies about r^2 / |rho|
+ * beyond rho, where r^2 = t->spread.  Returns whether |rho| + r^2 / |rho| >
+ * |nu|, so that a nearer pair may be hidden.  Ritz values of one sign are in
+ * order. */
 static bool nearer_on_other_side(const sps_transform *t, const sps_ritz *r)
 {
     int last = spsi_subspace_target(r->space) - 1, j = last + 1;
@@ -46,11 +48,11 @@ static bool nearer_on_other_side(const sps_transform *t, const sps_ritz *r)
     return rho + t->spread[j] / rho > fabs(r->value[last]);
 }
 
-/* Whether residuals show an end of the spectrum of nu that lies farther out
- * than the last wanted pair, while no Ritz value does.  With a spectrum from
- * low to high (rho - low)(high - rho) is at least the square of the residual
- * of a Ritz value rho (Bhatia and Davis, Amer. Math. Monthly 107, 2000); so
- * where one end is known the other lies at least that far out. */
+/* Returns whether residuals show an end of the spectrum of nu that lies farther
+ * out than the last wanted pair, while no Ritz value does.  With a spectrum
+ * from low to high, (rho - low)(high - rho) is at least the square of the
+ * residual of a Ritz value rho (Bhatia and Davis, Amer. Math. Monthly 107,
+ * 2000); so if one end is known, the other lies at least that far out. */
 static bool end_hidden(const sps_transform *t, const sps_ritz *r)
 {
     double low = HUGE_VAL, high = -HUGE_VAL, above = 0, below = 0, noise;
@@ -79,8 +81,8 @@ bool spsi_transform_hides(const sps_transform *t, const sps_ritz *r)
            (t->waited < WAIT && nearer_on_other_side(t, r));
 }
 
-/* Whether pairs nearer to sigma than the last wanted one, at distance d, may
- * lie farther from the shift than all pairs of the block. */
+/* Returns whether pairs nearer to sigma than the last wanted one, which has
+ * distance d, may lie farther from the shift than all pairs of the block. */
 static bool too_far(const sps_transform *t, const sps_ritz *r, double d)
 {
     double away = fabs(t->shift - t->wanted->sigma), reach = 0;

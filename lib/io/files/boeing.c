@@ -29,7 +29,7 @@ typedef struct boeing {
     int64_t side_count, side_entries;
     int64_t *start;
     int32_t *row;
-    double *val;               /* NULL: pattern */
+    double *val;               /* NULL for a pattern */
 } boeing;
 
 /* ----------------------------------------------------------------- header */
@@ -55,7 +55,7 @@ static bool recognise(const spsi_file *f, const char *head, size_t length)
            type[2];
 }
 
-/* Up to `most` integers separated by blanks; those that are missing are 0. */
+/* Reads up to `most` integers separated by blanks; missing ones are 0. */
 static sps_status read_integers(boeing *h, const char *p, size_t length,
                                 int most, int64_t *to)
 {
@@ -148,7 +148,8 @@ fail:
 
 /* ----------------------------------------------------------------- matrix */
 
-/* A number takes a byte of the file at least. */
+/* Checks `count` against the bytes of the file: each value takes at least
+ * one. */
 static sps_status expect(const boeing *h, int64_t count, const char *what)
 {
     return spsi_bytes_expect(&h->l.b, (spsi_binary){.size = 1}, count, what);
@@ -213,8 +214,8 @@ fail:
     return st;
 }
 
-/* The factor of mirror images: 0 without symmetry, or if both triangles are
- * there, which lenient reading allows when they agree. */
+/* Finds the factor of mirror images: 0 without symmetry, or if both triangles
+ * are stored, which lenient reading allows if they agree. */
 static sps_status find_sign(const boeing *h, const spsi_content *c,
                             double *sign)
 {
@@ -293,8 +294,8 @@ fail:
     return st;
 }
 
-/* The sparse ones: pointers, row indices and values in the formats of the
- * matrix. */
+/* Reads sparse right-hand sides: pointers, row indices and values in the
+ * formats of the matrix. */
 static sps_status read_sparse_sides(boeing *h, spsi_content *c)
 {
     sps_status st;

@@ -16,7 +16,8 @@ static sps_status not_understood(const spsi_lines *l, const char *text)
                      l->b.name, (long long)l->number, text);
 }
 
-/* A number of at most 5 digits at *p; `none` if there is no digit. */
+/* Returns a number of at most 5 digits at *p, or `none` if there is no
+ * digit. */
 static int take_number(const char **p, int none)
 {
     int v = 0, digits = 0;
@@ -83,7 +84,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Where the next word of the line begins from `at` on, and its length. */
+/* Returns where the next word of the line begins, from `at` on, and its
+ * length. */
 static size_t word(const spsi_lines *l, size_t at, size_t *length)
 {
     while (at < l->length && is_blank(l->p[at])) at++;
@@ -109,7 +111,7 @@ fail:
     return st;
 }
 
-/* The next field. */
+/* Finds the next field. */
 static sps_status field(spsi_fields *s, const char **p, size_t *length)
 {
     const size_t width = (size_t)s->format->width;

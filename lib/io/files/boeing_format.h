@@ -8,27 +8,28 @@
 
 typedef struct spsi_fortran {
     char kind;                 /* I E D F G */
-    int repeat, width;         /* fields of a line, and bytes of each */
+    int repeat, width;         /* fields in a line, and bytes of each */
     int decimals, scale;       /* of .d and kP */
 } spsi_fortran;
 
-/* Reads the format in columns from .. to-1 of the line; kinds: letters that may
- * be.  EPARSE. */
+/* Reads the format in columns from .. to-1 of the line, with one of the letters
+ * in `kinds`; EPARSE. */
 sps_status spsi_fortran_read(const spsi_lines *l, size_t from, size_t to,
                              const char *kinds, spsi_fortran *format);
 
-/* `left` fields one after the other, going on to the next line after `repeat`.
- * A line that has as many words as it should have fields is read by words: the
- * same numbers, and those of writers whose fields are narrower than they say
- * (SciPy's hb_write).  Numbers without blanks between are told by their width.
- */
+/* Reads `left` fields one after the other, continuing in the next line after
+ * `repeat` fields.  A line that has as many words as it should have fields is
+ * split into words: this gives the same values, and reads files of writers
+ * whose fields are narrower than the format says (SciPy's hb_write).  Values
+ * without blanks between them are separated by the field width. */
 typedef struct spsi_fields {
     spsi_lines *l;
     const spsi_fortran *format;
-    int64_t left;              /* fields to come */
-    const char *what;          /* what they are, for messages */
-    int at;                    /* the next one of the line; 0: of a new line */
-    bool words;                /* this line is read by words, from `next` on */
+    int64_t left;              /* fields not read yet */
+    const char *what;          /* their contents, for messages */
+    int at;                    /* next field of the line; 0 for a new line */
+    bool words;                /* this line is split into words, from `next`
+                                  on */
     size_t next;
 } spsi_fields;
 

@@ -22,7 +22,8 @@ static sps_status malformed(const spsi_bytes *b, const char *what)
                      "numpy.save?)", b->name, what);
 }
 
-/* What follows 'key': in the dictionary; NULL: no such key. */
+/* Returns what follows 'key': in the dictionary, or NULL if there is no such
+ * key. */
 static const char *value_of(const char *text, const char *key)
 {
     char quoted[32];
@@ -61,7 +62,7 @@ sps_status spsi_npy_real(const spsi_bytes *b, const spsi_npy *a)
                      "matrices", b->name, a->type.size);
 }
 
-/* '<f8': order, kind, bytes. */
+/* Reads a type such as '<f8': byte order, kind, bytes. */
 static sps_status read_type(const spsi_bytes *b, const char *text, spsi_npy *a)
 {
     const char *p = value_of(text, "descr");
@@ -159,7 +160,7 @@ sps_status spsi_npy_header(spsi_bytes *b, spsi_npy *a)
                 "the array has %zu bytes, more than one of numbers can need",
                 b->name, length);
     SPS_TRY(SPS_NEW(b->f->ctx, length + 16, &text));
-    /* Behind it are zeros, as many as number.h may look at. */
+    /* Zeros follow, as many as the functions of number.h may read. */
     SPS_TRY(spsi_bytes_take(b, text, length, "the header of an array"));
     SPS_TRY(read_dictionary(b, text, a));
 fail:
@@ -181,7 +182,7 @@ sps_status spsi_npy_dense(spsi_bytes *b, const spsi_npy *a, spsi_content *c)
                 "wanted", b->name, a->dimensions);
     SPS_REQUIRE(f->ctx, strchr("fiubc", a->type.kind), SPS_EPARSE,
                 "%s: an array of text; numbers are wanted", b->name);
-    if (a->type.kind == 'c') {           /* two numbers for each */
+    if (a->type.kind == 'c') {           /* two doubles for each */
         if (!f->block && !f->peek) return spsi_npy_real(b, a);
         t = (spsi_binary){'f', t.size / 2, t.swapped};
         parts = 2;

@@ -15,27 +15,29 @@
 enum { SPSI_NPY_DIMENSIONS = 4 };
 
 typedef struct spsi_npy {
-    spsi_binary type;          /* kind also 'c': complex; 'S', 'U': text; size:
-                                  of a letter */
-    int letters;               /* of text */
-    bool fortran;              /* columns one after the other */
+    spsi_binary type;          /* kind may also be 'c': complex; 'S', 'U':
+                                  text, and size is that of a letter */
+    int letters;               /* letters of a text */
+    bool fortran;              /* stored by columns */
     int dimensions;
     int64_t shape[SPSI_NPY_DIMENSIONS];
     int64_t count;             /* product of shape */
 } spsi_npy;
 
 bool spsi_npy_begins(const char *p, size_t length);
-/* Reads the header.  EPARSE: malformed, or a type that is not read. */
+/* Reads the header.  EPARSE if it is malformed, or for a type that is not
+ * supported. */
 sps_status spsi_npy_header(spsi_bytes *b, spsi_npy *a);
-/* EPARSE where the numbers are complex. */
+/* Returns EPARSE if the values are complex. */
 sps_status spsi_npy_real(const spsi_bytes *b, const spsi_npy *a);
-/* Reads the numbers of a 1-D or 2-D array to c->x, with the sizes in c.  Complex
- * ones are two numbers each, for blocks alone: c->info.field is "complex". */
+/* Reads the values of a 1-D or 2-D array to c->x, and its sizes to c.  A
+ * complex value becomes two doubles, for blocks only; c->info.field is then
+ * "complex". */
 sps_status spsi_npy_dense(spsi_bytes *b, const spsi_npy *a, spsi_content *c);
 
-/* The header of an array by rows, or by columns if fortran, of `type` as it is
- * written in Python, 128 or 192 bytes; columns 0: a 1-D array, rows -1: one
- * number. */
+/* Prints the header of an array by rows, or by columns if `fortran`; `type` is
+ * written as in Python.  It has 128 or 192 bytes.  columns = 0 is a 1-D array,
+ * rows = -1 a single value. */
 size_t spsi_npy_print(char *text, const char *type, bool fortran, int64_t rows,
                       int64_t columns);
 #define SPSI_NPY_HEADER 192

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* npy_write.c - arrays and archives of NumPy: .npy of a block, .npz of a csr as
- * scipy.sparse.save_npz writes it, or of a block as its one array.  Blocks are
- * written by columns (fortran_order), some of them at a time.
+/* npy_write.c - writes arrays and archives of NumPy: .npy of a block, .npz of a
+ * csr as scipy.sparse.save_npz writes it, or of a block as its only array.
+ * Blocks are written by columns (fortran_order), some of them at a time.
  *
- * An archive tells the checksum of a member before its bytes.  So its members
- * are produced twice: first for the checksum alone. */
+ * In an archive the checksum of a member comes before its bytes.  So members
+ * are produced twice, the first time only for the checksum. */
 #include <string.h>
 #include <zlib.h>
 
@@ -12,10 +12,10 @@
 #include "io/files/writer.h"
 #include "io/files/zip.h"
 
-enum { GROUP = 8,                /* columns fetched at once */
-       ITEMS = 4096 };           /* numbers of a piece of a checksum */
+enum { GROUP = 8,                /* columns copied at once */
+       ITEMS = 4096 };           /* elements in a piece of a checksum */
 
-/* Where bytes go: to the file, or with s NULL into a checksum. */
+/* The destination of bytes: the file, or, if s is NULL, a checksum. */
 typedef struct outlet {
     sps_context *ctx;
     spsi_sink *s;
@@ -60,7 +60,7 @@ static size_t copy_eights(const void *data, int64_t first, int64_t last,
     return 8 * (size_t)(last - first);
 }
 
-/* int64_t to 4 bytes, and int32_t to 8. */
+/* Converts int64_t to 4 bytes, and int32_t to 8. */
 static size_t copy_narrow(const void *data, int64_t first, int64_t last,
                           char *to)
 {
@@ -84,7 +84,7 @@ static size_t copy_wide(const void *data, int64_t first, int64_t last, char *to)
     return 8 * (size_t)(last - first);
 }
 
-/* The type as NumPy names it, in the order of this machine. */
+/* The type as NumPy names it, in the byte order of this machine. */
 #define TYPE(letters) (spsi_big_endian() ? ">" letters : "<" letters)
 
 static sps_status emit_header(outlet *o, const char *type, bool fortran,
@@ -179,7 +179,8 @@ fail:
 
 /* ------------------------------------------------------------------- csr */
 
-/* Offsets and columns have one type, that of the larger numbers. */
+/* Returns whether offsets and columns, which have one type, both fit into 32
+ * bits. */
 static bool narrow(const sps_csr *A)
 {
     return A->nnz <= INT32_MAX;

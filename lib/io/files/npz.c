@@ -58,7 +58,7 @@ static sps_status again(const npz *z)
                      z->zip.member.name);
 }
 
-/* The letters of the format, as ASCII or UTF-32 of either order. */
+/* Reads the name of the format, as ASCII or UTF-32 of either byte order. */
 static sps_status read_format(npz *z, const spsi_npy *a)
 {
     const int width = a->type.size;
@@ -133,7 +133,7 @@ fail:
     return st;
 }
 
-/* Reads an array that belongs to the matrix; with peek its header alone. */
+/* Reads an array that belongs to the matrix; with peek, only its header. */
 static sps_status read_kept(npz *z, int which, const spsi_npy *a)
 {
     sps_status st = SPS_OK;
@@ -155,15 +155,15 @@ fail:
     return st;
 }
 
-/* The array "data", or one of a name of its own, of which there may be one,
- * or the one that FILE:NAME asks for. */
+/* Reads the array "data"; or the only array with another name; or the one that
+ * FILE:NAME requests. */
 static sps_status read_array(npz *z, const char *name, const spsi_npy *a)
 {
     const bool asked = z->f->variable && strcmp(name, z->f->variable) == 0;
     sps_status st;
 
     if (z->f->variable && !asked) return spsi_zip_pass(&z->zip);
-    /* A matrix has its "data", whatever else there may be. */
+    /* A matrix has an array "data", whatever others there may be. */
     if (z->arrays++ > 0 && strcmp(name, "data") != 0)
         return spsi_zip_pass(&z->zip);
     if (z->arrays > 1) {
@@ -229,7 +229,8 @@ fail:
     return st;
 }
 
-/* data must be an array of `dimensions`, as long as the indices. */
+/* Checks that data is an array with `dimensions` dimensions and as many
+ * elements as the indices. */
 static sps_status check_data(const npz *z, int64_t count, int dimensions)
 {
     sps_status st = SPS_OK;
@@ -245,7 +246,7 @@ fail:
     return st;
 }
 
-/* The arrays of csr become those of the result. */
+/* Makes the arrays of a csr those of the result. */
 static sps_status adopt(npz *z, spsi_content *c)
 {
     sps_csr *A = NULL;
@@ -268,7 +269,8 @@ fail:
     return st;
 }
 
-/* csr, csc and bsr: offsets of `major` rows or columns, in units of blocks. */
+/* For csr, csc and bsr: checks the offsets of `major` rows or columns, in units
+ * of blocks. */
 static sps_status check_compressed(const npz *z, int64_t major, int64_t minor)
 {
     int64_t count = z->lengths[INDICES];
@@ -320,7 +322,7 @@ fail:
     return st;
 }
 
-/* Number of data[i, j] or data[i, j, k] in the array. */
+/* Returns the position of data[i, j] or data[i, j, k] in the array. */
 static int64_t place(const spsi_npy *a, int64_t i, int64_t j, int64_t k)
 {
     const int64_t third = a->dimensions > 2 ? a->shape[2] : 1;
@@ -329,7 +331,7 @@ static int64_t place(const spsi_npy *a, int64_t i, int64_t j, int64_t k)
                       : (i * a->shape[1] + j) * third + k;
 }
 
-/* Row `row` of the blocks of block row `above`. */
+/* Stores row `row` of the blocks of block row `above`. */
 static void spread_row(const npz *z, int64_t above, int64_t row, sps_csr *A)
 {
     const int64_t columns = z->array.shape[2];
@@ -368,8 +370,8 @@ fail:
     return st;
 }
 
-/* Diagonal k of length shape[1] in the array: entries of the matrix that are
- * not zero; counted, and stored unless row is NULL. */
+/* Visits the nonzero entries of diagonal k, of length shape[1] in the array;
+ * counts them, and stores them unless row is NULL. */
 static int64_t walk_diagonal(const npz *z, int64_t k, int32_t *row,
                              int32_t *col, double *val)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* petsc.c - reads binary files of PETSc.  A csr is the first object.  A block
- * is the vectors of the file, its columns, or else its matrix: so a file of A
- * and b serves as both. */
+/* petsc.c - reads binary files of PETSc.  A csr is read from the first object.
+ * A block is read from the vectors of the file, its columns, or, without any,
+ * from its matrix: so a file with A and b can be used for both. */
 #include <string.h>
 
 #include "io/stream/bytes.h"
@@ -30,7 +30,7 @@ static bool known(int64_t id)
     return id == SPSI_PETSC_MAT || id == SPSI_PETSC_VEC;
 }
 
-/* Bytes of an integer of the object at p; 0: there is none. */
+/* Returns the bytes of an integer of the object at p, or 0 if there is none. */
 static int integers(const char *p, size_t length)
 {
     if (length >= 8 && known(first_integer(p, 4))) return 4;
@@ -40,8 +40,8 @@ static int integers(const char *p, size_t length)
 
 /* ----------------------------------------------------------------- matrix */
 
-/* A build of PETSc in single precision writes floats with the same header: told
- * by the bytes that follow. */
+/* A build of PETSc in single precision writes floats with the same header; they
+ * are recognised by the bytes that follow. */
 static void guess_reals(petsc *p, const spsi_content *c)
 {
     const uint64_t n = (uint64_t)c->count, size = (uint64_t)p->whole.size;
@@ -69,7 +69,7 @@ fail:
     return st;
 }
 
-/* Lengths of rows to offsets. */
+/* Converts the lengths of rows to offsets. */
 static sps_status read_lengths(petsc *p, const spsi_content *c, int64_t *rowptr)
 {
     const spsi_file *f = p->b.f;
@@ -166,7 +166,8 @@ static void forget(const spsi_file *f, spsi_content *c)
     c->nrow = c->ncol = c->count = 0;
 }
 
-/* *id: of the next object, whose header begins with it; 0: none follows. */
+/* *id is that of the next object, whose header begins with it, or 0 if none
+ * follows. */
 static sps_status next_object(petsc *p, int64_t *id)
 {
     const char *head;
@@ -207,8 +208,8 @@ fail:
     return st;
 }
 
-/* Complex numbers are twice as long as the header lets expect: then what
- * follows is not another object.  (Their numbers begin with 12112.) */
+/* Complex values take twice the bytes that the header indicates: then what
+ * follows is not another object.  (The ids of objects begin with 12112.) */
 static sps_status check_end(petsc *p)
 {
     const spsi_file *f = p->b.f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* petsc_write.c - binary files of PETSc with 32-bit integers (petsc.h): a csr
- * as Mat, a column as Vec, a block of several columns as dense Mat. */
+/* petsc_write.c - writes binary files of PETSc with 32-bit integers (petsc.h):
+ * a csr as Mat, a column as Vec, a block of several columns as dense Mat. */
 #include <string.h>
 
 #include "io/files/petsc.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plain.c - a block from plain text: a row of numbers in each line, separated
- * by blanks, or by commas or semicolons (CSV), whose first line may name the
- * columns.  Blank lines and lines that begin with # or % have no row.  Not for
- * matrices: lines of three numbers may be anything (mtx_foreign.c). */
+/* plain.c - reads a block from plain text: a row of numbers in each line,
+ * separated by blanks, or by commas or semicolons (CSV), whose first line may
+ * name the columns.  Blank lines and lines that begin with # or % are ignored.
+ * Not for matrices: lines of three numbers may be anything (mtx_foreign.c). */
 #include <string.h>
 #include <strings.h>
 
@@ -31,7 +31,7 @@ const char *spsi_plain_first(const char *p, const char *end)
     return p;
 }
 
-/* Length of the number at p; 0: something else. */
+/* Returns the length of the number at p, or 0 if there is none. */
 static size_t number_at(const char *p, const char *end, bool *whole)
 {
     const size_t sign = p < end && (*p == '+' || *p == '-');
@@ -73,8 +73,8 @@ spsi_plain spsi_plain_look(const char *p, const char *end)
     return c;
 }
 
-/* Whether a line of names is at p, and the next one has numbers between commas
- * or semicolons. */
+/* Returns whether a line of names is at p, and the next one has numbers between
+ * commas or semicolons. */
 static bool named(const char *p, const char *end)
 {
     spsi_plain c = spsi_plain_look(spsi_plain_next(p, end), end);
@@ -95,7 +95,7 @@ static bool recognise(const spsi_file *f, const char *head, size_t length)
 
 typedef struct table {
     spsi_lines l;
-    int64_t room, values;      /* numbers of x: allocated, read */
+    int64_t room, values;      /* elements of x: allocated, read */
 } table;
 
 static sps_status add(table *t, spsi_content *c, double x)
@@ -114,7 +114,7 @@ fail:
     return st;
 }
 
-/* Adds the numbers of the line; *count: how many. */
+/* Appends the numbers of the line; *count is how many there are. */
 static sps_status read_line(table *t, spsi_content *c, int64_t *count)
 {
     const char *p = t->l.p, *end = p + t->l.length;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plain.h - what a line of plain numbers looks like. */
+/* plain.h - analyses lines of plain numbers. */
 #ifndef SPS_PLAIN_H
 #define SPS_PLAIN_H
 
 #include <stdbool.h>
 
 typedef struct spsi_plain {
-    int count;               /* 0: the line has something else, or nothing */
+    int count;               /* 0 for an empty line or one with other
+                                contents */
     bool whole;              /* the first two are integers */
     char separator;          /* ',' ';' or ' ' */
 } spsi_plain;
 
-/* Looks at the line at p, of a text that ends at `end`. */
+/* Analyses the line at p, of a text that ends at `end`. */
 spsi_plain spsi_plain_look(const char *p, const char *end);
-/* The first line that is neither blank nor a comment (#). */
+/* Returns the first line that is neither blank nor a comment (#). */
 const char *spsi_plain_first(const char *p, const char *end);
-/* The line after the one at p. */
+/* Returns the line after the one at p. */
 const char *spsi_plain_next(const char *p, const char *end);
 
 #endif

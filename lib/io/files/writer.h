@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* writer.h - kinds of files that are written.  A kind is a table spsi_writer
- * and its line in lib/io/write.c; the name of the file chooses it by its end, before
- * a ".gz", and Matrix Market serves all names that no kind claims. */
+/* writer.h - kinds of files that can be written.  A kind is a table spsi_writer
+ * and its line in lib/io/write.c.  It is chosen by the end of the file's name,
+ * before a ".gz"; all other names are written as Matrix Market files. */
 #ifndef SPS_WRITER_H
 #define SPS_WRITER_H
 
@@ -10,11 +10,12 @@
 
 typedef struct spsi_writer {
     const char *suffix;
-    /* Writes a checked host csr; symmetric: it may be told by one triangle.
-     * NULL: not of this kind. */
+    /* Writes a checked csr in host memory; `symmetric` means that one triangle
+     * may be sufficient.  NULL if the kind has no matrices. */
     sps_status (*csr)(sps_context *ctx, spsi_sink *s, const sps_csr *A,
                       bool symmetric);
-    /* interleaved: rows 2 i and 2 i + 1 are the parts of a complex row. */
+    /* interleaved: rows 2 i and 2 i + 1 are the real and imaginary parts of row
+     * i. */
     sps_status (*block)(spsi_sink *s, const sps_block *X, bool interleaved);
 } spsi_writer;
 

@@ -78,7 +78,7 @@ fail:
     return st;
 }
 
-/* One step of inflate, from the buffer of the file. */
+/* Makes one step of inflate, from the buffer of the file. */
 static sps_status inflate_some(spsi_zip *z)
 {
     const spsi_file *f = z->file.f;
@@ -141,7 +141,7 @@ fail:
 
 /* ------------------------------------------------------------------ headers */
 
-/* Sizes of 64 bits from the extra fields. */
+/* Reads sizes of 64 bits from the extra fields. */
 static sps_status read_extra(spsi_zip *z, size_t length, uint64_t *packed)
 {
     unsigned char p[65536 + 1];
@@ -196,8 +196,8 @@ fail:
     return st;
 }
 
-/* An upper bound of the unpacked bytes, by what is promised, and by what the
- * file can hold. */
+/* Returns an upper bound of the unpacked bytes, by the header and by what the
+ * file can contain. */
 static uint64_t bound_of(const spsi_zip *z)
 {
     uint64_t most = z->file.bound;
@@ -352,8 +352,8 @@ static char *put(char *p, uint64_t v, int bytes)
     return p;
 }
 
-/* Version 4.5, no flags, stored, 1 January 1980, checksum, sizes in the extra
- * field, lengths of name and extra field. */
+/* Writes version 4.5, no flags, stored, 1 January 1980, checksum, sizes in the
+ * extra field, and the lengths of name and extra field. */
 static char *put_facts(char *p, const spsi_zip_entry *e, int extra)
 {
     p = put(p, 45, 2);

@@ -39,8 +39,8 @@ static int distance(const char *a, const char *b)
     return d[m][n];
 }
 
-/* Similar: distance at most a third of the word's length, 2 for short words,
- * and below its length. */
+/* Names are similar if their distance is at most a third of the word's length
+ * (2 for short words) and below its length. */
 bool spsi_nearer(const char *word, const char *name, int *limit)
 {
     size_t length = strlen(word);
