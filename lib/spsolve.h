@@ -73,9 +73,10 @@ typedef enum sps_status {
 #undef SPS_X
 } sps_status;
 
-/** Why a solve ended: name, number, text.  Positive: converged.  Without a
- *  null space given by the caller an inconsistent system does not converge
- *  (LEAST_SQUARES), but by lsqr and lsmr, which end CONVERGED_LEAST_SQUARES. */
+/** Why a solve ended: name, number, text.  Positive values mean converged.  An
+ *  inconsistent system does not converge (LEAST_SQUARES) unless the caller
+ *  gives its null space, except with lsqr and lsmr, which end
+ *  CONVERGED_LEAST_SQUARES. */
 #define SPS_STOP_LIST(X)                                                       \
     X(RUNNING, 0, "running")                                                   \
     X(CONVERGED, 1, "converged")                                               \
@@ -141,7 +142,7 @@ const char *sps_version(void);
 
 /* ---------------------------------------------------------------- context */
 
-/** Processes that solve together: each has a context and its own rows. */
+/** Processes that solve together; each has a context and its own rows. */
 typedef struct sps_comm sps_comm;
 
 /** A message of `bytes` bytes at p, sent to or received from process `peer`. */
@@ -152,57 +153,60 @@ typedef struct sps_message {
 } sps_message;
 
 /** Communication between processes by functions of the caller, each called by
- *  all processes in the same order.  Return 0; anything else is EUSER. */
+ *  all processes in the same order.  They return 0; any other value leads to
+ *  EUSER. */
 typedef struct sps_comm_calls {
     size_t struct_size;      /**< sizeof(sps_comm_calls) */
     /** Replaces values[0 .. count-1] (host memory) by their sums over the
      *  processes, with the same bits on each, as MPI_Allreduce does. */
     int (*sum)(double *values, int count, void *data);
-    /** Sends and receives messages; returns when all are complete.  Those
-     *  between two processes are received in the order in which they were
-     *  sent.  For matrices of own rows (sps_csr_wrap_rows); callbacks exchange
-     *  what they need themselves.  May be NULL. */
+    /** Sends and receives messages, and returns when all are complete.
+     *  Messages between two processes are received in the order in which they
+     *  were sent. Needed for matrices of own rows (sps_csr_wrap_rows);
+     *  callbacks exchange data themselves.  May be NULL. */
     int (*exchange)(const sps_message *send, int sends,
                     const sps_message *receive, int receives, void *data);
-    /** The same in two halves, between which the library computes: start may
-     *  return before the messages are complete (the arrays of messages are
-     *  valid until finish, the memory is neither read nor written), finish
-     *  waits for them.  Both NULL: exchange is called. */
+    /** The same in two halves, between which the library computes: `start` may
+     *  return before the messages are complete (the arrays of messages stay
+     *  valid until `finish`, and the memory is neither read nor written
+     *  meanwhile), and `finish` waits for them.  If both are NULL, `exchange`
+     *  is called. */
     int (*start)(const sps_message *send, int sends,
                  const sps_message *receive, int receives, void *data);
     int (*finish)(void *data);
 } sps_comm_calls;
 
-/** A communicator of the caller's functions, for process `rank` (0 to size - 1)
- *  of `size` processes; data is passed to the functions, *calls is copied.  The
- *  communicator must outlive the contexts that use it, and only one context may
- *  use it at a time.  EINVAL, ENOMEM; the text is sps_context_error(NULL). */
+/** Creates a communicator from the caller's functions, for process `rank` (0 to
+ *  size - 1) of `size` processes; data is passed to the functions, and *calls
+ *  is copied.  The communicator must outlive the contexts that use it, and only
+ *  one context may use it at a time.  EINVAL, ENOMEM; the text is
+ *  sps_context_error(NULL). */
 sps_status sps_comm_user(int rank, int size, const sps_comm_calls *calls,
                          void *data, sps_comm **c_p);
-/** The communicator of MPI with this Fortran handle (MPI_Comm_c2f(comm) in C,
- *  comm.py2f() in mpi4py), of which a duplicate is taken; or of the world, for
- *  SPS_MPI_WORLD, and then MPI is initialised, and finalised by
- *  sps_comm_destroy, if the program has not initialised it.  Loads the module
- *  of the implementation of MPI that is in the process, otherwise of the one
- *  whose launcher has started it.  Called by all processes of the communicator.
- *  The text of a failure is sps_context_error(NULL).  EABSENT: no module,
- *  EINVAL. */
+/** Creates a communicator from a duplicate of the MPI communicator with this
+ *  Fortran handle (MPI_Comm_c2f(comm) in C, comm.py2f() in mpi4py), or, for
+ *  SPS_MPI_WORLD, of MPI_COMM_WORLD; then, if the program has not initialised
+ *  MPI, it is initialised, and finalised by sps_comm_destroy.  Loads the module
+ *  of the MPI implementation that is loaded in the process, or otherwise of the
+ *  one whose launcher has started it.  Must be called by all processes of the
+ *  communicator.  EABSENT if there is no module, EINVAL; the text is
+ *  sps_context_error(NULL). */
 #define SPS_MPI_WORLD (-1)
 sps_status sps_comm_mpi(int fortran_handle, sps_comm **c_p);
-/** Sums and messages of the program's own, while no call of the library is
- *  running; all processes make the same ones.  c NULL: nothing is done.
- *  EUSER, EUNFIT (no exchange). */
+/** Sums and messages for the program itself, while no call of the library is
+ *  running; all processes must make the same calls.  If c is NULL, nothing is
+ *  done.  EUSER, EUNFIT (no exchange). */
 sps_status sps_comm_sum(sps_comm *c, double *values, int count);
 sps_status sps_comm_exchange(sps_comm *c, const sps_message *send, int sends,
                              const sps_message *receive, int receives);
-/** Ends all processes, with this exit code where the launcher allows it
- *  (MPI_Abort); for a program that cannot go on while others wait for it.  Does
- *  nothing for sps_comm_user. */
+/** Ends all processes, with this exit code if the launcher allows it
+ *  (MPI_Abort); for a program that cannot continue while others wait for it.
+ *  Does nothing for a communicator of sps_comm_user. */
 void sps_comm_abort(sps_comm *c, int code);
-/** *rank: number of this process; *size: number of processes.  Either pointer
- *  may be NULL; c NULL: 0 and 1. */
+/** Sets *rank to the number of this process and *size to the number of
+ *  processes, or to 0 and 1 if c is NULL.  Either pointer may be NULL. */
 void sps_comm_shape(const sps_comm *c, int *rank, int *size);
-/** Frees the communicator; contexts that use it must be destroyed before. */
+/** Frees the communicator; contexts that use it must have been destroyed. */
 void sps_comm_destroy(sps_comm **c_p);
 
 /** Functions of the caller that allocate and free memory.  alloc returns NULL
@@ -219,36 +223,44 @@ typedef struct sps_allocator {
 typedef struct sps_context_options {
     size_t struct_size;      /**< sizeof(sps_context_options) */
     sps_place place;         /**< AUTO: a GPU if there is one, else host */
-    int device;              /**< ordinal of the GPU; -1 (default): number of
-                                  the process modulo the number of GPUs */
-    void *stream;            /**< caller's cudaStream_t, NULL: an own stream */
-    int threads;             /**< of the host; 0: the cores of this process by
-                                  its affinity mask, the CPU quota of its
-                                  control groups, and OMP_NUM_THREADS */
+    int device;              /**< ordinal of the GPU; -1 (default) stands for
+                                  the process number modulo the number of
+                                  GPUs */
+    void *stream;            /**< the caller's cudaStream_t; if NULL, the
+                                  context creates one */
+    int threads;             /**< host threads; 0 stands for the cores of
+                                  this process by its affinity mask, the CPU
+                                  quota of its control groups, and
+                                  OMP_NUM_THREADS */
     uint64_t seed;           /**< of every random draw of this context */
     bool reproducible;       /**< same bits on the same machine (default) */
-    bool across_ranks;       /**< same bits for any number of processes; not
-                                  supported yet: EUNFIT (false) */
-    const sps_allocator *host; /**< host memory of the library; NULL: malloc */
-    const sps_allocator *gpu;  /**< its device memory; NULL: the driver's.
-                                  Both are read when the context is created */
-    /** Processes that solve together, or NULL.  Operators are those of own
-     *  rows (sps_csr_wrap_rows), or callbacks on them, which exchange with
-     *  other processes what they need; blocks hold own rows; norms and Gram
+    bool across_ranks;       /**< same bits for any number of processes
+                                  (false); not supported yet: EUNFIT */
+    const sps_allocator *host; /**< for host memory of the library; NULL for
+                                    malloc */
+    const sps_allocator *gpu;  /**< for its device memory; NULL for the
+                                    driver's.  Both are copied when the
+                                    context is created */
+    /** Processes that solve together, or NULL.  Operators are matrices of own
+     *  rows (sps_csr_wrap_rows), or callbacks on own rows, which exchange data
+     *  with other processes themselves.  Blocks hold own rows; norms and Gram
      *  matrices are summed over the processes.  sps_operator_csr and
-     *  sps_operator_apply of own rows, sps_solver_create, _linear and _eigen,
+     *  sps_operator_apply for own rows, sps_solver_create, _linear and _eigen,
      *  sps_precond_create and _update, and all functions that compute norms,
-     *  are called by all processes in the same order; a limit, a monitor's
-     *  answer, sps_cancel or a failure on one process ends the call on all. */
+     *  must be called by all processes in the same order.  A limit, a monitor
+     *  that returns false, sps_cancel or a failure on one process ends the call
+     *  on all. */
     sps_comm *comm;
-    double comm_seconds;     /**< time limit of waiting for a process, seconds;
-                                  0 (default): none.  Not supported with
-                                  sps_comm_user, whose functions wait: EUNFIT */
-    size_t max_device_bytes; /**< limit of the memory that the context takes of
-                                  its GPU, beside what the driver takes for
-                                  itself; 0 (default): all of it.  A matrix that
-                                  leaves no room for its blocks stays in host
-                                  memory and is streamed in each product */
+    double comm_seconds;     /**< longest wait for another process, in
+                                  seconds; 0 (default): no limit. With
+                                  sps_comm_user, whose functions do the
+                                  waiting, it is not supported: EUNFIT */
+    size_t max_device_bytes; /**< limit of the GPU memory that the context
+                                  allocates, not counting what the driver
+                                  needs for itself; 0 (default): no limit.  A
+                                  matrix that leaves too little memory for
+                                  its blocks stays in host memory and is
+                                  streamed in each product */
 } sps_context_options;
 
 /** Facts of a context, filled by sps_context_info. */
@@ -259,7 +271,7 @@ typedef struct sps_context_info {
     int threads;                /**< host threads in use */
     char device[96];            /**< "cpu, 2 threads" or the GPU's name */
     char module[160];           /**< state of the CUDA module, truncated */
-    size_t host_bytes, host_peak;     /**< allocated now, and at most */
+    size_t host_bytes, host_peak;     /**< allocated now; maximum so far */
     size_t device_bytes, device_peak; /**< the same on the device */
     size_t device_free, device_total; /**< of the whole GPU; 0 on the host */
     int64_t live_objects;       /**< handles not yet destroyed */
@@ -270,28 +282,30 @@ typedef struct sps_context_info {
     int64_t bytes_to_host;      /**< and from the GPU to host memory */
 } sps_context_info;
 
-/** Fills *options with the defaults named above.  The macro passes the size of
- *  the struct with which the program was compiled; the function that it hides
- *  serves programs built against 0.1. */
+/** Fills *options with the defaults given above.  The macro passes the size of
+ *  the struct with which the program was compiled; the function of this name,
+ *  which it hides, is for programs built against 0.1. */
 void sps_context_options_default(sps_context_options *options);
 void sps_context_options_init(sps_context_options *options, size_t size);
 #define sps_context_options_default(options)                                   \
     sps_context_options_init((options), sizeof(sps_context_options))
-/** Creates a context; options may be NULL.  EABSENT: SPS_CUDA was requested and
- *  there is no module; EDEVICE: no usable device (the driver is asked before
- *  the module is loaded).  With SPS_AUTO both lead to the host and a note.  On
- *  failure *error (may be NULL) points to a static or thread-local text. */
+/** Creates a context; options may be NULL.  EABSENT if SPS_CUDA was requested
+ *  and there is no module; EDEVICE if there is no usable device (the driver is
+ *  asked before the module is loaded).  With SPS_AUTO both lead to a context on
+ *  the host with a note.  After a failure *error (unless error is NULL) points
+ *  to a static or thread-local text. */
 sps_status sps_context_create(const sps_context_options *options,
                               sps_context **ctx_p, const char **error);
 /** Frees the context.  All handles created from it must be destroyed before. */
 void sps_context_destroy(sps_context **ctx_p);
-/** Text of the last failure, "" if none; valid until the next call.  It is that
- *  of the context, or of a later call in this thread that failed without a
- *  context because a handle was NULL.  ctx NULL: the thread's last failure of
- *  the latter kind, including sps_context_create and sps_comm_user. */
+/** Returns the text of the last failure, "" if there is none; valid until the
+ *  next call.  It is that of the context, or of a later call in this thread
+ *  that failed without a context because a handle was NULL.  If ctx is NULL:
+ *  the thread's last failure of the latter kind, including those of
+ *  sps_context_create, sps_comm_user and sps_comm_mpi. */
 const char *sps_context_error(const sps_context *ctx);
-/** Note number i (actions that the caller may want to know of, such as
- *  "mirrored an upper triangle"), NULL past the last. */
+/** Returns note number i (on something that the caller may want to know, such
+ *  as "mirrored an upper triangle"), or NULL past the last. */
 const char *sps_context_note(const sps_context *ctx, int i);
 /** Fills *info, whose struct_size must be set.  EINVAL, EDEVICE. */
 sps_status sps_context_information(const sps_context *ctx,
@@ -300,8 +314,8 @@ sps_status sps_context_information(const sps_context *ctx,
  *  running and later readings of files to give up (EIO, "interrupted").
  *  Async-signal-safe.  sps_cancel(ctx, false) withdraws the request. */
 void sps_cancel(sps_context *ctx, bool stop);
-/** Waits for all work queued on the GPU; nothing to do on the host.  For
- *  timing, and before the caller's own stream reads a block.  EDEVICE. */
+/** Waits for all work queued on the GPU; does nothing on the host.  For timing,
+ *  and before a stream of the caller reads a block.  EDEVICE. */
 sps_status sps_context_sync(sps_context *ctx);
 
 /* -------------------------------------------------------------------- csr */
@@ -314,43 +328,45 @@ enum {
     SPS_SORTED = 8          /**< rows ascending, no duplicates (checked) */
 };
 
-/** A sparse matrix by rows, plain data, 0-based: the entries of row i have the
- *  numbers rowptr[i] .. rowptr[i+1]-1 in col and val.  A caller who fills the
- *  struct directly sets struct_size, which stands behind the members that 0.1
- *  had, and all members after it to zero. */
+/** A sparse matrix by rows, as plain data, with indices from 0: the entries of
+ *  row i are numbers rowptr[i] .. rowptr[i+1]-1 of col and val.  A caller who
+ *  fills in the struct directly must set struct_size, which follows the members
+ *  that 0.1 had, and set all members after it to zero. */
 typedef struct sps_csr {
     int64_t nrow, ncol, nnz;
     int64_t *rowptr;  /**< nrow + 1 offsets, rowptr[0] = 0 */
-    int32_t *col;     /**< nnz column numbers */
+    int32_t *col;     /**< nnz column indices */
     void *val;        /**< nnz values of dtype */
     sps_dtype dtype;
     sps_place place;  /**< memory of the arrays: SPS_HOST or SPS_CUDA */
     sps_own own;      /**< what destroy does with the arrays */
     unsigned props;
     size_t struct_size; /**< sizeof(sps_csr) */
-    /* The rows of one process, of a matrix spread over several:
-     * sps_csr_wrap_rows.  Only sps_operator_csr takes such a csr, other
-     * functions answer EUNFIT. */
+    /* For the rows of one process, of a matrix distributed over several
+     * processes: see sps_csr_wrap_rows.  Only sps_operator_csr accepts such a
+     * csr; other functions return EUNFIT. */
     int64_t first;      /**< global number of the first row */
-    int64_t whole;      /**< rows and columns of the whole; 0: not spread */
-    int64_t *global;    /**< nnz global column numbers; col is NULL then */
+    int64_t whole;      /**< rows and columns of the whole matrix; 0 if it is
+                             not distributed */
+    int64_t *global;    /**< nnz global column indices, which replace col
+                             (NULL) */
 } sps_csr;
 
 /** Options of the reader.  All zero is the default. */
 typedef struct sps_read_options {
     size_t struct_size;
-    bool lenient;         /**< both triangles of a symmetric file: accept if
-                               the values agree */
+    bool lenient;         /**< accept a symmetric file with both triangles if
+                               their values agree */
     bool strict;          /**< duplicates are an error */
     bool allow_nonfinite; /**< accept NaN and Inf */
-    uint64_t max_bytes;   /**< limit of the bytes of the result (ENOMEM).
-                               0: the memory that the machine has now, and a
-                               result of more than 1 GB and more than 1000
-                               times the bytes of the text is rejected
-                               (EPARSE) */
+    uint64_t max_bytes;   /**< limit of the bytes of the result (ENOMEM).  0
+                               stands for the memory that the machine has
+                               available; a result of more than 1 GB and more
+                               than 1000 times the bytes of the text is then
+                               rejected (EPARSE) */
     /** Called after each batch of text with the bytes of the file that have
-     *  been read and its size (0: unknown), both before decompression; or NULL.
-     */
+     *  been read and its size (0 if unknown), both before decompression; or
+     *  NULL. */
     void (*progress)(uint64_t done, uint64_t total, void *data);
     void *progress_data;
 } sps_read_options;
@@ -370,63 +386,66 @@ typedef struct sps_read_info {
                                the lower one was completed from it */
 } sps_read_info;
 
-/** A csr with host arrays of its own for nrow x ncol and nnz entries, values of
- *  dtype; rowptr is zeroed, the caller fills the arrays.  Destroy with
- *  sps_csr_destroy.  ENOMEM (the text has the number of bytes), EINVAL. */
+/** Creates a csr with host arrays of its own for nrow x ncol and nnz entries
+ *  with values of dtype; rowptr is zeroed, and the caller fills the arrays.
+ *  Destroy it with sps_csr_destroy.  ENOMEM (the text has the number of bytes),
+ *  EINVAL. */
 sps_status sps_csr_create(sps_context *ctx, int64_t nrow, int64_t ncol,
                           int64_t nnz, sps_dtype dtype, sps_csr **A_p);
-/** A csr of the caller's arrays, which are in the memory space `place`; own
- *  says who frees them.  Offsets and columns are not checked here, but by
- *  sps_operator_csr. */
+/** Creates a csr from the caller's arrays, which are in the memory space
+ *  `place`; `own` states who frees them.  Offsets and columns are checked by
+ *  sps_operator_csr, not here. */
 sps_status sps_csr_wrap(sps_context *ctx, int64_t nrow, int64_t ncol,
                         int64_t nnz, int64_t *rowptr, int32_t *col, void *val,
                         sps_dtype dtype, sps_place place, sps_own own,
                         sps_csr **A_p);
-/** The rows first .. first+nrow-1 of a square matrix of `whole` rows that is
- *  spread over the processes of the context's comm, each of which has the rows
- *  that follow those of the process before it.  global: column numbers of the
- *  whole, ascending in each row without duplicates (sps_operator_csr checks
- *  that).  Arrays are in host memory; SPS_SYMMETRIC and SPS_SPD, if the caller
- *  sets them in props, are of the whole.  EINVAL, ENOMEM. */
+/** Creates a csr from rows first .. first+nrow-1 of a square matrix with
+ *  `whole` rows that is distributed over the processes of the context's comm:
+ *  each process has the rows that follow those of the process before it.
+ *  `global` has the column indices of the whole matrix, ascending in each row
+ *  without duplicates (sps_operator_csr checks that).  The arrays are in host
+ *  memory. SPS_SYMMETRIC and SPS_SPD, if the caller sets them in props, refer
+ *  to the whole matrix.  EINVAL, ENOMEM. */
 sps_status sps_csr_wrap_rows(sps_context *ctx, int64_t first, int64_t nrow,
                              int64_t whole, int64_t nnz, int64_t *rowptr,
                              int64_t *global, void *val, sps_dtype dtype,
                              sps_own own, sps_csr **A_p);
-/** Reads a file ("-": standard input) into host memory: Matrix Market, .npz of
- *  scipy.sparse.save_npz, binary of PETSc, Harwell-Boeing, Rutherford-Boeing,
- *  or a dense .npy; plain or compressed by gzip, xz or zstd.  The kind is found
- *  by content.  Rows are sorted, duplicates summed, symmetric files completed,
- *  complex ones, of Matrix Market alone, taken in the interleaved real form;
- *  integers and floats become doubles.  "FILE:NAME" is an array of an .npz
- *  file.  ro, info may be NULL.  EIO, EPARSE (text "file:line: what", or with
- *  the byte), ENOMEM, EABSENT: liblzma or libzstd, which are loaded when they
- *  are wanted, is missing. */
+/** Reads a file ("-" is standard input) into host memory: Matrix Market, .npz
+ *  of scipy.sparse.save_npz, binary of PETSc, Harwell-Boeing,
+ *  Rutherford-Boeing, or a dense .npy; plain or compressed by gzip, xz or zstd.
+ *  The kind is recognised by the contents.  Rows are sorted, duplicates summed,
+ *  and symmetric files completed; complex files (only of Matrix Market) are
+ *  converted to the interleaved real form; integers and floats become doubles.
+ *  "FILE:NAME" is an array of an .npz file.  ro and info may be NULL.  EIO;
+ *  EPARSE (text "file:line: what", or with the byte); ENOMEM; EABSENT if
+ *  liblzma or libzstd, which are loaded when they are needed, is missing. */
 sps_status sps_csr_read(sps_context *ctx, const char *path,
                         const sps_read_options *ro, sps_read_info *info,
                         sps_csr **A_p);
-/** Reads only the sizes of the matrix in a file of any kind: rows, columns,
+/** Reads only the sizes of the matrix in a file of any kind: rows, columns, and
  *  entries in the file (rows times columns, or half of that, for an array
- *  file).  nrow, ncol, entries may be NULL.  EIO, EPARSE, EABSENT. */
+ *  file).  nrow, ncol and entries may be NULL.  EIO, EPARSE, EABSENT. */
 sps_status sps_file_sizes(sps_context *ctx, const char *path, int64_t *nrow,
                           int64_t *ncol, int64_t *entries);
-/** Writes a host csr.  The end of the path chooses the kind: ".npz" is what
- *  scipy.sparse.load_npz reads, ".petsc" binary of PETSc with 32-bit indices,
- *  anything else a coordinate file of Matrix Market, each value as the shortest
- *  decimal that is read back as the same bits.  The file is replaced atomically
- *  when it is complete; symbolic links are followed.  A path that ends in ".gz"
- *  is compressed, "-" is standard output.  symmetric: a Matrix Market file has
- *  the lower triangle alone, and a banner that says so.  EIO; EINVAL: ".npy", or
- *  too many entries for PETSc. */
+/** Writes a csr in host memory.  The end of the path selects the kind: ".npz"
+ *  is what scipy.sparse.load_npz reads, ".petsc" binary of PETSc with 32-bit
+ *  indices, anything else a coordinate file of Matrix Market, with each value
+ *  as the shortest decimal that is read back as the same bits.  The file is
+ *  replaced atomically when it is complete; symbolic links are followed.  A
+ *  path that ends in ".gz" is compressed, "-" is standard output.  symmetric: a
+ *  Matrix Market file contains only the lower triangle, and its banner says so.
+ *  EIO; EINVAL for ".npy", or too many entries for PETSc. */
 sps_status sps_csr_write(sps_context *ctx, const char *path, const sps_csr *A,
                          bool symmetric);
-/** Checks a host csr: offsets monotone, columns in range; sorts rows and sums
- *  duplicates in place (with a note) if necessary.  EMATRIX names the first bad
- *  row. */
+/** Checks a csr in host memory: offsets must be monotone and columns in range.
+ *  Sorts rows and sums duplicates in place (with a note) if necessary.  EMATRIX
+ *  names the first bad row. */
 sps_status sps_csr_check(sps_context *ctx, sps_csr *A);
-/** Whether the host csr A (checked) equals its transpose: |a_ij - a_ji| within
- *  tol times the largest of |a_ij|, |a_ji| and sqrt(|a_ii a_jj|), an entry that
- *  is not stored counting as 0; *difference (may be NULL): the largest
- *  |a_ij - a_ji|, infinity if one is NaN. */
+/** Determines whether the csr A in host memory (checked) equals its transpose:
+ *  |a_ij - a_ji| is at most tol times the largest of |a_ij|, |a_ji| and
+ *  sqrt(|a_ii a_jj|), where an entry that is not stored counts as 0.
+ *  *difference (unless difference is NULL) is the largest |a_ij - a_ji|, or
+ *  infinity if one is NaN. */
 sps_status sps_csr_symmetric(sps_context *ctx, const sps_csr *A, double tol,
                              bool *symmetric, double *difference);
 /** Facts of a graph and its Laplacian. */
@@ -441,53 +460,54 @@ typedef struct sps_laplacian_info {
                                different weights */
 } sps_laplacian_info;
 
-/** L = D - W for the host adjacency matrix A (n x n, weights >= 0) of a graph:
- *  w_ij = max(a_ij, a_ji), so the direction of edges is ignored, with a note,
- *  and a symmetric A is unchanged; self-loops are ignored with a note;
- *  duplicates are summed; L is symmetric, every row has a diagonal entry.  L is
- *  a new host csr of doubles, independent of A.  info may be NULL.  EMATRIX: a
- *  weight is negative, complex or not finite (the text says where); ESHAPE: not
- *  square. */
+/** Creates L = D - W from the adjacency matrix A of a graph (n x n, in host
+ *  memory, weights >= 0): w_ij = max(a_ij, a_ji), so that the direction of
+ *  edges is ignored, with a note, and a symmetric A is unchanged; self-loops
+ *  are ignored with a note; duplicates are summed.  L is symmetric, and every
+ *  row has a diagonal entry.  L is a new csr of doubles in host memory,
+ *  independent of A.  info may be NULL.  EMATRIX if a weight is negative,
+ *  complex or not finite (the text says where); ESHAPE if A is not square. */
 sps_status sps_csr_laplacian(sps_context *ctx, const sps_csr *A,
                              sps_laplacian_info *info, sps_csr **L_p);
-/** *C_p = A B for csr of m x l and l x n numbers, both in host memory or both
- *  on the context's GPU: a new m x n csr in the same place, with arrays of its
- *  own; destroy it with sps_csr_destroy.  Rows of C are sorted without
- *  duplicates (SPS_SORTED); every entry that has a product is stored, also
- *  where the sum is zero.  Its values are floats if those of A and B are,
- *  otherwise doubles.  c_ij sums a_ik b_kj over ascending k by fused
- *  multiply-adds, so its bits are the same in either place and for any number
- *  of threads.  Unsorted rows and duplicates of A and B are sorted and summed
- *  in a copy, with a note.  Row by row (Gustavson, ACM TOMS 4, 1978), on a GPU
- *  in tiers of rows by the memory they need (after ApSpGEMM, ACM TACO 2024).
- *  There a matrix that is marked SPS_SORTED is not checked again.
- *  EINVAL, ESHAPE: l differs; EMATRIX names the first bad row; EUNFIT: 2^31
- *  rows or more on a GPU; ENOMEM, EDEVMEM. */
+/** Creates *C_p = A B from an m x l and an l x n csr, both in host memory or
+ *  both on the context's GPU, as an m x n csr in the same memory, with arrays
+ *  of its own; destroy it with sps_csr_destroy.  Rows of C are sorted without
+ *  duplicates (SPS_SORTED); every entry that has a product is stored, even if
+ *  the sum is zero.  Its values are floats if those of A and B are, otherwise
+ *  doubles.  c_ij sums a_ik b_kj over ascending k by fused multiply-adds, so
+ *  its bits are the same on host and GPU and for any number of threads.
+ *  Unsorted rows and duplicates of A and B are sorted and summed in a copy,
+ *  with a note. The product is computed row by row (Gustavson, ACM TOMS 4,
+ *  1978), on a GPU in groups of rows by the memory that they need (after
+ *  ApSpGEMM, ACM TACO 2024); there a matrix that is marked SPS_SORTED is not
+ *  checked again.  EINVAL; ESHAPE if l differs; EMATRIX names the first bad
+ *  row; EUNFIT for 2^31 rows or more on a GPU; ENOMEM, EDEVMEM. */
 sps_status sps_csr_multiply(sps_context *ctx, const sps_csr *A,
                             const sps_csr *B, sps_csr **C_p);
-/** *T_p = A', a new csr in the place of A and of the same dtype; destroy it
- *  with sps_csr_destroy.  Its rows are sorted without duplicates; unsorted rows and
- *  duplicates of A are treated as by sps_csr_multiply.  EINVAL, EMATRIX (a bad
- *  row, or more than 2^31 - 1 rows), ENOMEM, EDEVMEM. */
+/** Creates *T_p = A' as a new csr in the memory where A is stored, with the
+ *  same dtype; destroy it with sps_csr_destroy.  Its rows are sorted without
+ *  duplicates; unsorted rows and duplicates of A are handled as by
+ *  sps_csr_multiply.  EINVAL, EMATRIX (a bad row, or more than 2^31 - 1 rows),
+ *  ENOMEM, EDEVMEM. */
 sps_status sps_csr_transpose(sps_context *ctx, const sps_csr *A,
                              sps_csr **T_p);
-/** Frees the csr, and its arrays unless they are borrowed.  ctx: that with
- *  which it was created. */
+/** Frees the csr, and its arrays unless they are borrowed.  ctx must be the
+ *  context with which it was created. */
 void sps_csr_destroy(sps_context *ctx, sps_csr **A_p);
 
 /* ------------------------------------------------------------------ block */
 
-/** A zeroed n x k block of doubles in the context's place, k = 1 to 1024:
- *  row-major, rows padded to the ld that sps_block_data returns.  ESHAPE,
- *  ENOMEM, EDEVMEM. */
+/** Creates a zeroed n x k block of doubles in the context's place, k = 1 to
+ *  1024: row-major, with rows padded to the ld that sps_block_data returns.
+ *  ESHAPE, ENOMEM, EDEVMEM. */
 sps_status sps_block_create(sps_context *ctx, int64_t n, int k,
                             sps_block **X_p);
-/** A block that is the caller's row-major memory in the context's place:
- *  element (i, j) is data[i * ld + j], ld >= k, data aligned to 8 bytes.  The
- *  caller keeps the memory alive and frees it.  The numbers are copied only
- *  during a solve, if alignment or ld differ from those of sps_block_create.
- *  For arrays of other layouts or memory spaces use sps_block_create, _set and
- *  _get. */
+/** Creates a block that uses the caller's row-major memory in the context's
+ *  place: element (i, j) is data[i * ld + j], ld >= k, data aligned to 8 bytes.
+ *  The caller keeps the memory alive and frees it.  The elements are copied
+ *  only during a solve, if alignment or ld differ from those of
+ *  sps_block_create. For arrays of other layouts or memory spaces use
+ *  sps_block_create, _set and _get. */
 sps_status sps_block_wrap(sps_context *ctx, int64_t n, int k, double *data,
                           int64_t ld, sps_block **X_p);
 /** Copies the caller's n x k array to columns first .. first+k-1 of X.  Element
@@ -497,66 +517,67 @@ sps_status sps_block_wrap(sps_context *ctx, int64_t n, int k, double *data,
  *  arrays are queued on the context's stream. */
 sps_status sps_block_set(sps_block *X, int first, int k, const double *data,
                          int64_t ld, sps_order order, sps_place place);
-/** Copies columns first .. first+k-1 of X to the caller's array, which is as
- *  for sps_block_set.  A host array is complete on return; a copy to a device
- *  array is queued on the context's stream. */
+/** Copies columns first .. first+k-1 of X to the caller's array, whose layout
+ *  is given as for sps_block_set.  A host array is complete on return; a copy
+ *  to a device array is queued on the context's stream. */
 sps_status sps_block_get(const sps_block *X, int first, int k, double *data,
                          int64_t ld, sps_order order, sps_place place);
-/** Fills with numbers uniform in [-1/2, 1/2): Philox keyed by (seed, row,
- *  column), the same for every place and number of threads; different on each
- *  of several processes. */
+/** Fills X with random values, uniform in [-1/2, 1/2): Philox keyed by (seed,
+ *  row, column), the same for every place and number of threads; different on
+ *  each of several processes. */
 sps_status sps_block_random(sps_block *X, uint64_t seed);
-/** *n: rows, *k: columns of X; either pointer may be NULL. */
+/** Sets *n to the number of rows and *k to the number of columns of X; either
+ *  pointer may be NULL. */
 void sps_block_shape(const sps_block *X, int64_t *n, int *k);
-/** The block's memory in the context's place; element (i, j) is at i * ld + j.
- *  ld may be NULL.  The memory belongs to the block. */
+/** Returns the block's memory in the context's place; element (i, j) is at i *
+ *  ld + j.  ld may be NULL.  The memory belongs to the block. */
 double *sps_block_data(const sps_block *X, int64_t *ld);
-/** Reads an n x k file of any kind that sps_csr_read takes into a new block; of
- *  a file of PETSc the vectors, of Harwell-Boeing the right-hand sides, if there
- *  are any; and plain numbers, a row in each line, between blanks or commas.
- *  interleaved: for a matrix in interleaved real form; row i of the file gives
- *  rows 2 i (real part) and 2 i + 1 (imaginary part, zero if the file is real);
- *  complex files are those of Matrix Market and of NumPy.  Otherwise a complex
- *  file is rejected.  ro may be NULL.  EIO, EPARSE, ENOMEM,
- *  EDEVMEM, EABSENT as sps_csr_read. */
+/** Reads an n x k file of any kind that sps_csr_read accepts into a new block;
+ *  from a file of PETSc the vectors, and from one of Harwell-Boeing the
+ *  right-hand sides, if there are any.  Plain numbers are read as well, a row
+ *  in each line, separated by blanks or commas.  interleaved: for a matrix in
+ *  interleaved real form; row i of the file becomes rows 2 i (real part) and 2
+ *  i + 1 (imaginary part, zero if the file is real); complex files are those of
+ *  Matrix Market and of NumPy.  Otherwise a complex file is rejected.  ro may
+ *  be NULL.  EIO, EPARSE, ENOMEM, EDEVMEM, EABSENT as sps_csr_read. */
 sps_status sps_block_read(sps_context *ctx, const char *path,
                           const sps_read_options *ro, bool interleaved,
                           sps_block **X_p);
-/** Writes X, in the way of sps_csr_write: ".npy" is an array of NumPy, ".npz" an
- *  archive of one, X, ".petsc" a Vec, or a dense Mat for several columns,
- *  anything else an array file of Matrix Market.  interleaved: rows 2 i and
- *  2 i + 1 become real and imaginary part of row i of a complex file (not of
- *  PETSc: EINVAL).  EIO. */
+/** Writes X, in the same way as sps_csr_write: ".npy" is an array of NumPy,
+ *  ".npz" an archive with one array, X, ".petsc" a Vec, or a dense Mat for
+ *  several columns, anything else an array file of Matrix Market.  interleaved:
+ *  rows 2 i and 2 i + 1 become real and imaginary part of row i of a complex
+ *  file (not of PETSc: EINVAL).  EIO. */
 sps_status sps_block_write(const sps_block *X, const char *path,
                            bool interleaved);
-/** *R_p: a new block of the rigid body modes of the structure whose m nodes
+/** Creates *R_p, a block of the rigid body modes of the structure whose m nodes
  *  have the coordinates coords (m x d, d = 2 or 3).  It is n x q, n = d m, with
- *  orthonormal columns, the d unknowns of a node consecutive; q = 3 for d = 2
- *  and 6 for d = 3, fewer, with a note, if the nodes are collinear.  The modes
- *  span the null space of the stiffness matrix of an unsupported structure: for
- *  sps_options.nullspace_basis, which a solver verifies.  ESHAPE, EINVAL (not
- *  finite). */
+ *  orthonormal columns, where the d unknowns of a node are consecutive; q = 3
+ *  for d = 2 and 6 for d = 3, or fewer, with a note, if the nodes are
+ *  collinear. The modes span the null space of the stiffness matrix of an
+ *  unsupported structure: for sps_options.nullspace_basis, which a solver
+ *  verifies.  ESHAPE, EINVAL (not finite). */
 sps_status sps_block_rigid_body(const sps_block *coords, sps_block **R_p);
 void sps_block_destroy(sps_block **X_p);
 
 /* ---------------------------------------------------------------- options */
 
-/** What a monitor is told after an iteration; valid during the call. */
+/** What a monitor receives after an iteration; valid during the call. */
 typedef struct sps_progress {
     int iteration;
     int k;                    /**< columns, or eigenpairs wanted */
-    const double *residual;   /**< k residuals (host memory), relative as option
-                                   norm says; by the recurrence of the method,
-                                   not verified */
+    const double *residual;   /**< k residuals (host memory), relative to
+                                   what option norm says; computed by the
+                                   recurrence of the method, not verified */
     double worst, median;     /**< of residual[] */
     int converged;            /**< columns whose residual is below its threshold
                                    */
     int width;                /**< search directions of this iteration */
     double seconds;           /**< since the solve began */
-    const char *event;        /**< NULL, or what has just happened ("residual
-                                   replaced") */
-    size_t struct_size;       /**< sizeof(sps_progress) of the library; behind
-                                   the members that 0.1 had */
+    const char *event;        /**< NULL, or an event of this iteration, such
+                                   as "residual replaced" */
+    size_t struct_size;       /**< sizeof(sps_progress) of the library; it
+                                   follows the members that 0.1 had */
 } sps_progress;
 
 /** Called once for each iteration, in order; return false to stop
@@ -565,8 +586,8 @@ typedef struct sps_progress {
 typedef bool (*sps_monitor_fn)(const sps_progress *p, void *data);
 
 /** Options of operators, preconditioners and solvers.  Strings and blocks are
- *  borrowed: the caller keeps them alive as long as the objects created with
- *  these options. */
+ *  borrowed: the caller keeps them alive as long as the objects that were
+ *  created with these options. */
 typedef struct sps_options {
     size_t struct_size;       /**< sizeof(sps_options) */
     const char *solver;       /**< auto block_cg cg refinement gmres block_gmres
@@ -584,91 +605,99 @@ typedef struct sps_options {
     double rtol, atol;        /**< tolerances, see sps_norm; 1e-8, 0 */
     sps_norm norm;            /**< SPS_NORM_RHS */
     int max_iterations;       /**< 10000 */
-    double max_seconds;       /**< limit for one solve; the set-up of the solver
-                                   counts as part of the first.  At least one
-                                   iteration is made.  0: no limit */
-    int block_size;           /**< of block_jacobi; of amg: rows of a node; 0:
-                                   from the pattern */
-    int degree;               /**< of chebyshev; of the smoother of amg, 1 to 4;
-                                   0, the default: auto */
+    double max_seconds;       /**< limit for one solve; the set-up of the
+                                   solver counts as part of the first solve.
+                                   At least one iteration is made.  0: no
+                                   limit */
+    int block_size;           /**< of block_jacobi; for amg the rows of a
+                                   node; 0: determined from the pattern */
+    int degree;               /**< of chebyshev; for amg that of the
+                                   smoother, 1 to 4; 0 (default): chosen */
     const char *scale;        /**< scaling before ilut: auto none equilibrate
                                    match */
-    const char *reorder;      /**< of an operator, for its solvers of A X = B:
-                                   none rcm morton auto (rcm if predicted to
-                                   gain) */
+    const char *reorder;      /**< of an operator, for its solvers of A X =
+                                   B: none rcm morton auto (rcm if a gain is
+                                   predicted) */
     const sps_block *coords;  /**< for morton and amg: a row for each node, 1 to
                                    3 columns; the unknowns of a node are
                                    consecutive.  Read when the operator, or the
                                    preconditioner, is created */
     const char *order;        /**< order of the unknowns before ilut: auto none
                                    rcm degree */
-    const char *dense;        /**< auto: solver auto may end with dense factors
-                                   if n <= 2000; never */
+    const char *dense;        /**< auto: solver auto may use dense factors as
+                                   its last attempt if n <= 2000; never */
     int power;                /**< of fsai: its pattern is that of A^power; 1 */
     double droptol;           /**< of ilut: entries below this fraction of the
                                    norm of their row are dropped, 1e-3 */
-    double fill;              /**< of ilut: a row of L, and one of U, keeps at
-                                   most this many times A's mean row, 10 */
-    int restart;              /**< of gmres: steps of a cycle, 50; needs memory
-                                   for as many blocks of right-hand sides */
-    bool flexible;            /**< of gmres: the preconditioner may change from
-                                   step to step; twice the memory (false) */
-    int recycle;              /**< of block_gcrodr: vectors kept from cycle to
-                                   cycle and from solve to solve; 0: two for
-                                   each right-hand side, 10 to 256 */
+    double fill;              /**< of ilut: a row of L, and one of U, keeps
+                                   at most this multiple of the mean row
+                                   length of A, 10 */
+    int restart;              /**< of gmres: steps of a cycle, 50; a cycle
+                                   needs memory for as many blocks of
+                                   right-hand sides */
+    bool flexible;            /**< of gmres: the preconditioner may change
+                                   from step to step; needs twice the memory
+                                   (false) */
+    int recycle;              /**< of block_gcrodr: vectors kept from cycle
+                                   to cycle and from solve to solve; 0: two
+                                   for each right-hand side, 10 to 256 */
     int bicgstab_l;           /**< l of bicgstab: degree of the polynomial that
                                    stabilises a sweep of 2 l products, 2 */
     int idr_s;                /**< s of idr: dimension of the shadow space, 4 */
     double rank_tolerance;    /**< directions below this relative singular
                                    value are dropped; 1e-10 */
-    int true_residual_every;  /**< iterations from one recomputation of the
-                                   residual b - A x to the next, 50 */
-    bool full_precision;      /**< exclude kernels that drop bits (true) */
+    int true_residual_every;  /**< iterations between two recomputations of
+                                   the residual b - A x, 50 */
+    bool full_precision;      /**< exclude kernels that drop bits of values
+                                   or blocks (true) */
     bool strict_nonfinite;    /**< exclude kernels by which a NaN or infinity
                                    of X reaches rows of A X that do not store
                                    its column (false; doc/numerics.md) */
-    const char *precision;    /**< of the work; X, residuals and tolerances are
-                                   always double.  auto: as double, but amg in
-                                   single precision; single_basis: gmres and
-                                   block_gmres store their basis in it;
+    const char *precision;    /**< precision of the work; X, residuals and
+                                   tolerances are always double.  auto:
+                                   double, but amg in single precision;
+                                   single_basis: gmres and block_gmres store
+                                   their basis in single precision;
                                    single_precond: fsai, isai, block_jacobi,
                                    ilu0 and ic0 store their values in it;
                                    mixed: both, and refinement, with
-                                   corrections in single precision, instead
-                                   of block_cg and cg; solver auto decides
-                                   whether it pays (doc/numerics.md) */
-    const char *before_0_2[2]; /**< NULL; were basis and precond_precision */
+                                   corrections in single precision, replaces
+                                   block_cg and cg; solver auto decides
+                                   whether that is faster (doc/numerics.md) */
+    const char *before_0_2[2]; /**< NULL; formerly basis and
+                                    precond_precision */
     int check_every;          /**< iterations that may be queued on a GPU
                                    without host synchronisation, 1 to 16
                                    (10); changes no result */
     bool replay;              /**< iterations of small systems are recorded
-                                   once and replayed: CUDA graphs (true);
+                                   once and replayed as CUDA graphs (true);
                                    changes no result */
     const char *which;        /**< eigenvalues: smallest (default) largest
                                    nearest (to sigma) */
     double sigma;             /**< for which = nearest */
     int block;                /**< columns of an eigensolver's block; 0: the
-                                   pairs wanted and some guard columns, 40 in
-                                   all at most */
+                                   requested pairs and some guard columns, at
+                                   most 40 together */
     bool verify_count;        /**< after the pairs are found, look for missed
                                    ones (false) */
-    const sps_block *constraints; /**< eigenvectors are wanted M-orthogonal to
-                                   the columns of this block; or NULL */
-    sps_monitor_fn monitor;   /**< or NULL */
+    const sps_block *constraints; /**< eigenvectors are computed M-orthogonal
+                                       to the columns of this block; or NULL */
+    sps_monitor_fn monitor;   /**< called after each iteration, or NULL */
     void *monitor_data;
     double damp;              /**< of lsqr and lsmr, d >= 0: they minimise
                                    ||b - A x||^2 + d^2 ||x||^2; 0 */
     const char *factors;      /**< auto: solver auto may use sparse direct
-                                   factors (preconditioner factor), first where
-                                   they are predicted to be faster, and at the
-                                   end; never */
-    const char *near_null;    /**< of amg, the vectors that coarse spaces hold
-                                   for nodes of several rows: auto (rigid body
-                                   modes with coords, else constants) or
-                                   filtered (found in the matrix) */
+                                   factors (preconditioner factor), first
+                                   where they are predicted to be faster, and
+                                   as its last attempt; never */
+    const char *near_null;    /**< of amg: the vectors that coarse spaces
+                                   contain for nodes of several rows: auto
+                                   (rigid body modes if coords is given, else
+                                   constants) or filtered (computed from the
+                                   matrix) */
 } sps_options;
-/** Fills in the defaults; auto where a name may be auto.  Macro and function
- *  as for sps_context_options_default. */
+/** Fills in the defaults; auto where a name may be auto.  For the macro see
+ *  sps_context_options_default. */
 void sps_options_default(sps_options *opt);
 void sps_options_init(sps_options *opt, size_t size);
 #define sps_options_default(opt) sps_options_init((opt), sizeof(sps_options))
@@ -685,9 +714,9 @@ sps_status sps_options_parse(sps_context *ctx, sps_options *opt,
  *  of the whole text, so that a result >= size means that it was truncated. */
 size_t sps_options_print(const sps_options *opt, char *text, size_t size);
 
-/** Options with defaults, in memory of ctx, for callers that do not know the
- *  layout of the struct; accepted by all functions with an options argument.
- *  Destroy before ctx.  ENOMEM. */
+/** Creates options with defaults, in memory of ctx, for callers that do not
+ *  know the layout of the struct; accepted by all functions with an options
+ *  argument.  Destroy them before ctx.  ENOMEM. */
 sps_status sps_options_create(sps_context *ctx, sps_options **opt_p);
 void sps_options_destroy(sps_context *ctx, sps_options **opt_p);
 /** Sets one option from text, as sps_options_parse does; an empty text restores
@@ -695,8 +724,8 @@ void sps_options_destroy(sps_context *ctx, sps_options **opt_p);
 sps_status sps_options_set(sps_context *ctx, sps_options *opt,
                            const char *name, const char *text);
 /** Writes the value of one option to text, from which sps_options_set restores
- *  the same value.  EINVAL: no such option, or size bytes are too few (text has
- *  the beginning, and the error the number of bytes). */
+ *  the same value.  EINVAL if there is no such option, or if `size` bytes are
+ *  too few (text then has the beginning, and the error the number of bytes). */
 sps_status sps_options_get(sps_context *ctx, const sps_options *opt,
                            const char *name, char *text, size_t size);
 /** Sets one of the members that are blocks: "nullspace_basis", "coords" or
@@ -721,115 +750,121 @@ typedef enum sps_option_type {
 typedef struct sps_option_info {
     size_t struct_size;       /**< sizeof(sps_option_info), set by the caller */
     const char *name;         /**< as the member of sps_options */
-    const char *aliases;      /**< other accepted names, blank-separated */
+    const char *aliases;      /**< other accepted names, separated by blanks */
     sps_option_type type;
-    double low, high;         /**< range of numbers, inclusive; infinite: no
-                                   limit, but the number must be finite */
-    const char *words;        /**< blank-separated; "@kind" stands for the names
-                                   of sps_list(ctx, "kind", i) */
-    const char *default_value; /**< "": none */
-    const char *unit;         /**< of numbers: "seconds", "steps"; or "" */
+    double low, high;         /**< range of numbers, inclusive; infinite for
+                                   no limit, although the number must be
+                                   finite */
+    const char *words;        /**< separated by blanks; "@kind" stands for
+                                   the names of sps_list(ctx, "kind", i) */
+    const char *default_value; /**< "" if there is none */
+    const char *unit;         /**< of numbers, such as "seconds" or "steps";
+                                   or "" */
     const char *argument;     /**< placeholder of the value in a synopsis */
-    const char *group;        /**< a heading: "Method", "Stopping" ... */
+    const char *group;        /**< a heading, such as "Method" or "Stopping" */
     const char *readers;      /**< methods and preconditioners that use it,
-                                   blank-separated; "": general */
-    const char *help;         /**< what it does, without a full stop */
+                                   separated by blanks; "" for general
+                                   options */
+    const char *help;         /**< the effect, without a full stop */
 } sps_option_info;
 
-/** Description of the option of that name or alias; info->struct_size must be
- *  set.  ctx may be NULL.  sps_list(ctx, "option", i) has all names.
- *  EINVAL. */
+/** Describes the option of that name or alias; info->struct_size must be set.
+ *  ctx may be NULL.  sps_list(ctx, "option", i) returns all names.  EINVAL. */
 sps_status sps_option_information(sps_context *ctx, const char *name,
                                   sps_option_info *info);
 
 /* --------------------------------------------------------------- operator */
 
-/** Y = alpha A X + beta Y.  X and Y are n x k, row-major, element (i, j) at
- *  i * ldx + j and i * ldy + j, doubles in the context's place; sps_block_wrap
- *  makes them blocks for functions of the library.  With beta = 0 Y must not be
- *  read.  On a GPU the work is to be queued on `stream`, the context's
- *  cudaStream_t; on the host it is NULL.  data: that of sps_operator_user or
- *  sps_precond_user.  Returns 0; anything else ends the solve with EUSER. */
+/** Computes Y = alpha A X + beta Y.  X and Y are n x k, row-major, with element
+ *  (i, j) at i * ldx + j and i * ldy + j, doubles in the context's place;
+ *  sps_block_wrap makes them blocks for functions of the library.  If beta = 0,
+ *  Y must not be read.  On a GPU the work must be queued on `stream`, the
+ *  context's cudaStream_t; on the host it is NULL.  `data` is that of
+ *  sps_operator_user or sps_precond_user.  Returns 0; any other value ends the
+ *  solve with EUSER. */
 typedef int (*sps_apply_fn)(double alpha, const double *X, int64_t ldx,
                             double beta, double *Y, int64_t ldy, int64_t n,
                             int k, void *stream, void *data);
 
-/** An operator from a csr, for blocks of `width` columns (wider ones are
- *  multiplied in slices).  A is borrowed: it must outlive the operator and keep
- *  its pattern.  Unsorted rows are sorted into a copy, with a note.  A csr in
- *  device memory (place SPS_CUDA) is checked, planned and used there; a copy is
- *  downloaded once something reads its entries on the host (rows that are not
- *  sorted, most preconditioners, solver auto).  opt->kernel names the kernel;
- *  opt may be NULL.  Of own rows (sps_csr_wrap_rows) all processes create the
- *  operator together; its blocks have own rows, and each product exchanges the
- *  rows that others need.  Option wisdom is ignored then.  EMATRIX, EUNFIT (the
- *  kernel requested by name does not fit: the text tells), ENOMEM, EDEVMEM. */
+/** Creates an operator from a csr, for blocks of `width` columns (wider ones
+ *  are multiplied in slices).  A is borrowed: it must outlive the operator and
+ *  keep its pattern.  Unsorted rows are sorted into a copy, with a note.  A csr
+ *  in device memory (place SPS_CUDA) is checked, planned and used there; it is
+ *  copied to host memory once something reads its entries on the host (rows
+ *  that are not sorted, most preconditioners, solver auto).  opt->kernel
+ *  selects the kernel; opt may be NULL.  For own rows (sps_csr_wrap_rows) all
+ *  processes create the operator together: its blocks have own rows, each
+ *  product exchanges the rows that others need, and option wisdom is ignored.
+ *  EMATRIX; EUNFIT if the kernel requested by name does not fit (the text says
+ *  why); ENOMEM, EDEVMEM. */
 sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
                             const sps_options *opt, sps_operator **op_p);
-/** An operator that is the caller's function; n rows and columns.  props:
- *  SPS_SYMMETRIC | SPS_SPD as far as the caller knows. */
+/** Creates an operator from the caller's function, with n rows and columns.
+ *  props: SPS_SYMMETRIC | SPS_SPD, as far as the caller knows. */
 sps_status sps_operator_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
                              void *data, unsigned props, sps_operator **op_p);
-/** An operator of nrow rows and ncol columns that is a pair of the caller's
- *  functions: apply is Y = alpha A X + beta Y, transposed is
- *  Y = alpha A'X + beta Y, and n, of which both are told, the rows of Y.  For
- *  lsqr and lsmr, which need both products.  EINVAL: a function is NULL. */
+/** Creates an operator of nrow rows and ncol columns from a pair of the
+ *  caller's functions: `apply` computes Y = alpha A X + beta Y, `transposed`
+ *  computes Y = alpha A'X + beta Y, and the n that both receive is the number
+ *  of rows of Y. For lsqr and lsmr, which need both products.  EINVAL if a
+ *  function is NULL. */
 sps_status sps_operator_user_pair(sps_context *ctx, int64_t nrow, int64_t ncol,
                                   sps_apply_fn apply, sps_apply_fn transposed,
                                   void *data, sps_operator **op_p);
-/** Y = alpha A X + beta Y; X is ncol x k, Y is nrow x k, and they share no
- *  memory.  With beta = 0 Y is not read, so that a NaN in it does not matter.
+/** Y = alpha A X + beta Y, where X is ncol x k, Y is nrow x k, and they do not
+ *  overlap.  If beta = 0, Y is not read, so that a NaN in it does not matter.
  *  On a GPU the product is queued: the function returns before it is complete
  *  (sps_context_sync).  EINVAL, ESHAPE, EUSER, EDEVICE. */
 sps_status sps_operator_apply(const sps_operator *op, double alpha,
                               const sps_block *X, double beta, sps_block *Y);
 /** Sampled product (SDDMM) on the pattern of A.  For each entry p of the csr,
- *  at (i, j):  val[p] = alpha (u_i . v_j) [times a_ij if multiply] + beta
- *  val[p], u_i and v_j rows of U and V.  U is nrow x d, V is ncol x d, val has
- *  nnz doubles in the context's place.  Planned at the first call, and again
- *  for a much larger width, by the operator's options; EUNFIT: a kernel
- *  requested by name does not fit, or A was sorted or is a callback. */
+ *  at (i, j): val[p] = alpha (u_i . v_j) [times a_ij if multiply] + beta
+ *  val[p], where u_i and v_j are rows of U and V.  U is nrow x d, V is ncol x
+ *  d, and val has nnz doubles in the context's place.  Planned at the first
+ *  call, and again for a much larger width, by the operator's options.  EUNFIT
+ *  if a kernel requested by name does not fit, or A was sorted or is a
+ *  callback. */
 sps_status sps_operator_sample(const sps_operator *op, double alpha,
                                const sps_block *U, const sps_block *V,
                                bool multiply, double beta, double *val);
-/** New values for the same pattern: nnz numbers of the csr's dtype, in its
+/** Sets new values for the same pattern: nnz values of the csr's dtype, in its
  *  order, in host memory or in that of the context.  Device values are read on
- *  the context's stream; they are downloaded at once if rows were sorted or
- *  reordered, otherwise when the host first needs them.  The caller then
- *  updates its preconditioners by sps_precond_update; a solver updates its own
- *  preconditioner and null space at its next solve.  EINVAL; EUNFIT: the
- *  operator is a callback. */
+ *  the context's stream; they are copied to host memory at once if rows were
+ *  sorted or reordered, otherwise when the host first needs them.  The caller
+ *  must then update its preconditioners by sps_precond_update; a solver updates
+ *  its own preconditioner and null space at its next solve.  EINVAL; EUNFIT if
+ *  the operator is a callback. */
 sps_status sps_operator_set_values(sps_operator *op, const void *val,
                                    sps_place place);
-/** Writes the measured features of the matrix and the tables of bids (of
- *  sampled products after the first one) to text, in the way of
- *  sps_options_print.  Returns the length of the whole text. */
+/** Writes the measured features of the matrix and the predicted times of the
+ *  kernels (for sampled products after the first one) to text, as
+ *  sps_options_print does.  Returns the length of the whole text. */
 size_t sps_operator_describe(const sps_operator *op, char *text, size_t size);
-/** Name of the kernel used for blocks; static. */
+/** Returns the name of the kernel used for blocks; static. */
 const char *sps_operator_kernel(const sps_operator *op);
 void sps_operator_destroy(sps_operator **op_p);
 
 /* ---------------------------------------------------------------- precond */
 
-/** Builds opt->precond for A and blocks of up to width columns.  A must
+/** Builds opt->precond for A and blocks of up to `width` columns.  A must
  *  outlive it.  EUNFIT if its requirements are not met, or if it was not
- *  complete within opt->max_seconds; a solver uses jacobi instead then. */
+ *  complete within opt->max_seconds; a solver then uses jacobi instead. */
 sps_status sps_precond_create(const sps_operator *A, int width,
                               const sps_options *opt, sps_precond **M_p);
-/** A preconditioner that is the caller's function, Z = M R for blocks of n
+/** Creates a preconditioner from the caller's function, Z = M R for blocks of n
  *  rows; it is called with X = R, Y = Z, alpha = 1, beta = 0. */
 sps_status sps_precond_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
                             void *data, sps_precond **M_p);
-/** Computes M again from the values that sps_operator_set_values has set. */
+/** Computes M again from the values set by sps_operator_set_values. */
 sps_status sps_precond_update(sps_precond *M);
-/** Z = M R, both n x k, k at most the width for which M was built (any k for a
- *  function of the caller); R and Z share no memory.  EINVAL, ESHAPE. */
+/** Z = M R, both n x k, where k is at most the width for which M was built (any
+ *  k for a function of the caller); R and Z do not overlap.  EINVAL, ESHAPE. */
 sps_status sps_precond_apply(const sps_precond *M, const sps_block *R,
                              sps_block *Z);
-/** Name of the preconditioner, as in sps_options.precond; static. */
+/** Returns the name of the preconditioner (sps_options.precond); static. */
 const char *sps_precond_name(const sps_precond *M);
-/** Writes what was built to text, in the way of sps_options_print: of amg the
- *  levels, of others the name.  Returns the length of the whole text. */
+/** Describes what was built, as sps_options_print does: for amg the levels, for
+ *  others the name.  Returns the length of the whole text. */
 size_t sps_precond_describe(const sps_precond *M, char *text, size_t size);
 void sps_precond_destroy(sps_precond **M_p);
 
@@ -838,8 +873,9 @@ void sps_precond_destroy(sps_precond **M_p);
 /** Seconds by phase; part of results, never extended. */
 typedef struct sps_seconds {
     double setup, solve, verify;         /**< wall time */
-    double spmm, precond, gram, small;   /**< parts of solve: products with A,
-                                              M, of blocks; small matrices */
+    double spmm, precond, gram, small;   /**< parts of solve: products with
+                                              A, with M, of blocks, and of
+                                              small matrices */
 } sps_seconds;
 
 /** Result of a solve.  Arrays belong to the solver: valid until its next solve
@@ -855,21 +891,23 @@ typedef struct sps_result {
     double worst_residual;      /**< max of residual[] */
     double worst_backward;      /**< max of backward[] */
     double norm_A;              /**< lower estimate of ||A||_2 */
-    double removed;             /**< ||part of B in the null space|| / ||B|| */
+    double removed;             /**< ||component of B in the null space|| /
+                                     ||B|| */
     int nullspace;              /**< dimension of the null space that was
-                                     projected away */
+                                     projected out */
     const double *residual;     /**< k, ||b - A x|| / ||b|| of the caller's b
-                                     and the returned X, computed in twice the
-                                     working precision; b = 0: 0 */
+                                     and the returned X, computed in twice
+                                     the working precision; 0 if b = 0 */
     const double *backward;     /**< k, ||b - A x|| / (||A|| ||x|| + ||b||) */
     const sps_stop *column;     /**< k, the stop reason of each */
     const char *solver, *precond, *kernel;  /**< static: what was used */
     sps_seconds seconds;
-    double worst_in_range;      /**< max of ||P (b - A x)|| / ||P b||, P the
-                                     projection against the null space */
+    double worst_in_range;      /**< max of ||P (b - A x)|| / ||P b||, where
+                                     P is the projection against the null
+                                     space */
     bool in_doubles;            /**< A is a callback: residuals were computed
-                                     by one more call of it, in doubles */
-    /* Least squares (lsqr, lsmr); else NULL and 0. */
+                                     by one more call, in doubles */
+    /* Least squares (lsqr, lsmr) only; otherwise NULL and 0. */
     const double *normal;       /**< k, of the normal equations:
                                      ||A'r - d^2 x|| / (|A| |r|), r = b - A x,
                                      |A|^2 = ||A||^2 + d^2 with the estimate
@@ -901,8 +939,8 @@ sps_status sps_solver_create(const sps_operator *A, sps_precond *M, int k,
 sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
                              sps_result *result);
 /** Projects B (n x k of the solver) against the null space that the solver
- *  projects away, so that a symmetric A X = B is consistent; nothing if there
- *  is none. */
+ *  projects out, so that a symmetric A X = B is consistent; does nothing if
+ *  there is none. */
 sps_status sps_solver_project(sps_solver *s, sps_block *B);
 void sps_solver_destroy(sps_solver **s_p);
 
@@ -920,21 +958,23 @@ typedef struct sps_eigen_result {
     double worst_residual, worst_backward;
     double norm_A, norm_M;      /**< lower estimates of 2-norms */
     double orthogonality;       /**< max |X'MX - I| */
-    int nullspace;              /**< dimension of the null space of A that was
-                                     deflated: its eigenvalues 0, which do not
-                                     exist where M has the same null vectors,
-                                     are not included */
-    int missed;                 /**< verify_count: wanted eigenvalues that are
-                                     not among the pairs; -1: not looked for */
+    int nullspace;              /**< dimension of the null space of A that
+                                     was deflated.  Its eigenvalues 0 are not
+                                     included; they do not exist where M has
+                                     the same null vectors */
+    int missed;                 /**< verify_count: number of wanted
+                                     eigenvalues that are missing from the
+                                     pairs; -1 if not checked */
     const double *lambda;       /**< count, in the order of `which`; 0, with
-                                     infinite residual and bound, if a product
-                                     was not finite */
+                                     infinite residual and bound, if a
+                                     product was not finite */
     const double *residual;     /**< count, ||A x - l M x|| / (|l| ||M x||) */
     const double *backward;     /**< count, ||A x - l M x|| /
                                      ((||A|| + |l| ||M||) ||x||) */
-    const double *bound;        /**< count, an eigenvalue lies within this of l:
-                                     ||A x - l M x|| in the norm of M^-1 over
-                                     ||x|| in that of M; infinite: unknown */
+    const double *bound;        /**< count: an eigenvalue lies within this
+                                     distance of l, ||A x - l M x|| in the
+                                     norm of M^-1 divided by ||x|| in that of
+                                     M; infinite if unknown */
     const sps_stop *pair;       /**< count, the stop reason of each */
     const char *solver, *precond, *kernel;  /**< static: what was used */
     sps_seconds seconds;
@@ -956,17 +996,17 @@ sps_status sps_solver_create_eigen(const sps_operator *A,
                                    const sps_operator *M, sps_precond *T,
                                    int count, const sps_options *opt,
                                    sps_solver **s_p);
-/** Computes eigenpairs.  X (n x count, in the context's place) has a guess, of
- *  which zero columns are replaced by random ones, and receives M-orthonormal
- *  eigenvectors in the order of `which`; lambda (count numbers, host memory)
- *  receives the eigenvalues: the best pairs found, also after a failure.
- *  lambda and result may be NULL.  One of the methods: Knyazev, SIAM J. Sci.
- *  Comput. 23 (2001). */
+/** Computes eigenpairs.  X (n x count, in the context's place) has a guess,
+ *  whose zero columns are replaced by random ones, and receives M-orthonormal
+ *  eigenvectors in the order of `which`; lambda (count values, host memory)
+ *  receives the eigenvalues: the best pairs found, also after a failure. lambda
+ *  and result may be NULL.  One of the methods: Knyazev, SIAM J. Sci. Comput.
+ *  23 (2001). */
 sps_status sps_solver_eigen(sps_solver *s, sps_block *X, double *lambda,
                             sps_eigen_result *result);
 
-/** Name number i of a kind ("solver", "eigensolver", "precond", "kernel.cpu",
- *  "kernel.cuda", "option"), NULL past the last.  ctx may be NULL:
+/** Returns name i of a kind ("solver", "eigensolver", "precond", "kernel.cpu",
+ *  "kernel.cuda", "option"), or NULL past the last.  ctx may be NULL:
  *  "kernel.cuda" then gives the names that a context on a GPU would have. */
 const char *sps_list(const sps_context *ctx, const char *kind, int i);
 

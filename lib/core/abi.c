@@ -110,8 +110,9 @@ static sps_status context_of_0_1(sps_context *ctx,
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(ctx, !old->reduce, SPS_EINVAL, "this program was built against "
-                "version 0.1, whose sps_context_options.reduce has become "
-                "sps_comm_user and .comm: build it again");
+                "version 0.1; sps_context_options.reduce was replaced by "
+                "sps_comm_user() and sps_context_options.comm: change the "
+                "program and build it again");
     ctx->opt.place = old->place;
     ctx->opt.device = old->device;
     ctx->opt.stream = old->stream;

@@ -112,8 +112,8 @@ static sps_status check_member(sps_context *ctx, const spsi_option *row,
         if (number >= 0 &&
             spsi_option_word(row->info.words, number, word, sizeof word))
             return SPS_OK;
-        return spsi_fail(ctx, SPS_EINVAL, "%s=%d: values are the numbers, "
-                         "from 0, of %s",
+        return spsi_fail(ctx, SPS_EINVAL, "%s=%d is out of range: use the "
+                         "position, counted from 0, of one of: %s",
                          row->info.name, number, row->info.words);
     }
     if (row->info.type == SPS_OPTION_REAL)

@@ -423,9 +423,9 @@ sps_status sps_options_set_monitor(sps_context *ctx, sps_options *opt,
 
     SPS_HANDLE(ctx);
     SPS_REQUIRE(ctx, opt, SPS_EINVAL, "opt is NULL");
-    SPS_REQUIRE(ctx, opt->struct_size >= BLOCKS, SPS_EINVAL, "sps_options of "
-                "%zu bytes has no monitor: call sps_options_default first",
-                opt->struct_size);
+    SPS_REQUIRE(ctx, opt->struct_size >= BLOCKS, SPS_EINVAL, "struct_size "
+                "of the options is %zu, too small for a monitor: call "
+                "sps_options_default first", opt->struct_size);
     opt->monitor = monitor;
     opt->monitor_data = data;
     return SPS_OK;

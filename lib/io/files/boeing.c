@@ -78,21 +78,22 @@ fail:
 
 static sps_status refuse(const boeing *h, const char *what)
 {
-    return spsi_fail(h->l.b.f->ctx, SPS_EPARSE, "%s:3: a matrix of type %s "
-                     "of Harwell-Boeing or Rutherford-Boeing: %s", h->l.b.name,
-                     h->type, what);
+    return spsi_fail(h->l.b.f->ctx, SPS_EPARSE, "%s:3: a Harwell-Boeing or "
+                     "Rutherford-Boeing matrix of type %s is not supported: %s",
+                     h->l.b.name, h->type, what);
 }
 
 static sps_status check_type(const boeing *h)
 {
     if (h->type[2] != 'A')
-        return refuse(h, "elements that are not assembled (A alone is read)");
+        return refuse(h, "its elements are not assembled (the third letter of "
+                      "the type must be A)");
     if (h->type[0] == 'C' || h->type[1] == 'H')
-        return refuse(h, "complex ones are read from Matrix Market files "
-                      "alone, which collections offer of the same matrix");
+        return refuse(h, "complex matrices are read only from Matrix Market "
+                      "files, which collections offer of the same matrix");
     if (h->type[0] == 'Q')
-        return refuse(h, "values in another file; collections offer the same "
-                      "as Matrix Market file");
+        return refuse(h, "its values are in another file; collections offer "
+                      "the same matrix as a Matrix Market file");
     return SPS_OK;
 }
 

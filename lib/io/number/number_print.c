@@ -40,7 +40,8 @@ static void power_above(int e, uint64_t g[2])
     g[0] += g[1] < floor_[1];
 }
 
-/* x = c 2^q; narrow: the double below is nearer than the one above. */
+/* Returns the shortest decimal for x = c 2^q; narrow: the double below is
+ * nearer than the one above. */
 static decimal shortest(uint64_t c, int q, bool narrow)
 {
     bool odd = c & 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bytes.c - see bytes.h.  Arrays go past the buffer: 8-byte numbers in the
- * order of this machine are read to where they belong. */
+/* bytes.c - see bytes.h.  Arrays bypass the buffer: 8-byte numbers in the byte
+ * order of this machine are read directly to their destination. */
 #include <stdio.h>
 #include <string.h>
 

@@ -9,40 +9,43 @@
 typedef struct spsi_bytes {
     const spsi_file *f;
     char name[160];            /* for messages: the file, or its member */
-    /* Fills buffer, *got is below room only at the end. */
+    /* Fills `buffer`; *got is below `room` only at the end. */
     sps_status (*fill)(void *source, char *buffer, size_t room, size_t *got);
     void *source;
     uint64_t offset;           /* bytes consumed */
-    uint64_t bound;            /* there are at most so many bytes; UINT64_MAX:
+    uint64_t bound;            /* upper limit of the bytes; UINT64_MAX if
                                   unknown */
     size_t at, end;            /* of the buffer */
-    bool ended;                /* nothing is behind the buffer */
+    bool ended;                /* nothing follows the buffer */
     char *buffer;
 } spsi_bytes;
 
-/* The bytes of the file. */
+/* Opens the bytes of the file. */
 sps_status spsi_bytes_open(const spsi_file *f, spsi_bytes *b);
-/* A stream of `fill`, for which f, name, fill, source and bound are set. */
+/* Opens a stream of `fill`, for which f, name, fill, source and bound are
+ * set. */
 sps_status spsi_bytes_start(spsi_bytes *b);
 void spsi_bytes_close(spsi_bytes *b);
 
-/* *p: the next bytes, `want` (at most SPSI_BYTES_PEEK) or fewer at the end;
- * *got: how many there are, which may be more. */
+/* Sets *p to the next bytes: `want` of them (at most SPSI_BYTES_PEEK), or fewer
+ * at the end; *got is their number, which may be larger. */
 enum { SPSI_BYTES_PEEK = 1 << 15 };
 sps_status spsi_bytes_peek(spsi_bytes *b, size_t want, const char **p,
                            size_t *got);
 /* Consumes n bytes that were looked at. */
 void spsi_bytes_consume(spsi_bytes *b, size_t n);
-/* The next n bytes; EPARSE if there are fewer, what: of what they are. */
+/* Copies the next n bytes; EPARSE if there are fewer.  `what` names what they
+ * belong to. */
 sps_status spsi_bytes_take(spsi_bytes *b, void *to, size_t n,
                            const char *what);
-/* The same, at most n; *got: how many there were. */
+/* Copies at most n bytes; *got is their number. */
 sps_status spsi_bytes_some(spsi_bytes *b, void *to, size_t n, size_t *got);
 sps_status spsi_bytes_skip(spsi_bytes *b, uint64_t n, const char *what);
 
 /* --------------------------------------------------------------- numbers */
 
-/* A type of binary numbers: 'f', 'i', 'u' or 'b' (bool) and bytes for each. */
+/* A type of binary numbers: 'f', 'i', 'u' or 'b' (bool), and the bytes of
+ * each. */
 typedef struct spsi_binary {
     char kind;
     int size;
@@ -62,17 +65,17 @@ sps_status spsi_bytes_reals(spsi_bytes *b, spsi_binary type, int64_t count,
  * beyond int64_t. */
 sps_status spsi_bytes_wholes(spsi_bytes *b, spsi_binary type, int64_t count,
                              int64_t *to);
-/* Reads `count` indices minus base.  EPARSE unless all of them are in 0 ..
- * limit-1 then; what: "row" or "column". */
+/* Reads `count` indices and subtracts base.  EPARSE unless all of them are then
+ * in 0 .. limit-1; what: "row" or "column". */
 sps_status spsi_bytes_indices(spsi_bytes *b, spsi_binary type, int64_t count,
                               int base, int64_t limit, const char *what,
                               int32_t *to);
-/* EPARSE if the stream can't have `count` more numbers of the type; what: their
- * name. */
+/* Returns EPARSE if the stream cannot have `count` more numbers of the type;
+ * `what` is their name. */
 sps_status spsi_bytes_expect(const spsi_bytes *b, spsi_binary type,
                              int64_t count, const char *what);
-/* *p_p: room for as many of `size` bytes, not zeroed.  As above; ENOMEM, also
- * by the limit of the options. */
+/* Allocates memory for as many items of `size` bytes, not zeroed.  EPARSE as
+ * above; ENOMEM, also by the limit of the options. */
 sps_status spsi_bytes_room(const spsi_bytes *b, spsi_binary type,
                            int64_t count, size_t size, const char *what,
                            void **p_p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bytes_numbers.c - arrays of binary numbers of any type and byte order, as
- * doubles, offsets and indices; piece by piece, so that each piece is still in
- * the cache when it is converted. */
+/* bytes_numbers.c - converts arrays of binary numbers of any type and byte
+ * order to doubles, offsets and indices, piece by piece, so that each piece is
+ * still in the cache when it is converted. */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +22,8 @@ static void swap(unsigned char *p, int size)
 
 #define LOAD(type) type v; memcpy(&v, p, sizeof v)
 
-/* The integer at p; false: beyond int64_t (*v is then its bits). */
+/* Reads the integer at p; returns false if it exceeds int64_t (*v has then its
+ * bits). */
 static bool whole(const unsigned char *p, spsi_binary t, int64_t *to)
 {
     const bool is_signed = t.kind == 'i';

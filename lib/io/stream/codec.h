@@ -7,7 +7,7 @@
 
 #include "core/context.h"
 
-/* What a step consumes and produces; both ends move. */
+/* The input and output of a step, which advances both pointers. */
 typedef struct spsi_span {
     const unsigned char *in;
     unsigned char *out;
@@ -16,26 +16,27 @@ typedef struct spsi_span {
 
 typedef struct spsi_codec {
     const char *name;
-    uint64_t ratio;          /* bytes of text from a byte of the file, at most
-                                (an upper bound for checks of sizes) */
-    /* Whether a stream begins with these bytes; length may be short. */
+    uint64_t ratio;          /* largest number of bytes of text for a byte of
+                                the file, to check sizes */
+    /* Returns whether a stream begins with these bytes; length may be short. */
     bool (*begins)(const unsigned char *bytes, size_t length);
-    /* *state_p for streams of the file `name`.  EABSENT: a library is missing;
-     * ENOMEM. */
+    /* Creates *state_p for streams of the file `name`.  EABSENT if a library is
+     * missing; ENOMEM. */
     sps_status (*open)(sps_context *ctx, const char *name, void **state_p);
     /* Prepares for the first stream, and for the next one.  ENOMEM. */
     sps_status (*start)(void *state);
     /* Unpacks until `in` is used up or `out` is full; *ended: the stream is
-     * complete.  EPARSE, *why says what is wrong; ENOMEM.  No text of a failure
-     * is set: the caller knows the place. */
+     * complete.  EPARSE, where *why says what is wrong; ENOMEM.  The caller,
+     * which knows the position, sets the text of a failure. */
     sps_status (*step)(void *state, spsi_span *s, bool *ended,
                        const char **why);
     void (*close)(sps_context *ctx, void *state);
 } spsi_codec;
 
-enum { SPSI_CODEC_MAGIC = 6 };   /* bytes that `begins` may want */
+enum { SPSI_CODEC_MAGIC = 6 };   /* bytes that `begins` may need */
 
-/* codec.c: the codec of a file with these first bytes, NULL if plain. */
+/* codec.c: returns the codec of a file with these first bytes, or NULL if it is
+ * not compressed. */
 const spsi_codec *spsi_codec_of(const unsigned char *bytes, size_t length);
 
 /* codec.c: zalloc and zfree by the context's allocator; opaque is the

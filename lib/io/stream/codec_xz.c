@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* codec_xz.c - xz (LZMA2) by liblzma, which is loaded when the first such file
- * is opened.  What is used of its interface, stable since 5.0, is declared
- * here, so that no header is wanted. */
+ * is opened.  The part of its interface that is used, stable since 5.0, is
+ * declared here, so that no header is needed. */
 #include <string.h>
 
 #include "core/module.h"

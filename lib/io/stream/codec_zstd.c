@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* codec_zstd.c - Zstandard (RFC 8878) by libzstd, which is loaded when the
- * first such file is opened.  Its interface for streams has been stable since
- * 1.0; what is used of it is declared here, so that no header is wanted. */
+ * first such file is opened.  The part of its streaming interface that is used,
+ * stable since 1.0, is declared here, so that no header is needed. */
 #include <string.h>
 
 #include "core/module.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* entries.c - entries by coordinates or by columns to a csr: a counting sort by
- * rows.  Bytes for an entry: 4 read by counting, 16 by placing, 12 written (24
- * with its mirror image). */
+/* entries.c - converts entries by coordinates or by columns to a csr: a
+ * counting sort by rows.  Bytes for an entry: 4 read by counting, 16 by
+ * placing, 12 written (24 with its mirror image). */
 #include <string.h>
 
 #include "io/stream/format.h"
@@ -101,9 +101,10 @@ sps_status spsi_format_check(const spsi_file *f, const spsi_content *c,
     SPS_REQUIRE(f->ctx, nrow >= 0 && ncol >= 0 && count >= 0 &&
                 nrow <= SPSI_SIZE_LARGEST && ncol <= SPSI_SIZE_LARGEST &&
                 (count == 0 || (nrow > 0 && ncol > 0)), SPS_EPARSE,
-                "%s: %lld rows, %lld columns and %lld entries; there can be "
-                "at most %d rows and columns, and none is negative", f->name,
-                nrow, ncol, count, SPSI_SIZE_LARGEST);
+                "%s: %lld rows, %lld columns and %lld entries; none may be "
+                "negative, there may be at most %d rows and columns, and "
+                "entries need rows and columns", f->name, nrow, ncol, count,
+                SPSI_SIZE_LARGEST);
     if (f->peek) return SPS_OK;
     SPS_TRY(spsi_size_check(f->ctx, &f->options,
                             &(spsi_size){f->name, nrow, ncol, count, false,

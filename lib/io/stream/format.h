@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* format.h - kinds of files.  A kind is one file with a table spsi_format, and
- * its line in lib/io/read.c; files that no table recognises are Matrix Market ones
- * (mtx.h), or are refused with a hint (mtx_foreign.c).
+ * its line in lib/io/read.c; files that no table recognises are Matrix Market
+ * files (mtx.h), or are refused with a hint (mtx_foreign.c).
  *
- *   path -> text.h (unpacked bytes) -> recognise by the first bytes
- *        -> read: a csr or a dense array -> the csr or block that is wanted */
+ * A file passes through text.h (unpacked bytes) and is recognised by its first
+ * bytes; `read` returns a csr or a dense array, from which the csr or block
+ * that the caller wants is made. */
 #ifndef SPS_FORMAT_H
 #define SPS_FORMAT_H
 
@@ -19,15 +20,15 @@ typedef struct spsi_file {
     sps_context *ctx;
     spsi_text *text;
     const char *name;          /* for messages */
-    const char *variable;      /* of FILE:VARIABLE; NULL: none named */
+    const char *variable;      /* of FILE:VARIABLE, or NULL */
     char *path;                /* FILE, if a variable is named */
     sps_read_options options;
-    bool block;                /* a block is wanted, otherwise a csr */
-    bool peek;                 /* sizes alone are wanted */
+    bool block;                /* the caller wants a block, otherwise a csr */
+    bool peek;                 /* only the sizes are needed */
 } spsi_file;
 
-/* What a file holds: a csr, or a dense array of nrow x ncol numbers without
- * gaps.  With `peek` the sizes alone. */
+/* Contents of a file: a csr, or a dense array of nrow x ncol elements without
+ * gaps.  With `peek` only the sizes. */
 typedef struct spsi_content {
     int64_t nrow, ncol, count; /* count: entries in the file */
     sps_csr *A;                /* rows need not be sorted; columns and offsets
@@ -47,35 +48,38 @@ typedef struct spsi_format {
 extern const spsi_format spsi_format_boeing, spsi_format_plain,
     spsi_format_mat5, spsi_format_npy, spsi_format_npz, spsi_format_petsc;
 
-/* entries.c: size.h for c->nrow, ncol and count, and their range. */
+/* entries.c: checks the range of c->nrow, ncol and count, and their memory
+ * (size.h). */
 sps_status spsi_format_check(const spsi_file *f, const spsi_content *c,
                              bool mirrors, uint64_t bytes);
 
-/* *A_p = the csr of `count` entries of a c->nrow x c->ncol matrix,
- * all of them in range.  val NULL: all are 1.  sign: 0, or the factor of the
+/* Creates the csr of `count` entries, all in range, of a c->nrow x c->ncol
+ * matrix.  If val is NULL, all values are 1.  sign is 0, or the factor of the
  * mirror image of each entry off the diagonal.  The order within a row is that
  * of the entries. */
 sps_status spsi_entries_csr(const spsi_file *f, const spsi_content *c,
                             int64_t count, const int32_t *row,
                             const int32_t *col, const double *val, double sign,
                             sps_csr **A_p);
-/* The same for entries by columns: those of column j are start[j] to
+/* Does the same for entries by columns: those of column j are start[j] to
  * start[j + 1] - 1, checked. */
 sps_status spsi_entries_csc(const spsi_file *f, const spsi_content *c,
                             const int64_t *start, const int32_t *row,
                             const double *val, double sign, sps_csr **A_p);
-/* EPARSE unless start[0 .. n] begins with 0, never falls, and ends with
- * `count`; what: its name in the file; base: added to what is told. */
+/* Returns EPARSE unless start[0 .. n] begins with 0, never decreases, and ends
+ * with `count`; `what` is its name in the file, and `base` is added to the
+ * numbers in the message. */
 sps_status spsi_entries_check(const spsi_file *f, const char *what,
                               const int64_t *start, int64_t n, int64_t count,
                               int base);
 
-/* mtx_csr.c, mtx_block.c: the same for Matrix Market files. */
+/* mtx_csr.c, mtx_block.c: read Matrix Market files. */
 sps_status spsi_mtx_read_csr(const spsi_file *f, sps_read_info *info,
                              sps_csr **A_p);
 sps_status spsi_mtx_read_block(const spsi_file *f, bool interleaved,
                                sps_block **X_p);
-/* mtx_read.c: *c with the sizes in the header of a Matrix Market file. */
+/* mtx_read.c: fills in *c with the sizes in the header of a Matrix Market
+ * file. */
 sps_status spsi_mtx_sizes(const spsi_file *f, spsi_content *c);
 
 #ifdef __cplusplus

@@ -67,8 +67,8 @@ static void trim(const char **p, size_t *length)
         --*length;
 }
 
-/* Copies a number with a letter before its exponent, which Fortran may omit
- * ("1.5-3"), and a newline behind.  Tells its parts. */
+/* Copies a number, with a letter before its exponent, which Fortran may omit
+ * ("1.5-3"), and a newline after it.  Reports which parts it has. */
 static size_t copy(const char *p, size_t length, char *text, bool *point,
                    bool *exponent)
 {

@@ -14,19 +14,20 @@ typedef struct spsi_lines {
     size_t whole;              /* with its end, to be consumed */
 } spsi_lines;
 
-/* Reads the next line; *more: there was one.  EPARSE if it takes 32 KiB. */
+/* Reads the next line; *more: whether there was one.  EPARSE if it has 32 KiB
+ * or more. */
 sps_status spsi_lines_next(spsi_lines *l, bool *more);
-/* The same where a line must follow; EPARSE with what it should hold. */
+/* Reads a line that must follow; EPARSE with what it should contain. */
 sps_status spsi_lines_need(spsi_lines *l, const char *what);
 
-/* The number that p[0 .. length-1] is, without blanks around it.  decimals: how
- * many of the last digits are decimals if no decimal point is written; scale: a
- * number without exponent is divided by 10^scale (both are 0 except for Fortran
- * formats).  EPARSE, which names the line: it is no number, or it is not finite
- * and the options do not allow that. */
+/* Converts the number p[0 .. length-1], without blanks around it.  decimals:
+ * how many of the last digits are decimals if no decimal point is written;
+ * scale: a number without exponent is divided by 10^scale (both are 0 except
+ * for Fortran formats).  EPARSE, which names the line, if it is not a number,
+ * or is not finite and the options do not allow that. */
 sps_status spsi_lines_real(const spsi_lines *l, const char *p, size_t length,
                            int decimals, int scale, double *x);
-/* The same for an integer. */
+/* Converts an integer in the same way. */
 sps_status spsi_lines_whole(const spsi_lines *l, const char *p, size_t length,
                             int64_t *x);
 

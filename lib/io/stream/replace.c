@@ -25,7 +25,8 @@ static bool too_long(void)
     return false;
 }
 
-/* Length of the folder in path, with its slash; 0: path has no folder. */
+/* Returns the length of the folder in path, with its slash, or 0 if there is
+ * none. */
 static int folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -53,8 +54,8 @@ bool spsi_replace_target(const char *path, char target[PATH_MAX])
 
 /* ---------------------------------------------------------------- the name */
 
-/* Removes the temporary file of this name if no process holds a lock on it,
- * and tells whether it did.  errno stays EEXIST. */
+/* Removes the temporary file of this name if no process holds a lock on it, and
+ * returns whether it did.  errno stays EEXIST. */
 static bool removed_dead(const char *name)
 {
     int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -67,7 +68,7 @@ static bool removed_dead(const char *name)
 }
 
 /* Tries the names TARGET.0.tmp, TARGET.1.tmp, ...  An existing file is removed
- * if no process holds its lock, otherwise the next name is tried.  take:
+ * if no process holds its lock; otherwise the next name is tried.  `take`
  * creates the file r->temporary, or sets errno. */
 static bool take_name(spsi_replace *r, mode_t mode,
                       bool (*take)(spsi_replace *r, mode_t mode))
@@ -120,8 +121,8 @@ static bool link_named(spsi_replace *r, mode_t mode)
 
 /* ----------------------------------------------------------------- opening */
 
-/* Opens a file without a name in the folder of the target; false: the system or
- * file system does not support it. */
+/* Opens a file without a name in the folder of the target; returns false if the
+ * system or file system does not support it. */
 static bool open_nameless(spsi_replace *r, mode_t mode)
 {
 #if defined(O_TMPFILE) && !defined(SPS_REPLACE_NAMED)

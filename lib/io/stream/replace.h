@@ -22,11 +22,11 @@
 #pragma GCC visibility push(hidden)
 
 typedef struct spsi_replace {
-    int fd;                      /* to write to */
+    int fd;                      /* file descriptor to write to */
     bool own;                    /* fd was opened here */
-    char target[PATH_MAX];       /* links followed; "": not replaced */
+    char target[PATH_MAX];       /* links followed; "" if no file is replaced */
     char temporary[PATH_MAX];    /* its name until it is complete, or "" */
-    const char *doing;           /* after a failure: what failed, with errno */
+    const char *doing;           /* after a failure: what failed, for errno */
 } spsi_replace;
 
 /* Opens r->fd for the file `path`.  stopped (or NULL) is called while a pipe

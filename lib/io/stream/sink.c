@@ -69,7 +69,7 @@ static sps_status put(spsi_sink *s, const char *text, size_t length)
                ? SPS_OK : fail_errno(s, "cannot write");
 }
 
-/* text as one gzip member; 0: zlib had no memory. */
+/* Packs text as one gzip member; returns 0 if zlib had no memory. */
 static size_t pack(const char *text, size_t length, char *packed, size_t room)
 {
     z_stream z = {.next_in = (z_const Bytef *)text,

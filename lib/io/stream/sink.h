@@ -13,14 +13,14 @@
 
 typedef struct spsi_sink spsi_sink;
 
-/* Writes items first .. last-1 as text, returns its length. */
+/* Prints items first .. last-1 as text and returns its length. */
 typedef size_t (*spsi_sink_fn)(const void *data, int64_t first, int64_t last,
                                char *text);
 
-/* path: a file, "-" for standard output.  EIO. */
+/* Opens the output: `path` is a file, or "-" for standard output.  EIO. */
 sps_status spsi_sink_open(sps_context *ctx, const char *path,
                           spsi_sink **s_p);
-/* Text of count items of at most width bytes each. */
+/* Writes the text of `count` items of at most `width` bytes each. */
 sps_status spsi_sink_write(spsi_sink *s, spsi_sink_fn write, const void *data,
                            int64_t count, size_t width);
 /* Completes the file (spsi_replace_close); frees the sink, also on failure. */

@@ -14,9 +14,10 @@ typedef struct spsi_size {
     bool complex, mirrors;     /* mirrors: one triangle is stored */
 } spsi_size;
 
-/* ENOMEM if the result, a block or a csr of these sizes, exceeds the memory
- * limit, or without one what the machine has; EPARSE if it has too many columns or is implausibly large for a text
- * of at most `bytes` bytes. */
+/* Returns ENOMEM if the result, a block or a csr of these sizes, exceeds the
+ * memory limit, or, if there is none, the memory of the machine; EPARSE if it has
+ * too many columns or is implausibly large for a text of at most `bytes`
+ * bytes. */
 sps_status spsi_size_check(sps_context *ctx, const sps_read_options *options,
                            const spsi_size *s, bool block, uint64_t bytes);
 
