@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* auto.c - solver auto: conjugate gradients for a callback, a fallback chain of
- * methods where the entries of A are known; over several processes conjugate
- * gradients or GMRES. */
+ * methods (chain.h) where the entries of A are known.  For a matrix over
+ * several processes it is conjugate gradients or GMRES. */
 #include "operator/operator_ranks.h"
 #include "solvers/auto/chain.h"
 
-/* Block CG for several right-hand sides, with CG as fallback. */
+/* Creates block CG, with CG as fallback, for several right-hand sides, and CG
+ * for one. */
 sps_status spsi_auto_conjugate(const sps_linear_args *a, sps_linear **s_p)
 {
     sps_linear_args chosen = *a;
@@ -26,7 +27,7 @@ static sps_status ops_linear(void *of, const sps_block *B, sps_block *X,
     return spsi_chain_linear(of, B, X, result);
 }
 
-/* The solver of the current step has the null space. */
+/* The solver of the current step knows the null space. */
 static sps_status ops_project(void *of, sps_block *B)
 {
     const sps_chain *l = of;
@@ -58,8 +59,8 @@ static sps_status create_conjugate(const sps_linear_args *a,
     return st;
 }
 
-/* A matrix over several processes: which steps a chain would take is not agreed
- * there. */
+/* Creates the solver for a matrix over several processes.  It is a single
+ * method: the processes could disagree on the steps of a chain. */
 static sps_status create_over_ranks(const sps_linear_args *a,
                                     const sps_solver_ops **ops, void **of)
 {
@@ -80,7 +81,8 @@ fail:
     return st;
 }
 
-/* A rectangular matrix, or damping. */
+/* Creates the solver for a rectangular matrix, or for least squares with
+ * damping. */
 static sps_status create_least_squares(const sps_linear_args *a,
                                        const sps_solver_ops **ops, void **of)
 {

@@ -5,16 +5,19 @@
  *
  * A step is abandoned when its method stops before the tolerance is reached,
  * when its share of the remaining time is used up, or when its convergence so
- * far (log of the residual, extrapolated linearly) predicts more iterations
- * than its `patience`; the last step has all the remaining time.  X never
- * becomes worse: each step starts from the best X of those before, except that
- * after factors, which leave the rounded A^-1 B, ilut starts from zero.  Where
- * that rounding alone is above the tolerance (x large, b not), no correction of
- * it gains anything, but a method that minimises ||r|| meets smaller residuals
- * on its way; the better X of the two remains.  The limits
- * of time and iterations apply to all steps together.  A later solve starts
- * with the step that succeeded last, or with the first one if none has: a
- * failure says nothing about the next right-hand side. */
+ * far (logarithm of the residual, extrapolated linearly) predicts more
+ * iterations than its `patience`; the last step may use all the remaining time.
+ *
+ * X never becomes worse: each step starts from the best X of the steps before
+ * it.  The exception is ilut after factors.  Factors leave X equal to A^-1 B
+ * but for rounding.  Where that rounding alone is above the tolerance (x large,
+ * b small), no correction of X gains anything, but a method that minimises
+ * ||r|| and starts from zero passes smaller residuals on its way; the better of
+ * the two X is kept.
+ *
+ * The limits of time and iterations apply to all steps together.  A later solve
+ * starts with the step that succeeded last, or with the first one if none has:
+ * a failure says nothing about the next right-hand side. */
 #include "core/abi.h"
 #include "solvers/auto/chain.h"
 
@@ -26,8 +29,8 @@
 #include "core/comm.h"
 #include "core/timer.h"
 
-/* Steps of a cycle of gmres with factors: a few correct their rounding errors,
- * and a basis for more would need memory. */
+/* Basis columns per cycle of gmres with factors: a few steps correct the
+ * rounding errors of the factors, and a larger basis would need memory. */
 enum { FACTOR_RESTART = 10 };
 
 /* ----------------------------------------------------------------- solvers */
@@ -42,7 +45,7 @@ static bool time_over(const sps_chain *l)
     return l->opt.max_seconds > 0 && spent(l) >= l->opt.max_seconds;
 }
 
-/* Seconds that step number at may take; 0: no limit. */
+/* Returns the seconds that step `at` may use; 0: no limit. */
 static double seconds_left(const sps_chain *l, int at, bool last)
 {
     const double left = l->opt.max_seconds - spent(l);
@@ -69,7 +72,7 @@ static int restart(const sps_chain *l)
 
 static bool monitor_step(const sps_progress *p, void *data);
 
-/* Whether step `at` has the same preconditioner as the current one. */
+/* Returns whether step `at` uses the same preconditioner as the current one. */
 static bool same_precond(const sps_chain *l, int at)
 {
     const sps_step *a = &l->step[l->at], *b = &l->step[at];
@@ -78,7 +81,7 @@ static bool same_precond(const sps_chain *l, int at)
            a->droptol == b->droptol && a->fill == b->fill;
 }
 
-/* Seconds that factors may take in this step, 0 if it has none. */
+/* Returns the seconds that factors may take in this step, 0 if it has none. */
 static double worth(const sps_chain *l, int at)
 {
     return strcmp(l->step[at].precond, "factor") ? 0
@@ -102,7 +105,7 @@ const char *spsi_chain_name(const sps_chain *l, int at)
     return has_factors(l, at) ? "direct" : spsi_chain_method(l, at);
 }
 
-/* Refinement with factors, and why. */
+/* Creates refinement with factors, and adds a note that says why. */
 static sps_status make_direct(sps_chain *l, int at, const sps_linear_args *a,
                               sps_linear **s_p)
 {
@@ -150,16 +153,17 @@ static sps_status make_solver(sps_chain *l, int at, sps_linear **s_p)
                                         : spsi_auto_conjugate(&a, s_p);
 }
 
-/* Whether a step with factors was refused at its price or for the values of A,
- * or follows one that had them. */
+/* Returns whether a step with factors need not be tried: factors were refused
+ * because of their predicted time or for the values of A, or an earlier step
+ * had them. */
 static bool hopeless(const sps_chain *l, int at)
 {
     return worth(l, at) > 0 && (worth(l, at) <= l->refused ||
                                 l->unfit || (l->factored && at >= l->early));
 }
 
-/* Makes s the current solver; it takes over the preconditioner of the previous
- * one if it uses that. */
+/* Makes s the current solver.  If s uses the preconditioner of the previous
+ * solver, s becomes its owner. */
 static void take_solver(sps_chain *l, int at, sps_linear *s)
 {
     if (l->now && l->now->made.own_M && s->M == l->now->M) {
@@ -172,8 +176,8 @@ static void take_solver(sps_chain *l, int at, sps_linear *s)
     l->factored = l->factored || worth(l, at) > 0;
 }
 
-/* The note omits the free memory, which is in the error text: a text that
- * differs each time would be stored each time. */
+/* The note omits the number of free bytes that the error text contains: a text
+ * that differs each time would be stored as a new note each time. */
 static void note_skipped(const sps_chain *l, int at, sps_status why)
 {
     const bool memory = why == SPS_ENOMEM || why == SPS_EDEVMEM;
@@ -183,14 +187,14 @@ static void note_skipped(const sps_chain *l, int at, sps_status why)
               memory ? sps_status_string(why) : sps_context_error(l->ctx));
 }
 
-/* Failures after which a step is skipped. */
+/* Returns whether a step that failed with this status is skipped. */
 static bool declined(sps_status st)
 {
     return st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM ||
            st == SPS_EABSENT;
 }
 
-/* Whether the caller has chosen the preconditioner. */
+/* Returns whether the caller has chosen the preconditioner. */
 static bool chosen(const sps_chain *l)
 {
     return l->M || strcmp(l->opt.precond, "auto");
@@ -202,10 +206,10 @@ static bool is_multigrid(const sps_chain *l, int at)
            strcmp(l->opt.precond, "amg");
 }
 
-/* Escalates to the first step from `at` on that can be created: a step may not
- * fit the matrix or need too much memory.  After the time limit none is created
- * except, if there is no solver yet, the last.  *created: a step was created;
- * otherwise the status of the last failure is returned. */
+/* Moves to the first step from `at` on that can be created: a step may not fit
+ * the matrix or need too much memory.  After the time limit no step is created,
+ * except the last one if there is no solver yet.  *created is set if a step was
+ * created; if not, the status of the last failure is returned. */
 static sps_status escalate(sps_chain *l, int at, bool *created)
 {
     const char *expired = NULL;   /* a preconditioner that exceeded its time */
@@ -237,8 +241,8 @@ static sps_status escalate(sps_chain *l, int at, bool *created)
     return st;
 }
 
-/* Creates the first step; gmres with jacobi if no step of the plan is
- * possible. */
+/* Creates the first step that can be set up; gmres with jacobi if no step of
+ * the plan can. */
 static sps_status first_step(sps_chain *l)
 {
     const int planned = l->count;
@@ -257,8 +261,8 @@ static sps_status first_step(sps_chain *l)
     return st;
 }
 
-/* Returns to the step that succeeded last; if it can no longer be created, to a
- * later one, or keeps the current one. */
+/* Returns to the step that succeeded last.  If that can no longer be created, a
+ * later one is, or the current one stays. */
 static sps_status reuse_last_good(sps_chain *l)
 {
     bool made = l->now && l->at == l->last_good;
@@ -273,8 +277,8 @@ static sps_status reuse_last_good(sps_chain *l)
 
 /* ---------------------------------------------------------------- monitor */
 
-/* Iterations of the whole step, predicted from its convergence so far: those
- * made times log(first / rtol) / log(first / best). */
+/* Predicts the iterations of the whole step from its convergence so far:
+ * iteration * log(first / rtol) / log(first / best). */
 static double predicted(const sps_chain *l, int iteration)
 {
     const double gain = log(l->first / l->best);
@@ -283,8 +287,8 @@ static double predicted(const sps_chain *l, int iteration)
     return gain > 0 ? iteration * want / gain : INFINITY;
 }
 
-/* A step beyond its share of the time continues if it is predicted to converge
- * soon. */
+/* A step that has used up its share of the time continues if it is predicted to
+ * converge within half of the time that remains. */
 static bool ends_in_time(const sps_chain *l, int iteration)
 {
     const double each = (spsi_agreed_now(l->ctx) - l->begun) / iteration;
@@ -304,12 +308,14 @@ static bool too_slow(sps_chain *l, const sps_progress *p)
     if (!l->may_abandon || !step->patience || p->iteration < 1) return false;
     if (l->allowed > 0 && spsi_agreed_now(l->ctx) - l->begun > l->allowed)
         return !ends_in_time(l, p->iteration);
-    /* An iteration with a polynomial in A counts as many as its degree. */
+    /* With a polynomial of A as preconditioner, an iteration counts as many
+     * times as it has products with A. */
     return p->iteration >= step->grace / degree && p->iteration % every == 0 &&
            predicted(l, p->iteration) > (double)step->patience / degree;
 }
 
-/* Monitor of the steps; to the caller's monitor they are one solve. */
+/* The monitor of each step.  The caller's monitor sees all steps as one
+ * solve. */
 static bool monitor_step(const sps_progress *p, void *data)
 {
     sps_chain *l = data;
@@ -344,8 +350,8 @@ static void add_up(sps_result *sum, const sps_result *r)
     sum->seconds.small += before.seconds.small;
 }
 
-/* A step is abandoned by its monitor and ends with INTERRUPTED: replaces that
- * reason by `stop`. */
+/* A step that its monitor abandons ends with SPS_STOP_INTERRUPTED: replaces
+ * that reason by `stop`. */
 static void replace_stop(sps_chain *l, sps_result *r, sps_stop stop)
 {
     r->stop = stop;
@@ -359,8 +365,8 @@ static bool over(const sps_chain *l)
     return l->iterations >= l->opt.max_iterations || time_over(l);
 }
 
-/* Whether another step may improve column j: it has not converged, x is not a
- * least-squares solution, and b is finite. */
+/* Returns whether another step may improve column j: it has not converged, its
+ * x is not a least-squares solution, and its b is finite. */
 static bool wants_more(const sps_chain *l, int j)
 {
     const sps_stop why = l->now->result.column[j];
@@ -376,8 +382,8 @@ static bool worked(const sps_chain *l)
     return true;
 }
 
-/* The plan had further steps, but a limit of time or iterations was reached:
- * the limit is reported as the reason, not the stop of the step that ran
+/* Called when the plan had further steps but a limit of time or iterations was
+ * reached: reports that limit as the reason, not the stop of the step that ran
  * last. */
 static void report_limit(sps_chain *l, sps_result *r)
 {
@@ -387,7 +393,8 @@ static void report_limit(sps_chain *l, sps_result *r)
         if (wants_more(l, j)) l->now->result.column[j] = r->stop;
 }
 
-/* Later steps do not know that factors had zero pivots. */
+/* Reports SPS_STOP_SINGULAR in place of stagnation: an earlier step had factors
+ * with zero pivots, which later steps do not know. */
 static void report_singular(sps_chain *l, sps_result *r)
 {
     r->stop = SPS_STOP_SINGULAR;
@@ -433,8 +440,9 @@ fail:
     return st;
 }
 
-/* Whether no other step is tried: none can do better, as with a NaN
- * in A; the solve was stopped, or a limit is reached. */
+/* Returns whether no other step is tried: all columns have converged, no step
+ * can do better (A has an entry that is not finite), the solve was stopped, or
+ * a limit is reached. */
 static bool finished(const sps_chain *l, const sps_result *r)
 {
     return worked(l) || l->stopped || spsi_agreed_cancel(l->ctx) || over(l) ||
@@ -442,7 +450,8 @@ static bool finished(const sps_chain *l, const sps_result *r)
            l->opt.norm == SPS_NORM_START;
 }
 
-/* The step may not fit the new values: the chain goes on then. */
+/* Refreshes the current step after new values of A.  If it does not fit them,
+ * the chain moves to a later step. */
 static sps_status follow(sps_chain *l)
 {
     bool made = true;
@@ -457,14 +466,15 @@ static sps_status follow(sps_chain *l)
     if (!declined(st) || chosen(l)) return st;
     note_skipped(l, l->at, st);
     spsi_linear_destroy(&l->now);
-    l->failed = true;     /* should no other step be made, the next solve tries */
+    /* If no other step can be created either, the next solve tries again. */
+    l->failed = true;
     l->last_good = l->at + 1;
     st = escalate(l, l->last_good, &made);
     if (made) l->last_good = l->at;
     return made ? SPS_OK : st;
 }
 
-/* After new values: plans again if the symmetry has changed. */
+/* After new values of A: plans again if its symmetry has changed. */
 static sps_status replan(sps_chain *l)
 {
     const bool was = l->symmetric;

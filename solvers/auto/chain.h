@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* chain.h - the fallback chain of solver auto: methods and preconditioners
- * tried one after the other, the cheapest first, each from the best X so
- * far. */
+/* chain.h - the fallback chain of solver auto.  Each of its steps is a method
+ * with a preconditioner; they are tried one after the other, the cheapest
+ * first, each from the best X so far. */
 #ifndef SPS_CHAIN_H
 #define SPS_CHAIN_H
 
@@ -11,68 +11,84 @@
 
 typedef struct sps_step {
     const char *solver, *precond;
-    double droptol, fill;     /* of ilut */
-    int grace, patience;      /* iterations before convergence is judged; limit
-                                 of the predicted iterations, 0: none */
-    double share;             /* of the remaining time */
-    int definite;             /* 1: only while A may be definite, -1: only if
-                                 it is not, 0: always */
+    double droptol, fill;     /* drop tolerance and fill limit of ilut; fill 0:
+                                 the caller's options are used */
+    int grace, patience;      /* iterations before convergence is judged;
+                                 largest predicted number of iterations (0: no
+                                 limit) */
+    double share;             /* fraction of the remaining time that the step
+                                 may use */
+    int definite;             /* 1: used only while A may be definite, -1: only
+                                 if A is not, 0: always */
 } sps_step;
 
 /* Properties of A on which the plan depends. */
 typedef struct sps_chain_traits {
     bool symmetric;
-    int64_t zero, negative;   /* number of such diagonal entries */
-    int64_t odd;              /* entries that are not finite */
-    int64_t weak;             /* diagonal entries below 1e-3 of the largest in
-                                 their row */
-    double spread;            /* mean of squared row lengths over the squared
-                                 mean */
+    int64_t zero, negative;   /* number of diagonal entries that are zero,
+                                 negative */
+    int64_t odd;              /* number of entries that are not finite */
+    int64_t weak;             /* number of diagonal entries below 1e-3 of the
+                                 largest entry in their row */
+    double spread;            /* mean of squared row lengths divided by the
+                                 squared mean length */
     double dominated;         /* fraction of rows with |a_ii| >= the sum of the
-                                 other magnitudes */
-    double near;              /* and with |a_ii| >= 0.8 times that sum */
-    double strong;            /* and with |a_ii| >= 1.5 times that sum */
+                                 magnitudes of the other entries */
+    double near;              /* the same with |a_ii| >= 0.8 times that sum */
+    double strong;            /* the same with |a_ii| >= 1.5 times that sum */
 } sps_chain_traits;
 
 typedef struct sps_chain {
     sps_context *ctx;
     const sps_operator *A;
-    sps_precond *M;           /* the caller's, or NULL */
+    sps_precond *M;           /* the caller's preconditioner, or NULL */
     int k;
-    sps_options opt;          /* the caller's */
-    bool symmetric;           /* symmetric, with a positive diagonal */
-    bool indefinite;          /* not `symmetric`, or found to be indefinite */
-    bool finite;              /* all entries of A */
-    int64_t version;          /* of A's values when it was examined */
-    double condition;         /* of D^-1 A, at least, if multigrid is planned;
-                                 0: not measured for these values */
-    double multigrid;         /* seconds predicted with it, as for that */
+    sps_options opt;          /* the caller's options */
+    bool symmetric;           /* A is symmetric and has a positive diagonal */
+    bool indefinite;          /* A is not `symmetric` in this sense, or was
+                                 found to be indefinite */
+    bool finite;              /* all entries of A are finite */
+    int64_t version;          /* version of A's values when it was examined */
+    double condition;         /* lower bound of the condition of D^-1 A,
+                                 measured if multigrid is planned; 0 if not
+                                 measured for these values */
+    double multigrid;         /* predicted seconds of a solve with multigrid, if
+                                 it is planned */
     sps_step step[SPS_CHAIN_STEPS];
-    int count, at;            /* number of steps; the current one */
-    int last_good;            /* with which a solve starts: the step that
-                                 succeeded last, or the first one */
-    bool failed;              /* the last solve failed: start with last_good */
+    int count, at;            /* number of steps; index of the current one */
+    int last_good;            /* index of the step with which a solve starts:
+                                 the one that succeeded last, or the first
+                                 one */
+    bool failed;              /* the last solve failed: the next one starts with
+                                 last_good */
     sps_linear *now;
     /* State of a solve: */
-    double started, setup;    /* time; seconds of set-up, which count for the
-                                 first solve */
-    double begun, allowed;    /* of this step: time at its start; seconds that
-                                 it may take, 0: no limit */
-    double first, best;       /* worst residuals of this step */
-    int iterations;           /* of the previous steps */
-    int tried;                /* steps of this solve so far */
+    double started, setup;    /* time at which the solve started; seconds of
+                                 set-up, which count for the first solve only */
+    double begun, allowed;    /* time at which this step started; seconds that
+                                 it may use (0: no limit) */
+    double first, best;       /* largest relative residual of this step at its
+                                 start, and the smallest value that it has
+                                 reached */
+    int iterations;           /* iterations of the previous steps */
+    int tried;                /* number of steps of this solve so far */
     bool may_abandon;         /* whether this step is abandoned if it is slow */
-    /* Of steps with factors that the plan added: */
-    int early;                /* number of those at its beginning */
-    double worth[2];          /* seconds that factors and two solves may take by
-                                 prediction, in these and in later ones */
-    double refused;           /* with so many they were refused; 0: never */
-    bool rounded, singular;   /* in this solve such a step has stagnated, at the
-                                 rounding of X; its factors had zero pivots */
-    bool factored, unfit;     /* they were tried with these values: later ones
-                                 are no better; A cannot be analysed */
-    bool slow, stopped;       /* it was abandoned so; the caller's monitor has
-                                 stopped the solve */
+    /* For steps with factors that the plan added: */
+    int early;                /* number of steps at the beginning of the plan
+                                 that count as early: their factors must cost
+                                 less than iterations */
+    double worth[2];          /* largest predicted seconds of factors and two
+                                 solves, for early steps and for later ones */
+    double refused;           /* factors were refused when this many seconds
+                                 were allowed; 0 if never */
+    bool rounded, singular;   /* a step with factors of this solve has stagnated
+                                 at the rounding of X; its factors had zero
+                                 pivots */
+    bool factored, unfit;     /* factors were tried with these values, so later
+                                 steps with factors are no better; A cannot be
+                                 analysed */
+    bool slow, stopped;       /* this step was abandoned as too slow; the
+                                 caller's monitor has stopped the solve */
 } sps_chain;
 
 /* Examines A and creates the solver of the first step. */
@@ -81,39 +97,42 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
                              sps_result *result);
 void spsi_chain_destroy(sps_chain **l_p);
 
-/* auto.c: conjugate gradients, in block form for several right-hand sides; this
- * is all of auto for a callback. */
+/* auto.c: creates conjugate gradients, in block form for several right-hand
+ * sides.  For a callback solver auto uses only this method. */
 sps_status spsi_auto_conjugate(const sps_linear_args *a, sps_linear **s_p);
 
-/* The method of step `at`, and its name in notes. */
+/* Return the method of step `at`, and its name in notes. */
 const char *spsi_chain_method(const sps_chain *l, int at);
 const char *spsi_chain_name(const sps_chain *l, int at);
 
 /* chain_plan.c: examines A. */
 sps_status spsi_chain_examine(sps_chain *l, sps_chain_traits *o);
-/* Replaces precision mixed by double where single precision does not pay. */
+/* Replaces precision mixed by double where single precision is not faster. */
 void spsi_chain_precision(sps_chain *l, const sps_chain_traits *o);
-/* Why single precision does not pay on a GPU for blocks of k columns, or
- * NULL. */
+/* Returns the reason why single precision is not faster on a GPU for blocks of
+ * k columns, or NULL if it is. */
 const char *spsi_chain_against_single(const sps_chain_traits *o, bool definite,
                                       const sps_features *f, int k);
-/* chain_factors.c: seconds that the first step may spend on factors: those of
- * the iterations that they are expected to replace. */
+/* chain_factors.c: returns the seconds that the first step may spend on
+ * factors: those of the iterations that they are expected to replace. */
 double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o);
-/* Analyses A and keeps the analysis for preconditioner factor; EUNFIT if factors
- * are predicted to take longer than `worth`. */
+/* Analyses A and keeps the analysis for preconditioner factor.  Returns
+ * SPS_EUNFIT if factors are predicted to take longer than `worth` seconds. */
 sps_status spsi_chain_weigh(sps_chain *l, double worth);
-/* chain_direct.c: refinement with a->opt->precond, which is factors; the method
- * `fallback` goes on where that does not converge. */
+/* chain_direct.c: creates iterative refinement with a->opt->precond, which must
+ * be factors.  The method `fallback` continues where refinement does not
+ * converge. */
 sps_status spsi_chain_direct(const sps_linear_args *a, const char *fallback,
                              sps_linear **s_p);
-/* chain_amg.c: whether multigrid is to be the first step; adds a note then. */
+/* chain_amg.c: decides whether multigrid is the first step, and adds a note if
+ * it is. */
 sps_status spsi_chain_multigrid(sps_chain *l, bool *yes);
-/* SPS_EUNFIT if M, multigrid that is set up, reduces errors too slowly. */
+/* Returns SPS_EUNFIT if M, multigrid that has been set up, reduces errors too
+ * slowly. */
 sps_status spsi_chain_keeps(sps_chain *l, const sps_precond *M);
-/* Plans the steps. */
+/* Plans the steps of the chain. */
 sps_status spsi_chain_plan(sps_chain *l, const sps_chain_traits *o);
-/* A note with the first step and the properties of A. */
+/* Adds a note that names the first step and the properties of A. */
 void spsi_chain_note(const sps_chain *l, const sps_chain_traits *o);
 
 #endif

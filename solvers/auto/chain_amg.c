@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* chain_amg.c - whether solver auto begins with multigrid, as predicted from
- * what is measured of A, and whether it keeps it after the set-up.
+/* chain_amg.c - decides whether solver auto begins with multigrid, from
+ * predicted times, and whether it keeps it after the set-up.
  *
- * Multigrid takes 7 to 20 iterations where its coarse spaces hold the smooth
- * vectors: where most rows know the constants (hardness.h).  Elsewhere it is
- * not tried first: on shells without coordinates it takes more time than
- * polynomials on half of the systems, and nothing measured says on which.
+ * Multigrid takes 7 to 20 iterations where its coarse spaces contain the smooth
+ * vectors, that is, where A nearly annihilates the constants of the unknowns of
+ * a node in most rows (hardness.h).  Elsewhere it is not tried first: on shells
+ * without coordinates it takes more time than polynomials on half of the
+ * systems, and no measured property tells on which half.
  *
- * The rival, block CG, needs J iterations with Jacobi (hardness.h) and
+ * The alternative, block CG, needs J iterations with Jacobi (hardness.h) and
  * max(13.5, 1.15 J / d + 1) with the Chebyshev polynomial of degree d.
  *
- * Times are those of one thread of the machine whose memory copies 10 GB/s,
- * fitted to processor seconds of 20 systems with 16 columns; on a GPU they
- * follow from bytes, and the set-up of multigrid from the entries of A.  On an
- * H200 it took 71 ms for 28.5 million (7-point), 54 ms for 26.5 million
- * (27-point), and for node blocks without coordinates, matrix uploaded, 164 ms
- * for 61.7 million. */
+ * Times on the host are those of one thread of a machine that copies memory at
+ * 10 GB/s, fitted to the processor seconds of 20 systems with 16 columns.
+ * Times on a GPU follow from bytes, and the set-up of multigrid from the number
+ * of entries of A.  On an H200 it took 71 ms for 28.5 million entries (7-point
+ * grid), 54 ms for 26.5 million (27-point grid), and 164 ms for 61.7 million
+ * (node blocks without coordinates, matrix uploaded). */
 #include "solvers/auto/chain.h"
 
 #include <math.h>
@@ -24,33 +25,40 @@
 #include "core/comm.h"
 #include "driver/hardness.h"
 
-/* Fraction of rows that know the constants, at least. */
+/* Smallest fraction of rows that nearly annihilate the constants (hardness.h)
+ * with which multigrid is used, for nodes of one unknown and of several. */
 #define KNOWN 0.9
 #define KNOWN_BLOCKS 0.65
-/* Set-up in nanoseconds, for a row, an entry, and in all: on the host, then on
- * a GPU. */
+/* Nanoseconds of the set-up: per row, per entry, and a fixed part; on the host,
+ * then on a GPU. */
 #define ROW_NS 1000
 #define ENTRY_NS 150
 #define SETUP_NS 2e7
 #define ENTRY_NS_GPU 2
 #define ENTRY_NS_GPU_BLOCKS 3
 #define SETUP_NS_GPU 1e7
-#define MULTIPLY_NS 0.1      /* a multiply-add on the host beside its bytes */
-#define ITERATIONS 10        /* with multigrid */
-#define PRODUCTS 5.6         /* a cycle in products with A */
-#define LAUNCHES 30          /* and kernels that are too small to hide */
-#define SETUP_SHARE 0.3      /* of a limit of time */
-#define GAIN 1.15            /* predicted, at least: it must be certain */
-/* A set-up that is made is not made again: the rest may take longer than the
- * rival. */
+#define MULTIPLY_NS 0.1      /* a multiply-add on the host, beside the time for
+                                its bytes */
+#define ITERATIONS 10        /* assumed iterations with multigrid */
+#define PRODUCTS 5.6         /* time of a cycle, in products with A */
+#define LAUNCHES 30          /* kernels of a cycle too small to hide their
+                                launches */
+#define SETUP_SHARE 0.3      /* largest part of a time limit that the set-up may
+                                use */
+#define GAIN 1.15            /* smallest predicted ratio of the times without
+                                and with multigrid */
+/* Once multigrid has been set up, that time is spent: its iterations may take
+ * REST times as long as the alternative. */
 #define REST 1.5
-#define WORST 1e6            /* a condition with which multigrid pays if ever */
+#define WORST 1e6            /* condition with which multigrid would be of most
+                                use */
 
-/* Predicted seconds. */
+/* Predicted seconds: */
 typedef struct costs {
-    double product;           /* A X with an epilogue */
-    double step;              /* an iteration of block CG without M */
-    double fused;             /* and with a diagonal M */
+    double product;           /* a product A X with an epilogue */
+    double step;              /* an iteration of block CG without a
+                                 preconditioner */
+    double fused;             /* the same with a diagonal preconditioner */
 } costs;
 
 static costs predict(const sps_chain *l)
@@ -73,7 +81,7 @@ static costs predict(const sps_chain *l)
     return c;
 }
 
-/* Seconds of a solve without multigrid. */
+/* Returns the predicted seconds of a solve without multigrid. */
 static double rival(const sps_chain *l, const costs *c, double condition)
 {
     const double J = spsi_hardness_iterations(l->A->n, l->k, condition);
@@ -103,7 +111,7 @@ static double iteration_seconds(const sps_chain *l, const costs *c)
            LAUNCHES * l->ctx->machine.launch;
 }
 
-/* Whether multigrid can serve at all, whatever it costs. */
+/* Returns whether multigrid is applicable at all, whatever its cost. */
 static bool possible(const sps_chain *l)
 {
     const sps_csr *A = l->A->A;
@@ -123,8 +131,9 @@ static bool knows_enough(const sps_chain *l, double *known)
     return *known >= (b > 1 ? KNOWN_BLOCKS : KNOWN);
 }
 
-/* The time that multigrid must undercut, if it could be the least at all: with
- * the worst condition. */
+/* Returns whether multigrid is predicted to be faster than the alternative for
+ * this lower bound of the condition of D^-1 A; *gain is the ratio of the
+ * times. */
 static bool pays(sps_chain *l, double condition, double *gain)
 {
     const costs c = predict(l);
@@ -170,14 +179,15 @@ sps_status spsi_chain_multigrid(sps_chain *l, bool *yes)
     return SPS_OK;
 }
 
-/* Iterations by the usual bound, if M A has its spectrum in [1 - rate, 1]. */
+/* Iterations by the usual bound of conjugate gradients, if the spectrum of M A
+ * lies in [1 - rate, 1]. */
 static double iterations_by(double rate)
 {
     return 10 / atanh(sqrt(fmin(1 - 1e-9, fmax(1 - rate, 1e-9))));
 }
 
-/* New values have another condition than those that were planned for; where it
- * cannot be measured, multigrid is kept as for the worst. */
+/* Measures the condition again after new values.  Where it cannot be measured,
+ * WORST is assumed and multigrid is kept. */
 static sps_status measure_again(sps_chain *l)
 {
     double condition = WORST;

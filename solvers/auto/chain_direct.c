@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* chain_direct.c - what auto does with factors, which are A^-1 but for rounding:
- * iterative refinement (Wilkinson 1963),
+/* chain_direct.c - iterative refinement (Wilkinson 1963), which solver auto
+ * uses with factors, that is, with M = A^-1 up to rounding:
  *
- *     Z = M R;  X += Z;  R -= A Z,
+ *     Z = M R;  X += Z;  R -= A Z.
  *
- * one application of the factors a step, where a Krylov method has one more in
- * all and its Gram products.  A step that does not halve a residual ends it:
- * the Krylov method of the step of the chain goes on, which also minimises
- * where A is singular. */
+ * A step applies the factors once; a Krylov method applies them once more in
+ * all and needs Gram products.  A step that does not halve the residual of some
+ * column ends the refinement: the Krylov method of this step of the chain
+ * continues, which also minimises the residual where A is singular. */
 #include "solvers/auto/chain.h"
 
 #include <math.h>
@@ -15,7 +15,8 @@
 #include "core/timer.h"
 
 struct direct {
-    double *a, *next, *one;   /* k each */
+    double *a, *next, *one;   /* of k elements each: coefficients of Z and X,
+                                 and new norms */
 };
 
 static sps_status setup(sps_linear *s, void *method)
@@ -50,7 +51,8 @@ static sps_status subtract(sps_linear *s, const sps_block *Z)
     return st;
 }
 
-/* Which columns take the step; those that gain nothing stay. */
+/* Decides which columns accept the step; a column whose residual is not halved
+ * keeps its X. */
 static void judge(sps_linear *s, struct direct *m)
 {
     for (int p = 0; p < s->k; p++) {
@@ -82,7 +84,8 @@ fail:
     return st;
 }
 
-/* Not a method by name: with other preconditioners than factors it is none. */
+/* This method cannot be chosen by name: it converges with no other
+ * preconditioner than factors. */
 static const sps_linear_type direct = {
     .name = "direct", .size = sizeof(struct direct), .blocks = 2,
     .setup = setup, .start = start, .step = step,

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* chain_factors.c - whether solver auto takes sparse direct factors.
+/* chain_factors.c - decides whether solver auto uses sparse direct factors.
  *
- * Their work is known from the symbolic analysis, that of iterations is not:
- * factors are worth the time of EXPECTED iterations of a cheap method, FEW if
- * the rows are dominated by their diagonals by far, MANY if fewer than
- * NEARLY_ALL of them are nearly dominated (vector problems, shells).  Grids in
- * two dimensions and band matrices need more iterations than that and fill
- * little; grids in three dimensions need few and fill much.
+ * The work of factors is known from the symbolic analysis, that of iterations
+ * is not.  Factors may therefore take the time of EXPECTED iterations of a
+ * cheap method, of FEW if every row is strongly diagonally dominant, of MANY if
+ * less than the fraction NEARLY_ALL of the rows is nearly dominant (vector
+ * problems, shells).  Grids in two dimensions and band matrices need more
+ * iterations than that and have little fill; grids in three dimensions need few
+ * iterations and have much fill.
  *
- * Both sides are counts times fixed rates, no measured times: the choice
- * repeats. */
+ * Both sides are counts times fixed rates, not measured times, so that the
+ * choice repeats. */
 #include "solvers/auto/chain.h"
 
 #include <math.h>
@@ -22,18 +23,21 @@
 #define MANY 300
 #define NEARLY_ALL 0.9
 #define HUBS 1.6
-/* Block reads and writes of an iteration, and what it takes at least. */
+/* Reads and writes of a block per iteration, and the least seconds of an
+ * iteration. */
 #define PASSES 12
 #define LEAST 4e-5
-/* Bytes/s of a host, whatever its threads. */
+/* Bytes/s of a host, whatever its number of threads. */
 #define HOST_RATE 1e10
-/* Seconds that factors may take in any case where iterations may fail. */
+/* Seconds that factors may take in any case where A is not symmetric, since
+ * iterations may fail there. */
 #define AT_LEAST 5e-3
 
-/* Graphs with hubs, and more than a few neighbours a vertex: they have no small
- * separators, and to find that out takes seconds.  The mean degree of a
- * neighbour is more than HUBS times that of a vertex there: 1.9 to 9 times in
- * networks, 1.0 to 1.4 in meshes, even with some long rows. */
+/* Returns whether A is a graph with hubs and more than a few neighbours per
+ * vertex.  Such graphs have no small separators, and an analysis that finds
+ * this out takes seconds.  In them the mean degree of a neighbour is more than
+ * HUBS times that of a vertex: 1.9 to 9 times in networks, but 1.0 to 1.4 times
+ * in meshes, even in those with some long rows. */
 static bool fills_up(const sps_features *f, const sps_chain_traits *o)
 {
     return f->nrow > 5000 && f->mean_length > 12 && o->spread > HUBS;
@@ -78,7 +82,7 @@ sps_status spsi_chain_weigh(sps_chain *l, double worth)
 
 fail:
     spsi_direct_destroy(&d);
-    /* Where time is limited the refusal may be for this solve alone. */
+    /* Where time is limited, the refusal may apply to this solve only. */
     l->unfit = st == SPS_EUNFIT && l->opt.max_seconds <= 0 &&
                l->refused < worth;
     return st;

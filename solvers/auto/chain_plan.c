@@ -1,45 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* chain_plan.c - the properties of A that solver auto examines, and the steps
- * that follow.
+/* chain_plan.c - the properties of A that solver auto examines, and the plan of
+ * steps that follows from them.
  *
- * Symmetry, signs and zeros of the diagonal, diagonal dominance, size and
- * backend:
+ * The plan depends on symmetry, signs and zeros of the diagonal, diagonal
+ * dominance, size and place.  The steps, in order:
  *
- *   not symmetric, on the host: bicgstab, ilu0 for a few iterations, and
- *   gmres, ilut 1e-6, fill 50 where rows are short (add_early)
- *   block_cg or gmres, factor where predicted to win (chain_factors.c)
+ *   A not symmetric, on the host:
+ *     bicgstab, ilu0              a few iterations (add_early)
+ *     gmres, ilut 1e-6, fill 50   where rows are short (add_early)
+ *   block_cg or gmres, factor     where predicted to be fastest (chain_factors.c)
  *
- *   may be positive definite    else
- *   block_cg, amg  (where it is predicted to win, chain_amg.c)
- *   block_cg, fallback cg       as below
- *   (not abandoned as too slow
- *   if the caller names a
- *   symmetric preconditioner)
- *   block_cg, ic0  (unless block_cg found A indefinite)
- *                  minres, jacobi        (symmetric, indefinite)
- *                  block_cg or gmres, factor  (where the module is there)
- *                  gmres, ilut 1e-3, fill 10
- *                  gmres, ilut 1e-6, fill 50
- *                  gmres, ilut 1e-12, fill as far as work and memory allow
- *                  gmres, dense          (n <= 2000, unless dense=never)
+ *   A may be positive definite:
+ *     block_cg, amg               where predicted to be fastest (chain_amg.c)
+ *     block_cg, fallback cg       not abandoned as too slow if the caller names
+ *                                 a symmetric preconditioner
+ *     block_cg, ic0               unless block_cg found A indefinite
+ *   else, if no diagonal entry is small relative to its row, on the host and for
+ *   large blocks on a GPU:
+ *     bicgstab, jacobi            on a GPU, where rows are dominated
+ *     bicgstab, ilu0
+ *     gmres or block_gmres, ilu0
+ *   or for small blocks on a GPU:
+ *     block_gmres, ilu0
+ *     block_gcrodr, ilu0
+ *     bicgstab, ilu0
  *
- * Not definite, and no diagonal entry small relative to its row:
+ *   minres, jacobi                A symmetric and indefinite
+ *   block_cg or gmres, factor     where the factor module is installed
+ *   gmres, ilut 1e-3, fill 10
+ *   gmres, ilut 1e-6, fill 50
+ *   gmres, ilut 1e-12             fill as far as work and memory allow
+ *   gmres, dense                  n <= 2000, unless dense=never
  *
- *   host, and large blocks on a GPU     small blocks on a GPU
- *   bicgstab, jacobi (GPU, dominated)   block_gmres, ilu0
- *   bicgstab, ilu0                      block_gcrodr, ilu0
- *   gmres or block_gmres, ilu0          bicgstab, ilu0
+ * A step of bicgstab with l = 2 makes 4 products and about 60 block passes; in
+ * gmres the orthogonalisation after product j makes about 4 j passes.  So short
+ * recurrences are faster where passes dominate.  Where products dominate,
+ * methods that need few of them are faster.  This is the case for small blocks
+ * on a GPU: a triangular solve takes 1 to 2 microseconds for each level of its
+ * dependences, while blocks of up to SMALL_BLOCK elements stay in the cache.
  *
- * A step of bicgstab, l = 2, is 4 products and about 60 block passes; in gmres
- * the orthogonalisation after product j takes about 4 j passes.  So short
- * recurrences win where passes dominate.  Where products dominate, methods win
- * that need few of them: so it is for small blocks on a GPU, where a triangular
- * solve takes 1 to 2 microseconds for each level of its dependences, while
- * blocks of up to SMALL_BLOCK numbers stay in the cache.
- * A block Krylov space gains k dimensions with each product: at most n / k
- * products, in practice a small fraction of that.  Deflated restarts
- * (block_gcrodr) have a cost that pays from the third cycle on.  Dominated
- * matrices with large blocks need no triangular solves at all. */
+ * A block Krylov space gains k dimensions with each product, so it needs at
+ * most n / k products, in practice a small fraction of that.  Deflated restarts
+ * (block_gcrodr) have a cost that is recovered from the third cycle on.
+ * Diagonally dominant matrices with large blocks need no triangular solves at
+ * all. */
 #include "solvers/auto/chain.h"
 
 #include <math.h>
@@ -51,23 +55,25 @@
 #include "core/team.h"
 
 enum { DENSE_ROWS = 2000 };
-/* Rows below which all steps together take less time than the loading of the
- * factor module. */
+/* Rows below which all steps together take less time than loading the factor
+ * module. */
 enum { FACTOR_ROWS = 100 };
-/* Numbers of a block (counting at least four columns, since factors are applied
- * by rows) up to which it is small on a GPU; rows per column up to which a
- * block Krylov space is used on the host. */
+/* SMALL_BLOCK: largest number of elements of a block that is small on a GPU,
+ * counting at least four columns, since factors are applied by rows.
+ * SMALL_ROWS: largest number of rows per column for which a block Krylov space
+ * is used on the host. */
 enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
-/* Where single precision pays on a GPU, as measured (doc/benchmarks.md).  An
- * iteration moves little more than half of the bytes and is 1.3 to 1.6 times as
- * fast at 16 columns, from LARGE_BLOCK numbers on, or MANY times that with more
- * than FEW_ENTRIES a row, for which the product gains less.  The benefit
- * depends on the additional iterations of block CG: 5 to 10 % on grids, whose
- * rows are nearly diagonally dominant (|a_ii| >= NEAR times the sum of the
- * other magnitudes, in a fraction MOST_ROWS of the rows), but 30 to 200 % on
- * vector problems, shells and plates, whose rows are not.  A row longer than
- * LONGER times the mean is typical of graphs, where the product is bound by
- * gathers: a solve is 0.65 times as fast. */
+/* Where single precision is faster on a GPU, as measured (doc/benchmarks.md).
+ * An iteration moves little more than half of the bytes.  With 16 columns it is
+ * 1.3 to 1.6 times as fast for blocks of at least LARGE_BLOCK elements, or MANY
+ * times that where rows have more than FEW_ENTRIES entries, since the product
+ * gains less there.  The gain of a solve depends on the additional iterations
+ * of block CG: 5 to 10 % on grids, whose rows are nearly diagonally dominant
+ * (|a_ii| >= NEAR times the sum of the other magnitudes, in a fraction
+ * MOST_ROWS of the rows), but 30 to 200 % on vector problems, shells and
+ * plates, whose rows are not.  A row longer than LONGER times the mean is
+ * typical of graphs, where the product is bound by gathers: there a solve is
+ * 0.65 times as fast as in double precision. */
 #define LARGE_BLOCK ((int64_t)1 << 22)
 #define FEW_ENTRIES 10
 #define MANY 8
@@ -75,24 +81,26 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 #define STRONG 1.5
 #define MOST_ROWS 0.9
 #define LONGER 4
-/* Fraction of dominated rows from which jacobi is tried on a GPU. */
+/* Smallest fraction of diagonally dominant rows with which jacobi is tried on a
+ * GPU. */
 #define DOMINATED 0.9
 /* Bytes/s of a host, as in chain_factors.c. */
 #define HOST_RATE 1e10
-/* See add_early. */
+/* Constants of add_early and add_short. */
 enum { TRIAL = 2, QUICK = 30, FEW_ROWS = 6000, SHORT_ROWS = 20000, SHORT = 8 };
-/* Multiply-adds of the last ilut step with rows of full length. */
+/* Multiply-adds of the last ilut step if its rows have the largest length that
+ * its fill allows. */
 #define WORK 1e11
-/* What multigrid may take of its predicted time: 10 iterations are assumed, 20
- * are common, and the work of factors is known. */
+/* Factors may take SURE times the predicted time of multigrid: that assumes 10
+ * iterations, where 20 are common, while the work of factors is known. */
 #define SURE 2.5
-/* Seconds that factors may take by prediction once cheaper steps have failed:
- * those of the work of that step. */
+/* Predicted seconds that factors may take once cheaper steps have failed: about
+ * those of the last ilut step (WORK). */
 #define LAST_WORTH 60
 
 /* ---------------------------------------------------------- properties of A */
 
-/* Counts rows of each kind. */
+/* Counts the rows of each kind, for sps_chain_traits. */
 typedef struct count_job {
     const sps_csr *A;
     bool projected;
@@ -139,7 +147,7 @@ static void count_rows(void *data, int64_t first, int64_t last)
 }
 
 /* projected: empty rows are null vectors that are projected away (nullspace.c),
- * and do not make A indefinite. */
+ * so they do not make A indefinite. */
 static void examine_rows(sps_context *ctx, const sps_csr *A, bool projected,
                          sps_chain_traits *o)
 {
@@ -183,7 +191,7 @@ static void add(sps_chain *l, sps_step step)
     l->step[l->count++] = step;
 }
 
-/* The limit of fill for the last ilut step. */
+/* Returns the limit of fill for the last ilut step. */
 static double largest_fill(const sps_chain *l)
 {
     const double n = (double)l->A->n + 1;
@@ -192,8 +200,9 @@ static double largest_fill(const sps_chain *l)
     return fmax(60, fmin(1000, sqrt(WORK / n) / mean));
 }
 
-/* Factors by a library (factor.c).  An indefinite A breaks conjugate gradients
- * at the first step. */
+/* Adds steps with sparse direct factors (factor.c): with conjugate gradients if
+ * A may be definite, and with gmres, since conjugate gradients break down at
+ * their first iteration if A is indefinite. */
 static void add_factors(sps_chain *l)
 {
     if (l->A->n < FACTOR_ROWS || strcmp(l->opt.factors, "auto") ||
@@ -205,16 +214,16 @@ static void add_factors(sps_chain *l)
                        l->symmetric ? -1 : 0 });
 }
 
-/* Whether A is nonsymmetric and the steps are those of the host. */
+/* Returns whether A is nonsymmetric and is solved on the host. */
 static bool quick(const sps_chain *l, const sps_chain_traits *o)
 {
     return !l->symmetric && !o->symmetric &&
            l->ctx->opt.place != SPS_CUDA && l->opt.norm != SPS_NORM_START;
 }
 
-/* Whether TRIAL iterations of bicgstab with ilu0, 60 passes over blocks and 8
- * over A each, take little beside the analysis for factors: with many columns
- * they do not. */
+/* Returns whether TRIAL iterations of bicgstab with ilu0 (60 passes over blocks
+ * and 8 over A each) are short relative to the analysis for factors; with many
+ * columns they are not. */
 static bool trial_is_short(const sps_chain *l)
 {
     const double block = 8.0 * (double)l->A->n * l->k;
@@ -224,7 +233,7 @@ static bool trial_is_short(const sps_chain *l)
            0.5 * spsi_direct_analysis_seconds(l->A);
 }
 
-/* Ilut that drops next to nothing, where rows are short. */
+/* Adds ilut with almost no dropping, where rows are short. */
 static void add_short(sps_chain *l, const sps_chain_traits *o, int64_t least,
                       int64_t most)
 {
@@ -234,11 +243,12 @@ static void add_short(sps_chain *l, const sps_chain_traits *o, int64_t least,
         add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 10, 60, 0.2, 0 });
 }
 
-/* Of 71 nonsymmetric systems of many kinds and 30 to 36 000 rows ilu0 is fastest
- * on those where bicgstab needs fewer than QUICK iterations, 0.15 to 0.7 of the
- * time of factors; to find out takes TRIAL of them.  Elsewhere ilut takes 0.3 to
- * 1 of that time where rows are short and few (networks, processes), since
- * factors have overhead for each row and front; where factors are refused, it is
+/* Adds the steps that are tried first.  Measured on 71 nonsymmetric systems of
+ * many kinds with 30 to 36 000 rows: ilu0 is fastest where bicgstab needs fewer
+ * than QUICK iterations, 0.15 to 0.7 of the time of factors, and TRIAL
+ * iterations show whether it will.  Elsewhere ilut takes 0.3 to 1 of that time
+ * where rows are short and few (networks, stochastic processes), since factors
+ * have an overhead for each row and front; where factors are refused, ilut is
  * better than many iterations with ilu0 (memplus: 0.05 of the time). */
 static void add_early(sps_chain *l, const sps_chain_traits *o)
 {
@@ -267,8 +277,9 @@ static bool small_on_gpu(const sps_chain *l)
            l->A->n * (l->k > 4 ? l->k : 4) <= (int64_t)SMALL_BLOCK;
 }
 
-/* Methods for general matrices with one preconditioner.  An iteration of
- * bicgstab is four products.  With norm START there is only one step. */
+/* Adds methods for general matrices, all with one preconditioner.  An iteration
+ * of bicgstab makes four products.  With norm SPS_NORM_START there is only one
+ * step. */
 static void add_general(sps_chain *l, const char *precond, double last)
 {
     const bool one = l->opt.norm == SPS_NORM_START;
@@ -287,8 +298,8 @@ static void add_general(sps_chain *l, const char *precond, double last)
         add(l, (sps_step){ "gmres", precond, 0, 0, 100, 1000, last, 0 });
 }
 
-/* Whether the caller has chosen a preconditioner suitable for CG; for a
- * callback this is not known. */
+/* Returns whether the caller has chosen a preconditioner that is suitable for
+ * CG; for a callback this is not known, and false is returned. */
 static bool own_symmetric(const sps_chain *l)
 {
     const sps_precond_type *type =
@@ -297,9 +308,10 @@ static bool own_symmetric(const sps_chain *l)
     return type && type->symmetric && !(l->M && l->M->user);
 }
 
-/* With a fixed preconditioner no method is faster than CG if A is definite,
- * however slowly it converges: it is abandoned only if A is found to be
- * indefinite, on breakdown or on stagnation. */
+/* Plans the steps.  With a symmetric preconditioner given by the caller, no
+ * method is faster than CG if A is definite, however slowly CG converges: that
+ * step is abandoned only if A is found to be indefinite, on breakdown or on
+ * stagnation. */
 sps_status spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
 {
     const bool own = l->M || strcmp(l->opt.precond, "auto");
@@ -345,8 +357,9 @@ fail:
     return st;
 }
 
-/* For blocks that stay in cache an iteration is bound by launches or
- * arithmetic, and single precision only adds iterations. */
+/* Returns the reason against single precision, or NULL.  For blocks that stay
+ * in cache an iteration is bound by launches or arithmetic, and single
+ * precision only adds iterations. */
 const char *spsi_chain_against_single(const sps_chain_traits *o, bool definite,
                                       const sps_features *f, int k)
 {
