@@ -7,8 +7,8 @@
 
 #include "block/single.h"
 
-/* Above this *growth (make_transform) a new block is orthogonalised against the
- * basis again. */
+/* A new block is orthogonalised against the basis again if *growth of
+ * make_transform exceeds this. */
 #define AMPLIFIED 1e2
 /* A cycle with a basis in single precision ends, so that the true residual is
  * computed, once the residual of an open column is at most TRUST times that at
@@ -45,10 +45,10 @@ fail:
     return st;
 }
 
-/* From G = W'W: T such that W T is orthonormal; columns of W at rounding level,
- * relative to a->before, are dropped.  *growth: the largest of 1 and sum_c
- * |T_ci| before_c over i, a bound of the factor by which the rounding errors of
- * W are amplified in column i of W T. */
+/* Computes from G = W'W a T such that W T is orthonormal; columns of W at
+ * rounding level, relative to a->before, are dropped.  *growth is the largest
+ * of 1 and sum_c |T_ci| before_c over i, a bound of the factor by which the
+ * rounding errors of W are amplified in column i of W T. */
 static sps_status make_transform(sps_linear *s, sps_arnoldi *a, int *rank,
                                  double *growth)
 {
@@ -94,7 +94,7 @@ fail:
 }
 
 /* P = an orthonormal basis of the span of W, orthogonal to V as well; S = P'W.
- * a->before: norms of W before it was orthogonalised against V. */
+ * a->before contains the norms of W before it was orthogonalised against V. */
 static sps_status orth(sps_linear *s, sps_arnoldi *a, const sps_block *W,
                        sps_block *P)
 {
@@ -154,7 +154,7 @@ fail:
     return st;
 }
 
-/* h += again, `rows` numbers each; returns the norm of the vector (h,
+/* h += again, vectors of `rows` elements; returns the norm of the vector (h,
  * below). */
 static double add_column(double below, int rows, double *restrict h,
                          const double *restrict again)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bicgstab.c - BiCGStab(l) (Sleijpen and Fokkema, ETNA 1, 1993) for many
- * right-hand sides at once: shared products, scalars by column.  Right
- * preconditioning, K = A M and X = X_0 + M Y; Y is accumulated and added to X
- * when the driver needs X (flush).  The first update of a sweep writes Y to
- * another block, so that the previous Y is available if the residual has grown.
+ * right-hand sides at once: shared products, scalars by column.  The
+ * preconditioner is applied from the right: K = A M and X = X_0 + M Y.  Y is
+ * accumulated and added to X when the driver needs X (flush).  The first update
+ * of a sweep writes Y to another block, so that the previous Y is available if
+ * the residual has grown.
  *
  * A step is one sweep.  BiCG, j = 0 .. l-1:
  *
@@ -13,14 +14,15 @@
  *     r_i -= alpha u_(i+1), i <= j;   r_(j+1) = K r_j;
  *
  * then r_0 -= sum_j g_j r_j and rho_0 = -g_l rho_0.  The g would minimise
- * ||r_0||, but the cosine that is a factor of g_l is raised to 0.7 in
- * magnitude where it is smaller, which keeps rho_0 away from zero (Sleijpen and
- * van der Vorst, Numer. Algorithms 10, 1995; Fokkema's form with the Gram
- * matrix of the r_j).
+ * ||r_0||, but the cosine that is a factor of g_l is raised to 0.7 in magnitude
+ * where it is smaller, which keeps rho_0 away from zero (Sleijpen and van der
+ * Vorst, Numer. Algorithms 10, 1995; Fokkema's form with the Gram matrix of
+ * the r_j).
  *
  * A column whose rho or u't is at rounding level is frozen until the next
- * start, which uses a random t.  Block reads and writes of a sweep, l = 2: 4
- * SpMM (8 and 4 A), 4 M (8), dots 14, updates 36. */
+ * start, which uses a random shadow vector t.  With l = 2 a sweep reads or
+ * writes a block 66 times: 4 SpMM 8 (and 4 times A), 4 applications of M 8,
+ * dots 14, updates 36. */
 #include <float.h>
 #include <math.h>
 
@@ -30,20 +32,24 @@
 #define L_MAX 8
 
 struct bicgstab {
-    sps_basis *R;           /* l + 1 blocks */
-    sps_basis *U;           /* l + 3: 0 and 2 are Y and the previous Y (see
-                               `Y`), 1 is u_0, 3 .. are u_1 .. u_l */
+    sps_basis *R;           /* r_0 .. r_l */
+    sps_basis *U;           /* l + 3 blocks: blocks 0 and 2 are Y and the
+                               previous Y (see `Y`), block 1 is u_0, blocks 3 ..
+                               l + 2 are u_1 .. u_l */
     sps_small *H, *C;       /* (l + 1) x k */
-    double *rho, *alpha, *gamma, *length, *shadow;   /* k each */
-    double *one, *times;    /* k each */
-    double *Z;              /* k Gram matrices (l + 1) x (l + 1) */
-    bool *broken;           /* k */
+    double *rho, *alpha, *gamma, *length, *shadow;   /* k elements each, as the
+                                                        arrays below */
+    double *one, *times;
+    double *Z;              /* Gram matrices of the k columns, (l + 1) x (l + 1)
+                               each */
+    bool *broken;           /* column is frozen */
     int Y;                  /* index of the current Y: 0 or 2 */
     int l, breakdowns;
     bool pending;
 };
 
-/* Work blocks: 0 scratch for M, 1 the driver's, 2 the shadow vectors t. */
+/* Work blocks: 0 is scratch for M, 1 belongs to the driver, 2 holds the shadow
+ * vectors t. */
 enum { ROOM, DRIVER, SHADOW };
 
 static void view_u(const struct bicgstab *m, int j, sps_block *u)
@@ -73,7 +79,7 @@ fail:
     return st;
 }
 
-/* t = R; after a breakdown t is random. */
+/* Chooses the shadow vectors: t = R, or a random t after a breakdown. */
 static sps_status choose_shadow(sps_linear *s, struct bicgstab *m)
 {
     sps_status st = SPS_OK;
@@ -133,7 +139,8 @@ fail:
     return st;
 }
 
-/* value = x't; marks columns in which it is at rounding level as broken. */
+/* value_c = x_c't_c; marks columns in which it is at rounding level as
+ * broken. */
 static sps_status shadow_dots(sps_linear *s, struct bicgstab *m,
                               const sps_block *x, double *value)
 {
@@ -178,8 +185,8 @@ fail:
 }
 
 /* Y += alpha u_0.  The first update of a sweep writes the sum to the other one
- * of blocks 0 and 2 of U, so that the old Y remains; Y and u_0, block 1, are
- * adjacent and form a basis of two blocks. */
+ * of blocks 0 and 2 of U, so that the old Y is preserved.  Y and u_0 (block 1)
+ * are adjacent and form a basis of two blocks. */
 static sps_status add_to_Y(sps_linear *s, struct bicgstab *m, bool first)
 {
     const int begin = m->Y ? 1 : 0;
@@ -252,7 +259,7 @@ fail:
     return st;
 }
 
-/* a'Z b over indices 0 .. l. */
+/* Returns a'Z b over indices 0 .. l. */
 static double form(int l, const double *Z, const double *a, const double *b)
 {
     double sum = 0;
@@ -262,8 +269,8 @@ static double form(int l, const double *Z, const double *a, const double *b)
     return sum;
 }
 
-/* y_i, 0 < i < l, solve sum_j Z_ij y_j = Z_(i, right), 0 < j < l, by Cholesky;
- * y_i = 0 for a dependent direction. */
+/* Solves sum_j Z_ij y_j = Z_(i, right), 0 < i, j < l, by Cholesky; y_i = 0 for
+ * a dependent direction. */
 static void project(int l, const double *Z, int right, double *y)
 {
     double F[L_MAX][L_MAX] = {{0}};
@@ -288,7 +295,8 @@ static void project(int l, const double *Z, int right, double *y)
     }
 }
 
-/* y = g_0 .. g_l of one column, g_0 = -1: r_0 becomes -sum_j y_j r_j. */
+/* Computes y = (g_0 .. g_l) of one column, with g_0 = -1: r_0 becomes -sum_j
+ * y_j r_j. */
 static void coefficients(int l, const double *Z, double *y)
 {
     double low[L_MAX + 1], k0, kl, rho = 0;
@@ -307,9 +315,9 @@ static void coefficients(int l, const double *Z, double *y)
     for (int i = 1; i <= l; i++) y[i] -= rho * k0 / kl * low[i];
 }
 
-/* length: the residual norms at the end of the sweep.  If they are so much
- * higher that the iterate before must be stored, it is that of the beginning of
- * the sweep, X + M Y with the previous Y. */
+/* length: the residual norms at the end of the sweep.  If they have grown so
+ * much that the driver must store the best iterate, it stores that of the
+ * beginning of the sweep, X + M Y with the previous Y. */
 static sps_status store_best(sps_linear *s, struct bicgstab *m)
 {
     sps_block before, *room = s->work[ROOM];
@@ -368,8 +376,9 @@ fail:
     return st;
 }
 
-/* If all open columns are frozen: starts again with random shadow vectors, the
- * fourth time with a column above its threshold stops (SPS_STOP_BREAKDOWN). */
+/* If all open columns are frozen, the method starts again with random shadow
+ * vectors.  The fourth time that this happens with a column above its
+ * threshold, it stops with SPS_STOP_BREAKDOWN. */
 static void finish_step(sps_linear *s, struct bicgstab *m)
 {
     bool stuck = false;

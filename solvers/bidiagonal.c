@@ -31,7 +31,8 @@ static void narrow(sps_linear *s, spsi_bidiagonal *g)
     if (g->low) spsi_block_narrow(g->low, s->k);
 }
 
-/* 1 / x; 0 where a space is exhausted or the column is converged. */
+/* Returns 1 / x, or 0 where a space is exhausted or the column has
+ * converged. */
 static double inverse(const sps_linear *s, int p, double x)
 {
     return x == 0 || s->at.done[p] ? 0 : 1 / x;
@@ -44,7 +45,7 @@ static void note_not_finite(sps_linear *s, const double *norm)
             s->stop = SPS_STOP_NOT_FINITE;
 }
 
-/* nu: the norms of [U; low]. */
+/* nu = the norms of [U; low]. */
 static sps_status measure_u(sps_linear *s, spsi_bidiagonal *g)
 {
     sps_status st;
@@ -59,13 +60,15 @@ fail:
     return st;
 }
 
-/* Far from 1, where squares of norms might leave the range of doubles. */
+/* Returns whether a norm is so far from 1 that squares of norms might leave the
+ * range of doubles. */
 static bool far(double norm)
 {
     return norm != 0 && !(norm > 0x1p-100 && norm < 0x1p100);
 }
 
-/* U and low get norms in [1/2, 1) if some are far from it. */
+/* Scales U and low to norms in [1/2, 1) if the norm of some column is far from
+ * 1. */
 static sps_status bring_back_u(sps_linear *s, spsi_bidiagonal *g)
 {
     sps_status st = SPS_OK;
@@ -86,15 +89,16 @@ fail:
 }
 
 /* Z = S'U diag(a) + Z diag(b), without Z the first time; then T, alpha and the
- * norms.  Stored with the factor f, about 1 / alpha, so that mu is not far from
- * 1. */
+ * norms.  Z is stored with the factor f, about 1 / alpha, so that mu is not far
+ * from 1. */
 static sps_status next_v(sps_linear *s, spsi_bidiagonal *g, bool first)
 {
     const double f = s->M ? 1 : spsi_columns_unit(spsi_least_size(s));
     sps_block Y;
     sps_status st;
 
-    /* f meets beta, of its size, before 1 / mu, which may be beyond doubles. */
+    /* f is multiplied by beta, which is about 1 / f, before 1 / mu, which may
+     * be outside the range of doubles. */
     for (int p = 0; p < s->k; p++) {
         g->a[p] *= f;
         g->b[p] = first ? 0 : -(f * g->beta[p]) * inverse(s, p, g->mu[p]);
@@ -134,7 +138,8 @@ fail:
     return st;
 }
 
-/* Z and T get the norm mu = nu / alpha, and zero where a column is frozen. */
+/* Scales Z and T so that the norm of T is mu = nu / alpha, and sets them to
+ * zero where a column is frozen. */
 static sps_status scale_v(sps_linear *s, spsi_bidiagonal *g)
 {
     sps_status st;
@@ -153,7 +158,7 @@ fail:
     return st;
 }
 
-/* U = S T - U, of norm nu' = mu beta'. */
+/* U = S T - U, whose norm is nu' = mu beta'. */
 static sps_status next_u(sps_linear *s, spsi_bidiagonal *g)
 {
     const sps_block *T = spsi_bidiagonal_direction(g);

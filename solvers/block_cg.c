@@ -4,28 +4,29 @@
  * O'Leary, Linear Algebra Appl. 29 (1980), with the directions of Ji and Li,
  * BIT 57 (2017): the search block is replaced by a well-conditioned basis of
  * its span, so that dependent right-hand sides and columns that converge early
- * only reduce its width.  One step, P of r columns, X and R of k:
+ * only reduce its width.  In one step, where P has r columns and X and R have
+ * k:
  *
  *     Q = A P;   a = (P'Q)^-1 P'R;   X += P a;   R -= Q a;
  *     Z = M R;   b = -(P'Q)^-1 Q'Z;  P = orth(Z + P b).
  *
  * R always equals the true residual up to rounding, whatever was dropped from
  * P: dropping a direction can cost iterations, but not accuracy.  On hard
- * systems it costs many, so that P keeps directions down to 1e-10 of the
+ * systems it costs many iterations, so P keeps directions down to 1e-10 of the
  * largest (doc/log/block-cg-rank.md).
  *
- * Where M gives floats (multigrid) P is rounded to floats and kept, and X += P a
- * is put off: the sum over up to KEPT steps is formed when X is needed, from
- * half the bytes and in one pass, as long as residuals fall.  Q is A times the
- * rounded P, so that R is the residual of X up to rounding in doubles whatever P
- * is.  Columns of P are as long as M leaves them: the step does not depend on
- * it.
+ * Where M returns single precision (multigrid), P is rounded to single
+ * precision and kept, and X += P a is postponed: when X is needed, the sum over
+ * up to KEPT steps is formed in one pass, from half the bytes.  This is done as
+ * long as residuals fall.  Q is A times the rounded P, so R is the residual of
+ * X up to rounding in double precision, whatever P is.  The columns of P are
+ * not normalised: the step does not depend on their lengths.
  *
  * A step in n x k block reads and writes (doc/numerics.md):
  *   SpMM 2 | P'Q, P'R 3 | R 3 | X 3 | Z = D^-1 R 2, none if M = c I
  *   | Q'Z 2 | Z + P b 3
  *   | orth 2, only if the condition of P requires it;
- * with P kept: X 1/2 and 2 for each sum | Q'Z 1.5 | Z + P b 3. */
+ * with P kept: X 1/2 per step and 2 for each sum | Q'Z 1.5 | Z + P b 3. */
 #include "driver/linear.h"
 
 #include <float.h>
@@ -38,51 +39,54 @@
 #include "driver/fused_cg.h"
 
 /* P is orthonormalised when the condition of its unit columns exceeds
- * CONDITION, in two passes, since one leaves an error of eps condition^2.  In
- * elasticity the condition stays between 1e3 and 1e4: with a limit of 1e3
- * nearly every step orthonormalised and so synchronised with the host (24^3 on
- * an H200: 170 us an iteration, with 1e4 70 us; 122 iterations with both). */
+ * CONDITION.  This takes two passes, since one leaves an error of eps
+ * condition^2.  In elasticity the condition stays between 1e3 and 1e4: with a
+ * limit of 1e3 nearly every step orthonormalised and so synchronised with the
+ * host (24^3 grid on an H200: 170 us an iteration, with 1e4 70 us; 122
+ * iterations with both). */
 #define CONDITION 1e4
 
 enum {
-    KEPT = 12,          /* directions kept, at most */
-    PLAIN = 64          /* see sound() */
+    KEPT = 12,          /* largest number of directions kept */
+    PLAIN = 64          /* largest number of columns for sound() */
 };
 
 struct block_cg {
     sps_small *G;       /* P'Q, r x r */
-    sps_small *C;       /* P'R, then a; Q'Z, then b: r x k */
+    sps_small *C;       /* P'R, then a; later Q'Z, then b: r x k */
     sps_small *F;       /* r x r scratch: factor, or eigenvectors */
     sps_small *S;       /* P'P, k x k */
-    sps_small *T;       /* k x r' */
+    sps_small *T;       /* transformation of a basis, k x r' */
     sps_small *V;       /* r x k scratch */
     sps_small *norm2;   /* 1 x k */
-    double *length;     /* r: 1 / ||p_i|| */
-    double *w;          /* r: eigenvalues of the scaled G */
-    int width;          /* of P in the previous step */
+    double *length;     /* r elements: 1 / ||p_i|| */
+    double *w;          /* r elements: eigenvalues of the scaled G */
+    int width;          /* columns of P in the previous step */
     bool pseudo;        /* G is inverted through its eigenvalues */
     sps_fused_cg *steps;   /* fused steps of the backend, or NULL */
-    bool ready;         /* the fused steps have C = P'R */
-    bool fused_P;       /* P is from a fused step: S and length are not
-                           current */
-    bool behind;        /* P is that of the last step, and G, F and Q are its:
-                           the next step replaces it first */
-    int why;            /* why the fused steps stopped: SPS_FUSED_... */
-    sps_basis *kept;    /* P of past steps in floats, that of this one behind
-                           them; NULL: no room for them, or not wanted */
-    sps_small *H;       /* their a, one under the other */
-    int count;          /* steps that X does not have yet */
-    bool floats;        /* P is kept: since start, until a residual rises */
+    bool ready;         /* the fused steps have computed C = P'R */
+    bool fused_P;       /* P is from a fused step: S and length are not up to
+                           date */
+    bool behind;        /* P, G, F and Q are those of the last step; the next
+                           step first computes its own P */
+    int why;            /* why the fused steps stopped: bits SPS_FUSED_... */
+    sps_basis *kept;    /* P of past steps in single precision, followed by that
+                           of this step; NULL if it does not fit or is not
+                           used */
+    sps_small *H;       /* the coefficients a of these steps, stacked by rows */
+    int count;          /* number of kept steps that have not been added to X */
+    bool floats;        /* P is kept: from the start until a residual rises */
 };
 
-/* Whether P may be kept. */
+/* Returns whether P may be kept. */
 static bool keeps(const sps_linear *s)
 {
     return s->M && s->M->gives_floats && !s->made.null && s->columns >= 2 &&
            s->columns <= SPS_SINGLE_WIDEST && !spsi_comm_many(s->ctx);
 }
 
-/* Without device memory for the directions X is updated by each step. */
+/* Allocates the directions to be kept.  Without device memory for them X is
+ * updated by each step. */
 static sps_status set_up_kept(sps_linear *s, struct block_cg *m)
 {
     const int k = s->columns;
@@ -116,9 +120,9 @@ fail:
     return st;
 }
 
-/* *view: the floats of the present P, r columns.  Before the first of a sum the
- * stack takes the width of R, so that its rows are as close as those that M
- * works on. */
+/* *view = the single-precision storage of this step's P, r columns.  At the
+ * first step of a sum the stack gets the width of R, so that its rows have the
+ * same stride as the blocks that M works on. */
 static void kept_view(const sps_linear *s, struct block_cg *m, int r,
                       sps_block *view)
 {
@@ -132,7 +136,7 @@ static void kept_view(const sps_linear *s, struct block_cg *m, int r,
     spsi_block_narrow(view, r);
 }
 
-/* X += the sum of P a over the steps that it does not have yet. */
+/* Adds to X the sum of P a over the steps that have not been added. */
 static sps_status settle(sps_linear *s, void *method)
 {
     struct block_cg *m = method;
@@ -146,9 +150,10 @@ static sps_status settle(sps_linear *s, void *method)
     return st;
 }
 
-/* A residual rises, and X must be stored before the step: its P is kept behind
- * the steps of the sum, not where the next sum begins.  Until the next start X
- * is updated by each step, since more residuals will rise. */
+/* Called when a residual rises and X must be stored before the step.  The P of
+ * this step is kept after the steps of the sum that has been added, not where
+ * the next sum begins.  Until the next start each step updates X, since more
+ * residuals will rise. */
 static sps_status go_on_in_doubles(sps_linear *s, struct block_cg *m)
 {
     const sps_status st = settle(s, m);
@@ -157,7 +162,7 @@ static sps_status go_on_in_doubles(sps_linear *s, struct block_cg *m)
     return st;
 }
 
-/* Notes the step X += P a, of which P is kept already. */
+/* Records the step X += P a, whose P is kept already, to be added later. */
 static sps_status put_off(sps_linear *s, struct block_cg *m,
                           const sps_small *a)
 {
@@ -169,7 +174,7 @@ static sps_status put_off(sps_linear *s, struct block_cg *m,
     return ++m->count == KEPT ? settle(s, m) : SPS_OK;
 }
 
-/* Rounds a new basis of P to floats. */
+/* Rounds a new basis of P to single precision. */
 static sps_status round_directions(const sps_linear *s, struct block_cg *m,
                                    sps_block *P)
 {
@@ -183,7 +188,7 @@ fail:
     return st;
 }
 
-/* P = P T, narrowed to the rank. */
+/* P = P T, narrowed to `rank` columns. */
 static sps_status apply_basis(sps_linear *s, sps_block *P, const sps_small *T,
                               int rank)
 {
@@ -198,9 +203,9 @@ static sps_status apply_basis(sps_linear *s, sps_block *P, const sps_small *T,
     return st;
 }
 
-/* From S = P'P: T, so that P T is orthonormal, its rank, and length_i = 1 /
- * ||p_i||; sure: for a first pass, as in spsi_small_uncover; NULL for the last
- * one. */
+/* Computes from S = P'P: T such that P T is orthonormal, its rank, and length_i
+ * = 1 / ||p_i||.  sure: in the first of two passes, as in spsi_small_uncover
+ * (small.h); NULL in the last one. */
 static sps_status basis(sps_linear *s, struct block_cg *m, int *rank, int *sure,
                         double *condition)
 {
@@ -225,7 +230,7 @@ static sps_status basis(sps_linear *s, struct block_cg *m, int *rank, int *sure,
  * rank_tolerance, or if m->width others are larger.  In exact arithmetic P is
  * never wider than in the previous step: an additional direction was dropped
  * before or is the rounding of dependent columns, and is not conjugate to the
- * steps in between. */
+ * steps since. */
 static void drop_small(const sps_linear *s, struct block_cg *m, int sure)
 {
     const int r = m->S->rows;
@@ -244,11 +249,11 @@ static void drop_small(const sps_linear *s, struct block_cg *m, int sure)
     }
 }
 
-/* Whether the unit columns of P are well-conditioned, from S = P'P with at most
- * PLAIN columns; then length is set.  With L L' = D S D, D = diag(length), the
- * square of their condition is at most r trace((L L')^-1), because no eigenvalue
- * of a matrix of unit diagonal exceeds r.  Where that does not suffice
- * eigenvalues decide, which take longer. */
+/* Returns whether the unit columns of P are well-conditioned, from S = P'P with
+ * at most PLAIN columns; if so, length is set.  With L L' = D S D, D =
+ * diag(length), the square of their condition is at most r trace((L L')^-1),
+ * because no eigenvalue of a matrix of unit diagonal exceeds r.  Where this
+ * bound is too large, the caller computes eigenvalues, which takes longer. */
 static bool sound(struct block_cg *m)
 {
     const int r = m->S->rows;
@@ -268,7 +273,8 @@ static bool sound(struct block_cg *m)
             *spsi_small_at(m->F, i, j) =
                 i == j ? sqrt(v) : v / *spsi_small_at(m->F, j, j);
         }
-    for (int c = 0; c < r; c++)               /* w: column c of L^-1 */
+    /* w = column c of L^-1. */
+    for (int c = 0; c < r; c++)
         for (int i = c; i < r; i++) {
             double v = i == c;
 
@@ -306,7 +312,7 @@ fail:
     return st;
 }
 
-/* Whether fused steps can be used, and their operands. */
+/* Returns whether fused steps can be used, and sets their operands. */
 static bool fused(sps_linear *s, const struct block_cg *m,
                   sps_fused_cg_task *t)
 {
@@ -345,8 +351,8 @@ fail:
     return st;
 }
 
-/* Fused steps only bound the condition of P (SPS_FUSED_BASIS): this one
- * computes it and orthonormalises P where necessary. */
+/* Fused steps only bound the condition of P and stop with SPS_FUSED_BASIS: this
+ * function computes it and orthonormalises P where necessary. */
 static sps_status refresh_basis(sps_linear *s, struct block_cg *m, sps_block *P)
 {
     sps_status st = SPS_OK;
@@ -359,7 +365,7 @@ fail:
     return st;
 }
 
-/* X and R were permuted or narrowed: C must be computed again. */
+/* X and R were permuted or narrowed, so C must be computed again. */
 static sps_status permute(sps_linear *s, void *method, const int *from,
                           int count)
 {
@@ -370,9 +376,10 @@ static sps_status permute(sps_linear *s, void *method, const int *from,
     return SPS_OK;
 }
 
-/* All directions have zero curvature up to rounding.  If A is semidefinite,
- * ||A p||^2 <= ||A|| p'A p: then A P is zero up to rounding, and P lies in the
- * null space.  A longer A p shows that A is indefinite, such as [0 1; 1 0]. */
+/* Called when all directions have zero curvature up to rounding.  If A is
+ * semidefinite, ||A p||^2 <= ||A|| p'A p, so A P is zero up to rounding and P
+ * lies in the null space.  A larger A p shows that A is indefinite, such as [0
+ * 1; 1 0]. */
 static sps_status flat(sps_linear *s, struct block_cg *m)
 {
     const sps_block *Q = s->work[2];
@@ -386,9 +393,10 @@ static sps_status flat(sps_linear *s, struct block_cg *m)
     return st;
 }
 
-/* Eigenvalues of D G D, D = diag(length), vectors in F.  A negative one beyond
- * rounding shows that A is indefinite: v'A v < 0 for a v of norm about one.
- * Directions with eigenvalues at rounding level are dropped. */
+/* Computes the eigenvalues of D G D, D = diag(length), and its eigenvectors in
+ * F. An eigenvalue that is negative beyond rounding shows that A is indefinite:
+ * v'A v < 0 for a v of norm about one.  Directions with eigenvalues at rounding
+ * level are dropped. */
 static sps_status decompose(sps_linear *s, struct block_cg *m)
 {
     sps_status st = SPS_OK;
@@ -415,7 +423,8 @@ static void scale_small_rows(sps_small *C, const double *d)
         for (int i = 0; i < C->rows; i++) *spsi_small_at(C, i, j) *= d[i];
 }
 
-/* C = D V w^+ V' D C. */
+/* C = D V w^+ V' D C, with the eigenvectors V, the eigenvalues w and D =
+ * diag(length). */
 static sps_status solve_pseudo(struct block_cg *m)
 {
     sps_status st = SPS_OK;
@@ -434,7 +443,7 @@ fail:
     return st;
 }
 
-/* C = G^-1 C by Cholesky; by eigenvalues if that fails. */
+/* C = G^-1 C by Cholesky, or by eigenvalues if that fails. */
 static sps_status solve_gram(sps_linear *s, struct block_cg *m)
 {
     sps_status st = SPS_OK;
@@ -487,7 +496,8 @@ fail:
     return st;
 }
 
-/* *Z_p = M R, in `room` or, where P is kept, in floats in `view`; C = -Q'Z. */
+/* *Z_p = M R, in `room` or, where P is kept, in single precision in `view`; C =
+ * -Q'Z. */
 static sps_status turn(sps_linear *s, struct block_cg *m, const sps_block *Q,
                        sps_block *room, sps_block *view, const sps_block **Z_p)
 {
@@ -534,9 +544,10 @@ fail:
     return st;
 }
 
-/* P of this step: of the last one, unless start or a fused step made it.  Not
- * made before it is needed, because M is applied for it: with multigrid that is
- * most of a step, which converged columns do not have to pay. */
+/* Computes the P of this step from the last one, unless the start or a fused
+ * step has made it.  This is put off until P is needed, because it applies M:
+ * with multigrid that is most of the time of a step, and is saved when all
+ * columns have converged. */
 static sps_status take_directions(sps_linear *s, struct block_cg *m,
                                   sps_block *P)
 {
@@ -566,8 +577,9 @@ fail:
     return st;
 }
 
-/* Up to *count fused steps.  *taken = 0 where the fused steps cannot be used,
- * or P'Q is not numerically positive definite: step() takes that step. */
+/* Performs up to *count fused steps.  *taken = 0 where fused steps cannot be
+ * used or P'Q is not numerically positive definite: step() then performs that
+ * step. */
 static sps_status queue(sps_linear *s, void *method, int *count, int *taken,
                         double *norms)
 {

@@ -5,7 +5,7 @@
  *
  * Beside the Krylov space of a cycle, a space U of r vectors is recycled, with
  * C = A M U orthonormal.  The component of the residual in C is removed first,
- * and the cycle works orthogonally to C:
+ * and the Krylov basis V of the cycle is orthogonal to C:
  *
  *     X += M U C'R, R -= C C'R;    A M [U V] = [C V_next] [ I B ],  B = C'A M V
  *                                                         [ 0 H ]
@@ -19,11 +19,12 @@
  *
  * U is kept in the solver: a later solve, with other right-hand sides or
  * slightly changed values (sps_operator_set_values), starts with C = A M U
- * recomputed, r / k products.  So does a cycle after one whose residual
- * estimate was too low: the error of C grows by eps ||A M|| ||U||.
+ * recomputed, r / k products.  A cycle also recomputes C after one whose
+ * residual estimate was too low: the error of C grows by eps ||A M|| ||U||.
  *
- * Block reads and writes beyond block_gmres: C in each pass of the
- * orthogonalisation, r / k; at the end of a cycle V three times. */
+ * Block reads and writes in addition to those of block_gmres: C (r / k blocks)
+ * in each pass of the orthogonalisation; V three times at the end of a
+ * cycle. */
 #include "solvers/arnoldi.h"
 
 #include <math.h>
@@ -32,30 +33,33 @@
 #include "core/team.h"
 #include "core/timer.h"
 
-/* Maximum columns of the Krylov basis of a cycle: the small matrices are
- * processed on the host. */
+/* Largest number of columns of the Krylov basis of a cycle, and of U: the small
+ * matrices are processed on the host. */
 #define WIDEST 512
 #define MOST_KEPT 256
-/* Steps of inverse iteration. */
+/* Number of steps of inverse iteration. */
 #define SWEEPS 6
 
 struct block_gcrodr {
-    sps_arnoldi a;       /* columns r - kept .. r - 1 are C, then comes V */
-    sps_block *U;        /* n x r: the first `kept` columns */
+    sps_arnoldi a;       /* its columns r - kept .. r - 1 are C, followed by
+                            V */
+    sps_block *U;        /* n x r, of which the first `kept` columns are used */
     sps_block *next;     /* n x r: scratch */
-    sps_least_squares q; /* of H */
-    sps_small *B;        /* kept x columns of V */
-    sps_small *Y, *BY;   /* solution, and B Y */
+    sps_least_squares q; /* least-squares problem with H */
+    sps_small *B;        /* C'A M V: kept x columns of V */
+    sps_small *Y, *BY;   /* Y = solution of the least-squares problem */
     sps_small *CR;       /* C'R */
     sps_small *UU, *UV;  /* U'U, U'V */
-    sps_small *Z, *P, *top;      /* in recycle(): [U V] Z, [C V] P */
+    sps_small *Z, *P, *top;      /* in recycle(): U and C become [U V] Z and [C
+                                    V] P */
     sps_small *G, *T;    /* r x r */
-    double *length;      /* r: norms of U's columns */
+    double *length;      /* r elements: norms of U's columns */
     int m, j, r, kept, scratch_rows;
     double *scratch;     /* scratch_rows x r */
 };
 
-/* Columns of U: option recycle, or two for each right-hand side. */
+/* Returns the number of columns of U: option recycle, or two for each
+ * right-hand side. */
 static int width_of(const sps_linear *s)
 {
     int r = s->opt.recycle;
@@ -104,8 +108,8 @@ static void view_C(const struct block_gcrodr *m, int kept, sps_block *C)
     spsi_block_view(m->a.V, m->r - kept, kept, C);
 }
 
-/* --- C = A M U; for a new system, and after a cycle whose residual estimate
- * was too low */
+/* --- C = A M U, for a new system and after a cycle whose residual estimate was
+ * too low */
 static sps_status multiply_all(sps_linear *s, struct block_gcrodr *m)
 {
     sps_block C, U, to, *room = s->work[2], *W = s->work[1];
@@ -128,7 +132,7 @@ fail:
     return st;
 }
 
-/* to = X T, formed in m->next, since `to` may overlap X. */
+/* to = X T.  The product is formed in m->next, since `to` may overlap X. */
 static sps_status transform(struct block_gcrodr *m, const sps_block *X,
                             const sps_small *T, sps_block *to)
 {
@@ -142,7 +146,8 @@ fail:
     return st;
 }
 
-/* One pass of C = C T, U = U T with T such that C'C = I; kept = the rank. */
+/* Performs one pass of C = C T, U = U T with T such that C'C = I; m->kept
+ * becomes the rank. */
 static sps_status orthonormalise(sps_linear *s, struct block_gcrodr *m)
 {
     sps_block C, U, to;
@@ -167,7 +172,7 @@ fail:
     return st;
 }
 
-/* D = a U c + b D. */
+/* D = a U c + b D, U the recycled space. */
 static sps_status add_kept(struct block_gcrodr *m, double a,
                            const sps_small *c, double b, sps_block *D)
 {
@@ -251,7 +256,7 @@ static sps_status step(sps_linear *s, void *method)
     const sps_block *z;
     sps_status st = SPS_OK;
 
-    s->renew = P->k == 0;   /* U contained the residual up to rounding */
+    s->renew = P->k == 0;   /* U contains the residual up to rounding */
     if (s->renew) return st;
     spsi_block_narrow(room, P->k);
     spsi_block_narrow(W, P->k);
@@ -275,7 +280,7 @@ fail:
 
 static double *at(const sps_small *C, int j) { return spsi_small_at(C, 0, j); }
 
-/* y = N z. */
+/* y = N z, with N as above. */
 static void multiply_gram(const struct block_gcrodr *m, const double *z,
                           double *y)
 {
@@ -294,7 +299,7 @@ static void multiply_gram(const struct block_gcrodr *m, const double *z,
     }
 }
 
-/* y = (F'F)^-1 y. */
+/* y = (F'F)^-1 y, with F as above. */
 static void solve_normal(const struct block_gcrodr *m, double *y)
 {
     int u = m->kept, t = m->q.columns;
@@ -309,8 +314,8 @@ static void solve_normal(const struct block_gcrodr *m, double *y)
     for (int i = 0; i < u; i++) y[i] *= m->length[i];
 }
 
-/* UU = D^-1 U'U D^-1 and UV = D^-1 U'V, D = diag(length), the norms of U's
- * columns.  U is not changed. */
+/* Computes UU = D^-1 U'U D^-1 and UV = D^-1 U'V, D = diag(length), length the
+ * norms of U's columns.  U is not changed. */
 static sps_status measure(struct block_gcrodr *m)
 {
     sps_block U, V;
@@ -331,8 +336,9 @@ fail:
     return st;
 }
 
-/* Z = Z T and, unless it is NULL, X = X T, with T such that X T (Z T if X is
- * NULL) is orthonormal.  False if the rank is 0 or a number not finite. */
+/* Z = Z T and, unless X is NULL, X = X T, with T such that X T (Z T if X is
+ * NULL) is orthonormal.  Returns false if the rank is 0 or an element is not
+ * finite. */
 static bool normalise(struct block_gcrodr *m, sps_small *Z, sps_small *X)
 {
     double condition;
@@ -366,7 +372,7 @@ static void solve_columns(void *data, int64_t first, int64_t last)
 }
 
 /* Z = the directions of the smallest singular values of F: SWEEPS times Z =
- * (F'F)^-1 N Z, orthonormalised, from random numbers. */
+ * (F'F)^-1 N Z, orthonormalised, starting from random elements. */
 static bool iterate(sps_linear *s, struct block_gcrodr *m)
 {
     int size = m->kept + m->q.columns, r = size < m->r ? size : m->r;
@@ -388,7 +394,7 @@ static bool iterate(sps_linear *s, struct block_gcrodr *m)
     return true;
 }
 
-/* P = F Z; twice Z = Z T, P = P T, so that P'P = I. */
+/* P = F Z; then twice Z = Z T, P = P T, so that P'P = I. */
 static bool image(struct block_gcrodr *m)
 {
     int u = m->kept, t = m->q.columns;
@@ -407,8 +413,8 @@ static bool image(struct block_gcrodr *m)
     return normalise(m, m->Z, m->P) && normalise(m, m->Z, m->P);
 }
 
-/* out = rows first .. first + rows - 1 of A; unless length is NULL, out row i
- * is divided by length[i]. */
+/* Copies rows first .. first + rows - 1 of A to `out`.  Unless length is NULL,
+ * row i of `out` is divided by length[i]. */
 static void take_rows(const sps_small *A, int first, int rows,
                       const double *length, sps_small *out)
 {
@@ -418,8 +424,8 @@ static void take_rows(const sps_small *A, int first, int rows,
             at(out, j)[i] = at(A, j)[first + i] / (length ? length[i] : 1);
 }
 
-/* next = old D^-1 A_1 + V A_2, A_1 the first m->kept rows of A, A_2 the next
- * `rows`, D = diag(length), or I if length is NULL. */
+/* m->next = old D^-1 A_1 + V A_2, where A_1 is the first m->kept rows of A, A_2
+ * the next `rows` rows, and D = diag(length), or I if length is NULL. */
 static sps_status mix(struct block_gcrodr *m, const sps_block *old,
                       const sps_small *A, const double *length, int rows)
 {
@@ -438,7 +444,7 @@ fail:
     return st;
 }
 
-/* The next U and C. */
+/* Computes the next U and C. */
 static sps_status renew(struct block_gcrodr *m)
 {
     sps_block U, C, next, to;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* block_gmres.c - restarted block GMRES (Vital 1990; Simoncini and Gallopoulos,
  * Linear Algebra Appl. 247, 1996): all columns minimise over one block Krylov
- * space.  Right preconditioning; with option flexible the preconditioned blocks
- * are stored as well.
+ * space.  The preconditioner is applied from the right; with option flexible
+ * the preconditioned blocks are stored as well.
  *
  *     V_0 S = orth(R);   W = A M V_j;   V_(j+1) by block Arnoldi (arnoldi.h);
  *     X += M V Y,  Y = argmin || E_1 S - H Y ||.
@@ -14,23 +14,23 @@
  *
  * The basis may be stored in single precision (option precision), as in gmres.
  *
- * A step in n x k block reads and writes, j blocks before it: SpMM 2, M 2,
- * orthogonalisation 4 (j + 1) + 6 (single: 2 (j + 1) + 6), orth 8; 4 n (j + 1)
- * k^2 multiply-adds. */
+ * n x k block reads and writes of a step, if the basis has j blocks before it:
+ * SpMM 2, M 2, orthogonalisation 4 (j + 1) + 6 (basis in single precision: 2 (j
+ * + 1) + 6), orth 8; and 4 n (j + 1) k^2 multiply-adds. */
 #include "solvers/arnoldi.h"
 #include "block/single.h"
 #include "core/timer.h"
 
-/* Maximum columns of the basis: the least-squares problem is solved on the
- * host, O(rows columns) for each new column. */
+/* Largest number of columns of the basis: the least-squares problem is solved
+ * on the host, in O(rows columns) operations for each new column. */
 #define WIDEST 4096
 
 struct block_gmres {
     sps_arnoldi a;
-    sps_block *Z;        /* M V; flexible only */
+    sps_block *Z;        /* M V, with option flexible only */
     sps_least_squares q;
     sps_small *Y;
-    int m, j;            /* steps of a cycle, steps taken */
+    int m, j;            /* steps of a cycle, steps so far */
 };
 
 static bool plain(const sps_linear *s)
@@ -72,7 +72,7 @@ fail:
     return st;
 }
 
-/* W = A M P; with flexible M P is stored. */
+/* W = A M P; with option flexible M P is stored. */
 static sps_status multiply(sps_linear *s, struct block_gmres *m,
                            const sps_block *P, sps_block *W)
 {
@@ -98,7 +98,8 @@ static sps_status step(sps_linear *s, void *method)
     sps_block *P = s->work[0], *W = s->work[1];
     sps_status st = SPS_OK;
 
-    if (P->k == 0) {   /* the residual is at rounding level */
+    /* The residual is at rounding level. */
+    if (P->k == 0) {
         s->stop = SPS_STOP_BREAKDOWN;
         return st;
     }

@@ -5,9 +5,8 @@
  *     Q = A P;  a_j = r_j'z_j / p_j'q_j;  X += P diag(a);  R -= Q diag(a);
  *     Z = M R;  b_j = r_j'z_j (new) / r_j'z_j (old);  P = Z + P diag(b).
  *
- * A step in n x k block reads and writes: SpMM 2 | p'q 2 | R 3 | X 3 |
- * Z = D^-1 R 2 | r'z 2 (neither if M is a multiple of I) |
- * Z + P b 3. */
+ * Reads and writes of n x k blocks in a step: SpMM 2 | p'q 2 | R 3 | X 3 | Z =
+ * D^-1 R 2 | r'z 2 (neither if M is a multiple of I) | Z + P b 3. */
 #include "driver/linear.h"
 
 #include <float.h>
@@ -18,10 +17,10 @@
 #include "core/timer.h"
 
 struct cg {
-    double *rz, *a, *b, *pq, *norm2, *one;   /* k each */
+    double *rz, *a, *b, *pq, *norm2, *one;   /* k elements each */
     sps_fused_cg *steps;   /* fused steps of the backend, or NULL */
-    bool ready;         /* the fused steps have rz */
-    int why;            /* why the fused steps stopped: SPS_FUSED_... */
+    bool ready;         /* the fused steps have computed rz */
+    int why;            /* why the fused steps stopped: bits SPS_FUSED_... */
 };
 
 static sps_status setup(sps_linear *s, void *method)
@@ -66,8 +65,8 @@ fail:
     return st;
 }
 
-/* Up to *count fused steps.  *taken = 0 where the fused steps cannot be used,
- * or some p'Ap is not positive: step() takes that step. */
+/* Performs up to *count fused steps.  *taken = 0 where fused steps cannot be
+ * used or some p'Ap is not positive: step() then performs that step. */
 static sps_status queue(sps_linear *s, void *method, int *count, int *taken,
                         double *norms)
 {
@@ -95,10 +94,10 @@ fail:
     return st;
 }
 
-/* Why p'Ap is not positive: negative beyond rounding, A is indefinite.  If A is
- * semidefinite, ||A p||^2 <= ||A|| p'A p: an A p that is zero up to rounding
- * means that p is in the null space, a longer one that A is indefinite as
- * well. */
+/* Finds out why some p'Ap is not positive.  If it is negative beyond rounding,
+ * A is indefinite.  If A is semidefinite, ||A p||^2 <= ||A|| p'A p, so an A p
+ * that is zero up to rounding means that p is in the null space; a larger one
+ * means that A is indefinite as well. */
 static sps_status name_flat(sps_linear *s, struct cg *m, const sps_block *P,
                             const sps_block *Q)
 {
@@ -144,7 +143,8 @@ static sps_status lengths(sps_linear *s, struct cg *m, const sps_block *P,
     return st;
 }
 
-/* P = Z + P diag(b).  If Z is R, r'z are the squared norms, which are known. */
+/* P = Z + P diag(b).  If Z is R, r'z are the squared residual norms, which are
+ * known. */
 static sps_status redirect(sps_linear *s, struct cg *m, sps_block *P,
                            sps_block *room)
 {

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gmres.c - restarted GMRES (Saad and Schultz, SISSC 7, 1986) for many
  * right-hand sides at once: products with A and passes over the basis are
- * shared, each column has its own Krylov space and Hessenberg matrix.  Right
- * preconditioning; with option flexible the preconditioned vectors are stored
- * as well, so that M may change from step to step (Saad, SISC 14, 1993).
+ * shared, each column has its own Krylov space and Hessenberg matrix.  The
+ * preconditioner is applied from the right; with option flexible the
+ * preconditioned vectors are stored as well, so that M may change from step to
+ * step (Saad, SISC 14, 1993).
  *
  *     W = A M v_j;   twice: h = V'W, W -= V h;   v_(j+1) = W / ||W||;
  *     X += M V y  with  y = argmin || beta e_1 - H y ||.
  *
- * Classical Gram-Schmidt twice keeps V orthonormal to working precision
- * (Giraud et al., Numer. Math. 101, 2005) with two passes of block operations.
+ * Classical Gram-Schmidt twice keeps V orthonormal to working precision (Giraud
+ * et al., Numer. Math. 101, 2005) with two passes of block operations.
  *
  * X is updated only when a cycle ends (flush); until then resnorm is the
  * residual of the least-squares problem.  The driver starts each cycle from the
  * true residual.
  *
  * The basis may be stored in single precision (option precision; Aliaga et al.,
- * Int. J. High Perform. Comput. Appl. 37, 2023): W, sums and products stay in
- * double precision, and the product uses the stored vector, so that A M v_j = V
- * h holds up to the rounding of v_(j+1) only.  A cycle ends before this
- * rounding affects the residual.  After a cycle without progress the basis is
- * reallocated in double precision.
+ * Int. J. High Perform. Comput. Appl. 37, 2023).  W, sums and products stay
+ * in double precision, and the product uses the stored (rounded) vector, so
+ * that A M v_j = V h holds up to the rounding of v_(j+1) only.  A cycle ends
+ * before this rounding affects the residual.  After a cycle without progress
+ * the basis is reallocated in double precision.
  *
- * Step j = 0 .. m-1 in n x k block reads and writes: SpMM 2, M 2,
- * orthogonalisation 4 (j + 1) + 6, v_(j+1) 2; a cycle of m = 50: 5,500 for
- * the orthogonalisation (single: 2,900), 200 for the rest, and A m times. */
+ * Reads and writes of n x k blocks in step j = 0 .. m-1: SpMM 2, M 2,
+ * orthogonalisation 4 (j + 1) + 6, v_(j+1) 2.  A cycle of m = 50 steps has
+ * 5,500 for the orthogonalisation (basis in single precision: 2,900) and 200
+ * for the rest, and reads A m times. */
 #include <float.h>
 #include <math.h>
 
@@ -40,19 +42,21 @@
 
 struct gmres {
     sps_basis *V;       /* m + 1 blocks */
-    sps_basis *Z;       /* m blocks M v_j; flexible only */
-    sps_block *v;       /* v_j in doubles if V is in single precision, or
-                           NULL */
-    double *begun;      /* k: norms at the start of the cycle */
+    sps_basis *Z;       /* m blocks M v_j, with option flexible only */
+    sps_block *v;       /* v_j in double precision if V is in single precision,
+                           else NULL */
+    double *begun;      /* k elements: residual norms at the start of the
+                           cycle */
     sps_hessenberg h;
     sps_small *first, *again;   /* m x k: V'W of the two passes */
-    double *below, *inverse;    /* k: norms of the new vectors, and inverses */
-    bool *frozen;       /* k: the Krylov space of the column is invariant, or
-                           its residual was zero */
-    int m, j;           /* steps of a cycle, steps taken */
+    double *below, *inverse;    /* k elements: norms of the new vectors, and
+                                   their inverses */
+    bool *frozen;       /* k elements: the Krylov space of the column is
+                           invariant, or its residual was zero */
+    int m, j;           /* steps of a cycle, steps so far */
 };
 
-/* Whether M is a multiple of the identity; its factor has no effect. */
+/* Returns whether M is a multiple of the identity; its factor has no effect. */
 static bool plain(const sps_linear *s)
 {
     return !s->made.null && (!s->M || s->M->identity);
@@ -89,8 +93,8 @@ fail:
     return st;
 }
 
-/* The memory of v_l, or of the W that becomes it: in the basis, or a separate
- * block of doubles. */
+/* *view = the storage of v_l, or of the W that becomes v_l: in the basis, or a
+ * separate block in double precision. */
 static void vector(const sps_linear *s, const struct gmres *m, int l,
                    sps_block *view)
 {
@@ -98,7 +102,8 @@ static void vector(const sps_linear *s, const struct gmres *m, int l,
     else spsi_block_view(m->v, 0, s->k, view);
 }
 
-/* Copies a separate vector to the basis, and the stored (rounded) one back. */
+/* Copies a separate vector to the basis, and the stored (rounded) vector
+ * back. */
 static sps_status store(struct gmres *m, int l, sps_block *v)
 {
     sps_status st = SPS_OK;
@@ -153,8 +158,8 @@ fail:
     return st;
 }
 
-/* Orthogonalises W against v_0 .. v_j: coefficients in first, norms of the
- * result in below. */
+/* Orthogonalises W against v_0 .. v_j.  The coefficients are stored in
+ * m->first, the norms of the result in m->below. */
 static sps_status orthogonalise(sps_linear *s, struct gmres *m, sps_block *W)
 {
     int count = m->j + 1;
@@ -168,7 +173,7 @@ static sps_status orthogonalise(sps_linear *s, struct gmres *m, sps_block *W)
     for (int c = 0; c < s->k; c++) {
         for (int l = 0; l < count; l++)
             *spsi_small_at(m->first, l, c) += *spsi_small_at(m->again, l, c);
-        /* The squares have left the range of doubles. */
+        /* The squares of the norms have left the range of doubles. */
         if (!m->frozen[c] && !(m->below[c] > 1e-280 && m->below[c] < 1e280))
             safe = false;
         m->below[c] = sqrt(m->below[c]);

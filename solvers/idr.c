@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* idr.c - IDR(s) with bi-orthogonal vectors (van Gijzen and Sonneveld, ACM TOMS
- * 38(1), 2011) for many right-hand sides at once: shared products, scalars by
- * column, right preconditioning with K (in the rest of the library: M).
+ * 38(1), 2011) for many right-hand sides at once: products are shared, scalars
+ * belong to columns.  The preconditioner, K in this file and M in the rest of
+ * the library, is applied from the right.
  *
- * The residual is restricted to spaces of decreasing dimension, s at a time,
- * with s random shadow vectors P, vectors G = A U and the lower triangle M =
- * P'G.  Step j = 0 .. s-1 of a cycle, f = P'r:
+ * The residual is restricted to spaces whose dimension decreases by s in each
+ * cycle, with s random shadow vectors P, vectors G = A U and the lower triangle
+ * M = P'G.  Step j = 0 .. s-1 of a cycle, f = P'r:
  *
  *     M c = f (from j on);  v = r - sum c_i g_i;
  *     u_j = omega K v + sum c_i u_i;  g_j = A u_j;
@@ -14,10 +15,10 @@
  *
  * and step s: v = K r, t = A v, omega = t'r / t't, increased if the cosine of t
  * and r is below KAPPA (Sleijpen and van der Vorst, 1995), r -= omega t, x +=
- * omega v.  X and R are up to date after each step, which is one product.
+ * omega v.  X and R are up to date after each step, which makes one product.
  *
- * Block reads and writes of a cycle, s = 4: 5 SpMM (10 and 5 A), 5 M (10),
- * the rest about 100. */
+ * With s = 4 a cycle reads or writes a block about 120 times: 5 SpMM 10 (and 5
+ * times A), 5 applications of K 10, the rest about 100. */
 #include "solvers/rearrange.h"
 
 #include <float.h>
@@ -30,13 +31,14 @@
 struct idr {
     sps_basis *P, *G, *U;   /* s blocks each */
     sps_small *f, *c;       /* s x k */
-    double *M;              /* k lower triangles s x s, by rows */
-    double *omega, *a, *b, *norm2, *one;   /* k each */
-    bool *broken;           /* k */
+    double *M;              /* k lower triangles s x s, row-major */
+    double *omega, *a, *b, *norm2, *one;   /* k elements each */
+    bool *broken;           /* k elements: column is frozen */
     int s, j, breakdowns;
 };
 
-/* Work blocks: 0 v and scratch, 1 the driver's and t, 2 scratch for K. */
+/* Work blocks: 0 is v and scratch, 1 belongs to the driver and is t, 2 is
+ * scratch for K. */
 enum { V, T, ROOM };
 
 static sps_status setup(sps_linear *s, void *method)
@@ -76,7 +78,8 @@ static void narrow(sps_linear *s, struct idr *m)
     spsi_basis_narrow(m->U, s->k);
 }
 
-/* New shadow vectors at every start, so that a breakdown is not repeated. */
+/* Chooses new shadow vectors at every start, so that a breakdown is not
+ * repeated. */
 static sps_status start(sps_linear *s, void *method)
 {
     struct idr *m = method;
@@ -104,7 +107,7 @@ fail:
     return st;
 }
 
-/* W = K X; copied to W where K is the identity, since W is modified
+/* W = K X, copied to W where K is the identity, since W is modified
  * afterwards. */
 static sps_status precondition(sps_linear *s, const sps_block *X, sps_block *W)
 {
@@ -119,7 +122,7 @@ fail:
 
 /* --- steps 0 .. s-1 */
 
-/* Solves M c = f in rows and columns from j on; c_i = 0 for i < j. */
+/* Solves M c = f for rows and columns j and beyond; c_i = 0 for i < j. */
 static void solve_triangle(struct idr *m, int columns)
 {
     spsi_small_shape(m->c, m->s, columns);
@@ -177,7 +180,7 @@ static void biorthogonalise(struct idr *m, int columns)
 }
 
 /* beta = f_j / m_jj;  f_i -= beta m_ij for i > j.  A column whose beta is not
- * finite is frozen. */
+ * finite becomes frozen. */
 static void lengths(sps_linear *s, struct idr *m)
 {
     for (int c = 0; c < s->k; c++) {
@@ -257,8 +260,8 @@ fail:
     return st;
 }
 
-/* If all open columns are frozen: starts again with other shadow vectors, the
- * fourth time stops (SPS_STOP_BREAKDOWN). */
+/* If all open columns are frozen, the method starts again with other shadow
+ * vectors; the fourth time it stops with SPS_STOP_BREAKDOWN. */
 static void finish_step(sps_linear *s, struct idr *m)
 {
     s->width = 0;
@@ -294,7 +297,7 @@ static sps_status permute(sps_linear *s, void *method, const int *from,
     SPS_TRY(spsi_rearrange_basis(m->G, from, room));
     SPS_TRY(spsi_rearrange_basis(m->U, from, room));
     spsi_rearrange_numbers(m->omega, from, count, m->a);
-    /* Columns are deflated in order: from[p] >= p. */
+    /* Deflation preserves the order of columns: from[p] >= p. */
     for (int p = 0; p < count; p++) {
         m->broken[p] = m->broken[from[p]];
         for (int i = 0; i < square; i++)

@@ -19,19 +19,21 @@
  * ||r|| follows from a second chain of rotations, which make the transposed
  * bidiagonal matrix upper again (section 5 of the paper).
  *
- * Passes of a step over blocks of ncol rows beside those of bidiagonal.h: W 3,
- * Q 3, X 3; with D 4 for G. */
+ * Passes of a step over blocks of ncol rows, in addition to those of
+ * bidiagonal.h: W 3, Q 3, X 3; with D also 4 for G. */
 #include "solvers/bidiagonal.h"
 
 #include <math.h>
 
 struct lsmr {
     spsi_bidiagonal g;
-    sps_block *W, *Q, *G;      /* G with D only */
+    sps_block *W, *Q, *G;      /* G is allocated only with a scaling D */
     double *alphabar, *zetabar, *rho, *rhobar, *cbar, *sbar, *zeta;
-    /* Of the norm of r: betadd, betad, rhodold, tautilde, thetatilde */
+    /* For the norm of r, in the paper's names: betadd, betad, rhodold,
+     * tautilde, thetatilde. */
     double *open, *chain, *diagonal, *tau, *side;
-    double *q, *x, *w, *next, *minus;   /* coefficients of Q, X, W; ||r|| */
+    double *q, *x, *w, *next, *minus;   /* coefficients of Q, X and W; norms
+                                           ||r||; -sbar */
 };
 
 #define CARRIED(m)                                                             \
@@ -91,8 +93,8 @@ fail:
     return st;
 }
 
-/* ||r|| of column p.  c, t: the rotation with beta; thetabar and rhobar as
- * above, zeta before it. */
+/* Returns ||r|| of column p.  c, t: the rotation with beta; thetabar and rhobar
+ * as above, zeta as before this step. */
 static double residual(struct lsmr *m, int p, double c, double t,
                        double thetabar, double zeta_before)
 {
@@ -111,14 +113,15 @@ static double residual(struct lsmr *m, int p, double c, double t,
     return hypot(m->chain[p] - tau, m->open[p]);
 }
 
-/* Coefficients by which a converged column does not change. */
+/* Sets the coefficients by which a converged column does not change. */
 static void hold(sps_linear *s, struct lsmr *m, int p)
 {
     m->q[p] = m->x[p] = m->w[p] = m->minus[p] = 0;
     m->next[p] = s->resnorm[p];
 }
 
-/* The rotations of column p. */
+/* Computes the rotations of column p and the coefficients that follow from
+ * them. */
 static void rotate(sps_linear *s, struct lsmr *m, int p)
 {
     const double alpha = m->g.alpha[p], beta = m->g.beta[p];

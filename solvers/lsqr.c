@@ -9,8 +9,8 @@
  *     X += (phi / rho) W;  W = D v - (theta / rho) W;
  *     ||r|| = phibar,  ||S'r|| = phibar |c| alpha ||D^-1 v||.
  *
- * Passes of a step over blocks of ncol rows beside those of bidiagonal.h: W 3,
- * X 3. */
+ * Passes of a step over blocks of ncol rows, in addition to those of
+ * bidiagonal.h: W 3, X 3. */
 #include "solvers/bidiagonal.h"
 
 #include <math.h>
@@ -52,7 +52,8 @@ fail:
     return st;
 }
 
-/* The rotation of column p. */
+/* Computes the rotation of column p and the coefficients that follow from
+ * it. */
 static void rotate(sps_linear *s, struct lsqr *m, int p)
 {
     const double alpha = m->g.alpha[p], beta = m->g.beta[p];

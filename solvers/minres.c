@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* minres.c - MINRES (Paige and Saunders, SINUM 12, 1975) for symmetric A,
- * definite or not, and many right-hand sides at once: shared products, scalars
- * by column.  M is symmetric positive definite (the form of Elman, Silvester
- * and Wathen, Finite Elements and Fast Iterative Solvers, 2nd edition,
- * algorithm 4.1).
+ * definite or not, and many right-hand sides at once: products are shared,
+ * scalars belong to columns.  M is symmetric positive definite (the form of
+ * Elman, Silvester and Wathen, Finite Elements and Fast Iterative Solvers, 2nd
+ * edition, algorithm 4.1).
  *
  *     d = z'A z;  v_next = A z - (d / g) v - (g / g_old) v_old;
  *     g_next = sqrt(v_next'M v_next);  z_next = M v_next / g_next;
@@ -12,10 +12,11 @@
  *     eta = -s eta;  R = s^2 R + (c eta / g_next) v_next.
  *
  * The last line updates the residual itself, so that convergence is tested in
- * the 2-norm, whatever M.  The method minimises its norm in M.
+ * the 2-norm, whatever M.  The method minimises the norm of the residual in the
+ * inner product of M.
  *
- * A step in n x k block reads and writes: SpMM 2, M 2, dots 6, v 6, z 2, w 6,
- * X 3, R 3. */
+ * Reads and writes of n x k blocks in a step: SpMM 2, M 2, dots 6, v 6, z 2, w
+ * 6, X 3, R 3. */
 #include "solvers/rearrange.h"
 
 #include <float.h>
@@ -24,17 +25,20 @@
 #include "core/timer.h"
 
 struct minres {
-    sps_basis *S;        /* blocks: v_old, v, w_old, w; new vectors overwrite
-                            the old ones, `turn` says which is which */
-    double *gamma, *gamma_old, *eta;          /* k each, as the arrays below */
+    sps_basis *S;        /* blocks v_old, v, w_old, w; new vectors overwrite the
+                            old ones, and `turn` tells which block is which */
+    double *gamma, *gamma_old, *eta;          /* k elements each, as the arrays
+                                                 below */
     double *c, *c_old, *s, *s_old;
     double *size;        /* norm of the tridiagonal matrix so far */
     double *a, *b, *e, *one, *dot, *next;
-    bool *frozen;        /* the space is invariant: the column is frozen */
+    bool *frozen;        /* the Krylov space of the column is invariant, and the
+                            column is not changed any more */
     int turn;
 };
 
-/* Work blocks: 0 z, 1 the driver's and A z, 2 scratch for M v. */
+/* Work blocks: 0 is z, 1 belongs to the driver and is A z, 2 is scratch for M
+ * v. */
 enum { Z, AZ, ROOM };
 
 static sps_status setup(sps_linear *s, void *method)
@@ -60,9 +64,9 @@ static void narrow(sps_linear *s, struct minres *m)
     spsi_basis_narrow(m->S, s->k);
 }
 
-/* next = sqrt(v'M v), z = M v / next; a column whose space is invariant is
- * frozen, with next = 0 and z = 0.  first: v is the residual, and not zero, so
- * that v'M v = 0 means that M is not definite. */
+/* next = sqrt(v'M v), z = M v / next.  A column whose space is invariant
+ * becomes frozen, with next = 0 and z = 0.  first: v is the residual and not
+ * zero, so that v'M v = 0 means that M is not definite. */
 static sps_status normalise(sps_linear *s, struct minres *m, const sps_block *v,
                             bool first)
 {
@@ -184,7 +188,8 @@ fail:
     return st;
 }
 
-/* If a frozen column is above its threshold, A is singular. */
+/* Ends the method when all columns are frozen.  If a frozen column is above its
+ * threshold, A is singular. */
 static void finish_step(sps_linear *s, struct minres *m)
 {
     bool stuck = false;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rearrange.h - permutes blocks and arrays of a method (its `permute`):
- * position p gets what was at from[p], p < count. */
+/* rearrange.h - permutes the blocks and arrays of a method (its `permute`):
+ * position p receives what was at position from[p], for p < count. */
 #ifndef SPS_REARRANGE_H
 #define SPS_REARRANGE_H
 
 #include "block/basis.h"
 #include "driver/linear.h"
 
-/* room: scratch block, narrowed to count. */
+/* room: scratch block, which is narrowed to `count` columns. */
 static inline sps_status spsi_rearrange_block(sps_block *X, const int *from,
                                           sps_block *room)
 {
@@ -36,7 +36,7 @@ fail:
     return st;
 }
 
-/* room: scratch of count numbers. */
+/* room: scratch of `count` elements. */
 static inline void spsi_rearrange_numbers(double *v, const int *from, int count,
                                       double *room)
 {

@@ -4,28 +4,28 @@
  *
  *     R = B - A X in double;  A D = R approximately in single;  X += D.
  *
- * Wilkinson 1963; Carson and Higham, SIAM J. Sci. Comput. 40 (2018), for what
- * to expect: the attainable accuracy is that of double precision as long as
- * each cycle makes progress, up to a condition of about 1e7.  A cycle ends when
- * the recurrence residual has fallen by GAIN: the residual is replaced before
- * the rounding of single precision matters (the reliable updates of Clark et
- * al., Comput. Phys. Comm. 181, 2010).  Directions are kept over the end of a
- * cycle, so that the Krylov space is not lost; if they are unusable, they are
- * computed from the residual.
+ * See Wilkinson 1963, and Carson and Higham, SIAM J. Sci. Comput. 40 (2018):
+ * as long as each cycle makes progress, which is expected up to a condition of
+ * about 1e7, the attainable accuracy is that of double precision.  A cycle ends
+ * when the recurrence residual has fallen by GAIN: the residual is replaced
+ * before the rounding of single precision matters (the reliable updates of
+ * Clark et al., Comput. Phys. Comm. 181, 2010).  Directions are kept over
+ * the end of a cycle, so that the Krylov space is not lost; if they are
+ * unusable, new ones are computed from the residual.
  *
- * Matrix, P, Q, R and D are in single precision, small products are summed in
- * double precision (single.h): a step has half the traffic of block_cg's, 10
- * blocks of floats and 8 bytes per entry of A.
+ * Matrix, P, Q, R and D are in single precision, and small products are summed
+ * in double precision (single.h).  A step has half the memory traffic of a step
+ * of block_cg: 10 blocks in single precision and 8 bytes per entry of A.
  *
- * The method falls back to block_cg after two consecutive cycles that gain less
- * than half in some column, or a cycle much longer than another (on
- * ill-conditioned systems directions in single precision lose the Krylov space,
- * and the search starts again), with irregular directions, or if the
- * preconditioner is not a diagonal.  block_cg starts from the initial guess:
- * the residuals of the present X lie in the few lowest modes, where columns
- * soon become dependent (elasticity 60 x 4 x 4, 4 columns: 6459 iterations
- * from there, 291 from zero).  So mixed precision converges wherever double
- * precision does. */
+ * The method falls back to block_cg in these cases: two consecutive cycles
+ * reduce the residual of some column by less than half; a cycle is much longer
+ * than another (on ill-conditioned systems directions in single precision lose
+ * the Krylov space, and the search starts again); directions are irregular; the
+ * preconditioner is not a diagonal.  block_cg then starts from the initial
+ * guess, not from the present X, whose residuals lie in the few lowest modes,
+ * where columns soon become dependent (elasticity 60 x 4 x 4, 4 columns: 6459
+ * iterations from the present X, 291 from zero).  So mixed precision converges
+ * wherever double precision does. */
 #include "driver/linear.h"
 
 #include <limits.h>
@@ -35,48 +35,52 @@
 #include "driver/fused_cg.h"
 #include "core/timer.h"
 
-#define GAIN 0.01         /* residual reduction of a cycle */
-#define POOR 0.5          /* a cycle with a worse reduction made no progress */
+#define GAIN 0.01         /* residual reduction at which a cycle ends */
+#define POOR 0.5          /* a cycle with less reduction than this made no
+                             progress */
 /* A cycle is too long if it exceeds PATIENCE steps plus LONGER times the length
- * of the shortest before: CG becomes faster as it proceeds, unless the Krylov
- * space is lost.  The first cycle is no measure: it removes the high modes of a
- * random right-hand side, in as many steps on any grid (7-point 64^3: 21, 52,
- * 31, 27, 24; 160^3: 24, more than 106).  The second may take MANY steps, or
- * SECOND times as many as the first.  None may exceed the dimension of the
- * space, n / k. */
+ * of the shortest cycle before: CG becomes faster as it proceeds, unless the
+ * Krylov space is lost.  The first cycle is no measure: it removes the high
+ * modes of a random right-hand side, in about as many steps on any grid
+ * (7-point, lengths of cycles on 64^3: 21, 52, 31, 27, 24; on 160^3: 24, more
+ * than 106).  The second may take MANY steps, or SECOND times as many as the
+ * first.  None may exceed the dimension of the space, n / k. */
 #define PATIENCE 10
 #define LONGER 2.5
 #define SECOND 4.0
 #define MANY 400.0
-/* P is orthonormalised above this condition of its unit columns: P in single
- * precision has seven digits, and G = P'AP in double precision has six of them
- * then.  Doing so earlier costs four passes and a host synchronisation, and
- * saves no iterations (elasticity 24^3, 16 columns: 182; with CAREFUL 180, and
- * 288 orthonormalisations).  Systems of few rows: CAREFUL. */
+/* P is orthonormalised above this condition of its unit columns.  P in single
+ * precision has seven digits; at this condition G = P'AP in double precision
+ * still has six correct digits.  Doing so earlier costs four passes and a host
+ * synchronisation, and saves no iterations (elasticity 24^3, 16 columns: 182
+ * iterations; with CAREFUL 180, and 288 orthonormalisations).  CAREFUL is the
+ * limit for systems of few rows. */
 #define CONDITION 1e5
 #define CAREFUL 1e3
-/* A second pass follows above this condition. */
+/* A second pass of orthonormalisation follows above this condition. */
 #define TWICE 1e3
 
 struct refinement {
     const char *unfit;    /* why single precision is not used, or NULL */
-    sps_operator *A;      /* in single precision */
-    int64_t version;      /* of the values in it */
-    sps_block *X, *R, *P, *Q;   /* single precision; X: the correction */
+    sps_operator *A;      /* A in single precision */
+    int64_t version;      /* version of the values in A */
+    sps_block *X, *R, *P, *Q;   /* in single precision; X is the correction D */
     sps_fused_cg *steps;
     sps_small *S, *T;
-    double *begun;        /* by right-hand side: norms at the start of the
-                             cycle */
-    double *limit;        /* by position: norms at which it ends */
-    double *norms;        /* by position: of one step */
+    double *begun;        /* by right-hand side: residual norms at the start of
+                             the cycle */
+    double *limit;        /* by position: residual norms at which the cycle
+                             ends */
+    double *norms;        /* by position: residual norms of one step */
     bool pending;         /* X may be nonzero */
-    bool ready;           /* the fused steps have C = P'R */
+    bool ready;           /* the fused steps have computed C = P'R */
     bool over;            /* the cycle has ended */
-    int length;           /* its steps so far */
-    int gained;           /* previous cycles with progress */
-    double allowed;       /* maximum steps of a cycle, from previous lengths */
+    int length;           /* number of steps of this cycle so far */
+    int gained;           /* number of previous cycles with progress */
+    double allowed;       /* largest number of steps of a cycle, from the
+                             lengths of previous ones */
     bool poor;            /* the previous cycle made no progress */
-    int why;              /* why the fused steps stopped: SPS_FUSED_... */
+    int why;              /* why the fused steps stopped: bits SPS_FUSED_... */
 };
 static const char *why_unfit(const sps_linear *s, const struct refinement *m)
 {
@@ -92,7 +96,8 @@ static const char *why_unfit(const sps_linear *s, const struct refinement *m)
 static sps_status take_blocks(sps_linear *s, struct refinement *m)
 {
     sps_block **all[] = { &m->X, &m->R, &m->P, &m->Q };
-    const int k = s->columns > 1 ? s->columns : 2;   /* pairs of columns */
+    /* Single-precision kernels process pairs of columns. */
+    const int k = s->columns > 1 ? s->columns : 2;
     sps_status st = SPS_OK;
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -171,7 +176,7 @@ fail:
     return st;
 }
 
-/* P = orth(M R), from the residual in double precision. */
+/* P = orth(M R), from the residual R in double precision. */
 static sps_status direct(sps_linear *s, struct refinement *m)
 {
     const sps_block *Z;
@@ -186,7 +191,7 @@ fail:
     return st;
 }
 
-/* Maximum steps of the cycle. */
+/* Returns the largest number of steps of the cycle. */
 static int longest(const sps_linear *s, const struct refinement *m)
 {
     const double whole = (double)s->rows / s->columns;
@@ -209,9 +214,9 @@ static void update_allowed(struct refinement *m)
     m->gained++;
 }
 
-/* Whether to give up at the end of a cycle: it was too long, or it and the one
- * before each left some column with more than half of its residual.  Begins the
- * next cycle. */
+/* Returns whether to give up at the end of a cycle, because the cycle was too
+ * long, or because this cycle and the one before each left some column with
+ * more than half of its residual.  Begins the next cycle. */
 static bool no_progress(const sps_linear *s, struct refinement *m, bool first)
 {
     bool poor = false, twice;
@@ -229,7 +234,8 @@ static bool no_progress(const sps_linear *s, struct refinement *m, bool first)
     return twice;
 }
 
-/* Takes new values of A; they may leave the range of single precision. */
+/* Copies new values of A to its single-precision copy; they may exceed the
+ * range of single precision. */
 static sps_status refresh(sps_linear *s, struct refinement *m)
 {
     sps_status st = SPS_OK;
@@ -278,7 +284,7 @@ fail:
 
 /* --------------------------------------------------------------- iterations */
 
-/* The norms at which the cycle ends. */
+/* Sets the norms at which the cycle ends. */
 static void set_limits(const sps_linear *s, struct refinement *m)
 {
     for (int p = 0; p < s->k; p++) {
@@ -298,7 +304,8 @@ static bool is_over(const sps_linear *s, const struct refinement *m,
     return all;
 }
 
-/* Up to *count fused steps; *taken is 0 if the directions are unusable. */
+/* Performs up to *count fused steps; *taken is 0 if the directions are
+ * unusable. */
 static sps_status take(sps_linear *s, struct refinement *m, int *count,
                        int *taken, double *norms)
 {
@@ -309,14 +316,16 @@ static sps_status take(sps_linear *s, struct refinement *m, int *count,
     if (m->why & (SPS_FUSED_BASIS | SPS_FUSED_LENGTHS)) SPS_TRY(orth(s, m));
     if (s->stop) return st;
     set_limits(s, m);
-    (void)spsi_linear_fused(s, m->P, m->Q, &t);   /* why_unfit has checked */
+    /* This cannot fail: why_unfit has checked. */
+    (void)spsi_linear_fused(s, m->P, m->Q, &t);
     t.A = m->A;
     t.X = m->X;
     t.R = m->R;
     t.limit = m->limit;
     t.correction = true;
     if (!m->ready) SPS_TRY(spsi_fused_cg_begin(m->steps, &t, NULL));
-    m->ready = m->pending = true;   /* the steps may flush X in between */
+    /* The steps may call flush, which adds X. */
+    m->ready = m->pending = true;
     SPS_TRY(spsi_fused_cg_take(m->steps, &t, count, taken, norms, &m->why));
     spsi_linear_count(s, *taken);
     if (*taken == 0) return st;
@@ -329,8 +338,9 @@ fail:
     return st;
 }
 
-/* No step is queued after the one by which a cycle becomes too long: its end
- * does not depend on the number of queued steps. */
+/* Queues fused steps, but none after the step by which the cycle becomes too
+ * long, so that the end of a cycle does not depend on the number of queued
+ * steps. */
 static sps_status queue(sps_linear *s, void *method, int *count, int *taken,
                         double *norms)
 {
@@ -363,7 +373,7 @@ fail:
     return st;
 }
 
-/* X += D. */
+/* X += D, the correction converted to double precision. */
 static sps_status flush(sps_linear *s, void *method)
 {
     struct refinement *m = method;

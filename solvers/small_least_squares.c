@@ -9,7 +9,8 @@
 
 #include "block/upper.h"
 
-enum { LANES = 8 };       /* columns to which reflections are applied at once */
+enum { LANES = 8 };       /* number of columns to which reflections are applied
+                             at once */
 
 sps_status spsi_least_squares_open(sps_owner *o, int max_rows, int max_columns,
                                    int k, sps_least_squares *q)
@@ -51,7 +52,8 @@ void spsi_least_squares_start(sps_least_squares *q, const sps_small *G)
         memset(right_of(q, c), 0, (size_t)q->rows * sizeof *q->g);
 }
 
-/* x -= s v (v'x) for v = (1, column t below its diagonal), from row t on. */
+/* x -= s v (v'x), rows t and beyond, with v = (1, column t below its
+ * diagonal). */
 static void reflect(const sps_least_squares *q, int t, double *x)
 {
     const double *v = column_of(q, t);
@@ -64,8 +66,9 @@ static void reflect(const sps_least_squares *q, int t, double *x)
     for (int i = t + 1; i < q->end[t]; i++) x[i] -= sum * v[i];
 }
 
-/* Applies reflections 0 .. count-1 to LANES columns, element (i, c) at
- * Y[i * LANES + c]: simultaneous sums, each in the order of reflect. */
+/* Applies reflections 0 .. count-1 to LANES columns, with element (i, c) at Y[i
+ * * LANES + c].  The sums of the columns are formed simultaneously, each in the
+ * order of reflect(). */
 static void reflect_lanes(const sps_least_squares *q, int count, double *Y)
 {
     for (int t = 0; t < count; t++) {
@@ -88,7 +91,8 @@ static void reflect_lanes(const sps_least_squares *q, int count, double *Y)
     }
 }
 
-/* Applies all reflections so far to the columns from `first` on. */
+/* Applies all previous reflections to `columns` columns, from column `first`
+ * on. */
 static void catch_up(sps_least_squares *q, int first, int columns)
 {
     for (int c0 = first; c0 < first + columns; c0 += LANES) {
@@ -106,7 +110,7 @@ static void catch_up(sps_least_squares *q, int first, int columns)
     }
 }
 
-/* The reflection that zeroes column t below its diagonal. */
+/* Makes the reflection that zeroes column t below its diagonal. */
 static void make_reflection(sps_least_squares *q, int t)
 {
     double *x = column_of(q, t), below = 0, length, head;
@@ -160,7 +164,8 @@ double spsi_least_squares_residual(const sps_least_squares *q, int c)
     return norm;
 }
 
-/* Diagonal entries of R below this are zero to working precision. */
+/* Returns the magnitude below which diagonal entries of R are zero to working
+ * precision. */
 static double smallest(const sps_least_squares *q)
 {
     double largest = 0;
