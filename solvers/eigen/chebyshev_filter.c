@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* chebyshev_filter.c - subspace iteration with a Chebyshev polynomial of A
- * (Zhou and Saad, SIAM J. Matrix Anal. Appl. 29(3), 2007; Zhou, Saad, Tiago
- * and Chelikowsky, J. Comput. Phys. 219, 2006, for a block).
+ * (Zhou and Saad, SIAM J. Matrix Anal. Appl. 29(3), 2007; Zhou, Saad, Tiago and
+ * Chelikowsky, J. Comput. Phys. 219, 2006, for a block).  A step computes
  *
- *     X = orth(p(A) X),  Rayleigh-Ritz,
+ *     X = orth(p(A) X), followed by Rayleigh-Ritz.
  *
- * The polynomial p of degree d is small on [a, b], a the last Ritz value of
- * the block and b an upper bound of the spectrum, and grows fast below a; it
- * is scaled to 1 at the first Ritz value a_0.  With c, h the middle and
- * half-width of [a, b], s_1 = h / (a_0 - c):
+ * The polynomial p of degree d is small on [a, b], where a is the last Ritz
+ * value of the block and b an upper bound of the spectrum, and grows fast below
+ * a; it is scaled to 1 at the first Ritz value a_0.  With c and h the middle
+ * and half-width of [a, b], s_1 = h / (a_0 - c):
  *
  *     y_1 = (s_1 / h) (op - c) x,  s' = 1 / (2 / s_1 - s),
  *     y_(i+1) = (2 s' / h) (op - c) y_i - s s' y_(i-1),  s = s'.
  *
- * The operator op is A; -A for the largest pairs; and (A - sigma)^2, the
- * folded operator, for those nearest to sigma, two products with A (Pieper et
- * al., J. Comput. Phys. 325, 2016).  Ritz values are those of A, which
- * distinguishes sigma + d from sigma - d.  Where the block contains pairs up
- * to a distance a of sigma and the spectrum reaches to b, each digit takes
- * about b / a products.
+ * The operator op is A for the smallest pairs, -A for the largest pairs, and
+ * the folded operator (A - sigma)^2, two products with A, for those nearest to
+ * sigma (Pieper et al., J. Comput. Phys. 325, 2016).  Ritz values are those of
+ * A, which distinguish sigma + d from sigma - d.  Where the block contains the
+ * pairs up to a distance a of sigma and the spectrum reaches to a distance b,
+ * each digit takes about b / a products.
  *
- * The method uses products with A alone, no preconditioner, and orthogonalises
- * once in d products.  With a mass matrix each product would need its inverse.
+ * The method uses only products with A, no preconditioner, and orthogonalises
+ * once in d products.  It does not support a mass matrix M, because each
+ * product would need the inverse of M.
  *
- * Cost of a step in n x m blocks: d products with 3 passes, and some 40 passes
- * for the rest. */
+ * Cost of a step, for n x m blocks: d products with 3 passes each, and some 40
+ * passes for the rest. */
 #include "eigen/eigen.h"
 
 #include <float.h>
@@ -32,19 +33,21 @@
 
 #include "core/timer.h"
 
-#define GROWTH 1e6          /* of p from [a, b] to the first Ritz value */
-#define DEGREE 60           /* at most */
-#define FOLDED_GROWTH 1e3   /* the same of the folded operator */
+#define GROWTH 1e6          /* growth of p from [a, b] to the first Ritz
+                               value */
+#define DEGREE 60           /* largest degree */
+#define FOLDED_GROWTH 1e3   /* growth and largest degree for the folded
+                               operator */
 #define FOLDED_DEGREE 1000
 
 struct filter {
     sps_subspace *space;
     const sps_selection *wanted;
-    int degree;           /* at most */
+    int degree;           /* largest degree */
     bool folds;           /* op is the folded operator */
     double lower, upper;  /* bounds of the spectrum of op */
     double *w;            /* Ritz values */
-    sps_small *T;         /* of Lanczos */
+    sps_small *T;         /* scratch of the Lanczos process */
     sps_block *Z;         /* (A - sigma) y of the folded operator */
 };
 
@@ -59,7 +62,7 @@ static sps_status setup(sps_eigen *e, void *method)
     f->space = &e->space;
     f->wanted = &e->wanted;
     f->folds = e->wanted.nearest;
-    /* The degree of a preconditioner would be too low for a filter. */
+    /* The default degree of a preconditioner would be too low for a filter. */
     f->degree = e->opt.degree > 4 ? e->opt.degree
                                   : f->folds ? FOLDED_DEGREE : DEGREE;
     SPS_TRY(SPS_OWN(&e->own, e->space.width, &f->w));
@@ -71,7 +74,7 @@ fail:
     return st;
 }
 
-/* The eigenvalue of op for the eigenvalue theta of A. */
+/* Returns the eigenvalue of op that belongs to the eigenvalue theta of A. */
 static double value_of(const struct filter *f, double theta)
 {
     return f->folds ? pow(theta - f->wanted->sigma, 2)
@@ -113,8 +116,8 @@ fail:
     return st;
 }
 
-/* Y = alpha op X + beta Y + delta X; with constraints op is restricted to their
- * complement. */
+/* Y = alpha op X + beta Y + delta X.  With constraints op is restricted to
+ * their orthogonal complement. */
 static sps_status apply(const struct filter *f, double alpha,
                         const sps_block *X, double beta, sps_block *Y,
                         double delta)
@@ -139,12 +142,12 @@ fail:
     return st;
 }
 
-/* The degree at which p grows by GROWTH from the interval to the first Ritz
- * value, `first` half-widths from the centre: with a higher one all columns
- * would become parallel to the first eigenvector.  Folded spectra need high
- * degrees for little growth (FOLDED_GROWTH).  Rounding leaves components of
- * locked pairs, at most `end` half-widths from the centre, which p must not
- * make larger than the others. */
+/* Returns the degree at which p grows by GROWTH from the interval to the first
+ * Ritz value, which is `first` half-widths from the centre; with a higher
+ * degree all columns would become parallel to the first eigenvector.  Folded
+ * spectra need high degrees for little growth (FOLDED_GROWTH).  Rounding leaves
+ * components of locked pairs, which are at most `end` half-widths from the
+ * centre; p must not amplify them above the other components. */
 static int degree_of(const struct filter *f, double first, double end)
 {
     double aim = f->folds ? FOLDED_GROWTH : GROWTH;
@@ -155,7 +158,7 @@ static int degree_of(const struct filter *f, double first, double end)
     return most >= f->degree ? f->degree : most < 1 ? 1 : (int)most;
 }
 
-/* X = p(op) X on the interval of centre c and half-width h; the iterates
+/* X = p(op) X for the interval with centre c and half-width h.  The iterates
  * alternate between s->R and s->work, whose rows are contiguous. */
 static sps_status filter(const struct filter *f, double first, double c,
                          double h)
@@ -186,10 +189,10 @@ fail:
     return st;
 }
 
-/* a = max(last, inner + apart): the last Ritz value, and some distance beyond
- * the last one that is not of a guard column.  Where a multiple eigenvalue
- * fills the block to its end, p with a = last would be as small at that
- * eigenvalue as on [a, b]. */
+/* Returns a = max(last, inner + apart), where `last` is the last Ritz value and
+ * `inner` the last one that is not of a guard column.  The distance `apart` is
+ * needed where a multiple eigenvalue fills the block to its end: p with a =
+ * last would be as small at that eigenvalue as on [a, b]. */
 static double edge(const struct filter *f, const sps_ritz *r, double first)
 {
     int m = f->space->m, kept = m - 1 - f->space->guard;

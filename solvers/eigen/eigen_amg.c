@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_amg.c - whether multigrid is the preconditioner of an eigensolver.
+/* eigen_amg.c - decides whether multigrid is the preconditioner of an
+ * eigensolver.
  *
- * An iteration with it costs a few products and resolves the lowest pairs about
- * as fast as factors do, which fill in bodies of three dimensions and in
- * networks, and faster than polynomials, unless all eigenvalues are far from
- * zero.  So it is taken where it holds the smooth vectors (hardness.h), and
- * kept if its cycle reduces errors well. */
+ * An iteration with multigrid costs a few products.  It resolves the lowest
+ * pairs about as fast as factors do, which have much fill for three-dimensional
+ * bodies and networks, and faster than polynomials unless all eigenvalues are
+ * far from zero.  So multigrid is used where its coarse spaces contain the
+ * smooth vectors (hardness.h), and kept if its cycle reduces errors by
+ * enough. */
 #include "eigen_policy.h"
 
 #include "core/comm.h"
 #include "driver/hardness.h"
 
-/* Rows up to which nearly complete factors are cheap, and safer. */
+/* Number of rows below which nearly complete factors are cheap, and more
+ * reliable.  KNOWN and KNOWN_BLOCKS: see chain_amg.c. */
 #define FEW_ROWS 5000
 #define KNOWN 0.9
 #define KNOWN_BLOCKS 0.65
-/* Conditions below which polynomials of low degree do as well. */
+/* Condition below which polynomials of low degree are as good.  SLOW_RATE:
+ * largest fraction of the error that a cycle may leave. */
 #define EASY 100
 #define SLOW_RATE 0.9
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_count.c - whether pairs were missed.
+/* eigen_count.c - checks whether pairs were missed.
  *
- * By Sylvester's law of inertia: A - t M = L D L' has as many negative pivots as
- * the pencil has eigenvalues below t.  From SPARSE rows on the factors are
- * sparse, where their module is there and they are predicted to take at most
- * SECONDS; else, up to LARGEST rows, dense.  For others by a second search from another random block in the complement of the pairs
- * found.  Its Ritz values lie within the spectrum, so one between the pairs
- * found proves that a pair was missed; near a shift inside the spectrum a Ritz
- * value alone proves nothing, and its residual must show an eigenvalue there.
- * (If nothing is found no proof results, but a missed pair would have to escape
- * two searches.) */
+ * Where factors are possible, the count uses Sylvester's law of inertia: A - t
+ * M = L D L' has as many negative pivots as the pencil has eigenvalues below t.
+ * With at least SPARSE rows the factors are sparse, if the factor module is
+ * installed and they are predicted to take at most SECONDS; else, with up to
+ * LARGEST rows, they are dense.
+ *
+ * Elsewhere a second search starts from another random block in the complement
+ * of the pairs found.  Its Ritz values lie within the spectrum, so a Ritz value
+ * between the pairs found proves that a pair was missed; near a shift inside
+ * the spectrum a Ritz value alone proves nothing, and its residual must show an
+ * eigenvalue there.  If the search finds nothing, that is not a proof, but a
+ * missed pair would have to escape two searches. */
 #include "core/comm.h"
 #include "eigen_policy.h"
 
@@ -23,12 +26,12 @@
 #define SPARSE 500
 #define SECONDS 60
 #define LARGEST 5000
-#define RATE 3e9        /* n^3 per second of a factorisation */
-#define ITERATIONS 200  /* of the second search, at most */
+#define RATE 3e9        /* n^3 per second of a dense factorisation */
+#define ITERATIONS 200  /* largest number of iterations of the second search */
 
-/* The distance from lambda_i at which a count may begin or end: twice the
- * pair's bound; where the pair is limited by rounding, at least twice the error
- * of a factorisation. */
+/* Returns the distance from lambda_i at which a count may begin or end: twice
+ * the error bound of the pair; where the pair is limited by rounding, at least
+ * twice the error of a factorisation. */
 static double margin_of(const sps_proof *q, int i)
 {
     const sps_pencil *p = q->space->pencil;
@@ -39,9 +42,10 @@ static double margin_of(const sps_proof *q, int i)
                                                 : q->bound[i]);
 }
 
-/* The number of pairs before the last gap that is wider than the bounds, and in
- * *t the far end of that gap, just before the next pair, so that a pair missed
- * within the gap is counted.  0: there is no gap, and *t lies before all. */
+/* Returns the number of pairs before the last gap that is wider than the error
+ * bounds; *t is the far end of that gap, just before the next pair, so that a
+ * pair missed within the gap is counted.  Returns 0 if there is no gap; *t then
+ * lies before all pairs. */
 static int before_gap(const sps_proof *q, double *t)
 {
     for (int i = q->count - 1; i > 0; i--) {
@@ -56,8 +60,8 @@ static int before_gap(const sps_proof *q, double *t)
     return 0;
 }
 
-/* The fixing rows and columns of shared null vectors become those of the
- * identity. */
+/* Replaces the fixing rows and columns of null vectors that A and M share by
+ * those of the identity. */
 static void fix_rows(const sps_deflation *d, sps_small *A)
 {
     for (int t = 0; d->fixing_rows && t < d->columns; t++) {
@@ -68,7 +72,7 @@ static void fix_rows(const sps_deflation *d, sps_small *A)
     }
 }
 
-/* Eigenvalues of the pencil below t. */
+/* Counts the eigenvalues of the pencil below t, by dense factors. */
 static sps_status below(sps_subspace *s, sps_small *A, sps_small *M, double t,
                         int *count)
 {
@@ -88,8 +92,9 @@ fail:
     return st;
 }
 
-/* The same by sparse factors; A and M share no null vectors.  EUNFIT: a pivot
- * is zero to rounding, or the factors would take too long. */
+/* Counts the eigenvalues of the pencil below t by sparse factors; A and M must
+ * not share null vectors.  Returns SPS_EUNFIT if a pivot is zero up to rounding
+ * or the factors would take too long. */
 static sps_status below_by_factors(const sps_pencil *p, double t, int *count)
 {
     sps_csr *C = NULL;
@@ -114,7 +119,7 @@ fail:
     return st;
 }
 
-/* By sparse factors where A is NULL. */
+/* Counts the eigenvalues below t; by sparse factors if A is NULL. */
 static sps_status count_below(sps_subspace *s, sps_small *A, sps_small *M,
                               double t, int *count)
 {
@@ -122,8 +127,8 @@ static sps_status count_below(sps_subspace *s, sps_small *A, sps_small *M,
              : below_by_factors(s->pencil, t, count);
 }
 
-/* Null vectors that were deflated count as eigenvalues 0 below t; those that A
- * and M share are no eigenvectors. */
+/* Returns how many deflated null vectors count as eigenvalues 0 below t; null
+ * vectors that A and M share are not eigenvectors. */
 static int known_zeros(const sps_deflation *d, const sps_selection *wanted,
                        double t)
 {
@@ -155,14 +160,15 @@ static sps_status by_inertia(sps_proof *q, bool dense)
             inside = n - inside - (d->shared ? d->columns : 0);
     }
     q->missed = inside - known_zeros(d, wanted, t) - found;
-    if (q->missed < 0) q->missed = 0; /* rounding at the end of a gap */
+    /* Rounding at the end of a gap can make the count too low. */
+    if (q->missed < 0) q->missed = 0;
 fail:
     spsi_small_destroy(&A);
     spsi_small_destroy(&M);
     return st;
 }
 
-/* Whether the limit of time leaves so many seconds. */
+/* Returns whether the time limit leaves this many seconds. */
 static bool in_time(const sps_eigen *e, double seconds)
 {
     return !(e->opt.max_seconds > 0) ||
@@ -186,7 +192,8 @@ static bool sparse_enough(const sps_eigen *e)
            spsi_pencil_entries(&e->pencil) && spsi_direct_possible();
 }
 
-/* Within the limit of time; *done: there were factors. */
+/* Counts by sparse factors within the time limit; *done is set if they gave a
+ * count. */
 static sps_status by_factors(sps_eigen *e, bool *done)
 {
     const double limit = e->opt.max_seconds;
@@ -204,7 +211,7 @@ static sps_status by_factors(sps_eigen *e, bool *done)
                                                                      : st;
 }
 
-/* Whether all pairs have bounds, by which counts begin and end. */
+/* Returns whether all pairs have error bounds, which counts need. */
 static bool bounded(const sps_proof *q)
 {
     for (int i = 0; i < q->count; i++)
@@ -216,7 +223,8 @@ sps_status spsi_eigen_count_reserve(sps_eigen *e)
 {
     sps_status st = SPS_OK;
     sps_small *A = NULL, *M = NULL;
-    double *work = NULL;      /* of dsytrf, and columns of the identity */
+    /* Work memory of dsytrf, and columns of the identity. */
+    double *work = NULL;
     int n = (int)e->pencil.n;
 
     if (!e->opt.verify_count || !small_enough(e)) return SPS_OK;
@@ -230,8 +238,8 @@ fail:
     return st;
 }
 
-/* How far from theta_j an eigenvalue may be, by the residual; 0 at an end of
- * the spectrum, where a Ritz value alone is a proof. */
+/* Returns how far from theta_j an eigenvalue may be, by the residual of column
+ * j; 0 at an end of the spectrum, where a Ritz value alone is a proof. */
 static double margin(const sps_ritz *r, int j)
 {
     if (!r->wanted->nearest) return 0;
@@ -247,7 +255,8 @@ static sps_status by_search(sps_eigen *e)
     double edge = spsi_selection_rank(&e->wanted, lambda) -
                   2 * e->proof.bound[last] - 1e-10 * fabs(lambda);
 
-    /* missed stays unknown until the first Ritz value has converged. */
+    /* proof.missed remains -1 (unknown) until the first Ritz value has
+     * converged. */
     spsi_deflation_set_locked(&e->deflation, e->count);
     e->search.stop = SPS_STOP_RUNNING;
     SPS_TRY(sps_block_random(&e->space.X, e->ctx->opt.seed + 4711));
@@ -280,11 +289,13 @@ sps_status spsi_eigen_count(sps_eigen *e)
 
     if (e->proof.verdict != SPS_STOP_CONVERGED &&
         e->proof.verdict != SPS_STOP_ROUNDING)
-        return SPS_OK;   /* without pairs there is nothing to count */
+        /* Without pairs there is nothing to count. */
+        return SPS_OK;
     if (!bounded(&e->proof)) return SPS_OK;
     if (e->type->step && left > 0) SPS_TRY(by_factors(e, &done));
     if (!e->type->step || left <= 0)
-        e->proof.missed = 0; /* all pairs were computed */
+        /* All pairs were computed, so none was missed. */
+        e->proof.missed = 0;
     else if (!done && small_enough(e) &&
              in_time(e, (e->wanted.nearest ? 2 : 1) * n * n * n / RATE))
         SPS_TRY(by_inertia(&e->proof, true));

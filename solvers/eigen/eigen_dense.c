@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_dense.c - small eigenproblems, or those that ask for a large part of
- * all pairs: LAPACK computes every pair of the dense pencil, with 2 n^2 numbers
- * of memory and some 10 n^3 operations.  Its pairs are verified like others. */
+/* eigen_dense.c - eigenproblems that are small, or of which a large part of all
+ * pairs is wanted: LAPACK computes every pair of the dense pencil, with 2 n^2
+ * doubles of memory and some 10 n^3 operations.  Its pairs are verified like
+ * others. */
 #include "eigen_policy.h"
 
 #include <math.h>
@@ -10,14 +11,16 @@
 #include "core/backend.h"
 #include "core/comm.h"
 
-#define ROWS 512       /* rows up to which auto always takes it */
-#define MOST 8000      /* and up to which it does if pairs > n / SHARE */
+#define ROWS 512       /* largest number of rows for which auto always uses
+                          it */
+#define MOST 8000      /* the same if more than n / SHARE pairs are wanted */
 #define SHARE 5
 #define RATE 1e8       /* n^3 per second; LAPACK cannot be interrupted */
 
 struct dense {
-    sps_small *A, *M;     /* the pencil; A becomes its vectors */
-    sps_small *D;         /* duals of null vectors and constraints */
+    sps_small *A, *M;     /* the pencil; A is overwritten by its eigenvectors */
+    sps_small *D;         /* duals of null vectors and constraints
+                             (deflation) */
     sps_small *R, *C;     /* n x width: residuals, corrections */
     double *w;            /* all eigenvalues */
 };
@@ -36,15 +39,15 @@ static sps_status setup(sps_eigen *e, void *method)
     SPS_TRY(spsi_own_small(&e->own, n, e->space.width, &d->R));
     SPS_TRY(spsi_own_small(&e->own, n, e->space.width, &d->C));
     SPS_TRY(SPS_OWN(&e->own, n, &d->w));
-    /* LAPACK will allocate 2 n^2 numbers: allocated here once, so that the peak
-     * stated before a run covers them. */
+    /* LAPACK allocates 2 n^2 doubles.  They are allocated here once, so that
+     * the peak of memory that is stated before a run includes them. */
     SPS_TRY(SPS_NEW(e->ctx, 2 * (int64_t)n * n, &work));
 fail:
     spsi_free(e->ctx, work);
     return st;
 }
 
-/* D = A I, `width` columns at a time, symmetrised. */
+/* D = A I, `width` columns at a time, then symmetrised. */
 sps_status spsi_eigen_densify(sps_subspace *s, const sps_operator *A,
                               sps_small *D)
 {
@@ -74,7 +77,8 @@ fail:
     return st;
 }
 
-/* Indicators of the components, on the host. */
+/* Writes the indicator vectors of the connected components to columns of D from
+ * column `at` on. */
 static sps_status indicators(const sps_deflation *d, sps_small *D, int at)
 {
     const sps_components *c = d->null->components;
@@ -93,7 +97,7 @@ fail:
     return st;
 }
 
-/* D = the duals of null vectors and constraints. */
+/* D = the dual vectors of null vectors and constraints. */
 static sps_status collect_duals(const sps_deflation *d, sps_small *D)
 {
     sps_status st = SPS_OK;
@@ -109,8 +113,9 @@ fail:
     return st;
 }
 
-/* The index of the first of `count` adjacent wanted pairs, w[0] <= w[1] <= ...
- * The scan for those nearest to sigma goes on where distances are equal. */
+/* Returns the index of the first of `count` adjacent wanted pairs, for
+ * eigenvalues w[0] <= w[1] <= ...  The scan for those nearest to sigma
+ * continues where distances are equal. */
 static int first_wanted(const sps_selection *wanted, int count,
                         const double *w, int left)
 {
@@ -123,8 +128,8 @@ static int first_wanted(const sps_selection *wanted, int count,
     return from;
 }
 
-/* R = A X - M X diag(x'A x / x'M x), on the host; *enough: the residuals of all
- * columns are below half the tolerance. */
+/* R = A X - M X diag(x'A x / x'M x), on the host.  *enough is set if the
+ * residuals of all columns are below half the tolerance. */
 static sps_status residuals(sps_ritz *r, const sps_block *X, sps_small *R,
                             bool *enough)
 {
@@ -152,8 +157,8 @@ fail:
     return st;
 }
 
-/* X += V C, c_ij = v_i'r_j / (w_j - w_i): the first-order correction of x_j
- * along v_i, except where the eigenvalues are all but equal. */
+/* X += V C with c_ij = v_i'r_j / (w_j - w_i): the first-order correction of x_j
+ * along v_i, except where the eigenvalues are almost equal. */
 static sps_status correct(sps_ritz *r, const struct dense *d,
                           const sps_small *V, sps_block *X, bool *enough)
 {
@@ -180,7 +185,7 @@ fail:
     return st;
 }
 
-/* Rayleigh-Ritz within X separates eigenvectors of all but equal eigenvalues,
+/* Rayleigh-Ritz within X separates eigenvectors of almost equal eigenvalues,
  * which correct() leaves mixed. */
 static sps_status rotate(sps_ritz *r, const sps_transform *t, sps_block *X,
                          sps_block *MX, sps_stop *stop)
@@ -204,12 +209,12 @@ fail:
 }
 
 /* LAPACK's error is eps times the largest eigenvalue, and its vectors are
- * M-orthonormal to eps times the condition of M.  Where that is too much one
+ * M-orthonormal to eps times the condition of M.  Where that is too much, one
  * step of perturbation theory makes small eigenvalues accurate (Ogita and
  * Aishima, Japan J. Indust. Appl. Math. 35, 2018), and another
- * orthogonalisation the vectors: 4 n^2 + 2 n k operations a pair.  (A second
- * step would divide by gaps of LAPACK's eigenvalues, which are not accurate
- * enough.) */
+ * orthogonalisation the vectors, with 4 n^2 + 2 n k operations for each pair.
+ * (A second step would divide by gaps of LAPACK's eigenvalues, which are not
+ * accurate enough.) */
 static sps_status improve(sps_eigen *e, const struct dense *d,
                           const sps_small *V)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_inner.c - linear solvers within an eigensolver: of A - sigma M, with a
- * preconditioner as good as a factorisation where that is possible, and of M.
- */
+/* eigen_inner.c - creates the linear solvers within an eigensolver: for A -
+ * sigma M, with a preconditioner as good as a factorisation where that is
+ * possible, and for M. */
 #include "eigen_policy.h"
 
 #include <math.h>
 
 #define BACKWARD 1e-13   /* backward error of solves with A - sigma M */
-#define ENTRIES 8e7      /* entries of L, and of U, at most */
-#define PLANE 3e8        /* the same where factors fill little, for all rows
-                            as long as the longest */
+#define ENTRIES 8e7      /* largest number of entries of L, and of U */
+#define PLANE 3e8        /* the same where factors have little fill (counted as
+                            if all rows were as long as the longest) */
 
 static sps_status make_solver(sps_transform *t, const sps_options *o)
 {

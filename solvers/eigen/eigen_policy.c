@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* eigen_policy.c - the decisions of an eigensolver that name methods or
- * preconditioners: which method auto takes, and the table of all of them. */
+ * preconditioners: which method auto uses, and the table of functions for the
+ * other decisions (eigen_policy.h). */
 #include "eigen_policy.h"
 
 #include <string.h>
 
 extern const sps_eigen_type spsi_eigen_lobpcg, spsi_eigen_chebyshev_filter;
 
-/* Whether pairs inside the spectrum of A are to be found by products alone:
- * factors of A - sigma would be large, or slow on a GPU, and the rows are of
- * one scale, since polynomials of a stiff A hardly separate its small
- * eigenvalues. */
+/* Returns whether pairs inside the spectrum of A are to be found by products
+ * only.  This is so if factors of A - sigma would be large, or slow on a GPU,
+ * and all rows of A have about the same scale, since polynomials of a stiff A
+ * hardly separate its small eigenvalues. */
 static bool folds(const sps_pencil *p, const sps_selection *wanted)
 {
     bool host = p->ctx->backend->place == SPS_HOST;
@@ -20,7 +21,8 @@ static bool folds(const sps_pencil *p, const sps_selection *wanted)
            spsi_pencil_uniform(p);
 }
 
-/* Whether to filter by a polynomial, since there is no preconditioner. */
+/* Returns whether a polynomial filter is used because there is no
+ * preconditioner. */
 static bool filters(const sps_eigen *e)
 {
     bool none = !e->wanted.nearest && !strcmp(e->opt.precond, "none");

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_policy.h - the functions of the table in eigen_policy.c. */
+/* eigen_policy.h - the functions of the table in eigen_policy.c, and limits
+ * that several of them use. */
 #ifndef SPS_EIGEN_POLICY_H
 #define SPS_EIGEN_POLICY_H
 
 #include "eigen/eigen.h"
 
-#define SPS_EIGEN_DENSE 2000      /* rows up to which A - sigma M is inverted */
-#define SPS_EIGEN_FACTORS 50000   /* rows up to which it is factored */
+/* Largest number of rows for which A - sigma M is inverted densely, and largest
+ * number for which it is factored. */
+#define SPS_EIGEN_DENSE 2000
+#define SPS_EIGEN_FACTORS 50000
 
 /* eigen_inner.c */
 sps_status spsi_eigen_invert(sps_transform *t, bool any);
@@ -18,19 +21,22 @@ sps_status spsi_eigen_take_precond(sps_eigen_precond *t, sps_precond *given,
                                    bool used);
 sps_status spsi_eigen_move_precond(sps_eigen_precond *t, const sps_ritz *r,
                                    sps_search *search);
-/* eigen_amg.c: t->T = multigrid for op; SPS_EUNFIT: it is not predicted to
- * serve, or does not. */
+/* eigen_amg.c: sets t->T to multigrid for op.  Returns SPS_EUNFIT if multigrid
+ * is not predicted to be effective or its measured convergence is too slow.
+ * passes: cost of an iteration of the eigensolver, in reads and writes of a
+ * block. */
 sps_status spsi_eigen_multigrid(sps_eigen_precond *t, const sps_operator *op,
                                 int passes);
-/* Whether sparse factors of A have few entries. */
+/* Returns whether sparse factors of A have few entries. */
 bool spsi_eigen_fills_little(const sps_deflation *d);
 
-/* eigen_dense.c: the method that computes all pairs by LAPACK; NULL where it is
- * too expensive. */
+/* eigen_dense.c: returns the method that computes all pairs by LAPACK, or NULL
+ * where it is too expensive. */
 const sps_eigen_type *spsi_eigen_dense_type(const sps_pencil *p, int count,
                                             double max_seconds);
 
-/* A (or M) as a dense matrix on the host; columns of s are scratch. */
+/* D = A (or M) as a dense matrix on the host; columns of s are used as
+ * scratch. */
 sps_status spsi_eigen_densify(sps_subspace *s, const sps_operator *A,
                               sps_small *D);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* eigen_precond.c - the preconditioner of an eigensolver: T approximates (A -
- * sigma M)^-1, sigma below the lowest eigenvalue, so that it is positive
- * definite and amplifies the lowest pairs (Knyazev, SIAM J. Sci. Comput.
- * 23(2), 2001, section 4).  For the largest pairs A stands for -A in this
- * file, with Ritz values -theta.
+/* eigen_precond.c - the preconditioner of an eigensolver.  T approximates (A -
+ * sigma M)^-1 with sigma below the lowest eigenvalue, so that it is positive
+ * definite and amplifies the lowest pairs (Knyazev, SIAM J. Sci. Comput. 23(2),
+ * 2001, section 4).  For the largest pairs read -A for A in this file; the Ritz
+ * values are then -theta.
  *
  *   A positive definite    sigma = 0
  *   known null vectors     sigma = -TINY ||A|| / ||M||: factors exist, and
@@ -11,17 +11,17 @@
  *   A indefinite           sigma = theta_0 - d, theta_0 the lowest Ritz value,
  *                          d the larger of the block's spread and 3 ||r_0||
  *
- * An indefinite A is recognised by some Lanczos steps, whose lower bound is
- * the first sigma, or by a negative Ritz value; in the second case a few
+ * An indefinite A is recognised by some Lanczos steps, whose lower bound is the
+ * first sigma, or by a negative Ritz value.  In the second case a few
  * iterations are made without T, until the Ritz values have settled.  Then
- * sigma follows them, MOVES times at most: down when theta_0 comes near to
- * sigma, up when d has become a tenth.  Where d is at least 1 / EASY of the
- * whole spectrum a polynomial does as well as factors.
+ * sigma follows them, at most MOVES times: it moves down when theta_0 comes
+ * near to sigma, and up when d has decreased to a tenth.  Where d is at least 1
+ * / EASY of the width of the spectrum, a polynomial is as good as factors.
  *
- * Where A is definite and T its inverse, or nearly so, but SLOW iterations
- * have not sufficed, the pairs are close together compared with their distance
- * from zero: the relative gaps of A^-1 are (theta_j - theta_0) / theta_0.
- * Then sigma moves by the same rule. */
+ * Where A is definite and T is its inverse, or nearly so, but SLOW iterations
+ * have not sufficed, the pairs are close together relative to their distance
+ * from zero: the relative gaps of A^-1 are (theta_j - theta_0) / theta_0.  Then
+ * sigma moves by the same rule. */
 #include "eigen_policy.h"
 
 #include <math.h>
@@ -30,11 +30,12 @@
 #define TINY 1e-8
 #define SETTLE 5       /* iterations between two moves of sigma */
 #define MOVES 6
-#define SLOW 40        /* iterations that suffice as a rule with an inverse */
+#define SLOW 40        /* iterations that usually suffice if T is an inverse */
 #define EASY 1e3
-#define FEW 512        /* rows up to which T is the inverse */
+#define FEW 512        /* largest number of rows for which T is the inverse */
 #define DENSE 2000     /* the same where sparse factors may fail */
-#define WHOLE 20000    /* rows up to which factors drop almost nothing */
+#define WHOLE 20000    /* largest number of rows for which factors drop almost
+                          nothing */
 #define PASSES 60      /* reads and writes of a block in a step of lobpcg */
 
 static bool automatic(const sps_eigen_precond *t)
@@ -42,8 +43,8 @@ static bool automatic(const sps_eigen_precond *t)
     return !strcmp(t->opt->precond, "auto");
 }
 
-/* Plane-like meshes and networks without hubs: factors with a drop tolerance of
- * 1e-5 cost little on the host. */
+/* Returns whether factors with a drop tolerance of 1e-5 cost little: on the
+ * host, for meshes that are nearly planar and networks without hubs. */
 bool spsi_eigen_fills_little(const sps_deflation *d)
 {
     const sps_pencil *p = d->pencil;
@@ -54,9 +55,9 @@ bool spsi_eigen_fills_little(const sps_deflation *d)
            (double)f->max_length <= 20 * f->mean_length;
 }
 
-/* Whether T is to be the dense inverse, which costs n^3: of small matrices, and
- * up to DENSE rows where the diagonal spans more than sparse factors can
- * represent (supports by penalty). */
+/* Decides whether T is the dense inverse, which costs n^3 operations: for small
+ * matrices, and up to DENSE rows where the magnitudes of the diagonal spread
+ * more than sparse factors can represent (supports modelled by penalties). */
 static sps_status wants_inverse(const sps_operator *op, bool *yes)
 {
     sps_status st = SPS_OK;
@@ -76,19 +77,20 @@ fail:
     return st;
 }
 
-/* The cost of an iteration in passes over a block, against which the degree of
- * a polynomial is weighed.  With a null space the condition on its complement
- * is not known, and a lower cost is stated, for a lower degree: graphs with
- * hubs have their first eigenvalue far from zero, where high degrees gain
- * nothing (7.3 s at 25, 4.5 s at 11 on a graph of 95 000 vertices). */
+/* Returns the cost of an iteration in passes over a block, which decides what
+ * degree of a polynomial pays off.  With a null space the condition on its
+ * complement is not known, and a lower cost is returned to get a lower degree:
+ * graphs with hubs have their first eigenvalue far from zero, where high
+ * degrees gain nothing (7.3 s with degree 25, 4.5 s with 11 on a graph of 95
+ * 000 vertices). */
 static int passes(const sps_eigen_precond *t)
 {
     return t->space->deflation->nulls ? SPS_PASSES_LINEAR : PASSES;
 }
 
-/* Preconditioner auto: the best approximation of the inverse of op, whose
- * spectrum begins about `least` (0: not known) above zero, at an acceptable
- * cost.  Factors may fail, of a singular A for example; then the next choice
+/* Preconditioner auto: makes the best approximation of the inverse of op at an
+ * acceptable cost.  The spectrum of op begins about `least` above zero (0: not
+ * known).  Factors may fail, for example if A is singular; then the next choice
  * is tried.  A polynomial is always possible. */
 static sps_status choose(sps_eigen_precond *t, const sps_operator *op,
                          double least)
@@ -127,7 +129,7 @@ fail:
     return st;
 }
 
-/* T of A - sigma M; the previous one is destroyed first. */
+/* Makes T for A - sigma M, after destroying the previous one. */
 static sps_status make(sps_eigen_precond *t, double sigma, double d)
 {
     const sps_pencil *p = t->space->pencil;
@@ -170,16 +172,16 @@ fail:
     return st;
 }
 
-/* Whether A - sigma M can be formed as a matrix. */
+/* Returns whether A - sigma M can be formed as a matrix. */
 static bool shiftable(const sps_eigen_precond *t)
 {
     return spsi_pencil_entries(t->space->pencil);
 }
 
-/* Where Lanczos steps with A find it indefinite: *sigma below the spectrum by
- * about *d; else both are left as they are.  With M both are divided by ||M||,
- * a first guess that is to be moved; for the largest pairs it is a poor one,
- * and T is suspended until there are Ritz values. */
+/* Where Lanczos steps with A find it indefinite, sets *sigma to about *d below
+ * the spectrum; else leaves both as they are.  With M both are divided by
+ * ||M||, a first guess that is moved later.  For the largest pairs this is a
+ * poor guess, and T is not used until there are Ritz values. */
 static sps_status probe(sps_eigen_precond *t, double *sigma, double *d)
 {
     const sps_pencil *p = t->space->pencil;
@@ -201,7 +203,7 @@ fail:
     return st;
 }
 
-/* The first T. */
+/* Makes the first T. */
 static sps_status begin(sps_eigen_precond *t)
 {
     const sps_pencil *p = t->space->pencil;
@@ -244,16 +246,17 @@ sps_status spsi_eigen_take_precond(sps_eigen_precond *t, sps_precond *given,
     if (!strcmp(name, "none") || (automatic(t) && !p->A->A))
         return SPS_OK;
     if (t->wanted->sign > 0 || shiftable(t)) return begin(t);
-    if (!automatic(t))   /* it would amplify the other end */
+    /* T would amplify the other end of the spectrum. */
+    if (!automatic(t))
         spsi_note(p->ctx, "preconditioner %s is not used: it approximates the "
                   "inverse of A, which does not help for the largest "
                   "eigenvalues", name);
     return SPS_OK;
 }
 
-/* The distance of sigma from theta_0, whose error is `error`: the spread of the
- * block, and enough for sigma to lie below the eigenvalue to which theta_0
- * converges. */
+/* Returns the distance of sigma from theta_0, whose error is at most `error`:
+ * the spread of the block, and enough for sigma to lie below the eigenvalue to
+ * which theta_0 converges. */
 static double distance(const sps_eigen_precond *t, const sps_ritz *r,
                        double error)
 {
@@ -266,8 +269,8 @@ static double distance(const sps_eigen_precond *t, const sps_ritz *r,
     return fmax(fmax(spread, 3 * error), least);
 }
 
-/* A is indefinite: an approximation of its inverse amplifies the pairs nearest
- * to zero. */
+/* Stops using T when A is found to be indefinite: an approximation of its
+ * inverse amplifies the pairs nearest to zero. */
 static void suspend(sps_eigen_precond *t, const sps_ritz *r,
                     sps_search *search)
 {
@@ -280,7 +283,7 @@ static void suspend(sps_eigen_precond *t, const sps_ritz *r,
               shiftable(t) ? "moves below it" : "is left out");
 }
 
-/* Whether T was made here as an inverse, exact or nearly so. */
+/* Returns whether T was made here as an inverse, exact or nearly so. */
 static bool whole(const sps_eigen_precond *t)
 {
     const sps_pencil *p = t->space->pencil;
@@ -291,7 +294,8 @@ static bool whole(const sps_eigen_precond *t)
            (!strcmp(name, "ilut") && p->n <= WHOLE);
 }
 
-/* Whether T was made here as multigrid, and factors are possible, too. */
+/* Returns whether T was made here as multigrid and factors are possible as
+ * well. */
 static bool instead(const sps_eigen_precond *t)
 {
     const sps_pencil *p = t->space->pencil;
@@ -300,18 +304,18 @@ static bool instead(const sps_eigen_precond *t)
            t->T && !strcmp(sps_precond_name(t->T), "amg");
 }
 
-/* Whether T is an inverse, or could be one, and another SLOW iterations have
- * passed. */
+/* Returns whether T is an inverse, or could be one, and another SLOW iterations
+ * have passed. */
 static bool slow(const sps_eigen_precond *t, int iteration)
 {
     return iteration % SLOW == 0 && (whole(t) || instead(t));
 }
 
-/* *error: a bound of the distance from theta_0, mu above sigma, to the nearest
- * eigenvalue.  ||r|| is one; where T = (A - sigma M)^-1 is positive definite
- * (mu r'T r)^(1/2) is another to first order (theorem 15.9.1 of Parlett for the
- * inverse).  It is never much larger, and much smaller where stiff unknowns
- * dominate ||r||. */
+/* *error is a bound of the distance from theta_0, mu above sigma, to the
+ * nearest eigenvalue.  ||r|| is one; where T = (A - sigma M)^-1 is positive
+ * definite (mu r'T r)^(1/2) is another to first order (theorem 15.9.1 of
+ * Parlett for the inverse).  It is never much larger, and much smaller where
+ * stiff unknowns dominate ||r||. */
 static sps_status error_of(sps_eigen_precond *t, double mu, double *error)
 {
     sps_status st = SPS_OK;
@@ -326,8 +330,8 @@ fail:
     return st;
 }
 
-/* Moves sigma down where theta_0 has come near, or up where it may; a theta_0
- * of at least 0 is never too near. */
+/* Moves sigma down where theta_0 has come near to it, or up where it may;
+ * theta_0 >= 0 is never too near. */
 static sps_status move(sps_eigen_precond *t, const sps_ritz *r, double lowest,
                        sps_search *search)
 {
@@ -346,7 +350,8 @@ static sps_status move(sps_eigen_precond *t, const sps_ritz *r, double lowest,
     search->event = "preconditioner moved";
     st = make(t, lowest - d, d);
     if (st != SPS_EUNFIT) return st;
-    t->moves = MOVES;   /* perhaps singular: the search goes on without T */
+    /* A - sigma M may be singular: the search continues without T. */
+    t->moves = MOVES;
     t->suspended = true;
     st = SPS_OK;
 fail:

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lobpcg.c - locally optimal block preconditioned conjugate gradients for
- * A x = lambda M x (Knyazev, SIAM J. Sci. Comput. 23(2), 2001), in the basis
- * of Hetmaniuk and Lehoucq (J. Comput. Phys. 218, 2006) and Duersch, Shao,
- * Yang and Gu (SIAM J. Sci. Comput. 40(5), 2018).
+/* lobpcg.c - locally optimal block preconditioned conjugate gradients for A x =
+ * lambda M x (Knyazev, SIAM J. Sci. Comput. 23(2), 2001), in the basis of
+ * Hetmaniuk and Lehoucq (J. Comput. Phys. 218, 2006) and Duersch, Shao, Yang
+ * and Gu (SIAM J. Sci. Comput. 40(5), 2018).
  *
- * S = [X P W] is kept M-orthonormal, W = orth(T R) of the columns that have not
- * converged, so that Rayleigh-Ritz is one symmetric eigenproblem of H = S'AS:
+ * S = [X P W] is kept M-orthonormal, where W = orth(T R) for the columns that
+ * have not converged, so that Rayleigh-Ritz is one symmetric eigenproblem of H
+ * = S'AS:
  *
  *     H V = V diag(theta);  X = S V1;  P = S V2 B,
  *
- * V1 the wanted vectors, V2 the others, and B an orthonormal basis of
- * V2'[0; V1 without the rows of X]: the new directions are orthogonal to the
- * new X by their coefficients alone.  Then X'AX = diag(theta1), X'AP = 0 and
- * P'AP = B'diag(theta2)B: only the columns of W take products; A S and M S are
- * updated by the same coefficients as X and P, and compared with new products
- * from time to time.
+ * with V1 the wanted eigenvectors, V2 the others, and B an orthonormal basis of
+ * V2'[0; V1 without the rows of X]: the new directions P are orthogonal to the
+ * new X by their coefficients only, without an inner product of blocks.  Then
+ * X'AX = diag(theta1), X'AP = 0 and P'AP = B'diag(theta2)B, so only the columns
+ * of W are multiplied by A; A S and M S are updated with the same coefficients
+ * as X and P, and compared with new products from time to time.
  *
- * Cost of an iteration in passes over n x m blocks, w = m, M the identity:
- * residual 6, orthogonalisation of W 20, S'AW 4, update of S and AS 10, beside
- * W = T R and A W. */
+ * Cost of an iteration in passes over n x m blocks, with w = m columns of W and
+ * M the identity: residual 6, orthogonalisation of W 20, S'AW 4, update of S
+ * and AS 10, in addition to W = T R and A W. */
 #include "eigen/eigen.h"
 
 #include <float.h>
@@ -29,12 +30,13 @@
 
 struct lobpcg {
     int p;                /* columns of P */
-    int steps;            /* since start */
-    int *active;          /* columns of X that make directions */
-    double *w;            /* 3 m: eigenvalues */
+    int steps;            /* steps since the start */
+    int *active;          /* columns of X that produce directions */
+    double *w;            /* 3 m eigenvalues */
     sps_small *PAP;       /* p x p */
-    sps_small *K;         /* s x (m + p): V1, V2 B */
-    sps_small *B, *N;     /* (s - m) x p, scratch of the same shape */
+    sps_small *K;         /* s x (m + p): V1 and V2 B */
+    sps_small *B, *N;     /* (s - m) x p: the basis B, and scratch of the same
+                             shape */
     sps_small *G, *T;     /* Gram matrices, and the factor of one */
 };
 
@@ -64,8 +66,9 @@ static sps_status start(sps_eigen *e, void *method)
     return spsi_eigen_begin(e, l->w);
 }
 
-/* The columns that have not converged, made up to a multiple of 4 by converged
- * ones, so that rows of the stack stay aligned; their directions do no harm. */
+/* Chooses the columns that have not converged, with converged ones added to
+ * make a multiple of 4, so that rows of the stack stay aligned; their
+ * directions do no harm. */
 static int choose_active(const sps_ritz *r, int *active)
 {
     int count = 0, all;
@@ -80,7 +83,8 @@ static int choose_active(const sps_ritz *r, int *active)
     return count;
 }
 
-/* W = orth(T R) behind X and P, with A W and M W; W->k may come out smaller. */
+/* W = orth(T R), stored after X and P, with A W and M W; W->k may become
+ * smaller. */
 static sps_status directions(sps_eigen *e, struct lobpcg *l, int a,
                              sps_block *W)
 {
@@ -107,8 +111,8 @@ fail:
     return st;
 }
 
-/* r->H = S'AS, put together from diag(theta), P'AP and S'AW; if inverted, A is
- * the inverted operator, and S'M stands for S'. */
+/* Assembles r->H = S'AS from diag(theta), P'AP and S'AW.  If `inverted`, A is
+ * the inverted operator, and S' is replaced by S'M. */
 static sps_status assemble(sps_ritz *r, const struct lobpcg *l, int w,
                            bool inverted)
 {
@@ -139,7 +143,8 @@ static sps_status assemble(sps_ritz *r, const struct lobpcg *l, int w,
     return SPS_OK;
 }
 
-/* B: an orthonormal basis of V2'[0; V1] for the active columns; p its rank. */
+/* Computes B, an orthonormal basis of V2'[0; V1] for the active columns; p
+ * becomes its rank. */
 static sps_status directions_of(struct lobpcg *l, int m, const sps_small *V,
                                 int a)
 {
@@ -198,8 +203,9 @@ fail:
     return st;
 }
 
-/* Compares A X as updated with a new product: where the difference shows in a
- * residual, or X is no longer orthonormal, the method starts again from X. */
+/* Compares A X as updated with a new product.  Where the difference is visible
+ * in a residual, or X is no longer orthonormal, the method starts again from
+ * X. */
 static sps_status check_drift(sps_eigen *e, struct lobpcg *l)
 {
     sps_status st = SPS_OK;
