@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* auto_precond.c - preconditioner auto.
  *
- * For conjugate gradients first chebyshev, if its products are cheaper than the
- * block passes of the iterations that they save, which it predicts itself;
- * otherwise block_jacobi, if the pattern consists of full b x b blocks (several
- * unknowns at each node) and A is real; otherwise jacobi, or none for a
- * callback. */
+ * For conjugate gradients chebyshev is tried first, and kept if it predicts
+ * that its products are cheaper than the block passes of the iterations that
+ * they save.  Otherwise it is block_jacobi if the pattern consists of full b x
+ * b blocks (several unknowns at each node) and A is real, else jacobi, or none
+ * for a callback. */
 #include "driver/precond.h"
 
-#define FULL 0.99     /* fraction of entries in full blocks from which
+#define FULL 0.99     /* smallest fraction of entries in full blocks with which
                          block_jacobi is chosen */
 
 static const char *by_pattern(const sps_operator *A)

@@ -19,14 +19,15 @@
 struct block_jacobi {
     sps_precond super;
     int64_t blocks, entries;
-    int64_t *start;          /* blocks + 1 row numbers */
-    double *inverse;         /* entries: blocks, column-major */
-    double *diagonal;        /* n */
+    int64_t *start;          /* row numbers, blocks + 1 elements */
+    double *inverse;         /* inverse blocks, column-major, one after the
+                                other */
+    double *diagonal;        /* n elements */
     sps_csr *csr;            /* the block-diagonal matrix */
     sps_operator *op;
 };
 
-/* Whether rows i and i + 1 have the same columns. */
+/* Returns whether rows i and i + 1 have the same columns. */
 static bool same_pattern(const sps_csr *A, int64_t i)
 {
     int64_t a = A->rowptr[i], b = A->rowptr[i + 1], c = A->rowptr[i + 2];
@@ -35,7 +36,7 @@ static bool same_pattern(const sps_csr *A, int64_t i)
            !memcmp(A->col + a, A->col + b, (size_t)(b - a) * sizeof *A->col);
 }
 
-/* The first row after the block of row i. */
+/* Returns the first row after the block that begins with row i. */
 static int64_t block_end(const sps_precond *M, int64_t i, int size, bool runs)
 {
     int64_t end = i + 1;
@@ -133,7 +134,8 @@ fail:
     return st;
 }
 
-/* The block-diagonal csr: a row of block b has columns start[b] .. . */
+/* Fills the pattern of the block-diagonal csr: a row of block b has columns
+ * start[b] .. start[b + 1] - 1. */
 static sps_status fill_pattern(struct block_jacobi *m)
 {
     sps_precond *M = &m->super;
@@ -154,8 +156,8 @@ fail:
     return st;
 }
 
-/* The inverses have been symmetrised: their column-major values are the
- * row-major ones of the csr. */
+/* The inverses are symmetric, so their column-major values are also the
+ * row-major values of the csr. */
 static sps_status build(sps_precond *M, const sps_options *opt)
 {
     struct block_jacobi *m = (struct block_jacobi *)M;

@@ -7,20 +7,20 @@
  *
  *   z_0 = 0,  z_i = z_(i-1) + D^-1 (r - A z_(i-1)) / x_i
  *
- * One degree is one product with an epilogue: A, z and r are read, the next z
- * is written, 3 block passes where the three-term recurrence takes 4.  Leja
- * ordering of the roots keeps intermediate results small (Fischer and Reichel,
- * Numer. Math. 54, 1988): their growth stays below d^2 / 4, and rounding errors
- * are amplified 40 times at most up to degree 100.
+ * Each degree costs one product with an epilogue: A, z and r are read and the
+ * next z is written, 3 block passes, where the three-term recurrence needs 4.
+ * Leja ordering of the roots keeps intermediate results small (Fischer and
+ * Reichel, Numer. Math. 54, 1988): their growth stays below d^2 / 4, and
+ * rounding errors are amplified 40 times at most up to degree 100.
  *
- * The interval: a wider one improves more of the low end of the spectrum and
- * damps the high end less.  On lambda / 2 d^2 the high end is damped to 1 /
- * cosh(sqrt 2) = 0.46 whatever d is, and d products achieve nearly what d
- * iterations of CG would: the iterations fall to 0.28 of Jacobi's at d = 4, to
- * 0.14 at 8.
+ * Choice of the interval: a wider one improves more of the low end of the
+ * spectrum and damps the high end less.  On lambda / 2 d^2 the high end is
+ * damped to 1 / cosh(sqrt 2) = 0.46 whatever d is, and d products achieve
+ * nearly what d iterations of CG would: the number of iterations is 0.28 of
+ * that with Jacobi for d = 4, and 0.14 for d = 8.
  *
  * The map from r to z is symmetric positive definite as long as the spectrum of
- * D^-1 A lies in (0, lambda]: hence the margin on the estimate of lambda, from
+ * D^-1 A lies in (0, lambda].  Hence the margin on the estimate of lambda, from
  * a few Lanczos steps on a block of random vectors.  If lambda were too small,
  * an even d would make the map indefinite, an odd d would not (T_d is negative
  * beyond lambda, so that x p(x) > 0).  Hence `auto` chooses odd degrees. */
@@ -33,29 +33,33 @@
 #include "core/comm.h"
 
 #define MARGIN 1.1
-#define MOST 100             /* degree */
+#define MOST 100             /* largest degree */
 #define MOST_AUTO 15
-#define MOST_PASSES 25      /* for methods with many block passes */
-/* With a time limit the estimate has this share of it; if that is not enough,
- * auto chooses another preconditioner, and a chebyshev that was requested uses
- * the result of at least LANCZOS_LEAST steps. */
+#define MOST_PASSES 25      /* the same for methods with many block passes */
+/* With a time limit the estimate of the spectrum may use LANCZOS_SHARE of it.
+ * If that is not enough for all steps, auto chooses another preconditioner, and
+ * a chebyshev that was requested uses the result of at least LANCZOS_LEAST
+ * steps. */
 #define LANCZOS_SHARE 0.1
 #define LANCZOS_LEAST 8
 
 struct chebyshev {
     sps_precond super;
-    bool automatic;             /* the degree follows from the matrix */
+    bool automatic;             /* the degree is chosen from the matrix */
     int degree;
     double upper, lower;
-    double root[MOST];          /* in Leja order */
+    double root[MOST];          /* roots in Leja order */
     sps_block *inverse;         /* n x 1: D^-1 */
     sps_block *first;           /* n x 1: D^-1 / x_1 */
-    double *host;               /* n */
+    double *host;               /* n elements */
     sps_block *other;           /* n x width: every other iterate */
-    sps_block *P, *R, *Q;       /* n x SPS_LANCZOS_WIDTH at most */
-    double deadline;            /* of the estimate in build, 0: none */
-    sps_nullspace *null;        /* for auto: what the solver will project out,
-                                   which is not the low end of the spectrum */
+    sps_block *P, *R, *Q;       /* n x SPS_LANCZOS_WIDTH at most: scratch of the
+                                   Lanczos process */
+    double deadline;            /* time at which the estimate in build must end;
+                                   0 if there is no limit */
+    sps_nullspace *null;        /* for auto: the null space that the solver will
+                                   project out, which does not count as the low
+                                   end of the spectrum */
 };
 
 static sps_status set_diagonal(struct chebyshev *m)
@@ -71,7 +75,7 @@ fail:
     return st;
 }
 
-/* The product of the distances of x from those already chosen. */
+/* Returns the product of the distances of x from the roots already chosen. */
 static double apart(double x, const double *taken, int count)
 {
     double product = 1;
@@ -80,8 +84,8 @@ static double apart(double x, const double *taken, int count)
     return product;
 }
 
-/* Roots of the polynomial in Leja order: the largest first, then always the one
- * with the largest product of distances from those before. */
+/* Computes the roots of the polynomial in Leja order: the largest first, then
+ * always the one with the largest product of distances from those before. */
 static void set_roots(struct chebyshev *m)
 {
     double theta = 0.5 * (m->upper + m->lower);
@@ -106,19 +110,19 @@ static void set_roots(struct chebyshev *m)
 
 /* ------------------------------------------------------------------- degree */
 
-/* Predicted seconds of a solve by block_cg with degree d, where Jacobi, d = 1,
- * needs `iterations`, J:
+/* Returns the predicted seconds of a solve by block_cg with degree d, where
+ * Jacobi, which is d = 1, needs J = `iterations` iterations:
  *     d = 1:  J (0.18 wait + A + passes block), 6 passes fewer on a GPU
  *     d > 1:  (1.15 J / d + 1) ((1 + 0.1 d) wait + passes block + A
  *                               + (d - 1) product)
- * block: one read or write of a block; A: one read of the matrix; product: A +
- * 3 blocks, or A + 10 if the epilogue is composed; wait: the latency of a step
- * with host synchronisation (sps_machine.sync), of which a fused step has 0.18
- * and a product 0.1.  So small systems use Jacobi: 1.15 / 15 of a
- * synchronisation and 15 products take longer.  On a CPU products take longer
- * than their bytes suggest, up to three times relative to block passes (7 to 27
- * entries a row, 16 columns); on a GPU with slow double precision by their
- * arithmetic (slow_fma). */
+ * block: seconds of one read or write of a block; A: of one read of the matrix;
+ * product: A + 3 blocks, or A + 10 blocks if the epilogue is composed of
+ * separate operations; wait: latency of a step with host synchronisation
+ * (sps_machine.sync), of which a fused step has 0.18 and a product 0.1.  So
+ * small systems use Jacobi: 1.15 / 15 of a synchronisation and 15 products take
+ * longer.  On a CPU products take up to three times as long as their bytes
+ * suggest relative to block passes (7 to 27 entries a row, 16 columns).  On a
+ * GPU with slow double precision their arithmetic counts (slow_fma). */
 static double predicted(const sps_precond *M, int d, double iterations)
 {
     const bool gpu = M->ctx->opt.place == SPS_CUDA;
@@ -140,14 +144,15 @@ static double predicted(const sps_precond *M, int d, double iterations)
            ((1 + 0.1 * d) * wait + M->passes * block + A + (d - 1) * product);
 }
 
-/* Iterations of Jacobi to 1e-8, by the usual bound. */
+/* Returns the iterations of Jacobi to a reduction of 1e-8, by the usual
+ * bound. */
 static double needed(double condition) { return 9.5 * sqrt(condition); }
 
-/* The odd degree of least predicted time, for a condition of D^-1 A of at least
- * `condition`.  Beyond d = sqrt(condition / 2) the interval is wider than the
- * spectrum, and nothing more is gained.  But Lanczos steps detect conditions up
- * to some 300 only, so for methods with many block passes, which profit from
- * higher degrees, the limit is sqrt(4 condition / 2). */
+/* Returns the odd degree of least predicted time, for a condition of D^-1 A of
+ * at least `condition`.  Beyond d = sqrt(condition / 2) the interval is wider
+ * than the spectrum, and nothing more is gained.  But Lanczos steps detect
+ * conditions up to some 300 only, so for methods with many block passes, which
+ * profit from higher degrees, the limit is sqrt(4 condition / 2). */
 static int best_degree(const sps_precond *M, double condition)
 {
     const double iterations = needed(condition);
@@ -167,8 +172,9 @@ static int best_degree(const sps_precond *M, double condition)
     return best;
 }
 
-/* Times as fast as Jacobi.  Graphs, whose null space is known, need fewer
- * iterations than conditions tell, and then no degree saves more. */
+/* Returns how many times as fast as Jacobi the polynomial is predicted to be.
+ * Graphs, whose null space is known, need fewer iterations than their condition
+ * suggests, and then no degree saves more. */
 static double predicted_gain(const struct chebyshev *m, double condition)
 {
     const sps_precond *M = &m->super;
@@ -182,8 +188,9 @@ static double predicted_gain(const struct chebyshev *m, double condition)
     return predicted(M, 1, J) / predicted(M, m->degree, K);
 }
 
-/* With preconditioner auto (`optional`) the gain must be certain: predictions
- * are reliable from 1.2 on, on a CPU from 1.25 on. */
+/* Chooses the degree.  With preconditioner auto (`optional`) the gain must be
+ * certain: predictions are reliable if they are at least 1.2, on a CPU at least
+ * 1.25. */
 static sps_status choose_degree(struct chebyshev *m, double condition,
                                 bool optional)
 {
@@ -208,9 +215,10 @@ fail:
     return st;
 }
 
-/* Sets bound, degree and roots.  The condition from the Ritz values is a lower
- * bound of that of D^-1 A; at most 1e6, also if the smallest Ritz value is
- * zero, since 28 steps cannot distinguish that from 1e-6 of the largest. */
+/* Sets the upper bound, the degree and the roots.  The condition from the Ritz
+ * values is a lower bound of that of D^-1 A.  It is limited to 1e6, also if the
+ * smallest Ritz value is zero, since 28 steps cannot distinguish that from 1e-6
+ * of the largest. */
 static sps_status set_interval(struct chebyshev *m, bool optional)
 {
     sps_status st = SPS_OK;
@@ -252,7 +260,8 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     m->degree = opt->degree;
     m->deadline = opt->max_seconds <= 0 ? 0 : spsi_agreed_now(M->ctx) +
                                               LANCZOS_SHARE * opt->max_seconds;
-    /* EUNFIT if there is no gain even with the largest condition. */
+    /* Returns SPS_EUNFIT if there is no gain even with the largest
+     * condition. */
     if (optional) SPS_TRY(choose_degree(m, 1e6, true));
     SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
     SPS_TRY(spsi_own_block(&M->own, M->n, 1, &m->inverse));
@@ -281,7 +290,7 @@ fail:
     return st;
 }
 
-/* The iterates alternate between Z and `other`, the last one in Z. */
+/* The iterates alternate between Z and `other`; the last one is in Z. */
 static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 {
     const struct chebyshev *m = (const struct chebyshev *)M;

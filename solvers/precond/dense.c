@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dense.c - Z = A^-1 R with the dense inverse, by LU with row pivoting of the
- * equilibrated matrix (LAPACKE dgetrf, dgetri): for small matrices on which all
- * other preconditioners fail.  n^3 multiply-adds and 20 n^2 bytes at set-up,
- * one product with n^2 entries per application.  The iteration corrects the
- * rounding errors of the inverse. */
+ * equilibrated matrix (LAPACKE dgetrf, dgetri).  It is meant for small matrices
+ * on which all other preconditioners fail.  The set-up takes n^3 multiply-adds
+ * and 20 n^2 bytes, an application one product with n^2 entries.  The iteration
+ * corrects the rounding errors of the inverse. */
 #include "driver/precond.h"
 
 #include "matrix/order.h"
@@ -13,7 +13,8 @@ enum { LARGEST = 5000 };
 struct dense {
     sps_precond super;
     sps_csr *csr;             /* the inverse */
-    double *row, *col;        /* scalings of A */
+    double *row, *col;        /* powers of two that scale the rows and columns
+                                 of A */
     sps_operator *op;
 };
 
@@ -31,7 +32,7 @@ static void load(const struct dense *m, sps_small *C)
                 m->row[i] * spsi_csr_value(A, p) * m->col[A->col[p]];
 }
 
-/* A^-1 = D_c (D_r A D_c)^-1 D_r as values of the csr. */
+/* Computes A^-1 = D_c (D_r A D_c)^-1 D_r as values of the csr. */
 static sps_status invert(struct dense *m, double *val)
 {
     sps_precond *M = &m->super;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* factor.c - Z = A^-1 R by sparse direct factors of a library (direct.h):
- * L D L' if A is symmetric, else L U.  Z has the rounding errors of the
- * factors, which the method corrects.
+/* factor.c - Z = A^-1 R by sparse direct factors of a library
+ * (operator/direct.h): L D L' if A is symmetric, else L U.  Z has the rounding
+ * errors of the factors, which the method corrects.
  *
- * One pass over the factors for all columns.  On a GPU the factors stay on the
- * host, and blocks cross to it and back. */
+ * An application makes one pass over the factors for all columns.  On a GPU the
+ * factors stay on the host, and blocks are copied to the host and back. */
 #include "driver/precond.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 struct factor {
     sps_precond super;
     sps_direct *d;
-    double *columns;          /* n x width, column by column */
+    double *columns;          /* n x width, column-major */
 };
 
 static sps_status compute(struct factor *m)
@@ -49,7 +49,7 @@ fail:
     return st;
 }
 
-/* The analysis stays, unless the new values are less symmetric. */
+/* The symbolic analysis is kept, unless the new values are less symmetric. */
 static sps_status update(sps_precond *M)
 {
     struct factor *m = (struct factor *)M;

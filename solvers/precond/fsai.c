@@ -6,23 +6,24 @@
  * symmetric A V = G, and M is symmetric positive definite if A is, since each
  * t_i is positive then.
  *
- * A row whose small matrix is singular (symmetric A: not definite) is reduced
- * to its diagonal; a note has their number. */
+ * A row whose small matrix is singular (for symmetric A: not definite) is
+ * reduced to its diagonal; a note gives the number of such rows. */
 #include "solvers/precond/product_pair.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum entries of a row: those nearest to the diagonal. */
+/* Largest number of entries of a row; those nearest to the diagonal are
+ * kept. */
 enum { LONGEST = 96 };
-/* Rows of the pattern between two checks of the time limit. */
+/* Rows of the pattern made between two checks of the time limit. */
 enum { ROWS = 4096 };
 
 struct fsai {
     sps_precond super;
     bool symmetric;
-    struct product_pair pair; /* V' T^-1 is stored as V */
+    struct product_pair pair; /* G and V' T^-1, stored as V */
     double *v;                /* values of V before it is transposed, by rows of
                                  G */
 };
@@ -36,8 +37,9 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Columns <= i within distance `power` of row i, sorted, in col (n numbers);
- * returns their number.  seen[j] = i + 1 for vertices reached. */
+/* Finds the columns <= i within graph distance `power` of row i and stores them
+ * sorted in col (up to n elements).  Returns their number.  seen[j] = i + 1
+ * marks the vertices reached. */
 static int64_t reach(const sps_csr *A, int64_t i, int power, int64_t *seen,
                      int32_t *col)
 {
@@ -98,8 +100,8 @@ fail:
 /* ----------------------------------------------------------------- values */
 
 /* V = T^-1 V.  In single precision with symmetric A, G and V are both
- * multiplied by T^(-1/2) instead: the same numbers are rounded then, and M is
- * as symmetric as in double precision. */
+ * multiplied by T^(-1/2) instead: both then round the same values, and M is as
+ * symmetric as in double precision. */
 static void scale_rows(struct fsai *m)
 {
     const bool halves = m->symmetric && m->super.single;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ic0.c - Z = L'^-1 D^-1 L^-1 R, L D L' the incomplete Cholesky factors of a
- * symmetric A in its own pattern, D positive (Meijerink and van der Vorst
- * 1977): by the elimination of ilu0, of which only L and D are used, so that M
- * is exactly symmetric.  incomplete.c has the diagonal shift. */
+/* ic0.c - Z = L'^-1 D^-1 L^-1 R, where L D L' are the incomplete Cholesky
+ * factors of a symmetric A in its own pattern and D is positive (Meijerink and
+ * van der Vorst 1977).  They are computed by the elimination of ilu0, of which
+ * only L and D are used, so that M is exactly symmetric.  incomplete.c
+ * describes the diagonal shift. */
 #include "solvers/precond/incomplete.h"
 
 static sps_status build(sps_precond *M, const sps_options *opt)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ilut.c - Z = U^-1 L^-1 R, L U incomplete factors with a drop tolerance and
- * column pivoting (Saad 1994), of the scaled and ordered matrix (prepare.c).
+/* ilut.c - Z = U^-1 L^-1 R, where L and U are incomplete factors with a drop
+ * tolerance and column pivoting (Saad, Numer. Linear Algebra Appl. 1, 1994) of
+ * the matrix scaled and ordered by prepare.c.  Options:
  *
  *   droptol   entries below this fraction of their row's norm are dropped
- *   fill      a row of L, and one of U, keeps at most this many times the mean
- *             row of A
+ *   fill      a row of L, and a row of U, has at most this many times the mean
+ *             number of entries of a row of A
  *
- * A small droptol and a large fill make it a sparse direct factorisation,
- * accurate to the last digits except for pivots that vanished, which are noted.
- * The time limit of the options applies to the whole build. */
+ * With a small droptol and a large fill this is a sparse direct factorisation,
+ * accurate to the last digits except for pivots that vanished, which a note
+ * reports.  The time limit of the options applies to the whole build. */
 #include "solvers/precond/incomplete.h"
 #include "solvers/precond/prepare.h"
 
@@ -20,7 +21,7 @@
 struct ilut {
     sps_precond super;
     struct factors f;
-    sps_options opt;          /* of the build, for later updates */
+    sps_options opt;          /* options of the build, for later updates */
 };
 
 static sps_status factor(struct ilut *m, const struct prepared *p,
@@ -90,7 +91,8 @@ fail:
     return st;
 }
 
-/* The pattern depends on the values, so everything is computed again. */
+/* The pattern of the factors depends on the values, so everything is computed
+ * again. */
 static sps_status update(sps_precond *M)
 {
     struct ilut *m = (struct ilut *)M;

@@ -2,18 +2,20 @@
 /* incomplete.c - factors in the pattern of the matrix, for ilu0 and ic0.
  *
  * If a pivot vanishes (or, for ic0, is not positive), A + alpha diag(s) is
- * factored instead, s_i = |a_ii| or the largest entry of its row if that is 0,
- * with the sign of a_ii; alpha = 0, then 1e-3 and doubling (Manteuffel, Math.
- * Comp. 34, 1980).  From some alpha on every row is diagonally dominant, so
- * this terminates.  The shift is noted.
+ * factored instead, where s_i is |a_ii|, or the largest magnitude in its row if
+ * that is 0, with the sign of a_ii.  alpha is 0 at first, then 1e-3, and
+ * doubles until it suffices (Manteuffel, Math. Comp. 34, 1980).  For a large
+ * enough alpha every row is diagonally dominant, so this terminates.  A note
+ * reports the shift.
  *
  * The factors may be stored in single precision (option precision), rounded
- * after the factorisation; sums are in double precision.  Those of ic0 are G =
- * L D^(1/2) and G' then, the same numbers for both, so that M is as symmetric
+ * after the factorisation; sums are in double precision.  Those of ic0 are then
+ * G = L D^(1/2) and G', with the same rounded values, so that M is as symmetric
  * as in double precision.
  *
- * One application reads 12 bytes an entry (single: 8) of L and of U, 16 k + 8 a
- * row, twice, besides the rows of the block to which the entries refer. */
+ * For k columns one application reads 12 bytes for each entry of L and of U (8
+ * in single precision) and 16 k + 8 bytes for each row of each triangle, in
+ * addition to the rows of the block to which the entries refer. */
 #include "solvers/precond/incomplete.h"
 
 #include <math.h>
@@ -45,7 +47,7 @@ void spsi_factors_clear(struct factors *f)
 
 /* ---------------------------------------------------------------- pattern */
 
-/* Number of rows without a stored diagonal entry. */
+/* Returns the number of rows without a stored diagonal entry. */
 static int64_t count_absent(const sps_csr *A)
 {
     int64_t absent = 0;
@@ -60,7 +62,7 @@ static int64_t count_absent(const sps_csr *A)
     return absent;
 }
 
-/* F: the pattern of A with its complete diagonal, sorted. */
+/* Makes F, the pattern of A with its complete diagonal, sorted. */
 static sps_status make_pattern(struct incomplete *m)
 {
     const sps_csr *A = m->super.A->A;
@@ -153,7 +155,7 @@ void spsi_incomplete_unordered(sps_precond *M, const sps_options *opt)
                   M->type->name, opt->scale, opt->order);
 }
 
-/* Stores value number p of S; false if it is outside the range of single
+/* Stores value `p` of S.  Returns false if it is outside the range of single
  * precision (with a margin of some powers of ten). */
 static bool put(sps_csr *S, int64_t p, double value)
 {
@@ -167,8 +169,9 @@ static bool put(sps_csr *S, int64_t p, double value)
     return value == 0 || (size >= 1e-30 && size <= 1e30);
 }
 
-/* By rows of L: l gets the strict part of unit L, u that of U = D L' and 1 / d.
- * In single precision both get G = L D^(1/2) and d^(-1/2). */
+/* Splits F by rows of L: l receives the strict part of unit L, u that of U = D
+ * L' and 1 / d.  In single precision both receive G = L D^(1/2) and
+ * d^(-1/2). */
 static bool split_symmetric(const struct incomplete *m, sps_triangle_parts *l,
                             sps_triangle_parts *u)
 {
@@ -195,8 +198,8 @@ static bool split_symmetric(const struct incomplete *m, sps_triangle_parts *l,
     return good;
 }
 
-/* The triangles' values from F: L strict, U strict and 1 / pivot.  False if
- * they are stored in single precision and exceed its range. */
+/* Sets the values of the triangles from F: L strict, U strict and 1 / pivot.
+ * Returns false if they are stored in single precision and exceed its range. */
 static bool split(const struct incomplete *m, sps_triangle_parts *l,
                   sps_triangle_parts *u)
 {

@@ -20,21 +20,22 @@ void spsi_factors_clear(struct factors *f);
 struct incomplete {
     sps_precond super;
     struct factors f;
-    sps_csr *F;               /* that pattern; values L + U - I */
-    int64_t *diagonal;        /* n: offset of (i, i) in F */
-    int64_t *cursor;          /* n: scratch of split */
-    sps_levels levels;        /* of F's lower triangle */
-    bool symmetric;           /* U is D L', pivots must be positive */
+    sps_csr *F;               /* pattern of A with its complete diagonal; values
+                                 L + U - I */
+    int64_t *diagonal;        /* n elements: offset of entry (i, i) in F */
+    int64_t *cursor;          /* n elements: scratch of split() */
+    sps_levels levels;        /* level sets of F's lower triangle */
+    bool symmetric;           /* U is D L', and pivots must be positive */
 };
-/* Pattern and factors F, without the triangles f: for a preconditioner that
- * uses the factors in another way (isai). */
+/* Makes pattern and factors F without the triangles f, for a preconditioner
+ * that uses the factors in another way (isai). */
 sps_status spsi_incomplete_open(sps_precond *M, bool symmetric);
-/* Factors F again, for new values of A. */
+/* Computes the factors F again, for new values of A. */
 sps_status spsi_incomplete_factor(sps_precond *M);
-/* spsi_incomplete_open and the triangles. */
+/* Calls spsi_incomplete_open and makes the triangles. */
 sps_status spsi_incomplete_build(sps_precond *M, bool symmetric);
-/* Adds a note if scaling or an order is requested, which factors in the pattern
- * of A do not support. */
+/* Adds a note if scaling or an ordering is requested, which factors in the
+ * pattern of A do not support. */
 void spsi_incomplete_unordered(sps_precond *M, const sps_options *opt);
 sps_status spsi_incomplete_update(sps_precond *M);
 sps_status spsi_incomplete_apply(const sps_precond *M, const sps_block *R,

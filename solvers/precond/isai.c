@@ -6,14 +6,14 @@
  *
  *     m_i L(J, J) = e_i',   so that (M_L L)_ij = delta_ij for j in J,
  *
- * and M_U' is that of U'.  Small dense systems, independent by rows: those of
- * fsai, for a triangle instead of A.  For symmetric A with positive diagonal:
- * the factors of ic0, M = M_L' D^-1 M_L, symmetric and positive definite;
- * otherwise those of ilu0.
+ * and M_U' is that of U'.  This takes a small dense system for each row, as in
+ * fsai, for a triangle instead of A.  For symmetric A with positive diagonal
+ * the factors are those of ic0, and M = M_L' D^-1 M_L is symmetric and positive
+ * definite; otherwise they are those of ilu0.
  *
- * Less effective than substitution with the factors, but only two sparse
- * products, without dependences between rows.  An application reads 12 bytes an
- * entry of L and U and moves four blocks. */
+ * M is less effective than substitution with the factors, but takes only two
+ * sparse products, without dependences between rows.  An application reads 12
+ * bytes for each entry of L and U, and reads or writes four blocks. */
 #include "solvers/precond/incomplete.h"
 #include "solvers/precond/product_pair.h"
 
@@ -25,8 +25,8 @@ struct isai {
     struct product_pair pair; /* M_L and M_U */
 };
 
-/* A triangle of F with its diagonal: the lower one with unit diagonal, or the
- * upper one. */
+/* Copies a triangle of F with its diagonal: the lower one with unit diagonal,
+ * or the upper one. */
 static sps_status triangle(const struct incomplete *m, bool upper,
                            sps_csr **T_p)
 {
@@ -81,8 +81,9 @@ fail:
     return st;
 }
 
-/* V = (D^-1 M_L)', D the pivots.  In single precision V = (D^(-1/2) M_L)' = G':
- * the same rounded numbers, and M is as symmetric as in double precision. */
+/* V = (D^-1 M_L)', D the pivots.  In single precision V = (D^(-1/2) M_L)' = G',
+ * with the same rounded values, so that M is as symmetric as in double
+ * precision. */
 static sps_status mirror(const struct incomplete *m, sps_csr *G, sps_csr **V_p)
 {
     double *g = G->val;
@@ -127,7 +128,7 @@ fail:
     return st;
 }
 
-/* Whether ic0 applies: A symmetric with positive diagonal. */
+/* Decides whether ic0 applies: A is symmetric with a positive diagonal. */
 static sps_status is_positive(const sps_precond *M, bool *positive)
 {
     const sps_csr *A = M->A->A;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* jacobi.c - Z = D^-1 R, D the diagonal of A: one read and one write of a
- * block.  If all its entries are equal (stencils), Z = R: a factor changes no
- * iterate of CG.
+ * block.  If all its entries are equal (stencils), Z = R, since a constant
+ * factor changes no iterate of CG.
  *
  * A diagonal entry that is 0 or absent is replaced by 1, a negative one by its
- * magnitude, so that M stays positive definite and CG itself detects an
- * indefinite A.  Both are noted.
+ * magnitude, so that M is positive definite and CG itself detects an indefinite
+ * A. Notes report both.
  *
- * For least squares D_j = ||a_j||, a_j column j of A: A D^-1 has columns of
- * norm 1, and D^-2 is the same preconditioner of A'A. */
+ * For least squares D_j = ||a_j||, where a_j is column j of A: A D^-1 has
+ * columns of norm 1, and D^-2 is the same preconditioner of A'A. */
 #include "core/comm.h"
 #include "driver/precond.h"
 
 struct jacobi {
     sps_precond super;
     sps_block *inverse;    /* n x 1 */
-    double *host;          /* n */
+    double *host;          /* n elements */
 };
 
 static sps_status fill(struct jacobi *m, bool note)
@@ -37,7 +37,8 @@ static sps_status fill(struct jacobi *m, bool note)
     if (note && negative)
         spsi_note(M->ctx, "jacobi: %lld diagonal entries are negative: the "
                   "matrix is not positive definite", (long long)negative);
-    /* Over several processes the diagonals of the others may differ. */
+    /* Over several processes the diagonals of the other processes may
+     * differ. */
     M->identity = !spsi_comm_many(M->ctx);
     for (int64_t i = 1; i < M->n && M->identity; i++)
         M->identity = m->host[i] == m->host[0];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* none.c - the identity, so that "none" is a registered name. */
+/* none.c - the identity as a preconditioner, so that "none" is a registered
+ * name. */
 #include "driver/precond.h"
 
 static sps_status build(sps_precond *M, const sps_options *opt)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prepare.c - scalings and permutations before a factorisation.
+/* prepare.c - scalings and permutations before a factorisation, by the options
+ * scale and order.
  *
  *   scale     equilibrate: largest entries of rows and columns near 1;
  *             match: in addition, rows are permuted so that the product of the
@@ -9,11 +10,12 @@
  *   order     rcm: small bandwidth; degree: little fill; auto: by the fill
  *             that is allowed.
  *
- * Outside, the factors are those of A: scalings and permutations are included
+ * To callers the factors are those of A: scalings and permutations are included
  * in the values and the index lists of the triangles,
  *   w_i = (r_from(i) - sum (l_ij / d_i) w_j) d_i,             d = D_r, and
  *   z_to(i) = (w_i - sum (u_ij / e_j) z_to(j)) e_i / u_ii,    e = D_c,
- * exactly, since the scalings are powers of two. */
+ * exactly, since the scalings are powers of two.  Here D_r and D_c scale the
+ * rows and columns of A, and from, to are the permutations of prepare.h. */
 #include "solvers/precond/prepare.h"
 
 #include <math.h>
@@ -22,7 +24,7 @@
 
 #include "matrix/order.h"
 
-/* With a diagonal entry below this fraction of its row auto chooses match. */
+/* auto chooses match if a diagonal entry is below this fraction of its row. */
 #define SMALL 1e-3
 
 static bool is(const char *option, const char *word)
@@ -30,7 +32,8 @@ static bool is(const char *option, const char *word)
     return !strcmp(option, word);
 }
 
-/* Number of rows whose diagonal entry is small relative to the row. */
+/* Returns the number of rows whose diagonal entry is small relative to the
+ * row. */
 static int64_t weak_rows(const sps_csr *A)
 {
     int64_t weak = 0;
@@ -103,14 +106,14 @@ static int by_column(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* B from A, by from, to, row and col. */
+/* Makes B from A, using from, to, row and col. */
 static sps_status permute(sps_precond *M, struct prepared *m)
 {
     const sps_csr *A = M->A->A;
     const int64_t n = A->nrow;
     sps_status st;
-    int32_t *place = NULL;        /* column of B for each column of A */
-    double *w = NULL;             /* a row, by columns of B */
+    int32_t *place = NULL;        /* for each column of A, the column of B */
+    double *w = NULL;             /* a row of B, by columns */
     int64_t q = 0;
 
     sps_csr_destroy(M->ctx, &m->B);

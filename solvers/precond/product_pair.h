@@ -7,16 +7,18 @@
 #include "driver/precond.h"
 
 struct product_pair {
-    sps_csr *G, *V;           /* lower and upper triangular; made by the user */
+    sps_csr *G, *V;           /* lower and upper triangular; the preconditioner
+                                 makes them */
     sps_operator *lower, *upper;
     sps_block *W;             /* n x width */
 };
 
-/* Before G and V are made: M will release them. */
+/* Called before G and V are made: M will release them. */
 sps_status spsi_pair_open(sps_precond *M, struct product_pair *m);
-/* The operators of G and V. */
+/* Makes the operators of G and V. */
 sps_status spsi_pair_build(sps_precond *M, struct product_pair *m);
-/* The values of G have changed, those of V are v. */
+/* Informs the operators that the values of G have changed and those of V are
+ * v. */
 sps_status spsi_pair_values(sps_precond *M, struct product_pair *m,
                             double *v);
 sps_status spsi_pair_apply(const struct product_pair *m, const sps_block *R,
