@@ -24,8 +24,8 @@ typedef struct state {
     int64_t doubles;
 } state;
 
-/* 10 GB/s for each core.  Bids are compared only with each other, so the order
- * of magnitude suffices. */
+/* 10 GB/s for each core, up to 16.  Predicted times of kernels are compared
+ * only with each other, so the order of magnitude suffices. */
 static sps_machine machine_of(int threads)
 {
     return (sps_machine){ .copy = 1e10 * (threads < 16 ? threads : 16) };
@@ -110,8 +110,9 @@ void spsi_cpu_over_chunks(sps_context *ctx, chunks c, int64_t ns,
     spsi_team_run(ctx, c.count, ns, run_chunks, &j);
 }
 
-/* Reserves partial results of up to `items` numbers, by the limits of
- * chunks_of, also for all narrower blocks. */
+/* Reserves memory for partial results of chunks of up to 2 k^2 doubles each,
+ * within the limits of chunks_of; it suffices for all narrower blocks as
+ * well. */
 static sps_status reserve(sps_context *ctx, int64_t n, int k)
 {
     int64_t items = 2 * (int64_t)k * k, limit = (int64_t)1 << 21;
@@ -123,8 +124,9 @@ static sps_status reserve(sps_context *ctx, int64_t n, int k)
     return spsi_cpu_scratch(ctx, most + 2 * k * packed_cols(k) + 128, &p);
 }
 
-/* MemAvailable, which, unlike sysconf, includes memory that the system can
- * reclaim; *free_p is unchanged if there is no such line. */
+/* Sets *free_p from MemAvailable of /proc/meminfo, which, unlike sysconf,
+ * includes memory that the system can reclaim; *free_p is unchanged if there is
+ * no such line. */
 static void read_available(size_t *free_p)
 {
     FILE *f = fopen("/proc/meminfo", "r");
@@ -149,7 +151,7 @@ static sps_status memory(sps_context *ctx, size_t *free_p, size_t *total_p)
 }
 
 /* --- memory: the address returned by the context's allocator is stored
- *     directly before the aligned piece. */
+ * directly before the aligned address that is handed out. */
 
 void spsi_cpu_huge_pages(void *p, size_t bytes)
 {
@@ -171,13 +173,14 @@ static void touch_pages(void *data, int64_t first, int64_t last)
 }
 
 /* Writes to each page once, by the threads of the team: the system clears a
- * page at its first write, about 400 ns, and places it in the NUMA node of the
- * thread that writes.  After the time limit the remaining pages are left to the
- * threads that use them first. */
+ * page at its first write, in about 400 ns, and places it in the NUMA node of
+ * the thread that writes.  After the time limit the remaining pages are left
+ * untouched; the threads that use them first will place them. */
 static void touch(sps_context *ctx, char *p, size_t bytes)
 {
     const int64_t pages = (int64_t)((bytes + PAGE - 1) / PAGE);
-    const int64_t piece = 1 << 15;    /* about 10 to 50 ms */
+    const int64_t piece = 1 << 15;    /* pages per work item, about 10 to 50
+                                         ms */
 
     if (pages < 64) return;
     for (int64_t i = 0; i < pages && !spsi_expired(ctx); i += piece) {

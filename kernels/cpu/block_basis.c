@@ -3,15 +3,16 @@
  *
  *     H(l, c) = V_l(:, c)' W(:, c),      W = a sum_l V_l diag(H(l, :)) [+ W].
  *
- * A single-precision stack is converted strip by strip (rows.h).  A strip of W
- * stays in the L1 cache while the same strips of all blocks are processed.
- * Bytes: the blocks once, W once (read, or also written); two operations per
- * number read: memory-bound. */
+ * A single-precision stack is converted one strip of rows at a time (rows.h).
+ * A strip of W stays in the L1 cache while the same strips of all blocks are
+ * processed.  Bytes: each block once, W once (read, or read and written).  With
+ * two operations per element read, both products are memory-bound. */
 #include "cpu/rows.h"
 
 #include "block/basis.h"
 
-/* m rows of block l from row i on, with the columns in use. */
+/* Returns rows i .. i + m - 1 of block l, with the columns in use, in double
+ * precision; *ld is their stride.  room: buffer for converted rows. */
 static const double *strip_of(const sps_basis *V, int l, int64_t i, int64_t m,
                               double *room, int64_t *ld)
 {
@@ -77,8 +78,8 @@ fail:
     return st;
 }
 
-/* One strip of W = [W +] sum over l of V_l diag(row l of a H).  row: the matrix
- * a H, row-major; one: k ones. */
+/* W = [W +] sum over l of V_l diag(row l of a H), for one strip of m rows from
+ * row i on.  row: the matrix a H, row-major; one: k ones. */
 static void update_strip(int64_t m, int64_t i, const sps_basis *V, int count,
                          const double *row, const double *one, bool add,
                          sps_block *W)
@@ -102,7 +103,8 @@ typedef struct update_job {
     const double *row, *one;
     bool add;
     sps_block *W;
-    double *partial;         /* of sums of squares; NULL: none */
+    double *partial;         /* sums of squares of each chunk, or NULL if not
+                                wanted */
 } update_job;
 
 static void chunk_update(void *data, int64_t first, int64_t last)

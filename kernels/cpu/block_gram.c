@@ -4,11 +4,11 @@
  *
  * A chunk of rows is summed strip by strip into its own partial result; the
  * partial results are added pairwise in fixed order.  C = X'Y of a strip is
- * computed in 8 x 16 or smaller tiles held in registers: for each row 8 numbers
- * of x times one or two vectors of y.  Narrow tiles process
- * several rows at once, so that there are always 8 independent sums.
+ * computed in 8 x 16 or smaller tiles held in registers: for each row, 8
+ * elements of x are multiplied by one or two vectors of y.  Narrow tiles
+ * process several rows at once, so that there are always 8 independent sums.
  *
- * Bytes: X and Y once; n kx ky multiply-adds. */
+ * For X n x kx and Y n x ky, bytes: X and Y once; n kx ky multiply-adds. */
 #include "cpu/rows.h"
 
 #include <math.h>
@@ -43,8 +43,8 @@
             *(V *)(C + a * ldc) += acc[a];                                     \
     }
 
-/* 8 x 16 tile, if there are enough registers: each number of x is multiplied by
- * two vectors of y. */
+/* C += X'Y for an 8 x 16 tile, if there are enough registers: each element of x
+ * is multiplied by two vectors of y. */
 INLINE void tile16(int64_t m, const double *x, int64_t ldx, const double *y,
                    int64_t ldy, double *C, int64_t ldc, const double *first,
                    int64_t ld1, const double *second, int64_t ld2)
@@ -74,9 +74,9 @@ TILE(tile4, v4)
 TILE(tile2, v2)
 TILE(tile1, v1)
 
-/* What tile number t = 0, 1, .. of a strip prefetches of the next one: cache
- * line t of each row of x, then line t - lines_x of each row of y; later tiles
- * prefetch f->x, which is in the cache already. */
+/* The rows of the next strip that tile number t = 0, 1, .. of this strip
+ * prefetches: cache line t of each row of x, then line t - lines_x of each row
+ * of y; later tiles prefetch f->x, which is in the cache already. */
 typedef struct ahead {
     const double *x, *y;
     int64_t ldx, ldy;
@@ -95,7 +95,7 @@ INLINE const double *fetch(ahead *f, int64_t *ld)
     return f->x;
 }
 
-/* 8 columns of y, in vectors as wide as registers. */
+/* C += X'Y for 8 columns of y, in vectors as wide as registers. */
 INLINE void tile_of_8(const sps_isa isa, const int TX, int64_t m,
                       const double *x, int64_t ldx, const double *y,
                       int64_t ldy, double *C, int64_t ldc, const double *next,
@@ -111,7 +111,7 @@ INLINE void tile_of_8(const sps_isa isa, const int TX, int64_t m,
             tile2(TX, m, x, ldx, y + b, ldy, C + b, ldc, b ? NULL : next, ld);
 }
 
-/* TX columns of x times all columns of y. */
+/* C += X'Y for TX columns of x and all columns of y. */
 INLINE void tiles(const sps_isa isa, const int TX, int64_t m, const double *x,
                   int64_t ldx, const double *y, int64_t ldy, int ky, double *C,
                   int64_t ldc, ahead *f)
@@ -164,7 +164,7 @@ CLONED_BY_ISA(, spsi_cpu_strip_gram,
         int64_t ldy, int ky, double *C, int64_t ldc),
        (m, x, ldx, kx, y, ldy, ky, C, ldc))
 
-/* out[..] += x y for one vector of columns, four rows at once. */
+/* out[j] += sum of x_j y_j for one vector of columns, four rows at once. */
 #define DOT(name, V)                                                           \
     INLINE void name(int64_t m, const double *x, int64_t ldx, const double *y, \
                      int64_t ldy, double *out)                                 \
@@ -212,7 +212,7 @@ typedef struct sum_job {
     double *partial;
 } sum_job;
 
-/* Adds the numbers first .. last-1 of all partial results. */
+/* Adds elements first .. last-1 of all partial results into the first. */
 static void sum_numbers(const sum_job *j, int64_t first, int64_t last)
 {
     const int64_t items = j->items;
@@ -225,7 +225,7 @@ static void sum_numbers(const sum_job *j, int64_t first, int64_t last)
                 partial[c * items + t] += partial[(c + step) * items + t];
 }
 
-/* A work item is 64 numbers of each partial result. */
+/* A work item is 64 elements of each partial result. */
 static void sum_pieces(void *data, int64_t first, int64_t last)
 {
     const sum_job *j = data;
@@ -241,7 +241,8 @@ void spsi_cpu_sum_chunks(sps_context *ctx, int64_t count, int64_t items,
                   &(sum_job){ count, items, partial });
 }
 
-/* For two blocks, or three (gram_pair): partial results of each chunk. */
+/* Operands of a reduction over two blocks, or three (gram_pair), and the
+ * partial results of each chunk. */
 typedef struct gram_job {
     chunks c;
     const sps_block *X, *Y, *R;
@@ -281,7 +282,7 @@ fail:
     return st;
 }
 
-/* The larger of two numbers, or NaN if one of them is. */
+/* Returns the larger of two numbers, or NaN if one of them is NaN. */
 static inline double larger(double m, double a)
 {
     return a > m || a != a ? a : m;
@@ -334,7 +335,8 @@ fail:
  * if there are few chunks. */
 #define PANEL 64
 
-/* Partial sums of X'Y over rows first .. last-1, for columns a0 .. of X. */
+/* Adds X'Y over rows first .. last-1, for a panel of columns of X that begins
+ * with column a0. */
 static void chunk_gram(const sps_block *X, const sps_block *Y, int64_t first,
                        int64_t last, int a0, double *sum)
 {
@@ -358,7 +360,7 @@ void spsi_cpu_unpack(const double *rows, sps_small *C)
             *spsi_small_at(C, a, b) = rows[(int64_t)a * C->cols + b];
 }
 
-/* A panel of a chunk is one work item. */
+/* A work item is one panel of columns in one chunk of rows. */
 static void panel_grams(void *data, int64_t first, int64_t last)
 {
     const gram_job *j = data;
@@ -420,7 +422,8 @@ sps_status spsi_cpu_gram_pair(const sps_block *P, const sps_block *Q,
     chunks c = chunks_of(P->n, items);
     double *partial;
 
-    if (P->k > PANEL) {   /* bound by arithmetic: no gain */
+    /* Wide blocks are bound by arithmetic, so reading P once gains nothing. */
+    if (P->k > PANEL) {
         SPS_TRY(spsi_cpu_gram(P, Q, G));
         return spsi_cpu_gram(P, R, C);
     }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* block_single.c - single-precision blocks: half the bytes, the same sums.  A
- * strip is converted to double precision into a buffer in the L1 cache,
- * processed there like any other, and rounded when it is stored.
- * (Double-precision blocks pass through the same functions without a copy.) */
+/* block_single.c - operations on single-precision blocks: half the bytes, sums
+ * in double precision.  A strip of rows is converted to double precision into a
+ * buffer in the L1 cache, processed there like a strip of a double-precision
+ * block, and rounded when it is stored.  (Double-precision blocks pass through
+ * the same functions without a copy.) */
 #include "block/single.h"
 #include "cpu/rows.h"
 
 INLINE void widen_of(int64_t m, int k, const float *x, int64_t ldx, double *y)
 {
-    const int64_t row = ldx == k ? m * k : k;   /* no padding: one long row */
+    const int64_t row = ldx == k ? m * k : k;   /* without padding all rows are
+                                                   one long row */
 
     for (int64_t i = 0; i * row < m * k; i++)
 #pragma omp simd
@@ -55,7 +57,7 @@ void spsi_cpu_strip_out(sps_block *X, int64_t i, int64_t m,
 
 /* -------------------------------------------------------------- operations */
 
-/* A panel of X: a view of the columns from a0 on, as many as the buffer of a
+/* Makes a panel of X: a view of as many columns from a0 on as the buffer of a
  * strip can hold. */
 static void panel_of(const sps_block *X, int a0, sps_block *panel)
 {
@@ -65,7 +67,7 @@ static void panel_of(const sps_block *X, int a0, sps_block *panel)
                     panel);
 }
 
-/* Partial sums of X'Y over rows first .. last-1, for a panel of X. */
+/* Adds X'Y over rows first .. last-1, for a panel of X. */
 static void chunk_gram(const sps_block *X, const sps_block *Y, int64_t first,
                        int64_t last, double *sum)
 {
@@ -88,8 +90,8 @@ typedef struct gram_job {
     double *partial;
 } gram_job;
 
-/* All panels of X; their sums follow each other in the partial result of the
- * chunk. */
+/* Processes all panels of X; their sums follow each other in the partial result
+ * of the chunk. */
 static void chunk_grams(void *data, int64_t first, int64_t last)
 {
     const gram_job *j = data;
@@ -122,7 +124,7 @@ fail:
     return st;
 }
 
-/* Y = X c + b Y for a panel of X; c is packed. */
+/* Y = X c + b Y for a panel of X; c is packed (spsi_cpu_pack). */
 static void chunk_mul(const sps_block *X, const double *c, double b,
                       sps_block *Y, int64_t first, int64_t last)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* block_update.c - blocks times small matrices: Y = a X C + b Y, and the fused
- * steps of block methods that use it.
+ * updates of block methods that use such products.
  *
  * Eight or four rows of X at a time, as registers allow, are multiplied by the
  * packed C (row-major, padded to a multiple of 8 columns, scaled by a); their
  * products are kept in a small buffer until all columns are done, so that Y may
- * be X.  With 2 or 4 columns without padding, eight consecutive numbers are
- * several rows and form one vector, if registers hold eight.
+ * be X.  With 2 or 4 columns without padding, eight consecutive elements are
+ * several rows and form one vector, if a register has eight doubles.
  *
  * Bytes: mul_small X, Y (and Y again if b != 0); subtract and combine 2 reads
  * and 1 write. */
@@ -24,8 +24,8 @@ void spsi_cpu_pack(double a, const sps_small *C, double *packed)
                 j < C->cols ? a * *spsi_small_at(C, l, (int)j) : 0;
 }
 
-/* t = x c for R rows and N vectors V of columns; R and N are constants after
- * inlining. */
+/* t = x c for R rows and N vectors of columns of vector type V; R and N are
+ * constants after inlining. */
 #define PRODUCT(name, V)                                                       \
     INLINE void name(const int R, const int N, const double *x, int64_t ldx,   \
                      int kx, const double *c, int64_t ldc, double *t)          \
@@ -49,7 +49,7 @@ PRODUCT(product8, v8)
 PRODUCT(product4, v4)
 PRODUCT(product2, v2)
 
-/* All columns, a multiple of 8, in vectors as wide as registers. */
+/* t = x c for all columns, a multiple of 8, in vectors as wide as registers. */
 INLINE void product(const sps_isa isa, const int R, const double *x,
                     int64_t ldx, int kx, const double *c, int64_t ldc,
                     double *t)
@@ -95,7 +95,7 @@ INLINE void fetch(int64_t rows, const double *x, int64_t ldx, int k)
         for (int j = 0; j < k; j += 8) __builtin_prefetch(x + r * ldx + j);
 }
 
-/* y = t + b z over k columns; z is not read if b = 0. */
+/* y = t + b z for one row of k columns; z is not read if b = 0. */
 INLINE void row_out(int k, const double *t, double b, const double *z,
                     double *y)
 {
@@ -108,9 +108,9 @@ INLINE void row_out(int k, const double *t, double b, const double *z,
     }
 }
 
-/* Eight numbers are 8 / K rows of K columns without padding: y = x c + b z for
- * as many of m rows as give whole vectors of eight.  Returns their number.  K
- * is a constant after inlining. */
+/* Eight consecutive elements are 8 / K rows of K columns without padding: y = x
+ * c + b z for as many of m rows as make whole vectors of eight.  Returns the
+ * number of these rows.  K is a constant after inlining. */
 INLINE int64_t strip_folded(const int K, int64_t m, const double *x,
                             const double *c, int64_t ldc, double b,
                             const double *z, double *y)
@@ -205,13 +205,14 @@ fail:
     return st;
 }
 
-/* For the updates that also compute sums, `items` per chunk. */
+/* Operands of the updates that also compute sums, of `items` doubles per
+ * chunk. */
 typedef struct update_job {
     chunks c;
     const sps_block *P, *Q;
     const double *plus, *minus;
     sps_block *X, *R;
-    double *partial;         /* NULL: no sums */
+    double *partial;         /* sums of each chunk, or NULL if not wanted */
     int64_t items;
 } update_job;
 
@@ -222,8 +223,8 @@ static double *zero_sum(const update_job *j, int64_t row)
     return sum ? memset(sum, 0, (size_t)j->items * sizeof *sum) : NULL;
 }
 
-/* R -= Q a for one chunk; the sum gets the squares of the new R (items = k) or
- * R'R (items = k k). */
+/* R -= Q a for one chunk; the sum is increased by the squares of the new R
+ * (items = k) or by R'R (items = k k). */
 static void chunk_subtract(void *data, int64_t first, int64_t last)
 {
     const update_job *j = data;
@@ -275,8 +276,8 @@ fail:
     return st;
 }
 
-/* One chunk of R -= Q diag(a), minus = -a, plus = k ones: the sum gets the
- * squares of the new R. */
+/* R -= Q diag(a) for one chunk, with minus = -a and plus = k ones; the sum is
+ * increased by the squares of the new R. */
 static void chunk_subtract_cols(void *data, int64_t first, int64_t last)
 {
     const update_job *j = data;
@@ -321,7 +322,8 @@ fail:
     return st;
 }
 
-/* One chunk of combine, P = P plus + Q: the sum gets P'P of the new P. */
+/* P = P plus + Q for one chunk of combine; the sum is increased by P'P of the
+ * new P. */
 static void chunk_combine(void *data, int64_t first, int64_t last)
 {
     const update_job *j = data;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_fsai.c - rows and columns of factored sparse approximate inverses: with S
- * the columns of row i of the lower pattern, i the last of them,
+/* csr_fsai.c - rows and columns of factored sparse approximate inverses.  With
+ * S the columns of row i of the lower pattern, of which i is the last,
  *
  *   g_i = last row, v_i = last column of A(S, S)^-1,  t_i their common entry;
  *
  * then G A V' equals diag(t) within the pattern (Kolotilina and Yeremin, SIAM
- * J. Matrix Anal. Appl. 14, 1993; the nonsymmetric form there, section 4).
- * Computed by LU with row pivoting of the dense matrix, 2/3 m^3 operations for
- * a row of m entries.  Rows are independent; each thread has its own work
- * arrays. */
+ * J. Matrix Anal. Appl. 14, 1993; the nonsymmetric form is in section 4).  They
+ * are computed by LU with row pivoting of the dense matrix A(S, S), in 2/3 m^3
+ * operations for a row of m entries.  Rows are independent; each thread has its
+ * own work arrays. */
 #include "core/deadline.h"
 #include "cpu/rows.h"
 #include "core/blas.h"
@@ -18,8 +18,8 @@
 #include <math.h>
 
 typedef struct room {
-    double *d;                /* m x m, row-major */
-    int *pivot;               /* m */
+    double *d;                /* m x m elements, row-major */
+    int *pivot;               /* m elements */
 } room;
 
 /* D = A(S, S) for the m sorted columns S. */
@@ -44,8 +44,7 @@ static bool usable(const double *x, int64_t m, bool positive)
     return positive ? x[m - 1] > 0 : x[m - 1] != 0;
 }
 
-/* Replacement for a row whose matrix is singular: only its diagonal, 1 /
- * |a_ii|. */
+/* Sets the row of a singular matrix: only its diagonal entry, 1 / |a_ii|. */
 static void alone(int64_t m, double d, double *g)
 {
     memset(g, 0, (size_t)m * sizeof *g);
@@ -61,8 +60,8 @@ static bool make_row(const sps_csr *A, const sps_csr *G, int64_t i,
 
     gather(A, G->col + G->rowptr[i], m, w.d);
     d = w.d[m * m - 1];
-    /* D is row-major, spsi_inverse_end expects column-major: its last row is
-     * our last column and vice versa. */
+    /* D is row-major and spsi_inverse_end expects column-major: its last row is
+     * the last column of A(S, S)^-1 and vice versa. */
     good = spsi_inverse_end(w.d, (int)m, w.pivot, symmetric ? NULL : v, g);
     if (good && symmetric) memcpy(v, g, (size_t)m * sizeof *v);
     good = good && usable(g, m, symmetric) && usable(v, m, symmetric);
@@ -76,8 +75,9 @@ static bool make_row(const sps_csr *A, const sps_csr *G, int64_t i,
 typedef struct job {
     const sps_csr *A, *G;
     bool symmetric;
-    double *numbers, *v;     /* longest^2 per thread; the columns v_i */
-    int *pivots;             /* longest per thread */
+    double *numbers, *v;     /* longest^2 elements per thread; the columns
+                                v_i */
+    int *pivots;             /* longest elements per thread */
     int64_t longest, lost;
 } job;
 

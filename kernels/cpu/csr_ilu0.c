@@ -13,12 +13,12 @@
 
 #include <math.h>
 
-/* Pivots below this fraction of the largest entry of their row count as
+/* A pivot below this fraction of the largest entry of its row counts as
  * zero. */
 #define TINY 1e-14
 
-/* f_i. -= l u_k. to the right of column k, both rows sorted; p: first entry of
- * row i after column k. */
+/* Subtracts l times row k of U from row i, to the right of column k; both rows
+ * are sorted.  p: first entry of row i after column k. */
 static void subtract_row(const sps_csr *F, double *f, int64_t p, int64_t last,
                          int64_t q, int64_t end, double l)
 {
@@ -75,7 +75,7 @@ sps_status spsi_cpu_csr_ilu0(sps_context *ctx, sps_csr *F,
 {
     const int64_t length = F->nrow ? F->nnz / F->nrow + 1 : 1;
     job j = { F, diagonal, NULL, positive, F->nrow };
-    int64_t since = 0;            /* work since the last check of the time
+    int64_t since = 0;            /* products since the last check of the time
                                      limit */
     sps_status st = SPS_OK;
 

@@ -3,7 +3,7 @@
  * Linear Algebra Appl. 1, 1994, and Iterative Methods for Sparse Linear
  * Systems, 2003, section 10.4):
  *
- *   w = b_i;  for the columns k < i of w, in ascending order:
+ *   w = b_i (row i);  for the columns k < i of w, in ascending order:
  *     |w_k| <= tol ||b_i||: dropped;  else l_ik = w_k / u_kk, w -= l_ik u_k
  *   of the rest of w: |w_j| <= tol ||b_i|| is dropped, of the others in each
  *   triangle the `most` largest are kept; the largest to the right of the
@@ -17,12 +17,13 @@
  * indices (`names` in this file), and the permutation place[] is applied at the
  * end.
  *
- * Row i depends on all rows before it.  For a batch of rows, first the rows
- * before the batch are eliminated, independently and in parallel, then, row by
- * row, those of the batch itself: column exchanges in the batch only move
- * positions of the batch and after it.  The order of k within a row and of the
- * lists is the same as without batches, so the batch size, and with it the
- * number of threads, does not change any bit. */
+ * Row i depends on all rows before it.  Rows are processed in batches.  First
+ * the rows before the batch are eliminated from all rows of the batch,
+ * independently and in parallel; then, row by row, those of the batch itself.
+ * Column exchanges in the batch only move positions of the batch and after it.
+ * The order of k within a row and of the lists is the same as without batches,
+ * so the batch size, and with it the number of threads, does not change any
+ * bit. */
 #include "matrix/incomplete_rows.h"
 #include "core/deadline.h"
 #include "cpu/rows.h"
@@ -30,7 +31,7 @@
 #include <float.h>
 #include <math.h>
 
-/* A factor, extended row by row. */
+/* A factor, which grows row by row. */
 typedef struct factor {
     int64_t *start;
     int32_t *col;
@@ -38,17 +39,22 @@ typedef struct factor {
     int64_t used, room;
 } factor;
 
-/* Work arrays of a row: 40 n bytes. */
+/* Work arrays of a row, 40 n bytes.  A name is an original column index, a
+ * position its place in the permuted order. */
 typedef struct row {
-    int64_t i, first;         /* rows before `first` are being eliminated */
+    int64_t i, first;         /* row number; rows before `first` are being
+                                 eliminated */
     double norm, drop;
-    double *w;                /* by name, the original column */
-    int32_t *seen;            /* by name: 1 + the last row that had it */
-    int32_t *heap;            /* positions below `first`, to be eliminated */
+    double *w;                /* by name: the values of the row */
+    int32_t *seen;            /* by name: 1 + the last row in which the name
+                                 occurred */
+    int32_t *heap;            /* positions below `first` that are still to be
+                                 eliminated, as a heap */
     int64_t heap_size;
-    int32_t *lower, *upper;   /* positions, names */
-    double *low;              /* l_ik of lower */
-    int64_t lower_count, upper_count, loaded;   /* number of names in upper that
+    int32_t *lower, *upper;   /* lower part by positions, upper part by names */
+    double *low;              /* l_ik of the entries in lower */
+    int64_t lower_count, upper_count, loaded;   /* lengths of these lists;
+                                                   number of names in upper that
                                                    come from b_i */
 } row;
 
@@ -58,10 +64,10 @@ typedef struct work {
     const sps_ilut_options *o;
     factor L, U;
     double *inverse;          /* 1 / u_kk */
-    int32_t *column, *place;  /* name at a position, position of a name */
+    int32_t *column, *place;  /* name at each position, position of each name */
     row *rows;
     int batch;
-    double *size;             /* work array of the selection */
+    double *size;             /* work array for selecting the largest entries */
     int64_t replaced;
 } work;
 
@@ -93,7 +99,7 @@ static int32_t pop(row *s)
 
 /* -------------------------------------------------------------- selection */
 
-/* The `keep`-th largest of size[0 .. count-1]; reorders. */
+/* Returns the `keep`-th largest of size[0 .. count-1]; reorders the array. */
 static double threshold(double *size, int64_t count, int64_t keep)
 {
     int64_t low = 0, high = count - 1, want = keep - 1;
@@ -145,7 +151,7 @@ static void load(const work *s, row *r)
     r->drop = s->o->drop * largest;
 }
 
-/* Eliminates the rows before r->first. */
+/* Eliminates the rows before r->first from this row. */
 static void eliminate(const work *s, row *r)
 {
     const factor *U = &s->U;
@@ -165,9 +171,9 @@ static void eliminate(const work *s, row *r)
     }
 }
 
-/* The rows before i are complete now.  Names in upper with positions before i
- * go to the heap; the name at position i, if not in b_i, is placed directly
- * after those of b_i. */
+/* Called when the rows before i are complete.  Names in upper whose position is
+ * before i are moved to the heap; the name at position i, if it is not in b_i,
+ * is placed directly after those of b_i. */
 static void advance(const work *s, row *r)
 {
     const int32_t own = s->column[r->i];
@@ -193,7 +199,7 @@ static void advance(const work *s, row *r)
     r->upper[loaded] = own;
 }
 
-/* Chooses the pivot of the row; its name moves to position i. */
+/* Chooses the pivot of the row and moves its name to position i. */
 static int32_t choose_pivot(work *s, const row *r)
 {
     const int32_t own = s->column[r->i];
@@ -214,7 +220,8 @@ static sps_status room(work *s, factor *f, int64_t more)
     sps_status st = SPS_OK;
 
     if (f->used + more <= f->room) return SPS_OK;
-    f->room += f->room / 4 + more;   /* large arrays are remapped, not copied */
+    /* Large arrays are remapped by the system, not copied. */
+    f->room += f->room / 4 + more;
     SPS_TRY(spsi_resize(s->ctx, (size_t)f->room * sizeof *f->col,
                         (void **)&f->col));
     SPS_TRY(spsi_resize(s->ctx, (size_t)f->room * sizeof *f->val,
@@ -223,7 +230,8 @@ fail:
     return st;
 }
 
-/* Keeps the largest entries of the row's lower part by |l_ik u_kk|. */
+/* Keeps the largest entries of the row's lower part, compared by |l_ik
+ * u_kk|. */
 static sps_status keep_lower(work *s, const row *r)
 {
     const int64_t most = s->o->most;
@@ -303,8 +311,8 @@ static void begin_rows(void *data, int64_t first, int64_t last)
     }
 }
 
-/* Rows of the factors cost about the same: estimated from the rows before, 1 ns
- * per product of entries of L and U. */
+/* Makes `count` rows from row `first` on.  The time of a row is estimated from
+ * the rows before, as 1 ns per product of entries of L and U. */
 static sps_status make_rows(work *s, int64_t first, int count)
 {
     const int64_t done = first > 0 ? first : 1;
@@ -323,8 +331,9 @@ fail:
 
 /* ---------------------------------------------------- creation, destruction */
 
-/* Rows of a batch: many per thread, since their costs differ, but few compared
- * with the length of expensive rows; at most 256 MB. */
+/* Returns the number of rows of a batch: many per thread, since their costs
+ * differ, but few relative to the length of expensive rows; the work arrays use
+ * at most 256 MB. */
 static int batch_of(const work *s)
 {
     const int64_t fit = ((int64_t)1 << 28) / (40 * s->B->nrow + 1);
@@ -389,7 +398,7 @@ static void close_work(work *s)
         spsi_free(s->ctx, arrays[t]);
 }
 
-/* Makes a csr of the arrays of f, after releasing their spare memory. */
+/* Makes a csr that owns the arrays of f, after releasing their unused part. */
 static sps_status to_csr(work *s, factor *f, sps_csr **F_p)
 {
     const int64_t n = s->B->nrow, used = f->used > 0 ? f->used : 1;

@@ -2,34 +2,42 @@
 /* csr_multiply.c - C = A B for sparse matrices on the host, row by row
  * (Gustavson, ACM TOMS 4, 1978), in one pass without a symbolic one.
  *
- * The products of a row bound its length.  Rows are processed in batches whose
- * bounds fit a buffer near the caches: the team makes the rows there, each at
- * the offset of its bound, and then moves them together into C, which grows by
- * the estimate that the rows so far give.  csr_multiply_pattern.h chooses how a
- * row is accumulated, csr_multiply_values.h has the order of sums.
+ * The number of products of a row is an upper bound of its length.  Rows are
+ * processed in batches whose bounds fit a buffer about as large as the caches.
+ * The threads make the rows in this buffer, each at the offset given by the
+ * bounds, and then move them to C, which grows by an estimate from the rows
+ * made so far. csr_multiply_pattern.h chooses how a row is accumulated,
+ * csr_multiply_values.h describes the order of sums.
  *
- * Bytes: A and C once, B as often as the caches lose it, the buffer once more
- * than C; work arrays of a thread as long as the largest row of each kind. */
+ * Bytes: A and C once, B again whenever the caches have evicted it, the entries
+ * of C twice more for the buffer.  The work arrays of a thread are as long as
+ * the largest row of each kind. */
 #include "core/deadline.h"
 #include "cpu/csr_multiply_pattern.h"
 
 #include <math.h>
 
-/* Products of a batch for each thread. */
+/* Number of products in a batch for each thread. */
 #define BATCH ((int64_t)1 << 19)
 
 typedef struct multiply_job {
     const sps_csr *A, *B;
     sps_csr *C;
-    int64_t room;            /* entries that C has room for */
-    int64_t *start;          /* sums of the bounds of rows */
-    int64_t most_hash, most_window;  /* negative, for spsi_team_least */
-    int64_t row;             /* first of the batch */
-    int64_t bad;             /* first row whose columns are not those known */
-    int64_t *count;          /* entries of each row */
-    int32_t *col;            /* the batch, */
-    void *val;               /* and its values */
-    product_entry *table;    /* work arrays, those of a thread side by side */
+    int64_t room;            /* allocated length of C's arrays, in entries */
+    int64_t *start;          /* nrow + 1 elements: sums of the bounds of the
+                                rows before */
+    int64_t most_hash, most_window;  /* largest bound of a row of kind hash,
+                                        largest span of a row of kind window
+                                        (csr_multiply_pattern.h); negative, for
+                                        spsi_team_least */
+    int64_t row;             /* first row of the batch */
+    int64_t bad;             /* first row whose columns are not the known
+                                ones */
+    int64_t *count;          /* number of entries of each row of the batch */
+    int32_t *col;            /* columns of the batch */
+    void *val;               /* values of the batch */
+    product_entry *table;    /* work arrays of product_room, those of all
+                                threads one after the other */
     int32_t *slot, *rank;
     uint64_t *key, *spare;
     unsigned char *mark;
@@ -41,7 +49,8 @@ static size_t value_size(const sps_csr *A)
     return A->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
 }
 
-/* Table, window in words of 8 columns: lengths for one thread. */
+/* Lengths for one thread: of the hash table, and of the window, which is
+ * rounded up to words of 8 columns. */
 static int64_t table_length(const multiply_job *j)
 {
     return j->most_hash ? (int64_t)1 << table_bits(-j->most_hash) : 0;
@@ -138,7 +147,7 @@ static void close_work(sps_context *ctx, multiply_job *j)
 
 /* --- batches */
 
-/* The row after the last one of the batch that begins with j->row. */
+/* Returns the row after the last one of the batch that begins with j->row. */
 static int64_t batch_end(const multiply_job *j, int64_t limit)
 {
     const int64_t n = j->A->nrow;
@@ -167,9 +176,10 @@ fail:
     return st;
 }
 
-/* Makes room in C for `need` entries when the rows before `end` are done: for
- * as many as all rows are expected to have once a sixteenth of the bounds has
- * been seen, else half as many again. */
+/* Enlarges C for `need` entries when the rows before `end` are done.  Once
+ * these rows contain a sixteenth of the bounds, C gets the number of entries
+ * that all rows are expected to have, before that half as many again as
+ * needed. */
 static sps_status make_room(sps_context *ctx, multiply_job *j, int64_t end,
                             int64_t need)
 {
@@ -236,7 +246,7 @@ fail:
     return st;
 }
 
-/* Frees what C does not need of its room. */
+/* Releases the unused part of C's arrays. */
 static sps_status finish(sps_context *ctx, multiply_job *j)
 {
     sps_csr *C = j->C;

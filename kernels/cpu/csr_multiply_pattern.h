@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_multiply_pattern.h - the columns of a row of C = A B, and where in the
- * row each of its products belongs.
+/* csr_multiply_pattern.h - finds the columns of a row of C = A B, and where in
+ * the row each of its products is added.
  *
- * The products of row i in their fixed order: entries k of row i of A
- * ascending, and for each the entries of row k of B.  A row is of one kind:
+ * The products of row i have a fixed order: entries k of row i of A ascending,
+ * and for each of them the entries of row k of B.  A row is of one of two
+ * kinds:
  *
- *   window  sums in an array over its span, first to last column: where the
- *           span is short for the number of products, so that the array stays
- *           in cache and its scan costs less than sorting;
- *   hash    all other rows: a table from columns to slots; the list of columns
- *           is sorted, and slot[t] is the place in the row of product t.
+ *   window  sums are in an array over the span of the row, first to last
+ *           column: used where the span is short relative to the number of
+ *           products, so that the array stays in cache and scanning it costs
+ *           less than sorting;
+ *   hash    all other rows: a hash table maps columns to slots; the list of
+ *           columns is sorted; slot[t] is the place in the row of product t.
  *
- * A row often repeats the row before it, with all columns moved by one number:
- * the rows of a node, and the points along a line of a grid.  Then columns and
- * slots are those of that row, and neither table nor sorting is needed; it is
- * recognised by comparing the patterns of A and B, a linear pass. */
+ * A row often has the pattern of the row before it, with all columns shifted by
+ * a constant: the rows of a node, and the points along a line of a grid.  Then
+ * columns and slots are those of that row plus the constant, and neither table
+ * nor sorting is needed.  This is recognised by comparing the patterns of A and
+ * B, a linear pass. */
 #ifndef SPS_CPU_CSR_MULTIPLY_PATTERN_H
 #define SPS_CPU_CSR_MULTIPLY_PATTERN_H
 
 #include "cpu/rows.h"
 #include "matrix/csr.h"
 
-/* Where every product of a row lies. */
+/* Number of products of a row, and the columns between which they lie. */
 typedef struct product_span {
     int64_t products;
-    int32_t first, last;      /* columns; first > last: there is no product */
+    int32_t first, last;      /* first and last column; first > last if there is
+                                 no product */
 } product_span;
 
 static inline product_span span_of(const sps_csr *A, const sps_csr *B,
@@ -43,8 +47,9 @@ static inline product_span span_of(const sps_csr *A, const sps_csr *B,
     return s;
 }
 
-/* A window is scanned in words of 8 columns, half a nanosecond each; beyond
- * 2^22 columns it leaves the caches, and only dense rows are worth it. */
+/* Returns whether a row is of kind window.  A window is scanned in words of 8
+ * columns, half a nanosecond each; with more than 2^22 columns it does not fit
+ * the caches, and is used for dense rows only. */
 static inline bool is_window(product_span s)
 {
     const int64_t width = (int64_t)s.last - s.first + 1;
@@ -54,17 +59,20 @@ static inline bool is_window(product_span s)
 }
 
 typedef struct product_entry {
-    int32_t col, slot;        /* col -1: free */
+    int32_t col, slot;        /* col is -1 if the entry is free */
 } product_entry;
 
 /* Work arrays of one thread, and the row that they describe. */
 typedef struct product_room {
-    product_entry *table;     /* a power of two, twice the products at least */
+    product_entry *table;     /* hash table; length a power of two, at least
+                                 twice the number of products */
     int32_t *slot, *rank;
-    uint64_t *key, *spare;    /* column - first << 32 | number in the table */
+    uint64_t *key, *spare;    /* (column - first) << 32 | its number in the
+                                 table */
     unsigned char *mark;      /* window: 1 where the row has an entry */
-    void *sum;                /* window: -0 between rows */
-    int64_t row, count;       /* row: -2 before the first one */
+    void *sum;                /* window: sums, -0 between rows */
+    int64_t row, count;       /* the row described here, -2 before the first
+                                 one; its number of entries */
     product_span span;
     bool window;
     const int32_t *col;       /* the columns of that row */
@@ -72,10 +80,10 @@ typedef struct product_room {
 
 void spsi_cpu_sort_keys(uint64_t *key, uint64_t *spare, int64_t n);
 
-/* --- the row before, moved */
+/* --- the pattern of the row before, shifted */
 
-/* Whether the columns of rows k of B, k in row i of A, are those of row i - 1
- * moved by one number, which is *move. */
+/* Returns whether the columns of rows k of B, for all k in row i of A, are
+ * those of row i - 1 shifted by one constant, *move. */
 INLINE bool moved_rows(const sps_csr *A, const sps_csr *B, int64_t i,
                               int32_t *move)
 {
@@ -98,7 +106,8 @@ INLINE bool moved_rows(const sps_csr *A, const sps_csr *B, int64_t i,
     return true;
 }
 
-/* Whether row i has the pattern of row i - 1, which the room describes. */
+/* Returns whether row i has the pattern of row i - 1, which w describes,
+ * shifted by *move. */
 INLINE bool repeats(const sps_csr *A, const sps_csr *B, int64_t i,
                            const product_room *w, int32_t *move)
 {
@@ -121,7 +130,8 @@ static inline uint32_t place_of(int32_t col, int bits)
     return (uint32_t)col * 2654435769u >> (32 - bits);
 }
 
-/* Bits of a table that is at most half full with n entries. */
+/* Returns the number of bits of the index of a table that is at most half full
+ * with n entries. */
 static inline int table_bits(int64_t n)
 {
     int bits = 3;
@@ -130,7 +140,7 @@ static inline int table_bits(int64_t n)
     return bits;
 }
 
-/* The entry of col in the table, or the free one where it belongs. */
+/* Returns the entry of col in the table, or the free entry where it belongs. */
 INLINE product_entry *look_up(product_entry *table, int bits,
                                      int32_t col)
 {
@@ -141,8 +151,9 @@ INLINE product_entry *look_up(product_entry *table, int bits,
     return table + h;
 }
 
-/* slot[t]: number of the column of product t, by first appearance; key: the
- * columns with these numbers.  Returns how many there are. */
+/* Numbers the columns of row i by first appearance: slot[t] = number of the
+ * column of product t; key contains the columns with these numbers.  Returns
+ * how many columns there are. */
 INLINE int64_t number_columns(const sps_csr *A, const sps_csr *B,
                                      int64_t i, product_room *w)
 {
@@ -182,7 +193,8 @@ INLINE void hash_pattern(const sps_csr *A, const sps_csr *B, int64_t i,
         w->slot[t] = w->rank[w->slot[t]];
 }
 
-/* The same for a row whose columns are known; false: it lacks one. */
+/* Sets slot for a row whose columns are known.  Returns false if a product has
+ * another column. */
 INLINE bool hash_known(const sps_csr *A, const sps_csr *B, int64_t i,
                               product_room *w)
 {
@@ -238,7 +250,8 @@ INLINE void window_pattern(const sps_csr *A, const sps_csr *B,
     }
 }
 
-/* Whether the known columns of the row are all that its products have. */
+/* Returns whether the known columns of the row include those of all
+ * products. */
 INLINE bool window_known(const sps_csr *A, const sps_csr *B, int64_t i,
                                 const product_room *w)
 {

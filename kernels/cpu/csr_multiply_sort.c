@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* csr_multiply_sort.c - sorts the keys of a row of a product: by insertion
- * where they are few, else by radix, least byte first, over the bytes of the
- * upper half that are not the same in all keys. */
+ * where they are few, else by a radix sort, least significant byte first, over
+ * those bytes of the upper half that are not the same in all keys. */
 #include "cpu/csr_multiply_pattern.h"
 
 enum { FEW = 32, DIGITS = 4 };

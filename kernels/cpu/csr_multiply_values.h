@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_multiply_values.h - the values of rows of C = A B, to be included for
- * each type of values with
+/* csr_multiply_values.h - computes the values of rows of C = A B.  The file is
+ * included once for each type of values, with these macros:
  *
- *   REAL          the type, of A, B and C
+ *   REAL          the type of the values of A, B and C
  *   FMA           its fused multiply-add
- *   NAME(verb)    the name of a function for it
+ *   NAME(verb)    the name of a function for this type
  *   BODY(verb)    the same with _of (isa.h)
  *
- * c_ij = a_ik b_kj over ascending k, a chain of fused multiply-adds that starts
- * from -0 (so that the first product is kept as it is, with its sign).  Both
- * kinds of row, any division into threads and any place have the same chain,
- * hence the same bits.  Per product: b, its column or slot, and a sum that is
- * read and written in the L1 cache. */
+ * c_ij is the sum of a_ik b_kj over ascending k, a chain of fused multiply-adds
+ * that starts from -0 (so that the first product is kept as it is, with its
+ * sign).  Both kinds of row (csr_multiply_pattern.h), any division into threads
+ * and both places, CPU and GPU, have the same chain, hence the same bits.  Each
+ * product reads an entry of B and its column or slot, and reads and writes a
+ * sum in the L1 cache. */
 
 INLINE void NAME(sum_slots)(const sps_csr *A, const sps_csr *B, int64_t i,
                             const product_room *w, REAL *val)
@@ -63,7 +64,7 @@ INLINE void NAME(sum_row)(const sps_csr *A, const sps_csr *B, int64_t i,
         NAME(sum_slots)(A, B, i, w, val);
 }
 
-/* Columns and values of row i. */
+/* Makes the columns and values of row i. */
 INLINE void NAME(make_row)(const sps_csr *A, const sps_csr *B, int64_t i,
                            product_room *w, int32_t *col, REAL *val)
 {
@@ -88,8 +89,8 @@ INLINE void NAME(make_row)(const sps_csr *A, const sps_csr *B, int64_t i,
     if (w->span.products > 0) NAME(sum_row)(A, B, i, w, val);
 }
 
-/* Values of row i, whose columns w->col are known; false: they are not those of
- * the product. */
+/* Computes the values of row i, whose columns are w->col.  Returns false if
+ * these are not the columns of the product. */
 INLINE bool NAME(renew_row)(const sps_csr *A, const sps_csr *B, int64_t i,
                             product_room *w, const int32_t *col, int64_t count,
                             REAL *val)

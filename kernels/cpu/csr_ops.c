@@ -2,7 +2,7 @@
 /* csr_ops.c - operations on the matrix and on the connected components of its
  * pattern: diagonal, inverses of diagonal blocks, subtraction of means.
  *
- * The csr_* functions use host arrays only and serve all backends. */
+ * The csr_* functions use host arrays only and are used by all backends. */
 #include "core/deadline.h"
 #include "cpu/rows.h"
 #include "matrix/csr.h"
@@ -12,8 +12,8 @@
 
 /* --- X minus the mean over each component */
 
-/* Longer components are summed in chunks of this many rows, by all threads;
- * shorter ones each by one thread. */
+/* Components longer than this are summed by all threads, in chunks of this many
+ * rows; shorter ones by one thread each. */
 #define LONG 4096
 
 static void add_rows(const sps_block *X, const int32_t *row, int64_t rows,
@@ -50,8 +50,8 @@ typedef struct means_job {
     chunks c;
     const sps_block *X;
     const int32_t *row;
-    double *partial;         /* sums of each chunk; later its beginning holds
-                                the means */
+    double *partial;         /* sums of each chunk; later the means, at its
+                                beginning */
 } means_job;
 
 static void chunk_sum(void *data, int64_t first, int64_t last)
@@ -151,7 +151,7 @@ sps_status spsi_cpu_csr_diagonal(sps_context *ctx, const sps_csr *A,
 /* --- inverses of diagonal blocks */
 
 /* Copies the diagonal block of rows first .. first+m-1 of A to D, column-major;
- * scale[r]: largest magnitude in row r of the block. */
+ * scale[r] becomes the largest magnitude in row r of the block. */
 static void extract(const sps_csr *A, int64_t first, int64_t m, double *D,
                     double *scale)
 {
@@ -171,8 +171,8 @@ static void extract(const sps_csr *A, int64_t first, int64_t m, double *D,
     }
 }
 
-/* The row r >= s with the largest ratio of its entry in column s to its scale;
- * *size: that ratio. */
+/* Returns the row r >= s with the largest ratio of its entry in column s to its
+ * scale; *size is that ratio. */
 static int64_t find_pivot(const double *D, int64_t m, int64_t s,
                           const double *scale, double *size)
 {
@@ -215,8 +215,8 @@ static void eliminate(double *D, int64_t m, int64_t s)
     }
 }
 
-/* D = D^-1 by Gauss-Jordan with scaled partial pivoting; false: singular to
- * working precision, or not finite. */
+/* D = D^-1 by Gauss-Jordan elimination with scaled partial pivoting.  Returns
+ * false if D is singular to working precision or not finite. */
 static bool invert(double *D, int64_t m, double *scale, int64_t *pivot)
 {
     for (int64_t s = 0; s < m; s++) {
@@ -232,8 +232,8 @@ static bool invert(double *D, int64_t m, double *scale, int64_t *pivot)
         }
         eliminate(D, m, s);
     }
-    for (int64_t s = m - 1; s >= 0; s--)   /* row exchanges of D are column
-                                              exchanges of D^-1 */
+    /* Row exchanges of D are column exchanges of D^-1. */
+    for (int64_t s = m - 1; s >= 0; s--)
         if (pivot[s] != s)
             for (int64_t r = 0; r < m; r++)
                 swap(&D[s * m + r], &D[pivot[s] * m + r]);

@@ -3,17 +3,17 @@
  *
  *   x_i = (b_i - sum of s_ij x_j) / d_i,  row by row, k columns side by side.
  *
- * Two ways to use threads, with the same sums: slices of columns, one per
- * thread, each of which processes the rows in their natural order without
- * synchronisation (the triangle is read once per slice); or level by level,
- * with a parallel region for each level, if there are fewer slices than threads
- * and levels contain enough work.
+ * There are two ways to use threads, with the same sums.  By slices of columns,
+ * one per thread: each slice processes the rows in their natural order without
+ * synchronisation, and the triangle is read once per slice.  Or by levels of
+ * independent rows, with a parallel region for each level: if there are fewer
+ * slices than threads, and levels contain enough work.
  *
  * Single-precision values are converted when they are read; sums are in double
  * precision.
  *
- * Bytes: 12 per entry (single precision: 8) and slice, 16 k + 8 per row, and
- * the rows of X that the columns refer to, from cache if the pattern is
+ * Bytes: 12 per entry (8 in single precision) for each slice, 16 k + 8 per row,
+ * and the rows of X that the columns refer to, from cache if the pattern is
  * local. */
 #include "matrix/triangle.h"
 #include "cpu/rows.h"
@@ -21,12 +21,12 @@
 enum {
     STRIP = 8,
     LEVEL_WORK = 1 << 18     /* multiply-adds of a level for which a parallel
-                                region pays, even if its start must wait for a
-                                core */
+                                region is worthwhile, even if its start must
+                                wait for a core */
 };
 
-/* One row, w columns from j on; x holds the rows solved before.  `single` is a
- * constant after inlining. */
+/* Solves one row for w columns from column j on; x contains the rows solved
+ * before.  `single` is a constant after inlining. */
 #define ROW(type)                                                              \
     do {                                                                       \
         type sum = *(const type *)(b + j);                                     \
@@ -68,7 +68,7 @@ INLINE void walk(const sps_isa isa, const sps_triangle *t, bool single,
             solve_row(isa, &t->part, single, i, B, X, first, last);
 }
 
-/* All rows in the order of substitution, columns first .. last-1. */
+/* Solves all rows in the order of substitution, columns first .. last-1. */
 INLINE void solve_strip_of(const sps_isa isa, const sps_triangle *t,
                            const sps_block *B, const sps_block *X, int first,
                            int last)
@@ -89,7 +89,7 @@ INLINE void walk_level(const sps_isa isa, const sps_triangle *t, bool single,
         solve_row(isa, &t->part, single, t->levels.row[q], B, X, 0, X->k);
 }
 
-/* Rows first .. last-1 in level order, all columns. */
+/* Solves rows first .. last-1 of the level order, all columns. */
 INLINE void solve_part_of(const sps_isa isa, const sps_triangle *t,
                           const sps_block *B, const sps_block *X, int64_t first,
                           int64_t last)
@@ -105,7 +105,7 @@ CLONED_BY_ISA(static, solve_part,
 typedef struct job {
     const sps_triangle *t;
     const sps_block *B, *X;
-    int64_t first;           /* position in the level order of item 0 */
+    int64_t first;           /* position in the level order of work item 0 */
 } job;
 
 static void run_part(void *data, int64_t first, int64_t last)
@@ -154,7 +154,7 @@ sps_status spsi_cpu_triangle_solve(const sps_triangle *t, const sps_block *B,
     return SPS_OK;
 }
 
-/* The host arrays are used directly. */
+/* There is nothing to prepare: the host arrays are used directly. */
 sps_status spsi_cpu_triangle_open(sps_triangle *t)
 {
     (void)t;

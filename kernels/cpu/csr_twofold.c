@@ -2,17 +2,18 @@
 /* csr_twofold.c - H + L = W + V + A X diag(c) in twice the working precision
  * (backend.h), by rows; A may be the identity.
  *
- * Each product a x is p + e, p = fl(a x) and e its rounding error; each sum
- * s + p is s' + f with s' = fl(s + p); e and f are accumulated separately
- * (Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26, 2005, algorithm 5.3, Dot2).
- * With a fused multiply-add e = fma(a, x, -p), without one e is computed by
- * Dekker's splitting (Numer. Math. 18, 1971).  Both are exact as long as
- * nothing underflows: the callers keep ||w|| far from that
- * (lib/operator/twofold.c).
+ * Each product a x is p + e, where p = fl(a x) and e is its rounding error;
+ * each sum s + p is s' + f with s' = fl(s + p).  The e and f are accumulated
+ * separately (Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26, 2005, algorithm
+ * 5.3, Dot2).  With a fused multiply-add e = fma(a, x, -p), without one e is
+ * computed by Dekker's splitting (Numer. Math. 18, 1971).  Both are exact as
+ * long as nothing underflows, which callers ensure by scaling the
+ * right-hand sides (lib/driver/rhs.c, verify.c).
  *
  * Bytes: A once, rows of X again whenever the caches have evicted them, each of
- * W, V, H, L once.  Flops: 10 per entry and column (17 more without fused
- * multiply-add); with vectors of four they take about as long as the bytes. */
+ * W, V, H, L once.  Operations: 10 per entry and column, and 17 more without
+ * fused multiply-add; with vectors of four doubles they take about as long as
+ * the bytes. */
 #include "cpu/rows.h"
 #include "matrix/csr.h"
 
@@ -32,7 +33,7 @@
 
 enum { STRIP = 8 };   /* columns whose sums stay in registers */
 
-/* sum + *error = a + b exactly (Knuth). */
+/* Returns sum = fl(a + b); sum + *error = a + b exactly (Knuth). */
 INLINE double two_sum(double a, double b, double *error)
 {
     const double sum = a + b, z = sum - a;
@@ -41,7 +42,7 @@ INLINE double two_sum(double a, double b, double *error)
     return sum;
 }
 
-/* The upper 26 bits of a; the rest is a - high_part(a). */
+/* Returns the upper 26 bits of a; a - high_part(a) is the rest. */
 INLINE double high_part(double a)
 {
     const double c = 0x1p27 + 1, t = c * a;
@@ -49,7 +50,7 @@ INLINE double high_part(double a)
     return t - (t - a);
 }
 
-/* a b - p, exactly, for p = fl(a b). */
+/* Returns a b - p exactly, for p = fl(a b). */
 INLINE double product_error(bool fused, double a, double b, double p)
 {
     if (fused) return __builtin_fma(a, b, -p);
@@ -65,13 +66,13 @@ typedef struct job {
     const sps_twofold_args *args;
 } job;
 
-/* Address of element (i, j); NULL if there is no block. */
+/* Returns the address of element (i, j), or NULL if X is NULL. */
 INLINE double *at(const sps_block *X, int64_t i, int j)
 {
     return X ? (double *)X->data + i * X->ld + j : NULL;
 }
 
-/* h + l = w + v + c (s + e). */
+/* Computes h + l = w + v + c (s + e). */
 INLINE void finish(bool fused, double c, double s, double e, double w,
                    double v, double *h, double *l)
 {
@@ -90,7 +91,8 @@ INLINE void finish(bool fused, double c, double s, double e, double w,
     *l = isfinite(p) ? *l : 0;
 }
 
-/* s + e of columns j .. j+k-1 of row i; k is a constant. */
+/* Computes s + e of columns j .. j+k-1 of row i; k is a constant after
+ * inlining. */
 INLINE void sums(bool fused, bool single, const job *o, int64_t i, int j,
                  int k, double *s, double *e)
 {
@@ -117,8 +119,8 @@ INLINE void sums(bool fused, bool single, const job *o, int64_t i, int j,
     }
 }
 
-/* Whether splitting has overflowed although the product has not, which is
- * possible from 2^996 on. */
+/* Returns whether splitting has overflowed although the product has not, which
+ * is possible for magnitudes of at least 2^996. */
 INLINE bool spoiled(const double *s, const double *e, int k)
 {
     bool any = false;
@@ -158,9 +160,9 @@ INLINE void rows(bool fused, bool single, const job *o, int64_t first,
     }
 }
 
-/* Two versions; the one with fused multiply-add is used if the processor
- * supports it. */
-#if defined(FUSED)   /* by a test that includes this file */
+/* There are two versions; the one with fused multiply-add is used if the
+ * processor supports it. */
+#if defined(FUSED)   /* defined by a test that includes this file */
 #elif defined(__FP_FAST_FMA)
 #define FUSED 1
 #define FUSED_ONLY

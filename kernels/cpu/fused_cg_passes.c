@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fused_cg_passes.c - the three passes over the blocks in one iteration of
- * block CG (driver/fused_cg.h), on the host: 2, 3 and 5 reads and writes of a
- * block, where separate operations need 3, 6, 2, 2 and 3.  A strip (rows.h)
- * goes through all parts of a pass while it is in the L1 cache.
+ * block CG (driver/fused_cg.h), on the host.  They make 2, 3 and 5 reads and
+ * writes of a block, where separate operations need 3, 6, 2, 2 and 3.  A strip
+ * of rows (rows.h) goes through all parts of a pass while it is in the L1
+ * cache.
  *
- * The dense operations are those of kernels/cuda/fused_cg/steps_small.cuh:
- * elimination of [D A D | I], D A D with unit diagonal, gives F with A^-1 =
+ * The dense operations are those of kernels/cuda/fused_cg/steps_small.cuh: with
+ * D A D scaled to unit diagonal, elimination of [D A D | I] gives F with A^-1 =
  * F'F. */
 #include <float.h>
 #include <math.h>
@@ -14,16 +15,16 @@
 #include "block/fused_step.h"
 
 #define WIDEST SPS_FUSED_WIDEST
-/* Steps with a smaller pivot are left to the method's own step(), as on the
- * GPU. */
+/* If a pivot is smaller than this, the method's own step() performs the step,
+ * as on the GPU. */
 #define LEAST_PIVOT 1e-13
 
 typedef struct dense {
-    double m[WIDEST][2 * WIDEST];  /* [A | I] */
+    double m[WIDEST][2 * WIDEST];  /* [A | I] before elimination */
     double d[WIDEST];
 } dense;
 
-/* m = [U | L^-1]; false if A is not numerically positive definite. */
+/* m = [U | L^-1]; returns false if A is not numerically positive definite. */
 static bool eliminate(dense *s, const double *A, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -51,7 +52,7 @@ static bool eliminate(dense *s, const double *A, int n)
     return true;
 }
 
-/* F = diag(U)^-1/2 L^-1 D, packed. */
+/* F = diag(U)^-1/2 L^-1 D, row-major and packed. */
 static void keep_factor(const dense *s, double *F, int n)
 {
     for (int j = 0; j < n; j++)
@@ -60,7 +61,7 @@ static void keep_factor(const dense *s, double *F, int n)
                                            sqrt(s->m[i][i]);
 }
 
-/* out = sign F'F B, B n x k. */
+/* out = sign F'F B, where B is n x k. */
 static void apply_inverse(const double *F, const double *B, double sign, int n,
                           int k, double *out)
 {
@@ -109,8 +110,8 @@ static int pass_norms(const sps_fused_cg *w, const double *squares)
     return leaves && w->state->go < 2 ? SPS_FUSED_STORE : 0;
 }
 
-/* SPS_FUSED_CHECK if the driver must decide on convergence or deflation, else
- * 0: the conditions of solve.c and columns.c. */
+/* Returns SPS_FUSED_CHECK if the driver must decide on convergence or
+ * deflation, by the conditions of solve.c and columns.c; else 0. */
 static int look(const sps_fused_cg *w)
 {
     int open = 0;
@@ -121,7 +122,7 @@ static int look(const sps_fused_cg *w)
 
 /* ------------------------------------------------------------------- passes */
 
-/* Rows of z = D r, or r itself without D. */
+/* Returns rows of z = D r, or of r itself if there is no D. */
 static const double *scaled(const double *d, int64_t first, int64_t m,
                             const double *r, int64_t ld, int k, double *z,
                             int64_t *ldz)
@@ -138,8 +139,8 @@ typedef struct job {
     chunks c;
     const sps_block *Q;
     sps_block *P, *X;
-    const sps_block *R;      /* chunk_residual also writes it */
-    const double *a, *b;     /* packed: small matrices by which the blocks are
+    const sps_block *R;      /* chunk_residual() also writes R */
+    const double *a, *b;     /* packed small matrices by which the blocks are
                                 multiplied */
     int64_t items;
     double *partial;
@@ -150,8 +151,8 @@ static double *partial_of(const job *j, int64_t row)
     return j->partial + row / j->c.rows * j->items;
 }
 
-/* R -= Q a;  sum = W = Q'Z with Z = D R, r x k by rows, then the k squared
- * norms of R. */
+/* R -= Q a;  adds W = Q'Z with Z = D R, r x k row-major, and then the k squared
+ * norms of R to the chunk's sum. */
 static void chunk_residual(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -177,7 +178,8 @@ static void chunk_residual(void *data, int64_t first, int64_t last)
     }
 }
 
-/* X += P a, P = Z + P b;  sum = S = P'P, then C = P'R, k x k by rows. */
+/* X += P a, P = Z + P b;  adds S = P'P and then C = P'R, both k x k row-major,
+ * to the chunk's sum. */
 static void chunk_directions(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -218,7 +220,7 @@ static void unpack(const double *rows, int n, int cols, double *C)
         for (int i = 0; i < n; i++) C[j * n + i] = rows[i * cols + j];
 }
 
-/* A small matrix of the step as an argument of block operations. */
+/* Returns a small matrix of the step as an argument of block operations. */
 static sps_small small_of(const sps_fused_cg *w, double *v, int rows, int cols)
 {
     return (sps_small){ .ctx = w->ctx, .place = SPS_HOST, .rows = rows,
@@ -226,7 +228,8 @@ static sps_small small_of(const sps_fused_cg *w, double *v, int rows, int cols)
                         .v = v };
 }
 
-/* Packs `sign` times an r x k matrix of the step for products. */
+/* Packs `sign` times an r x k matrix of the step for products
+ * (spsi_cpu_pack). */
 static void pack(const sps_fused_cg *w, double sign, double *v, double *packed)
 {
     sps_small C = small_of(w, v, w->r, w->k);
@@ -234,8 +237,8 @@ static void pack(const sps_fused_cg *w, double sign, double *v, double *packed)
     spsi_cpu_pack(sign, &C, packed);
 }
 
-/* Whether P may be ill-conditioned: the square of its condition number is at
- * most trace(S) trace(S^-1), with S scaled to unit diagonal. */
+/* Returns whether P may be ill-conditioned: the square of its condition number
+ * is at most trace(S) trace(S^-1), with S scaled to unit diagonal. */
 static bool suspect(const sps_fused_cg *w)
 {
     dense s;
@@ -249,8 +252,8 @@ static bool suspect(const sps_fused_cg *w)
     return !(regular && w->r * trace <= w->condition * w->condition);
 }
 
-/* a = G^-1 C.  Returns 0, or the reason why that cannot be done:
- * SPS_FUSED_... */
+/* a = G^-1 C.  Returns 0, or the reason SPS_FUSED_... why that cannot be
+ * done. */
 static int lengths(const sps_fused_cg *w)
 {
     const double *C = w->state->given ? w->C : w->S + w->k * w->k;

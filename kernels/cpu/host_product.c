@@ -2,8 +2,8 @@
 /* host_product.c - common parts of the products of the host. */
 #include "cpu/host_product.h"
 
-enum { PIECES = 16 };      /* per thread: enough to balance costs that the
-                              entries do not predict */
+enum { PIECES = 16 };      /* pieces of rows per thread: enough to balance costs
+                              that the numbers of entries do not predict */
 
 void spsi_cpu_product_scale(const product *t, int64_t first, int64_t last)
 {
@@ -50,7 +50,7 @@ CLONED(, spsi_cpu_product_rows,
         const double *sum),
        (t, i, rows, j, w, sum))
 
-/* The first row i with start[i] + each i >= share of the whole. */
+/* Returns the first row i with start[i] + each i >= share times the total. */
 static int64_t find_row(const int64_t *start, int64_t rows, int64_t each,
                         double share)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* host_product.h - what the products Y = D (alpha A X + gamma W) + beta Y + delta X
- * of the host have in common, whatever the format of A: operands, how a sum is
- * stored, pieces of rows for the team. */
+/* host_product.h - common parts of the host's products Y = D (alpha A X + gamma
+ * W) + beta Y + delta X, whatever the format of A: operands, how a sum is
+ * stored, and how rows are divided among the threads. */
 #ifndef SPS_CPU_PRODUCT_H
 #define SPS_CPU_PRODUCT_H
 
@@ -10,7 +10,8 @@
 
 typedef struct product {
     double alpha, beta;
-    const void *x;         /* in double precision, or `single` */
+    const void *x;         /* in double precision, or in single precision if
+                              `single` */
     int64_t ldx;
     void *y;
     int64_t ldy;
@@ -33,8 +34,8 @@ INLINE double load(const void *val, const bool f32, int64_t p)
     return f32 ? (double)((const float *)val)[p] : ((const double *)val)[p];
 }
 
-/* Row i of Y from column j on, in vectors V of T, from the sum s of A X.
- * Operands with a zero factor are not read. */
+/* Stores row i of Y from column j on, as vectors V of type T, from the sum s of
+ * A X.  Operands with a zero factor are not read. */
 #define STORE(V, T, t, i, j, s)                                                \
     do {                                                                       \
         V *out_ = (V *)((T *)(t)->y + (i) * (t)->ldy + (j));                   \
@@ -53,12 +54,12 @@ INLINE double load(const void *val, const bool f32, int64_t p)
         *out_ = sum_;                                                          \
     } while (0)
 
-/* Rows of Y from row i and column j on, `rows` of w columns each, from the sums
- * of A X: the general form of STORE.  Not inlined: a kernel stores plain sums
- * itself. */
+/* Stores `rows` rows of Y, w columns each, from row i and column j on, given
+ * the sums of A X: the general form of STORE.  It is not inlined; a kernel
+ * stores plain sums itself. */
 void spsi_cpu_product_rows(const product *t, int64_t i, int rows, int j, int w,
                            const double *sum);
-/* Y = alpha A X. */
+/* Returns whether the product is Y = alpha A X. */
 INLINE bool is_plain(const product *t) { return !t->e && t->beta == 0; }
 
 /* Stores the first `rows` of R rows of N vectors V of sums, sum[r][v], from row
@@ -81,21 +82,22 @@ INLINE bool is_plain(const product *t) { return !t->e && t->beta == 0; }
     } while (0)
 #define UNROLL _Pragma("GCC unroll 8")
 
-/* Rows first .. last-1 of Y for alpha = 0: neither A nor X is read. */
+/* Computes rows first .. last-1 of Y for alpha = 0: neither A nor X is read. */
 void spsi_cpu_product_scale(const product *t, int64_t first, int64_t last);
 
-/* Pieces of rows (or groups of rows) for the team, about 16 for each thread,
- * with about equal sums of entries and `each` for every row; start[i]: entries
- * before row i. */
+/* A division of rows (or groups of rows) into pieces for the threads, about 16
+ * for each thread.  The cost of a row is its number of entries plus `each`, and
+ * pieces have about equal costs; start[i] is the number of entries before row
+ * i. */
 typedef struct pieces {
     int64_t count;
-    int64_t *row;          /* count + 1 */
+    int64_t *row;          /* count + 1 elements: first row of each piece */
 } pieces;
 
 sps_status spsi_cpu_pieces_open(sps_context *ctx, const int64_t *start,
                                 int64_t rows, int64_t each, pieces *p);
 
-/* Calls fn for the rows (or groups) of each piece. */
+/* Calls fn for the rows (or groups) of each piece, in parallel. */
 typedef void product_fn(const void *format, const product *t, int64_t first,
                         int64_t last);
 void spsi_cpu_product_run(const sps_plan *plan, const product *t,

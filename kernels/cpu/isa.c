@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* isa.c - the instruction set of this processor. */
+/* isa.c - determines the instruction set of this processor. */
 #include "cpu/isa.h"
 
 #include <stdlib.h>
@@ -16,8 +16,8 @@ static sps_isa present(void)
     return SPS_ISA_PLAIN;
 }
 
-/* The index of SPSOLVE_ISA in names; the last one if it is not set, -1 if it is
- * none of them. */
+/* Returns the index of SPSOLVE_ISA in names: the last one if the variable is
+ * not set, -1 if its value is not among them. */
 static int limit(const char **text)
 {
     *text = getenv("SPSOLVE_ISA");
@@ -32,7 +32,7 @@ bool spsi_cpu_isa_valid(const char **text)
     return limit(text) >= 0;
 }
 
-/* Determined once: 1 + the level. */
+/* The level is determined once and stored as 1 + level. */
 sps_isa spsi_cpu_isa(void)
 {
     static int known;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* isa.h - inner loops compiled for three generations of x86 and selected when
- * they run; on other processors once, plainly.
+/* isa.h - compiles inner loops for three generations of x86 and selects one at
+ * run time; on other processors they are compiled once.
  *
  *     INLINE void NAME_of(PARAMS) { ... }
  *     CLONED(storage, NAME, (PARAMS), (ARGUMENTS))
  *
  * defines NAME, which calls the copy for this processor.  With CLONED_BY_ISA
- * the body has one parameter more, the first, the constant isa of the copy: by
- * it the body chooses vectors as wide as registers (wider ones would live in
- * memory).  The environment variable SPSOLVE_ISA limits what is chosen: plain,
- * avx2, avx512.  Fused multiply-adds change the bits of sums from one generation
- * to another, not from run to run on one. */
+ * the body has an additional first parameter, the constant isa of the copy, by
+ * which it chooses vectors as wide as registers (wider vectors would be kept in
+ * memory).  The environment variable SPSOLVE_ISA limits the choice: plain,
+ * avx2, avx512.  Fused multiply-adds change the bits of sums from one
+ * generation to another, not from run to run on the same one. */
 #ifndef SPS_CPU_ISA_H
 #define SPS_CPU_ISA_H
 
@@ -18,10 +18,10 @@
 
 typedef enum sps_isa { SPS_ISA_PLAIN, SPS_ISA_AVX2, SPS_ISA_AVX512 } sps_isa;
 
-/* What this processor has and SPSOLVE_ISA admits; the same for the life of the
- * process. */
+/* Returns the best level that this processor supports and SPSOLVE_ISA allows;
+ * the result is the same for the life of the process. */
 sps_isa spsi_cpu_isa(void);
-/* False: SPSOLVE_ISA has another value, *text. */
+/* Returns false if SPSOLVE_ISA has an unknown value, which *text is set to. */
 bool spsi_cpu_isa_valid(const char **text);
 
 #define INLINE static inline __attribute__((always_inline))
@@ -31,8 +31,9 @@ bool spsi_cpu_isa_valid(const char **text);
 #define SPS_X86_CLONES 1
 #define FOR_AVX2 __attribute__((target("arch=x86-64-v3")))
 #define FOR_AVX512 __attribute__((target("arch=x86-64-v4")))
+/* CLONES_ expands name, which may be a macro. */
 #define CLONED(storage, name, params, args)                                    \
-    CLONES_(storage, name, params, args, ) /* name may be a macro */
+    CLONES_(storage, name, params, args, )
 #define CLONED_BY_ISA(storage, name, params, args)                             \
     CLONES_(storage, name, params, args, _BY_ISA)
 #define CLONES_(storage, name, params, args, by)                               \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* move.c - fills blocks and copies into, out of, and between blocks.  Every
- * element is written once, by the thread to which its rows belong. */
+ * element is written once, by the thread that processes its row. */
 #include <string.h>
 
 #include "philox.h"
 #include "cpu/rows.h"
 
-/* A block without padding can be treated as one long row. */
+/* Returns whether X has no padding and can be treated as one long row. */
 static bool dense(const sps_block *X)
 {
     return X->ld == X->k;
@@ -53,7 +53,7 @@ static void draw_rows(void *data, int64_t first, int64_t last)
     }
 }
 
-/* A random number takes about 8 ns. */
+/* Drawing a random number takes about 8 ns. */
 sps_status spsi_cpu_random(sps_block *X, uint64_t seed)
 {
     spsi_team_run(X->ctx, X->n, work_ns(X->n, 16 * X->k, 0), draw_rows,
@@ -72,7 +72,7 @@ fail:
     return st;
 }
 
-/* Copies rows first .. last-1 of column-major data, in squares of 16 x 16 so
+/* Copies rows first .. last-1 from column-major data, in squares of 16 x 16 so
  * that cache lines are used completely. */
 static void set_columns(const sps_block *X, const double *data, int64_t ld,
                         int64_t first, int64_t last)
@@ -102,7 +102,7 @@ static void get_columns(const sps_block *X, double *data, int64_t ld,
     }
 }
 
-/* Copies between a block and the caller's array. */
+/* Operands of a copy between a block and the caller's array. */
 typedef struct outside_job {
     const sps_block *X;
     double *data;
@@ -162,7 +162,8 @@ fail:
     return st;
 }
 
-/* Copies between blocks: column index[j] of one, column j of the other. */
+/* Operands of a copy between blocks: column index[j] of one and column j of the
+ * other. */
 typedef struct inside_job {
     const sps_block *X;
     const int *index;
@@ -201,7 +202,8 @@ sps_status spsi_cpu_scatter(const sps_block *X, const int *index, sps_block *Y)
     return SPS_OK;
 }
 
-/* Rows index[i] of one block, row i of the other. */
+/* Operands of a copy between rows index[i] of one block and rows i of the
+ * other. */
 typedef struct rows_job {
     const sps_block *X;
     const int32_t *index;

@@ -2,11 +2,11 @@
 /* rows.h - common code of the CPU operations: the fixed division of rows into
  * chunks, short vectors, and the selection of the instruction set.
  *
- * A chunk is the unit of parallel work and of partial sums.  Its size depends
- * on the dimensions only, so that sums do not depend on the number of threads.
- * Within a chunk rows are processed in strips that stay in the L1 and L2
- * caches: fused operations perform all of their parts on one strip before the
- * next. */
+ * A chunk is a fixed range of rows, the unit of parallel work and of partial
+ * sums.  Its size depends on the dimensions only, so that sums do not depend on
+ * the number of threads.  Within a chunk rows are processed in strips, a few
+ * rows at a time that stay in the L1 and L2 caches: fused operations perform
+ * all of their parts on one strip before the next. */
 #ifndef SPS_CPU_ROWS_H
 #define SPS_CPU_ROWS_H
 
@@ -30,8 +30,9 @@ typedef double v4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double v2 __attribute__((vector_size(16), aligned(8), may_alias));
 typedef double v1 __attribute__((may_alias));
 
-/* Rows of a strip: 8 KB of one block; at least 64, so that the k x k sums of
- * wide blocks are not loaded and stored too often. */
+/* Returns the number of rows of a strip: 8 KB of one block, but at least 64
+ * rows, so that the k x k sums of wide blocks are not loaded and stored too
+ * often. */
 static inline int64_t strip_rows(int k)
 {
     int64_t rows = 1024 / (k > 0 ? k : 1);
@@ -53,15 +54,15 @@ static inline void fold_scalars(int k, const double *a, double *eight)
     for (int j = 0; j < 8; j++) eight[j] = a[j % k];
 }
 
-/* Asks for huge pages in memory that has not been written yet: a page fault for
- * 2 MB instead of 4 KB. */
+/* Requests huge pages for memory that has not been written yet, so that a page
+ * fault maps 2 MB instead of 4 KB. */
 void spsi_cpu_huge_pages(void *p, size_t bytes);
 
 typedef struct chunks {
     int64_t n, rows, count;
 } chunks;
 
-/* Divides n rows into chunks with `items` numbers of partial results each: at
+/* Divides n rows into chunks, each with `items` doubles of partial results: at
  * most 1024 chunks and 16 MB of partial results. */
 static inline chunks chunks_of(int64_t n, int64_t items)
 {
@@ -76,14 +77,14 @@ static inline chunks chunks_of(int64_t n, int64_t items)
     return c;
 }
 
-/* Calls fn for the rows of each chunk, in parallel if ns is large enough
- * (lib/core/team.h). */
+/* Calls fn for the rows of each chunk, in parallel if ns, the estimated
+ * nanoseconds, is large enough (lib/core/team.h). */
 void spsi_cpu_over_chunks(sps_context *ctx, chunks c, int64_t ns,
                           spsi_team_fn *fn, void *data);
 
-/* Nanoseconds that one core takes for rows with the given counts of numbers
- * moved and multiply-adds per row, at the speed of data in near caches: the
- * estimate that team.h needs. */
+/* Returns the nanoseconds that one core needs for `rows` rows with these counts
+ * of doubles moved and multiply-adds per row, at the speed of data in near
+ * caches: the estimate that team.h needs. */
 static inline int64_t work_ns(int64_t rows, int64_t numbers, int64_t products)
 {
     return rows * (4 * numbers + products) / 8;
@@ -102,17 +103,17 @@ static inline double *row_of(const sps_block *X, int64_t i)
 /* For block_single.c: single-precision blocks are converted to double precision
  * and back a few rows at a time, in a buffer that fits the L1 cache
  * (lib/block/single.h). */
-#define SINGLE_ROOM 2048 /* numbers in that buffer */
+#define SINGLE_ROOM 2048 /* doubles in that buffer */
 static inline int64_t single_rows(int k)
 {
     return k > 32 ? SINGLE_ROOM / k : strip_rows(k);
 }
 
-/* Rows i .. i+m-1 of X in double precision, at most a strip: in place, or
- * copied to room; *ld: distance of rows. */
+/* Returns rows i .. i+m-1 of X, at most a strip, in double precision: in place,
+ * or copied to room; *ld is their leading dimension. */
 double *spsi_cpu_strip_in(const sps_block *X, int64_t i, int64_t m,
                           double *room, int64_t *ld);
-/* Writes what strip_in has copied back to X. */
+/* Writes to X the rows that spsi_cpu_strip_in has copied. */
 void spsi_cpu_strip_out(sps_block *X, int64_t i, int64_t m,
                         const double *rows, int64_t ld);
 sps_status spsi_cpu_single_gram(const sps_block *X, const sps_block *Y,
@@ -121,13 +122,13 @@ sps_status spsi_cpu_single_mul_small(double a, const sps_block *X,
                                      const sps_small *C, double b,
                                      sps_block *Y);
 
-/* Scratch memory of the context, *p_p.  It is enlarged here only if the
- * backend's reserve() was called with smaller dimensions. */
+/* Sets *p_p to scratch memory of the context.  The memory is enlarged here only
+ * if the backend's reserve() was called with smaller dimensions. */
 sps_status spsi_cpu_scratch(sps_context *ctx, int64_t doubles, double **p_p);
 
 /* Operations on strips; blocks are given by address and leading dimension. */
 
-/* y = a x + b y over m rows of k; y is not read when b = 0. */
+/* y = a x + b y for m rows of k columns; y is not read when b = 0. */
 void spsi_cpu_strip_axpby(int64_t m, int64_t k, double a, const double *x,
                           int64_t ldx, double b, double *y, int64_t ldy);
 /* C[a * ldc + b] += sum over m rows of x_a y_b, a < kx, b < ky. */
@@ -137,12 +138,12 @@ void spsi_cpu_strip_gram(int64_t m, const double *x, int64_t ldx, int kx,
 /* out[j] += sum of x_j y_j. */
 void spsi_cpu_strip_dots(int64_t m, const double *x, int64_t ldx,
                          const double *y, int64_t ldy, int k, double *out);
-/* y_j = a_j x_j + b_j y_j; b == NULL: b_j = 0, y is not read. */
+/* y_j = a_j x_j + b_j y_j; if b is NULL, b_j = 0 and y is not read. */
 void spsi_cpu_strip_axpby_cols(int64_t m, int k, const double *a,
                                const double *x, int64_t ldx, const double *b,
                                double *y, int64_t ldy);
-/* y = x c + b z; c is packed by spsi_cpu_pack.  y may be x or z; z is not read
- * if b = 0. */
+/* y = x c + b z, where c has been packed by spsi_cpu_pack.  y may be x or z; z
+ * is not read if b = 0. */
 void spsi_cpu_strip_mul(int64_t m, const double *x, int64_t ldx, int kx,
                         const double *c, int ky, double b, const double *z,
                         int64_t ldz, double *y, int64_t ldy);
@@ -152,11 +153,11 @@ void spsi_cpu_strip_mul(int64_t m, const double *x, int64_t ldx, int kx,
 static inline int64_t packed_cols(int cols) { return (cols + 7) / 8 * 8; }
 void spsi_cpu_pack(double a, const sps_small *C, double *packed);
 
-/* Copies row-major numbers to C. */
+/* Copies row-major values to C. */
 void spsi_cpu_unpack(const double *rows, sps_small *C);
 
-/* Adds the partial results of the chunks, `items` numbers each, pairwise and in
- * order; the result is in the first. */
+/* Adds the partial results of the chunks, `items` doubles each, pairwise and in
+ * order; the result replaces the first one. */
 void spsi_cpu_sum_chunks(sps_context *ctx, int64_t count, int64_t items,
                          double *partial);
 

@@ -3,12 +3,12 @@
  *
  *     Y = a X + b Y,   Y_j = a_j X_j + b_j Y_j,   Y = diag(d) X
  *
- * X and Y are of either type.  Bytes: each block once. */
+ * X and Y may be in double or single precision.  Bytes: each block once. */
 #include "cpu/rows.h"
 
 /* y = a x + b y over a row; y is not read if b = 0.  The branch is outside of
- * the loops.  Vectorisation is valid because Y is X or does not overlap with
- * it. */
+ * the loops.  The loops may be vectorised because Y either is X or does not
+ * overlap with it. */
 INLINE void row_axpby(int64_t k, double a, const double *x, double b,
                       double *y)
 {
@@ -28,7 +28,8 @@ INLINE void spsi_cpu_strip_axpby_of(int64_t m, int64_t k, double a,
                                     const double *x, int64_t ldx, double b,
                                     double *y, int64_t ldy)
 {
-    if (ldx == k && ldy == k) {   /* no padding: one long row */
+    if (ldx == k && ldy == k) {   /* without padding all rows are one long
+                                     row */
         k *= m;
         m = 1;
     }
@@ -40,7 +41,7 @@ CLONED(, spsi_cpu_strip_axpby,
         double *y, int64_t ldy),
        (m, k, a, x, ldx, b, y, ldy))
 
-/* With a = 0 Y is scaled: X is not read and may contain anything, as in
+/* Computes Y = b Y for a = 0: X is not read and may contain anything, as in
  * BLAS. */
 static void scale_only(int64_t m, int k, double b, double *y, int64_t ldy)
 {
@@ -51,7 +52,7 @@ static void scale_only(int64_t m, int k, double b, double *y, int64_t ldy)
 
 typedef struct axpby_job {
     double a, b;
-    const double *cols_a, *cols_b;     /* for axpby_cols */
+    const double *cols_a, *cols_b;     /* for axpby_cols, else NULL */
     const sps_block *d, *X;
     sps_block *Y;
 } axpby_job;
@@ -143,7 +144,7 @@ static void chunk_scale_rows(void *data, int64_t first, int64_t last)
                               row_of(j->Y, first), j->Y->ld);
 }
 
-/* ---------------------------------------------------------- of either type */
+/* ------------------------------------- blocks in double or single precision */
 
 static void strip_of(const axpby_job *j, int64_t i, int64_t m, const double *x,
                      int64_t ldx, double *y, int64_t ldy)
@@ -159,7 +160,8 @@ static void strip_of(const axpby_job *j, int64_t i, int64_t m, const double *x,
         spsi_cpu_strip_axpby(m, k, j->a, x, ldx, j->b, y, ldy);
 }
 
-/* Blocks of floats, or one of them: strips in double precision. */
+/* Processes blocks of which one or both are in single precision, as strips in
+ * double precision. */
 static void chunk_single(void *data, int64_t first, int64_t last)
 {
     const axpby_job *j = data;

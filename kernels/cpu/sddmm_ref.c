@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sddmm_ref.c - val = alpha (u_i . v_j) [a_ij] + beta val for the stored (i,
- * j), by simple loops; rows are divided among the threads, each number is
+ * j), by simple loops.  Rows are divided among the threads; each value is
  * computed by one thread in a fixed order of summation. */
 #include "plan/kernel.h"
 #include "core/team.h"
 
-/* Each entry reads a row of U and one of V; the model assumes cached data. */
+/* Each entry reads a row of U and a row of V; the model assumes that they are
+ * cached. */
 static double cost(const sps_problem *p)
 {
     return 16.0 * (double)p->f->nnz * p->k / p->machine->copy;
@@ -23,7 +24,7 @@ static void put(sps_dtype dtype, void *data, int64_t p, double value)
     else ((float *)data)[p] = (float)value;
 }
 
-/* u_i . v_j */
+/* Returns the dot product of row i of U and row j of V. */
 static double dot(const sps_block *U, int64_t i, const sps_block *V, int64_t j)
 {
     double sum = 0;

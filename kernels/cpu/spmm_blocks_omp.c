@@ -2,17 +2,19 @@
 /* spmm_blocks_omp.c - Y = alpha A X + beta Y on the CPU for node blocks
  * (kernels/formats/node_blocks.h).
  *
- * b rows of Y are computed at once, in registers: each row of X that a block
- * uses is loaded once for them, and the b numbers that multiply it are
- * contiguous.  A block row is processed for as many columns of Y as its b sums
- * fit the registers, and then for the next ones, while its blocks are in the L1
- * cache; for a single vector a column of a block is a vector.  At every width a
- * sum adds its products in the order of the columns, so that a column gets the
- * same bits whatever the other columns are.
+ * For b x b blocks, b rows of Y are computed at once, in registers: each row of
+ * X that a block uses is loaded once for them, and the b values that multiply
+ * it are contiguous.  A block row is processed for as many columns of Y as have
+ * their b sums in registers, and then for the next ones, while its blocks are
+ * in the L1 cache.  With a single right-hand side, a column of a block is
+ * loaded as one vector.  At every width k a sum adds its products in the order
+ * of the columns of A, so that a column of Y has the same bits whatever the
+ * other columns are.
  *
- * Bytes: 8 + 4 / b^2 per stored number once, X as the caches allow, Y once:
- * 8.4 for 3 x 3 blocks, where CSR has 12.  A NaN in X is multiplied by the
- * explicit zeros of its blocks: it reaches all b rows, in its own column. */
+ * Bytes: 8 + 4 / b^2 for each stored value (8.4 for 3 x 3 blocks, where CSR
+ * needs 12), X again whenever the caches have evicted it, Y once.  A NaN in X
+ * is multiplied by the explicit zeros of its blocks: it reaches all b rows, in
+ * its own column. */
 #include "cpu/host_product.h"
 #include "formats/node_blocks.h"
 
@@ -20,16 +22,16 @@
 
 typedef struct blocks_plan {
     sps_node_plan base;
-    pieces pieces;           /* of block rows */
+    pieces pieces;           /* ranges of block rows */
 } blocks_plan;
 
 typedef struct task {
     product p;
     const sps_node_blocks *n;
-    int64_t first, last;     /* block rows */
+    int64_t first, last;     /* range of block rows */
 } task;
 
-/* The numbers of block s in double precision. */
+/* Returns the values of block s in double precision. */
 INLINE const double *block_at(const sps_node_blocks *n, int64_t s,
                               const int size, double *room)
 {
@@ -40,8 +42,8 @@ INLINE const double *block_at(const sps_node_blocks *n, int64_t s,
     return room;
 }
 
-/* Block row i for N vectors V of columns from j on.  B and N are constants after
- * inlining. */
+/* Computes block row i for N vectors, of type V, of columns from j on.  B and N
+ * are constants after inlining. */
 #define BLOCK_ROWS(name, V)                                                    \
     INLINE void name(const task *t, int64_t i, const int B, const int N,       \
                      int j)                                                    \
@@ -73,9 +75,10 @@ BLOCK_ROWS(rows4, v4)
 BLOCK_ROWS(rows2, v2)
 BLOCK_ROWS(rows1, v1)
 
-/* Block row i of a single vector: B rows in H vectors V of W numbers; what
- * the last vector holds beyond row B is not stored, and arrays are padded so that
- * it may be loaded.  (Vectors wider than a register would be kept in memory.) */
+/* Computes block row i for a single right-hand side: B rows in H vectors V of W
+ * doubles.  Elements of the last vector beyond row B are not stored, and arrays
+ * are padded so that they may be loaded.  (Vectors wider than a register would
+ * be kept in memory.) */
 #define BLOCK_VECTOR(name, V, W)                                               \
     INLINE void name(const task *t, int64_t i, const int B)                    \
     {                                                                          \
@@ -108,7 +111,8 @@ BLOCK_VECTOR(vector2, v2, 2)
 #define COLUMNS(name, N, W)                                                    \
     for (; j + N * W <= t->p.k; j += N * W) name(t, i, B, N, j)
 
-/* As many vectors at once as there are registers for B sums of each. */
+/* Computes a block row with as many vectors at once as there are registers for
+ * B sums of each. */
 INLINE void block_row(const sps_isa isa, const task *t, int64_t i, const int B)
 {
     int j = 0;
@@ -185,8 +189,8 @@ static bool fits(const sps_problem *p, const char **why_not)
     return spsi_node_fits(p, why_not);
 }
 
-/* 1.3 times the minimal bytes of the blocks, plus rows of X that are read from
- * memory more than once. */
+/* The predicted bytes are 1.3 times the minimal bytes of the blocks, plus the
+ * rows of X that are read from memory more than once. */
 static double cost(const sps_problem *p)
 {
     const sps_features *f = p->f;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spmm_omp.c - the fast Y = alpha A X + beta Y on the CPU.
  *
- * A row of Y is computed in registers: up to 64 columns at once (16 if there
- * are few registers), each entry of A is loaded once for them.  Even and odd
- * entries of a row are summed separately and then added, at every width, so
- * that a column gets the same bits whatever the other columns are.  Rows are
- * divided into pieces with about equal numbers of nonzeros; each row is
+ * A row of Y is computed in registers, up to 64 columns at once (16 if there
+ * are few registers), and each entry of A is loaded once for them.  Even and
+ * odd entries of a row are summed separately and then added, at every width k,
+ * so that a column of Y has the same bits whatever the other columns are.  Rows
+ * are divided into pieces with about equal numbers of nonzeros; each row is
  * processed by one thread.
  *
- * Bytes: A once for 64 columns, X as the caches allow, Y once. */
+ * Bytes: A once for each 64 columns, X again whenever the caches have evicted
+ * it, Y once. */
 #include "cpu/host_product.h"
 
 typedef struct omp_plan {
@@ -16,15 +17,15 @@ typedef struct omp_plan {
     pieces pieces;
 } omp_plan;
 
-/* Vectors of floats at any 4-byte address. */
+/* Vectors of floats that may be at any 4-byte address. */
 typedef float f16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef float f8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float f4 __attribute__((vector_size(16), aligned(4), may_alias));
 typedef float f2 __attribute__((vector_size(8), aligned(4), may_alias));
 typedef float f1 __attribute__((may_alias));
 
-/* 1.3 times the minimal bytes, plus rows of X that are read from memory more
- * than once. */
+/* The predicted bytes are 1.3 times the minimal bytes, plus the rows of X that
+ * are read from memory more than once. */
 static double cost(const sps_problem *p)
 {
     const double row = (double)spsi_dtype_size(p->block) * p->k;
@@ -38,12 +39,12 @@ static double cost(const sps_problem *p)
 typedef struct task {
     product p;
     const sps_csr_local *A;
-    int64_t first, last;   /* rows */
+    int64_t first, last;   /* range of rows */
 } task;
 
-/* All rows of the task for N vectors V of T beginning at column j.  N and f32
- * are constants after inlining.  Prefetching the rows of X was tried: no gain
- * on irregular matrices, a loss on regular ones. */
+/* Computes all rows of the task for N vectors, of type V of T, of columns from
+ * j on.  N and f32 are constants after inlining.  Prefetching the rows of X was
+ * tried: it gains nothing on irregular matrices and loses on regular ones. */
 #define ROWS(name, V, T)                                                       \
     INLINE void name(const task *t, const int N, const bool f32, int j)        \
     {                                                                          \
@@ -92,8 +93,8 @@ ROWS(singles1, f1, float)
 #define COLUMNS(name, N, W, f32)                                               \
     for (; j + N * W <= t->p.k; j += N * W) name(t, N, f32, j)
 
-/* The columns of the task in as many vectors as there are registers for two
- * sums of each. */
+/* Computes all columns of the task, in as many vectors at once as there are
+ * registers for two sums of each. */
 INLINE void columns(const sps_isa isa, const task *t, const bool f32)
 {
     int j = 0;
@@ -114,7 +115,7 @@ INLINE void columns(const sps_isa isa, const task *t, const bool f32)
     COLUMNS(rows1, 1, 1, f32);
 }
 
-/* The same in single precision. */
+/* Does the same for blocks in single precision. */
 INLINE void columns_single(const sps_isa isa, const task *t)
 {
     int j = 0;
@@ -146,8 +147,9 @@ INLINE void all_rows_of(const sps_isa isa, const task *t)
 }
 CLONED_BY_ISA(static, all_rows, (const task *t), (t))
 
-/* Wide blocks need several passes over A: processes ranges of rows whose
- * entries stay in the L2 cache. */
+/* Wide blocks need several passes over A.  This function processes ranges of
+ * rows whose entries stay in the L2 cache, so that A is read from memory
+ * once. */
 static void piece(const void *format, const product *p, int64_t first,
                   int64_t last)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spmm_ref.c - Y = alpha A X + beta Y as one simple loop nest: the reference
- * with which the other kernels are compared.  It bids, because it always fits,
- * with a cost that every other kernel undercuts. */
+ * with which the other kernels are compared.  It fits every matrix; its
+ * predicted time is higher than that of every other kernel, so that it is
+ * chosen only by name. */
 #include "plan/kernel.h"
 
 static double cost(const sps_problem *p)
@@ -21,7 +22,7 @@ static void put(sps_dtype dtype, void *data, int64_t p, double value)
     else ((float *)data)[p] = (float)value;
 }
 
-/* d_i (product + gamma w_ij) + old + delta x_ij, for element (i, j). */
+/* Returns d_i (product + gamma w_ij) + old + delta x_ij, for element (i, j). */
 static double finish(const sps_spmm_args *args, int64_t i, int j,
                      double product, double old)
 {

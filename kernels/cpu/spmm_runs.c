@@ -2,16 +2,18 @@
 /* spmm_runs.c - Y = alpha A X + beta Y on the CPU for runs along diagonals
  * (kernels/formats/runs.h): stencils, bands, most matrices of grids.
  *
- * One vector: a run is a vector of A times one of X, without gathers.  Blocks:
- * R rows of a slice and N vectors of columns are summed at once in registers; a
- * number of A is loaded once for them, an index once for 8 numbers.  At every
- * width a sum adds the runs in order and then the rest of its row, so that a
- * column gets the same bits whatever the other columns are.
+ * With one right-hand side, a run is a vector of A times a vector of X, without
+ * gathers.  With several, R rows of a slice and N vectors of columns are summed
+ * at once in registers; a value of A is loaded once for them, an index once for
+ * 8 values.  At every width k a sum adds the runs in order and then the rest of
+ * its row, so that a column of Y has the same bits whatever the other columns
+ * are.
  *
- * Bytes: 8.5 (4.5 in single precision) for a number in a run, once, X as the
- * caches allow, Y once: 75 + 8 for a row of a 7-point stencil and k = 1, where
- * CSR has 112 + 8.  A NaN in X is multiplied by the explicit zeros of runs: it
- * may reach 7 rows near, in its own column. */
+ * Bytes: 8.5 (4.5 in single precision) for each value in a run, X again
+ * whenever the caches have evicted it, Y once.  For k = 1 a row of a 7-point
+ * stencil takes 75 + 8 bytes, where CSR takes 112 + 8.  A NaN in X is
+ * multiplied by the explicit zeros of runs: it may reach up to 7 neighbouring
+ * rows, in its own column. */
 #include "cpu/host_product.h"
 #include "formats/runs.h"
 
@@ -26,11 +28,11 @@ typedef struct runs_plan {
 typedef struct task {
     product p;
     const sps_runs *f;
-    int64_t first, last;   /* slices */
+    int64_t first, last;   /* range of slices */
 } task;
 
-/* Rows r0 .. r0+R-1 of slice s for N vectors V of columns from j on.  R, N and
- * f32 are constants after inlining. */
+/* Computes rows r0 .. r0+R-1 of slice s for N vectors, of type V, of columns
+ * from j on.  R, N and f32 are constants after inlining. */
 #define RUN_ROWS(name, V)                                                      \
     INLINE void name(const task *t, int64_t s, int r0, const int R,            \
                      const int N, const bool f32, int j)                       \
@@ -71,13 +73,15 @@ RUN_ROWS(rows4, v4)
 RUN_ROWS(rows2, v2)
 RUN_ROWS(rows1, v1)
 
-/* `rows` rows of slice s, R at a time (a divisor of 8), all N vectors that are
- * left from column *j on; a slice of fewer than 8 rows row by row. */
+/* Computes `rows` rows of slice s, R at a time (a divisor of 8), for all groups
+ * of N vectors that remain from column *j on; a slice of fewer than 8 rows is
+ * computed row by row. */
 #define COLUMNS(name, R, N, W)                                                 \
     for (; j + N * W <= t->p.k; j += N * W)                                    \
         for (int r = 0; r < SPS_RUN; r += R) name(t, s, r, R, N, f32, j)
 
-/* All columns of slice s: as many sums as there are registers. */
+/* Computes all columns of slice s, with as many sums at once as there are
+ * registers. */
 INLINE void slice(const sps_isa isa, const task *t, int64_t s, const bool f32)
 {
     int j = 0;
@@ -99,7 +103,7 @@ INLINE void slice(const sps_isa isa, const task *t, int64_t s, const bool f32)
     COLUMNS(rows1, 8, 1, 1);
 }
 
-/* All columns of the last slice, of fewer than 8 rows. */
+/* Computes all columns of the last slice, which has fewer than 8 rows. */
 INLINE void last_slice(const task *t, int64_t s, const bool f32)
 {
     const int rows = (int)(t->f->nrow - s * SPS_RUN);
@@ -112,7 +116,8 @@ INLINE void last_slice(const task *t, int64_t s, const bool f32)
     }
 }
 
-/* Adds the rest of slice s to the sums, and stores them. */
+/* Adds the entries of slice s that are not in runs to the sums, and stores
+ * them. */
 static void add_rest(const task *t, int64_t s, const bool f32,
                      double *part)
 {
@@ -124,9 +129,9 @@ static void add_rest(const task *t, int64_t s, const bool f32,
     spsi_cpu_product_rows(&t->p, s * SPS_RUN, SPS_RUN, 0, 1, part);
 }
 
-/* Slice s of a single vector; x and y have no gaps.  V:
- * vectors of W numbers, F: of as many floats.  (Vectors wider than registers
- * would live in memory.) */
+/* Computes slice s for a single right-hand side; x and y have no gaps.  V is a
+ * vector of W doubles, F of W floats.  (Vectors wider than registers would be
+ * kept in memory.) */
 #define VECTOR(name, V, F, W)                                                  \
     INLINE void name(const task *t, int64_t s, const bool f32)                 \
     {                                                                          \
@@ -171,7 +176,7 @@ INLINE void vector(const sps_isa isa, const task *t, int64_t s, const bool f32)
     else vector2(t, s, f32);
 }
 
-/* Whether `vector` serves. */
+/* Returns whether vector() is applicable: k = 1 without gaps in x and y. */
 static bool no_gaps(const product *p)
 {
     return p->k == 1 && p->ldx == 1 && p->ldy == 1;
@@ -228,8 +233,8 @@ static bool fits(const sps_problem *p, const char **why_not)
     return p->pinned || spsi_runs_bytes(p->A) < 0.95 * (value + 4);
 }
 
-/* 1.3 times the minimal bytes in this format, plus rows of X that are read from
- * memory more than once. */
+/* The predicted bytes are 1.3 times the minimal bytes in this format, plus the
+ * rows of X that are read from memory more than once. */
 static double cost(const sps_problem *p)
 {
     const sps_features *f = p->f;

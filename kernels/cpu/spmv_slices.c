@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmv_slices.c - y = alpha A x + beta y on the CPU, one vector, for sliced rows
- * (kernels/formats/slices.h): any pattern.
+/* spmv_slices.c - y = alpha A x + beta y on the CPU for one right-hand side and
+ * rows in slices of eight (kernels/formats/slices.h); suits any pattern.
  *
- * Eight rows are summed side by side, so that short rows cost no reduction and
- * the branch at the end of a row is one for 8 and mostly the same as before.
- * With AVX-512 an entry of each row is one gather; elsewhere x is loaded number
- * by number, which on AVX2 is not slower than its gathers.  A sum adds the
- * entries of its row in order.
+ * Eight rows are summed side by side, so that short rows need no reduction, and
+ * the branch at the end of a row is taken once for 8 rows and mostly predicted.
+ * With AVX-512 an entry of each row is loaded by one gather; elsewhere x is
+ * loaded element by element, which on AVX2 is not slower than its gathers.  A
+ * sum adds the entries of its row in order.
  *
- * Bytes: 10 or 12 for an entry (6 or 8 in single precision), x as the caches
- * allow, y once, not in order but within windows of 4096 rows. */
+ * Bytes: 10 or 12 for each entry (6 or 8 in single precision), x again whenever
+ * the caches have evicted it, y once, not in order but within windows of 4096
+ * rows. */
 #include "cpu/host_product.h"
 #include "formats/slices.h"
 
@@ -27,11 +28,11 @@ typedef struct slices_plan {
 typedef struct task {
     product p;
     const sps_slices *f;
-    const int64_t *rowptr; /* of A */
-    int64_t first, last;   /* slices */
+    const int64_t *rowptr; /* row offsets of A */
+    int64_t first, last;   /* range of slices */
 } task;
 
-/* Entry q in double precision, times its number of x. */
+/* Returns entry q in double precision, times its element of x. */
 INLINE double term(const sps_slices *f, const bool f32, const bool near,
                    const double *x, int64_t ldx, int64_t q)
 {
@@ -39,7 +40,7 @@ INLINE double term(const sps_slices *f, const bool f32, const bool near,
                                           : (int64_t)f->col[q]) * ldx];
 }
 
-/* sum[r] += the entries that slice s has in all of its rows. */
+/* Adds to sum[r] the entries at places that all rows of slice s have. */
 INLINE void common_entries(const sps_slices *f, const bool f32, const bool near,
                            const double *x, int64_t ldx, int64_t s, double *sum)
 {
@@ -53,7 +54,7 @@ INLINE void common_entries(const sps_slices *f, const bool f32, const bool near,
 }
 
 #if SPS_X86_CLONES
-/* The same by gathers; x has no gaps. */
+/* Does the same by gathers; x has no gaps. */
 #define GATHERED(name, COLUMNS, VALUES)                                        \
     FOR_AVX512 static void name(const sps_slices *f, const double *x,          \
                                 int64_t s, double *sum)                        \
@@ -91,7 +92,7 @@ static void gathered(const sps_slices *f, const bool f32, const bool near,
 }
 #endif
 
-/* The entries of each row of slice s behind the common ones, if there are
+/* Adds the entries of each row of slice s after the common ones, if there are
  * any. */
 INLINE void further_entries(const task *t, const bool f32, const bool near,
                             const double *x, int64_t s, int rows, double *sum)
@@ -143,7 +144,7 @@ INLINE void all_slices_of(const sps_isa isa, const task *t)
 }
 CLONED_BY_ISA(static, all_slices, (const task *t), (t))
 
-/* A plan of this file. */
+/* A plan of this kernel. */
 static void piece(const void *format, const product *p, int64_t first,
                   int64_t last)
 {
@@ -173,8 +174,9 @@ static bool fits(const sps_problem *p, const char **why_not)
     return p->k == 1 && p->A->nrow < INT32_MAX;
 }
 
-/* 1.2 times the minimal bytes and an order of rows, plus numbers of x that are
- * read from memory more than once, 8 to a line. */
+/* The predicted bytes are 1.2 times the minimal bytes and an order of rows,
+ * plus the elements of x that are read from memory more than once, 8 to a cache
+ * line. */
 static double cost(const sps_problem *p)
 {
     const double again = 8.0 * (double)p->f->nnz * p->f->distinct64 * 0.25;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* panel_sums.c - see panel_sums.h.
  *
- * The columns of a list are decoded once for all strips that share it; with one
- * column of X, up to three of these are summed side by side, so that a
- * processor has three chains of multiply-adds to work at and loads x once for
- * them.  Blocks are processed in slices of up to 16 columns, whose sums are in
- * registers.
+ * The list of columns is decoded once for all strips (rows or parts of rows)
+ * that share it.  With one column of X, up to three such strips are summed side
+ * by side, so that the processor has three independent chains of multiply-adds
+ * and loads x once for them.  Blocks are processed in slices of up to 16
+ * columns, whose sums are in registers.
  *
- * Bytes: those of the panel, X as the caches allow, and the sums. */
+ * Bytes: those of the panel, X again whenever the caches have evicted it, and
+ * the sums. */
 #include "cpu/stream/panel_sums.h"
 #include "cpu/isa.h"
 
 enum { STRIPS = 3 };
 
-/* A strip's list in `col`, from the first column of x on, and the values of the
- * strips that share it, decoded to `room` unless they are doubles. */
+/* The columns of a strip in `col`, counted from the first column of x, and the
+ * values of the strips that share them, decoded to `room` unless they are
+ * doubles. */
 typedef struct lists {
     int64_t col[SPS_PANEL_SEGMENT];
     double room[STRIPS][SPS_PANEL_SEGMENT];
@@ -56,7 +58,7 @@ INLINE void decode_values(const sps_panel_sums *t, const sps_panel_window *w,
             : table[((const uint8_t *)from)[first + e]];
 }
 
-/* R sums with one column of X; R is a constant after inlining. */
+/* Computes R sums with one column of X; R is a constant after inlining. */
 INLINE void sum_vector(const sps_panel_sums *t, const lists *l, const int R,
                        double *to)
 {
@@ -71,7 +73,8 @@ INLINE void sum_vector(const sps_panel_sums *t, const lists *l, const int R,
     for (int r = 0; r < R; r++) to[r] = sum[r];
 }
 
-/* N sums of one strip, from column j on; N is a constant after inlining. */
+/* Computes N sums of one strip, from column j on; N is a constant after
+ * inlining. */
 INLINE void sum_slice(const sps_panel_sums *t, const lists *l, int r,
                       const int N, int j, double *to)
 {
@@ -98,7 +101,7 @@ INLINE void sum_block(const sps_panel_sums *t, const lists *l, int r,
     for (; j < t->k; j++) sum_slice(t, l, r, 1, j, to);
 }
 
-/* Strips from s on with one list, three at most. */
+/* Returns how many strips from s on share one list, three at most. */
 INLINE int sharing(const sps_strip *s, int left)
 {
     int r = 1;
