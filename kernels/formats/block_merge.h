@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* block_merge.h - the block columns of a block row, in ascending order, by
+/* block_merge.h - lists the block columns of a block row in ascending order, by
  * merging its b sorted rows.  Each row has a cursor; the smallest block column
  * is next, and every cursor inside that block advances past it.  Each entry is
- * read once; no memory except the cursors. */
+ * read once, and no memory is needed except the cursors. */
 #ifndef SPS_FORMAT_BLOCK_MERGE_H
 #define SPS_FORMAT_BLOCK_MERGE_H
 
@@ -30,7 +30,7 @@ typedef struct sps_block_merge {
 
 void spsi_block_merge_open(sps_block_merge *m, const sps_block_rows *of,
                            int64_t block_row);
-/* The next block column, -1 at the end. */
+/* Returns the next block column, or -1 at the end. */
 int32_t spsi_block_merge_next(sps_block_merge *m);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blocked_ell.c - dimensions of a Blocked-ELL. */
+/* blocked_ell.c - the dimensions of a Blocked-ELL matrix. */
 #include "formats/blocked_ell.h"
 
 void spsi_blocked_ell_shape(int64_t nrow, int64_t ncol, sps_dtype dtype, int b,

@@ -25,12 +25,12 @@ extern "C" {
 #endif
 
 typedef struct sps_column_order {
-    int32_t *column;   /* ncol: the column at each position */
-    int32_t *rank;     /* ncol: the position of each column */
+    int32_t *column;   /* for each position, its column */
+    int32_t *rank;     /* for each column, its position */
 } sps_column_order;
 
-/* 255 for a column without entries; otherwise the smaller the more entries it
- * has. */
+/* Returns the sort key of a column with `uses` entries: the smaller the more
+ * entries; 255 for a column without entries. */
 SPS_COLUMN_INLINE uint32_t spsi_column_key(uint32_t uses)
 {
     uint32_t octave = 0, eighth;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_blocks.c - CSR to node blocks on the host.  Blocks are counted first,
- * then written: each entry is read twice; block rows in parallel. */
+/* node_blocks.c - converts CSR to node blocks on the host.  Blocks are counted
+ * first and then written, so each entry is read twice; block rows are processed
+ * in parallel. */
 #include "formats/node_blocks.h"
 
 #include <string.h>
@@ -64,7 +65,9 @@ int64_t spsi_node_choose_lead(const int64_t *lead, int count,
             ? (double)sum[c][0] / (double)sum[c][1] : 0.0;
 
         if (share <= most) continue;
-        most = 1.1 * share; /* prefers nearer grid lines */
+        /* Another distance must be at least 10 % better: nearer grid lines are
+         * preferred. */
+        most = 1.1 * share;
         best = lead[c];
     }
     return best;
@@ -80,8 +83,8 @@ void spsi_node_shape(int64_t nrow, int64_t ncol, sps_dtype dtype, int b,
                             .nb = (ncol + b - 1) / b, .dtype = dtype };
 }
 
-/* Writes the block columns of a block row to `column` unless NULL; returns
- * their number. */
+/* Writes the block columns of a block row to `column` unless it is NULL, and
+ * returns their number. */
 static int64_t list_blocks(const sps_csr_local *A, int b, int64_t block_row,
                            int32_t *column)
 {
@@ -130,7 +133,7 @@ static void write_rows(void *data, int64_t first, int64_t last)
     }
 }
 
-/* An entry takes about 3 ns. */
+/* Writing an entry takes about 3 ns. */
 void spsi_node_refresh(sps_context *ctx, const sps_csr_local *A,
                        sps_node_blocks *n)
 {
@@ -169,9 +172,8 @@ sps_status spsi_node_from_csr(sps_context *ctx, const sps_csr_local *A, int b,
     SPS_TRY(spsi_new(ctx, ((size_t)n->count * (size_t)(b * b) + SPS_NODE_MAX) *
                               spsi_dtype_size(n->dtype), &n->val));
     spsi_team_run(ctx, n->mb, 3 * A->nnz, write_blocks, &j);
-    /* The zeroed pages from spsi_new have not been touched yet: the thread that
-     * processes a block row writes them first, so they are placed in its NUMA
-     * node. */
+    /* The pages from spsi_new are not mapped yet: the thread that processes a
+     * block row writes them first, so they are placed in its NUMA node. */
     spsi_node_refresh(ctx, A, n);
 fail:
     return st;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* panels.c - packs rows into panels (panels.h).  Of each panel: the windows and
- * strips by the lengths of rows, in one thread; the segments of columns and the
- * lists that strips share, window by window; the sort of its values; then
- * deltas and values, window by window. */
+/* panels.c - packs rows into panels (panels.h).  For each panel these are made,
+ * in order: windows and strips from the lengths of rows, in one thread; the
+ * segments of columns and the lists that strips share, in parallel over
+ * windows; the kind of its values; then deltas and values, in parallel over
+ * windows. */
 #include <string.h>
 
 #include "core/team.h"
 #include "formats/panels.h"
 #include "matrix/windows.h"
 
-/* Bytes that a window takes at most beside its strips, and a strip of `entries`
- * entries: a whole window may skip one delta. */
+/* Largest number of bytes of a window without its strips, and of a strip of
+ * `entries` entries.  The 4 bytes are for one delta that a window with 32-bit
+ * columns may skip. */
 enum { WINDOW_BYTES = sizeof(sps_panel_window) + sizeof(sps_strip) + 4 };
 #define STRIP_BYTES(entries) (sizeof(sps_strip) + 12 * (size_t)(entries))
 #define SECTIONS_BYTES ((size_t)5 * 16)
@@ -34,7 +36,7 @@ void spsi_packer_close(sps_context *ctx, sps_packer *k)
     *k = (sps_packer){ 0 };
 }
 
-/* Makes *array hold `count` items of `size` bytes. */
+/* Enlarges *array to at least `count` elements of `size` bytes. */
 static sps_status hold(sps_context *ctx, int64_t count, size_t size,
                        int64_t *room, void **array)
 {
@@ -56,8 +58,9 @@ typedef struct cut {
     const sps_panel_rows *rows;
     sps_panel *panel;
     int64_t begin;             /* offset of the first entry of the panel */
-    int64_t strips;            /* so far, with one more for each window */
-    size_t bytes;              /* at most, so far */
+    int64_t strips;            /* strips so far, with one more for each
+                                  window */
+    size_t bytes;              /* upper bound of the panel's bytes so far */
 } cut;
 
 static sps_status add_long(sps_context *ctx, sps_packer *k, int64_t row)
@@ -86,14 +89,15 @@ static sps_status open_window(cut *c, bool parts, sps_panel_window **w_p)
     **w_p = (sps_panel_window){
         .row = parts ? k->parts : k->row, .parts = parts,
         .strip = (uint32_t)c->strips, .value = (uint32_t)c->panel->entries };
-    c->strips++;               /* the one behind the last */
+    /* One strip more, which ends the last one of the window. */
+    c->strips++;
     c->bytes += WINDOW_BYTES;
 fail:
     return st;
 }
 
-/* Adds a strip of `entries` entries to the last window, or to a new one; *full:
- * there was no room. */
+/* Adds a strip of `entries` entries to the last window, or to a new one; *full
+ * is set if the panel has no space for it. */
 static sps_status add_strip(cut *c, sps_panel_window **w_p, bool parts,
                             int64_t entries, bool *full)
 {
@@ -121,7 +125,7 @@ fail:
     return st;
 }
 
-/* The next strip: a row, or a segment of a long one. */
+/* Adds the next strip: a row, or a segment of a long row. */
 static sps_status next_strip(cut *c, sps_panel_window **w_p, bool *full)
 {
     sps_packer *k = c->k;
@@ -169,10 +173,11 @@ typedef struct job {
     char *image;
     const struct dictionary *table;
     int64_t inexact;
-    int64_t least, greatest;   /* column; the latter with the sign changed */
+    int64_t least, greatest;   /* smallest column, and negative of the largest
+                                  one */
 } job;
 
-/* The columns of strip s of a window, and their number. */
+/* Returns the columns of strip s of a window, and their number in *count. */
 static const int32_t *columns_of(const job *j, const sps_panel_window *w,
                                  int s, int64_t *count)
 {
@@ -205,7 +210,8 @@ static void note_range(job *j, const sps_panel_window *w)
     }
 }
 
-/* Bases of the windows, and where the list of each strip begins. */
+/* Computes the bases of the windows, and where the list of each strip
+ * begins. */
 static void cover_windows(void *data, int64_t from, int64_t to)
 {
     job *j = data;
@@ -233,7 +239,8 @@ static void cover_windows(void *data, int64_t from, int64_t to)
     }
 }
 
-/* Deltas of all windows begin one after the other; returns their number. */
+/* Places the deltas of all windows one after the other; returns their
+ * number. */
 static size_t place_lists(sps_packer *k, const sps_panel *panel)
 {
     size_t at = 0;
@@ -265,7 +272,8 @@ static void write_lists(const job *j, const sps_panel_window *w)
         int64_t count;
         const int32_t *col = columns_of(j, w, s, &count);
 
-        /* The list of the strip before; an empty one before has none. */
+        /* The strip shares the list of the strip before, unless that one is
+         * empty and has none. */
         if (s > 0 && strip[s].delta == strip[s - 1].delta &&
             strip[s].value > strip[s - 1].value) continue;
         if (w->whole)
@@ -279,11 +287,13 @@ static void write_lists(const job *j, const sps_panel_window *w)
 
 /* ------------------------------------------------------------------ values */
 
-/* Distinct values by their bits; a float counts as the double it equals. */
+/* Distinct values, compared by their bits; a float counts as the double that
+ * equals it. */
 typedef struct dictionary {
     int count;
     double value[SPS_PANEL_VALUES];
-    uint16_t slot[1024];       /* number + 1; 0: free */
+    uint16_t slot[1024];       /* number of a value plus 1; 0 if the slot is
+                                  free */
 } dictionary;
 
 static uint64_t bits_of(double v)
@@ -294,7 +304,7 @@ static uint64_t bits_of(double v)
     return bits;
 }
 
-/* The slot of v, or the free one where it belongs. */
+/* Returns the slot of v, or the free slot where it belongs. */
 static uint32_t slot_of(const dictionary *d, double v)
 {
     const uint64_t bits = bits_of(v);
@@ -311,8 +321,8 @@ static double value_at(const sps_panel_rows *rows, int64_t e)
                                   : (double)((const float *)rows->val)[e];
 }
 
-/* Whether a table holds the values of the panel; a panel of few entries has
- * none. */
+/* Returns whether the distinct values of the panel fit a table; a panel of few
+ * entries has no table. */
 static bool tabulate(const job *j, dictionary *d)
 {
     memset(d, 0, sizeof *d);
@@ -385,7 +395,7 @@ static void write_windows(void *data, int64_t from, int64_t to)
 
 /* ------------------------------------------------------------------- panel */
 
-/* Offsets of the sections. */
+/* Sets the offsets of the sections. */
 static void lay_out(sps_panel *p, int64_t strips, size_t deltas)
 {
     p->strips = aligned((size_t)p->windows * sizeof(sps_panel_window));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ring.h - which panel of a streamed matrix is where, as a function of the
- * passes made so far.
+/* ring.h - which panel of a streamed matrix is in which slot of device memory,
+ * as a function of the passes made so far.
  *
  * Panels 0 .. panels - 1 pass through `slots` slots.  Step t of a pass uses
- * panel t, or panels - 1 - t in a pass backwards; passes alternate, so that the
- * panels of the last steps, which are still in their slots, are those of the
- * first steps of the next pass and need no copy: panels - min(slots, panels)
- * copies a pass, from the second on.  For panels read in a cycle any policy
- * that replaces the oldest one would copy all of them. */
+ * panel t, or panel panels - 1 - t in a backward pass.  Passes alternate in
+ * direction, so that the panels of the last steps, which are still in their
+ * slots, are those of the first steps of the next pass and need no copy.  Each
+ * pass after the first makes panels - min(slots, panels) copies.  If all passes
+ * had the same direction, any policy that replaces the oldest panel would copy
+ * all of them. */
 #ifndef SPS_RING_H
 #define SPS_RING_H
 
@@ -17,11 +18,12 @@
 enum { SPS_RING_SLOTS = 4 };
 
 typedef struct sps_ring {
-    int slots;                   /* in use, at most SPS_RING_SLOTS */
+    int slots;                   /* slots in use, at most SPS_RING_SLOTS */
     int64_t panels;
-    bool backward;               /* the pass to come, or the present one */
-    int64_t held;                /* its first steps whose panels are in their
-                                    slots */
+    bool backward;               /* direction of the current pass, or of the
+                                    next one */
+    int64_t held;                /* number of its first steps whose panels are
+                                    in their slots */
     int order[SPS_RING_SLOTS];   /* step t uses slot order[t % slots] */
 } sps_ring;
 
@@ -41,7 +43,7 @@ static inline int spsi_ring_slot(const sps_ring *r, int64_t step)
     return r->order[step % r->slots];
 }
 
-/* A pass is complete: the next one goes the other way. */
+/* Called when a pass is complete: the next one has the other direction. */
 static inline void spsi_ring_turn(sps_ring *r)
 {
     sps_ring next = *r;
@@ -53,7 +55,7 @@ static inline void spsi_ring_turn(sps_ring *r)
     *r = next;
 }
 
-/* Nothing is known of the slots any more. */
+/* Called when the contents of the slots are not known any more. */
 static inline void spsi_ring_forget(sps_ring *r)
 {
     r->held = 0;

@@ -2,15 +2,16 @@
 /* rode.h - rows decomposed into segments and residuals (RoDe, Pang et al.,
  * PPoPP 2024), as work lists over the arrays of a CSR matrix.
  *
- * Entries are counted in slots from the multiple of 4 (the alignment of vector
- * loads) at or below the row's begin; the up to 3 slots before the row, the
- * pad, belong to other rows and are ignored.  A row of L slots gives
+ * Entries are counted in slots from the last multiple of 4 (the alignment of
+ * vector loads) that is not after the beginning of the row; the up to 3 slots
+ * before the row, its pad, belong to other rows and are ignored.  A row of L
+ * slots has
  *   segments of 512 slots while more than 512 are left, then one of the whole
  *   tiles of 32 slots that are left, and
  *   a residual of the last L mod 32 slots.
  * Only the first item of a row has a pad, all others begin at multiples of 4;
  * every segment is a multiple of 32 slots.  Rows without a whole tile are
- * residuals only, empty rows give no items. */
+ * residuals only, empty rows have no items. */
 #ifndef SPS_RODE_H
 #define SPS_RODE_H
 
@@ -22,12 +23,14 @@ extern "C" {
 
 enum { SPS_RODE_ALIGN = 4, SPS_RODE_TILE = 32, SPS_RODE_SEGMENT = 512 };
 
-/* Entries start .. start + length - 1 of a row.  16 bytes, one vector load. */
+/* Entries start .. start + length - 1 of a row: 16 bytes, one vector load. */
 typedef struct spsi_rode_item {
     int64_t start;
     int32_t row;
-    int16_t length;          /* without the pad, which is start mod 4 */
-    int16_t both;            /* a residual whose row has segments too */
+    int16_t length;          /* number of entries without the pad, which is
+                                start mod 4 */
+    int16_t both;            /* whether this is a residual whose row has
+                                segments, too */
 } spsi_rode_item;
 
 /* Both lists are in ascending order of row and start. */
@@ -39,7 +42,7 @@ typedef struct spsi_rode {
 /* First members of a plan that tests can inspect. */
 typedef struct spsi_rode_plan {
     sps_plan super;
-    spsi_rode parts;         /* arrays in the memory of the backend */
+    spsi_rode parts;         /* its arrays are in the memory of the backend */
 } spsi_rode_plan;
 
 #ifdef __CUDACC__
@@ -48,13 +51,13 @@ typedef struct spsi_rode_plan {
 #define SPS_RODE_BOTH static inline
 #endif
 
-/* Number of slots of the row [begin, end). */
+/* Returns the number of slots of the row [begin, end). */
 SPS_RODE_BOTH int64_t spsi_rode_slots(int64_t begin, int64_t end)
 {
     return end > begin ? end - begin + begin % SPS_RODE_ALIGN : 0;
 }
 
-/* Number of segments of a row of `slots` slots. */
+/* Returns the number of segments of a row of `slots` slots. */
 SPS_RODE_BOTH int32_t spsi_rode_blocks(int64_t slots)
 {
     const int64_t full = slots > 0 ? (slots - 1) / SPS_RODE_SEGMENT : 0;
@@ -63,7 +66,7 @@ SPS_RODE_BOTH int32_t spsi_rode_blocks(int64_t slots)
     return (int32_t)(full + (rest >= SPS_RODE_TILE));
 }
 
-/* Number of residuals: 0 or 1. */
+/* Returns the number of residuals, 0 or 1. */
 SPS_RODE_BOTH int32_t spsi_rode_residuals(int64_t slots)
 {
     return slots % SPS_RODE_TILE != 0;

@@ -2,14 +2,18 @@
 /* row_blocks.h - consecutive rows grouped by their numbers of entries: the
  * schedule of CSR-Adaptive (Greathouse and Daga, SC 2014).
  *
- * A block holds whole rows with at most `size` entries in total, or one row
- * with at most `reach`; a row with more is `long` and divided among several
- * workers (warps), with `reach` entries each.  A block ends before the row that
- * would exceed size, when size is reached exactly, at `rows` rows (sequences of
- * empty rows), before and after a row of more than `alone` entries (short rows
- * should not wait for it), and where a chunk of SPS_ROW_CHUNK rows ends: chunks
- * are grouped independently of each other, on the host or on a device, with the
- * same blocks.
+ * A block consists of whole rows with at most `size` entries in total, or of
+ * one row with at most `reach` entries.  A row with more is long: it is divided
+ * among several workers (warps), with a block of up to `reach` entries for
+ * each.  A block ends
+ *   - before the row with which it would exceed `size`, or when it has reached
+ *     `size` exactly;
+ *   - when it has `rows` rows (sequences of empty rows);
+ *   - before and after a row of more than `alone` entries, so that short rows
+ *     do not wait for it;
+ *   - where a chunk of SPS_ROW_CHUNK rows ends: chunks are grouped
+ *     independently of each other, on the host or on a device, with the same
+ *     blocks.
  *
  * Invariants: blocks are in the order of rows; every row is in one block, a
  * long one in one block per worker; the entries of the blocks are 0 .. nnz-1 in
@@ -33,31 +37,36 @@ extern "C" {
 #endif
 
 typedef enum sps_rows_kind {
-    SPS_ROWS_STREAM,   /* several rows */
-    SPS_ROWS_VECTOR,   /* one row with entries */
-    SPS_ROWS_LONG      /* a part of a row */
+    SPS_ROWS_STREAM,   /* several whole rows */
+    SPS_ROWS_VECTOR,   /* one row that has entries */
+    SPS_ROWS_LONG      /* a part of a long row */
 } sps_rows_kind;
 
 typedef struct sps_row_rule {
-    int32_t size;      /* entries of a block of rows, at most */
-    int32_t reach;     /* entries of a block of one row, >= size, at most
-                          8191 */
-    int32_t rows;      /* rows of a block, at most 4096 */
-    int32_t alone;     /* rows with more entries get their own block; <= size */
+    int32_t size;      /* largest number of entries in a block of several
+                          rows */
+    int32_t reach;     /* largest number of entries in a block of one row: at
+                          least size, at most 8191 */
+    int32_t rows;      /* largest number of rows in a block, at most 4096 */
+    int32_t alone;     /* rows with more entries have their own block; at most
+                          size */
 } sps_row_rule;
 
-/* 16 bytes, one vector load.  what: the kind in bits 30 and 31; for a long row
- * its index among the long ones, otherwise rows * 2^13 + entries. */
+/* A block: 16 bytes, one vector load.  what: the kind in bits 30 and 31, and
+ * below them for a long row its index among the long rows, otherwise rows *
+ * 2^13 + entries. */
 typedef struct sps_row_block {
-    int64_t first;     /* first entry */
+    int64_t first;     /* index of its first entry */
     int32_t row;
     uint32_t what;
 } sps_row_block;
 
 typedef struct sps_row_blocks {
-    int64_t count, longs, parts; /* blocks, long rows, workers on long rows */
-    sps_row_block *block;        /* count */
-    int64_t *part;               /* longs + 1: index of the first worker */
+    int64_t count, longs, parts; /* numbers of blocks, of long rows, and of
+                                    workers on long rows */
+    sps_row_block *block;        /* count elements */
+    int64_t *part;               /* longs + 1 elements: index of the first
+                                    worker of each long row */
 } sps_row_blocks;
 
 SPS_ROW_INLINE uint32_t spsi_row_block_what(sps_rows_kind kind, uint32_t rows,
@@ -83,7 +92,8 @@ SPS_ROW_INLINE int64_t spsi_row_block_long(const sps_row_block *b)
     return (int64_t)(b->what & 0x3fffffff);
 }
 
-/* Numbers of items in a chunk, or in the chunks before it. */
+/* Numbers of blocks, long rows and workers in a chunk, or in all chunks before
+ * it. */
 typedef struct sps_row_tally {
     int64_t blocks, longs, parts;
 } sps_row_tally;

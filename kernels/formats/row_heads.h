@@ -3,7 +3,7 @@
  * that entries can be divided into equal ranges regardless of rows.
  *
  * One bit per entry marks the first entry of a row.  Rows without entries have
- * no bit; therefore the rows with entries are listed, followed by those
+ * no bit; therefore `row` lists the rows with entries, followed by those
  * without.  The row of entry p is row[r], r = number of bits set among the
  * entries 0 .. p, less 1. */
 #ifndef SPS_ROW_HEADS_H
@@ -15,14 +15,15 @@
 extern "C" {
 #endif
 
-#define SPS_HEADS_PIECE 1024   /* entries; the array of words is padded to whole
-                                  pieces */
+#define SPS_HEADS_PIECE 1024   /* entries in 16 words; the array of words is
+                                  padded to a multiple of 16 */
 
 typedef struct sps_row_heads {
     int64_t nrow, nnz;
-    int64_t filled;      /* rows with entries */
-    uint64_t *heads;     /* bit p % 64 of word p / 64 */
-    int32_t *row;        /* nrow: those with entries, then the others */
+    int64_t filled;      /* number of rows with entries */
+    uint64_t *heads;     /* entry p is bit p % 64 of word p / 64 */
+    int32_t *row;        /* nrow elements: the rows with entries, then the
+                            others */
 } sps_row_heads;
 
 static inline int64_t spsi_row_heads_words(int64_t nnz)

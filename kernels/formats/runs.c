@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* runs.c - CSR to runs along diagonals on the host.  The runs of a slice are
- * found by merging its 8 rows by column - row: once to count, once to write;
- * the values by merging each row with the runs. */
+/* runs.c - converts CSR to runs along diagonals on the host.  The runs of a
+ * slice are found by merging its 8 rows in the order of column minus row, once
+ * to count and once to write them; the values are written by merging each row
+ * with the runs. */
 #include "formats/runs.h"
 
 #include "core/team.h"
 
-enum { SAMPLE = 64 };          /* slices of the estimate */
+enum { SAMPLE = 64 };          /* slices from which the bytes are estimated */
 
 /* Counts the runs of slice s and their entries, and writes their bases unless
- * NULL. */
+ * `base` is NULL. */
 static int64_t merge(const int64_t *rowptr, const int32_t *col, int64_t ncol,
                      int64_t s, int64_t *entries, int32_t *base)
 {
@@ -64,7 +65,8 @@ double spsi_runs_bytes(const sps_csr *A)
 typedef struct job {
     const sps_csr_local *A;
     sps_runs *f;
-    int64_t inexact;           /* negative if there is one */
+    int64_t inexact;           /* negative if some value is not exact in single
+                                  precision */
 } job;
 
 static void count_runs(void *data, int64_t first, int64_t last)
@@ -106,8 +108,8 @@ static inline void put(void *to, sps_dtype to_type, int64_t i,
     else ((float *)to)[i] = (float)a;
 }
 
-/* The entries of row r of slice s, those of the rest from position e on; returns
- * the position behind them. */
+/* Writes the entries of row r of slice s, those outside of runs from position e
+ * on; returns the position after them. */
 static int64_t write_row(const sps_csr_local *A, sps_runs *f, int64_t s, int r,
                          int64_t e)
 {
@@ -160,7 +162,8 @@ bool spsi_values_exact(sps_context *ctx, const sps_csr_local *A)
     return j.inexact == 0;
 }
 
-/* Values in their arrays, which are allocated in the type that they need. */
+/* Writes the values to their arrays, which are allocated in the type that they
+ * need. */
 static sps_status set_values(sps_context *ctx, const sps_csr_local *A,
                              sps_runs *f)
 {
@@ -174,7 +177,8 @@ static sps_status set_values(sps_context *ctx, const sps_csr_local *A,
         spsi_free(ctx, f->rest_val);
         f->val = f->rest_val = NULL;
         f->dtype = type;
-        /* val last: where it is NULL, the next call allocates both. */
+        /* val is allocated last: if it is NULL, the next call allocates both
+         * arrays. */
         SPS_TRY(spsi_new(ctx, (size_t)f->rest[f->slices] * size,
                          &f->rest_val));
         SPS_TRY(spsi_new(ctx, (size_t)(f->run[f->slices] * SPS_RUN) * size,

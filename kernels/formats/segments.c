@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* segments.c - decides whether a list of segments reduces the run time, and the
- * limits to build it with. */
+/* segments.c - decides whether a list of segments reduces the run time of a
+ * product, and with which limits to build it. */
 #include "formats/segments.h"
 
 enum { ENTRIES = 512, SHORTEST = 32, FEW = 1 << 14 };
 
-/* Whether row lengths differ so much that a list is faster; *l: the limits to
- * build it with, for single rows.  In a heavy-tailed distribution rows longer
- * than the mean are few and hold most entries: each of them gets a warp.
- * Otherwise only outliers are divided. */
+/* Returns whether row lengths differ so much that a list is faster; *l receives
+ * the limits to build it with, for single rows.  In a heavy-tailed distribution
+ * rows longer than the mean are few and have most entries: each of them is
+ * processed by a warp.  Otherwise only outliers are divided. */
 static bool uneven(const sps_features *f, sps_segments_limits *l)
 {
     const bool heavy = f->deviation > f->mean_length;
@@ -21,8 +21,8 @@ static bool uneven(const sps_features *f, sps_segments_limits *l)
     return f->max_length > ENTRIES || f->max_length > 4 * l->cut;
 }
 
-/* If rows are too few to occupy a large GPU with several rows per warp, all
- * except short ones get a warp or more. */
+/* If rows are too few to occupy a large GPU with several rows per warp, each
+ * row that is not short is processed by a warp or several. */
 bool spsi_segments_pay(const sps_features *f, sps_segments_limits *l)
 {
     bool list = uneven(f, l);

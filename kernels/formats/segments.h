@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* segments.h - work lists of a product by rows, for rows that differ much in
- * length or that come in groups with the same columns.
+/* segments.h - work lists of a product that is computed row by row, for rows
+ * that differ much in length or that come in groups with the same columns.
  *
  * After RoDe (Pang et al., Proc. PPoPP 2024), which divides every row into
  * blocks and a residue; here a row is processed by one group of lanes, and only
- * a row longer than `most` by several:
- *   - short rows, of at most `cut` entries, are in ranges of consecutive rows
+ * a row longer than `most` entries by several:
+ *   - short rows, of at most `cut` entries, form ranges of consecutive rows
  *     of about equal cost; a range is processed by one thread block;
  *   - a longer row is one segment or, beyond `most` entries, several of about
  *     equal length; a segment is processed by one warp.  The segments of a row
- *     are consecutive and have slots, rows of a workspace, for their partial
- *     sums; a join adds them in order;
+ *     are consecutive; each has a slot, a row of a workspace, for its partial
+ *     sum; a join adds these in order;
  *   - if `group` > 1, rows i group .. i group + group - 1 are processed
  *     together if they are alike, that is, have the same columns (the unknowns
  *     of one node); rows of other groups are segments, whatever their length.
  *
  * Invariants: each row is in one range; the segments of a row that is not short
  * cover its entries once, in ascending order (an empty row has one, too); a
- * short row has none; a slot belongs to one segment, slot -1 means that the
+ * short row has none; a slot belongs to one segment, and slot -1 means that the
  * segment is a whole row. */
 #ifndef SPS_SEGMENTS_H
 #define SPS_SEGMENTS_H
@@ -29,8 +29,8 @@ extern "C" {
 #endif
 
 typedef struct sps_segment {
-    int64_t row, start;        /* start: index of its first entry in the
-                                  matrix */
+    int64_t row, start;        /* start: index of the segment's first entry in
+                                  the matrix */
     int32_t length, slot;
 } sps_segment;
 
@@ -48,24 +48,26 @@ typedef struct sps_segments {
     sps_context *ctx;
     sps_segments_limits limits;
     int64_t count, joins, slots;
-    sps_segment *segment;      /* count */
-    sps_join *join;            /* joins */
-    int64_t ranges;            /* 0 if rows come in groups */
-    int64_t *range;            /* ranges + 1 first rows, in ascending order */
-    int64_t groups, odd;       /* number of complete groups; of those not
-                                  alike */
-    uint8_t *alike;            /* groups + 1, the last is 0 for the incomplete
-                                  group; NULL if group = 1 */
+    sps_segment *segment;      /* count elements */
+    sps_join *join;            /* joins elements */
+    int64_t ranges;            /* number of ranges; 0 if rows come in groups */
+    int64_t *range;            /* ranges + 1 elements: first rows, in ascending
+                                  order */
+    int64_t groups, odd;       /* number of complete groups, and of those that
+                                  are not alike */
+    uint8_t *alike;            /* groups + 1 elements, the last is 0 for the
+                                  incomplete group; NULL if group = 1 */
 } sps_segments;
 
 /* First members of a plan that tests can inspect. */
 typedef struct sps_segments_plan {
     sps_plan super;
-    sps_segments parts;        /* arrays in the memory of the backend, ctx
-                                  NULL */
+    sps_segments parts;        /* its arrays are in the memory of the backend,
+                                  ctx is NULL */
 } sps_segments_plan;
 
-/* Cost of a row besides its entries, in entries: offsets and its row of Y. */
+/* Cost of a row in addition to its entries, as a number of entries: its offsets
+ * and its row of Y. */
 #define SPS_SEGMENTS_ROW 6
 
 #ifdef __CUDACC__
@@ -74,27 +76,28 @@ typedef struct sps_segments_plan {
 #define SPS_SEGMENTS_BOTH static inline
 #endif
 
-/* Whether row lengths differ so much, or so many rows have the same columns,
- * that a list is faster; otherwise every row is short.  *l: the limits to build
- * with. */
+/* Returns whether row lengths differ so much, or so many rows have the same
+ * columns, that a list is faster; otherwise every row is short.  *l receives
+ * the limits to build it with. */
 bool spsi_segments_pay(const sps_features *f, sps_segments_limits *l);
 
-/* Number of segments of a row; alike: its columns are those of its group. */
+/* Returns the number of segments of a row; alike: the rows of its group have
+ * the same columns. */
 SPS_SEGMENTS_BOTH int64_t spsi_segments_of(int64_t length, bool alike,
                                            sps_segments_limits l)
 {
     if (alike && length <= l.cut) return 0;
     return length > 0 ? (length + l.most - 1) / l.most : 1;
 }
-/* Entries of each segment except the last, which may have fewer: equal parts,
- * rounded up to whole loads of a warp. */
+/* Returns the entries of each segment except the last, which may have fewer:
+ * equal parts, rounded up to whole loads of a warp. */
 SPS_SEGMENTS_BOTH int32_t spsi_segments_share(int64_t length, int64_t pieces)
 {
     int64_t share = (length + pieces - 1) / pieces;
 
     return (int32_t)((share + 31) / 32 * 32);
 }
-/* Cost of the row within its range. */
+/* Returns the cost of a row within its range. */
 SPS_SEGMENTS_BOTH int32_t spsi_segments_cost(int64_t length,
                                              sps_segments_limits l)
 {

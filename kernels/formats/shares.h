@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shares.h - the entries of a matrix divided into shares of at most `size`, so
- * that all groups of lanes have the same amount of work however row lengths
- * differ: the nonzero split of merge-based products (Merrill and Garland, SC
- * 2016), here with rows kept whole if they fit.
+/* shares.h - the entries of a matrix divided into shares of at most `size`
+ * entries, so that all groups of lanes have the same amount of work however
+ * much row lengths differ: the nonzero split of merge-based products (Merrill
+ * and Garland, SC 2016), here with rows kept whole if they fit.
  *
  * A share is several whole rows, or a piece of one row of more than `size`
- * entries.  `team` shares are a block; the pieces of a row are in one block and
- * are summed there, except for rows of more than size * team entries, which
- * begin a block and continue in the next ones (a span): each block of a span
- * stores a partial sum, and these are added in order.  Rows are numbered
- * without the empty ones, which are listed separately.
+ * entries.  `team` shares form a block, which one thread block processes.  The
+ * pieces of a row are in one block and are summed there, except for rows of
+ * more than size * team entries: such a row begins a block and continues in the
+ * next ones.  These blocks form a span; each of them stores a partial sum, and
+ * the partial sums are added in order.  Rows are numbered without the empty
+ * ones, which are listed separately.
  *
  * Invariants: shares are in ascending order; every entry is in one share; the
  * pieces of a row are consecutive and differ by at most one entry; blocks are
- * filled with empty shares. */
+ * filled up with empty shares. */
 #ifndef SPS_SHARES_H
 #define SPS_SHARES_H
 
@@ -24,23 +25,25 @@ extern "C" {
 #endif
 
 enum {
-    SPS_SHARE_MOST = 32,       /* maximal entries: bits of ends */
-    SPS_SHARE_TEAM = 128,      /* maximal shares of a block: limited by the bits
-                                  of pieces */
+    SPS_SHARE_MOST = 32,       /* largest number of entries: the bits of
+                                  `ends` */
+    SPS_SHARE_TEAM = 128,      /* largest number of shares in a block: limited
+                                  by the bits for pieces in `what` */
     SPS_SHARE_SPANS = (1 << 17) - 1,
-    SPS_SHARE_JOINS = 1 << 14  /* bit of what */
+    SPS_SHARE_JOINS = 1 << 14  /* bit of `what` */
 };
 
-/* 16 bytes, one vector load.  ends: bit t is set if entry first + t is the last
- * of a whole row.  what: entries (6 bits), pieces (8), joins (1), span (17). */
+/* A share: 16 bytes, one vector load.  ends: bit t is set if entry first + t is
+ * the last one of a whole row.  what: from the lowest bit on, number of entries
+ * (6 bits), pieces (8), joins (1), span (17); see the functions below. */
 typedef struct sps_share {
-    int32_t first, row;        /* row: number of the first row, not counting
-                                  empty ones */
+    int32_t first, row;        /* index of the first entry; number of the first
+                                  row, not counting empty rows */
     uint32_t ends, what;
 } sps_share;
 
-/* A row that extends over `count` blocks, whose partial sums are first .. first
- * + count - 1. */
+/* A row that extends over `count` blocks, whose partial sums have the indices
+ * first .. first + count - 1. */
 typedef struct sps_share_span {
     int32_t first, count, block;
 } sps_share_span;
@@ -51,8 +54,9 @@ typedef struct sps_shares {
     int64_t spans, parts, rows, empty;
     sps_share *share;
     sps_share_span *span;
-    int32_t *row;              /* rows: those with entries; NULL: all */
-    int32_t *no_entries;       /* empty: rows without entries */
+    int32_t *row;              /* `rows` elements: the rows that have entries;
+                                  NULL if all rows have */
+    int32_t *no_entries;       /* `empty` elements: the rows without entries */
 } sps_shares;
 
 #ifdef __CUDACC__
@@ -62,20 +66,20 @@ typedef struct sps_shares {
 #endif
 
 SPS_SHARES_BOTH int spsi_share_entries(uint32_t what) { return what & 63; }
-/* For the first piece of a row in a block the number of its pieces in that
- * block, 0 for all other shares. */
+/* Returns, for the first piece of a row in a block, the number of its pieces in
+ * that block; 0 for all other shares. */
 SPS_SHARES_BOTH int spsi_share_pieces(uint32_t what) { return what >> 6 & 255; }
-/* Whether some share of the block is a piece. */
+/* Returns whether some share of the block is a piece. */
 SPS_SHARES_BOTH bool spsi_share_joins(uint32_t what) { return what >> 14 & 1; }
-/* Index of the span, -1: none. */
+/* Returns the index of the span, or -1 if the share belongs to none. */
 SPS_SHARES_BOTH int spsi_share_span(uint32_t what)
 {
     return (int)(what >> 15) - 1;
 }
 
-/* The division into shares, applied to the rows in order.  The open share holds
- * *open entries (`size` if no row can be added).  Adds a row of `length` <=
- * size entries; returns whether that row opens another share. */
+/* Divides rows into shares when called for the rows in order.  The open share
+ * has *open entries (`size` if no row can be added).  Adds a row of `length` <=
+ * size entries; returns whether that row begins another share. */
 SPS_SHARES_BOTH bool spsi_share_opens(int32_t *open, int32_t length,
                                       int32_t size)
 {
@@ -84,16 +88,17 @@ SPS_SHARES_BOTH bool spsi_share_opens(int32_t *open, int32_t length,
     *open = opens ? length : *open + length;
     return opens;
 }
-/* Number of empty shares before the pieces of a row, if `used` < team shares of
- * the block are taken: pieces that do not fit begin the next block. */
+/* Returns the number of empty shares before the pieces of a row, if `used` <
+ * team shares of the block are in use: pieces that do not fit begin the next
+ * block. */
 SPS_SHARES_BOTH int32_t spsi_share_gap(int32_t used, int32_t pieces,
                                        int32_t team)
 {
     return used > 0 && pieces > team - used ? team - used : 0;
 }
-/* Piece n of row number `row`, of `length` entries from `first` on; span: its
- * index plus 1, or 0.  Pieces differ by at most one entry, the longer ones come
- * first. */
+/* Returns piece n of row number `row`, which has `length` entries from `first`
+ * on; span: its index plus 1, or 0.  Pieces differ by at most one entry, the
+ * longer ones come first. */
 SPS_SHARES_BOTH sps_share spsi_share_piece(int32_t n, int32_t pieces,
                                            int32_t first, int32_t length,
                                            int32_t row, int32_t team,

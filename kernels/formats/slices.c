@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slices.c - CSR to sliced rows on the host: windows are sorted by counting,
- * then every slice copies its rows; windows and slices in parallel. */
+/* slices.c - converts CSR to slices of rows on the host.  The rows of a window
+ * are sorted by counting, then every slice copies its rows; windows and slices
+ * are processed in parallel. */
 #include "formats/slices.h"
 
 #include <string.h>
@@ -13,11 +14,12 @@ enum { EXACT = 256, OCTAVE = 32, KEYS = EXACT + OCTAVE * 56 };
 typedef struct job {
     const sps_csr_local *A;
     sps_slices *f;
-    int64_t far;               /* negative: columns of a slice are too far */
+    int64_t far;               /* negative if the columns of some slice are too
+                                  far apart for 16 bits */
 } job;
 
-/* Classes of length in descending order: exact up to 255, then 32 to each power
- * of two. */
+/* Returns the class of a row length, in descending order of lengths: exact up
+ * to 255, then 32 classes for each factor of two. */
 static int key_of(int64_t length)
 {
     int top;
@@ -45,7 +47,7 @@ static void sort_windows(void *data, int64_t first, int64_t last)
     }
 }
 
-/* Rows of slice s. */
+/* Returns the number of rows of slice s. */
 static int rows_of(const sps_slices *f, int64_t s)
 {
     const int64_t left = f->nrow - s * SPS_SLICE;
@@ -53,7 +55,7 @@ static int rows_of(const sps_slices *f, int64_t s)
     return left < SPS_SLICE ? (int)left : SPS_SLICE;
 }
 
-/* Sizes of the slices, and their smallest columns. */
+/* Measures the sizes of the slices and their smallest columns. */
 static void measure(void *data, int64_t first, int64_t last)
 {
     job *j = data;
@@ -80,7 +82,7 @@ static void measure(void *data, int64_t first, int64_t last)
     }
 }
 
-/* Entry p of A to position q of slice s. */
+/* Copies entry p of A to position q, which is in slice s. */
 static inline void put(const sps_csr_local *A, const sps_slices *f, int64_t s,
                        int64_t q, int64_t p)
 {

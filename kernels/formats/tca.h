@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tca.h - the work list of TCA-SpMM: assigns rows to warps of teams of 8 warps;
- * and the matricisation that turns a sparse dot product into a product of small
- * matrices on tensor cores.
+/* tca.h - the work list of TCA-SpMM, which assigns rows to the warps of teams
+ * of 8 warps, and the matricisation, which turns a sparse dot product into a
+ * product of small matrices on tensor cores.
  *
  * A row of up to 64 entries is divided into g = 1, 2, 4 or 8 chunks of 8
  * entries (bins 8, 16, 32, 64) and processed by g neighbouring warps of one
@@ -36,20 +36,22 @@ extern "C" {
 #endif
 
 enum {
-    SPSI_TCA_TEAM = 8,       /* warps */
-    SPSI_TCA_WINDOW = 256,   /* rows packed together */
+    SPSI_TCA_TEAM = 8,       /* warps of a team */
+    SPSI_TCA_WINDOW = 256,   /* rows that are packed together */
     SPSI_TCA_STEP = 64,      /* entries that a team processes at a time */
-    SPSI_TCA_PIECE = 1024    /* entries of a piece at most */
+    SPSI_TCA_PIECE = 1024    /* largest number of entries of a piece */
 };
 
 /* A part of a row of more than 64 entries. */
 typedef struct spsi_tca_piece {
-    int64_t begin;           /* first entry */
+    int64_t begin;           /* index of its first entry */
     int32_t row, length;
-    int64_t partial;         /* index of its partial sums; -1: the whole row */
+    int64_t partial;         /* index of its partial sums, or -1 if the piece is
+                                the whole row */
 } spsi_tca_piece;
 
-/* A row of several pieces: partial sums first .. first + count - 1. */
+/* A row of several pieces, whose partial sums have indices first .. first +
+ * count - 1. */
 typedef struct spsi_tca_split {
     int64_t first;
     int32_t row, count;
@@ -62,30 +64,32 @@ typedef struct spsi_tca_sizes {
 
 typedef struct spsi_tca {
     spsi_tca_sizes n;
-    int32_t *slot;           /* 8 per team: row, or -1: an idle warp */
+    int32_t *slot;           /* 8 per team: the row of each warp, or -1 for an
+                                idle warp */
     spsi_tca_piece *piece;
     spsi_tca_split *split;
-    int32_t *empty;          /* rows without entries */
+    int32_t *empty;          /* the rows without entries */
 } spsi_tca;
 
 /* ---------------------------------------------------------- rows and bins */
 
-/* Number of chunks, and of warps, of a row of 1 .. 64 entries; 8 for longer
- * ones. */
+/* Returns the number of chunks, and of warps, of a row of 1 .. 64 entries; 8
+ * for longer ones. */
 SPS_TCA_INLINE int spsi_tca_chunks(int64_t length)
 {
     return length <= 8 ? 1 : length <= 16 ? 2 : length <= 32 ? 4 : 8;
 }
 
-/* Number of pieces of a row; 0 for a row of at most 64 entries, which warps of
- * one team process at once. */
+/* Returns the number of pieces of a row, or 0 for a row of at most 64 entries,
+ * which warps of one team process at once. */
 SPS_TCA_INLINE int32_t spsi_tca_pieces(int64_t length)
 {
     return length <= SPSI_TCA_STEP
                ? 0 : (int32_t)((length + SPSI_TCA_PIECE - 1) / SPSI_TCA_PIECE);
 }
 
-/* Entries of each piece except the last: multiples of 64, of equal size. */
+/* Returns the entries of each piece except the last: multiples of 64, of equal
+ * size. */
 SPS_TCA_INLINE int32_t spsi_tca_share(int64_t length, int32_t pieces)
 {
     int64_t steps = (length + SPSI_TCA_STEP - 1) / SPSI_TCA_STEP;
@@ -95,25 +99,27 @@ SPS_TCA_INLINE int32_t spsi_tca_share(int64_t length, int32_t pieces)
 
 /* ---------------------------------------------------------- matricisation
  *
- * One m16n8k8 product O = D S, lane = 4 gid + t.  S (8 x 8) holds chunk q of
- * the row in its column q.  Row r of D holds, for one column of X, the 8
- * entries that chunk q = r mod g uses; so O[r][q] is that chunk's part of the
- * sum, and the rest of O, where chunks and columns do not match, is never used:
- * an overflow there has no effect.  A lane holds rows gid and gid + 8 of D;
- * they are adjacent in X, so that it can load both at once. */
+ * One m16n8k8 product is O = D S, with lane number 4 gid + t.  S (8 x 8) has
+ * chunk q of the row in its column q.  Row r of D holds, for one column of X,
+ * the 8 entries that chunk q = r mod g uses; so O[r][q] is that chunk's part of
+ * the sum, and the rest of O, where chunks and columns do not match, is never
+ * used: an overflow there has no effect.  A lane holds rows gid and gid + 8 of
+ * D; these columns of X are adjacent, so that the lane can load both at
+ * once. */
 
-/* Columns of X per product: 16, 8, 4, 2. */
+/* Returns the number of columns of X per product: 16, 8, 4 or 2. */
 SPS_TCA_INLINE int spsi_tca_width(int g) { return 16 / g; }
 
-/* Chunk of rows gid and gid + 8. */
+/* Returns the chunk of rows gid and gid + 8. */
 SPS_TCA_INLINE int spsi_tca_chunk(int g, int gid) { return gid & (g - 1); }
 
-/* Column of row gid within the product; row gid + 8 has the next one. */
+/* Returns the column of X of row gid within the product; row gid + 8 has the
+ * next one. */
 SPS_TCA_INLINE int spsi_tca_column(int g, int gid) { return 2 * (gid / g); }
 
 /* Lane 4 gid + t holds O[gid][2t], O[gid][2t + 1] and the same of gid + 8.
  * These functions tell whether that includes the chunk of its rows, and in
- * which of the two numbers. */
+ * which of the two elements of a row. */
 SPS_TCA_INLINE int spsi_tca_diagonal(int g, int gid, int t)
 {
     return t == spsi_tca_chunk(g, gid) / 2;
@@ -154,7 +160,7 @@ SPS_TCA_INLINE int spsi_tca_narrow_lane(int G, int gid)
 {
     return spsi_tca_narrow_chunk(G, gid) * (4 / G);
 }
-/* Number of lanes from chunk c's lane to that of chunk c + step. */
+/* Returns the number of lanes from chunk c's lane to that of chunk c + step. */
 SPS_TCA_INLINE int spsi_tca_narrow_distance(int G, int step)
 {
     return G == 2 ? 18 : 9 * step;
