@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi.c - the module of MPI, see lib/core/module.h; the one file that includes
- * mpi.h.  It is compiled for each implementation of MPI that configure finds,
- * since their binary interfaces differ.
+/* mpi.c - the module of MPI (interface: lib/core/module.h), the only file that
+ * includes mpi.h.  It is compiled for each implementation of MPI that configure
+ * finds, since their binary interfaces differ.
  *
  * MPI_Allreduce gives all processes the same bits if it sums in one order, as
- * implementations do (MPI 4.0, 6.9.1, advice to implementors).  Messages of
- * more than MOST bytes are sent in pieces, because MPI counts by int. */
+ * implementations do (MPI 4.0, section 6.9.1, advice to implementors).
+ * Messages of more than MOST bytes are sent in pieces, because MPI counts by
+ * int. */
 #include <mpi.h>
 #include <stdlib.h>
 
@@ -16,8 +17,9 @@ enum { TAG = 1 };
 
 typedef struct channel {
     MPI_Comm comm;
-    bool initialised;         /* by open */
-    MPI_Request *request;     /* of the open exchange */
+    bool initialised;         /* MPI was initialised by open_channel */
+    MPI_Request *request;     /* requests of the exchange that has been
+                                 started */
     int requests, room;
 } channel;
 
@@ -90,8 +92,9 @@ static size_t pieces(const sps_message *m, int count)
     return sum;
 }
 
-/* Requests for all pieces of an exchange, before any is posted: what is posted
- * could not be taken back.  False: no memory. */
+/* Allocates requests for all pieces of an exchange before any is posted, since
+ * a posted message cannot be withdrawn.  Returns false if there is no
+ * memory. */
 static bool make_room(channel *c, size_t count)
 {
     MPI_Request *larger;

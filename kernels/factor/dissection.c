@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dissection.c - nested dissection of the pattern of A + A' by METIS (Karypis,
- * Kumar, SIAM J. Sci. Comput. 20, 1998), which MUMPS may have been built
- * without. */
+/* dissection.c - nested dissection of the pattern of A + A' by METIS (Karypis
+ * and Kumar, SIAM J. Sci. Comput. 20, 1998), for a MUMPS that was built without
+ * METIS. */
 #include "factor/dissection.h"
 
 #include <stdlib.h>
@@ -14,8 +14,9 @@
 
 _Static_assert(sizeof(idx_t) == sizeof(int32_t), "METIS of 64 bits");
 
-/* next: the lists of neighbours one after the other, which may repeat; list i,
- * from 1, begins at start[i]. */
+/* An adjacency list for each vertex: list i, counted from 1, begins at
+ * next[start[i]], and lists follow each other.  A list may contain a neighbour
+ * more than once. */
 typedef struct graph {
     idx_t *start, *next, *turn, *place;
 } graph;
@@ -30,8 +31,8 @@ static void count(const sps_factor_matrix *A, idx_t *start)
     for (int32_t i = 1; i <= A->n; i++) start[i] += start[i - 1];
 }
 
-/* Fills the lists from their ends: start[i], the end of list i, becomes its
- * begin. */
+/* Fills the lists from their ends: start[i], the end of list i at first,
+ * becomes its beginning. */
 static void fill(const sps_factor_matrix *A, graph *g)
 {
     for (int64_t p = 0; p < A->nnz; p++)

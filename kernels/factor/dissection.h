@@ -5,8 +5,9 @@
 
 #include "core/factors.h"
 
-/* Position of each unknown in the order of elimination, from 1, to be freed by
- * free(); NULL if METIS is not built in, or failed. */
+/* Returns the position of each unknown in the order of elimination, counted
+ * from 1, in an array that the caller releases by free(); or NULL if METIS is
+ * not built in or failed. */
 int32_t *spsi_dissection(const sps_factor_matrix *A);
 
 #endif

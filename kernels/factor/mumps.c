@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mumps.c - the factor module: MUMPS (Amestoy, Duff, L'Excellent, Koster, SIAM
- * J. Matrix Anal. Appl. 23, 2001) without MPI, found at configure time.
+/* mumps.c - the factor module: it calls MUMPS (Amestoy, Duff, L'Excellent and
+ * Koster, SIAM J. Matrix Anal. Appl. 23, 2001) without MPI, found at configure
+ * time.
  *
- * A = L U, L D L' with pivots of 1 x 1 and 2 x 2, or L D L' without pivoting.
- * Pivots that are zero to rounding are taken for zeros of a singular matrix and
- * counted.  The order is that of approximate minimum fill, or of nested
- * dissection where METIS is there and its time pays. */
+ * A is factored as L U, as L D L' with pivots of 1 x 1 and 2 x 2, or as L D L'
+ * without pivoting.  Pivots that are zero up to rounding are treated as zeros
+ * of a singular matrix and counted.  The ordering is approximate minimum fill,
+ * or nested dissection where METIS is built in and its time is worthwhile. */
 #include "core/factors.h"
 
 #include <dmumps_c.h>
@@ -22,40 +23,43 @@
 #define JOB_FACTOR 2
 #define JOB_SOLVE 3
 #define ANY_COMMUNICATOR (-987654)
-/* Control parameters by the numbers of the manual. */
+/* Control parameters with the numbers of MUMPS's manual. */
 #define ICNTL(i) icntl[(i) - 1]
 #define CNTL(i) cntl[(i) - 1]
 #define INFOG(i) infog[(i) - 1]
 #define RINFOG(i) rinfog[(i) - 1]
 
-/* A front takes some microseconds whatever its size, and MUMPS merges one with
- * fewer pivots than that, 5 by its default, into its parent (parameter KEEP(1)
- * is not in the manual): of networks and grids of 700 to 16 000 rows factors and
- * solves with 16 columns take 0.5 to 0.7 times as long, with 1.3 to 1.8 times
- * the entries. */
+/* Smallest number of pivots of a front.  A front takes some microseconds
+ * whatever its size, and MUMPS merges one with fewer pivots than this into its
+ * parent (parameter KEEP(1), which is not in the manual; MUMPS's default is 5).
+ * For networks and grids of 700 to 16 000 rows, factorisation and solves with
+ * 16 columns then take 0.5 to 0.7 times as long, with 1.3 to 1.8 times the
+ * entries. */
 enum { MERGED = 12 };
 enum { ORDER_GIVEN = 1, ORDER_FILL = 2 };
-/* Operations for each entry of A from which nested dissection pays: it takes
- * about 3 us for each, and halves the operations of three-dimensional grids. */
+/* Smallest number of operations per entry of A for which nested dissection is
+ * worthwhile: it takes about 3 us per entry and halves the operations of
+ * three-dimensional grids. */
 #define DISSECTED 1e5
-/* By so much it reduces them often enough to be tried. */
+/* Nested dissection is not tried if the operations exceed the limit by more
+ * than this factor, by which it often reduces them. */
 #define GAIN 1.5
 
 typedef struct factors {
     DMUMPS_STRUC_C id;
-    bool begun;               /* MUMPS knows it */
-    int *order;               /* handed over, or NULL */
+    bool begun;               /* MUMPS has initialised id */
+    int *order;               /* ordering given to MUMPS, or NULL */
 } factors;
 
-static bool gone;             /* the library gave up once */
+static bool gone;             /* the library tried to end the process once */
 
-/* Numbers above 10^6 are stored negative, in millions. */
+/* Decodes a count: MUMPS returns numbers above 10^6 as negative millions. */
 static int64_t in_millions(int x)
 {
     return x < 0 ? (int64_t)-x * 1000000 : x;
 }
 
-/* 1 at least: 0 is no limit. */
+/* Returns at least 1, since 0 means no limit to MUMPS. */
 static int megabytes(int64_t bytes)
 {
     const int64_t millions = bytes / 1000000;
@@ -75,7 +79,8 @@ static int code_of(const DMUMPS_STRUC_C *id)
     }
 }
 
-/* One call; the library may want to end the process instead of returning. */
+/* Makes one call of MUMPS.  The library may try to end the process instead of
+ * returning (standins.h). */
 static int call(DMUMPS_STRUC_C *id, int job)
 {
     if (gone) return SPS_FACTOR_GAVE_UP;
@@ -121,8 +126,8 @@ static void drop(DMUMPS_STRUC_C *id)
 
 /* ------------------------------------------------------------- the module */
 
-/* Whether every diagonal entry is there: otherwise MUMPS may permute columns
- * first, and takes no ordering from outside then. */
+/* Returns whether every diagonal entry is stored: otherwise MUMPS may permute
+ * columns first, and then accepts no given ordering. */
 static bool full_diagonal(const sps_factor_matrix *A)
 {
     int64_t count = 0;
@@ -138,8 +143,9 @@ static int analyse_by(factors *f, int ordering)
     return call(&f->id, JOB_ANALYSE);
 }
 
-/* By minimum fill, and again by nested dissection if that is predicted to pay,
- * unless it makes more work. */
+/* Orders by minimum fill, and again by nested dissection if that is predicted
+ * to be worthwhile; the second ordering is discarded if it needs more
+ * operations. */
 static int analyse_best(factors *f, const sps_factor_matrix *A, double most)
 {
     int code = analyse_by(f, ORDER_FILL);
@@ -155,20 +161,23 @@ static int analyse_best(factors *f, const sps_factor_matrix *A, double most)
     return code;
 }
 
-/* Parameters 1 to 4: streams and level of output. */
+/* Disables all output of MUMPS: parameters 1 to 3 are its streams, 4 its
+ * level. */
 static void set_parameters(DMUMPS_STRUC_C *id)
 {
     for (int i = 1; i <= 4; i++) id->ICNTL(i) = i == 4 ? 0 : -1;
-    id->ICNTL(14) = SPS_FACTOR_SPARE;   /* which the prediction contains */
-    id->ICNTL(13) = 1;        /* the last front as the others: without MPI */
-    id->ICNTL(24) = 1;        /* zero pivots are counted, not an error */
+    id->ICNTL(14) = SPS_FACTOR_SPARE;   /* the predicted bytes include this */
+    id->ICNTL(13) = 1;        /* process the last front like the others, since
+                                 there is no MPI */
+    id->ICNTL(24) = 1;        /* count zero pivots instead of reporting an
+                                 error */
     id->keep[0] = MERGED;
 }
 
 static int analyse(const sps_factor_matrix *A, double most, void **of,
                    sps_factor_facts *facts)
 {
-    static const int kinds[] = { 0, 2, 1 };   /* by sps_factor_kind */
+    static const int kinds[] = { 0, 2, 1 };   /* indexed by sps_factor_kind */
     factors *f = calloc(1, sizeof *f);
     int code;
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* standins.c - functions that the libraries below find here instead of in libc
- * or MPI, because the module is loaded with RTLD_DEEPBIND: it and what it
- * brings along search their own scope first, in which the module is the first.
- * Nothing outside of that scope sees them.
+/* standins.c - functions that MUMPS, METIS and PORD find here instead of in
+ * libc or MPI.  The module is loaded with RTLD_DEEPBIND, so that it and the
+ * libraries that it loads search their own scope first, in which the module
+ * comes first.  Nothing outside of that scope sees these functions.
  *
  *   exit, raise,      a library that gives up ends the process (MUMPS by
  *   mpi_abort_        MPI_ABORT, PORD by exit, METIS by raise): here the call
  *                     into it returns instead, and it is never called again
  *   rand, srand       METIS and PORD would draw from the process's sequence, so
  *                     that their orderings, and with them bits, would depend on
- *                     what others have drawn
- *   __sysv_signal     METIS would set handlers of the process
+ *                     what other code has drawn
+ *   __sysv_signal     METIS would set signal handlers of the process
  *
- * One caller at a time uses them (factors.h). */
+ * Only one caller at a time may use them (lib/core/factors.h). */
 #include "factor/standins.h"
 
 #include <stdlib.h>
@@ -41,7 +41,8 @@ void srand(unsigned seed)
 static _Noreturn void give_up(void)
 {
     if (spsi_standins.armed) longjmp(spsi_standins.back, 1);
-    abort();              /* nobody calls these outside of a guarded call */
+    /* Not reached: these functions are called within a guarded call only. */
+    abort();
 }
 
 _Noreturn void exit(int code)

@@ -6,8 +6,8 @@
 #include <setjmp.h>
 #include <stdbool.h>
 
-/* Where a call into the libraries returns to if they want to end the process;
- * valid while `armed`. */
+/* The place to which a call into the libraries returns if they try to end the
+ * process; valid while `armed`. */
 typedef struct standins {
     jmp_buf back;
     bool armed;
@@ -15,7 +15,7 @@ typedef struct standins {
 
 extern standins spsi_standins;
 
-/* Begins the sequence of `rand` anew, so that each call of a library finds the
+/* Restarts the sequence of rand(), so that each call of a library finds the
  * same one. */
 void spsi_standins_seed(void);
 
