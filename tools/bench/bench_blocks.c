@@ -12,10 +12,11 @@
  *     combine     P = Z + P b, G = P'P          reads 2, writes 1
  *     axpby       Y = a X + b Y                 reads 2, writes 1
  *
- * in blocks of 8 n k bytes; each product is 2 n k^2 flops, half of that where
- * it is symmetric.  The lower bound of the time is the larger of bytes / copy
- * bandwidth and flops / peak, where the peak is that of the fp64 tensor cores
- * on a GPU (67 TF/s, H200) and unlimited on a CPU. Small matrices are in device
+ * Reads and writes count blocks of 8 n k bytes.  Each product takes 2 n k^2
+ * floating-point operations, half of that where it is symmetric.  The lower
+ * bound of the time is the larger of bytes / copy bandwidth and operations /
+ * peak, where the peak is that of the fp64 tensor cores on a GPU (67e12
+ * operations/s, H200) and infinite on a CPU. Small matrices are in device
  * memory: there is no synchronisation between runs. */
 #include "tools/bench/bench.h"
 
@@ -58,7 +59,7 @@ typedef struct set {
 typedef struct copying { sps_context *ctx; char *to, *from; size_t bytes; }
 copying;
 
-/* The host copies with all threads: one core does not saturate the memory. */
+/* On the host all threads copy: one core does not saturate the memory. */
 static sps_status copy(void *data)
 {
     copying *c = data;
@@ -151,8 +152,9 @@ static void close_set(set *s)
         spsi_small_destroy(&all[i]);
 }
 
-/* tiny: entries of at most 5e-5, so that repeated runs stay finite; unit: 1 on
- * the diagonal, those of tiny above it, 0 below. */
+/* Sets tiny to entries of at most 5e-5, so that values stay finite over
+ * repeated runs, and unit to 1 on the diagonal, the entries of tiny above it
+ * and 0 below. */
 static sps_status set_coefficients(set *s, int k)
 {
     sps_status st;
@@ -209,16 +211,18 @@ static sps_status fetch(const set *s, host *h)
 
 static bool near(double got, long double right, double scale)
 {
-    return fabs(got - (double)right) <= scale;   /* false for NaN */
+    /* The comparison is false for NaN. */
+    return fabs(got - (double)right) <= scale;
 }
 
-/* A small matrix on the host; valid until the next call. */
+/* Returns a copy of a small matrix on the host, which is valid until the next
+ * call. */
 static const sps_small *seen(const set *s, const sps_small *C)
 {
     return spsi_small_copy(C, s->host) == SPS_OK ? s->host : NULL;
 }
 
-/* Whether G = X'Y. */
+/* Returns whether G = X'Y up to rounding. */
 static bool good_gram(const host *h, const double *X, const double *Y,
                       const sps_small *G)
 {
@@ -236,7 +240,8 @@ static bool good_gram(const host *h, const double *X, const double *Y,
     return true;
 }
 
-/* Whether Y = Z + sign X C; Z may be NULL. */
+/* Returns whether Y = Z + sign X C up to rounding; Z may be NULL, which means
+ * 0. */
 static bool good_update(const host *h, const double *Y, const double *Z,
                         const double *X, const sps_small *C, int sign)
 {
@@ -277,7 +282,8 @@ static bool good_norms(const host *h, const double *R, const sps_small *norm2)
     return true;
 }
 
-/* Whether the operation of s turns the blocks p into the blocks q. */
+/* Returns whether the operation of s transforms the blocks p into the blocks
+ * q. */
 static bool right(const set *s, const host *h, double *const *p,
                   double *const *q)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bench_check.c - checks the results of kernels.
  *
- * One kernel, the plain one if it supports the types, is checked on the host in
- * long double on some thousand rows; every other kernel is compared with it
- * completely: on the device for doubles, on the host for floats.  With u the
- * unit roundoff of the precision, r that of a kernel that rounds operands (else
- * 0), l the length of the row and |x| <= 1/2, two results with sums in any
- * order differ by no more than
+ * One kernel, the plain one if it supports the types, is checked on the host
+ * against sums in long double on some thousand rows.  Every other kernel is
+ * compared with it completely, on the device for doubles and on the host for
+ * floats.  Let u be the unit roundoff of the precision, r that of a kernel that
+ * rounds operands (else 0), l the length of the row, and |x| <= 1/2.  Two
+ * results with sums in any order then differ by no more than
  *
  *     (8 (l + 4) u + 3 r) sum |a| / 2          spmm
  *     (8 (k + 4) u + 3 r) k / 4                sddmm
  *
- * Results are initialised with NaN, so that numbers a kernel does not write are
- * detected. */
+ * Results are initialised with NaN, so that elements a kernel does not write
+ * are detected. */
 #include "tools/bench/bench_trial.h"
 
 #include <float.h>
@@ -58,11 +58,13 @@ static sps_status set_sums(bench_trial *t)
     return SPS_OK;
 }
 
-/* Fills a block, doubles or floats, with NaN, including the padding. */
+/* Fills a block, in double or single precision, with NaN, including the
+ * padding. */
 static sps_status poison(const sps_block *X)
 {
     sps_block all = *X;
-    const uint64_t bits = UINT64_C(0x7ff800007fc00000); /* two float NaNs */
+    const uint64_t bits = UINT64_C(0x7ff800007fc00000); /* two NaNs in single
+                                                           precision */
     double nan;
 
     memcpy(&nan, &bits, sizeof nan);
@@ -82,7 +84,7 @@ static sps_status fresh_result(bench_trial *t)
 
 /* --------------------------------------------- the reference in long double */
 
-/* Element (row, j) of in (seed 1) or other (seed 2). */
+/* Returns element (row, j) of the block `in` (seed 1) or `other` (seed 2). */
 static double element(const bench_trial *t, uint64_t seed, int64_t row, int j)
 {
     const double x = spsi_philox_at(seed, row, j);
@@ -90,8 +92,8 @@ static double element(const bench_trial *t, uint64_t seed, int64_t row, int j)
     return single(t) ? (double)(float)x : x;
 }
 
-/* Largest error of row i relative to its bound; got: k numbers, or as many as
- * the row has entries. */
+/* Returns the largest error of row i relative to its bound.  got: the k
+ * elements of the row or, for sddmm, as many as the row has entries. */
 static double row_error(const bench_trial *t, int64_t i, const double *got)
 {
     const sps_csr *A = t->p.A;
@@ -118,7 +120,8 @@ static double row_error(const bench_trial *t, int64_t i, const double *got)
     return worst;
 }
 
-/* Copies numbers first .. first + count - 1 of the array at data. */
+/* Copies elements first .. first + count - 1 of the array at `data` to the
+ * host. */
 static sps_status fetch(const bench_trial *t, int64_t first, int64_t count,
                         double *to)
 {
@@ -166,7 +169,8 @@ static sps_status check_rows(const bench_trial *t, bool *wrong)
     return st;
 }
 
-/* Keeps the result as the reference for the others: exchanges out and right. */
+/* Keeps the result as the reference for the other kernels, by exchanging `out`
+ * and `right`. */
 static sps_status keep(bench_trial *t)
 {
     sps_block *was = t->right;
@@ -188,8 +192,8 @@ static sps_status keep(bench_trial *t)
     return st;
 }
 
-/* The plain kernel of the device if it supports these types, otherwise the
- * vendor's, otherwise any in full precision. */
+/* Returns the plain kernel of the device if it supports these types, otherwise
+ * the vendor's, otherwise any kernel in full precision. */
 static const sps_kernel *find_reference(const bench_trial *t)
 {
     const char *host = t->sddmm ? "sddmm.ref" : "spmm.ref";
@@ -240,7 +244,7 @@ sps_status bench_reference(bench_trial *t)
 
 /* -------------------------------------------------------- the other kernels */
 
-/* weight_i = 1 / bound_i; where the bound is zero a large weight makes any
+/* weight_i = 1 / bound_i; where the bound is zero, a large weight makes any
  * difference visible. */
 static sps_status set_weights(bench_trial *t, double roundoff)
 {
@@ -269,7 +273,8 @@ static sps_status set_weights(bench_trial *t, double roundoff)
     return st;
 }
 
-/* max |right - out| / bound on the device; overwrites out. */
+/* *worst = max |right - out| / bound, computed on the device; overwrites
+ * out. */
 static sps_status compare_doubles(bench_trial *t, double roundoff,
                                   double *worst)
 {
@@ -293,7 +298,7 @@ static sps_status compare_doubles(bench_trial *t, double roundoff,
     return st;
 }
 
-/* The same on the host. */
+/* *worst = the same for single precision, computed on the host. */
 static sps_status compare_floats(bench_trial *t, double roundoff,
                                  double *worst)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_cliff.c - checks that no width is much slower than its neighbour: for
- * n = 4 .. 64
+/* bench_cliff.c - checks that no width is much slower than its neighbour: for n
+ * = 4 .. 64
  *
  *     time(n + 1) / time(n) <= 1.35 bytes(n + 1) / bytes(n)
  *
- * with the kernel that "auto" chooses at each width (or -kernel), and bytes(n)
- * of A, X and Y where each row of a block is whole sectors of 32 bytes.  A
- * violation is measured a second time, since another program may have
- * interfered. */
+ * with the kernel that "auto" chooses at each width (or the one named by
+ * -kernel).  bytes(n) are those of A, X and Y, where each row of a block is
+ * counted in whole sectors of 32 bytes.  A violation is measured a second time,
+ * since another program may have interfered. */
 #include "tools/bench/bench_trial.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static double sector_bytes(const bench_trial *t)
            (double)row * (double)(A->nrow + A->ncol);
 }
 
-/* The kernel with the lowest estimated cost; *row gets its name. */
+/* Finds the kernel with the lowest predicted time; *row receives its name. */
 static bool choose(const bench_trial *t, bench_row *row)
 {
     const sps_kernel *kernel;

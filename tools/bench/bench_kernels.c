@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_kernels.c - every kernel that fits, at each width: planned by name
- * through the planner, checked, timed.
+/* bench_kernels.c - measures every kernel that fits, at each width: it is
+ * planned by name through the planner, checked and timed.
  *
- * With -replay 20 runs are captured as a CUDA graph and replayed, as a solver
- * on a GPU does, so that the time of small kernels is not dominated by launch
+ * With -replay, 20 runs are captured as a CUDA graph and replayed, as a solver
+ * does on a GPU, so that the time of small kernels is not dominated by launch
  * overhead.
  *
- * The choice of "auto" is the lowest predicted time among kernels that
- * operators accept by default: reproducible and in full precision. */
+ * The choice of "auto" is the kernel with the lowest predicted time among those
+ * that operators accept by default: reproducible and in full precision. */
 #include "tools/bench/bench_trial.h"
 
 #include <math.h>
@@ -19,7 +19,8 @@
 
 /* ------------------------------------------------------------- the matrix */
 
-/* A with its values rounded to float; shares the pattern. */
+/* Makes a copy of A with its values rounded to single precision, which shares
+ * the pattern. */
 static sps_status make_single(bench *b)
 {
     sps_csr *A = b->A;
@@ -57,7 +58,7 @@ sps_status bench_operator(bench *b, bool single, sps_operator **op_p)
 
 /* ----------------------------------------------- one operation at one width */
 
-/* Random numbers, the same in both precisions up to rounding. */
+/* Fills X with random elements, the same in both precisions up to rounding. */
 static sps_status randomize(sps_block *X, uint64_t seed)
 {
     const size_t count = (size_t)X->n * (size_t)X->ld;
@@ -108,8 +109,8 @@ static sps_status make_blocks(bench_trial *t)
 
 /* ----------------------------------------------------------- new values */
 
-/* A copy of A's values in device memory, as if a caller had computed them on
- * the GPU. */
+/* Copies A's values to device memory, as if a caller had computed them on the
+ * GPU. */
 static sps_status lay_down_values(bench_trial *t)
 {
     const sps_csr *A = t->p.A;
@@ -123,8 +124,8 @@ static sps_status lay_down_values(bench_trial *t)
                                                   bytes) : st;
 }
 
-/* As sps_operator_set_values: one copy for the operator's values, and the
- * plan's update. */
+/* Does what sps_operator_set_values does: one copy for the operator's values,
+ * and the update of the plan. */
 static sps_status refresh(void *trial)
 {
     const bench_trial *t = trial;
@@ -212,7 +213,7 @@ double bench_floor(const bench_trial *t)
 
 /* ------------------------------------------------------------- one kernel */
 
-/* Kernel number i of the place, MKL behind those of the host. */
+/* Returns kernel number i of the place; MKL follows those of the host. */
 static const sps_kernel *listed(const bench_trial *t, int i)
 {
     const sps_kernel *kernel = spsi_registry_kernel(t->ctx, i);
@@ -236,7 +237,8 @@ const sps_kernel *bench_next_kernel(const bench_trial *t, int *i)
     return kernel;
 }
 
-/* Captures the runs; if that fails the runs stay direct. */
+/* Captures the runs as a CUDA graph; if that fails they are launched
+ * directly. */
 static sps_status record(bench_trial *t, bench_row *row)
 {
     const sps_backend *f = t->ctx->backend;
@@ -278,8 +280,8 @@ static sps_status time_row(bench_trial *t, bench_row *row)
     return st;
 }
 
-/* Creates one plan; *seconds: the time of that.  Kernels of the vendor may time
- * their algorithms, ours are planned as for "auto". */
+/* Creates one plan; *seconds is the time of that.  Kernels of the vendor may
+ * time their algorithms; other kernels are planned as for "auto". */
 static sps_status plan_once(bench_trial *t, const bench_row *row,
                             sps_plan **plan_p, double *seconds)
 {
@@ -297,10 +299,10 @@ static sps_status plan_once(bench_trial *t, const bench_row *row,
     return st;
 }
 
-/* Plans the kernel; *done is false if that is not possible. row->plan is the
- * median of three creations, since the first plan of a process loads code and
- * allocates memory that is kept; for slow kernels and those of the vendor the
- * time of one. */
+/* Plans the kernel; *done is false if that is not possible.  row->plan is the
+ * median time of three creations, since the first plan of a process loads code
+ * and allocates memory that is kept; for slow kernels and those of the vendor
+ * it is the time of one. */
 static sps_status plan(bench_trial *t, bench_row *row, sps_plan **plan_p,
                        bool *done)
 {

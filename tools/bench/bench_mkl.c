@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_mkl.c - Intel's MKL as one more row of the host's tables, where its
+/* bench_mkl.c - Intel's MKL as one more row of the host's tables, where
  * libmkl_rt can be loaded (LD_LIBRARY_PATH); nothing is linked with it.
  *
- * Its best form for repeated products: 32-bit CSR, hints for this call,
- * mkl_sparse_optimize; row-major blocks.  The threading layer is that of
- * libgomp, which spbench has anyway; MKL_THREADING_LAYER chooses another. */
+ * MKL is used in its fastest form for repeated products: 32-bit CSR, hints for
+ * this call, mkl_sparse_optimize, row-major blocks.  The threading layer is
+ * that of libgomp, which spbench uses anyway; MKL_THREADING_LAYER chooses
+ * another. */
 #include "tools/bench/bench_trial.h"
 
 #include <dlfcn.h>
@@ -32,7 +33,7 @@ static struct {
 
 typedef struct mkl_plan {
     sps_plan super;
-    int *start;              /* 32-bit offsets */
+    int *start;              /* row offsets, 32 bits */
     handle A;
 } mkl_plan;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_solve.c - whole solves: set-up (operator, preconditioner, solver) and
- * iterations, once cold and once again with all objects created anew.
+/* bench_solve.c - times whole solves: set-up (operator, preconditioner, solver)
+ * and iterations, once cold and once again with all objects created anew.
  *
  * The lower bound of the time of an iteration is computed for the implemented
- * method, see doc/numerics.md: passes over blocks of 8 n k bytes, and the
- * matrix once. */
+ * method (doc/numerics.md): passes over blocks of 8 n k bytes, and one read of
+ * the matrix. */
 #include "tools/bench/bench.h"
 
 #include <stdio.h>
@@ -19,10 +19,10 @@ typedef struct solve {
     sps_result r;
 } solve;
 
-/* Reads and writes of blocks in one iteration of block_cg or cg, 0 for other
- * methods: 12 with fused steps (block_cg with up to 32 columns, cg on a GPU);
- * otherwise as listed in block_cg.c and cg.c, where an M that is a multiple of
- * I is applied to the first direction only. */
+/* Returns the reads and writes of blocks in one iteration of block_cg or cg, 0
+ * for other methods: 12 with fused steps (block_cg with up to 32 columns, cg on
+ * a GPU); otherwise as listed in block_cg.c and cg.c, where an M that is a
+ * multiple of I is applied to the first direction only. */
 static int passes(const solve *s)
 {
     bool applied = s->r.applies_M > 8;
@@ -65,8 +65,8 @@ static void print_row(const solve *s, const char *when)
     fflush(stdout);
 }
 
-/* One whole solve with all its objects; prints the row before the solver, which
- * owns the result's names and arrays, is destroyed. */
+/* Performs one whole solve with all its objects.  The row is printed before the
+ * solver, which owns the result's names and arrays, is destroyed. */
 static sps_status run(solve *s, const char *when)
 {
     bench *b = s->b;
@@ -116,7 +116,8 @@ static sps_status one(bench *b, const char *name, int k, int *wrong)
     if (st == SPS_OK)
         st = sps_block_random(s.B, 1);
     for (int i = 0; i < 2 && st == SPS_OK; i++) {
-        st = sps_block_create(b->ctx, b->A->nrow, k, &s.X);    /* zero guess */
+        /* The initial guess is zero. */
+        st = sps_block_create(b->ctx, b->A->nrow, k, &s.X);
         if (st == SPS_OK)
             st = run(&s, when[i]);
         sps_block_destroy(&s.X);

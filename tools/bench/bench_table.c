@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_table.c - the tables of bench_kernels.c: Markdown, one line of
- * tab-separated numbers per row (-tsv), geometric means over the widths, and
- * the time lost by the choices of "auto". runs, refresh: time of creating the
- * plan, and of new values in device memory, in units of one run of the kernel.
+/* bench_table.c - prints the tables of bench_kernels.c: Markdown, one line of
+ * tab-separated values per row (-tsv), geometric means over the widths, and the
+ * time lost by the choices of "auto".
  *
- * ratio: the vendor's best time divided by that of the kernel.  The vendor's
- * best time is the minimum over its kernels and over their times with
- * column-major blocks, which this library does not use (kernel.h, aside). */
+ * The columns `runs` and `refresh` are the time to create the plan and to
+ * update it with new values in device memory, as multiples of the time of one
+ * run of the kernel.  The column `ratio` is the vendor's best time divided by
+ * that of the kernel.  The vendor's best time is the minimum over its kernels
+ * and over their times with column-major blocks, which this library does not
+ * use (kernel.h, aside). */
 #include "tools/bench/bench_trial.h"
 
 #include <math.h>
@@ -14,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double NEAR = 1.1;       /* a choice this close to the best counts
-                                         as right */
+/* A choice within this factor of the best counts as right. */
+static const double NEAR = 1.1;
 
 typedef struct mean {
     const sps_kernel *kernel;
@@ -23,7 +25,7 @@ typedef struct mean {
     double ratio, fraction;           /* sums of logarithms */
 } mean;
 
-/* The kernel that auto chose at one width, and the best ones. */
+/* The kernel that auto chose at one width, and the fastest ones. */
 typedef struct choice {
     int k;
     bench_row taken, bidder, any;     /* bidder: fastest candidate of auto; any:
@@ -84,7 +86,8 @@ bench_table *bench_table_open(bench *b, const bench_run *what)
 
 /* ------------------------------------------------------------------- rows */
 
-/* Index of the row with the vendor's best time, -1: none; *best: that time. */
+/* Returns the index of the row with the vendor's best time, or -1 if there is
+ * none; *best is that time. */
 static int vendor_best(const bench_row *rows, int count, double *best)
 {
     int at = -1;
@@ -105,7 +108,8 @@ static int vendor_best(const bench_row *rows, int count, double *best)
     return at;
 }
 
-/* "auto", "named" (not a candidate by default), "vendor" and the like. */
+/* Writes the remarks of a row: "auto", "named" (not a candidate by default),
+ * "vendor" and so on. */
 static void marks_of(const bench_row *row, bool best, bool replay,
                      char marks[80])
 {
@@ -190,7 +194,7 @@ static void print_row(bench_table *table, const bench_trial *t,
     add_mean(table, row, ratio, fraction);
 }
 
-/* Fastest correct row; among auto's candidates, or among all in full
+/* Returns the fastest correct row, among auto's candidates or among all in full
  * precision. */
 static const bench_row *fastest(const bench_row *rows, int count, bool bidders)
 {

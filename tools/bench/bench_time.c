@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_time.c - time measurement of spbench; see bench.h for the protocol. */
+/* bench_time.c - time measurement of spbench; bench.h describes the
+ * protocol. */
 #include "tools/bench/bench.h"
 
 #include <stdlib.h>
@@ -7,8 +8,9 @@
 
 enum { WARM = 3, LEAST = 5, MOST = 400 };
 
-static const double BATCH = 2e-3;      /* minimum seconds of a sample */
-static const int64_t FLUSH = 32 << 20; /* doubles: 256 MB */
+static const double BATCH = 2e-3;      /* smallest time of a sample, seconds */
+static const int64_t FLUSH = 32 << 20; /* doubles copied to flush the caches:
+                                          256 MB */
 
 double bench_now(void)
 {
@@ -25,7 +27,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Seconds of one run, averaged over a batch. */
+/* Measures the seconds of one run, averaged over a batch. */
 static sps_status sample(bench *b, bench_fn run, void *data, int batch,
                          double *seconds)
 {

@@ -19,19 +19,22 @@
 typedef struct bench_trial {
     bench *b;
     sps_context *ctx;
-    sps_problem p;                /* the request as of an operator */
+    sps_problem p;                /* the request, as an operator makes it */
     bool sddmm;
-    sps_plan *plan;               /* of the present kernel */
-    void *values;                 /* a copy of A's, on the device */
-    void *recording;              /* NULL: direct runs */
+    sps_plan *plan;               /* plan of the current kernel */
+    void *values;                 /* a copy of A's values on the device */
+    void *recording;              /* captured CUDA graph, or NULL if runs are
+                                     launched directly */
     sps_block *in, *other, *out;
     /* checks (bench_check.c) */
-    sps_block *right;             /* the reference's result */
+    sps_block *right;             /* result of the reference kernel */
     sps_block *weight;            /* spmm of doubles: 1 / the error bound of
                                      each row */
-    float *host[2];               /* floats: reference and result */
-    double *sum;                  /* of each row: sum |a| / 2 */
-    double roundoff;              /* for which weight was computed, < 0: none */
+    float *host[2];               /* single precision: the results of the
+                                     reference and of the kernel, on the host */
+    double *sum;                  /* sum |a| / 2 of each row */
+    double roundoff;              /* roundoff for which weight was computed,
+                                     negative if none */
 } bench_trial;
 
 /* Times and check of one kernel. */
@@ -40,48 +43,54 @@ typedef struct bench_row {
     char detail[48];
     bench_times t;
     double plan;                  /* seconds to create the plan */
-    double refresh;               /* to update it with new values on the
-                                     device */
+    double refresh;               /* seconds to update the plan with new values
+                                     on the device */
     double megabytes;             /* memory of the plan */
     double aside;                 /* seconds of the vendor's kernel with
                                      column-major blocks */
-    double predicted;             /* seconds */
+    double predicted;             /* predicted seconds */
     bool bids;                    /* reproducible and in full precision, so that
                                      auto may choose it */
-    bool pinned;                  /* does not fit, except when selected by
+    bool pinned;                  /* the kernel is not meant for this matrix and
+                                     runs only because it was selected by
                                      name */
-    bool chosen;                  /* the lowest prediction among those that auto
-                                     may choose */
+    bool chosen;                  /* the lowest predicted time among kernels
+                                     that auto may choose */
     bool wrong;
-    bool plain;                   /* could not be captured */
+    bool plain;                   /* runs could not be captured as a CUDA
+                                     graph */
 } bench_row;
 
 enum { BENCH_ROWS = 64, BENCH_REPEATS = 20 };
 
-/* The operator that provides the matrix in this precision; created once. */
+/* Returns the operator that provides the matrix in this precision; it is
+ * created once. */
 sps_status bench_operator(bench *b, bool single, sps_operator **op_p);
 
 sps_status bench_trial_open(bench *b, const bench_run *what, int k,
                             bench_trial *t);
 void bench_trial_close(bench_trial *t);
-/* One run of t->plan, or one replay. */
+/* Runs t->plan once, or replays the captured runs once. */
 sps_status bench_trial_run(void *trial);
-/* The next kernel of this operation that was requested, from number *i on;
- * NULL: no more. */
+/* Returns the next kernel of this operation that was requested, from number *i
+ * on, or NULL if there is none. */
 const sps_kernel *bench_next_kernel(const bench_trial *t, int *i);
-/* bench_mkl.c: MKL's product on the host, NULL where it cannot be loaded. */
+/* bench_mkl.c: returns MKL's product on the host, or NULL where MKL cannot be
+ * loaded. */
 const sps_kernel *bench_mkl(void);
 /* Plans, checks and times row->kernel; *done is false if it does not fit. */
 sps_status bench_measure(bench_trial *t, bench_row *row, bool *done);
-/* Marks the choice of "auto": the lowest prediction that can be planned. */
+/* Marks the choice of "auto": the lowest predicted time among kernels that can
+ * be planned. */
 void bench_mark_auto(bench_row *rows, int count);
-/* Bytes that must be moved at least: A as stored, each block once. */
+/* Returns the least number of bytes to be moved: A as stored, each block
+ * once. */
 double bench_floor(const bench_trial *t);
 
-/* bench_check.c.  Computes the reference and checks it on the host. */
+/* bench_check.c: computes the reference and checks it on the host. */
 sps_status bench_reference(bench_trial *t);
-/* Compares the result of t->plan with the reference; roundoff: that which the
- * kernel declares. */
+/* Compares the result of t->plan with the reference; roundoff: unit roundoff of
+ * the operands that the kernel declares. */
 sps_status bench_check(bench_trial *t, double roundoff, bool *wrong);
 void bench_check_close(bench_trial *t);
 

@@ -16,7 +16,8 @@ typedef struct job {
     bench b;
     gen_spec spec;
     bool generated, solve, blocks, cliff;
-    const char *op, *precision;   /* of the single run without -run */
+    const char *op, *precision;   /* of the single run that is made without
+                                     -run */
     const char *widths;
     const char *file, *command;
     sps_place place;
@@ -95,7 +96,7 @@ static bool widths(const char *text, int k[BENCH_WIDTHS], int *count)
     return !*end;
 }
 
-/* Adds one run of kernels from its words; NULL: the default. */
+/* Adds one run of kernels, given by words; NULL selects the default. */
 static bool add_run(bench *b, const char *op, const char *precision,
                     const char *list)
 {
@@ -112,7 +113,7 @@ static bool add_run(bench *b, const char *op, const char *precision,
     return widths(list ? list : "1,4,8,16,32,64", run->k, &run->widths);
 }
 
-/* OP:PRECISION:LIST */
+/* Reads OP:PRECISION:LIST and adds that run. */
 static bool read_run(bench *b, const char *text)
 {
     char word[200], *precision, *list;
@@ -149,8 +150,8 @@ static bool real(const char *text, double low, double *p)
     return end != text && !*end && *p >= low && *p <= 1e18;
 }
 
-/* Options with a value: returns the 2 words used, 0 if unknown, -1 if
- * invalid. */
+/* Reads an option with a value.  Returns 2, the number of words used, 0 if the
+ * option is unknown, -1 if it is invalid. */
 static int value_option(job *j, const char *name, const char *value)
 {
     bench *b = &j->b;
@@ -211,7 +212,7 @@ static int flag(job *j, const char *name)
     return 0;
 }
 
-/* 0, or -1 with an error text. */
+/* Reads the command line.  Returns 0, or -1 with a text in error. */
 static int read_words(job *j, int argc, char **argv, char error[160])
 {
     for (int i = 1, taken; i < argc; i += taken) {
@@ -287,8 +288,8 @@ static int generate(job *j)
                                    sps_context_error(j->b.ctx), "");
 }
 
-/* Multiplies the values of a file by random numbers, so that pattern files get
- * different values: factors in [3/4, 5/4), the same for (i, j) and (j, i). */
+/* Multiplies the values of a file by random factors in [3/4, 5/4), the same for
+ * (i, j) and (j, i), so that files without values have different ones. */
 static void perturb(uint64_t seed, sps_csr *A)
 {
     double *val = A->val;
@@ -336,7 +337,7 @@ static int measure(job *j)
     return wrong ? WRONG : 0;
 }
 
-/* Whether the kernel named by -kernel exists. */
+/* Checks whether the kernel named by -kernel exists. */
 static int find_kernel(const job *j)
 {
     const bool gpu = j->b.place == SPS_CUDA;
@@ -356,7 +357,7 @@ static int find_kernel(const job *j)
     return fail(USAGE, j->b.kernel, ": no kernel of that name");
 }
 
-/* Whether the file of -tsv can be opened for appending. */
+/* Checks whether the file of -tsv can be opened for appending. */
 static int try_tsv(const char *name)
 {
     FILE *f = name ? fopen(name, "a") : NULL;
@@ -380,7 +381,8 @@ static int run(job *j)
     where.place = j->place;
     where.device = j->ordinal;
     where.threads = j->threads;
-    /* For kernels alone the vendor may use all of its algorithms. */
+    /* If only kernels are measured, the vendor may use all of its
+     * algorithms. */
     where.reproducible = j->solve || j->blocks;
     st = sps_context_create(&where, &j->b.ctx, &why);
     if (st != SPS_OK)
@@ -400,7 +402,7 @@ static int run(job *j)
     return code;
 }
 
-/* The arguments that define the system, for headings. */
+/* Writes the arguments that define the system to `title`, for headings. */
 static void make_title(const job *j, int argc, char **argv, char title[200])
 {
     size_t at = 0;

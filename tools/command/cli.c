@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli.c - reads the command line by the table of cli_table.c.  An option has
- * one dash or two; its value stands after '=' or is the next argument.  Names
- * are exact (abbreviations would turn -n 4 into -nrhs 4); the error text for an
- * unknown one suggests the nearest.  Values of the library's options are read
- * and checked by the library. */
+/* cli.c - reads the command line by the table of cli_table.c.  An option begins
+ * with one dash or two; its value follows '=' or is the next argument.  Names
+ * must be exact (abbreviations would turn -n 4 into -nrhs 4); the error text
+ * for an unknown name suggests the nearest one.  Values of the library's
+ * options are read and checked by the library. */
 #include "io/number/nearest.h"
 #include "tools/command/cli.h"
 
@@ -18,8 +18,8 @@
 enum { WORD = 64 };
 
 /* Text of the -config file, and the context with which the library reads its
- * options.  That context owns their texts, on which the context of the solve
- * depends. */
+ * options.  That context owns the texts of the options, which the context of
+ * the solve uses. */
 static char *config_text;
 static sps_context *reader;
 
@@ -33,7 +33,8 @@ int cli_fail(char *error, size_t size, const char *format, ...)
     return EXIT_USAGE;
 }
 
-/* The name of o as it is typed, with dashes; valid until the next call. */
+/* Returns the name of o as it is typed, with dashes; valid until the next
+ * call. */
 static const char *typed(const cli_option *o)
 {
     static char text[WORD];
@@ -65,7 +66,7 @@ const char *cli_choice(const cli_option *o, int i, char *word, size_t size)
     }
 }
 
-/* The option with the name or alias nearest to the word, or NULL. */
+/* Returns the option whose name or alias is nearest to the word, or NULL. */
 static const char *nearest(const char *word)
 {
     const char *near = NULL;
@@ -228,8 +229,8 @@ bool cli_given(const cli_values *v, const char *name)
     return o && v->given[o->number];
 }
 
-/* The option that a word with one or two dashes names; *value: the text after
- * '=', or NULL. */
+/* Returns the option that a word with one or two dashes names; *value is the
+ * text after '=', or NULL. */
 static const cli_option *named(const char *word, const char **value)
 {
     const char *name = word + (word[0] == '-') + (word[0] == '-' &&
@@ -240,8 +241,8 @@ static const cli_option *named(const char *word, const char **value)
     return name > word && length > 0 ? cli_find(name, length) : NULL;
 }
 
-/* Reads one argument and, if the option takes a value, the next one; *used: how
- * many were read. */
+/* Reads one argument and, if the option needs a value, the next one; *used is
+ * the number of arguments read. */
 static int argument(char **arg, cli_values *v, int *used, char *error,
                     size_t size)
 {
@@ -274,7 +275,7 @@ static int arguments(int argc, char **argv, cli_values *v, char *error,
     return code;
 }
 
-/* Whole file as a string; NULL when it cannot be read. */
+/* Returns the whole file as a string, or NULL if it cannot be read. */
 static char *slurp(const char *path)
 {
     FILE *f = fopen(path, "rb");
@@ -307,7 +308,8 @@ static char *trim(char *s)
     return s;
 }
 
-/* "name = value", "name value" or "name"; '#' begins a comment. */
+/* Reads one line: "name = value", "name value" or "name"; '#' begins a
+ * comment. */
 static int config_line(char *line, const char *where, cli_values *v,
                        char *error, size_t size)
 {

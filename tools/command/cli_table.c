@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_table.c - the options of the command: the library's, taken from its table
- * by sps_option_information, and those that only a command has, such as files
- * and output.  A new option of the command is a row here and a member of
- * cli_values; a new option of the library needs nothing here. */
+/* cli_table.c - the table of options of the command: the library's options,
+ * which sps_option_information lists, and those that only a command has, such
+ * as files and output.  A new option of the command is a row here and a member
+ * of cli_values; a new option of the library needs nothing here. */
 #include "tools/command/cli.h"
 
 #include <string.h>
@@ -177,8 +177,8 @@ static cli_option of_library(const sps_option_info *info)
     };
 }
 
-/* Adds all options under this heading, the command's first, unless they are
- * there already. */
+/* Adds all options with this heading, the command's own first, unless they have
+ * been added already. */
 static void add_section(const char *section)
 {
     sps_option_info info = {.struct_size = sizeof info};
@@ -211,7 +211,8 @@ const cli_option *cli_row(int i)
     return i >= 0 && i < count ? &table[i] : NULL;
 }
 
-/* Whether name, of `length` letters, is the word; '-' and '_' are equal. */
+/* Returns whether `name`, of `length` letters, equals the word; '-' and '_' are
+ * equal. */
 static bool same(const char *word, size_t word_length, const char *name,
                  size_t length)
 {
@@ -238,7 +239,7 @@ const cli_option *cli_find(const char *name, size_t length)
             if (same(alias, used, name, length)) return o;
         }
     }
-    /* Old names that the library accepts but does not list. */
+    /* The library accepts old names that it does not list. */
     snprintf(word, sizeof word, "%.*s", (int)length, name);
     if (length >= sizeof word || sps_option_information(NULL, word, &info))
         return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* clihelp.c - the texts made from the option table: -help, the manual page
- * spsolve(1) and the completion for bash. */
+/* clihelp.c - prints the texts made from the option table: -help, the manual
+ * page spsolve(1) and the completion for bash. */
 #include "tools/command/cli.h"
 
 #include <limits.h>
@@ -92,7 +92,7 @@ void cli_wrap(FILE *f, const char *text, int column, int at)
     fputc('\n', f);
 }
 
-/* A text that is appended to; what exceeds its size is cut off. */
+/* A text buffer that is appended to; text beyond its size is discarded. */
 typedef struct growing {
     char *text;
     size_t size, used;
@@ -126,7 +126,7 @@ static void words(const cli_option *o, growing *g)
     if (!told) more(g, "; ");
 }
 
-/* The range of a number with its unit: "1 to 1000 steps; ". */
+/* Appends the range of a number with its unit: "1 to 1000 steps; ". */
 static void range(const cli_option *o, growing *g)
 {
     const char *unit = o->unit ? o->unit : "";
@@ -138,7 +138,7 @@ static void range(const cli_option *o, growing *g)
         more(g, "%s; ", unit);
 }
 
-/* Appends blank-separated names, each with dash before it, separated by
+/* Appends blank-separated names, each preceded by `dash`, separated by
  * commas. */
 static void listed(const char *names, const char *dash, growing *g)
 {
@@ -157,8 +157,9 @@ static void listed(const char *names, const char *dash, growing *g)
     }
 }
 
-/* The help text of o and, in parentheses, the methods and preconditioners that
- * read it, its choices or range, the default and other names. */
+/* Writes the help text of o and, in parentheses, the methods and
+ * preconditioners that read the option, its choices or range, its default and
+ * other names. */
 static void describe(const cli_option *o, char *text, size_t size)
 {
     growing g = {text, size, 0};
@@ -372,8 +373,8 @@ void cli_man(FILE *f)
     fprintf(f, ".SH SEE ALSO\n.BR spsolve (3)\n");
 }
 
-/* The choices of an option.  The names of kernels depend on the device, so the
- * completion calls the program (-list) for them. */
+/* Prints the choices of an option.  The names of kernels depend on the device,
+ * so for them the completion calls the program with -list. */
 static void complete_choices(FILE *f, const cli_option *o)
 {
     const char *asked = strstr(o->choices, "@kernel");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* clirules.c - options that exclude each other, and what the command derives
- * from its options. */
+/* clirules.c - rejects options that exclude each other, and computes the values
+ * that the command derives from its options. */
 #include "io/number/nearest.h"
 #include "tools/command/cli.h"
 
@@ -32,7 +32,7 @@ static int bad_choice(const cli_option *o, const char *text, char *error,
                     o->name, text, all);
 }
 
-/* Reads -device: "auto", "cpu", "cuda", "cuda:N". */
+/* Reads -device: "auto", "cpu", "cuda" or "cuda:N". */
 int cli_device(cli_values *v, char *error, size_t size)
 {
     const char *d = v->device;
@@ -58,7 +58,7 @@ static bool same(const char *a, const char *b)
     return a && b && strcmp(a, b) == 0;
 }
 
-/* Whether both are the same file, by the same or by another name. */
+/* Returns whether both names refer to the same file. */
 static bool same_file(const char *a, const char *b)
 {
     struct stat s, t;
@@ -70,14 +70,15 @@ static bool same_file(const char *a, const char *b)
             s.st_dev == t.st_dev && s.st_ino == t.st_ino);
 }
 
-/* X may replace the right-hand sides or the guess. */
+/* Returns whether one file may be both: X may replace the right-hand sides or
+ * the guess. */
 static bool may_replace(const cli_option *o, const cli_option *other)
 {
     return same(o->name, "o") && (same(other->name, "B") ||
                                   same(other->name, "x0"));
 }
 
-/* Each output is a file of its own, and none of them is read. */
+/* Checks that each output has a file of its own that is not read by the run. */
 static int outputs_apart(const cli_values *v, char *error, size_t size)
 {
     char path[PATH_MAX], text[PATH_MAX], name[WORD], other[WORD];
@@ -100,7 +101,8 @@ static int outputs_apart(const cli_values *v, char *error, size_t size)
     return 0;
 }
 
-/* Files are not compressed by these: told before the work instead of after. */
+/* Rejects names that ask for a compression other than gzip, before the work
+ * instead of after it. */
 static int gzip_only(const char *path, const char *option, char *error,
                      size_t size)
 {
@@ -122,8 +124,8 @@ static bool listed(const char *kind, const char *name)
     return false;
 }
 
-/* The name of an option that was set and that only eigenproblems have, or
- * NULL. */
+/* Returns the name of an option that was set and that applies to eigenproblems
+ * only, or NULL. */
 static const char *of_eigenvalues(const cli_values *v)
 {
     const cli_option *eigs = cli_find("eigs", strlen("eigs")), *o;
@@ -134,7 +136,8 @@ static const char *of_eigenvalues(const cli_values *v)
     return NULL;
 }
 
-/* Refuses options for A X = B with -eigs, and those for eigenvalues without. */
+/* Rejects options for A X = B with -eigs, and those for eigenvalues without
+ * it. */
 static int problems_apart(const cli_values *v, char *error, size_t size)
 {
     const sps_options *o = &v->settings;
@@ -161,7 +164,7 @@ static int problems_apart(const cli_values *v, char *error, size_t size)
                     : "eigenvalues: say -eigs K");
 }
 
-/* Refuses that several options use the same standard stream ("-"). */
+/* Rejects several options that use the same standard stream ("-"). */
 static int one_stream(const cli_values *v, cli_stream stream, const char *name,
                       char *error, size_t size)
 {
@@ -181,7 +184,8 @@ static int one_stream(const cli_values *v, cli_stream stream, const char *name,
                                    "one of %s", name, all);
 }
 
-/* -convert reads one file, on the host, and solves nothing. */
+/* Checks that -convert is the only task: it reads one file, on the host, and
+ * solves nothing. */
 static int convert_alone(cli_values *v, char *error, size_t size)
 {
     static const char *const others[] = {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* convert.c - -convert: the matrix of -A, or the block of -B, to a file of
- * another kind. */
+/* convert.c - -convert: writes the matrix of -A, or the block of -B, to a file
+ * of another format. */
 #include "tools/command/job.h"
 
 #include <string.h>
 
-/* A file of the matrix; a symmetric one is told by one triangle where the kind
- * of file has a word for it. */
+/* Writes the matrix to a file; of a symmetric matrix one triangle, where the
+ * format can state that it is symmetric. */
 static int convert_matrix(job *j, char *what, size_t size)
 {
     sps_status st;

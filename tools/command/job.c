@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* job.c - the steps of a run: context, set-up, solve (reading: job_read.c).
- * Each returns an exit code; the first that is not 0 ends the run.  This file
- * alone turns codes of the library into exit codes. */
+/* job.c - the steps of a run: context, set-up, solve (for reading see
+ * job_read.c).  Each returns an exit code; the first that is not 0 ends the
+ * run.  Only this file converts status codes of the library to exit codes. */
 #include "io/number/nearest.h"
 #include "tools/command/job.h"
 
@@ -25,8 +25,8 @@ int job_fail(job *j, int code, const char *status, const char *format, ...)
     return code;
 }
 
-/* The exit code of a failure of the library; reading: it occurred while a file
- * named by the user was read. */
+/* Returns the exit code for a failure of the library; reading: it occurred
+ * while a file named by the user was read. */
 static int exit_of_status(sps_status st, bool reading)
 {
     switch (st) {
@@ -48,7 +48,7 @@ static int exit_of_status(sps_status st, bool reading)
     return EXIT_BUG;
 }
 
-/* The exit code of a solve that ran. */
+/* Returns the exit code for a solve that ran. */
 static int exit_of_stop(sps_stop stop)
 {
     switch (stop) {
@@ -130,7 +130,8 @@ static int known_kernel(job *j)
     if (strcmp(asked, "auto") == 0) return 0;
     if (strcmp(asked, "measure") == 0) return 0;
     for (int i = 0; (name = sps_list(j->ctx, kind, i)); i++) {
-        if (strncmp(name, "sddmm.", 6) == 0) continue;   /* no product A X */
+        /* Such a kernel computes no product A X. */
+        if (strncmp(name, "sddmm.", 6) == 0) continue;
         if (strcmp(name, asked) == 0) return 0;
         if (spsi_nearer(asked, name, &limit)) near = name;
     }
@@ -179,7 +180,8 @@ double job_seconds_left(const job *j)
     return limit > 0 ? fmax(1e-3, limit - (job_now() - j->seconds.start)) : 0;
 }
 
-/* The library's options as set by the user, with the blocks read for them. */
+/* Sets the library's options from those of the user and the blocks read for
+ * them. */
 static void solver_options(job *j, sps_options *o)
 {
     const cli_values *v = &j->opt;
@@ -187,11 +189,13 @@ static void solver_options(job *j, sps_options *o)
     *o = v->settings;
     if (j->basis) o->nullspace = "none";
     if (v->laplacian && !strcmp(o->nullspace, "auto"))
-        o->nullspace = "components";     /* that is what was asked for */
+        o->nullspace = "components";     /* the option asked for this
+                                            explicitly */
     o->max_seconds = job_seconds_left(j);
     o->nullspace_basis = j->basis;
     o->coords = j->coords;
-    o->monitor = progress_iteration;   /* also prints the line of SIGUSR1 */
+    o->monitor = progress_iteration;   /* also prints the line of progress for
+                                          SIGUSR1 */
     o->monitor_data = &j->progress;
 }
 
@@ -216,7 +220,8 @@ int job_set_up(job *j)
     o.max_seconds = job_seconds_left(j);
     if (st == SPS_OK)
         st = sps_solver_create(j->op, NULL, j->k, &o, &j->solver);
-    if (st == SPS_OK && !j->opt.file.B)       /* random: made consistent */
+    /* A random B is made consistent. */
+    if (st == SPS_OK && !j->opt.file.B)
         st = sps_solver_project(j->solver, j->B);
     j->seconds.setup = job_now() - began;
     return st == SPS_OK ? 0 : job_failed(j, st, false);
@@ -252,7 +257,8 @@ int job_solve(job *j)
     return 0;
 }
 
-/* Whether a restarted method (GMRES, GCRO-DR) reached the end of a cycle. */
+/* Returns whether a restarted method (GMRES, GCRO-DR) reached the end of a
+ * cycle. */
 static bool has_cycles(const job *j)
 {
     return (strstr(j->result.solver, "gmres") ||
@@ -260,7 +266,7 @@ static bool has_cycles(const job *j)
            j->result.iterations > j->opt.settings.restart;
 }
 
-/* What to try if the solve did not converge. */
+/* Returns what to try if the solve did not converge. */
 const char *job_advice(const job *j)
 {
     const sps_result *r = &j->result;

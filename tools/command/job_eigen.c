@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* job_eigen.c - the steps of job.c for `spsolve -eigs K`, eigenpairs of
- * A x = lambda M x.  The members that sps_result and sps_eigen_result have in
- * common are also copied to job.result, from which reports take them. */
+/* job_eigen.c - the steps of job.c for `spsolve -eigs K`: eigenpairs of A x =
+ * lambda M x.  The members that sps_result and sps_eigen_result have in common
+ * are also copied to job.result, where reports read them. */
 #include "tools/command/job.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Reads M, of the shape of A, the constraints, and the guess, or sets it to
- * zero. */
+/* Reads M, which must have the shape of A, the constraints, and the guess,
+ * which is zero if no file is given. */
 int eigen_read(job *j)
 {
     const cli_values *v = &j->opt;
@@ -89,7 +89,7 @@ sps_status eigen_solve(job *j)
     return SPS_OK;
 }
 
-/* The part of the report about eigenpairs. */
+/* Prints the part of the report about eigenpairs. */
 void eigen_report(const job *j, FILE *f)
 {
     const sps_eigen_result *e = &j->eigen;

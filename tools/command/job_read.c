@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* job_read.c - what a run reads or generates before its set-up: the matrix,
- * right-hand sides, a guess, a null space, coordinates of the nodes. */
+/* job_read.c - reads or generates the input of a run before its set-up: the
+ * matrix, right-hand sides, a guess, a null space, coordinates of the nodes. */
 #include "tools/command/job.h"
 
 #include <stdlib.h>
@@ -76,7 +76,7 @@ int job_laplacian(job *j)
     return interrupted_early(j);
 }
 
-/* Reads a block of `wanted` rows. */
+/* Reads a block that must have `wanted` rows. */
 static int read_rows(job *j, const char *path, int64_t wanted, const char *what,
                      sps_block **X_p)
 {

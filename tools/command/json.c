@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* json.c - the report as JSON (RFC 8259), schema version 2.  All members are
- * always present; a number that does not exist is null, and null_reasons has a
- * member of the same name with the reason. */
+/* json.c - writes the report as JSON (RFC 8259), schema version 2.  All members
+ * are always present; a value that does not exist is null, and null_reasons has
+ * a member of the same name with the reason. */
 #include "io/number/number.h"
 #include "tools/command/job.h"
 
@@ -14,15 +14,15 @@ enum { REASONS = 64, DEPTH = 8 };
 typedef struct writer {
     FILE *f;
     int depth;
-    bool some[DEPTH];            /* by depth: a member precedes, so that a comma
-                                    is due */
-    char reason[REASONS][2][64]; /* member, why it is null */
+    bool some[DEPTH];            /* for each depth: a member has been written,
+                                    so that a comma must precede the next */
+    char reason[REASONS][2][64]; /* name of a member, and why it is null */
     int reasons;
 } writer;
 
-/* Number of bytes after the first of the UTF-8 character at s; -1 if there is
- * none: that byte is written as U+FFFD, since file names may contain any
- * bytes. */
+/* Returns the number of bytes after the first one of the UTF-8 character at s,
+ * or -1 if s is no such character: its byte is then written as U+FFFD, since
+ * file names may contain any bytes. */
 static int utf8(const unsigned char *s)
 {
     int more = s[0] < 0x80 ? 0 : s[0] >= 0xc2 && s[0] < 0xe0 ? 1
@@ -52,7 +52,7 @@ static void quote(FILE *f, const char *text)
     fputc('"', f);
 }
 
-/* Writes what precedes a member or, if name is NULL, an element. */
+/* Writes what precedes a member or, if name is NULL, an array element. */
 static void begin(writer *w, const char *name)
 {
     if (w->some[w->depth]) fputc(',', w->f);
@@ -171,7 +171,7 @@ static void columns(writer *w, const job *j)
     leave(w, ']');
 }
 
-/* The members that eigenpairs have besides residuals. */
+/* Writes the members of eigenpairs other than residuals. */
 static void pairs(writer *w, const job *j)
 {
     const sps_eigen_result *e = &j->eigen;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* main.c - the command: parses, runs the steps of job.c, writes X and the
- * reports, also if a step fails, with what is known by then. */
+/* main.c - the command: parses the options, runs the steps of job.c, and writes
+ * X and the reports; if a step fails, the reports contain what is known by
+ * then. */
 #include "tools/command/job.h"
 
 #include <dlfcn.h>
@@ -15,8 +16,8 @@
 #include <malloc.h>
 #endif
 
-/* Returns freed memory to the system at once, so that the peak is what the
- * library held and not what malloc kept. */
+/* Makes malloc return freed memory to the system at once, so that the peak is
+ * the memory that the library used and not what malloc kept. */
 static void tame_heap(void)
 {
 #if defined(__GLIBC__) && defined(M_MMAP_THRESHOLD)
@@ -35,8 +36,8 @@ static void tame_blas(void)
     if (set_threads) set_threads(1);
 }
 
-/* Peak memory of this program.  ru_maxrss would include the pages of the parent
- * where the program was started by vfork. */
+/* Returns the peak memory of this program in bytes.  ru_maxrss would include
+ * the pages of the parent if the program was started by vfork. */
 static size_t peak(void)
 {
     FILE *f = fopen("/proc/self/status", "r");
@@ -53,10 +54,11 @@ static size_t peak(void)
     return bytes;
 }
 
-/* Predicted peak of a dry run.  A solve allocates all memory at set-up, so the
- * peak that the library has counted, with the writer run once (X is zero, so
- * that is quick), is the one to come.  The rest of the process grows with the
- * GPU's driver: the larger of the values before and after set-up. */
+/* Returns the predicted peak of memory of a dry run.  A solve allocates all
+ * memory at set-up, so the peak will be the one that the library has counted
+ * once the writer has run, too (X is zero, so that is quick).  The rest of the
+ * process grows with the driver of the GPU: the larger of the values before and
+ * after set-up counts. */
 static size_t predicted(job *j)
 {
     size_t now;
@@ -79,7 +81,7 @@ static void measure_memory(job *j)
 }
 
 /* A failed output replaces the exit codes of convergence and of no convergence,
- * but not that of an earlier failure or a signal. */
+ * but not the exit code of an earlier failure or of a signal. */
 static void output_failed(job *j, const char *text)
 {
     fprintf(stderr, CLI_PROGRAM ": %s\n", text);
@@ -90,8 +92,8 @@ static void output_failed(job *j, const char *text)
     snprintf(j->end.message, sizeof j->end.message, "%s", text);
 }
 
-/* Closes the -monitor table; if nothing could be written, removes the empty
- * file. */
+/* Closes the -monitor table and removes the file if it is empty because of a
+ * write error. */
 static void close_table(job *j)
 {
     output *table = &j->progress.table;
@@ -154,7 +156,8 @@ static void reports(job *j)
         output_failed(j, text);
 }
 
-/* Whether the name fits an SVG file: it ends in .svg or has no extension. */
+/* Returns whether the name fits an SVG file: it ends in .svg or has no
+ * extension. */
 static bool drawn_as_svg(const char *path)
 {
     const char *name = strrchr(path, '/'), *dot;
@@ -174,8 +177,8 @@ static int open_outputs(job *j)
     for (int i = 0; i < 5; i++) {
         if (!path[i] || !*path[i]) continue;
         if (output_possible(path[i], text, sizeof text)) continue;
-        if (path[i] == v->json) j->opt.json = NULL;   /* this failure is
-                                                         reported once */
+        /* This failure is reported once. */
+        if (path[i] == v->json) j->opt.json = NULL;
         return job_fail(j, EXIT_OUTPUT, "output_failed", "%s", text);
     }
     if (v->plot && !drawn_as_svg(v->plot))
@@ -196,7 +199,8 @@ static int open_outputs(job *j)
                     text);
 }
 
-/* The steps up to the solve; after each several processes agree. */
+/* Performs the steps before the solve; after each, several processes agree on
+ * its success. */
 static int prepare(job *j)
 {
     int code = processes_many(&j->opt) ? processes_open(j) : 0;
@@ -262,7 +266,7 @@ static void list_kind(job *j, const char *title, const char *kind)
     printf("\n");
 }
 
-/* -version and -list: facts of this build and machine. */
+/* Performs -version and -list: facts of this build and machine. */
 static int facts(job *j)
 {
     int code = job_context(j);
@@ -283,9 +287,10 @@ static int facts(job *j)
     return code;
 }
 
-/* A thread that OpenBLAS has started asks for its memory without end where the
- * address space is limited (ulimit -v), and at exit OpenBLAS waits for it: then
- * the process ends without that. */
+/* Ends the process.  Where the address space is limited (ulimit -v), a thread
+ * that OpenBLAS has started may request its memory again and again, and
+ * OpenBLAS waits for it at exit: then the process ends without exit
+ * handlers. */
 static int end(int code)
 {
     struct rlimit space;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* output.c - files that are complete or not there (job.h, lib/io/stream/replace.h). */
+/* output.c - output files, which are either complete or absent (output.h,
+ * lib/io/stream/replace.h). */
 #include "tools/command/job.h"
 
 #include <errno.h>
@@ -19,8 +20,8 @@ static bool stopped(const void *data)
     return signals_caught() != 0;
 }
 
-/* The stream uses a duplicate of the descriptor, so that the stream can be
- * flushed and closed before the file gets its name. */
+/* The stream uses a duplicate of the descriptor, so that it can be flushed and
+ * closed before the file is renamed. */
 bool output_open(output *out, const char *path, char *error, size_t size)
 {
     int fd;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* output.h - streams to the files that a run writes. */
+/* output.h - streams for the files that a run writes. */
 #ifndef OUTPUT_H
 #define OUTPUT_H
 
@@ -14,17 +14,18 @@ typedef struct output {
     const char *path;            /* for messages */
     spsi_replace file;
     int failed;                  /* errno of a failed write, set by the caller
-                                    that met it; 0: none */
+                                    that detected it; 0 if none */
 } output;
 
 bool output_open(output *out, const char *path, char *error, size_t size);
-/* The same for a table that is read while it grows: the file has its name from
- * the beginning. */
+/* Opens a table that is read while it grows: the file has its name from the
+ * beginning. */
 bool output_open_growing(output *out, const char *path, char *error,
                          size_t size);
-/* Closes the stream; false, with a text, if anything could not be written. */
+/* Closes the stream; returns false, with a text in error, if anything could not
+ * be written. */
 bool output_close(output *out, char *error, size_t size);
-/* Whether path can be written at all; called before the work begins. */
+/* Returns whether path can be written at all; called before the work begins. */
 bool output_possible(const char *path, char *error, size_t size);
 
 #endif

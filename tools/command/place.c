@@ -3,19 +3,21 @@
  *
  * A process that uses a GPU spends GPU_START seconds before the first kernel
  * runs, and a small system is solved on the host before that.  The sizes are
- * taken from the headers of the files, without loading the driver of a GPU.
- * The prediction is for ITERATIONS iterations of block CG on the host: A once,
- * 12 bytes an entry, and 10 passes over blocks of 8 n k bytes, at HOST_RATE. */
+ * read from the headers of the files, without loading the driver of a GPU. The
+ * prediction is for ITERATIONS iterations of block CG on the host: each reads A
+ * once, 12 bytes an entry, and makes 10 passes over blocks of 8 n k bytes, at
+ * HOST_RATE. */
 #include "tools/command/job.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
 #define ITERATIONS 300
-#define HOST_RATE 1e10           /* bytes a second: two cores and more */
-#define GPU_START 0.4            /* seconds, an H200 and its module */
+#define HOST_RATE 1e10           /* bytes/s of two cores or more */
+#define GPU_START 0.4            /* seconds, for an H200 and the CUDA module */
 
-/* The sizes of a regular file; false: they are not known beforehand. */
+/* Reads the sizes from a regular file; returns false if they are not known
+ * without reading all of it. */
 static bool sizes(sps_context *ctx, const char *path, int64_t *rows,
                   int64_t *columns, int64_t *entries)
 {
@@ -26,7 +28,7 @@ static bool sizes(sps_context *ctx, const char *path, int64_t *rows,
            sps_file_sizes(ctx, path, rows, columns, entries) == SPS_OK;
 }
 
-/* Seconds of a solve on the host; negative: unknown. */
+/* Returns the predicted seconds of a solve on the host, negative if unknown. */
 static double predicted(const cli_values *v, sps_context *ctx, int64_t *rows,
                         int64_t *columns)
 {
@@ -38,7 +40,7 @@ static double predicted(const cli_values *v, sps_context *ctx, int64_t *rows,
     if (v->file.B && !sizes(ctx, v->file.B, NULL, columns, NULL)) return -1;
     if (v->file.mass && !sizes(ctx, v->file.mass, NULL, NULL, &other))
         return -1;
-    /* Twice the entries, as if the file were symmetric and held half of
+    /* The entries count twice, as if the file were symmetric and stored half of
      * them. */
     bytes = 2 * 12.0 * (double)(entries + other) +
             10 * 8.0 * (double)*rows * (double)*columns;
@@ -55,7 +57,8 @@ sps_place place_choose(job *j)
 
     if (v->place != SPS_AUTO || !v->file.A) return v->place;
     if (strcmp(v->settings.kernel, "auto") && strcmp(v->settings.kernel, "measure"))
-        return SPS_AUTO;                 /* the kernel's name determines it */
+        /* The place follows from the name of the kernel. */
+        return SPS_AUTO;
     sps_context_options_default(&co);
     co.place = SPS_HOST;
     co.threads = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plot.c - the history of the residuals as SVG: worst, median and best column
- * of every iteration over a logarithmic axis, with the tolerance; for
- * eigenpairs one curve for each, in their order.  Of long histories only the
- * largest value of each drawn step remains; of many pairs some are drawn. */
+/* plot.c - draws the history of the residuals as SVG: worst, median and best
+ * column of every iteration on a logarithmic axis, with the tolerance; for
+ * eigenpairs one curve for each, in their order.  Long histories are drawn in
+ * steps, each with its largest value; of many pairs only some are drawn. */
 #include "tools/command/job.h"
 
 #include <math.h>
@@ -11,16 +11,17 @@
 enum { WIDE = 760, HIGH = 460, LEFT = 74, RIGHT = 100, TOP = 52, BOTTOM = 52,
        STEPS = 1200, PAIRS = 48 };
 
-/* Numbers of curves: 0 worst, 1 median, 2 best, then one for each column. */
+/* Curves are numbered: 0 worst, 1 median, 2 best, then one for each column. */
 enum { FIRST_COLUMN = 3 };
 
 typedef struct frame {
     FILE *f;
     const progress_point *point;
-    const float *column;         /* count x columns, or NULL */
+    const float *column;         /* count x columns values, or NULL */
     int columns;
-    int count, last;             /* points; last iteration */
-    double low, high;            /* decades of the vertical axis */
+    int count, last;             /* number of points; last iteration */
+    double low, high;            /* powers of ten at the ends of the vertical
+                                    axis */
 } frame;
 
 static double horizontal(const frame *p, int iteration)
@@ -29,7 +30,7 @@ static double horizontal(const frame *p, int iteration)
                   (p->last > 0 ? p->last : 1);
 }
 
-/* Vertical position of x; zero and NaN are on the lower edge. */
+/* Returns the vertical position of x; zero and NaN are at the lower edge. */
 static double vertical(const frame *p, double x)
 {
     double t = x > 0 ? log10(x) : p->low;
@@ -78,8 +79,8 @@ static void escape(FILE *f, const char *text)
     }
 }
 
-/* The distance of marks: 1, 2 or 5 times a power of ten, for about eight
- * marks. */
+/* Returns the distance of tick marks: 1, 2 or 5 times a power of ten, for about
+ * eight marks. */
 static int stride(int last)
 {
     static const int factor[] = {1, 2, 5};
@@ -120,8 +121,8 @@ static void axes(const frame *p)
 }
 
 /* Draws a curve.  Of `each` consecutive points only the largest is drawn, so
- * that peaks remain.  paint: attributes of the path; *label: height of the last
- * point. */
+ * that peaks remain visible.  paint: attributes of the path; *label: height of
+ * the last point. */
 static void curve(const frame *p, int which, const char *paint, double *label)
 {
     int each = p->count / STEPS + 1;
@@ -140,7 +141,7 @@ static void curve(const frame *p, int which, const char *paint, double *label)
     *label = p->count ? vertical(p, value(p, p->count - 1, which)) : TOP;
 }
 
-/* Blue for the first of the pairs, red for the last. */
+/* Writes the colour of pair j: blue for the first pair, red for the last. */
 static void colour(const frame *p, int j, char *text, size_t size)
 {
     double t = p->columns > 1 ? (double)j / (p->columns - 1) : 0;

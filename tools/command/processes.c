@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* processes.c - a run by several processes, as mpirun starts them.
  *
- * Each process reads the files as a whole and keeps the rows that it owns:
- * consecutive ones with about equal numbers of entries.  All take the same
- * steps, agree after each whether one has failed, and process 0 alone writes:
- * the reports, errors of all of them, and X, whose rows it gathers. */
+ * Each process reads the files as a whole and keeps the rows that it owns,
+ * which are consecutive and have about equal numbers of entries.  All processes
+ * perform the same steps and agree after each whether one has failed.  Only
+ * process 0 writes: the reports, the errors of all processes, and X, whose rows
+ * it gathers. */
 #include "tools/command/job.h"
 
 #include <limits.h>
@@ -12,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Open MPI, then MPICH and what speaks its PMI; each tells its processes. */
+/* Environment variables by which Open MPI, and MPICH and other users of its
+ * PMI, tell each process the number of processes and its own number. */
 static const char *const told_size[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE" };
 static const char *const told_rank[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK" };
 static const char *const told_local[] = { "OMPI_COMM_WORLD_LOCAL_SIZE",
@@ -37,7 +39,7 @@ bool processes_first(const cli_values *v)
 
 /* -------------------------------------------------------------- agreement */
 
-/* A failure as it is told to process 0. */
+/* A failure as it is sent to process 0. */
 typedef struct failure {
     int code;
     char status[32], message[1200];
@@ -50,8 +52,8 @@ static void lost(job *j, const char *what)
     sps_comm_abort(j->many.comm, EXIT_BUG);
 }
 
-/* The lowest process with a failure of its own, or -1; peers count only if
- * there is no other. */
+/* Returns the lowest process with a failure of its own, or -1.  A failure that
+ * another process has caused counts only if there is no other. */
 static int who_failed(job *j, const double *codes)
 {
     int peer = -1;
@@ -63,7 +65,8 @@ static int who_failed(job *j, const double *codes)
     return peer;
 }
 
-/* Process 0 takes over the failure of process r; all have its code. */
+/* Process 0 receives the failure of process r; all processes return its
+ * code. */
 static int take_failure(job *j, int r, int code)
 {
     failure f = { .code = j->end.exit_code };
@@ -111,7 +114,8 @@ int processes_agree(job *j, int code)
 
 /* ---------------------------------------------------------------- beginning */
 
-/* An option whose file is standard input, of which there is one, or NULL. */
+/* Returns an option whose file is standard input, which only one process could
+ * read, or NULL. */
 static const char *reads_stdin(const cli_values *v)
 {
     static char name[64];
@@ -130,7 +134,7 @@ static const char *reads_stdin(const cli_values *v)
     return NULL;
 }
 
-/* What is not there for several processes. */
+/* Rejects options that are not supported with several processes. */
 static int refuse(job *j)
 {
     const cli_values *v = &j->opt;
@@ -159,11 +163,13 @@ int processes_open(job *j)
         j->opt.file.out = j->opt.json = j->opt.plot = j->opt.monitor = NULL;
     if (refuse(j)) return j->end.exit_code;
     j->many.place = j->opt.place == SPS_CUDA ? SPS_CUDA : SPS_HOST;
-    j->opt.place = SPS_HOST;             /* of what reads the files */
+    /* The place of the context that reads the files. */
+    j->opt.place = SPS_HOST;
     return 0;
 }
 
-/* Processes that may use the same cores share them. */
+/* Returns the threads of this process: processes that may use the same cores
+ * share them. */
 static int threads(const job *j)
 {
     const int local = told(told_local, 1);
@@ -176,9 +182,11 @@ static int threads(const job *j)
 
 /* --------------------------------------------------------------------- rows */
 
-/* The first row of process r: rows in equal shares of entries and rows, at
- * least one for each, even where one row has the shares of several.  Multiples
- * of 6 where there are enough rows, so that nodes of 2, 3 and 6 stay whole. */
+/* Returns the first row of process r.  Rows are divided into equal shares of
+ * entries and rows, with at least one row for each process, even where one row
+ * has as many entries as several shares.  Where there are enough rows, shares
+ * begin at multiples of 6, so that nodes of 2, 3 and 6 unknowns are not
+ * divided. */
 static int64_t first_row(const job *j, const sps_csr *A, int r)
 {
     const int size = j->many.size;
@@ -197,7 +205,8 @@ static int64_t first_row(const job *j, const sps_csr *A, int r)
     return r == size ? A->nrow : first;
 }
 
-/* Own rows of a block of the whole, which is destroyed. */
+/* Replaces a whole block by the own rows of it; the whole block is
+ * destroyed. */
 static sps_status keep_rows(job *j, sps_context *ctx, sps_block **X_p)
 {
     sps_block *own = NULL;
@@ -222,7 +231,7 @@ static sps_status keep_rows(job *j, sps_context *ctx, sps_block **X_p)
     return SPS_OK;
 }
 
-/* Own rows of A, with global columns. */
+/* Copies the own rows of A, with global columns. */
 static sps_status own_rows(job *j, sps_context *ctx, const sps_csr *A,
                            sps_csr **own_p)
 {
@@ -252,7 +261,8 @@ static sps_status own_rows(job *j, sps_context *ctx, const sps_csr *A,
     return st;
 }
 
-/* The same of a matrix of the whole, which is destroyed. */
+/* Replaces a whole matrix by the own rows of it; the whole matrix is
+ * destroyed. */
 static sps_status keep_matrix(job *j, sps_context *ctx, sps_csr **A_p)
 {
     sps_csr *own = NULL;
@@ -310,7 +320,7 @@ int processes_spread(job *j)
 
 /* ------------------------------------------------------------------ results */
 
-/* Process 0 receives the rows of process r. */
+/* Process 0 receives the rows of X from process r. */
 static sps_status receive_rows(job *j, const int64_t *first, int r, double *x)
 {
     const size_t bytes = (size_t)((first[r + 1] - first[r]) * j->k) * sizeof *x;
@@ -319,7 +329,7 @@ static sps_status receive_rows(job *j, const int64_t *first, int r, double *x)
     return sps_comm_exchange(j->many.comm, NULL, 0, &m, 1);
 }
 
-/* The rows of X of all processes, in a block of the whole. */
+/* Gathers the rows of X of all processes in one block. */
 static sps_status gather(job *j, const double *first_of, double *x,
                          sps_block **whole_p)
 {

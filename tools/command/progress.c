@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* progress.c - the line on the terminal, at most ten times a second and never
- * in a pipe; the -monitor table; the history. */
+/* progress.c - the line of progress on the terminal, at most ten times a second
+ * and never in a pipe; the -monitor table; the history. */
 #include "tools/command/job.h"
 
 #include <errno.h>
@@ -65,8 +65,8 @@ void progress_reading(uint64_t done, uint64_t total, void *data)
         progress_say(p, false, "reading: %.0f MB", 1e-6 * (double)done);
 }
 
-/* Seconds left, if log(worst residual) falls at its mean rate so far; negative
- * if unknown. */
+/* Returns the predicted seconds left, if log(worst residual) falls at its mean
+ * rate so far; negative if unknown. */
 static double left(const progress *p, const sps_progress *s)
 {
     double fallen = log(p->first_worst / s->worst);
@@ -108,8 +108,8 @@ static double least(const sps_progress *s)
     return best;
 }
 
-/* Enlarges the history; false if memory does not suffice, which only ends
- * it. */
+/* Enlarges the history.  Returns false if there is no memory, which only ends
+ * the history. */
 static bool grow(progress *p, int columns)
 {
     int room = p->room ? 2 * p->room : 1024;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* progress.h - what is seen while a solve runs: one line on a terminal, the
+/* progress.h - what a user sees while a solve runs: one line on a terminal, the
  * table of -monitor, and the history that -plot draws. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
@@ -17,33 +17,38 @@ typedef struct progress_point {
 } progress_point;
 
 typedef struct progress {
-    FILE *terminal;              /* stderr when it is one and may be used */
-    output table;                /* of -monitor; table.f may be NULL */
+    FILE *terminal;              /* stderr if it is a terminal and may be
+                                    used */
+    output table;                /* table of -monitor; table.f may be NULL */
     bool table_begun;
-    double last;                 /* time when the line was drawn */
+    double last;                 /* time at which the line was drawn */
     double target;               /* tolerance of the residuals, or 0 */
     int limit;                   /* -max-iterations */
-    double seconds_limit;        /* left of -max-seconds */
-    bool drawn;                  /* the terminal shows a line */
+    double seconds_limit;        /* seconds left of -max-seconds */
+    bool drawn;                  /* the terminal shows a line of progress */
     bool keep;                   /* keep the history */
-    bool each;                   /* the history also has each column */
+    bool each;                   /* the history also has a value for each
+                                    column */
     progress_point *point;
-    float *column;               /* room x columns, NULL without each */
+    float *column;               /* room x columns values, or NULL unless
+                                    `each` */
     int columns;
     int count, room;
-    double first_worst;          /* for the time left */
+    double first_worst;          /* first worst residual, for predicting the
+                                    time left */
     int first_iteration;
-    volatile sig_atomic_t asked; /* SIGUSR1: print one line */
+    volatile sig_atomic_t asked; /* SIGUSR1 was received: print one line */
 } progress;
 
-/* Chooses the terminal: stderr, unless quiet or not a terminal. */
+/* Chooses the terminal: stderr, unless quiet is set or stderr is no
+ * terminal. */
 void progress_init(progress *p, bool quiet);
 /* Shows one line of text; at most ten a second are shown unless `now`. */
 void progress_say(progress *p, bool now, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Removes the line, before other text is printed. */
+/* Removes the line before other text is printed. */
 void progress_clear(progress *p);
-/* Progress of reading: sps_read_options.progress. */
+/* Shows the progress of reading: sps_read_options.progress. */
 void progress_reading(uint64_t done, uint64_t total, void *data);
 /* The monitor of the solver: sps_monitor_fn. */
 bool progress_iteration(const sps_progress *s, void *data);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* report.c - the report as text: what was read, what was chosen and why, the
- * results, their cost, and what to try next.  Every residual printed here
+/* report.c - prints the report as text: what was read, what was chosen and why,
+ * the results, their cost, and what to try next.  Every residual printed here
  * was recomputed from A, X and B after the iteration. */
 #include "tools/command/job.h"
 
@@ -28,7 +28,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median of x; NaN counts as infinite, as in the worst residual. */
+/* Returns the median of k values; NaN counts as infinite, as in the worst
+ * residual. */
 double report_median(const double *x, int k)
 {
     double *y = k > 0 ? malloc((size_t)k * sizeof *y) : NULL, m = NAN;
@@ -52,7 +53,7 @@ static void wrapped(FILE *f, const char *name, const char *text)
     cli_wrap(f, text, INDENT, INDENT);
 }
 
-/* Decimal number in groups of three digits: 4 096 000. */
+/* Writes a decimal number in groups of three digits: 4 096 000. */
 static const char *grouped(int64_t x, char *text, size_t size)
 {
     char plain[32];

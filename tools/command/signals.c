@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* signals.c - the first SIGINT, SIGTERM, SIGHUP or SIGXCPU only cancels the
- * solve, so that the best iterate and the reports are written; the second has
- * its default effect.  A SIGHUP that the parent ignores, as nohup does, stays
- * ignored.  SIGUSR1 asks for one line of progress.  SIGPIPE and SIGXFSZ are
- * ignored: a closed pipe and a file beyond the size limit then appear as write
- * errors. */
+/* signals.c - handling of signals.  The first SIGINT, SIGTERM, SIGHUP or
+ * SIGXCPU only cancels the solve, so that the best iterate and the reports are
+ * written; the second has its default effect.  A SIGHUP that the parent
+ * ignores, as nohup does, stays ignored.  SIGUSR1 requests one line of
+ * progress.  SIGPIPE and SIGXFSZ are ignored: a closed pipe and a file beyond
+ * the size limit then appear as write errors. */
 #include "tools/command/job.h"
 
 #include <signal.h>

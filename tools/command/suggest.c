@@ -4,7 +4,7 @@
 
 #include <strings.h>
 
-/* Name elsewhere, name here. */
+/* Pairs of the name of an option in another program and its name here. */
 static const char *const aliases[][2] = {
     {"?", "help"}, {"v", "version"}, {"tol", "rtol"}, {"ksp_rtol", "rtol"},
     {"ksp_atol", "atol"}, {"ksp_type", "solver"}, {"pc_type", "precond"},

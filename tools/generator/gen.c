@@ -87,7 +87,8 @@ static int fail(char error[160], const char *what, const char *word)
     return -1;
 }
 
-/* Whether the word could be a size: not an option, not a name. */
+/* Returns whether the word could be a size: it is neither an option nor a
+ * name. */
 static bool digit(int argc, char **argv, int i)
 {
     return i < argc && argv[i][0] >= '0' && argv[i][0] <= '9';
@@ -224,8 +225,9 @@ int gen_option(gen_spec *spec, int argc, char **argv, char error[160])
 
 /* --------------------------------------------------------- random numbers */
 
-/* Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3
- * (SC 2011), section 4: ten rounds of two 32 x 32 -> 64 bit products. */
+/* Philox4x32-10: ten rounds of two products of 32 x 32 bits (Salmon, Moraes,
+ * Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3; SC 2011, section
+ * 4). */
 void gen_philox(uint64_t seed, uint64_t thing, uint32_t what, uint32_t out[4])
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
@@ -254,7 +256,7 @@ double gen_uniform(uint64_t seed, uint64_t thing, uint32_t what)
     uint32_t w[4];
 
     gen_philox(seed, thing, what, w);
-    /* 53 bits: k 2^-52 - 1, k < 2^53 */
+    /* 53 bits: k 2^-52 - 1 with k < 2^53 */
     return (double)(((uint64_t)w[0] << 32 | w[1]) >> 11) * 0x1p-52 - 1;
 }
 

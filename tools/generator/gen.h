@@ -4,8 +4,8 @@
  * Each row is a function of its number: nothing is assembled, so rows can be
  * written as a stream, in parallel, in constant memory (only rmat keeps its
  * graph in memory).  Random numbers are Philox4x32-10 keyed by (seed, thing),
- * where `thing` numbers what the number belongs to, so a matrix depends on its
- * command line only.
+ * where `thing` is the index of the face, element, edge or entry for which the
+ * number is drawn, so a matrix depends on its command line only.
  *
  * Symmetric kinds are symmetric bit for bit: (i, j) and (j, i) sum the same
  * products in the same order.
@@ -24,30 +24,33 @@
 #include <stdint.h>
 
 typedef enum gen_kind {
-    GEN_POISSON7,    /* 7 points, finite volumes, Dirichlet on all sides
-                        (with `neumann`: Neumann) */
-    GEN_LAPLACE27,   /* Q1 hexahedra, Dirichlet on all sides, eliminated
-                        (with `neumann`: Neumann) */
-    GEN_ELASTICITY,  /* Q1 hexahedra, 3 unknowns per node, E 1, nu 0.3; the face
-                        x = -1 is clamped and eliminated, the others (with
-                        `free`: all) are free */
-    GEN_CONVECTION,  /* poisson7 + upwind convection: nonsymmetric M-matrix */
-    GEN_RMAT,        /* R-MAT graph .57 .19 .19 .05, no loops, no duplicates */
+    GEN_POISSON7,    /* 7 points, finite volumes, Dirichlet conditions on all
+                        sides (with `neumann`: Neumann) */
+    GEN_LAPLACE27,   /* Q1 hexahedra, Dirichlet conditions on all sides,
+                        eliminated (with `neumann`: Neumann) */
+    GEN_ELASTICITY,  /* Q1 hexahedra, 3 unknowns per node, Young's modulus 1,
+                        Poisson's ratio 0.3; the face x = -1 is clamped and
+                        eliminated, the others (with `free`: all) are free */
+    GEN_CONVECTION,  /* poisson7 with upwind convection: a nonsymmetric
+                        M-matrix */
+    GEN_RMAT,        /* R-MAT graph with probabilities .57 .19 .19 .05, no
+                        loops, no duplicates */
     GEN_BLOCKS,      /* square blocks of a given fill, at random positions */
     GEN_LEAST        /* any shape, known singular values (gen_least.c) */
 } gen_kind;
 
-/* What is written for a grid. */
+/* Which matrix is written for a grid. */
 typedef enum gen_mass {
     GEN_NO_MASS,     /* the matrix itself */
-    GEN_LUMPED,      /* its mass matrix, density 1, diagonal */
-    GEN_CONSISTENT   /* the integrals of products of the shape functions */
+    GEN_LUMPED,      /* its diagonal mass matrix, density 1 */
+    GEN_CONSISTENT   /* its mass matrix of integrals of products of the shape
+                        functions */
 } gen_mass;
 
 typedef struct gen_spec {
     gen_kind kind;
     gen_mass mass;
-    int64_t n[3];        /* unknown nodes along x, y, z */
+    int64_t n[3];        /* number of nodes with unknowns along x, y, z */
     int scale;           /* rmat: 2^scale vertices */
     int64_t edges;       /* rmat: edges drawn for each vertex */
     int64_t block;       /* blocks: rows of a block */
@@ -59,10 +62,10 @@ typedef struct gen_spec {
     bool neumann;        /* poisson7, laplace27: no boundary values, zero row
                             sums; positive semidefinite, the constant is the
                             null space */
-    bool jump;           /* coefficient 1 or 1e4, boxes of 8^3 elements in a
-                            checkerboard */
-    double aniso;        /* elements 1 x 1 x aniso */
-    bool perturb;        /* every value random; rmat: random weights */
+    bool jump;           /* coefficient 1 or 1e4, in boxes of 8^3 elements in a
+                            checkerboard pattern */
+    double aniso;        /* elements are bricks of 1 x 1 x aniso */
+    bool perturb;        /* random coefficients; for rmat random weights */
     uint64_t perturb_seed;
     double velocity;     /* convection: cell Peclet number along x; half of it
                             along y, a quarter along z */
@@ -72,65 +75,69 @@ typedef struct gen_spec {
                             smallest that is not 0 */
     int64_t deficient;   /* leastsquares: singular values that are 0 */
     int64_t scatter[2];  /* set by gen_least_open */
-    uint64_t seed;       /* rmat, blocks, leastsquares: of the pattern */
+    uint64_t seed;       /* rmat, blocks, leastsquares: seed of the pattern */
 } gen_spec;
 
 typedef struct gen {
     gen_spec spec;
     int64_t rows, columns;
-    int64_t nnz;         /* both triangles */
-    int64_t diagonal;    /* entries of nnz that lie on the diagonal */
-    int64_t widest;      /* most entries in a row */
+    int64_t nnz;         /* number of entries, both triangles */
+    int64_t diagonal;    /* number of entries on the diagonal */
+    int64_t widest;      /* largest number of entries in a row */
     bool symmetric;
-    /* grids: integer parts of the element matrices, see gen_grid.c */
+    /* for grids: integer parts of the element matrices (gen_grid.c) */
     double element[24][24];
     double part[3][8][8];
-    /* rmat: the graph, both directions, rows ascending */
+    /* for rmat: the graph, edges in both directions, rows ascending */
     int64_t *rowptr;
     int32_t *col;
 } gen;
 
-/* Whether the kind has nodes with coordinates. */
+/* Returns whether the kind has nodes with coordinates. */
 bool gen_is_grid(const gen_spec *spec);
-/* Fills in the defaults. */
+/* Sets all options to their defaults. */
 void gen_default(gen_spec *spec);
-/* Reads "KIND SIZES" from the words at argv[0]; returns the number of words
- * read, 0 if the first is no kind, -1 with an error text. */
+/* Reads "KIND SIZES" from the words at argv[0].  Returns the number of words
+ * read, 0 if the first word is no kind, or -1 with a text in error. */
 int gen_parse(gen_spec *spec, int argc, char **argv, char error[160]);
-/* Reads one option of the generators ("-aniso 0.1"), with the same results. */
+/* Reads one option of the generators ("-aniso 0.1"); returns the same. */
 int gen_option(gen_spec *spec, int argc, char **argv, char error[160]);
-/* The options above, one line each, for a help text; static. */
+/* Returns a static help text for the options above, one line each. */
 const char *gen_help(void);
-/* false with an error text: the parameters are invalid, or no memory (then
- * error begins with "out of memory"). */
+/* Prepares the rows.  Returns false with a text in error if the parameters are
+ * invalid or there is no memory (then the text begins with "out of memory"). */
 bool gen_open(const gen_spec *spec, gen *g, char error[160]);
 void gen_close(gen *g);
-/* Row i: columns ascending, values; returns the count (<= widest). */
+/* Writes row i, columns ascending, with values; returns its number of entries,
+ * which is at most widest. */
 int64_t gen_row(const gen *g, int64_t i, int32_t *col, double *val);
-/* Only the number of its entries. */
+/* Returns only the number of entries of row i. */
 int64_t gen_count(const gen *g, int64_t i);
-/* Fills the caller's arrays, of rows + 1, nnz and nnz numbers. */
+/* Fills the caller's arrays, which have rows + 1, nnz and nnz elements. */
 void gen_fill(const gen *g, int64_t *rowptr, int32_t *col, double *val);
 
-/* Grids: number of nodes (or cells) and their coordinates, in units of an edge
- * along x; 0 for other kinds. */
+/* For grids: return the number of nodes (or cells) and their coordinates, in
+ * units of an element's edge along x; 0 for other kinds. */
 int64_t gen_nodes(const gen *g);
 double gen_coordinate(const gen *g, int64_t node, int axis);
 
-/* Uniform in [-1, 1), a function of its arguments: Philox4x32-10. */
+/* Returns a number uniform in [-1, 1), a function of the arguments
+ * (Philox4x32-10). */
 double gen_uniform(uint64_t seed, uint64_t thing, uint32_t what);
-/* Four random words of 32 bits. */
+/* Writes four random words of 32 bits. */
 void gen_philox(uint64_t seed, uint64_t thing, uint32_t what, uint32_t out[4]);
 
-/* Used by gen_open, gen_row and gen_count. */
+/* Functions of the kinds, called by gen_open, gen_row and gen_count. */
 bool gen_grid_open(gen *g, char error[160]);
 int64_t gen_grid_row(const gen *g, int64_t i, int32_t *col, double *val);
 int64_t gen_grid_count(const gen *g, int64_t i);
 void gen_grid_place(const gen *g, int64_t node, int64_t c[3]);
-bool gen_mass_open(gen *g);             /* after gen_grid_open */
+/* Called after gen_grid_open. */
+bool gen_mass_open(gen *g);
 int64_t gen_mass_row(const gen *g, int64_t i, int32_t *col, double *val);
 int64_t gen_mass_count(const gen *g, int64_t i);
-double gen_mass_lumped(const gen *g, int64_t i);   /* its diagonal entry */
+/* Returns the diagonal entry of the lumped mass matrix. */
+double gen_mass_lumped(const gen *g, int64_t i);
 bool gen_blocks_open(gen *g, char error[160]);
 int64_t gen_blocks_row(const gen *g, int64_t i, int32_t *col, double *val);
 int64_t gen_blocks_count(const gen *g, int64_t i);

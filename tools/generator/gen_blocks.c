@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gen_blocks.c - matrices of square blocks: each block row holds COUNT blocks
- * of B x B, one in each of COUNT equal column ranges, at a random position in
- * its range; each entry of a block is stored with probability FILL. They show
- * gains and costs of formats of dense blocks.
+/* gen_blocks.c - matrices of square blocks.  Each block row has COUNT blocks of
+ * B x B entries, one in each of COUNT equal column ranges, at a random position
+ * in its range; each entry of a block is stored with probability FILL.  These
+ * matrices show gains and costs of formats of dense blocks.
  *
- * Not symmetric.  Values are uniform in [-1, 1), with or without perturb, which
- * changes the seed only.  Everything is a function of (seed, row). */
+ * They are not symmetric.  Values are uniform in [-1, 1), with or without
+ * perturb, which only changes the seed.  Everything is a function of (seed,
+ * row). */
 #include "tools/generator/gen.h"
 
 #include <stdio.h>
 
-enum { PLACE = 0, THERE = 1 };        /* streams of random words */
+enum { PLACE = 0, THERE = 1 };        /* streams of random numbers: positions,
+                                         stored entries */
 
-/* First column of block number c in block row r. */
+/* Returns the first column of block number c in block row r. */
 static int64_t first_column(const gen_spec *s, int64_t r, int64_t c)
 {
     const int64_t all = s->n[0] / s->block;
@@ -24,8 +26,8 @@ static int64_t first_column(const gen_spec *s, int64_t r, int64_t c)
            s->block;
 }
 
-/* Bits 0 .. 3: whether entries q .. q + 3 of row i in block number c of its
- * block row are stored. */
+/* Returns bits 0 .. 3, which tell whether entries q .. q + 3 of row i in block
+ * number c of its block row are stored. */
 static unsigned there(const gen_spec *s, int64_t i, int64_t c, int64_t q)
 {
     uint32_t w[4];

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gen_grid.c - matrices on an nx x ny x nz grid of unknowns, x fastest.
  *
- * Faces (poisson7, convection): unknowns are cell averages; two neighbours
- * share a face of conductance g = area / distance * harmonic mean of k; the
- * boundary value is 0, or with `neumann` no face of the boundary counts:
+ * Kinds with faces (poisson7, convection): unknowns are cell averages; two
+ * neighbours share a face of conductance g = area / distance * harmonic mean of
+ * k, k the coefficient of a cell; the boundary value is 0, or with `neumann`
+ * faces of the boundary do not count.  The product in cell i is
  *     sum_f g_f (x_i - x_j)   [+ upwind v (x_i - x_upstream)]
  *
- * Elements (laplace27, elasticity): unknowns are nodes, an element lies between
- * 8 of them.  On a brick the integrals of products of derivatives of trilinear
- * functions are products of three one-dimensional ones (2-point Gauss
- * quadrature in each direction gives the same numbers):
+ * Kinds with elements (laplace27, elasticity): unknowns are at nodes, an
+ * element lies between 8 of them.  On a brick the integrals of products of
+ * derivatives of trilinear functions are products of three one-dimensional
+ * integrals (2-point Gauss quadrature in each direction gives the same values).
+ * With S the derivative of a shape function, M the function itself and h the
+ * edge length these are
  *     SS: +-1 / h    MM: h (2 or 1) / 6    SM: +-1 / 2
- * so all entries are small integers over 36 or 72 times edge lengths, and terms
- * that cancel in theory cancel exactly. */
+ * so all entries are small integers divided by 36 or 72, times edge lengths,
+ * and terms that cancel in theory cancel exactly. */
 #include "tools/generator/gen.h"
 
 #include <stdio.h>
@@ -27,17 +30,18 @@ static double factor(const gen *g, uint64_t thing, uint32_t what)
     return s->perturb ? 1 + gen_uniform(s->perturb_seed, thing, what) / 4 : 1;
 }
 
-/* Coefficient of the cell or element with lowest corner c (c may be -1). */
+/* Returns the coefficient of the cell or element with lowest corner c (c may be
+ * -1). */
 static double coefficient(const gen *g, const int64_t c[3])
 {
     if (!g->spec.jump)
         return 1;
-    /* + 1: the layer of elements at -1 belongs to the first box. */
+    /* + 1, because the layer of elements at -1 belongs to the first box. */
     int64_t box = (c[0] + 1) / 8 + (c[1] + 1) / 8 + (c[2] + 1) / 8;
     return box % 2 ? jump_ratio : 1;
 }
 
-/* Index of a position whose coordinates begin at -1. */
+/* Returns the index of a position whose coordinates begin at -1. */
 static uint64_t number(const gen *g, const int64_t c[3])
 {
     const int64_t *n = g->spec.n;
@@ -57,8 +61,8 @@ void gen_grid_place(const gen *g, int64_t node, int64_t c[3])
 
 /* ------------------------------------------------------------------ faces */
 
-/* Area of a face normal to the axis, divided by the distance of the cell
- * centres if requested. */
+/* Returns the area of a face normal to the axis, divided by the distance of the
+ * cell centres if requested. */
 static double area(const gen *g, int axis, bool over_distance)
 {
     double h = g->spec.aniso;
@@ -66,8 +70,8 @@ static double area(const gen *g, int axis, bool over_distance)
     return axis < 2 ? h : over_distance ? 1 / h : 1;
 }
 
-/* Conductance of the face between cell `low` and the next along axis; one of
- * them may be outside. */
+/* Returns the conductance of the face between cell `low` and the next one along
+ * axis; one of the two cells may be outside of the grid. */
 static double conductance(const gen *g, const int64_t low[3], int axis)
 {
     int64_t high[3] = {low[0], low[1], low[2]};
@@ -98,7 +102,8 @@ static int64_t face_row(const gen *g, int64_t i, int32_t *col, double *val)
             v = g->spec.velocity / (1 << axis) * area(g, axis, false);
         high[axis] = conductance(g, c, axis);
         c[axis]--;
-        low[axis] = conductance(g, c, axis) + v;   /* upstream */
+        /* The neighbour at the lower side is upstream. */
+        low[axis] = conductance(g, c, axis) + v;
         c[axis]++;
         sum += low[axis] + high[axis];
     }
@@ -122,7 +127,7 @@ static int64_t face_row(const gen *g, int64_t i, int32_t *col, double *val)
 
 static int bit(int node, int axis) { return node >> axis & 1; }
 
-/* 72 times the integral of d_i N_a d_j N_b over a brick 1 x 1 x h. */
+/* Returns 72 times the integral of d_i N_a d_j N_b over a brick 1 x 1 x h. */
 static double integral(int i, int j, int a, int b, double h)
 {
     const double edge[3] = {1, 1, h};
@@ -143,7 +148,8 @@ static double integral(int i, int j, int a, int b, double h)
     return value;
 }
 
-/* K_ij^ab = lambda D_ij + mu D_ji + delta_ij mu (D_00 + D_11 + D_22), E = 1 */
+/* K_ij^ab = lambda D_ij + mu D_ji + delta_ij mu (D_00 + D_11 + D_22), with
+ * Young's modulus 1. */
 static void fill_elements(gen *g)
 {
     const double nu = poisson_ratio, h = g->spec.aniso;
@@ -166,8 +172,9 @@ static void fill_elements(gen *g)
         }
 }
 
-/* Whether there is an element between positions low and low + 1 of an axis.  If
- * clamped, only x = -1 has elements beyond the unknown nodes. */
+/* Returns whether there is an element between positions low and low + 1 of an
+ * axis.  If a face is clamped, only x = -1 has elements beyond the unknown
+ * nodes. */
 static bool exists(const gen *g, int axis, int64_t low)
 {
     const bool clamped = g->spec.kind == GEN_ELASTICITY;
@@ -177,8 +184,8 @@ static bool exists(const gen *g, int axis, int64_t low)
            (low >= 0 || (clamped && axis == 0 && !g->spec.free));
 }
 
-/* Coefficients of the eight elements around node c, 0 where there is none.
- * Element e has its lowest corner at c - 1 + the bits of e. */
+/* Sets the coefficients of the eight elements around node c, 0 where there is
+ * no element.  Element e has its lowest corner at c - 1 + the bits of e. */
 static void around(const gen *g, const int64_t c[3], double k[8][3])
 {
     bool clamped = g->spec.kind == GEN_ELASTICITY;
@@ -197,16 +204,16 @@ static void around(const gen *g, const int64_t c[3], double k[8][3])
     }
 }
 
-/* Entry for unknown i at the node and unknown j at its neighbour at offset
- * d. */
+/* Returns the entry for unknown i at the node and unknown j at its neighbour at
+ * offset d. */
 static double entry(const gen *g, double k[8][3], const int d[3], int i,
                     int j)
 {
     double sum = 0;
 
     for (int e = 0; e < 8; e++) {
-        int a = 7 - e, b = 0;       /* the node is the element's corner opposite
-                                       to e */
+        /* The node is the element's corner opposite to e. */
+        int a = 7 - e, b = 0;
 
         for (int axis = 0; axis < 3; axis++) {
             int at = bit(a, axis) + d[axis];

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gen_least.c - sparse m x n matrices of known singular values, for least
+/* gen_least.c - sparse m x n matrices with known singular values, for least
  * squares:
  *
  *     A = Q G diag(d) H K,    d_j = cond^(-t / (r - 1)), t = 0 .. r - 1,
  *
  * r = min(m, n) - deficient, the other d_j are 0; t numbers the columns j in a
- * scattered order.  Q, H and K are orthogonal, made of reflections
- * I - 2 v v' / v'v of random v: Q mixes rows 2 s and 2 s + 1, H pairs of
- * columns, and K groups of four after a permutation.  G has orthonormal
- * columns: row i holds one entry, in column i mod min(m, n), +-1 over the root
- * of the number of entries of that column.
+ * scattered order.  Q, H and K are orthogonal, made of reflections I - 2 v v' /
+ * v'v of random v: Q mixes rows 2 s and 2 s + 1, H pairs of columns, and K
+ * groups of four after a permutation.  G has orthonormal columns: row i has one
+ * entry, in column i mod min(m, n), which is +-1 divided by the square root of
+ * the number of entries of that column.
  *
- * So a row has at most 2 * 2 * 4 = 16 entries, and the singular values are d
- * but for rounding.  Everything is a function of (seed, row). */
+ * So a row of A has at most 2 * 2 * 4 = 16 entries, and the singular values are
+ * d up to rounding.  Everything is a function of (seed, row). */
 #include "tools/generator/gen.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { Q_PART, H_PART, K_PART, SIGN };   /* streams of random words */
+enum { Q_PART, H_PART, K_PART, SIGN };   /* streams of random numbers */
 enum { WIDEST = 16 };
 
 static int64_t smaller(const gen_spec *s)
@@ -32,7 +32,7 @@ static int64_t common(int64_t a, int64_t b)
     return b ? common(b, a % b) : a;
 }
 
-/* A multiplier near 0.618 n without a common divisor with n. */
+/* Returns a multiplier near 0.618 n without a common divisor with n. */
 static int64_t scatter(int64_t n)
 {
     int64_t a = (int64_t)(0.6180339887 * (double)n) + 1;
@@ -41,7 +41,7 @@ static int64_t scatter(int64_t n)
     return a;
 }
 
-/* Row `at` of the reflection number `which` of a part, `size` rows. */
+/* Computes row `at` of reflection number `which` of a part, for `size` rows. */
 static void reflect(const gen_spec *s, int part, int64_t which, int at,
                     int size, double row[4])
 {
@@ -55,7 +55,8 @@ static void reflect(const gen_spec *s, int part, int64_t which, int at,
         row[q] = (q == at) - (norm2 > 0 ? 2 * v[at] * v[q] / norm2 : 0);
 }
 
-/* The number of rows of the group of `size` that begins at `first`, of n. */
+/* Returns the number of rows of the group of `size` that begins at `first`, of
+ * n rows in all. */
 static int group(int64_t n, int64_t first, int size)
 {
     return n - first < size ? (int)(n - first) : size;
@@ -70,7 +71,7 @@ static double singular(const gen_spec *s, int64_t j)
     return rank > 1 ? pow(s->cond, -(double)t / (double)(rank - 1)) : 1;
 }
 
-/* Adds x times row j of K, the columns permuted before. */
+/* Adds x times row j of K, whose columns are permuted before. */
 static int64_t add_last(const gen_spec *s, int64_t j, double x, int32_t *col,
                         double *val)
 {
@@ -137,7 +138,8 @@ int64_t gen_least_row(const gen *g, int64_t i, int32_t *col, double *val)
     const gen_spec *s = &g->spec;
     const int64_t first = i - i % 2;
     const int size = group(s->n[0], first, 2);
-    int32_t all_col[WIDEST];        /* col and val have room for the result */
+    /* col and val have space for the result only. */
+    int32_t all_col[WIDEST];
     double all_val[WIDEST], row[4];
     int64_t count = 0;
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gen_mass.c - mass matrices of the grids of gen_grid.c, density 1.
+/* gen_mass.c - mass matrices of the grids of gen_grid.c, for density 1.
  *
  * On a brick grid the integral of N_i N_j over all elements around a node is a
  * product of three one-dimensional ones.  With l and r the numbers (0 or 1) of
  * elements of edge length h to the left and right of a node, the rows are
  *     consistent   h / 6 (l, 2 l + 2 r, r)
  *     lumped       h / 2 (l + r)          (its row sums, on the diagonal)
- * so every entry is a small integer times the volume of an element, over 216 or
- * 8.  For finite volumes (poisson7, convection) it is the volume of a cell.
- * The three unknowns of a node of elasticity are not coupled. */
+ * so every entry is a small integer times the volume of an element, divided by
+ * 216 or 8.  For finite volumes (poisson7, convection) it is the volume of a
+ * cell.  The three unknowns of a node of elasticity are not coupled. */
 #include "tools/generator/gen.h"
 
 static int unknowns(const gen *g)
@@ -36,19 +36,21 @@ bool gen_mass_open(gen *g)
     return true;
 }
 
-/* Number of elements along axis at coordinate c, to the left or the right. */
+/* Returns the number of elements along axis at coordinate c, to the left or the
+ * right. */
 static int beside(const gen *g, int axis, int64_t c, bool right)
 {
     const bool clamped = g->spec.kind == GEN_ELASTICITY && !g->spec.free;
 
     if (g->spec.kind != GEN_ELASTICITY && !g->spec.neumann)
-        return 1;                          /* Dirichlet on all sides */
+        /* Dirichlet conditions on all sides. */
+        return 1;
     if (right)
         return c < g->spec.n[axis] - 1;
     return c > 0 || (axis == 0 && clamped);
 }
 
-/* 6 / h times the integral of N_c N_(c + d) along axis. */
+/* Returns 6 / h times the integral of N_c N_(c + d) along axis. */
 static int along(const gen *g, int axis, int64_t c, int d)
 {
     const int left = beside(g, axis, c, false), right = beside(g, axis, c, true);

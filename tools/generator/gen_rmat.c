@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gen_rmat.c - R-MAT graphs: Chakrabarti, Zhan, Faloutsos, A recursive model
- * for graph mining (SDM 2004).  Each edge is placed by `scale` recursive
+/* gen_rmat.c - R-MAT graphs (Chakrabarti, Zhan and Faloutsos, A recursive model
+ * for graph mining, SDM 2004).  Each edge is placed by `scale` recursive
  * subdivisions of the adjacency matrix into the quadrants a, b, c, d with
- * probabilities .57 .19 .19 .05; loops are dropped, repeated edges kept
- * once, both directions stored.
+ * probabilities .57 .19 .19 .05; loops are dropped, repeated edges are kept
+ * once, and both directions are stored.
  *
- * The weight of an edge is 1, with perturb a number in [3/4, 5/4) that
+ * The weight of an edge is 1, or with perturb a number in [3/4, 5/4) that
  * depends on its two vertices only.  D - W is positive semidefinite: its
- * quadratic form is the sum over the edges of w (x_i - x_j)^2; its null
- * space are the vectors that are constant on each component.
+ * quadratic form is the sum over the edges of w (x_i - x_j)^2; its null space
+ * consists of the vectors that are constant on each component.
  *
  * Memory: 8 bytes per drawn edge while sorting, then 8 bytes per stored
  * edge. */
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Vertices of edge e; each level uses one random word. */
+/* Draws the vertices of edge e; each level uses one random word. */
 static void draw(const gen_spec *s, int64_t e, int32_t *row, int32_t *col)
 {
     uint32_t w[4] = {0}, r = 0, c = 0;
@@ -40,7 +40,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts each row and removes duplicate columns; length[i] is the remaining
+/* Sorts each row and removes duplicate columns; length[i] becomes the remaining
  * length. */
 static void sort_rows(const gen *g, int64_t *length)
 {
@@ -74,7 +74,8 @@ static void close_rows(gen *g, const int64_t *length)
     g->rowptr[g->rows] = g->nnz = to;
 }
 
-/* Counting sort of the drawn edges, both directions, into rowptr and col. */
+/* Sorts the drawn edges, in both directions, into rowptr and col by
+ * counting. */
 static bool build(gen *g, int64_t edges, int32_t (*edge)[2], int64_t *next)
 {
 #pragma omp parallel for

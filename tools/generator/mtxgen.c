@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mtxgen.c - writes generated matrices as Matrix Market files.
  *
- * Besides the matrix of a grid its mass matrix and the coordinates of its nodes
- * can be written, each to a file of its own.
+ * In addition to the matrix of a grid, its mass matrix and the coordinates of
+ * its nodes can be written, each to a file of its own.
  *
  * Rows are written in pieces of some thousand: threads convert pieces to text
  * (and compress them, each as a gzip member of its own, which the format
- * allows), the pieces are written in order.  So memory does not grow with the
- * grid.  A file gets its name when it is complete (lib/io/stream/replace.h). */
+ * allows), and the pieces are written in order.  So memory does not grow with
+ * the grid.  A file appears under its name only when it is complete
+ * (lib/io/stream/replace.h). */
 #include "tools/generator/gen.h"
 #include "tools/generator/words.h"
 #include "io/number/number.h"
@@ -25,14 +26,16 @@
 #endif
 
 enum { USAGE = 2, MEMORY = 5, OUTPUT = 7 };
-enum { PIECE = 4096, PER_THREAD = 4 };   /* rows; pieces in memory */
+enum { PIECE = 4096, PER_THREAD = 4 };   /* rows of a piece; pieces in memory
+                                            per thread */
 
 typedef struct job {
     gen_spec spec;
     const char *out;             /* NULL: standard output */
-    const char *mass, *coords;   /* NULL: not requested */
-    bool consistent;             /* kind of mass matrix */
-    bool coordinates;            /* out is for coordinates, not a matrix */
+    const char *mass, *coords;   /* NULL if not requested */
+    bool consistent;             /* whether the mass matrix is the consistent
+                                    one */
+    bool coordinates;            /* out is for coordinates, not for a matrix */
     const char *command;
     int threads;
     bool quiet;
@@ -74,7 +77,8 @@ static bool reserve(char **p, size_t *room, size_t need)
     return true;
 }
 
-/* Lines "i j v" of rows first .. end-1, the lower triangle if symmetric. */
+/* Writes lines "i j v" of rows first .. end-1, the lower triangle if
+ * symmetric. */
 static bool write_rows(const gen *g, int64_t first, int64_t end, int32_t *col,
                        double *val, piece *to)
 {
@@ -106,8 +110,8 @@ static bool write_rows(const gen *g, int64_t first, int64_t end, int32_t *col,
     return true;
 }
 
-/* Coordinates first .. end-1 of the sequence of all x, then all y, then all z:
- * array files are written by columns. */
+/* Writes coordinates first .. end-1 of the sequence of all x, then all y, then
+ * all z, since array files are column-major. */
 static bool write_coordinates(const gen *g, int64_t first, int64_t end,
                               piece *to)
 {
@@ -128,7 +132,7 @@ static bool write_coordinates(const gen *g, int64_t first, int64_t end,
     return true;
 }
 
-/* Compresses text into packed, a complete gzip member. */
+/* Compresses the text into `packed`, a complete gzip member. */
 static bool pack(piece *to)
 {
     z_stream z = {0};
@@ -187,13 +191,14 @@ static void drop(piece *pieces, int count)
     free(pieces);
 }
 
-/* Number of rows or numbers from which the lines of the body are made. */
+/* Returns the number of rows, or of coordinates, from which the lines of the
+ * body are made. */
 static int64_t length(const gen *g, const job *j)
 {
     return j->coordinates ? 3 * gen_nodes(g) : g->rows;
 }
 
-/* One round: fills up to count pieces from row `first` on, in parallel. */
+/* Fills up to `count` pieces from row `first` on, in parallel. */
 static void fill_round(const gen *g, const job *j, int64_t first, int count,
                        piece *pieces)
 {
@@ -313,8 +318,8 @@ static void help(void)
            gen_help());
 }
 
-/* An option of mtxgen itself, at argv[0]; returns the number of words, 0
- * unknown, -1 invalid. */
+/* Reads an option of mtxgen itself, at argv[0].  Returns the number of words
+ * read, 0 if it is unknown, -1 if it is invalid. */
 static int own_option(job *j, int argc, char **argv, char error[160])
 {
     const char **to;
@@ -366,7 +371,8 @@ static int check_words(const job *j, char error[160])
     return -1;
 }
 
-/* Fills the job; returns 0, or -1 with an error text. */
+/* Reads the command line into the job; returns 0, or -1 with a text in
+ * error. */
 static int read_words(job *j, int argc, char **argv, char error[160])
 {
     bool kind = false;
@@ -394,7 +400,7 @@ static int read_words(job *j, int argc, char **argv, char error[160])
     return kind ? check_words(j, error) : -1;
 }
 
-/* The command line as one string for the file's header comment. */
+/* Joins the command line to one string for the file's header comment. */
 static char *join(int argc, char **argv)
 {
     size_t length = 8;
@@ -438,7 +444,8 @@ static int run(const job *j)
     return code;
 }
 
-/* Writes the matrix, the mass matrix and the coordinates, each to its file. */
+/* Writes the matrix, the mass matrix and the coordinates, each to its own
+ * file. */
 static int run_all(const job *j)
 {
     job mass = *j, coords = *j;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* words.c - converts the forms in which options can be written to one. */
+/* words.c - converts the different forms of an option to one. */
 #include "tools/generator/words.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* -name or --name, but not a negative number. */
+/* Returns whether a word is an option, -name or --name, and not a negative
+ * number. */
 static int is_option(const char *word)
 {
     word += word[0] == '-' && word[1] == '-';
     return word[0] == '-' && isalpha((unsigned char)word[1]);
 }
 
-/* Writes the option's name to `to`, which has room for the whole word; returns
- * the value after '=', or NULL. */
+/* Writes the option's name to `to`, which must be as long as the whole word;
+ * returns the value after '=', or NULL. */
 static char *split(const char *word, char *to)
 {
     char *value;

@@ -3,9 +3,10 @@
 #ifndef WORDS_H
 #define WORDS_H
 
-/* The words with "--name=value", "--name value" and "-name=value" converted to
- * "-name" and "value", '_' to '-' in names, -h and -V to -help and -version;
- * terminated by NULL. Free with free().  NULL: no memory. */
+/* Returns the words with "--name=value", "--name value" and "-name=value"
+ * converted to "-name" and "value", '_' to '-' in names, and -h and -V to -help
+ * and -version, followed by NULL.  The result is released by free(); it is NULL
+ * if there is no memory. */
 char **words_plain(int *argc, char **argv);
 
 #endif
