@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device_pointers.c - matrix, right-hand sides and solution are in the
- * caller's device memory and are not copied to the host.  The driver
- * is found at run time, so that this builds without CUDA. */
+/* device_pointers.c - matrix, right-hand sides and solution are in the caller's
+ * device memory and are not copied to the host.  The CUDA driver is found at
+ * run time, so this program builds without CUDA. */
 #include <dlfcn.h>
 #include <spsolve.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 enum { N = 100000, K = 4, NNZ = 3 * N - 2, SKIPPED = 77 };
 
 static sps_context *ctx;
-/* Device addresses are integers in the driver's interface. */
+/* Functions of the driver; device addresses are integers in its interface. */
 static int (*take)(uint64_t *p, size_t bytes);
 static int (*give)(uint64_t p);
 static int (*upload)(uint64_t to, const void *from, size_t bytes);
@@ -33,7 +33,8 @@ static void *on_device(const void *from, size_t bytes)
     return (void *)(uintptr_t)p;
 }
 
-/* A csr whose three arrays lie on the device: tridiagonal(-1, 2.1, -1). */
+/* Returns a csr whose three arrays are in device memory: tridiagonal(-1, 2.1,
+ * -1). */
 static sps_csr *matrix(void)
 {
     static int64_t rowptr[N + 1];
@@ -77,16 +78,19 @@ int main(void)
     *(void **)&give = dlsym(driver, "cuMemFree_v2");
     *(void **)&upload = dlsym(driver, "cuMemcpyHtoD_v2");
     sps_csr *A = matrix();
-    b = on_device(NULL, sizeof *b * N * K);     /* row-major, K side by side */
+    /* Blocks are row-major: a row has the K columns side by side. */
+    b = on_device(NULL, sizeof *b * N * K);
     x = on_device(NULL, sizeof *x * N * K);
-    check(sps_block_wrap(ctx, N, K, b, K, &B)); /* not copied */
+    check(sps_block_wrap(ctx, N, K, b, K, &B)); /* does not copy b */
     check(sps_block_wrap(ctx, N, K, x, K, &X));
     check(sps_block_random(B, 1));              /* fills b on the device */
-    check(sps_block_random(X, 2));              /* any guess will do */
+    check(sps_block_random(X, 2));              /* any initial guess is
+                                                   allowed */
     check(sps_operator_csr(ctx, A, K, NULL, &op));
     check(sps_solver_create(op, NULL, K, NULL, &s));
-    check(sps_solver_linear(s, B, X, &r));      /* fills x on the device */
-    check(sps_context_sync(ctx));               /* before other streams read */
+    check(sps_solver_linear(s, B, X, &r));      /* writes x on the device */
+    check(sps_context_sync(ctx));               /* before x is read on other
+                                                   streams */
     printf("%s after %d iterations, residual %.1e\n", sps_stop_string(r.stop),
            r.iterations, r.worst_residual);
     sps_solver_destroy(&s);
@@ -94,7 +98,8 @@ int main(void)
     sps_block_destroy(&X);
     sps_block_destroy(&B);
     void *mine[] = {A->rowptr, A->col, A->val, b, x};
-    sps_csr_destroy(ctx, &A);                   /* borrowed: arrays stay */
+    sps_csr_destroy(ctx, &A);                   /* releases only the csr: its
+                                                   arrays are ours */
     for (int i = 0; i < 5; i++)
         give((uint64_t)(uintptr_t)mine[i]);
     sps_context_destroy(&ctx);

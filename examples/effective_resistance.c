@@ -3,45 +3,47 @@
  *
  *     effective_resistance [graph.mtx | SIDE [k]]
  *
- * SIDE: of a square torus with a long edge at each vertex.
+ * SIDE generates a square torus of SIDE x SIDE vertices with an additional long
+ * edge at each vertex.
  *
- * R_uv = (e_u - e_v)' L+ (e_u - e_v) for the Laplacian L = B' W B, where a row
- * of B is an edge, -1 at one end and 1 at the other.  With the rows x_u of
- * X = L+ F and g(u, v) = x_u . y_v,
+ * R_uv = (e_u - e_v)' L+ (e_u - e_v) for the Laplacian L = B' W B, where each
+ * row of B is an edge, with -1 at one end and 1 at the other, W contains the
+ * weights and L+ is the pseudoinverse.  With the rows x_u of X = L+ F, those
+ * y_v of Y, and g(u, v) = x_u . y_v,
  *
  *     R_uv = g(u, u) + g(v, v) - 2 g(u, v)          wherever  F Y' ~ identity:
  *
  *   exact:  F = Y = I, n right-hand sides;
  *   k < n:  F = B' W^1/2 Q, Q random signs / sqrt(k), Y = X, and then
  *           R_uv = ||x_u - x_v||^2 (Spielman and Srivastava, Graph
- *           sparsification by effective resistances, STOC 2008).  That an
- *           edge is off by more than eps R has a chance below
+ *           sparsification by effective resistances, STOC 2008).  The error
+ *           of an edge exceeds eps R with a probability of less than
  *           2 exp(-k (eps^2 / 4 - eps^3 / 6)) (Achlioptas 2003).
  *
- * The columns are solved for 64 at a time; g is sampled on the pattern of L,
- * including the diagonal, and summed over these blocks, so that X is never
+ * The columns are solved for in blocks of 64; g is computed for the entries of
+ * L, including the diagonal, and summed over these blocks, so that X is never
  * stored as a whole.
  *
- * Accuracy: the library removes the mean over each component from every
- * column, so g(u, u) is (about) a diagonal entry of L+; a common shift of all
- * rows by c would add ||c||^2, and cancellation would lose digits.  The error
- * of R is about (1e-16 + the error of the solves: 1e-11, 1e-8 where k < n)
- * times g(u, u) / R_uv, a ratio of a few units in a well connected graph and of
- * n / 3 on a path of n vertices.
+ * Accuracy: the library removes the mean over each component from every column,
+ * so g(u, u) is (about) a diagonal entry of L+; a common shift c of all rows
+ * would add ||c||^2 to it, and cancellation would lose digits.  The error of R
+ * is about (1e-16 + the error of the solves: 1e-11, 1e-8 where k < n) times
+ * g(u, u) / R_uv, a ratio of a few units in a well connected graph and of n / 3
+ * on a path of n vertices.
  *
- * Checks: sum of w R over the edges = vertices - components (Foster 1949);
- * w R <= 1, with equality for bridges only; known values on the built-in
- * graphs; on others, where k < n, R of 64 edges spread over the graph from
- * solves to 1e-10: the largest relative error and the mean square.  Exit
- * status 1 when one of them fails. */
+ * Checks: sum of w R over the edges = vertices - components (Foster 1949); w R
+ * <= 1, with equality for bridges only; known values on the built-in graphs; on
+ * others, where k < n, R of 64 edges spread over the graph from solves to
+ * 1e-10: the largest relative error and the mean square.  The exit status is 1
+ * if one of these checks fails. */
 #include "graphs.h"
 
 enum { WIDTH = 64, TOP = 5 };
 
 /* ------------------------------------------------------------ resistances */
 
-/* Columns first .. first + count - 1 of F, count <= WIDTH; the other columns
- * are zero, and the solver does not iterate on them. */
+/* Writes columns first .. first + count - 1 of F to f, count <= WIDTH; the
+ * other columns are zero, and the solver does not iterate on them. */
 static void fill(const sps_csr *L, int k, int first, int count, double *f)
 {
     for (int64_t i = 0; i < L->nrow * WIDTH; i++) f[i] = 0;
@@ -65,7 +67,8 @@ static void fill(const sps_csr *L, int k, int first, int count, double *f)
         }
 }
 
-/* A solver for WIDTH columns; f is on the host, F and X where it computes. */
+/* A solver for WIDTH columns.  f is on the host, F and X are where the solver
+ * computes. */
 typedef struct solves {
     sps_solver *s;
     sps_block *F, *X;
@@ -84,13 +87,14 @@ static void solves_open(solves *v, const sps_operator *op, int64_t n,
     v->r.struct_size = sizeof v->r;
     sps_options_default(&opt);
     opt.rtol = rtol;
-    opt.nullspace = "components";   /* named: X = L+ F for any F */
+    /* Selected by name, so that X = L+ F for any F. */
+    opt.nullspace = "components";
     check(sps_block_create(ctx, n, WIDTH, &v->F));
     check(sps_block_create(ctx, n, WIDTH, &v->X));
     check(sps_solver_create(op, NULL, WIDTH, &opt, &v->s));
 }
 
-/* L X = F; the initial guess is the previous X. */
+/* Solves L X = F; the initial guess is the previous X. */
 static void solve(solves *v)
 {
     check(sps_block_set(v->F, 0, WIDTH, v->f, WIDTH, SPS_ROW_MAJOR, SPS_HOST));
@@ -114,14 +118,15 @@ static void solves_close(solves *v)
     free(v->f);
 }
 
-/* g on the pattern of L, in G (nnz x 1); exact if k >= n. */
+/* G = g on the pattern of L (nnz x 1); exact if k >= n. */
 static void sample(const sps_csr *L, const sps_operator *op, int k,
                    sps_block *G, int *components)
 {
     const bool exact = k >= L->nrow;
     solves v;
 
-    solves_open(&v, op, L->nrow, exact ? 1e-11 : 1e-8); /* << 2 / sqrt(k) */
+    solves_open(&v, op, L->nrow, exact ? 1e-11 : 1e-8); /* far below 2 /
+                                                           sqrt(k) */
     for (int first = 0; first < k; first += WIDTH) {
         fill(L, k, first, k - first < WIDTH ? k - first : WIDTH, v.f);
         solve(&v);
@@ -132,7 +137,7 @@ static void sample(const sps_csr *L, const sps_operator *op, int k,
     solves_close(&v);
 }
 
-/* R of the stored entries (v > u) of row u; zero elsewhere. */
+/* Returns R of the stored entries (v > u) of each row u; zero elsewhere. */
 static double *resistances(const sps_csr *L, int k, int *components)
 {
     double *g = array(L->nnz, sizeof *g), *R = array(L->nnz, sizeof *R);
@@ -162,7 +167,7 @@ static double *resistances(const sps_csr *L, int k, int *components)
 
 /* --------------------------------------------------------------- checking */
 
-/* Relative errors of so many edges. */
+/* Relative errors of a number of edges. */
 typedef struct errors {
     double worst, squares;
     int64_t count;
@@ -175,8 +180,8 @@ static void note(errors *e, double off)
     e->count++;
 }
 
-/* Draws one edge from each 64th part of the m edges: e_u - e_v in column j of
- * f, the edge's row and its offset in L. */
+/* Draws one edge from each 64th part of the m edges: column j of f becomes e_u
+ * - e_v; row and at receive the edge's row and its offset in L. */
 static void draw(const sps_csr *L, int64_t m, double *f, int64_t *row,
                  int64_t *at)
 {
@@ -196,7 +201,7 @@ static void draw(const sps_csr *L, int64_t m, double *f, int64_t *row,
         }
 }
 
-/* R = z_u - z_v with L z = e_u - e_v, at WIDTH edges. */
+/* Computes R = z_u - z_v with L z = e_u - e_v, at WIDTH edges, and compares. */
 static void probe(const sps_csr *L, const double *R, int64_t m, errors *e)
 {
     int64_t row[WIDTH], at[WIDTH];
@@ -217,8 +222,8 @@ static void probe(const sps_csr *L, const double *R, int64_t m, errors *e)
     free(z);
 }
 
-/* The eps that bounds the errors of all m edges with probability 0.999; 0:
- * exact; 1: k is too small for a bound. */
+/* Returns the eps that bounds the errors of all m edges with probability 0.999;
+ * 0 if R is exact, 1 if k is too small for a bound. */
 static double promise(int64_t n, int64_t m, int k)
 {
     const double want = log(2e3 * (double)(m + 1)) / k;
@@ -265,7 +270,8 @@ static void print_top(const sps_csr *L, const double *R)
                L->col[best[t]] + 1, R[best[t]], most[t]);
 }
 
-/* Sum and largest of w R, and the errors where true_R is known. */
+/* Returns the sum of w R, its largest term in *most, and the errors where
+ * true_R is known. */
 static double sum_up(const sps_csr *L, const double *R, double *most,
                      double (*true_R)(int64_t n, int64_t u, int64_t v),
                      errors *e)
@@ -295,8 +301,9 @@ static void print_promise(double eps)
                100 * eps);
 }
 
-/* Resistances of g by k columns, printed and checked; true_R(n, u, v): the
- * known value; NULL: none is known.  Returns the number of failed checks. */
+/* Computes resistances of g with k columns, prints and checks them.  true_R(n,
+ * u, v) is the known value, or true_R is NULL if none is known.  Returns the
+ * number of failed checks. */
 static int study(const char *name, const graph *g, int k,
                  double (*true_R)(int64_t n, int64_t u, int64_t v))
 {
@@ -316,8 +323,8 @@ static int study(const char *name, const graph *g, int k,
     if (!true_R && k < g->n && g->m >= WIDTH)
         probe(L, R, g->m, &e);
     rank = (double)(g->n - components);
-    /* The sum is ||P Q||^2, P a projector of that rank: its deviation is at
-     * most sqrt(2 rank / k). */
+    /* The sum is ||P Q||^2 with a projector P of that rank: its relative
+     * deviation is at most sqrt(2 rank / k) in the mean square. */
     spread = eps > 0 ? 6 * sqrt(2 * rank / k) : 0;
     failed += !(fabs(sum - rank) <= spread + 1e-8 * (double)g->n);
     failed += !(most <= 1 + slack);
@@ -336,18 +343,18 @@ static int study(const char *name, const graph *g, int k,
     return failed;
 }
 
-/* ------------------------------------------------------- graphs of our own */
+/* ------------------------------------------------------- generated graphs */
 
 static double weight(int64_t u) { return 1.0 + (double)(u % 3); }
 
-/* One way only: R = 1 / w. */
+/* There is only one path between the ends of an edge: R = 1 / w. */
 static double path_R(int64_t n, int64_t u, int64_t v)
 {
     (void)n, (void)v;
     return 1 / weight(u);
 }
 
-/* An edge in parallel with the other n - 1 in series. */
+/* The edge is in parallel with the other n - 1 edges in series. */
 static double cycle_R(int64_t n, int64_t u, int64_t v)
 {
     (void)u, (void)v;
@@ -367,7 +374,8 @@ static double torus_R(int64_t n, int64_t u, int64_t v)
     return (double)(n - 1) / (double)(2 * n);
 }
 
-/* Two square tori and a bridge: no current returns over the bridge, R = 1. */
+/* Two square tori and a bridge: no current returns over the bridge, so its R =
+ * 1. */
 static double tori_R(int64_t n, int64_t u, int64_t v)
 {
     return u < n / 2 && v >= n / 2 ? 1 : torus_R(n / 2, u, v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* graphs.h - graphs for effective_resistance.c: edges, read from a file or
- * generated, and their Laplacian. */
+/* graphs.h - graphs for effective_resistance.c, read from a file or generated,
+ * and their Laplacians. */
 #ifndef EXAMPLES_GRAPHS_H
 #define EXAMPLES_GRAPHS_H
 
@@ -32,7 +32,7 @@ static void *array(int64_t count, size_t size)
     return p;
 }
 
-/* m edges (u, v, w), n vertices; the arrays may be longer. */
+/* A graph of n vertices and m edges (u, v, w); the arrays may be longer. */
 typedef struct graph {
     int64_t n, m;
     int32_t *u, *v;
@@ -59,7 +59,7 @@ static void edge(graph *g, int64_t u, int64_t v, double w)
     g->w[g->m++] = w;
 }
 
-/* D - W, both triangles; sps_csr_check sorts the rows. */
+/* Returns the Laplacian D - W, both triangles; sps_csr_check sorts the rows. */
 static sps_csr *laplacian(const graph *g)
 {
     int64_t *next = array(g->n, sizeof *next);
@@ -75,7 +75,8 @@ static sps_csr *laplacian(const graph *g)
     }
     for (int64_t i = 0; i < g->n; i++) {
         L->rowptr[i + 1] += L->rowptr[i];
-        L->col[L->rowptr[i]] = (int32_t)i;      /* the diagonal comes first */
+        /* The diagonal entry comes first. */
+        L->col[L->rowptr[i]] = (int32_t)i;
         next[i] = L->rowptr[i] + 1;
     }
     for (int64_t e = 0; e < g->m; e++) {
@@ -93,8 +94,8 @@ static sps_csr *laplacian(const graph *g)
     return L;
 }
 
-/* Weights are the off-diagonal entries, which may all be negative (the file of
- * a Laplacian); the diagonal is ignored. */
+/* Reads a graph.  Weights are the off-diagonal entries, which may all be
+ * negative (the file of a Laplacian); the diagonal is ignored. */
 static graph graph_read(const char *path)
 {
     sps_csr *A;
@@ -126,7 +127,7 @@ static graph graph_read(const char *path)
     return g;
 }
 
-/* 64 random bits (splitmix64). */
+/* Returns 64 random bits (splitmix64). */
 static uint64_t bits(uint64_t x)
 {
     x = (x + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -135,7 +136,7 @@ static uint64_t bits(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* The edges of the torus of vertices base .. base + side^2 - 1. */
+/* Adds the edges of the torus with vertices base .. base + side^2 - 1. */
 static void torus(graph *g, int64_t base, int64_t side)
 {
     for (int64_t i = 0; i < side * side; i++) {
@@ -146,7 +147,8 @@ static void torus(graph *g, int64_t base, int64_t side)
     }
 }
 
-/* A torus, and a random perfect matching of its vertices as further edges. */
+/* Returns a torus with a random perfect matching of its vertices as additional
+ * edges. */
 static graph world(int64_t side)
 {
     const int64_t n = side * side;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* least_squares.c - an operator that is a function of other operators, on the
- * host or on a GPU: smooth K noisy signals b by
+ * host or on a GPU.  The program smooths K noisy signals b by
  *
  *     min ||x - b||^2 + ||c D x||^2,   D x = differences of neighbours,
  *
  * which is A'A x = A'[b; 0] with A = [I; c D].  A'A is never formed: a callback
- * wraps the blocks that it is given and lets the library multiply. */
+ * wraps the blocks that it receives and lets the library multiply by A and
+ * A'. */
 #include <spsolve.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +30,8 @@ static void check(sps_status st)
     exit(1);
 }
 
-/* Y = alpha A'A X + beta Y.  The blocks lie where the context works, and may be
- * narrower than K: converged columns are removed. */
+/* Y = alpha A'A X + beta Y.  The blocks are where the context computes, and may
+ * have fewer than K columns: converged columns are removed. */
 static int multiply(double alpha, const double *X, int64_t ldx, double beta,
                     double *Y, int64_t ldy, int64_t n, int k, void *stream,
                     void *data)
@@ -41,7 +42,8 @@ static int multiply(double alpha, const double *X, int64_t ldx, double beta,
     double *room = sps_block_data(p->W, &ldw);
     sps_status st;
 
-    (void)stream;                     /* the library's own: in order with it */
+    (void)stream;                     /* the library's stream; its products are
+                                         in order with it */
     st = sps_block_wrap(p->ctx, n, k, (double *)(uintptr_t)X, ldx, &x);
     if (st == SPS_OK)
         st = sps_block_wrap(p->ctx, n, k, Y, ldy, &y);
@@ -54,10 +56,11 @@ static int multiply(double alpha, const double *X, int64_t ldx, double beta,
     sps_block_destroy(&x);
     sps_block_destroy(&y);
     sps_block_destroy(&w);
-    return (int)st;                   /* not 0: the solve ends with EUSER */
+    return (int)st;                   /* if not 0, the solve ends with
+                                         SPS_EUSER */
 }
 
-/* A = [I; c D], or its transpose. */
+/* Returns A = [I; c D], or its transpose. */
 static sps_csr *matrix(double c, int transposed)
 {
     sps_csr *A = NULL;
@@ -71,7 +74,7 @@ static sps_csr *matrix(double c, int transposed)
             A->col[q] = i;
             val[q++] = 1;
         }
-        if (transposed && i > 0) {    /* column of D */
+        if (transposed && i > 0) {    /* entries of a column of D */
             A->col[q] = N + i - 1;
             val[q++] = c;
         }
@@ -108,7 +111,7 @@ int main(void)
     check(sps_block_create(ctx, M, K, &p.W));
     check(sps_block_create(ctx, N, K, &B));
     check(sps_block_create(ctx, N, K, &X));
-    check(sps_block_random(B, 1));    /* A'[b; 0] = b */
+    check(sps_block_random(B, 1));    /* the right-hand side: A'[b; 0] = b */
     check(sps_operator_user(ctx, N, multiply, &p, SPS_SYMMETRIC | SPS_SPD,
                             &normal));
     sps_options_default(&opt);

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lowest_modes.c - natural frequencies of a clamped steel plate, 1 m x 1 m,
+/* lowest_modes.c - natural frequencies of a clamped steel plate, 1 m x 1 m and
  * 10 mm thick, compared with textbook values: K x = lambda M x, f =
  * sqrt(lambda) / 2 pi.
  *
- * Kirchhoff's plate: D (w_xx + w_yy)^2 / 2 is the energy of bending (the term
- * of Gauss's curvature vanishes where all edges are clamped).  Bogner, Fox and
- * Schmit's element (1965) multiplies cubic Hermite polynomials in x and y, so
- * with the matrices of one dimension
+ * In Kirchhoff's theory the bending energy is the integral of D (w_xx + w_yy)^2
+ * / 2, with the deflection w and the bending stiffness D (the term of the
+ * Gaussian curvature vanishes where all edges are clamped).  The element of
+ * Bogner, Fox and Schmit (1965) uses products of cubic Hermite polynomials N in
+ * x and y, so with the one-dimensional matrices
  *     m = int N N',  s = int N_x N_x',  b = int N_xx N_xx'
- *     K = D (b x m + 2 s x s + m x b),  M = rho t (m x m)     (x: Kronecker)
- * over unknowns (w, h w') at each inner node; those of a clamped end are zero
- * and eliminated.  The computed frequencies are upper bounds, with an error of
- * O(h^4).
+ * the matrices are Kronecker products (written x), with density rho and
+ * thickness t:
+ *     K = D (b x m + 2 s x s + m x b),  M = rho t (m x m)
+ * The unknowns are (w, h w'), h the element length, for each direction at each
+ * inner node; those of a clamped end are zero and eliminated.  The computed
+ * frequencies are upper bounds, with an error of O(h^4).
  *
  * A fourth-order operator needs a strong preconditioner: 22 iterations with
  * ic0, some thousand without.
  *
- * Exit status 1 when a pair has not converged or a frequency is 0.1 % off. */
+ * The exit status is 1 if a pair has not converged or a frequency is off by
+ * more than 0.1 %. */
 #include <spsolve.h>
 
 #include <math.h>
@@ -26,17 +30,22 @@
 enum { ELEMENTS = 20, MODES = 8 };
 enum { ONE = 2 * (ELEMENTS - 1) };          /* unknowns along one side */
 
-static const double side = 1, thickness = 0.01;              /* m */
-static const double young = 210e9, poisson = 0.3;            /* Pa, 1 */
+static const double side = 1, thickness = 0.01;              /* side and
+                                                                thickness, m */
+static const double young = 210e9, poisson = 0.3;            /* Young's modulus,
+                                                                Pa; Poisson's
+                                                                ratio */
 static const double density = 7850;                          /* kg / m^3 */
 
-/* 2 pi f a^2 sqrt(rho t / D) of a clamped square plate of side a; Leissa,
- * Vibration of Plates (NASA SP-160, 1969), gives 35.99 for the first, an
- * upper bound by Ritz's method; these digits are from later computations. */
+/* Dimensionless frequencies 2 pi f a^2 sqrt(rho t / D) of a clamped square
+ * plate of side a.  Leissa, Vibration of Plates (NASA SP-160, 1969), gives
+ * 35.99 for the first, an upper bound by Ritz's method; these digits are from
+ * later computations. */
 static const double textbook[MODES] = {35.985, 73.394, 73.394, 108.217,
                                        131.581, 132.205, 165.00, 165.00};
 
-/* Element of length h = 1: value and slope at its left and right end. */
+/* Matrices of an element of length h = 1; the unknowns are value and slope at
+ * its left end, then at its right end. */
 static const double mass[4][4] = {{156, 22, 54, -13}, {22, 4, 13, -3},
                                   {54, 13, 156, -22}, {-13, -3, -22, 4}};
 static const double slope[4][4] = {{36, 3, -36, 3}, {3, 4, -3, -1},
@@ -55,7 +64,7 @@ static void check(sps_status st)
     exit(1);
 }
 
-/* Entry (i, j) of a matrix of one dimension. */
+/* Returns entry (i, j) of a one-dimensional matrix. */
 static double entry(const double e[4][4], int i, int j)
 {
     const int a = i % 2, b = j % 2;
@@ -68,7 +77,7 @@ static double entry(const double e[4][4], int i, int j)
     }
 }
 
-/* Entry of K (or M) between unknowns (ix, iy) and (jx, jy). */
+/* Return the entry of K, and of M, for unknowns (ix, iy) and (jx, jy). */
 static double stiffness(int ix, int iy, int jx, int jy)
 {
     const double h = side / ELEMENTS;
@@ -88,7 +97,8 @@ static double inertia(int ix, int iy, int jx, int jy)
            entry(mass, iy, jy) / (420.0 * 420.0);
 }
 
-/* First and last unknown that shares an element with i, along one side. */
+/* Return the first and the last unknown that shares an element with unknown i,
+ * along one side. */
 static int first(int i) { return i / 2 > 0 ? i / 2 * 2 - 2 : 0; }
 static int last(int i) { return i / 2 < ONE / 2 - 1 ? i / 2 * 2 + 3 : ONE - 1; }
 
@@ -113,7 +123,8 @@ static sps_csr *assemble(double (*value)(int, int, int, int))
     return A;
 }
 
-/* Prints the frequencies and the textbook's; returns how many differ. */
+/* Prints the computed and the textbook's frequencies; returns how many
+ * differ. */
 static int compare(const double *lambda, const sps_eigen_result *r)
 {
     const double D = young * pow(thickness, 3) / (12 * (1 - poisson * poisson));
@@ -153,7 +164,8 @@ int main(void)
     M = assemble(inertia);
     check(sps_operator_csr(ctx, K, MODES, NULL, &op_K));
     check(sps_operator_csr(ctx, M, MODES, NULL, &op_M));
-    check(sps_block_create(ctx, ONE * ONE, MODES, &X));     /* no guess */
+    check(sps_block_create(ctx, ONE * ONE, MODES, &X));     /* X = 0: no initial
+                                                               guess */
     sps_options_default(&opt);
     opt.precond = "ic0";
     check(sps_solver_create_eigen(op_K, op_M, NULL, MODES, &opt, &s));

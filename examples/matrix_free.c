@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* matrix_free.c - operator and preconditioner are functions: no matrix.
+/* matrix_free.c - operator and preconditioner are functions, without a matrix:
  * A = tridiagonal(-1, 2 + h_i, -1), M = 1 / diagonal, 4 right-hand sides. */
 #include <spsolve.h>
 #include <stdio.h>
@@ -18,14 +18,15 @@ static void check(sps_status st)
     exit(1);
 }
 
-/* Y = alpha A X + beta Y on row-major blocks; data: h. */
+/* Y = alpha A X + beta Y on row-major blocks; data contains h. */
 static int laplacian(double alpha, const double *X, int64_t ldx, double beta,
                      double *Y, int64_t ldy, int64_t n, int k, void *stream,
                      void *data)
 {
     const double *h = data;
 
-    (void)stream;                     /* of a GPU; this runs on the host */
+    (void)stream;                     /* a GPU's stream; this program runs on
+                                         the host */
     for (int64_t i = 0; i < n; i++)
         for (int j = 0; j < k; j++) {
             double sum = (2 + h[i]) * X[i * ldx + j];
@@ -34,7 +35,7 @@ static int laplacian(double alpha, const double *X, int64_t ldx, double beta,
                 sum -= X[(i - 1) * ldx + j];
             if (i < n - 1)
                 sum -= X[(i + 1) * ldx + j];
-            /* beta = 0 must not read Y: it may hold anything */
+            /* If beta = 0, Y must not be read: it may contain anything. */
             Y[i * ldy + j] = alpha * sum +
                              (beta != 0 ? beta * Y[i * ldy + j] : 0);
         }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_poisson.c - the Poisson equation on a cube, solved by several processes:
- * each makes the rows of its slab of the grid, with global column numbers, and
- * has those rows of B and X.
+/* mpi_poisson.c - the Poisson equation on a cube, solved by several processes.
+ * Each process makes the rows of its slab of the grid, with global column
+ * numbers, and has the same rows of B and X.
  *
  *     mpirun -n 4 mpi_poisson [POINTS [RIGHT-HAND-SIDES]]
  *
- * The program needs no MPI of its own: libspsolve loads the module of the MPI
- * whose mpirun has started it.  Without mpirun it is one process. */
+ * The program does not call MPI itself: libspsolve loads the module for the MPI
+ * whose mpirun has started the program.  Without mpirun there is one
+ * process. */
 #include <spsolve.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ static void check(sps_status st, const char *text)
     exit(1);
 }
 
-/* Rows `first` and following of -Laplace on m^3 points, 7 entries at most. */
+/* Returns `rows` rows, from row `first` on, of -Laplace on m^3 points, with at
+ * most 7 entries each. */
 static sps_csr *slab(sps_context *ctx, int64_t m, int64_t first, int64_t rows)
 {
     const int64_t whole = m * m * m, step[7] = { -m * m, -m, -1, 0, 1, m,
@@ -46,7 +48,7 @@ static sps_csr *slab(sps_context *ctx, int64_t m, int64_t first, int64_t rows)
         }
         rowptr[i + 1] = nnz;
     }
-    /* ADOPT: the csr frees the arrays. */
+    /* SPS_ADOPT: the csr releases the arrays. */
     check(sps_csr_wrap_rows(ctx, first, rows, whole, nnz, rowptr, column, value,
                             SPS_F64, SPS_ADOPT, &A), sps_context_error(ctx));
     A->props |= SPS_SPD | SPS_SYMMETRIC;
@@ -68,7 +70,7 @@ int main(int argc, char **argv)
     sps_result r = { .struct_size = sizeof r };
     const char *why = "";
 
-    /* Alone comm stays NULL. */
+    /* Without mpirun comm stays NULL. */
     if (getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE"))
         check(sps_comm_mpi(SPS_MPI_WORLD, &comm), sps_context_error(NULL));
     sps_comm_shape(comm, &rank, &size);

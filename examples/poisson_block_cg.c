@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* poisson_block_cg.c - the smallest linear program: -u'' on a square, 8
- * right-hand sides at once, by block CG. */
+/* poisson_block_cg.c - the smallest program for a linear system: -u'' on a
+ * square, 8 right-hand sides at once, by block CG. */
 #include <spsolve.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ static void check(sps_status st)
     exit(1);
 }
 
-/* 5 points: 4 in the middle, -1 for each neighbour, 0 on the border. */
+/* Fills the matrix of the 5-point stencil: 4 at the centre, -1 for each
+ * neighbour; values on the boundary are 0. */
 static void fill(sps_csr *A)
 {
     double *val = A->val;
@@ -61,7 +62,8 @@ int main(void)
     opt.precond = "jacobi";
     check(sps_operator_csr(ctx, A, K, &opt, &op));
     check(sps_block_create(ctx, n, K, &B));
-    check(sps_block_create(ctx, n, K, &X));              /* guess: zero */
+    check(sps_block_create(ctx, n, K, &X));              /* X = 0 is the initial
+                                                            guess */
     check(sps_block_random(B, 1));
     check(sps_solver_create(op, NULL, K, &opt, &s));
     check(sps_solver_linear(s, B, X, &r));

@@ -4,17 +4,20 @@
  *     spectral_partition [ADJACENCY.mtx]
  *
  * The eigenvector x of the smallest non-zero eigenvalue of the Laplacian
- * minimises sum w_uv (x_u - x_v)^2 over unit vectors of mean 0 (Fiedler 1973):
- * the relaxation of the minimum cut, whose x_u are +-1.  Vertices are sorted by
- * x; two cuts of that order are shown: into halves, and the one with the
- * smallest quotient, weight cut / vertices on the smaller side.  For every cut
+ * minimises the sum of w_uv (x_u - x_v)^2 over unit vectors of mean 0 (Fiedler
+ * 1973).  This is the relaxation of the minimum cut, where x_u is 1 on one side
+ * and -1 on the other.  Vertices are sorted by x; two cuts of that order are
+ * printed: the one into halves, and the one with the smallest quotient, that
+ * is, the weight of the edges cut divided by the number of vertices on the
+ * smaller side.  For every cut
  *     quotient >= lambda_2 / 2,
- * since its indicator vector is feasible for that minimum, so that the quality
- * of a cut is known.  The smallest quotient is at most sqrt(2 d lambda_2), d
- * the largest degree (Mohar 1989).
+ * since its indicator vector is feasible for that minimum; the bound tells how
+ * far a cut may be from the best one.  The smallest quotient is at most sqrt(2
+ * d lambda_2), d the largest degree (Mohar 1989).
  *
- * Without a file: two grids joined by three edges; exit status 1 unless these
- * three are cut, or when a bound does not hold. */
+ * Without a file the graph consists of two grids joined by three edges.  The
+ * exit status is 1 if other edges than these three are cut, or if a bound does
+ * not hold. */
 #include <spsolve.h>
 
 #include <math.h>
@@ -79,7 +82,7 @@ static sps_csr *two_grids(void)
 
 typedef struct cut {
     double weight, quotient;
-    int64_t smaller;             /* vertices on the smaller side */
+    int64_t smaller;             /* number of vertices on the smaller side */
 } cut;
 
 static const double *by_value;
@@ -92,8 +95,8 @@ static int rising(const void *a, const void *b)
     return u < v ? -1 : u > v;
 }
 
-/* Vertices move to the other side one by one, in order; the weight of the cut
- * grows by a vertex's edges to those that have not moved, and falls by its
+/* Moves vertices to the other side one by one, in order.  The weight of the cut
+ * grows by a vertex's edges to vertices that have not moved, and falls by its
  * edges to those that have. */
 static void sweep(const sps_csr *L, const double *x, cut *half, cut *best)
 {
@@ -134,7 +137,8 @@ static double largest_degree(const sps_csr *L)
     return most;
 }
 
-/* lambda_2 and its vector; false: not converged. */
+/* Computes lambda_2 and its eigenvector; returns false if it has not
+ * converged. */
 static bool fiedler(sps_csr *L, double *lambda, double *x)
 {
     sps_eigen_result r = {.struct_size = sizeof r};
@@ -159,7 +163,7 @@ static bool fiedler(sps_csr *L, double *lambda, double *x)
     return r.stop > 0;
 }
 
-/* Returns what is wrong. */
+/* Cuts the graph, and returns the number of checks that fail. */
 static int partition(sps_csr *L, bool own)
 {
     double *x = array(L->nrow, sizeof *x), lambda;

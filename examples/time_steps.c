@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* time_steps.c - many solves, one pattern, new values: u' = (c(t) u')' in
- * implicit steps, (I + dt c(t) L) u_new = u.  Everything is allocated before
- * the first step; the allocator counts to prove it. */
+/* time_steps.c - many solves with one pattern and new values: u' = (c(t) u')'
+ * in implicit steps, (I + dt c(t) L) u_new = u.  Everything is allocated before
+ * the first step; the program's allocator counts allocations to prove it. */
 #include <spsolve.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void check(sps_status st)
     exit(1);
 }
 
-/* Values of I + c L in the order of the csr. */
+/* Writes the values of I + c L in the order of the csr. */
 static void fill(sps_csr *A, double c)
 {
     double *val = A->val;
@@ -81,10 +81,11 @@ int main(void)
     for (int step = 0; step < STEPS && !bad; step++) {
         if (step == 1)
             before = allocations;
-        fill(A, 1 + 0.5 * step);                 /* same pattern */
+        fill(A, 1 + 0.5 * step);                 /* new values, same pattern */
         check(sps_operator_set_values(op, A->val, SPS_HOST));
         check(sps_precond_update(M));
-        check(sps_solver_linear(s, U, V, &r));   /* guess: the last V */
+        check(sps_solver_linear(s, U, V, &r));   /* the initial guess is the
+                                                    last V */
         printf("step %d: %d iterations, residual %.1e\n", step, r.iterations,
                r.worst_residual);
         bad = r.stop <= 0;
