@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Multigrid on the CPU beside PyAMG's smoothed aggregation and PETSc's cg with
-hypre: 16 columns to 1e-8, set-up and solve.
+"""Compares multigrid on the CPU with PyAMG's smoothed aggregation and PETSc's
+cg with hypre: set-up and solve of 16 columns to 1e-8.
 
     amg_peers.py -mtxgen PATH -library PATH [-runs 3] [-pyamg PYTHON]
                  [-petsc PYTHON] [-mpirun WORDS] [SYSTEM ...]
 
 SYSTEM is a line of mtxgen ("poisson7 80", "elasticity 24").  This library runs
-block_cg with amg on two threads; PyAMG conjugate gradients with a smoothed
-aggregation hierarchy, PETSc with boomeramg of hypre, both column after column,
-PETSc in one process and in two (-mpirun "" leaves these out).  Elasticity: this
-library and PyAMG get the nodes' coordinates as rigid body modes, PETSc the
-block size.
+block_cg with amg on two threads.  PyAMG runs conjugate gradients with a
+smoothed aggregation hierarchy, PETSc with hypre's BoomerAMG, both column after
+column, PETSc in one process and in two (-mpirun "" omits the latter).  For
+elasticity this library and PyAMG are given rigid body modes from the nodes'
+coordinates, PETSc the block size.
 
-Every run is a process of its own, and the programs alternate.  Printed are the
-best of the runs: processor seconds (user and system, all threads or processes)
-of set-up and solve, which do not grow much with other load, then elapsed ones;
-iterations (of the worst column), and the largest true relative residual.  A
-process of MPI that waits for another one uses the processor meanwhile.
+Every run is a process of its own, and the programs alternate.  The best of the
+runs is printed: processor seconds (user and system, all threads or processes)
+of set-up and solve, which do not grow much with other load on the machine, then
+elapsed seconds; iterations of the worst column, and the largest true relative
+residual.  An MPI process that waits for another one uses processor time.
 PYTHON is an interpreter with the package: pyamg and SciPy, or petsc4py.
 """
 import json
@@ -133,7 +133,7 @@ def run_petsc(s):
 
 
 def worst_residual(s, X):
-    """Of a whole X; column after column, without SciPy."""
+    """Largest relative residual of X, column after column, without SciPy."""
     import numpy as np
     worst = 0.0
     for j in range(WIDTH):
@@ -144,7 +144,7 @@ def worst_residual(s, X):
 
 
 def work(name, folder):
-    """One run, in a process of its own: a line of JSON."""
+    """Makes one run in a process of its own; returns its line of JSON."""
     s = load(folder)
     solve = {"ours": run_ours, "pyamg": run_pyamg, "petsc": run_petsc}[name](s)
     before, start = processor(), time.perf_counter()
@@ -157,7 +157,8 @@ def work(name, folder):
 
 
 def store(line, mtxgen, folder):
-    """The system as arrays, by an interpreter with SciPy (this one)."""
+    """Writes the system as arrays; needs an interpreter with SciPy (this
+    one)."""
     import numpy as np
     import scipy.io
     import scipy.sparse as sp

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""auto beside single methods and preconditioners on the nonsymmetric systems of
-a list: processor seconds of set-up and solve, in one process.
+"""Compares solver auto with single methods and preconditioners on the
+nonsymmetric systems of a list, by processor seconds of set-up and solve.  All
+runs are made in one process.
 
     PYTHONPATH=bindings/python SPSOLVE_LIBRARY=build/.libs/libspsolve.so.0 \\
         auto_methods.py FOLDER INDEX.tsv RESULTS.tsv [-columns 4] [-threads 1]
                         [-maxtime 4] [-most NNZ] [-only auto]
 
 INDEX has a line for each matrix with its name, rows and cols, nnz_full and
-symmetry.  Right-hand sides uniform in [-1/2, 1/2), rtol 1e-8; times below a
-tenth of a second are the least of three.  Systems that are in RESULTS are
-skipped; -only auto runs auto again, for those lines, into the column auto.
-Prints the systems on which auto takes more than 1.5 times and 5 ms longer than
-the best single pair, the worst first.
+symmetry.  Right-hand sides are uniform in [-1/2, 1/2), rtol is 1e-8; times
+below a tenth of a second are the least of three.  Systems that are already in
+RESULTS are skipped; with -only auto their column `auto` is measured again.
+Prints the systems on which auto takes more than 1.5 times as long as the best
+single pair of method and preconditioner, and 5 ms longer, the worst first.
 """
 import csv
 import os

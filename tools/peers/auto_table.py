@@ -12,11 +12,11 @@ seconds of the direct solver.  For each, and each (device, dense) pair,
 
     solve -A M -nrhs 4 -rtol 1e-8 -maxtime 60 -json FILE
 
-gives one line of RESULTS.  Systems that are already in RESULTS are skipped, so
+adds one line to RESULTS.  Systems that are already in RESULTS are skipped, so
 that an interrupted run can be continued, and so are those that FOLDER does not
-have.  -least leaves out matrices with fewer entries.  Prints a summary at the
-end; -table writes Markdown.  Exit code 1 when a run ended with any code except
-0, 1 or 4, or exceeded its time limit.
+contain.  -least leaves out matrices with fewer entries.  Prints a summary at
+the end; -table writes Markdown.  Exit code 1 when a run ended with any code
+except 0, 1 or 4, or exceeded its time limit.
 """
 import csv
 import json
@@ -108,7 +108,7 @@ def reached(residual):
 
 
 def summary(peers, lines):
-    """Counts by size and -dense, of systems that the direct solver solves."""
+    """Counts, by size and -dense, the systems that the direct solver solves."""
     by_name = {p["name"]: p for p in peers}
     for dense in ("auto", "never"):
         mine = [x for x in lines if x["dense"] == dense]

@@ -2,8 +2,9 @@
 // calibrate.cu - measures the rates of a GPU for the cost models of the
 // kernels: copies, gathers of random rows by length and footprint, caches,
 // tensor cores, atomic additions, host link, launches.  Prints Markdown; the
-// constants of kernels/cuda/base/machine.h come from its output.  Not part of
-// the library and not built by make; needs 20 seconds and 2 GB of the GPU:
+// constants of kernels/cuda/base/machine.h come from its output.  The program
+// is not part of the library and not built by make; it needs 20 seconds and
+// 2 GB of device memory:
 //
 //   nvcc -O3 -std=c++20 -arch sm_90 -o calibrate calibrate.cu && ./calibrate
 //
@@ -84,7 +85,8 @@ void memory()
 
 // ----------------------------------------------------------- shared memory
 
-// Lanes read consecutive addresses; SAME: all lanes of a warp read one.
+// Lanes read consecutive addresses or, if SAME, all lanes of a warp the same
+// one.
 __device__ __forceinline__ double total(double v) { return v; }
 __device__ __forceinline__ double total(double2 v) { return v.x + v.y; }
 
@@ -215,7 +217,7 @@ void link_rates()
     CHECK(cudaFree(y));
 }
 
-// A CUDA graph of `kernels` empty kernels, one after another.
+// Returns a CUDA graph of `kernels` empty kernels, one after another.
 cudaGraphExec_t recorded(int kernels)
 {
     cudaGraph_t graph;

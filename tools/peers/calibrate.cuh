@@ -38,7 +38,7 @@ double span(int runs, const std::vector<cudaEvent_t> &e, auto run)
     return 1e-3 * ms / runs;
 }
 
-// Seconds of one run.
+// Returns the seconds of one run.
 double seconds(auto run)
 {
     std::vector<cudaEvent_t> e(2);

@@ -28,7 +28,8 @@ __device__ __forceinline__ uint32_t next(uint32_t &s)
 }
 
 // Groups of ROW / 16 lanes (at most a warp) read whole random rows, with 8
-// loads per lane in flight.  A row number costs three integer instructions.
+// loads per lane in flight.  Computing a row number takes three integer
+// instructions.
 template <int ROW, int HOW> __global__ void __launch_bounds__(256)
 gather(const char *x, uint32_t rows, int trips, double *sink)
 {
@@ -57,7 +58,7 @@ gather(const char *x, uint32_t rows, int trips, double *sink)
     if (sum == 1) *sink = sum;
 }
 
-// Each lane reads one random number of 8 bytes.
+// Each lane reads one double at a random index.
 template <int HOW> __global__ void __launch_bounds__(256)
 scattered(const double *x, uint32_t n, int trips, double *sink)
 {
@@ -81,7 +82,8 @@ scattered(const double *x, uint32_t n, int trips, double *sink)
 
 constexpr int trips = 64;
 
-// TB/s of rows of ROW bytes (8: scattered numbers) within `bytes`.
+// Returns the TB/s of reading rows of ROW bytes (8: single doubles) within
+// `bytes` bytes.
 template <int ROW, int HOW> double gather_rate(char *x, size_t bytes)
 {
     const int blocks = 8 * sms;
@@ -132,7 +134,8 @@ void gathers()
     CHECK(cudaFree(x));
 }
 
-// Reads 12 bytes of a stream per gathered row, as a product reads a matrix.
+// For each gathered row 12 bytes of a stream are read, as a product reads a
+// matrix entry.
 enum { PLAIN, STREAMING, EVICT_FIRST };
 
 template <int HINT, class T> __device__ __forceinline__ T once(const T *p)

@@ -79,8 +79,8 @@ multiply(int trips, double *sink)
     if (sum == 1) *sink = sum;
 }
 
-// Gathers of 128-byte rows from L2, where each 16 bytes of a lane are used in
-// COUNT m8n8k4: shows whether loads and tensor cores overlap.
+// Gathers 128-byte rows from L2; the 16 bytes that a lane loads are operands of
+// COUNT m8n8k4 instructions.  Shows whether loads and tensor cores overlap.
 template <int COUNT> __global__ void __launch_bounds__(256)
 feed(const char *x, uint32_t rows, int trips, double *sink)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""CuPy on a GPU: cg column by column, lobpcg, A @ X by cuSPARSE, block
+"""Times CuPy on a GPU: cg column by column, lobpcg, A @ X by cuSPARSE, block
 operations by cuBLAS.
 
     cupy_peers.py cg [-N 160] [-columns 16]
@@ -8,10 +8,10 @@ operations by cuBLAS.
     cupy_peers.py blocks [-n 4000000] [-k 1,4,8,16,32,64]
     cupy_peers.py spmm [-N 160] [-k 1,4,8,16,32,64]
 
-The same protocol as spbench: warm-up, then medians; the copy bandwidth is
-measured in the same run.  Blocks are row-major: X'Y is the gemm of two
-column-major k x n arrays.  lobpcg without a preconditioner (CuPy accepts one
-but provides none) stops at ||A x - lambda x|| <= tol, a weaker test than
+The protocol is that of spbench: warm-up, then medians; the copy bandwidth is
+measured in the same run.  Blocks are row-major: X'Y is computed as the gemm of
+two column-major k x n arrays.  lobpcg without a preconditioner (CuPy accepts
+one but provides none) stops at ||A x - lambda x|| <= tol, a weaker test than
 residuals relative to lambda; it is ended after the given number of seconds.
 """
 import math
@@ -25,7 +25,8 @@ from cupyx.scipy.sparse.linalg import LinearOperator, cg, lobpcg
 
 
 def poisson7(n):
-    """Assembled on the device: 7 diagonals with the box faces cut out."""
+    """Assembles on the device: 7 diagonals without the entries across box
+    faces."""
     size = n ** 3
     i = cp.arange(size, dtype=cp.int64)
     place = [i % n, i // n % n, i // (n * n)]

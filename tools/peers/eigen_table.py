@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Smallest eigenvalues of real matrices: solve, SciPy's eigsh, known values.
+"""Compares the smallest eigenvalues of real matrices by solve, by SciPy's
+eigsh, and known values.
 
     eigen_table.py FOLDER RESULTS.tsv -device cpu|cuda|scipy|inner [-solve PATH]
                    [-count 8] [-seconds 120] [-rtol 1e-7] [-only pairs|single|
                    graphs] [-names A,B,...] [-largest N] [-threads N]
                    [-table OUT.md] [-sigma X] [-more P]
 
-FOLDER holds INDEX.tsv (name class rows ... definiteness), NAME.mtx.gz, and
+FOLDER contains INDEX.tsv (name class rows ... definiteness), NAME.mtx.gz, and
 README.md with a table of pairs "K, M" and one of lowest eigenvalues.  Problems:
 every pair; every matrix alone that is SPD and of the class "SPD structural" or
-has known eigenvalues; every graph, by its Laplacian (one named _laplacian is
-taken as it is), of which the count smallest non-zero eigenvalues are wanted.
+has known eigenvalues; every graph, by its Laplacian (a matrix named _laplacian
+is used as it is), of which the count smallest non-zero eigenvalues are wanted.
 
     solve -A K -M M -eigs 8 -rtol 1e-7          pairs
     solve -A A -eigs 8                          alone
@@ -21,8 +22,8 @@ scipy: eigsh in shift-invert mode, sigma 0 (pairs, alone) or just below 0
 (Laplacians, without isolated vertices, with as many additional eigenvalues as
 there are components); the time includes the factorisation.
 
-inner: an alternative where that takes too long: also eigsh, with another
-inverse.  Graphs are solved component by component: up to 400 vertices by
+inner: also eigsh, with another inverse, for problems on which `scipy` takes too
+long.  Graphs are solved component by component: up to 400 vertices by
 LAPACK, larger ones by conjugate gradients preconditioned with the degrees, to
 1e-12, the constant vector projected out.  Other problems, scaled to a unit
 diagonal of M (of A), use SuperLU in its symmetric mode with one step of
@@ -85,7 +86,7 @@ def read_table(path):
 # ---------------------------------------------------------------- problems
 
 def readme(folder):
-    """Pairs [(K, M)] and {name or "K, M": [eigenvalue as text]}."""
+    """Returns pairs [(K, M)] and {name or "K, M": [eigenvalue as text]}."""
     pairs, known, part = [], {}, ""
     with open(os.path.join(folder, "README.md")) as f:
         for line in f:
@@ -105,7 +106,7 @@ def readme(folder):
 
 
 def problems(folder, opt):
-    """(kind, K, M) in order of size."""
+    """Returns (kind, K, M) in order of size."""
     rows = {r["name"]: r for r in read_table(os.path.join(folder,
                                                           "INDEX.tsv"))}
     pairs, known = readme(folder)
@@ -176,7 +177,7 @@ def read_matrix(folder, name):
 
 
 def laplacian(A):
-    """L without isolated vertices, and its components."""
+    """Returns L without isolated vertices, and its components."""
     import numpy as np
     import scipy.sparse as sp
     from scipy.sparse.csgraph import connected_components
@@ -225,7 +226,7 @@ def eigsh_worker(problem, folder, count, pipe):
 
 
 def cg_inverse(L):
-    """L^+ for a connected graph; [number of steps]."""
+    """Returns L^+ for a connected graph, and [number of steps]."""
     import numpy as np
     from scipy.sparse.linalg import LinearOperator
     n, d, steps = L.shape[0], 1 / L.diagonal(), [0]
@@ -341,13 +342,14 @@ def run_scipy(problem, folder, opt):
 # --------------------------------------------------------------- comparison
 
 def digits(text):
-    """Relative rounding of a printed value."""
+    """Returns the relative rounding of a printed value."""
     figures = len(re.sub(r"e.*|[.-]", "", text).lstrip("0"))
     return 0.5 * 10.0 ** (1 - figures)
 
 
 def difference(values, reference):
-    """Largest relative difference of sorted values; reference as text."""
+    """Returns the largest relative difference of sorted values; reference as
+    text."""
     worst = 0.0
     for v, r in zip(sorted(values), reference):
         gap = abs(v - float(r)) / max(abs(float(r)), 1e-300)
@@ -360,7 +362,8 @@ def numbers(row):
 
 
 def references(known, scipy):
-    """Known values, extended by SciPy's where it agrees with all of them."""
+    """Returns the known values, extended by SciPy's if it agrees with all of
+    them."""
     theirs = [v for v in (scipy or {}).get("values", "").split(",") if v]
     if not known:
         return theirs
@@ -374,7 +377,8 @@ def refused(row):
 
 
 def verdict(row, known, scipy):
-    """Text of one device's cell, and whether it is wrong."""
+    """Returns the text of one device's cell, and whether the result is
+    wrong."""
     if row is None:
         return "-", False
     if refused(row):

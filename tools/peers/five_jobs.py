@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The same five jobs in SciPy, petsc4py, CuPy and this library: lines of code,
-seconds, residual.
+"""Does the same five jobs in SciPy, petsc4py, CuPy and this library, and counts
+lines of code, seconds and residuals.
 
-    five_jobs.py make FOLDER             the systems, by NumPy alone
+    five_jobs.py make FOLDER             the systems, with NumPy only
     five_jobs.py PEER FOLDER [SCALE]     scipy, petsc4py, cupy, libspsolve or
                                          libspsolve-gpu
     five_jobs.py table LOG...            Markdown of what they printed: lines,
                                          processor seconds, residual
 
-A job is a function of the csr arrays A = (data, indices, indptr) and B; its lines
-are counted without the first.  Jobs of one kind ask for the same answer: 16
-columns to 1e-8, eight pairs to 1e-6.  What a peer has not is left out, and a
-peer that cannot be imported ends with a line.  Seconds are those of the wall and
-of the processor, of the second run; residuals are the largest, computed here:
+A job is a function of the csr arrays A = (data, indices, indptr) and B; its
+lines are counted without the first.  All programs must reach the same accuracy:
+16 columns to 1e-8, eight pairs to 1e-6.  Jobs that a program does not support
+are left out; if its package cannot be imported, one line says so.  Elapsed and
+processor seconds are those of the second run; residuals are the largest ones,
+computed here:
 ||b - A x|| / ||b||, ||A x - w x|| / |w|, ||A'r|| / (||A||_F ||r||).
 """
 import inspect
@@ -40,7 +41,8 @@ def csr(rows, columns, values, n):
 
 
 def symmetric(i, j, w, extra):
-    """Of couplings w between i and j: row sums of zero plus `extra`."""
+    """Makes the matrix of couplings w between i and j, with row sums
+    `extra`."""
     n = len(extra)
     diagonal = np.bincount(i, w, n) + np.bincount(j, w, n) + extra
     return csr(np.r_[i, j, :n], np.r_[j, i, :n], np.r_[-w, -w, diagonal], n)
@@ -89,7 +91,7 @@ def make(folder, size=1.0):
 # ------------------------------------------------------------ verification
 
 def times(A, X):
-    """A X; no row is empty."""
+    """Returns A X; no row of A may be empty."""
     return np.add.reduceat(A[0][:, None] * X[A[1]], A[2][:-1])
 
 
@@ -235,7 +237,7 @@ def of_libspsolve(device="cpu"):
 
 
 class rectangular:
-    """What a matrix of SciPy would be: three arrays know no columns."""
+    """A matrix with a number of columns, which three arrays do not have."""
 
     def __init__(self, A):
         self.data, self.indices, self.indptr = A

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Turns the lines that spbench -tsv wrote into the kernel tables of
-doc/kernel_tables.md: times of cuSPARSE, ratios of every kernel, geometric means,
-the targets and whether they are met, and what the choices of "auto" lost.
+doc/kernel_tables.md: times of cuSPARSE, ratios of every kernel, geometric
+means, the targets and whether they are met, and what the choices of "auto"
+lost.
 
     kernel_tables.py OUT      a folder of measure_kernels.sh
 """
@@ -18,7 +19,7 @@ NUMBERS = ("ms", "p10", "p90", "GF/s", "frac", "ratio", "plan_ms", "plan_MB",
 
 
 class Row(dict):
-    """A line of the file; numbers are numbers."""
+    """Returns a line of the file as a dictionary, with numbers converted."""
 
     def __init__(self, line):
         super().__init__(line)
@@ -41,7 +42,8 @@ class Row(dict):
 
 
 def read(name):
-    """Rows of a file; a case measured twice keeps its last lines."""
+    """Returns the rows of a file; of a case measured twice the last lines are
+    kept."""
     rows = {}
     if os.path.exists(name):
         with open(name, newline="") as f:
@@ -79,14 +81,15 @@ def table(head, lines):
 
 
 def order(rows, key):
-    """Values of a column, in the order of the measurements."""
+    """Returns the values of a column, in the order of the measurements."""
     return list(dict.fromkeys(key(row) for row in rows))
 
 
 # ---------------------------------------------------------------- per system
 
 def vendor_ms(rows):
-    """Time of the vendor's best kernel, computed from any ratio of the case."""
+    """Returns the time of the vendor's best kernel, from any ratio of the
+    case."""
     for row in rows:
         if row["ratio"] > 0:
             return row["ms"] * row["ratio"]
@@ -180,7 +183,8 @@ def print_means(rows, widths):
 
 
 def ratios(rows, kernel, low, high):
-    """Ratios of a kernel, of "auto", or of the best candidate of each case."""
+    """Returns the ratios of a kernel, of "auto", or of each case's best
+    candidate."""
     rows = [r for r in rows if low <= r["k"] <= high and not r.wrong()]
     if kernel == "auto":
         return [r["ratio"] for r in rows if "auto" in r.marks]
@@ -198,9 +202,10 @@ COPIES = ("spmm.tiles", "spmm.blocks", "spmv.blocks", "spmv.cusparse_bsr",
 
 
 def own_fraction(row):
-    """Fraction of the copy bandwidth for the bytes of the kernel's own format:
-    that for the minimum bytes times own bytes over minimum bytes.  COPIES hold
-    A in their plan, spmv.packed its columns; others read csr and plan."""
+    """Returns the fraction of the copy bandwidth for the bytes of the kernel's
+    own format: that for the minimum bytes times own bytes over minimum bytes.
+    The plans of COPIES contain A, that of spmv.packed its columns; other
+    kernels read the csr and their plan."""
     rows, columns, nnz = (float(row[name]) for name in ("m", "n", "nnz"))
     blocks = 8 * row["k"] * (rows + columns)
     floor = 12 * nnz + 4 * (rows + 1) + blocks
@@ -231,13 +236,14 @@ def target(what, values, least, worst=False):
 
 
 def fractions(rows, system, widths):
-    """Fractions of the minimum time by bytes, for the default choice."""
+    """Returns the minimum time by bytes over that of the default choice."""
     return [r["frac"] for r in rows if r["matrix"].startswith(system)
             and r["k"] in widths and "auto" in r.marks and not r.wrong()]
 
 
 def fast_targets(spmm, small):
-    """SpMM relative to the minimum time of fp64 CSR, and the gain over it."""
+    """Returns SpMM relative to the minimum time of fp64 CSR, and the gain over
+    it."""
     for system, least, ahead in (("poisson7", 0.65, (2.6, 2.6, 2.3)),
                                  ("laplace27", 0.55, (2.6, 2.6, 2.6)),
                                  ("elasticity", 0.60, (2.6, 2.6, 2.6))):
@@ -263,7 +269,8 @@ def fast_targets(spmm, small):
 
 
 def chosen_well(rows):
-    """Fractions of the cases in which "auto" is close to the best of all."""
+    """Returns the fractions of cases in which "auto" is close to the best of
+    all."""
     right = [[r for r in some if not r.wrong() and "low" not in r.marks]
              for some in cases(rows).values()]
     right = [some for some in right if any("auto" in r.marks for r in some)]
@@ -273,9 +280,9 @@ def chosen_well(rows):
 
 
 def cliffs(folder):
-    """Results of bench_cliff.c by system: the largest fraction of the allowed
-    ratio and its width, and all steps beyond it; None where the run did not
-    complete."""
+    """Returns the results of bench_cliff.c for each system: the largest
+    fraction of the allowed ratio and its width, and all steps beyond it; None
+    where the run did not complete."""
     found, system, beyond = {}, "", []
     name = os.path.join(folder, "cliff.md")
     for line in open(name) if os.path.exists(name) else ():
@@ -294,8 +301,9 @@ def cliffs(folder):
 
 
 def step_share(rows, system, k):
-    """Step from k to k + 1 columns by the times of the table: fraction of the
-    allowed 1.35 times the bytes in whole sectors; None without both."""
+    """Returns the ratio of the times for k + 1 and k columns, as a fraction of
+    the allowed 1.35 times the bytes in whole sectors; None unless both times
+    are in the table."""
     at = {r["k"]: r for r in rows if r["matrix"] == system and
           "auto" in r.marks}
     if k not in at or k + 1 not in at:
@@ -432,7 +440,8 @@ def print_low(rows):
 
 
 def print_blocks(rows):
-    """blocks N B COUNT FILL: times by fill, and the fill where blocks gain."""
+    """Writes times by fill for `blocks N B COUNT FILL`, and where blocks
+    gain."""
     print("### Matrices of square blocks, ms by fill\n")
     for k in order(rows, lambda r: r["k"]):
         fills = sorted({r["matrix"].split()[4] for r in rows}, key=float)
@@ -462,8 +471,9 @@ def plan_cells(rows):
 
 
 def print_plans(rows, small):
-    """Set-up times: kernels for single vectors at k = 1, others at k = 16.  The
-    vendor's are left out, since they include timing of algorithms."""
+    """Writes set-up times, of kernels for single vectors at k = 1, of others at
+    k = 16.  The vendor's are left out, since they include timing of its
+    algorithms."""
     print("### Plans: most ms, that and new values in runs of the kernel, most "
           "MB\n")
     lines = []

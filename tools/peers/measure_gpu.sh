@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Every GPU figure of doc/benchmarks.md in one go: block operations, kernels
-# and whole solves by spbench, and CuPy (cuBLAS, cuSPARSE, cg) in the same
-# call.  Parts can be named; all of them take about ten minutes on an H200.
+# Measures every GPU figure of doc/benchmarks.md: block operations, kernels and
+# whole solves by spbench, and CuPy (cuBLAS, cuSPARSE, cg) in the same call.
+# Single parts can be named; all of them take about ten minutes on an H200.
 #   usage: measure_gpu.sh BUILD_DIR OUT_DIR [blocks solve spmv spmm sddmm peers]
 build=$1 out=$2
 [ -x "$build/tools/spbench" ] && [ -n "$out" ] || { sed -n 6p "$0"; exit 2; }

@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The kernels' two tables: large generated systems, and the small matrices of
-# a folder, captured and replayed as CUDA graphs; the search for widths that
-# are much slower than their neighbours; and matrices of blocks by their fill.
+# Measures the two tables of kernels: large generated systems, and the small
+# matrices of a folder, captured and replayed as CUDA graphs.  Searches for
+# widths k that are much slower than k - 1, and measures matrices of blocks by
+# their fill.
 #   usage: measure_kernels.sh BUILD_OR_STAGE OUT [large small cliff blocks]
 # BUILD_OR_STAGE has tools/spbench, or bin/spbench, lib and env (make stage).
 # OUT/large.tsv, small.tsv and the tables with them are read by
 # kernel_tables.py.
 #   MATRICES       folder of .mtx and .mtx.gz (small)
-#   LARGE_SECONDS  no further system is started after that (240)
-#   SMALL_SECONDS  the same (120)
+#   LARGE_SECONDS  seconds after which no further large system is started (240)
+#   SMALL_SECONDS  the same for the small matrices (120)
 #   SAMPLE         seconds of sampling for each measurement (0.05)
 #   DEVICE         cuda
 place=$1 out=$2
@@ -31,7 +32,8 @@ fi
 [ -x "$spbench" ] || { echo "no spbench in $place"; exit 2; }
 failed=0
 
-# begin SECONDS: the budget of a part; left: whether some of it is left
+# begin SECONDS starts the time limit of a part; left tells whether it has not
+# been reached.
 begin() { end=$(($(date +%s) + $1)); }
 left() { [ "$(date +%s)" -lt "$end" ]; }
 
@@ -51,7 +53,8 @@ large() {
         -run spmm:single:16,64
 }
 
-# Nonzeros by the header, of both triangles where one is stored.
+# Prints the number of nonzeros by the header, of both triangles if only one is
+# stored.
 nonzeros() {
     case $1 in *.gz) gzip -dc "$1" ;; *) cat "$1" ;; esac 2>/dev/null |
         awk 'NR == 1 { twice = /symmetric|hermitian/ } /^%/ { next }

@@ -14,12 +14,12 @@ SYSTEM is a file, or words of spbench such as 'convection 100'.  For each,
 and once more with -solver auto -precond auto, whatever PRECOND.  Each second
 run (all objects created anew in a warm process) is a line of RESULTS; systems
 that are already there are skipped, so that an interrupted run can be continued,
-and none is started after -seconds.  Solves of K columns that take less than
-0.1 s are repeated four times, and the line is the median of the five by set-up
-plus iterations, since host activity changes single times by a third.  A single
-solve counts K times.  Exit code 1 where a method converged and auto did not, or
-where auto took more than 1.2 times as long as the best (set-up and iterations,
-of the methods with the preconditioner that auto chose).
+and no system is started after -seconds.  Solves of K columns that take less
+than 0.1 s are repeated four times, and the line is the median of the five by
+set-up plus iterations, since host activity changes single times by a third.  A
+single solve counts K times.  Exit code 1 where a method converged and auto did
+not, or where auto took more than 1.2 times as long as the best (set-up and
+iterations, of the methods with the preconditioner that auto chose).
 """
 import csv
 import os
@@ -61,7 +61,7 @@ def name_of(system):
 
 
 def run(system, precond, methods, widths, opt):
-    """Lines of RESULTS from spbench's table."""
+    """Returns lines of RESULTS from spbench's table."""
     words = ["-A", system] if os.path.exists(system) else system.split()
     out = subprocess.run(
         [opt["spbench"]] + words +
@@ -93,7 +93,8 @@ def middle(lines):
 
 
 def measure(system, precond, methods, opt):
-    """One line per method and width; fast ones are medians."""
+    """Returns one line per method and width; those of fast solves are
+    medians."""
     k = str(opt["k"])
     lines = run(system, precond, methods, k + ",1", opt)
     quick = [x["asked"] for x in lines if x["k"] == k and total(x) < QUICK]
@@ -127,7 +128,7 @@ def collect(results, systems, opt):
 
 
 def judge(lines, k):
-    """Cases in which auto failed or was too slow."""
+    """Returns the cases in which auto failed or was too slow."""
     bad = []
     for a in lines:
         if a["asked"] != "auto" or a["k"] != str(k):

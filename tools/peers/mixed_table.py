@@ -13,11 +13,11 @@ each
 
 whose second runs (all objects created anew in a warm process) are two lines of
 RESULTS; systems that are already there are skipped, so that an interrupted run
-can be continued, and none is started after -seconds.  Printed for each system:
-seconds of set-up and iterations, number of iterations, and the ratio.  Exit
-code 1 where doubles reached the tolerance and mixed precision did not, or where
-it was 1.3 times faster on less than half of the systems of at least -large
-rows.
+can be continued, and no system is started after -seconds.  Prints for each
+system the seconds of set-up and iterations, the number of iterations, and the
+ratio.  Exit code 1 if double precision reached the tolerance on some system and
+mixed precision did not, or if mixed precision was 1.3 times as fast on less
+than half of the systems of at least -large rows.
 """
 import csv
 import os
@@ -56,7 +56,7 @@ def name_of(system):
 
 
 def run(system, method, precond, opt):
-    """Two lines of RESULTS from spbench's table, or none."""
+    """Returns two lines of RESULTS from spbench's table, or none."""
     words = ["-A", system] if os.path.exists(system) else system.split()
     out = subprocess.run(
         [opt["spbench"]] + words +
@@ -113,7 +113,7 @@ def total(x):
 
 
 def pairs(lines):
-    """(double, mixed) of each system."""
+    """Returns (double, mixed) for each system."""
     by = {}
     for x in lines:
         by.setdefault(key(x), {})[x["precision"]] = x

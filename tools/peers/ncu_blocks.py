@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Counters of the kernels of block operations, by Nsight Compute: a row for
-each kernel of `spbench -blocks`, in the order of its operations.
+"""Prints counters of the kernels of block operations, measured by Nsight
+Compute: a row for each kernel of `spbench -blocks`, in the order of its
+operations.
 
 usage: ncu_blocks.py SPBENCH [ROWS:WIDTH,WIDTH...]...
 
-(16000000:1 1000000:4,16,64,128)
+The default is 16000000:1 1000000:4,16,64,128.
 
-DRAM in TB/s; L2: sectors, shared: wavefronts of shared memory and of loads,
-issue, fp64 and tensor pipes, warps: per cent of the peaks."""
+DRAM is in TB/s.  The other columns are per cent of the peaks: sectors of L2,
+wavefronts of shared memory and of loads, issue slots, fp64 and tensor pipes,
+active warps."""
 import csv
 import re
 import subprocess
@@ -29,11 +31,11 @@ SHOWN = [
 ]
 REASONS = ["long_scoreboard", "short_scoreboard", "math_pipe_throttle",
            "mio_throttle", "lg_throttle", "barrier", "wait"]
-STALLS = 2      # of them shown
+STALLS = 2      # number of stall reasons shown
 
 
 def measure(spbench, rows, widths):
-    """Output of ncu and spbench."""
+    """Returns the output of ncu and spbench."""
     metrics = [TIME, REGISTERS, READ, WRITTEN]
     metrics += [m for _, m in SHOWN] + [STALL % r for r in REASONS]
     run = ["ncu", "--clock-control", "none", "--csv", "--page", "raw",
@@ -45,7 +47,8 @@ def measure(spbench, rows, widths):
 
 
 def kernels(text):
-    """Counters of every kernel with a significant share of the time."""
+    """Returns the counters of every kernel with a significant part of the
+    time."""
     table = list(csv.reader(t for t in text.splitlines() if t[:1] == '"'))
     if len(table) < 3:
         sys.stderr.write(text[-2000:])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Limits of the main kernels: counters of one launch each, by Nsight Compute,
-as rows of the table in doc/log/what-limits-kernels.md.
+"""Prints what limits the main kernels: counters of one launch each, measured by
+Nsight Compute, as rows of the table in doc/log/what-limits-kernels.md.
 
 usage: ncu_table.py SPBENCH [KERNEL...]
 
@@ -44,7 +44,7 @@ REASONS = ["long_scoreboard", "short_scoreboard", "lg_throttle",
 
 
 def counters(spbench, kernel, function, system, op, k):
-    """Metric -> number of the third launch, or None."""
+    """Returns {metric: value of the third launch}, or None."""
     metrics = [TIME, REGISTERS] + [m for _, m in PERCENT]
     metrics += [STALL % r for r in REASONS]
     run = ["ncu", "--clock-control", "none", "--csv", "--page", "raw",

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""SciPy on a CPU: 16 cg solves one after another, and A @ X, against solve.
+"""Compares SciPy on a CPU with solve: 16 cg solves one after another, and
+A @ X.
 
     scipy_cg.py [-N 64] [-columns 16] [-solve PATH] [-mtxgen PATH]
                 [-precond none|jacobi] [-skip-scipy]
 
-7-point Poisson N^3, right-hand sides uniform in [-1/2, 1/2), 1e-8.  SciPy's
-times exclude assembly; those of solve are set-up plus iterations, from its
-report.
+The system is the 7-point Poisson matrix on N^3 points; right-hand sides are
+uniform in [-1/2, 1/2), the tolerance is 1e-8.  SciPy's times exclude assembly;
+those of solve are set-up plus iterations, from its report.
 """
 import json
 import os

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""SciPy on a CPU: gmres with spilu, 16 columns one after another, against
-solve.
+"""Compares SciPy on a CPU with solve: gmres with spilu, 16 columns one after
+another.
 
     scipy_gmres.py [-N 48] [-columns 16] [-fill 10] [-drop 1e-4]
                    [-precond ilu0] [-solve PATH] [-mtxgen PATH] [-skip-scipy]
 
-Upwind convection-diffusion N^3 (mtxgen convection), right-hand sides uniform
-in [-1/2, 1/2), 1e-8, cycles of 50.  Times are factorisation plus solves for
-SciPy, set-up plus iterations from its report for solve.
+The system is upwind convection-diffusion on N^3 points (mtxgen convection);
+right-hand sides are uniform in [-1/2, 1/2), the tolerance is 1e-8, cycles have
+50 steps.  SciPy's times are factorisation plus solves, those of solve set-up
+plus iterations, from its report.
 """
 import json
 import os

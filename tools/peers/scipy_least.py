@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""SciPy's lsqr, column after column, against lsqr and lsmr of this library.
+"""Compares SciPy's lsqr, column after column, with lsqr and lsmr of this
+library.
 
     PYTHONPATH=bindings/python SPSOLVE_LIBRARY=build/.libs/libspsolve.so.0 \\
         scipy_least.py A.mtx [-columns 16] [-rtol 1e-8] [-threads 1]
                        [-precond none] [-sample 16]
 
-Right-hand sides uniform in [-1/2, 1/2).  SciPy makes as many iterations for
-each column as ours for all of them at once, so that both do the same work; its
-own rules stop earlier, since it estimates ||A|| by the Frobenius norm.  Times
-are wall time and processor time of all threads.  With -sample SciPy solves so
-many columns only, and its time is scaled to all.
+Right-hand sides are uniform in [-1/2, 1/2).  SciPy is made to do as many
+iterations for each column as this library does for all columns at once, so that
+both do the same work; its own rules stop earlier, since it estimates ||A|| by
+the Frobenius norm.  Elapsed time and processor time of all threads are printed.
+With -sample N SciPy solves only N columns, and its time is scaled to all.
 """
 import sys
 import time

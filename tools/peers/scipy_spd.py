@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What SciPy's cg with a Jacobi preconditioner reaches on SPD matrices.
+"""Measures what SciPy's cg with a Jacobi preconditioner reaches on SPD
+matrices.
 
     scipy_spd.py FOLDER TABLE.tsv [-columns 16] [-rtol 1e-8] [-maxit 20000]
                  [-seconds 60] [NAME ...]
 
-FOLDER holds INDEX.tsv (columns name ... definiteness) and NAME.mtx.gz.  Each
+FOLDER contains INDEX.tsv (columns name ... definiteness) and NAME.mtx.gz.  Each
 matrix whose definiteness begins with SPD is solved for the same columns,
 uniform in [-1/2, 1/2), one after another, one line of TABLE for each:
 
@@ -49,7 +50,8 @@ def options(words):
 
 
 def solve_columns(A, opt):
-    """Solves; returns tried, converged, iterations, worst and there."""
+    """Solves all columns; returns tried, converged, iterations, worst and
+    there."""
     n = A.shape[0]
     B = np.random.default_rng(1).random((n, opt["columns"])) - 0.5
     inverse = 1.0 / A.diagonal()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""auto against SciPy's splu with one step of refinement, on the systems of a
-list, in alternating runs of one process.
+"""Compares solver auto with SciPy's splu and one step of refinement on the
+systems of a list, in alternating runs of one process.
 
     PYTHONPATH=bindings/python SPSOLVE_LIBRARY=build/.libs/libspsolve.so.0 \\
         scipy_splu.py FOLDER LIST.tsv RESULTS.tsv [-columns 4,16]
@@ -9,10 +9,10 @@ list, in alternating runs of one process.
                       [-methods SOLVER/PRECOND,...]
 
 Times are processor time of this process, one thread, set-up and solve, the
-least of so many pairs (fewer where a pair takes long).  Systems whose direct
-solver LIST calls a timeout are left out.  Residuals are
-||b - A x|| / ||b|| in extended precision, the worst column.  With -methods the
-other side is the best of those methods instead of splu.
+least of -pairs pairs of runs (fewer where a pair takes long).  Systems on which
+the direct solver timed out according to LIST are left out.  Residuals are
+||b - A x|| / ||b|| in extended precision, of the worst column.  With -methods
+auto is compared with the best of those methods instead of splu.
 """
 import csv
 import os
@@ -34,7 +34,7 @@ def option(name, default):
 
 
 def residual(A, X, B):
-    """Worst column, with the products in extended precision."""
+    """Returns the residual of the worst column, in extended precision."""
     wide = np.clongdouble if np.iscomplexobj(A) else np.longdouble
     R = B.astype(wide)
     row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
@@ -72,7 +72,7 @@ def timed(function, *a):
 
 
 def peers(C, A, B):
-    """Result and seconds of the other side."""
+    """Returns result and seconds of the program compared with auto."""
     names = option("-methods", "")
     if not names:
         X, s = timed(direct, C, A, B)

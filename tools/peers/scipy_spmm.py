@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A X of SciPy and of this library on the CPU, one thread each, and this
-library's on all threads relative to the copy bandwidth.
+"""Times A X by SciPy and by this library on the CPU, with one thread each, and
+by this library on all threads relative to the copy bandwidth.
 
-    scipy_spmm.py SPBENCH [SYSTEM...]        (laplace27 64)
+    scipy_spmm.py SPBENCH [SYSTEM...]
 
-SYSTEM is laplace27 N or elasticity N, as spbench knows them; SciPy's matrix has
-the same pattern and other values.  Every figure is the best of RUNS (5) runs
-that alternate between the programs, so that other load on the machine affects
-the figures little; the copy bandwidth is the best of those runs as well."""
+SYSTEM is laplace27 N or elasticity N (default laplace27 64), as in spbench;
+SciPy's matrix has the same pattern and other values.  Every figure is the best
+of RUNS (5) runs that alternate between the programs, so that other load on the
+machine affects the figures little; the copy bandwidth is the best of those runs
+as well."""
 import csv
 import os
 import subprocess
@@ -25,8 +26,8 @@ RUNS = int(os.environ.get("RUNS", "5"))
 
 
 def pattern(kind, n):
-    """27 neighbours of each node; elasticity: three unknowns per node, one
-    face clamped and eliminated."""
+    """Returns a matrix with 27 neighbours of each node; for elasticity three
+    unknowns per node, one face clamped and eliminated."""
     one = sp.diags([1.0, 1.0, 1.0], [-1, 0, 1], (n, n))
     A = sp.kron(sp.kron(one, one), one)
     if kind == "elasticity":
@@ -47,7 +48,7 @@ def scipy_best(A, X):
 
 
 def ours(spbench, system, threads):
-    """{kernel: best ms} and the copy bandwidth in GB/s."""
+    """Returns {kernel: best ms} and the copy bandwidth in GB/s."""
     with tempfile.TemporaryDirectory() as d:
         path = os.path.join(d, "t.tsv")
         text = subprocess.run(

@@ -102,7 +102,8 @@ def cell(r):
 
 
 def write_table(names, results, scipy, path):
-    """Writes Markdown; returns matrices that SciPy solves and some run did not."""
+    """Writes Markdown; returns matrices that SciPy solves and some run does
+    not."""
     devices = sorted({r["device"] for r in results})
     by = {(r["name"], r["device"]): r for r in results}
     peer = {r["name"]: r for r in scipy}
