@@ -43,7 +43,7 @@ sps_status no_device(sps_context *ctx, cudaError_t error)
                      driver % 1000 / 10, built / 1000, built % 1000 / 10);
 }
 
-/* An attribute of the device; 0 if the driver does not report it. */
+/* Returns an attribute of the device, or 0 if the driver does not report it. */
 double attribute(cudaDeviceAttr which, int device)
 {
     int value = 0;
@@ -54,7 +54,7 @@ double attribute(cudaDeviceAttr which, int device)
     return 0;
 }
 
-/* Clocks are reported in kHz; memory transfers twice per cycle. */
+/* Clocks are reported in kHz; memory transfers twice per clock. */
 sps_gpu gpu_of(const cudaDeviceProp &prop, int device)
 {
     double memory = 2e3 * attribute(cudaDevAttrMemoryClockRate, device);

@@ -24,8 +24,8 @@ __device__ __forceinline__ uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-/* Initialises the barrier for `bytes` bytes in all; called by the thread that
- * issues the copies. */
+/* Initialises the barrier for a total of `bytes` bytes; called by the thread
+ * that issues the copies. */
 __device__ __forceinline__ void bulk_open(uint64_t *barrier, uint32_t bytes)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

@@ -31,7 +31,7 @@ __device__ __forceinline__ void cluster_meet()
 #endif
 }
 
-/* The number at address p in the shared memory of block `rank` of the
+/* Returns the double at address p in the shared memory of block `rank` of the
  * cluster. */
 __device__ __forceinline__ double cluster_load(const double *p, int rank)
 {
@@ -48,7 +48,7 @@ __device__ __forceinline__ double cluster_load(const double *p, int rank)
     return v;
 }
 
-/* out[e], e < count: the sum over the blocks of the cluster, in the order of
+/* out[e], e < count, is the sum over the blocks of the cluster, in the order of
  * their ranks, of mine[e] in their shared memory; each block writes a part of
  * out.  Called by all threads, after they have written `mine`. */
 __device__ __forceinline__ void join_cluster(const double *mine, int count,
@@ -72,7 +72,7 @@ __device__ __forceinline__ void join_cluster(const double *mine, int count,
     cluster_meet();    /* no block exits while others read its shared memory */
 }
 
-/* Whether the device has clusters and programmatic dependent launch. */
+/* Returns whether the device has clusters and programmatic dependent launch. */
 inline bool has_clusters(const sps_context *ctx)
 {
     int major = 0;
@@ -83,7 +83,8 @@ inline bool has_clusters(const sps_context *ctx)
     return major >= 9;
 }
 
-/* How many clusters of the kernel are resident on the device at once. */
+/* Returns how many clusters of the kernel are resident on the device at
+ * once. */
 template <class KERNEL>
 int clusters_at_once(KERNEL kernel, int threads)
 {
@@ -105,8 +106,8 @@ int clusters_at_once(KERNEL kernel, int threads)
     return count;
 }
 
-/* Launch configuration of a kernel that calls begin_after; `room` holds its
- * attributes. */
+/* Returns the launch configuration of a kernel that calls begin_after; `room`
+ * is memory for its attributes. */
 inline cudaLaunchConfig_t launch_after(const sps_context *ctx, int blocks,
                                        int threads, bool cluster,
                                        cudaLaunchAttribute *room)

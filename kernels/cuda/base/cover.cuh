@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cover.cuh - how thread blocks are mapped to the rows of an n x k block of
- * numbers, for element-wise operations and sums of columns. */
+/* cover.cuh - how thread blocks are mapped to the rows of an n x k block, for
+ * element-wise operations and for sums of columns. */
 #ifndef SPS_CUDA_COVER_CUH
 #define SPS_CUDA_COVER_CUH
 
@@ -16,11 +16,12 @@ struct cover {
     unsigned blocks;
 };
 
-/* `each` rows per thread.  If the rows of a block (with padding) are not whole
- * cache lines of 128 bytes, the threads cover the padding too, and a thread
- * block covers a multiple of 4 rows, which is whole lines.  So no two warps
- * share a line, where a store of one would wait for loads of the other
- * (doc/log/block-rows.md).  lanes * rows may then be less than 256. */
+/* Maps `each` rows to a thread.  If the rows of a block (with padding) are not
+ * whole cache lines of 128 bytes, the threads also cover the padding, and a
+ * thread block covers a multiple of 4 rows, which is a number of whole lines.
+ * So no two warps share a line, where a store of one would wait for loads of
+ * the other (doc/log/block-rows.md).  lanes * rows may then be less than
+ * 256. */
 inline cover cover_lines(const sps_context *ctx, int64_t n, int k, int each)
 {
     const int ld = (int)spsi_block_ld(k), most = 8 * spsi_cuda_state(ctx)->sms;
@@ -47,7 +48,7 @@ __device__ double2 join_rows(double2 v, double2 *shared, int lanes)
 {
     int t = (int)threadIdx.x, row = t / lanes;
 
-    __syncthreads(); /* shared is used again for the next columns */
+    __syncthreads(); /* shared memory is used again for the next columns */
     shared[t] = v;
     for (int left = (int)blockDim.x / lanes, half; left > 1; left = half) {
         half = (left + 1) / 2;

@@ -9,7 +9,7 @@
 
 namespace {
 
-/* I: int32_t if the offsets fit, otherwise int64_t; V: double or float. */
+/* I is int32_t if the offsets fit, otherwise int64_t; V is double or float. */
 template <class I, class V> struct matrix {
     int64_t nrow;
     const I *__restrict__ rowptr;

@@ -25,15 +25,16 @@ inline int power_above(int x)
 
 inline double *numbers(const sps_block *X) { return (double *)X->data; }
 
-/* Whether pairs of columns can be loaded and stored as 16-byte vectors. */
+/* Returns whether pairs of columns can be loaded and stored as 16-byte
+ * vectors. */
 inline bool paired(const sps_block *X)
 {
     return X->ld % 2 == 0 && (uintptr_t)X->data % 16 == 0;
 }
 
-/* Two neighbouring numbers of a row, of which `left` (<= 0, 1, >= 2) are
- * columns of the block; the others are zero and not read.  PAIRED: p is 16-byte
- * aligned. */
+/* Loads two neighbouring elements of a row, of which `left` (<= 0, 1, >= 2) are
+ * columns of the block; the others are zero and not read.  PAIRED: p is aligned
+ * to 16 bytes. */
 template <bool PAIRED>
 __device__ __forceinline__ double2 load_pair(const double *p, int left)
 {
@@ -133,7 +134,7 @@ __device__ __forceinline__ void dmma16x16(double *d, const double *a,
 struct plus {
     static __device__ double one(double a, double b) { return a + b; }
 };
-/* Maximum of magnitudes; propagates NaN. */
+/* Reduction to the maximum of magnitudes; propagates NaN. */
 struct larger {
     static __device__ double one(double a, double b)
     {
@@ -141,11 +142,11 @@ struct larger {
     }
 };
 
-/* Second phase of a reduction: out[e] = reduction by J over p of part[p * count
- * + e]; results from number `first` on are written to rest.  A thread block
- * computes `width` results (one or two sectors of each row of partials); thread
- * t takes the rows t / width, + 256 / width, ... in order, then a tree combines
- * the threads. */
+/* Second phase of a reduction: out[e] is the reduction by J over p of part[p *
+ * count + e]; results from number `first` on are written to `rest`.  A thread
+ * block computes `width` results (one or two sectors of each row of partial
+ * results); thread t reduces the rows t / width, t / width + 256 / width, ...
+ * in order, then a tree combines the threads. */
 template <class J>
 __global__ void __launch_bounds__(256)
 join_parts(const double *__restrict__ part, int parts, int64_t count,

@@ -31,7 +31,7 @@
 
 #include "core/rates.h"
 
-/* What the driver reports; zero where it does not. */
+/* What the driver reports about a GPU; 0 for what it does not report. */
 typedef struct sps_gpu {
     const char *name;
     int major, minor;          /* compute capability */
@@ -41,8 +41,8 @@ typedef struct sps_gpu {
     double l2;                 /* bytes */
 } sps_gpu;
 
-/* Measured: copy 4.22 TB/s; 160 G rows/s from L2, 40 G rows/s from memory; copies
- * of 16 MB from page-locked memory 55 GB/s. */
+/* Measured: a copy runs at 4.22 TB/s; gathers at 160 G rows/s from L2 and 40 G
+ * rows/s from memory; copies of 16 MB from page-locked memory at 55 GB/s. */
 static inline sps_machine spsi_machine_fitted(void)
 {
     const sps_machine m = {
@@ -56,8 +56,8 @@ static inline sps_machine spsi_machine_fitted(void)
     return m;
 }
 
-/* The same GPU as the driver reports it: all multiprocessors, or a partition of
- * it, which has other rates, bears the name as well. */
+/* The same GPU as the driver reports it, with all multiprocessors: a partition
+ * of it, which has other rates, has the same name. */
 static inline sps_gpu spsi_gpu_fitted(void)
 {
     const sps_gpu g = { "NVIDIA H200", 9, 0, 132, 1.98e9, 4.917e12, 62914560 };
@@ -73,8 +73,8 @@ static inline bool spsi_gpu_is_fitted(const sps_gpu *g)
            g->sms == known.sms;
 }
 
-/* Multiply-adds in double precision per clock and multiprocessor (CUDA
- * programming guide).  Only 2 are taken for capabilities not listed. */
+/* Returns the multiply-adds in double precision per clock and multiprocessor
+ * (CUDA programming guide); 2 for capabilities that are not listed. */
 static inline int spsi_gpu_fma(int major, int minor)
 {
     static const struct { int major, minor, fma; } known[] = {
@@ -88,8 +88,8 @@ static inline int spsi_gpu_fma(int major, int minor)
     return 2;
 }
 
-/* Bytes/s from page-locked host memory by 16 lanes of the PCIe generation that
- * came with this compute capability: 5, 4, 3. */
+/* Returns the bytes/s from page-locked host memory over 16 lanes of the PCIe
+ * generation that belongs to this compute capability: 5, 4 or 3. */
 static inline double spsi_gpu_link(int major)
 {
     return major >= 9 ? 55e9 : major >= 8 ? 25e9 : 12e9;
@@ -121,14 +121,14 @@ static inline sps_machine spsi_machine_of(const sps_gpu *g)
     return m;
 }
 
-/* Bytes rounded up to whole sectors. */
+/* Rounds bytes up to whole sectors. */
 static inline double spsi_sectors(double bytes)
 {
     return 32.0 * (double)(long long)((bytes + 31.0) / 32.0);
 }
 
-/* Bytes/s at which rows of `row` bytes are gathered from random positions in
- * `footprint` bytes, through L2 and bypassing L1. */
+/* Returns the bytes/s at which rows of `row` bytes are gathered from random
+ * positions in `footprint` bytes, through L2 and bypassing L1. */
 static inline double spsi_gather_rate(const sps_machine *m, double footprint,
                                       double row)
 {

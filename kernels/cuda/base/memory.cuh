@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory.cuh - device memory of a call, released at the end of its scope. */
+/* memory.cuh - device memory for the duration of a call, released at the end of
+ * its scope. */
 #ifndef SPS_CUDA_MEMORY_CUH
 #define SPS_CUDA_MEMORY_CUH
 
@@ -7,7 +8,7 @@
 
 namespace {
 
-/* Work memory of a call. */
+/* Owns temporary device memory of a call. */
 class holder {
   public:
     explicit holder(sps_context *c) : ctx(c), held(0) {}

@@ -22,7 +22,7 @@ __device__ __forceinline__ int64_t warp_sum(int64_t v)
     return v;
 }
 
-/* Inclusive prefix sums over the lanes of a warp. */
+/* Computes inclusive prefix sums over the lanes of a warp. */
 __device__ __forceinline__ int64_t warp_scan(int64_t v)
 {
     int lane = (int)threadIdx.x % 32;
@@ -36,7 +36,7 @@ __device__ __forceinline__ int64_t warp_scan(int64_t v)
     return v;
 }
 
-/* Sum of the 512 entries of this warp, returned to all its lanes. */
+/* Returns the sum of the 512 entries of this warp to all its lanes. */
 __device__ __forceinline__ int64_t share_sum(const int32_t *count, int64_t n,
                                              int64_t first)
 {
@@ -71,8 +71,8 @@ sum_tiles(const int32_t *__restrict__ count, int64_t n, int64_t *part)
     }
 }
 
-/* Replaces part by its exclusive prefix sums; *total: the sum of all.  One
- * thread block of 1024. */
+/* Replaces part by its exclusive prefix sums; *total is the sum of all.  For
+ * one thread block of 1024 threads. */
 __global__ void __launch_bounds__(1024)
 scan_parts(int64_t *part, int64_t parts, int64_t *total)
 {

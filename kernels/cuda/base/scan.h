@@ -7,9 +7,10 @@
 
 #include "core/backend.h"
 
-/* offset[i] = count[0] + .. + count[i-1] for i = 0 .. n, in 64 bits; the total
- * is offset[n].  Device arrays of length n and n + 1; n may be 0.  Queued only;
- * for planning, since it takes the scratch memory. */
+/* Computes offset[i] = count[0] + .. + count[i-1] for i = 0 .. n, in 64 bits;
+ * the total is offset[n].  The arrays are in device memory and have n and n + 1
+ * elements; n may be 0.  The work is only queued.  Not for use during solves,
+ * since it overwrites the scratch memory. */
 sps_status spsi_cuda_scan(sps_context *ctx, const int32_t *count, int64_t n,
                           int64_t *offset);
 

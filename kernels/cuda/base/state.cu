@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* state.cu - error texts, selection of the device before each call, staging
- * buffers. */
+/* state.cu - error texts, selection of the device before each call, memory, and
+ * staging buffers. */
 #include "cuda/base/state.h"
 
 #include <string.h>
@@ -8,7 +8,8 @@
 
 namespace {
 
-/* Errors after which this process can no longer use the device. */
+/* Returns whether an error means that this process can no longer use the
+ * device. */
 bool sticky(cudaError_t error)
 {
     switch (error) {
@@ -45,7 +46,7 @@ sps_status take_pinned(sps_context *ctx, size_t bytes, void **p_p)
     return SPS_OK;
 }
 
-/* Adds the times of finished phases; the stream has been synchronised. */
+/* Adds the times of finished phases; the stream must be synchronised. */
 void add_phases(sps_context *ctx)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
@@ -158,16 +159,16 @@ bool open_pool(sps_cuda_state *s)
     return false;
 }
 
-/* Sets how much memory the pool holds, used or not, when the stream is
- * synchronised; what is unused beyond it goes back to the device. */
+/* Sets how much memory the pool keeps, used or not, when the stream is
+ * synchronised; unused memory beyond that is returned to the device. */
 bool pool_holds(sps_cuda_state *s, uint64_t bytes)
 {
     return cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold,
                                    &bytes) == cudaSuccess;
 }
 
-/* What the pool holds between two set-ups: to map memory anew takes about 1 ms
- * for each GB. */
+/* Returns the bytes that the pool keeps between two set-ups: mapping memory
+ * again takes about 1 ms for each GB. */
 uint64_t pool_rest(void)
 {
     size_t free_bytes = 0, total = 0;
@@ -176,7 +177,8 @@ uint64_t pool_rest(void)
     return total / 32;
 }
 
-/* Room in the list of what is the pool's. */
+/* Makes space for one more entry in the list of memory that comes from the
+ * pool. */
 bool pool_lists(sps_context *ctx)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
@@ -194,7 +196,7 @@ bool pool_lists(sps_context *ctx)
     return true;
 }
 
-/* Memory from the pool; false: there is none. */
+/* Allocates memory from the pool; returns false if there is none. */
 bool pool_take(sps_context *ctx, size_t bytes, void **p)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
@@ -208,7 +210,7 @@ bool pool_take(sps_context *ctx, size_t bytes, void **p)
     return true;
 }
 
-/* Gives what the pool does not use back to the device; false: there is no
+/* Returns unused memory of the pool to the device; returns false if there is no
  * pool. */
 bool pool_empties(sps_context *ctx)
 {
@@ -220,7 +222,7 @@ bool pool_empties(sps_context *ctx)
     return true;
 }
 
-/* Whether p was the pool's; then it is given back. */
+/* Returns whether p came from the pool, and if so frees it. */
 bool pool_give(sps_cuda_state *s, void *p)
 {
     for (int64_t i = s->pooled_count - 1; i >= 0; i--)
@@ -319,7 +321,7 @@ sps_status spsi_cuda_share(sps_context *ctx, size_t bytes, void **p_p)
     return st;
 }
 
-/* A forked child shares the pages with its parent, and leaves them alone. */
+/* A forked child shares the pages with its parent, and must not free them. */
 void spsi_cuda_unshare(sps_context *ctx, void *p, size_t bytes)
 {
     if (p == NULL) return;
@@ -361,8 +363,8 @@ sps_status spsi_cuda_need_down(sps_context *ctx, size_t bytes)
     return SPS_OK;
 }
 
-/* Replaces `up` by a buffer of `bytes`: twice the operand that did not fit, so
- * that two of that size fit between synchronisations. */
+/* Replaces `up` by a buffer of `bytes` bytes: twice the operand that did not
+ * fit, so that two operands of that size fit between synchronisations. */
 static sps_status grow_up(sps_context *ctx, size_t bytes)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);

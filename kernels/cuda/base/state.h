@@ -52,8 +52,9 @@ typedef struct sps_cuda_state {
     double *down;
     size_t down_bytes;
     cudaMemPool_t pool;        /* created at the first use */
-    int pooling;               /* calls of spsi_cuda_pool_begin without end */
-    void **pooled;             /* memory in use that is the pool's */
+    int pooling;               /* calls of spsi_cuda_pool_begin without an
+                                  end yet */
+    void **pooled;             /* memory in use that comes from the pool */
     int64_t pooled_count, pooled_room;
     sps_cuda_span span[SPS_CUDA_SPANS];
     int span_first, span_count, span_made;
@@ -65,7 +66,7 @@ static inline sps_cuda_state *spsi_cuda_state(const sps_context *ctx)
     return (sps_cuda_state *)ctx->backend_data;
 }
 
-/* Queue a copy to the device, and from it, and count its bytes. */
+/* Queue a copy to the device, and from it, and count the bytes. */
 static inline cudaError_t spsi_cuda_up(sps_context *ctx, void *to,
                                        const void *from, size_t bytes)
 {
@@ -89,40 +90,42 @@ static inline void spsi_cuda_take_down(sps_context *ctx, void *to,
 }
 /* Fails for dead contexts and forked children; selects the device. */
 sps_status spsi_cuda_enter(sps_context *ctx);
-/* Synchronises the stream, empties up, adds up the times of the phases. */
+/* Synchronises the stream, empties `up`, and adds up the times of the
+ * phases. */
 sps_status spsi_cuda_wait(sps_context *ctx);
 sps_status spsi_cuda_need_scratch(sps_context *ctx, size_t bytes);
 sps_status spsi_cuda_need_down(sps_context *ctx, size_t bytes);
-/* Reserves bytes in up: *host is to be filled before spsi_cuda_send, *device is
- * the address for the kernel. */
+/* Reserves bytes in `up`: the caller fills *host before spsi_cuda_send, and
+ * *device is the address for the kernel. */
 sps_status spsi_cuda_room(sps_context *ctx, size_t bytes, void **host,
                           void **device);
 sps_status spsi_cuda_send(sps_context *ctx, void *host, void *device,
                           size_t bytes);
-/* Small matrix as an operand: *d points to its entries on the device, which are
- * uploaded if C is in host memory. */
+/* Makes a small matrix an operand of a kernel: *d points to its elements in
+ * device memory, to which they are uploaded if C is in host memory. */
 sps_status spsi_cuda_small(const sps_small *C, const double **d);
-/* Small matrix as a result.  spsi_cuda_result: where kernels write its entries
- * (in down, from `offset` on, if C is in host memory; call need_down first).
- * spsi_cuda_deliver, after the kernels have been queued: if C is in host
- * memory, synchronises and copies the entries to it. */
+/* A small matrix as a result.  spsi_cuda_result returns where kernels write its
+ * elements (in `down`, from `offset` on, if C is in host memory; call need_down
+ * first).  spsi_cuda_deliver is called after the kernels have been queued: if C
+ * is in host memory, it synchronises and copies the elements to it. */
 double *spsi_cuda_result(const sps_small *C, size_t offset);
 sps_status spsi_cuda_deliver(sps_small *C, size_t offset);
-/* Device memory by the caller's allocator if one is set; counted. */
+/* Allocates device memory, by the caller's allocator if one is set; counted. */
 sps_status spsi_cuda_alloc(sps_context *ctx, size_t bytes, void **p_p);
 void spsi_cuda_release(sps_context *ctx, void *p, size_t bytes);
-/* Page-locked host memory (the slots share and unshare). */
+/* Allocates page-locked host memory (the backend's share and unshare). */
 sps_status spsi_cuda_share(sps_context *ctx, size_t bytes, void **p_p);
 void spsi_cuda_unshare(sps_context *ctx, void *p, size_t bytes);
 sps_status spsi_cuda_sparse(sps_context *ctx, cusparseHandle_t *handle_p);
-/* Until the end, spsi_cuda_alloc takes memory from a pool in the order of the
- * stream, without waiting.  Then the pool keeps a little of what it does not use
- * for the next time (pool_rest), unless memory runs out. */
+/* Until spsi_cuda_pool_end, spsi_cuda_alloc allocates from a pool, in the order
+ * of the stream and without waiting.  Afterwards the pool keeps a limited
+ * amount of unused memory for the next time (pool_rest), unless memory runs
+ * out. */
 void spsi_cuda_pool_begin(sps_context *ctx);
 void spsi_cuda_pool_end(sps_context *ctx);
 void spsi_cuda_pool_close(sps_context *ctx);
 
-/* Slots of the backend, by file. */
+/* Functions of the backend's table, by file. */
 sps_status spsi_cuda_record_begin(sps_context *ctx);
 sps_status spsi_cuda_record_end(sps_context *ctx, void **recording_p);
 sps_status spsi_cuda_replay(sps_context *ctx, void *recording);
@@ -145,7 +148,8 @@ sps_status spsi_cuda_get(const sps_block *X, double *data, int64_t ld,
                          sps_order order, sps_place place);
 sps_status spsi_cuda_dots(const sps_block *X, const sps_block *Y, double *out);
 /* As spsi_cuda_dots, with the result at `to`, in device memory or in `down`,
- * and only queued; to NULL: at the beginning of `down`, synchronised. */
+ * and only queued; if `to` is NULL, at the beginning of `down` and
+ * synchronised. */
 sps_status spsi_cuda_dots_to(const sps_block *X, const sps_block *Y,
                              double *to);
 sps_status spsi_cuda_maxabs(const sps_block *X, double *out);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* strips.cuh - staged pipeline: rows of up to three blocks are copied to shared
- * memory several stages ahead of the arithmetic, in a ring buffer.
+/* strips.cuh - a staged pipeline: rows of up to three blocks are copied to
+ * shared memory several stages ahead of the arithmetic, in a ring buffer.
  *
- * A strip is ROWS consecutive rows, and a stage holds one strip.  A slice is a
- * group of WARPS warps; the slices of a thread block take strips in turn, each
- * with stages of its own.  There are two barriers per stage: `full` (the copies
- * have arrived) and `empty` (all warps of the slice have read it).  After each
- * strip one of the warps, in turn, issues the copy of a further strip into the
- * stage of the strip before, which the others have usually released by then; so
- * it seldom waits, and no producer warp is needed.  The copy engine moves
- * a whole row of a block per instruction where there is one (sm_90); otherwise
- * lanes copy 16 bytes at a time by cp.async.
+ * A strip consists of ROWS consecutive rows, and a stage holds one strip.  A
+ * slice is a group of WARPS warps; the slices of a thread block process strips
+ * in turn, each with stages of its own.  There are two barriers per stage:
+ * `full` (the copies have arrived) and `empty` (all warps of the slice have
+ * read it).  After each strip one of the warps, in turn, issues the copy of a
+ * further strip into the stage of the strip before, which the others have
+ * usually released by then; so it seldom waits, and no producer warp is needed.
+ * Where there is a copy engine (sm_90), it moves a whole row of a block per
+ * instruction; otherwise lanes copy 16 bytes at a time by cp.async.
  *
- * Strip q of slice s of SL has the rows from ((q gridDim + blockIdx) SL + s)
- * ROWS on.  In shared memory, rows behind the last one of the blocks are zero,
- * and so are the numbers to the right of the columns, except the first one
- * after an odd number of columns: it may be anything, the row's padding for
- * example.  Traffic: each block is read once. */
+ * Strip q of slice s of SL begins at row ((q gridDim + blockIdx) SL + s) ROWS.
+ * In shared memory, rows after the last one of the blocks are zero, and so are
+ * the elements to the right of the columns, except the first one after an odd
+ * number of columns: it may have any value, for example from the padding of the
+ * row. Traffic: each block is read once. */
 #ifndef SPS_CUDA_STRIPS_CUH
 #define SPS_CUDA_STRIPS_CUH
 
@@ -41,8 +41,8 @@ constexpr int arriving = 1;
 struct strips {
     const double *p[3];      /* rows are 16-byte aligned */
     int64_t ld[3], n;
-    int cols[3], at[3];      /* columns; their offset in a strip's row */
-    int stages;              /* per slice */
+    int cols[3], at[3];      /* columns; their offset in a row of the strip */
+    int stages;              /* number of stages for each slice */
 };
 
 struct ring {
@@ -83,14 +83,14 @@ __device__ __forceinline__ void barrier_wait(uint64_t *barrier, unsigned phase)
     while (!barrier_passed(barrier, phase)) {}
 }
 
-/* Broadcasts lane 0's x, so that the compiler knows it is uniform in the
- * warp. */
+/* Broadcasts the x of lane 0, so that the compiler knows that it is uniform in
+ * the warp. */
 __device__ __forceinline__ int same_for_warp(int x)
 {
     return __shfl_sync(all_lanes, x, 0);
 }
 
-/* True for one lane. */
+/* Returns true in one lane of the warp. */
 __device__ __forceinline__ bool one_of_warp()
 {
     unsigned one = threadIdx.x % 32 == 0;
@@ -103,8 +103,8 @@ __device__ __forceinline__ bool one_of_warp()
     return one != 0;
 }
 
-/* Called by all threads: clears the stages, `numbers` numbers in all, and
- * initialises the barriers for `readers` warps. */
+/* Clears the stages, `numbers` doubles in all, and initialises the barriers for
+ * `readers` warps; called by all threads. */
 __device__ __forceinline__ void open_ring(ring *r, double *shared, int numbers,
                                           int stages, int readers)
 {
@@ -123,11 +123,12 @@ __device__ __forceinline__ void open_ring(ring *r, double *shared, int numbers,
     __syncthreads();
 }
 
-/* Source of the zeros for rows behind the last one: the copy engine writes them
+/* Source of the zeros for rows after the last one: the copy engine writes them
  * like all other rows, so that waiting for `full` includes them. */
 __device__ __align__(16) double no_row[most_columns];
 
-/* The lane arrives at the barrier when all its cp.async copies are complete. */
+/* Makes the lane arrive at the barrier when all its cp.async copies are
+ * complete. */
 __device__ __forceinline__ void arrive_behind_copies(uint64_t *barrier)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
@@ -136,13 +137,13 @@ __device__ __forceinline__ void arrive_behind_copies(uint64_t *barrier)
 #endif
 }
 
-/* Copies one strip by the copy engine.  One lane issues the copies; a second
+/* Copies one strip with the copy engine.  One lane issues the copies; a second
  * lane stores what the engine cannot copy, since it moves at least 16 bytes,
  * and is the second arrival at `full`.  All operands are uniform in the warp,
  * and the compiler can see that: otherwise it would serialise over the lanes.
- * With an odd number of columns the next number, which is in the row's padding,
- * is copied as well; not so in the last row, whose last number may be the end
- * of the allocation. */
+ * With an odd number of columns the next element, which is in the padding of
+ * the row, is copied as well, except in the last row, whose last column may end
+ * the allocation. */
 template <int BLOCKS, int ROWS, int LD>
 __device__ __forceinline__ void order_rows(const strips &f, int64_t row,
                                            double *to, uint64_t *full)
@@ -247,8 +248,8 @@ struct walk {
                                            full + s);
     }
 
-    /* The stage of the strip `count` strips ago; *its: the phase of its
-     * barriers. */
+    /* Returns the stage of the strip `count` strips ago; *its is the phase of
+     * its barriers. */
     __device__ __forceinline__ int back(int count, unsigned *its) const
     {
         bool round = stage < count;
@@ -257,7 +258,7 @@ struct walk {
         return round ? stage - count + f.stages : stage - count;
     }
 
-    /* Waits for the current strip; NULL behind the last. */
+    /* Waits for the current strip; returns NULL after the last one. */
     __device__ __forceinline__ double *strip()
     {
         if (row >= f.n) return NULL;
@@ -276,8 +277,8 @@ struct walk {
         if ((int)threadIdx.x % 32 < arriving) barrier_arrive(written + stage);
     }
 
-    /* Waits until all warps have modified the preceding strip and returns it;
-     * NULL if the current strip is the first. */
+    /* Waits until all warps have modified the preceding strip and returns it,
+     * or NULL if the current strip is the first. */
     __device__ __forceinline__ double *before()
     {
         unsigned its;
@@ -288,8 +289,8 @@ struct walk {
         return to + s * (ROWS * LD);
     }
 
-    /* Goes to the next strip.  The warp no longer needs the strip of LAG strips
-     * ago. */
+    /* Advances to the next strip.  The warp no longer needs the strip of LAG
+     * strips ago. */
     __device__ __forceinline__ void next()
     {
         int64_t ahead = row + (f.stages - 1 - LAG) * step;
@@ -312,8 +313,8 @@ struct walk {
     }
 };
 
-/* Number of stages of `bytes` bytes for each slice; at least LAG + 2 are
- * needed. */
+/* Returns the number of stages of `bytes` bytes for each slice; at least LAG +
+ * 2 are needed. */
 inline int stages_of(const sps_context *ctx, int bytes, int slices)
 {
     int stages = (spsi_cuda_state(ctx)->shared_limit - 1024) / bytes;
@@ -321,15 +322,15 @@ inline int stages_of(const sps_context *ctx, int bytes, int slices)
     return (stages < most_stages ? stages : most_stages) / slices;
 }
 
-/* Whether this GPU has shared memory for two stages of the largest size (sm_80,
- * sm_90). */
+/* Returns whether this GPU has shared memory for two stages of the largest size
+ * (sm_80 and sm_90 do). */
 inline bool has_strips(const sps_context *ctx)
 {
     return spsi_cuda_state(ctx)->shared_limit >= 160 << 10;
 }
 
 /* Makes the first k columns of X block number i of the strips.  The rows of X
- * must be 16-byte aligned (paired). */
+ * must be aligned to 16 bytes (paired). */
 inline void add_block(strips *f, int i, const sps_block *X, int k)
 {
     f->p[i] = numbers(X);

@@ -3,10 +3,10 @@
  * each 16 x 16 product of two tiles once (and the diagonal ones in full).
  *
  * Warp i computes the products of tile i with tiles i, i + 1, .., i + (S - 1) /
- * 2, all mod S.  If S is even, the pair i, i + S / 2 is left: warp i < S / 2
+ * 2, all mod S.  If S is even, the pair i, i + S / 2 remains: warp i < S / 2
  * multiplies tile i by the eight even columns of tile i + S / 2, and warp i + S
  * / 2 multiplies it by the eight odd ones.  So each warp has S + 1 products of
- * 16 x 8, for even and odd S, where the full square would take 2 S.
+ * 16 x 8, for even and odd S, where the full square would need 2 S.
  *
  * Lanes 4g + t load columns 2g, 2g + 1; if LD is 4 more than a multiple of 16,
  * these loads have no bank conflicts. */
@@ -17,9 +17,9 @@
 
 namespace {
 
-/* even[apart h], odd[apart h] = the two numbers at p + 4 h LD, h < DEEP / 4.
- * If p is row t and columns 2g, 2g + 1 of a tile, these are fragments of its
- * even and of its odd columns, DEEP rows deep. */
+/* Loads the two elements at p + 4 h LD into even[apart h] and odd[apart h], for
+ * h < DEEP / 4.  If p points to row t and columns 2g, 2g + 1 of a tile, these
+ * are fragments of its even and of its odd columns, DEEP rows deep. */
 template <int DEEP, int LD>
 __device__ __forceinline__ void take_pairs(const double *p, double *even,
                                            double *odd, int apart)
@@ -37,7 +37,8 @@ template <int S, int LD> struct symmetric {
     static constexpr int whole = (S + 1) / 2;
 
     double acc[whole][2][4] = {}, rest[4] = {};
-    int own, far;   /* the tile of this warp, and the farthest one */
+    int own, far;   /* the tile of this warp, and the last tile with which it
+                       is multiplied */
 
     __device__ explicit symmetric(int warp)
         : own(warp), far((warp + S / 2) % S) {}
@@ -70,8 +71,9 @@ template <int S, int LD> struct symmetric {
             dmma16x16(acc[d][1], x, y[1]);
         }
         if (S % 2) return;
-        /* Warp i < S / 2: its own tile times the even columns of tile far.
-         * Warp i + S / 2: tile far times the odd columns of its own. */
+        /* Warp i < S / 2 multiplies its own tile by the even columns of tile
+         * `far`, warp i + S / 2 multiplies tile `far` by the odd columns of its
+         * own. */
         bool upper = own < far;
 
         take_pairs<16, LD>(p + 16 * far, y[0], y[1], 1);

@@ -10,8 +10,8 @@
 
 namespace {
 
-/* Copies between X (rows x k, row-major, ldx) and C (column-major, ldc);
- * TO_ROWS: from C to X. */
+/* Copies between X (rows x k, row-major, ldx) and C (column-major, ldc), from C
+ * to X if TO_ROWS. */
 template <bool TO_ROWS>
 __global__ void transpose(double *x, int64_t ldx, double *c, int64_t ldc,
                           int64_t rows, int k)
@@ -79,7 +79,7 @@ sps_status strided(sps_context *ctx, void *to, size_t to_stride,
     return SPS_OK;
 }
 
-/* Column-major host data, a range of rows at a time. */
+/* Copies column-major host data, a range of rows at a time. */
 sps_status slices(const sps_block *X, double *data, int64_t ld, bool to_rows)
 {
     sps_context *ctx = X->ctx;
@@ -107,8 +107,8 @@ sps_status slices(const sps_block *X, double *data, int64_t ld, bool to_rows)
     return spsi_cuda_wait(ctx);
 }
 
-/* Whether block and array hold the same numbers in the same order, without
- * gaps. */
+/* Returns whether block and array have the same elements in the same order,
+ * without gaps. */
 bool touching(const sps_block *X, int64_t ld, sps_order order)
 {
     return X->ld == X->k && (X->k == 1 ? order == SPS_COL_MAJOR || ld == 1

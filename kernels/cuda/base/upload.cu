@@ -16,7 +16,8 @@ namespace {
 
 constexpr size_t piece = (size_t)512 << 10;
 constexpr int most_threads = 4;
-constexpr size_t large = 16 * piece;    /* least bytes for several threads */
+constexpr size_t large = 16 * piece;    /* least number of bytes for several
+                                           threads */
 
 struct work {
     int device, threads;
@@ -26,7 +27,7 @@ struct work {
     size_t bytes;
 };
 
-/* Work of thread t: chunks t, t + threads, ... */
+/* Copies the chunks of thread t: t, t + threads, ... */
 cudaError_t carry(const work &w, int t)
 {
     char *own = w.pinned + 2 * (size_t)t * piece;

@@ -5,7 +5,7 @@
 
 #include "cuda/base/state.h"
 
-/* Copies and synchronises. */
+/* Copies `bytes` bytes and synchronises. */
 sps_status spsi_cuda_upload(sps_context *ctx, void *to, const void *from,
                             size_t bytes);
 

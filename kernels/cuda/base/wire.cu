@@ -21,11 +21,11 @@ struct sps_cuda_wire {
     cudaStream_t side;
     cudaEvent_t ready, arrived;
     sps_nccl nccl;
-    sps_nccl_comm comm;        /* NULL: messages are staged */
+    sps_nccl_comm comm;        /* NULL if messages are staged */
     char *out, *in;            /* pinned */
     size_t out_bytes, in_bytes;
-    sps_message *message;      /* of pinned memory, to be sent, then those to */
-    int most;                  /* be received; `most` each at most */
+    sps_message *message;      /* in pinned memory: those to be sent, then */
+    int most;                  /* those to be received, at most `most` each */
     const sps_message *receive;
     int sends, receives;       /* of the open exchange */
 };
@@ -69,7 +69,8 @@ bool load_nccl(sps_nccl *n)
     return file && *file && spsi_module_symbols(file, wanted, why, sizeof why);
 }
 
-/* A number below 2^52 that names the GPU, exact as a double (FNV-1a). */
+/* Returns an integer below 2^53 that identifies the GPU, exact as a double
+ * (FNV-1a of its UUID). */
 double name_of(const cudaDeviceProp &prop)
 {
     uint64_t h = UINT64_C(14695981039346656037);
@@ -79,7 +80,8 @@ double name_of(const cudaDeviceProp &prop)
     return (double)(h >> 12);
 }
 
-/* *one: each process has NCCL and a GPU for itself, which NCCL requires. */
+/* *one: whether each process has NCCL and a GPU for itself, which NCCL
+ * requires. */
 sps_status ask_all(sps_context *ctx, sps_cuda_wire *w, bool *one)
 {
     const int size = spsi_comm_size(ctx);
@@ -100,7 +102,8 @@ sps_status ask_all(sps_context *ctx, sps_cuda_wire *w, bool *one)
     return st;
 }
 
-/* All processes get the identifier of process 0, a number for each byte. */
+/* Distributes the identifier of process 0 to all processes, one double per
+ * byte. */
 sps_status join_nccl(sps_context *ctx, sps_cuda_wire *w)
 {
     double byte[sizeof(sps_nccl_id)] = {};
@@ -190,7 +193,7 @@ sps_status start_nccl(sps_context *ctx, sps_cuda_wire *w,
     return SPS_OK;
 }
 
-/* Places of messages in pinned memory, one after another. */
+/* Assigns places in pinned memory to the messages, one after another. */
 sps_status place(sps_context *ctx, const sps_message *m, int count, char *at,
                  size_t room, sps_message *to)
 {
@@ -238,7 +241,7 @@ sps_status start(sps_context *ctx, const sps_message *send, int sends,
                    : start_staged(ctx, w, send, sends, receive, receives);
 }
 
-/* The host waits for its copies of what is sent only. */
+/* The host waits only for its copies of what is sent. */
 sps_status finish_staged(sps_context *ctx, sps_cuda_wire *w)
 {
     const sps_message *in = w->message + w->most;
@@ -278,7 +281,7 @@ sps_status sum(sps_context *ctx, const double *from, double *to, int count)
 
 } // namespace
 
-/* A process whose GPU has failed does not wait for what the others send. */
+/* A process whose GPU has failed does not wait for messages from others. */
 void spsi_cuda_wire_close(sps_context *ctx)
 {
     void **data = spsi_wire_data(ctx);

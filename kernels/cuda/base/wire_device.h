@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wire_device.h - what several processes with GPUs need of the backend: the
- * wire (core/comm.h), and rows by number (backend.h, take_rows, put_rows). */
+/* wire_device.h - what several processes with GPUs need from the backend: the
+ * wire (core/comm.h), and copies of rows by number (backend.h, take_rows and
+ * put_rows). */
 #ifndef SPS_CUDA_WIRE_DEVICE_H
 #define SPS_CUDA_WIRE_DEVICE_H
 

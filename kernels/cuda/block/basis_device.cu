@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* basis_device.cu - products with a stack of blocks (lib/block/basis.h):
+/* basis_device.cu - products with a stack of blocks (lib/block/basis.h): H(l,
+ * c) = V_l(:, c)' W(:, c), and W = a sum_l V_l diag(H(l, :)) [+ W].
  *
- *     H(l, c) = V_l(:, c)' W(:, c),      W = a sum_l V_l diag(H(l, :)) [+ W].
+ * They have two floating-point operations per element read and are
+ * memory-bound, so enough 16-byte loads must be in flight.  A thread owns a
+ * pair of columns and strides over rows.
  *
- * Two floating-point operations per number read: memory-bound, so enough
- * 16-byte loads must be in flight.  A thread owns a pair of columns and strides
- * over rows.
- *
- * dots: a thread block takes up to 8 of the stacked blocks, whose sums stay in
- * registers, and every parts-th set of rows.  Thread blocks with the same rows
- * have consecutive numbers, so W is read from device memory about once.  The
- * order of a sum - rows of a thread, threads of a thread block by a tree,
+ * dots: a thread block processes up to 8 of the stacked blocks, whose sums stay
+ * in registers, and every parts-th set of rows.  Thread blocks with the same
+ * rows have consecutive numbers, so W is read from device memory about once.
+ * The order of a sum - rows of a thread, threads of a thread block by a tree,
  * thread blocks - is fixed by shape and device.
  *
- * update: a thread sums over all `count` blocks for the rows it has loaded.
+ * update: a thread sums over all `count` blocks for the rows that it has
+ * loaded.
  *
  * A stack of floats moves half of the bytes; sums are formed in doubles.
  *
- * Traffic: the count blocks once; W once, for update with ADD read and written.
- * Measured on an H200, a million rows of 16 columns: 4.2 to 4.4 TB/s from 4
- * blocks on. */
+ * Traffic: the `count` blocks once; W once, for update with ADD read and
+ * written.  Measured on an H200 for a million rows of 16 columns: 4.2 to 4.4
+ * TB/s with 4 blocks or more. */
 #include "cuda/base/cover.cuh"
 #include "cuda/block/single_device.cuh"
 
@@ -29,7 +29,7 @@
 
 namespace {
 
-/* V: double or float, which is converted to double when loaded. */
+/* V is double, or float, which is converted to double when loaded. */
 template <class V> struct stack {
     const V *v;
     int64_t stride, ld;      /* strides between blocks, between rows */
@@ -71,8 +71,8 @@ __device__ __forceinline__ void add_rows(const V *v, const stack<V> &s,
         }
 }
 
-/* part[p][l][column]: thread block x = p * groups + g takes group g of the
- * stack and every parts-th set of rows from p on. */
+/* part[p][l][column]: thread block x = p * groups + g processes group g of the
+ * stack and every parts-th set of rows, beginning with set p. */
 template <int L, bool PAIRED, class V>
 __global__ void __launch_bounds__(256, 2)
 dots_kernel(stack<V> s, target o, int groups, int parts, double *part)
@@ -186,9 +186,9 @@ target target_of(const sps_block *W, const cover &c)
     return target{numbers(W), W->ld, W->n, W->k, c.lanes};
 }
 
-/* Number of partial sums along the rows if `shares` thread blocks use the same
- * rows: 4 thread blocks per multiprocessor, 8 for more than 4 stacked blocks,
- * but at least four rows per thread. */
+/* Returns the number of partial sums along the rows if `shares` thread blocks
+ * use the same rows: 4 thread blocks per multiprocessor, 8 for more than 4
+ * stacked blocks, but at least four rows per thread. */
 int parts_of(const sps_block *W, const cover &c, int count, int shares)
 {
     int64_t most = ceil_div(W->n, 4 * (int64_t)c.rows);
@@ -225,7 +225,7 @@ sps_status launch_dots(const stack<V> &s, const sps_block *W, bool pairs)
     return spsi_cuda_wait(ctx);
 }
 
-/* Uploads a H, row-major. */
+/* Uploads a H, in row-major order. */
 sps_status send_rows(double a, int count, const sps_small *H, int k,
                      const double **d_h)
 {

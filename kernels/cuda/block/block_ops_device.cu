@@ -15,7 +15,7 @@
 
 namespace {
 
-constexpr int deep = 4; /* rows per thread loaded at once */
+constexpr int deep = 4; /* rows that a thread loads at once */
 
 /* A thread calls op.column(c, left) once for columns c and c + 1, of which
  * `left` (1 or more) exist; then for each of its rows i op.load(i, c, left),
@@ -94,7 +94,7 @@ struct two {
     double2 x, y;
 };
 
-/* Y = a X + b Y. */
+/* Operation Y = a X + b Y. */
 template <bool PAIRED, bool BETA> struct axpby_op {
     using operand = two;
     double a, b;
@@ -121,8 +121,8 @@ template <bool PAIRED, bool BETA> struct axpby_op {
     }
 };
 
-/* Y_j = a[j] X_j + b[j] Y_j.  If b[j] = 0, column j of Y is overwritten, so
- * that NaN in it does not propagate. */
+/* Operation Y_j = a[j] X_j + b[j] Y_j.  If b[j] = 0, column j of Y is
+ * overwritten, so that NaN in it does not propagate. */
 template <class VX, class VY, bool PAIRED, bool BETA> struct axpby_cols_op {
     using operand = two;
     const double *a, *b;
@@ -187,7 +187,8 @@ template <class VX, class VY, bool PAIRED> struct scale_rows_op {
     }
 };
 
-/* Y(:, to[j]) = X(:, from[j]); one of the two is the identity (NULL). */
+/* Operation Y(:, to[j]) = X(:, from[j]); one of the two index arrays is NULL
+ * and stands for the identity. */
 struct move_op {
     using operand = double2;
     const int *from, *to;
@@ -231,8 +232,8 @@ rows_op(const sps_block *d, const VX *x, const sps_block *X, VY *y,
     return { numbers(d), d->ld, x, X->ld, y, Y->ld };
 }
 
-/* call(x, y, pairs) with the numbers of X and Y in their types; pairs() is
- * whether both are aligned for accesses of pairs. */
+/* Calls call(x, y, pairs) with the data of X and Y in their types; pairs()
+ * returns whether both are aligned for accesses by pairs. */
 template <class F>
 sps_status with_numbers(const sps_block *X, sps_block *Y, const F &call)
 {

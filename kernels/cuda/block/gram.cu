@@ -29,8 +29,8 @@ namespace {
 
 constexpr int threads = 256, widest_pair = 96;
 
-/* Groups of 4 rows in flight, and thread blocks per multiprocessor; measured in
- * doc/log/block-operations.md. */
+/* Number of groups of 4 rows in flight, and thread blocks per multiprocessor;
+ * measured in doc/log/block-operations.md. */
 template <int TM, int TN, bool SELF> struct policy {
     static constexpr int area = TM * TN;
     static constexpr int groups = SELF || TM == 24 || area <= 64 ? 8 : 4;
@@ -38,17 +38,17 @@ template <int TM, int TN, bool SELF> struct policy {
         area <= 64 ? 3 + SELF : area < (SELF ? 1024 : 576) ? 2 : 1;
 };
 
-/* Column of element g of fragment i, in a tile of T columns: each 16 columns
- * form two fragments, of the even columns and of the odd ones; the remaining 8
- * form one fragment, in order. */
+/* Returns the column of element g of fragment i in a tile of T columns: each 16
+ * columns form two fragments, of the even columns and of the odd ones; the
+ * remaining 8 form one fragment, in order. */
 template <int T> __device__ __forceinline__ int at(int i, int g)
 {
     return 16 * (i / 2) + (i < T / 16 * 2 ? 2 * g + i % 2 : g);
 }
 
-/* Loads the fragments of one row, p pointing to the first column of the tile;
- * left: number of columns of the block from there on. PAIRS: pairs are loaded
- * without checking for an odd last column; the padding behind it enters only
+/* Loads the fragments of one row; p points to the first column of the tile, and
+ * `left` columns of the block follow from there.  PAIRS: pairs are loaded
+ * without checking for an odd last column; the padding after it only enters
  * results that are not written. */
 template <int T, bool PAIRS>
 __device__ __forceinline__ void load_piece(double *v, const double *p, int left,
@@ -75,17 +75,18 @@ struct operands {
     int64_t ldx, ldy[2], n;
     int k1, k2;
     bool self;              /* X'X of at most 32 columns */
-    int wm, wn;             /* tiles of a thread block along X, along Y (or Q
-                               and R) */
-    int across;             /* panels of 64 columns of Y: blockIdx.y is panel of
-                               X times `across` plus panel of Y */
+    int wm, wn;             /* tiles of a thread block along X, and along Y
+                               (or Q and R) */
+    int across;             /* number of panels of 64 columns of Y:
+                               blockIdx.y is the panel of X times `across`
+                               plus the panel of Y */
     double *part, *to[2];   /* results, column-major without gaps */
 };
 
-/* acc += X' Y over the G groups of rows held in a and b: first the last 8
- * columns of X if TM is not a multiple of 16, then its groups of 16.  SELF: the
- * last 8 columns are multiplied by themselves only, since their other products
- * are transposes. */
+/* acc += X' Y over the G groups of rows in a and b: first the last 8 columns of
+ * X if TM is not a multiple of 16, then its groups of 16.  SELF: the last 8
+ * columns are multiplied only by themselves, since their other products are
+ * transposes. */
 template <int TM, int TN, int G, bool SELF>
 __device__ __forceinline__ void multiply(double *acc, const double (*a)[TM / 8],
                                          const double (*b)[TN / 8])
@@ -121,7 +122,7 @@ __device__ __forceinline__ void multiply(double *acc, const double (*a)[TM / 8],
     }
 }
 
-/* Row and column, within the tile, of accumulator e. */
+/* Finds row and column, within the tile, of accumulator e. */
 template <int TM, int TN>
 __device__ __forceinline__ void place(int e, int g, int t, int *row, int *col)
 {
@@ -177,7 +178,7 @@ __device__ __forceinline__ void write_tile(double *out, const double *acc,
     }
 }
 
-/* SELF: X'X, whose two factors are the same fragments. */
+/* SELF computes X'X, whose two factors are the same fragments. */
 template <int TM, int TN, bool PAIRS, bool SELF>
 __global__ void __launch_bounds__(threads, (policy<TM, TN, SELF>::per_sm))
 gram_kernel(operands o)
@@ -236,7 +237,7 @@ gram_kernel(operands o)
 
 int tile_of(int k) { return k <= 8 ? 8 : k <= 16 ? 16 : k <= 24 ? 24 : 32; }
 
-/* Number of thread blocks along the rows. */
+/* Returns the number of thread blocks along the rows. */
 template <int TM, int TN, bool SELF>
 int blocks_of(const sps_context *ctx, const operands *o, int strips)
 {
@@ -249,7 +250,8 @@ int blocks_of(const sps_context *ctx, const operands *o, int strips)
     return want > 0 ? (int)want : 1;
 }
 
-/* Queues the product and the sum of its parts, with the results in o->to. */
+/* Queues the product and the sum of its partial results, which goes to
+ * o->to. */
 template <int TM, int TN, bool SELF>
 sps_status launch(sps_context *ctx, operands *o, bool pairs)
 {
@@ -289,7 +291,7 @@ bool same(const sps_block *X, const sps_block *Y)
     return X->data == Y->data && X->k == Y->k && X->ld == Y->ld;
 }
 
-/* For one or two columns. */
+/* Computes products of one or two columns. */
 sps_status run_few(const sps_block *X, const sps_block *Y, double *to,
                    const sps_block *R, double *to_R)
 {
@@ -346,8 +348,8 @@ sps_status run(const sps_block *X, const sps_block *Y, double *to,
     }
 }
 
-/* Whether gram_wide.cuh is used: both factors have 33 to 128 columns, for X'X
- * 25 to 128. */
+/* Returns whether gram_wide.cuh is used: both factors have 33 to 128 columns,
+ * or, for X'X, 25 to 128. */
 bool for_wide(const sps_block *X, const sps_block *Y)
 {
     int least = same(X, Y) ? 24 : 32, most = 128;
@@ -419,7 +421,7 @@ sps_status run_wide(const sps_block *X, const sps_block *Y, double *to,
                              to_R);
 }
 
-/* X'Y by cuBLAS: a row-major block is the transpose of a column-major
+/* Computes X'Y by cuBLAS: a row-major block is the transpose of a column-major
  * one. */
 sps_status run_blas(const sps_block *X, const sps_block *Y, double *to)
 {

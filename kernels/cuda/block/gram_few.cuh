@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gram_few.cuh - X'X, X'Y and the pair P'Q, P'R of one or two columns, for
- * which the fragments of the tensor cores would be mostly empty: a thread takes
- * whole rows, several of each factor in flight.
+ * which the fragments of the tensor cores would be mostly empty: a thread
+ * processes whole rows, with several of each factor in flight.
  *
  * Order of summation: rows of a thread, a warp by a tree, warps of a thread
  * block in order, one partial result per thread block.  Traffic: each block
@@ -20,8 +20,8 @@ struct few_factors {
     double *part, *to[2];
 };
 
-/* At most K columns, F factors: rows of each factor in flight per thread,
- * thread blocks per multiprocessor. */
+/* For at most K columns and F factors: rows of each factor in flight per
+ * thread, and thread blocks per multiprocessor. */
 template <int K, int F> struct few_shape {
     static constexpr int deep = F == 1 ? 8 : 4;
     static constexpr int per_sm = K * F > 4 ? 3 : 4;
@@ -30,7 +30,7 @@ template <int K, int F> struct few_shape {
     static constexpr int count = results * K * K;
 };
 
-/* Sums over the thread block: result e of all threads, in shared[0][e]. */
+/* Sums result e of all threads over the thread block into shared[0][e]. */
 template <int COUNT>
 __device__ __forceinline__ void join_warps(double *sum, double (*shared)[COUNT])
 {

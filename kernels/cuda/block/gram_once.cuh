@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gram_once.cuh - X'X of 65 to 128 columns, in S tiles of 16 columns.  Each
  * product of two columns is computed once, except in 8 x 8 products on the
- * diagonal; products are of 16 x 8.
+ * diagonal; the instructions compute 16 x 8 products.
  *
  * Warp i multiplies tile i by the tiles i + 1, .. i + (S - 1) / 2, all mod S,
  * and by its own even columns.  Of the diagonal block the product of its odd
- * columns with themselves, 8 x 8, is left; what else is left depends on S.
+ * columns with themselves, 8 x 8, remains; what else remains depends on S.
  *
- * S even, S warps: the pair of tiles i, i + S / 2 is left as well.  Each of the
- * two warps multiplies its odd columns by themselves and by eight columns of
- * the other tile in one 16 x 8 product; the first warp takes the odd ones, the
- * second the even ones.  This leaves the first tile times the even columns of
- * the second, which the second warp computes: S products for the first warp, S
- * + 1 for the second.
+ * For even S there are S warps, and the pair of tiles i, i + S / 2 remains as
+ * well.  Each of the two warps multiplies its odd columns by themselves and by
+ * eight columns of the other tile in one 16 x 8 product: the first warp by the
+ * odd ones, the second by the even ones.  The first tile times the even columns
+ * of the second remains, which the second warp computes: S products for the
+ * first warp, S + 1 for the second.
  *
- * S odd, S + 1 warps: the last warp multiplies each tile by its odd columns; so
- * each warp has S products.
+ * For odd S there are S + 1 warps, and the last one multiplies each tile by its
+ * odd columns; so each warp has S products.
  *
- * So there are two kinds of warps, each with a loop and registers of its own: a
- * predicated-off tensor core instruction takes as long as an executed one.
+ * There are therefore two kinds of warps, each with a loop and registers of its
+ * own: a tensor core instruction that is predicated off takes as long as an
+ * executed one.
  *
  * Lanes 4g + t load columns 2g, 2g + 1.  With steps of 4 rows, pairs of columns
  * are operands as loaded from shared memory, and the product of the next tile
  * can start at once, while m16n8k16 executes its four steps one after the
  * other: a single warp reaches 91 per cent of the peak of the tensor cores
- * instead of 60. Up to 64 columns memory is the limit, and symmetric.cuh is as
+ * instead of 60.  Up to 64 columns memory is the limit, and symmetric.cuh is as
  * fast. */
 #ifndef SPS_CUDA_GRAM_ONCE_CUH
 #define SPS_CUDA_GRAM_ONCE_CUH
@@ -33,8 +34,8 @@
 
 namespace {
 
-/* a.x belongs to row g, a.y to row g + 8 of the 16 x 4 operand; otherwise as in
- * device.cuh. */
+/* D += A B for a 16 x 4 operand A: a.x belongs to row g, a.y to row g + 8;
+ * otherwise as in device.cuh. */
 __device__ __forceinline__ void dmma16x4(double *d, double2 a, double b)
 {
 #if __CUDA_ARCH__ < 900
@@ -49,22 +50,26 @@ __device__ __forceinline__ void dmma16x4(double *d, double2 a, double b)
 #endif
 }
 
-/* SPECIAL: the second warp of a pair of tiles (S even), the last of S + 1 warps
- * (S odd). */
+/* SPECIAL is the second warp of a pair of tiles (S even), or the last of S + 1
+ * warps (S odd). */
 template <int S, bool SPECIAL = false> struct once {
     static constexpr bool pairs = S % 2 == 0;
     static constexpr int blocks = 1, rows = 32, ld = 16 * S + 4;
     static constexpr int warps = pairs ? S : S + 1, slices = 2;
     static constexpr int second = 0, third = 0;
-    static constexpr int behind = (S - 1) / 2;  /* tiles taken in full */
+    static constexpr int behind = (S - 1) / 2;  /* number of tiles multiplied
+                                                   in full */
     static constexpr int tiles = pairs && SPECIAL ? S + 1 : S;
-    static constexpr int odd = S - 1; /* product with the odd columns */
+    static constexpr int odd = S - 1; /* index of the product with the odd
+                                         columns */
     using special = once<S, true>;
 
     double acc[tiles][4] = {};
-    int own, far;   /* tile of this warp, and the farthest one */
+    int own, far;   /* tile of this warp, and the last one with which it is
+                       multiplied */
 
-    /* The shuffle tells the compiler that it is uniform in the warp. */
+    /* The shuffle lets the compiler know that the value is uniform in the
+     * warp. */
     __device__ explicit once(int warp)
         : own(__shfl_sync(all_lanes, warp % warps, 0)), far((own + S / 2) % S)
     {}
@@ -86,8 +91,8 @@ template <int S, bool SPECIAL = false> struct once {
         return *reinterpret_cast<const double2 *>(p);
     }
 
-    /* Adds the products of 4 rows; p: this lane's pair of columns in the first
-     * tile. */
+    /* Adds the products of 4 rows; p points to this lane's pair of columns in
+     * the first tile. */
     __device__ __forceinline__ void add_four(const double *p)
     {
         double2 x = two_columns(p + 16 * own);

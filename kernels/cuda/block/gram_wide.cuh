@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gram_wide.cuh - X'Y and the pair P'Q, P'R, of 33 to 128 columns.
  *
- * Here arithmetic takes about as long as memory traffic, so the two overlap: a
- * staged pipeline (strips.cuh) copies rows of all blocks to shared memory while
- * the warps multiply those that have arrived.  Lanes 4g + t of a warp load
- * columns 2g, 2g + 1 of a tile of 16 columns, of X and of Y.  The stride of
- * rows in shared memory is 4 numbers (32 bytes) more than a multiple of 128
- * bytes, which avoids bank conflicts.
+ * Here arithmetic needs about as much time as memory traffic, so the two
+ * overlap: a staged pipeline (strips.cuh) copies rows of all blocks to shared
+ * memory while the warps multiply those that have arrived.  Lanes 4g + t of a
+ * warp load columns 2g, 2g + 1 of a tile of 16 columns, of X and of Y.  The
+ * stride of rows in shared memory is 4 doubles (32 bytes) more than a multiple
+ * of 128 bytes, which avoids bank conflicts.
  *
- * oblong: a warp owns 16 AM x 8 BN results, WM x WN warps all of them; per 64
- * multiplications a warp reads (16 AM + 8 BN) / (2 AM BN) numbers from shared
- * memory.
- *
- * alone (symmetric.cuh): X'X of up to 64 columns; wider ones: gram_once.cuh.
- *
- * SL slices: SL such groups of warps take strips in turn.
+ * `oblong` computes X'Y: a warp owns 16 AM x 8 BN results, and WM x WN warps
+ * own all of them; for 64 multiplications a warp reads (16 AM + 8 BN) / (2 AM
+ * BN) doubles from shared memory.  `alone` (symmetric.cuh) computes X'X of up
+ * to 64 columns; gram_once.cuh computes wider ones.  SL is the number of
+ * slices, groups of such warps that process strips in turn.
  *
  * Order of summation: strips of a slice in order, then slices and thread blocks
  * (launch_join).  Measured in doc/log/block-operations.md. */
@@ -47,7 +45,7 @@ template <int WM, int WN, int AM, int BN, int SL, int BLOCKS> struct oblong {
     static constexpr int blocks = BLOCKS, rows = 16, ld = M + N + 4;
     static constexpr int warps = WM * WN, slices = SL, second = M;
     static constexpr int third = M + N / 2;
-    /* Rows per step: 16 if a thread has enough registers, otherwise 8. */
+    /* Rows of a step: 16 if a thread has enough registers, otherwise 8. */
     static constexpr int all = warps * SL;
     static constexpr int registers =
         all > 16 ? 96 : all > 12 ? 128 : all > 8 ? 168 : 255;
@@ -93,7 +91,8 @@ template <int WM, int WN, int AM, int BN, int SL, int BLOCKS> struct oblong {
         }
     }
 
-    /* Column, within Y's tile, of element e of accumulator j. */
+    /* Returns the column, within the tile of Y, of element e of accumulator
+     * j. */
     static __device__ __forceinline__ int column(int j, int e, int t)
     {
         return BN % 2 && j == BN - 1
@@ -101,7 +100,8 @@ template <int WM, int WN, int AM, int BN, int SL, int BLOCKS> struct oblong {
                    : 8 * (j - j % 2) + 4 * t + 2 * (e % 2) + j % 2;
     }
 
-    /* No tile spans the two results of a pair. */
+    /* Writes the results of this warp; no tile includes parts of both results
+     * of a pair. */
     __device__ __forceinline__ void write(double *out, int k1, int k2) const
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
@@ -124,7 +124,7 @@ template <int WM, int WN, int AM, int BN, int SL, int BLOCKS> struct oblong {
     }
 };
 
-/* X'X for S tiles of 16 columns, from strips of X only. */
+/* X'X for S tiles of 16 columns, from strips of X. */
 template <int S, int SL> struct alone : symmetric<S, 16 * S + 4> {
     static constexpr int blocks = 1, rows = 32, ld = 16 * S + 4;
     static constexpr int warps = S, slices = SL, second = 0, third = 0;
@@ -211,7 +211,7 @@ template <class SHAPE> constexpr auto kernel_of()
         return wide_gram_kernel<SHAPE>;
 }
 
-/* Queues the product; its *parts partial results will be at f->part. */
+/* Queues the product; its *parts partial results are stored at f->part. */
 template <class SHAPE>
 sps_status launch_wide_gram(sps_context *ctx, factors *f, int *parts)
 {

@@ -30,14 +30,14 @@
 
 namespace {
 
-/* y = a x C + b w; ldx, ldw, ldy: strides of rows; w is y itself or the addend
- * of combine. */
+/* y = a x C + b w, where ldx, ldw and ldy are strides of rows; w is y itself,
+ * or the addend of combine. */
 struct product {
     const double *x, *c, *w;
     int64_t ldx, ldw;
     double *y;
     int64_t ldy;
-    int wide;              /* columns of y that may be written */
+    int wide;              /* number of columns of y that may be written */
     double a, b;
 };
 
@@ -45,14 +45,16 @@ struct operands {
     product first;
     int64_t n;
     int k1, k2;
-    double *part;          /* partial sums, by thread block */
+    double *part;          /* partial sums of each thread block */
 };
 
-enum sums { NO_SUMS, SQUARES, GRAM }; /* of the result */
-/* Form of loads and stores, best first.  WHOLE: 16-byte vectors, the numbers of
- * columns are multiples of 16.  PADDED: 16-byte vectors, the last of which may
- * include the padding behind an odd last column.  PAIRS: 16-byte vectors, with
- * a check for an odd last column.  SINGLES: 8 bytes. */
+enum sums { NO_SUMS, SQUARES, GRAM }; /* which sums of the result are
+                                         computed */
+/* How rows are loaded and stored, best first.  WHOLE: by 16-byte vectors, and
+ * the numbers of columns are multiples of 16.  PADDED: by 16-byte vectors, the
+ * last of which may include the padding after an odd last column.  PAIRS: by
+ * 16-byte vectors, with a check for an odd last column.  SINGLES: by 8
+ * bytes. */
 enum access { WHOLE, PADDED, PAIRS, SINGLES };
 
 template <access HOW>
@@ -78,8 +80,8 @@ __device__ __forceinline__ void put(double *p, bool row, int left, double2 v)
 
 /* --- wide: at most E tiles of 8 columns, T tiles of 16 */
 
-/* Groups of 8 rows a warp has in flight, threads, thread blocks per
- * multiprocessor: measured in doc/log/block-operations.md. */
+/* Groups of 8 rows that a warp has in flight, threads, and thread blocks per
+ * multiprocessor; measured in doc/log/block-operations.md. */
 template <int E, sums S> struct wide_shape {
     static constexpr int T = (E + 1) / 2;
     static constexpr int eights = 2;
@@ -90,13 +92,13 @@ template <int E, sums S> struct wide_shape {
     static constexpr int per_sm =
         T > 4 ? 1 : T > 2 ? 2 + more : T > 1 ? (S == GRAM ? 2 : 3 + more)
                                              : S == GRAM ? 4 : 5;
-    /* Tiles of 16 columns of Y that are kept in registers until all are
-     * computed. */
+    /* Number of tiles of 16 columns of Y that are kept in registers until all
+     * are computed. */
     static constexpr int kept = T > 4 ? 1 : T;
-    static constexpr int rows = threads / 32 * 8 * eights; /* per thread
-                                                              block */
-    static constexpr int tiles = T * (T + 1) / 2;          /* 16 x 16 tiles of
-                                                              R'R */
+    static constexpr int rows = threads / 32 * 8 * eights; /* rows of a
+                                                              thread block */
+    static constexpr int tiles = T * (T + 1) / 2;          /* 16 x 16 tiles
+                                                              of R'R */
     /* Shared memory: C, followed by the sums of squares; R'R reuses the space
      * of C. */
     static constexpr size_t own = (size_t)T * T * 256 +
@@ -105,9 +107,9 @@ template <int E, sums S> struct wide_shape {
         8 * (S == GRAM && own < 256 * tiles ? 256 * tiles : own);
 };
 
-/* a C (k1 x k2, column-major) in the order in which lanes read it: number (((m
- * T + s) * 4 + i) * 32 + lane) * 2 + h is element (16 s + 8 (i / 2) + 2t + i %
- * 2, 16 m + 2g + h). */
+/* Stores a C (k1 x k2, column-major) in the order in which lanes read it:
+ * element (((m T + s) 4 + i) 32 + lane) 2 + h is entry (16 s + 8 (i / 2) + 2t +
+ * i % 2, 16 m + 2g + h). */
 template <int T>
 __device__ void arrange(double *fragment, const product &p, int k1, int k2)
 {
@@ -121,7 +123,7 @@ __device__ void arrange(double *fragment, const product &p, int k1, int k2)
     }
 }
 
-/* For 8 NB rows from `row` on, x[b][s] = this lane's elements of tile s. */
+/* Loads 8 NB rows from `row` on: x[b][s] has this lane's elements of tile s. */
 template <int E, int T, int NB, access HOW>
 __device__ __forceinline__ void take_sixteen(const product &p, int64_t row,
                                              int64_t n, int k1, int s,
@@ -146,7 +148,7 @@ __device__ __forceinline__ void take_sixteen(const product &p, int64_t row,
         }
 }
 
-/* w[b] = this lane's elements of tile m of W. */
+/* Loads w[b], this lane's elements of tile m of W. */
 template <int NB, access HOW>
 __device__ __forceinline__ void take_old(const product &p, int64_t row,
                                          int64_t n, int k2, int m,
@@ -198,7 +200,7 @@ __device__ __forceinline__ void multiply(double (*d)[4], double (*x)[T][4],
     }
 }
 
-/* Adds the squares of a tile's columns to the sums of the warp in shared
+/* Adds the squares of the columns of a tile to the sums of the warp in shared
  * memory. */
 template <int NB>
 __device__ __forceinline__ void add_squares(const double (*d)[4], double *norms)
@@ -312,7 +314,7 @@ wide_kernel(operands o)
         HOW == WHOLE ? S != NO_SUMS : HOW == PADDED && S == GRAM;
     extern __shared__ double fragment[];
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    /* This lane's last element of X is the padding behind an odd last column.
+    /* This lane's last element of X is the padding after an odd last column.
      * It may be NaN and must not enter the product.  The padding of W only
      * enters the padding of Y. */
     const bool beside = HOW == PADDED && o.k1 == 8 * E - 7 + 2 * t;

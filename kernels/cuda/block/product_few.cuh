@@ -24,9 +24,9 @@ namespace {
 
 /* --- few: L lanes per row, a pair of columns each */
 
-constexpr int few_deep = 4; /* rows per lane loaded at once */
+constexpr int few_deep = 4; /* rows that a lane loads at once */
 
-/* The value of the neighbouring lane; zero if a row has one lane. */
+/* Returns the value of the neighbouring lane, or zero if a row has one lane. */
 template <int L> __device__ __forceinline__ double2 beside(double2 v)
 {
     if constexpr (L == 1) return make_double2(0.0, 0.0);
@@ -34,8 +34,8 @@ template <int L> __device__ __forceinline__ double2 beside(double2 v)
                         __shfl_xor_sync(all_lanes, v.y, 1));
 }
 
-/* v = b w + the product of a row of x with this lane's columns of C; x: the
- * elements of this lane, z: those of the neighbouring lane. */
+/* v = b w + the product of a row of x with this lane's columns of C, where x
+ * are the elements of this lane and z those of the neighbouring lane. */
 __device__ __forceinline__ double2 row_product(const double (*c)[2], double2 x,
                                                double2 z, double b, double2 w)
 {
@@ -52,8 +52,9 @@ __device__ __forceinline__ double2 row_product(const double (*c)[2], double2 x,
     return v;
 }
 
-/* sum += squares of v, or products of v with itself and with the neighbouring
- * lane's v: (0, 0), (1, 1), (0, 1); (0, 2), (0, 3), (1, 2), (1, 3). */
+/* Adds to `sum` the squares of v, or the products of v with itself and with the
+ * v of the neighbouring lane: (0, 0), (1, 1), (0, 1); (0, 2), (0, 3), (1, 2),
+ * (1, 3). */
 template <int L, sums S>
 __device__ __forceinline__ void add_row(double *sum, double2 v)
 {
@@ -74,8 +75,9 @@ __device__ __forceinline__ void add_row(double *sum, double2 v)
     }
 }
 
-/* Position of sum e of the lane with columns 2 pair, 2 pair + 1: row i, column
- * j of the 4 x 4 matrix R'R.  With SQUARES only i is used: the column. */
+/* Finds the position of sum e of the lane with columns 2 pair, 2 pair + 1: row
+ * i, column j of the 4 x 4 matrix R'R.  With SQUARES only i is used: the
+ * column. */
 template <sums S> __device__ __forceinline__ void place(int e, int pair, int *i,
                                                         int *j)
 {
@@ -115,7 +117,7 @@ __device__ void write_few(double *sum, double (*shared)[8][7], double *part,
     }
 }
 
-/* Thread blocks per multiprocessor. */
+/* Returns the number of thread blocks per multiprocessor. */
 constexpr int few_per_sm(int L, sums S) { return S == NO_SUMS || L < 2 ? 4 : 2; }
 
 template <int L, bool PAIRED, sums S>
@@ -166,9 +168,10 @@ __global__ void __launch_bounds__(256, few_per_sm(L, S)) few_kernel(operands o)
 
 /* --- eight: 8 rows by 8 columns, one fragment of the tensor cores */
 
-constexpr int eight_deep = 4; /* groups of 8 rows per warp loaded at once */
+constexpr int eight_deep = 4; /* groups of 8 rows that a warp loads at once */
 
-/* x[b], w[b]: this lane's elements of the groups of 8 rows from `row` on. */
+/* Loads x[b] and w[b], this lane's elements of the groups of 8 rows from `row`
+ * on. */
 __device__ __forceinline__ void take_eights(const product &p, int64_t row,
                                             const operands &o,
                                             double (*x)[2], double (*w)[2])
@@ -189,8 +192,8 @@ __device__ __forceinline__ void take_eights(const product &p, int64_t row,
         }
 }
 
-/* Lanes hold (g, 2t) and (g, 2t + 1) of the warp's R'R; warps are added in
- * order. */
+/* Writes the R'R of a thread block: lanes hold (g, 2t) and (g, 2t + 1) of the
+ * R'R of their warp, and warps are added in order. */
 template <sums S>
 __device__ void write_eight(const double *gram, double (*shared)[64],
                             double *part, int k2)

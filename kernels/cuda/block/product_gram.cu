@@ -11,7 +11,7 @@
 
 namespace {
 
-/* At most E tiles of 8 columns, S tiles of 16. */
+/* For at most E tiles of 8 columns and S tiles of 16. */
 template <int E, int SL> struct shape {
     static constexpr int S = (E + 1) / 2;
     static constexpr int rows = 16, ld = 32 * S + 4, threads = 32 * S * SL;
@@ -48,7 +48,7 @@ product_kernel(const __grid_constant__ task o)
                o.k2);
 }
 
-/* Queues the kernel; its *parts partial results will be at o->part. */
+/* Queues the kernel; its *parts partial results are stored at o->part. */
 template <int E, int SL>
 sps_status launch(sps_context *ctx, task *o, int *parts)
 {

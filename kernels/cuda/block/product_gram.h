@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* product_gram.h - Y = a X C + b W and Y'Y in one pass for 33 to 64 columns; Y
- * = a X C + b W for 65 to 128 columns and Y = a X C for 49 to 56. */
+ * = a X C + b W for 65 to 128 columns, and Y = a X C for 49 to 56. */
 #ifndef SPS_CUDA_PRODUCT_GRAM_H
 #define SPS_CUDA_PRODUCT_GRAM_H
 
 #include "cuda/base/state.h"
 
-/* The first k1 columns of X and k2 of W and Y; c: k1 x k2 on the device. */
+/* Uses the first k1 columns of X and k2 of W and Y; c is k1 x k2 in device
+ * memory. */
 typedef struct sps_cuda_product {
     double a, b;
     const sps_block *X, *W;
@@ -15,12 +16,13 @@ typedef struct sps_cuda_product {
     int k1, k2;
 } sps_cuda_product;
 
-/* Whether this product is supported (width, alignment, shared memory). */
+/* Returns whether this product is supported (width, alignment, shared
+ * memory). */
 bool spsi_cuda_product_gram_for(const sps_cuda_product *p);
 sps_status spsi_cuda_product_gram(const sps_cuda_product *p, sps_small *G);
 
-/* The product without Y'Y; squares: receives the sums of squares of Y's
- * columns, or NULL. */
+/* The product without Y'Y.  `squares` receives the sums of squares of the
+ * columns of Y, unless it is NULL. */
 bool spsi_cuda_wide_product_for(const sps_cuda_product *p);
 sps_status spsi_cuda_wide_product(const sps_cuda_product *p,
                                   sps_small *squares);

@@ -4,11 +4,11 @@
  *
  * Each of S warps computes its own 16 columns of Y, as (Y')(16 x 8) += (C')(16
  * x 16) (X')(16 x 8): its columns of C stay in registers throughout (8 S
- * numbers per lane), the rows of X are read from shared memory.
+ * doubles per lane), and the rows of X are read from shared memory.
  *
  * The j-th row of X' in a product is row place(j) of 8 rows of the strip.  So
- * the 8 lanes that a 16-byte access serves at once read two rows of X which are
- * 2 rows, i.e. 64 bytes modulo 128, apart, without bank conflicts.
+ * the 8 lanes that a 16-byte access serves at once read from two rows of X that
+ * are 2 rows, or 64 bytes modulo 128, from each other, without bank conflicts.
  *
  * All rows of X and W of a strip have arrived before any of its rows of Y is
  * written, so Y may be X or W. */
@@ -37,8 +37,9 @@ inline int widest(const sps_cuda_product *p)
     return p->k1 > p->k2 ? p->k1 : p->k2;
 }
 
-/* If X has an odd number of columns, the padding behind the last one is set to
- * zero only in the last tile of 8 columns, so it must lie there. */
+/* Returns whether the shape is supported: if X has an odd number of columns,
+ * the last one must be in the last tile of 8 columns, where the padding after
+ * it is set to zero. */
 inline bool strips_serve(const sps_cuda_product *p)
 {
     return p->k1 > 0 && has_strips(p->X->ctx) && paired(p->X) && paired(p->W) &&
@@ -67,14 +68,14 @@ __device__ __forceinline__ int place(int j)
     return j / 4 * 4 + j / 2 % 2 + j % 2 * 2;
 }
 
-/* Element of a C; zero outside. */
+/* Returns an element of a C, or zero outside of it. */
 __device__ __forceinline__ double element(const task &o, int row, int col)
 {
     return row < o.k1 && col < o.k2 ? o.a * o.c[(int64_t)col * o.k1 + row]
                                     : 0.0;
 }
 
-/* A 16-byte store.  The compiler would merge an ordinary one with the stores of
+/* Stores 16 bytes.  The compiler would merge an ordinary store with those of
  * rows that are checked element by element, and so split it in two. */
 __device__ __forceinline__ void store_whole(double *p, double2 v)
 {
@@ -82,9 +83,9 @@ __device__ __forceinline__ void store_whole(double *p, double2 v)
                  :: "l"(p), "d"(v.x), "d"(v.y) : "memory");
 }
 
-/* A warp's 16 columns of Y, from `first` on, for strips of 8 NB rows with
- * stride LD; d[b] holds rows 8 b + place(2t + h), h = 0, 1, and columns 2g, 2g
- * + 1.  E: tiles of 8 columns of X. */
+/* The 16 columns of Y of a warp, from `first` on, for strips of 8 NB rows with
+ * stride LD; d[b] has rows 8 b + place(2t + h), h = 0, 1, and columns 2g, 2g +
+ * 1.  E is the number of tiles of 8 columns of X. */
 template <int E, int NB, int LD> struct sixteen {
     static constexpr int S = (E + 1) / 2;
 
@@ -114,7 +115,7 @@ template <int E, int NB, int LD> struct sixteen {
         return make_double2(d[e / 2][e % 2], d[e / 2][2 + e % 2]);
     }
 
-    /* Starts with b W, or zero. */
+    /* Begins with b W, or zero. */
     template <bool SUM>
     __device__ __forceinline__ void begin(const double *w, double beta)
     {
@@ -131,11 +132,11 @@ template <int E, int NB, int LD> struct sixteen {
         }
     }
 
-    /* Adds a X C; k1: columns of X. */
+    /* Adds a X C; k1 is the number of columns of X. */
     __device__ __forceinline__ void multiply(const double *x, int k1)
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
-        /* This lane's last element of X is the padding behind an odd last
+        /* This lane's last element of X is the padding after an odd last
          * column.  It may be NaN and must not enter the product.  The padding
          * of W only enters the padding of Y. */
         bool beside = k1 == 8 * E - 7 + 2 * t;
@@ -192,7 +193,8 @@ template <int E, int NB, int LD> struct sixteen {
             *reinterpret_cast<double2 *>(w + row(e) * LD) = pair(e);
     }
 
-    /* Sums of squares of column 2g in even lanes, 2g + 1 in odd ones. */
+    /* Returns sums of squares, of column 2g in even lanes and of 2g + 1 in odd
+     * ones. */
     __device__ __forceinline__ double squares() const
     {
         bool odd = threadIdx.x % 2 != 0;

@@ -4,10 +4,10 @@
  * 2 n k^2 flops.
  *
  * Uses product_strips.cuh with C in registers: each warp reads X from shared
- * memory once, which takes half of the bandwidth of shared memory while the
- * tensor cores are busy; with C in shared memory, too, it took two thirds and
- * more.  Independent chains of products per warp: four where a thread block has
- * at most 8 warps, two where it has 10 to 16.
+ * memory once, which needs half of the bandwidth of shared memory while the
+ * tensor cores are busy; with C in shared memory as well it needs two thirds
+ * and more.  A warp has four independent chains of products in thread blocks of
+ * at most 8 warps, and two in those of 10 to 16 warps.
  *
  * Order of summation: rows of a lane, four lanes, then slices and thread blocks
  * in order. */
@@ -18,7 +18,7 @@ namespace {
 
 enum form { ALONE, SUM, SQUARES };
 
-/* E tiles of 8 columns, S tiles of 16 and as many warps, in SL slices. */
+/* For E tiles of 8 columns, S tiles of 16 and as many warps, in SL slices. */
 template <int E, form F> struct shape {
     static constexpr int S = (E + 1) / 2, SL = S < 5 ? 4 : S < 7 ? 2 : 1;
     static constexpr int eights = S < 7 ? 2 : 4, rows = 8 * eights;
@@ -62,7 +62,7 @@ wide_product_kernel(const __grid_constant__ task o)
                       y.first, o.k2);
 }
 
-/* Queues the kernel; *parts rows of squares will be at o->part. */
+/* Queues the kernel; *parts rows of squares are stored at o->part. */
 template <int E, form F>
 sps_status launch(sps_context *ctx, task *o, int *parts)
 {

@@ -13,9 +13,9 @@
 
 namespace {
 
-constexpr int deep = 4; /* rows per thread loaded at once */
+constexpr int deep = 4; /* rows that a thread loads at once */
 
-/* part[block][column] = reduction by J of op over the rows of the thread
+/* part[block][column] is the reduction by J of op over the rows of the thread
  * block. */
 template <class OP, class J>
 __global__ void __launch_bounds__(256) over_rows(OP op, int64_t n, int k,
@@ -49,8 +49,8 @@ __global__ void __launch_bounds__(256) over_rows(OP op, int64_t n, int k,
     }
 }
 
-/* Queues both phases.  The k results are written to `to`; if that is NULL, to
- * the state's `down`, and the stream is synchronised. */
+/* Queues both phases.  The k results are written to `to`, or, if that is NULL,
+ * to `down` of the state, and then the stream is synchronised. */
 template <class J, class OP>
 sps_status run(sps_context *ctx, int64_t n, int k, const OP &op,
                double *to = NULL)
@@ -115,8 +115,8 @@ template <bool PAIRED> struct maxabs_op {
     }
 };
 
-/* R -= Q a by columns, and the sums of squares of the new R: reads two blocks,
- * writes one. */
+/* R -= Q a for each column, and the sums of squares of the new R: reads two
+ * blocks, writes one. */
 template <bool PAIRED> struct subtract_op {
     struct operand {
         double2 q, r;
@@ -151,9 +151,9 @@ template <bool PAIRED> struct subtract_op {
     }
 };
 
-/* Means.  A component of more than `large` rows is summed by many thread
- * blocks, and a second kernel subtracts its mean; a smaller one is done by a
- * single thread block. */
+/* Means of components.  A component of more than `large` rows is summed by many
+ * thread blocks, and a second kernel subtracts its mean; a smaller one is
+ * processed by a single thread block. */
 constexpr int64_t large = 1 << 15;
 
 struct member_op {

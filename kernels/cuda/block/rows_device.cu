@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rows_device.cu - rows of one block by number, as the consecutive rows of
- * another, and back: what an operator of several processes packs for the
- * others, and gathers for its boundary rows.  Traffic: each row twice, and 4
- * bytes for its number. */
+/* rows_device.cu - copies rows of one block, selected by number, to consecutive
+ * rows of another, and back: an operator distributed over processes packs rows
+ * for the others in this way, and gathers rows for its boundary rows.  Traffic:
+ * each row twice, and 4 bytes for its number. */
 #include "cuda/base/cover.cuh"
 #include "cuda/base/wire_device.h"
 
 namespace {
 
-constexpr int each = 2; /* rows of a thread */
+constexpr int each = 2; /* rows for each thread */
 
-/* Row i of Y is row index[i] of X; with PUT row index[i] of Y is row i of X. */
+/* Row i of Y becomes row index[i] of X; with PUT row index[i] of Y becomes row
+ * i of X. */
 template <bool PAIRED, bool PUT>
 __global__ void __launch_bounds__(256)
 move_rows(const double *x, int64_t ldx, const int32_t *__restrict__ index,

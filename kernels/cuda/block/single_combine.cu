@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* single_combine.cu - P = Z + P b with Z of floats: P is rounded to floats and
- * stored in both precisions, as doubles for the next product and in Z to be
- * kept; G = P'P.
+/* single_combine.cu - P = Z + P b for a Z of floats: P is rounded to floats and
+ * stored in both precisions, as doubles for the next product, and in Z for
+ * later use; G = P'P.
  *
- * Traffic: Z read and written, P read and written: 24 bytes a number, 32 if all
- * were doubles and kept.  Order of summation as in single_device.cu. */
+ * Traffic: Z is read and written, P is read and written: 24 bytes an element,
+ * or 32 if all were doubles.  Order of summation as in single_device.cu. */
 #include "cuda/block/single_stack.h"
 #include "cuda/block/tile.cuh"
 

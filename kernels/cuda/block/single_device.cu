@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* single_device.cu - blocks of floats (lib/block/single.h): sums of blocks of
- * either type, X'Y and X C of floats.  Numbers are converted to double in
+ * either type, X'Y and X C of floats.  Elements are converted to double in
  * registers and rounded when stored; all sums are in double precision, on the
  * fp64 tensor cores in the tiles of tile.cuh.
  *

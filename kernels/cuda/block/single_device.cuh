@@ -14,8 +14,8 @@ sps_status spsi_cuda_single_gram(const sps_block *X, const sps_block *Y,
 sps_status spsi_cuda_single_mul_small(double a, const sps_block *X,
                                       const sps_small *C, double b,
                                       sps_block *Y);
-/* single_wide.cu: X of floats with any number of columns, Y of doubles with up
- * to 32. */
+/* single_wide.cu: X is a block of floats with any number of columns, Y one of
+ * doubles with up to 32. */
 sps_status spsi_cuda_single_gram_wide(const sps_block *X, const sps_block *Y,
                                       sps_small *C);
 sps_status spsi_cuda_single_mul_wide(double a, const sps_block *X,
@@ -24,7 +24,7 @@ sps_status spsi_cuda_single_mul_wide(double a, const sps_block *X,
 
 namespace {
 
-/* PAIRED: p is 8-byte aligned. */
+/* PAIRED: p is aligned to 8 bytes. */
 template <bool PAIRED>
 __device__ __forceinline__ double2 load_pair(const float *p, int left)
 {
@@ -39,7 +39,7 @@ __device__ __forceinline__ double2 load_pair(const float *p, int left)
     return make_double2(v.x, v.y);
 }
 
-/* A pair of neighbouring numbers, or zeros if !some. */
+/* Loads a pair of neighbouring elements, or zeros if !some. */
 __device__ __forceinline__ double2 whole_pair(const float *p, bool some)
 {
     const float2 v = some ? *reinterpret_cast<const float2 *>(p)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* single_wide.cu - products of a wide block of floats with a narrow one of
- * doubles: X'Y and Y = a X C + b Y, X being the basis of a block Krylov space.
- * Numbers are converted to double in registers; products and sums are in double
- * precision on the fp64 tensor cores (tile.cuh).
+ * doubles: X'Y and Y = a X C + b Y, where X is the basis of a block Krylov
+ * space.  Elements are converted to double in registers; products and sums are
+ * in double precision on the fp64 tensor cores (tile.cuh).
  *
  * Traffic of X'Y: X once, Y once for each 64 columns of X; thread blocks with
  * the same rows run at about the same time, so Y comes mostly from L2.  Traffic
@@ -82,8 +82,8 @@ sps_status gram(const sps_block *X, const sps_block *Y, sps_small *C)
 
 /* -------------------------------------------------------- Y = a X C + b Y */
 
-/* Rows of a C, from the first of a piece on, in the layout of tile.cuh's
- * `arrange`: pair ((s * T + u) * 4 + i) * 32 + lane. */
+/* Stores rows of a C, from the first of a piece on, in the layout of `arrange`
+ * in tile.cuh: pair ((s * T + u) * 4 + i) * 32 + lane. */
 template <int T>
 __device__ void arrange_wide(double2 *fragment, const double *c, double a,
                              int rows, int ld, int cols, int sixteens)
@@ -123,8 +123,8 @@ __device__ __forceinline__ void add_sixteen(double (*acc)[4],
     }
 }
 
-/* X: up to `piece` columns; c: the corresponding rows of C, whose columns have
- * stride ld. */
+/* X has up to `piece` columns; c points to the corresponding rows of C, whose
+ * columns have stride ld. */
 template <int T>
 __global__ void __launch_bounds__(32 * mul_warps, 1)
 mul_kernel(double a, view<float> X, const double *c, int ld, double b,
@@ -187,16 +187,16 @@ sps_status mul(double a, const sps_block *X, const sps_small *C, double b,
 
 /* ------------------------------------------------- W = a sum V_l H_l + b W */
 
-/* Blocks of k columns, `apart` numbers from one to the next, each as `wide`
- * pieces of 16 columns. */
+/* Blocks of k columns, which begin `apart` elements from each other, each as
+ * `wide` pieces of 16 columns. */
 struct stack {
     const float *p;
     int64_t ld, apart;
     int k, wide, count;
 };
 
-/* Rows of a H as arrange_wide has those of C; piece s of block l begins at row
- * l k + 16 s. */
+/* Stores rows of a H as arrange_wide does those of C; piece s of block l begins
+ * at row l k + 16 s. */
 template <int T>
 __device__ void arrange_stack(double2 *fragment, const double *h, double a,
                               int ld, const stack &v)

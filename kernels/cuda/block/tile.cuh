@@ -20,15 +20,15 @@
 
 namespace {
 
-/* V: double or float, which is converted to double when loaded. */
+/* V is double, or float, which is converted to double when loaded. */
 template <class V> struct view {
     V *p;
     int64_t ld;
     int k;
-    int wide = 0;          /* columns that may be written, padding included
+    int wide = 0;          /* columns that may be written, including padding
                               (row_padding.cuh) */
-    bool pairs = false;    /* the first k may be loaded as pairs without
-                              checks */
+    bool pairs = false;    /* the first k columns may be loaded as pairs
+                              without checks */
 };
 
 template <class V> view<V> view_of(const sps_block *X)
@@ -56,7 +56,8 @@ template <int T, bool HALF> __device__ constexpr bool is_half(int u)
     return HALF && u == T - 1;
 }
 
-/* A pair of neighbouring numbers, of which `left` are columns of the block. */
+/* Loads a pair of neighbouring elements, of which `left` are columns of the
+ * block. */
 template <access HOW, class V>
 __device__ __forceinline__ double2 take_pair(const V *p, bool row, int left)
 {
@@ -72,8 +73,8 @@ __device__ __forceinline__ double take_one(const V *p, bool row, int left)
     return some ? (double)*p : 0.0;
 }
 
-/* Rows row + 2t, + 2t + 1; columns 16 u + 2g and the next.  v[u][2 e + i] is
- * column 2g + e, row 2t + i; in a half tile v[u][i] is column g. */
+/* Loads rows row + 2t, row + 2t + 1 and columns 16 u + 2g and the next.  v[u][2
+ * e + i] is column 2g + e, row 2t + i; in a half tile v[u][i] is column g. */
 template <int T, access HOW = TESTED, bool HALF = false, class V>
 __device__ __forceinline__ void load_down(double (*v)[4], const view<V> &x,
                                           int64_t row, int64_t n, int g, int t)
@@ -126,8 +127,8 @@ __device__ __forceinline__ void store_down(const double (*v)[4],
         }
 }
 
-/* Row row + g; columns 16 s + 2t, + 2t + 1, + 8 + 2t, + 9 + 2t.  The padding
- * behind an odd last column is set to zero, since it may be NaN. */
+/* Loads row row + g and columns 16 s + 2t, + 2t + 1, + 8 + 2t, + 9 + 2t.  The
+ * padding after an odd last column is set to zero, since it may be NaN. */
 template <int T, access HOW = TESTED, bool HALF = false, class V>
 __device__ __forceinline__ void load_across(double (*v)[4], const view<V> &x,
                                             int64_t row, int64_t n, int g,
@@ -147,7 +148,7 @@ __device__ __forceinline__ void load_across(double (*v)[4], const view<V> &x,
         }
 }
 
-/* Rows 2t and 2t + 1 of the diagonal d; ones if d is NULL. */
+/* Loads rows 2t and 2t + 1 of the diagonal d, or ones if d is NULL. */
 template <access HOW = TESTED>
 __device__ __forceinline__ void load_diagonal(double *v, const double *d,
                                               int64_t row, int64_t n, int t)
@@ -160,11 +161,12 @@ __device__ __forceinline__ void load_diagonal(double *v, const double *d,
     }
 }
 
-/* sign times c (rows x cols, columns ld apart) as the first factor of
- * transposed products: pair ((s * T + u) * 4 + i) * 32 + lane holds c(in, out)
- * and c(in, out + 1), with `in` in the order of load_across and out = 16 u +
- * 2g; in a half tile only c(in, out) with out = 16 u + g.  first: the thread
- * that writes pair 0; the next pairs follow from there, cyclically. */
+/* Stores `sign` times c (rows x cols, column-major with leading dimension ld)
+ * as the first factor of transposed products: pair ((s * T + u) * 4 + i) * 32 +
+ * lane holds c(in, out) and c(in, out + 1), with `in` in the order of
+ * load_across and out = 16 u + 2g; in a half tile only c(in, out) with out = 16
+ * u + g.  `first` is the thread that writes pair 0; the next pairs follow from
+ * there, cyclically. */
 template <int T, bool HALF = false>
 __device__ void arrange(double2 *fragment, const double *c, double sign,
                         int rows, int cols, int ld, int first = 0)
@@ -258,7 +260,7 @@ __device__ void join_gram(double (*sum)[2 * T][4], double *shared, double *out,
                           int k1, int k2, int first = 0)
 {
     constexpr int count = U * 2 * T * 4;
-    /* Whether sum[u][w][q] belongs to any column. */
+    /* Returns whether sum[u][w][q] belongs to any column. */
     auto used = [](int u, int w, int q) {
         return !(is_half<T, HALF>(w / 2) && w % 2 == 1) &&
                !(is_half<U, HALF>(u) && q >= 2) && !(SELF && u > w / 2);
@@ -303,7 +305,7 @@ __device__ void join_gram(double (*sum)[2 * T][4], double *shared, double *out,
             }
 }
 
-/* to = d v for a tile, with d as returned by load_diagonal. */
+/* to = d v for a tile, where d comes from load_diagonal. */
 template <int T, bool HALF = false>
 __device__ __forceinline__ void scale(double (*to)[4], const double (*v)[4],
                                       const double *d)
@@ -332,7 +334,7 @@ __device__ __forceinline__ void add_squares(double (*square)[2],
 }
 
 /* out[c], c < k: the squares of column c, summed over the lanes t of each warp
- * and the warps of the thread block. */
+ * and over the warps of the thread block. */
 template <int T, int WARPS, bool HALF = false>
 __device__ void join_squares(double (*square)[2], double *shared, double *out,
                              int k)
@@ -364,7 +366,7 @@ __device__ void join_squares(double (*square)[2], double *shared, double *out,
     }
 }
 
-/* Shared memory for join_gram, in numbers. */
+/* Shared memory for join_gram, in doubles. */
 template <int T, int WARPS, int U = T>
 constexpr int room = (WARPS + 1) / 2 * U * 2 * T * 4 * 32;
 

@@ -61,8 +61,8 @@ __global__ void __launch_bounds__(256) plain_kernel(operands o)
 
 /* --------------------------------------------------------------- launches */
 
-/* Number of thread blocks if each takes `rows` rows at a time, and scratch
- * memory for their partial sums. */
+/* Finds the number of thread blocks if each processes `rows` rows at a time,
+ * and reserves scratch memory for their partial sums. */
 sps_status spread(sps_context *ctx, operands *o, int rows, int per_sm, sums S,
                   int *blocks)
 {
@@ -77,7 +77,7 @@ sps_status spread(sps_context *ctx, operands *o, int rows, int per_sm, sums S,
     return SPS_OK;
 }
 
-/* E: tiles of 8 columns. */
+/* E is the number of tiles of 8 columns. */
 template <int E, access HOW, sums S>
 sps_status launch_wide(sps_context *ctx, operands *o, int *blocks)
 {
@@ -136,9 +136,9 @@ sps_status launch_eight(sps_context *ctx, operands *o, int *blocks)
     return SPS_OK;
 }
 
-/* Whether to use PADDED kernels: 17 to 40 columns that can be loaded as pairs
- * without checks; an odd last column of X must be in the last tile of 8
- * columns, the only one where its padding is set to zero. */
+/* Returns whether to use PADDED kernels: for 17 to 40 columns that can be
+ * loaded as pairs without checks; an odd last column of X must be in the last
+ * tile of 8 columns, the only one where its padding is set to zero. */
 bool for_padded(const operands *o, access how, sums S)
 {
     int k = o->k1 > o->k2 ? o->k1 : o->k2;
@@ -159,7 +159,7 @@ sps_status launch_padded(sps_context *ctx, operands *o, int *blocks)
         return launch_wide<5, PADDED, S>(ctx, o, blocks);
 }
 
-/* Up to `widest` columns; *blocks thread blocks leave partial sums. */
+/* Computes up to `widest` columns; *blocks thread blocks leave partial sums. */
 template <sums S>
 sps_status launch(sps_context *ctx, operands *o, access how, int *blocks)
 {
@@ -221,7 +221,7 @@ product product_of(double a, const sps_block *X, const double *c, double b,
     return p;
 }
 
-/* For k1 columns of X, k2 of W and Y. */
+/* Returns how rows are accessed, for k1 columns of X and k2 of W and Y. */
 access access_of(const sps_block *X, const sps_block *W, const sps_block *Y,
                  int k1, int k2)
 {
@@ -229,8 +229,8 @@ access access_of(const sps_block *X, const sps_block *W, const sps_block *Y,
     return pairs_throughout(X, k1) && pairs_throughout(W, k2) ? PADDED : PAIRS;
 }
 
-/* Y = a X C + b W with k1, k2 columns, and G = Y'Y unless NULL; Y may share
- * memory with X or W. */
+/* Y = a X C + b W for k1 and k2 columns, and G = Y'Y unless G is NULL; Y may be
+ * X or W. */
 sps_status multiply_any(double a, const sps_block *X, const sps_small *C,
                         double b, const sps_block *W, sps_block *Y, int k1,
                         int k2, sps_small *G)
