@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg_aggregates.cu - aggregates around roots, of what is left, and the joining
- * of single nodes; solvers/amg/aggregate.c has the phases. */
+/* amg_aggregates.cu - forms aggregates around roots, then of nodes that are
+ * left, and lets single nodes join; solvers/amg/aggregate.c describes the
+ * phases. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -40,11 +41,12 @@ struct mark_roots {
     }
 };
 
-/* A node in no aggregate joins that of the root next to it, if there is one. */
+/* A node that is in no aggregate joins that of an adjacent root, if there is
+ * one. */
 struct take_root {
     graph g;
     const uint64_t *t;
-    const int64_t *number;    /* of roots, from 0 on */
+    const int64_t *number;    /* of each root: its number, from 0 on */
     int64_t first;
     int32_t *aggregate;
 
@@ -63,7 +65,7 @@ struct take_root {
     }
 };
 
-/* Candidates of phase 2. */
+/* Finds the candidates of phase 2: nodes with enough free neighbours. */
 struct count_free {
     graph g;
     const int32_t *aggregate;
@@ -94,7 +96,7 @@ struct count_members {
     }
 };
 
-/* An aggregate and the sum of a node's couplings to it. */
+/* An aggregate, and the sum of the couplings of a node to it. */
 struct candidate {
     int32_t a;
     double sum;
@@ -121,7 +123,8 @@ struct join_view {
             if (before[g.col[p]] == a) sum += g.weight[p];
         return sum;
     }
-    /* The best of the aggregates of neighbours first, first + step, ... */
+    /* Returns the candidate with the largest sum among the aggregates of
+     * neighbours first, first + step, ... */
     __device__ candidate strongest(int64_t i, int first, int step) const
     {
         candidate best = {none, 0};
@@ -142,7 +145,7 @@ struct join_view {
     }
 };
 
-/* Nodes with few neighbours; the others are listed. */
+/* Processes nodes with few neighbours, and lists the others. */
 struct join : join_view {
     int32_t *listed;
     int *count;
@@ -155,7 +158,8 @@ struct join : join_view {
     }
 };
 
-/* Nodes with many neighbours, a thread block each. */
+/* Processes the listed nodes, with many neighbours: one thread block for
+ * each. */
 __global__ void __launch_bounds__(256)
 join_long(const join_view j, const int32_t *__restrict__ listed)
 {
@@ -190,8 +194,8 @@ struct work {
 
 graph graph_of(const sps_coarse *l) { return {l->rowptr, l->col, l->weight}; }
 
-/* Numbers the roots, from l->aggregates on, and lets them take their
- * neighbours. */
+/* Numbers the roots, beginning with l->aggregates, and adds their neighbours to
+ * their aggregates. */
 sps_status found(sps_coarse *l, const work &w)
 {
     sps_context *ctx = l->ctx;
@@ -206,7 +210,7 @@ sps_status found(sps_coarse *l, const work &w)
     return SPS_OK;
 }
 
-/* Phases 1 and 2. */
+/* Does phases 1 and 2. */
 sps_status gather(sps_coarse *l, const work &w)
 {
     const int64_t n = l->nodes;

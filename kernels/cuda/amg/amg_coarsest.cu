@@ -4,7 +4,8 @@
  *
  * A kernel exchanges `panel` unknowns, one after the other in each element, as
  * on the host: it reads one copy of the matrix and writes the other, 16 n^2
- * bytes, in L2.  The host waits once, for whether there is an inverse. */
+ * bytes, which stay in L2.  The host waits once, to learn whether there is an
+ * inverse. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -29,12 +30,13 @@ struct load_dense {
     }
 };
 
-/* Y = the mean of X and X'; *bad: an element is beyond SPS_COARSE_LARGE. */
+/* Y = the mean of X and X'; *bad is set if an element exceeds
+ * SPS_COARSE_LARGE. */
 struct mean_of_both {
     const double *X;
     int64_t n;
     double *Y;
-    int *bad;                 /* NULL: not wanted */
+    int *bad;                 /* NULL if not needed */
 
     __device__ void operator()(int64_t e) const
     {
@@ -46,7 +48,8 @@ struct mean_of_both {
     }
 };
 
-/* b = S^-1 near-null vector v, and the terms of ||b||^2 and ||C b||^2. */
+/* Computes b = S^-1 v for a near-null vector v, and the terms of ||b||^2 and
+ * ||C b||^2. */
 struct null_terms {
     entries A;
     const double *s, *near;
@@ -65,7 +68,7 @@ struct null_terms {
     }
 };
 
-/* *found = ||b||^2 if C b = 0, else 0; one thread. */
+/* *found = ||b||^2 if C b = 0 to rounding, else 0; for one thread. */
 struct judge_null {
     const double *length, *image;
     int64_t n;
@@ -95,14 +98,11 @@ struct add_null {
     }
 };
 
-/* Unknowns k .. k + count - 1 are exchanged for their right-hand sides.  Step t
- * of an element is
- *
- *     x_ij <- x_ij - c_i f_j,   c_i = x_it,   f_j = x_tj (1 / x_tt),
- *
- * x_tj <- f_j, x_it <- -(c_i / x_tt), x_tt <- 1 / x_tt.  So an element needs c
- * of its row and f of its column at each step, which in turn need those of the
- * square of these unknowns alone. */
+/* Exchanges the unknowns k .. k + count - 1 for their right-hand sides.  Step t
+ * computes x_ij <- x_ij - c_i f_j with c_i = x_it and f_j = x_tj (1 / x_tt),
+ * and x_tj <- f_j, x_it <- -(c_i / x_tt), x_tt <- 1 / x_tt.  So at each step an
+ * element needs c of its row and f of its column, which in turn need only those
+ * of the square block of these unknowns. */
 constexpr int panel = 16, side = 64;
 constexpr int panel_threads = panel * panel;
 
@@ -111,18 +111,19 @@ struct exchanged {
     int64_t n, k;
     int count;
     double *Y;
-    int *bad;                 /* a pivot is not positive */
+    int *bad;                 /* set if a pivot is not positive */
 
     __device__ bool within(int64_t i) const { return i >= k && i < k + count; }
 };
 
-/* By step: those of the square, and of the rows and columns of a tile. */
+/* For each step: the c and f of the square block, and of the rows and columns
+ * of a tile. */
 struct panel_room {
     double inverse[panel], row[panel][panel], c[panel][panel], f[panel][panel];
     double row_c[panel][side], column_f[panel][side];
 };
 
-/* The square: an element each thread. */
+/* Exchanges the square block, one element for each thread. */
 __device__ void exchange_square(const exchanged &e, panel_room &w)
 {
     const int i = (int)threadIdx.x / panel, j = (int)threadIdx.x % panel;
@@ -146,9 +147,9 @@ __device__ void exchange_square(const exchanged &e, panel_room &w)
     __syncthreads();
 }
 
-/* Elements of row i, or with `down` of column i, in the square's columns or
- * rows: what the tile needs of them, to[t][at], and their new values if
- * `store`. */
+/* Computes the elements of row i (or, with `down`, of column i) in the columns
+ * (rows) of the square block: stores what the tile needs of them in to[t][at],
+ * and, if `store`, their new values. */
 __device__ void exchange_line(const exchanged &e, const panel_room &w,
                               bool down, int64_t i, bool store,
                               double (*to)[side], int at)
@@ -178,7 +179,7 @@ __device__ void exchange_line(const exchanged &e, const panel_room &w,
         if (store && q < e.count) e.Y[first + q * step] = x[q];
 }
 
-/* A tile of side x side elements each block. */
+/* Exchanges a tile of side x side elements in each thread block. */
 __global__ void __launch_bounds__(panel_threads)
 exchange_panel(const exchanged e)
 {
@@ -266,7 +267,7 @@ void exchange(dense *d)
     d->Y = spare;
 }
 
-/* d->X: the inverse. */
+/* Computes the inverse, d->X. */
 sps_status invert(dense *d)
 {
     sps_coarse *l = d->l;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg_cycle.cu - what multigrid needs beside the set-up of its levels: matrices
- * with scaled rows and columns, and the residual as a cycle takes it.
+/* amg_cycle.cu - operations of multigrid outside the set-up of its levels:
+ * matrices with scaled rows and columns, and the conversion of the residual at
+ * the start of a cycle.
  *
- * weigh: 16 bytes an entry to doubles, 12 to floats, 4 more with factors of
- * columns.  enter: 12 bytes a number. */
+ * weigh: 16 bytes an entry for doubles, 12 for floats, and 4 more with column
+ * factors.  enter: 12 bytes an element. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
 
-/* x, at least the bits of it in *most; a NaN is larger than all numbers. */
+/* *most becomes the maximum of itself and x, compared by their bits; a NaN is
+ * larger than all other values. */
 __device__ __forceinline__ void note_largest(unsigned long long *most, double x)
 {
     unsigned long long bits =
@@ -19,15 +21,15 @@ __device__ __forceinline__ void note_largest(unsigned long long *most, double x)
         atomicMax(most, bits);
 }
 
-/* The larger magnitude of x and y, NaN if one is. */
+/* Returns the larger magnitude of x and y, or NaN if one is NaN. */
 __device__ __forceinline__ double larger(double x, double y)
 {
     y = fabs(y);
     return y > x || isnan(y) ? y : x;
 }
 
-/* Eight threads a row; *most: bits of the largest magnitude, NULL: not
- * wanted. */
+/* Eight threads process a row.  *most receives the bits of the largest
+ * magnitude, unless it is NULL. */
 template <class V> __global__ void __launch_bounds__(256)
 weigh_entries(const entries A, int64_t n, const double *__restrict__ r,
               const double *__restrict__ c, V *__restrict__ val,
@@ -51,13 +53,14 @@ weigh_entries(const entries A, int64_t n, const double *__restrict__ r,
     if (most) note_largest(most, largest);
 }
 
-/* The numbers of an n x 1 block, or NULL. */
+/* Returns the elements of an n x 1 block, or NULL. */
 const double *column_of(const sps_block *X)
 {
     return X ? (const double *)X->data : NULL;
 }
 
-/* A thread has two neighbouring columns of a row; `across` of them a row. */
+/* A thread processes two neighbouring columns of a row, and `across` threads a
+ * row. */
 __global__ void __launch_bounds__(256)
 enter_rows(const double *__restrict__ d, const double *__restrict__ c,
            const double *__restrict__ r, int64_t ldr, int64_t n, int k,
@@ -112,7 +115,8 @@ sps_status spsi_coarse_weigh(sps_context *ctx, const sps_csr *A,
     return fetch(ctx, 1, found, (unsigned long long *)largest);
 }
 
-/* Rows of a view may be aligned to 8 bytes only: then numbers go one by one. */
+/* Rows of a view may be aligned to 8 bytes only: then elements are loaded one
+ * by one. */
 sps_status spsi_coarse_enter(const sps_block *d, const double *c,
                              const sps_block *R, sps_block *U)
 {

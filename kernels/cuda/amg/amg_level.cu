@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg_level.cu - levels of multigrid in device memory are opened and closed,
- * and the table of their stages. */
+/* amg_level.cu - opens and closes levels of multigrid in device memory; has the
+ * table of their stages. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -85,8 +85,8 @@ void drop_level(sps_coarse *l)
     sps_csr_destroy(l->ctx, &l->F);
 }
 
-/* The matrix: columns and values in place, but offsets of 64 bits and values
- * in doubles. */
+/* Sets the matrix of the level: columns and values are used in place, but
+ * offsets have 64 bits and values are doubles. */
 sps_status take_matrix(sps_coarse *l, const sps_csr_local *A)
 {
     sps_csr *M = &l->A;
@@ -168,7 +168,7 @@ sps_status near_null(sps_coarse *l, int first, const sps_block *X)
                                                l->vectors, l->near});
 }
 
-/* An order of numbers as integers. */
+/* Maps doubles to integers with the same order. */
 __device__ __forceinline__ unsigned long long order_of(double x)
 {
     const unsigned long long bits = (unsigned long long)__double_as_longlong(x);
@@ -176,10 +176,11 @@ __device__ __forceinline__ unsigned long long order_of(double x)
     return bits >> 63 ? ~bits : bits | 1ull << 63;
 }
 
-/* The largest of x and of -x on each axis, as such integers. */
+/* Computes the largest x and the largest -x on each axis, as such integers. */
 struct extent {
     unsigned long long high[3], low[3];
-    int bad;                  /* a coordinate is too large or no number */
+    int bad;                  /* set if a coordinate is too large or not a
+                                 number */
 };
 
 struct find_extent {
@@ -258,7 +259,7 @@ sps_status rigid_motions(sps_coarse *l, const sps_block *X, bool *finite)
 
 const sps_csr *matrix_of_level(const sps_coarse *l) { return &l->A; }
 
-/* The nodes of the next level are the aggregates of this one. */
+/* Opens the next level, whose nodes are the aggregates of this one. */
 sps_status open_next(const sps_coarse *l, bool single, sps_coarse *next)
 {
     next->nodes = l->aggregates;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg_prolongator.cu - the filtered matrix, and P = T - w D_F^-1 (A_F T), on the
- * device; solvers/amg/filter.c and prolongator.c have the formulas.
+/* amg_prolongator.cu - computes the filtered matrix, and P = T - w D_F^-1 (A_F
+ * T), on the device; solvers/amg/filter.c and prolongator.c have the formulas.
  *
  * A_F T is a product of sparse matrices, whose sums are chains of fused
- * multiply-adds; all else rounds each product and sum. */
+ * multiply-adds; everything else rounds each product and each sum. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -19,7 +19,7 @@ struct filter_view {
     const double *__restrict__ near;
     int vectors;
 
-    /* b_k / b_i, 1 where that is not possible. */
+    /* Returns b_k / b_i, or 1 where that is not possible. */
     __device__ double ratio(int64_t i, int64_t k) const
     {
         const double r = near[k * vectors] / near[i * vectors];
@@ -38,16 +38,17 @@ struct count_filtered : filter_view {
     }
 };
 
-/* A row by a group of lanes. */
+/* Filters a row with a group of lanes. */
 struct fill_filtered : filter_view {
     const int64_t *rowptr;
     int32_t *col;
     double *val;
     const double *scale;
-    double *factor;           /* d_i^(-1/2), 0 where the level's scale is */
+    double *factor;           /* d_i^(-1/2), or 0 where the scale of the
+                                 level is 0 */
 
-    /* Whether k is among the strong columns at .. end - 1; *at: behind those
-     * below it. */
+    /* Returns whether k is among the strong columns *at .. end - 1, and
+     * advances *at past those below k. */
     __device__ bool is_strong(int64_t *at, int64_t end, int32_t k) const
     {
         int64_t high = end;
@@ -60,14 +61,15 @@ struct fill_filtered : filter_view {
         }
         return *at < end && strong.col[*at] == k;
     }
-    /* The sum of what G lanes have of `sum` and behind it, lane after lane. */
+    /* Returns sum plus the x of all G lanes, added lane after lane. */
     template <int G> __device__ double sum_on(double sum, double x) const
     {
 #pragma unroll
         for (int t = 0; t < G; t++) sum += __shfl_sync(all_lanes, x, t, G);
         return sum;
     }
-    /* `weak`: the sum of weak couplings, `own`: a_ii, which is at `middle`. */
+    /* Completes a row: `weak` is the sum of its weak couplings, `own` is a_ii,
+     * which is stored at `middle`. */
     __device__ void close(int64_t i, int64_t middle, double own,
                           double weak) const
     {
@@ -117,8 +119,8 @@ struct fill_filtered : filter_view {
 
 /* ------------------------------------------------------------------ smooth */
 
-/* Rows of P = T - w D_F^-1 (A_F T), in place of A_F T; the pattern of T is
- * within that of A_F T. */
+/* Computes the rows of P = T - w D_F^-1 (A_F T) in place of A_F T, whose
+ * pattern includes that of T. */
 struct combine {
     const double *factor;     /* d_i^(-1/2) of F */
     double omega;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg_roots.cu - independent nodes at distance 2 on the device;
- * solvers/amg/roots.c has the method.
+/* amg_roots.cu - chooses independent nodes at distance 2 (MIS-2) on the device;
+ * solvers/amg/roots.c describes the method.
  *
- * Undecided nodes, and those near them, are lists that shrink; their order is
- * left to chance and does not matter, since each node is decided by integers of
- * the step before.  A thread block appends what it keeps with one atomic
- * addition: additions to one number take their time one after the other.  The
- * host looks at the number of undecided nodes every few rounds.
+ * Undecided nodes, and those near them, are lists that shrink.  The order of a
+ * list varies from run to run and does not matter, since each node is decided
+ * by integers of the step before.  A thread block appends the nodes that it
+ * keeps with one atomic addition, because additions to one address are
+ * serialised.  The host reads the number of undecided nodes every few rounds.
  *
- * Nodes that are not in the graph have t = u = 0, the least of all, and need
- * not be told from others. */
+ * Nodes that are not in the graph have t = u = 0, the smallest value, and need
+ * no special treatment. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -18,12 +18,13 @@ constexpr uint64_t in = UINT64_MAX, out = 0;
 constexpr int rounds_at_once = 4;
 
 struct list {
-    int32_t *node;            /* NULL: all nodes */
+    int32_t *node;            /* NULL for all nodes */
     int *count;
 };
 
-/* The nodes of `next` are those of `from` that f.run<G>(i, lane) keeps, which
- * is called by a group of G threads for each, or for i = -1. */
+/* Sets `next` to those nodes of `from` for which f.run<G>(i, lane) returns
+ * true; it is called by a group of G threads for each node, and with i = -1 by
+ * groups without a node. */
 template <int G, class F> __global__ void __launch_bounds__(256)
 run_list(int64_t n, const list from, const list next, const F f)
 {
@@ -66,7 +67,7 @@ sps_status launch_list(sps_context *ctx, int64_t n, const list &from,
     return SPS_OK;
 }
 
-/* At most n nodes of `mean` neighbours. */
+/* Runs f for a list of at most n nodes with `mean` neighbours on average. */
 template <class F>
 sps_status each_listed(sps_context *ctx, int64_t n, int64_t mean,
                        const list &from, const list &next, const F &f)
@@ -82,8 +83,8 @@ struct graph {
     const int32_t *__restrict__ col;
 };
 
-/* The maximum of x over node i and its neighbours, by a group; i < 0: no
- * node. */
+/* Returns the maximum of x over node i and its neighbours, computed by a group;
+ * i < 0 means no node. */
 template <int G>
 __device__ inline unsigned long long most_near(const graph &g,
                                                const uint64_t *x, int32_t i,
@@ -100,7 +101,7 @@ __device__ inline unsigned long long most_near(const graph &g,
     return group_most<G>(most);
 }
 
-/* The nodes of the graph; their u is out, like that of others. */
+/* Lists the nodes of the graph; the u of all others is `out`. */
 struct list_nodes {
     const int32_t *aggregate;
     uint64_t *u;
@@ -113,7 +114,7 @@ struct list_nodes {
     }
 };
 
-/* The undecided ones of these. */
+/* Keeps the undecided nodes of a list. */
 struct list_open {
     uint64_t *t;
 
@@ -125,7 +126,7 @@ struct list_open {
     }
 };
 
-/* u, and the nodes that the next round needs. */
+/* Computes u, and keeps the nodes that the next round needs. */
 struct spread {
     graph g;
     const uint64_t *t;
@@ -140,7 +141,7 @@ struct spread {
     }
 };
 
-/* Who is in or out; others draw again. */
+/* Decides which nodes are in or out; the others draw a new priority. */
 struct decide {
     graph g;
     const uint64_t *u;
@@ -163,14 +164,14 @@ struct decide {
 struct rounds {
     sps_context *ctx;
     graph g;
-    int64_t mean;             /* neighbours */
+    int64_t mean;             /* mean number of neighbours */
     uint64_t *t, *u;
     int64_t n;
     list open[2], near[2];
     uint64_t round;
 };
 
-/* Lists `next` are those of the round before. */
+/* Does a round; the lists `next` of the previous round become its input. */
 sps_status do_round(rounds *r)
 {
     const int now = (int)(r->round % 2), next = 1 - now;
@@ -185,7 +186,7 @@ sps_status do_round(rounds *r)
     return SPS_OK;
 }
 
-/* The undecided nodes, and all of the graph. */
+/* Lists the undecided nodes, and all nodes of the graph. */
 sps_status open_rounds(rounds *r, holder *h, const int32_t *aggregate)
 {
     const int64_t n = r->n;

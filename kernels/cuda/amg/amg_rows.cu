@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* amg_rows.cu - what is computed row by row: the scaling to unit diagonal,
- * whether a matrix is symmetric, and how many multiplications a product takes.
- * Diagonal entries, and in the test of symmetry each entry's mirror image, are
- * looked up by bisection; the latter first where it is if row j has behind i
- * what row i has before j, as in grids and meshes. */
+ * whether a matrix is symmetric, and the number of multiplications of a
+ * product.
+ *
+ * Diagonal entries, and in the test of symmetry the mirror image of each entry,
+ * are found by bisection.  The mirror image of (i, j) is first looked for where
+ * it is in grids and meshes: at the position in row j that mirrors the position
+ * of the entry in row i. */
 #include "cuda/amg/coarse.cuh"
 
 #include <cfloat>
@@ -11,7 +14,7 @@
 
 namespace {
 
-/* Of the first bad row and its diagonal entry. */
+/* The first bad row and its diagonal entry. */
 struct fault {
     unsigned long long row;
     double value;
@@ -23,7 +26,7 @@ struct set_scale {
     double *scale;
     fault *bad;
 
-    /* a_ii, 0 if it is not stored. */
+    /* Returns a_ii, or 0 if it is not stored. */
     __device__ double diagonal(int64_t i) const
     {
         const int64_t p = diagonal_place(A, i);
@@ -60,19 +63,19 @@ struct set_fault {
 /* -------------------------------------------------------------- symmetry */
 
 struct findings {
-    unsigned long long broken;   /* not 0: there is a row that is */
-    unsigned long long worst;    /* bits of the difference */
+    unsigned long long broken;   /* not 0 if some row is not symmetric */
+    unsigned long long worst;    /* bits of the largest difference */
 };
 
-/* A row by a group of lanes. */
+/* Compares a row with a group of lanes. */
 struct compare_mirror {
     entries A;
     double tol;
     findings *f;
 
-    /* The index of entry (i, j), or -1 if it is not stored.  The search begins
-     * where a grid has it, from the number `before` of entries that precede
-     * (j, i) in row j. */
+    /* Returns the index of entry (i, j), or -1 if it is not stored.  The search
+     * begins where the entry is in a grid, which follows from `before`, the
+     * number of entries that precede (j, i) in row j. */
     __device__ int64_t find(int64_t i, int32_t j, int64_t before) const
     {
         int64_t lo = A.rowptr[i], hi = A.rowptr[i + 1];
@@ -216,7 +219,7 @@ sps_status spsi_coarse_inverse(const sps_coarse *l, sps_block *d)
     return each(l->ctx, l->A.nrow, set_inverse{l->scale, numbers(d), d->ld});
 }
 
-/* Two reads of scale. */
+/* Computes the largest scale and the largest inverse by two reads of scale. */
 sps_status spsi_coarse_spread(const sps_coarse *l, double most[2])
 {
     sps_context *ctx = l->ctx;

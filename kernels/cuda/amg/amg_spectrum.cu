@@ -3,10 +3,11 @@
  * solvers/amg/spectrum.c has the formulas.  All coefficients stay on the device
  * until the last step: the host waits once.
  *
- * Vectors are kept as they are before they are scaled to norm 1, each with its
- * factor, so that v_k = f w_k is formed where it is read.  A step is a product,
- * a sum of products w'v, and w - alpha v with its norm; the last thread block of
- * a sum adds up the parts.  Bytes of a step: the matrix, and vectors 9 times. */
+ * Vectors are stored before they are scaled to norm 1, each with its factor f,
+ * so that v_k = f w_k is formed where it is read.  A step consists of a
+ * product, a sum of products w'v, and w - alpha v with its norm; the last
+ * thread block of a sum adds up the partial sums.  Bytes of a step: the matrix
+ * once, and vectors 9 times. */
 #include "cuda/amg/coarse.cuh"
 #include "cuda/amg/row_sums.cuh"
 
@@ -14,14 +15,16 @@ namespace {
 
 constexpr int steps = SPS_COARSE_STEPS;
 
-/* Squares of the norms, of which beta is the root, and others. */
+/* Squares of the norms, whose roots are the beta, and the other
+ * coefficients. */
 struct coefficients {
     double alpha[steps], beta2[steps], first2;
-    unsigned long long bound[2];   /* bits of numbers that are not negative */
-    unsigned arrived;              /* thread blocks of a sum */
+    unsigned long long bound[2];   /* bits of nonnegative doubles */
+    unsigned arrived;              /* number of thread blocks of a sum that
+                                      have arrived */
 };
 
-/* A vector before it is scaled by 1 / sqrt(*square); start: by 0 if that is
+/* A vector before it is scaled by 1 / sqrt(*square), or by 0 if *square is
  * 0. */
 struct scaled {
     const double *__restrict__ w, *square;
@@ -35,7 +38,8 @@ struct scaled {
 
 /* ------------------------------------------------------------------- sums */
 
-/* The sum of `count` terms f(i) from `first` on, in every thread. */
+/* Returns the sum of the `count` terms f(i) from i = first on, in every
+ * thread. */
 template <class F>
 __device__ double sum_chunk(int64_t first, int64_t count, double *lane,
                             const F &f)
@@ -54,7 +58,7 @@ __device__ double sum_chunk(int64_t first, int64_t count, double *lane,
     return lane[0];
 }
 
-/* *to = the sum of parts, by one thread block. */
+/* *to = the sum of the partial sums, computed by one thread block. */
 __device__ void sum_parts(int64_t parts, double *part, double *lane,
                           double *to)
 {
@@ -75,8 +79,8 @@ __device__ void sum_parts(int64_t parts, double *part, double *lane,
     if (threadIdx.x == 0) *to = *(volatile double *)part;
 }
 
-/* *to = the sum of f(0, x) .. f(n - 1, x) in the order of coarsening.h, x =
- * f.begin(). */
+/* *to = the sum of f(0, x) .. f(n - 1, x) in the order of coarsening.h, where x
+ * = f.begin(). */
 template <class F> __global__ void __launch_bounds__(lanes)
 run_sum(int64_t n, const F f, double *part, double *to, unsigned *arrived)
 {
@@ -114,7 +118,7 @@ struct draw_start {
     }
 };
 
-/* w'v. */
+/* Terms of w'v. */
 struct multiply_both {
     const double *__restrict__ w;
     scaled v;
@@ -126,7 +130,7 @@ struct multiply_both {
     }
 };
 
-/* w -= alpha v; w'w. */
+/* w -= alpha v, and terms of w'w. */
 struct subtract {
     const double *alpha;
     scaled v;
@@ -152,7 +156,7 @@ struct multiply {
     typedef double number;
     const double *__restrict__ s;
     scaled v, before;
-    const double *beta2;      /* NULL: 0 */
+    const double *beta2;      /* NULL stands for 0 */
     double *w;
 
     struct numbers {
@@ -178,7 +182,7 @@ struct multiply {
     }
 };
 
-/* bound[0], bound[1]: the largest row sums of |S A S| and of |S^2 A|. */
+/* bound[0] and bound[1] are the largest row sums of |S A S| and of |S^2 A|. */
 struct row_bounds {
     typedef double2 number;   /* |a_ik|, s_k */
     const double *__restrict__ s;
@@ -238,8 +242,8 @@ sps_status sum(const room *r, const F &f, double *to)
     return SPS_OK;
 }
 
-/* Step t: w[t % 3] is v, the next one what becomes of it, and the last one is
- * before v. */
+/* Does step t: w[t % 3] is v, the next one receives the result, and the one
+ * after that is the vector before v. */
 sps_status step(const room *r, int t)
 {
     coefficients *c = r->c;

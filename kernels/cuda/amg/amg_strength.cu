@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg_strength.cu - strong couplings between the nodes of a level;
+/* amg_strength.cu - finds the strong couplings between the nodes of a level;
  * solvers/amg/strength.c has the rule and the order of sums.
  *
- * Nodes of one row: three passes over the matrix (the largest coupling, the
- * number of strong ones, these), nothing in between is stored.  Nodes of
- * several rows: the couplings of a node are merged once into room for one for
- * each run of entries; mostly its rows have the same columns, and each run is
- * one lane's. */
+ * For nodes of one row there are three passes over the matrix (the largest
+ * coupling, the number of strong ones, their columns), and nothing is stored in
+ * between.  For nodes of several rows, the couplings of a node are merged once
+ * into memory for one coupling per run of entries; usually its rows have the
+ * same columns, and each run is processed by one lane. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -25,13 +25,13 @@ __device__ __forceinline__ bool is_strong(double c, double theta, double a,
 
 /* ------------------------------------------------------- nodes of one row */
 
-/* A row by a group of lanes. */
+/* Processes a row with a group of lanes. */
 struct single_rows {
     entries A;
     const double *__restrict__ s;
     double *most;
 
-    /* 0 on the diagonal. */
+    /* Returns a coupling, which is 0 on the diagonal. */
     __device__ double coupling(int64_t p, int64_t i) const
     {
         const int32_t k = A.col[p];
@@ -106,15 +106,15 @@ struct list_strong : single_rows {
 
 /* --------------------------------------------------- nodes of several rows */
 
-/* A node by a warp. */
+/* Processes a node with a warp. */
 struct several_rows {
     entries A;
     node_rows rows;
     const int32_t *__restrict__ node;
     const double *__restrict__ s;
 
-    /* Whether the rows of node v have the same columns, which is usual: then
-     * the first one tells where the couplings are. */
+    /* Returns whether the rows of node v have the same columns, as they usually
+     * do: then the first row shows where the couplings are. */
     __device__ bool alike(int64_t v, int lane) const
     {
         const int64_t first = rows.begin(v), p = A.rowptr[first];
@@ -130,8 +130,8 @@ struct several_rows {
         }
         return __all_sync(all_lanes, same);
     }
-    /* The node of entry p if a run of entries of row i that belong to another
-     * node than v begins there, else -1. */
+    /* If a run of entries of row i that belong to a node other than v begins at
+     * entry p, returns that node, else -1. */
     __device__ int32_t begins(int64_t p, int64_t i, int64_t v) const
     {
         const int32_t u = node[A.col[p]];
@@ -140,7 +140,7 @@ struct several_rows {
     }
 };
 
-/* Room for the couplings of node v: one for each run. */
+/* Counts the runs of node v, each of which needs memory for one coupling. */
 struct count_runs : several_rows {
     int32_t *count;
 
@@ -163,8 +163,8 @@ struct count_runs : several_rows {
     }
 };
 
-/* Adds c to the coupling with node u, which is at *at or behind it, in `count`
- * ascending couplings; returns their number. */
+/* Adds c to the coupling with node u, which is at *at or after it, in `count`
+ * couplings in ascending order; returns their new number. */
 __device__ inline int add(int32_t *col, double *weight, int count, int *at,
                           int32_t u, double c)
 {
@@ -187,7 +187,7 @@ struct merge_couplings : several_rows {
     double *most;
     int32_t *length;
 
-    /* Rows of any columns, by one lane. */
+    /* Merges rows with different columns, in one lane. */
     __device__ int merge(int64_t v, int32_t *col, double *weight) const
     {
         int count = 0;
@@ -204,8 +204,8 @@ struct merge_couplings : several_rows {
         }
         return count;
     }
-    /* The sum of squares of the run at place t of the rows of v, in the order
-     * of the rows. */
+    /* Returns the sum of squares of the run at position t of the rows of v, in
+     * the order of the rows. */
     __device__ double sum_run(int64_t v, int64_t t, int32_t u) const
     {
         double sum = 0;
@@ -219,7 +219,7 @@ struct merge_couplings : several_rows {
             }
         return sum;
     }
-    /* Rows with the same columns: a lane for each run. */
+    /* Merges rows with the same columns, a run in each lane. */
     __device__ int merge_alike(int64_t v, int lane, int32_t *col,
                                double *weight) const
     {
@@ -266,8 +266,8 @@ struct merge_couplings : several_rows {
     }
 };
 
-/* Moves the strong couplings of node v to the front of its room; their
- * number. */
+/* Moves the strong couplings of node v to the front of its memory, and counts
+ * them. */
 struct select_strong {
     graph_view g;
     const double *most;
@@ -305,7 +305,8 @@ struct close_gaps {
     }
 };
 
-/* Offsets from the counts, and room for the strong couplings. */
+/* Computes offsets from the counts, and allocates memory for the strong
+ * couplings. */
 sps_status open_graph(sps_coarse *l, const int32_t *count)
 {
     SPS_TRY_RETURN(keep(l, l->nodes + 1, &l->rowptr));

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* amg_tentative.cu - the tentative prolongator on the device;
- * solvers/amg/tentative.c has what it is and the order of sums.
+ * solvers/amg/tentative.c defines it and the order of its sums.
  *
- * Nodes are sorted by aggregate, stably, by a radix sort.  With one vector an
- * aggregate is one thread's; with more a warp has one: its lanes take products
- * of 32 rows at a time, and all of them add these up in the order of the rows,
- * as the host does. */
+ * Nodes are sorted by aggregate with a stable radix sort.  With one near-null
+ * vector, each aggregate is processed by one thread; with several, by one warp:
+ * its lanes compute products of 32 rows at a time, and all of them add these up
+ * in the order of the rows, as the host does. */
 #include "cuda/amg/coarse.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 
 namespace {
 
-/* Nodes by aggregate: those of aggregate a from first[a] on, ascending. */
+/* Nodes by aggregate: those of aggregate a begin at first[a], in ascending
+ * order. */
 struct members {
     const int64_t *__restrict__ first;
     const int32_t *__restrict__ node;
@@ -31,8 +32,8 @@ struct set_keys {
     }
 };
 
-/* Thread t sets the offsets of the aggregates after that of node t - 1 up to
- * that of node t of the sorted list. */
+/* Finds first[]: thread t sets the offsets of the aggregates that begin between
+ * nodes t - 1 and t of the sorted list. */
 struct find_first {
     const uint32_t *key;
     int64_t nodes, aggregates;
@@ -55,7 +56,7 @@ int bits_of(int64_t n)
     return bits;
 }
 
-/* *m: the nodes of each aggregate, in memory of h. */
+/* Lists the nodes of each aggregate, in memory of h. */
 sps_status list_members(const sps_coarse *l, holder *h, members *m)
 {
     sps_context *ctx = l->ctx;
@@ -102,7 +103,7 @@ struct scale_near {
     }
 };
 
-/* One vector: its length over the rows of an aggregate. */
+/* For one vector: its norm over the rows of an aggregate. */
 struct one_vector {
     members m;
     node_rows rows;
@@ -138,9 +139,11 @@ struct one_vector {
     }
 };
 
-/* The numbers of the rows by aggregate, in the order of the nodes. */
+/* For several vectors: the rows of each aggregate, in the order of its
+ * nodes. */
 struct several_vectors {
-    const int64_t *__restrict__ first;   /* row, of each aggregate */
+    const int64_t *__restrict__ first;   /* first row of each aggregate in
+                                            that list */
     const int32_t *__restrict__ row;
     int q;
     double *Q, *R;
@@ -148,7 +151,8 @@ struct several_vectors {
     bool again;
 };
 
-/* The product of columns x and y over the rows of aggregate a, in every lane. */
+/* Returns the product of columns x and y over the rows of aggregate a, in every
+ * lane. */
 __device__ inline double dot(const several_vectors &s, int64_t a, int x, int y)
 {
     const int64_t end = s.first[a + 1];
@@ -183,7 +187,8 @@ __device__ inline void change(const several_vectors &s, int64_t a, int x,
     __syncwarp();
 }
 
-/* Column y of Q and of R; the vectors that are kept so far. */
+/* Computes column y of Q and of R; `kept` has a bit for each vector that has
+ * been kept so far. */
 __device__ inline uint64_t orthonormalise(const several_vectors &s, int64_t a,
                                           int y, double most, uint64_t kept)
 {
@@ -219,11 +224,12 @@ orthonormalise_all(const several_vectors s, int64_t aggregates)
     if (threadIdx.x % 32 == 0) s.kept[a] = kept;
 }
 
-/* first[a], row: from the nodes by aggregate to their rows. */
+/* Computes first[a] and row from the nodes of each aggregate. */
 struct count_rows {
     members m;
     node_rows rows;
-    int32_t *count;           /* of the rows of the aggregate's nodes */
+    int32_t *count;           /* number of rows of the nodes of each
+                                 aggregate */
 
     __device__ void operator()(int64_t a) const
     {
@@ -296,7 +302,7 @@ struct rows_view {
     const int32_t *__restrict__ node, *__restrict__ aggregate;
     const int64_t *__restrict__ place;
 
-    /* The aggregate of row i, or -1. */
+    /* Returns the aggregate of row i, or -1. */
     __device__ int32_t of(int64_t i) const
     {
         return aggregate[node ? node[i] : i];
@@ -315,7 +321,8 @@ struct row_columns {
     }
 };
 
-/* Rows of T: S Q, in the columns of the node's aggregate. */
+/* Computes the rows of T = S Q, in the columns of the aggregate of their
+ * node. */
 struct fill_rows {
     rows_view r;
     const uint64_t *kept;
@@ -341,7 +348,8 @@ struct fill_rows {
     }
 };
 
-/* The next level's near-null vectors: the rows of R that are kept. */
+/* Computes the near-null vectors of the next level: the rows of R that are
+ * kept. */
 struct fill_near {
     const uint64_t *kept;
     const int64_t *place;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coarse.cuh - a level of multigrid in device memory, and the stages by file.
  *
- * Arrays of a level live until it is closed; T and the filtered matrix only
- * until the matrices of the next level are made. */
+ * Arrays of a level exist until it is closed; T and the filtered matrix only
+ * until the matrices of the next level have been computed. */
 #ifndef SPS_CUDA_COARSE_CUH
 #define SPS_CUDA_COARSE_CUH
 
@@ -10,34 +10,35 @@
 
 struct sps_coarse {
     sps_context *ctx;
-    sps_csr A;                /* doubles; arrays of others, or of `piece` */
+    sps_csr A;                /* doubles; arrays of the caller, or of `piece` */
     int64_t nodes;
     int block;                /* rows of a node of the finest level */
-    int64_t *start;           /* nodes + 1: rows of each node; NULL: rows are
-                                 nodes */
-    int32_t *node;            /* of each row; NULL the same */
+    int64_t *start;           /* nodes + 1: first row of each node; NULL if
+                                 each row is a node */
+    int32_t *node;            /* of each row; NULL in that case */
     int vectors;
     double *near;             /* n x vectors, row-major */
     double *scale;            /* n */
-    double *factor;           /* n: the same of F */
+    double *factor;           /* n: the scale of the filtered matrix F */
     /* Strong couplings. */
     int64_t *rowptr, edges;
     int32_t *col;
-    double *weight;           /* until aggregates are made */
+    double *weight;           /* exists until aggregates are formed */
     int32_t *aggregate;       /* of each node */
     int64_t aggregates;
-    uint64_t *kept;           /* of each aggregate, bit j: vector j */
-    int64_t *place;           /* aggregates + 1: their columns */
+    uint64_t *kept;           /* bit j of each aggregate: vector j is kept */
+    int64_t *place;           /* aggregates + 1: first column of each */
     double *R;                /* vectors x vectors for each aggregate */
     sps_csr *T, *F;
-    /* Memory of the level. */
+    /* Memory that belongs to the level. */
     struct { void *p; size_t bytes; } piece[24];
     int pieces;
 };
 
 namespace {
 
-/* n numbers that live as long as the level; *p is set already: those. */
+/* Allocates n elements that exist as long as the level; if *p is set already,
+ * it is used again. */
 template <class X> sps_status keep(sps_coarse *l, int64_t n, X **p)
 {
     const size_t bytes = (size_t)n * sizeof(X);
@@ -51,7 +52,7 @@ template <class X> sps_status keep(sps_coarse *l, int64_t n, X **p)
     return SPS_OK;
 }
 
-/* Gives back an array of the level before its end. */
+/* Frees an array of the level early. */
 template <class X> void give_back(sps_coarse *l, X **p)
 {
     for (int i = 0; i < l->pieces && *p; i++)
@@ -62,14 +63,15 @@ template <class X> void give_back(sps_coarse *l, X **p)
         }
 }
 
-/* What kernels read of a matrix. */
+/* The part of a matrix that kernels read. */
 struct entries {
     const int64_t *__restrict__ rowptr;
     const int32_t *__restrict__ col;
     const double *__restrict__ val;
 };
 
-/* The place of the diagonal entry of row i, or -1, by bisection. */
+/* Returns the position of the diagonal entry of row i, found by bisection, or
+ * -1. */
 __device__ inline int64_t diagonal_place(const entries &A, int64_t i)
 {
     int64_t low = A.rowptr[i], left = A.rowptr[i + 1] - low - 1;
@@ -96,8 +98,8 @@ struct node_rows {
     __device__ int64_t begin(int64_t v) const { return start ? start[v] : v; }
 };
 
-/* Memory for a csr of n rows with these counts of entries, offsets filled; its
- * arrays are released by spsi_cuda_csr_finish. */
+/* Allocates a csr of n rows with these counts of entries and fills in its
+ * offsets; spsi_cuda_csr_finish releases its arrays after a failure. */
 sps_status open_csr(sps_context *ctx, const int32_t *count, int64_t n,
                     int64_t ncol, sps_csr *made)
 {
@@ -125,8 +127,8 @@ sps_status open_csr(sps_context *ctx, const int32_t *count, int64_t n,
 
 /* amg_strength.cu */
 sps_status spsi_coarse_strength(sps_coarse *l);
-/* amg_roots.cu: t becomes 2^64 - 1 for roots, 0 for others (roots.h); u: room
- * of as many numbers. */
+/* amg_roots.cu: t becomes 2^64 - 1 for roots and 0 for other nodes (roots.h); u
+ * is scratch memory of the same length. */
 sps_status spsi_coarse_roots(sps_coarse *l, uint64_t *t, uint64_t *u);
 
 /* Stages of the table, by file. */
@@ -152,7 +154,8 @@ sps_status spsi_coarse_tentative(sps_coarse *l, bool again, int64_t *columns,
 sps_status spsi_coarse_filter(sps_coarse *l, bool *filtered);
 sps_status spsi_coarse_prolong(sps_coarse *l, bool smooth, double omega,
                                sps_csr **P_p);
-/* amg_tentative.cu: the near-null vectors behind T, columns of T x vectors. */
+/* amg_tentative.cu: computes the near-null vectors of the next level, (columns
+ * of T) x vectors. */
 sps_status spsi_coarse_fill_near(const sps_coarse *l, double *near);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* launch.cuh - the forms in which the stages of a level run: a function of one
- * item for all items, sums and maxima over them in a fixed order
- * (coarsening.h), counts.
+/* launch.cuh - the forms in which the stages of a level are launched: a
+ * function applied to each item, sums and maxima over items in a fixed order
+ * (coarsening.h), and counts.
  *
- * Files of this room are compiled without contraction, so that a * b + c rounds
- * twice, as on the host. */
+ * Files of this folder are compiled without contraction, so that a * b + c
+ * rounds twice, as on the host. */
 #ifndef SPS_CUDA_AMG_LAUNCH_CUH
 #define SPS_CUDA_AMG_LAUNCH_CUH
 
@@ -45,7 +45,7 @@ run_each(int64_t n, const F f)
     if (i < n) f(i);
 }
 
-/* f(i) for i = 0 .. n - 1. */
+/* Calls f(i) for i = 0 .. n - 1. */
 template <class F> sps_status each(sps_context *ctx, int64_t n, const F &f)
 {
     if (n <= 0) return SPS_OK;
@@ -56,9 +56,10 @@ template <class F> sps_status each(sps_context *ctx, int64_t n, const F &f)
 
 /* ------------------------------------------------------- rows by groups */
 
-/* f.run<G>(i, lane) by all lanes of a group of G threads of a warp for each
- * item; i is -1 for groups without one, whose lanes take part in exchanges.
- * count: on the device, at most n, or NULL for n. */
+/* Calls f.run<G>(i, lane) in all lanes of a group of G threads of a warp for
+ * each item; i is -1 for groups without an item, whose lanes take part in
+ * exchanges.  count: the number of items, in device memory and at most n, or
+ * NULL for n. */
 template <int G, class F> __global__ void __launch_bounds__(256)
 run_groups(int64_t n, const int *__restrict__ count, const F f)
 {
@@ -77,7 +78,7 @@ sps_status launch_groups(sps_context *ctx, int64_t n, const int *count,
     return SPS_OK;
 }
 
-/* Items of `mean` entries each. */
+/* Runs f for items with `mean` entries each on average. */
 template <class F>
 sps_status each_group(sps_context *ctx, int64_t n, int64_t mean,
                       const int *count, const F &f)
@@ -89,7 +90,8 @@ sps_status each_group(sps_context *ctx, int64_t n, int64_t mean,
                       : launch_groups<32>(ctx, n, count, f);
 }
 
-/* The largest and the sum over the lanes of a group, in all of them. */
+/* Return the maximum and the sum over the lanes of a group, in all of its
+ * lanes. */
 template <int G, class X> __device__ __forceinline__ X group_most(X x)
 {
 #pragma unroll
@@ -108,7 +110,7 @@ template <int G> __device__ __forceinline__ int group_sum(int x)
     return x;
 }
 
-/* Lanes of the group that say so, as bits. */
+/* Returns the lanes of the group with says = true, as bits. */
 template <int G> __device__ __forceinline__ unsigned group_ballot(bool says)
 {
     return __ballot_sync(all_lanes, says) >> (threadIdx.x % 32 / G * G) &
@@ -124,7 +126,7 @@ struct most_of {
     static __device__ double one(double a, double b) { return fmax(a, b); }
 };
 
-/* part[c]: J over the terms f(i) of chunk c. */
+/* part[c] = the reduction by J of the terms f(i) of chunk c. */
 template <class J, class F> __global__ void __launch_bounds__(lanes)
 run_chunks(int64_t n, const F f, double *part)
 {
@@ -149,8 +151,8 @@ struct number {
     __device__ double operator()(int64_t i) const { return x[i]; }
 };
 
-/* *to = J over `left` parts, which more parts follow; a single one is there
- * already. */
+/* *to = the reduction by J of `left` partial results, with further levels of
+ * partial results if necessary; a single one is already there. */
 template <class J>
 sps_status finish(sps_context *ctx, int64_t left, double *from, double *to)
 {
@@ -166,8 +168,8 @@ sps_status finish(sps_context *ctx, int64_t left, double *from, double *to)
     return SPS_OK;
 }
 
-/* *to = J over f(0) .. f(n - 1), on the device; part: room of
- * part_room(n) numbers. */
+/* *to = the reduction by J of f(0) .. f(n - 1), in device memory; `part` has
+ * part_room(n) doubles. */
 template <class J, class F>
 sps_status reduce(sps_context *ctx, int64_t n, const F &f, double *part,
                   double *to)
@@ -198,7 +200,7 @@ run_count(int64_t n, const F f, unsigned long long *sum)
     if (threadIdx.x % 32 == 0 && mine) atomicAdd(sum, mine);
 }
 
-/* *sum += f(0) + .. + f(n - 1), integers. */
+/* *sum += f(0) + .. + f(n - 1), which are integers. */
 template <class F>
 sps_status count(sps_context *ctx, int64_t n, const F &f,
                  unsigned long long *sum)
@@ -225,14 +227,14 @@ sps_status copy(sps_context *ctx, int64_t n, const X *from, X *to)
     return SPS_OK;
 }
 
-/* To host memory, complete on return. */
+/* Copies to host memory; complete on return. */
 template <class X>
 sps_status fetch(sps_context *ctx, int64_t n, const X *from, X *to)
 {
     return ctx->backend->download(ctx, to, from, (size_t)n * sizeof *to);
 }
 
-/* offset = prefix sums of count; *total: the last one. */
+/* offset = prefix sums of count; *total is the last one. */
 inline sps_status offsets(sps_context *ctx, const int32_t *count, int64_t n,
                           int64_t *offset, int64_t *total)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* row_sums.cuh - sums over the entries of each row, one after the other as on the
- * host.  All threads of a block load the entries of its rows, neighbouring threads
- * neighbouring entries, and put the terms into shared memory; then each thread
- * adds those of one row.  The matrix is read once, in whole lines. */
+/* row_sums.cuh - sums over the entries of each row, added one after the other
+ * as on the host.  All threads of a block load the entries of its rows,
+ * neighbouring threads neighbouring entries, and store the terms in shared
+ * memory; then each thread adds those of one row.  The matrix is read once, in
+ * whole cache lines. */
 #ifndef SPS_CUDA_AMG_ROWS_CUH
 #define SPS_CUDA_AMG_ROWS_CUH
 
@@ -12,12 +13,13 @@ namespace {
 
 constexpr int row_threads = 256, row_terms = 2048;
 
-/* Place of term i; a gap behind every 32 keeps threads whose rows have even
- * lengths out of each other's banks. */
+/* Returns the position of term i; a gap after every 32 terms prevents bank
+ * conflicts of threads whose rows have even lengths. */
 __device__ __forceinline__ int term_place(int i) { return i + i / 32; }
 
-/* Rows of a thread block whose entries fill about one tile, so that most threads
- * add at once, and long rows keep the whole device busy. */
+/* Returns the rows of a thread block: so many that their entries fill about one
+ * tile and most threads add at once, but few enough that long rows use the
+ * whole device. */
 inline int rows_together(int64_t n, int64_t nnz)
 {
     const int64_t mean = nnz / n + 1, rows = row_terms / mean;
@@ -27,7 +29,7 @@ inline int rows_together(int64_t n, int64_t nnz)
 
 /* For each row i, with x = f.begin(): sum = f.open(i), then f.add(sum, term)
  * for the terms f.term(x, a_ik, k), then f.close(x, i, sum).  Threads without a
- * row close with i = -1. */
+ * row call f.close with i = -1. */
 template <class F> __global__ void __launch_bounds__(row_threads)
 run_rows(int64_t n, int together, const entries A, const F f)
 {

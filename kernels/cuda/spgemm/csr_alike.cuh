@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_alike.cuh - C = A B where rows follow each other that have the same
+/* csr_alike.cuh - C = A B for matrices with consecutive rows that have the same
  * columns, as the rows of a node have in A, in B and in C.
  *
- * Up to six such rows of A are made together, by a group of threads: their
- * columns are found once, and of consecutive entries of A that name rows of B
- * with the same columns only the first one finds the places of these in the row
- * of C.  For nodes of 3 unknowns one place serves 9 products.  Nothing is known
- * of nodes but that: their sizes may differ.
+ * Up to six such rows of A are processed together by a group of threads.  Their
+ * columns are found once, and for consecutive entries of A that select rows of
+ * B with the same columns, only for the first entry are the positions of these
+ * columns in the row of C looked up.  For nodes of 3 unknowns one look-up
+ * serves 9 products.  The sizes of nodes may differ.
  *
- * Each sum is the chain of csr_product.cuh: entries in ascending order, the
- * columns of a row of B by different threads.  Bytes: A and C once, B as often
- * as the caches lose it. */
+ * Each sum is the chain of csr_product.cuh: entries in ascending order, with
+ * the columns of a row of B in different threads.  Bytes: A and C once, B again
+ * whenever the caches have evicted it. */
 #ifndef SPS_CUDA_CSR_ALIKE_CUH
 #define SPS_CUDA_CSR_ALIKE_CUH
 
@@ -18,11 +18,14 @@
 
 namespace {
 
-constexpr int alike_most = 6;     /* rows that are made together, at most */
-constexpr int alike_span = 48;    /* rows within which they are counted off: a
-                                     multiple of that and of nodes' sizes */
+constexpr int alike_most = 6;     /* largest number of rows processed
+                                     together */
+constexpr int alike_span = 48;    /* groups of rows are counted within spans
+                                     of this length, a multiple of it and of
+                                     the sizes of nodes */
 
-/* same[i]: row i has the columns of row i - 1; eight threads a row. */
+/* same[i]: whether row i has the columns of row i - 1.  Eight threads process a
+ * row. */
 __global__ void __launch_bounds__(256)
 compare_rows(const int64_t *__restrict__ rowptr,
              const int32_t *__restrict__ col, int64_t n, uint8_t *same)
@@ -45,8 +48,8 @@ __device__ __forceinline__ bool begins(const uint8_t *same, int64_t i)
     return i % alike_span == 0 || !same[i];
 }
 
-/* leads[i]: the rows that are made together with row i, which is the first of
- * them, else 0. */
+/* leads[i]: the number of rows processed together with row i if it is the first
+ * of them (their leader), else 0. */
 __global__ void __launch_bounds__(256)
 count_off(const uint8_t *__restrict__ same, int64_t n, int32_t *leads)
 {
@@ -60,7 +63,8 @@ count_off(const uint8_t *__restrict__ same, int64_t n, int32_t *leads)
                        ? (int32_t)min(end - j, (int64_t)alike_most) : 0;
 }
 
-/* *number += rows that lead; *most: the largest number of rows together. */
+/* Adds the number of leaders to *number; *most becomes the largest number of
+ * rows that one leads. */
 __global__ void __launch_bounds__(256)
 count_leaders(const int32_t *__restrict__ leads, int64_t n, int *number)
 {
@@ -79,7 +83,7 @@ count_leaders(const int32_t *__restrict__ leads, int64_t n, int *number)
     atomicMax(number + 1, most);
 }
 
-/* size[i] = -1, for no tier, for rows that do not lead. */
+/* size[i] = -1, which belongs to no tier, for rows that are not leaders. */
 __global__ void __launch_bounds__(256)
 keep_leaders(const int32_t *__restrict__ leads, int64_t n,
              const int32_t *__restrict__ from, int32_t *size)
@@ -89,7 +93,7 @@ keep_leaders(const int32_t *__restrict__ leads, int64_t n,
     if (i < n) size[i] = leads[i] > 0 ? from[i] : -1;
 }
 
-/* The rows behind a leader have as many entries. */
+/* Sets the counts of the rows after a leader to its count. */
 __global__ void __launch_bounds__(256)
 follow_leaders(const int32_t *__restrict__ leads, int64_t n, int32_t *count)
 {
@@ -98,7 +102,7 @@ follow_leaders(const int32_t *__restrict__ leads, int64_t n, int32_t *count)
     for (int r = 1; i < n && r < leads[i]; r++) count[i + r] = count[i];
 }
 
-/* Moves the columns of the table to the front; their number. */
+/* Moves the columns of the table to its front and returns their number. */
 template <int G>
 __device__ __forceinline__ int pack_keys(const group<G> &g, int32_t *key,
                                          int bits)
@@ -143,7 +147,8 @@ __device__ __forceinline__ void sort_keys(const group<G> &g, int32_t *key,
         }
 }
 
-/* Rows row .. row + rows - 1 of A, by a group; begin: of the entries of each. */
+/* Rows row .. row + rows - 1 of A, processed by a group; `begin` has the first
+ * entry of each. */
 struct alike_rows {
     int64_t row;
     int rows, length;
@@ -163,11 +168,11 @@ __device__ __forceinline__ alike_rows open_alike(const csr_factor<V> &A,
     return w;
 }
 
-/* Values of B that are under way at once. */
+/* Number of values of B that are loaded ahead. */
 constexpr int alike_ahead = 3;
 
-/* b[u]: element q of the row of B that the entry of lane e + j + u names, as far
- * as j + u < run. */
+/* b[u] = element q of the row of B that the entry of lane e + j + u selects, if
+ * j + u < run. */
 template <int G, class V>
 __device__ __forceinline__ void
 load_ahead(const group<G> &g, const csr_factor<V> &B,
@@ -181,9 +186,9 @@ load_ahead(const group<G> &g, const csr_factor<V> &B,
     }
 }
 
-/* Adds the products of an entry of A and those that go on from it: `run` of
- * them from lane e on, whose numbers the lanes hold; *wrong: a column is not in
- * the table.  The first values are loaded before the place is looked up. */
+/* Adds the products of `run` entries of A, held by the lanes from e on, that
+ * select rows of B with the same columns.  *wrong is set if a column is not in
+ * the table.  The first values are loaded before the position is looked up. */
 template <int G, int R, class V>
 __device__ __forceinline__ void
 add_run(const group<G> &g, const csr_factor<V> &B, const factor_entry<V> &mine,
@@ -221,7 +226,8 @@ add_run(const group<G> &g, const csr_factor<V> &B, const factor_entry<V> &mine,
     }
 }
 
-/* The sums of the rows: sum[r n + s], column key[s] of n. */
+/* Computes the sums of the rows: sum[r n + s] belongs to row r and column
+ * key[s]. */
 template <int G, int R, class V>
 __device__ __forceinline__ bool
 sum_alike(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,
@@ -239,7 +245,7 @@ sum_alike(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,
                         goes_on(A, B, w.begin[0], w.begin[0] + at);
         const unsigned heads = g.ballot(some && !on), all = g.ballot(some);
 
-        g.sync();   /* the numbers before are used */
+        g.sync();   /* the previous values have been used */
 #pragma unroll
         for (int r = 0; r < R; r++)
             a[r * G + g.lane] = some && r < w.rows ? A.val[w.begin[r] + at]
@@ -259,17 +265,18 @@ sum_alike(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,
     return !wrong;
 }
 
-/* What a launch makes: the leaders of a list, and how many rows each leads. */
+/* The task of a launch: the leaders of a list, and how many rows each leads. */
 struct alike_task {
     row_list rows;
     const int32_t *leads;
     int bits;
-    bool known;                /* columns are there already */
+    bool known;                /* the columns are stored already */
     const int64_t *rowptr;
     unsigned long long *bad;
 };
 
-/* The columns of a leader's row, sorted, in key; returns their number. */
+/* Finds the columns of the row of a leader, sorted, in key; returns their
+ * number. */
 template <int G, class V>
 __device__ __forceinline__ int
 find_columns(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,
@@ -292,8 +299,8 @@ find_columns(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,
     return n;
 }
 
-/* Columns and values of the rows that the leaders of the list lead; R: the
- * most of them. */
+/* Computes columns and values of the rows that the leaders of the list lead, at
+ * most R rows for each. */
 template <int G, int R, class V>
 __global__ void __launch_bounds__(128)
 fill_alike(csr_factor<V> A, csr_factor<V> B, alike_task t, int32_t *col,

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_blocks.cuh - C = A B where A consists of dense blocks of R x K entries
- * and B of K x S, aligned to multiples of these numbers, as matrices of nodes
- * of several unknowns do.
+/* csr_blocks.cuh - C = A B for A of dense, aligned blocks of R x K entries and
+ * B of blocks of K x S, as in matrices with several unknowns per node.
  *
- * The pattern of C is that of the product of the patterns of blocks, with R K
- * and K S times fewer entries (csr_multiply_device.cu).  In a row of blocks of
- * a csr all entries of one block's row follow each other, and its R rows have
- * the same length: a block is found by arithmetic, and the values of R rows of
- * C are as contiguous as the sums in shared memory.
+ * The pattern of C follows from the product of the patterns of blocks, which
+ * have R K and K S times fewer entries (csr_multiply_device.cu).  In a csr
+ * whose rows are grouped into block rows, the entries of a block in one row are
+ * consecutive, and the R rows of a block row have the same length: so a block
+ * is found by arithmetic, and the values of R rows of C are stored from shared
+ * memory in contiguous pieces.
  *
- * A warp makes 2 or 3 rows of C, of 6 a third.  It walks the blocks of A in
- * ascending order; a lane has one column of a block of B and adds K products to
- * each of 2 or 3 sums, whose place is looked up once for these.  Each sum is
- * the chain of csr_product.cuh.
+ * A warp computes 2 or 3 rows of C, and for R = 6 a third of the six.  It
+ * visits the blocks of A in ascending order; a lane has one column of a block
+ * of B and adds K products to each of 2 or 3 sums, whose position is looked up
+ * once for all of them.  Each sum is the chain of csr_product.cuh.
  *
- * Bytes: A and C once, B as often as the caches lose it. */
+ * Bytes: A and C once, B again whenever the caches have evicted it. */
 #ifndef SPS_CUDA_CSR_BLOCKS_CUH
 #define SPS_CUDA_CSR_BLOCKS_CUH
 
@@ -22,19 +22,19 @@
 
 namespace {
 
-/* Sizes of blocks, the largest first. */
+/* The supported block sizes, the largest first. */
 constexpr int block_kinds = 3;
 __host__ __device__ constexpr int block_size(int kind)
 {
     return kind == 0 ? 6 : kind == 1 ? 3 : 2;
 }
 
-/* Bit t: rows are not alike in groups of size t; bit kinds + t: columns do not
- * come in runs of size t. */
+/* Faults, as bits.  Bit t: rows do not have equal columns in groups of size t.
+ * Bit block_kinds + t: columns do not come in aligned runs of size t. */
 constexpr int block_faults = (1 << 2 * block_kinds) - 1;
 
-/* The faults of row i, of `length` entries from `first`; those before it begin
- * at `before`.  Lane of 8. */
+/* Returns the faults of row i, of `length` entries from `first` on; the row
+ * before begins at `before`.  Called by one of 8 lanes. */
 __device__ inline int faults_of(const int32_t *__restrict__ col, int64_t i,
                                 int64_t first, int length, int64_t before,
                                 const group<8> &g)
@@ -64,7 +64,7 @@ __device__ inline int faults_of(const int32_t *__restrict__ col, int64_t i,
     return faults;
 }
 
-/* *faults: those of any row. */
+/* *faults receives the faults of all rows. */
 __global__ void __launch_bounds__(256)
 find_faults(const int64_t *__restrict__ rowptr,
             const int32_t *__restrict__ col, int64_t n, int *faults)
@@ -83,13 +83,14 @@ find_faults(const int64_t *__restrict__ rowptr,
     if (threadIdx.x % 32 == 0 && mine & ~held) atomicOr(faults, mine);
 }
 
-/* Rows of blocks. */
+/* The pattern of blocks, by block rows. */
 struct block_pattern {
     const int64_t *__restrict__ rowptr;
     const int32_t *__restrict__ col;
 };
 
-/* The pattern of r x s blocks of a csr, eight threads a row of blocks. */
+/* Finds the pattern of the r x s blocks of a csr; eight threads process a block
+ * row. */
 __global__ void __launch_bounds__(256)
 list_blocks(const int64_t *__restrict__ rowptr,
             const int32_t *__restrict__ col, int64_t rows, int r, int s,
@@ -107,7 +108,7 @@ list_blocks(const int64_t *__restrict__ rowptr,
         to_col[to + t] = col[first + t * s] / s;
 }
 
-/* The offsets of the rows of a csr of r x s blocks. */
+/* Computes the offsets of the rows of a csr of r x s blocks. */
 __global__ void __launch_bounds__(256)
 spread_offsets(const int64_t *__restrict__ blocks, int64_t rows, int r, int s,
                int64_t *rowptr)
@@ -120,44 +121,45 @@ spread_offsets(const int64_t *__restrict__ blocks, int64_t rows, int r, int s,
     rowptr[i] = (blocks[v] * r + i % r * count) * s;
 }
 
-/* ----------------------------------------------------------------- numbers */
+/* ------------------------------------------------------------------ values */
 
-/* Blocks of A whose values are in shared memory at once. */
+/* Number of blocks of A whose values are in shared memory at once. */
 constexpr int blocks_ahead = 8;
-/* Entries of a row of B, at most: what block_of divides. */
+/* Largest number of entries of a row of B that block_of supports. */
 constexpr int block_row_most = 32000;
 
 template <class V> struct blocks_task {
     block_pattern A, B, C;
     const V *__restrict__ a, *__restrict__ b;
-    row_list rows;            /* of blocks of C */
-    int parts;                /* warps for such a row, which has R rows each */
+    row_list rows;            /* block rows of C */
+    int parts;                /* warps for a block row; each computes R rows */
     int size;                 /* S */
-    int most;                 /* blocks of a row of C, at most */
-    bool known;               /* columns are there already */
+    int most;                 /* largest number of blocks of a block row of C */
+    bool known;               /* the columns are stored already */
     int32_t *col;
     V *val;
-    unsigned long long *bad;  /* the least row of `known` ones with others */
+    unsigned long long *bad;  /* if `known`: the first row with other columns */
 
-    /* q / size for q <= block_row_most. */
+    /* Returns q / size for q <= block_row_most. */
     __device__ int block_of(int q) const
     {
         return q * (65536 / size + (65536 % size > 0)) >> 16;
     }
 };
 
-/* Bytes of shared memory of a warp, for numbers of so many bytes. */
+/* Returns the shared memory of a warp in bytes, for values of `number`
+ * bytes. */
 inline size_t blocks_shared(int r, int k, int size, int most, size_t number)
 {
     return ((size_t)r * size * most + r * k * blocks_ahead) * number +
            (size_t)(most + most % 2) * sizeof(int32_t);
 }
 
-/* A row of blocks of B as a lane sees it: column q of it. */
+/* A lane's view of a block row of B: its column q. */
 template <int K, class V> struct block_column {
     int64_t start;
     int width;                /* entries of a row */
-    int32_t block;            /* -1: none */
+    int32_t block;            /* -1 if there is none */
     V b[K];
 
     __device__ void load(const blocks_task<V> &t, int q)
@@ -172,7 +174,8 @@ template <int K, class V> struct block_column {
 };
 
 /* Adds a block of A, a[r * blocks_ahead * K + k], times column q to the sums of
- * the columns key[0 .. n - 1]; false: its block is not among them. */
+ * the block columns key[0 .. n - 1]; returns false if its block is not among
+ * them. */
 template <int R, int K, class V>
 __device__ __forceinline__ bool
 add_column(const blocks_task<V> &t, const block_column<K, V> &c, int q,
@@ -195,16 +198,17 @@ add_column(const blocks_task<V> &t, const block_column<K, V> &c, int q,
     return true;
 }
 
-/* R rows of a row of blocks of C. */
+/* R rows of a block row of C. */
 template <int R, int K, class V> struct blocks_row {
     const blocks_task<V> &t;
     V *sum, *a;
     int32_t *key;
     int lane, n;
-    int64_t first, from;      /* block of A, its value in the first row */
+    int64_t first, from;      /* a block of A, and its value in the first row */
     int length;
 
-    /* Values of A's blocks from `base` on, and one of these a lane. */
+    /* Loads the values of the blocks of A from `base` on, and assigns one of
+     * these blocks to each lane. */
     __device__ block_column<K, V> open(int base) const
     {
         const int width = min(length - base, blocks_ahead) * K;
@@ -225,7 +229,8 @@ template <int R, int K, class V> struct blocks_row {
         __syncwarp();
         return mine;
     }
-    /* Column `lane` of the row of B that block e of these names. */
+    /* Returns column `lane` of the block row of B that block e of these
+     * selects. */
     __device__ block_column<K, V> column(const block_column<K, V> &mine,
                                          int e) const
     {
@@ -236,8 +241,8 @@ template <int R, int K, class V> struct blocks_row {
         c.load(t, lane);
         return c;
     }
-    /* The numbers of the next block are under way while those of one are
-     * added. */
+    /* Adds all blocks; the values of the next block are loaded while those of
+     * the present one are added. */
     __device__ bool add(void) const
     {
         bool good = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_by_blocks.cuh - C = A B by dense blocks (csr_blocks.cuh): whether A and B
- * have any, the product of their patterns by the other ways, the launches. */
+/* csr_by_blocks.cuh - C = A B by dense blocks (csr_blocks.cuh): determines
+ * whether A and B consist of blocks, computes the product of their patterns by
+ * the other methods, and launches the kernels. */
 #ifndef SPS_CUDA_CSR_BY_BLOCKS_CUH
 #define SPS_CUDA_CSR_BY_BLOCKS_CUH
 
@@ -9,7 +10,8 @@
 
 namespace {
 
-/* The largest size of blocks without these faults; 0: none. */
+/* Returns the largest block size without these faults, or 0 if there is
+ * none. */
 int size_without(int faults, bool columns)
 {
     for (int t = 0; t < block_kinds; t++)
@@ -18,7 +20,7 @@ int size_without(int faults, bool columns)
     return 0;
 }
 
-/* The faults of a matrix, on the device. */
+/* Finds the faults of a matrix on the device. */
 sps_status look_for_faults(const product &p, const sps_csr *A, int *faults)
 {
     if (A->nrow == 0) return SPS_OK;
@@ -28,7 +30,7 @@ sps_status look_for_faults(const product &p, const sps_csr *A, int *faults)
     return SPS_OK;
 }
 
-/* Whether a matrix of these faults consists of r x s blocks. */
+/* Returns whether a matrix with these faults consists of r x s blocks. */
 bool has_blocks(int faults, int r, int s)
 {
     for (int t = 0; t < block_kinds; t++)
@@ -38,7 +40,7 @@ bool has_blocks(int faults, int r, int s)
     return true;
 }
 
-/* What the numbers of rows and columns add to these faults. */
+/* Returns the faults that follow from the numbers of rows and columns. */
 int faults_of_size(const sps_csr *A)
 {
     int faults = 0;
@@ -50,7 +52,7 @@ int faults_of_size(const sps_csr *A)
     return faults;
 }
 
-/* p->shape, and whether there is one. */
+/* Determines p->shape; *found: whether A and B have blocks. */
 sps_status find_shape(product *p, bool *found)
 {
     constexpr int rows = (1 << block_kinds) - 1;
@@ -74,7 +76,7 @@ sps_status find_shape(product *p, bool *found)
 sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
                         sps_csr *C, bool blocks);
 
-/* *to: the pattern of the r x s blocks of A.  Its values mean nothing. */
+/* *to becomes the pattern of the r x s blocks of A; its values are not set. */
 sps_status take_blocks(const product &p, holder *h, const sps_csr *A, int r,
                        int s, sps_csr *to)
 {
@@ -119,10 +121,11 @@ sps_status launch_blocks(const product &p, const blocks_task<V> &t)
                           : launch_blocks<R, 2>(p, t);
 }
 
-/* Rows of C that a warp makes. */
+/* Returns the number of rows of C that a warp computes. */
 int rows_of_warp(const block_shape &b) { return b.r == 6 ? 2 : b.r; }
 
-/* The rows of blocks of C by tier; *fit: all of them fit into shared memory. */
+/* Sorts the block rows of C into tiers; *fit: whether all of them fit into
+ * shared memory. */
 sps_status tier_blocks(product *q, holder *h, const sps_csr *C, bool known,
                        size_t number, row_list *tier, bool *fit)
 {
@@ -141,8 +144,8 @@ sps_status tier_blocks(product *q, holder *h, const sps_csr *C, bool known,
     return SPS_OK;
 }
 
-/* The values of C, and unless `known` the columns; blocks: patterns of A, B and
- * C. */
+/* Computes the values of C and, unless they are `known`, its columns; `blocks`
+ * are the patterns of A, B and C. */
 template <class V>
 sps_status fill_by_blocks(const product &p, const sps_csr *const blocks[3],
                           const row_list *tier, bool known, const sps_csr *C,
@@ -173,7 +176,7 @@ sps_status fill_blocks_of(const product &p, const sps_csr *const blocks[3],
                : fill_by_blocks<float>(p, blocks, tier, known, C, bad);
 }
 
-/* Memory for C, whose blocks have this pattern, with offsets. */
+/* Allocates C, whose blocks have this pattern, and sets its offsets. */
 sps_status open_blocks(const product &p, const sps_csr *blocks, sps_csr *C)
 {
     C->nnz = blocks->nnz * p.shape.r * p.shape.s;
@@ -185,7 +188,8 @@ sps_status open_blocks(const product &p, const sps_csr *blocks, sps_csr *C)
     return take_entries(p, C);
 }
 
-/* C by blocks, whose pattern is `blocks`; not *made: they do not fit. */
+/* Computes C, whose pattern of blocks is known; *made is false if its rows do
+ * not fit into shared memory. */
 sps_status expand_blocks(const product &p, const sps_csr *const blocks[3],
                          sps_csr *C, bool *made)
 {
@@ -225,7 +229,8 @@ sps_status multiply_blocks(const product &p, sps_csr *C, bool *made)
     return st;
 }
 
-/* New values of a C of blocks; not *made: it is none, or they do not fit. */
+/* Computes new values of a C of blocks; *made is false if it does not consist
+ * of blocks, or they do not fit. */
 sps_status renew_blocks(const product &p, const sps_csr *C,
                         unsigned long long *bad, bool *made)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_count.cuh - the entries of each row of C = A B, tier by tier: rows of
- * many products try tables of 256, 1024 and 2048 columns, then windows. */
+/* csr_count.cuh - counts the entries of each row of C = A B, tier by tier: for
+ * rows with many products tables of 256, 1024 and 2048 columns are tried, then
+ * windows of columns. */
 #ifndef SPS_CUDA_CSR_COUNT_CUH
 #define SPS_CUDA_CSR_COUNT_CUH
 
@@ -9,8 +10,9 @@
 
 namespace {
 
-/* A group counts several rows, which may repeat each other, where there are
- * enough of them for all groups that the device can run. */
+/* Counts the rows of a tier.  If there are enough rows for all groups that the
+ * device can run, a group counts several rows, which may have repeated
+ * patterns. */
 sps_status count_tier(const product &p, row_list rows, int bits, int32_t *rest,
                       int *rest_count)
 {
@@ -63,9 +65,9 @@ sps_status count_long(product *p, holder *h, int rows)
     return SPS_OK;
 }
 
-/* Rows of many products: a table of 256 columns (of 1024 for nodes, whose rows
- * are longer and fewer), then 1024, then 2048, then windows.  The rows of the
- * window tier are put in front of p.rest. */
+/* Counts rows with many products: with a table of 256 columns (1024 for nodes,
+ * whose rows are longer and fewer), then 1024, then 2048, then by windows.  The
+ * rows of the window tier are put at the front of p.rest. */
 sps_status count_many(product *p, holder *h, row_list tried, row_list windows)
 {
     const int sure = (int)windows.count;
@@ -100,7 +102,7 @@ sps_status count_by_merging(const product &p)
     return SPS_OK;
 }
 
-/* size: as from, but no tier for rows that another one leads. */
+/* size = from, with no tier for rows that another one leads. */
 sps_status only_leaders(const product &p, const int32_t *from, int32_t *size)
 {
     keep_leaders<<<(unsigned)ceil_div(p.A->nrow, 256), 256, 0, p.stream()>>>(
@@ -116,7 +118,7 @@ void make_single(product *p)
     p->w = {};
 }
 
-/* Entries of the rows of C by their products. */
+/* Counts the entries of the rows of C in tiers by their products. */
 sps_status count_by_products(product *p, holder *h)
 {
     const int64_t n = p->A->nrow;
@@ -141,7 +143,7 @@ sps_status count_by_products(product *p, holder *h)
     return SPS_OK;
 }
 
-/* Entries of each row of C. */
+/* Counts the entries of each row of C. */
 sps_status count_all(product *p, holder *h)
 {
     const int64_t n = p->A->nrow;
@@ -156,7 +158,7 @@ sps_status count_all(product *p, holder *h)
                           NULL);
     SPS_TRY_RETURN(count_by_products(p, h));
     if (p->way == SINGLE || p->w.items == 0) return SPS_OK;
-    make_single(p);   /* windows are made row by row */
+    make_single(p);   /* windows are computed row by row */
     return count_by_products(p, h);
 }
 

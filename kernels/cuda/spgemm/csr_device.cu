@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_device.cu - the structure of a csr in device memory is checked, its
- * offsets are made shorter, and results are handed over.
+/* csr_device.cu - checks the structure of a csr in device memory, converts its
+ * offsets to 32 bits, and returns results to the caller.
  *
  * The check reads offsets and columns once. */
 #include "cuda/spgemm/csr_device.cuh"
@@ -33,13 +33,14 @@ sps_status spsi_cuda_csr_finish(sps_context *ctx, sps_status st, sps_csr *made,
 
 namespace {
 
-/* What the check finds: the first bad row, and whether rows are not sorted. */
+/* Results of the check: the first bad row, and whether rows are unsorted. */
 struct findings {
     unsigned long long bad;
     int unsorted;
 };
 
-/* Eight threads a row; its columns are read if its offsets are good. */
+/* Eight threads check a row; its columns are read only if its offsets are
+ * valid. */
 __global__ void __launch_bounds__(256)
 check_rows(const int64_t *__restrict__ rowptr, const int32_t *__restrict__ col,
            int64_t n, int64_t ncol, int64_t nnz, findings *f)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_fill.cuh - the columns and values of C = A B, or values on a known
- * pattern, in tiers by the entries of its rows. */
+/* csr_fill.cuh - computes the columns and values of C = A B, or values on a
+ * known pattern, in tiers of rows by their entries. */
 #ifndef SPS_CUDA_CSR_FILL_CUH
 #define SPS_CUDA_CSR_FILL_CUH
 
@@ -76,7 +76,7 @@ sps_status fill_by_merging(const product &p, bool known, int longest,
     return SPS_OK;
 }
 
-/* call(integer constants G, R). */
+/* Calls call(G, R) with integral constants. */
 template <class F> sps_status with_alike(int group, int together, const F &call)
 {
     using few = std::integral_constant<int, 3>;

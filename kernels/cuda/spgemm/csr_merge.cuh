@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_merge.cuh - the kernels of C = A B where rows of A have few entries: a
- * thread makes a row by merging the rows of B that it names.
+/* csr_merge.cuh - the kernels of C = A B for an A whose rows have few entries:
+ * a thread computes a row by merging the rows of B that it selects.
  *
- * Rows of B are sorted.  The next column of each is kept in a register.  The least
- * of them is the next column of C: the products of the rows that have it are
- * added in ascending k, and these rows advance.  So columns come out sorted, each sum is the same
- * chain as elsewhere (csr_product.cuh), and there is no table and no sort.
- * Neighbouring threads read neighbouring rows of B, mostly from L1.
+ * Rows of B are sorted.  The next column of each (its head) is kept in a
+ * register.  The smallest of them is the next column of C: the products of the
+ * rows that have it are added in ascending k, and these rows advance.  So
+ * columns come out sorted, each sum is the same chain as in the other methods
+ * (csr_product.cuh), and there is no table and no sort.  Neighbouring threads
+ * read neighbouring rows of B, mostly from L1.
  *
- * A thread block stages its rows in shared memory, so that C is written in
- * whole lines, where they fit there.  Bytes: A and C once, B as often as the
- * caches lose it; counting reads columns alone. */
+ * A thread block stages its rows in shared memory if they fit, so that C is
+ * written in whole cache lines.  Bytes: A and C once, B again whenever the
+ * caches have evicted it; counting reads only columns. */
 #ifndef SPS_CUDA_CSR_MERGE_CUH
 #define SPS_CUDA_CSR_MERGE_CUH
 
@@ -18,14 +19,16 @@
 
 namespace {
 
-constexpr int merge_heads = 8;      /* entries of a row of A, at most */
-constexpr int merge_products = 1024;  /* of a row of C, at most */
+constexpr int merge_heads = 8;      /* largest number of entries of a row of
+                                       A */
+constexpr int merge_products = 1024;  /* and of products of a row of C */
 constexpr int merge_threads = 128;
-/* Entries of C that a thread block stages, at most: four blocks fit a SM. */
+/* Largest number of entries of C that a thread block stages: four blocks fit on
+ * a multiprocessor. */
 constexpr int merge_stage = 4608;
-constexpr int32_t merge_end = INT32_MAX;   /* no column is that large */
+constexpr int32_t merge_end = INT32_MAX;   /* larger than every column */
 
-/* The heads of a row; V: float where only columns are wanted. */
+/* The heads of a row; V is float where only columns are needed. */
 template <class V> struct heads {
     int32_t col[merge_heads];
     int left[merge_heads];
@@ -56,7 +59,7 @@ template <class V> struct heads {
         for (int h = 0; h < merge_heads; h++) c = min(c, col[h]);
         return c;
     }
-    /* The sum of the products of column c, whose heads move on. */
+    /* Returns the sum of the products of column c, and advances its heads. */
     __device__ V take(const csr_factor<V> &B, int32_t c, bool values)
     {
         V sum = (V)-0.0;
@@ -73,7 +76,7 @@ template <class V> struct heads {
     }
 };
 
-/* count[i]: entries of row i of C; *longest: the most of a row. */
+/* count[i] = the entries of row i of C; *longest becomes the largest count. */
 __global__ void __launch_bounds__(merge_threads)
 count_merged(csr_factor<float> A, csr_factor<float> B, int64_t n,
              int32_t *count, int *longest)
@@ -91,7 +94,8 @@ count_merged(csr_factor<float> A, csr_factor<float> B, int64_t n,
         atomicMax(longest, entries);
 }
 
-/* Columns and values at the offsets rowptr; staged: in shared memory first. */
+/* Computes columns and values at the offsets rowptr; `staged`: in shared memory
+ * first. */
 template <class V>
 __global__ void __launch_bounds__(merge_threads)
 fill_merged(csr_factor<V> A, csr_factor<V> B, int64_t n, bool staged,
@@ -121,8 +125,8 @@ fill_merged(csr_factor<V> A, csr_factor<V> B, int64_t n, bool staged,
     }
 }
 
-/* Values of rows whose columns are known, -0 where no product is; *bad: the
- * first row in which the product has others. */
+/* Computes the values of rows whose columns are known, -0 where there is no
+ * product; *bad is the first row in which the product has other columns. */
 template <class V>
 __global__ void __launch_bounds__(merge_threads)
 renew_merged(csr_factor<V> A, csr_factor<V> B, int64_t n,

@@ -30,7 +30,7 @@ namespace {
 
 /* -------------------------------------------------------------------- ways */
 
-/* The longest rows of A and of B. */
+/* Finds the longest rows of A and of B. */
 sps_status longest_rows(product *p)
 {
     SPS_CUDA(p->ctx, cudaMemsetAsync(p->number, 0, 2 * sizeof(int),
@@ -44,7 +44,7 @@ sps_status longest_rows(product *p)
     return read_numbers(*p, p->number, 2, p->longest);
 }
 
-/* same: of the rows of A. */
+/* Sets same[] for the rows of A. */
 sps_status find_alike(const product &p, const sps_csr *A, uint8_t *same)
 {
     if (A->nrow == 0) return SPS_OK;
@@ -54,7 +54,8 @@ sps_status find_alike(const product &p, const sps_csr *A, uint8_t *same)
     return SPS_OK;
 }
 
-/* p->leads, and whether rows of A are alike so often that it pays. */
+/* Computes p->leads; *pays: whether rows of A have the same columns often
+ * enough. */
 sps_status count_alike(product *p, holder *h, bool *pays)
 {
     const int64_t n = p->A->nrow;
@@ -78,7 +79,7 @@ sps_status count_alike(product *p, holder *h, bool *pays)
     return SPS_OK;
 }
 
-/* How C is made; blocks: by blocks, too. */
+/* Chooses the method; `blocks`: whether blocks may be used. */
 sps_status choose_way(product *p, holder *h, bool blocks)
 {
     bool pays = false;
@@ -105,8 +106,8 @@ sps_status choose_way(product *p, holder *h, bool blocks)
 
 /* ------------------------------------------------------------------ calls */
 
-/* C with offsets from the counts, and memory for its entries; *longest: the
- * longest row of a merged one. */
+/* Allocates C, with offsets from the counts and memory for its entries;
+ * *longest is the longest row of a merged one. */
 sps_status open_result(const product &p, sps_csr *C, int *longest)
 {
     sps_cuda_state *s = spsi_cuda_state(p.ctx);
@@ -131,7 +132,7 @@ widen_values(const float *__restrict__ from, int64_t n, double *to)
     if (i < n) to[i] = from[i];
 }
 
-/* *same: A with values as doubles if `wide`. */
+/* *same becomes A, with values as doubles if `wide`. */
 sps_status as_doubles(sps_context *ctx, holder *h, const sps_csr *A, bool wide,
                       sps_csr *same)
 {
@@ -176,7 +177,7 @@ sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
                                : fill_all<float>(p, false, longest, C, NULL);
 }
 
-/* The windows of the rows of C that fit no table. */
+/* Lists the windows of the rows of C that fit no table. */
 sps_status list_long(product *p, holder *h)
 {
     row_list tier[tiers];
@@ -225,7 +226,8 @@ sps_status renew_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
 
 } // namespace
 
-/* Around set-ups, which wait when they need to, C is only queued. */
+/* Within a set-up, whose stages wait for results only when necessary, C is only
+ * queued. */
 sps_status spsi_cuda_csr_multiply(sps_context *ctx, const sps_csr *A,
                                   const sps_csr *B, sps_csr **C_p)
 {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_product.cuh - C = A B for sparse matrices on the device: what its kernels
- * share, and the table of a row.
+/* csr_product.cuh - common code of the kernels of C = A B for sparse matrices
+ * on the device, and the hash table of a row.
  *
- * A row belongs to a group of 4 to 32 threads of one warp.  The group walks the
- * entries a_ik of the row in ascending order, and its threads share the entries
- * of row k of B.  Columns within a row of B differ, so that no two threads meet
- * in one sum, and __syncwarp separates one k from the next: every c_ij is a
- * chain of fused multiply-adds over ascending k from -0, on any device and for
- * any size of group, as on the host, without atomics on numbers.
+ * A row is processed by a group of 4 to 32 threads of one warp.  The group
+ * visits the entries a_ik of the row in ascending order, and its threads share
+ * the entries of row k of B.  The columns within a row of B differ, so that no
+ * two threads add to the same sum, and __syncwarp separates one k from the
+ * next: every c_ij is a chain of fused multiply-adds over ascending k that
+ * starts from -0, on any device and for any size of the group, as on the host,
+ * without floating-point atomics.
  *
- * Rows are ordered into tiers by the table they need (after ApSpGEMM, ACM TACO
- * 2024; nsparse, Nagasaka et al., ICPP 2017): 8 to 2048 columns in shared
- * memory, filled to five eighths, the larger ones to four fifths.
- * csr_windows.cuh has the rest. */
+ * Rows are ordered into tiers by the size of the table that they need (after
+ * ApSpGEMM, ACM TACO 2024; nsparse, Nagasaka et al., ICPP 2017): 8 to 2048
+ * columns in shared memory, filled up to five eighths, the larger ones up to
+ * four fifths.  csr_windows.cuh processes the rest. */
 #ifndef SPS_CUDA_CSR_PRODUCT_CUH
 #define SPS_CUDA_CSR_PRODUCT_CUH
 
@@ -23,13 +24,13 @@ namespace {
 constexpr int least_bits = 3, most_bits = 11;
 constexpr int tiers = most_bits - least_bits + 2, window_tier = tiers - 1;
 
-/* Columns that a table of 2^bits may hold. */
+/* Returns the number of columns that a table of 2^bits places may hold. */
 __host__ __device__ constexpr int table_limit(int bits)
 {
     return bits < 8 ? (5 << bits) / 8 : (4 << bits) / 5;
 }
 
-/* The least tier for a row of n columns; -1 for none. */
+/* Returns the smallest tier for a row of n columns, or -1 for none. */
 __host__ __device__ inline int tier_of(int n)
 {
     int bits = least_bits;
@@ -42,12 +43,12 @@ template <class V> struct csr_factor {
     const int64_t *__restrict__ rowptr;
     const int32_t *__restrict__ col;
     const V *__restrict__ val;
-    const uint8_t *__restrict__ same;   /* of B, or NULL: row k has the columns
-                                           of row k - 1 */
+    const uint8_t *__restrict__ same;   /* of B, or NULL: whether row k has
+                                           the columns of row k - 1 */
 };
 
-/* Whether row k = A.col[p] of B has the columns of the row that the entry before
- * names, which entry p need not add to a pattern. */
+/* Returns whether row k = A.col[p] of B has the columns of the row that the
+ * entry before p selects, so that entry p need not add to a pattern. */
 template <class V>
 __device__ __forceinline__ bool
 goes_on(const csr_factor<V> &A, const csr_factor<V> &B, int64_t begin,
@@ -57,13 +58,14 @@ goes_on(const csr_factor<V> &A, const csr_factor<V> &B, int64_t begin,
            B.same[A.col[p]];
 }
 
-/* For the pattern alone V is float: within the arrays of either type. */
+/* If only the pattern is needed, V is float, which stays within the arrays of
+ * either type. */
 template <class V> csr_factor<V> factor_of(const sps_csr *A)
 {
     return {A->rowptr, A->col, (const V *)A->val, NULL};
 }
 
-/* Rows of a launch: those of a list, or all. */
+/* The rows of a launch: those of a list, or all. */
 struct row_list {
     const int32_t *row;      /* NULL: rows 0 .. count - 1 */
     int64_t count;
@@ -71,9 +73,10 @@ struct row_list {
     __device__ int64_t at(int64_t i) const { return row ? row[i] : i; }
 };
 
-/* G threads of a warp.  All groups of a warp run in step: loops have the trip
- * count of the longest, and a group that has less to do adds nothing.  (With
- * masks of single groups they would be issued one after the other.) */
+/* G threads of a warp.  All groups of a warp run in lock-step: loops have the
+ * trip count of the longest group, and a group that has less to do adds
+ * nothing. (With masks of single groups they would be issued one after the
+ * other.) */
 template <int G> struct group {
     int lane;
 
@@ -89,13 +92,13 @@ template <int G> struct group {
             x += __shfl_xor_sync(all_lanes, x, d, G);
         return x;
     }
-    /* Bit t: whether thread t of the group says so. */
+    /* Returns the threads t of the group with says = true, as bits t. */
     __device__ unsigned ballot(bool says) const
     {
         return __ballot_sync(all_lanes, says) >> (threadIdx.x % 32 / G * G) &
                (all_lanes >> (32 - G));
     }
-    /* The largest of all groups of the warp. */
+    /* Returns the maximum over all groups of the warp. */
     __device__ int most(int x) const
     {
         return __reduce_max_sync(all_lanes, x);
@@ -103,7 +106,7 @@ template <int G> struct group {
     __device__ void sync() const { __syncwarp(); }
 };
 
-/* Entries of a row of A; length 0 for a group that has no row. */
+/* Entries of a row of A; the length is 0 for a group that has no row. */
 struct row_part {
     int64_t begin;
     int length;
@@ -122,8 +125,8 @@ __device__ __forceinline__ int table_place(int32_t col, int bits)
     return (int)((uint32_t)col * 2654435769u >> (32 - bits));
 }
 
-/* The place of col in the table of columns (-1: free), or -1 after `limit`
- * places.  *fresh: it was not there before. */
+/* Returns the position of col in the table of columns (-1 marks a free place),
+ * or -1 after `limit` places.  *fresh: whether it was inserted. */
 __device__ __forceinline__ int table_insert(int32_t *key, int bits,
                                             int32_t col, int limit,
                                             bool *fresh)
@@ -132,7 +135,7 @@ __device__ __forceinline__ int table_insert(int32_t *key, int bits,
 
     for (int probe = 0; probe < limit; probe++) {
 #ifdef SPS_RACECHECK
-        int32_t held = -1;   /* racecheck takes the plain read for a race */
+        int32_t held = -1;   /* racecheck reports a plain read as a race */
 #else
         int32_t held = *(volatile int32_t *)(key + at);
 #endif
@@ -150,7 +153,8 @@ __device__ __forceinline__ int table_insert(int32_t *key, int bits,
     return -1;
 }
 
-/* One entry of A for each thread of a group: row k of B, from `start`. */
+/* One entry of A for each thread of a group: row k of B, which begins at
+ * `start`. */
 template <class V> struct factor_entry {
     int64_t start;
     int length;
@@ -174,9 +178,9 @@ load_entry(const csr_factor<V> &A, const csr_factor<V> &B, int64_t p,
     return e;
 }
 
-/* add(a, b, column) for the products of a row, by the threads of the group,
- * those of one k after those of the one before.  The numbers of the next entry
- * are under way while those of one are added. */
+/* Calls add(a, b, column) for the products of a row, by the threads of the
+ * group, those of one k after those of the one before.  The values of the next
+ * entry are loaded while those of the present one are added. */
 template <int G, class V, class F>
 __device__ __forceinline__ void
 walk_row(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_repeat.cuh - whether a row of C = A B has the pattern of another one with
- * all columns moved by one number, as rows of a node have, and points along a
- * line of a grid.  Such a row need not be counted.
+/* csr_repeat.cuh - determines whether a row of C = A B has the pattern of
+ * another row with all columns shifted by the same amount, as for the rows of a
+ * node, and for points along a grid line.  Such a row need not be counted.
  *
- * It has if its columns of A are moved by one number, and those of the rows of
- * B that they name by another; where the former is 0 there is nothing to
- * compare in B. */
+ * It has if its columns of A are shifted by one amount, and those of the rows
+ * of B that they select by another; if the first is 0, nothing needs to be
+ * compared in B. */
 #ifndef SPS_CUDA_CSR_REPEAT_CUH
 #define SPS_CUDA_CSR_REPEAT_CUH
 
@@ -13,8 +13,8 @@
 
 namespace {
 
-/* Whether the entries of two rows of A, equally many, have columns that differ
- * by *move. */
+/* Returns whether the entries of two rows of A, of equal number, have columns
+ * that differ by *move. */
 template <int G>
 __device__ __forceinline__ bool
 moved_columns(const group<G> &g, const int32_t *__restrict__ col, row_part row,
@@ -29,8 +29,8 @@ moved_columns(const group<G> &g, const int32_t *__restrict__ col, row_part row,
     return g.ballot(!same) == 0;
 }
 
-/* The same for the rows of B that the entries name; a group without a question
- * has length 0. */
+/* Does the same for the rows of B that the entries select; a group that has
+ * nothing to compare has length 0. */
 template <int G>
 __device__ __forceinline__ bool
 moved_rows(const group<G> &g, const csr_factor<float> &A,
@@ -72,7 +72,8 @@ moved_rows(const group<G> &g, const csr_factor<float> &A,
     return g.ballot(!same) == 0;
 }
 
-/* Whether each group's row has the pattern of its row `before`, moved. */
+/* Returns whether the row of each group has the pattern of its row `before`,
+ * shifted. */
 template <int G>
 __device__ __forceinline__ bool
 row_repeats(const group<G> &g, const csr_factor<float> &A,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* csr_rows.cuh - the kernels of C = A B for rows whose columns fit a table in
- * shared memory (csr_product.cuh): counting, columns and values, and values
- * alone on a known pattern.
+ * shared memory (csr_product.cuh): counting, columns and values, and values on
+ * a known pattern.
  *
- * Bytes: A and C once, B as often as the caches lose it; counting reads columns
- * alone. */
+ * Bytes: A and C once, B again whenever the caches have evicted it; counting
+ * reads only columns. */
 #ifndef SPS_CUDA_CSR_ROWS_CUH
 #define SPS_CUDA_CSR_ROWS_CUH
 
@@ -14,7 +14,7 @@ namespace {
 
 extern __shared__ __align__(16) char product_shared[];
 
-/* Number of the group in the launch. */
+/* Returns the number of the group within the launch. */
 template <int G> __device__ __forceinline__ int64_t group_number(void)
 {
     return ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / G;
@@ -22,11 +22,11 @@ template <int G> __device__ __forceinline__ int64_t group_number(void)
 
 /* ------------------------------------------------------------------- count */
 
-/* Probes after which a table that may be too small is given up. */
+/* Number of probes after which a table that may be too small is abandoned. */
 constexpr int patience = 96;
 
 /* Inserts the columns of the products of a row; returns how many there are, or
- * -1: they do not fit. */
+ * -1 if they do not fit. */
 template <int G>
 __device__ __forceinline__ int
 insert_row(const group<G> &g, const csr_factor<float> &A,
@@ -71,9 +71,10 @@ insert_row(const group<G> &g, const csr_factor<float> &A,
     return g.ballot(full) ? -1 : fresh;
 }
 
-/* What a launch of count_rows counts: rows of a list, `run` after one another
- * by one group.  count[i]: entries of row i, or else the row goes to `rest`,
- * whose length is *rest_count; without rest all of them fit. */
+/* The task of a launch of count_rows: the rows of a list, of which a group
+ * counts `run` consecutive ones.  count[i] becomes the entries of row i; rows
+ * that do not fit go to `rest`, whose length is *rest_count, unless `rest` is
+ * NULL because all of them fit. */
 struct count_task {
     row_list rows;
     int run, bits;
@@ -81,7 +82,8 @@ struct count_task {
     int *rest_count;
 };
 
-/* Rows of a run that do not fit, in order: bit i for the row first + i. */
+/* Appends the rows of a run that do not fit, in order: bit i of `failed` stands
+ * for row first + i. */
 __device__ __forceinline__ void
 put_rest(const count_task &w, int64_t first, unsigned failed)
 {
@@ -91,7 +93,8 @@ put_rest(const count_task &w, int64_t first, unsigned failed)
         if (failed >> i & 1) w.rest[at++] = (int32_t)w.rows.at(first + i);
 }
 
-/* Rows are compared with those before them as long as that pays: `credit`. */
+/* Rows are compared with those before them as long as comparisons succeed often
+ * enough (`credit`). */
 template <int G>
 __global__ void __launch_bounds__(256)
 count_rows(csr_factor<float> A, csr_factor<float> B, count_task w)
@@ -132,7 +135,7 @@ count_rows(csr_factor<float> A, csr_factor<float> B, count_task w)
     if (g.lane == 0) put_rest(w, first, failed);
 }
 
-/* ----------------------------------------------------------------- numbers */
+/* ------------------------------------------------------------------- values */
 
 /* Moves the columns of the table and their sums to the front; returns how many
  * there are. */
@@ -159,8 +162,8 @@ __device__ __forceinline__ int pack_table(const group<G> &g, int32_t *key,
     return n;
 }
 
-/* Writes n columns and sums in ascending order of the columns, each to the
- * place that the number of lesser ones tells: for short rows. */
+/* Writes n columns and sums in ascending order of the columns: each to the
+ * position given by the number of smaller ones.  For short rows. */
 template <int G, class V>
 __device__ __forceinline__ void
 write_by_rank(const group<G> &g, int32_t *key, const V *sum, int n,
@@ -182,7 +185,7 @@ write_by_rank(const group<G> &g, int32_t *key, const V *sum, int n,
     }
 }
 
-/* The same by a bitonic sort of the table. */
+/* Does the same by a bitonic sort of the table. */
 template <int G, class V>
 __device__ __forceinline__ void
 write_by_sort(const group<G> &g, int32_t *key, V *sum, int n, int32_t *col,
@@ -219,7 +222,8 @@ write_by_sort(const group<G> &g, int32_t *key, V *sum, int n, int32_t *col,
 
 constexpr int rank_limit = 128;
 
-/* Columns and values of the rows of the list, at the offsets rowptr. */
+/* Computes columns and values of the rows of the list, at the offsets
+ * rowptr. */
 template <int G, class V>
 __global__ void __launch_bounds__(256)
 fill_rows(csr_factor<V> A, csr_factor<V> B, row_list rows, int bits,
@@ -255,7 +259,7 @@ fill_rows(csr_factor<V> A, csr_factor<V> B, row_list rows, int bits,
 
 /* ------------------------------------------------------------- new values */
 
-/* The place of c among n ascending columns, or n - 1. */
+/* Returns the position of c among n ascending columns, or n - 1. */
 __device__ __forceinline__ int find_column(const int32_t *key, int n,
                                            int32_t c)
 {
@@ -270,8 +274,8 @@ __device__ __forceinline__ int find_column(const int32_t *key, int n,
     return low;
 }
 
-/* Values of rows whose columns are known; *bad: the first row in which they are
- * not those of the product. */
+/* Computes the values of rows whose columns are known; *bad is the first row in
+ * which they are not those of the product. */
 template <int G, class V>
 __global__ void __launch_bounds__(256)
 renew_rows(csr_factor<V> A, csr_factor<V> B, row_list rows, int bits,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_tiers.cuh - what the passes of a product C = A B share: the products of
- * each row, rows ordered into tiers by the table they need, and the shape of a
- * launch over a tier. */
+/* csr_tiers.cuh - common code of the passes of a product C = A B: counts of the
+ * products of each row, the order of rows into tiers by the table that they
+ * need, and the shape of a launch for a tier. */
 #ifndef SPS_CUDA_CSR_TIERS_CUH
 #define SPS_CUDA_CSR_TIERS_CUH
 
@@ -17,27 +17,28 @@ namespace {
 
 enum product_way { SINGLE, MERGED, ALIKE, BLOCKS };
 
-/* Blocks of A have r x k entries, those of B k x s. */
+/* Blocks of A have r x k entries, those of B have k x s. */
 struct block_shape {
     int r, k, s;
 };
 
-/* What the passes share. */
+/* The state of a product, shared by the passes. */
 struct product {
     sps_context *ctx;
     product_way way;
-    int longest[2];            /* rows of A and B */
+    int longest[2];            /* lengths of the longest rows of A and B */
     block_shape shape;         /* of BLOCKS */
-    uint8_t *same;             /* rows of B that are alike, or NULL */
-    int32_t *leads;            /* alike rows of A */
-    int together;              /* of them, at most */
+    uint8_t *same;             /* same[] of the rows of B, or NULL */
+    int32_t *leads;            /* leads[] of the rows of A */
+    int together;              /* largest of these */
     const sps_csr *A, *B;
     int group;                 /* threads of a group for short rows */
-    int32_t *work, *count;     /* products, entries of each row */
+    int32_t *work, *count;     /* products and entries of each row */
     int32_t *list;             /* rows by tier */
-    int32_t *rest;             /* rows that fit no table yet, room for two
+    int32_t *rest;             /* rows that fit no table yet; memory for two
                                   lists */
-    int *number;               /* of rows in each tier, in the lists, cursors */
+    int *number;               /* number of rows in each tier and in the
+                                  lists; cursors */
     window_list w;
 
     cudaStream_t stream() const { return spsi_cuda_state(ctx)->stream; }
@@ -45,7 +46,7 @@ struct product {
 
 /* ------------------------------------------------------------------ bounds */
 
-/* *longest: the longest row, as an integer. */
+/* *longest becomes the length of the longest row. */
 __global__ void __launch_bounds__(256)
 longest_row(const int64_t *__restrict__ rowptr, int64_t n, int *longest)
 {
@@ -59,8 +60,8 @@ longest_row(const int64_t *__restrict__ rowptr, int64_t n, int *longest)
     if (threadIdx.x % 32 == 0) atomicMax(longest, whole);
 }
 
-/* Products of each row, at most 2^31 - 1, those with rows of B that are alike
- * once; eight threads a row. */
+/* Counts the products of each row, up to 2^31 - 1; consecutive rows of B with
+ * the same columns count once.  Eight threads process a row. */
 __global__ void __launch_bounds__(256)
 count_products(csr_factor<float> A, csr_factor<float> B, int64_t n,
                int32_t *work)
@@ -83,17 +84,18 @@ count_products(csr_factor<float> A, csr_factor<float> B, int64_t n,
 
 /* ------------------------------------------------------------------- tiers */
 
-/* Rows with more products than a table holds may still have few columns: up to
- * so many products a table is tried. */
+/* Rows with more products than a table can hold may still have few columns: a
+ * table is tried for at most try_limit products. */
 constexpr int try_limit = 32768, try_first = 8;
 constexpr int try_bits[] = {try_first, 10, most_bits};
 
-/* Up to so many products, by the longest rows, all rows are counted in tables
- * of one size. */
+/* If no row can have more than tight_limit products, by the longest rows of A
+ * and B, all rows are counted in tables of one size. */
 constexpr int tight_limit = table_limit(7);
 
-/* The tier of a row: by = 0 of its products, to be counted, 3 in tables however
- * many they are; 1 of its entries; 2 the same with rows without any. */
+/* Returns the tier of a row.  by = 0: by its products, for counting; 3: the
+ * same, in tables whatever their number; 1: by its entries; 2: by its entries,
+ * including rows without any. */
 __device__ __forceinline__ int choose_tier(int n, int by)
 {
     if (by == 2 && n == 0) return 0;
@@ -102,8 +104,9 @@ __device__ __forceinline__ int choose_tier(int n, int by)
     return by == 3 || n <= try_limit ? try_first - least_bits : window_tier;
 }
 
-/* at[t] += rows of tier t of this block; returns where in them those of the
- * thread's tier, by warps, begin.  *same: its threads of the warp. */
+/* at[t] += the number of rows of this thread block in tier t; returns the
+ * position, within these, of the first row of this thread's tier in this warp.
+ * *same has the threads of the warp with the same tier. */
 __device__ __forceinline__ int add_tiers(int tier, int *at, unsigned *same)
 {
     int mine = 0;
@@ -118,7 +121,7 @@ __device__ __forceinline__ int add_tiers(int tier, int *at, unsigned *same)
     return mine;
 }
 
-/* number[t] += rows of tier t. */
+/* number[t] += the number of rows in tier t. */
 __global__ void __launch_bounds__(256)
 count_tiers(const int32_t *__restrict__ size, int64_t n, int by, int *number)
 {
@@ -131,7 +134,7 @@ count_tiers(const int32_t *__restrict__ size, int64_t n, int by, int *number)
         atomicAdd(number + threadIdx.x, at[threadIdx.x]);
 }
 
-/* Rows by tier: those of tier t from list[cursor[t]] on.  Blocks of
+/* Lists the rows by tier: those of tier t begin at list[cursor[t]].  Blocks of
  * neighbouring rows stay together; their order does not matter. */
 __global__ void __launch_bounds__(256)
 list_tiers(const int32_t *__restrict__ size, int64_t n, int by, int *cursor,
@@ -165,8 +168,8 @@ csr_factor<float> pattern_of(const product &p, const sps_csr *A)
     return f;
 }
 
-/* Sorts the rows into tiers by size; tier[t]: its rows, all of them without a
- * list where one tier has every row. */
+/* Sorts the rows into tiers by size; tier[t] has the rows of tier t.  If one
+ * tier has all rows, there is no list. */
 sps_status make_tiers(const product &p, const int32_t *size, int by,
                       row_list *tier)
 {
@@ -194,9 +197,10 @@ sps_status make_tiers(const product &p, const int32_t *size, int by,
     return SPS_OK;
 }
 
-/* Threads of a group for rows of this tier: by the rows of B, but one for 64
- * columns at least and one for each at most.  (Shared memory limits the rows
- * under way, so the fewer threads share one, the fewer wait.) */
+/* Returns the number of threads of a group for rows of this tier: as for the
+ * rows of B, but at least one for each 64 columns and at most one for each
+ * column.  (Shared memory limits the number of rows in progress; with too few
+ * threads for each of them, too few loads would be in flight.) */
 int group_of(const product &p, int bits)
 {
     const int least = bits <= 8 ? 4 : 1 << (bits - 6);
@@ -205,7 +209,8 @@ int group_of(const product &p, int bits)
     return group < 1 << bits ? group : 1 << bits;
 }
 
-/* Threads of a block whose tables fit: 32 KB or a row of each warp. */
+/* Finds the number of threads of a block whose tables fit: within 100 KB, or
+ * with one row for each warp. */
 template <class F>
 sps_status launch_tier(const product &p, F kernel, int G, int bits,
                        size_t each, int64_t rows, unsigned *blocks,
@@ -227,7 +232,7 @@ sps_status launch_tier(const product &p, F kernel, int G, int bits,
     return SPS_OK;
 }
 
-/* call(integer constant G) for the group size. */
+/* Calls call(G) with the group size as an integral constant. */
 template <class F> sps_status with_group(int group, const F &call)
 {
     switch (group) {
@@ -240,7 +245,8 @@ template <class F> sps_status with_group(int group, const F &call)
 
 /* ------------------------------------------------------------------ memory */
 
-/* Work memory, and groups as wide as the rows of B are long on average. */
+/* Allocates temporary memory, and chooses groups as wide as the mean length of
+ * the rows of B. */
 sps_status open_product(product *p, holder *h)
 {
     const sps_csr *A = p->A, *B = p->B;
@@ -257,7 +263,7 @@ sps_status open_product(product *p, holder *h)
     return SPS_OK;
 }
 
-/* Memory for the offsets of C, and for its entries. */
+/* Allocates the offsets of C, and memory for its entries. */
 sps_status take_offsets(const product &p, sps_csr *C)
 {
     void *got;
@@ -283,8 +289,8 @@ sps_status take_entries(const product &p, sps_csr *C)
     return SPS_OK;
 }
 
-/* Entries of each row of a known C.  (count_long counts those of the product
- * instead, which are others if the pattern has changed.) */
+/* Computes the number of entries of each row of a known C.  (count_long counts
+ * those of the product instead, which differ if the pattern has changed.) */
 __global__ void __launch_bounds__(256)
 row_lengths(const int64_t *__restrict__ rowptr, int64_t n, int32_t *count)
 {

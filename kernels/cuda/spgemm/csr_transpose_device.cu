@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* csr_transpose_device.cu - the transpose of a csr in device memory.
  *
- * The entries are sorted by column, stably, so that rows stay in order within
- * each: a radix sort of (column, number of the entry), by the bits that columns
- * have.  The offsets of the transpose are where the sorted columns change.
- * Bytes: about 24 for each entry and pass of 8 bits, and the values once at
- * random.  Work memory: 4 columns or numbers for each entry. */
+ * The entries are sorted by column with a stable radix sort of (column, index
+ * of the entry) over the bits that columns have, so that rows stay in order
+ * within each column.  The offsets of the transpose are the positions where the
+ * sorted columns change.  Bytes: about 24 for each entry and pass of 8 bits,
+ * and the values once in random order.  Temporary memory: 4 integers for each
+ * entry. */
 #include "cuda/spgemm/csr_device.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 
 namespace {
 
-/* row[p]: the row of entry p; a warp a row. */
+/* row[p] = the row of entry p; a warp processes a row. */
 __global__ void __launch_bounds__(256)
 number_rows(const int64_t *__restrict__ rowptr, int64_t n, int32_t *row)
 {
@@ -31,8 +32,8 @@ number_entries(int64_t nnz, I *entry)
     if (p < nnz) entry[p] = (I)p;
 }
 
-/* Offsets of the rows of the transpose: thread t sets those of the columns
- * after column t - 1 up to column t of the sorted list. */
+/* Computes the offsets of the rows of the transpose: thread t sets those of the
+ * columns after the column of sorted entry t - 1, up to that of entry t. */
 __global__ void __launch_bounds__(256)
 find_offsets(const int32_t *__restrict__ sorted, int64_t nnz, int64_t ncol,
              int64_t *rowptr)
@@ -65,7 +66,8 @@ int bits_of(int64_t n)
     return bits;
 }
 
-/* sorted, entry: the columns of A in order, and the entries they are of. */
+/* Computes `sorted`, the columns of A in ascending order, and `entry`, the
+ * entry of A to which each belongs. */
 template <class I>
 sps_status sort_entries(sps_context *ctx, holder *h, const sps_csr *A,
                         int32_t *sorted, I *entry)

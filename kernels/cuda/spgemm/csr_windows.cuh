@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_windows.cuh - the kernels of C = A B for rows that fit no table: the span
- * of a row is cut into windows of 2048 columns, and a warp makes a window, with
- * an accumulator for each column and a bit that says whether it is used.
+/* csr_windows.cuh - the kernels of C = A B for rows that fit no table.  The
+ * span of columns of such a row is divided into windows of 2048 columns, and a
+ * warp computes a window, with an accumulator for each column and a bit that
+ * states whether it is used.
  *
- * The warp takes 32 entries of the row of A at a time.  Each thread finds the
- * part of its row of B that lies in the window, and the products of all parts,
- * in order, are shared 32 at a time, whatever their lengths.  Where several of
- * these meet in one column they are added one after the other, in the order of
- * the threads, which is that of k (__match_any_sync).
+ * The warp processes 32 entries of the row of A at a time.  Each thread finds
+ * the part of its row of B that lies in the window, and the products of all
+ * parts, in order, are distributed over the threads 32 at a time, whatever the
+ * lengths of the parts.  If several of these belong to one column, they are
+ * added one after the other, in the order of the threads, which is that of k
+ * (__match_any_sync).
  *
- * A window is an item of its own, so that one long row keeps the whole device
- * busy.  Bytes: A once for each window, the parts of B once, C once. */
+ * A window is an item of its own, so that one long row uses the whole device.
+ * Bytes: A once for each window, the parts of B once, C once. */
 #ifndef SPS_CUDA_CSR_WINDOWS_CUH
 #define SPS_CUDA_CSR_WINDOWS_CUH
 
@@ -22,7 +24,8 @@ constexpr int window_columns = 2048, window_words = window_columns / 32;
 constexpr int window_warps = 4;
 
 /* The rows and their windows: those of row h are items item[h] .. item[h+1]-1,
- * from column first[h] on.  at[i]: entries of the row before window i. */
+ * which begin at column first[h].  at[i]: the number of entries of the row
+ * before window i. */
 struct window_list {
     const int32_t *row, *first;
     const int64_t *item;
@@ -30,7 +33,8 @@ struct window_list {
     int32_t *at;
 };
 
-/* first[h] and the number of windows of each row of the list; a warp a row. */
+/* Computes first[h] and the number of windows of each row of the list; a warp
+ * processes a row. */
 __global__ void __launch_bounds__(256)
 measure_spans(csr_factor<float> A, csr_factor<float> B, row_list rows,
               int32_t *first, int32_t *windows)
@@ -54,7 +58,7 @@ measure_spans(csr_factor<float> A, csr_factor<float> B, row_list rows,
     windows[h] = high < low ? 0 : (high - low) / window_columns + 1;
 }
 
-/* The first of entries q .. end-1 of B whose column is at least c. */
+/* Returns the first of entries q .. end-1 of B whose column is at least c. */
 __device__ __forceinline__ int64_t lower_bound(const int32_t *col, int64_t q,
                                                int64_t end, int64_t c)
 {
@@ -67,9 +71,9 @@ __device__ __forceinline__ int64_t lower_bound(const int32_t *col, int64_t q,
     return q;
 }
 
-/* add(a, b, column - low) for the products of a row with columns low .. low +
- * 2047, 32 at a time, by all threads of the warp; a thread without a product
- * gets column -1. */
+/* Calls add(a, b, column - low) for the products of a row with columns low ..
+ * low + 2047, 32 at a time, in all threads of the warp; a thread without a
+ * product passes column -1. */
 template <class V, class F>
 __device__ __forceinline__ void
 walk_window(const csr_factor<V> &A, const csr_factor<V> &B, int64_t row,
@@ -116,7 +120,7 @@ walk_window(const csr_factor<V> &A, const csr_factor<V> &B, int64_t row,
     }
 }
 
-/* The row of an item, and the first column of its window. */
+/* Returns the row of an item; *low is the first column of its window. */
 __device__ __forceinline__ int64_t find_window(const window_list &w,
                                                int64_t item, int64_t *low)
 {
@@ -132,7 +136,7 @@ __device__ __forceinline__ int64_t find_window(const window_list &w,
     return w.row[h];
 }
 
-/* at[i]: entries of window i. */
+/* at[i] = the number of entries in window i. */
 __global__ void __launch_bounds__(32 * window_warps)
 count_windows(csr_factor<float> A, csr_factor<float> B, window_list w)
 {
@@ -157,7 +161,8 @@ count_windows(csr_factor<float> A, csr_factor<float> B, window_list w)
     if (lane == 0) w.at[item] = n;
 }
 
-/* at[i]: entries before window i in its row; count: those of the row. */
+/* at[i] = the number of entries before window i in its row; count receives
+ * those of the row. */
 __global__ void __launch_bounds__(256)
 join_windows(window_list w, int32_t *count)
 {
@@ -183,8 +188,8 @@ join_windows(window_list w, int32_t *count)
     if (lane == 0) count[w.row[h]] = sum;
 }
 
-/* Adds the product of each thread to its sum; those that meet in one in the
- * order of the threads. */
+/* Adds the product of each thread to its sum; products for the same sum are
+ * added in the order of the threads. */
 template <class V>
 __device__ __forceinline__ void add_in_order(V *sum, V a, V b, int c)
 {
@@ -198,9 +203,9 @@ __device__ __forceinline__ void add_in_order(V *sum, V a, V b, int c)
     }
 }
 
-/* Writes the used columns of a window, or, with `known`, compares them with
- * those that are there (n of them from `at` on are left in the row), and the
- * sums; false: they differ. */
+/* Writes the used columns of a window and the sums.  With `known`, compares the
+ * columns with those that are stored (the row has n left from `at` on), and
+ * returns false if they differ. */
 template <class V>
 __device__ __forceinline__ bool
 write_window(const unsigned *bits, const V *sum, int64_t low, int64_t at,
@@ -226,8 +231,8 @@ write_window(const unsigned *bits, const V *sum, int64_t low, int64_t at,
     return good;
 }
 
-/* Columns and values of the windows of rows that fit no table, the others being
- * left to fill_rows; with `known`, as renew_rows. */
+/* Computes columns and values of the windows of rows that fit no table, the
+ * others being left to fill_rows; with `known`, does what renew_rows does. */
 template <class V>
 __global__ void __launch_bounds__(32 * window_warps)
 fill_windows(csr_factor<V> A, csr_factor<V> B, window_list w, bool known,
