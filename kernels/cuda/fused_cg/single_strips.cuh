@@ -102,8 +102,8 @@ template <int BLOCKS> struct single_strips {
             if (is_whole(at + s * step)) barrier_wait(full + s, 0);
     }
 
-    /* A last strip that is not full is loaded by the lanes, with zeros behind
-     * row n. */
+    /* Loads a last strip that is not full by the lanes, with zeros after row
+     * n. */
     __device__ __forceinline__ void fill(float *there)
     {
         const int lane = (int)threadIdx.x % 32;
@@ -127,7 +127,8 @@ template <int BLOCKS> struct single_strips {
         __syncwarp();
     }
 
-    /* Waits for the current strip: BLOCKS blocks, then the diagonal. */
+    /* Waits for the current strip and returns it: BLOCKS blocks, then the
+     * diagonal. */
     __device__ __forceinline__ const float *strip()
     {
         float *there = to + slot * stage;
@@ -137,7 +138,7 @@ template <int BLOCKS> struct single_strips {
         return there;
     }
 
-    /* Goes to the next strip; the warp has read the current one into
+    /* Advances to the next strip; the warp must have read the current one into
      * registers. */
     __device__ __forceinline__ void next()
     {
@@ -151,19 +152,20 @@ template <int BLOCKS> struct single_strips {
     }
 };
 
-/* Row within a strip of element i, of lanes with this t, in tile h. */
+/* Returns the row within a strip of element i, of lanes with this t, in tile
+ * h. */
 __device__ __forceinline__ int row_of(int h, int t, int i)
 {
     return 8 * (t % 2) + 4 * h + (t / 2 ? 3 - i : i);
 }
 
-/* Offset of that row within a block. */
+/* Returns the offset of that row within a block. */
 __device__ __forceinline__ int place_of(int h, int t, int i)
 {
     return row_of(h, t, i) * 16 + 8 * (t % 2);
 }
 
-/* Columns 2g, 2g + 1 of rows (h, t, 0) and (h, t, 1). */
+/* Reads columns 2g, 2g + 1 of rows (h, t, 0) and (h, t, 1). */
 __device__ __forceinline__ void read_down(float2 *v, const float *from, int h,
                                           int g, int t)
 {
@@ -173,7 +175,7 @@ __device__ __forceinline__ void read_down(float2 *v, const float *from, int h,
                                                  2 * g);
 }
 
-/* Columns 4t .. 4t + 3 of row (h, g / 2, g % 2). */
+/* Reads columns 4t .. 4t + 3 of row (h, g / 2, g % 2). */
 __device__ __forceinline__ float4 read_across(const float *from, int h, int g,
                                               int t)
 {
@@ -181,7 +183,7 @@ __device__ __forceinline__ float4 read_across(const float *from, int h, int g,
                                              4 * t);
 }
 
-/* Rows (h, t, 0) and (h, t, 1) of the diagonal. */
+/* Reads rows (h, t, 0) and (h, t, 1) of the diagonal. */
 __device__ __forceinline__ void read_diagonal(double *v, const float *from,
                                               int h, int t)
 {
@@ -215,8 +217,8 @@ __device__ __forceinline__ void put_down(const double (*v)[4], float *x,
     }
 }
 
-/* sign times c, 16 x 16, columns ld apart, as the first factor of transposed
- * products with the result of read_across. */
+/* Loads `sign` times c, 16 x 16 with leading dimension ld, as the first factor
+ * of transposed products with the result of read_across. */
 __device__ __forceinline__ void take_factor(double *a, const double *c,
                                             double sign, int ld, int g, int t)
 {

@@ -47,9 +47,10 @@ enum { LENGTHS, RESIDUAL, DIRECTIONS };
  * not clustered. */
 constexpr int least_clusters = 12, most_clusters = SPS_FUSED_PARTS;
 
-/* E: columns / 8, rounded up; T: tiles of 16 columns, of which the last may be
- * a half.  Then: warps per thread block, thread blocks per multiprocessor,
- * tiles that a warp has in flight. */
+/* E is the number of columns / 8, rounded up; T is the number of tiles of 16
+ * columns, of which the last may be a half.  The members are warps per thread
+ * block, thread blocks per multiprocessor, and tiles that a warp has in
+ * flight. */
 template <int E, int PASS, bool CLUSTERED> struct policy {
     static constexpr int T = (E + 1) / 2;
     static constexpr bool half = E % 2;
@@ -65,7 +66,7 @@ template <int E, int PASS, bool CLUSTERED> struct policy {
 template <bool CLUSTERED>
 constexpr int most_parts = CLUSTERED ? most_clusters : 1;
 
-/* Shared memory for the sums of a thread block, `count` numbers, and for their
+/* Shared memory for the sums of a thread block, `count` doubles, and for their
  * result before the cluster adds up. */
 template <int T, int WARPS, bool CLUSTERED, int COUNT> struct sums_room {
     double shared[room<T, WARPS>], joined[CLUSTERED ? COUNT : 1];
@@ -88,7 +89,7 @@ __device__ __forceinline__ void join_blocks(const double *joined, double *part,
         join_cluster(joined, count, part + blockIdx.x / cluster_blocks * count);
 }
 
-/* First row of this warp. */
+/* Returns the first row of this warp. */
 template <class POLICY> __device__ __forceinline__ int64_t first_row()
 {
     return ((int64_t)blockIdx.x * POLICY::warps + threadIdx.x / 32) * 8 *
@@ -223,8 +224,8 @@ directions_kernel(view<V> P, view<V> X, view<V> R, const double *D,
 
     begin_after();
     go = *(volatile int *)&w.state->go;
-    /* The last 128 threads take the first entries: they load fewest numbers in
-     * fetch_turn. */
+    /* The last 128 threads load the first entries: they load the fewest
+     * elements in fetch_turn. */
     arrange<T, half>(first, w.a, 1.0, w.r, w.k, w.r, policy::threads - 128);
     fetch_turn<most_parts<CLUSTERED>, 16 * T, policy::threads>(u.dense, w);
     if (!go || !find_turn<16 * T, policy::threads>(u.dense, w, go)) return;
@@ -343,7 +344,8 @@ sps_status directions(const sps_fused_cg *w, int clusters, const sps_block *P,
         });
 }
 
-/* Number of clusters that are resident at once, for all three passes. */
+/* Returns the number of clusters that are resident at once, for all three
+ * passes. */
 template <class V> int clusters_that_fit()
 {
     int most = most_clusters;
@@ -359,8 +361,9 @@ template <class V> int clusters_that_fit()
     return most < least_clusters ? 0 : most;
 }
 
-/* Number of clusters for these steps; 0: not clustered.  The runtime's answer,
- * which takes as long as a launch, is cached in w->kept. */
+/* Returns the number of clusters for these steps, or 0 if they are not
+ * clustered.  The runtime's answer, which needs as long as a launch, is cached
+ * in w->kept. */
 template <class V> int clusters_of(const sps_fused_cg *w, int64_t n)
 {
     int *kept = w->kept + sizeof(V) / 8;

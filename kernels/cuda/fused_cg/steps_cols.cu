@@ -15,7 +15,7 @@
 
 namespace {
 
-constexpr int deep = 4; /* rows per thread loaded at once */
+constexpr int deep = 4; /* rows that a thread loads at once */
 
 struct view {
     double *p;

@@ -43,13 +43,14 @@ inline step_arrays arrays_of(const sps_fused_cg *w, int parts = 1)
              w->G, w->F, w->a, w->b, w->W, w->S, w->C };
 }
 
-/* Whether there is a reason to stop: then queued passes do nothing. */
+/* Returns whether there is a reason to stop: then queued passes do nothing. */
 __device__ __forceinline__ bool stopped(const step_arrays &w)
 {
     return *(volatile int *)&w.state->stop != 0;
 }
 
-/* The state at the beginning of a pass, by two loads of 16 bytes. */
+/* Returns the state at the beginning of a pass, read by two loads of 16
+ * bytes. */
 __device__ __forceinline__ sps_fused_cg_state state_of(const step_arrays &w)
 {
     const int4 *at = reinterpret_cast<const int4 *>(w.state);
@@ -115,7 +116,7 @@ sps_status launch_join_and(sps_context *ctx, const double *part, int parts,
     return SPS_OK;
 }
 
-/* False for NaN, too. */
+/* Returns whether a norm is finite; false for NaN too. */
 __device__ __forceinline__ bool finite(double norm)
 {
     return norm <= 1.7976931348623157e308;
@@ -152,8 +153,8 @@ __device__ __forceinline__ int count_open(const step_arrays &w,
     return open;
 }
 
-/* SPS_FUSED_CHECK if the driver must decide on convergence or deflation, else
- * 0: the conditions of solve.c and columns.c. */
+/* Returns SPS_FUSED_CHECK if the driver must decide on convergence or
+ * deflation, else 0, by the conditions of solve.c and columns.c. */
 __device__ __forceinline__ int look(int open, int k, int few)
 {
     return open == 0 || (open < k && open <= few) ? SPS_FUSED_CHECK : 0;

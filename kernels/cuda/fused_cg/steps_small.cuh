@@ -55,8 +55,8 @@ __device__ __forceinline__ void for_numbers(int t, int n, int k, DO act)
     }
 }
 
-/* The sum, in order, of entry e over `parts` <= MOST partial sums with the
- * given stride. */
+/* Returns the sum, in order, of entry e over `parts` <= MOST partial sums with
+ * the given stride. */
 template <int MOST>
 __device__ __forceinline__ double add_parts(const double *part, int parts,
                                             int stride, int e)
@@ -73,8 +73,8 @@ __device__ __forceinline__ double add_parts(const double *part, int parts,
     return sum;
 }
 
-/* Right half of m = A, n x n, packed, the sum of `parts` partial sums; returns
- * whether one of this thread's entries is not finite. */
+/* Sets the right half of m to A, n x n, packed, the sum of `parts` partial
+ * sums; returns whether one of this thread's entries is not finite. */
 template <int MOST, int W, int SIZE>
 __device__ __forceinline__ bool fetch(dense_room<W> &s, const double *A,
                                       int parts, int stride, int n,
@@ -170,7 +170,7 @@ __device__ __forceinline__ bool eliminate(dense_room<W> &s, int n,
     return !s.bad;
 }
 
-/* Right half of m = F. */
+/* Stores F in the right half of m. */
 template <int W, int SIZE>
 __device__ __forceinline__ void keep_factor(dense_room<W> &s, int n,
                                             const team<SIZE> &g)
@@ -201,8 +201,8 @@ __device__ __forceinline__ bool ill_conditioned(const dense_room<W> &s, int n,
 }
 
 /* b = sign F'F b for an n x k b with columns W apart, where F(i, j) = f[i * ld
- * + j]; t: workspace of the size of b.  Called by all threads, after a barrier;
- * ends with a barrier. */
+ * + j]; t is scratch memory of the size of b.  Called by all threads, after a
+ * barrier; ends with a barrier. */
 template <int W, int THREADS>
 __device__ __forceinline__ void apply_inverse(const double *f, int ld,
                                               double sign, int n, int k,
@@ -230,8 +230,8 @@ __device__ __forceinline__ void apply_inverse(const double *f, int ld,
 
 /* --------------------------------------------------------- the two passes */
 
-/* Whether this thread block updates the state: the last one, which has the
- * fewest rows. */
+/* Returns whether this thread block updates the state: the last one, which has
+ * the fewest rows. */
 __device__ __forceinline__ bool keeps_books()
 {
     return blockIdx.x + 1 == gridDim.x;

@@ -21,7 +21,7 @@ count_uses(const int32_t *__restrict__ col, int64_t nnz, uint32_t *uses)
     if (p < nnz) atomicAdd(uses + col[p], 1u);
 }
 
-/* count[key * chunks + c]: number of columns of chunk c with that key. */
+/* count[key * chunks + c] = the number of columns of chunk c with that key. */
 __global__ void __launch_bounds__(32 * warps)
 count_keys(const uint32_t *__restrict__ uses, int64_t ncol, int64_t chunks,
            int32_t *count)
@@ -41,7 +41,7 @@ count_keys(const uint32_t *__restrict__ uses, int64_t ncol, int64_t chunks,
     for (int k = lane; k < keys; k += 32) count[k * chunks + c] = own[k];
 }
 
-/* offset: first position of the columns of each key and chunk. */
+/* offset is the first position of the columns of each key and chunk. */
 __global__ void __launch_bounds__(32 * warps)
 place_columns(const uint32_t *__restrict__ uses, int64_t ncol, int64_t chunks,
               const int64_t *__restrict__ offset, int32_t *rank,

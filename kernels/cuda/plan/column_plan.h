@@ -13,16 +13,17 @@ extern "C" {
 #endif
 
 typedef struct sps_column_plan {
-    int64_t room;        /* length of col: nnz, padded with zeros to a multiple
-                            of 1024 */
+    int64_t room;        /* length of col: nnz rounded up to a multiple of
+                            1024; the rest is zero */
     int32_t *column;     /* ncol: the column at each position */
-    int32_t *col;        /* room: positions of the matrix's columns */
-    int64_t near;        /* `held` entries have positions below near */
+    int32_t *col;        /* positions of the columns of the entries */
+    int64_t near;        /* number of positions whose entries are counted in
+                            `held` */
     int64_t held;
 } sps_column_plan;
 
-/* Same result as spsi_column_order_make for plan->A; the arrays belong to the
- * plan.  near: the entries with positions below it are counted in c->held.
+/* Computes the same as spsi_column_order_make for plan->A; the arrays belong to
+ * the plan.  Entries with positions below `near` are counted in c->held.
  * Complete on return. */
 sps_status spsi_cuda_column_plan_make(sps_plan *plan, int64_t near,
                                       sps_column_plan *c);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* diagonal_device.cu - what set-up of solvers asks of a matrix in device memory,
- * so that its entries stay there: the diagonal, found in each sorted row by
- * bisection, and whether all rows of some component cancel.
+/* diagonal_device.cu - what the set-up of solvers needs from a matrix in device
+ * memory, computed there: the diagonal, found in each sorted row by bisection,
+ * and whether all rows of some component cancel.
  *
- * One thread a row: sums in the order of the host, hence the same answer.
- * Components by union-find without locks (Jaiganesh and Burtscher, HPDC 2018):
- * the larger root becomes a child of the smaller one by compare-and-swap, which
- * fails where another thread was faster; paths are halved on the way.  Which
- * rows have a common root at the end does not depend on the order.  Reads the
- * columns once, and 8 bytes a row. */
+ * One thread processes a row, so that sums have the order of the host and the
+ * answer is the same.  Components are found by union-find without locks
+ * (Jaiganesh and Burtscher, HPDC 2018): the larger root becomes a child of the
+ * smaller one by compare-and-swap, which fails if another thread was faster;
+ * paths are halved on the way.  Which rows have a common root at the end does
+ * not depend on the order.  Reads the columns once, and 8 bytes a row. */
 #include "cuda/base/csr_view.cuh"
 #include "matrix/windows.h"
 
@@ -27,7 +27,8 @@ diagonal_kernel(matrix<I, V> A, double *diagonal)
     diagonal[i] = p < last && A.col[p] == i ? (double)A.val[p] : 0.0;
 }
 
-/* good[i]: the sum of row i is zero; *some: that of one is. */
+/* good[i]: whether the sum of row i is zero; *some: whether that of any row
+ * is. */
 template <class I, class V>
 __global__ void __launch_bounds__(256)
 cancel_kernel(matrix<I, V> A, double tol, int32_t *parent, int32_t *good,

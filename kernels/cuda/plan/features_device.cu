@@ -51,8 +51,8 @@ __device__ __forceinline__ void join(row_sums *to, const row_sums &s)
     atomicAdd(&to->padded32, s.padded32);
 }
 
-/* A warp takes 32 rows, one slice of padded32, at a time.  bin SPS_LENGTH_BINS
- * is of lanes without a row. */
+/* A warp processes 32 rows, one slice of padded32, at a time.  Bin
+ * SPS_LENGTH_BINS is for lanes without a row. */
 template <class I>
 __global__ void __launch_bounds__(256)
 row_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
@@ -96,14 +96,14 @@ row_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     atomicAdd((word *)&raw->padded32, all.padded32);
 }
 
-/* Distinct block columns of a window, counted by a set of `words` words in
- * shared memory, which does not depend on the order in which they come: a hash
- * table that is at most half full; for more entries one bit for each block
- * column between the first and the last, range after range, if these are
- * few. */
+/* Distinct block columns of a window are counted by a set in shared memory of
+ * `words` words, whose result does not depend on the order of insertion: a hash
+ * table that is at most half full, or, for more entries, one bit for each block
+ * column between the first and the last, range after range, if there are few
+ * ranges. */
 constexpr int words_of_64 = 8192, words_of_others = 2048, ranges_most = 16;
 
-/* Whether block column j was not in the table. */
+/* Inserts block column j; returns whether it was not in the table. */
 __device__ inline bool table_insert(int32_t *table, int size, int32_t j)
 {
     int at = (int)((uint32_t)j * 2654435769u >> 16) & (size - 1);
@@ -124,7 +124,7 @@ __device__ inline void fill_set(int32_t *set, int words, int32_t value)
     __syncthreads();
 }
 
-/* A window of rows, the first `entries` of it, and what is seen of it. */
+/* A window of rows; only its first `entries` entries are examined. */
 struct window {
     const int32_t *__restrict__ col;
     const sample_rows<64> &rows;
@@ -133,7 +133,8 @@ struct window {
     int32_t *set;
     int words;
 
-    /* Each thread gets the number of columns that it was first to insert. */
+    /* Returns, in each thread, the number of columns that it was first to
+     * insert. */
     __device__ int64_t by_table(void) const
     {
         int64_t columns = 0;
@@ -146,7 +147,7 @@ struct window {
         });
         return columns;
     }
-    /* The same by bits for block columns first .. last. */
+    /* Does the same with bits for block columns first .. last. */
     __device__ int64_t by_bits(int32_t first, int32_t last) const
     {
         int64_t columns = 0;
@@ -172,7 +173,8 @@ struct window {
         });
         return columns;
     }
-    /* The first and the last block column of the rows, in every thread. */
+    /* Finds the first and the last block column of the rows, in every
+     * thread. */
     __device__ void span(int32_t *first, int32_t *last) const
     {
         *first = INT32_MAX;
@@ -194,7 +196,8 @@ struct window {
         return (int64_t)last - first < (int64_t)ranges_most * 32 * words
                    ? by_bits(first, last) : by_search();
     }
-    /* Entries of full blocks that begin with an entry of the thread. */
+    /* Counts the entries of full blocks that begin with an entry of this
+     * thread. */
     __device__ int64_t full(void) const
     {
         const int64_t end = min(rows.end[0],
@@ -247,7 +250,8 @@ sample_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     }
 }
 
-/* One thread block per window: the segments are found one after another. */
+/* One thread block processes a window: the segments are found one after
+ * another. */
 template <class I>
 __global__ void __launch_bounds__(SPS_NEAR_ROWS)
 near_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
@@ -295,7 +299,7 @@ exact_kernel(const double *__restrict__ val, int64_t nnz,
         atomicAdd((word *)&raw->inexact, (word)1);
 }
 
-/* Samples first .. first + count - 1. */
+/* Examines samples first .. first + count - 1. */
 template <class I>
 sps_status sample(sps_context *ctx, const sps_csr_local *A, const I *rowptr,
                   int first, int count, int words, sps_raw_features *raw)

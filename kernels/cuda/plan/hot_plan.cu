@@ -31,7 +31,7 @@ mark_rows(const I *__restrict__ ptr, int64_t nrow, int32_t *has,
     if (some) atomicOr(heads + p / 64, 1ull << p % 64);
 }
 
-/* before[i]: number of rows with entries before row i. */
+/* before[i] = the number of rows with entries before row i. */
 __global__ void __launch_bounds__(256)
 list_rows(const int32_t *__restrict__ has, const int64_t *__restrict__ before,
           int64_t nrow, int32_t *row)
@@ -42,8 +42,8 @@ list_rows(const int32_t *__restrict__ has, const int64_t *__restrict__ before,
         row[has[i] ? before[i] : before[nrow] + i - before[i]] = (int32_t)i;
 }
 
-/* first[w]: index, among the rows with entries, of the last row that begins
- * before range w, -1 if none does; by bisection. */
+/* first[w] = the index, among the rows with entries, of the last row that
+ * begins before range w, or -1 if none does; found by bisection. */
 template <class I>
 __global__ void __launch_bounds__(256)
 find_first(const I *__restrict__ ptr, const int32_t *__restrict__ row,
@@ -80,7 +80,7 @@ sps_status take_all(sps_hot_plan *h)
     return plan_take_zeros(super, 1, &h->done);
 }
 
-/* has and before: work arrays of nrow and nrow + 1 elements. */
+/* has and before are scratch arrays of nrow and nrow + 1 elements. */
 sps_status fill(sps_hot_plan *h, int32_t *has, int64_t *before)
 {
     sps_context *ctx = h->super.ctx;

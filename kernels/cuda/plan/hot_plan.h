@@ -19,22 +19,25 @@ typedef struct sps_hot_plan {
     sps_row_heads rows;
     int64_t reach;           /* entries of a range, a multiple of 64 */
     int32_t ranges;
-    int32_t *first;          /* per range: number of rows begun before it, less
-                                1, which is the row open at its begin */
-    int32_t *open;           /* per range: the row open at its end, or -1 */
-    void *lead, *trail;      /* per range: partial sums of the row `first` and
-                                of the row `open` */
-    void *sum;               /* nrow numbers: sums of the rows with entries */
-    void *packed;            /* ncol numbers: x ordered by use */
+    int32_t *first;          /* for each range: the index of the row that is
+                                open at its beginning, that is the number of
+                                rows begun before it, minus 1 */
+    int32_t *open;           /* for each range: the row open at its end, or
+                                -1 */
+    void *lead, *trail;      /* for each range: partial sums of the row
+                                `first` and of the row `open` */
+    void *sum;               /* nrow elements: sums of the rows with entries */
+    void *packed;            /* ncol elements: x ordered by use */
     unsigned *done;          /* counter of finished thread blocks; 0 between
                                 runs */
     int near;                /* number of entries of x held in shared memory */
-    size_t number;           /* bytes of a number in lead, trail, sum, packed */
+    size_t number;           /* bytes of an element of lead, trail, sum and
+                                packed */
 } sps_hot_plan;
 
 /* Allocates and fills the arrays of h->rows and those from `first` to `done`:
  * at most `workers` ranges, each of a multiple of `step` entries except for the
- * last.  super and number must be set; columns and near are the caller's. */
+ * last.  super and number must be set; the caller owns columns and near. */
 sps_status spsi_cuda_hot_rows(sps_hot_plan *h, int64_t step, int64_t workers);
 
 #ifdef __cplusplus

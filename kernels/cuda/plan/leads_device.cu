@@ -15,7 +15,7 @@ struct candidates {
     int64_t count;
 };
 
-/* b = 0: windows of rows. */
+/* b = 0 stands for windows of rows. */
 template <class I>
 __global__ void list_kernel(const I *__restrict__ rowptr,
                             const int32_t *__restrict__ col, int64_t nrow,
@@ -28,7 +28,7 @@ __global__ void list_kernel(const I *__restrict__ rowptr,
                  : spsi_window_leads(col, first, last, nrow, c->lead);
 }
 
-/* Window x of candidate y: distinct columns and entries. */
+/* Counts the distinct columns and the entries of window x for candidate y. */
 template <class I>
 __global__ void __launch_bounds__(sample_threads)
 window_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
@@ -59,7 +59,8 @@ window_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     atomicAdd((unsigned long long *)&c->sum[y][1], (unsigned long long)entries);
 }
 
-/* Pair x of candidate y: block columns in common, and of the first row. */
+/* Counts, for pair x of candidate y, the block columns in common and those of
+ * the first row. */
 template <class I>
 __global__ void __launch_bounds__(sample_threads)
 pair_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
@@ -78,7 +79,7 @@ pair_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
         *end = rowptr[(pair + r * lead) * b + 1];
     });
     rows.each(2, rows.at[2], [&](int r, int64_t p) {
-        /* Of a row by itself, and behind the first one. */
+        /* first in a row by itself, and first among both rows */
         const bool head = spsi_sample_first(col, rows.begin + r, rows.end + r,
                                             0, p, b);
 

@@ -50,7 +50,7 @@ template <int G> struct row_merge {
         end = some ? (int64_t)rowptr[i + 1] : 0;
         peek();
     }
-    /* The next block column, the same in all lanes of the group. */
+    /* Returns the next block column, the same in all lanes of the group. */
     __device__ int32_t next()
     {
         int32_t least = __reduce_min_sync(lanes, here);
@@ -84,7 +84,8 @@ list_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     if (count && threadIdx.x % G == 0) count[block_row] = found;
 }
 
-/* Index of the first of column[low .. high - 1] that is not below wanted. */
+/* Returns the index of the first element of column[low .. high - 1] that is not
+ * below `wanted`. */
 __device__ __forceinline__ int64_t find(const int32_t *column, int64_t low,
                                         int64_t high, int32_t wanted)
 {
@@ -159,8 +160,8 @@ sps_status count_all(sps_plan *plan, int32_t *count, sps_node_blocks *n)
                                   sizeof n->count);
 }
 
-/* Columns and values, after counting; 16 bytes of values at a time, since
- * kernels copy such vectors. */
+/* Fills in columns and values after counting; memory for values is a multiple
+ * of 16 bytes, since kernels copy vectors of that size. */
 sps_status fill(sps_plan *plan, sps_node_blocks *n)
 {
     const int64_t numbers = n->count * n->b * n->b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* node_plan.h - node blocks (kernels/formats/node_blocks.h) in device memory,
- * built on the device, with the same numbers as on the host. */
+ * built on the device, with the same contents as on the host. */
 #ifndef SPS_CUDA_NODE_PLAN_H
 #define SPS_CUDA_NODE_PLAN_H
 
@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* The blocks of plan->A, which is sorted.  n: zeroed; its arrays belong to the
- * plan.  EUNFIT if they would store more than five numbers per entry.  For
- * planning: allocates memory and synchronises. */
+/* Builds the blocks of plan->A, whose rows are sorted.  n is zeroed on entry;
+ * its arrays belong to the plan.  EUNFIT if they would store more than five
+ * values per entry.  Only for planning: allocates memory and synchronises. */
 sps_status spsi_cuda_node_plan(sps_plan *plan, int b, sps_node_blocks *n);
 /* Updates the values from a csr of the same pattern; one pass, without
  * synchronisation. */

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int warps = 4, segments = SPS_PACKED_SEGMENTS;
 
-/* The smallest of col[0 .. count - 1] that is >= from, in all lanes of the
- * warp; UINT32_MAX if there is none. */
+/* Returns the smallest of col[0 .. count - 1] that is >= from, in all lanes of
+ * the warp; UINT32_MAX if there is none. */
 __device__ __forceinline__ unsigned least(const int32_t *col, int count,
                                           unsigned from)
 {
@@ -27,8 +27,8 @@ __device__ __forceinline__ unsigned least(const int32_t *col, int count,
     return __reduce_min_sync(all_lanes, next);
 }
 
-/* *own in lane s < 8 is base[s].  Returns the number of segments used; if 8 do
- * not cover the columns, 0, and *own is -1. */
+/* Sets *own in lane s < 8 to base[s].  Returns the number of segments used; if
+ * 8 segments do not cover the columns, returns 0, and *own is -1. */
 __device__ __forceinline__ int cover(const int32_t *col, int count,
                                      int32_t *own)
 {

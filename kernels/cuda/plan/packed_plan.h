@@ -20,11 +20,11 @@ typedef struct sps_packed_plan {
     bool exact;              /* `single` equals the values exactly */
 } sps_packed_plan;
 
-/* Builds the windows by plan->rows.rule and their packed columns; same result
- * as spsi_packed_make.  Complete on return. */
+/* Builds the windows by plan->rows.rule and their packed columns, with the same
+ * result as spsi_packed_make.  Complete on return. */
 sps_status spsi_cuda_packed_columns(sps_packed_plan *plan);
 /* If plan->single is allocated, converts the values of plan->rows.super.A to
- * single precision; plan->exact: whether they are unchanged by it. */
+ * single precision; plan->exact: whether that changes none of them. */
 sps_status spsi_cuda_packed_values(sps_packed_plan *plan);
 /* Allocates and fills plan->single; releases it unless all values are exact. */
 sps_status spsi_cuda_packed_singles(sps_packed_plan *plan);

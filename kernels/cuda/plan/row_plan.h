@@ -17,13 +17,13 @@ typedef struct sps_row_plan {
     sps_plan super;
     sps_row_rule rule;
     sps_row_blocks blocks;   /* arrays in device memory */
-    void *partial;           /* `parts` numbers: partial sums of the warps that
-                                share long rows */
-    unsigned *arrived;       /* `longs` counters of warps that have finished; 0
-                                between runs */
+    void *partial;           /* `parts` elements: partial sums of the warps
+                                that share long rows */
+    unsigned *arrived;       /* `longs` counters of warps that have finished;
+                                0 between runs */
 } sps_row_plan;
 
-/* Same result as spsi_row_blocks_make. */
+/* Computes the same as spsi_row_blocks_make. */
 sps_status spsi_cuda_row_plan_fill(sps_row_plan *plan);
 
 #ifdef __cplusplus

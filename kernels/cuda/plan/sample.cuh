@@ -13,13 +13,13 @@ namespace {
 
 constexpr int sample_threads = 128;
 
-/* The rows of a window in shared memory; row r has entries begin[r] .. end[r] -
- * 1, and in the window numbers at[r] .. at[r+1] - 1. */
+/* The rows of a window, in shared memory: row r has entries begin[r] .. end[r]
+ * - 1, which are entries at[r] .. at[r+1] - 1 of the window. */
 template <int most> struct sample_rows {
     static_assert(most <= 64);
     int64_t begin[most], end[most], at[most + 1];
 
-    /* load(r, &begin, &end) for each row. */
+    /* Calls load(r, &begin, &end) for each row. */
     template <class F> __device__ void open(int rows, const F &load)
     {
         __syncthreads();
@@ -29,7 +29,7 @@ template <int most> struct sample_rows {
         if (threadIdx.x < 32) sum(rows);
         __syncthreads();
     }
-    /* at, by a warp: lane l has rows 2 l and 2 l + 1. */
+    /* Computes `at`, in one warp: lane l has rows 2 l and 2 l + 1. */
     __device__ void sum(int rows)
     {
         const int r = 2 * (int)threadIdx.x;
@@ -48,7 +48,7 @@ template <int most> struct sample_rows {
         if (r + 1 < rows) at[r + 2] = upto;
         if (r == 0) at[0] = 0;
     }
-    /* look(r, p) for the first `entries` of the window. */
+    /* Calls look(r, p) for the first `entries` entries of the window. */
     template <class F>
     __device__ void each(int rows, int64_t entries, const F &look) const
     {
@@ -66,7 +66,7 @@ template <int most> struct sample_rows {
     }
 };
 
-/* The sum over the threads of the block, in all of them. */
+/* Returns the sum over the threads of the block to all of them. */
 __device__ inline int64_t sum_over_block(int64_t own)
 {
     __shared__ unsigned long long sum;

@@ -12,7 +12,8 @@
 
 namespace {
 
-/* Per row: segments, slots, joins, cost; per group: whether its rows differ. */
+/* For each row: segments, slots, joins, cost; for each group: whether its rows
+ * differ. */
 enum { SEGMENTS, SLOTS, JOINS, COST, ODD, LISTS };
 
 struct work {
@@ -29,9 +30,9 @@ sps_status work_take(holder *memory, int64_t nrow, work *w)
     return SPS_OK;
 }
 
-/* s.alike[g]: whether all rows of group g have the same columns; w.count[ODD]:
- * the opposite.  Eight lanes per group; all lanes of a warp take part in the
- * ballots. */
+/* s.alike[g]: whether all rows of group g have the same columns; w.count[ODD]
+ * is the opposite.  Eight lanes process a group; all lanes of a warp take part
+ * in the ballots. */
 template <class I>
 __global__ void __launch_bounds__(256)
 compare_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* segments_device.h - builds kernels/formats/segments.h on the device: the same
- * lists as on the host. */
+/* segments_device.h - builds the lists of kernels/formats/segments.h on the
+ * device, the same as on the host. */
 #ifndef SPS_CUDA_SEGMENTS_H
 #define SPS_CUDA_SEGMENTS_H
 
 #include "formats/segments.h"
 #include "plan/kernel.h"
 
-/* Segments of the rows of plan->A.  s: zeroed; its arrays belong to the plan.
- * For planning: allocates memory and synchronises. */
+/* Finds the segments of the rows of plan->A.  s is zeroed on entry; its arrays
+ * belong to the plan.  Only for planning: allocates memory and synchronises. */
 sps_status spsi_cuda_segments(sps_plan *plan, sps_segments_limits limits,
                               int64_t ranges, sps_segments *s);
-/* The same; but if more than 1/8 of the groups of rows do not have identical
- * columns, rows are processed singly. */
+/* Does the same, but if more than 1/8 of the groups of rows do not have
+ * identical columns, rows are processed one by one. */
 sps_status spsi_cuda_segments_alike(sps_plan *plan, sps_segments_limits limits,
                                     int64_t ranges, sps_segments *s);
 

@@ -6,8 +6,9 @@
 
 namespace {
 
-/* Rows per chunk: chosen so that the loops over the rows of a chunk (done
- * twice) and over the chunks take about equally long, some 50 ns per step. */
+/* Returns the rows of a chunk, so many that the loops over the rows of a chunk
+ * (done twice) and over the chunks need about the same time, about 50 ns per
+ * step. */
 int64_t reach_of(int64_t nrow)
 {
     int64_t reach = 64;
@@ -29,7 +30,7 @@ sps_status with_offsets(const sps_csr_local *A, const F &call)
     return A->rowptr32 ? call(A->rowptr32) : call(A->rowptr);
 }
 
-/* total: in pinned host memory, written by the device. */
+/* `total` is in pinned host memory and written by the device. */
 sps_status count(sps_context *ctx, const sps_csr_local *A, int sizes,
                  const share_rules &rule, deal_state *total)
 {

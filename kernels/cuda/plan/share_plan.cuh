@@ -28,7 +28,7 @@ namespace {
 
 constexpr int places = SPS_SHARE_TEAM / 32; /* positions per lane */
 
-/* Sizes that are counted at once. */
+/* The share sizes that are counted at once. */
 struct share_rules {
     int32_t size[SPS_SHARE_SIZES], team;
 };

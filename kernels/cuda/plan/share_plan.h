@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define SPS_SHARE_SIZES 3 /* maximal number of sizes counted at once */
+#define SPS_SHARE_SIZES 3 /* largest number of sizes counted at once */
 
 typedef struct sps_share_plan {
     sps_plan super;
@@ -22,8 +22,9 @@ typedef struct sps_share_plan {
                                   plan's width */
     sps_shares shares;         /* this and the following arrays are in device
                                   memory */
-    char *part;                /* numbers of the blocks' type */
-    unsigned *arrived;         /* counter per span and slice; 0 between runs */
+    char *part;                /* elements of the blocks' type */
+    unsigned *arrived;         /* a counter for each span and slice; 0
+                                  between runs */
 } sps_share_plan;
 
 /* Counts the shares, spans, parts and rows for several share sizes; given are

@@ -22,8 +22,8 @@ template <class I> struct pattern {
     const int32_t *__restrict__ col;
 };
 
-/* Per window: number of tiles, of entries in them, and whether there are any;
- * and the prefix sums of these over the windows. */
+/* For each window: the number of tiles, the number of entries in them, and
+ * whether there are any; and the prefix sums of these over the windows. */
 struct tally {
     int32_t *tile, *entry, *some;
     int64_t *tiles, *entries, *place;
@@ -62,7 +62,7 @@ template <class I> struct row_head {
     const int32_t *__restrict__ next; /* the column after head */
     int32_t left, head;               /* entries left, including head */
 
-    /* The row with number at % 8 in window number at / 8. */
+    /* Starts at row at % 8 of window at / 8. */
     __device__ __forceinline__ row_head(const pattern<I> &A, int64_t at)
         : next(A.col), left(0), head(none)
     {

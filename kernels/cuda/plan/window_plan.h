@@ -18,17 +18,17 @@ typedef struct sps_window_plan {
     sps_plan super;
     sps_window_rule rule;
     sps_row_windows windows;   /* arrays in device memory */
-    void *val;                 /* values in tile order, entries + 1 of A's
-                                  type */
+    void *val;                 /* values in tile order, entries + 1 elements
+                                  of the type of A */
     sps_segments parts;        /* segments of the rows longer than rule.longest,
                                   also in device memory */
-    void *part;                /* slots x ld numbers: partial sums of the
+    void *part;                /* slots x ld elements: partial sums of the
                                   segments */
     int64_t ld;
 } sps_window_plan;
 
-/* Same result as spsi_row_windows_make for plan->A; w: zeroed, its arrays
- * belong to the plan.  Complete on return. */
+/* Builds the same as spsi_row_windows_make for plan->A; w is zeroed on entry,
+ * and its arrays belong to the plan.  Complete on return. */
 sps_status spsi_cuda_windows_build(sps_plan *plan, sps_window_rule rule,
                                    sps_row_windows *w);
 /* Copies the values of A to tile order; entries + 1 values are written. */

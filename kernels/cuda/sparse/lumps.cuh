@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lumps.cuh - rows of X and Y in vectors of W numbers (a `lump`): 16 bytes,
- * accessed by one vector load or store, or one number if the blocks are not
+/* lumps.cuh - rows of X and Y in vectors of W elements (a `lump`): 16 bytes,
+ * accessed by one vector load or store, or one element if the blocks are not
  * aligned. */
 #ifndef SPS_CUDA_LUMPS_CUH
 #define SPS_CUDA_LUMPS_CUH
@@ -11,7 +11,7 @@ namespace {
 
 /* Blocks, and how far the kernels may use their padding. */
 template <class T> struct padded_blocks : blocks<T> {
-    int room;    /* columns of Y up to here (>= k) may be overwritten with
+    int room;    /* columns of Y below this (>= k) may be overwritten with
                     zeros */
     bool padded; /* all rows of X, also the last, have their padding
                     allocated */
@@ -78,8 +78,8 @@ template <class T> __device__ __forceinline__ void put(T *p,
     __stcs(p, r.v[0]);
 }
 
-/* W consecutive numbers, of which the first `left` are columns of the block;
- * the others are not read and are zero. */
+/* Loads W consecutive elements, of which the first `left` are columns of the
+ * block; the others are not read and are zero. */
 template <int W, class T>
 __device__ __forceinline__ lump<T, W> fetch(const T *p, int left)
 {

@@ -60,7 +60,8 @@ inline sps_status node_refresh(sps_plan *plan)
                                  &((sps_node_plan *)plan)->blocks);
 }
 
-/* Bytes moved if the blocks, X and Y are each read or written once. */
+/* Returns the bytes moved if the blocks, X and Y are each read or written
+ * once. */
 inline double node_floor(const sps_problem *p, int *b_p)
 {
     const sps_features *f = p->f;

@@ -30,7 +30,8 @@ __device__ __forceinline__ float fetch(const float *p)
     asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(p) : "memory");
     return v;
 }
-/* Zero, without a load, if `asked` is false: predicated, without a branch. */
+/* Loads *p if `asked`, else returns zero without a load; predicated, without a
+ * branch. */
 __device__ __forceinline__ double fetch_if(bool asked, const double *p)
 {
     double v;
@@ -58,9 +59,9 @@ __device__ __forceinline__ double2 fetch(const double2 *p)
     return v;
 }
 
-/* Row j >= 0 of a block whose rows are `stride` bytes apart.  The address takes
- * one instruction; if it took several, the compiler would form it early and
- * wait for the column before it loads the values. */
+/* Returns row j >= 0 of a block whose rows are `stride` bytes apart.  The
+ * address needs one instruction; if it needed several, the compiler would form
+ * it early and wait for the column before it loads the values. */
 template <class N>
 __device__ __forceinline__ const N *row_at(const N *x, int32_t j,
                                            uint32_t stride)
@@ -69,7 +70,8 @@ __device__ __forceinline__ const N *row_at(const N *x, int32_t j,
                                        (uint64_t)(uint32_t)j * stride);
 }
 
-/* Whether the row stride of X fits the 32 bits of row_at (less than 4 GB). */
+/* Returns whether the row stride of X fits the 32 bits of row_at (less than 4
+ * GB). */
 inline bool near_rows(const sps_block *X)
 {
     return (uint64_t)X->ld * spsi_dtype_size(X->dtype) <= UINT32_MAX;
@@ -109,7 +111,7 @@ inline sps_status far_product(const sps_plan *plan, const sps_spmm_args *args)
     });
 }
 
-/* `product` where offsets in X fit 32 bits, else far_product. */
+/* Calls `product` if offsets in X fit 32 bits, else far_product. */
 template <sps_status (*product)(const sps_plan *, const sps_spmm_args *)>
 sps_status near_only(const sps_plan *plan, const sps_spmm_args *args)
 {

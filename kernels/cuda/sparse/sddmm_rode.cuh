@@ -88,7 +88,7 @@ __device__ __forceinline__ int32_t once(const int32_t *p)
     return v;
 }
 
-/* W consecutive numbers of a row. */
+/* W consecutive elements of a row. */
 template <class T, int W> struct piece {
     T x[W];
 
@@ -217,8 +217,8 @@ template <int L, int R, bool LISTED> struct row_walk {
             coming = entries <= ranges.cut ? (int)entries : 0;
         }
     }
-    /* The next item of this group, possibly empty; false: no group of the warp
-     * has more. */
+    /* Finds the next item of this group, possibly empty; returns false if no
+     * group of the warp has more. */
     __device__ __forceinline__ bool next(item<L> *it)
     {
         bool more;

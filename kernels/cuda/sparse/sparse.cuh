@@ -124,8 +124,9 @@ sps_status with_all_types(const sps_csr_local *A, const sps_spmm_args *args,
         : call(matrix_of<int64_t, float>(A), blocks_of<float>(args));
 }
 
-/* Whether the product is Y = beta Y, which reads neither A nor X.  Scalars in
- * device memory are unknown here: then only for an empty A. */
+/* Returns whether the product is Y = beta Y, which reads neither A nor X.
+ * Scalars in device memory are unknown here; then it is so only for an empty
+ * A. */
 inline bool trivial(const sps_plan *plan, const sps_spmm_args *args)
 {
     return (!args->scalars && args->alpha == 0) || plan->A->nnz == 0;
@@ -192,7 +193,8 @@ struct skill {
                         the work per entry; 0 and 1: none */
 };
 
-/* Bytes moved for a row of X or Y: whole lines, or its own bytes if short. */
+/* Returns the bytes moved for a row of X or Y: whole lines, or its own bytes if
+ * it is short. */
 inline double moved_row(const sps_problem *p)
 {
     const double row = p->k * (double)spsi_dtype_size(p->block);
@@ -277,7 +279,7 @@ inline double stream_seconds(const sps_problem *p, double share)
     return spsi_spmm_floor(p) / (share * p->machine->copy);
 }
 
-/* Whether A, X and Y stay in L2 between consecutive products. */
+/* Returns whether A, X and Y stay in L2 between consecutive products. */
 inline bool stays_in_l2(const sps_problem *p)
 {
     return spsi_spmm_floor(p) < p->machine->kept;
@@ -290,7 +292,7 @@ inline double step_seconds(const sps_problem *p)
     return stays_in_l2(p) ? p->machine->l2_step : p->machine->memory_step;
 }
 
-/* stream_seconds plus 3 us for the launch. */
+/* Returns stream_seconds plus 3 us for the launch. */
 inline double seconds(const sps_problem *p, double share)
 {
     return spsi_spmm_floor(p) / (share * p->machine->copy) + 3e-6;

@@ -18,8 +18,8 @@ namespace {
 
 struct node_spmm_plan {
     sps_node_plan node;
-    int64_t lead;            /* distance in block rows to the next grid line, 0:
-                                unknown */
+    int64_t lead;            /* distance in block rows to the next grid line,
+                                or 0 if unknown */
 };
 
 /* Largest thread block.  512 threads with 128 registers each fill a

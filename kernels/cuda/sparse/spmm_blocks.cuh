@@ -56,7 +56,8 @@ template <int B, class V> struct ring {
     V val[stages][lumps * each];
     int32_t column[(columns + odd) * 4];
 
-    /* Offset of the first number of a block in its 16-byte vector. */
+    /* Returns the offset of the first value of a block in its 16-byte
+     * vector. */
     static __device__ __forceinline__ int shift(int64_t block)
     {
         return late ? (int)(block * (B * B)) & (each - 1) : 0;
@@ -246,7 +247,7 @@ struct lane_lumps {
 };
 
 /* acc[r] += A X for the blocks s .. most - 1 of a block row, as far as the
- * stage holds them: numbers at val, columns at column. */
+ * stage holds them, with values at val and columns at column. */
 template <int B, int L, int C, int W, ends E, bool TAIL, class T, class V>
 __device__ __forceinline__ void
 add_stage(const V *val, const int32_t *column,

@@ -54,8 +54,9 @@ bool fits(const sps_problem *p, const char **why_not)
     return !p->source;
 }
 
-/* Seconds for reading a matrix in host memory, once for each slice of 32 columns:
- * kernels reach 93 % of the rate of copies (51 of 55 GB/s, measured). */
+/* Predicts the seconds for reading a matrix in host memory, once for each slice
+ * of 32 columns: kernels reach 93 % of the rate of copies (51 of 55 GB/s,
+ * measured). */
 double over_link(const sps_problem *p)
 {
     const double value = (double)spsi_dtype_size(p->A->dtype);

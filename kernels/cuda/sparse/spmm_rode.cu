@@ -31,18 +31,19 @@ constexpr int threads = 768, group_threads = 512;
 constexpr int run_bytes = 48 << 10;
 /* Limits of a pass.  Its width decides how many lanes share a segment, and so
  * the order of its sums: they do not follow the L2 of the device. */
-constexpr double kept_in_l2 = 18e6; /* bytes of X that stay in L2 besides the
+constexpr double kept_in_l2 = 18e6; /* bytes of X that stay in L2 beside the
                                        streamed data */
-constexpr double wide_window = 6e6; /* the same if a row of X is three cache
+constexpr double wide_window = 6e6; /* the same if a row of X has three cache
                                        lines */
-constexpr double hopeless = 1e8;    /* window in bytes that no pass is narrow
-                                       enough to keep in L2 */
+constexpr double hopeless = 1e8;    /* a window of this size in bytes does
+                                       not stay in L2, however narrow the
+                                       pass */
 
 struct rode_plan {
     sps_segments_plan base;    /* no segments if every row is short */
     int64_t bandwidth;
     int64_t ld;                /* leading dimension of the partial sums */
-    void *part;                /* slots x ld numbers */
+    void *part;                /* slots x ld elements */
 };
 
 /* Rows of a run: about run_bytes of X, a multiple of the rows that a thread
@@ -307,18 +308,18 @@ int pass_of(const rode_plan *r, int k, size_t size)
     return (int)ceil_div(ceil_div(k, passes), 8) * 8;
 }
 
-/* Columns of the next pass when `left` are left, at most `most`: up to 512
- * bytes of a row of X, which use all lanes.  Passes of 256 to 384 bytes leave
- * lanes idle and are divided if L2 is the limit: if rows of X have three cache
- * lines (ld) and so many other rows are used before a row is used again that
- * they do not stay in L2 (wide_window).  33 to 40 columns of doubles are then
- * divided after 16, others after 32, since a narrow pass requests as many rows
- * from L2 as a wide one (7-point 160^3: 1 column after 32 others takes 0.42 ms;
- * on their own 16 take 0.44, 17 0.63, 32 0.80).  One pass is faster with
- * shorter rows (33 columns with ld 36: 1.08 ms instead of 1.21); if rows of A
- * are processed in groups, where A is a larger part of the traffic; and if
- * columns are scattered (hopeless), where the second gather of an entry costs
- * as much as the first. */
+/* Returns the columns of the next pass when `left` are left, at most `most`: up
+ * to 512 bytes of a row of X, which use all lanes.  A pass of 256 to 384 bytes
+ * leaves lanes idle; it is divided if L2 is the limit, which is the case if
+ * rows of X have three cache lines (ld) and so many other rows are used before
+ * a row is used again that they do not stay in L2 (wide_window).  33 to 40
+ * columns of doubles are then divided after 16, others after 32, since a narrow
+ * pass requests as many rows from L2 as a wide one (7-point 160^3: 1 column
+ * after 32 others needs 0.42 ms; on their own 16 need 0.44, 17 0.63, 32 0.80).
+ * One pass is faster with shorter rows (33 columns with ld 36: 1.08 ms instead
+ * of 1.21); if rows of A are processed in groups, where A is a larger part of
+ * the traffic; and if columns are scattered (hopeless), where the second gather
+ * of an entry costs as much as the first. */
 int next_pass(const rode_plan *r, int left, int most, int64_t ld, size_t size)
 {
     const int wide = (int)(512 / size), half = wide / 2;

@@ -119,7 +119,7 @@ double cost(const sps_problem *p)
     return 8e-6 + fmax(come, scans * p->machine->work);
 }
 
-/* Number of entries of x held in shared memory. */
+/* Returns the number of entries of x held in shared memory. */
 int near_count(const sps_context *ctx, const sps_problem *p)
 {
     const sps_cuda_state *s = spsi_cuda_state(ctx);

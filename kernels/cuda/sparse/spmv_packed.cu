@@ -262,7 +262,7 @@ int lanes_of(const sps_features *f)
     return lanes;
 }
 
-/* Number of rows that are too long for their lanes. */
+/* Returns the number of rows that are too long for their lanes. */
 double tall_rows(const sps_features *f, int lanes)
 {
     double rows = 0;

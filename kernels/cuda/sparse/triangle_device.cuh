@@ -34,7 +34,7 @@ struct triangle_view {
     const int32_t *col;          /* rows of X */
     const void *val;             /* floats if single, else doubles */
     bool single;
-    const double *inverse;       /* by position; NULL: ones */
+    const double *inverse;       /* by position; NULL stands for ones */
     unsigned *ticket;
 };
 

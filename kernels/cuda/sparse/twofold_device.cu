@@ -14,7 +14,7 @@
 
 namespace {
 
-/* sum + *error = a + b exactly (Knuth). */
+/* Returns sum and *error with sum + *error = a + b exactly (Knuth). */
 __device__ __forceinline__ double two_sum(double a, double b, double *error)
 {
     double sum = __dadd_rn(a, b), z = __dsub_rn(sum, a);
@@ -36,7 +36,7 @@ struct twofold_sum {
     }
 };
 
-/* A block; data NULL: none, read as zeros and not written. */
+/* A block; without data (NULL) it is read as zeros and not written. */
 struct part {
     double *data;
     int64_t ld;
@@ -63,11 +63,11 @@ part part_of(const sps_block *X)
 bool paired_if(const sps_block *X) { return !X || paired(X); }
 
 struct to_pair {
-    const double *c;      /* in device memory; NULL: -1 */
+    const double *c;      /* in device memory; NULL stands for -1 */
     part w, v, h, l;
 
     __device__ __forceinline__ void begin() const {}
-    /* high + *low = w + v + c (s + e). */
+    /* Returns high, with high + *low = w + v + c (s + e). */
     static __device__ __forceinline__ double finish(double c, twofold_sum t,
                                                     double w, double v,
                                                     double *low)

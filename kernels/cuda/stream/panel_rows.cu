@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* panel_rows.cu - the product with one panel in device memory (panels.h).
  *
- * A thread block decodes a window to shared memory, columns as 32 bits, values
- * in the type of the blocks; then `lanes` lanes process a strip, each with one
- * column of the block or two, 8 rows of X in flight.  A sum is formed in the
- * order of the row from 0, by fused multiply-adds, as by spmm.plain: the same
- * bits for rows of up to 1024 entries.  Sums of segments of long rows go to
- * `part`, and are added in order when all panels are done.
+ * A thread block decodes a window to shared memory, columns as 32-bit integers,
+ * values in the type of the blocks; then `lanes` lanes process a strip of rows,
+ * each with one or two columns of the block and 8 rows of X in flight.  A sum
+ * is formed in the order of the row from 0, by fused multiply-adds, as by
+ * spmm.plain: the same bits for rows of up to 1024 entries.  Sums of segments
+ * of long rows go to `part`, and are added in order after all panels.
  *
- * One launch serves a panel of the ring, or all resident ones that have values
- * of one sort: blockIdx.y is the panel then.  The link brings at most 55 GB/s,
- * 18 entries a nanosecond if they take 3 bytes; this decodes several times as
- * many. */
+ * One launch processes a panel of the ring, or all resident panels with one
+ * type of values; blockIdx.y is then the panel.  The link carries at most 55
+ * GB/s, or 18 entries per nanosecond at 3 bytes each; this kernel decodes
+ * several times as many. */
 #include "cuda/sparse/sparse.cuh"
 #include "cuda/stream/stream.cuh"
 
@@ -25,7 +25,7 @@ struct view {
     uint32_t windows;
 };
 
-/* One panel, or many in device memory. */
+/* One panel, or an array of them in device memory. */
 struct views {
     view one;
     const view *many;
@@ -85,7 +85,7 @@ __device__ __forceinline__ void decode(const view &v, room<T> &r)
     __syncthreads();
 }
 
-/* C neighbouring numbers of a row of X, of which `left` exist. */
+/* Loads C neighbouring elements of a row of X, of which `left` exist. */
 template <int C, bool PAIRED, class T>
 __device__ __forceinline__ void load(const T *x, int left, T (&b)[C])
 {
@@ -100,7 +100,7 @@ __device__ __forceinline__ void load(const T *x, int left, T (&b)[C])
     }
 }
 
-/* Sums of C columns of strip s, x being the first of them. */
+/* Sums C columns of strip s; x points to the first of them. */
 template <int C, bool PAIRED, class T>
 __device__ __forceinline__ void add_strip(const room<T> &r, int s, const T *x,
                                           int64_t ldx, int left, T (&sum)[C])
@@ -153,7 +153,7 @@ panel_kernel(views all, blocks<T> b, int lanes, T *part)
         }
 }
 
-/* One thread for each column of each long row. */
+/* One thread processes each column of each long row. */
 template <class T>
 __global__ void __launch_bounds__(threads)
 fold_kernel(blocks<T> b, const T *__restrict__ part,
@@ -225,8 +225,8 @@ sps_status product_of(const sps_stream_plan *plan, const launch &l,
     return SPS_OK;
 }
 
-/* The end of the run of resident panels with values of one sort that begins at
- * i; *most: the most windows of one of them. */
+/* Returns the end of the run of resident panels with one type of values that
+ * begins at panel i; *most is the largest number of windows of one of them. */
 int64_t run_of(const sps_stream_plan *plan, int64_t i, unsigned *most)
 {
     const sps_panel_kind kind = plan->panel[i].is.kind;

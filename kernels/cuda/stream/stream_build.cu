@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_build.cu - packs a matrix into panels: the first ones that fit go to
- * the device, the others stay in page-locked memory, where they were packed.
+/* stream_build.cu - packs a matrix into panels: the first ones that fit are
+ * moved to the device, the others stay in page-locked memory, where they were
+ * packed.
  *
  * The rows are read once, in order: from the arrays of a matrix in host memory
  * (sps_csr_local.far); from a copy of those of a matrix on the device, which
  * leaves nothing resident; or from a source, in portions of about a panel, so
- * that the matrix is never there as a whole.  Host memory: the streamed panels
- * and room for one more. */
+ * that the matrix never exists as a whole.  Host memory: the streamed panels,
+ * and space for one more. */
 #include "core/team.h"
 #include "cuda/base/device.cuh"
 #include "cuda/stream/stream.cuh"
@@ -17,20 +18,20 @@ namespace {
 
 constexpr size_t largest_panel = (size_t)16 << 20;
 constexpr size_t host_chunk = (size_t)1 << 30, device_chunk = (size_t)256 << 20;
-constexpr int fewest_panels = 32;   /* where the matrix is large enough */
+constexpr int fewest_panels = 32;   /* if the matrix is large enough */
 
 size_t at_most(size_t a, size_t b) { return a < b ? a : b; }
 size_t at_least(size_t a, size_t b) { return a > b ? a : b; }
 
-/* Bytes of all panels, at most. */
+/* Returns an upper bound of the bytes of all panels. */
 size_t bound_of(const sps_csr_local *A)
 {
     return 12 * (size_t)A->nnz + 8 * (size_t)A->nrow + SPS_PANEL_LEAST;
 }
 
-/* Bytes of a panel: 16 MB, with which a copy reaches the rate of the link; less
- * for a small matrix, or where four of them would take half of what there
- * is. */
+/* Returns the bytes of a panel: 16 MB, with which a copy reaches the rate of
+ * the link; less for a small matrix, or if four of them would need half of the
+ * available memory. */
 size_t room_of(const sps_csr_local *A, size_t budget)
 {
     size_t room = at_most(largest_panel, bound_of(A) / fewest_panels);
@@ -56,7 +57,8 @@ sps_status hold(sps_context *ctx, int64_t count, size_t size, int64_t *room,
     return SPS_OK;
 }
 
-/* The last chunk of this sort, if it has so many bytes left; or NULL. */
+/* Returns the last chunk of this kind of memory if it has `bytes` bytes left,
+ * else NULL. */
 sps_stream_chunk *chunk_with(sps_stream_plan *plan, bool device, size_t bytes)
 {
     for (int64_t i = plan->chunks - 1; i >= 0; i--) {
@@ -82,8 +84,8 @@ sps_status add_chunk(sps_stream_plan *plan, bool device, size_t bytes)
     return SPS_OK;
 }
 
-/* Room for one more panel in host memory, whatever its size, in a chunk of
- * `bytes` if there is none. */
+/* Finds space for one more panel in host memory, whatever its size; allocates a
+ * chunk of `bytes` bytes if there is none. */
 sps_status host_room(sps_stream_plan *plan, size_t bytes, char **to)
 {
     if (!chunk_with(plan, false, plan->room))
@@ -94,7 +96,8 @@ sps_status host_room(sps_stream_plan *plan, size_t bytes, char **to)
     return SPS_OK;
 }
 
-/* *to: room for a panel in device memory; NULL: it is full, and stays so. */
+/* *to becomes space for a panel in device memory, or NULL if it is full; it is
+ * then full for all later panels too. */
 sps_status device_room(sps_stream_plan *plan, size_t bytes, size_t bound,
                        char **to)
 {
@@ -124,12 +127,13 @@ sps_status device_room(sps_stream_plan *plan, size_t bytes, size_t bound,
 struct builder {
     sps_stream_plan *plan;
     sps_packer packer;
-    size_t bound;              /* bytes of what is not packed yet, at most */
-    bool full;                 /* no further resident panels */
+    size_t bound;              /* upper bound of the bytes that are not
+                                  packed yet */
+    bool full;                 /* there will be no further resident panels */
 };
 
-/* Moves the panel at `image` to device memory if it may stay there, else leaves
- * it where it is. */
+/* Moves the panel at `image` to device memory if it may stay there, otherwise
+ * leaves it in place. */
 sps_status keep(builder &b, char *image, const sps_panel &is)
 {
     sps_stream_plan *plan = b.plan;
@@ -155,7 +159,8 @@ sps_status keep(builder &b, char *image, const sps_panel &is)
     return SPS_OK;
 }
 
-/* Panels that stay on the device need room for one, from where they leave. */
+/* Returns the bytes of a chunk of host memory.  Panels that stay on the device
+ * need only space for one, from which they are copied. */
 size_t chunk_bytes(const builder &b)
 {
     const size_t room = b.plan->room;
@@ -179,7 +184,7 @@ sps_status pack(builder &b, const sps_panel_rows &rows)
 
 /* ------------------------------------------------------------------ a csr */
 
-/* The arrays of a matrix on the device, copied to the host. */
+/* A host copy of the arrays of a matrix on the device. */
 struct copy {
     int64_t *rowptr;
     int32_t *col;
@@ -233,13 +238,13 @@ sps_status pack_csr(builder &b, const sps_csr_local *A)
 
 /* ---------------------------------------------------------------- a source */
 
-/* A portion of rows, made by several threads in parts of `part` rows, each with
- * room for its longest rows, and then moved together. */
+/* A portion of rows, generated by several threads in parts of `part` rows, each
+ * with space for its longest rows, and then moved together. */
 struct portion {
     const sps_row_source *source;
     int64_t first, count, part, longest;
     size_t value;
-    int64_t *rowptr;           /* part + 1 for each part */
+    int64_t *rowptr;           /* part + 1 offsets for each part */
     int32_t *col;
     char *val;
 };
@@ -259,7 +264,7 @@ void make_parts(void *data, int64_t from, int64_t to)
     }
 }
 
-/* Closes the gaps; the offsets become those of the portion. */
+/* Closes the gaps between parts; the offsets become those of the portion. */
 void move_together(const portion &q)
 {
     int64_t entries = 0;
@@ -296,7 +301,7 @@ sps_status pack_portions(builder &b, const sps_csr_local *A, portion &q,
     return SPS_OK;
 }
 
-/* Portions of several panels, since each ends one. */
+/* Packs portions of several panels, since the end of a portion ends a panel. */
 sps_status pack_source(builder &b, const sps_problem *p)
 {
     sps_context *ctx = b.plan->super.ctx;
@@ -352,7 +357,7 @@ sps_status build(builder &b, const sps_csr_local *A, const sps_problem *p)
     return spsi_stream_share_open(b.plan);
 }
 
-/* plan->room and plan->left are set. */
+/* Builds all panels; plan->room and plan->left must be set. */
 sps_status build_all(sps_stream_plan *plan, const sps_problem *p)
 {
     const sps_csr_local *A = plan->super.A;
@@ -380,7 +385,8 @@ void release_chunks(sps_stream_plan *plan)
     plan->super.resident = plan->super.streamed = 0;
 }
 
-/* Frees the panels, so that others can be built; the ring's stream stays. */
+/* Frees the panels, so that others can be built; the stream of the ring
+ * stays. */
 void release_panels(sps_stream_plan *plan)
 {
     sps_context *ctx = plan->super.ctx;
@@ -413,8 +419,8 @@ sps_status spsi_stream_build(sps_stream_plan *plan, const sps_problem *p)
     return build_all(plan, p);
 }
 
-/* The values have changed: with them the sort of values of a panel may have,
- * and so its size.  As much memory as before is taken for resident panels. */
+/* The values have changed, and with them possibly the type of values of a
+ * panel, and so its size.  Resident panels get as much memory as before. */
 sps_status spsi_stream_rebuild(sps_stream_plan *plan)
 {
     const sps_csr_local *A = plan->super.A;

@@ -28,9 +28,9 @@
 extern "C" {
 #endif
 
-/* For tests of the order of work: waits that are left out, stages before which
- * the stream is kept busy for 2 ms, and whether slots are filled with NaN
- * before they are released. */
+/* For tests of the order of work: waits that are omitted, stages that are
+ * delayed by 2 ms, and whether slots are filled with NaN before they are
+ * released. */
 enum {
     SPS_STREAM_COPIED = 1, SPS_STREAM_RELEASED = 2, SPS_STREAM_ASKED = 4,
     SPS_STREAM_THERE = 8
@@ -42,22 +42,25 @@ enum {
 typedef struct sps_stream_test {
     unsigned omit, late;
     bool poison;
-    int64_t share;               /* panels for the host; -1: none; 0: by the
-                                    rates */
+    int64_t share;               /* panels for the host; -1 for none, 0 to
+                                    choose them by the rates */
 } sps_stream_test;
 
 /* The panels that the host multiplies, for blocks of up to 2^c columns. */
 typedef struct sps_stream_split {
     int64_t panels;
-    int products;                /* by which it was corrected */
-    double rate;                 /* of the host, bytes of panels a second */
+    int products;                /* number of products by which it was
+                                    corrected */
+    double rate;                 /* rate of the host in bytes of panels per
+                                    second */
 } sps_stream_split;
 
 enum { SPS_STREAM_CLASSES = 11 };
 
 typedef struct sps_stream_share {
-    int64_t most;                /* panels that the host may take; 0: none */
-    int64_t columns;             /* of blocks, at most */
+    int64_t most;                /* largest number of panels for the host; 0
+                                    for none */
+    int64_t columns;             /* largest number of columns of a block */
     double *x, *sum;             /* page-locked: rows of X, sums of rows */
     size_t x_bytes, sum_bytes;
     void *down;                  /* cudaStream_t, and cudaEvent_t: */
@@ -67,11 +70,11 @@ typedef struct sps_stream_share {
 
 typedef struct sps_stream_panel {
     sps_panel is;
-    char *at;                    /* image in device memory, or in host memory if
-                                    it is streamed */
+    char *at;                    /* image in device memory, or, if it is
+                                    streamed, in host memory */
 } sps_stream_panel;
 
-/* Memory for images, filled from the front. */
+/* Memory for images, used from its beginning. */
 typedef struct sps_stream_chunk {
     char *at;
     size_t bytes, used;
@@ -84,10 +87,11 @@ typedef struct sps_stream_plan {
     int64_t panels, resident, panels_room;
     sps_stream_chunk *chunk;
     int64_t chunks, chunks_room;
-    size_t room;                 /* bytes of a panel, at most, and of a slot */
+    size_t room;                 /* largest size of a panel, and size of a
+                                    slot */
     size_t left;                 /* device memory for further resident panels */
     /* Long rows, in device memory (panels.h): row l has the parts long_part[l]
-     * .. long_part[l + 1] - 1, whose sums are in part, k numbers each. */
+     * .. long_part[l + 1] - 1, whose sums are in `part`, k elements each. */
     int64_t longs, parts;
     int64_t *long_row, *long_part;
     void *part;
@@ -101,9 +105,10 @@ typedef struct sps_stream_plan {
     void *copied[SPS_RING_SLOTS], *released[SPS_RING_SLOTS], *begun;
     sps_stream_share share;
     int64_t shared;              /* panels of the host in the present pass */
-    bool recorded;               /* a pass is part of a recording, which may be
-                                    replayed at any time: slots are unknown at
-                                    the beginning of each pass */
+    bool recorded;               /* a pass belongs to a recording, which may
+                                    be replayed at any time: the contents of
+                                    slots are unknown at the beginning of
+                                    each pass */
     sps_stream_test test;
 } sps_stream_plan;
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_ring.cu - one product: copies of panels into the slots of the ring, on
- * a stream of their own, ahead of the computation (stream_plan.h has the
+/* stream_ring.cu - one product: panels are copied into the slots of the ring,
+ * on a stream of their own, ahead of the computation (stream_plan.h gives the
  * order).
  *
- * The host queues everything and waits for nothing.  In a recording, and in all
- * passes after one, nothing is known of the slots when a pass begins, since the
- * recording may have been replayed before it: then copies begin when the stream
- * of the context has come to this pass (`begun`), and all panels are copied. */
+ * The host queues everything and waits for nothing.  Within a recording, and in
+ * all passes after one, the contents of the slots are unknown when a pass
+ * begins, since the recording may have been replayed before it: then copies
+ * begin when the stream of the context has reached this pass (`begun`), and all
+ * panels are copied. */
 #include "cuda/stream/stream.cuh"
 
 namespace {
@@ -28,7 +29,7 @@ struct pass {
     sps_stream_plan *plan;
     sps_context *ctx;
     cudaStream_t main, copies;
-    bool fresh;                /* nothing is known of the slots */
+    bool fresh;                /* the contents of the slots are unknown */
 
     cudaEvent_t copied(int s) const { return (cudaEvent_t)plan->copied[s]; }
     cudaEvent_t released(int s) const { return (cudaEvent_t)plan->released[s]; }
@@ -54,8 +55,9 @@ char *slot_of(const pass &w, int64_t step)
            (size_t)spsi_ring_slot(&w.plan->ring, step) * w.plan->room;
 }
 
-/* Queues the copy of a step's panel.  The slot was released by the product of
- * the step before in the same slot, unless the pass begins with fresh slots. */
+/* Queues the copy of the panel of a step.  Its slot was released by the product
+ * of the previous step in the same slot, unless the pass begins with fresh
+ * slots. */
 sps_status send(const pass &w, int64_t step)
 {
     const int s = spsi_ring_slot(&w.plan->ring, step);
@@ -71,7 +73,8 @@ sps_status send(const pass &w, int64_t step)
     return SPS_OK;
 }
 
-/* A pass that is recorded leaves nothing to the host, nor does one after it. */
+/* Decides whether the pass is recorded: then the host has no share of it, nor
+ * of any pass after it. */
 sps_status look(const pass &w)
 {
     cudaStreamCaptureStatus capture;
@@ -81,7 +84,7 @@ sps_status look(const pass &w)
     return SPS_OK;
 }
 
-/* The host's panels of this product are no part of the ring. */
+/* Removes the host's panels of this product from the ring. */
 void split(sps_stream_plan *plan, const sps_spmm_args *args)
 {
     const int64_t streamed = plan->panels - plan->resident;
@@ -91,7 +94,7 @@ void split(sps_stream_plan *plan, const sps_spmm_args *args)
     spsi_ring_open(&plan->ring, streamed - plan->shared, plan->ring.slots);
 }
 
-/* Whether the pass begins with slots of which nothing is known. */
+/* Determines whether the pass begins with slots of unknown contents. */
 sps_status begin(pass &w)
 {
     sps_stream_plan *plan = w.plan;
@@ -105,7 +108,7 @@ sps_status begin(pass &w)
     return SPS_OK;
 }
 
-/* The product of a step's panel, and the release of its slot. */
+/* Queues the product of the panel of a step, and the release of its slot. */
 sps_status use(const pass &w, int64_t step, const sps_spmm_args *args)
 {
     const sps_ring *r = &w.plan->ring;
@@ -189,7 +192,8 @@ sps_status spsi_stream_ring_open(sps_stream_plan *plan)
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, (void **)&plan->slots));
     plan->slots_bytes = bytes;
     plan->super.bytes += bytes;
-    if (plan->copies) return SPS_OK;         /* new values: all is there */
+    if (plan->copies) return SPS_OK;         /* after new values everything
+                                                exists */
     SPS_CUDA(ctx, cudaStreamCreateWithFlags((cudaStream_t *)&plan->copies,
                                             cudaStreamNonBlocking));
     for (int s = 0; s < SPS_RING_SLOTS; s++) {

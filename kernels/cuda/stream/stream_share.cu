@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_share.cu - the host's share of a streamed product: it multiplies the
- * last panels, which are in its memory anyway, while the others pass the link
- * (ApSpGEMM's split between CPU and GPU).
+ * last panels, which are in its memory anyway, while the others pass over the
+ * link (the split of ApSpGEMM between CPU and GPU).
  *
- * With B bytes of streamed panels, X and Y bytes of the rows that go down and
- * come up, L the rate of the link and H that of the host, both sides of
+ * Let B be the bytes of the streamed panels, X and Y the bytes of the rows that
+ * are copied to and from the host, L the rate of the link, and H that of the
+ * host.  For a fraction f of the panels both sides end at the same time if (1 -
+ * f) B / L + f Y / L = X / L + f B / H.  Nothing is gained if Y is not smaller
+ * than B.  H is estimated for the first product with a number of columns from
+ * the number of threads, corrected by the time of the next three products, and
+ * then fixed.  A sum has the same bits on either side, so the split changes no
+ * result.
  *
- *     (1 - f) B / L + f Y / L  =  X / L + f B / H
- *
- * end together for the part f of the panels.  Nothing is gained where Y is not
- * shorter than B.  H is guessed for the first product with so many columns, by
- * the number of threads, and corrected by the time of the next three, then
- * kept. A sum has the same bits on either side, so the split changes none.
- *
- * The product returns when the host has done its part.  Matrices with long rows
- * have no share, nor has a product that is recorded. */
+ * The product returns when the host has finished its share.  Matrices with long
+ * rows have no share, nor does a product that is recorded. */
 #include "core/team.h"
 #include "core/timer.h"
 #include "cpu/stream/panel_sums.h"
@@ -25,11 +24,11 @@
 
 namespace {
 
-constexpr int64_t least_panels = 16;    /* streamed ones */
+constexpr int64_t least_panels = 16;    /* smallest number of streamed panels */
 constexpr int corrections = 4, pieces = 8;
 constexpr double thread_rate = 5e9, host_rate = 80e9;
 
-/* The panels of the host in the present pass. */
+/* Returns the first panel of the host in the present pass. */
 const sps_stream_panel *first_of(const sps_stream_plan *plan, int64_t panels)
 {
     return plan->panel + plan->panels - panels;
@@ -69,8 +68,8 @@ int class_of(int k)
     return c;
 }
 
-/* Most columns for which less than half of a panel's bytes come up as rows of
- * Y. */
+/* Returns the largest number of columns for which the rows of Y have less than
+ * half of the bytes of a panel. */
 int64_t columns_worth(const sps_stream_plan *plan)
 {
     const double row = (double)plan->super.streamed /
@@ -81,7 +80,7 @@ int64_t columns_worth(const sps_stream_plan *plan)
     return k < plan->super.k ? k : plan->super.k;
 }
 
-/* The panels by the rates of both sides. */
+/* Returns the number of panels for the host by the rates of both sides. */
 int64_t balanced(const sps_stream_plan *plan, double rate, int k)
 {
     const int64_t streamed = plan->panels - plan->resident;
@@ -105,7 +104,7 @@ struct work {
     sps_panel_sums sums;
 };
 
-/* Items are the pieces of all panels. */
+/* Sums the rows of the pieces from .. to - 1 of all panels of the host. */
 void add_up(void *data, int64_t from, int64_t to)
 {
     const work *w = (const work *)data;
@@ -211,11 +210,11 @@ sps_status spsi_stream_share_open(sps_stream_plan *plan)
     for (int c = 0; c < SPS_STREAM_CLASSES && s->most > 0; c++)
         s->by[c] = {balanced(plan, guess / (1 + 0.1 * (1 << c)), 1 << c), 0,
                     guess};
-    /* Without memory for it there is no share. */
+    /* Without memory for it, the host has no share. */
     return st == SPS_ENOMEM ? SPS_OK : st;
 }
 
-/* The stream stays for new values. */
+/* Frees the share, except its stream, which is used again for new values. */
 void spsi_stream_share_close(sps_stream_plan *plan)
 {
     sps_context *ctx = plan->super.ctx;

@@ -46,7 +46,7 @@ template <int B, class I> struct row_merge {
         end = i < nrow ? rowptr[i + 1] : 0;
         peek();
     }
-    /* The next block column, the same in all lanes of the group. */
+    /* Returns the next block column, the same in all lanes of the group. */
     __device__ int32_t next()
     {
         int32_t least = __reduce_min_sync(lanes, here);
@@ -61,7 +61,7 @@ template <int B, class I> struct row_merge {
 
 /* Statistics for one block size. */
 struct block_count {
-    int widest;              /* maximal number of blocks in a block row */
+    int widest;              /* largest number of blocks in a block row */
     int empty;               /* block rows without blocks */
 };
 
@@ -81,7 +81,8 @@ count_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     if (count == 0) atomicAdd(&c->empty, 1);
 }
 
-/* empty, unless NULL: set to 1 for each block row without blocks, else to 0. */
+/* empty[], unless NULL, is set to 1 for each block row without blocks, else to
+ * 0. */
 template <int B, class I>
 __global__ void __launch_bounds__(256)
 set_columns(const I *__restrict__ rowptr, const int32_t *__restrict__ col,

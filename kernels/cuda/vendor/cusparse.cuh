@@ -17,7 +17,8 @@ inline cudaDataType_t number_type(sps_dtype type)
     return type == SPS_F64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
-/* Row offsets in 32 bits, which is what is passed to cuSPARSE. */
+/* Returns whether row offsets fit into 32 bits, which is what is passed to
+ * cuSPARSE. */
 inline bool vendor_size(const sps_problem *p, const char **why_not)
 {
     *why_not = "2^31 entries or more";
@@ -34,9 +35,9 @@ inline bool vendor_fits(const sps_problem *p, const char **why_not)
     return vendor_size(p, why_not);
 }
 
-/* Bytes to allocate for a buffer of cuSPARSE: reported sizes that are not a
- * multiple of the size of a number were observed to be too small (12.6.3: 7
- * bytes, of which 8 were written). */
+/* Returns the bytes to allocate for a buffer of cuSPARSE: reported sizes that
+ * are not a multiple of the size of an element were observed to be too small
+ * (12.6.3: 7 bytes, of which 8 were written). */
 inline size_t roomy(size_t bytes) { return (bytes + 511) / 256 * 256; }
 
 inline sps_status describe_csr(sps_context *ctx, const sps_csr_local *A,
@@ -69,9 +70,10 @@ struct unit_scalars {
     }
 };
 
-/* Y = alpha t + beta Y with a product t computed by cuSPARSE, rows ld apart,
- * and the scalars of args in host or device memory: for cases in which cuSPARSE
- * does not accept device scalars, or lets a NaN pass with alpha = 0. */
+/* Y = alpha t + beta Y with a product t computed by cuSPARSE, with rows ld
+ * apart, and the scalars of args in host or device memory: for cases in which
+ * cuSPARSE does not accept device scalars, or lets a NaN pass with alpha =
+ * 0. */
 template <class T>
 __global__ void __launch_bounds__(256) join_kernel(blocks<T> b, int64_t n)
 {
@@ -106,7 +108,7 @@ inline sps_status join_product(const sps_spmm_args *args, const void *t,
         : launch_join_product<float>(args, t, ld);
 }
 
-/* call(alpha, beta) with pointers to host numbers of the blocks' type. */
+/* Calls call(alpha, beta) with pointers to host values of the blocks' type. */
 template <class F>
 sps_status with_host_scalars(const sps_spmm_args *args, const F &call)
 {
@@ -149,7 +151,7 @@ inline sps_status move_column(const sps_block *from, const sps_block *to)
     return SPS_OK;
 }
 
-/* A column stored contiguously at data, as a block of one column. */
+/* Returns a column stored contiguously at data as a block of one column. */
 inline sps_block packed(const sps_block *X, void *data)
 {
     sps_block v = *X;
@@ -163,8 +165,8 @@ inline sps_block packed(const sps_block *X, void *data)
 
 /* ----------------------------------------------------------------- timing */
 
-/* Milliseconds of the fastest of three runs after a warm-up; only one run is
- * timed if it took more than three times `rival`. */
+/* Measures the milliseconds of the fastest of three runs after a warm-up; only
+ * one run is timed if it needed more than three times `rival`. */
 template <class F>
 sps_status time_best(sps_context *ctx, float rival, const F &run, float *best)
 {

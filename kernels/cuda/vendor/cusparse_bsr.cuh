@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cusparse_bsr.cuh - node blocks as cuSPARSE's BSR: row offsets in 32 bits, and
- * the numbers of a block column-major as stored, or transposed.
+ * the values of a block column-major as stored, or transposed.
  *
  * Only for matrices whose dimensions are multiples of b: cuSPARSE reads and
  * writes whole blocks.  Positions of a block that the matrix does not store are
@@ -19,8 +19,8 @@ namespace {
 struct bsr {
     sps_node_blocks blocks;
     int32_t *start;          /* mb + 1 */
-    void *turned;            /* the numbers of each block row-major; NULL: as in
-                                blocks */
+    void *turned;            /* the values of each block row-major; NULL if
+                                they are as in blocks */
 };
 
 inline bool bsr_fits(const sps_problem *p, const char **why_not)

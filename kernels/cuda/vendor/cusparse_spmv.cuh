@@ -4,8 +4,8 @@
  *
  * Strided vectors (columns of wider blocks) are packed first.  cuSPARSE reads
  * scalars in device memory, but with alpha = 0 it still multiplies (12.6.3: 0 *
- * NaN gave NaN); therefore A x is then written to memory of the plan and a
- * kernel of ours combines it with y, as also for a strided y. */
+ * NaN gave NaN); therefore A x is then written to memory of the plan, and a
+ * kernel of this library combines it with y, as also for a strided y. */
 #ifndef SPS_CUDA_CUSPARSE_SPMV_CUH
 #define SPS_CUDA_CUSPARSE_SPMV_CUH
 
@@ -13,14 +13,14 @@
 
 namespace {
 
-/* First member of each plan; A: created by the kernel, NULL if the matrix is
- * empty. */
+/* First member of each plan; A is created by the kernel and NULL if the matrix
+ * is empty. */
 struct vector_plan {
     sps_plan super;
     cusparseSpMatDescr_t A;
     cusparseSpMVAlg_t alg;
     void *buffer;
-    char *room;              /* one vector of ncol and one of nrow numbers */
+    char *room;              /* one vector of ncol and one of nrow elements */
 };
 
 struct vectors {
@@ -83,7 +83,7 @@ inline sps_status vector_room(vector_plan *v, vectors *d)
     return describe_vectors(&v->super, v->room, room_y(v), d);
 }
 
-/* The buffer that v->A needs with this algorithm. */
+/* Allocates the buffer that v->A needs with this algorithm. */
 inline sps_status vector_buffer(vector_plan *v, cusparseSpMVAlg_t alg,
                                 const vectors *d)
 {
