@@ -295,9 +295,9 @@ static double sum_up(const sps_csr *L, const double *R, double *most,
 static void print_promise(double eps)
 {
     if (eps >= 1)
-        printf("  too few columns to promise anything of single edges\n");
+        printf("  too few columns for an error bound of single edges\n");
     else if (eps > 0)
-        printf("  within %.0f %% of the truth, but for one chance in 1000\n",
+        printf("  within %.0f %% of the exact values, with probability 0.999\n",
                100 * eps);
 }
 

@@ -204,7 +204,8 @@ int main(int argc, char **argv)
     if (info.components == 1 && info.vertices > 2)
         wrong = partition(L, argc < 2);
     else
-        printf("nothing to cut: one set of components is a partition\n");
+        printf("nothing to cut: the connected components already are a "
+               "partition\n");
     sps_csr_destroy(ctx, &L);
     sps_csr_destroy(ctx, &A);
     sps_context_destroy(&ctx);

@@ -90,7 +90,8 @@ static const char *why_unfit(const sps_linear *s, const struct refinement *m)
     if (!s->A->A) return "the operator is a callback";
     if (s->columns > SPS_SINGLE_WIDEST)
         return "there are more than 32 right-hand sides";
-    return m && !m->steps ? "sums go through the caller's reduction" : NULL;
+    return m && !m->steps ? "sums are computed by the caller's reduction "
+                            "function" : NULL;
 }
 
 static sps_status take_blocks(sps_linear *s, struct refinement *m)

@@ -197,9 +197,9 @@ static sps_status make_room(sps_context *ctx, multiply_job *j, int64_t end,
     if (st == SPS_OK)
         st = spsi_resize(ctx, (size_t)j->room * value_size(C), &C->val);
     if (st == SPS_ENOMEM)
-        return spsi_fail(ctx, st, "the product of %lld x %lld by %lld x %lld "
-                         "numbers: there is no memory for about %lld entries, "
-                         "%.3g GB", (long long)j->A->nrow,
+        return spsi_fail(ctx, st, "the product of a %lld x %lld matrix by a "
+                         "%lld x %lld matrix: there is no memory for about "
+                         "%lld entries, %.3g GB", (long long)j->A->nrow,
                          (long long)j->A->ncol, (long long)j->B->nrow,
                          (long long)j->B->ncol, (long long)j->room,
                          1e-9 * (double)j->room *
@@ -303,7 +303,8 @@ sps_status spsi_cpu_csr_multiply_values(sps_context *ctx, const sps_csr *A,
         &j, "the product of two matrices"));
     SPS_REQUIRE(ctx, j.bad == A->nrow, SPS_EMATRIX,
                 "row %lld (counted from 0) of the product has other columns "
-                "than before: form it anew", (long long)j.bad);
+                "than before: compute the product again, with a new pattern",
+                (long long)j.bad);
 fail:
     close_work(ctx, &j);
     return st;

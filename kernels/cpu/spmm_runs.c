@@ -229,7 +229,7 @@ static bool fits(const sps_problem *p, const char **why_not)
 {
     const double value = (double)spsi_dtype_size(p->A->dtype);
 
-    *why_not = "entries do not come in runs along diagonals";
+    *why_not = "too few entries are in runs along diagonals";
     return p->pinned || spsi_runs_bytes(p->A) < 0.95 * (value + 4);
 }
 
@@ -271,7 +271,7 @@ static sps_status plan(sps_plan *super, const sps_problem *p)
     SPS_TRY(spsi_runs_from_csr(ctx, p->local, f));
     SPS_TRY(spsi_cpu_pieces_open(ctx, f->run, f->slices, 2, &self->pieces));
     super->bytes = spsi_runs_size(f);
-    snprintf(super->detail, sizeof super->detail, "%.3g bytes an entry%s",
+    snprintf(super->detail, sizeof super->detail, "%.3g bytes per entry%s",
              (double)super->bytes / (double)(p->A->nnz > 0 ? p->A->nnz : 1),
              f->dtype != p->A->dtype ? ", floats" : "");
 fail:

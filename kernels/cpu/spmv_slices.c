@@ -170,7 +170,7 @@ static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 
 static bool fits(const sps_problem *p, const char **why_not)
 {
-    *why_not = "multiplies single vectors, and fewer than 2^31 rows";
+    *why_not = "supports only one column, and fewer than 2^31 rows";
     return p->k == 1 && p->A->nrow < INT32_MAX;
 }
 
@@ -210,7 +210,7 @@ static sps_status plan(sps_plan *super, const sps_problem *p)
     SPS_TRY(spsi_slices_from_csr(ctx, p->local, f));
     SPS_TRY(spsi_cpu_pieces_open(ctx, f->start, f->slices, 8, &self->pieces));
     super->bytes = spsi_slices_size(f);
-    snprintf(super->detail, sizeof super->detail, "%.3g bytes an entry",
+    snprintf(super->detail, sizeof super->detail, "%.3g bytes per entry",
              (double)super->bytes / (double)(f->nnz > 0 ? f->nnz : 1));
 fail:
     return st;

@@ -9,7 +9,7 @@
 #include "formats/block_merge.h"
 #include "core/team.h"
 
-_Static_assert((int)SPS_NODE_MAX <= (int)SPS_MERGE_MAX, "a cursor a row");
+_Static_assert((int)SPS_NODE_MAX <= (int)SPS_MERGE_MAX, "one cursor per row");
 
 /* ------------------------------------------------------------------ choice */
 
@@ -31,10 +31,11 @@ bool spsi_node_fits(const sps_problem *p, const char **why_not)
     const double fill = p->f->fill[b];
 
     if (p->A->nnz == 0 || fill < 0.25) {
-        *why_not = "entries do not come in blocks";
+        *why_not = "too few entries are in dense blocks";
         return false;
     }
-    *why_not = "blocks would hold more zeros than they save columns";
+    *why_not = "the zeros in blocks would need more bytes than the blocks save "
+               "for columns";
     return p->pinned || spsi_node_bytes(b, fill, value) < value + 4;
 }
 
@@ -45,8 +46,8 @@ sps_status spsi_node_check(sps_context *ctx, const sps_csr_local *A,
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(ctx, numbers <= 5.0 * (double)A->nnz, SPS_EUNFIT,
-                "blocks of %d x %d hold %.3g numbers for %lld entries: at most "
-                "five for each are supported", n->b, n->b, numbers,
+                "blocks of %d x %d store %.3g values for %lld entries: at most "
+                "five values per entry are supported", n->b, n->b, numbers,
                 (long long)A->nnz);
 fail:
     return st;

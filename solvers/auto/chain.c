@@ -116,7 +116,7 @@ static sps_status make_direct(sps_chain *l, int at, const sps_linear_args *a,
         spsi_note(l->ctx, "auto: direct, factors and refinement, since %s; %s "
                   "is the fallback", at < l->early
                   ? "their time is predicted to be less than that of iterations"
-                  : "methods that take less did not do", fallback);
+                  : "cheaper methods did not converge", fallback);
     return st;
 }
 
@@ -255,7 +255,7 @@ static sps_status first_step(sps_chain *l)
     if (l->at < planned) l->count = planned;
     else if (made && chosen(l) && !l->M)
         spsi_note(l->ctx, "auto: gmres with jacobi, since no method could be "
-                  "set up with %s, which was asked for", l->opt.precond);
+                  "set up with preconditioner %s", l->opt.precond);
     l->last_good = l->at;
     l->failed = !made;
     return st;

@@ -173,8 +173,9 @@ sps_status spsi_chain_multigrid(sps_chain *l, bool *yes)
     l->condition = condition;
     *yes = true;
     spsi_note(l->ctx, "preconditioner auto: amg, since the condition of D^-1 A "
-              "is at least %.0f and %.0f %% of the rows know the constants; "
-              "predicted to be %.1f times as fast as a polynomial", condition,
+              "is at least %.0f and %.0f %% of the rows nearly annihilate "
+              "constant vectors; predicted to be %.1f times as fast as a "
+              "polynomial", condition,
               100 * known, gain);
     return SPS_OK;
 }
@@ -207,10 +208,10 @@ sps_status spsi_chain_keeps(sps_chain *l, const sps_precond *M)
 
     if (l->condition <= 0) SPS_TRY(measure_again(l));
     SPS_REQUIRE(l->ctx, rest <= REST * rival(l, &c, l->condition), SPS_EUNFIT,
-                "a cycle leaves %.2f of the error, by which %.0f iterations "
-                "are predicted", M->rate, iterations);
+                "a cycle leaves %.2f of the error, which predicts %.0f "
+                "iterations: a polynomial is faster", M->rate, iterations);
     spsi_note(l->ctx, "auto: amg is kept, since a cycle leaves %.2f of the "
-              "error, by which %.0f iterations are predicted", M->rate,
+              "error, which predicts %.0f iterations", M->rate,
               iterations);
 fail:
     return st;

@@ -67,16 +67,18 @@ sps_status spsi_chain_weigh(sps_chain *l, double worth)
     sps_status st;
 
     if (seconds > worth) l->refused = worth;
-    SPS_REQUIRE(l->ctx, seconds <= worth, SPS_EUNFIT, "an analysis of %lld "
-                "entries would take longer than iterations are expected to",
+    SPS_REQUIRE(l->ctx, seconds <= worth, SPS_EUNFIT, "the analysis of %lld "
+                "entries would take longer than iterations are expected to "
+                "take",
                 (long long)l->A->A->nnz);
     SPS_TRY(spsi_direct_analyse(l->A, spsi_direct_operations(worth), &d));
     seconds = spsi_direct_factor_seconds(d) +
               2 * spsi_direct_solve_seconds(d, l->k);
     if (seconds > worth) l->refused = worth;
-    SPS_REQUIRE(l->ctx, seconds <= worth, SPS_EUNFIT, "%.2g operations and "
-                "%.2g entries of the factors would take longer than iterations "
-                "are expected to", d->facts.flops, (double)d->facts.entries);
+    SPS_REQUIRE(l->ctx, seconds <= worth, SPS_EUNFIT, "factors with %.2g "
+                "operations and %.2g entries would take longer than iterations "
+                "are expected to take", d->facts.flops,
+                (double)d->facts.entries);
     spsi_direct_keep(d);
     return SPS_OK;
 

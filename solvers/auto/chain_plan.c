@@ -8,15 +8,15 @@
  *   A not symmetric, on the host:
  *     bicgstab, ilu0              a few iterations (add_early)
  *     gmres, ilut 1e-6, fill 50   where rows are short (add_early)
- *   block_cg or gmres, factor     where predicted to be fastest (chain_factors.c)
+ *   block_cg or gmres, factor     if predicted to be fastest (chain_factors.c)
  *
  *   A may be positive definite:
- *     block_cg, amg               where predicted to be fastest (chain_amg.c)
+ *     block_cg, amg               if predicted to be fastest (chain_amg.c)
  *     block_cg, fallback cg       not abandoned as too slow if the caller names
  *                                 a symmetric preconditioner
  *     block_cg, ic0               unless block_cg found A indefinite
- *   else, if no diagonal entry is small relative to its row, on the host and for
- *   large blocks on a GPU:
+ *   else, if no diagonal entry is small relative to its row, on the host and
+ *   for large blocks on a GPU:
  *     bicgstab, jacobi            on a GPU, where rows are dominated
  *     bicgstab, ilu0
  *     gmres or block_gmres, ilu0
@@ -366,10 +366,10 @@ const char *spsi_chain_against_single(const sps_chain_traits *o, bool definite,
     const bool full = definite && f->mean_length > FEW_ENTRIES;
 
     if (f->nrow * k < LARGE_BLOCK * (full ? MANY : 1))
-        return "blocks of so few numbers are not faster in single precision";
+        return "blocks with so few elements are not faster in single precision";
     if (definite && o->near < MOST_ROWS)
-        return "rows are not dominated by their diagonals, and block_cg in "
-               "single precision takes many more iterations then";
+        return "the rows are not diagonally dominant, and block_cg in single "
+               "precision then needs many more iterations";
     if (definite && (double)f->max_length > LONGER * f->mean_length)
         return "some rows are much longer than others, and the product is not "
                "faster in single precision";
@@ -386,16 +386,17 @@ void spsi_chain_precision(sps_chain *l, const sps_chain_traits *o)
         why = spsi_chain_against_single(o, l->symmetric, f, l->k);
     if (!why) return;
     spsi_note(l->ctx, "auto: double precision, since %s (%lld x %d, %.1f "
-              "entries a row)", why, (long long)l->A->n, l->k, f->mean_length);
+              "entries per row)", why, (long long)l->A->n, l->k,
+              f->mean_length);
     l->opt.precision = "double";
 }
 
 void spsi_chain_note(const sps_chain *l, const sps_chain_traits *o)
 {
     if (l->symmetric) return;     /* block_cg adds its own note */
-    spsi_note(l->ctx, "solver auto: %s with %s, since the matrix is %s "
-              "(%lld zero, %lld negative diagonal entries; %.0f %% of the "
-              "rows are dominated by theirs)", spsi_chain_name(l, 0),
+    spsi_note(l->ctx, "solver auto: %s with %s, since the matrix is %s (%lld "
+              "zero, %lld negative diagonal entries; %.0f %% of the rows are "
+              "diagonally dominant)", spsi_chain_name(l, 0),
               l->M ? "the given preconditioner" : l->step[0].precond,
               o->symmetric ? "symmetric and indefinite" : "not symmetric",
               (long long)o->zero, (long long)o->negative,

@@ -57,8 +57,7 @@ static sps_status setup(sps_eigen *e, void *method)
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(e->ctx, !e->pencil.M, SPS_EUNFIT,
-                "chebyshev_filter serves A x = "
-                "lambda x; lobpcg takes a mass matrix");
+                "chebyshev_filter does not support a mass matrix: use lobpcg");
     f->space = &e->space;
     f->wanted = &e->wanted;
     f->folds = e->wanted.nearest;

@@ -110,7 +110,7 @@ static sps_status below_by_factors(const sps_pencil *p, double t, int *count)
                 "than %d s", d->facts.flops, SECONDS);
     SPS_TRY(spsi_direct_factor(d, 0));
     SPS_REQUIRE(p->ctx, !d->found.zero, SPS_EUNFIT, "verify-count: A - t M has "
-                "pivots that are zero to rounding");
+                "pivots that are zero up to rounding");
     *count = (int)d->found.negative;
 fail:
     spsi_direct_destroy(&d);

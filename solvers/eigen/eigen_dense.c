@@ -288,7 +288,8 @@ const sps_eigen_type *spsi_eigen_dense_type(const sps_pencil *p, int count,
 
     if (spsi_comm_many(p->ctx) || (!small && !many)) return NULL;
     if (!small && max_seconds > 0 && seconds > max_seconds) return NULL;
-    spsi_note(p->ctx, small ? "solver auto: LAPACK, since %lld rows are few"
+    spsi_note(p->ctx, small ? "solver auto: LAPACK, since the matrix has only "
+                              "%lld rows"
                             : "solver auto: LAPACK, since a large part of all "
                               "%lld pairs is requested", (long long)p->n);
     return &lapack;

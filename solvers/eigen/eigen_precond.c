@@ -240,7 +240,8 @@ sps_status spsi_eigen_take_precond(sps_eigen_precond *t, sps_precond *given,
 
     t->T = t->wanted->nearest ? NULL : given;
     if (given && t->wanted->nearest)
-        spsi_note(p->ctx, "which=nearest takes no preconditioner: left out");
+        spsi_note(p->ctx, "which=nearest uses no preconditioner: the given one "
+                          "is ignored");
     if (given) return check(t, given);
     if (!used || t->wanted->nearest) return SPS_OK;
     if (!strcmp(name, "none") || (automatic(t) && !p->A->A))
@@ -277,10 +278,10 @@ static void suspend(sps_eigen_precond *t, const sps_ritz *r,
     const sps_pencil *p = t->space->pencil;
     t->suspended = true;
     t->moves = 0;
-    search->event = "A is indefinite: preconditioner left out";
+    search->event = "A is indefinite: preconditioner not used";
     spsi_note(p->ctx, "A has an eigenvalue of at most %.3g: the "
-              "preconditioner, about its inverse, %s", r->theta[0],
-              shiftable(t) ? "moves below it" : "is left out");
+              "preconditioner, an approximate inverse of A, %s", r->theta[0],
+              shiftable(t) ? "will be shifted below it" : "is not used");
 }
 
 /* Returns whether T was made here as an inverse, exact or nearly so. */

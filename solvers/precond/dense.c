@@ -64,7 +64,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     sps_status st;
 
     (void)opt;
-    SPS_REQUIRE(M->ctx, n <= LARGEST, SPS_EUNFIT, "dense takes at most %d "
+    SPS_REQUIRE(M->ctx, n <= LARGEST, SPS_EUNFIT, "dense supports at most %d "
                 "rows; the matrix has %lld", LARGEST, (long long)n);
     SPS_TRY(SPS_OWN(&M->own, n, &m->row));
     SPS_TRY(SPS_OWN(&M->own, n, &m->col));

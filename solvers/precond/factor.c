@@ -25,9 +25,9 @@ static sps_status compute(struct factor *m)
     SPS_TRY(spsi_direct_factor(m->d, M->width));
     M->zero_pivots = M->of_block ? 0 : m->d->found.zero;
     if (m->d->found.zero)
-        spsi_note(M->ctx, "factor: %lld of %lld pivots are zero to rounding: "
-                  "the matrix%s is singular", (long long)m->d->found.zero,
-                  (long long)M->n,
+        spsi_note(M->ctx, "factor: %lld of %lld pivots are zero up to "
+                  "rounding: the matrix%s is singular",
+                  (long long)m->d->found.zero, (long long)M->n,
                   M->of_block ? "'s diagonal block of this process" : "");
     if (M->A->props & SPS_SPD && m->d->found.negative)
         spsi_note(M->ctx, "factor: %lld pivots are negative: the matrix is not "

@@ -137,7 +137,7 @@ static sps_status factor(struct incomplete *m)
         spsi_note(M->ctx, "%s: no usable pivot in row %lld; the diagonal was "
                   "shifted by %.3g of itself for the factors%s",
                   M->type->name, (long long)first + 1, alpha, m->symmetric ?
-                  "" : "; ilut moves zeros off the diagonal");
+                  "" : "; ilut permutes rows to avoid zeros on the diagonal");
 fail:
     return st;
 }
@@ -150,8 +150,9 @@ static bool left_alone(const char *word)
 void spsi_incomplete_unordered(sps_precond *M, const sps_options *opt)
 {
     if (!left_alone(opt->scale) || !left_alone(opt->order))
-        spsi_note(M->ctx, "%s: scale %s and order %s are for ilut and have no "
-                  "effect; option reorder permutes the whole system",
+        spsi_note(M->ctx, "%s: the options scale %s and order %s apply to ilut "
+                  "only and have no effect; option reorder permutes the whole "
+                  "system",
                   M->type->name, opt->scale, opt->order);
 }
 

@@ -29,11 +29,12 @@ static sps_status fill(struct jacobi *m, bool note)
                 : spsi_matrix_inverse_diagonal(M->A, m->host, &zero,
                                                &negative));
     if (note && zero && M->columns)
-        spsi_note(M->ctx, "jacobi: %lld columns of A are zero, 1 is used there",
+        spsi_note(M->ctx, "jacobi: %lld columns of A are zero; 1 is used "
+                          "instead of their norm",
                   (long long)zero);
     else if (note && zero)
-        spsi_note(M->ctx, "jacobi: %lld diagonal entries are zero, 1 is used "
-                  "there", (long long)zero);
+        spsi_note(M->ctx, "jacobi: %lld diagonal entries are zero; 1 is used "
+                  "instead", (long long)zero);
     if (note && negative)
         spsi_note(M->ctx, "jacobi: %lld diagonal entries are negative: the "
                   "matrix is not positive definite", (long long)negative);

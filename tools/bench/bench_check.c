@@ -225,7 +225,7 @@ sps_status bench_reference(bench_trial *t)
 
     t->roundoff = -1;
     if (!kernel)
-        return spsi_fail(t->ctx, SPS_EUNFIT, "no kernel takes these types");
+        return spsi_fail(t->ctx, SPS_EUNFIT, "no kernel supports these types");
     if (st == SPS_OK)
         st = spsi_planner_pin(t->ctx, &t->p, kernel, &plan);
     t->plan = plan;

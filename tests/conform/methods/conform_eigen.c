@@ -337,7 +337,7 @@ START_TEST(a_preconditioner_of_the_caller_serves_and_is_no_help_inside)
     p.opt.sigma = 30;
     (void)solve_with(&p, "nearest", &calls);
     ck_assert_int_eq(calls, 0);
-    ck_assert_ptr_nonnull(strstr(sps_context_note(ctx, 0), "left out"));
+    ck_assert_ptr_nonnull(strstr(sps_context_note(ctx, 0), "is ignored"));
     pencil_close(&p);
 }
 END_TEST
