@@ -2,38 +2,44 @@
 /* aggregate.c - aggregates of strongly coupled nodes (Kelley and Rajamanickam,
  * arXiv 2204.02934, 2022; phase 2 has another threshold):
  *
- *  1. The roots of a MIS-2 of all nodes (roots.h), each with its neighbours.
- *  2. The same among the nodes that are left, with those as candidates that
- *     have a few such neighbours at least.
- *  3. What is left joins, from the aggregates of phase 2, the one with the
- *     largest sum of couplings; ties: fewer nodes, then the lower number.
- *     After phase 1 every node is within distance 2 of a root, so that it has a
- *     neighbour in an aggregate: one round suffices.
+ *   1. The roots of a MIS-2 of all nodes (roots.h), each with its neighbours,
+ *      are aggregates.
+ *   2. The same is done for the nodes that remain.  Candidates for roots are
+ *      those with at least a few remaining neighbours.
+ *   3. Each node that still remains joins one of the aggregates of phases 1
+ *      and 2: the one with the largest sum of couplings to it; if sums are
+ *      equal, the one with fewer nodes, then the one with the lower number.
+ *      After phase 1 every node is within distance 2 of a root, so it has a
+ *      neighbour in an aggregate: one round suffices.
  *
- * Roots are 3 edges apart, so that a node has one root as a neighbour.  Every
- * step writes to the node at hand alone, from arrays of the step before, and
- * sums run in the order of the rows: the same for any number of threads. */
+ * Roots are 3 edges apart, so a node has at most one root as a neighbour.  In
+ * every step a thread writes only to the node that it processes, from arrays of
+ * the step before, and sums run in the order of the rows, so the result is the
+ * same for any number of threads. */
 #include "solvers/amg/roots.h"
 
 #include <string.h>
 
-/* Neighbours from which sums by aggregate are held in an array. */
+/* Number of neighbours above which sums for each aggregate are stored in an
+ * array. */
 enum { LONG = 64 };
-/* In place of an aggregate: no neighbours, and so no aggregate ever. */
+/* Value in place of an aggregate's number: the node has no neighbours, and so
+ * will never have an aggregate. */
 enum { ALONE = -2 };
 
 typedef struct job {
     const amg_graph *g;
-    const uint64_t *t;        /* AMG_ROOT: a root */
+    const uint64_t *t;        /* AMG_ROOT for roots */
     int32_t *aggregate;
-    const int32_t *before;    /* the same before the step */
-    const int32_t *number;    /* of the aggregate of a root */
-    const int32_t *size;      /* of the aggregates */
-    int least;                /* neighbours of a candidate */
+    const int32_t *before;    /* aggregates before this step */
+    const int32_t *number;    /* number of the aggregate of each root */
+    const int32_t *size;      /* numbers of nodes of the aggregates */
+    int least;                /* smallest number of neighbours of a candidate */
     uint64_t *candidate;
 } job;
 
-/* A node in no aggregate joins that of the root next to it, if there is one. */
+/* A node without an aggregate joins that of a neighbouring root, if there is
+ * one. */
 static void take_root(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -48,7 +54,7 @@ static void take_root(void *data, int64_t first, int64_t last)
     }
 }
 
-/* Candidates of phase 2. */
+/* Marks the candidates of phase 2. */
 static void count_free(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -70,7 +76,7 @@ static bool wins(const job *j, int32_t a, double sum, int32_t b, double best)
     return j->size[a] != j->size[b] ? j->size[a] < j->size[b] : a < b;
 }
 
-/* The sum of the couplings of node i to aggregate a. */
+/* Returns the sum of the couplings of node i to aggregate a. */
 static double pull(const job *j, int64_t i, int32_t a)
 {
     double sum = 0;
@@ -80,7 +86,8 @@ static double pull(const job *j, int64_t i, int32_t a)
     return sum;
 }
 
-/* The same for all aggregates, added to sum, or with clear set to zero. */
+/* Adds to sum the couplings of node i to each aggregate; if `clear`, sets these
+ * sums to zero instead. */
 static void pull_all(const job *j, int64_t i, bool clear, double *sum)
 {
     for (int64_t p = j->g->rowptr[i]; p < j->g->rowptr[i + 1]; p++) {
@@ -90,7 +97,8 @@ static void pull_all(const job *j, int64_t i, bool clear, double *sum)
     }
 }
 
-/* The aggregate that has the largest sum; sum: by aggregate, or NULL. */
+/* Returns the aggregate with the largest sum of couplings.  sum: the sums by
+ * aggregate, or NULL to compute them here. */
 static int32_t strongest(const job *j, int64_t i, const double *sum)
 {
     int32_t best = AMG_NONE;
@@ -114,7 +122,7 @@ static bool is_long(const amg_graph *g, int64_t i)
     return g->rowptr[i + 1] - g->rowptr[i] > LONG;
 }
 
-/* Phase 3, nodes with few neighbours. */
+/* Phase 3 for nodes with few neighbours. */
 static void join(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -124,7 +132,7 @@ static void join(void *data, int64_t first, int64_t last)
             j->aggregate[i] = strongest(j, i, NULL);
 }
 
-/* Those with many, one after another. */
+/* Phase 3 for nodes with many neighbours, one after another. */
 static void join_long(const job *j, double *sum)
 {
     for (int64_t i = 0; i < j->g->n; i++) {
@@ -135,7 +143,8 @@ static void join_long(const job *j, double *sum)
     }
 }
 
-/* The nodes that are left: size and before are scratch of n numbers. */
+/* Phase 3 for all remaining nodes.  size and before are scratch of n
+ * elements. */
 static sps_status join_all(sps_context *ctx, const amg_graph *g,
                            int32_t *aggregate, int64_t count, int32_t *size,
                            int32_t *before)
@@ -156,8 +165,8 @@ fail:
     return st;
 }
 
-/* Numbers the roots that room->t has marked, from *count on, and lets them take
- * their neighbours. */
+/* Numbers the roots that room->t marks, from *count on, and adds their
+ * neighbours to their aggregates. */
 static void found(sps_context *ctx, const amg_graph *g,
                   const amg_roots_room *room, int32_t *aggregate,
                   int64_t *count)
@@ -171,8 +180,8 @@ static void found(sps_context *ctx, const amg_graph *g,
     spsi_team_run(ctx, g->n, 2 * g->rowptr[g->n], take_root, &j);
 }
 
-/* Phases 1 and 2.  Nodes without neighbours are ALONE meanwhile, and no part of
- * the graph. */
+/* Performs phases 1 and 2.  Meanwhile nodes without neighbours have the value
+ * ALONE, and are not in the graph. */
 static sps_status gather(sps_context *ctx, const amg_graph *g,
                          const amg_roots_room *room, int32_t *aggregate,
                          int64_t *count)

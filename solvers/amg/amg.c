@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg.c - Z = M R, M one V-cycle of multigrid by smoothed aggregation; amg.h
- * has the stages.  For symmetric positive semidefinite matrices, and under
- * GMRES for others with a positive diagonal (nonsymmetric.c).
+/* amg.c - Z = M R, where M is one V-cycle of multigrid by smoothed aggregation
+ * (amg.h lists the stages).  It is for symmetric positive semidefinite matrices
+ * and, with GMRES, for others with a positive diagonal (nonsymmetric.c).
  *
- * After set-up, and after new values, the cycle is tested as an iteration on
- * A x = 0: from random x, x <- x - M A x must reduce x'A x, or x'x where A is
- * far from symmetric.  A cycle that does not is refused; one that reduces it
- * slowly is used, with a note. */
+ * After set-up, and after new values, the cycle is tested as an iteration on A
+ * x = 0: from random x, x <- x - M A x must reduce x'A x, or x'x if A is far
+ * from symmetric.  A cycle that does not reduce it is rejected; one that
+ * reduces it slowly is used, with a note. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ enum { TESTS = 4, TEST_COLUMNS = 2 };
 
 /* ----------------------------------------------------------------- the test */
 
-/* sqrt(x'A x) or sqrt(x'x), the largest of the columns; Y = A X. */
+/* Y = A X; *size = sqrt(x'A x), or sqrt(x'x), the largest of all columns. */
 static sps_status energy(const amg *m, const sps_block *X, sps_block *Y,
                          double *size)
 {
@@ -84,7 +84,7 @@ fail:
 
 /* ---------------------------------------------------------------- the table */
 
-/* The finest level where the operator's matrix lies. */
+/* Opens the finest level where the operator's matrix is stored. */
 static sps_status take_part(amg *m)
 {
     const sps_csr_local *A = &m->super.A->local;
@@ -99,8 +99,8 @@ fail:
     return st;
 }
 
-/* The finest matrix in doubles: the caller's, or a copy of floats; or where it
- * lies. */
+/* Sets the finest matrix in double precision: the caller's, or a copy of one in
+ * single precision; or the matrix where it is stored. */
 static sps_status take_matrix(amg *m)
 {
     const sps_csr *A = m->super.A->A;
@@ -124,7 +124,7 @@ fail:
     return st;
 }
 
-/* Entries of all levels over those of A. */
+/* Returns the number of entries of all levels divided by that of A. */
 static double complexity(const amg *m)
 {
     double entries = 0;
@@ -138,7 +138,7 @@ static const char *smoother(const amg *m)
     return m->level[0].nonsymmetric ? "damped Jacobi" : "smoother";
 }
 
-/* The finest level with a smoother. */
+/* Returns the finest level with a smoother. */
 static const amg_level *finest_smoothed(const amg *m)
 {
     const amg_level *l = m->level;
@@ -200,7 +200,7 @@ static size_t describe(const sps_precond *M, char *text, size_t size)
     return length;
 }
 
-/* From the place of the matrix to the host. */
+/* Moves the finest level from the place of the matrix to the host. */
 static sps_status leave_part(amg *m)
 {
     m->device->close(&m->level[0].part);
@@ -208,7 +208,8 @@ static sps_status leave_part(amg *m)
     return take_matrix(m);
 }
 
-/* A matrix that is not symmetric is set up on the host. */
+/* Decides whether A is symmetric; a matrix that is not is set up on the
+ * host. */
 static sps_status look_at_symmetry(amg *m)
 {
     const sps_precond *M = &m->super;

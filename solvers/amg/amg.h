@@ -2,33 +2,34 @@
 /* amg.h - multigrid by smoothed aggregation (Vanek, Mandel and Brezina,
  * Computing 56, 1996) on blocks: the hierarchy, and the stages that make it.
  *
- * Every stage of the set-up is a function of a level, one at a time, on host
- * arrays or, if the backend has it, where the matrix lies (stages.c), with the
- * same bits; the cycle is made of operators and block operations only:
+ * Every stage of the set-up is a function of one level.  It works on host
+ * arrays or, if the backend supports that, where the matrix is stored
+ * (stages.c), with the same bits.  The cycle consists of operators and block
+ * operations only.  The files:
  *
  *   eliminate.c    exact elimination of nodes with one or two neighbours
  *   strength.c     strong couplings between the nodes of a level
  *   roots.c        independent nodes, MIS-2
- *   aggregate.c    aggregates of nodes around them
+ *   aggregate.c    aggregates of nodes around these
  *   near_null.c    vectors that the coarse spaces must contain
- *   low_pass.c     the same, found by a polynomial
- *   filter.c       A_F, without weak couplings
- *   tentative.c    T, these vectors on the aggregates
+ *   low_pass.c     such vectors found by a polynomial
+ *   filter.c       A_F, which is A without weak couplings
+ *   tentative.c    T, the near-null vectors restricted to the aggregates
  *   prolongator.c  P = (I - w D_F^-1 A_F) T
  *   levels.c       A_c = P'A P, level after level
- *   stages.c       the stages above where a level lies
+ *   stages.c       the stages above, on the place of a level
  *   spectrum.c     bounds of the spectrum of D^-1 A
  *   coarsest.c     the dense inverse of the coarsest matrix
  *   rounding.c     whether a cycle may run in single precision
  *   cycle.c        the V-cycle on blocks
  *   nonsymmetric.c what differs where A is far from symmetric
- *   over_ranks.c   the finest level over several processes, and
- *   over_ranks_p.c its P
- *   galerkin.c     its coarse matrix
+ *   over_ranks.c   the finest level over several processes,
+ *   over_ranks_p.c its P,
+ *   galerkin.c     and its coarse matrix
  *
- * All is done as if A were scaled to S A S with unit diagonal, s_i =
+ * All stages act as if A were scaled to S A S with unit diagonal, s_i =
  * a_ii^(-1/2); the matrices themselves are not scaled.  The results of every
- * stage are the same bits for any number of threads. */
+ * stage have the same bits for any number of threads. */
 #ifndef SPS_AMG_H
 #define SPS_AMG_H
 
@@ -40,156 +41,175 @@ extern "C" {
 #endif
 
 enum {
-    AMG_LEVELS = 15,          /* at most */
-    AMG_DENSE = 600,          /* rows of a coarsest level with a dense inverse,
-                                 at most */
-    AMG_VECTORS = 12,         /* near-null vectors, at most */
-    AMG_DEGREE = 4,           /* of the smoother, at most */
-    AMG_LAST_DEGREE = 11      /* of a coarsest level too large for a dense
-                                 inverse: odd, and so positive whatever the
-                                 spectrum */
+    AMG_LEVELS = 15,          /* largest number of levels */
+    AMG_DENSE = 600,          /* largest number of rows of a coarsest level with
+                                 a dense inverse */
+    AMG_VECTORS = 12,         /* largest number of near-null vectors */
+    AMG_DEGREE = 4,           /* largest degree of the smoother */
+    AMG_LAST_DEGREE = 11      /* degree on a coarsest level too large for a
+                                 dense inverse; odd, so that the polynomial is
+                                 positive whatever the spectrum */
 };
 
-/* Couplings between nodes; columns of a row ascend, no node is coupled to
- * itself. */
+/* Couplings between nodes.  The columns of a row ascend, and no node is coupled
+ * to itself. */
 typedef struct amg_graph {
     int64_t n;
     int64_t *rowptr;
     int32_t *col;
-    double *weight;           /* c_ij > 0, relative to unit diagonals */
+    double *weight;           /* c_ij > 0, relative to unit diagonals
+                                 (strength.c) */
 } amg_graph;
 
 typedef struct amg_level {
-    sps_coarse *part;         /* the level where its matrix lies; NULL: on the
-                                 host.  With it the arrays of nodes are there,
-                                 and those below NULL */
-    const sps_csr *A;         /* doubles, rows ascending */
-    sps_csr *own;             /* A, unless it is the caller's */
+    sps_coarse *part;         /* the level where its matrix is stored, or NULL
+                                 if that is the host.  If not NULL, the arrays
+                                 of nodes are there, and those below are NULL */
+    const sps_csr *A;         /* double precision, rows ascending */
+    sps_csr *own;             /* A if the level owns it, NULL if it is the
+                                 caller's */
     int64_t n, nodes;
-    int64_t *start;           /* nodes + 1: rows of node v are start[v] ..
-                                 start[v+1] - 1; some have none */
-    bool single_rows;         /* every node is one row */
-    bool nonsymmetric;        /* far from symmetric (nonsymmetric.c) */
-    double *scale;            /* n: a_ii^(-1/2); 0: the row is empty up to
-                                 rounding, and has no part in coarser levels */
-    int vectors;              /* q */
-    double *near;             /* n x q, row-major: vectors that A maps to small
-                                 ones */
+    int64_t *start;           /* nodes + 1 elements: the rows of node v are
+                                 start[v] .. start[v+1] - 1; some nodes have no
+                                 rows */
+    bool single_rows;         /* every node has one row */
+    bool nonsymmetric;        /* A is far from symmetric (nonsymmetric.c) */
+    double *scale;            /* n elements: a_ii^(-1/2), or 0 if the row is
+                                 zero up to rounding and has no part in coarser
+                                 levels */
+    int vectors;              /* number q of near-null vectors */
+    double *near;             /* n x q, row-major: near-null vectors, which A
+                                 maps to small ones */
     double rho;               /* estimate of the largest eigenvalue of D^-1 A */
-    double upper;             /* bound of it, for the smoother */
-    int degree;               /* of the smoother */
+    double upper;             /* upper bound of this eigenvalue, for the
+                                 smoother */
+    int degree;               /* degree of the smoother */
     double root[AMG_LAST_DEGREE];
-    /* The coarsest level has none of the following. */
+    /* On the coarsest level the following are not used. */
     amg_graph strong;
-    int32_t *aggregate;       /* of each node, or -1 */
+    int32_t *aggregate;       /* aggregate of each node, or -1 */
     int64_t aggregates;
-    uint64_t *kept;           /* of each aggregate: bit j: its near-null vector
-                                 j is independent of those before */
-    int64_t *place;           /* aggregates + 1: columns of aggregate a */
+    uint64_t *kept;           /* for each aggregate, bit j tells that near-null
+                                 vector j is linearly independent of those
+                                 before it */
+    int64_t *place;           /* aggregates + 1 elements: first column of each
+                                 aggregate */
     bool smoothed;
-    bool eliminates;          /* exactly, without a smoother: rows without an
-                                 aggregate; the others are one each */
+    bool eliminates;          /* rows without an aggregate are eliminated
+                                 exactly, without a smoother; each other row is
+                                 an aggregate */
     sps_csr *P, *R;           /* P and P' */
-    /* Of the cycle. */
+    /* Operators and blocks of the cycle: */
     sps_operator *own_op;     /* D^-1 A */
     sps_operator *prolong;    /* P */
-    sps_operator *restrict_op;   /* D_c^-1 P'D, P'D where the next level has a
-                                 dense inverse */
-    sps_block *inverse;       /* n x 1: D^-1; NULL with a dense inverse */
-    sps_block *mask;          /* n x 1, of a level that eliminates nodes: 1 for
+    sps_operator *restrict_op;   /* D_c^-1 P'D with the D_c of the next level,
+                                    or P'D if the next level has a dense
+                                    inverse */
+    sps_block *inverse;       /* n x 1: D^-1, or NULL with a dense inverse */
+    sps_block *mask;          /* n x 1, on a level that eliminates nodes: 1 for
                                  these, 0 for others */
-    sps_block *r, *x, *t;     /* n x width; r: D^-1 times the residual; in
-                                 doubles the finest level has no x */
+    sps_block *r, *x, *t;     /* n x width; r is D^-1 times the residual.  In
+                                 double precision the finest level has no x */
 } amg_level;
 
-/* What `tentative` makes of a level, on the host unless it has a part. */
+/* The results of `tentative` for a level, on the host unless the level has a
+ * part. */
 typedef struct amg_tentative {
     sps_csr *T;
     double *near;             /* near-null vectors of the next level */
-    int64_t columns;          /* of T */
-    bool single;              /* one for each aggregate */
+    int64_t columns;          /* number of columns of T */
+    bool single;              /* each aggregate has one column */
 } amg_tentative;
 
 typedef struct amg {
     sps_precond super;
-    const sps_coarsening *device;   /* stages of levels with a part, or NULL */
+    const sps_coarsening *device;   /* functions for levels with a part, or
+                                       NULL */
     amg_level level[AMG_LEVELS];
     int levels;
-    int wanted_degree;        /* option degree; 0: chosen */
-    const sps_block *inherited;     /* near-null vectors of the finest level, */
-    int inherited_rows;       /* whose nodes have so many rows; or NULL */
-    sps_csr *copy;            /* A in doubles, where the caller's has floats */
-    sps_csr *inverse;         /* dense, of the coarsest matrix, or NULL */
+    int wanted_degree;        /* option degree; 0: chosen automatically */
+    const sps_block *inherited;     /* given near-null vectors of the finest
+                                       level, or NULL, */
+    int inherited_rows;       /* and the rows of its nodes */
+    sps_csr *copy;            /* A in double precision, if the caller's is in
+                                 single */
+    sps_csr *inverse;         /* dense inverse of the coarsest matrix, or
+                                 NULL */
     sps_operator *inverse_op;
     bool floats;              /* operators and blocks of the cycle are in single
                                  precision */
-    int unit;                 /* then: exponent of the numbers in a cycle */
+    int unit;                 /* if so, the exponent to which cycles scale
+                                 values */
 } amg;
 
-/* eliminate.c: l->eliminates, where it is worth while, and then the nodes that
- * stay as aggregates; P (`*P_p`) and the near-null vectors of the next level. */
+/* eliminate.c: sets l->eliminates where elimination is worthwhile, and then
+ * makes aggregates of the nodes that remain; P (*P_p) and the near-null vectors
+ * of the next level; l->mask. */
 sps_status spsi_amg_eliminate(amg *m, amg_level *l);
 sps_status spsi_amg_reduce(sps_context *ctx, const amg_level *l,
                            sps_csr **P_p, double **near_p);
 sps_status spsi_amg_mask(sps_context *ctx, const amg_level *l, sps_block *X);
 
-/* strength.c: the strong couplings of level l. */
+/* strength.c: computes the strong couplings of level l. */
 sps_status spsi_amg_strength(sps_context *ctx, const amg_level *l,
                              amg_graph *g);
 void spsi_amg_graph_free(sps_context *ctx, amg_graph *g);
 
-/* nonsymmetric.c: whether A is far from symmetric; the strong couplings of a
- * level that is, by the stronger of both directions. */
+/* nonsymmetric.c: *far is set if A is far from symmetric; and the strong
+ * couplings of such a level, by the stronger of both directions. */
 sps_status spsi_amg_far_from_symmetric(sps_context *ctx, const sps_csr *A,
                                        bool *far);
 sps_status spsi_amg_strength_both(sps_context *ctx, const amg_level *l,
                                   amg_graph *g);
 
-/* aggregate.c: aggregate[v] = the number of node v's aggregate, -1 for a node
- * without neighbours; *count: aggregates. */
+/* aggregate.c: aggregate[v] becomes the number of node v's aggregate, or -1 for
+ * a node without neighbours; *count becomes the number of aggregates. */
 sps_status spsi_amg_aggregate(sps_context *ctx, const amg_graph *g,
                               int32_t *aggregate, int64_t *count);
 
-/* spectrum.c: *rho: the largest Ritz value of S A S, S = diag(scale), after a
- * few Lanczos steps; *bound: a bound of its spectrum from row sums. */
+/* spectrum.c: *rho becomes the largest Ritz value of S A S, S = diag(scale),
+ * after a few Lanczos steps; *bound becomes a bound of its spectrum from row
+ * sums. */
 sps_status spsi_amg_spectrum(sps_context *ctx, const sps_csr *A,
                              const double *scale, double *rho, double *bound);
-/* *rho from the coefficients of Lanczos. */
+/* Computes *rho from the coefficients of a Lanczos process. */
 sps_status spsi_amg_ritz(sps_context *ctx, const double *diagonal,
                          const double *off, double *rho);
 
-/* tentative.c: the tentative prolongator T of level l, columns orthonormal
- * in the norm of D on each aggregate, and the near-null vectors of the next
- * level, *near_p (columns of T x q).  Fills l->place and, unless `again`,
- * l->kept. */
+/* tentative.c: makes the tentative prolongator T of level l, with columns
+ * orthonormal in the norm of D on each aggregate, and the near-null vectors of
+ * the next level, *near_p (columns of T x q).  Fills l->place and, unless
+ * `again` (new values for existing aggregates), l->kept. */
 sps_status spsi_amg_tentative(sps_context *ctx, amg_level *l, bool again,
                               sps_csr **T_p, double **near_p);
 /* prolongator.c: *P_p = (I - w D_F^-1 A_F) T, or T unless `smooth`. */
 sps_status spsi_amg_prolongator(sps_context *ctx, const amg_level *l,
                                 const sps_csr *T, bool smooth, sps_csr **P_p);
-double spsi_amg_omega(double rho);      /* w */
+double spsi_amg_omega(double rho);      /* Returns the factor w. */
 
-/* filter.c: *F_p = A_F, A with the couplings that are not strong added to the
- * diagonal; NULL: there are none, or nodes have several rows. */
+/* filter.c: *F_p becomes A_F, which is A with the couplings that are not strong
+ * added to the diagonal, or NULL if there are no such couplings or nodes have
+ * several rows. */
 sps_status spsi_amg_filter(sps_context *ctx, const amg_level *l,
                            sps_csr **F_p);
 
-/* near_null.c: the near-null vectors of the finest level. */
+/* near_null.c: sets the near-null vectors of the finest level. */
 sps_status spsi_amg_near_null(const amg *m, const sps_options *opt,
                               amg_level *l);
 
-/* low_pass.c: *V_p: near-null vectors of nodes of b > 1 rows, at most 6, from
- * the matrix alone. */
+/* low_pass.c: computes near-null vectors *V_p of nodes of b > 1 rows, at most
+ * 6, from the matrix only. */
 sps_status spsi_amg_low_pass(const sps_operator *A, int b, sps_block **V_p);
 
-/* Those of m->inherited again, whose values have changed. */
+/* Copies the vectors m->inherited again, after their values have changed. */
 sps_status spsi_amg_inherit(const amg *m, amg_level *l);
 
-/* stages.c: the stages above where the matrix of l lies. */
+/* stages.c: the stages above, on the place where the matrix of l is stored. */
 sps_status spsi_amg_scale(amg *m, amg_level *l, bool finest);
-/* X: the diagonal of D^-1, 1 where the scale is 0. */
+/* X = the diagonal of D^-1, with 1 where the scale is 0. */
 sps_status spsi_amg_inverse(const amg *m, const amg_level *l, sps_block *X);
-/* The largest scale, and the largest inverse of one that is not 0. */
+/* most = the largest scale, and the largest inverse of a scale that is not
+ * 0. */
 sps_status spsi_amg_spread(const amg *m, const amg_level *l, double most[2]);
 sps_status spsi_amg_bounds(amg *m, amg_level *l, double *bound);
 sps_status spsi_amg_gather(amg *m, amg_level *l);
@@ -197,58 +217,66 @@ sps_status spsi_amg_fit(amg *m, amg_level *l, bool again, amg_tentative *t);
 sps_status spsi_amg_smooth(amg *m, amg_level *l, const amg_tentative *t,
                            bool smooth, sps_csr **P_p);
 void spsi_amg_drop(amg *m, amg_level *l, amg_tentative *t);
-/* Multiplications of A B. */
+/* *count = the number of multiplications of the product A B. */
 sps_status spsi_amg_products(const amg *m, const sps_csr *A, const sps_csr *B,
                              int64_t *count);
-/* The nodes of the next level are the aggregates of l. */
+/* Makes the nodes of the next level, which are the aggregates of l. */
 sps_status spsi_amg_enter(amg *m, const amg_level *l, amg_level *next,
                           amg_tentative *t);
-/* *host: matrix, scale and near-null vectors of a level with a part. */
+/* Copies matrix, scale and near-null vectors of a level with a part to
+ * *host. */
 sps_status spsi_amg_bring(const amg *m, const amg_level *l, amg_level *host);
 
-/* levels.c: builds all levels below the finest, level[0]; or, with again, their
- * values on the aggregates and patterns that exist. */
+/* levels.c: builds all levels below the finest, level[0]; if `again`, only
+ * computes their values for the existing aggregates and patterns. */
 sps_status spsi_amg_levels(amg *m, bool again);
 
-/* coarsest.c: m->inverse from the matrix of the last level. */
+/* coarsest.c: computes m->inverse from the matrix of the last level. */
 sps_status spsi_amg_coarsest(amg *m);
 
-/* rounding.c: of a hierarchy in floats, whether they suffice; else a note. */
+/* rounding.c: decides whether a hierarchy in single precision is accurate
+ * enough; adds a note if not. */
 sps_status spsi_amg_fits_floats(const amg *m, bool *fits);
 
-/* amg.c: EUNFIT where a cycle does not converge; sets the rate. */
+/* amg.c: sets the rate of convergence, and returns SPS_EUNFIT if a cycle does
+ * not converge. */
 sps_status spsi_amg_test(amg *m);
 void spsi_amg_destroy(sps_precond *M);
 extern const sps_precond_type spsi_precond_amg, spsi_amg_over_processes;
-/* over_ranks.c: amg over several processes.  *type_p changes if A is symmetric
- * and its near-null vectors are constants, motions or given. */
+/* over_ranks.c: selects amg of the whole matrix over several processes: *type_p
+ * changes if A is symmetric and its near-null vectors are constants, rigid body
+ * motions, or given. */
 sps_status spsi_amg_whole(const sps_operator *A, const sps_options *opt,
                           const sps_precond_type **type_p);
-/* galerkin.c: the finest level of such a hierarchy. */
+/* galerkin.c: the finest level of a hierarchy over several processes. */
 typedef struct amg_span {
-    sps_csr *rows;            /* own rows of A; columns: ghosts below, own
-                                 rows, ghosts above */
-    int64_t first, columns;   /* of own P among those of all processes */
+    sps_csr *rows;            /* own rows of A; its columns are ghosts of lower
+                                 processes, own rows, ghosts of higher
+                                 processes */
+    int64_t first, columns;   /* first column of own P among those of all
+                                 processes; their total number */
     sps_csr *own;             /* own rows of P'A P, or NULL, and then */
     sps_csr *coarse;          /* P'A P, complete on each process */
 } amg_span;
-/* rows, with the values that A has now; anew or into what is there. */
+/* Sets *rows_p to span.rows with the values that A has now; creates it if it is
+ * NULL. */
 sps_status spsi_amg_rows(const sps_operator *A, sps_csr **rows_p);
-/* first and columns, of `own` columns of P. */
+/* Sets first and columns of s, where P has `own` columns on this process. */
 sps_status spsi_amg_number(const sps_operator *A, int64_t own, amg_span *s);
-/* own, or with `gather` coarse, from P and P' of own rows; its values if it is
- * there. */
+/* Computes s->own or, with `gather`, s->coarse from P and P' of own rows; only
+ * the values if the matrix exists. */
 sps_status spsi_amg_galerkin(const sps_operator *A, const sps_csr *P,
                              const sps_csr *R, bool gather, amg_span *s);
-/* all: `count` numbers of this process for each of its own columns of P, behind
- * those of the processes before it. */
+/* Gathers in `all`, on each process, `count` values for each column of P, in
+ * the order of processes; `own` contains those of this process. */
 sps_status spsi_amg_collect(const sps_operator *A, const amg_span *s,
                             const double *own, int count, double *all);
 
 /* cycle.c */
-void spsi_amg_set_roots(amg_level *l);  /* of a level that is not the last */
-sps_status spsi_amg_open(amg *m);       /* operators and blocks */
-sps_status spsi_amg_refresh(amg *m);    /* new values in the operators */
+/* Sets the roots of a level that is not the last. */
+void spsi_amg_set_roots(amg_level *l);
+sps_status spsi_amg_open(amg *m);       /* makes operators and blocks */
+sps_status spsi_amg_refresh(amg *m);    /* updates the values of operators */
 sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z);
 void spsi_amg_close(amg *m);
 

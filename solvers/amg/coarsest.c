@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coarsest.c - the dense inverse of the coarsest matrix, C = S A S with unit
- * diagonal, by Gauss-Jordan elimination: unknown after unknown is exchanged for
- * its right-hand side, with pivots from the diagonal, which are those of
- * Cholesky's factors squared.
+/* coarsest.c - the dense inverse of the coarsest matrix C = S A S, which has a
+ * unit diagonal, by Gauss-Jordan elimination: unknown after unknown is
+ * exchanged with its right-hand side.  The pivots are diagonal entries, which
+ * are the squares of the diagonal of the Cholesky factor.
  *
- * For a singular A near-null vectors b with C b = 0 (the constant, the motions
- * of a free body) are taken out of the null space by C + b b' / b'b; what the
- * inverse does to them is projected away by the solver.  Where C is singular
- * even so, as for a graph of several components, the pseudoinverse by
- * eigenvalues is taken: such vectors get no coarse correction, and the smoother
- * keeps the cycle positive definite.
+ * If A is singular, its null vectors b among the near-null vectors (C b = 0:
+ * the constant, the motions of a free body) are removed from the null space by
+ * adding b b' / b'b to C; the components of the result along b are projected
+ * away by the solver.  If C is still singular, as for a graph with several
+ * components, its pseudoinverse is computed by eigenvalues: null vectors then
+ * get no coarse correction, and the smoother keeps the cycle positive definite.
  *
  * A matrix that is far from symmetric is inverted by LU factors.
  *
- * A backend that has the level computes the same bits, with each product and
- * each sum rounded; a singular matrix comes to the host.
+ * A backend that has the level computes the same bits, since each product and
+ * each sum is rounded; a singular matrix is copied to the host.
  *
- * Once n^3 multiplications and additions, or 9 n^3; an application is a product
- * with n^2 entries. */
+ * The set-up takes n^3 multiplications and additions, or 9 n^3 with
+ * eigenvalues; an application is a product with n^2 entries. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Times the largest eigenvalue: eigenvalues below the first count as zero, below
- * the second as negative. */
+/* Relative to the largest eigenvalue: eigenvalues below NULL_VALUE count as
+ * zero, those below INDEFINITE as negative. */
 #define NULL_VALUE 1e-12
 #define INDEFINITE -1e-8
 
-/* C = S A S; 1 on the diagonal of rows without a scale. */
+/* C = S A S, with 1 on the diagonal of rows without a scale. */
 static void load(const amg_level *l, sps_small *C)
 {
     const double *val = l->A->val;
@@ -43,8 +43,8 @@ static void load(const amg_level *l, sps_small *C)
     if (!l->nonsymmetric) spsi_small_symmetrise(C);
 }
 
-/* b = S^-1 near-null vector v; whether C b = 0, the product formed as
- * S (A near). */
+/* b = S^-1 times near-null vector v; returns whether C b = 0, with the product
+ * formed as S (A near). */
 static bool is_null(const amg_level *l, int v, double *b)
 {
     const double *val = l->A->val;
@@ -78,7 +78,7 @@ static void lift(const amg_level *l, double *b, sps_small *C)
     }
 }
 
-/* Whether Z is the inverse of a regular matrix of unit diagonal. */
+/* Returns whether Z is the inverse of a regular matrix of unit diagonal. */
 static bool bounded(const sps_small *Z)
 {
     for (int64_t e = 0; e < (int64_t)Z->rows * Z->cols; e++)
@@ -86,7 +86,7 @@ static bool bounded(const sps_small *Z)
     return true;
 }
 
-/* Column j of Z with unknown k exchanged, f = z_kj / z_kk. */
+/* Exchanges unknown k in column j of Z; f = z_kj / z_kk. */
 static void exchange(double *restrict column, const double *restrict pivots,
                      int n, int k, double f)
 {
@@ -94,7 +94,8 @@ static void exchange(double *restrict column, const double *restrict pivots,
     column[k] = f;
 }
 
-/* Z = Z^-1; false: a pivot is not positive.  room: n numbers. */
+/* Z = Z^-1; returns false if a pivot is not positive.  room: n doubles of
+ * scratch. */
 static bool eliminate(sps_small *Z, double *room)
 {
     const int n = Z->rows;
@@ -114,7 +115,7 @@ static bool eliminate(sps_small *Z, double *room)
     return true;
 }
 
-/* Z = C^-1; false: C is singular up to rounding. */
+/* Z = C^-1; *regular is false if C is singular up to rounding. */
 static sps_status invert(sps_context *ctx, const amg_level *l, sps_small *Z,
                          bool *regular)
 {
@@ -130,7 +131,8 @@ fail:
     return st;
 }
 
-/* Z = V diag(1 / w) V', the eigenvalues w that are not zero. */
+/* Z = V diag(1 / w) V', with the eigenvalues w of C that are not zero and their
+ * eigenvectors V. */
 static sps_status pseudoinvert(sps_context *ctx, const amg_level *l,
                                sps_small *C, sps_small *Z)
 {
@@ -188,7 +190,7 @@ fail:
     return st;
 }
 
-/* The csr of all entries, values not set. */
+/* Makes a csr with all n^2 entries, without setting values. */
 static sps_status full_pattern(sps_context *ctx, int64_t n, sps_csr **F_p)
 {
     sps_csr *F;
@@ -202,7 +204,7 @@ fail:
     return st;
 }
 
-/* val = S Z S, by rows; 1 for the scale of a row that has none. */
+/* val = S Z S, row-major, with scale 1 for a row that has none. */
 static void store(const amg_level *l, const sps_small *Z, double *val)
 {
     for (int64_t i = 0; i < l->n; i++)
@@ -214,7 +216,7 @@ static void store(const amg_level *l, const sps_small *Z, double *val)
         }
 }
 
-/* val: the inverse of the matrix of l, which is on the host. */
+/* val = the inverse of the matrix of l, which is on the host. */
 static sps_status invert_level(const amg *m, const amg_level *l, double *val)
 {
     sps_context *ctx = m->super.ctx;
@@ -235,7 +237,7 @@ fail:
     return st;
 }
 
-/* m->inverse, in the place of l, by the host. */
+/* Computes m->inverse on the host, and stores it in the place of l. */
 static sps_status invert_singular(amg *m, const amg_level *l)
 {
     sps_context *ctx = m->super.ctx;

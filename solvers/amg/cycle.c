@@ -1,46 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cycle.c - the V-cycle on blocks, Z = M R.
  *
- * The smoother is the optimal Chebyshev polynomial of the fourth kind for
- * [0, L] (Lottes, arXiv 2202.08830; Phillips and Fischer, 2210.03179) in
+ * The smoother is the optimal Chebyshev polynomial of the fourth kind for [0,
+ * L] (Lottes, arXiv 2202.08830; Phillips and Fischer, arXiv 2210.03179) in
  * product form: with the roots L x_i of 1 - x p(x), which are real, and u =
  * D^-1 r,
  *
  *     z <- z + (u - D^-1 A z) / (L x_i),   i = 1 .. d,
  *
  * a product with an epilogue that reads z and u and writes the next z: 3 block
- * passes a degree, where the recurrence of those papers takes 4.  From z = 0
- * the first two steps are one product with u itself, 2 passes:
+ * passes for each degree, where the recurrence of those papers needs 4.  From z
+ * = 0 the first two steps are one product with u itself, 2 passes:
  *
  *     z = (f_1 + f_2) u - f_1 f_2 D^-1 A u,   f_i = 1 / (L x_i).
  *
- * The same polynomial before and after the coarse correction makes M symmetric;
- * it is positive definite if L is a bound of the spectrum of D^-1 A.
+ * The same polynomial is applied before and after the coarse correction, which
+ * makes M symmetric; M is positive definite if L is an upper bound of the
+ * spectrum of D^-1 A.
  *
- * The operators of the cycle are D^-1 A, P, and D_c^-1 P'D, D_c the diagonal of
- * the level below: a cycle takes and leaves residuals as u, and no product
- * reads a diagonal.  A dense inverse takes r itself.
+ * The operators of the cycle are D^-1 A, P, and D_c^-1 P'D, where D_c is the
+ * diagonal of the next coarser level: residuals enter and leave a cycle as u,
+ * and no product needs to read a diagonal.  A dense inverse is applied to r
+ * itself.
  *
- * Where A is far from symmetric every step has the same factor, 1 / root =
- * (4/3) / upper: damped Jacobi.
+ * If A is far from symmetric, every step has the same factor, 1 / root = (4/3)
+ * / upper: damped Jacobi.
  *
- * A level that eliminates nodes is exact but for the levels below: Z = P M_c P'R
- * and u on these nodes.
+ * A level that eliminates nodes is solved exactly, apart from the levels below:
+ * Z = P M_c P'R, plus u on the eliminated nodes.
  *
  * On a coarsest level without a dense inverse a Chebyshev polynomial of the
  * first kind for [L / 2 d^2, L] is applied in the same form.
  *
- * A cycle of degree d is 2 d products on each level, one with P and one with
- * P'; with d = 2 14 block passes on the level itself.  Nothing is
+ * A cycle of degree d makes 2 d products on each level, one with P and one with
+ * P'; with d = 2 this is 14 block passes on the level itself.  Nothing is
  * allocated.
  *
- * In single precision (amg.floats) matrices and blocks of all levels are
- * floats, for half the bytes.  Columns of R are multiplied by powers of two so
- * that the numbers of a cycle lie around `unit`, the middle of the magnitudes
- * of A, in logarithms: with the diagonal within 1e-10 to 1e10 of it neither R /
- * A nor what a cycle makes of it leaves the range of floats.  M is linear and
- * symmetric up to roundings of 6e-8, which conjugate gradients tolerate with
- * b from (A P)'Z.  Where values do not fit all is in doubles. */
+ * In single precision (amg.floats) matrices and blocks of all levels are stored
+ * in half the bytes.  Columns of R are multiplied by powers of two so that the
+ * values in a cycle are around 2^unit, the geometric mean of the largest and
+ * the smallest diagonal entry of A: if the diagonal is within 1e-10 to 1e10
+ * times this, neither D^-1 R nor the results of a cycle leave the range of
+ * single precision.  M is then linear and symmetric up to rounding errors of
+ * 6e-8, which conjugate gradients tolerate if b is computed from (A P)'Z.  If
+ * values do not fit, everything is in double precision. */
 #include "solvers/amg/amg.h"
 
 #include <float.h>
@@ -49,11 +52,12 @@
 #include "block/single.h"
 #include "core/options.h"
 
-#define SPREAD 1e20          /* of the diagonal, in single precision at most */
+#define SPREAD 1e20          /* largest ratio of diagonal entries in single
+                                precision */
 #define TINY 1e-30
 
-/* Roots of 1 - x p_d(x) for L = 1, the largest first; from the weights of
- * Lottes' table 1. */
+/* Roots of 1 - x p_d(x) for L = 1, the largest first, computed from the weights
+ * of Lottes' table 1. */
 static const double roots[AMG_DEGREE + 1][AMG_DEGREE] = {
     { 0 },
     { 0.666666666666667 },
@@ -63,8 +67,8 @@ static const double roots[AMG_DEGREE + 1][AMG_DEGREE] = {
       0.0895235543024204 },
 };
 
-/* Those of a coarsest level, largest and smallest in turn, so that factors
- * balance. */
+/* Sets the roots of a coarsest level: largest and smallest in turn, so that
+ * intermediate results stay small. */
 static void set_last_roots(amg_level *l)
 {
     enum { D = AMG_LAST_DEGREE };
@@ -91,16 +95,17 @@ static void set_roots(amg_level *l, bool last)
 
 void spsi_amg_set_roots(amg_level *l) { set_roots(l, false); }
 
-/* Whether level i is solved by the dense inverse. */
+/* Returns whether level i is solved by the dense inverse. */
 static bool is_dense(const amg *m, int i)
 {
     return i + 1 == m->levels && m->inverse;
 }
 
-/* -------------------------------------------------------------- in its types */
+/* ------------------------------------------------- operators in their types */
 
-/* A matrix of the hierarchy as the cycle applies it: row i multiplied by D^-1 of
- * `row`, column j divided by that of `col`; NULL: 1. */
+/* Factors of a matrix of the hierarchy as the cycle applies it: row i is
+ * multiplied by the D^-1 of level `row`, column j divided by that of level
+ * `col`; NULL means 1. */
 typedef struct entry_factors {
     const amg_level *row, *col;
 } entry_factors;
@@ -122,9 +127,9 @@ static void scale_here(const sps_csr *T, entry_factors f, double *val)
     }
 }
 
-/* Zeroes values that are below the range of floats and far below the largest
- * one: rounding errors.  In device memory they are rounded to zero by
- * themselves. */
+/* Sets values to zero that are below the range of single precision and far
+ * below the largest one: they are rounding errors.  (In device memory the
+ * conversion rounds them to zero.) */
 static void clear_tiny(double *val, int64_t count)
 {
     double largest = 0;
@@ -135,7 +140,8 @@ static void clear_tiny(double *val, int64_t count)
         if (fabs(val[p]) < largest) val[p] = 0;
 }
 
-/* The type of the values of T with factors: floats only in device memory. */
+/* Returns the type of the values of T with factors: single precision only in
+ * device memory. */
 static sps_dtype type_of(const amg *m, const sps_csr *T)
 {
     return m->floats && T->place != SPS_HOST ? SPS_F32 : SPS_F64;
@@ -146,7 +152,7 @@ static size_t bytes_of(const sps_csr *S)
     return spsi_dtype_size(S->dtype) * (size_t)(S->nnz + 1);
 }
 
-/* *S in device memory: the values. */
+/* Makes the values of *S in device memory. */
 static sps_status scaled_there(const amg *m, const sps_csr *T, entry_factors f,
                                sps_csr *S)
 {
@@ -163,7 +169,7 @@ fail:
     return st;
 }
 
-/* *S: T with these factors, its values in memory of its place. */
+/* *S = T with these factors; its values are in new memory of T's place. */
 static sps_status scaled(const amg *m, const sps_csr *T, entry_factors f,
                          sps_csr *S)
 {
@@ -192,8 +198,8 @@ static void drop_scaled(const amg *m, sps_csr *S)
         ctx->backend->release(ctx, S->val, bytes_of(S));
 }
 
-/* *op_p: the operator of T, a matrix of the hierarchy, with these factors; one
- * that exists gets its values. */
+/* Makes *op_p, the operator of T, a matrix of the hierarchy, with these
+ * factors; an existing operator receives the values. */
 static sps_status set_operator(const amg *m, const sps_csr *T,
                                entry_factors f, sps_operator **op_p)
 {
@@ -215,7 +221,8 @@ fail:
     return st;
 }
 
-/* The same of the finest matrix, which shares the caller's pattern. */
+/* Makes the operator of the finest matrix, which shares the caller's
+ * pattern. */
 static sps_status set_finest(amg *m, amg_level *l)
 {
     sps_options o;
@@ -238,7 +245,8 @@ static sps_status new_block(const amg *m, int64_t n, sps_block **X_p)
                              m->floats ? SPS_F32 : SPS_F64, X_p);
 }
 
-/* m->unit; SPS_EUNFIT where the diagonal has numbers too far apart. */
+/* Sets m->unit; returns SPS_EUNFIT if the diagonal entries are too far
+ * apart. */
 static sps_status set_unit(amg *m)
 {
     double most[2];
@@ -278,7 +286,7 @@ fail:
     return st;
 }
 
-/* Between level i and the next. */
+/* Sets the operators between level i and the next. */
 static sps_status set_transfers(amg *m, int i)
 {
     amg_level *l = &m->level[i];
@@ -325,7 +333,7 @@ fail:
     return st;
 }
 
-/* All in doubles from now on. */
+/* Makes everything again in double precision. */
 static sps_status open_in_doubles(amg *m)
 {
     spsi_amg_close(m);
@@ -335,8 +343,9 @@ static sps_status open_in_doubles(amg *m)
     return open_levels(m);
 }
 
-/* After operators were made or changed, with st: all in doubles, where floats do
- * not hold the values or would lose too much. */
+/* Called after operators were made or changed, with status st: changes to
+ * double precision if single precision does not represent the values or would
+ * lose too much accuracy. */
 static sps_status settle_precision(amg *m, sps_status st)
 {
     bool fits = false;
@@ -392,8 +401,8 @@ sps_status spsi_amg_refresh(amg *m)
 
 /* ---------------------------------------------------------------- the cycle */
 
-/* Steps i = from .. degree - 1; *now_p: the iterate, *next_p: room for the
- * next one. */
+/* Performs steps i = from .. degree - 1; *now_p is the iterate, *next_p the
+ * block for the next one. */
 static sps_status relax(const amg_level *l, const sps_block *U, int from,
                         sps_block **now_p, sps_block **next_p)
 {
@@ -413,7 +422,7 @@ fail:
     return st;
 }
 
-/* All steps, from zero. */
+/* Performs all steps, starting from zero. */
 static sps_status begin(const amg_level *l, const sps_block *U,
                         sps_block **now_p, sps_block **next_p)
 {
@@ -442,7 +451,7 @@ static sps_status solve_last(const amg *m, const amg_level *l,
 static sps_status cycle(const amg *m, int level, const sps_block *U,
                         sps_block *Z);
 
-/* X += P M_c P'R, M_c the levels below, for U = D^-1 R. */
+/* X += P M_c P'R for U = D^-1 R, where M_c are the levels below. */
 static sps_status correct(const amg *m, int level, const sps_block *U,
                           sps_block *X)
 {
@@ -456,7 +465,7 @@ fail:
     return st;
 }
 
-/* A level that eliminates nodes. */
+/* Z = M R on a level that eliminates nodes. */
 static sps_status reduce(const amg *m, int level, const sps_block *U,
                          sps_block *Z)
 {
@@ -468,9 +477,9 @@ fail:
     return st;
 }
 
-/* Z = M R on this level and those below; U = D^-1 R, or R where the level is
+/* Z = M R on this level and those below; U = D^-1 R, or R if the level is
  * solved by the dense inverse.  The iterates alternate between Z and t: 2 d - 2
- * steps from Z end in Z; with d = 1 one from t. */
+ * steps that start in Z end in Z; with d = 1 one step from t. */
 static sps_status cycle(const amg *m, int level, const sps_block *U,
                         sps_block *Z)
 {
@@ -491,7 +500,8 @@ fail:
     return st;
 }
 
-/* k columns of X, rows ld apart, or as near as X's memory needs. */
+/* Gives X k columns and leading dimension ld, or the largest one that X's
+ * memory allows. */
 static void shape_as(sps_block *X, int k, int64_t ld)
 {
     const int64_t most = X ? spsi_block_ld(X->width) : 0;
@@ -501,7 +511,8 @@ static void shape_as(sps_block *X, int k, int64_t ld)
     X->ld = ld < most ? ld : most;
 }
 
-/* Factors of R's columns for floats, powers of two, and their inverses. */
+/* Computes factors for R's columns in single precision, which are powers of
+ * two, and their inverses. */
 static sps_status factors(const amg *m, const sps_block *R, double *in,
                           double *out)
 {
@@ -522,8 +533,8 @@ fail:
     return st;
 }
 
-/* U = D^-1 R diag(c), columns first: that brings numbers into the range of
- * floats. */
+/* U = D^-1 R diag(c); columns are scaled first, which brings the values into
+ * the range of single precision. */
 static sps_status enter(const amg *m, const double *c, const sps_block *R,
                         sps_block *U)
 {
@@ -564,8 +575,9 @@ fail:
     return st;
 }
 
-/* Rows of few columns are close together, so that these take few bytes, and as
- * far apart in all blocks of a level, so that products fuse their epilogues. */
+/* All blocks of a level get the same leading dimension, so that products can
+ * fuse their epilogues.  In single precision it is as small as k allows, so
+ * that rows of few columns take few bytes. */
 sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z)
 {
     const int64_t ld = m->floats ? spsi_block_ld(R->k) : R->ld;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* eliminate.c - exact elimination of nodes with one or two neighbours, for
- * graphs of power laws and roads (Livne and Brandt, arXiv 1108.1310, section
- * 3.2; Konolige and Brown, PASC 2018): the level below is the Schur complement
- * of an independent set F of such nodes, C the others,
+ * power-law graphs and road networks (Livne and Brandt, arXiv 1108.1310,
+ * section 3.2; Konolige and Brown, PASC 2018).  With F an independent set of
+ * such nodes and C the other nodes, the next level is the Schur complement
  *
  *     A_c = P'A P,   P = [ I; -A_FF^-1 A_FC ],   A_FF diagonal,
  *     A^-1 = P A_c^-1 P' + [ A_FF^-1 0; 0 0 ],
  *
- * so that the level needs no smoother.  That of a Laplacian is one again, with
- * at most as many edges.  Columns of P are scaled so that A_c stands where a
- * matrix of unit diagonal would.
+ * so that this level needs no smoother.  The Schur complement of a Laplacian is
+ * a Laplacian with at most as many edges.  Columns of P are scaled so that A_c
+ * is scaled like S A S, the matrix with unit diagonal.
  *
- * F is maximal: of the nodes that may belong to it those of highest priority
- * (coarsening.h) among their neighbours, again and again.  Only levels of nodes
- * of one row on the host; at most ROUNDS of them, and none that would not
- * remove one node in five. */
+ * F is maximal: of the nodes that may belong to it, those of highest priority
+ * (coarsening.h) among their neighbours are added, in rounds.  Nodes are
+ * eliminated only on levels whose nodes have one row, on the host, on at most
+ * ROUNDS levels, and only if at least one node in five is removed. */
 #include "solvers/amg/amg.h"
 
 enum { ROUNDS = 3, NEIGHBOURS = 2 };
 #define LEAST 0.2
 
-enum { OPEN, IN, OUT };       /* states of a node */
+enum { OPEN, IN, OUT };       /* states of a node: undecided, in F, not in F */
 
 typedef struct job {
     const amg_level *l;
@@ -28,7 +28,8 @@ typedef struct job {
     uint64_t round;
 } job;
 
-/* Neighbours of node i; more than NEIGHBOURS: some number of them. */
+/* Returns the number of neighbours of node i, or any number above NEIGHBOURS if
+ * it has more than that. */
 static int degree(const amg_level *l, int64_t i)
 {
     const sps_csr *A = l->A;
@@ -52,8 +53,8 @@ static void mark(void *data, int64_t first, int64_t last)
     }
 }
 
-/* The state of an open node after a round: IN, if no open neighbour is before
- * it; OUT beside one that is in. */
+/* Decides the state of an undecided node after a round: OUT if a neighbour is
+ * in F, IN if no undecided neighbour has a higher priority. */
 static void decide(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -98,7 +99,7 @@ static void choose(sps_context *ctx, job *j)
     }
 }
 
-/* Nodes that stay are numbered as if each were an aggregate. */
+/* Numbers the nodes that remain as if each were an aggregate. */
 static sps_status number(sps_context *ctx, const char *state, amg_level *l)
 {
     sps_status st;
@@ -181,7 +182,8 @@ fail:
     return st;
 }
 
-/* An empty row that stays is as it were eliminated: it has no part below. */
+/* X = 1 for eliminated nodes.  An empty row that remains is treated like an
+ * eliminated one, since it has no part in the next level. */
 sps_status spsi_amg_mask(sps_context *ctx, const amg_level *l, sps_block *X)
 {
     double *d = NULL;

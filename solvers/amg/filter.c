@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filter.c - A_F, the matrix by which the prolongator of a level is smoothed.
+/* filter.c - A_F, the matrix that smooths the prolongator of a level.
  *
  * Couplings that are not strong are dropped; that of row i to row j is added to
- * the diagonal times b_j / b_i, b the first near-null vector, so that A_F b =
- * A b.  With the dropped couplings columns of P would grow across aggregates
- * that are not coupled, and so would all coarser matrices: anisotropic problems
- * have 6 entries on all levels for one of A then, in place of 1.4.  What is
- * added may leave a tenth of a_ii at least.
+ * the diagonal, multiplied by b_j / b_i with the first near-null vector b, so
+ * that A_F b = A b.  With the dropped couplings columns of P would grow across
+ * aggregates that are not coupled, and so would all coarser matrices: in
+ * anisotropic problems all levels together would have 6 entries for each entry
+ * of A, instead of 1.4.  At least a tenth of a_ii must remain after the
+ * addition.
  *
  * Nodes of several rows are not filtered, nor are matrices that are far from
- * symmetric, whose strong couplings need not be entries. */
+ * symmetric, whose strong couplings need not be entries of A. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
@@ -36,7 +37,7 @@ static void count_row(void *data, int64_t first, int64_t last)
                               has_diagonal(j->l->A, i);
 }
 
-/* b_k / b_i, 1 where that is not possible. */
+/* Returns b_k / b_i, or 1 where that is not possible. */
 static double ratio(const amg_level *l, int64_t i, int64_t k)
 {
     const double r = l->near[k * l->vectors] / l->near[i * l->vectors];

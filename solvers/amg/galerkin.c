@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* galerkin.c - the coarse matrix P'A P of a matrix over several processes.
  *
- * P is block diagonal: aggregates do not cross processes.  With the rows of P
- * that belong to its ghosts, of one exchange, a process forms its own rows of
- * A P, and with its own P' those of P'A P, so that no sum passes to another
- * one.  These rows go to all, unless the next level is spread as well. */
+ * P is block diagonal, since aggregates do not cross processes.  A process
+ * receives the rows of P that belong to its ghosts in one exchange, forms its
+ * own rows of A P, and with its own P' those of P'A P, so no partial sums are
+ * exchanged.  These rows are sent to all processes, unless the next level is
+ * spread as well. */
 #include "solvers/amg/amg.h"
 
 #include <string.h>
@@ -13,8 +14,8 @@
 
 /* ------------------------------------------------------------ own rows of A */
 
-/* The column of an entry: of the operand of boundary rows (halo.h), or an own
- * row. */
+/* Returns the column of an entry: in the operand of boundary rows (halo.h), or
+ * an own row. */
 static int32_t column(const sps_ranks *r, bool at_edge, int32_t col)
 {
     const int64_t low = r->halo->low, at = col - low;
@@ -58,10 +59,10 @@ fail:
 
 /* ----------------------------------------------------------- rows of ghosts */
 
-/* Rows, one after another: their lengths, columns and values. */
+/* A list of rows, one after another: their lengths, columns and values. */
 typedef struct row_list {
     int64_t *length, entries;
-    int64_t *at;              /* of the entries of neighbour i */
+    int64_t *at;              /* offset of the entries for neighbour i */
     int32_t *col;
     double *val;
 } row_list;
@@ -74,7 +75,7 @@ static void drop_list(sps_context *ctx, row_list *t)
     spsi_free(ctx, t->val);
 }
 
-/* Room for the entries of rows whose lengths are known; row_at: of the rows of
+/* Allocates the entries of rows whose lengths are known; row_at: first row for
  * neighbour i. */
 static sps_status make_room(const sps_halo *h, const int64_t *row_at,
                             row_list *t)
@@ -94,7 +95,7 @@ fail:
     return st;
 }
 
-/* The rows of P that others want, with the numbers of its columns among all. */
+/* Packs the rows of P that other processes need, with global column numbers. */
 static sps_status pack(const sps_halo *h, const sps_csr *P, int64_t first,
                        row_list *t)
 {
@@ -150,7 +151,7 @@ static void append(sps_csr *all, int64_t *row, const int32_t *col,
     all->rowptr[++*row] = at + count;
 }
 
-/* *all_p: the rows of P of low ghosts, own ones, and those of high ghosts. */
+/* *all_p = the rows of P of low ghosts, own rows, and high ghosts. */
 static sps_status join(const sps_halo *h, const sps_csr *P, const amg_span *s,
                        const row_list *in, sps_csr **all_p)
 {
@@ -189,8 +190,8 @@ fail:
 
 /* ------------------------------------------------------------------- to all */
 
-/* Items of this process, which go to all others; at[r], at[r + 1]: those of
- * process r in `all`, of `each` bytes. */
+/* Sends the items of this process to all others.  at[r] .. at[r + 1] - 1 are
+ * the items of process r in `all`, of `each` bytes. */
 static sps_status spread(sps_context *ctx, const double *at, size_t each,
                          const void *own, void *all)
 {
@@ -216,7 +217,7 @@ fail:
     return st;
 }
 
-/* *at_p: size + 1 numbers, where the items of each process begin. */
+/* *at_p = size + 1 values: where the items of each process begin. */
 static sps_status offsets(sps_context *ctx, int64_t own, double **at_p)
 {
     const int size = spsi_comm_size(ctx);
@@ -261,7 +262,7 @@ fail:
     return st;
 }
 
-/* s->coarse of the own rows C of all processes. */
+/* Makes s->coarse from the own rows C of all processes. */
 static sps_status complete(const sps_operator *A, const sps_csr *C, amg_span *s)
 {
     sps_context *ctx = A->ctx;

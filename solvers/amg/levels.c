@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* levels.c - the hierarchy: level after level aggregates, prolongator and
- * A_c = P'A P, with the whole A, until a matrix is small or does not shrink.
+/* levels.c - builds the hierarchy: level after level aggregates, prolongator
+ * and A_c = P'A P with the unfiltered A, until a matrix is small or does not
+ * shrink.
  *
- * Where smoothing would fill the coarse matrices, as for graphs of power laws,
- * a level is not smoothed, P = T: if A P takes more than AP_LIMIT products for
- * an entry of A, or P'(A P) more than PAP_LIMIT, counted in node blocks.  What
- * grids and meshes need is far below, what such graphs need far above.
+ * Where smoothing would fill the coarse matrices, as for power-law graphs, a
+ * level is not smoothed: P = T.  This is so if A P takes more than AP_LIMIT
+ * products for each entry of A, or P'(A P) more than PAP_LIMIT, counted in node
+ * blocks.  Grids and meshes need far fewer products than these limits, such
+ * graphs far more.
  *
- * Nodes of one or two neighbours are eliminated first where they are many
+ * If many nodes have one or two neighbours, these are eliminated first
  * (eliminate.c); that level is not smoothed either.
  *
- * With new values aggregates and patterns are kept, and all values are computed
+ * For new values aggregates and patterns are kept, and all values are computed
  * again into the same arrays. */
 #include "solvers/amg/amg.h"
 
@@ -19,11 +21,13 @@
 
 #define AP_LIMIT 30
 #define PAP_LIMIT 15
-#define SHRINKS 0.8          /* rows of the next level, at most */
-#define MARGIN 1.1           /* on the estimate of the spectrum */
-#define WIDE_SPECTRUM 3.5    /* of the finest level: degree 3 */
+#define SHRINKS 0.8          /* largest ratio of the rows of the next level to
+                                those of this one */
+#define MARGIN 1.1           /* factor on the estimate of the spectrum */
+#define WIDE_SPECTRUM 3.5    /* bound of the spectrum of the finest level above
+                                which the degree is 3 */
 
-/* The spectrum of D^-1 A, and with it the degree of the smoother. */
+/* Measures the spectrum of D^-1 A, and sets the degree of the smoother. */
 static sps_status measure(amg *m, amg_level *l)
 {
     double bound;
@@ -42,7 +46,7 @@ fail:
 
 /* ------------------------------------------------------ from level to level */
 
-/* The values of a csr become those of another one with its pattern, in the same
+/* Copies the values of a csr to another one with the same pattern, in the same
  * place. */
 static sps_status take_values(sps_context *ctx, const sps_csr *from,
                               sps_csr *to)
@@ -58,7 +62,7 @@ fail:
     return st;
 }
 
-/* *held_p = *made_p, or, if it exists already, only the values. */
+/* *held_p = *made_p or, if *held_p exists already, only its values. */
 static sps_status keep(sps_context *ctx, sps_csr **held_p, sps_csr **made_p)
 {
     if (*held_p) return take_values(ctx, *made_p, *held_p);
@@ -67,9 +71,9 @@ static sps_status keep(sps_context *ctx, sps_csr **held_p, sps_csr **made_p)
     return SPS_OK;
 }
 
-/* *too_many: A B takes more than `limit` products for an entry of the level's
- * matrix; scale: from multiplications to products of node blocks, b x b in A,
- * b x q in P and A P. */
+/* *too_many is set if A B takes more than `limit` products for each entry of
+ * the level's matrix.  scale converts multiplications to products of node
+ * blocks, b x b in A and b x q in P and A P. */
 static sps_status weigh(const amg *m, const amg_level *l, const sps_csr *A,
                         const sps_csr *B, double limit, double scale,
                         bool *too_many)
@@ -83,8 +87,8 @@ fail:
     return st;
 }
 
-/* P, P', A P for a level with or without smoothing; *explodes: too many
- * products. */
+/* Makes P, P' and A P for a level with or without smoothing; *explodes is set
+ * if this takes too many products. */
 static sps_status try_products(amg *m, amg_level *l, const amg_tentative *t,
                                bool smooth, sps_csr *made[3], bool *explodes)
 {
@@ -112,7 +116,7 @@ static void drop(sps_context *ctx, sps_csr *made[3])
     for (int t = 0; t < 3; t++) sps_csr_destroy(ctx, &made[t]);
 }
 
-/* P, P' and A P in made, of what l->smoothed says or, at first, decides. */
+/* Makes P, P' and A P, with smoothing if l->smoothed; at first decides that. */
 static sps_status make_products(amg *m, amg_level *l, const amg_tentative *t,
                                 bool again, sps_csr *made[3])
 {
@@ -133,7 +137,7 @@ fail:
     return st;
 }
 
-/* P, P' and the matrix of the next level. */
+/* Makes P, P' and the matrix of the next level. */
 static sps_status project(amg *m, amg_level *l, amg_level *next,
                           const amg_tentative *t, bool again)
 {
@@ -153,7 +157,7 @@ fail:
     return st;
 }
 
-/* Makes the level below l; *made: there is one. */
+/* Makes the level below l; *made is false if there is none. */
 static sps_status descend(amg *m, amg_level *l, bool again, bool *made)
 {
     amg_tentative t = { 0 };

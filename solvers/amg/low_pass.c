@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* low_pass.c - near-null vectors of node blocks without coordinates: Ritz
- * vectors of random columns that a polynomial has freed of high frequencies.
+ * vectors of random columns from which a polynomial has removed high
+ * frequencies.
  *
- * For WIDTH columns x, the Chebyshev polynomial of degree d that is small on
- * [a, b], b a bound of the spectrum of D^-1 A and a = CUT b, and 1 at 0:
+ * For WIDTH columns x, p is the Chebyshev polynomial of degree d that is small
+ * on [a, b] and 1 at 0, where b is a bound of the spectrum of D^-1 A and a =
+ * CUT b:
  *
  *     p(t) = T_d((c - t) / h) / T_d(c / h),   c = (b + a) / 2, h = (b - a) / 2
  *     y_(m+1) = (2 r_m / h) (c - D^-1 A) y_m - r_m r_(m-1) y_(m-1)
  *     r_0 = h / c,  r_m = 1 / (2 c / h - r_(m-1))
  *
- * (y_1 without the 2).  The factor is at most 2 exp(-2 d sqrt(CUT)), 1e-5, on
- * [a, b].  Of these columns the Ritz vectors of A x = t D x with the smallest
- * values are as good as rigid body modes: as many as there are of these, 3 in
- * two dimensions, 6 in three, and for plates and shells with 6 unknowns.
+ * (y_1 without the factor 2).  On [a, b] p is at most 2 exp(-2 d sqrt(CUT)),
+ * about 1e-5.  The Ritz vectors of A x = t D x from these columns with the
+ * smallest values are as good as rigid body modes.  As many are used as there
+ * are rigid body modes: 3 in two dimensions, 6 in three, and 6 for plates and
+ * shells with 6 unknowns per node.
  *
- * Bytes: d reads of A, and 4 block passes each. */
+ * Bytes: d reads of A, each with 4 block passes. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
@@ -23,8 +26,9 @@
 
 enum { WIDTH = 16, DEGREE = 100 };
 #define CUT 3.6e-3
-#define MARGIN 1.1           /* on the estimate of the spectrum */
-#define RANK 1e-6            /* relative singular values of the columns */
+#define MARGIN 1.1           /* factor on the estimate of the spectrum */
+#define RANK 1e-6            /* smallest relative singular value of the columns
+                                that is kept */
 
 enum { NEXT, NOW, ROOM, BLOCKS };
 
@@ -97,8 +101,8 @@ fail:
     return st;
 }
 
-/* C: the combinations of columns with Gram matrices G of D and H of A that are
- * D-orthonormal Ritz vectors, k of them at most. */
+/* C = the combinations of columns that are D-orthonormal Ritz vectors, at most
+ * k of them; G and H are the columns' Gram matrices with D and with A. */
 static sps_status combine(sps_context *ctx, sps_small *G, sps_small *H, int k,
                           sps_small *C)
 {
@@ -131,7 +135,7 @@ fail:
     return st;
 }
 
-/* *V_p: Ritz vectors of the filtered columns. */
+/* *V_p = Ritz vectors of the filtered columns. */
 static sps_status ritz(pass *p, int k, sps_block **V_p)
 {
     sps_context *ctx = p->A->ctx;

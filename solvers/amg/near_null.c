@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* near_null.c - the nodes of the finest level, and the vectors that A maps to
- * small ones, which every coarse space must contain:
+/* near_null.c - the nodes of the finest level, and its near-null vectors, which
+ * A maps to small vectors and every coarse space must contain:
  *
  *   nodes of one row     the constant
- *   node blocks          the constant of each unknown of a node, or, with the
- *                        nodes' coordinates, the rigid body modes
- *   if asked for, these  Ritz vectors instead (low_pass.c)
- *   both                 behind them the basis of a null space that the caller
+ *   node blocks          the constant of each unknown of a node or, with the
+ *                        nodes' coordinates, the rigid body modes; by option,
+ *                        Ritz vectors instead (low_pass.c)
+ *   both                 followed by the basis of a null space that the caller
  *                        has given; on each aggregate the prolongator drops
- *                        what depends on vectors before it
+ *                        vectors that depend on those before them
  *
- * Consecutive rows are a node block if their patterns are the same, as measured
- * of the operator (features.c), in blocks of 2, 3 or 6. */
+ * Consecutive rows form a node block if their patterns are the same, as
+ * measured for the operator (features.c), in blocks of 2, 3 or 6 rows. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@
 
 static int motions_of(int d) { return d == 2 ? 3 : 6; }
 
-/* Rows of a node. */
+/* Returns the number of rows of a node. */
 static int block_of(const sps_precond *M, const sps_options *opt)
 {
     const int b = M->A->f.block;
@@ -32,7 +32,7 @@ static int block_of(const sps_precond *M, const sps_options *opt)
     return b == 2 || b == 3 || b == 6 ? b : 1;
 }
 
-/* Nodes of b rows, and room for l->vectors near-null vectors. */
+/* Makes nodes of b rows, and allocates l->vectors near-null vectors. */
 static sps_status number_nodes(const amg *m, amg_level *l, int b)
 {
     sps_context *ctx = m->super.ctx;
@@ -49,7 +49,8 @@ fail:
     return st;
 }
 
-/* Columns first .. first+k-1 of near from a block in the context's place. */
+/* Copies a block in the context's place to columns first .. first+k-1 of
+ * near. */
 static sps_status take_block(const amg *m, amg_level *l, int first,
                              const sps_block *X)
 {
@@ -66,7 +67,7 @@ static sps_status take_constants(const amg *m, amg_level *l, int b)
     return SPS_OK;
 }
 
-/* The box of the coordinates of all processes. */
+/* Finds the box that contains the coordinates of all processes. */
 static sps_status find_box(sps_context *ctx, int64_t n, const double *x, int d,
                            spsi_coarse_box *box)
 {
@@ -92,7 +93,7 @@ fail:
     return st;
 }
 
-/* Columns of rigid motions from x, coordinates of the nodes, d each. */
+/* Fills columns with rigid motions from x, d coordinates for each node. */
 static void fill_motions(amg_level *l, const double *x, int d,
                          spsi_coarse_box box)
 {
@@ -126,8 +127,8 @@ fail:
     return st;
 }
 
-/* The rigid motions of the nodes, not normalised: aggregates do that.  What is
- * wrong with coordinates sps_block_rigid_body says. */
+/* Sets the rigid motions of the nodes.  They are not normalised: aggregates do
+ * that.  sps_block_rigid_body describes what is wrong with coordinates. */
 static sps_status take_motions(const amg *m, amg_level *l,
                                const sps_block *coords)
 {

@@ -5,18 +5,19 @@
  *
  * Its spectrum is not real, and Chebyshev polynomials fail where convection
  * dominates.  The smoother is damped Jacobi, z <- z + w D^-1 (r - A z), w =
- * (4/3) / min(||S A S||, ||S^2 A||) in the maximum norm, which is the factor of
- * the prolongators, too.  Nodes are coupled as strongly as the larger of both
- * directions says: with one direction alone aggregates would cross the flow.
- * Prolongators are smoothed by A itself, restrictions are their transposes, the
- * coarsest matrix is inverted by LU.  M is for GMRES and its kin. */
+ * (4/3) / min(||S A S||, ||S^2 A||) in the maximum norm; prolongators use the
+ * same factor.  The coupling of two nodes is the stronger one of both
+ * directions: with one direction only, aggregates would cross the flow.
+ * Prolongators are smoothed by A itself, restrictions are their transposes, and
+ * the coarsest matrix is inverted by LU.  M suits GMRES and other methods for
+ * nonsymmetric systems. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
 
 #define FAR 0.1
 
-/* The squares of ||A - A'||_F and ||A||_F; T = A'. */
+/* Computes the squares of ||A - A'||_F and ||A||_F, given T = A'. */
 static void norms(const sps_csr *A, const sps_csr *T, double *difference,
                   double *norm)
 {
@@ -55,15 +56,16 @@ fail:
     return st;
 }
 
-/* The coupling of both: for nodes of one row the lower number, for others the
- * one of larger magnitude. */
+/* Returns the stronger coupling: for nodes of one row the smaller value, for
+ * others the one of larger magnitude. */
 static double stronger(bool single, double x, double y)
 {
     if (single) return fmin(x, y);
     return fabs(x) >= fabs(y) ? x : y;
 }
 
-/* Row i of the union; without col and val it counts. */
+/* Writes row i of the union of A and T and returns its length; without col and
+ * val it only counts. */
 static int64_t merge(const sps_csr *A, const sps_csr *T, bool single, int64_t i,
                      int32_t *col, double *val)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* over_ranks.c - amg of a symmetric matrix over several processes: Z = M R, M
- * one V-cycle of the whole.
+/* over_ranks.c - amg of a symmetric matrix over several processes: Z = M R,
+ * where M is one V-cycle for the whole matrix.
  *
- * The finest level is spread over the processes, its smoother is made of
- * products with the whole A.  Each process has aggregates of its own rows
- * (over_ranks_p.c).  A large A_c = P'A P (galerkin.c) is spread again, and has
- * a preconditioner of this type.  Of a small one each process has all rows and
- * the whole hierarchy, and all compute the same there.  A cycle exchanges 2 d
- * halos on each level that is spread, and once restricted residuals, one message
- * to each process. */
+ * The finest level is spread over the processes, and its smoother makes
+ * products with the whole A.  Each process makes aggregates of its own rows
+ * (over_ranks_p.c).  A large A_c = P'A P (galerkin.c) is spread again and has a
+ * preconditioner of this type.  A small A_c is stored completely on each
+ * process with the whole hierarchy below it, and all processes compute the same
+ * there.  A cycle exchanges 2 d halos on each level that is spread, and once
+ * the restricted residuals, with one message to each process. */
 #include "solvers/amg/over_ranks.h"
 
 #include <math.h>
@@ -17,10 +17,10 @@
 
 #include "driver/lanczos.h"
 
-#define MARGIN 1.1            /* on the estimate of the spectrum, */
-#define WIDE_SPECTRUM 3.5     /* and the degree: levels.c */
+#define MARGIN 1.1            /* factor on the estimate of the spectrum, */
+#define WIDE_SPECTRUM 3.5     /* and the bound for degree 3, as in levels.c */
 
-/* ------------------------------------------------------------ whether it is */
+/* ------------------------------------------------ selection of this type */
 
 sps_status spsi_amg_whole(const sps_operator *A, const sps_options *opt,
                           const sps_precond_type **type_p)
@@ -37,7 +37,7 @@ fail:
     return st;
 }
 
-/* *same: `mine` is one number on all processes. */
+/* *same is set if `mine` has the same value on all processes. */
 static sps_status agree(sps_context *ctx, double mine, bool *same)
 {
     double *all = NULL;
@@ -52,9 +52,9 @@ fail:
     return st;
 }
 
-/* --------------------------------------------------------- what is below it */
+/* ----------------------------------------------------- the levels below */
 
-/* Rows of a node of A_c. */
+/* *rows = number of rows of a node of A_c. */
 static sps_status rows_of_node(const over_ranks *w, int *rows)
 {
     const amg_level *l = w->fine.level;
@@ -70,7 +70,7 @@ fail:
     return st;
 }
 
-/* The preconditioner of A_c, of that type. */
+/* Makes the preconditioner of A_c, of the given type. */
 static sps_status build_below(over_ranks *w, const sps_options *opt, int rows,
                               sps_csr *A, const sps_precond_type *type)
 {
@@ -95,7 +95,7 @@ fail:
     return st;
 }
 
-/* w->rows. */
+/* Makes w->rows. */
 static sps_status wrap_rows(over_ranks *w)
 {
     const sps_precond *M = &w->fine.super;
@@ -191,8 +191,8 @@ fail:
 
 /* ------------------------------------------------------------------- set-up */
 
-/* Nodes and near-null vectors of own rows.  Nodes that rows of a process do not
- * begin and end with are none. */
+/* Makes nodes and near-null vectors of own rows.  If the rows of some process
+ * do not begin and end with a node, each row is a node. */
 static sps_status take_nodes(over_ranks *w, const sps_options *opt)
 {
     const sps_precond *M = &w->fine.super;
@@ -234,7 +234,7 @@ fail:
     return st;
 }
 
-/* Blocks and messages of the restricted residuals. */
+/* Makes blocks and messages for the restricted residuals. */
 static sps_status open_exchange(over_ranks *w)
 {
     sps_precond *M = &w->fine.super;
@@ -341,7 +341,7 @@ static void destroy(sps_precond *M)
 
 /* ---------------------------------------------------------------- the cycle */
 
-/* Steps i = from .. degree - 1 with the residual R. */
+/* Performs steps i = from .. degree - 1 for the residual R. */
 static sps_status relax(const over_ranks *w, const sps_block *R, int from,
                         sps_block **now_p, sps_block **next_p)
 {
@@ -363,7 +363,7 @@ fail:
     return st;
 }
 
-/* Rows of process r of X, a block of all. */
+/* Returns the rows of process r in X, a block with the rows of all. */
 static sps_block rows_of(const over_ranks *w, const sps_block *X, int r)
 {
     sps_block own = *X;
@@ -379,7 +379,7 @@ static sps_block own_rows(const over_ranks *w, const sps_block *X)
     return w->spread ? *X : rows_of(w, X, spsi_comm_rank(w->fine.super.ctx));
 }
 
-/* Own rows of X go to all, and theirs come. */
+/* Sends own rows of X to all processes and receives theirs. */
 static sps_status exchange(const over_ranks *w, const sps_block *X)
 {
     sps_context *ctx = w->fine.super.ctx;
@@ -430,8 +430,8 @@ fail:
     return st;
 }
 
-/* The iterates alternate between `other` and Z: 2 d - 1 steps after the first
- * one end in Z. */
+/* The iterates alternate between `other` and Z: the 2 d - 1 steps after the
+ * first one end in Z. */
 static sps_status cycle(const over_ranks *w, const sps_block *R, sps_block *Z)
 {
     sps_block *now = w->other, *next = Z;

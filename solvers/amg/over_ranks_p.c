@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* over_ranks_p.c - P and A_c of a matrix over several processes.
  *
- * Aggregates are of own rows.  P is smoothed by the diagonal block, to whose
- * diagonal the couplings to others are added, so that P keeps constants.  A
- * matrix that would be a coarsest level is its own A_c, P = I.
+ * Aggregates consist of own rows.  P is smoothed by the diagonal block, to
+ * whose diagonal the couplings to other processes are added, so that P
+ * preserves constants.  A matrix small enough to be a coarsest level is its own
+ * A_c, with P = I.
  *
- * A large A_c is spread over the processes as A is, where there is one
- * near-null vector.  Columns of P are multiplied by its entries on A_c, which
- * makes it the constant, so that couplings can be added there as here. */
+ * A large A_c is spread over the processes as A is, if there is one near-null
+ * vector.  Columns of P are multiplied by the elements of the near-null vector
+ * of A_c, which thereby becomes the constant, so that couplings can be added to
+ * the diagonal of A_c in the same way. */
 #include "solvers/amg/over_ranks.h"
 
-/* Rows of an A_c that each process has, at most: on a GPU a level of few rows
- * takes less time than its messages. */
+/* Largest number of rows of an A_c that is stored on each process: on a GPU a
+ * level of few rows takes less time than its messages would. */
 enum { GATHERED = 2000, GATHERED_CUDA = 20000 };
-#define LEAST 0.1             /* of a_ii, that couplings to others leave */
-#define AP_LIMIT 30           /* products for an entry, in a smoothed P */
+#define LEAST 0.1             /* fraction of a_ii that must remain when
+                                 couplings to other processes are added */
+#define AP_LIMIT 30           /* largest number of products per entry for a
+                                 smoothed P */
 
 /* ------------------------------------------------------- the diagonal block */
 
-/* The number, among all, of column j of span.rows. */
+/* Returns the global number of column j of span.rows. */
 static int64_t number(const sps_halo *h, int64_t j)
 {
     if (j < h->low) return h->ghost[j];
     return j < h->low + h->n ? h->first + j - h->low : h->ghost[j - h->n];
 }
 
-/* Own entries of row i go to N from entry q on; b: rows of a node.  Couplings
- * to the same unknown of foreign nodes are added to the diagonal. */
+/* Writes own entries of row i to N from entry q on; b: rows of a node.
+ * Couplings to the same unknown of nodes of other processes are added to the
+ * diagonal. */
 static int64_t fill_row(const sps_halo *h, const sps_csr *rows, int64_t i,
                         int b, sps_csr *N, int64_t q)
 {
@@ -92,7 +97,7 @@ fail:
     return st;
 }
 
-/* P in *P_p, smoothed unless that takes too many products. */
+/* *P_p = P, smoothed unless that takes too many products. */
 static sps_status smooth(over_ranks *w, const amg_tentative *t, bool again,
                          sps_csr **P_p)
 {
@@ -116,7 +121,8 @@ fail:
     return st;
 }
 
-/* P, and the near-null vectors of own aggregates, to be freed. */
+/* Makes P, and the near-null vectors of own aggregates, which the caller
+ * frees. */
 static sps_status make_own_p(over_ranks *w, bool again, sps_csr **P_p,
                              double **near_p)
 {
@@ -156,7 +162,7 @@ fail:
     return st;
 }
 
-/* Whether A_c is spread. */
+/* Decides whether A_c is spread. */
 static sps_status decide(over_ranks *w, int64_t own)
 {
     sps_context *ctx = w->fine.super.ctx;
@@ -171,7 +177,7 @@ fail:
     return st;
 }
 
-/* Columns of P times near[], which becomes 1. */
+/* Multiplies the columns of P by near[], whose elements become 1. */
 static void scale_columns(sps_csr *P, double *near)
 {
     double *val = P->val;
@@ -180,7 +186,7 @@ static void scale_columns(sps_csr *P, double *near)
     for (int64_t j = 0; j < P->ncol; j++) near[j] = 1;
 }
 
-/* w->near, of all processes. */
+/* Sets w->near, from all processes unless A_c is spread. */
 static sps_status take_near(over_ranks *w, const double *own, bool again)
 {
     const sps_precond *M = &w->fine.super;
@@ -221,7 +227,8 @@ fail:
     return st;
 }
 
-/* ---------------------------------------------------------------- all of it */
+/* ------------------------------------------------------- the whole of P,
+ * A_c */
 
 sps_status spsi_amg_project(over_ranks *w, bool again)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prolongator.c - from the tentative prolongator T of a level to
- * P = (I - w D_F^-1 A_F) T, w = (4/3) / rho(D_F^-1 A_F).
+/* prolongator.c - computes P = (I - w D_F^-1 A_F) T from the tentative
+ * prolongator T of a level, w = (4/3) / rho(D_F^-1 A_F).
  *
- * A_F T has as many products as A_F has entries, times the vectors of an
- * aggregate. */
+ * The number of products of A_F T is that of the entries of A_F times the
+ * vectors of an aggregate. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
 
 #define OMEGA (4.0 / 3)
 
-/* factor[i] = d_i^(-1/2) of F, 0 where the level's scale is. */
+/* factor[i] = d_i^(-1/2) of F, or 0 where the level's scale is 0. */
 static void scaling(const amg_level *l, const sps_csr *F, double *factor)
 {
     const double *val = F->val;
@@ -36,8 +36,8 @@ typedef struct job {
     sps_csr *P;               /* A_F T on entry */
 } job;
 
-/* Rows of P = T - w D_F^-1 (A_F T); the pattern of T is within that of A_F T,
- * in ascending order as well. */
+/* Computes rows of P = T - w D_F^-1 (A_F T); the pattern of T is contained in
+ * that of A_F T, and both ascend. */
 static void combine(void *data, int64_t first, int64_t last)
 {
     const job *j = data;

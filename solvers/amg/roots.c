@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* roots.c - a maximal independent set at distance 2 (MIS-2) of a graph: Kelley
- * and Rajamanickam, arXiv 2204.02934 (2022).
+/* roots.c - a maximal independent set at distance 2 (MIS-2) of a graph (Kelley
+ * and Rajamanickam, arXiv 2204.02934, 2022).
  *
- * An undecided node i holds T_i = (hash(i, round), i), a member of the set
- * infinity, a node that is out 0.  With u_i the maximum of T over i and its
- * neighbours, w_i that of u: i is in if w_i = T_i, out if w_i is infinite, and
- * waits for the next round otherwise; 6 to 10 rounds.  Undecided nodes, and
- * those near them, are lists that shrink.
+ * T_i is (hash(i, round), i) for an undecided node i, infinity for a member of
+ * the set, and 0 for a node that is out.  Let u_i be the maximum of T over i
+ * and its neighbours, and w_i that of u.  In each round node i joins the set if
+ * w_i = T_i, is out if w_i is infinite, and waits for the next round otherwise;
+ * 6 to 10 rounds suffice.  The lists of undecided nodes, and of the nodes near
+ * them, shrink.
  *
- * Every step writes to the node at hand alone, integers from arrays of the step
- * before: the same set for any number of threads. */
+ * In every step a thread writes only to the node that it processes, integers
+ * computed from arrays of the step before, so the set is the same for any
+ * number of threads. */
 #include "solvers/amg/roots.h"
 
 #define IN AMG_ROOT
@@ -17,7 +19,7 @@
 
 typedef struct mis {
     const amg_graph *g;
-    const int32_t *aggregate; /* nodes with one are not in the graph */
+    const int32_t *aggregate; /* nodes with an aggregate are not in the graph */
     uint64_t *t, *u;
     int32_t *open, *near;     /* undecided nodes; nodes whose u may change */
     int64_t opens, nears;
@@ -33,7 +35,8 @@ static void draw(void *data, int64_t first, int64_t last)
                                                 m->round);
 }
 
-/* The maximum of x over node i and those neighbours that are in the graph. */
+/* Returns the maximum of x over node i and those neighbours that are in the
+ * graph. */
 static uint64_t most_near(const mis *m, const uint64_t *x, int32_t i)
 {
     uint64_t most = x[i];
@@ -67,7 +70,8 @@ static void decide(void *data, int64_t first, int64_t last)
     }
 }
 
-/* Keeps the undecided nodes, and those with an undecided node near them. */
+/* Removes decided nodes from the lists, and nodes without an undecided node
+ * near them. */
 static void shrink(mis *m)
 {
     int64_t opens = 0, nears = 0;

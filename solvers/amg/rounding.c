@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rounding.c - whether a cycle may run in single precision.
+/* rounding.c - decides whether a cycle may run in single precision.
  *
- * A cycle multiplies the rounding of a residual, relative to the unit diagonal
- * of C = S A_c S, by up to ||C^-1||, C the coarsest matrix: the residual that a
- * soft vector leaves, such as the motion of a stiff part that is held by soft
- * ones, comes back as eps ||C^-1|| of it in M R, and in columns of a block that
- * share this vector as that much of what distinguishes them.  The smoothers
- * multiply by less than 2 AMG_LAST_DEGREE^2.
+ * A cycle amplifies the rounding of a residual, relative to the unit diagonal
+ * of C = S A_c S, by up to ||C^-1||, C the coarsest matrix.  The residual of a
+ * soft vector, such as the motion of a stiff part on soft supports, has an
+ * error of up to eps ||C^-1|| relative to it in M R; if columns of a block
+ * share this vector, their differences have errors of that size.  The smoothers
+ * amplify by less than 2 AMG_LAST_DEGREE^2.
  *
  * C^-1 is positive definite: its norm is between trace / n and the trace,
  *
  *     trace(C^-1) = sum of (A_c^-1)_ii (A_c)_ii.
  *
- * 2 n numbers are read. */
+ * This reads 2 n values. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
 
-/* Of the trace: eps ||C^-1|| below 0.06.  Floats take as many iterations as
- * doubles up to 3e5 (a slender beam); beyond 1e6 several times as many, or do
- * not converge (doc/log/amg-loop.md). */
+/* Largest trace, with which eps ||C^-1|| is below 0.06.  Single precision takes
+ * as many iterations as double precision up to 3e5 (a slender beam); beyond 1e6
+ * it takes several times as many, or does not converge
+ * (doc/log/amg-loop.md). */
 #define LIMIT 1e6
 
-/* *trace: of C^-1; a row without a scale counts as 1. */
+/* *trace = the trace of C^-1; a row without a scale counts as 1. */
 static sps_status measure(const amg *m, const amg_level *l, double *inverse,
                           double *d, double *trace)
 {

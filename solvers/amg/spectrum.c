@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spectrum.c - the upper end of the spectrum of H = S A S, S = diag(s), which
- * is that of S^2 A.
+ * is also that of S^2 A.
  *
- * A few steps of Lanczos from a vector of hashed numbers; the largest
+ * A few Lanczos steps start from a vector of hashed values; the largest
  * eigenvalue of their tridiagonal matrix is a lower bound of that of H, within
  * a few per cent of it.  The maximum of the row sums of |H| and of |S^2 A| is
- * an upper bound.  A smoother made for too small a bound diverges; so the
- * smaller of 1.1 times the former and the latter is used (levels.c).
+ * an upper bound.  A smoother made for too small a bound diverges, so the
+ * smaller one of 1.1 times the lower bound and of the upper bound is used
+ * (levels.c).
  *
- * coarsening.h has the order of sums.  Bytes: a read of A each step. */
+ * coarsening.h defines the order of sums.  Bytes: one read of A for each
+ * step. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
@@ -19,9 +21,9 @@ enum { STEPS = SPS_COARSE_STEPS, CHUNK = SPS_COARSE_CHUNK,
 typedef struct job {
     const sps_csr *A;
     const double *s;
-    double *v, *before, *w;   /* n each */
+    double *v, *before, *w;   /* n elements each */
     double beta, alpha, factor;
-    double *part;             /* of each chunk */
+    double *part;             /* partial result of each chunk */
 } job;
 
 static int64_t last_row(const job *j, int64_t chunk)
@@ -31,7 +33,7 @@ static int64_t last_row(const job *j, int64_t chunk)
     return end < j->A->nrow ? end : j->A->nrow;
 }
 
-/* The sum of the lanes, which are overwritten. */
+/* Returns the sum of the lanes, which are overwritten. */
 static double join_lanes(double *lane)
 {
     for (int half = LANES / 2; half > 0; half /= 2)
@@ -39,7 +41,7 @@ static double join_lanes(double *lane)
     return lane[0];
 }
 
-/* The sum of the parts, which are overwritten. */
+/* Returns the sum of the parts, which are overwritten. */
 static double sum_parts(const job *j)
 {
     int64_t count = (j->A->nrow + CHUNK - 1) / CHUNK;
@@ -59,7 +61,7 @@ static double sum_parts(const job *j)
     return count ? j->part[0] : 0;
 }
 
-/* w = H v - beta v_before; part: w'v. */
+/* w = H v - beta v_before; part = w'v of each chunk. */
 static void multiply(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -80,7 +82,7 @@ static void multiply(void *data, int64_t first, int64_t last)
     }
 }
 
-/* w -= alpha v; part: w'w. */
+/* w -= alpha v; part = w'w of each chunk. */
 static void subtract(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -103,7 +105,7 @@ static void scale(void *data, int64_t first, int64_t last)
     for (int64_t i = first; i < last; i++) j->w[i] *= j->factor;
 }
 
-/* w = hashed numbers, zero where s is; part: w'w. */
+/* w = hashed values, zero where s is; part = w'w of each chunk. */
 static void draw(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -119,7 +121,8 @@ static void draw(void *data, int64_t first, int64_t last)
     }
 }
 
-/* part: the largest row sum of |H|, and behind all of these of |S^2 A|. */
+/* part = the largest row sum of |H| of each chunk, followed by those of |S^2
+ * A|. */
 static void row_sums(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -156,7 +159,7 @@ static void advance(job *j)
     j->w = spare;
 }
 
-/* v = a vector of norm 1; before = 0. */
+/* v = a random vector of norm 1; before = 0. */
 static void start(sps_context *ctx, job *j)
 {
     const int64_t n = j->A->nrow, chunks = (n + CHUNK - 1) / CHUNK;
@@ -169,7 +172,8 @@ static void start(sps_context *ctx, job *j)
     advance(j);
 }
 
-/* Lanczos: the diagonal and the off-diagonal of T. */
+/* Runs the Lanczos process; computes diagonal and off-diagonal of its
+ * tridiagonal matrix. */
 static void run(sps_context *ctx, job *j, double *diagonal, double *off)
 {
     const int64_t n = j->A->nrow, chunks = (n + CHUNK - 1) / CHUNK;
@@ -186,7 +190,8 @@ static void run(sps_context *ctx, job *j, double *diagonal, double *off)
     }
 }
 
-/* Steps until a breakdown: what follows it means nothing. */
+/* Returns the number of steps before a breakdown; coefficients after it are
+ * meaningless. */
 static int steps_of(const double *diagonal, const double *off)
 {
     int t = 1;
@@ -195,7 +200,7 @@ static int steps_of(const double *diagonal, const double *off)
     return t;
 }
 
-/* The largest eigenvalue of the tridiagonal matrix of order m. */
+/* *rho = the largest eigenvalue of the tridiagonal matrix of order m. */
 static sps_status largest(sps_context *ctx, int m, const double *diagonal,
                           const double *off, double *rho)
 {

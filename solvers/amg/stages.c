@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stages.c - the stages of a level where its matrix lies: by the backend
- * (matrix/coarsening.h) for a level that has a part there, otherwise by the
- * functions of this room on host arrays. */
+/* stages.c - performs the stages of a level on the place where its matrix is
+ * stored: by the backend (matrix/coarsening.h) for a level that has a part
+ * there, otherwise by the functions of this folder on host arrays. */
 #include "solvers/amg/amg.h"
 
 #include <float.h>
@@ -23,7 +23,8 @@ static double diagonal_of(const sps_csr *A, int64_t i, bool *empty)
     return d;
 }
 
-/* *bad: the first row that cannot be scaled, or -1; *value: its diagonal. */
+/* *bad = the first row that cannot be scaled, or -1; *value = its diagonal
+ * entry. */
 static sps_status scale_host(sps_context *ctx, amg_level *l, bool finest,
                              int64_t *bad, double *value)
 {
@@ -92,7 +93,8 @@ sps_status spsi_amg_spread(const amg *m, const amg_level *l, double most[2])
 
 /* ----------------------------------------------------------------- spectrum */
 
-/* The same as spsi_amg_spectrum; filtered: of the filtered matrix. */
+/* Does the same as spsi_amg_spectrum; `filtered` selects the filtered
+ * matrix. */
 static sps_status spectrum_there(const amg *m, const amg_level *l,
                                  bool filtered, double *rho, double *bound)
 {
@@ -227,7 +229,7 @@ sps_status spsi_amg_enter(amg *m, const amg_level *l, amg_level *next,
                    : enter_host(m->super.ctx, l, next, t);
 }
 
-/* A copy of the level on the host, what the coarsest one needs. */
+/* Copies the level to the host, as far as the coarsest one needs it. */
 sps_status spsi_amg_bring(const amg *m, const amg_level *l, amg_level *host)
 {
     sps_context *ctx = m->super.ctx;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* strength.c - which nodes of a level are strongly coupled.
+/* strength.c - finds which nodes of a level are strongly coupled.
  *
- * c_ij = -a_ij s_i s_j for nodes of one row, c_ij = || S_i A_ij S_j ||_F for
- * node blocks, S the scaling to unit diagonal.  With m_i the largest c_ik,
- * k != i, the edge i - j is strong if
+ * The coupling is c_ij = -a_ij s_i s_j for nodes of one row, and c_ij = || S_i
+ * A_ij S_j ||_F for node blocks, S the scaling to unit diagonal.  With m_i the
+ * largest c_ik, k != i, the edge i - j is strong if
  *
  *     c_ij > 0  and  c_ij >= theta min(m_i, m_j).
  *
@@ -11,7 +11,7 @@
  * not make an error smooth.  A threshold relative to m, not to the diagonal,
  * keeps edges on coarse levels, where all couplings become small.
  *
- * A pass counts, a second one fills, a third one selects in place. */
+ * A first pass counts, a second one fills, and a third one selects in place. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
@@ -21,11 +21,12 @@
 
 typedef struct job {
     const amg_level *l;
-    const int32_t *node;      /* of each row; NULL: rows are nodes */
+    const int32_t *node;      /* node of each row; NULL if every row is a
+                                 node */
     amg_graph *g;
-    double *most;             /* m */
-    int64_t *length;          /* of the rows, which end before the next one
-                                 begins */
+    double *most;             /* m, by node */
+    int64_t *length;          /* length of each row, which may end before the
+                                 next one begins */
 } job;
 
 static int32_t node_of(const job *j, int32_t row)
@@ -33,8 +34,8 @@ static int32_t node_of(const job *j, int32_t row)
     return j->node ? j->node[row] : row;
 }
 
-/* g->rowptr[v + 1]: room for the couplings of node v, one for each run of
- * entries of a row that belong to one node. */
+/* Sets g->rowptr[v + 1] to a bound of the number of couplings of node v: one
+ * for each run of entries of a row that belong to one node. */
 static void count_runs(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -57,8 +58,8 @@ static void count_runs(void *data, int64_t first, int64_t last)
     }
 }
 
-/* Adds c to the coupling with node u, which is at *at or behind it, in `count`
- * ascending couplings; returns their number. */
+/* Adds c to the coupling with node u in a list of `count` ascending couplings;
+ * its position is at or after *at.  Returns the new length of the list. */
 static int64_t add(int32_t *col, double *weight, int64_t count, int64_t *at,
                    int32_t u, double c)
 {
@@ -76,7 +77,7 @@ static int64_t add(int32_t *col, double *weight, int64_t count, int64_t *at,
     return count + 1;
 }
 
-/* All couplings of node v; returns their number. */
+/* Writes all couplings of node v; returns their number. */
 static int64_t couplings(const job *j, int64_t v, int32_t *col, double *weight)
 {
     const sps_csr *A = j->l->A;
@@ -137,7 +138,7 @@ static void select_strong(void *data, int64_t first, int64_t last)
     }
 }
 
-/* Closes the gaps that select_strong has left. */
+/* Closes the gaps that select_strong leaves. */
 static void close_gaps(amg_graph *g, const int64_t *length)
 {
     int64_t to = 0;

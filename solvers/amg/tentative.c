@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tentative.c - the tentative prolongator of a level.
+/* tentative.c - the tentative prolongator T of a level.
  *
- * T has for each aggregate the near-null vectors restricted to its rows,
+ * For each aggregate T contains the near-null vectors restricted to its rows,
  * orthonormal in the norm of D: with S^-1 B = Q R on the rows of an aggregate,
- * T = S Q there, and R are the rows of the next level's near-null vectors, so
- * that T R = B.  A vector whose remainder behind those before it is below
- * SPS_COARSE_RANK of the longest one is left out; it is still represented.
- * Gram-Schmidt, twice.
+ * B the near-null vectors, T = S Q there, and R are the rows of the next
+ * level's near-null vectors, so that T R = B.  A vector is dropped if its
+ * remainder after orthogonalisation against those before it is below
+ * SPS_COARSE_RANK times the longest vector; R still represents it.
+ * Gram-Schmidt is applied twice.
  *
- * Aggregates share no rows: each is done by itself, in place. */
+ * Aggregates share no rows: each is processed by itself, in place. */
 #include "solvers/amg/amg.h"
 
 #include <math.h>
 
 typedef struct job {
     amg_level *l;
-    int64_t *first;           /* aggregates + 1: where the nodes of aggregate a
-                                 begin in member */
+    int64_t *first;           /* aggregates + 1 elements: where the nodes of
+                                 aggregate a begin in member */
     int32_t *member;
     double *Q;                /* n x q, row-major */
     double *R;                /* q x q for each aggregate, row-major */
@@ -24,7 +25,7 @@ typedef struct job {
     sps_csr *T;
 } job;
 
-/* Nodes by aggregate, ascending: a counting sort. */
+/* Lists nodes by aggregate, ascending, by a counting sort. */
 static sps_status list_members(sps_context *ctx, job *j)
 {
     const amg_level *l = j->l;
@@ -60,7 +61,7 @@ static void scale_near(void *data, int64_t first, int64_t last)
                                   : 0;
 }
 
-/* The product of columns x and y over the rows of aggregate a. */
+/* Returns the product of columns x and y over the rows of aggregate a. */
 static double dot(const job *j, int64_t a, int x, int y)
 {
     const int q = j->l->vectors;
@@ -93,7 +94,7 @@ static bool has(const amg_level *l, int64_t a, int column)
     return l->kept[a] >> column & 1;
 }
 
-/* Q R of aggregate a. */
+/* Computes Q and R of aggregate a. */
 static void orthonormalise(const job *j, int64_t a)
 {
     amg_level *l = j->l;
@@ -139,7 +140,7 @@ static void number_columns(amg_level *l)
         l->place[a + 1] = l->place[a] + count_bits(l->kept[a]);
 }
 
-/* Rows of T: S Q, in the columns of the node's aggregate. */
+/* Writes rows of T: S Q, in the columns of the node's aggregate. */
 static void fill_rows(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -186,7 +187,7 @@ fail:
     return st;
 }
 
-/* The next level's near-null vectors: the rows of R that are kept. */
+/* Writes the next level's near-null vectors: the rows of R that are kept. */
 static void fill_near(const job *j, double *near)
 {
     const amg_level *l = j->l;
