@@ -191,10 +191,10 @@ sps_status spsi_abi_csr(sps_context *ctx, const char *call, const sps_csr *A)
     sps_status st;
 
     SPS_TRY(spsi_abi_csr_struct(ctx, call, A));
-    SPS_REQUIRE(ctx, !spsi_abi_csr_rows(A), SPS_EUNFIT, "%s: these are rows "
-                "%lld and following of a matrix of %lld rows that is spread "
-                "over processes, from which sps_operator_csr alone makes "
-                "something", call, (long long)A->first, (long long)A->whole);
+    SPS_REQUIRE(ctx, !spsi_abi_csr_rows(A), SPS_EUNFIT, "%s: this csr has "
+                "the rows from %lld on of a matrix of %lld rows that is "
+                "distributed over processes; only sps_operator_csr accepts "
+                "such a csr", call, (long long)A->first, (long long)A->whole);
 fail:
     return st;
 }

@@ -56,8 +56,9 @@ sps_status sps_comm_user(int rank, int size, const sps_comm_calls *calls,
                 "is NULL");
     SPS_TRY(SPS_ABI_CHECK(NULL, sps_comm_calls, calls));
     SPS_REQUIRE(NULL, size >= 1 && size <= MOST && rank >= 0 && rank < size,
-                SPS_EINVAL, "sps_comm_user: process %d of %d: numbers are 0 to "
-                "size - 1, of at most %d", rank, size, MOST);
+                SPS_EINVAL, "sps_comm_user: process %d of %d: the number "
+                "must be in 0 .. size - 1, and the size at most %d", rank, size,
+                MOST);
     c = calloc(1, sizeof *c);
     SPS_REQUIRE(NULL, c, SPS_ENOMEM, "sps_comm_user: no memory for %zu bytes",
                 sizeof *c);
@@ -283,10 +284,10 @@ static sps_status read_head(sps_context *ctx, const double *m, bool failed)
                                      (int)m[FAILED], c->size));
     if (failed) return end_call(c, SPS_EPEER);
     if (!(spread <= 0.25))
-        return end_call(c, spsi_fail(ctx, SPS_EBUG, "processes are out of step "
-                                     "at sum %llu: they do not sum the same "
-                                     "numbers, or the caller's function does "
-                                     "not sum",
+        return end_call(c, spsi_fail(ctx, SPS_EBUG, "the processes disagree "
+                                     "at sum %llu: they sum different "
+                                     "quantities, or the caller's function "
+                                     "does not sum",
                                      (unsigned long long)c->sums));
     return SPS_OK;
 }

@@ -39,7 +39,7 @@ static sps_status check_options(sps_context *ctx)
                 "choice to the library", o->device);
     SPS_REQUIRE(ctx, o->threads >= 0 && o->threads <= SPS_TEAM_MOST,
                 SPS_EINVAL,
-                "%d threads: give 1 to %d, or 0 for all cores", o->threads,
+                "%d threads: use 1 to %d, or 0 for all cores", o->threads,
                 SPS_TEAM_MOST);
     SPS_REQUIRE(ctx, !ctx->host.alloc == !ctx->host.free, SPS_EINVAL,
                 "a host allocator needs both alloc and free");

@@ -357,7 +357,7 @@ sps_status sps_options_get(sps_context *ctx, const sps_options *opt,
     if (!row) return SPS_EINVAL;
     length = print_value(row, &all, text, size);
     SPS_REQUIRE(ctx, length < size, SPS_EINVAL,
-                "the value of %s takes %zu bytes, the buffer has %zu",
+                "the value of %s needs %zu bytes, the buffer has %zu",
                 row->info.name, length + 1, size);
     return SPS_OK;
 fail:

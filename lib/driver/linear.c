@@ -40,8 +40,8 @@ static sps_status check_symmetry(sps_linear *s)
     else if (!symmetric && A->A)
         SPS_TRY(spsi_operator_symmetric(A, &symmetric, &difference));
     SPS_REQUIRE(s->ctx, symmetric || A->A || A->ranks, SPS_EUNFIT,
-                "%s needs a symmetric operator; declare it SPS_SYMMETRIC if "
-                "it is", s->method.type->name);
+                "%s needs a symmetric operator; if it is symmetric, declare "
+                "it SPS_SYMMETRIC", s->method.type->name);
     SPS_REQUIRE(s->ctx, symmetric, SPS_EUNFIT,
                 "the matrix is not %s: it differs from its %stranspose by up "
                 "to %.3g; %s needs that, solver auto chooses a method that "
@@ -63,11 +63,12 @@ static sps_status check_needs(sps_linear *s)
     if (s->method.type->needs & SPS_LEAST_SQUARES) return SPS_OK;
     SPS_REQUIRE(s->ctx, s->A->n == s->A->ncol, SPS_EUNFIT,
                 "the matrix is %lld x %lld; %s needs a square one: use a "
-                "method of least squares, of which auto takes one",
+                "method of least squares (lsqr, lsmr; auto chooses one)",
                 (long long)s->A->n, (long long)s->A->ncol,
                 s->method.type->name);
     SPS_REQUIRE(s->ctx, s->opt.damp == 0, SPS_EUNFIT, "damp = %g is for "
-                "methods of least squares, and %s is not one; auto takes one",
+                "methods of least squares, and %s is not one: use lsqr, "
+                "lsmr or auto",
                 s->opt.damp, s->method.type->name);
     if (s->method.type->needs & (SPS_NEEDS_SYMMETRIC | SPS_NEEDS_SPD))
         SPS_TRY(check_symmetry(s));
@@ -96,8 +97,9 @@ static sps_status take_least_squares(sps_linear *s, const sps_precond *M)
     const bool symmetric = s->A->props & (SPS_SYMMETRIC | SPS_SPD);
     sps_status st = SPS_OK;
 
-    SPS_REQUIRE(s->ctx, !M, SPS_EUNFIT, "%s takes no preconditioner of the "
-                "caller: option precond may ask for the scaling of columns",
+    SPS_REQUIRE(s->ctx, !M, SPS_EUNFIT, "%s does not accept a "
+                "preconditioner of the caller; option precond may select a "
+                "scaling of the columns",
                 s->method.type->name);
     if (s->opt.nullspace_basis || (strcmp(null, "auto") &&
                                    strcmp(null, "none")))
@@ -347,8 +349,8 @@ const sps_solver_ops spsi_linear_ops = {
 void spsi_linear_note_single(const sps_linear *s, const sps_block *V)
 {
     if (V->dtype == SPS_F32)
-        spsi_note(s->ctx, "%s: the basis in single precision takes %.3g MB; "
-                  "if it makes no progress, one in double precision takes "
+        spsi_note(s->ctx, "%s: the basis in single precision needs %.3g MB; "
+                  "if it makes no progress, one in double precision needs "
                   "%.3g MB more",
                   s->method.type->name, (double)V->bytes / 1e6,
                   (double)spsi_block_bytes(V) / 1e6);

@@ -132,8 +132,9 @@ static sps_status check_null(const sps_operator *A, const sps_block *N,
     SPS_TRY(spsi_norms(W, norm));
     typical = random > 0 ? norm[0] / random : 0;
     SPS_REQUIRE(A->ctx, worst <= 1e-8 * typical, SPS_EUNFIT,
-                "the given basis is no null space: ||A v|| = %.3g for a unit "
-                "vector of it, %.3g for a random one", worst, typical);
+                "the given basis does not span a null space: ||A v|| = %.3g "
+                "for a unit vector of it, %.3g for a random one", worst,
+                typical);
     SPS_TRY(check_transpose(A, N, W, typical, random));
 fail:
     return st;

@@ -27,8 +27,8 @@ static sps_status choose_method(sps_eigen *e)
 
     e->type = strcmp(name, "auto") ? find(name) : e->policy->choose(e);
     SPS_REQUIRE(e->ctx, e->type, SPS_EINVAL,
-                "'%s' is no method for eigenvalues; "
-                "sps_list(\"eigensolver\") names them", name);
+                "'%s' is not a method for eigenvalues; sps_list(ctx, "
+                "\"eigensolver\", i) lists them", name);
 fail:
     return st;
 }

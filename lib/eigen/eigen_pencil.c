@@ -22,7 +22,8 @@ static sps_status check_symmetric(const sps_operator *A, const char *name)
                 "%s is %lld x %lld; eigenvalues need a square one", name,
                 (long long)A->n, (long long)A->ncol);
     SPS_REQUIRE(A->ctx, symmetric || A->A, SPS_EUNFIT,
-                "%s must be symmetric; declare it SPS_SYMMETRIC if it is",
+                "%s must be symmetric; if it is symmetric, declare it "
+                "SPS_SYMMETRIC",
                 name);
     if (!symmetric) {
         SPS_TRY(spsi_operator_fetch(A));
@@ -52,8 +53,8 @@ static sps_status check_diagonal(const sps_operator *M)
     SPS_TRY(spsi_matrix_diagonal(M, d));
     for (int64_t i = 0; i < M->n; i++)
         SPS_REQUIRE(M->ctx, d[i] > 0, SPS_EUNFIT,
-                    "M is not positive definite: its diagonal holds %.3g in "
-                    "row %lld; %s", d[i], (long long)i + 1,
+                    "M is not positive definite: its diagonal entry in row "
+                    "%lld is %.3g; %s", (long long)i + 1, d[i],
                     d[i] == 0  ? "eliminate massless unknowns first"
                     : d[i] < 0 ? SPS_PENCIL_SWAP
                                : "that is no number");

@@ -104,7 +104,7 @@ static sps_status find_shift(sps_transform *t)
     }
     t->shift = sigma;
     if (st == SPS_OK && sigma != t->wanted->sigma)
-        spsi_note(p->ctx, "%s: sigma %+.3g was taken in its place",
+        spsi_note(p->ctx, "%s: sigma %+.3g is used instead",
                   zero ? "sigma is zero or nearly so, the eigenvalue of null "
                          "vectors"
                   : t->moves ? "sigma is an eigenvalue or all but one"

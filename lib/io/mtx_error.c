@@ -28,9 +28,9 @@ static const char *describe(spsi_mtx_error error)
 {
     switch (error) {
     case SPSI_MTX_ROW:
-        return "is not a row number (digits alone)";
+        return "is not a row number (it must have only digits)";
     case SPSI_MTX_COLUMN:
-        return "is not a column number (digits alone)";
+        return "is not a column number (it must have only digits)";
     case SPSI_MTX_VALUE:
         return "is not a number (decimal point, not comma; one entry a line)";
     case SPSI_MTX_INTEGER_VALUE:

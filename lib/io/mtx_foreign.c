@@ -10,7 +10,7 @@
 #define PYTHON "python3 -c \"import numpy as n, scipy.io as i, "               \
                "scipy.sparse as s; "
 #define TO_A "i.mmwrite('A.mtx', "
-#define DENSE(how) "such files are read as right-hand sides (-B) alone; if "    \
+#define DENSE(how) "such files are read only as right-hand sides (-B); if "    \
                    "it is a dense matrix: python3 -c \"import numpy as n; "     \
                    "n.save('A.npy', n.genfromtxt('$'" how "))\""
 
@@ -37,10 +37,10 @@ static const struct {
     {0, 3, "BZh", "compressed by bzip2", "bzip2 -dc $ | spsolve -A -"},
     {0, 4, "\x04\x22\x4d\x18", "compressed by lz4", "lz4 -dc $ | spsolve -A -"},
     {0, 2, "\x1f\x9d", "compressed by compress", "gzip -dc $ | spsolve -A -"},
-    {0, 4, "7z\xbc\xaf", "a 7-Zip archive", "7z x $, and give the .mtx file "
-     "in it"},
-    {257, 5, "ustar", "a tar archive", "tar -xf $, and give the .mtx file in "
-     "it"},
+    {0, 4, "7z\xbc\xaf", "a 7-Zip archive", "unpack it (7z x $) and use the "
+     ".mtx file in it"},
+    {257, 5, "ustar", "a tar archive", "unpack it (tar -xf $) and use the "
+     ".mtx file in it"},
     {0, 2, "\xff\xfe", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 $ | "
      "spsolve -A -"},
     {0, 2, "\xfe\xff", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 $ | "
@@ -104,10 +104,10 @@ static foreign table(spsi_plain c)
                          "s.coo_matrix((0*r[0]+1., tuple(r)), "
                          "[r.max()+1]*2))\" (from 1: r=...T-1)"};
     if (c.separator == ',')
-        return (foreign){"numbers with commas between (CSV)",
+        return (foreign){"numbers separated by commas (CSV)",
                          DENSE(",delimiter=','")};
     if (c.separator == ';')
-        return (foreign){"numbers with semicolons between (CSV)",
+        return (foreign){"numbers separated by semicolons (CSV)",
                          DENSE(",delimiter=';'")};
     return (foreign){"plain columns of numbers", DENSE("")};
 }
@@ -194,6 +194,6 @@ sps_status spsi_mtx_foreign(const spsi_mtx *m, const char *text, size_t length)
     f = recognise(text, length);
     if (!f.what) return SPS_OK;      /* mtx_header.c reports the error */
     fill_in(f.how, m->name, how, sizeof how);
-    return spsi_fail(m->ctx, SPS_EPARSE, "%s:1: this is no Matrix Market file "
-                     "but %s; %s", m->name, f.what, how);
+    return spsi_fail(m->ctx, SPS_EPARSE, "%s:1: this is not a Matrix Market "
+                     "file but %s; %s", m->name, f.what, how);
 }

@@ -152,8 +152,8 @@ static sps_status read_banner(spsi_mtx *m, const char *p, const char *end)
     word w[5];
 
     p = find_banner(m, p, end);
-    SPS_REQUIRE(m->ctx, p != NULL, SPS_EPARSE, "%s:%lld: this is no Matrix "
-                "Market file: its first line must begin with "
+    SPS_REQUIRE(m->ctx, p != NULL, SPS_EPARSE, "%s:%lld: this is not a "
+                "Matrix Market file: its first line must begin with "
                 "%%%%MatrixMarket", m->name, line);
     for (int i = 0; i < 5; i++) w[i] = next_word(&p, end);
     SPS_REQUIRE(m->ctx, w[3].length > 0, SPS_EPARSE, "%s:%lld: the banner "
@@ -197,8 +197,8 @@ static sps_status read_sizes(const spsi_mtx *m, const char *p, const char *end,
         SPS_REQUIRE(m->ctx, w.length > 0, SPS_EPARSE, "%s:%lld: the size "
                     "line lacks the number of %s", m->name,
                     (long long)m->line, name);
-        SPS_REQUIRE(m->ctx, stop != w.p, SPS_EPARSE, "%s:%lld: \"%s\" is not "
-                    "a number of %s (digits alone)", m->name,
+        SPS_REQUIRE(m->ctx, stop != w.p, SPS_EPARSE, "%s:%lld: \"%s\" is "
+                    "not a number of %s (it must have only digits)", m->name,
                     (long long)m->line, show(w, text), name);
         SPS_REQUIRE(m->ctx, stop != NULL && (part[i] == 2 ||
                     size[part[i]] <= LARGEST), SPS_EPARSE, "%s:%lld: %s %s "
@@ -206,7 +206,8 @@ static sps_status read_sizes(const spsi_mtx *m, const char *p, const char *end,
                     (long long)m->line, show(w, text), name,
                     part[i] == 2 ? (long long)INT64_MAX : (long long)LARGEST);
         SPS_REQUIRE(m->ctx, stop == w.p + w.length, SPS_EPARSE, "%s:%lld: "
-                    "\"%s\" is not a number of %s (digits alone)", m->name,
+                    "\"%s\" is not a number of %s (it must have only digits)",
+                     m->name,
                     (long long)m->line, show(w, text), name);
     }
     word more = next_word(&p, end);

@@ -348,7 +348,7 @@ static sps_status check_triangles(const spsi_mtx *m)
     SPS_REQUIRE(m->ctx, !spsi_mtx_mirrors(m) || m->options.lenient ||
                 m->lower == 0 || m->upper == 0, SPS_EPARSE, "%s:%lld: an "
                 "entry %s the diagonal, but line %lld has one %s it: a %s "
-                "file stores one triangle (lenient reading takes both when "
+                "file stores one triangle (lenient reading accepts both if "
                 "they agree)", m->name,
                 (long long)(above ? m->upper : m->lower),
                 above ? "above" : "below",
@@ -440,11 +440,12 @@ void spsi_mtx_notes(const spsi_mtx *m)
     const spsi_mtx_header *h = &m->header;
 
     if (h->field == SPSI_MTX_PATTERN)
-        spsi_note(m->ctx, "%s: a pattern; every stored entry is taken as 1",
+        spsi_note(m->ctx, "%s: a pattern without values; every stored entry "
+                          "is 1",
                   m->name);
     if (h->field == SPSI_MTX_COMPLEX)
-        spsi_note(m->ctx, "%s: complex; taken in the real form of interleaved "
-                  "2 x 2 blocks [Re -Im; Im Re]", m->name);
+        spsi_note(m->ctx, "%s: complex; converted to the real form of "
+                  "interleaved 2 x 2 blocks [Re -Im; Im Re]", m->name);
     if (spsi_mtx_mirrors(m) && m->upper > 0 && m->lower == 0)
         spsi_note(m->ctx, "%s: %s, but stored by the upper triangle; mirrored",
                   m->name, spsi_mtx_symmetry_name(h->symmetry));

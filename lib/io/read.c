@@ -133,7 +133,8 @@ fail:
 static void notes(const spsi_file *f, const spsi_content *c)
 {
     if (strcmp(c->info.field, "pattern") == 0)
-        spsi_note(f->ctx, "%s: a pattern; every stored entry is taken as 1",
+        spsi_note(f->ctx, "%s: a pattern without values; every stored entry "
+                          "is 1",
                   f->name);
     if (c->info.rounded > 0)
         spsi_note(f->ctx, "%s: %lld integers beyond 2^53 were rounded",
@@ -265,8 +266,9 @@ static sps_status make_block(const spsi_file *f, bool interleaved,
     if (c->A) SPS_TRY(finish_csr(f, c));
     if (c->A) SPS_TRY(dense(f, c));
     is_complex = strcmp(c->info.field, "complex") == 0;
-    SPS_REQUIRE(f->ctx, interleaved || !is_complex, SPS_EPARSE, "%s: a complex "
-                "block, but the matrix is real (give a real one)", f->name);
+    SPS_REQUIRE(f->ctx, interleaved || !is_complex, SPS_EPARSE, "%s: the "
+                "block is complex, but the matrix is real: use a real block",
+                f->name);
     if (interleaved) SPS_TRY((is_complex ? split : interleave)(f, c));
     SPS_TRY(sps_block_create(f->ctx, c->nrow, (int)c->ncol, &X));
     if (c->nrow > 0)

@@ -29,7 +29,8 @@ static sps_status check_shape(sps_context *ctx, int64_t nrow, int64_t ncol,
                 "must not be negative",
                 (long long)nrow, (long long)ncol, (long long)nnz);
     SPS_REQUIRE(ctx, ncol <= INT32_MAX, SPS_EMATRIX,
-                "%lld columns: column numbers are 32-bit, at most %d fit",
+                "%lld columns: column indices have 32 bits, so there can be "
+                "at most %d",
                 (long long)ncol, INT32_MAX);
     SPS_REQUIRE(ctx, nrow < INT64_MAX / 16, SPS_ENOMEM,
                 "%lld rows do not fit into memory", (long long)nrow);

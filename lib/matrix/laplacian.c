@@ -105,9 +105,10 @@ fail:
 static void note_ignored(sps_context *ctx, const tally *t)
 {
     if (t->one_way)
-        spsi_note(ctx, "Laplacian: %lld of %lld edges are directed or differ "
-                  "by direction; the direction is dropped and the larger "
-                  "weight taken", (long long)t->one_way, (long long)t->edges);
+        spsi_note(ctx, "Laplacian: %lld of %lld edges are directed, or "
+                  "their weights differ by direction; the direction is "
+                  "ignored and the larger weight used", (long long)t->one_way,
+                  (long long)t->edges);
     if (t->loops)
         spsi_note(ctx, "Laplacian: %lld self-loop%s left out",
                   (long long)t->loops, t->loops == 1 ? " is" : "s are");

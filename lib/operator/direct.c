@@ -87,8 +87,8 @@ static sps_status failed(sps_context *ctx, const sps_factor_library *m,
                          "%d, %d); an iterative method finds X if B is in its "
                          "range", m->name, d[0], d[1]);
     case SPS_FACTOR_GAVE_UP:
-        return spsi_fail(ctx, SPS_EUNFIT, "factor: %s wanted to end the "
-                         "process; it is not called any more", m->name);
+        return spsi_fail(ctx, SPS_EUNFIT, "factor: %s tried to end the "
+                         "process; it will not be called any more", m->name);
     default:
         return spsi_fail(ctx, SPS_EUNFIT, "factor: %s failed (%d, %d)",
                          m->name, d[0], d[1]);
@@ -166,9 +166,9 @@ static sps_status require_time(sps_context *ctx, double seconds,
     sps_status st = spsi_check_deadline(ctx, "factor");
 
     if (st != SPS_OK) return st;
-    SPS_REQUIRE(ctx, SAFE * seconds <= left, SPS_EUNFIT, "factor: the %s is "
-                "not begun, since it may take %.2g s and cannot be "
-                "interrupted; %.2g s are left", what, SAFE * seconds, left);
+    SPS_REQUIRE(ctx, SAFE * seconds <= left, SPS_EUNFIT, "factor: the %s "
+                "was not started: it may need %.2g s and cannot be "
+                "interrupted, and %.2g s are left", what, SAFE * seconds, left);
 fail:
     return st;
 }
@@ -221,8 +221,8 @@ sps_status spsi_direct_analyse(const sps_operator *A, double most,
     d->ctx = ctx;
     d->A = A;
     SPS_TRY(load(ctx, &d->library));
-    SPS_REQUIRE(ctx, A->n < INT32_MAX, SPS_EUNFIT, "factor takes less than "
-                "2^31 - 1 unknowns; the matrix has %lld", (long long)A->n);
+    SPS_REQUIRE(ctx, A->n < INT32_MAX, SPS_EUNFIT, "factor supports fewer "
+                "than 2^31 - 1 unknowns; the matrix has %lld", (long long)A->n);
     SPS_TRY(spsi_operator_fetch(A));
     SPS_TRY(find_kind(d));
     if (A->n > 0) SPS_TRY(run_analysis(d, most));

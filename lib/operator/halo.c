@@ -133,8 +133,8 @@ static sps_status trade_rows(sps_halo *h)
         h->in, spsi_halo_messages(h, h->send_at, rows, sizeof *rows, h->in)));
     for (int64_t i = 0; i < count; i++) {
         SPS_REQUIRE(h->ctx, rows[i] >= h->first && rows[i] < h->first + h->n,
-                    SPS_EBUG, "row %lld is wanted of a process that does not "
-                    "own it", (long long)rows[i]);
+                    SPS_EBUG, "row %lld was requested from a process that "
+                    "does not own it", (long long)rows[i]);
         h->send[i] = (int32_t)(rows[i] - h->first);
     }
 fail:

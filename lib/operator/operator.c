@@ -142,7 +142,7 @@ static sps_status check_csr(sps_context *ctx, const sps_csr *A, int width)
 
     SPS_TRY(spsi_abi_csr(ctx, "sps_operator_csr", A));
     SPS_REQUIRE(ctx, width >= 1 && width <= SPS_BLOCK_MAX, SPS_EINVAL,
-                "width %d: an operator serves blocks of 1 to %d columns",
+                "width %d: an operator supports blocks of 1 to %d columns",
                 width, SPS_BLOCK_MAX);
     SPS_REQUIRE(ctx, A->nrow >= 0 && A->ncol >= 0 && A->nnz >= 0 &&
                 A->ncol <= INT32_MAX, SPS_EMATRIX,
@@ -357,12 +357,12 @@ sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,
     SPS_REQUIRE(ctx, X->ctx == ctx && Y->ctx == ctx, SPS_EINVAL,
                 "operator and blocks belong to different contexts");
     SPS_REQUIRE(ctx, X->n == op->ncol && Y->n == op->n && X->k == Y->k,
-                SPS_ESHAPE, "an operator of %lld x %lld times a block of "
-                "%lld x %d does not give one of %lld x %d",
+                SPS_ESHAPE, "shapes do not match: the operator is %lld x "
+                "%lld, X is %lld x %d, Y is %lld x %d",
                 (long long)op->n, (long long)op->ncol, (long long)X->n, X->k,
                 (long long)Y->n, Y->k);
     SPS_REQUIRE(ctx, X->dtype == op->dtype && Y->dtype == op->dtype,
-                SPS_EINVAL, "this operator takes blocks of %s",
+                SPS_EINVAL, "this operator needs blocks of %s",
                 op->dtype == SPS_F64 ? "doubles" : "floats");
     SPS_REQUIRE(ctx, !spsi_blocks_overlap(X, Y), SPS_EINVAL, "X and Y share "
                 "memory: a product reads X while it writes Y, so views of one "
@@ -456,7 +456,7 @@ static sps_status check_sample(const sps_operator *op, const sps_block *U,
                 (long long)op->n, (long long)op->ncol, (long long)U->n, U->k,
                 (long long)V->n, V->k);
     SPS_REQUIRE(ctx, U->dtype == SPS_F64 && V->dtype == SPS_F64, SPS_EINVAL,
-                "sampling takes blocks of doubles");
+                "sampling needs blocks of doubles");
     SPS_REQUIRE(ctx, val || op->local.nnz == 0, SPS_EINVAL,
                 "sps_operator_sample: val is NULL");
 fail:

@@ -22,9 +22,9 @@ static sps_status check_row(sps_context *ctx, const sps_csr *A, int64_t i)
 
     SPS_REQUIRE(ctx, A->rowptr[i] <= A->rowptr[i + 1] &&
                 A->rowptr[i + 1] <= A->nnz, SPS_EMATRIX, "row %lld: its "
-                "entries are numbers %lld to %lld of %lld", row,
-                (long long)A->rowptr[i], (long long)A->rowptr[i + 1] - 1,
-                (long long)A->nnz);
+                "offsets are %lld and %lld; they must not decrease, and not "
+                "exceed the %lld entries", row, (long long)A->rowptr[i],
+                (long long)A->rowptr[i + 1], (long long)A->nnz);
     for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
         SPS_REQUIRE(ctx, A->global[p] >= 0 && A->global[p] < A->whole,
                     SPS_EMATRIX, "row %lld has column %lld, the whole matrix "
@@ -48,7 +48,7 @@ static sps_status check_rows(sps_context *ctx, const sps_csr *A)
     SPS_REQUIRE(ctx, A->place == SPS_HOST, SPS_EUNFIT, "rows of a whole must "
                 "be in host memory");
     SPS_REQUIRE(ctx, !(A->props & SPS_INTERLEAVED), SPS_EUNFIT, "a complex "
-                "matrix cannot be spread over processes");
+                "matrix cannot be distributed over processes");
     SPS_REQUIRE(ctx, A->ncol == A->whole, SPS_EUNFIT, "the matrix is %lld x "
                 "%lld; over processes it must be square", (long long)A->whole,
                 (long long)A->ncol);
@@ -127,8 +127,8 @@ static sps_status find_boundary(sps_context *ctx, sps_ranks *r, int64_t *nnz,
         r->touch[r->touched++] = (int32_t)j;
     }
     SPS_REQUIRE(ctx, r->halo->ghosts <= INT32_MAX - r->touched, SPS_EMATRIX,
-                "%lld rows of other processes are needed; column numbers are "
-                "32-bit", (long long)r->halo->ghosts);
+                "%lld rows of other processes are needed, more than column "
+                "indices of 32 bits allow", (long long)r->halo->ghosts);
 fail:
     return st;
 }
@@ -324,8 +324,8 @@ static sps_status create_alone(sps_context *ctx, sps_csr *A, int width,
     sps_status st;
 
     SPS_TRY(check_rows(ctx, A));
-    SPS_REQUIRE(ctx, A->nrow == A->whole, SPS_EINVAL, "this process is alone "
-                "and has %lld rows of %lld", (long long)A->nrow,
+    SPS_REQUIRE(ctx, A->nrow == A->whole, SPS_EINVAL, "there is only one "
+                "process, and it has %lld of %lld rows", (long long)A->nrow,
                 (long long)A->whole);
     SPS_TRY(sps_csr_create(ctx, A->nrow, A->nrow, A->nnz, A->dtype, &own));
     own->props = A->props;

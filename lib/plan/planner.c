@@ -146,7 +146,7 @@ bool spsi_kernel_fits(const sps_kernel *kernel, const sps_problem *p,
 static const char *lacking(unsigned need, unsigned gives)
 {
     if (need & ~gives & SPS_REPRODUCIBLE)
-        return "does not give the same bits at every run";
+        return "does not give the same bits in every run";
     if (need & ~gives & SPS_FULL_PRECISION) return "drops bits of the values";
     if (need & ~gives & SPS_NAN_STAYS_IN_ROW)
         return "lets NaN spread to other rows";
@@ -167,7 +167,7 @@ static void ask(const sps_kernel *kernel, const sps_problem *p, sps_bid *bid)
     bid->kernel = kernel;
     bid->why_not = lacking(p->need, kernel->gives);
     if (bid->why_not) return;
-    bid->why_not = "there is no room on the GPU for A";
+    bid->why_not = "A does not fit into GPU memory";
     if (p->local && p->local->far && !(kernel->gives & SPS_STREAMS)) return;
     if (!spsi_kernel_fits(kernel, p, &bid->why_not)) return;
     bid->why_not = NULL;
@@ -344,7 +344,8 @@ static sps_status fail_unknown(sps_context *ctx, const char *name)
         return spsi_fail(ctx, SPS_EINVAL, "unknown kernel \"%s\": did you "
                          "mean \"%s\"?", name, near);
     return spsi_fail(ctx, SPS_EINVAL, "unknown kernel \"%s\": use auto, "
-                     "measure, or a name that sps_list(ctx, \"%s\", i) gives",
+                     "measure, or a name that sps_list(ctx, \"%s\", i) "
+                     "returns",
                      name, kind);
 }
 

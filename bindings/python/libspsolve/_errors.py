@@ -102,8 +102,8 @@ _CLASSES: Dict[int, Type[Error]] = {
 
 
 # What texts of the library name as it is in C.
-_WORDS = {"declare it SPS_SYMMETRIC if it is":
-          "declare it by assume_a='sym' if it is"}
+_WORDS = {"if it is symmetric, declare it SPS_SYMMETRIC":
+          "if it is symmetric, declare it by assume_a='sym'"}
 
 
 def error(status: int, text: str) -> Error:

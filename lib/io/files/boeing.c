@@ -241,7 +241,7 @@ static sps_status find_sign(const boeing *h, const spsi_content *c,
                 "type %s stores one triangle, but %lld entries are below the "
                 "diagonal and %lld above%s", f->name, h->type,
                 (long long)lower, (long long)upper, *sign > 0 ? " (lenient "
-                "reading takes both when they agree)" : "");
+                "reading accepts both if they agree)" : "");
     *sign = 0;
 fail:
     return st;

@@ -124,8 +124,8 @@ static sps_status field(spsi_fields *s, const char **p, size_t *length)
         s->next = from + n;
     }
     SPS_REQUIRE(s->l->b.f->ctx, from < s->l->length, SPS_EPARSE, "%s:%lld: "
-                "the line has %zu bytes, but field %d of %s begins behind "
-                "them (a line cut off?)", s->l->b.name,
+                "the line has %zu bytes, but field %d of %s begins after "
+                "them (was the line cut off?)", s->l->b.name,
                 (long long)s->l->number, s->l->length, s->at + 1, s->what);
     *p = s->l->p + from;
     *length = s->l->length - from < n ? s->l->length - from : n;

@@ -44,10 +44,10 @@ static sps_status refuse_type(const spsi_bytes *b, const char *p)
 {
     const int n = (int)strcspn(p, "'\"");
     const char *how =
-        p[1] == 'O' ? "Python objects are not read: give an array of numbers, "
-                      "a.astype(float)"
-                    : "numbers are read that are float32, float64, integer or "
-                      "bool: a.astype(float)";
+        p[1] == 'O' ? "Python objects are not supported: save an array of "
+                      "numbers, a.astype(float)"
+                    : "only float32, float64, integers and bool are "
+                      "supported: a.astype(float)";
 
     return spsi_fail(b->f->ctx, SPS_EPARSE, "%s: an array of type %.*s; %s",
                      b->name, n < 40 ? n : 40, p, how);
@@ -56,10 +56,11 @@ static sps_status refuse_type(const spsi_bytes *b, const char *p)
 sps_status spsi_npy_real(const spsi_bytes *b, const spsi_npy *a)
 {
     if (a->type.kind != 'c') return SPS_OK;
-    return spsi_fail(b->f->ctx, SPS_EPARSE, "%s: an array of type c%d; complex "
-                     "numbers are read from Matrix Market files, and as right-"
-                     "hand sides of complex matrices: scipy.io.mmwrite writes "
-                     "matrices", b->name, a->type.size);
+    return spsi_fail(b->f->ctx, SPS_EPARSE, "%s: an array of type c%d: "
+                     "complex matrices are read only from Matrix Market "
+                     "files (scipy.io.mmwrite), complex arrays only as "
+                     "right-hand sides of complex matrices", b->name,
+                      a->type.size);
 }
 
 /* Reads a type such as '<f8': byte order, kind, bytes. */
@@ -118,7 +119,7 @@ static sps_status read_shape(const spsi_bytes *b, const char *text, spsi_npy *a)
             __builtin_mul_overflow(a->count, n, &a->count))
             return spsi_fail(b->f->ctx, SPS_EPARSE, "%s: an array of more "
                              "than %d dimensions, or of more than 2^63 "
-                             "numbers", b->name, SPSI_NPY_DIMENSIONS);
+                             "elements", b->name, SPSI_NPY_DIMENSIONS);
         a->shape[a->dimensions++] = n;
     }
     return SPS_OK;
@@ -156,8 +157,9 @@ sps_status spsi_npy_header(spsi_bytes *b, spsi_npy *a)
         SPS_TRY(spsi_bytes_take(b, p + 10, 2, "the header of an array"));
         length |= (size_t)p[10] << 16 | (size_t)p[11] << 24;
     }
-    SPS_REQUIRE(b->f->ctx, length <= LONGEST, SPS_EPARSE, "%s: the header of "
-                "the array has %zu bytes, more than one of numbers can need",
+    SPS_REQUIRE(b->f->ctx, length <= LONGEST, SPS_EPARSE, "%s: the header "
+                "of the array has %zu bytes, more than that of an array of "
+                "numbers can have",
                 b->name, length);
     SPS_TRY(SPS_NEW(b->f->ctx, length + 16, &text));
     /* Zeros follow, as many as the functions of number.h may read. */
@@ -178,10 +180,10 @@ sps_status spsi_npy_dense(spsi_bytes *b, const spsi_npy *a, spsi_content *c)
     sps_status st;
 
     SPS_REQUIRE(f->ctx, a->dimensions == 1 || a->dimensions == 2, SPS_EPARSE,
-                "%s: an array of %d dimensions; one of 1 (a column) or 2 is "
-                "wanted", b->name, a->dimensions);
+                "%s: an array of %d dimensions; it must have 1 (a column) "
+                "or 2", b->name, a->dimensions);
     SPS_REQUIRE(f->ctx, strchr("fiubc", a->type.kind), SPS_EPARSE,
-                "%s: an array of text; numbers are wanted", b->name);
+                "%s: an array of text, where numbers are expected", b->name);
     if (a->type.kind == 'c') {           /* two doubles for each */
         if (!f->block && !f->peek) return spsi_npy_real(b, a);
         t = (spsi_binary){'f', t.size / 2, t.swapped};

@@ -83,8 +83,8 @@ static sps_status read_shape(npz *z, const spsi_npy *a)
     sps_status st;
 
     SPS_REQUIRE(z->f->ctx, a->dimensions == 1 && a->count == 2, SPS_EPARSE,
-                "%s: the shape has %lld numbers; a matrix has rows and "
-                "columns", z->zip.member.name, (long long)a->count);
+                "%s: the shape has %lld elements; a matrix has two, rows "
+                "and columns", z->zip.member.name, (long long)a->count);
     SPS_TRY(spsi_bytes_wholes(&z->zip.member, a->type, 2, z->shape));
     z->shaped = true;
 fail:
@@ -125,7 +125,7 @@ static sps_status read_data(npz *z, const spsi_npy *a)
 
     if (z->data) return again(z);
     SPS_REQUIRE(z->f->ctx, strchr("fiub", a->type.kind), SPS_EPARSE,
-                "%s: an array of text; numbers are wanted", m->name);
+                "%s: an array of text, where numbers are expected", m->name);
     SPS_TRY(spsi_bytes_room(m, a->type, a->count, sizeof *z->data, "the array",
                             (void **)&z->data));
     SPS_TRY(spsi_bytes_reals(m, a->type, a->count, z->data, &z->rounded));
@@ -139,7 +139,7 @@ static sps_status read_kept(npz *z, int which, const spsi_npy *a)
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(z->f->ctx, a->dimensions == 1, SPS_EPARSE, "%s: an array of "
-                "%d dimensions; a list of integers is wanted",
+                "%d dimensions, where a list of integers is expected",
                 z->zip.member.name, a->dimensions);
     z->lengths[which] = a->count;
     if (z->f->peek) return spsi_zip_pass(&z->zip);
@@ -279,8 +279,8 @@ static sps_status check_compressed(const npz *z, int64_t major, int64_t minor)
     if (!z->indptr) return missing(z, "indptr");
     if (!z->indices) return missing(z, "indices");
     SPS_REQUIRE(z->f->ctx, z->lengths[INDPTR] == major + 1, SPS_EPARSE,
-                "%s: indptr has %lld numbers; the shape %lld x %lld wants "
-                "%lld", z->f->name, (long long)z->lengths[INDPTR],
+                "%s: indptr has %lld elements; the shape %lld x %lld "
+                "requires %lld", z->f->name, (long long)z->lengths[INDPTR],
                 (long long)z->shape[0], (long long)z->shape[1],
                 (long long)major + 1);
     SPS_TRY(check_data(z, count, z->format[0] == 'b' ? 3 : 1));
@@ -403,8 +403,8 @@ static sps_status make_dia(npz *z, spsi_content *c)
     SPS_TRY(check_data(z, n, 2));
     for (int64_t k = 0; k < n; k++) {
         SPS_REQUIRE(z->f->ctx, z->offsets[k] > -(INT64_C(1) << 40) &&
-                    z->offsets[k] < INT64_C(1) << 40, SPS_EPARSE, "%s: the "
-                    "diagonal %lld lies outside of the matrix", z->f->name,
+                    z->offsets[k] < INT64_C(1) << 40, SPS_EPARSE, "%s: "
+                    "diagonal %lld is outside of the matrix", z->f->name,
                     (long long)z->offsets[k]);
         count += walk_diagonal(z, k, NULL, NULL, NULL);
     }
@@ -462,7 +462,7 @@ static sps_status make_dense(npz *z, spsi_content *c)
                 "array%s%s", f->name, f->variable ? " " : "",
                 f->variable ? f->variable : "");
     SPS_REQUIRE(f->ctx, a->dimensions <= 2, SPS_EPARSE, "%s: an array of %d "
-                "dimensions; one of 1 (a column) or 2 is wanted", f->name,
+                "dimensions; it must have 1 (a column) or 2", f->name,
                 a->dimensions);
     c->nrow = a->shape[0];
     c->ncol = a->dimensions == 2 ? a->shape[1] : 1;

@@ -139,8 +139,8 @@ static sps_status read_vector(petsc *p, spsi_content *c)
 
     SPS_TRY(spsi_bytes_wholes(&p->b, p->whole, 1, &n));
     SPS_REQUIRE(f->ctx, c->ncol == 0 || n == c->nrow, SPS_EPARSE, "%s: byte "
-                "%llu: a vector of %lld numbers after %lld of %lld; columns "
-                "of a block are equally long", f->name,
+                "%llu: a vector of length %lld after %lld of length %lld; "
+                "the columns of a block must have equal lengths", f->name,
                 (unsigned long long)p->b.offset, (long long)n,
                 (long long)c->ncol, (long long)c->nrow);
     c->nrow = n;
@@ -221,9 +221,10 @@ static sps_status check_end(petsc *p)
     const size_t size = (size_t)p->whole.size;
     const int64_t id = got < size ? 0 : first_integer(head, p->whole.size);
     SPS_REQUIRE(f->ctx, got == 0 || id / 100 == SPSI_PETSC_MAT / 100,
-                SPS_EPARSE, "%s: byte %llu: what follows is no object of "
-                "PETSc (complex numbers? they are read from Matrix Market "
-                "files alone: scipy.io.mmwrite)", f->name,
+                SPS_EPARSE, "%s: byte %llu: what follows is not an object "
+                "of PETSc (if the numbers are complex: these are read only "
+                "from Matrix Market files, as scipy.io.mmwrite writes them)",
+                f->name,
                 (unsigned long long)p->b.offset);
 fail:
     return st;

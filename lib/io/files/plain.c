@@ -159,8 +159,9 @@ static sps_status read_row(table *t, spsi_content *c)
 
     SPS_TRY(read_line(t, c, &count));
     SPS_REQUIRE(t->l.b.f->ctx, c->nrow == 0 || count == c->ncol, SPS_EPARSE,
-                "%s:%lld: %lld numbers, but %lld in the rows before",
-                t->l.b.name, (long long)t->l.number, (long long)count, (long long)c->ncol);
+                "%s:%lld: %lld numbers, but the rows before have %lld",
+                t->l.b.name, (long long)t->l.number, (long long)count,
+                (long long)c->ncol);
     c->ncol = count;
     c->nrow++;
     c->count += count;
@@ -191,7 +192,7 @@ static sps_status read_plain(const spsi_file *f, spsi_content *c)
     }
     c->info.lines = t.l.number;
     SPS_TRY(spsi_format_check(f, c, false, UINT64_MAX));
-    spsi_note(f->ctx, "%s: no kind of file that is known, taken as plain "
+    spsi_note(f->ctx, "%s: not a known kind of file; it was read as plain "
               "numbers: %lld rows, %lld columns", f->name, (long long)c->nrow,
               (long long)c->ncol);
 fail:

@@ -134,7 +134,8 @@ static sps_status refuse_reals(spsi_bytes *b, spsi_binary t)
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(b->f->ctx, t.kind == 'i' || t.kind == 'u', SPS_EPARSE,
-                "%s: byte %llu: numbers of kind '%c' where integers belong",
+                "%s: byte %llu: numbers of kind '%c', where integers are "
+                "expected",
                 b->name, (unsigned long long)b->offset, t.kind);
 fail:
     return st;
@@ -205,8 +206,9 @@ sps_status spsi_bytes_expect(const spsi_bytes *b, spsi_binary t, int64_t count,
 
     SPS_REQUIRE(b->f->ctx, count >= 0 && (b->bound == UINT64_MAX ||
                 (uint64_t)count <= left / (uint64_t)t.size), SPS_EPARSE,
-                "%s: byte %llu: %lld numbers of %d bytes in %s are announced, "
-                "but at most %llu bytes follow (cut off?)", b->name,
+                "%s: byte %llu: the header announces %lld numbers of %d "
+                "bytes for %s, but at most %llu bytes follow (was the file "
+                "cut off?)", b->name,
                 (unsigned long long)b->offset, (long long)count, t.size, what,
                 (unsigned long long)left);
 fail:

@@ -50,14 +50,15 @@ static sps_status check_ratio(sps_context *ctx, const spsi_size *s,
 
     if (need / TIMES <= bytes || need <= WORTH_TELLING) return SPS_OK;
     SPS_REQUIRE(ctx, need <= LARGE, SPS_EPARSE, "%s: %lld rows, %lld "
-                "columns, %lld entries would take %.1f GB, but the text has at "
-                "most %llu bytes; if they are right, allow that much memory: "
-                "-max-bytes %.0fG of spsolve, max_bytes of sps_read_options",
+                "columns, %lld entries would need %.1f GB, but the text has "
+                "at most %llu bytes; if the sizes are right, allow that "
+                "much memory: -max-bytes %.0fG of spsolve, max_bytes of "
+                "sps_read_options",
                 s->where, (long long)s->nrow, (long long)s->ncol,
                 (long long)s->count, 1e-9 * (double)need,
                 (unsigned long long)bytes,
                 (double)(need / (UINT64_C(1) << 30) + 1));
-    spsi_note(ctx, "%s: %lld rows take %.1f MB, though the text has at "
+    spsi_note(ctx, "%s: %lld rows need %.1f MB, although the text has at "
               "most %llu bytes", s->where, (long long)s->nrow,
               1e-6 * (double)need, (unsigned long long)bytes);
 fail:

@@ -373,8 +373,8 @@ START_TEST(arrays_that_are_not_read_are_told_why)
 {
     sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
-    refused_npy(ctx, "<c16", "(2,)", "complex numbers are read from Matrix "
-                                     "Market files, and as right-hand sides");
+    refused_npy(ctx, "<c16", "(2,)", "complex matrices are read only from "
+                                     "Matrix Market files");
     refused_npy(ctx, "|O", "(4,)", "Python objects");
     refused_npy(ctx, "<f2", "(16,)", "a.astype(float)");
     refused_npy(ctx, "<f8", "(1, 2, 2)", "3 dimensions");
@@ -417,7 +417,7 @@ START_TEST(complex_matrices_of_petsc_are_refused)
 
     archive_add(&a, BYTES("\0\x12\x7b\x50\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1"
                           "\0\0\0\0\x3f\xf0\0\0\0\0\0\0\x40\0\0\0\0\0\0\0"));
-    refused(ctx, &a, "byte 32: what follows is no object of PETSc (complex");
+    refused(ctx, &a, "byte 32: what follows is not an object of PETSc");
     archive_free(&a);
     fixture_close(&ctx);
     files_clean();

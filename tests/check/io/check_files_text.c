@@ -178,7 +178,7 @@ START_TEST(plain_numbers_are_a_block)
 
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
         assert_block(ctx, files_text("b.txt", text[i]), 2, 2, x);
-        ck_assert(fixture_noted(ctx, "taken as plain numbers"));
+        ck_assert(fixture_noted(ctx, "read as plain numbers"));
     }
     REFUSED("1 2\n3\n", true, ":2: 1 numbers, but 2");
     REFUSED("1 2\n3 x\n", true, ":2: \"x\" is not a number");

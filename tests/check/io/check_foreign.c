@@ -70,7 +70,7 @@ START_TEST(other_formats_are_named_with_the_way_to_convert_them)
                 ? files_bytes("some-file", packed, size)
                 : files_bytes("some-file", others[i].bytes, others[i].size));
 
-            assert_says(says, "some-file:1: this is no Matrix Market file");
+            assert_says(says, "some-file:1: this is not a Matrix Market file");
             assert_says(says, others[i].what);
             assert_says(says, others[i].how);
             ck_assert_uint_lt(strlen(says), 900);

@@ -281,7 +281,7 @@ START_TEST(processes_at_different_sums_are_told_apart)
     for (int r = 0; r < RANKS; r++) {
         ck_assert_msg(p[r].st == SPS_EBUG, "process %d: %d, %s", r,
                       (int)p[r].st, p[r].error);
-        ck_assert_ptr_nonnull(strstr(p[r].error, "out of step at sum"));
+        ck_assert_ptr_nonnull(strstr(p[r].error, "disagree at sum"));
     }
 }
 END_TEST

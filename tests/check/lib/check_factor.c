@@ -441,8 +441,8 @@ END_TEST
 START_TEST(what_cannot_be_interrupted_is_not_begun)
 {
     if (absent("factor")) runner_skip("no factor module");
-    refused(NULL, 1, SPS_EUNFIT, "the analysis is not begun, since it may "
-            "take ");
+    refused(NULL, 1, SPS_EUNFIT, "the analysis was not started: it may "
+            "need ");
     refused(cancelled, 0, SPS_EUNFIT, "factor was interrupted");
 }
 END_TEST
