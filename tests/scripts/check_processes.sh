@@ -104,9 +104,9 @@ ends_as_one() {
     [ $ran = 1 ] || return 0
     expect 2 2 -A "$p2" -no-such-option
     expect 2 2 -A "$p2" -eigs 3 -sigma 1
-    said "-sigma is not for several processes"
+    said "-sigma is not supported with several processes"
     expect 2 2 -A -
-    said "-A - is not for several processes"
+    said "-A - is not supported with several processes"
     expect 3 2 -A "$tmp/nowhere.mtx"
     said "nowhere.mtx"
     [ ! -c /dev/full ] || expect 7 2 -A "$p2" $quick -o /dev/full

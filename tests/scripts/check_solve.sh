@@ -300,12 +300,12 @@ expect 3 "are 4 unknowns" -A $p2 $quick -rigid-body "$tmp/nodes.mtx"
 expect 0 "" -A "$tmp/held.mtx" $quick -reorder morton -coords "$tmp/nodes.mtx"
 grep -q 'Morton brings the bandwidth' "$tmp/out" ||
     fail "-reorder morton does not tell what it did"
-expect 2 "say -coords" -A $p2 $quick -reorder morton
+expect 2 "add -coords" -A $p2 $quick -reorder morton
 sed 's/^2 2$/3 1/' "$tmp/nodes.mtx" | sed '$d' >"$tmp/three.mtx"
-expect 3 "not shared out evenly" -A "$tmp/held.mtx" $quick -reorder morton \
+expect 3 "is not a multiple of it" -A "$tmp/held.mtx" $quick -reorder morton \
     -coords "$tmp/three.mtx"
 sed 's/^2 2$/1 4/' "$tmp/nodes.mtx" >"$tmp/four.mtx"
-expect 3 "1 to 3 are wanted" -A "$tmp/held.mtx" $quick -reorder morton \
+expect 3 "there must be 1 to 3" -A "$tmp/held.mtx" $quick -reorder morton \
     -coords "$tmp/four.mtx"
 printf '%%%%MatrixMarket matrix coordinate real general
 2 2 2\n1 1 nan\n2 2 1\n' >"$tmp/nan.mtx"
@@ -313,18 +313,18 @@ expect 4 "" -A "$tmp/nan.mtx" -allow-nonfinite -device cpu
 grep -q 'worst inf, median inf' "$tmp/out" ||
     fail "the median of one residual is not the worst where it is NaN"
 expect 2 "-o and -M name the same file" -A $p2 -eigs 2 -M m.mtx -o m.mtx
-expect 2 "say -eigs K" -A $p2 -solver lobpcg
+expect 2 "add -eigs K" -A $p2 -solver lobpcg
 expect 2 "outside 1" -A $p2 -eigs 0
-expect 2 "-which is for eigenvalues: say -eigs K" -A $p2 -which largest
-expect 2 "-block is for eigenvalues: say -eigs K" -A $p2 -block 8
-expect 2 "-M is for eigenvalues" -A $p2 -M $p2
+expect 2 "-which applies to eigenvalues only: add -eigs K" -A $p2 -which largest
+expect 2 "-block applies to eigenvalues only: add -eigs K" -A $p2 -block 8
+expect 2 "-M applies to eigenvalues only" -A $p2 -M $p2
 expect 2 "omit -which largest" -A $p2 -eigs 2 -sigma 1 -which largest
 printf '%%%%MatrixMarket matrix coordinate complex hermitian
 4 4 1\n1 1 1 0\n' >"$tmp/complex.mtx"
 expect 2 "is complex" -A "$tmp/held.mtx" -eigs 1 -M "$tmp/complex.mtx"
 expect 2 "as many as unknowns: 4" -A "$tmp/held.mtx" -eigs 5
 expect 2 "lobpcg finds eigenvalues" -A $p2 -eigs 2 -solver cg
-expect 2 "keep the order of the file" -A $p2 -eigs 2 -reorder rcm
+expect 2 "applies to A X = B only" -A $p2 -eigs 2 -reorder rcm
 expect 2 "omit -nullspace constant" -A $p2 -nullspace constant \
     -rigid-body "$tmp/nodes.mtx"
 printf '%%%%MatrixMarket matrix coordinate real symmetric
@@ -335,7 +335,7 @@ grep -q '1 row of A contains only zeros' "$tmp/out" ||
 expect 0 "" -A $data/hermitian.mtx $quick
 expect 0 "" -A $data/elasticity2d.mtx $quick -precond block_jacobi
 CUDA_VISIBLE_DEVICES= expect 6 "" -A $p2 -device cuda
-expect 2 "say a name that ends in .svg" -A $p2 $quick -plot "$tmp/x.png"
+expect 2 "use a name that ends in .svg" -A $p2 $quick -plot "$tmp/x.png"
 [ -e "$tmp/x.png" ] && fail "-plot x.png wrote x.png"
 expect 0 "" -A $p2 $quick -plot "$tmp/x.SVG"
 # -device auto compares the size with the cost of starting a GPU; a file that is

@@ -41,7 +41,7 @@ grep -q WRONG "$dir/out" && bad "a kernel is wrong"
 for kernel in spmm.ref spmm.omp sddmm.ref; do
     grep -q "^| $kernel " "$dir/out" || bad "no row of $kernel"
 done
-[ "$(grep -c 'within 10 % of the fastest kernel that bid' "$dir/out")" -eq 3 ] ||
+[ "$(grep -c 'within 10 % of its fastest candidate' "$dir/out")" -eq 3 ] ||
     bad "not three summaries"
 awk -F '\t' 'NR == 1 { words = NF; next }
      NF != words { bad = 1 }

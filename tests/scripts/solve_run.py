@@ -380,7 +380,7 @@ def dry_run_says_what_it_does_not_count(tmp):
         line = [x for x in p.stdout.decode().splitlines() if "dry run:" in x]
         assert len(line) == 1, p.stdout
         assert ("first step of auto" in line[0]) == first, line
-        assert ("what a note tells" in line[0]) == note, line
+        assert ("except as a note says" in line[0]) == note, line
         assert (b"MB more" in p.stdout) == note, p.stdout
 
 

@@ -285,9 +285,9 @@ static void print_choices(const bench_table *table)
     }
     if (table->choices == 0)
         return;
-    printf("\nauto's choice is within 10 %% of the fastest kernel that bid in "
-           "%d of %d cases, and of the\nfastest full-precision kernel of all "
-           "in %d\n", near_bidder, table->choices, near_any);
+    printf("\nauto's choice is within 10 %% of its fastest candidate in %d of "
+           "%d cases, and of\nthe fastest full-precision kernel of all in %d\n",
+           near_bidder, table->choices, near_any);
     for (int i = 0; i < table->choices; i++) {
         const choice *c = &table->choice[i];
 

@@ -328,8 +328,8 @@ static int config_line(char *line, const char *where, cli_values *v,
     const cli_option *o = cli_find(line, length);
     line[length] = 0;
     if (o && strcmp(o->name, "config") == 0)
-        code = cli_fail(text, sizeof text, "a configuration names no other "
-                                           "one");
+        code = cli_fail(text, sizeof text, "-config inside a configuration "
+                                           "file is not supported");
     else if (!o)
         code = unknown(line, line, text, sizeof text);
     else if (o->kind != CLI_FLAG && o->kind != CLI_OPTIONAL && !*value)

@@ -28,100 +28,100 @@ static const cli_option own[] = {
     ROW("B", file.B, FILE, .arg = "FILE", .section = PROBLEM,
         .stream = CLI_INPUT,
         .help = "right-hand sides, one per column: a file of any kind that -A "
-                "takes, the vectors of a file of PETSc, the right-hand sides "
-                "of Harwell-Boeing, or plain numbers, a row in each line, "
-                "between blanks or commas; without it they are drawn from the "
-                "seed, uniform in [-1/2, 1/2)"),
+                "reads, the vectors of a PETSc file, the right-hand sides of a "
+                "Harwell-Boeing file, or plain text with one row per line and "
+                "numbers separated by blanks or commas; without -B they are "
+                "drawn from the seed, uniform in [-1/2, 1/2)"),
     ROW("nrhs", nrhs, INT, .arg = "K", .standard = "1", .min = 1, .max = 1024,
         .section = PROBLEM,
         .help = "number of right-hand sides to draw when there is no -B"),
     ROW("x0", file.x0, FILE, .arg = "FILE", .section = PROBLEM,
         .stream = CLI_INPUT,
-        .help = "initial guess, the shape of X; zero without it"),
+        .help = "initial guess, of the same shape as X; without it zero"),
     ROW("nullspace_basis", file.nullspace_basis, FILE, .arg = "FILE",
         .section = PROBLEM, .stream = CLI_INPUT,
-        .help = "the null space is spanned by the columns of this array "
-                "file; -nullspace FILE says the same"),
+        .help = "the null space is spanned by the columns of this array file; "
+                "the same as -nullspace FILE"),
     ROW("coords", file.coords, FILE, .arg = "FILE", .section = PROBLEM,
         .stream = CLI_INPUT,
-        .help = "where the nodes are, for -reorder morton and -precond amg: "
-                "an array file of a row of 1 to 3 coordinates for each node, "
-                "whose unknowns stand side by side in A"),
+        .help = "coordinates of the nodes, for -reorder morton and -precond "
+                "amg: an array file with a row of 1 to 3 coordinates for each "
+                "node, whose unknowns are adjacent rows of A"),
     ROW("laplacian", laplacian, FLAG, .section = PROBLEM,
-        .help = "A is the adjacency matrix of a graph, with weights of 0 or "
-                "more: work on its Laplacian D - W, direction and "
-                "self-loops dropped"),
+        .help = "A is the adjacency matrix W of a graph with nonnegative "
+                "weights: use its Laplacian D - W instead, without edge "
+                "directions and self-loops"),
     ROW("rigid_body", file.rigid_body, FILE, .arg = "COORDS",
         .section = PROBLEM, .stream = CLI_INPUT,
-        .help = "the null space is that of an unsupported structure: its "
-                "rigid motions, from an array file of a row of 2 or 3 "
-                "coordinates for each node; the unknowns of a node stand "
-                "side by side in A"),
+        .help = "the null space is that of a structure without supports, its "
+                "rigid body motions: an array file with a row of 2 or 3 "
+                "coordinates for each node, whose unknowns are adjacent rows "
+                "of A"),
     ROW("lenient", lenient, FLAG, .section = PROBLEM,
         .help = "accept a symmetric file with entries in both triangles "
                 "when they agree"),
     ROW("strict", strict, FLAG, .section = PROBLEM,
-        .help = "refuse duplicate entries, which are summed otherwise"),
+        .help = "reject duplicate entries, which are summed otherwise"),
     ROW("allow_nonfinite", allow_nonfinite, FLAG, .section = PROBLEM,
-        .help = "read NaN and infinity as they stand"),
+        .help = "accept NaN and infinity in input files"),
     ROW("max_bytes", max_bytes, SIZE, .arg = "BYTES", .standard = "0",
         .aliases = "maxmem", .section = PROBLEM,
-        .help = "refuse an input that needs more memory than this (K, M, G "
-                "or T may follow the number); 0 refuses what the machine "
-                "has not, and what takes more than 1 GB and more than a "
-                "thousand times the bytes of its text"),
+        .help = "reject an input that needs more memory than this (K, M, G or "
+                "T may follow the number); 0 rejects an input that needs more "
+                "memory than the machine has, or more than 1 GB and more than "
+                "a thousand times the size of its text"),
     ROW("eigs", eigs, INT, .arg = "K", .min = 1, .max = 1024, .section = EIGEN,
-        .help = "find K eigenpairs of A x = lambda M x instead of solving A "
-                "X = B; of each the report tells the error bound (+-), the "
-                "residual ||A x - lambda M x|| in units of |lambda| ||M "
-                "x||, and the backward error, in those of (||A|| + |lambda| "
-                "||M||) ||x||; -o writes the eigenvectors, -x0 may hold "
-                "guesses of them"),
+        .help = "find K eigenpairs of A x = lambda M x instead of solving A X "
+                "= B; the report gives for each the error bound (+-), the "
+                "residual ||A x - lambda M x|| in units of |lambda| ||M x||, "
+                "and the backward error in units of (||A|| + |lambda| ||M||) "
+                "||x||; -o writes the eigenvectors, -x0 may contain guesses of "
+                "them"),
     ROW("M", file.mass, FILE, .arg = "FILE", .aliases = "mass",
         .section = EIGEN, .stream = CLI_INPUT,
-        .help = "the mass matrix, symmetric positive definite; the identity "
-                "without it"),
+        .help = "the mass matrix, symmetric positive definite; without it the "
+                "identity"),
     ROW("Y", file.constraints, FILE, .arg = "FILE", .aliases = "constraints",
         .section = EIGEN, .stream = CLI_INPUT,
-        .help = "vectors that the eigenvectors are to be M-orthogonal to"),
+        .help = "vectors to which the eigenvectors must be M-orthogonal"),
     ROW("device", device, TEXT, .arg = "WHERE", .standard = "auto",
         .choices = "auto cpu cuda", .section = MACHINE,
-        .help = "auto (a GPU when there is one, and the host for systems "
-                "that it is predicted to solve before a GPU has started), "
-                "cpu, cuda, or cuda:N for the GPU of that number"),
+        .help = "auto (a GPU if there is one, but the host for systems that "
+                "are predicted to be solved there before a GPU has started), "
+                "cpu, cuda, or cuda:N for GPU number N"),
     ROW("max_device_bytes", max_device_bytes, SIZE, .arg = "BYTES",
         .standard = "0", .aliases = "maxdevmem", .section = MACHINE,
-        .help = "take at most this much of the GPU's memory (K, M, G or T may "
-                "follow the number); what does not fit of the matrix stays in "
-                "host memory and is streamed; 0 takes what is there"),
+        .help = "use at most this much GPU memory (K, M, G or T may follow the "
+                "number); the part of the matrix that does not fit stays in "
+                "host memory and is copied to the GPU during each product; 0 "
+                "uses all free memory"),
     ROW("threads", threads, INT, .arg = "N", .standard = "0", .min = 0,
         .max = 4096, .section = MACHINE,
-        .help = "host threads; 0 means every core this process may use"),
+        .help = "host threads; 0 means all cores that this process may use"),
     ROW("mpi", mpi, CHOICE, .arg = "HOW", .standard = "auto",
         .choices = "auto none", .section = MACHINE,
-        .help = "auto (processes that mpirun has started solve together, on "
-                "the host or with -device cuda on the GPUs: each has rows of "
-                "its own, process 0 reports and writes), or none: each of them "
-                "is a run of its own"),
+        .help = "auto (the processes that mpirun has started solve together, "
+                "on the host or with -device cuda on the GPUs: each has a part "
+                "of the rows, process 0 reports and writes), or none: each "
+                "process is a separate run"),
     ROW("seed", seed, NATURAL, .arg = "N", .standard = "1", .section = MACHINE,
-        .help = "of every random number; the same seed gives the same "
+        .help = "seed of all random numbers; the same seed gives the same "
                 "numbers on every machine"),
     ROW("o", file.out, FILE, .arg = "FILE", .section = OUTPUT,
         .stream = CLI_OUTPUT,
         .help = "write X: a name that ends in .npy, .npz or .petsc chooses "
-                "that kind, any other one a Matrix Market array file; .gz "
-                "behind it compresses, - is standard output"),
+                "that format, any other name a Matrix Market array file; a "
+                "further .gz compresses it; - is standard output"),
     ROW("convert", file.convert, FILE, .arg = "FILE", .section = OUTPUT,
         .stream = CLI_OUTPUT,
         .help = "solve nothing: write the matrix of -A, or without -A the "
-                "block of -B, to this file, whose name chooses its kind: "
-                ".npz (as scipy.sparse.save_npz), .npy (blocks alone), "
-                ".petsc, any other one Matrix Market; .gz behind it "
-                "compresses"),
+                "block of -B, to this file, whose name chooses the format: "
+                ".npz (as scipy.sparse.save_npz), .npy (blocks only), .petsc, "
+                "any other name Matrix Market; a further .gz compresses it"),
     ROW("json", json, FILE, .arg = "FILE", .section = OUTPUT,
         .stream = CLI_OUTPUT,
-        .help = "write the report as JSON; - is standard output, and the "
-                "text report goes to standard error then"),
+        .help = "write the report as JSON; - is standard output, and the text "
+                "report then goes to standard error"),
     ROW("monitor", monitor, OPTIONAL, .arg = "=FILE", .section = OUTPUT,
         .stream = CLI_OUTPUT,
         .help = "write the residuals of every iteration as a table to the "
@@ -131,16 +131,16 @@ static const cli_option own[] = {
         .help = "draw the history of the residuals: worst, median and best "
                 "column, or with -eigs each pair"),
     ROW("explain", explain, FLAG, .section = OUTPUT,
-        .help = "print which kernels bid for the matrix, and why the winner "
-                "won"),
+        .help = "print the predicted times of the kernels for the matrix, and "
+                "the reason for the choice"),
     ROW("dry_run", dry_run, FLAG, .section = OUTPUT,
-        .help = "read and set up but do not solve; print the memory that a "
-                "run will take, and the bids"),
+        .help = "read and set up but do not solve; print the memory that a run "
+                "will need, and the predicted times of the kernels"),
     ROW("quiet", quiet, FLAG, .section = OUTPUT,
         .help = "no report and no progress line; errors are still printed"),
     ROW("config", config, FILE, .arg = "FILE", .section = OTHER,
-        .help = "read options from lines of the form name = value; the "
-                "command line wins"),
+        .help = "read options from lines of the form name = value; the command "
+                "line has precedence"),
     ROW("list", list, FLAG, .section = OTHER,
         .help = "list solvers, preconditioners and kernels of this machine"),
     ROW("version", version, FLAG, .aliases = "V", .section = OTHER,

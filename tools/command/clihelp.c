@@ -12,15 +12,15 @@ enum { LEFT = 23, WIDTH = 79 };
 static const struct {
     const char *code, *text;
 } codes[] = {
-    {"0", "every column converged, by residuals recomputed in twice the "
-          "precision; least squares where the null space was named"},
-    {"1", "some did not (limits, stagnation, rounding, an inconsistent "
-          "system); the best iterate is written"},
+    {"0", "every column converged, judged by residuals recomputed in twice the "
+          "precision (for least squares by A'r, if a null space was given)"},
+    {"1", "some columns did not converge (limits, stagnation, rounding, an "
+          "inconsistent system); the best iterate is written"},
     {"2", "wrong usage, or a method that does not fit the problem"},
-    {"3", "an input file is missing or broken, or does not fit the others"},
+    {"3", "an input file is missing or invalid, or does not match the others"},
     {"4", "numerical breakdown: indefinite, singular, NaN or infinity"},
     {"5", "out of memory, of the host or of the GPU"},
-    {"6", "the GPU failed or there is none"},
+    {"6", "the GPU failed, or there is no GPU"},
     {"7", "output could not be written"},
     {"70", "internal error"},
     {"129, 130, 143", "interrupted (128 + signal); the best iterate is written"},
@@ -35,11 +35,11 @@ static const struct {
     {"spsolve -A A.mtx -nrhs 16 -plot r.svg -json r.json",
      "keep the history and the report"},
     {"spsolve -A laplacian.mtx -nullspace auto",
-     "a graph Laplacian: project the null space out"},
+     "a graph Laplacian: its null space is projected out"},
     {"spsolve -A K.mtx -M M.mtx -eigs 16 -o modes.mtx",
      "the 16 lowest modes of a structure, with their vectors"},
     {"spsolve -A K.mtx -eigs 8 -rigid-body xyz.mtx",
-     "of one that nothing holds"},
+     "the lowest modes of a structure without supports"},
     {"spsolve -A graph.mtx -laplacian -eigs 8",
      "the smallest non-zero eigenvalues of a graph"},
     {"zcat A.mtx.gz | spsolve -A - -o - -quiet | gzip > X.mtx.gz",
@@ -53,20 +53,21 @@ static const struct {
 } kernels[] = {
     {"spmv.packed, spmv.adaptive, spmv.hot, spmv.vector, spmv.scalar",
      "single vectors on a GPU: columns in 16 bits, CSR-Adaptive, the most used "
-     "x in shared memory, lanes a row, a thread a row"},
+     "x in shared memory, several lanes per row, one thread per row"},
     {"spmm.rode, spmm.tiles, spmm.blocks, spmm.share, spmm.plain",
      "blocks: RoDe, windows of 8 rows on tensor cores, node blocks, equal "
-     "shares for small matrices, lanes a row"},
-    {"spmm.stream", "a matrix beyond the GPU's memory: panels of rows, copied "
-     "from host memory while others are multiplied"},
+     "shares for small matrices, several lanes per row"},
+    {"spmm.stream", "a matrix larger than the GPU's memory: panels of rows, "
+     "copied from host memory while others are multiplied"},
     {"spmm.tca, spmm.tca_tf32, spmm.tca_bf16, spmm.tca_fp16",
      "TCA-SpMM on tensor cores, by precision"},
     {"spmm.blocked_ell, spmm.blocked_ell_tf32",
      "dense square blocks, through cuSPARSE"},
     {"spmv.cusparse, spmm.cusparse", "the vendor's best algorithm on CSR"},
     {"spmv.cusparse_sell, spmv.cusparse_bsr",
-     "and on its other formats, sliced ELL and node blocks"},
-    {"spmm.rode_paper, spmm.tca_paper", "as published, for comparison"},
+     "the vendor's other formats: sliced ELL and node blocks"},
+    {"spmm.rode_paper, spmm.tca_paper",
+     "the algorithms as published, for comparison"},
     {"spmm.omp, spmm.blocks_omp, spmm.ref",
      "the host: threads, node blocks, the plain loops"},
 };
@@ -256,51 +257,53 @@ static const char man_head[] =
     "\\fB\\-A\\fR \\fIFILE\\fR [\\fIoption\\fR ...]\n"
     ".SH DESCRIPTION\n"
     "Solves A X = B for all columns of B at once by preconditioned block\n"
-    "methods, on the CPU or on an NVIDIA GPU.\n"
-    "One sparse product serves all columns, so many right\\-hand sides cost\n"
-    "far less than as many single solves.\n"
+    "methods, on the CPU or on an NVIDIA GPU. One sparse product serves all\n"
+    "columns, so many right\\-hand sides cost far less than as many single\n"
+    "solves.\n"
     ".PP\n"
     "After the iteration the residual b \\- A x of every column is computed\n"
-    "again in double precision; only that decides whether a column has\n"
-    "converged, and the exit status says the truth about it.\n"
-    "Whatever ends a solve, a limit, a breakdown or Ctrl\\-C, the best\n"
-    "iterate found is written.\n"
+    "again, in twice the working precision; only that decides whether a\n"
+    "column has converged, and the exit status reports the result. The best\n"
+    "iterate is written however a solve ends: by a limit, a breakdown or\n"
+    "Ctrl\\-C.\n"
     ".PP\n"
-    "With \\fB\\-eigs\\fR it finds eigenpairs of A x = lambda M x instead, A\n"
-    "symmetric and M positive definite, by the same products on blocks.\n"
-    "A pair has converged when ||A x \\- lambda M x||, computed again, is at\n"
-    "most rtol |lambda| ||M x||; where the doubles next to x would not meet\n"
-    "that either, the pair is \\(lqlimited by rounding\\(rq; where the method got\n"
-    "no further, it is \\(lqstagnated\\(rq, and another one may.\n"
-    "Beside each value stands how far from it the nearest true one can be at\n"
-    "most.\n"
+    "With \\fB\\-eigs\\fR the program finds eigenpairs of A x = lambda M x\n"
+    "instead, A symmetric and M positive definite, by the same products on\n"
+    "blocks. A pair has converged when ||A x \\- lambda M x||, computed\n"
+    "again, is at most rtol |lambda| ||M x||; if rounding x to double\n"
+    "precision alone exceeds that, the pair is \\(lqlimited by\n"
+    "rounding\\(rq; if the method made no more progress, it is\n"
+    "\\(lqstagnated\\(rq, and another method may succeed. Each value is\n"
+    "printed with a bound of its distance from the nearest exact\n"
+    "eigenvalue.\n"
     ".SH OPTIONS\n"
-    "One dash or two begin a name, in which \\- and _ are the same letter: \n"
+    "A name begins with one dash or two; \\- and _ are equal in it:\n"
     "\\-rtol 1e\\-6, \\-\\-rtol=1e\\-6, \\-rank\\-tolerance, "
     "\\-\\-rank_tolerance.\n"
-    "Names are exact; abbreviations and unknown names are errors.\n"
-    "A value follows as the next argument or behind an equals sign; what has\n"
-    "no argument here means yes, and takes =yes or =no.\n"
-    "Where an option names methods or preconditioners, it is read by those\n"
-    "alone. The options of the library have the same names in programs, see\n"
+    "Names are exact; abbreviations and unknown names are errors. A value\n"
+    "is the next argument or follows an equals sign; an option without an\n"
+    "argument is switched on by its name, and =yes or =no may follow it. If\n"
+    "the text of an option names methods or preconditioners, only those\n"
+    "read it. The options of the library have the same names in programs,\n"
+    "see\n"
     ".BR spsolve (3).\n";
 
 static const char man_tail[] =
     ".SH FILES\n"
     "Input is Matrix Market: coordinate or array; real, integer, pattern or\n"
     "complex; general, symmetric, skew\\-symmetric or hermitian; plain text\n"
-    "or gzip, told apart by content.\n"
-    "A complex system is solved as the equivalent real one of twice the size;\n"
-    "sizes are reported and X is written as complex.\n"
+    "or gzip, recognised by content. A complex system is solved as the\n"
+    "equivalent real one of twice the size; sizes are reported and X is\n"
+    "written as complex.\n"
     ".PP\n"
-    "Outputs appear under their names when they are complete; symbolic links\n"
-    "stay, and the files that they lead to are replaced. The table of\n"
+    "An output file appears under its name when it is complete. A symbolic\n"
+    "link is kept, and the file that it refers to is replaced. The table of\n"
     "\\-monitor has its name at once and grows row by row. A run that is\n"
-    "killed leaves nothing where the file system knows files without a name\n"
-    "(O_TMPFILE), else NAME.0.tmp, which the next run that writes NAME\n"
-    "removes.\n"
+    "killed leaves no file if the file system supports unnamed files\n"
+    "(O_TMPFILE); otherwise it leaves NAME.0.tmp, which the next run that\n"
+    "writes NAME removes.\n"
     ".PP\n"
-    "A configuration file holds one option a line:\n"
+    "A configuration file contains one option per line:\n"
     ".PP\n"
     ".nf\n"
     "    # for the nightly run\n"
@@ -313,34 +316,35 @@ static const char man_tail[] =
     "    mpirun \\-n 4 spsolve \\-A A.mtx \\-nrhs 16 \\-o X.mtx\n"
     ".fi\n"
     ".PP\n"
-    "solves with four processes, where the module of that MPI (Open MPI or\n"
-    "MPICH) is installed: on the host, or with \\-device cuda on a GPU each.\n"
-    "Each reads the files and keeps rows of its own; process 0 prints one\n"
-    "report, and writes X as one file. The exit codes are those of one process.\n"
-    "An error of any process ends all of them, and is printed once, with the\n"
-    "number of the process. A must be square and real, with a row for each\n"
-    "process; the preconditioners are none, jacobi, chebyshev, and of the\n"
-    "diagonal block of each process block_jacobi, ic0, ilu0, ilut, fsai, isai,\n"
-    "amg and factor. \\-solver auto is block_cg or cg where A is symmetric, else\n"
-    "gmres; \\-nullspace auto looks for none, and constant and components are\n"
-    "refused. Not there are \\-sigma, \\-coords,\n"
-    "\\-laplacian, \\-rigid\\-body, \\-convert, lsqr and lsmr, and files\n"
-    "from standard input.\n"
+    "solves with four processes, if the module for that MPI (Open MPI or\n"
+    "MPICH) is installed: on the host, or with \\-device cuda with one GPU\n"
+    "per process. Each process reads the files and keeps a part of the\n"
+    "rows; process 0 prints one report and writes X as one file. The exit\n"
+    "codes are those of one process. An error of any process ends all of\n"
+    "them, and is printed once, with the number of the process. A must be\n"
+    "square and real, with at least one row per process. The\n"
+    "preconditioners are none, jacobi, chebyshev, amg of a symmetric\n"
+    "matrix, and, applied to the diagonal block of each process,\n"
+    "block_jacobi, ic0, ilu0, ilut, fsai, isai, factor and amg of other\n"
+    "matrices. \\-solver auto is block_cg or cg if A is symmetric, else\n"
+    "gmres; \\-nullspace auto does not search for a null space, and\n"
+    "constant and components are rejected. Not supported are \\-sigma,\n"
+    "\\-coords, \\-laplacian, \\-rigid\\-body, \\-convert, lsqr and lsmr,\n"
+    "and files from standard input.\n"
     ".SH REPORT\n"
-    "The JSON report has a schema_version and these members at least:\n"
-    "status, exit_code, message, solver, precond, device, kernel, processes,\n"
-    "n, nnz, nrhs, iterations, columns_converged, max_relative_residual,\n"
-    "max_relative_residual_in_range, residual_precision,\n"
-    "eigenvalues, eigenvalue_bounds,\n"
-    "max_backward_error, max_normal_residual, residuals, seconds (read, setup, solve, verify,\n"
-    "total, and inside solve spmm, precond, gram, small), bytes_device,\n"
-    "bytes_host, options, notes.\n"
-    "Where there is no number there is null, and the member null_reasons\n"
-    "says why.\n"
+    "The JSON report has at least these members, and schema_version:\n"
+    "status, exit_code, message, solver, precond, device, kernel,\n"
+    "processes, n, nnz, nrhs, iterations, columns_converged,\n"
+    "max_relative_residual, max_relative_residual_in_range,\n"
+    "residual_precision, eigenvalues, eigenvalue_bounds,\n"
+    "max_backward_error, max_normal_residual, residuals, seconds (read,\n"
+    "setup, solve, verify, total, and inside solve spmm, precond, gram,\n"
+    "small), bytes_device, bytes_host, options, notes. A value that does\n"
+    "not exist is null; the member null_reasons gives the reason.\n"
     ".SH SIGNALS\n"
     "The first SIGINT, SIGTERM, SIGHUP or SIGXCPU ends the solve after the\n"
-    "current iteration and writes the best iterate and the report; the second\n"
-    "ends the program at once. SIGUSR1 prints one line of progress.\n";
+    "current iteration and writes the best iterate and the report; the\n"
+    "second ends the program at once. SIGUSR1 prints one line of progress.\n";
 
 void cli_man(FILE *f)
 {
@@ -359,8 +363,9 @@ void cli_man(FILE *f)
         tagged(f, cli_dashed(o->name, text, sizeof text), o->arg, separator(o),
                help);
     }
-    fprintf(f, ".SH KERNELS\nThey bid for each matrix; \\-explain shows the "
-               "bids, \\-list what this machine has.\n");
+    fprintf(f, ".SH KERNELS\nThe kernel with the lowest predicted time is "
+               "chosen for each matrix;\n\\-explain prints the predictions, "
+               "\\-list the kernels of this machine.\n");
     for (int i = 0; i < KERNELS; i++)
         tagged(f, kernels[i].names, NULL, "", kernels[i].text);
     fprintf(f, ".SH EXIT STATUS\n");

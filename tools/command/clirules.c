@@ -146,14 +146,15 @@ static int problems_apart(const cli_values *v, char *error, size_t size)
     char dashed[WORD];
 
     if (v->eigs && (v->file.B || cli_given(v, "nrhs")))
-        return cli_fail(error, size, "-eigs asks for eigenvalues; there are no "
-                                     "right-hand sides (-B, -nrhs) then");
+        return cli_fail(error, size, "-eigs computes eigenvalues, without "
+                                     "right-hand sides: omit -B and -nrhs");
     if (v->eigs && !same(o->reorder, "none") && !same(o->reorder, "auto"))
-        return cli_fail(error, size, "-reorder %s is for A X = B; eigenvalues "
-                                     "(-eigs) keep the order of the file",
+        return cli_fail(error, size, "-reorder %s applies to A X = B only: "
+                                     "omit it with -eigs",
                         o->reorder);
     if (name)
-        return cli_fail(error, size, "%s is for eigenvalues: say -eigs K",
+        return cli_fail(error, size, "%s applies to eigenvalues only: add "
+                                     "-eigs K",
                         cli_dashed(name, dashed, sizeof dashed));
     if (cli_given(v, "sigma") && same(o->which, "largest"))
         return cli_fail(error, size, "-sigma finds the eigenvalues nearest to "
@@ -161,7 +162,7 @@ static int problems_apart(const cli_values *v, char *error, size_t size)
     if (same(o->solver, "auto") || !listed(other, o->solver)) return 0;
     return cli_fail(error, size, "-solver %s is for %s", o->solver, v->eigs
                     ? "A X = B; lobpcg finds eigenvalues (-eigs)"
-                    : "eigenvalues: say -eigs K");
+                    : "eigenvalues: add -eigs K");
 }
 
 /* Rejects several options that use the same standard stream ("-"). */
@@ -180,8 +181,8 @@ static int one_stream(const cli_values *v, cli_stream stream, const char *name,
         snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "",
                  cli_dashed(o->name, dashed, sizeof dashed));
     }
-    return uses < 2 ? 0 : cli_fail(error, size, "standard %s can serve only "
-                                   "one of %s", name, all);
+    return uses < 2 ? 0 : cli_fail(error, size, "standard %s can be used by "
+                                   "only one of %s", name, all);
 }
 
 /* Checks that -convert is the only task: it reads one file, on the host, and
@@ -195,15 +196,15 @@ static int convert_alone(cli_values *v, char *error, size_t size)
 
     if (!v->file.A == !v->file.B)
         return cli_fail(error, size, v->file.A
-                        ? "-convert takes -A or -B, not both"
-                        : "-convert: say which file, by -A a matrix or by -B "
-                          "a block");
+                        ? "-convert: give either -A or -B, not both"
+                        : "-convert: name the file to be converted, a matrix "
+                          "by -A or a block by -B");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (cli_given(v, others[i]))
             return cli_fail(error, size, "-convert solves nothing: omit %s",
                             cli_dashed(others[i], dashed, sizeof dashed));
     if (v->file.B && v->laplacian)
-        return cli_fail(error, size, "-laplacian is for a matrix (-A)");
+        return cli_fail(error, size, "-laplacian needs a matrix (-A)");
     if (gzip_only(v->file.convert, "-convert", error, size) ||
         outputs_apart(v, error, size))
         return EXIT_USAGE;
@@ -217,11 +218,11 @@ int cli_rules(cli_values *v, char *error, size_t size)
 
     if (v->file.convert) return convert_alone(v, error, size);
     if (!v->file.A)
-        return cli_fail(error, size, "no matrix: say -A FILE ('" CLI_PROGRAM
+        return cli_fail(error, size, "no matrix: add -A FILE ('" CLI_PROGRAM
                                      " -help' lists all options)");
     if (same(o->reorder, "morton") && !v->file.coords)
         return cli_fail(error, size, "-reorder morton needs the coordinates of "
-                                     "the nodes: say -coords FILE");
+                                     "the nodes: add -coords FILE");
     if (v->file.rigid_body &&
         (v->file.nullspace_basis || !same(o->nullspace, "auto")))
         return cli_fail(error, size, "-rigid-body sets the null space: omit "

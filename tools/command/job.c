@@ -141,7 +141,8 @@ static int known_kernel(job *j)
                         "and the device is %s", name, gpu ? "the host"
                         : "a GPU", gpu ? "a GPU" : "the host");
     return job_fail(j, EXIT_USAGE, "usage",
-                "-kernel: unknown name '%s'%s%s%s; '" CLI_PROGRAM " -list' has all",
+                "-kernel: unknown name '%s'%s%s%s; '" CLI_PROGRAM " -list' "
+                "lists all",
                 asked, near ? "; did you mean " : "",
                 near ? near : "", near ? "?" : "");
 }
@@ -296,10 +297,10 @@ const char *job_advice(const job *j)
         if (r->worst_backward < 1e-12 &&
             j->opt.settings.norm == SPS_NORM_BACKWARD)
             return "a larger -rtol: the backward error is at rounding level, "
-                   "so double precision holds no better X";
+                   "so there is no better X in double precision";
         if (r->worst_backward < 1e-12)
             return "-norm backward: the backward error is at rounding level, "
-                   "so double precision holds no better X";
+                   "so there is no better X in double precision";
         if (has_cycles(j))
             return "a longer -restart, another -precond, or -rtol above the "
                    "residual reached; -nullspace auto if the matrix is "
@@ -325,7 +326,8 @@ const char *job_advice(const job *j)
                    "and x0";
         return "look for huge or undefined numbers in A, B and x0";
     case SPS_STOP_INTERRUPTED:
-        return j->opt.file.out ? "go on from the X written with -x0" : "";
+        return j->opt.file.out ? "continue from the X that was written, by -x0"
+                               : "";
     case SPS_STOP_LEAST_SQUARES:
         return "-solver lsmr, or -nullspace constant, components or FILE, if a "
                "solution in the sense of least squares is what is wanted; else "

@@ -45,7 +45,7 @@ int eigen_read(job *j)
     sps_block_shape(j->X, NULL, &k);
     if (k == j->k) return 0;
     return job_fail(j, EXIT_INPUT, "bad_input",
-                    "%s: %d columns, but %d pairs are asked (-eigs)",
+                    "%s: %d columns, but %d pairs are requested (-eigs)",
                     v->file.x0, k, j->k);
 }
 
@@ -101,7 +101,7 @@ void eigen_report(const job *j, FILE *f)
     if (j->M) fprintf(f, ",\n              ||M|| %.4g", e->norm_M);
     fprintf(f, "\n  X'MX        is I up to %.1e\n", e->orthogonality);
     if (e->nullspace > 0)
-        fprintf(f, "  null space  dimension %d, left out: its zeros are not "
+        fprintf(f, "  null space  dimension %d; its eigenvalues 0 are not "
                    "listed\n", e->nullspace);
     if (e->missed >= 0)
         fprintf(f, "  count       %s\n", e->missed ? "eigenvalues were missed"

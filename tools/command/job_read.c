@@ -112,7 +112,7 @@ static int right_hand_sides(job *j)
         sps_block_shape(j->B, NULL, &j->k);
         if (cli_given(&j->opt, "nrhs") && j->opt.nrhs != j->k)
             return job_fail(j, EXIT_USAGE, "usage",
-                        "-nrhs says %d, but %s has %d columns", j->opt.nrhs,
+                        "-nrhs is %d, but %s has %d columns", j->opt.nrhs,
                         j->opt.file.B, j->k);
         return 0;
     }
@@ -159,12 +159,12 @@ static int places(job *j)
     if (st != SPS_OK) return job_failed(j, st, true);
     sps_block_shape(j->coords, &nodes, &d);
     if (d > 3)
-        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %d coordinates of "
-                        "each node; 1 to 3 are wanted", path, d);
+        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %d coordinates for "
+                        "each node; there must be 1 to 3", path, d);
     if (nodes == 0 || j->system.n % nodes != 0)
-        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld nodes, among "
-                        "which %lld unknowns are not shared out evenly", path,
-                        (long long)nodes, (long long)j->system.n);
+        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld nodes; the "
+                        "number of unknowns, %lld, is not a multiple of it",
+                        path, (long long)nodes, (long long)j->system.n);
     return 0;
 }
 

@@ -187,14 +187,14 @@ static void pairs(writer *w, const job *j)
     maybe(w, "applies_mass", ok, (double)e->applies_M, why);
     maybe(w, "block", ok, e->block, why);
     maybe(w, "missed_eigenvalues", ok && e->missed >= 0, e->missed,
-          ok ? "not looked for" : why);
+          ok ? "not searched for" : why);
 }
 
 static void problem(writer *w, const job *j)
 {
     static const char why[] = "the matrix was not read";
 
-    text(w, "matrix", j->opt.file.A, "none was given");
+    text(w, "matrix", j->opt.file.A, "no such file was given");
     maybe(w, "n", j->A != NULL, (double)j->system.n, why);
     maybe(w, "columns", j->A != NULL,
           j->A ? (double)(j->system.complex ? j->A->ncol / 2 : j->A->ncol) : 0,

@@ -182,8 +182,8 @@ static int open_outputs(job *j)
         return job_fail(j, EXIT_OUTPUT, "output_failed", "%s", text);
     }
     if (v->plot && !drawn_as_svg(v->plot))
-        return job_fail(j, EXIT_USAGE, "usage", "-plot %s: SVG alone is drawn, "
-                        "so say a name that ends in .svg", v->plot);
+        return job_fail(j, EXIT_USAGE, "usage", "-plot %s: only SVG is "
+                        "supported; use a name that ends in .svg", v->plot);
     j->progress.keep = v->plot != NULL;
     j->progress.each = v->eigs > 0;
     if (!v->monitor) return 0;

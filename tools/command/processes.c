@@ -99,7 +99,7 @@ int processes_agree(job *j, int code)
     if (j->many.size < 2) return code;
     codes = calloc(2 * (size_t)j->many.size, sizeof *codes);
     if (!codes) {
-        lost(j, "no memory for the agreement of processes");
+        lost(j, "no memory for exchanging the state of the processes");
         return j->end.exit_code;
     }
     codes[2 * j->many.rank] = code;
@@ -144,9 +144,9 @@ static int refuse(job *j)
                      : v->file.rigid_body ? "-rigid-body" : reads_stdin(v);
 
     if (!what) return 0;
-    return job_fail(j, EXIT_USAGE, "usage", "%s is not for several processes "
-                    "that solve together; -mpi none makes each of them a run "
-                    "of its own", what);
+    return job_fail(j, EXIT_USAGE, "usage", "%s is not supported with several "
+                    "processes; -mpi none makes each process a separate run",
+                    what);
 }
 
 int processes_open(job *j)
@@ -156,8 +156,9 @@ int processes_open(job *j)
     j->many.rank = told(told_rank, 0);
     if (st != SPS_OK)
         return job_fail(j, EXIT_USAGE, "usage", "started as one of %d "
-                        "processes: %s; -mpi none makes each of them a run of "
-                        "its own", told(told_size, 1), sps_context_error(NULL));
+                        "processes: %s; -mpi none makes each process a "
+                        "separate run", told(told_size, 1),
+                        sps_context_error(NULL));
     sps_comm_shape(j->many.comm, &j->many.rank, &j->many.size);
     if (j->many.rank > 0)
         j->opt.file.out = j->opt.json = j->opt.plot = j->opt.monitor = NULL;
@@ -276,12 +277,12 @@ static sps_status keep_matrix(job *j, sps_context *ctx, sps_csr **A_p)
 static int check_whole(job *j)
 {
     if (j->system.rectangular || j->system.complex)
-        return job_fail(j, EXIT_USAGE, "unfit", "%s: a %s matrix is not for "
-                        "several processes", j->opt.file.A,
+        return job_fail(j, EXIT_USAGE, "unfit", "%s: a %s matrix is not "
+                        "supported with several processes", j->opt.file.A,
                         j->system.rectangular ? "rectangular" : "complex");
     if (j->system.n < j->many.size)
         return job_fail(j, EXIT_USAGE, "unfit", "%s: %lld rows for %d "
-                        "processes; each needs one", j->opt.file.A,
+                        "processes; each needs at least one", j->opt.file.A,
                         (long long)j->system.n, j->many.size);
     return 0;
 }

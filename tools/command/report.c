@@ -195,7 +195,7 @@ static void outcome(const job *j, FILE *f)
             r->norm_A);
     if (r->nullspace > 0) {
         label(f, "null space");
-        fprintf(f, "dimension %d projected out; it held %.2e of ||B||\n",
+        fprintf(f, "dimension %d projected out; it contained %.2e of ||B||\n",
                 r->nullspace, r->removed);
         label(f, "");
         fprintf(f, "residual without it: worst %.2e of what is left of b\n",
@@ -209,8 +209,8 @@ static void outcome(const job *j, FILE *f)
     }
     if (r->min_width > 0 && r->min_width < r->k) {
         label(f, "width");
-        fprintf(f, "as few as %d of %d directions: the others were done or "
-                   "dependent\n", r->min_width, r->k);
+        fprintf(f, "as few as %d of %d directions: the other columns had "
+                   "converged or were dependent\n", r->min_width, r->k);
     }
 }
 
@@ -249,9 +249,9 @@ static void predicted(const job *j, FILE *f)
                        strcmp(j->opt.settings.solver, "auto") == 0;
     char text[32];
 
-    fprintf(f, "  dry run: set up, not solved. A run will take at most%s%s\n",
+    fprintf(f, "  dry run: set up, not solved. A run will need at most%s%s\n",
             first ? ", in the first step of auto" : "",
-            floats ? ", but for what a note tells" : "");
+            floats ? ", except as a note says" : "");
     fprintf(f, "    host memory   %s (%zu bytes)\n",
             report_bytes((double)j->bytes.host, text, sizeof text),
             j->bytes.host);
