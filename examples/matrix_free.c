@@ -42,7 +42,7 @@ static int laplacian(double alpha, const double *X, int64_t ldx, double beta,
     return 0;
 }
 
-/* Z = M R; always called with alpha = 1, beta = 0. */
+/* Z = M R.  The library always calls this with alpha = 1 and beta = 0. */
 static int jacobi(double alpha, const double *R, int64_t ldr, double beta,
                   double *Z, int64_t ldz, int64_t n, int k, void *stream,
                   void *data)

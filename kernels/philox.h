@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* philox.h - random numbers as a pure function of (seed, row, column), the
- * same bits on every place, in any order, with any number of threads.
+/* philox.h - random numbers as a pure function of (seed, row, column), the same
+ * bits on every place, in any order, with any number of threads.
  *
  * Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy
- * as 1, 2, 3; SC 2011).  key = (seed low, seed high);
- * counter = (row low, row high, column / 2, 0).  Of the four words w, the even
- * column takes w[0], w[1] and the odd one w[2], w[3] as
+ * as 1, 2, 3; SC 2011).  key = (seed low, seed high); counter = (row low, row
+ * high, column / 2, 0).  Of the four words w, the even column uses w[0], w[1]
+ * and the odd one w[2], w[3] as (first, second):
  *
  *     u = (first * 2^32 + second) >> 11            53 bits
  *     x = u * 2^-53 - 1/2                          in [-1/2, 1/2)
@@ -59,7 +59,7 @@ SPS_PHILOX_FN double spsi_philox_double(uint32_t first, uint32_t second)
     return (double)u * 0x1p-53 - 0.5;
 }
 
-/* The numbers of columns 2 pair and 2 pair + 1 of a row. */
+/* Sets the random numbers of columns 2 pair and 2 pair + 1 of a row. */
 SPS_PHILOX_FN void spsi_philox_pair(uint64_t seed, int64_t row, int pair,
                                     double *even, double *odd)
 {
@@ -71,7 +71,7 @@ SPS_PHILOX_FN void spsi_philox_pair(uint64_t seed, int64_t row, int pair,
     *odd = spsi_philox_double(c.w[2], c.w[3]);
 }
 
-/* The number at (row, column). */
+/* Returns the random number of (row, column). */
 SPS_PHILOX_FN double spsi_philox_at(uint64_t seed, int64_t row, int column)
 {
     double even, odd;

@@ -176,10 +176,10 @@ fail:
     return st;
 }
 
-/* Enlarges C for `need` entries when the rows before `end` are done.  Once
- * these rows contain a sixteenth of the bounds, C gets the number of entries
- * that all rows are expected to have, before that half as many again as
- * needed. */
+/* Enlarges C for `need` entries when the rows before `end` are done.  If the
+ * bounds of these rows sum to at least a sixteenth of those of all rows, C gets
+ * the number of entries that all rows are expected to have; before that, half
+ * as many again as needed. */
 static sps_status make_room(sps_context *ctx, multiply_job *j, int64_t end,
                             int64_t need)
 {

@@ -130,8 +130,8 @@ static inline uint32_t place_of(int32_t col, int bits)
     return (uint32_t)col * 2654435769u >> (32 - bits);
 }
 
-/* Returns the number of bits of the index of a table that is at most half full
- * with n entries. */
+/* Returns the b for which a table of 2^b entries is at most half full with n
+ * entries. */
 static inline int table_bits(int64_t n)
 {
     int bits = 3;

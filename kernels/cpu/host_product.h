@@ -67,7 +67,7 @@ INLINE bool is_plain(const product *t) { return !t->e && t->beta == 0; }
 #define STORE_SUMS(V, t, i, rows, R, N, j)                                     \
     do {                                                                       \
         enum { W_ = sizeof(V) / sizeof(double) };                              \
-        double made_[24 * W_]; /* sum itself stays in registers */             \
+        double made_[24 * W_]; /* a copy: sum stays in registers */            \
         const bool plain_ = is_plain(t) && (rows) == (R);                      \
         double *to_ = plain_ ? (double *)(t)->y + (i) * (t)->ldy + (j)         \
                              : made_;                                          \

@@ -98,7 +98,7 @@ BLOCK_ROWS(rows1, v1)
                 UNROLL for (int h = 0; h < H; h++)                             \
                     sum[h] += *x * *(const V *)(a + h * W);                    \
         }                                                                      \
-        /* sum itself stays in registers */                                    \
+        /* a copy: sum stays in registers */                                   \
         UNROLL for (int h = 0; h < H; h++) *(V *)(room + h * W) = sum[h];      \
         spsi_cpu_product_rows(&t->p, i * B, left < B ? (int)left : B, 0, 1,    \
                               room);                                           \

@@ -157,7 +157,7 @@ static void add_rest(const task *t, int64_t s, const bool f32,
             UNROLL for (int h = 0; h < SPS_RUN / W; h++)                       \
                 *(V *)((double *)t->p.y + i + h * W) = t->p.alpha * sum[h];    \
         else {                                                                 \
-            double part[SPS_RUN]; /* sum itself stays in registers */          \
+            double part[SPS_RUN]; /* a copy: sum stays in registers */         \
                                                                                \
             UNROLL for (int h = 0; h < SPS_RUN / W; h++)                       \
                 *(V *)(part + h * W) = sum[h];                                 \

@@ -26,7 +26,7 @@ void spsi_standins_seed(void)
     state = 0;
 }
 
-/* Knuth's multiplier for 64 bits, MMIX. */
+/* A linear congruential generator with the multiplier of Knuth's MMIX. */
 int rand(void)
 {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;

@@ -304,7 +304,8 @@ static uint64_t bits_of(double v)
     return bits;
 }
 
-/* Returns the slot of v, or the free slot where it belongs. */
+/* Returns the slot of v in the hash table, or the free slot where it
+ * belongs. */
 static uint32_t slot_of(const dictionary *d, double v)
 {
     const uint64_t bits = bits_of(v);

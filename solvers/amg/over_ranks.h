@@ -8,7 +8,8 @@
 #include "solvers/amg/amg.h"
 
 typedef struct over_ranks {
-    amg fine;                 /* the preconditioner; its level[0] makes P */
+    amg fine;                 /* the preconditioner itself; level[0] has the
+                                 aggregates of own rows from which P is made */
     amg_span span;
     bool spread;              /* the next level is spread over processes as
                                  well */

@@ -37,8 +37,8 @@
 #define ENTRY_NS_GPU 2
 #define ENTRY_NS_GPU_BLOCKS 3
 #define SETUP_NS_GPU 1e7
-#define MULTIPLY_NS 0.1      /* a multiply-add on the host, beside the time for
-                                its bytes */
+#define MULTIPLY_NS 0.1      /* a multiply-add on the host, in addition to the
+                                time for its bytes */
 #define ITERATIONS 10        /* assumed iterations with multigrid */
 #define PRODUCTS 5.6         /* time of a cycle, in products with A */
 #define LAUNCHES 30          /* kernels of a cycle too small to hide their

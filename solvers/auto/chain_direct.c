@@ -15,8 +15,8 @@
 #include "core/timer.h"
 
 struct direct {
-    double *a, *next, *one;   /* of k elements each: coefficients of Z and X,
-                                 and new norms */
+    double *a, *next, *one;   /* k elements each: coefficients of Z and X, and
+                                 new norms */
 };
 
 static sps_status setup(sps_linear *s, void *method)

@@ -33,7 +33,8 @@
 #define SLOW 40        /* iterations that usually suffice if T is an inverse */
 #define EASY 1e3
 #define FEW 512        /* largest number of rows for which T is the inverse */
-#define DENSE 2000     /* the same where sparse factors may fail */
+#define DENSE 2000     /* largest number of rows for the inverse where sparse
+                          factors may fail */
 #define WHOLE 20000    /* largest number of rows for which factors drop almost
                           nothing */
 #define PASSES 60      /* reads and writes of a block in a step of lobpcg */

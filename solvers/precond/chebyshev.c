@@ -199,7 +199,8 @@ static sps_status choose_degree(struct chebyshev *m, double condition,
     const double least = M->ctx->opt.place == SPS_CUDA ? 1.2 : 1.25;
     double degree, gain;
 
-    /* The predictions of the processes differ. */
+    /* The predictions of the processes may differ, so they agree on one
+     * degree. */
     degree = m->automatic ? best_degree(M, condition) : m->degree;
     SPS_TRY(spsi_comm_first(M->ctx, &degree));
     m->degree = (int)degree;

@@ -19,7 +19,8 @@
 
 enum { BENCH_WIDTHS = 32, BENCH_RUNS = 8 };
 
-/* Kernels of one operation in one precision, over a list of widths. */
+/* A run that measures the kernels of one operation in one precision over a list
+ * of widths. */
 typedef struct bench_run {
     bool sddmm, single;
     int k[BENCH_WIDTHS], widths;

@@ -16,8 +16,8 @@ typedef struct job {
     bench b;
     gen_spec spec;
     bool generated, solve, blocks, cliff;
-    const char *op, *precision;   /* of the single run that is made without
-                                     -run */
+    const char *op, *precision;   /* those of the single run that is made
+                                     without -run */
     const char *widths;
     const char *file, *command;
     sps_place place;
@@ -36,8 +36,8 @@ static void help(void)
            "       spbench -blocks [options]\n"
            "Times every kernel that fits, or whole solves, and checks the "
            "results.\n\n%s\n"
-           "  -A FILE         a Matrix Market file in place of SYSTEM; -perturb "
-           "changes its\n"
+           "  -A FILE         a Matrix Market file in place of SYSTEM; "
+           "-perturb changes its\n"
            "                  values, too\n"
            "  -solve          time whole solves instead of kernels\n"
            "  -blocks         time block operations instead, without a system\n"
@@ -53,8 +53,9 @@ static void help(void)
            "  -replay         capture runs and replay them (CUDA graphs)\n"
            "  -cliff          check time(n + 1) / time(n) for n = 4 .. 64\n"
            "  -tsv FILE       append a line to FILE for each row\n"
-           "  -solver LIST    methods (block_cg,cg); NAME:mixed or NAME:double\n"
-           "                  chooses the precision\n"
+           "  -solver LIST    methods (block_cg,cg); NAME:mixed or "
+           "NAME:double chooses\n"
+           "                  the precision\n"
            "  -precond NAME   preconditioner (jacobi)\n"
            "  -degree N       degree of chebyshev (as in spsolve)\n"
            "  -rtol X         tolerance (1e-8)\n"

@@ -32,7 +32,7 @@ enum {
     EXIT_BUG = 70
 };
 
-enum { CLI_MOST = 128 };         /* options at most */
+enum { CLI_MOST = 128 };         /* largest number of options */
 
 /* The values of all options; the defaults are in the tables. */
 typedef struct cli_values {
@@ -79,10 +79,11 @@ typedef struct cli_option {
     size_t offset;               /* offset of the member of cli_values; unused
                                     if library */
     double min, max;
-    const char *choices;         /* words; "@kind" stands for the names that
+    const char *choices;         /* words; "@kind" means the names that
                                     sps_list(kind) gives */
     const char *section, *help;
-    const char *aliases, *unit, *readers; /* as in sps_option_info, or NULL */
+    const char *aliases, *unit, *readers; /* as in sps_option_info (spsolve.h),
+                                             or NULL */
     cli_stream stream;
     bool library;                /* set by sps_options_set */
     int number;

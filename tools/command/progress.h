@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-/* One iteration of the history. */
+/* One iteration in the history. */
 typedef struct progress_point {
     int iteration, converged;
     double worst, median, best;

@@ -73,7 +73,8 @@ typedef struct gen_spec {
     double shift;        /* grids: K + shift M, M the lumped mass matrix */
     double cond;         /* leastsquares: largest singular value over the
                             smallest that is not 0 */
-    int64_t deficient;   /* leastsquares: singular values that are 0 */
+    int64_t deficient;   /* leastsquares: number of singular values that are
+                            0 */
     int64_t scatter[2];  /* set by gen_least_open */
     uint64_t seed;       /* rmat, blocks, leastsquares: seed of the pattern */
 } gen_spec;
