@@ -199,8 +199,8 @@ static sps_status choose_degree(struct chebyshev *m, double condition,
     const double least = M->ctx->opt.place == SPS_CUDA ? 1.2 : 1.25;
     double degree, gain;
 
-    /* The predictions of the processes may differ, so they agree on one
-     * degree. */
+    /* The predictions of the processes may differ: all use the degree and the
+     * gain of the first process. */
     degree = m->automatic ? best_degree(M, condition) : m->degree;
     SPS_TRY(spsi_comm_first(M->ctx, &degree));
     m->degree = (int)degree;
