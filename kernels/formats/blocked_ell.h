@@ -36,7 +36,7 @@ typedef struct sps_blocked_ell {
     int64_t mb, nb;            /* number of block rows and of block columns */
     int64_t w;                 /* number of blocks in every block row */
     int32_t *column;           /* mb x w */
-    void *val;                 /* (mb b) x (w b), row-major */
+    void *val;                 /* (mb b) x (w b) values, row-major */
     sps_dtype dtype;
 } sps_blocked_ell;
 

@@ -116,7 +116,8 @@ static void drop(sps_context *ctx, sps_csr *made[3])
     for (int t = 0; t < 3; t++) sps_csr_destroy(ctx, &made[t]);
 }
 
-/* Makes P, P' and A P, with smoothing if l->smoothed; at first decides that. */
+/* Makes P, P' and A P in `made`, with smoothing if l->smoothed; unless `again`,
+ * also decides whether the level is smoothed. */
 static sps_status make_products(amg *m, amg_level *l, const amg_tentative *t,
                                 bool again, sps_csr *made[3])
 {
