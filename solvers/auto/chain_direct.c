@@ -2,21 +2,23 @@
 /* chain_direct.c - iterative refinement (Wilkinson 1963), which solver auto
  * uses with factors, that is, with M = A^-1 up to rounding:
  *
- *     Z = M R;  X += Z;  R -= A Z.
+ *     T = X + M R;  R = B - A T;  X = T where the norm of R has decreased.
  *
- * A step applies the factors once; a Krylov method applies them once more in
- * all and needs Gram products.  A step that does not halve the residual of some
- * column ends the refinement: the Krylov method of this step of the chain
- * continues, which also minimises the residual where A is singular. */
+ * R is the true residual of the rounded T, not that of a recurrence, so a
+ * column never gets an X whose residual is larger, and X is its best iterate
+ * after every step.  A step applies the factors once; a Krylov method applies
+ * them once more in all and needs Gram products.  A step that does not halve
+ * the residual of some column ends the refinement: the Krylov method of this
+ * step of the chain continues, which also minimises the residual where A is
+ * singular. */
 #include "solvers/auto/chain.h"
 
-#include <math.h>
-
 #include "core/timer.h"
+#include "driver/columns.h"
 
 struct direct {
-    double *a, *next, *one;   /* k elements each: coefficients of Z and X, and
-                                 new norms */
+    double *take, *keep;      /* of k elements each: coefficients of T and X */
+    double *next;             /* norms of R */
 };
 
 static sps_status setup(sps_linear *s, void *method)
@@ -24,10 +26,9 @@ static sps_status setup(sps_linear *s, void *method)
     struct direct *m = method;
     sps_status st;
 
-    SPS_TRY(SPS_OWN(&s->made.own, s->columns, &m->a));
+    SPS_TRY(SPS_OWN(&s->made.own, s->columns, &m->take));
+    SPS_TRY(SPS_OWN(&s->made.own, s->columns, &m->keep));
     SPS_TRY(SPS_OWN(&s->made.own, s->columns, &m->next));
-    SPS_TRY(SPS_OWN(&s->made.own, s->columns, &m->one));
-    for (int p = 0; p < s->columns; p++) m->one[p] = 1;
 fail:
     return st;
 }
@@ -39,47 +40,55 @@ static sps_status start(sps_linear *s, void *method)
     return SPS_OK;
 }
 
-/* R -= A Z. */
-static sps_status subtract(sps_linear *s, const sps_block *Z)
+/* R = B - A T with its norms. */
+static sps_status residual(sps_linear *s, const sps_block *T, double *norm)
 {
+    const sps_block X = s->X;
     sps_status st;
 
+    s->X = *T;
     spsi_phase_begin(s->ctx, SPS_PHASE_SPMM);
-    st = sps_operator_apply(s->A, -1.0, Z, 1.0, &s->R);
+    st = spsi_columns_true_norms(s, &s->R, norm);
     spsi_phase_end(s->ctx, SPS_PHASE_SPMM);
-    s->course.applies_A++;
+    s->X = X;
     return st;
 }
 
-/* Decides which columns accept the step; a column whose residual is not halved
- * keeps its X. */
-static void judge(sps_linear *s, struct direct *m)
+/* Decides which columns accept T.  A column that does not keeps its X and its
+ * norm; T is cleared there, since it need not be finite. */
+static sps_status judge(sps_linear *s, struct direct *m, sps_block *T)
 {
+    sps_status st = SPS_OK;
+
     for (int p = 0; p < s->k; p++) {
         const bool open = !s->at.done[p];
-        const bool gains = open && m->next[p] <= 0.5 * s->resnorm[p];
+        const bool gains = open && m->next[p] < s->resnorm[p];
 
-        if (open && !isfinite(m->next[p])) s->stop = SPS_STOP_NOT_FINITE;
-        else if (open && !gains && !s->stop) s->stop = SPS_STOP_STAGNATED;
-        m->a[p] = gains;
-        if (!gains) m->next[p] = s->resnorm[p];
+        if (open && !(m->next[p] <= 0.5 * s->resnorm[p]))
+            s->stop = SPS_STOP_STAGNATED;
+        m->take[p] = gains;
+        m->keep[p] = !gains;
+        if (gains) continue;
+        m->next[p] = s->resnorm[p];
+        SPS_TRY(spsi_columns_zero(T, p));
     }
+fail:
+    return st;
 }
 
 static sps_status step(sps_linear *s, void *method)
 {
     struct direct *m = method;
-    sps_block Z;
+    sps_block T;
     sps_status st;
 
-    spsi_linear_room(s, 0, s->n, s->k, &Z);
-    SPS_TRY(spsi_linear_precondition(s, &s->R, &Z));
-    SPS_TRY(subtract(s, &Z));
-    SPS_TRY(spsi_norms(&s->R, m->next));
-    judge(s, m);
-    if (s->stop == SPS_STOP_NOT_FINITE) return st;
-    SPS_TRY(spsi_best_update(s, m->next));
-    SPS_TRY(spsi_axpby_cols(m->a, &Z, m->one, &s->X));
+    spsi_linear_room(s, 0, s->n, s->k, &T);
+    SPS_TRY(spsi_linear_precondition(s, &s->R, &T));
+    SPS_TRY(spsi_axpby(1.0, &s->X, 1.0, &T));
+    SPS_TRY(residual(s, &T, m->next));
+    SPS_TRY(judge(s, m, &T));
+    SPS_TRY(spsi_axpby_cols(m->take, &T, m->keep, &s->X));
+    spsi_best_record(s, m->next);
 fail:
     return st;
 }

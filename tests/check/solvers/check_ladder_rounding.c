@@ -105,6 +105,37 @@ START_TEST(the_solution_by_factors_remains_until_there_is_a_better_one)
 }
 END_TEST
 
+static bool keep_worst(const sps_progress *p, void *data)
+{
+    *(double *)data = p->worst;
+    return true;
+}
+
+/* Where x is large, the recurrence R -= A Z goes to zero although the residual
+ * of X does not: after each step the reported residual must be that of X. */
+START_TEST(residuals_of_refinement_are_those_of_x)
+{
+    if (absent("factor")) runner_skip("no factor module");
+    for (int limit = 1; limit <= 3; limit++)
+        for (int t = 0; t < 8; t++) {
+            double worst = 0;
+            problem p;
+
+            open_system(&p, (uint64_t)t, 9);
+            p.opt.rtol = 1e-15;
+            p.opt.max_iterations = limit;
+            p.opt.monitor = keep_worst;
+            p.opt.monitor_data = &worst;
+            OK(ctx, problem_solve(&p));
+            if (!strcmp(p.result.solver, "direct"))
+                ck_assert_msg(worst >= 0.5 * p.result.worst_residual,
+                              "system %d, %d steps: %g reported, %g of x", t,
+                              limit, worst, p.result.worst_residual);
+            problem_close(&p);
+        }
+}
+END_TEST
+
 /* A Jacobian of the combustion of isooctane, where it is there.  How close to
  * 1e-8 a column comes depends on the BLAS and on fused operations; without ilut
  * from zero it stays at 3.6e-8. */
@@ -133,6 +164,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(what_rounding_keeps_from_factors_is_solved_from_zero),
     RUNNER_TEST(the_solution_by_factors_remains_until_there_is_a_better_one),
+    RUNNER_TEST(residuals_of_refinement_are_those_of_x),
     RUNNER_TEST(isooctane_is_solved),
 };
 RUNNER_MAIN_WITHIN("check_ladder_rounding", tests, set_up, tear_down)
