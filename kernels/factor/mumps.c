@@ -229,6 +229,11 @@ static int solve(void *of, double *X, int32_t ld, int32_t k,
     return code;
 }
 
+static const int32_t *zero_rows(void *of)
+{
+    return ((const factors *)of)->id.pivnul_list;
+}
+
 static void close(void *of)
 {
     factors *f = of;
@@ -242,5 +247,6 @@ extern const sps_factor_library spsi_factor_catalogue;
 const sps_factor_library spsi_factor_catalogue = {
     .abi = SPS_FACTOR_ABI, .version = PACKAGE_VERSION,
     .name = "MUMPS " MUMPS_VERSION,
-    .analyse = analyse, .factor = factor, .solve = solve, .close = close,
+    .analyse = analyse, .factor = factor, .solve = solve, .zero_rows = zero_rows,
+    .close = close,
 };

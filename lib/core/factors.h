@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define SPS_FACTOR_ABI 2
+#define SPS_FACTOR_ABI 3
 #define SPS_FACTOR_SPARE 30      /* percent of working memory for pivoting, in
                                     the prediction */
 
@@ -74,6 +74,9 @@ typedef struct sps_factor_library {
      * ld. */
     int (*solve)(void *of, double *X, int32_t ld, int32_t k,
                  sps_factor_facts *facts);
+    /* Returns the rows of the pivots treated as zero, counting from 1; there are
+     * facts.zero of them.  Valid until the next call. */
+    const int32_t *(*zero_rows)(void *of);
     void (*close)(void *of);
 } sps_factor_library;
 

@@ -100,6 +100,9 @@ sps_status spsi_best_fits(sps_linear *s, const sps_block *X, bool *fit);
 /* verdict.c: sets the stop reasons of s and of each column from the residuals
  * of X, which is in the caller's order and units. */
 sps_status spsi_columns_verdict(sps_linear *s, const sps_block *X);
+/* Returns whether x is accurate although its column has not converged: a
+ * backward error of at most 1e3 eps and a residual of at most 1e-8. */
+bool spsi_columns_accurate(const sps_linear *s, int j);
 /* Fills in the result afterwards. */
 void spsi_linear_result(const sps_linear *s, double solve_seconds,
                         double verify_seconds, sps_result *r);

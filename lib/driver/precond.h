@@ -94,6 +94,8 @@ struct sps_precond {
     int64_t zero_pivots;      /* for factors of the whole matrix: pivots
                                  treated as zero; if there are any, it is
                                  singular to rounding */
+    const int32_t *zero_rows; /* their rows, counting from 1.  R - A M R is the
+                                 part of R that no X removes, in these rows */
     bool of_block;            /* A is the diagonal block of this process */
     int products;             /* products with A in one application */
     int passes;               /* block reads and writes of the method for

@@ -16,11 +16,18 @@ typedef struct norms {
     double range[SPS_BLOCK_MAX];    /* P b - A x where b is inconsistent */
     double normal[SPS_BLOCK_MAX];   /* A (b - A x), where it was computed;
                                        S'r for a method of least squares */
+    bool outside[SPS_BLOCK_MAX];    /* whether a singular A may be the reason */
 } norms;
 
 static bool below(double norm, double threshold)
 {
     return isfinite(norm) && norm <= threshold;
+}
+
+/* Returns whether zero pivots of factors may be why the solve stagnated. */
+static bool stopped_by_pivots(const sps_linear *s)
+{
+    return s->stop == SPS_STOP_SINGULAR && s->M && s->M->zero_pivots > 0;
 }
 
 /* Returns whether the stop reason is a singular A, so that X may be a
@@ -88,6 +95,35 @@ fail:
     return st;
 }
 
+/* Sets v->outside for columns with a part above their threshold that factors
+ * with zero pivots leave of R, in the rows of these pivots: b has this part
+ * outside the range of A. */
+static sps_status measure_outside(sps_linear *s, const double *unit, norms *v)
+{
+    const sps_precond *M = s->M;
+    sps_block Z, Q;
+    double *q = NULL;
+    sps_status st;
+
+    spsi_block_view(s->work[0], 0, s->columns, &Z);
+    spsi_block_view(s->work[1], 0, s->columns, &Q);
+    SPS_TRY(SPS_NEW(s->ctx, s->n + 1, &q));
+    SPS_TRY(spsi_linear_precondition(s, s->scratch.residual, &Z));
+    SPS_TRY(spsi_copy(s->scratch.residual, &Q));
+    SPS_TRY(sps_operator_apply(s->A, -1.0, &Z, 1.0, &Q));
+    for (int j = 0; j < s->columns; j++) {
+        double sum = 0;
+
+        SPS_TRY(sps_block_get(&Q, j, 1, q, s->n, SPS_COL_MAJOR, SPS_HOST));
+        for (int64_t i = 0; i < M->zero_pivots; i++)
+            sum = hypot(sum, q[M->zero_rows[i] - 1] * unit[j]);
+        v->outside[j] = !below(sum, spsi_columns_own_threshold(s, j, v->x[j]));
+    }
+fail:
+    spsi_free(s->ctx, q);
+    return st;
+}
+
 static sps_status measure(sps_linear *s, const sps_block *X, norms *v)
 {
     sps_block *R = s->scratch.residual, Y;
@@ -99,6 +135,7 @@ static sps_status measure(sps_linear *s, const sps_block *X, norms *v)
     SPS_TRY(scaled_norms(s, R, unit, v->r));
     SPS_TRY(scaled_norms(s, X, s->rhs.scale, v->x));
     if (s->T) return measure_least(s, X, unit, v);
+    if (stopped_by_pivots(s)) SPS_TRY(measure_outside(s, unit, v));
     if (wants_normal(s)) {
         spsi_block_view(s->work[0], 0, s->columns, &Y);
         SPS_TRY(sps_operator_apply(s->A, 1.0, R, 0.0, &Y));
@@ -156,25 +193,30 @@ static bool at_rounding(const sps_linear *s, int j, const norms *v)
            v->range[j] <= 16 * DBL_EPSILON * (size + b) + s->norm_A * least;
 }
 
+bool spsi_columns_accurate(const sps_linear *s, int j)
+{
+    return s->result.backward[j] <= 1e3 * DBL_EPSILON &&
+           s->result.residual[j] <= 1e-8;
+}
+
 /* Returns why column j is not converged.  A breakdown, a singular A or an
  * indefinite preconditioner is not reported as the reason where rounding
- * explains the residual by itself, or where x is accurate already: a backward
- * error of at most 1e3 eps and a residual of at most 1e-8. */
+ * explains the residual by itself, or where x is accurate already; nor is a
+ * singular A where b has no part outside its range. */
 static sps_stop reason(const sps_linear *s, int j, const norms *v)
 {
     const bool rounding = s->T ? spsi_least_rounding(s, v->normal[j], v->x[j],
                                                      s->rhs.norm_own[j])
                                : at_rounding(s, j, v);
-    const bool blames = s->stop == SPS_STOP_SINGULAR ||
-                        s->stop == SPS_STOP_PRECOND_INDEFINITE ||
-                        s->stop == SPS_STOP_BREAKDOWN;
+    const sps_stop stop = s->stop == SPS_STOP_SINGULAR && !v->outside[j]
+                              ? SPS_STOP_STAGNATED : s->stop;
+    const bool blames = stop == SPS_STOP_SINGULAR ||
+                        stop == SPS_STOP_PRECOND_INDEFINITE ||
+                        stop == SPS_STOP_BREAKDOWN;
 
-    if (s->stop < 0 && s->stop != SPS_STOP_STAGNATED && !blames)
-        return s->stop;
+    if (stop < 0 && stop != SPS_STOP_STAGNATED && !blames) return stop;
     if (rounding) return SPS_STOP_ROUNDING;
-    return blames && !(s->result.backward[j] <= 1e3 * DBL_EPSILON &&
-                       s->result.residual[j] <= 1e-8) ? s->stop
-                                                      : SPS_STOP_STAGNATED;
+    return blames && !spsi_columns_accurate(s, j) ? stop : SPS_STOP_STAGNATED;
 }
 
 /* Applies the two rules of normal.c. */
@@ -223,8 +265,7 @@ sps_status spsi_columns_verdict(sps_linear *s, const sps_block *X)
     norms v;
     sps_status st;
 
-    /* The part of B that the factors have not solved is not in the range of
-     * A. */
+    memset(v.outside, true, sizeof v.outside);
     if (s->stop == SPS_STOP_STAGNATED && s->M && s->M->zero_pivots > 0)
         s->stop = SPS_STOP_SINGULAR;
     SPS_TRY(measure(s, X, &v));

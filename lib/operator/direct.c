@@ -317,6 +317,11 @@ fail:
     return st;
 }
 
+const int32_t *spsi_direct_zero_rows(const sps_direct *d)
+{
+    return d->found.zero > 0 ? d->library->zero_rows(d->of) : NULL;
+}
+
 sps_status spsi_direct_solve(const sps_direct *d, double *X, int k)
 {
     sps_factor_facts facts;

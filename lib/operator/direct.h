@@ -40,6 +40,8 @@ void spsi_direct_keep(sps_direct *d);
  * less than predicted, including a solve with `width` columns: the library
  * cannot be interrupted, so the factorisation is not begun then. */
 sps_status spsi_direct_factor(sps_direct *d, int width);
+/* Returns the found.zero rows of the pivots treated as zero, counting from 1. */
+const int32_t *spsi_direct_zero_rows(const sps_direct *d);
 /* X := A^-1 X, where X is n x k, column-major, in host memory. */
 sps_status spsi_direct_solve(const sps_direct *d, double *X, int k);
 /* Returns the predicted seconds of the analysis. */

@@ -28,6 +28,7 @@
 #include "core/backend.h"
 #include "core/comm.h"
 #include "core/timer.h"
+#include "driver/columns.h"
 
 /* Basis columns per cycle of gmres with factors: a few steps correct the
  * rounding errors of the factors, and a larger basis would need memory. */
@@ -393,14 +394,26 @@ static void report_limit(sps_chain *l, sps_result *r)
         if (wants_more(l, j)) l->now->result.column[j] = r->stop;
 }
 
-/* Reports SPS_STOP_SINGULAR in place of stagnation: an earlier step had factors
- * with zero pivots, which later steps do not know. */
+/* Reports SPS_STOP_SINGULAR in place of stagnation for columns that an earlier
+ * step with factors has found to be outside the range of A, which later steps
+ * do not know. */
 static void report_singular(sps_chain *l, sps_result *r)
 {
-    r->stop = SPS_STOP_SINGULAR;
-    for (int j = 0; j < l->k; j++)
-        if (l->now->result.column[j] == SPS_STOP_STAGNATED)
-            l->now->result.column[j] = SPS_STOP_SINGULAR;
+    for (int j = 0; j < l->k; j++) {
+        if (!l->singular[j] || spsi_columns_accurate(l->now, j) ||
+            l->now->result.column[j] != SPS_STOP_STAGNATED)
+            continue;
+        r->stop = l->now->result.column[j] = SPS_STOP_SINGULAR;
+    }
+}
+
+/* Records which columns a step with factors has found to be outside the range
+ * of A. */
+static void record_singular(sps_chain *l)
+{
+    for (int j = 0; l->now->M && l->now->M->zero_pivots > 0 && j < l->k; j++)
+        if (l->now->result.column[j] == SPS_STOP_SINGULAR)
+            l->singular[j] = true;
 }
 
 static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
@@ -422,7 +435,7 @@ static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
     if (has_factors(l, l->at))
         l->rounded = r.stop == SPS_STOP_STAGNATED ||
                      r.stop == SPS_STOP_SINGULAR;
-    if (l->now->M && l->now->M->zero_pivots > 0) l->singular = true;
+    record_singular(l);
     l->iterations += r.iterations;
     if (l->slow && r.stop == SPS_STOP_INTERRUPTED)
         replace_stop(l, &r, l->iterations >= l->opt.max_iterations
@@ -504,7 +517,8 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
     l->started = spsi_agreed_now(l->ctx) - l->setup;
     l->setup = 0;
     l->iterations = l->tried = 0;
-    l->stopped = l->rounded = l->singular = false;
+    l->stopped = l->rounded = false;
+    memset(l->singular, 0, sizeof l->singular);
     SPS_TRY(replan(l));
     if (l->failed) SPS_TRY(reuse_last_good(l));
     l->failed = true;
@@ -519,7 +533,7 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
     }
     if (left && over(l) && !worked(l) && sum.stop != SPS_STOP_INTERRUPTED)
         report_limit(l, &sum);
-    if (l->singular && sum.stop == SPS_STOP_STAGNATED) report_singular(l, &sum);
+    if (sum.stop == SPS_STOP_STAGNATED) report_singular(l, &sum);
     sum.seconds.solve = spsi_now() - now - sum.seconds.verify;
     l->failed = !worked(l) && sum.stop != SPS_STOP_INTERRUPTED;
     if (worked(l)) l->last_good = l->at;

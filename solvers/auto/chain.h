@@ -81,9 +81,10 @@ typedef struct sps_chain {
                                  solves, for early steps and for later ones */
     double refused;           /* factors were refused when this many seconds
                                  were allowed; 0 if never */
-    bool rounded, singular;   /* a step with factors of this solve has stagnated
-                                 at the rounding of X; its factors had zero
-                                 pivots */
+    bool rounded;             /* a step with factors of this solve has stagnated
+                                 at the rounding of X */
+    bool singular[SPS_BLOCK_MAX];   /* of each column: a step with factors has
+                                 found a part of b outside the range of A */
     bool factored, unfit;     /* factors were tried with these values, so later
                                  steps with factors are no better; A cannot be
                                  analysed */

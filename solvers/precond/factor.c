@@ -24,6 +24,7 @@ static sps_status compute(struct factor *m)
 
     SPS_TRY(spsi_direct_factor(m->d, M->width));
     M->zero_pivots = M->of_block ? 0 : m->d->found.zero;
+    M->zero_rows = spsi_direct_zero_rows(m->d);
     if (m->d->found.zero)
         spsi_note(M->ctx, "factor: %lld of %lld pivots are zero up to "
                   "rounding: the matrix%s is singular",

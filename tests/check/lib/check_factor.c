@@ -256,6 +256,86 @@ START_TEST(a_zero_row_is_told)
 }
 END_TEST
 
+static void put(sps_csr *A, int col, double value)
+{
+    A->col[A->nnz] = col;
+    ((double *)A->val)[A->nnz++] = value;
+}
+
+/* A diagonal with the pair [1 1; 1 1 + d] in rows 30 and 31; d = 2^-51, or
+ * 2^-40 where scaling for L U would make a second zero pivot of it.  Row 60 is
+ * zero if `symmetric`; else rows from 51 on have three entries, and row 60 is
+ * equal to row 61. */
+static sps_csr *pair_and_singular_row(sps_context *ctx, int n, bool symmetric)
+{
+    sps_csr *A = NULL;
+
+    OK(ctx, sps_csr_create(ctx, n, n, 3 * n, SPS_F64, &A));
+    A->nnz = 0;
+    for (int i = 0; i < n; i++) {
+        const int r = i == 60 && !symmetric ? 61 : i;
+        const bool wide = !symmetric && i > 50;
+
+        if (i == 30 || i == 31) {
+            put(A, 30, 1);
+            put(A, 31, i == 31 ? 1 + (symmetric ? 0x1p-51 : 0x1p-40) : 1);
+        } else {
+            if (wide) put(A, r - 1, -1);
+            put(A, r, symmetric && i == 60 ? 0 : 2 + r % 3);
+            if (wide && r + 1 < n) put(A, r + 1, 1);
+        }
+        A->rowptr[i + 1] = A->nnz;
+    }
+    return A;
+}
+
+/* Two columns: b = 1 in row 60, which is outside the range, and b = 1/3 in the
+ * pair, whose x is too large for doubles. */
+static void blames_one_column(const char *solver, bool symmetric)
+{
+    enum { N = 120, K = 2 };
+    sps_context *ctx = fixture_open();
+    sps_csr *A = pair_and_singular_row(ctx, N, symmetric);
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_block *B, *X = fixture_block(ctx, N, K, NULL, K);
+    sps_result r = { .struct_size = sizeof r };
+    sps_options opt;
+    double b[N * K] = { 0 };
+
+    b[60 * K] = 1;
+    b[30 * K + 1] = 1. / 3;
+    B = fixture_block(ctx, N, K, b, K);
+    sps_options_default(&opt);
+    opt.precond = strcmp(solver, "auto") ? "factor" : "auto";
+    opt.solver = solver;
+    opt.nullspace = "none";
+    OK(ctx, sps_operator_csr(ctx, A, K, NULL, &op));
+    OK(ctx, sps_solver_create(op, NULL, K, &opt, &s));
+    OK(ctx, sps_solver_linear(s, B, X, &r));
+    ck_assert_msg(r.column[0] == SPS_STOP_SINGULAR ||
+                  (symmetric && r.column[0] == SPS_STOP_LEAST_SQUARES),
+                  "%s, %d: %d, %g", solver, symmetric, r.column[0],
+                  r.residual[0]);
+    ck_assert_msg(r.column[1] != SPS_STOP_SINGULAR, "%s, %d: %g", solver,
+                  symmetric, r.residual[1]);
+    sps_solver_destroy(&s);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    fixture_close(&ctx);
+}
+
+START_TEST(only_columns_outside_the_range_are_called_singular)
+{
+    if (absent("factor")) runner_skip("no factor module");
+    blames_one_column("gmres", true);
+    blames_one_column("gmres", false);
+    blames_one_column("auto", false);
+}
+END_TEST
+
 /* Two rows with the same single column: no permutation has a nonzero
  * diagonal. */
 START_TEST(a_singular_pattern_is_told)
@@ -607,6 +687,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_permuted_diagonal_is_inverted_to_the_last_digit),
     RUNNER_TEST(singular_systems_are_solved_where_b_allows_it),
     RUNNER_TEST(a_zero_row_is_told),
+    RUNNER_TEST(only_columns_outside_the_range_are_called_singular),
     RUNNER_TEST(a_singular_pattern_is_told),
     RUNNER_TEST(entries_that_are_not_finite_are_refused_by_their_place),
     RUNNER_TEST(new_values_are_followed_even_if_they_lose_the_symmetry),
