@@ -438,7 +438,7 @@ START_TEST(sparse_archives_that_contradict_themselves_are_told)
     refused_csr(ctx, NULL, column, NULL, "csr", "indices[1] is 4");
     refused_csr(ctx, NULL, negative, NULL, "csr", "index -1");
     refused_csr(ctx, NULL, NULL, nan, "csr", "number 2 is NaN");
-    refused_csr(ctx, NULL, NULL, NULL, "csc", "indptr has 4 numbers");
+    refused_csr(ctx, NULL, NULL, NULL, "csc", "indptr has 4 elements");
     refused_csr(ctx, NULL, NULL, NULL, "coo", "without its row and col");
     refused_csr(ctx, NULL, NULL, NULL, "dia", "without its offsets");
     refused_csr(ctx, NULL, NULL, NULL, "bsr", "do not divide");
