@@ -42,9 +42,10 @@ static sps_status factor(struct ilut *m, const struct prepared *p,
                 "smaller fill needs less", (long long)r->rows,
                 (long long)M->n);
     if (r->replaced)
-        spsi_note(M->ctx, "ilut: %lld pivot%s vanished and replaced by small "
-                          "values",
-                  (long long)r->replaced, r->replaced == 1 ? "" : "s");
+        spsi_note(M->ctx, "ilut: %lld pivot%s replaced by small values",
+                  (long long)r->replaced,
+                  r->replaced == 1 ? " vanished and was"
+                                   : "s vanished and were");
 fail:
     return st;
 }

@@ -33,8 +33,8 @@ static const struct {
     NAMES("# edges\n0 1\n1 2\n", "lines of two whole numbers", "graph"),
     NAMES("1.5\n2.5\n", "plain columns of numbers", "n.genfromtxt"),
     NAMES("1.5 2 3 4\n", "plain columns of numbers", "n.genfromtxt"),
-    NAMES("1,2,3\n", "commas between", "delimiter=','"),
-    NAMES("1.5;2;3\n", "semicolons between", "delimiter=';'"),
+    NAMES("1,2,3\n", "separated by commas", "delimiter=','"),
+    NAMES("1.5;2;3\n", "separated by semicolons", "delimiter=';'"),
     NAMES("x,y\n1,2\n", "names of columns", "skip_header=1"),
     NAMES("\xff\xfe%\0%\0M\0", "text in UTF-16", "| spsolve -A -"),
     NAMES("version https://git-lfs.github.com/spec/v1\n", "Git LFS",
@@ -92,7 +92,7 @@ START_TEST(a_tar_archive_is_named_packed_or_not)
     memcpy(tar + 257, "ustar", 5);
     packed = files_pack(tar, &size);
     assert_says(refusal(ctx, files_bytes("a.tar.gz", packed, size)),
-                "a tar archive; tar -xf ");
+                "a tar archive; unpack it (tar -xf ");
     free(packed);
     fixture_close(&ctx);
     files_clean();
@@ -138,7 +138,7 @@ START_TEST(memory_out_of_all_proportion_to_the_text_is_refused)
     unsigned char *packed = files_pack(text, &size);
     const char *says = refusal(ctx, files_text("a.mtx", text));
 
-    assert_says(says, "would take 1.6 GB");
+    assert_says(says, "would need 1.6 GB");
     assert_says(says, "-max-bytes 2G of spsolve");
     assert_says(refusal(ctx, files_bytes("a.mtx.gz", packed, size)),
                 "the text has at most 77400 bytes");
@@ -180,7 +180,7 @@ START_TEST(less_than_a_gigabyte_is_read_and_told)
     OK(ctx, sps_block_read(ctx, files_text("b.mtx", BANNER
                            "coordinate real general\n2000000 1 1\n1 1 1\n"),
                            NULL, false, &X));
-    assert_says(sps_context_note(ctx, 0), "2000000 rows take 16.0 MB");
+    assert_says(sps_context_note(ctx, 0), "2000000 rows need 16.0 MB");
     sps_block_destroy(&X);
     fixture_close(&ctx);
     files_clean();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_far.c - a matrix that leaves no room on the GPU for blocks stays in
+/* check_far.c - a matrix that leaves does not fit into GPU memory for blocks stays in
  * host memory: when, what its arrays are, new values, and memory that is not
  * there.
  *
@@ -213,7 +213,7 @@ START_TEST(kernels_that_do_not_stream_do_not_bid)
     ctx->backend = real;                     /* whose kernels these are */
     ck_assert_int_eq(spsi_planner_choose(ctx, &p, "auto", NULL, &bids, &plan),
                      SPS_EUNFIT);
-    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "no room on the GPU"));
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "does not fit into GPU memory"));
     OK(ctx, spsi_planner_choose(ctx, &p, "spmm.ref", NULL, &bids, &plan));
     ck_assert_str_eq(plan->kernel->name, "spmm.ref");
     spsi_plan_destroy(&plan);
