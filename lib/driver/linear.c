@@ -63,12 +63,12 @@ static sps_status check_needs(sps_linear *s)
     if (s->method.type->needs & SPS_LEAST_SQUARES) return SPS_OK;
     SPS_REQUIRE(s->ctx, s->A->n == s->A->ncol, SPS_EUNFIT,
                 "the matrix is %lld x %lld; %s needs a square one: use a "
-                "method of least squares (lsqr, lsmr; auto chooses one)",
+                "method of least squares, or auto, which chooses one",
                 (long long)s->A->n, (long long)s->A->ncol,
                 s->method.type->name);
     SPS_REQUIRE(s->ctx, s->opt.damp == 0, SPS_EUNFIT, "damp = %g is for "
-                "methods of least squares, and %s is not one: use lsqr, "
-                "lsmr or auto",
+                "methods of least squares, and %s is not one: use "
+                "one of these, or auto",
                 s->opt.damp, s->method.type->name);
     if (s->method.type->needs & (SPS_NEEDS_SYMMETRIC | SPS_NEEDS_SPD))
         SPS_TRY(check_symmetry(s));
