@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_far.c - a matrix that leaves does not fit into GPU memory for blocks stays in
- * host memory: when, what its arrays are, new values, and memory that is not
- * there.
+/* check_far.c - a matrix that does not fit into GPU memory beside the blocks
+ * stays in host memory: when this happens, what its arrays are, new values, and
+ * failing allocations.
  *
  * A GPU is played by a backend that calls the host's functions, with `card`
  * bytes free; its upload and download must not be called for a matrix that is
