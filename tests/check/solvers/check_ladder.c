@@ -445,7 +445,8 @@ START_TEST(floats_are_weighed_by_size_dominance_and_lengths_of_rows)
         const int64_t large = i == 0 ? most / 8 : most;
 
         ck_assert_ptr_null(against(A, large, true, 1));
-        ck_assert_ptr_nonnull(strstr(against(A, large - 1, true, 1), "so few elements"));
+        ck_assert_ptr_nonnull(strstr(against(A, large - 1, true, 1),
+                                     "so few elements"));
         ck_assert_ptr_nonnull(strstr(against(A, large, true, 9), "longer"));
         ck_assert_ptr_null(against(A, large, false, 9));
         scale_in_turn(A);
@@ -470,7 +471,8 @@ START_TEST(floats_are_not_taken_far_from_dominated_rows)
     p.opt.rtol = 1e-2;
     must_solve(&p, "not dominated");
     ck_assert_str_eq(p.result.solver, "block_cg");
-    ck_assert(noted(runner_place() == SPS_CUDA ? "not dominated" : "the host"));
+    ck_assert(noted(runner_place() == SPS_CUDA ? "not diagonally dominant"
+                                               : "the host"));
     problem_close(&p);
 }
 END_TEST
