@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* kernel.h - the contract of a kernel.
  *
- * For a problem a kernel says whether it fits, predicts its cost, and makes a
+ * For a problem a kernel states whether it fits, predicts its time, and makes a
  * plan.  One const table in one file; the file's line in the build list
  * registers it.
  *
- * spmm:   Y = alpha A X + beta Y.  Asynchronous on ctx->stream, allocates
- *         nothing; any width 1 .. plan->k; any ld, data aligned to their type
- *         only; beta = 0 does not read Y; alpha = 0 reads neither A nor X;
- *         every row of Y is written once; of its padding only that of an
+ * spmm:   Y = alpha A X + beta Y.  Runs asynchronously on ctx->stream and
+ *         allocates nothing; any width 1 .. plan->k; any ld; data aligned to
+ *         their type only; beta = 0 does not read Y; alpha = 0 reads neither A
+ *         nor X; every row of Y is written once; of its padding only that of an
  *         allocated block at full width may be written, with zeros (block.h).
  * sddmm:  val[p] = alpha (u_i . v_j) [* a_p] + beta val[p] for stored (i, j).
  *
  * Blocks are double; a kernel with SPS_SINGLE_BLOCKS also accepts blocks of
  * floats, with a matrix of floats, and then sums in single precision or better,
- * an epilogue too.
- */
+ * an epilogue too. */
 #ifndef SPS_KERNEL_H
 #define SPS_KERNEL_H
 
@@ -30,11 +29,12 @@ extern "C" {
 
 typedef enum sps_opcode { SPS_OP_SPMM, SPS_OP_SDDMM } sps_opcode;
 
-/* Properties of a kernel.  It may bid for a problem if it guarantees all that
- * the problem requires. */
+/* Properties of a kernel.  It is a candidate for a problem only if it
+ * guarantees all that the problem requires. */
 enum {
     SPS_REPRODUCIBLE = 1,    /* the same bits in every run */
-    SPS_FULL_PRECISION = 2,  /* no bits of the values or of X are dropped */
+    SPS_FULL_PRECISION = 2,  /* no bits of the values or of X are rounded
+                                away */
     SPS_NAN_STAYS_IN_ROW = 4,/* no 0 * NaN for entries that are not stored */
     SPS_VENDOR = 8,          /* not a guarantee: a kernel of cuSPARSE, of
                                 which "measure" always times the best */
@@ -61,12 +61,12 @@ typedef struct sps_row_source {
 
 typedef struct sps_problem {
     sps_opcode op;
-    const sps_csr *A;          /* shape; on the host also sorted arrays
+    const sps_csr *A;          /* the shape of A; on the host also sorted arrays
                                   without duplicates */
-    const sps_csr_local *local;/* the same in the memory of the backend */
+    const sps_csr_local *local;/* A in the memory of the backend */
     const sps_features *f;
     int k;                     /* width of the block; 1 for SpMV */
-    sps_dtype block;           /* of X and Y, or of U, V and val */
+    sps_dtype block;           /* type of X and Y, or of U, V and val */
     unsigned need;             /* guarantees that a kernel must give */
     const sps_machine *machine;/* rates, for predictions */
     bool timed;                /* by "measure": a plan may compare variants
@@ -74,8 +74,8 @@ typedef struct sps_problem {
     const sps_row_source *source; /* if not NULL, A and local have the shape
                                      only, and this computes the rows
                                      (SPS_STREAMS) */
-    size_t room;               /* for a matrix in host memory: bytes of
-                                  device memory that its plan may allocate */
+    size_t room;               /* for a matrix in host memory: bytes of device
+                                  memory that its plan may allocate */
     bool pinned;               /* requested by name: `fits` refuses only what
                                   cannot run, not what would be slow */
 } sps_problem;
@@ -92,7 +92,8 @@ typedef struct sps_plan {
     sps_dtype block;
     size_t bytes;              /* device or host memory that the plan owns */
     struct sps_plan_memory *memory; /* allocations of spsi_plan_take */
-    char detail[48];           /* for reports, such as cuSPARSE's algorithm */
+    char detail[48];           /* text for reports, such as cuSPARSE's
+                                  algorithm */
     double aside;              /* cuSPARSE only, when timed: seconds of the
                                   best run on column-major blocks, for
                                   comparison only */
@@ -109,9 +110,8 @@ typedef struct sps_plan {
  * three-term recurrence of the Chebyshev iteration.  W shares no memory with X
  * or Y.  Operands with a zero factor are not read. */
 typedef struct sps_epilogue {
-    const sps_block *D;        /* n x 1, doubles; NULL stands for ones */
-    const sps_block *W;        /* of the shape and type of Y; NULL stands for
-                                  0 */
+    const sps_block *D;        /* n x 1, double precision; NULL means ones */
+    const sps_block *W;        /* of the shape and type of Y; NULL means 0 */
     double gamma;
     double delta;              /* nonzero only if A is square */
 } sps_epilogue;
