@@ -811,6 +811,27 @@ sps_status sps_operator_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
 sps_status sps_operator_user_pair(sps_context *ctx, int64_t nrow, int64_t ncol,
                                   sps_apply_fn apply, sps_apply_fn transposed,
                                   void *data, sps_operator **op_p);
+/** Computes rows first .. first+count-1 of a matrix: count + 1 offsets that
+ *  begin with 0, and columns, ascending without duplicates, and values (double,
+ *  or float for SPS_F32) from the beginning of col and val, which have room for
+ *  `longest` entries a row.  Several threads call it at the same time for
+ *  different rows.  Returns 0; any other value ends the call with EUSER. */
+typedef int (*sps_rows_fn)(int64_t first, int64_t count, int64_t *rowptr,
+                           int32_t *col, void *val, void *data);
+/** Creates an operator from rows that the caller computes, for blocks of
+ *  `width` columns.  `shape` is a csr without arrays: nrow, ncol, nnz (exact),
+ *  dtype, props; no row has more than `longest` entries.  Each row is computed
+ *  once, during this call.  If the matrix leaves the GPU too little memory for
+ *  the blocks of a solver, rows are packed as they are computed, and the whole
+ *  csr exists nowhere: products are streamed (kernel spmm.stream, whatever opt
+ *  names), and otherwise the operator has the limits of a callback, so that
+ *  preconditioners that read entries are refused.  If it fits, or the context
+ *  is one of the host, the operator is that of a csr.  EINVAL, EUSER; EMATRIX
+ *  (the text names the first bad row); ENOMEM, EDEVMEM. */
+sps_status sps_operator_rows(sps_context *ctx, const sps_csr *shape,
+                             int64_t longest, sps_rows_fn make, void *data,
+                             int width, const sps_options *opt,
+                             sps_operator **op_p);
 /** Y = alpha A X + beta Y, where X is ncol x k, Y is nrow x k, and they do not
  *  overlap.  If beta = 0, Y is not read, so that a NaN in it does not matter.
  *  On a GPU the product is queued: the function returns before it is complete

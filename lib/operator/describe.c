@@ -11,7 +11,7 @@ const char *sps_operator_kernel(const sps_operator *op)
 {
     if (!op) return "";
     if (op->ranks) return sps_operator_kernel(op->ranks->interior);
-    return op->apply ? "callback" : op->block->kernel->name;
+    return op->block ? op->block->kernel->name : "callback";
 }
 
 /* Prints the features of the matrix. */
@@ -39,7 +39,7 @@ static size_t print_features(const sps_features *f, char *text, size_t size)
 static size_t print_far(const sps_operator *op, char *text, size_t size)
 {
     const sps_plan *plan = op->block;
-    double seconds = 0;
+    double seconds = (double)plan->streamed / op->ctx->machine.link;
     int n;
 
     if (!op->local.far || plan->resident + plan->streamed == 0) return 0;
@@ -58,6 +58,7 @@ size_t sps_operator_describe(const sps_operator *op, char *text, size_t size)
 
     if (size > 0) text[0] = '\0';
     if (!op) return 0;
+    if (op->apply && op->block) return print_far(op, text, size);
     if (op->apply)
         return (size_t)snprintf(text, size, "callback of the caller\n");
     if (op->ranks)

@@ -48,6 +48,11 @@ static sps_problem problem(const sps_operator *op, sps_opcode code, int k,
     };
 }
 
+sps_problem spsi_operator_problem(const sps_operator *op, int k)
+{
+    return problem(op, SPS_OP_SPMM, k, NULL);
+}
+
 static const sps_kernel *find_kernel(const sps_context *ctx, const char *name)
 {
     const sps_kernel *kernel;
@@ -308,6 +313,7 @@ void sps_operator_destroy(sps_operator **op_p)
     spsi_bids_clear(ctx, &op->cache->sddmm_bids);
     spsi_direct_destroy(&op->cache->direct);
     spsi_operator_drop_csr(op);
+    sps_csr_destroy(ctx, &op->computed);
     spsi_ranks_destroy(ctx, &op->ranks);
     spsi_free(ctx, op->cache);
     spsi_free(ctx, op->kernel);
@@ -379,6 +385,7 @@ static sps_status call_user(const sps_operator *op, double alpha,
                                op->ctx->stream, op->data);
 
     if (code == 0) return SPS_OK;
+    if (op->block) return (sps_status)code;          /* operator_rows.c */
     return spsi_comm_defer(op->ctx, spsi_fail(op->ctx, SPS_EUSER, "the "
                                               "operator's callback returned %d",
                                               code));

@@ -54,6 +54,8 @@ struct sps_operator {
                                  are fetched; or the caller's pattern with
                                  own_val, or, if that is NULL, the caller's
                                  values */
+    sps_csr *computed;        /* the csr of sps_operator_rows, freed with the
+                                 operator, or NULL */
     int64_t *order;           /* order[p] is the entry of own_A to which
                                  entry p of the caller's csr is added; NULL
                                  if both have the same entries */
@@ -103,6 +105,8 @@ sps_status spsi_operator_twofold(const sps_operator *op,
                                  sps_block *room);
 /* operator.c: makes the plans block, vector and plain. */
 sps_status spsi_operator_plan(sps_operator *op, const sps_options *opt);
+/* Returns the problem of products with blocks of k columns. */
+sps_problem spsi_operator_problem(const sps_operator *op, int k);
 /* Fails unless Y = A X is possible: contexts, shapes and types agree, and the
  * blocks do not overlap. */
 sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,
@@ -169,6 +173,11 @@ sps_status spsi_operator_transposed_follow(const sps_operator *A,
  * only its shape) and op->local (arrays in the backend's memory) from the
  * caller's A. */
 sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A);
+/* Sets op->local.far: whether the arrays of A, once uploaded, would leave too
+ * little device memory for the eight blocks of block CG (resident panels of a
+ * streamed matrix leave twelve).  Operators made by the library are on the GPU,
+ * or fail.  Only the shape of A is read. */
+sps_status spsi_operator_decide_far(sps_operator *op, const sps_csr *A);
 /* Frees the arrays among these that the library owns. */
 void spsi_operator_drop_csr(sps_operator *op);
 /* operator_values.c: copies the values of op->A to op->local. */

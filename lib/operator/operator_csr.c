@@ -226,14 +226,9 @@ fail:
  * there is a limit. */
 static const size_t SMALL = (size_t)64 << 20;
 
-/* Decides whether the arrays of op->A, once uploaded, would leave too little
- * device memory for the eight blocks of block CG (resident panels of a streamed
- * matrix leave twelve).  Operators made by the library are on the GPU, or
- * fail. */
-static sps_status decide_far(sps_operator *op)
+sps_status spsi_operator_decide_far(sps_operator *op, const sps_csr *A)
 {
     sps_context *ctx = op->ctx;
-    const sps_csr *A = op->A;
     const size_t bytes = (size_t)A->nnz * sizeof *A->col +
                          spsi_csr_value_bytes(A) + 8 * ((size_t)A->nrow + 1);
     const size_t blocks = spsi_operator_blocks_room(op, op->width) / 3 * 2;
@@ -275,7 +270,7 @@ sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A)
     if (host || there) {
         point_at(op, there ? A : op->A);
     } else {
-        SPS_TRY(decide_far(op));
+        SPS_TRY(spsi_operator_decide_far(op, op->A));
         SPS_TRY(upload_all(op));
     }
     if (!host && op->A->nnz <= INT32_MAX)

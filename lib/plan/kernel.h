@@ -21,6 +21,7 @@
 #include "block/block.h"
 #include "core/backend.h"
 #include "matrix/csr.h"
+#include "matrix/row_portion.h"
 #include "matrix/traits.h"
 
 #ifdef __cplusplus
@@ -48,16 +49,6 @@ enum {
                                 backend, one kernel of each, which shares no
                                 code or format with the fast ones */
 };
-
-/* Computes rows first .. first + count - 1 of a matrix that is never stored as
- * a whole: count + 1 offsets that begin with 0, sorted columns, and values of
- * the dtype of A.  Several threads call it at the same time for different
- * rows. */
-typedef struct sps_row_source {
-    void (*make)(void *data, int64_t first, int64_t count, int64_t *rowptr,
-                 int32_t *col, void *val);
-    void *data;
-} sps_row_source;
 
 typedef struct sps_problem {
     sps_opcode op;

@@ -294,9 +294,24 @@ static int copy(double alpha, const double *x, int64_t ldx, double beta,
     return 0;
 }
 
+static int diagonal(int64_t first, int64_t count, int64_t *rowptr, int32_t *col,
+                    void *val, void *data)
+{
+    (void)data;
+    for (int64_t i = 0; i < count; i++) {
+        col[i] = (int32_t)(first + i);
+        ((double *)val)[i] = 2.0;
+        rowptr[i] = i;
+    }
+    rowptr[count] = count;
+    return 0;
+}
+
 START_TEST(operators)
 {
     sps_csr *A = matrix(false), *mixed = matrix(true);
+    const sps_csr shape = { .nrow = N, .ncol = N, .nnz = N,
+                            .struct_size = sizeof shape };
     sps_operator *op = NULL, *once = NULL;
     sps_block *X = NULL, *Y = NULL, *samples = NULL;
 
@@ -309,6 +324,8 @@ START_TEST(operators)
     BRUTAL(sps_operator_user_pair(ctx, N, N, copy, copy, NULL, &op),
            sps_operator_destroy(&op));
     BRUTAL(sps_operator_user(ctx, N, copy, NULL, SPS_SPD, &op),
+           sps_operator_destroy(&op));
+    BRUTAL(sps_operator_rows(ctx, &shape, 1, diagonal, NULL, K, NULL, &op),
            sps_operator_destroy(&op));
 
     GOOD(sps_operator_csr(ctx, A, K, NULL, &once));
