@@ -152,6 +152,7 @@ static sps_status set_up(sps_eigen *e, sps_precond *T)
     e->transform.inverted =
         e->wanted.nearest && e->type->step && !e->type->folds;
     e->transform.shift = e->wanted.sigma;
+    e->transform.direct = !strcmp(e->opt.factors, "auto");
     SPS_TRY(check_needs(e));
     SPS_TRY(spsi_deflation_gather(&e->deflation, &e->opt));
     SPS_TRY(choose_width(e));

@@ -197,6 +197,7 @@ fail:
 void spsi_transform_close(sps_transform *t)
 {
     sps_solver_destroy(&t->solver);
+    sps_precond_destroy(&t->factors);
     sps_operator_destroy(&t->shifted);
     sps_block_destroy(&t->B);
     sps_block_destroy(&t->X);

@@ -16,6 +16,7 @@ typedef struct sps_transform {
     const sps_selection *wanted;
     const struct sps_eigen_policy *policy;
     double max_seconds;          /* limit of an inner solve */
+    bool direct;                 /* sparse direct factors may be used */
     bool inverted;               /* shift and invert: Ritz values are values
                                     of nu */
     double shift;                /* the sigma of A - sigma M, which may
@@ -24,6 +25,7 @@ typedef struct sps_transform {
     double unit;                 /* lambda = shift + unit / nu */
     sps_csr *matrix;             /* D (A - sigma M) D */
     sps_operator *shifted;
+    sps_precond *factors;        /* sparse direct factors, or NULL */
     sps_solver *solver;
     sps_block *B, *X;            /* right-hand sides and solutions */
     sps_block *D;                /* unit^(1/2) D, n x 1 */

@@ -26,7 +26,7 @@ START_TEST(a_shift_that_is_an_eigenvalue_is_moved)
     for (int i = 0; i < 700; i++)
         pencil_set(&p, i, i, 1 + i / 5 + (i / 5 > 6 ? 0.5 : 0));
     pencil_must_agree(&p, "shift");
-    ck_assert_ptr_nonnull(strstr(sps_context_note(ctx, 0), "sigma"));
+    ck_assert(fixture_noted(ctx, "sigma "));
     pencil_close(&p);
     sps_context_destroy(&ctx);
 }

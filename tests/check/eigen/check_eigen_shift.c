@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/solver.h"
+#include "eigen/eigen.h"
 #include "tests/problems/pencil.h"
+#include "tests/problems/zoo.h"
+#include "tests/support/absent.h"
 #include "tests/support/runner.h"
 
 START_TEST(the_smallest_of_an_indefinite_matrix_are_the_most_negative)
@@ -233,6 +237,52 @@ START_TEST(plane_meshes_of_many_rows_are_factored)
 }
 END_TEST
 
+/* A grid of 16^3 points, whose rows no permutation makes narrow; returns whether
+ * A - sigma M has sparse direct factors.  Checks the pair nearest to sigma. */
+static bool has_factors(const char *whether)
+{
+    enum { N = 4096, K = 2 };
+    sps_context *ctx = pencil_context(1);
+    sps_csr *A = zoo_matrix(zoo_find("grid7"), N, 1, ZOO_LAPLACIAN, SPS_F64);
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_block *X = NULL;
+    sps_eigen_result r = { .struct_size = sizeof r };
+    double lambda[K];
+    sps_options opt;
+    bool has;
+
+    sps_options_default(&opt);
+    opt.factors = whether;
+    opt.which = "nearest";
+    opt.sigma = 3.01;
+    opt.rtol = 1e-8;
+    opt.verify_count = true;
+    ck_assert_int_eq(sps_operator_csr(ctx, A, 16, NULL, &op), SPS_OK);
+    ck_assert_int_eq(sps_solver_create_eigen(op, NULL, NULL, K, &opt, &s),
+                     SPS_OK);
+    ck_assert_int_eq(sps_block_create(ctx, A->nrow, K, &X), SPS_OK);
+    ck_assert_int_eq(sps_solver_eigen(s, X, lambda, &r), SPS_OK);
+    ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
+    ck_assert_int_eq(r.missed, 0);
+    has = ((sps_eigen *)s->of)->transform.factors != NULL;
+    sps_solver_destroy(&s);
+    sps_operator_destroy(&op);
+    sps_block_destroy(&X);
+    zoo_free(&A);
+    sps_context_destroy(&ctx);
+    return has;
+}
+
+START_TEST(grids_in_space_have_sparse_factors_of_the_module)
+{
+    if (absent("factor")) runner_skip("no factor module");
+    if (runner_place() != SPS_HOST) runner_leave_out("of the host");
+    if (!runner_quick()) ck_assert(!has_factors("never"));
+    ck_assert(has_factors("auto"));
+}
+END_TEST
+
 /* At a distance of 1e9 all eigenvalues of (A - sigma)^-1 are nearly equal. */
 START_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it)
 {
@@ -377,6 +427,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(pairs_inside_the_spectrum_are_found_from_a_shift),
     RUNNER_TEST(pairs_inside_a_box_are_found_by_complete_factors),
     RUNNER_TEST(plane_meshes_of_many_rows_are_factored),
+    RUNNER_TEST(grids_in_space_have_sparse_factors_of_the_module),
     RUNNER_TEST(a_shift_outside_the_spectrum_asks_for_an_end_of_it),
     RUNNER_TEST(a_shift_finds_pairs_in_any_unit),
     RUNNER_TEST(products_alone_find_pairs_inside_the_spectrum),
