@@ -436,6 +436,8 @@ sps_status spsi_linear_precondition(sps_linear *s, const sps_block *R,
         st = sps_precond_apply(s->M, R, Z);
         s->M->norms = NULL;
         s->course.applies_M += !s->M->identity;
+        /* A long application was cut short: the loop ends after this step. */
+        if (st == SPS_EUNFIT && spsi_agreed_cancel(s->ctx)) st = SPS_OK;
     } else {
         st = spsi_copy(R, Z);
     }

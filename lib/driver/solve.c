@@ -348,6 +348,9 @@ static sps_status iterate(sps_linear *s, double *best, int *since)
     SPS_TRY(spsi_linear_advance(s));
     if (s->width > 0 && s->width < s->course.min_width)
         s->course.min_width = s->width;
+    /* A step with an incomplete application of M has no reason of its own. */
+    if (s->stop < 0 && spsi_agreed_cancel(s->ctx))
+        s->stop = SPS_STOP_INTERRUPTED;
     if (doubtful(s)) {
         s->stop = SPS_STOP_RUNNING;
         SPS_TRY(check_progress(s));

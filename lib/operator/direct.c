@@ -32,7 +32,11 @@
 #define SOLVE_ROW 1e-6
 #define COLUMN_ENTRY 4e-10    /* of the factors, for each column */
 #define COLUMN_ROW 1.2e-7
+#define PIECE 0.5             /* seconds of a solve between two looks at
+                                 sps_cancel */
 #define SAFE 2.0              /* factor by which a prediction may be wrong */
+
+enum { FEW_COLUMNS = 8 };
 
 /* Percent of working memory beyond the analysis, in the first attempt and in
  * the last one. */
@@ -322,18 +326,52 @@ const int32_t *spsi_direct_zero_rows(const sps_direct *d)
     return d->found.zero > 0 ? d->library->zero_rows(d->of) : NULL;
 }
 
-sps_status spsi_direct_solve(const sps_direct *d, double *X, int k)
+/* Returns the number of columns that are solved without a look at sps_cancel:
+ * as many as are predicted to take PIECE, but at least FEW_COLUMNS, since each
+ * part reads the factors once. */
+static int columns_of_part(const sps_direct *d, int k)
+{
+    int part = k;
+
+    while (part >= 2 * FEW_COLUMNS &&
+           spsi_direct_solve_seconds(d, part) > PIECE)
+        part = (part + 1) / 2;
+    return part;
+}
+
+static sps_status solve_part(const sps_direct *d, double *X, int k)
 {
     sps_factor_facts facts;
-    sps_status st = SPS_OK;
+    sps_status st;
     int code;
 
-    if (!d->of || k == 0) return st;
     SPS_TRY(enter(d->ctx));
     code = d->library->solve(d->of, X, (int32_t)d->A->n, k, &facts);
     leave();
     SPS_TRY(failed(d->ctx, d->library, code, &facts));
 fail:
+    return st;
+}
+
+sps_status spsi_direct_solve(const sps_direct *d, double *X, int k)
+{
+    const int part = columns_of_part(d, k);
+    const size_t n = (size_t)d->A->n;
+    sps_status st = SPS_OK;
+    int done = 0;
+
+    if (!d->of || k == 0) return st;
+    for (; done < k; done += part) {
+        const int left = k - done;
+
+        SPS_REQUIRE(d->ctx, !spsi_agreed_cancel(d->ctx), SPS_EUNFIT,
+                    "factor was interrupted");
+        SPS_TRY(solve_part(d, X + n * (size_t)done,
+                           left < part ? left : part));
+    }
+fail:
+    if (st != SPS_OK)
+        memset(X + n * (size_t)done, 0, n * (size_t)(k - done) * sizeof *X);
     return st;
 }
 

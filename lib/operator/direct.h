@@ -42,7 +42,8 @@ void spsi_direct_keep(sps_direct *d);
 sps_status spsi_direct_factor(sps_direct *d, int width);
 /* Returns the found.zero rows of the pivots treated as zero, counting from 1. */
 const int32_t *spsi_direct_zero_rows(const sps_direct *d);
-/* X := A^-1 X, where X is n x k, column-major, in host memory. */
+/* X := A^-1 X, where X is n x k, column-major, in host memory.  EUNFIT after
+ * sps_cancel; columns that were not solved are zero then. */
 sps_status spsi_direct_solve(const sps_direct *d, double *X, int k);
 /* Returns the predicted seconds of the analysis. */
 double spsi_direct_analysis_seconds(const sps_operator *A);

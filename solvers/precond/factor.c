@@ -74,11 +74,12 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 {
     const struct factor *m = (const struct factor *)M;
     const int64_t ld = M->n > 0 ? M->n : 1;
-    sps_status st;
+    sps_status st, solved;
 
     SPS_TRY(sps_block_get(R, 0, R->k, m->columns, ld, SPS_COL_MAJOR, SPS_HOST));
-    SPS_TRY(spsi_direct_solve(m->d, m->columns, R->k));
+    solved = spsi_direct_solve(m->d, m->columns, R->k);
     SPS_TRY(sps_block_set(Z, 0, Z->k, m->columns, ld, SPS_COL_MAJOR, SPS_HOST));
+    st = solved;
 fail:
     return st;
 }

@@ -527,6 +527,74 @@ START_TEST(what_cannot_be_interrupted_is_not_begun)
 }
 END_TEST
 
+typedef struct canceller {
+    sps_context *ctx;
+    double seconds;
+} canceller;
+
+static void *cancel_after(void *data)
+{
+    canceller *c = data;
+
+    usleep((useconds_t)(1e6 * c->seconds));
+    sps_cancel(c->ctx, true);
+    return NULL;
+}
+
+/* Wherever the request comes: in an application of the factors, or between two
+ * of them.  Applications begun after it change nothing. */
+START_TEST(a_cancel_ends_a_solve_with_factors)
+{
+    enum { K = 64 };
+    sps_context *ctx;
+    sps_csr *A;
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_precond *M = NULL;
+    sps_block *B, *X;
+    sps_options opt;
+
+    if (absent("factor")) runner_skip("no factor module");
+    ctx = fixture_open();
+    A = grid(ctx, GENERAL, runner_quick() ? 60 : 200);
+    B = fixture_block(ctx, A->nrow, K, NULL, K);
+    X = fixture_block(ctx, A->nrow, K, NULL, K);
+    OK(ctx, sps_block_random(B, 1));
+    OK(ctx, sps_operator_csr(ctx, A, K, NULL, &op));
+    sps_options_default(&opt);
+    opt.precond = "factor";
+    opt.rtol = 1e-17;
+    for (int t = 0; t < 12; t++) {
+        sps_result r = { .struct_size = sizeof r };
+        canceller c = { ctx, 2e-3 * t };
+        pthread_t thread;
+
+        opt.solver = t % 2 ? "gmres" : "auto";
+        OK(ctx, sps_solver_create(op, NULL, K, &opt, &s));
+        ck_assert_int_eq(pthread_create(&thread, NULL, cancel_after, &c), 0);
+        OK(ctx, sps_solver_linear(s, B, X, &r));
+        ck_assert_int_eq(pthread_join(thread, NULL), 0);
+        ck_assert_msg(r.stop == SPS_STOP_INTERRUPTED ||
+                      r.stop == SPS_STOP_ROUNDING ||
+                      r.stop == SPS_STOP_STAGNATED, "%s",
+                      sps_stop_string(r.stop));
+        sps_cancel(ctx, false);
+        sps_solver_destroy(&s);
+    }
+    OK(ctx, make(op, K, 0, &M));
+    sps_cancel(ctx, true);
+    ck_assert_int_eq(sps_precond_apply(M, B, X), SPS_EUNFIT);
+    ck_assert(strstr(sps_context_error(ctx), "interrupted"));
+    sps_cancel(ctx, false);
+    sps_precond_destroy(&M);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    fixture_close(&ctx);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- the process */
 
 /* Factors and solves, and returns what came out. */
@@ -694,6 +762,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(memory_is_predicted_and_counted),
     RUNNER_TEST(factors_take_no_more_memory_than_is_allowed),
     RUNNER_TEST(what_cannot_be_interrupted_is_not_begun),
+    RUNNER_TEST(a_cancel_ends_a_solve_with_factors),
     RUNNER_TEST(bits_repeat_beside_other_threads_and_whatever_blas_has),
     RUNNER_TEST(nothing_is_printed_and_no_number_drawn),
     RUNNER_TEST(without_a_module_the_text_says_what_to_install),
