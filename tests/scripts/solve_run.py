@@ -434,9 +434,9 @@ def dry_run_tells_the_memory_of_eigenpairs(tmp):
         print(f"    {args[1:]}: dry run {said}, real {real}")
         assert real <= 1.1 * said, "more than was said"
         # A search for missed pairs may have sparse factors in place of the
-        # dense ones that a dry run counts.
+        # dense ones that a dry run counts.  Up to 2 MB may be code.
         loose = args[0] == large or "-verify-count" in args
-        assert said <= (1.3 if loose else 1.15) * real, "far less"
+        assert said - (2 << 20) <= (1.3 if loose else 1.15) * real, "far less"
 
 
 def dry_run_tells_the_memory_of_multigrid(tmp):
