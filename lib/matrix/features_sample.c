@@ -74,25 +74,33 @@ static int64_t block_row_full(const sps_csr *A, int64_t i, int b)
     return full;
 }
 
+/* Returns the block column of entry `at`, or INT32_MAX at the end of its row. */
+static int32_t block_at(const sps_csr *A, int64_t at, int64_t end, int b)
+{
+    return at < end ? A->col[at] / b : INT32_MAX;
+}
+
 /* Counts the aligned blocks of b columns that have entries in rows i .. last -
  * 1, at most 32 of them, by merging the rows block by block. */
 static int64_t count_blocks(const sps_csr *A, int64_t i, int64_t last, int b)
 {
     const int rows = (int)(last - i);
+    const int64_t *end = A->rowptr + i + 1;
     int64_t at[32], count = 0;
+    int32_t block[32];
 
-    for (int r = 0; r < rows; r++) at[r] = A->rowptr[i + r];
+    for (int r = 0; r < rows; r++) {
+        at[r] = A->rowptr[i + r];
+        block[r] = block_at(A, at[r], end[r], b);
+    }
     for (;; count++) {
         int32_t next = INT32_MAX;
 
         for (int r = 0; r < rows; r++)
-            if (at[r] < A->rowptr[i + r + 1] && A->col[at[r]] < next)
-                next = A->col[at[r]];
+            if (block[r] < next) next = block[r];
         if (next == INT32_MAX) return count;
-        next /= b;
         for (int r = 0; r < rows; r++)
-            while (at[r] < A->rowptr[i + r + 1] && A->col[at[r]] / b == next)
-                at[r]++;
+            while (block[r] == next) block[r] = block_at(A, ++at[r], end[r], b);
     }
 }
 
