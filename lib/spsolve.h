@@ -411,12 +411,12 @@ sps_status sps_csr_wrap_rows(sps_context *ctx, int64_t first, int64_t nrow,
                              int64_t *global, void *val, sps_dtype dtype,
                              sps_own own, sps_csr **A_p);
 /** Reads a file ("-" is standard input) into host memory: Matrix Market, .npz
- *  of scipy.sparse.save_npz, binary of PETSc, Harwell-Boeing,
- *  Rutherford-Boeing, or a dense .npy; plain or compressed by gzip, xz or zstd.
+ *  of scipy.sparse.save_npz, binary of PETSc, Harwell-Boeing, Rutherford-Boeing,
+ *  MATLAB 5, or a dense .npy; plain or compressed by gzip, xz or zstd.
  *  The kind is recognised by the contents.  Rows are sorted, duplicates summed,
  *  and symmetric files completed; complex files (only of Matrix Market) are
  *  converted to the interleaved real form; integers and floats become doubles.
- *  "FILE:NAME" is an array of an .npz file.  ro and info may be NULL.  EIO;
+ *  "FILE:NAME" is an array of an .npz or .mat file.  ro, info: or NULL.  EIO;
  *  EPARSE (text "file:line: what", or with the byte); ENOMEM; EABSENT if
  *  liblzma or libzstd, which are loaded when they are needed, is missing. */
 sps_status sps_csr_read(sps_context *ctx, const char *path,

@@ -25,10 +25,6 @@ static const struct {
      "save it in MATLAB with -v7, or, for its variable A: python3 -c \"import "
      "h5py, scipy.io as i, scipy.sparse as s; g=h5py.File('$')['A']; " TO_A
      "s.csc_matrix((g['data'][:], g['ir'][:], g['jc'][:])))\""},
-    {0, 10, "MATLAB 5.0", "a MATLAB file", PYTHON "m=i.loadmat('$'); " TO_A
-     "next(v for v in m.values() if s.issparse(v)))\" takes its first sparse "
-     "variable (that of the SuiteSparse collection is m['Problem']['A'][0, "
-     "0])"},
     {0, 8, "\x89HDF\r\n\x1a\n", "an HDF5 file",
      "for a group A of data, indices, indptr: python3 -c \"import h5py, "
      "scipy.io as i, scipy.sparse as s; g=h5py.File('$')['A']; " TO_A

@@ -11,6 +11,7 @@
 static const spsi_format *const formats[] = {
     &spsi_format_npy,
     &spsi_format_npz,
+    &spsi_format_mat5,
     &spsi_format_petsc,
     &spsi_format_boeing,
     &spsi_format_plain,
@@ -24,7 +25,7 @@ static void close_file(spsi_file *f)
     spsi_free(f->ctx, f->path);
 }
 
-/* Splits FILE.mat:VARIABLE, unless there is a file of this whole name. */
+/* Splits FILE:VARIABLE, unless there is a file of this whole name. */
 static sps_status split_name(spsi_file *f, const char **path)
 {
     const char *colon = strrchr(*path, ':');
@@ -62,9 +63,10 @@ static sps_status open_file(spsi_file *f, const char *path,
     *format = NULL;
     for (size_t i = 0; i < sizeof formats / sizeof *formats && !*format; i++)
         if (formats[i]->recognise(f, head, length)) *format = formats[i];
-    SPS_REQUIRE(f->ctx, !f->variable || *format == &spsi_format_npz,
-                SPS_EPARSE, "%s: \":%s\" names an array of an .npz file, "
-                "which this is not", f->name, f->variable);
+    SPS_REQUIRE(f->ctx, !f->variable || *format == &spsi_format_npz ||
+                *format == &spsi_format_mat5, SPS_EPARSE, "%s: \":%s\" names "
+                "an array of an .npz or .mat file, which this is not", f->name,
+                f->variable);
 fail:
     return st;
 }

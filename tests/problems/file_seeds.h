@@ -10,6 +10,7 @@
 #define SPS_TEST_FILE_SEEDS_H
 
 #include "tests/support/archive.h"
+#include "tests/support/matlab.h"
 
 #define SEED_ROWS 3
 #define SEED_COLUMNS 4
@@ -165,6 +166,63 @@ static inline archive seed_bytes(const void *bytes, size_t size)
     return a;
 }
 
+/* The contents of the sparse matrix in a MATLAB file; its values are bytes, as
+ * MATLAB stores small integers, and there are more rows than entries. */
+static inline archive seed_mat5_sparse(bool big, const char *name)
+{
+    static const int32_t ir[] = {0, 2, 1, 0, 2, 2, 99}, jc[] = {0, 2, 3, 5, 6};
+    static const int8_t pr[] = {1, 4, -3, 2, 5, 6};
+    archive m = {0};
+
+    mat5_head(&m, big, MAT5_SPARSE, 3, 4, name);
+    mat5_element(&m, big, MAT5_INT32, ir, 7, 4);
+    mat5_element(&m, big, MAT5_INT32, jc, 5, 4);
+    mat5_element(&m, big, MAT5_INT8, pr, 6, 1);
+    return m;
+}
+
+static inline archive seed_mat5(bool big, bool packed)
+{
+    archive a = mat5_begin(big), m = seed_mat5_sparse(big, "A");
+
+    mat5_matrix(&a, big, &m);
+    if (packed) mat5_compress(&a, big);
+    return a;
+}
+
+static inline archive seed_mat5_full(void)
+{
+    static const int16_t x[] = {1, 0, 4, 0, -3, 0, 2, 0, 5, 0, 0, 6};
+    archive a = mat5_begin(true), m = {0};
+
+    mat5_head(&m, true, MAT5_FULL_INT16, 3, 4, "dense");
+    mat5_element(&m, true, MAT5_INT16, x, 12, 2);
+    mat5_matrix(&a, true, &m);
+    return a;
+}
+
+/* A struct, as the SuiteSparse collection has it: a title, a number, A. */
+static inline archive seed_mat5_struct(void)
+{
+    static const char fields[3][8] = {"title", "id", "A"};
+    static const int32_t length = 8;
+    static const double id = 7;
+    archive a = mat5_begin(false), s = {0}, m = {0};
+
+    mat5_head(&s, false, MAT5_STRUCT, 1, 1, "Problem");
+    mat5_element(&s, false, MAT5_INT32, &length, 1, 4);
+    mat5_element(&s, false, MAT5_INT8, fields, 24, 1);
+    mat5_head(&m, false, MAT5_CHAR, 1, 3, "");
+    mat5_element(&m, false, MAT5_UINT8, "abc", 3, 1);
+    mat5_matrix(&s, false, &m);
+    mat5_full(&s, false, "", 1, 1, &id);
+    m = seed_mat5_sparse(false, "");
+    mat5_matrix(&s, false, &m);
+    mat5_matrix(&a, false, &s);
+    mat5_compress(&a, false);
+    return a;
+}
+
 #define SEED_PETSC                                                             \
     "\0\x12\x7b\x50\0\0\0\3\0\0\0\4\0\0\0\6"                                   \
     "\0\0\0\2\0\0\0\1\0\0\0\3"                                                 \
@@ -202,6 +260,10 @@ static inline int seeds_make(seed s[SEEDS_MOST])
         {"dia.npz", seed_dia(ARCHIVE_DEFLATED)},
         {"dense.npy", seed_npy()},
         {"swapped.npy", seed_npy_swapped()},
+        {"sparse.mat", seed_mat5(false, false)},
+        {"sparse-swapped-packed.mat", seed_mat5(true, true)},
+        {"dense.mat", seed_mat5_full()},
+        {"struct.mat", seed_mat5_struct()},
         {"mat.petsc", SEED_LITERAL(SEED_PETSC)},
         {"matrix.rua", SEED_LITERAL(SEED_RUA)},
         {"matrix.mtx", SEED_LITERAL(SEED_MTX)},

@@ -699,7 +699,6 @@ def need_scipy():
 # Files of other programs that are not read: how SciPy writes each, for the
 # command that the error suggests.
 OTHERS = {
-    "a.mat": "i.savemat(f, {'b': b, 'A': A})",
     "a.txt": "C = A.tocoo(); n.savetxt(f, n.c_[C.row + 1, C.col + 1, C.data],"
              " fmt='%d %d %.17g')",
 }
@@ -738,6 +737,10 @@ MATRICES = {
     "f4.npz": "s.save_npz(f, A.astype('f4'))",
     "i8.npz": "s.save_npz(f, A.astype('i8'))",
     "dense.npy": "n.save(f, A.toarray())",
+    "v6.mat": "i.savemat(f, {'b': b, 'A': A})",
+    "v7.mat": "i.savemat(f, {'b': b, 'A': A}, do_compression=True)",
+    "struct.mat": "i.savemat(f, {'Problem': {'title': 'a', 'b': b, 'A': A}})",
+    "dense.mat": "i.savemat(f, {'dense': A.toarray().astype('i2')})",
     "a.rua": "i.hb_write(f, A.tocsc())",
     "a.rsa": "i.hb_write('t', s.tril(A).tocsc()); open(f,'w').write("
              "open('t').read().replace('RUA', 'RSA'))",
@@ -751,6 +754,7 @@ BLOCKS = {
     "f.npy": "n.save(f, n.asfortranarray(b[:, None]))",
     "swapped.npy": "n.save(f, b.astype('>i2'))",
     "b.npz": "n.savez_compressed(f, b)",
+    "b.mat": "i.savemat(f, {'b': b[:, None], 'A': A, 'rate': 0.5})",
     "b.petsc": "open(f,'wb').write(n.array([1211214, 40], '>i4').tobytes() + "
                "b.astype('>f8').tobytes())",
     "b.csv": "n.savetxt(f, b, delimiter=',')",

@@ -21,8 +21,9 @@ static const cli_option own[] = {
     ROW("A", file.A, FILE, .arg = "FILE", .section = PROBLEM,
         .stream = CLI_INPUT,
         .help = "the matrix: a file of Matrix Market, of scipy.sparse.save_npz "
-                "(.npz), a dense .npy of NumPy, binary of PETSc, "
-                "Harwell-Boeing or Rutherford-Boeing, plain or compressed by "
+                "(.npz), a dense .npy of NumPy, binary of PETSc, MATLAB "
+                "(.mat up to -v7), Harwell-Boeing or Rutherford-Boeing, plain "
+                "or compressed by "
                 "gzip, xz or zstd; the kind is found by content; - is "
                 "standard input"),
     ROW("B", file.B, FILE, .arg = "FILE", .section = PROBLEM,

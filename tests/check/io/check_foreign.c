@@ -19,8 +19,6 @@ static const struct {
 } others[] = {
     NAMES("PK\3\4 \0\0\0\0\0\0\0!\0AAAABBBBCCCC\5\0\0\0a.mtxetc", "a zip archive",
           "unzip -p "),
-    NAMES("MATLAB 5.0 MAT-file Platform: posix", "a MATLAB file",
-          "i.loadmat('"),
     NAMES("MATLAB 7.3 MAT-file, Platform: GLNXA64", "version 7.3", "-v7"),
     NAMES("\x89HDF\r\n\x1a\n\0\0\0\0", "an HDF5 file", "h5py.File('"),
     NAMES("BZh91AY&SY", "compressed by bzip2", "bzip2 -dc "),
