@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     check(sps_operator_csr(ctx, A, k, &opt, &op), sps_context_error(ctx));
     check(sps_block_create(ctx, rows, k, &B), sps_context_error(ctx));
     check(sps_block_create(ctx, rows, k, &X), sps_context_error(ctx));
-    check(sps_block_random(B, 1), sps_context_error(ctx));
+    check(sps_block_random_rows(B, 1, first), sps_context_error(ctx));
     check(sps_solver_create(op, NULL, k, &opt, &solver),
           sps_context_error(ctx));
     check(sps_solver_linear(solver, B, X, &r), sps_context_error(ctx));

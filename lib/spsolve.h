@@ -526,6 +526,11 @@ sps_status sps_block_get(const sps_block *X, int first, int k, double *data,
  *  row, column), the same for every place and number of threads; different on
  *  each of several processes. */
 sps_status sps_block_random(sps_block *X, uint64_t seed);
+/** Fills X with rows first .. first+n-1 of a larger random block: its row i gets
+ *  the numbers that row first+i of the whole gets from sps_block_random, in a
+ *  single process.  So rows that are divided among processes have the same
+ *  numbers however they are divided.  EINVAL if first < 0. */
+sps_status sps_block_random_rows(sps_block *X, uint64_t seed, int64_t first);
 /** Sets *n to the number of rows and *k to the number of columns of X; either
  *  pointer may be NULL. */
 void sps_block_shape(const sps_block *X, int64_t *n, int *k);

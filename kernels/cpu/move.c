@@ -16,6 +16,7 @@ typedef struct fill_job {
     sps_block *X;
     double value;
     uint64_t seed;
+    int64_t first;           /* number of row 0 of X, for the seed */
 } fill_job;
 
 static void fill_rows(void *data, int64_t first, int64_t last)
@@ -48,16 +49,17 @@ static void draw_rows(void *data, int64_t first, int64_t last)
         double *x = row_of(f->X, i);
 
         for (int j = 0; j + 1 < k; j += 2)
-            spsi_philox_pair(f->seed, i, j / 2, &x[j], &x[j + 1]);
-        if (k % 2) x[k - 1] = spsi_philox_at(f->seed, i, k - 1);
+            spsi_philox_pair(f->seed, f->first + i, j / 2, &x[j], &x[j + 1]);
+        if (k % 2)
+            x[k - 1] = spsi_philox_at(f->seed, f->first + i, k - 1);
     }
 }
 
 /* Drawing a random number takes about 8 ns. */
-sps_status spsi_cpu_random(sps_block *X, uint64_t seed)
+sps_status spsi_cpu_random(sps_block *X, uint64_t seed, int64_t first)
 {
     spsi_team_run(X->ctx, X->n, work_ns(X->n, 16 * X->k, 0), draw_rows,
-                  &(fill_job){ .X = X, .seed = seed });
+                  &(fill_job){ .X = X, .seed = seed, .first = first });
     return SPS_OK;
 }
 

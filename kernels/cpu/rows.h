@@ -163,7 +163,7 @@ void spsi_cpu_sum_chunks(sps_context *ctx, int64_t count, int64_t items,
 
 /* Operations of the backend, by file. */
 sps_status spsi_cpu_fill(sps_block *X, double value);
-sps_status spsi_cpu_random(sps_block *X, uint64_t seed);
+sps_status spsi_cpu_random(sps_block *X, uint64_t seed, int64_t first);
 sps_status spsi_cpu_set(sps_block *X, const double *data, int64_t ld,
                         sps_order order, sps_place place);
 sps_status spsi_cpu_get(const sps_block *X, double *data, int64_t ld,

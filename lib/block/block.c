@@ -289,7 +289,21 @@ sps_status sps_block_random(sps_block *X, uint64_t seed)
      * equal on all processes span an invariant subspace of a periodic
      * operator. */
     seed += (uint64_t)spsi_comm_rank(X->ctx) * UINT64_C(0x9e3779b97f4a7c15);
-    if (X->n > 0) SPS_TRY(X->ctx->backend->random(X, seed));
+    if (X->n > 0) SPS_TRY(X->ctx->backend->random(X, seed, 0));
+fail:
+    return st;
+}
+
+sps_status sps_block_random_rows(sps_block *X, uint64_t seed, int64_t first)
+{
+    sps_status st;
+
+    SPS_HANDLE(X);
+    SPS_TRY(check_alive(X->ctx));
+    SPS_REQUIRE(X->ctx, first >= 0 && first <= INT64_MAX - X->n, SPS_EINVAL,
+                "sps_block_random_rows: rows from %lld on are out of range",
+                (long long)first);
+    if (X->n > 0) SPS_TRY(X->ctx->backend->random(X, seed, first));
 fail:
     return st;
 }

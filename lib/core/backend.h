@@ -88,7 +88,8 @@ typedef struct sps_backend {
      * the memory of the blocks: results in the latter are queued, results in
      * host memory are complete on return. */
     sps_status (*fill)(sps_block *X, double value);
-    sps_status (*random)(sps_block *X, uint64_t seed);
+    /* Row i of X gets the numbers of row first + i. */
+    sps_status (*random)(sps_block *X, uint64_t seed, int64_t first);
     sps_status (*set)(sps_block *X, const double *data, int64_t ld,
                       sps_order order, sps_place place);
     sps_status (*get)(const sps_block *X, double *data, int64_t ld,

@@ -274,6 +274,8 @@ START_TEST(block_set_get_and_random)
     NOWHERE(sps_block_set(NULL, 0, 1, numbers, N, SPS_ROW_MAJOR, SPS_HOST));
     NOWHERE(sps_block_get(NULL, 0, 1, numbers, N, SPS_ROW_MAJOR, SPS_HOST));
     NOWHERE(sps_block_random(NULL, 1));
+    NOWHERE(sps_block_random_rows(NULL, 1, 0));
+    REFUSED(SPS_EINVAL, sps_block_random_rows(X, 1, -1));
     sps_block_shape(NULL, NULL, NULL);
     sps_block_shape(X, NULL, NULL);
     ck_assert_ptr_null(sps_block_data(NULL, NULL));

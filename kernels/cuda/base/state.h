@@ -131,7 +131,7 @@ sps_status spsi_cuda_record_end(sps_context *ctx, void **recording_p);
 sps_status spsi_cuda_replay(sps_context *ctx, void *recording);
 void spsi_cuda_record_drop(sps_context *ctx, void *recording);
 sps_status spsi_cuda_fill(sps_block *X, double value);
-sps_status spsi_cuda_random(sps_block *X, uint64_t seed);
+sps_status spsi_cuda_random(sps_block *X, uint64_t seed, int64_t first);
 sps_status spsi_cuda_gather(const sps_block *X, const int *index,
                             sps_block *Y);
 sps_status spsi_cuda_scatter(const sps_block *X, const int *index,

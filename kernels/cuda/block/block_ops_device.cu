@@ -78,6 +78,7 @@ struct random_op {
     double *y;
     int64_t ld;
     uint64_t seed;
+    int64_t first;
 
     __device__ void column(int, int) {}
     __device__ nothing load(int64_t, int, int) const { return nothing(); }
@@ -85,7 +86,7 @@ struct random_op {
     {
         double2 v;
 
-        spsi_philox_pair(seed, i, c / 2, &v.x, &v.y);
+        spsi_philox_pair(seed, first + i, c / 2, &v.x, &v.y);
         store_pair<false>(y + i * ld + c, left, v);
     }
 };
@@ -274,10 +275,10 @@ sps_status spsi_cuda_fill(sps_block *X, double value)
     return run(X, X->k, fill_op<false>{numbers(X), X->ld, value});
 }
 
-sps_status spsi_cuda_random(sps_block *X, uint64_t seed)
+sps_status spsi_cuda_random(sps_block *X, uint64_t seed, int64_t first)
 {
     SPS_TRY_RETURN(spsi_cuda_enter(X->ctx));
-    return run(X, X->k, random_op{numbers(X), X->ld, seed});
+    return run(X, X->k, random_op{numbers(X), X->ld, seed, first});
 }
 
 sps_status spsi_cuda_axpby(double a, const sps_block *X, double b,

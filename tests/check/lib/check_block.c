@@ -140,19 +140,27 @@ START_TEST(a_wrapped_block_is_the_callers_memory)
 }
 END_TEST
 
-/* The random n x k numbers, as a row-major array that the caller frees. */
-static double *draw(int threads, int64_t n, int k, uint64_t seed)
+/* Rows first .. first+n-1 of random numbers, as a row-major n x k array that the
+ * caller frees; first < 0: by the function for a whole block. */
+static double *draw_from(int threads, int64_t first, int64_t n, int k,
+                         uint64_t seed)
 {
     sps_context *ctx = open_with(threads);
     double *out = malloc((size_t)(n * k) * sizeof *out);
     sps_block *X = NULL;
 
     ck_assert_int_eq(sps_block_create(ctx, n, k, &X), SPS_OK);
-    ck_assert_int_eq(sps_block_random(X, seed), SPS_OK);
+    ck_assert_int_eq(first < 0 ? sps_block_random(X, seed)
+                     : sps_block_random_rows(X, seed, first), SPS_OK);
     download(X, out);
     sps_block_destroy(&X);
     close_empty(&ctx);
     return out;
+}
+
+static double *draw(int threads, int64_t n, int k, uint64_t seed)
+{
+    return draw_from(threads, -1, n, k, seed);
 }
 
 START_TEST(random_numbers_depend_on_seed_row_and_column_alone)
@@ -173,6 +181,14 @@ START_TEST(random_numbers_depend_on_seed_row_and_column_alone)
         for (int64_t i = 0; i < 1000; i++)
             ck_assert_int_eq(memcmp(part + i * k, whole + i * 33,
                                     (size_t)k * 8), 0);
+        free(part);
+    }
+    for (int64_t first = 0; first < n; first += 1000) {     /* own rows */
+        const int64_t rows = n - first < 1000 ? n - first : 1000;
+        double *part = draw_from(2, first, rows, 33, 7);
+
+        ck_assert_int_eq(memcmp(part, whole + first * 33,
+                                (size_t)rows * 33 * 8), 0);
         free(part);
     }
     free(whole);
