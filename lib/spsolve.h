@@ -418,7 +418,15 @@ sps_status sps_csr_wrap_rows(sps_context *ctx, int64_t first, int64_t nrow,
  *  converted to the interleaved real form; integers and floats become doubles.
  *  "FILE:NAME" is an array of an .npz or .mat file.  ro, info: or NULL.  EIO;
  *  EPARSE (text "file:line: what", or with the byte); ENOMEM; EABSENT if
- *  liblzma or libzstd, which are loaded when they are needed, is missing. */
+ *  liblzma or libzstd, which are loaded when they are needed, is missing.
+ *
+ *  In a context of several processes all must call it, and each gets own rows
+ *  (as from sps_csr_wrap_rows), consecutive and with about equal numbers of
+ *  entries, at least one where there are enough.  A plain square coordinate
+ *  file is read in parts, one by each process; any other file by each as a
+ *  whole.  Rows, notes and *info are those that one process gets, and so is the
+ *  text of an error in the file; where a process fails alone, the others return
+ *  EPEER.  EUNFIT for rectangular matrices, EMATRIX for empty ones. */
 sps_status sps_csr_read(sps_context *ctx, const char *path,
                         const sps_read_options *ro, sps_read_info *info,
                         sps_csr **A_p);

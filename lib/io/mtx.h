@@ -8,6 +8,7 @@
  *   mtx_error.c   texts of errors
  *   mtx_store.c   memory of the entries between file and result
  *   mtx_csr.c     entries to a csr
+ *   mtx_ranks.c   the rows of each of several processes
  *   mtx_block.c   entries to a block
  *   mtx_write.c   csr and block to text
  *
@@ -112,6 +113,34 @@ typedef struct spsi_mtx {
  * a block or a csr, is checked before memory is allocated for entries. */
 sps_status spsi_mtx_load(const spsi_file *f, spsi_mtx **m_p);
 void spsi_mtx_free(spsi_mtx **m_p);
+/* A part of a file: about bytes / parts of it, cut at line ends. */
+typedef struct spsi_mtx_part {
+    int part, parts;           /* input: part 0 .. parts - 1 */
+    uint64_t bytes, body;      /* of the part; of the file after its header */
+    int64_t header_lines;
+} spsi_mtx_part;
+/* Reads the header and the entries of part p->part of a seekable file; m->line
+ * counts the lines of both.  Whether all parts have the number of entries of
+ * the header, and one triangle, is for the caller to check.  EUNFIT for array
+ * files and rectangular matrices. */
+sps_status spsi_mtx_load_part(const spsi_file *f, spsi_mtx_part *p,
+                              spsi_mtx **m_p);
+/* mtx_csr.c: creates a csr of rows low .. high - 1 of a coordinate file, with
+ * the columns of the whole matrix and each row's entries in the order of the
+ * file: neither sorted nor with duplicates summed.  Entries of other rows are
+ * ignored.  The caller destroys *A_p, also after a failure. */
+sps_status spsi_mtx_rows(spsi_mtx *m, int64_t low, int64_t high,
+                         sps_csr **A_p);
+/* Returns the number of entries of the file that were summed into others, from
+ * that of the entries that are left, and of the diagonal ones among them.  Of a
+ * complex file both count its 2 x 2 blocks. */
+int64_t spsi_mtx_summed(const spsi_mtx *m, int64_t kept, int64_t diagonal);
+/* mtx_ranks.c: for several processes, collective.  Each reads a part of the
+ * file.  *done is false, on all processes, if the file must be read as a whole
+ * by each: it is of another kind, or something is wrong with it. */
+sps_status spsi_mtx_read_ranks(sps_context *ctx, const char *path,
+                               const sps_read_options *ro, sps_read_info *info,
+                               sps_csr **A_p, bool *done);
 /* Frees the entries; header and counts remain. */
 void spsi_mtx_drop(spsi_mtx *m);
 /* mtx_foreign.c: returns EPARSE if the text begins like a file of another known

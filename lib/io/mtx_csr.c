@@ -27,6 +27,7 @@ typedef struct builder {
     double sign;             /* factor of a mirrored real part, */
     double conjugate;        /* and of a mirrored imaginary part */
     int64_t parts;           /* ranges of rows, one for each thread */
+    int64_t low, high;       /* rows of the file low .. high - 1 are built */
     sps_csr *A;
 } builder;
 
@@ -47,22 +48,23 @@ static bool concerns(const builder *b, const spsi_mtx_piece *piece, range own)
             piece->col_high >= own.low);
 }
 
-/* Counts the entries of row i of the file in rowptr[i + 1], of a complex file
- * in rowptr[2 i + 1], for the rows of `own`. */
+/* Counts the entries of row low + i of the file in rowptr[i + 1], of a complex
+ * file in rowptr[2 i + 1], for the rows of `own`. */
 static void count_piece(const builder *b, const spsi_mtx_segment *s,
                         const spsi_mtx_piece *piece, range own)
 {
     int64_t *count = b->A->rowptr + 1;
-    int64_t scale = b->words == 2 ? 2 : 1;
+    int64_t scale = b->words == 2 ? 2 : 1, low = b->low;
 
     for (int64_t p = piece->at; p < piece->at + piece->count; p++) {
         int32_t i = s->row[p], j = s->col[p];
-        if (owns(own, i)) count[scale * i]++;
-        if (b->mirror && i != j && owns(own, j)) count[scale * j]++;
+        if (owns(own, i)) count[scale * (i - low)]++;
+        if (b->mirror && i != j && owns(own, j)) count[scale * (j - low)]++;
     }
 }
 
-static inline void put(const builder *b, int32_t i, int32_t j, double re,
+/* Stores an entry of row low + i of the file. */
+static inline void put(const builder *b, int64_t i, int32_t j, double re,
                        double im)
 {
     int64_t *next = b->A->rowptr;
@@ -95,9 +97,9 @@ static void place_piece(const builder *b, const spsi_mtx_segment *s,
     for (int64_t p = piece->at; p < piece->at + piece->count; p++) {
         int32_t i = s->row[p], j = s->col[p];
         double im, re = spsi_mtx_value(b->m, s, p, &im);
-        if (owns(own, i)) put(b, i, j, re, im);
+        if (owns(own, i)) put(b, i - b->low, j, re, im);
         if (b->mirror && i != j && owns(own, j))
-            put(b, j, i, b->sign * re, b->conjugate * im);
+            put(b, j - b->low, i, b->sign * re, b->conjugate * im);
     }
 }
 
@@ -116,11 +118,11 @@ static void sweep(const builder *b, range own,
 /* Returns the first row of the file whose first entry has an offset >= goal. */
 static int64_t row_at(const builder *b, int64_t goal)
 {
-    int64_t low = 0, high = b->m->header.nrow, scale = b->words == 2 ? 2 : 1;
+    int64_t low = b->low, high = b->high, scale = b->words == 2 ? 2 : 1;
 
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        if (b->A->rowptr[scale * middle] < goal)
+        if (b->A->rowptr[scale * (middle - b->low)] < goal)
             low = middle + 1;
         else
             high = middle;
@@ -136,11 +138,11 @@ typedef struct sweep_job {
 static void count_parts(void *data, int64_t first, int64_t last)
 {
     const builder *b = ((const sweep_job *)data)->b;
-    int64_t nrow = b->m->header.nrow, parts = b->parts;
+    int64_t rows = b->high - b->low, parts = b->parts;
 
     for (int64_t t = first; t < last; t++)
-        sweep(b, (range){nrow * t / parts, nrow * (t + 1) / parts},
-              count_piece);
+        sweep(b, (range){b->low + rows * t / parts,
+                         b->low + rows * (t + 1) / parts}, count_piece);
 }
 
 static void place_parts(void *data, int64_t first, int64_t last)
@@ -179,7 +181,8 @@ static sps_status place_rows(const builder *b)
     for (int64_t t = 1; t < parts; t++)
         bound[t] = row_at(b, (int64_t)((double)nnz * (double)t /
                                        (double)parts));
-    bound[parts] = b->m->header.nrow;
+    bound[0] = b->low;
+    bound[parts] = b->high;
     spsi_team_run(b->m->ctx, parts, 10 * b->m->stored, place_parts,
                   &(sweep_job){ b, bound });
     /* Each rowptr[i] has been advanced to the beginning of row i + 1. */
@@ -195,13 +198,18 @@ static sps_status assemble(builder *b)
     const spsi_mtx *m = b->m;
     const spsi_mtx_header *h = &m->header;
     int64_t scale = b->words == 2 ? 2 : 1;
-    int64_t entries = b->mirror ? 2 * m->stored - m->diagonal : m->stored;
+    size_t n;
     sps_status st;
 
-    SPS_TRY(sps_csr_create(m->ctx, scale * h->nrow, scale * h->ncol,
-                           scale * scale * entries, SPS_F64, &b->A));
+    SPS_TRY(sps_csr_create(m->ctx, scale * (b->high - b->low), scale * h->ncol,
+                           0, SPS_F64, &b->A));
     count_rows(b);
     sum_rows(b);
+    b->A->nnz = b->A->rowptr[b->A->nrow];
+    n = (size_t)b->A->nnz;
+    SPS_TRY(spsi_resize(m->ctx, (n + 1) * sizeof(int32_t),
+                        (void **)&b->A->col));
+    SPS_TRY(spsi_resize(m->ctx, (n + 1) * sizeof(double), &b->A->val));
     SPS_TRY(place_rows(b));
     if (b->words == 2) b->A->props |= SPS_INTERLEAVED;
     if (h->symmetry == SPSI_MTX_HERMITIAN ||
@@ -312,37 +320,63 @@ fail:
     return st;
 }
 
+/* Returns whether the entries have their mirror images placed with them: a file
+ * with entries in both triangles has them already. */
+static bool mirrored(const spsi_mtx *m)
+{
+    return spsi_mtx_mirrors(m) && (m->lower == 0 || m->upper == 0);
+}
+
+int64_t spsi_mtx_summed(const spsi_mtx *m, int64_t kept, int64_t diagonal)
+{
+    return m->stored - (mirrored(m) ? (kept + diagonal) / 2 : kept);
+}
+
 /* Returns the number of entries of the file that were summed into others;
  * `placed` is the number of entries of the csr before duplicates were
  * summed. */
 static int64_t duplicates(const builder *b, int64_t placed)
 {
     const sps_csr *A = b->A;
-    int64_t scale = b->words == 2 ? 2 : 1, diagonal = 0, kept;
+    int64_t scale = b->words == 2 ? 2 : 1, diagonal = 0;
 
     if (placed == A->nnz) return 0;
-    kept = A->nnz / (scale * scale);
-    if (!b->mirror) return b->m->stored - kept;
-    for (int64_t i = 0; i < A->nrow; i += scale)
+    for (int64_t i = 0; b->mirror && i < A->nrow; i += scale)
         for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
             diagonal += A->col[p] == i;
-    return b->m->stored - (kept + diagonal) / 2;
+    return spsi_mtx_summed(b->m, A->nnz / (scale * scale), diagonal);
+}
+
+static builder builder_of(spsi_mtx *m, int64_t low, int64_t high)
+{
+    const spsi_mtx_symmetry symmetry = m->header.symmetry;
+
+    return (builder){
+        .m = m, .mirror = mirrored(m), .words = m->words,
+        .sign = symmetry == SPSI_MTX_SKEW ? -1 : 1,
+        .conjugate = symmetry == SPSI_MTX_SYMMETRIC ? 1 : -1,
+        .parts = m->stored < SMALL ? 1 : m->ctx->threads,
+        .low = low, .high = high,
+    };
+}
+
+sps_status spsi_mtx_rows(spsi_mtx *m, int64_t low, int64_t high, sps_csr **A_p)
+{
+    builder b = builder_of(m, low, high);
+    const sps_status st = assemble(&b);
+
+    *A_p = b.A;
+    return st;
 }
 
 static sps_status build(spsi_mtx *m, builder *b, int64_t *duplicates_p)
 {
-    spsi_mtx_symmetry symmetry = m->header.symmetry;
     bool both = m->lower > 0 && m->upper > 0;
-    sps_status st;
+    sps_status st = SPS_OK;
     int64_t placed;
 
-    b->m = m;
-    b->mirror = spsi_mtx_mirrors(m) && !both;
-    b->words = m->words;
-    b->sign = symmetry == SPSI_MTX_SKEW ? -1 : 1;
-    b->conjugate = symmetry == SPSI_MTX_SYMMETRIC ? 1 : -1;
-    b->parts = m->stored < SMALL ? 1 : m->ctx->threads;
     if (m->header.array) SPS_TRY(spsi_mtx_expand(m));
+    *b = builder_of(m, 0, m->header.nrow);
     SPS_TRY(assemble(b));
     if (m->options.strict) SPS_TRY(refuse_duplicates(b));
     both = both && spsi_mtx_mirrors(m);

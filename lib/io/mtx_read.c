@@ -36,6 +36,7 @@ typedef struct reader {
     bool banner, ready;              /* header: what has been read */
     bool block;
     bool peek;                       /* read only the header */
+    int shares;                      /* processes that read a part each, or 0 */
     uint64_t header_bytes;
 } reader;
 
@@ -239,7 +240,7 @@ static sps_status check_size(const reader *r, uint64_t bytes)
     return spsi_size_check(r->m->ctx, &r->m->options,
                            &(spsi_size){where, h->nrow, h->ncol, h->count,
                                         h->field == SPSI_MTX_COMPLEX,
-                                        spsi_mtx_mirrors(r->m)},
+                                        spsi_mtx_mirrors(r->m), r->shares},
                            r->block, bytes);
 }
 
@@ -300,13 +301,13 @@ static const char *turn(reader *r)
     return b.text + whole;
 }
 
-static sps_status read_all(reader *r)
+/* Reads batches, the first of which is in r->next, to the end of the text, or
+ * with r->peek to the end of the header. */
+static sps_status read_batches(reader *r)
 {
     spsi_mtx *m = r->m;
-    sps_status st;
+    sps_status st = SPS_OK;
 
-    SPS_TRY(fill(r));
-    SPS_TRY(spsi_mtx_foreign(m, r->next.text, r->next.length));
     for (bool ended = false; !ended;) {
         ended = r->ended;
         if (!ended && !memrchr(r->next.text, '\n', r->next.length)) {
@@ -325,6 +326,19 @@ static sps_status read_all(reader *r)
                                 spsi_text_size(m->text),
                                 m->options.progress_data);
     }
+fail:
+    return st;
+}
+
+static sps_status read_all(reader *r)
+{
+    spsi_mtx *m = r->m;
+    sps_status st;
+
+    SPS_TRY(fill(r));
+    SPS_TRY(spsi_mtx_foreign(m, r->next.text, r->next.length));
+    SPS_TRY(read_batches(r));
+    if (r->ready && r->peek) return SPS_OK;
     SPS_REQUIRE(m->ctx, r->banner, SPS_EPARSE, "%s:1: the file is empty",
                 m->name);
     SPS_REQUIRE(m->ctx, r->ready, SPS_EPARSE, "%s:%lld: the file ends before "
@@ -370,7 +384,7 @@ static size_t batch_size(const spsi_text *text)
                                                        : (size_t)size;
 }
 
-static sps_status read_file(reader *r)
+static sps_status read_file(reader *r, sps_status (*read)(reader *))
 {
     spsi_mtx *m = r->m;
     sps_status st;
@@ -378,11 +392,26 @@ static sps_status read_file(reader *r)
     r->capacity = r->peek ? SMALLEST : batch_size(m->text);
     SPS_TRY(spsi_new_raw(m->ctx, r->capacity + SLACK, (void **)&r->now.text));
     SPS_TRY(spsi_new_raw(m->ctx, r->capacity + SLACK, (void **)&r->next.text));
-    SPS_TRY(read_all(r));
+    SPS_TRY(read(r));
     SPS_TRY(check_triangles(m));
 fail:
     spsi_free(m->ctx, r->now.text);
     spsi_free(m->ctx, r->next.text);
+    return st;
+}
+
+static sps_status create(const spsi_file *f, spsi_mtx **m_p)
+{
+    spsi_mtx *m = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(f->ctx, 1, &m));
+    m->ctx = f->ctx;
+    m->text = f->text;
+    m->name = f->name;
+    m->options = f->options;
+    *m_p = m;
+fail:
     return st;
 }
 
@@ -391,14 +420,69 @@ sps_status spsi_mtx_load(const spsi_file *f, spsi_mtx **m_p)
     sps_status st;
     spsi_mtx *m = NULL;
 
-    SPS_TRY(SPS_NEW(f->ctx, 1, &m));
-    m->ctx = f->ctx;
-    m->text = f->text;
-    m->name = f->name;
-    m->options = f->options;
-    SPS_TRY(read_file(&(reader){.m = m, .block = f->block, .peek = f->peek}));
+    SPS_TRY(create(f, &m));
+    SPS_TRY(read_file(&(reader){.m = m, .block = f->block, .peek = f->peek},
+                      read_all));
     *m_p = m;
     m = NULL;
+
+fail:
+    spsi_mtx_free(&m);
+    return st;
+}
+
+static sps_status read_part(reader *r)
+{
+    sps_status st;
+
+    SPS_TRY(fill(r));
+    SPS_TRY(read_batches(r));
+fail:
+    return st;
+}
+
+/* Makes the text of m end and begin at line ends, so that it is part p->part of
+ * p->parts; `header` is the number of bytes of the header. */
+static sps_status take_part(const spsi_mtx *m, uint64_t header,
+                            spsi_mtx_part *p)
+{
+    const uint64_t size = spsi_text_size(m->text);
+    const uint64_t body = size > header ? size - header : 0;
+    const uint64_t each = body / (uint64_t)p->parts, part = (uint64_t)p->part;
+    uint64_t begin = header, end = size;
+    sps_status st = SPS_OK;
+
+    if (part > 0)
+        SPS_TRY(spsi_text_line(m->text, header + part * each, &begin));
+    if (p->part < p->parts - 1)
+        SPS_TRY(spsi_text_line(m->text, header + (part + 1) * each, &end));
+    SPS_TRY(spsi_text_part(m->text, begin, end));
+    p->bytes = end - begin;
+    p->body = body;
+    p->header_lines = m->line;
+fail:
+    return st;
+}
+
+sps_status spsi_mtx_load_part(const spsi_file *f, spsi_mtx_part *p,
+                              spsi_mtx **m_p)
+{
+    spsi_mtx *m = NULL;
+    reader head = {.peek = true, .shares = p->parts};
+    sps_status st;
+
+    SPS_TRY(create(f, &m));
+    head.m = m;
+    SPS_TRY(read_file(&head, read_all));
+    SPS_TRY(check_size(&head, spsi_text_bound(m->text)));
+    SPS_REQUIRE(m->ctx, !m->header.array && m->header.nrow == m->header.ncol,
+                SPS_EUNFIT, "%s: only square coordinate files are read in "
+                "parts", m->name);
+    SPS_TRY(take_part(m, head.header_bytes, p));
+    SPS_TRY(read_file(&(reader){.m = m, .banner = true, .ready = true},
+                      read_part));
+    *m_p = m;
+    return SPS_OK;
 
 fail:
     spsi_mtx_free(&m);

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "core/abi.h"
-#include "io/stream/format.h"
+#include "core/comm.h"
+#include "io/mtx.h"
+#include "io/own_rows.h"
 #include "matrix/csr.h"
 
 static const spsi_format *const formats[] = {
@@ -19,7 +21,7 @@ static const spsi_format *const formats[] = {
 
 /* ------------------------------------------------------------------- file */
 
-static void close_file(spsi_file *f)
+void spsi_file_close(spsi_file *f)
 {
     spsi_text_close(&f->text);
     spsi_free(f->ctx, f->path);
@@ -43,11 +45,9 @@ fail:
     return st;
 }
 
-/* Opens the file; *format is its kind, or NULL for Matrix Market and for
- * unknown kinds. */
-static sps_status open_file(spsi_file *f, const char *path,
-                            const sps_read_options *ro,
-                            const spsi_format **format)
+sps_status spsi_file_open(spsi_file *f, const char *path,
+                          const sps_read_options *ro,
+                          const spsi_format **format)
 {
     const char *head;
     size_t length;
@@ -167,19 +167,16 @@ fail:
     return st;
 }
 
-sps_status sps_csr_read(sps_context *ctx, const char *path,
-                        const sps_read_options *ro, sps_read_info *info,
-                        sps_csr **A_p)
+static sps_status read_whole(sps_context *ctx, const char *path,
+                             const sps_read_options *ro, sps_read_info *info,
+                             sps_csr **A_p)
 {
     spsi_file f = {.ctx = ctx};
     spsi_content c = {0};
     const spsi_format *format;
     sps_status st;
 
-    SPS_REQUIRE(ctx, ctx && path && A_p, SPS_EINVAL,
-                "sps_csr_read: path and result must not be NULL");
-    SPS_TRY(SPS_ABI_CHECK(ctx, sps_read_info, info));
-    SPS_TRY(open_file(&f, path, ro, &format));
+    SPS_TRY(spsi_file_open(&f, path, ro, &format));
     if (!format) {
         SPS_TRY(spsi_mtx_read_csr(&f, info, A_p));
     } else {
@@ -191,10 +188,51 @@ sps_status sps_csr_read(sps_context *ctx, const char *path,
         c.A = NULL;
     }
 fail:
-    if (ctx) {
-        drop(&f, &c);
-        close_file(&f);
-    }
+    drop(&f, &c);
+    spsi_file_close(&f);
+    return st;
+}
+
+/* For several processes, collective: own rows of the matrix. */
+static sps_status read_own(sps_context *ctx, const char *path,
+                           const sps_read_options *ro, sps_read_info *info,
+                           sps_csr **own_p)
+{
+    sps_csr *A = NULL;
+    bool done = false;
+    sps_comm *all;
+    sps_status st;
+
+    SPS_TRY(spsi_mtx_read_ranks(ctx, path, ro, info, own_p, &done));
+    if (done) return SPS_OK;
+    all = spsi_comm_apart(ctx);
+    st = read_whole(ctx, path, ro, info, &A);
+    spsi_comm_back(ctx, all);
+    SPS_TRY(st);
+    SPS_TRY(spsi_own_rows(ctx, path, A, own_p));
+fail:
+    sps_csr_destroy(ctx, &A);
+    return st;
+}
+
+sps_status sps_csr_read(sps_context *ctx, const char *path,
+                        const sps_read_options *ro, sps_read_info *info,
+                        sps_csr **A_p)
+{
+    sps_csr *own = NULL;
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && path && A_p, SPS_EINVAL,
+                "sps_csr_read: path and result must not be NULL");
+    SPS_TRY(SPS_ABI_CHECK(ctx, sps_read_info, info));
+    if (!spsi_comm_many(ctx)) return read_whole(ctx, path, ro, info, A_p);
+    SPS_TRY(spsi_comm_begin(ctx));
+    SPS_TRY(spsi_comm_end(ctx, read_own(ctx, path, ro, info, &own)));
+    *A_p = own;
+    return SPS_OK;
+
+fail:
+    sps_csr_destroy(ctx, &own);
     return st;
 }
 
@@ -296,7 +334,7 @@ sps_status sps_block_read(sps_context *ctx, const char *path,
 
     SPS_REQUIRE(ctx, ctx && path && X_p, SPS_EINVAL,
                 "sps_block_read: path and result must not be NULL");
-    SPS_TRY(open_file(&f, path, ro, &format));
+    SPS_TRY(spsi_file_open(&f, path, ro, &format));
     if (!format) {
         SPS_TRY(spsi_mtx_read_block(&f, interleaved, X_p));
     } else {
@@ -306,7 +344,7 @@ sps_status sps_block_read(sps_context *ctx, const char *path,
 fail:
     if (ctx) {
         drop(&f, &c);
-        close_file(&f);
+        spsi_file_close(&f);
     }
     return st;
 }
@@ -320,11 +358,11 @@ static sps_status sizes(spsi_file *f, const char *path, spsi_content *c)
     const spsi_format *format;
     sps_status st;
 
-    SPS_TRY(open_file(f, path, NULL, &format));
+    SPS_TRY(spsi_file_open(f, path, NULL, &format));
     st = format ? load(f, format, c) : spsi_mtx_sizes(f, c);
 fail:
     drop(f, c);
-    close_file(f);
+    spsi_file_close(f);
     return st;
 }
 

@@ -60,6 +60,11 @@ sps_status spsi_csr_inspect(sps_context *ctx, const sps_csr *A, bool *sorted);
  * be NULL. */
 sps_status spsi_csr_sorted(sps_context *ctx, const sps_csr *A, sps_csr **B_p,
                            int64_t **order_p);
+/* Sorts the rows of a csr in host memory in place and sums duplicates, without
+ * a note, as sps_csr_check does.  *sorted: they were so before.  The other
+ * function adds the note, for a matrix with `summed` duplicates. */
+sps_status spsi_csr_order(sps_context *ctx, sps_csr *A, bool *sorted);
+void spsi_csr_order_note(sps_context *ctx, int64_t summed);
 /* Returns the number of entry (i, j) of a sorted csr in host memory, or -1 if
  * it is not stored. */
 int64_t spsi_csr_find(const sps_csr *A, int64_t i, int32_t j);

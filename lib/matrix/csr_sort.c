@@ -248,8 +248,17 @@ fail:
     return st;
 }
 
-sps_status spsi_csr_sorted(sps_context *ctx, const sps_csr *A, sps_csr **B_p,
-                           int64_t **order_p)
+void spsi_csr_order_note(sps_context *ctx, int64_t summed)
+{
+    if (summed > 0)
+        spsi_note(ctx, "sorted the rows of a matrix, summed %lld duplicate "
+                  "entries", (long long)summed);
+    else
+        spsi_note(ctx, "sorted the rows of a matrix");
+}
+
+static sps_status sort_copy(sps_context *ctx, const sps_csr *A, sps_csr **B_p,
+                            int64_t **order_p)
 {
     sps_status st;
     sps_csr *B = NULL;
@@ -258,11 +267,6 @@ sps_status spsi_csr_sorted(sps_context *ctx, const sps_csr *A, sps_csr **B_p,
     SPS_TRY(sps_csr_create(ctx, A->nrow, A->ncol, A->nnz, A->dtype, &B));
     if (order_p) SPS_TRY(SPS_NEW(ctx, A->nnz, &order));
     SPS_TRY(sort_into(ctx, A, B, order));
-    if (B->nnz < A->nnz)
-        spsi_note(ctx, "sorted the rows of a matrix, summed %lld duplicate "
-                  "entries", (long long)(A->nnz - B->nnz));
-    else
-        spsi_note(ctx, "sorted the rows of a matrix");
     *B_p = B;
     if (order_p) *order_p = order;
     return SPS_OK;
@@ -270,6 +274,15 @@ sps_status spsi_csr_sorted(sps_context *ctx, const sps_csr *A, sps_csr **B_p,
 fail:
     spsi_free(ctx, order);
     sps_csr_destroy(ctx, &B);
+    return st;
+}
+
+sps_status spsi_csr_sorted(sps_context *ctx, const sps_csr *A, sps_csr **B_p,
+                           int64_t **order_p)
+{
+    const sps_status st = sort_copy(ctx, A, B_p, order_p);
+
+    if (st == SPS_OK) spsi_csr_order_note(ctx, A->nnz - (*B_p)->nnz);
     return st;
 }
 
@@ -292,22 +305,15 @@ fail:
     return st;
 }
 
-sps_status sps_csr_check(sps_context *ctx, sps_csr *A)
+sps_status spsi_csr_order(sps_context *ctx, sps_csr *A, bool *sorted)
 {
-    const size_t size = A && A->dtype == SPS_F32 ? sizeof(float)
-                                                 : sizeof(double);
-    sps_status st;
+    const size_t size = A->dtype == SPS_F32 ? sizeof(float) : sizeof(double);
     sps_csr *B = NULL;
-    bool sorted;
+    sps_status st;
 
-    SPS_REQUIRE(ctx, ctx, SPS_EINVAL, "sps_csr_check: the context is NULL");
-    SPS_TRY(spsi_abi_csr(ctx, "sps_csr_check", A));
-    SPS_REQUIRE(ctx, A->place == SPS_HOST, SPS_EINVAL,
-                "sps_csr_check: the matrix must be on the host");
-    SPS_TRY(spsi_csr_complete(ctx, "sps_csr_check", A));
-    SPS_TRY(spsi_csr_inspect(ctx, A, &sorted));
-    if (!sorted) {
-        SPS_TRY(spsi_csr_sorted(ctx, A, &B, NULL));
+    SPS_TRY(spsi_csr_inspect(ctx, A, sorted));
+    if (!*sorted) {
+        SPS_TRY(sort_copy(ctx, A, &B, NULL));
         memcpy(A->rowptr, B->rowptr, (size_t)(A->nrow + 1) * sizeof *A->rowptr);
         memcpy(A->col, B->col, (size_t)B->nnz * sizeof *A->col);
         memcpy(A->val, B->val, (size_t)B->nnz * size);
@@ -316,5 +322,23 @@ sps_status sps_csr_check(sps_context *ctx, sps_csr *A)
     A->props |= SPS_SORTED;
 fail:
     sps_csr_destroy(ctx, &B);
+    return st;
+}
+
+sps_status sps_csr_check(sps_context *ctx, sps_csr *A)
+{
+    sps_status st;
+    int64_t before;
+    bool sorted;
+
+    SPS_REQUIRE(ctx, ctx, SPS_EINVAL, "sps_csr_check: the context is NULL");
+    SPS_TRY(spsi_abi_csr(ctx, "sps_csr_check", A));
+    SPS_REQUIRE(ctx, A->place == SPS_HOST, SPS_EINVAL,
+                "sps_csr_check: the matrix must be on the host");
+    SPS_TRY(spsi_csr_complete(ctx, "sps_csr_check", A));
+    before = A->nnz;
+    SPS_TRY(spsi_csr_order(ctx, A, &sorted));
+    if (!sorted) spsi_csr_order_note(ctx, before - A->nnz);
+fail:
     return st;
 }

@@ -93,8 +93,13 @@ int job_late(job *j)
 
 int job_failed(job *j, sps_status st, bool reading)
 {
+    return job_failed_in(j, j->ctx, st, reading);
+}
+
+int job_failed_in(job *j, const sps_context *ctx, sps_status st, bool reading)
+{
     int code = exit_of_status(st, reading);
-    const char *text = sps_context_error(j->ctx);
+    const char *text = sps_context_error(ctx);
 
     j->many.peer = st == SPS_EPEER;
     if (signals_late() && reading) return job_late(j);

@@ -18,8 +18,8 @@ typedef struct job {
     struct {
         sps_comm *comm;
         int rank, size;
-        sps_context *reader;     /* context of one process in which the files
-                                    were read */
+        sps_context *reader;     /* context of one process, in which all files
+                                    but A are read */
         sps_place place;         /* place of the solve; files are read on the
                                     host */
         int64_t first, own;      /* first own row of A, and number of own
@@ -85,6 +85,8 @@ int job_fail(job *j, int code, const char *status, const char *format, ...)
 /* Records a failure of the library with its text, and returns our exit code;
  * reading: it occurred while a file was read. */
 int job_failed(job *j, sps_status st, bool reading);
+/* The same for a call that was made in ctx, not in j->ctx. */
+int job_failed_in(job *j, const sps_context *ctx, sps_status st, bool reading);
 /* place.c: returns the place for the context; with -device auto it is predicted
  * from the sizes of the files. */
 sps_place place_choose(job *j);
@@ -100,6 +102,8 @@ void job_read_options(job *j, sps_read_options *ro);
 /* -laplacian: replaces the adjacency matrix W by A = D - W. */
 int job_laplacian(job *j);
 int job_read_csr(job *j, const char *path, sps_read_info *info, sps_csr **A_p);
+/* Reads j->M, a real matrix with the shape of A. */
+int job_read_mass(job *j, const char *path, sps_read_info *info);
 int job_read_block(job *j, const char *path, sps_block **X_p);
 int job_zeros(job *j, sps_block **X_p);
 /* job_eigen.c: the same steps for -eigs. */
@@ -123,9 +127,19 @@ int processes_open(job *j);
  * lowest process that failed, whose message process 0 receives.  With one
  * process it returns code. */
 int processes_agree(job *j, int code);
-/* Called after job_read: each process keeps its rows, in a context that
- * includes all processes. */
-int processes_spread(job *j);
+/* Makes j->ctx a context that includes all processes, in which A is read; the
+ * one of this process alone becomes j->many.reader. */
+int processes_context(job *j);
+/* The context in which this process reads a file by itself. */
+sps_context *processes_reader(const job *j);
+/* Called when all have read A: checks that it can be divided, and takes note of
+ * the own rows.  With one process it does nothing. */
+int processes_divide(job *j);
+/* Replaces a whole block that was read by the own rows of it, and makes *own_p
+ * the own rows of a whole matrix.  With one process they are the whole, and
+ * *A_p is NULL afterwards. */
+int processes_keep_rows(job *j, sps_block **X_p);
+int processes_keep_matrix(job *j, sps_csr **A_p, sps_csr **own_p);
 /* If X is to be written, process 0 receives all rows of it. */
 int processes_gather(job *j);
 /* Makes all processes end with the exit code of process 0. */

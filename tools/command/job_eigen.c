@@ -23,17 +23,8 @@ int eigen_read(job *j)
                         "which has each eigenvalue twice; a complex symmetric "
                         "one has no symmetric real form", v->file.A);
     if (v->file.mass) {
-        code = job_read_csr(j, v->file.mass, &info, &j->M);
+        code = job_read_mass(j, v->file.mass, &info);
         if (code) return code;
-        if (!strcmp(info.field, "complex"))
-            return job_fail(j, EXIT_USAGE, "unfit", "%s is complex; A x = "
-                            "lambda M x is solved for real symmetric matrices",
-                            v->file.mass);
-        if (j->M->nrow != j->A->nrow || j->M->ncol != j->A->ncol)
-            return job_fail(j, EXIT_INPUT, "bad_input",
-                            "%s: %lld x %lld, but the matrix has %lld rows",
-                            v->file.mass, (long long)j->M->nrow,
-                            (long long)j->M->ncol, (long long)j->system.n);
     }
     if (v->file.constraints) {
         code = job_read_block(j, v->file.constraints, &j->Y);

@@ -36,6 +36,39 @@ int job_read_csr(job *j, const char *path, sps_read_info *info, sps_csr **A_p)
     return st == SPS_OK ? 0 : job_failed(j, st, true);
 }
 
+/* Returns the rows of A, of all processes. */
+static int64_t rows(const job *j)
+{
+    return j->A->whole > 0 ? j->A->whole : j->A->nrow;
+}
+
+int job_read_mass(job *j, const char *path, sps_read_info *info)
+{
+    sps_context *ctx = processes_reader(j);
+    sps_read_options ro;
+    sps_csr *M = NULL;
+    sps_status st;
+    int code = 0;
+
+    job_read_options(j, &ro);
+    signals_context(ctx);
+    st = sps_csr_read(ctx, path, &ro, info, &M);
+    signals_context(j->ctx);
+    if (st != SPS_OK) return job_failed_in(j, ctx, st, true);
+    if (!strcmp(info->field, "complex"))
+        code = job_fail(j, EXIT_USAGE, "unfit", "%s is complex; A x = lambda M "
+                        "x is solved for real symmetric matrices", path);
+    else if (M->nrow != rows(j) || M->ncol != j->A->ncol)
+        code = job_fail(j, EXIT_INPUT, "bad_input",
+                        "%s: %lld x %lld, but the matrix has %lld rows", path,
+                        (long long)M->nrow, (long long)M->ncol,
+                        (long long)j->system.n);
+    else
+        code = processes_keep_matrix(j, &M, &j->M);
+    sps_csr_destroy(ctx, &M);
+    return code;
+}
+
 static int read_matrix(job *j)
 {
     int64_t n;
@@ -44,7 +77,7 @@ static int read_matrix(job *j)
     j->system.read.struct_size = sizeof j->system.read;
     code = job_read_csr(j, j->opt.file.A, &j->system.read, &j->A);
     if (code) return code;
-    n = j->A->nrow;
+    n = rows(j);
     j->system.complex = (j->A->props & SPS_INTERLEAVED) != 0;
     j->system.rectangular = n != j->A->ncol;
     j->system.n = j->system.complex ? n / 2 : n;
@@ -59,7 +92,8 @@ static int read_matrix(job *j)
     if (n == 0 || j->A->ncol == 0)
         return job_fail(j, EXIT_INPUT, "bad_input", "%s: the matrix is empty",
                     j->opt.file.A);
-    return interrupted_early(j);
+    code = processes_divide(j);
+    return code ? code : interrupted_early(j);
 }
 
 int job_laplacian(job *j)
@@ -76,29 +110,35 @@ int job_laplacian(job *j)
     return interrupted_early(j);
 }
 
-/* Reads a block that must have `wanted` rows. */
+/* Reads a block that must have `wanted` rows; of several processes, each keeps
+ * its own. */
 static int read_rows(job *j, const char *path, int64_t wanted, const char *what,
                      sps_block **X_p)
 {
+    sps_context *ctx = processes_reader(j);
     sps_read_options ro;
     sps_status st;
-    int64_t rows;
+    int64_t n;
+    int code;
 
     job_read_options(j, &ro);
-    st = sps_block_read(j->ctx, path, &ro, j->system.complex, X_p);
-    if (st != SPS_OK) return job_failed(j, st, true);
-    sps_block_shape(*X_p, &rows, NULL);
-    if (rows != wanted)
+    signals_context(ctx);
+    st = sps_block_read(ctx, path, &ro, j->system.complex, X_p);
+    signals_context(j->ctx);
+    if (st != SPS_OK) return job_failed_in(j, ctx, st, true);
+    sps_block_shape(*X_p, &n, NULL);
+    if (n != wanted)
         return job_fail(j, EXIT_INPUT, "bad_input",
                     "%s: %lld rows, but the matrix has %lld%s", path,
-                    (long long)(j->system.complex ? rows / 2 : rows),
+                    (long long)(j->system.complex ? n / 2 : n),
                     (long long)(j->system.complex ? wanted / 2 : wanted), what);
-    return interrupted_early(j);
+    code = processes_keep_rows(j, X_p);
+    return code ? code : interrupted_early(j);
 }
 
 int job_read_block(job *j, const char *path, sps_block **X_p)
 {
-    return read_rows(j, path, j->A->nrow, "", X_p);
+    return read_rows(j, path, rows(j), "", X_p);
 }
 
 static int right_hand_sides(job *j)
@@ -118,13 +158,15 @@ static int right_hand_sides(job *j)
     }
     j->k = j->opt.nrhs;
     st = sps_block_create(j->ctx, j->A->nrow, j->k, &j->B);
-    if (st == SPS_OK) st = sps_block_random(j->B, j->opt.seed);
+    if (st == SPS_OK)
+        st = sps_block_random_rows(j->B, j->opt.seed, j->many.first);
     return st == SPS_OK ? 0 : job_failed(j, st, false);
 }
 
 int job_zeros(job *j, sps_block **X_p)
 {
-    sps_status st = sps_block_create(j->ctx, j->A->ncol, j->k, X_p);
+    const int64_t n = j->A->whole > 0 ? j->A->nrow : j->A->ncol;
+    sps_status st = sps_block_create(j->ctx, n, j->k, X_p);
 
     return st == SPS_OK ? 0 : job_failed(j, st, false);
 }
@@ -135,7 +177,7 @@ static int guess(job *j)
 
     if (!j->opt.file.x0) return job_zeros(j, &j->X);
     code = read_rows(j, j->opt.file.x0, j->A->ncol,
-                     j->A->ncol == j->A->nrow ? "" : " columns", &j->X);
+                     j->A->ncol == rows(j) ? "" : " columns", &j->X);
     if (code) return code;
     sps_block_shape(j->X, NULL, &k);
     if (k != j->k)

@@ -211,10 +211,11 @@ static int prepare(job *j)
     code = processes_agree(j, code);
     if (code != 0) return code;
     code = job_context(j);
-    if (code == 0) code = job_read(j);
-    code = processes_agree(j, code);
-    if (code == 0 && j->many.comm)
-        code = processes_agree(j, processes_spread(j));
+    if (j->many.comm) {
+        code = processes_agree(j, code);
+        if (code == 0) code = processes_agree(j, processes_context(j));
+    }
+    if (code == 0) code = processes_agree(j, job_read(j));
     if (code == 0) code = processes_agree(j, job_set_up(j));
     return code;
 }

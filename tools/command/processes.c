@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* processes.c - a run by several processes, as mpirun starts them.
  *
- * Each process reads the files as a whole and keeps the rows that it owns,
- * which are consecutive and have about equal numbers of entries.  All processes
- * perform the same steps and agree after each whether one has failed.  Only
- * process 0 writes: the reports, the errors of all processes, and X, whose rows
- * it gathers. */
+ * The library divides the rows of A when it reads them, in parts.  The other
+ * files each process reads as a whole, and keeps the rows that it owns.  All
+ * processes perform the same steps and agree after each whether one has failed.
+ * Only process 0 writes: the reports, the errors of all processes, and X, whose
+ * rows it gathers. */
 #include "tools/command/job.h"
 
 #include <limits.h>
@@ -181,34 +181,56 @@ static int threads(const job *j)
     return j->info.threads < share ? j->info.threads : share;
 }
 
-/* --------------------------------------------------------------------- rows */
-
-/* Returns the first row of process r.  Rows are divided into equal shares of
- * entries and rows, with at least one row for each process, even where one row
- * has as many entries as several shares.  Where there are enough rows, shares
- * begin at multiples of 6, so that nodes of 2, 3 and 6 unknowns are not
- * divided. */
-static int64_t first_row(const job *j, const sps_csr *A, int r)
+int processes_context(job *j)
 {
-    const int size = j->many.size;
-    const double share = (double)(A->nnz + A->nrow) / size;
-    const bool many = A->nrow >= (int64_t)100 * size;
-    int64_t first = 0;
+    sps_context_options co;
+    sps_context *ctx = NULL;
+    const char *error = NULL;
+    sps_status st;
 
-    for (int q = 1; q <= r; q++) {
-        const int64_t last = A->nrow - (size - q);
-
-        first++;
-        while (first < last &&
-               ((double)(A->rowptr[first] + first) < share * q ||
-                (many && first % 6 != 0))) first++;
-    }
-    return r == size ? A->nrow : first;
+    sps_context_options_default(&co);
+    co.place = j->many.place;
+    co.device = j->opt.ordinal;
+    co.threads = threads(j);
+    co.seed = j->opt.seed;
+    co.comm = j->many.comm;
+    st = sps_context_create(&co, &ctx, &error);
+    if (st != SPS_OK) return job_failed_in(j, NULL, st, false);
+    j->many.reader = j->ctx;
+    j->ctx = ctx;
+    signals_context(ctx);
+    st = sps_context_information(ctx, &j->info);
+    return st == SPS_OK ? 0 : job_failed(j, st, false);
 }
 
-/* Replaces a whole block by the own rows of it; the whole block is
- * destroyed. */
-static sps_status keep_rows(job *j, sps_context *ctx, sps_block **X_p)
+sps_context *processes_reader(const job *j)
+{
+    return j->many.reader ? j->many.reader : j->ctx;
+}
+
+/* --------------------------------------------------------------------- rows */
+
+int processes_divide(job *j)
+{
+    double nnz = (double)j->A->nnz;
+
+    if (j->many.size < 2) return 0;
+    if (j->system.complex)
+        return job_fail(j, EXIT_USAGE, "unfit", "%s: a complex matrix is not "
+                        "supported with several processes", j->opt.file.A);
+    if (j->system.n < j->many.size)
+        return job_fail(j, EXIT_USAGE, "unfit", "%s: %lld rows for %d "
+                        "processes; each needs at least one", j->opt.file.A,
+                        (long long)j->system.n, j->many.size);
+    if (sps_comm_sum(j->many.comm, &nnz, 1) != SPS_OK)
+        lost(j, sps_context_error(NULL));
+    j->system.nnz = (int64_t)nnz;
+    j->many.first = j->A->first;
+    j->many.own = j->A->nrow;
+    return 0;
+}
+
+int processes_keep_rows(job *j, sps_block **X_p)
 {
     sps_block *own = NULL;
     const double *data;
@@ -216,25 +238,24 @@ static sps_status keep_rows(job *j, sps_context *ctx, sps_block **X_p)
     int64_t ld;
     int k;
 
-    if (!*X_p) return SPS_OK;
+    if (j->many.size < 2) return 0;
     sps_block_shape(*X_p, NULL, &k);
     data = sps_block_data(*X_p, &ld);
-    st = sps_block_create(ctx, j->many.own, k, &own);
+    st = sps_block_create(j->ctx, j->many.own, k, &own);
     if (st == SPS_OK)
         st = sps_block_set(own, 0, k, data + j->many.first * ld, ld,
                            SPS_ROW_MAJOR, SPS_HOST);
     if (st != SPS_OK) {
         sps_block_destroy(&own);
-        return st;
+        return job_failed(j, st, false);
     }
     sps_block_destroy(X_p);
     *X_p = own;
-    return SPS_OK;
+    return 0;
 }
 
 /* Copies the own rows of A, with global columns. */
-static sps_status own_rows(job *j, sps_context *ctx, const sps_csr *A,
-                           sps_csr **own_p)
+static sps_status own_rows(job *j, const sps_csr *A, sps_csr **own_p)
 {
     const int64_t begin = A->rowptr[j->many.first];
     const int64_t nnz = A->rowptr[j->many.first + j->many.own] - begin;
@@ -250,7 +271,7 @@ static sps_status own_rows(job *j, sps_context *ctx, const sps_csr *A,
         val[p] = ((const double *)A->val)[begin + p];
     }
     if (st == SPS_OK)
-        st = sps_csr_wrap_rows(ctx, j->many.first, j->many.own, A->nrow, nnz,
+        st = sps_csr_wrap_rows(j->ctx, j->many.first, j->many.own, A->nrow, nnz,
                                rowptr, global, val, SPS_F64, SPS_ADOPT, own_p);
     if (st == SPS_OK) {
         (*own_p)->props = A->props & (SPS_SYMMETRIC | SPS_SPD);
@@ -262,60 +283,16 @@ static sps_status own_rows(job *j, sps_context *ctx, const sps_csr *A,
     return st;
 }
 
-/* Replaces a whole matrix by the own rows of it; the whole matrix is
- * destroyed. */
-static sps_status keep_matrix(job *j, sps_context *ctx, sps_csr **A_p)
+int processes_keep_matrix(job *j, sps_csr **A_p, sps_csr **own_p)
 {
-    sps_csr *own = NULL;
-    sps_status st = *A_p ? own_rows(j, ctx, *A_p, &own) : SPS_OK;
+    sps_status st = SPS_OK;
 
-    sps_csr_destroy(j->many.reader, A_p);
-    *A_p = own;
-    return st;
-}
-
-static int check_whole(job *j)
-{
-    if (j->system.rectangular || j->system.complex)
-        return job_fail(j, EXIT_USAGE, "unfit", "%s: a %s matrix is not "
-                        "supported with several processes", j->opt.file.A,
-                        j->system.rectangular ? "rectangular" : "complex");
-    if (j->system.n < j->many.size)
-        return job_fail(j, EXIT_USAGE, "unfit", "%s: %lld rows for %d "
-                        "processes; each needs at least one", j->opt.file.A,
-                        (long long)j->system.n, j->many.size);
-    return 0;
-}
-
-int processes_spread(job *j)
-{
-    sps_context_options co;
-    sps_context *ctx = NULL;
-    const char *error = NULL;
-    sps_status st;
-
-    if (check_whole(j)) return j->end.exit_code;
-    sps_context_options_default(&co);
-    co.place = j->many.place;
-    co.device = j->opt.ordinal;
-    co.threads = threads(j);
-    co.seed = j->opt.seed;
-    co.comm = j->many.comm;
-    st = sps_context_create(&co, &ctx, &error);
-    if (st != SPS_OK) return job_failed(j, st, false);
-    j->many.reader = j->ctx;
-    j->ctx = ctx;
-    j->many.first = first_row(j, j->A, j->many.rank);
-    j->many.own = first_row(j, j->A, j->many.rank + 1) - j->many.first;
-    st = keep_matrix(j, ctx, &j->A);
-    if (st == SPS_OK) st = keep_matrix(j, ctx, &j->M);
-    if (st == SPS_OK) st = keep_rows(j, ctx, &j->B);
-    if (st == SPS_OK) st = keep_rows(j, ctx, &j->X);
-    if (st == SPS_OK) st = keep_rows(j, ctx, &j->Y);
-    if (st == SPS_OK) st = keep_rows(j, ctx, &j->basis);
-    if (st != SPS_OK) return job_failed(j, st, false);
-    signals_context(ctx);
-    st = sps_context_information(ctx, &j->info);
+    if (j->many.size > 1) {
+        st = own_rows(j, *A_p, own_p);
+    } else {
+        *own_p = *A_p;
+        *A_p = NULL;
+    }
     return st == SPS_OK ? 0 : job_failed(j, st, false);
 }
 

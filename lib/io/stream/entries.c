@@ -108,7 +108,7 @@ sps_status spsi_format_check(const spsi_file *f, const spsi_content *c,
     if (f->peek) return SPS_OK;
     SPS_TRY(spsi_size_check(f->ctx, &f->options,
                             &(spsi_size){f->name, nrow, ncol, count, false,
-                                         mirrors}, f->block, bytes));
+                                         mirrors, 0}, f->block, bytes));
 fail:
     return st;
 }

@@ -73,6 +73,14 @@ sps_status spsi_entries_check(const spsi_file *f, const char *what,
                               const int64_t *start, int64_t n, int64_t count,
                               int base);
 
+/* read.c: opens the file `path`; *format is its kind, or NULL for Matrix Market
+ * and for unknown kinds.  f->ctx is set, and f must be closed also after a
+ * failure. */
+sps_status spsi_file_open(spsi_file *f, const char *path,
+                          const sps_read_options *ro,
+                          const spsi_format **format);
+void spsi_file_close(spsi_file *f);
+
 /* mtx_csr.c, mtx_block.c: read Matrix Market files. */
 sps_status spsi_mtx_read_csr(const spsi_file *f, sps_read_info *info,
                              sps_csr **A_p);

@@ -69,6 +69,7 @@ sps_status spsi_size_check(sps_context *ctx, const sps_read_options *options,
                            const spsi_size *s, bool block, uint64_t bytes)
 {
     uint64_t need = result_bytes(s, block), limit = options->max_bytes;
+    uint64_t shares = s->shares > 1 ? (uint64_t)s->shares : 1;
     uint64_t machine = times((uint64_t)sysconf(_SC_PHYS_PAGES),
                              (uint64_t)sysconf(_SC_PAGESIZE));
     sps_status st = SPS_OK;
@@ -83,9 +84,9 @@ sps_status spsi_size_check(sps_context *ctx, const sps_read_options *options,
                 (unsigned long long)need, (unsigned long long)limit);
     /* The memory of a virtual machine may grow: what the caller allows is
      * tried. */
-    SPS_REQUIRE(ctx, limit > 0 || need <= machine, SPS_ENOMEM, "%s: %lld rows, "
-                "%lld columns, %lld entries need %llu bytes, but this machine "
-                "has %llu; if it can have more, allow that: -max-bytes %.0fG "
+    SPS_REQUIRE(ctx, limit > 0 || need / shares <= machine, SPS_ENOMEM,
+                "%s: %lld rows, %lld columns, %lld entries need %llu bytes, "
+                "but this machine has %llu; if it can have more, allow that: -max-bytes %.0fG "
                 "of spsolve, max_bytes of sps_read_options", s->where,
                 (long long)s->nrow, (long long)s->ncol, (long long)s->count,
                 (unsigned long long)need, (unsigned long long)machine,

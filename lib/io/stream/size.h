@@ -12,6 +12,8 @@ typedef struct spsi_size {
     const char *where;         /* FILE or FILE:LINE, for messages */
     int64_t nrow, ncol, count; /* count: entries of the file */
     bool complex, mirrors;     /* mirrors: one triangle is stored */
+    int shares;                /* processes among which the result is divided,
+                                  0 and 1 for one: what each must hold */
 } spsi_size;
 
 /* Returns ENOMEM if the result, a block or a csr of these sizes, exceeds the

@@ -18,7 +18,8 @@
 #include "io/stream/codec.h"
 #include "io/stream/text.h"
 
-enum { INPUT = 1 << 18 };    /* bytes of the file held */
+enum { INPUT = 1 << 18,      /* bytes of the file held */
+       LONGEST = 1 << 24 };  /* line that is sought the end of */
 
 struct spsi_text {
     sps_context *ctx;
@@ -28,6 +29,7 @@ struct spsi_text {
     bool own;                /* fd was opened here */
     bool waits;              /* no regular file: read(2) may block */
     uint64_t size, done, produced, limit;
+    uint64_t left;           /* bytes until the end of the part that is read */
     const spsi_codec *codec; /* NULL: plain */
     void *state;             /* of the codec */
     bool member;             /* inside a compressed stream */
@@ -56,6 +58,7 @@ static sps_status take(spsi_text *t, void *buffer, size_t room, size_t *got)
 {
     ssize_t n;
 
+    if (room > t->left) room = (size_t)t->left;
     do {
         if (!ready(t))
             return spsi_fail(t->ctx, SPS_EIO, "%s: interrupted after %llu "
@@ -70,6 +73,7 @@ static sps_status take(spsi_text *t, void *buffer, size_t room, size_t *got)
     }
     t->ended = n == 0;
     t->done += (uint64_t)n;
+    t->left -= (uint64_t)n;
     *got = (size_t)n;
     return SPS_OK;
 }
@@ -131,7 +135,7 @@ sps_status spsi_text_open(sps_context *ctx, const char *path, spsi_text **t_p)
     SPS_TRY(SPS_NEW(ctx, 1, &t));
     t->ctx = ctx;
     t->name = standard ? "standard input" : path;
-    t->limit = UINT64_MAX;
+    t->limit = t->left = UINT64_MAX;
     /* O_NONBLOCK: a pipe without a writer is opened without waiting. */
     t->fd = standard ? STDIN_FILENO
                      : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -280,6 +284,55 @@ sps_status spsi_text_fill(spsi_text *t, char *buffer, size_t room, size_t *got)
                 (unsigned long long)t->limit);
 fail:
     return st;
+}
+
+bool spsi_text_seekable(const spsi_text *t)
+{
+    return t->own && !t->waits && !t->codec && t->size > 0;
+}
+
+static sps_status unreadable(const spsi_text *t, uint64_t at)
+{
+    char text[128];
+
+    return spsi_fail(t->ctx, SPS_EIO, "%s: %s at byte %llu", t->name,
+                     strerror_r(errno, text, sizeof text),
+                     (unsigned long long)at);
+}
+
+sps_status spsi_text_line(spsi_text *t, uint64_t at, uint64_t *start)
+{
+    const uint64_t stop = at + LONGEST;
+    char piece[4096];
+    sps_status st = SPS_OK;
+
+    *start = at < t->size ? at : t->size;
+    if (at == 0 || at >= t->size) return SPS_OK;
+    for (at--; at < stop;) {               /* from the byte before it */
+        const ssize_t n = pread(t->fd, piece, sizeof piece, (off_t)at);
+        const char *newline = n > 0 ? memchr(piece, '\n', (size_t)n) : NULL;
+
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return unreadable(t, at);
+        *start = newline ? at + (uint64_t)(newline - piece) + 1 : t->size;
+        if (*start > t->size) *start = t->size;     /* the file has grown */
+        if (newline || n == 0) return SPS_OK;
+        at += (uint64_t)n;
+    }
+    SPS_REQUIRE(t->ctx, false, SPS_EPARSE, "%s: a line of more than %d bytes",
+                t->name, LONGEST);
+fail:
+    return st;
+}
+
+sps_status spsi_text_part(spsi_text *t, uint64_t begin, uint64_t end)
+{
+    if (lseek(t->fd, (off_t)begin, SEEK_SET) < 0) return unreadable(t, begin);
+    t->in_left = t->head_at = t->head_length = 0;
+    t->left = t->size = end - begin;
+    t->done = t->produced = 0;
+    t->ended = false;
+    return SPS_OK;
 }
 
 void spsi_text_close(spsi_text **t_p)

@@ -25,6 +25,16 @@ enum { SPSI_TEXT_HEAD = 4096 };
 sps_status spsi_text_peek(spsi_text *t, const char **head, size_t *length);
 void spsi_text_close(spsi_text **t_p);
 
+/* For files that several processes read in parts, each opening it for itself.
+ * spsi_text_seekable: whether the text is that of a plain file that was opened
+ * by name, so that it can be read from any byte.  spsi_text_line sets *start to
+ * the offset of the first line that begins at byte `at` or later, or to that of
+ * the end; EPARSE if there is none within 16 MiB.  After spsi_text_part the
+ * text consists of bytes begin .. end-1 only, and its size is theirs. */
+bool spsi_text_seekable(const spsi_text *t);
+sps_status spsi_text_line(spsi_text *t, uint64_t at, uint64_t *start);
+sps_status spsi_text_part(spsi_text *t, uint64_t begin, uint64_t end);
+
 /* Name of the file for messages. */
 const char *spsi_text_name(const spsi_text *t);
 /* Bytes read from the file so far, before unpacking; size of the

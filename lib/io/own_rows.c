@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* own_rows.c - see own_rows.h. */
+#include <string.h>
+
+#include "core/comm.h"
+#include "io/own_rows.h"
+
+enum { BUCKETS = 8192 };     /* at most, for up to 64 processes */
+
+spsi_own spsi_own_of(int64_t n, int size)
+{
+    const int64_t most = size > 64 ? (int64_t)128 * size : BUCKETS;
+    spsi_own o = { .n = n, .size = size, .factor = UINT64_C(1) << 33 };
+
+    if (n > most) {
+        o.factor = UINT64_C(0xaaaaaaab);           /* x / 3, x < 2^32 */
+        do o.shift++; while (n > most * 3 << o.shift);
+    }
+    o.buckets = n > 0 ? spsi_own_bucket(&o, n - 1) + 1 : 0;
+    return o;
+}
+
+/* Returns the first row of a bucket. */
+static int64_t row_of(const spsi_own *o, int64_t bucket)
+{
+    const int64_t row = o->shift > 0 ? bucket * 3 << o->shift : bucket;
+
+    return row < o->n ? row : o->n;
+}
+
+void spsi_own_cut(const spsi_own *o, const double *entries, int64_t *first)
+{
+    const int64_t unit = o->shift == 0 && o->n >= (int64_t)100 * o->size ? 6
+                                                                         : 1;
+    double share = (double)o->n, before = 0;       /* rows, entries before b */
+    int64_t b = 0;
+
+    for (int64_t i = 0; i < o->buckets; i++) share += entries[i];
+    share /= o->size;
+    first[0] = 0;
+    for (int q = 1; q < o->size; q++) {
+        const int64_t last = o->buckets - (o->size - q);
+
+        if (b < o->buckets) before += entries[b++];
+        while (b < last && (before + (double)row_of(o, b) < share * q ||
+                            b % unit != 0))
+            before += entries[b++];
+        first[q] = row_of(o, b);
+    }
+    first[o->size] = o->n;
+}
+
+/* Makes an array of int32_t, in memory for as many int64_t, one of these, from
+ * its end on: element p is written to bytes that only elements from 2 p on had,
+ * which have been moved. */
+static void widen(void *columns, int64_t count)
+{
+    int32_t from[256];
+    int64_t to[256];
+
+    for (int64_t last = count; last > 0;) {
+        const int64_t n = last < 256 ? last : 256;
+
+        last -= n;
+        memcpy(from, (char *)columns + last * 4, (size_t)n * 4);
+        for (int64_t i = 0; i < n; i++) to[i] = from[i];
+        memcpy((char *)columns + last * 8, to, (size_t)n * 8);
+    }
+}
+
+sps_status spsi_own_spread(sps_context *ctx, sps_csr *A, int64_t first,
+                           int64_t whole)
+{
+    void *columns = A->col;
+    sps_status st;
+
+    st = spsi_resize(ctx, (size_t)(A->nnz + 1) * sizeof(int64_t), &columns);
+    if (st != SPS_OK) return st;
+    widen(columns, A->nnz);
+    A->col = NULL;
+    A->global = columns;
+    A->first = first;
+    A->whole = whole;
+    return st;
+}
+
+/* Makes sure that all processes have read a matrix of these sizes. */
+static sps_status compare(sps_context *ctx, const char *name, const sps_csr *A)
+{
+    const double mine[4] = { (double)A->nrow, (double)A->ncol, (double)A->nnz,
+                             A->props };
+    double sum[4], differs = 0;
+    sps_status st;
+
+    memcpy(sum, mine, sizeof sum);
+    SPS_TRY(spsi_reduce(ctx, sum, 4));
+    for (int i = 0; i < 4; i++)
+        if (sum[i] != spsi_comm_size(ctx) * mine[i]) differs = 1;
+    SPS_TRY(spsi_reduce(ctx, &differs, 1));
+    SPS_REQUIRE(ctx, differs == 0, SPS_EPARSE, "%s: the processes have read "
+                "different files under this name; this one has %lld rows and "
+                "%lld entries", name, (long long)A->nrow, (long long)A->nnz);
+    SPS_REQUIRE(ctx, A->nrow > 0 && A->ncol > 0, SPS_EMATRIX, "%s: the matrix "
+                "is empty", name);
+    SPS_REQUIRE(ctx, A->nrow == A->ncol, SPS_EUNFIT, "%s: a rectangular matrix "
+                "is not supported with several processes", name);
+fail:
+    return st;
+}
+
+/* Copies rows first .. last-1 of A. */
+static sps_status copy_rows(sps_context *ctx, const sps_csr *A, int64_t first,
+                            int64_t last, sps_csr **own_p)
+{
+    const int64_t begin = A->rowptr[first], nnz = A->rowptr[last] - begin;
+    sps_csr *own = NULL;
+    sps_status st;
+
+    SPS_TRY(sps_csr_create(ctx, last - first, A->ncol, nnz, SPS_F64, &own));
+    for (int64_t i = first; i <= last; i++)
+        own->rowptr[i - first] = A->rowptr[i] - begin;
+    if (nnz > 0) {
+        memcpy(own->col, A->col + begin, (size_t)nnz * sizeof *own->col);
+        memcpy(own->val, (const double *)A->val + begin,
+               (size_t)nnz * sizeof(double));
+    }
+    own->props = A->props;
+    SPS_TRY(spsi_own_spread(ctx, own, first, A->nrow));
+    *own_p = own;
+    return SPS_OK;
+
+fail:
+    sps_csr_destroy(ctx, &own);
+    return st;
+}
+
+sps_status spsi_own_rows(sps_context *ctx, const char *name, const sps_csr *A,
+                         sps_csr **own_p)
+{
+    const int64_t scale = A->props & SPS_INTERLEAVED ? 2 : 1;
+    const int rank = spsi_comm_rank(ctx), size = spsi_comm_size(ctx);
+    const spsi_own o = spsi_own_of(A->nrow / scale, size);
+    double *entries = NULL;
+    int64_t *first = NULL;
+    sps_status st;
+
+    SPS_TRY(compare(ctx, name, A));
+    SPS_TRY(SPS_NEW(ctx, o.buckets, &entries));
+    SPS_TRY(SPS_NEW(ctx, size + 1, &first));
+    for (int64_t b = 0; b < o.buckets; b++)
+        entries[b] = (double)(A->rowptr[scale * row_of(&o, b + 1)] -
+                              A->rowptr[scale * row_of(&o, b)]) /
+                     (double)(scale * scale);
+    spsi_own_cut(&o, entries, first);
+    SPS_TRY(copy_rows(ctx, A, scale * first[rank], scale * first[rank + 1],
+                      own_p));
+fail:
+    spsi_free(ctx, entries);
+    spsi_free(ctx, first);
+    return st;
+}
