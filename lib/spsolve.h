@@ -534,10 +534,10 @@ sps_status sps_block_get(const sps_block *X, int first, int k, double *data,
  *  row, column), the same for every place and number of threads; different on
  *  each of several processes. */
 sps_status sps_block_random(sps_block *X, uint64_t seed);
-/** Fills X with rows first .. first+n-1 of a larger random block: its row i gets
- *  the numbers that row first+i of the whole gets from sps_block_random, in a
- *  single process.  So rows that are divided among processes have the same
- *  numbers however they are divided.  EINVAL if first < 0. */
+/** Fills X with rows first .. first+n-1 of a larger random block: its row i
+ *  gets the numbers that row first+i of the whole gets from sps_block_random,
+ *  in a single process.  So rows that are divided among processes have the
+ *  same numbers however they are divided.  EINVAL if first < 0. */
 sps_status sps_block_random_rows(sps_block *X, uint64_t seed, int64_t first);
 /** Sets *n to the number of rows and *k to the number of columns of X; either
  *  pointer may be NULL. */
@@ -560,7 +560,14 @@ sps_status sps_block_read(sps_context *ctx, const char *path,
  *  ".npz" an archive with one array, X, ".petsc" a Vec, or a dense Mat for
  *  several columns, anything else an array file of Matrix Market.  interleaved:
  *  rows 2 i and 2 i + 1 become real and imaginary part of row i of a complex
- *  file (not of PETSc: EINVAL).  EIO. */
+ *  file (not of PETSc: EINVAL).  EIO.
+ *
+ *  In a context of several processes all must call it, with their own rows, in
+ *  the order of the processes; one file results, with the bytes that one
+ *  process would write.  Each process writes its part.  Only .npy and Matrix
+ *  Market, not compressed, to a regular file that all processes see; otherwise
+ *  EUNFIT on all.  If one process fails, there is no file, and an older one
+ *  stays. */
 sps_status sps_block_write(const sps_block *X, const char *path,
                            bool interleaved);
 /** Creates *R_p, a block of the rigid body modes of the structure whose m nodes

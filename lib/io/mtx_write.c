@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/comm.h"
 #include "matrix/csr.h"
 #include "io/number/number.h"
 #include "io/files/writer.h"
@@ -13,7 +14,11 @@
 #define ENTRY_WIDTH (2 * INDEX_WIDTH + SPSI_NUMBER_WIDTH + 3)
 #define VALUE_WIDTH (2 * SPSI_NUMBER_WIDTH + 2)
 
-enum { GROUP = 8 };                           /* columns copied at once */
+#define ROW_WIDTH (SPSI_NUMBER_WIDTH + 1)
+
+enum { GROUP = 8,                             /* columns copied at once */
+       ITEMS = 4096,                          /* rows of a piece, and bytes, */
+       TEXT = 1 << 26 };                      /* of what a process prints */
 
 static size_t header_text(const void *data, int64_t first, int64_t last,
                           char *text)
@@ -159,6 +164,12 @@ fail:
     return st;
 }
 
+static void print_header(char header[128], bool interleaved, int64_t n, int k)
+{
+    snprintf(header, 128, "%%%%MatrixMarket matrix array %s general\n%lld "
+             "%d\n", interleaved ? "complex" : "real", (long long)n, k);
+}
+
 static sps_status write_block(spsi_sink *s, const sps_block *X,
                               bool interleaved)
 {
@@ -166,15 +177,107 @@ static sps_status write_block(spsi_sink *s, const sps_block *X,
     char header[128];
     sps_status st;
 
-    snprintf(header, sizeof header, "%%%%MatrixMarket matrix array %s "
-             "general\n%lld %d\n", interleaved ? "complex" : "real",
-             (long long)X->n / numbers, X->k);
+    print_header(header, interleaved, X->n / numbers, X->k);
     SPS_TRY(write_header(s, header));
     SPS_TRY(write_columns(X, s, numbers));
 fail:
     return st;
 }
 
+/* ------------------------------------------------ rows of several processes */
+
+/* The own rows of some columns as text: piece p of column c, of ITEMS rows, is
+ * at text + (c * pieces + p) * ITEMS * ROW_WIDTH. */
+typedef struct printed {
+    const double *x;             /* by columns */
+    int64_t n, pieces;           /* rows; pieces of a column */
+    char *text;
+    size_t *length;              /* of each piece */
+} printed;
+
+static void print_pieces(void *data, int64_t first, int64_t last)
+{
+    const printed *p = data;
+
+    for (int64_t i = first; i < last; i++) {
+        const int64_t from = i % p->pieces * ITEMS;
+        const int64_t to = from + ITEMS < p->n ? from + ITEMS : p->n;
+        const values v = { p->x + i / p->pieces * p->n, 1 };
+
+        p->length[i] = value_text(&v, from, to, p->text +
+                                  (size_t)i * ITEMS * ROW_WIDTH);
+    }
+}
+
+/* Writes k columns that have been printed; the first begins at *at, which
+ * becomes the offset of the column after the last. */
+static sps_status put_columns(spsi_shared *s, const printed *p, int k,
+                              uint64_t *at)
+{
+    double lengths[GROUP] = { 0 }, starts[GROUP];
+    sps_status st;
+
+    for (int64_t i = 0; i < k * p->pieces; i++)
+        lengths[i / p->pieces] += (double)p->length[i];
+    SPS_TRY(spsi_shared_place(s, k, lengths, starts));
+    for (int c = 0; c < k; c++) {
+        uint64_t to = *at + (uint64_t)starts[c];
+
+        for (int64_t i = c * p->pieces; i < (c + 1) * p->pieces; i++) {
+            SPS_TRY(spsi_shared_put(s, p->text + (size_t)i * ITEMS * ROW_WIDTH,
+                                    p->length[i], to));
+            to += p->length[i];
+        }
+        *at += (uint64_t)lengths[c];
+    }
+fail:
+    return st;
+}
+
+/* Columns that all processes print at a time: as many as take about TEXT bytes
+ * of text in each, up to GROUP. */
+static int columns_at_a_time(sps_context *ctx, int64_t whole, int k)
+{
+    const int64_t each = whole / spsi_comm_size(ctx) + 1;
+    const int64_t group = TEXT / (each * ROW_WIDTH);
+    const int most = k < GROUP ? k : GROUP;
+
+    return group < 1 ? 1 : group < most ? (int)group : most;
+}
+
+static sps_status write_rows(spsi_shared *s, const sps_block *X, int64_t first,
+                             int64_t whole)
+{
+    sps_context *ctx = X->ctx;
+    const int group = columns_at_a_time(ctx, whole, X->k);
+    printed p = { .n = X->n, .pieces = (X->n + ITEMS - 1) / ITEMS };
+    char header[128];
+    double *x = NULL;
+    uint64_t at;
+    sps_status st;
+
+    print_header(header, false, whole, X->k);
+    at = strlen(header);
+    SPS_TRY(SPS_NEW(ctx, X->n * group, &x));
+    SPS_TRY(SPS_NEW(ctx, p.pieces * group, &p.length));
+    SPS_TRY(spsi_new_raw(ctx, (size_t)(p.pieces * group) * ITEMS * ROW_WIDTH +
+                         1, (void **)&p.text));
+    p.x = x;
+    if (first == 0) SPS_TRY(spsi_shared_put(s, header, strlen(header), 0));
+    for (int c = 0; c < X->k; c += group) {
+        const int k = X->k - c < group ? X->k - c : group;
+
+        SPS_TRY(sps_block_get(X, c, k, x, X->n, SPS_COL_MAJOR, SPS_HOST));
+        spsi_team_run(ctx, k * p.pieces, 100 * k * X->n, print_pieces, &p);
+        SPS_TRY(put_columns(s, &p, k, &at));
+    }
+fail:
+    spsi_free(ctx, x);
+    spsi_free(ctx, p.length);
+    spsi_free(ctx, p.text);
+    return st;
+}
+
 SPS_DEFINE(spsi_writer, spsi_writer_mtx) = {
-    .suffix = "", .csr = write_csr, .block = write_block,
+    .suffix = "", .csr = write_csr, .block = write_block, .rows = write_rows,
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/abi.h"
+#include "core/comm.h"
 #include "io/files/writer.h"
 #include "matrix/csr.h"
 
@@ -76,6 +77,55 @@ fail:
     return st;
 }
 
+/* *first, *whole: of the own rows among those of all processes.  ESHAPE unless
+ * all have the same number of columns. */
+static sps_status place_rows(const sps_block *X, int64_t *first,
+                             int64_t *whole)
+{
+    const int size = spsi_comm_size(X->ctx), own = spsi_comm_rank(X->ctx);
+    double *rows = NULL, k[2] = { X->k, 0 };
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(X->ctx, size, &rows));
+    SPS_TRY(spsi_reduce(X->ctx, k, 1));
+    k[1] = k[0] != (double)size * X->k;
+    SPS_TRY(spsi_reduce(X->ctx, k + 1, 1));
+    SPS_REQUIRE(X->ctx, k[1] == 0, SPS_ESHAPE, "sps_block_write: the blocks of "
+                "the processes have different numbers of columns");
+    SPS_TRY(spsi_comm_gather(X->ctx, (double)X->n, rows));
+    *first = *whole = 0;
+    for (int r = 0; r < size; r++) {
+        if (r == own) *first = *whole;
+        *whole += (int64_t)rows[r];
+    }
+fail:
+    spsi_free(X->ctx, rows);
+    return st;
+}
+
+/* For several processes, collective. */
+static sps_status write_rows(const sps_block *X, const char *path,
+                             bool interleaved)
+{
+    const size_t length = strlen(path);
+    const spsi_writer *w = writer_of(path);
+    spsi_shared s = { .fd = -1 };
+    int64_t first = 0, whole = 0;
+    sps_status st;
+
+    SPS_TRY(check_name(X->ctx, path));
+    SPS_REQUIRE(X->ctx, w->rows && !interleaved && !ends(path, length, ".gz"),
+                SPS_EUNFIT, "%s: several processes write real blocks as "
+                "Matrix Market or .npy, not compressed", path);
+    SPS_TRY(place_rows(X, &first, &whole));
+    SPS_TRY(spsi_shared_open(X->ctx, path, &s));
+    SPS_TRY(w->rows(&s, X, first, whole));
+    SPS_TRY(spsi_shared_close(&s));
+fail:
+    spsi_shared_abandon(&s);
+    return st;
+}
+
 sps_status sps_block_write(const sps_block *X, const char *path,
                            bool interleaved)
 {
@@ -84,6 +134,10 @@ sps_status sps_block_write(const sps_block *X, const char *path,
 
     SPS_HANDLE(X);
     SPS_REQUIRE(X->ctx, path, SPS_EINVAL, "sps_block_write: path is NULL");
+    if (spsi_comm_many(X->ctx)) {
+        SPS_TRY(spsi_comm_begin(X->ctx));
+        return spsi_comm_end(X->ctx, write_rows(X, path, interleaved));
+    }
     SPS_TRY(check_name(X->ctx, path));
     SPS_REQUIRE(X->ctx, !interleaved || X->n % 2 == 0, SPS_ESHAPE,
                 "sps_block_write: %lld rows cannot be interleaved pairs",

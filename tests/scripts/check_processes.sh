@@ -110,6 +110,10 @@ ends_as_one() {
     expect 3 2 -A "$tmp/nowhere.mtx"
     said "nowhere.mtx"
     [ ! -c /dev/full ] || expect 7 2 -A "$p2" $quick -o /dev/full
+    # Written by process 0, for all.
+    expect 0 3 -A "$p2" $quick -rtol 1e-12 -o "$tmp/x.mtx.gz"
+    gzip -dc "$tmp/x.mtx.gz" >"$tmp/x.mtx"
+    near "$alone" "$tmp/x.mtx" || fail "$name: another X in x.mtx.gz"
     timeout 120 $mpirun -n 2 "$solve" -A "$p2" $quick -mpi none >"$tmp/out" 2>&1
     [ "$(grep -c 'A X = B$' "$tmp/out")" = 2 ] ||
         fail "$name: -mpi none is not two runs"
@@ -128,6 +132,29 @@ END
     [ $got = 3 ] || fail "$name: a file missing for one process: exit $got"
     said "process 1 of 3: "
     [ "$(grep -c '^spsolve: ' "$tmp/err")" = 1 ] || fail "$name: errors twice"
+}
+
+# A disk that is full for one process or for both: one error, and no file.
+disk_is_full() {
+    mkdir -p "$tmp/small"
+    unshare -rm true 2>/dev/null && unshare -rm mount -t tmpfs -o size=12k \
+        none "$tmp/small" 2>/dev/null ||
+        { echo "skip full disk: no file system can be mounted here"; return; }
+    cat >"$tmp/full.sh" <<END
+mount -t tmpfs -o size=12k none $tmp/small || exit 99
+timeout 120 $mpirun -n 2 "$solve" -A $p2 -threads 1 -o $tmp/small/x.mtx \
+    >$tmp/out 2>$tmp/err
+got=\$?
+ls $tmp/small >>$tmp/out
+exit \$got
+END
+    unshare -rm sh "$tmp/full.sh"
+    got=$?
+    [ $got = 7 ] || fail "$name: a full disk: exit $got, not 7"
+    said "cannot write: No space left on device"
+    [ "$(grep -c '^spsolve: ' "$tmp/err")" = 1 ] || fail "$name: errors twice"
+    ! grep 'x\.mtx' "$tmp/out" | grep -qv written ||
+        fail "$name: a file is left on a full disk"
 }
 
 # A process that is killed ends all, long before `timeout` does.
@@ -180,6 +207,7 @@ for name in openmpi mpich; do
     [ $ran -gt 1 ] || finds_pairs
     ends_as_one
     one_fails
+    [ $ran -gt 1 ] || disk_is_full
     one_is_killed
     said=$(timeout 120 $mpirun -n $((ran == 1 ? 3 : 2)) ./examples/mpi_poisson 12 2>/dev/null)
     case $said in

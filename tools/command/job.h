@@ -140,8 +140,10 @@ int processes_divide(job *j);
  * *A_p is NULL afterwards. */
 int processes_keep_rows(job *j, sps_block **X_p);
 int processes_keep_matrix(job *j, sps_csr **A_p, sps_csr **own_p);
-/* If X is to be written, process 0 receives all rows of it. */
-int processes_gather(job *j);
+/* Writes X, of which each process has rows: as one file, each its part, or,
+ * what they cannot write so, by process 0, which gathers the rows.  Returns
+ * whether the file is complete; if not, process 0 has the reason in text. */
+bool processes_write(job *j, char *text, size_t size);
 /* Makes all processes end with the exit code of process 0. */
 void processes_end(job *j);
 void processes_close(job *j);

@@ -115,10 +115,12 @@ static void write_results(job *j)
 
     if (j->attempted && j->opt.file.out) {
         progress_say(&j->progress, true, "writing %s", j->opt.file.out);
-        if (sps_block_write(j->X, j->opt.file.out, j->system.complex) == SPS_OK)
-            j->wrote = true;
-        else output_failed(j, sps_context_error(j->many.reader
-                                                ? j->many.reader : j->ctx));
+        if (j->many.size > 1)
+            j->wrote = processes_write(j, text, sizeof text);
+        else if (!(j->wrote = sps_block_write(j->X, j->opt.file.out,
+                                              j->system.complex) == SPS_OK))
+            snprintf(text, sizeof text, "%s", sps_context_error(j->ctx));
+        if (!j->wrote && j->many.rank == 0) output_failed(j, text);
         progress_clear(&j->progress);
     }
     if (j->solved && j->opt.plot &&
@@ -177,7 +179,7 @@ static int open_outputs(job *j)
     char text[1200];
 
     for (int i = 0; i < 5; i++) {
-        if (!path[i] || !*path[i]) continue;
+        if (!path[i] || !*path[i] || j->many.rank > 0) continue;
         if (output_possible(path[i], text, sizeof text)) continue;
         /* This failure is reported once. */
         if (path[i] == v->json) j->opt.json = NULL;
@@ -233,7 +235,7 @@ static void run(job *j)
     else if (code == 0) (void)processes_agree(j, job_solve(j));
     progress_clear(&j->progress);
     snprintf(j->end.advice, sizeof j->end.advice, "%s", job_advice(j));
-    if (processes_gather(j) == 0) write_results(j);
+    write_results(j);
     measure_memory(j);
     reports(j);
     processes_end(j);

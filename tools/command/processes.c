@@ -4,8 +4,8 @@
  * The library divides the rows of A when it reads them, in parts.  The other
  * files each process reads as a whole, and keeps the rows that it owns.  All
  * processes perform the same steps and agree after each whether one has failed.
- * Only process 0 writes: the reports, the errors of all processes, and X, whose
- * rows it gathers. */
+ * Each writes its part of X; only process 0 writes all else: the reports, and
+ * the errors of all processes. */
 #include "tools/command/job.h"
 
 #include <limits.h>
@@ -161,7 +161,7 @@ int processes_open(job *j)
                         sps_context_error(NULL));
     sps_comm_shape(j->many.comm, &j->many.rank, &j->many.size);
     if (j->many.rank > 0)
-        j->opt.file.out = j->opt.json = j->opt.plot = j->opt.monitor = NULL;
+        j->opt.json = j->opt.plot = j->opt.monitor = NULL;
     if (refuse(j)) return j->end.exit_code;
     j->many.place = j->opt.place == SPS_CUDA ? SPS_CUDA : SPS_HOST;
     /* The place of the context that reads the files. */
@@ -327,17 +327,17 @@ static sps_status gather(job *j, const double *first_of, double *x,
     return st;
 }
 
-int processes_gather(job *j)
+/* Process 0 receives the rows of X from the others, as a block of
+ * j->many.reader, which it writes. */
+static int gather_and_write(job *j)
 {
     const int64_t rows = j->many.rank == 0 ? j->system.n : j->many.own;
-    double *x = NULL, *first = NULL;
+    double *x = malloc((size_t)(rows * j->k + 1) * sizeof *x);
+    double *first = calloc((size_t)j->many.size, sizeof *first);
     sps_block *whole = NULL;
     sps_status st = SPS_OK;
     int code = 0;
 
-    if (j->many.size < 2 || !j->attempted || !cli_given(&j->opt, "o")) return 0;
-    x = malloc((size_t)(rows * j->k + 1) * sizeof *x);
-    first = calloc((size_t)j->many.size, sizeof *first);
     if (!x || !first)
         code = job_fail(j, EXIT_MEMORY, "out_of_memory", "no memory for the "
                         "%lld rows of X that are gathered", (long long)rows);
@@ -355,13 +355,30 @@ int processes_gather(job *j)
         }
         if (st != SPS_OK) lost(j, "the rows of X could not be gathered");
     }
-    if (whole) {
-        sps_block_destroy(&j->X);
-        j->X = whole;
-    }
+    if (whole) st = sps_block_write(whole, j->opt.file.out, false);
+    if (whole && st != SPS_OK)
+        code = job_failed_in(j, j->many.reader, st, false);
+    sps_block_destroy(&whole);
     free(x);
     free(first);
-    return code;
+    return processes_agree(j, code);
+}
+
+bool processes_write(job *j, char *text, size_t size)
+{
+    const sps_status st = sps_block_write(j->X, j->opt.file.out, false);
+    job before;
+    int code;
+
+    memcpy(&before.end, &j->end, sizeof j->end);
+    j->many.peer = false;
+    if (st == SPS_EUNFIT)           /* on all */
+        code = gather_and_write(j);
+    else
+        code = processes_agree(j, st == SPS_OK ? 0 : job_failed(j, st, false));
+    snprintf(text, size, "%s", code ? j->end.message : "");
+    memcpy(&j->end, &before.end, sizeof j->end);
+    return code == 0;
 }
 
 void processes_end(job *j)

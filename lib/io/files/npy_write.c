@@ -132,6 +132,31 @@ static sps_status write_npy_block(spsi_sink *s, const sps_block *X,
     return emit_block(&o, &(image){X, interleaved});
 }
 
+/* Elements have 8 bytes each, so that their offsets are known. */
+static sps_status write_npy_rows(spsi_shared *s, const sps_block *X,
+                                 int64_t first, int64_t whole)
+{
+    char text[SPSI_NPY_HEADER];
+    const size_t head = spsi_npy_print(text, TYPE("f8"), true, whole, X->k);
+    const int group = X->k < GROUP ? X->k : GROUP;
+    double *x = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(s->ctx, X->n * group, &x));
+    if (first == 0) SPS_TRY(spsi_shared_put(s, text, head, 0));
+    for (int c = 0; c < X->k; c += GROUP) {
+        const int k = X->k - c < GROUP ? X->k - c : GROUP;
+
+        SPS_TRY(sps_block_get(X, c, k, x, X->n, SPS_COL_MAJOR, SPS_HOST));
+        for (int i = 0; i < k; i++)
+            SPS_TRY(spsi_shared_put(s, x + i * X->n, (size_t)X->n * 8, head +
+                                    8 * (uint64_t)((c + i) * whole + first)));
+    }
+fail:
+    spsi_free(s->ctx, x);
+    return st;
+}
+
 /* ---------------------------------------------------------------- archive */
 
 typedef struct member {
@@ -271,7 +296,7 @@ static sps_status write_npz_block(spsi_sink *s, const sps_block *X,
 }
 
 SPS_DEFINE(spsi_writer, spsi_writer_npy) = {
-    .suffix = ".npy", .block = write_npy_block,
+    .suffix = ".npy", .block = write_npy_block, .rows = write_npy_rows,
 };
 
 SPS_DEFINE(spsi_writer, spsi_writer_npz) = {

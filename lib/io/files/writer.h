@@ -6,6 +6,7 @@
 #define SPS_WRITER_H
 
 #include "block/block.h"
+#include "io/stream/shared.h"
 #include "io/stream/sink.h"
 
 typedef struct spsi_writer {
@@ -17,6 +18,10 @@ typedef struct spsi_writer {
     /* interleaved: rows 2 i and 2 i + 1 are the real and imaginary parts of row
      * i. */
     sps_status (*block)(spsi_sink *s, const sps_block *X, bool interleaved);
+    /* Writes the own rows, from `first` on, of a block of `whole` rows that is
+     * distributed over processes; collective.  NULL if the kind cannot. */
+    sps_status (*rows)(spsi_shared *s, const sps_block *X, int64_t first,
+                       int64_t whole);
 } spsi_writer;
 
 extern const spsi_writer spsi_writer_mtx, spsi_writer_npy, spsi_writer_npz,

@@ -172,12 +172,23 @@ static bool open_special(spsi_replace *r, const char *path, mode_t mode,
     return r->fd >= 0 || failed(r, "cannot open");
 }
 
+/* Opens a file beside the target, which has the mode `mode` if it is there;
+ * named: one that has a name. */
+static bool open_regular(spsi_replace *r, bool there, mode_t mode, bool named)
+{
+    mode = there ? mode & 0777 : 0666;
+    r->own = true;
+    if ((named || !open_nameless(r, mode)) && !take_name(r, mode, create_named))
+        return failed(r, "cannot create a file beside it");
+    if (there) (void)fchmod(r->fd, mode);   /* independent of the umask */
+    return true;
+}
+
 bool spsi_replace_open(spsi_replace *r, const char *path,
                        bool (*stopped)(const void *data), const void *data)
 {
-    struct stat s;
+    struct stat s = { .st_mode = 0 };
     bool there;
-    mode_t mode;
 
     memset(r, 0, sizeof *r);
     r->fd = -1;
@@ -190,12 +201,23 @@ bool spsi_replace_open(spsi_replace *r, const char *path,
         return errno = EISDIR, failed(r, "cannot write");
     if (there && !S_ISREG(s.st_mode))
         return open_special(r, path, s.st_mode, stopped, data);
-    mode = there ? s.st_mode & 0777 : 0666;
-    r->own = true;
-    if (!open_nameless(r, mode) && !take_name(r, mode, create_named))
-        return failed(r, "cannot create a file beside it");
-    if (there) (void)fchmod(r->fd, mode);   /* independent of the umask */
-    return true;
+    return open_regular(r, there, s.st_mode, false);
+}
+
+bool spsi_replace_open_named(spsi_replace *r, const char *path, bool *plain)
+{
+    struct stat s = { .st_mode = 0 };
+    bool there;
+
+    memset(r, 0, sizeof *r);
+    r->fd = -1;
+    *plain = strcmp(path, "-") != 0;
+    if (!*plain) return false;
+    if (!*path) return errno = ENOENT, failed(r, "cannot open");
+    if (!spsi_replace_target(path, r->target)) return failed(r, "cannot open");
+    there = stat(r->target, &s) == 0;
+    *plain = !there || S_ISREG(s.st_mode);
+    return *plain && open_regular(r, there, s.st_mode, true);
 }
 
 bool spsi_replace_write(const spsi_replace *r, const char *text, size_t length)

@@ -86,8 +86,9 @@ sps_status spsi_size_check(sps_context *ctx, const sps_read_options *options,
      * tried. */
     SPS_REQUIRE(ctx, limit > 0 || need / shares <= machine, SPS_ENOMEM,
                 "%s: %lld rows, %lld columns, %lld entries need %llu bytes, "
-                "but this machine has %llu; if it can have more, allow that: -max-bytes %.0fG "
-                "of spsolve, max_bytes of sps_read_options", s->where,
+                "but this machine has %llu; if it can have more, allow "
+                "that: -max-bytes %.0fG of spsolve, max_bytes of "
+                "sps_read_options", s->where,
                 (long long)s->nrow, (long long)s->ncol, (long long)s->count,
                 (unsigned long long)need, (unsigned long long)machine,
                 (double)(need / (UINT64_C(1) << 30) + 1));
