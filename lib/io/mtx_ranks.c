@@ -343,7 +343,8 @@ static sps_status order_segments(ranks *k, int64_t own)
 
     for (int r = 0; r < k->rank; r++)
         lower += k->receive_at[r + 1] > k->receive_at[r];
-    SPS_TRY(SPS_NEW(k->ctx, lower + 1, &copy));
+    if (lower == 0) return SPS_OK;
+    SPS_TRY(SPS_NEW(k->ctx, lower, &copy));
     memcpy(copy, s + own, (size_t)lower * each);
     memmove(s + lower, s, (size_t)own * each);
     memcpy(s, copy, (size_t)lower * each);
