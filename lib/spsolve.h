@@ -556,6 +556,15 @@ double *sps_block_data(const sps_block *X, int64_t *ld);
 sps_status sps_block_read(sps_context *ctx, const char *path,
                           const sps_read_options *ro, bool interleaved,
                           sps_block **X_p);
+/** Reads rows first .. first+rows-1 of an n x k file into a new block, n =
+ *  `whole`; the file as for sps_block_read, real.  In a context of several
+ *  processes all must call it, each with its own rows; a plain array file of
+ *  Matrix Market is then read in parts, one by each process, any other file by
+ *  each as a whole.  Errors in the file have the text of one process.  ESHAPE
+ *  if the file has not `whole` rows; otherwise as sps_block_read; EPEER. */
+sps_status sps_block_read_rows(sps_context *ctx, const char *path,
+                               const sps_read_options *ro, int64_t first,
+                               int64_t rows, int64_t whole, sps_block **X_p);
 /** Writes X, in the same way as sps_csr_write: ".npy" is an array of NumPy,
  *  ".npz" an archive with one array, X, ".petsc" a Vec, or a dense Mat for
  *  several columns, anything else an array file of Matrix Market.  interleaved:

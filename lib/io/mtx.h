@@ -10,6 +10,7 @@
  *   mtx_csr.c     entries to a csr
  *   mtx_ranks.c   the rows of each of several processes
  *   mtx_block.c   entries to a block
+ *   mtx_block_ranks.c  own rows of a block, for each of several processes
  *   mtx_write.c   csr and block to text
  *
  * Entries are stored in the order of the file, 0-based, in segments: one for
@@ -116,13 +117,15 @@ void spsi_mtx_free(spsi_mtx **m_p);
 /* A part of a file: about bytes / parts of it, cut at line ends. */
 typedef struct spsi_mtx_part {
     int part, parts;           /* input: part 0 .. parts - 1 */
+    bool block;                /* input: a real array is wanted, otherwise a
+                                  square matrix in coordinates */
     uint64_t bytes, body;      /* of the part; of the file after its header */
     int64_t header_lines;
 } spsi_mtx_part;
 /* Reads the header and the entries of part p->part of a seekable file; m->line
  * counts the lines of both.  Whether all parts have the number of entries of
- * the header, and one triangle, is for the caller to check.  EUNFIT for array
- * files and rectangular matrices. */
+ * the header, and one triangle, is for the caller to check.  EUNFIT for files
+ * of other contents. */
 sps_status spsi_mtx_load_part(const spsi_file *f, spsi_mtx_part *p,
                               spsi_mtx **m_p);
 /* mtx_csr.c: creates a csr of rows low .. high - 1 of a coordinate file, with

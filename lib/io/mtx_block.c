@@ -14,7 +14,8 @@ typedef struct target {
     spsi_mtx *m;
     int scale;               /* rows of the block for a row of the file: 1 or
                                 2 */
-    int64_t n;               /* rows of the block */
+    int64_t n;               /* rows of the file in the block's form */
+    int64_t first;           /* row of it that is row 0 of the block */
     sps_block *X;
 } target;
 
@@ -59,8 +60,8 @@ static sps_status copy_array(const target *t)
                 re = next_value(m, &at, &im);
                 store(t, x + j * t->n, i, re, im);
             }
-        SPS_TRY(sps_block_set(t->X, (int)first, (int)k, x, t->n, SPS_COL_MAJOR,
-                              SPS_HOST));
+        SPS_TRY(sps_block_set(t->X, (int)first, (int)k, x + t->first, t->n,
+                              SPS_COL_MAJOR, SPS_HOST));
     }
 fail:
     spsi_free(m->ctx, x);
@@ -128,8 +129,8 @@ static sps_status spread(const target *t)
     if (summed > 0)
         spsi_note(m->ctx, "%s: %lld duplicate entries were summed", m->name,
                   (long long)summed);
-    SPS_TRY(sps_block_set(t->X, 0, (int)m->header.ncol, x, t->n, SPS_COL_MAJOR,
-                          SPS_HOST));
+    SPS_TRY(sps_block_set(t->X, 0, (int)m->header.ncol, x + t->first, t->n,
+                          SPS_COL_MAJOR, SPS_HOST));
 fail:
     spsi_free(m->ctx, seen);
     spsi_free(m->ctx, x);
@@ -157,12 +158,14 @@ sps_status spsi_mtx_read_block(const spsi_file *f, bool interleaved,
                                sps_block **X_p)
 {
     sps_status st;
-    target t = {.scale = interleaved ? 2 : 1};
+    target t = {.scale = interleaved ? 2 : 1, .first = f->first};
 
     SPS_TRY(spsi_mtx_load(f, &t.m));
     SPS_TRY(check_shape(t.m, interleaved));
     t.n = t.scale * t.m->header.nrow;
-    SPS_TRY(sps_block_create(f->ctx, t.n, (int)t.m->header.ncol, &t.X));
+    SPS_TRY(spsi_file_rows(f, t.n));
+    SPS_TRY(sps_block_create(f->ctx, f->whole > 0 ? f->rows : t.n,
+                             (int)t.m->header.ncol, &t.X));
     if (t.m->header.array && t.m->header.symmetry == SPSI_MTX_GENERAL) {
         SPS_TRY(copy_array(&t));
     } else {

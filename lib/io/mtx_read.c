@@ -464,20 +464,27 @@ fail:
     return st;
 }
 
+/* Returns whether a file is of the kind that is read in parts. */
+static bool fits(const spsi_mtx_header *h, bool block)
+{
+    if (!block) return !h->array && h->nrow == h->ncol;
+    return h->array && h->symmetry == SPSI_MTX_GENERAL &&
+           h->field != SPSI_MTX_COMPLEX;
+}
+
 sps_status spsi_mtx_load_part(const spsi_file *f, spsi_mtx_part *p,
                               spsi_mtx **m_p)
 {
     spsi_mtx *m = NULL;
-    reader head = {.peek = true, .shares = p->parts};
+    reader head = {.peek = true, .shares = p->parts, .block = p->block};
     sps_status st;
 
     SPS_TRY(create(f, &m));
     head.m = m;
     SPS_TRY(read_file(&head, read_all));
     SPS_TRY(check_size(&head, spsi_text_bound(m->text)));
-    SPS_REQUIRE(m->ctx, !m->header.array && m->header.nrow == m->header.ncol,
-                SPS_EUNFIT, "%s: only square coordinate files are read in "
-                "parts", m->name);
+    SPS_REQUIRE(m->ctx, fits(&m->header, p->block), SPS_EUNFIT, "%s: this kind "
+                "of file is not read in parts", m->name);
     SPS_TRY(take_part(m, head.header_bytes, p));
     SPS_TRY(read_file(&(reader){.m = m, .banner = true, .ready = true},
                       read_part));

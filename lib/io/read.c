@@ -296,11 +296,22 @@ fail:
     return st;
 }
 
+sps_status spsi_file_rows(const spsi_file *f, int64_t n)
+{
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(f->ctx, f->whole == 0 || f->whole == n, SPS_ESHAPE, "%s: %lld "
+                "rows, but the matrix has %lld", f->name, (long long)n,
+                (long long)f->whole);
+fail:
+    return st;
+}
+
 static sps_status make_block(const spsi_file *f, bool interleaved,
                              spsi_content *c, sps_block **X_p)
 {
     sps_block *X = NULL;
-    bool is_complex;
+    bool is_complex, by_rows;
     sps_status st = SPS_OK;
 
     if (c->A) SPS_TRY(finish_csr(f, c));
@@ -310,11 +321,15 @@ static sps_status make_block(const spsi_file *f, bool interleaved,
                 "block is complex, but the matrix is real: use a real block",
                 f->name);
     if (interleaved) SPS_TRY((is_complex ? split : interleave)(f, c));
-    SPS_TRY(sps_block_create(f->ctx, c->nrow, (int)c->ncol, &X));
+    SPS_TRY(spsi_file_rows(f, c->nrow));
+    SPS_TRY(sps_block_create(f->ctx, f->whole > 0 ? f->rows : c->nrow,
+                             (int)c->ncol, &X));
+    by_rows = c->order == SPS_ROW_MAJOR;
     if (c->nrow > 0)
-        SPS_TRY(sps_block_set(X, 0, (int)c->ncol, c->x,
-                              c->order == SPS_ROW_MAJOR ? c->ncol : c->nrow,
-                              c->order, SPS_HOST));
+        SPS_TRY(sps_block_set(X, 0, (int)c->ncol,
+                              c->x + f->first * (by_rows ? c->ncol : 1),
+                              by_rows ? c->ncol : c->nrow, c->order,
+                              SPS_HOST));
     *X_p = X;
     return SPS_OK;
 
@@ -323,29 +338,83 @@ fail:
     return st;
 }
 
+static sps_status read_block(spsi_file *f, const char *path,
+                             const sps_read_options *ro, bool interleaved,
+                             sps_block **X_p)
+{
+    spsi_content c = {0};
+    const spsi_format *format;
+    sps_status st;
+
+    SPS_TRY(spsi_file_open(f, path, ro, &format));
+    if (!format) {
+        SPS_TRY(spsi_mtx_read_block(f, interleaved, X_p));
+    } else {
+        SPS_TRY(load(f, format, &c));
+        SPS_TRY(make_block(f, interleaved, &c, X_p));
+    }
+fail:
+    drop(f, &c);
+    spsi_file_close(f);
+    return st;
+}
+
 sps_status sps_block_read(sps_context *ctx, const char *path,
                           const sps_read_options *ro, bool interleaved,
                           sps_block **X_p)
 {
     spsi_file f = {.ctx = ctx, .block = true};
-    spsi_content c = {0};
-    const spsi_format *format;
     sps_status st;
 
     SPS_REQUIRE(ctx, ctx && path && X_p, SPS_EINVAL,
                 "sps_block_read: path and result must not be NULL");
-    SPS_TRY(spsi_file_open(&f, path, ro, &format));
-    if (!format) {
-        SPS_TRY(spsi_mtx_read_block(&f, interleaved, X_p));
-    } else {
-        SPS_TRY(load(&f, format, &c));
-        SPS_TRY(make_block(&f, interleaved, &c, X_p));
-    }
+    SPS_TRY(read_block(&f, path, ro, interleaved, X_p));
 fail:
-    if (ctx) {
-        drop(&f, &c);
-        spsi_file_close(&f);
-    }
+    return st;
+}
+
+/* For several processes, collective. */
+static sps_status read_own_block(const spsi_file *like, const char *path,
+                                 const sps_read_options *ro, sps_block **X_p)
+{
+    spsi_file f = *like;
+    bool done = false;
+    sps_comm *all;
+    sps_status st;
+
+    SPS_TRY(spsi_mtx_read_block_ranks(&f, path, ro, X_p, &done));
+    if (done) return SPS_OK;
+    f = *like;
+    all = spsi_comm_apart(f.ctx);
+    st = read_block(&f, path, ro, false, X_p);
+    spsi_comm_back(f.ctx, all);
+fail:
+    return st;
+}
+
+sps_status sps_block_read_rows(sps_context *ctx, const char *path,
+                               const sps_read_options *ro, int64_t first,
+                               int64_t rows, int64_t whole, sps_block **X_p)
+{
+    spsi_file f = {.ctx = ctx, .block = true, .first = first, .rows = rows,
+                   .whole = whole};
+    sps_block *X = NULL;
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && path && X_p, SPS_EINVAL,
+                "sps_block_read_rows: path and result must not be NULL");
+    SPS_REQUIRE(ctx, whole >= 1 && rows >= 0 && first >= 0 && first <= whole &&
+                rows <= whole - first, SPS_EINVAL, "sps_block_read_rows: %lld "
+                "rows from %lld on are not among %lld rows of the whole",
+                (long long)rows, (long long)first, (long long)whole);
+    if (!spsi_comm_many(ctx)) return read_block(&f, path, ro, false, X_p);
+    SPS_TRY(spsi_comm_begin(ctx));
+    SPS_TRY(spsi_comm_end(ctx, read_own_block(&f, path, ro, &X)));
+    *X_p = X;
+    return SPS_OK;
+
+fail:
+    sps_block_destroy(&X);
     return st;
 }
 

@@ -178,6 +178,10 @@ START_TEST(files)
              sps_block_read(ctx, NULL, NULL, false, &made));
     REFUSED(SPS_EINVAL, sps_block_read(ctx, path, NULL, false, NULL));
     NOWHERE(sps_block_read(NULL, path, NULL, false, &block));
+    NOWHERE(sps_block_read_rows(NULL, path, NULL, 0, 1, 1, &block));
+    REFUSED(SPS_EINVAL, sps_block_read_rows(ctx, path, NULL, 1, 2, 2, &block));
+    REFUSED(SPS_EIO, sps_block_read_rows(ctx, "/nowhere", NULL, 0, 1, 2,
+                                         &block));
     REFUSED(SPS_EINVAL, sps_csr_write(ctx, NULL, A, false));
     REFUSED(SPS_EINVAL, sps_csr_write(ctx, path, NULL, false));
     REFUSED(SPS_EIO, sps_csr_write(ctx, "/nonexistent/a.mtx", A, false));

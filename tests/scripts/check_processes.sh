@@ -132,6 +132,32 @@ END
     [ $got = 3 ] || fail "$name: a file missing for one process: exit $got"
     said "process 1 of 3: "
     [ "$(grep -c '^spsolve: ' "$tmp/err")" = 1 ] || fail "$name: errors twice"
+    [ $ran = 1 ] || return 0
+    # M, which each reads by itself, before a block that all read together.
+    cat >"$tmp/other.sh" <<END
+M=$p2
+[ "\$OMPI_COMM_WORLD_RANK\$PMI_RANK" != 1 ] || M=$tmp/nowhere.mtx
+exec "$solve" -A $p2 -eigs 2 -mass "\$M" -constraints $alone -threads 1
+END
+    timeout 120 $mpirun -n 3 sh "$tmp/other.sh" >"$tmp/out" 2>"$tmp/err"
+    got=$?
+    [ $got = 3 ] || fail "$name: M missing for one process: exit $got"
+    said "process 1 of 3: "
+}
+
+# Blocks from files: each process has its rows of them.
+reads_blocks() {
+    "$solve" -A "$p2" -B "$alone" -x0 "$alone" -threads 1 -device cpu \
+        -rtol 1e-12 -o "$tmp/b.mtx" >/dev/null || fail "one process, -B"
+    expect 0 3 -A "$p2" -B "$alone" -x0 "$alone" -threads 1 -rtol 1e-12 \
+        -o "$tmp/x.mtx"
+    near "$tmp/b.mtx" "$tmp/x.mtx" || fail "$name: -B: another X"
+    gzip -c "$alone" >"$tmp/b.mtx.gz"
+    expect 0 2 -A "$p2" -B "$tmp/b.mtx.gz" -threads 1 -rtol 1e-12 \
+        -o "$tmp/x.mtx"
+    near "$tmp/b.mtx" "$tmp/x.mtx" || fail "$name: -B packed: another X"
+    expect 3 2 -A "$tmp/large.mtx" -B "$alone" -threads 1
+    said "900 rows, but the matrix has 64000"
 }
 
 # A disk that is full for one process or for both: one error, and no file.
@@ -205,6 +231,7 @@ for name in openmpi mpich; do
     solves_as_one
     [ $ran -gt 1 ] || shares_rows
     [ $ran -gt 1 ] || finds_pairs
+    [ $ran -gt 1 ] || reads_blocks
     ends_as_one
     one_fails
     [ $ran -gt 1 ] || disk_is_full

@@ -18,13 +18,14 @@ typedef struct job {
     struct {
         sps_comm *comm;
         int rank, size;
-        sps_context *reader;     /* context of one process, in which all files
-                                    but A are read */
+        sps_context *reader;     /* context of one process, in which M is
+                                    read */
         sps_place place;         /* place of the solve; files are read on the
                                     host */
         int64_t first, own;      /* first own row of A, and number of own
                                     rows */
         bool peer;               /* only another process has failed */
+        bool told;               /* processes_ready has told of a failure */
         char status[32];         /* status word of that failure */
     } many;                      /* for several processes; else NULL and 0 */
     sps_csr *A, *M;
@@ -135,15 +136,17 @@ sps_context *processes_reader(const job *j);
 /* Called when all have read A: checks that it can be divided, and takes note of
  * the own rows.  With one process it does nothing. */
 int processes_divide(job *j);
-/* Replaces a whole block that was read by the own rows of it, and makes *own_p
- * the own rows of a whole matrix.  With one process they are the whole, and
- * *A_p is NULL afterwards. */
-int processes_keep_rows(job *j, sps_block **X_p);
+/* Makes *own_p the own rows of a whole matrix.  With one process they are the
+ * whole, and *A_p is NULL afterwards. */
 int processes_keep_matrix(job *j, sps_csr **A_p, sps_csr **own_p);
 /* Writes X, of which each process has rows: as one file, each its part, or,
  * what they cannot write so, by process 0, which gathers the rows.  Returns
  * whether the file is complete; if not, process 0 has the reason in text. */
 bool processes_write(job *j, char *text, size_t size);
+/* To be called before a call of the library that all processes make, while
+ * files are read: returns 0, or the exit code of a process that has failed and
+ * is at the agreement after job_read, which is then over for this one, too. */
+int processes_ready(job *j);
 /* Makes all processes end with the exit code of process 0. */
 void processes_end(job *j);
 void processes_close(job *j);

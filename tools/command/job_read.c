@@ -115,25 +115,25 @@ int job_laplacian(job *j)
 static int read_rows(job *j, const char *path, int64_t wanted, const char *what,
                      sps_block **X_p)
 {
-    sps_context *ctx = processes_reader(j);
     sps_read_options ro;
     sps_status st;
     int64_t n;
-    int code;
+    int code = processes_ready(j);
 
+    if (code) return code;
     job_read_options(j, &ro);
-    signals_context(ctx);
-    st = sps_block_read(ctx, path, &ro, j->system.complex, X_p);
-    signals_context(j->ctx);
-    if (st != SPS_OK) return job_failed_in(j, ctx, st, true);
+    st = j->many.size > 1
+        ? sps_block_read_rows(j->ctx, path, &ro, j->many.first, j->many.own,
+                              wanted, X_p)
+        : sps_block_read(j->ctx, path, &ro, j->system.complex, X_p);
+    if (st != SPS_OK) return job_failed(j, st, true);
     sps_block_shape(*X_p, &n, NULL);
-    if (n != wanted)
+    if (j->many.size < 2 && n != wanted)
         return job_fail(j, EXIT_INPUT, "bad_input",
                     "%s: %lld rows, but the matrix has %lld%s", path,
                     (long long)(j->system.complex ? n / 2 : n),
                     (long long)(j->system.complex ? wanted / 2 : wanted), what);
-    code = processes_keep_rows(j, X_p);
-    return code ? code : interrupted_early(j);
+    return interrupted_early(j);
 }
 
 int job_read_block(job *j, const char *path, sps_block **X_p)

@@ -217,7 +217,9 @@ static int prepare(job *j)
         code = processes_agree(j, code);
         if (code == 0) code = processes_agree(j, processes_context(j));
     }
-    if (code == 0) code = processes_agree(j, job_read(j));
+    if (code != 0) return code;
+    code = job_read(j);
+    if (!j->many.told) code = processes_agree(j, code);
     if (code == 0) code = processes_agree(j, job_set_up(j));
     return code;
 }

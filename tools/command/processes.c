@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* processes.c - a run by several processes, as mpirun starts them.
  *
- * The library divides the rows of A when it reads them, in parts.  The other
- * files each process reads as a whole, and keeps the rows that it owns.  All
- * processes perform the same steps and agree after each whether one has failed.
- * Each writes its part of X; only process 0 writes all else: the reports, and
- * the errors of all processes. */
+ * The library divides the rows of A when it reads them, and reads those rows of
+ * blocks.  M each process reads as a whole, and keeps the rows that it owns.
+ * All processes perform the same steps and agree after each whether one has
+ * failed.  Each writes its part of X; only process 0 writes all else: the
+ * reports, and the errors of all processes. */
 #include "tools/command/job.h"
 
 #include <limits.h>
@@ -109,6 +109,14 @@ int processes_agree(job *j, int code)
     r = who_failed(j, codes);
     if (r >= 0) code = take_failure(j, r, (int)codes[2 * r]);
     free(codes);
+    return code;
+}
+
+int processes_ready(job *j)
+{
+    const int code = processes_agree(j, 0);
+
+    j->many.told = code != 0;
     return code;
 }
 
@@ -227,30 +235,6 @@ int processes_divide(job *j)
     j->system.nnz = (int64_t)nnz;
     j->many.first = j->A->first;
     j->many.own = j->A->nrow;
-    return 0;
-}
-
-int processes_keep_rows(job *j, sps_block **X_p)
-{
-    sps_block *own = NULL;
-    const double *data;
-    sps_status st;
-    int64_t ld;
-    int k;
-
-    if (j->many.size < 2) return 0;
-    sps_block_shape(*X_p, NULL, &k);
-    data = sps_block_data(*X_p, &ld);
-    st = sps_block_create(j->ctx, j->many.own, k, &own);
-    if (st == SPS_OK)
-        st = sps_block_set(own, 0, k, data + j->many.first * ld, ld,
-                           SPS_ROW_MAJOR, SPS_HOST);
-    if (st != SPS_OK) {
-        sps_block_destroy(&own);
-        return job_failed(j, st, false);
-    }
-    sps_block_destroy(X_p);
-    *X_p = own;
     return 0;
 }
 

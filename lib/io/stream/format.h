@@ -25,6 +25,9 @@ typedef struct spsi_file {
     sps_read_options options;
     bool block;                /* the caller wants a block, otherwise a csr */
     bool peek;                 /* only the sizes are needed */
+    int64_t first, rows, whole;  /* of a block: rows first .. first+rows-1 are
+                                  wanted of a file that must have `whole`; all
+                                  rows if whole is 0 */
 } spsi_file;
 
 /* Contents of a file: a csr, or a dense array of nrow x ncol elements without
@@ -81,11 +84,20 @@ sps_status spsi_file_open(spsi_file *f, const char *path,
                           const spsi_format **format);
 void spsi_file_close(spsi_file *f);
 
+/* read.c: ESHAPE if f->whole is neither 0 nor n. */
+sps_status spsi_file_rows(const spsi_file *f, int64_t n);
+
 /* mtx_csr.c, mtx_block.c: read Matrix Market files. */
 sps_status spsi_mtx_read_csr(const spsi_file *f, sps_read_info *info,
                              sps_csr **A_p);
 sps_status spsi_mtx_read_block(const spsi_file *f, bool interleaved,
                                sps_block **X_p);
+/* mtx_block_ranks.c: for several processes, collective.  Reads a real array
+ * file by parts to the own rows, f->first and so on; f is not open.  *done is
+ * false, on all processes, if the file must be read as a whole by each. */
+sps_status spsi_mtx_read_block_ranks(spsi_file *f, const char *path,
+                                     const sps_read_options *ro,
+                                     sps_block **X_p, bool *done);
 /* mtx_read.c: fills in *c with the sizes in the header of a Matrix Market
  * file. */
 sps_status spsi_mtx_sizes(const spsi_file *f, spsi_content *c);
