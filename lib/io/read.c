@@ -193,6 +193,15 @@ fail:
     return st;
 }
 
+/* Called where a file has not been read in parts.  All processes give up if
+ * sps_cancel was called on one, which the others would otherwise notice when
+ * they have read the whole. */
+static sps_status go_on(sps_context *ctx, const char *path)
+{
+    return !spsi_agreed_cancel(ctx) ? SPS_OK
+        : spsi_fail(ctx, SPS_EIO, "%s: interrupted on some process", path);
+}
+
 /* For several processes, collective: own rows of the matrix. */
 static sps_status read_own(sps_context *ctx, const char *path,
                            const sps_read_options *ro, sps_read_info *info,
@@ -205,6 +214,7 @@ static sps_status read_own(sps_context *ctx, const char *path,
 
     SPS_TRY(spsi_mtx_read_ranks(ctx, path, ro, info, own_p, &done));
     if (done) return SPS_OK;
+    SPS_TRY(go_on(ctx, path));
     all = spsi_comm_apart(ctx);
     st = read_whole(ctx, path, ro, info, &A);
     spsi_comm_back(ctx, all);
@@ -384,6 +394,7 @@ static sps_status read_own_block(const spsi_file *like, const char *path,
 
     SPS_TRY(spsi_mtx_read_block_ranks(&f, path, ro, X_p, &done));
     if (done) return SPS_OK;
+    SPS_TRY(go_on(f.ctx, path));
     f = *like;
     all = spsi_comm_apart(f.ctx);
     st = read_block(&f, path, ro, false, X_p);

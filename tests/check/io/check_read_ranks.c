@@ -17,6 +17,7 @@ typedef struct work {
     int flags;
     fail_alloc *memory;         /* of rank 1, or NULL */
     long allowed;
+    bool cancelled;             /* on rank 1 */
 } work;
 
 /* What a rank, or one process, has read. */
@@ -86,6 +87,7 @@ static void read_rank(crew_member *m)
     const work *w = m->data;
     const bool odd = m->rank == 1;
 
+    if (odd && w->cancelled) sps_cancel(m->ctx, true);
     if (odd && w->memory) fail_alloc_allow(w->memory, w->allowed);
     read_file(m->ctx, odd && w->other ? w->other : w->path, w->flags,
               &of_rank[m->rank]);
@@ -429,6 +431,21 @@ START_TEST(another_file_on_one_process_is_noticed)
 }
 END_TEST
 
+/* By all at once: nobody reads the whole file first. */
+START_TEST(a_cancelled_process_ends_the_call_on_all)
+{
+    work w = { .path = files_text("one.mtx", valid_mtx[2].text),
+               .cancelled = true };
+
+    read_by(3, &w);
+    for (int r = 0; r < 3; r++)
+        ck_assert_msg(of_rank[r].st == SPS_EIO &&
+                      strstr(of_rank[r].error, "interrupted"), "rank %d: %d: "
+                      "%s", r, (int)of_rank[r].st, of_rank[r].error);
+    files_clean();
+}
+END_TEST
+
 START_TEST(a_process_out_of_memory_ends_the_call_on_all)
 {
     const kind k = { "real", "symmetric", false };
@@ -467,6 +484,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(triangles_in_two_parts_are_refused),
     RUNNER_TEST(packed_files_are_read_whole),
     RUNNER_TEST(another_file_on_one_process_is_noticed),
+    RUNNER_TEST(a_cancelled_process_ends_the_call_on_all),
     RUNNER_TEST(a_process_out_of_memory_ends_the_call_on_all),
 };
 
