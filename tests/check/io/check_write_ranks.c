@@ -16,6 +16,7 @@ typedef struct work {
     int64_t n;
     int k;
     bool interleaved;
+    bool unequal;               /* rank 1 has a column less */
     fail_alloc *memory;         /* of rank 1, or NULL */
     long allowed;
 } work;
@@ -23,10 +24,11 @@ typedef struct work {
 static crew_member member[CREW];
 
 static sps_status write_part(sps_context *ctx, const work *w, int64_t first,
-                             int64_t n, fail_alloc *memory)
+                             int64_t n, bool odd)
 {
+    fail_alloc *memory = odd ? w->memory : NULL;
     sps_block *X = NULL;
-    sps_status st = sps_block_create(ctx, n, w->k, &X);
+    sps_status st = sps_block_create(ctx, n, w->k - (odd && w->unequal), &X);
 
     if (!st) st = sps_block_random_rows(X, 3, first);
     if (memory) fail_alloc_allow(memory, w->allowed);
@@ -41,8 +43,7 @@ static void write_rank(crew_member *m)
     const int64_t first = crew_first(w->n, m->all->size, m->rank);
     const int64_t next = crew_first(w->n, m->all->size, m->rank + 1);
 
-    m->st = write_part(m->ctx, w, first, next - first,
-                       m->rank == 1 ? w->memory : NULL);
+    m->st = write_part(m->ctx, w, first, next - first, m->rank == 1);
 }
 
 static void write_by(int size, work *w)
@@ -55,7 +56,7 @@ static void write_alone(const work *w)
 {
     sps_context *ctx = fixture_open_with(runner_place(), 1, true);
 
-    OK(ctx, write_part(ctx, w, 0, w->n, NULL));
+    OK(ctx, write_part(ctx, w, 0, w->n, false));
     fixture_close(&ctx);
 }
 
@@ -131,6 +132,23 @@ START_TEST(what_they_cannot_write_is_refused_on_all)
 }
 END_TEST
 
+START_TEST(a_folder_that_is_missing_and_unequal_columns_are_refused)
+{
+    work w = { .path = "/nowhere/x.mtx", .n = 60, .k = 2 };
+
+    write_by(3, &w);
+    for (int r = 0; r < 3; r++)
+        ck_assert_msg(member[r].st == (r == 0 ? SPS_EIO : SPS_EPEER), "rank "
+                      "%d: %d: %s", r, (int)member[r].st, member[r].error);
+    w.path = files_path("x.mtx");
+    w.unequal = true;
+    write_by(3, &w);
+    for (int r = 0; r < 3; r++) ck_assert_int_eq(member[r].st, SPS_ESHAPE);
+    ck_assert_int_eq(files_count(), 0);
+    files_clean();
+}
+END_TEST
+
 /* A limit of the size of files, which what rank 1 writes exceeds and what rank
  * 0 writes does not, stands for a disk that is full. */
 static void fill_disk(const char *name, rlim_t limit)
@@ -193,6 +211,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(several_processes_write_the_bytes_of_one),
     RUNNER_TEST(what_they_cannot_write_is_refused_on_all),
+    RUNNER_TEST(a_folder_that_is_missing_and_unequal_columns_are_refused),
     RUNNER_TEST(a_full_disk_on_one_process_leaves_the_older_file),
     RUNNER_TEST(a_process_out_of_memory_leaves_no_file),
 };
