@@ -140,6 +140,7 @@ typedef struct amg {
                                  precision */
     int unit;                 /* if so, the exponent to which cycles scale
                                  values */
+    int tests;                /* cycles that the last test took */
 } amg;
 
 /* eliminate.c: sets l->eliminates where elimination is worthwhile, and then

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_amg.c - multigrid as a preconditioner: iteration counts and
- * complexities on grids, the cycle as a linear map, singular, tiny and odd
- * systems, and what is refused. */
+ * complexities on grids, the cycle as a linear map and its test, singular, tiny
+ * and odd systems, and what is refused. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -462,6 +462,57 @@ START_TEST(units_do_not_matter)
 }
 END_TEST
 
+/* -------------------------------------------------------- test of the cycle */
+
+/* Four cycles are left to where the rate of the first ones says little: it
+ * doubles from the first to the second where couplings have a direction, and in
+ * elasticity. */
+START_TEST(a_steady_cycle_is_tested_twice)
+{
+    static const struct { const char *line; int cycles; } system[] = {
+        { "poisson7 16", 2 }, { "laplace27 16 -perturb 1", 2 },
+        { "poisson7 16 -neumann", 2 }, { "laplace27 16 -aniso 0.1", 4 },
+        { "elasticity 8", 4 },
+    };
+
+    for (size_t t = 0; t < sizeof system / sizeof *system; t++) {
+        amg_case c;
+
+        amg_open(&c, system[t].line, 2, 4);
+        ck_assert_msg(amg_make(&c)->tests == system[t].cycles,
+                      "%s: %d cycles, %g", system[t].line,
+                      ((const amg *)c.M)->tests, c.M->rate);
+        OK(c.ctx, sps_precond_update(c.M));
+        ck_assert_int_eq(((const amg *)c.M)->tests, system[t].cycles);
+        amg_close(&c);
+    }
+}
+END_TEST
+
+/* Smoothers for a part of the spectrum: the rates of four cycles are 0.13,
+ * 0.38, 0.59, 0.64 for 0.85 of it, 0.22, 0.86, 1.11, 1.19 for 0.8. */
+START_TEST(a_cycle_that_grows_worse_is_tested_to_the_end)
+{
+    for (int t = 0; t < 2; t++) {
+        amg_case c;
+        amg *m;
+
+        amg_open(&c, "poisson7 16", 2, 4);
+        (void)amg_make(&c);
+        m = (amg *)c.M;
+        for (int i = 0; i < m->level[0].degree; i++)
+            m->level[0].root[i] *= t ? 0.8 : 0.85;
+        ck_assert_int_eq(spsi_amg_test(m), t ? SPS_EUNFIT : SPS_OK);
+        ck_assert_int_eq(m->tests, 4);
+        ck_assert_double_ge(m->super.rate, t ? 1.1 : 0.55);
+        if (t)
+            ck_assert_ptr_nonnull(strstr(sps_context_error(c.ctx),
+                                         "does not converge"));
+        amg_close(&c);
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ refused */
 
 static int nothing(double alpha, const double *X, int64_t ldx, double beta,
@@ -542,6 +593,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(graphs_take_few_iterations),
     RUNNER_TEST(diagonal_and_tiny_matrices),
     RUNNER_TEST(units_do_not_matter),
+    RUNNER_TEST(a_steady_cycle_is_tested_twice),
+    RUNNER_TEST(a_cycle_that_grows_worse_is_tested_to_the_end),
     RUNNER_TEST(what_does_not_fit_is_refused),
     RUNNER_TEST(a_callback_is_refused),
 };
