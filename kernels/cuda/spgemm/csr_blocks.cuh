@@ -10,9 +10,15 @@
  * memory in contiguous pieces.
  *
  * A warp computes 2 or 3 rows of C, and for R = 6 a third of the six.  It
- * visits the blocks of A in ascending order; a lane has one column of a block
- * of B and adds K products to each of 2 or 3 sums, whose position is looked up
- * once for all of them.  Each sum is the chain of csr_product.cuh.
+ * visits the blocks of A in ascending order.  For 8 of them at once, 4 lanes
+ * for each, it looks up the positions in C of the blocks of B that they meet,
+ * once for each block of B; then a lane has one column of a block row of B and
+ * adds K products to each of 2 or 3 sums.  Each sum is the chain of
+ * csr_product.cuh.
+ *
+ * A step is a block of A times 32 columns of B.  B is loaded two steps ahead,
+ * whether a step begins a block row or goes on in it; the values of A, and
+ * where their block rows of B begin, are loaded 8 blocks ahead.
  *
  * Bytes: A and C once, B again whenever the caches have evicted it. */
 #ifndef SPS_CUDA_CSR_BLOCKS_CUH
@@ -123,10 +129,22 @@ spread_offsets(const int64_t *__restrict__ blocks, int64_t rows, int r, int s,
 
 /* ------------------------------------------------------------------ values */
 
-/* Number of blocks of A whose values are in shared memory at once. */
-constexpr int blocks_ahead = 8;
+/* Number of blocks of A that are in shared memory at once, and of lanes that
+ * look up positions for each of them. */
+constexpr int blocks_ahead = 8, lanes_each = 32 / blocks_ahead;
+/* Number of blocks of a block row of B whose positions are in shared memory;
+ * beyond it each lane looks up its own. */
+constexpr int places_each = 32;
 /* Largest number of entries of a row of B that block_of supports. */
 constexpr int block_row_most = 32000;
+
+/* Returns the distance of two blocks of A in shared memory, in values of
+ * `number` bytes: whole vectors of 16 bytes. */
+__host__ __device__ constexpr int block_pitch(int r, int k, size_t number)
+{
+    return (r * k + (int)(16 / number) - 1) / (int)(16 / number) *
+           (int)(16 / number);
+}
 
 template <class V> struct blocks_task {
     block_pattern A, B, C;
@@ -134,6 +152,7 @@ template <class V> struct blocks_task {
     row_list rows;            /* block rows of C */
     int parts;                /* warps for a block row; each computes R rows */
     int size;                 /* S */
+    int inverse;              /* 2^16 / S, rounded up */
     int most;                 /* largest number of blocks of a block row of C */
     bool known;               /* the columns are stored already */
     int32_t *col;
@@ -141,173 +160,262 @@ template <class V> struct blocks_task {
     unsigned long long *bad;  /* if `known`: the first row with other columns */
 
     /* Returns q / size for q <= block_row_most. */
-    __device__ int block_of(int q) const
-    {
-        return q * (65536 / size + (65536 % size > 0)) >> 16;
-    }
+    __device__ int block_of(int q) const { return q * inverse >> 16; }
 };
 
 /* Returns the shared memory of a warp in bytes, for values of `number`
  * bytes. */
 inline size_t blocks_shared(int r, int k, int size, int most, size_t number)
 {
-    return ((size_t)r * size * most + r * k * blocks_ahead) * number +
-           (size_t)(most + most % 2) * sizeof(int32_t);
+    return ((size_t)r * size * most +
+            block_pitch(r, k, number) * blocks_ahead) * number +
+           (size_t)(most + most % 2) * sizeof(int32_t) +
+           blocks_ahead * places_each * sizeof(int16_t);
 }
 
-/* A lane's view of a block row of B: its column q. */
-template <int K, class V> struct block_column {
-    int64_t start;
-    int width;                /* entries of a row */
-    int32_t block;            /* -1 if there is none */
-    V b[K];
+/* A warp's part of the shared memory. */
+template <int R, int K, class V> struct blocks_room {
+    V *a;                     /* values of blocks_ahead blocks of A */
+    V *sum;                   /* R rows of C */
+    int32_t *key;             /* their block columns, */
+    int n;                    /* this many */
+    int16_t *place;           /* for each of these blocks of A, positions in a
+                                 row of the first blocks of B; -1: none */
 
-    __device__ void load(const blocks_task<V> &t, int q)
+    __device__ blocks_room(const blocks_task<V> &t, int n) : n(n)
     {
-        block = -1;
-        if (q >= width) return;
-        block = t.B.col[start + t.block_of(q)];
-#pragma unroll
-        for (int k = 0; k < K; k++)
-            b[k] = t.b[start * K * t.size + (int64_t)k * width + q];
+        constexpr int values = block_pitch(R, K, sizeof(V)) * blocks_ahead;
+        const int warps = (int)blockDim.x / 32, own = (int)threadIdx.x / 32;
+        const int sums = R * t.size * t.most;
+        V *all = (V *)product_shared + warps * values;
+
+        a = (V *)product_shared + own * values;
+        sum = all + own * sums;
+        key = (int32_t *)(all + warps * sums) + own * t.most;
+        place = (int16_t *)((int32_t *)(all + warps * sums) +
+                            warps * t.most) + own * blocks_ahead * places_each;
     }
 };
 
-/* Adds a block of A, a[r * blocks_ahead * K + k], times column q to the sums of
- * the block columns key[0 .. n - 1]; returns false if its block is not among
- * them. */
-template <int R, int K, class V>
-__device__ __forceinline__ bool
-add_column(const blocks_task<V> &t, const block_column<K, V> &c, int q,
-           const V *a, const int32_t *key, int n, V *sum)
-{
-    const int s = n > 0 ? find_column(key, n, c.block) : 0;
+/* A group of blocks_ahead blocks of A: their values, as this lane loads them,
+ * and for lane e the block row of B that the e-th one selects. */
+template <int R, int K, class V> struct blocks_group {
+    static constexpr int each = (blocks_ahead * K + 31) / 32;
+    int64_t start;
+    int width;                /* entries of a row of B; 0 if there is no e-th
+                                 block */
+    V a[R][each];
+};
 
-    if (n == 0 || key[s] != c.block) return false;
-    V *to = sum + s * t.size + q - t.block_of(q) * t.size;
-
-#pragma unroll
-    for (int r = 0; r < R; r++) {
-        V x = to[r * n * t.size];
-
-#pragma unroll
-        for (int k = 0; k < K; k++)
-            x = fma(a[r * blocks_ahead * K + k], c.b[k], x);
-        to[r * n * t.size] = x;
-    }
-    return true;
-}
+/* A step: columns q + lane of the block row of B of block e of the group. */
+template <int K, class V> struct blocks_step {
+    int e, q, width;
+    V b[K];
+};
 
 /* R rows of a block row of C. */
 template <int R, int K, class V> struct blocks_row {
+    static constexpr int pitch = block_pitch(R, K, sizeof(V));
     const blocks_task<V> &t;
-    V *sum, *a;
-    int32_t *key;
-    int lane, n;
+    const blocks_room<R, K, V> &to;
+    int lane;
     int64_t first, from;      /* a block of A, and its value in the first row */
     int length;
 
-    /* Loads the values of the blocks of A from `base` on, and assigns one of
-     * these blocks to each lane. */
-    __device__ block_column<K, V> open(int base) const
+    /* Returns, for lane e, the column of block base + e of A. */
+    __device__ int32_t column(int base) const
+    {
+        return lane < blocks_ahead && base + lane < length
+                   ? t.A.col[first + base + lane] : -1;
+    }
+    /* Loads the group from `base` on, whose columns are u. */
+    __device__ void load(int base, int32_t u, blocks_group<R, K, V> *g) const
     {
         const int width = min(length - base, blocks_ahead) * K;
-        block_column<K, V> mine = {};
 
-        __syncwarp();
-        for (int x = lane; x < width; x += 32)
+        g->start = 0;
+        g->width = 0;
+        if (u >= 0) {
+            g->start = t.B.rowptr[u];
+            g->width = (int)(t.B.rowptr[u + 1] - g->start) * t.size;
+        }
+#pragma unroll
+        for (int r = 0; r < R; r++)
+#pragma unroll
+            for (int i = 0; i < g->each; i++)
+                if (lane + 32 * i < width)
+                    g->a[r][i] = t.a[from + ((int64_t)r * length + base) * K +
+                                     lane + 32 * i];
+    }
+    /* Stores the values of a group in shared memory. */
+    __device__ void store(const blocks_group<R, K, V> &g) const
+    {
+#pragma unroll
+        for (int i = 0; i < g.each; i++) {
+            const int x = lane + 32 * i;
+
 #pragma unroll
             for (int r = 0; r < R; r++)
-                a[r * blocks_ahead * K + x] =
-                    t.a[from + ((int64_t)r * length + base) * K + x];
-        if (lane < blocks_ahead && base + lane < length) {
-            const int32_t u = t.A.col[first + base + lane];
-
-            mine.start = t.B.rowptr[u];
-            mine.width = (int)(t.B.rowptr[u + 1] - mine.start) * t.size;
+                if (x < blocks_ahead * K)
+                    to.a[x / K * pitch + r * K + x % K] = g.a[r][i];
         }
-        __syncwarp();
-        return mine;
     }
-    /* Returns column `lane` of the block row of B that block e of these
-     * selects. */
-    __device__ block_column<K, V> column(const block_column<K, V> &mine,
-                                         int e) const
+    /* Returns the position of block column c in a row of C, or -1. */
+    __device__ int position(int32_t c) const
     {
-        block_column<K, V> c;
+        const int s = find_column(to.key, to.n, c);
 
-        c.start = __shfl_sync(all_lanes, mine.start, e);
-        c.width = __shfl_sync(all_lanes, mine.width, e);
-        c.load(t, lane);
-        return c;
+        return to.key[s] == c ? s * t.size : -1;
     }
-    /* Adds all blocks; the values of the next block are loaded while those of
-     * the present one are added. */
-    __device__ bool add(void) const
+    /* Looks up the positions of the first blocks of the block rows of B. */
+    __device__ void look_up(const blocks_group<R, K, V> &g) const
     {
+        constexpr int together = 4;
+        const int e = lane / lanes_each;
+        const int64_t start = __shfl_sync(all_lanes, g.start, e);
+        const int count = min(t.block_of(__shfl_sync(all_lanes, g.width, e)),
+                              places_each);
+        int16_t *place = to.place + e * places_each;
+
+        for (int i = lane % lanes_each; i < count; i += together * lanes_each) {
+            int32_t c[together];
+
+#pragma unroll
+            for (int j = 0; j < together; j++)
+                c[j] = i + j * lanes_each < count
+                           ? t.B.col[start + i + j * lanes_each] : -1;
+#pragma unroll
+            for (int j = 0; j < together; j++)
+                if (c[j] >= 0)
+                    place[i + j * lanes_each] = (int16_t)position(c[j]);
+        }
+    }
+    /* Makes *s the step of block e from column q on, and loads it. */
+    __device__ void load(const blocks_group<R, K, V> &g, int e, int q,
+                         blocks_step<K, V> *s) const
+    {
+        const int64_t start = __shfl_sync(all_lanes, g.start, e % blocks_ahead);
+        const int width = __shfl_sync(all_lanes, g.width, e % blocks_ahead);
+
+        s->e = e;
+        s->q = q;
+        s->width = e < blocks_ahead ? width : 0;
+        if (q + lane >= s->width) return;
+        const V *b = t.b + start * K * t.size + q + lane;
+
+#pragma unroll
+        for (int k = 0; k < K; k++) s->b[k] = b[(int64_t)k * width];
+    }
+    /* Makes *s the step after `before`, and loads it. */
+    __device__ void follow(const blocks_group<R, K, V> &g,
+                           const blocks_step<K, V> &before,
+                           blocks_step<K, V> *s) const
+    {
+        const bool on = before.q + 32 < before.width;
+
+        load(g, before.e + !on, on ? before.q + 32 : 0, s);
+    }
+    /* Adds the products of a step; returns false if there is no place for
+     * them. */
+    __device__ bool add(const blocks_group<R, K, V> &g,
+                        const blocks_step<K, V> &s) const
+    {
+        const int q = s.q + lane, block = t.block_of(q);
+        int64_t start = 0;
+        int at;
+
+        if (s.width > places_each * t.size)
+            start = __shfl_sync(all_lanes, g.start, s.e);
+        if (q >= s.width) return true;
+        if (block < places_each) at = to.place[s.e * places_each + block];
+        else at = position(t.B.col[start + block]);
+        if (at < 0) return false;
+        const V *a = (const V *)__builtin_assume_aligned(to.a + s.e * pitch,
+                                                         16);
+        V *sum = to.sum + at + q - block * t.size;
+
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            V x = *sum;
+
+#pragma unroll
+            for (int k = 0; k < K; k++) x = fma(a[r * K + k], s.b[k], x);
+            *sum = x;
+            sum += to.n * t.size;
+        }
+        return true;
+    }
+    /* Adds the blocks of a group, `count` of them. */
+    __device__ bool add_group(const blocks_group<R, K, V> &g, int count) const
+    {
+        blocks_step<K, V> s[3];
         bool good = true;
 
-        for (int base = 0; base < length; base += blocks_ahead) {
-            const block_column<K, V> mine = open(base);
-            const int count = min(length - base, blocks_ahead);
-            block_column<K, V> now = column(mine, 0);
-
-            for (int e = 0; e < count; e++) {
-                const block_column<K, V> next =
-                    column(mine, min(e + 1, blocks_ahead - 1));
-
-                for (int q = lane; q < now.width; q += 32) {
-                    if (q > lane) now.load(t, q);
-                    good = add_column<R, K>(t, now, q, a + e * K, key, n,
-                                            sum) && good;
-                }
+        load(g, 0, 0, &s[0]);
+        follow(g, s[0], &s[1]);
+        look_up(g);
+        __syncwarp();
+        for (;;)
+#pragma unroll
+            for (int i = 0; i < 3; i++) {
+                if (s[i].e >= count) return good;
+                follow(g, s[(i + 1) % 3], &s[(i + 2) % 3]);
+                good = add(g, s[i]) && good;
                 __syncwarp();
-                now = next;
             }
+    }
+    /* Adds all blocks; returns false if C has no place for one of them. */
+    __device__ bool add_all(void) const
+    {
+        blocks_group<R, K, V> now, next;
+        int32_t u;
+        bool good = true;
+
+        load(0, column(0), &next);
+        u = column(blocks_ahead);
+        for (int base = 0; base < length; base += blocks_ahead) {
+            now = next;
+            store(now);
+            load(base + blocks_ahead, u, &next);
+            u = column(base + 2 * blocks_ahead);
+            good = add_group(now, min(length - base, blocks_ahead)) && good;
         }
         return good;
     }
 };
 
 template <int R, int K, class V>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, K == 6 ? 2 : 3)
 fill_blocks(const blocks_task<V> t)
 {
-    const int warps = (int)blockDim.x / 32, own = (int)threadIdx.x / 32;
     const int lane = (int)threadIdx.x % 32;
     const int64_t number = group_number<32>() / t.parts;
     const int part = (int)(group_number<32>() % t.parts);
-    const size_t sums = (size_t)R * t.size * t.most;
 
     if (number >= t.rows.count) return;
     const int64_t v = t.rows.at(number), at = t.C.rowptr[v];
     const int n = (int)(t.C.rowptr[v + 1] - at), all = R * t.size * n;
-    V *sum = (V *)product_shared + own * sums;
-    V *a = (V *)product_shared + warps * sums + own * R * K * blocks_ahead;
-    int32_t *key = (int32_t *)((V *)product_shared +
-                               warps * (sums + R * K * blocks_ahead)) +
-                   own * t.most;
+    const blocks_room<R, K, V> to(t, n);
 
-    for (int s = lane; s < n; s += 32) key[s] = t.C.col[at + s];
-    for (int x = lane; x < all; x += 32) sum[x] = (V)-0.0;
+    for (int s = lane; s < n; s += 32) to.key[s] = t.C.col[at + s];
+    for (int x = lane; x < all; x += 32) to.sum[x] = (V)-0.0;
     __syncwarp();
     const int64_t first = t.A.rowptr[v];
     const int length = (int)(t.A.rowptr[v + 1] - first);
     const blocks_row<R, K, V> row = {
-        t, sum, a, key, lane, n, first,
-        (first * t.parts + part * length) * R * K, length};
+        t, to, lane, first, (first * t.parts + part * length) * R * K, length};
 
-    if (!row.add()) atomicMin(t.bad, (unsigned long long)v * R * t.parts);
+    if (!row.add_all()) atomicMin(t.bad, (unsigned long long)v * R * t.parts);
     __syncwarp();
-    const int64_t to = (at * t.parts + part * n) * R * t.size;
+    const int64_t begin = (at * t.parts + part * n) * R * t.size;
 
-    for (int x = lane; x < all; x += 32) t.val[to + x] = sum[x];
+    for (int x = lane; x < all; x += 32) t.val[begin + x] = to.sum[x];
     if (t.known) return;
     for (int x = lane; x < t.size * n; x += 32) {
         const int s = t.block_of(x);
-        const int32_t c = key[s] * t.size + x - s * t.size;
+        const int32_t c = to.key[s] * t.size + x - s * t.size;
 
-        for (int r = 0; r < R; r++) t.col[to + r * t.size * n + x] = c;
+        for (int r = 0; r < R; r++) t.col[begin + r * t.size * n + x] = c;
     }
 }
 

@@ -158,7 +158,8 @@ sps_status fill_by_blocks(const product &p, const sps_csr *const blocks[3],
             pattern_of_blocks(blocks[0]), pattern_of_blocks(blocks[1]),
             pattern_of_blocks(blocks[2]), (const V *)p.A->val,
             (const V *)p.B->val, tier[t], p.shape.r / together, p.shape.s,
-            table_limit(least_bits + t), known, C->col, (V *)C->val, bad};
+            (int)ceil_div(65536, p.shape.s), table_limit(least_bits + t), known,
+            C->col, (V *)C->val, bad};
 
         if (tier[t].count == 0) continue;
         SPS_TRY_RETURN(together == 3 ? launch_blocks<3>(p, task)
