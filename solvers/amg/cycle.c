@@ -575,12 +575,20 @@ fail:
     return st;
 }
 
-/* All blocks of a level get the same leading dimension, so that products can
- * fuse their epilogues.  In single precision it is as small as k allows, so
- * that rows of few columns take few bytes. */
+/* Returns the leading dimension of all blocks of a level: the same, so that
+ * products can fuse their epilogues.  In single precision it is as small as k
+ * allows, so that rows of few columns take few bytes; but rows of two columns
+ * are 16 bytes apart, not 8, unless Z has the other distance, so that products
+ * load them as vectors. */
+static int64_t distance(const amg *m, const sps_block *R, const sps_block *Z)
+{
+    if (!m->floats) return R->ld;
+    return R->k == 2 && Z->dtype != SPS_F32 ? 4 : spsi_block_ld(R->k);
+}
+
 sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z)
 {
-    const int64_t ld = m->floats ? spsi_block_ld(R->k) : R->ld;
+    const int64_t ld = distance(m, R, Z);
 
     for (int i = 0; i < m->levels; i++) {
         shape_as(m->level[i].t, R->k, ld);
