@@ -3,7 +3,8 @@
 
 The sources are those in the folder `source` of an sdist, else the tree that
 this folder is in, else what SPSOLVE_SOURCE names.  They are copied and built in
-a temporary folder.  Environment variables:
+a temporary folder.  backend.py finds LAPACKE and zlib, on PyPI if need be.
+Environment variables, besides those of backend.py:
 
   SPSOLVE_CUDA        yes, or the folder of the CUDA toolkit: the module for
                       GPUs is built too
@@ -24,10 +25,14 @@ from setuptools.command.sdist import sdist
 from setuptools.errors import SetupError
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import backend          # noqa: E402
+import check_wheel      # noqa: E402
+
 SONAME = "libspsolve.so.0"
 MODULE = "spsolve_cuda.so"
-NEEDED = ("gcc make pkg-config liblapacke-dev libopenblas-dev zlib1g-dev "
-          "autoconf automake libtool")
+TOOLS = "gcc make"
+AUTOTOOLS = "autoconf automake libtool"
 MADE = {".git", ".libs", ".deps", "__pycache__", "autom4te.cache", "stage",
         "Makefile", "config.status", "libtool", "libspsolve.pc", "dist"}
 
@@ -56,16 +61,36 @@ def copy_source(to):
     shutil.copytree(source(), to, ignore=is_made)
 
 
-def run(folder, *command):
+def run(folder, *command, needs=TOOLS):
+    """The library finds those beside it: ld reads LD_RUN_PATH."""
     print("+", *command, flush=True)
-    environment = dict(os.environ)
+    environment = dict(os.environ, LD_RUN_PATH="$ORIGIN")
     environment.setdefault("CFLAGS", "-O3")
     try:
         subprocess.run(command, cwd=folder, env=environment, check=True,
                        stdin=subprocess.DEVNULL)
     except (OSError, subprocess.CalledProcessError) as e:
-        raise SetupError(f"libspsolve was not built: {e}.  It needs (names of "
-                         f"Debian's packages) {NEEDED}") from e
+        raise SetupError(f"libspsolve was not built: {e}.  If a program is "
+                         f"missing, install it: apt install {needs}") from e
+
+
+def make_configure(tree):
+    """Tarballs and sdists have it, checkouts do not."""
+    if os.path.exists(os.path.join(tree, "configure")):
+        return
+    if not shutil.which("autoreconf"):
+        raise SetupError("a checkout has no configure yet, and making it needs "
+                         f"Autotools: apt install {AUTOTOOLS}; tarballs and "
+                         "sdists have it")
+    run(tree, "sh", "./autogen.sh", needs=AUTOTOOLS)
+
+
+def check_tools():
+    """Before the long way through configure; CC may name another compiler."""
+    if not (os.environ.get("CC") or shutil.which("cc") or
+            shutil.which("gcc")) or not shutil.which("make"):
+        raise SetupError("a C compiler and make are needed: apt install "
+                         f"{TOOLS}")
 
 
 def cuda():
@@ -74,7 +99,8 @@ def cuda():
 
 
 def switches():
-    return ["--prefix=/usr", "--libdir=/usr/lib", f"--with-cuda={cuda()}"] + \
+    return ["--prefix=/usr", "--libdir=/usr/lib", f"--with-cuda={cuda()}",
+            "--without-mumps", "--without-mpi"] + \
         shlex.split(os.environ.get("SPSOLVE_CONFIGURE", ""))
 
 
@@ -90,10 +116,9 @@ def build_library(to):
     with tempfile.TemporaryDirectory() as folder:
         tree = os.path.join(folder, "libspsolve")
         copy_source(tree)
-        if not os.path.exists(os.path.join(tree, "configure")):
-            run(tree, "sh", "./autogen.sh")
+        make_configure(tree)
         run(tree, "sh", "./configure", "-q", "--disable-dependency-tracking",
-            *switches())
+            *backend.switches(folder), *switches())
         cores = len(os.sched_getaffinity(0))
         run(tree, "make", f"-j{cores}", f"DESTDIR={folder}/to",
             *install_targets())
@@ -102,6 +127,9 @@ def build_library(to):
             files.append(f"{folder}/to/usr/lib/spsolve/{MODULE}")
         for file in files:
             shutil.copy(file, to)
+    for file, name in backend.carried().items():
+        os.makedirs(os.path.dirname(os.path.join(to, name)), exist_ok=True)
+        shutil.copy(file, os.path.join(to, name))
 
 
 class BuildPackage(build_py):
@@ -109,17 +137,22 @@ class BuildPackage(build_py):
     library that was built before."""
 
     def run(self):
+        check_tools()
         super().run()
         if not getattr(self, "editable_mode", False):
             build_library(os.path.join(self.build_lib, "libspsolve"))
 
 
 class Sdist(sdist):
-    """With the sources of the library in the folder `source`."""
+    """With the sources of the library in the folder `source`, and configure
+    made, so that who installs it needs no Autotools."""
 
     def make_release_tree(self, base_dir, files):
         super().make_release_tree(base_dir, files)
+        for name in ("backend.py", "check_wheel.py"):
+            shutil.copy(os.path.join(HERE, name), base_dir)
         copy_source(os.path.join(base_dir, "source"))
+        make_configure(os.path.join(base_dir, "source"))
 
 
 class Platform(Distribution):
@@ -130,10 +163,16 @@ class Platform(Distribution):
 
 
 class Wheel(bdist_wheel):
-    """Of this platform, for every Python."""
+    """Of this platform, for every Python; not without licenses."""
 
     def get_tag(self):
         return ("py3", "none") + super().get_tag()[2:]
+
+    def run(self):
+        super().run()
+        for _, _, path in self.distribution.dist_files:
+            if path.endswith(".whl") and check_wheel.faults(path):
+                raise SetupError("; ".join(check_wheel.faults(path)))
 
 
 if not sys.platform.startswith("linux"):
