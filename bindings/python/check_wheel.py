@@ -2,9 +2,9 @@
 """What a wheel carries is licensed, and says so.
 
 Each shared library in it that is not our own has a row in the table of
-LICENSES.md and the text of its license in the folder `licenses`, in a file named
-as the library; the text holds each license of the row, and none of it is the
-GPL without an exception, or CeCILL.
+LICENSES.md and the text of its license in the folder `licenses`, in a file
+named as the library; the text holds each license of the row, and none of it is
+the GPL without an exception, or CeCILL.
 
   usage: check_wheel.py WHEEL...
 """
