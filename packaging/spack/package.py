@@ -34,6 +34,7 @@ class Libspsolve(AutotoolsPackage, CudaPackage):
 
     def configure_args(self):
         args = self.with_or_without("mumps", activation_value=lambda v: "yes")
+        args.append("--without-mpi")
         if self.spec.satisfies("+cuda"):
             archs = " ".join(self.spec.variants["cuda_arch"].value)
             args += [f"--with-cuda={self.spec['cuda'].prefix}",

@@ -23,6 +23,14 @@ while read -r path; do
 done <<END
 $(cat debian/*.examples debian/docs)
 END
+# A module that configure would guess depends on what the builder happens to
+# have, and Debian's build then fails with a file that no package installs.
+for recipe in debian/rules conda/meta.yaml spack/package.py; do
+    for module in cuda mumps mpi; do
+        grep -qE -e "--with(out)?-$module|with_or_without\(\"$module\"" \
+            $recipe || fail "$recipe leaves it to configure whether $module"
+    done
+done
 python3 - "$version" <<'END' || fail "conda or spack"
 import ast
 import sys
