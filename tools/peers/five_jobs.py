@@ -3,11 +3,12 @@
 """Does the same five jobs in SciPy, petsc4py, CuPy and this library, and counts
 lines of code, seconds and residuals.
 
-    five_jobs.py make FOLDER             the systems, with NumPy only
-    five_jobs.py PEER FOLDER [SCALE]     scipy, petsc4py, cupy, libspsolve or
-                                         libspsolve-gpu
-    five_jobs.py table LOG...            Markdown of what they printed: lines,
-                                         processor seconds, residual
+    five_jobs.py make FOLDER [SCALE]     the systems, with NumPy only
+    five_jobs.py PEER FOLDER [JOB...]    scipy, petsc4py, cupy, libspsolve or
+                                         libspsolve-gpu; all jobs, or these
+    five_jobs.py table [wall] LOG...     Markdown of what they printed: lines,
+                                         processor seconds (wall: elapsed
+                                         ones), residual
 
 A job is a function of the csr arrays A = (data, indices, indptr) and B; its
 lines are counted without the first.  All programs must reach the same accuracy:
@@ -190,13 +191,15 @@ def of_cupy():
     import cupy
     from cupyx.scipy.sparse import csr_matrix
     from cupyx.scipy.sparse.linalg import cg, eigsh, lsmr, splu
+    new = "rtol" in inspect.signature(cg).parameters
+    stop = {"rtol" if new else "tol": 1e-8}
 
     def matrix(A):
         return csr_matrix(tuple(map(cupy.asarray, A)))
 
     def poisson(A, B):
         A, B = matrix(A), cupy.asarray(B)
-        X = [cg(A, b, tol=1e-8, atol=0)[0] for b in B.T]
+        X = [cg(A, b, **stop, atol=0)[0] for b in B.T]
         return cupy.stack(X, 1).get()
 
     def modes(A, B):
@@ -258,13 +261,13 @@ def lines(function):
     return sum(1 for line in text if line.strip())
 
 
-def run(peer, folder):
+def run(peer, folder, wanted):
     try:
         jobs = PEERS[peer]()
     except ImportError as e:
         print(f"skip {peer}: {e}")
         return
-    for job in JOBS:
+    for job in wanted:
         if job not in jobs:
             continue
         with np.load(os.path.join(folder, job + ".npz")) as f:
@@ -278,8 +281,9 @@ def run(peer, folder):
 
 
 def table(logs):
+    seconds = 1 if logs[0] == "wall" else 2
     found, peers = {}, []
-    for log in logs:
+    for log in logs[seconds == 1:]:
         for line in open(log):
             part = line.rstrip("\n").split("\t")
             if len(part) == 6:
@@ -288,7 +292,7 @@ def table(logs):
     print("| Job | " + " | ".join(peers) + " |")
     print("|---|" + "---|" * len(peers))
     for job in JOBS:
-        cells = ["%s, %s s, %s" % (f[0], f[2], f[3]) if f else MISSING
+        cells = ["%s, %s s, %s" % (f[0], f[seconds], f[3]) if f else MISSING
                  for f in (found.get((peer, job)) for peer in peers)]
         print(f"| {job.replace('_', ' ')} | " + " | ".join(cells) + " |")
 
@@ -302,7 +306,7 @@ def main():
     elif what == "table":
         table(sys.argv[2:])
     elif what in PEERS:
-        run(what, where)
+        run(what, where, sys.argv[3:] or JOBS)
     else:
         sys.exit(__doc__)
 
