@@ -16,9 +16,11 @@ skip() { echo "skipped: $*"; exit 0; }
 why=$("$python" -c 'import sphinx, myst_parser, matplotlib, scipy.sparse' 2>&1) ||
     skip "$python: $(echo "$why" | tail -n 1)"
 
-rm -rf "$to" && mkdir -p "$to/doc" "$to/tests/api" || exit 1
+rm -rf "$to" && mkdir -p "$to/doc" "$to/tests/api" "$to/examples" ||
+    exit 1
 cp -R "$here"/../*.md "$here" "$to/doc/"
 cp "$SPSOLVE_SOURCE/tests/api/client.c" "$to/tests/api/"
+cp "$SPSOLVE_SOURCE/examples/matrix_free.c" "$to/examples/"
 chmod -R u+w "$to"
 "$python" -m sphinx -q -W --keep-going -b html "$to/doc/site" "$to/html" ||
     exit 1
