@@ -21,11 +21,9 @@ single solve counts K times.  Exit code 1 where a method converged and auto did
 not, or where auto took more than 1.2 times as long as the best (set-up and
 iterations, of the methods with the preconditioner that auto chose).
 """
-import csv
-import os
-import subprocess
 import sys
-import time
+
+from peer_runs import Results, name_of, options, second_runs, total
 
 QUICK, MORE = 0.1, 4     # seconds; faster solves are repeated
 METHODS = "gmres block_gmres block_gcrodr bicgstab idr".split()
@@ -33,59 +31,11 @@ HEAD = ("system precond device asked k iterations products setup loop "
         "residual converged ended").split()
 
 
-def options(words):
-    opt = {"spbench": "spbench", "device": "cuda", "k": 16, "maxtime": 20.0,
-           "seconds": 0.0, "table": ""}
-    plain = []
-    words = iter(words)
-    for w in words:
-        if w.startswith("-") and w[1:] in opt:
-            opt[w[1:]] = type(opt[w[1:]])(next(words))
-        else:
-            plain.append(w)
-    if len(plain) < 2:
-        sys.exit(__doc__)
-    return opt, plain[0], [w.rsplit(":", 1) for w in plain[1:]]
-
-
-def read_table(path):
-    if not os.path.exists(path):
-        return []
-    with open(path) as f:
-        return list(csv.DictReader(f, delimiter="\t"))
-
-
-def name_of(system):
-    base = os.path.basename(system)
-    return base.split(".mtx")[0]
-
-
 def run(system, precond, methods, widths, opt):
     """Returns lines of RESULTS from spbench's table."""
-    words = ["-A", system] if os.path.exists(system) else system.split()
-    out = subprocess.run(
-        [opt["spbench"]] + words +
-        ["-solve", "-k", widths, "-precond", precond, "-solver",
-         ",".join(methods), "-maxtime", str(opt["maxtime"]), "-device",
-         opt["device"]], stdout=subprocess.PIPE, text=True).stdout
-    lines = []
-    for row in out.splitlines():
-        cell = [c.strip() for c in row.strip("| ").split("|")]
-        if row.startswith("not converged") and lines:
-            lines[-1]["converged"] = "no"
-        if len(cell) != 18 or cell[2] not in ("first", "again"):
-            continue
-        lines.append({
-            "system": name_of(system), "precond": precond,
-            "device": opt["device"], "asked": cell[0], "k": cell[1],
-            "iterations": cell[3], "products": cell[4], "setup": cell[5],
-            "loop": cell[6], "residual": cell[14], "converged": "yes",
-            "ended": cell[16], "when": cell[2]})
-    return [x for x in lines if x["when"] == "again"]
-
-
-def total(x):
-    return float(x["setup"]) + float(x["loop"])
+    words = ["-k", widths, "-precond", precond, "-solver", ",".join(methods)]
+    return [dict(x, precond=precond)
+            for x in second_runs(system, words, opt)]
 
 
 def middle(lines):
@@ -105,26 +55,17 @@ def measure(system, precond, methods, opt):
             if x["k"] == k and x["asked"] in quick else x for x in lines]
 
 
-def collect(results, systems, opt):
-    lines = read_table(results)
-    begun = time.monotonic()
-    new = not os.path.exists(results)
-    with open(results, "a") as f:
-        if new:
-            f.write("\t".join(HEAD) + "\n")
-        for system, precond in systems + [(s, "auto") for s, _ in systems]:
-            key = (name_of(system), precond, opt["device"])
-            late = 0 < opt["seconds"] < time.monotonic() - begun
-            if late or key in {(x["system"], x["precond"], x["device"])
-                               for x in lines}:
-                continue
-            more = measure(system, precond,
-                           ["auto"] if precond == "auto" else METHODS, opt)
-            for x in more:
-                f.write("\t".join(x[h] for h in HEAD) + "\n")
-            f.flush()
-            lines += more
-    return [x for x in lines if x["device"] == opt["device"]]
+def collect(path, systems, opt):
+    results = Results(path, HEAD)
+    for system, precond in systems + [(s, "auto") for s, _ in systems]:
+        if results.late(opt["seconds"]) or results.has(
+                system=name_of(system), precond=precond,
+                device=opt["device"]):
+            continue
+        for x in measure(system, precond,
+                         ["auto"] if precond == "auto" else METHODS, opt):
+            results.add(x)
+    return [x for x in results.lines if x["device"] == opt["device"]]
 
 
 def judge(lines, k):
@@ -171,8 +112,10 @@ def write_table(path, lines, k):
 
 
 def main():
-    opt, results, systems = options(sys.argv[1:])
-    lines = collect(results, systems, opt)
+    opt, (results, *systems) = options(
+        {"spbench": "spbench", "device": "cuda", "k": 16, "maxtime": 20.0,
+         "seconds": 0.0, "table": ""}, __doc__, 2)
+    lines = collect(results, [s.rsplit(":", 1) for s in systems], opt)
     if opt["table"]:
         write_table(opt["table"], lines, opt["k"])
     bad = judge(lines, opt["k"])

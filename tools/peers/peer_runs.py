@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the comparisons of this folder share: options, tables that an
+interrupted run continues, and second runs of spbench."""
+import csv
+import os
+import subprocess
+import sys
+import time
+
+
+def options(opt, doc, least=0, most=10**6):
+    """Returns opt with the values of the command line, converted to the types
+    of the defaults, and the other words.  Ends the program with `doc` where the
+    number of those is not in least..most."""
+    plain = []
+    words = iter(sys.argv[1:])
+    for w in words:
+        if w.startswith("-") and w[1:] in opt:
+            opt[w[1:]] = type(opt[w[1:]])(next(words))
+        else:
+            plain.append(w)
+    if not least <= len(plain) <= most:
+        sys.exit(doc)
+    return opt, plain
+
+
+def read_table(path):
+    with open(path) as f:
+        return list(csv.DictReader(f, delimiter="\t"))
+
+
+class Results:
+    """A table to which lines are added as soon as they are known: those that it
+    had before need not be measured again."""
+
+    def __init__(self, path, head):
+        self.head = head
+        self.begun = time.monotonic()
+        self.lines = read_table(path) if os.path.exists(path) else []
+        self.file = open(path, "a")
+        if not os.path.getsize(path):
+            print("\t".join(head), file=self.file, flush=True)
+
+    def has(self, **key):
+        return any(all(x[h] == v for h, v in key.items()) for x in self.lines)
+
+    def add(self, line):
+        """Adds a dictionary; what is None or absent is left empty."""
+        texts = ["" if line.get(h) is None else str(line[h])
+                 for h in self.head]
+        print("\t".join(texts), file=self.file, flush=True)
+        self.lines.append(dict(zip(self.head, texts)))
+
+    def late(self, seconds):
+        """Whether no further system is to be started; 0: no limit."""
+        return 0 < seconds < time.monotonic() - self.begun
+
+
+def name_of(system):
+    return os.path.basename(system).split(".mtx")[0]
+
+
+def second_runs(system, words, opt):
+    """Runs `spbench SYSTEM -solve` with further words; returns a dictionary for
+    each second run, in which all objects were created anew in a warm
+    process."""
+    given = ["-A", system] if os.path.exists(system) else system.split()
+    out = subprocess.run(
+        [opt["spbench"]] + given + ["-solve"] + words +
+        ["-maxtime", str(opt["maxtime"]), "-device", opt["device"]],
+        stdout=subprocess.PIPE, text=True).stdout
+    lines, rows = [], "0"
+    for row in out.splitlines():
+        cell = [c.strip() for c in row.strip("| ").split("|")]
+        if row.startswith("solve: "):
+            rows = row.split(" rows,")[0].split()[-1]
+        if row.startswith("not converged") and lines:
+            lines[-1]["converged"] = "no"
+        if len(cell) != 18 or cell[2] not in ("first", "again"):
+            continue
+        lines.append({
+            "system": name_of(system), "device": opt["device"], "rows": rows,
+            "asked": cell[0], "k": cell[1], "iterations": cell[3],
+            "products": cell[4], "setup": cell[5], "loop": cell[6],
+            "residual": cell[14], "converged": "yes", "ended": cell[16],
+            "when": cell[2]})
+    return [x for x in lines if x["when"] == "again"]
+
+
+def total(x):
+    """Returns the seconds of set-up and iterations of a line of spbench."""
+    return float(x["setup"]) + float(x["loop"])
