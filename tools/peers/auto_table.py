@@ -18,14 +18,11 @@ contain.  -least leaves out matrices with fewer entries.  Prints a summary at
 the end; -table writes Markdown.  Exit code 1 when a run ended with any code
 except 0, 1 or 4, or exceeded its time limit.
 """
-import csv
-import json
 import os
 import re
-import subprocess
 import sys
-import tempfile
-import time
+
+from peer_runs import Results, options, read_table, report
 
 HEAD = ("name device dense exit status solver precond steps iterations "
         "residual backward seconds").split()
@@ -33,32 +30,10 @@ TOLERANCE = 1e-8
 SMALL = 2000
 
 
-def options(words):
-    opt = {"solve": "spsolve", "device": "cpu", "seconds": 60.0, "dense": "auto",
-           "threads": 0, "least": 0, "table": ""}
-    plain = []
-    words = iter(words)
-    for w in words:
-        if w.startswith("-") and w[1:] in opt:
-            opt[w[1:]] = type(opt[w[1:]])(next(words))
-        else:
-            plain.append(w)
-    if len(plain) != 3:
-        sys.exit(__doc__)
-    return opt, plain
-
-
-def read_table(path):
-    if not os.path.exists(path):
-        return []
-    with open(path) as f:
-        return list(csv.DictReader(f, delimiter="\t"))
-
-
-def ladder(report):
+def ladder(notes):
     """The steps as 'solver/precond iterations residual; ...'."""
     text = []
-    for note in report.get("notes", []):
+    for note in notes:
         m = re.match(r"auto: step \d+, (\S+) with (\S+): (\d+) iterations?, "
                      r"\S+ s, residual (\S+),", note)
         if m:
@@ -68,33 +43,22 @@ def ladder(report):
 
 def run(name, path, opt):
     """One line of RESULTS."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        words = [opt["solve"], "-A", path, "-nrhs", "4", "-rtol",
-                 str(TOLERANCE), "-maxtime", str(opt["seconds"]), "-device",
-                 opt["device"], "-dense", opt["dense"], "-quiet", "-json",
-                 out.name]
-        if opt["threads"]:
-            words += ["-threads", str(opt["threads"])]
-        start = time.monotonic()
-        try:
-            code = subprocess.run(words, capture_output=True,
-                                  timeout=2 * opt["seconds"] + 60).returncode
-        except subprocess.TimeoutExpired:
-            code = -1
-        seconds = time.monotonic() - start
-        try:
-            with open(out.name) as f:
-                r = json.load(f)
-        except ValueError:
-            r = {"status": "no report"}
+    words = [opt["solve"], "-A", path, "-nrhs", "4", "-rtol", str(TOLERANCE),
+             "-maxtime", str(opt["seconds"]), "-device", opt["device"],
+             "-dense", opt["dense"]]
+    if opt["threads"]:
+        words += ["-threads", str(opt["threads"])]
+    code, r, _, seconds = report(words, 2 * opt["seconds"] + 60)
+    r = r or {"status": "no report"}
 
     def text(key, form="%s"):
         return form % r[key] if r.get(key) is not None else "-"
 
     return {"name": name, "device": opt["device"], "dense": opt["dense"],
-            "exit": str(code), "status": text("status"),
+            "exit": code, "status": text("status"),
             "solver": text("solver"), "precond": text("precond"),
-            "steps": ladder(r) or "-", "iterations": text("iterations"),
+            "steps": ladder(r.get("notes", [])) or "-",
+            "iterations": text("iterations"),
             "residual": text("max_relative_residual", "%.2e"),
             "backward": text("max_backward_error", "%.2e"),
             "seconds": "%.2f" % seconds}
@@ -151,26 +115,20 @@ def write_table(path, peers, lines):
 
 
 def main():
-    opt, (folder, listed, results) = options(sys.argv[1:])
+    opt, (folder, listed, path) = options(
+        {"solve": "spsolve", "device": "cpu", "seconds": 60.0,
+         "dense": "auto", "threads": 0, "least": 0, "table": ""},
+        __doc__, 3, 3)
     peers = read_table(listed)
-    lines = read_table(results)
-    done = {(x["name"], x["device"], x["dense"]) for x in lines}
-    new = not os.path.exists(results)
-    with open(results, "a") as f:
-        if new:
-            f.write("\t".join(HEAD) + "\n")
-        for p in peers:
-            path = os.path.join(folder, p["name"] + ".mtx")
-            path = path if os.path.exists(path) else path + ".gz"
-            key = (p["name"], opt["device"], opt["dense"])
-            if (key in done or int(p["nnz"] or 0) < opt["least"] or
-                    not os.path.exists(path)):
-                continue
-            line = run(p["name"], path, opt)
-            f.write("\t".join(line[h] for h in HEAD) + "\n")
-            f.flush()
-            lines.append(line)
-    lines = [x for x in lines if x["device"] == opt["device"]]
+    results = Results(path, HEAD)
+    for p in peers:
+        file = os.path.join(folder, p["name"] + ".mtx")
+        file = file if os.path.exists(file) else file + ".gz"
+        if (int(p["nnz"] or 0) >= opt["least"] and os.path.exists(file) and
+                not results.has(name=p["name"], device=opt["device"],
+                                dense=opt["dense"])):
+            results.add(run(p["name"], file, opt))
+    lines = [x for x in results.lines if x["device"] == opt["device"]]
     summary(peers, lines)
     if opt["table"]:
         write_table(opt["table"], peers,

@@ -41,46 +41,21 @@ rejected was reported as converged but differs by more than 1e-6 from the known
 values (a verified value below SciPy's is one that eigsh missed: single-vector
 Lanczos does not find multiple eigenvalues).
 """
-import csv
 import gzip
-import json
 import multiprocessing
 import os
 import re
 import resource
-import subprocess
 import sys
-import tempfile
 import time
+
+from peer_runs import Results, options, read_table, report
 
 HEAD = ("name kind device n exit status solver precond iterations converged "
         "nullspace residual seconds message values").split()
 
 
 MEMORY = 8 << 30                 # of SciPy's factorisation
-
-
-def options(words):
-    opt = {"solve": "spsolve", "device": "cpu", "count": 8, "seconds": 120.0,
-           "rtol": 1e-7, "only": "", "names": "", "largest": 10**9,
-           "table": "", "threads": 0, "sigma": 0.0, "more": 0}
-    plain = []
-    words = iter(words)
-    for w in words:
-        if w.startswith("-") and w[1:] in opt:
-            opt[w[1:]] = type(opt[w[1:]])(next(words))
-        else:
-            plain.append(w)
-    if len(plain) != 2:
-        sys.exit(__doc__)
-    return opt, plain
-
-
-def read_table(path):
-    if not os.path.exists(path):
-        return []
-    with open(path) as f:
-        return list(csv.DictReader(f, delimiter="\t"))
 
 
 # ---------------------------------------------------------------- problems
@@ -137,21 +112,15 @@ def run_solve(problem, folder, opt):
     words = [opt["solve"], "-A", os.path.join(folder, k + ".mtx.gz"), "-eigs",
              str(opt["count"]), "-rtol", str(opt["rtol"]), "-device",
              opt["device"], "-maxtime", str(opt["seconds"]), "-threads",
-             str(opt["threads"]), "-quiet"]
+             str(opt["threads"])]
     if m:
         words += ["-M", os.path.join(folder, m + ".mtx.gz")]
     if kind == "graphs":
         words += (["-nullspace", "components"] if k.endswith("_laplacian")
                   else ["-laplacian"])
-    with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        end = subprocess.run(words + ["-json", out.name],
-                             stderr=subprocess.PIPE, text=True)
-        try:
-            r = json.load(open(out.name))
-        except ValueError:
-            r = {}
+    code, r, said, _ = report(words)
     spent = r.get("seconds", {})
-    row = {"n": r.get("n"), "exit": end.returncode,
+    row = {"n": r.get("n"), "exit": code,
            "status": r.get("status", "?"), "solver": r.get("solver"),
            "precond": r.get("precond"), "iterations": r.get("iterations"),
            "converged": r.get("columns_converged"),
@@ -159,7 +128,7 @@ def run_solve(problem, folder, opt):
            "residual": r.get("max_relative_residual"),
            "seconds": "%.3f" % sum(spent.get(part) or 0 for part in
                                    ("setup", "solve", "verify")),
-           "message": end.stderr.strip().replace(folder + "/", "")
+           "message": said.replace(folder + "/", "")
                          .replace("spsolve: ", "", 1).replace("\t", " ")
                          .replace("\n", " ")[:160],
            "values": ",".join("%.12g" % v for v in
@@ -437,25 +406,19 @@ def make_table(folder, rows, opt):
 
 
 def main():
-    opt, (folder, results) = options(sys.argv[1:])
-    rows = read_table(results)
-    done = {(r["name"], r["device"]) for r in rows}
-    fresh = not rows
-    with open(results, "a") as out:
-        if fresh:
-            print("\t".join(HEAD), file=out)
-        for p in problems(folder, opt)[0]:
-            if (title(p), opt["device"]) in done:
-                continue
-            run = (run_scipy if opt["device"] in ("scipy", "inner")
-                   else run_solve)
-            row = run(p, folder, opt)
-            row.update(name=title(p), kind=p[0], device=opt["device"])
-            print("\t".join("" if row.get(h) is None else str(row[h])
-                            for h in HEAD), file=out, flush=True)
+    opt, (folder, path) = options(
+        {"solve": "spsolve", "device": "cpu", "count": 8, "seconds": 120.0,
+         "rtol": 1e-7, "only": "", "names": "", "largest": 10**9,
+         "table": "", "threads": 0, "sigma": 0.0, "more": 0}, __doc__, 2, 2)
+    results = Results(path, HEAD)
+    run = run_scipy if opt["device"] in ("scipy", "inner") else run_solve
+    for p in problems(folder, opt)[0]:
+        if not results.has(name=title(p), device=opt["device"]):
+            results.add(dict(run(p, folder, opt), name=title(p), kind=p[0],
+                             device=opt["device"]))
     wrong = 0
     if opt["table"]:
-        wrong = make_table(folder, read_table(results), opt)
+        wrong = make_table(folder, results.lines, opt)
     sys.exit(wrong > 0)
 
 

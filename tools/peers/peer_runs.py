@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the comparisons of this folder share: options, tables that an
-interrupted run continues, and second runs of spbench."""
+interrupted run continues, reports of solve, and second runs of spbench."""
 import csv
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 
@@ -54,6 +56,27 @@ class Results:
     def late(self, seconds):
         """Whether no further system is to be started; 0: no limit."""
         return 0 < seconds < time.monotonic() - self.begun
+
+
+def report(words, limit=None):
+    """Runs solve; returns its exit code (-1: it was killed after `limit`
+    seconds), its JSON report ({} if there is none), its standard error and the
+    elapsed seconds."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as out:
+        start = time.monotonic()
+        try:
+            done = subprocess.run(words + ["-quiet", "-json", out.name],
+                                  capture_output=True, text=True,
+                                  timeout=limit)
+            code, said = done.returncode, done.stderr.strip()
+        except subprocess.TimeoutExpired:
+            code, said = -1, "killed after the time limit"
+        seconds = time.monotonic() - start
+        try:
+            with open(out.name) as f:
+                return code, json.load(f), said, seconds
+        except ValueError:
+            return code, {}, said, seconds
 
 
 def name_of(system):

@@ -16,73 +16,37 @@ several devices.  -table joins RESULTS with SciPy's list (scipy_spd.py) in
 Markdown.
 Exit code 1 if a matrix that SciPy solves is not solved here.
 """
-import csv
-import json
 import os
-import subprocess
 import sys
-import tempfile
-import time
+
+from peer_runs import Results, options, read_table, report
 
 HEAD = ("name device exit status solver columns iterations residual backward "
         "seconds").split()
 
 
-def options(words):
-    opt = {"solve": "spsolve", "device": "cpu", "scipy": None, "table": None,
-           "seconds": 300.0, "maxit": 20000, "solver": "auto", "threads": 0}
-    plain = []
-    words = iter(words)
-    for w in words:
-        if w.startswith("-") and w[1:] in opt:
-            value = next(words)
-            kind = type(opt[w[1:]])
-            opt[w[1:]] = kind(value) if kind in (float, int) else value
-        else:
-            plain.append(w)
-    if len(plain) != 2:
-        sys.exit(__doc__)
-    return opt, plain
-
-
-def read_table(path):
-    if not path or not os.path.exists(path):
-        return []
-    with open(path) as f:
-        return list(csv.DictReader(f, delimiter="\t"))
-
-
 def run(name, path, opt):
     """One line of RESULTS."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        words = [opt["solve"], "-A", path, "-nrhs", "16", "-precond",
-                 "jacobi", "-rtol", "1e-8", "-maxit", str(opt["maxit"]),
-                 "-solver", opt["solver"], "-device", opt["device"],
-                 "-maxtime", str(opt["seconds"]), "-quiet", "-json", out.name]
-        if opt["threads"]:
-            words += ["-threads", str(opt["threads"])]
-        start = time.monotonic()
-        try:
-            done = subprocess.run(words, capture_output=True, text=True,
-                                  timeout=2 * opt["seconds"] + 60)
-            code, said = done.returncode, done.stderr.strip()
-        except subprocess.TimeoutExpired:
-            code, said = -1, "killed after the time limit"
-        seconds = time.monotonic() - start
-        try:
-            with open(out.name) as f:
-                r = json.load(f)
-        except ValueError:
-            r = {"status": said.splitlines()[-1] if said else "no report"}
+    words = [opt["solve"], "-A", path, "-nrhs", "16", "-precond", "jacobi",
+             "-rtol", "1e-8", "-maxit", str(opt["maxit"]), "-solver",
+             opt["solver"], "-device", opt["device"], "-maxtime",
+             str(opt["seconds"])]
+    if opt["threads"]:
+        words += ["-threads", str(opt["threads"])]
+    code, r, said, seconds = report(words, 2 * opt["seconds"] + 60)
+    r = r or {"status": said.splitlines()[-1] if said else "no report"}
 
     def number(key, form="%.2e"):
         v = r.get(key)
         return form % v if isinstance(v, (int, float)) else "-"
 
-    return [name, opt["device"], code, r.get("status", "-"),
-            r.get("solver") or "-", number("columns_converged", "%d"),
-            number("iterations", "%d"), number("max_relative_residual"),
-            number("max_backward_error"), "%.2f" % seconds]
+    return {"name": name, "device": opt["device"], "exit": code,
+            "status": r.get("status", "-"), "solver": r.get("solver") or "-",
+            "columns": number("columns_converged", "%d"),
+            "iterations": number("iterations", "%d"),
+            "residual": number("max_relative_residual"),
+            "backward": number("max_backward_error"),
+            "seconds": "%.2f" % seconds}
 
 
 def spd_names(folder):
@@ -126,25 +90,21 @@ def write_table(names, results, scipy, path):
 
 
 def main():
-    opt, (folder, path) = options(sys.argv[1:])
-    done = {(r["name"], r["device"]) for r in read_table(path)}
+    opt, (folder, path) = options(
+        {"solve": "spsolve", "device": "cpu", "scipy": "", "table": "",
+         "seconds": 300.0, "maxit": 20000, "solver": "auto", "threads": 0},
+        __doc__, 2, 2)
     names = spd_names(folder)
-    new = not os.path.exists(path)
-    with open(path, "a") as out:
-        if new:
-            print("\t".join(HEAD), file=out)
-        for name, _, _ in names:
-            if (name, opt["device"]) in done:
-                continue
-            line = run(name, os.path.join(folder, name + ".mtx.gz"), opt)
-            print("\t".join(map(str, line)), file=out, flush=True)
-    results = read_table(path)
-    good = sum(r["exit"] == "0" for r in results if
+    results = Results(path, HEAD)
+    for name, _, _ in names:
+        if not results.has(name=name, device=opt["device"]):
+            results.add(run(name, os.path.join(folder, name + ".mtx.gz"), opt))
+    good = sum(r["exit"] == "0" for r in results.lines if
                r["device"] == opt["device"])
     print("%s: %d of %d solved" % (opt["device"], good, len(names)))
     if opt["table"]:
-        missed = write_table(names, results, read_table(opt["scipy"]),
-                             opt["table"])
+        scipy = read_table(opt["scipy"]) if opt["scipy"] else []
+        missed = write_table(names, results.lines, scipy, opt["table"])
         for m in missed:
             print("SciPy solves, not solved here: " + m)
         sys.exit(1 if missed else 0)
