@@ -28,6 +28,8 @@ import sys
 import tempfile
 import time
 
+from peer_runs import options
+
 WIDTH, TOLERANCE = 16, 1e-8
 HERE = os.path.dirname(os.path.abspath(__file__))
 BINDINGS = os.path.join(HERE, "..", "..", "bindings", "python")
@@ -200,7 +202,7 @@ def compare(line, opt):
             programs.append(("PETSc, hypre, 2 processes",
                              opt["mpirun"].split() + [opt["petsc"]], "petsc"))
         best = {}
-        for _ in range(int(opt["runs"])):
+        for _ in range(opt["runs"]):
             for label, words, name in programs:
                 r = run(words, name, folder)
                 old = best.setdefault(label, r)
@@ -218,15 +220,9 @@ def compare(line, opt):
 def main(words):
     if words[:1] == ["-work"]:
         return work(words[1], words[2])
-    opt = {"mtxgen": None, "library": None, "runs": "3", "pyamg": "",
-           "petsc": "", "mpirun": "mpirun -n 2 --oversubscribe"}
-    lines = []
-    words = iter(words)
-    for w in words:
-        if w.startswith("-") and w[1:] in opt:
-            opt[w[1:]] = next(words)
-        else:
-            lines.append(w)
+    opt, lines = options(
+        {"mtxgen": "", "library": "", "runs": 3, "pyamg": "", "petsc": "",
+         "mpirun": "mpirun -n 2 --oversubscribe"}, __doc__)
     if not opt["mtxgen"] or not opt["library"]:
         sys.exit(__doc__)
     os.environ["SPSOLVE_LIBRARY"] = os.path.abspath(opt["library"])

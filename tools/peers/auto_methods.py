@@ -25,6 +25,8 @@ import libspsolve
 import numpy as np
 import scipy.io
 
+from peer_runs import option, read_table
+
 PAIRS = [("auto", {})] + [
     (f"{solver}/{precond}", dict(solver=solver, precond=precond))
     for solver, precond in (
@@ -36,12 +38,6 @@ PAIRS = [("auto", {})] + [
     for drop, fill in ((1e-3, 10), (1e-6, 50))]
 QUICK, SLACK, RATIO = 0.1, 0.005, 1.5
 FAILED = float("inf")
-
-
-def option(name, default):
-    if name not in sys.argv:
-        return default
-    return type(default)(sys.argv[sys.argv.index(name) + 1])
 
 
 def once(A, B, options):
@@ -67,13 +63,12 @@ def least(A, B, options):
 
 
 def systems():
-    with open(sys.argv[2]) as f:
-        for line in csv.DictReader(f, delimiter="\t"):
-            path = os.path.join(sys.argv[1], line["name"] + ".mtx.gz")
-            if line["symmetry"] == "general" and line["rows"] == line["cols"] \
-                    and int(line["nnz_full"] or 0) <= option("-most", 400000) \
-                    and os.path.exists(path):
-                yield line["name"], path
+    for line in read_table(sys.argv[2]):
+        path = os.path.join(sys.argv[1], line["name"] + ".mtx.gz")
+        if line["symmetry"] == "general" and line["rows"] == line["cols"] \
+                and int(line["nnz_full"] or 0) <= option("-most", 400000) \
+                and os.path.exists(path):
+            yield line["name"], path
 
 
 def read(path):
@@ -122,10 +117,7 @@ def report(lines):
 def main():
     warnings.simplefilter("ignore")
     path, again = sys.argv[3], option("-only", "") == "auto"
-    lines = []
-    if os.path.exists(path):
-        with open(path) as f:
-            lines = list(csv.DictReader(f, delimiter="\t"))
+    lines = read_table(path) if os.path.exists(path) else []
     known = {line["name"]: line for line in lines}
     head = ["name", "n", "nnz", "ended"] + [name for name, _ in PAIRS]
     result = []

@@ -23,6 +23,8 @@ import cupy as cp
 import cupyx.scipy.sparse as sp
 from cupyx.scipy.sparse.linalg import LinearOperator, cg, lobpcg
 
+from peer_runs import tolerance
+
 
 def poisson7(n):
     """Assembles on the device: 7 diagonals without the entries across box
@@ -78,12 +80,8 @@ def run_cg(opt):
         def step(_):
             count[0] += 1
         start = time.perf_counter()
-        try:
-            x, info = cg(A, b, rtol=1e-8, atol=0, maxiter=20000,
-                         callback=step)
-        except TypeError:                    # older name
-            x, info = cg(A, b, tol=1e-8, atol=0, maxiter=20000,
-                         callback=step)
+        x, info = cg(A, b, **tolerance(cg, 1e-8), atol=0, maxiter=20000,
+                     callback=step)
         cp.cuda.Device().synchronize()
         total += time.perf_counter() - start
         assert info == 0

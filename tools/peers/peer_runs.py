@@ -2,6 +2,7 @@
 """What the comparisons of this folder share: options, tables that an
 interrupted run continues, reports of solve, and second runs of spbench."""
 import csv
+import inspect
 import json
 import os
 import subprocess
@@ -24,6 +25,13 @@ def options(opt, doc, least=0, most=10**6):
     if not least <= len(plain) <= most:
         sys.exit(doc)
     return opt, plain
+
+
+def option(name, default):
+    """Returns the value of one option, of the type of its default."""
+    if name not in sys.argv:
+        return default
+    return type(default)(sys.argv[sys.argv.index(name) + 1])
 
 
 def read_table(path):
@@ -79,6 +87,14 @@ def report(words, limit=None):
             return code, {}, said, seconds
 
 
+def solved(words):
+    """Returns the report of a run of solve that must succeed."""
+    code, r, said, _ = report(words)
+    if code:
+        sys.exit("exit %d of %s: %s" % (code, " ".join(words), said))
+    return r
+
+
 def name_of(system):
     return os.path.basename(system).split(".mtx")[0]
 
@@ -113,3 +129,10 @@ def second_runs(system, words, opt):
 def total(x):
     """Returns the seconds of set-up and iterations of a line of spbench."""
     return float(x["setup"]) + float(x["loop"])
+
+
+def tolerance(method, value):
+    """Returns the relative tolerance as an argument of a method of SciPy or
+    CuPy, which called it tol before SciPy 1.12."""
+    new = "rtol" in inspect.signature(method).parameters
+    return {"rtol" if new else "tol": value}

@@ -10,7 +10,6 @@ The system is the 7-point Poisson matrix on N^3 points; right-hand sides are
 uniform in [-1/2, 1/2), the tolerance is 1e-8.  SciPy's times exclude assembly;
 those of solve are set-up plus iterations, from its report.
 """
-import json
 import os
 import subprocess
 import sys
@@ -20,6 +19,8 @@ import time
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg
+
+from peer_runs import option, solved, tolerance
 
 
 def poisson7(n):
@@ -43,12 +44,8 @@ def scipy_solves(A, columns, precond):
         def step(_):
             count[0] += 1
         start = time.perf_counter()
-        try:
-            x, info = cg(A, b, rtol=1e-8, atol=0, M=M, maxiter=20000,
-                         callback=step)
-        except TypeError:                    # before SciPy 1.12
-            x, info = cg(A, b, tol=1e-8, atol=0, M=M, maxiter=20000,
-                         callback=step)
+        x, info = cg(A, b, **tolerance(cg, 1e-8), atol=0, M=M, maxiter=20000,
+                     callback=step)
         seconds += time.perf_counter() - start
         assert info == 0
         most = max(most, count[0])
@@ -69,39 +66,30 @@ def product(A, columns):
 
 def ours(solve, mtxgen, n, columns, precond, solver):
     with tempfile.TemporaryDirectory() as d:
-        path, report = os.path.join(d, "p.mtx"), os.path.join(d, "r.json")
+        path = os.path.join(d, "p.mtx")
         subprocess.run([mtxgen, "poisson7", str(n), "-o", path, "-quiet"],
                        check=True)
-        subprocess.run([solve, "-A", path, "-nrhs", str(columns), "-rtol",
-                        "1e-8", "-precond", precond, "-solver", solver,
-                        "-device", "cpu", "-quiet", "-json", report],
-                       check=True)
-        with open(report) as f:
-            r = json.load(f)
+        r = solved([solve, "-A", path, "-nrhs", str(columns), "-rtol", "1e-8",
+                    "-precond", precond, "-solver", solver, "-device", "cpu"])
     s = r["seconds"]
     return (s["setup"] + s["solve"], r["iterations"],
             r["max_relative_residual"])
 
 
 def main():
-    opt = {"-N": "64", "-columns": "16", "-solve": None, "-mtxgen": "mtxgen",
-           "-precond": "none"}
-    words = sys.argv[1:]
-    skip = "-skip-scipy" in words
-    words = [w for w in words if w != "-skip-scipy"]
-    opt.update(zip(words[::2], words[1::2]))
-    n, columns = int(opt["-N"]), int(opt["-columns"])
+    n, columns = option("-N", 64), option("-columns", 16)
+    solve, precond = option("-solve", ""), option("-precond", "none")
     A = poisson7(n)
     base = None
     form = "%-28s %8.2f s  %5d iterations  residual %.1e%s"
-    if not skip:
-        base, most, worst = scipy_solves(A, columns, opt["-precond"])
+    if "-skip-scipy" not in sys.argv:
+        base, most, worst = scipy_solves(A, columns, precond)
         print(form % ("scipy cg, %d in turn" % columns, base, most, worst,
                       ""), flush=True)
         print("%-28s %8.2f ms" % ("scipy A @ X", 1e3 * product(A, columns)))
-    for solver in ("block_cg", "cg") if opt["-solve"] else ():
-        t, iterations, worst = ours(opt["-solve"], opt["-mtxgen"], n, columns,
-                                    opt["-precond"], solver)
+    for solver in ("block_cg", "cg") if solve else ():
+        t, iterations, worst = ours(solve, option("-mtxgen", "mtxgen"), n,
+                                    columns, precond, solver)
         print(form % ("solve -solver " + solver, t, iterations, worst,
                       "  %.2f times faster" % (base / t) if base else ""))
 

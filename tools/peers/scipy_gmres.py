@@ -11,7 +11,6 @@ right-hand sides are uniform in [-1/2, 1/2), the tolerance is 1e-8, cycles have
 50 steps.  SciPy's times are factorisation plus solves, those of solve set-up
 plus iterations, from its report.
 """
-import json
 import os
 import subprocess
 import sys
@@ -22,25 +21,14 @@ import numpy as np
 import scipy.io
 from scipy.sparse.linalg import LinearOperator, gmres, spilu
 
-
-def option(name, default):
-    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
-
-
-def one_gmres(A, b, M, step):
-    try:
-        return gmres(A, b, rtol=1e-8, atol=0, restart=50, maxiter=200, M=M,
-                     callback=step, callback_type="pr_norm")
-    except TypeError:                        # before SciPy 1.12
-        return gmres(A, b, tol=1e-8, atol=0, restart=50, maxiter=200, M=M,
-                     callback=step, callback_type="pr_norm")
+from peer_runs import option, solved, tolerance
 
 
 def scipy_solves(A, columns):
     B = np.random.default_rng(1).random((A.shape[0], columns)) - 0.5
     start = time.perf_counter()
-    lu = spilu(A.tocsc(), drop_tol=float(option("-drop", 1e-4)),
-               fill_factor=float(option("-fill", 10)))
+    lu = spilu(A.tocsc(), drop_tol=option("-drop", 1e-4),
+               fill_factor=option("-fill", 10.0))
     factor = time.perf_counter() - start
     M = LinearOperator(A.shape, matvec=lu.solve, dtype=float)
     most, worst = 0, 0.0
@@ -51,7 +39,9 @@ def scipy_solves(A, columns):
 
         def step(_):
             count[0] += 1
-        x, info = one_gmres(A, b, M, step)
+        x, info = gmres(A, b, **tolerance(gmres, 1e-8), atol=0, restart=50,
+                        maxiter=200, M=M, callback=step,
+                        callback_type="pr_norm")
         assert info == 0
         most = max(most, count[0])
         worst = max(worst, np.linalg.norm(b - A @ x) / np.linalg.norm(b))
@@ -59,12 +49,8 @@ def scipy_solves(A, columns):
 
 
 def ours(path, columns, solver, precond):
-    with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        subprocess.run([option("-solve", "spsolve"), "-A", path, "-nrhs",
-                        str(columns), "-solver", solver, "-precond", precond,
-                        "-device", "cpu", "-quiet", "-json", out.name],
-                       check=True)
-        r = json.load(open(out.name))
+    r = solved([option("-solve", "spsolve"), "-A", path, "-nrhs", str(columns),
+                "-solver", solver, "-precond", precond, "-device", "cpu"])
     s = r["seconds"]
     print(f"{solver:12} {precond:7} set-up {s['setup']:8.2f} solve "
           f"{s['solve']:8.2f} iterations {r['iterations']:4d} worst "
@@ -72,7 +58,7 @@ def ours(path, columns, solver, precond):
 
 
 def main():
-    n, columns = option("-N", "48"), int(option("-columns", 16))
+    n, columns = option("-N", "48"), option("-columns", 16)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "a.mtx")
         subprocess.run([option("-mtxgen", "mtxgen"), "convection", n, "-quiet",

@@ -21,9 +21,7 @@ import numpy as np
 import scipy.io
 from scipy.sparse.linalg import lsqr
 
-
-def option(name, default):
-    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
+from peer_runs import option
 
 
 def timed(function):
@@ -34,8 +32,8 @@ def timed(function):
 
 def ours(solve, A, B):
     r, wall, cpu = timed(lambda: solve(
-        A, B, rtol=float(option("-rtol", 1e-8)),
-        threads=int(option("-threads", 1)), M=option("-precond", "none"),
+        A, B, rtol=option("-rtol", 1e-8),
+        threads=option("-threads", 1), M=option("-precond", "none"),
         max_iterations=100000))
     print(f"{r.solver}, {B.shape[1]} columns: {r.reason}, {r.iterations} "
           f"iterations, residual {r.residuals.max():.3e}, normal "
@@ -46,14 +44,14 @@ def ours(solve, A, B):
 
 def main():
     A = scipy.io.mmread(sys.argv[1]).tocsr()
-    columns = int(option("-columns", 16))
+    columns = option("-columns", 16)
     B = np.random.default_rng(1).random((A.shape[0], columns)) - 0.5
     print(f"{sys.argv[1]}: {A.shape[0]} x {A.shape[1]}, {A.nnz} entries")
     r, wall, cpu = ours(libspsolve.lsqr, A, B)
     ours(libspsolve.lsmr, A, B)
     one = ours(libspsolve.lsqr, A, B[:, :1])[0]
     total_wall = total_cpu = 0.0
-    sample = int(option("-sample", columns))
+    sample = option("-sample", columns)
     for j in range(sample):
         b = np.ascontiguousarray(B[:, j])
         steps = one.iterations if j == 0 else r.iterations

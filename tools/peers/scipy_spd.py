@@ -18,9 +18,7 @@ limits, "time" when the seconds ran out first, "no" otherwise.  A matrix whose
 line is already in TABLE is skipped, so that an interrupted run can be
 continued.
 """
-import csv
 import os
-import sys
 import time
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -29,24 +27,15 @@ import numpy as np                                           # noqa: E402
 import scipy.io                                              # noqa: E402
 from scipy.sparse.linalg import LinearOperator, cg           # noqa: E402
 
+from peer_runs import (Results, options, read_table,         # noqa: E402
+                       tolerance)
+
 HEAD = ("name n nnz columns_tried columns_converged iterations_max "
         "worst_true_residual seconds there").split()
 
 
 class OutOfTime(Exception):
     """Raised in cg's callback; the partial result is not needed."""
-
-
-def options(words):
-    opt = {"columns": 16, "rtol": 1e-8, "maxit": 20000, "seconds": 60.0}
-    plain = []
-    words = iter(words)
-    for w in words:
-        if w.startswith("-") and w[1:] in opt:
-            opt[w[1:]] = type(opt[w[1:]])(next(words))
-        else:
-            plain.append(w)
-    return opt, plain
 
 
 def solve_columns(A, opt):
@@ -68,9 +57,8 @@ def solve_columns(A, opt):
                 raise OutOfTime
         tried += 1
         try:
-            # tol, not rtol: the name that both old and Debian's SciPy know
-            x, info = cg(A, B[:, j], tol=opt["rtol"], atol=0.0, M=M,
-                         maxiter=opt["maxit"], callback=step)
+            x, info = cg(A, B[:, j], **tolerance(cg, opt["rtol"]), atol=0.0,
+                         M=M, maxiter=opt["maxit"], callback=step)
         except OutOfTime:
             there = "time"
             break
@@ -85,32 +73,25 @@ def solve_columns(A, opt):
 
 
 def main():
-    opt, plain = options(sys.argv[1:])
-    folder, table = plain[:2]
-    only = set(plain[2:])
-    done = set()
-    if os.path.exists(table):
-        with open(table) as f:
-            done = {line.split("\t")[0] for line in f}
-    out = open(table, "a")
-    if not done:
-        print("\t".join(HEAD), file=out)
-    with open(os.path.join(folder, "INDEX.tsv")) as f:
-        rows = [r for r in csv.DictReader(f, delimiter="\t")
-                if r["definiteness"].startswith("SPD")]
+    opt, (folder, path, *only) = options(
+        {"columns": 16, "rtol": 1e-8, "maxit": 20000, "seconds": 60.0},
+        __doc__, 2)
+    results = Results(path, HEAD)
+    rows = [r for r in read_table(os.path.join(folder, "INDEX.tsv"))
+            if r["definiteness"].startswith("SPD")]
     rows.sort(key=lambda r: int(r["nnz_full"]))
     np.seterr(all="ignore")
     for r in rows:
         name = r["name"]
-        if name in done or (only and name not in only):
+        if results.has(name=name) or (only and name not in only):
             continue
         A = scipy.io.mmread(os.path.join(folder, name + ".mtx.gz")).tocsr()
         A = A.astype(float)
         start = time.monotonic()
         tried, good, most, worst, there = solve_columns(A, opt)
-        print(name, A.shape[0], A.nnz, tried, good, most, "%.2e" % worst,
-              "%.2f" % (time.monotonic() - start), there, sep="\t", file=out)
-        out.flush()
+        line = (name, A.shape[0], A.nnz, tried, good, most, "%.2e" % worst,
+                "%.2f" % (time.monotonic() - start), there)
+        results.add(dict(zip(HEAD, line)))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,6 @@ the direct solver timed out according to LIST are left out.  Residuals are
 ||b - A x|| / ||b|| in extended precision, of the worst column.  With -methods
 auto is compared with the best of those methods instead of splu.
 """
-import csv
-import os
 import sys
 import time
 import warnings
@@ -25,12 +23,10 @@ import numpy as np
 import scipy.io
 from scipy.sparse.linalg import splu
 
+from peer_runs import Results, option, read_table
+
 HEAD = ("name columns n nnz peer_s peer_residual ours_s residual reason method "
         "iterations").split()
-
-
-def option(name, default):
-    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
 
 
 def residual(A, X, B):
@@ -62,7 +58,7 @@ def ours(A, B, solver="auto", precond="auto"):
         return libspsolve.solve(
             A, B, solver=solver, M=precond, rtol=1e-8, threads=1,
             device="cpu", factors=option("-factors", "auto"),
-            max_seconds=float(option("-seconds", 60)))
+            max_seconds=option("-seconds", 60.0))
 
 
 def timed(function, *a):
@@ -96,7 +92,7 @@ def compare(name, A, k):
     C = A.tocsc()
     here = there = np.inf
     spent = time.monotonic()
-    for _ in range(int(option("-pairs", 5))):
+    for _ in range(option("-pairs", 5)):
         r, s = timed(ours, A, B)
         here = min(here, s)
         other, s = peers(C, A, B)
@@ -108,11 +104,10 @@ def compare(name, A, k):
             f"{r.solver}/{r.precond}", r.iterations]
 
 
-def summary(path):
+def summary(lines):
     for k in option("-columns", "4,16").split(","):
-        with open(path) as f:
-            rows = [r for r in csv.DictReader(f, delimiter="\t")
-                    if r["columns"] == k and float(r["peer_residual"]) <= 1e-8]
+        rows = [r for r in lines
+                if r["columns"] == k and float(r["peer_residual"]) <= 1e-8]
         good = [r for r in rows if float(r["residual"]) <= 1.0001e-8]
         a = np.array([(float(r["ours_s"]), float(r["peer_s"])) for r in good])
         if not len(a):
@@ -136,29 +131,19 @@ def summary(path):
 def main():
     folder, names, path = sys.argv[1:4]
     only = option("-only", "")
-    with open(names) as f:
-        systems = [r["name"] for r in csv.DictReader(f, delimiter="\t")
-                   if r["residual"] != "timeout"]
-    ready = set()
-    if os.path.exists(path):
-        with open(path) as f:
-            ready = {(r["name"], r["columns"])
-                     for r in csv.DictReader(f, delimiter="\t")}
-    with open(path, "a") as f:
-        out = csv.writer(f, delimiter="\t", lineterminator="\n")
-        if not ready:
-            out.writerow(HEAD)
-        for name in systems:
-            if only and name not in only.split(","):
-                continue
-            A = scipy.io.mmread(f"{folder}/{name}.mtx.gz").tocsr()
-            A = A.astype(complex if np.iscomplexobj(A) else float)
-            A.sum_duplicates()
-            for k in option("-columns", "4,16").split(","):
-                if (name, k) not in ready:
-                    out.writerow(compare(name, A, int(k)))
-                    f.flush()
-    summary(path)
+    systems = [r["name"] for r in read_table(names)
+               if r["residual"] != "timeout"]
+    results = Results(path, HEAD)
+    for name in systems:
+        if only and name not in only.split(","):
+            continue
+        A = scipy.io.mmread(f"{folder}/{name}.mtx.gz").tocsr()
+        A = A.astype(complex if np.iscomplexobj(A) else float)
+        A.sum_duplicates()
+        for k in option("-columns", "4,16").split(","):
+            if not results.has(name=name, columns=k):
+                results.add(dict(zip(HEAD, compare(name, A, int(k)))))
+    summary(results.lines)
 
 
 if __name__ == "__main__":
