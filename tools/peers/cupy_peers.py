@@ -179,7 +179,7 @@ def run_blocks(opt):
 def run_spmm(opt):
     n = int(opt.get("-N", 160))
     A, band = poisson7(n), copy_bandwidth()
-    print("cuSPARSE through CuPy, poisson7 %d^3\n\n| k | ms | floor% |\n"
+    print("cuSPARSE through CuPy, poisson7 %d^3\n\n| k | ms | floor%% |\n"
           "|---|---|---|" % n)
     for k in map(int, opt.get("-k", "1,4,8,16,32,64").split(",")):
         X = cp.asfortranarray(cp.random.default_rng(1).random((n ** 3, k)))
