@@ -43,22 +43,29 @@ REASONS = ["long_scoreboard", "short_scoreboard", "lg_throttle",
            "membar", "imc_miss", "branch_resolving", "sleeping"]
 
 
+def launches(which, metrics, reasons, program):
+    """Runs a program under ncu; returns {metric: value} of every launch that
+    the words `which` select."""
+    metrics = [TIME, REGISTERS] + metrics + [STALL % r for r in reasons]
+    run = ["ncu", "--clock-control", "none", "--csv", "--page", "raw",
+           "--print-units", "base"] + which
+    text = subprocess.run(run + ["--metrics", ",".join(metrics)] + program,
+                          capture_output=True, text=True).stdout
+    rows = list(csv.reader(t for t in text.splitlines() if t[:1] == '"'))
+    if len(rows) < 3:                   # names, units, values
+        sys.stderr.write(text[-2000:])
+    return [dict(zip(rows[0], line)) for line in rows[2:]]
+
+
 def counters(spbench, kernel, function, system, op, k):
     """Returns {metric: value of the third launch}, or None."""
-    metrics = [TIME, REGISTERS] + [m for _, m in PERCENT]
-    metrics += [STALL % r for r in REASONS]
-    run = ["ncu", "--clock-control", "none", "--csv", "--page", "raw",
-           "--print-units", "base", "--kill", "yes",
-           "-k", function, "-s", "2", "-c", "1",
-           "--metrics", ",".join(metrics), spbench] + system.split()
-    run += ["-perturb", "1", "-device", "cuda", "-kernel", kernel,
-            "-op", op, "-k", str(k), "-seconds", "0.001"]
-    text = subprocess.run(run, capture_output=True, text=True).stdout
-    rows = list(csv.reader(t for t in text.splitlines() if t[:1] == '"'))
-    if len(rows) < 3:
-        sys.stderr.write(text[-2000:])
-        return None
-    return dict(zip(rows[0], rows[2]))
+    found = launches(
+        ["--kill", "yes", "-k", function, "-s", "2", "-c", "1"],
+        [m for _, m in PERCENT], REASONS,
+        [spbench] + system.split() +
+        ["-perturb", "1", "-device", "cuda", "-kernel", kernel, "-op", op,
+         "-k", str(k), "-seconds", "0.001"])
+    return found[0] if found else None
 
 
 def number(c, metric):
@@ -68,31 +75,37 @@ def number(c, metric):
         return float("nan")
 
 
-def row(launch, c):
-    kernel, _, system, _, k = launch
-    stalls = sorted(((number(c, STALL % r), r) for r in REASONS
+def row(cells, c, shown, reasons):
+    """Returns a row: cells, the metrics shown, registers and the two main
+    reasons of stalls."""
+    stalls = sorted(((number(c, STALL % r), r) for r in reasons
                      if number(c, STALL % r) > 0), reverse=True)
-    cells = [kernel, system, str(k), "%.1f" % (number(c, TIME) / 1e3)]
-    cells += ["%.0f" % number(c, m) for _, m in PERCENT]
+    cells = cells + ["%.0f" % number(c, m) for _, m in shown]
     cells += ["%.0f" % number(c, REGISTERS),
               ", ".join("%s %.1f" % (r.replace("_", " "), v)
                         for v, r in stalls[:2])]
     return "| " + " | ".join(cells) + " |"
 
 
+def print_head(names, shown, sides):
+    names = names + [n for n, _ in shown]
+    names += ["registers", "stalls: warps waiting for each issue"]
+    print("| " + " | ".join(names) + " |")
+    print(sides + "--:|" * (len(names) - 3) + ":--|")
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    names = ["kernel", "system", "k", "us"] + [n for n, _ in PERCENT]
-    names += ["registers", "stalls: warps waiting for each issue"]
-    print("| " + " | ".join(names) + " |")
-    print("|:--|:--|" + "--:|" * (len(names) - 3) + ":--|")
+    print_head(["kernel", "system", "k", "us"], PERCENT, "|:--|:--|")
     for launch in LAUNCHES:
         if sys.argv[2:] and launch[0] not in sys.argv[2:]:
             continue
         c = counters(sys.argv[1], *launch)
-        print(row(launch, c) if c else "| %s | not measured |" % launch[0],
-              flush=True)
+        kernel, _, system, _, k = launch
+        print(row([kernel, system, str(k), "%.1f" % (number(c, TIME) / 1e3)],
+                  c, PERCENT, REASONS)
+              if c else "| %s | not measured |" % kernel, flush=True)
 
 
 if __name__ == "__main__":
