@@ -27,14 +27,10 @@ DEVICE = Place.CUDA     # where arrays of a __cuda_array_interface__ are
 _CUDA, _MANAGED = 2, 13                 # of DLPack
 
 
-class Numpy:
-    """Of arrays in host memory."""
+class Arrays:
+    """What arrays of NumPy and CuPy are asked alike."""
 
-    place = Place.HOST
-    module = np
-
-    def address(self, a: Any) -> int:
-        return a.__array_interface__["data"][0]
+    module: Any
 
     def strides(self, a: Any) -> Tuple[int, ...]:
         return a.strides
@@ -42,12 +38,9 @@ class Numpy:
     def dtype(self, a: Any) -> np.dtype:
         return a.dtype
 
-    def writeable(self, a: Any) -> bool:
-        return a.flags.writeable
-
     def converted(self, a: Any, kind: Any) -> Any:
         """a, or a contiguous copy of that type."""
-        return np.ascontiguousarray(a, dtype=kind)
+        return self.module.ascontiguousarray(a, dtype=kind)
 
     def as_type(self, a: Any, kind: Any) -> Any:
         return a.astype(kind, copy=False)
@@ -58,6 +51,19 @@ class Numpy:
 
     def clear(self, a: Any) -> None:
         a.fill(0.0)
+
+
+class Numpy(Arrays):
+    """Of arrays in host memory."""
+
+    place = Place.HOST
+    module = np
+
+    def address(self, a: Any) -> int:
+        return a.__array_interface__["data"][0]
+
+    def writeable(self, a: Any) -> bool:
+        return a.flags.writeable
 
     def empty(self, shape: Any, like: Any) -> Any:
         return np.empty(shape)
@@ -132,35 +138,17 @@ class Device:
             second.wait_event(event)
 
 
-class Cupy(Device):
+class Cupy(Device, Arrays):
     name = "cupy"
 
     def address(self, a: Any) -> int:
         return int(a.data.ptr)
-
-    def strides(self, a: Any) -> Tuple[int, ...]:
-        return a.strides
-
-    def dtype(self, a: Any) -> np.dtype:
-        return a.dtype
 
     def number(self, device: Any) -> int:
         return int(device.id)
 
     def here(self) -> int:
         return int(self.module.cuda.Device().id)
-
-    def converted(self, a: Any, kind: Any) -> Any:
-        return self.module.ascontiguousarray(a, dtype=kind)
-
-    def as_type(self, a: Any, kind: Any) -> Any:
-        return a.astype(kind, copy=False)
-
-    def copy(self, a: Any) -> Any:
-        return a.copy()
-
-    def clear(self, a: Any) -> None:
-        a.fill(0.0)
 
     def event(self, ordinal: int) -> Any:
         with self.module.cuda.Device(ordinal):
