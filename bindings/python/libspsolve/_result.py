@@ -16,10 +16,6 @@ from ._structs import EigenData, ResultData, Seconds, Stop
 PHASES = tuple(name for name, *_ in Seconds._fields_)
 
 
-def _seconds(seconds: Seconds) -> Dict[str, float]:
-    return {name: getattr(seconds, name) for name in PHASES}
-
-
 _STOPS = {int(stop): stop for stop in Stop}
 
 
@@ -28,10 +24,6 @@ def _stop(number: int) -> Stop:
     that is known here."""
     return _STOPS.get(number) or (Stop.CONVERGED if number > 0
                                   else Stop.BREAKDOWN)
-
-
-def _stops(pointer: Any, count: int) -> List[Stop]:
-    return [_stop(number) for number in pointer[:count]]
 
 
 def _reals(pointer: Any, count: int) -> np.ndarray:
@@ -221,16 +213,18 @@ class EigenResult(_Result):
         self.take(list(range(len(self.w)))[::-1])
 
 
-def _common(r: Any, k: int, stops: List[Stop],
-            notes: Tuple[str, ...]) -> Dict[str, Any]:
+def _common(r: Any, numbers: Any, names: Any) -> Dict[str, Any]:
+    """What both kinds of results have of the struct, of the reasons of its
+    columns as numbers, and of the names of method, preconditioner and
+    kernel."""
+    stops = [_stop(number) for number in numbers]
+    solver, precond, kernel = map(text, names)
     return dict(
         converged=np.array([stop > 0 for stop in stops], dtype=bool),
-        residuals=_reals(r.residual, k), backward_errors=_reals(r.backward, k),
-        stops=stops, stop=_stop(r.stop), iterations=r.iterations,
-        restarts=r.restarts, norm_A=r.norm_A, nullspace=r.nullspace,
-        applies_A=r.applies_A, applies_M=r.applies_M, solver=text(r.solver),
-        precond=text(r.precond), kernel=text(r.kernel),
-        seconds=_seconds(r.seconds), notes=notes)
+        stops=stops, restarts=r.restarts, norm_A=r.norm_A,
+        nullspace=r.nullspace, applies_A=r.applies_A, applies_M=r.applies_M,
+        solver=solver, precond=precond, kernel=kernel,
+        seconds={name: getattr(r.seconds, name) for name in PHASES})
 
 
 def _bytes(pointer: Any, count: int, size: int) -> bytes:
@@ -240,16 +234,11 @@ def _bytes(pointer: Any, count: int, size: int) -> bytes:
 def _facts(copy: Tuple[Any, ...]) -> Dict[str, Any]:
     """The attributes of a result, of what `linear_result` has copied."""
     r, residual, backward, column, normal, names = copy
-    stops = [_stop(number) for number in np.frombuffer(column, np.intc)]
     residuals, backwards, normals = (np.frombuffer(numbers).copy() for numbers
                                      in (residual, backward, normal))
-    solver, precond, kernel = map(text, names)
     return dict(
-        converged=np.array([stop > 0 for stop in stops], dtype=bool),
-        residuals=residuals, backward_errors=backwards, stops=stops,
-        restarts=r.restarts, norm_A=r.norm_A, nullspace=r.nullspace,
-        applies_A=r.applies_A, applies_M=r.applies_M, solver=solver,
-        precond=precond, kernel=kernel, seconds=_seconds(r.seconds),
+        _common(r, np.frombuffer(column, np.intc), names),
+        residuals=residuals, backward_errors=backwards,
         min_width=r.min_width, removed=r.removed,
         worst_in_range=r.worst_in_range, in_doubles=r.in_doubles,
         normal_residuals=normals, history=np.empty((0, 0)))
@@ -278,7 +267,9 @@ def eigen_result(r: EigenData, V: Any,
     k = r.count
     w = _reals(getattr(r, "lambda"), k)
     result = EigenResult(
-        **_common(r, k, _stops(r.pair, k), notes), w=w, V=V,
+        **_common(r, r.pair[:k], (r.solver, r.precond, r.kernel)),
+        residuals=_reals(r.residual, k), backward_errors=_reals(r.backward, k),
+        stop=_stop(r.stop), iterations=r.iterations, notes=notes, w=w, V=V,
         bounds=_reals(r.bound, k), applies_precond=r.applies_precond,
         norm_M=r.norm_M, orthogonality=r.orthogonality, missed=r.missed)
     order = np.argsort(w, kind="stable")
