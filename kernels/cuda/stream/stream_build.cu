@@ -18,6 +18,7 @@
 namespace {
 
 constexpr size_t largest_panel = (size_t)16 << 20;
+constexpr size_t small_panel = (size_t)1 << 20;
 constexpr size_t host_chunk = (size_t)1 << 30, device_chunk = (size_t)256 << 20;
 constexpr int fewest_panels = 32;   /* if the matrix is large enough */
 
@@ -32,12 +33,15 @@ size_t bound_of(const sps_csr_local *A)
 
 /* Returns the bytes of a panel: 16 MB, with which a copy reaches the rate of
  * the link; less for a small matrix, or if four of them would need half of the
- * available memory. */
+ * available memory, but not less than 1 MB for that: 64 KB pass at a third of
+ * the rate of 1 MB, and four panels of 1 MB are little beside any blocks. */
 size_t room_of(const sps_csr_local *A, size_t budget)
 {
     size_t room = at_most(largest_panel, bound_of(A) / fewest_panels);
 
-    if (A->far) room = at_most(room, budget / (2 * SPS_RING_SLOTS));
+    if (A->far)
+        room = at_most(room, at_least(small_panel,
+                                      budget / (2 * SPS_RING_SLOTS)));
     return at_least(room & ~(size_t)4095, SPS_PANEL_LEAST);
 }
 

@@ -17,7 +17,12 @@
  *
  *     m: record asked     d: wait asked; copy rows of X; record there
  *     h: queue all of the above; wait there; sums of its panels
- *     m: rows of Y from these sums, read over the link. */
+ *     m: rows of Y from these sums, read over the link.
+ *
+ * A pass that begins with slots of unknown contents copies into them when m has
+ * reached it, since products of the pass before may still read them:
+ *
+ *     m: record begun     c: wait begun */
 #ifndef SPS_CUDA_STREAM_PLAN_H
 #define SPS_CUDA_STREAM_PLAN_H
 
@@ -33,7 +38,7 @@ extern "C" {
  * released. */
 enum {
     SPS_STREAM_COPIED = 1, SPS_STREAM_RELEASED = 2, SPS_STREAM_ASKED = 4,
-    SPS_STREAM_THERE = 8
+    SPS_STREAM_THERE = 8, SPS_STREAM_BEGUN = 16
 };
 enum {
     SPS_STREAM_COPY = 1, SPS_STREAM_PRODUCT = 2, SPS_STREAM_RELEASE = 4,

@@ -103,9 +103,7 @@ sps_status begin(pass &w)
     w.fresh = plan->ring.held == 0;
     if (!w.fresh) return SPS_OK;
     SPS_CUDA(w.ctx, cudaEventRecord((cudaEvent_t)plan->begun, w.main));
-    SPS_CUDA(w.ctx, cudaStreamWaitEvent(w.copies, (cudaEvent_t)plan->begun,
-                                        0));
-    return SPS_OK;
+    return await(w, SPS_STREAM_BEGUN, w.copies, (cudaEvent_t)plan->begun);
 }
 
 /* Queues the product of the panel of a step, and the release of its slot. */

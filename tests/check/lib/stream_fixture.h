@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream_fixture.h - for suites of streamed products: a context `ctx` that takes
+ * a limited part of the memory of its GPU, one `near` without a limit, and
+ * products of operators of both. */
+#ifndef SPS_TEST_STREAM_FIXTURE_H
+#define SPS_TEST_STREAM_FIXTURE_H
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/stream/stream_plan.h"
+#include "operator/operator.h"
+#include "tests/problems/row_lengths.h"
+#include "tests/problems/zoo.h"
+#include "tests/support/fixture.h"
+#include "tests/support/runner.h"
+
+static sps_context *ctx, *near;
+
+static inline void open_contexts(void)
+{
+    if (runner_place() == SPS_HOST) return;
+    ctx = fixture_open();
+    near = fixture_open();
+}
+
+static inline void close_contexts(void)
+{
+    if (ctx) fixture_close(&ctx);
+    if (near) fixture_close(&near);
+}
+
+#define GPU_ONLY()                                                             \
+    if (runner_place() == SPS_HOST)                                            \
+    runner_leave_out("the host streams nothing")
+
+/* From here on ctx may take `more` bytes. */
+static inline void limit(size_t more)
+{
+    ctx->opt.max_device_bytes = ctx->memory.device + more;
+}
+
+/* The least that leaves blocks of k columns their room, and `panels` bytes. */
+static inline void limit_for(const sps_csr *A, int k, size_t panels)
+{
+    limit(spsi_blocks_room(A->nrow > A->ncol ? A->nrow : A->ncol, k) + panels);
+}
+
+static inline sps_operator *operator_with(sps_context *c, sps_csr *A, int k,
+                                   const char *kernel)
+{
+    sps_operator *op = NULL;
+    sps_options o;
+
+    sps_options_default(&o);
+    o.kernel = kernel;
+    OK(c, sps_operator_csr(c, A, k, &o, &op));
+    return op;
+}
+
+static inline sps_stream_plan *streaming(sps_operator *op)
+{
+    ck_assert_str_eq(op->block->kernel->name, "spmm.stream");
+    return (sps_stream_plan *)op->block;
+}
+
+/* Y = 0.5 A X - 0.25 Y, from seeds, as row-major numbers. */
+static inline double *product(sps_operator *op, int k)
+{
+    sps_context *c = op->ctx;
+    double *y = malloc((size_t)op->n * (size_t)k * sizeof *y);
+    sps_block *X = fixture_block(c, op->ncol, k, NULL, 0);
+    sps_block *Y = fixture_block(c, op->n, k, NULL, 0);
+
+    OK(c, sps_block_random(X, 3));
+    OK(c, sps_block_random(Y, 4));
+    OK(c, sps_operator_apply(op, 0.5, X, -0.25, Y));
+    OK(c, sps_block_get(Y, 0, k, y, k, SPS_ROW_MAJOR, SPS_HOST));
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    return y;
+}
+
+static inline bool same(const double *a, const double *b, int64_t count)
+{
+    return memcmp(a, b, (size_t)count * sizeof *a) == 0;
+}
+
+/* Values that need all of their bits. */
+static inline sps_csr *matrix(const int64_t *lengths, int count, int64_t n,
+                       int64_t ncol)
+{
+    return row_lengths_matrix(lengths, count, n, ncol, false);
+}
+
+/* The products of op have these bits, in `passes` passes, with 1 and k
+ * columns. */
+static inline void products_are(sps_operator *op, sps_operator *right, int k,
+                         int passes)
+{
+    for (int some = 1; some <= k; some += k > 1 ? k - 1 : 1) {
+        double *want = product(right, some);
+
+        for (int i = 0; i < passes; i++) {
+            double *y = product(op, some);
+
+            ck_assert_msg(same(y, want, op->n * some), "pass %d, %d columns: "
+                          "other bits", i, some);
+            free(y);
+        }
+        free(want);
+    }
+}
+
+#endif
