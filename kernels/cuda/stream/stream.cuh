@@ -18,9 +18,14 @@ sps_status spsi_stream_ring_open(sps_stream_plan *plan);
 void spsi_stream_ring_close(sps_stream_plan *plan);
 sps_status spsi_stream_pass(sps_stream_plan *plan, const sps_spmm_args *args);
 
+/* Queues the next step of a pass, if there is one; *more becomes whether there
+ * are others. */
+typedef sps_status sps_stream_step(void *data, bool *more);
+
 /* stream_share.cu: allocates memory for the host's share if there may be one;
  * returns its number of panels in this product, or 0; requests the rows of X
- * that it needs; and waits for them and queues its rows of Y. */
+ * that it needs; and waits for them, sums its panels while the remaining steps
+ * are queued, and queues its rows of Y. */
 sps_status spsi_stream_share_open(sps_stream_plan *plan);
 void spsi_stream_share_close(sps_stream_plan *plan);
 int64_t spsi_stream_shared(const sps_stream_plan *plan,
@@ -28,7 +33,13 @@ int64_t spsi_stream_shared(const sps_stream_plan *plan,
 sps_status spsi_stream_share_ask(sps_stream_plan *plan,
                                  const sps_spmm_args *args);
 sps_status spsi_stream_share_sum(sps_stream_plan *plan,
-                                 const sps_spmm_args *args);
+                                 const sps_spmm_args *args,
+                                 sps_stream_step *step, void *data);
+/* Called at the beginning and at the end of a pass: time it, if it is one of
+ * those by which a share is judged. */
+sps_status spsi_stream_judge_begin(sps_stream_plan *plan,
+                                   const sps_spmm_args *args);
+sps_status spsi_stream_judge_end(const sps_stream_plan *plan);
 /* For tests: keeps a stream busy for 2 ms if this stage is to be delayed. */
 sps_status spsi_stream_late(const sps_stream_plan *plan, unsigned stage,
                             cudaStream_t stream);

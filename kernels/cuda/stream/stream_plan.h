@@ -16,7 +16,8 @@
  * copies to the host, h the host:
  *
  *     m: record asked     d: wait asked; copy rows of X; record there
- *     h: queue all of the above; wait there; sums of its panels
+ *     h: queue steps of the ring until `there`; then its other threads sum its
+ *        panels, and the calling thread too when all steps are queued
  *     m: rows of Y from these sums, read over the link.
  *
  * A pass that begins with slots of unknown contents copies into them when m has
@@ -55,9 +56,11 @@ typedef struct sps_stream_test {
 typedef struct sps_stream_split {
     int64_t panels;
     int products;                /* number of products by which it was
-                                    corrected */
+                                    corrected, and then judged */
     double rate;                 /* rate of the host in bytes of panels per
                                     second */
+    float with, alone;           /* shortest pass with this share and without
+                                    one, in milliseconds */
 } sps_stream_split;
 
 enum { SPS_STREAM_CLASSES = 11 };
@@ -70,6 +73,8 @@ typedef struct sps_stream_share {
     size_t x_bytes, sum_bytes;
     void *down;                  /* cudaStream_t, and cudaEvent_t: */
     void *asked, *there;
+    void *started, *ended;       /* of the pass that is timed, */
+    sps_stream_split *timed;     /* for this number of columns, or NULL */
     sps_stream_split by[SPS_STREAM_CLASSES];
 } sps_stream_share;
 

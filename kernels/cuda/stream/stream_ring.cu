@@ -3,7 +3,8 @@
  * on a stream of their own, ahead of the computation (stream_plan.h gives the
  * order).
  *
- * The host queues everything and waits for nothing.  Within a recording, and in
+ * Without a share of its own (stream_share.cu), the host queues everything and
+ * waits for nothing.  Within a recording, and in
  * all passes after one, the contents of the slots are unknown when a pass
  * begins, since the recording may have been replayed before it: then copies
  * begin when the stream of the context has reached this pass (`begun`), and all
@@ -126,14 +127,35 @@ sps_status use(const pass &w, int64_t step, const sps_spmm_args *args)
     return SPS_OK;
 }
 
+/* The steps of a pass that are not queued yet. */
+struct filling {
+    const pass *w;
+    const sps_spmm_args *args;
+    int64_t next;
+};
+
+sps_status queue_step(void *data, bool *more)
+{
+    filling *f = (filling *)data;
+    const sps_ring *r = &f->w->plan->ring;
+    const int64_t t = f->next++;
+
+    *more = f->next < r->panels;
+    if (t >= r->panels) return SPS_OK;
+    SPS_TRY_RETURN(use(*f->w, t, f->args));
+    if (t + r->slots >= r->panels) return SPS_OK;
+    return send(*f->w, t + r->slots);
+}
+
+/* Queues all steps, while other threads of the host sum its share. */
 sps_status stream_panels(const pass &w, const sps_spmm_args *args)
 {
-    const sps_ring *r = &w.plan->ring;
+    filling f = {&w, args, 0};
+    bool more = true;
 
-    for (int64_t t = 0; t < r->panels; t++) {
-        SPS_TRY_RETURN(use(w, t, args));
-        if (t + r->slots < r->panels) SPS_TRY_RETURN(send(w, t + r->slots));
-    }
+    if (w.plan->shared > 0)
+        return spsi_stream_share_sum(w.plan, args, queue_step, &f);
+    while (more) SPS_TRY_RETURN(queue_step(&f, &more));
     return SPS_OK;
 }
 
@@ -143,6 +165,7 @@ sps_status run(pass &w, const sps_spmm_args *args)
     const sps_ring *r = &plan->ring;
 
     SPS_TRY_RETURN(look(w));
+    SPS_TRY_RETURN(spsi_stream_judge_begin(plan, args));
     split(plan, args);
     if (r->panels > 0) SPS_TRY_RETURN(begin(w));
     if (plan->shared > 0) SPS_TRY_RETURN(spsi_stream_share_ask(plan, args));
@@ -150,7 +173,7 @@ sps_status run(pass &w, const sps_spmm_args *args)
         SPS_TRY_RETURN(send(w, t));
     SPS_TRY_RETURN(spsi_stream_residents(plan, args));
     SPS_TRY_RETURN(stream_panels(w, args));
-    if (plan->shared > 0) SPS_TRY_RETURN(spsi_stream_share_sum(plan, args));
+    SPS_TRY_RETURN(spsi_stream_judge_end(plan));
     return spsi_stream_fold(plan, args);
 }
 
@@ -171,6 +194,7 @@ sps_status spsi_stream_pass(sps_stream_plan *plan, const sps_spmm_args *args)
               (cudaStream_t)plan->copies, false};
     const sps_status st = run(w, args);
 
+    if (st != SPS_OK) plan->share.timed = NULL;
     if (plan->ring.panels == 0) return st;
     if (st == SPS_OK) spsi_ring_turn(&plan->ring);
     else spsi_ring_forget(&plan->ring);
@@ -235,5 +259,7 @@ void spsi_stream_ring_close(sps_stream_plan *plan)
     drop_event(plan->begun);
     drop_event(plan->share.asked);
     drop_event(plan->share.there);
+    drop_event(plan->share.started);
+    drop_event(plan->share.ended);
     cudaGetLastError();
 }

@@ -8,9 +8,11 @@
  * host.  For a fraction f of the panels both sides end at the same time if (1 -
  * f) B / L + f Y / L = X / L + f B / H.  Nothing is gained if Y is not smaller
  * than B.  H is estimated for the first product with a number of columns from
- * the number of threads, corrected by the time of the next three products, and
- * then fixed.  A sum has the same bits on either side, so the split changes no
- * result.
+ * the number of threads, and corrected by the time of the first four products.
+ * The model leaves out that both sides read the same memory: two products with
+ * the share and two without it are timed, and if those without it are as fast,
+ * the share is 0.  Then it is fixed.  A sum has the same bits on either side,
+ * so the split changes no result.
  *
  * The product returns when the host has finished its share.  Matrices with long
  * rows have no share, nor does a product that is recorded. */
@@ -25,7 +27,7 @@
 namespace {
 
 constexpr int64_t least_panels = 16;    /* smallest number of streamed panels */
-constexpr int corrections = 4, pieces = 8;
+constexpr int corrections = 4, trials = 2, pieces = 8;
 constexpr double thread_rate = 5e9, host_rate = 80e9;
 
 /* Returns the first panel of the host in the present pass. */
@@ -68,6 +70,13 @@ int class_of(int k)
     return c;
 }
 
+/* Returns whether a share for k columns may be chosen by the rates. */
+bool chosen(const sps_stream_plan *plan, int k)
+{
+    return plan->share.most > 0 && k <= plan->share.columns &&
+           !plan->recorded && plan->test.share == 0;
+}
+
 /* Returns the largest number of columns for which the rows of Y have less than
  * half of the bytes of a panel. */
 int64_t columns_worth(const sps_stream_plan *plan)
@@ -102,13 +111,26 @@ struct work {
     const sps_stream_plan *plan;
     const sps_stream_panel *panel;
     sps_panel_sums sums;
+    /* Steps of the pass that are not queued yet; only the calling thread uses
+     * these, and the context. */
+    sps_stream_step *step;
+    void *data;
+    bool more;
+    sps_status st;
 };
+
+void queue_one(work *w)
+{
+    w->st = w->step(w->data, &w->more);
+    w->more = w->more && w->st == SPS_OK;
+}
 
 /* Sums the rows of the pieces from .. to - 1 of all panels of the host. */
 void add_up(void *data, int64_t from, int64_t to)
 {
-    const work *w = (const work *)data;
+    work *w = (work *)data;
 
+    while (spsi_team_self() == 0 && w->more) queue_one(w);
     for (int64_t i = from; i < to; i++) {
         const sps_stream_panel *p = w->panel + i / pieces;
         const int64_t all = p->is.windows, at = i % pieces;
@@ -186,6 +208,43 @@ sps_status take(sps_stream_plan *plan)
                                            cudaEventDisableTiming));
     SPS_CUDA(ctx, cudaEventCreateWithFlags((cudaEvent_t *)&s->there,
                                            cudaEventDisableTiming));
+    SPS_CUDA(ctx, cudaEventCreate((cudaEvent_t *)&s->started));
+    SPS_CUDA(ctx, cudaEventCreate((cudaEvent_t *)&s->ended));
+    return SPS_OK;
+}
+
+/* Queues steps of the pass until the rows of X have arrived. */
+sps_status await_rows(const sps_stream_plan *plan, work *w)
+{
+    const cudaEvent_t there = (cudaEvent_t)plan->share.there;
+
+    if (plan->test.omit & SPS_STREAM_THERE) return SPS_OK;
+    while (w->more && cudaEventQuery(there) == cudaErrorNotReady) {
+        cudaGetLastError();              /* no error */
+        queue_one(w);
+    }
+    if (w->st == SPS_OK)
+        SPS_CUDA(plan->super.ctx, cudaEventSynchronize(there));
+    return w->st;
+}
+
+/* Reads the time of the pass that was timed last. */
+sps_status settle(sps_stream_plan *plan)
+{
+    sps_context *ctx = plan->super.ctx;
+    sps_stream_share *s = &plan->share;
+    sps_stream_split *b = s->timed;
+    float ms, *best;
+
+    s->timed = NULL;
+    if (!b || plan->recorded) return SPS_OK;
+    SPS_CUDA(ctx, cudaEventSynchronize((cudaEvent_t)s->ended));
+    SPS_CUDA(ctx, cudaEventElapsedTime(&ms, (cudaEvent_t)s->started,
+                                       (cudaEvent_t)s->ended));
+    best = b->products++ < corrections + trials ? &b->with : &b->alone;
+    *best = fminf(*best, ms);
+    if (b->products == corrections + 2 * trials && b->with >= b->alone)
+        b->panels = 0;
     return SPS_OK;
 }
 
@@ -209,7 +268,7 @@ sps_status spsi_stream_share_open(sps_stream_plan *plan)
     if (st != SPS_OK) spsi_stream_share_close(plan);
     for (int c = 0; c < SPS_STREAM_CLASSES && s->most > 0; c++)
         s->by[c] = {balanced(plan, guess / (1 + 0.1 * (1 << c)), 1 << c), 0,
-                    guess};
+                    guess, INFINITY, INFINITY};
     /* Without memory for it, the host has no share. */
     return st == SPS_ENOMEM ? SPS_OK : st;
 }
@@ -223,6 +282,7 @@ void spsi_stream_share_close(sps_stream_plan *plan)
     ctx->backend->unshare(ctx, s->x, s->x_bytes);
     ctx->backend->unshare(ctx, s->sum, s->sum_bytes);
     s->x = s->sum = NULL;
+    s->timed = NULL;
     s->most = 0;
 }
 
@@ -237,7 +297,37 @@ int64_t spsi_stream_shared(const sps_stream_plan *plan,
         return 0;
     if (plan->test.share > 0)
         return plan->test.share < s->most ? plan->test.share : s->most;
-    return s->by[class_of(k)].panels;
+    const sps_stream_split *b = &s->by[class_of(k)];
+    const int judged = b->products - corrections;
+
+    return judged >= trials && judged < 2 * trials ? 0 : b->panels;
+}
+
+sps_status spsi_stream_judge_begin(sps_stream_plan *plan,
+                                   const sps_spmm_args *args)
+{
+    sps_context *ctx = plan->super.ctx;
+    sps_stream_share *s = &plan->share;
+    sps_stream_split *b = &s->by[class_of(args->Y->k)];
+
+    SPS_TRY_RETURN(settle(plan));
+    if (!chosen(plan, args->Y->k) || b->panels == 0 ||
+        b->products < corrections || b->products >= corrections + 2 * trials)
+        return SPS_OK;
+    SPS_CUDA(ctx, cudaEventRecord((cudaEvent_t)s->started,
+                                  spsi_cuda_state(ctx)->stream));
+    s->timed = b;
+    return SPS_OK;
+}
+
+sps_status spsi_stream_judge_end(const sps_stream_plan *plan)
+{
+    sps_context *ctx = plan->super.ctx;
+
+    if (!plan->share.timed) return SPS_OK;
+    SPS_CUDA(ctx, cudaEventRecord((cudaEvent_t)plan->share.ended,
+                                  spsi_cuda_state(ctx)->stream));
+    return SPS_OK;
 }
 
 sps_status spsi_stream_share_ask(sps_stream_plan *plan,
@@ -265,24 +355,26 @@ sps_status spsi_stream_share_ask(sps_stream_plan *plan,
 }
 
 sps_status spsi_stream_share_sum(sps_stream_plan *plan,
-                                 const sps_spmm_args *args)
+                                 const sps_spmm_args *args,
+                                 sps_stream_step *step, void *data)
 {
     sps_context *ctx = plan->super.ctx;
     const int k = args->Y->k;
     const range rows = rows_of(plan, plan->shared);
-    const work w = {plan, first_of(plan, plan->shared),
+    work w = {plan, first_of(plan, plan->shared),
                     {NULL, NULL, plan->share.x,
                      columns_of(plan, plan->shared).first, rows.first, k,
-                     plan->share.sum}};
+                     plan->share.sum}, step, data, true, SPS_OK};
     double start;
 
-    if (!(plan->test.omit & SPS_STREAM_THERE))
-        SPS_CUDA(ctx, cudaEventSynchronize((cudaEvent_t)plan->share.there));
+    SPS_TRY_RETURN(await_rows(plan, &w));
     if (plan->test.late & SPS_STREAM_HOST) usleep(2000);
     start = spsi_now();
     spsi_team_run(ctx, plan->shared * pieces,
                   (int64_t)(0.2 * bytes_of(plan) * (1 + 0.25 * k)), add_up,
-                  (void *)&w);
+                  &w);
+    while (w.more) queue_one(&w);
+    SPS_TRY_RETURN(w.st);
     correct(plan, k, spsi_now() - start);
     return place(plan, args, rows);
 }

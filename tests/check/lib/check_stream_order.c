@@ -267,6 +267,26 @@ START_TEST(a_pass_that_does_not_wait_for_the_one_before_is_noticed)
 }
 END_TEST
 
+/* A host that begins 2 ms late is slower than the link alone. */
+START_TEST(a_share_that_does_not_pay_is_given_up)
+{
+    sps_operator *op, *want;
+    const sps_stream_split *split;
+    sps_csr *A;
+
+    GPU_ONLY();
+    op = alike(&A, &want);
+    split = &streaming(op)->share.by[1];
+    streaming(op)->test.share = 0;
+    streaming(op)->share.by[1].panels = 9;
+    streaming(op)->test.late = SPS_STREAM_HOST;
+    products_are(op, want, 2, 12);
+    ck_assert_int_eq(split->panels, 0);
+    ck_assert_int_eq(streaming(op)->shared, 0);
+    part(&A, &op, &want);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(late_stages_and_spoilt_slots_change_no_bit),
     RUNNER_TEST(a_product_that_does_not_wait_for_its_copy_is_noticed),
@@ -276,5 +296,6 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_share_that_does_not_wait_for_its_rows_of_x_is_noticed),
     RUNNER_TEST(rows_of_x_that_leave_before_they_are_complete_are_noticed),
     RUNNER_TEST(a_pass_that_does_not_wait_for_the_one_before_is_noticed),
+    RUNNER_TEST(a_share_that_does_not_pay_is_given_up),
 };
 RUNNER_MAIN_WITHIN("stream_order", tests, open_contexts, close_contexts)

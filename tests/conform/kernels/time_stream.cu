@@ -206,7 +206,7 @@ double time_product(const sps_plan *plan, const sps_spmm_args *args,
 {
     const bool large = plan->streamed > (size_t)40 << 30;
     const bool alone = ((const sps_stream_plan *)plan)->test.share < 0;
-    const int before = !large ? 6 : alone ? 1 : 4;
+    const int before = !large ? 12 : alone ? 1 : 10;
     const int all = before + (large ? 3 : 7);
     std::vector<double> t;
 
