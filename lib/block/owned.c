@@ -2,6 +2,9 @@
 /* owned.c - see owned.h. */
 #include "block/owned.h"
 
+#include "block/single.h"
+#include "core/backend.h"
+
 static void release_block(sps_context *ctx, void *place)
 {
     (void)ctx;
@@ -33,6 +36,83 @@ sps_status spsi_own_block(sps_owner *o, int64_t n, int k, sps_block **X_p)
     const sps_status st = spsi_own(o, release_block, X_p);
 
     return st ? st : sps_block_create(o->ctx, n, k, X_p);
+}
+
+/* ----------------------------------------------------------- parked blocks */
+
+/* A parked block does not own its memory: sps_block.bytes is 0. */
+static void release_parked(sps_context *ctx, void *place)
+{
+    sps_block *X = *(sps_block **)place;
+
+    if (X && X->bytes == 0)
+        ctx->backend->unshare(ctx, X->data, spsi_block_bytes(X));
+    sps_block_destroy(place);
+}
+
+/* For smaller blocks the driver is not asked how much memory is free, unless
+ * there is a limit. */
+static const size_t SMALL = (size_t)64 << 20;
+
+static sps_status has_room(sps_context *ctx, size_t bytes, bool *room)
+{
+    size_t unused = 0, total = 0;
+    sps_status st;
+
+    *room = true;
+    if (!ctx->backend->share ||
+        (bytes < SMALL && ctx->opt.max_device_bytes == 0))
+        return SPS_OK;
+    st = ctx->backend->memory(ctx, &unused, &total);
+    *room = unused / 2 >= bytes;
+    return st;
+}
+
+static sps_status clear(sps_context *ctx, double *data, size_t bytes)
+{
+    sps_block all = { .ctx = ctx, .n = (int64_t)(bytes / sizeof *data),
+                      .k = 1, .ld = 1, .width = 1, .data = data };
+
+    return ctx->backend->fill(&all, 0.0);
+}
+
+static sps_status park(sps_context *ctx, int64_t n, int k, sps_block **X_p)
+{
+    const int64_t ld = spsi_block_ld(k);
+    const size_t bytes = spsi_block_bytes(&(sps_block){ .n = n, .ld = ld });
+    sps_block *X = NULL;
+    void *data = NULL;
+    sps_status st;
+
+    SPS_TRY(ctx->backend->share(ctx, bytes, &data));
+    SPS_TRY(clear(ctx, data, bytes));
+    SPS_TRY(sps_block_wrap(ctx, n, k, data, ld, &X));
+    spsi_note(ctx, "the best iterate, %zu bytes, is kept in host memory: the "
+              "GPU has no room for it", bytes);
+    *X_p = X;
+    return SPS_OK;
+fail:
+    ctx->backend->unshare(ctx, data, bytes);
+    return st;
+}
+
+sps_status spsi_own_block_parked(sps_owner *o, int64_t n, int k,
+                                 sps_block **X_p)
+{
+    const size_t bytes = spsi_block_bytes(
+        &(sps_block){ .n = n, .ld = spsi_block_ld(k) });
+    sps_status st;
+    bool room;
+
+    SPS_TRY(has_room(o->ctx, bytes, &room));
+    if (!room) {
+        SPS_TRY(spsi_own(o, release_parked, X_p));
+        st = park(o->ctx, n, k, X_p);
+        if (st != SPS_ENOMEM) return st;
+    }
+    SPS_TRY(spsi_own_block(o, n, k, X_p));
+fail:
+    return st;
 }
 
 sps_status spsi_own_basis(sps_owner *o, int64_t n, int k, int count,

@@ -196,7 +196,6 @@ static sps_status take_blocks(sps_linear *s)
     SPS_TRY(spsi_reserve(s->ctx, most, s->columns));
     SPS_TRY(spsi_own_block(own, most, s->columns, &s->scratch.residual));
     s->scratch.residual->n = s->nrow;
-    SPS_TRY(spsi_own_block(own, s->n, s->columns, &s->best.block));
     if (s->made.null)
         SPS_TRY(spsi_own_block(own, s->n, s->columns, &s->rhs.projected));
     for (int i = 0; i < blocks; i++)
@@ -240,6 +239,8 @@ static sps_status take_all(sps_linear *s, const sps_linear_args *a)
     SPS_TRY(take_arrays(s));
     SPS_TRY(take_blocks(s));
     SPS_TRY(take_methods(s));
+    SPS_TRY(spsi_own_block_parked(&s->made.own, s->n, s->columns,
+                                  &s->best.block));
 fail:
     return st;
 }

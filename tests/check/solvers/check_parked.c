@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_parked.c - the best iterate of a solver lies in page-locked host memory
+ * where the GPU has no room for it, and B may lie there: same bits, memory
+ * counted, and failures of pinning.
+ *
+ * On the host a GPU is played by a backend with `card` bytes free, whose
+ * page-locked memory is that of the host. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "block/block.h"
+#include "core/backend.h"
+#include "core/context.h"
+#include "tests/problems/zoo.h"
+#include "tests/support/fixture.h"
+#include "tests/support/runner.h"
+
+enum { K = 4 };
+
+static sps_context *ctx;
+static const sps_backend *real;
+static sps_backend played;
+
+static struct {
+    size_t card, shared;
+    bool refuse;
+} seen;
+
+static sps_status play_memory(sps_context *c, size_t *free_p, size_t *total_p)
+{
+    (void)c;
+    *free_p = *total_p = seen.card;
+    return SPS_OK;
+}
+
+static sps_status play_share(sps_context *c, size_t bytes, void **p_p)
+{
+    sps_status st;
+
+    if (seen.refuse)
+        return spsi_fail(c, SPS_ENOMEM, "no %zu bytes to share", bytes);
+    st = real->share ? real->share(c, bytes, p_p) : spsi_new(c, bytes, p_p);
+    seen.shared += st == SPS_OK ? bytes : 0;
+    return st;
+}
+
+static void play_unshare(sps_context *c, void *p, size_t bytes)
+{
+    if (p) seen.shared -= bytes;
+    if (real->unshare) real->unshare(c, p, bytes);
+    else spsi_free(c, p);
+}
+
+static void open_context(void)
+{
+    ctx = fixture_open();
+    real = ctx->backend;
+    played = *real;
+    if (runner_place() == SPS_HOST) played.memory = play_memory;
+    played.share = play_share;
+    played.unshare = play_unshare;
+    memset(&seen, 0, sizeof seen);
+    ctx->backend = &played;
+}
+
+static void close_context(void)
+{
+    ck_assert_uint_eq(seen.shared, 0);
+    ctx->backend = real;
+    fixture_close(&ctx);
+}
+
+static sps_csr *grid(void)
+{
+    return zoo_matrix(zoo_find("grid7"), 8000, 7, ZOO_SPD, SPS_F64);
+}
+
+typedef struct problem {
+    sps_csr *A;
+    sps_operator *op;
+    sps_block *B, *X;
+    double *b;               /* page-locked, if B lies there */
+    size_t bytes;            /* of a block */
+} problem;
+
+static problem problem_of(bool far_b)
+{
+    problem p = { .A = grid() };
+
+    p.bytes = (size_t)p.A->nrow * K * sizeof(double);
+    OK(ctx, sps_operator_csr(ctx, p.A, K, NULL, &p.op));
+    p.X = fixture_block(ctx, p.A->nrow, K, NULL, 0);
+    if (far_b) {
+        OK(ctx, ctx->backend->share(ctx, p.bytes, (void **)&p.b));
+        OK(ctx, sps_block_wrap(ctx, p.A->nrow, K, p.b, K, &p.B));
+    } else {
+        p.B = fixture_block(ctx, p.A->nrow, K, NULL, 0);
+    }
+    OK(ctx, sps_block_random(p.B, 5));
+    return p;
+}
+
+static void problem_free(problem *p)
+{
+    sps_block_destroy(&p->B);
+    sps_block_destroy(&p->X);
+    sps_operator_destroy(&p->op);
+    if (p->b) ctx->backend->unshare(ctx, p->b, p->bytes);
+    zoo_free(&p->A);
+}
+
+static sps_status create(const problem *p, const char *solver, int most,
+                         sps_solver **s_p)
+{
+    sps_options o;
+
+    sps_options_default(&o);
+    o.solver = solver;
+    o.precond = "none";
+    o.rtol = 1e-10;
+    o.max_iterations = most;
+    return sps_solver_create(p->op, NULL, K, &o, s_p);
+}
+
+/* Leaves one and a half blocks beside what a solver takes: room for the best
+ * iterate, but not for another block after it. */
+static void tighten(const problem *p, const char *solver)
+{
+    size_t before = 0, taken = 0;
+
+    for (int i = 0; i < 2; i++) {      /* the context keeps scratch memory */
+        sps_solver *s = NULL;
+
+        before = ctx->memory.device;
+        OK(ctx, create(p, solver, 9, &s));
+        taken = ctx->memory.device - before;
+        sps_solver_destroy(&s);
+    }
+    seen.card = p->bytes + p->bytes / 2;
+    ctx->opt.max_device_bytes = before + taken + p->bytes / 2;
+}
+
+/* X after at most `most` iterations, as row-major numbers. */
+static double *answer(const problem *p, const char *solver, int most,
+                      bool parked)
+{
+    double *x = malloc(p->bytes);
+    const size_t host = ctx->memory.host;
+    sps_result result = { .struct_size = sizeof result };
+    sps_solver *s = NULL;
+
+    OK(ctx, create(p, solver, most, &s));
+    ck_assert_uint_eq(seen.shared, (parked ? p->bytes : 0) +
+                                   (p->b ? p->bytes : 0));
+    if (parked) ck_assert_uint_ge(ctx->memory.host, host + p->bytes);
+    OK(ctx, ctx->backend->fill(p->X, 0.0));
+    OK(ctx, sps_solver_linear(s, p->B, p->X, &result));
+    ck_assert_int_le(result.iterations, most);
+    OK(ctx, sps_block_get(p->X, 0, K, x, K, SPS_ROW_MAJOR, SPS_HOST));
+    sps_solver_destroy(&s);
+    return x;
+}
+
+static const char *const solvers[] = { "block_cg", "cg", "gmres", "bicgstab" };
+
+/* Ended early, when the best iterate is not always the last one, and
+ * converged. */
+START_TEST(a_parked_best_iterate_changes_no_bit)
+{
+    static const int ends[] = { 5, 9, 400 };
+
+    for (int i = 0; i < 4; i++) {
+        problem p = problem_of(false);
+        double *right[3];
+
+        for (int e = 0; e < 3; e++)
+            right[e] = answer(&p, solvers[i], ends[e], false);
+        tighten(&p, solvers[i]);
+        for (int e = 0; e < 3; e++) {
+            double *x = answer(&p, solvers[i], ends[e], true);
+
+            ck_assert_msg(memcmp(x, right[e], p.bytes) == 0,
+                          "%s, at most %d iterations: other bits", solvers[i],
+                          ends[e]);
+            free(x);
+            free(right[e]);
+        }
+        ck_assert(fixture_noted(ctx, "best iterate"));
+        ctx->opt.max_device_bytes = 0;
+        problem_free(&p);
+    }
+}
+END_TEST
+
+START_TEST(b_in_page_locked_memory_changes_no_bit)
+{
+    for (int i = 0; i < 4; i++) {
+        problem p = problem_of(false), q = problem_of(true);
+        double *right, *x = answer(&q, solvers[i], 400, false);
+
+        ck_assert_uint_eq(seen.shared, q.bytes);
+        q.b = NULL;                     /* p has none of it */
+        seen.shared -= q.bytes;
+        right = answer(&p, solvers[i], 400, false);
+        seen.shared += q.bytes;
+        q.b = (double *)q.B->data;
+        ck_assert_msg(memcmp(x, right, p.bytes) == 0, "%s: other bits",
+                      solvers[i]);
+        free(right);
+        free(x);
+        problem_free(&p);
+        problem_free(&q);
+    }
+}
+END_TEST
+
+/* Then the block lies on the GPU if that has room for it. */
+START_TEST(without_page_locked_memory_the_gpu_is_tried)
+{
+    problem p = problem_of(false);
+    sps_solver *s = NULL;
+
+    tighten(&p, "cg");
+    seen.refuse = true;
+    OK(ctx, create(&p, "cg", 9, &s));
+    ck_assert_uint_eq(seen.shared, 0);
+    sps_solver_destroy(&s);
+    if (runner_place() == SPS_CUDA) {
+        const size_t device = ctx->memory.device;
+
+        ctx->opt.max_device_bytes -= p.bytes;
+        ck_assert_int_eq(create(&p, "cg", 9, &s), SPS_EDEVMEM);
+        ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "bytes"));
+        ck_assert_ptr_null(s);
+        ck_assert_uint_eq(ctx->memory.device, device);
+    }
+    problem_free(&p);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(a_parked_best_iterate_changes_no_bit),
+    RUNNER_TEST(b_in_page_locked_memory_changes_no_bit),
+    RUNNER_TEST(without_page_locked_memory_the_gpu_is_tried),
+};
+RUNNER_MAIN_WITHIN("parked", tests, open_context, close_context)
