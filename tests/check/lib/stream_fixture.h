@@ -113,4 +113,56 @@ static inline void products_are(sps_operator *op, sps_operator *right, int k,
     }
 }
 
+typedef struct answer {
+    double *x;
+    sps_result result;
+} answer;
+
+static inline answer solve(sps_context *c, sps_csr *A, int k, const char *solver,
+                    const char *kernel)
+{
+    answer a = { .x = malloc((size_t)A->nrow * (size_t)k * sizeof *a.x),
+                 .result = { .struct_size = sizeof a.result } };
+    sps_block *B = fixture_block(c, A->nrow, k, NULL, 0);
+    sps_block *X = fixture_block(c, A->nrow, k, NULL, 0);
+    sps_operator *op = operator_with(c, A, k, kernel);
+    sps_solver *s = NULL;
+    sps_options o;
+
+    sps_options_default(&o);
+    o.solver = solver;
+    o.precond = "jacobi";
+    o.rtol = 1e-9;
+    o.restart = 10;
+    OK(c, sps_block_random(B, 5));
+    OK(c, sps_solver_create(op, NULL, k, &o, &s));
+    OK(c, sps_solver_linear(s, B, X, &a.result));
+    OK(c, sps_block_get(X, 0, k, a.x, k, SPS_ROW_MAJOR, SPS_HOST));
+    sps_solver_destroy(&s);
+    sps_operator_destroy(&op);
+    sps_block_destroy(&X);
+    sps_block_destroy(&B);
+    return a;
+}
+
+/* A symmetric, diagonally dominant band of 61 diagonals. */
+static inline sps_csr *band(int64_t n)
+{
+    static const int64_t lengths[] = { 61 };
+    sps_csr *A = row_lengths_matrix(lengths, 1, n, n, false);
+    double *v = A->val;
+    int64_t e = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = i > 30 ? i - 30 : 0; j < n && j <= i + 30; j++, e++) {
+            A->col[e] = (int32_t)j;
+            v[e] = i == j ? 70.0 : -1.0 / (1.0 + (double)((i + j) % 97));
+        }
+        A->rowptr[i + 1] = e;
+    }
+    A->nnz = e;
+    A->props |= SPS_SYMMETRIC | SPS_SPD;
+    return A;
+}
+
 #endif
