@@ -28,7 +28,7 @@ static void close_contexts(void)
     fixture_close(&near);
 }
 
-enum { N = 20000, NEVER = -1 };
+enum { N = 60000, NEVER = -1 };
 enum { UNSORTED, OUTSIDE, TWICE, SHORT, CODE };
 
 /* Rows of A; row `bad` is replaced by one that `fault` describes. */
@@ -104,7 +104,7 @@ static void limit_rows(void)
 {
     if (runner_place() == SPS_HOST) return;
     ctx->opt.max_device_bytes = ctx->memory.device + spsi_blocks_room(N, 4) +
-                                ((size_t)2 << 20);
+                                ((size_t)6 << 20);
 }
 
 static double *product(sps_operator *op, int k)

@@ -12,16 +12,17 @@ static sps_operator *of_rows(int64_t n, sps_csr **A_p)
     static const int64_t lengths[] = { 16 };
 
     *A_p = matrix(lengths, 1, n, n);
-    limit_for(*A_p, 2, (size_t)3 << 20);
+    limit_for(*A_p, 2, (size_t)6 << 20);
     return operator_with(ctx, *A_p, 2, "auto");
 }
 
 /* One whose panels have all the same number of rows, so that the image of one
  * is laid out as that of another, and a product with the wrong one reads what
- * exists. */
+ * exists.  The matrix is large enough for panels of the least size, 1 MB, which
+ * does not depend on n. */
 static sps_operator *alike(sps_csr **A_p, sps_operator **want_p)
 {
-    const int64_t least = (int64_t)1 << 16;
+    const int64_t least = (int64_t)1 << 18;
     sps_operator *op = of_rows(least, A_p);
     const int64_t rows = streaming(op)->panel[0].is.rows;
 
