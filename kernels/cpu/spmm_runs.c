@@ -31,8 +31,9 @@ typedef struct task {
     int64_t first, last;   /* range of slices */
 } task;
 
-/* Computes rows r0 .. r0+R-1 of slice s for N vectors, of type V, of columns
- * from j on.  R, N and f32 are constants after inlining. */
+/* Computes rows r0 .. r0+R-1 of slice s (8 rows, runs.h) and N W columns of Y
+ * from column j on, in N SIMD vectors of type V with W columns each.  R, N and
+ * f32 are constants after inlining. */
 #define RUN_ROWS(name, V)                                                      \
     INLINE void name(const task *t, int64_t s, int r0, const int R,            \
                      const int N, const bool f32, int j)                       \

@@ -356,10 +356,11 @@ sps_status spsi_nullspace_create(const sps_operator *A, int k,
 sps_status spsi_nullspace_project(const sps_nullspace *N, sps_block *X);
 void spsi_nullspace_destroy(sps_nullspace **N_p);
 
-/* verify.c: R = B - A X for the caller's B and X, computed in twice the working
- * precision and then rounded, in units that exclude overflow and underflow:
- * unit[j] (host array) times column j of R is the scaled residual of the solve.
- * The first two work blocks are overwritten. */
+/* verify.c: computes B - A X for the caller's B and X in twice the working
+ * precision and rounds it to R.  Very large or small columns are computed scaled
+ * by a power of two, against overflow and underflow: unit[j] (host array) times
+ * column j of R is rhs.scale[j] (b_j - A x_j).  The first two work blocks are
+ * overwritten. */
 sps_status spsi_verify(sps_linear *s, const sps_block *X, sps_block *R,
                        double *unit);
 /* Computes a lower estimate of ||A||_2 by power iteration on the block V with a

@@ -48,8 +48,9 @@ fail:
     return st;
 }
 
-/* Returns the power of two by which ||S'r|| is divided while it is computed,
- * since d^2 may be outside the range of doubles: d / unit is in [1, 2). */
+/* Returns the power of two by which ||S'r|| is divided while it is computed: 1,
+ * or, for d > 2^500, whose square may overflow, the one with d / unit in
+ * [1, 2). */
 static double damp_unit(double d)
 {
     int e;

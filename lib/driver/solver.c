@@ -44,8 +44,9 @@ static sps_status take_order(sps_solver *s, sps_linear_args *a,
 
     if (!a->A->reordered) return SPS_OK;
     if (a->M) {
-        spsi_note(s->ctx, "reorder: the order is kept for this solver, since "
-                  "its preconditioner was made for it");
+        spsi_note(s->ctx, "reorder: this solver uses the original order of the "
+                  "unknowns, since its preconditioner was made for the matrix "
+                  "in that order");
         return SPS_OK;
     }
     s->order.by = a->A->reordered;

@@ -64,9 +64,9 @@ int spsi_deflation_dual(const sps_deflation *d, sps_block *dual);
 sps_status spsi_deflation_project(const sps_deflation *d, sps_block *W);
 /* R -= M Y Y'R: restricts residuals to the complement of the constraints Y. */
 sps_status spsi_deflation_constrain(const sps_deflation *d, sps_block *R);
-/* R -= N N'R if A and M share the null vectors N.  Applied to a right-hand side
- * it makes it a vector in the range of A - sigma M and of M; applied to a
- * solution it gives the one orthogonal to N. */
+/* R -= N N'R if A and M share the null vectors N.  A right-hand side
+ * then lies in the range of A - sigma M and of M; a solution becomes the one
+ * orthogonal to N. */
 sps_status spsi_deflation_remove_shared(const sps_deflation *d, sps_block *R);
 
 #ifdef __cplusplus

@@ -33,7 +33,9 @@ typedef struct reader {
     batch now, next;
     size_t capacity;
     bool ended;                      /* `next` has the end of the text */
-    bool banner, ready;              /* header: what has been read */
+    bool banner;                     /* the first line has been read */
+    bool ready;                      /* the whole header, with the sizes, has
+                                        been read */
     bool block;
     bool peek;                       /* read only the header */
     int shares;                      /* processes that read a part each, or 0 */

@@ -90,9 +90,12 @@ static sps_status build(sps_context *ctx, const sps_csr *A, tally *t,
     SPS_TRY(sps_csr_create(ctx, A->nrow, A->nrow, nnz, SPS_F64, &L));
     for (int64_t i = 0; i < A->nrow; i++)
         L->rowptr[i + 1] = q += merge_row(A, T, i, L, q, t);
-    for (int64_t p = 0; p < nnz; p++)
-        SPS_REQUIRE(ctx, isfinite(((double *)L->val)[p]), SPS_EMATRIX,
-                    "Laplacian: the weights of a vertex add up to infinity");
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = L->rowptr[i]; p < L->rowptr[i + 1]; p++)
+            SPS_REQUIRE(ctx, isfinite(((double *)L->val)[p]), SPS_EMATRIX,
+                        "Laplacian: the weights of the edges of vertex %lld "
+                        "add up to more than the largest double; scale the "
+                        "weights down", (long long)i + 1);
     L->props = SPS_SYMMETRIC | SPS_SORTED;
     *L_p = L;
     L = NULL;

@@ -87,9 +87,10 @@ static sps_status failed(sps_context *ctx, const sps_factor_library *m,
                          "factors, %.3g bytes by prediction (%s: %d, %d)",
                          (double)facts->bytes, m->name, d[0], d[1]);
     case SPS_FACTOR_SINGULAR:
-        return spsi_fail(ctx, SPS_EUNFIT, "factor: the matrix is singular (%s: "
-                         "%d, %d); an iterative method finds X if B is in its "
-                         "range", m->name, d[0], d[1]);
+        return spsi_fail(ctx, SPS_EUNFIT, "factor: the matrix is singular "
+                         "(error %d, %d of %s); if B is in the range of A, an "
+                         "iterative method without factors finds X", d[0],
+                         d[1], m->name);
     case SPS_FACTOR_GAVE_UP:
         return spsi_fail(ctx, SPS_EUNFIT, "factor: %s tried to end the "
                          "process; it will not be called any more", m->name);

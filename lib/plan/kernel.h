@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* kernel.h - the contract of a kernel.
  *
- * For a problem a kernel states whether it fits, predicts its time, and makes a
- * plan.  One const table in one file; the file's line in the build list
- * registers it.
+ * A kernel is one const table in one file; the file's line in the build list
+ * registers it.  For a problem it states whether it fits, predicts its time, and
+ * makes a plan.
  *
- * spmm:   Y = alpha A X + beta Y.  Runs asynchronously on ctx->stream and
- *         allocates nothing; any width 1 .. plan->k; any ld; data aligned to
- *         their type only; beta = 0 does not read Y; alpha = 0 reads neither A
- *         nor X; every row of Y is written once; of its padding only that of an
- *         allocated block at full width may be written, with zeros (block.h).
- * sddmm:  val[p] = alpha (u_i . v_j) [* a_p] + beta val[p] for stored (i, j).
+ * spmm computes Y = alpha A X + beta Y.  It runs asynchronously on ctx->stream
+ * and allocates nothing.  It accepts every width 1 .. plan->k, every ld, and
+ * data that are aligned to their type only.  It does not read Y if beta = 0, nor
+ * A and X if alpha = 0, and writes every row of Y once.  It may write padding of
+ * Y, with zeros, only if Y is an allocated block at full width (block.h).
+ * sddmm computes val[p] = alpha (u_i . v_j) [* a_p] + beta val[p] for stored
+ * (i, j).
  *
- * Blocks are double; a kernel with SPS_SINGLE_BLOCKS also accepts blocks of
- * floats, with a matrix of floats, and then sums in single precision or better,
- * an epilogue too. */
+ * Blocks are of doubles.  A kernel with SPS_SINGLE_BLOCKS also accepts blocks of
+ * floats with a matrix of floats; it then sums, and applies an epilogue, in
+ * single precision or better. */
 #ifndef SPS_KERNEL_H
 #define SPS_KERNEL_H
 

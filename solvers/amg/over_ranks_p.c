@@ -151,7 +151,8 @@ static sps_status keep_p(over_ranks *w, sps_csr **P_p)
     sps_status st;
 
     SPS_REQUIRE(ctx, !l->P || l->P->nnz == (*P_p)->nnz, SPS_EBUG, "amg: new "
-                "values changed a pattern");
+                "values of A changed the pattern of the prolongator, which "
+                "must not happen; please report it");
     SPS_TRY(spsi_csr_transpose(ctx, *P_p, &R));
     sps_csr_destroy(ctx, &l->P);
     sps_csr_destroy(ctx, &l->R);

@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* Value in place of an aggregate's number: the node has none yet and is in the
- * graph. */
+/* aggregate[i] of a node that belongs to no aggregate yet and may still be
+ * assigned to one. */
 enum { AMG_NONE = -1 };
 /* Values of t for a root, and for a node that is no root. */
 #define AMG_ROOT UINT64_MAX

@@ -50,7 +50,7 @@ static sps_status by_factors(sps_transform *t, double least,
     SPS_TRY(spsi_direct_analyse(t->shifted, spsi_direct_operations(SECONDS),
                                 &d));
     SPS_REQUIRE(ctx, spsi_direct_factor_seconds(d) <= SECONDS, SPS_EUNFIT,
-                "factors of A - sigma M would take %.2g s, more than %d",
+                "factors of A - sigma M would take %.2g s; the limit is %d s",
                 spsi_direct_factor_seconds(d), SECONDS);
     SPS_REQUIRE(ctx, d->facts.flops >= least * (double)d->facts.entries,
                 SPS_EUNFIT, "factors of A - sigma M have few operations");

@@ -267,7 +267,8 @@ void exchange(dense *d)
     d->Y = spare;
 }
 
-/* Computes the inverse, d->X. */
+/* Sets d->X to the inverse of the scaled coarsest matrix, to which lift() has
+ * added its null vectors. */
 sps_status invert(dense *d)
 {
     sps_coarse *l = d->l;

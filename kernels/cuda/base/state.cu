@@ -38,7 +38,9 @@ sps_status take_pinned(sps_context *ctx, size_t bytes, void **p_p)
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
         return spsi_fail(ctx, SPS_ENOMEM,
-                         "no %zu bytes of page-locked host memory", bytes);
+                         "could not allocate %zu bytes of page-locked host "
+                         "memory; free host memory, or raise the limit of "
+                         "locked memory", bytes);
     }
     if (error != cudaSuccess)
         return spsi_cuda_failed(ctx, error, "cudaHostAlloc", __FILE__,

@@ -225,7 +225,7 @@ sps_status launch_dots(const stack<V> &s, const sps_block *W, bool pairs)
     return spsi_cuda_wait(ctx);
 }
 
-/* Uploads a H, in row-major order. */
+/* Uploads the count x k matrix a * H to the device, in row-major order. */
 sps_status send_rows(double a, int count, const sps_small *H, int k,
                      const double **d_h)
 {

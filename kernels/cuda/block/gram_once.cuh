@@ -34,8 +34,8 @@
 
 namespace {
 
-/* D += A B for a 16 x 4 operand A: a.x belongs to row g, a.y to row g + 8;
- * otherwise as in device.cuh. */
+/* D (16 x 8) += A (16 x 4) B (4 x 8).  a.x is the element of row g, a.y that of
+ * row g + 8; the other operands are laid out as for dmma_small (device.cuh). */
 __device__ __forceinline__ void dmma16x4(double *d, double2 a, double b)
 {
 #if __CUDA_ARCH__ < 900

@@ -60,7 +60,9 @@ constexpr int32_t none = INT32_MAX; /* larger than any column */
 /* The row of one lane during the merge. */
 template <class I> struct row_head {
     const int32_t *__restrict__ next; /* the column after head */
-    int32_t left, head;               /* entries left, including head */
+    int32_t left;                     /* entries from `head` on */
+    int32_t head;                     /* column of the current entry, or
+                                         `none` after the last one */
 
     /* Starts at row at % 8 of window at / 8. */
     __device__ __forceinline__ row_head(const pattern<I> &A, int64_t at)

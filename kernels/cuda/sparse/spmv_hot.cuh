@@ -150,8 +150,9 @@ template <class T> struct row_walk {
         fresh = false;
     }
 
-    /* After the last entry of the range; the next entry shows whether the row
-     * ends here. */
+    /* Ends the range: stores the sum of its last row, as that of a whole row if
+     * the head bit of the next entry shows that the row ends here, otherwise as
+     * the partial sum of a row that goes on in the next range. */
     __device__ __forceinline__ void close(int64_t end)
     {
         bool ends = end == h.nnz || (h.heads[end / 64] >> end % 64 & 1);

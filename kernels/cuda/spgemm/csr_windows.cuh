@@ -231,8 +231,10 @@ write_window(const unsigned *bits, const V *sum, int64_t low, int64_t at,
     return good;
 }
 
-/* Computes columns and values of the windows of rows that fit no table, the
- * others being left to fill_rows; with `known`, does what renew_rows does. */
+/* Computes columns and values of the rows in the list, which are too long for a
+ * hash table; fill_rows computes the others.  If `known`, the columns are given
+ * and only values are computed; *bad becomes the first row whose columns are not
+ * those of the product. */
 template <class V>
 __global__ void __launch_bounds__(32 * window_warps)
 fill_windows(csr_factor<V> A, csr_factor<V> B, window_list w, bool known,

@@ -4,9 +4,9 @@
  * packed.
  *
  * The rows are read once, in order: from the arrays of a matrix in host memory
- * (sps_csr_local.far); from a copy of those of a matrix on the device, which
- * leaves nothing resident; or from a source, in portions of about a panel, so
- * that the matrix never exists as a whole.  Host memory: the streamed panels,
+ * (sps_csr_local.far); from a host copy of the arrays of a matrix on the device,
+ * and then no panel is kept on the device; or from a source, in portions of
+ * about a panel, so that the matrix never exists as a whole.  Host memory: the streamed panels,
  * and space for one more. */
 #include "core/team.h"
 #include "cuda/base/device.cuh"

@@ -125,7 +125,8 @@ void queue_one(work *w)
     w->more = w->more && w->st == SPS_OK;
 }
 
-/* Sums the rows of the pieces from .. to - 1 of all panels of the host. */
+/* Computes the products of work items from .. to - 1.  Each panel of the host is
+ * divided into `pieces` items, numbered panel by panel. */
 void add_up(void *data, int64_t from, int64_t to)
 {
     work *w = (work *)data;

@@ -18,7 +18,8 @@ typedef struct spsi_zip {
     bool wide;                 /* sizes after the member have 8 bytes */
     bool done;                 /* all of it has been unpacked */
     uint64_t left;             /* packed bytes that have not been read */
-    uint64_t size, produced;   /* unpacked bytes: by the header, so far */
+    uint64_t size;             /* unpacked bytes that the header promises */
+    uint64_t produced;         /* bytes unpacked so far */
     uint32_t promised, crc;
     z_stream z;
     bool inflating;

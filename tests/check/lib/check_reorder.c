@@ -192,7 +192,7 @@ START_TEST(an_order_that_is_not_taken_is_told)
     OK(ctx, sps_operator_csr(ctx, A, 8, &opt, &op));
     OK(ctx, sps_precond_create(op, 2, &opt, &M));
     OK(ctx, sps_solver_create(op, M, 2, &opt, &s));
-    ck_assert(fixture_noted(ctx, "the order is kept for this solver"));
+    ck_assert(fixture_noted(ctx, "this solver uses the original order"));
     sps_solver_destroy(&s);
     OK(ctx, sps_solver_create_eigen(op, NULL, NULL, 2, &opt, &s));
     ck_assert(fixture_noted(ctx, "the order is kept for eigenvalues"));
