@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_beyond.c - matrices of about 2 GB with 1 GB of device memory: products
- * and solvers have the bits of spmm.plain with all of the GPU.  Takes 4 GB of
- * host memory and some seconds for each test: only in the long form. */
+/* check_beyond.c - a matrix of about 2 GB with 1 GB of device memory: products
+ * have the bits of spmm.stream with all of the GPU.  Takes 4 GB of host memory
+ * and some seconds: only in the long form. */
 #include "tests/check/lib/stream_fixture.h"
 
 #define LONG_ONLY()                                                            \
@@ -9,35 +9,6 @@
     if (!runner_long()) runner_leave_out("matrices of 2 GB")
 
 static const size_t gigabyte = 1000000000;
-
-/* Three solvers, which take ten blocks of 80 MB, with 2.5 M unknowns. */
-START_TEST(solvers_under_a_gigabyte_have_the_bits_of_the_whole_gpu)
-{
-    static const char *const solvers[] = { "block_cg", "gmres", "bicgstab" };
-    static const int ks[] = { 4, 1, 2 };
-    sps_csr *A;
-
-    LONG_ONLY();
-    A = band(2500000);
-    ck_assert_int_ge(12 * A->nnz, 1800000000);
-    for (int s = 0; s < 3; s++) {
-        answer right = solve(near, A, ks[s], solvers[s], "spmm.plain"), far;
-
-        ctx->opt.max_device_bytes = gigabyte;
-        far = solve(ctx, A, ks[s], solvers[s], "auto");
-        ck_assert_int_eq(right.result.stop, SPS_STOP_CONVERGED);
-        ck_assert_int_eq(far.result.stop, SPS_STOP_CONVERGED);
-        ck_assert_int_eq(far.result.iterations, right.result.iterations);
-        ck_assert_msg(same(far.x, right.x, ks[s] * A->nrow), "%s: other bits",
-                      solvers[s]);
-        ck_assert_uint_le(ctx->memory.device_peak, gigabyte);
-        ck_assert(fixture_noted(ctx, "stays in host memory"));
-        free(right.x);
-        free(far.x);
-    }
-    zoo_free(&A);
-}
-END_TEST
 
 /* Rows of 0 to 300 entries and two of 3 M, whose segments are added as by
  * spmm.stream with all of the GPU. */
@@ -70,7 +41,6 @@ START_TEST(long_and_empty_rows_under_a_gigabyte_have_the_same_bits)
 END_TEST
 
 static const runner_test tests[] = {
-    RUNNER_TEST(solvers_under_a_gigabyte_have_the_bits_of_the_whole_gpu),
     RUNNER_TEST(long_and_empty_rows_under_a_gigabyte_have_the_same_bits),
 };
 RUNNER_MAIN_WITHIN("beyond", tests, open_contexts, close_contexts)

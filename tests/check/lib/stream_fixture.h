@@ -133,7 +133,7 @@ static inline answer solve(sps_context *c, sps_csr *A, int k, const char *solver
     o.solver = solver;
     o.precond = "jacobi";
     o.rtol = 1e-9;
-    o.restart = 6;
+    o.restart = 10;
     OK(c, sps_block_random(B, 5));
     OK(c, sps_solver_create(op, NULL, k, &o, &s));
     OK(c, sps_solver_linear(s, B, X, &a.result));
