@@ -59,18 +59,20 @@ sps_status spsi_operator_fits_single(sps_context *ctx, double largest)
                      "not suitable for single precision");
 }
 
-/* Creates a csr with the pattern of A and values in single precision,
- * *val_p. */
-static sps_status round_csr(sps_context *ctx, const sps_csr *A, sps_csr **S_p,
-                            float **val_p)
+/* Creates a csr in host memory with the pattern of A and a copy of its values,
+ * *val_p, rounded if dtype is single precision. */
+static sps_status copy_csr(sps_context *ctx, const sps_csr *A, sps_dtype dtype,
+                           sps_csr **S_p, void **val_p)
 {
-    float *val = NULL;
+    void *val = NULL;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(ctx, A->nnz + 1, &val));
-    if (!narrow(ctx, A, val)) SPS_TRY(spsi_operator_fits_single(ctx, NAN));
+    SPS_TRY(spsi_new_array(ctx, A->nnz + 1, spsi_dtype_size(dtype), &val));
+    if (dtype == SPS_F64) memcpy(val, A->val, spsi_csr_value_bytes(A));
+    else if (!narrow(ctx, A, val))
+        SPS_TRY(spsi_operator_fits_single(ctx, NAN));
     SPS_TRY(sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col, val,
-                         SPS_F32, SPS_HOST, SPS_BORROW, S_p));
+                         dtype, SPS_HOST, SPS_BORROW, S_p));
     (*S_p)->props = A->props;
     *val_p = val;
     return SPS_OK;
@@ -180,17 +182,19 @@ fail:
 
 /* ----------------------------------------------------------------- operators */
 
-static sps_status single(sps_context *ctx, const sps_csr *A, int width,
-                         sps_dtype blocks, const sps_options *opt, bool inner,
-                         sps_operator **op_p)
+/* The operator has values of its own, of type dtype, in the memory of A's.  An A
+ * in host memory whose values are kept as doubles has doubles. */
+static sps_status valued(sps_context *ctx, const sps_csr *A, sps_dtype dtype,
+                         int width, sps_dtype blocks, const sps_options *opt,
+                         bool inner, sps_operator **op_p)
 {
     sps_csr *S = NULL;
-    float *val = NULL;
+    void *val = NULL;
     sps_status st = SPS_OK;
 
     if (A->place == SPS_CUDA)
-        return copy_there(ctx, A, SPS_F32, width, blocks, opt, inner, op_p);
-    SPS_TRY(round_csr(ctx, A, &S, &val));
+        return copy_there(ctx, A, dtype, width, blocks, opt, inner, op_p);
+    SPS_TRY(copy_csr(ctx, A, dtype, &S, &val));
     SPS_TRY(spsi_operator_create(ctx, S, width, blocks, opt, inner, op_p));
     (*op_p)->own_A = S;
     (*op_p)->cache->own_val = val;
@@ -206,42 +210,13 @@ sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
                                 sps_dtype blocks, const sps_options *opt,
                                 sps_operator **op_p)
 {
-    return single(ctx, A, width, blocks, opt, false, op_p);
-}
-
-/* For an A in host memory, in doubles: the values of the operator are doubles
- * too. */
-static sps_status copy_here(sps_context *ctx, const sps_csr *A, int width,
-                            sps_operator **op_p)
-{
-    double *val = NULL;
-    sps_csr *S = NULL;
-    sps_status st;
-
-    SPS_TRY(SPS_NEW(ctx, A->nnz + 1, &val));
-    memcpy(val, A->val, spsi_csr_value_bytes(A));
-    SPS_TRY(sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col, val,
-                         SPS_F64, SPS_HOST, SPS_BORROW, &S));
-    S->props = A->props;
-    SPS_TRY(spsi_operator_create(ctx, S, width, SPS_F64, NULL, true, op_p));
-    (*op_p)->own_A = S;
-    (*op_p)->cache->own_val = val;
-    return SPS_OK;
-
-fail:
-    sps_csr_destroy(ctx, &S);
-    spsi_free(ctx, val);
-    return st;
+    return valued(ctx, A, SPS_F32, width, blocks, opt, false, op_p);
 }
 
 sps_status spsi_operator_valued(sps_context *ctx, const sps_csr *A, int width,
                                 sps_dtype dtype, sps_operator **op_p)
 {
-    if (dtype == SPS_F32)
-        return single(ctx, A, width, SPS_F32, NULL, true, op_p);
-    return A->place == SPS_CUDA ? copy_there(ctx, A, SPS_F64, width, SPS_F64,
-                                             NULL, true, op_p)
-                                : copy_here(ctx, A, width, op_p);
+    return valued(ctx, A, dtype, width, dtype, NULL, true, op_p);
 }
 
 /* Sets op->local to have the values of `from`, as floats in device memory;
@@ -269,10 +244,10 @@ fail:
 /* Sets the values to those of S, which has the pattern of A. */
 static sps_status values_on_host(const sps_csr *S, sps_operator *op)
 {
-    float *val = NULL;
+    void *val = NULL;
     sps_status st;
 
-    SPS_TRY(round_csr(op->ctx, S, &op->own_A, &val));
+    SPS_TRY(copy_csr(op->ctx, S, SPS_F32, &op->own_A, &val));
     op->cache->own_val = val;
     op->A = op->own_A;
     SPS_TRY(spsi_operator_set_local(op));
