@@ -241,15 +241,6 @@ void spsi_cpu_sum_chunks(sps_context *ctx, int64_t count, int64_t items,
                   &(sum_job){ count, items, partial });
 }
 
-/* Operands of a reduction over two blocks, or three (gram_pair), and the
- * partial results of each chunk. */
-typedef struct gram_job {
-    chunks c;
-    const sps_block *X, *Y, *R;
-    int64_t items;
-    double *partial;
-} gram_job;
-
 static double *partial_of(const gram_job *j, int64_t row)
 {
     return j->partial + row / j->c.rows * j->items;
@@ -380,13 +371,16 @@ sps_status spsi_cpu_gram(const sps_block *X, const sps_block *Y, sps_small *C)
     int64_t items = (int64_t)X->k * Y->k;
     int64_t panels = (X->k + PANEL - 1) / PANEL;
     chunks c = chunks_of(X->n, items);
+    const int64_t work = work_ns(c.n, X->k + Y->k, items);
+    gram_job j = { c, X, Y, NULL, items, NULL };
     double *partial;
 
-    if (X->dtype == SPS_F32) return spsi_cpu_single_gram(X, Y, C);
     SPS_TRY(spsi_cpu_scratch(X->ctx, c.count * items, &partial));
-    spsi_team_run(X->ctx, c.count * panels,
-                  work_ns(c.n, X->k + Y->k, items), panel_grams,
-                  &(gram_job){ c, X, Y, NULL, items, partial });
+    j.partial = partial;
+    if (X->dtype == SPS_F32)
+        spsi_cpu_over_chunks(X->ctx, c, work, spsi_cpu_single_grams, &j);
+    else
+        spsi_team_run(X->ctx, c.count * panels, work, panel_grams, &j);
     spsi_cpu_sum_chunks(X->ctx, c.count, items, partial);
     spsi_cpu_unpack(partial, C);
     return SPS_OK;

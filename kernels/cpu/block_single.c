@@ -84,44 +84,16 @@ static void chunk_gram(const sps_block *X, const sps_block *Y, int64_t first,
     }
 }
 
-typedef struct gram_job {
-    chunks c;
-    const sps_block *X, *Y;
-    double *partial;
-} gram_job;
-
-/* Processes all panels of X; their sums follow each other in the partial result
- * of the chunk. */
-static void chunk_grams(void *data, int64_t first, int64_t last)
+void spsi_cpu_single_grams(void *data, int64_t first, int64_t last)
 {
     const gram_job *j = data;
-    const int64_t items = (int64_t)j->X->k * j->Y->k;
-    double *sum = j->partial + first / j->c.rows * items;
+    double *sum = j->partial + first / j->c.rows * j->items;
     sps_block panel;
 
     for (int a0 = 0; a0 < j->X->k; a0 += SPS_SINGLE_WIDEST) {
         panel_of(j->X, a0, &panel);
         chunk_gram(&panel, j->Y, first, last, sum + (int64_t)a0 * j->Y->k);
     }
-}
-
-sps_status spsi_cpu_single_gram(const sps_block *X, const sps_block *Y,
-                                sps_small *C)
-{
-    int64_t items = (int64_t)X->k * Y->k;
-    chunks c = chunks_of(X->n, items);
-    double *partial;
-    sps_status st;
-
-    SPS_TRY(spsi_cpu_scratch(X->ctx, c.count * items, &partial));
-    spsi_cpu_over_chunks(X->ctx, c, work_ns(c.n, X->k + Y->k, items),
-                         chunk_grams, &(gram_job){ c, X, Y, partial });
-    spsi_cpu_sum_chunks(X->ctx, c.count, items, partial);
-    spsi_cpu_unpack(partial, C);
-    return SPS_OK;
-
-fail:
-    return st;
 }
 
 /* Y = X c + b Y for a panel of X; c is packed (spsi_cpu_pack). */
@@ -141,39 +113,14 @@ static void chunk_mul(const sps_block *X, const double *c, double b,
     }
 }
 
-typedef struct mul_job {
-    const sps_block *X;
-    const double *c;
-    double b;
-    sps_block *Y;
-} mul_job;
-
-static void chunk_muls(void *data, int64_t first, int64_t last)
+void spsi_cpu_single_muls(void *data, int64_t first, int64_t last)
 {
     const mul_job *j = data;
     sps_block panel;
 
     for (int a0 = 0; a0 < j->X->k; a0 += SPS_SINGLE_WIDEST) {
         panel_of(j->X, a0, &panel);
-        chunk_mul(&panel, j->c + a0 * packed_cols(j->Y->k),
+        chunk_mul(&panel, j->packed + a0 * packed_cols(j->Y->k),
                   a0 ? 1.0 : j->b, j->Y, first, last);
     }
-}
-
-sps_status spsi_cpu_single_mul_small(double a, const sps_block *X,
-                                     const sps_small *C, double b,
-                                     sps_block *Y)
-{
-    double *packed;
-    sps_status st;
-
-    SPS_TRY(spsi_cpu_scratch(X->ctx, X->k * packed_cols(Y->k), &packed));
-    spsi_cpu_pack(a, C, packed);
-    spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
-                         work_ns(X->n, X->k + Y->k, (int64_t)X->k * Y->k),
-                         chunk_muls, &(mul_job){ X, packed, b, Y });
-    return SPS_OK;
-
-fail:
-    return st;
 }

@@ -168,13 +168,6 @@ CLONED_BY_ISA(, spsi_cpu_strip_mul,
 
 /* --- operations */
 
-typedef struct mul_job {
-    const sps_block *X;
-    const double *packed;
-    double b;
-    sps_block *Y;
-} mul_job;
-
 static void chunk_mul(void *data, int64_t first, int64_t last)
 {
     const mul_job *j = data;
@@ -191,14 +184,14 @@ sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
     sps_status st;
     double *packed;
 
-    if (X->dtype == SPS_F32) return spsi_cpu_single_mul_small(a, X, C, b, Y);
-    if (X->k == 1 && Y->k == 1)
+    if (X->k == 1 && Y->k == 1 && X->dtype == SPS_F64)
         return spsi_cpu_axpby(a * *spsi_small_at(C, 0, 0), X, b, Y);
     SPS_TRY(spsi_cpu_scratch(X->ctx, X->k * packed_cols(Y->k), &packed));
     spsi_cpu_pack(a, C, packed);
     spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
                          work_ns(X->n, X->k + Y->k, (int64_t)X->k * Y->k),
-                         chunk_mul, &(mul_job){ X, packed, b, Y });
+                         X->dtype == SPS_F32 ? spsi_cpu_single_muls : chunk_mul,
+                         &(mul_job){ X, packed, b, Y });
     return SPS_OK;
 
 fail:

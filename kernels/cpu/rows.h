@@ -116,11 +116,29 @@ double *spsi_cpu_strip_in(const sps_block *X, int64_t i, int64_t m,
 /* Writes to X the rows that spsi_cpu_strip_in has copied. */
 void spsi_cpu_strip_out(sps_block *X, int64_t i, int64_t m,
                         const double *rows, int64_t ld);
-sps_status spsi_cpu_single_gram(const sps_block *X, const sps_block *Y,
-                                sps_small *C);
-sps_status spsi_cpu_single_mul_small(double a, const sps_block *X,
-                                     const sps_small *C, double b,
-                                     sps_block *Y);
+
+/* Operands of a reduction over two blocks, or three (gram_pair), and the
+ * partial results of each chunk. */
+typedef struct gram_job {
+    chunks c;
+    const sps_block *X, *Y, *R;
+    int64_t items;
+    double *partial;
+} gram_job;
+
+/* Operands of Y = X c + b Y; c is packed (spsi_cpu_pack). */
+typedef struct mul_job {
+    const sps_block *X;
+    const double *packed;
+    double b;
+    sps_block *Y;
+} mul_job;
+
+/* block_single.c: X'Y of a chunk and Y = X c + b Y, for blocks in single
+ * precision.  All panels of X are processed, and their sums follow each other
+ * in the partial result of the chunk. */
+void spsi_cpu_single_grams(void *data, int64_t first, int64_t last);
+void spsi_cpu_single_muls(void *data, int64_t first, int64_t last);
 
 /* Sets *p_p to scratch memory of the context.  The memory is enlarged here only
  * if the backend's reserve() was called with smaller dimensions. */
