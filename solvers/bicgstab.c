@@ -381,17 +381,8 @@ fail:
  * threshold, it stops with SPS_STOP_BREAKDOWN. */
 static void finish_step(sps_linear *s, struct bicgstab *m)
 {
-    bool stuck = false;
-
-    s->width = 0;
-    for (int c = 0; c < s->k; c++) {
-        if (s->at.done[c]) continue;
-        s->width += !m->broken[c];
-        if (s->resnorm[c] > s->rhs.threshold[s->at.column[c]]) stuck = true;
-    }
-    if (s->width) return;
-    s->renew = true;
-    if (stuck && ++m->breakdowns > 3) s->stop = SPS_STOP_BREAKDOWN;
+    if (spsi_linear_frozen(s, m->broken) && ++m->breakdowns > 3)
+        s->stop = SPS_STOP_BREAKDOWN;
 }
 
 static sps_status sweep(sps_linear *s, struct bicgstab *m)

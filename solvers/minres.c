@@ -188,23 +188,6 @@ fail:
     return st;
 }
 
-/* Ends the method when all columns are frozen.  If a frozen column is above its
- * threshold, A is singular. */
-static void finish_step(sps_linear *s, struct minres *m)
-{
-    bool stuck = false;
-
-    s->width = 0;
-    for (int p = 0; p < s->k; p++) {
-        if (s->at.done[p]) continue;
-        s->width += !m->frozen[p];
-        if (s->resnorm[p] > s->rhs.threshold[s->at.column[p]]) stuck = true;
-    }
-    if (s->width) return;
-    s->renew = true;
-    if (stuck) s->stop = SPS_STOP_SINGULAR;
-}
-
 static sps_status step(sps_linear *s, void *method)
 {
     struct minres *m = method;
@@ -234,7 +217,9 @@ static sps_status step(sps_linear *s, void *method)
     SPS_TRY(spsi_axpby_cols(m->e, &w, m->one, &w_old));
     SPS_TRY(advance(s, m, &w_old, &old, moved));
     m->turn = 1 - m->turn;
-    if (!s->stop) finish_step(s, m);
+    /* If a frozen column is above its threshold, A is singular. */
+    if (!s->stop && spsi_linear_frozen(s, m->frozen))
+        s->stop = SPS_STOP_SINGULAR;
 fail:
     return st;
 }

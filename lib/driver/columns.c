@@ -276,6 +276,21 @@ int spsi_columns_few(const sps_linear *s)
     return spsi_columns_latency(s) ? s->k / 4 : 3 * s->k / 4;
 }
 
+bool spsi_linear_frozen(sps_linear *s, const bool *frozen)
+{
+    bool stuck = false;
+
+    s->width = 0;
+    for (int p = 0; p < s->k; p++) {
+        if (s->at.done[p]) continue;
+        s->width += !frozen[p];
+        if (s->resnorm[p] > s->rhs.threshold[s->at.column[p]]) stuck = true;
+    }
+    if (s->width) return false;
+    s->renew = true;
+    return stuck;
+}
+
 void spsi_columns_track(sps_linear *s, int open)
 {
     if (open == s->k || open > spsi_columns_few(s)) s->at.few_since = -1;

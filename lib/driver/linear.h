@@ -340,6 +340,10 @@ void spsi_linear_count(sps_linear *s, int taken);
 sps_status spsi_linear_advance(sps_linear *s);
 /* Counts the queued iterations that the loop has not processed when it ends. */
 void spsi_linear_drain(sps_linear *s);
+/* columns.c, for methods that freeze columns: sets the width to the number of
+ * open columns that are not frozen, and renew if there is none.  Returns whether
+ * there is none and one of them is above its threshold. */
+bool spsi_linear_frozen(sps_linear *s, const bool *frozen);
 
 /* nullspace.c: the null space to project out, or NULL if there is none. */
 typedef struct sps_nullspace {
