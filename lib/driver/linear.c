@@ -138,7 +138,8 @@ static sps_status take_precond(sps_linear *s, sps_precond *M)
     if (!strcmp(name, "none") ||
         (!strcmp(name, "auto") && !s->A->A && !s->A->ranks))
         return st;
-    st = spsi_precond_create(s->A, s->columns, &s->opt, conjugate, &s->M);
+    st = spsi_precond_create(s->A, s->columns, &s->opt, conjugate,
+                             SPS_PASSES_LINEAR, &s->M);
     if (st == SPS_EUNFIT && !s->made.owned && spsi_expired(s->ctx))
         st = substitute(s);
     s->made.own_M = st == SPS_OK;

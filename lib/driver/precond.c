@@ -166,9 +166,9 @@ fail:
     return st;
 }
 
-static sps_status create(const sps_operator *A, int width,
-                         const sps_options *opt, bool conjugate, int passes,
-                         sps_precond **M_p)
+sps_status spsi_precond_create(const sps_operator *A, int width,
+                               const sps_options *opt, bool conjugate,
+                               int passes, sps_precond **M_p)
 {
     const sps_precond_type *type;
     sps_options o; /* effective options */
@@ -185,20 +185,6 @@ fail:
     return st;
 }
 
-sps_status spsi_precond_create(const sps_operator *A, int width,
-                               const sps_options *opt, bool conjugate,
-                               sps_precond **M_p)
-{
-    return create(A, width, opt, conjugate, SPS_PASSES_LINEAR, M_p);
-}
-
-sps_status spsi_precond_create_passes(const sps_operator *A, int width,
-                                      const sps_options *opt, int passes,
-                                      sps_precond **M_p)
-{
-    return create(A, width, opt, false, passes, M_p);
-}
-
 sps_status sps_precond_create(const sps_operator *A, int width,
                               const sps_options *opt, sps_precond **M_p)
 {
@@ -209,7 +195,7 @@ sps_status sps_precond_create(const sps_operator *A, int width,
         return spsi_fail(A ? A->ctx : NULL, SPS_EINVAL, "A or M_p is NULL");
     SPS_TRY(spsi_comm_begin(A->ctx));
     SPS_TRY(spsi_comm_end(A->ctx, spsi_precond_create(A, width, opt, false,
-                                                      &M)));
+                                                      SPS_PASSES_LINEAR, &M)));
     *M_p = M;
     return SPS_OK;
 fail:

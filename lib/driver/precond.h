@@ -31,7 +31,7 @@ typedef struct sps_precond_type {
     const char *name;
     /* For names that choose among other types, such as auto: creates one of
      * those, and the members below are unused.  For `conjugate` and `passes`
-     * see spsi_precond_create and spsi_precond_create_passes. */
+     * see spsi_precond_create. */
     sps_status (*choose)(const sps_operator *A, int width,
                          const sps_options *opt, bool conjugate, int passes,
                          sps_precond **M_p);
@@ -116,25 +116,20 @@ sps_status spsi_precond_named(const sps_operator *A, int width,
                               const char *name, const sps_options *opt,
                               int passes, sps_precond **M_p);
 
+#define SPS_PASSES_LINEAR 18   /* of block_cg; assumed by sps_precond_create */
 /* As sps_precond_create.  `conjugate` means that M is for conjugate gradients
- * with a symmetric A, for which auto may choose a polynomial. */
+ * with a symmetric A, for which auto may choose a polynomial.  `passes` is how
+ * often the method reads or writes a block for each application of M: auto and
+ * chebyshev weigh the cost of M against that. */
 sps_status spsi_precond_create(const sps_operator *A, int width,
                                const sps_options *opt, bool conjugate,
-                               sps_precond **M_p);
+                               int passes, sps_precond **M_p);
 
 /* Creates the preconditioner of that name with `columns`; EUNFIT if it has no
  * such form. */
 sps_status spsi_precond_columns(const sps_operator *A, int width,
                                 const char *name, const sps_options *opt,
                                 sps_precond **M_p);
-
-#define SPS_PASSES_LINEAR 18   /* of block_cg; assumed by sps_precond_create */
-/* As sps_precond_create, for a method that reads or writes a block `passes`
- * times for each application of M: auto and chebyshev weigh the cost of M
- * against that. */
-sps_status spsi_precond_create_passes(const sps_operator *A, int width,
-                                      const sps_options *opt, int passes,
-                                      sps_precond **M_p);
 
 /* Creates a preconditioner that has not been built, of a type that need not be
  * registered; it is destroyed like others. */

@@ -53,7 +53,7 @@ sps_status spsi_eigen_multigrid(sps_eigen_precond *t, const sps_operator *op,
     SPS_TRY(serves(t, op, &yes));
     if (!yes) return SPS_EUNFIT;
     o.precond = "amg";
-    SPS_TRY(spsi_precond_create_passes(op, t->space->width, &o, passes, &t->T));
+    SPS_TRY(spsi_precond_create(op, t->space->width, &o, false, passes, &t->T));
     if (t->T->rate <= SLOW_RATE) return SPS_OK;
     spsi_note(op->ctx, "preconditioner auto: not amg, because a cycle leaves "
               "%.2f of the error", t->T->rate);

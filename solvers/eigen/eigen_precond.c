@@ -109,8 +109,8 @@ static sps_status choose(sps_eigen_precond *t, const sps_operator *op,
     st = SPS_EUNFIT;
     if (hard && inverse && d->nulls == 0) {
         o.precond = "dense";
-        st = spsi_precond_create_passes(op, t->space->width, &o, passes(t),
-                                        &t->T);
+        st = spsi_precond_create(op, t->space->width, &o, false, passes(t),
+                                 &t->T);
     }
     if (st != SPS_OK && op == p->A)
         st = spsi_eigen_multigrid(t, op, passes(t));
@@ -118,13 +118,13 @@ static sps_status choose(sps_eigen_precond *t, const sps_operator *op,
         o.precond = "ilut";
         o.droptol = fmin(o.droptol, all ? 1e-12 : 1e-5);
         o.fill = fmax(o.fill, all ? fmin(100, 3e7 / (double)nnz) : 30);
-        st = spsi_precond_create_passes(op, t->space->width, &o, passes(t),
-                                        &t->T);
+        st = spsi_precond_create(op, t->space->width, &o, false, passes(t),
+                                 &t->T);
     }
     if (st != SPS_OK) {
         o.precond = "chebyshev";
-        st = spsi_precond_create_passes(op, t->space->width, &o, passes(t),
-                                        &t->T);
+        st = spsi_precond_create(op, t->space->width, &o, false, passes(t),
+                                 &t->T);
     }
 fail:
     return st;
@@ -148,8 +148,8 @@ static sps_status make(sps_eigen_precond *t, double sigma, double d)
     }
     if (automatic(t)) SPS_TRY(choose(t, op, d));
     else
-        SPS_TRY(spsi_precond_create_passes(op, t->space->width, t->opt,
-                                           passes(t), &t->T));
+        SPS_TRY(spsi_precond_create(op, t->space->width, t->opt, false,
+                                    passes(t), &t->T));
     t->own = true;
     t->sigma = sigma;
 fail:
