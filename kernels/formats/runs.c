@@ -164,7 +164,7 @@ bool spsi_values_exact(sps_context *ctx, const sps_csr_local *A)
 
 /* Writes the values to their arrays, which are allocated in the type that they
  * need. */
-static sps_status set_values(sps_context *ctx, const sps_csr_local *A,
+sps_status spsi_runs_refresh(sps_context *ctx, const sps_csr_local *A,
                              sps_runs *f)
 {
     const sps_dtype type = spsi_values_exact(ctx, A) ? SPS_F32 : SPS_F64;
@@ -209,15 +209,9 @@ sps_status spsi_runs_from_csr(sps_context *ctx, const sps_csr_local *A,
     SPS_TRY(SPS_NEW(ctx, f->rest[f->slices], &f->rest_col));
     SPS_TRY(SPS_NEW(ctx, f->rest[f->slices], &f->rest_row));
     spsi_team_run(ctx, f->slices, 3 * A->nnz, write_runs, &j);
-    SPS_TRY(set_values(ctx, A, f));
+    SPS_TRY(spsi_runs_refresh(ctx, A, f));
 fail:
     return st;
-}
-
-sps_status spsi_runs_refresh(sps_context *ctx, const sps_csr_local *A,
-                             sps_runs *f)
-{
-    return set_values(ctx, A, f);
 }
 
 void spsi_runs_clear(sps_context *ctx, sps_runs *f)

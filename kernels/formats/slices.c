@@ -115,8 +115,8 @@ static void copy(void *data, int64_t first, int64_t last)
     }
 }
 
-static sps_status set_values(sps_context *ctx, const sps_csr_local *A,
-                             sps_slices *f)
+sps_status spsi_slices_refresh(sps_context *ctx, const sps_csr_local *A,
+                               sps_slices *f)
 {
     const sps_dtype type = spsi_values_exact(ctx, A) ? SPS_F32 : SPS_F64;
     sps_status st = SPS_OK;
@@ -151,15 +151,9 @@ sps_status spsi_slices_from_csr(sps_context *ctx, const sps_csr_local *A,
     for (int64_t s = 0; s < f->slices; s++) f->start[s + 1] += f->start[s];
     if (j.far) SPS_TRY(SPS_NEW(ctx, f->nnz, &f->col));
     else SPS_TRY(SPS_NEW(ctx, f->nnz, &f->near));
-    SPS_TRY(set_values(ctx, A, f));
+    SPS_TRY(spsi_slices_refresh(ctx, A, f));
 fail:
     return st;
-}
-
-sps_status spsi_slices_refresh(sps_context *ctx, const sps_csr_local *A,
-                               sps_slices *f)
-{
-    return set_values(ctx, A, f);
 }
 
 void spsi_slices_clear(sps_context *ctx, sps_slices *f)
