@@ -384,7 +384,8 @@ fail:
     return st;
 }
 
-/* Reads the matrix if it is the best one so far. */
+/* Reads the matrix if it is the named one or, without a name, of a better kind
+ * than the one that has been read (see the head of this file). */
 static sps_status consider(mat5 *m, const array *a)
 {
     const spsi_file *f = m->file.f;
