@@ -62,7 +62,8 @@ sps_status prepare(sps_context *ctx, const sps_spmm_args *args)
     return SPS_OK;
 }
 
-/* Launches both kernels, each in its stream. */
+/* Launches the kernel of the segments on the stream of the context, and that of
+ * the residuals on p->side. */
 template <int N, int D, bool WHOLE, class V, class T>
 sps_status launch(const paper_plan *p, const V *val, const blocks<T> &b,
                   bool aligned)
@@ -103,8 +104,9 @@ sps_status launch(const paper_plan *p, const V *val, const blocks<T> &b,
     return SPS_OK;
 }
 
-/* As published where possible: tiles of 64 columns for multiples of 64 (in
- * double precision in steps of 4, because of the registers), 32 for others. */
+/* Chooses the tile as in the paper where that is possible: 64 columns if the
+ * width is a multiple of 64, otherwise 32.  D, the rows of X loaded at a time,
+ * is only 4 with 64 columns in double precision, because of the registers. */
 template <class V, class T>
 sps_status multiply(const paper_plan *p, const V *val,
                     const sps_spmm_args *args)
@@ -135,7 +137,7 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 
 /* ------------------------------------------------------------------- plan */
 
-/* Number of segments and residuals of each row. */
+/* Counts the segments (block[i]) and residuals (residual[i]) of each row i. */
 template <class I>
 __global__ void __launch_bounds__(256)
 count_kernel(const I *__restrict__ rowptr, int64_t nrow, int32_t *block,
@@ -162,7 +164,8 @@ fill_kernel(const I *__restrict__ rowptr, int64_t nrow,
                       R.block + block_at[i], R.residual + residual_at[i]);
 }
 
-/* Counts and offsets of both lists. */
+/* For the list of segments (0) and that of residuals (1): the number of items
+ * of each row, and its prefix sums. */
 struct work {
     int32_t *count[2];
     int64_t *at[2];
@@ -186,7 +189,8 @@ sps_status take_items(sps_plan *plan, const int64_t *total, int64_t *count,
     return plan_take(plan, *count, list);
 }
 
-/* Builds both lists: a counting pass, two prefix sums, a writing pass. */
+/* Builds the lists of segments and of residuals: a counting pass, two prefix
+ * sums, a writing pass. */
 template <class I>
 sps_status build(paper_plan *p, const I *rowptr, const work *w)
 {
@@ -234,7 +238,8 @@ sps_status plan(sps_plan *super, const sps_problem *problem)
     return A->rowptr32 ? build(p, A->rowptr32, &w) : build(p, A->rowptr, &w);
 }
 
-/* After a fork the child releases nothing: everything belongs to its parent. */
+/* In a process made by fork() nothing is released, since the CUDA objects
+ * belong to the parent. */
 void destroy(sps_plan *plan)
 {
     paper_plan *p = (paper_plan *)plan;
@@ -248,15 +253,16 @@ void destroy(sps_plan *plan)
 bool fits(const sps_problem *p, const char **why_not)
 {
     if (p->A->nrow > INT32_MAX) {
-        *why_not = "2^31 rows or more";
+        *why_not = "A has 2^31 rows or more";
         return false;
     }
     return true;
 }
 
-/* Fitted to an H200 (copy 4.2 TB/s; 7-point, 27-point, elasticity, R-MAT; 8 to
- * 128 columns in double precision): for each tile of 32 columns 20 ps per entry
- * and 125 ps per row, the times of 84 and 525 bytes at copy bandwidth; plus
+/* Predicted seconds, fitted to an H200 (copy bandwidth 4.2 TB/s; 7-point,
+ * 27-point, elasticity and R-MAT matrices; 8 to 128 columns in double
+ * precision): for each tile of 32 columns 20 ps per entry and 125 ps per row,
+ * which are the times of 84 and 525 bytes at copy bandwidth; plus the time of
  * clearing Y. */
 double cost(const sps_problem *p)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmm_rode_paper.cuh - the two kernels of RoDe's SpMM as published; described
- * in spmm_rode_paper.cu, the only file that includes this one. */
+/* spmm_rode_paper.cuh - the two kernels of RoDe's SpMM as published:
+ * block_kernel adds the segments (whole tiles of 32 entries) of each row to Y,
+ * residual_kernel the rest of the row. spmm_rode_paper.cu, the only file that
+ * includes this one, describes the method. */
 #ifndef SPS_SPMM_RODE_PAPER_CUH
 #define SPS_SPMM_RODE_PAPER_CUH
 
@@ -63,8 +65,8 @@ template <class T, int N, bool WHOLE> struct panel {
             }
         }
     }
-    /* Slots first .. first + D - 1 of a tile; the first `none` slots of the
-     * tile are padding, at most 4. */
+    /* Loads the rows of X for slots first .. first + D - 1 of a tile of A.  The
+     * first `none` slots of the tile (at most 4) are padding and get zeros. */
     template <int D>
     __device__ __forceinline__ void fetch(row (&to)[D], const int32_t *column,
                                           int first, int none) const
@@ -89,7 +91,8 @@ template <class T, int N, bool WHOLE> struct panel {
 #pragma unroll
         for (int d = 0; d < D; d++) add(sum, (T)value[d], x[d]);
     }
-    /* y: this lane's first element of the row of Y. */
+    /* Adds alpha times the sum to Y, by atomics if `atomic`. y: this lane's
+     * first element of the row of Y. */
     __device__ __forceinline__ void finish(const blocks<T> &b, T *y,
                                            const row &sum, bool atomic) const
     {
@@ -101,12 +104,14 @@ template <class T, int N, bool WHOLE> struct panel {
 
                 if (!WHOLE && c >= left - 4 * lanes * q) continue;
                 if (atomic) atomicAdd(to, r);
-                else *to = b.beta != 0 ? *to + r : r; /* y was scaled before */
+                else *to = b.beta != 0 ? *to + r : r; /* Y has been multiplied
+                                                         by beta before */
             }
     }
 };
 
-/* The columns of this block of threads. */
+/* Returns the columns of X that this thread processes; *c is the first of
+ * them. */
 template <class T, int N, bool WHOLE>
 __device__ __forceinline__ panel<T, N, WHOLE> panel_of(const blocks<T> &b,
                                                        bool aligned, int *c)
@@ -115,8 +120,8 @@ __device__ __forceinline__ panel<T, N, WHOLE> panel_of(const blocks<T> &b,
     return {b.x + *c, b.ldx, b.k - *c, aligned};
 }
 
-/* The segment or residual of this sub-warp; past the end of the list an empty
- * one. */
+/* Returns the segment or residual of this sub-warp, or an empty one past the
+ * end of the list. */
 __device__ __forceinline__ spsi_rode_item item_of(const spsi_rode_item *list,
                                                   int64_t count)
 {
@@ -149,8 +154,8 @@ __device__ __forceinline__ void copy_tile(int32_t *column, V *value,
     }
 }
 
-/* All four sub-warps take as many steps as the longest of their segments, so
- * that the warp is converged at its barriers. */
+/* Adds the segments to Y.  All four sub-warps take as many steps as the longest
+ * of their segments, so that the warp is converged at its barriers. */
 template <class T, class V, int N, int D, bool WHOLE>
 __global__ void __launch_bounds__(lanes *subs)
 block_kernel(const spsi_rode_item *__restrict__ list, int64_t count,

@@ -31,8 +31,9 @@ sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
                    : launch<direct64<4>>(plan, args);
 }
 
-/* The row of X of every entry is loaded from memory to registers, an eighth of
- * each product is used; wide blocks take several passes. */
+/* Predicted seconds.  For every entry a row of X is loaded from memory to
+ * registers, and an eighth of each tensor-core product is used; blocks of more
+ * than 16 columns take several passes. */
 double cost(const sps_problem *p)
 {
     const double longest = (double)p->f->max_length;

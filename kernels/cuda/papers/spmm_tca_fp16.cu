@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmm_tca_fp16.cu - TCA-SpMM in fp16, with scaled rows of A and columns of X:
- * Y = alpha A X + beta Y. */
+/* spmm_tca_fp16.cu - TCA-SpMM in fp16: Y = alpha A X + beta Y with values of A
+ * and X rounded to 11 significant bits.  Rows of A and columns of X are first
+ * scaled by powers of two into the range of fp16 (tca_half.cuh). */
 #include "cuda/papers/tca_half.cuh"
 
 namespace {

@@ -3,13 +3,13 @@
  * comparison with the version derived from it (tca_direct.cuh).
  *
  * A team of 8 warps processes rows of up to 64 entries, with g = 1, 2, 4 or 8
- * warps per row depending on its length, or 64 entries at a time of a longer
- * one.  Each warp has a part of shared memory for: the row's values (scratch
- * pad), the rows of X that it needs (compressed buffer, entries in pairs in the
- * layout of the instruction), and the results (output buffer).  The warps of a
- * row divide its columns: D is up to 8 chunks of 16 / g columns, S the chunks
- * of the row, and the partial trace of O = D S is computed by shuffles
- * (formats/tca.h).
+ * warps per row depending on its length; of a longer row it processes 64
+ * entries at a time.  Each warp has a part of shared memory for: the row's
+ * values (scratch pad), the rows of X that it needs (compressed buffer, entries
+ * in pairs in the layout of the instruction), and the results (output buffer).
+ * The warps of a row divide its columns: D is up to 8 chunks of 16 / g columns,
+ * S the chunks of the row, and the partial trace of O = D S is computed by
+ * shuffles (formats/tca.h).
  *
  * Deviations from the paper: rows of A and columns of X are scaled
  * (tca_half.cuh); rows of more than 1024 entries are divided into pieces whose
@@ -30,11 +30,13 @@ namespace {
 
 constexpr int team_threads = 32 * SPSI_TCA_TEAM;
 
-/* Bounds of one row, and 8 of its entries distributed over lanes 0 .. 7. */
+/* Bounds of one row, and up to 8 of its entries, one in each of lanes 0 .. 7
+ * (col, val). */
 struct share {
     int32_t row;
     int64_t begin;
-    int length, own; /* entries of the row, and of this warp */
+    int length, own; /* number of entries of the row, and of those that this
+                        warp holds */
     int32_t col;
     double val;
 };
@@ -61,14 +63,16 @@ __device__ __forceinline__ void meet(int first, int warps)
     }
 }
 
-/* Layout of fp16 in a slice: word [pair p][column] holds entries 2p and 2p + 1,
- * 8 x tile numbers in all.  Pairs are 8 banks apart, chunks 4. */
+/* Layout of fp16 in a warp's part of shared memory, the slice: word [pair
+ * p][column] holds entries 2p and 2p + 1, 8 x tile numbers in all.  Pairs are 8
+ * banks apart, chunks 4. */
 template <int TILE> struct staged16 {
     typedef uint32_t word;
     typedef uint16_t number, element;
     typedef float sum;
     static constexpr int tile = TILE, stride = tile + 8, slice = 4 * stride + 4;
-    static constexpr int products = tile / 16; /* per warp and tile */
+    static constexpr int products = tile / 16; /* matrix products of a warp for
+                                                  a tile */
 
     static __device__ __forceinline__ uint16_t convert(double v, int exponent)
     {
@@ -107,7 +111,8 @@ template <int TILE> struct staged16 {
                            __byte_perm(a[1], b[1], 0x7632));
         }
     }
-    /* S: chunk gid of the row, entries 2t and 2t + 1. */
+    /* Returns this lane's element of S: entries 2t and 2t + 1 of chunk gid of
+     * the row. */
     typedef uint32_t values;
     static __device__ __forceinline__ values
     load_values(const uint16_t (*value)[8], int g, int gid, int t)
@@ -124,8 +129,8 @@ template <int TILE> struct staged16 {
     }
 };
 
-/* The partial trace of O: lanes 4 gid, gid a multiple of g, get the sums of
- * their two columns. */
+/* Computes the partial trace of O: lanes 4 gid, gid a multiple of g, get the
+ * sums of their two columns in two[]. */
 template <class S>
 __device__ __forceinline__ void diagonal_sums(const S *o, int g, int gid, int t,
                                               S *two)
@@ -142,7 +147,8 @@ __device__ __forceinline__ void diagonal_sums(const S *o, int g, int gid, int t,
     }
 }
 
-/* Columns c .. c + width - 1 of a row, from the output buffer to Y. */
+/* Copies columns c .. c + width - 1 of a row from the output buffer to Y,
+ * undoing the scaling. */
 template <class F, class T>
 __device__ __forceinline__ void
 flush(const typename F::sum *out, const tca_work &w,
@@ -171,7 +177,8 @@ __device__ __forceinline__ void load_entries(const tca_work &w, int64_t begin,
     }
 }
 
-/* The product of one row, by all of its warps; s: the entries of this warp. */
+/* Computes the product of one row, by all of its warps; s: the entries of this
+ * warp. */
 template <class F, class T>
 __device__ __forceinline__ void
 finish_row(team_memory<F> &m, const tca_work &w,
@@ -316,7 +323,7 @@ pieces_kernel(tca_work w, source<typename F::element> x, blocks<T> b, int run,
     }
 }
 
-/* X has been scaled and converted before. */
+/* Computes Y from x, the scaled X in fp16. */
 template <class F, class T>
 sps_status launch_staged(const sps_tca_plan *plan, const blocks<T> &b,
                          const source<uint16_t> &x)

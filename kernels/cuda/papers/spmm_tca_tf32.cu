@@ -27,8 +27,8 @@ struct element32 {
     }
 };
 
-/* mma.m16n8k8; a lane holds 2 parts consecutive columns for entries t and t +
- * 4. */
+/* Variant for tf32, by mma.m16n8k8: a lane holds 2 * parts consecutive columns
+ * of X for entries t and t + 4 of a chunk. */
 template <int PARTS> struct direct32 {
     typedef float sum, element, number;
     static constexpr int parts = PARTS, tile = 16 * parts;

@@ -39,12 +39,13 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 
 bool fits(const sps_problem *p, const char **why_not)
 {
-    *why_not = "serves single vectors only";
+    *why_not = "it multiplies single vectors only";
     return p->k == 1;
 }
 
-/* The longer the rows, the less of each sector is used, as threads read entries
- * that are a row apart; a thread processes its entries sequentially. */
+/* Predicted seconds.  The longer the rows, the less of each memory sector is
+ * used, as threads read entries that are a row apart; a thread processes its
+ * entries sequentially. */
 double cost(const sps_problem *p)
 {
     double length = p->f->mean_length, share = 0.7;

@@ -25,7 +25,8 @@ struct offsets {
     }
 };
 
-/* Exclusive prefix sum of v over the threads of a block; *total: the sum. */
+/* Returns the exclusive prefix sum of v over the threads of a block; *total
+ * becomes the sum of all. */
 __device__ uint64_t scan_block(uint64_t v, uint64_t *total)
 {
     __shared__ uint64_t of_warp[threads / 32];
@@ -54,8 +55,10 @@ __device__ uint64_t scan_block(uint64_t v, uint64_t *total)
  * window. */
 struct window_row {
     int64_t row, begin, length;
-    int32_t pieces;          /* 0: processed by teams, or empty */
-    int warps;               /* for a row of 1 .. 64 entries, else 0 */
+    int32_t pieces;          /* number of pieces of a row of more than 64
+                                entries, else 0 */
+    int warps;               /* number of warps for a row of 1 .. 64 entries,
+                                else 0 */
     int64_t slot;            /* position of its first warp in the window's
                                 teams */
     int64_t piece, split, partial, empty;
@@ -77,7 +80,8 @@ __device__ window_row look(const offsets &A)
     length = r.length;
     if (length > 0 && r.pieces == 0) r.warps = spsi_tca_chunks(length);
 
-    /* Counts of rows with 8, 4, 2, 1 warps, packed with 16 bits each. */
+    /* Four counts in one word, 16 bits each: the rows with 8, 4, 2 and 1
+     * warps. */
     int shift = r.warps == 8 ? 0 : r.warps == 4 ? 16 : r.warps == 2 ? 32 : 48;
     at = scan_block(r.warps ? (uint64_t)1 << shift : 0, &rows);
     for (int w = 8, s = 0; w > 0; w /= 2, s += 16) {
@@ -116,8 +120,8 @@ count_kernel(offsets A, int64_t windows, int32_t *__restrict__ count)
             count[n * windows + blockIdx.x] = (int32_t)r.total[n];
 }
 
-/* offset[kind * (windows + 1) + window]: number of items in the windows
- * before. */
+/* Writes the items. offset[kind * (windows + 1) + window]: number of items of
+ * this kind in the windows before. */
 __global__ void __launch_bounds__(threads)
 write_kernel(offsets A, int64_t windows, const int64_t *__restrict__ offset,
              spsi_tca w)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tca_device.cuh - common device code of the TCA-SpMM kernels: the matrix and
- * its work list (formats/tca.h), loads without branches, split and empty rows,
- * launches. */
+ * its work list (formats/tca.h), loads without branches, and the kernels for
+ * split rows and for empty rows. */
 #ifndef SPS_CUDA_TCA_CUH
 #define SPS_CUDA_TCA_CUH
 
@@ -15,12 +15,14 @@ struct tca_work {
     const int32_t *__restrict__ rowptr32; /* NULL: use rowptr */
     const int32_t *__restrict__ col;
     const void *__restrict__ val;
-    bool wide;                            /* values are in double precision */
+    bool wide;                            /* whether val has doubles; else
+                                             floats */
     const int16_t *__restrict__ exponent; /* scaling exponents of rows; NULL:
                                              all 0 */
     const int32_t *__restrict__ slot;
     const spsi_tca_piece *__restrict__ piece;
-    int64_t count;                        /* number of teams, or of pieces */
+    int64_t count;                        /* number of teams (or pieces) that
+                                             the launch processes */
 
     __device__ __forceinline__ int64_t begin(int64_t i) const
     {
@@ -37,7 +39,7 @@ struct tca_work {
     }
 };
 
-/* X as loaded by the kernels, in their element type; columns 0 to k - 1. */
+/* X as the kernels read it, columns 0 to k - 1, in element type X. */
 template <class X> struct source {
     const X *__restrict__ x;
     int64_t ld;
@@ -50,18 +52,18 @@ template <class X> struct source {
     }
 };
 
-/* Row j >= 0 of X. */
+/* Returns the address of row j >= 0 of X. */
 template <class X>
 __device__ __forceinline__ const X *row_of(const X *x, int32_t j, int64_t ld)
 {
     return x + (uint64_t)(uint32_t)j * (uint64_t)ld;
 }
 
-/* Consecutive numbers of a row of X, of which the first `left` exist; the
- * others are zero and not read.  Predicated, without branches: otherwise lanes
- * that read nothing would clear registers which are the destination of pending
- * loads of other lanes, and each load would wait for the one before.  ALIGNED:
- * p is aligned to the whole vector. */
+/* Loads consecutive numbers of a row of X, of which the first `left` exist; the
+ * others become zero and are not read.  The loads are predicated, without
+ * branches: otherwise lanes that read nothing would clear registers which are
+ * the destination of pending loads of other lanes, and each load would wait for
+ * the one before.  ALIGNED: p is aligned to the whole vector. */
 template <bool ALIGNED>
 __device__ __forceinline__ double2 load_two(const double *p, int left)
 {
@@ -133,7 +135,8 @@ __device__ __forceinline__ float4 load_four(const float *p, int left)
     return v;
 }
 
-/* Whole vectors of 16-bit numbers, or zeros if not `ok`. */
+/* Loads 2, 4 or 8 numbers of 16 bits, or zeros if not `ok`; p is aligned to the
+ * whole vector. */
 __device__ __forceinline__ void load_words(const void *p, bool ok,
                                            uint32_t (&v)[1])
 {
@@ -160,14 +163,15 @@ __device__ __forceinline__ void load_words(const void *p, bool ok,
         : "l"(p), "r"((int)ok));
 }
 
-/* A sum times 2^exponent, exact unless the result is out of range. */
+/* Returns the sum times 2^exponent, exact unless the result is out of range. */
 template <class S>
 __device__ __forceinline__ double scaled(S sum, int exponent)
 {
     return exponent ? scalbn((double)sum, exponent) : (double)sum;
 }
 
-/* Y of split rows: adds their partial sums in order; one thread per element. */
+/* Computes Y in the split rows: adds the partial sums of their pieces in order;
+ * one thread per element. */
 template <class S, class X, class T>
 __global__ void __launch_bounds__(256)
 join_kernel(tca_work w, const spsi_tca_split *__restrict__ split,
@@ -188,7 +192,7 @@ join_kernel(tca_work w, const spsi_tca_split *__restrict__ split,
     *y = b.join(scaled(sum, w.exponent_of(r.row) + x.exponent_of(j)), y);
 }
 
-/* Y = beta Y in rows without entries. */
+/* Computes Y = beta Y in the rows of A without entries. */
 template <class T>
 __global__ void __launch_bounds__(256)
 empty_kernel(const int32_t *__restrict__ empty, int64_t count, blocks<T> b)
@@ -219,9 +223,9 @@ inline tca_work work_of(const sps_tca_plan *plan)
     return w;
 }
 
-/* Teams or pieces per thread block: up to the limit if there are many, so that
- * neighbouring rows share X in L1, but never so many that multiprocessors are
- * idle. */
+/* Returns how many teams or pieces a thread block processes: `most` if there
+ * are many, so that neighbouring rows share X in L1, but never so many that
+ * multiprocessors are idle. */
 inline int run_of(const sps_context *ctx, int64_t count, int least, int most)
 {
     int64_t run = count / (4 * (int64_t)spsi_cuda_state(ctx)->sms);
@@ -229,8 +233,8 @@ inline int run_of(const sps_context *ctx, int64_t count, int least, int most)
     return run < least ? least : run > most ? most : (int)run;
 }
 
-/* The remaining rows, after teams and pieces: sums of split rows, and empty
- * rows. */
+/* Computes the rows of Y that are left after teams and pieces: split rows, from
+ * their partial sums, and empty rows. */
 template <class S, class X, class T>
 sps_status finish_rows(const sps_tca_plan *plan, const blocks<T> &b,
                        const source<X> &x)

@@ -29,21 +29,24 @@
 
 namespace {
 
-/* 4 chunks: lane 8 c + l has entry l of chunk c, and the data of its row. */
+/* The 4 chunks that a warp processes at a time: lane 8 c + l has entry l of
+ * chunk c, and the data of its row. */
 struct batch {
-    int32_t row;             /* -1: none */
+    int32_t row;             /* row of the chunk; -1: no chunk */
     int64_t begin;
-    int length;              /* of the row; for pieces 64 (SPSI_TCA_STEP) */
+    int length;              /* entries of the row; for pieces 64
+                                (SPSI_TCA_STEP) */
     bool last;               /* this is the last chunk of its row */
-    int32_t col;             /* -1: no entry */
+    int32_t col;             /* column of the entry; -1: no entry */
     double val;
-    int exponent;            /* of the row */
+    int exponent;            /* scaling exponent of the row */
 };
 
-/* --- Variants, by precision.  parts: products per chunk, 16 columns each;
- * column(f, gid): first of the two columns of part f that lanes gid hold.  The
- * threads of a block and the blocks per multiprocessor for each kernel were the
- * fastest on an H200. */
+/* --- Variants of the kernel, by precision. parts: number of matrix products
+ * per chunk, for 16 columns each; column(f, gid): first of the two columns of
+ * part f that the lanes with index gid hold.  The threads of a block and the
+ * blocks per multiprocessor of each variant (threads, rows_held, pieces_held)
+ * were the fastest on an H200. */
 
 /* fp64 */
 template <int PARTS> struct direct64 {
@@ -101,9 +104,9 @@ template <int PARTS> struct direct64 {
     }
 };
 
-/* Calls put(row, column, sums of it and of the next column) for the columns of
- * this lane, for all rows that end in this batch; sums of other rows remain in
- * o.
+/* Adds a batch to the sums o.  For all rows that end in it, calls put(row, j,
+ * sum of column j, sum of column j + 1) for the columns of this lane; sums of a
+ * row that goes on remain in o.
  *
  * o is cleared after a row, not before one: CUDA 13.0's ptxas translates "0 for
  * the first chunk, else o" before an fp64 product into code that adds wrong
@@ -135,7 +138,7 @@ take_batch(const batch &s, const typename F::element *x, int64_t ld, int left,
                 int32_t row = __shfl_sync(all_lanes, s.row, 8 * (c0 + u));
                 typename F::sum a = o[0][0], b = o[0][2];
 
-                /* Lanes with index t store part t. */
+                /* The lanes with index t store part t. */
 #pragma unroll
                 for (int f = 1; f < F::parts; f++)
                     if (t == f) a = o[f][0], b = o[f][2];
@@ -148,8 +151,9 @@ take_batch(const batch &s, const typename F::element *x, int64_t ld, int left,
     }
 }
 
-/* fp64 with G = 2 or 4 chunks per product: lanes gid hold chunk gid / (8 / G),
- * and columns 2 (gid mod 8 / G) and the next one of it. */
+/* fp64 with G = 2 or 4 chunks per product, for narrow blocks: the lanes with
+ * index gid hold chunk gid / (8 / G) and of it the columns 2 (gid mod 8 / G)
+ * and the next. */
 template <int G> struct narrow64 {
     typedef double sum, element, number;
     static constexpr int parts = 1, tile = 16 / G;
@@ -187,7 +191,8 @@ take_narrow(const batch &s, const double *x, int64_t ld, int left, int gid,
         int32_t row;
 
         dmma16x8(o, d, v[m]);
-        /* All rows that share a product end in it, unless it is all one row. */
+        /* If several rows share a product, all of them end in it; if it belongs
+         * to one row, that row may go on. */
         if (!(lasts >> 8 * m * G & ((1ull << 8 * G) - 1))) continue;
         row = __shfl_sync(all_lanes, s.row, at);
         span = spsi_tca_chunks(__shfl_sync(all_lanes, s.length, at));
@@ -221,8 +226,8 @@ take(const batch &s, const typename F::element *x, int64_t ld, int left,
         take_batch<F, ALIGNED>(s, x, ld, left, gid, t, o, put);
 }
 
-/* Entry l of the chunk that begins at entry `from` and has `have` entries left
- * in the row. */
+/* Loads entry l of the chunk that begins at entry `from`, where the row has
+ * `have` entries left. */
 __device__ __forceinline__ void load_entry(const tca_work &w, int64_t from,
                                            int l, int have, batch *s)
 {
@@ -292,10 +297,10 @@ template <class F, class T> struct writer {
     }
 };
 
-/* Rows of up to 64 entries.  A thread block processes a run of teams, one warp
- * per team, so that neighbouring rows share X in L1; batch n of a warp is half
- * a team.  In flight at any time: rows of X of one batch, entries of the next,
- * row bounds of the one after. */
+/* Computes Y in the rows of up to 64 entries.  A thread block processes a run
+ * of teams, one warp per team, so that neighbouring rows share X in L1; batch n
+ * of a warp is half a team.  In flight at any time: rows of X of one batch,
+ * entries of the next, row bounds of the one after. */
 template <class F, class T, bool ALIGNED>
 __global__ void __launch_bounds__(F::threads, F::rows_held)
 direct_rows(tca_work w, source<typename F::element> x, blocks<T> b, int run,
@@ -354,7 +359,8 @@ direct_rows(tca_work w, source<typename F::element> x, blocks<T> b, int run,
     }
 }
 
-/* Pieces of longer rows, one warp each, 32 entries at a time. */
+/* Computes the pieces of longer rows, one warp for each, 32 entries at a
+ * time. */
 template <class F, class T, bool ALIGNED>
 __global__ void __launch_bounds__(F::threads, F::pieces_held)
 direct_pieces(tca_work w, source<typename F::element> x, blocks<T> b, int run,

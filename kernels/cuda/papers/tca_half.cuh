@@ -39,8 +39,8 @@ __device__ __forceinline__ double finite_size(double v)
     return a < HUGE_VAL ? a : 0.0; /* 0 for infinity and NaN */
 }
 
-/* The exponent that brings max to 2^14 .. 2^15, limited so that scaling stays
- * in the range of doubles. */
+/* Returns the exponent that brings max to 2^14 .. 2^15, limited so that scaling
+ * stays in the range of doubles. */
 __device__ __forceinline__ int exponent_of(double max)
 {
     int e = max > 0 ? ilogb(max) - 14 : 0;
@@ -48,7 +48,7 @@ __device__ __forceinline__ int exponent_of(double max)
     return e < -1000 ? -1000 : e;
 }
 
-/* Computes the exponents of rows; 8 lanes per row. */
+/* Computes the scaling exponents of the rows of A; 8 lanes process a row. */
 __global__ void __launch_bounds__(256)
 rows_exponents(tca_work w, int64_t nrow, int16_t *__restrict__ exponent)
 {
@@ -78,8 +78,9 @@ used_kernel(const int32_t *__restrict__ col, int64_t nnz,
     if (p < nnz) used[col[p]] = 1;
 }
 
-/* part[block * k + j]: largest magnitude of column j in the block's rows, which
- * are every gridDim-th group of 256 / lanes rows. */
+/* part[block * k + j] becomes the largest finite magnitude of column j of X in
+ * the rows of this thread block, which are every gridDim-th group of 256 /
+ * lanes rows. */
 template <class T>
 __global__ void __launch_bounds__(256)
 columns_kernel(const T *__restrict__ x, int64_t ldx, int64_t n, int k,
@@ -94,7 +95,8 @@ columns_kernel(const T *__restrict__ x, int64_t ldx, int64_t n, int k,
         int j = c + t % lanes;
         double max = 0;
 
-        /* Eight rows in flight; unused rows may be read, too. */
+        /* Each thread loads eight rows at once; rows that no entry uses are
+         * read too, but not counted. */
         if (j < k)
             for (int64_t i = (int64_t)blockIdx.x * rows + t / lanes; i < n;
                  i += 8 * step) {
@@ -133,7 +135,8 @@ columns_exponents(const double *__restrict__ max, int k,
         exponent[j] = exponent_of(max[j]);
 }
 
-/* Offsets of further arrays after X in the plan's memory, for k columns. */
+/* Offsets in bytes, in plan->x, of the arrays that follow the converted X of k
+ * columns, and the total size. */
 struct half_room {
     size_t part, max, exponent, used, bytes;
 };

@@ -2,9 +2,9 @@
 /* tca_low.cuh - direct TCA-SpMM with 16-bit operands, and the conversion of X
  * to a low precision.
  *
- * X is converted once per product, into memory of the plan: rows padded with
- * zeros to whole vectors.  The gather, which reads a row of X for each entry,
- * then moves half or a quarter of the bytes. */
+ * X is converted once per product, into memory of the plan, with its rows
+ * padded with zeros to whole vectors.  The gather, which reads a row of X for
+ * each entry, then moves half or a quarter of the bytes. */
 #ifndef SPS_CUDA_TCA_LOW_CUH
 #define SPS_CUDA_TCA_LOW_CUH
 
@@ -12,10 +12,12 @@
 
 namespace {
 
-/* Columns of a converted row: a multiple of 16 bytes. */
+/* Returns the leading dimension of the converted X, in elements of 16 bits: k
+ * rounded up to 16 bytes. */
 __host__ __device__ inline int64_t low_ld(int k) { return (k + 7) / 8 * 8; }
 
-/* E: a structure with element, vector (4 elements), round(double) and
+/* Converts n rows of X to y, in the type E::element.  E has the types element
+ * and vector (of 4 elements) and the functions round(double) and
  * pack(element[4]).  `lanes` threads convert a row of `units` vectors;
  * exponent: scaling exponents of the columns, or NULL. */
 template <class E, class T>
@@ -61,9 +63,10 @@ sps_status convert_x(const sps_tca_plan *plan, const blocks<T> &b,
     return SPS_OK;
 }
 
-/* 16 bits: mma.m16n8k8 with fp32 sums, entries in pairs: lane 4 gid + t has
- * entries 2t and 2t + 1 of a chunk.  It holds 2 parts consecutive columns, one
- * load of 4, 8 or 16 bytes; E also has multiply(o, d0, d1, s). */
+/* Variant for operands of 16 bits, by mma.m16n8k8 with fp32 sums.  Entries are
+ * in pairs: lane 4 gid + t has entries 2t and 2t + 1 of a chunk, and of the row
+ * of X of each 2 * parts consecutive columns, by one load of 4, 8 or 16 bytes.
+ * E also has multiply(o, d0, d1, s). */
 template <class E, int PARTS> struct direct16 {
     typedef float sum;
     typedef uint16_t element;
@@ -78,7 +81,7 @@ template <class E, int PARTS> struct direct16 {
     {
         return 2 * (parts * gid + f);
     }
-    /* Even lanes get their own value and that of the next lane. */
+    /* Returns, in even lanes, their own value and that of the next lane. */
     static __device__ __forceinline__ uint32_t round(double v, int exponent)
     {
         uint32_t mine = E::round(exponent ? scalbn(v, -exponent) : v);
@@ -133,8 +136,8 @@ sps_status launch_low(const sps_tca_plan *plan, const blocks<T> &b,
                      : launch_direct<direct16<E, 4>, T, true>(plan, b, x);
 }
 
-/* Fills a plan with the given number of bytes for X and the data that belong to
- * it. */
+/* Builds the plan, with `bytes` bytes of memory at plan->x for the converted X
+ * and its scaling exponents. */
 inline sps_status low_plan(sps_plan *super, const sps_problem *p, size_t bytes)
 {
     sps_tca_plan *plan = (sps_tca_plan *)super;

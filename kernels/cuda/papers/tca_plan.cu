@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tca_plan.cu - plans of TCA-SpMM. */
+/* tca_plan.cu - planning of TCA-SpMM: the work list, and memory for partial
+ * sums. */
 #include "cuda/papers/tca_plan.h"
 
 #include "cuda/base/state.h"
@@ -19,7 +20,7 @@ sps_status spsi_cuda_tca_plan(sps_plan *super, const sps_problem *p,
 bool spsi_cuda_tca_fits(const sps_problem *p, const char **why_not)
 {
     if (p->A->nrow > INT32_MAX) {
-        *why_not = "2^31 rows or more";
+        *why_not = "A has 2^31 rows or more";
         return false;
     }
     return true;

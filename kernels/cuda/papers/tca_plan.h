@@ -9,18 +9,21 @@
 
 typedef struct sps_tca_plan {
     sps_plan super;
-    spsi_tca work;           /* arrays in device memory */
-    void *partial;           /* sums of pieces, k numbers each */
+    spsi_tca work;           /* the work list; its arrays are in device
+                                memory */
+    void *partial;           /* partial sums of pieces, k numbers for each
+                                piece */
     void *x;                 /* X in the low precision; fp16: also the scaling
                                 exponents */
     void *scale;             /* fp16: scaling exponents of rows */
 } sps_tca_plan;
 
-/* Builds the list and allocates partial sums of sum_bytes per number. */
+/* Builds the work list and allocates memory for the partial sums, with
+ * sum_bytes bytes per number. */
 sps_status spsi_cuda_tca_plan(sps_plan *plan, const sps_problem *p,
                               size_t sum_bytes);
-/* Builds the same list as spsi_tca_build for plan->A, on the device; its arrays
- * belong to the plan. */
+/* Builds the work list for plan->A on the device, with the same contents as
+ * spsi_tca_build on the host; its arrays belong to the plan. */
 sps_status spsi_cuda_tca_build(sps_plan *plan, spsi_tca *w);
 bool spsi_cuda_tca_fits(const sps_problem *p, const char **why_not);
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* panel_rows.cu - the product with one panel in device memory (panels.h).
+/* panel_rows.cu - the product of a panel (rows of A packed as in
+ * formats/panels.h) in device memory with X.
  *
  * A thread block decodes a window to shared memory, columns as 32-bit integers,
  * values in the type of the blocks; then `lanes` lanes process a strip of rows,
  * each with one or two columns of the block and 8 rows of X in flight.  A sum
- * is formed in the order of the row from 0, by fused multiply-adds, as by
- * spmm.plain: the same bits for rows of up to 1024 entries.  Sums of segments
- * of long rows go to `part`, and are added in order after all panels.
+ * starts from 0 and adds the entries of the row in order by fused
+ * multiply-adds, as spmm.plain does, so both give the same bits for rows of up
+ * to 1024 entries.  Sums of segments of long rows go to `part`, and are added
+ * in order after all panels.
  *
  * One launch processes a panel of the ring, or all resident panels with one
  * type of values; blockIdx.y is then the panel.  The link carries at most 55
@@ -25,7 +27,8 @@ struct view {
     uint32_t windows;
 };
 
-/* One panel, or an array of them in device memory. */
+/* The panel to multiply (`one`), or an array of panels in device memory
+ * (`many`, else NULL). */
 struct views {
     view one;
     const view *many;
@@ -55,7 +58,7 @@ __device__ __forceinline__ double value_of(const view &v, uint32_t e)
         [__ldcs((const uint8_t *)values + e)];
 }
 
-/* Decodes the window of this thread block. */
+/* Decodes the window of this thread block from the panel to shared memory. */
 template <sps_panel_kind KIND, class T>
 __device__ __forceinline__ void decode(const view &v, room<T> &r)
 {
@@ -100,7 +103,8 @@ __device__ __forceinline__ void load(const T *x, int left, T (&b)[C])
     }
 }
 
-/* Sums C columns of strip s; x points to the first of them. */
+/* Adds the products of strip s with C columns of X to sum; x points to the
+ * first of these columns. */
 template <int C, bool PAIRED, class T>
 __device__ __forceinline__ void add_strip(const room<T> &r, int s, const T *x,
                                           int64_t ldx, int left, T (&sum)[C])
@@ -153,7 +157,8 @@ panel_kernel(views all, blocks<T> b, int lanes, T *part)
         }
 }
 
-/* One thread processes each column of each long row. */
+/* Adds the sums of the segments of each long row, in order, to Y; a thread
+ * processes one column of one row. */
 template <class T>
 __global__ void __launch_bounds__(threads)
 fold_kernel(blocks<T> b, const T *__restrict__ part,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream.cuh - functions shared by the files of this folder. */
+/* stream.cuh - functions of spmm.stream that the files of kernels/cuda/stream
+ * call in each other. */
 #ifndef SPS_CUDA_STREAM_CUH
 #define SPS_CUDA_STREAM_CUH
 
@@ -7,13 +8,14 @@
 #include "cuda/stream/stream_plan.h"
 
 /* stream_build.cu: spsi_stream_build packs the matrix of p into panels;
- * spsi_stream_rebuild packs new values of plan->super.A, with the same
- * pattern. */
+ * spsi_stream_rebuild packs the new values of plan->super.A, whose pattern is
+ * unchanged; spsi_stream_clear frees the panels. */
 sps_status spsi_stream_build(sps_stream_plan *plan, const sps_problem *p);
 sps_status spsi_stream_rebuild(sps_stream_plan *plan);
 void spsi_stream_clear(sps_stream_plan *plan);
 
-/* stream_ring.cu: makes one pass over the panels. */
+/* stream_ring.cu: opens and closes the ring of slots on the device;
+ * spsi_stream_pass computes one product by a pass over all panels. */
 sps_status spsi_stream_ring_open(sps_stream_plan *plan);
 void spsi_stream_ring_close(sps_stream_plan *plan);
 sps_status spsi_stream_pass(sps_stream_plan *plan, const sps_spmm_args *args);
@@ -35,8 +37,8 @@ sps_status spsi_stream_share_ask(sps_stream_plan *plan,
 sps_status spsi_stream_share_sum(sps_stream_plan *plan,
                                  const sps_spmm_args *args,
                                  sps_stream_step *step, void *data);
-/* Called at the beginning and at the end of a pass: time it, if it is one of
- * those by which a share is judged. */
+/* Called at the beginning and at the end of a pass: they time it, if it is one
+ * of the passes that decide whether the host gets a share. */
 sps_status spsi_stream_judge_begin(sps_stream_plan *plan,
                                    const sps_spmm_args *args);
 sps_status spsi_stream_judge_end(const sps_stream_plan *plan);
@@ -44,13 +46,14 @@ sps_status spsi_stream_judge_end(const sps_stream_plan *plan);
 sps_status spsi_stream_late(const sps_stream_plan *plan, unsigned stage,
                             cudaStream_t stream);
 
-/* panel_rows.cu: queues Y = alpha A X + beta Y for the rows of one panel whose
- * image is at `image` in device memory; the other function, after all panels,
- * adds the partial sums of all long rows. */
+/* panel_rows.cu: spsi_stream_product queues Y = alpha A X + beta Y for the rows
+ * of panel p, whose packed bytes are at `image` in device memory. */
 sps_status spsi_stream_product(const sps_stream_plan *plan, const sps_panel *p,
                                const char *image, const sps_spmm_args *args);
-/* Does the same for all resident panels; the other function makes the list of
- * them in device memory. */
+/* spsi_stream_residents does the same for all panels that stay on the device,
+ * from a list in device memory that spsi_stream_list_residents makes.
+ * spsi_stream_fold, after all panels, adds the partial sums of all long
+ * rows. */
 sps_status spsi_stream_residents(const sps_stream_plan *plan,
                                  const sps_spmm_args *args);
 sps_status spsi_stream_list_residents(sps_stream_plan *plan);

@@ -4,10 +4,10 @@
  * packed.
  *
  * The rows are read once, in order: from the arrays of a matrix in host memory
- * (sps_csr_local.far); from a host copy of the arrays of a matrix on the device,
- * and then no panel is kept on the device; or from a source, in portions of
- * about a panel, so that the matrix never exists as a whole.  Host memory: the streamed panels,
- * and space for one more. */
+ * (sps_csr_local.far); from a host copy of the arrays of a matrix on the
+ * device, and then no panel is kept on the device; or from a source, in
+ * portions of about a panel, so that the matrix never exists as a whole.  The
+ * host memory holds the streamed panels, and space for one more. */
 #include "core/team.h"
 #include "cuda/base/device.cuh"
 #include "cuda/stream/stream.cuh"
@@ -20,7 +20,9 @@ namespace {
 constexpr size_t largest_panel = (size_t)16 << 20;
 constexpr size_t small_panel = (size_t)1 << 20;
 constexpr size_t host_chunk = (size_t)1 << 30, device_chunk = (size_t)256 << 20;
-constexpr int fewest_panels = 32;   /* if the matrix is large enough */
+constexpr int fewest_panels = 32;   /* least number of panels of a matrix that
+                                       is large enough for panels of full
+                                       size */
 
 size_t at_most(size_t a, size_t b) { return a < b ? a : b; }
 size_t at_least(size_t a, size_t b) { return a > b ? a : b; }
@@ -32,9 +34,10 @@ size_t bound_of(const sps_csr_local *A)
 }
 
 /* Returns the bytes of a panel: 16 MB, with which a copy reaches the rate of
- * the link; less for a small matrix, or if four of them would need half of the
- * available memory, but not less than 1 MB for that: 64 KB pass at a third of
- * the rate of 1 MB, and four panels of 1 MB are little beside any blocks. */
+ * the link; less for a small matrix, or if the four slots of the ring would
+ * need more than half of the available memory.  For the latter reason a panel
+ * gets no smaller than 1 MB: copies of 64 KB reach a third of the rate of 1 MB,
+ * and four panels of 1 MB are little beside any blocks. */
 size_t room_of(const sps_csr_local *A, size_t budget)
 {
     size_t room = at_most(largest_panel, bound_of(A) / fewest_panels);
@@ -62,8 +65,8 @@ sps_status hold(sps_context *ctx, int64_t count, size_t size, int64_t *room,
     return SPS_OK;
 }
 
-/* Returns the last chunk of this kind of memory if it has `bytes` bytes left,
- * else NULL. */
+/* Returns the last chunk of device memory (of host memory if not `device`) if
+ * it has `bytes` bytes left, else NULL. */
 sps_stream_chunk *chunk_with(sps_stream_plan *plan, bool device, size_t bytes)
 {
     for (int64_t i = plan->chunks - 1; i >= 0; i--) {
@@ -101,8 +104,8 @@ sps_status host_room(sps_stream_plan *plan, size_t bytes, char **to)
     return SPS_OK;
 }
 
-/* *to becomes space for a panel in device memory, or NULL if it is full; it is
- * then full for all later panels too. */
+/* *to becomes space for a panel in device memory, or NULL if the device memory
+ * is full; later panels then do not get any either. */
 sps_status device_room(sps_stream_plan *plan, size_t bytes, size_t bound,
                        char **to)
 {
@@ -134,7 +137,7 @@ struct builder {
     sps_packer packer;
     size_t bound;              /* upper bound of the bytes that are not
                                   packed yet */
-    bool full;                 /* there will be no further resident panels */
+    bool full;                 /* no further panel can stay on the device */
 };
 
 /* Moves the panel at `image` to device memory if it may stay there, otherwise
@@ -164,8 +167,8 @@ sps_status keep(builder &b, char *image, const sps_panel &is)
     return SPS_OK;
 }
 
-/* Returns the bytes of a chunk of host memory.  Panels that stay on the device
- * need only space for one, from which they are copied. */
+/* Returns the bytes of a chunk of host memory.  If all panels stay on the
+ * device, one panel's space suffices, from which each is copied. */
 size_t chunk_bytes(const builder &b)
 {
     const size_t room = b.plan->room;
@@ -280,7 +283,8 @@ sps_status open_portion(sps_context *ctx, portion &q, const sps_problem *p,
     return spsi_new(ctx, (size_t)(most * q.made.longest) * value, &q.val);
 }
 
-/* Packs portions of several panels, since the end of a portion ends a panel. */
+/* Packs the rows of a source by portions of several panels; a portion is no
+ * smaller, since its end also ends a panel. */
 sps_status pack_source(builder &b, const sps_problem *p)
 {
     sps_context *ctx = b.plan->super.ctx;
@@ -358,8 +362,8 @@ void release_chunks(sps_stream_plan *plan)
     plan->super.resident = plan->super.streamed = 0;
 }
 
-/* Frees the panels, so that others can be built; the stream of the ring
- * stays. */
+/* Frees the panels, so that others can be built; the stream of the ring is
+ * kept. */
 void release_panels(sps_stream_plan *plan)
 {
     sps_context *ctx = plan->super.ctx;
@@ -392,8 +396,9 @@ sps_status spsi_stream_build(sps_stream_plan *plan, const sps_problem *p)
     return build_all(plan, p);
 }
 
-/* The values have changed, and with them possibly the type of values of a
- * panel, and so its size.  Resident panels get as much memory as before. */
+/* Packs the panels again, since with the values the type in which a panel
+ * stores them may have changed, and so its size.  Resident panels get as much
+ * memory as before. */
 sps_status spsi_stream_rebuild(sps_stream_plan *plan)
 {
     const sps_csr_local *A = plan->super.A;

@@ -3,8 +3,8 @@
  * them in device memory, the others in page-locked host memory with a ring of
  * slots on the device through which they pass.
  *
- * Order of work, c the copy stream, m the stream of the context, t a step of
- * the ring (formats/ring.h) and s its slot:
+ * Order of work, where c is the copy stream, m the stream of the context, t a
+ * step of the ring (formats/ring.h) and s the slot of step t:
  *
  *     c: wait released[s] of step t - slots; copy panel; record copied[s]
  *     m: wait copied[s]; product of the panel; record released[s]
@@ -12,8 +12,8 @@
  * Copies of the first steps are queued before the products of resident panels,
  * so that both overlap.
  *
- * The host multiplies the last panels itself (stream_share.cu), d a stream for
- * copies to the host, h the host:
+ * The host multiplies the last panels itself (stream_share.cu).  Here d is a
+ * stream for copies to the host, and h is the host:
  *
  *     m: record asked     d: wait asked; copy rows of X; record there
  *     h: queue steps of the ring until `there`; then its other threads sum its
@@ -34,9 +34,9 @@
 extern "C" {
 #endif
 
-/* For tests of the order of work: waits that are omitted, stages that are
- * delayed by 2 ms, and whether slots are filled with NaN before they are
- * released. */
+/* For tests of the order of work: the bits name waits that are omitted
+ * (`omit`), and stages that are delayed by 2 ms (`late`); `poison` fills slots
+ * with NaN before they are released. */
 enum {
     SPS_STREAM_COPIED = 1, SPS_STREAM_RELEASED = 2, SPS_STREAM_ASKED = 4,
     SPS_STREAM_THERE = 8, SPS_STREAM_BEGUN = 16
@@ -55,8 +55,8 @@ typedef struct sps_stream_test {
 /* The panels that the host multiplies, for blocks of up to 2^c columns. */
 typedef struct sps_stream_split {
     int64_t panels;
-    int products;                /* number of products by which it was
-                                    corrected, and then judged */
+    int products;                /* number of products by which `panels` was
+                                    first corrected, then judged */
     double rate;                 /* rate of the host in bytes of panels per
                                     second */
     float with, alone;           /* shortest pass with this share and without
@@ -69,12 +69,16 @@ typedef struct sps_stream_share {
     int64_t most;                /* largest number of panels for the host; 0
                                     for none */
     int64_t columns;             /* largest number of columns of a block */
-    double *x, *sum;             /* page-locked: rows of X, sums of rows */
+    double *x, *sum;             /* page-locked host memory: rows of X that the
+                                    host needs, and its sums of rows of Y */
     size_t x_bytes, sum_bytes;
-    void *down;                  /* cudaStream_t, and cudaEvent_t: */
+    void *down;                  /* cudaStream_t; the next four members are
+                                    cudaEvent_t */
     void *asked, *there;
-    void *started, *ended;       /* of the pass that is timed, */
-    sps_stream_split *timed;     /* for this number of columns, or NULL */
+    void *started, *ended;       /* recorded at the start and end of the pass
+                                    that is timed */
+    sps_stream_split *timed;     /* element of `by` for which a pass is being
+                                    timed, or NULL */
     sps_stream_split by[SPS_STREAM_CLASSES];
 } sps_stream_share;
 
@@ -106,12 +110,15 @@ typedef struct sps_stream_plan {
     int64_t *long_row, *long_part;
     void *part;
     size_t part_bytes;
-    void *views;                 /* of the resident panels, in device memory */
+    void *views;                 /* descriptors of the resident panels, in
+                                    device memory */
     size_t views_bytes;
     sps_ring ring;
-    char *slots;                 /* on the device, `room` bytes each */
+    char *slots;                 /* the slots of the ring, in device memory,
+                                    `room` bytes each */
     size_t slots_bytes;
-    void *copies;                /* cudaStream_t, and cudaEvent_t: */
+    void *copies;                /* cudaStream_t; the next three members are
+                                    cudaEvent_t */
     void *copied[SPS_RING_SLOTS], *released[SPS_RING_SLOTS], *begun;
     sps_stream_share share;
     int64_t shared;              /* panels of the host in the present pass */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_ring.cu - one product: panels are copied into the slots of the ring,
- * on a stream of their own, ahead of the computation (stream_plan.h gives the
- * order).
+ * on a stream of their own, ahead of the computation, with the order of work in
+ * stream_plan.h.
  *
  * Without a share of its own (stream_share.cu), the host queues everything and
- * waits for nothing.  Within a recording, and in
+ * waits for nothing.  Within a recording (a CUDA graph being captured), and in
  * all passes after one, the contents of the slots are unknown when a pass
- * begins, since the recording may have been replayed before it: then copies
- * begin when the stream of the context has reached this pass (`begun`), and all
- * panels are copied. */
+ * begins, since the recording may have been replayed before it.  Then copies
+ * begin when the stream of the context has reached this pass (event `begun`),
+ * and all panels are copied. */
 #include "cuda/stream/stream.cuh"
 
 namespace {
@@ -56,9 +56,9 @@ char *slot_of(const pass &w, int64_t step)
            (size_t)spsi_ring_slot(&w.plan->ring, step) * w.plan->room;
 }
 
-/* Queues the copy of the panel of a step.  Its slot was released by the product
- * of the previous step in the same slot, unless the pass begins with fresh
- * slots. */
+/* Queues the copy of the panel of a step into its slot.  The copy waits until
+ * the product of the step before in this slot has released it, unless the pass
+ * began with slots of unknown contents. */
 sps_status send(const pass &w, int64_t step)
 {
     const int s = spsi_ring_slot(&w.plan->ring, step);
@@ -74,8 +74,8 @@ sps_status send(const pass &w, int64_t step)
     return SPS_OK;
 }
 
-/* Decides whether the pass is recorded: then the host has no share of it, nor
- * of any pass after it. */
+/* Determines whether this pass is being recorded: then the host multiplies no
+ * panels in it, nor in any pass after it. */
 sps_status look(const pass &w)
 {
     cudaStreamCaptureStatus capture;
@@ -85,7 +85,7 @@ sps_status look(const pass &w)
     return SPS_OK;
 }
 
-/* Removes the host's panels of this product from the ring. */
+/* Removes the panels that the host multiplies in this product from the ring. */
 void split(sps_stream_plan *plan, const sps_spmm_args *args)
 {
     const int64_t streamed = plan->panels - plan->resident;
@@ -214,8 +214,9 @@ sps_status spsi_stream_ring_open(sps_stream_plan *plan)
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, (void **)&plan->slots));
     plan->slots_bytes = bytes;
     plan->super.bytes += bytes;
-    if (plan->copies) return SPS_OK;         /* after new values everything
-                                                exists */
+    if (plan->copies) return SPS_OK;         /* when only the values are new,
+                                                the stream and the events
+                                                exist */
     SPS_CUDA(ctx, cudaStreamCreateWithFlags((cudaStream_t *)&plan->copies,
                                             cudaStreamNonBlocking));
     for (int s = 0; s < SPS_RING_SLOTS; s++) {

@@ -89,7 +89,8 @@ int64_t columns_worth(const sps_stream_plan *plan)
     return k < plan->super.k ? k : plan->super.k;
 }
 
-/* Returns the number of panels for the host by the rates of both sides. */
+/* Returns the number of panels with which host and device end at the same time;
+ * rate: bytes of panels that the host multiplies per second. */
 int64_t balanced(const sps_stream_plan *plan, double rate, int k)
 {
     const int64_t streamed = plan->panels - plan->resident;
@@ -111,8 +112,9 @@ struct work {
     const sps_stream_plan *plan;
     const sps_stream_panel *panel;
     sps_panel_sums sums;
-    /* Steps of the pass that are not queued yet; only the calling thread uses
-     * these, and the context. */
+    /* step(data, &more) queues the next step of the pass; more: whether there
+     * are further steps; st: status of the last.  Only the calling thread uses
+     * these members, and the context. */
     sps_stream_step *step;
     void *data;
     bool more;
@@ -125,8 +127,8 @@ void queue_one(work *w)
     w->more = w->more && w->st == SPS_OK;
 }
 
-/* Computes the products of work items from .. to - 1.  Each panel of the host is
- * divided into `pieces` items, numbered panel by panel. */
+/* Computes the products of work items from .. to - 1.  Each panel of the host
+ * is divided into `pieces` items, numbered panel by panel. */
 void add_up(void *data, int64_t from, int64_t to)
 {
     work *w = (work *)data;
@@ -221,7 +223,8 @@ sps_status await_rows(const sps_stream_plan *plan, work *w)
 
     if (plan->test.omit & SPS_STREAM_THERE) return SPS_OK;
     while (w->more && cudaEventQuery(there) == cudaErrorNotReady) {
-        cudaGetLastError();              /* no error */
+        cudaGetLastError();              /* clears the "not ready" of the
+                                            query */
         queue_one(w);
     }
     if (w->st == SPS_OK)
@@ -229,7 +232,8 @@ sps_status await_rows(const sps_stream_plan *plan, work *w)
     return w->st;
 }
 
-/* Reads the time of the pass that was timed last. */
+/* Reads the time of the last timed pass, and gives the host no panels if passes
+ * without its share were as fast. */
 sps_status settle(sps_stream_plan *plan)
 {
     sps_context *ctx = plan->super.ctx;
@@ -270,11 +274,13 @@ sps_status spsi_stream_share_open(sps_stream_plan *plan)
     for (int c = 0; c < SPS_STREAM_CLASSES && s->most > 0; c++)
         s->by[c] = {balanced(plan, guess / (1 + 0.1 * (1 << c)), 1 << c), 0,
                     guess, INFINITY, INFINITY};
-    /* Without memory for it, the host has no share. */
+    /* If memory for the host's share is lacking, the device computes all of the
+     * product. */
     return st == SPS_ENOMEM ? SPS_OK : st;
 }
 
-/* Frees the share, except its stream, which is used again for new values. */
+/* Frees the memory of the host's share, but keeps its stream, which is used
+ * again for new values. */
 void spsi_stream_share_close(sps_stream_plan *plan)
 {
     sps_context *ctx = plan->super.ctx;

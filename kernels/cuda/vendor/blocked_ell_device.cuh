@@ -20,7 +20,7 @@
 
 namespace {
 
-/* The rows of a block row, one in each of B neighbouring lanes. */
+/* Merge of the rows of a block row, one in each of B neighbouring lanes. */
 template <int B, class I> struct row_merge {
     const int32_t *__restrict__ col;
     I at, end;
@@ -59,10 +59,10 @@ template <int B, class I> struct row_merge {
     }
 };
 
-/* Statistics for one block size. */
+/* What the blocks of one size look like. */
 struct block_count {
     int widest;              /* largest number of blocks in a block row */
-    int empty;               /* block rows without blocks */
+    int empty;               /* number of block rows without blocks */
 };
 
 template <int B, class I>
@@ -73,7 +73,7 @@ count_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     int64_t block_row = ((int64_t)blockIdx.x * 256 + threadIdx.x) / B;
     int count = 0;
 
-    if (block_row >= mb) return; /* uniform within a group */
+    if (block_row >= mb) return; /* the same for all lanes of a group */
     row_merge<B, I> rows(rowptr, col, nrow, block_row);
     while (rows.next() != rows.nothing) count++;
     if (threadIdx.x % B > 0) return;
@@ -81,8 +81,8 @@ count_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     if (count == 0) atomicAdd(&c->empty, 1);
 }
 
-/* empty[], unless NULL, is set to 1 for each block row without blocks, else to
- * 0. */
+/* Writes the w block columns of each block row. empty[i], unless empty is NULL,
+ * becomes 1 if block row i has no block, else 0. */
 template <int B, class I>
 __global__ void __launch_bounds__(256)
 set_columns(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
@@ -107,7 +107,7 @@ set_columns(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     for (s += lane; s < w; s += B) column[s] = last;
 }
 
-/* shift: b = 2^shift. */
+/* Writes the values of A to their places in the blocks of size 2^shift. */
 template <class I, class V>
 __global__ void __launch_bounds__(256)
 set_values(matrix<I, V> A, int shift, int64_t w,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cusparse.cuh - common code of the kernels that call cuSPARSE: conversion of
- * data types, scalars in forms that it does not support, packed columns,
- * timing.
+/* cusparse.cuh - common code of the kernels that call cuSPARSE: its names of
+ * data types, scalars alpha and beta in memory from which it cannot read them,
+ * copies of strided columns, timing.
  *
  * Runs neither allocate memory nor synchronise, so all of them can be captured
  * in CUDA graphs: descriptors are in host memory, buffers belong to plans. */
@@ -17,11 +17,11 @@ inline cudaDataType_t number_type(sps_dtype type)
     return type == SPS_F64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
-/* Returns whether row offsets fit into 32 bits, which is what is passed to
+/* Returns whether the row offsets fit into 32 bits, the type of those passed to
  * cuSPARSE. */
 inline bool vendor_size(const sps_problem *p, const char **why_not)
 {
-    *why_not = "2^31 entries or more";
+    *why_not = "A has 2^31 or more entries or rows";
     return p->local->rowptr32 && p->A->nrow <= INT32_MAX;
 }
 
@@ -29,7 +29,7 @@ inline bool vendor_size(const sps_problem *p, const char **why_not)
 inline bool vendor_fits(const sps_problem *p, const char **why_not)
 {
     if (p->A->dtype != p->block) {
-        *why_not = "cuSPARSE wants values of the blocks' type";
+        *why_not = "cuSPARSE needs values of A and blocks of one type";
         return false;
     }
     return vendor_size(p, why_not);
@@ -70,10 +70,9 @@ struct unit_scalars {
     }
 };
 
-/* Y = alpha t + beta Y with a product t computed by cuSPARSE, with rows ld
- * apart, and the scalars of args in host or device memory: for cases in which
- * cuSPARSE does not accept device scalars, or lets a NaN pass with alpha =
- * 0. */
+/* Y = alpha t + beta Y, where b.x is the product t = A X that cuSPARSE has
+ * computed.  Used where cuSPARSE does not accept alpha and beta in device
+ * memory, or lets a NaN pass although alpha = 0. */
 template <class T>
 __global__ void __launch_bounds__(256) join_kernel(blocks<T> b, int64_t n)
 {
@@ -151,7 +150,8 @@ inline sps_status move_column(const sps_block *from, const sps_block *to)
     return SPS_OK;
 }
 
-/* Returns a column stored contiguously at data as a block of one column. */
+/* Returns a block of one column whose elements are contiguous at `data`, with
+ * the other properties of X. */
 inline sps_block packed(const sps_block *X, void *data)
 {
     sps_block v = *X;
@@ -165,8 +165,8 @@ inline sps_block packed(const sps_block *X, void *data)
 
 /* ----------------------------------------------------------------- timing */
 
-/* Measures the milliseconds of the fastest of three runs after a warm-up; only
- * one run is timed if it needed more than three times `rival`. */
+/* *best becomes the shortest of three runs after a warm-up, in milliseconds;
+ * only one run is timed if it takes more than three times `rival`. */
 template <class F>
 sps_status time_best(sps_context *ctx, float rival, const F &run, float *best)
 {

@@ -4,8 +4,8 @@
  *
  * Only for matrices whose dimensions are multiples of b: cuSPARSE reads and
  * writes whole blocks.  Positions of a block that the matrix does not store are
- * zeros that are multiplied by X.  Bytes: as for node blocks
- * (kernels/formats/node_blocks.h). */
+ * zeros that are multiplied by X.  Bytes: the values of all stored blocks and
+ * one index for each block, X, and Y. */
 #ifndef SPS_CUDA_CUSPARSE_BSR_CUH
 #define SPS_CUDA_CUSPARSE_BSR_CUH
 
@@ -18,9 +18,10 @@ namespace {
 
 struct bsr {
     sps_node_blocks blocks;
-    int32_t *start;          /* mb + 1 */
-    void *turned;            /* the values of each block row-major; NULL if
-                                they are as in blocks */
+    int32_t *start;          /* row offsets of the mb block rows, mb + 1
+                                numbers */
+    void *turned;            /* copy of the values with row-major blocks; NULL:
+                                the column-major ones of `blocks` are used */
 };
 
 inline bool bsr_fits(const sps_problem *p, const char **why_not)
@@ -29,7 +30,7 @@ inline bool bsr_fits(const sps_problem *p, const char **why_not)
                                    (double)spsi_dtype_size(p->A->dtype));
 
     if (!vendor_fits(p, why_not) || !spsi_node_fits(p, why_not)) return false;
-    *why_not = "rows or columns are no multiple of a block";
+    *why_not = "the rows or columns are not a multiple of the block size";
     return p->A->nrow % b == 0 && p->A->ncol % b == 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cusparse_spmm.cuh - cuSPARSE's SpMM with one algorithm: a sparse matrix in
- * any format, row-major or column-major dense blocks, the buffer.
+/* cusparse_spmm.cuh - calls of cuSPARSE's SpMM with one algorithm, for a sparse
+ * matrix in any of its formats and row-major or column-major dense blocks;
+ * allocation of its buffer.
  *
  * Preprocessing binds a descriptor and its buffer to the shape of the dense
  * blocks; an `engine` (descriptor, algorithm and buffer) that was not
@@ -21,7 +22,7 @@ struct engine {
     cusparseSpMatDescr_t A;
     choice use;
     sps_dtype type;
-    void *buffer;            /* of the plan */
+    void *buffer;            /* work memory of cuSPARSE; belongs to the plan */
 };
 
 /* Descriptors of X and Y for the duration of a call. */
@@ -89,7 +90,8 @@ inline void engine_clear(sps_plan *plan, engine *e)
     *e = engine();
 }
 
-/* Allocates the buffer and preprocesses for blocks like d. */
+/* Allocates the buffer and lets cuSPARSE preprocess for dense blocks of the
+ * shape and layout of d. */
 inline sps_status engine_tune(sps_plan *plan, const dense *d, engine *e)
 {
     sps_context *ctx = plan->ctx;

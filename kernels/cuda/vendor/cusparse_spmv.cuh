@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cusparse_spmv.cuh - cuSPARSE's SpMV with one algorithm: a sparse matrix in
- * any format, vectors, the buffer.
+/* cusparse_spmv.cuh - calls of cuSPARSE's SpMV with one algorithm, for a sparse
+ * matrix in any of its formats; allocation of vectors and of its buffer.
  *
  * Strided vectors (columns of wider blocks) are packed first.  cuSPARSE reads
  * scalars in device memory, but with alpha = 0 it still multiplies (12.6.3: 0 *
@@ -20,7 +20,8 @@ struct vector_plan {
     cusparseSpMatDescr_t A;
     cusparseSpMVAlg_t alg;
     void *buffer;
-    char *room;              /* one vector of ncol and one of nrow elements */
+    char *room;              /* memory for one vector of ncol and one of nrow
+                                elements */
 };
 
 struct vectors {
@@ -67,7 +68,8 @@ inline sps_status vector_product(const vector_plan *v, const void *alpha,
 
 /* ---------------------------------------------------------------- planning */
 
-/* Creates the handle and the vectors of the plan, set to zero. */
+/* Creates the handle of cuSPARSE and allocates the plan's two vectors, set to
+ * zero. */
 inline sps_status vector_room(vector_plan *v, vectors *d)
 {
     sps_context *ctx = v->super.ctx;
@@ -101,7 +103,7 @@ inline sps_status vector_buffer(vector_plan *v, cusparseSpMVAlg_t alg,
     return spsi_plan_take(&v->super, roomy(bytes), &v->buffer);
 }
 
-/* Releases descriptor and buffer. */
+/* Releases the descriptor of A and the buffer. */
 inline void vector_drop(vector_plan *v)
 {
     if (v->A) cusparseDestroySpMat(v->A);
@@ -127,7 +129,7 @@ inline sps_status vector_time(const vector_plan *v, const vectors *d,
 
 /* -------------------------------------------------------------------- runs */
 
-/* The product of contiguous vectors with scalars in host memory. */
+/* Multiplies contiguous vectors, with scalars in host memory. */
 inline sps_status vector_multiply(const vector_plan *v,
                                   const sps_spmm_args *args,
                                   const sps_block *x, const sps_block *y)
@@ -168,8 +170,8 @@ narrow_kernel(const int64_t *__restrict__ from, int64_t n, I *to)
     if (i < n) to[i] = (I)from[i];
 }
 
-/* *to_p: copy of n offsets in 32 bits, as BSR and sliced ELL need them; it
- * belongs to the plan. */
+/* *to_p becomes a copy, in 32 bits, of n offsets, which BSR and sliced ELL
+ * need; it belongs to the plan. */
 inline sps_status narrow_offsets(sps_plan *plan, const int64_t *from,
                                  int64_t n, int32_t **to_p)
 {
@@ -183,7 +185,7 @@ inline sps_status narrow_offsets(sps_plan *plan, const int64_t *from,
 inline bool single_fits(const sps_problem *p, const char **why_not)
 {
     if (p->k != 1) {
-        *why_not = "serves single vectors only";
+        *why_not = "it multiplies single vectors only";
         return false;
     }
     return vendor_fits(p, why_not);

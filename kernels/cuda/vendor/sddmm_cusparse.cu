@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sddmm_cusparse.cu - cuSPARSE's SDDMM as a bidder.
+/* sddmm_cusparse.cu - the SDDMM of cuSPARSE as one of the kernels to choose
+ * from.
  *
- * It has one algorithm; V is passed as its transpose, which is a row-major V
- * declared column-major.  Multiplication by the values of A is not supported;
- * for it the samples go through memory of the plan and a kernel of ours
- * multiplies and combines them: 24 additional bytes per entry.  Its
- * preprocessing has no effect (12.6.3: no buffer, the same times), so it is not
- * called.  Reproducibility is not documented. */
+ * cuSPARSE has one algorithm.  It needs V^T, which is passed as the row-major V
+ * declared column-major.  It cannot multiply by the values of A; for that the
+ * samples are written to memory of the plan, and a kernel of this library
+ * multiplies and combines them: 24 additional bytes per entry.  The
+ * preprocessing of cuSPARSE has no effect (12.6.3: no buffer, the same times),
+ * so it is not called.  Reproducibility is not documented. */
 #include "cuda/vendor/cusparse.cuh"
 
 namespace {
@@ -14,7 +15,7 @@ namespace {
 struct vendor_plan {
     sps_plan super;
     void *buffer;
-    void *sample;            /* nnz numbers of the blocks' type */
+    void *sample;            /* the samples: nnz numbers of the blocks' type */
 };
 
 struct descriptors {
@@ -43,7 +44,8 @@ sps_status describe(const sps_plan *plan, int d, void *u, int64_t ldu, void *v,
     return describe_csr(ctx, A, val, plan->block, &x->s);
 }
 
-/* A buffer that is sufficient for every width up to the plan's. */
+/* Allocates a buffer for cuSPARSE that is sufficient for every width up to the
+ * plan's. */
 sps_status need_buffer(vendor_plan *v, cusparseHandle_t handle)
 {
     sps_context *ctx = v->super.ctx;
@@ -84,7 +86,8 @@ sps_status plan(sps_plan *super, const sps_problem *p)
     return need_buffer(v, handle);
 }
 
-/* T: type of the samples; V: of the values of A. */
+/* val = sample [* a] + beta val.  T: type of the samples; V: type of the values
+ * of A. */
 template <class T, class V>
 __global__ void __launch_bounds__(256)
 join(const T *sample, const V *a, double beta, T *val, int64_t nnz, bool zero)
@@ -114,7 +117,8 @@ sps_status join_samples(const sps_plan *plan, const sps_sddmm_args *args,
     return SPS_OK;
 }
 
-/* val = sample [* a] + beta val, with zero samples if `zero`. */
+/* Launches val = sample [* a] + beta val; with `zero` all samples count as
+ * zero. */
 sps_status joined(const sps_plan *plan, const sps_sddmm_args *args, bool zero)
 {
     if (plan->block == SPS_F32)
@@ -124,7 +128,7 @@ sps_status joined(const sps_plan *plan, const sps_sddmm_args *args, bool zero)
     return join_samples<double, double>(plan, args, zero);
 }
 
-/* Calls cuSPARSE with alpha and beta in the blocks' type. */
+/* Calls cuSPARSE with alpha and beta converted to the blocks' type. */
 sps_status sampled(const sps_plan *plan, const sps_sddmm_args *args,
                    double beta, const descriptors *x)
 {

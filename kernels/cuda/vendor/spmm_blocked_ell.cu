@@ -29,7 +29,7 @@ namespace {
 bool fits(const sps_problem *p, const char **why_not)
 {
     if (p->A->dtype != SPS_F64) {
-        *why_not = "takes values of doubles only";
+        *why_not = "it multiplies matrices of doubles only";
         return false;
     }
     return bell_fits(p, why_not);

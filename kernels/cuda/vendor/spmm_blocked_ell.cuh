@@ -26,9 +26,10 @@ namespace {
 
 constexpr int sizes[] = {8, 16, 32};
 constexpr int size_count = sizeof sizes / sizeof *sizes;
-/* Maximal number of stored slots per nonzero: fill 0.4 and 0.2.  Bids go as low
- * because the time does not depend on the fill: 64 columns with blocks of 32
- * are 1.5 times as fast as any other kernel at fill 0.5. */
+/* Largest number of stored slots per nonzero at which the kernel bids (a fill
+ * of 0.4) and at which it can be requested by name (0.2).  It bids at so low a
+ * fill because its time does not depend on the fill: 64 columns with blocks of
+ * 32 are 1.5 times as fast as any other kernel at fill 0.5. */
 constexpr double slots_to_bid = 2.5, slots_by_name = 5.0;
 /* Block rows per call: cuSPARSE (12.6.3) uses them as the second grid
  * dimension, and beyond 65535 it returns success without having multiplied. */
@@ -37,9 +38,11 @@ constexpr int64_t panel_rows = 32768;
 struct bell_plan {
     sps_blocked_ell_plan base;
     void *buffer;
-    int64_t ld;              /* of x and y */
-    void *x, *y;             /* padded X, or NULL; padded Y */
-    uint8_t *empty;          /* mb: 1 for empty block rows; NULL: none is */
+    int64_t ld;              /* leading dimension of x and y */
+    void *x, *y;             /* device memory for the padded X (or NULL) and the
+                                padded Y */
+    uint8_t *empty;          /* mb flags, 1 for an empty block row; NULL if no
+                                block row is empty */
 };
 
 /* ----------------------------------------------- choice of the block size */
@@ -54,10 +57,10 @@ double slots_allowed(const sps_problem *p)
     return (double)p->f->nnz * (p->pinned ? slots_by_name : slots_to_bid);
 }
 
-/* Seconds with blocks of size b, w per block row, fitted to an H200 (within 6
- * %): a tile (a block row and 64 columns, all used or not) takes a time per
- * block and a constant; X and Y move at copy bandwidth.  Fewer tiles than are
- * resident at once, four per multiprocessor, take no less time. */
+/* Predicted seconds with blocks of size b, w per block row, fitted to an H200
+ * (within 6 %): a tile (a block row and 64 columns, all used or not) takes a
+ * time per block and a constant; X and Y move at copy bandwidth.  Fewer tiles
+ * than are resident at once, four per multiprocessor, take no less time. */
 double predict(const sps_problem *p, int b, int64_t w)
 {
     static const double each[2][size_count] = {{1.6e-9, 2.0e-9, 4.05e-9},
@@ -80,8 +83,10 @@ double predict(const sps_problem *p, int b, int64_t w)
            5e-6;
 }
 
-/* Widths for all sizes by the features: exact for few entries, else lower
- * bounds from a sample of block rows; *fill: upper bound. */
+/* Estimates, for all block sizes, w[s], the largest number of blocks in a block
+ * row, from the features: exactly for matrices of few entries, else a lower
+ * bound from a sample of block rows. *fill becomes an upper bound of the
+ * fill. */
 void guess_widths(const sps_problem *p, int64_t *w, double *fill)
 {
     *fill = 0;
@@ -101,8 +106,8 @@ void guess_widths(const sps_problem *p, int64_t *w, double *fill)
     }
 }
 
-/* Index of the fastest size with at most `slots` slots, -1: none; *least: its
- * seconds. */
+/* Returns the index of the fastest block size with at most `slots` slots, or -1
+ * if there is none; *least becomes its predicted seconds. */
 int best_size(const sps_problem *p, const int64_t *w, double slots,
               double *least)
 {
@@ -120,7 +125,7 @@ int best_size(const sps_problem *p, const int64_t *w, double slots,
     return best;
 }
 
-/* Upper bound of the fill in tenths, as text. */
+/* Returns a text with the upper bound of the fill in tenths. */
 const char *emptiness(double fill)
 {
     static const char *const text[] = {
@@ -140,7 +145,7 @@ bool bell_fits(const sps_problem *p, const char **why_not)
     double fill, least = 0;
 
     if (p->f->nnz == 0) {
-        *why_not = "no blocks at all";
+        *why_not = "the matrix has no entries, so it has no blocks";
         return p->pinned;
     }
     guess_widths(p, w, &fill);
@@ -148,7 +153,8 @@ bool bell_fits(const sps_problem *p, const char **why_not)
     return best_size(p, w, slots_allowed(p), &least) >= 0;
 }
 
-/* Also for problems on which it does not bid: it may be requested by name. */
+/* Predicted seconds, also for problems on which the kernel does not bid, since
+ * it may be requested by name. */
 double bell_cost(const sps_problem *p)
 {
     int64_t w[size_count];
@@ -163,7 +169,7 @@ double bell_cost(const sps_problem *p)
 
 /* ----------------------------------------------------------------- the plan */
 
-/* Exact counts for all sizes. */
+/* Counts the blocks for all block sizes, exactly. */
 sps_status count_all(sps_context *ctx, const sps_csr_local *A, block_count *c)
 {
     size_t bytes = size_count * sizeof *c;
@@ -179,7 +185,8 @@ sps_status count_all(sps_context *ctx, const sps_csr_local *A, block_count *c)
     return ctx->backend->download(ctx, c, there, bytes);
 }
 
-/* *empty: number of block rows without blocks for the chosen size. */
+/* Chooses the block size; *empty becomes the number of block rows without
+ * blocks. */
 sps_status choose_size(sps_context *ctx, const sps_problem *p,
                        sps_blocked_ell *e, int *empty)
 {
@@ -191,7 +198,7 @@ sps_status choose_size(sps_context *ctx, const sps_problem *p,
     SPS_TRY_RETURN(count_all(ctx, p->local, count));
     for (int s = 0; s < size_count; s++) w[s] = count[s].widest;
     /* If the kernel is requested by name, its fill was limited by the estimate
-     * in fits only; the exact one is accepted. */
+     * in `fits` only; any exact fill is accepted now. */
     best = best_size(p, w, p->pinned ? HUGE_VAL : slots_allowed(p), &least);
     if (best < 0)
         return spsi_fail(ctx, SPS_EUNFIT, "Blocked-ELL: the fullest block row "
@@ -254,7 +261,7 @@ sps_status describe_panel(sps_context *ctx, const bell_plan *v, panel *p)
     return SPS_OK;
 }
 
-/* The buffer for every width; 12.6.3 needs none. */
+/* Allocates the buffer of cuSPARSE for every width; 12.6.3 needs none. */
 sps_status need_buffer(bell_plan *v)
 {
     const sps_blocked_ell *e = &v->base.ell;
@@ -268,7 +275,7 @@ sps_status need_buffer(bell_plan *v)
     return SPS_OK;
 }
 
-/* Allocates padded copies and the buffer. */
+/* Allocates memory for the padded copies of X and Y, and the buffer. */
 sps_status reserve(bell_plan *v)
 {
     sps_plan *plan = &v->base.super;
@@ -318,8 +325,8 @@ pad_rows(const T *__restrict__ from, int64_t from_ld, int64_t n, int k, T *to,
         to[i * to_ld + j] = i < n && j < k ? from[i * from_ld + j] : T(0);
 }
 
-/* Y = alpha t + beta Y with a product t of cuSPARSE, rows ld apart; its empty
- * block rows, of 2^shift rows, count as zero. */
+/* Y = alpha t + beta Y, where b.x is the product t computed by cuSPARSE; its
+ * empty block rows, of 2^shift rows, count as zero. */
 template <class T>
 __global__ void __launch_bounds__(256)
 join_rows(blocks<T> b, int64_t n, int shift, const uint8_t *empty)
@@ -365,7 +372,8 @@ sps_status join(const bell_plan *v, const sps_spmm_args *args)
     return SPS_OK;
 }
 
-/* Multiplies the block rows of p; the result goes to their rows of y. */
+/* Multiplies the block rows of panel p; the product is written to the same rows
+ * of y. */
 sps_status multiply_panel(const bell_plan *v, const sps_spmm_args *args,
                           operand x, void *y, int64_t ld, panel *p)
 {
@@ -385,7 +393,8 @@ sps_status multiply_panel(const bell_plan *v, const sps_spmm_args *args,
         });
 }
 
-/* Whether X must be copied for cuSPARSE; see the head of this file. */
+/* Returns whether X must be copied for cuSPARSE, because it has an incomplete
+ * block column or a width that cuSPARSE would exceed. */
 bool copies_x(const bell_plan *v, const sps_block *X)
 {
     const sps_blocked_ell *e = &v->base.ell;
@@ -393,7 +402,7 @@ bool copies_x(const bell_plan *v, const sps_block *X)
     return e->ncol % e->b || (e->dtype == SPS_F32 && X->k % 4);
 }
 
-/* y: destination of the product; the scalars of args are in host memory. */
+/* Computes the product into y; the scalars of args are in host memory. */
 sps_status multiply(const bell_plan *v, const sps_spmm_args *args, void *y,
                     int64_t ld)
 {
@@ -411,7 +420,8 @@ sps_status multiply(const bell_plan *v, const sps_spmm_args *args, void *y,
     return SPS_OK;
 }
 
-/* Whether cuSPARSE may write to Y directly; see the top of this file. */
+/* Returns whether cuSPARSE may write to Y directly: none of the four cases at
+ * the top of this file applies. */
 bool writes_y(const bell_plan *v, const sps_spmm_args *args)
 {
     const sps_blocked_ell *e = &v->base.ell;
@@ -420,7 +430,8 @@ bool writes_y(const bell_plan *v, const sps_spmm_args *args)
            (e->dtype == SPS_F64 || args->Y->k % 4 == 0);
 }
 
-/* Beyond 2^31 numbers per block cuSPARSE 12.6.3 multiplies wrong rows. */
+/* Returns whether X has less than 2^31 numbers; beyond, cuSPARSE 12.6.3
+ * multiplies wrong rows. */
 bool counts_in_32_bits(const sps_block *X)
 {
     return (X->n - 1) * X->ld + X->k <= INT32_MAX;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmm_blocked_ell_tf32.cu - Blocked-ELL in single precision, as in
- * spmm_blocked_ell.cu.  The computation type of cuSPARSE is called CUDA_R_32F,
- * but it multiplies on tensor cores in tf32, to which it rounds values and X
- * (12.6.3: ties away from zero, as cvt.rna; errors of 2.5e-4 of the largest
- * sum), and accumulates in single precision. */
+/* spmm_blocked_ell_tf32.cu - dense b x b blocks by cuSPARSE's Blocked-ELL, in
+ * single precision (spmm_blocked_ell.cu has the same in double). cuSPARSE's
+ * type of computation is called CUDA_R_32F, but it multiplies on tensor cores
+ * in tf32, to which it rounds values and X (12.6.3: ties away from zero, as
+ * cvt.rna; errors of 2.5e-4 of the largest sum), and accumulates in single
+ * precision. */
 #include "cuda/vendor/spmm_blocked_ell.cuh"
 
 namespace {
@@ -11,7 +12,7 @@ namespace {
 bool fits(const sps_problem *p, const char **why_not)
 {
     if (p->block != SPS_F32) {
-        *why_not = "takes blocks of floats only";
+        *why_not = "it multiplies blocks of floats only";
         return false;
     }
     return bell_fits(p, why_not);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmm_cusparse.cu - cuSPARSE's SpMM as a bidder.
+/* spmm_cusparse.cu - the SpMM of cuSPARSE as one of the kernels to choose from.
  *
  * If choices are measured, all CSR algorithms are set up and timed on blocks of
  * the plan's width and the fastest is kept; its name is in the plan's detail.
@@ -12,10 +12,11 @@
  * using them would need a transposition of X and Y, which costs more than it
  * gains.
  *
- * Blocks of the plan's width and default ld use the engine that was
- * preprocessed for them, all others one that was not.  For a strided single
- * column the result is wrong (12.6.3 takes it for a contiguous vector), so it
- * is packed first.
+ * Blocks of the plan's width and default ld use the engine (descriptor,
+ * algorithm and buffer) that was preprocessed for them, all other blocks use
+ * one that was not.  For a strided single column cuSPARSE's result is wrong
+ * (12.6.3 takes the column for a contiguous vector), so the column is copied to
+ * a contiguous vector first.
  *
  * Scalars in device memory are read there by cuSPARSE.  With alpha = 0
  * CSR_ALG3, and all algorithms on a single column, let a NaN pass (12.6.3);
@@ -36,7 +37,7 @@ constexpr choice choices[] = {
 };
 constexpr int choice_count = sizeof choices / sizeof *choices;
 
-/* Bytes of the plan that with_scalars needs for two floats. */
+/* Bytes of plan->room in which with_scalars keeps two floats. */
 constexpr size_t scalar_room = 256;
 
 struct vendor_plan {
@@ -44,7 +45,8 @@ struct vendor_plan {
     engine tuned, other;
     int64_t ld;              /* ld of the blocks for which `tuned` was
                                 preprocessed */
-    char *room;              /* two floats, a column of X, a column of Y */
+    char *room;              /* memory for two floats, a column of X and a
+                                column of Y */
 };
 
 sps_status engine_matrix(sps_context *ctx, const sps_csr_local *A, choice use,
@@ -55,8 +57,9 @@ sps_status engine_matrix(sps_context *ctx, const sps_csr_local *A, choice use,
     return describe_csr(ctx, A, A->val, A->dtype, &e->A);
 }
 
-/* Sets up the first `count` choices for blocks like d and keeps the fastest,
- * with its milliseconds; kept->A remains NULL if none works. */
+/* Sets up the first `count` algorithms for dense blocks like d and keeps the
+ * fastest; *best becomes its milliseconds. kept->A remains NULL if none
+ * works. */
 sps_status pick(sps_plan *plan, const dense *d, int count, engine *kept,
                 float *best)
 {
@@ -88,7 +91,8 @@ sps_status pick(sps_plan *plan, const dense *d, int count, engine *kept,
  * column-major blocks; only measurements access it. */
 struct field {
     operand X, Y;
-    int64_t ldx, ldy;        /* if used as column-major */
+    int64_t ldx, ldy;        /* leading dimensions of X and Y when they are used
+                                as column-major blocks */
 };
 
 int64_t whole_lines(int64_t n) { return (n + 31) / 32 * 32; }
@@ -109,7 +113,8 @@ sps_status field_open(holder *work, const sps_problem *p, int64_t ld,
     return SPS_OK;
 }
 
-/* Seconds of the best algorithm on column-major blocks, 0 if none runs. */
+/* *seconds becomes the time of the best algorithm on column-major blocks, or 0
+ * if none works. */
 sps_status time_columns(sps_plan *plan, const field *f, double *seconds)
 {
     operand X = f->X, Y = f->Y;
@@ -139,7 +144,8 @@ sps_status prepare(const sps_problem *p, vendor_plan *v, const field *f)
                                   CUSPARSE_ORDER_ROW, &d));
     SPS_TRY_RETURN(pick(super, &d, p->timed ? choice_count : 1, &v->tuned, &ms));
     if (v->tuned.A == NULL)
-        return spsi_fail(ctx, SPS_EDEVICE, "cuSPARSE: no SpMM algorithm works");
+        return spsi_fail(ctx, SPS_EDEVICE, "cuSPARSE: none of its SpMM algorithms "
+                         "works for this matrix; take another kernel");
     SPS_TRY_RETURN(engine_matrix(ctx, p->local, choices[0], &v->other));
     SPS_TRY_RETURN(engine_any(super, f->X, f->Y, &v->other));
     return p->timed ? time_columns(super, f, &super->aside) : SPS_OK;
@@ -174,10 +180,10 @@ __global__ void __launch_bounds__(32) narrow_scalars(const double *two,
     if (threadIdx.x < 2) narrow[threadIdx.x] = (float)two[threadIdx.x];
 }
 
-/* call(alpha, beta) with pointers to numbers of the blocks' type, in host
- * memory or, if args has scalars there, in device memory: then they are read
- * when the kernel runs.  The handle is in host pointer mode except during the
- * call. */
+/* Calls call(alpha, beta) with pointers to numbers of the blocks' type, in host
+ * memory, or in device memory if the scalars of args are there; the latter are
+ * read when the kernel runs.  The handle is in host pointer mode except during
+ * the call. */
 template <class F>
 sps_status with_scalars(sps_context *ctx, const sps_spmm_args *args,
                         float *room, const F &call)
@@ -218,8 +224,9 @@ sps_status multiply(const vendor_plan *v, const engine *e,
         });
 }
 
-/* A single column: packed if strided, and combined with Y by our kernel if Y is
- * strided or the scalars are in device memory. */
+/* Multiplies a single column.  X is first copied to a contiguous vector if it
+ * is strided; the product is combined with Y by a kernel of this library if Y
+ * is strided or the scalars are in device memory. */
 sps_status multiply_column(const vendor_plan *v, const engine *e,
                            const sps_spmm_args *args)
 {
@@ -274,7 +281,8 @@ void destroy(sps_plan *plan)
     engine_clear(plan, &v->other);
 }
 
-/* Measured on an H200: about a fifth of the speed that the bytes allow. */
+/* Predicted seconds.  On an H200 about a fifth of the speed that the bytes
+ * allow was measured. */
 double cost(const sps_problem *p)
 {
     if (p->k == 1) return seconds(p, 0.6);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmv_cusparse.cu - cuSPARSE's SpMV on CSR as a bidder for single vectors.
+/* spmv_cusparse.cu - the SpMV of cuSPARSE on CSR, one of the kernels to choose
+ * from for single vectors.
  *
  * CSR_ALG1 and CSR_ALG2 are both timed if choices are measured and reproducible
  * bits are not required; otherwise it is ALG2, the only one documented as
@@ -65,8 +66,9 @@ sps_status refresh(sps_plan *plan)
     return SPS_OK;
 }
 
-/* ALG2, the reproducible one: 48 to 66 % of the speed that the bytes allow on
- * an H200, 37 % on a power-law graph; three kernels. */
+/* Predicted seconds of ALG2, the reproducible algorithm: 48 to 66 % of the
+ * speed that the bytes allow on an H200, 37 % on a power-law graph; it launches
+ * three kernels. */
 double cost(const sps_problem *p)
 {
     return 6.5e-6 + stream_seconds(p, 0.57) + 0.6 * scattered(p);

@@ -24,7 +24,7 @@ sps_status set_up(bsr_plan *s, const vectors *d)
     return vector_buffer(v, CUSPARSE_SPMV_BSR_ALG1, d);
 }
 
-/* Changes to row-major blocks if that is faster. */
+/* Changes to row-major blocks if the product is faster with them. */
 sps_status pick(bsr_plan *s, const vectors *d)
 {
     sps_plan *super = &s->vendor.super;
@@ -62,9 +62,10 @@ bool fits(const sps_problem *p, const char **why_not)
     return single_fits(p, why_not) && bsr_fits(p, why_not);
 }
 
-/* Blocks of 3 x 3 are read at 83 % of the copy bandwidth; other sizes were
- * measured on small matrices only, where the sequential loop along a block row
- * is slow, and are assumed slow on large ones (15 matrices on an H200). */
+/* Predicted seconds.  Blocks of 3 x 3 are read at 83 % of the copy bandwidth;
+ * other sizes were measured on small matrices only, where the sequential loop
+ * along a block row is slow, and are assumed slow on large ones (15 matrices on
+ * an H200). */
 double cost(const sps_problem *p)
 {
     int b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmv_cusparse_sell.cu - cuSPARSE's SpMV on sliced ELL, so that "the vendor's
- * best" includes this format.
+/* spmv_cusparse_sell.cu - the SpMV of cuSPARSE on sliced ELL, so that
+ * comparisons with the best kernel of cuSPARSE include this format.
  *
  * A slice has 32 rows; entry j of its row r is at start + 32 j + r.  Rows
  * shorter than the longest of their slice, also those past the last row, are
@@ -17,14 +17,16 @@
 namespace {
 
 constexpr int height = 32;
-/* Maximal number of slots per entry. */
+/* Largest number of stored slots per entry at which the kernel bids, and at
+ * which it can be requested by name. */
 constexpr double slots_to_bid = 1.6, slots_by_name = 5.0;
 
 struct sell_plan {
     vector_plan vendor;
     int64_t slices, slots;
-    int32_t *start;          /* slices + 1 */
-    int32_t *column;         /* slots */
+    int32_t *start;          /* offset of the first slot of each slice, slices +
+                                1 numbers */
+    int32_t *column;         /* column of each slot, -1 for padding */
     void *val;
 };
 
@@ -55,7 +57,8 @@ count_slots(const int32_t *__restrict__ rowptr, int64_t nrow, int64_t slices,
         count[i / height] = most * height;
 }
 
-/* One thread per row.  column NULL: values only. */
+/* Writes columns and values of the slices, or only values if `column` is NULL;
+ * one thread per row. */
 template <class T>
 __global__ void __launch_bounds__(256)
 fill_slices(const int32_t *__restrict__ rowptr, const int32_t *__restrict__ col,
