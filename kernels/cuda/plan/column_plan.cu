@@ -2,8 +2,8 @@
 /* column_plan.cu - sorts columns by their number of entries on the device:
  * entries per column are counted by integer atomics, then one stable pass of a
  * counting sort with 256 keys, one warp per chunk of columns, and the columns
- * of the matrix are renumbered.  Same result as
- * tests/formats/host_column_order.c. */
+ * of the matrix are renumbered.  The result is that of
+ * tests/formats/host_column_order.c on the host. */
 #include "cuda/plan/column_plan.h"
 #include "cuda/base/device.cuh"
 #include "cuda/plan/plan_memory.cuh"
@@ -41,7 +41,8 @@ count_keys(const uint32_t *__restrict__ uses, int64_t ncol, int64_t chunks,
     for (int k = lane; k < keys; k += 32) count[k * chunks + c] = own[k];
 }
 
-/* offset is the first position of the columns of each key and chunk. */
+/* Gives each column its position in the order; offset[key * chunks + c] is the
+ * first position of the columns of chunk c with that key. */
 __global__ void __launch_bounds__(32 * warps)
 place_columns(const uint32_t *__restrict__ uses, int64_t ncol, int64_t chunks,
               const int64_t *__restrict__ offset, int32_t *rank,
@@ -56,7 +57,7 @@ place_columns(const uint32_t *__restrict__ uses, int64_t ncol, int64_t chunks,
     if (c >= chunks) return; /* the whole warp returns */
     for (int k = lane; k < keys; k += 32)
         next[k] = (int32_t)offset[k * chunks + c];
-    if (lane == 0) next[keys] = 0; /* for lanes without a column */
+    if (lane == 0) next[keys] = 0; /* a counter for lanes without a column */
     __syncwarp();
     for (int i = lane; i < chunk; i += 32) {
         int64_t j = first + i;

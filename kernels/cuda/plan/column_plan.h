@@ -15,8 +15,10 @@ extern "C" {
 typedef struct sps_column_plan {
     int64_t room;        /* length of col: nnz rounded up to a multiple of
                             1024; the rest is zero */
-    int32_t *column;     /* ncol: the column at each position */
-    int32_t *col;        /* positions of the columns of the entries */
+    int32_t *column;     /* ncol numbers: the column at each position of the
+                            order */
+    int32_t *col;        /* for each entry of A, the position of its column in
+                            the order */
     int64_t near;        /* number of positions whose entries are counted in
                             `held` */
     int64_t held;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* diagonal_device.cu - what the set-up of solvers needs from a matrix in device
- * memory, computed there: the diagonal, found in each sorted row by bisection,
- * and whether all rows of some component cancel.
+ * memory, computed there: the diagonal, found in each sorted row by bisection;
+ * and whether in some connected component of the matrix every row has the sum
+ * 0.
  *
  * One thread processes a row, so that sums have the order of the host and the
  * answer is the same.  Components are found by union-find without locks
@@ -86,7 +87,8 @@ unite_kernel(matrix<I, V> A, int32_t *parent)
     }
 }
 
-/* good[r] = 0 for the roots of rows whose sum is not zero. */
+/* Sets good[r] = 0 for the root r of each component that has a row whose sum is
+ * not zero. */
 __global__ void __launch_bounds__(256)
 exclude_kernel(int64_t n, int32_t *parent, int32_t *good)
 {
@@ -126,7 +128,8 @@ sps_status spsi_cuda_local_diagonal(sps_context *ctx, const sps_csr_local *A,
 
 namespace {
 
-/* Reads *there and clears it. */
+/* *some becomes whether the flag *there in device memory is set; clears the
+ * flag. */
 sps_status take_flag(sps_context *ctx, int *there, bool *some)
 {
     int found = 0;

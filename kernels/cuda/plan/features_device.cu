@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* features_device.cu - the integers from which features of a matrix in device
- * memory are computed (lib/matrix/windows.h), the same as on the host.
+/* features_device.cu - counts the integers from which the features of a matrix
+ * in device memory are computed (lib/matrix/windows.h); they are the same as on
+ * the host.
  *
  * Sums and maxima of integers by atomics, whose order is irrelevant.  One pass
  * reads the offsets and the first and last column of each row; samples read up
@@ -147,7 +148,8 @@ struct window {
         });
         return columns;
     }
-    /* Does the same with bits for block columns first .. last. */
+    /* Returns, in each thread, the number of block columns whose bit it was
+     * first to set; the set has bits for block columns first .. last. */
     __device__ int64_t by_bits(int32_t first, int32_t last) const
     {
         int64_t columns = 0;

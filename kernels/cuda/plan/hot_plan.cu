@@ -31,7 +31,8 @@ mark_rows(const I *__restrict__ ptr, int64_t nrow, int32_t *has,
     if (some) atomicOr(heads + p / 64, 1ull << p % 64);
 }
 
-/* before[i] = the number of rows with entries before row i. */
+/* Lists the rows with entries. before[i] = the number of rows with entries
+ * before row i. */
 __global__ void __launch_bounds__(256)
 list_rows(const int32_t *__restrict__ has, const int64_t *__restrict__ before,
           int64_t nrow, int32_t *row)
@@ -80,7 +81,8 @@ sps_status take_all(sps_hot_plan *h)
     return plan_take_zeros(super, 1, &h->done);
 }
 
-/* has and before are scratch arrays of nrow and nrow + 1 elements. */
+/* Fills the arrays of the plan; has and before are scratch arrays of nrow and
+ * nrow + 1 elements. */
 sps_status fill(sps_hot_plan *h, int32_t *has, int64_t *before)
 {
     sps_context *ctx = h->super.ctx;

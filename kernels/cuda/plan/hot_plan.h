@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Arrays are in device memory. */
+/* The plan of spmv.hot; its arrays are in device memory. */
 typedef struct sps_hot_plan {
     sps_plan super;
     sps_column_plan columns;

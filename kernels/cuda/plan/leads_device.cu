@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* leads_device.cu - samples of pairs of runs of rows, for the choice of a lead:
- * one thread lists the candidates, then a thread block examines each window of
- * each candidate; the sums come back, and the choice is made on the host. */
+/* leads_device.cu - chooses the lead, the distance of two runs of rows that
+ * share columns, from samples: one thread lists the candidates, then a thread
+ * block examines each window of each candidate; the sums come back, and the
+ * choice is made on the host. */
 #include "cuda/plan/leads_device.h"
 
 #include "cuda/plan/sample.cuh"
@@ -15,7 +16,8 @@ struct candidates {
     int64_t count;
 };
 
-/* b = 0 stands for windows of rows. */
+/* Lists the candidates for the lead: of block rows of b rows, or, if b = 0, of
+ * windows of rows. */
 template <class I>
 __global__ void list_kernel(const I *__restrict__ rowptr,
                             const int32_t *__restrict__ col, int64_t nrow,
@@ -28,7 +30,8 @@ __global__ void list_kernel(const I *__restrict__ rowptr,
                  : spsi_window_leads(col, first, last, nrow, c->lead);
 }
 
-/* Counts the distinct columns and the entries of window x for candidate y. */
+/* Adds the number of distinct columns and the number of entries of window x for
+ * candidate y to c->sum[y]. */
 template <class I>
 __global__ void __launch_bounds__(sample_threads)
 window_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
@@ -79,7 +82,8 @@ pair_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
         *end = rowptr[(pair + r * lead) * b + 1];
     });
     rows.each(2, rows.at[2], [&](int r, int64_t p) {
-        /* first in a row by itself, and first among both rows */
+        /* whether this entry is the first of its block in its own row, and
+         * whether it is the first in both rows */
         const bool head = spsi_sample_first(col, rows.begin + r, rows.end + r,
                                             0, p, b);
 

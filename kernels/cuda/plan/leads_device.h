@@ -10,8 +10,9 @@
 extern "C" {
 #endif
 
-/* For windows of rows (kernels/formats/row_windows.h) and for block rows of b
- * rows (node_blocks.h).  Complete on return. */
+/* *lead becomes the distance for windows of rows
+ * (kernels/formats/row_windows.h), or for block rows of b rows (node_blocks.h).
+ * Complete on return. */
 sps_status spsi_cuda_window_lead(sps_context *ctx, const sps_csr_local *A,
                                  int32_t *lead);
 sps_status spsi_cuda_node_lead(sps_context *ctx, const sps_csr_local *A, int b,

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int threads = 256;
 
-/* The rows of a block row, one in each of G neighbouring lanes. */
+/* Merge of the rows of a block row, one in each of G neighbouring lanes. */
 template <int G> struct row_merge {
     const int32_t *__restrict__ col;
     int64_t at, end;
@@ -74,7 +74,7 @@ list_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     int64_t block_row = ((int64_t)blockIdx.x * threads + threadIdx.x) / G;
     int32_t found = 0, next;
 
-    if (block_row >= mb) return; /* uniform within a group */
+    if (block_row >= mb) return; /* the same for all lanes of a group */
     row_merge<G> rows(rowptr, col, nrow, b, block_row);
     if (column) column += start[block_row];
     while ((next = rows.next()) != rows.nothing) {
@@ -148,7 +148,8 @@ sps_status list(sps_context *ctx, const sps_csr_local *A,
     return A->rowptr32 ? with(A->rowptr32) : with(A->rowptr);
 }
 
-/* Fills n->start and n->count by counting and a prefix sum. */
+/* Computes n->start, the offsets of the block rows, and n->count, the number of
+ * blocks, by counting and a prefix sum. */
 sps_status count_all(sps_plan *plan, int32_t *count, sps_node_blocks *n)
 {
     sps_context *ctx = plan->ctx;
@@ -160,8 +161,8 @@ sps_status count_all(sps_plan *plan, int32_t *count, sps_node_blocks *n)
                                   sizeof n->count);
 }
 
-/* Fills in columns and values after counting; memory for values is a multiple
- * of 16 bytes, since kernels copy vectors of that size. */
+/* Computes the block columns and the values, after counting; the memory for
+ * values is a multiple of 16 bytes, since kernels copy vectors of that size. */
 sps_status fill(sps_plan *plan, sps_node_blocks *n)
 {
     const int64_t numbers = n->count * n->b * n->b;

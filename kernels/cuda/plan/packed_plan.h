@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Arrays are in device memory. */
+/* The plan of spmv.packed; its arrays are in device memory. */
 typedef struct sps_packed_plan {
     sps_row_plan rows;
     sps_packed packed;

@@ -8,7 +8,8 @@
 
 namespace {
 
-/* spsi_plan_take for `count` elements. */
+/* *p_p becomes device memory for `count` elements, which belongs to the
+ * plan. */
 template <class T>
 sps_status plan_take(sps_plan *plan, int64_t count, T **p_p)
 {
@@ -19,7 +20,8 @@ sps_status plan_take(sps_plan *plan, int64_t count, T **p_p)
     return SPS_OK;
 }
 
-/* As plan_take, set to zero. */
+/* *p_p becomes device memory for `count` elements, set to zero, which belongs
+ * to the plan. */
 template <class T>
 sps_status plan_take_zeros(sps_plan *plan, int64_t count, T **p_p)
 {

@@ -115,8 +115,8 @@ __device__ __forceinline__ void add_tally(sps_row_tally *to,
     to->parts += t.parts;
 }
 
-/* tally = its exclusive prefix sums, tally[chunks] the sum of all; each thread
- * has `share` neighbours. */
+/* Replaces tally[0 .. chunks - 1] by its exclusive prefix sums, and sets
+ * tally[chunks] to the sum of all; each thread has `share` neighbours. */
 __global__ void __launch_bounds__(scan_threads)
 scan_tallies(sps_row_tally *tally, int64_t chunks, int64_t share)
 {
@@ -162,8 +162,8 @@ sps_status pass(const sps_row_plan *plan, sps_row_tally *tally)
     });
 }
 
-/* Counts, computes the prefix sums, allocates the arrays and writes the
- * blocks. */
+/* Counts the blocks of each chunk, computes the prefix sums, allocates the
+ * arrays and writes the blocks. */
 sps_status fill(sps_row_plan *plan, sps_row_tally *tally, int64_t chunks)
 {
     sps_plan *super = &plan->super;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* row_plan.h - row blocks (kernels/formats/row_blocks.h) in device memory,
  * built there: a loop over the offsets on the host would cost more than the
- * products that use it. */
+ * products that use the blocks. */
 #ifndef SPS_CUDA_ROW_PLAN_H
 #define SPS_CUDA_ROW_PLAN_H
 
@@ -23,7 +23,8 @@ typedef struct sps_row_plan {
                                 0 between runs */
 } sps_row_plan;
 
-/* Computes the same as spsi_row_blocks_make. */
+/* Builds plan->blocks by plan->rule, with the same contents as
+ * spsi_row_blocks_make on the host. */
 sps_status spsi_cuda_row_plan_fill(sps_row_plan *plan);
 
 #ifdef __cplusplus

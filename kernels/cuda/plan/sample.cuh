@@ -19,7 +19,8 @@ template <int most> struct sample_rows {
     static_assert(most <= 64);
     int64_t begin[most], end[most], at[most + 1];
 
-    /* Calls load(r, &begin, &end) for each row. */
+    /* Sets the rows: calls load(r, &begin, &end) for r = 0 .. rows - 1, which
+     * sets the first entry of row r and the one after its last. */
     template <class F> __device__ void open(int rows, const F &load)
     {
         __syncthreads();
@@ -48,7 +49,8 @@ template <int most> struct sample_rows {
         if (r + 1 < rows) at[r + 2] = upto;
         if (r == 0) at[0] = 0;
     }
-    /* Calls look(r, p) for the first `entries` entries of the window. */
+    /* Calls look(r, p) for entry p of row r, for the first `entries` entries of
+     * the window. */
     template <class F>
     __device__ void each(int rows, int64_t entries, const F &look) const
     {
@@ -66,7 +68,7 @@ template <int most> struct sample_rows {
     }
 };
 
-/* Returns the sum over the threads of the block to all of them. */
+/* Returns, to every thread, the sum of `own` over the threads of the block. */
 __device__ inline int64_t sum_over_block(int64_t own)
 {
     __shared__ unsigned long long sum;

@@ -12,8 +12,8 @@
 
 namespace {
 
-/* For each row: segments, slots, joins, cost; for each group: whether its rows
- * differ. */
+/* Counts: for each row of A its segments, slots, joins and cost; for each group
+ * of rows whether its rows differ. */
 enum { SEGMENTS, SLOTS, JOINS, COST, ODD, LISTS };
 
 struct work {
@@ -98,8 +98,8 @@ fill_kernel(const I *__restrict__ rowptr, int64_t nrow, work w,
                           w.at[JOINS][i]);
 }
 
-/* Range r begins with the first row i with before[i] >= r / ranges of the total
- * cost. */
+/* Finds the first row of each range: range r begins with the first row i with
+ * before[i] >= r / ranges of the total cost. */
 __global__ void __launch_bounds__(256)
 range_kernel(const int64_t *__restrict__ before, int64_t nrow, sps_segments s)
 {
@@ -117,7 +117,7 @@ range_kernel(const int64_t *__restrict__ before, int64_t nrow, sps_segments s)
     s.range[r] = r < s.ranges ? low : nrow;
 }
 
-/* Allocates the lists, whose lengths are the totals of the prefix sums. */
+/* Allocates the lists of s, whose lengths are the totals of the prefix sums. */
 sps_status open_lists(sps_plan *plan, int64_t nrow, const work &w,
                       sps_segments *s)
 {

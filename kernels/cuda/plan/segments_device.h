@@ -11,8 +11,9 @@
  * belong to the plan.  Only for planning: allocates memory and synchronises. */
 sps_status spsi_cuda_segments(sps_plan *plan, sps_segments_limits limits,
                               int64_t ranges, sps_segments *s);
-/* Does the same, but if more than 1/8 of the groups of rows do not have
- * identical columns, rows are processed one by one. */
+/* Finds the segments as spsi_cuda_segments does; but if in more than 1/8 of the
+ * groups of rows the columns are not identical, rows are processed one by
+ * one. */
 sps_status spsi_cuda_segments_alike(sps_plan *plan, sps_segments_limits limits,
                                     int64_t ranges, sps_segments *s);
 

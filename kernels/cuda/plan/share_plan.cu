@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* share_plan.cu - divides entries into shares on the device; kernels and method
- * in share_plan.cuh.  The scratch memory holds, for each size, the states
- * before all chunks; then the tables of all chunks for each size. */
+/* share_plan.cu - divides the entries of a matrix into shares on the device;
+ * the method and the kernels are in share_plan.cuh.  The scratch memory holds,
+ * for each size of a share, the states before all chunks of rows, and after
+ * these, for each size, the tables of all chunks. */
 #include "cuda/plan/share_plan.cuh"
 
 namespace {
 
-/* Returns the rows of a chunk, so many that the loops over the rows of a chunk
- * (done twice) and over the chunks need about the same time, about 50 ns per
- * step. */
+/* Returns the number of rows of a chunk, such that the loops over the rows of a
+ * chunk (done twice) and over the chunks need about the same time, about 50 ns
+ * per step. */
 int64_t reach_of(int64_t nrow)
 {
     int64_t reach = 64;
@@ -23,14 +24,15 @@ size_t states_bytes(int64_t count)
     return ((size_t)count * sizeof(deal_state) + 255) / 256 * 256;
 }
 
-/* call(rowptr) with rowptr of its type. */
+/* Calls call(rowptr) with the row offsets of A in their type, 32 or 64 bits. */
 template <class F>
 sps_status with_offsets(const sps_csr_local *A, const F &call)
 {
     return A->rowptr32 ? call(A->rowptr32) : call(A->rowptr);
 }
 
-/* `total` is in pinned host memory and written by the device. */
+/* Counts the shares for `sizes` sizes; `total`, one state for each size, is in
+ * pinned host memory and written by the device. */
 sps_status count(sps_context *ctx, const sps_csr_local *A, int sizes,
                  const share_rules &rule, deal_state *total)
 {

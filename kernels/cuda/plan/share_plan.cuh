@@ -26,31 +26,33 @@
 
 namespace {
 
-constexpr int places = SPS_SHARE_TEAM / 32; /* positions per lane */
+constexpr int places = SPS_SHARE_TEAM / 32; /* number of positions per lane */
 
 /* The share sizes that are counted at once. */
 struct share_rules {
     int32_t size[SPS_SHARE_SIZES], team;
 };
 
-/* State before a chunk.  Also accessed as an array of five integers, one per
- * lane. */
+/* State before a chunk: entries of the open share, then the numbers of shares,
+ * rows with entries, spans and parts so far.  Also accessed as an array of five
+ * integers, one per lane. */
 struct deal_state {
     int32_t open, count, rows, spans, parts;
 };
 
-/* Lane l holds the transition from `open` = l + 1: 64 times the number of
- * shares up to the first split row, plus the number open after the chunk; and
- * the number of shares from there on for the positions l, l + 32, ... */
+/* The tables of a chunk. whole[l] is the transition from `open` = l + 1: 64
+ * times the number of shares up to the first split row, plus the number of
+ * entries open after the chunk. cut[q][l] is the number of shares from that row
+ * on if it begins at position l + 32 q. */
 struct chunk_table {
     int32_t whole[32], cut[places][32];
     int32_t sum[4];            /* rows with entries, spans, parts, 0 */
 };
 
-/* One row per lane; none from `end` on. */
+/* The row of a lane; length 0 from row `end` on. */
 struct lane_rows {
     int32_t first, length;
-    int32_t pieces;            /* 0: not split */
+    int32_t pieces;            /* number of pieces of a split row, else 0 */
     unsigned cut;              /* lanes whose rows are split */
 };
 
@@ -76,7 +78,8 @@ __device__ __forceinline__ int32_t blocks_of(int32_t pieces, int32_t team)
 
 /* ------------------------------------------------------------------ survey */
 
-/* Evaluates a chunk from each possible open share and from each position. */
+/* Evaluates a chunk from each possible number of entries of the open share and
+ * from each position, one per lane. */
 struct all_ways {
     int32_t open, before, since, at[places];
     bool cut;
@@ -131,7 +134,8 @@ struct row_sums {
     }
 };
 
-/* One warp for `reach` rows and one of the sizes. */
+/* Computes the tables of a chunk of `reach` rows for one of the sizes, by one
+ * warp. */
 template <class I>
 __global__ void __launch_bounds__(32)
 survey_kernel(const I *__restrict__ rowptr, int64_t nrow, int64_t reach,
@@ -173,9 +177,9 @@ survey_kernel(const I *__restrict__ rowptr, int64_t nrow, int64_t reach,
 
 /* ------------------------------------------------------------------- chain */
 
-constexpr int ahead = 8; /* tables prefetched */
+constexpr int ahead = 8; /* number of tables that are loaded ahead */
 
-/* Lane q < 5 stores member q. */
+/* Stores a state: lane q < 5 stores its member q. */
 __device__ __forceinline__ void put_state(deal_state *to, int lane,
                                           int32_t open, int32_t count,
                                           int32_t sum)
@@ -200,7 +204,7 @@ chain_kernel(const chunk_table *__restrict__ table, int64_t chunks,
     for (int64_t base = 0; base < chunks; base += ahead) {
         int32_t whole[ahead], cut[ahead][places], more[ahead];
 
-        /* No branch: it would wait for earlier loads. */
+        /* Without a branch here, which would wait for earlier loads. */
 #pragma unroll
         for (int u = 0; u < ahead; u++) {
             const int64_t c = base + u < chunks ? base + u : chunks - 1;
@@ -214,7 +218,7 @@ chain_kernel(const chunk_table *__restrict__ table, int64_t chunks,
         for (int u = 0; u < ahead; u++) {
             int32_t step = __shfl_sync(all_lanes, whole[u], open - 1), place;
 
-            if (base + u >= chunks) continue; /* uniform for the warp */
+            if (base + u >= chunks) continue; /* the same for the whole warp */
             put_state(from + base + u, lane, open, count, sum);
             open = step & 63;
             count += step >> 6;
@@ -235,8 +239,8 @@ chain_kernel(const chunk_table *__restrict__ table, int64_t chunks,
 
 /* -------------------------------------------------------------------- deal */
 
-/* Position of a lane's row: its share (of a split row the first), and the
- * number of entries of that share including the row. */
+/* Where a lane's row goes: its share (if the row is split, the first of its
+ * shares), and the number of entries of that share including the row. */
 struct lane_place {
     int32_t number, share, open;
     uint32_t span;             /* index of the span plus 1 */
@@ -283,8 +287,8 @@ __device__ __forceinline__ lane_place walk(const lane_rows &r, int lane,
     return at;
 }
 
-/* Writes the spans, the rows with more pieces than a block has shares, in
- * order. */
+/* Writes the spans, which are the rows with more pieces than a block has
+ * shares, in order. */
 __device__ __forceinline__ void put_spans(const lane_rows &r, int lane,
                                           const sps_shares &s, lane_place *at,
                                           deal_state *now)
@@ -350,9 +354,9 @@ __device__ __forceinline__ void put_pieces(const lane_rows &r, int lane,
     }
 }
 
-/* `from` holds the true states.  Several warps may add rows to the same share;
- * the number of its entries is derived from the row ends afterwards
- * (finish). */
+/* Writes the shares; `from` holds the true states before the chunks.  Several
+ * warps may add rows to the same share; the number of its entries is derived
+ * from the row ends afterwards (finish_kernel). */
 template <class I>
 __global__ void __launch_bounds__(32)
 deal_kernel(const I *__restrict__ rowptr, int64_t nrow, int64_t reach,

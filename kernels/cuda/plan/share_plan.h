@@ -16,13 +16,15 @@ extern "C" {
 
 typedef struct sps_share_plan {
     sps_plan super;
-    int lanes, pairs, strips;  /* how the columns are divided: `strips` slices,
-                                  `pairs` pairs for each of `lanes` lanes */
+    int lanes, pairs, strips;  /* how the columns of X are divided: into
+                                  `strips` slices, each of `pairs` pairs of
+                                  columns for each of `lanes` lanes */
     int64_t ld;                /* leading dimension of part: whole slices of the
                                   plan's width */
     sps_shares shares;         /* this and the following arrays are in device
                                   memory */
-    char *part;                /* elements of the blocks' type */
+    char *part;                /* partial sums of the parts, in the blocks'
+                                  type, ld elements apart */
     unsigned *arrived;         /* a counter for each span and slice; 0
                                   between runs */
 } sps_share_plan;

@@ -29,7 +29,8 @@ struct tally {
     int64_t *tiles, *entries, *place;
 };
 
-/* Reductions over the 8 lanes of a team. */
+/* Return, in all 8 lanes of a team, whether v is true in all of them, and the
+ * minimum, sum and bitwise or of v over them. */
 __device__ __forceinline__ bool team_all(bool v)
 {
     return (__ballot_sync(all_lanes, v) >> (threadIdx.x & 24) & 255) == 255;
@@ -64,7 +65,8 @@ template <class I> struct row_head {
     int32_t head;                     /* column of the current entry, or
                                          `none` after the last one */
 
-    /* Starts at row at % 8 of window at / 8. */
+    /* Makes the lane start at the first entry of row at % 8 of window at /
+     * 8. */
     __device__ __forceinline__ row_head(const pattern<I> &A, int64_t at)
         : next(A.col), left(0), head(none)
     {
@@ -175,7 +177,8 @@ write_kernel(pattern<I> A, tally of, int32_t *word)
     }
 }
 
-/* One warp per window; lane 4 r + s has slots s of row r, as in the masks. */
+/* Copies the values of a window to tile order, by one warp; lane 4 r + s has
+ * slots s of row r, as in the masks. */
 template <class I, class V>
 __global__ void __launch_bounds__(threads)
 values_kernel(matrix<I, V> A, int32_t lead, sps_row_windows w, V *out)
@@ -207,7 +210,8 @@ values_kernel(matrix<I, V> A, int32_t lead, sps_row_windows w, V *out)
     }
 }
 
-/* Prefix sums of the tally, and the totals. */
+/* Computes the prefix sums of the tally, and the total numbers of tiles,
+ * entries and windows with tiles. */
 sps_status add_up(sps_context *ctx, int64_t windows, const tally &t,
                   sps_row_windows *w)
 {

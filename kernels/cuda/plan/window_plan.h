@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* window_plan.h - row windows (kernels/formats/row_windows.h) in device memory,
- * built there: on the host it would cost more than the products that use
- * them. */
+ * built there: on the host their construction would cost more than the products
+ * that use them. */
 #ifndef SPS_CUDA_WINDOW_PLAN_H
 #define SPS_CUDA_WINDOW_PLAN_H
 
@@ -18,12 +18,12 @@ typedef struct sps_window_plan {
     sps_plan super;
     sps_window_rule rule;
     sps_row_windows windows;   /* arrays in device memory */
-    void *val;                 /* values in tile order, entries + 1 elements
+    void *val;                 /* values in tile order, `entries + 1` elements
                                   of the type of A */
     sps_segments parts;        /* segments of the rows longer than rule.longest,
                                   also in device memory */
-    void *part;                /* slots x ld elements: partial sums of the
-                                  segments */
+    void *part;                /* partial sums of the segments, slots x ld
+                                  elements */
     int64_t ld;
 } sps_window_plan;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* csr_alike.cuh - C = A B for matrices with consecutive rows that have the same
- * columns, as the rows of a node have in A, in B and in C.
+ * columns: with several unknowns per node, the rows of a node have the same
+ * columns in A, in B and in C.
  *
  * Up to six such rows of A are processed together by a group of threads.  Their
  * columns are found once, and for consecutive entries of A that select rows of
@@ -20,9 +21,9 @@ namespace {
 
 constexpr int alike_most = 6;     /* largest number of rows processed
                                      together */
-constexpr int alike_span = 48;    /* groups of rows are counted within spans
-                                     of this length, a multiple of it and of
-                                     the sizes of nodes */
+/* runs of rows with the same columns are divided into groups within spans of
+ * this length, a multiple of it and of the sizes of nodes */
+constexpr int alike_span = 48;
 
 /* same[i]: whether row i has the columns of row i - 1.  Eight threads process a
  * row. */
@@ -83,7 +84,8 @@ count_leaders(const int32_t *__restrict__ leads, int64_t n, int *number)
     atomicMax(number + 1, most);
 }
 
-/* size[i] = -1, which belongs to no tier, for rows that are not leaders. */
+/* Copies from[i] to size[i] for the leaders; the other rows get -1, which
+ * belongs to no tier. */
 __global__ void __launch_bounds__(256)
 keep_leaders(const int32_t *__restrict__ leads, int64_t n,
              const int32_t *__restrict__ from, int32_t *size)
@@ -93,7 +95,8 @@ keep_leaders(const int32_t *__restrict__ leads, int64_t n,
     if (i < n) size[i] = leads[i] > 0 ? from[i] : -1;
 }
 
-/* Sets the counts of the rows after a leader to its count. */
+/* Sets count[] of the rows that are processed together with a leader to the
+ * leader's count. */
 __global__ void __launch_bounds__(256)
 follow_leaders(const int32_t *__restrict__ leads, int64_t n, int32_t *count)
 {
@@ -113,7 +116,7 @@ __device__ __forceinline__ int pack_keys(const group<G> &g, int32_t *key,
         const int32_t k = key[base + g.lane];
         const unsigned held = g.ballot(k >= 0);
 
-        g.sync();   /* all have read what is written here */
+        g.sync();   /* all threads have read the places that are now written */
         if (k >= 0) key[n + __popc(held & ((1u << g.lane) - 1))] = k;
         n += __popc(held);
         g.sync();
@@ -168,11 +171,11 @@ __device__ __forceinline__ alike_rows open_alike(const csr_factor<V> &A,
     return w;
 }
 
-/* Number of values of B that are loaded ahead. */
+/* Number of values of B that are loaded before they are used. */
 constexpr int alike_ahead = 3;
 
-/* b[u] = element q of the row of B that the entry of lane e + j + u selects, if
- * j + u < run. */
+/* Loads b[u] = element q of the row of B that the entry of A in lane e + j + u
+ * selects, if j + u < run. */
 template <int G, class V>
 __device__ __forceinline__ void
 load_ahead(const group<G> &g, const csr_factor<V> &B,
@@ -245,7 +248,7 @@ sum_alike(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,
                         goes_on(A, B, w.begin[0], w.begin[0] + at);
         const unsigned heads = g.ballot(some && !on), all = g.ballot(some);
 
-        g.sync();   /* the previous values have been used */
+        g.sync();   /* all threads have used the previous values */
 #pragma unroll
         for (int r = 0; r < R; r++)
             a[r * G + g.lane] = some && r < w.rows ? A.val[w.begin[r] + at]
@@ -265,12 +268,13 @@ sum_alike(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,
     return !wrong;
 }
 
-/* The task of a launch: the leaders of a list, and how many rows each leads. */
+/* The task of a launch of fill_alike: the leaders of a list, and leads[], the
+ * number of rows that each of them leads. */
 struct alike_task {
     row_list rows;
     const int32_t *leads;
     int bits;
-    bool known;                /* the columns are stored already */
+    bool known;                /* the columns of C are stored already */
     const int64_t *rowptr;
     unsigned long long *bad;
 };

@@ -16,9 +16,10 @@
  * adds K products to each of 2 or 3 sums.  Each sum is the chain of
  * csr_product.cuh.
  *
- * A step is a block of A times 32 columns of B.  B is loaded two steps ahead,
- * whether a step begins a block row or goes on in it; the values of A, and
- * where their block rows of B begin, are loaded 8 blocks ahead.
+ * A step multiplies a block of A by 32 columns of B.  The values of B are
+ * loaded two steps ahead, also where a step begins another block row of B; the
+ * values of A, and the positions at which the block rows of B begin, are loaded
+ * 8 blocks ahead.
  *
  * Bytes: A and C once, B again whenever the caches have evicted it. */
 #ifndef SPS_CUDA_CSR_BLOCKS_CUH
@@ -39,8 +40,8 @@ __host__ __device__ constexpr int block_size(int kind)
  * Bit block_kinds + t: columns do not come in aligned runs of size t. */
 constexpr int block_faults = (1 << 2 * block_kinds) - 1;
 
-/* Returns the faults of row i, of `length` entries from `first` on; the row
- * before begins at `before`.  Called by one of 8 lanes. */
+/* Returns the faults of row i, which has `length` entries from `first` on; row
+ * i - 1 begins at `before`.  Called by the 8 lanes of group g. */
 __device__ inline int faults_of(const int32_t *__restrict__ col, int64_t i,
                                 int64_t first, int length, int64_t before,
                                 const group<8> &g)
@@ -70,7 +71,7 @@ __device__ inline int faults_of(const int32_t *__restrict__ col, int64_t i,
     return faults;
 }
 
-/* *faults receives the faults of all rows. */
+/* Sets the bits of *faults for the faults of all rows. */
 __global__ void __launch_bounds__(256)
 find_faults(const int64_t *__restrict__ rowptr,
             const int32_t *__restrict__ col, int64_t n, int *faults)
@@ -89,7 +90,8 @@ find_faults(const int64_t *__restrict__ rowptr,
     if (threadIdx.x % 32 == 0 && mine & ~held) atomicOr(faults, mine);
 }
 
-/* The pattern of blocks, by block rows. */
+/* The pattern of the blocks of a matrix: offsets of its block rows, and block
+ * columns. */
 struct block_pattern {
     const int64_t *__restrict__ rowptr;
     const int32_t *__restrict__ col;
@@ -129,17 +131,17 @@ spread_offsets(const int64_t *__restrict__ blocks, int64_t rows, int r, int s,
 
 /* ------------------------------------------------------------------ values */
 
-/* Number of blocks of A that are in shared memory at once, and of lanes that
- * look up positions for each of them. */
+/* blocks_ahead: number of blocks of A that a warp holds in shared memory at
+ * once; lanes_each: number of lanes that look up positions for each of them. */
 constexpr int blocks_ahead = 8, lanes_each = 32 / blocks_ahead;
-/* Number of blocks of a block row of B whose positions are in shared memory;
- * beyond it each lane looks up its own. */
+/* Number of blocks of a block row of B whose positions in C are kept in shared
+ * memory; the positions of further blocks are looked up by each lane. */
 constexpr int places_each = 32;
 /* Largest number of entries of a row of B that block_of supports. */
 constexpr int block_row_most = 32000;
 
-/* Returns the distance of two blocks of A in shared memory, in values of
- * `number` bytes: whole vectors of 16 bytes. */
+/* Returns the distance, in values of `number` bytes, of two r x k blocks of A
+ * in shared memory: whole vectors of 16 bytes. */
 __host__ __device__ constexpr int block_pitch(int r, int k, size_t number)
 {
     return (r * k + (int)(16 / number) - 1) / (int)(16 / number) *
@@ -151,10 +153,10 @@ template <class V> struct blocks_task {
     const V *__restrict__ a, *__restrict__ b;
     row_list rows;            /* block rows of C */
     int parts;                /* warps for a block row; each computes R rows */
-    int size;                 /* S */
+    int size;                 /* S, the number of columns of a block of B */
     int inverse;              /* 2^16 / S, rounded up */
     int most;                 /* largest number of blocks of a block row of C */
-    bool known;               /* the columns are stored already */
+    bool known;               /* the columns of C are stored already */
     int32_t *col;
     V *val;
     unsigned long long *bad;  /* if `known`: the first row with other columns */
@@ -177,10 +179,11 @@ inline size_t blocks_shared(int r, int k, int size, int most, size_t number)
 template <int R, int K, class V> struct blocks_room {
     V *a;                     /* values of blocks_ahead blocks of A */
     V *sum;                   /* R rows of C */
-    int32_t *key;             /* their block columns, */
-    int n;                    /* this many */
-    int16_t *place;           /* for each of these blocks of A, positions in a
-                                 row of the first blocks of B; -1: none */
+    int32_t *key;             /* block columns of the row of C */
+    int n;                    /* number of elements of `key` */
+    int16_t *place;           /* for each block of A in `a`: the positions, in a
+                                 row of C, of the first blocks of its block row
+                                 of B; -1: none */
 
     __device__ blocks_room(const blocks_task<V> &t, int n) : n(n)
     {
@@ -207,19 +210,21 @@ template <int R, int K, class V> struct blocks_group {
     V a[R][each];
 };
 
-/* A step: columns q + lane of the block row of B of block e of the group. */
+/* A step: the columns q + lane of the block row of B that block e of the group
+ * selects; b: their K values in this lane. */
 template <int K, class V> struct blocks_step {
     int e, q, width;
     V b[K];
 };
 
-/* R rows of a block row of C. */
+/* Computes R rows of a block row of C. */
 template <int R, int K, class V> struct blocks_row {
     static constexpr int pitch = block_pitch(R, K, sizeof(V));
     const blocks_task<V> &t;
     const blocks_room<R, K, V> &to;
     int lane;
-    int64_t first, from;      /* a block of A, and its value in the first row */
+    int64_t first, from;      /* index of the first block of A, and of its value
+                                 in the first row */
     int length;
 
     /* Returns, for lane e, the column of block base + e of A. */
@@ -228,7 +233,8 @@ template <int R, int K, class V> struct blocks_row {
         return lane < blocks_ahead && base + lane < length
                    ? t.A.col[first + base + lane] : -1;
     }
-    /* Loads the group from `base` on, whose columns are u. */
+    /* Loads the group of blocks of A from number `base` on; u: the columns of
+     * this lane's block. */
     __device__ void load(int base, int32_t u, blocks_group<R, K, V> *g) const
     {
         const int width = min(length - base, blocks_ahead) * K;
@@ -290,7 +296,8 @@ template <int R, int K, class V> struct blocks_row {
                     place[i + j * lanes_each] = (int16_t)position(c[j]);
         }
     }
-    /* Makes *s the step of block e from column q on, and loads it. */
+    /* Makes *s the step of block e of the group from column q on, and loads its
+     * values of B. */
     __device__ void load(const blocks_group<R, K, V> &g, int e, int q,
                          blocks_step<K, V> *s) const
     {
@@ -306,7 +313,7 @@ template <int R, int K, class V> struct blocks_row {
 #pragma unroll
         for (int k = 0; k < K; k++) s->b[k] = b[(int64_t)k * width];
     }
-    /* Makes *s the step after `before`, and loads it. */
+    /* Makes *s the step that follows `before`, and loads its values of B. */
     __device__ void follow(const blocks_group<R, K, V> &g,
                            const blocks_step<K, V> &before,
                            blocks_step<K, V> *s) const
@@ -315,8 +322,7 @@ template <int R, int K, class V> struct blocks_row {
 
         load(g, before.e + !on, on ? before.q + 32 : 0, s);
     }
-    /* Adds the products of a step; returns false if there is no place for
-     * them. */
+    /* Adds the products of a step; returns false if C has no place for them. */
     __device__ bool add(const blocks_group<R, K, V> &g,
                         const blocks_step<K, V> &s) const
     {

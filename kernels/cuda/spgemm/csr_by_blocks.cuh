@@ -10,8 +10,8 @@
 
 namespace {
 
-/* Returns the largest block size without these faults, or 0 if there is
- * none. */
+/* Returns the largest block size whose faults, of columns or of rows, are not
+ * in the bits `faults`, or 0 if there is none. */
 int size_without(int faults, bool columns)
 {
     for (int t = 0; t < block_kinds; t++)
@@ -20,7 +20,8 @@ int size_without(int faults, bool columns)
     return 0;
 }
 
-/* Finds the faults of a matrix on the device. */
+/* *faults becomes the faults (csr_blocks.cuh) of the rows of A, which is in
+ * device memory. */
 sps_status look_for_faults(const product &p, const sps_csr *A, int *faults)
 {
     if (A->nrow == 0) return SPS_OK;
@@ -40,7 +41,8 @@ bool has_blocks(int faults, int r, int s)
     return true;
 }
 
-/* Returns the faults that follow from the numbers of rows and columns. */
+/* Returns the faults that A has because its number of rows or columns is not a
+ * multiple of a block size. */
 int faults_of_size(const sps_csr *A)
 {
     int faults = 0;

@@ -102,7 +102,8 @@ sps_status count_by_merging(const product &p)
     return SPS_OK;
 }
 
-/* size = from, with no tier for rows that another one leads. */
+/* Sets size = from for leaders, and to -1 (no tier) for the rows that another
+ * row leads. */
 sps_status only_leaders(const product &p, const int32_t *from, int32_t *size)
 {
     keep_leaders<<<(unsigned)ceil_div(p.A->nrow, 256), 256, 0, p.stream()>>>(
@@ -118,7 +119,8 @@ void make_single(product *p)
     p->w = {};
 }
 
-/* Counts the entries of the rows of C in tiers by their products. */
+/* Counts the entries of the rows of C, in tiers of rows by their numbers of
+ * products. */
 sps_status count_by_products(product *p, holder *h)
 {
     const int64_t n = p->A->nrow;
@@ -158,7 +160,8 @@ sps_status count_all(product *p, holder *h)
                           NULL);
     SPS_TRY_RETURN(count_by_products(p, h));
     if (p->way == SINGLE || p->w.items == 0) return SPS_OK;
-    make_single(p);   /* windows are computed row by row */
+    make_single(p);   /* windows are computed row by row, so rows have no
+                         leaders any more */
     return count_by_products(p, h);
 }
 

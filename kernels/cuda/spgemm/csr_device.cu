@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* csr_device.cu - checks the structure of a csr in device memory, converts its
- * offsets to 32 bits, and returns results to the caller.
+ * offsets to 32 bits, and hands a csr that was computed on the device to the
+ * caller.
  *
  * The check reads offsets and columns once. */
 #include "cuda/spgemm/csr_device.cuh"

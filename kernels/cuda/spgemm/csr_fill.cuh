@@ -107,9 +107,9 @@ sps_status fill_alike_tier(const product &p, row_list rows, int bits,
         while (groups * G > 32 && groups * each > (size_t)100 << 10)
             groups /= 2;
         if (groups * each > (size_t)spsi_cuda_state(p.ctx)->shared_limit)
-            return spsi_fail(p.ctx, SPS_EUNFIT, "a product of matrices takes "
-                             "%zu bytes of shared memory a block: this GPU has "
-                             "%d", groups * each,
+            return spsi_fail(p.ctx, SPS_EUNFIT, "a product of sparse matrices "
+                             "needs %zu bytes of shared memory per thread "
+                             "block, but this GPU has %d", groups * each,
                              spsi_cuda_state(p.ctx)->shared_limit);
         SPS_TRY_RETURN(allow_shared(p.ctx, fill_alike<G, R, V>, groups * each));
         fill_alike<G, R, V><<<(unsigned)ceil_div(rows.count, groups),

@@ -21,7 +21,8 @@ namespace {
 
 constexpr int merge_heads = 8;      /* largest number of entries of a row of
                                        A */
-constexpr int merge_products = 1024;  /* and of products of a row of C */
+constexpr int merge_products = 1024;  /* largest number of products of a row of
+                                         C */
 constexpr int merge_threads = 128;
 /* Largest number of entries of C that a thread block stages: four blocks fit on
  * a multiprocessor. */
@@ -59,7 +60,8 @@ template <class V> struct heads {
         for (int h = 0; h < merge_heads; h++) c = min(c, col[h]);
         return c;
     }
-    /* Returns the sum of the products of column c, and advances its heads. */
+    /* Returns the sum of the products in column c of C, and advances the heads
+     * that have this column. */
     __device__ V take(const csr_factor<V> &B, int32_t c, bool values)
     {
         V sum = (V)-0.0;
@@ -94,8 +96,8 @@ count_merged(csr_factor<float> A, csr_factor<float> B, int64_t n,
         atomicMax(longest, entries);
 }
 
-/* Computes columns and values at the offsets rowptr; `staged`: in shared memory
- * first. */
+/* Computes the columns and values of C, whose rows begin at the offsets rowptr;
+ * if `staged`, in shared memory first. */
 template <class V>
 __global__ void __launch_bounds__(merge_threads)
 fill_merged(csr_factor<V> A, csr_factor<V> B, int64_t n, bool staged,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* csr_multiply_device.cu - C = A B for sparse matrices in device memory: the
- * way it is made, and the calls.
+ * choice of the method, and the functions of the backend.
  *
  *   merged   rows of A have 8 entries at most, and those of B not many:
  *            csr_merge.cuh;
@@ -44,7 +44,7 @@ sps_status longest_rows(product *p)
     return read_numbers(*p, p->number, 2, p->longest);
 }
 
-/* Sets same[] for the rows of A. */
+/* same[i] becomes whether row i of A has the columns of row i - 1. */
 sps_status find_alike(const product &p, const sps_csr *A, uint8_t *same)
 {
     if (A->nrow == 0) return SPS_OK;
@@ -79,7 +79,8 @@ sps_status count_alike(product *p, holder *h, bool *pays)
     return SPS_OK;
 }
 
-/* Chooses the method; `blocks`: whether blocks may be used. */
+/* Chooses the method of p (p->way); `blocks`: whether the method by blocks may
+ * be chosen. */
 sps_status choose_way(product *p, holder *h, bool blocks)
 {
     bool pays = false;
@@ -106,8 +107,9 @@ sps_status choose_way(product *p, holder *h, bool blocks)
 
 /* ------------------------------------------------------------------ calls */
 
-/* Allocates C, with offsets from the counts and memory for its entries;
- * *longest is the longest row of a merged one. */
+/* Allocates C, with offsets from the counts of its rows and memory for its
+ * entries; *longest becomes the length of its longest row if the method is
+ * `merged`. */
 sps_status open_result(const product &p, sps_csr *C, int *longest)
 {
     sps_cuda_state *s = spsi_cuda_state(p.ctx);
@@ -132,7 +134,7 @@ widen_values(const float *__restrict__ from, int64_t n, double *to)
     if (i < n) to[i] = from[i];
 }
 
-/* *same becomes A, with values as doubles if `wide`. */
+/* *same becomes A, with its values converted to doubles if `wide`. */
 sps_status as_doubles(sps_context *ctx, holder *h, const sps_csr *A, bool wide,
                       sps_csr *same)
 {
@@ -226,8 +228,9 @@ sps_status renew_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
 
 } // namespace
 
-/* Within a set-up, whose stages wait for results only when necessary, C is only
- * queued. */
+/* Within a set-up (between spsi_cuda_pool_begin and spsi_cuda_pool_end), whose
+ * stages wait for results only when necessary, the computation of C is queued
+ * and not awaited. */
 sps_status spsi_cuda_csr_multiply(sps_context *ctx, const sps_csr *A,
                                   const sps_csr *B, sps_csr **C_p)
 {
@@ -257,6 +260,7 @@ sps_status spsi_cuda_csr_multiply_values(sps_context *ctx, const sps_csr *A,
     SPS_TRY_RETURN(renew_product(ctx, A, B, C, &bad));
     if (bad == ULLONG_MAX) return SPS_OK;
     return spsi_fail(ctx, SPS_EMATRIX, "row %lld (counted from 0) of the "
-                     "product has other columns than before: form it anew",
+                     "product has other columns than before; compute the "
+                     "product anew",
                      (long long)bad);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* csr_product.cuh - common code of the kernels of C = A B for sparse matrices
- * on the device, and the hash table of a row.
+ * on the device: the order of sums, and the hash table that holds the columns
+ * of a row of C.
  *
  * A row is processed by a group of 4 to 32 threads of one warp.  The group
  * visits the entries a_ik of the row in ascending order, and its threads share
@@ -43,8 +44,8 @@ template <class V> struct csr_factor {
     const int64_t *__restrict__ rowptr;
     const int32_t *__restrict__ col;
     const V *__restrict__ val;
-    const uint8_t *__restrict__ same;   /* of B, or NULL: whether row k has
-                                           the columns of row k - 1 */
+    const uint8_t *__restrict__ same;   /* for B: whether row k has the columns
+                                           of row k - 1; NULL if not known */
 };
 
 /* Returns whether row k = A.col[p] of B has the columns of the row that the
@@ -58,8 +59,8 @@ goes_on(const csr_factor<V> &A, const csr_factor<V> &B, int64_t begin,
            B.same[A.col[p]];
 }
 
-/* If only the pattern is needed, V is float, which stays within the arrays of
- * either type. */
+/* Returns A in the form that kernels take.  If only the pattern is needed, V is
+ * float, which stays within the arrays of either type. */
 template <class V> csr_factor<V> factor_of(const sps_csr *A)
 {
     return {A->rowptr, A->col, (const V *)A->val, NULL};
@@ -73,10 +74,10 @@ struct row_list {
     __device__ int64_t at(int64_t i) const { return row ? row[i] : i; }
 };
 
-/* G threads of a warp.  All groups of a warp run in lock-step: loops have the
- * trip count of the longest group, and a group that has less to do adds
- * nothing. (With masks of single groups they would be issued one after the
- * other.) */
+/* G threads of a warp that process a row.  All groups of a warp run in
+ * lock-step: loops have the trip count of the longest group, and a group that
+ * has less to do adds nothing. (With masks of single groups their instructions
+ * would be issued one group after the other.) */
 template <int G> struct group {
     int lane;
 
@@ -125,8 +126,9 @@ __device__ __forceinline__ int table_place(int32_t col, int bits)
     return (int)((uint32_t)col * 2654435769u >> (32 - bits));
 }
 
-/* Returns the position of col in the table of columns (-1 marks a free place),
- * or -1 after `limit` places.  *fresh: whether it was inserted. */
+/* Inserts col into the table of 2^bits columns (-1 marks a free place) unless
+ * it is there.  Returns its position, or -1 after `limit` places without
+ * success. *fresh: whether it was inserted. */
 __device__ __forceinline__ int table_insert(int32_t *key, int bits,
                                             int32_t col, int limit,
                                             bool *fresh)
@@ -135,7 +137,8 @@ __device__ __forceinline__ int table_insert(int32_t *key, int bits,
 
     for (int probe = 0; probe < limit; probe++) {
 #ifdef SPS_RACECHECK
-        int32_t held = -1;   /* racecheck reports a plain read as a race */
+        int32_t held = -1;   /* read by an atomic, since racecheck reports a
+                                plain read as a race */
 #else
         int32_t held = *(volatile int32_t *)(key + at);
 #endif
@@ -153,8 +156,8 @@ __device__ __forceinline__ int table_insert(int32_t *key, int bits,
     return -1;
 }
 
-/* One entry of A for each thread of a group: row k of B, which begins at
- * `start`. */
+/* The entry of A that a thread of a group holds: its value a, and the row of B
+ * that it selects, with `length` entries from `start` on. */
 template <class V> struct factor_entry {
     int64_t start;
     int length;
@@ -178,9 +181,9 @@ load_entry(const csr_factor<V> &A, const csr_factor<V> &B, int64_t p,
     return e;
 }
 
-/* Calls add(a, b, column) for the products of a row, by the threads of the
- * group, those of one k after those of the one before.  The values of the next
- * entry are loaded while those of the present one are added. */
+/* Calls add(a, b, column) for each product of a row, by the threads of the
+ * group, in ascending order of k.  The values of the next entry are loaded
+ * while those of the present one are added. */
 template <int G, class V, class F>
 __device__ __forceinline__ void
 walk_row(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,

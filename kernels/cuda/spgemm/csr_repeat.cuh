@@ -3,9 +3,10 @@
  * another row with all columns shifted by the same amount, as for the rows of a
  * node, and for points along a grid line.  Such a row need not be counted.
  *
- * It has if its columns of A are shifted by one amount, and those of the rows
- * of B that they select by another; if the first is 0, nothing needs to be
- * compared in B. */
+ * It has this pattern if the columns of the row of A are those of the other row
+ * shifted by one amount, and the columns of the rows of B that they select are
+ * shifted by another.  If the first amount is 0, both select the same rows, and
+ * nothing needs to be compared in B. */
 #ifndef SPS_CUDA_CSR_REPEAT_CUH
 #define SPS_CUDA_CSR_REPEAT_CUH
 
@@ -29,8 +30,9 @@ moved_columns(const group<G> &g, const int32_t *__restrict__ col, row_part row,
     return g.ballot(!same) == 0;
 }
 
-/* Does the same for the rows of B that the entries select; a group that has
- * nothing to compare has length 0. */
+/* Returns whether the rows of B that entries p and h of A select have columns
+ * that differ by one amount; a group that has nothing to compare has length
+ * 0. */
 template <int G>
 __device__ __forceinline__ bool
 moved_rows(const group<G> &g, const csr_factor<float> &A,

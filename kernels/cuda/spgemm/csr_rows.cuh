@@ -14,7 +14,7 @@ namespace {
 
 extern __shared__ __align__(16) char product_shared[];
 
-/* Returns the number of the group within the launch. */
+/* Returns the index of this thread's group within the launch. */
 template <int G> __device__ __forceinline__ int64_t group_number(void)
 {
     return ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / G;
@@ -25,8 +25,8 @@ template <int G> __device__ __forceinline__ int64_t group_number(void)
 /* Number of probes after which a table that may be too small is abandoned. */
 constexpr int patience = 96;
 
-/* Inserts the columns of the products of a row; returns how many there are, or
- * -1 if they do not fit. */
+/* Inserts the columns of the products of a row into the table; returns how many
+ * columns there are, or -1 if they do not fit. */
 template <int G>
 __device__ __forceinline__ int
 insert_row(const group<G> &g, const csr_factor<float> &A,
@@ -151,7 +151,7 @@ __device__ __forceinline__ int pack_table(const group<G> &g, int32_t *key,
         const unsigned held = g.ballot(k >= 0);
         const int to = n + __popc(held & ((1u << g.lane) - 1));
 
-        g.sync();   /* all have read what is written here */
+        g.sync();   /* all threads have read the places that are now written */
         if (k >= 0) {
             key[to] = k;
             sum[to] = v;
@@ -185,7 +185,8 @@ write_by_rank(const group<G> &g, int32_t *key, const V *sum, int n,
     }
 }
 
-/* Does the same by a bitonic sort of the table. */
+/* Writes n columns and sums in ascending order of the columns, by a bitonic
+ * sort of the table.  For long rows. */
 template <int G, class V>
 __device__ __forceinline__ void
 write_by_sort(const group<G> &g, int32_t *key, V *sum, int n, int32_t *col,

@@ -22,23 +22,26 @@ struct block_shape {
     int r, k, s;
 };
 
-/* The state of a product, shared by the passes. */
+/* The state of a product C = A B, shared by the passes. */
 struct product {
     sps_context *ctx;
     product_way way;
     int longest[2];            /* lengths of the longest rows of A and B */
-    block_shape shape;         /* of BLOCKS */
-    uint8_t *same;             /* same[] of the rows of B, or NULL */
-    int32_t *leads;            /* leads[] of the rows of A */
-    int together;              /* largest of these */
+    block_shape shape;         /* sizes of the blocks, for the method BLOCKS */
+    uint8_t *same;             /* same[k]: row k of B has the columns of row k -
+                                  1; NULL if not used */
+    int32_t *leads;            /* leads[i]: number of rows of A that row i
+                                  leads, or 0 */
+    int together;              /* largest element of leads[] */
     const sps_csr *A, *B;
-    int group;                 /* threads of a group for short rows */
-    int32_t *work, *count;     /* products and entries of each row */
-    int32_t *list;             /* rows by tier */
+    int group;                 /* number of threads of a group for short rows */
+    int32_t *work, *count;     /* number of products and of entries of each row
+                                  of C */
+    int32_t *list;             /* rows of C, sorted by tier */
     int32_t *rest;             /* rows that fit no table yet; memory for two
                                   lists */
-    int *number;               /* number of rows in each tier and in the
-                                  lists; cursors */
+    int *number;               /* number of rows in each tier and in the lists,
+                                  and the cursors with which these are filled */
     window_list w;
 
     cudaStream_t stream() const { return spsi_cuda_state(ctx)->stream; }
@@ -93,8 +96,9 @@ constexpr int try_bits[] = {try_first, 10, most_bits};
  * and B, all rows are counted in tables of one size. */
 constexpr int tight_limit = table_limit(7);
 
-/* Returns the tier of a row.  by = 0: by its products, for counting; 3: the
- * same, in tables whatever their number; 1: by its entries; 2: by its entries,
+/* Returns the tier of a row of n products or entries. by = 0: by products, for
+ * counting, where rows with too many products get the window tier; 3: the same,
+ * but in tables whatever the number of products; 1: by entries; 2: by entries,
  * including rows without any. */
 __device__ __forceinline__ int choose_tier(int n, int by)
 {
@@ -197,10 +201,11 @@ sps_status make_tiers(const product &p, const int32_t *size, int by,
     return SPS_OK;
 }
 
-/* Returns the number of threads of a group for rows of this tier: as for the
- * rows of B, but at least one for each 64 columns and at most one for each
- * column.  (Shared memory limits the number of rows in progress; with too few
- * threads for each of them, too few loads would be in flight.) */
+/* Returns the number of threads of a group for rows of this tier: as many as
+ * for short rows (p.group), but at least one for each 64 columns and at most
+ * one for each column of the table. (Shared memory limits the number of rows in
+ * progress; with too few threads for each of them, too few loads would be in
+ * flight.) */
 int group_of(const product &p, int bits)
 {
     const int least = bits <= 8 ? 4 : 1 << (bits - 6);
@@ -225,8 +230,9 @@ sps_status launch_tier(const product &p, F kernel, int G, int bits,
     *blocks = (unsigned)ceil_div(rows, groups);
     *shared = (size_t)groups * table;
     if ((int)*shared > spsi_cuda_state(p.ctx)->shared_limit)
-        return spsi_fail(p.ctx, SPS_EUNFIT, "a product of matrices takes %zu "
-                         "bytes of shared memory a block: this GPU has %d",
+        return spsi_fail(p.ctx, SPS_EUNFIT, "a product of sparse matrices needs "
+                         "%zu bytes of shared memory per thread block, but "
+                         "this GPU has %d",
                          *shared, spsi_cuda_state(p.ctx)->shared_limit);
     SPS_TRY_RETURN(allow_shared(p.ctx, kernel, *shared));
     return SPS_OK;

@@ -23,9 +23,9 @@ namespace {
 constexpr int window_columns = 2048, window_words = window_columns / 32;
 constexpr int window_warps = 4;
 
-/* The rows and their windows: those of row h are items item[h] .. item[h+1]-1,
- * which begin at column first[h].  at[i]: the number of entries of the row
- * before window i. */
+/* The rows that fit no table, and their windows: the windows of row h of the
+ * list are items item[h] .. item[h+1] - 1, and the first of them begins at
+ * column first[h]. at[i]: the number of entries of the row before window i. */
 struct window_list {
     const int32_t *row, *first;
     const int64_t *item;
@@ -104,7 +104,7 @@ walk_window(const csr_factor<V> &A, const csr_factor<V> &B, int64_t row,
 
         before -= mine.length;
         for (int t = lane; t - lane < total; t += 32) {
-            int e = 0;   /* the last entry with before <= t */
+            int e = 0;   /* becomes the last entry with before <= t */
 
 #pragma unroll
             for (int d = 16; d > 0; d /= 2)
@@ -203,9 +203,9 @@ __device__ __forceinline__ void add_in_order(V *sum, V a, V b, int c)
     }
 }
 
-/* Writes the used columns of a window and the sums.  With `known`, compares the
- * columns with those that are stored (the row has n left from `at` on), and
- * returns false if they differ. */
+/* Writes the used columns of a window of C and their sums.  If `known`,
+ * compares the columns with the stored ones instead (those from `at` to end - 1
+ * are left in the row), and returns false if they differ. */
 template <class V>
 __device__ __forceinline__ bool
 write_window(const unsigned *bits, const V *sum, int64_t low, int64_t at,
@@ -233,8 +233,8 @@ write_window(const unsigned *bits, const V *sum, int64_t low, int64_t at,
 
 /* Computes columns and values of the rows in the list, which are too long for a
  * hash table; fill_rows computes the others.  If `known`, the columns are given
- * and only values are computed; *bad becomes the first row whose columns are not
- * those of the product. */
+ * and only values are computed; *bad becomes the first row whose columns are
+ * not those of the product. */
 template <class V>
 __global__ void __launch_bounds__(32 * window_warps)
 fill_windows(csr_factor<V> A, csr_factor<V> B, window_list w, bool known,

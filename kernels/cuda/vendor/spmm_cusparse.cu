@@ -142,10 +142,12 @@ sps_status prepare(const sps_problem *p, vendor_plan *v, const field *f)
 
     SPS_TRY_RETURN(describe_dense(ctx, p->block, p->k, f->X, f->Y,
                                   CUSPARSE_ORDER_ROW, &d));
-    SPS_TRY_RETURN(pick(super, &d, p->timed ? choice_count : 1, &v->tuned, &ms));
+    SPS_TRY_RETURN(pick(super, &d, p->timed ? choice_count : 1, &v->tuned,
+                        &ms));
     if (v->tuned.A == NULL)
-        return spsi_fail(ctx, SPS_EDEVICE, "cuSPARSE: none of its SpMM algorithms "
-                         "works for this matrix; take another kernel");
+        return spsi_fail(ctx, SPS_EDEVICE, "cuSPARSE: none of its SpMM "
+                         "algorithms works for this matrix; take another "
+                         "kernel");
     SPS_TRY_RETURN(engine_matrix(ctx, p->local, choices[0], &v->other));
     SPS_TRY_RETURN(engine_any(super, f->X, f->Y, &v->other));
     return p->timed ? time_columns(super, f, &super->aside) : SPS_OK;
