@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* single_strips.cuh - staged pipeline for blocks of 16 columns of floats: rows
- * are copied to shared memory by the copy engine (sm_90), several stages ahead
- * of the arithmetic.
+/* single_strips.cuh - a staged pipeline for blocks of 16 columns of floats: the
+ * copy engine (sm_90) copies rows to shared memory several stages ahead of the
+ * arithmetic.
  *
- * 16 rows of 64 bytes without gaps are one kilobyte of each block: a strip.
- * Each warp has a ring of stages of its own and issues its next copy when it
- * has read a strip: so no warp waits for another one, and data in flight
- * occupies no registers.
+ * A strip consists of 16 rows of 64 bytes without gaps, one kilobyte, of each
+ * block.  Each warp has a ring of stages of its own and issues its next copy
+ * when it has read a strip: so no warp waits for another one, and data in
+ * flight occupies no registers.
  *
  * Rows 0 - 7 and 8 - 15 of a strip are two pieces, with 32 bytes of padding
- * between them in shared memory.  A tile takes four rows of each, as given by
- * row_of.  Then loads "down" (8 bytes) and "across" (16 bytes: columns 4t .. 4t
- * + 3 of a row, since the order of the inner dimension of a product is
- * arbitrary) have no bank conflicts. */
+ * between them in shared memory.  A tile of 8 rows takes four rows of each
+ * piece, as row_of gives.  Then loads "down" (8 bytes) and "across" (16 bytes:
+ * columns 4t .. 4t + 3 of a row, since the order of the inner dimension of a
+ * product is arbitrary) have no bank conflicts. */
 #ifndef SPS_CUDA_SINGLE_STRIPS_CUH
 #define SPS_CUDA_SINGLE_STRIPS_CUH
 
@@ -22,23 +22,27 @@
 
 namespace {
 
-/* Iteration of each warp over its strips of BLOCKS blocks and of a diagonal, if
- * there is one. */
+/* The loop of a warp over its strips of BLOCKS blocks and, unless D is NULL, of
+ * a diagonal. */
 template <int BLOCKS> struct single_strips {
     static constexpr int warps = 8, stages = 4, rows = 16;
     static constexpr int piece = 8 * 16, apart = piece + 8, block = 2 * apart;
-    static constexpr int stage = BLOCKS * block + 2 * rows; /* floats */
+    /* size of a stage in floats */
+    static constexpr int stage = BLOCKS * block + 2 * rows;
     static constexpr int bytes = warps * stages * stage * (int)sizeof(float);
 
     const float *from[BLOCKS];
     const double *D;
     float *to;                   /* the stages of this warp */
-    uint64_t *full;              /* their barriers */
-    int64_t at, step, count, n;  /* strips; n: rows */
+    uint64_t *full;              /* the barriers of these stages */
+    int64_t at, step, count, n;  /* at: current strip; step: distance to this
+                                    warp's next strip; count: number of strips;
+                                    n: number of rows */
     int slot = 0;
     unsigned phase = 0;          /* changes with each round of the stages */
 
-    /* Called by all threads; barriers: an array of warps * stages. */
+    /* Opens the pipeline; called by all threads. shared: the stages of all
+     * warps; barriers: an array of warps * stages; all: number of rows. */
     __device__ __forceinline__ single_strips(float *shared, uint64_t *barriers,
                                              const double *diagonal,
                                              int64_t all)
@@ -65,8 +69,8 @@ template <int BLOCKS> struct single_strips {
         return (strip + 1) * rows <= n;
     }
 
-    /* Issues the copies of a full strip: two pieces of each block, and the
-     * diagonal. */
+    /* Issues the copies of a full strip to stage s: two pieces of each block,
+     * and the diagonal. */
     __device__ __forceinline__ void order(int64_t strip, int s)
     {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -102,8 +106,8 @@ template <int BLOCKS> struct single_strips {
             if (is_whole(at + s * step)) barrier_wait(full + s, 0);
     }
 
-    /* Loads a last strip that is not full by the lanes, with zeros after row
-     * n. */
+    /* Loads the last strip, if it is not full, by the lanes of the warp, with
+     * zeros after row n. */
     __device__ __forceinline__ void fill(float *there)
     {
         const int lane = (int)threadIdx.x % 32;
@@ -152,20 +156,21 @@ template <int BLOCKS> struct single_strips {
     }
 };
 
-/* Returns the row within a strip of element i, of lanes with this t, in tile
- * h. */
+/* Returns the row, within its strip, of element i of tile h in the lanes with
+ * index t (lane = 4g + t). */
 __device__ __forceinline__ int row_of(int h, int t, int i)
 {
     return 8 * (t % 2) + 4 * h + (t / 2 ? 3 - i : i);
 }
 
-/* Returns the offset of that row within a block. */
+/* Returns the offset, within a block in shared memory, of row row_of(h, t,
+ * i). */
 __device__ __forceinline__ int place_of(int h, int t, int i)
 {
     return row_of(h, t, i) * 16 + 8 * (t % 2);
 }
 
-/* Reads columns 2g, 2g + 1 of rows (h, t, 0) and (h, t, 1). */
+/* Reads columns 2g, 2g + 1 of rows row_of(h, t, 0) and row_of(h, t, 1). */
 __device__ __forceinline__ void read_down(float2 *v, const float *from, int h,
                                           int g, int t)
 {
@@ -175,7 +180,7 @@ __device__ __forceinline__ void read_down(float2 *v, const float *from, int h,
                                                  2 * g);
 }
 
-/* Reads columns 4t .. 4t + 3 of row (h, g / 2, g % 2). */
+/* Reads columns 4t .. 4t + 3 of row row_of(h, g / 2, g % 2). */
 __device__ __forceinline__ float4 read_across(const float *from, int h, int g,
                                               int t)
 {
@@ -183,7 +188,7 @@ __device__ __forceinline__ float4 read_across(const float *from, int h, int g,
                                              4 * t);
 }
 
-/* Reads rows (h, t, 0) and (h, t, 1) of the diagonal. */
+/* Reads elements row_of(h, t, 0) and row_of(h, t, 1) of the diagonal. */
 __device__ __forceinline__ void read_diagonal(double *v, const float *from,
                                               int h, int t)
 {
@@ -192,7 +197,8 @@ __device__ __forceinline__ void read_diagonal(double *v, const float *from,
         v[i] = reinterpret_cast<const double *>(from)[row_of(h, t, i)];
 }
 
-/* Converts to double, in the layout of load_down. */
+/* Converts what read_down has read to double, in the layout of load_down
+ * (tile.cuh): v[0] and v[1] from columns 2g and 2g + 1. */
 __device__ __forceinline__ void widen(double (*v)[4], const float2 *x)
 {
 #pragma unroll

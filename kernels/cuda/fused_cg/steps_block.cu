@@ -9,13 +9,13 @@
  *
  * A warp takes 8 or 16 rows at a time, in tiles of 8.  Products are formed
  * transposed, R' = R' - a'Q': the columns of the result are the 16 rows of the
- * instruction, the rows of the block its 8 columns.  Then lane 4g + t holds
- * rows 2t, 2t + 1 and columns 2g, 2g + 1 of every 16 of the result, which is
- * the layout of both factors of a Gram product (the order of the dimension
- * summed over is arbitrary), so no shuffles are needed.  Blocks that enter a
- * product are loaded "across" (row g, columns 2t.. of every 8), all others
- * "down" (tile.cuh).  In `residual` Q is needed in both layouts and is loaded
- * twice, the second time from L1.
+ * instruction, the rows of the block its 8 columns.  Then of the result lane 4g
+ * + t holds rows 2t, 2t + 1 and of every 16 columns the columns 2g, 2g + 1.
+ * This is the layout of both factors of a Gram product (the order of the
+ * dimension summed over is arbitrary), so no shuffles are needed.  Blocks that
+ * enter a product are loaded "across" (row g, columns 2t.. of every 8), all
+ * others "down" (tile.cuh).  In `residual` Q is needed in both layouts and is
+ * loaded twice, the second time from L1.
  *
  * Tiles with all 8 rows are loaded without branches if columns can be loaded as
  * pairs throughout, as in blocks that own their memory.  17 to 24 columns are a
@@ -25,12 +25,12 @@
  * Blocks of floats (all blocks of a step) are converted to double in registers:
  * half the bytes, the same sums.
  *
- * If all thread blocks are resident at once and each has little work
- * (CLUSTERED, up to 16 columns), clusters of 8 thread blocks add up their sums
- * through distributed shared memory, and at most 16 partial sums are left to
- * the next pass.  This replaces a kernel that adds up hundreds of them and has
- * to wait for its launch, its loads and its last thread block.  Otherwise such
- * a kernel is used and leaves one partial sum.
+ * If all thread blocks are resident at once and each has little work (template
+ * argument CLUSTERED, up to 16 columns), clusters of 8 thread blocks add up
+ * their sums through distributed shared memory, and at most 16 partial sums are
+ * left to the next pass.  This replaces a kernel that adds up hundreds of them
+ * and has to wait for its launch, its loads and its last thread block.
+ * Otherwise such a kernel is used and leaves one partial sum.
  *
  * Order of summation: rows of a warp, warps of a thread block by a tree, thread
  * blocks (of a cluster, then clusters); all fixed by shape and device. */
@@ -47,10 +47,10 @@ enum { LENGTHS, RESIDUAL, DIRECTIONS };
  * not clustered. */
 constexpr int least_clusters = 12, most_clusters = SPS_FUSED_PARTS;
 
-/* E is the number of columns / 8, rounded up; T is the number of tiles of 16
- * columns, of which the last may be a half.  The members are warps per thread
- * block, thread blocks per multiprocessor, and tiles that a warp has in
- * flight. */
+/* The shape of the kernel of a pass.  E is the number of columns / 8, rounded
+ * up; T is the number of tiles of 16 columns, of which the last may be a half.
+ * The members are: warps per thread block, thread blocks per multiprocessor,
+ * and tiles that a warp has in flight. */
 template <int E, int PASS, bool CLUSTERED> struct policy {
     static constexpr int T = (E + 1) / 2;
     static constexpr bool half = E % 2;
@@ -66,14 +66,14 @@ template <int E, int PASS, bool CLUSTERED> struct policy {
 template <bool CLUSTERED>
 constexpr int most_parts = CLUSTERED ? most_clusters : 1;
 
-/* Shared memory for the sums of a thread block, `count` doubles, and for their
- * result before the cluster adds up. */
+/* Shared memory in which a thread block adds up its sums and, if CLUSTERED,
+ * stores the COUNT results until the cluster adds them up. */
 template <int T, int WARPS, bool CLUSTERED, int COUNT> struct sums_room {
     double shared[room<T, WARPS>], joined[CLUSTERED ? COUNT : 1];
 };
 
-/* Where a thread block writes its sums: to the partial sums in device memory,
- * or to `joined`, which the cluster adds up. */
+/* Returns where a thread block writes its sums: to the partial sums in device
+ * memory, or to `joined`, which the cluster adds up. */
 template <bool CLUSTERED>
 __device__ __forceinline__ double *sums_of_block(double *part, double *joined,
                                                  int count)
@@ -96,8 +96,8 @@ template <class POLICY> __device__ __forceinline__ int64_t first_row()
            POLICY::tiles;
 }
 
-/* How a warp loads its H tiles from row `row` on; pairs: whether all blocks can
- * be loaded as pairs. */
+/* Returns how a warp loads its H tiles from row `row` on; pairs: whether all
+ * blocks can be loaded as pairs. */
 template <int E, int H>
 __device__ __forceinline__ access access_of(const step_arrays &w, bool pairs,
                                             int64_t row, int64_t n)
@@ -141,7 +141,8 @@ lengths_kernel(view<V> P, view<V> Q, int64_t n, double *part, step_arrays w)
     join_blocks<CLUSTERED>(u.joined, part, w.r * w.r);
 }
 
-/* a = G^-1 C;  R -= Q a;  W = Q'Z;  squares of R. */
+/* Computes a = G^-1 C, R -= Q a, W = Q'Z with Z = D R (Z = R if D is NULL), and
+ * the sums of squares of the columns of R. */
 template <int E, bool CLUSTERED, class V, int PASS = RESIDUAL>
 __global__ void __launch_bounds__((policy<E, PASS, CLUSTERED>::threads),
                                   (policy<E, PASS, CLUSTERED>::per_sm))
@@ -200,7 +201,8 @@ residual_kernel(view<V> Q, view<V> R, const double *D, int64_t n,
     join_blocks<CLUSTERED>(u.sums.joined, part, count);
 }
 
-/* b = -G^-1 W;  X += P a;  P = Z + P b;  S = P'P, C = P'R. */
+/* Computes b = -G^-1 W, X += P a, P = Z + P b with Z = D R (Z = R if D is
+ * NULL), S = P'P and C = P'R. */
 template <int E, bool CLUSTERED, class V, int PASS = DIRECTIONS>
 __global__ void __launch_bounds__((policy<E, PASS, CLUSTERED>::threads),
                                   (policy<E, PASS, CLUSTERED>::per_sm))
@@ -278,9 +280,10 @@ template <int E, int PASS> int blocks_of(const sps_context *ctx, int64_t n)
     return (int)(want < most ? want : most);
 }
 
-/* Queues a pass whose `count` sums go to `to`: run(configuration, where the
- * kernel writes its partial sums, arrays).  clusters: the grid if CLUSTERED,
- * else not used. */
+/* Queues a pass whose `count` sums go to `to`.  It calls run(launch
+ * configuration, address to which the kernel writes its partial sums, arrays of
+ * the step). clusters: the number of clusters of the grid if CLUSTERED, else
+ * not used. */
 template <int E, int PASS, bool CLUSTERED, class RUN>
 sps_status queue(const sps_fused_cg *w, int clusters, int64_t n, int count,
                  double *to, RUN run)

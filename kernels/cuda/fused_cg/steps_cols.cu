@@ -7,9 +7,10 @@
  *   residual     3: Q, R, R
  *   directions   5: P, X, R, X, P
  *
- * `lanes` neighbouring threads take the pairs of columns of a row, the others
- * further rows, as in reduce.cu.  Order of summation: rows of a thread, threads
- * of a thread block by a tree, thread blocks; all fixed by shape and device. */
+ * `lanes` neighbouring threads process a row, each a pair of columns; the other
+ * threads of a thread block process further rows.  Order of summation: rows of
+ * a thread, threads of a thread block by a tree, thread blocks; all fixed by
+ * shape and device. */
 #include "cuda/base/cover.cuh"
 #include "cuda/fused_cg/steps_device.cuh"
 
@@ -61,7 +62,8 @@ lengths_kernel(view P, view Q, int64_t n, int lanes, double *part,
     }
 }
 
-/* R -= Q diag(a);  computes r'z and r'r of each column. */
+/* Computes R -= Q diag(a), and r'z and r'r of each column, with Z = D R (Z = R
+ * if D is NULL). */
 template <bool PAIRED>
 __global__ void __launch_bounds__(256)
 residual_kernel(view Q, view R, const double *D, int64_t n, int lanes,
@@ -98,7 +100,8 @@ residual_kernel(view Q, view R, const double *D, int64_t n, int lanes,
     }
 }
 
-/* X += P diag(a);  P = Z + P diag(b). */
+/* Computes X += P diag(a) and P = Z + P diag(b), with Z = D R (Z = R if D is
+ * NULL). */
 template <bool PAIRED>
 __global__ void __launch_bounds__(256)
 directions_kernel(view P, view X, view R, const double *D, int64_t n,
@@ -130,7 +133,8 @@ directions_kernel(view P, view X, view R, const double *D, int64_t n,
         complete(w.state, w.state->pending);
 }
 
-/* a_j = c_j / p_j'q_j; 0 for a converged column. */
+/* Computes a_j = c_j / p_j'q_j for each column j, or 0 if the column has
+ * converged. */
 struct dense_lengths {
     __device__ void operator()(const step_arrays &w) const
     {
@@ -148,9 +152,9 @@ struct dense_lengths {
     }
 };
 
-/* b_j = c_j (new) / c_j (old); stores the norms and sets the reasons to stop:
- * after this step if columns have converged; before X changes if a norm is not
- * finite or best iterates must be stored first. */
+/* Computes b_j = c_j (new) / c_j (old) for each column j, stores the norms, and
+ * sets the reasons to stop: after this step if columns have converged; before X
+ * changes if a norm is not finite or best iterates must be stored first. */
 struct dense_residual {
     __device__ void operator()(const step_arrays &w) const
     {

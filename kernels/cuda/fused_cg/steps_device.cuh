@@ -8,7 +8,8 @@
 #include "cuda/base/device.cuh"
 #include "block/fused_step.h"
 
-/* steps_cols.cu: the passes with scalars by column. */
+/* steps_cols.cu: the passes of an iteration whose scalars a and b belong to
+ * single columns, as in pseudo-block CG. */
 sps_status spsi_cuda_cols_lengths(const sps_fused_cg *w, const sps_block *P,
                                   const sps_block *Q);
 sps_status spsi_cuda_cols_residual(const sps_fused_cg *w, const sps_block *Q,
@@ -16,7 +17,9 @@ sps_status spsi_cuda_cols_residual(const sps_fused_cg *w, const sps_block *Q,
 sps_status spsi_cuda_cols_directions(const sps_fused_cg *w, sps_block *P,
                                      sps_block *X, const sps_block *R);
 
-/* steps_single.cu: large blocks of 16 columns of floats. */
+/* steps_single.cu: the passes `residual` and `directions` for large blocks of
+ * 16 columns of floats; spsi_cuda_single_serves returns whether the blocks X
+ * and Y are such blocks. */
 bool spsi_cuda_single_serves(const sps_fused_cg *w, const sps_block *X,
                              const sps_block *Y);
 sps_status spsi_cuda_single_residual(const sps_fused_cg *w, const sps_block *Q,
@@ -59,8 +62,8 @@ __device__ __forceinline__ sps_fused_cg_state state_of(const step_arrays &w)
     return { a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w };
 }
 
-/* True in the last of `blocks` thread blocks to call this; what the others
- * wrote before is visible to it. */
+/* Returns true in the last of `blocks` thread blocks to call this function;
+ * what the others wrote before is visible to it. */
 __device__ __forceinline__ bool last_to_arrive(sps_fused_cg_state *state,
                                                int blocks)
 {
@@ -77,9 +80,9 @@ __device__ __forceinline__ bool last_to_arrive(sps_fused_cg_state *state,
     return last;
 }
 
-/* out[e] = sum over p of part[p * count + e], in the order of join_parts; then
- * the last thread block to arrive executes `dense`, which saves a launch per
- * pass. */
+/* out[e] = sum over p of part[p * count + e], in the order of join_parts
+ * (device.cuh); then the last thread block to arrive executes `dense`, the work
+ * on small matrices, which saves a launch per pass. */
 template <class DENSE>
 __global__ void __launch_bounds__(256)
 join_and(const double *__restrict__ part, int parts, int count, double *out,
@@ -122,8 +125,9 @@ __device__ __forceinline__ bool finite(double norm)
     return norm <= 1.7976931348623157e308;
 }
 
-/* Whether an iterate of column j has to be stored before X changes (best.c);
- * the answer is the same whether or not `least` already includes the norm. */
+/* Returns whether an iterate of column j has to be stored before X changes
+ * (best.c); the answer is the same whether or not `least` already includes the
+ * norm. */
 __device__ __forceinline__ bool leaves(const step_arrays &w, int j, double norm)
 {
     const volatile double *least = w.least;
@@ -131,9 +135,9 @@ __device__ __forceinline__ bool leaves(const step_arrays &w, int j, double norm)
     return SPS_BEST_LOST(norm + w.gap[j], least[j], w.kept[j]);
 }
 
-/* Returns how many columns are above their limits, and stores the norms of the
- * step in its row.  Called by all threads of a thread block; the squares were
- * written by this thread block or before the kernel. */
+/* Returns how many columns have a norm above their limit, and stores the norms
+ * of this step in its row of w.norms.  Called by all threads of a thread block;
+ * the squares were written by this thread block or before the kernel. */
 __device__ __forceinline__ int count_open(const step_arrays &w,
                                           const double *squares)
 {
@@ -160,7 +164,8 @@ __device__ __forceinline__ int look(int open, int k, int few)
     return open == 0 || (open < k && open <= few) ? SPS_FUSED_CHECK : 0;
 }
 
-/* Marks the step as complete; called by thread 0 of the last thread block. */
+/* Marks the step as complete, with the reasons to stop; called by thread 0 of
+ * the last thread block. */
 __device__ __forceinline__ void complete(sps_fused_cg_state *state, int reasons)
 {
     state->taken = (state->taken + 1) & 0x3fffffff;

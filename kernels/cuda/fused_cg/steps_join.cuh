@@ -9,10 +9,10 @@
 
 namespace {
 
-/* out[e] = sum over p of part[p * count + e], in the order of join_parts.  Does
- * nothing if the pass that writes `part` did nothing: with GO (after `residual`
- * and `directions`) if state->go is 0, else (after `lengths`) if there is a
- * reason to stop. */
+/* out[e] = sum over p of part[p * count + e], in the order of join_parts
+ * (device.cuh).  Does nothing if the pass that writes `part` did nothing: with
+ * GO (after `residual` and `directions`) if state->go is 0, else (after
+ * `lengths`) if there is a reason to stop. */
 template <bool GO>
 __global__ void __launch_bounds__(256)
 join_kernel(const double *__restrict__ part, int parts, int count, double *out,

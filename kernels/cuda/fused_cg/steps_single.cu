@@ -9,17 +9,18 @@
  *
  * A row has half the bytes of one of doubles but takes as many instructions, so
  * that direct loads run out of registers before memory bandwidth is saturated:
- * 27-point 128^3 on an H200, `directions` 0.228 ms by direct loads and 0.190 by
- * the pipeline, `residual` 0.142 and 0.112 (floors at 4.2 TB/s: 0.164, 0.100).
- * `lengths`, which needs few registers, is no faster by the pipeline.  The
- * first strips are in flight while each thread block does the k x k work. */
+ * for a 27-point matrix of 128^3 rows on an H200 `directions` takes 0.228 ms by
+ * direct loads and 0.190 ms by the pipeline, `residual` 0.142 and 0.112 ms (at
+ * 4.2 TB/s the bytes alone take 0.164 and 0.100 ms).  `lengths`, which needs
+ * few registers, is no faster by the pipeline.  The first strips are in flight
+ * while each thread block does the k x k work. */
 #include "cuda/base/shared_limit.cuh"
 #include "cuda/fused_cg/single_strips.cuh"
 #include "cuda/fused_cg/steps_join.cuh"
 
 namespace {
 
-constexpr int square_of = 16 * 16;   /* entries of a small matrix */
+constexpr int square_of = 16 * 16;   /* number of entries of a small matrix */
 
 struct single_blocks {
     float *P, *Q, *X, *R;
@@ -27,8 +28,8 @@ struct single_blocks {
     int64_t n;
 };
 
-/* Starts the copies of strips of `blocks` once the preceding pass is
- * complete. */
+/* Returns the pipeline of strips of `blocks`, whose copies start once the
+ * preceding pass is complete. */
 template <class... BLOCK>
 __device__ __forceinline__ auto open_strips(float *shared, uint64_t *barriers,
                                             const single_blocks &f,
@@ -43,7 +44,8 @@ __device__ __forceinline__ auto open_strips(float *shared, uint64_t *barriers,
     return in;
 }
 
-/* a = G^-1 C;  R -= Q a;  W = Q'Z;  sums of squares of R. */
+/* Computes a = G^-1 C, R -= Q a, W = Q'Z with Z = D R (Z = R if D is NULL), and
+ * the sums of squares of the columns of R. */
 __global__ void __launch_bounds__(32 * single_strips<2>::warps)
 residual_kernel(single_blocks f, double *part, step_arrays w)
 {
@@ -103,7 +105,8 @@ residual_kernel(single_blocks f, double *part, step_arrays w)
     join_squares<1, warps>(square, u.sums, out + square_of, 16);
 }
 
-/* b = -G^-1 W;  X += P a;  P = Z + P b;  S = P'P, C = P'R. */
+/* Computes b = -G^-1 W, X += P a, P = Z + P b with Z = D R (Z = R if D is
+ * NULL), S = P'P and C = P'R. */
 __global__ void __launch_bounds__(32 * single_strips<3>::warps)
 directions_kernel(single_blocks f, double *part, step_arrays w)
 {
@@ -190,7 +193,8 @@ sps_status queue(const sps_fused_cg *w, const single_blocks &f, int count,
     return join_sums<true>(w, part, blocks, count, to);
 }
 
-/* Rows without gaps, 16-byte aligned, as the copy engine requires. */
+/* Returns whether X has 16 columns, rows without gaps and 16-byte alignment, as
+ * the copy engine requires. */
 bool fits(const sps_block *X)
 {
     return X->k == 16 && X->ld == 16 && (uintptr_t)X->data % 16 == 0;

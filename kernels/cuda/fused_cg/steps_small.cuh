@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* steps_small.cuh - the k x k work of a fused iteration, in shared memory, k up
- * to W.  Each thread block does all of it at the beginning of the pass that
- * needs it, since the sums are complete when that kernel begins: so no thread
- * block waits for one that would do it for all, and all obtain the same bits.
+ * to W.  Each thread block does all of this work at the beginning of the pass
+ * that needs the result, since the sums are complete when that kernel begins.
+ * So no thread block waits for another one that would do the work for all, and
+ * all obtain the same bits.
  *
  * A symmetric A is scaled to a unit diagonal, D A D, and Gaussian elimination
  * without pivoting is applied to it and the identity:
@@ -19,7 +20,8 @@
 
 namespace {
 
-/* If a pivot of the scaled matrix is smaller, the step is left to the host. */
+/* Smallest pivot of the scaled matrix that is accepted; with a smaller one the
+ * step is left to the host. */
 constexpr double least_pivot = 1e-13;
 
 /* A team is one half of a thread block, SIZE threads, with t the index within
@@ -151,7 +153,7 @@ __device__ __forceinline__ bool eliminate(dense_room<W> &s, int n,
                    s.d[j];
 
         s.m[i][j] = a;
-        if (!(fabs(a) <= 2)) s.bad = 1; /* or NaN */
+        if (!(fabs(a) <= 2)) s.bad = 1; /* also if a is NaN */
     });
     __syncthreads();
     for_numbers<W, SIZE>(g.t, n, n, [&](int i, int j) {
@@ -170,7 +172,8 @@ __device__ __forceinline__ bool eliminate(dense_room<W> &s, int n,
     return !s.bad;
 }
 
-/* Stores F in the right half of m. */
+/* Stores F = diag(u)^-1/2 L^-1 D in the right half of m, from the result of
+ * `eliminate`. */
 template <int W, int SIZE>
 __device__ __forceinline__ void keep_factor(dense_room<W> &s, int n,
                                             const team<SIZE> &g)
@@ -180,7 +183,8 @@ __device__ __forceinline__ void keep_factor(dense_room<W> &s, int n,
     });
 }
 
-/* For A = P'P scaled to a unit diagonal: the squared condition of P is at most
+/* Returns whether P may have a condition above `condition`, from the factors of
+ * A = P'P scaled to a unit diagonal: the squared condition of P is at most
  * trace(A) trace(A^-1) = n |diag(u)^-1/2 L^-1|^2.  Called by one warp; the
  * answer is in lane 0. */
 template <int W>
@@ -200,9 +204,9 @@ __device__ __forceinline__ bool ill_conditioned(const dense_room<W> &s, int n,
     return !(n * sum <= condition * condition);
 }
 
-/* b = sign F'F b for an n x k b with columns W apart, where F(i, j) = f[i * ld
- * + j]; t is scratch memory of the size of b.  Called by all threads, after a
- * barrier; ends with a barrier. */
+/* Replaces b, n x k with columns W apart, by sign F'F b, where F(i, j) = f[i *
+ * ld + j]; t is scratch memory of the size of b.  Called by all threads, after
+ * a barrier; ends with a barrier. */
 template <int W, int THREADS>
 __device__ __forceinline__ void apply_inverse(const double *f, int ld,
                                               double sign, int n, int k,
@@ -239,15 +243,16 @@ __device__ __forceinline__ bool keeps_books()
 
 /* Shared memory for `residual`: one team factorises G, the other S. */
 template <int W> struct lengths_room {
-    dense_room<W> half[2];     /* a and its workspace are later in the second */
+    dense_room<W> half[2];     /* afterwards a and its workspace are in
+                                  half[1] */
     int reasons;
 };
 
-/* a = G^-1 C in *a_p in shared memory, columns W apart.  Returns false, with
- * the reasons in s.reasons, if the step is not regular or must not be taken.
- * All sums are loaded before the state is known, since loading the state takes
- * as long; so S and C are loaded even where they are not used.  Called by all
- * threads of each thread block. */
+/* Computes a = G^-1 C; *a_p becomes its address in shared memory, with columns
+ * W apart.  Returns false, with the reasons in s.reasons, if the step is not
+ * regular or must not be taken.  All sums are loaded before the state is known,
+ * since loading the state takes as long; so S and C are loaded even where they
+ * are not used.  Called by all threads of each thread block. */
 template <int MOST, int W, int THREADS>
 __device__ __forceinline__ bool find_lengths(lengths_room<W> &s,
                                              const step_arrays &w, double **a_p)
@@ -314,7 +319,7 @@ __device__ __forceinline__ bool find_lengths(lengths_room<W> &s,
     return true;
 }
 
-/* The last thread block stores F and a for the next pass, or the reasons to
+/* Lets the last thread block store F and a for the next pass, or the reasons to
  * stop. */
 template <int W, int THREADS>
 __device__ __forceinline__ void leave_lengths(const lengths_room<W> &s,
@@ -324,8 +329,9 @@ __device__ __forceinline__ void leave_lengths(const lengths_room<W> &s,
     if (!keeps_books()) return;
     if (threadIdx.x == 0) {
         w.state->go = go;
-        /* SPS_FUSED_BASIS takes precedence.  Without a reason here the step was
-         * stopped by the one that is already in w.state->stop. */
+        /* SPS_FUSED_BASIS takes precedence over other reasons.  If s.reasons is
+         * 0, the step was stopped by a reason that is already in
+         * w.state->stop. */
         if (s.reasons)
             w.state->stop = s.reasons & SPS_FUSED_BASIS ? SPS_FUSED_BASIS
                                                         : s.reasons;
@@ -364,10 +370,11 @@ __device__ __forceinline__ void fetch_turn(turn_room<W> &s,
             w.W, w.parts, stride, r * k + t - (THREADS - k));
 }
 
-/* b = -G^-1 W in s.b, columns W apart.  Returns false if X must not be changed:
- * a norm is not finite, or an iterate of a column has to be stored first (go 2:
- * it was).  The last thread block stores the norms and that the step is
- * complete, or why not; these are not read before the kernel has ended. */
+/* Computes b = -G^-1 W in s.b, with columns W apart.  Returns false if X must
+ * not be changed: a norm is not finite, or an iterate of a column has to be
+ * stored first (go 2: it has been stored).  The last thread block stores the
+ * norms, and that the step is complete or why it is not; these are not read
+ * before the kernel has ended. */
 template <int W, int THREADS>
 __device__ __forceinline__ bool find_turn(turn_room<W> &s, const step_arrays &w,
                                           int go)
@@ -375,7 +382,7 @@ __device__ __forceinline__ bool find_turn(turn_room<W> &s, const step_arrays &w,
     const int j = (int)threadIdx.x - (THREADS - w.k);
     bool broken = false, left = false;
 
-    if (j >= 0) {   /* the thread that loaded it */
+    if (j >= 0) {   /* this thread loaded the norm of column j */
         const double norm = sqrt(s.squares[j]);
 
         broken = !finite(norm);
