@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg_aggregates.cu - forms aggregates around roots, then of nodes that are
- * left, and lets single nodes join; solvers/amg/aggregate.c describes the
- * phases. */
+/* amg_aggregates.cu - forms the aggregates of a level on the device, in three
+ * phases: a root and its neighbours form an aggregate; remaining nodes with
+ * enough free neighbours become roots as well; single nodes join an adjacent
+ * aggregate (solvers/amg/aggregate.c has the details). */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -46,7 +47,7 @@ struct mark_roots {
 struct take_root {
     graph g;
     const uint64_t *t;
-    const int64_t *number;    /* of each root: its number, from 0 on */
+    const int64_t *number;    /* number of each root, from 0 on */
     int64_t first;
     int32_t *aggregate;
 
@@ -145,7 +146,8 @@ struct join_view {
     }
 };
 
-/* Processes nodes with few neighbours, and lists the others. */
+/* Lets nodes with few neighbours join, one thread for each, and lists the nodes
+ * with many. */
 struct join : join_view {
     int32_t *listed;
     int *count;
@@ -158,7 +160,7 @@ struct join : join_view {
     }
 };
 
-/* Processes the listed nodes, with many neighbours: one thread block for
+/* Lets the listed nodes, which have many neighbours, join: one thread block for
  * each. */
 __global__ void __launch_bounds__(256)
 join_long(const join_view j, const int32_t *__restrict__ listed)
@@ -189,7 +191,7 @@ struct end_alone {
 struct work {
     uint64_t *t, *u;
     int32_t *flag;            /* n */
-    int64_t *number;          /* n + 1 */
+    int64_t *number;          /* prefix sums of `flag`, n + 1 numbers */
 };
 
 graph graph_of(const sps_coarse *l) { return {l->rowptr, l->col, l->weight}; }
@@ -210,7 +212,8 @@ sps_status found(sps_coarse *l, const work &w)
     return SPS_OK;
 }
 
-/* Does phases 1 and 2. */
+/* Does phases 1 and 2: aggregates around the roots, then aggregates of
+ * remaining nodes. */
 sps_status gather(sps_coarse *l, const work &w)
 {
     const int64_t n = l->nodes;

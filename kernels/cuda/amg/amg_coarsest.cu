@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* amg_coarsest.cu - the dense inverse of the coarsest matrix, by Gauss-Jordan
- * elimination; solvers/amg/coarsest.c has the formulas.
+ * elimination on the device, with the formulas of solvers/amg/coarsest.c.
  *
- * A kernel exchanges `panel` unknowns, one after the other in each element, as
- * on the host: it reads one copy of the matrix and writes the other, 16 n^2
- * bytes, which stay in L2.  The host waits once, to learn whether there is an
- * inverse. */
+ * A kernel exchanges `panel` unknowns for their right-hand sides; each element
+ * is updated for one unknown after the other, as on the host.  The kernel reads
+ * one copy of the matrix and writes another, 16 n^2 bytes, which stay in L2.
+ * The host waits once, to learn whether there is an inverse. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -30,8 +30,7 @@ struct load_dense {
     }
 };
 
-/* Y = the mean of X and X'; *bad is set if an element exceeds
- * SPS_COARSE_LARGE. */
+/* Y = (X + X') / 2; *bad is set if an element of X exceeds SPS_COARSE_LARGE. */
 struct mean_of_both {
     const double *X;
     int64_t n;
@@ -68,7 +67,7 @@ struct null_terms {
     }
 };
 
-/* *found = ||b||^2 if C b = 0 to rounding, else 0; for one thread. */
+/* *found becomes ||b||^2 if C b = 0 to rounding, else 0; run by one thread. */
 struct judge_null {
     const double *length, *image;
     int64_t n;
@@ -116,8 +115,8 @@ struct exchanged {
     __device__ bool within(int64_t i) const { return i >= k && i < k + count; }
 };
 
-/* For each step: the c and f of the square block, and of the rows and columns
- * of a tile. */
+/* Shared memory of a tile: for each step, the c and f of the square block, and
+ * those of the rows and of the columns of the tile. */
 struct panel_room {
     double inverse[panel], row[panel][panel], c[panel][panel], f[panel][panel];
     double row_c[panel][side], column_f[panel][side];
@@ -179,7 +178,8 @@ __device__ void exchange_line(const exchanged &e, const panel_room &w,
         if (store && q < e.count) e.Y[first + q * step] = x[q];
 }
 
-/* Exchanges a tile of side x side elements in each thread block. */
+/* Exchanges `count` unknowns in all elements: a thread block processes a tile
+ * of side x side elements. */
 __global__ void __launch_bounds__(panel_threads)
 exchange_panel(const exchanged e)
 {

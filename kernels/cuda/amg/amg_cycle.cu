@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* amg_cycle.cu - operations of multigrid outside the set-up of its levels:
- * matrices with scaled rows and columns, and the conversion of the residual at
+ * `weigh` scales rows and columns of a matrix, `enter` converts the residual at
  * the start of a cycle.
  *
  * weigh: 16 bytes an entry for doubles, 12 for floats, and 4 more with column
- * factors.  enter: 12 bytes an element. */
+ * factors. enter: 12 bytes an element. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
 
-/* *most becomes the maximum of itself and x, compared by their bits; a NaN is
- * larger than all other values. */
+/* *most becomes the maximum of its old value and the bits of |x|, compared as
+ * integers, so that a NaN is larger than all other values. */
 __device__ __forceinline__ void note_largest(unsigned long long *most, double x)
 {
     unsigned long long bits =
@@ -28,8 +28,9 @@ __device__ __forceinline__ double larger(double x, double y)
     return y > x || isnan(y) ? y : x;
 }
 
-/* Eight threads process a row.  *most receives the bits of the largest
- * magnitude, unless it is NULL. */
+/* val = the values of A, with row i multiplied by r[i] and column k divided by
+ * c[k]; r or c NULL stands for ones.  Eight threads process a row.  *most
+ * receives the bits of the largest magnitude, unless it is NULL. */
 template <class V> __global__ void __launch_bounds__(256)
 weigh_entries(const entries A, int64_t n, const double *__restrict__ r,
               const double *__restrict__ c, V *__restrict__ val,
@@ -59,8 +60,8 @@ const double *column_of(const sps_block *X)
     return X ? (const double *)X->data : NULL;
 }
 
-/* A thread processes two neighbouring columns of a row, and `across` threads a
- * row. */
+/* u_ij = d_i c_j r_ij, as floats.  A thread processes two neighbouring columns
+ * of a row, and `across` threads process a row. */
 __global__ void __launch_bounds__(256)
 enter_rows(const double *__restrict__ d, const double *__restrict__ c,
            const double *__restrict__ r, int64_t ldr, int64_t n, int k,
@@ -115,8 +116,8 @@ sps_status spsi_coarse_weigh(sps_context *ctx, const sps_csr *A,
     return fetch(ctx, 1, found, (unsigned long long *)largest);
 }
 
-/* Rows of a view may be aligned to 8 bytes only: then elements are loaded one
- * by one. */
+/* The rows of a view may be aligned to 8 bytes only: then elements are loaded
+ * one by one. */
 sps_status spsi_coarse_enter(const sps_block *d, const double *c,
                              const sps_block *R, sps_block *U)
 {

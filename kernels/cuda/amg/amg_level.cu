@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg_level.cu - opens and closes levels of multigrid in device memory; has the
- * table of their stages. */
+/* amg_level.cu - opens and closes levels of multigrid in device memory;
+ * contains the table of the functions that compute the stages of a level. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -85,8 +85,9 @@ void drop_level(sps_coarse *l)
     sps_csr_destroy(l->ctx, &l->F);
 }
 
-/* Sets the matrix of the level: columns and values are used in place, but
- * offsets have 64 bits and values are doubles. */
+/* Sets the matrix of the level, l->A, from A: columns and values are used in
+ * place, but offsets are converted to 64 bits and values to doubles where A has
+ * other types. */
 sps_status take_matrix(sps_coarse *l, const sps_csr_local *A)
 {
     sps_csr *M = &l->A;
@@ -168,7 +169,8 @@ sps_status near_null(sps_coarse *l, int first, const sps_block *X)
                                                l->vectors, l->near});
 }
 
-/* Maps doubles to integers with the same order. */
+/* Returns an integer for x such that integers have the same order as the
+ * doubles. */
 __device__ __forceinline__ unsigned long long order_of(double x)
 {
     const unsigned long long bits = (unsigned long long)__double_as_longlong(x);
@@ -176,7 +178,8 @@ __device__ __forceinline__ unsigned long long order_of(double x)
     return bits >> 63 ? ~bits : bits | 1ull << 63;
 }
 
-/* Computes the largest x and the largest -x on each axis, as such integers. */
+/* The largest x and the largest -x on each axis of the coordinates, as integers
+ * by order_of. */
 struct extent {
     unsigned long long high[3], low[3];
     int bad;                  /* set if a coordinate is too large or not a

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg_prolongator.cu - computes the filtered matrix, and P = T - w D_F^-1 (A_F
- * T), on the device; solvers/amg/filter.c and prolongator.c have the formulas.
+/* amg_prolongator.cu - computes on the device the filtered matrix A_F, from
+ * which weak couplings are removed, and the prolongator P = T - w D_F^-1 (A_F
+ * T); solvers/amg/filter.c and prolongator.c have the formulas.
  *
  * A_F T is a product of sparse matrices, whose sums are chains of fused
  * multiply-adds; everything else rounds each product and each sum. */
@@ -19,7 +20,8 @@ struct filter_view {
     const double *__restrict__ near;
     int vectors;
 
-    /* Returns b_k / b_i, or 1 where that is not possible. */
+    /* Returns b_k / b_i for the first near-null vector b, or 1 where b_i = 0 or
+     * the quotient is not usable. */
     __device__ double ratio(int64_t i, int64_t k) const
     {
         const double r = near[k * vectors] / near[i * vectors];
@@ -38,7 +40,7 @@ struct count_filtered : filter_view {
     }
 };
 
-/* Filters a row with a group of lanes. */
+/* Computes a row of the filtered matrix by a group of lanes. */
 struct fill_filtered : filter_view {
     const int64_t *rowptr;
     int32_t *col;
@@ -61,7 +63,8 @@ struct fill_filtered : filter_view {
         }
         return *at < end && strong.col[*at] == k;
     }
-    /* Returns sum plus the x of all G lanes, added lane after lane. */
+    /* Returns sum plus the x of all G lanes, which are added one after the
+     * other. */
     template <int G> __device__ double sum_on(double sum, double x) const
     {
 #pragma unroll

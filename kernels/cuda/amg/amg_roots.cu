@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg_roots.cu - chooses independent nodes at distance 2 (MIS-2) on the device;
- * solvers/amg/roots.c describes the method.
+/* amg_roots.cu - chooses the roots of aggregates on the device: a maximal set
+ * of nodes of which no two are within distance 2 (MIS-2), by the method of
+ * solvers/amg/roots.c.
  *
  * Undecided nodes, and those near them, are lists that shrink.  The order of a
  * list varies from run to run and does not matter, since each node is decided
@@ -18,7 +19,7 @@ constexpr uint64_t in = UINT64_MAX, out = 0;
 constexpr int rounds_at_once = 4;
 
 struct list {
-    int32_t *node;            /* NULL for all nodes */
+    int32_t *node;            /* the nodes of the list; NULL: all nodes */
     int *count;
 };
 
@@ -101,7 +102,7 @@ __device__ inline unsigned long long most_near(const graph &g,
     return group_most<G>(most);
 }
 
-/* Lists the nodes of the graph; the u of all others is `out`. */
+/* Lists the nodes of the graph; u[i] of every other node i becomes `out`. */
 struct list_nodes {
     const int32_t *aggregate;
     uint64_t *u;
@@ -126,7 +127,8 @@ struct list_open {
     }
 };
 
-/* Computes u, and keeps the nodes that the next round needs. */
+/* Computes u[i], the largest t among node i and its neighbours, and keeps the
+ * nodes that the next round needs. */
 struct spread {
     graph g;
     const uint64_t *t;
@@ -141,7 +143,8 @@ struct spread {
     }
 };
 
-/* Decides which nodes are in or out; the others draw a new priority. */
+/* Decides which nodes become roots or can no longer become roots; the others
+ * draw a new priority. */
 struct decide {
     graph g;
     const uint64_t *u;
@@ -171,7 +174,8 @@ struct rounds {
     uint64_t round;
 };
 
-/* Does a round; the lists `next` of the previous round become its input. */
+/* Does a round; the lists that it writes (`next`) are the input of the round
+ * after it. */
 sps_status do_round(rounds *r)
 {
     const int now = (int)(r->round % 2), next = 1 - now;

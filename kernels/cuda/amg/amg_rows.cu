@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg_rows.cu - what is computed row by row: the scaling to unit diagonal,
- * whether a matrix is symmetric, and the number of multiplications of a
- * product.
+/* amg_rows.cu - what is computed row by row for a level: the scaling to unit
+ * diagonal, whether a matrix is symmetric, and the number of multiplications of
+ * a product.
  *
  * Diagonal entries, and in the test of symmetry the mirror image of each entry,
  * are found by bisection.  The mirror image of (i, j) is first looked for where
@@ -14,7 +14,7 @@
 
 namespace {
 
-/* The first bad row and its diagonal entry. */
+/* The first row whose diagonal entry is not valid, and this entry. */
 struct fault {
     unsigned long long row;
     double value;
@@ -67,7 +67,8 @@ struct findings {
     unsigned long long worst;    /* bits of the largest difference */
 };
 
-/* Compares a row with a group of lanes. */
+/* Compares the entries of a row with their mirror images, by a group of
+ * lanes. */
 struct compare_mirror {
     entries A;
     double tol;
@@ -219,7 +220,8 @@ sps_status spsi_coarse_inverse(const sps_coarse *l, sps_block *d)
     return each(l->ctx, l->A.nrow, set_inverse{l->scale, numbers(d), d->ld});
 }
 
-/* Computes the largest scale and the largest inverse by two reads of scale. */
+/* most[0] and most[1] become the largest scale and the largest inverse of a
+ * scale, by two reads of l->scale. */
 sps_status spsi_coarse_spread(const sps_coarse *l, double most[2])
 {
     sps_context *ctx = l->ctx;

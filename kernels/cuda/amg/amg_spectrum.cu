@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg_spectrum.cu - steps of Lanczos for S A S, S = diag(s), and its row sums;
- * solvers/amg/spectrum.c has the formulas.  All coefficients stay on the device
- * until the last step: the host waits once.
+/* amg_spectrum.cu - steps of the Lanczos method for S A S, S = diag(s), and
+ * bounds by row sums, on the device with the formulas of
+ * solvers/amg/spectrum.c.  All coefficients stay on the device until the last
+ * step: the host waits once.
  *
  * Vectors are stored before they are scaled to norm 1, each with its factor f,
  * so that v_k = f w_k is formed where it is read.  A step consists of a
@@ -15,8 +16,8 @@ namespace {
 
 constexpr int steps = SPS_COARSE_STEPS;
 
-/* Squares of the norms, whose roots are the beta, and the other
- * coefficients. */
+/* The coefficients of the Lanczos steps: alpha, and the squares of the norms,
+ * whose roots are the beta. */
 struct coefficients {
     double alpha[steps], beta2[steps], first2;
     unsigned long long bound[2];   /* bits of nonnegative doubles */
@@ -118,7 +119,7 @@ struct draw_start {
     }
 };
 
-/* Terms of w'v. */
+/* Terms w_i v_i of the product w'v. */
 struct multiply_both {
     const double *__restrict__ w;
     scaled v;
@@ -130,7 +131,7 @@ struct multiply_both {
     }
 };
 
-/* w -= alpha v, and terms of w'w. */
+/* Computes w -= alpha v, and the terms w_i^2 of w'w. */
 struct subtract {
     const double *alpha;
     scaled v;
@@ -151,7 +152,8 @@ struct subtract {
 
 /* ---------------------------------------------------------------- products */
 
-/* w = H v - beta before. */
+/* Computes w = H v - beta u with H = S A S, where u (`before`) is the Lanczos
+ * vector before v. */
 struct multiply {
     typedef double number;
     const double *__restrict__ s;
@@ -182,7 +184,8 @@ struct multiply {
     }
 };
 
-/* bound[0] and bound[1] are the largest row sums of |S A S| and of |S^2 A|. */
+/* bound[0] and bound[1] become the bits of the largest row sums of |S A S| and
+ * of |S^2 A|. */
 struct row_bounds {
     typedef double2 number;   /* |a_ik|, s_k */
     const double *__restrict__ s;
@@ -242,8 +245,9 @@ sps_status sum(const room *r, const F &f, double *to)
     return SPS_OK;
 }
 
-/* Does step t: w[t % 3] is v, the next one receives the result, and the one
- * after that is the vector before v. */
+/* Does step t of the Lanczos method: w[t % 3] is v, the next of the three
+ * vectors receives the result, and the one after that is the vector before
+ * v. */
 sps_status step(const room *r, int t)
 {
     coefficients *c = r->c;

@@ -25,13 +25,15 @@ __device__ __forceinline__ bool is_strong(double c, double theta, double a,
 
 /* ------------------------------------------------------- nodes of one row */
 
-/* Processes a row with a group of lanes. */
+/* Finds the strong couplings of a row by a group of lanes, for nodes of one
+ * row. */
 struct single_rows {
     entries A;
     const double *__restrict__ s;
     double *most;
 
-    /* Returns a coupling, which is 0 on the diagonal. */
+    /* Returns the strength of the coupling of entry p in row i, which is 0 on
+     * the diagonal. */
     __device__ double coupling(int64_t p, int64_t i) const
     {
         const int32_t k = A.col[p];
@@ -106,7 +108,7 @@ struct list_strong : single_rows {
 
 /* --------------------------------------------------- nodes of several rows */
 
-/* Processes a node with a warp. */
+/* Finds the couplings of a node by a warp, for nodes of several rows. */
 struct several_rows {
     entries A;
     node_rows rows;
@@ -187,7 +189,8 @@ struct merge_couplings : several_rows {
     double *most;
     int32_t *length;
 
-    /* Merges rows with different columns, in one lane. */
+    /* Computes the couplings of node v if its rows have different columns, in
+     * one lane; returns their number. */
     __device__ int merge(int64_t v, int32_t *col, double *weight) const
     {
         int count = 0;
@@ -219,7 +222,8 @@ struct merge_couplings : several_rows {
             }
         return sum;
     }
-    /* Merges rows with the same columns, a run in each lane. */
+    /* Computes the couplings of node v if its rows have the same columns, one
+     * run of entries in each lane; returns their number. */
     __device__ int merge_alike(int64_t v, int lane, int32_t *col,
                                double *weight) const
     {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* amg_tentative.cu - the tentative prolongator on the device;
- * solvers/amg/tentative.c defines it and the order of its sums.
+/* amg_tentative.cu - computes the tentative prolongator T on the device: in
+ * each aggregate the near-null vectors are orthonormalised, B = Q R, and T = S
+ * Q, where S is the scaling.  solvers/amg/tentative.c defines T and the order
+ * of its sums.
  *
  * Nodes are sorted by aggregate with a stable radix sort.  With one near-null
  * vector, each aggregate is processed by one thread; with several, by one warp:
@@ -103,7 +105,8 @@ struct scale_near {
     }
 };
 
-/* For one vector: its norm over the rows of an aggregate. */
+/* For one near-null vector: its norm over the rows of an aggregate is R, and Q
+ * is the vector divided by it. */
 struct one_vector {
     members m;
     node_rows rows;
@@ -139,8 +142,8 @@ struct one_vector {
     }
 };
 
-/* For several vectors: the rows of each aggregate, in the order of its
- * nodes. */
+/* For several near-null vectors: the rows of each aggregate, in the order of
+ * its nodes. */
 struct several_vectors {
     const int64_t *__restrict__ first;   /* first row of each aggregate in
                                             that list */
@@ -174,7 +177,7 @@ __device__ inline double dot(const several_vectors &s, int64_t a, int x, int y)
     return sum;
 }
 
-/* Column y = f (y - h x) over the rows of aggregate a. */
+/* Replaces column y by f (y - h x) over the rows of aggregate a. */
 __device__ inline void change(const several_vectors &s, int64_t a, int x,
                               double h, int y, double f)
 {
@@ -302,7 +305,7 @@ struct rows_view {
     const int32_t *__restrict__ node, *__restrict__ aggregate;
     const int64_t *__restrict__ place;
 
-    /* Returns the aggregate of row i, or -1. */
+    /* Returns the aggregate of row i, or -1 if it belongs to none. */
     __device__ int32_t of(int64_t i) const
     {
         return aggregate[node ? node[i] : i];

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coarse.cuh - a level of multigrid in device memory, and the stages by file.
+/* coarse.cuh - a level of multigrid in device memory, and the declarations of
+ * the functions that compute its stages.
  *
- * Arrays of a level exist until it is closed; T and the filtered matrix only
- * until the matrices of the next level have been computed. */
+ * The arrays of a level exist until it is closed; the tentative prolongator T
+ * and the filtered matrix F exist only until the matrices of the next level
+ * have been computed. */
 #ifndef SPS_CUDA_COARSE_CUH
 #define SPS_CUDA_COARSE_CUH
 
@@ -10,25 +12,31 @@
 
 struct sps_coarse {
     sps_context *ctx;
-    sps_csr A;                /* doubles; arrays of the caller, or of `piece` */
+    sps_csr A;                /* matrix of the level, in doubles; its arrays
+                                 belong to the caller or to `piece` */
     int64_t nodes;
-    int block;                /* rows of a node of the finest level */
+    int block;                /* number of rows of a node of the finest level */
     int64_t *start;           /* nodes + 1: first row of each node; NULL if
                                  each row is a node */
-    int32_t *node;            /* of each row; NULL in that case */
+    int32_t *node;            /* node of each row; NULL if each row is a node */
     int vectors;
-    double *near;             /* n x vectors, row-major */
+    double *near;             /* near-null vectors, n x `vectors`, row-major */
     double *scale;            /* n */
-    double *factor;           /* n: the scale of the filtered matrix F */
-    /* Strong couplings. */
+    double *factor;           /* scaling of the filtered matrix F, n numbers */
+    /* The strong couplings of the nodes, as rows of a sparse matrix. */
     int64_t *rowptr, edges;
     int32_t *col;
-    double *weight;           /* exists until aggregates are formed */
-    int32_t *aggregate;       /* of each node */
+    double *weight;           /* strengths of the couplings; exists until
+                                 aggregates are formed */
+    int32_t *aggregate;       /* aggregate of each node */
     int64_t aggregates;
-    uint64_t *kept;           /* bit j of each aggregate: vector j is kept */
-    int64_t *place;           /* aggregates + 1: first column of each */
-    double *R;                /* vectors x vectors for each aggregate */
+    uint64_t *kept;           /* for each aggregate: bit j is set if near-null
+                                 vector j is kept */
+    int64_t *place;           /* first column of T of each aggregate, aggregates
+                                 + 1 numbers */
+    double *R;                /* a matrix of `vectors` x `vectors` for each
+                                 aggregate: the coefficients of its near-null
+                                 vectors */
     sps_csr *T, *F;
     /* Memory that belongs to the level. */
     struct { void *p; size_t bytes; } piece[24];
@@ -52,7 +60,7 @@ template <class X> sps_status keep(sps_coarse *l, int64_t n, X **p)
     return SPS_OK;
 }
 
-/* Frees an array of the level early. */
+/* Frees an array of the level before the level is closed. */
 template <class X> void give_back(sps_coarse *l, X **p)
 {
     for (int i = 0; i < l->pieces && *p; i++)
@@ -125,13 +133,13 @@ sps_status open_csr(sps_context *ctx, const int32_t *count, int64_t n,
 
 } // namespace
 
-/* amg_strength.cu */
+/* amg_strength.cu: finds the strong couplings of the level. */
 sps_status spsi_coarse_strength(sps_coarse *l);
 /* amg_roots.cu: t becomes 2^64 - 1 for roots and 0 for other nodes (roots.h); u
  * is scratch memory of the same length. */
 sps_status spsi_coarse_roots(sps_coarse *l, uint64_t *t, uint64_t *u);
 
-/* Stages of the table, by file. */
+/* The functions in the table of stages, in the order of their files. */
 sps_status spsi_coarse_symmetric(sps_coarse *l, double tol, bool *symmetric,
                                  double *difference);
 sps_status spsi_coarse_scale(sps_coarse *l, bool finest, int64_t *bad,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* launch.cuh - the forms in which the stages of a level are launched: a
- * function applied to each item, sums and maxima over items in a fixed order
- * (coarsening.h), and counts.
+/* launch.cuh - templates that launch the stages of a level of multigrid: they
+ * apply a function to each item, compute sums and maxima over items in a fixed
+ * order (coarsening.h), or count.
  *
- * Files of this folder are compiled without contraction, so that a * b + c
- * rounds twice, as on the host. */
+ * The files of this folder are compiled without contraction to fused
+ * multiply-adds, so that a * b + c rounds twice, as on the host. */
 #ifndef SPS_CUDA_AMG_LAUNCH_CUH
 #define SPS_CUDA_AMG_LAUNCH_CUH
 
@@ -110,7 +110,7 @@ template <int G> __device__ __forceinline__ int group_sum(int x)
     return x;
 }
 
-/* Returns the lanes of the group with says = true, as bits. */
+/* Returns the lanes of the group that pass says = true, as bits. */
 template <int G> __device__ __forceinline__ unsigned group_ballot(bool says)
 {
     return __ballot_sync(all_lanes, says) >> (threadIdx.x % 32 / G * G) &
@@ -151,8 +151,9 @@ struct number {
     __device__ double operator()(int64_t i) const { return x[i]; }
 };
 
-/* *to = the reduction by J of `left` partial results, with further levels of
- * partial results if necessary; a single one is already there. */
+/* *to = the reduction by J of the `left` partial results at `from`, by kernels
+ * over chunks of them until one is left; if `left` is 1, the result is already
+ * at `to`. */
 template <class J>
 sps_status finish(sps_context *ctx, int64_t left, double *from, double *to)
 {
@@ -234,7 +235,8 @@ sps_status fetch(sps_context *ctx, int64_t n, const X *from, X *to)
     return ctx->backend->download(ctx, to, from, (size_t)n * sizeof *to);
 }
 
-/* offset = prefix sums of count; *total is the last one. */
+/* offset[i] = count[0] + .. + count[i - 1], for i = 0 .. n; *total becomes
+ * offset[n]. */
 inline sps_status offsets(sps_context *ctx, const int32_t *count, int64_t n,
                           int64_t *offset, int64_t *total)
 {

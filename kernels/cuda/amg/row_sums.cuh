@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* row_sums.cuh - sums over the entries of each row, added one after the other
- * as on the host.  All threads of a block load the entries of its rows,
- * neighbouring threads neighbouring entries, and store the terms in shared
- * memory; then each thread adds those of one row.  The matrix is read once, in
- * whole cache lines. */
+/* row_sums.cuh - sums over the entries of each row, which are added one after
+ * the other as on the host.  All threads of a block load the entries of its
+ * rows, neighbouring threads neighbouring entries, and store the terms in
+ * shared memory; then each thread adds those of one row.  The matrix is read
+ * once, in whole cache lines. */
 #ifndef SPS_CUDA_AMG_ROWS_CUH
 #define SPS_CUDA_AMG_ROWS_CUH
 
