@@ -19,8 +19,8 @@
 
 namespace {
 
-constexpr size_t blas_workspace = (size_t)32 << 20; /* for cuBLAS, sized for
-                                                       sm_90 */
+/* bytes of the workspace of cuBLAS, of the size that it recommends for sm_90 */
+constexpr size_t blas_workspace = (size_t)32 << 20;
 constexpr size_t scratch_at_open = (size_t)16 << 20;
 
 __global__ void probe() {}
@@ -54,7 +54,8 @@ double attribute(cudaDeviceAttr which, int device)
     return 0;
 }
 
-/* Clocks are reported in kHz; memory transfers twice per clock. */
+/* Returns the description of the device for predictions.  The driver reports
+ * clocks in kHz; memory transfers twice per clock. */
 sps_gpu gpu_of(const cudaDeviceProp &prop, int device)
 {
     double memory = 2e3 * attribute(cudaDevAttrMemoryClockRate, device);

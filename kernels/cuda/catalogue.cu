@@ -10,7 +10,8 @@
 #define SPS_TEXT_(x) #x
 #define SPS_TEXT(x) SPS_TEXT_(x)
 
-/* Generated from cuda.am by build-aux/registry.sh, compiled as C. */
+/* The table of kernels, generated from cuda.am by build-aux/registry.sh and
+ * compiled as C. */
 extern "C" const sps_kernel *const spsi_cuda_kernels[];
 
 extern "C" __attribute__((visibility("default")))
