@@ -190,7 +190,7 @@ struct end_alone {
 
 struct work {
     uint64_t *t, *u;
-    int32_t *flag;            /* n */
+    int32_t *flag;            /* n flags: 1 for a root, else 0 */
     int64_t *number;          /* prefix sums of `flag`, n + 1 numbers */
 };
 

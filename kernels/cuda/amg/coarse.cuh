@@ -21,7 +21,7 @@ struct sps_coarse {
     int32_t *node;            /* node of each row; NULL if each row is a node */
     int vectors;
     double *near;             /* near-null vectors, n x `vectors`, row-major */
-    double *scale;            /* n */
+    double *scale;            /* n: scaling of A to unit diagonal */
     double *factor;           /* scaling of the filtered matrix F, n numbers */
     /* The strong couplings of the nodes, as rows of a sparse matrix. */
     int64_t *rowptr, edges;
