@@ -5,7 +5,8 @@
  * Everything is queued on one stream of the context: its own, non-blocking with
  * respect to the default stream, or the caller's.  Operations on blocks are in
  * block/ and base/transfer.cu, fused iterations in fused_cg/, triangles and
- * residuals in twice the precision in sparse/, the set-up of multigrid in amg/. */
+ * residuals in twice the precision in sparse/, the set-up of multigrid in
+ * amg/. */
 #include "core/comm.h"
 #include "cuda/base/machine.h"
 #include "cuda/base/scan.h"
@@ -19,7 +20,7 @@
 
 namespace {
 
-/* bytes of the workspace of cuBLAS, of the size that it recommends for sm_90 */
+/* Bytes of the workspace of cuBLAS, for sm_90. */
 constexpr size_t blas_workspace = (size_t)32 << 20;
 constexpr size_t scratch_at_open = (size_t)16 << 20;
 
@@ -34,11 +35,13 @@ sps_status no_device(sps_context *ctx, cudaError_t error)
     if (cudaDriverGetVersion(&driver) != cudaSuccess) cudaGetLastError();
     if (driver == 0)
         return spsi_fail(ctx, SPS_EDEVICE, "no usable GPU: %s (no NVIDIA "
-                         "driver found; CUDA %d.%d is built in)",
+                         "driver found; this library was built with CUDA "
+                         "%d.%d)",
                          cudaGetErrorString(error), built / 1000,
                          built % 1000 / 10);
     return spsi_fail(ctx, SPS_EDEVICE, "no usable GPU: %s (the driver supports "
-                     "CUDA %d.%d, %d.%d is built in)",
+                     "CUDA %d.%d, this library was built with CUDA %d.%d: "
+                     "update the driver if its version is lower)",
                      cudaGetErrorString(error), driver / 1000,
                      driver % 1000 / 10, built / 1000, built % 1000 / 10);
 }
@@ -84,8 +87,8 @@ sps_status choose_device(sps_context *ctx, sps_cuda_state *s)
     if (count == 0) return no_device(ctx, cudaErrorNoDevice);
     if (ctx->opt.device < 0) ctx->opt.device = spsi_comm_rank(ctx) % count;
     if (ctx->opt.device >= count)
-        return spsi_fail(ctx, SPS_EDEVICE, "GPU %d was requested, there are "
-                         "%d (numbered from 0)", ctx->opt.device, count);
+        return spsi_fail(ctx, SPS_EDEVICE, "GPU %d was requested, but there "
+                         "are %d (numbered from 0)", ctx->opt.device, count);
     s->device = ctx->opt.device;
     error = cudaSetDevice(s->device);
     if (error != cudaSuccess) return no_device(ctx, error);
@@ -102,7 +105,7 @@ sps_status choose_device(sps_context *ctx, sps_cuda_state *s)
         cudaGetLastError();
         return spsi_fail(ctx, SPS_EDEVICE, "%.80s has compute capability "
                          "%d.%d, for which nothing was built (%s): configure "
-                         "with that architecture", prop.name, prop.major,
+                         "the library with that --with-cuda-arch", prop.name, prop.major,
                          prop.minor, cudaGetErrorString(error));
     }
     SPS_CUDA(ctx, error);
