@@ -104,8 +104,9 @@ sps_status choose_device(sps_context *ctx, sps_cuda_state *s)
         error == cudaErrorInvalidKernelImage) {
         cudaGetLastError();
         return spsi_fail(ctx, SPS_EDEVICE, "%.80s has compute capability "
-                         "%d.%d, for which nothing was built (%s): configure "
-                         "the library with that --with-cuda-arch", prop.name, prop.major,
+                         "%d.%d, for which nothing was built (%s): "
+                         "configure the library with that "
+                         "--with-cuda-arch", prop.name, prop.major,
                          prop.minor, cudaGetErrorString(error));
     }
     SPS_CUDA(ctx, error);

@@ -24,8 +24,8 @@ __device__ __forceinline__ uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-/* Initialises the barrier for a total of `bytes` bytes; called by the thread
- * that issues the copies. */
+/* Initialises the barrier, which opens when copies of `bytes` bytes in total
+ * have arrived; called by the thread that issues the copies. */
 __device__ __forceinline__ void bulk_open(uint64_t *barrier, uint32_t bytes)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -45,7 +45,8 @@ __device__ __forceinline__ void bulk_copy(void *to, const void *from,
                     "r"(shared_address(barrier)) : "memory");
 #endif
 }
-/* Called by all threads, after the __syncthreads() that follows bulk_open. */
+/* Waits until all copies have arrived.  Called by all threads, after the
+ * __syncthreads() that follows bulk_open. */
 __device__ __forceinline__ void bulk_wait(uint64_t *barrier)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

@@ -48,9 +48,9 @@ __device__ __forceinline__ double cluster_load(const double *p, int rank)
     return v;
 }
 
-/* out[e], e < count, is the sum over the blocks of the cluster, in the order of
- * their ranks, of mine[e] in their shared memory; each block writes a part of
- * out.  Called by all threads, after they have written `mine`. */
+/* Computes out[e], e < count, as the sum over the blocks of the cluster, in the
+ * order of their ranks, of mine[e] in their shared memory; each block writes a
+ * part of out.  Called by all threads, after they have written `mine`. */
 __device__ __forceinline__ void join_cluster(const double *mine, int count,
                                              double *out)
 {

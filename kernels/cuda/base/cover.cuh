@@ -16,12 +16,12 @@ struct cover {
     unsigned blocks;
 };
 
-/* Maps `each` rows to a thread.  If the rows of a block (with padding) are not
- * whole cache lines of 128 bytes, the threads also cover the padding, and a
- * thread block covers a multiple of 4 rows, which is a number of whole lines.
- * So no two warps share a line, where a store of one would wait for loads of
- * the other (doc/log/block-rows.md).  lanes * rows may then be less than
- * 256. */
+/* Returns the mapping for blocks of n x k in which a thread processes `each`
+ * rows.  If the rows of a block (with padding) are not whole cache lines of 128
+ * bytes, the threads also cover the padding, and a thread block covers a
+ * multiple of 4 rows, which is a number of whole lines.  So no two warps share
+ * a line, where a store of one would wait for loads of the other
+ * (doc/log/block-rows.md). lanes * rows may then be less than 256. */
 inline cover cover_lines(const sps_context *ctx, int64_t n, int k, int each)
 {
     const int ld = (int)spsi_block_ld(k), most = 8 * spsi_cuda_state(ctx)->sms;

@@ -9,7 +9,8 @@
 
 namespace {
 
-/* I is int32_t if the offsets fit, otherwise int64_t; V is double or float. */
+/* A CSR matrix as passed to kernels.  I is int32_t if the offsets fit,
+ * otherwise int64_t; V is double or float. */
 template <class I, class V> struct matrix {
     int64_t nrow;
     const I *__restrict__ rowptr;
@@ -28,7 +29,8 @@ template <class I, class V> matrix<I, V> matrix_of(const sps_csr_local *A)
     return m;
 }
 
-/* Calls call(matrix) with the types of A. */
+/* Calls call(M) with A as a matrix<I, V> M of its types of offsets and
+ * values. */
 template <class F> sps_status with_types(const sps_csr_local *A, const F &call)
 {
     if (A->dtype == SPS_F64)

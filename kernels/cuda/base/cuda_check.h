@@ -15,7 +15,8 @@
 
 #include "core/context.h"
 
-/* Defined in state.cu. */
+/* Functions of the macros below, defined in state.cu: set the status and the
+ * message for a failed call `what` in line `line` of `file`. */
 sps_status spsi_cuda_failed(sps_context *ctx, cudaError_t error,
                             const char *what, const char *file, int line);
 sps_status spsi_cublas_failed(sps_context *ctx, cublasStatus_t error,

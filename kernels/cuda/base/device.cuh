@@ -49,7 +49,7 @@ __device__ __forceinline__ double2 load_pair(const double *p, int left)
     return v;
 }
 
-/* The same through the read-only data cache (__ldg). */
+/* Does what load_pair does, through the read-only data cache (__ldg). */
 template <bool PAIRED>
 __device__ __forceinline__ double2 fetch_pair(const double *p, int left)
 {
@@ -101,7 +101,7 @@ __device__ __forceinline__ void dmma_small(double *d, const double *a,
     }
 }
 
-/* dmma_small<2> in one instruction. */
+/* Computes dmma_small<2> in one instruction (from sm_90 on). */
 __device__ __forceinline__ void dmma16x8(double *d, const double *a,
                                          const double *b)
 {
@@ -115,7 +115,7 @@ __device__ __forceinline__ void dmma16x8(double *d, const double *a,
 #endif
 }
 
-/* dmma_small<4> in one instruction. */
+/* Computes dmma_small<4> in one instruction (from sm_90 on). */
 __device__ __forceinline__ void dmma16x16(double *d, const double *a,
                                           const double *b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* machine.h - the record of a GPU for predictions (core/rates.h), and the rate
- * of gathers.
+/* machine.h - the rates of a GPU from which run times are predicted
+ * (core/rates.h), and the rate of gathers.
  *
  * One GPU was measured by tools/peers/calibrate.cu (tables in doc/machine.md);
  * the constants of kernels were fitted on it, and its figures stand in
@@ -36,12 +36,13 @@ typedef struct sps_gpu {
     const char *name;
     int major, minor;          /* compute capability */
     int sms;
-    double clock;              /* of the multiprocessors, Hz */
+    double clock;              /* clock rate of the multiprocessors, Hz */
     double memory;             /* peak rate of device memory, bytes/s */
-    double l2;                 /* bytes */
+    double l2;                 /* size of L2, bytes */
 } sps_gpu;
 
-/* Measured: a copy runs at 4.22 TB/s; gathers at 160 G rows/s from L2 and 40 G
+/* Returns the record of the GPU on which the constants were fitted.  Measured
+ * there: a copy runs at 4.22 TB/s; gathers at 160 G rows/s from L2 and 40 G
  * rows/s from memory; copies of 16 MB from page-locked memory at 55 GB/s. */
 static inline sps_machine spsi_machine_fitted(void)
 {
@@ -56,8 +57,8 @@ static inline sps_machine spsi_machine_fitted(void)
     return m;
 }
 
-/* The same GPU as the driver reports it, with all multiprocessors: a partition
- * of it, which has other rates, has the same name. */
+/* Returns what the driver reports about that GPU, with all multiprocessors: a
+ * partition of it, which has other rates, has the same name. */
 static inline sps_gpu spsi_gpu_fitted(void)
 {
     const sps_gpu g = { "NVIDIA H200", 9, 0, 132, 1.98e9, 4.917e12, 62914560 };
@@ -88,8 +89,9 @@ static inline int spsi_gpu_fma(int major, int minor)
     return 2;
 }
 
-/* Returns the bytes/s from page-locked host memory over 16 lanes of the PCIe
- * generation that belongs to this compute capability: 5, 4 or 3. */
+/* Returns the rate in bytes/s of copies from page-locked host memory over 16
+ * lanes of PCIe.  Compute capability 9 and higher has generation 5, capability
+ * 8 generation 4, others 3. */
 static inline double spsi_gpu_link(int major)
 {
     return major >= 9 ? 55e9 : major >= 8 ? 25e9 : 12e9;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nccl.h - the functions used of NCCL (libnccl.so.2), which is loaded if
- * several processes have a GPU each (wire.cu).  Its binary interface is the
- * same in all versions 2.  It is declared here, so that the module can be built
- * where NCCL is not installed. */
+/* nccl.h - the functions of NCCL (libnccl.so.2) that are used.  The library is
+ * loaded if several processes have a GPU each (wire.cu).  Its binary interface
+ * is the same in all versions 2.  It is declared here, so that the module can
+ * be built where NCCL is not installed. */
 #ifndef SPS_CUDA_NCCL_H
 #define SPS_CUDA_NCCL_H
 

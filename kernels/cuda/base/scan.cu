@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scan.cu - exclusive prefix sums in two levels: the sums of tiles of 4096,
- * their prefix sums by one thread block, then the prefix sums within the tiles.
- * Reads count twice (the second time mostly from L2) and writes offset once: 16
- * bytes an entry.
+/* scan.cu - exclusive prefix sums of count[] in two levels: the sums of tiles
+ * of 4096 entries, the prefix sums of these by one thread block, then the
+ * prefix sums within the tiles.  Reads count[] twice (the second time mostly
+ * from L2) and writes offset[] once: 16 bytes an entry.
  *
  * A warp owns 512 consecutive entries and processes them 32 at a time, so all
  * accesses are coalesced without staging in shared memory. */

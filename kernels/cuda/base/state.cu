@@ -71,7 +71,7 @@ sps_status spsi_cuda_no_memory(sps_context *ctx, size_t bytes)
 {
     size_t free_bytes = 0, total = 0;
 
-    cudaGetLastError(); /* not a sticky error: clear it */
+    cudaGetLastError(); /* clears the error, which is not sticky */
     if (bytes > spsi_device_left(ctx))
         return spsi_fail(ctx, SPS_EDEVMEM, "out of device memory: %zu bytes "
                          "wanted, %zu left of the %zu that max_device_bytes "
@@ -127,7 +127,7 @@ sps_status spsi_cuda_enter(sps_context *ctx)
     if (ctx->dead)
         return spsi_fail(ctx, SPS_EDEVICE,
                          "the GPU failed earlier and is lost to this process; "
-                         "start a new one");
+                         "start a new process");
     if (s->pid != getpid())
         return spsi_fail(ctx, SPS_EDEVICE,
                          "a GPU context does not survive fork(): make a new "
@@ -169,8 +169,8 @@ bool pool_holds(sps_cuda_state *s, uint64_t bytes)
                                    &bytes) == cudaSuccess;
 }
 
-/* Returns the bytes that the pool keeps between two set-ups: mapping memory
- * again takes about 1 ms for each GB. */
+/* Returns the number of bytes that the pool keeps between two set-ups, since
+ * mapping memory again takes about 1 ms for each GB. */
 uint64_t pool_rest(void)
 {
     size_t free_bytes = 0, total = 0;
@@ -297,7 +297,8 @@ void spsi_cuda_release(sps_context *ctx, void *p, size_t bytes)
 
     if (p == NULL) return;
     if (bytes == 0) bytes = 256;
-    /* A forked child frees nothing: the memory belongs to its parent. */
+    /* A process made by fork() frees nothing: the memory belongs to its
+     * parent. */
     if (spsi_cuda_state(ctx)->pid == getpid()) {
         cudaSetDevice(spsi_cuda_state(ctx)->device);
         /* cudaFree synchronises by itself; the caller's function may not. */
@@ -323,7 +324,8 @@ sps_status spsi_cuda_share(sps_context *ctx, size_t bytes, void **p_p)
     return st;
 }
 
-/* A forked child shares the pages with its parent, and must not free them. */
+/* A process made by fork() shares the pages with its parent, and must not free
+ * them. */
 void spsi_cuda_unshare(sps_context *ctx, void *p, size_t bytes)
 {
     if (p == NULL) return;
@@ -365,8 +367,9 @@ sps_status spsi_cuda_need_down(sps_context *ctx, size_t bytes)
     return SPS_OK;
 }
 
-/* Replaces `up` by a buffer of `bytes` bytes: twice the operand that did not
- * fit, so that two operands of that size fit between synchronisations. */
+/* Replaces the upload buffer `up` by one of twice `bytes` bytes, the size of
+ * the operand that did not fit, so that two operands of that size fit between
+ * synchronisations. */
 static sps_status grow_up(sps_context *ctx, size_t bytes)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);

@@ -5,18 +5,18 @@
  *           operation may use all of it, since the stream serialises them.
  * up:       pinned host memory with a buffer of the same size on the device,
  *           allocated from the front; small operands (coefficients, column
- *           numbers) are uploaded through it without synchronising.  Empty
- *           again after each synchronisation.
+ *           numbers) are uploaded through it without synchronising.  It is
+ *           empty again after each synchronisation.
  * down:     pinned host memory that the last phase of a reduction writes
  *           directly; read after the synchronisation.
  *
  * pool:     device memory for operations of set-up that make matrices of sizes
- *           not known before.  Not with max_device_bytes, which does not count
- *           what a pool holds unused.
+ *           not known before.  It is not used with the option
+ *           max_device_bytes, which would not count its unused memory.
  *
- * The first three are allocated in open and reserve.  An operation that needs more
- * than was reserved enlarges them, so that a missing reservation costs time,
- * not correctness. */
+ * scratch, up and down are allocated in open and reserve.  An operation that
+ * needs more than was reserved enlarges them, so that a missing reservation
+ * costs time, not correctness. */
 #ifndef SPS_CUDA_STATE_H
 #define SPS_CUDA_STATE_H
 
@@ -28,7 +28,7 @@
 #include "matrix/csr.h"
 #include "cuda/base/cuda_check.h"
 
-#define SPS_CUDA_SPANS 128 /* phases whose times have not been read yet */
+#define SPS_CUDA_SPANS 128 /* most phases whose times have not been read yet */
 
 typedef struct sps_cuda_span {
     cudaEvent_t begin, end;
@@ -37,24 +37,28 @@ typedef struct sps_cuda_span {
 
 typedef struct sps_cuda_state {
     int device, sms;
-    pid_t pid;                 /* a forked child must not use the device */
+    pid_t pid;                 /* process that opened the device; a process made
+                                  by fork() must not use it */
     cudaStream_t stream;
     bool own_stream;
-    int shared_limit;          /* shared memory a thread block may use, bytes */
+    int shared_limit;          /* most shared memory of a thread block, bytes */
     cublasHandle_t blas;
     void *blas_work;
     size_t blas_bytes;
-    cusparseHandle_t sparse;   /* created with the first plan that needs it */
+    cusparseHandle_t sparse;   /* handle of cuSPARSE, created with the first
+                                  plan that needs it */
     char *d_scratch;
     size_t scratch_bytes;
     char *up, *d_up;
     size_t up_bytes, up_used;
     double *down;
     size_t down_bytes;
-    cudaMemPool_t pool;        /* created at the first use */
+    cudaMemPool_t pool;        /* the pool of the comment above, created at its
+                                  first use */
     int pooling;               /* calls of spsi_cuda_pool_begin without an
                                   end yet */
-    void **pooled;             /* memory in use that comes from the pool */
+    void **pooled;             /* addresses of the memory in use that comes from
+                                  the pool */
     int64_t pooled_count, pooled_room;
     sps_cuda_span span[SPS_CUDA_SPANS];
     int span_first, span_count, span_made;
@@ -66,7 +70,8 @@ static inline sps_cuda_state *spsi_cuda_state(const sps_context *ctx)
     return (sps_cuda_state *)ctx->backend_data;
 }
 
-/* Queue a copy to the device, and from it, and count the bytes. */
+/* spsi_cuda_up queues a copy to the device, spsi_cuda_down one to the host;
+ * both count the bytes. */
 static inline cudaError_t spsi_cuda_up(sps_context *ctx, void *to,
                                        const void *from, size_t bytes)
 {
@@ -81,14 +86,16 @@ static inline cudaError_t spsi_cuda_down(sps_context *ctx, void *to,
     return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost,
                            spsi_cuda_state(ctx)->stream);
 }
-/* Copies results that kernels have written to `down`, and counts them. */
+/* Copies results that kernels have written to `down`, from `offset` bytes on,
+ * and counts the bytes. */
 static inline void spsi_cuda_take_down(sps_context *ctx, void *to,
                                        size_t offset, size_t bytes)
 {
     memcpy(to, spsi_cuda_state(ctx)->down + offset, bytes);
     ctx->memory.to_host += (int64_t)bytes;
 }
-/* Fails for dead contexts and forked children; selects the device. */
+/* Selects the device of the context; fails if the context is dead, or in a
+ * process made by fork() after it was opened. */
 sps_status spsi_cuda_enter(sps_context *ctx);
 /* Synchronises the stream, empties `up`, and adds up the times of the
  * phases. */
@@ -110,7 +117,8 @@ sps_status spsi_cuda_small(const sps_small *C, const double **d);
  * is in host memory, it synchronises and copies the elements to it. */
 double *spsi_cuda_result(const sps_small *C, size_t offset);
 sps_status spsi_cuda_deliver(sps_small *C, size_t offset);
-/* Allocates device memory, by the caller's allocator if one is set; counted. */
+/* Allocates device memory, by the caller's allocator if one is set, and counts
+ * the bytes. */
 sps_status spsi_cuda_alloc(sps_context *ctx, size_t bytes, void **p_p);
 void spsi_cuda_release(sps_context *ctx, void *p, size_t bytes);
 /* Allocates page-locked host memory (the backend's share and unshare). */
@@ -125,7 +133,8 @@ void spsi_cuda_pool_begin(sps_context *ctx);
 void spsi_cuda_pool_end(sps_context *ctx);
 void spsi_cuda_pool_close(sps_context *ctx);
 
-/* Functions of the backend's table, by file. */
+/* Functions of the backend's table of operations (core/backend.h), in the order
+ * of the files that define them. */
 sps_status spsi_cuda_record_begin(sps_context *ctx);
 sps_status spsi_cuda_record_end(sps_context *ctx, void **recording_p);
 sps_status spsi_cuda_replay(sps_context *ctx, void *recording);
@@ -147,9 +156,10 @@ sps_status spsi_cuda_set(sps_block *X, const double *data, int64_t ld,
 sps_status spsi_cuda_get(const sps_block *X, double *data, int64_t ld,
                          sps_order order, sps_place place);
 sps_status spsi_cuda_dots(const sps_block *X, const sps_block *Y, double *out);
-/* As spsi_cuda_dots, with the result at `to`, in device memory or in `down`,
- * and only queued; if `to` is NULL, at the beginning of `down` and
- * synchronised. */
+/* Computes what spsi_cuda_dots does, the products of the columns of X and Y.
+ * The results go to `to`, which is in device memory or in `down`, and the work
+ * is only queued; if `to` is NULL, they go to the beginning of `down`, and the
+ * stream is synchronised. */
 sps_status spsi_cuda_dots_to(const sps_block *X, const sps_block *Y,
                              double *to);
 sps_status spsi_cuda_maxabs(const sps_block *X, double *out);

@@ -25,7 +25,9 @@
 
 namespace {
 
-constexpr int most_stages = 16, most_columns = 128; /* of a block */
+constexpr int most_stages = 16, most_columns = 128; /* most_columns: largest
+                                                       number of columns of a
+                                                       block */
 
 /* Number of lanes of a warp that arrive at a barrier: one, after __syncwarp,
  * which orders the preceding reads of all lanes.  The tool racecheck
@@ -39,16 +41,18 @@ constexpr int arriving = 1;
 #endif
 
 struct strips {
-    const double *p[3];      /* rows are 16-byte aligned */
+    const double *p[3];      /* first row of each block; rows are 16-byte
+                                aligned */
     int64_t ld[3], n;
-    int cols[3], at[3];      /* columns; their offset in a row of the strip */
+    int cols[3], at[3];      /* number of columns of each block, and their
+                                offset in a row of the strip */
     int stages;              /* number of stages for each slice */
 };
 
 struct ring {
     uint64_t full[most_stages], empty[most_stages];
-    uint64_t written[most_stages]; /* for kernels that modify strips in shared
-                                      memory */
+    uint64_t written[most_stages]; /* barriers for kernels that modify strips in
+                                      shared memory: all warps have written */
 };
 
 __device__ __forceinline__ void barrier_open(uint64_t *barrier, int count)
@@ -90,7 +94,7 @@ __device__ __forceinline__ int same_for_warp(int x)
     return __shfl_sync(all_lanes, x, 0);
 }
 
-/* Returns true in one lane of the warp. */
+/* Returns true in exactly one lane of the warp. */
 __device__ __forceinline__ bool one_of_warp()
 {
     unsigned one = threadIdx.x % 32 == 0;
@@ -103,8 +107,8 @@ __device__ __forceinline__ bool one_of_warp()
     return one != 0;
 }
 
-/* Clears the stages, `numbers` doubles in all, and initialises the barriers for
- * `readers` warps; called by all threads. */
+/* Clears the stages, `numbers` doubles in all at `shared`, and initialises the
+ * barriers of `stages` stages for `readers` warps; called by all threads. */
 __device__ __forceinline__ void open_ring(ring *r, double *shared, int numbers,
                                           int stages, int readers)
 {
@@ -221,7 +225,8 @@ struct walk {
     unsigned phase = 0;          /* of the current stage: changes with each
                                     round of the ring */
 
-    /* The first warp fills the stages. */
+    /* Opens the loop of this warp's slice; the first warp of the slice fills
+     * the stages. */
     __device__ __forceinline__ walk(const strips &f, double *shared, ring *r)
         : f(f), warp(same_for_warp((int)threadIdx.x / 32 % WARPS))
     {

@@ -50,7 +50,7 @@ template <int S, int LD> struct symmetric {
         return i < S ? i : i - S;
     }
 
-    /* Adds the products of 16 rows. */
+    /* Adds the products of the 16 rows at `strip`. */
     __device__ __forceinline__ void add(const double *strip)
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
@@ -88,8 +88,8 @@ template <int S, int LD> struct symmetric {
         dmma16x16(rest, x, y[0]);
     }
 
-    /* Writes element (r, c), column-major, and if `mirror` also element (c,
-     * r). */
+    /* Writes v to element (r, c) of the k x k result, column-major, and if
+     * `mirror` also to element (c, r). */
     __device__ __forceinline__ void put(double *out, int k, int r, int c,
                                         bool mirror, double v) const
     {

@@ -79,7 +79,7 @@ sps_status strided(sps_context *ctx, void *to, size_t to_stride,
     return SPS_OK;
 }
 
-/* Copies column-major host data, a range of rows at a time. */
+/* Copies between X and column-major host data, a range of rows at a time. */
 sps_status slices(const sps_block *X, double *data, int64_t ld, bool to_rows)
 {
     sps_context *ctx = X->ctx;

@@ -5,7 +5,8 @@
 
 #include "cuda/base/state.h"
 
-/* Copies `bytes` bytes and synchronises. */
+/* Copies `bytes` bytes from host memory to device memory; complete on
+ * return. */
 sps_status spsi_cuda_upload(sps_context *ctx, void *to, const void *from,
                             size_t bytes);
 

@@ -7,8 +7,9 @@
  * memory on a stream of their own while the product of the interior rows runs,
  * exchanged by the host (comm.h), and copied up.
  *
- * Events order the streams.  `ready`: what is sent has been packed; `arrived`:
- * all has been sent and received, so that the next pack may overwrite it. */
+ * Two events order the streams.  `ready`: the data to be sent have been packed;
+ * `arrived`: all messages have been sent and received, so that the next data
+ * may be packed in their place. */
 #include "core/comm.h"
 #include "core/module.h"
 #include "cuda/base/nccl.h"
@@ -21,13 +22,16 @@ struct sps_cuda_wire {
     cudaStream_t side;
     cudaEvent_t ready, arrived;
     sps_nccl nccl;
-    sps_nccl_comm comm;        /* NULL if messages are staged */
-    char *out, *in;            /* pinned */
+    sps_nccl_comm comm;        /* communicator of NCCL; NULL if messages are
+                                  staged */
+    char *out, *in;            /* pinned buffers of the messages to be sent and
+                                  received */
     size_t out_bytes, in_bytes;
-    sps_message *message;      /* in pinned memory: those to be sent, then */
-    int most;                  /* those to be received, at most `most` each */
+    sps_message *message;      /* the messages with their places in `out` and
+                                  `in`: `most` to send, `most` to receive */
+    int most;                  /* largest number of either */
     const sps_message *receive;
-    int sends, receives;       /* of the open exchange */
+    int sends, receives;       /* number of messages of the open exchange */
 };
 
 namespace {
@@ -80,8 +84,8 @@ double name_of(const cudaDeviceProp &prop)
     return (double)(h >> 12);
 }
 
-/* *one: whether each process has NCCL and a GPU for itself, which NCCL
- * requires. */
+/* *one becomes whether each process has loaded NCCL and has a GPU for itself,
+ * which NCCL requires. */
 sps_status ask_all(sps_context *ctx, sps_cuda_wire *w, bool *one)
 {
     const int size = spsi_comm_size(ctx);
@@ -102,8 +106,8 @@ sps_status ask_all(sps_context *ctx, sps_cuda_wire *w, bool *one)
     return st;
 }
 
-/* Distributes the identifier of process 0 to all processes, one double per
- * byte. */
+/* Makes the communicator of NCCL: distributes the identifier that process 0 has
+ * created to all processes, one double per byte, and joins. */
 sps_status join_nccl(sps_context *ctx, sps_cuda_wire *w)
 {
     double byte[sizeof(sps_nccl_id)] = {};
@@ -129,7 +133,9 @@ sps_status open_wire(sps_context *ctx)
 
     if (!data)
         return spsi_fail(ctx, SPS_EUNFIT, "a communicator serves one context "
-                         "on a GPU at a time, and another one uses it");
+                         "on a GPU at a time, and another context uses "
+                         "this one: destroy that context first, or use "
+                         "another communicator");
     if (*data) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_new(ctx, sizeof *w, data));
@@ -193,7 +199,8 @@ sps_status start_nccl(sps_context *ctx, sps_cuda_wire *w,
     return SPS_OK;
 }
 
-/* Assigns places in pinned memory to the messages, one after another. */
+/* Assigns places in pinned memory, from `at` on, to the messages, one after
+ * another; `room` is the number of bytes there. */
 sps_status place(sps_context *ctx, const sps_message *m, int count, char *at,
                  size_t room, sps_message *to)
 {
@@ -201,8 +208,9 @@ sps_status place(sps_context *ctx, const sps_message *m, int count, char *at,
         const size_t bytes = m[i].bytes;
 
         if (bytes > room)
-            return spsi_fail(ctx, SPS_EBUG, "a message of %zu bytes, and %zu "
-                             "are left of what was reserved", bytes, room);
+            return spsi_fail(ctx, SPS_EBUG, "a message has %zu bytes, but only "
+                             "%zu of the reserved memory are left: please "
+                             "report it", bytes, room);
         to[i] = { m[i].peer, at, bytes };
         at += bytes;
         room -= bytes;
@@ -241,7 +249,8 @@ sps_status start(sps_context *ctx, const sps_message *send, int sends,
                    : start_staged(ctx, w, send, sends, receive, receives);
 }
 
-/* The host waits only for its copies of what is sent. */
+/* Exchanges the staged messages and queues the copies of what was received.
+ * The host waits only for its copies of what is sent. */
 sps_status finish_staged(sps_context *ctx, sps_cuda_wire *w)
 {
     const sps_message *in = w->message + w->most;
