@@ -2,7 +2,7 @@
 /* basis_device.cu - products with a stack of blocks (lib/block/basis.h): H(l,
  * c) = V_l(:, c)' W(:, c), and W = a sum_l V_l diag(H(l, :)) [+ W].
  *
- * They have two floating-point operations per element read and are
+ * Both products do two floating-point operations per element read and are
  * memory-bound, so enough 16-byte loads must be in flight.  A thread owns a
  * pair of columns and strides over rows.
  *
@@ -29,7 +29,8 @@
 
 namespace {
 
-/* V is double, or float, which is converted to double when loaded. */
+/* A stack of `count` blocks of type V: double, or float, which is converted to
+ * double when loaded. */
 template <class V> struct stack {
     const V *v;
     int64_t stride, ld;      /* strides between blocks, between rows */
@@ -71,8 +72,9 @@ __device__ __forceinline__ void add_rows(const V *v, const stack<V> &s,
         }
 }
 
-/* part[p][l][column]: thread block x = p * groups + g processes group g of the
- * stack and every parts-th set of rows, beginning with set p. */
+/* Computes part[p][l][column], partial sums of H(l, column): thread block x = p
+ * * groups + g processes group g of the stack and every parts-th set of rows,
+ * beginning with set p. */
 template <int L, bool PAIRED, class V>
 __global__ void __launch_bounds__(256, 2)
 dots_kernel(stack<V> s, target o, int groups, int parts, double *part)

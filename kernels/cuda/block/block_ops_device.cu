@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* block_ops_device.cu - element-wise operations: fill, random, gather, scatter,
- * axpby, scaling of rows and columns; the latter for blocks of either type.
+/* block_ops_device.cu - element-wise operations on blocks: fill, random,
+ * gather, scatter, axpby, scaling of rows and columns.  Scaling of columns
+ * accepts blocks of doubles and of floats.
  *
  * All use one kernel template: a thread owns a pair of columns and strides over
  * rows, four rows at a time so that enough loads are in flight.  Traffic: each

@@ -2,11 +2,11 @@
 /* gram.cu - C = X'Y and the pair G = P'Q, C = P'R, on the fp64 tensor cores.
  *
  * The reduction runs over the rows of the blocks.  Of every 4 rows, lane 4g + t
- * of a warp loads row t, column g of each 8 columns: this is the fragment of X'
- * (8 x 4) as well as that of Y (4 x 8), so no shuffles are needed.  Pairs of
- * columns are loaded as 16-byte vectors; the even columns form one fragment,
- * the odd ones the next, and the permutation is undone when results are
- * written.
+ * of a warp loads row t, column g of each 8 columns.  This is the operand
+ * layout (fragment) of X' (8 x 4) as well as that of Y (4 x 8), so no shuffles
+ * are needed.  Pairs of columns are loaded as 16-byte vectors; the even columns
+ * form one fragment, the odd ones the next, and the permutation is undone when
+ * results are written.
  *
  * A warp owns a tile of up to 32 x 32 results (24 x 24 for 17 to 24 columns,
  * which leaves registers for twice the rows in flight) and a slice of the rows.
@@ -29,8 +29,8 @@ namespace {
 
 constexpr int threads = 256, widest_pair = 96;
 
-/* Number of groups of 4 rows in flight, and thread blocks per multiprocessor;
- * measured in doc/log/block-operations.md. */
+/* groups: number of groups of 4 rows in flight; per_sm: thread blocks per
+ * multiprocessor.  Measured in doc/log/block-operations.md. */
 template <int TM, int TN, bool SELF> struct policy {
     static constexpr int area = TM * TN;
     static constexpr int groups = SELF || TM == 24 || area <= 64 ? 8 : 4;
@@ -71,22 +71,24 @@ __device__ __forceinline__ void load_piece(double *v, const double *p, int left,
 }
 
 struct operands {
-    const double *x, *y[2]; /* y[1]: the second factor of a pair */
+    const double *x, *y[2]; /* first factor; second factor, and y[1] that of the
+                               second product of a pair (else NULL) */
     int64_t ldx, ldy[2], n;
     int k1, k2;
-    bool self;              /* X'X of at most 32 columns */
+    bool self;              /* the product is X'X of at most 32 columns */
     int wm, wn;             /* tiles of a thread block along X, and along Y
                                (or Q and R) */
     int across;             /* number of panels of 64 columns of Y:
                                blockIdx.y is the panel of X times `across`
                                plus the panel of Y */
-    double *part, *to[2];   /* results, column-major without gaps */
+    double *part, *to[2];   /* part: partial results of the thread blocks; to:
+                               results, column-major without gaps */
 };
 
-/* acc += X' Y over the G groups of rows in a and b: first the last 8 columns of
- * X if TM is not a multiple of 16, then its groups of 16.  SELF: the last 8
- * columns are multiplied only by themselves, since their other products are
- * transposes. */
+/* acc += X' Y over the G groups of 4 rows whose fragments are in a (of X) and b
+ * (of Y): first the last 8 columns of X if TM is not a multiple of 16, then its
+ * groups of 16 columns.  SELF: the last 8 columns are multiplied only by
+ * themselves, since their other products are transposes of other results. */
 template <int TM, int TN, int G, bool SELF>
 __device__ __forceinline__ void multiply(double *acc, const double (*a)[TM / 8],
                                          const double (*b)[TN / 8])
@@ -154,9 +156,9 @@ __device__ __forceinline__ void join_slices(double (&acc)[TM * TN / 32],
     }
 }
 
-/* Writes the part of the tile at m0, n0 that lies in the k1 x k2 results.
- * SELF: the products of the last 8 columns with the groups of 16 are written as
- * transposes. */
+/* Writes the part of the tile at row m0 and column n0 that lies within the k1 x
+ * k2 results.  SELF: the products of the last 8 columns with the groups of 16
+ * are written as transposes. */
 template <int TM, int TN, bool SELF>
 __device__ __forceinline__ void write_tile(double *out, const double *acc,
                                            int m0, int n0, int g, int t,
@@ -178,7 +180,8 @@ __device__ __forceinline__ void write_tile(double *out, const double *acc,
     }
 }
 
-/* SELF computes X'X, whose two factors are the same fragments. */
+/* Computes the partial results of a thread block.  SELF: X'X, whose two factors
+ * are the same fragments. */
 template <int TM, int TN, bool PAIRS, bool SELF>
 __global__ void __launch_bounds__(threads, (policy<TM, TN, SELF>::per_sm))
 gram_kernel(operands o)
@@ -190,7 +193,8 @@ gram_kernel(operands o)
     int tiles = o.wm * o.wn, tile = warp % tiles, slice = warp / tiles;
     int slices = threads / 32 / tiles;
     int im = tile % o.wm, in = tile / o.wm;
-    /* The second half of a pair's tiles belongs to the second factor. */
+    /* In the product of a pair the second half of the tiles belongs to the
+     * second factor. */
     int half = o.y[1] ? o.wn / 2 : o.wn, second = in >= half;
     int strip_m = (int)blockIdx.y / o.across, strip_n = (int)blockIdx.y % o.across;
     int m0 = 64 * strip_m + im * TM, n0 = 64 * strip_n + (in % half) * TN;

@@ -14,23 +14,25 @@
 namespace {
 
 struct few_factors {
-    const double *p[3];      /* X; X and Y; or P, Q, R */
+    const double *p[3];      /* the factors: X, or X and Y, or P, Q and R */
     int64_t ld[3], n;
     int k1, k2;
     double *part, *to[2];
 };
 
-/* For at most K columns and F factors: rows of each factor in flight per
- * thread, and thread blocks per multiprocessor. */
+/* The shape of the kernel for at most K columns and F factors. deep: rows of
+ * each factor in flight per thread; per_sm: thread blocks per
+ * multiprocessor. */
 template <int K, int F> struct few_shape {
     static constexpr int deep = F == 1 ? 8 : 4;
     static constexpr int per_sm = K * F > 4 ? 3 : 4;
-    static constexpr int rows = 256 * deep;      /* per thread block */
+    static constexpr int rows = 256 * deep;      /* rows of a thread block */
     static constexpr int results = F > 2 ? 2 : 1;
     static constexpr int count = results * K * K;
 };
 
-/* Sums result e of all threads over the thread block into shared[0][e]. */
+/* Adds up result e of all threads of the thread block into shared[0][e], for
+ * each e. */
 template <int COUNT>
 __device__ __forceinline__ void join_warps(double *sum, double (*shared)[COUNT])
 {

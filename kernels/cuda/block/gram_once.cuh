@@ -4,15 +4,16 @@
  * diagonal; the instructions compute 16 x 8 products.
  *
  * Warp i multiplies tile i by the tiles i + 1, .. i + (S - 1) / 2, all mod S,
- * and by its own even columns.  Of the diagonal block the product of its odd
- * columns with themselves, 8 x 8, remains; what else remains depends on S.
+ * and by its own even columns.  Two things are left: in the diagonal block the
+ * product of the odd columns of tile i with themselves, 8 x 8; and products
+ * that depend on S.
  *
- * For even S there are S warps, and the pair of tiles i, i + S / 2 remains as
- * well.  Each of the two warps multiplies its odd columns by themselves and by
- * eight columns of the other tile in one 16 x 8 product: the first warp by the
- * odd ones, the second by the even ones.  The first tile times the even columns
- * of the second remains, which the second warp computes: S products for the
- * first warp, S + 1 for the second.
+ * For even S there are S warps, and the products of the tiles i and i + S / 2
+ * are left as well.  Each of the two warps multiplies its odd columns by
+ * themselves and by eight columns of the other tile in one 16 x 8 product: the
+ * first warp by the odd ones, the second by the even ones.  The product of the
+ * first tile with the even columns of the second is still left; the second warp
+ * computes it.  So the first warp has S products and the second S + 1.
  *
  * For odd S there are S + 1 warps, and the last one multiplies each tile by its
  * odd columns; so each warp has S products.
@@ -50,17 +51,17 @@ __device__ __forceinline__ void dmma16x4(double *d, double2 a, double b)
 #endif
 }
 
-/* SPECIAL is the second warp of a pair of tiles (S even), or the last of S + 1
- * warps (S odd). */
+/* The products of a warp.  SPECIAL: the second warp of a pair of tiles (S
+ * even), or the last of S + 1 warps (S odd). */
 template <int S, bool SPECIAL = false> struct once {
     static constexpr bool pairs = S % 2 == 0;
     static constexpr int blocks = 1, rows = 32, ld = 16 * S + 4;
     static constexpr int warps = pairs ? S : S + 1, slices = 2;
     static constexpr int second = 0, third = 0;
-    static constexpr int behind = (S - 1) / 2;  /* number of tiles multiplied
-                                                   in full */
+    static constexpr int behind = (S - 1) / 2;  /* number of tiles by which tile
+                                                   i is multiplied in full */
     static constexpr int tiles = pairs && SPECIAL ? S + 1 : S;
-    static constexpr int odd = S - 1; /* index of the product with the odd
+    static constexpr int odd = S - 1; /* index in acc of the product of odd
                                          columns */
     using special = once<S, true>;
 
@@ -113,8 +114,8 @@ template <int S, bool SPECIAL = false> struct once {
         }
     }
 
-    /* As add_four, for the last of S + 1 warps: each tile times its own odd
-     * columns. */
+    /* Adds the products of 4 rows in the last of S + 1 warps: of each tile with
+     * its own odd columns. */
     __device__ __forceinline__ void add_odd(const double *p)
     {
 #pragma unroll
@@ -136,8 +137,8 @@ template <int S, bool SPECIAL = false> struct once {
             else add_four(p + r * ld);
     }
 
-    /* Writes element (r, c), column-major, and if `mirror` also element (c,
-     * r). */
+    /* Writes v to element (r, c) of the k x k result, column-major, and if
+     * `mirror` also to element (c, r). */
     static __device__ __forceinline__ void put(double *out, int k, int r, int c,
                                                bool mirror, double v)
     {
@@ -146,8 +147,8 @@ template <int S, bool SPECIAL = false> struct once {
         if (mirror) out[(int64_t)r * k + c] = v;
     }
 
-    /* Accumulator e of a lane's four belongs to row r + e / 2 and column c, or
-     * c + 1 in a product with odd columns. */
+    /* Writes the results of this warp.  Accumulator e of a lane's four belongs
+     * to row r + e / 2 and column c, or c + 1 in a product with odd columns. */
     __device__ __forceinline__ void write(double *out, int k, int) const
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
@@ -161,8 +162,8 @@ template <int S, bool SPECIAL = false> struct once {
         }
     }
 
-    /* Only rows of odd columns are written; those of even columns are in acc[0]
-     * of the other warps. */
+    /* Writes the rows of odd columns; those of even columns are in acc[0] of
+     * the other warps. */
     __device__ __forceinline__ void write_odd(double *out, int k, int r, int c,
                                               int e) const
     {

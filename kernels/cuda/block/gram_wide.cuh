@@ -27,7 +27,7 @@
 namespace {
 
 struct factors {
-    strips in;   /* X and Y, or P, Q and R */
+    strips in;   /* the blocks X and Y, or P, Q and R, as strips */
     int k1, k2;
     double *part;
 };
@@ -45,7 +45,8 @@ template <int WM, int WN, int AM, int BN, int SL, int BLOCKS> struct oblong {
     static constexpr int blocks = BLOCKS, rows = 16, ld = M + N + 4;
     static constexpr int warps = WM * WN, slices = SL, second = M;
     static constexpr int third = M + N / 2;
-    /* Rows of a step: 16 if a thread has enough registers, otherwise 8. */
+    /* deep: number of rows of a step, 16 if a thread has enough registers,
+     * otherwise 8. */
     static constexpr int all = warps * SL;
     static constexpr int registers =
         all > 16 ? 96 : all > 12 ? 128 : all > 8 ? 168 : 255;
@@ -101,7 +102,7 @@ template <int WM, int WN, int AM, int BN, int SL, int BLOCKS> struct oblong {
     }
 
     /* Writes the results of this warp; no tile includes parts of both results
-     * of a pair. */
+     * of a pair of products. */
     __device__ __forceinline__ void write(double *out, int k1, int k2) const
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
@@ -124,7 +125,7 @@ template <int WM, int WN, int AM, int BN, int SL, int BLOCKS> struct oblong {
     }
 };
 
-/* X'X for S tiles of 16 columns, from strips of X. */
+/* Computes X'X for S tiles of 16 columns, from strips of X. */
 template <int S, int SL> struct alone : symmetric<S, 16 * S + 4> {
     static constexpr int blocks = 1, rows = 32, ld = 16 * S + 4;
     static constexpr int warps = S, slices = SL, second = 0, third = 0;
@@ -166,7 +167,7 @@ wide_gram_kernel(const __grid_constant__ factors f)
                f.k1, f.k2);
 }
 
-/* Loop of a warp of two_kinds_kernel over its strips. */
+/* The loop of a warp of two_kinds_kernel over its strips; TILE is its kind. */
 template <class TILE>
 __device__ __forceinline__ void sum_strips(const factors &f, double *shared,
                                            ring *r)
@@ -185,7 +186,8 @@ __device__ __forceinline__ void sum_strips(const factors &f, double *shared,
                             f.k2, f.k1, f.k2);
 }
 
-/* As wide_gram_kernel, for shapes with two kinds of warps. */
+/* Computes the partial results of a thread block, as wide_gram_kernel does, for
+ * shapes with two kinds of warps. */
 template <class SHAPE>
 __global__ void __launch_bounds__(32 * SHAPE::warps * SHAPE::slices, 1)
 two_kinds_kernel(const __grid_constant__ factors f)

@@ -5,15 +5,15 @@
  * wide_kernel, on the fp64 tensor cores: up to 64 columns, and up to 128 where
  * the staged pipeline of product_strips.cuh cannot be used.  The side of 16 of
  * an instruction is 16 columns of Y, the side of 8 is 8 rows: (Y')(16 x 8) +=
- * (C')(16 x 16) (X')(16 x 8).  Lane 4g + t loads of X row g and columns 2t, 2t
- * + 1 of every 8 columns, as 16-byte vectors; C' is in shared memory in the
- * order in which lanes read it; of Y the lane receives rows 2t, 2t + 1 and
- * columns 2g, 2g + 1, again 16-byte vectors, of which 8 lanes fill a cache
- * line.  In this layout the new rows are operands of R'R as they are, so the
- * sum needs no shuffles.  All of a row of X is read before any of Y is written:
- * Y may be X.
+ * (C')(16 x 16) (X')(16 x 8).  Lane 4g + t loads row g of X, and of it columns
+ * 2t, 2t + 1 of every 8 columns, as 16-byte vectors.  C' is in shared memory in
+ * the order in which lanes read it.  The lane receives rows 2t, 2t + 1 and
+ * columns 2g, 2g + 1 of Y, again as 16-byte vectors, of which 8 lanes fill a
+ * cache line.  In this layout the new rows are operands of R'R as they are, so
+ * the sum needs no shuffles.  All of a row of X is read before any of Y is
+ * written: Y may be X.
  *
- * Up to 8 columns: product_few.cuh.
+ * product_few.cuh has the kernels for up to 8 columns.
  *
  * Order of summation: rows of a warp or thread, warps of a thread block in
  * order, one partial result per thread block; fixed by shape and device.
@@ -45,7 +45,8 @@ struct operands {
     product first;
     int64_t n;
     int k1, k2;
-    double *part;          /* partial sums of each thread block */
+    double *part;          /* partial sums of the result, one set for each
+                              thread block */
 };
 
 enum sums { NO_SUMS, SQUARES, GRAM }; /* which sums of the result are
@@ -78,10 +79,11 @@ __device__ __forceinline__ void put(double *p, bool row, int left, double2 v)
     }
 }
 
-/* --- wide: at most E tiles of 8 columns, T tiles of 16 */
+/* --- wide_kernel: at most E tiles of 8 columns, that is T tiles of 16 */
 
-/* Groups of 8 rows that a warp has in flight, threads, and thread blocks per
- * multiprocessor; measured in doc/log/block-operations.md. */
+/* The shape of wide_kernel. eights: groups of 8 rows that a warp has in flight;
+ * per_sm: thread blocks per multiprocessor.  Measured in
+ * doc/log/block-operations.md. */
 template <int E, sums S> struct wide_shape {
     static constexpr int T = (E + 1) / 2;
     static constexpr int eights = 2;
@@ -148,7 +150,8 @@ __device__ __forceinline__ void take_sixteen(const product &p, int64_t row,
         }
 }
 
-/* Loads w[b], this lane's elements of tile m of W. */
+/* Loads w[b], this lane's elements of tile m of 16 columns of W, for NB groups
+ * of 8 rows. */
 template <int NB, access HOW>
 __device__ __forceinline__ void take_old(const product &p, int64_t row,
                                          int64_t n, int k2, int m,
@@ -167,9 +170,9 @@ __device__ __forceinline__ void take_old(const product &p, int64_t row,
                                 k2 - 16 * m - 2 * g);
 }
 
-/* d[b] += columns of tile m of x C; calls then(s) when tile s of x is no longer
- * needed.  beside: this lane's last element of x is padding and is set to
- * zero. */
+/* d[b] += the columns of tile m of the product x C; calls then(s) when tile s
+ * of x is no longer needed. beside: this lane's last element of x is padding
+ * and is set to zero. */
 template <int E, int T, int NB, class THEN>
 __device__ __forceinline__ void multiply(double (*d)[4], double (*x)[T][4],
                                          const double *fragment, int m, int k1,
@@ -245,7 +248,8 @@ __device__ __forceinline__ void add_gram(const double (*d)[NB][4],
             }
 }
 
-/* Adds up the warps of the thread block in order. */
+/* Adds up the sums of squares of the warps of the thread block in order and
+ * writes them to part. */
 template <int T>
 __device__ void write_squares(const double *norms, double *part, int k2)
 {

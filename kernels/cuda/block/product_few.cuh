@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* product_few.cuh - Y = a X C + b W, with sums over the result, up to 8
- * columns: C in registers instead of shared memory, many rows in flight.
+/* product_few.cuh - Y = a X C + b W, with sums over the result, for up to 8
+ * columns: C is in registers instead of shared memory, and many rows are in
+ * flight.
  *
  * few_kernel, up to 4 columns: one lane for each pair of columns.
  *
  * eight_kernel, 5 to 8 columns: (Y')(8 x 8) = (C')(8 x 8) (X')(8 x 8) on the
- * fp64 tensor cores.  Lane 4g + t loads of X row g, columns t and 4 + t, and
- * receives of Y rows 2t, 2t + 1, column g: 8 bytes per access, but 4 or 8 lanes
- * access whole sectors, for any ld and alignment.  The new rows are operands of
- * R'R as they are.
+ * fp64 tensor cores.  Lane 4g + t loads columns t and 4 + t of row g of X, and
+ * receives column g of rows 2t, 2t + 1 of Y.  An access has 8 bytes, but 4 or 8
+ * lanes access whole sectors, for any ld and alignment.  The new rows are
+ * operands of R'R as they are.
  *
  * All of a row of X is read before any of Y is written: Y may be X.  Order of
  * summation: rows of a lane, lanes by a tree, warps of a thread block in order,
@@ -22,7 +23,7 @@
 
 namespace {
 
-/* --- few: L lanes per row, a pair of columns each */
+/* --- few_kernel: L lanes per row, a pair of columns each */
 
 constexpr int few_deep = 4; /* rows that a lane loads at once */
 
@@ -108,7 +109,8 @@ __device__ void write_few(double *sum, double (*shared)[8][7], double *part,
         double total = 0;
 
         for (int w = 0; w < 8; w++) total += shared[pair][w][e];
-        if (pair > 0 && e > 2) return; /* also computed by the first lane */
+        if (pair > 0 && e > 2) return; /* the first lane computes these sums,
+                                          too */
         place<S>(e, pair, &i, &j);
         part += (int64_t)blockIdx.x * items;
         if (i >= k2 || j >= k2) return;
@@ -117,7 +119,7 @@ __device__ void write_few(double *sum, double (*shared)[8][7], double *part,
     }
 }
 
-/* Returns the number of thread blocks per multiprocessor. */
+/* Returns the number of thread blocks of few_kernel per multiprocessor. */
 constexpr int few_per_sm(int L, sums S) { return S == NO_SUMS || L < 2 ? 4 : 2; }
 
 template <int L, bool PAIRED, sums S>
@@ -166,7 +168,7 @@ __global__ void __launch_bounds__(256, few_per_sm(L, S)) few_kernel(operands o)
     if constexpr (S != NO_SUMS) write_few<L, S>(sum, shared, o.part, o.k2);
 }
 
-/* --- eight: 8 rows by 8 columns, one fragment of the tensor cores */
+/* --- eight_kernel: 8 rows by 8 columns, one fragment of the tensor cores */
 
 constexpr int eight_deep = 4; /* groups of 8 rows that a warp loads at once */
 

@@ -2,16 +2,17 @@
 /* product_gram.cu - Y = a X C + b W and G = Y'Y for 33 to 64 columns in one
  * pass: reads X and W, writes Y; 3 n k^2 flops.
  *
- * Uses product_strips.cuh.  Y also overwrites W in shared memory, from where
- * symmetric.cuh adds Y'Y of the preceding strip, whose rows of Y have been
- * stored by all warps by then. */
+ * The product is that of product_strips.cuh.  Y also overwrites W in shared
+ * memory.  From there symmetric.cuh adds Y'Y of the preceding strip, whose rows
+ * of Y all warps have stored by then. */
 #include "cuda/base/shared_limit.cuh"
 #include "cuda/block/product_strips.cuh"
 #include "cuda/base/symmetric.cuh"
 
 namespace {
 
-/* For at most E tiles of 8 columns and S tiles of 16. */
+/* The shape of the kernel for at most E tiles of 8 columns, that is S tiles of
+ * 16; SL: slices, groups of S warps that process strips in turn. */
 template <int E, int SL> struct shape {
     static constexpr int S = (E + 1) / 2;
     static constexpr int rows = 16, ld = 32 * S + 4, threads = 32 * S * SL;

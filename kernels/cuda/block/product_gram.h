@@ -6,8 +6,8 @@
 
 #include "cuda/base/state.h"
 
-/* Uses the first k1 columns of X and k2 of W and Y; c is k1 x k2 in device
- * memory. */
+/* The operands of Y = a X C + b W: the first k1 columns of X and k2 of W and Y;
+ * c is C, k1 x k2, in device memory. */
 typedef struct sps_cuda_product {
     double a, b;
     const sps_block *X, *W;
@@ -21,8 +21,8 @@ typedef struct sps_cuda_product {
 bool spsi_cuda_product_gram_for(const sps_cuda_product *p);
 sps_status spsi_cuda_product_gram(const sps_cuda_product *p, sps_small *G);
 
-/* The product without Y'Y.  `squares` receives the sums of squares of the
- * columns of Y, unless it is NULL. */
+/* spsi_cuda_wide_product computes the product without Y'Y; `squares` receives
+ * the sums of squares of the columns of Y, unless it is NULL. */
 bool spsi_cuda_wide_product_for(const sps_cuda_product *p);
 sps_status spsi_cuda_wide_product(const sps_cuda_product *p,
                                   sps_small *squares);

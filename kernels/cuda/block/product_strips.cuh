@@ -23,12 +23,14 @@
 namespace {
 
 struct task {
-    strips in;   /* X, and W unless Y = a X C */
+    strips in;   /* the blocks X, and W unless Y = a X C, as strips */
     const double *c;
     double a, b;
     double *y;
-    int ldy;     /* offsets within a strip are in 32 bits */
-    int k1, k2, wide; /* wide: columns of y that may be written */
+    int ldy;     /* stride of the rows of y; offsets within a strip are in 32
+                    bits */
+    int k1, k2, wide; /* number of columns of X, and of Y; wide: number of
+                         columns of y that may be written */
     double *part;
 };
 
@@ -115,7 +117,7 @@ template <int E, int NB, int LD> struct sixteen {
         return make_double2(d[e / 2][e % 2], d[e / 2][2 + e % 2]);
     }
 
-    /* Begins with b W, or zero. */
+    /* Sets d to beta W for the rows of the strip, or to zero unless SUM. */
     template <bool SUM>
     __device__ __forceinline__ void begin(const double *w, double beta)
     {
@@ -132,7 +134,8 @@ template <int E, int NB, int LD> struct sixteen {
         }
     }
 
-    /* Adds a X C; k1 is the number of columns of X. */
+    /* Adds a X C to d for the rows of the strip; k1 is the number of columns of
+     * X. */
     __device__ __forceinline__ void multiply(const double *x, int k1)
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
@@ -162,7 +165,7 @@ template <int E, int NB, int LD> struct sixteen {
             }
     }
 
-    /* Writes the rows of the strip, from row `from` on, to device memory. */
+    /* Writes d, the rows of the strip, to Y from row `from` on. */
     __device__ __forceinline__ void put(const task &o, int64_t from) const
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
@@ -182,7 +185,7 @@ template <int E, int NB, int LD> struct sixteen {
                 store_pair<true>(y + row(e) * o.ldy, left, pair(e));
     }
 
-    /* Overwrites W in shared memory. */
+    /* Stores d over the rows of W in shared memory. */
     __device__ __forceinline__ void keep(double *w) const
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
@@ -193,8 +196,8 @@ template <int E, int NB, int LD> struct sixteen {
             *reinterpret_cast<double2 *>(w + row(e) * LD) = pair(e);
     }
 
-    /* Returns sums of squares, of column 2g in even lanes and of 2g + 1 in odd
-     * ones. */
+    /* Returns the sum of squares of a column of d, of column 2g in even lanes
+     * and of 2g + 1 in odd ones. */
     __device__ __forceinline__ double squares() const
     {
         bool odd = threadIdx.x % 2 != 0;

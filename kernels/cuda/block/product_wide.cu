@@ -3,11 +3,12 @@
  * squares of Y's columns, and Y = a X C for 49 to 56: reads X and W, writes Y;
  * 2 n k^2 flops.
  *
- * Uses product_strips.cuh with C in registers: each warp reads X from shared
- * memory once, which needs half of the bandwidth of shared memory while the
- * tensor cores are busy; with C in shared memory as well it needs two thirds
- * and more.  A warp has four independent chains of products in thread blocks of
- * at most 8 warps, and two in those of 10 to 16 warps.
+ * The product is that of product_strips.cuh, with C in registers: each warp
+ * reads X from shared memory once, which needs half of the bandwidth of shared
+ * memory while the tensor cores are busy; with C in shared memory as well, two
+ * thirds and more would be needed.  A warp has four independent chains of
+ * products in thread blocks of at most 8 warps, and two in those of 10 to 16
+ * warps.
  *
  * Order of summation: rows of a lane, four lanes, then slices and thread blocks
  * in order. */
@@ -18,7 +19,9 @@ namespace {
 
 enum form { ALONE, SUM, SQUARES };
 
-/* For E tiles of 8 columns, S tiles of 16 and as many warps, in SL slices. */
+/* The shape of the kernel for E tiles of 8 columns, that is S tiles of 16 and
+ * as many warps, in SL slices (groups of S warps that process strips in
+ * turn). */
 template <int E, form F> struct shape {
     static constexpr int S = (E + 1) / 2, SL = S < 5 ? 4 : S < 7 ? 2 : 1;
     static constexpr int eights = S < 7 ? 2 : 4, rows = 8 * eights;
@@ -62,7 +65,8 @@ wide_product_kernel(const __grid_constant__ task o)
                       y.first, o.k2);
 }
 
-/* Queues the kernel; *parts rows of squares are stored at o->part. */
+/* Queues the kernel; *parts becomes the number of rows of partial sums of
+ * squares at o->part. */
 template <int E, form F>
 sps_status launch(sps_context *ctx, task *o, int *parts)
 {

@@ -49,8 +49,9 @@ __global__ void __launch_bounds__(256) over_rows(OP op, int64_t n, int k,
     }
 }
 
-/* Queues both phases.  The k results are written to `to`, or, if that is NULL,
- * to `down` of the state, and then the stream is synchronised. */
+/* Queues both phases of a reduction by J.  The k results are written to `to`,
+ * or, if that is NULL, to the buffer `down` of the state, and then the stream
+ * is synchronised. */
 template <class J, class OP>
 sps_status run(sps_context *ctx, int64_t n, int k, const OP &op,
                double *to = NULL)
@@ -115,8 +116,8 @@ template <bool PAIRED> struct maxabs_op {
     }
 };
 
-/* R -= Q a for each column, and the sums of squares of the new R: reads two
- * blocks, writes one. */
+/* Computes R_j -= a_j Q_j for each column j, and the sums of squares of the new
+ * R: reads two blocks, writes one. */
 template <bool PAIRED> struct subtract_op {
     struct operand {
         double2 q, r;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rows_device.cu - copies rows of one block, selected by number, to consecutive
- * rows of another, and back: an operator distributed over processes packs rows
- * for the others in this way, and gathers rows for its boundary rows.  Traffic:
- * each row twice, and 4 bytes for its number. */
+ * rows of another, and back.  An operator distributed over processes packs the
+ * rows that other processes need in this way, and gathers rows of X for its
+ * boundary rows.  Traffic: each row twice, and 4 bytes for its number. */
 #include "cuda/base/cover.cuh"
 #include "cuda/base/wire_device.h"
 
 namespace {
 
-constexpr int each = 2; /* rows for each thread */
+constexpr int each = 2; /* number of rows for each thread */
 
 /* Row i of Y becomes row index[i] of X; with PUT row index[i] of Y becomes row
  * i of X. */

@@ -3,8 +3,9 @@
  * stored in both precisions, as doubles for the next product, and in Z for
  * later use; G = P'P.
  *
- * Traffic: Z is read and written, P is read and written: 24 bytes an element,
- * or 32 if all were doubles.  Order of summation as in single_device.cu. */
+ * Traffic: Z and P are read and written, 24 bytes an element; it would be 32 if
+ * both were doubles.  Order of summation: rows of a warp, warps of a thread
+ * block by a tree, thread blocks; all fixed by shape and device. */
 #include "cuda/block/single_stack.h"
 #include "cuda/block/tile.cuh"
 

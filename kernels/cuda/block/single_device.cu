@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* single_device.cu - blocks of floats (lib/block/single.h): sums of blocks of
- * either type, X'Y and X C of floats.  Elements are converted to double in
- * registers and rounded when stored; all sums are in double precision, on the
- * fp64 tensor cores in the tiles of tile.cuh.
+/* single_device.cu - blocks of floats (lib/block/single.h): a X + b Y for
+ * blocks of either type, and X'Y and X C for blocks of floats.  Elements are
+ * converted to double in registers and rounded when stored; all sums are in
+ * double precision, on the fp64 tensor cores in the tiles of tile.cuh.
  *
  * Traffic: each block once, in its type.  Order of summation: rows of a warp,
  * warps of a thread block by a tree, thread blocks; all fixed by shape and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* single_device.cuh - loads and stores of pairs of columns of floats, converted
- * to double and rounded back (device.cuh has those of doubles), and the
- * operations of single_device.cu. */
+/* single_device.cuh - loads and stores of pairs of columns of floats, which are
+ * converted to double and rounded back (device.cuh has those of doubles), and
+ * the declarations of the functions of single_device.cu. */
 #ifndef SPS_CUDA_SINGLE_CUH
 #define SPS_CUDA_SINGLE_CUH
 
@@ -14,8 +14,8 @@ sps_status spsi_cuda_single_gram(const sps_block *X, const sps_block *Y,
 sps_status spsi_cuda_single_mul_small(double a, const sps_block *X,
                                       const sps_small *C, double b,
                                       sps_block *Y);
-/* single_wide.cu: X is a block of floats with any number of columns, Y one of
- * doubles with up to 32. */
+/* single_wide.cu: X'Y and Y = a X C + b Y for a block X of floats with any
+ * number of columns and a block Y of doubles with up to 32. */
 sps_status spsi_cuda_single_gram_wide(const sps_block *X, const sps_block *Y,
                                       sps_small *C);
 sps_status spsi_cuda_single_mul_wide(double a, const sps_block *X,
@@ -24,7 +24,9 @@ sps_status spsi_cuda_single_mul_wide(double a, const sps_block *X,
 
 namespace {
 
-/* PAIRED: p is aligned to 8 bytes. */
+/* Loads two neighbouring floats, of which `left` (<= 0, 1, >= 2) are columns of
+ * the block; the others are zero and not read.  PAIRED: p is aligned to 8
+ * bytes. */
 template <bool PAIRED>
 __device__ __forceinline__ double2 load_pair(const float *p, int left)
 {

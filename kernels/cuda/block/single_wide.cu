@@ -6,9 +6,10 @@
  *
  * Traffic of X'Y: X once, Y once for each 64 columns of X; thread blocks with
  * the same rows run at about the same time, so Y comes mostly from L2.  Traffic
- * of X C: X once, Y read and written once for each `piece` columns of X, whose
- * rows of C are in shared memory.  Traffic of a stack of narrow blocks times
- * matrices: the stack once, Y read and written once.
+ * of X C: X once, Y read and written once for each `piece` columns of X; the
+ * rows of C that belong to these columns are in shared memory.  Traffic of a
+ * stack of narrow blocks times matrices: the stack once, Y read and written
+ * once.
  *
  * Order of summation: for X'Y the rows of a warp, warps of a thread block by a
  * tree, thread blocks; for X C the columns of X; all fixed by shape and
@@ -19,8 +20,9 @@
 
 namespace {
 
-constexpr int strip = 64;       /* columns of X per warp in X'Y; 16 of a narrow
-                                   X, two tiles of rows at a time */
+constexpr int strip = 64;       /* columns of X per warp in X'Y; for an X of few
+                                   columns a warp has 16 columns and two tiles
+                                   of rows at a time */
 constexpr int piece = 512;      /* columns of X per launch of X C, whose rows of
                                    C are in shared memory */
 constexpr int mul_warps = 16;
@@ -82,8 +84,8 @@ sps_status gram(const sps_block *X, const sps_block *Y, sps_small *C)
 
 /* -------------------------------------------------------- Y = a X C + b Y */
 
-/* Stores rows of a C, from the first of a piece on, in the layout of `arrange`
- * in tile.cuh: pair ((s * T + u) * 4 + i) * 32 + lane. */
+/* Stores `rows` rows of a C in shared memory, in the layout of `arrange` in
+ * tile.cuh: pair ((s * T + u) * 4 + i) * 32 + lane. */
 template <int T>
 __device__ void arrange_wide(double2 *fragment, const double *c, double a,
                              int rows, int ld, int cols, int sixteens)
@@ -102,7 +104,8 @@ __device__ void arrange_wide(double2 *fragment, const double *c, double a,
     }
 }
 
-/* acc += columns 16 s .. of X times the corresponding rows of C. */
+/* acc += the product of 16 columns of X, at x, with the corresponding rows of
+ * C, at `fragment`. */
 template <int T>
 __device__ __forceinline__ void add_sixteen(double (*acc)[4],
                                             const double2 *fragment,
@@ -123,8 +126,8 @@ __device__ __forceinline__ void add_sixteen(double (*acc)[4],
     }
 }
 
-/* X has up to `piece` columns; c points to the corresponding rows of C, whose
- * columns have stride ld. */
+/* Computes Y = a X C + b Y for an X of up to `piece` columns; c points to the
+ * corresponding rows of C, whose columns have stride ld. */
 template <int T>
 __global__ void __launch_bounds__(32 * mul_warps, 1)
 mul_kernel(double a, view<float> X, const double *c, int ld, double b,
@@ -187,16 +190,16 @@ sps_status mul(double a, const sps_block *X, const sps_small *C, double b,
 
 /* ------------------------------------------------- W = a sum V_l H_l + b W */
 
-/* Blocks of k columns, which begin `apart` elements from each other, each as
- * `wide` pieces of 16 columns. */
+/* A stack of `count` blocks of k columns, whose data begin `apart` elements
+ * from each other; each is processed as `wide` pieces of 16 columns. */
 struct stack {
     const float *p;
     int64_t ld, apart;
     int k, wide, count;
 };
 
-/* Stores rows of a H as arrange_wide does those of C; piece s of block l begins
- * at row l k + 16 s. */
+/* Stores the rows of a H in shared memory, in the layout in which arrange_wide
+ * stores those of a C; piece s of block l begins at row l k + 16 s. */
 template <int T>
 __device__ void arrange_stack(double2 *fragment, const double *h, double a,
                               int ld, const stack &v)

@@ -2,12 +2,13 @@
 /* tile.cuh - tiles of 8 rows in the registers of a warp, for the passes of
  * fused iterations with small matrices, on the fp64 tensor cores.
  *
- * Layouts, for lane 4g + t.  "Down": rows 2t, 2t + 1 and columns 2g, 2g + 1 of
- * every 16.  A transposed product R' -= a'Q', whose 16 rows in the instruction
- * are columns of R and whose 8 columns are rows of R, leaves its result in this
- * layout.  A Gram product takes both factors in it, since the order of the
- * dimension summed over is arbitrary; so no shuffles are needed.  "Across": row
- * g, columns 2t, 2t + 1 of every 8; the layout of blocks that enter a product.
+ * There are two layouts. "Down": lane 4g + t has rows 2t, 2t + 1 and columns
+ * 2g, 2g + 1 of every 16.  A transposed product R' -= a'Q', whose 16 rows in
+ * the instruction are columns of R and whose 8 columns are rows of R, leaves
+ * its result in this layout.  A Gram product takes both factors in it, since
+ * the order of the dimension summed over is arbitrary; so no shuffles are
+ * needed.  "Across": lane 4g + t has row g and columns 2t, 2t + 1 of every 8;
+ * it is the layout of blocks that enter a product.
  *
  * HALF: the last tile of 16 columns has only 8 columns, so that 17 to 24
  * columns take 18 numbers per lane for a Gram product instead of 32.  Of this
@@ -20,13 +21,14 @@
 
 namespace {
 
-/* V is double, or float, which is converted to double when loaded. */
+/* A block as passed to kernels; V is double, or float, which is converted to
+ * double when loaded. */
 template <class V> struct view {
     V *p;
     int64_t ld;
     int k;
-    int wide = 0;          /* columns that may be written, including padding
-                              (row_padding.cuh) */
+    int wide = 0;          /* number of columns that may be written, including
+                              padding (row_padding.cuh) */
     bool pairs = false;    /* the first k columns may be loaded as pairs
                               without checks */
 };
@@ -73,8 +75,9 @@ __device__ __forceinline__ double take_one(const V *p, bool row, int left)
     return some ? (double)*p : 0.0;
 }
 
-/* Loads rows row + 2t, row + 2t + 1 and columns 16 u + 2g and the next.  v[u][2
- * e + i] is column 2g + e, row 2t + i; in a half tile v[u][i] is column g. */
+/* Loads a tile in "down" layout: rows row + 2t, row + 2t + 1 and columns 16 u +
+ * 2g and the next. v[u][2 e + i] is column 2g + e, row 2t + i; in a half tile
+ * v[u][i] is column g. */
 template <int T, access HOW = TESTED, bool HALF = false, class V>
 __device__ __forceinline__ void load_down(double (*v)[4], const view<V> &x,
                                           int64_t row, int64_t n, int g, int t)
@@ -99,8 +102,8 @@ __device__ __forceinline__ void load_down(double (*v)[4], const view<V> &x,
         }
 }
 
-/* Stores a tile.  Unless HOW is TESTED, rows are written to the end of their
- * last sector if the padding there may be written (x.wide). */
+/* Stores a tile in "down" layout.  Unless HOW is TESTED, rows are written to
+ * the end of their last sector if the padding there may be written (x.wide). */
 template <int T, access HOW = TESTED, bool HALF = false, class V>
 __device__ __forceinline__ void store_down(const double (*v)[4],
                                            const view<V> &x, int64_t row,
@@ -127,8 +130,9 @@ __device__ __forceinline__ void store_down(const double (*v)[4],
         }
 }
 
-/* Loads row row + g and columns 16 s + 2t, + 2t + 1, + 8 + 2t, + 9 + 2t.  The
- * padding after an odd last column is set to zero, since it may be NaN. */
+/* Loads a tile in "across" layout: row row + g and columns 16 s + 2t, + 2t + 1,
+ * + 8 + 2t, + 9 + 2t.  The padding after an odd last column is set to zero,
+ * since it may be NaN. */
 template <int T, access HOW = TESTED, bool HALF = false, class V>
 __device__ __forceinline__ void load_across(double (*v)[4], const view<V> &x,
                                             int64_t row, int64_t n, int g,
@@ -148,7 +152,8 @@ __device__ __forceinline__ void load_across(double (*v)[4], const view<V> &x,
         }
 }
 
-/* Loads rows 2t and 2t + 1 of the diagonal d, or ones if d is NULL. */
+/* Loads elements row + 2t and row + 2t + 1 of the diagonal d, or ones if d is
+ * NULL. */
 template <access HOW = TESTED>
 __device__ __forceinline__ void load_diagonal(double *v, const double *d,
                                               int64_t row, int64_t n, int t)
@@ -188,7 +193,8 @@ __device__ void arrange(double2 *fragment, const double *c, double sign,
     }
 }
 
-/* acc += c' x' for one tile. */
+/* acc += c' x' for one tile: `fragment` has c as stored by `arrange`, x has x
+ * as loaded by load_across. */
 template <int T, bool HALF = false>
 __device__ __forceinline__ void multiply(double (*acc)[4],
                                          const double2 *fragment,
@@ -333,8 +339,8 @@ __device__ __forceinline__ void add_squares(double (*square)[2],
         }
 }
 
-/* out[c], c < k: the squares of column c, summed over the lanes t of each warp
- * and over the warps of the thread block. */
+/* Computes out[c], c < k: the squares of column c, summed over the lanes t of
+ * each warp and over the warps of the thread block. */
 template <int T, int WARPS, bool HALF = false>
 __device__ void join_squares(double (*square)[2], double *shared, double *out,
                              int k)
@@ -366,7 +372,7 @@ __device__ void join_squares(double (*square)[2], double *shared, double *out,
     }
 }
 
-/* Shared memory for join_gram, in doubles. */
+/* Size of the shared memory for join_gram, in doubles. */
 template <int T, int WARPS, int U = T>
 constexpr int room = (WARPS + 1) / 2 * U * 2 * T * 4 * 32;
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* update.cu - Y = a X C + b Y, and the fused updates R -= Q a, P = Z + P b.
  *
- * Up to 64 columns by the kernels of product.cuh, up to 128 by product_wide.cu
- * (product.cuh where that is not supported); wider blocks by cuBLAS if the
- * addend is Y and X is not, otherwise by a plain kernel that keeps 16 rows in
- * shared memory.  R'R and P'P are fused with the update up to 32 columns, by
- * product_gram.cu up to 64; beyond that they take another pass. */
+ * Blocks of up to 64 columns are computed by the kernels of product.cuh, up to
+ * 128 by product_wide.cu (product.cuh where that is not supported).  Wider ones
+ * are computed by cuBLAS if the addend is Y and X is another block, otherwise
+ * by a plain kernel that keeps 16 rows in shared memory.  R'R and P'P are fused
+ * with the update up to 32 columns, by product_gram.cu up to 64; beyond that
+ * they take another pass. */
 #include "cuda/base/shared_limit.cuh"
 #include "cuda/block/product_few.cuh"
 #include "cuda/block/product_gram.h"
@@ -17,7 +18,7 @@ namespace {
 
 constexpr int widest = 128, widest_gram = 32, few = 4, eight = 8;
 
-/* Plain kernel: plain_rows rows of X are in shared memory, and a thread
+/* The plain kernel: plain_rows rows of X are in shared memory, and a thread
  * computes one column of Y for all of them at a time. */
 constexpr int plain_rows = 16;
 
@@ -77,7 +78,8 @@ sps_status spread(sps_context *ctx, operands *o, int rows, int per_sm, sums S,
     return SPS_OK;
 }
 
-/* E is the number of tiles of 8 columns. */
+/* Queues wide_kernel for E tiles of 8 columns; *blocks becomes its number of
+ * thread blocks. */
 template <int E, access HOW, sums S>
 sps_status launch_wide(sps_context *ctx, operands *o, int *blocks)
 {
@@ -101,8 +103,8 @@ sps_status launch_widths(sps_context *ctx, operands *o, int *blocks)
     if (k <= 16) return launch_wide<2, HOW, S>(ctx, o, blocks);
     if (S == GRAM || k <= 32)
         return launch_wide<4, HOW, S>(ctx, o, blocks);
-    if constexpr (S != GRAM) { /* beyond widest_gram there are not enough
-                                  registers */
+    if constexpr (S != GRAM) { /* for R'R beyond widest_gram columns there are
+                                  not enough registers */
         if (k <= 48) return launch_wide<6, HOW, S>(ctx, o, blocks);
         if (k <= 64) return launch_wide<8, HOW, S>(ctx, o, blocks);
         if (k <= 96) return launch_wide<12, HOW, S>(ctx, o, blocks);
@@ -159,7 +161,8 @@ sps_status launch_padded(sps_context *ctx, operands *o, int *blocks)
         return launch_wide<5, PADDED, S>(ctx, o, blocks);
 }
 
-/* Computes up to `widest` columns; *blocks thread blocks leave partial sums. */
+/* Computes products of up to `widest` columns; *blocks becomes the number of
+ * thread blocks, each of which leaves partial sums. */
 template <sums S>
 sps_status launch(sps_context *ctx, operands *o, access how, int *blocks)
 {
@@ -191,7 +194,8 @@ sps_status launch_plain(sps_context *ctx, const operands *o)
     return SPS_OK;
 }
 
-/* Row-major blocks are transposes of column-major ones: Y' = a C' X' + b Y'. */
+/* Computes Y = a X C + b Y by cuBLAS, as Y' = a C' X' + b Y', since row-major
+ * blocks are transposes of column-major ones. */
 sps_status launch_blas(sps_context *ctx, const operands *o)
 {
     const product *p = &o->first;
@@ -229,8 +233,8 @@ access access_of(const sps_block *X, const sps_block *W, const sps_block *Y,
     return pairs_throughout(X, k1) && pairs_throughout(W, k2) ? PADDED : PAIRS;
 }
 
-/* Y = a X C + b W for k1 and k2 columns, and G = Y'Y unless G is NULL; Y may be
- * X or W. */
+/* Computes Y = a X C + b W for k1 columns of X and k2 of W and Y, and G = Y'Y
+ * unless G is NULL; Y may be X or W. */
 sps_status multiply_any(double a, const sps_block *X, const sps_small *C,
                         double b, const sps_block *W, sps_block *Y, int k1,
                         int k2, sps_small *G)
