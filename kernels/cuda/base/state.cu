@@ -367,9 +367,9 @@ sps_status spsi_cuda_need_down(sps_context *ctx, size_t bytes)
     return SPS_OK;
 }
 
-/* Replaces the upload buffer `up` by one of twice `bytes` bytes, the size of
- * the operand that did not fit, so that two operands of that size fit between
- * synchronisations. */
+/* Replaces the upload buffer `up` by one of `bytes` bytes.  The caller passes
+ * twice the size of the operand that did not fit, so that two operands of that
+ * size fit between synchronisations. */
 static sps_status grow_up(sps_context *ctx, size_t bytes)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
